@@ -21,7 +21,7 @@ var allowed = map[string][]string{
 	"bundle/plan":      {"bundle", "bundle/fetch", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config", "kubeadm", "manifests", "preflight"},
 	"bundle/build":     {"bundle", "bundle/delta", "bundle/operators", "bundle/plan", "bundle/program", "docs", "internal/config"},
 	"bundle/chart":     {"bundle/workload"},
-	"bundle/delta":     {"bundle", "cluster/site", "registry"},
+	"bundle/delta":     {"bundle", "cluster/site", "registry/trust"},
 	"bundle/fetch":     {"bundle/rpm"}, // what a login is
 	"bundle/image":     {"bundle/fetch"},
 	"bundle/inspect":   {"bundle", "cluster/site"},
@@ -30,7 +30,8 @@ var allowed = map[string][]string{
 	"bundle/rpm":       {},
 	"bundle/survey":    {"bundle/plan", "gpu", "preflight"},
 	"bundle/workload":  {},
-	"registry":         {"bundle"},
+	"registry":         {"bundle", "registry/trust"},
+	"registry/trust":   {"bundle"}, // a receipt lists bundles
 	"preflight":        {"gpu/nvml"},
 
 	"preflight/netprobe":      {}, // hosts are measured by what the command tells it of them

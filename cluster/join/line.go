@@ -22,7 +22,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -40,7 +40,7 @@ type Line struct {
 
 // LineFor makes the line for a node, without a code.
 func LineFor(s *site.Site, node config.Node) (Line, error) {
-	hash, err := registry.CAHashOf(registry.PKI{Dir: site.PKIDir}.CAFile())
+	hash, err := trust.CAHashOf(trust.PKI{Dir: site.PKIDir}.CAFile())
 	words := append([]string{"airgap join", s.RegistryAddr(), "--ca-hash", hash}, RequireFlags(s.Required)...)
 	return Line{Node: node.Name, Line: strings.Join(words, " ")}, err
 }
@@ -76,7 +76,7 @@ func NewCode(ctx context.Context, s *site.Site, node config.Node, say func(strin
 	}
 	var keys kubeadm.Parcel
 	if node.Has(config.ControlPlane) {
-		if keys, err = kubeadm.Pack(s.Machine, append(kubeadm.SharedSecrets(s.Config.Kubernetes), registry.PKI{Dir: site.PKIDir}.CAKeyFile())...); err != nil {
+		if keys, err = kubeadm.Pack(s.Machine, append(kubeadm.SharedSecrets(s.Config.Kubernetes), trust.PKI{Dir: site.PKIDir}.CAKeyFile())...); err != nil {
 			return kubeadm.Code{}, time.Time{}, err
 		}
 	}

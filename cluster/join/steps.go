@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -42,7 +43,7 @@ func Steps(ctx context.Context, s *site.Site, h *Hub, a *Admission, p ui.Progres
 // not as the bundle has it.
 func WorkerSteps(s *site.Site, h *Hub, a *Admission, up []step.Step, p ui.Progress) []step.Step {
 	steps := append(nodesteps.FirstSteps(s),
-		site.FilesStep("authority", "Trust the registry's authority", site.PKIDir, map[string][]byte{filepath.Base(registry.PKI{Dir: site.PKIDir}.CAFile()): h.CA}),
+		site.FilesStep("authority", "Trust the registry's authority", site.PKIDir, map[string][]byte{filepath.Base(trust.PKI{Dir: site.PKIDir}.CAFile()): h.CA}),
 		site.FilesStep("index", "Keep the signed index", site.IndexDir, KeptIndex(s, h)),
 	)
 	steps = append(append(steps, up...), nodesteps.Steps(s, h.open, h.Addr, p)...)
@@ -68,7 +69,7 @@ func memberSteps(s *site.Site, h *Hub, a *Admission, up []step.Step) []step.Step
 // keys, the whole bundle, and serves it.
 func ControlPlaneSteps(s *site.Site, h *Hub, v *bundle.View, a *Admission, up []step.Step, p ui.Progress) []step.Step {
 	m := s.Machine
-	steps := append(nodesteps.FirstSteps(s), registry.AuthorityStep(registry.PKI{Dir: site.PKIDir}, h.CA, a.authorityKey))
+	steps := append(nodesteps.FirstSteps(s), registry.AuthorityStep(trust.PKI{Dir: site.PKIDir}, h.CA, a.authorityKey))
 	steps = append(steps, nodesteps.RegistrySteps(s, v, h.Trusted, p)...)
 	steps = append(append(steps, up...), nodesteps.Steps(s, fromStore(s.Index.ID(), h.Trusted), s.RegistryAddr(), p)...)
 	steps = append(steps, kubeadm.BeforeControlPlane(m, s.Config.Kubernetes, a.encryptionKeys)...)

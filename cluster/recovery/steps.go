@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // steps are those of an installation. Some are given what the backup has, where a
@@ -40,7 +41,7 @@ func (r Restoration) Again(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Prog
 
 // inherited are the steps that a new cluster has none of.
 func (r Restoration) inherited() []step.Step {
-	pki := registry.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
+	pki := trust.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
 	steps := []step.Step{
 		r.historyStep(),
 		r.untilFounded(registry.AuthorityStep(pki, r.From.ca, func(context.Context) ([]byte, error) { return r.From.caKey, nil })),

@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify"
 )
 
@@ -109,7 +110,7 @@ func ReportOf(ctx context.Context, s *site.Site, o Options, p ui.Progress) (veri
 func Verification(s *site.Site, o Options, p ui.Progress) (verify.Options, error) {
 	o.Registry, o.registries = s.RegistryAddr(), probed(s, o.JoinedOnly)
 	if o.CA == "" {
-		o.CA = registry.PKI{Dir: site.PKIDir}.CAFile()
+		o.CA = trust.PKI{Dir: site.PKIDir}.CAFile()
 	}
 	o.existing, o.network = s.Config.Registry.Existing, &s.Config.Network
 	o.proxyMode = s.Config.Kubernetes.SetProxyMode()
@@ -183,7 +184,7 @@ func ClusterClient(kubeconfig string) (kubernetes.Interface, error) {
 
 // RegistryClient asks the cluster's registry as any host would.
 func RegistryClient(s *site.Site) (*registry.Client, error) {
-	return RegistryAt(s.RegistryAddr(), registry.PKI{Dir: site.PKIDir}.CAFile())
+	return RegistryAt(s.RegistryAddr(), trust.PKI{Dir: site.PKIDir}.CAFile())
 }
 
 // RegistriesAt are registries that one authority vouches for.
@@ -203,7 +204,7 @@ func RegistriesAt(addresses []string, caFile string) ([]*registry.Client, error)
 func RegistryAt(addr, caFile string) (*registry.Client, error) {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
-		return nil, advice.Add(fmt.Errorf("read the registry's authority: %w", err), "name its certificate with --ca; on the control-plane host it is %s", registry.PKI{Dir: site.PKIDir}.CAFile())
+		return nil, advice.Add(fmt.Errorf("read the registry's authority: %w", err), "name its certificate with --ca; on the control-plane host it is %s", trust.PKI{Dir: site.PKIDir}.CAFile())
 	}
 	return registry.NewClient(addr, ca)
 }

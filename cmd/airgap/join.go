@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 const joinLong = `Joins this server to the cluster whose registry is at ADDRESS:PORT; airgap install
@@ -78,7 +78,7 @@ func checkCAHash(hash string) error {
 	switch {
 	case hash == "":
 		return advice.Usagef("airgap join: --ca-hash is missing; airgap install prints the whole line")
-	case !registry.IsCAHash(hash):
+	case !trust.IsCAHash(hash):
 		return advice.Usagef("airgap join: --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", hash)
 	}
 	return nil

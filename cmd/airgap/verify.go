@@ -17,7 +17,7 @@ import (
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify"
 )
@@ -105,7 +105,7 @@ func (a *app) verify() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.Kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig; default: $KUBECONFIG, else "+kubeadm.AdminConf)
 	f.StringVar(&o.Registry, "registry", "", "ADDRESS:PORT of the registry; default: this host's own cluster's")
-	f.StringVar(&o.CA, "ca", registry.PKI{Dir: site.PKIDir}.CAFile(), "certificate of the registry's authority")
+	f.StringVar(&o.CA, "ca", trust.PKI{Dir: site.PKIDir}.CAFile(), "certificate of the registry's authority")
 	f.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "give up after this time; with --watch the default is to go on")
 	f.DurationVar(&o.Soak, "soak", verify.DefaultSoak, "everything has to hold this long")
 	f.BoolVar(&o.JoinedOnly, "joined", false, "do not ask for nodes of airgap.yaml that have not joined yet")

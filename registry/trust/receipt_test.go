@@ -1,4 +1,4 @@
-package registry
+package trust
 
 import (
 	"bytes"
@@ -27,8 +27,8 @@ func signedReceipt(t testing.TB, pki PKI, bundles []*bundle.Bundle) (text []byte
 }
 
 func TestReceipt(t *testing.T) {
-	base, delta := baseAndDelta(t)
-	bundles := storeOf(t, base, delta).mustOpen(t, &base.Key.PublicKey)
+	base, delta := bundletest.BaseAndDelta(t)
+	bundles := []*bundle.Bundle{base.Open(t), delta.Open(t)}
 	pki := PKI{Dir: t.TempDir()}
 	must(t, pki.Ensure(nil, time.Now()))
 	text, authority := signedReceipt(t, pki, bundles)

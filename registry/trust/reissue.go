@@ -1,12 +1,8 @@
-package registry
+package trust
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
-
-	"airgap.dev/airgap/internal/host"
 )
 
 // NewAuthority makes a registry's authority as PEM, without a file of it.
@@ -28,29 +24,6 @@ func (p PKI) Reissue(now time.Time) error {
 	}
 	if err := p.Ensure(subjectsOf(leaf), now); err != nil {
 		return fmt.Errorf("issue the registry's certificate anew: %w", err)
-	}
-	return nil
-}
-
-// RetrustCRIO has CRI-O trust for its registries what a file says: it does not read
-// that file, but copies of it beside the names of the registries. dir is Mirror's.
-func RetrustCRIO(dir, caFile string) error {
-	text, err := Mirror{CAFile: caFile}.authority()
-	if err != nil {
-		return err
-	}
-	copies, err := filepath.Glob(filepath.Join(dir, "certs.d", "*", authorityName))
-	if err != nil {
-		return err
-	}
-	for _, name := range copies {
-		info, err := os.Stat(name)
-		if err == nil {
-			err = host.WriteFile(name, text, info.Mode().Perm())
-		}
-		if err != nil {
-			return fmt.Errorf("have CRI-O trust the registries' authority: %w", err)
-		}
 	}
 	return nil
 }

@@ -1,4 +1,7 @@
-package registry
+// Package trust has the authority of a cluster's registries: its certificate and key, the
+// certificates of the hosts, how a new host comes to trust them by a hash alone, and the receipts
+// that the authority signs.
+package trust
 
 import (
 	"crypto/ecdsa"
@@ -16,9 +19,9 @@ import (
 	"airgap.dev/airgap/internal/validity"
 )
 
-// renewBefore is how long before its end a server certificate stops being good
+// RenewBefore is how long before its end a server certificate stops being good
 // enough.
-const renewBefore = 30 * 24 * time.Hour
+const RenewBefore = 30 * 24 * time.Hour
 
 // PKI is the directory with the authority and the server's certificate.
 type PKI struct {
@@ -53,8 +56,8 @@ func (p PKI) Holds(names []string, now time.Time) (bool, error) {
 	if err != nil {
 		return false, nil //nolint:nilerr // missing or half written: it is issued again
 	}
-	all := withLocalhost(names)
-	return servesFor(pair.Leaf, ca, all, now) && servesFor(pair.Leaf, ca, all, now.Add(renewBefore)), p.keyReadable()
+	all := WithLocalhost(names)
+	return servesFor(pair.Leaf, ca, all, now) && servesFor(pair.Leaf, ca, all, now.Add(RenewBefore)), p.keyReadable()
 }
 
 // Ensure makes the authority unless there is one, and issues the server's
@@ -65,7 +68,7 @@ func (p PKI) Ensure(names []string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	pair, err := issue(ca, key, withLocalhost(names), now)
+	pair, err := issue(ca, key, WithLocalhost(names), now)
 	if err != nil {
 		return err
 	}
@@ -77,7 +80,7 @@ func (p PKI) Ensure(names []string, now time.Time) error {
 
 // Renew is RenewWithin 30 days.
 func (p PKI) Renew(now time.Time) (renewed bool, ends time.Time, err error) {
-	return p.RenewWithin(now, renewBefore)
+	return p.RenewWithin(now, RenewBefore)
 }
 
 // RenewWithin issues the server's certificate anew, for the same names, when it
@@ -166,7 +169,8 @@ func (p PKI) keyReadable() error {
 	return nil
 }
 
-func withLocalhost(names []string) []string {
+// WithLocalhost are the names that a certificate for these is issued for.
+func WithLocalhost(names []string) []string {
 	all := append(slices.Clone(names), "localhost", "127.0.0.1")
 	slices.Sort(all)
 	return slices.Compact(all)

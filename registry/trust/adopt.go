@@ -1,4 +1,4 @@
-package registry
+package trust
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 	"airgap.dev/airgap/internal/validity"
 )
 
-// adopt makes an authority of another host's certificate and key (PEM) this
+// Adopt makes an authority of another host's certificate and key (PEM) this
 // one's as well.
-func (p PKI) adopt(ca, key []byte) error {
+func (p PKI) Adopt(ca, key []byte) error {
 	if _, err := tls.X509KeyPair(ca, key); err != nil {
 		return fmt.Errorf("take over the registry's authority: %w", err)
 	}
@@ -40,8 +40,8 @@ func CheckAuthority(ca, key []byte, now time.Time) error {
 	return nil
 }
 
-// isAuthority reports whether this host has the authority ca with its key.
-func (p PKI) isAuthority(ca []byte) (bool, error) {
+// IsAuthority reports whether this host has the authority ca with its key.
+func (p PKI) IsAuthority(ca []byte) (bool, error) {
 	have, err := os.ReadFile(p.CAFile())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(have, ca) {
 		return false, nil

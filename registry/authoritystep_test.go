@@ -7,19 +7,21 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"airgap.dev/airgap/registry/trust"
 )
 
 // TestAuthorityStep gives a second host the authority of the first: both then
 // issue certificates that the same clients trust.
 func TestAuthorityStep(t *testing.T) {
-	first := PKI{Dir: t.TempDir()}
+	first := trust.PKI{Dir: t.TempDir()}
 	must(t, first.Ensure([]string{"10.1.2.3"}, time.Now()))
 	ca, err := os.ReadFile(first.CAFile())
 	must(t, err)
 	key, err := os.ReadFile(first.CAKeyFile())
 	must(t, err)
 
-	second := PKI{Dir: filepath.Join(t.TempDir(), "pki")}
+	second := trust.PKI{Dir: filepath.Join(t.TempDir(), "pki")}
 	asked := 0
 	s := AuthorityStep(second, ca, func(context.Context) ([]byte, error) { asked++; return key, nil })
 	for _, want := range []bool{false, true} {
@@ -50,7 +52,7 @@ func TestAuthorityStep(t *testing.T) {
 }
 
 func TestAuthorityStepRefuses(t *testing.T) {
-	one, other := PKI{Dir: t.TempDir()}, PKI{Dir: t.TempDir()}
+	one, other := trust.PKI{Dir: t.TempDir()}, trust.PKI{Dir: t.TempDir()}
 	must(t, one.Ensure(nil, time.Now()))
 	must(t, other.Ensure(nil, time.Now()))
 	ca, err := os.ReadFile(one.CAFile())
@@ -63,34 +65,12 @@ func TestAuthorityStepRefuses(t *testing.T) {
 		"no key":                  func(context.Context) ([]byte, error) { return nil, nil },
 		"no code":                 func(context.Context) ([]byte, error) { return nil, gone },
 	} {
-		to := PKI{Dir: filepath.Join(t.TempDir(), "pki")}
+		to := trust.PKI{Dir: filepath.Join(t.TempDir(), "pki")}
 		if err := AuthorityStep(to, ca, answer).Run(t.Context()); err == nil {
 			t.Errorf("%s was taken", name)
 		}
 		if _, err := os.Stat(to.Dir); err == nil {
 			t.Errorf("%s left something behind", name)
 		}
-	}
-}
-
-// TestCheckAuthority: a key of another one, and an authority that has ended.
-func TestCheckAuthority(t *testing.T) {
-	authority := func() (ca, key []byte) {
-		p := PKI{Dir: t.TempDir()}
-		must(t, p.Ensure(nil, time.Now()))
-		ca, err := os.ReadFile(p.CAFile())
-		must(t, err)
-		key, err = os.ReadFile(p.CAKeyFile())
-		must(t, err)
-		return ca, key
-	}
-	ca, key := authority()
-	_, other := authority()
-	must(t, CheckAuthority(ca, key, time.Now()))
-	if err := CheckAuthority(ca, other, time.Now()); err == nil {
-		t.Error("another one's key is taken")
-	}
-	if err := CheckAuthority(ca, key, time.Now().AddDate(caYears+1, 0, 0)); err == nil {
-		t.Error("one that has ended is taken")
 	}
 }

@@ -1,4 +1,4 @@
-package registry
+package trust
 
 import (
 	"crypto/ecdsa"
