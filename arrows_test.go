@@ -45,11 +45,12 @@ var allowed = map[string][]string{
 	"manifests":               {},
 	"docs":                    {},
 	"upkeep":                  {},
-	"verify":                  {"verify/dataplane", "verify/nodereport"},
+	"verify":                  {"verify/dataplane", "verify/nodereport", "verify/result"},
 	"verify/dataplane":        {},
 	"verify/dataplane/deploy": {"manifests", "verify/dataplane"},
 	"verify/judged":           {},
 	"verify/nodereport":       {"manifests"},
+	"verify/result":           {},
 
 	// Packages below cluster/ may import everything outside of it, and of it these.
 	"cluster/site":          {},

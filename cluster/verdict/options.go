@@ -22,6 +22,7 @@ import (
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/result"
 )
 
 // Options control a verification of this cluster.
@@ -98,10 +99,10 @@ func OfSite(ctx context.Context, s *site.Site, o Options, p ui.Progress) error {
 }
 
 // ReportOf says how this host's own cluster is.
-func ReportOf(ctx context.Context, s *site.Site, o Options, p ui.Progress) (verify.Report, error) {
+func ReportOf(ctx context.Context, s *site.Site, o Options, p ui.Progress) (result.Report, error) {
 	v, err := Verification(s, o, p)
 	if err != nil {
-		return verify.Report{}, err
+		return result.Report{}, err
 	}
 	return verify.Run(ctx, v)
 }

@@ -1,4 +1,4 @@
-package verify
+package result
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ func (r Report) WriteJUnit(w io.Writer) error {
 	for _, rule := range r.Rules {
 		suite.Add(r.junit(rule))
 	}
-	if late := r.of(soaking); len(late) > 0 {
-		suite.Add(r.junit(RuleResult{ID: soaking, Outcome: Broken}))
+	if late := r.of(Soaking); len(late) > 0 {
+		suite.Add(r.junit(RuleResult{ID: Soaking, Outcome: Broken}))
 	}
 	if r.Baseline != nil {
 		var b strings.Builder
@@ -42,7 +42,7 @@ func (r Report) junit(rule RuleResult) ui.Case {
 	case Known:
 		c.Output = "broken as in the baseline"
 	case Unseen:
-		c.Error = &ui.Problem{Message: "it could not be judged: " + cmp.Or(rule.Why, noAnswer), Text: rule.Fix}
+		c.Error = &ui.Problem{Message: "it could not be judged: " + cmp.Or(rule.Why, NoAnswer), Text: rule.Fix}
 	case LeftOut:
 		c.Skipped = &ui.Problem{Message: cmp.Or(rule.Why, "the cluster does not have what the rule is about")}
 	}

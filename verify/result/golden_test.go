@@ -1,4 +1,4 @@
-package verify
+package result
 
 import (
 	"bytes"
@@ -95,7 +95,7 @@ func golden(t *testing.T, name string, render func(io.Writer) error) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs (go test ./verify -update writes it anew):\n%s", path, got)
+		t.Errorf("%s differs (go test ./verify/result -update writes it anew):\n%s", path, got)
 	}
 }
 

@@ -1,21 +1,21 @@
-package verify_test
+package result_test
 
 import (
 	"os"
 	"time"
 
-	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/result"
 )
 
 func ExampleReport_WriteText() {
-	report := verify.Report{
+	report := result.Report{
 		Took:  7 * time.Second,
-		Rules: []verify.RuleResult{{ID: "nodes-ready", Title: "Nodes are Ready", Outcome: verify.Broken, Findings: 1}},
-		Findings: []verify.Finding{{
+		Rules: []result.RuleResult{{ID: "nodes-ready", Title: "Nodes are Ready", Outcome: result.Broken, Findings: 1}},
+		Findings: []result.Finding{{
 			Rule: "nodes-ready", Object: "Node w1", Saw: "it has not joined", Want: "Ready",
 			Since: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), Fix: "run airgap join on it",
 		}},
-		Counts: verify.Counts{Nodes: 1, Pods: 9, Workloads: 3, Images: 8},
+		Counts: result.Counts{Nodes: 1, Pods: 9, Workloads: 3, Images: 8},
 	}
 	_ = report.WriteText(os.Stdout)
 	// Output:

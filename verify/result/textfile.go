@@ -1,4 +1,4 @@
-package verify
+package result
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ func (r Report) WriteTextfile(path string) error {
 	m.set("workloads", "DaemonSets, Deployments and StatefulSets that were looked at.", float64(r.Counts.Workloads))
 	m.set("images", "Different images that run.", float64(r.Counts.Images))
 	m.kinds(r.Kinds)
-	m.set("client_log_lines", "Warnings and errors that client-go would have logged.", float64(r.logged))
+	m.set("client_log_lines", "Warnings and errors that client-go would have logged.", float64(r.Logged))
 	if err := prometheus.WriteToTextfile(path, m.registry); err != nil {
 		return fmt.Errorf("write metrics: %w", err)
 	}

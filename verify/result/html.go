@@ -1,4 +1,4 @@
-package verify
+package result
 
 import (
 	_ "embed"
@@ -20,7 +20,7 @@ var htmlTemplate string
 // needs nothing but itself.
 func (r Report) WriteHTML(w io.Writer) error {
 	t, err := htmltemplate.New("verify").Funcs(htmltemplate.FuncMap{
-		"time": minute, "second": second, "join": strings.Join, "short": shortened, "plural": plural, "of": r.of,
+		"time": minute, "second": second, "join": strings.Join, "short": shortened, "plural": Plural, "of": r.of,
 	}).Parse(htmlTemplate)
 	if err != nil {
 		return err
@@ -49,8 +49,8 @@ func (r Report) Broken() []RuleResult {
 			some = append(some, rule)
 		}
 	}
-	if len(r.of(soaking)) > 0 {
-		some = append(some, RuleResult{ID: soaking, Title: "Everything holds through the soak window", Outcome: Broken})
+	if len(r.of(Soaking)) > 0 {
+		some = append(some, RuleResult{ID: Soaking, Title: "Everything holds through the soak window", Outcome: Broken})
 	}
 	return some
 }

@@ -1,4 +1,4 @@
-package verify
+package result
 
 import (
 	"cmp"
@@ -17,14 +17,14 @@ func (r Report) WriteText(w io.Writer) error {
 	for _, rule := range r.Rules {
 		fmt.Fprintf(&b, "%-7s %s\n", rule.Outcome, rule.says())
 		if !said[rule.Fix] {
-			fmt.Fprintf(&b, "          fix:  %s\n", oneLine(rule.Fix))
+			fmt.Fprintf(&b, "          fix:  %s\n", OneLine(rule.Fix))
 			said[rule.Fix] = true
 		}
 		for _, f := range r.of(rule.ID) {
 			f.write(&b, r.Began)
 		}
 	}
-	for _, f := range r.of(soaking) {
+	for _, f := range r.of(Soaking) {
 		f.write(&b, r.Began)
 	}
 	if r.Baseline != nil {
@@ -32,7 +32,7 @@ func (r Report) WriteText(w io.Writer) error {
 	}
 	c := r.Counts
 	fmt.Fprintf(&b, "\n%s after %s: %s, %s, %s, %s\n", r.verdict(), r.Took.Round(100*time.Millisecond),
-		plural(c.Nodes, "node"), plural(c.Pods, "pod"), plural(c.Workloads, "workload"), plural(c.Images, "image"))
+		Plural(c.Nodes, "node"), Plural(c.Pods, "pod"), Plural(c.Workloads, "workload"), Plural(c.Images, "image"))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -42,7 +42,7 @@ func (r RuleResult) says() string {
 	if r.Why == "" {
 		return r.Title
 	}
-	return r.Title + " (" + oneLine(r.Why) + ")"
+	return r.Title + " (" + OneLine(r.Why) + ")"
 }
 
 func (r Report) verdict() string {
@@ -51,14 +51,15 @@ func (r Report) verdict() string {
 	case r.OK:
 		return "The cluster is well"
 	case unseen == 0:
-		return "The cluster is not well (" + plural(len(r.Findings), "finding") + ")"
+		return "The cluster is not well (" + Plural(len(r.Findings), "finding") + ")"
 	case len(r.Findings) == 0:
-		return "It is not known whether the cluster is well (" + plural(unseen, "rule") + " unseen)"
+		return "It is not known whether the cluster is well (" + Plural(unseen, "rule") + " unseen)"
 	}
-	return fmt.Sprintf("The cluster is not well (%s, %s unseen)", plural(len(r.Findings), "finding"), plural(unseen, "rule"))
+	return fmt.Sprintf("The cluster is not well (%s, %s unseen)", Plural(len(r.Findings), "finding"), Plural(unseen, "rule"))
 }
 
-func plural(n int, noun string) string {
+// Plural is "1 node" or "2 nodes".
+func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -76,10 +77,10 @@ func (r Report) of(rule string) []Finding {
 }
 
 func (f Finding) write(b *strings.Builder, began time.Time) {
-	fmt.Fprintf(b, "        %s: %s\n", oneLine(f.Object), oneLine(f.Saw))
-	fmt.Fprintf(b, "          want: %s, broken since %s\n", oneLine(f.Want), clock(f.Since, began))
+	fmt.Fprintf(b, "        %s: %s\n", OneLine(f.Object), OneLine(f.Saw))
+	fmt.Fprintf(b, "          want: %s, broken since %s\n", OneLine(f.Want), clock(f.Since, began))
 	if f.Fix != "" {
-		fmt.Fprintf(b, "          fix:  %s\n", oneLine(f.Fix))
+		fmt.Fprintf(b, "          fix:  %s\n", OneLine(f.Fix))
 	}
 }
 
@@ -94,10 +95,10 @@ func clock(t, began time.Time) string {
 func (c *Comparison) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\nCompared with the baseline of %s:\n", c.Taken.UTC().Format("2006-01-02 15:04 UTC"))
 	for _, f := range c.Known {
-		fmt.Fprintf(b, "known   %s: %s\n", oneLine(f.Object), oneLine(f.Saw))
+		fmt.Fprintf(b, "known   %s: %s\n", OneLine(f.Object), OneLine(f.Saw))
 	}
 	for _, d := range c.Changed {
-		fmt.Fprintf(b, "changed %s: %s\n", oneLine(d.String()), oneLine(some(d.Objects)))
+		fmt.Fprintf(b, "changed %s: %s\n", OneLine(d.String()), OneLine(Some(d.Objects)))
 	}
 	if len(c.Known) == 0 && len(c.Changed) == 0 {
 		fmt.Fprintln(b, "        nothing was broken then that is broken now, and nothing changed")
@@ -117,13 +118,21 @@ var digests = regexp.MustCompile(`(@sha256:[0-9a-f]{12})[0-9a-f]+`)
 // shortened leaves of digests what people compare.
 func shortened(text string) string { return digests.ReplaceAllString(text, "$1") }
 
-// oneLine makes one line of a text that comes from containers and kubelets: it
+// OneLine makes one line of a text that comes from containers and kubelets: it
 // must not move the cursor of a terminal, or look like a line of ours.
-func oneLine(text string) string {
+func OneLine(text string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) && !unicode.IsSpace(r) {
 			return unicode.ReplacementChar
 		}
 		return r
 	}, text)), " ")
+}
+
+// Some names at most three.
+func Some(names []string) string {
+	if len(names) <= 3 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
 }
