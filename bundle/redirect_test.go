@@ -112,7 +112,9 @@ func TestRealmOfAnotherSite(t *testing.T) {
 		u.spoil.Store(&bearer)
 		t.Setenv("DOCKER_CONFIG", t.TempDir())
 		t.Setenv("MIRROR_PASSWORD", "s3cret")
-		c, err := fetch.NewClient(fetch.Sources{CA: u.ca, Proxy: "http://127.0.0.1:9", Rewrite: []fetch.Rewrite{{From: "*", To: u.host(), Login: rpm.Login{Username: "bank", PasswordEnv: "MIRROR_PASSWORD"}}}})
+		c, err := fetch.NewClient(
+			fetch.Sources{CA: u.ca, Proxy: "http://127.0.0.1:9", Rewrite: []fetch.Rewrite{{From: "*", To: u.host(), Login: rpm.Login{Username: "bank", PasswordEnv: "MIRROR_PASSWORD"}}}},
+		)
 		must(t, err)
 		hasten(c)
 		r := u.request(images...)

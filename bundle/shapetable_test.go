@@ -102,7 +102,10 @@ func platformShapes() []shape {
 		{"darwin/amd64 linux/s390x", none + "darwin/amd64 and linux/s390x"},
 		{"unknown/unknown", "its index lists no image for any platform"},
 		{"", "its index lists no image for any platform"},
-		{"linux/riscv64 linux/ppc64le linux/s390x linux/arm/v5 linux/arm/v6 linux/arm/v7 linux/mips64le linux/loong64 freebsd/amd64 solaris/amd64 aix/ppc64 plan9/386 netbsd/amd64 openbsd/amd64", "and 2 more"},
+		{
+			"linux/riscv64 linux/ppc64le linux/s390x linux/arm/v5 linux/arm/v6 linux/arm/v7 linux/mips64le linux/loong64 freebsd/amd64 solaris/amd64 aix/ppc64 plan9/386 netbsd/amd64 openbsd/amd64",
+			"and 2 more",
+		},
 	} {
 		all = append(all, shape{name: "an index for " + cmpOr(tc.entries, "nothing"), refused: tc.refused, build: func(s *shelf) desc {
 			entries := []desc{}
@@ -319,13 +322,22 @@ func sizeShapes() []shape {
 	})
 	pad := func(n int) string { return strings.Repeat("x", n) }
 	add("a configuration of 4 MiB and more", "configuration sha256:", true, func(s *shelf) desc {
-		return s.image("linux/amd64", configured(s.json(ociConfig, map[string]any{"os": "linux", "architecture": "amd64", "x": pad(4 << 20), "rootfs": map[string]any{"diff_ids": []digest.Digest{digest.FromString("0")}}})))
+		return s.image(
+			"linux/amd64",
+			configured(s.json(ociConfig, map[string]any{"os": "linux", "architecture": "amd64", "x": pad(4 << 20), "rootfs": map[string]any{"diff_ids": []digest.Digest{digest.FromString("0")}}})),
+		)
 	})
 	add("a configuration of almost 4 MiB", "", false, func(s *shelf) desc {
-		return s.image("linux/amd64", configured(s.json(ociConfig, map[string]any{"os": "linux", "architecture": "amd64", "x": pad(4<<20 - 200), "rootfs": map[string]any{"diff_ids": []digest.Digest{digest.FromString("0")}}})))
+		return s.image(
+			"linux/amd64",
+			configured(s.json(ociConfig, map[string]any{"os": "linux", "architecture": "amd64", "x": pad(4<<20 - 200), "rootfs": map[string]any{"diff_ids": []digest.Digest{digest.FromString("0")}}})),
+		)
 	})
 	big := func(s *shelf, n int) desc {
-		return s.json(ociManifest, map[string]any{"schemaVersion": 2, "mediaType": ociManifest, "config": s.config(ociConfig, "linux/amd64", 1), "layers": []desc{s.layer(ociGzip)}, "annotations": map[string]string{"x": pad(n)}})
+		return s.json(
+			ociManifest,
+			map[string]any{"schemaVersion": 2, "mediaType": ociManifest, "config": s.config(ociConfig, "linux/amd64", 1), "layers": []desc{s.layer(ociGzip)}, "annotations": map[string]string{"x": pad(n)}},
+		)
 	}
 	add("a manifest of 4 MiB and more", " bytes: the servers read at most 4194304", true, func(s *shelf) desc { return big(s, 4<<20) })
 	add("a manifest of 4 MiB and more in an index", "manifest sha256:", true, func(s *shelf) desc { return s.index(on("linux/amd64", big(s, 4<<20))) })
@@ -458,7 +470,10 @@ func artifactShapes() []shape {
 		return s.index(on("linux/amd64", s.image("linux/amd64")), typed(s, "application/vnd.oci.empty.v1+json", "application/x.sbom", s.layer("application/spdx+json")))
 	})
 	all = append(all, shape{name: "ORAS's own manifest", refused: "it is no image but an artifact of type \"application/vnd.oci.artifact.manifest.v1+json\"", build: func(s *shelf) desc {
-		return s.json("application/vnd.oci.artifact.manifest.v1+json", map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.artifact.manifest.v1+json", "artifactType": "application/x", "blobs": []desc{}})
+		return s.json(
+			"application/vnd.oci.artifact.manifest.v1+json",
+			map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.artifact.manifest.v1+json", "artifactType": "application/x", "blobs": []desc{}},
+		)
 	}})
 	return all
 }

@@ -50,7 +50,10 @@ func networks() []network {
 		},
 		{
 			name: "calico", config: cni.Config{Plugin: cni.Calico}, golden: "calico.golden.yaml",
-			says:  []string{`"calico_backend":"vxlan"`, `"CALICO_IPV4POOL_VXLAN","value":"Always"`, `"CALICO_IPV4POOL_IPIP","value":"Never"`, `"vxlanPort":4789`, `"iptablesBackend":"NFT"`, `"veth_mtu":"0"`, "kubernetes-internal-ip"},
+			says:  []string{
+				`"calico_backend":"vxlan"`, `"CALICO_IPV4POOL_VXLAN","value":"Always"`, `"CALICO_IPV4POOL_IPIP","value":"Never"`, `"vxlanPort":4789`,
+				`"iptablesBackend":"NFT"`, `"veth_mtu":"0"`, "kubernetes-internal-ip",
+			},
 			never: []string{"bird", "bgp"},
 		},
 		{
@@ -71,7 +74,10 @@ func networks() []network {
 		},
 		{
 			name: "cilium", config: cni.Config{Plugin: cni.Cilium}, golden: "cilium.golden.yaml",
-			says:  []string{`"routing-mode":"tunnel"`, `"tunnel-protocol":"vxlan"`, `"tunnel-port":"8472"`, `"kube-proxy-replacement":"false"`, `"ipam":"kubernetes"`, `"replicas":2`, `"auto-direct-node-routes":"false"`},
+			says:  []string{
+				`"routing-mode":"tunnel"`, `"tunnel-protocol":"vxlan"`, `"tunnel-port":"8472"`, `"kube-proxy-replacement":"false"`, `"ipam":"kubernetes"`,
+				`"replicas":2`, `"auto-direct-node-routes":"false"`,
+			},
 			never: []string{"Secret", `"mtu"`, "10.0.0.0/8"},
 		},
 		{
@@ -419,7 +425,8 @@ func TestUpstreamIsLocked(t *testing.T) {
 		t.Fatalf("locked is %+v", got)
 	}
 	upstream.Files[at] = append(upstream.Files[at], "\n# changed\n"...)
-	if _, err = upstream.Plan(t, n.config, n.cluster(), &bundle.Locked{Lock: first.Lock}); err == nil || !strings.Contains(err.Error(), "network calico: ") || !strings.Contains(err.Error(), "has changed since it was locked") {
+	if _, err = upstream.Plan(t, n.config, n.cluster(), &bundle.Locked{Lock: first.Lock}); err == nil ||
+		!strings.Contains(err.Error(), "network calico: ") || !strings.Contains(err.Error(), "has changed since it was locked") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := upstream.Plan(t, n.config, n.cluster(), &bundle.Locked{Lock: first.Lock, Update: []string{"calico"}}); err != nil {

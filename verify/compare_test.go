@@ -131,9 +131,9 @@ func TestKnow(t *testing.T) {
 		pod("kube-system", "coredns-7d-b", "w1", dns), pod("kube-system", "coredns-7d-c", "w2", dns),
 		pod("kube-system", "kube-proxy-b", "w1", proxy), pod("kube-system", "kube-proxy-c", "w2", proxy))
 	b := &result.Baseline{Findings: []result.KnownFinding{
-		{Finding{Rule: "pods", Object: "Pod kube-system/coredns-7d-a"}, "Pod of Deployment kube-system/coredns"},
-		{Finding{Rule: "pods", Object: "Pod kube-system/kube-proxy-a"}, "Pod of DaemonSet kube-system/kube-proxy on w2"},
-		{Finding{Rule: "nodes-ready", Object: "Node w1"}, "Node w1"},
+		{Finding: Finding{Rule: "pods", Object: "Pod kube-system/coredns-7d-a"}, Lasting: "Pod of Deployment kube-system/coredns"},
+		{Finding: Finding{Rule: "pods", Object: "Pod kube-system/kube-proxy-a"}, Lasting: "Pod of DaemonSet kube-system/kube-proxy on w2"},
+		{Finding: Finding{Rule: "nodes-ready", Object: "Node w1"}, Lasting: "Node w1"},
 	}}
 	findings := []Finding{
 		{Object: "Pod kube-system/coredns-7d-b"}, {Object: "Pod kube-system/coredns-7d-c"},
@@ -150,7 +150,12 @@ func TestKnow(t *testing.T) {
 	if want := []string{"Pod kube-system/coredns-7d-b", "Pod kube-system/kube-proxy-c"}; !slices.Equal(known, want) {
 		t.Errorf("known are %q, want %q", known, want)
 	}
-	pressed := &result.Baseline{Findings: []result.KnownFinding{{Finding{Rule: "nodes-pressure", Object: "Node w1", Want: "no MemoryPressure"}, "Node w1"}, {Finding{Rule: "etcd", Object: "etcd on cp1", Want: "one of 26h0m0s at most, v3.6"}, "etcd on cp1"}}}
+	pressed := &result.Baseline{
+		Findings: []result.KnownFinding{
+			{Finding: Finding{Rule: "nodes-pressure", Object: "Node w1", Want: "no MemoryPressure"}, Lasting: "Node w1"},
+			{Finding: Finding{Rule: "etcd", Object: "etcd on cp1", Want: "one of 26h0m0s at most, v3.6"}, Lasting: "etcd on cp1"},
+		},
+	}
 	for want, known := range map[string]bool{"no MemoryPressure": true, "no DiskPressure": false} {
 		f := []Finding{{Object: "Node w1", Want: want}}
 		if know(pressed, now, "nodes-pressure", f); f[0].Known != known {
@@ -164,7 +169,7 @@ func TestKnow(t *testing.T) {
 		}
 	}
 	now.put(t, job("shop", "night-2", func(j *batchv1.Job) { j.OwnerReferences = controlledBy("batch/v1", "CronJob", "night") }))
-	nightly := &result.Baseline{Findings: []result.KnownFinding{{Finding{Rule: "jobs", Object: "Job shop/night-1"}, "Job of CronJob shop/night"}}}
+	nightly := &result.Baseline{Findings: []result.KnownFinding{{Finding: Finding{Rule: "jobs", Object: "Job shop/night-1"}, Lasting: "Job of CronJob shop/night"}}}
 	failed := []Finding{{Object: "Job shop/night-2"}, {Object: "Job shop/other"}}
 	if know(nightly, now, "jobs", failed); !failed[0].Known || failed[1].Known {
 		t.Errorf("the next Job of a CronJob is known: %t; another one: %t", failed[0].Known, failed[1].Known)

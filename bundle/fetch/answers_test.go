@@ -19,8 +19,11 @@ func TestNoAnswerIsExplained(t *testing.T) {
 	}
 	ref := name.MustParseReference("quay.io/x/y:1")
 	for text, err := range map[string]error{
-		"the certificate of quay.io is not one that this host trusts":           x509.UnknownAuthorityError{},
-		"issued by \"CN=Bank inspection\"":                                      &tls.CertificateVerificationError{UnverifiedCertificates: []*x509.Certificate{inspected()}, Err: x509.UnknownAuthorityError{}},
+		"the certificate of quay.io is not one that this host trusts": x509.UnknownAuthorityError{},
+		"issued by \"CN=Bank inspection\"": &tls.CertificateVerificationError{
+			UnverifiedCertificates: []*x509.Certificate{inspected()},
+			Err:                    x509.UnknownAuthorityError{},
+		},
 		"name that CA in sources.ca":                                            x509.UnknownAuthorityError{},
 		"this host finds no address of quay.io":                                 &net.DNSError{Err: "no such host", Name: "quay.io", IsNotFound: true},
 		"sources.rewrite":                                                       &net.DNSError{Err: "server misbehaving", Name: "quay.io"},

@@ -193,7 +193,8 @@ func TestChoice(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "Ask the network's owners to let UDP to port 8472 pass") {
 		t.Errorf("%v", err)
 	}
-	if c, err := m.Choose(Can{Ports: []int{8472}, Native: true}); err != nil || c.Encapsulation != Native || !strings.Contains(strings.Join(c.Why, "\n"), "which carries packets with pods' addresses as they are") {
+	if c, err := m.Choose(Can{Ports: []int{8472}, Native: true}); err != nil || c.Encapsulation != Native ||
+		!strings.Contains(strings.Join(c.Why, "\n"), "which carries packets with pods' addresses as they are") {
 		t.Errorf("%+v, %v", c, err)
 	}
 	findings := m.Findings(Needs{TCP: n.plan().TCP, VXLAN: 8472})
@@ -201,7 +202,10 @@ func TestChoice(t *testing.T) {
 		t.Fatalf("%+v", findings)
 	}
 	text := fmt.Sprintf("%+v", findings)
-	for _, want := range []string{"VXLAN on UDP 8472 does not arrive", "packets larger than 1450 bytes are lost, and the interfaces send 1500", "IP in IP (protocol 4) does not arrive", "between all hosts"} {
+	for _, want := range []string{
+		"VXLAN on UDP 8472 does not arrive", "packets larger than 1450 bytes are lost, and the interfaces send 1500",
+		"IP in IP (protocol 4) does not arrive", "between all hosts",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -253,7 +257,11 @@ func TestPrograms(t *testing.T) {
 func TestLeavesNothing(t *testing.T) {
 	n := newNetwork(t, 2)
 	look := func() string {
-		out, err := exec.Command("sh", "-c", fmt.Sprintf("ip -n %[1]s link | sed 's/^[0-9]*: //'; ip -n %[1]s route; ip -n %[1]s neigh show nud permanent; ip netns exec %[1]s nft list ruleset; ip netns pids %[1]s", n.space(0))).CombinedOutput()
+		out, err := exec.Command(
+			"sh",
+			"-c",
+			fmt.Sprintf("ip -n %[1]s link | sed 's/^[0-9]*: //'; ip -n %[1]s route; ip -n %[1]s neigh show nud permanent; ip netns exec %[1]s nft list ruleset; ip netns pids %[1]s", n.space(0)),
+		).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

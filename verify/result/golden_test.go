@@ -33,14 +33,26 @@ func upgraded() Report {
 		RuleResult{"restarts", "No container restarted since the baseline", Broken, 2, "", ""},
 		RuleResult{"since", "Nothing went wrong since the time that was asked for", Broken, 1, "of w2 nothing was seen", ""})
 	r.Findings = append(r.Findings,
-		Finding{Rule: "restarts", Object: "DaemonSet kube-system/kube-proxy, container kube-proxy", Saw: "3 restarts since the baseline, in kube-proxy-abcde, kube-proxy-fghij", Want: "none", Since: day, Fix: "kubectl logs --previous"},
+		Finding{
+			Rule:   "restarts",
+			Object: "DaemonSet kube-system/kube-proxy, container kube-proxy",
+			Saw:    "3 restarts since the baseline, in kube-proxy-abcde, kube-proxy-fghij",
+			Want:   "none",
+			Since:  day,
+			Fix:    "kubectl logs --previous",
+		},
 		Finding{Rule: "restarts", Object: "Pod kube-system/etcd-cp1, container etcd", Saw: "1 restart since the baseline, in etcd-cp1", Want: "none", Since: day},
 		Finding{Rule: "since", Object: "Node w1", Saw: "its Ready turned True: KubeletReady", Want: "nothing of the kind", Since: day.Add(-30 * time.Hour), Fix: "journalctl"})
 	r.Baseline = &Comparison{
 		Taken: day.Add(-2 * time.Hour),
 		Known: []Finding{{Rule: "data-plane", Object: "name kubernetes.default", Saw: "no answer from w1", Want: "an answer from every node", Since: day, Fix: "look at CoreDNS"}},
 		Changed: []Difference{
-			{"image", "registry.k8s.io/kube-proxy:v1.35.4@sha256:" + strings.Repeat("a", 64), "registry.k8s.io/kube-proxy:v1.36.3@sha256:" + strings.Repeat("b", 64), []string{"DaemonSet kube-system/kube-proxy, container kube-proxy"}},
+			{
+				"image",
+				"registry.k8s.io/kube-proxy:v1.35.4@sha256:" + strings.Repeat("a", 64),
+				"registry.k8s.io/kube-proxy:v1.36.3@sha256:" + strings.Repeat("b", 64),
+				[]string{"DaemonSet kube-system/kube-proxy, container kube-proxy"},
+			},
 			{"kubelet", "v1.35.4", "v1.36.3", []string{"Node cp1", "Node w1", "Node w2", "Node w3", "Node w4"}},
 			{"workload", "", isNew, []string{"Deployment kube-system/metrics"}},
 		},
@@ -51,7 +63,11 @@ func upgraded() Report {
 // well is a cluster in which everything holds.
 func well() Report {
 	r := Report{OK: true, Began: broken().Began, Took: 7 * time.Second, Counts: Counts{Nodes: 1, Pods: 9, Workloads: 3, Images: 8}}
-	r.Rules = []RuleResult{{"nodes-ready", "Nodes are Ready", Holds, 0, "", ""}, {"gpus", "Every card on the bus works, and can be asked for", LeftOut, 0, "no host has cards", ""}, {"clocks", "The hosts' clocks agree with this computer's", LeftOut, 0, "too soon to tell: no two renewals yet of the lease of w1", ""}}
+	r.Rules = []RuleResult{
+		{"nodes-ready", "Nodes are Ready", Holds, 0, "", ""},
+		{"gpus", "Every card on the bus works, and can be asked for", LeftOut, 0, "no host has cards", ""},
+		{"clocks", "The hosts' clocks agree with this computer's", LeftOut, 0, "too soon to tell: no two renewals yet of the lease of w1", ""},
+	}
 	r.Kinds = []KindResult{{"nodes", 2.5, 0, 0, 0}, {"pods", 61, 3, 2, 1}}
 	return r
 }
