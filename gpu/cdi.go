@@ -59,6 +59,7 @@ func CDIStep(s Setup) step.Step {
 	}
 }
 
+// description is a host whose cards the runtime is to know.
 type description struct{ Setup }
 
 // cdiRecord says whether there was a description before.

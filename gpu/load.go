@@ -41,6 +41,7 @@ func DriverStep(s Setup) step.Step {
 	}
 }
 
+// loading is a host on which the driver is to run.
 type loading struct {
 	Setup
 	dkms dkms

@@ -29,6 +29,7 @@ func NouveauStep(s Setup) step.Step {
 	}
 }
 
+// nouveau is a host on which nouveau is to leave the cards alone.
 type nouveau struct{ Setup }
 
 // nouveauRecord is what was done for it. An image that is due was made before the
