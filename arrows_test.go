@@ -16,19 +16,22 @@ const module = "airgap.dev/airgap"
 // allowed are the arrows of docs/design.md: who may import whom. Everybody may
 // import the shared packages; cmd/airgap may import everything.
 var allowed = map[string][]string{
-	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/workload", "bundle/operators"},
+	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/image", "bundle/workload", "bundle/operators"},
 	"bundle/operators": {"bundle/workload"},
-	"bundle/plan":      {"bundle", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config", "kubeadm", "manifests", "preflight"},
+	"bundle/plan":      {"bundle", "bundle/fetch", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config", "kubeadm", "manifests", "preflight"},
 	"bundle/build":     {"bundle", "bundle/delta", "bundle/operators", "bundle/plan", "bundle/program", "docs", "internal/config"},
 	"bundle/chart":     {"bundle/workload"},
-	"bundle/delta":     {"bundle", "cluster/site", "registry"},
+	"bundle/delta":     {"bundle", "cluster/site", "registry/trust"},
+	"bundle/fetch":     {"bundle/rpm"}, // what a login is
+	"bundle/image":     {"bundle/fetch"},
 	"bundle/inspect":   {"bundle", "cluster/site"},
 	"bundle/matrix":    {"gpu", "internal/config", "kubeadm", "preflight"},
 	"bundle/program":   {"bundle", "bundle/plan", "bundle/rpm", "cluster/site", "gpu", "gpu/nvml", "kubeadm", "kubeadm/backup", "registry", "upkeep", "verify/nodereport"},
 	"bundle/rpm":       {},
 	"bundle/survey":    {"bundle/plan", "gpu", "preflight"},
 	"bundle/workload":  {},
-	"registry":         {"bundle"},
+	"registry":         {"bundle", "registry/trust"},
+	"registry/trust":   {"bundle"}, // a receipt lists bundles
 	"preflight":        {"gpu/nvml"},
 
 	"preflight/netprobe":      {}, // hosts are measured by what the command tells it of them
@@ -42,11 +45,12 @@ var allowed = map[string][]string{
 	"manifests":               {},
 	"docs":                    {},
 	"upkeep":                  {},
-	"verify":                  {"verify/dataplane", "verify/nodereport"},
+	"verify":                  {"verify/dataplane", "verify/nodereport", "verify/result"},
 	"verify/dataplane":        {},
 	"verify/dataplane/deploy": {"manifests", "verify/dataplane"},
 	"verify/judged":           {},
 	"verify/nodereport":       {"manifests"},
+	"verify/result":           {},
 
 	// Packages below cluster/ may import everything outside of it, and of it these.
 	"cluster/site":          {},
@@ -69,7 +73,7 @@ var allowed = map[string][]string{
 
 	"internal/advice":     {},
 	"internal/exitcode":   {},
-	"internal/config":     {"bundle", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/remote", "internal/ui", "kubeadm", "kubeadm/backup", "preflight", "registry"},
+	"internal/config":     {"bundle", "bundle/fetch", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/remote", "internal/ui", "kubeadm", "kubeadm/backup", "preflight", "registry"},
 	"internal/host":       {},
 	"internal/httpclient": {},
 	"internal/listen":     {},

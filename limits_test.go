@@ -17,45 +17,37 @@ import (
 	"unicode/utf8"
 )
 
-// limit is how large something may be, and what is larger today.
-//
-// An entry of larger may only shrink: the test asks for a new number when the code is a tenth
-// smaller, and for the entry to go once the limit holds.
-type limit struct {
-	most   int
-	larger map[string]int
-}
-
-// TestLimits keeps packages, types, files and functions at a size that can be read; e2e
-// is a module of its own and is not measured.
+// TestLimits keeps packages, types, files and functions at a size that can be read. It asks for a
+// new number in larger when the code is a tenth smaller, and for the entry to go once the limit
+// holds.
 func TestLimits(t *testing.T) {
 	code := measure(t)
 	for _, test := range []struct {
 		of       string
 		measured map[string]int
-		limit    limit
+		most     int
 	}{
-		{"lines of a package", others(code.packages), packageLines},
-		{"lines of the command", map[string]int{"cmd/airgap": code.packages["cmd/airgap"]}, commandPackage},
-		{"methods of a type", code.methods, typeMethods},
-		{"lines of a file", code.files, fileLines},
-		{"lines of a function", code.functions, functionLines},
-		{"lines of a function in cmd/airgap", code.commands, commandLines},
-		{"lines of a test file", code.testFiles, testFileLines},
-		{"lines of a test function", code.tests, testLines},
-		{"lines of more than 200 columns in a test file", code.wide, wideLines},
-		{"files of cmd/airgap that import os/exec", code.executing, executingFiles},
+		{"lines of a package", others(code.packages), 7500},
+		{"lines of the command", map[string]int{"cmd/airgap": code.packages["cmd/airgap"]}, 6000},
+		{"methods of a type", code.methods, 40},
+		{"lines of a file", code.files, 400},
+		{"lines of a function", code.functions, 80},
+		{"lines of a function in cmd/airgap", code.commands, 40},
+		{"lines of a test file", code.testFiles, 400},
+		{"lines of a test function", code.tests, 120},
+		{"lines of more than 200 columns in a test file", code.wide, 0},
+		{"files of cmd/airgap that import os/exec", code.executing, 0},
 	} {
 		for _, name := range slices.Sorted(maps.Keys(test.measured)) {
-			is, known := test.measured[name], test.limit.larger[name]
+			is, known := test.measured[name], larger[test.of][name]
 			switch {
-			case is > max(known, test.limit.most):
-				t.Errorf("%s: %s: %d, at most %d", test.of, name, is, max(known, test.limit.most))
-			case known > 0 && (is <= test.limit.most || is < known*9/10):
+			case is > max(known, test.most):
+				t.Errorf("%s: %s: %d, at most %d", test.of, name, is, max(known, test.most))
+			case known > 0 && (is <= test.most || is < known*9/10):
 				t.Errorf("%s: %s is %d now: correct the entry %d", test.of, name, is, known)
 			}
 		}
-		for name := range test.limit.larger {
+		for name := range larger[test.of] {
 			if _, is := test.measured[name]; !is {
 				t.Errorf("%s: %s is not there any more: remove its entry", test.of, name)
 			}
@@ -75,7 +67,7 @@ func measure(t *testing.T) sizes {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (path == "e2e" || d.Name() == "testdata" || d.Name() == "vendor" || path != "." && strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "vendor" || path != "." && strings.HasPrefix(d.Name(), ".")):
 			return filepath.SkipDir
 		case d.IsDir() || !strings.HasSuffix(path, ".go"):
 			return nil

@@ -10,6 +10,8 @@ import (
 	"gopkg.in/yaml.v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/bundle/fetch"
 )
 
 // AddonNeed is one item of the addons section of airgap.yaml: objects to carry
@@ -125,7 +127,7 @@ func (c ChartNeed) validate(at *field.Path) field.ErrorList {
 	}
 	var all field.ErrorList
 	if u, err := url.Parse(c.Repository); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "oci" {
-		all = append(all, field.Invalid(at.Child("repository"), presentable(c.Repository), "want https://HOST/PATH or oci://HOST/PATH, or give path instead"))
+		all = append(all, field.Invalid(at.Child("repository"), fetch.Presentable(c.Repository), "want https://HOST/PATH or oci://HOST/PATH, or give path instead"))
 	}
 	if strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz0123456789-._") != "" || c.Name == "" {
 		all = append(all, field.Invalid(at.Child("name"), c.Name, "want the chart's name in the repository: lower-case letters, digits, dashes"))
@@ -140,7 +142,7 @@ func validateManifests(files []string, at *field.Path) field.ErrorList {
 	var all field.ErrorList
 	for i, from := range files {
 		if err := checkSource(from); err != nil {
-			all = append(all, field.Invalid(at.Index(i), presentable(from), err.Error()))
+			all = append(all, field.Invalid(at.Index(i), fetch.Presentable(from), err.Error()))
 		}
 	}
 	return all

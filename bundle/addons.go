@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"airgap.dev/airgap/bundle/chart"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/workload"
 	"airgap.dev/airgap/internal/ui"
@@ -44,10 +45,10 @@ func (r Request) sets() []wanted {
 
 // planAddons fetches charts and manifests, renders them in the order of
 // airgap.yaml, and returns the images that they need.
-func (p *Plan) planAddons(ctx context.Context, c *Client, r Request, progress ui.Progress) ([]Need, error) {
+func (p *Plan) planAddons(ctx context.Context, up upstream, r Request, progress ui.Progress) ([]Need, error) {
 	sets := r.sets()
 	fetched, err := each(ctx, "resolve add-ons", sets, progress, func(ctx context.Context, need wanted) (*ingredients, error) {
-		i, err := c.gather(ctx, need.AddonNeed, r)
+		i, err := up.gather(ctx, need.AddonNeed, r)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", need.what, err)
 		}
@@ -231,9 +232,9 @@ func carriesSecret(o workload.Object) bool {
 }
 
 // planManifests are the images of images.manifests, which are carried only.
-func (p *Plan) planManifests(ctx context.Context, c *Client, r Request, progress ui.Progress) ([]Need, error) {
+func (p *Plan) planManifests(ctx context.Context, up upstream, r Request, progress ui.Progress) ([]Need, error) {
 	found, err := each(ctx, "resolve manifests", r.Manifests, progress, func(ctx context.Context, from string) (manifest, error) {
-		m, err := c.readManifest(ctx, r, from, "")
+		m, err := up.readManifest(ctx, r, from, "")
 		if err != nil {
 			return m, fmt.Errorf("images.manifests: %w", err)
 		}
@@ -245,14 +246,14 @@ func (p *Plan) planManifests(ctx context.Context, c *Client, r Request, progress
 		for _, n := range m.Notices {
 			p.Warnings = append(p.Warnings, "images.manifests: "+n)
 		}
-		p.Sets = append(p.Sets, operators.Set{Of: presentable(r.Manifests[i]), Objects: m.Objects})
+		p.Sets = append(p.Sets, operators.Set{Of: fetch.Presentable(r.Manifests[i]), Objects: m.Objects})
 		refs, err := workload.Images(m.Objects, "")
 		if err != nil {
 			errs = append(errs, fmt.Errorf("images.manifests: %w", err))
 		}
-		p.guesses(m.Objects, "", presentable(r.Manifests[i]))
+		p.guesses(m.Objects, "", fetch.Presentable(r.Manifests[i]))
 		for _, ref := range refs {
-			needs = append(needs, Need{Reference: ref.Image, NeededBy: presentable(r.Manifests[i]) + ": " + ref.Where})
+			needs = append(needs, Need{Reference: ref.Image, NeededBy: fetch.Presentable(r.Manifests[i]) + ": " + ref.Where})
 		}
 		if m.source != nil {
 			p.Lock.Manifests = append(p.Lock.Manifests, *m.source)

@@ -41,7 +41,11 @@ func shopUpstream(t *testing.T) *upstream {
 
 // offer puts a chart into the repository charts.example/stable.
 func (u *upstream) offer(archive []byte, digest string) {
-	u.files["charts.example/stable/index.yaml"] = fmt.Appendf(nil, "apiVersion: v1\nentries:\n  till:\n    - {version: 1.2.3, digest: %q, urls: [archives/till-1.2.3.tgz]}\n    - {version: 1.0.0, digest: '', urls: ['http://charts.example/x.tgz']}\n", digest)
+	u.files["charts.example/stable/index.yaml"] = fmt.Appendf(
+		nil,
+		"apiVersion: v1\nentries:\n  till:\n    - {version: 1.2.3, digest: %q, urls: [archives/till-1.2.3.tgz]}\n    - {version: 1.0.0, digest: '', urls: ['http://charts.example/x.tgz']}\n",
+		digest,
+	)
 	u.files["charts.example/stable/archives/till-1.2.3.tgz"] = archive
 }
 

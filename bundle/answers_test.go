@@ -92,7 +92,12 @@ func TestAnswersAreExplained(t *testing.T) {
 				auth := base64.StdEncoding.EncodeToString([]byte("me:secret"))
 				must(t, os.WriteFile(filepath.Join(config, "config.json"), fmt.Appendf(nil, `{"auths":{%q:{"auth":%q}}}`, u.host(), auth), 0o600))
 			}
-			_, err := bundle.NewPlan(t.Context(), u.client(t), bundle.Request{Name: "test", Platform: "linux/amd64", Images: []bundle.Need{{Reference: "quay.io/x/shape:1", NeededBy: "add-on shop"}}}, ui.Discard())
+			_, err := bundle.NewPlan(
+				t.Context(),
+				u.client(t),
+				bundle.Request{Name: "test", Platform: "linux/amd64", Images: []bundle.Need{{Reference: "quay.io/x/shape:1", NeededBy: "add-on shop"}}},
+				ui.Discard(),
+			)
 			if err == nil {
 				t.Fatal("no error")
 			}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/bundle/chart"
+	"airgap.dev/airgap/bundle/fetch"
 )
 
 const (
@@ -33,7 +34,7 @@ type fetchedChart struct {
 	indexed bool // the repository's index has the archive's digest
 }
 
-func (c *Client) fetchChart(ctx context.Context, need AddonNeed, r Request) (fetchedChart, error) {
+func (up upstream) fetchChart(ctx context.Context, need AddonNeed, r Request) (fetchedChart, error) {
 	want := *need.Chart
 	locked := r.Locked.chart(need)
 	var f fetchedChart
@@ -42,9 +43,9 @@ func (c *Client) fetchChart(ctx context.Context, need AddonNeed, r Request) (fet
 	case want.Path != "":
 		f.archive, err = readChart(r.Dir, want.Path)
 	case strings.HasPrefix(want.Repository, "oci://"):
-		f, err = c.chartByName(ctx, need, locked)
+		f, err = up.chartByName(ctx, need, locked)
 	default:
-		f, err = c.chartOfRepository(ctx, need, locked)
+		f, err = up.chartOfRepository(ctx, need, locked)
 	}
 	if err != nil {
 		return f, fmt.Errorf("%s: %w", want, err)
@@ -88,10 +89,10 @@ type chartEntry struct {
 	URLs    []string `json:"urls"`
 }
 
-func (c *Client) chartOfRepository(ctx context.Context, need AddonNeed, locked *Chart) (fetchedChart, error) {
+func (up upstream) chartOfRepository(ctx context.Context, need AddonNeed, locked *Chart) (fetchedChart, error) {
 	want := *need.Chart
 	base := strings.TrimSuffix(want.Repository, "/") + "/"
-	index, err := c.chartIndex(ctx, base+"index.yaml")
+	index, err := up.chartIndex(ctx, base+"index.yaml")
 	if err != nil {
 		return fetchedChart{}, err
 	}
@@ -104,42 +105,42 @@ func (c *Client) chartOfRepository(ctx context.Context, need AddonNeed, locked *
 		return fetchedChart{}, err
 	}
 	if ref, is := strings.CutPrefix(at, "oci://"); is {
-		return c.chartOfIndex(ctx, need, locked, entry, ref)
+		return up.chartOfIndex(ctx, need, locked, entry, ref)
 	}
-	archive, mediaType, err := c.readTyped(ctx, at, chart.MaxArchive)
+	archive, mediaType, err := up.ReadTyped(ctx, at, chart.MaxArchive)
 	if err != nil {
 		return fetchedChart{}, err
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(archive), []byte("{")) {
-		return fetchedChart{}, &pageError{url: presentable(at), mediaType: mediaType}
+		return fetchedChart{}, fetch.UnexpectedPage(at, mediaType)
 	}
 	if sum := entry.sum(); sum != "" && sum != sha256Hex(archive) {
-		return fetchedChart{}, fmt.Errorf("%s: SHA-256 is %s, the repository's index says %s", presentable(at), sha256Hex(archive), sum)
+		return fetchedChart{}, fmt.Errorf("%s: SHA-256 is %s, the repository's index says %s", fetch.Presentable(at), sha256Hex(archive), sum)
 	}
 	return fetchedChart{archive: archive, indexed: entry.Digest != ""}, nil
 }
 
-func (c *Client) chartIndex(ctx context.Context, at string) (chartIndex, error) {
+func (up upstream) chartIndex(ctx context.Context, at string) (chartIndex, error) {
 	var index chartIndex
-	text, mediaType, err := c.readTyped(ctx, at, maxChartIndex)
+	text, mediaType, err := up.ReadTyped(ctx, at, maxChartIndex)
 	if err != nil {
 		return index, err
 	}
 	if isJSONWithout(text, "entries") {
-		return index, &pageError{url: presentable(at), mediaType: mediaType}
+		return index, fetch.UnexpectedPage(at, mediaType)
 	}
 	if err := yaml.Unmarshal(text, &index); err != nil {
-		return index, fmt.Errorf("read %s (%s): it is no index of a chart repository: %w", presentable(at), mediaType, err)
+		return index, fmt.Errorf("read %s (%s): it is no index of a chart repository: %w", fetch.Presentable(at), mediaType, err)
 	}
 	if index.Entries == nil {
-		return index, fmt.Errorf("read %s (%s): it is no index of a chart repository: it has no entries", presentable(at), mediaType)
+		return index, fmt.Errorf("read %s (%s): it is no index of a chart repository: it has no entries", fetch.Presentable(at), mediaType)
 	}
 	return index, nil
 }
 
 // chartOfIndex reads a chart of which a repository's index says that it is in a registry, as
 // Bitnami's does. The index has the SHA-256 of the archive, or the digest of its manifest.
-func (c *Client) chartOfIndex(ctx context.Context, need AddonNeed, locked *Chart, entry chartEntry, ref string) (fetchedChart, error) {
+func (up upstream) chartOfIndex(ctx context.Context, need AddonNeed, locked *Chart, entry chartEntry, ref string) (fetchedChart, error) {
 	tagged, err := taggedChart(ref, entry.Version)
 	if err != nil {
 		return fetchedChart{}, fmt.Errorf("the repository's index has it at oci://%s: %w", ref, err)
@@ -148,7 +149,7 @@ func (c *Client) chartOfIndex(ctx context.Context, need AddonNeed, locked *Chart
 	if locked != nil && locked.Digest != "sha256:"+locked.SHA256 { // else the index had an archive when it was locked
 		digest = locked.Digest
 	}
-	f, err := c.chartOfRegistry(ctx, need, tagged, digest)
+	f, err := up.chartOfRegistry(ctx, need, tagged, digest)
 	if err != nil {
 		return f, fmt.Errorf("oci://%s, which the repository's index names: %w", ref, err)
 	}
@@ -204,10 +205,10 @@ func (e chartEntry) url(base string) (string, error) {
 	}
 	at, err := above.Parse(e.URLs[0])
 	if err != nil || at.Scheme != "https" && at.Scheme != "oci" {
-		return "", fmt.Errorf("the repository's index has it at %s: only https and oci are read", presentable(e.URLs[0]))
+		return "", fmt.Errorf("the repository's index has it at %s: only https and oci are read", fetch.Presentable(e.URLs[0]))
 	}
 	if at.Scheme == "oci" && (at.User != nil || at.RawQuery != "") {
-		return "", fmt.Errorf("the repository's index has it at %s: oci:// takes HOST/PATH, and a tag or digest", presentable(e.URLs[0]))
+		return "", fmt.Errorf("the repository's index has it at %s: oci:// takes HOST/PATH, and a tag or digest", fetch.Presentable(e.URLs[0]))
 	}
 	return at.String(), nil
 }
@@ -216,7 +217,7 @@ func (e chartEntry) url(base string) (string, error) {
 func (e chartEntry) sum() string { return strings.TrimPrefix(e.Digest, "sha256:") }
 
 // chartByName reads a chart of an oci:// repository.
-func (c *Client) chartByName(ctx context.Context, need AddonNeed, locked *Chart) (fetchedChart, error) {
+func (up upstream) chartByName(ctx context.Context, need AddonNeed, locked *Chart) (fetchedChart, error) {
 	want := *need.Chart
 	named, err := taggedChart(strings.TrimSuffix(strings.TrimPrefix(want.Repository, "oci://"), "/")+"/"+want.Name, want.Version)
 	if err != nil {
@@ -226,12 +227,12 @@ func (c *Client) chartByName(ctx context.Context, need AddonNeed, locked *Chart)
 	if locked != nil {
 		digest = locked.Digest
 	}
-	return c.chartOfRegistry(ctx, need, named, digest)
+	return up.chartOfRegistry(ctx, need, named, digest)
 }
 
 // chartOfRegistry reads a chart by its tag, or by the digest that it is locked to.
-func (c *Client) chartOfRegistry(ctx context.Context, need AddonNeed, named reference.Named, digest string) (fetchedChart, error) {
-	repo, err := c.repository(named.Name())
+func (up upstream) chartOfRegistry(ctx context.Context, need AddonNeed, named reference.Named, digest string) (fetchedChart, error) {
+	repo, err := up.Repository(named.Name())
 	if err != nil {
 		return fetchedChart{}, err
 	}
@@ -239,31 +240,31 @@ func (c *Client) chartOfRegistry(ctx context.Context, need AddonNeed, named refe
 	if digest != "" {
 		ref = repo.Digest(digest)
 	}
-	top, err := c.manifest(ctx, ref)
+	top, err := up.manifest(ctx, ref)
 	if err != nil {
 		return fetchedChart{}, err
 	}
-	moved, err := c.moved(ctx, need.Name, repo, named, digest)
+	moved, err := up.moved(ctx, need.Name, repo, named, digest)
 	if err != nil {
 		return fetchedChart{}, err
 	}
-	layer, err := layerOf(top.raw)
+	layer, err := layerOf(top.Raw)
 	if err != nil {
 		return fetchedChart{}, err
 	}
-	body, err := c.openBlob(ctx, repo, layer.Digest.String())
+	body, err := up.OpenBlob(ctx, repo, layer.Digest.String())
 	if err != nil {
 		return fetchedChart{}, err
 	}
 	defer body.Close()
-	archive, err := readBody(body, "the chart", chart.MaxArchive)
+	archive, err := fetch.ReadBody(body, "the chart", chart.MaxArchive)
 	if err != nil {
 		return fetchedChart{}, err
 	}
 	if sum := sha256Hex(archive); layer.Digest.Algorithm != "sha256" || layer.Digest.Hex != sum {
 		return fetchedChart{}, fmt.Errorf("the archive has SHA-256 %s, its manifest says %s", sum, layer.Digest)
 	}
-	return fetchedChart{archive: archive, digest: top.digest.String(), moved: moved}, nil
+	return fetchedChart{archive: archive, digest: top.Digest.String(), moved: moved}, nil
 }
 
 func layerOf(manifest []byte) (v1.Descriptor, error) {

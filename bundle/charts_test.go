@@ -118,7 +118,14 @@ func TestPagesInstead(t *testing.T) {
 		answer func(http.ResponseWriter)
 		parts  []string
 	}{
-		"an index":              {"/charts.example/stable/index.yaml", html, []string{"add-on cash: chart till 1.2.3 of https://charts.example/stable: GET https://", "/charts.example/stable/index.yaml: a proxy or login page answered (text/html; charset=utf-8), not the file: open the URL"}},
+		"an index": {
+			"/charts.example/stable/index.yaml",
+			html,
+			[]string{
+				"add-on cash: chart till 1.2.3 of https://charts.example/stable: GET https://",
+				"/charts.example/stable/index.yaml: a proxy or login page answered (text/html; charset=utf-8), not the file: open the URL",
+			},
+		},
 		"an index, as JSON":     {"/charts.example/stable/index.yaml", asJSON, []string{"/charts.example/stable/index.yaml: a proxy or login page answered (application/json)"}},
 		"an archive":            {"/charts.example/stable/archives/till-1.2.3.tgz", html, []string{"/archives/till-1.2.3.tgz: a proxy or login page answered (text/html"}},
 		"an archive, as JSON":   {"/charts.example/stable/archives/till-1.2.3.tgz", asJSON, []string{"/archives/till-1.2.3.tgz: a proxy or login page answered (application/json)"}},

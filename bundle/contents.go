@@ -11,6 +11,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"airgap.dev/airgap/bundle/image"
 )
 
 // Annotations by which tools find an image in a layout: the first is OCI's,
@@ -93,20 +95,11 @@ func layoutIndex(images []Image) ([]byte, error) {
 // Manifest is the manifest that containerd runs: the image itself, or the first after its index.
 func (i Image) Manifest() Blob {
 	for _, b := range i.Blobs {
-		if isManifestType(b.MediaType) {
+		if image.IsManifest(b.MediaType) {
 			return b
 		}
 	}
 	return i.Blobs[0]
-}
-
-// joinWords writes "a, b and c".
-func joinWords(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // describe says what a path of the bundle is, as people call it.

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -117,9 +118,9 @@ func (f *filler) fetch(ctx context.Context, i int, task ui.Task) error {
 		return nil
 	}
 	if other := (*contentError)(nil); errors.As(err, &other) {
-		_, _ = io.CopyN(io.Discard, start, beginningSize) // for pageIn
+		_, _ = io.CopyN(io.Discard, start, beginningSize) // for PageIn
 	}
-	return fmt.Errorf("%w%s%s", err, f.otherSize(i, body), pageIn(start.bytes))
+	return fmt.Errorf("%w%s%s", err, f.otherSize(i, body), fetch.PageIn(start.bytes))
 }
 
 // contentError reports bytes that differ from the lock.
@@ -129,8 +130,8 @@ func (e *contentError) Error() string { return e.text }
 
 // otherSize reports the server's Content-Length if it differs from the announced size.
 func (f *filler) otherSize(i int, body io.Reader) string {
-	if d, is := body.(*download); is && d.size >= 0 && d.size != f.layout.entries[i].Size {
-		return fmt.Sprintf(" (the server says that it has %d bytes)", d.size)
+	if d, is := body.(interface{ Size() int64 }); is && d.Size() >= 0 && d.Size() != f.layout.entries[i].Size {
+		return fmt.Sprintf(" (the server says that it has %d bytes)", d.Size())
 	}
 	return ""
 }

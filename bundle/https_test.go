@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -23,13 +24,13 @@ func TestPlainHTTPIsNotAsked(t *testing.T) {
 		return true
 	}
 	u.spoil.Store(&redirect)
-	for what, sources := range map[string]bundle.Sources{
-		"a plain registry":       {CA: u.ca, Rewrite: []bundle.Rewrite{{From: "*", To: strings.TrimPrefix(plain.URL, "http://")}}},
+	for what, sources := range map[string]fetch.Sources{
+		"a plain registry":       {CA: u.ca, Rewrite: []fetch.Rewrite{{From: "*", To: strings.TrimPrefix(plain.URL, "http://")}}},
 		"a redirect to http URL": u.sources(),
 	} {
-		c, err := bundle.NewClient(sources)
+		c, err := fetch.NewClient(sources)
 		must(t, err)
-		c.Hasten()
+		hasten(c)
 		r := bundle.Request{Name: "test", Tool: "test", Platform: "linux/amd64", Images: []bundle.Need{{Reference: "quay.io/x/a:1", NeededBy: "images.list"}}}
 		_, err = bundle.NewPlan(background, c, r, ui.Discard())
 		if err == nil || !strings.Contains(err.Error(), "registries are asked by https only") {

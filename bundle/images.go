@@ -5,6 +5,8 @@ import (
 
 	"github.com/distribution/reference"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/bundle/fetch"
 )
 
 // Images is the images section of airgap.yaml.
@@ -26,7 +28,7 @@ func (i Images) Validate(at *field.Path) field.ErrorList {
 	}
 	for n, file := range i.Rules {
 		if file == "" || isURL(file) {
-			all = append(all, field.Invalid(at.Child("rules").Index(n), presentable(file), "expected a path"))
+			all = append(all, field.Invalid(at.Child("rules").Index(n), fetch.Presentable(file), "expected a path"))
 		}
 	}
 	all = append(all, validateIgnored(i.Ignore, at.Child("ignore"))...)

@@ -2,14 +2,15 @@ package bundle
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"airgap.dev/airgap/bundle/chart"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/workload"
 )
 
@@ -28,17 +29,17 @@ type ingredients struct {
 }
 
 // gather reads everything an add-on names; every problem is reported.
-func (c *Client) gather(ctx context.Context, need AddonNeed, r Request) (*ingredients, error) {
+func (up upstream) gather(ctx context.Context, need AddonNeed, r Request) (*ingredients, error) {
 	i := &ingredients{}
 	var errs []error
 	if need.Chart != nil {
-		errs = append(errs, c.gatherChart(ctx, i, need, r))
+		errs = append(errs, up.gatherChart(ctx, i, need, r))
 	}
 	var err error
 	i.values, i.warnings, err = readValues(need.Values, r.Dir)
 	errs = append(errs, err)
 	for _, from := range need.Manifests {
-		m, err := c.readManifest(ctx, r, from, need.Name)
+		m, err := up.readManifest(ctx, r, from, need.Name)
 		i.objects, i.warnings, errs = append(i.objects, m.Objects...), append(i.warnings, m.Notices...), append(errs, err)
 		if m.source != nil {
 			i.sources = append(i.sources, *m.source)
@@ -47,8 +48,8 @@ func (c *Client) gather(ctx context.Context, need AddonNeed, r Request) (*ingred
 	return i, errors.Join(errs...)
 }
 
-func (c *Client) gatherChart(ctx context.Context, i *ingredients, need AddonNeed, r Request) error {
-	f, err := c.fetchChart(ctx, need, r)
+func (up upstream) gatherChart(ctx context.Context, i *ingredients, need AddonNeed, r Request) error {
+	f, err := up.fetchChart(ctx, need, r)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (c ChartNeed) String() string {
 	if c.Path != "" {
 		return "chart " + c.Path
 	}
-	return fmt.Sprintf("chart %s %s of %s", c.Name, c.Version, presentable(c.Repository))
+	return fmt.Sprintf("chart %s %s of %s", c.Name, c.Version, fetch.Presentable(c.Repository))
 }
 
 func readValues(v Values, dir string) (map[string]any, []string, error) {
@@ -100,11 +101,11 @@ type manifest struct {
 
 // readManifest reads a file of objects. One that came by URL is held to the
 // lock; files beside airgap.yaml are decided by who writes them.
-func (c *Client) readManifest(ctx context.Context, r Request, from, addon string) (m manifest, err error) {
+func (up upstream) readManifest(ctx context.Context, r Request, from, addon string) (m manifest, err error) {
 	var text []byte
 	var mediaType string
 	if isURL(from) {
-		text, mediaType, err = c.readTyped(ctx, from, workload.MaxFile)
+		text, mediaType, err = up.ReadTyped(ctx, from, workload.MaxFile)
 	} else {
 		text, err = readFile(r.Dir, from, workload.MaxFile)
 	}
@@ -113,15 +114,15 @@ func (c *Client) readManifest(ctx context.Context, r Request, from, addon string
 	}
 	if isURL(from) {
 		if isJSONWithout(text, "kind") {
-			return m, &pageError{url: presentable(from), mediaType: mediaType}
+			return m, fetch.UnexpectedPage(from, mediaType)
 		}
-		m.source = &Source{URL: presentable(from), SHA256: sha256Hex(text)}
+		m.source = &Source{URL: fetch.Presentable(from), SHA256: sha256Hex(text)}
 		if was := r.Locked.source(m.source.URL, addon); was != "" && was != m.source.SHA256 {
 			return m, fmt.Errorf("%s has changed since it was locked (SHA-256 was %s, is %s): --update %s takes what it is now", m.source.URL, was, m.source.SHA256, orName(addon, m.source.URL))
 		}
 	}
-	if m.File, err = workload.Read(presentable(from), text); err == nil && len(m.Objects) == 0 {
-		err = fmt.Errorf("%s holds no Kubernetes objects", presentable(from))
+	if m.File, err = workload.Read(fetch.Presentable(from), text); err == nil && len(m.Objects) == 0 {
+		err = fmt.Errorf("%s holds no Kubernetes objects", fetch.Presentable(from))
 	}
 	return m, err
 }
@@ -135,32 +136,6 @@ func orName(name, url string) string {
 
 func isURL(from string) bool { return strings.Contains(from, "://") }
 
-// readTyped fetches a URL of at most limit bytes. The media type is as the server calls it.
-func (c *Client) readTyped(ctx context.Context, url string, limit int64) (text []byte, mediaType string, err error) {
-	mirror, err := c.mirrored(url)
-	if err != nil {
-		return nil, "", err
-	}
-	body, err := c.download(ctx, c.loginFor(url), mirror, 0)
-	if err != nil {
-		return nil, "", err
-	}
-	defer body.Close()
-	text, err = readBody(body, presentable(url), limit)
-	return text, body.mediaType, err
-}
-
-func readBody(body io.Reader, name string, limit int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(body, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(text)) > limit {
-		return nil, fmt.Errorf("%s is longer than %d bytes", name, limit)
-	}
-	return text, nil
-}
-
 // readFile reads a file whose path is relative to dir.
 func readFile(dir, path string, limit int64) ([]byte, error) {
 	if !filepath.IsAbs(path) {
@@ -171,5 +146,12 @@ func readFile(dir, path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return readBody(file, path, limit)
+	return fetch.ReadBody(file, path, limit)
+}
+
+// isJSONWithout reports whether a text is a JSON object that has not the key that every file
+// of its kind has. A gateway asks for a login in this way, where YAML was requested.
+func isJSONWithout(text []byte, key string) bool {
+	var object map[string]json.RawMessage
+	return json.Unmarshal(text, &object) == nil && object[key] == nil
 }

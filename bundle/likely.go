@@ -19,7 +19,9 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/workload"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // IgnoredImage is one item of images.ignore: what looks like an image, or what a
@@ -98,7 +100,7 @@ func whyNot(err error) string {
 		return reasonMissing
 	case errors.As(err, &reply) && (reply.StatusCode == http.StatusUnauthorized || reply.StatusCode == http.StatusForbidden):
 		return reasonRefused
-	case errors.As(err, &reply) && isPassingStatus(reply.StatusCode):
+	case errors.As(err, &reply) && fetch.IsPassingStatus(reply.StatusCode):
 		return reasonSilent
 	case errors.As(err, &way), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSilent):
 		return reasonSilent
@@ -114,14 +116,14 @@ var errSilent = errors.New("the registry did not answer before")
 
 // tryResolve asks for what may be no image. A registry that could not be asked
 // once is not asked for other guesses.
-func (p *Plan) tryResolve(ctx context.Context, c *Client, name string, platform ocispec.Platform, locked string) answer {
+func (p *Plan) tryResolve(ctx context.Context, up upstream, name string, platform ocispec.Platform, locked string) answer {
 	host, _, _ := strings.Cut(name, "/")
 	if _, silent := p.likely.silent.Load(host); silent {
 		return answer{err: errSilent}
 	}
 	trying, cancel := context.WithTimeout(ctx, guessPatience)
 	defer cancel()
-	r, err := c.resolve(trying, name, platform, locked)
+	r, err := up.resolve(trying, name, platform, locked)
 	if err != nil && whyNot(err) == reasonSilent {
 		p.likely.silent.Store(host, true)
 	}
@@ -352,7 +354,7 @@ func (g *guess) reason(answers map[string]answer) string {
 func (p *Plan) NotResolved() error {
 	var errs []error
 	for _, n := range p.Lock.NotCarried {
-		errs = append(errs, fmt.Errorf("%s looks like an image and is not carried: %s (found in %s)", n.Reference, n.Reason, joinWords(n.FoundIn)))
+		errs = append(errs, fmt.Errorf("%s looks like an image and is not carried: %s (found in %s)", n.Reference, n.Reason, ui.And(n.FoundIn)))
 	}
 	for _, o := range p.Operators {
 		if o.Unknown {

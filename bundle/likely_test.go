@@ -105,7 +105,8 @@ func TestLikely(t *testing.T) {
 	}
 	wantNeeds(t, p.Lock, map[string]string{
 		"quay.io/shop/operator:1": "add-on cash: Deployment shop/operator, container operator",
-		"quay.io/shop/helper:1.0": "add-on cash: Deployment shop/operator, spec.template.spec.containers.operator.args.--helper-image|add-on cash: Deployment shop/operator, spec.template.spec.containers.operator.env.HELPER_IMAGE",
+		"quay.io/shop/helper:1.0": "add-on cash: Deployment shop/operator, spec.template.spec.containers.operator.args.--helper-image|add-on " +
+			"cash: Deployment shop/operator, spec.template.spec.containers.operator.env.HELPER_IMAGE",
 		"quay.io/shop/drawer:1.0": "add-on cash: Till shop/t, spec.drawer",
 	})
 	reasons := map[string]string{}

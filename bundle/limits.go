@@ -3,28 +3,14 @@ package bundle
 import (
 	"fmt"
 	"math"
-	"slices"
+
+	"airgap.dev/airgap/bundle/image"
 )
 
 const (
-	// maxManifest is the largest manifest or index in bytes. The engine of our registry
-	// serves 4 MiB (maxBlobGetSize in distribution's registry/storage/io.go), CRI-O reads as
-	// much, containerd a little more (MaxManifestSize in its docker resolver).
-	maxManifest = 4 << 20
-	// maxConfig is the largest configuration of an image in bytes: what CRI-O reads
-	// (MaxConfigBodySize in containers/image's iolimits). containerd has no limit.
-	maxConfig = 4 << 20
-	// maxReferences bounds the descriptors of one image, as maxReferences in containerd's
-	// core/images does.
-	maxReferences = 10_000
-	// maxNesting is how deep indexes may be nested. containerd has no such limit.
-	maxNesting = 16
-	// maxDocuments bounds the manifests, indexes and configurations of one image that a
-	// plan keeps in memory, in bytes.
-	maxDocuments = 64 << 20
 	// maxFile is the largest file of a bundle in bytes. The layout needs memory in proportion
 	// to sizes, so a larger one has to be refused first.
-	maxFile = 1 << 40
+	maxFile = image.MaxBlob
 	// maxStream is the largest bundle in bytes. Its index has a hash of 32 bytes for each
 	// chunk, in base64, and readers refuse an index above MaxIndex.
 	maxStream = MaxIndex / 2 / 48 * ChunkSize
@@ -98,15 +84,4 @@ func checkLayout(files []Entry, partSize int64) error {
 		return fmt.Errorf("all files together have %d bytes, in parts of %d these are more than %d parts: choose a larger part size", total, partSize, maxParts)
 	}
 	return nil
-}
-
-// shorten keeps a list readable in a message.
-func shorten(all []string) []string {
-	const most = 12
-	slices.Sort(all)
-	all = slices.Compact(all)
-	if len(all) > most {
-		return append(all[:most:most], fmt.Sprintf("and %d more", len(all)-most))
-	}
-	return all
 }

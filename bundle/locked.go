@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"airgap.dev/airgap/bundle/rpm"
 )
@@ -172,30 +169,13 @@ func (l *Locked) repositories() []rpm.Seen {
 }
 
 // moved asks where the tag of a locked image leads now.
-func (c *Client) moved(ctx context.Context, fullName string, repo name.Repository, named reference.Named, digest string) (*Moved, error) {
+func (up upstream) moved(ctx context.Context, fullName string, repo name.Repository, named reference.Named, digest string) (*Moved, error) {
 	if _, fixed := named.(reference.Digested); fixed || digest == "" {
 		return nil, nil
 	}
-	ref := refIn(repo, named)
-	m := &Moved{Name: fullName, Locked: digest}
-	err := c.retry(ctx, func() error {
-		rt, err := c.transportFor(ctx, ref.Context())
-		if err != nil {
-			return err
-		}
-		now, err := remote.Head(ref, remote.WithContext(ctx), remote.WithTransport(rt))
-		if err == nil {
-			m.Now = now.Digest.String()
-		}
-		return err
-	})
-	var answer *transport.Error
-	gone := errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound
-	if err != nil && !gone {
-		return nil, c.explain(ctx, ref, err)
+	now, err := up.Head(ctx, refIn(repo, named))
+	if err != nil || now == digest {
+		return nil, err
 	}
-	if m.Now == digest {
-		return nil, nil
-	}
-	return m, nil
+	return &Moved{Name: fullName, Locked: digest, Now: now}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -40,14 +41,14 @@ func TestMirrorLogin(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "password")
 	must(t, os.WriteFile(secret, []byte("s3cret\n"), 0o600))
 	plan := func(l rpm.Login) error {
-		c, err := bundle.NewClient(bundle.Sources{CA: u.ca, Rewrite: []bundle.Rewrite{
+		c, err := fetch.NewClient(fetch.Sources{CA: u.ca, Rewrite: []fetch.Rewrite{
 			{From: "*", To: u.host(), Login: l},
 			{From: "github.com/x/releases/sums", To: u.host() + "/github.com/x/releases/sums"},
 		}})
 		if err != nil {
 			return err
 		}
-		c.Hasten()
+		hasten(c)
 		_, err = bundle.NewPlan(background, c, request, ui.Discard())
 		return err
 	}

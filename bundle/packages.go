@@ -17,7 +17,7 @@ type packages struct {
 }
 
 // planPackages finds the closure.
-func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress ui.Progress) error {
+func (p *Plan) planPackages(ctx context.Context, up upstream, r Request, progress ui.Progress) error {
 	if r.Packages == nil {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress 
 	}
 	request.Seen = r.Locked.repositories()
 	task := progress.Task("resolve packages", 0, false)
-	closure, err := rpm.Plan(ctx, c, request)
+	closure, err := rpm.Plan(ctx, up, request)
 	if err == nil {
 		task.Add(int64(len(closure.Packages)))
 	}
@@ -52,7 +52,7 @@ func (p *Plan) planPackages(ctx context.Context, c *Client, r Request, progress 
 			Path: path, Size: one.Size, SHA256: one.SHA256, License: one.License, NeededBy: one.NeededBy, Hosts: one.Hosts,
 		})
 		p.rpms.byPath[path] = one
-		p.origins[path] = p.urlOrigin(c, one.URL, one.Mirrors...)
+		p.origins[path] = p.urlOrigin(up, one.URL, one.Mirrors...)
 	}
 	p.keepTimestamps(r.Locked)
 	return nil

@@ -6,13 +6,14 @@ import (
 	"io/fs"
 
 	"airgap.dev/airgap/bundle/chart"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// Manifest reads a file of objects (https URL, or path relative to dir) before
+// ManifestAt reads a file of objects (https URL, or path relative to dir) before
 // planning; nil if the file does not exist.
-func (c *Client) Manifest(ctx context.Context, dir, from string) ([]workload.Object, error) {
-	m, err := c.readManifest(ctx, Request{Dir: dir}, from, "")
+func ManifestAt(ctx context.Context, c *fetch.Client, dir, from string) ([]workload.Object, error) {
+	m, err := upstream{c}.readManifest(ctx, Request{Dir: dir}, from, "")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -14,6 +14,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -66,7 +67,7 @@ const resolvers = 12
 // but manifests, metadata and charts. Every problem is reported, not only the
 // first: an image that does not exist, one that is not there for the platform,
 // a chart that does not render, a file without a checksum.
-func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*Plan, error) {
+func NewPlan(ctx context.Context, c *fetch.Client, r Request, progress ui.Progress) (*Plan, error) {
 	if !isPlainName(r.Name) {
 		return nil, fmt.Errorf("plan bundle: name %q: want letters, digits, dots, dashes", r.Name)
 	}
@@ -82,16 +83,17 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 	if err := errors.Join(r.Locked.check(), p.checkBase(r.Base)); err != nil {
 		return nil, fmt.Errorf("plan bundle: %w", err)
 	}
-	carried, errCarried := p.planManifests(ctx, c, r, progress)
-	installed, errInstalled := p.planAddons(ctx, c, r, progress)
-	ruled, errRuled := p.planOperators(ctx, c, r, progress)
+	up := upstream{c}
+	carried, errCarried := p.planManifests(ctx, up, r, progress)
+	installed, errInstalled := p.planAddons(ctx, up, r, progress)
+	ruled, errRuled := p.planOperators(ctx, up, r, progress)
 	r.Images = slices.Concat(r.Images, carried, installed, ruled)
 	err = errors.Join(
 		errCarried, errInstalled, errRuled,
-		p.planImages(ctx, c, r, platform, progress),
+		p.planImages(ctx, up, r, platform, progress),
 		p.planOwn(r.Own),
-		p.planFiles(ctx, c, r, progress),
-		p.planPackages(ctx, c, r, progress),
+		p.planFiles(ctx, up, r, progress),
+		p.planPackages(ctx, up, r, progress),
 	)
 	if err == nil {
 		err = p.Lock.checkSizes()
@@ -105,7 +107,7 @@ func NewPlan(ctx context.Context, c *Client, r Request, progress ui.Progress) (*
 	return p, nil
 }
 
-func (p *Plan) planImages(ctx context.Context, c *Client, request Request, platform ocispec.Platform, progress ui.Progress) error {
+func (p *Plan) planImages(ctx context.Context, up upstream, request Request, platform ocispec.Platform, progress ui.Progress) error {
 	neededBy := reasons{}
 	var bad []error
 	for _, n := range request.Images {
@@ -120,9 +122,9 @@ func (p *Plan) planImages(ctx context.Context, c *Client, request Request, platf
 	asked, err := each(ctx, "resolve images", names, progress, func(ctx context.Context, name string) (answer, error) {
 		by, known := neededBy[name]
 		if !known {
-			return p.tryResolve(ctx, c, name, platform, request.Locked.image(name)), nil
+			return p.tryResolve(ctx, up, name, platform, request.Locked.image(name)), nil
 		}
-		r, err := c.resolve(ctx, name, platform, request.Locked.image(name))
+		r, err := up.resolve(ctx, name, platform, request.Locked.image(name))
 		if err != nil {
 			return answer{}, fmt.Errorf("image %s%s: %w%s", name, because(by), err, unlessIgnored(by))
 		}
@@ -167,7 +169,7 @@ func (p *Plan) addBlobs(r *resolved) {
 	}
 }
 
-func (p *Plan) planFiles(ctx context.Context, c *Client, request Request, progress ui.Progress) error {
+func (p *Plan) planFiles(ctx context.Context, up upstream, request Request, progress ui.Progress) error {
 	neededBy := reasons{}
 	byName := map[string]FileNeed{}
 	for _, n := range request.Files {
@@ -182,7 +184,7 @@ func (p *Plan) planFiles(ctx context.Context, c *Client, request Request, progre
 		f, known := request.Locked.file(byName[name])
 		var err error
 		if !known {
-			f, err = c.resolveFile(ctx, byName[name])
+			f, err = up.resolveFile(ctx, byName[name])
 		}
 		if err != nil {
 			return f, fmt.Errorf("file %s%s: %w", name, because(neededBy[name]), err)
@@ -195,16 +197,16 @@ func (p *Plan) planFiles(ctx context.Context, c *Client, request Request, progre
 	}
 	p.Lock.Files = found
 	for _, f := range found {
-		p.origins[f.Path] = p.urlOrigin(c, f.URL)
+		p.origins[f.Path] = p.urlOrigin(up, f.URL)
 	}
 	return nil
 }
 
-func (p *Plan) urlOrigin(c *Client, url string, mirrors ...string) origin {
+func (p *Plan) urlOrigin(up upstream, url string, mirrors ...string) origin {
 	return func(ctx context.Context) (io.ReadCloser, error) {
 		var errs []error
 		for _, one := range append([]string{url}, mirrors...) {
-			body, _, err := c.Open(ctx, one, 0)
+			body, _, err := up.Open(ctx, one, 0)
 			if err == nil {
 				return body, nil
 			}
@@ -248,5 +250,5 @@ func because(neededBy []string) string {
 	if len(neededBy) == 0 || neededBy[0] == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (needed by %s)", joinWords(neededBy))
+	return fmt.Sprintf(" (needed by %s)", ui.And(neededBy))
 }

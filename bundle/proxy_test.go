@@ -11,6 +11,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -43,10 +44,10 @@ func TestProxy(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 	t.Setenv("HTTPS_PROXY", "http://192.0.2.1:9") // airgap.yaml's comes first
-	s := bundle.Sources{CA: u.ca, Proxy: proxy.URL, Rewrite: []bundle.Rewrite{{From: "*", To: "example.com:443"}}}
-	c, err := bundle.NewClient(s)
+	s := fetch.Sources{CA: u.ca, Proxy: proxy.URL, Rewrite: []fetch.Rewrite{{From: "*", To: "example.com:443"}}}
+	c, err := fetch.NewClient(s)
 	must(t, err)
-	c.Hasten()
+	hasten(c)
 	p, err := bundle.NewPlan(background, c, u.request(images...), ui.Discard())
 	must(t, err)
 	_, err = bundle.Write(background, p, filepath.Join(t.TempDir(), "stick"), options(t), ui.Discard())
@@ -55,9 +56,9 @@ func TestProxy(t *testing.T) {
 		t.Error("nobody asked the proxy")
 	}
 	s.Proxy = "http://" + u.Listener.Addr().String() // no proxy
-	c, err = bundle.NewClient(s)
+	c, err = fetch.NewClient(s)
 	must(t, err)
-	c.Hasten()
+	hasten(c)
 	if _, err := bundle.NewPlan(background, c, u.request(images...), ui.Discard()); err == nil {
 		t.Error("went on without the proxy")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -69,11 +70,11 @@ func TestRedirectedBlobs(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "password")
 	must(t, os.WriteFile(secret, []byte("s3cret\n"), 0o600))
 	write := func() error {
-		c, err := bundle.NewClient(bundle.Sources{CA: u.ca, Rewrite: []bundle.Rewrite{{From: "*", To: u.host(), Login: rpm.Login{Username: "bank", PasswordFile: secret}}}})
+		c, err := fetch.NewClient(fetch.Sources{CA: u.ca, Rewrite: []fetch.Rewrite{{From: "*", To: u.host(), Login: rpm.Login{Username: "bank", PasswordFile: secret}}}})
 		if err != nil {
 			return err
 		}
-		c.Hasten()
+		hasten(c)
 		p, err := bundle.NewPlan(background, c, u.request(images...), ui.Discard())
 		if err != nil {
 			return err
@@ -111,9 +112,11 @@ func TestRealmOfAnotherSite(t *testing.T) {
 		u.spoil.Store(&bearer)
 		t.Setenv("DOCKER_CONFIG", t.TempDir())
 		t.Setenv("MIRROR_PASSWORD", "s3cret")
-		c, err := bundle.NewClient(bundle.Sources{CA: u.ca, Proxy: "http://127.0.0.1:9", Rewrite: []bundle.Rewrite{{From: "*", To: u.host(), Login: rpm.Login{Username: "bank", PasswordEnv: "MIRROR_PASSWORD"}}}})
+		c, err := fetch.NewClient(
+			fetch.Sources{CA: u.ca, Proxy: "http://127.0.0.1:9", Rewrite: []fetch.Rewrite{{From: "*", To: u.host(), Login: rpm.Login{Username: "bank", PasswordEnv: "MIRROR_PASSWORD"}}}},
+		)
 		must(t, err)
-		c.Hasten()
+		hasten(c)
 		r := u.request(images...)
 		r.Files = nil
 		_, err = bundle.NewPlan(background, c, r, ui.Discard())

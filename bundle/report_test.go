@@ -19,7 +19,9 @@ func TestSBOM(t *testing.T) {
 	u := newUpstream(t, images...)
 	p := u.plan(t, images...)
 	p.Lock.OS = "el9"
-	p.Lock.Packages = []bundle.Package{{NEVRA: "socat-0:1.7.4-1.el9.x86_64", Path: "rpm/el9/Packages/socat.rpm", URL: "https://m/socat.rpm", SHA256: strings.Repeat("ab", 32), License: "GPLv2 and <others>"}}
+	p.Lock.Packages = []bundle.Package{
+		{NEVRA: "socat-0:1.7.4-1.el9.x86_64", Path: "rpm/el9/Packages/socat.rpm", URL: "https://m/socat.rpm", SHA256: strings.Repeat("ab", 32), License: "GPLv2 and <others>"},
+	}
 	text, err := p.SBOM()
 	must(t, err)
 	doc, err := spdxjson.Read(bytes.NewReader(text))
@@ -36,7 +38,8 @@ func TestSBOM(t *testing.T) {
 		t.Errorf("socat is %+v", socat)
 	}
 	image := p.Lock.Images[0]
-	if entry := byName[image.Name]; entry == nil || entry.PackageChecksums[0].Value != strings.TrimPrefix(image.Digest, "sha256:") || !strings.HasPrefix(entry.PackageExternalReferences[0].Locator, "pkg:oci/") {
+	if entry := byName[image.Name]; entry == nil || entry.PackageChecksums[0].Value != strings.TrimPrefix(image.Digest, "sha256:") ||
+		!strings.HasPrefix(entry.PackageExternalReferences[0].Locator, "pkg:oci/") {
 		t.Errorf("%s is %+v", image.Name, entry)
 	}
 	again, err := p.SBOM()
@@ -53,7 +56,9 @@ func TestReport(t *testing.T) {
 	p, err := bundle.NewPlan(background, u.client(t), u.request(images...), ui.Discard())
 	must(t, err)
 	p.Lock.Proof = "assumed (profile el9-minimal)"
-	p.Lock.Packages = []bundle.Package{{NEVRA: "socat-0:1.7.4-1.el9.x86_64", URL: "https://m/socat.rpm", SHA256: strings.Repeat("ab", 32), License: "<script>alert(1)</script>", Hosts: []string{"db1", "db2"}}}
+	p.Lock.Packages = []bundle.Package{
+		{NEVRA: "socat-0:1.7.4-1.el9.x86_64", URL: "https://m/socat.rpm", SHA256: strings.Repeat("ab", 32), License: "<script>alert(1)</script>", Hosts: []string{"db1", "db2"}},
+	}
 	page, err := p.Report("SHA256:key")
 	must(t, err)
 	text := string(page)

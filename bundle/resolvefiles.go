@@ -9,22 +9,22 @@ import (
 )
 
 // resolveFile finds out size and SHA-256 of a file.
-func (c *Client) resolveFile(ctx context.Context, need FileNeed) (File, error) {
+func (up upstream) resolveFile(ctx context.Context, need FileNeed) (File, error) {
 	if !isPlainName(need.Name) {
 		return File{}, fmt.Errorf("name %q: want letters, digits, dots, dashes", need.Name)
 	}
-	sum, err := c.checksum(ctx, need)
+	sum, err := up.checksum(ctx, need)
 	if err != nil {
 		return File{}, err
 	}
-	size, err := c.size(ctx, need.URL)
+	size, err := up.Size(ctx, need.URL)
 	if err != nil {
 		return File{}, err
 	}
 	return File{Name: need.Name, URL: need.URL, Path: "files/" + need.Name, Size: size, SHA256: sum}, nil
 }
 
-func (c *Client) checksum(ctx context.Context, need FileNeed) (string, error) {
+func (up upstream) checksum(ctx context.Context, need FileNeed) (string, error) {
 	if need.SHA256 != "" {
 		if !isSHA256(need.SHA256) {
 			return "", fmt.Errorf("%q is no SHA-256 in lower-case hex", need.SHA256)
@@ -34,7 +34,7 @@ func (c *Client) checksum(ctx context.Context, need FileNeed) (string, error) {
 	if need.ChecksumURL == "" {
 		return "", errors.New("no checksum is known for it")
 	}
-	body, _, err := c.Open(ctx, need.ChecksumURL, 0)
+	body, _, err := up.Open(ctx, need.ChecksumURL, 0)
 	if err != nil {
 		return "", err
 	}

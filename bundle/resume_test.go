@@ -16,6 +16,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -191,12 +192,12 @@ func TestKilledGoesOn(t *testing.T) {
 }
 
 func writeAsChild(t *testing.T, home string) {
-	writeFrom(t, bundle.Sources{CA: os.Getenv("BUNDLE_TEST_CA"), Rewrite: []bundle.Rewrite{{From: "*", To: os.Getenv("BUNDLE_TEST_HOST")}}}, home)
+	writeFrom(t, fetch.Sources{CA: os.Getenv("BUNDLE_TEST_CA"), Rewrite: []fetch.Rewrite{{From: "*", To: os.Getenv("BUNDLE_TEST_HOST")}}}, home)
 }
 
-func writeFrom(t *testing.T, s bundle.Sources, home string) {
+func writeFrom(t *testing.T, s fetch.Sources, home string) {
 	t.Helper()
-	client, err := bundle.NewClient(s)
+	client, err := fetch.NewClient(s)
 	must(t, err)
 	key, err := bundle.LoadOrCreateKey(home)
 	must(t, err)

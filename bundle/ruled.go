@@ -15,7 +15,7 @@ import (
 // planOperators lists the operators among the objects, and returns the images
 // that the rules name for their pods. An image that its registry does not have is
 // one that is not carried: the rule may be wrong for this version.
-func (p *Plan) planOperators(ctx context.Context, c *Client, r Request, progress ui.Progress) ([]Need, error) {
+func (p *Plan) planOperators(ctx context.Context, up upstream, r Request, progress ui.Progress) ([]Need, error) {
 	rules, err := rulesOf(r)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (p *Plan) planOperators(ctx context.Context, c *Client, r Request, progress
 	}
 	names := slices.Sorted(maps.Keys(images))
 	answers, err := each(ctx, "resolve images of operators", names, progress, func(ctx context.Context, image string) (string, error) {
-		return c.missing(ctx, image, r)
+		return up.missing(ctx, image, r)
 	})
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func rulesOf(r Request) ([]operators.Rule, error) {
 
 // missing is the reason why a registry does not have an image; "" if it has it.
 // It is also "" if the registry did not answer: resolving all images reports that.
-func (c *Client) missing(ctx context.Context, image string, r Request) (string, error) {
+func (up upstream) missing(ctx context.Context, image string, r Request) (string, error) {
 	named, err := parseName(image)
 	if err != nil {
 		return "", err
@@ -102,11 +102,11 @@ func (c *Client) missing(ctx context.Context, image string, r Request) (string, 
 	if r.Locked.image(named.String()) != "" {
 		return "", nil
 	}
-	repo, err := c.repository(named.Name())
+	repo, err := up.Repository(named.Name())
 	if err != nil {
 		return "", err
 	}
-	if _, err = c.manifest(ctx, refIn(repo, named)); err == nil {
+	if _, err = up.manifest(ctx, refIn(repo, named)); err == nil {
 		return "", nil
 	}
 	if why := whyNot(err); why == reasonMissing || why == reasonRefused {

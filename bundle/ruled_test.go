@@ -62,7 +62,10 @@ func operatorRequest(t *testing.T, u *upstream) bundle.Request {
 
 func operatorUpstream(t *testing.T) *upstream {
 	u := newUpstream(t)
-	for _, image := range []string{"docker.elastic.co/eck/eck-operator:3.0.0", "docker.elastic.co/elasticsearch/elasticsearch:9.0.1", "registry.example/own/operator:1.0.0", "registry.example/own/worker:1.0.0"} {
+	for _, image := range []string{
+		"docker.elastic.co/eck/eck-operator:3.0.0", "docker.elastic.co/elasticsearch/elasticsearch:9.0.1", "registry.example/own/operator:1.0.0",
+		"registry.example/own/worker:1.0.0",
+	} {
 		u.push(t, bundletest.Image{Name: image, Held: bundletest.RandomImage(t, 100, 1, "amd64")})
 	}
 	return u
@@ -106,7 +109,8 @@ func TestOwnRules(t *testing.T) {
 	p, err := bundle.NewPlan(background, u.client(t), r, ui.Discard())
 	must(t, err)
 	wantNeeds(t, p.Lock, map[string]string{"registry.example/own/worker:1.0.0": "add-on search: Deployment search/own, by rule own"})
-	if i := slices.IndexFunc(p.Lock.Images, func(i bundle.Image) bool { return i.Name == "registry.example/own/worker:1.0.0" }); i < 0 || p.Operators[1].Rule != "own" || len(p.Operators[1].Warnings) > 0 {
+	if i := slices.IndexFunc(p.Lock.Images, func(i bundle.Image) bool { return i.Name == "registry.example/own/worker:1.0.0" }); i < 0 ||
+		p.Operators[1].Rule != "own" || len(p.Operators[1].Warnings) > 0 {
 		t.Errorf("operators are %+v", p.Operators)
 	}
 	r.Rules = []string{"rule.yaml", "rule.yaml", "operator.yaml", "gone.yaml"}

@@ -2,8 +2,11 @@ package bundle_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"io/fs"
 	"runtime"
 	"slices"
 	"strings"
@@ -12,7 +15,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/image"
 )
 
 // FuzzImage reads images as a registry may send them. The input is the blobs of an image with
@@ -26,7 +29,7 @@ func FuzzImage(f *testing.F) {
 		blobs, top := unfold(input)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		image, err := bundle.TreeOf(blobs, blobs[top.Digest])
+		carried, err := collect(blobs, top.Digest)
 		runtime.ReadMemStats(&after)
 		total := 0
 		for _, b := range blobs {
@@ -38,15 +41,42 @@ func FuzzImage(f *testing.F) {
 		if err != nil {
 			return
 		}
-		carried := map[digest.Digest][]byte{}
-		for _, b := range image.Blobs {
-			carried[digest.Digest(b.Digest)] = blobs[digest.Digest(b.Digest)]
+		served := map[digest.Digest][]byte{}
+		for _, b := range carried.Blobs {
+			served[digest.Digest(b.Digest)] = blobs[digest.Digest(b.Digest)]
 		}
-		top.MediaType = image.Blobs[0].MediaType
-		if _, err := pull(carried, top); err != nil {
+		top.MediaType = carried.Blobs[0].MediaType
+		if _, err := pull(served, top); err != nil {
 			t.Fatalf("carried, and containerd says: %v\n%s", err, input)
 		}
 	})
+}
+
+// collect plans an image whose pieces are in memory.
+func collect(blobs inMemory, top digest.Digest) (*image.Image, error) {
+	doc, err := image.Parse(blobs[top])
+	if err != nil {
+		return nil, err
+	}
+	return image.Collect(context.Background(), blobs, doc, ocispec.Platform{OS: "linux", Architecture: "amd64"})
+}
+
+type inMemory map[digest.Digest][]byte
+
+func (m inMemory) Document(_ context.Context, d digest.Digest) (*image.Document, error) {
+	raw, has := m[d]
+	if !has {
+		return nil, fs.ErrNotExist
+	}
+	return image.Parse(raw)
+}
+
+func (m inMemory) Blob(_ context.Context, d digest.Digest) (io.ReadCloser, error) {
+	raw, has := m[d]
+	if !has {
+		return nil, fs.ErrNotExist
+	}
+	return io.NopCloser(bytes.NewReader(raw)), nil
 }
 
 func unfold(input []byte) (map[digest.Digest][]byte, ocispec.Descriptor) {

@@ -25,6 +25,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -104,15 +105,15 @@ func (u *upstream) push(t testing.TB, image bundletest.Image) {
 	must(t, remote.Write(ref, image.Held, options...))
 }
 
-func (u *upstream) sources() bundle.Sources {
-	return bundle.Sources{CA: u.ca, Rewrite: []bundle.Rewrite{{From: "*", To: u.host()}}}
+func (u *upstream) sources() fetch.Sources {
+	return fetch.Sources{CA: u.ca, Rewrite: []fetch.Rewrite{{From: "*", To: u.host()}}}
 }
 
-func (u *upstream) client(t testing.TB) *bundle.Client {
+func (u *upstream) client(t testing.TB) *fetch.Client {
 	t.Helper()
-	c, err := bundle.NewClient(u.sources())
+	c, err := fetch.NewClient(u.sources())
 	must(t, err)
-	c.Hasten()
+	hasten(c)
 	return c
 }
 
@@ -151,4 +152,9 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// hasten makes a client give up soon, for tests of what it gives up on.
+func hasten(c *fetch.Client) {
+	c.Patience = fetch.Patience{Attempts: 3, Pause: time.Millisecond, Stall: 2 * time.Second}
 }

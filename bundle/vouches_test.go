@@ -107,7 +107,9 @@ func TestChartLosesItsDigest(t *testing.T) {
 		Name: "cash", Namespace: "shop", Chart: &bundle.ChartNeed{Repository: "https://charts.example", Name: "till", Version: "1.2.3"},
 	}}}
 	lockOf := func(digest bool) *bundle.Locked {
-		return &bundle.Locked{Lock: bundle.Lock{Addons: []bundle.Addon{{Name: "cash", Chart: &bundle.Chart{Name: "till", Version: "1.2.3", Repository: "https://charts.example", IndexDigest: digest, SHA256: hexSum(archive)}}}}}
+		return &bundle.Locked{
+			Lock: bundle.Lock{Addons: []bundle.Addon{{Name: "cash", Chart: &bundle.Chart{Name: "till", Version: "1.2.3", Repository: "https://charts.example", IndexDigest: digest, SHA256: hexSum(archive)}}}},
+		}
 	}
 	request.Addons[0].Chart.Version = "1.2.4"
 	index(hexSum(archive), "")

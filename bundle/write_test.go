@@ -22,6 +22,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -349,7 +350,7 @@ func TestUntrustedMirrorIsSaidOnce(t *testing.T) {
 	u := newUpstream(t, images...)
 	s := u.sources()
 	s.CA = "" // as if the TLS-inspecting proxy's CA was forgotten
-	c, err := bundle.NewClient(s)
+	c, err := fetch.NewClient(s)
 	must(t, err)
 	began := time.Now()
 	_, err = bundle.NewPlan(background, c, u.request(images...), ui.Discard())

@@ -36,9 +36,17 @@ func TestValidate(t *testing.T) {
 		{"flannel, native", Config{Plugin: Flannel, Encapsulation: Native, Port: 8472}, nil},
 		{"a section that nobody reads", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, Calico: CalicoConfig{BGP: true}}, []string{"network.calico"}},
 		{"calico", defaulted(Config{Plugin: Calico}), nil},
-		{"calico, everything", defaulted(Config{Plugin: Calico, Encapsulation: Native, Calico: CalicoConfig{Version: "3.31.7", Source: "https://mirror.corp/calico", BGP: true, Dataplane: "nftables"}}), nil},
+		{
+			"calico, everything",
+			defaulted(Config{Plugin: Calico, Encapsulation: Native, Calico: CalicoConfig{Version: "3.31.7", Source: "https://mirror.corp/calico", BGP: true, Dataplane: "nftables"}}),
+			nil,
+		},
 		{"calico beside airgap.yaml", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Source: "calico"}}), nil},
-		{"calico, all of it", defaulted(Config{Plugin: Calico, Encapsulation: "ipip", Calico: CalicoConfig{Form: "helm", Version: "latest", Source: "http://mirror.corp/calico", Dataplane: "ebpf"}}), []string{"network.encapsulation", "network.calico.form", "network.calico.dataplane", "network.calico.source", "network.calico.version"}},
+		{
+			"calico, all of it",
+			defaulted(Config{Plugin: Calico, Encapsulation: "ipip", Calico: CalicoConfig{Form: "helm", Version: "latest", Source: "http://mirror.corp/calico", Dataplane: "ebpf"}}),
+			[]string{"network.encapsulation", "network.calico.form", "network.calico.dataplane", "network.calico.source", "network.calico.version"},
+		},
 		{"calico before it took part in nftables", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Version: "v3.30.1"}}), []string{"network.calico.version"}},
 		{"a password in a URL", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Source: "https://u:p@mirror.corp/calico"}}), []string{"network.calico.source"}},
 		{"the operator", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.31.7"}}), nil},
@@ -46,7 +54,11 @@ func TestValidate(t *testing.T) {
 		{"an operator whose images nobody knows", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.40.1"}}), []string{"network.calico.version"}},
 		{"cilium", defaulted(Config{Plugin: Cilium}), nil},
 		{"cilium, everything", defaulted(Config{Plugin: Cilium, Encapsulation: Native, MTU: 9000, Cilium: CiliumConfig{Version: "1.19.5", Source: "oci://mirror.corp/charts"}}), nil},
-		{"cilium, all of it", defaulted(Config{Plugin: Cilium, Encapsulation: CrossSubnet, Cilium: CiliumConfig{Version: "1.17.1", Source: "http://mirror.corp"}, Calico: CalicoConfig{BGP: true}}), []string{"network.encapsulation", "network.cilium.version", "network.cilium.source", "network.calico"}},
+		{
+			"cilium, all of it",
+			defaulted(Config{Plugin: Cilium, Encapsulation: CrossSubnet, Cilium: CiliumConfig{Version: "1.17.1", Source: "http://mirror.corp"}, Calico: CalicoConfig{BGP: true}}),
+			[]string{"network.encapsulation", "network.cilium.version", "network.cilium.source", "network.calico"},
+		},
 		{"native without anybody who brings routes", defaulted(Config{Plugin: Calico, Encapsulation: Native}), []string{"network.encapsulation"}},
 		{"negative", Config{Plugin: Flannel, Encapsulation: Auto, Port: -1, MTU: -1}, []string{"network.port", "network.mtu"}},
 	} {

@@ -12,10 +12,16 @@ import (
 func TestNoIPIP(t *testing.T) {
 	const meta = "\nmetadata: {name: x, namespace: net}\n"
 	for name, tc := range map[string]struct{ object, says string }{
-		"a pool":                    {"apiVersion: a/v1\nkind: IPPool" + meta + "spec: {ipipMode: CrossSubnet}", "IPPool net/x: spec.ipipMode: CrossSubnet"},
-		"a pool without":            {"apiVersion: a/v1\nkind: IPPool" + meta + "spec: {ipipMode: Never, ipipEnabled: false}", ""},
-		"the operator's pools":      {"apiVersion: a/v1\nkind: Installation" + meta + "spec: {pools: [{encapsulation: VXLAN}, {encapsulation: IPIPCrossSubnet}]}", `spec.pools[1].encapsulation: "IPIPCrossSubnet"`},
-		"a variable":                {"apiVersion: v1\nkind: Pod" + meta + "spec: {containers: [{name: c, env: [{name: CALICO_IPV4POOL_IPIP, value: Always}]}]}", "spec.containers[0].env[0]: CALICO_IPV4POOL_IPIP=Always"},
+		"a pool":         {"apiVersion: a/v1\nkind: IPPool" + meta + "spec: {ipipMode: CrossSubnet}", "IPPool net/x: spec.ipipMode: CrossSubnet"},
+		"a pool without": {"apiVersion: a/v1\nkind: IPPool" + meta + "spec: {ipipMode: Never, ipipEnabled: false}", ""},
+		"the operator's pools": {
+			"apiVersion: a/v1\nkind: Installation" + meta + "spec: {pools: [{encapsulation: VXLAN}, {encapsulation: IPIPCrossSubnet}]}",
+			`spec.pools[1].encapsulation: "IPIPCrossSubnet"`,
+		},
+		"a variable": {
+			"apiVersion: v1\nkind: Pod" + meta + "spec: {containers: [{name: c, env: [{name: CALICO_IPV4POOL_IPIP, value: Always}]}]}",
+			"spec.containers[0].env[0]: CALICO_IPV4POOL_IPIP=Always",
+		},
 		"a variable from elsewhere": {"apiVersion: v1\nkind: Pod" + meta + "spec: {env: [{name: FELIX_IPINIPMTU, valueFrom: {configMapKeyRef: {name: a, key: b}}}]}", "FELIX_IPINIPMTU"},
 		"a variable that is off":    {"apiVersion: v1\nkind: Pod" + meta + "spec: {env: [{name: CALICO_IPV4POOL_IPIP, value: Never}, {name: FELIX_IPINIPENABLED, value: 'false'}]}", ""},
 		"text within text":          {"apiVersion: v1\nkind: ConfigMap" + meta + "data: {net-conf.json: '{\"Type\":\"ipip\"}'}", "data.net-conf.json"},

@@ -32,7 +32,10 @@ func TestChangedUpstream(t *testing.T) {
 		{"other probes", "-bird-ready", "-bgp-ready", "DaemonSet kube-system/calico-node", "-bird-ready in the readinessProbe of container calico-node", ""},
 		{"no settings", "kind: FelixConfiguration,", "kind: NodeConfiguration,", "CustomResourceDefinition of FelixConfiguration", "", ""},
 		{"no port", "vxlanPort:", "overlayPort:", "CustomResourceDefinition of FelixConfiguration", "spec.vxlanPort", ""},
-		{"no operator", "name: tigera-operator\n  namespace: tigera-operator\nspec:", "name: operator\n  namespace: tigera-operator\nspec:", "Deployment tigera-operator/tigera-operator", "", "tigera-operator.yaml"},
+		{
+			"no operator", "name: tigera-operator\n  namespace: tigera-operator\nspec:", "name: operator\n  namespace: tigera-operator\nspec:",
+			"Deployment tigera-operator/tigera-operator", "", "tigera-operator.yaml",
+		},
 		{"no installation", "kind: Installation,", "kind: Calico,", "CustomResourceDefinition of Installation", "", "v1_crd_projectcalico_org.yaml"},
 		{"no data plane", "linuxDataplane:", "dataplane:", "CustomResourceDefinition of Installation", "spec.calicoNetwork.linuxDataplane", "v1_crd_projectcalico_org.yaml"},
 		{"no encapsulation", "encapsulation:", "overlay:", "CustomResourceDefinition of Installation", "spec.calicoNetwork.ipPools[].encapsulation", "v1_crd_projectcalico_org.yaml"},

@@ -11,10 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/bundle"
@@ -50,7 +47,10 @@ func networks() []network {
 		},
 		{
 			name: "calico", config: cni.Config{Plugin: cni.Calico}, golden: "calico.golden.yaml",
-			says:  []string{`"calico_backend":"vxlan"`, `"CALICO_IPV4POOL_VXLAN","value":"Always"`, `"CALICO_IPV4POOL_IPIP","value":"Never"`, `"vxlanPort":4789`, `"iptablesBackend":"NFT"`, `"veth_mtu":"0"`, "kubernetes-internal-ip"},
+			says: []string{
+				`"calico_backend":"vxlan"`, `"CALICO_IPV4POOL_VXLAN","value":"Always"`, `"CALICO_IPV4POOL_IPIP","value":"Never"`, `"vxlanPort":4789`,
+				`"iptablesBackend":"NFT"`, `"veth_mtu":"0"`, "kubernetes-internal-ip",
+			},
 			never: []string{"bird", "bgp"},
 		},
 		{
@@ -71,7 +71,10 @@ func networks() []network {
 		},
 		{
 			name: "cilium", config: cni.Config{Plugin: cni.Cilium}, golden: "cilium.golden.yaml",
-			says:  []string{`"routing-mode":"tunnel"`, `"tunnel-protocol":"vxlan"`, `"tunnel-port":"8472"`, `"kube-proxy-replacement":"false"`, `"ipam":"kubernetes"`, `"replicas":2`, `"auto-direct-node-routes":"false"`},
+			says: []string{
+				`"routing-mode":"tunnel"`, `"tunnel-protocol":"vxlan"`, `"tunnel-port":"8472"`, `"kube-proxy-replacement":"false"`, `"ipam":"kubernetes"`,
+				`"replicas":2`, `"auto-direct-node-routes":"false"`,
+			},
 			never: []string{"Secret", `"mtu"`, "10.0.0.0/8"},
 		},
 		{
@@ -292,66 +295,6 @@ func (n network) wantApplied(t *testing.T, server *apitest.Server, fetched []*un
 	}
 }
 
-// TestOperatorFillsIn does what Calico's operator does with an Installation: it
-// writes down what it would assume, in lists as a whole. That must be no drift,
-// and no conflict.
-func TestOperatorFillsIn(t *testing.T) {
-	upstream, server := cnitest.Serve(t), apitest.Start(t, "--allow-privileged")
-	n := network{config: cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}}
-	n.config.Default()
-	fetched, _ := upstream.Fetch(t, n.config, n.cluster())
-	s := n.step(server, fetched)
-	if err := s.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	client, err := dynamic.NewForConfig(server.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	installations := client.Resource(schema.GroupVersionResource{Group: "operator.tigera.io", Version: "v1", Resource: "installations"})
-	live, err := installations.Get(t.Context(), "default", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pools, _, err := unstructured.NestedSlice(live.Object, "spec", "calicoNetwork", "ipPools")
-	if err != nil || len(pools) != 1 {
-		t.Fatalf("pools %v, %v", pools, err)
-	}
-	pool := pools[0].(map[string]any)
-	// pkg/controller/ippool/defaults.go of the operator, for an IPv4 pool
-	for field, assumed := range map[string]any{
-		"name": "default-ipv4-ippool", "natOutgoing": "Enabled", "nodeSelector": "all()", "blockSize": int64(26),
-		"disableNewAllocations": false, "assignmentMode": "Automatic", "allowedUses": []any{"Workload", "Tunnel"},
-	} {
-		if !reflect.DeepEqual(pool[field], assumed) {
-			t.Errorf("the operator would write %s: %v over %v", field, assumed, pool[field])
-		}
-	}
-	if err := unstructured.SetNestedField(live.Object, "Enabled", "spec", "calicoNetwork", "hostPorts"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := installations.Update(t.Context(), live, metav1.UpdateOptions{FieldManager: "operator"}); err != nil {
-		t.Fatal(err)
-	}
-	if done, err := s.Done(t.Context()); err != nil || !done {
-		t.Errorf("after the operator: done is %v, %v", done, err)
-	}
-}
-
-// removeWorkloads has the server forget which network it had.
-func removeWorkloads(t *testing.T, server *apitest.Server) {
-	t.Helper()
-	ctx, apps := context.WithoutCancel(t.Context()), server.Client(t).AppsV1()
-	for _, namespace := range []string{"kube-flannel", "kube-system", "tigera-operator"} {
-		if err := apps.DaemonSets(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-			t.Error(err)
-		}
-		if err := apps.Deployments(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestOneNetwork: a cluster keeps the network that it has, also when the file
 // says another one now; nothing is applied beside it.
 func TestOneNetwork(t *testing.T) {
@@ -401,57 +344,4 @@ func textOf(t *testing.T, objects []*unstructured.Unstructured) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// TestUpstreamIsLocked: bytes that changed behind a URL are an error, not a
-// change.
-func TestUpstreamIsLocked(t *testing.T) {
-	upstream := cnitest.Serve(t)
-	n := network{config: cni.Config{Plugin: cni.Calico}}
-	n.config.Default()
-	first, err := upstream.Plan(t, n.config, n.cluster(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := cni.From(n.config, n.cluster()).Manifests[0]
-	at := strings.TrimPrefix(url, "https://")
-	if got := first.Lock.Network; got.Name != "calico" || len(got.Sources) != 1 || got.Sources[0].URL != url || len(got.Images) != 2 {
-		t.Fatalf("locked is %+v", got)
-	}
-	upstream.Files[at] = append(upstream.Files[at], "\n# changed\n"...)
-	if _, err = upstream.Plan(t, n.config, n.cluster(), &bundle.Locked{Lock: first.Lock}); err == nil || !strings.Contains(err.Error(), "network calico: ") || !strings.Contains(err.Error(), "has changed since it was locked") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := upstream.Plan(t, n.config, n.cluster(), &bundle.Locked{Lock: first.Lock, Update: []string{"calico"}}); err != nil {
-		t.Errorf("with --update: %v", err)
-	}
-}
-
-// TestWhereFrom: a mirror, a directory beside airgap.yaml, another version.
-func TestWhereFrom(t *testing.T) {
-	from := func(c cni.Config) cni.Upstream {
-		c.Default()
-		return cni.From(c, cni.Cluster{PodSubnet: pods, Nodes: 1})
-	}
-	for want, c := range map[string]cni.CalicoConfig{
-		"https://raw.githubusercontent.com/projectcalico/calico/v3.31.7/manifests/calico.yaml": {Version: "3.31.7"},
-		"https://mirror.corp/calico/calico.yaml":                                               {Source: "https://mirror.corp/calico/"},
-		"vendor/calico/calico.yaml":                                                            {Source: "vendor/calico"},
-		"vendor/operator-crds.yaml, vendor/tigera-operator.yaml":                               {Source: "vendor", Form: cni.OperatorForm, Version: "3.31.7"},
-		"vendor/v1_crd_projectcalico_org.yaml, vendor/tigera-operator.yaml":                    {Source: "vendor", Form: cni.OperatorForm},
-	} {
-		if got := strings.Join(from(cni.Config{Plugin: cni.Calico, Calico: c}).Manifests, ", "); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-	chart := from(cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Version: "v1.19.5"}}).Chart
-	if chart.Repository != "https://helm.cilium.io" || chart.Name != "cilium" || chart.Version != "1.19.5" || chart.Path != "" {
-		t.Errorf("chart %+v", chart)
-	}
-	if replicas := chart.Values["operator"].(map[string]any)["replicas"]; replicas != 1 {
-		t.Errorf("%v operators on one node", replicas)
-	}
-	if chart := from(cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "charts/cilium"}}).Chart; chart.Path != "charts/cilium" || chart.Repository != "" || chart.Name != "" {
-		t.Errorf("chart %+v", chart)
-	}
 }

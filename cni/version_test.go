@@ -43,18 +43,43 @@ func TestVersionsOfASource(t *testing.T) {
 		tag        string
 		says       string // "" is no error
 	}{
-		"calico before 3.31":             {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor"}}, "quay.io/calico/", "v3.29.3", "calico.yaml is of Calico v3.29.3, expected 3.31 or later"},
+		"calico before 3.31": {
+			cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor"}},
+			"quay.io/calico/",
+			"v3.29.3",
+			"calico.yaml is of Calico v3.29.3, expected 3.31 or later",
+		},
 		"calico, what the directory has": {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor"}}, "quay.io/calico/", "v3.31.7", ""},
 		"calico, as said":                {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor", Version: "3.31.7"}}, "quay.io/calico/", "v3.31.7", ""},
 		"calico, a tag of the site":      {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor", Version: "3.31.7"}}, "quay.io/calico/", "v3.31.7-bank.2", ""},
 		"calico, no version as a tag":    {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor"}}, "quay.io/calico/", "master", ""},
-		"calico, another than said":      {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor", Version: "3.32.4"}}, "quay.io/calico/", "v3.31.7", "set network.calico.version to v3.31.7"},
-		"operator of another line":       {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm, Source: "vendor"}}, "quay.io/tigera/", "v1.40.3", "tigera-operator.yaml, with operator v1.40.3, is of Calico 3.31, expected v3.32.4"},
-		"operator of no line":            {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm, Source: "vendor", Version: "v3.32.4"}}, "quay.io/tigera/", "v1.36.0", "is of an unknown Calico"},
-		"operator of its line":           {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm, Source: "vendor"}}, "quay.io/tigera/", "v1.42.0", ""},
-		"cilium before 1.18":             {cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "vendor"}}, "quay.io/cilium/", "v1.17.9", "the chart is of Cilium v1.17.9, expected a release from 1.18 on"},
-		"a pre-release of cilium":        {cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "vendor"}}, "quay.io/cilium/", "v1.21.0-pre.1", "the chart is of Cilium v1.21.0-pre.1"},
-		"cilium of the next line":        {cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "vendor"}}, "quay.io/cilium/", "v1.21.0", ""},
+		"calico, another than said": {
+			cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor", Version: "3.32.4"}},
+			"quay.io/calico/",
+			"v3.31.7",
+			"set network.calico.version to v3.31.7",
+		},
+		"operator of another line": {
+			cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm, Source: "vendor"}},
+			"quay.io/tigera/",
+			"v1.40.3",
+			"tigera-operator.yaml, with operator v1.40.3, is of Calico 3.31, expected v3.32.4",
+		},
+		"operator of no line": {
+			cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm, Source: "vendor", Version: "v3.32.4"}},
+			"quay.io/tigera/",
+			"v1.36.0",
+			"is of an unknown Calico",
+		},
+		"operator of its line": {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm, Source: "vendor"}}, "quay.io/tigera/", "v1.42.0", ""},
+		"cilium before 1.18": {
+			cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "vendor"}},
+			"quay.io/cilium/",
+			"v1.17.9",
+			"the chart is of Cilium v1.17.9, expected a release from 1.18 on",
+		},
+		"a pre-release of cilium": {cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "vendor"}}, "quay.io/cilium/", "v1.21.0-pre.1", "the chart is of Cilium v1.21.0-pre.1"},
+		"cilium of the next line": {cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "vendor"}}, "quay.io/cilium/", "v1.21.0", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.config.Default()
@@ -88,8 +113,13 @@ func TestCheckSource(t *testing.T) {
 		chart   string
 		says    string
 	}{
-		"the same":                 {operator(""), fetched, "", ""},
-		"another patch":            {operator(""), tagged(fetched, "quay.io/calico/", "v3.32.2"), "", "https://mirror.corp/calico/calico.yaml is of Calico v3.32.2, expected v3.32.4, by network.calico.version or its default: set network.calico.version to v3.32.2"},
+		"the same": {operator(""), fetched, "", ""},
+		"another patch": {
+			operator(""),
+			tagged(fetched, "quay.io/calico/", "v3.32.2"),
+			"",
+			"https://mirror.corp/calico/calico.yaml is of Calico v3.32.2, expected v3.32.4, by network.calico.version or its default: set network.calico.version to v3.32.2",
+		},
 		"another than said":        {operator("v3.31.7"), fetched, "", "set network.calico.version to v3.32.4"},
 		"too old":                  {operator(""), tagged(fetched, "quay.io/calico/", "v3.29.3"), "", "expected 3.31 or later"},
 		"nothing says it":          {operator(""), nil, "", "network.calico.version is not set, and https://mirror.corp/calico/calico.yaml, which names it, does not exist"},

@@ -44,7 +44,11 @@ func TestBooks(t *testing.T) {
 			`<section id="README">`, `href="#checks/a--why-it-matters"`, `href="docs.ko.html"`, `href="https://x.example/"`,
 			`<td><a href="#checks/a">a</a></td>`, `src="data:image/svg+xml;base64,`, `id="checks/a--why-it-matters"`, "A: a &lt; b", `href="#README"`,
 		}},
-		{korean, "ko/README.md ko/checks/a.md b.md checks/a.md", []string{`lang="ko"`, `href="#checks/a--why-it-matters"`, `href="docs.html"`, `id="ko/checks/a--왜-중요한가"`, `<td><a href="#ko/checks/a">a</a></td>`}},
+		{
+			korean,
+			"ko/README.md ko/checks/a.md b.md checks/a.md",
+			[]string{`lang="ko"`, `href="#checks/a--why-it-matters"`, `href="docs.html"`, `id="ko/checks/a--왜-중요한가"`, `<td><a href="#ko/checks/a">a</a></td>`},
+		},
 	} {
 		var names []string
 		for _, p := range book.b.Pages {
@@ -142,7 +146,12 @@ func TestFill(t *testing.T) {
 func TestFindSections(t *testing.T) {
 	b := &Book{Pages: []Page{
 		{Path: "codes.md", Title: "Codes", Text: "# Codes\n\n## What to do\n\n### `3`: preflight failed\n\nMend it.\n\n#### Why\n\nSo.\n\n### `DENIED`, `UNSUPPORTED`\n\nNo.\n\n## After\n\nEnd.\n"},
-		{Path: "fields.md", Title: "Fields", Text: "# Fields\n\n## gpu\n\nCards.\n\n| Field | What |\n|---|---|\n| `gpu.branch` | A |\n| `gpu.branches` | B |\n| `gpu.mig` | C |\n| `gpu.mig.parts[].name` | D |\n\n## nodes\n\n| Field | What |\n|---|---|\n| `nodes[].name` | E |\n| `nodes[].labels.*.x` | F |\n"},
+		{
+			Path:  "fields.md",
+			Title: "Fields",
+			Text: "# Fields\n\n## gpu\n\nCards.\n\n| Field | What |\n|---|---|\n| `gpu.branch` | A |\n| `gpu.branches` | B |\n| `gpu.mig` | C |\n" +
+				"| `gpu.mig.parts[].name` | D |\n\n## nodes\n\n| Field | What |\n|---|---|\n| `nodes[].name` | E |\n| `nodes[].labels.*.x` | F |\n",
+		},
 	}}
 	for name, want := range map[string]string{
 		"3":              "# `3`: preflight failed\n\nMend it.\n\n#### Why\n\nSo.\n",

@@ -47,48 +47,52 @@ func Units() (map[string][]byte, error) {
 // CDIStep has the host's cards described for the runtimes, now and at every boot,
 // and proves that the description has each card that is on the bus.
 func CDIStep(s Setup) step.Step {
+	d := description{s}
 	return step.Step{
 		Name: "gpu-cdi", Title: "Describe the GPUs to the runtime",
-		Done: s.described,
+		Done: d.done,
 		Plan: func(context.Context) ([]string, error) {
 			return []string{"enable and start " + CDIUnit, "write " + CDIFile}, nil
 		},
-		Run:  s.describe,
-		Undo: s.describeNoMore,
+		Run:  d.write,
+		Undo: d.withdraw,
 	}
 }
+
+// description is a host whose cards the runtime is to know.
+type description struct{ Setup }
 
 // cdiRecord says whether there was a description before.
 type cdiRecord struct {
 	Before bool `json:"before"`
 }
 
-func (s Setup) described(ctx context.Context) (bool, error) {
-	enabled, err := s.unitIs(ctx, "is-enabled", CDIUnit)
+func (d description) done(ctx context.Context) (bool, error) {
+	enabled, err := d.unitIs(ctx, "is-enabled", CDIUnit)
 	if err != nil || !enabled {
 		return false, err
 	}
-	if !s.has(strings.TrimPrefix(CDIFile, "/")) {
+	if !d.has(strings.TrimPrefix(CDIFile, "/")) {
 		return false, nil
 	}
-	return s.complete() == nil, nil // Run says what is missing
+	return d.complete() == nil, nil // Run says what is missing
 }
 
-func (s Setup) describe(ctx context.Context) error {
-	if !s.has(strings.TrimPrefix(cdiUndo, "/")) {
-		before := cdiRecord{Before: s.has(strings.TrimPrefix(CDIFile, "/"))}
-		if err := host.WriteJSON(s.path(cdiUndo), before); err != nil {
+func (d description) write(ctx context.Context) error {
+	if !d.has(strings.TrimPrefix(cdiUndo, "/")) {
+		before := cdiRecord{Before: d.has(strings.TrimPrefix(CDIFile, "/"))}
+		if err := host.WriteJSON(d.path(cdiUndo), before); err != nil {
 			return err
 		}
 	}
 	for _, args := range [][]string{{"daemon-reload"}, {"enable", CDIUnit}, {"restart", CDIUnit}} {
-		if err := s.run(ctx, "systemctl", args...); err != nil {
-			return s.explainUnit(ctx, CDIUnit, err)
+		if err := d.run(ctx, "systemctl", args...); err != nil {
+			return d.explainUnit(ctx, CDIUnit, err)
 		}
 	}
-	err := s.complete()
+	err := d.complete()
 	if f, is := errors.AsType[*Failure](err); is {
-		f.Said = s.kernelSaid(ctx) // a driver may load and refuse a card
+		f.Said = d.kernelSaid(ctx) // a driver may load and refuse a card
 		f.Next = cmp.Or(nextAfter(f.Said), f.Next)
 	}
 	return err
@@ -104,15 +108,15 @@ func (s Setup) describeAnew() error {
 }
 
 // complete is nil when the description has as many cards as the bus.
-func (s Setup) complete() error {
-	cards, err := s.FreeCards()
+func (d description) complete() error {
+	cards, err := d.FreeCards()
 	if err != nil {
 		return err
 	}
 	if len(cards) == 0 {
 		return &Failure{What: "describe the GPUs to the runtime", Err: errors.New("no GPU that containers can have is on the bus"), Next: "take the role gpu from this node in airgap.yaml, or look at its cards: lspci -d 10de:"}
 	}
-	text, err := fs.ReadFile(s.Host.FS(), strings.TrimPrefix(CDIFile, "/"))
+	text, err := fs.ReadFile(d.Host.FS(), strings.TrimPrefix(CDIFile, "/"))
 	if err != nil {
 		return err
 	}
@@ -157,18 +161,18 @@ func nodesOf(text []byte) (map[string]bool, error) {
 	return nodes, nil
 }
 
-func (s Setup) describeNoMore(ctx context.Context) error {
-	if !s.has(strings.TrimPrefix(cdiUndo, "/")) {
+func (d description) withdraw(ctx context.Context) error {
+	if !d.has(strings.TrimPrefix(cdiUndo, "/")) {
 		return nil
 	}
-	record, err := host.ReadJSON[cdiRecord](s.path(cdiUndo))
+	record, err := host.ReadJSON[cdiRecord](d.path(cdiUndo))
 	if err != nil {
 		return err
 	}
-	if err := s.run(ctx, "systemctl", "disable", "--now", CDIUnit); err != nil {
+	if err := d.run(ctx, "systemctl", "disable", "--now", CDIUnit); err != nil {
 		return err
 	}
-	files, err := fs.Glob(s.Host.FS(), strings.TrimPrefix(pluginCDI, "/"))
+	files, err := fs.Glob(d.Host.FS(), strings.TrimPrefix(pluginCDI, "/"))
 	if err != nil {
 		return err
 	}
@@ -176,9 +180,9 @@ func (s Setup) describeNoMore(ctx context.Context) error {
 		files = append(files, CDIFile)
 	}
 	for _, file := range files {
-		if err := host.Remove(s.path(file)); err != nil {
+		if err := host.Remove(d.path(file)); err != nil {
 			return err
 		}
 	}
-	return host.Remove(s.path(cdiUndo))
+	return host.Remove(d.path(cdiUndo))
 }

@@ -67,16 +67,16 @@ func (s Setup) compiling(kernel string) ([]string, error) {
 	return []string{"PATH=" + s.path(toolsetDir(major)) + ":" + os.Getenv("PATH")}, nil
 }
 
-// dkmsDropInText is nil where DKMS does with the system's compiler, or the site sees to
+// dropInText is nil where DKMS does with the system's compiler, or the site sees to
 // its driver. Of several kernels the newest compiler counts: the next one has it as well.
-func (s Setup) dkmsDropInText() ([]byte, error) {
-	headers, err := s.headers()
-	if err != nil || s.Driver == (Choice{}) || !s.hasUnit(dkmsUnit) {
+func (d dkms) dropInText() ([]byte, error) {
+	headers, err := d.headers()
+	if err != nil || d.Driver == (Choice{}) || !d.hasUnit(dkmsUnit) {
 		return nil, err
 	}
 	newest := 0
 	for _, kernel := range headers {
-		major, err := s.toolset(kernel)
+		major, err := d.toolset(kernel)
 		if err != nil {
 			return nil, err
 		}
@@ -89,31 +89,31 @@ func (s Setup) dkmsDropInText() ([]byte, error) {
 }
 
 // dropInHolds reports whether DKMS' unit has the compiler that it needs.
-func (s Setup) dropInHolds() (bool, error) {
-	text, err := s.dkmsDropInText()
+func (d dkms) dropInHolds() (bool, error) {
+	text, err := d.dropInText()
 	if err != nil || text == nil {
 		return err == nil, err
 	}
-	return host.Holds(s.path(dkmsDropIn), text, 0o644)
+	return host.Holds(d.path(dkmsDropIn), text, 0o644)
 }
 
-func (s Setup) writeDropIn(ctx context.Context) error {
-	text, err := s.dkmsDropInText()
+func (d dkms) writeDropIn(ctx context.Context) error {
+	text, err := d.dropInText()
 	if err != nil || text == nil {
 		return err
 	}
-	if err := host.WriteFile(s.path(dkmsDropIn), text, 0o644); err != nil {
+	if err := host.WriteFile(d.path(dkmsDropIn), text, 0o644); err != nil {
 		return err
 	}
-	return s.run(ctx, "systemctl", "daemon-reload")
+	return d.run(ctx, "systemctl", "daemon-reload")
 }
 
-func (s Setup) removeDropIn(ctx context.Context) error {
-	if !s.has(strings.TrimPrefix(dkmsDropIn, "/")) {
+func (d dkms) removeDropIn(ctx context.Context) error {
+	if !d.has(strings.TrimPrefix(dkmsDropIn, "/")) {
 		return nil
 	}
-	if err := host.Remove(s.path(dkmsDropIn)); err != nil {
+	if err := host.Remove(d.path(dkmsDropIn)); err != nil {
 		return err
 	}
-	return s.run(ctx, "systemctl", "daemon-reload")
+	return d.run(ctx, "systemctl", "daemon-reload")
 }

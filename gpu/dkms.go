@@ -11,25 +11,28 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
+// dkms builds the module of a kernel on the host (Dynamic Kernel Module Support).
+type dkms struct{ Setup }
+
 // build has DKMS make the module for each kernel whose headers are there and that
 // has none. The driver's package tries it for the running kernel alone, and says
 // nothing when that fails: no disk left, headers that came after it. For a kernel that
 // neither runs nor is booted next, a failure stops nothing. A driver of the site's is
 // built by whoever has brought it.
-func (s Setup) build(ctx context.Context) error {
-	sources, err := fs.Glob(s.Host.FS(), "var/lib/dkms/nvidia*")
-	if err != nil || len(sources) == 0 || s.Driver == (Choice{}) || !s.has("usr/sbin/dkms") {
+func (d dkms) build(ctx context.Context) error {
+	sources, err := fs.Glob(d.Host.FS(), "var/lib/dkms/nvidia*")
+	if err != nil || len(sources) == 0 || d.Driver == (Choice{}) || !d.has("usr/sbin/dkms") {
 		return err
 	}
-	have, err := s.kernels("nvidia")
+	have, err := d.kernels("nvidia")
 	if err != nil {
 		return err
 	}
-	headers, err := s.headers()
+	headers, err := d.headers()
 	if err != nil {
 		return err
 	}
-	running, err := s.running()
+	running, err := d.running()
 	if err != nil {
 		return err
 	}
@@ -37,35 +40,35 @@ func (s Setup) build(ctx context.Context) error {
 		if slices.Contains(have, kernel) {
 			continue
 		}
-		err := s.buildFor(ctx, kernel)
-		if err != nil && (ctx.Err() != nil || kernel == running || kernel == s.Next) {
+		err := d.buildFor(ctx, kernel)
+		if err != nil && (ctx.Err() != nil || kernel == running || kernel == d.Next) {
 			return err
 		}
 		if err != nil {
-			s.warn("%v\nThat kernel neither runs nor is booted next, so this goes on: booted, it has no driver", err)
+			d.warn("%v\nThat kernel neither runs nor is booted next, so this goes on: booted, it has no driver", err)
 		}
 	}
 	return nil
 }
 
-func (s Setup) buildFor(ctx context.Context, kernel string) error {
-	env, err := s.compiling(kernel)
+func (d dkms) buildFor(ctx context.Context, kernel string) error {
+	env, err := d.compiling(kernel)
 	if err != nil {
 		return err
 	}
-	_, err = s.Host.Run(ctx, host.Cmd{Name: "dkms", Args: []string{"autoinstall", "-k", kernel}, Env: env})
+	_, err = d.Host.Run(ctx, host.Cmd{Name: "dkms", Args: []string{"autoinstall", "-k", kernel}, Env: env})
 	if err == nil {
 		return nil
 	}
-	if have, errHave := s.kernels("nvidia"); errHave == nil && slices.Contains(have, kernel) {
+	if have, errHave := d.kernels("nvidia"); errHave == nil && slices.Contains(have, kernel) {
 		return nil // it builds all modules, and it was another one that failed
 	}
-	return s.explainBuild(ctx, kernel, err)
+	return d.explainBuild(ctx, kernel, err)
 }
 
 // headers are the kernels that a module can be built for.
-func (s Setup) headers() ([]string, error) {
-	files, err := fs.Glob(s.Host.FS(), "lib/modules/*/build/Makefile")
+func (d dkms) headers() ([]string, error) {
+	files, err := fs.Glob(d.Host.FS(), "lib/modules/*/build/Makefile")
 	var kernels []string
 	for _, f := range files {
 		kernels = append(kernels, path.Base(path.Dir(path.Dir(f))))
@@ -74,7 +77,7 @@ func (s Setup) headers() ([]string, error) {
 }
 
 // explainBuild adds the end of the compiler's log.
-func (s Setup) explainBuild(ctx context.Context, kernel string, err error) error {
+func (d dkms) explainBuild(ctx context.Context, kernel string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -82,12 +85,12 @@ func (s Setup) explainBuild(ctx context.Context, kernel string, err error) error
 		What: "build NVIDIA's kernel module for " + kernel, Err: err,
 		Next: "mend what the compiler says, then run the same command again: headers and compiler are there by the bundle",
 	}
-	logs, globErr := fs.Glob(s.Host.FS(), "var/lib/dkms/nvidia*/*/build/make.log")
+	logs, globErr := fs.Glob(d.Host.FS(), "var/lib/dkms/nvidia*/*/build/make.log")
 	if globErr != nil || len(logs) == 0 {
 		return f
 	}
 	log := logs[len(logs)-1]
-	text, readErr := fs.ReadFile(s.Host.FS(), log)
+	text, readErr := fs.ReadFile(d.Host.FS(), log)
 	if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
 		f.Said = fmt.Sprintf("/%s: %v", log, readErr)
 		return f

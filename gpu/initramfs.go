@@ -18,32 +18,32 @@ func image(kernel string) string { return "/boot/initramfs-" + kernel + ".img" }
 
 // imagesWith are the kernels with that module that have an initramfs: whichever of
 // them is booted next must know.
-func (s Setup) imagesWith(module string) ([]string, error) {
-	kernels, err := s.kernels(module)
-	return slices.DeleteFunc(kernels, func(kernel string) bool { return !s.hasImage(kernel) }), err
+func (n nouveau) imagesWith(module string) ([]string, error) {
+	kernels, err := n.kernels(module)
+	return slices.DeleteFunc(kernels, func(kernel string) bool { return !n.hasImage(kernel) }), err
 }
 
-func (s Setup) hasImage(kernel string) bool {
-	_, err := fs.Stat(s.Host.FS(), strings.TrimPrefix(image(kernel), "/"))
+func (n nouveau) hasImage(kernel string) bool {
+	_, err := fs.Stat(n.Host.FS(), strings.TrimPrefix(image(kernel), "/"))
 	return err == nil
 }
 
 // makeImages makes those anew that are due, and notes each. That of a kernel which
 // has been removed meanwhile is none.
-func (s Setup) makeImages(ctx context.Context) error {
-	record, err := host.ReadJSON[nouveauRecord](s.path(nouveauUndo))
+func (n nouveau) makeImages(ctx context.Context) error {
+	record, err := host.ReadJSON[nouveauRecord](n.path(nouveauUndo))
 	if err != nil {
 		return err
 	}
 	for len(record.Due) > 0 {
 		kernel := record.Due[0]
-		if s.hasImage(kernel) {
-			if err := s.makeImage(ctx, kernel); err != nil {
+		if n.hasImage(kernel) {
+			if err := n.makeImage(ctx, kernel); err != nil {
 				return fmt.Errorf("make %s anew: %w", image(kernel), err)
 			}
 		}
 		record.Due = record.Due[1:]
-		if err := host.WriteJSON(s.path(nouveauUndo), record); err != nil {
+		if err := host.WriteJSON(n.path(nouveauUndo), record); err != nil {
 			return err
 		}
 	}
@@ -52,10 +52,10 @@ func (s Setup) makeImages(ctx context.Context) error {
 
 // makeImage has the image made beside its place, and moves it when it is whole and
 // on the disk: without one the host does not boot.
-func (s Setup) makeImage(ctx context.Context, kernel string) error {
-	place := s.path(image(kernel))
+func (n nouveau) makeImage(ctx context.Context, kernel string) error {
+	place := n.path(image(kernel))
 	draft := host.Draft(place)
-	if err := s.run(ctx, "dracut", "--force", draft, kernel); err != nil {
+	if err := n.run(ctx, "dracut", "--force", draft, kernel); err != nil {
 		return errors.Join(err, host.IgnoreMissing(os.Remove(draft)))
 	}
 	if err := syncFile(draft); err != nil {

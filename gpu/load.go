@@ -34,35 +34,42 @@ const (
 // use. Undo leaves the module loaded, since the next boot comes without it, and
 // stops what this step has started.
 func DriverStep(s Setup) step.Step {
+	l := loading{s, dkms{s}}
 	return step.Step{
 		Name: "gpu-driver", Title: "Load NVIDIA's driver",
-		Done: s.driverRuns, Plan: s.planDriver, Run: s.loadDriver, Undo: s.unloadDriver,
+		Done: l.done, Plan: l.plan, Run: l.load, Undo: l.unload,
 	}
 }
 
-func (s Setup) driverRuns(ctx context.Context) (bool, error) {
-	if s.has(strings.TrimPrefix(exchangeFile, "/")) {
+// loading is a host on which the driver is to run.
+type loading struct {
+	Setup
+	dkms dkms
+}
+
+func (l loading) done(ctx context.Context) (bool, error) {
+	if l.has(strings.TrimPrefix(exchangeFile, "/")) {
 		return false, nil // of an exchange that was given up: the next boot would come without a driver
 	}
-	if holds, err := host.Holds(s.path(modulesFile), s.modulesText(), 0o644); err != nil || !holds {
+	if holds, err := host.Holds(l.path(modulesFile), l.modulesText(), 0o644); err != nil || !holds {
 		return false, err
 	}
-	d, err := s.Loaded()
-	if err != nil || d == (Driver{}) || !s.loaded("nvidia_uvm") {
+	d, err := l.Loaded()
+	if err != nil || d == (Driver{}) || !l.loaded("nvidia_uvm") {
 		return false, err
 	}
-	if agrees := s.agree(d) == nil; !agrees {
+	if agrees := l.agree(d) == nil; !agrees {
 		return false, nil // Run says what does not
 	}
-	if holds, err := s.dropInHolds(); err != nil || !holds {
+	if holds, err := l.dkms.dropInHolds(); err != nil || !holds {
 		return false, err
 	}
-	for _, unit := range s.units() {
-		enabled, err := s.unitIs(ctx, "is-enabled", unit)
+	for _, unit := range l.units() {
+		enabled, err := l.unitIs(ctx, "is-enabled", unit)
 		if err != nil || !enabled {
 			return false, err
 		}
-		if active, err := s.unitIs(ctx, "is-active", unit); err != nil || !active {
+		if active, err := l.unitIs(ctx, "is-active", unit); err != nil || !active {
 			return false, err
 		}
 	}
@@ -70,14 +77,14 @@ func (s Setup) driverRuns(ctx context.Context) (bool, error) {
 }
 
 // modules are those of the driver, and what its daemons need.
-func (s Setup) modules() []string {
-	if s.Hidden {
+func (l loading) modules() []string {
+	if l.Hidden {
 		return []string{"nvidia", "nvidia_uvm", "ib_umad"}
 	}
 	return []string{"nvidia", "nvidia_uvm"}
 }
 
-func (s Setup) modulesText() []byte { return []byte(ours + strings.Join(s.modules(), "\n") + "\n") }
+func (l loading) modulesText() []byte { return []byte(ours + strings.Join(l.modules(), "\n") + "\n") }
 
 // Loaded is the driver that is loaded; the zero Driver where none is.
 func (s Setup) Loaded() (Driver, error) {
@@ -93,72 +100,72 @@ func (s Setup) Loaded() (Driver, error) {
 
 // units are those that belong to the driver of this host. A daemon without one is
 // started by ours, unless the site sees to the driver: it may start it in its own way.
-func (s Setup) units() []string {
+func (l loading) units() []string {
 	var units []string
 	switch {
-	case s.hasUnit(PersistenceUnit):
+	case l.hasUnit(PersistenceUnit):
 		units = append(units, PersistenceUnit)
-	case s.Driver != (Choice{}) && s.has(persistenceDaemon):
+	case l.Driver != (Choice{}) && l.has(persistenceDaemon):
 		units = append(units, OwnPersistenceUnit)
 	}
-	if s.Fabric {
+	if l.Fabric {
 		units = append(units, FabricUnit)
 	}
 	return units
 }
 
-func (s Setup) planDriver(context.Context) ([]string, error) {
-	change, err := host.PlanFile(s.path(modulesFile), s.modulesText(), 0o644)
+func (l loading) plan(context.Context) ([]string, error) {
+	change, err := host.PlanFile(l.path(modulesFile), l.modulesText(), 0o644)
 	var changes []string
 	if change != "" {
 		changes = append(changes, change)
 	}
-	if modules := s.modules(); slices.ContainsFunc(modules, func(m string) bool { return !s.loaded(m) }) {
+	if modules := l.modules(); slices.ContainsFunc(modules, func(m string) bool { return !l.loaded(m) }) {
 		changes = append(changes, "load kernel modules "+strings.Join(modules, ", "))
 	}
-	for _, unit := range s.units() {
+	for _, unit := range l.units() {
 		changes = append(changes, "enable and start "+unit)
 	}
-	if holds, dropIn := s.dropInHolds(); dropIn != nil || !holds {
-		return append(changes, "write "+s.path(dkmsDropIn)), errors.Join(err, dropIn)
+	if holds, dropIn := l.dkms.dropInHolds(); dropIn != nil || !holds {
+		return append(changes, "write "+l.path(dkmsDropIn)), errors.Join(err, dropIn)
 	}
 	return changes, err
 }
 
-func (s Setup) loadDriver(ctx context.Context) error {
-	if err := host.Remove(s.path(exchangeFile)); err != nil {
+func (l loading) load(ctx context.Context) error {
+	if err := host.Remove(l.path(exchangeFile)); err != nil {
 		return err
 	}
-	if err := s.build(ctx); err != nil {
+	if err := l.dkms.build(ctx); err != nil {
 		return err
 	}
-	for _, module := range s.modules() {
-		if s.loaded(module) {
+	for _, module := range l.modules() {
+		if l.loaded(module) {
 			continue
 		}
-		if err := s.run(ctx, "modprobe", module); err != nil {
-			return s.explainModule(ctx, module, err)
+		if err := l.run(ctx, "modprobe", module); err != nil {
+			return l.explainModule(ctx, module, err)
 		}
 	}
-	d, err := s.Loaded()
+	d, err := l.Loaded()
 	if err != nil {
 		return err
 	}
-	if err := s.agree(d); err != nil {
+	if err := l.agree(d); err != nil {
 		return err
 	}
-	if err := host.WriteFile(s.path(modulesFile), s.modulesText(), 0o644); err != nil {
+	if err := host.WriteFile(l.path(modulesFile), l.modulesText(), 0o644); err != nil {
 		return err
 	}
-	if err := s.writeDropIn(ctx); err != nil {
+	if err := l.dkms.writeDropIn(ctx); err != nil {
 		return err
 	}
-	return s.enable(ctx, s.units())
+	return l.enable(ctx, l.units())
 }
 
-func (s Setup) unloadDriver(ctx context.Context) error {
-	if err := errors.Join(s.disable(ctx), s.removeDropIn(ctx)); err != nil {
+func (l loading) unload(ctx context.Context) error {
+	if err := errors.Join(l.disable(ctx), l.dkms.removeDropIn(ctx)); err != nil {
 		return err
 	}
-	return host.Remove(s.path(modulesFile))
+	return host.Remove(l.path(modulesFile))
 }

@@ -33,7 +33,8 @@ func TestDriverIsLoaded(t *testing.T) {
 	s.Version, s.Fabric = "580.82.07", true
 	st := DriverStep(s)
 	holds(t, st.Done, false)
-	if plan, err := st.Plan(t.Context()); err != nil || !slices.Equal(plan, []string{"write " + s.path(modulesFile) + " (new)", "load kernel modules nvidia, nvidia_uvm", "enable and start " + PersistenceUnit, "enable and start " + FabricUnit}) {
+	if plan, err := st.Plan(t.Context()); err != nil ||
+		!slices.Equal(plan, []string{"write " + s.path(modulesFile) + " (new)", "load kernel modules nvidia, nvidia_uvm", "enable and start " + PersistenceUnit, "enable and start " + FabricUnit}) {
 		t.Errorf("plan %q, %v", plan, err)
 	}
 	m.put(t, "usr/lib/systemd/system/"+FabricUnit, "")
@@ -167,7 +168,11 @@ func TestDriverCannotBeUsed(t *testing.T) {
 		}, []string{"No such device", "[9.2] NVRM: No NVIDIA GPU found."}, "lspci -d 10de:"},
 		{"card that the branch has dropped", func(_ *testing.T, m *machine, _ *Setup) {
 			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': No such device")
-			m.says("dmesg", "[9.1] NVRM: The NVIDIA GPU 0000:17:00.0 (PCI ID: 10de:1db6)\n               NVRM: installed in this system is supported through the NVIDIA 580.xx Legacy drivers.\n[9.2] NVRM: No NVIDIA GPU found.\n")
+			m.says(
+				"dmesg",
+				"[9.1] NVRM: The NVIDIA GPU 0000:17:00.0 (PCI ID: 10de:1db6)\n"+
+					"               NVRM: installed in this system is supported through the NVIDIA 580.xx Legacy drivers.\n[9.2] NVRM: No NVIDIA GPU found.\n",
+			)
 		}, []string{"10de:1db6", "580.xx Legacy drivers"}, "gpu.branch: 580"},
 		{"module for another kernel", func(_ *testing.T, m *machine, _ *Setup) {
 			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': Unknown symbol in module")

@@ -22,14 +22,15 @@ const (
 // A host whose kernels have no nouveau has nothing to keep off. Undo lets it have
 // the cards again.
 func NouveauStep(s Setup) step.Step {
+	n := nouveau{s}
 	return step.Step{
 		Name: "nouveau", Title: "Keep nouveau off the GPUs",
-		Done: func(context.Context) (bool, error) { return s.nouveauIsOff() },
-		Plan: func(context.Context) ([]string, error) { return s.planNouveau() },
-		Run:  s.nouveauOff,
-		Undo: s.nouveauOn,
+		Done: n.done, Plan: n.plan, Run: n.off, Undo: n.on,
 	}
 }
+
+// nouveau is a host on which nouveau is to leave the cards alone.
+type nouveau struct{ Setup }
 
 // nouveauRecord is what was done for it. An image that is due was made before the
 // file came, or went.
@@ -38,23 +39,23 @@ type nouveauRecord struct {
 	Due    []string `json:"due"`    // of these
 }
 
-func (s Setup) nouveauIsOff() (bool, error) {
-	if s.loaded("nouveau") {
+func (n nouveau) done(context.Context) (bool, error) {
+	if n.loaded("nouveau") {
 		return false, nil
 	}
-	kernels, err := s.kernels("nouveau")
+	kernels, err := n.kernels("nouveau")
 	if err != nil || len(kernels) == 0 {
 		return len(kernels) == 0, err
 	}
-	record, err := host.ReadJSON[nouveauRecord](s.path(nouveauUndo))
+	record, err := host.ReadJSON[nouveauRecord](n.path(nouveauUndo))
 	if err != nil || len(record.Due) > 0 {
 		return false, err
 	}
-	return host.Holds(s.path(nouveauFile), []byte(nouveauText), 0o644)
+	return host.Holds(n.path(nouveauFile), []byte(nouveauText), 0o644)
 }
 
-func (s Setup) planNouveau() ([]string, error) {
-	due, change, err := s.nouveauDue()
+func (n nouveau) plan(context.Context) ([]string, error) {
+	due, change, err := n.due()
 	var changes []string
 	if change != "" {
 		changes = append(changes, change)
@@ -62,55 +63,55 @@ func (s Setup) planNouveau() ([]string, error) {
 	for _, kernel := range due {
 		changes = append(changes, "make "+image(kernel)+" anew")
 	}
-	if s.loaded("nouveau") {
+	if n.loaded("nouveau") {
 		changes = append(changes, "unload nouveau, or ask for a reboot where it is in use")
 	}
 	return changes, err
 }
 
-// nouveauDue are the kernels whose initramfs is older than the file, and what is to
+// due are the kernels whose initramfs is older than the file, and what is to
 // be done about the file.
-func (s Setup) nouveauDue() (due []string, change string, err error) {
-	if change, err = host.PlanFile(s.path(nouveauFile), []byte(nouveauText), 0o644); err != nil {
+func (n nouveau) due() (due []string, change string, err error) {
+	if change, err = host.PlanFile(n.path(nouveauFile), []byte(nouveauText), 0o644); err != nil {
 		return nil, "", err
 	}
 	if change != "" {
-		due, err = s.imagesWith("nouveau")
+		due, err = n.imagesWith("nouveau")
 		return due, change, err
 	}
-	record, err := host.ReadJSON[nouveauRecord](s.path(nouveauUndo))
+	record, err := host.ReadJSON[nouveauRecord](n.path(nouveauUndo))
 	return record.Due, "", err
 }
 
-func (s Setup) nouveauOff(ctx context.Context) error {
-	due, change, err := s.nouveauDue()
+func (n nouveau) off(ctx context.Context) error {
+	due, change, err := n.due()
 	if err != nil {
 		return err
 	}
 	record := nouveauRecord{Images: due, Due: due}
 	if change != "" {
-		if err := host.WriteJSON(s.path(nouveauUndo), record); err != nil {
+		if err := host.WriteJSON(n.path(nouveauUndo), record); err != nil {
 			return err
 		}
-		if err := host.WriteFile(s.path(nouveauFile), []byte(nouveauText), 0o644); err != nil {
+		if err := host.WriteFile(n.path(nouveauFile), []byte(nouveauText), 0o644); err != nil {
 			return err
 		}
 	}
-	if err := s.makeImages(ctx); err != nil {
+	if err := n.makeImages(ctx); err != nil {
 		return err
 	}
-	return s.unloadNouveau(ctx)
+	return n.unload(ctx)
 }
 
-// unloadNouveau tries only where nobody uses it: the kernel counts a console, too.
-func (s Setup) unloadNouveau(ctx context.Context) error {
-	if !s.loaded("nouveau") {
+// unload tries only where nobody uses it: the kernel counts a console, too.
+func (n nouveau) unload(ctx context.Context) error {
+	if !n.loaded("nouveau") {
 		return nil
 	}
-	users, err := fs.ReadFile(s.Host.FS(), "sys/module/nouveau/refcnt")
+	users, err := fs.ReadFile(n.Host.FS(), "sys/module/nouveau/refcnt")
 	if err == nil && strings.TrimSpace(string(users)) == "0" {
-		err = s.run(ctx, "modprobe", "-r", "nouveau")
-		if err == nil && !s.loaded("nouveau") {
+		err = n.run(ctx, "modprobe", "-r", "nouveau")
+		if err == nil && !n.loaded("nouveau") {
 			return nil
 		}
 	}
@@ -120,27 +121,27 @@ func (s Setup) unloadNouveau(ctx context.Context) error {
 	return &RebootError{Why: "nouveau has the GPUs and is in use; it is kept off from the next boot on"}
 }
 
-// nouveauOn takes back what the record says, and nothing without one.
-func (s Setup) nouveauOn(ctx context.Context) error {
-	record, err := host.ReadJSON[nouveauRecord](s.path(nouveauUndo))
+// on takes back what the record says, and nothing without one.
+func (n nouveau) on(ctx context.Context) error {
+	record, err := host.ReadJSON[nouveauRecord](n.path(nouveauUndo))
 	if err != nil {
 		return err
 	}
-	holds, err := host.Holds(s.path(nouveauFile), []byte(nouveauText), 0o644)
+	holds, err := host.Holds(n.path(nouveauFile), []byte(nouveauText), 0o644)
 	if err != nil {
 		return err
 	}
 	if holds {
 		record.Due = record.Images
-		if err := host.WriteJSON(s.path(nouveauUndo), record); err != nil {
+		if err := host.WriteJSON(n.path(nouveauUndo), record); err != nil {
 			return err
 		}
-		if err := host.Remove(s.path(nouveauFile)); err != nil {
+		if err := host.Remove(n.path(nouveauFile)); err != nil {
 			return err
 		}
 	}
-	if err := s.makeImages(ctx); err != nil {
+	if err := n.makeImages(ctx); err != nil {
 		return err
 	}
-	return host.Remove(s.path(nouveauUndo))
+	return host.Remove(n.path(nouveauUndo))
 }

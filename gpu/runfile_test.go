@@ -79,7 +79,9 @@ func TestRunfileOverAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := RunfileStep(s, m.bundle).Run(t.Context())
-	if _, is := errors.AsType[*RebootError](err); !is || m.has("called") || m.has(modulesFile) || !strings.Contains(m.get(exchangeFile), "\ninstall nvidia /bin/false\n") || strings.TrimSpace(m.get("unloaded")) != "-r nvidia_uvm nvidia_drm nvidia_modeset nvidia" {
+	if _, is := errors.AsType[*RebootError](err); !is || m.has("called") || m.has(modulesFile) ||
+		!strings.Contains(m.get(exchangeFile), "\ninstall nvidia /bin/false\n") ||
+		strings.TrimSpace(m.get("unloaded")) != "-r nvidia_uvm nvidia_drm nvidia_modeset nvidia" {
 		t.Errorf("got %v, ran modprobe %q", err, m.get("unloaded"))
 	}
 	for _, module := range []string{"nvidia", "nvidia_modeset", "nvidia_drm", "nvidia_uvm"} { // the boot

@@ -15,6 +15,8 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
+const dialTimeout = 10 * time.Second
+
 // Client asks one registry. It trusts one authority and uses no proxy.
 type Client struct {
 	base string

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"airgap.dev/airgap/registry/trust"
 )
 
 // Difference is what one registry lacks that another one has.
@@ -16,7 +18,7 @@ type Difference struct {
 }
 
 // warnBefore is when a certificate that the timer should have renewed is told of.
-const warnBefore = renewBefore - 7*24*time.Hour
+const warnBefore = trust.RenewBefore - 7*24*time.Hour
 
 // hiddenFix names no repository: the name comes from the registry, and the operator copies the line.
 const hiddenFix = "push the images under another name, such as team/app; then on that host, below /var/lib/airgap/pushed" + repositoriesPath +

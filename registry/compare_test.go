@@ -47,7 +47,7 @@ func TestCompare(t *testing.T) {
 // TestCompareBundles names a bundle that one registry alone has, and how the other
 // gets it.
 func TestCompareBundles(t *testing.T) {
-	base, delta := baseAndDelta(t)
+	base, delta := bundletest.BaseAndDelta(t)
 	a, b := start(t, base.Open(t), delta.Open(t)), start(t, base.Open(t))
 	found := Compare(t.Context(), []*Client{a.peer(t), b.peer(t)})
 	want := Difference{
@@ -63,7 +63,7 @@ func TestCompareBundles(t *testing.T) {
 func TestCompareCertificates(t *testing.T) {
 	p := prepare(t)
 	must(t, p.pki.Remove())
-	must(t, p.pki.Ensure(nil, time.Now().AddDate(-serverYears, 0, 10)))
+	must(t, p.pki.Ensure(nil, time.Now().AddDate(-2, 0, 10))) // it is good for two years
 	ca, err := os.ReadFile(p.pki.CAFile())
 	must(t, err)
 	p.client, err = HTTPClient(ca)

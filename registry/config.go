@@ -1,8 +1,6 @@
 package registry
 
-import (
-	"k8s.io/apimachinery/pkg/util/validation/field"
-)
+import "k8s.io/apimachinery/pkg/util/validation/field"
 
 // DefaultPort is where the registry listens unless the configuration differs.
 const DefaultPort = 5000

@@ -20,15 +20,6 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// baseAndDelta is a bundle, and one that moves the tag of its first image.
-func baseAndDelta(t *testing.T) (base, delta *bundletest.Fixture) {
-	t.Helper()
-	base = bundletest.New(t)
-	images := slices.Clone(base.Images)
-	images[0].Held = bundletest.RandomImage(t, 5000, 1, "amd64")
-	return base, base.Delta(t, "test-delta-1", images...)
-}
-
 func storeOf(t *testing.T, fixtures ...*bundletest.Fixture) Store {
 	t.Helper()
 	s := Store{Dir: filepath.Join(t.TempDir(), "store")}
@@ -51,7 +42,7 @@ func (s Store) mustOpen(t *testing.T, key *ecdsa.PublicKey) []*bundle.Bundle {
 // TestBaseAndDeltaAreOneView pulls what the base has, what the delta brought,
 // and what the moved tag led to before.
 func TestBaseAndDeltaAreOneView(t *testing.T) {
-	base, delta := baseAndDelta(t)
+	base, delta := bundletest.BaseAndDelta(t)
 	r := start(t, storeOf(t, base, delta).mustOpen(t, &base.Key.PublicKey)...)
 	was, err := base.Images[0].Held.Digest()
 	must(t, err)
@@ -89,7 +80,7 @@ func TestBaseAndDeltaAreOneView(t *testing.T) {
 // TestDeltaNeedsItsBase in the store: without it nothing is written, and what
 // lacks is named; with it, it goes in.
 func TestDeltaNeedsItsBase(t *testing.T) {
-	base, delta := baseAndDelta(t)
+	base, delta := bundletest.BaseAndDelta(t)
 	key := &base.Key.PublicKey
 	other := bundletest.NewWith(t, "other", bundletest.Image{Name: "quay.io/x/y:1", Held: bundletest.RandomImage(t, 100, 1, "amd64")})
 	for what, s := range map[string]Store{"an empty store": storeOf(t), "another bundle": storeOf(t, other)} {
@@ -127,7 +118,7 @@ func TestDeltaNeedsItsBase(t *testing.T) {
 
 // TestBaseGoesBad: what rests on it is not served either, all else is.
 func TestBaseGoesBad(t *testing.T) {
-	base, delta := baseAndDelta(t)
+	base, delta := bundletest.BaseAndDelta(t)
 	second := delta.Delta(t, "test-delta-2", delta.Images...)
 	other := bundletest.NewWith(t, "other", bundletest.Image{Name: "quay.io/x/y:1", Held: bundletest.RandomImage(t, 100, 1, "amd64")})
 	s := storeOf(t, base, delta, second, other)
@@ -147,7 +138,7 @@ func TestBaseGoesBad(t *testing.T) {
 // TestStoreStepBringsTheBaseFirst as a control-plane host that joins gets both
 // from another one.
 func TestStoreStepBringsTheBaseFirst(t *testing.T) {
-	base, delta := baseAndDelta(t)
+	base, delta := bundletest.BaseAndDelta(t)
 	key := &base.Key.PublicKey
 	r := start(t, storeOf(t, base, delta).mustOpen(t, key)...)
 	ca, err := os.ReadFile(r.pki.CAFile())
@@ -236,7 +227,7 @@ func TestSecondBundleOfAName(t *testing.T) {
 // TestCrashedImport: whatever a copy got done, the store opens with what was
 // there, and the copy goes on.
 func TestCrashedImport(t *testing.T) {
-	base, delta := baseAndDelta(t)
+	base, delta := bundletest.BaseAndDelta(t)
 	key := &base.Key.PublicKey
 	names := delta.Open(t).Names()
 	// The order of a copy: parts under their temporary names, then their own,

@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
 )
 
 func TestDisagreements(t *testing.T) {
-	base, delta := baseAndDelta(t)
+	base, delta := bundletest.BaseAndDelta(t)
 	bundles := []*bundle.Bundle{base.Open(t), delta.Open(t)}
 	was, err := base.Images[0].Held.Digest()
 	must(t, err)

@@ -18,12 +18,13 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/ui"
 )
 
 // vendor publishes signed packages, which createrepo_c indexed, for a client.
-func vendor(t *testing.T, key *rpm.Key, names ...string) *bundle.Client {
+func vendor(t *testing.T, key *rpm.Key, names ...string) *fetch.Client {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range names {
@@ -41,7 +42,7 @@ func vendor(t *testing.T, key *rpm.Key, names ...string) *bundle.Client {
 	t.Cleanup(server.Close)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	must(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o644))
-	client, err := bundle.NewClient(bundle.Sources{CA: ca, Rewrite: []bundle.Rewrite{{From: "*", To: strings.TrimPrefix(server.URL, "https://")}}})
+	client, err := fetch.NewClient(fetch.Sources{CA: ca, Rewrite: []fetch.Rewrite{{From: "*", To: strings.TrimPrefix(server.URL, "https://")}}})
 	must(t, err)
 	return client
 }

@@ -171,7 +171,7 @@ func TestPushOfOnePlatform(t *testing.T) {
 // TestPushOfADelta: what the base brought is not needed again, and without the
 // base the push says what lacks.
 func TestPushOfADelta(t *testing.T) {
-	base, delta := baseAndDelta(t)
+	base, delta := bundletest.BaseAndDelta(t)
 	b := newBank(t, "/airgap")
 	if _, err := b.Push(t.Context(), bundle.NewView(delta.Open(t)), nil, ui.Discard()); !errors.Is(err, errLeftOut) {
 		t.Errorf("without its base: %v", err)

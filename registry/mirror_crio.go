@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 const (
@@ -109,4 +111,27 @@ func (m Mirror) authority() ([]byte, error) {
 		return nil, nil
 	}
 	return append([]byte(mark+"\n"), pem...), nil
+}
+
+// RetrustCRIO has CRI-O trust for its registries what a file says: it does not read
+// that file, but copies of it beside the names of the registries. dir is Mirror's.
+func RetrustCRIO(dir, caFile string) error {
+	text, err := Mirror{CAFile: caFile}.authority()
+	if err != nil {
+		return err
+	}
+	copies, err := filepath.Glob(filepath.Join(dir, "certs.d", "*", authorityName))
+	if err != nil {
+		return err
+	}
+	for _, name := range copies {
+		info, err := os.Stat(name)
+		if err == nil {
+			err = host.WriteFile(name, text, info.Mode().Perm())
+		}
+		if err != nil {
+			return fmt.Errorf("have CRI-O trust the registries' authority: %w", err)
+		}
+	}
+	return nil
 }

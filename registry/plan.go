@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // What the steps would change, for --dry-run. Each function here belongs to
@@ -40,13 +41,13 @@ func (s Store) plan(v *bundle.View, trusted []*ecdsa.PublicKey) ([]string, error
 	return changes, nil
 }
 
-func (p PKI) plan(names []string) []string {
+func planCertificates(p trust.PKI, names []string) []string {
 	var changes []string
 	if _, err := os.Stat(p.CAFile()); err != nil {
 		changes = append(changes, fmt.Sprintf("make the registry's authority: %s, %s", p.CAFile(), filepath.Base(p.CAKeyFile())))
 	}
 	return append(changes, fmt.Sprintf("make the registry's certificate for %s: %s, %s",
-		strings.Join(withLocalhost(names), ", "), p.CertificateFile(), filepath.Base(p.KeyFile())))
+		strings.Join(trust.WithLocalhost(names), ", "), p.CertificateFile(), filepath.Base(p.KeyFile())))
 }
 
 func (m Mirror) plan() ([]string, error) {

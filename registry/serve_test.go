@@ -16,12 +16,13 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // running is a registry on a loopback port with certificates of its own.
 type running struct {
 	addr   string
-	pki    PKI
+	pki    trust.PKI
 	client *http.Client
 	log    *lockedBuffer
 }
@@ -48,7 +49,7 @@ type prepared struct {
 
 func prepare(t testing.TB) *prepared {
 	t.Helper()
-	r := &prepared{running: running{pki: PKI{Dir: t.TempDir()}, log: new(lockedBuffer)}}
+	r := &prepared{running: running{pki: trust.PKI{Dir: t.TempDir()}, log: new(lockedBuffer)}}
 	must(t, r.pki.Ensure(nil, time.Now()))
 	var err error
 	r.listener, err = net.Listen("tcp", "127.0.0.1:0")

@@ -16,6 +16,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // StoreStep copies the bundles into this host's store: the stick's, or all that
@@ -74,12 +75,12 @@ func (s Store) left(v *bundle.View, trusted []*ecdsa.PublicKey) ([]*bundle.Bundl
 // CertificatesStep makes the authority, or takes the one whose ca.crt and
 // ca.key are in the directory already, and issues this host's certificate for
 // names (DNS names and IP addresses). Undo removes all four files.
-func CertificatesStep(p PKI, names []string) step.Step {
+func CertificatesStep(p trust.PKI, names []string) step.Step {
 	return step.Step{
 		Name:  "certificates",
 		Title: "Make the registry's certificates",
 		Done:  func(context.Context) (bool, error) { return p.Holds(names, time.Now()) },
-		Plan:  func(context.Context) ([]string, error) { return p.plan(names), nil },
+		Plan:  func(context.Context) ([]string, error) { return planCertificates(p, names), nil },
 		Run:   func(context.Context) error { return p.Ensure(names, time.Now()) },
 		Undo:  func(context.Context) error { return p.Remove() },
 	}
@@ -88,11 +89,11 @@ func CertificatesStep(p PKI, names []string) step.Step {
 // AuthorityStep takes over the authority of a registry that runs already, whose
 // certificate is ca (PEM). Its key is asked for when it is needed. Undo removes
 // what CertificatesStep makes as well.
-func AuthorityStep(p PKI, ca []byte, key func(context.Context) ([]byte, error)) step.Step {
+func AuthorityStep(p trust.PKI, ca []byte, key func(context.Context) ([]byte, error)) step.Step {
 	return step.Step{
 		Name:  "authority",
 		Title: "Take over the registry's authority",
-		Done:  func(context.Context) (bool, error) { return p.isAuthority(ca) },
+		Done:  func(context.Context) (bool, error) { return p.IsAuthority(ca) },
 		Plan: func(context.Context) ([]string, error) {
 			return []string{"certificate " + p.CAFile(), "key " + p.CAKeyFile()}, nil
 		},
@@ -101,7 +102,7 @@ func AuthorityStep(p PKI, ca []byte, key func(context.Context) ([]byte, error)) 
 			if err != nil {
 				return err
 			}
-			return p.adopt(ca, secret)
+			return p.Adopt(ca, secret)
 		},
 		Undo: func(context.Context) error { return p.Remove() },
 	}

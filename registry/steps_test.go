@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // systemd is a host whose unit is whatever the test runs in its place.
@@ -57,7 +58,7 @@ func TestSteps(t *testing.T) {
 	f := bundletest.New(t)
 	stick := f.Open(t)
 	store := Store{Dir: filepath.Join(root, "store")}
-	pki := PKI{Dir: filepath.Join(root, "pki")}
+	pki := trust.PKI{Dir: filepath.Join(root, "pki")}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -125,7 +126,7 @@ func wantPlan(t *testing.T, steps []step.Step, words ...string) {
 }
 
 func TestServiceStepSaysWhy(t *testing.T) {
-	pki := PKI{Dir: t.TempDir()}
+	pki := trust.PKI{Dir: t.TempDir()}
 	must(t, pki.Ensure(nil, time.Now()))
 	r := start(t) // serves no bundle
 	fake := &systemd{restart: func() {}}

@@ -1,16 +1,21 @@
 package verify
 
 import (
+	"flag"
 	"fmt"
-	"io"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/verify/nodereport"
 )
+
+var update = flag.Bool("update", false, "write the golden file anew")
 
 // TestAdvice: what the rules about hosts tell people to do. Each line has been read
 // against what the command does; one that changes wants to be read again.
@@ -39,12 +44,18 @@ func TestAdvice(t *testing.T) {
 	all = append(all, judgePressure(seen(t, node("w1", corev1.ConditionTrue, func(n *corev1.Node) {
 		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue})
 	})))...)
-	golden(t, "advice.txt", func(w io.Writer) error {
-		for _, f := range all {
-			if _, err := fmt.Fprintf(w, "%s: %s\n  %s\n", f.Object, f.Saw, f.Fix); err != nil {
-				return err
-			}
+	var got strings.Builder
+	for _, f := range all {
+		fmt.Fprintf(&got, "%s: %s\n  %s\n", f.Object, f.Saw, f.Fix)
+	}
+	const path = "testdata/golden/advice.txt"
+	if *update {
+		if err := host.WriteFile(path, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	})
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || got.String() != string(want) {
+		t.Errorf("%s differs (go test ./verify -update writes it anew), %v:\n%s", path, err, got.String())
+	}
 }

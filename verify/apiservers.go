@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-
 	"time"
 
 	"airgap.dev/airgap/verify/nodereport"

@@ -6,13 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"airgap.dev/airgap/verify/apitest"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/verify/apitest"
+	"airgap.dev/airgap/verify/result"
 )
 
 // bank is a cluster in a real API server, whose controllers and kubelets are
@@ -166,7 +168,7 @@ func (b *bank) dns() {
 }
 
 // verify runs the verification to its end.
-func (b *bank) verify(o Options) Report {
+func (b *bank) verify(o Options) result.Report {
 	b.t.Helper()
 	report, err := Run(context.Background(), o)
 	b.must(err)

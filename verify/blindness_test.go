@@ -11,6 +11,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 const (
@@ -23,9 +25,9 @@ const (
 type blindness struct {
 	name      string
 	spells    []spell
-	meanwhile func(*blinded)     // happens shortly after early
-	want      map[string]Outcome // of rules; all others hold
-	saw       string             // of the finding about the kind
+	meanwhile func(*blinded)            // happens shortly after early
+	want      map[string]result.Outcome // of rules; all others hold
+	saw       string                    // of the finding about the kind
 }
 
 // blinded is a cluster with an engine behind a proxy.
@@ -38,14 +40,14 @@ type blinded struct {
 }
 
 func blindnesses() []blindness {
-	ofPods := map[string]Outcome{"control-plane": Unseen, "system-workloads": Unseen, "system-pods": Unseen}
+	ofPods := map[string]result.Outcome{"control-plane": result.Unseen, "system-workloads": result.Unseen, "system-pods": result.Unseen}
 	loses := func(b *blinded) { b.lose("kube-scheduler-cp1") }
 	from := func(f fault, k kind, from, to time.Duration) spell {
 		return spell{fault: f, kinds: []kind{k}, from: from, to: to}
 	}
 	return []blindness{
-		{"a watch that says nothing", []spell{from(mute, pods, early, forever)}, loses, map[string]Outcome{"control-plane": Broken}, "kube-scheduler-cp1: it does not exist"},
-		{"watches that end before they say anything", []spell{from(short, pods, early, forever)}, loses, map[string]Outcome{"control-plane": Broken}, "kube-scheduler-cp1: it does not exist"},
+		{"a watch that says nothing", []spell{from(mute, pods, early, forever)}, loses, map[string]result.Outcome{"control-plane": result.Broken}, "kube-scheduler-cp1: it does not exist"},
+		{"watches that end before they say anything", []spell{from(short, pods, early, forever)}, loses, map[string]result.Outcome{"control-plane": result.Broken}, "kube-scheduler-cp1: it does not exist"},
 		{"one kind's objects cannot be read", []spell{from(unreadable, pods, 0, forever)}, nil, ofPods, "pods: no complete list yet"},
 	}
 }
@@ -98,7 +100,7 @@ func (a blindness) try(t *testing.T) {
 		t.Error("it is said to be well")
 	}
 	for _, rule := range r.Rules[1:] {
-		if want := cmp.Or(a.want[rule.ID], Holds); rule.Outcome != want {
+		if want := cmp.Or(a.want[rule.ID], result.Holds); rule.Outcome != want {
 			t.Errorf("%s: %s, want %s (%s)", rule.ID, rule.Outcome, want, rule.Why)
 		}
 	}
@@ -126,8 +128,8 @@ func TestRestored(t *testing.T) {
 		}
 		time.AfterFunc(early, func() { b.server.restore(backup) })
 		o, found := b.options(), time.Time{}
-		o.Timeout, o.Watch = 0, func(e Event) {
-			if e.Event == Broke && strings.Contains(e.Object, "kube-scheduler-cp1") {
+		o.Timeout, o.Watch = 0, func(e result.Event) {
+			if e.Event == result.Broke && strings.Contains(e.Object, "kube-scheduler-cp1") {
 				found = time.Now()
 				end()
 			}

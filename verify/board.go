@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 // board holds the last judgement on every rule, and since when all hold.
@@ -46,7 +48,7 @@ func (b *board) record(id string, findings []Finding, now time.Time) {
 	since := map[string]time.Time{}
 	for _, f := range r.findings {
 		since[f.Object] = f.Since
-		if !f.known {
+		if !f.Known {
 			b.lastBroken = f
 		}
 	}
@@ -116,12 +118,12 @@ func (b *board) well() bool {
 // judgedAny tells whether a rule applied: beside that the API server answers, which says
 // nothing of the cluster.
 func (b *board) judgedAny() bool {
-	return slices.ContainsFunc(b.ids, func(id string) bool { return id != apiServer && b.rows[id].outcome() != LeftOut })
+	return slices.ContainsFunc(b.ids, func(id string) bool { return id != apiServer && b.rows[id].outcome() != result.LeftOut })
 }
 
 // outcomes are those of all rules, in the order of reports.
-func (b *board) outcomes() []Outcome {
-	var all []Outcome
+func (b *board) outcomes() []result.Outcome {
+	var all []result.Outcome
 	for _, id := range b.ids {
 		all = append(all, b.rows[id].outcome())
 	}
@@ -150,11 +152,11 @@ func (r *row) line() (line, more string) {
 	switch {
 	case !r.judged && r.stale == "":
 		return "", ""
-	case r.outcome() == Known:
+	case r.outcome() == result.Known:
 		return r.title + ": broken as before", ""
-	case r.outcome() == Holds:
+	case r.outcome() == result.Holds:
 		return r.held(), ""
-	case r.outcome() == LeftOut, r.outcome() == Unseen:
+	case r.outcome() == result.LeftOut, r.outcome() == result.Unseen:
 		return fmt.Sprintf("%s: %s: %s", r.title, r.outcome(), r.why()), ""
 	}
 	line, more = r.first()
@@ -169,7 +171,7 @@ func (r *row) held() string { return r.title + ": holds" }
 // early says that the rule has findings, and that each only waits for an answer.
 func (r *row) early() bool {
 	found := r.deciding()
-	return len(found) > 0 && !slices.ContainsFunc(found, func(f Finding) bool { return !f.early })
+	return len(found) > 0 && !slices.ContainsFunc(found, func(f Finding) bool { return !f.Early })
 }
 
 func (r *row) first() (line, more string) {
@@ -177,7 +179,7 @@ func (r *row) first() (line, more string) {
 	if others := len(found) - 1; others > 0 {
 		more = fmt.Sprintf(" (and %d more)", others)
 	}
-	return oneLine(found[0].Object + ": " + found[0].Saw), more
+	return result.OneLine(found[0].Object + ": " + found[0].Saw), more
 }
 
 // deciding are the findings that the baseline did not have. Of what is not seen any more
@@ -186,11 +188,8 @@ func (r *row) deciding() []Finding {
 	if r.stale != "" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(r.findings), func(f Finding) bool { return f.known })
+	return slices.DeleteFunc(slices.Clone(r.findings), func(f Finding) bool { return f.Known })
 }
-
-// noAnswer is why a rule was not judged at all, of which the rule api-server says more.
-const noAnswer = "the API server gave no complete answer in time"
 
 // blind says why the rule could not be judged, "" where it could or need not.
 func (r *row) blind() string {
@@ -203,7 +202,7 @@ func (r *row) blind() string {
 	case r.asked && without != "":
 		return without
 	case !r.judged && r.left == "":
-		return noAnswer
+		return result.NoAnswer
 	}
 	return ""
 }
@@ -216,22 +215,22 @@ func (r *row) why() string { return cmp.Or(r.blind(), r.left, r.nothing) }
 func (r *row) toTell(id string) []Finding {
 	told := r.deciding()
 	if why := r.blind(); why != "" {
-		told = append(told, Finding{Rule: id, Object: "Rule " + id, Saw: why, Want: "it can be judged", Fix: r.fix, Since: r.since, blind: true})
+		told = append(told, Finding{Rule: id, Object: "Rule " + id, Saw: why, Want: "it can be judged", Fix: r.fix, Since: r.since, Blind: true})
 	}
 	return told
 }
 
-func (r *row) outcome() Outcome {
+func (r *row) outcome() result.Outcome {
 	switch {
 	case len(r.deciding()) > 0:
-		return Broken
+		return result.Broken
 	case r.blind() != "":
-		return Unseen
+		return result.Unseen
 	case len(r.findings) > 0:
-		return Known
+		return result.Known
 	case r.left != "", r.nothing != "":
-		return LeftOut
+		return result.LeftOut
 	default:
-		return Holds
+		return result.Holds
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 func TestBoard(t *testing.T) {
@@ -28,7 +30,7 @@ func TestBoard(t *testing.T) {
 		t.Errorf("holds since %v, want %v: judging again starts no new window", b.holdsSince, at(3))
 	}
 	b.doubt()
-	if b.holds() || b.rows["a"].outcome() != Unseen {
+	if b.holds() || b.rows["a"].outcome() != result.Unseen {
 		t.Error("holds although nobody sees the cluster")
 	}
 }
@@ -43,8 +45,8 @@ func TestBoardTellsChangesOnly(t *testing.T) {
 		{{Object: "x", Saw: "bad"}, {Object: "y", Saw: "worse"}},
 		{{Object: "x", Saw: "bad"}},
 		nil, nil,
-		{{Object: "x", Saw: "no answer yet", early: true}}, nil, // no news after it held
-		{{Object: "x", Saw: "no answer", early: false}}, {{Object: "x", Saw: "no answer yet", early: true}},
+		{{Object: "x", Saw: "no answer yet", Early: true}}, nil, // no news after it held
+		{{Object: "x", Saw: "no answer", Early: false}}, {{Object: "x", Saw: "no answer yet", Early: true}},
 	} {
 		b.record("a", findings, time.Now())
 		b.tell(say)

@@ -14,12 +14,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"airgap.dev/airgap/verify/nodereport"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/verify/nodereport"
+	"airgap.dev/airgap/verify/result"
 )
 
 // TestChaos: an engine looks at a cluster through a proxy that breaks the conversation by
@@ -219,7 +221,7 @@ func (g *guest) run(ctx context.Context) {
 		return
 	}
 	o := g.options
-	o.Timeout, o.Watch, o.Seen = 0, func(Event) {}, g.oracle.verdict
+	o.Timeout, o.Watch, o.Seen = 0, func(result.Event) {}, g.oracle.verdict
 	var looking sync.WaitGroup
 	defer looking.Wait()
 	looking.Go(func() {
@@ -236,7 +238,7 @@ type chaosFigures struct {
 	mu         sync.Mutex
 	seeds, bad int
 	faults     map[fault]int
-	verdicts   map[Outcome]int
+	verdicts   map[result.Outcome]int
 	wrong      map[string]int // seeds
 	longest    time.Duration
 }
@@ -266,7 +268,7 @@ func (f *chaosFigures) String() string {
 // check tells the figures. Engines that never said one of both were not tested.
 func (f *chaosFigures) check(t *testing.T) {
 	t.Log(f)
-	if f.seeds > 1 && (f.verdicts[Holds] == 0 || f.verdicts[Broken] == 0) {
+	if f.seeds > 1 && (f.verdicts[result.Holds] == 0 || f.verdicts[result.Broken] == 0) {
 		t.Error("no engine ever called the cluster whole, or none called it broken")
 	}
 }

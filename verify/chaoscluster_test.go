@@ -11,10 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"airgap.dev/airgap/verify/nodereport"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
+
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 // chaosObjects are the kinds that the chaos test's rules look at.

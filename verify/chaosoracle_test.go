@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 // span is a time in which the cluster was whole, or broken.
@@ -178,9 +180,9 @@ type oracle struct {
 	canary *canary
 
 	mu       sync.Mutex
-	said     Report
+	said     result.Report
 	saidAt   time.Time
-	verdicts map[Outcome]int
+	verdicts map[result.Outcome]int
 	wrong    map[string]int // by sort
 	first    []string       // the first wrong ones in words
 	right    time.Time      // of the newest right verdict
@@ -188,25 +190,25 @@ type oracle struct {
 }
 
 func newOracle(pace pace, t truths, c *canary) *oracle {
-	return &oracle{pace: pace, truth: t, canary: c, verdicts: map[Outcome]int{}, wrong: map[string]int{}}
+	return &oracle{pace: pace, truth: t, canary: c, verdicts: map[result.Outcome]int{}, wrong: map[string]int{}}
 }
 
 // chaosOutcome is what a report says of the whole cluster. That the API server
 // does not answer is no word about the cluster: the proxy sees to that.
-func chaosOutcome(r Report) (Outcome, string) {
+func chaosOutcome(r result.Report) (result.Outcome, string) {
 	if r.OK {
-		return Holds, ""
+		return result.Holds, ""
 	}
 	for _, rule := range r.Rules {
-		if rule.Outcome == Broken && rule.ID != apiServer {
-			return Broken, rule.ID
+		if rule.Outcome == result.Broken && rule.ID != apiServer {
+			return result.Broken, rule.ID
 		}
 	}
-	return Unseen, ""
+	return result.Unseen, ""
 }
 
 // verdict judges a verdict that is given.
-func (o *oracle) verdict(r Report) {
+func (o *oracle) verdict(r result.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.said, o.saidAt = r, time.Now()
@@ -234,7 +236,7 @@ func (o *oracle) judge(at time.Time) {
 			o.compare(at, limit, r.ID, r.Outcome, r.ID)
 		}
 	}
-	if s, known := o.truth[""].during(at, at); known && outcome != Unseen && s.broken == (outcome == Broken) && o.saidAt.After(s.from) {
+	if s, known := o.truth[""].during(at, at); known && outcome != result.Unseen && s.broken == (outcome == result.Broken) && o.saidAt.After(s.from) {
 		if o.right.Before(s.from) {
 			o.longest = max(o.longest, at.Sub(s.from))
 		}
@@ -243,10 +245,10 @@ func (o *oracle) judge(at time.Time) {
 }
 
 // compare holds what was said of the cluster, or of a rule, to the truth about that.
-func (o *oracle) compare(at time.Time, limit time.Duration, of string, outcome Outcome, rule string) {
+func (o *oracle) compare(at time.Time, limit time.Duration, of string, outcome result.Outcome, rule string) {
 	t := o.truth[of]
 	s, steady := t.during(at.Add(-limit), at)
-	if !steady || (outcome != Holds || t.since(at) < limit) && (outcome != Broken || s.broken) {
+	if !steady || (outcome != result.Holds || t.since(at) < limit) && (outcome != result.Broken || s.broken) {
 		return
 	}
 	sort := fmt.Sprintf("%q of a cluster that is %s", outcome, map[bool]string{true: "broken", false: "whole"}[s.broken])

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 // RuleInfo is what there is to know of a rule before it is judged.
@@ -28,7 +30,7 @@ func (r RuleInfo) Within(scope []string) bool { return r.within(scope) }
 // Rules are all rules that may be chosen, in the order of reports, with the
 // caller's probes.
 func Rules(probes ...Probe) []RuleInfo {
-	o := Options{ImageExists: func(context.Context, string, string) (bool, error) { return false, errors.ErrUnsupported }, Baseline: &Baseline{}, Since: time.Unix(1, 0)}
+	o := Options{ImageExists: func(context.Context, string, string) (bool, error) { return false, errors.ErrUnsupported }, Baseline: &result.Baseline{}, Since: time.Unix(1, 0)}
 	needs := map[string]string{sinceID: "--since", "baseline": "--baseline compare", "restarts": "--baseline compare"}
 	var asking []*probed
 	for _, p := range probes {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/verify/nodereport"
+	"airgap.dev/airgap/verify/result"
 )
 
 func clocks() rule {
@@ -53,7 +54,7 @@ func expectClocks(v view) expectation {
 	}
 	if len(silent) > 0 {
 		slices.Sort(silent)
-		e.nothing = "too soon to tell: no two renewals yet of the lease of " + some(silent)
+		e.nothing = "too soon to tell: no two renewals yet of the lease of " + result.Some(silent)
 	}
 	return e
 }

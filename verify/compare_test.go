@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 func withUID(uid string) func(*corev1.Pod) {
@@ -86,7 +88,7 @@ func TestRestarts(t *testing.T) {
 }
 
 func TestVanished(t *testing.T) {
-	b := &Baseline{Snapshot: seen(t, node("w1", corev1.ConditionTrue), node("w2", corev1.ConditionFalse), daemonSet("kube-proxy", 2), deployment("coredns")).snapshot()}
+	b := &result.Baseline{Snapshot: seen(t, node("w1", corev1.ConditionTrue), node("w2", corev1.ConditionFalse), daemonSet("kube-proxy", 2), deployment("coredns")).snapshot()}
 	now := seen(t, node("w2", corev1.ConditionTrue), node("w3", corev1.ConditionTrue), deployment("coredns"))
 	wantSaw(t, stillThere(b).judge(now),
 		Finding{Object: "Node w1", Saw: "it does not exist any more"},
@@ -104,8 +106,8 @@ func TestDifferences(t *testing.T) {
 		deployment("coredns", func(d *appsv1.Deployment) { *d.Spec.Replicas = 3 }), deployment("metrics"),
 		pod("kube-system", "kube-proxy-b", "w1", proxy, withUID("b"), image("proxy:v1.36.3")))
 	var got []string
-	for _, d := range differences(before.snapshot(), now.snapshot()) {
-		got = append(got, d.String()+": "+some(d.Objects))
+	for _, d := range result.Differences(before.snapshot(), now.snapshot()) {
+		got = append(got, d.String()+": "+result.Some(d.Objects))
 	}
 	want := []string{
 		"host running → started again: Node w1",
@@ -128,49 +130,54 @@ func TestKnow(t *testing.T) {
 	now := seen(t,
 		pod("kube-system", "coredns-7d-b", "w1", dns), pod("kube-system", "coredns-7d-c", "w2", dns),
 		pod("kube-system", "kube-proxy-b", "w1", proxy), pod("kube-system", "kube-proxy-c", "w2", proxy))
-	b := &Baseline{Findings: []KnownFinding{
-		{Finding{Rule: "pods", Object: "Pod kube-system/coredns-7d-a"}, "Pod of Deployment kube-system/coredns"},
-		{Finding{Rule: "pods", Object: "Pod kube-system/kube-proxy-a"}, "Pod of DaemonSet kube-system/kube-proxy on w2"},
-		{Finding{Rule: "nodes-ready", Object: "Node w1"}, "Node w1"},
+	b := &result.Baseline{Findings: []result.KnownFinding{
+		{Finding: Finding{Rule: "pods", Object: "Pod kube-system/coredns-7d-a"}, Lasting: "Pod of Deployment kube-system/coredns"},
+		{Finding: Finding{Rule: "pods", Object: "Pod kube-system/kube-proxy-a"}, Lasting: "Pod of DaemonSet kube-system/kube-proxy on w2"},
+		{Finding: Finding{Rule: "nodes-ready", Object: "Node w1"}, Lasting: "Node w1"},
 	}}
 	findings := []Finding{
 		{Object: "Pod kube-system/coredns-7d-b"}, {Object: "Pod kube-system/coredns-7d-c"},
 		{Object: "Pod kube-system/kube-proxy-b"}, {Object: "Pod kube-system/kube-proxy-c"},
 		{Object: "Node w1"}, // of another rule
 	}
-	b.know(now, "pods", findings)
+	know(b, now, "pods", findings)
 	var known []string
 	for _, f := range findings {
-		if f.known {
+		if f.Known {
 			known = append(known, f.Object)
 		}
 	}
 	if want := []string{"Pod kube-system/coredns-7d-b", "Pod kube-system/kube-proxy-c"}; !slices.Equal(known, want) {
 		t.Errorf("known are %q, want %q", known, want)
 	}
-	pressed := &Baseline{Findings: []KnownFinding{{Finding{Rule: "nodes-pressure", Object: "Node w1", Want: "no MemoryPressure"}, "Node w1"}, {Finding{Rule: "etcd", Object: "etcd on cp1", Want: "one of 26h0m0s at most, v3.6"}, "etcd on cp1"}}}
+	pressed := &result.Baseline{
+		Findings: []result.KnownFinding{
+			{Finding: Finding{Rule: "nodes-pressure", Object: "Node w1", Want: "no MemoryPressure"}, Lasting: "Node w1"},
+			{Finding: Finding{Rule: "etcd", Object: "etcd on cp1", Want: "one of 26h0m0s at most, v3.6"}, Lasting: "etcd on cp1"},
+		},
+	}
 	for want, known := range map[string]bool{"no MemoryPressure": true, "no DiskPressure": false} {
 		f := []Finding{{Object: "Node w1", Want: want}}
-		if pressed.know(now, "nodes-pressure", f); f[0].known != known {
+		if know(pressed, now, "nodes-pressure", f); f[0].Known != known {
 			t.Errorf("%s is known: %t", want, !known)
 		}
 	}
 	for want, known := range map[string]bool{"one of 30h0m0s at most, v3.7": true, "a leader": false} {
 		f := []Finding{{Object: "etcd on cp1", Want: want}}
-		if pressed.know(now, "etcd", f); f[0].known != known {
+		if know(pressed, now, "etcd", f); f[0].Known != known {
 			t.Errorf("%s is known: %t", want, !known)
 		}
 	}
 	now.put(t, job("shop", "night-2", func(j *batchv1.Job) { j.OwnerReferences = controlledBy("batch/v1", "CronJob", "night") }))
-	nightly := &Baseline{Findings: []KnownFinding{{Finding{Rule: "jobs", Object: "Job shop/night-1"}, "Job of CronJob shop/night"}}}
+	nightly := &result.Baseline{Findings: []result.KnownFinding{{Finding: Finding{Rule: "jobs", Object: "Job shop/night-1"}, Lasting: "Job of CronJob shop/night"}}}
 	failed := []Finding{{Object: "Job shop/night-2"}, {Object: "Job shop/other"}}
-	if nightly.know(now, "jobs", failed); !failed[0].known || failed[1].known {
-		t.Errorf("the next Job of a CronJob is known: %t; another one: %t", failed[0].known, failed[1].known)
+	if know(nightly, now, "jobs", failed); !failed[0].Known || failed[1].Known {
+		t.Errorf("the next Job of a CronJob is known: %t; another one: %t", failed[0].Known, failed[1].Known)
 	}
 	b.Findings[0].Object = "Pod kube-system/coredns-7d-c"
 	findings = []Finding{{Object: "Pod kube-system/coredns-7d-b"}, {Object: "Pod kube-system/coredns-7d-c"}}
-	b.know(now, "pods", findings)
-	if findings[0].known || !findings[1].known {
+	know(b, now, "pods", findings)
+	if findings[0].Known || !findings[1].Known {
 		t.Errorf("not the very same pod is known, but %+v", findings)
 	}
 }

@@ -3,6 +3,8 @@ package verify
 import (
 	"sync"
 	"time"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 // confirmations are those of a run, by kind and namespace.
@@ -25,22 +27,22 @@ func (c *confirmations) of(k kind, namespace string) *confirmation {
 }
 
 // results are for the report, a line for each kind.
-func (c *confirmations) results(now time.Time) []KindResult {
+func (c *confirmations) results(now time.Time) []result.KindResult {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var all []KindResult
+	var all []result.KindResult
 	at := map[kind]int{}
 	for _, one := range c.all {
 		if _, there := at[one.kind]; !there {
 			at[one.kind] = len(all)
-			all = append(all, KindResult{Kind: string(one.kind)})
+			all = append(all, result.KindResult{Kind: string(one.kind)})
 		}
 		one.addTo(&all[at[one.kind]], now)
 	}
 	return all
 }
 
-func (c *confirmation) addTo(r *KindResult, now time.Time) {
+func (c *confirmation) addTo(r *result.KindResult, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.Age = max(r.Age, now.Sub(c.at).Seconds())

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	scheduling "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 // daemonSetTrouble does not take the status alone for it: that comes from a
@@ -25,7 +26,7 @@ func daemonSetTrouble(v view, d *appsv1.DaemonSet) string {
 	}
 	saw := fewer(s.DesiredNumberScheduled, updated, s.NumberAvailable)
 	if missing := nodesWithout(v, d); len(missing) > 0 {
-		saw = append(saw, "no pod on "+some(missing))
+		saw = append(saw, "no pod on "+result.Some(missing))
 	}
 	return strings.Join(saw, ", ")
 }
@@ -84,12 +85,4 @@ func daemonTolerations(hostNetwork bool) []corev1.Toleration {
 		all = append(all, tolerate(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule))
 	}
 	return all
-}
-
-// some names at most three.
-func some(names []string) string {
-	if len(names) <= 3 {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
 }

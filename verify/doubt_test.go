@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 // TestOldStreamedList: the first list that is older than what was known is asked for again,
@@ -92,7 +94,7 @@ func TestLostAgain(t *testing.T) {
 	row.stale = "Kind nodereports: no watch is open"
 	for range 2 {
 		e.lose(errors.New("no answer"))
-		if got := row.outcome(); got != Unseen {
+		if got := row.outcome(); got != result.Unseen {
 			t.Errorf("%s, of what nobody has seen for long", got)
 		}
 		e.lost = time.Time{}
@@ -110,7 +112,7 @@ func TestSessionJudgesAtOnce(t *testing.T) {
 	v := seen(t, node("w1", corev1.ConditionTrue))
 	v.bounds = o.bounds
 	e.begin(v)
-	if got := e.board.rows["nodes-ready"].outcome(); got != Holds {
+	if got := e.board.rows["nodes-ready"].outcome(); got != result.Holds {
 		t.Errorf("%s, after a complete list", got)
 	}
 }
@@ -118,8 +120,8 @@ func TestSessionJudgesAtOnce(t *testing.T) {
 // TestLostForLong: what was found before the API server was lost is soon not known to be so
 // any more, and who watches gets to see that at once.
 func TestLostForLong(t *testing.T) {
-	var seen []Outcome
-	o := Options{Only: []string{"nodes-ready"}, Watch: func(Event) {}, Seen: func(r Report) { seen = append(seen, r.Rules[1].Outcome) }}
+	var seen []result.Outcome
+	o := Options{Only: []string{"nodes-ready"}, Watch: func(result.Event) {}, Seen: func(r result.Report) { seen = append(seen, r.Rules[1].Outcome) }}
 	o.fill()
 	e := newEngine(o, nil)
 	e.live = newLive(o)
@@ -129,7 +131,7 @@ func TestLostForLong(t *testing.T) {
 	e.lose(lost)
 	e.lost = e.lost.Add(-2 * o.bounds.down)
 	e.lose(lost)
-	if want := []Outcome{Broken, Unseen}; !slices.Equal(seen, want) {
+	if want := []result.Outcome{result.Broken, result.Unseen}; !slices.Equal(seen, want) {
 		t.Errorf("seen %q, want %q", seen, want)
 	}
 }

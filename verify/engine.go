@@ -12,6 +12,8 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 const (
@@ -22,11 +24,8 @@ const (
 	seenEvery     = time.Minute
 )
 
-// The rules the engine itself judges.
-const (
-	apiServer = "api-server"
-	soaking   = "soak"
-)
+// apiServer is a rule that the engine itself judges, as result.Soaking is.
+const apiServer = "api-server"
 
 // engine judges rules until they all held for the soak window.
 type engine struct {
@@ -46,10 +45,10 @@ type engine struct {
 	judged  map[string]time.Time
 	server  string // version of the API server
 	site    site
-	seen    bool      // there was one
-	lost    time.Time // when the API server was lost; zero while a session judges
-	shown   time.Time // when Seen was last called
-	shownAs []Outcome // of the rules then
+	seen    bool             // there was one
+	lost    time.Time        // when the API server was lost; zero while a session judges
+	shown   time.Time        // when Seen was last called
+	shownAs []result.Outcome // of the rules then
 }
 
 func newEngine(o Options, a *api) *engine {
@@ -195,8 +194,8 @@ func (e *engine) judgeRule(r rule) {
 		expected = expectation{missing: lacking[0].String(), fix: lacking[0].fix()}
 	}
 	if b := e.options.Baseline; b != nil {
-		b.know(e.view, r.id, findings)
-		expected = b.forgive(r.id, expected)
+		know(b, e.view, r.id, findings)
+		expected = forgive(b, r.id, expected)
 	}
 	row.unseen, row.nothing, row.fix = expected.missing, expected.nothing, expected.fix
 	e.record(r.id, findings)

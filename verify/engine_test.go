@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"airgap.dev/airgap/internal/ui"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/verify/result"
 )
 
 // TestRun goes through the life of one cluster in a real API server; each
@@ -54,7 +56,7 @@ func isWell(t *testing.T, b *bank) {
 	if listed != 1 {
 		t.Errorf("it was told %d times that all is listed", listed)
 	}
-	if want := (Counts{Nodes: 1, Pods: 6, Workloads: 3, Images: 1}); r.Counts != want {
+	if want := (result.Counts{Nodes: 1, Pods: 6, Workloads: 3, Images: 1}); r.Counts != want {
 		t.Errorf("looked at %+v, want %+v", r.Counts, want)
 	}
 	if r.Took < o.Soak || r.Took > o.Soak+10*time.Second {
@@ -67,11 +69,11 @@ func isWell(t *testing.T, b *bank) {
 		"system-workloads", "system-pods", "terminating", "dns", "images",
 	}
 	for _, rule := range r.Rules {
-		want := LeftOut
+		want := result.LeftOut
 		if slices.Contains(holds, rule.ID) {
-			want = Holds
+			want = result.Holds
 		}
-		if rule.Outcome != want || (rule.Why == "") != (want == Holds) {
+		if rule.Outcome != want || (rule.Why == "") != (want == result.Holds) {
 			t.Errorf("%s: %s (%s), want %s", rule.ID, rule.Outcome, rule.Why, want)
 		}
 	}
@@ -179,7 +181,7 @@ func forbidden(t *testing.T, b *bank) {
 		}
 	}
 	for _, rule := range r.Rules[1:] {
-		if rule.Outcome == Holds || rule.Outcome == LeftOut && !strings.HasPrefix(rule.Why, "the cluster does not have nodereports") {
+		if rule.Outcome == result.Holds || rule.Outcome == result.LeftOut && !strings.HasPrefix(rule.Why, "the cluster does not have nodereports") {
 			t.Errorf("%s: %s (%s) without having seen anything", rule.ID, rule.Outcome, rule.Why)
 		}
 	}
@@ -219,7 +221,7 @@ func apiServerGone(t *testing.T, b *bank) {
 	if r.OK || len(r.Findings) != 1 || r.Findings[0].Rule != "api-server" {
 		t.Fatalf("ok %v, findings %+v", r.OK, r.Findings)
 	}
-	if i := slices.IndexFunc(r.Rules, func(r RuleResult) bool { return r.Outcome == Holds }); i >= 0 {
+	if i := slices.IndexFunc(r.Rules, func(r result.RuleResult) bool { return r.Outcome == result.Holds }); i >= 0 {
 		t.Errorf("%s is said to hold although nobody sees it", r.Rules[i].ID)
 	}
 	if r.Counts.Nodes != 1 {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"airgap.dev/airgap/verify/dataplane"
+	"airgap.dev/airgap/verify/result"
 )
 
 // expectation says whether the objects that a rule judges are there. A rule without
@@ -87,7 +88,7 @@ func lacked(lacks map[lack][]string) expectation {
 	var texts []string
 	for _, l := range slices.SortedFunc(maps.Keys(lacks), func(a, b lack) int { return strings.Compare(a.what, b.what) }) {
 		slices.Sort(lacks[l])
-		texts = append(texts, l.what+": "+some(lacks[l]))
+		texts = append(texts, l.what+": "+result.Some(lacks[l]))
 		if e.fix == "" {
 			e.fix = strings.ReplaceAll(l.fix, "HOST", lacks[l][0])
 		}

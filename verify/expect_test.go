@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/verify/nodereport"
+	"airgap.dev/airgap/verify/result"
 )
 
 // taken is something that a cluster loses.
@@ -144,7 +145,7 @@ func noPods(w *whole) {
 func TestAbsenceIsNotHealth(t *testing.T) {
 	b := newWhole().judged(t)
 	for _, id := range b.ids {
-		if id != apiServer && b.rows[id].outcome() != Holds {
+		if id != apiServer && b.rows[id].outcome() != result.Holds {
 			t.Errorf("%s: %s (%s) %+v in a cluster that is whole", id, b.rows[id].outcome(), b.rows[id].why(), b.rows[id].findings)
 		}
 		if id != apiServer && len(without()[id]) == 0 {
@@ -156,14 +157,14 @@ func TestAbsenceIsNotHealth(t *testing.T) {
 			w := newWhole()
 			less.from(w)
 			row := w.judged(t).rows[id]
-			if row.outcome() == Holds {
+			if row.outcome() == result.Holds {
 				t.Errorf("%s holds: %s", id, less.name)
 			}
-			if row.outcome() == Unseen && row.fix == "" {
+			if row.outcome() == result.Unseen && row.fix == "" {
 				t.Errorf("%s, %s: what to do where %q?", id, less.name, row.why())
 			}
 			w.options.Only = []string{id}
-			if got := w.judged(t).rows[id].outcome(); got == Holds || got == LeftOut {
+			if got := w.judged(t).rows[id].outcome(); got == result.Holds || got == result.LeftOut {
 				t.Errorf("%s was asked for and is %s: %s", id, got, less.name)
 			}
 		}
@@ -182,14 +183,14 @@ func TestNothingThere(t *testing.T) {
 		}
 		b := w.judged(t)
 		for _, id := range b.ids {
-			if b.rows[id].outcome() == Holds && id != apiServer {
+			if b.rows[id].outcome() == result.Holds && id != apiServer {
 				t.Errorf("%s holds, airgap's %t", id, airgaps)
 			}
 			w.options.Only = append(w.options.Only, id)
 		}
 		b = w.judged(t)
 		for _, id := range b.ids[1:] {
-			if got := b.rows[id].outcome(); got != Unseen && got != Broken {
+			if got := b.rows[id].outcome(); got != result.Unseen && got != result.Broken {
 				t.Errorf("%s was asked for and is %s, airgap's %t", id, got, airgaps)
 			}
 		}
@@ -201,19 +202,19 @@ func TestExpectationsOfOthers(t *testing.T) {
 	for _, test := range []struct {
 		id   string
 		from func(*whole)
-		want Outcome
+		want result.Outcome
 		why  string
 	}{
-		{"etcd", func(w *whole) { w.reports["cp1"].Etcd = nil }, LeftOut, "it runs elsewhere"},
-		{"etcd", func(w *whole) { delete(w.objects["Node cp1"].(*corev1.Node).Labels, controlPlaneLabel) }, LeftOut, "whoever runs that"},
+		{"etcd", func(w *whole) { w.reports["cp1"].Etcd = nil }, result.LeftOut, "it runs elsewhere"},
+		{"etcd", func(w *whole) { delete(w.objects["Node cp1"].(*corev1.Node).Labels, controlPlaneLabel) }, result.LeftOut, "whoever runs that"},
 		{"gpus", func(w *whole) {
 			w.reports["w1"].GPU = nil
 			w.objects["Node w1"].(*corev1.Node).Status.Allocatable = nil
-		}, LeftOut, "no host has cards"},
-		{"gpus", func(w *whole) { w.reports["w1"].GPU = nil }, Unseen, "the NodeReport does not have gpu: w1"},
-		{"webhooks", object("Webhook").from, LeftOut, "no webhook leads to a Service"},
-		{"certificates", func(w *whole) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }, Unseen, "no new NodeReport for more than 3m0s: w1"},
-		{"units", func(w *whole) { w.options.Nodes = append(w.options.Nodes, "w9") }, Unseen, "not joined: w9"},
+		}, result.LeftOut, "no host has cards"},
+		{"gpus", func(w *whole) { w.reports["w1"].GPU = nil }, result.Unseen, "the NodeReport does not have gpu: w1"},
+		{"webhooks", object("Webhook").from, result.LeftOut, "no webhook leads to a Service"},
+		{"certificates", func(w *whole) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }, result.Unseen, "no new NodeReport for more than 3m0s: w1"},
+		{"units", func(w *whole) { w.options.Nodes = append(w.options.Nodes, "w9") }, result.Unseen, "not joined: w9"},
 	} {
 		w := newWhole()
 		test.from(w)
@@ -238,7 +239,7 @@ func TestStaleReportsDoNotVote(t *testing.T) {
 			t.Errorf("%s: found %+v by stale reports", id, row.findings)
 		}
 	}
-	if got := b.rows["pod-network-mtu"].outcome(); got != Unseen {
+	if got := b.rows["pod-network-mtu"].outcome(); got != result.Unseen {
 		t.Errorf("pod-network-mtu: %s although two hosts do not speak", got)
 	}
 }
@@ -282,12 +283,12 @@ func TestMissedAsBefore(t *testing.T) {
 	delete(w.reports, "w1")
 	e := w.engine(t)
 	w.judge(t, e)
-	w.options.Baseline.Unseen = e.last(false, time.Now()).missed
-	if row := w.judged(t).rows["units"]; row.outcome() != LeftOut || row.why() != "unseen as in the baseline: no NodeReport: w1" {
+	w.options.Baseline.Unseen = e.last(false, time.Now()).Missed
+	if row := w.judged(t).rows["units"]; row.outcome() != result.LeftOut || row.why() != "unseen as in the baseline: no NodeReport: w1" {
 		t.Errorf("the same: %s (%s)", row.outcome(), row.why())
 	}
 	delete(w.reports, "cp1")
-	if row := w.judged(t).rows["units"]; row.outcome() != Unseen || row.why() != "no NodeReport: cp1, w1" {
+	if row := w.judged(t).rows["units"]; row.outcome() != result.Unseen || row.why() != "no NodeReport: cp1, w1" {
 		t.Errorf("more: %s (%s)", row.outcome(), row.why())
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/verify/nodereport"
+	"airgap.dev/airgap/verify/result"
 )
 
 // faulty is a wire on which requests for pods fail, once their first watch has ended.
@@ -107,7 +108,7 @@ func TestOneKindFails(t *testing.T) {
 			if n := f.count("/api/v1/nodes"); n != 1 {
 				t.Errorf("nodes were asked for %d times", n)
 			}
-			i := slices.IndexFunc(r.Kinds, func(k KindResult) bool { return k.Kind == "pods" })
+			i := slices.IndexFunc(r.Kinds, func(k result.KindResult) bool { return k.Kind == "pods" })
 			if k := r.Kinds[i]; k.Errors == 0 || k.Restarts == 0 || k.Age > 30 {
 				t.Errorf("the report has %+v", k)
 			}
@@ -134,10 +135,10 @@ func TestSoakTrustsNoDeadWatch(t *testing.T) {
 		t.Fatalf("ok %v, findings %+v", r.OK, r.Findings)
 	}
 	for _, rule := range r.Rules {
-		if (rule.ID == "system-pods" || rule.ID == "control-plane") && (rule.Outcome != Unseen || !strings.Contains(rule.Why, "Kind pods")) {
+		if (rule.ID == "system-pods" || rule.ID == "control-plane") && (rule.Outcome != result.Unseen || !strings.Contains(rule.Why, "Kind pods")) {
 			t.Errorf("%s: %s %s", rule.ID, rule.Outcome, rule.Why)
 		}
-		if rule.ID == "nodes-ready" && rule.Outcome != Holds {
+		if rule.ID == "nodes-ready" && rule.Outcome != result.Holds {
 			t.Errorf("%s: %s %s", rule.ID, rule.Outcome, rule.Why)
 		}
 	}

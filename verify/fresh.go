@@ -6,6 +6,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 // doubt is why one kind was not confirmed.
@@ -39,7 +41,7 @@ func (d *doubt) cause() string {
 	if d.reason == nil {
 		return d.saw
 	}
-	return oneLine(d.saw + ": " + d.reason.Error())
+	return result.OneLine(d.saw + ": " + d.reason.Error())
 }
 
 func (d *doubt) finding() Finding {

@@ -67,8 +67,15 @@ func TestReported(t *testing.T) {
 		{"the kubelet's file disagrees", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd", Configured: "cgroupfs"}},
 			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use systemd, the kubelet's file says cgroupfs"}}},
 		{"drivers agree, and are the host's", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd", Configured: "systemd", Host: "systemd"}}, nil},
-		{"drivers agree on a host without systemd", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 1, Runtime: "cgroupfs", Kubelet: "cgroupfs", Configured: "cgroupfs", Host: "cgroupfs"}}, nil},
-		{"drivers agree on what the host does not need", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "cgroupfs", Kubelet: "cgroupfs", Configured: "cgroupfs", Host: "systemd"}},
+		{
+			"drivers agree on a host without systemd",
+			cgroupsAgree(),
+			nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 1, Runtime: "cgroupfs", Kubelet: "cgroupfs", Configured: "cgroupfs", Host: "cgroupfs"}},
+			nil,
+		},
+		{"drivers agree on what the host does not need", cgroupsAgree(), nodereport.Report{
+			Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "cgroupfs", Kubelet: "cgroupfs", Configured: "cgroupfs", Host: "systemd"},
+		},
 			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use cgroupfs on a host of systemd (cgroup v2)"}}},
 		{"the kubelet asked the runtime", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 1, Runtime: "cgroupfs", Kubelet: "cgroupfs", Configured: "systemd", Host: "systemd"}},
 			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use cgroupfs on a host of systemd (cgroup v1)"}}},
@@ -80,7 +87,9 @@ func TestReported(t *testing.T) {
 			[]Finding{{Object: "Node w1, net.ipv4.ip_forward", Saw: "0"}}},
 		{"registry", registriesReached(), nodereport.Report{Registries: []nodereport.Registry{{Address: "10.0.0.1:5000", Error: "connection refused"}, {Address: "10.0.0.2:5000"}}},
 			[]Finding{{Object: "Registry 10.0.0.1:5000 from w1", Saw: "connection refused"}}},
-		{"registries of a host that is there, and of one that has yet to join", registriesReached(), nodereport.Report{Registries: []nodereport.Registry{{Address: "10.0.0.1:5000", Node: "w1", Error: "no answer"}, {Address: "10.0.0.2:5000", Node: "w2", Error: "no answer"}}},
+		{"registries of a host that is there, and of one that has yet to join", registriesReached(), nodereport.Report{
+			Registries: []nodereport.Registry{{Address: "10.0.0.1:5000", Node: "w1", Error: "no answer"}, {Address: "10.0.0.2:5000", Node: "w2", Error: "no answer"}},
+		},
 			[]Finding{{Object: "Registry 10.0.0.1:5000 from w1", Saw: "no answer"}}},
 		{"clock", timeSynchronized(), nodereport.Report{Clock: &nodereport.Clock{}}, []Finding{{Object: "Node w1", Saw: "its clock follows no time server"}}},
 		{"certificate with months left", certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: metav1.NewTime(now.Add(90 * 24 * time.Hour))}}}, nil},
@@ -259,7 +268,12 @@ func TestGPUs(t *testing.T) {
 		{"nobody has counted", nil, nodereport.GPU{Want: &nodereport.Cards{}}, nil},
 		{"a new kernel", has("0"), nodereport.GPU{Bus: 8, Want: want}, []string{"no NVIDIA module for the running kernel 5.14.0-611"}},
 		{"the module does not load", has("0"), nodereport.GPU{Bus: 8, Module: true, Want: want}, []string{"NVIDIA's kernel module is not loaded"}},
-		{"another version than the locked one", has("8"), nodereport.GPU{Bus: 8, Driver: "595.45", NVML: &nodereport.NVML{Driver: "595.45", Cards: 8}, Want: want, Offers: whole}, []string{"kernel module 595.45"}},
+		{
+			"another version than the locked one",
+			has("8"),
+			nodereport.GPU{Bus: 8, Driver: "595.45", NVML: &nodereport.NVML{Driver: "595.45", Cards: 8}, Want: want, Offers: whole},
+			[]string{"kernel module 595.45"},
+		},
 		{"no library", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: &nodereport.NVML{Error: "no library", Faults: []string{"Xid 79"}}, Want: want}, []string{"Xid 79", "no library"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -309,8 +323,11 @@ func TestDriversFix(t *testing.T) {
 		says nodereport.Cgroup
 		want string
 	}{
-		"the kubelet's file":        {nodereport.Cgroup{Runtime: "systemd", Kubelet: "systemd", Configured: "cgroupfs", Host: "systemd"}, "install, or join, again, puts both right"},
-		"somebody's file":           {nodereport.Cgroup{Runtime: "cgroupfs", Kubelet: "systemd", Configured: "systemd", Host: "systemd", Others: []string{"/etc/containerd/conf.d/99-nvidia.toml"}}, "/etc/containerd/conf.d/99-nvidia.toml, not of airgap"},
+		"the kubelet's file": {nodereport.Cgroup{Runtime: "systemd", Kubelet: "systemd", Configured: "cgroupfs", Host: "systemd"}, "install, or join, again, puts both right"},
+		"somebody's file": {
+			nodereport.Cgroup{Runtime: "cgroupfs", Kubelet: "systemd", Configured: "systemd", Host: "systemd", Others: []string{"/etc/containerd/conf.d/99-nvidia.toml"}},
+			"/etc/containerd/conf.d/99-nvidia.toml, not of airgap",
+		},
 		"the kubelet that runs":     {nodereport.Cgroup{Runtime: "systemd", Kubelet: "cgroupfs", Configured: "systemd", Host: "systemd"}, "systemctl restart kubelet"},
 		"a report of an older kind": {nodereport.Cgroup{Runtime: "cgroupfs", Kubelet: "systemd"}, "install, or join, again, puts both right"},
 	} {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/distribution/reference"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 // image is what a container runs: where it came from and its digest there.
@@ -76,11 +78,11 @@ func judgeImages(v view, look func(image) answer) []Finding {
 }
 
 func registrySilent(asked []image, reason error) Finding {
-	saw := "no answer yet about " + plural(len(asked), "image")
+	saw := "no answer yet about " + result.Plural(len(asked), "image")
 	if reason != nil {
-		saw = fmt.Sprintf("no answer about %s: %v", plural(len(asked), "image"), reason)
+		saw = fmt.Sprintf("no answer about %s: %v", result.Plural(len(asked), "image"), reason)
 	}
-	return Finding{Object: "Registry", Saw: saw, Want: "an answer about every running image", Fix: "airgap registry status; a registry of the site's own has its own people", early: reason == nil}
+	return Finding{Object: "Registry", Saw: saw, Want: "an answer about every running image", Fix: "airgap registry status; a registry of the site's own has its own people", Early: reason == nil}
 }
 
 // usedBy names the pods that run an image.
@@ -93,5 +95,5 @@ func usedBy(v view, id string) string {
 		return ""
 	}
 	slices.Sort(names)
-	return "; it runs in " + some(names)
+	return "; it runs in " + result.Some(names)
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/verify/nodereport"
+	"airgap.dev/airgap/verify/result"
 )
 
 // wire sees the requests on their way, and may change or hold them.
@@ -302,8 +303,8 @@ func TestNewKind(t *testing.T) {
 	if !r.OK {
 		t.Fatalf("findings %+v", r.Findings)
 	}
-	i := slices.IndexFunc(r.Rules, func(r RuleResult) bool { return r.ID == "units" })
-	if r.Rules[i].Outcome != Holds {
+	i := slices.IndexFunc(r.Rules, func(r result.RuleResult) bool { return r.ID == "units" })
+	if r.Rules[i].Outcome != result.Holds {
 		t.Errorf("the rules about hosts: %s", r.Rules[i].Outcome)
 	}
 	said.want(t, "NodeReport cp1: it does not exist")
@@ -350,7 +351,7 @@ func TestScope(t *testing.T) {
 	}
 	apart := o
 	apart.Only = []string{"nodes-ready"}
-	if r := b.verify(apart); r.OK || r.Rules[1].Outcome != Unseen || r.Rules[1].Why != "it is about more than is in shop" {
+	if r := b.verify(apart); r.OK || r.Rules[1].Outcome != result.Unseen || r.Rules[1].Why != "it is about more than is in shop" {
 		t.Errorf("of nothing that may be seen: %+v, findings %+v", r.Rules, r.Findings)
 	}
 	b.pod(pod("shop", "cart", "cp1", waiting("CrashLoopBackOff", "back-off 10s")))

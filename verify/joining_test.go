@@ -59,7 +59,10 @@ func TestJoinTokens(t *testing.T) {
 		object metav1.Object
 		saw    string // "" holds
 	}{
-		"kubeadm's binding":             {binding("kubeadm:node-autoapprove-bootstrap", anyNode, "Group", "system:bootstrappers:kubeadm:default-node-token"), "any node is approved for Group system:bootstrappers:kubeadm"},
+		"kubeadm's binding": {
+			binding("kubeadm:node-autoapprove-bootstrap", anyNode, "Group", "system:bootstrappers:kubeadm:default-node-token"),
+			"any node is approved for Group system:bootstrappers:kubeadm",
+		},
 		"to airgap's tokens":            {binding("x", anyNode, "Group", "system:bootstrappers:airgap:join"), "any node"},
 		"to all tokens":                 {binding("x", anyNode, "Group", "system:bootstrappers"), "any node"},
 		"to everybody":                  {binding("x", anyNode, "Group", "system:authenticated"), "any node"},

@@ -1,11 +1,12 @@
 package verify
 
 import (
-	"airgap.dev/airgap/verify/nodereport"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+
+	"airgap.dev/airgap/verify/nodereport"
 )
 
 // kind is one sort of object that is watched.

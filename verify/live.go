@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/verify/result"
 )
 
 // live draws a line for each rule in place, where somebody sits at a terminal.
@@ -39,12 +40,12 @@ func (l *live) end() {
 func (r *row) live(id string) ui.Line {
 	l := ui.Line{Mark: string(r.outcome()), Name: id, Text: r.title}
 	switch r.outcome() {
-	case Holds:
+	case result.Holds:
 		l.Tone = ui.Good
-	case Broken:
+	case result.Broken:
 		line, more := r.first()
 		l.Tone, l.Text = ui.Bad, line+more
-	case Known, Unseen:
+	case result.Known, result.Unseen:
 	}
 	return l
 }

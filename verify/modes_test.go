@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 // TestModes goes through the life of one cluster in a real API server; each
@@ -41,7 +43,7 @@ func watched(t *testing.T, b *bank) {
 	o, w := b.watching()
 	o.Timeout = time.Minute // the test's, not the run's
 	var states []bool       // well or not, each once
-	o.Seen = func(r Report) { states = slices.Compact(append(states, r.OK)) }
+	o.Seen = func(r result.Report) { states = slices.Compact(append(states, r.OK)) }
 	w.on("well", func() { b.node(node("cp1", corev1.ConditionFalse, controlPlaneNode)) })
 	w.on("broken nodes-ready: Node cp1", func() { b.node(node("cp1", corev1.ConditionUnknown, controlPlaneNode)) })
 	w.on("changed nodes-ready: Node cp1", b.server.Stop)
@@ -49,7 +51,9 @@ func watched(t *testing.T, b *bank) {
 		b.server.Resume(b.t)
 		b.node(node("cp1", corev1.ConditionTrue, controlPlaneNode))
 	})
-	w.last = func(e Event) bool { return e.Event == Well && slices.Contains(w.told, "mended nodes-ready: Node cp1") }
+	w.last = func(e result.Event) bool {
+		return e.Event == result.Well && slices.Contains(w.told, "mended nodes-ready: Node cp1")
+	}
 	w.end = end
 	r, err := Run(ctx, o)
 	w.reactions.Wait() // what was told last may come before the answer to who changed it
@@ -83,7 +87,7 @@ func compared(t *testing.T, b *bank) {
 	o.Timeout = 2 * time.Second
 	cluster, err := ClusterID(t.Context(), b.client, nil)
 	b.must(err)
-	before := NewBaseline(b.verify(o), cluster)
+	before := result.NewBaseline(b.verify(o), cluster)
 	if before == nil || before.OK || len(before.Findings) != 1 {
 		t.Fatalf("saved %+v", before)
 	}
@@ -95,7 +99,7 @@ func compared(t *testing.T, b *bank) {
 	}
 
 	b.pod(pod("kube-system", "kube-proxy-cp1", "cp1", restarted(2)))
-	before.Snapshot.Nodes["w1"] = NodeState{}
+	before.Snapshot.Nodes["w1"] = result.NodeState{}
 	o.Timeout = 3 * time.Second
 	r = b.verify(o)
 	wantSaw(t, r.Findings,
@@ -165,13 +169,13 @@ func onlySome(t *testing.T, b *bank) {
 func tooSoon(t *testing.T, b *bank) {
 	o := b.options()
 	r := b.verify(o)
-	i := slices.IndexFunc(r.Rules, func(r RuleResult) bool { return r.ID == "clocks" })
-	if clocks := r.Rules[i]; !r.OK || clocks.Outcome != LeftOut || clocks.Why != "too soon to tell: no two renewals yet of the lease of cp1" {
+	i := slices.IndexFunc(r.Rules, func(r result.RuleResult) bool { return r.ID == "clocks" })
+	if clocks := r.Rules[i]; !r.OK || clocks.Outcome != result.LeftOut || clocks.Why != "too soon to tell: no two renewals yet of the lease of cp1" {
 		t.Errorf("ok %v, clocks %+v", r.OK, clocks)
 	}
 	o.Only, o.Timeout = []string{"clocks"}, 2*time.Second
 	r = b.verify(o)
-	if clocks := r.Rules[1]; r.OK || len(r.Findings) != 0 || clocks.Outcome != Unseen || clocks.Why != "too soon to tell: no two renewals yet of the lease of cp1" || clocks.Fix == "" {
+	if clocks := r.Rules[1]; r.OK || len(r.Findings) != 0 || clocks.Outcome != result.Unseen || clocks.Why != "too soon to tell: no two renewals yet of the lease of cp1" || clocks.Fix == "" {
 		t.Errorf("asked for it alone: ok %v, %+v, findings %+v", r.OK, clocks, r.Findings)
 	}
 
@@ -189,7 +193,7 @@ func deadAhead(t *testing.T, b *bank) {
 	o := b.options()
 	o.Only, o.Timeout = []string{"node-leases"}, 2*time.Second
 	r := b.verify(o)
-	if r.OK || r.Rules[1].Outcome != Unseen || !strings.Contains(r.Rules[1].Why, "too soon to tell") {
+	if r.OK || r.Rules[1].Outcome != result.Unseen || !strings.Contains(r.Rules[1].Why, "too soon to tell") {
 		t.Errorf("ok %v, %+v", r.OK, r.Rules[1])
 	}
 	o.Timeout = 20 * time.Second
@@ -199,8 +203,8 @@ func deadAhead(t *testing.T, b *bank) {
 }
 
 // renewing verifies while the kubelet of cp1 renews its lease, by a clock that is ahead.
-func (b *bank) renewing(o Options, ahead time.Duration) Report {
-	verdict := make(chan Report)
+func (b *bank) renewing(o Options, ahead time.Duration) result.Report {
+	verdict := make(chan result.Report)
 	go func() {
 		report, _ := Run(b.t.Context(), o) // what went wrong is in it
 		verdict <- report
@@ -247,13 +251,13 @@ type watcher struct {
 	told      []string
 	react     map[string]func()
 	reactions sync.WaitGroup
-	last      func(Event) bool // after which end is called
+	last      func(result.Event) bool // after which end is called
 	end       func()
 }
 
 func (w *watcher) on(event string, f func()) { w.react[event] = f }
 
-func (w *watcher) take(e Event) {
+func (w *watcher) take(e result.Event) {
 	name := e.Event
 	if e.Rule != "" {
 		name += " " + e.Rule + ": " + e.Object

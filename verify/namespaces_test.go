@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/verify/apitest"
+	"airgap.dev/airgap/verify/result"
 )
 
 // TestEmptyCluster: a real API server with what it makes by itself, and nothing else.
@@ -22,7 +23,7 @@ func TestEmptyCluster(t *testing.T) {
 		t.Fatalf("ok %v, %v", r.OK, err)
 	}
 	for _, rule := range r.Rules[1:] {
-		if rule.Outcome == Holds {
+		if rule.Outcome == result.Holds {
 			t.Errorf("%s holds", rule.ID)
 		}
 		o.Only = append(o.Only, rule.ID)
@@ -31,7 +32,7 @@ func TestEmptyCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rule := range r.Rules[1:] {
-		if rule.Outcome != Broken && (rule.Outcome != Unseen || rule.Why == "" || rule.Fix == "") {
+		if rule.Outcome != result.Broken && (rule.Outcome != result.Unseen || rule.Why == "" || rule.Fix == "") {
 			t.Errorf("asked for: %+v", rule)
 		}
 	}
@@ -44,7 +45,7 @@ func oddNamespaces(t *testing.T, b *bank) {
 	b.mayRead("tenant", "shop", "list", "watch")
 	tenant := rest.CopyConfig(b.server.Config)
 	tenant.Impersonate = rest.ImpersonationConfig{UserName: "tenant"}
-	seen := func(o Options) RuleResult {
+	seen := func(o Options) result.RuleResult {
 		t.Helper()
 		r := b.verify(o)
 		if r.OK {
@@ -53,21 +54,21 @@ func oddNamespaces(t *testing.T, b *bank) {
 		return ruleOf(t, r, "pods")
 	}
 	o := Options{API: b.server.Config, Scope: []string{"shpo"}, Timeout: 2 * time.Second, Soak: 300 * time.Millisecond}
-	if got := seen(o); got.Outcome != Unseen || got.Why != "the namespace shpo does not exist" {
+	if got := seen(o); got.Outcome != result.Unseen || got.Why != "the namespace shpo does not exist" {
 		t.Errorf("of none: %+v", got)
 	}
 	o.Scope = []string{"shop"}
-	if got := seen(o); got.Outcome != LeftOut || got.Why != "there is no pod beside the system's" {
+	if got := seen(o); got.Outcome != result.LeftOut || got.Why != "there is no pod beside the system's" {
 		t.Errorf("of an empty one: %+v", got)
 	}
 	o.API = tenant
-	if got := seen(o); got.Outcome != Unseen || !strings.HasPrefix(got.Why, "nothing is in the namespace shop") {
+	if got := seen(o); got.Outcome != result.Unseen || !strings.HasPrefix(got.Why, "nothing is in the namespace shop") {
 		t.Errorf("of one that seems empty: %+v", got)
 	}
 	_, err := b.client.CoreV1().Nodes().Create(t.Context(), node("cp1", corev1.ConditionTrue), metav1.CreateOptions{})
 	b.must(err)
 	b.pod(pod("shop", "cart", "cp1"))
-	if r := b.verify(o); !r.OK || ruleOf(t, r, "pods").Outcome != Holds {
+	if r := b.verify(o); !r.OK || ruleOf(t, r, "pods").Outcome != result.Holds {
 		t.Errorf("of one with a pod: ok %v, %+v, findings %+v", r.OK, r.Rules, r.Findings)
 	}
 }
@@ -107,7 +108,7 @@ func TestLearnsAgain(t *testing.T) {
 	}
 }
 
-func ruleOf(t *testing.T, r Report, id string) RuleResult {
+func ruleOf(t *testing.T, r result.Report, id string) result.RuleResult {
 	t.Helper()
 	for _, rule := range r.Rules {
 		if rule.ID == id {
@@ -115,7 +116,7 @@ func ruleOf(t *testing.T, r Report, id string) RuleResult {
 		}
 	}
 	t.Fatalf("there is no rule %s in %+v", id, r.Rules)
-	return RuleResult{}
+	return result.RuleResult{}
 }
 
 // TestRulesThatThereAreNot: a name that is no rule's is an error, and so is no rule at all.

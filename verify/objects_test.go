@@ -181,7 +181,9 @@ func TestNowhere(t *testing.T) {
 	ignored := admissionv1.Ignore
 	mutating := &admissionv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "inject"},
-		Webhooks:   []admissionv1.MutatingWebhook{{Name: "pods.inject", FailurePolicy: &ignored, ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "kube-system", Name: "gone"}}}},
+		Webhooks: []admissionv1.MutatingWebhook{
+			{Name: "pods.inject", FailurePolicy: &ignored, ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "kube-system", Name: "gone"}}},
+		},
 	}
 	outside := "https://10.0.0.1/"
 	elsewhere := &admissionv1.MutatingWebhookConfiguration{
@@ -192,7 +194,11 @@ func TestNowhere(t *testing.T) {
 	wantSaw(t, dns().judge(v))
 
 	v = seen(t, dnsService(), endpoints(false), hookTo("kube-dns"))
-	wantSaw(t, judgeWebhooks(v, everywhere), Finding{Object: "ValidatingWebhookConfiguration policy, pods.policy", Saw: "Service kube-system/kube-dns has no ready pod; the API server refuses what it should look at"})
+	wantSaw(
+		t,
+		judgeWebhooks(v, everywhere),
+		Finding{Object: "ValidatingWebhookConfiguration policy, pods.policy", Saw: "Service kube-system/kube-dns has no ready pod; the API server refuses what it should look at"},
+	)
 	wantSaw(t, judgeWebhooks(v, namespaces{"kube-system"}.hasNot))
 	wantSaw(t, dns().judge(v), Finding{Object: "Service kube-system/kube-dns", Saw: "Service kube-system/kube-dns has no ready pod"})
 }

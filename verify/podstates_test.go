@@ -147,10 +147,26 @@ func ownersOf(namespace string, lacks int32) []metav1.Object {
 	}
 	two := int32(2)
 	return []metav1.Object{
-		&appsv1.Deployment{ObjectMeta: m("web", "Deployment"), Spec: appsv1.DeploymentSpec{Replicas: &two}, Status: appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2 - lacks}},
-		&appsv1.ReplicaSet{ObjectMeta: m("bare", "ReplicaSet"), Spec: appsv1.ReplicaSetSpec{Replicas: &two}, Status: appsv1.ReplicaSetStatus{ObservedGeneration: 1, Replicas: 2, AvailableReplicas: 2 - lacks}},
-		&appsv1.StatefulSet{ObjectMeta: m("db", "StatefulSet"), Spec: appsv1.StatefulSetSpec{Replicas: &two}, Status: appsv1.StatefulSetStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2 - lacks}},
-		&appsv1.DaemonSet{ObjectMeta: m("agent", "DaemonSet"), Spec: appsv1.DaemonSetSpec{Template: onlyOn("w1")}, Status: appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 1, UpdatedNumberScheduled: 1, NumberAvailable: 1}},
+		&appsv1.Deployment{
+			ObjectMeta: m("web", "Deployment"),
+			Spec:       appsv1.DeploymentSpec{Replicas: &two},
+			Status:     appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2 - lacks},
+		},
+		&appsv1.ReplicaSet{
+			ObjectMeta: m("bare", "ReplicaSet"),
+			Spec:       appsv1.ReplicaSetSpec{Replicas: &two},
+			Status:     appsv1.ReplicaSetStatus{ObservedGeneration: 1, Replicas: 2, AvailableReplicas: 2 - lacks},
+		},
+		&appsv1.StatefulSet{
+			ObjectMeta: m("db", "StatefulSet"),
+			Spec:       appsv1.StatefulSetSpec{Replicas: &two},
+			Status:     appsv1.StatefulSetStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2 - lacks},
+		},
+		&appsv1.DaemonSet{
+			ObjectMeta: m("agent", "DaemonSet"),
+			Spec:       appsv1.DaemonSetSpec{Template: onlyOn("w1")},
+			Status:     appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 1, UpdatedNumberScheduled: 1, NumberAvailable: 1},
+		},
 	}
 }
 

@@ -28,7 +28,7 @@ type probed struct {
 }
 
 func newProbed(p Probe) *probed {
-	return &probed{Probe: p, findings: []Finding{{Object: "Probe", Saw: "no answer yet", Want: "an answer", Fix: "run airgap verify again, with a longer --timeout", early: true}}}
+	return &probed{Probe: p, findings: []Finding{{Object: "Probe", Saw: "no answer yet", Want: "an answer", Fix: "run airgap verify again, with a longer --timeout", Early: true}}}
 }
 
 func (p *probed) rule() rule {

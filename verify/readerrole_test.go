@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/verify/nodereport"
+	"airgap.dev/airgap/verify/result"
 )
 
 // TestReaderRole: a user with that role alone verifies all that there is, the hosts' reports too;
@@ -34,7 +35,7 @@ func TestReaderRole(t *testing.T) {
 		t.Errorf("something is forbidden:\n%s", text)
 	}
 	for _, rule := range r.Rules {
-		if rule.Outcome == Unseen && rule.Why != "no NodeReport: cp1" {
+		if rule.Outcome == result.Unseen && rule.Why != "no NodeReport: cp1" {
 			t.Errorf("%s is unseen: %s", rule.ID, rule.Why)
 		}
 	}
@@ -75,7 +76,7 @@ func TestHiddenKind(t *testing.T) {
 	b.binds("auditor", o.API, less)
 	r := b.verify(o)
 	got := ruleOf(t, r, "terminating")
-	if r.OK || got.Outcome != Unseen || !strings.Contains(got.Why, "Kind namespaces") || !strings.Contains(got.Fix, "--resource=namespaces") {
+	if r.OK || got.Outcome != result.Unseen || !strings.Contains(got.Why, "Kind namespaces") || !strings.Contains(got.Fix, "--resource=namespaces") {
 		t.Errorf("ok %v, %+v", r.OK, got)
 	}
 	b.pod(pod("kube-system", "lost", "w9"))
@@ -132,7 +133,7 @@ func (b *bank) binds(user string, as *rest.Config, role *rbacv1.ClusterRole) {
 	}))
 }
 
-func inJSON(t *testing.T, r Report) string {
+func inJSON(t *testing.T, r result.Report) string {
 	t.Helper()
 	text, err := json.MarshalIndent(r, "", " ")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/verify/nodereport"
+	"airgap.dev/airgap/verify/result"
 )
 
 // staleAfter is three heartbeats of a NodeReport.
@@ -124,7 +125,7 @@ func imagesPinned() rule {
 		lost := func(images []string, saw, fix string) {
 			if len(images) > 0 {
 				findings = append(findings, Finding{
-					Object: "Node " + host, Saw: some(images) + saw, Want: "there, and pinned", Fix: "on " + host + ": " + fix,
+					Object: "Node " + host, Saw: result.Some(images) + saw, Want: "there, and pinned", Fix: "on " + host + ": " + fix,
 				})
 			}
 		}
@@ -140,13 +141,13 @@ func packagesWhole() rule {
 		var findings []Finding
 		if c := r.Packages.Changed; len(c) > 0 {
 			findings = append(findings, Finding{
-				Object: "Node " + host, Saw: "changed since: " + some(c), Want: "as rpm installed them",
+				Object: "Node " + host, Saw: "changed since: " + result.Some(c), Want: "as rpm installed them",
 				Fix: "on " + host + ": rpm -qf FILE names the package; dnf --config /var/lib/airgap/dnf/dnf.conf --disablerepo='*' --enablerepo=airgap reinstall it, then restart what runs of it. One that is not installed any more: the same airgap install, or join, again",
 			})
 		}
 		if u := r.Packages.Unlocked; len(u) > 0 {
 			findings = append(findings, Finding{
-				Object: "Node " + host, Saw: some(u) + ": the next dnf update may change it", Want: "locked in dnf",
+				Object: "Node " + host, Saw: result.Some(u) + ": the next dnf update may change it", Want: "locked in dnf",
 				Fix: "on " + host + ": run the same airgap install, or join, again",
 			})
 		}

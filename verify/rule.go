@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 // rule is one sentence about the cluster that holds or does not.
@@ -31,18 +33,7 @@ type rule struct {
 }
 
 // Finding is one reason why a rule does not hold.
-type Finding struct {
-	Rule   string    `json:"rule"`
-	Object string    `json:"object"` // "Node worker1", "Pod kube-system/coredns-x"
-	Saw    string    `json:"saw"`
-	Want   string    `json:"want"`
-	Since  time.Time `json:"since"`         // when the object was first found
-	Fix    string    `json:"fix,omitempty"` // what to do or where to look
-
-	early bool // nobody has answered yet: neither good news nor bad
-	known bool // the baseline had it
-	blind bool // no finding: why the rule could not be judged
-}
+type Finding = result.Finding
 
 // rules are all rules, in the order in which they are reported: what others
 // depend on comes first.

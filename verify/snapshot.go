@@ -6,57 +6,19 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+
+	"airgap.dev/airgap/verify/result"
 )
 
-// Snapshot is what two moments of a cluster are compared by, under names that
-// outlive single pods.
-type Snapshot struct {
-	Nodes     map[string]NodeState     `json:"nodes"`
-	Workloads map[string]WorkloadState `json:"workloads"` // by "Deployment kube-system/coredns"
-	// Containers are those that are to run for good, by
-	// "Deployment kube-system/coredns, container coredns".
-	Containers map[string]ContainerState `json:"containers"`
+func (v view) snapshot() result.Snapshot {
+	return result.Snapshot{Nodes: v.nodeStates(), Workloads: v.workloadStates(), Containers: v.containerStates()}
 }
 
-// NodeState is what an upgrade changes of a node.
-type NodeState struct {
-	Roles   []string `json:"roles"`
-	Kubelet string   `json:"kubelet"`
-	Runtime string   `json:"runtime"`
-	Kernel  string   `json:"kernel"`
-	OS      string   `json:"os"`
-	BootID  string   `json:"bootID"` // another one after every start of the host
-}
-
-// WorkloadState counts a workload's pods.
-type WorkloadState struct {
-	Wanted    int32 `json:"wanted"`
-	Updated   int32 `json:"updated"`
-	Available int32 `json:"available"`
-}
-
-// ContainerState is one container of all pods of an owner.
-type ContainerState struct {
-	Images []string            `json:"images"` // NAME:TAG@DIGEST, where both are known
-	Pods   map[string]PodState `json:"pods"`   // by UID; a static pod by its name, which it keeps
-}
-
-// PodState is the container in one pod.
-type PodState struct {
-	Name     string `json:"name"`
-	Node     string `json:"node"`
-	Restarts int32  `json:"restarts"`
-}
-
-func (v view) snapshot() Snapshot {
-	return Snapshot{Nodes: v.nodeStates(), Workloads: v.workloadStates(), Containers: v.containerStates()}
-}
-
-func (v view) nodeStates() map[string]NodeState {
-	states := map[string]NodeState{}
+func (v view) nodeStates() map[string]result.NodeState {
+	states := map[string]result.NodeState{}
 	for _, node := range v.allNodes() {
 		i := node.Status.NodeInfo
-		state := NodeState{Roles: []string{}, Kubelet: i.KubeletVersion, Runtime: i.ContainerRuntimeVersion, Kernel: i.KernelVersion, OS: i.OSImage, BootID: i.BootID}
+		state := result.NodeState{Roles: []string{}, Kubelet: i.KubeletVersion, Runtime: i.ContainerRuntimeVersion, Kernel: i.KernelVersion, OS: i.OSImage, BootID: i.BootID}
 		for _, label := range slices.Sorted(maps.Keys(node.Labels)) {
 			if role, is := strings.CutPrefix(label, "node-role.kubernetes.io/"); is {
 				state.Roles = append(state.Roles, role)
@@ -67,16 +29,16 @@ func (v view) nodeStates() map[string]NodeState {
 	return states
 }
 
-func (v view) workloadStates() map[string]WorkloadState {
-	states := map[string]WorkloadState{}
+func (v view) workloadStates() map[string]result.WorkloadState {
+	states := map[string]result.WorkloadState{}
 	for _, d := range all[*appsv1.DaemonSet](v, daemonSets) {
-		states["DaemonSet "+d.Namespace+"/"+d.Name] = WorkloadState{d.Status.DesiredNumberScheduled, d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable}
+		states["DaemonSet "+d.Namespace+"/"+d.Name] = result.WorkloadState{Wanted: d.Status.DesiredNumberScheduled, Updated: d.Status.UpdatedNumberScheduled, Available: d.Status.NumberAvailable}
 	}
 	for _, d := range all[*appsv1.Deployment](v, deployments) {
-		states["Deployment "+d.Namespace+"/"+d.Name] = WorkloadState{wanted(d.Spec.Replicas), d.Status.UpdatedReplicas, d.Status.AvailableReplicas}
+		states["Deployment "+d.Namespace+"/"+d.Name] = result.WorkloadState{Wanted: wanted(d.Spec.Replicas), Updated: d.Status.UpdatedReplicas, Available: d.Status.AvailableReplicas}
 	}
 	for _, s := range all[*appsv1.StatefulSet](v, statefulSets) {
-		states["StatefulSet "+s.Namespace+"/"+s.Name] = WorkloadState{wanted(s.Spec.Replicas), s.Status.UpdatedReplicas, s.Status.AvailableReplicas}
+		states["StatefulSet "+s.Namespace+"/"+s.Name] = result.WorkloadState{Wanted: wanted(s.Spec.Replicas), Updated: s.Status.UpdatedReplicas, Available: s.Status.AvailableReplicas}
 	}
 	return states
 }
@@ -89,8 +51,8 @@ func wanted(replicas *int32) int32 {
 	return *replicas
 }
 
-func (v view) containerStates() map[string]ContainerState {
-	states := map[string]ContainerState{}
+func (v view) containerStates() map[string]result.ContainerState {
+	states := map[string]result.ContainerState{}
 	for _, p := range all[*keptPod](v, pods) {
 		if !p.lasts {
 			continue
@@ -100,9 +62,9 @@ func (v view) containerStates() map[string]ContainerState {
 			name := p.bearer() + ", container " + of.name
 			state, there := states[name]
 			if !there {
-				state = ContainerState{Images: []string{}, Pods: map[string]PodState{}}
+				state = result.ContainerState{Images: []string{}, Pods: map[string]result.PodState{}}
 			}
-			state.Pods[p.identity] = PodState{p.name, p.node, c.restarts}
+			state.Pods[p.identity] = result.PodState{Name: p.name, Node: p.node, Restarts: c.restarts}
 			if of.named != "" && !slices.Contains(state.Images, of.named) {
 				state.Images = append(state.Images, of.named)
 				slices.Sort(state.Images)

@@ -20,9 +20,11 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify/dataplane"
-	"k8s.io/client-go/rest"
+	"airgap.dev/airgap/verify/result"
 )
 
 // Options say what to verify. Zero values take the defaults named here.
@@ -68,22 +70,22 @@ type Options struct {
 	Snapshot bool
 	// Baseline is what to compare with: findings that it had decide nothing,
 	// what vanished or restarted since then is a finding. Nil compares nothing.
-	Baseline *Baseline
+	Baseline *result.Baseline
 	// Since asks also for what went wrong after it, though it is well now.
 	Since time.Time
 	// Watch, where there is one, is told every change, and the verification
 	// goes on until the time is up or ctx ends. It is called by Run, one change
 	// at a time.
-	Watch func(Event)
+	Watch func(result.Event)
 	// Listed is called whenever all that is watched has been listed. Nil for nobody.
 	Listed func()
 	// Seen gets the state of a run that watches: with every change, and once a
 	// minute. Nil for nobody.
-	Seen     func(Report)
+	Seen     func(result.Report)
 	Timeout  time.Duration // for the whole verification: 5 minutes; without end where somebody watches
 	Soak     time.Duration // everything must hold that long: DefaultSoak
 	Progress ui.Progress   // nil for none
-	About    About         // stands in the report
+	About    result.About  // stands in the report
 
 	grow   time.Duration // how often to look for kinds that the cluster did not have
 	learn  time.Duration // how often to ask for what no informer tells
@@ -140,18 +142,18 @@ func (o *Options) fill() {
 // no error: see Report.OK. The error says that there is no rule of o.Only, or
 // that ctx ended first; the report then holds what was seen until then. Where somebody watches, ctx is what ends the run, and
 // that is no error.
-func Run(ctx context.Context, o Options) (Report, error) {
+func Run(ctx context.Context, o Options) (result.Report, error) {
 	if o.API == nil {
-		return Report{}, errors.New("verify: nothing is said of the API server")
+		return result.Report{}, errors.New("verify: nothing is said of the API server")
 	}
 	api, err := newAPI(o.API)
 	if err != nil {
-		return Report{}, err
+		return result.Report{}, err
 	}
 	o.fill()
 	e := newEngine(o, api)
 	if err := o.check(e.rules); err != nil {
-		return Report{}, err
+		return result.Report{}, err
 	}
 	began := time.Now()
 	limited, cancel := ctx, context.CancelFunc(func() {})

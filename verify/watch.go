@@ -2,82 +2,11 @@ package verify
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
-	"io"
 	"slices"
 	"time"
+
+	"airgap.dev/airgap/verify/result"
 )
-
-// What an Event tells.
-const (
-	Broke   = "broken"  // a rule got a finding
-	Blind   = "unseen"  // a rule cannot be judged any more, or yet
-	Changed = "changed" // a finding says something else
-	Mended  = "mended"  // a finding is gone
-	Well    = "well"    // nothing is broken or unseen, any more or yet
-	Verdict = "verdict" // the last event of a run: how things stand
-)
-
-// Event is one change that a run which watches tells. A lost API server is a
-// finding of the rule api-server.
-type Event struct {
-	Time   time.Time `json:"time"`
-	Event  string    `json:"event"`
-	Rule   string    `json:"rule,omitempty"`
-	Object string    `json:"object,omitempty"`
-	Saw    string    `json:"saw,omitempty"` // of a mended one: what was seen last
-	Want   string    `json:"want,omitempty"`
-	Fix    string    `json:"fix,omitempty"`
-	// Since is when the object was first found.
-	Since *time.Time `json:"since,omitempty"`
-	// After is how long a mended one was broken.
-	After time.Duration `json:"-"` // written as afterSeconds
-	// LeftOut counts changes of this object since it was last told of, that
-	// followed each other too fast to be told.
-	LeftOut int     `json:"leftOut,omitempty"`
-	Report  *Report `json:"report,omitempty"` // of the verdict
-}
-
-// MarshalJSON writes the duration in seconds.
-func (e Event) MarshalJSON() ([]byte, error) {
-	type plain Event
-	return json.Marshal(struct {
-		plain
-		AfterSeconds float64 `json:"afterSeconds,omitempty"`
-	}{plain(e), e.After.Seconds()})
-}
-
-// WriteText writes the event as a line.
-func (e Event) WriteText(w io.Writer) error {
-	_, err := fmt.Fprintln(w, e.String())
-	return err
-}
-
-// longest is how many characters of what was seen a line has at most.
-const longest = 300
-
-func (e Event) String() string {
-	text := "everything holds"
-	switch e.Event {
-	case Well:
-	case Mended:
-		text = fmt.Sprintf("%s: %s, after %s", e.Rule, e.Object, e.After.Round(100*time.Millisecond))
-	default:
-		saw := []rune(oneLine(e.Saw))
-		if len(saw) > longest {
-			saw = append(saw[:longest], '…')
-		}
-		text = fmt.Sprintf("%s: %s: %s; want: %s", e.Rule, e.Object, string(saw), e.Want)
-		if e.Fix != "" {
-			text += "; fix: " + e.Fix
-		}
-	}
-	if e.LeftOut > 0 {
-		text += fmt.Sprintf(" (%s left out)", plural(e.LeftOut, "change"))
-	}
-	return fmt.Sprintf("%s %-7s %s", e.Time.Format(time.TimeOnly), e.Event, oneLine(text))
-}
 
 // oneEvery is how often one object of a rule is told of at most.
 const oneEvery = time.Second
@@ -107,7 +36,7 @@ func (c *changes) note(rule string, findings []Finding) {
 	for _, f := range findings {
 		at := place{rule, f.Object}
 		switch first, more := present[at]; {
-		case f.early:
+		case f.Early:
 		case more:
 			first.Saw += "; " + f.Saw
 		default:
@@ -140,8 +69,8 @@ func (t *told) move(f *Finding) {
 // events are what is to be told now. An object of which something was just
 // told has to wait, and its changes are counted. That everything holds is told
 // when nothing is left that was told to be broken.
-func (c *changes) events(now time.Time, well bool) []Event {
-	var all []Event
+func (c *changes) events(now time.Time, well bool) []result.Event {
+	var all []result.Event
 	for at, t := range c.objects {
 		waited := now.Sub(t.at) >= oneEvery
 		switch {
@@ -152,29 +81,31 @@ func (c *changes) events(now time.Time, well bool) []Event {
 		}
 		well = well && t.before == nil && t.moves == 0
 	}
-	slices.SortFunc(all, func(a, b Event) int { return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Object, b.Object)) })
+	slices.SortFunc(all, func(a, b result.Event) int {
+		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Object, b.Object))
+	})
 	if len(all) > 0 {
 		c.well = false
 	}
 	if well && !c.well {
-		all = append(all, Event{Time: now, Event: Well})
+		all = append(all, result.Event{Time: now, Event: result.Well})
 		c.well = true
 	}
 	return all
 }
 
-func (t *told) event(now time.Time) Event {
+func (t *told) event(now time.Time) result.Event {
 	f := t.last
-	e := Event{Time: now, Rule: f.Rule, Object: f.Object, Saw: f.Saw, Want: f.Want, Fix: f.Fix, Since: &f.Since, LeftOut: t.moves - 1}
+	e := result.Event{Time: now, Rule: f.Rule, Object: f.Object, Saw: f.Saw, Want: f.Want, Fix: f.Fix, Since: &f.Since, LeftOut: t.moves - 1}
 	switch {
 	case t.now == nil:
-		e.Event, e.After = Mended, now.Sub(f.Since)
-	case (t.before == nil || t.before.Saw == f.Saw) && f.blind:
-		e.Event = Blind
+		e.Event, e.After = result.Mended, now.Sub(f.Since)
+	case (t.before == nil || t.before.Saw == f.Saw) && f.Blind:
+		e.Event = result.Blind
 	case t.before == nil || t.before.Saw == f.Saw: // the latter went and came back
-		e.Event = Broke
+		e.Event = result.Broke
 	default:
-		e.Event = Changed
+		e.Event = result.Changed
 	}
 	t.before, t.at, t.moves = t.now, now, 0
 	return e

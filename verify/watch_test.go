@@ -1,15 +1,14 @@
 package verify
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"airgap.dev/airgap/verify/result"
 )
 
 // TestEvents tells changes at given times: a step is what is judged then, and
@@ -53,7 +52,7 @@ func TestEvents(t *testing.T) {
 			{2 * time.Second, [][]Finding{x("2")}, []string{"broken x: 2"}},
 		},
 		"nobody has answered yet": {
-			{0, [][]Finding{{{Rule: "a", Object: "x", Saw: "no answer yet", early: true}}}, nil},
+			{0, [][]Finding{{{Rule: "a", Object: "x", Saw: "no answer yet", Early: true}}}, nil},
 			{time.Second, [][]Finding{nil}, []string{"well"}},
 		},
 	} {
@@ -72,7 +71,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func brief(events []Event) []string {
+func brief(events []result.Event) []string {
 	var all []string
 	for _, e := range events {
 		line := e.Event
@@ -104,32 +103,6 @@ func TestChangesForgets(t *testing.T) {
 	}
 }
 
-func TestEventAsLine(t *testing.T) {
-	at := time.Date(2026, 11, 21, 8, 0, 5, 0, time.UTC)
-	f := Event{Time: at, Event: Broke, Rule: "pods", Object: "Pod a/b", Saw: "it said:\n\x1b[2J bye", Want: "ready", Fix: "look", LeftOut: 2}
-	for want, e := range map[string]Event{
-		"08:00:05 broken  pods: Pod a/b: it said: \ufffd[2J bye; want: ready; fix: look (2 changes left out)": f,
-		"08:00:05 mended  pods: Pod a/b, after 1m5s":                                                          {Time: at, Event: Mended, Rule: "pods", Object: "Pod a/b", After: 65 * time.Second},
-		"08:00:05 well    everything holds":                                                                   {Time: at, Event: Well},
-	} {
-		if got := e.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-	f.Saw = strings.Repeat("가", 1000)
-	if got := f.String(); strings.Count(got, "가") != longest {
-		t.Errorf("%d characters of what was seen, want %d", strings.Count(got, "가"), longest)
-	}
-}
-
-func TestEventAsJSON(t *testing.T) {
-	data, err := json.Marshal(Event{Time: time.Unix(0, 0).UTC(), Event: Mended, Rule: "pods", Object: "Pod a/b", After: 1500 * time.Millisecond})
-	want := `{"time":"1970-01-01T00:00:00Z","event":"mended","rule":"pods","object":"Pod a/b","afterSeconds":1.5}`
-	if err != nil || !bytes.Equal(data, []byte(want)) {
-		t.Errorf("%s, %v; want %s", data, err, want)
-	}
-}
-
 // TestKindGone: what was broken of a kind that the cluster does not have any more
 // is told as mended.
 func TestKindGone(t *testing.T) {
@@ -139,12 +112,12 @@ func TestKindGone(t *testing.T) {
 	e.live = newLive(o)
 	v := seen(t, untyped("crd.projectcalico.org/v1", "IPPool", "bad", map[string]any{"ipipMode": "Always"}),
 		node("w1", corev1.ConditionTrue), report(t, "w1", *newWhole().reports["w1"]))
-	events := func(at time.Time) []Event {
-		return slices.DeleteFunc(e.changes.events(at, false), func(told Event) bool { return told.Rule != "no-ipip" })
+	events := func(at time.Time) []result.Event {
+		return slices.DeleteFunc(e.changes.events(at, false), func(told result.Event) bool { return told.Rule != "no-ipip" })
 	}
 	e.begin(v)
 	told := events(time.Now())
-	if len(told) != 1 || told[0].Event != Broke || told[0].Object != "IPPool bad" {
+	if len(told) != 1 || told[0].Event != result.Broke || told[0].Object != "IPPool bad" {
 		t.Fatalf("told %+v", told)
 	}
 	for _, k := range []kind{calicoPools, felixSettings, nodeReports} {
@@ -152,7 +125,7 @@ func TestKindGone(t *testing.T) {
 	}
 	e.begin(v)
 	told = events(time.Now().Add(2 * oneEvery))
-	if len(told) != 1 || told[0].Event != Mended {
+	if len(told) != 1 || told[0].Event != result.Mended {
 		t.Errorf("told %+v", told)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"airgap.dev/airgap/verify/dataplane"
 	"airgap.dev/airgap/verify/nodereport"
+	"airgap.dev/airgap/verify/result"
 )
 
 // whole is a cluster in which every rule has what it expects, and holds.
@@ -64,7 +65,7 @@ func newWhole() *whole {
 		Nodes: []string{"cp1", "w1"}, NodeReports: true, PodLinks: []string{"flannel.1"}, Since: time.Now().Add(-time.Minute),
 		Workloads:   []string{"Deployment kube-system/coredns", "DaemonSet " + dataplane.Namespace + "/" + dataplane.Name},
 		ImageExists: func(context.Context, string, string) (bool, error) { return true, nil },
-		Baseline:    &Baseline{Snapshot: Snapshot{Nodes: map[string]NodeState{"w1": {}}, Workloads: map[string]WorkloadState{"Deployment shop/cart": {}}}},
+		Baseline:    &result.Baseline{Snapshot: result.Snapshot{Nodes: map[string]result.NodeState{"w1": {}}, Workloads: map[string]result.WorkloadState{"Deployment shop/cart": {}}}},
 	}
 	w.options.fill()
 	return w

@@ -15,10 +15,15 @@ import (
 func TestProof(t *testing.T) {
 	blob := bundle.Blob{Digest: "sha256:aa", Size: 1 << 20}
 	p := ProofOf(&bundle.Plan{Lock: bundle.Lock{
-		Images:    []bundle.Image{{Name: "quay.io/shop/till:1", Digest: "sha256:aa", NeededBy: []string{"add-on cash: Deployment shop/cash, container till", "images.list"}, Blobs: []bundle.Blob{blob}}, {Name: "quay.io/shop/till:again", Digest: "sha256:aa", Blobs: []bundle.Blob{blob}}},
-		Packages:  []bundle.Package{{NEVRA: "socat-0:1-1.x86_64", SHA256: "bb", Size: 10, NeededBy: []string{"kubernetes"}, Hosts: []string{"db1"}}},
-		Files:     []bundle.File{{Name: "runc", SHA256: "cc", Size: 20, NeededBy: []string{"runtime runc"}}},
-		Addons:    []bundle.Addon{{Name: "cash", Size: 5, Chart: &bundle.Chart{Name: "till", Version: "1.2.3", Digest: "sha256:dd", Size: 7}, Sources: []bundle.Source{{URL: "https://web.example/a.yaml", SHA256: "ee"}}}},
+		Images: []bundle.Image{
+			{Name: "quay.io/shop/till:1", Digest: "sha256:aa", NeededBy: []string{"add-on cash: Deployment shop/cash, container till", "images.list"}, Blobs: []bundle.Blob{blob}},
+			{Name: "quay.io/shop/till:again", Digest: "sha256:aa", Blobs: []bundle.Blob{blob}},
+		},
+		Packages: []bundle.Package{{NEVRA: "socat-0:1-1.x86_64", SHA256: "bb", Size: 10, NeededBy: []string{"kubernetes"}, Hosts: []string{"db1"}}},
+		Files:    []bundle.File{{Name: "runc", SHA256: "cc", Size: 20, NeededBy: []string{"runtime runc"}}},
+		Addons: []bundle.Addon{
+			{Name: "cash", Size: 5, Chart: &bundle.Chart{Name: "till", Version: "1.2.3", Digest: "sha256:dd", Size: 7}, Sources: []bundle.Source{{URL: "https://web.example/a.yaml", SHA256: "ee"}}},
+		},
 		Manifests: []bundle.Source{{URL: "https://web.example/b.yaml", SHA256: "ff"}},
 	}})
 	if want := (sums{References: 7, Bytes: 1<<20 + 10 + 20 + 5 + 7, AllResolved: true}); p.ClosedWorld != want {
@@ -74,7 +79,8 @@ func TestProofOfThreeClasses(t *testing.T) {
 	if strings.Contains(text.String(), "all resolved") {
 		t.Errorf("it says that all is resolved:\n%s", text.String())
 	}
-	if err := (Options{Strict: true}).strictly(&bundle.Plan{Lock: lock}); err == nil || !strings.Contains(err.Error(), "quay.io/shop/gone:1 looks like an image and is not carried: its registry has no such image (found in add-on cash: ConfigMap shop/c, data.gone)") {
+	if err := (Options{Strict: true}).strictly(&bundle.Plan{Lock: lock}); err == nil ||
+		!strings.Contains(err.Error(), "quay.io/shop/gone:1 looks like an image and is not carried: its registry has no such image (found in add-on cash: ConfigMap shop/c, data.gone)") {
 		t.Errorf("--strict: %v", err)
 	}
 	if err := (Options{Strict: true}).strictly(&bundle.Plan{}); err != nil {
@@ -103,7 +109,12 @@ func TestProofOfOperators(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", text.String(), want)
 	}
 	got, err := json.Marshal(p)
-	if err != nil || !strings.Contains(string(got), `"operators":[{"by":"add-on search: StatefulSet search/elastic-operator","image":"docker.elastic.co/eck/eck-operator:3.0.0","rule":"eck"},{"by":"add-on own: Deployment own/own","image":"registry.example/own:1","warnings":["it may create pods"]}]`) {
+	if err != nil ||
+		!strings.Contains(
+			string(got),
+			`"operators":[{"by":"add-on search: StatefulSet search/elastic-operator","image":"docker.elastic.co/eck/eck-operator:3.0.0","rule":"eck"},`+
+				`{"by":"add-on own: Deployment own/own","image":"registry.example/own:1","warnings":["it may create pods"]}]`,
+		) {
 		t.Errorf("%v: %s", err, got)
 	}
 }

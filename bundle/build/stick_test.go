@@ -52,7 +52,15 @@ func TestBooksAreOnTheStick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, has := range map[string]string{"docs.html": `<html lang="en">`, "docs.ko.html": `<html lang="ko">`, "INSTALL.txt": "airgap install", "airgap": "#!/bin/sh", "airgap.rpm": "", bundle.ReportName: "<html", bundle.SBOMName: "SPDX-2.3"} {
+	for name, has := range map[string]string{
+		"docs.html":       `<html lang="en">`,
+		"docs.ko.html":    `<html lang="ko">`,
+		"INSTALL.txt":     "airgap install",
+		"airgap":          "#!/bin/sh",
+		"airgap.rpm":      "",
+		bundle.ReportName: "<html",
+		bundle.SBOMName:   "SPDX-2.3",
+	} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || !strings.Contains(string(text), has) {
 			t.Errorf("%s: %d bytes without %q, %v", name, len(text), has, err)
@@ -95,10 +103,18 @@ func TestInstallTextOfADelta(t *testing.T) {
 		own          bool // signed with a key of the site's
 		wants, lacks []string
 	}{
-		{nil, true, []string{"airgap preflight /run/media/stick/test-delta-1 --require-key SHA256:...\n", "airgap install /run/media/stick/test-delta-1 --require-key SHA256:...\n"}, []string{"install /run/media/stick/\n"}},
+		{
+			nil,
+			true,
+			[]string{"airgap preflight /run/media/stick/test-delta-1 --require-key SHA256:...\n", "airgap install /run/media/stick/test-delta-1 --require-key SHA256:...\n"},
+			[]string{"install /run/media/stick/\n"},
+		},
 		{nil, false, []string{"rpm -U --oldpackage --replacepkgs airgap.rpm", "prints a page.\n\n1. Trust"}, []string{"delta"}},
 		{&bundle.Base{Bundles: []string{"test-delta-0", "test"}, Files: make([]bundle.Held, 3)}, false,
-			[]string{"This is a delta. 3 files", "them by test-delta-0, test.", "rpm -U --replacepkgs airgap.rpm", "airgap install /run/media/stick/test-delta-1\n", "airgap upgrade /run/media/stick/test-delta-1", "and needs no code"}, nil},
+			[]string{
+				"This is a delta. 3 files", "them by test-delta-0, test.", "rpm -U --replacepkgs airgap.rpm",
+				"airgap install /run/media/stick/test-delta-1\n", "airgap upgrade /run/media/stick/test-delta-1", "and needs no code",
+			}, nil},
 	} {
 		text, err := InstallText(c, &bundle.Plan{Name: "test-delta-1", Base: tt.base}, &program.Keys{RPM: key, Bundle: own, Own: tt.own})
 		if err != nil {

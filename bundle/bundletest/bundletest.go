@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -175,6 +176,15 @@ func (f *Fixture) Sign(t testing.TB) {
 	check(t, err)
 	f.write(t, bundle.SumsName, []byte(sums.String()))
 	f.write(t, bundle.SignatureName, signature)
+}
+
+// BaseAndDelta is a bundle, and one that moves the tag of its first image.
+func BaseAndDelta(t testing.TB) (base, delta *Fixture) {
+	t.Helper()
+	base = New(t)
+	images := slices.Clone(base.Images)
+	images[0].Held = RandomImage(t, 5000, 1, "amd64")
+	return base, base.Delta(t, "test-delta-1", images...)
 }
 
 func (f *Fixture) write(t testing.TB, name string, data []byte) {

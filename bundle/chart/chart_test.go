@@ -53,11 +53,18 @@ func TestRenderRefuses(t *testing.T) {
 		return "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n  user: '{{ .Values.user }}'\n  password: " + value + "\n"
 	}
 	for name, tc := range map[string]struct{ file, text, complaint string }{
-		"random":           {"templates/s.yaml", secret("{{ .Values.password | default (randAlphaNum 8) | quote }}"), `Secret shop/s \(till/templates/s.yaml\), stringData.password differs between two renderings.*: set password in the add-on's values$`},
-		"generated key":    {"templates/s.yaml", secret(`{{ (genCA "x" 1).Key | quote }}`), `stringData.password differs between two renderings.*: no value of the chart`},
-		"the day":          {"templates/s.yaml", secret(`{{ now | date "2006-01-02" | quote }}`), `stringData.password differs between two renderings.*: no value of the chart`},
-		"the year":         {"templates/s.yaml", secret(`{{ now | date "2006" | quote }}`), `stringData.password differs between two renderings.*: no value of the chart`},
-		"in a name":        {"templates/s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s-{{ randAlpha 5 | lower }}}\n", `metadata.name differs between two renderings.*: no value of the chart prevents it: change a copy`},
+		"random": {
+			"templates/s.yaml",
+			secret("{{ .Values.password | default (randAlphaNum 8) | quote }}"),
+			`Secret shop/s \(till/templates/s.yaml\), stringData.password differs between two renderings.*: set password in the add-on's values$`,
+		},
+		"generated key": {"templates/s.yaml", secret(`{{ (genCA "x" 1).Key | quote }}`), `stringData.password differs between two renderings.*: no value of the chart`},
+		"the day":       {"templates/s.yaml", secret(`{{ now | date "2006-01-02" | quote }}`), `stringData.password differs between two renderings.*: no value of the chart`},
+		"the year":      {"templates/s.yaml", secret(`{{ now | date "2006" | quote }}`), `stringData.password differs between two renderings.*: no value of the chart`},
+		"in a name": {
+			"templates/s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s-{{ randAlpha 5 | lower }}}\n",
+			`metadata.name differs between two renderings.*: no value of the chart prevents it: change a copy`,
+		},
 		"in a subchart":    {"charts/drawer/templates/s.yaml", secret("{{ uuidv4 }}{{ .Values.extra }}"), `till/charts/drawer/templates/s.yaml.*no value of the chart`},
 		"a list":           {"templates/s.yaml", "apiVersion: v1\nkind: X\nmetadata: {name: s}\nspec: [a, {b: '{{ uuidv4 }}'}]\n", `spec\[1\].b differs between two renderings`},
 		"does not render":  {"templates/s.yaml", "{{ .Values.a.b.c }}", `^render chart till 1.2.3: till/templates/s.yaml:1:\d+ .*nil pointer evaluating interface {}.b$`},

@@ -1,31 +1,16 @@
 package chart_test
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
-	"log/slog"
 	"maps"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v4/pkg/action"
-	helmchart "helm.sh/helm/v4/pkg/chart"
-	"helm.sh/helm/v4/pkg/chart/common"
-	helm "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	release "helm.sh/helm/v4/pkg/release/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"airgap.dev/airgap/bundle/chart"
 	"airgap.dev/airgap/bundle/chart/charttest"
-	"airgap.dev/airgap/bundle/workload"
 )
 
 // shape is a chart of which Helm and we are to make the same.
@@ -44,6 +29,11 @@ func named(files map[string]string) map[string]string {
 	return all
 }
 
+// template is a chart with one file of templates.
+func template(text string) map[string]string {
+	return named(map[string]string{"templates/a.yaml": text})
+}
+
 // data is a ConfigMap, with lines of data.
 func data(name string, lines ...string) string {
 	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata:\n  a: b\n" + strings.Join(lines, "\n") + "\n"
@@ -51,39 +41,85 @@ func data(name string, lines ...string) string {
 
 // kinds shows what a value is for templates.
 func kinds(path string) string {
-	return "  kind: {{ kindOf " + path + " | quote }}\n  text: {{ toString " + path + " | quote }}\n  yaml: {{ toYaml " + path + " | quote }}\n  truth: {{ ternary \"yes\" \"no\" (not (empty " + path + ")) | quote }}\n"
+	return strings.ReplaceAll("  kind: {{ kindOf X | quote }}\n  text: {{ toString X | quote }}\n  yaml: {{ toYaml X | quote }}\n"+
+		"  truth: {{ ternary \"yes\" \"no\" (not (empty X)) | quote }}\n", "X", path)
 }
 
 // shapes are what charts are like out there, one thing each.
 func shapes() map[string]shape {
+	all := map[string]shape{}
+	for _, some := range []map[string]shape{templateShapes(), subchartShapes(), valueShapes()} {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+func templateShapes() map[string]shape {
 	return map[string]shape{
 		"everything":                  {files: charttest.Till()},
-		"a comment glued to the mark": {files: named(map[string]string{"templates/a.yaml": data("a") + "\n---\n{{- if true -}}\n# a comment\n{{ end }}" + strings.TrimPrefix(data("b"), "---\n")})},
-		"text glued to the mark":      {files: named(map[string]string{"templates/a.yaml": data("a") + "---" + strings.TrimPrefix(data("b"), "---\n")})},
-		"marks of Windows":            {files: named(map[string]string{"templates/a.yaml": strings.ReplaceAll(data("a")+data("b"), "\n", "\r\n")})},
-		"a byte order mark":           {files: named(map[string]string{"templates/a.yaml": "\uFEFF" + data("a") + data("b")})},
-		"marks within a text":         {files: named(map[string]string{"templates/a.yaml": data("a", "  t: |", "    ---", "    ---# x", "    ...")})},
-		"comments alone":              {files: named(map[string]string{"templates/a.yaml": "# a\n---\n# b\n" + data("a")})},
-		"the end of a document":       {files: named(map[string]string{"templates/a.yaml": data("a") + "...\n" + data("b")})},
-		"text behind the end":         {files: named(map[string]string{"templates/a.yaml": data("a") + "...\n" + strings.TrimPrefix(data("b"), "---\n")}), notice: `after the line "..."`},
-		"keys twice":                  {files: named(map[string]string{"templates/a.yaml": data("a", "  k: 1", "  l: '2'", "  k: '3'")}), notice: `till/templates/a.yaml, document 1, line 9: key data.k appears more than once`},
-		"keys twice in a definition":  {files: named(map[string]string{"crds/a.yaml": charttest.Till()["crds/shops.yaml"] + "kind: CustomResourceDefinition\n"}), notice: `crds/a.yaml, document 1, line 13: key kind`},
-		"definitions with marks":      {files: named(map[string]string{"crds/a.yaml": "---# one\n" + charttest.Till()["crds/shops.yaml"] + "---# two\n" + strings.ReplaceAll(charttest.Till()["crds/shops.yaml"], "shop", "cart")})},
-		"keys twice in values":        {files: named(map[string]string{"values.yaml": "a: 1\na: 2\n", "templates/a.yaml": data("a", kinds(".Values.a"))})},
-		"random in a test":            {files: named(map[string]string{"templates/a.yaml": data("a") + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: 't-{{ randAlpha 5 | lower }}', annotations: {helm.sh/hook: test-success}}\n"})},
-		"a hook of Helm 2":            {files: named(map[string]string{"templates/a.yaml": data("a") + strings.ReplaceAll(data("b"), "{name: b}", "{name: b, annotations: {helm.sh/hook: crd-install}}")}), notice: `knows no hook "crd-install"`},
-		"a hook with a bad weight":    {files: named(map[string]string{"templates/a.yaml": strings.ReplaceAll(data("b"), "{name: b}", "{name: b, annotations: {helm.sh/hook: pre-install, helm.sh/hook-weight: first}}")})},
-		"a list":                      {files: named(map[string]string{"templates/a.yaml": "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"})},
-		"kept resources":              {files: named(map[string]string{"templates/a.yaml": strings.ReplaceAll(data("b"), "{name: b}", "{name: b, annotations: {helm.sh/resource-policy: keep}}")})},
-		"notes of another name":       {files: named(map[string]string{"templates/a.yaml": data("a"), "templates/OTHER-NOTES.txt": "no: yaml: here\n"})},
-		"files":                       {files: named(map[string]string{"files/a.txt": "hello\n", "templates/a.yaml": data("a", "  f: {{ .Files.Get \"files/a.txt\" | quote }}", "{{ (.Files.Glob \"files/*\").AsConfig | indent 2 }}")})},
-		"tpl":                         {files: named(map[string]string{"values.yaml": "x: y\nt: '{{ .Values.x }}-{{ include \"n\" . }}'\n", "templates/_n.tpl": `{{ define "n" }}{{ .Release.Name }}{{ end }}`, "templates/a.yaml": data("a", "  t: {{ tpl .Values.t . }}")})},
-		"lookup":                      {files: named(map[string]string{"templates/a.yaml": data("a", "  num: {{ (lookup \"v1\" \"Secret\" \"shop\" \"x\").data | default \"none\" }}", "  i: '{{ len (lookup \"v1\" \"Pod\" \"\" \"\") }}'")})},
-		"names of hosts":              {files: named(map[string]string{"templates/a.yaml": data("a", "  h: '{{ getHostByName \"example.com\" }}'")})},
-		"a value that is missing":     {files: named(map[string]string{"templates/a.yaml": `{{ required "set shop.name" .Values.shop }}`}), both: `till/templates/a.yaml:1:3: the chart refuses these values: set shop.name$`},
-		"a chart that fails":          {files: named(map[string]string{"templates/a.yaml": "{{ fail \"two\\n  lines\" }}"}), both: `the chart refuses these values: two lines$`},
-		"notes that fail":             {files: named(map[string]string{"templates/NOTES.txt": `{{ fail "no" }}`, "templates/a.yaml": data("a")}), both: `till/templates/NOTES.txt:1:3: the chart refuses these values: no$`},
-		"a library within":            {files: named(map[string]string{"charts/lib/Chart.yaml": "apiVersion: v2\nname: lib\nversion: 1.0.0\ntype: library\n", "charts/lib/templates/_l.tpl": `{{ define "l" }}from {{ .Chart.Name }}{{ end }}`, "charts/lib/templates/x.yaml": "not: [read", "templates/a.yaml": data("a", "  l: {{ include \"l\" . }}")})},
+		"a comment glued to the mark": {files: template(data("a") + "\n---\n{{- if true -}}\n# a comment\n{{ end }}" + strings.TrimPrefix(data("b"), "---\n"))},
+		"text glued to the mark":      {files: template(data("a") + "---" + strings.TrimPrefix(data("b"), "---\n"))},
+		"marks of Windows":            {files: template(strings.ReplaceAll(data("a")+data("b"), "\n", "\r\n"))},
+		"a byte order mark":           {files: template("\uFEFF" + data("a") + data("b"))},
+		"marks within a text":         {files: template(data("a", "  t: |", "    ---", "    ---# x", "    ..."))},
+		"comments alone":              {files: template("# a\n---\n# b\n" + data("a"))},
+		"the end of a document":       {files: template(data("a") + "...\n" + data("b"))},
+		"text behind the end":         {files: template(data("a") + "...\n" + strings.TrimPrefix(data("b"), "---\n")), notice: `after the line "..."`},
+		"keys twice":                  {files: template(data("a", "  k: 1", "  l: '2'", "  k: '3'")), notice: `till/templates/a.yaml, document 1, line 9: key data.k appears more than once`},
+		"keys twice in a definition": {
+			files:  named(map[string]string{"crds/a.yaml": charttest.Till()["crds/shops.yaml"] + "kind: CustomResourceDefinition\n"}),
+			notice: `crds/a.yaml, document 1, line 13: key kind`,
+		},
+		"definitions with marks": {
+			files: named(map[string]string{"crds/a.yaml": "---# one\n" + charttest.Till()["crds/shops.yaml"] + "---# two\n" + strings.ReplaceAll(charttest.Till()["crds/shops.yaml"], "shop", "cart")}),
+		},
+		"keys twice in values": {files: named(map[string]string{"values.yaml": "a: 1\na: 2\n", "templates/a.yaml": data("a", kinds(".Values.a"))})},
+		"random in a test":     {files: template(data("a") + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: 't-{{ randAlpha 5 | lower }}', annotations: {helm.sh/hook: test-success}}\n")},
+		"a hook of Helm 2": {
+			files:  template(data("a") + strings.ReplaceAll(data("b"), "{name: b}", "{name: b, annotations: {helm.sh/hook: crd-install}}")),
+			notice: `knows no hook "crd-install"`,
+		},
+		"a hook with a bad weight": {files: template(strings.ReplaceAll(data("b"), "{name: b}", "{name: b, annotations: {helm.sh/hook: pre-install, helm.sh/hook-weight: first}}"))},
+		"a list": {
+			files: template("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"),
+		},
+		"kept resources":        {files: template(strings.ReplaceAll(data("b"), "{name: b}", "{name: b, annotations: {helm.sh/resource-policy: keep}}"))},
+		"notes of another name": {files: named(map[string]string{"templates/a.yaml": data("a"), "templates/OTHER-NOTES.txt": "no: yaml: here\n"})},
+		"files": {
+			files: named(map[string]string{"files/a.txt": "hello\n", "templates/a.yaml": data("a", "  f: {{ .Files.Get \"files/a.txt\" | quote }}", "{{ (.Files.Glob \"files/*\").AsConfig | indent 2 }}")}),
+		},
+		"tpl": {
+			files: named(
+				map[string]string{
+					"values.yaml":      "x: y\nt: '{{ .Values.x }}-{{ include \"n\" . }}'\n",
+					"templates/_n.tpl": `{{ define "n" }}{{ .Release.Name }}{{ end }}`,
+					"templates/a.yaml": data("a", "  t: {{ tpl .Values.t . }}"),
+				},
+			),
+		},
+		"lookup":                  {files: template(data("a", "  num: {{ (lookup \"v1\" \"Secret\" \"shop\" \"x\").data | default \"none\" }}", "  i: '{{ len (lookup \"v1\" \"Pod\" \"\" \"\") }}'"))},
+		"names of hosts":          {files: template(data("a", "  h: '{{ getHostByName \"example.com\" }}'"))},
+		"a value that is missing": {files: template(`{{ required "set shop.name" .Values.shop }}`), both: `till/templates/a.yaml:1:3: the chart refuses these values: set shop.name$`},
+		"a chart that fails":      {files: template("{{ fail \"two\\n  lines\" }}"), both: `the chart refuses these values: two lines$`},
+		"notes that fail": {
+			files: named(map[string]string{"templates/NOTES.txt": `{{ fail "no" }}`, "templates/a.yaml": data("a")}),
+			both:  `till/templates/NOTES.txt:1:3: the chart refuses these values: no$`,
+		},
+	}
+}
+
+func subchartShapes() map[string]shape {
+	return map[string]shape{
+		"a library within": {
+			files: named(
+				map[string]string{
+					"charts/lib/Chart.yaml":       "apiVersion: v2\nname: lib\nversion: 1.0.0\ntype: library\n",
+					"charts/lib/templates/_l.tpl": `{{ define "l" }}from {{ .Chart.Name }}{{ end }}`,
+					"charts/lib/templates/x.yaml": "not: [read",
+					"templates/a.yaml":            data("a", "  l: {{ include \"l\" . }}"),
+				},
+			),
+		},
 		"a library":                   {files: named(map[string]string{"Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\ntype: library\n"}), refused: `library`},
 		"imported values":             {files: subcharts("import-values: [shared, {child: deep.er, parent: mine}]", "", "")},
 		"an alias":                    {files: subcharts("alias: left", "left: {num: 5}\n", ""), values: "left: {m: x}\n"},
@@ -94,42 +130,90 @@ func shapes() map[string]shape {
 		"global values":               {files: subcharts("alias: left", "global: {zone: z}\n", "  z: {{ .Values.global.zone }}"), values: "global: {zone: y}\n"},
 		"version of a dependency":     {files: subcharts("version: '>9.0.0'", "", "")},
 		"a dependency that is packed": {files: packed(map[string]string{})},
-		"a lock":                      {files: packed(map[string]string{"Chart.lock": "dependencies:\n- {name: sub, repository: 'https://charts.example', version: 0.1.0}\ndigest: sha256:00\ngenerated: \"2020-01-01T00:00:00Z\"\n"})},
+		"a lock": {
+			files: packed(map[string]string{"Chart.lock": "dependencies:\n- {name: sub, repository: 'https://charts.example', version: 0.1.0}\ndigest: sha256:00\ngenerated: \"2020-01-01T00:00:00Z\"\n"}),
+		},
 		"a dependency that is missing": {
-			files: named(map[string]string{"Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\ndependencies:\n  - {name: sub, version: 0.1.0, repository: 'file://../sub'}\n", "templates/a.yaml": data("a")}),
-			both:  `chart till: its dependency sub is not in charts/: run helm dependency build on it$`,
+			files: named(
+				map[string]string{"Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\ndependencies:\n  - {name: sub, version: 0.1.0, repository: 'file://../sub'}\n", "templates/a.yaml": data("a")},
+			),
+			both: `chart till: its dependency sub is not in charts/: run helm dependency build on it$`,
 		},
 		"a subchart that misses one": {
-			files:  named(map[string]string{"charts/sub/Chart.yaml": "apiVersion: v2\nname: sub\nversion: 0.1.0\ndependencies:\n  - {name: deep, version: 0.1.0, condition: deep.on}\n", "charts/sub/templates/a.yaml": data("s"), "templates/a.yaml": data("a")}),
+			files: named(
+				map[string]string{
+					"charts/sub/Chart.yaml":       "apiVersion: v2\nname: sub\nversion: 0.1.0\ndependencies:\n  - {name: deep, version: 0.1.0, condition: deep.on}\n",
+					"charts/sub/templates/a.yaml": data("s"),
+					"templates/a.yaml":            data("a"),
+				},
+			),
 			notice: `chart till: the dependency deep of its subchart sub is not in the archive and is left out, as by Helm`,
 		},
 		"a chart of Helm 2": {files: map[string]string{
-			"Chart.yaml": "name: till\nversion: 1.2.3\n", "requirements.yaml": "dependencies:\n  - {name: sub, version: 0.1.0, repository: 'https://charts.example', condition: sub.on}\n", "requirements.lock": "dependencies: []\n",
+			"Chart.yaml":            "name: till\nversion: 1.2.3\n",
+			"requirements.yaml":     "dependencies:\n  - {name: sub, version: 0.1.0, repository: 'https://charts.example', condition: sub.on}\n",
+			"requirements.lock":     "dependencies: []\n",
 			"charts/sub/Chart.yaml": "name: sub\nversion: 0.1.0\n", "charts/sub/templates/a.yaml": data("s"), "templates/a.yaml": data("a", "  f: {{ .Files.Get \"requirements.yaml\" | b64enc }}"),
 		}, values: "sub: {on: true}\n"},
-		"range of Kubernetes":       {files: named(map[string]string{"Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\nkubeVersion: '>=1.30.0-0 <1.40.0-0 || ^2'\n", "templates/a.yaml": data("a", "  k: {{ .Capabilities.KubeVersion.Version }}/{{ .Capabilities.KubeVersion.Minor }}")})},
-		"another Kubernetes":        {files: named(map[string]string{"Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\nkubeVersion: '<1.30.0-0'\n", "templates/a.yaml": data("a")}), both: `the chart is for Kubernetes <1.30.0-0, airgap.yaml has 1.36.3`},
-		"null takes a value away":   {files: named(map[string]string{"values.yaml": "a: {b: 1, c: 2}\nd: 3\n", "templates/a.yaml": data("a", "  v: {{ toJson .Values | quote }}")}), values: "a: {b: null}\nd: null\ne: null\n"},
-		"null in a subchart":        {files: subcharts("", "sub: {m: null}\n", "  v: {{ toJson .Values | quote }}"), values: "sub: {num: null}\n"},
-		"zero":                      {files: named(map[string]string{"templates/a.yaml": data("a", kinds(".Values.num"))}), values: "num: 0\n"},
-		"a whole number":            {files: named(map[string]string{"templates/a.yaml": data("a", kinds(".Values.num"), "  e: {{ eq 5.0 .Values.num | quote }}", "  i: '{{ add1 .Values.num }}'")}), values: "num: 5\n"},
-		"a million":                 {files: named(map[string]string{"values.yaml": "m: 1000000\n", "templates/a.yaml": data("a", kinds(".Values.num"), strings.ReplaceAll(kinds(".Values.m"), "  ", "  own-"))}), values: "num: 1000000\n"},
-		"a large number":            {files: named(map[string]string{"templates/a.yaml": data("a", kinds(".Values.num"))}), values: "num: 12345678901234567890\n"},
-		"powers of ten":             {files: named(map[string]string{"templates/a.yaml": data("a", kinds(".Values.num"))}), values: "num: 1e6\n"},
-		"octal numbers":             {files: named(map[string]string{"templates/a.yaml": data("a", kinds(".Values.num"), strings.ReplaceAll(kinds(".Values.o"), "  ", "  old-"))}), values: "num: 0o644\no: 0644\n"},
-		"numbers as rendered":       {files: named(map[string]string{"templates/a.yaml": "apiVersion: x/v1\nkind: X\nmetadata: {name: x}\nspec: {a: 1e6, b: 0o644, c: 0644, d: 9007199254740993, e: 1.0, f: 12345678901234567890, g: 0x1F, h: 1_000}\n"})},
-		"yes and no":                {files: named(map[string]string{"values.yaml": "m: off\n", "templates/a.yaml": data("a", kinds(".Values.num"), strings.ReplaceAll(kinds(".Values.m"), "  ", "  own-"), "  on: 'x'")}), values: "num: yes\n"},
-		"dates":                     {files: named(map[string]string{"templates/a.yaml": data("a", kinds(".Values.num"))}), values: "num: 2024-01-02\n"},
-		"documents of values":       {files: named(map[string]string{"templates/a.yaml": data("a", "  v: {{ toJson .Values | quote }}")}), values: "a: {b: 1}\n---\na: {c: 2}\n"},
-		"empty templates":           {files: named(map[string]string{"templates/a.yaml": "{{ if false }}x{{ end }}\n", "templates/b.yaml": "", "templates/c.yaml": data("a")})},
-		"text that is no YAML":      {files: named(map[string]string{"templates/README.md": "- a: b: c\n", "templates/a.yaml": data("a")}), both: `till/templates/README.md, document 1: read it as YAML, from line 1`},
-		"text that is no object":    {files: named(map[string]string{"templates/a.yaml": "a: b\n"}), refused: `till/templates/a.yaml, document 1: is no Kubernetes object: apiVersion or kind is missing`},
-		"an object without a name":  {files: named(map[string]string{"templates/a.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-}\n"}), refused: `Pod has metadata.generateName`},
-		"a number as an annotation": {files: named(map[string]string{"templates/a.yaml": strings.ReplaceAll(data("b"), "{name: b}", "{name: b, annotations: {port: 80}}")}), refused: `metadata.annotations\["port"\] is 80 and no text`},
-		"an empty annotation":       {files: named(map[string]string{"templates/a.yaml": strings.ReplaceAll(data("b"), "{name: b}", "{name: b, annotations: {port: }}")})},
-		"a made-up password":        {files: named(map[string]string{"templates/a.yaml": data("a", "  p: {{ .Values.auth | default (randAlphaNum 8) }}")}), refused: `ConfigMap shop/a .*, data.p differs between two renderings.*: set auth in the add-on's values$`},
-		"a schema":                  {files: named(map[string]string{"values.schema.json": `{"properties": {"num": {"type": "integer"}}}`, "templates/a.yaml": data("a")}), values: "num: x\n", both: `values.schema.json of chart till: `},
-		"a schema that is met":      {files: named(map[string]string{"values.schema.json": `{"properties": {"num": {"type": "integer"}}}`, "templates/a.yaml": data("a")}), values: "num: 5\n"},
+	}
+}
+
+func valueShapes() map[string]shape {
+	return map[string]shape{
+		"range of Kubernetes": {
+			files: named(
+				map[string]string{
+					"Chart.yaml":       "apiVersion: v2\nname: till\nversion: 1.2.3\nkubeVersion: '>=1.30.0-0 <1.40.0-0 || ^2'\n",
+					"templates/a.yaml": data("a", "  k: {{ .Capabilities.KubeVersion.Version }}/{{ .Capabilities.KubeVersion.Minor }}"),
+				},
+			),
+		},
+		"another Kubernetes": {
+			files: named(map[string]string{"Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\nkubeVersion: '<1.30.0-0'\n", "templates/a.yaml": data("a")}),
+			both:  `the chart is for Kubernetes <1.30.0-0, airgap.yaml has 1.36.3`,
+		},
+		"null takes a value away": {
+			files:  named(map[string]string{"values.yaml": "a: {b: 1, c: 2}\nd: 3\n", "templates/a.yaml": data("a", "  v: {{ toJson .Values | quote }}")}),
+			values: "a: {b: null}\nd: null\ne: null\n",
+		},
+		"null in a subchart": {files: subcharts("", "sub: {m: null}\n", "  v: {{ toJson .Values | quote }}"), values: "sub: {num: null}\n"},
+		"zero":               {files: template(data("a", kinds(".Values.num"))), values: "num: 0\n"},
+		"a whole number":     {files: template(data("a", kinds(".Values.num"), "  e: {{ eq 5.0 .Values.num | quote }}", "  i: '{{ add1 .Values.num }}'")), values: "num: 5\n"},
+		"a million": {
+			files:  named(map[string]string{"values.yaml": "m: 1000000\n", "templates/a.yaml": data("a", kinds(".Values.num"), strings.ReplaceAll(kinds(".Values.m"), "  ", "  own-"))}),
+			values: "num: 1000000\n",
+		},
+		"a large number": {files: template(data("a", kinds(".Values.num"))), values: "num: 12345678901234567890\n"},
+		"powers of ten":  {files: template(data("a", kinds(".Values.num"))), values: "num: 1e6\n"},
+		"octal numbers":  {files: template(data("a", kinds(".Values.num"), strings.ReplaceAll(kinds(".Values.o"), "  ", "  old-"))), values: "num: 0o644\no: 0644\n"},
+		"numbers as rendered": {
+			files: template("apiVersion: x/v1\nkind: X\nmetadata: {name: x}\nspec: {a: 1e6, b: 0o644, c: 0644, d: 9007199254740993, e: 1.0, f: 12345678901234567890, g: 0x1F, h: 1_000}\n"),
+		},
+		"yes and no": {
+			files:  named(map[string]string{"values.yaml": "m: off\n", "templates/a.yaml": data("a", kinds(".Values.num"), strings.ReplaceAll(kinds(".Values.m"), "  ", "  own-"), "  on: 'x'")}),
+			values: "num: yes\n",
+		},
+		"dates":               {files: template(data("a", kinds(".Values.num"))), values: "num: 2024-01-02\n"},
+		"documents of values": {files: template(data("a", "  v: {{ toJson .Values | quote }}")), values: "a: {b: 1}\n---\na: {c: 2}\n"},
+		"empty templates":     {files: named(map[string]string{"templates/a.yaml": "{{ if false }}x{{ end }}\n", "templates/b.yaml": "", "templates/c.yaml": data("a")})},
+		"text that is no YAML": {
+			files: named(map[string]string{"templates/README.md": "- a: b: c\n", "templates/a.yaml": data("a")}),
+			both:  `till/templates/README.md, document 1: read it as YAML, from line 1`,
+		},
+		"text that is no object":    {files: template("a: b\n"), refused: `till/templates/a.yaml, document 1: is no Kubernetes object: apiVersion or kind is missing`},
+		"an object without a name":  {files: template("apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-}\n"), refused: `Pod has metadata.generateName`},
+		"a number as an annotation": {files: template(strings.ReplaceAll(data("b"), "{name: b}", "{name: b, annotations: {port: 80}}")), refused: `metadata.annotations\["port"\] is 80 and no text`},
+		"an empty annotation":       {files: template(strings.ReplaceAll(data("b"), "{name: b}", "{name: b, annotations: {port: }}"))},
+		"a made-up password": {
+			files:   template(data("a", "  p: {{ .Values.auth | default (randAlphaNum 8) }}")),
+			refused: `ConfigMap shop/a .*, data.p differs between two renderings.*: set auth in the add-on's values$`,
+		},
+		"a schema": {
+			files:  named(map[string]string{"values.schema.json": `{"properties": {"num": {"type": "integer"}}}`, "templates/a.yaml": data("a")}),
+			values: "num: x\n",
+			both:   `values.schema.json of chart till: `,
+		},
+		"a schema that is met": {files: named(map[string]string{"values.schema.json": `{"properties": {"num": {"type": "integer"}}}`, "templates/a.yaml": data("a")}), values: "num: 5\n"},
 	}
 }
 
@@ -211,115 +295,5 @@ func TestDirectoriesAsHelm(t *testing.T) {
 		if !slices.Equal(theirs, ours) {
 			t.Errorf("%s: Helm has %q, we have %q", name, theirs, ours)
 		}
-	}
-}
-
-func byUs(archive []byte, text string) (objects, notices []string, err error) {
-	c, err := chart.Open(archive)
-	if err != nil {
-		return nil, nil, err
-	}
-	r := forTest()
-	if r.Values, _, err = chart.Values("v.yaml", []byte(text)); err != nil {
-		return nil, nil, err
-	}
-	rendered, err := c.Render(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, o := range workload.Installed(rendered.Objects) {
-		objects = append(objects, shown(o.Object))
-	}
-	return objects, rendered.Notices, nil
-}
-
-// byHelm is helm template, without what is no part of an installation.
-func byHelm(t *testing.T, archive []byte, text string) ([]string, error) {
-	loaded, err := loader.LoadArchive(bytes.NewReader(archive))
-	must(t, err)
-	if err := action.CheckDependencies(loaded, asDependencies(loaded)); err != nil {
-		return nil, err
-	}
-	values, err := loader.LoadValues(strings.NewReader(text))
-	must(t, err)
-	config := action.NewConfiguration(action.ConfigurationSetLogger(slog.NewTextHandler(io.Discard, nil)))
-	install := action.NewInstall(config)
-	install.DryRunStrategy, install.Replace, install.IncludeCRDs = action.DryRunClient, true, true
-	install.ReleaseName, install.Namespace = forTest().Name, forTest().Namespace
-	install.KubeVersion, err = common.ParseKubeVersion(forTest().KubeVersion)
-	must(t, err)
-	install.APIVersions = common.VersionSet{"apps/v1/Deployment", "example.com/v1", "example.com/v1/Shop"}
-	done, err := install.Run(loaded, values)
-	if err != nil {
-		return nil, err
-	}
-	made := done.(*release.Release)
-	all, err := applied(made.Manifest)
-	for _, h := range made.Hooks {
-		if slices.Contains(h.Events, release.HookPreInstall) || slices.Contains(h.Events, release.HookPostInstall) {
-			more, errHook := applied(h.Manifest)
-			if all = append(all, more...); err == nil {
-				err = errHook
-			}
-		}
-	}
-	return all, err
-}
-
-func asDependencies(c *helm.Chart) []helmchart.Dependency {
-	var all []helmchart.Dependency
-	for _, d := range c.Metadata.Dependencies {
-		all = append(all, d)
-	}
-	return all
-}
-
-// applied are the objects of a manifest as Helm's client for Kubernetes reads them.
-func applied(manifest string) ([]string, error) {
-	var all []string
-	for d := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(manifest), 4096); ; {
-		var raw runtime.RawExtension
-		err := d.Decode(&raw)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(raw.Raw) == 0 || string(raw.Raw) == "null" {
-			continue
-		}
-		decoded, _, err := unstructured.UnstructuredJSONScheme.Decode(raw.Raw, nil, nil)
-		if err != nil {
-			return nil, err
-		}
-		switch o := decoded.(type) {
-		case *unstructured.UnstructuredList:
-			for _, item := range o.Items {
-				all = append(all, shown(item.Object))
-			}
-		case *unstructured.Unstructured:
-			all = append(all, shown(o.Object))
-		}
-	}
-}
-
-// shown is an object as text, without empty annotations, which we leave out.
-func shown(object map[string]any) string {
-	o := (&unstructured.Unstructured{Object: object}).DeepCopy()
-	if all, is := o.Object["metadata"].(map[string]any)["annotations"].(map[string]any); is {
-		maps.DeleteFunc(all, func(_ string, value any) bool { return value == nil })
-	}
-	delete(o.Object, "status")
-	unstructured.RemoveNestedField(o.Object, "spec", "ttlSecondsAfterFinished")
-	return fmt.Sprint(o.Object)
-}
-
-func compare(t *testing.T, want, got []string) {
-	t.Helper()
-	slices.Sort(want)
-	slices.Sort(got)
-	if !reflect.DeepEqual(want, got) {
-		t.Errorf("Helm has\n%s\nwe have\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
 	}
 }

@@ -39,16 +39,19 @@ const manage = `{{ define "shared.valueOf" -}}
 
 // managed is a chart whose Secret has keys with the paths of their values.
 func managed(values string, keys ...string) map[string]string {
-	secret := "{{ if not .Values.auth.existingSecret }}\napiVersion: v1\nkind: Secret\nmetadata: {name: {{ include \"shared.secretName\" (dict \"existing\" .Values.auth.existingSecret \"context\" $) }}}\ndata:\n  user: eA==\n"
+	secret := "{{ if not .Values.auth.existingSecret }}\napiVersion: v1\nkind: Secret\n" +
+		"metadata: {name: {{ include \"shared.secretName\" (dict \"existing\" .Values.auth.existingSecret \"context\" $) }}}\ndata:\n  user: eA==\n"
 	for _, key := range keys {
 		name, paths, _ := strings.Cut(key, "=")
-		secret += "  " + name + ": {{ include \"shared.manage\" (dict \"secret\" \"s\" \"key\" \"" + name + "\" \"providedValues\" (list \"" + strings.ReplaceAll(paths, ",", `" "`) + "\") \"context\" $) }}\n"
+		list := strings.ReplaceAll(paths, ",", `" "`)
+		secret += "  " + name + `: {{ include "shared.manage" (dict "secret" "s" "key" "` + name + `" "providedValues" (list "` + list + `") "context" $) }}` + "\n"
 	}
 	return map[string]string{
 		"Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\ndependencies:\n  - {name: shared, version: 1.0.0}\n", "values.yaml": values,
 		"charts/shared/Chart.yaml": "apiVersion: v2\nname: shared\nversion: 1.0.0\ntype: library\n", "charts/shared/templates/_secrets.tpl": manage,
 		"templates/secret.yaml": secret + "{{ end }}\n",
-		"templates/app.yaml":    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: app}\nspec: {template: {metadata: {annotations: {checksum/secret: '{{ include (print $.Template.BasePath \"/secret.yaml\") . | sha256sum }}'}}}}\n",
+		"templates/app.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: app}\n" +
+			"spec: {template: {metadata: {annotations: {checksum/secret: '{{ include (print $.Template.BasePath \"/secret.yaml\") . | sha256sum }}'}}}}\n",
 	}
 }
 
@@ -100,37 +103,82 @@ func TestMadeUp(t *testing.T) {
 			"set till.auth.rootPassword in the add-on's values, or set till.auth.existingSecret to the name of a Secret that exists in the cluster"},
 		"under an alias": {within(managed(auth, "a=auth.rootPassword"), ", alias: store"), "",
 			"set store.auth.rootPassword in the add-on's values, or set store.auth.existingSecret to the name of a Secret that exists in the cluster"},
-		"in two charts": {with(within(managed(auth, "a=auth.rootPassword"), ", alias: store"), map[string]string{"values.yaml": "own: {token: ''}\n", "templates/s.yaml": secretOf("  t: {{ .Values.own.token | default (randAlphaNum 32) }}\n")}), "",
-			"set own.token and store.auth.rootPassword in the add-on's values"},
+		"in two charts": {with(
+			within(managed(auth, "a=auth.rootPassword"), ", alias: store"),
+			map[string]string{"values.yaml": "own: {token: ''}\n", "templates/s.yaml": secretOf("  t: {{ .Values.own.token | default (randAlphaNum 32) }}\n")},
+		), "", "set own.token and store.auth.rootPassword in the add-on's values"},
 		"within two": {with(within(map[string]string{}, ""), map[string]string{
 			"charts/till/Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\n", "charts/till/charts/deep/Chart.yaml": "apiVersion: v2\nname: deep\nversion: 1.2.3\n",
 			"charts/till/charts/deep/templates/s.yaml": secretOf("  k: {{ .Values.csrf.key | default (randBytes 256) }}\n"), "charts/till/charts/deep/values.yaml": "csrf: {key: ~}\n",
 		}), "", "set till.deep.csrf.key in the add-on's values"},
-		"a global value": {within(map[string]string{"Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\n", "templates/s.yaml": secretOf("  k: {{ (.Values.global).seed | default uuidv4 }}\n")}, ""), "",
-			"set global.seed in the add-on's values"},
+		"a global value": {within(
+			map[string]string{"Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\n", "templates/s.yaml": secretOf("  k: {{ (.Values.global).seed | default uuidv4 }}\n")},
+			"",
+		), "", "set global.seed in the add-on's values"},
 		"dug out, through helpers": {named(map[string]string{
-			"values.yaml":           "hub: {config: {}, cookieSecret: ~}\nproxy: {secretToken: ''}\n",
-			"templates/_h.tpl":      `{{ define "token" }}{{ if (.Values.hub.config | dig "Proxy" "auth_token" "") }}{{ .Values.hub.config.Proxy.auth_token }}{{ else if .Values.proxy.secretToken }}{{ .Values.proxy.secretToken }}{{ else }}{{ $kept := lookup "v1" "Secret" .Release.Namespace "hub" | default (dict "data" (dict)) }}{{ if hasKey $kept.data "t" }}{{ $kept.data.t }}{{ else }}{{ randAlphaNum 64 }}{{ end }}{{ end }}{{ end }}{{ define "keys" }}{{ if (.Values.hub.config | dig "Keeper" "keys" list) }}{{ .Values.hub.config.Keeper.keys | join ";" }}{{ else }}{{ randAlphaNum 64 }}{{ end }}{{ end }}`,
+			"values.yaml": "hub: {config: {}, cookieSecret: ~}\nproxy: {secretToken: ''}\n",
+			"templates/_h.tpl": `{{ define "token" }}{{ if (.Values.hub.config | dig "Proxy" "auth_token" "") }}{{ .Values.hub.config.Proxy.auth_token }}` +
+				`{{ else if .Values.proxy.secretToken }}{{ .Values.proxy.secretToken }}{{ else }}` +
+				`{{ $kept := lookup "v1" "Secret" .Release.Namespace "hub" | default (dict "data" (dict)) }}{{ if hasKey $kept.data "t" }}{{ $kept.data.t }}{{ else }}` +
+				`{{ randAlphaNum 64 }}{{ end }}{{ end }}{{ end }}{{ define "keys" }}{{ if (.Values.hub.config | dig "Keeper" "keys" list) }}` +
+				`{{ .Values.hub.config.Keeper.keys | join ";" }}{{ else }}{{ randAlphaNum 64 }}{{ end }}{{ end }}`,
 			"templates/secret.yaml": secretOf("  t: {{ include \"token\" . }}\n  c: {{ .Values.hub.cookieSecret | default (randAlphaNum 64) }}\n"),
 		}), "", "set hub.config.Proxy.auth_token and hub.cookieSecret in the add-on's values"},
-		"a block of with":    {one("{{ with .Values.store }}"+secretOf("  p: {{ .login.password | default (randAlphaNum 9) }}\n")+"{{ end }}", "store: {login: {name: x}}\n"), "", "set store.login.password in the add-on's values"},
-		"a variable":         {one("{{ $l := .Values.login }}{{ $in := index .Values \"other\" \"deep\" }}"+secretOf("  p: {{ $l.password | default (randAlphaNum 9) }}\n  q: {{ $in.pin | default (randNumeric 4) | quote }}\n"), "login: {}\nother: {deep: {}}\n"), "", "set login.password and other.deep.pin in the add-on's values"},
-		"a list":             {one(secretOf("  p: {{ first (default (list (randAlphaNum 9)) .Values.passwords) }}\n"), "passwords: []\n"), "", "set passwords in the add-on's values"},
-		"a certificate":      {one("{{ if .Values.tls.existingSecret }}{{ else }}"+certs+secretOf("  ca: {{ $ca.Cert | b64enc }}\n  key: {{ $cert.Key | b64enc }}\n")+"{{ end }}", "tls: {existingSecret: ''}\n"), "", "set tls.existingSecret to the name of a Secret that exists in the cluster"},
-		"with its key":       {one("{{ if and .Values.tls.crt .Values.tls.key }}"+secretOf("  k: {{ .Values.tls.key }}\n")+"{{ else }}"+certs+secretOf("  k: {{ $cert.Key | b64enc }}\n")+"{{ end }}", "tls: {crt: '', key: '', name: ''}\n"), "", "set tls.crt and tls.key in the add-on's values"},
-		"a switch":           {one("{{ if .Values.tls.generate }}"+certs+secretOf("  k: {{ $cert.Key | b64enc }}\n")+"{{ end }}", "tls: {generate: true}\n"), "", "set tls.generate: false in the add-on's values"},
-		"a hash with salt":   {one(secretOf("  h: {{ .Values.htpasswd | default (htpasswd \"me\" (.Values.password | default \"x\")) }}\n"), "password: ''\nhtpasswd: ''\n"), "", "set htpasswd in the add-on's values"},
+		"a block of with": {one("{{ with .Values.store }}"+secretOf("  p: {{ .login.password | default (randAlphaNum 9) }}\n")+"{{ end }}", "store: {login: {name: x}}\n"), "",
+			"set store.login.password in the add-on's values"},
+		"a variable": {
+			one(
+				"{{ $l := .Values.login }}{{ $in := index .Values \"other\" \"deep\" }}"+secretOf("  p: {{ $l.password | default (randAlphaNum 9) }}\n  q: {{ $in.pin | default (randNumeric 4) | quote }}\n"),
+				"login: {}\nother: {deep: {}}\n",
+			),
+			"",
+			"set login.password and other.deep.pin in the add-on's values",
+		},
+		"a list": {one(secretOf("  p: {{ first (default (list (randAlphaNum 9)) .Values.passwords) }}\n"), "passwords: []\n"), "", "set passwords in the add-on's values"},
+		"a certificate": {
+			one("{{ if .Values.tls.existingSecret }}{{ else }}"+certs+secretOf("  ca: {{ $ca.Cert | b64enc }}\n  key: {{ $cert.Key | b64enc }}\n")+"{{ end }}", "tls: {existingSecret: ''}\n"), "",
+			"set tls.existingSecret to the name of a Secret that exists in the cluster",
+		},
+		"with its key": {
+			one(
+				"{{ if and .Values.tls.crt .Values.tls.key }}"+secretOf("  k: {{ .Values.tls.key }}\n")+"{{ else }}"+certs+secretOf("  k: {{ $cert.Key | b64enc }}\n")+"{{ end }}",
+				"tls: {crt: '', key: '', name: ''}\n",
+			),
+			"",
+			"set tls.crt and tls.key in the add-on's values",
+		},
+		"a switch": {one("{{ if .Values.tls.generate }}"+certs+secretOf("  k: {{ $cert.Key | b64enc }}\n")+"{{ end }}", "tls: {generate: true}\n"), "",
+			"set tls.generate: false in the add-on's values"},
+		"a hash with salt": {one(secretOf("  h: {{ .Values.htpasswd | default (htpasswd \"me\" (.Values.password | default \"x\")) }}\n"), "password: ''\nhtpasswd: ''\n"), "",
+			"set htpasswd in the add-on's values"},
 		"a derived password": {one(secretOf("  h: {{ derivePassword 1 \"long\" (.Values.master | default (randAscii 9)) \"me\" \"x\" }}\n"), "master: ''\n"), "", "set master in the add-on's values"},
-		"any of several":     {one(secretOf("{{ range $name, $s := .Values.services }}  {{ $name }}: {{ $s.token | default (randAlphaNum 9) }}\n{{ end }}"), "services: {a: {}, b: {token: x}, c: {}}\n"), "", "set services.a.token and services.c.token in the add-on's values"},
+		"any of several": {
+			one(secretOf("{{ range $name, $s := .Values.services }}  {{ $name }}: {{ $s.token | default (randAlphaNum 9) }}\n{{ end }}"), "services: {a: {}, b: {token: x}, c: {}}\n"), "",
+			"set services.a.token and services.c.token in the add-on's values",
+		},
 		"by a key that is handed on": {named(map[string]string{
 			"templates/_t.tpl":      `{{ define "tokenOf" }}{{ $top := index . 0 }}{{ $name := index . 1 }}{{ $top.Values.services | dig $name "api_token" (randAlphaNum 9) }}{{ end }}`,
 			"templates/secret.yaml": secretOf("  t: {{ include \"tokenOf\" (list $ \"idle-culler\") }}\n"), "values.yaml": "services: {}\n",
 		}), "", "set services.idle-culler.api_token in the add-on's values"},
-		"one of each": {one(secretOf("  a: {{ .Values.token | default (randAlpha 9) }}\n")+"{{ if not .Values.tls.existingSecret }}\n---\n"+certs+secretOf("  k: {{ $cert.Key | b64enc }}\n")+"{{ end }}", "token: ''\ntls: {existingSecret: ''}\n"), "",
+		"one of each": {one(
+			secretOf("  a: {{ .Values.token | default (randAlpha 9) }}\n")+"{{ if not .Values.tls.existingSecret }}\n---\n"+certs+secretOf("  k: {{ $cert.Key | b64enc }}\n")+"{{ end }}",
+			"token: ''\ntls: {existingSecret: ''}\n",
+		), "",
 			"set tls.existingSecret (the name of a Secret that exists in the cluster) and token in the add-on's values"},
-		"no value keeps it":    {one("apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {rolled: '{{ randAlphaNum 5 }}'}}\n", "name: ''\npassword: ''\n"), "", "no value of the chart prevents it: change a copy of the chart, and bundle that by chart.path"},
-		"for one there is one": {one(secretOf("  a: {{ .Values.password | default (randAlpha 9) }}\n")+"---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {rolled: '{{ randAlphaNum 5 }}'}}\n", "password: ''\n"), "", "set password in the add-on's values; no value was found for the rest: Pod shop/p (till/templates/secret.yaml), metadata.annotations.rolled"},
-		"a schema is in force": {with(one(secretOf("  a: {{ .Values.token | default (randAlpha 9) }}\n"), "token: ''\n"), map[string]string{"values.schema.json": `{"properties": {"token": {"type": "string", "pattern": "^([0-9a-f]{32,64})?$"}}}`}), "", "set token in the add-on's values"},
+		"no value keeps it": {one("apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {rolled: '{{ randAlphaNum 5 }}'}}\n", "name: ''\npassword: ''\n"), "",
+			"no value of the chart prevents it: change a copy of the chart, and bundle that by chart.path"},
+		"for one there is one": {
+			one(secretOf("  a: {{ .Values.password | default (randAlpha 9) }}\n")+"---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {rolled: '{{ randAlphaNum 5 }}'}}\n", "password: ''\n"), "",
+			"set password in the add-on's values; no value was found for the rest: Pod shop/p (till/templates/secret.yaml), metadata.annotations.rolled",
+		},
+		"a schema is in force": {
+			with(
+				one(secretOf("  a: {{ .Values.token | default (randAlpha 9) }}\n"), "token: ''\n"),
+				map[string]string{"values.schema.json": `{"properties": {"token": {"type": "string", "pattern": "^([0-9a-f]{32,64})?$"}}}`},
+			),
+			"",
+			"set token in the add-on's values",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			top := "till"

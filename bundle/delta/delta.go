@@ -14,13 +14,13 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // Options say what the servers have already.
 type Options struct {
 	From      string   // directory of a bundle, or a receipt; "": the bundle is whole
-	Authority string   // registry.CAHash that a receipt must be signed by
+	Authority string   // trust.CAHash that a receipt must be signed by
 	Keys      []string // files or fingerprints: one of them must have signed the bundle; none: Own or Signer
 	Own       string   // directory of this host's signing keys
 	Signer    string   // fingerprint of the key that the site keeps, where it signs this bundle; else ""
@@ -31,7 +31,7 @@ func (o Options) Check() error {
 	if o.From == "" && (o.Authority != "" || len(o.Keys) > 0) {
 		return advice.Usagef("airgap bundle: --receipt-key and --require-key are for --delta-from")
 	}
-	if o.Authority != "" && !registry.IsCAHash(o.Authority) {
+	if o.Authority != "" && !trust.IsCAHash(o.Authority) {
 		return advice.Usagef("airgap bundle: --receipt-key %q: want sha256: and 64 hexadecimal digits, as airgap registry status --receipt prints it", o.Authority)
 	}
 	return nil
@@ -88,15 +88,15 @@ func (o Options) ofReceipt() (*bundle.Inventory, error) {
 		return nil, advice.Add(fmt.Errorf("read receipt: %w", err), "name the file itself")
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, registry.MaxReceipt))
+	text, err := io.ReadAll(io.LimitReader(f, trust.MaxReceipt))
 	if err != nil {
 		return nil, fmt.Errorf("read receipt: %w", err)
 	}
-	r, err := registry.ReadReceipt(text, o.Authority)
-	if wrong, is := errors.AsType[*registry.AuthorityError](err); is && wrong.Want == "" {
+	r, err := trust.ReadReceipt(text, o.Authority)
+	if wrong, is := errors.AsType[*trust.AuthorityError](err); is && wrong.Want == "" {
 		return nil, advice.Add(err, "compare it with what airgap registry status --receipt printed there, or with --ca-hash of the cluster's join line; then give --receipt-key %s", wrong.Shown)
 	}
-	if errors.Is(err, registry.ErrReceipt) {
+	if errors.Is(err, trust.ErrReceipt) {
 		return nil, advice.Add(fmt.Errorf("%s: %w", o.From, err), "write it again on a control-plane host: airgap registry status --receipt FILE")
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // Receipt says what a receipt covers, and who signed it.
@@ -26,12 +26,12 @@ type Receipt struct {
 // WriteReceipt writes into file what the bundles hold, signed with the key of the registry's authority
 // in pki, which only root of a control-plane host can read. It leaves out bundles that could not be
 // opened: a delta brings them again.
-func WriteReceipt(file string, pki registry.PKI, bundles []*bundle.Bundle) (Receipt, error) {
+func WriteReceipt(file string, pki trust.PKI, bundles []*bundle.Bundle) (Receipt, error) {
 	here, err := os.Hostname()
 	if err != nil {
 		return Receipt{}, err
 	}
-	r, err := registry.NewReceipt(here, time.Now(), bundle.NewestFirst(bundles))
+	r, err := trust.NewReceipt(here, time.Now(), bundle.NewestFirst(bundles))
 	if err != nil {
 		return Receipt{}, err
 	}

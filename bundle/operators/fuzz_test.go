@@ -26,8 +26,16 @@ func FuzzParse(f *testing.F) {
 		f.Add(text, []byte(objects))
 	}
 	f.Add([]byte(database), []byte(objects))
-	f.Add([]byte(database), []byte("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: {containers: [1, {image: registry.example/db/operator:1.2.0, args: {a: b}, env: [1]}]}}}\n"))
-	f.Add([]byte(database), []byte("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: [1, {verbs: [1], apiGroups: x}]\naggregationRule: {clusterRoleSelectors: [1, {matchLabels: {a: 1}}]}\n"))
+	f.Add(
+		[]byte(database),
+		[]byte("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: {containers: [1, {image: registry.example/db/operator:1.2.0, args: {a: b}, env: [1]}]}}}\n"),
+	)
+	f.Add(
+		[]byte(database),
+		[]byte(
+			"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: [1, {verbs: [1], apiGroups: x}]\naggregationRule: {clusterRoleSelectors: [1, {matchLabels: {a: 1}}]}\n",
+		),
+	)
 	f.Fuzz(func(t *testing.T, text, stream []byte) {
 		rule, err := operators.Parse("rule.yaml", text)
 		if err != nil {

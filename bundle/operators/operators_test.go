@@ -44,7 +44,14 @@ func set(t *testing.T, of, text string) operators.Set {
 
 // run is a workload with an image; more goes into its container.
 func run(kind, name, image, more string) string {
-	return fmt.Sprintf("apiVersion: apps/v1\nkind: %s\nmetadata: {name: %s}\nspec: {template: {spec: {serviceAccountName: %s, containers: [{name: c, image: %q%s}]}}}\n---\n", kind, name, name, image, more)
+	return fmt.Sprintf(
+		"apiVersion: apps/v1\nkind: %s\nmetadata: {name: %s}\nspec: {template: {spec: {serviceAccountName: %s, containers: [{name: c, image: %q%s}]}}}\n---\n",
+		kind,
+		name,
+		name,
+		image,
+		more,
+	)
 }
 
 // TestFind: the operator is in one set, its custom resources are in another.
@@ -185,7 +192,8 @@ func TestParseErrors(t *testing.T) {
 	if _, err := operators.Parse("rule.yaml", []byte("name: a\noperator: [registry.example/a]\n")); err == nil || !strings.Contains(err.Error(), "ranges: expected") {
 		t.Errorf("without ranges: %v", err)
 	}
-	if _, err := operators.Parse("rule.yaml", []byte("name: a\noperator: [registry.example/a]\nranges: [{versions: '*', source: s}]\n")); err == nil || !strings.Contains(err.Error(), "images: expected") {
+	if _, err := operators.Parse("rule.yaml", []byte("name: a\noperator: [registry.example/a]\nranges: [{versions: '*', source: s}]\n")); err == nil ||
+		!strings.Contains(err.Error(), "images: expected") {
 		t.Errorf("without images: %v", err)
 	}
 }

@@ -31,6 +31,40 @@ func surveyOf(host, id, version, kernel, cgroup string) *preflight.Facts {
 	return &preflight.Facts{Host: host, OS: preflight.OS{ID: id, Version: version, Name: id + " " + version}, Kernel: preflight.Kernel{Release: kernel}, Cgroup: preflight.Cgroup{Mode: cgroup}}
 }
 
+// compatibility is what a plan says of hosts.
+type compatibility struct {
+	config  *config.Cluster
+	hosts   []*preflight.Facts
+	refused []string
+	told    []string
+}
+
+func (c compatibility) test(t *testing.T) {
+	told := &sayings{Progress: ui.Discard()}
+	_, err := checkCompatibility(c.config, c.hosts, time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), told)
+	if (err != nil) != (len(c.refused) > 0) {
+		t.Fatalf("got %v, want %q", err, c.refused)
+	}
+	for _, want := range c.refused {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in\n%v", want, err)
+		}
+	}
+	if n := len(c.refused); n > 0 {
+		if !advice.IsUsage(err) || strings.Count(err.Error(), "\n") != n {
+			t.Errorf("want exit code 2 and %d problems, got\n%v", n, err)
+		}
+	}
+	for _, want := range c.told {
+		if !slices.ContainsFunc(told.said, func(s string) bool { return strings.Contains(s, want) }) {
+			t.Errorf("%q was not told, but %q", want, told.said)
+		}
+	}
+	if len(c.told) != len(told.said) {
+		t.Errorf("told %q, want %q", told.said, c.told)
+	}
+}
+
 // TestCompatibility has for each rule what it refuses, what it only tells, and
 // what it lets pass.
 func TestCompatibility(t *testing.T) {
@@ -38,6 +72,60 @@ func TestCompatibility(t *testing.T) {
 	rhel8v2 := surveyOf("db2", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v2")
 	rhel8v1 := surveyOf("db3", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1")
 	unknown := surveyOf("db4", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "")
+	unknown.Unknown = []preflight.Unknown{{Fact: "cgroup", Reason: "no access"}}
+	const nftables = "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: nftables}}}\n"
+	for name, c := range map[string]compatibility{
+		"all is well":           {configtest.On(t, "el9", k8s), []*preflight.Facts{rocky9}, nil, nil},
+		"nobody was surveyed":   {configtest.On(t, "el9", k8s), nil, nil, nil},
+		"EL 10's nftables mode": {configtest.On(t, "el10", k8s), nil, nil, nil},
+		"another system":        {configtest.On(t, "el9", k8s), []*preflight.Facts{rocky9, rhel8v2}, []string{"db2: rhel 8.10 (rhel 8.10), want el9"}, []string{"db2: 4.18"}},
+		"an old kernel is only told": {
+			configtest.On(t, "el8", k8s),
+			[]*preflight.Facts{rhel8v2},
+			nil,
+			[]string{"db2: 4.18.0-553.el8_10.x86_64, want 4.19 or newer for Kubernetes without a warning (kubernetes#131919"},
+		},
+		"nftables mode on EL 8": {configtest.On(t, "el8", nftables), []*preflight.Facts{rhel8v2}, []string{"want 5.13 or newer for kube-proxy's nftables mode (Kubernetes: virtual IPs"}, nil},
+		"ipvs": {
+			configtest.On(t, "el9", "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: ipvs}}}\n"),
+			[]*preflight.Facts{rocky9},
+			nil,
+			[]string{"airgap.yaml: kube-proxy's mode ipvs, want iptables or nftables"},
+		},
+		"no mode at all": {
+			configtest.On(t, "el9", "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: userspace}}}\n"),
+			[]*preflight.Facts{rocky9},
+			[]string{"airgap.yaml: kube-proxy's mode userspace, want iptables"},
+			nil,
+		},
+		"nftables mode on EL 9":         {configtest.On(t, "el9", nftables), []*preflight.Facts{rocky9}, nil, nil},
+		"nftables mode on EL 8, unseen": {configtest.On(t, "el8", nftables), nil, []string{"el8 (assumed: no --facts): 4.18, want 5.13"}, []string{"el8 (assumed: no --facts): v1, want v2"}},
+		"cilium on EL 8.8": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{surveyOf("db5", "rhel", "8.8", "4.18.0-477.el8_8.x86_64", "v2")},
+			[]string{"db5: 4.18.0-477.el8_8.x86_64, want 5.10 or newer for Cilium (Cilium: system requirements"}, nil},
+		"cilium on EL 8.10": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{rhel8v2}, nil, []string{"db2: 4.18"}},
+		"cgroup v1":         {configtest.On(t, "el8", k8s), []*preflight.Facts{rhel8v1}, []string{"db3: v1, want v2 (kubernetes#134744, KEP-5573); grubby"}, []string{"4.19"}},
+		"cgroup v1, allowed": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
+			[]*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
+		"cgroup v1, softened": {configtest.On(t, "el8", k8s+"preflight: {checks: {cgroup-version: {severity: warn}}}\n"), []*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
+		"an old runc": {
+			configtest.On(t, "el9", k8s+"runtime: {runcVersion: 1.3.0}\n"),
+			nil,
+			nil,
+			[]string{"airgap.yaml: runc 1.3.0 with containerd 2.3.7, want runc 1.4.3 or later (containerd: RELEASES.md"},
+		},
+		"a survey that could not tell": {configtest.On(t, "el9", k8s), []*preflight.Facts{unknown}, nil, []string{"db4: could not tell: no access (kubernetes#134744, KEP-5573)"}},
+		"alike on several": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
+			[]*preflight.Facts{rhel8v1, surveyOf("db6", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1"), rhel8v2}, nil,
+			[]string{"db3, db6: v1, want v2 (kubernetes#134744, KEP-5573); failCgroupV1: false has the kubelet run on it for now", "db3, db6, db2: 4.18"}},
+		"several, all at once": {configtest.On(t, "el8", nftables), []*preflight.Facts{rhel8v1, rocky9},
+			[]string{"db3: 4.18.0-553.el8_10.x86_64, want 5.13", "db3: v1, want v2", "db1: rocky 9.6 (rocky 9.6), want el8"}, nil},
+	} {
+		t.Run(name, c.test)
+	}
+}
+
+func TestCompatibilityOfCards(t *testing.T) {
+	rocky9 := surveyOf("db1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")
 	withGPU := configtest.On(t, "el9", k8s)
 	withGPU.Nodes = append(withGPU.Nodes, config.Node{Name: "gpu1", Address: "192.0.2.12", Roles: []config.Role{config.Worker, config.GPU}})
 	wanting := func(section string) *config.Cluster {
@@ -64,93 +152,82 @@ func TestCompatibility(t *testing.T) {
 		return hosts
 	}
 	const closed595 = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  595.45.04  Release Build"
-	unknown.Unknown = []preflight.Unknown{{Fact: "cgroup", Reason: "no access"}}
 	runfile := "gpu: {source: runfile, installer: {url: \"https://example.com/NVIDIA-Linux-x86_64-580.82.07.run\", sha256: " + strings.Repeat("a", 64) + "}}\n"
-	const nftables = "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: nftables}}}\n"
-	for name, tc := range map[string]struct {
-		config  *config.Cluster
-		hosts   []*preflight.Facts
-		refused []string
-		told    []string
-	}{
-		"all is well":                   {configtest.On(t, "el9", k8s), []*preflight.Facts{rocky9}, nil, nil},
-		"nobody was surveyed":           {configtest.On(t, "el9", k8s), nil, nil, nil},
-		"EL 10's nftables mode":         {configtest.On(t, "el10", k8s), nil, nil, nil},
-		"another system":                {configtest.On(t, "el9", k8s), []*preflight.Facts{rocky9, rhel8v2}, []string{"db2: rhel 8.10 (rhel 8.10), want el9"}, []string{"db2: 4.18"}},
-		"an old kernel is only told":    {configtest.On(t, "el8", k8s), []*preflight.Facts{rhel8v2}, nil, []string{"db2: 4.18.0-553.el8_10.x86_64, want 4.19 or newer for Kubernetes without a warning (kubernetes#131919"}},
-		"nftables mode on EL 8":         {configtest.On(t, "el8", nftables), []*preflight.Facts{rhel8v2}, []string{"want 5.13 or newer for kube-proxy's nftables mode (Kubernetes: virtual IPs"}, nil},
-		"ipvs":                          {configtest.On(t, "el9", "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: ipvs}}}\n"), []*preflight.Facts{rocky9}, nil, []string{"airgap.yaml: kube-proxy's mode ipvs, want iptables or nftables"}},
-		"no mode at all":                {configtest.On(t, "el9", "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: userspace}}}\n"), []*preflight.Facts{rocky9}, []string{"airgap.yaml: kube-proxy's mode userspace, want iptables"}, nil},
-		"nftables mode on EL 9":         {configtest.On(t, "el9", nftables), []*preflight.Facts{rocky9}, nil, nil},
-		"nftables mode on EL 8, unseen": {configtest.On(t, "el8", nftables), nil, []string{"el8 (assumed: no --facts): 4.18, want 5.13"}, []string{"el8 (assumed: no --facts): v1, want v2"}},
-		"cilium on EL 8.8": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{surveyOf("db5", "rhel", "8.8", "4.18.0-477.el8_8.x86_64", "v2")},
-			[]string{"db5: 4.18.0-477.el8_8.x86_64, want 5.10 or newer for Cilium (Cilium: system requirements"}, nil},
-		"cilium on EL 8.10": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{rhel8v2}, nil, []string{"db2: 4.18"}},
-		"cgroup v1":         {configtest.On(t, "el8", k8s), []*preflight.Facts{rhel8v1}, []string{"db3: v1, want v2 (kubernetes#134744, KEP-5573); grubby"}, []string{"4.19"}},
-		"cgroup v1, allowed": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
-			[]*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
-		"cgroup v1, softened":          {configtest.On(t, "el8", k8s+"preflight: {checks: {cgroup-version: {severity: warn}}}\n"), []*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
-		"an old runc":                  {configtest.On(t, "el9", k8s+"runtime: {runcVersion: 1.3.0}\n"), nil, nil, []string{"airgap.yaml: runc 1.3.0 with containerd 2.3.7, want runc 1.4.3 or later (containerd: RELEASES.md"}},
-		"a survey that could not tell": {configtest.On(t, "el9", k8s), []*preflight.Facts{unknown}, nil, []string{"db4: could not tell: no access (kubernetes#134744, KEP-5573)"}},
-		"V100 and its last driver":     {withGPU, gpuHost("1db4", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.82.07  Release Build"), nil, nil},
-		"V100 without a driver yet":    {withGPU, gpuHost("1db4", ""), nil, nil},
-		"V100 and a later driver":      {withGPU, gpuHost("1db4", closed595), []string{"gpu1: driver 595.45.04 (proprietary) with NVIDIA Volta 10de:1db4, want proprietary 580 and earlier (NVIDIA: Unix graphics"}, nil},
-		"Blackwell, proprietary":       {withGPU, gpuHost("2901", closed595), []string{"want open 570 and later"}, nil},
-		"a driver of somebody's":       {withGPU, gpuHost("2901", "NVRM version: mine"), nil, []string{"gpu1: read the driver's version"}},
-		"role gpu, no card":            {withGPU, gpuHost("", ""), []string{"gpu1: none in the PCI tree, want an NVIDIA GPU"}, nil},
-		"V100 with 595, refused":       {wanting("gpu: {branch: 595}\n"), gpuHost("1db4", ""), []string{"gpu1: no driver 595 drives all cards: NVIDIA Volta 10de:1db4 wants proprietary 580 and earlier (NVIDIA: Unix"}, nil},
-		"Blackwell, refused":           {wanting("gpu: {flavour: proprietary}\n"), gpuHost("2901", ""), []string{"gpu1: no driver (proprietary) drives all cards: NVIDIA Blackwell 10de:2901 wants open 570 and later"}, nil},
-		"cards that nobody has seen":   {wanting(""), []*preflight.Facts{rocky9}, []string{"gpu1: it has the role gpu, and nobody knows its cards and its kernel, want its facts; run airgap survey"}, nil},
-		"a PCI tree that nobody could read": {wanting(""), unread("pci", ""), []string{"gpu1: it has the role gpu, and its survey could not read its PCI tree: no access, want it known, since it decides the driver; mend that and run airgap survey on it again, as root"},
+	for name, c := range map[string]compatibility{
+		"V100 and its last driver":  {withGPU, gpuHost("1db4", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.82.07  Release Build"), nil, nil},
+		"V100 without a driver yet": {withGPU, gpuHost("1db4", ""), nil, nil},
+		"V100 and a later driver": {
+			withGPU,
+			gpuHost("1db4", closed595),
+			[]string{"gpu1: driver 595.45.04 (proprietary) with NVIDIA Volta 10de:1db4, want proprietary 580 and earlier (NVIDIA: Unix graphics"},
+			nil,
+		},
+		"Blackwell, proprietary": {withGPU, gpuHost("2901", closed595), []string{"want open 570 and later"}, nil},
+		"a driver of somebody's": {withGPU, gpuHost("2901", "NVRM version: mine"), nil, []string{"gpu1: read the driver's version"}},
+		"role gpu, no card":      {withGPU, gpuHost("", ""), []string{"gpu1: none in the PCI tree, want an NVIDIA GPU"}, nil},
+		"V100 with 595, refused": {
+			wanting("gpu: {branch: 595}\n"),
+			gpuHost("1db4", ""),
+			[]string{"gpu1: no driver 595 drives all cards: NVIDIA Volta 10de:1db4 wants proprietary 580 and earlier (NVIDIA: Unix"},
+			nil,
+		},
+		"Blackwell, refused": {
+			wanting("gpu: {flavour: proprietary}\n"),
+			gpuHost("2901", ""),
+			[]string{"gpu1: no driver (proprietary) drives all cards: NVIDIA Blackwell 10de:2901 wants open 570 and later"},
+			nil,
+		},
+		"cards that nobody has seen": {wanting(""), []*preflight.Facts{rocky9}, []string{"gpu1: it has the role gpu, and nobody knows its cards and its kernel, want its facts; run airgap survey"}, nil},
+		"a PCI tree that nobody could read": {wanting(""), unread("pci", ""), []string{
+			"gpu1: it has the role gpu, and its survey could not read its PCI tree: no access, want it known, since it decides the driver; mend that and run airgap survey on it again, as root",
+		},
 			[]string{"pass --skip gpu-present", "pass --skip gpu-driver", "pass --skip gpu-foreign"}},
-		"packages that nobody could read":   {wanting(""), unread("packages", "2330"), []string{"gpu1: it has the role gpu, and its survey could not read its installed packages: no access"}, []string{"gpu1: could not tell: no access (NVIDIA driver"}},
+		"packages that nobody could read": {
+			wanting(""),
+			unread("packages", "2330"),
+			[]string{"gpu1: it has the role gpu, and its survey could not read its installed packages: no access"},
+			[]string{"gpu1: could not tell: no access (NVIDIA driver"},
+		},
 		"unread, and the site's own driver": {wanting("gpu: {source: host}\n"), unread("packages", "2330"), nil, []string{"gpu1: could not tell: no access (NVIDIA driver"}},
 		"the site's own driver":             {wanting("gpu: {source: host}\n"), gpuHost("2330", ""), nil, nil},
 		"a branch without fixes":            {wanting("gpu: {branch: 535}\n"), gpuHost("2330", ""), nil, []string{"gpu1: driver 535 (open) has had no fixes since 2026-06, want a branch that has"}},
-		"cards newer than the table":        {wanting(""), newer, nil, []string{"warning: gpu1: NVIDIA 10de:3f00 is in no table, and by its number it is taken for Blackwell: it gets driver 580 (open); if NVIDIA names another branch for it, set gpu.branch"}},
-		"the same, and a branch for them":   {wanting("gpu: {branch: 595}\n"), newer, nil, nil},
-		"the same, by NVIDIA's installer":   {wanting(runfile), newer, nil, nil},
-		"the same, the site's own driver":   {wanting("gpu: {source: host}\n"), newer, nil, nil},
-		"a card between two generations":    {wanting(""), gpuHost("1500", ""), nil, []string{"gpu1: NVIDIA 10de:1500 is in no table, and by its number it is taken for Maxwell: it gets driver 580 (proprietary)"}},
-		"fapolicyd, NVIDIA's installer":     {wanting(runfile), vouched, []string{"gpu1: active, and NVIDIA's installer brings the driver, want packages, for which rpm vouches (k3s#9008, fapolicyd#310); set gpu.source to dkms"}, nil},
-		"fapolicyd, packages":               {wanting(""), vouched, nil, nil},
-		"nothing locks the driver":          {wanting(""), unlocked, nil, []string{"gpu1: it has no python3-dnf-plugin-versionlock, without which dnf may update kernel and driver apart from each other, want both locked; add python3-dnf-plugin-versionlock to packages.install"}},
-		"the bundle brings what locks it":   {brings, unlocked, nil, nil},
-		"the site's own, which it locks":    {wanting("gpu: {source: host}\n"), unlocked, nil, nil},
-		"Secure Boot without a key":         {wanting(""), locked, []string{"gpu1: on; no key for modules built on this host is enrolled, want a driver with a signature that the kernel trusts"}, nil},
-		"Secure Boot, precompiled":          {wanting("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no key for modules"}},
-		"NVIDIA's installer was here":       {wanting(""), installer, []string{"gpu1: a driver by NVIDIA's installer, and the bundle brings RPMs, want one of them"}, nil},
-		"alike on several": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
-			[]*preflight.Facts{rhel8v1, surveyOf("db6", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1"), rhel8v2}, nil,
-			[]string{"db3, db6: v1, want v2 (kubernetes#134744, KEP-5573); failCgroupV1: false has the kubelet run on it for now", "db3, db6, db2: 4.18"}},
-		"several, all at once": {configtest.On(t, "el8", nftables), []*preflight.Facts{rhel8v1, rocky9},
-			[]string{"db3: 4.18.0-553.el8_10.x86_64, want 5.13", "db3: v1, want v2", "db1: rocky 9.6 (rocky 9.6), want el8"}, nil},
+		"cards newer than the table": {
+			wanting(""),
+			newer,
+			nil,
+			[]string{"warning: gpu1: NVIDIA 10de:3f00 is in no table, and by its number it is taken for Blackwell: it gets driver 580 (open); if NVIDIA names another branch for it, set gpu.branch"},
+		},
+		"the same, and a branch for them": {wanting("gpu: {branch: 595}\n"), newer, nil, nil},
+		"the same, by NVIDIA's installer": {wanting(runfile), newer, nil, nil},
+		"the same, the site's own driver": {wanting("gpu: {source: host}\n"), newer, nil, nil},
+		"a card between two generations": {
+			wanting(""),
+			gpuHost("1500", ""),
+			nil,
+			[]string{"gpu1: NVIDIA 10de:1500 is in no table, and by its number it is taken for Maxwell: it gets driver 580 (proprietary)"},
+		},
+		"fapolicyd, NVIDIA's installer": {
+			wanting(runfile),
+			vouched,
+			[]string{"gpu1: active, and NVIDIA's installer brings the driver, want packages, for which rpm vouches (k3s#9008, fapolicyd#310); set gpu.source to dkms"},
+			nil,
+		},
+		"fapolicyd, packages": {wanting(""), vouched, nil, nil},
+		"nothing locks the driver": {
+			wanting(""),
+			unlocked,
+			nil,
+			[]string{
+				"gpu1: it has no python3-dnf-plugin-versionlock, without which dnf may update kernel and driver apart from each other, want both locked; add python3-dnf-plugin-versionlock to packages.install",
+			},
+		},
+		"the bundle brings what locks it": {brings, unlocked, nil, nil},
+		"the site's own, which it locks":  {wanting("gpu: {source: host}\n"), unlocked, nil, nil},
+		"Secure Boot without a key":       {wanting(""), locked, []string{"gpu1: on; no key for modules built on this host is enrolled, want a driver with a signature that the kernel trusts"}, nil},
+		"Secure Boot, precompiled":        {wanting("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no key for modules"}},
+		"NVIDIA's installer was here":     {wanting(""), installer, []string{"gpu1: a driver by NVIDIA's installer, and the bundle brings RPMs, want one of them"}, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			told := &sayings{Progress: ui.Discard()}
-			_, err := checkCompatibility(tc.config, tc.hosts, time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), told)
-			if (err != nil) != (len(tc.refused) > 0) {
-				t.Fatalf("got %v, want %q", err, tc.refused)
-			}
-			for _, want := range tc.refused {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q is not in\n%v", want, err)
-				}
-			}
-			if n := len(tc.refused); n > 0 {
-				if !advice.IsUsage(err) || strings.Count(err.Error(), "\n") != n {
-					t.Errorf("want exit code 2 and %d problems, got\n%v", n, err)
-				}
-			}
-			for _, want := range tc.told {
-				if !slices.ContainsFunc(told.said, func(s string) bool { return strings.Contains(s, want) }) {
-					t.Errorf("%q was not told, but %q", want, told.said)
-				}
-			}
-			if len(tc.told) != len(told.said) {
-				t.Errorf("told %q, want %q", told.said, tc.told)
-			}
-		})
+		t.Run(name, c.test)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/workload"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/advice"
@@ -39,13 +40,13 @@ func networkNeed(c *config.Cluster) (*bundle.AddonNeed, error) {
 // checkNetworkSource checks the version at the source of the pod network, before
 // images of a different version are resolved or an older chart fails on values of
 // other types.
-func checkNetworkSource(ctx context.Context, client *bundle.Client, c *config.Cluster, dir string) error {
+func checkNetworkSource(ctx context.Context, client *fetch.Client, c *config.Cluster, dir string) error {
 	stated := cni.SourceOf(c.Network)
 	var objects []*unstructured.Unstructured
 	version := ""
 	switch {
 	case stated.Manifest != "":
-		found, err := client.Manifest(ctx, dir, stated.Manifest)
+		found, err := bundle.ManifestAt(ctx, client, dir, stated.Manifest)
 		if err != nil {
 			return fmt.Errorf("network %s: %w", c.Network.Plugin, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/cni/cnitest"
 	"airgap.dev/airgap/internal/config/configtest"
 	"airgap.dev/airgap/preflight"
@@ -16,7 +17,7 @@ import (
 // before anything is made of them.
 func TestNetworkSource(t *testing.T) {
 	upstream := cnitest.Serve(t)
-	client, err := bundle.NewClient(upstream.Sources())
+	client, err := fetch.NewClient(upstream.Sources())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +44,11 @@ func TestNetworkSource(t *testing.T) {
 	upstream.Files["mirror.corp/calico/calico.yaml"] = []byte(strings.ReplaceAll(string(manifest), "v3.32.4", "v3.31.7"))
 	const operator = "network: {plugin: calico, calico: {form: operator, source: %}}\n"
 	for name, tc := range map[string]struct{ network, says string }{
-		"calico, the same":              {strings.Replace(operator, "%", "same", 1), ""},
-		"calico, another version":       {strings.Replace(operator, "%", "other", 1), "network calico: other/calico.yaml is of Calico v3.31.7, expected v3.32.4, by network.calico.version or its default: set network.calico.version to v3.31.7"},
+		"calico, the same": {strings.Replace(operator, "%", "same", 1), ""},
+		"calico, another version": {
+			strings.Replace(operator, "%", "other", 1),
+			"network calico: other/calico.yaml is of Calico v3.31.7, expected v3.32.4, by network.calico.version or its default: set network.calico.version to v3.31.7",
+		},
 		"calico, a mirror":              {strings.Replace(operator, "%", "'https://mirror.corp/calico'", 1), "https://mirror.corp/calico/calico.yaml is of Calico v3.31.7"},
 		"calico, nothing says it":       {strings.Replace(operator, "%", "'https://mirror.corp/empty'", 1), "https://mirror.corp/empty/calico.yaml, which names it, does not exist"},
 		"calico, no such directory":     {strings.Replace(operator, "%", "gone", 1), "gone/calico.yaml, which names it, does not exist"},

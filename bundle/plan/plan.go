@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
@@ -74,8 +75,8 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 }
 
 // newClient asks upstream, with the logins of the repositories that have one.
-func newClient(c *config.Cluster) (*bundle.Client, error) {
-	client, err := bundle.NewClient(c.Sources)
+func newClient(c *config.Cluster) (*fetch.Client, error) {
+	client, err := fetch.NewClient(c.Sources)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func newClient(c *config.Cluster) (*bundle.Client, error) {
 		if r.Login == (rpm.Login{}) {
 			continue
 		}
-		if err := client.Use(bundle.Login{Below: r.BaseURL, Login: r.Login}); err != nil {
+		if err := client.Use(fetch.Login{Below: r.BaseURL, Login: r.Login}); err != nil {
 			return nil, err
 		}
 	}

@@ -15,14 +15,20 @@ func TestConfig(t *testing.T) {
 	}{
 		{"empty", "{}", nil},
 		{"whole", `{os: el8, install: [socat, kubelet-1.36.3, gcc-c++-11-1.el9], repositories: [{name: base-os, baseURL: "https://m/x", gpgKeys: ["https://m/key", /etc/pki/key, "file:///etc/key"]}]}`, nil},
-		{"everything wrong", `{os: el7, install: ["a b", "--all"], repositories: [{name: A, baseURL: "ftp://m", gpgKeys: []}, {name: b, baseURL: "https://u:p@m/", gpgKeys: ["ftp://k"]}, {name: b, baseURL: "http://m/"}]}`,
+		{"everything wrong", `{os: el7, install: ["a b", "--all"], repositories: [{name: A, baseURL: "ftp://m", gpgKeys: []}` +
+			`, {name: b, baseURL: "https://u:p@m/", gpgKeys: ["ftp://k"]}, {name: b, baseURL: "http://m/"}]}`,
 			[]string{"packages.os", "packages.repositories[0].name", "packages.repositories[0].baseURL", "packages.repositories[0].gpgKeys",
 				"packages.repositories[1].baseURL", "packages.repositories[1].gpgKeys[0]", "packages.repositories[2].name",
 				"packages.repositories[2].gpgKeys", "packages.install[0]", "packages.install[1]"}},
-		{"mirrors", `{repositories: [{name: a, mirrorList: "https://m/list", gpgKeys: [k]}, {name: b, metalink: "https://m/link", gpgKeys: [k]}, {name: c, gpgKeys: [k]}, {name: d, baseURL: "https://m/", metalink: "m", gpgKeys: [k]}]}`,
+		{"mirrors", `{repositories: [{name: a, mirrorList: "https://m/list", gpgKeys: [k]}, {name: b, metalink: "https://m/link", gpgKeys: [k]}, {name: c, gpgKeys: [k]}` +
+			`, {name: d, baseURL: "https://m/", metalink: "m", gpgKeys: [k]}]}`,
 			[]string{"packages.repositories[2].baseURL", "packages.repositories[3].metalink", "packages.repositories[3].baseURL"}},
-		{"logins", `{repositories: [{name: a, baseURL: "https://m/", gpgKeys: [k], login: {clientCert: c.pem, username: me, passwordFile: p}}, {name: c, baseURL: "http://m/", gpgKeys: [k], login: {username: me}}, {name: b, metalink: "https://m/", gpgKeys: [k], login: {clientKey: k.pem, passwordFile: p, passwordEnv: P}}]}`,
-			[]string{"packages.repositories[1].login", "packages.repositories[2].login", "packages.repositories[2].login.clientCert", "packages.repositories[2].login.username", "packages.repositories[2].login.passwordEnv"}},
+		{"logins", `{repositories: [{name: a, baseURL: "https://m/", gpgKeys: [k], login: {clientCert: c.pem, username: me, passwordFile: p}}` +
+			`, {name: c, baseURL: "http://m/", gpgKeys: [k], login: {username: me}}, {name: b, metalink: "https://m/", gpgKeys: [k], login: {clientKey: k.pem, passwordFile: p, passwordEnv: P}}]}`,
+			[]string{
+				"packages.repositories[1].login", "packages.repositories[2].login", "packages.repositories[2].login.clientCert",
+				"packages.repositories[2].login.username", "packages.repositories[2].login.passwordEnv",
+			}},
 		{"modules", `{modules: [nginx, "nginx:1.24", "a b:c"]}`, []string{"packages.modules[0]", "packages.modules[2]"}},
 		{"install without repositories", `{install: [socat]}`, []string{"packages.repositories"}},
 	}

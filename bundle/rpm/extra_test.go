@@ -36,16 +36,33 @@ func TestExtra(t *testing.T) {
 		{name: "a name with the version in it", extra: Extra{Together: []string{cuda, built}, Version: "580."}, want: "cuda-580.9.1@g1 kmod-580.9.1-5.14.0-1-580.9.1@g1"},
 		{name: "what was chosen before", extra: Extra{Together: []string{cuda, kmod}, Version: "580."}, locked: driver("580.82.07", cuda, kmod), want: "cuda-580.82.07@g1 kmod-580.82.07@g1"},
 		{name: "that very version", extra: Extra{Together: []string{fabric}, Version: "580.82.07"}, want: "fabric-580.82.07@g1"},
-		{name: "only another that begins so", extra: Extra{By: "gpu", Together: []string{fabric}, Version: "580.82"}, problems: []string{"on g1: gpu asks for fabric of one version 580.82; there are 580.9.1, 580.82.07"}},
+		{
+			name:     "only another that begins so",
+			extra:    Extra{By: "gpu", Together: []string{fabric}, Version: "580.82"},
+			problems: []string{"on g1: gpu asks for fabric of one version 580.82; there are 580.9.1, 580.82.07"},
+		},
 		{name: "what is there", extra: Extra{Together: []string{cuda, kmod}, Version: "580."}, has: "cuda-3:580.82.07-1.x86_64", want: "kmod-580.82.07@g1"},
 		{name: "other packages", extra: Extra{Install: []string{"gcc"}}, want: "gcc-1@g1"},
-		{name: "not all have it", extra: Extra{By: "gpu", Together: []string{cuda, kmod}, Version: "595."}, problems: []string{"on g1: gpu asks for cuda, kmod of one version 595.…; of 595.1.1 there is no kmod"}},
-		{name: "another branch", extra: Extra{By: "gpu", Together: []string{cuda, fabric}, Version: "535."}, problems: []string{"on g1: gpu asks for cuda, fabric of one version 535.…; there are 580.9.1, 580.82.07, 580.95.05, 595.1.1"}},
+		{
+			name:     "not all have it",
+			extra:    Extra{By: "gpu", Together: []string{cuda, kmod}, Version: "595."},
+			problems: []string{"on g1: gpu asks for cuda, kmod of one version 595.…; of 595.1.1 there is no kmod"},
+		},
+		{
+			name:     "another branch",
+			extra:    Extra{By: "gpu", Together: []string{cuda, fabric}, Version: "535."},
+			problems: []string{"on g1: gpu asks for cuda, fabric of one version 535.…; there are 580.9.1, 580.82.07, 580.95.05, 595.1.1"},
+		},
 		{name: "nobody has any", extra: Extra{By: "gpu", Together: []string{"nvidia"}, Version: "580."}, problems: []string{"gpu asks for nvidia of one version 580.…, and no repository has any of them"}},
 		{name: "what a package provides", extra: Extra{Install: []string{"compiler"}}, want: "gcc-1@g1"},
 		{name: "what is there provides it", extra: Extra{Install: []string{"cuda-api"}}, has: "cuda-3:580.82.07-1.x86_64", want: ""},
 		{name: "no such package", extra: Extra{By: "gpu", Install: []string{"dkms"}}, problems: []string{"on g1: no package has dkms, needed by gpu"}},
-		{name: "an older one is there", extra: Extra{By: "gpu", Together: []string{cuda, kmod}, Version: "580."}, has: "cuda-3:575.1.1-1.x86_64", problems: []string{"on g1: gpu asks for cuda-580.95.05, but cuda-3:575.1.1-1.x86_64 is installed and would be replaced"}},
+		{
+			name:     "an older one is there",
+			extra:    Extra{By: "gpu", Together: []string{cuda, kmod}, Version: "580."},
+			has:      "cuda-3:575.1.1-1.x86_64",
+			problems: []string{"on g1: gpu asks for cuda-580.95.05, but cuda-3:575.1.1-1.x86_64 is installed and would be replaced"},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := web{}

@@ -9,7 +9,8 @@ import (
 
 // metalink is one as a mirror manager writes it.
 func metalink(repomd []byte, urls ...string) []byte {
-	text := `<?xml version="1.0"?><metalink version="3.0" xmlns="http://www.metalinker.org/" xmlns:mm0="http://fedorahosted.org/mirrormanager"><files><file name="repomd.xml"><mm0:timestamp>1</mm0:timestamp><size>1</size><verification><hash type="md5">00</hash><hash type="sha256">` +
+	text := `<?xml version="1.0"?><metalink version="3.0" xmlns="http://www.metalinker.org/" xmlns:mm0="http://fedorahosted.org/mirrormanager"><files>` +
+		`<file name="repomd.xml"><mm0:timestamp>1</mm0:timestamp><size>1</size><verification><hash type="md5">00</hash><hash type="sha256">` +
 		sha256Of(repomd).Hex + `</hash></verification><resources maxconnections="1">`
 	for i, u := range urls {
 		text += fmt.Sprintf(`<url protocol="https" type="https" location="KR" preference="%d">%s/repodata/repomd.xml</url>`, 100-i, u)

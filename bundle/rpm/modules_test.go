@@ -103,7 +103,13 @@ func TestModules(t *testing.T) {
 		{"another stream than the default", []string{"tools:1.10"}, "el9", []string{"tools:1.10:3"}, nil},
 		{"with what it requires", []string{"web:1.24"}, "el9", []string{"web:1.24:1", "perl:5.32:1", "tools:el9:2"}, nil},
 		{"what it requires is not there", []string{"web:1.24"}, "el8", []string{"web:1.24:1"}, []string{"the stream perl:5.26 is wanted, and there is no fitting build of it; there are the streams 5.32"}},
-		{"another stream of what it requires", []string{"perl:5.40", "web:1.24"}, "el9", []string{"tools:el9:2"}, []string{"perl:5.40 is wanted", "the stream web:1.24 is wanted, and there is no fitting build of it"}},
+		{
+			"another stream of what it requires",
+			[]string{"perl:5.40", "web:1.24"},
+			"el9",
+			[]string{"tools:el9:2"},
+			[]string{"perl:5.40 is wanted", "the stream web:1.24 is wanted, and there is no fitting build of it"},
+		},
 		{"no such module", []string{"cheese:1"}, "el9", []string{"tools:el9:2"}, []string{"no repository has the module cheese"}},
 	}
 	for _, tt := range tests {

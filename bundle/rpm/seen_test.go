@@ -55,7 +55,10 @@ func TestLessVouches(t *testing.T) {
 			}
 			w[base+"/repodata/repomd.xml.asc"] = signature
 		}, want: "verify https://upstream/vendor/repodata/repomd.xml: its signature is not by a configured key"},
-		"an empty signature": {change: func(w web, _ *Repository, _ *Seen) { w[base+"/repodata/repomd.xml.asc"] = nil }, want: "read https://upstream/vendor/repodata/repomd.xml.asc: it is no OpenPGP signature"},
+		"an empty signature": {
+			change: func(w web, _ *Repository, _ *Seen) { w[base+"/repodata/repomd.xml.asc"] = nil },
+			want:   "read https://upstream/vendor/repodata/repomd.xml.asc: it is no OpenPGP signature",
+		},
 		"a page for a signature": {change: func(w web, _ *Repository, s *Seen) {
 			w[base+"/repodata/repomd.xml.asc"] = []byte("<html><body>Not found</body></html>")
 			s.SignedMetadata = false

@@ -266,7 +266,11 @@ func TestCompare(t *testing.T) {
 		{"removal", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap|erase z-1-1.noarch@@System", []string{"would erase z-1-1.noarch (installed)"}},
 		{"upgrade", "upgrade a-0-1.noarch@@System a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap", []string{"would upgrade a-0-1.noarch (installed) a-1-1.noarch"}},
 		{"upgrade of our own", "install a-1-1.noarch@airgap|upgrade b-1-1.x86_64@@System b-2:1-1.x86_64@airgap", nil},
-		{"our own for another", "install a-1-1.noarch@airgap|upgrade b-1-1.x86_64@@System c-2:1-1.x86_64@airgap", []string{"would upgrade b-1-1.x86_64 (installed) c-2:1-1.x86_64", "would not install b-2:1-1.x86_64"}},
+		{
+			"our own for another",
+			"install a-1-1.noarch@airgap|upgrade b-1-1.x86_64@@System c-2:1-1.x86_64@airgap",
+			[]string{"would upgrade b-1-1.x86_64 (installed) c-2:1-1.x86_64", "would not install b-2:1-1.x86_64"},
+		},
 		{"no solution", "problem 5f info nothing provides x needed by a-1-1.noarch|problem 5f info nothing provides x needed by a-1-1.noarch|problem 5f solution 1 deljob install oneof a-1-1.noarch@airgap",
 			[]string{"says: nothing provides x needed by a-1-1.noarch"}},
 		{"epoch differs", "install a-1-1.noarch@airgap|install b-1-1.x86_64@airgap", []string{"would install b-1-1.x86_64", "would not install b-2:1-1.x86_64"}},

@@ -184,7 +184,10 @@ func FuzzLikely(f *testing.F) {
 		for _, one := range []string{
 			object("ConfigMap", fmt.Sprintf("\"data\": {%s: %s}", quote(key), quote(text))),
 			object("Secret", fmt.Sprintf("\"stringData\": {%s: %s}", quote(key), quote(text))),
-			object("Pod", fmt.Sprintf("\"spec\": {\"containers\": [{\"name\": \"c\", \"image\": \"i\", \"args\": [%s, %s], \"env\": [{\"name\": %s, \"value\": %s}]}]}", quote(key), quote(text), quote(key), quote(text))),
+			object(
+				"Pod",
+				fmt.Sprintf("\"spec\": {\"containers\": [{\"name\": \"c\", \"image\": \"i\", \"args\": [%s, %s], \"env\": [{\"name\": %s, \"value\": %s}]}]}", quote(key), quote(text), quote(key), quote(text)),
+			),
 		} {
 			objects, err := workload.Parse("f", []byte(one))
 			if err != nil {

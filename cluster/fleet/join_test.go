@@ -24,7 +24,7 @@ import (
 	"airgap.dev/airgap/internal/remote/sshtest"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // codeAPI is an API server as far as codes go: it notes which tokens are made
@@ -86,7 +86,7 @@ func enrolling(t *testing.T) (*Fleet, *Member, *sshtest.Server, *codeAPI) {
 	t.Cleanup(server.Close)
 	f.site.Machine = kubeadm.Machine{Host: host.Local{}, Root: t.TempDir()}
 	conf := sitetest.Kubeconfig(server.URL)
-	ca, _, err := registry.NewAuthority(time.Now())
+	ca, _, err := trust.NewAuthority(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,12 +8,12 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/preflight"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // Apart says by how much the clocks differ where that is so much that not even
 // the registry's certificate is valid here, and ends as the checks would.
-func Apart(addr string, wrong *registry.ClockError) error {
+func Apart(addr string, wrong *trust.ClockError) error {
 	err := fmt.Errorf("this host's clock is %s; %w", preflight.Skew(addr, wrong.Ahead, time.Now()), wrong)
 	return advice.Add(&preflight.FailedError{Err: err}, "%s", preflight.ClockRemedy)
 }

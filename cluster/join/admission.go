@@ -7,7 +7,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // Admission is what lets a host into the cluster: its ticket, which it gets when that
@@ -36,7 +36,7 @@ func (a *Admission) Ticket(ctx context.Context) (*kubeadm.Ticket, error) {
 
 // authorityKey is the key of the registry's authority.
 func (a *Admission) authorityKey(ctx context.Context) ([]byte, error) {
-	return a.shared(ctx, registry.PKI{Dir: site.PKIDir}.CAKeyFile())
+	return a.shared(ctx, trust.PKI{Dir: site.PKIDir}.CAKeyFile())
 }
 
 // encryptionKeys is the file of the keys that Secrets are encrypted with.

@@ -21,6 +21,7 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // Hub is the registry host as a joining host sees it.
@@ -42,8 +43,8 @@ func (h *Hub) url(path string) string { return "https://" + h.Addr + path }
 
 // ReachHub gets the authority by its hash, then the signed index.
 func ReachHub(ctx context.Context, addr, caHash string, keys []string) (*Hub, error) {
-	ca, err := registry.FetchCA(ctx, addr, caHash)
-	if wrong, is := errors.AsType[*registry.ClockError](err); is {
+	ca, err := trust.FetchCA(ctx, addr, caHash)
+	if wrong, is := errors.AsType[*trust.ClockError](err); is {
 		return nil, hostcheck.Apart(addr, wrong)
 	}
 	if err != nil {
@@ -53,7 +54,7 @@ func ReachHub(ctx context.Context, addr, caHash string, keys []string) (*Hub, er
 	if h.client, err = registry.HTTPClient(ca); err != nil {
 		return nil, err
 	}
-	if h.Ahead, err = registry.Ahead(ctx, addr, ca); err != nil {
+	if h.Ahead, err = trust.Ahead(ctx, addr, ca); err != nil {
 		return nil, err
 	}
 	data, err := h.get(ctx, "/join/"+materialName, maxJoinFile)

@@ -22,7 +22,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -47,7 +47,7 @@ func LineFor(s *site.Site, node config.Node) (Line, error) {
 // CommandAt returns the line of a command that another host runs against this host's
 // registry: "join" or "upgrade node".
 func CommandAt(s *site.Site, command string) (string, error) {
-	hash, err := registry.CAHashOf(registry.PKI{Dir: site.PKIDir}.CAFile())
+	hash, err := trust.CAHashOf(trust.PKI{Dir: site.PKIDir}.CAFile())
 	words := append([]string{"airgap", command, s.RegistryAddr(), "--ca-hash", hash}, RequireFlags(s.Required)...)
 	return strings.Join(words, " "), err
 }
@@ -83,7 +83,7 @@ func NewCode(ctx context.Context, s *site.Site, node config.Node, say func(strin
 	}
 	var keys kubeadm.Parcel
 	if node.Has(config.ControlPlane) {
-		if keys, err = kubeadm.Pack(s.Machine, append(kubeadm.SharedSecrets(s.Config.Kubernetes), registry.PKI{Dir: site.PKIDir}.CAKeyFile())...); err != nil {
+		if keys, err = kubeadm.Pack(s.Machine, append(kubeadm.SharedSecrets(s.Config.Kubernetes), trust.PKI{Dir: site.PKIDir}.CAKeyFile())...); err != nil {
 			return kubeadm.Code{}, time.Time{}, err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -50,7 +51,7 @@ func WorkerSteps(s *site.Site, h *Hub, a *Admission, up UpgradePart, p ui.Progre
 	var l step.List
 	l.Add(nodesteps.FirstSteps(s)...)
 	l.Add(
-		site.FilesStep("authority", "Trust the registry's authority", site.PKIDir, map[string][]byte{filepath.Base(registry.PKI{Dir: site.PKIDir}.CAFile()): h.CA}),
+		site.FilesStep("authority", "Trust the registry's authority", site.PKIDir, map[string][]byte{filepath.Base(trust.PKI{Dir: site.PKIDir}.CAFile()): h.CA}),
 		site.FilesStep("index", "Keep the signed index", site.IndexDir, KeptIndex(s, h)),
 	)
 	l.Add(up.Before...)
@@ -78,7 +79,7 @@ func ControlPlaneSteps(s *site.Site, h *Hub, v *bundle.View, a *Admission, up Up
 	m := s.Machine
 	var l step.List
 	l.Add(nodesteps.FirstSteps(s)...)
-	l.Add(registry.AuthorityStep(registry.PKI{Dir: site.PKIDir}, h.CA, a.authorityKey))
+	l.Add(registry.AuthorityStep(trust.PKI{Dir: site.PKIDir}, h.CA, a.authorityKey))
 	l.Add(nodesteps.RegistrySteps(s, v, h.Trusted, p)...)
 	l.Add(up.Before...)
 	l.Extend(nodesteps.Steps(s, fromStore(s.Index.ID(), h.Trusted), s.RegistryAddr(), p))

@@ -67,6 +67,7 @@ func TestNextKernelOfThisHost(t *testing.T) {
 
 // TestGPUSteps: what a node with cards gets beside another one, in order.
 func TestGPUSteps(t *testing.T) {
+	runfile := "gpu: {source: runfile, installer: {url: 'https://example.com/NVIDIA-Linux-x86_64-580.82.07.run', sha256: " + strings.Repeat("0a", 32) + "}}\n"
 	joined := func(steps []step.Step, err error) string {
 		if err != nil {
 			t.Error(err)
@@ -76,7 +77,7 @@ func TestGPUSteps(t *testing.T) {
 	for section, want := range map[string]string{
 		"":                      "nouveau / gpu-driver gpu-mig gpu-cdi gpu-runtime / gpu-label gpu-plugin",
 		"gpu: {source: host}\n": " / gpu-driver gpu-mig gpu-cdi gpu-runtime / gpu-label gpu-plugin",
-		"gpu: {source: runfile, installer: {url: 'https://example.com/NVIDIA-Linux-x86_64-580.82.07.run', sha256: " + strings.Repeat("0a", 32) + "}}\n": "nouveau / gpu-runfile gpu-driver gpu-mig gpu-cdi gpu-runtime / gpu-label gpu-plugin",
+		runfile:                 "nouveau / gpu-runfile gpu-driver gpu-mig gpu-cdi gpu-runtime / gpu-label gpu-plugin",
 	} {
 		s := sitetest.GPUSite(t, section, "580.82.07", "2330")
 		if got := joined(beforeDriver(s)) + " / " + joined(driverSteps(s, nil, ui.Discard())) + " / " + joined(DeviceSteps(s), nil); got != want {

@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // transaction is dnf's job on this host: exactly the packages of the lock,
@@ -78,7 +78,7 @@ func PackagesOf(s *site.Site, from Source, addr string, wanted func(rpm.NEVRA) b
 	made := rpm.PackagesStep(t)
 	made.Title = "Install the packages with dnf"
 	made.Run = func(ctx context.Context) error {
-		t, err := transaction(ctx, s, from, site.DnfDir, "https://"+addr, registry.PKI{Dir: site.PKIDir}.CAFile())
+		t, err := transaction(ctx, s, from, site.DnfDir, "https://"+addr, trust.PKI{Dir: site.PKIDir}.CAFile())
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify"
 	"airgap.dev/airgap/verify/nodereport"
@@ -39,7 +40,7 @@ func Settings(s *site.Site) (report.Settings, error) {
 	var own *nodereport.Upstream
 	if s.ServesRegistry() {
 		units = append(units, registry.UnitName, registry.RenewTimer)
-		own = &nodereport.Upstream{Address: s.RegistryOf(s.Node), Node: s.Node.Name, CAFile: registry.PKI{Dir: site.PKIDir}.CAFile()}
+		own = &nodereport.Upstream{Address: s.RegistryOf(s.Node), Node: s.Node.Name, CAFile: trust.PKI{Dir: site.PKIDir}.CAFile()}
 	}
 	if s.Node.Has(config.ControlPlane) {
 		units = append(units, kubeadm.ApproverUnit, backup.Timer)
@@ -66,7 +67,7 @@ func upstreams(s *site.Site) []nodereport.Upstream {
 	}
 	var all []nodereport.Upstream
 	for _, n := range s.RegistryHosts() {
-		all = append(all, nodereport.Upstream{Address: s.RegistryOf(n), Node: n.Name, CAFile: registry.PKI{Dir: site.PKIDir}.CAFile()})
+		all = append(all, nodereport.Upstream{Address: s.RegistryOf(n), Node: n.Name, CAFile: trust.PKI{Dir: site.PKIDir}.CAFile()})
 	}
 	return all
 }

@@ -31,10 +31,20 @@ func TestReportSettings(t *testing.T) {
 		units      []string
 		registries []nodereport.Upstream
 	}{
-		"worker":        {worker, false, []string{"kubelet.service", "containerd.service", upkeep.RenewTimer}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: site.PKIDir + "/ca.crt"}}},
-		"control plane": {&master, true, []string{"kubelet.service", "containerd.service", "airgap-registry.service", registry.RenewTimer, kubeadm.ApproverUnit, backup.Timer, upkeep.VerifyTimer, upkeep.RenewTimer}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: site.PKIDir + "/ca.crt"}}},
-		"CRI-O":         {crio, false, []string{"kubelet.service", "crio.service", upkeep.RenewTimer}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: site.PKIDir + "/ca.crt"}}},
-		"the site's":    {&theirs, false, []string{"kubelet.service", "containerd.service", upkeep.RenewTimer}, []nodereport.Upstream{{Address: "harbor.bank.example/airgap", CAFile: site.ExistingCAFile}}},
+		"worker": {
+			worker,
+			false,
+			[]string{"kubelet.service", "containerd.service", upkeep.RenewTimer},
+			[]nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: site.PKIDir + "/ca.crt"}},
+		},
+		"control plane": {
+			&master,
+			true,
+			[]string{"kubelet.service", "containerd.service", "airgap-registry.service", registry.RenewTimer, kubeadm.ApproverUnit, backup.Timer, upkeep.VerifyTimer, upkeep.RenewTimer},
+			[]nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: site.PKIDir + "/ca.crt"}},
+		},
+		"CRI-O":      {crio, false, []string{"kubelet.service", "crio.service", upkeep.RenewTimer}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: site.PKIDir + "/ca.crt"}}},
+		"the site's": {&theirs, false, []string{"kubelet.service", "containerd.service", upkeep.RenewTimer}, []nodereport.Upstream{{Address: "harbor.bank.example/airgap", CAFile: site.ExistingCAFile}}},
 	}
 	for name, test := range tests {
 		got, err := Settings(test.site)
@@ -42,7 +52,8 @@ func TestReportSettings(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got.Node != test.site.Node.Name || got.Etcd != test.etcd || got.APIServer != "192.0.2.11:6443" || !slices.Equal(got.Units, test.units) || !slices.Equal(got.Registries, test.registries) || len(got.Pinned) == 0 {
+		if got.Node != test.site.Node.Name || got.Etcd != test.etcd || got.APIServer != "192.0.2.11:6443" || !slices.Equal(got.Units, test.units) ||
+			!slices.Equal(got.Registries, test.registries) || len(got.Pinned) == 0 {
 			t.Errorf("%s: got %+v", name, got)
 		}
 		if name == "worker" && (len(got.Locked) != 1 || got.Locked[0].Name != "kubelet") {

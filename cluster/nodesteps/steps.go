@@ -12,12 +12,13 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // RegistrySteps are those of every control-plane host: the bundle in its store,
 // served.
 func RegistrySteps(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
-	pki := registry.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
+	pki := trust.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
 	return []step.Step{
 		registry.StoreStep(s.Store, v, trusted, p),
 		registry.CertificatesStep(pki, []string{s.Node.Name, s.Node.Address}),

@@ -20,7 +20,10 @@ func TestSystemOf(t *testing.T) {
 		t.Errorf("an empty cluster: %+v, %v", s, err)
 	}
 	var node appsv1.DaemonSet
-	if err := yaml.Unmarshal([]byte(`{metadata: {name: calico-node}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`), &node); err != nil {
+	if err := yaml.Unmarshal(
+		[]byte(`{metadata: {name: calico-node}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`),
+		&node,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.CoreV1().Namespaces().Get(t.Context(), "kube-system", metav1.GetOptions{}); err != nil {

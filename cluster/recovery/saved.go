@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/kubeadm/etcd"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // SavedCluster is a backup that was found whole, with all that a restore takes
@@ -28,7 +28,7 @@ type SavedCluster struct {
 
 // checkBackup reads and checks the whole of a backup.
 func checkBackup(ctx context.Context, c *backup.Contents) (s *SavedCluster, err error) {
-	pki := registry.PKI{Dir: site.PKIDir}
+	pki := trust.PKI{Dir: site.PKIDir}
 	s = &SavedCluster{Contents: c}
 	if s.Etcd, err = c.Check(ctx, time.Now(), pki.CAFile(), pki.CAKeyFile()); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func checkBackup(ctx context.Context, c *backup.Contents) (s *SavedCluster, err 
 	if s.caKey, err = c.File(pki.CAKeyFile()); err != nil {
 		return nil, err
 	}
-	return s, registry.CheckAuthority(s.ca, s.caKey, time.Now())
+	return s, trust.CheckAuthority(s.ca, s.caKey, time.Now())
 }
 
 // heldTo refuses to bring a cluster back with fewer demands on its bundles than it had. Which

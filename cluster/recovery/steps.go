@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // steps are those of an installation. Some are given what the backup has, where a
@@ -50,7 +51,7 @@ func (r Restoration) Again(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Prog
 
 // inherited are the steps that a new cluster has none of.
 func (r Restoration) inherited() ([]step.Step, error) {
-	pki := registry.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
+	pki := trust.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
 	history, err := r.historyStep()
 	steps := []step.Step{
 		history,

@@ -9,6 +9,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // Plan is what airgap remove is going to do; the result of --dry-run.
@@ -59,7 +60,7 @@ func (r *removal) notes(ctx context.Context) ([]string, error) {
 	if err != nil || len(r.departure.Own) == 0 || r.departure.Silent != nil || r.site.Config.Registry.Existing != nil {
 		return notes, err
 	}
-	all, err := verdict.RegistriesAt(r.site.Registries(), registry.PKI{Dir: site.PKIDir}.CAFile())
+	all, err := verdict.RegistriesAt(r.site.Registries(), trust.PKI{Dir: site.PKIDir}.CAFile())
 	if err != nil {
 		return nil, err
 	}

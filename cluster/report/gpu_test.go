@@ -22,7 +22,9 @@ func TestCards(t *testing.T) {
 	built := fstest.MapFS{"lib/modules/5.14/modules.dep": {Data: []byte("kernel/a.ko.xz:\nextra/nvidia.ko.xz: kernel/a.ko.xz\n")}}
 	other := fstest.MapFS{"lib/modules/5.14/modules.dep": {Data: []byte("extra/nvidia-uvm.ko.xz: extra/nvidia.ko.xz\nkernel/usb/nvidiafb.ko:\n")}}
 	const said = `{"driver": "580.82.07", "cuda": "13.0", "cards": [
-		{"index": 0, "name": "NVIDIA H100 80GB HBM3", "uuid": "GPU-1", "address": "0000:17:00.0", "temperature": 31, "slowdownTemperature": 87, "shutdownTemperature": 92, "powerDraw": 88400, "powerLimit": 700000, "memory": 85520809984, "mig": {"current": false, "pending": false}, "rows": {"corrected": 0, "uncorrected": 0, "pending": true, "failed": false}},
+		{"index": 0, "name": "NVIDIA H100 80GB HBM3", "uuid": "GPU-1", "address": "0000:17:00.0",
+			"temperature": 31, "slowdownTemperature": 87, "shutdownTemperature": 92, "powerDraw": 88400, "powerLimit": 700000, "memory": 85520809984,
+			"mig": {"current": false, "pending": false}, "rows": {"corrected": 0, "uncorrected": 0, "pending": true, "failed": false}},
 		{"index": 1, "lost": "GPU is lost"}]}`
 	const fellOff = "1763856005.000001 g1 kernel: NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus.\n"
 	library := &nodereport.NVML{
@@ -40,16 +42,39 @@ func TestCards(t *testing.T) {
 		log      string
 		want     *nodereport.GPU
 	}{
-		"no card":                    {sitetest.CardFiles(), "", nil, "", nil},
-		"one for guests alone":       {sitetest.CardFiles(passed), "", nil, "", nil},
-		"gone, all of them":          {sitetest.CardFiles(), "", wanted, "", &nodereport.GPU{Want: want}},
-		"no driver":                  {sitetest.CardFiles(card, passed), "", nil, "", &nodereport.GPU{Bus: 1}},
-		"of another kernel":          {sitetest.CardFiles(card, other), "", wanted, "", &nodereport.GPU{Bus: 1, Want: want}},
-		"not loaded":                 {sitetest.CardFiles(card, built), "", wanted, "", &nodereport.GPU{Bus: 1, Module: true, Want: want}},
-		"another library":            {sitetest.CardFiles(card, built, loaded), "", nil, fellOff, &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: &nodereport.NVML{Error: "ask NVML: " + nvml.ErrMismatch.Error(), Faults: []string{"0000:17:00.0: Xid 79 at 2025-11-23T00:00:05Z"}}}},
-		"a log that nobody can read": {sitetest.CardFiles(card, built, loaded), "", nil, sitetest.Unreadable, &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: &nodereport.NVML{Error: "ask NVML: " + nvml.ErrMismatch.Error(), Faults: []string{"Xid events are not known: read the kernel's log: no journal"}}}},
-		"the site's own driver":      {sitetest.CardFiles(card, built, loaded), said, nil, "", &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: library}},
-		"set up":                     {sitetest.CardFiles(card, built, loaded), said, wanted, "", &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: library, Want: want, Offers: []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 8}}}},
+		"no card":              {sitetest.CardFiles(), "", nil, "", nil},
+		"one for guests alone": {sitetest.CardFiles(passed), "", nil, "", nil},
+		"gone, all of them":    {sitetest.CardFiles(), "", wanted, "", &nodereport.GPU{Want: want}},
+		"no driver":            {sitetest.CardFiles(card, passed), "", nil, "", &nodereport.GPU{Bus: 1}},
+		"of another kernel":    {sitetest.CardFiles(card, other), "", wanted, "", &nodereport.GPU{Bus: 1, Want: want}},
+		"not loaded":           {sitetest.CardFiles(card, built), "", wanted, "", &nodereport.GPU{Bus: 1, Module: true, Want: want}},
+		"another library": {
+			sitetest.CardFiles(card, built, loaded),
+			"",
+			nil,
+			fellOff,
+			&nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: &nodereport.NVML{Error: "ask NVML: " + nvml.ErrMismatch.Error(), Faults: []string{"0000:17:00.0: Xid 79 at 2025-11-23T00:00:05Z"}}},
+		},
+		"a log that nobody can read": {
+			sitetest.CardFiles(card, built, loaded),
+			"",
+			nil,
+			sitetest.Unreadable,
+			&nodereport.GPU{
+				Bus:    1,
+				Driver: "580.82.07",
+				Module: true,
+				NVML:   &nodereport.NVML{Error: "ask NVML: " + nvml.ErrMismatch.Error(), Faults: []string{"Xid events are not known: read the kernel's log: no journal"}},
+			},
+		},
+		"the site's own driver": {sitetest.CardFiles(card, built, loaded), said, nil, "", &nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: library}},
+		"set up": {
+			sitetest.CardFiles(card, built, loaded),
+			said,
+			wanted,
+			"",
+			&nodereport.GPU{Bus: 1, Driver: "580.82.07", Module: true, NVML: library, Want: want, Offers: []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 8}}},
+		},
 	} {
 		if got, err := test.settings.ask(t.Context(), sitetest.CardHost{MapFS: test.files, Says: test.says, Log: test.log}); err != nil || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: got %+v, %v\nwant %+v", name, got, err, test.want)
@@ -89,11 +114,15 @@ func TestOffers(t *testing.T) {
 		said     *nvml.Report
 		want     offers
 	}{
-		"nobody's":          {nil, said, nil},
-		"whole cards":       {&GPUSettings{}, said, offers{{Resource: "nvidia.com/gpu", Count: 8}}},
-		"slices":            {&GPUSettings{TimeSlices: 3, MIG: "none"}, said, offers{{Resource: "nvidia.com/gpu", Count: 24}}},
-		"single":            {&GPUSettings{MIG: "single"}, said, offers{{Resource: "nvidia.com/gpu", Count: 14}}},
-		"mixed":             {&GPUSettings{MIG: "mixed"}, said, offers{{Resource: "nvidia.com/gpu", Count: 5}, {Resource: "nvidia.com/mig-1g.10gb", Count: 7}, {Resource: "nvidia.com/mig-3g.40gb", Count: 2}}},
+		"nobody's":    {nil, said, nil},
+		"whole cards": {&GPUSettings{}, said, offers{{Resource: "nvidia.com/gpu", Count: 8}}},
+		"slices":      {&GPUSettings{TimeSlices: 3, MIG: "none"}, said, offers{{Resource: "nvidia.com/gpu", Count: 24}}},
+		"single":      {&GPUSettings{MIG: "single"}, said, offers{{Resource: "nvidia.com/gpu", Count: 14}}},
+		"mixed": {
+			&GPUSettings{MIG: "mixed"},
+			said,
+			offers{{Resource: "nvidia.com/gpu", Count: 5}, {Resource: "nvidia.com/mig-1g.10gb", Count: 7}, {Resource: "nvidia.com/mig-3g.40gb", Count: 2}},
+		},
 		"mixed, by no name": {&GPUSettings{MIG: "mixed"}, &unnamed, nil},
 	} {
 		if got := test.settings.offers(test.said); !reflect.DeepEqual(got, test.want) {

@@ -10,6 +10,7 @@ import (
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -31,7 +32,7 @@ func Steps(wipe bool) []step.Step {
 		back("Forget the registry's authority", site.FilesStep("authority", "", site.PKIDir, nil)),
 		back("Forget who may push to the registry", registry.UsersStep(registry.Users{File: site.UsersFile}, nil)),
 		back("Leave the bundle to --wipe-data", step.Step{Name: "store"}),
-		back("Remove the registry's certificates", registry.CertificatesStep(registry.PKI{Dir: site.PKIDir}, nil)),
+		back("Remove the registry's certificates", registry.CertificatesStep(trust.PKI{Dir: site.PKIDir}, nil)),
 		back("Stop the registry", registry.ServiceStep(registry.Service{Host: host.Local{}, OptionsFile: site.RegistryOpts, UsersFile: site.UsersFile, Pushed: site.PushedDir})),
 		back("Forget the signed index", site.FilesStep("index", "", site.IndexDir, nil)),
 		back("Let nouveau have the GPUs again", gpu.NouveauStep(cards)),

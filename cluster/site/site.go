@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // Site is what a command on a server knows: the bundle's index, the
@@ -251,7 +252,7 @@ func (s *Site) Mirror() (registry.Mirror, error) {
 	if existing := s.Config.Registry.Existing; existing != nil {
 		return existing.Mirror(crio, dir, s.Index.Lock.Images, ExistingCAFile)
 	}
-	m, err := registry.OwnMirror(crio, dir, s.Registries(), s.Index.Lock.Images, registry.PKI{Dir: PKIDir}.CAFile())
+	m, err := registry.OwnMirror(crio, dir, s.Registries(), s.Index.Lock.Images, trust.PKI{Dir: PKIDir}.CAFile())
 	m.Direct = s.Config.Kubernetes.Within()
 	return m, err
 }

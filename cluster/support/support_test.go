@@ -88,8 +88,10 @@ func TestWrite(t *testing.T) {
 		"host/rules.txt":   `^the first rule\n(an old line\n)+an? ?[a-z ]*\n=== airgap: cut: the first 500 B of 12\.0 kB ===\n$`,
 		"half.txt":         `^a beginning\n=== airgap: incomplete: it broke ===\n$`,
 		"half.json":        `^\{\}\n$`,
-		"README.txt":       `(?s)^host      node1.bank/\.\.\ntime      2026-11-23T08:00:00Z\n.*NOTE: It was not root.\nTaken out: 1 × field.\n.*\nHere:\n  status.txt .*\nHere in part:\n.*half.txt .*it broke\n.*\nCould not be had:\n  lost.txt +- +Title of lost.txt +ask <b>etcd</b>: it is silent, password=\[redacted:field\]\n.*airgap itself failed here: a bug.*\nThis host has none:\n  host/gpu.txt.*there is no card`,
-		"index.html":       `(?s)<a href="logs/kubelet.log">logs/kubelet.log</a></td><td>\d+ B</td><td class="cut">cut</td>.*<td>lost.txt</td><td>-</td><td class="missing">.*ask &lt;b&gt;etcd`,
+		"README.txt": `(?s)^host      node1.bank/\.\.\ntime      2026-11-23T08:00:00Z\n.*NOTE: It was not root.\nTaken out: 1 × field.\n.*\nHere:\n  status.txt .*\nHere in ` +
+			`part:\n.*half.txt .*it broke\n.*\nCould not be had:\n  lost.txt +- +Title of lost.txt +ask <b>etcd</b>: it is silent, ` +
+			`password=\[redacted:field\]\n.*airgap itself failed here: a bug.*\nThis host has none:\n  host/gpu.txt.*there is no card`,
+		"index.html": `(?s)<a href="logs/kubelet.log">logs/kubelet.log</a></td><td>\d+ B</td><td class="cut">cut</td>.*<td>lost.txt</td><td>-</td><td class="missing">.*ask &lt;b&gt;etcd`,
 	} {
 		if !regexp.MustCompile(want).MatchString(files[name]) {
 			t.Errorf("%s is\n%s\nwant %s", name, files[name], want)
@@ -143,7 +145,8 @@ func TestHang(t *testing.T) {
 		if took := time.Since(began); took != time.Minute+grace {
 			t.Errorf("it took %s", took)
 		}
-		if files["deaf.txt"] != "in time\n=== airgap: incomplete: no answer within 1m0s ===\n" || !strings.HasPrefix(files["heeds.txt"], "in time\n=== airgap: incomplete: it was ended after 1m0s: ") || files["a.txt"] != "a" {
+		if files["deaf.txt"] != "in time\n=== airgap: incomplete: no answer within 1m0s ===\n" ||
+			!strings.HasPrefix(files["heeds.txt"], "in time\n=== airgap: incomplete: it was ended after 1m0s: ") || files["a.txt"] != "a" {
 			t.Errorf("got %q, %+v", files, c.Files)
 		}
 		close(release)

@@ -9,7 +9,7 @@ import (
 
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // wayBackMissing says why airgap rollback could not take this upgrade back, whatever is
@@ -31,7 +31,7 @@ func (u *upgrade) wayBackMissing() error {
 }
 
 func registryKey(read func(path string) ([]byte, error)) error {
-	pki := registry.PKI{Dir: site.PKIDir}
+	pki := trust.PKI{Dir: site.PKIDir}
 	ca, err := read(pki.CAFile())
 	if err != nil {
 		return fmt.Errorf("read the registry's authority: %w", err)
@@ -40,7 +40,7 @@ func registryKey(read func(path string) ([]byte, error)) error {
 	if err != nil {
 		return fmt.Errorf("read the registry's authority: %w", err)
 	}
-	return registry.CheckAuthority(ca, key, time.Now())
+	return trust.CheckAuthority(ca, key, time.Now())
 }
 
 func (u *upgrade) wayBack() string {

@@ -45,7 +45,11 @@ func TestWithout(t *testing.T) {
 	note := func(name string, notes map[string]string) corev1.Node {
 		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: notes}}
 	}
-	got := without([]corev1.Node{note("cp1", map[string]string{site.BundleNote: "id"}), note("cp2", map[string]string{site.BundleNote: "old", site.PreparedNote: "id"}), note("w1", nil)}, site.BundleNote, "id")
+	got := without(
+		[]corev1.Node{note("cp1", map[string]string{site.BundleNote: "id"}), note("cp2", map[string]string{site.BundleNote: "old", site.PreparedNote: "id"}), note("w1", nil)},
+		site.BundleNote,
+		"id",
+	)
 	if !slices.Equal(got, []string{"cp2", "w1"}) {
 		t.Errorf("got %q", got)
 	}

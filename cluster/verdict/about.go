@@ -7,12 +7,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/internal/version"
-	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/result"
 )
 
 // aboutRun is what a verdict says of itself; the version of Kubernetes comes with it.
-func aboutRun(api *rest.Config) verify.About {
-	about := verify.About{Program: version.String(), By: Whoami()}
+func aboutRun(api *rest.Config) result.About {
+	about := result.About{Program: version.String(), By: Whoami()}
 	if server, _, err := rest.DefaultServerUrlFor(api); err == nil {
 		about.Server = server.Host
 	}

@@ -9,6 +9,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/result"
 )
 
 // verifyFacts are what a verification expects of the cluster. They are asked for again and
@@ -58,15 +59,15 @@ func (f *verifyFacts) probe() (verify.Probe, error) {
 	addresses := f.asked()
 	all, err := RegistriesAt(addresses, f.o.CA)
 	probe := RegistriesWhole()
-	probe.Ask = func(ctx context.Context) []verify.Finding {
+	probe.Ask = func(ctx context.Context) []result.Finding {
 		if now := f.asked(); !slices.Equal(now, addresses) {
 			if clients, err := RegistriesAt(now, f.o.CA); err == nil {
 				all, addresses = clients, now
 			}
 		}
-		var findings []verify.Finding
+		var findings []result.Finding
 		for _, d := range registry.Compare(ctx, all) {
-			findings = append(findings, verify.Finding{Object: d.Object, Saw: d.Saw, Want: d.Want, Fix: d.Fix})
+			findings = append(findings, result.Finding{Object: d.Object, Saw: d.Saw, Want: d.Want, Fix: d.Fix})
 		}
 		return findings
 	}

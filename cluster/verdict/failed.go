@@ -1,14 +1,14 @@
 package verdict
 
-import "airgap.dev/airgap/verify"
+import "airgap.dev/airgap/verify/result"
 
 // ReportError says that the cluster is not as it should be.
-type ReportError struct{ Report verify.Report }
+type ReportError struct{ Report result.Report }
 
 func (e *ReportError) Error() string { return "the cluster is not as it should be" }
 
 // Failed is a ReportError unless the report is good.
-func Failed(r verify.Report) error {
+func Failed(r result.Report) error {
 	if r.OK {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/result"
 )
 
 // Values of --baseline.
@@ -83,7 +84,7 @@ func (m *Modes) asksFor(id string) bool {
 }
 
 // Before is the baseline to compare with, nil for none.
-func (m *Modes) Before() (*verify.Baseline, error) {
+func (m *Modes) Before() (*result.Baseline, error) {
 	if m.Baseline != CompareBaseline {
 		return nil, nil //nolint:nilnil // as said above
 	}
@@ -92,7 +93,7 @@ func (m *Modes) Before() (*verify.Baseline, error) {
 		return nil, fmt.Errorf("read the baseline: %w", err)
 	}
 	defer f.Close()
-	b, err := verify.ReadBaseline(f)
+	b, err := result.ReadBaseline(f)
 	if err != nil {
 		return nil, advice.Add(fmt.Errorf("read the baseline %s: %w", m.File, err), "airgap verify --baseline save FILE writes one, before a change")
 	}
@@ -111,7 +112,7 @@ func scoped(namespaces []string) string {
 
 // Cluster is the id of the cluster, where a baseline needs it. The one to
 // compare with has to be of the same.
-func (m *Modes) Cluster(ctx context.Context, client kubernetes.Interface, before *verify.Baseline) (string, error) {
+func (m *Modes) Cluster(ctx context.Context, client kubernetes.Interface, before *result.Baseline) (string, error) {
 	if m.Baseline == "" {
 		return "", nil
 	}
@@ -134,11 +135,11 @@ func orUnknown(s string) string {
 }
 
 // Save writes the baseline, also of a cluster that is not well.
-func (m *Modes) Save(r verify.Report, cluster string, p ui.Progress) error {
+func (m *Modes) Save(r result.Report, cluster string, p ui.Progress) error {
 	if m.Baseline != SaveBaseline {
 		return nil
 	}
-	b := verify.NewBaseline(r, cluster)
+	b := result.NewBaseline(r, cluster)
 	if b != nil {
 		b.Namespaces = append([]string{}, m.Scope...)
 	}
@@ -153,7 +154,7 @@ func (m *Modes) Save(r verify.Report, cluster string, p ui.Progress) error {
 }
 
 // WriteTextfile writes the result for Prometheus if --textfile names a file.
-func (m *Modes) WriteTextfile(r verify.Report) error {
+func (m *Modes) WriteTextfile(r result.Report) error {
 	if m.Textfile == "" {
 		return nil
 	}

@@ -20,7 +20,9 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/result"
 )
 
 // Options control a verification of this cluster.
@@ -97,10 +99,10 @@ func OfSite(ctx context.Context, s *site.Site, o Options, p ui.Progress) error {
 }
 
 // ReportOf says how this host's own cluster is.
-func ReportOf(ctx context.Context, s *site.Site, o Options, p ui.Progress) (verify.Report, error) {
+func ReportOf(ctx context.Context, s *site.Site, o Options, p ui.Progress) (result.Report, error) {
 	v, err := Verification(s, o, p)
 	if err != nil {
-		return verify.Report{}, err
+		return result.Report{}, err
 	}
 	return verify.Run(ctx, v)
 }
@@ -109,7 +111,7 @@ func ReportOf(ctx context.Context, s *site.Site, o Options, p ui.Progress) (veri
 func Verification(s *site.Site, o Options, p ui.Progress) (verify.Options, error) {
 	o.Registry, o.registries = s.RegistryAddr(), probed(s, o.JoinedOnly)
 	if o.CA == "" {
-		o.CA = registry.PKI{Dir: site.PKIDir}.CAFile()
+		o.CA = trust.PKI{Dir: site.PKIDir}.CAFile()
 	}
 	o.existing, o.network = s.Config.Registry.Existing, &s.Config.Network
 	o.proxyMode = s.Config.Kubernetes.SetProxyMode()
@@ -183,7 +185,7 @@ func ClusterClient(kubeconfig string) (kubernetes.Interface, error) {
 
 // RegistryClient asks the cluster's registry as any host would.
 func RegistryClient(s *site.Site) (*registry.Client, error) {
-	return RegistryAt(s.RegistryAddr(), registry.PKI{Dir: site.PKIDir}.CAFile())
+	return RegistryAt(s.RegistryAddr(), trust.PKI{Dir: site.PKIDir}.CAFile())
 }
 
 // RegistriesAt are registries that one authority vouches for.
@@ -203,7 +205,7 @@ func RegistriesAt(addresses []string, caFile string) ([]*registry.Client, error)
 func RegistryAt(addr, caFile string) (*registry.Client, error) {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
-		return nil, advice.Add(fmt.Errorf("read the registry's authority: %w", err), "name its certificate with --ca; on the control-plane host it is %s", registry.PKI{Dir: site.PKIDir}.CAFile())
+		return nil, advice.Add(fmt.Errorf("read the registry's authority: %w", err), "name its certificate with --ca; on the control-plane host it is %s", trust.PKI{Dir: site.PKIDir}.CAFile())
 	}
 	return registry.NewClient(addr, ca)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/result"
 )
 
 // TestLookingIn: an image that runs under a registry's own address is there by
@@ -28,8 +28,8 @@ func TestLookingIn(t *testing.T) {
 // TestBaselineOfNamespaces: what is compared is what was saved, of the same namespaces.
 func TestBaselineOfNamespaces(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "before.json")
-	empty := verify.Snapshot{Nodes: map[string]verify.NodeState{}, Workloads: map[string]verify.WorkloadState{}, Containers: map[string]verify.ContainerState{}}
-	b := verify.Baseline{APIVersion: "airgap.dev/v1alpha1", Kind: "VerifyBaseline", Cluster: "x", Taken: time.Now(), Namespaces: []string{"app", "shop"}, Snapshot: empty}
+	empty := result.Snapshot{Nodes: map[string]result.NodeState{}, Workloads: map[string]result.WorkloadState{}, Containers: map[string]result.ContainerState{}}
+	b := result.Baseline{APIVersion: "airgap.dev/v1alpha1", Kind: "VerifyBaseline", Cluster: "x", Taken: time.Now(), Namespaces: []string{"app", "shop"}, Snapshot: empty}
 	if err := host.Write(file, 0o644, b.Write); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -178,7 +178,7 @@ func dueCertificates(h host.Host, now time.Time, within time.Duration) ([]string
 
 // renewRegistry does so on hosts that serve one.
 func (d *certsRenewed) renewRegistry(within time.Duration) error {
-	pki := registry.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
+	pki := trust.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
 	if _, err := os.Stat(pki.CertificateFile()); err != nil {
 		return host.IgnoreMissing(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -71,7 +72,7 @@ trust a cluster that is restored from them.
 The command can be interrupted at any point and run again on the same hosts: it goes
 on where it stopped. After the registry's authority join lines have another --ca-hash
 (airgap join --new-code prints them), receipts another --receipt-key, and who
-pushes images has to get the new certificate, ` + registry.PKI{Dir: site.PKIDir}.CAFile() + `.`,
+pushes images has to get the new certificate, ` + trust.PKI{Dir: site.PKIDir}.CAFile() + `.`,
 		Example: "  airgap certs rotate-ca --only cluster --pods restart\n  airgap certs rotate-ca --only etcd --no-ssh\n  airgap certs rotate-ca --only etcd --follow",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRotateCA(cmd.Context(), o) },
@@ -192,9 +193,9 @@ func authorities() []kubeadm.Authority {
 // registryAuthority is trusted by the runtime, by dnf and by airgap's own units, and by
 // the joining hosts that somebody has told its hash. The runtime reads it at each pull.
 func registryAuthority() kubeadm.Authority {
-	pki := registry.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
+	pki := trust.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
 	return kubeadm.OtherAuthority("registry", pki.CAFile(), pki.CAKeyFile(), []string{pki.CertificateFile()}, kubeadm.Other{
-		Make: func() (certificate, key []byte, err error) { return registry.NewAuthority(time.Now()) },
+		Make: func() (certificate, key []byte, err error) { return trust.NewAuthority(time.Now()) },
 		Sign: func(context.Context) error { return pki.Reissue(time.Now()) },
 		Trust: func(ctx context.Context) error {
 			if err := registry.RetrustCRIO(kubeadm.CRIOContainers, pki.CAFile()); err != nil {

@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/preflight"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 func TestClockAgrees(t *testing.T) {
@@ -38,7 +38,7 @@ func TestClockAgrees(t *testing.T) {
 			t.Errorf("%s: exit code or remedy is missing: %#v", name, err)
 		}
 	}
-	err := hostcheck.Apart("10.0.0.11:5000", &registry.ClockError{Ahead: 100 * time.Hour, Err: errors.New("not yet valid")})
+	err := hostcheck.Apart("10.0.0.11:5000", &trust.ClockError{Ahead: 100 * time.Hour, Err: errors.New("not yet valid")})
 	if !strings.Contains(err.Error(), "4 d 4 h behind that of 10.0.0.11:5000") {
 		t.Errorf("got %v", err)
 	}

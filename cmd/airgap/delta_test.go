@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // TestDeltaScripts runs testdata/delta/*.txtar with a bundle, a delta on it, and
@@ -35,9 +35,9 @@ func TestDeltaScripts(t *testing.T) {
 	must(t, err)
 	key := filepath.Join(t.TempDir(), "airgap.pub")
 	must(t, os.WriteFile(key, public, 0o600))
-	pki := registry.PKI{Dir: t.TempDir()}
+	pki := trust.PKI{Dir: t.TempDir()}
 	must(t, pki.Ensure(nil, time.Now()))
-	authority, err := registry.CAHashOf(pki.CAFile())
+	authority, err := trust.CAHashOf(pki.CAFile())
 	must(t, err)
 	if v, _, err := site.OpenWhole(delta.Dir, []string{key}); v != nil || !errors.Is(err, bundle.ErrBase) || // as airgap install and airgap upgrade do first
 		!strings.Contains(err.Error(), "delta test-delta-1 needs ") || !strings.Contains(advice.Of(err), "bundle test brought them: airgap registry import DIR") {

@@ -14,15 +14,15 @@ import (
 	"airgap.dev/airgap/internal/ui/uitest"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
-	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/result"
 )
 
 // TestForeignTextIsEscaped: whatever prints it.
 func TestForeignTextIsEscaped(t *testing.T) {
-	report := verify.Report{
-		About: verify.About{Cluster: uitest.Evil, Server: uitest.Evil, By: uitest.Evil}, Began: time.Unix(0, 0),
-		Rules:    []verify.RuleResult{{ID: "nodes-ready", Title: "Nodes are ready", Outcome: verify.Broken}},
-		Findings: []verify.Finding{{Rule: "nodes-ready", Object: "Node " + uitest.Evil, Saw: uitest.Evil, Want: uitest.Evil, Fix: uitest.Evil}},
+	report := result.Report{
+		About: result.About{Cluster: uitest.Evil, Server: uitest.Evil, By: uitest.Evil}, Began: time.Unix(0, 0),
+		Rules:    []result.RuleResult{{ID: "nodes-ready", Title: "Nodes are ready", Outcome: result.Broken}},
+		Findings: []result.Finding{{Rule: "nodes-ready", Object: "Node " + uitest.Evil, Saw: uitest.Evil, Want: uitest.Evil, Fix: uitest.Evil}},
 	}
 	checked := preflight.Reports{{Host: uitest.Evil, System: uitest.Evil, Kernel: uitest.Evil, Worst: preflight.Fail,
 		Results: []preflight.Entry{{ID: "swap", Title: uitest.Evil, Result: preflight.Result{Status: preflight.Fail, Found: uitest.Evil, Want: uitest.Evil, Fix: uitest.Evil}}}}}

@@ -6,7 +6,7 @@ import (
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 const joinLong = `Joins this server to the cluster whose registry is at ADDRESS:PORT; airgap install
@@ -70,7 +70,7 @@ func checkRegistry(command, addr, caHash string) error {
 	switch {
 	case caHash == "":
 		return advice.Usagef("%s --ca-hash is missing; airgap install prints the whole line", command)
-	case !registry.IsCAHash(caHash):
+	case !trust.IsCAHash(caHash):
 		return advice.Usagef("%s --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", command, caHash)
 	}
 	return site.CheckAddress(command, addr)

@@ -8,14 +8,14 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/preflight"
-	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/result"
 )
 
 // TestNoListIsNull prints results that hold nothing.
 func TestNoListIsNull(t *testing.T) {
 	for name, result := range map[string]any{
 		"lock": bundle.Lock{Images: []bundle.Image{{Name: "x"}}}, "index": &bundle.Index{}, "facts": &preflight.Facts{}, "report": preflight.Report{},
-		"verdict": verify.Report{}, "status": &status{}, "bundles": []storedBundle(nil), "join line": &join.Line{}, "none": (*join.Line)(nil),
+		"verdict": result.Report{}, "status": &status{}, "bundles": []storedBundle(nil), "join line": &join.Line{}, "none": (*join.Line)(nil),
 	} {
 		for _, format := range []string{asJSON, asYAML} {
 			t.Run(name+" "+format, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // TestPushScripts runs testdata/push/*.txtar: BUNDLE, signed by KEY, is pushed to a
@@ -24,7 +24,7 @@ func TestPushScripts(t *testing.T) {
 		}
 	}
 	f, other := bundletest.New(t), bundletest.NewWith(t, "other", bundletest.Image{Name: "docker.io/library/other:1", Held: bundletest.RandomImage(t, 1000, 1, "amd64")})
-	pki := registry.PKI{Dir: t.TempDir()}
+	pki := trust.PKI{Dir: t.TempDir()}
 	must(pki.Ensure(nil, time.Now()))
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)

@@ -16,6 +16,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 func (a *app) registry() *cobra.Command {
@@ -67,7 +68,7 @@ func (a *app) registryServe() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			certs := registry.PKI{Dir: pki}
+			certs := trust.PKI{Dir: pki}
 			for _, addr := range others {
 				if err := site.CheckAddress("airgap registry serve: --peer", addr); err != nil {
 					return err
@@ -166,7 +167,7 @@ bundle leaves that out. The receipt holds names, sizes and digests, and no secre
 			bundles, broken := registry.Store{Dir: f.store}.Open(t.Keys...)
 			defer bundle.NewView(bundles...).Close()
 			if receipt != "" {
-				written, err := delta.WriteReceipt(receipt, registry.PKI{Dir: pki}, bundles)
+				written, err := delta.WriteReceipt(receipt, trust.PKI{Dir: pki}, bundles)
 				if err != nil {
 					return errors.Join(err, broken)
 				}

@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // imported is the result of an import, one for each bundle.
@@ -61,7 +62,7 @@ The registry is restarted when a bundle is new, and serves it.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			views, t, err := importedFrom(cmd.Context(), from, registry.PKI{Dir: pki}, args, f)
+			views, t, err := importedFrom(cmd.Context(), from, trust.PKI{Dir: pki}, args, f)
 			for _, v := range views {
 				defer v.Close()
 			}
@@ -80,7 +81,7 @@ The registry is restarted when a bundle is new, and serves it.`,
 
 // importedFrom opens what is to be imported: the stick's bundle alone, or a peer's
 // with what they rest on.
-func importedFrom(ctx context.Context, from string, pki registry.PKI, args []string, f storeFlags) ([]*bundle.View, *site.Trust, error) {
+func importedFrom(ctx context.Context, from string, pki trust.PKI, args []string, f storeFlags) ([]*bundle.View, *site.Trust, error) {
 	if from == "" {
 		b, t, err := site.Open(args[0], f.keys)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // pusher is the result of registry passwd.
@@ -34,7 +35,7 @@ With --prefix USER may push, and delete, only below these names; without it ever
 name that is not reserved. Reserved for bundles are the names of all hosts, such
 as docker.io/… and registry.k8s.io/…, with a dot or a port in their first part,
 and all names that a bundle of this host has or had. Clients have to trust the
-registry's authority, ` + registry.PKI{Dir: site.PKIDir}.CAFile() + `; podman and skopeo look for
+registry's authority, ` + trust.PKI{Dir: site.PKIDir}.CAFile() + `; podman and skopeo look for
 it in /etc/containers/certs.d/SERVER:5000/.
 
 The password is kept as a bcrypt hash in ` + site.UsersFile + `. It

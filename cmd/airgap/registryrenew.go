@@ -9,6 +9,7 @@ import (
 
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // renewal is the result of registry renew.
@@ -18,7 +19,7 @@ type renewal struct {
 }
 
 func (a *app) registryRenew() *cobra.Command {
-	pki := registry.PKI{Group: site.ServiceGroup}
+	pki := trust.PKI{Group: site.ServiceGroup}
 	cmd := &cobra.Command{
 		Use:   "renew",
 		Short: "Renew the registry's certificate when it ends within 30 days; what " + registry.RenewTimer + " runs",

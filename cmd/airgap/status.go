@@ -25,6 +25,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -240,7 +241,7 @@ func (k *known) asWorker(t *site.Trust, node string) error {
 // recall is what join kept of the hub, for asking whether its steps hold. An
 // authority that is gone is missed by its own step.
 func recall(s *site.Site, index *bundle.Index, keys []*ecdsa.PublicKey) (*join.Hub, error) {
-	ca, err := os.ReadFile(registry.PKI{Dir: site.PKIDir}.CAFile())
+	ca, err := os.ReadFile(trust.PKI{Dir: site.PKIDir}.CAFile())
 	return &join.Hub{Addr: s.RegistryOf(s.Config.Master()), CA: ca, Index: index, Trusted: keys}, host.IgnoreMissing(err)
 }
 

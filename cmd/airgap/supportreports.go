@@ -21,7 +21,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
-	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/result"
 )
 
 // reports are what other commands of airgap say of this host, as text and as JSON.
@@ -33,7 +33,7 @@ func (e *evidence) reports() []support.Part {
 	return []support.Part{
 		inText("status.txt", "airgap status: begin here", read, (*status).write),
 		inJSON("status.json", "airgap status, for programs", read),
-		inText("reports/verify.txt", "airgap verify, a short look", verified, func(r verify.Report, w io.Writer) error { return r.WriteText(w) }),
+		inText("reports/verify.txt", "airgap verify, a short look", verified, func(r result.Report, w io.Writer) error { return r.WriteText(w) }),
 		inJSON("reports/verify.json", "airgap verify, for programs", verified),
 		inText("reports/preflight.txt", "airgap preflight, by the bundle that this host knows", judged, func(r preflight.Report, w io.Writer) error { return r.Text(w) }),
 		inJSON("reports/preflight.json", "airgap preflight, for programs", judged),
@@ -92,7 +92,7 @@ const (
 )
 
 // verify is a short look through this host's kubeconfig.
-func (e *evidence) verify(ctx context.Context) (r verify.Report, err error) {
+func (e *evidence) verify(ctx context.Context) (r result.Report, err error) {
 	if !e.has(kubeadm.AdminConf) {
 		return r, support.NoneHere("this host has no %s: airgap verify runs on a control-plane host", kubeadm.AdminConf)
 	}

@@ -17,9 +17,10 @@ import (
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/result"
 )
 
 const verifyLong = `Watches nodes, system workloads, running images and what pods on every node
@@ -105,7 +106,7 @@ func (a *app) verify() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.Kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig; default: $KUBECONFIG, else "+kubeadm.AdminConf)
 	f.StringVar(&o.Registry, "registry", "", "ADDRESS:PORT of the registry; default: this host's own cluster's")
-	f.StringVar(&o.CA, "ca", registry.PKI{Dir: site.PKIDir}.CAFile(), "certificate of the registry's authority")
+	f.StringVar(&o.CA, "ca", trust.PKI{Dir: site.PKIDir}.CAFile(), "certificate of the registry's authority")
 	f.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "give up after this time; with --watch the default is to go on")
 	f.DurationVar(&o.Soak, "soak", verify.DefaultSoak, "everything has to hold this long")
 	f.BoolVar(&o.JoinedOnly, "joined", false, "do not ask for nodes of airgap.yaml that have not joined yet")
@@ -157,8 +158,8 @@ func (a *app) runVerify(ctx context.Context, o verdict.Options) error {
 
 // endedHint names certificates of this host that have ended or are not valid yet, where that may
 // be why no API server answers: no other host can be asked for its own then.
-func endedHint(err error, report verify.Report, h host.Host) error {
-	if !slices.ContainsFunc(report.Findings, func(f verify.Finding) bool { return f.Object == "API server" }) {
+func endedHint(err error, report result.Report, h host.Host) error {
+	if !slices.ContainsFunc(report.Findings, func(f result.Finding) bool { return f.Object == "API server" }) {
 		return err
 	}
 	list, unread := certificatesOf(h)
@@ -170,7 +171,7 @@ func endedHint(err error, report verify.Report, h host.Host) error {
 }
 
 // showVerdict prints the report and turns a bad one into exit code 4.
-func (a *app) showVerdict(r verify.Report) error {
+func (a *app) showVerdict(r result.Report) error {
 	if err := a.printReport(r, forms{r.WriteText, r.WriteJUnit, r.WriteHTML}); err != nil {
 		return err
 	}
@@ -178,7 +179,7 @@ func (a *app) showVerdict(r verify.Report) error {
 }
 
 // exitOf turns a bad report into exit code 4.
-func exitOf(r verify.Report) error {
+func exitOf(r result.Report) error {
 	if !r.OK {
 		return &coded{exitcode.Verify, errShown}
 	}

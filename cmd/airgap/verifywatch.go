@@ -9,6 +9,7 @@ import (
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/result"
 )
 
 // watch tells every change until ctx ends or the time is up, then how things
@@ -26,7 +27,7 @@ func (a *app) watch(ctx context.Context, v verify.Options, m verdict.Modes) erro
 	report, err := verify.Run(ctx, v)
 	failed := m.WriteTextfile(report)
 	if a.output == asJSON {
-		tell(verify.Event{Time: time.Now(), Event: verify.Verdict, Report: &report})
+		tell(result.Event{Time: time.Now(), Event: result.Verdict, Report: &report})
 	}
 	p.Close()
 	if err != nil {
@@ -39,9 +40,9 @@ func (a *app) watch(ctx context.Context, v verify.Options, m verdict.Modes) erro
 }
 
 // complaining says what went wrong once, and goes on: the next time may do.
-func complaining(write func(verify.Report) error, p ui.Progress) func(verify.Report) {
+func complaining(write func(result.Report) error, p ui.Progress) func(result.Report) {
 	said := ""
-	return func(r verify.Report) {
+	return func(r result.Report) {
 		err := write(r)
 		if err != nil && err.Error() != said {
 			p.Say("%v", err)
@@ -52,13 +53,13 @@ func complaining(write func(verify.Report) error, p ui.Progress) func(verify.Rep
 
 // teller writes events as lines on stdout; where that is the terminal on which
 // the rules are drawn, above them.
-func (a *app) teller(p ui.Progress) func(verify.Event) {
+func (a *app) teller(p ui.Progress) func(result.Event) {
 	say := func(line string) { fmt.Fprintln(a.stdout, line) }
 	drawn := a.progress == string(ui.Auto) || a.progress == string(ui.Bars)
 	if out, is := a.stdout.(*results); is && drawn && ui.IsTerminal(out.w) && ui.IsTerminal(a.stderr) {
 		say = func(line string) { p.Say("%s", line) }
 	}
-	return func(e verify.Event) {
+	return func(e result.Event) {
 		line := e.String()
 		if a.output == asJSON {
 			data, err := json.Marshal(e)

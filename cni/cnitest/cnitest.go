@@ -34,6 +34,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/bundle/chart"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/manifests"
@@ -119,14 +120,14 @@ func (s *Server) Push(t testing.TB, image string) {
 }
 
 // Sources send every upstream host to the server.
-func (s *Server) Sources() bundle.Sources {
-	return bundle.Sources{CA: s.ca, Rewrite: []bundle.Rewrite{{From: "*", To: strings.TrimPrefix(s.URL, "https://")}}}
+func (s *Server) Sources() fetch.Sources {
+	return fetch.Sources{CA: s.ca, Rewrite: []fetch.Rewrite{{From: "*", To: strings.TrimPrefix(s.URL, "https://")}}}
 }
 
 // Plan decides on a bundle with the pod network alone.
 func (s *Server) Plan(t testing.TB, config cni.Config, cluster cni.Cluster, locked *bundle.Locked) (*bundle.Plan, error) {
 	t.Helper()
-	client, err := bundle.NewClient(s.Sources())
+	client, err := fetch.NewClient(s.Sources())
 	check(t, err)
 	r := bundle.Request{
 		Name: "test", Config: []byte("kind: Cluster\n"), Tool: "test", Created: time.Unix(1_700_000_000, 0),

@@ -17,9 +17,12 @@ func TestVerdict(t *testing.T) {
 		measuring error
 		want      []string // of the error; none: there is none
 	}{
-		"nothing measured":       {},
-		"just at its target":     {figures: []figure{seconds("import", time.Second, "cp", time.Second, 1.0)}},
-		"one above":              {figures: []figure{resident("peak", measured{peak: 150e6}), seconds("import", 13*time.Second, "cp", 10*time.Second, 1.2)}, want: []string{"targets: import (1.30, target at most 1.20)"}},
+		"nothing measured":   {},
+		"just at its target": {figures: []figure{seconds("import", time.Second, "cp", time.Second, 1.0)}},
+		"one above": {
+			figures: []figure{resident("peak", measured{peak: 150e6}), seconds("import", 13*time.Second, "cp", 10*time.Second, 1.2)},
+			want:    []string{"targets: import (1.30, target at most 1.20)"},
+		},
 		"two above":              {figures: []figure{resident("peak", measured{peak: 151e6}), perGB("fill", 2, 1, "crane", 1, 1, 1.0)}, want: []string{"peak (1.01,", "fill (2.00,"}},
 		"nothing to compare":     {figures: []figure{{"growth", 1, "us", "none", math.NaN(), 1.3}}, want: []string{"growth (NaN,"}},
 		"the measuring failed":   {figures: []figure{resident("peak", measured{peak: 1})}, measuring: broke, want: []string{"it broke"}},

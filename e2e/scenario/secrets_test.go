@@ -27,9 +27,12 @@ func TestGuard(t *testing.T) {
 		script string // read from stdin, so that it is no argument itself
 		says   string // "" where it belongs
 	}{
-		"nothing":                 {"true", ""},
-		"a kubeconfig":            {"mkdir -p /etc/kubernetes; (umask 077; echo 'token: CODE' >/etc/kubernetes/bootstrap-kubelet.conf)", ""},
-		"a kubeconfig, open":      {"mkdir -p /etc/kubernetes; echo 'token: CODE' >/etc/kubernetes/bootstrap-kubelet.conf", "node1:/etc/kubernetes/bootstrap-kubelet.conf has one-time code (planted): mode 0644"},
+		"nothing":      {"true", ""},
+		"a kubeconfig": {"mkdir -p /etc/kubernetes; (umask 077; echo 'token: CODE' >/etc/kubernetes/bootstrap-kubelet.conf)", ""},
+		"a kubeconfig, open": {
+			"mkdir -p /etc/kubernetes; echo 'token: CODE' >/etc/kubernetes/bootstrap-kubelet.conf",
+			"node1:/etc/kubernetes/bootstrap-kubelet.conf has one-time code (planted): mode 0644",
+		},
 		"a log":                   {"mkdir -p /var/log/airgap; echo 'join CODE' >>/var/log/airgap/x.log", "node1:/var/log/airgap/x.log"},
 		"a file in memory":        {"echo CODE >/run/left", "node1:/run/left"},
 		"where fapolicyd guards":  {fapolicyd + "echo CODE >/run/left", "node1:/run/left"},

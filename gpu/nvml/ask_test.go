@@ -37,11 +37,29 @@ func TestAsk(t *testing.T) {
 		"no helper":         {missing, says(oneCard), "580.82.07", nil, ""},
 		"helper of another": {says(`{"driver": "1", "cards": [], "more": 1}`), says(oneCard), "580.82.07", nil, ""},
 		"nothing":           {missing, missing, "", exec.ErrNotFound, "ask NVML: run it|; instead: run it"},
-		"same reason":       {fails(1, "airgap-nvml: error: "+nvml.ErrMismatch.Error()), fails(255, "Failed to initialize NVML: Driver/library version mismatch"), "", nvml.ErrMismatch, "ask NVML: NVIDIA's library is of another version"},
-		"no device":         {fails(1, "airgap-nvml: error: "+nvml.ErrBlocked.Error()), fails(17, "Failed to initialize NVML: GPU access blocked by the operating system"), "", nvml.ErrBlocked, "ask NVML: NVIDIA's library may not open"},
-		"other reasons":     {fails(1, "airgap-nvml: error: "+nvml.ErrNoLibrary.Error()), fails(9, "NVIDIA-SMI has failed"), "", nvml.ErrNoDriver, nvml.ErrNoLibrary.Error() + "|NVIDIA-SMI has failed (no NVIDIA driver is loaded"},
-		"no driver at all":  {fails(1, "airgap-nvml: error: "+nvml.ErrNoLibrary.Error()), missing, "", nvml.ErrNoLibrary, "ask NVML: NVIDIA's libnvidia-ml.so.1 is missing|instead: run it"},
-		"unreadable":        {says("{"), says("<html/>"), "", nil, "read what " + nvml.Helper + " says|read what nvidia-smi says"},
+		"same reason": {
+			fails(1, "airgap-nvml: error: "+nvml.ErrMismatch.Error()),
+			fails(255, "Failed to initialize NVML: Driver/library version mismatch"),
+			"",
+			nvml.ErrMismatch,
+			"ask NVML: NVIDIA's library is of another version",
+		},
+		"no device": {
+			fails(1, "airgap-nvml: error: "+nvml.ErrBlocked.Error()),
+			fails(17, "Failed to initialize NVML: GPU access blocked by the operating system"),
+			"",
+			nvml.ErrBlocked,
+			"ask NVML: NVIDIA's library may not open",
+		},
+		"other reasons": {
+			fails(1, "airgap-nvml: error: "+nvml.ErrNoLibrary.Error()),
+			fails(9, "NVIDIA-SMI has failed"),
+			"",
+			nvml.ErrNoDriver,
+			nvml.ErrNoLibrary.Error() + "|NVIDIA-SMI has failed (no NVIDIA driver is loaded",
+		},
+		"no driver at all": {fails(1, "airgap-nvml: error: "+nvml.ErrNoLibrary.Error()), missing, "", nvml.ErrNoLibrary, "ask NVML: NVIDIA's libnvidia-ml.so.1 is missing|instead: run it"},
+		"unreadable":       {says("{"), says("<html/>"), "", nil, "read what " + nvml.Helper + " says|read what nvidia-smi says"},
 	} {
 		found, err := nvml.Ask(t.Context(), recorded{nvml.Helper: tt.helper, "nvidia-smi": tt.smi})
 		if tt.driver != "" {

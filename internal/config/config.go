@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
@@ -52,7 +53,7 @@ type Cluster struct {
 	Registry   registry.Config  `yaml:"registry" json:"registry" jsonschema:"description=The registry on the control-plane host"`
 	Backup     backup.Config    `yaml:"backup" json:"backup" jsonschema:"description=The daily backups of the control plane"`
 	Preflight  preflight.Config `yaml:"preflight" json:"preflight" jsonschema:"description=What this site changes in the checks before an installation"`
-	Sources    bundle.Sources   `yaml:"sources" json:"sources" jsonschema:"description=How upstream is reached from the connected host"`
+	Sources    fetch.Sources    `yaml:"sources" json:"sources" jsonschema:"description=How upstream is reached from the connected host"`
 
 	HostSettings kubeadm.HostSettings `yaml:"hostSettings" json:"hostSettings" jsonschema:"description=What install may change in the settings of the hosts"`
 }

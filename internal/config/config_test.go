@@ -72,7 +72,11 @@ func TestProblems(t *testing.T) {
 		"overlapping subnets": {"10.96.0.0/16", "10.244.8.0/21", []string{"kubernetes.serviceSubnet", "overlap"}},
 		"no control plane":    {"[control-plane]", "[worker]", []string{"nodes", "control-plane"}},
 		"two control planes":  {"[worker]", "[control-plane]", []string{"airgap.yaml:13:3:", "nodes", "want 1, 3, 5 or 7 nodes with the role control-plane"}},
-		"no balancer":         {"    roles: [worker]\n    ssh: {user: ops, port: 2222}", "    roles: [control-plane]\n  - {name: cp3, address: 10.0.0.13, roles: [control-plane]}", []string{"kubernetes.controlPlaneEndpoint", "load balancer or virtual IP", "cp1"}},
+		"no balancer": {
+			"    roles: [worker]\n    ssh: {user: ops, port: 2222}",
+			"    roles: [control-plane]\n  - {name: cp3, address: 10.0.0.13, roles: [control-plane]}",
+			[]string{"kubernetes.controlPlaneEndpoint", "load balancer or virtual IP", "cp1"},
+		},
 		"inline password":     {"  port: 5000", "  password: hunter2", []string{"registry.password", "inline credential", "file or an environment variable"}},
 		"password in a URL":   {"https://dl.rocky", "https://u:hunter2@dl.rocky", []string{"packages.repositories[0].baseURL", "password inside a URL"}},
 		"password, no scheme": {"https://dl.rocky", "u:hunter2@dl.rocky", []string{"packages.repositories[0].baseURL", "password inside a URL"}},
@@ -102,19 +106,23 @@ func TestProblems(t *testing.T) {
 		"add-on, its name":    {"name: shop\n", "name: Shop\n", []string{"addons[1].name", "Shop"}},
 		"add-on, twice":       {"name: shop\n", "name: monitoring\n", []string{"addons[1].name", "Duplicate"}},
 		"add-on, namespace":   {"retail", "Retail", []string{"addons[1].namespace", "Retail"}},
-		"add-on of nothing":   {"    chart: {path: charts/till}\n    values: till-values.yaml\n    manifests: [extra.yaml, \"https://web.example/more.yaml\"]\n", "", []string{"addons[1]", "needs a chart or manifests"}},
-		"values for nobody":   {"    chart: {path: charts/till}\n", "", []string{"addons[1].values", "values without a chart"}},
-		"values, a list":      {"values: till-values.yaml", "values: [a]", []string{"addons[1].values", "array"}},
-		"chart, both ways":    {"path: charts/till", "path: charts/till, version: 1.2.3", []string{"addons[1].chart", "either path, or repository"}},
-		"chart, no version":   {", version: 10.1.2", "", []string{"addons[0].chart.version", "exact version"}},
-		"chart, a range":      {"version: 10.1.2", "version: ^10.1", []string{"addons[0].chart.version", "exact version"}},
-		"chart, plain http":   {"https://charts.example", "http://charts.example", []string{"addons[0].chart.repository", "want https://HOST/PATH or oci://HOST/PATH"}},
-		"chart, its name":     {"name: grafana", "name: ../grafana", []string{"addons[0].chart.name"}},
-		"manifest, http":      {"https://web.example", "http://web.example", []string{"addons[1].manifests[1]", "want a path or an https URL"}},
-		"manifest, password":  {"https://web.example", "https://u:hunter2@web.example", []string{"addons[1].manifests[1]", "password inside a URL"}},
-		"values, a password":  {"replicas: 2", "adminPassword: hunter2", []string{"addons[0].values.adminPassword", "inline credential"}},
-		"images, no source":   {"  list:\n", "  manifests: ['']\n  list:\n", []string{"images.manifests[0]", "want a path or an https URL"}},
-		"tab":                 {"  podSubnet", "\tpodSubnet", []string{"airgap.yaml:", "tab character"}},
+		"add-on of nothing": {
+			"    chart: {path: charts/till}\n    values: till-values.yaml\n    manifests: [extra.yaml, \"https://web.example/more.yaml\"]\n",
+			"",
+			[]string{"addons[1]", "needs a chart or manifests"},
+		},
+		"values for nobody":  {"    chart: {path: charts/till}\n", "", []string{"addons[1].values", "values without a chart"}},
+		"values, a list":     {"values: till-values.yaml", "values: [a]", []string{"addons[1].values", "array"}},
+		"chart, both ways":   {"path: charts/till", "path: charts/till, version: 1.2.3", []string{"addons[1].chart", "either path, or repository"}},
+		"chart, no version":  {", version: 10.1.2", "", []string{"addons[0].chart.version", "exact version"}},
+		"chart, a range":     {"version: 10.1.2", "version: ^10.1", []string{"addons[0].chart.version", "exact version"}},
+		"chart, plain http":  {"https://charts.example", "http://charts.example", []string{"addons[0].chart.repository", "want https://HOST/PATH or oci://HOST/PATH"}},
+		"chart, its name":    {"name: grafana", "name: ../grafana", []string{"addons[0].chart.name"}},
+		"manifest, http":     {"https://web.example", "http://web.example", []string{"addons[1].manifests[1]", "want a path or an https URL"}},
+		"manifest, password": {"https://web.example", "https://u:hunter2@web.example", []string{"addons[1].manifests[1]", "password inside a URL"}},
+		"values, a password": {"replicas: 2", "adminPassword: hunter2", []string{"addons[0].values.adminPassword", "inline credential"}},
+		"images, no source":  {"  list:\n", "  manifests: ['']\n  list:\n", []string{"images.manifests[0]", "want a path or an https URL"}},
+		"tab":                {"  podSubnet", "\tpodSubnet", []string{"airgap.yaml:", "tab character"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := full(t)
@@ -137,7 +145,8 @@ func TestProblems(t *testing.T) {
 
 // TestControlPlanes: several are fine behind an address that is none of them.
 func TestControlPlanes(t *testing.T) {
-	text := strings.NewReplacer("    roles: [worker]\n    ssh: {user: ops, port: 2222}", "    roles: [control-plane, worker]\n  - {name: cp3, address: 10.0.0.13, roles: [control-plane]}\n  - {name: w2, address: 10.0.0.14, roles: [worker]}",
+	text := strings.NewReplacer("    roles: [worker]\n    ssh: {user: ops, port: 2222}", "    roles: [control-plane, worker]\n  - {name: cp3, address: 10.0.0.13, roles: [control-plane]}\n"+
+		"  - {name: w2, address: 10.0.0.14, roles: [worker]}",
 		"10.0.0.11:6443", "10.0.0.5:6443").Replace(full(t))
 	c, err := Parse("airgap.yaml", []byte(text))
 	if err != nil {
@@ -155,7 +164,12 @@ func TestControlPlanes(t *testing.T) {
 // TestOverridesOfAnOlderAirgap: what would be lost, or opens the cluster, is
 // refused at its line, and the bundle that a host has already can be read.
 func TestOverridesOfAnOlderAirgap(t *testing.T) {
-	text := strings.Replace(full(t), "      failCgroupV1: false\n", "      failCgroupV1: false\n      maxPodz: 5\n    clusterConfiguration: {apiServer: {extraArgs: [{name: oidc-issuer-url, value: https://sso.bank}]}}\n", 1)
+	text := strings.Replace(
+		full(t),
+		"      failCgroupV1: false\n",
+		"      failCgroupV1: false\n      maxPodz: 5\n    clusterConfiguration: {apiServer: {extraArgs: [{name: oidc-issuer-url, value: https://sso.bank}]}}\n",
+		1,
+	)
 	_, err := Parse("airgap.yaml", []byte(text))
 	if err == nil {
 		t.Fatal("no error")
@@ -220,7 +234,10 @@ func TestAllProblemsAtOnceInOrder(t *testing.T) {
 			[]string{"kubernetes.version", "nodes[1].address", "packages.repositories[0].gpgKeys"},
 		},
 		"an item that is no node": {
-			[]string{"  - name: w1\n    address: 10.0.0.12\n    roles: [worker]\n    ssh: {user: ops, port: 2222}\n", "  - w1\n  - {name: UPPER, address: 10.0.0.13, roles: [worker]}\n", "port: 5000", "port: 6443"},
+			[]string{
+				"  - name: w1\n    address: 10.0.0.12\n    roles: [worker]\n    ssh: {user: ops, port: 2222}\n",
+				"  - w1\n  - {name: UPPER, address: 10.0.0.13, roles: [worker]}\n", "port: 5000", "port: 6443",
+			},
 			[]string{"nodes[1]", "registry.port"},
 		},
 		"credentials, twice written, and meaning": {

@@ -112,8 +112,12 @@ func TestRefusedRedirects(t *testing.T) {
 		url    string
 		reason string
 	}{
-		"plain HTTP":                     {httpclient.New(w.transport()), w.home.URL + "/?to=" + w.plain.URL, "it leaves https"},
-		"a client that checks nothing":   {&http.Client{Transport: httpclient.Guard(w.transport()), CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}, loop, "more than 10 redirects"},
+		"plain HTTP": {httpclient.New(w.transport()), w.home.URL + "/?to=" + w.plain.URL, "it leaves https"},
+		"a client that checks nothing": {
+			&http.Client{Transport: httpclient.Guard(w.transport()), CheckRedirect: func(*http.Request, []*http.Request) error { return nil }},
+			loop,
+			"more than 10 redirects",
+		},
 		"a certificate for one server":   {httpclient.New(httpclient.Stay(w.transport())), w.home.URL + "/?to=" + w.away.URL, "for the first one only"},
 		"a name and password in the URL": {httpclient.New(w.transport()), w.home.URL + "/?to=" + withUser, "user name"},
 	} {

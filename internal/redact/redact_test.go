@@ -47,43 +47,64 @@ func TestForms(t *testing.T) {
 	jwt := "eyJhbGciOiJSUzI1NiIsImtpZCI6IngifQ.eyJhdWQiOlsiYSJdfQ." + planted
 	packed := base64.StdEncoding.EncodeToString([]byte("bank:" + planted))
 	for name, c := range map[string]struct{ text, want string }{
-		"YAML":                      {"user:\n  password: " + planted + " with words\n  name: bank\n", "user:\n  password: [redacted:field]\n  name: bank\n"},
-		"YAML, in a list":           {"- token: '" + planted + "'\n", "- token: '[redacted:field]'\n"},
-		"YAML, a text":              {"a:\n  passphrase: |-\n    " + planted + "\n    more\n  b: stays\n", "a:\n  passphrase: |-\n    [redacted:field]\n    [redacted:field]\n  b: stays\n"},
-		"kubeconfig":                {"users:\n- user:\n    client-certificate-data: LS0tY2VydA==\n    client-key-data: " + packed + "\n", "users:\n- user:\n    client-certificate-data: LS0tY2VydA==\n    client-key-data: [redacted:field]\n"},
-		"encryption.yaml":           {"kind: EncryptionConfiguration\n- secretbox:\n    keys:\n    - name: key1\n      secret: " + packed + "\n", "kind: EncryptionConfiguration\n- secretbox:\n    keys:\n    - name: key1\n      secret: [redacted:field]\n"},
-		"JSON":                      {`{"a": 1, "client_secret": "` + planted + `\"more", "b": "stays"}`, `{"a": 1, "client_secret": "[redacted:field]", "b": "stays"}`},
-		"JSON within JSON":          {`{"msg":"{\"password\":\"` + planted + `\",\"b\":\"stays\"}"}`, `{"msg":"{\"password\":\"[redacted:field]\",\"b\":\"stays\"}"}`},
-		"TOML":                      {`  password = "` + planted + `"` + "\n", `  password = "[redacted:field]"` + "\n"},
-		"INI":                       {"proxy_username=bank\nproxy_password=" + planted + " and more\n", "proxy_username=bank\nproxy_password=[redacted:field]\n"},
-		"a log":                     {"Nov 23 10:00:00 n1 app[1]: login token=" + planted + " user=bank\n", "Nov 23 10:00:00 n1 app[1]: login token=[redacted:field] user=bank\n"},
-		"an argument":               {"run: app --password " + planted + " --user bank\n", "run: app --password [redacted:field] --user bank\n"},
-		"an argument, joined":       {"run: app --api-key=" + planted + " --user bank\n", "run: app --api-key=[redacted:field] --user bank\n"},
-		"arguments in JSON":         {`["app","--token","` + planted + `","--user","bank"]`, `["app","--token","[redacted:field]","--user","bank"]`},
-		"a variable":                {"env:\n- name: DB_PASSWORD\n  value: " + planted + " x\n- name: DB_USER\n  value: bank\n", "env:\n- name: DB_PASSWORD\n  value: [redacted:field]\n- name: DB_USER\n  value: bank\n"},
-		"a variable in JSON":        {`{"name":"DB_PASSWORD","value":"` + planted + `"},{"name":"U","value":"bank"}`, `{"name":"DB_PASSWORD","value":"[redacted:field]"},{"name":"U","value":"bank"}`},
-		"a login of a registry":     {`{"auths":{"r.bank":{"auth":"` + packed + `"}}}`, `{"auths":{"r.bank":{"auth":"[redacted:field]"}}}`},
-		"a web token":               {"it is " + jwt + " there\n", "it is [redacted:token] there\n"},
-		"a web token, cut":          {"it is " + jwt[:60] + "\n", "it is [redacted:token]\n"},
-		"bearer":                    {"Bearer " + planted + " from n1\n", "Bearer [redacted:header] from n1\n"},
-		"basic":                     {"sent Basic " + packed + " to n1\n", "sent Basic [redacted:header] to n1\n"},
-		"a header":                  {`header "Authorization: Digest ` + planted + ` x" sent`, `header "Authorization: Digest [redacted:header]" sent`},
-		"a cookie":                  {"Cookie: session=" + planted + "; a=b\n", "Cookie: [redacted:header]\n"},
-		"a proxy":                   {"HTTPS_PROXY=http://bank:p@" + planted + "@10.0.0.1:3128/ end\n", "HTTPS_PROXY=http://[redacted:url]@10.0.0.1:3128/ end\n"},
-		"a proxy without a scheme":  {"http_proxy='bank:p@" + planted + "@10.0.0.1:3128' end\n", "http_proxy='[redacted:url]@10.0.0.1:3128' end\n"},
-		"a user that is a token":    {"git https://" + planted + "@git.bank/x\n", "git https://[redacted:url]@git.bank/x\n"},
-		"a signed address":          {"GET https://s3/x?X-Amz-Date=1&X-Amz-Signature=" + planted + "&limit=5 ok\n", "GET https://s3/x?X-Amz-Date=[redacted:query]&X-Amz-Signature=[redacted:query]&limit=5 ok\n"},
-		"a signed address in JSON":  {`"u":"https://s3/x?limit=5\u0026sig=` + planted + `"`, `"u":"https://s3/x?limit=5\u0026sig=[redacted:query]"`},
-		"a worker's code":           {"joins with abcdef.0123456789abcdef now\n", "joins with [redacted:code] now\n"},
-		"a control plane's code":    {"joins with abcdef.0123456789abcdef.abcdefghijklmnopqrstuvwxyz now\n", "joins with [redacted:code] now\n"},
-		"htpasswd":                  {"bank:$2y$10$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234\n", "bank:[redacted:hash]\n"},
-		"shadow":                    {"root:$6$salt$abcdefghijklmnop:1:2\n", "root:[redacted:hash]:1:2\n"},
-		"lines in JSON":             {`{"m":"a\nBasic ` + packed + `\nabcdef.0123456789abcdef\n` + jwt + `\nbearer ` + planted + `-1\n"}`, `{"m":"a\nBasic [redacted:header]\n[redacted:code]\n[redacted:token]\nbearer [redacted:header]\n"}`},
-		"a Secret":                  {"kind: Secret\ndata:\n  user: " + packed + "\nmetadata:\n  name: stays\n", "kind: Secret\ndata:\n  user: [redacted:secret]\nmetadata:\n  name: stays\n"},
-		"a Secret in words":         {"stringData:\n  user: " + planted + "\nkind: Secret\n", "stringData:\n  user: [redacted:secret]\nkind: Secret\n"},
-		"a Secret in JSON":          {"{\n  \"data\": {\n    \"user\": \"" + packed + "\"\n  },\n  \"kind\": \"Secret\"\n}\n", "{\n  \"data\": {\n    \"user\": \"[redacted:secret]\"\n  },\n  \"kind\": \"Secret\"\n}\n"},
+		"YAML":            {"user:\n  password: " + planted + " with words\n  name: bank\n", "user:\n  password: [redacted:field]\n  name: bank\n"},
+		"YAML, in a list": {"- token: '" + planted + "'\n", "- token: '[redacted:field]'\n"},
+		"YAML, a text":    {"a:\n  passphrase: |-\n    " + planted + "\n    more\n  b: stays\n", "a:\n  passphrase: |-\n    [redacted:field]\n    [redacted:field]\n  b: stays\n"},
+		"kubeconfig": {
+			"users:\n- user:\n    client-certificate-data: LS0tY2VydA==\n    client-key-data: " + packed + "\n",
+			"users:\n- user:\n    client-certificate-data: LS0tY2VydA==\n    client-key-data: [redacted:field]\n",
+		},
+		"encryption.yaml": {
+			"kind: EncryptionConfiguration\n- secretbox:\n    keys:\n    - name: key1\n      secret: " + packed + "\n",
+			"kind: EncryptionConfiguration\n- secretbox:\n    keys:\n    - name: key1\n      secret: [redacted:field]\n",
+		},
+		"JSON":                {`{"a": 1, "client_secret": "` + planted + `\"more", "b": "stays"}`, `{"a": 1, "client_secret": "[redacted:field]", "b": "stays"}`},
+		"JSON within JSON":    {`{"msg":"{\"password\":\"` + planted + `\",\"b\":\"stays\"}"}`, `{"msg":"{\"password\":\"[redacted:field]\",\"b\":\"stays\"}"}`},
+		"TOML":                {`  password = "` + planted + `"` + "\n", `  password = "[redacted:field]"` + "\n"},
+		"INI":                 {"proxy_username=bank\nproxy_password=" + planted + " and more\n", "proxy_username=bank\nproxy_password=[redacted:field]\n"},
+		"a log":               {"Nov 23 10:00:00 n1 app[1]: login token=" + planted + " user=bank\n", "Nov 23 10:00:00 n1 app[1]: login token=[redacted:field] user=bank\n"},
+		"an argument":         {"run: app --password " + planted + " --user bank\n", "run: app --password [redacted:field] --user bank\n"},
+		"an argument, joined": {"run: app --api-key=" + planted + " --user bank\n", "run: app --api-key=[redacted:field] --user bank\n"},
+		"arguments in JSON":   {`["app","--token","` + planted + `","--user","bank"]`, `["app","--token","[redacted:field]","--user","bank"]`},
+		"a variable": {
+			"env:\n- name: DB_PASSWORD\n  value: " + planted + " x\n- name: DB_USER\n  value: bank\n",
+			"env:\n- name: DB_PASSWORD\n  value: [redacted:field]\n- name: DB_USER\n  value: bank\n",
+		},
+		"a variable in JSON":       {`{"name":"DB_PASSWORD","value":"` + planted + `"},{"name":"U","value":"bank"}`, `{"name":"DB_PASSWORD","value":"[redacted:field]"},{"name":"U","value":"bank"}`},
+		"a login of a registry":    {`{"auths":{"r.bank":{"auth":"` + packed + `"}}}`, `{"auths":{"r.bank":{"auth":"[redacted:field]"}}}`},
+		"a web token":              {"it is " + jwt + " there\n", "it is [redacted:token] there\n"},
+		"a web token, cut":         {"it is " + jwt[:60] + "\n", "it is [redacted:token]\n"},
+		"bearer":                   {"Bearer " + planted + " from n1\n", "Bearer [redacted:header] from n1\n"},
+		"basic":                    {"sent Basic " + packed + " to n1\n", "sent Basic [redacted:header] to n1\n"},
+		"a header":                 {`header "Authorization: Digest ` + planted + ` x" sent`, `header "Authorization: Digest [redacted:header]" sent`},
+		"a cookie":                 {"Cookie: session=" + planted + "; a=b\n", "Cookie: [redacted:header]\n"},
+		"a proxy":                  {"HTTPS_PROXY=http://bank:p@" + planted + "@10.0.0.1:3128/ end\n", "HTTPS_PROXY=http://[redacted:url]@10.0.0.1:3128/ end\n"},
+		"a proxy without a scheme": {"http_proxy='bank:p@" + planted + "@10.0.0.1:3128' end\n", "http_proxy='[redacted:url]@10.0.0.1:3128' end\n"},
+		"a user that is a token":   {"git https://" + planted + "@git.bank/x\n", "git https://[redacted:url]@git.bank/x\n"},
+		"a signed address": {
+			"GET https://s3/x?X-Amz-Date=1&X-Amz-Signature=" + planted + "&limit=5 ok\n",
+			"GET https://s3/x?X-Amz-Date=[redacted:query]&X-Amz-Signature=[redacted:query]&limit=5 ok\n",
+		},
+		"a signed address in JSON": {`"u":"https://s3/x?limit=5\u0026sig=` + planted + `"`, `"u":"https://s3/x?limit=5\u0026sig=[redacted:query]"`},
+		"a worker's code":          {"joins with abcdef.0123456789abcdef now\n", "joins with [redacted:code] now\n"},
+		"a control plane's code":   {"joins with abcdef.0123456789abcdef.abcdefghijklmnopqrstuvwxyz now\n", "joins with [redacted:code] now\n"},
+		"htpasswd":                 {"bank:$2y$10$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234\n", "bank:[redacted:hash]\n"},
+		"shadow":                   {"root:$6$salt$abcdefghijklmnop:1:2\n", "root:[redacted:hash]:1:2\n"},
+		"lines in JSON": {
+			`{"m":"a\nBasic ` + packed + `\nabcdef.0123456789abcdef\n` + jwt + `\nbearer ` + planted + `-1\n"}`,
+			`{"m":"a\nBasic [redacted:header]\n[redacted:code]\n[redacted:token]\nbearer [redacted:header]\n"}`,
+		},
+		"a Secret":          {"kind: Secret\ndata:\n  user: " + packed + "\nmetadata:\n  name: stays\n", "kind: Secret\ndata:\n  user: [redacted:secret]\nmetadata:\n  name: stays\n"},
+		"a Secret in words": {"stringData:\n  user: " + planted + "\nkind: Secret\n", "stringData:\n  user: [redacted:secret]\nkind: Secret\n"},
+		"a Secret in JSON": {
+			"{\n  \"data\": {\n    \"user\": \"" + packed + "\"\n  },\n  \"kind\": \"Secret\"\n}\n",
+			"{\n  \"data\": {\n    \"user\": \"[redacted:secret]\"\n  },\n  \"kind\": \"Secret\"\n}\n",
+		},
 		"a Secret in an annotation": {`last: {\"data\":{\"user\":\"` + packed + `\"},\"kind\":\"Secret\"}`, `last: {\"data\":{\"user\":\"[redacted:secret]\"},\"kind\":\"Secret\"}`},
-		"a key in JSON":             {`"key": "-----BEGIN EC PRIVATE KEY-----\n` + planted + `\n-----END EC PRIVATE KEY-----\n", "b"`, `"key": "-----BEGIN EC PRIVATE KEY-----[redacted:key]-----END EC PRIVATE KEY-----\n", "b"`},
+		"a key in JSON": {
+			`"key": "-----BEGIN EC PRIVATE KEY-----\n` + planted + `\n-----END EC PRIVATE KEY-----\n", "b"`,
+			`"key": "-----BEGIN EC PRIVATE KEY-----[redacted:key]-----END EC PRIVATE KEY-----\n", "b"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := clean(t, c.text)
@@ -110,11 +131,17 @@ func TestHarmless(t *testing.T) {
 		"authorization:\n  mode: Webhook\n", "a -A KUBE-SERVICES -d 10.96.0.10/32 -p udp -m comment --comment \"kube-system/kube-dns:dns cluster IP\"\n",
 		"data:\n  Corefile: |\n    .:53 {\n        errors\n    }\n", "", "\n\n", "no line end",
 		"private_key = \"/etc/airgap/pki/registry.key\"\n", "  credentials = []\n", `{"auth":{"mode":"x"}}`, "token=[redacted:field]\n",
-		"passwordFile: /etc/x\n", "credentials=/root/.smb\n", "--token-auth-file /etc/x\n", "sudo: ops : TTY=pts/0 ; PWD=/home/ops ; USER=root ; COMMAND=/bin/ls\n", "OLDPWD=/data\n", "bypass=on, compass: north\n",
-		"podUID=\"0d8f3f0a-8a7d-4d4e-9a3c-0123456789ab\" containerID=containerd://0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n", "docker://r.bank:5000/app@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n",
-		"curl -fsSL https://r.bank:5000/v2/ -o x\n", "hostKey: SHA256:0123456789abcdef0123456789abcdef0123456789a\n", "mount -t nfs4 -o vers=4.2 h:/x /y\n", "비밀번호가 틀렸습니다\n", "토큰을 검증하지 못했습니다\n", "<secretName>tls</secretName>\n",
-		"pin: cpu\n", "PIN?\n", "pin=1.36.3\n", "password is not set\n", "the password is incorrect.\n", "<token/>\n", "data: {mode: x, level: info}\n", "docker run -p 8080:80 -u 1000:1000 r.bank/x\n", "비밀번호는 저장하지 않습니다\n", "`C:\\users\\x`\n", "secret: {secretName: tls}\n", "/etc/id/pw/x\n",
-		"MODULE_KEYS=\n", "next: a line\n", "password:\nnot indented\n", "Nov 23 10:00:00 n1 systemd[1]: Started Session 3 of User root.\n", "e2e: app.kubernetes.io/name=grafana, helm.sh/chart=grafana-10.1.2\n",
+		"passwordFile: /etc/x\n", "credentials=/root/.smb\n", "--token-auth-file /etc/x\n",
+		"sudo: ops : TTY=pts/0 ; PWD=/home/ops ; USER=root ; COMMAND=/bin/ls\n", "OLDPWD=/data\n", "bypass=on, compass: north\n",
+		"podUID=\"0d8f3f0a-8a7d-4d4e-9a3c-0123456789ab\" containerID=containerd://0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n",
+		"docker://r.bank:5000/app@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n",
+		"curl -fsSL https://r.bank:5000/v2/ -o x\n", "hostKey: SHA256:0123456789abcdef0123456789abcdef0123456789a\n",
+		"mount -t nfs4 -o vers=4.2 h:/x /y\n", "비밀번호가 틀렸습니다\n", "토큰을 검증하지 못했습니다\n", "<secretName>tls</secretName>\n",
+		"pin: cpu\n", "PIN?\n", "pin=1.36.3\n", "password is not set\n", "the password is incorrect.\n", "<token/>\n",
+		"data: {mode: x, level: info}\n", "docker run -p 8080:80 -u 1000:1000 r.bank/x\n", "비밀번호는 저장하지 않습니다\n", "`C:\\users\\x`\n",
+		"secret: {secretName: tls}\n", "/etc/id/pw/x\n",
+		"MODULE_KEYS=\n", "next: a line\n", "password:\nnot indented\n", "Nov 23 10:00:00 n1 systemd[1]: Started Session 3 of User root.\n",
+		"e2e: app.kubernetes.io/name=grafana, helm.sh/chart=grafana-10.1.2\n",
 	} {
 		if got := clean(t, text); got != text {
 			t.Errorf("%q became %q", text, got)
@@ -175,7 +202,11 @@ func TestKeys(t *testing.T) {
 				}
 			}
 			without("a file", clean(t, "before\n"+string(key)+"after\n"), body...)
-			without("a journal", clean(t, "x: before\nNov 23 n1 app[1]: "+strings.ReplaceAll(strings.TrimSpace(string(key)), "\n", "\nNov 23 n1 other[2]: between two\nNov 23 n1 app[1]: ")+"\nx: it is after\n"), body...)
+			without(
+				"a journal",
+				clean(t, "x: before\nNov 23 n1 app[1]: "+strings.ReplaceAll(strings.TrimSpace(string(key)), "\n", "\nNov 23 n1 other[2]: between two\nNov 23 n1 app[1]: ")+"\nx: it is after\n"),
+				body...,
+			)
 			without("a cut journal", clean(t, "before\n"+string(key[:len(key)*2/3])+strings.Repeat("\nthis is later", apart+2)+"\nand after that"), body[:len(body)/2]...)
 			without("a journal without its beginning", through(t, New(nil).Midway, "x "+strings.Join(body[len(body)/2:], "\nx ")+"\nx it is before\nafter\n", 7), body[len(body)/2:]...)
 
@@ -321,7 +352,8 @@ func FuzzWriter(f *testing.F) {
 }
 
 func BenchmarkWriter(b *testing.B) {
-	line := `Nov 23 10:00:00 node1 kubelet[1234]: E1123 10:00:00.123456 1234 pod_workers.go:1301] "Error syncing pod, skipping" err="failed to \"StartContainer\" for \"x\"" pod="kube-system/coredns-abc" podUID="1-2-3"` + "\n"
+	line := `Nov 23 10:00:00 node1 kubelet[1234]: E1123 10:00:00.123456 1234 pod_workers.go:1301] "Error syncing pod, skipping" err="failed to \"StartContainer\" ` +
+		`for \"x\"" pod="kube-system/coredns-abc" podUID="1-2-3"` + "\n"
 	text := strings.Repeat(line, 10000)
 	var book Book
 	for i := range 50 {

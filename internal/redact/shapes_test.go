@@ -18,22 +18,36 @@ func shapes() []string {
 		"pwd=%s", "login pwd=%s ok", "Pwd: %s", "pass=%s", "dbPass=%s", "db_pass: %s", "DB-PASS=%s", "userPwd = %s", "passcode: %s", "pass-phrase? no: passphrase=%s",
 		"PGPASSWORD=%s psql", "export MYSQL_PWD=%s", "Environment=REDIS_PASS=%s", "password=/%s", "password=/etc/%s", "password: /var/lib/%s", "pw=%s;", "a{password=%s}", "f(password=%s)",
 		"Server=db;Password=%s;Database=bank", "jdbc:x://h/db?user=a&password=%s", "license_key=%s", "auth-key: %s", "password %s", "requirepass %s", "password\u00a0:\u00a0%s", "password：%s",
-		"\x1b[1mpassword\x1b[0m: %s", "password=\x1b[31m%s\x1b[0m", "password = 'a b %s'", `password="%s and more"`, "password: >-\n  %s\n", "password:\n  %s\n", "password: \\\n  %s\n", `"password":` + "\n    \"%s\"\n",
+		"\x1b[1mpassword\x1b[0m: %s", "password=\x1b[31m%s\x1b[0m", "password = 'a b %s'", `password="%s and more"`, "password: >-\n  %s\n",
+		"password:\n  %s\n", "password: \\\n  %s\n", `"password":` + "\n    \"%s\"\n",
 		"password=\"first\nand %s\"", "app --password \\\n  %s --user x", "- --token\n", // the last one is without
 		"<password>%s</password>", "<Password>%s</Password>", "<a:db-password type=\"x\">%s</a:db-password>", "<password><![CDATA[%s]]></password>", "<password>\n  %s\n</password>",
 		`<user name="a" password="%s"/>`, `<property name="password" value="%s"/>`, `<entry key="db.password">%s</entry>`, "<key>Password</key><string>%s</string>", "&lt;password&gt;%s&lt;/password&gt;",
-		"curl -u admin:%s https://x", "curl -sSuadmin:%s https://x", "curl --user admin:%s x", "curl --user=admin:%s x", "curl -U a:%s -x p:1 x", "curl --proxy-user a:%s x", `["curl","-u","a:%s","x"]`, "curl -s \\\n  -u admin:%s \\\n  https://x",
-		"curl -b session=%s x", "curl -H 'Authorization: token %s' x", `curl -H "Authorization: %s1234567890" x`, "curl -H 'X-Api-Key: %s' x", "curl -H \"X-Auth-Token: %s\" x", "curl -H 'PRIVATE-TOKEN: %s' x",
-		"sshpass -p %s ssh a@b", "sshpass -p'%s' ssh a@b", "sshpass -p%s ssh a@b", "mysql -u root -p%s bank", "mysqldump -uroot -p'%s' bank", "ldapsearch -x -D cn=a -w %s -b x", "redis-cli -a %s ping", "ipmitool -H h -U a -P %s power",
-		"docker login -u a -p %s r.bank", "podman login --password=%s r.bank", "skopeo copy --src-creds a:%s docker://x dir:y", "smbclient //h/s -U a%%%s", "htpasswd -bB file user %s", "echo %s | sudo -S id", "echo '%s' | docker login --password-stdin r", "passwd --stdin a <<< %s",
-		"kubectl create secret generic x --from-literal=key=%s", "openssl rsa -in k -passin pass:%s", "openssl enc -k x -pass pass:%s", "CREATE USER a IDENTIFIED BY '%s'", "ALTER ROLE a PASSWORD '%s'", "machine h login a password %s", "sqlplus bank/%s@db", "unzip -P %s a.zip", "nmcli dev wifi connect x password %s",
+		"curl -u admin:%s https://x", "curl -sSuadmin:%s https://x", "curl --user admin:%s x", "curl --user=admin:%s x", "curl -U a:%s -x p:1 x",
+		"curl --proxy-user a:%s x", `["curl","-u","a:%s","x"]`, "curl -s \\\n  -u admin:%s \\\n  https://x",
+		"curl -b session=%s x", "curl -H 'Authorization: token %s' x", `curl -H "Authorization: %s1234567890" x`, "curl -H 'X-Api-Key: %s' x",
+		"curl -H \"X-Auth-Token: %s\" x", "curl -H 'PRIVATE-TOKEN: %s' x",
+		"sshpass -p %s ssh a@b", "sshpass -p'%s' ssh a@b", "sshpass -p%s ssh a@b", "mysql -u root -p%s bank", "mysqldump -uroot -p'%s' bank",
+		"ldapsearch -x -D cn=a -w %s -b x", "redis-cli -a %s ping", "ipmitool -H h -U a -P %s power",
+		"docker login -u a -p %s r.bank", "podman login --password=%s r.bank", "skopeo copy --src-creds a:%s docker://x dir:y",
+		"smbclient //h/s -U a%%%s", "htpasswd -bB file user %s", "echo %s | sudo -S id", "echo '%s' | docker login --password-stdin r",
+		"passwd --stdin a <<< %s",
+		"kubectl create secret generic x --from-literal=key=%s", "openssl rsa -in k -passin pass:%s", "openssl enc -k x -pass pass:%s",
+		"CREATE USER a IDENTIFIED BY '%s'", "ALTER ROLE a PASSWORD '%s'", "machine h login a password %s", "sqlplus bank/%s@db",
+		"unzip -P %s a.zip", "nmcli dev wifi connect x password %s",
 		"aws configure set aws_secret_access_key %s", "https://a:p/%s@h/x", "https://a:%s/x@h/", "password%%3D%s", "%%22password%%22%%3A%%22%s%%22",
-		"비밀번호: %s", "비밀번호 : %s", "비밀번호：%s", "비밀번호=%s", "비밀번호는 %s입니다", "비밀번호는 %s 입니다", "비밀번호가 %s로 바뀜", "관리자 비밀번호(임시): %s", "DB 패스워드=%s", "암호: %s", "암호를 '%s'로 설정", "인증키: %s", "인증 키는 %s", "토큰: %s", "API 토큰은 %s", "비번 %s", "접속 암호 : \"%s\"", "비밀번호:\n  %s",
-		"pwd:%s", "pass =%s", `<password value="%s"/>`, `<Password type='x' value='%s' ></Password>`, `{"m":"a\npwd=%s\nb"}`, `{"m":"a\tpass: %s"}`, `{"pass\u0077ord":"%s"}`, `"\u003cpassword\u003e%s\u003c/password\u003e"`, `"\\u003cpwd\\u003e%s\\u003c/pwd\\u003e"`, `{"\ube44\ubc00\ubc88\ud638": "%s"}`,
+		"비밀번호: %s", "비밀번호 : %s", "비밀번호：%s", "비밀번호=%s", "비밀번호는 %s입니다", "비밀번호는 %s 입니다", "비밀번호가 %s로 바뀜", "관리자 비밀번호(임시): %s", "DB 패스워드=%s", "암호: %s",
+		"암호를 '%s'로 설정", "인증키: %s", "인증 키는 %s", "토큰: %s", "API 토큰은 %s", "비번 %s", "접속 암호 : \"%s\"", "비밀번호:\n  %s",
+		"pwd:%s", "pass =%s", `<password value="%s"/>`, `<Password type='x' value='%s' ></Password>`, `{"m":"a\npwd=%s\nb"}`, `{"m":"a\tpass: %s"}`,
+		`{"pass\u0077ord":"%s"}`, `"\u003cpassword\u003e%s\u003c/password\u003e"`, `"\\u003cpwd\\u003e%s\\u003c/pwd\\u003e"`,
+		`{"\ube44\ubc00\ubc88\ud638": "%s"}`,
 		`{"password":["%s"]}`, `{"password":{"value":"%s"}}`, "비밀번호: |\n  %s\n", "- password: |  # x\n    %s\n", "password: !!binary |\n  %s\n", "pwd: &a >-\n  a\n  %s\n",
 		"stringData: {a: %s}", `stringData: {"a": "%s", b: c}`, "  .dockerconfigjson: %s",
 		"Passcode is %s", "the password was %s", "password는 %s", "PW는 %s입니다", "PIN: 1%s", "PIN 번호: 1%s", "pin code = 1%s", "id/pw = admin / %s", "아이디/비밀번호: admin/%s", "비밀번호→%s", "[비밀번호] %s", "접속키: %s",
-		"curl --oauth2-bearer %s h", "curl -E cert.pem:%s h", "etcdctl --user root:%s get", "crane auth login -u a -p %s h", "oc login -u a -p %s h", "useradd -p %s x", "ldapadd -w%s x", "redis-cli -a%s ping", "mongosh -u a -p %s", "keytool -storepass %s", "snmpwalk -v3 -A %s h", "openssl passwd -6 %s", "gh auth login --with-token <<< %s", "read -rs PW <<< %s", "PIN? 1%s", "rootpwd=%s", "dbpass: %s", "passwords: [%s]", "&lt;password value=&quot;%s&quot;/&gt;", "sshpass -d 3 3<<<%s", "ftp://u:/%s@h",
+		"curl --oauth2-bearer %s h", "curl -E cert.pem:%s h", "etcdctl --user root:%s get", "crane auth login -u a -p %s h",
+		"oc login -u a -p %s h", "useradd -p %s x", "ldapadd -w%s x", "redis-cli -a%s ping", "mongosh -u a -p %s", "keytool -storepass %s",
+		"snmpwalk -v3 -A %s h", "openssl passwd -6 %s", "gh auth login --with-token <<< %s", "read -rs PW <<< %s", "PIN? 1%s", "rootpwd=%s",
+		"dbpass: %s", "passwords: [%s]", "&lt;password value=&quot;%s&quot;/&gt;", "sshpass -d 3 3<<<%s", "ftp://u:/%s@h",
 	}
 }
 
@@ -70,8 +84,10 @@ func TestServices(t *testing.T) {
 	}
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	for _, token := range []string{
-		"ghp_" + letters[:36], "gho_" + strings.Repeat("aB3", 12), "github_pat_" + strings.Repeat("aB3d5F7", 12)[:82], "glpat-" + letters[:20], "xoxb-123456789012-123456789012-" + letters[:24], "AKIA" + "QWERTYUIOPASDFGH",
-		"ghs_" + letters[:36], "github_pat_11" + letters[:20] + "_" + letters[:58], "ghp_" + letters[:18], "glpat-" + letters[:10] + "-_x1.01.abcdefghi", "xoxb-1234567890-" + letters[:15], "dckr_pat_" + letters[:27], "sk_live_" + letters[:24],
+		"ghp_" + letters[:36], "gho_" + strings.Repeat("aB3", 12), "github_pat_" + strings.Repeat("aB3d5F7", 12)[:82], "glpat-" + letters[:20],
+		"xoxb-123456789012-123456789012-" + letters[:24], "AKIA" + "QWERTYUIOPASDFGH",
+		"ghs_" + letters[:36], "github_pat_11" + letters[:20] + "_" + letters[:58], "ghp_" + letters[:18],
+		"glpat-" + letters[:10] + "-_x1.01.abcdefghi", "xoxb-1234567890-" + letters[:15], "dckr_pat_" + letters[:27], "sk_live_" + letters[:24],
 		"hvs." + strings.Repeat("aB3d5", 20), "AGE-SECRET-KEY-1" + strings.Repeat("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 2)[:58], "npm_" + letters[:36], "hf_" + strings.Repeat("aBcDeFgHiJ", 4)[:34],
 	} {
 		for _, text := range []string{"it is " + token + " here\n", `{"m":"a\n` + token + `\nb"}`, "x=" + token, "<t>" + token + "</t>", "(" + token + ").", "\x1b[31m" + token + "\x1b[0m"} {

@@ -10,3 +10,12 @@ func Words[T ~string](words []T) string {
 	}
 	return strings.Join(texts, ", ")
 }
+
+// And writes "a, b and c".
+func And(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}

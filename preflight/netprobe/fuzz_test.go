@@ -43,7 +43,11 @@ func FuzzPackets(f *testing.F) {
 
 // Whatever a report says, judging it is an error or a matrix of its own hosts.
 func FuzzReports(f *testing.F) {
-	f.Add([]byte(`{"schema":1,"hosts":[{"name":"a","address":"10.0.0.1"},{"name":"b","address":"10.0.0.2"}],"attempts":[{"to":1,"kind":"tcp","port":1,"result":"answered"}],"sights":[{"from":1,"kind":"ipip"}]}`))
+	f.Add(
+		[]byte(
+			`{"schema":1,"hosts":[{"name":"a","address":"10.0.0.1"},{"name":"b","address":"10.0.0.2"}],"attempts":[{"to":1,"kind":"tcp","port":1,"result":"answered"}],"sights":[{"from":1,"kind":"ipip"}]}`,
+		),
+	)
 	f.Add([]byte(`{"schema":1,"self":-1,"attempts":[{"to":9}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var r Report

@@ -63,7 +63,8 @@ func onlyItsOwn(t *testing.T, server *apitest.Server, own kubernetes.Interface) 
 	ours := func(status string) string {
 		return fmt.Sprintf(`{"conditions":[{"type":%q,"status":%q}]}`, dataplane.Condition, status)
 	}
-	kubelets := `{"phase":"Running","podIP":"10.244.1.7","podIPs":[{"ip":"10.244.1.7"}],"conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"data-plane","image":"x","imageID":"x","ready":true}]}`
+	kubelets := `{"phase":"Running","podIP":"10.244.1.7","podIPs":[{"ip":"10.244.1.7"}],"conditions":[{"type":"Ready","status":"True"}],` +
+		`"containerStatuses":[{"name":"data-plane","image":"x","imageID":"x","ready":true}]}`
 	for _, pod := range []string{"data-plane-w1", "data-plane-w2"} {
 		if err := patch(admin, pod, kubelets); err != nil {
 			t.Fatal(err)

@@ -120,7 +120,9 @@ func TestCheck(t *testing.T) {
 				"nft_chain_nat,", "nft_nat,", "nf_conntrack,", "nf_nat,", "nf_tables,", "veth,", "then modprobe vxlan"}},
 		"no configuration":    {hybrid(), nil, []string{"its configuration, which is in none of /proc/config.gz, /boot/config-" + release + ","}},
 		"a cut configuration": {hybrid(), map[string]string{packedConfig: all[:len(all)/2]}, []string{"its configuration, which is in none of"}},
-		"built without": {hybrid(), map[string]string{packedConfig: packed(t, strings.NewReplacer("CONFIG_VXLAN=y", "# CONFIG_VXLAN is not set", "CONFIG_NF_TABLES_BRIDGE=y\n", "", "CONFIG_IP_VS=y\n", "").Replace(config("y")))},
+		"built without": {hybrid(), map[string]string{
+			packedConfig: packed(t, strings.NewReplacer("CONFIG_VXLAN=y", "# CONFIG_VXLAN is not set", "CONFIG_NF_TABLES_BRIDGE=y\n", "", "CONFIG_IP_VS=y\n", "").Replace(config("y"))),
+		},
 			[]string{"CONFIG_VXLAN: boot a kernel", "CONFIG_NF_TABLES_BRIDGE: boot a kernel"}},
 	} {
 		t.Run(name, func(t *testing.T) {

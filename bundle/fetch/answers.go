@@ -1,0 +1,287 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// answerError explains a registry's answer, or a failed connection, and gives the next step.
+// The text includes the registry's own message.
+type answerError struct {
+	text string
+	err  error
+}
+
+func (e *answerError) Error() string { return e.text }
+func (e *answerError) Unwrap() error { return e.err }
+
+// access describes how the client reaches a repository.
+type access struct {
+	mirror bool   // sources.rewrite replaces the upstream repository with it
+	login  string // origin of the credentials; "" for anonymous
+}
+
+// Explain turns an error of a registry into an answerError. It returns other errors unchanged.
+func (c *Client) Explain(ctx context.Context, ref name.Reference, err error) error {
+	if err == nil {
+		return nil
+	}
+	if known := (*answerError)(nil); errors.As(err, &known) {
+		return err
+	}
+	if text := c.meaning(ctx, ref, err); text != "" {
+		return &answerError{text, err}
+	}
+	return err
+}
+
+func (c *Client) meaning(ctx context.Context, ref name.Reference, err error) string {
+	var answer *transport.Error
+	var status *statusError
+	var page *webPage
+	var syntax *json.SyntaxError
+	host := ref.Context().RegistryStr()
+	switch {
+	case errors.As(err, &page):
+		return fmt.Sprintf("%s: a proxy or login page answered, with %s instead of a manifest: %s", host, page, afterPage)
+	case errors.As(err, &answer):
+		return c.meaningOf(ctx, ref, answer.StatusCode, said(answer))
+	case errors.As(err, &status):
+		return c.meaningOf(ctx, ref, status.status, fmt.Sprintf("%d %s", status.status, http.StatusText(status.status)))
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("the token server of %s answers with something else than a token, as a proxy or a login page does (%v): %s", host, err, afterPage)
+	}
+	return c.unreachable(host, err)
+}
+
+const afterPage = "open that address in a browser on this host, or name another way in sources.proxy or sources.rewrite of airgap.yaml"
+
+// meaningOf explains an HTTP status other than 200.
+func (c *Client) meaningOf(ctx context.Context, ref name.Reference, status int, said string) string {
+	host := ref.Context().RegistryStr()
+	switch status {
+	case http.StatusNotFound:
+		return fmt.Sprintf("does not exist in %s: %s (it said: %s)", host, c.whatExists(ctx, ref), said)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Sprintf("%s %s (it said: %s)", host, c.loginAdvice(ref.Context()), said)
+	case http.StatusTooManyRequests:
+		return fmt.Sprintf("%s limits how much this host may pull (it said: %s): wait and run the same command again, which goes on; a login has a higher limit (%s), and so has a mirror in sources.rewrite",
+			host, said, loginCommand(ref.Context()))
+	case http.StatusProxyAuthRequired:
+		return fmt.Sprintf("the proxy on the way to %s wants a login (it said: %s): set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT in the environment", host, said)
+	}
+	if status >= 500 {
+		return fmt.Sprintf("%s has trouble of its own (it said: %s): run the same command again later", host, said)
+	}
+	return fmt.Sprintf("%s refuses it (it said: %s)", host, said)
+}
+
+func (c *Client) loginAdvice(repo name.Repository) string {
+	how := c.accessOf(repo)
+	switch {
+	case how.login != "":
+		return fmt.Sprintf("refuses the login of %s for it: it may have expired, have no right to pull it, or no such image exists; renew it with %s", how.login, loginCommand(repo))
+	case how.mirror:
+		return fmt.Sprintf("wants credentials for it, or it does not exist: it is a mirror (sources.rewrite of airgap.yaml), give its rule a login with a user name, or run %s", loginCommand(repo))
+	}
+	return fmt.Sprintf("wants credentials for it, or it does not exist: compare the name with the publisher's; for a private image run %s on this host", loginCommand(repo))
+}
+
+func loginCommand(repo name.Repository) string {
+	host := repo.RegistryStr()
+	if host == name.DefaultRegistry {
+		host = "docker.io"
+	}
+	return "podman login " + host
+}
+
+func (c *Client) accessOf(repo name.Repository) access {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.accesses[repo.Name()]
+}
+
+// noteAccess records the origin of the credentials auth; mirrors are those of sources.rewrite.
+func (c *Client) noteAccess(repo name.Repository, auth, mirrors authn.Authenticator) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	how := c.accesses[repo.Name()]
+	switch auth {
+	case authn.Anonymous:
+		how.login = ""
+	case mirrors:
+		how.login = "sources.rewrite"
+	default:
+		how.login = "podman or docker on this host"
+	}
+	c.accesses[repo.Name()] = how
+}
+
+// whatExists distinguishes a missing repository from a missing tag, and lists similar tags.
+func (c *Client) whatExists(ctx context.Context, ref name.Reference) string {
+	repo := ref.Context()
+	what := "compare name and tag with the publisher's"
+	if c.accessOf(repo).mirror {
+		what += "; a mirror (sources.rewrite) may not have all that its upstream has"
+	}
+	tags, err := c.tags(ctx, repo)
+	switch {
+	case err != nil && notFound(err):
+		return fmt.Sprintf("it has no repository %s; %s", repo.RepositoryStr(), what)
+	case err != nil || len(tags) == 0:
+		return what
+	}
+	if _, byTag := ref.(name.Tag); !byTag {
+		return "it has the repository, and nothing of this digest in it: publishers delete old versions; name another one"
+	}
+	return fmt.Sprintf("it has the repository, and no tag %s in it: there are %s", ref.Identifier(), ui.And(nearest(tags, ref.Identifier())))
+}
+
+// nearest returns up to 5 of the tags that share the longest prefix with the wanted tag.
+func nearest(tags []string, to string) []string {
+	const most = 5
+	for n := len(to); n >= 0; n-- {
+		var alike []string
+		for _, t := range tags {
+			if strings.HasPrefix(t, to[:n]) {
+				alike = append(alike, fmt.Sprintf("%.128s", t))
+			}
+		}
+		if len(alike) > 0 {
+			return alike[max(0, len(alike)-most):]
+		}
+	}
+	return nil
+}
+
+func notFound(err error) bool {
+	var answer *transport.Error
+	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound
+}
+
+// tags lists the first 1000 tags of a repository, without retries.
+func (c *Client) tags(ctx context.Context, repo name.Repository) ([]string, error) {
+	rt, err := c.transportFor(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Stall, errStalled)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s://%s/v2/%s/tags/list?n=1000", repo.Scheme(), repo.RegistryStr(), repo.RepositoryStr()), nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := httpclient.New(rt).Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if err := transport.CheckError(response, http.StatusOK); err != nil {
+		return nil, err
+	}
+	var list struct {
+		Tags []string `json:"tags"`
+	}
+	text, err := httpclient.ReadAll(response.Body, 1<<20)
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	return list.Tags, err
+}
+
+// unreachable explains a failed connection; it returns "" if the error needs no explanation.
+func (c *Client) unreachable(host string, err error) string {
+	var untrusted *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	var record tls.RecordHeaderError
+	var lookup *net.DNSError
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &untrusted), errors.As(err, &unknown):
+		return fmt.Sprintf("the certificate of %s is not one that this host trusts%s (%v): where a proxy opens TLS connections, or a mirror has a CA of its own, name that CA in sources.ca of airgap.yaml", host, issuedBy(untrusted), err)
+	case errors.As(err, &record):
+		return fmt.Sprintf("%s does not speak TLS (%v): registries are asked by https only; check the port", host, err)
+	case errors.As(err, &lookup):
+		return fmt.Sprintf("this host finds no address of %s (%v): check the name and DNS; behind a proxy set sources.proxy of airgap.yaml or HTTPS_PROXY, with a mirror sources.rewrite", host, err)
+	case strings.Contains(err.Error(), http.StatusText(http.StatusProxyAuthRequired)):
+		return fmt.Sprintf("the proxy on the way to %s wants a login (%v): set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT in the environment", host, err)
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return fmt.Sprintf("%s is not reached from this host (%v): behind a proxy set sources.proxy of airgap.yaml or HTTPS_PROXY, with a mirror sources.rewrite", host, err)
+	}
+	return ""
+}
+
+func issuedBy(untrusted *tls.CertificateVerificationError) string {
+	if untrusted == nil || len(untrusted.UnverifiedCertificates) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": it is issued by %.200q", untrusted.UnverifiedCertificates[0].Issuer.String())
+}
+
+// said is the status and the registry's own message, in one short line.
+func said(answer *transport.Error) string {
+	status := fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+	if len(answer.Errors) > 0 {
+		d := answer.Errors[0]
+		return fmt.Sprintf("%s, %.60s: %s", status, d.Code, oneLine(d.Message))
+	}
+	_, text, _ := strings.Cut(answer.Error(), status)
+	text = strings.TrimPrefix(text, ": ")
+	if isWebPage("", []byte(text)) {
+		return status + " with " + (&webPage{[]byte(text)}).Error()
+	}
+	if text = oneLine(text); text != "" {
+		return status + ": " + text
+	}
+	return status
+}
+
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > 300 {
+		return strings.ToValidUTF8(s[:300], "") + "…"
+	}
+	return s
+}
+
+// webPage is an HTML page in place of a manifest or a blob.
+type webPage struct{ page []byte }
+
+var pageTitle = regexp.MustCompile(`(?is)<title[^>]*>([^<]{1,200})`)
+
+func (e *webPage) Error() string {
+	if m := pageTitle.FindSubmatch(e.page[:min(len(e.page), 64<<10)]); m != nil {
+		return fmt.Sprintf("the web page %q", oneLine(string(m[1])))
+	}
+	return "a web page"
+}
+
+// isWebPage checks the first bytes, because some registries send manifests as text/html.
+func isWebPage(contentType string, body []byte) bool {
+	begin := bytes.TrimSpace(body[:min(len(body), sniffed)])
+	return isHTML(begin) || bytes.HasPrefix(begin, []byte("<")) && strings.HasPrefix(contentType, "text/html")
+}
+
+// PageIn is an explanation to append to an error if the bytes are an HTML page, else "".
+func PageIn(raw []byte) string {
+	if !isWebPage("", raw) {
+		return ""
+	}
+	return fmt.Sprintf(": it is %s; a proxy or a login page answers, %s", (&webPage{raw}).Error(), afterPage)
+}

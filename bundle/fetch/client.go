@@ -1,0 +1,177 @@
+// Package fetch reads manifests, blobs and files of upstream, or of the mirrors that stand for it.
+//
+// A connection that breaks is resumed, a login is shown where the site has one, and an answer that
+// is none is explained: what refused, why, and what to do. Nothing is verified here but a manifest
+// that is asked for by its digest; whoever fetches compares with the lock.
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"golang.org/x/net/http/httpproxy"
+
+	"airgap.dev/airgap/internal/httpclient"
+)
+
+// Client fetches from upstream, or from the mirrors that stand for it. It is
+// safe for use by several goroutines.
+type Client struct {
+	sources Sources
+	roots   *x509.CertPool
+	base    http.RoundTripper
+	logins  []*login
+	mirrors map[int]*login // that want to see one, by the index of their rule
+	Patience
+
+	mu    sync.Mutex
+	repos map[string]http.RoundTripper // that have logged in, by rewritten name
+	shown map[string]*login            // what repositories of mirrors are shown, by rewritten name
+
+	accesses map[string]access // by rewritten name
+}
+
+// Patience is how long a client puts up with a server.
+type Patience struct {
+	Attempts int           // in a row that may fail without a byte received
+	Pause    time.Duration // after the first; doubled each time
+	Stall    time.Duration // without a byte before a connection is given up
+}
+
+// NewClient reads the CA file and prepares connections; it asks nobody yet.
+func NewClient(s Sources) (*Client, error) {
+	roots, err := s.roots()
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		sources:  s,
+		roots:    roots,
+		Patience: Patience{Attempts: 5, Pause: 500 * time.Millisecond, Stall: time.Minute},
+		repos:    map[string]http.RoundTripper{}, mirrors: map[int]*login{}, shown: map[string]*login{},
+		accesses: map[string]access{},
+	}
+	c.base = c.transport()
+	return c, c.useMirrors()
+}
+
+// transport shows servers the certificates, where they ask for one.
+func (c *Client) transport(certificates ...tls.Certificate) http.RoundTripper {
+	return httpclient.Guard(&http.Transport{
+		Proxy:       c.sources.proxyFunc(),
+		DialContext: (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		// HTTP/1.1 on purpose: one connection a blob is faster than
+		// streams that share a flow control window.
+		TLSClientConfig:       &tls.Config{RootCAs: c.roots, Certificates: certificates, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:   15 * time.Second,
+		ResponseHeaderTimeout: time.Minute,
+		IdleConnTimeout:       time.Minute,
+		MaxIdleConnsPerHost:   16,
+		DisableCompression:    true, // bytes are hashed as upstream published them
+	})
+}
+
+// roots is nil, the system's, where the section names no CA.
+func (s Sources) roots() (*x509.CertPool, error) {
+	if s.CA == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(s.CA)
+	if err != nil {
+		return nil, fmt.Errorf("read sources.ca: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // a host without any is fine: the mirror's CA is given
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("read sources.ca: no PEM certificate in %s", s.CA)
+	}
+	return pool, nil
+}
+
+// proxyFunc honours NO_PROXY and leaves loopback alone, with a proxy of our
+// own as with the environment's.
+func (s Sources) proxyFunc() func(*http.Request) (*url.URL, error) {
+	config := httpproxy.FromEnvironment()
+	if s.Proxy != "" {
+		config.HTTPProxy, config.HTTPSProxy = s.Proxy, s.Proxy
+	}
+	choose := config.ProxyFunc()
+	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
+}
+
+// Repository is where upstream's repository is to be asked for.
+func (c *Client) Repository(upstream string) (name.Repository, error) {
+	repo, err := name.NewRepository(c.sources.rewrite(upstream))
+	if err != nil {
+		return name.Repository{}, fmt.Errorf("rewrite %s: %w", upstream, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, rewritten := c.sources.rule(upstream); rewritten {
+		how := c.accesses[repo.Name()]
+		how.mirror = true
+		c.accesses[repo.Name()] = how
+	}
+	if l := c.mirrorOf(upstream); l != nil && l.user != "" {
+		c.shown[repo.Name()] = l
+	}
+	return repo, nil
+}
+
+// transportFor logs in to a repository once and keeps the result.
+func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.RoundTripper, error) {
+	c.mu.Lock()
+	rt, known := c.repos[repo.Name()]
+	as := c.shown[repo.Name()]
+	c.mu.Unlock()
+	if known {
+		return rt, nil
+	}
+	auth, err := authn.Resolve(ctx, authn.DefaultKeychain, repo)
+	if err != nil {
+		return nil, fmt.Errorf("find credentials for %s: %w", repo, err)
+	}
+	var mirrors authn.Authenticator
+	if as != nil && auth == authn.Anonymous {
+		mirrors = &authn.Basic{Username: as.user, Password: as.password}
+		auth = mirrors
+	}
+	c.noteAccess(repo, auth, mirrors)
+	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, shortErrors{httpclient.Registry(c.base, repo.RegistryStr())}, []string{repo.Scope(transport.PullScope)})
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.repos[repo.Name()] = rt
+	return rt, nil
+}
+
+// shortErrors truncates the bodies of errors: go-containerregistry drops the status of an answer
+// whose body is larger than 64 KiB.
+type shortErrors struct{ next http.RoundTripper }
+
+func (s shortErrors) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := s.next.RoundTrip(r)
+	if err == nil && response.StatusCode >= http.StatusBadRequest {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, 32<<10), response.Body}
+	}
+	return response, err
+}

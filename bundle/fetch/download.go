@@ -1,0 +1,248 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"airgap.dev/airgap/internal/httpclient"
+)
+
+// Open reads a URL of upstream's, rewritten to its mirror, from offset on. It
+// returns the size of the whole, -1 where the server does not say. A reader
+// whose connection breaks goes on where it was.
+func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadCloser, int64, error) {
+	mirror, err := c.mirrored(url)
+	if err != nil {
+		return nil, 0, err
+	}
+	d, err := c.download(ctx, c.loginFor(url), mirror, offset)
+	if err != nil {
+		return nil, 0, err
+	}
+	return d, d.size, nil
+}
+
+// ReadTyped reads a URL of upstream's of at most limit bytes. The media type is as the server
+// calls it.
+func (c *Client) ReadTyped(ctx context.Context, url string, limit int64) (text []byte, mediaType string, err error) {
+	mirror, err := c.mirrored(url)
+	if err != nil {
+		return nil, "", err
+	}
+	body, err := c.download(ctx, c.loginFor(url), mirror, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	defer body.Close()
+	text, err = ReadBody(body, Presentable(url), limit)
+	return text, body.mediaType, err
+}
+
+// ReadBody reads at most limit bytes of what is called name in an error.
+func ReadBody(body io.Reader, name string, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("%s is longer than %d bytes", name, limit)
+	}
+	return text, nil
+}
+
+// mirrored is where a URL of upstream's is asked for.
+func (c *Client) mirrored(url string) (string, error) {
+	mirror, err := c.sources.rewriteURL(url)
+	if err != nil {
+		return "", fmt.Errorf("open %s: %w", Presentable(url), presentableError(err))
+	}
+	return mirror, nil
+}
+
+// OpenBlob reads a blob of a repository from its start.
+func (c *Client) OpenBlob(ctx context.Context, repo name.Repository, digest string) (io.ReadCloser, error) {
+	rt, err := c.transportFor(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	url := fmt.Sprintf("%s://%s/v2/%s/blobs/%s", repo.Scheme(), repo.RegistryStr(), repo.RepositoryStr(), digest)
+	return c.download(ctx, &login{client: httpclient.New(rt)}, url, 0)
+}
+
+// Size asks for the size of what a URL of upstream's gives.
+func (c *Client) Size(ctx context.Context, url string) (int64, error) {
+	body, size, err := c.Open(ctx, url, 0)
+	if err != nil {
+		return 0, err
+	}
+	body.Close()
+	if size < 0 {
+		return 0, fmt.Errorf("GET %s: the server does not say how long it is", Presentable(url))
+	}
+	return size, nil
+}
+
+// worthwhile is how much a connection must bring before its break is forgiven:
+// a server that gives a few bytes each time would keep us for ever.
+const worthwhile = 1 << 20
+
+// download is a body that survives its connection.
+type download struct {
+	ctx context.Context
+	as  *login
+	Patience
+	url string
+
+	mediaType string // of what the server sends, as it calls it
+
+	off   int64 // of the next byte
+	size  int64 // -1: unknown
+	got   int64 // bytes that this connection brought
+	fails int   // connections in a row that brought less than worthwhile
+	body  io.ReadCloser
+	stop  func() // ends the connection
+	alarm *time.Timer
+}
+
+func (c *Client) download(ctx context.Context, as *login, url string, offset int64) (*download, error) {
+	d := &download{ctx: ctx, as: as, Patience: c.Patience, url: url, off: offset, size: -1}
+	if err := d.retry(ctx, d.connect); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *download) connect() error {
+	ctx, cancel := context.WithCancelCause(d.ctx)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
+	if err != nil {
+		cancel(nil)
+		return err
+	}
+	if d.as.user != "" {
+		request.SetBasicAuth(d.as.user, d.as.password)
+	}
+	if d.off > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.off))
+	}
+	response, err := d.as.client.Do(request) //nolint:bodyclose // Close does, through stop
+	if err != nil {
+		cancel(nil)
+		if err = presentableError(err); refusedUs(err) {
+			err = fmt.Errorf("%w; %s", err, whoAsks)
+		}
+		return err
+	}
+	d.got = 0
+	d.stop = func() { cancel(nil); response.Body.Close() }
+	d.alarm = time.AfterFunc(d.Stall, func() { cancel(errStalled) })
+	d.body = causeReader{ctx, response.Body, func() { d.alarm.Reset(d.Stall) }}
+	if err := d.accept(response); err != nil {
+		d.Close()
+		return err
+	}
+	return nil
+}
+
+// accept learns the size, and puts the body at the wanted offset where the
+// server does not know ranges.
+func (d *download) accept(r *http.Response) error {
+	switch {
+	case r.StatusCode == http.StatusOK && d.off == 0:
+		d.size, d.mediaType = r.ContentLength, r.Header.Get("Content-Type")
+		return d.refusePage(r)
+	case r.StatusCode == http.StatusOK:
+		d.size = r.ContentLength
+		_, err := io.CopyN(io.Discard, d.body, d.off)
+		return err
+	case r.StatusCode == http.StatusPartialContent && d.off > 0:
+		var from, to int64
+		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &d.size); err != nil || from != d.off {
+			return fmt.Errorf("GET %s: asked for bytes from %d, got %q", Presentable(d.url), d.off, r.Header.Get("Content-Range"))
+		}
+		return nil
+	default:
+		return &statusError{Presentable(d.url), r.StatusCode}
+	}
+}
+
+// Read is io.Reader.
+func (d *download) Read(p []byte) (int, error) {
+	for {
+		n, err := d.body.Read(p)
+		d.off += int64(n)
+		if n > 0 {
+			if d.got += int64(n); d.got >= worthwhile {
+				d.fails = 0
+			}
+			return n, nil
+		}
+		if err == nil {
+			continue
+		}
+		if d.off == d.size { // whatever became of the connection since
+			return 0, io.EOF
+		}
+		if errors.Is(err, io.EOF) {
+			if d.size < 0 {
+				return 0, io.EOF
+			}
+			err = io.ErrUnexpectedEOF
+		}
+		if err := d.reconnect(err); err != nil {
+			return 0, fmt.Errorf("GET %s: after %d bytes: %w", Presentable(d.url), d.off, err)
+		}
+	}
+}
+
+// reconnect returns cause where going on makes no sense.
+func (d *download) reconnect(cause error) error {
+	d.Close()
+	d.fails++
+	if d.fails >= d.Attempts || d.ctx.Err() != nil || !isPassing(cause) {
+		return cause
+	}
+	if wait(d.ctx, d.Pause<<(d.fails-1)) != nil {
+		return cause
+	}
+	return d.retry(d.ctx, d.connect)
+}
+
+// Size is what the server says of the whole, -1 where it does not.
+func (d *download) Size() int64 { return d.size }
+
+// Close ends the connection.
+func (d *download) Close() error {
+	if d.alarm != nil {
+		d.alarm.Stop()
+		d.stop()
+	}
+	return nil
+}
+
+// causeReader says why a connection was cancelled, and tells each time that something
+// came: also of what is skipped, where the server does not know ranges.
+type causeReader struct {
+	ctx   context.Context
+	body  io.Reader
+	comes func()
+}
+
+func (r causeReader) Read(p []byte) (int, error) {
+	n, err := r.body.Read(p)
+	if n > 0 {
+		r.comes()
+	}
+	if err != nil && r.ctx.Err() != nil {
+		err = context.Cause(r.ctx)
+	}
+	return n, err
+}
+
+func (r causeReader) Close() error { return nil }

@@ -1,0 +1,132 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/distribution/distribution/v3/manifest/manifestlist"
+	"github.com/distribution/distribution/v3/manifest/schema2"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"airgap.dev/airgap/internal/httpclient"
+)
+
+// MaxManifest is the largest manifest or index in bytes. The engine of our registry
+// serves 4 MiB (maxBlobGetSize in distribution's registry/storage/io.go), CRI-O reads as
+// much, containerd a little more (MaxManifestSize in its docker resolver).
+const MaxManifest = 4 << 20
+
+// Manifest reads a manifest or an index as the registry gives it. It verifies the digest if ref names one.
+func (c *Client) Manifest(ctx context.Context, ref name.Reference) ([]byte, error) {
+	var raw []byte
+	err := c.retry(ctx, func() error {
+		var err error
+		raw, err = c.getManifest(ctx, ref)
+		return err
+	})
+	if err != nil {
+		return nil, c.Explain(ctx, ref, err)
+	}
+	if by, fixed := ref.(name.Digest); fixed && digest.FromBytes(raw) != digest.Digest(by.DigestStr()) {
+		return nil, fmt.Errorf("%s gives other bytes than those of %s: they have the digest %s%s", ref.Context().RegistryStr(), by.DigestStr(), digest.FromBytes(raw), PageIn(raw))
+	}
+	return raw, nil
+}
+
+func (c *Client) getManifest(ctx context.Context, ref name.Reference) ([]byte, error) {
+	rt, err := c.transportFor(ctx, ref.Context())
+	if err != nil {
+		return nil, err
+	}
+	repo := ref.Context()
+	url := fmt.Sprintf("%s://%s/v2/%s/manifests/%s", repo.Scheme(), repo.RegistryStr(), repo.RepositoryStr(), ref.Identifier())
+	ctx, cancel := context.WithTimeoutCause(ctx, manifestTime, errStalled)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", strings.Join(acceptedManifests(), ","))
+	response, err := httpclient.New(rt).Do(request)
+	if err != nil {
+		return nil, presentableError(err)
+	}
+	defer response.Body.Close()
+	if err := transport.CheckError(response, http.StatusOK); err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(response.Body, MaxManifest+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(raw) > MaxManifest:
+		return nil, &oversizedError{namedDigest(ref, response), response.ContentLength}
+	case isWebPage(response.Header.Get("Content-Type"), raw):
+		return nil, &webPage{raw}
+	}
+	return raw, nil
+}
+
+// manifestTime is the time limit for one manifest.
+const manifestTime = 5 * time.Minute
+
+// acceptedManifests includes Docker schema 1, so that the error can name it.
+func acceptedManifests() []string {
+	return []string{
+		ocispec.MediaTypeImageIndex, ocispec.MediaTypeImageManifest, manifestlist.MediaTypeManifestList, schema2.MediaTypeManifest,
+		"application/vnd.docker.distribution.manifest.v1+prettyjws", "application/vnd.docker.distribution.manifest.v1+json", "*/*;q=0.1",
+	}
+}
+
+// oversizedError refuses a manifest above MaxManifest.
+type oversizedError struct {
+	digest string // with a space before it; may be empty
+	size   int64  // -1: unknown
+}
+
+func (e *oversizedError) Error() string {
+	size := fmt.Sprintf("more than %d bytes", MaxManifest)
+	if e.size > MaxManifest {
+		size = fmt.Sprintf("%d bytes", e.size)
+	}
+	return fmt.Sprintf("its manifest%s has %s: the servers read at most %d; ask its publisher for a smaller one", e.digest, size, MaxManifest)
+}
+
+func namedDigest(ref name.Reference, response *http.Response) string {
+	named := digest.Digest(response.Header.Get("Docker-Content-Digest"))
+	if by, fixed := ref.(name.Digest); fixed {
+		named = digest.Digest(by.DigestStr())
+	}
+	if named.Validate() != nil {
+		return ""
+	}
+	return " " + named.String()
+}
+
+// Head asks which digest a reference leads to now; "" where the registry does not have it.
+func (c *Client) Head(ctx context.Context, ref name.Reference) (string, error) {
+	now := ""
+	err := c.retry(ctx, func() error {
+		rt, err := c.transportFor(ctx, ref.Context())
+		if err != nil {
+			return err
+		}
+		found, err := remote.Head(ref, remote.WithContext(ctx), remote.WithTransport(rt))
+		if err == nil {
+			now = found.Digest.String()
+		}
+		return err
+	})
+	if err != nil && !notFound(err) {
+		return "", c.Explain(ctx, ref, err)
+	}
+	return now, nil
+}

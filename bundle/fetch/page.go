@@ -1,0 +1,123 @@
+package fetch
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+)
+
+// pageError is an answer for people, where a program asked for a file: a proxy, a portal or a
+// server that wants a login gave it instead, with the status of a success.
+type pageError struct {
+	url       string // that was asked for
+	from      string // that answered, where a redirect led elsewhere
+	mediaType string // as the server calls it
+}
+
+func (e *pageError) Error() string {
+	from := ""
+	if e.from != "" {
+		from = " from " + e.from
+	}
+	kind := e.mediaType
+	if kind == "" {
+		kind = "of no type"
+	}
+	return fmt.Sprintf("GET %s: a proxy or login page answered%s (%s), not the file: open the URL in a browser on this host to see the page; then allow the URL in the proxy, set another proxy or a mirror in sources, or configure a login", e.url, from, kind)
+}
+
+// UnexpectedPage is the error of an answer for people to a request for the file at url.
+func UnexpectedPage(url, mediaType string) error {
+	return &pageError{url: Presentable(url), mediaType: mediaType}
+}
+
+// sniffed is the number of bytes that show the kind of an answer.
+const sniffed = 512
+
+// refusePage looks at the first bytes of an answer and puts them back.
+func (d *download) refusePage(r *http.Response) error {
+	head := make([]byte, sniffed)
+	n, err := io.ReadFull(d.body, head)
+	if n == 0 {
+		return nil // the next reader gets the error
+	}
+	head = head[:n]
+	d.body = restored{io.MultiReader(bytes.NewReader(head), failed(d.body, err)), d.body}
+	if !isPage(r.Request.URL.Path, head) && !isPage(asked(d.url).Path, head) {
+		return nil
+	}
+	e := &pageError{url: Presentable(d.url), mediaType: d.mediaType}
+	if r.Request.URL.Host != asked(d.url).Host {
+		e.from = r.Request.URL.Scheme + "://" + r.Request.URL.Host
+	}
+	return e
+}
+
+func asked(of string) *url.URL {
+	u, err := url.Parse(of)
+	if err != nil {
+		return &url.URL{}
+	}
+	return u
+}
+
+// failed is the rest of a body, or the error that came with its first bytes.
+func failed(body io.Reader, err error) io.Reader {
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { //nolint:errorlint // io.ReadFull's own
+		return errorReader{err}
+	}
+	return body
+}
+
+type errorReader struct{ err error }
+
+func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
+
+type restored struct {
+	io.Reader
+	io.Closer
+}
+
+// isPage reports whether an answer to a request for this path is for people. Pages that were
+// asked for are none.
+func isPage(of string, head []byte) bool {
+	ext := strings.ToLower(path.Ext(of))
+	switch {
+	case isHTML(head):
+		return !slices.Contains([]string{".html", ".htm", ".xhtml"}, ext)
+	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")): // an error of a gateway
+		return slices.Contains([]string{".xml", ".gz", ".tgz", ".xz", ".zst", ".bz2", ".rpm", ".asc"}, ext)
+	}
+	return false
+}
+
+// isHTML looks behind a byte order mark, an XML declaration and comments, which XHTML has in
+// front, and other XML too.
+func isHTML(head []byte) bool {
+	text := strings.ToLower(strings.TrimSpace(strings.TrimPrefix(string(head), "\xEF\xBB\xBF")))
+	for {
+		var rest string
+		var is bool
+		switch {
+		case strings.HasPrefix(text, "<?"):
+			_, rest, is = strings.Cut(text, "?>")
+		case strings.HasPrefix(text, "<!--"):
+			_, rest, is = strings.Cut(text, "-->")
+		}
+		if !is {
+			break
+		}
+		text = strings.TrimSpace(rest)
+	}
+	for _, begin := range []string{"<!doctype html", "<html", "<head", "<body", "<script", "<title", "<meta"} {
+		if rest, is := strings.CutPrefix(text, begin); is && (rest == "" || strings.ContainsRune(" \t\r\n>/", rune(rest[0]))) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,128 @@
+package fetch
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/bundle/rpm"
+)
+
+// Sources is the sources section of airgap.yaml: how the connected host
+// reaches what upstream offers. Names in the lock stay upstream's.
+type Sources struct {
+	Rewrite []Rewrite `yaml:"rewrite" json:"rewrite,omitempty" jsonschema:"description=Corporate mirrors to ask instead of upstream hosts; the longest match wins"`
+	CA      string    `yaml:"ca" json:"ca,omitempty" jsonschema:"description=PEM file with CAs to trust beside the system's; for mirrors and TLS-inspecting proxies. A relative path begins at airgap.yaml's directory"`
+	Proxy   string    `yaml:"proxy" json:"proxy,omitempty" jsonschema:"description=URL of the HTTP proxy; left out: taken from the environment (HTTPS_PROXY and NO_PROXY)"`
+}
+
+// Rewrite maps one upstream host, or a path below it, to a mirror. From "*"
+// maps every host to To/HOST.
+type Rewrite struct {
+	From  string    `yaml:"from" json:"from" jsonschema:"description=HOST or HOST/PATH as upstream is called; * for every host,example=registry.k8s.io"`
+	To    string    `yaml:"to" json:"to" jsonschema:"description=HOST[:PORT][/PATH] of the mirror (https),example=mirror.example:8443/registry.k8s.io"`
+	Login rpm.Login `yaml:"login" json:"login,omitzero" jsonschema:"description=What the mirror wants to see; for packages and files and with a user name for images too where the Docker configuration has nothing for it"`
+}
+
+// Default fills in nothing: without mirrors, upstream is asked.
+func (s *Sources) Default() {}
+
+// Validate reports every problem of the section.
+func (s Sources) Validate(at *field.Path) field.ErrorList {
+	var all field.ErrorList
+	seen := map[string]bool{}
+	for i, r := range s.Rewrite {
+		each := at.Child("rewrite").Index(i)
+		if r.From != "*" && !isHostPath(r.From) {
+			all = append(all, field.Invalid(each.Child("from"), r.From, "want HOST, HOST/PATH, or * for every host"))
+		}
+		if seen[r.From] {
+			all = append(all, field.Duplicate(each.Child("from"), r.From))
+		}
+		seen[r.From] = true
+		all = append(all, r.Login.Validate(each.Child("login"))...)
+		if !isHostPath(r.To) || !looksLikeHost(r.To) {
+			all = append(all, field.Invalid(each.Child("to"), r.To, "want HOST[:PORT][/PATH]; write the port where the host name has no dot"))
+		}
+	}
+	return append(all, s.validateProxy(at.Child("proxy"))...)
+}
+
+func (s Sources) validateProxy(at *field.Path) field.ErrorList {
+	if s.Proxy == "" {
+		return nil
+	}
+	u, err := url.Parse(s.Proxy)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return field.ErrorList{field.Invalid(at, s.Proxy, "want http://HOST:PORT")}
+	}
+	if u.User != nil {
+		return field.ErrorList{field.Invalid(at, u.Redacted(), "no credentials here: the file travels in the bundle; set HTTPS_PROXY in the environment")}
+	}
+	return nil
+}
+
+// hostPath is HOST[:PORT][/PATH], without a scheme, credentials or empty path
+// elements.
+var hostPath = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~:@%+-]+)*/?$`)
+
+func isHostPath(s string) bool {
+	return hostPath.MatchString(s) && !strings.Contains("/"+s+"/", "/../")
+}
+
+// looksLikeHost follows the rule by which an image reference tells a host from
+// a path.
+func looksLikeHost(s string) bool {
+	host, _, _ := strings.Cut(s, "/")
+	return strings.ContainsAny(host, ".:") || host == "localhost"
+}
+
+// rewrite gives the mirror's HOST/PATH for upstream's.
+func (s Sources) rewrite(upstream string) string {
+	i, found := s.rule(upstream)
+	if !found {
+		return upstream
+	}
+	r := s.Rewrite[i]
+	to := strings.TrimSuffix(r.To, "/")
+	if r.From == "*" {
+		return to + "/" + upstream
+	}
+	return to + strings.TrimPrefix(upstream, strings.TrimSuffix(r.From, "/"))
+}
+
+// rule is which one sends upstream's HOST/PATH elsewhere: the longest, and "*"
+// where there is no other.
+func (s Sources) rule(upstream string) (i int, found bool) {
+	best := ""
+	for k, r := range s.Rewrite {
+		from := strings.TrimSuffix(r.From, "/")
+		if r.From == "*" && best == "" {
+			best, i = "*", k
+		}
+		if (best == "*" || len(from) > len(best)) && (upstream == from || strings.HasPrefix(upstream, from+"/")) {
+			best, i = from, k
+		}
+	}
+	return i, best != ""
+}
+
+// rewriteURL applies rewrite to a URL; a mirror is always asked by https.
+func (s Sources) rewriteURL(raw string) (string, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "", err
+	}
+	rest := u.Host + u.EscapedPath()
+	mirror := s.rewrite(rest)
+	if mirror == rest {
+		return raw, nil
+	}
+	mirrored := "https://" + mirror
+	if u.RawQuery != "" {
+		mirrored += "?" + u.RawQuery
+	}
+	return mirrored, nil
+}

@@ -1,0 +1,58 @@
+package fetch
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestRewrite(t *testing.T) {
+	s := Sources{Rewrite: []Rewrite{
+		{From: "*", To: "mirror.example:8443/all"},
+		{From: "registry.k8s.io", To: "k8s.example"},
+		{From: "registry.k8s.io/coredns", To: "dns.example/x/"},
+	}}
+	for from, want := range map[string]string{
+		"registry.k8s.io/pause":             "k8s.example/pause",
+		"registry.k8s.io/coredns/coredns":   "dns.example/x/coredns",
+		"registry.k8s.io/corednsx":          "k8s.example/corednsx",
+		"registry.k8s.io.evil.example/a":    "mirror.example:8443/all/registry.k8s.io.evil.example/a",
+		"docker.io/library/nginx":           "mirror.example:8443/all/docker.io/library/nginx",
+		"https://pkgs.k8s.io/core:/v1/rpm/": "https://mirror.example:8443/all/pkgs.k8s.io/core:/v1/rpm/",
+		"http://a.example/b%20c?q=1":        "https://mirror.example:8443/all/a.example/b%20c?q=1",
+	} {
+		got := s.rewrite(from)
+		if strings.Contains(from, "://") {
+			var err error
+			if got, err = s.rewriteURL(from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", from, got, want)
+		}
+	}
+	if got := (Sources{}).rewrite("quay.io/x"); got != "quay.io/x" {
+		t.Errorf("without rules: %s", got)
+	}
+}
+
+func TestSourcesValidate(t *testing.T) {
+	bad := Sources{Proxy: "http://me:secret@proxy:3128", Rewrite: []Rewrite{
+		{From: "https://quay.io", To: "mirror"}, {From: "*", To: "mirror:5000"}, {From: "*", To: "user@mirror.example"}, {From: "a.example/../b", To: "https://m.example"},
+	}}
+	got := bad.Validate(field.NewPath("sources"))
+	for _, want := range []string{"rewrite[0].from", "rewrite[0].to", "rewrite[2].from", "rewrite[2].to", "rewrite[3].from", "rewrite[3].to", "sources.proxy"} {
+		if !strings.Contains(got.ToAggregate().Error(), want) {
+			t.Errorf("nothing about %s in %v", want, got)
+		}
+	}
+	if len(got) != 7 || strings.Contains(got.ToAggregate().Error(), "secret") {
+		t.Errorf("got %v", got)
+	}
+	good := Sources{Proxy: "http://proxy:3128", Rewrite: []Rewrite{{From: "*", To: "127.0.0.1:5000"}, {From: "registry.k8s.io/x", To: "m.example/a/b"}}}
+	if got := good.Validate(field.NewPath("sources")); len(got) > 0 {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,165 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/containerd/platforms"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"airgap.dev/airgap/bundle/fetch"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// configuration is the configuration of an image, with the fields that containerd reads.
+type configuration struct {
+	raw     []byte
+	layers  int              // number of diff_ids
+	is      ocispec.Platform // as written
+	unknown bool             // it names no architecture
+}
+
+// platform is the normalized platform; a missing operating system means Linux.
+func (c configuration) platform() ocispec.Platform { return platforms.Normalize(c.is) }
+
+// config reads the configuration of a manifest and verifies its digest and size.
+func (t *tree) config(ctx context.Context, doc *Document) error {
+	d := doc.config
+	if _, known := t.configs[d.Digest]; known || !isConfigType(d.MediaType) {
+		return nil
+	}
+	if d.Size > maxConfig {
+		return tooLargeFor("configuration", d.Digest, d.Size, maxConfig)
+	}
+	raw, err := t.readConfig(ctx, d)
+	if err != nil {
+		return fmt.Errorf("read its configuration: %w", err)
+	}
+	var read struct {
+		ocispec.Platform
+
+		RootFS struct {
+			DiffIDs []string `json:"diff_ids"`
+		} `json:"rootfs"`
+	}
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return fmt.Errorf("read its configuration %s: %w", d.Digest, err)
+	}
+	t.configs[d.Digest] = configuration{raw, len(read.RootFS.DiffIDs), read.Platform, read.Architecture == ""}
+	return t.keep(len(raw))
+}
+
+func (t *tree) readConfig(ctx context.Context, d ocispec.Descriptor) ([]byte, error) {
+	body, err := t.from.Blob(ctx, d.Digest)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	raw, err := io.ReadAll(io.LimitReader(body, d.Size+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(raw)) > d.Size:
+		return nil, fmt.Errorf("%s has more than the %d bytes that its manifest says%s", d.Digest, d.Size, fetch.PageIn(raw))
+	case int64(len(raw)) < d.Size:
+		return nil, fmt.Errorf("%s has %d bytes, its manifest says %d%s", d.Digest, len(raw), d.Size, fetch.PageIn(raw))
+	case digest.FromBytes(raw) != d.Digest:
+		return nil, fmt.Errorf("the bytes of %s have the digest %s%s", d.Digest, digest.FromBytes(raw), fetch.PageIn(raw))
+	}
+	return raw, nil
+}
+
+// check refuses an image that containerd fetches and cannot run. It adds the remarks.
+func (t *tree) check(top, chosen *Document) error {
+	if !isConfigType(chosen.config.MediaType) {
+		return fmt.Errorf("it is no image but %s", artifact(chosen.config.MediaType, chosen.artifactType))
+	}
+	for _, doc := range t.order {
+		c, read := t.configs[doc.config.Digest]
+		if doc.isIndex() || !read {
+			continue
+		}
+		if err := unpackable(doc, c, doc == chosen || t.fetched.Match(c.platform())); err != nil {
+			return err
+		}
+	}
+	c := t.configs[chosen.config.Digest]
+	if is := c.platform(); top == chosen && !c.unknown && !t.run.Match(withoutVariant(is)) {
+		return fmt.Errorf("is for %s only, want %s", formatPlatform(is), formatPlatform(t.platform))
+	}
+	t.remark(chosen, c)
+	return nil
+}
+
+// withoutVariant drops the level of x86-64: containerd ignores it if the image has no index.
+func withoutVariant(p ocispec.Platform) ocispec.Platform {
+	if p.Architecture == "amd64" {
+		p.Variant = ""
+	}
+	return p
+}
+
+// unpackable checks that the configuration names as many layers as the manifest. If containerd
+// unpacks the image, it has to know the types of the layers.
+func unpackable(doc *Document, c configuration, unpacked bool) error {
+	count := 0
+	unknown := ""
+	for _, l := range doc.layers {
+		if !isLayerType(l.MediaType) {
+			unknown = fmt.Sprintf(" (%s is a %.80q, which is none)", l.Digest, l.MediaType)
+			continue
+		}
+		count++
+		if why := layerFault(l.MediaType); unpacked && why != "" {
+			return fmt.Errorf("layer %s is a %.80q: %s", l.Digest, l.MediaType, why)
+		}
+	}
+	if count != c.layers && (unpacked || count > 0) {
+		return fmt.Errorf("manifest %s has %d layers, and its configuration names %d%s: containerd refuses that; ask its publisher", doc.Digest, count, c.layers, unknown)
+	}
+	return nil
+}
+
+// remark reports the choice among several manifests, and unusual properties of the chosen one.
+func (t *tree) remark(chosen *Document, c configuration) {
+	say := func(format string, arguments ...any) {
+		t.remarks = append(t.remarks, fmt.Sprintf(format, arguments...))
+	}
+	var others, same []string
+	for _, doc := range t.order {
+		for _, d := range doc.manifests {
+			switch {
+			case d.Platform == nil || !IsManifest(d.MediaType) || d.Digest == chosen.Digest:
+			case t.fetched.Match(*d.Platform):
+				same = append(same, d.Digest.String())
+			case t.fetched.Match(withoutFeatures(*d.Platform)):
+				others = append(others, formatPlatform(*d.Platform))
+			}
+		}
+	}
+	if len(others) > 0 {
+		say("carries the manifest that containerd takes on every x86-64 processor, and not those for %s", ui.And(shorten(others)))
+	}
+	if len(same) > 0 {
+		say("its index has several manifests for %s: containerd runs %s and fetches all, so all are carried", formatPlatform(t.platform), chosen.Digest)
+	}
+	if is := c.platform(); !c.unknown && !t.fetched.Match(is) {
+		say("its configuration says that it is for %s", formatPlatform(is))
+	}
+	if slices.ContainsFunc(chosen.layers, func(l ocispec.Descriptor) bool { return nonDistributable(l.MediaType) }) {
+		say("some of its layers are marked as not for redistribution; they are carried, and its licence says whether they may be")
+	}
+}
+
+// withoutFeatures drops the properties by which entries for one architecture differ.
+func withoutFeatures(p ocispec.Platform) ocispec.Platform {
+	p.OSFeatures = nil
+	if p = platforms.Normalize(p); p.Architecture == "amd64" {
+		p.Variant = ""
+	}
+	return p
+}

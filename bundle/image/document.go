@@ -1,0 +1,161 @@
+package image
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/distribution/distribution/v3"
+	"github.com/distribution/distribution/v3/manifest/manifestlist"
+	_ "github.com/distribution/distribution/v3/manifest/ocischema" // the engine's readers of OCI's types
+	"github.com/distribution/distribution/v3/manifest/schema2"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Document is a manifest or an index as a registry gave it.
+type Document struct {
+	Digest digest.Digest
+	Raw    []byte
+	// mediaType is the type that our registry serves. The engine takes it from the body, so
+	// the Content-Type of the upstream registry does not matter.
+	mediaType    string
+	artifactType string
+	manifests    []ocispec.Descriptor // of an index
+	config       ocispec.Descriptor   // of a manifest
+	layers       []ocispec.Descriptor // of a manifest
+}
+
+// descriptors is a list of at most maxReferences entries. Without a limit, 2 bytes of JSON
+// would take 120 bytes of memory.
+type descriptors []ocispec.Descriptor
+
+// UnmarshalJSON is json.Unmarshaler.
+func (d *descriptors) UnmarshalJSON(text []byte) error {
+	*d = nil
+	if string(text) == "null" {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if begin, err := decoder.Token(); err != nil || begin != json.Delim('[') {
+		return errors.New("want a list of descriptors")
+	}
+	*d = descriptors{}
+	for decoder.More() {
+		if len(*d) == maxReferences {
+			return fmt.Errorf("it lists more than %d entries, as many as containerd reads", maxReferences)
+		}
+		var one ocispec.Descriptor
+		if err := decoder.Decode(&one); err != nil {
+			return err
+		}
+		*d = append(*d, one)
+	}
+	return nil
+}
+
+// errSchema1 refuses the image format of Docker before 1.10; containerd 2 dropped it.
+var errSchema1 = errors.New("it is a Docker schema 1 image, which containerd and our registry do not read: ask its publisher for a newer version, or pull and push it with a tool that converts it")
+
+// Parse reads a manifest or an index. It refuses everything that the engine of our
+// registry or containerd would refuse on site.
+func Parse(raw []byte) (*Document, error) {
+	var head struct {
+		SchemaVersion int             `json:"schemaVersion"`
+		MediaType     string          `json:"mediaType"`
+		ArtifactType  string          `json:"artifactType"`
+		Config        json.RawMessage `json:"config"`
+		Layers        json.RawMessage `json:"layers"`
+		Manifests     json.RawMessage `json:"manifests"`
+		FSLayers      json.RawMessage `json:"fsLayers"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, fmt.Errorf("it is no manifest: %w", err)
+	}
+	if head.SchemaVersion == 1 || len(head.FSLayers) > 0 {
+		return nil, errSchema1
+	}
+	if head.SchemaVersion != 2 {
+		return nil, fmt.Errorf("its manifest has schemaVersion %d: registries serve 2 only", head.SchemaVersion)
+	}
+	d := &Document{Raw: raw, Digest: digest.FromBytes(raw), mediaType: head.MediaType, artifactType: head.ArtifactType}
+	if d.mediaType == "" && string(head.Manifests) != "" && string(head.Manifests) != "null" {
+		d.mediaType = ocispec.MediaTypeImageIndex
+	} else if d.mediaType == "" {
+		d.mediaType = ocispec.MediaTypeImageManifest
+	}
+	switch {
+	case isIndexType(d.mediaType) && len(head.Config)+len(head.Layers) > 0:
+		return nil, errors.New("it has the entries of an index and those of a manifest: containerd takes neither")
+	case IsManifest(d.mediaType) && len(head.Manifests) > 0:
+		return nil, errors.New("it is called a manifest and has the entries of an index: containerd takes neither")
+	case !isIndexType(d.mediaType) && !IsManifest(d.mediaType):
+		return nil, fmt.Errorf("it is no image but %s", artifact(d.mediaType, head.ArtifactType))
+	}
+	return d, d.read()
+}
+
+// read decodes the descriptors, and checks that the engine decodes the document too.
+func (d *Document) read() error {
+	var body struct {
+		Config    ocispec.Descriptor `json:"config"`
+		Layers    descriptors        `json:"layers"`
+		Manifests descriptors        `json:"manifests"`
+	}
+	if err := json.Unmarshal(d.Raw, &body); err != nil {
+		return fmt.Errorf("read its manifest %s: %w", d.Digest, err)
+	}
+	d.config, d.layers, d.manifests = body.Config, body.Layers, body.Manifests
+	if _, _, err := distribution.UnmarshalManifest(d.mediaType, d.Raw); err != nil {
+		return fmt.Errorf("read its manifest %s as our registry will: %w", d.Digest, err)
+	}
+	return nil
+}
+
+func (d *Document) isIndex() bool { return isIndexType(d.mediaType) }
+
+// descriptor describes the document as our registry serves it.
+func (d *Document) descriptor() ocispec.Descriptor {
+	return ocispec.Descriptor{MediaType: d.mediaType, Digest: d.Digest, Size: int64(len(d.Raw))}
+}
+
+// The types that containerd reads as manifest, index and configuration (core/images/mediatypes.go).
+
+// IsManifest reports whether containerd takes it for the media type of a manifest.
+func IsManifest(t string) bool {
+	return t == ocispec.MediaTypeImageManifest || t == schema2.MediaTypeManifest
+}
+
+func isIndexType(t string) bool {
+	return t == ocispec.MediaTypeImageIndex || t == manifestlist.MediaTypeManifestList
+}
+
+func isConfigType(t string) bool {
+	return t == ocispec.MediaTypeImageConfig || t == schema2.MediaTypeImageConfig
+}
+
+// artifact describes something other than an image by its media types.
+func artifact(types ...string) string {
+	kinds := []struct{ word, what string }{
+		{"vnd.cncf.helm.", "a Helm chart: name it under addons"},
+		{"wasm", "a WebAssembly module, which needs another runtime"},
+		{"in-toto", "an attestation"},
+		{"cosign", "a signature"},
+		{"vnd.docker.plugin", "a Docker plugin"},
+		{"distribution.manifest.v1", "a Docker schema 1 image"},
+	}
+	named := ""
+	for _, t := range types {
+		for _, k := range kinds {
+			if strings.Contains(t, k.word) {
+				return fmt.Sprintf("%s (%s)", k.what, t)
+			}
+		}
+		if named == "" {
+			named = t
+		}
+	}
+	return fmt.Sprintf("an artifact of type %q, which no container runs", named)
+}

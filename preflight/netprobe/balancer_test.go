@@ -1,0 +1,162 @@
+package netprobe
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestIdle: a balancer that keeps connections, one that ends those on which nothing is said
+// for a second, and one that forgets them, as an address translation does.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 4)
+	hosts := n.hosts[:3]
+	all := func(netip.Addr) []string {
+		return []string{netip.AddrPortFrom(hosts[0].Address, 6443).String(), netip.AddrPortFrom(hosts[1].Address, 6443).String(), netip.AddrPortFrom(hosts[2].Address, 6443).String()}
+	}
+	for name, test := range map[string]struct {
+		carry func(conn, back net.Conn)
+		want  string
+	}{
+		"keeps": {forward, ""},
+		"ends": {func(conn, back net.Conn) {
+			copyUntil(conn, back, time.Second)
+		}, "the balancer ends a connection after 1 s in which nothing is said, of: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
+		"forgets": {func(conn, back net.Conn) {
+			copyUntil(conn, back, time.Second)
+			_, _ = io.Copy(io.Discard, conn)
+		}, "the balancer forgets a connection within 2 s in which nothing is said, of: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := n.relay(t, 3, all, test.carry)
+			n := &network{t: t, number: n.number, hosts: hosts}
+			plan := n.plan()
+			plan.VXLAN, plan.UDP, plan.VIP, plan.Patience, plan.Idle = nil, nil, at, 6, 2
+			var said []string
+			for _, f := range n.matrix(plan).Findings(Needs{TCP: plan.TCP}) {
+				if f.About == AboutIdle {
+					said = append(said, f.What+": "+strings.Join(f.Between, ", "))
+				}
+			}
+			if got := strings.Join(said, "\n"); got != test.want {
+				t.Errorf("says %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// copyUntil carries bytes both ways until there are none for so long.
+func copyUntil(a, b net.Conn, idle time.Duration) {
+	last := time.Now().Add(idle)
+	var mu sync.Mutex
+	one := func(to, from net.Conn) {
+		buf := make([]byte, 1<<14)
+		for {
+			mu.Lock()
+			_ = from.SetReadDeadline(last)
+			mu.Unlock()
+			count, err := from.Read(buf)
+			mu.Lock()
+			over := time.Now().After(last)
+			if count > 0 {
+				last = time.Now().Add(idle)
+			}
+			mu.Unlock()
+			if count > 0 {
+				_, _ = to.Write(buf[:count])
+			}
+			if err != nil && (over || !errors.Is(err, os.ErrDeadlineExceeded)) {
+				return
+			}
+		}
+	}
+	var both sync.WaitGroup
+	both.Go(func() { one(a, b) })
+	both.Go(func() { one(b, a) })
+	both.Wait()
+	_ = errors.Join(a.SetReadDeadline(time.Time{}), b.SetReadDeadline(time.Time{}))
+}
+
+// TestBalancer: one that is right, one that forgets a host, one that does not send hosts
+// back to themselves, and one that ends TLS.
+func TestBalancer(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 5) // three control-plane hosts, a worker, and the balancer's
+	hosts := n.hosts[:4]
+	behind := func(i int) string { return netip.AddrPortFrom(hosts[i].Address, 6443).String() }
+	all := []string{behind(0), behind(1), behind(2)}
+	tests := []struct {
+		name    string
+		targets func(from netip.Addr) []string
+		want    []string // of the findings
+	}{
+		{"right", func(netip.Addr) []string { return all }, nil},
+		{"forgets the third", func(netip.Addr) []string { return all[:2] }, []string{"the balancer sends nobody to: h2 (10.99.0.3)"}},
+		{"no hairpin", func(from netip.Addr) []string {
+			i := slices.IndexFunc(hosts, func(h Host) bool { return h.Address == from })
+			if i > 2 {
+				return all
+			}
+			return append(slices.Delete(slices.Clone(all), i, i+1), "")
+		}, []string{"no way through the balancer back to the same host (hairpin), from: h0 (10.99.0.1)"}},
+		{"ends TLS", nil, []string{"the balancer ends TLS itself, or another service answers (CN=netprobe), to: h0 (10.99.0.1), h1"}},
+		{"nobody behind it", func(netip.Addr) []string { return []string{"10.99.0.4:1"} }, []string{"the balancer does not answer"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			at := n.relay(t, 4, test.targets, forward)
+			n := &network{t: t, number: n.number, hosts: hosts}
+			plan := n.plan()
+			plan.VXLAN, plan.UDP, plan.VIP, plan.Patience = nil, nil, at, 6
+			var said []string
+			for _, f := range n.matrix(plan).Findings(Needs{TCP: plan.TCP}) {
+				if f.About == AboutVIP {
+					said = append(said, f.What+": "+strings.Join(f.Between, ", "))
+				}
+			}
+			text := strings.Join(said, "\n")
+			for _, want := range test.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("says %q, want %q", text, want)
+				}
+			}
+			if len(test.want) == 0 && len(said) > 0 {
+				t.Errorf("says %q of a balancer that is right", text)
+			}
+		})
+	}
+}
+
+// TestMovingAddress: one that the first control-plane host has itself leads everybody there,
+// and a host that does not get there is told.
+func TestMovingAddress(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 4)
+	n.run("", "ip", "-n", n.space(0), "address", "add", "10.99.9.9/32", "dev", "eth0")
+	plan := n.plan()
+	plan.VXLAN, plan.UDP, plan.VIP, plan.Patience = nil, nil, "10.99.9.9:6443", 3
+	told := func() (holders []string, told string) {
+		m := n.matrix(plan)
+		for _, f := range m.Findings(Needs{TCP: plan.TCP}) {
+			if f.About == AboutVIP {
+				told += f.What + ": " + strings.Join(f.Between, ", ")
+			}
+		}
+		return m.Holders(), told
+	}
+	if holders, got := told(); !slices.Equal(holders, []string{"h0"}) || got != "" {
+		t.Errorf("%v have the address; says %q", holders, got)
+	}
+	n.lose("ip saddr 10.99.0.2 ip daddr 10.99.9.9 drop")
+	if _, got := told(); got != "the balancer does not answer (silence), to: h1 (10.99.0.2)" {
+		t.Errorf("says %q", got)
+	}
+}

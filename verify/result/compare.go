@@ -1,0 +1,86 @@
+package result
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Comparison is what the present differs in from a baseline.
+type Comparison struct {
+	Taken   time.Time    `json:"taken"`   // the baseline
+	Known   []Finding    `json:"known"`   // findings that it had too; they decide nothing
+	Changed []Difference `json:"changed"` // for information
+}
+
+// Difference is one thing that became another on some objects.
+type Difference struct {
+	What    string   `json:"what"` // "kubelet", "image", "node"
+	Before  string   `json:"before"`
+	Now     string   `json:"now"` // "new": the object was not there
+	Objects []string `json:"objects"`
+}
+
+const isNew = "new"
+
+// Differences tells what became another. What is the same on many objects is
+// told once.
+func Differences(before, now Snapshot) []Difference {
+	d := differing{}
+	for name, n := range now.Nodes {
+		was, there := before.Nodes[name]
+		if !there {
+			d.note("Node "+name, "node", "", isNew)
+			continue
+		}
+		d.note("Node "+name, "kubelet", was.Kubelet, n.Kubelet)
+		d.note("Node "+name, "runtime", was.Runtime, n.Runtime)
+		d.note("Node "+name, "kernel", was.Kernel, n.Kernel)
+		d.note("Node "+name, "operating system", was.OS, n.OS)
+		d.note("Node "+name, "roles", strings.Join(was.Roles, ", "), strings.Join(n.Roles, ", "))
+		if was.BootID != n.BootID {
+			d.note("Node "+name, "host", "running", "started again")
+		}
+	}
+	for name, w := range now.Workloads {
+		was, there := before.Workloads[name]
+		if !there {
+			d.note(name, "workload", "", isNew)
+			continue
+		}
+		d.note(name, "pods wanted", fmt.Sprint(was.Wanted), fmt.Sprint(w.Wanted))
+	}
+	for name, c := range now.Containers {
+		if was, there := before.Containers[name]; there {
+			d.note(name, "image", strings.Join(was.Images, ", "), strings.Join(c.Images, ", "))
+		}
+	}
+	return d.sorted()
+}
+
+// differing collects the objects of each difference.
+type differing map[turn][]string
+
+// turn is what became what.
+type turn struct{ what, before, now string }
+
+func (d differing) note(object, what, before, now string) {
+	if before != now {
+		t := turn{what, before, now}
+		d[t] = append(d[t], object)
+	}
+}
+
+func (d differing) sorted() []Difference {
+	all := []Difference{}
+	for t, objects := range d {
+		slices.Sort(objects)
+		all = append(all, Difference{t.what, t.before, t.now, objects})
+	}
+	slices.SortFunc(all, func(a, b Difference) int {
+		return cmp.Or(cmp.Compare(a.What, b.What), slices.Compare(a.Objects, b.Objects), cmp.Compare(a.Before, b.Before))
+	})
+	return all
+}

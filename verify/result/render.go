@@ -1,0 +1,138 @@
+package result
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// WriteText writes the report for people.
+func (r Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	said := map[string]bool{"": true} // many rules may lack the same
+	for _, rule := range r.Rules {
+		fmt.Fprintf(&b, "%-7s %s\n", rule.Outcome, rule.says())
+		if !said[rule.Fix] {
+			fmt.Fprintf(&b, "          fix:  %s\n", OneLine(rule.Fix))
+			said[rule.Fix] = true
+		}
+		for _, f := range r.of(rule.ID) {
+			f.write(&b, r.Began)
+		}
+	}
+	for _, f := range r.of(Soaking) {
+		f.write(&b, r.Began)
+	}
+	if r.Baseline != nil {
+		r.Baseline.write(&b)
+	}
+	c := r.Counts
+	fmt.Fprintf(&b, "\n%s after %s: %s, %s, %s, %s\n", r.verdict(), r.Took.Round(100*time.Millisecond),
+		Plural(c.Nodes, "node"), Plural(c.Pods, "pod"), Plural(c.Workloads, "workload"), Plural(c.Images, "image"))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// says is the rule's title, with why it was not judged.
+func (r RuleResult) says() string {
+	if r.Why == "" {
+		return r.Title
+	}
+	return r.Title + " (" + OneLine(r.Why) + ")"
+}
+
+func (r Report) verdict() string {
+	unseen := len(r.Unseen())
+	switch {
+	case r.OK:
+		return "The cluster is well"
+	case unseen == 0:
+		return "The cluster is not well (" + Plural(len(r.Findings), "finding") + ")"
+	case len(r.Findings) == 0:
+		return "It is not known whether the cluster is well (" + Plural(unseen, "rule") + " unseen)"
+	}
+	return fmt.Sprintf("The cluster is not well (%s, %s unseen)", Plural(len(r.Findings), "finding"), Plural(unseen, "rule"))
+}
+
+// Plural is "1 node" or "2 nodes".
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func (r Report) of(rule string) []Finding {
+	var of []Finding
+	for _, f := range r.Findings {
+		if f.Rule == rule {
+			of = append(of, f)
+		}
+	}
+	return of
+}
+
+func (f Finding) write(b *strings.Builder, began time.Time) {
+	fmt.Fprintf(b, "        %s: %s\n", OneLine(f.Object), OneLine(f.Saw))
+	fmt.Fprintf(b, "          want: %s, broken since %s\n", OneLine(f.Want), clock(f.Since, began))
+	if f.Fix != "" {
+		fmt.Fprintf(b, "          fix:  %s\n", OneLine(f.Fix))
+	}
+}
+
+// clock leaves the day out where it was hours ago at most.
+func clock(t, began time.Time) string {
+	if began.Sub(t) > 12*time.Hour {
+		return t.Format(time.DateTime)
+	}
+	return t.Format(time.TimeOnly)
+}
+
+func (c *Comparison) write(b *strings.Builder) {
+	fmt.Fprintf(b, "\nCompared with the baseline of %s:\n", c.Taken.UTC().Format("2006-01-02 15:04 UTC"))
+	for _, f := range c.Known {
+		fmt.Fprintf(b, "known   %s: %s\n", OneLine(f.Object), OneLine(f.Saw))
+	}
+	for _, d := range c.Changed {
+		fmt.Fprintf(b, "changed %s: %s\n", OneLine(d.String()), OneLine(Some(d.Objects)))
+	}
+	if len(c.Known) == 0 && len(c.Changed) == 0 {
+		fmt.Fprintln(b, "        nothing was broken then that is broken now, and nothing changed")
+	}
+}
+
+// String is what became what: "kubelet v1.35.4 → v1.36.3".
+func (d Difference) String() string {
+	if d.Now == isNew {
+		return isNew + " " + d.What
+	}
+	return d.What + " " + cmp.Or(shortened(d.Before), "none") + " → " + cmp.Or(shortened(d.Now), "none")
+}
+
+var digests = regexp.MustCompile(`(@sha256:[0-9a-f]{12})[0-9a-f]+`)
+
+// shortened leaves of digests what people compare.
+func shortened(text string) string { return digests.ReplaceAllString(text, "$1") }
+
+// OneLine makes one line of a text that comes from containers and kubelets: it
+// must not move the cursor of a terminal, or look like a line of ours.
+func OneLine(text string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) && !unicode.IsSpace(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)), " ")
+}
+
+// Some names at most three.
+func Some(names []string) string {
+	if len(names) <= 3 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+}
