@@ -52,7 +52,7 @@ Look the archive over all the same before it leaves the site.`,
 		Example: "  airgap support-bundle\n  airgap support-bundle --file /media/stick/node1.tar.gz\n  tar xzf node1.tar.gz && less airgap-support-*/README.txt",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.runSupportBundle(cmd.Context(), file, newEvidence(keys, node))
+			return a.finish(collect(cmd.Context(), file, newEvidence(keys, node), a.newProgress()))
 		},
 	}
 	cmd.Flags().StringVar(&file, "file", "", "file to write, which must not be there yet; default: airgap-support-HOST-TIME.tar.gz in this directory")
@@ -61,16 +61,14 @@ Look the archive over all the same before it leaves the site.`,
 	return cmd
 }
 
-func (a *app) runSupportBundle(ctx context.Context, file string, e *evidence) error {
+// collect writes the archive; file is "" for a name of its own in this directory.
+func collect(ctx context.Context, file string, e *evidence, p ui.Progress) (supportBundle, error) {
 	about := e.about()
 	if file == "" {
 		file = about.Name() + ".tar.gz"
 	}
-	if err := site.CheckLater("--file", file); err != nil {
-		return err
-	}
-	if err := notThere(file); err != nil {
-		return err
+	if err := errors.Join(site.CheckLater("--file", file), notThere(file)); err != nil {
+		return supportBundle{}, err
 	}
 	book, unread := e.secrets()
 	if unread > 0 {
@@ -78,7 +76,6 @@ func (a *app) runSupportBundle(ctx context.Context, file string, e *evidence) er
 	}
 	parts := e.parts()
 	result := supportBundle{File: file}
-	p := a.newProgress()
 	err := host.Write(file, 0o600, func(w io.Writer) (err error) {
 		n := 1
 		p.Step(n, len(parts), parts[0].Title)
@@ -91,15 +88,15 @@ func (a *app) runSupportBundle(ctx context.Context, file string, e *evidence) er
 		return errors.Join(err, notThere(file))
 	})
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return result, ctx.Err()
 	}
 	if err != nil {
-		return advice.Add(err, "name a file on a disk with 20 MB of room: --file FILE")
+		return result, advice.Add(err, "name a file on a disk with 20 MB of room: --file FILE")
 	}
 	if info, err := os.Stat(file); err == nil {
 		result.Bytes = info.Size()
 	}
-	return a.print(result, result.write)
+	return result, nil
 }
 
 // notThere refuses to write over anything.
@@ -110,8 +107,8 @@ func notThere(file string) error {
 	return nil
 }
 
-// write says what the archive lacks, and where it is.
-func (b supportBundle) write(w io.Writer) error {
+// Write says what the archive lacks, and where it is.
+func (b supportBundle) Write(w io.Writer) error {
 	got := 0
 	for _, f := range b.Files {
 		switch f.State {

@@ -28,8 +28,8 @@ import (
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/cluster/support/supporttest"
-	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -154,16 +154,6 @@ func table(w http.ResponseWriter, r *http.Request, message string) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Table", "metadata": meta, "columnDefinitions": []any{map[string]any{"name": "Message"}, map[string]any{"name": "Count"}}, "rows": []any{row}})
 }
 
-func unpack(t *testing.T, file string) map[string]string {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, files := supporttest.Unpack(t, data)
-	return files
-}
-
 // TestSupportBundleHasNoSecrets plants secrets of every kind in every kind of part, and
 // wants none of them in the archive, and all that stands around them.
 func TestSupportBundleHasNoSecrets(t *testing.T) {
@@ -174,11 +164,11 @@ func TestSupportBundleHasNoSecrets(t *testing.T) {
 	e := &evidence{machine: kubeadm.Machine{Host: sitetest.RootHost{Dir: s.dir, Says: s.poison}, Root: s.dir}}
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
 	var stdout, stderr bytes.Buffer
-	a := &app{stdout: &stdout, stderr: &stderr, output: asJSON, progress: "json"}
-	if err := a.runSupportBundle(t.Context(), file, e); err != nil {
+	collected, err := collect(t.Context(), file, e, ui.New(&stderr, ui.JSON))
+	if err := errors.Join(err, json.NewEncoder(&stdout).Encode(collected), collected.Write(&stdout)); err != nil {
 		t.Fatal(err)
 	}
-	files := unpack(t, file)
+	files := supporttest.UnpackFile(t, file)
 	files["stdout"], files["stderr"] = stdout.String(), stderr.String()
 	for name, text := range files {
 		for what, secret := range s.secrets {
@@ -237,58 +227,15 @@ func TestNoKeyIsListed(t *testing.T) {
 	}
 }
 
-// TestSupportBundleOfThisHost runs the command on a host where nothing was installed. Looking
-// changes nothing there: dnf would begin a history when it is asked for it.
-func TestSupportBundleOfThisHost(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := os.Stat("/var/lib/dnf/history.sqlite"); errors.Is(err, fs.ErrNotExist) {
-		t.Cleanup(func() {
-			if _, err := os.Stat("/var/lib/dnf/history.sqlite"); err == nil {
-				t.Error("there is a history of dnf's now")
-			}
-		})
-	}
-	file := filepath.Join(dir, "this.tar.gz")
-	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"support-bundle", "--file", file}, nil, &stdout, &stderr); code != exitcode.OK {
-		t.Fatalf("exit code %d\n%s", code, &stderr)
-	}
-	info, err := os.Stat(file)
-	if err != nil || info.Mode().Perm() != 0o600 || info.Size() > support.MaxSize {
-		t.Errorf("%+v, %v", info, err)
-	}
-	files := unpack(t, file)
-	for name, want := range map[string]string{
-		"README.txt": "by what secrets look like", "index.html": `<a href="status.txt">`, "contents.json": `"state": "none"`, "status.txt": "airgap", "status.json": `"registry":`,
-		"reports/facts.yaml": "kernel:", "host/mounts.txt": " / ",
-	} {
-		if !strings.Contains(files[name], want) {
-			t.Errorf("%s lacks %q:\n%.1000s", name, want, files[name])
-		}
-	}
-	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stderr.Reset()
-	if code := run(t.Context(), []string{"support-bundle", "--file", file}, nil, io.Discard, &stderr); code != exitcode.Failed || !strings.Contains(stderr.String(), "it is there already") {
-		t.Errorf("written over: %d, %s", code, &stderr)
-	}
-	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
-		t.Errorf("it changed: %v", err)
-	}
-}
-
 // TestSupportBundleLeavesNothing: neither Ctrl-C nor a name that cannot be leaves a file.
 func TestSupportBundleLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	e := &evidence{machine: kubeadm.Machine{Host: interruptedHost{sitetest.RootHost{Dir: t.TempDir()}, cancel}}}
-	a := &app{stdout: io.Discard, stderr: io.Discard, progress: "plain"}
-	if err := a.runSupportBundle(ctx, filepath.Join(dir, "a.tar.gz"), e); !errors.Is(err, context.Canceled) {
+	if _, err := collect(ctx, filepath.Join(dir, "a.tar.gz"), e, ui.Discard()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if err := a.runSupportBundle(t.Context(), filepath.Join(dir, "none", "a.tar.gz"), e); err == nil {
+	if _, err := collect(t.Context(), filepath.Join(dir, "none", "a.tar.gz"), e, ui.Discard()); err == nil {
 		t.Error("a directory that is not there")
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

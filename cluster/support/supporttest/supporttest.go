@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"os"
 	"path"
 	"strings"
 	"testing"
@@ -36,4 +37,15 @@ func Unpack(t testing.TB, data []byte) (dir string, files map[string]string) {
 		}
 		dir, files[name] = below, string(text)
 	}
+}
+
+// UnpackFile gives the files of the archive in a file, by their names below its directory.
+func UnpackFile(t testing.TB, file string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, files := Unpack(t, data)
+	return files
 }
