@@ -1,14 +1,7 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,49 +10,23 @@ import (
 	"testing/fstest"
 	"time"
 
+	"airgap.dev/airgap/cluster/certs"
 	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/cluster/status"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
-// endingIn is a certificate that signs itself.
-func endingIn(t *testing.T, name string, left time.Duration) *fstest.MapFile {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	form := &x509.Certificate{
-		SerialNumber: big.NewInt(0xab), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(left), IsCA: strings.HasSuffix(name, "ca"), BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &fstest.MapFile{Data: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
-}
-
 const day = 24 * time.Hour
 
-func certificatesHost(t *testing.T) sitetest.FilesHost {
-	return sitetest.FilesHost{
-		"etc/airgap/pki/registry.crt":                    endingIn(t, "registry", 700*day+time.Hour),
-		"etc/kubernetes/pki/apiserver.crt":               endingIn(t, "kube-apiserver", 80*day+time.Hour),
-		"etc/kubernetes/pki/etcd/ca.crt":                 endingIn(t, "etcd-ca", 20*day+time.Hour),
-		"var/lib/kubelet/pki/kubelet.crt":                endingIn(t, "node1", -time.Hour),
-		"var/lib/kubelet/pki/kubelet-client-current.pem": endingIn(t, "system:node:node1", 30*day+time.Hour),
-	}
-}
-
 func TestWriteCertificates(t *testing.T) {
-	list, err := certificatesOf(certificatesHost(t))
+	list, err := certs.Of(sitetest.CertificatesHost(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	if err := writeCertificates(&text, list, time.Now()); err != nil {
+	if err := certs.Write(&text, list, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -92,7 +59,7 @@ func TestDueCertificates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := dueCertificates(certificatesHost(t), time.Now(), span)
+		got, err := dueCertificates(sitetest.CertificatesHost(t), time.Now(), span)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("within %s: %v, %v, want %v", within, got, err, want)
 		}
@@ -112,18 +79,18 @@ func TestDueCertificates(t *testing.T) {
 func TestNotValidYet(t *testing.T) {
 	now := time.Now().Add(-48 * time.Hour) // the clock was set back
 	h := sitetest.FilesHost{
-		"etc/kubernetes/pki/apiserver.crt": endingIn(t, "kube-apiserver", 300*day),
-		"etc/kubernetes/pki/ca.crt":        endingIn(t, "an old ca", 3000*day),
+		"etc/kubernetes/pki/apiserver.crt": sitetest.EndingIn(t, "kube-apiserver", 300*day),
+		"etc/kubernetes/pki/ca.crt":        sitetest.EndingIn(t, "an old ca", 3000*day),
 	}
-	list, err := certificatesOf(h)
+	list, err := certs.Of(h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	begins := time.Now().Add(-time.Hour).UTC().Format(time.DateOnly)
 	var text strings.Builder
-	st := &status{now: now, Certificates: endSoon(slices.Clone(list), now)}
-	st.writeHealth(&text)
-	if err := writeCertificates(&text, list, now); err != nil {
+	st := &status.Status{Now: now, Certificates: status.EndSoon(slices.Clone(list), now)}
+	st.WriteHealth(&text)
+	if err := certs.Write(&text, list, now); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"from " + begins + " on", "begins    /etc/kubernetes/pki/apiserver.crt, API server, to its clients: is valid only from " + begins} {
@@ -157,13 +124,13 @@ func TestReplaceable(t *testing.T) {
 // TestBackupFromTheFuture: the age of such a backup says nothing, so it is no comfort.
 func TestBackupFromTheFuture(t *testing.T) {
 	now := time.Now()
-	st := &status{now: now, Cluster: "bank", Backup: &keptBackup{Dir: "/b/20990101T000000Z", Taken: now.Add(time.Hour)}}
+	st := &status.Status{Now: now, Cluster: "bank", Backup: &status.KeptBackup{Dir: "/b/20990101T000000Z", Taken: now.Add(time.Hour)}}
 	var text strings.Builder
-	st.writeHealth(&text)
+	st.WriteHealth(&text)
 	if !strings.Contains(text.String(), "backup    from the future") {
 		t.Errorf("the screen says\n%s", &text)
 	}
-	if next := st.next(); len(next) == 0 || !strings.Contains(next[0], "delete the backups from the future") {
+	if next := st.WhatToDo(); len(next) == 0 || !strings.Contains(next[0], "delete the backups from the future") {
 		t.Errorf("what to do is %q", next)
 	}
 	var made strings.Builder
@@ -176,8 +143,8 @@ func TestBackupFromTheFuture(t *testing.T) {
 // TestUnusable: what may be why no API server answers.
 func TestUnusable(t *testing.T) {
 	h := sitetest.FilesHost{
-		"etc/kubernetes/pki/apiserver.crt":               endingIn(t, "kube-apiserver", 20*day),
-		"var/lib/kubelet/pki/kubelet-client-current.pem": endingIn(t, "system:node:node1", -time.Hour),
+		"etc/kubernetes/pki/apiserver.crt":               sitetest.EndingIn(t, "kube-apiserver", 20*day),
+		"var/lib/kubelet/pki/kubelet-client-current.pem": sitetest.EndingIn(t, "system:node:node1", -time.Hour),
 	}
 	if unusable(h, time.Now()) {
 		t.Error("a certificate that the kubelet renews counts")
@@ -203,7 +170,7 @@ func TestNoTurn(t *testing.T) {
 	}
 	said := ""
 	say := func(format string, args ...any) { said = fmt.Sprintf(format, args...) }
-	m := kubeadm.Machine{Host: sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": endingIn(t, "kube-apiserver", 20*day)}, Root: root}
+	m := kubeadm.Machine{Host: sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": sitetest.EndingIn(t, "kube-apiserver", 20*day)}, Root: root}
 	if release, err := takeTurn(t.Context(), m, true, say); err != nil || release == nil || !strings.Contains(said, "goes on without a turn") {
 		t.Errorf("interrupted: %v, it says %q", err, said)
 	}

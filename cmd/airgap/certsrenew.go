@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/certs"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
@@ -164,11 +165,11 @@ func (o certsRenewOptions) span() (time.Duration, error) {
 // time, or is not valid yet. The latter would be no better for a renewal while an authority is not
 // valid either: then it is the clock.
 func dueCertificates(h host.Host, now time.Time, within time.Duration) ([]string, error) {
-	list, err := certificatesOf(h)
-	early := slices.ContainsFunc(list, func(c certificate) bool { return c.Authority && c.span().Early(now) })
+	list, err := certs.Of(h)
+	early := slices.ContainsFunc(list, func(c certs.Certificate) bool { return c.Authority && c.Span().Early(now) })
 	var due []string
 	for _, c := range list {
-		is := c.span().Trouble(now, within) != "" && (!early || !c.span().Early(now))
+		is := c.Span().Trouble(now, within) != "" && (!early || !c.Span().Early(now))
 		if is && c.Renewed == nodereport.RenewedByAirgap {
 			due = append(due, c.File)
 		}
@@ -190,11 +191,11 @@ func (d *certsRenewed) renewRegistry(within time.Duration) error {
 }
 
 func (d *certsRenewed) lookAhead(m kubeadm.Machine) (err error) {
-	list, err := certificatesOf(m.Host)
+	list, err := certs.Of(m.Host)
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(list, func(c certificate) bool { return c.Renewed == nodereport.RenewedByAirgap }); i >= 0 {
+	if i := slices.IndexFunc(list, func(c certs.Certificate) bool { return c.Renewed == nodereport.RenewedByAirgap }); i >= 0 {
 		d.Next, d.NextEnds = list[i].File, list[i].Ends
 	}
 	d.KubeletRotates, err = kubeadm.KubeletRotates(m)

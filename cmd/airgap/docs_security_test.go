@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
@@ -38,8 +40,8 @@ func TestDocsSecurityPods(t *testing.T) {
 
 func secretRows() [][]string {
 	rows := [][]string{{"Secret", "Where", "Mode", "Way", "End"}}
-	for _, s := range secretKinds() {
-		rows = append(rows, []string{s.what, s.where, s.mode, s.way, s.end})
+	for _, s := range support.SecretKinds() {
+		rows = append(rows, []string{s.What, s.Where, s.Mode, s.Way, s.End})
 	}
 	return rows
 }
@@ -47,18 +49,21 @@ func secretRows() [][]string {
 // TestSecretsAreFound: what the table says of a server, a support bundle knows, and leaves
 // out: each place is one of the row's own, and a key that lies there is found.
 func TestSecretsAreFound(t *testing.T) {
-	for _, s := range secretKinds() {
-		for _, place := range s.places {
-			if !strings.Contains(s.where, "/"+place) {
-				t.Errorf("%s: is looked for in %s, and the table says %s", s.what, place, s.where)
+	for _, s := range support.SecretKinds() {
+		for _, place := range s.Places {
+			if !strings.Contains(s.Where, "/"+place) {
+				t.Errorf("%s: is looked for in %s, and the table says %s", s.What, place, s.Where)
 			}
 		}
 	}
 	for _, name := range []string{"etc/airgap/registry.htpasswd", "etc/kubernetes/apiserver/encryption.yaml", "var/lib/airgap/kept/etcd-1/encryption.yaml", "var/lib/kubelet/pki/kubelet.key", "var/lib/dkms/mok.key", "root/.ssh/id_ed25519"} {
-		host := &sickHost{dir: t.TempDir()}
-		host.write(t, name, "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg"+strings.Repeat("Zm9v", 8)+"\n-----END PRIVATE KEY-----\n")
-		e := &evidence{machine: kubeadm.Machine{Host: sitetest.RootHost{Dir: host.dir}}}
-		if book, unread := e.secrets(); book.Len() == 0 || unread > 0 {
+		dir := t.TempDir()
+		key := []byte("-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg" + strings.Repeat("Zm9v", 8) + "\n-----END PRIVATE KEY-----\n")
+		if err := host.WriteFile(filepath.Join(dir, name), key, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e := &support.Evidence{Machine: kubeadm.Machine{Host: sitetest.RootHost{Dir: dir}}}
+		if book, unread := e.Secrets(); book.Len() == 0 || unread > 0 {
 			t.Errorf("%s: %d secrets, %d files that could not be read", name, book.Len(), unread)
 		}
 	}

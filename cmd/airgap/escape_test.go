@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/cluster/status"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
@@ -26,12 +27,12 @@ func TestForeignTextIsEscaped(t *testing.T) {
 	}
 	checked := preflight.Reports{{Host: uitest.Evil, System: uitest.Evil, Kernel: uitest.Evil, Worst: preflight.Fail,
 		Results: []preflight.Entry{{ID: "swap", Title: uitest.Evil, Result: preflight.Result{Status: preflight.Fail, Found: uitest.Evil, Want: uitest.Evil, Fix: uitest.Evil}}}}}
-	screen := &status{Host: uitest.Evil, Registry: uitest.Evil, Problems: []string{uitest.Evil}, Lags: []registry.Lag{{Peer: uitest.Evil, Error: uitest.Evil}}, Next: []string{uitest.Evil}}
+	screen := &status.Status{Host: uitest.Evil, Registry: uitest.Evil, Problems: []string{uitest.Evil}, Lags: []registry.Lag{{Peer: uitest.Evil, Error: uitest.Evil}}, Next: []string{uitest.Evil}}
 	ran := host.CommandError{Argv: []string{"ssh", "w1"}, Err: errors.New("exit status 1"), Tail: uitest.Evil}
 	for name, prints := range map[string]func(a *app) error{
 		"verify":    func(a *app) error { _ = a.showVerdict(report); return nil },
 		"preflight": func(a *app) error { _ = a.show(a.showAll(checked, uitest.Evil)); return nil },
-		"status":    func(a *app) error { return a.print(screen, screen.write) },
+		"status":    func(a *app) error { return a.print(screen, screen.Write) },
 		"error":     func(a *app) error { a.report(advice.Add(&ran, "%s", uitest.Evil)); return nil },
 		"progress":  func(a *app) error { a.newProgress().Say("%s", uitest.Evil); a.endProgress(); return nil },
 		"log":       func(a *app) error { _, err := io.WriteString(a.stderr, uitest.Evil+"\n"); return err },

@@ -1,21 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/cluster/report"
-	"airgap.dev/airgap/gpu"
-	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/cluster/gpustatus"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/verify/nodereport"
 )
 
 func (a *app) gpu() *cobra.Command {
@@ -65,108 +58,13 @@ judges the cards of all nodes.`,
 			if watch > 0 {
 				a.newProgress().Now("Listen for Xid events for " + watch.String())
 			}
-			st, err := readGPUStatus(cmd.Context(), host.Local{}, watch)
+			st, err := gpustatus.Read(cmd.Context(), host.Local{}, watch)
 			if st == nil {
 				return err
 			}
-			return errors.Join(a.print(st, st.write), err)
+			return errors.Join(a.print(st, st.Write), err)
 		},
 	}
 	cmd.Flags().DurationVar(&watch, "watch-xid", 0, "listen for the driver's errors for this long before the cards are read; at most 1h")
 	return cmd
-}
-
-// gpuStatus is what is known of this host's cards.
-type gpuStatus struct {
-	Bus    []busDevice  `json:"bus"`
-	Driver string       `json:"driver,omitempty"` // that is loaded: "580.82.07 (open)"
-	NVML   *nvml.Report `json:"nvml,omitempty"`   // nil where it gave no answer
-	Faults []string     `json:"faults,omitempty"`
-
-	devices []gpu.Device
-}
-
-// busDevice is a GPU or an NVSwitch.
-type busDevice struct {
-	Address string   `json:"address"` // "0000:17:00.0"
-	Name    string   `json:"name"`    // "NVIDIA Hopper 10de:2330", with what it is reserved for
-	Kind    gpu.Kind `json:"kind"`
-}
-
-// readGPUStatus gives what it has found also with an error; nothing where there is
-// no card.
-func readGPUStatus(ctx context.Context, h host.Host, watch time.Duration) (*gpuStatus, error) {
-	pci, err := host.PCIDevices(h.FS(), gpu.Vendor)
-	if err != nil {
-		return nil, advice.Add(err, "look at it with lspci -d 10de: -vv; a card that has left the bus comes back when the server is powered off and on")
-	}
-	if free, reserved := gpu.Present(pci); free == "" {
-		return nil, noCard(reserved)
-	}
-	st := &gpuStatus{devices: gpu.Detect(pci)}
-	for _, d := range st.devices {
-		st.Bus = append(st.Bus, busDevice{d.PCI.Address, d.String(), d.Kind})
-	}
-	driver, err := gpu.Setup{Host: h}.Loaded()
-	switch {
-	case err != nil:
-		return st, err
-	case driver == gpu.Driver{}:
-		return st, notLoaded(ctx, h)
-	}
-	st.Driver, st.Faults = driver.String(), report.LoggedFaults(ctx, h)
-	if watch > 0 {
-		st.NVML, err = nvml.Watch(ctx, h, watch)
-	} else {
-		st.NVML, err = nvml.Ask(ctx, h)
-	}
-	if err == nil {
-		st.Faults = slices.Concat(st.disagreements(driver), st.NVML.Faults(), st.Faults)
-	}
-	return st, err
-}
-
-func noCard(reserved string) error {
-	if reserved != "" {
-		return advice.Add(fmt.Errorf("find cards: none that containers can have, but %s", reserved), "take a whole GPU back from the virtual machines: no vfio-pci.ids on the kernel's command line, no driverctl override, 0 in the card's sriov_numvfs")
-	}
-	return advice.Add(errors.New("find cards: none of NVIDIA's on the PCI bus"), "lspci -d 10de: shows what the kernel sees; a virtual machine has to be given its card, a server's firmware may have its slot off")
-}
-
-func notLoaded(ctx context.Context, h host.Host) error {
-	kernel, err := nodereport.Kernel(h)
-	if err != nil {
-		return err
-	}
-	here := gpu.Setup{Host: h}
-	has, err := here.HasModule()
-	if err != nil {
-		return errors.Join(err, fmt.Errorf("ask NVML: %w", nvml.ErrNoDriver))
-	}
-	if has {
-		return here.NotLoaded(ctx, "ask NVML", nvml.ErrNoDriver)
-	}
-	return advice.Add(fmt.Errorf("ask NVML: the running kernel %s has no NVIDIA module", kernel), "dkms status shows for which kernels there is one; boot one of them, or install a driver for this kernel")
-}
-
-// disagreements are what bus, kernel and library say differently of one thing.
-func (st *gpuStatus) disagreements(driver gpu.Driver) []string {
-	var all []string
-	if st.NVML.Driver != driver.Version {
-		all = append(all, fmt.Sprintf("the kernel module is %s, the library %s: reboot", driver.Version, st.NVML.Driver))
-	}
-	free := 0
-	for _, d := range st.devices {
-		if d.Kind != gpu.GPU || d.Reserved() != "" {
-			continue
-		}
-		free++
-		if want, _ := driver.Wanted(d); want != "" {
-			all = append(all, fmt.Sprintf("%s %s: driver %s does not drive it, it wants %s", d.PCI.Address, d, driver, want))
-		}
-	}
-	if n := len(st.NVML.Cards); n != free {
-		all = append(all, fmt.Sprintf("%s on the bus, %d for NVML: dmesg | grep -i nvrm; ls -l /dev/nvidia*", ui.Count(free, "card"), n))
-	}
-	return all
 }

@@ -58,7 +58,7 @@ func (a *app) runNodeReport(ctx context.Context, once bool) error {
 	if once {
 		report := c.Once(ctx)
 		report.Heartbeat = metav1.NowMicro()
-		return a.print(report, func(w io.Writer) error { return writeYAML(w, report) })
+		return a.print(report, func(w io.Writer) error { return site.WriteYAML(w, report) })
 	}
 	client, hangUp, err := settings.Client()
 	if err != nil {

@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/cluster/rehearsal"
 	"airgap.dev/airgap/cluster/site"
@@ -79,40 +76,12 @@ func (r *results) end() error {
 func (a *app) print(v any, text func(io.Writer) error) error {
 	switch a.output {
 	case asJSON:
-		return writeJSON(a.stdout, v)
+		return site.WriteJSON(a.stdout, v)
 	case asYAML:
-		return writeYAML(a.stdout, site.FullLists(v))
+		return site.WriteYAML(a.stdout, site.FullLists(v))
 	default:
 		return text(a.stdout)
 	}
-}
-
-// writeYAML escapes the controls that JSON leaves in its strings: as YAML, that is an error.
-func writeYAML(w io.Writer, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	var b strings.Builder
-	for _, r := range string(data) {
-		if unicode.IsControl(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	text, err := yaml.JSONToYAML([]byte(b.String()))
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(text)
-	return err
-}
-
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(site.FullLists(v))
 }
 
 // forms write a report in the formats that its kind has; nil for none.

@@ -11,6 +11,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/delta"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/status"
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
@@ -125,27 +126,8 @@ func (a *app) openStore(f storeFlags) ([]*bundle.Bundle, *slog.Logger, error) {
 
 // storeStatus is the result of `registry status`.
 type storeStatus struct {
-	Bundles       []storedBundle          `json:"bundles"`
+	Bundles       []status.StoredBundle   `json:"bundles"`
 	Disagreements []registry.Disagreement `json:"disagreements,omitempty"` // the newest is served
-}
-
-// storedBundle is one line of `registry status`.
-type storedBundle struct {
-	Name     string `json:"name"`
-	Created  string `json:"created"`
-	Bytes    int64  `json:"bytes"`
-	Images   int    `json:"images"`
-	Packages int    `json:"packages"`
-	// Left is how many files a delta leaves to other bundles.
-	Left int `json:"left,omitempty"`
-}
-
-func describe(i *bundle.Index) storedBundle {
-	s := storedBundle{Name: i.Name, Created: i.Created.Format("2006-01-02 15:04 MST"), Images: len(i.Lock.Images), Packages: len(i.Lock.Packages), Left: len(i.Left())}
-	for _, p := range i.Parts {
-		s.Bytes += p.Size
-	}
-	return s
 }
 
 func (a *app) registryStatus() *cobra.Command {
@@ -173,9 +155,9 @@ bundle leaves that out. The receipt holds names, sizes and digests, and no secre
 				}
 				return errors.Join(a.print(written, written.Write), broken)
 			}
-			list := make([]storedBundle, len(bundles))
+			list := make([]status.StoredBundle, len(bundles))
 			for i, b := range bundles {
-				list[i] = describe(b.Index())
+				list[i] = status.Describe(b.Index())
 			}
 			moved := registry.Disagreements(bundles)
 			return errors.Join(a.print(storeStatus{list, moved}, func(w io.Writer) error { return writeBundles(w, list, moved) }), broken)
@@ -187,7 +169,7 @@ bundle leaves that out. The receipt holds names, sizes and digests, and no secre
 	return cmd
 }
 
-func writeBundles(w io.Writer, list []storedBundle, moved []registry.Disagreement) error {
+func writeBundles(w io.Writer, list []status.StoredBundle, moved []registry.Disagreement) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(w, "no bundle in the store")
 		return err

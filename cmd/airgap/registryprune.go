@@ -16,6 +16,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/status"
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
@@ -171,7 +172,7 @@ func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, on 
 	}
 	for i := 0; i < len(bundles); {
 		b := bundles[i]
-		described := describe(b.Index())
+		described := status.Describe(b.Index())
 		p := pruned{Name: site.NameInStore(b), Created: described.Created, Bytes: described.Bytes, Needs: registry.Needs(bundles, use)[i]}
 		if on.goesBackTo(b, bundles) {
 			p.Needs = append(p.Needs, registry.Need{By: "rollback", What: []string{"airgap rollback goes back to it"}})

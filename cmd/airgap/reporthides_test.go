@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -26,7 +27,7 @@ func TestReportHidesSecrets(t *testing.T) {
 	needed := []string{ // its identity, when certificates expire, the newest backup; ProtectHome hides /root
 		"var/lib/kubelet/pki", "var/lib/airgap/backup", "etc/airgap", "etc/kubernetes", "root/.ssh", "root/.docker",
 	}
-	for _, place := range append(files, secretPlaces()...) {
+	for _, place := range append(files, support.SecretPlaces()...) {
 		covers := func(dir string) bool { return place == dir || strings.HasPrefix(dir, place+"/") }
 		if !slices.ContainsFunc(hidden, covers) && !slices.Contains(needed, place) {
 			t.Errorf("airgap-node-report.service can read /%s, and reports nothing of it", place)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/cluster/certs"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
@@ -162,12 +163,12 @@ func endedHint(err error, report result.Report, h host.Host) error {
 	if !slices.ContainsFunc(report.Findings, func(f result.Finding) bool { return f.Object == "API server" }) {
 		return err
 	}
-	list, unread := certificatesOf(h)
-	ended := slices.DeleteFunc(list, func(c certificate) bool { return c.span().Trouble(time.Now(), 0) == "" })
+	list, unread := certs.Of(h)
+	ended := slices.DeleteFunc(list, func(c certs.Certificate) bool { return c.Span().Trouble(time.Now(), 0) == "" })
 	if unread != nil || len(ended) == 0 {
 		return err
 	}
-	return advice.Add(err, "certificates of this host cannot be used, %s is one of %d: it %s. airgap certs lists them, and airgap certs renew makes them anew", ended[0].File, len(ended), ended[0].span().Trouble(time.Now(), 0))
+	return advice.Add(err, "certificates of this host cannot be used, %s is one of %d: it %s. airgap certs lists them, and airgap certs renew makes them anew", ended[0].File, len(ended), ended[0].Span().Trouble(time.Now(), 0))
 }
 
 // showVerdict prints the report and turns a bad one into exit code 4.

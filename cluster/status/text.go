@@ -1,4 +1,4 @@
-package main
+package status
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// write puts the status on one screen.
-func (st *status) write(w io.Writer) error {
+// Write puts the status on one screen.
+func (st *Status) Write(w io.Writer) error {
 	if st.Host != "" {
 		fmt.Fprintf(w, "host      %s; airgap %s\n", strings.Join(slices.DeleteFunc([]string{st.Host, st.System, st.Kernel}, func(s string) bool { return s == "" }), ", "), st.Program)
 	}
@@ -37,7 +37,7 @@ func (st *status) write(w io.Writer) error {
 	for _, d := range st.Damage {
 		fmt.Fprintf(w, "          %s; airgap registry import DIR repairs it, or --from another registry\n", d)
 	}
-	st.writeHealth(w)
+	st.WriteHealth(w)
 	st.writeSteps(w)
 	for _, p := range st.Problems {
 		fmt.Fprintf(w, "problem   %s\n", strings.ReplaceAll(p, "\n", "\n          "))
@@ -49,26 +49,26 @@ func (st *status) write(w io.Writer) error {
 	return err
 }
 
-// writeHealth says of a node what its steps do not.
-func (st *status) writeHealth(w io.Writer) {
+// WriteHealth says of a node what its steps do not.
+func (st *Status) WriteHealth(w io.Writer) {
 	if h := st.Health; h != nil {
 		fmt.Fprintf(w, "health    %s\n", h.Says)
 	}
 	for _, c := range st.Certificates {
 		label := "ends"
-		when := "ends in " + c.left(st.now)
+		when := "ends in " + c.Left(st.Now)
 		switch {
-		case c.span().Early(st.now):
-			label, when = "begins", c.span().Trouble(st.now, 0)
-		case !c.Ends.After(st.now):
+		case c.Span().Early(st.Now):
+			label, when = "begins", c.Span().Trouble(st.Now, 0)
+		case !c.Ends.After(st.Now):
 			when = "ended on " + c.Ends.Format(time.DateOnly)
 		}
 		fmt.Fprintf(w, "%-8s  %s, %s: %s\n", label, c.File, c.Purpose, when)
 	}
 	switch b := st.Backup; {
 	case b != nil:
-		when := ago(st.now.Sub(b.Taken)) + " ago"
-		if b.Taken.After(st.now) {
+		when := ago(st.Now.Sub(b.Taken)) + " ago"
+		if b.Taken.After(st.Now) {
 			when = "from the future"
 		}
 		fmt.Fprintf(w, "backup    %s, %s, in %s\n", when, ui.Size(b.Bytes), b.Dir)
@@ -95,13 +95,13 @@ func ago(d time.Duration) string {
 const shown = 4
 
 // writeSteps shows those that need somebody one by one, and the others by their names.
-func (st *status) writeSteps(w io.Writer) {
+func (st *Status) writeSteps(w io.Writer) {
 	groups := map[string][]string{}
 	var alone []stepStatus
 	for _, s := range st.Steps {
 		switch s.State {
 		case stepHolds, stepPending, stepUndone:
-			if !st.all {
+			if !st.All {
 				groups[s.State] = append(groups[s.State], s.Step)
 				continue
 			}
@@ -163,7 +163,7 @@ func wrap(words []string, columns int, indent string) string {
 }
 
 // conclusion says in one line how things stand, and what to do.
-func (st *status) conclusion() string {
+func (st *Status) conclusion() string {
 	again := "run the same command again"
 	if st.command != "" {
 		again = "run the same airgap " + st.command + " again"

@@ -1,4 +1,4 @@
-package main
+package gpustatus
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// write has two lines for each card.
-func (st *gpuStatus) write(w io.Writer) error {
+// Write has two lines for each card.
+func (st *Status) Write(w io.Writer) error {
 	driver := "none is loaded"
 	if st.Driver != "" {
 		driver = st.Driver
@@ -36,7 +36,7 @@ func (st *gpuStatus) write(w io.Writer) error {
 	return nil
 }
 
-func (st *gpuStatus) writeCards(w io.Writer) {
+func (st *Status) writeCards(w io.Writer) {
 	fmt.Fprintln(w)
 	for _, c := range st.NVML.Cards {
 		fmt.Fprintf(w, "GPU %-2d  %s\n", c.Index, strings.Join(identity(c), "  "))
@@ -47,7 +47,7 @@ func (st *gpuStatus) writeCards(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-func (st *gpuStatus) fine() string {
+func (st *Status) fine() string {
 	if st.NVML.Xids == nil {
 		return "no faults"
 	}

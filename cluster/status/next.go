@@ -1,15 +1,16 @@
-package main
+package status
 
 import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/cluster/certs"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// next is what to do, the most urgent first; nothing where all is well. How to go on
+// WhatToDo is what to do, the most urgent first; nothing where all is well. How to go on
 // with the steps is in the conclusion.
-func (st *status) next() []string {
+func (st *Status) WhatToDo() []string {
 	if len(st.Steps) == 0 && st.Cluster == "" && len(st.Problems) == 0 {
 		return []string{"airgap preflight DIR judges this server by the bundle in DIR, and airgap install DIR installs it"}
 	}
@@ -25,11 +26,11 @@ func (st *status) next() []string {
 		{nodereport.RenewedByNobody, "airgap certs rotate-ca replaces an authority"},
 		{nodereport.RenewedByKubelet, "the kubelet has not renewed its certificate: journalctl -u kubelet says why"},
 	} {
-		if slices.ContainsFunc(st.Certificates, func(c certificate) bool { return c.Renewed == renew.by }) {
+		if slices.ContainsFunc(st.Certificates, func(c certs.Certificate) bool { return c.Renewed == renew.by }) {
 			all = append(all, renew.what)
 		}
 	}
-	if st.Backup != nil && st.Backup.Taken.After(st.now) {
+	if st.Backup != nil && st.Backup.Taken.After(st.Now) {
 		all = append(all, "set the clock; if it is right, delete the backups from the future, then airgap backup takes a new one")
 	}
 	if st.unsaved() {
@@ -42,12 +43,12 @@ func (st *status) next() []string {
 }
 
 // unsaved reports whether a control plane has no backup of the last two days.
-func (st *status) unsaved() bool {
-	return st.Unsaved || st.Backup != nil && st.now.Sub(st.Backup.Taken) > oldBackup
+func (st *Status) unsaved() bool {
+	return st.Unsaved || st.Backup != nil && st.Now.Sub(st.Backup.Taken) > oldBackup
 }
 
 // unwell reports whether somebody may need help. A command at work is no reason.
-func (st *status) unwell() bool {
+func (st *Status) unwell() bool {
 	bad := []string{stepFailed, stepDrifted, stepInterrupted, stepUnknown, stepUndone}
 	steps := slices.ContainsFunc(st.Steps, func(s stepStatus) bool { return slices.Contains(bad, s.State) })
 	return steps && !st.Busy || len(st.Problems)+len(st.Damage) > 0 ||

@@ -1,9 +1,10 @@
-package main
+package status
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,13 +15,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"airgap.dev/airgap/cluster/certs"
 	"airgap.dev/airgap/cluster/report"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
 )
+
+var update = flag.Bool("update", false, "write the golden files")
 
 func at(minute int, name, event string) step.Entry {
 	return step.Entry{Time: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC), Step: name, Event: event}
@@ -59,7 +64,7 @@ func TestStatusJudges(t *testing.T) {
 			[]string{stepHolds, stepUndone}, nil, "taken back in part"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			st := &status{Busy: tc.busy}
+			st := &Status{Busy: tc.busy}
 			st.judge(tc.entries, tc.now)
 			var states []string
 			for _, s := range st.Steps {
@@ -69,7 +74,7 @@ func TestStatusJudges(t *testing.T) {
 				t.Errorf("states %q, drifted %q; want %q, %q", states, st.Drifted, tc.states, tc.drifted)
 			}
 			var text bytes.Buffer
-			if err := st.write(&text); err != nil || !strings.Contains(text.String(), tc.says) {
+			if err := st.Write(&text); err != nil || !strings.Contains(text.String(), tc.says) {
 				t.Errorf("the screen lacks %q (%v):\n%s", tc.says, err, &text)
 			}
 		})
@@ -83,10 +88,10 @@ func TestStatusFitsOnAScreen(t *testing.T) {
 	for range 30 {
 		changes = append(changes, "install a-package")
 	}
-	st := &status{}
+	st := &Status{}
 	st.judge([]step.Entry{at(1, "packages", step.Ended)}, []step.Forecast{{Step: step.Step{Name: "packages"}, Changes: changes}})
 	var text bytes.Buffer
-	if err := st.write(&text); err != nil {
+	if err := st.Write(&text); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(text.String(), "a-package"); n != shown || !strings.Contains(text.String(), "and 26 more") || len(st.Steps[0].Changes) != 30 {
@@ -98,13 +103,13 @@ func TestStatusFitsOnAScreen(t *testing.T) {
 // writes testdata/status.
 func TestStatusScreens(t *testing.T) {
 	now := time.Date(2026, 1, 10, 3, 0, 0, 0, time.UTC)
-	node := func() *status {
-		held := storedBundle{Name: "bank", Created: "2026-01-01", Bytes: 4_200_000_000, Images: 41, Packages: 63}
-		return &status{
-			now: now, Host: "node1", System: "Rocky Linux 9.5 (Blue Onyx)", Kernel: "5.14.0-503.el9.x86_64", Program: "1.2.3",
+	node := func() *Status {
+		held := StoredBundle{Name: "bank", Created: "2026-01-01", Bytes: 4_200_000_000, Images: 41, Packages: 63}
+		return &Status{
+			Now: now, Host: "node1", System: "Rocky Linux 9.5 (Blue Onyx)", Kernel: "5.14.0-503.el9.x86_64", Program: "1.2.3",
 			Cluster: "bank", Kubernetes: "v1.36.3", Node: "node1", Address: "10.0.0.11", Roles: []config.Role{config.ControlPlane, config.Worker},
-			Bundle: &held, From: site.StoreDir, Store: []storedBundle{held}, Registry: "answers at 10.0.0.11:5000", command: "install", copied: site.StoreDir + "/bank",
-			Health: &clusterHealth{OK: true, Says: "3 of 3 nodes ready"}, Backup: &keptBackup{Dir: site.BackupDir + "/20260109T221500Z", Taken: now.Add(-285 * time.Minute), Bytes: 48_000_000, Key: "SHA256:" + strings.Repeat("0123456789abcdef", 4)},
+			Bundle: &held, From: site.StoreDir, Store: []StoredBundle{held}, Registry: "answers at 10.0.0.11:5000", command: "install", copied: site.StoreDir + "/bank",
+			Health: &clusterHealth{OK: true, Says: "3 of 3 nodes ready"}, Backup: &KeptBackup{Dir: site.BackupDir + "/20260109T221500Z", Taken: now.Add(-285 * time.Minute), Bytes: 48_000_000, Key: "SHA256:" + strings.Repeat("0123456789abcdef", 4)},
 		}
 	}
 	var steps []string
@@ -123,60 +128,60 @@ func TestStatusScreens(t *testing.T) {
 		}
 		return now
 	}
-	for name, made := range map[string]func() *status{
-		"never": func() *status {
-			return &status{now: now, Host: "node9", System: "Rocky Linux 9.5 (Blue Onyx)", Kernel: "5.14.0-503.el9.x86_64", Program: "1.2.3", Registry: "none"}
+	for name, made := range map[string]func() *Status{
+		"never": func() *Status {
+			return &Status{Now: now, Host: "node9", System: "Rocky Linux 9.5 (Blue Onyx)", Kernel: "5.14.0-503.el9.x86_64", Program: "1.2.3", Registry: "none"}
 		},
-		"killed": func() *status {
+		"killed": func() *Status {
 			st := node()
 			st.Registry, st.Health, st.Backup = "silent: dial tcp 10.0.0.11:5000: connection refused", nil, nil
 			st.judge(append(did(9), at(9, steps[9], step.Began)), holding(9))
 			return st
 		},
-		"installed": func() *status {
+		"installed": func() *Status {
 			st := node()
 			st.judge(did(len(steps)), holding(len(steps)))
 			return st
 		},
-		"all-steps": func() *status {
+		"all-steps": func() *Status {
 			st := node()
-			st.all = true
+			st.All = true
 			st.judge(did(len(steps)), holding(len(steps)))
 			return st
 		},
-		"drifted": func() *status {
+		"drifted": func() *Status {
 			st := node()
 			forecasts := holding(len(steps))
 			forecasts[9].Holds, forecasts[9].Changes = false, []string{"net.ipv4.ip_forward 0 → 1", "write /etc/sysctl.d/90-airgap.conf (changed)"}
 			st.judge(did(len(steps)), forecasts)
 			return st
 		},
-		"sick": func() *status {
+		"sick": func() *Status {
 			st := node()
 			st.Health = &clusterHealth{Says: "2 of 3 nodes ready; not node3"}
 			st.Backup.Taken = now.Add(-100 * time.Hour)
-			st.Certificates = []certificate{
-				{File: "/var/lib/kubelet/pki/kubelet.crt", Purpose: purposeOf("/var/lib/kubelet/pki/kubelet.crt"), Ends: now.Add(-30 * time.Hour), Renewed: nodereport.RenewedByAirgap},
-				{File: "/etc/kubernetes/pki/ca.crt", Purpose: purposeOf("/etc/kubernetes/pki/ca.crt"), Ends: now.Add(12*day + time.Hour), Renewed: nodereport.RenewedByNobody},
+			st.Certificates = []certs.Certificate{
+				{File: "/var/lib/kubelet/pki/kubelet.crt", Purpose: certs.PurposeOf("/var/lib/kubelet/pki/kubelet.crt"), Ends: now.Add(-30 * time.Hour), Renewed: nodereport.RenewedByAirgap},
+				{File: "/etc/kubernetes/pki/ca.crt", Purpose: certs.PurposeOf("/etc/kubernetes/pki/ca.crt"), Ends: now.Add(12*24*time.Hour + time.Hour), Renewed: nodereport.RenewedByNobody},
 			}
 			st.judge(did(len(steps)), holding(len(steps)))
 			return st
 		},
-		"outdated": func() *status {
+		"outdated": func() *Status {
 			st := node()
 			st.Running = []report.RunningProgram{{Unit: registry.UnitName, Version: report.UnknownVersion}, {Unit: nodereport.UnitName, Version: "1.2.3"}}
 			st.tellOutdated()
 			st.judge(did(len(steps)), holding(len(steps)))
 			return st
 		},
-		"joined": func() *status {
+		"joined": func() *Status {
 			st := node()
 			st.Node, st.Address, st.Roles, st.From, st.command, st.copied, st.Store = "node4", "10.0.0.14", []config.Role{config.Worker}, site.IndexDir, "join", "", nil
 			st.Host, st.Health, st.Backup = "node4", &clusterHealth{OK: true, Says: "this node is ready"}, nil
 			st.judge(did(len(steps)), holding(len(steps)))
 			return st
 		},
-		"reset-killed": func() *status {
+		"reset-killed": func() *Status {
 			st := node()
 			st.Health, st.Backup, st.Registry = nil, nil, "none"
 			st.judge(append(did(len(steps)), at(50, steps[26], step.Undone), at(51, steps[25], step.Undone)), holding(25))
@@ -185,12 +190,12 @@ func TestStatusScreens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := made()
-			st.Next = st.next()
+			st.Next = st.WhatToDo()
 			var got bytes.Buffer
-			if err := st.write(&got); err != nil {
+			if err := st.Write(&got); err != nil {
 				t.Fatal(err)
 			}
-			if lines := strings.Count(got.String(), "\n"); lines > 24 && !st.all {
+			if lines := strings.Count(got.String(), "\n"); lines > 24 && !st.All {
 				t.Errorf("%d lines are more than a screen", lines)
 			}
 			file := filepath.Join("testdata/status", name+".txt")
@@ -209,9 +214,9 @@ func TestStatusScreens(t *testing.T) {
 
 // TestStatusForPrograms: what programs read is still called the same.
 func TestStatusForPrograms(t *testing.T) {
-	st := &status{Registry: "none"}
+	st := &Status{Registry: "none"}
 	var text bytes.Buffer
-	if err := writeJSON(&text, st); err != nil {
+	if err := site.WriteJSON(&text, st); err != nil {
 		t.Fatal(err)
 	}
 	var got map[string]any
@@ -243,12 +248,12 @@ func TestJudgeNodes(t *testing.T) {
 
 // TestEndSoon: the kubelet's own care is trusted until it has failed.
 func TestEndSoon(t *testing.T) {
-	list, err := certificatesOf(certificatesHost(t))
+	list, err := certs.Of(sitetest.CertificatesHost(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, c := range endSoon(list, time.Now()) {
+	for _, c := range EndSoon(list, time.Now()) {
 		got = append(got, c.File)
 	}
 	if want := []string{"/var/lib/kubelet/pki/kubelet.crt", "/etc/kubernetes/pki/etcd/ca.crt"}; !slices.Equal(got, want) {

@@ -1,4 +1,4 @@
-package main
+package support
 
 import (
 	"context"
@@ -11,10 +11,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"airgap.dev/airgap/cluster/certs"
+	"airgap.dev/airgap/cluster/gpustatus"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/report"
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/cluster/support"
+	"airgap.dev/airgap/cluster/status"
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
@@ -25,21 +27,21 @@ import (
 )
 
 // reports are what other commands of airgap say of this host, as text and as JSON.
-func (e *evidence) reports() []support.Part {
-	read := ask(func(ctx context.Context) (*status, error) { return readStatus(ctx, e.keys, e.node), nil })
+func (e *Evidence) reports() []Part {
+	read := ask(func(ctx context.Context) (*status.Status, error) { return status.Read(ctx, e.keys, e.node), nil })
 	judged := ask(e.preflight)
 	verified := ask(e.verify)
 	cards := ask(e.cards)
-	return []support.Part{
-		inText("status.txt", "airgap status: begin here", read, (*status).write),
+	return []Part{
+		inText("status.txt", "airgap status: begin here", read, (*status.Status).Write),
 		inJSON("status.json", "airgap status, for programs", read),
 		inText("reports/verify.txt", "airgap verify, a short look", verified, func(r result.Report, w io.Writer) error { return r.WriteText(w) }),
 		inJSON("reports/verify.json", "airgap verify, for programs", verified),
 		inText("reports/preflight.txt", "airgap preflight, by the bundle that this host knows", judged, func(r preflight.Report, w io.Writer) error { return r.Text(w) }),
 		inJSON("reports/preflight.json", "airgap preflight, for programs", judged),
-		inText("reports/certificates.txt", "airgap certs", ask(e.certificates), func(list []certificate, w io.Writer) error { return writeCertificates(w, list, time.Now()) }),
+		inText("reports/certificates.txt", "airgap certs", ask(e.certificates), func(list []certs.Certificate, w io.Writer) error { return certs.Write(w, list, time.Now()) }),
 		{Name: "reports/node-report.yaml", Title: "What only this host knows, looked at now", Limit: 2 * long, Room: some, Write: e.nodeReport},
-		inText("reports/gpu.txt", "airgap gpu status", cards, (*gpuStatus).write),
+		inText("reports/gpu.txt", "airgap gpu status", cards, (*gpustatus.Status).Write),
 		inJSON("reports/gpu.json", "airgap gpu status, for programs", cards),
 		{Name: "reports/facts.yaml", Title: "airgap survey", Limit: 2 * long, Room: 2 * plenty, Write: e.facts},
 	}
@@ -73,15 +75,15 @@ func (a *asked[T]) show(ctx context.Context, show func(T) error) error {
 }
 
 // inText is a part with a report as text.
-func inText[T any](file, title string, report *asked[T], text func(T, io.Writer) error) support.Part {
-	return support.Part{Name: file, Title: title, Limit: long, Room: some, Write: func(ctx context.Context, w io.Writer) error {
+func inText[T any](file, title string, report *asked[T], text func(T, io.Writer) error) Part {
+	return Part{Name: file, Title: title, Limit: long, Room: some, Write: func(ctx context.Context, w io.Writer) error {
 		return report.show(ctx, func(r T) error { return text(r, w) })
 	}}
 }
 
-func inJSON[T any](file, title string, report *asked[T]) support.Part {
-	return support.Part{Name: file, Title: title, Limit: long, Room: 2 * some, Write: func(ctx context.Context, w io.Writer) error {
-		return report.show(ctx, func(r T) error { return writeJSON(w, r) })
+func inJSON[T any](file, title string, report *asked[T]) Part {
+	return Part{Name: file, Title: title, Limit: long, Room: 2 * some, Write: func(ctx context.Context, w io.Writer) error {
+		return report.show(ctx, func(r T) error { return site.WriteJSON(w, r) })
 	}}
 }
 
@@ -92,9 +94,9 @@ const (
 )
 
 // verify is a short look through this host's kubeconfig.
-func (e *evidence) verify(ctx context.Context) (r result.Report, err error) {
+func (e *Evidence) verify(ctx context.Context) (r result.Report, err error) {
 	if !e.has(kubeadm.AdminConf) {
-		return r, support.NoneHere("this host has no %s: airgap verify runs on a control-plane host", kubeadm.AdminConf)
+		return r, NoneHere("this host has no %s: airgap verify runs on a control-plane host", kubeadm.AdminConf)
 	}
 	s, err := site.Stored(e.keys, e.node)
 	if err != nil {
@@ -105,36 +107,36 @@ func (e *evidence) verify(ctx context.Context) (r result.Report, err error) {
 
 // preflight judges this host by the bundle in its store, or by the index that it
 // joined with. The disk's pace is not measured: that writes to it.
-func (e *evidence) preflight(ctx context.Context) (r preflight.Report, err error) {
-	k, err := knownHere(e.keys, e.node)
-	defer k.close()
-	if k.site == nil {
+func (e *Evidence) preflight(ctx context.Context) (r preflight.Report, err error) {
+	k, err := status.KnownHere(e.keys, e.node)
+	defer k.Close()
+	if k.Site == nil {
 		if err == nil {
-			err = support.NoneHere("no bundle is known on this host: airgap preflight DIR judges it by one")
+			err = NoneHere("no bundle is known on this host: airgap preflight DIR judges it by one")
 		}
 		return r, err
 	}
-	return hostcheck.Judge(ctx, k.site, preflight.Choice{Skip: []string{"etcd-fsync"}}, true, nil)
+	return hostcheck.Judge(ctx, k.Site, preflight.Choice{Skip: []string{"etcd-fsync"}}, true, nil)
 }
 
-func (e *evidence) cards(ctx context.Context) (*gpuStatus, error) {
+func (e *Evidence) cards(ctx context.Context) (*gpustatus.Status, error) {
 	devices, err := host.PCIDevices(e.fs(), gpu.Vendor)
 	if err == nil && len(devices) == 0 {
-		return nil, support.NoneHere("no card of NVIDIA's is on the PCI bus")
+		return nil, NoneHere("no card of NVIDIA's is on the PCI bus")
 	}
-	return readGPUStatus(ctx, e.machine.Host, 0)
+	return gpustatus.Read(ctx, e.Machine.Host, 0)
 }
 
-func (e *evidence) certificates(context.Context) ([]certificate, error) {
-	list, err := certificatesOf(e.machine.Host)
+func (e *Evidence) certificates(context.Context) ([]certs.Certificate, error) {
+	list, err := certs.Of(e.Machine.Host)
 	if err == nil && len(list) == 0 {
-		return nil, support.NoneHere("this server has no certificate of a cluster")
+		return nil, NoneHere("this server has no certificate of a cluster")
 	}
 	return list, err
 }
 
-func (e *evidence) facts(ctx context.Context, w io.Writer) error {
-	facts, err := preflight.Survey(ctx, e.machine.Host)
+func (e *Evidence) facts(ctx context.Context, w io.Writer) error {
+	facts, err := preflight.Survey(ctx, e.Machine.Host)
 	if err != nil {
 		return err
 	}
@@ -142,15 +144,15 @@ func (e *evidence) facts(ctx context.Context, w io.Writer) error {
 }
 
 // nodeReport has each part no longer than this one has.
-func (e *evidence) nodeReport(ctx context.Context, w io.Writer) error {
+func (e *Evidence) nodeReport(ctx context.Context, w io.Writer) error {
 	settings, err := host.ReadJSON[report.Settings](site.ReportFile)
 	if err != nil {
 		return err
 	}
 	if settings.Node == "" {
-		return support.NoneHere("this host does not report yet: there is no %s", site.ReportFile)
+		return NoneHere("this host does not report yet: there is no %s", site.ReportFile)
 	}
-	c, err := settings.Collector(e.machine)
+	c, err := settings.Collector(e.Machine)
 	if err != nil {
 		return err
 	}
@@ -159,11 +161,11 @@ func (e *evidence) nodeReport(ctx context.Context, w io.Writer) error {
 	}
 	report := c.Once(ctx)
 	report.Heartbeat = metav1.NowMicro()
-	return writeYAML(w, report)
+	return site.WriteYAML(w, report)
 }
 
 // has reports whether the host has a file.
-func (e *evidence) has(file string) bool {
+func (e *Evidence) has(file string) bool {
 	_, err := fs.Stat(e.fs(), file[1:])
 	return err == nil
 }

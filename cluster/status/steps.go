@@ -1,4 +1,4 @@
-package main
+package status
 
 import (
 	"time"
@@ -31,7 +31,7 @@ type stepStatus struct {
 // judge joins what the journal says with what holds now. Without a list of
 // steps, on a host that lost its bundle or never had it, the journal alone
 // speaks.
-func (st *status) judge(entries []step.Entry, now []step.Forecast) {
+func (st *Status) judge(entries []step.Entry, now []step.Forecast) {
 	last := map[string]step.Entry{}
 	for i, e := range entries {
 		if _, again := last[e.Step]; !again && len(now) == 0 {

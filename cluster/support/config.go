@@ -1,4 +1,4 @@
-package main
+package support
 
 import (
 	"context"
@@ -9,14 +9,13 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
 // ofAirgap is what airgap wrote down: its journal, and its logs.
-func (e *evidence) ofAirgap() []support.Part {
-	all := []support.Part{e.log("airgap/journal.jsonl", "airgap's journal: which steps ran, when, and how they ended", site.JournalFile[1:], some)}
+func (e *Evidence) ofAirgap() []Part {
+	all := []Part{e.log("airgap/journal.jsonl", "airgap's journal: which steps ran, when, and how they ended", site.JournalFile[1:], some)}
 	for _, name := range e.found("var/log/airgap/*.log", "var/log/airgap/*/*.log") {
 		all = append(all, e.log(below("airgap", strings.TrimPrefix(name, "var/log/airgap/")), "What a command of airgap's said", name, some))
 	}
@@ -27,8 +26,8 @@ func (e *evidence) ofAirgap() []support.Part {
 }
 
 // configuration is what is in force, as the programs tell it, and the files.
-func (e *evidence) configuration() []support.Part {
-	all := []support.Part{
+func (e *Evidence) configuration() []Part {
+	all := []Part{
 		{Name: "config/runtime-effective.toml", Title: "The runtime's configuration with all drop-ins, as it tells it", Limit: quick, Room: some, Write: e.runtimeDump},
 		{Name: "config/kubelet-effective.json", Title: "The kubelet's configuration, as it tells it", Limit: quick, Room: some, Write: e.kubeletConfig},
 	}
@@ -38,11 +37,11 @@ func (e *evidence) configuration() []support.Part {
 	return all
 }
 
-func (e *evidence) runtimeDump(ctx context.Context, w io.Writer) error {
+func (e *Evidence) runtimeDump(ctx context.Context, w io.Writer) error {
 	if len(e.found("etc/containerd/config.toml", "etc/crio/crio.conf")) == 0 {
-		return support.NoneHere("there is no configuration of a runtime")
+		return NoneHere("there is no configuration of a runtime")
 	}
-	dump, err := kubeadm.RuntimeDump(ctx, e.machine)
+	dump, err := kubeadm.RuntimeDump(ctx, e.Machine)
 	if err != nil {
 		return err
 	}
@@ -50,20 +49,20 @@ func (e *evidence) runtimeDump(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-func (e *evidence) kubeletConfig(ctx context.Context, w io.Writer) error {
+func (e *Evidence) kubeletConfig(ctx context.Context, w io.Writer) error {
 	if !e.has(kubeadm.KubeletConf) {
-		return support.NoneHere("this host is no node: there is no %s", kubeadm.KubeletConf)
+		return NoneHere("this host is no node: there is no %s", kubeadm.KubeletConf)
 	}
 	text, err := nodereport.LocalKubelet().Config(ctx)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, json.RawMessage(text))
+	return site.WriteJSON(w, json.RawMessage(text))
 }
 
 // configFiles are the files of the host that say how it is set up. What holds secrets
 // is not among them, whatever its name.
-func (e *evidence) configFiles() []string {
+func (e *Evidence) configFiles() []string {
 	all := e.found(
 		"etc/airgap/*.yaml", "etc/airgap/crio/.config/containers/*.conf", "etc/airgap/crio/.config/containers/*.d/*", "etc/airgap/crio/.config/containers/policy.json",
 		"etc/containerd/*.toml", "etc/containerd/conf.d/*", "etc/containerd/certs.d/*/hosts.toml",

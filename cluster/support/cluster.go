@@ -1,4 +1,4 @@
-package main
+package support
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"airgap.dev/airgap/cluster/support"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -47,10 +47,10 @@ func tables() []struct{ name, title, path string } {
 }
 
 // ofCluster is an overview of the cluster, through this host's kubeconfig.
-func (e *evidence) ofCluster() []support.Part {
+func (e *Evidence) ofCluster() []Part {
 	client := ask(e.client)
-	part := func(name, title string, write func(context.Context, rest.Interface, io.Writer) error) support.Part {
-		return support.Part{Name: name, Title: title, Limit: quick, Room: some, Write: func(ctx context.Context, w io.Writer) error {
+	part := func(name, title string, write func(context.Context, rest.Interface, io.Writer) error) Part {
+		return Part{Name: name, Title: title, Limit: quick, Room: some, Write: func(ctx context.Context, w io.Writer) error {
 			var c rest.Interface
 			if err := client.show(ctx, func(found rest.Interface) error { c = found; return nil }); err != nil {
 				return err
@@ -58,7 +58,7 @@ func (e *evidence) ofCluster() []support.Part {
 			return write(ctx, c, w)
 		}}
 	}
-	all := []support.Part{
+	all := []Part{
 		part("cluster/readyz.txt", "What the API server says of itself", func(ctx context.Context, c rest.Interface, w io.Writer) error {
 			text, err := c.Get().AbsPath("/readyz").Param("verbose", "").Do(ctx).Raw()
 			_, writeErr := w.Write(text)
@@ -77,11 +77,11 @@ func (e *evidence) ofCluster() []support.Part {
 }
 
 // client is asked for by all parts, and whether anybody answers is found out once.
-func (e *evidence) client(ctx context.Context) (rest.Interface, error) {
+func (e *Evidence) client(ctx context.Context) (rest.Interface, error) {
 	if !e.has(kubeadm.AdminConf) {
-		return nil, support.NoneHere("this host has no %s: a control-plane host's bundle has it", kubeadm.AdminConf)
+		return nil, NoneHere("this host has no %s: a control-plane host's bundle has it", kubeadm.AdminConf)
 	}
-	config, err := e.machine.RESTConfig(kubeadm.AdminConf)
+	config, err := e.Machine.RESTConfig(kubeadm.AdminConf)
 	if err != nil {
 		return nil, err
 	}
@@ -165,5 +165,5 @@ func writeNodes(ctx context.Context, c rest.Interface, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, json.RawMessage(text))
+	return site.WriteJSON(w, json.RawMessage(text))
 }

@@ -1,4 +1,4 @@
-package main
+package support
 
 import (
 	"bytes"
@@ -13,18 +13,18 @@ import (
 
 // secret is one kind of them, as the security desk reads of it: docs/security.md, "Secrets".
 type secret struct {
-	what  string // it is
-	where string // it lies
-	mode  string
-	way   string // on which it gets there
-	end   string
+	What  string // it is
+	Where string // it lies
+	Mode  string
+	Way   string // on which it gets there
+	End   string
 	// places are files and directories of this host in which it is looked for, as fs.FS
 	// names them; none: it lies in one of another's, on no server, or in pods' volumes.
-	places []string
+	Places []string
 }
 
-// secretKinds are all that airgap, the cluster and its servers have.
-func secretKinds() []secret {
+// SecretKinds are all that airgap, the cluster and its servers have.
+func SecretKinds() []secret {
 	return []secret{
 		{"the builder's two signing keys", "connected host, `~/.config/airgap/keys`", "0600, else refused", "never leave it", "theirs to keep", nil},
 		{"a site's own signing key", "where the site has it", "0600, else refused", "`--sign-key FILE`, or a pipe; never copied", "theirs to keep", nil},
@@ -53,11 +53,11 @@ func secretKinds() []secret {
 	}
 }
 
-// secretPlaces are where this host has secrets: files and directories.
-func secretPlaces() []string {
+// SecretPlaces are where this host has secrets: files and directories.
+func SecretPlaces() []string {
 	var all []string
-	for _, s := range secretKinds() {
-		all = append(all, s.places...)
+	for _, s := range SecretKinds() {
+		all = append(all, s.Places...)
 	}
 	return all
 }
@@ -71,8 +71,8 @@ func podSecrets() []string {
 // larger.
 const largestSecret = 256 << 10
 
-// secrets are all that this host has, and how many files could not be read.
-func (e *evidence) secrets() (book *redact.Book, unread int) {
+// Secrets are all that this host has, and how many files could not be read.
+func (e *Evidence) Secrets() (book *redact.Book, unread int) {
 	book = &redact.Book{}
 	take := func(name string, ofPod bool) {
 		text, err := e.secretFile(name)
@@ -87,7 +87,7 @@ func (e *evidence) secrets() (book *redact.Book, unread int) {
 			}
 		}
 	}
-	for _, place := range secretPlaces() {
+	for _, place := range SecretPlaces() {
 		_ = fs.WalkDir(e.fs(), place, func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrPermission):
@@ -117,7 +117,7 @@ func public(name string) bool {
 	return strings.Contains(name, "/manifests/")
 }
 
-func (e *evidence) secretFile(name string) ([]byte, error) {
+func (e *Evidence) secretFile(name string) ([]byte, error) {
 	f, err := e.fs().Open(name)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package status
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // tellOutdated names services that an update of airgap.rpm did not restart.
-func (st *status) tellOutdated() {
+func (st *Status) tellOutdated() {
 	for _, r := range st.Running {
 		if r.Version != st.Program {
 			st.Problems = append(st.Problems, fmt.Sprintf("%s runs airgap version %s, installed is %s: systemctl restart %s", r.Unit, r.Version, st.Program, r.Unit))

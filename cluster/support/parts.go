@@ -1,4 +1,4 @@
-package main
+package support
 
 import (
 	"context"
@@ -12,23 +12,22 @@ import (
 	"time"
 
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 )
 
-// evidence is the host that a support bundle is made of.
-type evidence struct {
-	machine kubeadm.Machine
+// Evidence is the host that a support bundle is made of.
+type Evidence struct {
+	Machine kubeadm.Machine
 	keys    []string // of bundles, and which node this is: as the commands take them
 	node    string
 }
 
-func newEvidence(keys []string, node string) *evidence {
-	return &evidence{machine: site.ThisMachine(), keys: keys, node: node}
+func From(keys []string, node string) *Evidence {
+	return &Evidence{Machine: site.ThisMachine(), keys: keys, node: node}
 }
 
-func (e *evidence) fs() fs.FS { return e.machine.Host.FS() }
+func (e *Evidence) fs() fs.FS { return e.Machine.Host.FS() }
 
 // Room of a part, in bytes of text. Together they are more than an archive has; it
 // takes a host where everything is long and nothing compresses to notice.
@@ -46,7 +45,7 @@ const (
 
 // parts are all that a support bundle holds. What matters most comes first: where the
 // archive is full, the rest is cut.
-func (e *evidence) parts() []support.Part {
+func (e *Evidence) parts() []Part {
 	return slices.Concat(
 		e.reports(),
 		e.ofAirgap(),
@@ -60,8 +59,8 @@ func (e *evidence) parts() []support.Part {
 	)
 }
 
-func (e *evidence) ofHost() []support.Part {
-	return []support.Part{
+func (e *Evidence) ofHost() []Part {
+	return []Part{
 		e.runs("host/units.txt", "How the cluster's units are", "systemctl",
 			append([]string{"show", "--property=Id,LoadState,UnitFileState,ActiveState,SubState,Result,NRestarts,ExecMainStatus,StateChangeTimestamp"}, loggedUnits()...)...),
 		e.runs("host/failed-units.txt", "Units that failed", "systemctl", "list-units", "--failed", "--no-pager", "--full"),
@@ -79,12 +78,12 @@ func (e *evidence) ofHost() []support.Part {
 	}
 }
 
-func (e *evidence) ofNetwork() []support.Part {
+func (e *Evidence) ofNetwork() []Part {
 	nft := e.runs("network/nft.txt", "Packet filter", "nft", "--stateless", "list", "ruleset")
 	iptables := e.runs("network/iptables.txt", "Packet filter, as iptables sees it", "iptables-save")
 	ip6tables := e.runs("network/ip6tables.txt", "Packet filter of IPv6, as iptables sees it", "ip6tables-save")
 	nft.Room, iptables.Room, ip6tables.Room = some, some, some
-	return []support.Part{
+	return []Part{
 		e.runs("network/addresses.txt", "Links and addresses", "ip", "-details", "-statistics", "address"),
 		e.runs("network/routes.txt", "Routes", "ip", "route", "show", "table", "all"),
 		e.runs("network/rules.txt", "Rules that choose routes", "ip", "rule"),
@@ -96,8 +95,8 @@ func (e *evidence) ofNetwork() []support.Part {
 	}
 }
 
-func (e *evidence) ofPackages() []support.Part {
-	return []support.Part{
+func (e *Evidence) ofPackages() []Part {
+	return []Part{
 		{Name: "packages/dnf-history.txt", Title: "What dnf did", Limit: long, Room: little, Write: e.dnfHistory},
 		e.runs("packages/installed.txt", "Packages, the newest first", "rpm", "-qa", "--last"),
 		e.log("packages/dnf.rpm.log", "What dnf did to packages", "var/log/dnf.rpm.log", little),
@@ -106,10 +105,10 @@ func (e *evidence) ofPackages() []support.Part {
 
 // dnfHistory asks dnf where it has a history, which it would begin otherwise, and gives
 // it a place of its own for log and cache: nothing on the host changes.
-func (e *evidence) dnfHistory(ctx context.Context, w io.Writer) error {
+func (e *Evidence) dnfHistory(ctx context.Context, w io.Writer) error {
 	const history = "var/lib/dnf/history.sqlite"
 	if len(e.found(history)) == 0 {
-		return support.NoneHere("there is no /%s", history)
+		return NoneHere("there is no /%s", history)
 	}
 	dir, remove, err := site.Scratch("support")
 	if err != nil {
@@ -120,31 +119,31 @@ func (e *evidence) dnfHistory(ctx context.Context, w io.Writer) error {
 }
 
 // runs is a part with what a command says.
-func (e *evidence) runs(file, title, name string, args ...string) support.Part {
-	return support.Part{Name: file, Title: title, Limit: quick, Room: little, Write: func(ctx context.Context, w io.Writer) error {
+func (e *Evidence) runs(file, title, name string, args ...string) Part {
+	return Part{Name: file, Title: title, Limit: quick, Room: little, Write: func(ctx context.Context, w io.Writer) error {
 		return e.command(ctx, w, name, args...)
 	}}
 }
 
-func (e *evidence) command(ctx context.Context, w io.Writer, name string, args ...string) error {
-	out, err := e.machine.Host.Run(ctx, host.Cmd{Name: name, Args: args, Stdout: w})
+func (e *Evidence) command(ctx context.Context, w io.Writer, name string, args ...string) error {
+	out, err := e.Machine.Host.Run(ctx, host.Cmd{Name: name, Args: args, Stdout: w})
 	if errors.Is(err, exec.ErrNotFound) {
-		return support.NoneHere("there is no program %s", name)
+		return NoneHere("there is no program %s", name)
 	}
 	_, writeErr := w.Write(out) // of a host that takes no heed of Stdout
 	return errors.Join(err, writeErr)
 }
 
 // reads is a part with a file of the host.
-func (e *evidence) reads(file, title, from string) support.Part {
-	return support.Part{Name: file, Title: title, Limit: quick, Room: little, Write: func(_ context.Context, w io.Writer) error {
+func (e *Evidence) reads(file, title, from string) Part {
+	return Part{Name: file, Title: title, Limit: quick, Room: little, Write: func(_ context.Context, w io.Writer) error {
 		return e.read(w, from, 0)
 	}}
 }
 
 // log is a part with the newest of a file of the host.
-func (e *evidence) log(file, title, from string, room int) support.Part {
-	return support.Part{Name: file, Title: title, Limit: long, Room: room, Log: true, Midway: true, Write: func(_ context.Context, w io.Writer) error {
+func (e *Evidence) log(file, title, from string, room int) Part {
+	return Part{Name: file, Title: title, Limit: long, Room: room, Log: true, Midway: true, Write: func(_ context.Context, w io.Writer) error {
 		return e.read(w, from, int64(room)+before)
 	}}
 }
@@ -155,10 +154,10 @@ const before = 64 << 10
 
 // read gives the last bytes of a file, 0 for all of it. Anything that is no file would
 // be waited for in vain.
-func (e *evidence) read(w io.Writer, name string, last int64) error {
+func (e *Evidence) read(w io.Writer, name string, last int64) error {
 	f, err := e.fs().Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return support.NoneHere("there is no /%s", name)
+		return NoneHere("there is no /%s", name)
 	}
 	if err != nil {
 		return err
@@ -169,7 +168,7 @@ func (e *evidence) read(w io.Writer, name string, last int64) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return support.NoneHere("/%s is no file", name)
+		return NoneHere("/%s is no file", name)
 	}
 	if from, can := f.(io.Seeker); can && last > 0 && info.Size() > last {
 		if _, err := from.Seek(-last, io.SeekEnd); err != nil {
@@ -181,7 +180,7 @@ func (e *evidence) read(w io.Writer, name string, last int64) error {
 }
 
 // found are the files of the host that fit the patterns, sorted, each once.
-func (e *evidence) found(patterns ...string) []string {
+func (e *Evidence) found(patterns ...string) []string {
 	var all []string
 	for _, pattern := range patterns {
 		names, _ := fs.Glob(e.fs(), pattern) // the patterns are ours

@@ -1,4 +1,4 @@
-package main
+package support
 
 import (
 	"bytes"
@@ -13,8 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -26,26 +24,25 @@ import (
 	"time"
 
 	"airgap.dev/airgap/cluster/sitetest"
-	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/cluster/support/supporttest"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 )
 
-// sickHost is a prepared root full of secrets. Each is in a file of its own, where a host
+// SickHost is a prepared root full of secrets. Each is in a file of its own, where a host
 // has it, and in poison, which every log, configuration and command says.
-type sickHost struct {
-	dir     string
+type SickHost struct {
+	Dir     string
 	secrets map[string]string // by what they are
 	poison  string
 }
 
 const harmless = "HARMLESS-WORDS-AROUND"
 
-func (s *sickHost) write(t *testing.T, name, text string) {
+func (s *SickHost) Write(t *testing.T, name, text string) {
 	t.Helper()
-	path := filepath.Join(s.dir, name)
+	path := filepath.Join(s.Dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -54,9 +51,9 @@ func (s *sickHost) write(t *testing.T, name, text string) {
 	}
 }
 
-func newSickHost(t *testing.T, api string) *sickHost {
+func newSickHost(t *testing.T, api string) *SickHost {
 	t.Helper()
-	s := &sickHost{dir: t.TempDir(), secrets: map[string]string{}}
+	s := &SickHost{Dir: t.TempDir(), secrets: map[string]string{}}
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +94,7 @@ func newSickHost(t *testing.T, api string) *sickHost {
 		"var/lib/airgap/backup/20260101T000000Z/etc/kubernetes/pki/ca.key": caKey, "proc/sys/kernel/osrelease": "5.14.0\n",
 		"var/lib/dnf/history.sqlite": "a database\n",
 	} {
-		s.write(t, name, text)
+		s.Write(t, name, text)
 	}
 	lines := strings.Split(strings.TrimSpace(caKey), "\n")
 	s.poison = harmless + " begin\n" + registryKey + clientKey +
@@ -119,9 +116,9 @@ func newSickHost(t *testing.T, api string) *sickHost {
 		"etc/systemd/system/containerd.service.d/proxy.conf", "var/log/pods/kube-system_etcd-n1_1234567890/etcd/0.log", "var/log/pods/kube-system_etcd-n1_1234567890/etcd/1.log",
 		"var/log/pods/kube-system_etcd-n1_1234567890/etcd/2.log", "var/log/pods/kube-flannel_x_1/kube-flannel/0.log", "var/log/pods/bank_app_1/app/0.log", "proc/cmdline",
 	} {
-		s.write(t, name, s.poison)
+		s.Write(t, name, s.poison)
 	}
-	s.write(t, "var/log/pods/kube-system_kube-apiserver-n1_2/kube-apiserver/0.log", s.poison+strings.Repeat("an old line\n", 300_000)+s.poison)
+	s.Write(t, "var/log/pods/kube-system_kube-apiserver-n1_2/kube-apiserver/0.log", s.poison+strings.Repeat("an old line\n", 300_000)+s.poison)
 	return s
 }
 
@@ -157,19 +154,19 @@ func table(w http.ResponseWriter, r *http.Request, message string) {
 // TestSupportBundleHasNoSecrets plants secrets of every kind in every kind of part, and
 // wants none of them in the archive, and all that stands around them.
 func TestSupportBundleHasNoSecrets(t *testing.T) {
-	var s *sickHost
+	var s *SickHost
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { table(w, r, s.poison) }))
 	defer api.Close()
 	s = newSickHost(t, api.URL)
-	e := &evidence{machine: kubeadm.Machine{Host: sitetest.RootHost{Dir: s.dir, Says: s.poison}, Root: s.dir}}
+	e := &Evidence{Machine: kubeadm.Machine{Host: sitetest.RootHost{Dir: s.Dir, Says: s.poison}, Root: s.Dir}}
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
-	var stdout, stderr bytes.Buffer
-	collected, err := collect(t.Context(), file, e, ui.New(&stderr, ui.JSON))
-	if err := errors.Join(err, json.NewEncoder(&stdout).Encode(collected), collected.Write(&stdout)); err != nil {
+	var stdout, text, stderr bytes.Buffer
+	collected, err := Collect(t.Context(), file, e, ui.New(&stderr, ui.JSON))
+	if err := errors.Join(err, json.NewEncoder(&stdout).Encode(collected), collected.Write(&text)); err != nil {
 		t.Fatal(err)
 	}
 	files := supporttest.UnpackFile(t, file)
-	files["stdout"], files["stderr"] = stdout.String(), stderr.String()
+	files["stdout"], files["text"], files["stderr"] = stdout.String(), text.String(), stderr.String()
 	for name, text := range files {
 		for what, secret := range s.secrets {
 			for _, form := range formsOf(secret) {
@@ -201,7 +198,7 @@ func TestSupportBundleHasNoSecrets(t *testing.T) {
 	if log := files["logs/pods/kube-system_kube-apiserver-n1_2/kube-apiserver-0.log"]; !strings.HasPrefix(log, "=== airgap: cut: the newest ") || len(log) > 3*some {
 		t.Errorf("a long log begins\n%.300s", log)
 	}
-	var result supportBundle
+	var result Collected
 	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil || result.File != file || result.Bytes == 0 || result.Redacted["known"] == 0 || result.Redacted["field"] == 0 {
 		t.Errorf("the result is %v, %+v", err, result)
 	}
@@ -213,15 +210,15 @@ func TestSupportBundleHasNoSecrets(t *testing.T) {
 // TestNoKeyIsListed: whatever the patterns of files find, nothing of the table in
 // docs/security.md is among it.
 func TestNoKeyIsListed(t *testing.T) {
-	s := &sickHost{dir: t.TempDir()}
+	s := &SickHost{Dir: t.TempDir()}
 	secret := []string{
 		"etc/airgap/pki/ca.key", "etc/airgap/pki/registry.key", "etc/airgap/registry.htpasswd", "etc/kubernetes/pki/ca.key", "etc/kubernetes/admin.conf", "etc/kubernetes/kubelet.conf",
 		"etc/kubernetes/apiserver/encryption.yaml", "etc/cni/net.d/calico-kubeconfig.conf", "etc/containerd/conf.d/client.key", "var/lib/airgap/backup/x/etc/kubernetes/manifests/a.yaml", "etc/fapolicyd/rules.d/a.pem",
 	}
 	for _, name := range append(secret, "etc/kubernetes/apiserver/audit-policy.yaml") {
-		s.write(t, name, "x")
+		s.Write(t, name, "x")
 	}
-	e := &evidence{machine: kubeadm.Machine{Host: sitetest.RootHost{Dir: s.dir}}}
+	e := &Evidence{Machine: kubeadm.Machine{Host: sitetest.RootHost{Dir: s.Dir}}}
 	if got := e.configFiles(); !slices.Equal(got, []string{"etc/kubernetes/apiserver/audit-policy.yaml"}) {
 		t.Errorf("listed %v", got)
 	}
@@ -231,11 +228,11 @@ func TestNoKeyIsListed(t *testing.T) {
 func TestSupportBundleLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	e := &evidence{machine: kubeadm.Machine{Host: interruptedHost{sitetest.RootHost{Dir: t.TempDir()}, cancel}}}
-	if _, err := collect(ctx, filepath.Join(dir, "a.tar.gz"), e, ui.Discard()); !errors.Is(err, context.Canceled) {
+	e := &Evidence{Machine: kubeadm.Machine{Host: interruptedHost{sitetest.RootHost{Dir: t.TempDir()}, cancel}}}
+	if _, err := Collect(ctx, filepath.Join(dir, "a.tar.gz"), e, ui.Discard()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := collect(t.Context(), filepath.Join(dir, "none", "a.tar.gz"), e, ui.Discard()); err == nil {
+	if _, err := Collect(t.Context(), filepath.Join(dir, "none", "a.tar.gz"), e, ui.Discard()); err == nil {
 		t.Error("a directory that is not there")
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -260,7 +257,7 @@ func (h interruptedHost) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) 
 
 // TestSupportBundleAbout: the name of the file is made of the host's and the time.
 func TestSupportBundleAbout(t *testing.T) {
-	about := support.About{Host: "node1.bank", Time: time.Date(2026, 11, 23, 8, 1, 2, 0, time.UTC)}
+	about := About{Host: "node1.bank", Time: time.Date(2026, 11, 23, 8, 1, 2, 0, time.UTC)}
 	if got := about.Name(); got != "airgap-support-node1.bank-20261123T080102Z" {
 		t.Errorf("got %s", got)
 	}

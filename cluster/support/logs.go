@@ -1,4 +1,4 @@
-package main
+package support
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"airgap.dev/airgap/cluster/support"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/upkeep"
@@ -34,8 +33,8 @@ const (
 )
 
 // unitLogs are what systemd's journal has of the units, and of the kernel.
-func (e *evidence) unitLogs() []support.Part {
-	var all []support.Part
+func (e *Evidence) unitLogs() []Part {
+	var all []Part
 	for i, unit := range loggedUnits() {
 		room, lines := some, someLines
 		if i < 4 {
@@ -50,9 +49,9 @@ func (e *evidence) unitLogs() []support.Part {
 	)
 }
 
-func (e *evidence) journal(name, title string, room, lines int, which ...string) support.Part {
+func (e *Evidence) journal(name, title string, room, lines int, which ...string) Part {
 	args := append([]string{"--no-pager", "--quiet", "--output", "short-iso-precise", "--lines", strconv.Itoa(lines)}, which...)
-	return support.Part{Name: name, Title: title, Limit: long, Room: room, Log: true, Midway: true, Write: func(ctx context.Context, w io.Writer) error {
+	return Part{Name: name, Title: title, Limit: long, Room: room, Log: true, Midway: true, Write: func(ctx context.Context, w io.Writer) error {
 		return e.command(ctx, w, "journalctl", args...)
 	}}
 }
@@ -63,7 +62,7 @@ const mostPods = 60
 // podLogs are the files that the runtime writes for containers of the system's pods:
 // static ones first, the newest two of each container. Pods of the site's own are
 // none of our business.
-func (e *evidence) podLogs() []support.Part {
+func (e *Evidence) podLogs() []Part {
 	var all []podLog
 	for _, namespace := range []string{"kube-system", "kube-flannel", "calico-system", "tigera-operator", "airgap-system"} {
 		for _, file := range e.found("var/log/pods/" + namespace + "_*/*/*.log") {
@@ -73,7 +72,7 @@ func (e *evidence) podLogs() []support.Part {
 	slices.SortStableFunc(all, func(a, b podLog) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.container(), b.container()), cmp.Compare(b.number, a.number))
 	})
-	var parts []support.Part
+	var parts []Part
 	same, last := 0, ""
 	for _, l := range all {
 		if l.container() != last {

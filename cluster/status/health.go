@@ -1,4 +1,4 @@
-package main
+package status
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"airgap.dev/airgap/cluster/certs"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
@@ -27,8 +28,8 @@ type clusterHealth struct {
 	Says string `json:"says"` // "3 of 3 nodes are ready", "the API server is silent: …"
 }
 
-// keptBackup is the newest backup of this host.
-type keptBackup struct {
+// KeptBackup is the newest backup of this host.
+type KeptBackup struct {
 	Dir   string    `json:"dir"`
 	Taken time.Time `json:"taken"`
 	Bytes int64     `json:"bytes"`
@@ -44,7 +45,7 @@ const (
 )
 
 // tellHost says which machine this is, as far as it tells.
-func (st *status) tellHost(h host.Host) {
+func (st *Status) tellHost(h host.Host) {
 	st.Host, _ = os.Hostname()
 	st.Kernel, _ = nodereport.Kernel(h)
 	st.System = systemName(h)
@@ -69,13 +70,13 @@ func systemName(h host.Host) string {
 }
 
 // tellHealth asks what is cheap to know of a node: the cluster, certificates, backups.
-func (st *status) tellHealth(ctx context.Context, m kubeadm.Machine) {
+func (st *Status) tellHealth(ctx context.Context, m kubeadm.Machine) {
 	var err error
 	st.Health, err = askCluster(ctx, m, st.Node)
 	st.problem(err)
-	list, err := certificatesOf(m.Host)
+	list, err := certs.Of(m.Host)
 	st.problem(err)
-	st.Certificates = endSoon(list, st.now)
+	st.Certificates = EndSoon(list, st.Now)
 	if !slices.Contains(st.Roles, config.ControlPlane) || !site.Exists(kubeadm.AdminConf) {
 		return
 	}
@@ -83,19 +84,19 @@ func (st *status) tellHealth(ctx context.Context, m kubeadm.Machine) {
 	st.problem(err)
 	st.Unsaved = err == nil && newest == nil
 	if newest != nil {
-		st.Backup = &keptBackup{newest.Dir, newest.Taken, newest.Bytes, newest.Encrypted, site.BackupKey()}
+		st.Backup = &KeptBackup{newest.Dir, newest.Taken, newest.Bytes, newest.Encrypted, site.BackupKey()}
 	}
 }
 
-// endSoon are the certificates that end within 30 days, unless it is the kubelet that
+// EndSoon are the certificates that end within 30 days, unless it is the kubelet that
 // renews them, and those that have ended or are not valid yet.
-func endSoon(list []certificate, now time.Time) []certificate {
-	return slices.DeleteFunc(list, func(c certificate) bool {
+func EndSoon(list []certs.Certificate, now time.Time) []certs.Certificate {
+	return slices.DeleteFunc(list, func(c certs.Certificate) bool {
 		margin := soonEnds
 		if c.Renewed == nodereport.RenewedByKubelet {
 			margin = 0
 		}
-		return c.span().Trouble(now, margin) == ""
+		return c.Span().Trouble(now, margin) == ""
 	})
 }
 

@@ -1,0 +1,46 @@
+package sitetest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+const day = 24 * time.Hour
+
+// CertificatesHost is a host whose certificates end at different times, one of them an hour ago.
+func CertificatesHost(t *testing.T) FilesHost {
+	return FilesHost{
+		"etc/airgap/pki/registry.crt":                    EndingIn(t, "registry", 700*day+time.Hour),
+		"etc/kubernetes/pki/apiserver.crt":               EndingIn(t, "kube-apiserver", 80*day+time.Hour),
+		"etc/kubernetes/pki/etcd/ca.crt":                 EndingIn(t, "etcd-ca", 20*day+time.Hour),
+		"var/lib/kubelet/pki/kubelet.crt":                EndingIn(t, "node1", -time.Hour),
+		"var/lib/kubelet/pki/kubelet-client-current.pem": EndingIn(t, "system:node:node1", 30*day+time.Hour),
+	}
+}
+
+// EndingIn is a certificate that signs itself, of an authority where the name ends in "ca".
+func EndingIn(t *testing.T, name string, left time.Duration) *fstest.MapFile {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(0xab), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(left), IsCA: strings.HasSuffix(name, "ca"), BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fstest.MapFile{Data: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
+}

@@ -1,0 +1,226 @@
+package status
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/certs"
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/install"
+	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/report"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// Status is what this host has of airgap.
+type Status struct {
+	Cluster     string            `json:"cluster,omitempty"` // its name
+	Kubernetes  string            `json:"kubernetes,omitempty"`
+	Node        string            `json:"node,omitempty"` // this host's
+	Address     string            `json:"address,omitempty"`
+	Roles       []config.Role     `json:"roles"`
+	Bundle      *StoredBundle     `json:"bundle,omitempty"`      // that this host was installed from
+	From        string            `json:"from,omitempty"`        // where it lies: the store; the index that came with join
+	Store       []StoredBundle    `json:"bundles"`               // every bundle of this host's store
+	Registry    string            `json:"registry"`              // "answers at ADDRESS:PORT", "silent: …", "none", "unknown: …"
+	Lags        []registry.Lag    `json:"lags,omitempty"`        // how far the registry is behind the others
+	Damage      []registry.Damage `json:"damage,omitempty"`      // of bundles, as far as the registry has read them
+	Busy        bool              `json:"busy"`                  // a command is changing this host right now
+	Interrupted string            `json:"interrupted,omitempty"` // the step in which the last run died
+	Steps       []stepStatus      `json:"steps"`
+	Drifted     []string          `json:"drifted"` // names of steps that ran to their end and do not hold any more
+	Problems    []string          `json:"problems"`
+
+	Host         string              `json:"host,omitempty"` // its name
+	System       string              `json:"system,omitempty"`
+	Kernel       string              `json:"kernel,omitempty"`
+	Program      string              `json:"program,omitempty"`      // version of airgap
+	Health       *clusterHealth      `json:"health,omitempty"`       // of the cluster, in one line
+	Certificates []certs.Certificate `json:"certificates,omitempty"` // that end soon, or have ended
+	Backup       *KeptBackup         `json:"backup,omitempty"`       // the newest
+	Unsaved      bool                `json:"unsaved,omitempty"`      // a control plane without any backup
+	Next         []string            `json:"next,omitempty"`         // what to do
+
+	Running []report.RunningProgram `json:"running,omitempty"` // airgap's services, with the versions that they run
+
+	command string    // that installed this host, or began to
+	copied  string    // what it takes where the stick is gone
+	Now     time.Time `json:"-"` // when it was asked
+	All     bool      `json:"-"` // on the screen: each step, also those that hold
+}
+
+// stepTimeout bounds the question whether one step holds, so that a status
+// comes also from a host where something hangs.
+const stepTimeout = 15 * time.Second
+
+// Read tells what it can. What it cannot is a problem, on the screen: a
+// status is asked for when something is broken.
+func Read(ctx context.Context, keys []string, node string) *Status {
+	st := &Status{Registry: "none", Busy: errors.Is(hostcheck.HostAtRest(), hostcheck.ErrBusy), Now: time.Now()}
+	st.tellHost(host.Local{})
+	entries, err := step.OpenJournal(site.JournalFile).Entries()
+	st.problem(err)
+	k, err := KnownHere(keys, node)
+	st.problem(err)
+	defer k.Close()
+	for _, b := range k.stored {
+		st.Store = append(st.Store, Describe(b.Index()))
+	}
+	var now []step.Forecast
+	if k.Site != nil {
+		st.describe(k)
+		var health registry.Health
+		st.Registry, health = askRegistry(ctx, k.Site)
+		st.Lags, st.Damage = health.Lags, health.Damage
+		if health.Problem != "" {
+			st.Problems = append(st.Problems, health.Problem)
+		}
+		for _, repository := range health.Hidden {
+			st.Problems = append(st.Problems, "what was pushed to "+repository+" is not served: the name is reserved for bundles; push it under another name, such as team/app")
+		}
+		if k.Site.ServesRegistry() && strings.HasPrefix(st.Registry, "answers") {
+			st.Running = append(st.Running, report.RunningProgram{Unit: registry.UnitName, Version: report.RunningVersion(health)})
+		}
+		now = step.Check(ctx, k.steps, stepTimeout)
+	}
+	st.tellHealth(ctx, site.ThisMachine())
+	if runs, err := report.ApproverVersion(ctx, host.Local{}); err == nil && runs != "" {
+		st.Running = append(st.Running, report.RunningProgram{Unit: kubeadm.ApproverUnit, Version: runs})
+	}
+	if runs := reportingVersion(ctx); runs != "" {
+		st.Running = append(st.Running, report.RunningProgram{Unit: nodereport.UnitName, Version: runs})
+	}
+	st.tellOutdated()
+	st.judge(entries, now)
+	st.Next = st.WhatToDo()
+	return st
+}
+
+func (st *Status) problem(err error) {
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w (root sees more)", err)
+	}
+	if err != nil {
+		st.Problems = append(st.Problems, err.Error())
+	}
+}
+
+func (st *Status) describe(k *Known) {
+	st.Cluster, st.Kubernetes = k.Site.Config.Name, k.Site.Config.Kubernetes.Tag()
+	st.Node, st.Address, st.Roles = k.Site.Node.Name, k.Site.Node.Address, k.Site.Node.Roles
+	held := Describe(k.Site.Index)
+	st.Bundle, st.From, st.command, st.copied = &held, k.from, k.command, k.copied
+}
+
+// Known is what a host's own files say about how it was installed.
+type Known struct {
+	stored  []*bundle.Bundle
+	Site    *site.Site // nil when nothing tells
+	steps   []step.Step
+	from    string
+	command string
+	copied  string // directory of the bundle's copy that command takes as well as the stick's; "": none
+}
+
+func (k *Known) Close() {
+	for _, b := range k.stored {
+		b.Close()
+	}
+}
+
+// KnownHere reads the newest bundle of the store, or the index that a worker
+// keeps. A host on which airgap never got so far has neither.
+func KnownHere(keys []string, node string) (*Known, error) {
+	k := &Known{}
+	store := registry.Store{Dir: site.StoreDir}
+	names, err := store.List()
+	if err != nil || len(names) == 0 && !site.Exists(site.IndexDir) {
+		return k, err
+	}
+	t, err := site.TrustedKeys(keys, append(site.StoredBundles(site.StoreDir), site.IndexDir)...)
+	if err != nil {
+		return k, err
+	}
+	var broken error
+	k.stored, broken = store.Open(t.Keys...)
+	if len(k.stored) > 0 {
+		err = k.asMaster(bundle.NewView(bundle.NewestFirst(k.stored)...), t, node)
+	} else if site.Exists(site.IndexDir) {
+		err = k.asWorker(t, node)
+	}
+	return k, errors.Join(broken, err)
+}
+
+// asMaster is a host with a store: the first, or one that joined it.
+func (k *Known) asMaster(v *bundle.View, t *site.Trust, node string) (err error) {
+	if k.Site, err = site.New(v.Top().Index(), node); err != nil {
+		return err
+	}
+	k.from, k.command, k.Site = site.StoreDir, "install", k.Site.With(site.Given{Required: t.Required})
+	if k.Site.Node.Name == k.Site.Config.Master().Name {
+		k.copied = v.Top().Dir()
+		k.steps, err = install.Steps(k.Site, v, t.Keys, ui.Discard())
+		return err
+	}
+	k.command = "join"
+	h, errHub := recall(k.Site, v.Top().Index(), t.Keys)
+	k.steps, err = join.AllSteps(k.Site, h, v)
+	return errors.Join(errHub, err)
+}
+
+func (k *Known) asWorker(t *site.Trust, node string) error {
+	signed, err := bundle.ReadSigned(site.IndexDir, t.Keys...)
+	if err != nil {
+		return err
+	}
+	if k.Site, err = site.New(signed.Index, node); err != nil {
+		return err
+	}
+	k.from, k.command, k.Site = site.IndexDir, "join", k.Site.With(site.Given{Required: t.Required})
+	h, err := recall(k.Site, signed.Index, t.Keys)
+	if err != nil {
+		return err
+	}
+	h.Signed = signed.Files
+	k.steps, err = join.AllSteps(k.Site, h, bundle.NewView())
+	return err
+}
+
+// recall is what join kept of the hub, for asking whether its steps hold. An
+// authority that is gone is missed by its own step.
+func recall(s *site.Site, index *bundle.Index, keys []*ecdsa.PublicKey) (*join.Hub, error) {
+	ca, err := os.ReadFile(trust.PKI{Dir: site.PKIDir}.CAFile())
+	return &join.Hub{Addr: s.RegistryOf(s.Config.Master()), CA: ca, Index: index, Trusted: keys}, host.IgnoreMissing(err)
+}
+
+// askRegistry tells whether this host's registry answers, and what it says.
+func askRegistry(ctx context.Context, s *site.Site) (string, registry.Health) {
+	var none registry.Health
+	client, err := verdict.RegistryClient(s)
+	if err != nil {
+		return "unknown: " + err.Error(), none
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	health, err := client.Health(ctx)
+	if err != nil {
+		return "silent: " + err.Error(), none
+	}
+	return "answers at " + s.RegistryAddr(), health
+}
