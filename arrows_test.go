@@ -69,7 +69,10 @@ var allowed = map[string][]string{
 	"cluster/removal":       {"cluster/fleet", "cluster/hostcheck", "cluster/join", "cluster/journal", "cluster/nodesteps", "cluster/site", "cluster/verdict"},
 	"cluster/upgrade": {"cluster/fleet", "cluster/hostcheck", "cluster/install", "cluster/join", "cluster/journal", "cluster/nodesteps",
 		"cluster/recovery", "cluster/site", "cluster/upgraderecord", "cluster/verdict"},
-	"cluster/support": {},
+	"cluster/certs":     {"cluster/site"},
+	"cluster/gpustatus": {"cluster/report"},
+	"cluster/status":    {"cluster/certs", "cluster/hostcheck", "cluster/install", "cluster/join", "cluster/report", "cluster/site", "cluster/verdict"},
+	"cluster/support":   {"cluster/certs", "cluster/gpustatus", "cluster/hostcheck", "cluster/report", "cluster/site", "cluster/status", "cluster/verdict"},
 
 	"internal/advice":     {},
 	"internal/exitcode":   {},

@@ -109,11 +109,14 @@ func TestStatusScreens(t *testing.T) {
 			Now: now, Host: "node1", System: "Rocky Linux 9.5 (Blue Onyx)", Kernel: "5.14.0-503.el9.x86_64", Program: "1.2.3",
 			Cluster: "bank", Kubernetes: "v1.36.3", Node: "node1", Address: "10.0.0.11", Roles: []config.Role{config.ControlPlane, config.Worker},
 			Bundle: &held, From: site.StoreDir, Store: []StoredBundle{held}, Registry: "answers at 10.0.0.11:5000", command: "install", copied: site.StoreDir + "/bank",
-			Health: &clusterHealth{OK: true, Says: "3 of 3 nodes ready"}, Backup: &KeptBackup{Dir: site.BackupDir + "/20260109T221500Z", Taken: now.Add(-285 * time.Minute), Bytes: 48_000_000, Key: "SHA256:" + strings.Repeat("0123456789abcdef", 4)},
+			Health: &clusterHealth{OK: true, Says: "3 of 3 nodes ready"},
+			Backup: &KeptBackup{Dir: site.BackupDir + "/20260109T221500Z", Taken: now.Add(-285 * time.Minute), Bytes: 48_000_000, Key: "SHA256:" + strings.Repeat("0123456789abcdef", 4)},
 		}
 	}
 	var steps []string
-	for name := range strings.FieldsSeq("record trust firewalld store registry dnf packages kernel-modules modules sysctls swap mirror runtime canary images encryption kubeadm-config kubeadm versionlock network add-ons node-report report-unit agreement backup-timer join-material note") {
+	const names = "record trust firewalld store registry dnf packages kernel-modules modules sysctls swap mirror runtime canary images " +
+		"encryption kubeadm-config kubeadm versionlock network add-ons node-report report-unit agreement backup-timer join-material note"
+	for name := range strings.FieldsSeq(names) {
 		steps = append(steps, name)
 	}
 	did := func(n int) (entries []step.Entry) {

@@ -30,9 +30,11 @@ import (
 	"airgap.dev/airgap/kubeadm"
 )
 
-// SickHost is a prepared root full of secrets. Each is in a file of its own, where a host
+const encryptionFile = "kind: EncryptionConfiguration\nresources:\n- providers:\n  - secretbox:\n      keys:\n"
+
+// sickHost is a prepared root full of secrets. Each is in a file of its own, where a host
 // has it, and in poison, which every log, configuration and command says.
-type SickHost struct {
+type sickHost struct {
 	Dir     string
 	secrets map[string]string // by what they are
 	poison  string
@@ -40,7 +42,7 @@ type SickHost struct {
 
 const harmless = "HARMLESS-WORDS-AROUND"
 
-func (s *SickHost) Write(t *testing.T, name, text string) {
+func (s *sickHost) Write(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join(s.Dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -51,9 +53,9 @@ func (s *SickHost) Write(t *testing.T, name, text string) {
 	}
 }
 
-func newSickHost(t *testing.T, api string) *SickHost {
+func newSickHost(t *testing.T, api string) *sickHost {
 	t.Helper()
-	s := &SickHost{Dir: t.TempDir(), secrets: map[string]string{}}
+	s := &sickHost{Dir: t.TempDir(), secrets: map[string]string{}}
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +91,7 @@ func newSickHost(t *testing.T, api string) *SickHost {
 		"etc/airgap/pki/ca.key": registryKey, "etc/airgap/registry.htpasswd": "bank:" + hash + "\n", "etc/kubernetes/pki/ca.key": caKey, "etc/kubernetes/pki/etcd/ca.key": clientKey,
 		"etc/kubernetes/admin.conf":                                                      "#    client-key-data: " + encoded([]byte(clientKey)) + "\n" + kubeconfig,
 		"etc/kubernetes/bootstrap-kubelet.conf":                                          "token: " + token + "\n",
-		"etc/kubernetes/apiserver/encryption.yaml":                                       "kind: EncryptionConfiguration\nresources:\n- providers:\n  - secretbox:\n      keys:\n      - {name: a, secret: " + encoded(encryption) + "}\n",
+		"etc/kubernetes/apiserver/encryption.yaml":                                       encryptionFile + "      - {name: a, secret: " + encoded(encryption) + "}\n",
 		"var/lib/kubelet/pods/1-2/volumes/kubernetes.io~projected/kube-api-access/token": jwt, "var/lib/kubelet/pods/1-2/volumes/kubernetes.io~secret/a/value": data,
 		"var/lib/airgap/backup/20260101T000000Z/etc/kubernetes/pki/ca.key": caKey, "proc/sys/kernel/osrelease": "5.14.0\n",
 		"var/lib/dnf/history.sqlite": "a database\n",
@@ -154,7 +156,7 @@ func table(w http.ResponseWriter, r *http.Request, message string) {
 // TestSupportBundleHasNoSecrets plants secrets of every kind in every kind of part, and
 // wants none of them in the archive, and all that stands around them.
 func TestSupportBundleHasNoSecrets(t *testing.T) {
-	var s *SickHost
+	var s *sickHost
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { table(w, r, s.poison) }))
 	defer api.Close()
 	s = newSickHost(t, api.URL)
@@ -191,7 +193,8 @@ func TestSupportBundleHasNoSecrets(t *testing.T) {
 		if strings.HasSuffix(name, ".json") && !json.Valid([]byte(text)) {
 			t.Errorf("%s is no JSON any more:\n%s", name, text)
 		}
-		if strings.HasSuffix(name, ".key") || strings.Contains(name, "etcd-0.log") || strings.Contains(name, "bank_app") || strings.Contains(name, "admin.conf") || strings.Contains(name, "encryption.yaml") {
+		notHere := func(part string) bool { return strings.Contains(name, part) }
+		if strings.HasSuffix(name, ".key") || slices.ContainsFunc([]string{"etcd-0.log", "bank_app", "admin.conf", "encryption.yaml"}, notHere) {
 			t.Errorf("%s has no business there", name)
 		}
 	}
@@ -210,10 +213,11 @@ func TestSupportBundleHasNoSecrets(t *testing.T) {
 // TestNoKeyIsListed: whatever the patterns of files find, nothing of the table in
 // docs/security.md is among it.
 func TestNoKeyIsListed(t *testing.T) {
-	s := &SickHost{Dir: t.TempDir()}
+	s := &sickHost{Dir: t.TempDir()}
 	secret := []string{
 		"etc/airgap/pki/ca.key", "etc/airgap/pki/registry.key", "etc/airgap/registry.htpasswd", "etc/kubernetes/pki/ca.key", "etc/kubernetes/admin.conf", "etc/kubernetes/kubelet.conf",
-		"etc/kubernetes/apiserver/encryption.yaml", "etc/cni/net.d/calico-kubeconfig.conf", "etc/containerd/conf.d/client.key", "var/lib/airgap/backup/x/etc/kubernetes/manifests/a.yaml", "etc/fapolicyd/rules.d/a.pem",
+		"etc/kubernetes/apiserver/encryption.yaml", "etc/cni/net.d/calico-kubeconfig.conf", "etc/containerd/conf.d/client.key",
+		"var/lib/airgap/backup/x/etc/kubernetes/manifests/a.yaml", "etc/fapolicyd/rules.d/a.pem",
 	}
 	for _, name := range append(secret, "etc/kubernetes/apiserver/audit-policy.yaml") {
 		s.Write(t, name, "x")
