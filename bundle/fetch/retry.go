@@ -106,6 +106,7 @@ func refusedUs(err error) bool {
 	return errors.As(err, &e) && e.Op == "remote error"
 }
 
+// IsPassingStatus reports whether a server may answer otherwise a moment later.
 func IsPassingStatus(code int) bool {
 	return code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
 }

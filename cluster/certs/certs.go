@@ -1,3 +1,4 @@
+// Package certs lists the certificates of this host: when they end, and who renews them.
 package certs
 
 import (
@@ -87,6 +88,7 @@ func PurposeOf(file string) string {
 	return path.Base(file)
 }
 
+// Write lists the certificates as a table, with the days that each has left.
 func Write(w io.Writer, list []Certificate, now time.Time) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(w, "this server has no certificate of a cluster")
@@ -104,6 +106,7 @@ func Write(w io.Writer, list []Certificate, now time.Time) error {
 	return t.Flush()
 }
 
+// Span returns the time in which the certificate is valid.
 func (c Certificate) Span() validity.Span { return validity.Span{Begins: c.Begins, Ends: c.Ends} }
 
 // Left is how long it can be used, or why not.

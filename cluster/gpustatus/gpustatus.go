@@ -1,3 +1,4 @@
+// Package gpustatus says what is known of this host's cards, and what is wrong with them.
 package gpustatus
 
 import (

@@ -32,6 +32,7 @@ func WriteYAML(w io.Writer, v any) error {
 	return err
 }
 
+// WriteJSON writes a result for programs; its empty lists are lists, not null.
 func WriteJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

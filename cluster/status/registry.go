@@ -15,6 +15,7 @@ type StoredBundle struct {
 	Left int `json:"left,omitempty"`
 }
 
+// Describe returns what a list of bundles says of one.
 func Describe(i *bundle.Index) StoredBundle {
 	s := StoredBundle{Name: i.Name, Created: i.Created.Format("2006-01-02 15:04 MST"), Images: len(i.Lock.Images), Packages: len(i.Lock.Packages), Left: len(i.Left())}
 	for _, p := range i.Parts {

@@ -1,3 +1,4 @@
+// Package status is the first look at a host: what airgap has installed, what has drifted, what to do.
 package status
 
 import (
@@ -138,6 +139,7 @@ type Known struct {
 	copied  string // directory of the bundle's copy that command takes as well as the stick's; "": none
 }
 
+// Close closes the bundles.
 func (k *Known) Close() {
 	for _, b := range k.stored {
 		b.Close()

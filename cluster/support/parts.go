@@ -23,6 +23,7 @@ type Evidence struct {
 	node    string
 }
 
+// From returns the evidence of this host; keys and node are as the commands take them.
 func From(keys []string, node string) *Evidence {
 	return &Evidence{Machine: site.ThisMachine(), keys: keys, node: node}
 }
