@@ -23,6 +23,7 @@ import (
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/porttest"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/ui/uitest"
@@ -242,15 +243,10 @@ func TestBackToNoNode(t *testing.T) {
 	}
 }
 
-// TestAwaitSilence: an etcd that is being started anew has not left, and who gives up waiting
-// has not seen it leave.
+// TestAwaitSilence: an etcd that is starting again has not left, and a wait that ends
+// too early has not seen it leave.
 func TestAwaitSilence(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := "127.0.0.1:" + porttest.Reserve(t)
 	again := make(chan net.Listener, 1)
 	time.AfterFunc(100*time.Millisecond, func() { // before the looks are over
 		l, err := net.Listen("tcp", address)

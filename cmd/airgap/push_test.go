@@ -1,8 +1,6 @@
 package main
 
 import (
-	"net"
-	"strconv"
 	"testing"
 	"time"
 
@@ -10,6 +8,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/porttest"
 	"airgap.dev/airgap/registry/trust"
 )
 
@@ -26,16 +25,12 @@ func TestPushScripts(t *testing.T) {
 	f, other := bundletest.New(t), bundletest.NewWith(t, "other", bundletest.Image{Name: "docker.io/library/other:1", Held: bundletest.RandomImage(t, 1000, 1, "amd64")})
 	pki := trust.PKI{Dir: t.TempDir()}
 	must(pki.Ensure(nil, time.Now()))
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	must(err)
-	port := strconv.Itoa(free.Addr().(*net.TCPAddr).Port)
-	must(free.Close())
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/push",
 		Setup: func(e *testscript.Env) error {
 			for name, value := range map[string]string{
 				"BUNDLE": f.Dir, "KEY": bundle.Fingerprint(&f.Key.PublicKey), "OTHER": other.Dir, "OTHER_KEY": bundle.Fingerprint(&other.Key.PublicKey),
-				"PKI": pki.Dir, "PORT": port, "HOME": e.WorkDir,
+				"PKI": pki.Dir, "PORT": porttest.Reserve(t), "HOME": e.WorkDir,
 			} {
 				e.Setenv(name, value)
 			}

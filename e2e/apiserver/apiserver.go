@@ -16,10 +16,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/e2e/freeport"
 )
 
 // notAsked are what would judge new pods, of which there are none. PodSecurity
@@ -39,11 +42,11 @@ type Etcd struct {
 // StartEtcd starts etcd with its data in dir. It forgoes fsync: nobody wants the
 // data back after a crash.
 func StartEtcd(ctx context.Context, bin, dir string) (*Etcd, error) {
-	addr, err := freeAddr(ctx)
+	port, err := freeport.Next()
 	if err != nil {
 		return nil, err
 	}
-	url := "http://" + addr
+	url := "http://" + loopback(port)
 	p, err := start(filepath.Join(dir, "etcd.log"), filepath.Join(bin, "etcd", "etcd"),
 		"--data-dir="+filepath.Join(dir, "etcd"), "--unsafe-no-fsync", "--quota-backend-bytes=8589934592",
 		"--listen-client-urls="+url, "--advertise-client-urls="+url, "--listen-peer-urls=http://127.0.0.1:0")
@@ -69,17 +72,16 @@ type Server struct {
 
 // Start starts the API server over an etcd, and returns when it is ready.
 func Start(ctx context.Context, bin, dir string, etcd *Etcd) (*Server, error) {
-	addr, err := freeAddr(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if err := errors.Join(writeIdentity(dir), writeAuditPolicy(dir)); err != nil {
 		return nil, err
 	}
-	_, port, _ := net.SplitHostPort(addr)
+	port, err := freeport.Next()
+	if err != nil {
+		return nil, err
+	}
 	key := filepath.Join(dir, "sa.key")
 	p, err := start(filepath.Join(dir, "kube-apiserver.log"), filepath.Join(bin, "kubernetes", "kube-apiserver"),
-		"--etcd-servers="+etcd.URL, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+filepath.Join(dir, "pki"),
+		"--etcd-servers="+etcd.URL, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port), "--cert-dir="+filepath.Join(dir, "pki"),
 		"--token-auth-file="+filepath.Join(dir, "tokens.csv"), "--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key, "--service-account-signing-key-file="+key,
 		"--service-cluster-ip-range=10.96.0.0/16", "--disable-admission-plugins="+notAsked,
@@ -87,7 +89,7 @@ func Start(ctx context.Context, bin, dir string, etcd *Etcd) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, addr: addr, process: p}
+	s := &Server{dir: dir, addr: loopback(port), process: p}
 	if err := p.until(ctx, func() error { return s.ready(ctx) }); err != nil {
 		s.End()
 		return nil, err
@@ -134,10 +136,4 @@ func answers(ctx context.Context, url string) error {
 	return errors.Join(err, resp.Body.Close())
 }
 
-func freeAddr(ctx context.Context) (string, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
-}
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -26,6 +26,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"golang.org/x/sys/unix"
 
+	"airgap.dev/airgap/e2e/freeport"
 	"airgap.dev/airgap/e2e/scenario"
 )
 
@@ -47,11 +48,12 @@ func (b *bench) pulling(ctx context.Context, w *figures) error {
 	if err != nil {
 		return err
 	}
-	addr, err := freePort()
+	port, err := freeport.Next()
 	if err != nil {
 		return err
 	}
-	peer, err := b.NewRegistry3(ctx, filepath.Join(b.Work, "registry3"), netip.MustParseAddrPort(addr))
+	addr := netip.AddrPortFrom(loopback, uint16(port))
+	peer, err := b.NewRegistry3(ctx, filepath.Join(b.Work, "registry3"), addr)
 	if err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func (b *bench) pulling(ctx context.Context, w *figures) error {
 		return err
 	}
 	defer ours.end()
-	theirs := &server{addr: addr, cmd: exec.CommandContext(ctx, peer.Argv[0], peer.Argv[1:]...)}
+	theirs := &server{addr: addr.String(), cmd: exec.CommandContext(ctx, peer.Argv[0], peer.Argv[1:]...)}
 	if err := b.start(ctx, transport, theirs); err != nil {
 		return err
 	}
@@ -288,12 +290,12 @@ func get(ctx context.Context, rt http.RoundTripper, addr, path string, header ..
 
 // serve starts airgap's registry over a store.
 func (b *bench) serve(ctx context.Context, rt http.RoundTripper, store, pki string) (*server, error) {
-	addr, err := freePort()
+	number, err := freeport.Next()
 	if err != nil {
 		return nil, err
 	}
-	_, port, _ := net.SplitHostPort(addr)
-	s := &server{addr: addr, cmd: exec.CommandContext(ctx, b.Program, "registry", "serve", "--store", store, "--pki", pki, "--port", port, "--pushed", "")}
+	port := strconv.Itoa(number)
+	s := &server{addr: net.JoinHostPort(loopback.String(), port), cmd: exec.CommandContext(ctx, b.Program, "registry", "serve", "--store", store, "--pki", pki, "--port", port, "--pushed", "")}
 	s.cmd.Env = append(os.Environ(), append(b.env, "GODEBUG=fips140=on")...) // as its unit has it
 	return s, b.start(ctx, rt, s)
 }

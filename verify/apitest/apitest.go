@@ -12,8 +12,8 @@ package apitest
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/internal/porttest"
 	_ "airgap.dev/airgap/verify/apitest/mutationtest" // before client-go
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -53,7 +54,7 @@ func StartOn(t testing.TB, data string, flags ...string) *Server {
 	t.Helper()
 	etcd, apiserver := Program(t, "etcd"), Program(t, "kube-apiserver")
 	dir := t.TempDir()
-	s := &Server{dir: dir, binary: apiserver, port: freePort(t), etcdURL: "http://127.0.0.1:" + freePort(t), flags: flags}
+	s := &Server{dir: dir, binary: apiserver, port: porttest.Reserve(t), etcdURL: "http://127.0.0.1:" + porttest.Reserve(t), flags: flags}
 	if err := writeIdentity(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func StartOn(t testing.TB, data string, flags ...string) *Server {
 // users, until the test ends: one more behind a balancer.
 func (s *Server) Twin(t testing.TB) *Server {
 	t.Helper()
-	twin := &Server{Config: rest.CopyConfig(s.Config), dir: s.dir, binary: s.binary, etcdURL: s.etcdURL, port: freePort(t), flags: s.flags}
+	twin := &Server{Config: rest.CopyConfig(s.Config), dir: s.dir, binary: s.binary, etcdURL: s.etcdURL, port: porttest.Reserve(t), flags: s.flags}
 	twin.Config.Host = "https://127.0.0.1:" + twin.port
 	twin.Resume(t)
 	t.Cleanup(twin.Stop)
@@ -144,6 +145,11 @@ func (s *Server) Resume(t testing.TB) {
 func (s *Server) waitReady() error {
 	var last error
 	for began := time.Now(); time.Since(began) < startLimit; time.Sleep(50 * time.Millisecond) {
+		select {
+		case <-s.running.exited:
+			return errors.New("it has ended")
+		default:
+		}
 		if _, err := os.Stat(s.Config.CAFile); err != nil {
 			last = err // the server writes it first
 			continue
@@ -190,18 +196,4 @@ func cache() string {
 	}
 	home, _ := os.UserHomeDir()
 	return filepath.Join(home, ".cache", "airgap-lab")
-}
-
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"airgap.dev/airgap/internal/porttest"
 )
 
 // impatient is a caller for tests.
@@ -118,7 +120,7 @@ func nameServer(t *testing.T, at netip.Addr) (refusing *atomic.Bool) {
 // TestTry: what answers, and each way in which something does not, in the words
 // that people read.
 func TestTry(t *testing.T) {
-	port := freePort(t)
+	port := porttest.Reserve(t)
 	own := stand(t, "cp1", net.JoinHostPort("127.1.0.1", port))
 	refusing := nameServer(t, own.address.Addr())
 	w1, w2 := stand(t, "w1", net.JoinHostPort("127.1.0.2", port)), stand(t, "w2", net.JoinHostPort("127.1.0.3", port))
@@ -212,17 +214,6 @@ func TestLongRound(t *testing.T) {
 			}
 		})
 	}
-}
-
-// freePort is one that is free on all of 127.1.0.0/16, most likely.
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "127.1.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return strconv.Itoa(int(netip.MustParseAddrPort(listener.Addr().String()).Port()))
 }
 
 // TestTurn: in a large cluster everybody's turn comes, and those that failed are
