@@ -80,6 +80,7 @@ var allowed = map[string][]string{
 	"internal/host":       {},
 	"internal/httpclient": {},
 	"internal/listen":     {},
+	"internal/output":     {},
 	"internal/redact":     {},
 	"internal/remote":     {"internal/host"},
 	"internal/step":       {"internal/host"}, // to write its journal durably
@@ -88,7 +89,7 @@ var allowed = map[string][]string{
 	"internal/version":    {},
 }
 
-var shared = []string{"internal/advice", "internal/host", "internal/httpclient", "internal/listen", "internal/step", "internal/ui", "internal/validity", "internal/version"}
+var shared = []string{"internal/advice", "internal/host", "internal/httpclient", "internal/listen", "internal/output", "internal/step", "internal/ui", "internal/validity", "internal/version"}
 
 // orchestration is the layer between the commands and the packages that each know one thing.
 const orchestration = "cluster/"

@@ -2,31 +2,30 @@ package bundle
 
 import "sync"
 
-// mostBuffers is how many chunks this process holds in memory at a time: enough to keep
-// every processor and disk busy. More readers than that wait for a moment, so that many
-// slow clients of a registry cost no more memory than a few fast ones.
-const mostBuffers = 16
+// Memory for a chunk, and for a block of one. It is the process's: a registry serves several
+// bundles.
+var (
+	chunkMemory = sync.Pool{New: func() any { return new([ChunkSize]byte) }} //nolint:gochecknoglobals // see above
+	blockMemory = sync.Pool{New: func() any { return new([block]byte) }}     //nolint:gochecknoglobals // see above
+)
 
-// lender lends memory for whole chunks. Who holds one must not ask for another.
-type lender struct {
-	lent chan struct{}
-	pool sync.Pool // of *[ChunkSize]byte
-}
+// mostFirstReads is how many chunks are read for the first time at once, by those who read
+// through ReadAt: enough to keep processors and disk busy. The others wait for a moment, so
+// many slow clients of a registry take no more memory than a few fast ones. Copying and
+// verifying a bundle have as many workers as there are processors, and need no such limit.
+const mostFirstReads = 16
 
-var buffers = &lender{ //nolint:gochecknoglobals // memory is the process's
-	lent: make(chan struct{}, mostBuffers),
-	pool: sync.Pool{New: func() any { return new([ChunkSize]byte) }},
-}
+// limited lends memory for a few chunks at a time. A holder must not ask for more.
+type limited struct{ lent chan struct{} }
 
-func (l *lender) get() *[ChunkSize]byte {
+var firstReads = limited{make(chan struct{}, mostFirstReads)} //nolint:gochecknoglobals // see above
+
+func (l limited) get() *[ChunkSize]byte {
 	l.lent <- struct{}{}
-	return l.pool.Get().(*[ChunkSize]byte)
+	return chunkMemory.Get().(*[ChunkSize]byte)
 }
 
-func (l *lender) put(buf *[ChunkSize]byte) {
-	l.pool.Put(buf)
+func (l limited) put(buf *[ChunkSize]byte) {
+	chunkMemory.Put(buf)
 	<-l.lent
 }
-
-// blocks lends memory for blocks of a chunk.
-var blocks = sync.Pool{New: func() any { return new([block]byte) }} //nolint:gochecknoglobals // as buffers

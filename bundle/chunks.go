@@ -79,8 +79,8 @@ func (c *chunks) readChunk(p []byte, off int64) (int, error) {
 	default:
 		return c.readBlock(s, k, within, p)
 	}
-	buf := buffers.get()
-	defer buffers.put(buf)
+	buf := firstReads.get()
+	defer firstReads.put(buf)
 	if err := c.load(k, buf[:size]); err != nil {
 		return 0, err
 	}
@@ -98,8 +98,8 @@ func (c *chunks) readBlock(s *seal, k, within int64, p []byte) (int, error) {
 	whole := within == from && int64(len(p)) >= n
 	piece := p
 	if !whole {
-		buf := blocks.Get().(*[block]byte)
-		defer blocks.Put(buf)
+		buf := blockMemory.Get().(*[block]byte)
+		defer blockMemory.Put(buf)
 		piece = buf[:]
 	}
 	piece = piece[:n]

@@ -245,8 +245,8 @@ func (c *copier) copyFile(name string) error {
 	defer f.Close()
 	return host.Write(to, mode, func(w io.Writer) error {
 		h := sha256.New()
-		buf := buffers.get() // a peer is asked for so much at a time
-		defer buffers.put(buf)
+		buf := chunkMemory.Get().(*[ChunkSize]byte) // a peer is asked for so much at a time
+		defer chunkMemory.Put(buf)
 		from := struct{ io.Reader }{io.LimitReader(f, maxBeside)}
 		if _, err := io.CopyBuffer(io.MultiWriter(w, h), from, buf[:]); err != nil {
 			return fmt.Errorf("read %s: %w", name, err)

@@ -11,7 +11,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// sizeShapes: what descriptors say, and what is there.
+// sizeShapes are layers whose size differs from their descriptor.
 func sizeShapes() []shape {
 	var all []shape
 	add := func(name, refused string, pulls bool, build func(*shelf) desc) {
@@ -131,7 +131,7 @@ func layerShapes() []shape {
 	add("a common layer elsewhere", "lies outside of the registry", false, func(s *shelf) desc {
 		return s.image("linux/amd64", layers(with(s.layer(ociGzip), func(d *desc) { d.URLs = []string{"https://layers.example/1"} })))
 	})
-	add("a layer whose URLs are nobody's", "", false, func(s *shelf) desc {
+	add("a layer whose URLs do not answer", "", false, func(s *shelf) desc {
 		return s.image("linux/amd64", layers(with(s.layer(ociGzip), func(d *desc) { d.URLs = []string{"ipfs://layers", "%"} })))
 	})
 	add("an encrypted layer for others", "", false, func(s *shelf) desc {
@@ -168,7 +168,7 @@ func layerShapes() []shape {
 	return all
 }
 
-// artifactShapes: what is in registries and is no image.
+// artifactShapes are artifacts in registries that are no images.
 func artifactShapes() []shape {
 	var all []shape
 	add := func(name, refused string, build func(*shelf) desc) {

@@ -55,8 +55,8 @@ func (b *Bundle) eachRun(ctx context.Context, do func(buf []byte, k int64) error
 	total := chunkCount(b.chunks.size)
 	for first := int64(0); first < total && groupCtx.Err() == nil; first += run {
 		group.Go(func() error {
-			buf := buffers.get()
-			defer buffers.put(buf)
+			buf := chunkMemory.Get().(*[ChunkSize]byte)
+			defer chunkMemory.Put(buf)
 			for k := first; k < min(first+run, total); k++ {
 				if groupCtx.Err() != nil {
 					return context.Cause(groupCtx)

@@ -45,7 +45,7 @@ func byUs(archive []byte, text string) (objects, notices []string, err error) {
 	return objects, rendered.Notices, nil
 }
 
-// byHelm is helm template, without what is no part of an installation.
+// byHelm renders with Helm, as helm template does, and leaves out hooks and tests.
 func byHelm(t *testing.T, archive []byte, text string) ([]string, error) {
 	loaded, err := loader.LoadArchive(bytes.NewReader(archive))
 	must(t, err)

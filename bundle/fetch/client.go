@@ -2,7 +2,7 @@
 //
 // A connection that breaks is resumed, a login is shown where the site has one, and an answer that
 // is none is explained: what refused, why, and what to do. Nothing is verified here but a manifest
-// that is asked for by its digest; whoever fetches compares with the lock.
+// that is asked for by its digest; the caller compares the rest with the lock.
 package fetch
 
 import (

@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// Open reads a URL of upstream's, rewritten to its mirror, from offset on. It
+// Open reads an upstream URL, rewritten to its mirror, from offset on. It
 // returns the size of the whole, -1 where the server does not say. A reader
 // whose connection breaks goes on where it was.
 func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadCloser, int64, error) {
@@ -28,8 +28,8 @@ func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadClo
 	return d, d.size, nil
 }
 
-// ReadTyped reads a URL of upstream's of at most limit bytes. The media type is as the server
-// calls it.
+// ReadTyped reads an upstream URL of at most limit bytes, and returns the media type that the
+// server gives.
 func (c *Client) ReadTyped(ctx context.Context, url string, limit int64) (text []byte, mediaType string, err error) {
 	mirror, err := c.mirrored(url)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Client) ReadTyped(ctx context.Context, url string, limit int64) (text [
 	return text, body.mediaType, err
 }
 
-// ReadBody reads at most limit bytes of what is called name in an error.
+// ReadBody reads the whole body, of at most limit bytes. Errors call it name.
 func ReadBody(body io.Reader, name string, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if err != nil {
@@ -56,7 +56,7 @@ func ReadBody(body io.Reader, name string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// mirrored is where a URL of upstream's is asked for.
+// mirrored returns where an upstream URL is asked for.
 func (c *Client) mirrored(url string) (string, error) {
 	mirror, err := c.sources.rewriteURL(url)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Client) OpenBlob(ctx context.Context, repo name.Repository, digest stri
 	return c.download(ctx, &login{client: httpclient.New(rt)}, url, 0)
 }
 
-// Size asks for the size of what a URL of upstream's gives.
+// Size asks for the size of the file at an upstream URL, in bytes.
 func (c *Client) Size(ctx context.Context, url string) (int64, error) {
 	body, size, err := c.Open(ctx, url, 0)
 	if err != nil {

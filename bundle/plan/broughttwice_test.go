@@ -40,7 +40,7 @@ func TestBroughtTwice(t *testing.T) {
 		"no node with a GPU of ours": {policy("driver: {enabled: true}, " + all), false, false, "set the value driver.enabled of the chart gpu-operator to false, and give the servers the role gpu"},
 		"its driver is the site's":   {policy("driver: {enabled: false}, " + all), false, false, ""},
 		"a driver of its own kind":   {"apiVersion: nvidia.com/v1alpha1\nkind: NVIDIADriver\nmetadata: {name: default}\nspec: {driverType: gpu}\n", true, true, "airgap's driver"},
-		"a policy of somebody else":  {"apiVersion: example.com/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec: {}\n", true, false, ""},
+		"a policy of another group":  {"apiVersion: example.com/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec: {}\n", true, false, ""},
 		"the device plugin's chart":  {run("DaemonSet", "plugin", "nvcr.io/nvidia/k8s-device-plugin:v0.17.0", ""), true, false, "installs NVIDIA's device plugin"},
 		"the device plugin in place": {
 			strings.Replace(run("DaemonSet", "nvidia-device-plugin", "nvcr.io/nvidia/k8s-device-plugin:v0.17.0", ""), "metadata: {", "metadata: {namespace: kube-system, ", 1),

@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/output"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
@@ -219,7 +220,7 @@ func TestStatusScreens(t *testing.T) {
 func TestStatusForPrograms(t *testing.T) {
 	st := &Status{Registry: "none"}
 	var text bytes.Buffer
-	if err := site.WriteJSON(&text, st); err != nil {
+	if err := output.JSON(&text, st); err != nil {
 		t.Fatal(err)
 	}
 	var got map[string]any

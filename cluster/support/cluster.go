@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/output"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -165,5 +165,5 @@ func writeNodes(ctx context.Context, c rest.Interface, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return site.WriteJSON(w, json.RawMessage(text))
+	return output.JSON(w, json.RawMessage(text))
 }

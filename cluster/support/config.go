@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/output"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -57,7 +58,7 @@ func (e *Evidence) kubeletConfig(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return site.WriteJSON(w, json.RawMessage(text))
+	return output.JSON(w, json.RawMessage(text))
 }
 
 // configFiles are the files of the host that say how it is set up. What holds secrets

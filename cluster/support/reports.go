@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/output"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
@@ -83,7 +84,7 @@ func inText[T any](file, title string, report *asked[T], text func(T, io.Writer)
 
 func inJSON[T any](file, title string, report *asked[T]) Part {
 	return Part{Name: file, Title: title, Limit: long, Room: 2 * some, Write: func(ctx context.Context, w io.Writer) error {
-		return report.show(ctx, func(r T) error { return site.WriteJSON(w, r) })
+		return report.show(ctx, func(r T) error { return output.JSON(w, r) })
 	}}
 }
 
@@ -109,7 +110,7 @@ func (e *Evidence) verify(ctx context.Context) (r result.Report, err error) {
 // joined with. The disk's pace is not measured: that writes to it.
 func (e *Evidence) preflight(ctx context.Context) (r preflight.Report, err error) {
 	k, err := status.KnownHere(e.keys, e.node)
-	defer k.Close()
+	defer func() { k.Close() }() // also with an error, which may be of one bundle
 	if k.Site == nil {
 		if err == nil {
 			err = NoneHere("no bundle is known on this host: airgap preflight DIR judges it by one")
@@ -161,7 +162,7 @@ func (e *Evidence) nodeReport(ctx context.Context, w io.Writer) error {
 	}
 	report := c.Once(ctx)
 	report.Heartbeat = metav1.NowMicro()
-	return site.WriteYAML(w, report)
+	return output.YAML(w, report)
 }
 
 // has reports whether the host has a file.

@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/internal/redact"
 )
 
-// secret is one kind of them, as the security desk reads of it: docs/security.md, "Secrets".
-type secret struct {
+// Secret is one kind of them, as the security desk reads of it: docs/security.md, "Secrets".
+type Secret struct {
 	What  string // it is
 	Where string // it lies
 	Mode  string
@@ -24,8 +24,8 @@ type secret struct {
 }
 
 // SecretKinds are all that airgap, the cluster and its servers have.
-func SecretKinds() []secret {
-	return []secret{
+func SecretKinds() []Secret {
+	return []Secret{
 		{"the builder's two signing keys", "connected host, `~/.config/airgap/keys`", "0600, else refused", "never leave it", "theirs to keep", nil},
 		{"a site's own signing key", "where the site has it", "0600, else refused", "`--sign-key FILE`, or a pipe; never copied", "theirs to keep", nil},
 		{"credentials of registries, repositories and mirrors", "the connected host's Docker configuration; files and variables that `login` names; HTTPS_PROXY", "theirs", "by reference; a value in airgap.yaml is an error. A mirror's is shown to the mirror of its rule alone", "not ours", nil},

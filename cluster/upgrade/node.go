@@ -36,6 +36,7 @@ type NodeResult struct {
 	leader    string // the host that airgap upgrade runs on
 }
 
+// Write says what was done, and where the upgrade goes on.
 func (r NodeResult) Write(w io.Writer) error {
 	done := "upgraded"
 	if r.prepared {
@@ -153,8 +154,8 @@ func partOf(ctx context.Context, s *site.Site, h *join.Hub) (join.UpgradePart, e
 }
 
 // stepsBefore returns the steps of a host that is to be upgraded which come before all
-// that a joining host does; none where its Kubernetes is as the bundle has it. The kubelet's package is not among them: it must not be
-// newer than the API server.
+// that a joining host does; none where its Kubernetes is as the bundle has it. The kubelet's
+// package is not among them: a kubelet must not be newer than the API server.
 func stepsBefore(ctx context.Context, s *site.Site, from nodesteps.Source, addr string, first bool) ([]step.Step, error) {
 	reason, err := s.Behind(ctx)
 	if err != nil || reason == "" {

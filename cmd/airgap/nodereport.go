@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/output"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -58,7 +59,7 @@ func (a *app) runNodeReport(ctx context.Context, once bool) error {
 	if once {
 		report := c.Once(ctx)
 		report.Heartbeat = metav1.NowMicro()
-		return a.print(report, func(w io.Writer) error { return site.WriteYAML(w, report) })
+		return a.print(report, func(w io.Writer) error { return output.YAML(w, report) })
 	}
 	client, hangUp, err := settings.Client()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/rehearsal"
-	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/exitcode"
+	"airgap.dev/airgap/internal/output"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -76,9 +76,9 @@ func (r *results) end() error {
 func (a *app) print(v any, text func(io.Writer) error) error {
 	switch a.output {
 	case asJSON:
-		return site.WriteJSON(a.stdout, v)
+		return output.JSON(a.stdout, v)
 	case asYAML:
-		return site.WriteYAML(a.stdout, site.FullLists(v))
+		return output.YAML(a.stdout, output.FullLists(v))
 	default:
 		return text(a.stdout)
 	}

@@ -1,4 +1,5 @@
-package site
+// Package output writes the results of commands for programs, as JSON and YAML.
+package output
 
 import (
 	"encoding/json"
@@ -10,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// WriteYAML escapes the controls that JSON leaves in its strings: as YAML, that is an error.
-func WriteYAML(w io.Writer, v any) error {
+// YAML writes a result. It escapes the controls that JSON leaves in its strings: as YAML, that is an error.
+func YAML(w io.Writer, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -32,8 +33,8 @@ func WriteYAML(w io.Writer, v any) error {
 	return err
 }
 
-// WriteJSON writes a result for programs; its empty lists are lists, not null.
-func WriteJSON(w io.Writer, v any) error {
+// JSON writes a result with an indentation of two blanks; its empty lists are lists, not null.
+func JSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(FullLists(v))
