@@ -27,12 +27,12 @@ type chaosProxy struct {
 	mu     sync.Mutex
 	did    map[fault]int
 	lists  map[kind]int
-	turns  map[kind]int    // lists that were asked for while the server was behind
+	stale  map[kind]bool   // the newest list was an old one
 	newest map[kind]uint64 // version that the engine has seen since it began
 }
 
 func newChaosProxy(to http.RoundTripper, p *plan, past *past) *chaosProxy {
-	c := &chaosProxy{plan: p, past: past, net: newMemoryNet(), to: to, began: time.Now(), did: map[fault]int{}, lists: map[kind]int{}, turns: map[kind]int{}, newest: map[kind]uint64{}}
+	c := &chaosProxy{plan: p, past: past, net: newMemoryNet(), to: to, began: time.Now(), did: map[fault]int{}, lists: map[kind]int{}, stale: map[kind]bool{}, newest: map[kind]uint64{}}
 	c.close = c.net.serve(c)
 	return c
 }
@@ -57,6 +57,7 @@ func (c *chaosProxy) list(k kind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lists[k]++
+	c.stale[k] = false
 }
 
 // listed is how often a kind was listed.

@@ -167,7 +167,8 @@ func (s *stream) bookmark(version uint64, annotations string) {
 }
 
 // old answers as a server that is behind: an older list, and a watch in which nothing
-// happens. The next list is of now, as from the server beside it. It says no where the
+// happens. The next list that arrives is of now, as from the server beside it: two old ones in
+// a row would be those of an etcd that was restored. It says no where the
 // engine has seen nothing newer, or asks for newer events.
 func (x *exchange) old() bool {
 	list, is := x.past.before(x.kind, x.shown(x.kind))
@@ -178,7 +179,7 @@ func (x *exchange) old() bool {
 	from, _ := strconv.ParseUint(x.query.Get("resourceVersion"), 10, 64)
 	lists := !x.watch || x.streams && x.plan.streams
 	switch {
-	case !lists && (x.streams || from > version), lists && !x.turn(x.kind):
+	case !lists && (x.streams || from > version), lists && !x.turnsOld(x.kind):
 		return false
 	case x.watch:
 		x.behind(list, version)
@@ -190,12 +191,13 @@ func (x *exchange) old() bool {
 	return true
 }
 
-// turn is true for every other list of a kind.
-func (c *chaosProxy) turn(k kind) bool {
+// turnsOld is true where the list before was none of an older version.
+func (c *chaosProxy) turnsOld(k kind) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.turns[k]++
-	return c.turns[k]%2 == 1
+	was := c.stale[k]
+	c.stale[k] = true
+	return !was
 }
 
 // behind is a watch in which nothing happens after an old version.

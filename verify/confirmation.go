@@ -152,6 +152,16 @@ func (c *confirmation) refuse() {
 	c.refused = true
 }
 
+// begun notes the resourceVersion of a list's first page: even where the rest fails, a list that
+// is older than it comes from a server that is behind.
+func (c *confirmation) begun(version string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.newest == "" {
+		c.newest = version
+	}
+}
+
 // wentBack notes that the cluster continues from an older resourceVersion.
 func (c *confirmation) wentBack(to string) {
 	c.mu.Lock()

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 
+	"airgap.dev/airgap/verify/nodereport"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -148,6 +149,31 @@ func TestHeartbeatWithoutEvent(t *testing.T) {
 		if got, _ := v.silence(reportOf("w1"), now.Add(said+ahead)); got != want {
 			t.Errorf("silent for %s, want %s", got, want)
 		}
+	}
+}
+
+// TestSilenceBeforeTheFirstList: before a first list came, nothing could be heard. What its objects
+// say is dated by their hosts' clocks, which nobody knows yet.
+func TestSilenceBeforeTheFirstList(t *testing.T) {
+	now := time.Now()
+	h := newHeard()
+	h.began = now.Add(-5 * time.Minute)
+	v := view{now: now, heard: h}
+	said := now.Add(-time.Minute)
+	if got, known := v.silence(reportOf("w1"), said); known || got != 5*time.Minute {
+		t.Errorf("silent for %s (known: %t)", got, known)
+	}
+	report := &keptReport{objectMeta: objectMeta{name: "w1", version: "7"}, report: nodereport.Report{Heartbeat: metav1.NewMicroTime(said)}}
+	marks := 0
+	events := marking(func() { marks++ }, h.arrive, nil)
+	events.OnUpdate(&keptUnreadable{objectMeta: report.objectMeta}, report)
+	if got, known := v.silence(reportOf("w1"), said); known || got > time.Second || marks != 1 {
+		t.Errorf("right after it could be read: silent for %s (known: %t), judged %d times", got, known, marks)
+	}
+	h.came = map[beat]time.Time{}
+	events.OnAdd(report, true)
+	if got, known := v.silence(reportOf("w1"), said); known || got > time.Second {
+		t.Errorf("right after the first list: silent for %s (known: %t)", got, known)
 	}
 }
 

@@ -179,8 +179,9 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 func (e *engine) judgeRule(r rule) {
 	row := e.board.rows[r.id]
 	row.doubtful = r.doubtful(e.view)
-	if row.stale = e.view.stale(r); row.stale != "" {
-		row.fix = e.view.doubtsOf(r)[0].fix()
+	row.stale = ""
+	if doubts := e.view.doubtsOf(r); len(doubts) > 0 { // asked once: a kind may be confirmed at any moment
+		row.stale, row.fix = doubts[0].String(), doubts[0].fix()
 		e.board.settle(e.view.now)
 		return
 	}

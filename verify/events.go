@@ -7,25 +7,34 @@ import (
 
 // marking calls mark for every event that tells something new. A list that
 // was taken again brings every object as an update of itself, with the same
-// resource version: that is no change. A deletion whose last state was missed
+// resource version: that is no change, unless it could not be read before. A deletion whose last state was missed
 // (a tombstone) marks like any other, since rules look at the listers and
 // never at the event.
 //
 // hear is called with each change under our eyes: an object's state before, nil
-// when it is new, and after.
-func marking(mark func(), hear func(before, after any)) cache.ResourceEventHandler {
+// when it is new, and after. arrive is called with each object of the first
+// list, and with one that can be read now and has not changed.
+func marking(mark func(), arrive func(any), hear func(before, after any)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, first bool) {
-			if !first {
+			if first {
+				arrive(obj)
+			} else {
 				hear(nil, obj)
 			}
 			mark()
 		},
 		UpdateFunc: func(before, after any) {
-			if resourceVersion(before) != resourceVersion(after) || resourceVersion(after) == "" {
+			_, unread := before.(*keptUnreadable)
+			switch {
+			case resourceVersion(before) != resourceVersion(after) || resourceVersion(after) == "":
 				hear(before, after)
-				mark()
+			case unread: // what was wrong was the answer, not the object
+				arrive(after)
+			default:
+				return
 			}
+			mark()
 		},
 		DeleteFunc: func(any) { mark() },
 	}

@@ -14,7 +14,7 @@ func TestMarking(t *testing.T) {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", ResourceVersion: version}}
 	}
 	marks, heard := 0, 0
-	handler := marking(func() { marks++ }, func(_, _ any) { heard++ })
+	handler := marking(func() { marks++ }, func(any) {}, func(_, _ any) { heard++ })
 	for _, test := range []struct {
 		name  string
 		event func()

@@ -18,6 +18,7 @@ type heard struct {
 
 	mu    sync.Mutex
 	beats map[beat]heardAt
+	came  map[beat]time.Time // when it could be read first, without a change
 }
 
 // beat is whose: a lease's, or a NodeReport's.
@@ -44,7 +45,9 @@ type heardAt struct {
 
 const beatsKept = 3
 
-func newHeard() *heard { return &heard{began: time.Now(), beats: map[beat]heardAt{}} }
+func newHeard() *heard {
+	return &heard{began: time.Now(), beats: map[beat]heardAt{}, came: map[beat]time.Time{}}
+}
 
 // take notes a beat that says to be of the time said. It came now, and was sent after from:
 // how long it was on its way, only the host's clock tells.
@@ -95,7 +98,7 @@ func (h *heard) last(b beat) (heardAt, bool) {
 //
 // known is false as long as that is no evidence: nothing was heard, and the host's clock is
 // not known, or said is yet to come by this computer's. Its host may be dead with a clock
-// that was ahead. The silence is then since we listen.
+// that was ahead. The silence is then since its object could be read.
 func (v view) silence(b beat, said time.Time) (silent time.Duration, known bool) {
 	h, heard := v.heard.last(b)
 	beat, dated := v.ours(b, said)
@@ -108,9 +111,17 @@ func (v view) silence(b beat, said time.Time) (silent time.Duration, known bool)
 	case heard:
 		return v.now.Sub(h.at), true
 	case beat.After(v.now), !dated && b.kind == nodeReports:
-		return v.now.Sub(v.heard.began), false
+		return v.now.Sub(v.heard.listening(b)), false
 	}
 	return v.now.Sub(beat), true
+}
+
+// listening returns since when b's next beat would have been heard: not before b's object
+// could be read.
+func (h *heard) listening(b beat) time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return later(h.began, h.came[b])
 }
 
 // ours is a time that b's host said, by this computer's clock. Where nothing was heard of b
@@ -145,16 +156,35 @@ func keepLease(l *coordinationv1.Lease) *keptLease {
 
 // hear notes the heartbeat of an object that has changed under our eyes, after from.
 func (h *heard) hear(before, after any, from time.Time) {
-	switch o := after.(type) {
+	b, said, is := beatOf(after)
+	if !is {
+		return
+	}
+	if _, was, is := beatOf(before); !is || !said.Equal(was) {
+		h.take(b, said, from, time.Now())
+	}
+}
+
+// arrive notes an object that can be read, and could not before: nobody knows since when it is so.
+func (h *heard) arrive(obj any) {
+	if b, _, is := beatOf(obj); is {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.came[b] = time.Now()
+	}
+}
+
+// beatOf returns whose heartbeat an object has, and of what time it says to be.
+func beatOf(obj any) (b beat, said time.Time, is bool) {
+	switch o := obj.(type) {
 	case *keptLease:
-		was, _ := before.(*keptLease)
-		if was == nil || !o.renewed.Equal(was.renewed) {
-			h.take(beat{leases, o.namespace, o.name}, o.renewed, from, time.Now())
+		if o != nil {
+			return beat{leases, o.namespace, o.name}, o.renewed, true
 		}
 	case *keptReport:
-		was, _ := before.(*keptReport)
-		if was == nil || !o.report.Heartbeat.Equal(&was.report.Heartbeat) {
-			h.take(reportOf(o.name), o.report.Heartbeat.Time, from, time.Now())
+		if o != nil {
+			return reportOf(o.name), o.report.Heartbeat.Time, true
 		}
 	}
+	return beat{}, time.Time{}, false
 }

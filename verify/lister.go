@@ -48,6 +48,7 @@ func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 		return nil, err
 	}
 	l.first = cmp.Or(l.first, m.GetResourceVersion())
+	l.noted.begun(l.first)
 	if m.GetContinue() == "" {
 		l.complete(m.GetResourceVersion(), l.asked)
 	}

@@ -244,7 +244,7 @@ func (w *informer) listen(h *heard, mark func()) error {
 	if err := w.shared.SetWatchErrorHandlerWithContext(w.unexpected); err != nil {
 		return err
 	}
-	_, err := w.shared.AddEventHandler(marking(mark, func(before, after any) {
+	_, err := w.shared.AddEventHandler(marking(mark, h.arrive, func(before, after any) {
 		h.hear(before, after, w.sentAfter(time.Now()))
 	}))
 	return err
