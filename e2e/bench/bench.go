@@ -112,7 +112,7 @@ func (b *bench) prepare(ctx context.Context, images []string) (err error) {
 	if b.images, err = b.planned(ctx); err != nil {
 		return err
 	}
-	b.crane, err = b.Crane(ctx)
+	b.crane, err = scenario.Crane(ctx, b.Env)
 	return err
 }
 

@@ -3,11 +3,13 @@ package bench
 import (
 	"context"
 	"time"
+
+	"airgap.dev/airgap/e2e/scenario"
 )
 
 // checks measures how long a server takes to judge itself.
 func (b *bench) checks(ctx context.Context, w *figures) error {
-	took, err := b.LocalChecks(ctx)
+	took, err := scenario.LocalChecks(ctx, b.Env)
 	if err != nil {
 		return err
 	}

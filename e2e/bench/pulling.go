@@ -53,7 +53,7 @@ func (b *bench) pulling(ctx context.Context, w *figures) error {
 		return err
 	}
 	addr := netip.AddrPortFrom(loopback, uint16(port))
-	peer, err := b.NewRegistry3(ctx, filepath.Join(b.Work, "registry3"), addr)
+	peer, err := scenario.NewRegistry3(ctx, b.Env, filepath.Join(b.Work, "registry3"), addr)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 // withAddons writes manifests beside airgap.yaml and edits it: images are no
 // longer listed but named by a chart with values and by manifests, of which some
 // are installed and some carried only. A site's file stays as it is.
-func (e *Env) withAddons() ([]string, error) {
+func withAddons(e *Env) ([]string, error) {
 	if e.hosts != nil {
 		return nil, nil
 	}
@@ -39,7 +39,7 @@ addons:
 }
 
 // closedWorld wants the plan to say who needs the images that nobody listed.
-func (e *Env) closedWorld(ctx context.Context, edits []string) error {
+func closedWorld(ctx context.Context, e *Env, edits []string) error {
 	config, err := e.Config("airgap.yaml", edits...)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (e *Env) closedWorld(ctx context.Context, edits []string) error {
 }
 
 // addonsRun wants what the chart and the manifests say in the cluster, at work.
-func (e *Env) addonsRun(ctx context.Context, m lab.Machine) error {
+func addonsRun(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := e.script(ctx, m,
 		kubectl+"-n shop rollout status deployment/shop --timeout=120s",
 		kubectl+"-n shop get shop/shop -o jsonpath={.spec.open} | grep -qx true",

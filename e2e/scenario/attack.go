@@ -28,14 +28,14 @@ func attack(ctx context.Context, e *Env) error {
 			{"install", func() error { return e.installOnce(ctx, t.first) }},
 			{"join of the first worker", func() error { return e.join(ctx, t.first, t.worker, stick) }},
 		}
-		parts = append(parts, e.attackJoin(ctx, t)...)
+		parts = append(parts, attackJoin(ctx, e, t)...)
 		parts = append(parts, part{"join of the second worker", func() error { return e.join(ctx, t.first, t.second, stick) }})
-		parts = append(parts, e.attackStick(ctx, t)...)
-		parts = append(parts, e.attackRegistry(ctx, t)...)
-		parts = append(parts, e.attackCluster(ctx, t)...)
-		parts = append(parts, e.attackSupply(ctx, t)...)
-		parts = append(parts, e.attackHost(ctx, t)...)
-		parts = append(parts, e.attackRollback(ctx, t, l)...)
+		parts = append(parts, attackStick(ctx, e, t)...)
+		parts = append(parts, attackRegistry(ctx, e, t)...)
+		parts = append(parts, attackCluster(ctx, e, t)...)
+		parts = append(parts, attackSupply(ctx, e, t)...)
+		parts = append(parts, attackHost(ctx, e, t)...)
+		parts = append(parts, attackRollback(ctx, e, t, l)...)
 		parts = append(parts, part{"the cluster is healthy after all of it", func() error { return e.verified(ctx, t.first) }})
 		return e.inOrder(parts)
 	})

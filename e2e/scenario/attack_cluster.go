@@ -3,10 +3,10 @@ package scenario
 import "context"
 
 // attackCluster plays item 6: the data-plane probe's token, and flannel's.
-func (e *Env) attackCluster(ctx context.Context, t target) []part {
+func attackCluster(ctx context.Context, e *Env, t target) []part {
 	return []part{
-		{"a data-plane pod's token writes no other pod's status", func() error { return e.probeToken(ctx, t) }},
-		{"flannel's token writes no other node", func() error { return e.flannelToken(ctx, t) }},
+		{"a data-plane pod's token writes no other pod's status", func() error { return probeToken(ctx, e, t) }},
+		{"flannel's token writes no other node", func() error { return flannelToken(ctx, e, t) }},
 	}
 }
 
@@ -36,7 +36,7 @@ refused() {
 }
 `
 
-func (e *Env) probeToken(ctx context.Context, t target) error {
+func probeToken(ctx context.Context, e *Env, t target) error {
 	return e.script(ctx, t.first, asPod+`
 pods=$($k -n airgap-system get pods -l app.kubernetes.io/name=data-plane -o name)
 own=$(echo "$pods" | sed -n 1p); own=${own#pod/}
@@ -53,7 +53,7 @@ refused 'orbidden' api /api/v1/namespaces/kube-system/secrets
 `)
 }
 
-func (e *Env) flannelToken(ctx context.Context, t target) error {
+func flannelToken(ctx context.Context, e *Env, t target) error {
 	return e.script(ctx, t.first, asPod+`
 pod=$($k -n kube-flannel get pods --field-selector spec.nodeName=`+t.worker.Name()+` -o name | head -n 1)
 as kube-flannel flannel "${pod#pod/}"

@@ -10,18 +10,18 @@ import (
 
 // attackHost plays items 4 and 11, a service account's directory and reset as ways to root,
 // and a user who poses as the API server.
-func (e *Env) attackHost(ctx context.Context, t target) []part {
+func attackHost(ctx context.Context, e *Env, t target) []part {
 	return []part{
-		{"the registry's user links its directory to root's files", func() error { return e.linkedPushes(ctx, t.first) }},
-		{"a user's process is called kube-apiserver", func() error { return e.posesAsAPIServer(ctx, t.first) }},
+		{"the registry's user links its directory to root's files", func() error { return linkedPushes(ctx, e, t.first) }},
+		{"a user's process is called kube-apiserver", func() error { return posesAsAPIServer(ctx, e, t.first) }},
 		{"another directory is mounted over the kubelet's", func() error {
-			return e.resetTrap(ctx, t.second,
+			return resetTrap(ctx, e, t.second,
 				"systemctl stop kubelet && mount --bind /srv/ledger /var/lib/kubelet",
 				"umount /var/lib/kubelet && systemctl start kubelet")
 		}},
 		{"a directory of the kubelet's is a link to another disk", func() error {
 			const dir = "/usr/libexec/kubernetes"
-			return e.resetTrap(ctx, t.second,
+			return resetTrap(ctx, e, t.second,
 				"systemctl stop kubelet && mv "+dir+" "+dir+".away && ln -sT /srv/ledger "+dir, // the kubelet makes it as it starts
 				"rm "+dir+" && mv "+dir+".away "+dir+" && systemctl start kubelet")
 		}},
@@ -32,7 +32,7 @@ func (e *Env) attackHost(ctx context.Context, t target) []part {
 const asAirgap = "runuser -u airgap -- sh -c "
 
 // linkedPushes has root read what the registry's user linked to, and what never ends.
-func (e *Env) linkedPushes(ctx context.Context, m lab.Machine) error {
+func linkedPushes(ctx context.Context, e *Env, m lab.Machine) error {
 	const tags = "/var/lib/airgap/pushed/docker/registry/v2/repositories/trap/_manifests/tags"
 	before := "stat -c '%U:%G %a %s' /etc/shadow /etc/airgap/pki >/run/before"
 	if err := e.script(ctx, m, before, asAirgap+"'mkdir -p "+tags+"/shadow/current "+tags+"/fifo/current && ln -s /etc/shadow "+tags+"/shadow/current/link && mkfifo "+tags+"/fifo/current/link && ln -s /etc/airgap/pki /var/lib/airgap/pushed/docker/registry/v2/repositories/pki'"); err != nil {
@@ -50,7 +50,7 @@ func (e *Env) linkedPushes(ctx context.Context, m lab.Machine) error {
 
 // posesAsAPIServer has processes of a user's, before and behind the real one by their IDs, say
 // that they are an API server with profiling, which the baseline switches off.
-func (e *Env) posesAsAPIServer(ctx context.Context, m lab.Machine) error {
+func posesAsAPIServer(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.script(ctx, m, `set -e
 airgap compliance >/run/compliance.before || test $? = 3
 pids=
@@ -68,7 +68,7 @@ cmp /run/compliance.before /run/compliance.after
 
 // resetTrap leads one of the cluster's directories to somebody's data. reset changes
 // nothing, and names the directory and where it leads.
-func (e *Env) resetTrap(ctx context.Context, m lab.Machine, set, undo string) error {
+func resetTrap(ctx context.Context, e *Env, m lab.Machine, set, undo string) error {
 	if err := e.script(ctx, m, "mkdir -p /srv/ledger && echo theirs >/srv/ledger/db", set); err != nil {
 		return err
 	}

@@ -21,12 +21,12 @@ import (
 )
 
 // attackJoin plays items 3 and 5: join tokens used for another name, twice, or with extra SANs; a foreign cluster.
-func (e *Env) attackJoin(ctx context.Context, t target) []part {
+func attackJoin(ctx context.Context, e *Env, t target) []part {
 	return []part{
-		{"a join token asks for other certificates", func() error { return e.otherCertificates(ctx, t) }},
-		{"kubeadm's approval of any node comes back", func() error { return e.autoApproval(ctx, t.first) }},
-		{"a registry leads to a foreign cluster", func() error { return e.foreignCluster(ctx, t) }},
-		{"a stolen join token, used twice", func() error { return e.tokenTwice(ctx, t) }},
+		{"a join token asks for other certificates", func() error { return otherCertificates(ctx, e, t) }},
+		{"kubeadm's approval of any node comes back", func() error { return autoApproval(ctx, e, t.first) }},
+		{"a registry leads to a foreign cluster", func() error { return foreignCluster(ctx, e, t) }},
+		{"a stolen join token, used twice", func() error { return tokenTwice(ctx, e, t) }},
 	}
 }
 
@@ -38,7 +38,7 @@ type thief struct {
 
 const thiefConfig = "/run/thief.conf"
 
-func (e *Env) thiefOf(ctx context.Context, t target) (thief, joinLine, error) {
+func thiefOf(ctx context.Context, e *Env, t target) (thief, joinLine, error) {
 	line, err := e.joinLine(ctx, t.first, t.second.Name())
 	parts := strings.Split(line.Code, ".")
 	if err == nil && len(parts) != 3 {
@@ -82,15 +82,15 @@ func nodeForm(name string, sans ...string) x509.CertificateRequest {
 }
 
 // refusedAndNamed wants a request denied, and named in the approver's journal.
-func (e *Env) refusedAndNamed(ctx context.Context, first lab.Machine, name string) error {
+func refusedAndNamed(ctx context.Context, e *Env, first lab.Machine, name string) error {
 	return e.script(ctx, first,
 		soon(kubectl+"get csr "+name+" -o jsonpath='{.status.conditions[0].type}' | grep -qx Denied"),
 		kubectl+"get csr "+name+" -o jsonpath='{.status.certificate}' | { ! grep -q .; }",
 		soon("journalctl -u airgap-join-approver -o cat | grep -q 'refused "+name+" of system:bootstrap:'"))
 }
 
-func (e *Env) otherCertificates(ctx context.Context, t target) error {
-	h, _, err := e.thiefOf(ctx, t)
+func otherCertificates(ctx context.Context, e *Env, t target) error {
+	h, _, err := thiefOf(ctx, e, t)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (e *Env) otherCertificates(ctx context.Context, t target) error {
 		"attack-masters":       func() error { return h.asks(ctx, "attack-masters", group) },
 		"attack-server":        func() error { return h.asks(ctx, "attack-server", nodeForm(own), "server auth") },
 	} {
-		if err := errors.Join(ask(), e.refusedAndNamed(ctx, t.first, name)); err != nil {
+		if err := errors.Join(ask(), refusedAndNamed(ctx, e, t.first, name)); err != nil {
 			return err
 		}
 	}
@@ -114,35 +114,35 @@ func (e *Env) otherCertificates(ctx context.Context, t target) error {
 			return err
 		}
 	}
-	if err := e.joinTokensBroken(ctx, t.first, "attack-control-plane", "a certificate of \"system:node:"+t.first.Name()+"\" was requested"); err != nil {
+	if err := joinTokensBroken(ctx, e, t.first, "attack-control-plane", "a certificate of \"system:node:"+t.first.Name()+"\" was requested"); err != nil {
 		return err
 	}
-	return e.requestsDeleted(ctx, t.first)
+	return requestsDeleted(ctx, e, t.first)
 }
 
-func (e *Env) joinTokensBroken(ctx context.Context, first lab.Machine, words ...string) error {
+func joinTokensBroken(ctx context.Context, e *Env, first lab.Machine, words ...string) error {
 	r, err := e.On(ctx, first, "", "airgap", "verify", e.skips(), "--only", "join-tokens", "--timeout", "20s", "--soak", "2s")
 	return errors.Join(err, r.want("verify", 4, words...))
 }
 
 // requestsDeleted has the operator look into the requests, and delete them.
-func (e *Env) requestsDeleted(ctx context.Context, first lab.Machine) error {
+func requestsDeleted(ctx context.Context, e *Env, first lab.Machine) error {
 	return e.script(ctx, first, "rm "+thiefConfig,
 		kubectl+"get csr -o name | grep -E '/(attack|airgap-join)-' | xargs env "+kubectl+"delete",
 		"airgap verify "+e.skips()+" --only join-tokens --timeout 1m")
 }
 
-func (e *Env) autoApproval(ctx context.Context, first lab.Machine) error {
+func autoApproval(ctx context.Context, e *Env, first lab.Machine) error {
 	const binding = "kubeadm:node-autoapprove-bootstrap"
 	return errors.Join(
 		e.script(ctx, first, gone("clusterrolebinding "+binding),
 			kubectl+"create clusterrolebinding "+binding+" --clusterrole system:certificates.k8s.io:certificatesigningrequests:nodeclient --group system:bootstrappers:kubeadm:default-node-token"),
-		e.joinTokensBroken(ctx, first, binding),
+		joinTokensBroken(ctx, e, first, binding),
 		e.script(ctx, first, kubectl+"delete clusterrolebinding "+binding))
 }
 
 // foreignCluster has the registry, whose key the attacker has, lead to another cluster.
-func (e *Env) foreignCluster(ctx context.Context, t target) error {
+func foreignCluster(ctx context.Context, e *Env, t target) error {
 	const material = "/var/lib/airgap/join/cluster.json"
 	r, err := e.must(ctx, t.first, nil, "cat", material)
 	if err != nil {
@@ -202,8 +202,8 @@ func foreignCA() (string, error) {
 }
 
 // tokenTwice has a thief use a token first: the host that the token is for gets an error that says so.
-func (e *Env) tokenTwice(ctx context.Context, t target) error {
-	h, line, err := e.thiefOf(ctx, t)
+func tokenTwice(ctx context.Context, e *Env, t target) error {
+	h, line, err := thiefOf(ctx, e, t)
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (e *Env) tokenTwice(ctx context.Context, t target) error {
 	if err := e.script(ctx, t.first, soon(kubectl+"get csr attack-faster -o jsonpath='{.status.certificate}' | grep -q .")); err != nil {
 		return err
 	}
-	if err := errors.Join(h.asks(ctx, "attack-again", nodeForm(name)), e.refusedAndNamed(ctx, t.first, "attack-again")); err != nil {
+	if err := errors.Join(h.asks(ctx, "attack-again", nodeForm(name)), refusedAndNamed(ctx, e, t.first, "attack-again")); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, t.second, line.Code+"\n", append([]string{"airgap"}, e.joinArgs(line)...)...)
@@ -226,5 +226,5 @@ func (e *Env) tokenTwice(ctx context.Context, t target) error {
 		return err
 	}
 	r, err = h.kubectl(ctx, "", "get", "node", name)
-	return errors.Join(err, r.want("a used token", 1, "must be logged in"), e.requestsDeleted(ctx, t.first))
+	return errors.Join(err, r.want("a used token", 1, "must be logged in"), requestsDeleted(ctx, e, t.first))
 }

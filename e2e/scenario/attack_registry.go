@@ -8,10 +8,10 @@ import (
 )
 
 // attackRegistry plays item 7: pushes that pose as a bundle's images.
-func (e *Env) attackRegistry(ctx context.Context, t target) []part {
+func attackRegistry(ctx context.Context, e *Env, t target) []part {
 	return []part{
-		{"a user may push below team-a alone", func() error { return e.limitedPusher(ctx, t) }},
-		{"pushes in the place of a bundle's images", func() error { return e.pushesAsUpstream(ctx, t) }},
+		{"a user may push below team-a alone", func() error { return limitedPusher(ctx, e, t) }},
+		{"pushes in the place of a bundle's images", func() error { return pushesAsUpstream(ctx, e, t) }},
 		{"the refused pushes are in the journal", func() error {
 			return e.script(ctx, t.first,
 				`journalctl -u airgap-registry --output cat | grep '"msg":"push refused"' | grep -q '"repository":"registry.k8s.io/pause"'`,
@@ -20,7 +20,7 @@ func (e *Env) attackRegistry(ctx context.Context, t target) []part {
 	}
 }
 
-func (e *Env) limitedPusher(ctx context.Context, t target) error {
+func limitedPusher(ctx context.Context, e *Env, t target) error {
 	e.pusherPassword = rand.Text()
 	if err := e.book.Add(secrets.Password, "of "+pusher, e.pusherPassword); err != nil {
 		return err
@@ -40,8 +40,8 @@ func (e *Env) limitedPusher(ctx context.Context, t target) error {
 }
 
 // pushesAsUpstream sends from a worker what a stolen password allows.
-func (e *Env) pushesAsUpstream(ctx context.Context, t target) error {
-	if err := e.bringCrane(ctx, t.worker); err != nil {
+func pushesAsUpstream(ctx context.Context, e *Env, t target) error {
+	if err := bringCrane(ctx, e, t.worker); err != nil {
 		return err
 	}
 	const push = `set -e

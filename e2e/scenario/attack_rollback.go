@@ -15,15 +15,15 @@ const pushedTree = "/var/lib/airgap/pushed/docker/registry/v2"
 // attackRollback plays items 4 and 7 with a bundle that comes and goes again. The registry's
 // user prepares its directory for airgap rollback, which writes there as root; and it has an image
 // of its own under the name of one that the bundle brought and took away.
-func (e *Env) attackRollback(ctx context.Context, t target, l *lab.Lab) []part {
+func attackRollback(ctx context.Context, e *Env, t target, l *lab.Lab) []part {
 	u := upgrading{e: e, l: l, edits: append(secondWorker(), "  ignorePreflightErrors:", "  audit: {maxAge: 7}\n  ignorePreflightErrors:")}
 	return []part{
 		{"another bundle, by what the servers have now", func() error { return u.nextBundle(ctx) }},
 		{"an upgrade that is broken off before a host is changed", func() error { return u.killedAmid(ctx, 0, "prepare") }},
-		{"a push that rests on the new bundle", func() error { return e.pushOverTools(ctx, t) }},
-		{"the registry's user prepares its directory for a rollback", func() error { return e.trapRollback(ctx, t.first) }},
-		{"airgap rollback writes into no directory that it was led to", func() error { return e.rollbackOverTraps(ctx, t.first) }},
-		{"a name that a bundle took away is not served from a push", func() error { return e.pushedInThePlaceOfOne(ctx, t) }},
+		{"a push that rests on the new bundle", func() error { return pushOverTools(ctx, e, t) }},
+		{"the registry's user prepares its directory for a rollback", func() error { return trapRollback(ctx, e, t.first) }},
+		{"airgap rollback writes into no directory that it was led to", func() error { return rollbackOverTraps(ctx, e, t.first) }},
+		{"a name that a bundle took away is not served from a push", func() error { return pushedInThePlaceOfOne(ctx, e, t) }},
 		{"the registry's attacker leaves", func() error {
 			return e.script(ctx, t.first, `
 find `+pushedTree+`/blobs/sha256 -maxdepth 1 -type l -delete
@@ -34,7 +34,7 @@ systemctl restart airgap-registry`)
 }
 
 // pushOverTools pushes an image of which the bundle has all layers.
-func (e *Env) pushOverTools(ctx context.Context, t target) error {
+func pushOverTools(ctx context.Context, e *Env, t target) error {
 	const push = `set -e
 export SSL_CERT_FILE=/etc/airgap/pki/ca.crt DOCKER_CONFIG=/run/crane.login
 trap 'rm -rf /run/crane.login' EXIT
@@ -50,7 +50,7 @@ trap 'rm -rf /run/crane.login' EXIT
 
 // trapRollback has the blobs that a rollback keeps lie below links to a directory of root's,
 // and copies the pushed image to the name of the bundle's.
-func (e *Env) trapRollback(ctx context.Context, m lab.Machine) error {
+func trapRollback(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.script(ctx, m, `set -e
 install -d -m 0700 /srv/trap
 manifest=$(curl -sf --cacert /etc/airgap/pki/ca.crt -H 'Accept: application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json' https://`+m.Addr().String()+`:5000/v2/team-a/tools/manifests/1)
@@ -67,7 +67,7 @@ runuser -u airgap -- cp -r `+pushedTree+`/repositories/team-a/tools `+pushedTree
 cd `+pushedTree+`/repositories/quay.io/lab/tools/_manifests/tags && runuser -u airgap -- mv 1 1.0`)
 }
 
-func (e *Env) rollbackOverTraps(ctx context.Context, m lab.Machine) error {
+func rollbackOverTraps(ctx context.Context, e *Env, m lab.Machine) error {
 	r, err := e.On(ctx, m, "", "timeout", "300", "airgap", "rollback", "--yes", labSkips, "--progress", "plain")
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (e *Env) rollbackOverTraps(ctx context.Context, m lab.Machine) error {
 
 // pushedInThePlaceOfOne asks for the image that is no longer here, and has a user who may push
 // try that name, too.
-func (e *Env) pushedInThePlaceOfOne(ctx context.Context, t target) error {
+func pushedInThePlaceOfOne(ctx context.Context, e *Env, t target) error {
 	const gone = `code=$(curl -s --retry 10 --retry-connrefused -o /dev/null -w '%%{http_code}' --cacert /etc/airgap/pki/ca.crt 'https://%s:5000/v2/%s')
 test "$code" = 404 || { echo "it answers $code" >&2; exit 1; }`
 	return e.script(ctx, t.first,

@@ -17,15 +17,15 @@ const forged = "/srv/attack"
 
 // attackStick plays items 1 and 2: files of the bundle that change, are links, or differ
 // at the second read.
-func (e *Env) attackStick(ctx context.Context, t target) []part {
+func attackStick(ctx context.Context, e *Env, t target) []part {
 	bank := forged + "/" + e.clusterName()
 	return []part{
 		{"a copy of the stick for the attacker", func() error {
 			return e.script(ctx, t.first, "install -d -m 0755 "+forged, "cp -r "+e.onStick()+" "+forged+"/", "chmod -R u+w,go+rX "+forged)
 		}},
-		{"the stick's public key is a link to the cluster's", func() error { return e.attackPublicKey(ctx, t.first, bank) }},
-		{"a program changes after it was copied", func() error { return e.attackProgram(ctx, t, bank) }},
-		{"airgap.rpm becomes a link to the registry's key", func() error { return e.attackInPlace(ctx, t.first, bank) }},
+		{"the stick's public key is a link to the cluster's", func() error { return attackPublicKey(ctx, e, t.first, bank) }},
+		{"a program changes after it was copied", func() error { return attackProgram(ctx, e, t, bank) }},
+		{"airgap.rpm becomes a link to the registry's key", func() error { return attackInPlace(ctx, e, t.first, bank) }},
 		{"the stick's attacker leaves", func() error {
 			return e.script(ctx, t.first, "rm -r "+forged, "airgap registry status")
 		}},
@@ -34,7 +34,7 @@ func (e *Env) attackStick(ctx context.Context, t target) []part {
 
 // attackPublicKey installs again from a directory whose airgap.pub is no file. Joining
 // hosts, and anybody else who asks, still get the right one.
-func (e *Env) attackPublicKey(ctx context.Context, m lab.Machine, bank string) error {
+func attackPublicKey(ctx context.Context, e *Env, m lab.Machine, bank string) error {
 	public := bank + "/airgap.pub"
 	for _, c := range []struct{ put, says string }{
 		{"ln -s /etc/kubernetes/pki/ca.key " + public, "airgap.pub: it is a symbolic link"},
@@ -60,7 +60,7 @@ func (e *Env) attackPublicKey(ctx context.Context, m lab.Machine, bank string) e
 // attackProgram removes a program that airgap installed, and has its archive in DIR hold
 // another byte than when the bundle was copied. The bundle in the store is complete, so
 // that nothing is copied again.
-func (e *Env) attackProgram(ctx context.Context, t target, bank string) error {
+func attackProgram(ctx context.Context, e *Env, t target, bank string) error {
 	at, err := middleOf(filepath.Join(t.stick, e.clusterName()), "files/containerd-")
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func readByte(path string, at int64) (byte, error) {
 
 // attackInPlace serves the directory in place, by a registry beside the cluster's that runs
 // as the same user, and then has airgap.rpm be that user's private key.
-func (e *Env) attackInPlace(ctx context.Context, m lab.Machine, bank string) error {
+func attackInPlace(ctx context.Context, e *Env, m lab.Machine, bank string) error {
 	const key = "/etc/airgap/pki/registry.key"
 	rpm, store, log := bank+"/airgap.rpm", forged+"/store", forged+"/log"
 	get := fmt.Sprintf("curl -s -o %s/got -w '%%{http_code}' --cacert /etc/airgap/pki/ca.crt https://%s:5999/", forged, m.Addr())

@@ -11,17 +11,17 @@ import (
 
 // attackSupply plays a repository's mirror and a chart's author on the connected side: each
 // plan is refused with its reason, or says what was not checked.
-func (e *Env) attackSupply(ctx context.Context, _ target) []part {
+func attackSupply(ctx context.Context, e *Env, _ target) []part {
 	return []part{
-		{"a mirror removes a signature", func() error { return e.signatureRemoved(ctx) }},
-		{"a mirror redirects a login to http", func() error { return e.loginRedirected(ctx) }},
-		{"a chart links out of itself", func() error { return e.chartLinks(ctx) }},
-		{"a chart's schema asks for a connection", func() error { return e.schemaAsks(ctx) }},
+		{"a mirror removes a signature", func() error { return signatureRemoved(ctx, e) }},
+		{"a mirror redirects a login to http", func() error { return loginRedirected(ctx, e) }},
+		{"a chart links out of itself", func() error { return chartLinks(ctx, e) }},
+		{"a chart's schema asks for a connection", func() error { return schemaAsks(ctx, e) }},
 	}
 }
 
 // planWith plans through a mirror, held to the lock of the cluster's bundle.
-func (e *Env) planWith(ctx context.Context, m *hostileMirror, code int, says []string, edits ...string) error {
+func planWith(ctx context.Context, e *Env, m *hostileMirror, code int, says []string, edits ...string) error {
 	const name = "supply.yaml"
 	edits = append([]string{
 		"ca: " + e.Upstream.CA, "ca: " + m.ca,
@@ -49,23 +49,23 @@ func (e *Env) planWith(ctx context.Context, m *hostileMirror, code int, says []s
 
 const baseOS = "/dl.rockylinux.org/pub/rocky/9/BaseOS/x86_64/os/repodata/"
 
-func (e *Env) signatureRemoved(ctx context.Context) error {
-	m, err := e.hostileMirror()
+func signatureRemoved(ctx context.Context, e *Env) error {
+	m, err := attackMirror(e)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
 	m.missing = baseOS + "repomd.xml.asc"
 	says := []string{"read repository baseos", "is not signed any longer", "airgap bundle --update baseos"}
-	if err := e.planWith(ctx, m, 1, says); err != nil {
+	if err := planWith(ctx, e, m, 1, says); err != nil {
 		return err
 	}
 	says = []string{"read repository baseos", "which airgap.yaml requires (signedMetadata)", "repomd.xml.asc does not exist"}
-	return e.planWith(ctx, m, 1, says, "    - name: baseos\n", "    - name: baseos\n      signedMetadata: required\n")
+	return planWith(ctx, e, m, 1, says, "    - name: baseos\n", "    - name: baseos\n      signedMetadata: required\n")
 }
 
-func (e *Env) loginRedirected(ctx context.Context) error {
-	m, err := e.hostileMirror()
+func loginRedirected(ctx context.Context, e *Env) error {
+	m, err := attackMirror(e)
 	if err != nil {
 		return err
 	}
@@ -75,14 +75,14 @@ func (e *Env) loginRedirected(ctx context.Context) error {
 	if err := os.WriteFile(password, []byte("not-for-the-listener\n"), 0o600); err != nil {
 		return err
 	}
-	return e.planWith(ctx, m, 1, []string{"read repository baseos", "follow redirect from https://", "it leaves https"},
+	return planWith(ctx, e, m, 1, []string{"read repository baseos", "follow redirect from https://", "it leaves https"},
 		"    - name: baseos\n", "    - name: baseos\n      login: {username: bank, passwordFile: "+password+"}\n")
 }
 
 const chartInConfig = "addons:\n  - name: hostile\n    chart: {path: hostile}\nimages:\n"
 
 // hostileChart writes a chart beside airgap.yaml.
-func (e *Env) hostileChart(schema string) (string, error) {
+func hostileChart(e *Env, schema string) (string, error) {
 	dir := filepath.Join(e.Work, "hostile")
 	err := errors.Join(os.RemoveAll(dir), os.MkdirAll(filepath.Join(dir, "templates"), 0o755))
 	for name, text := range map[string]string{
@@ -96,30 +96,30 @@ func (e *Env) hostileChart(schema string) (string, error) {
 	return dir, err
 }
 
-func (e *Env) chartLinks(ctx context.Context) error {
-	m, err := e.hostileMirror()
+func chartLinks(ctx context.Context, e *Env) error {
+	m, err := attackMirror(e)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	dir, err := e.hostileChart("{}")
+	dir, err := hostileChart(e, "{}")
 	if err != nil {
 		return err
 	}
 	if err := os.Symlink(filepath.Join(e.Work, "config"), filepath.Join(dir, "files")); err != nil {
 		return err
 	}
-	return e.planWith(ctx, m, 1, []string{"add-on hostile", "files is a link to", "which is not in the chart"}, "images:\n", chartInConfig)
+	return planWith(ctx, e, m, 1, []string{"add-on hostile", "files is a link to", "which is not in the chart"}, "images:\n", chartInConfig)
 }
 
-func (e *Env) schemaAsks(ctx context.Context) error {
-	m, err := e.hostileMirror()
+func schemaAsks(ctx context.Context, e *Env) error {
+	m, err := attackMirror(e)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	if _, err := e.hostileChart(`{"$ref":` + "\n" + `"` + strings.ReplaceAll(m.plain.URL, "/", `\/`) + `\/values.json"}`); err != nil {
+	if _, err := hostileChart(e, `{"$ref":`+"\n"+`"`+strings.ReplaceAll(m.plain.URL, "/", `\/`)+`\/values.json"}`); err != nil {
 		return err
 	}
-	return e.planWith(ctx, m, 0, []string{"not checked: add-on hostile: the values of chart hostile are not validated", "all resolved"}, "images:\n", chartInConfig)
+	return planWith(ctx, e, m, 0, []string{"not checked: add-on hostile: the values of chart hostile are not validated", "all resolved"}, "images:\n", chartInConfig)
 }

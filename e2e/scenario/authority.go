@@ -24,7 +24,7 @@ const (
 // each phase, on a control-plane host and a worker where somebody types. Pods that
 // read the old one are waited for; afterwards nothing of the old one is good for
 // anything, and the cluster works.
-func (e *Env) clusterAuthorityReplaced(ctx context.Context, first, worker lab.Machine) error {
+func clusterAuthorityReplaced(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := e.script(ctx, first, "umask 077; mkdir /root/old && cp "+clusterCA+" /etc/kubernetes/admin.conf /root/old && cp "+managerYAML+" /root/old/manager.yaml"); err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (e *Env) clusterAuthorityReplaced(ctx context.Context, first, worker lab.Ma
 	reached := func(phase string) string {
 		return `grep -q '"reached": *"` + phase + `"' /var/lib/airgap/authority.json`
 	}
-	if err := e.killedAt(ctx, first, "test -s /etc/kubernetes/pki/next/cluster.crt", "test $(grep -c BEGIN "+clusterCA+") = 2", reached("both")); err != nil {
+	if err := killedAt(ctx, e, first, "test -s /etc/kubernetes/pki/next/cluster.crt", "test $(grep -c BEGIN "+clusterCA+") = 2", reached("both")); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, first, "", "airgap", "join", "--new-code")
@@ -45,26 +45,26 @@ func (e *Env) clusterAuthorityReplaced(ctx context.Context, first, worker lab.Ma
 	if err := e.script(ctx, worker, followed); err != nil {
 		return err
 	}
-	if err := e.podsWaitedFor(ctx, first); err != nil {
+	if err := podsWaitedFor(ctx, e, first); err != nil {
 		return err
 	}
-	if err := e.killedAt(ctx, first, "cmp -s /etc/kubernetes/pki/next/cluster.key /etc/kubernetes/pki/ca.key", "test -s /var/lib/airgap/renewal.json", reached("signing")); err != nil {
+	if err := killedAt(ctx, e, first, "cmp -s /etc/kubernetes/pki/next/cluster.key /etc/kubernetes/pki/ca.key", "test -s /var/lib/airgap/renewal.json", reached("signing")); err != nil {
 		return err
 	}
 	if err := e.script(ctx, worker, "kill -9 $(cat /root/follows)", followed); err != nil {
 		return err
 	}
-	if err := e.killedAt(ctx, first, reached("issued"), "cmp -s /etc/kubernetes/pki/next/cluster.crt "+clusterCA); err != nil {
+	if err := killedAt(ctx, e, first, reached("issued"), "cmp -s /etc/kubernetes/pki/next/cluster.crt "+clusterCA); err != nil {
 		return err
 	}
 	if r, err = e.must(ctx, first, []string{"goes on", "this host does not trust the old one", "trusts the old one, too, until its pods are started anew: pod/tools -n default"}, "sh", "-c", rotateCluster+" 2>&1"); err != nil {
 		return err
 	}
 	fmt.Fprintf(e.Log, "%sreplaced in %.1f s\n", r.Stdout, time.Since(began).Seconds())
-	return e.authorityGone(ctx, first, worker)
+	return authorityGone(ctx, e, first, worker)
 }
 
-func (e *Env) killedAt(ctx context.Context, m lab.Machine, moments ...string) error {
+func killedAt(ctx context.Context, e *Env, m lab.Machine, moments ...string) error {
 	for _, soFar := range moments {
 		if err := e.killed(ctx, m, rotateCluster, soFar); err != nil {
 			return fmt.Errorf("killed when %s: %w", soFar, err)
@@ -74,7 +74,7 @@ func (e *Env) killedAt(ctx context.Context, m lab.Machine, moments ...string) er
 }
 
 // podsWaitedFor wants the replacement to wait for the workload, and starts that anew.
-func (e *Env) podsWaitedFor(ctx context.Context, first lab.Machine) error {
+func podsWaitedFor(ctx context.Context, e *Env, first lab.Machine) error {
 	const waits = rotateCluster + ` >/root/waits 2>&1 &
 		until grep -q 'daemonset/hello -n default, pod/tools -n default' /root/waits; do kill -0 $! || { cat /root/waits; exit 1; }; sleep 0.2; done
 		kill $!; wait $!; test $? != 0 && grep -q 'kubectl rollout restart' /root/waits`
@@ -89,7 +89,7 @@ func (e *Env) podsWaitedFor(ctx context.Context, first lab.Machine) error {
 }
 
 // authorityGone wants the new authority wherever there is one, and the cluster to work.
-func (e *Env) authorityGone(ctx context.Context, first, worker lab.Machine) error {
+func authorityGone(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const (
 		field = "sed -n 's/.*%s: //p' /root/old/admin.conf | base64 -d >/root/old/%s"
 		asOld = "test $(curl -s -o /dev/null -w '%%{http_code}' --cacert %s --cert /root/old/client.crt --key /root/old/client.key https://10.88.0.11:6443/api) = %s"
@@ -125,12 +125,12 @@ func (e *Env) authorityGone(ctx context.Context, first, worker lab.Machine) erro
 	if err := e.script(ctx, worker, "grep -q 'node1 led the replacement to its end' /root/followed", "rm /root/followed /root/follows"); err != nil {
 		return err
 	}
-	return e.laterService(ctx, first)
+	return laterService(ctx, e, first)
 }
 
 // laterService is made now and reached by its name: who writes its endpoints, its
 // address and its rules has to hear of it from the API server.
-func (e *Env) laterService(ctx context.Context, m lab.Machine) error {
+func laterService(ctx context.Context, e *Env, m lab.Machine) error {
 	const service = `{apiVersion: v1, kind: Service, metadata: {name: later}, spec: {selector: {app: hello}, ports: [{port: 80, targetPort: 8080}]}}`
 	r, err := e.On(ctx, m, service, "sh", "-c", kubectl+"apply -f -")
 	if err != nil {
@@ -144,13 +144,13 @@ func (e *Env) laterService(ctx context.Context, m lab.Machine) error {
 
 // authoritiesOfThree replaces each authority on three control-plane hosts through SSH,
 // once cut by somebody, while somebody asks at the balancer.
-func (e *Env) authoritiesOfThree(ctx context.Context, machines []lab.Machine) error {
+func authoritiesOfThree(ctx context.Context, e *Env, machines []lab.Machine) error {
 	first := machines[0]
 	for only, file := range map[string]string{
 		"etcd": "/etc/kubernetes/pki/etcd/ca.crt", "front-proxy": "/etc/kubernetes/pki/front-proxy-ca.crt",
 		"cluster": clusterCA, "registry": "/etc/airgap/pki/ca.crt",
 	} {
-		if err := e.authorityOfThree(ctx, machines, only, file); err != nil {
+		if err := authorityOfThree(ctx, e, machines, only, file); err != nil {
 			return fmt.Errorf("the authority of %s: %w", only, err)
 		}
 	}
@@ -165,7 +165,7 @@ func (e *Env) authoritiesOfThree(ctx context.Context, machines []lab.Machine) er
 	return e.script(ctx, first, "airgap backup")
 }
 
-func (e *Env) authorityOfThree(ctx context.Context, machines []lab.Machine, only, file string) error {
+func authorityOfThree(ctx context.Context, e *Env, machines []lab.Machine, only, file string) error {
 	first := machines[0]
 	sums := func() (all []string, err error) {
 		for _, m := range machines {
@@ -181,7 +181,7 @@ func (e *Env) authorityOfThree(ctx context.Context, machines []lab.Machine, only
 	if err != nil {
 		return err
 	}
-	if err := e.asked(ctx, first, netip.AddrPortFrom(vip, 6443).String()); err != nil {
+	if err := asked(ctx, e, first, netip.AddrPortFrom(vip, 6443).String()); err != nil {
 		return err
 	}
 	rotate := "airgap certs rotate-ca --pods restart --only " + only
@@ -193,7 +193,7 @@ func (e *Env) authorityOfThree(ctx context.Context, machines []lab.Machine, only
 	if err != nil {
 		return err
 	}
-	stretches, err := e.silence(ctx, first)
+	stretches, err := silence(ctx, e, first)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 // backedUp wants the backup that install has taken to be whole by others' word,
 // another one by the unit that the timer starts, and none on a worker. A disk
 // without room keeps the ones that are there.
-func (e *Env) backedUp(ctx context.Context, first, worker lab.Machine) error {
+func backedUp(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const newest = "cd /var/lib/airgap/backup && cd $(ls | tail -n 1) && "
 	if err := e.script(ctx, first,
 		"systemctl is-active --quiet airgap-backup.timer",

@@ -12,19 +12,19 @@ import (
 // on a server: a clear error, the documented exit code, everything as it was.
 func badInput(ctx context.Context, e *Env) error {
 	return e.inOrder([]part{
-		{"a typo in the file", func() error { return e.typo(ctx) }},
-		{"an image that does not exist", func() error { return e.missingImage(ctx) }},
-		{"wrong permissions", func() error { return e.noPermission(ctx) }},
-		{"no space on the stick", func() error { return e.noSpace(ctx) }},
-		{"a registry that closes half-way", func() error { return e.closedHalfway(ctx) }},
-		{"Ctrl-C while planning", func() error { return e.endWhilePlanning(ctx) }},
-		{"Ctrl-C and kill -9 while filling", func() error { return e.interrupted(ctx) }},
-		{"20 times kill -9", func() error { return e.killedFilling(ctx) }},
-		{"damaged and foreign bundles", func() error { return e.onServer(ctx) }},
+		{"a typo in the file", func() error { return typo(ctx, e) }},
+		{"an image that does not exist", func() error { return missingImage(ctx, e) }},
+		{"wrong permissions", func() error { return noPermission(ctx, e) }},
+		{"no space on the stick", func() error { return noSpace(ctx, e) }},
+		{"a registry that closes half-way", func() error { return closedHalfway(ctx, e) }},
+		{"Ctrl-C while planning", func() error { return endWhilePlanning(ctx, e) }},
+		{"Ctrl-C and kill -9 while filling", func() error { return interrupted(ctx, e) }},
+		{"20 times kill -9", func() error { return killedFilling(ctx, e) }},
+		{"damaged and foreign bundles", func() error { return onServer(ctx, e) }},
 	})
 }
 
-func (e *Env) typo(ctx context.Context) error {
+func typo(ctx context.Context, e *Env) error {
 	config, err := e.Config("typo.yaml", "[worker]", "[wroker]", "  ca:", "  cas:")
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (e *Env) typo(ctx context.Context) error {
 	return absent(out)
 }
 
-func (e *Env) missingImage(ctx context.Context) error {
+func missingImage(ctx context.Context, e *Env) error {
 	config, err := e.Config("missing.yaml", "quay.io/lab/tools:1.0", "quay.io/lab/tolos:1.0", "library/hello:1.0", "library/hello:9.9")
 	if err != nil {
 		return err
@@ -48,13 +48,13 @@ func (e *Env) missingImage(ctx context.Context) error {
 	return absent(out)
 }
 
-func (e *Env) onServer(ctx context.Context) error {
+func onServer(ctx context.Context, e *Env) error {
 	return e.Bank(ctx, 1, func(l *lab.Lab) error {
 		m := l.Machines[0]
 		if err := e.survey(ctx, l.Machines...); err != nil {
 			return err
 		}
-		if err := e.damagedBundles(ctx); err != nil {
+		if err := damagedBundles(ctx, e); err != nil {
 			return err
 		}
 		if err := m.AttachStick(ctx, filepath.Join(e.Work, "sticks")); err != nil {
@@ -75,23 +75,23 @@ func (e *Env) onServer(ctx context.Context) error {
 			if err := r.want("install of a bundle: "+d.name, 1, d.says...); err != nil {
 				return err
 			}
-			if err := e.untouched(ctx, m); err != nil {
+			if err := untouched(ctx, e, m); err != nil {
 				return fmt.Errorf("%s: %w", d.name, err)
 			}
 		}
-		if err := e.noSpaceOnServer(ctx, m); err != nil {
+		if err := noSpaceOnServer(ctx, e, m); err != nil {
 			return fmt.Errorf("no space on the server: %w", err)
 		}
 		if err := e.asBefore(ctx, m, before, exception{`^\+ (file|content)\t.* /var/lib/airgap/(journal\.jsonl|lock|store|undo|undo/host\.json)( \d*)?$`, "airgap's own notes: what was tried, what the host was like; an empty store"}); err != nil {
 			return err
 		}
-		return e.otherOS(ctx, m)
+		return otherOS(ctx, e, m)
 	})
 }
 
 // noSpaceOnServer gives the store 64 MiB: preflight says so, and who does not
 // listen to it learns it before a byte is copied.
-func (e *Env) noSpaceOnServer(ctx context.Context, m lab.Machine) error {
+func noSpaceOnServer(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := e.script(ctx, m, "mount -t tmpfs -o size=64m tmpfs /var/lib/airgap"); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (e *Env) noSpaceOnServer(ctx context.Context, m lab.Machine) error {
 		if err := r.want("install "+c.skip, c.code, c.says...); err != nil {
 			return err
 		}
-		if err := e.untouched(ctx, m); err != nil {
+		if err := untouched(ctx, e, m); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ func (e *Env) noSpaceOnServer(ctx context.Context, m lab.Machine) error {
 }
 
 // otherOS makes the server an el8: the bundle is for el9.
-func (e *Env) otherOS(ctx context.Context, m lab.Machine) error {
+func otherOS(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := e.script(ctx, m, `sed -i -e 's/^VERSION_ID=.*/VERSION_ID="8.10"/' -e 's/el9/el8/' /etc/os-release`); err != nil {
 		return err
 	}
@@ -130,11 +130,11 @@ func (e *Env) otherOS(ctx context.Context, m lab.Machine) error {
 	if err := r.want("install on another OS", 3, "os-supported", "el9"); err != nil {
 		return err
 	}
-	return e.untouched(ctx, m)
+	return untouched(ctx, e, m)
 }
 
 // untouched wants a server as it was; the journal alone may say what was tried.
-func (e *Env) untouched(ctx context.Context, m lab.Machine) error {
+func untouched(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.script(ctx, m,
 		"! test -e /etc/kubernetes",
 		"! test -e /etc/airgap/pki/ca.crt",

@@ -32,22 +32,22 @@ func baseline(ctx context.Context, e *Env) error {
 			{"install", func() error { return e.installOnce(ctx, first) }},
 			{"join", func() error { return e.join(ctx, first, worker, stick) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
-			{"modes of files", func() error { return e.closed(ctx, first, worker) }},
-			{"flags of the programs", func() error { return e.flagsHold(ctx, first, worker) }},
-			{"nobody without a name", func() error { return e.nameless(ctx, first) }},
-			{"Secrets in etcd", func() error { return e.encrypted(ctx, first) }},
-			{"the audit log", func() error { return e.audited(ctx, first) }},
-			{"airgap compliance", func() error { return e.compliant(ctx, first, worker) }},
-			{"the key is rotated, killed on the way", func() error { return e.rotated(ctx, first) }},
+			{"modes of files", func() error { return closed(ctx, e, first, worker) }},
+			{"flags of the programs", func() error { return flagsHold(ctx, e, first, worker) }},
+			{"nobody without a name", func() error { return nameless(ctx, e, first) }},
+			{"Secrets in etcd", func() error { return encrypted(ctx, e, first) }},
+			{"the audit log", func() error { return audited(ctx, e, first) }},
+			{"airgap compliance", func() error { return compliant(ctx, e, first, worker) }},
+			{"the key is rotated, killed on the way", func() error { return rotated(ctx, e, first) }},
 			{"verify again", func() error { return e.verified(ctx, first) }},
-			{"reset leaves nothing", func() error { return e.resetToBefore(ctx, first, begun) }},
+			{"reset leaves nothing", func() error { return resetToBefore(ctx, e, first, begun) }},
 		})
 	})
 }
 
 // closed wants that only root can read what is root's. What an unprivileged
 // user of the host finds readable is asked of that user, not of the mode.
-func (e *Env) closed(ctx context.Context, first, worker lab.Machine) error {
+func closed(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const readable = `found=$(runuser -u nobody -- find /etc/kubernetes /var/lib/etcd /var/log/kubernetes /etc/cni/net.d /var/lib/kubelet /usr/lib/systemd/system/kubelet.service /usr/lib/systemd/system/kubelet.service.d -type f -readable 2>/dev/null); test -z "$found" || { echo "$found"; exit 1; }`
 	for _, m := range []lab.Machine{first, worker} {
 		if err := e.script(ctx, m, readable,
@@ -65,7 +65,7 @@ func (e *Env) closed(ctx context.Context, first, worker lab.Machine) error {
 }
 
 // flagsHold reads the arguments that the running programs were started with.
-func (e *Env) flagsHold(ctx context.Context, first, worker lab.Machine) error {
+func flagsHold(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	for program, flags := range map[string][]string{
 		"kube-apiserver": {
 			"--profiling=false", "--tls-min-version=VersionTLS12", "--service-account-extend-token-expiration=false",
@@ -102,7 +102,7 @@ func (e *Env) flagsHold(ctx context.Context, first, worker lab.Machine) error {
 
 // nameless asks the API server without credentials: probes are answered and
 // what a joining host needs; the version, which every attacker asks first, is not.
-func (e *Env) nameless(ctx context.Context, m lab.Machine) error {
+func nameless(ctx context.Context, e *Env, m lab.Machine) error {
 	const ask = "test $(curl -sk -o /dev/null -w '%{http_code}' https://127.0.0.1:6443"
 	return e.script(ctx, m,
 		ask+"/readyz) = 200", ask+"/livez) = 200", ask+"/api/v1/namespaces/kube-public/configmaps/cluster-info) = 200",
@@ -114,7 +114,7 @@ func (e *Env) nameless(ctx context.Context, m lab.Machine) error {
 const planted = "planted-value-7d1c0e"
 
 // encrypted makes a Secret and looks for its value in etcd's files.
-func (e *Env) encrypted(ctx context.Context, m lab.Machine) error {
+func encrypted(ctx context.Context, e *Env, m lab.Machine) error {
 	secret := "{apiVersion: v1, kind: Secret, metadata: {name: planted}, stringData: {password: " + planted + "}}"
 	r, err := e.On(ctx, m, secret, "sh", "-c", kubectl+"apply -f -")
 	if err != nil {
@@ -131,18 +131,18 @@ func (e *Env) encrypted(ctx context.Context, m lab.Machine) error {
 		"! grep -aqr $(printf %s "+planted+" | base64) /var/lib/etcd",
 		"grep -aqr /registry/secrets/default/planted /var/lib/etcd",
 		"grep -aqr k8s:enc:secretbox:v1:key1: /var/lib/etcd",
-		e.readable(),
+		readable(e),
 	)
 }
 
 // readable reads the planted Secret through the API.
-func (e *Env) readable() string {
+func readable(e *Env) string {
 	return `test "$(` + kubectl + `get secret planted -o 'jsonpath={.data.password}' | base64 -d)" = ` + planted
 }
 
 // audited makes a pod, reads a Secret, makes a token, and wants it all noted
 // without anything secret in it.
-func (e *Env) audited(ctx context.Context, m lab.Machine) error {
+func audited(ctx context.Context, e *Env, m lab.Machine) error {
 	const log = "/var/log/kubernetes/audit/audit.log"
 	if err := e.script(ctx, m,
 		kubectl+"run seen --image=quay.io/lab/tools:1.0 --command -- tools sleep 1",
@@ -170,7 +170,7 @@ func (e *Env) audited(ctx context.Context, m lab.Machine) error {
 	)
 }
 
-func (e *Env) resetToBefore(ctx context.Context, m lab.Machine, begun picture) error {
+func resetToBefore(ctx context.Context, e *Env, m lab.Machine, begun picture) error {
 	if _, err := e.must(ctx, m, []string{"taken back", "/var/log/kubernetes"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (e *Env) resetToBefore(ctx context.Context, m lab.Machine, begun picture) e
 
 // compliant wants that airgap's own reading agrees, and that it sees what was
 // changed behind its back: a mode, the kubelet's arguments, what a file says.
-func (e *Env) compliant(ctx context.Context, first, worker lab.Machine) error {
+func compliant(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	for _, m := range []lab.Machine{first, worker} {
 		if _, err := e.must(ctx, m, []string{"0 differ, 0 unknown"}, "airgap", "compliance"); err != nil {
 			return err
@@ -213,7 +213,7 @@ func (e *Env) compliant(ctx context.Context, first, worker lab.Machine) error {
 // rotated fills the cluster with Secrets, rotates the key, kills that while
 // the Secrets are written again, and lets it go on. In the end no Secret in
 // etcd is of the old key, and every one can be read.
-func (e *Env) rotated(ctx context.Context, m lab.Machine) error {
+func rotated(ctx context.Context, e *Env, m lab.Machine) error {
 	const many = `for i in $(seq 1200); do printf -- '---\n{apiVersion: v1, kind: Secret, metadata: {name: many-%d, namespace: many}, immutable: true, stringData: {word: value-%d}}\n' $i $i; done`
 	if err := e.script(ctx, m,
 		kubectl+"create namespace many",
@@ -226,7 +226,7 @@ func (e *Env) rotated(ctx context.Context, m lab.Machine) error {
 	if err := e.killed(ctx, m, "airgap encryption rotate", "grep -aqr k8s:enc:secretbox:v1:key2: /var/lib/etcd/member/wal"); err != nil {
 		return err
 	}
-	if err := e.script(ctx, m, e.readable(), "grep -q key1 /etc/kubernetes/apiserver/encryption.yaml"); err != nil {
+	if err := e.script(ctx, m, readable(e), "grep -q key1 /etc/kubernetes/apiserver/encryption.yaml"); err != nil {
 		return err
 	}
 	r, err := e.must(ctx, m, []string{"goes on", "key2", "etcd holds no Secret of another key"}, "airgap", "encryption", "rotate")
@@ -235,7 +235,7 @@ func (e *Env) rotated(ctx context.Context, m lab.Machine) error {
 	}
 	fmt.Fprint(e.Log, r.Stderr, r.Stdout)
 	const etcd = `curl -s --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt --key /etc/kubernetes/pki/apiserver-etcd-client.key https://127.0.0.1:2379/v3/kv/range -d '{"key": "'$(printf /registry/secrets/ | base64)'", "range_end": "'$(printf /registry/secrets0 | base64)'"}' | tr ',' '\n' | grep -o '"value":"[^"]*' | cut -d'"' -f4`
-	return e.script(ctx, m, e.readable(),
+	return e.script(ctx, m, readable(e),
 		`test "$(`+kubectl+`get secret -n many many-1200 -o 'jsonpath={.data.word}' | base64 -d)" = value-1200`,
 		`test "$(`+kubectl+`get secret -n many -o name | wc -l)" = 1200`,
 		"test $("+etcd+" | wc -l) -gt 1200",

@@ -12,7 +12,7 @@ import (
 
 // withPodman installs podman and its runtime as a bank did long ago, with a container that
 // runs and a network of its own; and, for CRI-O, the lab's runc.
-func (e *Env) withPodman(ctx context.Context, m lab.Machine, n neighbour) error {
+func withPodman(ctx context.Context, e *Env, m lab.Machine, n neighbour) error {
 	if err := m.AttachStick(ctx, upstream.PodmanPackages(e.Cache)); err != nil {
 		return err
 	}
@@ -32,15 +32,15 @@ func (e *Env) withPodman(ctx context.Context, m lab.Machine, n neighbour) error 
 // podmanSays is what podman says of itself and of its container, which has the same process
 // to the end, and what its packages, their files and its settings are. CRI-O's package puts
 // a file of its own among the latter.
-func (e *Env) podmanSays(ctx context.Context, m lab.Machine) (string, error) {
+func podmanSays(ctx context.Context, e *Env, m lab.Machine) (string, error) {
 	r, err := e.must(ctx, m, []string{"podman version", `"status":"running"`}, "sh", "-c",
 		"theirs=\"podman $(rpm -q --whatprovides oci-runtime)\"; podman --version; podman ps; rpm -q $theirs; rpm -V $theirs; rpm -ql $theirs | xargs sha256sum; "+
 			"find /etc/containers ! -name crio.conf -type f -exec sha256sum {} + | sort; ip -brief address show podman1")
 	return r.Stdout, err
 }
 
-func (e *Env) samePodman(ctx context.Context, m lab.Machine, before string) error {
-	now, err := e.podmanSays(ctx, m)
+func samePodman(ctx context.Context, e *Env, m lab.Machine, before string) error {
+	now, err := podmanSays(ctx, e, m)
 	if err == nil && now != before {
 		err = fmt.Errorf("podman was\n%s and is\n%s", before, now)
 	}

@@ -39,7 +39,7 @@ func (e *Env) borrow(ctx context.Context, n int, job func(*lab.Lab) error) error
 	}
 	l := lab.OpenHosts(e.Cache, e.run, *e.hosts)
 	defer hangUp(l)
-	if err := e.empty(ctx, l.Machines); err != nil {
+	if err := empty(ctx, e, l.Machines); err != nil {
 		return fmt.Errorf("%w\nnothing was changed on any host", err)
 	}
 	err := note(ctx, l.Machines)
@@ -80,7 +80,7 @@ echo "$PRETTY_NAME, kernel $(uname -r), $(rpm --version)$(! rpm --quiet -q rpm-s
 
 // empty wants hosts on which somebody may be root and that have nothing on them.
 // All that stands in the way is told at once.
-func (e *Env) empty(ctx context.Context, machines []lab.Machine) error {
+func empty(ctx context.Context, e *Env, machines []lab.Machine) error {
 	var errs []error
 	for _, m := range machines {
 		errs = append(errs, emptyOne(ctx, m))

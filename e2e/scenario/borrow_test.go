@@ -116,14 +116,14 @@ func TestNotEmpty(t *testing.T) {
 	used.has(t, "db", "kubelet-1.36.3-1\nairgap-utils-7-1\n")
 	left.has(t, "var/lib/airgap-e2e/began", "1\n")
 	plain.has(t, "bin/id", "#!/bin/sh\necho 1000\n")
-	err := e.empty(t.Context(), []lab.Machine{fine, used, left, plain})
+	err := empty(t.Context(), e, []lab.Machine{fine, used, left, plain})
 	want := `host used is not empty: it has USED/etc/airgap, package kubelet
 host left is not empty: it has LEFT/var/lib/airgap-e2e; another run works on it, or has left it so: go run ./cmd/lab down --hosts FILE takes that back
 become root on host plain: id -u says 1000`
 	if want = strings.NewReplacer("USED", used.root, "LEFT", left.root).Replace(want); err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s", err, want)
 	}
-	if err := e.empty(t.Context(), []lab.Machine{fine}); err != nil {
+	if err := empty(t.Context(), e, []lab.Machine{fine}); err != nil {
 		t.Error(err)
 	}
 	if want := "host fine: Red Hat Enterprise Linux 9.4 (Plow), kernel "; !strings.HasPrefix(log.String(), want) || !strings.Contains(log.String(), "RPM version 4.16.1.3, SELinux none") {
@@ -229,7 +229,7 @@ func TestElsewhere(t *testing.T) {
 	ran := 0
 	p := part{"a power cut", func() error { ran++; return nil }}
 	elsewhere := &Env{Log: &log, run: "t", hosts: &lab.Hosts{}}
-	if err := errors.Join(elsewhere.inOrder([]part{elsewhere.withNeed(needPower, p)}), (&Env{Log: io.Discard}).inOrder([]part{(&Env{}).withNeed(needPower, p)})); err != nil || ran != 1 {
+	if err := errors.Join(elsewhere.inOrder([]part{withNeed(elsewhere, needPower, p)}), (&Env{Log: io.Discard}).inOrder([]part{withNeed((&Env{}), needPower, p)})); err != nil || ran != 1 {
 		t.Errorf("ran %d times, %v", ran, err)
 	}
 	if want := "t: a power cut (left out: it cuts the servers' power)\n"; log.String() != want {

@@ -26,21 +26,21 @@ func certs(ctx context.Context, e *Env) error {
 			{"install", func() error { return e.installOnce(ctx, first) }},
 			{"join", func() error { return e.join(ctx, first, worker, stick) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
-			{"the list", func() error { return e.certificatesListed(ctx, first, worker) }},
-			{"nothing is due", func() error { return e.nothingDue(ctx, first, worker) }},
-			{"one ends soon: named, renewed", func() error { return e.endsSoon(ctx, first) }},
-			{"all are renewed beside a workload", func() error { return e.allRenewed(ctx, first) }},
+			{"the list", func() error { return certificatesListed(ctx, e, first, worker) }},
+			{"nothing is due", func() error { return nothingDue(ctx, e, first, worker) }},
+			{"one ends soon: named, renewed", func() error { return endsSoon(ctx, e, first) }},
+			{"all are renewed beside a workload", func() error { return allRenewed(ctx, e, first) }},
 			{"its turn has ended", func() error {
 				return e.script(ctx, first, "[ -z \"$("+kubectl+"-n kube-system get lease airgap-certs-renew -o jsonpath='{.spec.holderIdentity}')\" ]")
 			}},
 			{"verify", func() error { return e.verified(ctx, first) }},
-			{"killed on the way, and again", func() error { return e.renewalKilled(ctx, first) }},
-			{"the worker's", func() error { return e.workerRenewed(ctx, first, worker) }},
-			{"etcd's authority, killed in each phase", func() error { return e.authorityReplaced(ctx, first) }},
-			{"the cluster's authority, killed in each phase", func() error { return e.clusterAuthorityReplaced(ctx, first, worker) }},
-			{"install changes nothing", func() error { return e.changesNothing(ctx, first) }},
+			{"killed on the way, and again", func() error { return renewalKilled(ctx, e, first) }},
+			{"the worker's", func() error { return workerRenewed(ctx, e, first, worker) }},
+			{"etcd's authority, killed in each phase", func() error { return authorityReplaced(ctx, e, first) }},
+			{"the cluster's authority, killed in each phase", func() error { return clusterAuthorityReplaced(ctx, e, first, worker) }},
+			{"install changes nothing", func() error { return changesNothing(ctx, e, first) }},
 			{"verify again", func() error { return e.verified(ctx, first) }},
-			{"all have ended: told, and brought back", func() error { return e.allEnded(ctx, first) }},
+			{"all have ended: told, and brought back", func() error { return allEnded(ctx, e, first) }},
 		})
 	})
 }
@@ -53,7 +53,7 @@ type certificate struct {
 }
 
 // certificates are those of a server by file, as airgap lists them.
-func (e *Env) certificates(ctx context.Context, m lab.Machine) (map[string]certificate, error) {
+func certificates(ctx context.Context, e *Env, m lab.Machine) (map[string]certificate, error) {
 	r, err := e.must(ctx, m, nil, "airgap", "certs", "--output", "json")
 	if err != nil {
 		return nil, err
@@ -71,13 +71,13 @@ func (e *Env) certificates(ctx context.Context, m lab.Machine) (map[string]certi
 
 // certificatesListed wants every file with a certificate that find and grep
 // know, and that openssl reads the same in each.
-func (e *Env) certificatesListed(ctx context.Context, first, worker lab.Machine) error {
+func certificatesListed(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const files = `find /etc/kubernetes /etc/airgap /var/lib/kubelet/pki -type f \( -name '*.crt' -o -name '*-current.pem' \) -o -type l -name '*-current.pem'; grep -l client-certificate-data /etc/kubernetes/*.conf || true`
 	for m, fewest := range map[lab.Machine]int{first: 17, worker: 4} {
 		if _, err := e.must(ctx, m, []string{"RENEWED BY", "kubelet, to the API server"}, "airgap", "certs"); err != nil {
 			return err
 		}
-		list, err := e.certificates(ctx, m)
+		list, err := certificates(ctx, e, m)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (e *Env) certificatesListed(ctx context.Context, first, worker lab.Machine)
 const processes = `for p in kube-apiserver kube-controller-manager kube-scheduler etcd kubelet; do echo $p $(pgrep -x $(echo $p | cut -c 1-15)); done`
 
 // nothingDue wants a renewal to change no file and to restart nothing.
-func (e *Env) nothingDue(ctx context.Context, machines ...lab.Machine) error {
+func nothingDue(ctx context.Context, e *Env, machines ...lab.Machine) error {
 	for _, m := range machines {
 		const state = processes + "; sha256sum /etc/kubernetes/*.conf /etc/kubernetes/pki/*.* /etc/kubernetes/pki/etcd/* /etc/airgap/pki/* /var/lib/kubelet/pki/* 2>/dev/null"
 		before, err := lab.Output(ctx, m, "sh", "-c", state+"; true")
@@ -133,7 +133,7 @@ func (e *Env) nothingDue(ctx context.Context, machines ...lab.Machine) error {
 
 // endsSoon puts a certificate in place that ends in ten days, wants verify to
 // name it with the command that renews it, and runs that.
-func (e *Env) endsSoon(ctx context.Context, m lab.Machine) error {
+func endsSoon(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := e.script(ctx, m,
 		"cd /etc/kubernetes/pki/etcd && openssl req -new -key healthcheck-client.key -subj /CN=kube-etcd-healthcheck-client -out /run/short.csr",
 		"echo extendedKeyUsage=clientAuth >/run/short.ext",
@@ -164,12 +164,12 @@ echo $at $(openssl s_client -connect $at -cert /etc/kubernetes/pki/etcd/peer.crt
 // allRenewed renews everything while somebody asks the API server five times a
 // second and another watches. All serial numbers differ afterwards, in the
 // files and in what is presented, and pods were not restarted.
-func (e *Env) allRenewed(ctx context.Context, m lab.Machine) error {
-	before, err := e.shown(ctx, m)
+func allRenewed(ctx context.Context, e *Env, m lab.Machine) error {
+	before, err := shown(ctx, e, m)
 	if err != nil {
 		return err
 	}
-	if err := e.asked(ctx, m, "10.88.0.11:6443"); err != nil {
+	if err := asked(ctx, e, m, "10.88.0.11:6443"); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -178,7 +178,7 @@ func (e *Env) allRenewed(ctx context.Context, m lab.Machine) error {
 		return err
 	}
 	fmt.Fprintf(e.Log, "%s%srenewed in %.1f s\n", r.Stderr, r.Stdout, time.Since(began).Seconds())
-	stretches, err := e.silence(ctx, m)
+	stretches, err := silence(ctx, e, m)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (e *Env) allRenewed(ctx context.Context, m lab.Machine) error {
 	if len(stretches) == 0 || len(stretches) > 2 {
 		return fmt.Errorf("the API server of the only host was silent %d times, want the one of its restart", len(stretches))
 	}
-	after, err := e.shown(ctx, m)
+	after, err := shown(ctx, e, m)
 	if err != nil {
 		return err
 	}
@@ -195,8 +195,8 @@ func (e *Env) allRenewed(ctx context.Context, m lab.Machine) error {
 
 // shown is what the certificates of a control-plane host are, in files and as
 // they are presented.
-func (e *Env) shown(ctx context.Context, m lab.Machine) (map[string]string, error) {
-	list, err := e.certificates(ctx, m)
+func shown(ctx context.Context, e *Env, m lab.Machine) (map[string]string, error) {
+	list, err := certificates(ctx, e, m)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func allDiffer(before, after map[string]string) error {
 
 // asked has a server ask an API server five times a second whether it answers,
 // and watch pods, until silence is called.
-func (e *Env) asked(ctx context.Context, m lab.Machine, address string) error {
+func asked(ctx context.Context, e *Env, m lab.Machine, address string) error {
 	return e.script(ctx, m,
 		`touch /run/asking; nohup flock /run/asked.lock sh -c 'while test -e /run/asking; do curl -s -o /dev/null -m 5 --cacert /etc/kubernetes/pki/ca.crt https://`+address+`/readyz && r=1 || r=0; echo $(date +%s%N) $r; sleep 0.2; done' >/run/asked 2>/dev/null &`,
 		"nohup sh -c 'while test -e /run/asking; do "+kubectl+"get pods --watch; done' >/run/watched 2>&1 &",
@@ -245,7 +245,7 @@ func (e *Env) asked(ctx context.Context, m lab.Machine, address string) error {
 
 // silence is how long there was no answer at a stretch, each time: from the last
 // answer before to the first one after.
-func (e *Env) silence(ctx context.Context, m lab.Machine) ([]time.Duration, error) {
+func silence(ctx context.Context, e *Env, m lab.Machine) ([]time.Duration, error) {
 	if err := e.script(ctx, m, "rm /run/asking; pkill -x kubectl || true; flock -w 30 /run/asked.lock true", "test $(wc -l </run/asked) -gt 20"); err != nil {
 		return nil, err
 	}
@@ -273,12 +273,12 @@ func (e *Env) silence(ctx context.Context, m lab.Machine) ([]time.Duration, erro
 
 // renewalKilled kills the renewal while kubeadm writes, and after the API server
 // was stopped; each time the same command goes on to the end.
-func (e *Env) renewalKilled(ctx context.Context, m lab.Machine) error {
+func renewalKilled(ctx context.Context, e *Env, m lab.Machine) error {
 	for _, soFar := range []string{
 		"test -s /var/lib/airgap/renewal.json",
 		"grep -q '\"made\"' /var/lib/airgap/renewal.json 2>/dev/null && ! pgrep -x kube-apiserver >/dev/null",
 	} {
-		before, err := e.shown(ctx, m)
+		before, err := shown(ctx, e, m)
 		if err != nil {
 			return err
 		}
@@ -291,7 +291,7 @@ func (e *Env) renewalKilled(ctx context.Context, m lab.Machine) error {
 		if err := e.script(ctx, m, "! test -e /var/lib/airgap/renewal.json"); err != nil {
 			return err
 		}
-		after, err := e.shown(ctx, m)
+		after, err := shown(ctx, e, m)
 		if err != nil {
 			return err
 		}
@@ -308,20 +308,20 @@ func (e *Env) renewalKilled(ctx context.Context, m lab.Machine) error {
 
 // workerRenewed renews what the kubelet of a worker serves with; its pods run
 // on, and the API server comes to them.
-func (e *Env) workerRenewed(ctx context.Context, first, worker lab.Machine) error {
+func workerRenewed(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const starts = kubectl + "get pods -A --field-selector spec.nodeName=node2 -o jsonpath='{range .items[*]}{.metadata.name} {.status.containerStatuses[*].restartCount}{\"\\n\"}{end}'"
 	before, err := lab.Output(ctx, first, "sh", "-c", starts)
 	if err != nil {
 		return err
 	}
-	old, err := e.certificates(ctx, worker)
+	old, err := certificates(ctx, e, worker)
 	if err != nil {
 		return err
 	}
 	if _, err := e.must(ctx, worker, []string{"renewed /var/lib/kubelet/pki/kubelet.crt", "restarted kubelet"}, "airgap", "certs", "renew", "--all"); err != nil {
 		return err
 	}
-	now, err := e.certificates(ctx, worker)
+	now, err := certificates(ctx, e, worker)
 	if err != nil {
 		return err
 	}
@@ -342,7 +342,7 @@ func (e *Env) workerRenewed(ctx context.Context, first, worker lab.Machine) erro
 
 // authorityReplaced replaces etcd's authority and kills that in each phase. Before
 // it a certificate of the old one is let in, afterwards it is not.
-func (e *Env) authorityReplaced(ctx context.Context, m lab.Machine) error {
+func authorityReplaced(ctx context.Context, e *Env, m lab.Machine) error {
 	const (
 		rotate = "airgap certs rotate-ca --only etcd"
 		asOld  = "curl -s -m 20 -o /dev/null --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /root/old/client.crt --key /root/old/client.key https://127.0.0.1:2379/health"
@@ -381,7 +381,7 @@ func (e *Env) authorityReplaced(ctx context.Context, m lab.Machine) error {
 }
 
 // changesNothing runs install once more.
-func (e *Env) changesNothing(ctx context.Context, first lab.Machine) error {
+func changesNothing(ctx context.Context, e *Env, first lab.Machine) error {
 	again, err := e.airgapOn(ctx, first, "", "install", labSkips, lab.StickPath+"/bank")
 	if err == nil && again.Changed != 0 {
 		err = fmt.Errorf("install after the renewals says %+v, want nothing changed", again)

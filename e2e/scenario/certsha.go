@@ -38,12 +38,12 @@ func certsHA(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, certsHAEdits()...) }},
 			{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
-			{"one command, three servers", func() error { return e.installAll(ctx, first, stick, 3) }},
-			{"renewed on each", func() error { return e.renewedOnEach(ctx, l.Machines) }},
-			{"the control plane", func() error { return e.members(ctx, first, 3) }},
+			{"one command, three servers", func() error { return installAll(ctx, e, first, stick, 3) }},
+			{"renewed on each", func() error { return renewedOnEach(ctx, e, l.Machines) }},
+			{"the control plane", func() error { return members(ctx, e, first, 3) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
-			{"the authorities, one after the other", func() error { return e.authoritiesOfThree(ctx, l.Machines) }},
-			{"the control plane once more", func() error { return e.members(ctx, first, 3) }},
+			{"the authorities, one after the other", func() error { return authoritiesOfThree(ctx, e, l.Machines) }},
+			{"the control plane once more", func() error { return members(ctx, e, first, 3) }},
 			{"verify again", func() error { return e.verified(ctx, first) }},
 		})
 	})
@@ -55,20 +55,20 @@ const balancerLimit = 10 * time.Second
 
 // renewedOnEach wants other certificates on every host afterwards. The balancer
 // takes a server out by its health, so a few questions may fail.
-func (e *Env) renewedOnEach(ctx context.Context, machines []lab.Machine) error {
+func renewedOnEach(ctx context.Context, e *Env, machines []lab.Machine) error {
 	first := machines[0]
-	if err := e.asked(ctx, first, netip.AddrPortFrom(vip, 6443).String()); err != nil {
+	if err := asked(ctx, e, first, netip.AddrPortFrom(vip, 6443).String()); err != nil {
 		return err
 	}
 	for _, m := range machines {
-		before, err := e.shown(ctx, m)
+		before, err := shown(ctx, e, m)
 		if err != nil {
 			return err
 		}
 		if _, err := e.must(ctx, m, []string{"restarted kube-apiserver"}, "airgap", "certs", "renew", "--all"); err != nil {
 			return err
 		}
-		after, err := e.shown(ctx, m)
+		after, err := shown(ctx, e, m)
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (e *Env) renewedOnEach(ctx context.Context, machines []lab.Machine) error {
 			return fmt.Errorf("%s: %w", m.Name(), err)
 		}
 	}
-	stretches, err := e.silence(ctx, first)
+	stretches, err := silence(ctx, e, first)
 	if err != nil {
 		return err
 	}

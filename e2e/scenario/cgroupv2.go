@@ -28,26 +28,26 @@ func cgroupV2(ctx context.Context, e *Env) error {
 				return e.script(ctx, m, "test $(stat -fc %T /sys/fs/cgroup) = cgroup2fs", "test $(cat /proc/1/comm) = systemd")
 			}},
 			{"a bundle of Kubernetes 1.35", func() error {
-				return errors.Join(e.survey(ctx, m), e.bundleOf(ctx, "airgap.yaml", stick, `version: "1.36.3"`, `version: "1.35.8"`))
+				return errors.Join(e.survey(ctx, m), bundleOf(ctx, e, "airgap.yaml", stick, `version: "1.36.3"`, `version: "1.35.8"`))
 			}},
 			{"the program, from the stick", func() error { return e.begin(ctx, m, stick) }},
-			{"install", func() error { return e.installHere(ctx, m) }},
-			{"runtime, kubelet and pods agree", func() error { return e.cgroupsAgree(ctx, m) }},
-			{"a reboot", func() error { return e.rebooted(ctx, m) }},
-			{"the kubelet is given the other driver", func() error { return e.driftsApart(ctx, m) }},
-			{"install puts it right", func() error { return e.healed(ctx, m, stick) }},
+			{"install", func() error { return installHere(ctx, e, m) }},
+			{"runtime, kubelet and pods agree", func() error { return cgroupsAgree(ctx, e, m) }},
+			{"a reboot", func() error { return rebooted(ctx, e, m) }},
+			{"the kubelet is given the other driver", func() error { return driftsApart(ctx, e, m) }},
+			{"install puts it right", func() error { return healed(ctx, e, m, stick) }},
 			{"a bundle of Kubernetes 1.36", func() error {
-				return errors.Join(os.MkdirAll(filepath.Dir(next), 0o755), e.survey(ctx, m), e.bundleOf(ctx, "next/airgap.yaml", next))
+				return errors.Join(os.MkdirAll(filepath.Dir(next), 0o755), e.survey(ctx, m), bundleOf(ctx, e, "next/airgap.yaml", next))
 			}},
-			{"a power cut amid the upgrade", func() error { return e.cutAmidUpgrade(ctx, m, next) }},
-			{"the same command goes on", func() error { return e.upgradeGoesOn(ctx, m, next) }},
-			{"runtime, kubelet and pods agree still", func() error { return e.cgroupsAgree(ctx, m) }},
-			{"verify", func() error { return e.slowlyVerified(ctx, m) }},
+			{"a power cut amid the upgrade", func() error { return cutAmidUpgrade(ctx, e, m, next) }},
+			{"the same command goes on", func() error { return upgradeGoesOn(ctx, e, m, next) }},
+			{"runtime, kubelet and pods agree still", func() error { return cgroupsAgree(ctx, e, m) }},
+			{"verify", func() error { return slowlyVerified(ctx, e, m) }},
 		})
 	})
 }
 
-func (e *Env) bundleOf(ctx context.Context, name, stick string, edits ...string) error {
+func bundleOf(ctx context.Context, e *Env, name, stick string, edits ...string) error {
 	config, err := e.render(name, plainTemplate, edits...)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (e *Env) bundleOf(ctx context.Context, name, stick string, edits ...string)
 
 // cgroupsAgree looks at what is in effect: what the runtime answers, what the kubelet
 // is configured with, and where the kernel has the pods.
-func (e *Env) cgroupsAgree(ctx context.Context, m lab.Machine) error {
+func cgroupsAgree(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.script(ctx, m,
 		"/opt/airgap/bin/containerd config dump | grep -q 'SystemdCgroup = true'",
 		"grep -qx 'cgroupDriver: systemd' /var/lib/kubelet/config.yaml",
@@ -67,19 +67,19 @@ func (e *Env) cgroupsAgree(ctx context.Context, m lab.Machine) error {
 }
 
 // slowlyVerified has the patience that an emulated processor asks for.
-func (e *Env) slowlyVerified(ctx context.Context, m lab.Machine) error {
+func slowlyVerified(ctx context.Context, e *Env, m lab.Machine) error {
 	_, err := e.must(ctx, m, nil, "airgap", "verify", labSkips, "--timeout", slowly)
 	return err
 }
 
 // rebooted shuts the server down in good order and starts it again.
-func (e *Env) rebooted(ctx context.Context, m lab.Machine) error {
+func rebooted(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := e.script(ctx, m, "systemd-run --quiet --on-active=1 systemctl poweroff"); err != nil {
 		return err
 	}
 	for began := time.Now(); time.Since(began) < 3*time.Minute; time.Sleep(time.Second) {
 		if m.Exec(ctx, lab.Cmd{Args: []string{"true"}}) != nil {
-			return errors.Join(m.Kill(ctx), m.Start(ctx), e.slowlyVerified(ctx, m))
+			return errors.Join(m.Kill(ctx), m.Start(ctx), slowlyVerified(ctx, e, m))
 		}
 	}
 	return errors.New("it did not shut down within 3 minutes")
@@ -87,7 +87,7 @@ func (e *Env) rebooted(ctx context.Context, m lab.Machine) error {
 
 // driftsApart gives the kubelet's file another driver, which verify names as soon as the
 // host has looked at it again.
-func (e *Env) driftsApart(ctx context.Context, m lab.Machine) error {
+func driftsApart(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.script(ctx, m, "sed -i 's/^cgroupDriver: systemd$/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml", namesDriver)
 }
 
@@ -101,15 +101,15 @@ done
 
 // healed plugs in the stick, which the reboot has not brought back, installs, and
 // leaves the place to the next one.
-func (e *Env) healed(ctx context.Context, m lab.Machine, stick string) error {
-	if err := errors.Join(e.installPlain(ctx, m, stick), m.PullStick(ctx)); err != nil {
+func healed(ctx context.Context, e *Env, m lab.Machine, stick string) error {
+	if err := errors.Join(installPlain(ctx, e, m, stick), m.PullStick(ctx)); err != nil {
 		return err
 	}
-	return errors.Join(e.cgroupsAgree(ctx, m), e.slowlyVerified(ctx, m))
+	return errors.Join(cgroupsAgree(ctx, e, m), slowlyVerified(ctx, e, m))
 }
 
 // cutAmidUpgrade cuts the power when kubeadm has begun to exchange static pods.
-func (e *Env) cutAmidUpgrade(ctx context.Context, m lab.Machine, stick string) error {
+func cutAmidUpgrade(ctx context.Context, e *Env, m lab.Machine, stick string) error {
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ until grep -q '\[upgrade/staticpods\].*Moving new manifest' /var/log/airgap/kube
 	return errors.Join(m.Kill(ctx), m.Start(ctx))
 }
 
-func (e *Env) upgradeGoesOn(ctx context.Context, m lab.Machine, stick string) error {
+func upgradeGoesOn(ctx context.Context, e *Env, m lab.Machine, stick string) error {
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
 	}

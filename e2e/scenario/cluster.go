@@ -14,7 +14,7 @@ import (
 var clusterScript string
 
 // cluster is a picture of the cluster as its first host sees it.
-func (e *Env) cluster(ctx context.Context, m lab.Machine) (picture, error) {
+func cluster(ctx context.Context, e *Env, m lab.Machine) (picture, error) {
 	r, err := e.On(ctx, m, clusterScript, "sh")
 	if err != nil {
 		return nil, err
@@ -66,22 +66,22 @@ func (p picture) normal() picture {
 }
 
 // asCluster takes a picture of the cluster and wants it to equal an earlier one.
-func (e *Env) asCluster(ctx context.Context, m lab.Machine, before picture) error {
-	now, err := e.cluster(ctx, m)
+func asCluster(ctx context.Context, e *Env, m lab.Machine, before picture) error {
+	now, err := cluster(ctx, e, m)
 	if err != nil {
 		return err
 	}
-	return e.equal(now, before, "the cluster", exception{`^[+-] object\t(Secret|Role|RoleBinding) +kube-system +(bootstrap-token|airgap-join|airgap-parcel)-`, "codes for joining, one for each run that changed something"})
+	return equal(e, now, before, "the cluster", exception{`^[+-] object\t(Secret|Role|RoleBinding) +kube-system +(bootstrap-token|airgap-join|airgap-parcel)-`, "codes for joining, one for each run that changed something"})
 }
 
 // asInstalled takes a picture of a node and wants it to equal an earlier one of
 // the same node in another life.
-func (e *Env) asInstalled(ctx context.Context, m lab.Machine, before picture) error {
-	now, err := e.livePicture(ctx, m)
+func asInstalled(ctx context.Context, e *Env, m lab.Machine, before picture) error {
+	now, err := livePicture(ctx, e, m)
 	if err != nil {
 		return err
 	}
-	return e.equal(now.normal(), before.normal(), fmt.Sprintf("%s, killed and started again,", m.Name()), anotherLife()...)
+	return equal(e, now.normal(), before.normal(), fmt.Sprintf("%s, killed and started again,", m.Name()), anotherLife()...)
 }
 
 // anotherLife are the differences between two installations of the same node.

@@ -22,11 +22,11 @@ func conflict(ctx context.Context, e *Env) error {
 		return err
 	}
 	for _, n := range neighbours(e.Cache) {
-		if err := e.besideIt(ctx, n); err != nil {
+		if err := besideIt(ctx, e, n); err != nil {
 			return err
 		}
 	}
-	return e.dockersOwn(ctx)
+	return dockersOwn(ctx, e)
 }
 
 // neighbour is a runtime that comes to live beside podman.
@@ -69,7 +69,7 @@ func neighbours(cache string) []neighbour {
 }
 
 // besideIt is servers from their podman to a cluster and back.
-func (e *Env) besideIt(ctx context.Context, n neighbour) error {
+func besideIt(ctx context.Context, e *Env, n neighbour) error {
 	return e.Bank(ctx, n.servers, func(l *lab.Lab) error {
 		s := &sharedServers{e, n, l.Machines, filepath.Join(e.Work, n.name), map[string]picture{}, map[string]string{}}
 		parts := s.parts(ctx)
@@ -93,22 +93,24 @@ type sharedServers struct {
 func (s *sharedServers) parts(ctx context.Context) []part {
 	first := s.machines[0]
 	return []part{
-		{"podman is there", func() error { return s.each(func(m lab.Machine) error { return s.withPodman(ctx, m, s.neighbour) }) }},
+		{"podman is there", func() error {
+			return s.each(func(m lab.Machine) error { return withPodman(ctx, s.Env, m, s.neighbour) })
+		}},
 		{"survey", func() error { return errors.Join(os.RemoveAll(s.facts()), s.survey(ctx, s.machines...)) }},
 		{"bundle", func() error { return s.makeBundle(ctx, s.stick, s.edits...) }},
 		{"pictures before", func() error { return s.each(func(m lab.Machine) error { return s.look(ctx, m) }) }},
 		{"the program, from the stick", func() error { return s.begin(ctx, first, s.stick) }},
-		{"install, twice", func() error { return s.installTwice(ctx, first) }},
+		{"install, twice", func() error { return installTwice(ctx, s.Env, first) }},
 		{"join, twice", func() error { return s.joinOthers(ctx) }},
 		{"podman is as it was", func() error {
-			return s.each(func(m lab.Machine) error { return s.samePodman(ctx, m, s.podman[m.Name()]) })
+			return s.each(func(m lab.Machine) error { return samePodman(ctx, s.Env, m, s.podman[m.Name()]) })
 		}},
 		{"verify", func() error { return s.verified(ctx, first) }},
-		{"pods run", func() error { return s.podsRun(ctx, first) }},
+		{"pods run", func() error { return podsRun(ctx, s.Env, first) }},
 		{"by the runtime that was asked for", func() error {
-			return s.each(func(m lab.Machine) error { return s.isRuntime(ctx, m, s.neighbour) })
+			return s.each(func(m lab.Machine) error { return isRuntime(ctx, s.Env, m, s.neighbour) })
 		}},
-		{"dnf keeps the package", func() error { return s.keptPackage(ctx, first, s.neighbour) }},
+		{"dnf keeps the package", func() error { return keptPackage(ctx, s.Env, first, s.neighbour) }},
 		{"reset", func() error { return s.leave(ctx) }},
 	}
 }
@@ -124,7 +126,7 @@ func (s *sharedServers) each(do func(lab.Machine) error) error {
 }
 
 func (s *sharedServers) look(ctx context.Context, m lab.Machine) (err error) {
-	if s.podman[m.Name()], err = s.podmanSays(ctx, m); err != nil {
+	if s.podman[m.Name()], err = podmanSays(ctx, s.Env, m); err != nil {
 		return err
 	}
 	s.bare[m.Name()], err = s.picture(ctx, m)
@@ -145,12 +147,12 @@ func (s *sharedServers) leave(ctx context.Context) error {
 		return err
 	}
 	return s.each(func(m lab.Machine) error {
-		return errors.Join(s.resetAll(ctx, m, s.bare[m.Name()]), s.samePodman(ctx, m, s.podman[m.Name()]))
+		return errors.Join(resetAll(ctx, s.Env, m, s.bare[m.Name()]), samePodman(ctx, s.Env, m, s.podman[m.Name()]))
 	})
 }
 
 // installTwice wants the second installation to change nothing.
-func (e *Env) installTwice(ctx context.Context, m lab.Machine) error {
+func installTwice(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := e.installOnce(ctx, m); err != nil {
 		return err
 	}
@@ -162,7 +164,7 @@ func (e *Env) installTwice(ctx context.Context, m lab.Machine) error {
 }
 
 // podsRun wants pods of an image that only the bundle has.
-func (e *Env) podsRun(ctx context.Context, first lab.Machine) error {
+func podsRun(ctx context.Context, e *Env, first lab.Machine) error {
 	return e.script(ctx, first,
 		kubectl+"create deployment hello --image=docker.io/library/hello:1.0 --port=8080 --replicas=2",
 		kubectl+"rollout status deployment hello --timeout=120s",
@@ -171,7 +173,7 @@ func (e *Env) podsRun(ctx context.Context, first lab.Machine) error {
 
 // isRuntime wants the program that airgap.yaml names to be the one that runs, and of its
 // package nothing changed but its configuration.
-func (e *Env) isRuntime(ctx context.Context, m lab.Machine, n neighbour) error {
+func isRuntime(ctx context.Context, e *Env, m lab.Machine, n neighbour) error {
 	running := "/proc/$(systemctl show --property=MainPID --value " + filepath.Base(n.program) + ")/exe"
 	if err := e.script(ctx, m, "test $(readlink "+running+") = "+n.program); err != nil || n.rpm == "" {
 		return err
@@ -181,7 +183,7 @@ func (e *Env) isRuntime(ctx context.Context, m lab.Machine, n neighbour) error {
 
 // keptPackage offers dnf a newer and an older version of what must not drift. Without the
 // lock it would take them.
-func (e *Env) keptPackage(ctx context.Context, m lab.Machine, n neighbour) error {
+func keptPackage(ctx context.Context, e *Env, m lab.Machine, n neighbour) error {
 	before, err := e.must(ctx, m, nil, "rpm", "-q", n.locked)
 	if err != nil {
 		return err
@@ -214,7 +216,7 @@ func (e *Env) keptPackage(ctx context.Context, m lab.Machine, n neighbour) error
 
 // dockersOwn: the bundle is refused where podman has runc, and the installation where
 // containerd.io is Docker's; nothing is changed by that.
-func (e *Env) dockersOwn(ctx context.Context) error {
+func dockersOwn(ctx context.Context, e *Env) error {
 	n := neighbours(e.Cache)[1]
 	stick := filepath.Join(e.Work, "docker")
 	return e.Bank(ctx, 1, func(l *lab.Lab) error {
@@ -223,12 +225,12 @@ func (e *Env) dockersOwn(ctx context.Context) error {
 		return e.inOrder([]part{
 			{"a bundle for a server whose podman has runc", func() error {
 				n.runs = "runc"
-				return errors.Join(os.RemoveAll(e.facts()), e.withPodman(ctx, m, n), e.survey(ctx, m), e.inTheWay(ctx, n), e.script(ctx, m, "podman stop web && rpm -e podman runc"))
+				return errors.Join(os.RemoveAll(e.facts()), withPodman(ctx, e, m, n), e.survey(ctx, m), inTheWay(ctx, e, n), e.script(ctx, m, "podman stop web && rpm -e podman runc"))
 			}},
 			{"a bundle for a server without", func() error {
 				return errors.Join(e.survey(ctx, m), e.makeBundle(ctx, stick, n.edits...))
 			}},
-			{"Docker comes", func() error { return e.withDocker(ctx, m) }},
+			{"Docker comes", func() error { return withDocker(ctx, e, m) }},
 			{"the program, from the stick", func() error { return errors.Join(e.begin(ctx, m, stick), e.takePicture(ctx, m, &before)) }},
 			{"install is refused", func() error {
 				r, err := e.On(ctx, m, "", "airgap", "install", labSkips, lab.StickPath+"/bank")
@@ -243,7 +245,7 @@ func (e *Env) dockersOwn(ctx context.Context) error {
 }
 
 // inTheWay wants the solver to say what would be removed, and what else there is.
-func (e *Env) inTheWay(ctx context.Context, n neighbour) error {
+func inTheWay(ctx context.Context, e *Env, n neighbour) error {
 	config, err := e.Config("airgap.yaml", n.edits...)
 	if err != nil {
 		return err
@@ -252,7 +254,7 @@ func (e *Env) inTheWay(ctx context.Context, n neighbour) error {
 		"bundle", "--plan", "--facts", e.facts(), "-f", config)
 }
 
-func (e *Env) withDocker(ctx context.Context, m lab.Machine) error {
+func withDocker(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := m.AttachStick(ctx, upstream.DockerPackages(e.Cache)); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (e *Env) watched(cmd *exec.Cmd, stderr *watcher) (Result, error) {
 	if _, is := errors.AsType[*exec.ExitError](err); is {
 		err = nil // the code says it
 	}
-	return r, errors.Join(err, e.heard("connected host", cmd.Args, r))
+	return r, errors.Join(err, heard(e, "connected host", cmd.Args, r))
 }
 
 // watcher keeps what is written, and calls react once when it has mark.

@@ -43,13 +43,13 @@ func containerd1(ctx context.Context, e *Env) error {
 			}},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
-			{"a broken pod is found", func() error { return e.broken(ctx, first, "not found") }},
+			{"a broken pod is found", func() error { return broken(ctx, e, first, "not found") }},
 			{"the images that it needs are pinned", func() error {
 				const pinned = `/opt/airgap/bin/ctr -n k8s.io images ls -q 'labels."io.cri-containerd.pinned"==pinned'`
 				return e.script(ctx, worker, pinned+" | grep -q /pause:3.10.1", pinned+" | grep -q /kube-proxy:v1.35.8", pinned+" | grep -q flannel")
 			}},
-			{"a kubelet that runs by a driver which its file no longer names", func() error { return e.runsOtherwise(ctx, first, worker) }},
-			{"reset", func() error { return e.noMirrorsLeft(ctx, worker, first) }},
+			{"a kubelet that runs by a driver which its file no longer names", func() error { return runsOtherwise(ctx, e, first, worker) }},
+			{"reset", func() error { return noMirrorsLeft(ctx, e, worker, first) }},
 		})
 	})
 }
@@ -57,7 +57,7 @@ func containerd1(ctx context.Context, e *Env) error {
 // runsOtherwise starts a worker's kubelet with another driver and puts its file right without
 // starting it anew: verify names it, and the same join puts it right. This containerd tells no
 // kubelet its driver, as 2.x does.
-func (e *Env) runsOtherwise(ctx context.Context, first, worker lab.Machine) error {
+func runsOtherwise(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	driver := kubectl + "get --raw /api/v1/nodes/" + worker.Name() + `/proxy/configz | grep -q '"cgroupDriver":"%s"'`
 	const config = "/var/lib/kubelet/config.yaml"
 	line, err := e.joinLine(ctx, first, worker.Name())

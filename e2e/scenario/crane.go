@@ -16,7 +16,7 @@ import (
 
 // Crane is go-containerregistry's own program, which many a site has at hand;
 // it is built from its module on the first call.
-func (e *Env) Crane(ctx context.Context) (string, error) {
+func Crane(ctx context.Context, e *Env) (string, error) {
 	path := filepath.Join(e.Cache, "bin", "crane")
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "github.com/google/go-containerregistry/cmd/crane")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -28,8 +28,8 @@ func (e *Env) Crane(ctx context.Context) (string, error) {
 
 // cranePush pushes the whole layout into an empty registry of another make,
 // as a site without airgap would.
-func (e *Env) cranePush(ctx context.Context, layout string) error {
-	crane, err := e.Crane(ctx)
+func cranePush(ctx context.Context, e *Env, layout string) error {
+	crane, err := Crane(ctx, e)
 	if err != nil {
 		return err
 	}

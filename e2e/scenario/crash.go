@@ -23,15 +23,15 @@ func crash(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, c.stick) }},
 			{"the program, from the stick", func() error { return errors.Join(e.begin(ctx, c.first, c.stick), e.begin(ctx, c.worker, c.stick)) }},
-			{"a dry run on a bare host", func() error { return e.dryRunBare(ctx, c.first) }},
+			{"a dry run on a bare host", func() error { return dryRunBare(ctx, e, c.first) }},
 			{"install, undisturbed; a second one", func() error { return c.twoAtOnce(ctx) }},
-			{"a dry run on a finished host", func() error { return e.dryRunDone(ctx, c.first, strings.Fields(c.install)[1:]...) }},
+			{"a dry run on a finished host", func() error { return dryRunDone(ctx, e, c.first, strings.Fields(c.install)[1:]...) }},
 			{"join, undisturbed", func() error { return c.joinOnce(ctx) }},
 			{"status", func() error {
-				return errors.Join(e.stands(ctx, c.first, "/var/lib/airgap/store"), e.stands(ctx, c.worker, "/var/lib/airgap/index"))
+				return errors.Join(stands(ctx, e, c.first, "/var/lib/airgap/store"), stands(ctx, e, c.worker, "/var/lib/airgap/index"))
 			}},
 			{"pictures", func() error { return c.remember(ctx) }},
-			{"five things drift", func() error { return e.driftMended(ctx, c.first) }},
+			{"five things drift", func() error { return driftMended(ctx, e, c.first) }},
 			{"reset", func() error { return c.reset(ctx) }},
 			{"install, killed over and over", func() error { return c.killInstall(ctx) }},
 			{"join, killed over and over", func() error { return c.killJoin(ctx) }},
@@ -69,33 +69,33 @@ exit $second`
 	if r.Stdout != "" {
 		return fmt.Errorf("the second install said %q", r.Stdout)
 	}
-	c.firstRan, err = c.ran(ctx, c.first)
+	c.firstRan, err = ran(ctx, c.Env, c.first)
 	return err
 }
 
 func (c *crashed) joinOnce(ctx context.Context) error {
-	command, err := c.codeFile(ctx, c.first, c.worker)
+	command, err := codeFile(ctx, c.Env, c.first, c.worker)
 	if err != nil {
 		return err
 	}
-	if _, err := c.rehearse(ctx, c.worker, command[1:]...); err != nil {
+	if _, err := rehearse(ctx, c.Env, c.worker, command[1:]...); err != nil {
 		return err
 	}
 	if _, err := c.must(ctx, c.worker, []string{"joined"}, command...); err != nil {
 		return err
 	}
-	c.workerRan, err = c.ran(ctx, c.worker)
+	c.workerRan, err = ran(ctx, c.Env, c.worker)
 	return errors.Join(err, c.verified(ctx, c.first))
 }
 
 func (c *crashed) remember(ctx context.Context) (err error) {
-	if c.clusterIs, err = c.cluster(ctx, c.first); err != nil {
+	if c.clusterIs, err = cluster(ctx, c.Env, c.first); err != nil {
 		return err
 	}
-	if c.firstIs, err = c.livePicture(ctx, c.first); err != nil {
+	if c.firstIs, err = livePicture(ctx, c.Env, c.first); err != nil {
 		return err
 	}
-	c.workerIs, err = c.livePicture(ctx, c.worker)
+	c.workerIs, err = livePicture(ctx, c.Env, c.worker)
 	return err
 }
 
@@ -149,7 +149,7 @@ func powered(moments []moment, dice *rand.Rand, steps ...string) []moment {
 }
 
 func (c *crashed) killJoin(ctx context.Context) error {
-	command, err := c.codeFile(ctx, c.first, c.worker)
+	command, err := codeFile(ctx, c.Env, c.first, c.worker)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (c *crashed) same(ctx context.Context) error {
 	}
 	return errors.Join(
 		c.tooFew,
-		c.stands(ctx, c.first, "/var/lib/airgap/store"), c.stands(ctx, c.worker, "/var/lib/airgap/index"),
-		c.asCluster(ctx, c.first, c.clusterIs),
-		c.asInstalled(ctx, c.first, c.firstIs), c.asInstalled(ctx, c.worker, c.workerIs))
+		stands(ctx, c.Env, c.first, "/var/lib/airgap/store"), stands(ctx, c.Env, c.worker, "/var/lib/airgap/index"),
+		asCluster(ctx, c.Env, c.first, c.clusterIs),
+		asInstalled(ctx, c.Env, c.first, c.firstIs), asInstalled(ctx, c.Env, c.worker, c.workerIs))
 }

@@ -53,10 +53,10 @@ func crio(ctx context.Context, e *Env) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		var bare, bareWorker picture
 		return e.inOrder([]part{
-			{"podman's settings, and the lab's runc", func() error { return errors.Join(e.besidePodman(ctx, first), e.besidePodman(ctx, worker)) }},
+			{"podman's settings, and the lab's runc", func() error { return errors.Join(besidePodman(ctx, e, first), besidePodman(ctx, e, worker)) }},
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, crioEdits()...) }},
-			{"nothing unknown may run", func() error { return errors.Join(e.harden(ctx, first), e.harden(ctx, worker)) }},
+			{"nothing unknown may run", func() error { return errors.Join(harden(ctx, e, first), harden(ctx, e, worker)) }},
 			{"pictures before", func() error {
 				return errors.Join(e.takePicture(ctx, first, &bare), e.takePicture(ctx, worker, &bareWorker))
 			}},
@@ -65,23 +65,23 @@ func crio(ctx context.Context, e *Env) error {
 			{"join, twice", func() error { return e.join(ctx, first, worker, stick) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
-			{"a broken pod is found", func() error { return e.broken(ctx, first, "127.0.0.1:1: connect: connection refused") }},
-			{"the images that it needs are pinned", func() error { return errors.Join(e.pinnedByCRIO(ctx, first), e.pinnedByCRIO(ctx, worker)) }},
+			{"a broken pod is found", func() error { return broken(ctx, e, first, "127.0.0.1:1: connect: connection refused") }},
+			{"the images that it needs are pinned", func() error { return errors.Join(pinnedByCRIO(ctx, e, first), pinnedByCRIO(ctx, e, worker)) }},
 			{"nothing of podman's in a pod", func() error {
 				return e.script(ctx, first, kubectl+"exec tools -- sh -c 'test ! -e /run/secrets/key.pem'")
 			}},
 			{"the site's own setting of CRI-O counts", func() error {
 				return e.script(ctx, first, "/opt/airgap/bin/crio --config /etc/crio/crio.conf --config-dir /etc/crio/crio.conf.d config 2>/dev/null | grep -qx 'pids_limit = 4096'")
 			}},
-			{"a port of the host's", func() error { return e.hostPort(ctx, first, worker) }},
-			{"the runtime restarts, and the pods stay", func() error { return e.crioRestarts(ctx, first, worker) }},
-			{"a power cut, and an empty file", func() error { return e.emptiedImage(ctx, first, worker) }},
-			{"reset of the worker", func() error { return e.resetAll(ctx, worker, bareWorker, bootedAgain()...) }},
+			{"a port of the host's", func() error { return hostPort(ctx, e, first, worker) }},
+			{"the runtime restarts, and the pods stay", func() error { return crioRestarts(ctx, e, first, worker) }},
+			{"a power cut, and an empty file", func() error { return emptiedImage(ctx, e, first, worker) }},
+			{"reset of the worker", func() error { return resetAll(ctx, e, worker, bareWorker, bootedAgain()...) }},
 			{"reset of the control plane", func() error {
 				if err := first.PullStick(ctx); err != nil {
 					return err
 				}
-				return e.resetAll(ctx, first, bare)
+				return resetAll(ctx, e, first, bare)
 			}},
 		})
 	})
@@ -96,7 +96,7 @@ func bootedAgain() []exception {
 	}
 }
 
-func (e *Env) besidePodman(ctx context.Context, m lab.Machine) error {
+func besidePodman(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := lab.PutFile(ctx, m, labRunc, 0o755, strings.NewReader(labRuncText)); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (e *Env) besidePodman(ctx context.Context, m lab.Machine) error {
 }
 
 // pinnedByCRIO asks the runtime itself, by the program that came with kubeadm.
-func (e *Env) pinnedByCRIO(ctx context.Context, m lab.Machine) error {
+func pinnedByCRIO(ctx context.Context, e *Env, m lab.Machine) error {
 	r, err := e.must(ctx, m, nil, "crictl", "images", "--output", "json")
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (e *Env) pinnedByCRIO(ctx context.Context, m lab.Machine) error {
 }
 
 // hostPort leads to a pod, by rules that reset has to take away.
-func (e *Env) hostPort(ctx context.Context, first, worker lab.Machine) error {
+func hostPort(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const pod = `{"spec": {"nodeName": "node2", "containers": [{"name": "edge", "image": "hello:1.0", "ports": [{"containerPort": 8080, "hostPort": 8088}]}]}}`
 	return e.script(ctx, first,
 		kubectl+"run edge --image=hello:1.0 --overrides='"+pod+"'",
@@ -146,7 +146,7 @@ func (e *Env) hostPort(ctx context.Context, first, worker lab.Machine) error {
 }
 
 // crioRestarts wants no container to notice.
-func (e *Env) crioRestarts(ctx context.Context, first, worker lab.Machine) error {
+func crioRestarts(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const restarts = kubectl + "get pods --all-namespaces -o jsonpath='{range .items[*]}{.metadata.name}={.status.containerStatuses[*].restartCount} {end}'"
 	before, err := e.must(ctx, first, nil, "sh", "-c", restarts)
 	if err != nil {
@@ -164,19 +164,19 @@ func (e *Env) crioRestarts(ctx context.Context, first, worker lab.Machine) error
 
 // emptiedImage cuts the power of a server of which a layer's file had not reached the
 // disk: the pod that needs it runs all the same.
-func (e *Env) emptiedImage(ctx context.Context, first, worker lab.Machine) error {
+func emptiedImage(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return errors.Join(
 		e.script(ctx, first, kubectl+"delete pod/tools --now --timeout=60s"),
 		e.script(ctx, worker, `file=$(find /var/lib/crio/storage/overlay -path '*/diff/*' -type f -name tools) && test -s "$file" && truncate -s 0 "$file"`),
 		worker.Kill(ctx), worker.Start(ctx),
 		e.script(ctx, first, kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s"),
-		e.podAgain(ctx, first),
+		podAgain(ctx, e, first),
 		e.verified(ctx, first),
 		e.script(ctx, worker, "journalctl -b -u crio --no-pager | grep -q 'Attempting to repair storage directory'"))
 }
 
 // podAgain starts what lacks of the workload.
-func (e *Env) podAgain(ctx context.Context, m lab.Machine) error {
+func podAgain(ctx context.Context, e *Env, m lab.Machine) error {
 	r, err := e.On(ctx, m, workloadYAML, "sh", "-c", kubectl+"apply -f -")
 	if err != nil {
 		return err

@@ -23,20 +23,20 @@ func ctrlC(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
-			{"in the checks", func() error { return e.interruptEarly(ctx, first, install) }},
+			{"in the checks", func() error { return interruptEarly(ctx, e, first, install) }},
 			{"in the steps of install", func() error {
-				return e.interruptSteps(ctx, first, install, "store", "packages", "runtime-files", "runtime", "kubeadm", "network")
+				return interruptSteps(ctx, e, first, install, "store", "packages", "runtime-files", "runtime", "kubeadm", "network")
 			}},
 			{"while install verifies", func() error {
-				return e.interrupt(ctx, first, install, journalled("join-material", "ended"), time.Second)
+				return interrupt(ctx, e, first, install, journalled("join-material", "ended"), time.Second)
 			}},
-			{"install goes on", func() error { return e.finishInterrupted(ctx, first, install) }},
-			{"in the steps of join", func() error { return e.interruptJoin(ctx, first, worker, stick) }},
+			{"install goes on", func() error { return finishInterrupted(ctx, e, first, install) }},
+			{"in the steps of join", func() error { return interruptJoin(ctx, e, first, worker, stick) }},
 			{"in verify", func() error {
-				return e.interrupt(ctx, first, "airgap verify "+e.skips()+" --soak 1m", "", 2*time.Second)
+				return interrupt(ctx, e, first, "airgap verify "+e.skips()+" --soak 1m", "", 2*time.Second)
 			}},
 			{"verify", func() error { return e.verified(ctx, first) }},
-			e.withNeed(needUpstream, part{"a workload", func() error { return e.workload(ctx, first) }}),
+			withNeed(e, needUpstream, part{"a workload", func() error { return e.workload(ctx, first) }}),
 		})
 	})
 }
@@ -49,7 +49,7 @@ func journalled(step, event string) string {
 // interrupt starts a command as a terminal does, in a process group of its
 // own, presses Ctrl-C some time after a new entry came into the journal (or
 // after the start, when entry is empty), and wants 130.
-func (e *Env) interrupt(ctx context.Context, m lab.Machine, command, entry string, later time.Duration) error {
+func interrupt(ctx context.Context, e *Env, m lab.Machine, command, entry string, later time.Duration) error {
 	const script = `set -m
 entries() { grep -cs "$1" /var/lib/airgap/journal.jsonl; }
 had=$(entries "$2")
@@ -67,17 +67,17 @@ cat /tmp/said; rm /tmp/said; exit $code`
 }
 
 // interruptEarly presses it while nothing has been changed yet.
-func (e *Env) interruptEarly(ctx context.Context, m lab.Machine, command string) error {
-	if err := e.interrupt(ctx, m, command, "", 300*time.Millisecond); err != nil {
+func interruptEarly(ctx context.Context, e *Env, m lab.Machine, command string) error {
+	if err := interrupt(ctx, e, m, command, "", 300*time.Millisecond); err != nil {
 		return err
 	}
-	return e.untouched(ctx, m)
+	return untouched(ctx, e, m)
 }
 
-func (e *Env) interruptSteps(ctx context.Context, m lab.Machine, command string, steps ...string) error {
+func interruptSteps(ctx context.Context, e *Env, m lab.Machine, command string, steps ...string) error {
 	for _, step := range steps {
 		began := time.Now()
-		if err := e.interrupt(ctx, m, command, journalled(step, "began"), 300*time.Millisecond); err != nil {
+		if err := interrupt(ctx, e, m, command, journalled(step, "began"), 300*time.Millisecond); err != nil {
 			return fmt.Errorf("in step %s: %w", step, err)
 		}
 		fmt.Fprintf(e.Log, "ctrl-c:   in step %-24s %6.1f s\n", step, time.Since(began).Seconds())
@@ -87,12 +87,12 @@ func (e *Env) interruptSteps(ctx context.Context, m lab.Machine, command string,
 
 // finishInterrupted runs the command to its end; there is nothing left to do
 // but to verify.
-func (e *Env) finishInterrupted(ctx context.Context, m lab.Machine, command string) error {
+func finishInterrupted(ctx context.Context, e *Env, m lab.Machine, command string) error {
 	_, err := e.must(ctx, m, []string{"nothing to do", "the cluster is verified"}, "sh", "-c", command)
 	return err
 }
 
-func (e *Env) interruptJoin(ctx context.Context, first, worker lab.Machine, stick string) error {
+func interruptJoin(ctx context.Context, e *Env, first, worker lab.Machine, stick string) error {
 	line, err := e.joinLine(ctx, first, worker.Name())
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (e *Env) interruptJoin(ctx context.Context, first, worker lab.Machine, stic
 		return err
 	}
 	command := line.Line + " " + e.skips() + " --code-file /root/code"
-	if err := e.interruptSteps(ctx, worker, command, "packages", "runtime-files", "kubeadm"); err != nil {
+	if err := interruptSteps(ctx, e, worker, command, "packages", "runtime-files", "kubeadm"); err != nil {
 		return err
 	}
 	_, err = e.must(ctx, worker, []string{"joined"}, "sh", "-c", command)

@@ -77,7 +77,7 @@ func editIndex(dir string) error {
 }
 
 // damagedBundles makes a good bundle and a damaged copy of each kind.
-func (e *Env) damagedBundles(ctx context.Context) error {
+func damagedBundles(ctx context.Context, e *Env) error {
 	config, err := e.Config("airgap.yaml")
 	if err != nil {
 		return err

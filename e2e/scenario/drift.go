@@ -18,7 +18,7 @@ type standing struct {
 	Drifted, Problems                                      []string
 }
 
-func (e *Env) status(ctx context.Context, m lab.Machine) (standing, error) {
+func status(ctx context.Context, e *Env, m lab.Machine) (standing, error) {
 	var s standing
 	r, err := e.must(ctx, m, nil, "airgap", "status", "--output", "json")
 	if err != nil {
@@ -29,13 +29,13 @@ func (e *Env) status(ctx context.Context, m lab.Machine) (standing, error) {
 }
 
 // stands wants a host on which every step holds, and which knows what it is.
-func (e *Env) stands(ctx context.Context, m lab.Machine, from string) error {
+func stands(ctx context.Context, e *Env, m lab.Machine, from string) error {
 	text, err := e.must(ctx, m, []string{"steps hold"}, "airgap", "status")
 	if err != nil {
 		return err
 	}
 	fmt.Fprint(e.Log, text.Stdout)
-	s, err := e.status(ctx, m)
+	s, err := status(ctx, e, m)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func drifts() []drift {
 
 // driftMended breaks five things: status names exactly their steps and what hangs
 // on them, and install runs exactly those five.
-func (e *Env) driftMended(ctx context.Context, m lab.Machine) error {
+func driftMended(ctx context.Context, e *Env, m lab.Machine) error {
 	var want []string
 	for _, d := range drifts() {
 		if err := e.script(ctx, m, d.command); err != nil {
@@ -70,7 +70,7 @@ func (e *Env) driftMended(ctx context.Context, m lab.Machine) error {
 		want = append(want, d.step)
 	}
 	slices.Sort(want)
-	s, err := e.status(ctx, m)
+	s, err := status(ctx, e, m)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (e *Env) driftMended(ctx context.Context, m lab.Machine) error {
 	if ran := stepsThatRan(r.Stderr); !slices.Equal(ran, want) {
 		return fmt.Errorf("install ran %q, want %q", ran, want)
 	}
-	return e.stands(ctx, m, "/var/lib/airgap/store")
+	return stands(ctx, e, m, "/var/lib/airgap/store")
 }
 
 // stepsThatRan reads the plain progress of install, sorted.

@@ -25,9 +25,9 @@ type planned struct {
 
 // rehearse asks for a dry run, and wants the host to be after it what it was
 // before: no file, no lock, no journal, no directory more or less.
-func (e *Env) rehearse(ctx context.Context, m lab.Machine, args ...string) (planned, error) {
+func rehearse(ctx context.Context, e *Env, m lab.Machine, args ...string) (planned, error) {
 	var p planned
-	before, err := e.livePicture(ctx, m)
+	before, err := livePicture(ctx, e, m)
 	if err != nil {
 		return p, err
 	}
@@ -41,11 +41,11 @@ func (e *Env) rehearse(ctx context.Context, m lab.Machine, args ...string) (plan
 	if err != nil {
 		return p, err
 	}
-	now, err := e.livePicture(ctx, m)
+	now, err := livePicture(ctx, e, m)
 	if err != nil {
 		return p, err
 	}
-	if err := e.equal(now, before, m.Name()+" after a dry run", alive()...); err != nil {
+	if err := equal(e, now, before, m.Name()+" after a dry run", alive()...); err != nil {
 		return p, err
 	}
 	err = json.Unmarshal([]byte(r.Stdout), &p)
@@ -54,8 +54,8 @@ func (e *Env) rehearse(ctx context.Context, m lab.Machine, args ...string) (plan
 
 // dryRunBare wants a bare host's dry run to name what install would bring
 // there, of each kind, and what the other host would run.
-func (e *Env) dryRunBare(ctx context.Context, m lab.Machine) error {
-	p, err := e.rehearse(ctx, m, "install", labSkips, lab.StickPath+"/bank")
+func dryRunBare(ctx context.Context, e *Env, m lab.Machine) error {
+	p, err := rehearse(ctx, e, m, "install", labSkips, lab.StickPath+"/bank")
 	if err != nil {
 		return err
 	}
@@ -93,8 +93,8 @@ func alive() []exception {
 }
 
 // dryRunDone wants a host on which nothing is left to do.
-func (e *Env) dryRunDone(ctx context.Context, m lab.Machine, args ...string) error {
-	p, err := e.rehearse(ctx, m, args...)
+func dryRunDone(ctx context.Context, e *Env, m lab.Machine, args ...string) error {
+	p, err := rehearse(ctx, e, m, args...)
 	if err == nil && (len(p.Hosts[0].Steps) != 0 || p.Hosts[0].Holds == 0) {
 		err = fmt.Errorf("the dry run on a finished host says %+v", p.Hosts[0])
 	}

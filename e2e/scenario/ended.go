@@ -31,10 +31,10 @@ func endedCertificates() map[string][]string {
 
 // allEnded is a cluster that nobody looked after: a year has passed, and its certificates have
 // ended. It is told, and one command brings it back.
-func (e *Env) allEnded(ctx context.Context, m lab.Machine) error {
+func allEnded(ctx context.Context, e *Env, m lab.Machine) error {
 	for authority, files := range endedCertificates() {
 		for _, file := range files {
-			if err := e.end(ctx, m, authority, file); err != nil {
+			if err := end(ctx, e, m, authority, file); err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}
 		}
@@ -65,7 +65,7 @@ var clientCertificate = regexp.MustCompile(`(client-certificate-data: )(\S+)`)
 
 // end puts a certificate into the place of one that is the same, but ended an hour ago. Nothing
 // of what is read here is kept: it is no secret but for the authority's key.
-func (e *Env) end(ctx context.Context, m lab.Machine, authority, file string) error {
+func end(ctx context.Context, e *Env, m lab.Machine, authority, file string) error {
 	ca, err := certificateIn(ctx, m, authority+".crt")
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ func existing(ctx context.Context, e *Env) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	harbor, err := e.NewRegistry3(ctx, dir, siteRegistry)
+	harbor, err := NewRegistry3(ctx, e, dir, siteRegistry)
 	if err != nil {
 		return err
 	}
@@ -42,20 +42,20 @@ func existing(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, edits...) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
-			{"refused: the registry is empty", func() error { return e.emptyRegistry(ctx, first) }},
-			{"push, twice", func() error { return e.pushed(ctx, first) }},
+			{"refused: the registry is empty", func() error { return emptyRegistry(ctx, e, first) }},
+			{"push, twice", func() error { return pushed(ctx, e, first) }},
 			{"install, twice", func() error { return e.install(ctx, first) }},
 			{"join, twice", func() error { return e.join(ctx, first, worker, stick) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
-			{"a workload, without our registry", func() error { return e.withoutOurs(ctx, first) }},
-			{"reset", func() error { return e.noMirrorsLeft(ctx, worker, first) }},
+			{"a workload, without our registry", func() error { return withoutOurs(ctx, e, first) }},
+			{"reset", func() error { return noMirrorsLeft(ctx, e, worker, first) }},
 		})
 		return errors.Join(err, stop())
 	})
 }
 
 // emptyRegistry wants preflight to say what lacks, and where.
-func (e *Env) emptyRegistry(ctx context.Context, m lab.Machine) error {
+func emptyRegistry(ctx context.Context, e *Env, m lab.Machine) error {
 	r, err := e.On(ctx, m, "", "airgap", "install", labSkips, lab.StickPath+"/bank")
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (e *Env) emptyRegistry(ctx context.Context, m lab.Machine) error {
 }
 
 // pushed pushes from a server. This registry takes no index of which platforms lack.
-func (e *Env) pushed(ctx context.Context, m lab.Machine) error {
+func pushed(ctx context.Context, e *Env, m lab.Machine) error {
 	if _, err := e.must(ctx, m, []string{" 0 there already", "one platform: " + siteRegistry.String() + "/bank/registry.k8s.io/pause:3.10.2 is sha256:"}, "airgap", "push", lab.StickPath+"/bank"); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (e *Env) pushed(ctx context.Context, m lab.Machine) error {
 
 // withoutOurs stops our registry while images are pulled that nobody has pulled
 // before, and wants none of them ever to have been asked of it.
-func (e *Env) withoutOurs(ctx context.Context, first lab.Machine) error {
+func withoutOurs(ctx context.Context, e *Env, first lab.Machine) error {
 	if err := e.script(ctx, first, "systemctl stop airgap-registry"); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (e *Env) withoutOurs(ctx context.Context, first lab.Machine) error {
 		e.verified(ctx, first))
 }
 
-func (e *Env) noMirrorsLeft(ctx context.Context, machines ...lab.Machine) error {
+func noMirrorsLeft(ctx context.Context, e *Env, machines ...lab.Machine) error {
 	for _, m := range machines {
 		if _, err := e.must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
 			return err

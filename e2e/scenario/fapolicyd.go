@@ -11,7 +11,7 @@ import (
 // packages brought; the lab's fapolicyd cannot read that, so rules name the same
 // programs. For the runtime and flannel nobody vouches but airgap. The lab's
 // disks are overlays, which fapolicyd is told to watch.
-func (e *Env) harden(ctx context.Context, m lab.Machine) error {
+func harden(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.script(ctx, m,
 		`sed -i -E 's/^(uid|gid) = .*/\1 = root/; s/^trust = .*/trust = file/; s/^watch_fs = .*/&,overlay/; s/^do_stat_report = .*/do_stat_report = 0/' /etc/fapolicyd/fapolicyd.conf`,
 		"cat >/etc/fapolicyd/rules.d/40-bank.rules <<'END'\n"+packagedRules+"END",
@@ -33,7 +33,7 @@ allow perm=execute all : trust=1
 `
 
 // onlyRuntime starts the network plugin as anybody would: only the runtime may.
-func (e *Env) onlyRuntime(ctx context.Context, machines ...lab.Machine) error {
+func onlyRuntime(ctx context.Context, e *Env, machines ...lab.Machine) error {
 	for _, m := range machines {
 		r, err := e.On(ctx, m, "", "sh", "-c", "exec /opt/cni/bin/flannel")
 		if err != nil {

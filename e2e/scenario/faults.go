@@ -17,7 +17,7 @@ type fault struct {
 }
 
 // on makes a fault of what a shell on a server does.
-func (e *Env) on(m lab.Machine, name, inject, mend, rule, object, saw string) fault {
+func on(e *Env, m lab.Machine, name, inject, mend, rule, object, saw string) fault {
 	run := func(lines string) func(context.Context) error {
 		return func(ctx context.Context) error { return e.script(ctx, m, lines) }
 	}
@@ -31,30 +31,30 @@ func (f fault) slowly(within time.Duration) fault {
 }
 
 // faults are at least one for each rule that the lab can break.
-func (e *Env) faults(l *lab.Lab) []fault {
-	all := e.hostFaults(l)
-	all = append(all, e.controlPlaneFaults(l)...)
-	all = append(all, e.networkFaults(l)...)
-	return append(all, e.clusterFaults(l)...)
+func faults(e *Env, l *lab.Lab) []fault {
+	all := hostFaults(e, l)
+	all = append(all, controlPlaneFaults(e, l)...)
+	all = append(all, networkFaults(e, l)...)
+	return append(all, clusterFaults(e, l)...)
 }
 
 // hostFaults are what only a host knows of itself.
-func (e *Env) hostFaults(l *lab.Lab) []fault {
+func hostFaults(e *Env, l *lab.Lab) []fault {
 	first, worker := l.Machines[0], l.Machines[3]
 	return []fault{
-		e.on(worker, "the kubelet is stopped", "systemctl stop kubelet", "systemctl start kubelet", "units", "Node node4, kubelet.service", "inactive"),
-		e.on(worker, "the timer that renews certificates is off", "systemctl stop airgap-certs-renew.timer", "systemctl start airgap-certs-renew.timer", "units", "Node node4, airgap-certs-renew.timer", "inactive"),
-		e.on(worker, "a kubelet is silent", "systemctl stop kubelet", "systemctl start kubelet", "node-leases", "Node node4", "not renewed"),
-		e.on(worker, "the kubelet's file has another cgroup driver",
+		on(e, worker, "the kubelet is stopped", "systemctl stop kubelet", "systemctl start kubelet", "units", "Node node4, kubelet.service", "inactive"),
+		on(e, worker, "the timer that renews certificates is off", "systemctl stop airgap-certs-renew.timer", "systemctl start airgap-certs-renew.timer", "units", "Node node4, airgap-certs-renew.timer", "inactive"),
+		on(e, worker, "a kubelet is silent", "systemctl stop kubelet", "systemctl start kubelet", "node-leases", "Node node4", "not renewed"),
+		on(e, worker, "the kubelet's file has another cgroup driver",
 			"sed -i.was 's/^cgroupDriver: .*/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml", "mv /var/lib/kubelet/config.yaml.was /var/lib/kubelet/config.yaml",
 			"cgroups", "Node node4", "the kubelet's file says cgroupfs"),
-		e.on(worker, "a kernel parameter is changed", "sysctl -qw net.ipv4.ip_forward=0", "sysctl -qw net.ipv4.ip_forward=1", "sysctls", "net.ipv4.ip_forward", "0"),
-		e.on(worker, "a package loses its lock", "sed -i.was /^kubelet-/d "+versionlock+lookAgain, "mv "+versionlock+".was "+versionlock+lookAgain, "packages", "Node node4", "kubelet"),
-		e.on(worker, "a program of ours is changed", "cp -p /usr/bin/kubeadm /run/kubeadm; echo >>/usr/bin/kubeadm"+lookAgain, "cp -p /run/kubeadm /usr/bin/kubeadm"+lookAgain, "packages", "Node node4", "/usr/bin/kubeadm"),
-		e.on(worker, "the report's unit is stopped", "systemctl stop airgap-node-report", "systemctl start airgap-node-report", "node-reports", "NodeReport node4", "nothing new since").slowly(5 * time.Minute),
-		e.on(first, "a certificate ends in five days", expiring, "mv /etc/kubernetes/pki/front-proxy-client.crt.was /etc/kubernetes/pki/front-proxy-client.crt",
+		on(e, worker, "a kernel parameter is changed", "sysctl -qw net.ipv4.ip_forward=0", "sysctl -qw net.ipv4.ip_forward=1", "sysctls", "net.ipv4.ip_forward", "0"),
+		on(e, worker, "a package loses its lock", "sed -i.was /^kubelet-/d "+versionlock+lookAgain, "mv "+versionlock+".was "+versionlock+lookAgain, "packages", "Node node4", "kubelet"),
+		on(e, worker, "a program of ours is changed", "cp -p /usr/bin/kubeadm /run/kubeadm; echo >>/usr/bin/kubeadm"+lookAgain, "cp -p /run/kubeadm /usr/bin/kubeadm"+lookAgain, "packages", "Node node4", "/usr/bin/kubeadm"),
+		on(e, worker, "the report's unit is stopped", "systemctl stop airgap-node-report", "systemctl start airgap-node-report", "node-reports", "NodeReport node4", "nothing new since").slowly(5 * time.Minute),
+		on(e, first, "a certificate ends in five days", expiring, "mv /etc/kubernetes/pki/front-proxy-client.crt.was /etc/kubernetes/pki/front-proxy-client.crt",
 			"certificates", "front-proxy-client.crt", "ends in 4 days"),
-		e.on(first, "the registry is stopped", "systemctl stop airgap-registry", "systemctl start airgap-registry", "registry-reach", "from node4", "refused"),
+		on(e, first, "the registry is stopped", "systemctl stop airgap-registry", "systemctl start airgap-registry", "registry-reach", "from node4", "refused"),
 	}
 }
 
@@ -70,7 +70,7 @@ openssl req -new -key front-proxy-client.key -subj /CN=front-proxy-client 2>/dev
 openssl x509 -req -CA front-proxy-ca.crt -CAkey front-proxy-ca.key -set_serial 99 -days 5 2>/dev/null >/run/soon.crt &&
 cat /run/soon.crt >front-proxy-client.crt && rm /run/soon.crt`
 
-func (e *Env) controlPlaneFaults(l *lab.Lab) []fault {
+func controlPlaneFaults(e *Env, l *lab.Lab) []fault {
 	second, third := l.Machines[1], l.Machines[2]
 	away := func(component string) string {
 		return "mv /etc/kubernetes/manifests/" + component + ".yaml /etc/kubernetes/"
@@ -93,21 +93,21 @@ func (e *Env) controlPlaneFaults(l *lab.Lab) []fault {
 		mend: func(context.Context) error { return nil },
 	}
 	return []fault{
-		e.on(second, "a host's backups are gone", "mv /var/lib/airgap/backup /root/backup", "mv /root/backup /var/lib/airgap/backup", "etcd", "etcd on node2", "no backup"),
-		e.on(second, "a backup is from the future", "cd /var/lib/airgap/backup && cp -a $(ls | tail -n 1) 20990101T000000Z", "rm -r /var/lib/airgap/backup/20990101T000000Z", "etcd", "etcd on node2", "from the future"),
-		e.on(third, "an API server is stopped", away("kube-apiserver"), back("kube-apiserver"), "api-servers", "API server on node3", "connection refused"),
-		e.on(third, "a member of etcd is stopped", away("etcd"), back("etcd"), "etcd", "etcd on node3", ""),
-		e.on(second, "a scheduler is stopped", away("kube-scheduler"), back("kube-scheduler"), "control-plane", "kube-scheduler-node2", "does not exist"),
+		on(e, second, "a host's backups are gone", "mv /var/lib/airgap/backup /root/backup", "mv /root/backup /var/lib/airgap/backup", "etcd", "etcd on node2", "no backup"),
+		on(e, second, "a backup is from the future", "cd /var/lib/airgap/backup && cp -a $(ls | tail -n 1) 20990101T000000Z", "rm -r /var/lib/airgap/backup/20990101T000000Z", "etcd", "etcd on node2", "from the future"),
+		on(e, third, "an API server is stopped", away("kube-apiserver"), back("kube-apiserver"), "api-servers", "API server on node3", "connection refused"),
+		on(e, third, "a member of etcd is stopped", away("etcd"), back("etcd"), "etcd", "etcd on node3", ""),
+		on(e, second, "a scheduler is stopped", away("kube-scheduler"), back("kube-scheduler"), "control-plane", "kube-scheduler-node2", "does not exist"),
 		{
 			name: "no scheduler is left", rule: "leaders", object: "Lease kube-system/kube-scheduler", saw: "leads", // or nobody does, or one does not renew
-			inject: func(ctx context.Context) error { return e.everywhere(ctx, l.Machines[:3], away("kube-scheduler")) },
-			mend:   func(ctx context.Context) error { return e.everywhere(ctx, l.Machines[:3], back("kube-scheduler")) },
+			inject: func(ctx context.Context) error { return everywhere(ctx, e, l.Machines[:3], away("kube-scheduler")) },
+			mend:   func(ctx context.Context) error { return everywhere(ctx, e, l.Machines[:3], back("kube-scheduler")) },
 		},
 		restart,
 	}
 }
 
-func (e *Env) everywhere(ctx context.Context, machines []lab.Machine, lines string) error {
+func everywhere(ctx context.Context, e *Env, machines []lab.Machine, lines string) error {
 	var errs []error
 	for _, m := range machines {
 		errs = append(errs, e.script(ctx, m, lines))
@@ -117,16 +117,16 @@ func (e *Env) everywhere(ctx context.Context, machines []lab.Machine, lines stri
 
 // withoutRegistries runs lines while no registry does: one that ran would give
 // the others what they have lost.
-func (e *Env) withoutRegistries(ctx context.Context, machines []lab.Machine, lines string) error {
+func withoutRegistries(ctx context.Context, e *Env, machines []lab.Machine, lines string) error {
 	for _, phase := range []string{"systemctl stop airgap-registry", lines, "systemctl start airgap-registry"} {
-		if err := e.everywhere(ctx, machines, phase); err != nil {
+		if err := everywhere(ctx, e, machines, phase); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *Env) networkFaults(l *lab.Lab) []fault {
+func networkFaults(e *Env, l *lab.Lab) []fault {
 	first, second, worker := l.Machines[0], l.Machines[1], l.Machines[3]
 	dropped := func(name string, d lab.Drop, rule, object, saw string) fault {
 		return fault{
@@ -138,11 +138,11 @@ func (e *Env) networkFaults(l *lab.Lab) []fault {
 	return []fault{
 		dropped("a tunnel between two hosts", lab.Drop{Proto: "udp", Port: 8472, From: second.Addr(), To: worker.Addr()}, "data-plane", "pod on node4", "from node2"),
 		dropped("large packets between two hosts", lab.Drop{Proto: "udp", Port: 8472, From: second.Addr(), To: worker.Addr(), Larger: 1200}, "data-plane", "pod on node4, 64 KiB", "from node2"),
-		e.on(worker, "a node is cut off", cutOff, "nft delete table inet cut", "nodes-ready", "Node node4", "silent").slowly(2 * time.Minute),
-		e.on(worker, "the tunnel's packets have another size", "ip link set flannel.1 mtu 1300", "ip link set flannel.1 mtu 1450", "pod-network-mtu", "Node node4, link flannel.1", "1300 bytes"),
-		e.on(first, "a pool with IP-in-IP", calicoPool+kubectl+"apply -f /run/pool.yaml", kubectl+"delete ippools.crd.projectcalico.org tunnelled; "+kubectl+"delete crd ippools.crd.projectcalico.org",
+		on(e, worker, "a node is cut off", cutOff, "nft delete table inet cut", "nodes-ready", "Node node4", "silent").slowly(2 * time.Minute),
+		on(e, worker, "the tunnel's packets have another size", "ip link set flannel.1 mtu 1300", "ip link set flannel.1 mtu 1450", "pod-network-mtu", "Node node4, link flannel.1", "1300 bytes"),
+		on(e, first, "a pool with IP-in-IP", calicoPool+kubectl+"apply -f /run/pool.yaml", kubectl+"delete ippools.crd.projectcalico.org tunnelled; "+kubectl+"delete crd ippools.crd.projectcalico.org",
 			"no-ipip", "IPPool tunnelled", "ipipMode: Always").slowly(3 * time.Minute),
-		e.on(first, "CoreDNS is scaled to nothing", kubectl+"-n kube-system scale deployment coredns --replicas=0", kubectl+"-n kube-system scale deployment coredns --replicas=2",
+		on(e, first, "CoreDNS is scaled to nothing", kubectl+"-n kube-system scale deployment coredns --replicas=0", kubectl+"-n kube-system scale deployment coredns --replicas=2",
 			"dns", "Service kube-system/kube-dns", "no ready pod"),
 	}
 }
@@ -175,13 +175,13 @@ YAML
 ` + kubectl + "apply -f /run/pools.yaml && " + kubectl + "wait --for=condition=Established crd/ippools.crd.projectcalico.org --timeout=60s && "
 
 // clusterFaults are objects of the cluster that are wrong.
-func (e *Env) clusterFaults(l *lab.Lab) []fault {
+func clusterFaults(e *Env, l *lab.Lab) []fault {
 	first, worker := l.Machines[0], l.Machines[3]
 	applied := func(name, yaml, remove, rule, object, saw string) fault {
-		return e.on(first, name, "cat >/run/fault.yaml <<'YAML'\n"+yaml+"\nYAML\n"+kubectl+"apply -f /run/fault.yaml", kubectl+"delete --wait=false "+remove, rule, object, saw)
+		return on(e, first, name, "cat >/run/fault.yaml <<'YAML'\n"+yaml+"\nYAML\n"+kubectl+"apply -f /run/fault.yaml", kubectl+"delete --wait=false "+remove, rule, object, saw)
 	}
 	return []fault{
-		e.on(first, "a node is cordoned", kubectl+"cordon node4", kubectl+"uncordon node4", "nodes-schedulable", "Node node4", "cordoned"),
+		on(e, first, "a node is cordoned", kubectl+"cordon node4", kubectl+"uncordon node4", "nodes-schedulable", "Node node4", "cordoned"),
 		applied("a webhook that points nowhere", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: nowhere}, webhooks: [{name: a.nowhere.example, admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore, clientConfig: {service: {namespace: default, name: nobody}}, rules: [{apiGroups: [nowhere.example], apiVersions: [v1], operations: [CREATE], resources: [things]}]}]}`,
 			"validatingwebhookconfiguration nowhere", "webhooks", "nowhere", "Service default/nobody does not exist"),
 		applied("a binding that approves any node", `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: any-node}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:certificates.k8s.io:certificatesigningrequests:nodeclient"}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:bootstrappers"}]}`,
@@ -192,15 +192,15 @@ func (e *Env) clusterFaults(l *lab.Lab) []fault {
 			"pod crashing", "pods", "Pod default/crashing", "container main"),
 		applied("a Deployment for which there is no node", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: waiting}, spec: {selector: {matchLabels: {app: waiting}}, template: {metadata: {labels: {app: waiting}}, spec: {nodeSelector: {no: such}, containers: [{name: main, image: "docker.io/library/hello:1.0"}]}}}}`,
 			"deployment waiting", "pods", "Pod default/waiting", "not scheduled: Unschedulable"),
-		e.on(first, "a system workload gets an image that nobody has", kubectl+"-n kube-system set image daemonset/kube-proxy kube-proxy=registry.example/nobody/has:it",
+		on(e, first, "a system workload gets an image that nobody has", kubectl+"-n kube-system set image daemonset/kube-proxy kube-proxy=registry.example/nobody/has:it",
 			kubectl+"-n kube-system rollout undo daemonset/kube-proxy", "system-workloads", "DaemonSet kube-system/kube-proxy", "pods updated"),
 		{
 			name: "an image is gone from every registry", rule: "images", object: "/team/hello@sha256:", saw: "the registry does not have it; it runs in default/own", within: 3 * time.Minute,
 			inject: func(ctx context.Context) error {
-				return e.withoutRegistries(ctx, l.Machines[:3], "mv /var/lib/airgap/pushed /var/lib/airgap/pushed.away")
+				return withoutRegistries(ctx, e, l.Machines[:3], "mv /var/lib/airgap/pushed /var/lib/airgap/pushed.away")
 			},
 			mend: func(ctx context.Context) error {
-				return e.withoutRegistries(ctx, l.Machines[:3], "rm -rf /var/lib/airgap/pushed; mv /var/lib/airgap/pushed.away /var/lib/airgap/pushed")
+				return withoutRegistries(ctx, e, l.Machines[:3], "rm -rf /var/lib/airgap/pushed; mv /var/lib/airgap/pushed.away /var/lib/airgap/pushed")
 			},
 		},
 		{ // a lost pin is put back by containerd itself

@@ -30,7 +30,7 @@ func absent(path string) error {
 }
 
 // noPermission lets an ordinary user write into somebody else's directory.
-func (e *Env) noPermission(ctx context.Context) error {
+func noPermission(ctx context.Context, e *Env) error {
 	dir, err := os.MkdirTemp("", "airgap-nobody-*") // the work directory may be closed to others
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (e *Env) noPermission(ctx context.Context) error {
 }
 
 // noSpace writes to a file system of 64 MiB.
-func (e *Env) noSpace(ctx context.Context) error {
+func noSpace(ctx context.Context, e *Env) error {
 	config, err := e.Config("airgap.yaml")
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (e *Env) noSpace(ctx context.Context) error {
 
 // closedHalfway lets a layer's connection break: once is mended by a resumed
 // request, always is an error, and the next run goes on.
-func (e *Env) closedHalfway(ctx context.Context) error {
+func closedHalfway(ctx context.Context, e *Env) error {
 	config, err := e.Config("airgap.yaml")
 	if err != nil {
 		return err
@@ -108,11 +108,11 @@ func (e *Env) closedHalfway(ctx context.Context) error {
 	}
 	e.Upstream.Inject(upstream.Fault{Repository: bigRepository, CloseAfter: 5 << 20, Times: 1})
 	defer e.Upstream.Heal()
-	return e.finish(ctx, config, out)
+	return finish(ctx, e, config, out)
 }
 
 // finish runs the bundle again: it goes on, and what results is whole.
-func (e *Env) finish(ctx context.Context, config, out string) error {
+func finish(ctx context.Context, e *Env, config, out string) error {
 	if err := e.do(ctx, 0, []string{"were there already"}, "bundle", "-f", config, "-o", out); err != nil {
 		return err
 	}
@@ -123,28 +123,28 @@ func (e *Env) finish(ctx context.Context, config, out string) error {
 }
 
 // interrupted ends the program while it fills, politely and not.
-func (e *Env) interrupted(ctx context.Context) error {
+func interrupted(ctx context.Context, e *Env) error {
 	config, err := e.Config("airgap.yaml")
 	if err != nil {
 		return err
 	}
 	out := filepath.Join(e.Work, "interrupted")
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL, syscall.SIGTERM} {
-		if err := e.endWhileFilling(ctx, signal, config, out); err != nil {
+		if err := endWhileFilling(ctx, e, signal, config, out); err != nil {
 			return fmt.Errorf("%v: %w", signal, err)
 		}
 		if err := e.do(ctx, 1, []string{"unfinished"}, "inspect", filepath.Join(out, "bank")); err != nil {
 			return fmt.Errorf("%v: %w", signal, err)
 		}
 	}
-	return e.finish(ctx, config, out)
+	return finish(ctx, e, config, out)
 }
 
 // endWhileFilling sends the signal while files arrive.
-func (e *Env) endWhileFilling(ctx context.Context, signal syscall.Signal, config, out string) error {
+func endWhileFilling(ctx context.Context, e *Env, signal syscall.Signal, config, out string) error {
 	e.Upstream.Inject(upstream.Fault{Repository: bigRepository, CloseAfter: 1 << 20}) // it tries again and again, with pauses
 	defer e.Upstream.Heal()
-	r, err := e.endAt(ctx, `"task":"images"`, signal, 300*time.Millisecond, "bundle", "-f", config, "-o", out, "--progress", "json")
+	r, err := endAt(ctx, e, `"task":"images"`, signal, 300*time.Millisecond, "bundle", "-f", config, "-o", out, "--progress", "json")
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (e *Env) endWhileFilling(ctx context.Context, signal syscall.Signal, config
 
 // endAt runs the program on the connected host and sends it a signal some
 // time after its stderr has mark.
-func (e *Env) endAt(ctx context.Context, mark string, signal syscall.Signal, later time.Duration, args ...string) (Result, error) {
+func endAt(ctx context.Context, e *Env, mark string, signal syscall.Signal, later time.Duration, args ...string) (Result, error) {
 	cmd := exec.CommandContext(ctx, e.Program, args...)
 	return e.watched(cmd, &watcher{mark: mark, react: func() {
 		time.Sleep(later)
@@ -168,13 +168,13 @@ func (e *Env) endAt(ctx context.Context, mark string, signal syscall.Signal, lat
 }
 
 // endWhilePlanning presses Ctrl-C before anything is written.
-func (e *Env) endWhilePlanning(ctx context.Context) error {
+func endWhilePlanning(ctx context.Context, e *Env) error {
 	config, err := e.Config("airgap.yaml")
 	if err != nil {
 		return err
 	}
 	out := filepath.Join(e.Work, "planning")
-	r, err := e.endAt(ctx, `"task":"resolve packages"`, syscall.SIGINT, 0, "bundle", "-f", config, "-o", out, "--progress", "json")
+	r, err := endAt(ctx, e, `"task":"resolve packages"`, syscall.SIGINT, 0, "bundle", "-f", config, "-o", out, "--progress", "json")
 	if err != nil {
 		return err
 	}

@@ -41,41 +41,41 @@ func gc(ctx context.Context, e *Env) error {
 			{"install", func() error { return e.installOnce(ctx, first) }},
 			{"join", func() error { return e.join(ctx, first, worker, stick) }},
 			{"a workload comes and goes", func() (err error) {
-				if err := errors.Join(e.workload(ctx, first), e.workloadGone(ctx, first)); err != nil {
+				if err := errors.Join(e.workload(ctx, first), workloadGone(ctx, e, first)); err != nil {
 					return err
 				}
-				before, err = e.imagesOn(ctx, worker)
+				before, err = imagesOn(ctx, e, worker)
 				return err
 			}},
-			{"the disk fills up", func() error { return e.fillUp(ctx, first, worker) }},
-			{"images were deleted, and none of ours", func() error { return e.evicted(ctx, worker, before) }},
-			{"there is room again", func() error { return e.roomAgain(ctx, first, worker) }},
+			{"the disk fills up", func() error { return fillUp(ctx, e, first, worker) }},
+			{"images were deleted, and none of ours", func() error { return evicted(ctx, e, worker, before) }},
+			{"there is room again", func() error { return roomAgain(ctx, e, first, worker) }},
 			{"all of them come back", func() error {
 				if err := errors.Join(e.workload(ctx, first), e.verified(ctx, first)); err != nil {
 					return err
 				}
-				return e.backAgain(ctx, worker, before)
+				return backAgain(ctx, e, worker, before)
 			}},
 		})
 	})
 }
 
 // workloadGone ends what workload started.
-func (e *Env) workloadGone(ctx context.Context, m lab.Machine) error {
+func workloadGone(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.script(ctx, m,
 		kubectl+"delete daemonset/hello service/hello pod/tools secret/bank --now --timeout=60s",
 		kubectl+"wait pod -l app=hello --for=delete --timeout=60s")
 }
 
 // imagesOn are the names of the images that a host has.
-func (e *Env) imagesOn(ctx context.Context, m lab.Machine) ([]string, error) {
+func imagesOn(ctx context.Context, e *Env, m lab.Machine) ([]string, error) {
 	r, err := e.must(ctx, m, []string{"/pause:"}, "sh", "-c", listed)
 	return strings.Fields(r.Stdout), err
 }
 
 // fillUp leaves less room on the disk of the images than the kubelet wants, and
 // waits until it says so.
-func (e *Env) fillUp(ctx context.Context, first, worker lab.Machine) error {
+func fillUp(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return errors.Join(
 		e.script(ctx, worker, `fallocate -l "$(($(df --output=avail -B1 /var/lib/containerd | tail -1) - 200000000))" `+filler),
 		e.script(ctx, first, kubectl+"wait node "+worker.Name()+" --for=condition=DiskPressure=True --timeout=120s"),
@@ -84,10 +84,10 @@ func (e *Env) fillUp(ctx context.Context, first, worker lab.Machine) error {
 
 // evicted wants the workload's images gone from the host, and the pinned ones, which
 // it needs to come back at all, still there.
-func (e *Env) evicted(ctx context.Context, m lab.Machine, before []string) error {
+func evicted(ctx context.Context, e *Env, m lab.Machine, before []string) error {
 	deadline := time.Now().Add(3 * time.Minute)
 	for {
-		now, err := e.imagesOn(ctx, m)
+		now, err := imagesOn(ctx, e, m)
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func ofBootstrap(images []string) []string {
 	return ours
 }
 
-func (e *Env) roomAgain(ctx context.Context, first, worker lab.Machine) error {
+func roomAgain(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return errors.Join(
 		e.script(ctx, worker, "rm "+filler),
 		e.script(ctx, first,
@@ -129,8 +129,8 @@ func (e *Env) roomAgain(ctx context.Context, first, worker lab.Machine) error {
 }
 
 // backAgain wants every image that was deleted on the host once more.
-func (e *Env) backAgain(ctx context.Context, m lab.Machine, before []string) error {
-	now, err := e.imagesOn(ctx, m)
+func backAgain(ctx context.Context, e *Env, m lab.Machine, before []string) error {
+	now, err := imagesOn(ctx, e, m)
 	if err != nil {
 		return err
 	}

@@ -43,50 +43,50 @@ func gpu(ctx context.Context, e *Env) error {
 	if err := upstream.BuildGPU(ctx, e.Cache, e.Log); err != nil {
 		return err
 	}
-	if err := e.gpuPackages(ctx); err != nil {
+	if err := gpuPackages(ctx, e); err != nil {
 		return err
 	}
-	if err := e.gpuInstaller(ctx); err != nil {
+	if err := gpuInstaller(ctx, e); err != nil {
 		return err
 	}
-	return e.gpuParts(ctx)
+	return gpuParts(ctx, e)
 }
 
 // gpuPackages is a cluster with a worker that has two H100 behind an NVSwitch and one with two
 // V100 that nouveau holds: from the stick, which has the driver of each, to pods that have
 // a card, to a card that fails and a library of another version, and back.
-func (e *Env) gpuPackages(ctx context.Context) error {
+func gpuPackages(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper, lab.KindVolta}, func(l *lab.Lab) error {
 		first, worker, older := l.Machines[0], l.Machines[1], l.Machines[2]
 		return e.inOrder([]part{
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
-			{"survey by script", func() error { return e.surveyByScript(ctx, worker) }},
-			{"a driver that does not fit", func() error { return e.wrongDriver(ctx) }},
+			{"survey by script", func() error { return surveyByScript(ctx, e, worker) }},
+			{"a driver that does not fit", func() error { return wrongDriver(ctx, e) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, gpuEdits(`{devicePlugin: "0.19.0"}`)...) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
 			{"install", func() error { return e.installOnce(ctx, first) }},
 			{"join", func() error { return e.join(ctx, first, worker, stick) }},
-			{"the driver", func() error { return e.driver(ctx, first, worker) }},
-			{"cards that nouveau holds", func() error { return e.joinAfterReboot(ctx, first, older, stick) }},
-			{"cards are offered, and a pod has one", func() error { return e.pluggedIn(ctx, first, worker, older) }},
+			{"the driver", func() error { return driver(ctx, e, first, worker) }},
+			{"cards that nouveau holds", func() error { return joinAfterReboot(ctx, e, first, older, stick) }},
+			{"cards are offered, and a pod has one", func() error { return pluggedIn(ctx, e, first, worker, older) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
-			{"a library of another version", func() error { return e.otherLibrary(ctx, first, worker) }},
-			{"a card fails", func() error { return e.cardFails(ctx, first, worker) }},
-			{"a card is taken out", func() error { return e.cardGone(ctx, first, worker) }},
-			{"a power cut", func() error { return e.cardsAgain(ctx, first, worker) }},
+			{"a library of another version", func() error { return otherLibrary(ctx, e, first, worker) }},
+			{"a card fails", func() error { return cardFails(ctx, e, first, worker) }},
+			{"a card is taken out", func() error { return cardGone(ctx, e, first, worker) }},
+			{"a power cut", func() error { return cardsAgain(ctx, e, first, worker) }},
 			{"verify again", func() error { return e.verified(ctx, first) }},
-			{"a kernel that the driver has no module for", func() error { return e.otherKernel(ctx, first, worker) }},
-			{"a toolkit's drop-in has the other cgroup driver", func() error { return e.otherDriver(ctx, first) }},
-			{"install overrules it", func() error { return errors.Join(e.installOnce(ctx, first), e.overruled(ctx, first)) }},
-			{"reset", func() error { return e.cardsGivenBack(ctx, older) }},
+			{"a kernel that the driver has no module for", func() error { return otherKernel(ctx, e, first, worker) }},
+			{"a toolkit's drop-in has the other cgroup driver", func() error { return otherDriver(ctx, e, first) }},
+			{"install overrules it", func() error { return errors.Join(e.installOnce(ctx, first), overruled(ctx, e, first)) }},
+			{"reset", func() error { return cardsGivenBack(ctx, e, older) }},
 		})
 	})
 }
 
 // wrongDriver: a branch that has dropped one host's cards is refused when the bundle is
 // made, before anything is fetched.
-func (e *Env) wrongDriver(ctx context.Context) error {
+func wrongDriver(ctx context.Context, e *Env) error {
 	config, err := e.Config("wrong.yaml", gpuEdits("{branch: 595}")...)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (e *Env) wrongDriver(ctx context.Context) error {
 }
 
 // driver wants what join has set up for the cards.
-func (e *Env) driver(ctx context.Context, first, m lab.Machine) error {
+func driver(ctx context.Context, e *Env, first, m lab.Machine) error {
 	if err := e.script(ctx, m,
 		"grep -q 'Open Kernel Module.* 580.82.07 ' /proc/driver/nvidia/version",
 		"systemctl is-active --quiet nvidia-persistenced nvidia-fabricmanager",
@@ -116,7 +116,7 @@ func (e *Env) driver(ctx context.Context, first, m lab.Machine) error {
 
 // joinAfterReboot: where nouveau has the cards, join ends with what to do, and the same
 // line goes on afterwards.
-func (e *Env) joinAfterReboot(ctx context.Context, first, m lab.Machine, stick string) error {
+func joinAfterReboot(ctx context.Context, e *Env, first, m lab.Machine, stick string) error {
 	line, err := e.joinLine(ctx, first, m.Name())
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func labelled(m lab.Machine, name, value string) string {
 // pluggedIn has a pod ask for a card: it finds a device, and what belongs to it, and so does one
 // of the runtime's handler. One of the handler that was given no card finds none, whatever its
 // environment says.
-func (e *Env) pluggedIn(ctx context.Context, first, worker, older lab.Machine) error {
+func pluggedIn(ctx context.Context, e *Env, first, worker, older lab.Machine) error {
 	if err := e.script(ctx, first, offered(worker, "2"), offered(older, "2"),
 		labelled(worker, `gpu\.product`, "NVIDIA-H100-80GB-HBM3"), labelled(older, `gpu\.product`, "Tesla-V100-PCIE-32GB")); err != nil {
 		return err
@@ -188,7 +188,7 @@ const (
 func inPod(line string) string { return kubectl + "exec deploy/cuda -- sh -c '" + line + "'" }
 
 // otherLibrary mixes two versions on a host, which verify tells, and the host itself.
-func (e *Env) otherLibrary(ctx context.Context, first, m lab.Machine) error {
+func otherLibrary(ctx context.Context, e *Env, first, m lab.Machine) error {
 	if err := errors.Join(m.AttachStick(ctx, upstream.Drivers(e.Cache)),
 		e.script(ctx, m, "cd "+lab.StickPath+" && rpm -U --nodeps --nosignature libnvidia-ml-595.45.04*", lookAtCards)); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (e *Env) otherLibrary(ctx context.Context, first, m lab.Machine) error {
 	if err := r.want("gpu status", 1, "of another version than the loaded kernel module"); err != nil {
 		return err
 	}
-	if err := e.finds(ctx, first, "gpus", "node2", "of another version"); err != nil {
+	if err := finds(ctx, e, first, "gpus", "node2", "of another version"); err != nil {
 		return err
 	}
 	return errors.Join(
@@ -213,14 +213,14 @@ const toolkitFile = "/etc/containerd/conf.d/99-toolkit.toml"
 
 // otherDriver gives the runtime the driver that its host does not have, which verify
 // names with the file.
-func (e *Env) otherDriver(ctx context.Context, first lab.Machine) error {
+func otherDriver(ctx context.Context, e *Env, first lab.Machine) error {
 	return errors.Join(
 		e.script(ctx, first, "mkdir -p /etc/containerd/conf.d", "printf '%s\\n' 'version = 3' '[plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.runc.options]' 'SystemdCgroup = false' >"+toolkitFile, lookAtCards),
-		e.finds(ctx, first, "cgroups", "Node node1", "cgroupfs", toolkitFile))
+		finds(ctx, e, first, "cgroups", "Node node1", "cgroupfs", toolkitFile))
 }
 
 // overruled wants the host's driver in force, and the toolkit's file as it is.
-func (e *Env) overruled(ctx context.Context, first lab.Machine) error {
+func overruled(ctx context.Context, e *Env, first lab.Machine) error {
 	return errors.Join(
 		e.script(ctx, first, "/opt/airgap/bin/containerd config dump | grep -q 'SystemdCgroup = true'", "grep -q 'SystemdCgroup = false' "+toolkitFile, lookAtCards),
 		e.verified(ctx, first), e.script(ctx, first, "rm "+toolkitFile))
@@ -230,7 +230,7 @@ func (e *Env) overruled(ctx context.Context, first lab.Machine) error {
 const lookAtCards = "systemctl restart airgap-node-report"
 
 // finds wants verify to name one thing.
-func (e *Env) finds(ctx context.Context, first lab.Machine, rule string, words ...string) error {
+func finds(ctx context.Context, e *Env, first lab.Machine, rule string, words ...string) error {
 	r, err := e.On(ctx, first, "", "airgap", "verify", labSkips, "--timeout", "45s", "--soak", "40s", "--only", rule)
 	if err != nil {
 		return err
@@ -244,32 +244,32 @@ const toldXid = "/usr/local/bin/journalctl"
 // cardFails has the driver report what takes a card off the bus, Xid 79: to who listens to
 // its library, as the device plugin does, and in the kernel's log, by which verify names it.
 // The real log is the outer machine's, which would tell all servers of it for a day.
-func (e *Env) cardFails(ctx context.Context, first, worker lab.Machine) error {
+func cardFails(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := e.script(ctx, worker, "echo xid 1 79 >>/proc/driver/nvidia/stub",
 		`printf '#!/bin/sh\n[ "$1" != --dmesg ] || echo "%s.000000 node2 kernel: NVRM: Xid (PCI:0000:3d:00): 79, GPU has fallen off the bus."\nexec /usr/bin/journalctl "$@"\n' "$(date +%s)" >`+toldXid,
 		"chmod 755 "+toldXid, lookAtCards); err != nil {
 		return err
 	}
 	return errors.Join(e.script(ctx, first, offered(worker, "1")),
-		e.finds(ctx, first, "gpus", "Node node2", "1 nvidia.com/gpu for the scheduler", "0000:3d:00.0: Xid 79 at 2", "[GPU-4d0b2c7e-1f35-4a11-9c02-000000000100]"),
+		finds(ctx, e, first, "gpus", "Node node2", "1 nvidia.com/gpu for the scheduler", "0000:3d:00.0: Xid 79 at 2", "[GPU-4d0b2c7e-1f35-4a11-9c02-000000000100]"),
 		e.script(ctx, worker, "rm "+toldXid, lookAtCards))
 }
 
 // cardGone takes a card out while the server is off: its driver is content with the
 // other one, verify is not.
-func (e *Env) cardGone(ctx context.Context, first, worker lab.Machine) error {
+func cardGone(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := errors.Join(e.script(ctx, worker, "mv /usr/lib/lab/pci/0000:3d:00.0 /root/card"), worker.Kill(ctx), worker.Start(ctx)); err != nil {
 		return err
 	}
 	if err := e.script(ctx, first, kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s", offered(worker, "1")); err != nil {
 		return err
 	}
-	return errors.Join(e.finds(ctx, first, "gpus", "Node node2", "1 on the bus, 2 when they were set up"),
+	return errors.Join(finds(ctx, e, first, "gpus", "Node node2", "1 on the bus, 2 when they were set up"),
 		e.script(ctx, worker, "mv /root/card /usr/lib/lab/pci/0000:3d:00.0"))
 }
 
 // cardsAgain wants the driver to be back after a power cut, and both cards.
-func (e *Env) cardsAgain(ctx context.Context, first, worker lab.Machine) error {
+func cardsAgain(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := worker.Kill(ctx); err != nil {
 		return err
 	}
@@ -286,25 +286,25 @@ func (e *Env) cardsAgain(ctx context.Context, first, worker lab.Machine) error {
 
 // otherKernel boots what a kernel is that was updated after the installation: one that nobody has
 // built the module for, and whose headers are not there. Verify and the host tell.
-func (e *Env) otherKernel(ctx context.Context, first, worker lab.Machine) error {
+func otherKernel(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const headers, away = "/usr/src/kernels/$(uname -r)", "/root/headers"
 	if err := errors.Join(
 		e.script(ctx, worker, "mv "+headers+" "+away, "cd /lib/modules/$(uname -r) && rm extra/nvidia.ko && sed -i '/^extra.nvidia.ko:/d' modules.dep"),
 		worker.Kill(ctx), worker.Start(ctx),
 		e.script(ctx, first, kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s"),
-		e.finds(ctx, first, "gpus", "Node node2", "no NVIDIA module for the running kernel")); err != nil {
+		finds(ctx, e, first, "gpus", "Node node2", "no NVIDIA module for the running kernel")); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, worker, "", "airgap", "gpu", "status")
 	if err == nil {
 		err = r.want("gpu status", 1, "has no NVIDIA module")
 	}
-	return errors.Join(err, e.script(ctx, worker, "mv "+away+" "+headers), e.cardsAgain(ctx, first, worker), e.verified(ctx, first))
+	return errors.Join(err, e.script(ctx, worker, "mv "+away+" "+headers), cardsAgain(ctx, e, first, worker), e.verified(ctx, first))
 }
 
 // cardsGivenBack: reset leaves nothing of the driver, and the next boot gives nouveau
 // the cards again. What scripts of NVIDIA's own packages leave is theirs.
-func (e *Env) cardsGivenBack(ctx context.Context, m lab.Machine) error {
+func cardsGivenBack(ctx context.Context, e *Env, m lab.Machine) error {
 	if _, err := e.must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ func (e *Env) cardsGivenBack(ctx context.Context, m lab.Machine) error {
 // gpuInstaller is a worker with two V100 whose driver NVIDIA's installer brings, after the
 // reboot that takes nouveau from them, and whose runtime is CRI-O; each card is for two pods.
 // reset uninstalls it.
-func (e *Env) gpuInstaller(ctx context.Context) error {
+func gpuInstaller(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "installer")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindVolta}, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
@@ -340,22 +340,22 @@ func (e *Env) gpuInstaller(ctx context.Context) error {
 			}},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
 			{"install", func() error { return e.installOnce(ctx, first) }},
-			{"join", func() error { return e.joinAfterReboot(ctx, first, worker, stick) }},
+			{"join", func() error { return joinAfterReboot(ctx, e, first, worker, stick) }},
 			{"cards are offered twice", func() error {
 				return errors.Join(
 					e.script(ctx, worker, "grep -q 'x86_64 Kernel Module  580.82.07' /proc/driver/nvidia/version", "! rpm -q nvidia-driver-cuda", "! rpm -q nvidia-persistenced",
 						"systemctl is-active --quiet airgap-persistenced", "systemctl is-enabled --quiet airgap-persistenced"),
 					e.script(ctx, first, offered(worker, "4")))
 			}},
-			{"a pod has one of them, by CRI-O", func() error { return e.onePod(ctx, first) }},
+			{"a pod has one of them, by CRI-O", func() error { return onePod(ctx, e, first) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
-			{"reset", func() error { return e.cardsGivenBack(ctx, worker) }},
+			{"reset", func() error { return cardsGivenBack(ctx, e, worker) }},
 		})
 	})
 }
 
 // onePod asks for a V100.
-func (e *Env) onePod(ctx context.Context, first lab.Machine) error {
+func onePod(ctx context.Context, e *Env, first lab.Machine) error {
 	deployment, _, _ := strings.Cut(gpuYAML, "\n---\n")
 	r, err := e.On(ctx, first, strings.Replace(deployment, "NVIDIA-H100-80GB-HBM3", "Tesla-V100-PCIE-32GB", 1), "sh", "-c", kubectl+"apply -f -")
 	if err == nil {

@@ -14,7 +14,7 @@ var gpuPartsYAML string
 
 // gpuParts is a worker whose two H100 are divided into two parts each (MIG): pods ask for
 // a part by its kind, a power cut undoes the parts, and a reset makes the cards whole.
-func (e *Env) gpuParts(ctx context.Context) error {
+func gpuParts(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "parts")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper}, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
@@ -28,11 +28,11 @@ func (e *Env) gpuParts(ctx context.Context) error {
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
 			{"install", func() error { return e.installOnce(ctx, first) }},
 			{"join", func() error { return e.join(ctx, first, worker, stick) }},
-			{"parts are offered, and a pod has one", func() error { return e.partsGiven(ctx, first, worker) }},
+			{"parts are offered, and a pod has one", func() error { return partsGiven(ctx, e, first, worker) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
-			{"a power cut", func() error { return e.partsAgain(ctx, first, worker) }},
+			{"a power cut", func() error { return partsAgain(ctx, e, first, worker) }},
 			{"verify again", func() error { return e.verified(ctx, first) }},
-			{"reset", func() error { return e.wholeAgain(ctx, worker) }},
+			{"reset", func() error { return wholeAgain(ctx, e, worker) }},
 		})
 	})
 }
@@ -48,7 +48,7 @@ const divided = "test $(ls /dev/nvidia-caps | wc -l) = 8"
 
 // partsGiven has a pod ask for a part: it finds its card, and the two devices that open
 // just that part.
-func (e *Env) partsGiven(ctx context.Context, first, worker lab.Machine) error {
+func partsGiven(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := errors.Join(
 		e.script(ctx, worker, "systemctl is-active --quiet airgap-mig airgap-cdi", divided),
 		e.script(ctx, first, parts(worker, `3g\.40gb`, "4")),
@@ -71,7 +71,7 @@ const inPart = kubectl + "exec deploy/part -- sh -c 'card=$(echo /dev/nvidia[0-9
 
 // partsAgain wants the parts to be back after a power cut, before a pod asks for one. The
 // API server shows node and pod as they were until the kubelet has looked.
-func (e *Env) partsAgain(ctx context.Context, first, worker lab.Machine) error {
+func partsAgain(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := errors.Join(worker.Kill(ctx), worker.Start(ctx)); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (e *Env) partsAgain(ctx context.Context, first, worker lab.Machine) error {
 }
 
 // wholeAgain: the driver stays loaded after a reset, and says that no card is divided.
-func (e *Env) wholeAgain(ctx context.Context, m lab.Machine) error {
+func wholeAgain(ctx context.Context, e *Env, m lab.Machine) error {
 	if _, err := e.must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}

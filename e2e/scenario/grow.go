@@ -43,36 +43,36 @@ func grow(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, smallEdits()...) }},
 			{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
-			{"two servers", func() error { return e.installAll(ctx, first, stick, 2) }},
+			{"two servers", func() error { return installAll(ctx, e, first, stick, 2) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
-			{"somebody counts", func() error { return e.countMembers(ctx, first) }},
-			{"a delta for five", func() error { return e.growingBundle(ctx, stick, second) }},
-			{"three servers more", func() error { return e.installGrown(ctx, first, second) }},
+			{"somebody counts", func() error { return countMembers(ctx, e, first) }},
+			{"a delta for five", func() error { return growingBundle(ctx, e, stick, second) }},
+			{"three servers more", func() error { return installGrown(ctx, e, first, second) }},
 			{"verify", func() error {
-				return errors.Join(e.verified(ctx, first), e.membersAre(ctx, first, "node1", "node3", "node4"))
+				return errors.Join(e.verified(ctx, first), membersAre(ctx, e, first, "node1", "node3", "node4"))
 			}},
-			{"a budget that never allows", func() error { return e.neverAllowed(ctx, first, worker) }},
-			{"a worker is removed", func() error { return e.removeWorker(ctx, first, worker) }},
-			{"it comes back", func() error { return errors.Join(e.joinOne(ctx, first, worker), e.verified(ctx, first)) }},
-			{"a host of the control plane is replaced", func() error { return e.replaced(ctx, first, third, second) }},
-			{"another one is removed", func() error { return e.removeMaster(ctx, first, fourth, third, fifth) }},
-			{"a worker that is dead is removed", func() error { return e.removeDead(ctx, first, fifth) }},
-			{"what was counted", func() error { return e.counted(ctx, first) }},
+			{"a budget that never allows", func() error { return neverAllowed(ctx, e, first, worker) }},
+			{"a worker is removed", func() error { return removeWorker(ctx, e, first, worker) }},
+			{"it comes back", func() error { return errors.Join(joinOne(ctx, e, first, worker), e.verified(ctx, first)) }},
+			{"a host of the control plane is replaced", func() error { return replaced(ctx, e, first, third, second) }},
+			{"another one is removed", func() error { return removeMaster(ctx, e, first, fourth, third, fifth) }},
+			{"a worker that is dead is removed", func() error { return removeDead(ctx, e, first, fifth) }},
+			{"what was counted", func() error { return counted(ctx, e, first) }},
 			{"the dead one is switched on, and reset", func() error {
 				return errors.Join(fifth.Start(ctx), e.script(ctx, fifth, "airgap reset --yes"))
 			}},
 			{"keys for the other one", func() error { return e.letIn(ctx, third, first, worker) }},
-			{"the first host is removed", func() error { return e.removeFirst(ctx, third, first, worker) }},
+			{"the first host is removed", func() error { return removeFirst(ctx, e, third, first, worker) }},
 			{"a worker leaves, and comes back by the one that is first now", func() error {
 				_, err := e.must(ctx, third, []string{worker.Name() + ": removed"}, "airgap", "remove", worker.Name(), "--yes", labSkips)
-				return errors.Join(err, e.joinOne(ctx, third, worker), e.verified(ctx, third))
+				return errors.Join(err, joinOne(ctx, e, third, worker), e.verified(ctx, third))
 			}},
 		})
 	})
 }
 
 // growingBundle is a delta: it has nothing but another list of nodes.
-func (e *Env) growingBundle(ctx context.Context, stick, second string) error {
+func growingBundle(ctx context.Context, e *Env, stick, second string) error {
 	config, err := e.Config("airgap.yaml", grownEdits()...)
 	if err != nil {
 		return err
@@ -81,12 +81,12 @@ func (e *Env) growingBundle(ctx context.Context, stick, second string) error {
 }
 
 // installGrown takes the delta to the first host.
-func (e *Env) installGrown(ctx context.Context, first lab.Machine, stick string) error {
+func installGrown(ctx context.Context, e *Env, first lab.Machine, stick string) error {
 	made, err := filepath.Glob(filepath.Join(stick, "bank-delta-*"))
 	if err != nil || len(made) != 1 {
 		return fmt.Errorf("on the second stick are %v, %w", made, err)
 	}
-	if err := errors.Join(first.PullStick(ctx), e.plugDelta(ctx, first, stick, filepath.Base(made[0]))); err != nil {
+	if err := errors.Join(first.PullStick(ctx), plugDelta(ctx, e, first, stick, filepath.Base(made[0]))); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, first, "", "airgap", "install", labSkips, "--progress", "plain", lab.StickPath+"/"+filepath.Base(made[0]))
@@ -99,7 +99,7 @@ func (e *Env) installGrown(ctx context.Context, first lab.Machine, stick string)
 
 // neverAllowed has a budget hold the only pod that it guards: it is named, and
 // nothing has changed. It gives room then.
-func (e *Env) neverAllowed(ctx context.Context, by, worker lab.Machine) error {
+func neverAllowed(ctx context.Context, e *Env, by, worker lab.Machine) error {
 	if err := e.script(ctx, by,
 		kubectl+`create deployment held --image=hello:1.0 && `+kubectl+`patch deployment held -p '{"spec":{"template":{"spec":{"nodeName":"`+worker.Name()+`"}}}}'`,
 		kubectl+"rollout status deployment/held --timeout=90s",
@@ -122,7 +122,7 @@ func (e *Env) neverAllowed(ctx context.Context, by, worker lab.Machine) error {
 }
 
 // removeWorker moves a pod, takes the host back, and does so once more for nothing.
-func (e *Env) removeWorker(ctx context.Context, by, worker lab.Machine) error {
+func removeWorker(ctx context.Context, e *Env, by, worker lab.Machine) error {
 	name := worker.Name()
 	if err := e.script(ctx, by,
 		kubectl+`create deployment moves --image=hello:1.0 --replicas=4`,
@@ -148,7 +148,7 @@ func (e *Env) removeWorker(ctx context.Context, by, worker lab.Machine) error {
 
 // replaced switches a host off for good; a fresh machine has its name and address,
 // and joins by the line and a code.
-func (e *Env) replaced(ctx context.Context, by, m lab.Machine, stick string) error {
+func replaced(ctx context.Context, e *Env, by, m lab.Machine, stick string) error {
 	line, err := e.On(ctx, by, "", "airgap", "join", "--new-code", "--node", m.Name())
 	if err == nil {
 		err = line.want("a code for a host that runs", 1, "its member of etcd answers", "airgap remove "+m.Name())
@@ -166,24 +166,24 @@ func (e *Env) replaced(ctx context.Context, by, m lab.Machine, stick string) err
 		return err
 	}
 	lost := kubectl + "wait node " + m.Name() + " --for=condition=Ready=Unknown --timeout=90s"
-	if err := errors.Join(e.script(ctx, by, lost), m.Start(ctx), e.authorizeAgain(ctx, by, m)); err != nil {
+	if err := errors.Join(e.script(ctx, by, lost), m.Start(ctx), authorizeAgain(ctx, e, by, m)); err != nil {
 		return err
 	}
 	made, err := filepath.Glob(filepath.Join(stick, "bank-delta-*"))
 	if err != nil || len(made) != 1 {
 		return fmt.Errorf("on the second stick are %v, %w", made, err)
 	}
-	if err := errors.Join(e.plugDelta(ctx, m, stick, filepath.Base(made[0])), m.PullStick(ctx)); err != nil {
+	if err := errors.Join(plugDelta(ctx, e, m, stick, filepath.Base(made[0])), m.PullStick(ctx)); err != nil {
 		return err
 	}
-	if err := e.joinOne(ctx, by, m); err != nil {
+	if err := joinOne(ctx, e, by, m); err != nil {
 		return err
 	}
-	return errors.Join(e.verified(ctx, by), e.membersAre(ctx, by, "node1", "node3", "node4"))
+	return errors.Join(e.verified(ctx, by), membersAre(ctx, e, by, "node1", "node3", "node4"))
 }
 
 // authorizeAgain gives a fresh machine the first host's key.
-func (e *Env) authorizeAgain(ctx context.Context, first, m lab.Machine) error {
+func authorizeAgain(ctx context.Context, e *Env, first, m lab.Machine) error {
 	key, err := lab.Output(ctx, first, "cat", "/root/.ssh/bank.pub")
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (e *Env) authorizeAgain(ctx context.Context, first, m lab.Machine) error {
 
 // removeMaster takes a control-plane host out that is well; the others forget its
 // registry.
-func (e *Env) removeMaster(ctx context.Context, by, m lab.Machine, others ...lab.Machine) error {
+func removeMaster(ctx context.Context, e *Env, by, m lab.Machine, others ...lab.Machine) error {
 	r, err := e.must(ctx, by, []string{m.Name() + ": removed, and its host is taken back"}, "airgap", "remove", m.Name(), "--yes", labSkips, "--progress", "plain")
 	if err != nil {
 		return err
@@ -204,23 +204,23 @@ func (e *Env) removeMaster(ctx context.Context, by, m lab.Machine, others ...lab
 			return err
 		}
 	}
-	return errors.Join(e.membersAre(ctx, by, "node1", "node3"), e.verified(ctx, by))
+	return errors.Join(membersAre(ctx, e, by, "node1", "node3"), e.verified(ctx, by))
 }
 
 // removeFirst takes the host out that installed all the others, by the one that is left of the
 // control plane: that has what it takes.
-func (e *Env) removeFirst(ctx context.Context, by, first, worker lab.Machine) error {
+func removeFirst(ctx context.Context, e *Env, by, first, worker lab.Machine) error {
 	if _, err := e.must(ctx, by, []string{first.Name() + ": removed, and its host is taken back"}, "airgap", "remove", first.Name(), "--yes", labSkips, "--progress", "plain"); err != nil {
 		return err
 	}
 	return errors.Join(
 		e.script(ctx, first, "! test -e /etc/kubernetes/admin.conf", "! test -e /var/lib/airgap/journal.jsonl"),
 		e.script(ctx, worker, "! grep -q "+first.Addr().String()+" /etc/containerd/certs.d/_default/hosts.toml"),
-		e.countMembers(ctx, by), e.script(ctx, by, "for i in $(seq 150); do test -s "+membersFile+" && exit; sleep 0.2; done; exit 1"), e.membersAre(ctx, by, by.Name()), e.verified(ctx, by))
+		countMembers(ctx, e, by), e.script(ctx, by, "for i in $(seq 150); do test -s "+membersFile+" && exit; sleep 0.2; done; exit 1"), membersAre(ctx, e, by, by.Name()), e.verified(ctx, by))
 }
 
 // removeDead wants to be told twice that a host is dead.
-func (e *Env) removeDead(ctx context.Context, by, m lab.Machine) error {
+func removeDead(ctx context.Context, e *Env, by, m lab.Machine) error {
 	living, err := e.On(ctx, by, "", "airgap", "remove", m.Name(), "--force", "--yes")
 	if err == nil {
 		err = living.want("force against a host that lives", 1, "--force is for a host that is dead")

@@ -55,36 +55,36 @@ func ha(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, haEdits()...) }},
 			{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
-			{"one command, five servers", func() error { began = time.Now(); return e.installAll(ctx, first, stick, 5) }},
+			{"one command, five servers", func() error { began = time.Now(); return installAll(ctx, e, first, stick, 5) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"all that in time", func() error { return within(began, haInstallLimit, "five servers from the stick to the verdict") }},
-			{"the control plane", func() error { return e.threeOfAll(ctx, l.Machines[:3]) }},
+			{"the control plane", func() error { return threeOfAll(ctx, e, l.Machines[:3]) }},
 			{"an image of the site's own", func() error {
-				return errors.Join(e.pushers(ctx, l.Machines[:3]...), e.pushOwn(ctx, first, l.Machines[3], "1"), e.onAll(ctx, "1", l.Machines[:3]...))
+				return errors.Join(pushers(ctx, e, l.Machines[:3]...), pushOwn(ctx, e, first, l.Machines[3], "1"), onAll(ctx, e, "1", l.Machines[:3]...))
 			}},
-			{"the key of the Secrets is rotated", func() error { return e.rotatedOnAll(ctx, l.Machines[:3]) }},
-			{"a used code", func() error { return e.usedCode(ctx, first, l.Machines[3]) }},
-			{"a worker is taken out", func() error { return e.takeOut(ctx, second, l.Machines[4]) }},
-			{"the first host dies", func() error { return e.dies(ctx, first, second, 1, first.Addr().String()+":5000/team/hello:1") }},
+			{"the key of the Secrets is rotated", func() error { return rotatedOnAll(ctx, e, l.Machines[:3]) }},
+			{"a used code", func() error { return usedCode(ctx, e, first, l.Machines[3]) }},
+			{"a worker is taken out", func() error { return takeOut(ctx, e, second, l.Machines[4]) }},
+			{"the first host dies", func() error { return dies(ctx, e, first, second, 1, first.Addr().String()+":5000/team/hello:1") }},
 			{"an image is pushed without it", func() error {
-				return errors.Join(e.pushOwn(ctx, second, l.Machines[3], "2"), e.onAll(ctx, "2", second, third), e.lagOf(ctx, second, first))
+				return errors.Join(pushOwn(ctx, e, second, l.Machines[3], "2"), onAll(ctx, e, "2", second, third), lagOf(ctx, e, second, first))
 			}},
-			{"a worker joins without it", func() error { return e.joinOne(ctx, second, l.Machines[4]) }},
-			{"the first host is back", func() error { return e.isBack(ctx, first, second) }},
-			{"it has what was pushed", func() error { return e.onAll(ctx, "2", first) }},
-			{"the third host dies", func() error { return e.dies(ctx, third, first, 2, "hello:1.0") }},
-			{"the third host is back", func() error { return e.isBack(ctx, third, first) }},
+			{"a worker joins without it", func() error { return joinOne(ctx, e, second, l.Machines[4]) }},
+			{"the first host is back", func() error { return isBack(ctx, e, first, second) }},
+			{"it has what was pushed", func() error { return onAll(ctx, e, "2", first) }},
+			{"the third host dies", func() error { return dies(ctx, e, third, first, 2, "hello:1.0") }},
+			{"the third host is back", func() error { return isBack(ctx, e, third, first) }},
 			{"twenty images to be pulled", func() error {
-				return errors.Join(e.pushBig(ctx, first, l.Machines[3], manyPulls), e.onAll(ctx, "20", l.Machines[:3]...))
+				return errors.Join(pushBig(ctx, e, first, l.Machines[3], manyPulls), onAll(ctx, e, "20", l.Machines[:3]...))
 			}},
-			{"the second host dies amid the pulls", func() error { return e.diesAmidPulls(ctx, l, second, third) }},
-			{"the second host is back", func() error { return e.isBack(ctx, second, first) }},
-			{"the first host is reset", func() error { return errors.Join(e.takeOut(ctx, third, first), e.wiped(ctx, first)) }},
-			{"it starts no second cluster", func() error { return e.noSecondCluster(ctx, first, stick) }},
-			{"a worker's code for a control plane", func() error { return e.wrongCode(ctx, third, first) }},
-			{"the first host joins the others", func() error { return e.joinOne(ctx, third, first) }},
-			{"its registry fills itself", func() error { return e.onAll(ctx, "2", first) }},
-			{"a cold start", func() error { return e.coldStart(ctx, l) }},
+			{"the second host dies amid the pulls", func() error { return diesAmidPulls(ctx, e, l, second, third) }},
+			{"the second host is back", func() error { return isBack(ctx, e, second, first) }},
+			{"the first host is reset", func() error { return errors.Join(takeOut(ctx, e, third, first), wiped(ctx, e, first)) }},
+			{"it starts no second cluster", func() error { return noSecondCluster(ctx, e, first, stick) }},
+			{"a worker's code for a control plane", func() error { return wrongCode(ctx, e, third, first) }},
+			{"the first host joins the others", func() error { return joinOne(ctx, e, third, first) }},
+			{"its registry fills itself", func() error { return onAll(ctx, e, "2", first) }},
+			{"a cold start", func() error { return coldStart(ctx, e, l) }},
 		})
 	})
 }
@@ -98,7 +98,7 @@ func within(began time.Time, limit time.Duration, what string) error {
 
 // letIn gives root on one server a key to the others, and their host keys.
 func (e *Env) letIn(ctx context.Context, first lab.Machine, others ...lab.Machine) error {
-	key, err := e.newKey(ctx, first)
+	key, err := newKey(ctx, e, first)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (e *Env) letIn(ctx context.Context, first lab.Machine, others ...lab.Machin
 }
 
 // installAll begins on the first of so many servers, which does the others.
-func (e *Env) installAll(ctx context.Context, first lab.Machine, stick string, servers int) error {
+func installAll(ctx context.Context, e *Env, first lab.Machine, stick string, servers int) error {
 	if err := e.begin(ctx, first, stick); err != nil {
 		return err
 	}
@@ -129,14 +129,14 @@ func (e *Env) installAll(ctx context.Context, first lab.Machine, stick string, s
 }
 
 // wiped deletes the data that a reset has left.
-func (e *Env) wiped(ctx context.Context, m lab.Machine) error {
+func wiped(ctx context.Context, e *Env, m lab.Machine) error {
 	_, err := e.must(ctx, m, []string{"/var/lib/airgap/pushed"}, "airgap", "reset", "--yes", "--wipe-data")
 	return err
 }
 
 // noSecondCluster installs, as the stick and airgap.yaml suggest, on the first
 // host that is no more of the cluster.
-func (e *Env) noSecondCluster(ctx context.Context, first lab.Machine, stick string) error {
+func noSecondCluster(ctx context.Context, e *Env, first lab.Machine, stick string) error {
 	if err := first.AttachStick(ctx, stick); err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (e *Env) noSecondCluster(ctx context.Context, first lab.Machine, stick stri
 
 // wrongCode tries to make a control-plane host with a worker's code: that is
 // refused before anything is changed.
-func (e *Env) wrongCode(ctx context.Context, by, m lab.Machine) error {
+func wrongCode(ctx context.Context, e *Env, by, m lab.Machine) error {
 	line, err := e.joinLine(ctx, by, "node4")
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (e *Env) wrongCode(ctx context.Context, by, m lab.Machine) error {
 
 // joinOne lets a server in that has airgap.rpm, by the line that another one
 // prints.
-func (e *Env) joinOne(ctx context.Context, by, m lab.Machine) error {
+func joinOne(ctx context.Context, e *Env, by, m lab.Machine) error {
 	line, err := e.joinLine(ctx, by, m.Name())
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (e *Env) joinOne(ctx context.Context, by, m lab.Machine) error {
 
 // threeOfAll wants the registry with its authority, the API server and a
 // member of etcd on each.
-func (e *Env) threeOfAll(ctx context.Context, machines []lab.Machine) error {
+func threeOfAll(ctx context.Context, e *Env, machines []lab.Machine) error {
 	for _, m := range machines {
 		if err := e.script(ctx, m,
 			"systemctl is-active --quiet airgap-registry",
@@ -196,17 +196,17 @@ func (e *Env) threeOfAll(ctx context.Context, machines []lab.Machine) error {
 			return err
 		}
 	}
-	if err := e.sameKeys(ctx, machines); err != nil {
+	if err := sameKeys(ctx, e, machines); err != nil {
 		return err
 	}
-	if err := e.members(ctx, machines[0], 3); err != nil {
+	if err := members(ctx, e, machines[0], 3); err != nil {
 		return err
 	}
 	return e.script(ctx, machines[0], `test "$(`+kubectl+`-n kube-system get pods -l k8s-app=kube-dns -o jsonpath='{.items[*].spec.nodeName}' | tr ' ' '\n' | sort -u | wc -l)" = 2`)
 }
 
 // sameKeys wants every API server to read a Secret that another one wrote.
-func (e *Env) sameKeys(ctx context.Context, machines []lab.Machine) error {
+func sameKeys(ctx context.Context, e *Env, machines []lab.Machine) error {
 	for i, m := range machines {
 		if err := e.script(ctx, m, fmt.Sprintf(kubectl+"delete secret from%d --ignore-not-found && "+kubectl+"create secret generic from%d --from-literal=by=%s --server https://%s:6443", i, i, m.Name(), m.Addr())); err != nil {
 			return err
@@ -223,7 +223,7 @@ func (e *Env) sameKeys(ctx context.Context, machines []lab.Machine) error {
 }
 
 // rotatedOnAll rotates the key on all hosts at once; whichever was first leads.
-func (e *Env) rotatedOnAll(ctx context.Context, machines []lab.Machine) error {
+func rotatedOnAll(ctx context.Context, e *Env, machines []lab.Machine) error {
 	g, rotating := errgroup.WithContext(ctx)
 	for _, m := range machines {
 		g.Go(func() error {
@@ -239,11 +239,11 @@ func (e *Env) rotatedOnAll(ctx context.Context, machines []lab.Machine) error {
 			return err
 		}
 	}
-	return e.sameKeys(ctx, machines)
+	return sameKeys(ctx, e, machines)
 }
 
 // members counts those of etcd, as the API server's own certificate may.
-func (e *Env) members(ctx context.Context, m lab.Machine, want int) error {
+func members(ctx context.Context, e *Env, m lab.Machine, want int) error {
 	r, err := e.must(ctx, m, nil, "sh", "-c", `curl --silent --fail --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt \
 		--key /etc/kubernetes/pki/apiserver-etcd-client.key -X POST https://127.0.0.1:2379/v3/cluster/member/list -d '{}'`)
 	if err != nil {
@@ -256,18 +256,18 @@ func (e *Env) members(ctx context.Context, m lab.Machine, want int) error {
 }
 
 // usedCode tries a code again that has let somebody in.
-func (e *Env) usedCode(ctx context.Context, first, worker lab.Machine) error {
+func usedCode(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	line, err := e.joinLine(ctx, first, worker.Name())
 	if err != nil {
 		return err
 	}
-	if err := e.takeOut(ctx, first, worker); err != nil {
+	if err := takeOut(ctx, e, first, worker); err != nil {
 		return err
 	}
 	if _, err := e.airgapOn(ctx, worker, line.Code+"\n", e.joinArgs(line)...); err != nil {
 		return err
 	}
-	if err := e.takeOut(ctx, first, worker); err != nil {
+	if err := takeOut(ctx, e, first, worker); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, worker, line.Code+"\n", append([]string{"airgap"}, e.joinArgs(line)...)...)
@@ -280,16 +280,16 @@ func (e *Env) usedCode(ctx context.Context, first, worker lab.Machine) error {
 	if err := e.script(ctx, worker, "! test -e /var/lib/airgap/journal.jsonl"); err != nil {
 		return err
 	}
-	return e.joinOne(ctx, first, worker)
+	return joinOne(ctx, e, first, worker)
 }
 
 // takeOut resets a server and wants the others to know.
-func (e *Env) takeOut(ctx context.Context, by, m lab.Machine) error {
+func takeOut(ctx context.Context, e *Env, by, m lab.Machine) error {
 	if _, err := e.must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
 		return err
 	}
 	if slices.Contains([]string{"node1", "node2", "node3"}, m.Name()) {
-		if err := e.members(ctx, by, 2); err != nil {
+		if err := members(ctx, e, by, 2); err != nil {
 			return err
 		}
 		return e.script(ctx, by, gone("node "+m.Name()))
@@ -300,7 +300,7 @@ func (e *Env) takeOut(ctx context.Context, by, m lab.Machine) error {
 // dies cuts the power of a control-plane host. Asked by another one, the API
 // answers, new pods run in time with an image that their hosts have not seen, and
 // verify names the dead host.
-func (e *Env) dies(ctx context.Context, dead, by lab.Machine, generation int, image string) error {
+func dies(ctx context.Context, e *Env, dead, by lab.Machine, generation int, image string) error {
 	if err := dead.Kill(ctx); err != nil {
 		return err
 	}
@@ -336,7 +336,7 @@ func (e *Env) dies(ctx context.Context, dead, by lab.Machine, generation int, im
 }
 
 // isBack switches a dead host on again.
-func (e *Env) isBack(ctx context.Context, m, by lab.Machine) error {
+func isBack(ctx context.Context, e *Env, m, by lab.Machine) error {
 	if err := m.Start(ctx); err != nil {
 		return err
 	}
@@ -344,7 +344,7 @@ func (e *Env) isBack(ctx context.Context, m, by lab.Machine) error {
 }
 
 // coldStart cuts the power of all servers at once, and switches them on.
-func (e *Env) coldStart(ctx context.Context, l *lab.Lab) error {
+func coldStart(ctx context.Context, e *Env, l *lab.Lab) error {
 	var errs []error
 	for _, m := range l.Machines {
 		errs = append(errs, m.Kill(ctx))

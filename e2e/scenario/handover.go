@@ -17,7 +17,7 @@ import (
 // environment is what a person's shell at a bank may have when airgap is
 // called: passwords that are airgap's business, if anybody's, and not that of
 // the programs which airgap runs.
-func (e *Env) environment() ([]string, error) {
+func environment(e *Env) ([]string, error) {
 	var all []string
 	for _, v := range []struct{ name, format string }{
 		{"HTTPS_PROXY", "http://bank:%s@proxy.bank.example:3128"},
@@ -64,7 +64,7 @@ func (s started) handedOver() bool {
 }
 
 // plantObject puts a Secret into the cluster, as every application does.
-func (e *Env) plantObject(ctx context.Context, m lab.Machine) error {
+func plantObject(ctx context.Context, e *Env, m lab.Machine) error {
 	value := rand.Text()
 	if err := e.book.Add(secrets.Object, "default/bank", value); err != nil {
 		return err

@@ -27,7 +27,7 @@ type hostileMirror struct {
 	plainAsked atomic.Int32
 }
 
-func (e *Env) hostileMirror() (*hostileMirror, error) {
+func attackMirror(e *Env) (*hostileMirror, error) {
 	upstream, err := url.Parse(e.Upstream.URL)
 	if err != nil {
 		return nil, err

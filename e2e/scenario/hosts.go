@@ -76,7 +76,7 @@ func (o *others) letIn(ctx context.Context) error {
 	return errors.Join(
 		o.script(ctx, o.first, ownKeys, authorize("/root", public, "root")),
 		o.script(ctx, o.worker, ownKeys, "useradd -m ops", authorize("/home/ops", public, "ops"), "umask 337; echo 'ops ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/ops"),
-		o.password(ctx, o.worker, "ops", opsPassword))
+		password(ctx, o.Env, o.worker, "ops", opsPassword))
 }
 
 // named writes the file. sshd answers at ports of this machine, as it would beyond

@@ -18,47 +18,47 @@ import (
 // everything twice changes nothing.
 func journey(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	named, err := e.withAddons()
+	named, err := withAddons(e)
 	if err != nil {
 		return err
 	}
-	key, err := e.siteKey(ctx)
+	key, err := newSiteKey(ctx, e)
 	if err != nil {
 		return err
 	}
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.inOrder([]part{
-			e.withNeed(needAirGap, part{"there is no way out", func() error { return e.noRoute(ctx, first) }}),
+			withNeed(e, needAirGap, part{"there is no way out", func() error { return noRoute(ctx, e, first) }}),
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
-			{"survey by script", func() error { return e.surveyByScript(ctx, worker) }},
-			e.withNeed(needUpstream, part{"plan", func() error { return e.closedWorld(ctx, named) }}),
-			{"bundle", func() error { return e.signedBundle(ctx, stick, key, named) }},
-			e.withNeed(needUpstream, part{"bundle, read by others", func() error { return e.readBundle(ctx, stick, key) }}),
+			{"survey by script", func() error { return surveyByScript(ctx, e, worker) }},
+			withNeed(e, needUpstream, part{"plan", func() error { return closedWorld(ctx, e, named) }}),
+			{"bundle", func() error { return signedBundle(ctx, e, stick, key, named) }},
+			withNeed(e, needUpstream, part{"bundle, read by others", func() error { return readBundle(ctx, e, stick, key) }}),
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
-			{"another key is required", func() error { return e.heldToAnother(ctx, first) }},
-			{"preflight", func() error { return e.preflight(ctx, first) }},
+			{"another key is required", func() error { return heldToAnother(ctx, e, first) }},
+			{"preflight", func() error { return preflight(ctx, e, first) }},
 			{"install, twice", func() error { return e.install(ctx, first, "--require-key", key.fingerprint) }},
 			{"join, twice", func() error { return e.join(ctx, first, worker, stick) }},
-			{"the key is required of both", func() error { return e.heldToIt(ctx, key, first, worker) }},
+			{"the key is required of both", func() error { return heldToIt(ctx, e, key, first, worker) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
-			{"each host reports what only it knows", func() error { return e.reported(ctx, first, worker) }},
-			{"crictl asks the runtime", func() error { return errors.Join(e.crictlSees(ctx, first), e.crictlSees(ctx, worker)) }},
-			{"the control plane is backed up", func() error { return e.backedUp(ctx, first, worker) }},
-			{"the certificate is looked after", func() error { return e.renewal(ctx, first) }},
-			{"the cluster is verified and renewed by timers", func() error { return e.upkeep(ctx, first, worker) }},
-			e.withNeed(needUpstream, part{"add-ons", func() error { return e.addonsRun(ctx, first) }}),
-			e.withNeed(needUpstream, part{"a workload", func() error { return e.workload(ctx, first) }}),
-			{"a broken pod is found", func() error { return e.broken(ctx, first, "not found") }},
-			{"a support bundle of each", func() error { return e.supportBundles(ctx, first, worker) }},
-			{"status, and the worker reset", func() error { return e.resetWorker(ctx, first, worker) }},
-			{"its report goes with its node", func() error { return e.forgotten(ctx, first, worker) }},
+			{"each host reports what only it knows", func() error { return reported(ctx, e, first, worker) }},
+			{"crictl asks the runtime", func() error { return errors.Join(crictlSees(ctx, e, first), crictlSees(ctx, e, worker)) }},
+			{"the control plane is backed up", func() error { return backedUp(ctx, e, first, worker) }},
+			{"the certificate is looked after", func() error { return renewal(ctx, e, first) }},
+			{"the cluster is verified and renewed by timers", func() error { return upkeep(ctx, e, first, worker) }},
+			withNeed(e, needUpstream, part{"add-ons", func() error { return addonsRun(ctx, e, first) }}),
+			withNeed(e, needUpstream, part{"a workload", func() error { return e.workload(ctx, first) }}),
+			{"a broken pod is found", func() error { return broken(ctx, e, first, "not found") }},
+			{"a support bundle of each", func() error { return supportBundles(ctx, e, first, worker) }},
+			{"status, and the worker reset", func() error { return resetWorker(ctx, e, first, worker) }},
+			{"its report goes with its node", func() error { return forgotten(ctx, e, first, worker) }},
 		})
 	})
 }
 
 // crictlSees has crictl, which much advice names, say what runs, and complain of nothing.
-func (e *Env) crictlSees(ctx context.Context, m lab.Machine) error {
+func crictlSees(ctx context.Context, e *Env, m lab.Machine) error {
 	r, err := e.must(ctx, m, nil, "crictl", "ps", "--name", "kube-proxy", "--output", "json")
 	if err != nil {
 		return err
@@ -105,19 +105,19 @@ func (e *Env) makeBundle(ctx context.Context, stick string, edits ...string) err
 	if err != nil {
 		return err
 	}
-	return e.bundleTwice(ctx, "-f", config, "-o", stick)
+	return bundleTwice(ctx, e, "-f", config, "-o", stick)
 }
 
 // signedBundle is makeBundle with the site's key.
-func (e *Env) signedBundle(ctx context.Context, stick string, key siteKey, edits []string) error {
+func signedBundle(ctx context.Context, e *Env, stick string, key siteKey, edits []string) error {
 	config, err := e.Config("airgap.yaml", edits...)
 	if err != nil {
 		return err
 	}
-	return e.bundleTwice(ctx, "-f", config, "-o", stick, "--sign-key", key.file)
+	return bundleTwice(ctx, e, "-f", config, "-o", stick, "--sign-key", key.file)
 }
 
-func (e *Env) bundleTwice(ctx context.Context, flags ...string) error {
+func bundleTwice(ctx context.Context, e *Env, flags ...string) error {
 	args := append([]string{"bundle", "--facts", e.facts()}, flags...)
 	if err := e.do(ctx, 0, []string{"images", "packages", "proven against"}, args...); err != nil {
 		return err
@@ -126,16 +126,16 @@ func (e *Env) bundleTwice(ctx context.Context, flags ...string) error {
 }
 
 // readBundle reads it with the program and with other people's tools.
-func (e *Env) readBundle(ctx context.Context, stick string, key siteKey) error {
+func readBundle(ctx context.Context, e *Env, stick string, key siteKey) error {
 	dir := filepath.Join(stick, "bank")
 	if err := e.do(ctx, 0, []string{"every byte verified", "registry.k8s.io/pause:3.10.2", "kubelet"}, "inspect", dir, "--full", "--list", "--require-key", key.fingerprint); err != nil {
 		return err
 	}
-	return e.foreignTools(ctx, dir)
+	return foreignTools(ctx, e, dir)
 }
 
 // foreignTools checks the bundle without airgap, as INSTALL.txt promises.
-func (e *Env) foreignTools(ctx context.Context, dir string) error {
+func foreignTools(ctx context.Context, e *Env, dir string) error {
 	out := filepath.Join(e.Work, "out")
 	defer os.RemoveAll(out)
 	if err := inDir(ctx, dir,
@@ -154,7 +154,7 @@ func (e *Env) foreignTools(ctx context.Context, dir string) error {
 	); err != nil {
 		return err
 	}
-	return e.cranePush(ctx, filepath.Join(out, "oci"))
+	return cranePush(ctx, e, filepath.Join(out, "oci"))
 }
 
 // inDir runs lines of shell in a directory of the connected host.
@@ -169,7 +169,7 @@ func inDir(ctx context.Context, dir string, lines ...string) error {
 	return nil
 }
 
-func (e *Env) noRoute(ctx context.Context, m lab.Machine) error {
+func noRoute(ctx context.Context, e *Env, m lab.Machine) error {
 	for _, address := range []string{"192.0.2.1", "198.51.100.7"} {
 		said, err := lab.Output(ctx, m, "sh", "-c", "bash -c 'exec 3<>/dev/tcp/"+address+"/443' 2>&1")
 		if err == nil {
@@ -206,7 +206,7 @@ func withDisks(command []string) []string {
 	return command
 }
 
-func (e *Env) preflight(ctx context.Context, m lab.Machine) error {
+func preflight(ctx context.Context, e *Env, m lab.Machine) error {
 	if _, err := e.must(ctx, m, []string{"passed"}, "airgap", "preflight", e.skips(), e.onStick()); err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ type installed struct {
 
 func (e *Env) airgapOn(ctx context.Context, m lab.Machine, stdin string, args ...string) (installed, error) {
 	var done installed
-	env, err := e.environment()
+	env, err := environment(e)
 	if err != nil {
 		return done, err
 	}
@@ -272,7 +272,7 @@ func (e *Env) joinLine(ctx context.Context, first lab.Machine, node string) (j j
 }
 
 // codeFile puts a code on the worker and gives the command that joins with it.
-func (e *Env) codeFile(ctx context.Context, first, worker lab.Machine) ([]string, error) {
+func codeFile(ctx context.Context, e *Env, first, worker lab.Machine) ([]string, error) {
 	line, err := e.joinLine(ctx, first, worker.Name())
 	if err != nil {
 		return nil, err
@@ -316,7 +316,7 @@ func (e *Env) verified(ctx context.Context, m lab.Machine) error {
 }
 
 // renewal wants the timer to run, and what it starts to be content.
-func (e *Env) renewal(ctx context.Context, m lab.Machine) error {
+func renewal(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.script(ctx, m,
 		"systemctl is-active --quiet airgap-registry-renew.timer",
 		"systemctl start airgap-registry-renew.service",
@@ -325,7 +325,7 @@ func (e *Env) renewal(ctx context.Context, m lab.Machine) error {
 
 // resetWorker takes back what join did to the worker; what it was told to
 // remember is gone, what airgap.rpm brought stays.
-func (e *Env) resetWorker(ctx context.Context, first, worker lab.Machine) error {
+func resetWorker(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if _, err := e.must(ctx, first, []string{"answers at " + first.Addr().String() + ":5000", e.clusterName(), "kubeadm", "2 of 2 nodes ready"}, "airgap", "status"); err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ type journalEntry struct {
 }
 
 // journal reads a server's journal; each line has to be whole.
-func (e *Env) journal(ctx context.Context, m lab.Machine) ([]journalEntry, error) {
+func journal(ctx context.Context, e *Env, m lab.Machine) ([]journalEntry, error) {
 	text, err := lab.Output(ctx, m, "cat", "/var/lib/airgap/journal.jsonl")
 	if err != nil {
 		return nil, err
@@ -81,8 +81,8 @@ func (e *Env) journal(ctx context.Context, m lab.Machine) ([]journalEntry, error
 }
 
 // ran are the steps of an undisturbed run.
-func (e *Env) ran(ctx context.Context, m lab.Machine) ([]ranStep, error) {
-	entries, err := e.journal(ctx, m)
+func ran(ctx context.Context, e *Env, m lab.Machine) ([]ranStep, error) {
+	entries, err := journal(ctx, e, m)
 	var steps []ranStep
 	for i, j := range entries {
 		if j.Event == "ended" && i > 0 {
@@ -221,7 +221,7 @@ func (k *killing) where(ctx context.Context, how string) (string, error) {
 	if err != nil || there.Code != 0 {
 		return how + " before the first step", err
 	}
-	entries, err := k.e.journal(ctx, k.m)
+	entries, err := journal(ctx, k.e, k.m)
 	if err != nil || len(entries) == 0 {
 		return how, err
 	}
@@ -245,7 +245,7 @@ func (k *killing) cut(ctx context.Context, at moment) (string, error) {
 		return "", err
 	}
 	time.Sleep(at.after)
-	before, err := k.e.journal(ctx, k.m)
+	before, err := journal(ctx, k.e, k.m)
 	if err != nil {
 		return "", err
 	}
@@ -261,7 +261,7 @@ func (k *killing) cut(ctx context.Context, at moment) (string, error) {
 			return "", err
 		}
 	}
-	after, err := k.e.journal(ctx, k.m)
+	after, err := journal(ctx, k.e, k.m)
 	if err != nil || len(after) < len(before) || !slices.Equal(after[:len(before)], before) {
 		return "", fmt.Errorf("the power cut left a journal of %d entries, there were %d: %w", len(after), len(before), err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // killedFilling ends `airgap bundle` with kill -9 at 20 random moments: what it
 // completes at last has the same parts as one that nobody disturbed.
-func (e *Env) killedFilling(ctx context.Context) error {
+func killedFilling(ctx context.Context, e *Env) error {
 	config, err := e.Config("airgap.yaml")
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (e *Env) killedFilling(ctx context.Context) error {
 	late := 0
 	for done := 0; done < kills; {
 		at := time.Duration(random.Int64N(int64(took)))
-		r, err := e.endAt(ctx, "{", syscall.SIGKILL, at, "bundle", "-f", config, "-o", out, "--progress", "json")
+		r, err := endAt(ctx, e, "{", syscall.SIGKILL, at, "bundle", "-f", config, "-o", out, "--progress", "json")
 		if err != nil {
 			return err
 		}

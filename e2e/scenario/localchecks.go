@@ -14,7 +14,7 @@ import (
 // LocalChecks is how long a fresh server takes to judge itself by a bundle that was made for it,
 // with dnf's dry transaction and without the test of etcd's disk, which takes its three
 // seconds whatever the program does: the middle one of three times.
-func (e *Env) LocalChecks(ctx context.Context) (took time.Duration, err error) {
+func LocalChecks(ctx context.Context, e *Env) (took time.Duration, err error) {
 	const timed = `b=$(date +%s%N); airgap preflight ` + labSkips + `,etcd-fsync ` + lab.StickPath + `/bank >/run/checks 2>&1 || { cat /run/checks; exit 1; }; echo $(($(date +%s%N) - b))`
 	err = e.Bank(ctx, 1, func(l *lab.Lab) error {
 		m, stick := l.Machines[0], filepath.Join(e.Work, "checks")

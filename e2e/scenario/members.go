@@ -38,7 +38,7 @@ type sight struct {
 }
 
 // countMembers has a control-plane host look at etcd's members once a second.
-func (e *Env) countMembers(ctx context.Context, m lab.Machine) error {
+func countMembers(ctx context.Context, e *Env, m lab.Machine) error {
 	r, err := e.On(ctx, m, membersScript, "sh", "-c", "cat >/run/members.py && systemd-run --quiet --unit=members sh -c 'exec python3 /run/members.py "+vip.String()+":6443 >"+membersFile+"'")
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (e *Env) countMembers(ctx context.Context, m lab.Machine) error {
 }
 
 // membersAre wants exactly these, and all of them to vote.
-func (e *Env) membersAre(ctx context.Context, m lab.Machine, want ...string) error {
+func membersAre(ctx context.Context, e *Env, m lab.Machine, want ...string) error {
 	text, err := lab.Output(ctx, m, "sh", "-c", "sleep 2; tail -n 1 "+membersFile)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (e *Env) membersAre(ctx context.Context, m lab.Machine, want ...string) err
 
 // counted judges what was seen: never were more members sick than the quorum bears,
 // and the API was never away for long.
-func (e *Env) counted(ctx context.Context, m lab.Machine) error {
+func counted(ctx context.Context, e *Env, m lab.Machine) error {
 	text, err := lab.Output(ctx, m, "sh", "-c", "systemctl stop members; cat "+membersFile)
 	if err != nil {
 		return err

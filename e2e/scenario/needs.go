@@ -37,7 +37,7 @@ func (s Scenario) Elsewhere() error {
 }
 
 // withNeed is a part that is left out on hosts of others.
-func (e *Env) withNeed(n Need, p part) part {
+func withNeed(e *Env, n Need, p part) part {
 	if e.hosts == nil {
 		return p
 	}

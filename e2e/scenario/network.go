@@ -33,13 +33,13 @@ ssh:
 // words for its owners, nothing is changed, and where another port passes the cluster
 // travels by that one.
 func network(ctx context.Context, e *Env) error {
-	if err := e.brokenNetwork(ctx); err != nil {
+	if err := brokenNetwork(ctx, e); err != nil {
 		return err
 	}
-	return e.noTunnels(ctx)
+	return noTunnels(ctx, e)
 }
 
-func (e *Env) brokenNetwork(ctx context.Context) error {
+func brokenNetwork(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 3, func(l *lab.Lab) error {
 		first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
@@ -59,10 +59,10 @@ func (e *Env) brokenNetwork(ctx context.Context) error {
 			{"bundle", func() error { return e.makeBundle(ctx, stick, networkEdits()...) }},
 			{"keys for the first host", func() error { return e.letIn(ctx, first, second, third) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
-			{"an open network", func() error { return e.openNetwork(ctx, first) }},
-			{"what the servers' networks are like", func() (err error) { before, err = e.networksOf(ctx, l.Machines); return err }},
+			{"an open network", func() error { return openNetwork(ctx, e, first) }},
+			{"what the servers' networks are like", func() (err error) { before, err = networksOf(ctx, e, l.Machines); return err }},
 			{"a port that one way drops", func() error {
-				return errors.Join(l.Network.Drop(ctx, kubelet), e.namesPort(ctx, first), e.onlyOne(ctx, first), l.Network.Carry(ctx, kubelet))
+				return errors.Join(l.Network.Drop(ctx, kubelet), namesPort(ctx, e, first), onlyOne(ctx, e, first), l.Network.Carry(ctx, kubelet))
 			}},
 			{"a balancer that ends TLS", func() error {
 				if err := stop(); err != nil {
@@ -72,24 +72,24 @@ func (e *Env) brokenNetwork(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				if err := errors.Join(e.namesTLS(ctx, first), stopTLS()); err != nil {
+				if err := errors.Join(namesTLS(ctx, e, first), stopTLS()); err != nil {
 					return err
 				}
 				stop, err = l.Balance(ctx, vip, 6443, first)
 				return err
 			}},
 			{"no port for a tunnel", func() error {
-				return errors.Join(l.Network.Drop(ctx, vxlan), l.Network.Drop(ctx, iana), l.Network.Drop(ctx, spoofed), e.noTunnel(ctx, first), l.Network.Carry(ctx, iana))
+				return errors.Join(l.Network.Drop(ctx, vxlan), l.Network.Drop(ctx, iana), l.Network.Drop(ctx, spoofed), noTunnel(ctx, e, first), l.Network.Carry(ctx, iana))
 			}},
-			{"by hand, with a code", func() error { return e.byHand(ctx, l) }},
-			{"nothing was changed", func() error { return e.sameNetworks(ctx, l.Machines, before) }},
-			{"install goes another way", func() error { return errors.Join(l.Network.Drop(ctx, narrow), e.otherWay(ctx, first, l.Machines)) }},
+			{"by hand, with a code", func() error { return byHand(ctx, e, l) }},
+			{"nothing was changed", func() error { return sameNetworks(ctx, e, l.Machines, before) }},
+			{"install goes another way", func() error { return errors.Join(l.Network.Drop(ctx, narrow), otherWay(ctx, e, first, l.Machines)) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
 			{"once chosen it stays", func() error {
-				return errors.Join(l.Network.Carry(ctx, vxlan), l.Network.Carry(ctx, narrow), e.stays(ctx, first))
+				return errors.Join(l.Network.Carry(ctx, vxlan), l.Network.Carry(ctx, narrow), stays(ctx, e, first))
 			}},
-			{"the pods name what breaks later", func() error { return e.namesBroken(ctx, l) }},
+			{"the pods name what breaks later", func() error { return namesBroken(ctx, e, l) }},
 		})
 	})
 }
@@ -107,7 +107,7 @@ type judgement struct {
 }
 
 // reportsOfAll are those of the three hosts, and the one of what lies between them.
-func (e *Env) reportsOfAll(ctx context.Context, m lab.Machine, exit int, options ...string) (all []judgement, err error) {
+func reportsOfAll(ctx context.Context, e *Env, m lab.Machine, exit int, options ...string) (all []judgement, err error) {
 	r, err := e.On(ctx, m, "", allHosts(append(options, "--output", "json")...)...)
 	if err != nil {
 		return nil, err
@@ -121,8 +121,8 @@ func (e *Env) reportsOfAll(ctx context.Context, m lab.Machine, exit int, options
 	return all, nil
 }
 
-func (e *Env) judgeAll(ctx context.Context, m lab.Machine, exit int) (between map[string]string, err error) {
-	all, err := e.reportsOfAll(ctx, m, exit)
+func judgeAll(ctx context.Context, e *Env, m lab.Machine, exit int) (between map[string]string, err error) {
+	all, err := reportsOfAll(ctx, e, m, exit)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +134,8 @@ func (e *Env) judgeAll(ctx context.Context, m lab.Machine, exit int) (between ma
 }
 
 // onlyOne: one check is asked for, and each host runs that one.
-func (e *Env) onlyOne(ctx context.Context, first lab.Machine) error {
-	all, err := e.reportsOfAll(ctx, first, 0, "--only=os-supported")
+func onlyOne(ctx context.Context, e *Env, first lab.Machine) error {
+	all, err := reportsOfAll(ctx, e, first, 0, "--only=os-supported")
 	if err != nil {
 		return err
 	}
@@ -163,8 +163,8 @@ func says(between map[string]string, wants ...string) error {
 	return errors.Join(errs...)
 }
 
-func (e *Env) openNetwork(ctx context.Context, first lab.Machine) error {
-	between, err := e.judgeAll(ctx, first, 0)
+func openNetwork(ctx context.Context, e *Env, first lab.Machine) error {
+	between, err := judgeAll(ctx, e, first, 0)
 	if err != nil {
 		return err
 	}
@@ -181,8 +181,8 @@ func (e *Env) openNetwork(ctx context.Context, first lab.Machine) error {
 		"machine-twins", "pass: differ")
 }
 
-func (e *Env) namesPort(ctx context.Context, first lab.Machine) error {
-	between, err := e.judgeAll(ctx, first, 3)
+func namesPort(ctx context.Context, e *Env, first lab.Machine) error {
+	between, err := judgeAll(ctx, e, first, 3)
 	if err != nil {
 		return err
 	}
@@ -201,8 +201,8 @@ func (e *Env) namesPort(ctx context.Context, first lab.Machine) error {
 }
 
 // namesTLS: whoever ends TLS is named, by the certificate that it shows.
-func (e *Env) namesTLS(ctx context.Context, first lab.Machine) error {
-	between, err := e.judgeAll(ctx, first, 3)
+func namesTLS(ctx context.Context, e *Env, first lab.Machine) error {
+	between, err := judgeAll(ctx, e, first, 3)
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (e *Env) namesTLS(ctx context.Context, first lab.Machine) error {
 }
 
 // noTunnel: neither port passes between all hosts, and the refusal says what to ask for.
-func (e *Env) noTunnel(ctx context.Context, first lab.Machine) error {
+func noTunnel(ctx context.Context, e *Env, first lab.Machine) error {
 	r, err := e.On(ctx, first, "", fleetInstall()...)
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ var shownCode = regexp.MustCompile(`the code, good once: ([a-z2-7-]+)`)
 
 // byHand starts the measurement on each server by itself: a wrong code is not let in, and
 // the verdict comes on the first one.
-func (e *Env) byHand(ctx context.Context, l *lab.Lab) error {
+func byHand(ctx context.Context, e *Env, l *lab.Lab) error {
 	first := l.Machines[0]
 	listen := "airgap netprobe listen --progress plain --network-page page " + lab.StickPath + "/bank"
 	if err := e.script(ctx, first, "mkdir -m 700 /run/byhand; cd /run/byhand; setsid sh -c '"+listen+" >report 2>screen; echo $? >exit' </dev/null >/dev/null 2>&1 &"); err != nil {
@@ -263,7 +263,7 @@ func (e *Env) byHand(ctx context.Context, l *lab.Lab) error {
 }
 
 // networksOf is what there is of a network on each server.
-func (e *Env) networksOf(ctx context.Context, machines []lab.Machine) ([]string, error) {
+func networksOf(ctx context.Context, e *Env, machines []lab.Machine) ([]string, error) {
 	var all []string
 	for _, m := range machines {
 		one, err := lab.Output(ctx, m, "sh", "-c", "ip -brief link; ip route; nft list ruleset; ls /var/lib/airgap /etc/airgap | grep -vx lock; pgrep -a airgap || true")
@@ -275,8 +275,8 @@ func (e *Env) networksOf(ctx context.Context, machines []lab.Machine) ([]string,
 	return all, nil
 }
 
-func (e *Env) sameNetworks(ctx context.Context, machines []lab.Machine, before []string) error {
-	after, err := e.networksOf(ctx, machines)
+func sameNetworks(ctx context.Context, e *Env, machines []lab.Machine, before []string) error {
+	after, err := networksOf(ctx, e, machines)
 	if err != nil {
 		return err
 	}
@@ -290,7 +290,7 @@ func (e *Env) sameNetworks(ctx context.Context, machines []lab.Machine, before [
 
 // otherWay installs while 8472 is dropped between all, and whatever is larger than 1400
 // bytes: the tunnel takes 4789 and the smaller packets, on the hosts that joined too.
-func (e *Env) otherWay(ctx context.Context, first lab.Machine, machines []lab.Machine) error {
+func otherWay(ctx context.Context, e *Env, first lab.Machine, machines []lab.Machine) error {
 	r, err := e.On(ctx, first, "", fleetInstall()...)
 	if err != nil {
 		return err
@@ -307,11 +307,11 @@ func (e *Env) otherWay(ctx context.Context, first lab.Machine, machines []lab.Ma
 }
 
 // stays: with the first port open again, the same command changes nothing.
-func (e *Env) stays(ctx context.Context, first lab.Machine) error {
-	return errors.Join(e.unchanged(ctx, first), e.script(ctx, first, "ip -details link show flannel.1 | grep -q 'dstport 4789'"))
+func stays(ctx context.Context, e *Env, first lab.Machine) error {
+	return errors.Join(unchanged(ctx, e, first), e.script(ctx, first, "ip -details link show flannel.1 | grep -q 'dstport 4789'"))
 }
 
-func (e *Env) unchanged(ctx context.Context, first lab.Machine) error {
+func unchanged(ctx context.Context, e *Env, first lab.Machine) error {
 	r, err := e.On(ctx, first, "", fleetInstall("--output", "json")...)
 	if err != nil {
 		return err
@@ -328,7 +328,7 @@ func (e *Env) unchanged(ctx context.Context, first lab.Machine) error {
 
 // namesBroken breaks the pods' own network in ways that no node and no pod is unwell of:
 // verify says what is not reached from where, and holds again when it is mended.
-func (e *Env) namesBroken(ctx context.Context, l *lab.Lab) error {
+func namesBroken(ctx context.Context, e *Env, l *lab.Lab) error {
 	first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
 	broken := func(words ...string) error {
 		r, err := e.On(ctx, first, "", "airgap", "verify", labSkips, "--timeout", "45s", "--soak", "40s")
@@ -356,7 +356,7 @@ var pods = netip.MustParsePrefix("10.244.0.0/16")
 
 // noTunnels has a network that carries no tunnel at all, between servers of one network that
 // nothing checks the addresses of: pods travel without one, and a reset takes their routes.
-func (e *Env) noTunnels(ctx context.Context) error {
+func noTunnels(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "native")
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, second := l.Machines[0], l.Machines[1]
@@ -368,11 +368,11 @@ func (e *Env) noTunnels(ctx context.Context) error {
 			{"keys for the first host", func() error { return e.letIn(ctx, first, second) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
 			{"install without a tunnel", func() error {
-				return errors.Join(l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 8472}), l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 4789}), e.native(ctx, first, second))
+				return errors.Join(l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 8472}), l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 4789}), native(ctx, e, first, second))
 			}},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
-			{"once chosen it stays", func() error { return e.unchanged(ctx, first) }},
+			{"once chosen it stays", func() error { return unchanged(ctx, e, first) }},
 			{"reset takes the routes", func() error {
 				_, err := e.must(ctx, second, []string{"taken back"}, "airgap", "reset", "--yes")
 				return errors.Join(err, e.script(ctx, second, "! ip route | grep '^10\\.244\\.'"))
@@ -381,7 +381,7 @@ func (e *Env) noTunnels(ctx context.Context) error {
 	})
 }
 
-func (e *Env) native(ctx context.Context, machines ...lab.Machine) error {
+func native(ctx context.Context, e *Env, machines ...lab.Machine) error {
 	r, err := e.On(ctx, machines[0], "", fleetInstall()...)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func (u *upgrading) insert(ctx context.Context) error {
 
 func (u *upgrading) makeNext(ctx context.Context, config string) error {
 	if u.base == "" {
-		return u.e.bundleTwice(ctx, "-f", config, "-o", u.next)
+		return bundleTwice(ctx, u.e, "-f", config, "-o", u.next)
 	}
 	if err := u.e.do(ctx, 0, []string{"delta:"}, "bundle", "-f", config, "--facts", u.e.facts(), "-o", u.next, "--delta-from", filepath.Join(u.base, "bank")); err != nil {
 		return err

@@ -37,21 +37,21 @@ type nodeReport struct {
 
 // reported wants a report of each host as it is, that what changes on a host
 // comes to the cluster, and that no node may write or read for another.
-func (e *Env) reported(ctx context.Context, first, worker lab.Machine) error {
+func reported(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	for _, m := range []lab.Machine{first, worker} {
-		if err := e.reportsItself(ctx, first, m, m == first); err != nil {
+		if err := reportsItself(ctx, e, first, m, m == first); err != nil {
 			return fmt.Errorf("report of %s: %w", m.Name(), err)
 		}
 	}
-	if err := e.reportsChange(ctx, first, worker); err != nil {
+	if err := reportsChange(ctx, e, first, worker); err != nil {
 		return err
 	}
-	return e.reportsForItself(ctx, first, worker)
+	return reportsForItself(ctx, e, first, worker)
 }
 
 // reportsItself waits, since each part is looked at at its own pace: the first
 // look of rpm takes a moment, and the pods' bridge comes with the first pod.
-func (e *Env) reportsItself(ctx context.Context, first, m lab.Machine, master bool) error {
+func reportsItself(ctx context.Context, e *Env, first, m lab.Machine, master bool) error {
 	limit := time.After(100 * time.Second)
 	for {
 		r, err := e.must(ctx, first, nil, "sh", "-c", kubectl+"get nodereport "+m.Name()+" -o json")
@@ -108,17 +108,17 @@ func (r nodeReport) wrong(host, bootID string, master bool) []string {
 }
 
 // reportsChange: a kernel parameter, and a registry that is silent.
-func (e *Env) reportsChange(ctx context.Context, first, worker lab.Machine) error {
+func reportsChange(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := e.script(ctx, worker, "sysctl -qw net.ipv4.ip_forward=0"); err != nil {
 		return err
 	}
 	if err := e.script(ctx, first, "systemctl stop airgap-registry"); err != nil {
 		return err
 	}
-	if err := e.awaitReport(ctx, first, worker, `{.report.sysctls}{.report.registries}`, `"key":"net.ipv4.ip_forward","saw":"0","want":"1".*"error":"connect: connection refused"`); err != nil {
+	if err := awaitReport(ctx, e, first, worker, `{.report.sysctls}{.report.registries}`, `"key":"net.ipv4.ip_forward","saw":"0","want":"1".*"error":"connect: connection refused"`); err != nil {
 		return err
 	}
-	if err := e.awaitReport(ctx, first, first, `{.report.units}`, `"name":"airgap-registry.service","state":"inactive"`); err != nil {
+	if err := awaitReport(ctx, e, first, first, `{.report.units}`, `"name":"airgap-registry.service","state":"inactive"`); err != nil {
 		return err
 	}
 	if err := e.script(ctx, first, "systemctl start airgap-registry"); err != nil {
@@ -127,12 +127,12 @@ func (e *Env) reportsChange(ctx context.Context, first, worker lab.Machine) erro
 	if err := e.script(ctx, worker, "sysctl -qw net.ipv4.ip_forward=1"); err != nil {
 		return err
 	}
-	return e.awaitReport(ctx, first, worker, `{.report.sysctls}{.report.registries[*].error}`, `^$`)
+	return awaitReport(ctx, e, first, worker, `{.report.sysctls}{.report.registries[*].error}`, `^$`)
 }
 
 // reportsForItself has the kubelet's identity try what is none of its business,
 // and the unit what it may not do on its own host.
-func (e *Env) reportsForItself(ctx context.Context, first, worker lab.Machine) error {
+func reportsForItself(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const kubelets = "KUBECONFIG=/etc/kubernetes/kubelet.conf kubectl "
 	return e.script(ctx, worker,
 		kubelets+"get nodereport "+worker.Name(),
@@ -147,14 +147,14 @@ func (e *Env) reportsForItself(ctx context.Context, first, worker lab.Machine) e
 }
 
 // awaitReport waits until what a report has at a path of kubectl fits.
-func (e *Env) awaitReport(ctx context.Context, first, m lab.Machine, path, pattern string) error {
+func awaitReport(ctx context.Context, e *Env, first, m lab.Machine, path, pattern string) error {
 	ask := kubectl + "get nodereport " + m.Name() + " -o jsonpath='" + path + "'"
 	return e.script(ctx, first, `i=0; until `+ask+` >/tmp/report && { cat /tmp/report; echo; } | grep -Eq '`+pattern+`'; do
 		i=$((i+1)); [ $i -lt 100 ] || { cat /tmp/report; exit 1; }; sleep 1; done; rm /tmp/report`)
 }
 
 // forgotten: a node's report goes with the node.
-func (e *Env) forgotten(ctx context.Context, first, worker lab.Machine) error {
+func forgotten(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return e.script(ctx, first,
 		kubectl+"get nodereport "+worker.Name(),
 		kubectl+"delete node "+worker.Name(),

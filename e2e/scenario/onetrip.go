@@ -21,7 +21,7 @@ import (
 // there changes. A delta against the server's own receipt brings a package and
 // an image more; a server that has not its base refuses it.
 func oneTrip(ctx context.Context, e *Env) error {
-	vendor, err := e.frozen(ctx)
+	vendor, err := frozen(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -32,30 +32,30 @@ func oneTrip(ctx context.Context, e *Env) error {
 		var delta string
 		return e.inOrder([]part{
 			{"a frozen server", func() (err error) {
-				before, err = e.freeze(ctx, m, vendor)
+				before, err = freeze(ctx, e, m, vendor)
 				return err
 			}},
-			{"survey", func() error { return errors.Join(e.survey(ctx, m), e.smallSurvey(m)) }},
-			{"survey by script", func() error { return e.surveyByScript(ctx, m) }},
+			{"survey", func() error { return errors.Join(e.survey(ctx, m), smallSurvey(e, m)) }},
+			{"survey by script", func() error { return surveyByScript(ctx, e, m) }},
 			{"bundle", func() error {
 				return e.makeBundle(ctx, stick, append(frozenVendor, "    - quay.io/lab/tools:1.0\n", "")...)
 			}},
 			{"the program, from the stick", func() error { return e.begin(ctx, m, stick) }},
-			{"preflight", func() error { return e.preflight(ctx, m) }},
+			{"preflight", func() error { return preflight(ctx, e, m) }},
 			{"install", func() error { return e.installOnce(ctx, m) }},
 			{"only what the bundle has is new", func() (err error) {
-				before, err = e.onlyAdded(ctx, m, before, filepath.Join(stick, "bank"))
+				before, err = onlyAdded(ctx, e, m, before, filepath.Join(stick, "bank"))
 				return err
 			}},
 			{"survey of the second trip", func() error { return errors.Join(os.RemoveAll(e.facts()), e.survey(ctx, m)) }},
 			{"a delta against its receipt", func() (err error) {
-				delta, err = e.delta(ctx, m, second)
+				delta, err = deltaFill(ctx, e, m, second)
 				return err
 			}},
-			{"without its base it is refused", func() error { return e.baseless(ctx, other, second, delta) }},
-			{"install of the delta", func() error { return e.installDelta(ctx, m, second, delta) }},
+			{"without its base it is refused", func() error { return baseless(ctx, e, other, second, delta) }},
+			{"install of the delta", func() error { return installDelta(ctx, e, m, second, delta) }},
 			{"only what the delta has is new", func() error {
-				_, err := e.onlyAdded(ctx, m, before, filepath.Join(second, delta))
+				_, err := onlyAdded(ctx, e, m, before, filepath.Join(second, delta))
 				return err
 			}},
 		})
@@ -69,7 +69,7 @@ var frozenVendor = []string{
 	"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", "",
 }
 
-func (e *Env) frozen(ctx context.Context) (string, error) {
+func frozen(ctx context.Context, e *Env) (string, error) {
 	repodata := os.Getenv("AIRGAP_REPODATA")
 	if repodata == "" {
 		return "", errors.New("AIRGAP_REPODATA is not set: a directory with baseos and appstream of CentOS Stream 9, their repodata at least")
@@ -79,7 +79,7 @@ func (e *Env) frozen(ctx context.Context) (string, error) {
 
 // freeze gives a server the rpm database of a frozen one, and the programs that
 // the lab has of its packages. It returns what is installed.
-func (e *Env) freeze(ctx context.Context, m lab.Machine, vendor string) ([]string, error) {
+func freeze(ctx context.Context, e *Env, m lab.Machine, vendor string) ([]string, error) {
 	if err := m.AttachStick(ctx, vendor); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (e *Env) freeze(ctx context.Context, m lab.Machine, vendor string) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	before, err := e.installedPackages(ctx, m)
+	before, err := installedPackages(ctx, e, m)
 	if err == nil && len(before) != 600 {
 		err = fmt.Errorf("the frozen server has %d packages", len(before))
 	}
@@ -103,7 +103,7 @@ func (e *Env) freeze(ctx context.Context, m lab.Machine, vendor string) ([]strin
 
 // installedPackages are NEVRAs as a lock writes them, sorted; without the keys,
 // which rpm keeps in the same place.
-func (e *Env) installedPackages(ctx context.Context, m lab.Machine) ([]string, error) {
+func installedPackages(ctx context.Context, e *Env, m lab.Machine) ([]string, error) {
 	text, err := lab.Output(ctx, m, "rpm", "-qa", "--qf", `%{NAME}-%|EPOCH?{%{EPOCH}}:{0}|:%{VERSION}-%{RELEASE}.%{ARCH}\n`)
 	all := slices.DeleteFunc(strings.Fields(text), func(p string) bool { return strings.HasPrefix(p, "gpg-pubkey-") })
 	slices.Sort(all)
@@ -111,12 +111,12 @@ func (e *Env) installedPackages(ctx context.Context, m lab.Machine) ([]string, e
 }
 
 // smallSurvey tells what the program's facts have.
-func (e *Env) smallSurvey(m lab.Machine) error {
+func smallSurvey(e *Env, m lab.Machine) error {
 	text, err := os.ReadFile(filepath.Join(e.facts(), m.Name()+".facts.yaml"))
 	if err != nil {
 		return err
 	}
-	packed, err := e.packedSurvey(m, text)
+	packed, err := packedSurvey(e, m, text)
 	if err != nil {
 		return err
 	}
@@ -126,12 +126,12 @@ func (e *Env) smallSurvey(m lab.Machine) error {
 
 // onlyAdded compares the packages before and after with the bundle's lock, and
 // has rpm verify podman and runc. It returns what is installed now.
-func (e *Env) onlyAdded(ctx context.Context, m lab.Machine, before []string, bundle string) ([]string, error) {
-	after, err := e.installedPackages(ctx, m)
+func onlyAdded(ctx context.Context, e *Env, m lab.Machine, before []string, bundle string) ([]string, error) {
+	after, err := installedPackages(ctx, e, m)
 	if err != nil {
 		return nil, err
 	}
-	want, err := e.lockedPackages(ctx, bundle)
+	want, err := lockedPackages(ctx, e, bundle)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (e *Env) onlyAdded(ctx context.Context, m lab.Machine, before []string, bun
 }
 
 // lockedPackages are the NEVRAs of a bundle's lock.
-func (e *Env) lockedPackages(ctx context.Context, bundle string) ([]string, error) {
+func lockedPackages(ctx context.Context, e *Env, bundle string) ([]string, error) {
 	r, err := e.Airgap(ctx, "inspect", bundle, "--list", "--output", "json")
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func without(all, some []string) []string {
 
 // delta makes a second stick: a package and an image more than the server has by
 // its own receipt. It returns the bundle's name.
-func (e *Env) delta(ctx context.Context, m lab.Machine, stick string) (string, error) {
+func deltaFill(ctx context.Context, e *Env, m lab.Machine, stick string) (string, error) {
 	r, err := e.must(ctx, m, nil, "airgap", "registry", "status", "--receipt", "/root/receipt")
 	if err != nil {
 		return "", err
@@ -216,13 +216,13 @@ func (e *Env) delta(ctx context.Context, m lab.Machine, stick string) (string, e
 }
 
 // plugDelta does what INSTALL.txt of a delta says.
-func (e *Env) plugDelta(ctx context.Context, m lab.Machine, stick, delta string) error {
+func plugDelta(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
 	return errors.Join(m.AttachStick(ctx, stick), e.script(ctx, m,
 		"cd "+lab.StickPath+"/"+delta+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -U --oldpackage --replacepkgs airgap.rpm"))
 }
 
-func (e *Env) baseless(ctx context.Context, m lab.Machine, stick, delta string) error {
-	if err := e.plugDelta(ctx, m, stick, delta); err != nil {
+func baseless(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
+	if err := plugDelta(ctx, e, m, stick, delta); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, m, "", "airgap", "install", labSkips, "--node", "node1", lab.StickPath+"/"+delta)
@@ -235,8 +235,8 @@ func (e *Env) baseless(ctx context.Context, m lab.Machine, stick, delta string) 
 	return e.script(ctx, m, "! test -e /var/lib/airgap/store", "! test -e /var/lib/airgap/journal.jsonl")
 }
 
-func (e *Env) installDelta(ctx context.Context, m lab.Machine, stick, delta string) error {
-	if err := errors.Join(m.PullStick(ctx), e.plugDelta(ctx, m, stick, delta)); err != nil {
+func installDelta(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
+	if err := errors.Join(m.PullStick(ctx), plugDelta(ctx, e, m, stick, delta)); err != nil {
 		return err
 	}
 	done, err := e.airgapOn(ctx, m, "", "install", labSkips, lab.StickPath+"/"+delta)

@@ -18,7 +18,7 @@ import (
 const pusher = "ci"
 
 // pushers lets the site's user push to the registries of these hosts.
-func (e *Env) pushers(ctx context.Context, hosts ...lab.Machine) error {
+func pushers(ctx context.Context, e *Env, hosts ...lab.Machine) error {
 	e.pusherPassword = rand.Text()
 	if err := e.book.Add(secrets.Password, "of "+pusher, e.pusherPassword); err != nil {
 		return err
@@ -37,8 +37,8 @@ func (e *Env) pushers(ctx context.Context, hosts ...lab.Machine) error {
 
 // pushOwn pushes an image of the site's own, made of one that a bundle brought,
 // to the registry of one host. The site's tool runs on another server.
-func (e *Env) pushOwn(ctx context.Context, to, from lab.Machine, tag string) error {
-	if err := e.bringCrane(ctx, from); err != nil {
+func pushOwn(ctx context.Context, e *Env, to, from lab.Machine, tag string) error {
+	if err := bringCrane(ctx, e, from); err != nil {
 		return err
 	}
 	const push = `set -e
@@ -60,8 +60,8 @@ grep -q 'reserved for bundles' /run/crane.log
 }
 
 // bringCrane gives a server the site's tool, at /run/crane.
-func (e *Env) bringCrane(ctx context.Context, m lab.Machine) error {
-	crane, err := e.Crane(ctx)
+func bringCrane(ctx context.Context, e *Env, m lab.Machine) error {
+	crane, err := Crane(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ func (e *Env) bringCrane(ctx context.Context, m lab.Machine) error {
 const manyPulls = 20
 
 // pushBig pushes images that have nothing in common, 12 MB each, and brings crane.
-func (e *Env) pushBig(ctx context.Context, to, from lab.Machine, count int) error {
-	if err := e.bringCrane(ctx, from); err != nil {
+func pushBig(ctx context.Context, e *Env, to, from lab.Machine, count int) error {
+	if err := bringCrane(ctx, e, from); err != nil {
 		return err
 	}
 	const push = `set -e
@@ -102,7 +102,7 @@ done
 
 // diesAmidPulls cuts the power of a registry host while its network is busy with
 // pulls, and wants every pod to run in time.
-func (e *Env) diesAmidPulls(ctx context.Context, l *lab.Lab, dead, by lab.Machine) error {
+func diesAmidPulls(ctx context.Context, e *Env, l *lab.Lab, dead, by lab.Machine) error {
 	for _, m := range []lab.Machine{l.Machines[0], dead} { // those that the two workers ask first
 		if err := l.Slow(ctx, m, "40mbit"); err != nil {
 			return err
@@ -149,7 +149,7 @@ func (e *Env) diesAmidPulls(ctx context.Context, l *lab.Lab, dead, by lab.Machin
 }
 
 // onAll wants the pushed image on the registries of all these hosts soon.
-func (e *Env) onAll(ctx context.Context, tag string, hosts ...lab.Machine) error {
+func onAll(ctx context.Context, e *Env, tag string, hosts ...lab.Machine) error {
 	for _, m := range hosts {
 		url := fmt.Sprintf("https://%s:5000/v2/team/hello/manifests/%s", m.Addr(), tag)
 		if err := e.script(ctx, m, "for i in $(seq 30); do curl --silent --fail --output /dev/null --cacert /etc/airgap/pki/ca.crt "+url+" && exit; sleep 1; done; exit 1"); err != nil {
@@ -160,7 +160,7 @@ func (e *Env) onAll(ctx context.Context, tag string, hosts ...lab.Machine) error
 }
 
 // lagOf wants status to say that this host cannot follow another one's registry.
-func (e *Env) lagOf(ctx context.Context, m, away lab.Machine) error {
+func lagOf(ctx context.Context, e *Env, m, away lab.Machine) error {
 	r, err := e.must(ctx, m, nil, "airgap", "status")
 	if err == nil && !strings.Contains(r.Stdout, "cannot follow "+away.Addr().String()+":5000") {
 		err = fmt.Errorf("status on %s does not say that %s is away:\n%s", m.Name(), away.Name(), r.Stdout)

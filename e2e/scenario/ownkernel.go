@@ -23,15 +23,15 @@ func ownKernel(ctx context.Context, e *Env) error {
 			{"a kernel of its own, cgroup v2", func() error {
 				return e.script(ctx, m, "test $(stat -fc %T /sys/fs/cgroup) = cgroup2fs", "modprobe br_netfilter && lsmod | grep -q br_netfilter && rmmod br_netfilter")
 			}},
-			{"there is no way out", func() error { return e.noRoute(ctx, m) }},
+			{"there is no way out", func() error { return noRoute(ctx, e, m) }},
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
-			{"bundle", func() error { return e.plainBundle(ctx, stick) }},
+			{"bundle", func() error { return plainBundle(ctx, e, stick) }},
 			{"the program, from a FAT32 stick", func() error { return e.begin(ctx, m, stick) }},
-			{"preflight", func() error { return e.preflight(ctx, m) }},
-			{"the stick is pulled", func() error { return e.pulledStick(ctx, m) }},
-			{"install goes on", func() error { return e.installPlain(ctx, m, stick) }},
+			{"preflight", func() error { return preflight(ctx, e, m) }},
+			{"the stick is pulled", func() error { return pulledStick(ctx, e, m) }},
+			{"install goes on", func() error { return installPlain(ctx, e, m, stick) }},
 			{"verify", func() error { return e.verified(ctx, m) }},
-			{"a power cut", func() error { return e.powerCut(ctx, m) }},
+			{"a power cut", func() error { return powerCut(ctx, e, m) }},
 		})
 	})
 }
@@ -39,7 +39,7 @@ func ownKernel(ctx context.Context, e *Env) error {
 //go:embed ownkernel.yaml.tmpl
 var plainTemplate string
 
-func (e *Env) plainBundle(ctx context.Context, stick string) error {
+func plainBundle(ctx context.Context, e *Env, stick string) error {
 	config, err := e.render("airgap.yaml", plainTemplate)
 	if err != nil {
 		return err
@@ -49,9 +49,9 @@ func (e *Env) plainBundle(ctx context.Context, stick string) error {
 
 // pulledStick pulls the stick while install copies from it: the error names
 // the part that cannot be read.
-func (e *Env) pulledStick(ctx context.Context, m lab.Machine) error {
+func pulledStick(ctx context.Context, e *Env, m lab.Machine) error {
 	const copied = `timeout 300 sh -c 'until [ "$(du -sm /var/lib/airgap/store | cut -f1)" -ge 40 ]; do sleep 0.2; done'`
-	r, err := e.pulledWhile(ctx, m, copied, "airgap", "install", labSkips, lab.StickPath+"/bank")
+	r, err := pulledWhile(ctx, e, m, copied, "airgap", "install", labSkips, lab.StickPath+"/bank")
 	if err != nil {
 		return err
 	}
@@ -59,22 +59,22 @@ func (e *Env) pulledStick(ctx context.Context, m lab.Machine) error {
 }
 
 // installPlain plugs the stick in again and installs.
-func (e *Env) installPlain(ctx context.Context, m lab.Machine, stick string) error {
+func installPlain(ctx context.Context, e *Env, m lab.Machine, stick string) error {
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
 	}
-	return e.installHere(ctx, m)
+	return installHere(ctx, e, m)
 }
 
 // installHere installs from the stick that is in.
-func (e *Env) installHere(ctx context.Context, m lab.Machine) error {
+func installHere(ctx context.Context, e *Env, m lab.Machine) error {
 	_, err := e.airgapOn(ctx, m, "", "install", labSkips, "--timeout", slowly, lab.StickPath+"/bank")
 	return err
 }
 
 // powerCut cuts the power of a server that is at work: it comes back with its
 // cluster, without the stick.
-func (e *Env) powerCut(ctx context.Context, m lab.Machine) error {
+func powerCut(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := errors.Join(m.Kill(ctx), m.Start(ctx)); err != nil {
 		return err
 	}

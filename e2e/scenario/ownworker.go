@@ -23,10 +23,10 @@ func ownWorker(ctx context.Context, e *Env) error {
 		var bare picture
 		var command []string
 		told := func(shift string, says ...string) func() error {
-			return func() error { return e.timeTold(ctx, worker, shift, command, says...) }
+			return func() error { return timeTold(ctx, e, worker, shift, command, says...) }
 		}
 		return e.inOrder([]part{
-			{"swap and NetworkManager", func() error { return errors.Join(e.swapOn(ctx, worker), e.networkManagerOn(ctx, worker)) }},
+			{"swap and NetworkManager", func() error { return errors.Join(swapOn(ctx, e, worker), networkManagerOn(ctx, e, worker)) }},
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error {
 				return e.makeBundle(ctx, stick, "nodes:\n", "hostSettings: {swap: disable}\nnodes:\n")
@@ -34,7 +34,7 @@ func ownWorker(ctx context.Context, e *Env) error {
 			{"the program, from the stick", func() error { return errors.Join(e.begin(ctx, first, stick), e.begin(ctx, worker, stick)) }},
 			{"install", func() error { return e.installOnce(ctx, first) }},
 			{"a code", func() (err error) {
-				command, err = e.codeFile(ctx, first, worker)
+				command, err = codeFile(ctx, e, first, worker)
 				return err
 			}},
 			{"a picture before", func() (err error) {
@@ -55,28 +55,28 @@ func ownWorker(ctx context.Context, e *Env) error {
 				}
 				check := []string{"airgap", "preflight", labSkips, lab.StickPath + "/bank"}
 				return errors.Join(
-					e.timeTold(ctx, worker, "-2 days", command, "2 d 0 h behind that of 10.88.0.11:5000|1 d 23 h behind that of 10.88.0.11:5000"),
-					e.timeTold(ctx, worker, "-6 minutes", check, "clock-sane", "before airgap was last at work on this host|when the bundle was made", "set the clock"))
+					timeTold(ctx, e, worker, "-2 days", command, "2 d 0 h behind that of 10.88.0.11:5000|1 d 23 h behind that of 10.88.0.11:5000"),
+					timeTold(ctx, e, worker, "-6 minutes", check, "clock-sane", "before airgap was last at work on this host|when the bundle was made", "set the clock"))
 			}},
 			{"join", func() error {
 				_, err := e.must(ctx, worker, []string{"joined"}, command...)
-				return errors.Join(err, e.swapIs(ctx, worker, ""))
+				return errors.Join(err, swapIs(ctx, e, worker, ""))
 			}},
 			{"a power cut", func() error {
-				if err := errors.Join(worker.Kill(ctx), worker.Start(ctx), e.swapIs(ctx, worker, "")); err != nil {
+				if err := errors.Join(worker.Kill(ctx), worker.Start(ctx), swapIs(ctx, e, worker, "")); err != nil {
 					return err
 				}
 				_, err := e.must(ctx, first, nil, "airgap", "verify", labSkips, "--timeout", "10m") // its processor is slow
-				return errors.Join(err, e.unmanaged(ctx, worker, "eth0", "flannel.1"))
+				return errors.Join(err, unmanaged(ctx, e, worker, "eth0", "flannel.1"))
 			}},
-			{"its clock moves while somebody watches", func() error { return e.clockNamed(ctx, first, worker) }},
+			{"its clock moves while somebody watches", func() error { return clockNamed(ctx, e, first, worker) }},
 			{"reset", func() error {
 				_, err := e.must(ctx, worker, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data")
-				return errors.Join(err, e.swapIs(ctx, worker, "/swap 5\n"), e.unmanaged(ctx, worker, "eth0"))
+				return errors.Join(err, swapIs(ctx, e, worker, "/swap 5\n"), unmanaged(ctx, e, worker, "eth0"))
 			}},
 			// Modules stay loaded until then.
 			{"a reboot", func() error {
-				if err := errors.Join(e.script(ctx, worker, "sync"), worker.Kill(ctx), worker.Start(ctx), e.swapIs(ctx, worker, "/swap 5\n")); err != nil {
+				if err := errors.Join(e.script(ctx, worker, "sync"), worker.Kill(ctx), worker.Start(ctx), swapIs(ctx, e, worker, "/swap 5\n")); err != nil {
 					return err
 				}
 				if err := worker.AttachStick(ctx, stick); err != nil { // as it was in the picture
@@ -93,12 +93,12 @@ func ownWorker(ctx context.Context, e *Env) error {
 }
 
 // clockNamed: verify names a node whose clock moves.
-func (e *Env) clockNamed(ctx context.Context, first, worker lab.Machine) error {
+func clockNamed(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	w := &onlooker{e: e, m: first}
 	if err := w.start(ctx); err != nil {
 		return err
 	}
-	moves := e.on(worker, "a node's clock moves", "date -s '+40 seconds'", "date -s '-40 seconds'", "clocks", "Node node2", "ahead of")
+	moves := on(e, worker, "a node's clock moves", "date -s '+40 seconds'", "date -s '-40 seconds'", "clocks", "Node node2", "ahead of")
 	if err := w.finds(ctx, moves); err != nil {
 		return err
 	}
@@ -108,21 +108,21 @@ func (e *Env) clockNamed(ctx context.Context, first, worker lab.Machine) error {
 var onlyLock = exception{`^\+ (file|content)\t.* /var/lib/airgap/lock( \d*)?$`, "the lock of one command at a time"}
 
 // swapOn gives a server a file to swap to, now and after each boot.
-func (e *Env) swapOn(ctx context.Context, m lab.Machine) error {
+func swapOn(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.script(ctx, m,
 		"dd if=/dev/zero of=/swap bs=1M count=64 status=none && chmod 600 /swap && mkswap /swap",
 		"printf '# change 4711\\n/swap none swap sw,pri=5 0 0\\n' >>/etc/fstab && systemctl daemon-reload && swapon -a")
 }
 
 // networkManagerOn has NetworkManager look after all interfaces but one.
-func (e *Env) networkManagerOn(ctx context.Context, m lab.Machine) error {
+func networkManagerOn(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.script(ctx, m,
 		"printf '[keyfile]\nunmanaged-devices=interface-name:eth0\n' >/etc/NetworkManager/conf.d/bank.conf",
 		"systemctl enable --now NetworkManager")
 }
 
 // unmanaged wants NetworkManager, started anew, to leave interfaces alone.
-func (e *Env) unmanaged(ctx context.Context, m lab.Machine, interfaces ...string) error {
+func unmanaged(ctx context.Context, e *Env, m lab.Machine, interfaces ...string) error {
 	if err := e.script(ctx, m, "systemctl restart NetworkManager"); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (e *Env) unmanaged(ctx context.Context, m lab.Machine, interfaces ...string
 }
 
 // swapIs wants the areas that are swapped to, each with its priority.
-func (e *Env) swapIs(ctx context.Context, m lab.Machine, want string) error {
+func swapIs(ctx context.Context, e *Env, m lab.Machine, want string) error {
 	r, err := e.must(ctx, m, nil, "sh", "-c", "swapon --show=NAME,PRIO --noheadings --raw")
 	if err == nil && r.Stdout != want {
 		err = fmt.Errorf("%s swaps to %q, want %q", m.Name(), r.Stdout, want)
@@ -146,7 +146,7 @@ func (e *Env) swapIs(ctx context.Context, m lab.Machine, want string) error {
 // timeTold shifts the clock, wants the command to say so and to end as a failed
 // check does, and sets the clock right again. Words with a bar are one or the
 // other, since the server is slow.
-func (e *Env) timeTold(ctx context.Context, m lab.Machine, shift string, command []string, says ...string) error {
+func timeTold(ctx context.Context, e *Env, m lab.Machine, shift string, command []string, says ...string) error {
 	if err := e.script(ctx, m, "date -s '"+shift+"'"); err != nil {
 		return err
 	}

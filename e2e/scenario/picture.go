@@ -22,7 +22,7 @@ var pictureScript string
 type picture map[string]int
 
 func (e *Env) picture(ctx context.Context, m lab.Machine) (picture, error) {
-	return e.pictureBut(ctx, m, "")
+	return pictureBut(ctx, e, m, "")
 }
 
 func (e *Env) takePicture(ctx context.Context, m lab.Machine, to *picture) (err error) {
@@ -32,12 +32,12 @@ func (e *Env) takePicture(ctx context.Context, m lab.Machine, to *picture) (err 
 
 // livePicture leaves out what a running cluster writes all the time: the data
 // of etcd and containerd, and logs.
-func (e *Env) livePicture(ctx context.Context, m lab.Machine) (picture, error) {
-	return e.pictureBut(ctx, m, "-path /var/lib/etcd -o -path /var/lib/containerd -o -path /run/containerd -o -path /run/runc -o -path /var/log -o")
+func livePicture(ctx context.Context, e *Env, m lab.Machine) (picture, error) {
+	return pictureBut(ctx, e, m, "-path /var/lib/etcd -o -path /var/lib/containerd -o -path /run/containerd -o -path /run/runc -o -path /var/log -o")
 }
 
 // pictureBut leaves out what an expression for find matches.
-func (e *Env) pictureBut(ctx context.Context, m lab.Machine, live string) (picture, error) {
+func pictureBut(ctx context.Context, e *Env, m lab.Machine, live string) (picture, error) {
 	r, err := e.On(ctx, m, "export SYSTEMD_BUS_TIMEOUT=300\nlive='"+live+"'\n"+pictureScript, "sh")
 	if err != nil {
 		return nil, err
@@ -88,11 +88,11 @@ func (e *Env) asBefore(ctx context.Context, m lab.Machine, before picture, excep
 	if err != nil {
 		return err
 	}
-	return e.equal(now, before, m.Name(), exceptions...)
+	return equal(e, now, before, m.Name(), exceptions...)
 }
 
 // equal wants two pictures to be the same but for the exceptions.
-func (e *Env) equal(now, before picture, what string, exceptions ...exception) error {
+func equal(e *Env, now, before picture, what string, exceptions ...exception) error {
 	lines := now.difference(before)
 	for _, x := range exceptions {
 		pattern, err := regexp.Compile(x.lines)

@@ -22,7 +22,7 @@ type Registry3 struct {
 
 // NewRegistry3 builds the program, once, and writes its configuration and a
 // certificate into dir.
-func (e *Env) NewRegistry3(ctx context.Context, dir string, at netip.AddrPort) (r Registry3, err error) {
+func NewRegistry3(ctx context.Context, e *Env, dir string, at netip.AddrPort) (r Registry3, err error) {
 	bin := filepath.Join(e.Cache, "bin")
 	build := exec.CommandContext(ctx, "go", "install", "-trimpath", "-ldflags", "-s -w", "github.com/distribution/distribution/v3/cmd/registry@"+registry3Version)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOBIN="+bin)

@@ -18,10 +18,10 @@ func reset(ctx context.Context, e *Env) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		var bare, begun, bareWorker picture
 		return e.inOrder([]part{
-			{"other people's things", func() error { return errors.Join(e.furnish(ctx, first), e.furnish(ctx, worker)) }},
+			{"other people's things", func() error { return errors.Join(furnish(ctx, e, first), furnish(ctx, e, worker)) }},
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
-			{"nothing unknown may run", func() error { return errors.Join(e.harden(ctx, first), e.harden(ctx, worker)) }},
+			{"nothing unknown may run", func() error { return errors.Join(harden(ctx, e, first), harden(ctx, e, worker)) }},
 			{"pictures before", func() error {
 				return errors.Join(e.takePicture(ctx, first, &bare), e.takePicture(ctx, worker, &bareWorker))
 			}},
@@ -32,10 +32,12 @@ func reset(ctx context.Context, e *Env) error {
 				begun, err = e.picture(ctx, first)
 				return err
 			}},
-			{"killed while the bundle is copied", func() error { return e.halfWay(ctx, first, "test -e /var/lib/airgap/store/bank/bundle.tar.000", begun) }},
-			{"killed while dnf installs", func() error { return e.halfWay(ctx, first, "test -s /var/lib/airgap/dnf/installed.json", begun) }},
+			{"killed while the bundle is copied", func() error {
+				return halfWay(ctx, e, first, "test -e /var/lib/airgap/store/bank/bundle.tar.000", begun)
+			}},
+			{"killed while dnf installs", func() error { return halfWay(ctx, e, first, "test -s /var/lib/airgap/dnf/installed.json", begun) }},
 			{"killed during kubeadm init", func() error {
-				return e.halfWay(ctx, first, "test -n \"$(ls /run/containerd/io.containerd.runtime.v2.task/k8s.io 2>/dev/null)\"", begun)
+				return halfWay(ctx, e, first, "test -n \"$(ls /run/containerd/io.containerd.runtime.v2.task/k8s.io 2>/dev/null)\"", begun)
 			}},
 			{"install on the host that was reset", func() error { return e.installOnce(ctx, first) }},
 			{"join", func() error { return e.join(ctx, first, worker, stick) }},
@@ -43,18 +45,18 @@ func reset(ctx context.Context, e *Env) error {
 			{"the site's own setting of containerd counts", func() error {
 				return e.script(ctx, first, "/opt/airgap/bin/containerd --config /etc/containerd/config.toml config dump | grep -q 'max_concurrent_downloads = 7'")
 			}},
-			{"dnf keeps the packages", func() error { return e.locked(ctx, first) }},
-			{"only the runtime starts flannel", func() error { return e.onlyRuntime(ctx, first, worker) }},
-			{"the firewall lets ours in, and no more", func() error { return e.firewalled(ctx, first, worker) }},
-			{"a process that a killed runc has left frozen", func() error { return e.strand(ctx, worker) }},
-			{"reset of the worker", func() error { return e.resetAll(ctx, worker, bareWorker) }},
-			{"reset of the control plane, killed", func() error { return e.resetKilled(ctx, first, begun) }},
+			{"dnf keeps the packages", func() error { return locked(ctx, e, first) }},
+			{"only the runtime starts flannel", func() error { return onlyRuntime(ctx, e, first, worker) }},
+			{"the firewall lets ours in, and no more", func() error { return firewalled(ctx, e, first, worker) }},
+			{"a process that a killed runc has left frozen", func() error { return strand(ctx, e, worker) }},
+			{"reset of the worker", func() error { return resetAll(ctx, e, worker, bareWorker) }},
+			{"reset of the control plane, killed", func() error { return resetKilled(ctx, e, first, begun) }},
 			{"install over the data that was kept", func() error { return e.installOnce(ctx, first) }},
 			{"reset of the control plane", func() error {
 				if err := first.PullStick(ctx); err != nil {
 					return err
 				}
-				return e.resetAll(ctx, first, bare)
+				return resetAll(ctx, e, first, bare)
 			}},
 		})
 	})
@@ -64,7 +66,7 @@ func reset(ctx context.Context, e *Env) error {
 // by hand and changed since, a hardened setting that routing changes, packet
 // filter rules in a table of their own and in one that iptables shares, an
 // interface, a file where the pod network writes its own.
-func (e *Env) furnish(ctx context.Context, m lab.Machine) error {
+func furnish(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.script(ctx, m,
 		"sysctl -qw net.ipv4.conf.all.accept_redirects=0",
 		"nft add table inet bank && nft 'add chain inet bank in { type filter hook input priority 10; policy accept; }' && nft add rule inet bank in tcp dport 9999 drop",
@@ -93,7 +95,7 @@ const theirZone = `<?xml version="1.0" encoding="utf-8"?>
 
 // strand puts a process among the pods' that no runtime knows and no signal reaches, as a
 // runc does that is killed while it makes a container with cgroup v1.
-func (e *Env) strand(ctx context.Context, m lab.Machine) error {
+func strand(ctx context.Context, e *Env, m lab.Machine) error {
 	const lost = "set -e; sleep 10000 & p=$!; for h in freezer systemd unified pids; do d=/sys/fs/cgroup/$h/kubepods.slice/lost.scope; mkdir $d; echo $p >$d/cgroup.procs; done" +
 		"; echo FROZEN >/sys/fs/cgroup/freezer/kubepods.slice/lost.scope/freezer.state"
 	return e.script(ctx, m,
@@ -102,7 +104,7 @@ func (e *Env) strand(ctx context.Context, m lab.Machine) error {
 }
 
 // locked asks dnf itself, which is to leave neither cache nor log behind.
-func (e *Env) locked(ctx context.Context, m lab.Machine) error {
+func locked(ctx context.Context, e *Env, m lab.Machine) error {
 	const ask = "dnf --setopt=cachedir=/tmp/dnf --setopt=logdir=/tmp/dnf --disablerepo='*' versionlock list; rm -r /tmp/dnf"
 	_, err := e.must(ctx, m, []string{"openssl-1:3.2.2-6.el9.*", "kubelet-0:1.36.3-", "kubectl-0:"}, "sh", "-c", ask)
 	return err
@@ -110,7 +112,7 @@ func (e *Env) locked(ctx context.Context, m lab.Machine) error {
 
 // firewalled reaches a Service from outside the cluster, and does not reach
 // what has no business with the worker: etcd, and what nobody opened.
-func (e *Env) firewalled(ctx context.Context, first, worker lab.Machine) error {
+func firewalled(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := e.script(ctx, first, "firewall-cmd --state", kubectl+`patch svc hello -p '{"spec":{"type":"NodePort","ports":[{"port":80,"targetPort":8080,"nodePort":30080}]}}'`); err != nil {
 		return err
 	}
@@ -150,7 +152,7 @@ func always() []exception {
 }
 
 // halfWay kills an install once it has come so far, and resets the host.
-func (e *Env) halfWay(ctx context.Context, m lab.Machine, soFar string, before picture) error {
+func halfWay(ctx context.Context, e *Env, m lab.Machine, soFar string, before picture) error {
 	if err := e.killed(ctx, m, "airgap install "+labSkips+" "+lab.StickPath+"/bank", soFar); err != nil {
 		return err
 	}
@@ -170,7 +172,7 @@ func (e *Env) killed(ctx context.Context, m lab.Machine, command, soFar string) 
 }
 
 // resetAll takes everything back, airgap.rpm and its key at last.
-func (e *Env) resetAll(ctx context.Context, m lab.Machine, bare picture, also ...exception) error {
+func resetAll(ctx context.Context, e *Env, m lab.Machine, bare picture, also ...exception) error {
 	plan, err := e.must(ctx, m, []string{"Leave the cluster", "and deletes:", "/var/lib/c"}, "airgap", "reset", "--dry-run", "--wipe-data")
 	if err != nil {
 		return err
@@ -205,7 +207,7 @@ func userStays() exception {
 
 // resetKilled resets a control-plane host without wiping its data, dies on the
 // way, and goes on. The data is where reset says it is.
-func (e *Env) resetKilled(ctx context.Context, m lab.Machine, begun picture) error {
+func resetKilled(ctx context.Context, e *Env, m lab.Machine, begun picture) error {
 	if err := e.killed(ctx, m, "airgap reset --yes", `grep -q '"step":"runtime","event":"undone"' /var/lib/airgap/journal.jsonl`); err != nil {
 		return err
 	}

@@ -39,29 +39,29 @@ func restoreAll(ctx context.Context, e *Env) error {
 	e.rules = append(e.rules, secrets.Rule{Path: savedDir + "/**", Kinds: []secrets.Kind{secrets.Key, secrets.Code, secrets.EncryptionKey}, Mode: 0o600, Why: "a copy of a backup"})
 	stick := filepath.Join(e.Work, "stick")
 	var s saved
-	if err := e.Bank(ctx, 2, func(l *lab.Lab) error { return e.lose(ctx, l, stick, &s) }); err != nil {
+	if err := e.Bank(ctx, 2, func(l *lab.Lab) error { return lose(ctx, e, l, stick, &s) }); err != nil {
 		return err
 	}
-	return e.Bank(ctx, 2, func(l *lab.Lab) error { return e.haveBack(ctx, l, stick, s) })
+	return e.Bank(ctx, 2, func(l *lab.Lab) error { return haveBack(ctx, e, l, stick, s) })
 }
 
 // lose makes a cluster, and takes nothing of it but a backup.
-func (e *Env) lose(ctx context.Context, l *lab.Lab, stick string, s *saved) error {
+func lose(ctx context.Context, e *Env, l *lab.Lab, stick string, s *saved) error {
 	first, worker := l.Machines[0], l.Machines[1]
 	return e.inOrder([]part{
 		{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 		{"bundle", func() error { return e.makeBundle(ctx, stick) }},
-		{"install", func() error { return e.installed(ctx, first, stick) }},
+		{"install", func() error { return installedHost(ctx, e, first, stick) }},
 		{"join", func() error { return e.join(ctx, first, worker, stick) }},
-		{"what the backup is to have", func() error { return e.before(ctx, first, s) }},
-		{"a backup, taken away", func() error { return e.takenAway(ctx, first, s) }},
+		{"what the backup is to have", func() error { return before(ctx, e, first, s) }},
+		{"a backup, taken away", func() error { return takenAway(ctx, e, first, s) }},
 		{"what it is not to have", func() error {
 			return e.script(ctx, first, kubectl+"create configmap after --from-literal=word=after", kubectl+"scale deployment app --replicas=0")
 		}},
 	})
 }
 
-func (e *Env) installed(ctx context.Context, m lab.Machine, stick string) error {
+func installedHost(ctx context.Context, e *Env, m lab.Machine, stick string) error {
 	if err := e.begin(ctx, m, stick); err != nil {
 		return err
 	}
@@ -71,8 +71,8 @@ func (e *Env) installed(ctx context.Context, m lab.Machine, stick string) error 
 
 // before makes objects of each kind that a restore has to bring back: a workload, an
 // encrypted Secret, plain data, the token of a service account.
-func (e *Env) before(ctx context.Context, m lab.Machine, s *saved) error {
-	if err := e.plantObject(ctx, m); err != nil {
+func before(ctx context.Context, e *Env, m lab.Machine, s *saved) error {
+	if err := plantObject(ctx, e, m); err != nil {
 		return err
 	}
 	if err := e.script(ctx, m,
@@ -90,12 +90,12 @@ func (e *Env) before(ctx context.Context, m lab.Machine, s *saved) error {
 }
 
 // takenAway takes a plain backup and one that is encrypted to an SSH key, into one directory.
-func (e *Env) takenAway(ctx context.Context, m lab.Machine, s *saved) error {
+func takenAway(ctx context.Context, e *Env, m lab.Machine, s *saved) error {
 	const dir, key = "/root/taken", "/root/backup-identity"
 	if err := e.script(ctx, m, "ssh-keygen -q -t ed25519 -N '' -C backup -f "+key); err != nil {
 		return err
 	}
-	first, err := e.takeBackup(ctx, m, "--dir", dir)
+	first, err := takeBackup(ctx, e, m, "--dir", dir)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (e *Env) takenAway(ctx context.Context, m lab.Machine, s *saved) error {
 	if err != nil {
 		return err
 	}
-	second, err := e.takeBackup(ctx, m, "--dir", dir, "--encrypt-to", strings.TrimSpace(recipient))
+	second, err := takeBackup(ctx, e, m, "--dir", dir, "--encrypt-to", strings.TrimSpace(recipient))
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (e *Env) takenAway(ctx context.Context, m lab.Machine, s *saved) error {
 // madeBackup is what `airgap backup --output json` prints.
 type madeBackup struct{ Dir, Key string }
 
-func (e *Env) takeBackup(ctx context.Context, m lab.Machine, flags ...string) (b madeBackup, err error) {
+func takeBackup(ctx context.Context, e *Env, m lab.Machine, flags ...string) (b madeBackup, err error) {
 	r, err := e.must(ctx, m, nil, append([]string{"airgap", "backup", "--output", "json"}, flags...)...)
 	if err != nil {
 		return b, err
@@ -132,7 +132,7 @@ func (e *Env) takeBackup(ctx context.Context, m lab.Machine, flags ...string) (b
 }
 
 // bringSaved puts what a person has kept onto a fresh server.
-func (e *Env) bringSaved(ctx context.Context, m lab.Machine, s saved) error {
+func bringSaved(ctx context.Context, e *Env, m lab.Machine, s saved) error {
 	if err := m.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", "umask 077; mkdir " + savedDir + " && tar -C " + savedDir + " -x"}, Stdin: bytes.NewReader(s.archive)}); err != nil {
 		return err
 	}
@@ -140,22 +140,22 @@ func (e *Env) bringSaved(ctx context.Context, m lab.Machine, s saved) error {
 }
 
 // haveBack restores on fresh servers of the same names.
-func (e *Env) haveBack(ctx context.Context, l *lab.Lab, stick string, s saved) error {
+func haveBack(ctx context.Context, e *Env, l *lab.Lab, stick string, s saved) error {
 	first, worker := l.Machines[0], l.Machines[1]
 	from := s.plain()
 	var done restored
 	return e.inOrder([]part{
-		{"the backup, on a fresh server", func() error { return e.bringSaved(ctx, first, s) }},
+		{"the backup, on a fresh server", func() error { return bringSaved(ctx, e, first, s) }},
 		{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
-		{"damaged backups are refused", func() error { return e.damagedBackups(ctx, first, s) }},
-		{"foreign backups are refused", func() error { return e.foreignBackups(ctx, first, s) }},
-		{"what it would do", func() error { return e.wouldRestore(ctx, first, from) }},
-		{"restore, killed again and again", func() error { return e.restoreKilled(ctx, first, from) }},
-		{"restore", func() (err error) { done, err = e.restored(ctx, first, from); return err }},
-		{"the data of then, and no other", func() error { return e.asThen(ctx, first, s) }},
-		{"a second restore", func() error { return e.restoredAlready(ctx, first, from) }},
-		{"the worker joins anew", func() error { return e.joinAnew(ctx, worker, stick, done) }},
-		{"pods run again", func() error { return e.podsAgain(ctx, first) }},
+		{"damaged backups are refused", func() error { return damagedBackups(ctx, e, first, s) }},
+		{"foreign backups are refused", func() error { return foreignBackups(ctx, e, first, s) }},
+		{"what it would do", func() error { return wouldRestore(ctx, e, first, from) }},
+		{"restore, killed again and again", func() error { return restoreKilled(ctx, e, first, from) }},
+		{"restore", func() (err error) { done, err = restoredHost(ctx, e, first, from); return err }},
+		{"the data of then, and no other", func() error { return asThen(ctx, e, first, s) }},
+		{"a second restore", func() error { return restoredAlready(ctx, e, first, from) }},
+		{"the worker joins anew", func() error { return joinAgain(ctx, e, worker, stick, done) }},
+		{"pods run again", func() error { return podsAgain(ctx, e, first) }},
 		{"verify", func() error { return e.verified(ctx, first) }},
 		{"the first host is lost, the worker lives", func() error {
 			_, err := e.must(ctx, first, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data")
@@ -164,9 +164,9 @@ func (e *Env) haveBack(ctx context.Context, l *lab.Lab, stick string, s saved) e
 		{"nothing is left of the restore", func() error {
 			return e.script(ctx, first, "! test -e /var/lib/airgap/restored", "! test -e /var/lib/airgap/backup-key", "! ls -d /var/lib/airgap/airgap-restore-* 2>/dev/null", "! test -e /etc/airgap/pki/ca.key", "! test -e /etc/kubernetes", "! test -e /var/lib/etcd/member")
 		}},
-		{"restore with a worker that lives", func() error { return e.restoreBeside(ctx, first, s.encrypted()) }},
-		{"the data of then, again", func() error { return e.asThen(ctx, first, s) }},
-		{"pods run again, without a join", func() error { return e.podsAgain(ctx, first) }},
+		{"restore with a worker that lives", func() error { return restoreBeside(ctx, e, first, s.encrypted()) }},
+		{"the data of then, again", func() error { return asThen(ctx, e, first, s) }},
+		{"pods run again, without a join", func() error { return podsAgain(ctx, e, first) }},
 		{"verify again", func() error { return e.verified(ctx, first) }},
 	})
 }
@@ -185,7 +185,7 @@ func restoreCommand(from string) string {
 
 // foreignBackups wants what the cluster's hosts have not made refused, before anything of it is
 // used: forged by a person who has the copy, stripped of its signature, signed by another key.
-func (e *Env) foreignBackups(ctx context.Context, m lab.Machine, s saved) error {
+func foreignBackups(ctx context.Context, e *Env, m lab.Machine, s saved) error {
 	const bad = savedDir + "/bad"
 	const forge = "echo forged >>$D/etc/kubernetes/admin.conf && { cd $D; find . -type f ! -name 'SHA256SUMS*' ! -name backup.pub -printf '%P\\n' | xargs sha256sum >SHA256SUMS; }"
 	const signed = " && openssl ecparam -name prime256v1 -genkey -noout -out /root/forger && openssl pkey -in /root/forger -pubout -out $D/backup.pub && openssl dgst -sha256 -sign /root/forger -out $D/SHA256SUMS.sig $D/SHA256SUMS && rm /root/forger"
@@ -207,7 +207,7 @@ func (e *Env) foreignBackups(ctx context.Context, m lab.Machine, s saved) error 
 		if err := r.want("restore of a backup: "+b.what, 1, b.says, "hint: "); err != nil {
 			return err
 		}
-		if err := e.unbegun(ctx, m); err != nil {
+		if err := unbegun(ctx, e, m); err != nil {
 			return fmt.Errorf("%s: %w", b.what, err)
 		}
 	}
@@ -242,7 +242,7 @@ func badBackups() []badBackup {
 
 // damagedBackups wants each refused, and the server as it was, also where the signature is not
 // looked at.
-func (e *Env) damagedBackups(ctx context.Context, m lab.Machine, s saved) error {
+func damagedBackups(ctx context.Context, e *Env, m lab.Machine, s saved) error {
 	const bad = savedDir + "/bad"
 	for _, b := range badBackups() {
 		if err := e.script(ctx, m, "rm -rf "+bad+" && cp -a "+savedDir+"/"+s.name+" "+bad, "umask 077; D="+bad+"; "+b.do); err != nil {
@@ -255,19 +255,19 @@ func (e *Env) damagedBackups(ctx context.Context, m lab.Machine, s saved) error 
 		if err := r.want("restore of a backup: "+b.name, 1, b.says, "hint: "); err != nil {
 			return err
 		}
-		if err := e.unbegun(ctx, m); err != nil {
+		if err := unbegun(ctx, e, m); err != nil {
 			return fmt.Errorf("%s: %w", b.name, err)
 		}
 	}
 	return e.script(ctx, m, "rm -rf "+bad)
 }
 
-func (e *Env) unbegun(ctx context.Context, m lab.Machine) error {
+func unbegun(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl", "! test -e /etc/kubernetes", "! test -e /etc/airgap/pki", "! test -e /var/lib/airgap/restored", "[ -z \"$(ls -A /var/lib/etcd 2>/dev/null)\" ]")
 }
 
 // wouldRestore is a dry run, and the command without its bundle.
-func (e *Env) wouldRestore(ctx context.Context, m lab.Machine, from string) error {
+func wouldRestore(ctx context.Context, e *Env, m lab.Machine, from string) error {
 	if _, err := e.must(ctx, m, []string{"airgap restore would run", "restore etcd's data", "nothing was changed"}, strings.Fields(restoreCommand(from)+" --dry-run")...); err != nil {
 		return err
 	}
@@ -281,12 +281,12 @@ func (e *Env) wouldRestore(ctx context.Context, m lab.Machine, from string) erro
 			return err
 		}
 	}
-	return e.unbegun(ctx, m)
+	return unbegun(ctx, e, m)
 }
 
 // restoreKilled kills the command, and twice kubeadm with it, while it has keys and
 // data on the way.
-func (e *Env) restoreKilled(ctx context.Context, m lab.Machine, from string) error {
+func restoreKilled(ctx context.Context, e *Env, m lab.Machine, from string) error {
 	k := &killing{e: e, m: m, command: restoreCommand(from), steps: []ranStep{{name: "restored"}, {name: "runtime"}, {name: "kubeadm"}, {name: "node-report-unit"}}}
 	moments := []moment{
 		{step: "restored", event: "ended"},
@@ -306,15 +306,15 @@ func (e *Env) restoreKilled(ctx context.Context, m lab.Machine, from string) err
 }
 
 // restored comes to the end, and misses the worker.
-func (e *Env) restored(ctx context.Context, m lab.Machine, from string) (restored, error) {
-	done, err := e.restoreOn(ctx, m, from)
+func restoredHost(ctx context.Context, e *Env, m lab.Machine, from string) (restored, error) {
+	done, err := restoreOn(ctx, e, m, from)
 	if err == nil && (done.Verified || strings.Join(done.Lost, " ") != "node2" || len(done.Join) != 1 || done.Join[0].Code == "") {
 		err = fmt.Errorf("restore says %+v, want node2 to be lost, and how it joins", done)
 	}
 	return done, err
 }
 
-func (e *Env) restoreOn(ctx context.Context, m lab.Machine, from string) (done restored, err error) {
+func restoreOn(ctx context.Context, e *Env, m lab.Machine, from string) (done restored, err error) {
 	r, err := e.must(ctx, m, nil, append(strings.Fields(restoreCommand(from)), "--output", "json")...)
 	if err != nil {
 		return done, err
@@ -323,8 +323,8 @@ func (e *Env) restoreOn(ctx context.Context, m lab.Machine, from string) (done r
 	return done, json.Unmarshal([]byte(r.Stdout), &done)
 }
 
-func (e *Env) restoredAlready(ctx context.Context, m lab.Machine, from string) error {
-	done, err := e.restoreOn(ctx, m, from)
+func restoredAlready(ctx context.Context, e *Env, m lab.Machine, from string) error {
+	done, err := restoreOn(ctx, e, m, from)
 	if err == nil && (done.Changed != 0 || len(done.Join) != 1 || done.Join[0].Code != "") {
 		err = fmt.Errorf("a second restore says %+v, want nothing changed and no code", done)
 	}
@@ -333,8 +333,8 @@ func (e *Env) restoredAlready(ctx context.Context, m lab.Machine, from string) e
 
 // asThen wants what was there when the backup was taken, and nothing later: in one
 // member of etcd, Secrets encrypted, tokens good, codes of then not.
-func (e *Env) asThen(ctx context.Context, m lab.Machine, s saved) error {
-	if err := e.members(ctx, m, 1); err != nil {
+func asThen(ctx context.Context, e *Env, m lab.Machine, s saved) error {
+	if err := members(ctx, e, m, 1); err != nil {
 		return err
 	}
 	if err := e.script(ctx, m,
@@ -357,8 +357,8 @@ func (e *Env) asThen(ctx context.Context, m lab.Machine, s saved) error {
 	return nil
 }
 
-// joinAnew lets the fresh worker in under the name of the lost one.
-func (e *Env) joinAnew(ctx context.Context, worker lab.Machine, stick string, done restored) error {
+// joinAgain lets the fresh worker in under the name of the lost one.
+func joinAgain(ctx context.Context, e *Env, worker lab.Machine, stick string, done restored) error {
 	if err := e.begin(ctx, worker, stick); err != nil {
 		return err
 	}
@@ -368,7 +368,7 @@ func (e *Env) joinAnew(ctx context.Context, worker lab.Machine, stick string, do
 
 // podsAgain wants the pods of then to run, and new ones of today on the worker, whose
 // kubelet has to see changes for that.
-func (e *Env) podsAgain(ctx context.Context, m lab.Machine) error {
+func podsAgain(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.script(ctx, m,
 		kubectl+"wait --for=condition=Ready node --all --timeout=120s >/dev/null",
 		kubectl+"rollout status deployment app --timeout=180s",
@@ -380,8 +380,8 @@ func (e *Env) podsAgain(ctx context.Context, m lab.Machine) error {
 
 // restoreBeside restores on the first host alone: the worker comes back by itself, so
 // that nobody has to join.
-func (e *Env) restoreBeside(ctx context.Context, m lab.Machine, from string) error {
-	done, err := e.restoreOn(ctx, m, from)
+func restoreBeside(ctx context.Context, e *Env, m lab.Machine, from string) error {
+	done, err := restoreOn(ctx, e, m, from)
 	if err == nil && (!done.Verified || len(done.Lost)+len(done.Join) > 0) {
 		err = fmt.Errorf("restore says %+v, want a verified cluster that misses nobody", done)
 	}

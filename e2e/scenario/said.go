@@ -25,7 +25,7 @@ func (a reply) givesCode() bool {
 }
 
 // heard keeps a reply for the search, and notes the codes that it gives.
-func (e *Env) heard(where string, args []string, r Result) error {
+func heard(e *Env, where string, args []string, r Result) error {
 	a := reply{where + ": " + strings.Join(args, " "), args, r.Stdout, r.Stderr}
 	e.saidLock.Lock()
 	e.said = append(e.said, a)

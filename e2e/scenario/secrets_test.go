@@ -53,7 +53,7 @@ func TestGuard(t *testing.T) {
 			if err := e.book.Add(secrets.Code, "planted", code); err != nil {
 				t.Fatal(err)
 			}
-			err := e.Bank(t.Context(), 1, func(l *lab.Lab) error { return e.leak(t.Context(), l.Machines[0], leak.script, code) })
+			err := e.Bank(t.Context(), 1, func(l *lab.Lab) error { return findLeak(t.Context(), e, l.Machines[0], leak.script, code) })
 			t.Log(log.String())
 			said := fmt.Sprint(err)
 			switch {
@@ -83,7 +83,7 @@ func TestGuardInside(t *testing.T) {
 	const script = `mkdir -p /var/log/airgap /etc/airgap/pki; chmod 775 /var/log/airgap; echo CODE >/var/log/airgap/x.log; echo CODE >/run/left
 openssl ecparam -genkey -name prime256v1 -noout -out /etc/airgap/pki/ca.key; cp /etc/airgap/pki/ca.key /tmp/copy; chmod 640 /etc/airgap/pki/ca.key
 T=CODE sleep 1000 >/dev/null 2>&1 &`
-	err = e.BankOf(t.Context(), lab.KindEmulated.Times(1), func(l *lab.Lab) error { return e.leak(t.Context(), l.Machines[0], script, code) })
+	err = e.BankOf(t.Context(), lab.KindEmulated.Times(1), func(l *lab.Lab) error { return findLeak(t.Context(), e, l.Machines[0], script, code) })
 	for _, want := range []string{
 		"node1: environment of sleep has one-time code (planted)", "node1:/run/left has", "node1:/var/log/airgap/x.log has", "/var/log/airgap: mode 0775",
 		"node1:/etc/airgap/pki/ca.key has private key (node1:/etc/airgap/pki/ca.key): mode 0640", "node1:/tmp/copy has private key (node1:/etc/airgap/pki/ca.key): it has no business",
@@ -106,7 +106,7 @@ mkdir /opt/bank && cp /usr/bin/true /opt/bank/true || exit
 i=0; while /opt/bank/true; do i=$((i+1)); [ $i -lt 50 ] || exit 1; sleep 0.2; done
 `
 
-func (e *Env) leak(ctx context.Context, m lab.Machine, script, code string) error {
+func findLeak(ctx context.Context, e *Env, m lab.Machine, script, code string) error {
 	r, err := e.On(ctx, m, strings.ReplaceAll(script, "CODE", code)+"\n", "bash", "-s")
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func (e *Env) exec(ctx context.Context, m lab.Machine, cmd lab.Cmd) (Result, err
 	if exit, is := errors.AsType[*lab.ExitError](err); is {
 		r.Code, err = exit.Code, nil
 	}
-	return r, errors.Join(err, e.heard(m.Name(), asked, r))
+	return r, errors.Join(err, heard(e, m.Name(), asked, r))
 }
 
 // must runs a command on a server that has to end well.

@@ -16,7 +16,7 @@ import (
 // and says what its fingerprint is made of.
 type siteKey struct{ file, fingerprint string }
 
-func (e *Env) siteKey(ctx context.Context) (k siteKey, err error) {
+func newSiteKey(ctx context.Context, e *Env) (k siteKey, err error) {
 	k.file = filepath.Join(e.Work, "site.key")
 	const generate = `umask 077; openssl ecparam -name prime256v1 -genkey -noout -out "$0" && openssl pkey -in "$0" -pubout -outform DER`
 	der, err := exec.CommandContext(ctx, "sh", "-c", generate, k.file).Output()
@@ -30,7 +30,7 @@ func (e *Env) siteKey(ctx context.Context) (k siteKey, err error) {
 
 // heldToAnother wants the bundle refused by who was told of another key, and
 // nothing changed.
-func (e *Env) heldToAnother(ctx context.Context, m lab.Machine) error {
+func heldToAnother(ctx context.Context, e *Env, m lab.Machine) error {
 	const another = "SHA256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 	r, err := e.On(ctx, m, "", "airgap", "install", e.skips(), "--require-key", another, e.onStick())
 	if err != nil {
@@ -44,7 +44,7 @@ func (e *Env) heldToAnother(ctx context.Context, m lab.Machine) error {
 
 // heldToIt wants the servers to remember the key, the worker too, which had it
 // from its line; and the registry serves by it, which does not run as root.
-func (e *Env) heldToIt(ctx context.Context, k siteKey, machines ...lab.Machine) error {
+func heldToIt(ctx context.Context, e *Env, k siteKey, machines ...lab.Machine) error {
 	var errs []error
 	for _, m := range machines {
 		errs = append(errs, e.script(ctx, m, "grep -qx "+k.fingerprint+" /etc/airgap/required-keys"))

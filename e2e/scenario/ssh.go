@@ -20,23 +20,23 @@ func throughSSH(ctx context.Context, e *Env) error {
 		first := l.Machines[0]
 		others := l.Machines[1:]
 		return e.inOrder([]part{
-			{"accounts", func() error { return e.accounts(ctx, l) }},
+			{"accounts", func() error { return accounts(ctx, e, l) }},
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, sshNodes()...) }},
 			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
-			{"nobody at a terminal", func() error { return e.strangers(ctx, first) }},
-			{"host keys, passwords, sudo refused", func() error { return e.vouch(ctx, l) }},
-			{"a wrong key, a changed host key", func() error { return e.wrongKeys(ctx, first, others[0]) }},
-			{"no disk, remains of a cluster", func() error { return e.unfit(ctx, l) }},
-			{"Ctrl-C while the others join", func() error { return e.interruptFleet(ctx, first) }},
-			{"a reboot, a host that is busy", func() error { return e.reboot(ctx, first, others[0], others[1]) }},
-			{"two installs at once", func() error { return e.twoInstalls(ctx, first) }},
-			{"install goes on", func() error { return e.finishFleet(ctx, first) }},
-			{"again, and nothing changes", func() error { return e.fleetAgain(ctx, l) }},
+			{"nobody at a terminal", func() error { return strangers(ctx, e, first) }},
+			{"host keys, passwords, sudo refused", func() error { return vouch(ctx, e, l) }},
+			{"a wrong key, a changed host key", func() error { return wrongKeys(ctx, e, first, others[0]) }},
+			{"no disk, remains of a cluster", func() error { return unfit(ctx, e, l) }},
+			{"Ctrl-C while the others join", func() error { return interruptFleet(ctx, e, first) }},
+			{"a reboot, a host that is busy", func() error { return reboot(ctx, e, first, others[0], others[1]) }},
+			{"two installs at once", func() error { return twoInstalls(ctx, e, first) }},
+			{"install goes on", func() error { return finishFleet(ctx, e, first) }},
+			{"again, and nothing changes", func() error { return fleetAgain(ctx, e, l) }},
 			{"verify", func() error { return e.verified(ctx, first) }},
 			{"a workload", func() error { return e.workload(ctx, first) }},
-			{"a log for each host", func() error { return e.hostLogs(ctx, l) }},
-			{"a host of another cluster", func() error { return e.otherCluster(ctx, first) }},
+			{"a log for each host", func() error { return hostLogs(ctx, e, l) }},
+			{"a host of another cluster", func() error { return otherCluster(ctx, e, first) }},
 		})
 	})
 }
@@ -48,7 +48,7 @@ func fleetInstall(options ...string) []string {
 
 // strangers: without a terminal every host's problem is told, all at once, and
 // nothing is changed anywhere.
-func (e *Env) strangers(ctx context.Context, first lab.Machine) error {
+func strangers(ctx context.Context, e *Env, first lab.Machine) error {
 	r, err := e.On(ctx, first, "", fleetInstall()...)
 	if err != nil {
 		return err
@@ -72,13 +72,13 @@ func typed(password string) answer { return answer{"(not shown): ", password + "
 
 // vouch says yes to the host keys, mistypes the clerk's password, and learns
 // that ops is not in the sudoers file; then the bank's administrator adds ops.
-func (e *Env) vouch(ctx context.Context, l *lab.Lab) error {
+func vouch(ctx context.Context, e *Env, l *lab.Lab) error {
 	first, ops := l.Machines[0], l.Machines[2]
 	answers := append(yes(),
 		answer{"sudo password of ops on node3", ""}, typed(opsPassword),
 		answer{"Password of clerk on node4", ""}, typed("a typo"),
 		answer{"Password of clerk on node4, which refused the last one", ""}, typed(clerkPassword))
-	r, err := e.atTerminal(ctx, first, answers, fleetInstall()...)
+	r, err := atTerminal(ctx, e, first, answers, fleetInstall()...)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (e *Env) vouch(ctx context.Context, l *lab.Lab) error {
 }
 
 // wrongKeys takes our key from a host, and then gives the host another one.
-func (e *Env) wrongKeys(ctx context.Context, first, m lab.Machine) error {
+func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
 	if err := e.script(ctx, m, "mv /root/.ssh/authorized_keys /root/.ssh/not-now"); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (e *Env) wrongKeys(ctx context.Context, first, m lab.Machine) error {
 		"rm /etc/ssh/ssh_host_* && ssh-keygen -A >/dev/null && systemctl restart ssh"); err != nil {
 		return err
 	}
-	r, err = e.atTerminal(ctx, first, []answer{typed(clerkPassword)}, fleetInstall()...)
+	r, err = atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, fleetInstall()...)
 	if err != nil {
 		return err
 	}
@@ -130,14 +130,14 @@ func (e *Env) wrongKeys(ctx context.Context, first, m lab.Machine) error {
 
 // unfit: a worker without disk and one with the remains of a cluster keep
 // everybody from being changed; both are told.
-func (e *Env) unfit(ctx context.Context, l *lab.Lab) error {
+func unfit(ctx context.Context, e *Env, l *lab.Lab) error {
 	first, full, used := l.Machines[0], l.Machines[1], l.Machines[2]
 	if err := errors.Join(
 		e.script(ctx, full, "mount -t tmpfs -o size=64m tmpfs /var/lib/kubelet"),
 		e.script(ctx, used, "mkdir -p /etc/kubernetes/manifests && touch /etc/kubernetes/manifests/kube-apiserver.yaml")); err != nil {
 		return err
 	}
-	r, err := e.atTerminal(ctx, first, []answer{typed(clerkPassword)}, withDisks(fleetInstall())...)
+	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, withDisks(fleetInstall())...)
 	if err != nil {
 		return err
 	}
@@ -156,8 +156,8 @@ func (e *Env) unfit(ctx context.Context, l *lab.Lab) error {
 
 // interruptFleet presses Ctrl-C when all others are at work: dnf there is told
 // to end, too, before airgap does.
-func (e *Env) interruptFleet(ctx context.Context, first lab.Machine) error {
-	r, err := e.atTerminal(ctx, first, []answer{
+func interruptFleet(ctx context.Context, e *Env, first lab.Machine) error {
+	r, err := atTerminal(ctx, e, first, []answer{
 		typed(clerkPassword), {"node4: 4/", ""}, {"Install the packages", "\x03"},
 	}, fleetInstall()...)
 	if err != nil {
@@ -168,15 +168,15 @@ func (e *Env) interruptFleet(ctx context.Context, first lab.Machine) error {
 
 // reboot cuts a host's power while dnf works there, and lets another command
 // hold the lock of a second one. The first is waited for, the second reported.
-func (e *Env) reboot(ctx context.Context, first, cut, busy lab.Machine) error {
+func reboot(ctx context.Context, e *Env, first, cut, busy lab.Machine) error {
 	if err := e.script(ctx, busy, "systemd-run --quiet --unit=busy flock /var/lib/airgap/lock sleep 600"); err != nil {
 		return err
 	}
 	rebooted := make(chan error, 1)
 	watching, enough := context.WithCancel(ctx)
 	defer enough()
-	go func() { rebooted <- e.cutPower(watching, cut) }()
-	r, err := e.atTerminal(ctx, first, []answer{typed(clerkPassword)}, fleetInstall()...)
+	go func() { rebooted <- cutPower(watching, e, cut) }()
+	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, fleetInstall()...)
 	enough()
 	if err = errors.Join(err, <-rebooted); err != nil {
 		return fmt.Errorf("%w\n%s", err, r.Stdout)
@@ -190,7 +190,7 @@ func (e *Env) reboot(ctx context.Context, first, cut, busy lab.Machine) error {
 }
 
 // cutPower waits for a fresh step of join, and switches the host off and on.
-func (e *Env) cutPower(ctx context.Context, m lab.Machine) error {
+func cutPower(ctx context.Context, e *Env, m lab.Machine) error {
 	const script = `has() { wc -l </var/lib/airgap/journal.jsonl; }
 had=$(has); while [ "$(has)" = "$had" ]; do sleep 0.05; done`
 	if err := e.script(ctx, m, script); err != nil {
@@ -204,7 +204,7 @@ had=$(has); while [ "$(has)" = "$had" ]; do sleep 0.05; done`
 }
 
 // twoInstalls: the second one is told, on this host.
-func (e *Env) twoInstalls(ctx context.Context, first lab.Machine) error {
+func twoInstalls(ctx context.Context, e *Env, first lab.Machine) error {
 	if err := e.script(ctx, first, "systemd-run --quiet --unit=busy flock /var/lib/airgap/lock sleep 600"); err != nil {
 		return err
 	}
@@ -215,8 +215,8 @@ func (e *Env) twoInstalls(ctx context.Context, first lab.Machine) error {
 	return errors.Join(r.want("a second install", 1, "another airgap command is changing this host"), e.script(ctx, first, "systemctl stop busy"))
 }
 
-func (e *Env) finishFleet(ctx context.Context, first lab.Machine) error {
-	r, err := e.atTerminal(ctx, first, []answer{typed(clerkPassword)}, fleetInstall()...)
+func finishFleet(ctx context.Context, e *Env, first lab.Machine) error {
+	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, fleetInstall()...)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (e *Env) finishFleet(ctx context.Context, first lab.Machine) error {
 }
 
 // fleetAgain: of all the codes so far none is left. It changes nothing, makes no code, and says so to programs too.
-func (e *Env) fleetAgain(ctx context.Context, l *lab.Lab) error {
+func fleetAgain(ctx context.Context, e *Env, l *lab.Lab) error {
 	const codes = kubectl + "get secrets -n kube-system --field-selector type=bootstrap.kubernetes.io/token -o name | sort"
 	first := l.Machines[0]
 	if left, err := lab.Output(ctx, first, "sh", "-c", codes); err != nil || left != "" {
@@ -271,13 +271,13 @@ func (e *Env) fleetAgain(ctx context.Context, l *lab.Lab) error {
 }
 
 // hostLogs wants the logs per host, for root alone.
-func (e *Env) hostLogs(ctx context.Context, l *lab.Lab) error {
+func hostLogs(ctx context.Context, e *Env, l *lab.Lab) error {
 	return e.script(ctx, l.Machines[0], `for n in node2 node3 node4; do f=/var/log/airgap/hosts/$n.log; test $(stat -c %a $f) = 600 && grep -q "logged in on $n" $f && grep -q '"event":"step"' $f || exit 1; done`)
 }
 
 // otherCluster resets the first host: the others are nodes of a cluster that
 // is no more, and a new one must not take them over.
-func (e *Env) otherCluster(ctx context.Context, first lab.Machine) error {
+func otherCluster(ctx context.Context, e *Env, first lab.Machine) error {
 	if _, err := e.must(ctx, first, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
 		return err
 	}

@@ -33,9 +33,9 @@ ssh:
 // accounts are the bank's: root with a key on node2, ops with a key and sudo
 // without a password on node3, the clerk with a password for both on node4.
 // Every host has keys of its own.
-func (e *Env) accounts(ctx context.Context, l *lab.Lab) error {
+func accounts(ctx context.Context, e *Env, l *lab.Lab) error {
 	first, root, ops, clerk := l.Machines[0], l.Machines[1], l.Machines[2], l.Machines[3]
-	key, err := e.newKey(ctx, first)
+	key, err := newKey(ctx, e, first)
 	if err != nil {
 		return err
 	}
@@ -46,14 +46,14 @@ func (e *Env) accounts(ctx context.Context, l *lab.Lab) error {
 	return errors.Join(append(errs,
 		e.script(ctx, root, authorize("/root", key, "root")),
 		e.script(ctx, ops, "useradd -m ops", authorize("/home/ops", key, "ops")),
-		e.password(ctx, ops, "ops", opsPassword),
+		password(ctx, e, ops, "ops", opsPassword),
 		e.script(ctx, clerk, "useradd -m clerk", "umask 337; echo 'clerk ALL=(ALL) ALL' >/etc/sudoers.d/clerk"),
-		e.password(ctx, clerk, "clerk", clerkPassword),
+		password(ctx, e, clerk, "clerk", clerkPassword),
 	)...)
 }
 
 // newKey makes root a key, and gives its public half.
-func (e *Env) newKey(ctx context.Context, m lab.Machine) (string, error) {
+func newKey(ctx context.Context, e *Env, m lab.Machine) (string, error) {
 	if err := e.script(ctx, m, "mkdir -p -m 700 /root/.ssh && ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/bank"); err != nil {
 		return "", err
 	}
@@ -64,7 +64,7 @@ func authorize(home, key, user string) string {
 	return fmt.Sprintf("mkdir -p -m 700 %[1]s/.ssh && echo '%[2]s' >%[1]s/.ssh/authorized_keys && chown -R %[3]s: %[1]s/.ssh", home, strings.TrimSpace(key), user)
 }
 
-func (e *Env) password(ctx context.Context, m lab.Machine, user, password string) error {
+func password(ctx context.Context, e *Env, m lab.Machine, user, password string) error {
 	if err := e.book.Add(secrets.Password, user+"'s", password); err != nil {
 		return err
 	}

@@ -24,22 +24,22 @@ func pulledStore(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
 			{"the program, from the stick", func() error { return errors.Join(e.begin(ctx, first, stick), e.begin(ctx, worker, stick)) }},
-			{"the stick is pulled amid the copy", func() error { return e.pulledImport(ctx, worker, stick) }},
+			{"the stick is pulled amid the copy", func() error { return pulledImport(ctx, e, worker, stick) }},
 			{"the power is cut amid the copy", func() error {
-				return errors.Join(e.cutWhile(ctx, worker, storeHas(150), importCommand...), e.opens(ctx, worker, "no bundle in the store"))
+				return errors.Join(cutWhile(ctx, e, worker, storeHas(150), importCommand...), opens(ctx, e, worker, "no bundle in the store"))
 			}},
-			{"the copy goes on", func() error { return e.importAgain(ctx, worker, stick) }},
+			{"the copy goes on", func() error { return importAgain(ctx, e, worker, stick) }},
 			{"the power is cut right behind it", func() error {
-				return errors.Join(worker.Kill(ctx), worker.Start(ctx), e.opens(ctx, worker, "bank"))
+				return errors.Join(worker.Kill(ctx), worker.Start(ctx), opens(ctx, e, worker, "bank"))
 			}},
-			{"the copy is the stick's", func() error { return e.sameBytes(ctx, worker, stick) }},
+			{"the copy is the stick's", func() error { return sameBytes(ctx, e, worker, stick) }},
 			{"install", func() error { return e.installOnce(ctx, first) }},
-			{"join", func() error { return e.joinOne(ctx, first, worker) }},
+			{"join", func() error { return joinOne(ctx, e, first, worker) }},
 			{"two images of the site's own", func() error {
-				return errors.Join(e.pushers(ctx, first), e.pushBig(ctx, first, first, 2))
+				return errors.Join(pushers(ctx, e, first), pushBig(ctx, e, first, first, 2))
 			}},
-			{"the power is cut amid a pull", func() error { return e.cutPull(ctx, l, 1, "reason=Pulling", "sleep 5") }},
-			{"the power is cut right behind a pull", func() error { return e.cutPull(ctx, l, 2, "reason=Pulled", "true") }},
+			{"the power is cut amid a pull", func() error { return cutPull(ctx, e, l, 1, "reason=Pulling", "sleep 5") }},
+			{"the power is cut right behind a pull", func() error { return cutPull(ctx, e, l, 2, "reason=Pulled", "true") }},
 			{"verify", func() error {
 				_, err := e.must(ctx, first, nil, "airgap", "verify", labSkips, "--timeout", "10m") // its processor is slow
 				return err
@@ -55,23 +55,23 @@ func storeHas(size int) string {
 	return fmt.Sprintf(`timeout 300 sh -c 'until [ "$(du -sm /var/lib/airgap/store 2>/dev/null | cut -f1)" -ge %d ] 2>/dev/null; do sleep 0.2; done'`, size)
 }
 
-func (e *Env) pulledImport(ctx context.Context, m lab.Machine, stick string) error {
-	r, err := e.pulledWhile(ctx, m, storeHas(60), importCommand...)
+func pulledImport(ctx context.Context, e *Env, m lab.Machine, stick string) error {
+	r, err := pulledWhile(ctx, e, m, storeHas(60), importCommand...)
 	if err == nil {
 		err = r.want("import from a stick that is pulled", 1, lastPart, "input/output error")
 	}
-	return errors.Join(err, e.opens(ctx, m, "no bundle in the store"), m.AttachStick(ctx, stick))
+	return errors.Join(err, opens(ctx, e, m, "no bundle in the store"), m.AttachStick(ctx, stick))
 }
 
 // opens wants the store to open and to hold what it should.
-func (e *Env) opens(ctx context.Context, m lab.Machine, holds string) error {
+func opens(ctx context.Context, e *Env, m lab.Machine, holds string) error {
 	_, err := e.must(ctx, m, []string{holds}, "airgap", "registry", "status")
 	return err
 }
 
 // cutWhile cuts the power while a command runs, when a shell's lines have ended
 // well, and switches the server on again.
-func (e *Env) cutWhile(ctx context.Context, m lab.Machine, when string, args ...string) error {
+func cutWhile(ctx context.Context, e *Env, m lab.Machine, when string, args ...string) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -87,7 +87,7 @@ func (e *Env) cutWhile(ctx context.Context, m lab.Machine, when string, args ...
 	return m.Start(ctx)
 }
 
-func (e *Env) importAgain(ctx context.Context, m lab.Machine, stick string) error {
+func importAgain(ctx context.Context, e *Env, m lab.Machine, stick string) error {
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (e *Env) importAgain(ctx context.Context, m lab.Machine, stick string) erro
 
 // sameBytes compares the store's files with the stick's, and wants an import to find
 // nothing to do.
-func (e *Env) sameBytes(ctx context.Context, m lab.Machine, stick string) error {
+func sameBytes(ctx context.Context, e *Env, m lab.Machine, stick string) error {
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (e *Env) sameBytes(ctx context.Context, m lab.Machine, stick string) error 
 
 // cutPull cuts the power of the second server soon after an event of a pod whose
 // image it pulls through a slow network. It runs in the end, with what was pushed.
-func (e *Env) cutPull(ctx context.Context, l *lab.Lab, n int, event, soon string) error {
+func cutPull(ctx context.Context, e *Env, l *lab.Lab, n int, event, soon string) error {
 	first, worker := l.Machines[0], l.Machines[1]
 	if err := l.Slow(ctx, first, "8mbit"); err != nil { // 12 MB take 12 s
 		return err

@@ -20,17 +20,17 @@ func sticks(ctx context.Context, e *Env) error {
 	return e.BankOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {
 		m := l.Machines[0]
 		return e.inOrder([]part{
-			{"a connected host", func() error { return e.connectHost(ctx, l) }},
-			{"a bundle on FAT32", func() error { return e.fillStick(ctx, m, "vfat") }},
-			{"a bundle on exFAT", func() error { return e.fillStick(ctx, m, "exfat") }},
-			{"the stick is pulled", func() error { return e.pulledFilling(ctx, m) }},
+			{"a connected host", func() error { return connectHost(ctx, e, l) }},
+			{"a bundle on FAT32", func() error { return fillStick(ctx, e, m, "vfat") }},
+			{"a bundle on exFAT", func() error { return fillStick(ctx, e, m, "exfat") }},
+			{"the stick is pulled", func() error { return pulledFilling(ctx, e, m) }},
 		})
 	})
 }
 
 // connectHost lets the internet into the lab's network, and gives the server
 // what `airgap bundle` wants.
-func (e *Env) connectHost(ctx context.Context, l *lab.Lab) error {
+func connectHost(ctx context.Context, e *Env, l *lab.Lab) error {
 	internet, err := l.Network.Listen(ctx)
 	if err != nil {
 		return err
@@ -64,11 +64,11 @@ const stickSize = 1 << 30
 var bundleToStick = []string{"airgap", "bundle", "-f", "/root/airgap.yaml", "-o", lab.StickPath}
 
 // fillStick makes the bundle in one part, in which writes may be far apart.
-func (e *Env) fillStick(ctx context.Context, m lab.Machine, filesystem string) error {
+func fillStick(ctx context.Context, e *Env, m lab.Machine, filesystem string) error {
 	if err := m.AttachEmptyStick(ctx, filesystem, stickSize); err != nil {
 		return err
 	}
-	before, err := e.written(ctx, m)
+	before, err := written(ctx, e, m)
 	if err != nil {
 		return err
 	}
@@ -77,11 +77,11 @@ func (e *Env) fillStick(ctx context.Context, m lab.Machine, filesystem string) e
 		return err
 	}
 	fmt.Fprint(e.Log, r.Stdout)
-	after, err := e.written(ctx, m)
+	after, err := written(ctx, e, m)
 	if err != nil {
 		return err
 	}
-	size, err := e.number(ctx, m, `find "$0" -type f -printf '%s\n' | awk '{n += $1} END {print n}'`, lab.StickPath)
+	size, err := number(ctx, e, m, `find "$0" -type f -printf '%s\n' | awk '{n += $1} END {print n}'`, lab.StickPath)
 	if err != nil {
 		return err
 	}
@@ -99,11 +99,11 @@ func (e *Env) fillStick(ctx context.Context, m lab.Machine, filesystem string) e
 const stickStat = `/sys/class/block/$(basename $(findmnt -no SOURCE "$0"))/stat`
 
 // written is that in bytes, with nothing left to be written.
-func (e *Env) written(ctx context.Context, m lab.Machine) (int64, error) {
-	return e.number(ctx, m, `sync --file-system "$0" && awk '{print $7 * 512}' `+stickStat, lab.StickPath)
+func written(ctx context.Context, e *Env, m lab.Machine) (int64, error) {
+	return number(ctx, e, m, `sync --file-system "$0" && awk '{print $7 * 512}' `+stickStat, lab.StickPath)
 }
 
-func (e *Env) number(ctx context.Context, m lab.Machine, script string, args ...string) (int64, error) {
+func number(ctx context.Context, e *Env, m lab.Machine, script string, args ...string) (int64, error) {
 	r, err := e.must(ctx, m, nil, append([]string{"sh", "-c", script}, args...)...)
 	if err != nil {
 		return 0, err
@@ -113,13 +113,13 @@ func (e *Env) number(ctx context.Context, m lab.Machine, script string, args ...
 
 // pulledFilling pulls the stick while a bundle is written to it, in parts as a
 // gateway may ask for. Plugged in again, the same command goes on.
-func (e *Env) pulledFilling(ctx context.Context, m lab.Machine) error {
+func pulledFilling(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := m.AttachEmptyStick(ctx, "exfat", stickSize); err != nil {
 		return err
 	}
 	inParts := append(bundleToStick, "--part-size", "64MiB")
 	const some = `for i in $(seq 600); do awk '{exit $7 * 512 < 120000000}' ` + stickStat + ` && exit; sleep 0.5; done; exit 1`
-	r, err := e.pulledWhile(ctx, m, some, inParts...)
+	r, err := pulledWhile(ctx, e, m, some, inParts...)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (e *Env) pulledFilling(ctx context.Context, m lab.Machine) error {
 
 // pulledWhile runs a command on a server, and pulls the stick when a shell's lines
 // on it, with the stick's path as $0, have ended well.
-func (e *Env) pulledWhile(ctx context.Context, m lab.Machine, when string, args ...string) (Result, error) {
+func pulledWhile(ctx context.Context, e *Env, m lab.Machine, when string, args ...string) (Result, error) {
 	type outcome struct {
 		Result
 		error

@@ -8,8 +8,8 @@ import (
 
 // supportBundles wants the main parts of a healthy host's support bundle, and of a
 // worker's what it can have. The archives stay: the search for secrets looks into them.
-func (e *Env) supportBundles(ctx context.Context, first, worker lab.Machine) error {
-	if err := e.supportBundle(ctx, first,
+func supportBundles(ctx context.Context, e *Env, first, worker lab.Machine) error {
+	if err := supportBundle(ctx, e, first,
 		"grep -q 'steps hold' status.txt && grep -q '2 of 2 nodes ready' status.txt && grep -q '\"cluster\": \""+e.clusterName()+"\"' status.json",
 		"grep -q '\"rules\":' reports/verify.json && grep -q nodes-ready reports/verify.json && test -s reports/verify.txt",
 		"grep -q '\"results\":' reports/preflight.json && test -s reports/preflight.txt",
@@ -22,7 +22,7 @@ func (e *Env) supportBundles(ctx context.Context, first, worker lab.Machine) err
 	); err != nil {
 		return err
 	}
-	return e.supportBundle(ctx, worker,
+	return supportBundle(ctx, e, worker,
 		"grep -q 'this node is ready' status.txt && ! test -e cluster/nodes.txt && grep -q 'a control-plane host.s bundle has it' README.txt",
 	)
 }
@@ -31,7 +31,7 @@ func (e *Env) supportBundles(ctx context.Context, first, worker lab.Machine) err
 func supportFile(m lab.Machine) string { return "/var/tmp/airgap-support-" + m.Name() + ".tar.gz" }
 
 // supportBundle makes one, and has the checks look at what is in it.
-func (e *Env) supportBundle(ctx context.Context, m lab.Machine, checks ...string) error {
+func supportBundle(ctx context.Context, e *Env, m lab.Machine, checks ...string) error {
 	file := supportFile(m)
 	if _, err := e.must(ctx, m, []string{file, "taken out: "}, "airgap", "support-bundle", "--file", file); err != nil {
 		return err

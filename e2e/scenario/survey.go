@@ -17,7 +17,7 @@ import (
 // surveyByScript surveys a server again, by the script, without the program:
 // the facts are the same, small on the stick, and take the place of the
 // program's own.
-func (e *Env) surveyByScript(ctx context.Context, m lab.Machine) error {
+func surveyByScript(ctx context.Context, e *Env, m lab.Machine) error {
 	script, err := e.Airgap(ctx, "survey", "--script")
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (e *Env) surveyByScript(ctx context.Context, m lab.Machine) error {
 	if r.Stderr != "" {
 		return fmt.Errorf("the survey's script says on %s: %s", m.Name(), r.Stderr)
 	}
-	packed, err := e.packedSurvey(m, []byte(r.Stdout))
+	packed, err := packedSurvey(e, m, []byte(r.Stdout))
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (e *Env) surveyByScript(ctx context.Context, m lab.Machine) error {
 		return err
 	}
 	program := filepath.Join(e.facts(), m.Name()+".facts.yaml")
-	if err := e.sameFacts(ctx, program, survey); err != nil {
+	if err := sameFacts(ctx, e, program, survey); err != nil {
 		return err
 	}
 	fmt.Fprintf(e.Log, "the script tells of %s what the program does, in %d KB packed\n", m.Name(), len(packed)/1000)
@@ -52,7 +52,7 @@ func (e *Env) surveyByScript(ctx context.Context, m lab.Machine) error {
 // bytes: it can leave a bank on paper if it must.
 const maxSurvey = 300_000
 
-func (e *Env) packedSurvey(m lab.Machine, text []byte) ([]byte, error) {
+func packedSurvey(e *Env, m lab.Machine, text []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	_, err := z.Write(text)
@@ -68,7 +68,7 @@ func (e *Env) packedSurvey(m lab.Machine, text []byte) ([]byte, error) {
 // unsteady changes from one moment to the next.
 var unsteady = regexp.MustCompile(`(?m)^\s+(now|used|free|inodesFree): .*\n`)
 
-func (e *Env) sameFacts(ctx context.Context, program, survey string) error {
+func sameFacts(ctx context.Context, e *Env, program, survey string) error {
 	want, err := os.ReadFile(program)
 	if err != nil {
 		return err

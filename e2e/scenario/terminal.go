@@ -23,7 +23,7 @@ type answer struct {
 
 // atTerminal runs a command on a terminal of the server. What the screen
 // showed is in Stdout. A text that is never shown gives exit code 99.
-func (e *Env) atTerminal(ctx context.Context, m lab.Machine, answers []answer, args ...string) (Result, error) {
+func atTerminal(ctx context.Context, e *Env, m lab.Machine, answers []answer, args ...string) (Result, error) {
 	job, err := json.Marshal(map[string]any{"args": args, "answers": answers})
 	if err != nil {
 		return Result{}, err

@@ -216,7 +216,7 @@ func (u *upgrading) from(ctx context.Context, version, next string, words ...str
 // inTurn wants the cluster to have been compared after each host, before the next one's
 // turn, and both workers to have been drained: on each was a pod of the desk.
 func (u *upgrading) inTurn(ctx context.Context) error {
-	entries, err := u.e.journal(ctx, u.first())
+	entries, err := journal(ctx, u.e, u.first())
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 
 // upkeep wants the timers to run, a verdict by the unit that one of them starts, good and bad, and
 // a renewal that finds nothing due. A drop-in gives the unit what the lab leaves out.
-func (e *Env) upkeep(ctx context.Context, first, worker lab.Machine) error {
+func upkeep(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const (
 		metrics = "/var/lib/airgap/metrics/airgap-verify.prom"
 		dropIn  = "/run/systemd/system/airgap-verify.service.d"
@@ -25,7 +25,7 @@ func (e *Env) upkeep(ctx context.Context, first, worker lab.Machine) error {
 	); err != nil {
 		return err
 	}
-	if err := e.awaitReport(ctx, first, first, isOff, `^inactive$`); err != nil {
+	if err := awaitReport(ctx, e, first, first, isOff, `^inactive$`); err != nil {
 		return err
 	}
 	if err := e.script(ctx, first,
@@ -36,7 +36,7 @@ func (e *Env) upkeep(ctx context.Context, first, worker lab.Machine) error {
 	); err != nil {
 		return err
 	}
-	if err := e.awaitReport(ctx, first, first, isOff, `^active$`); err != nil {
+	if err := awaitReport(ctx, e, first, first, isOff, `^active$`); err != nil {
 		return err
 	}
 	return e.script(ctx, worker, "systemctl is-active --quiet airgap-certs-renew.timer && ! systemctl is-active --quiet airgap-verify.timer")

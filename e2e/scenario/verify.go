@@ -51,28 +51,28 @@ func verify(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.makeBundle(ctx, stick, verifyEdits()...) }},
 			{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
-			{"one command, four servers", func() error { return e.installFour(ctx, first, stick) }},
+			{"one command, four servers", func() error { return installFour(ctx, e, first, stick) }},
 			{"an image of the site's own", func() error {
-				return errors.Join(e.pushers(ctx, l.Machines[:3]...), e.pushOwn(ctx, first, l.Machines[3], "1"), e.onAll(ctx, "1", l.Machines[:3]...),
+				return errors.Join(pushers(ctx, e, l.Machines[:3]...), pushOwn(ctx, e, first, l.Machines[3], "1"), onAll(ctx, e, "1", l.Machines[:3]...),
 					e.script(ctx, first, kubectl+"run own --image="+first.Addr().String()+":5000/team/hello:1", kubectl+"wait --for=condition=Ready pod/own --timeout=120s"))
 			}},
-			{"a baseline", func() error { return e.saveBaseline(ctx, first) }},
+			{"a baseline", func() error { return saveBaseline(ctx, e, first) }},
 			{"somebody watches", func() error { return w.start(ctx) }},
 		}
-		for _, f := range e.faults(l) {
+		for _, f := range faults(e, l) {
 			parts = append(parts, part{f.name, func() error { return w.finds(ctx, f) }})
 		}
 		parts = append(parts,
 			part{"each was named", func() error { return errors.Join(w.missed...) }},
 			part{"ten minutes of health", func() error { return w.quiet(ctx, quietFor) }},
 			part{"the watch ends with its verdict", func() error { return w.end(ctx) }},
-			part{"compared with the baseline", func() error { return e.compareBaseline(ctx, first) }},
+			part{"compared with the baseline", func() error { return compareBaseline(ctx, e, first) }},
 			part{"verify", func() error { return e.verified(ctx, first) }})
 		return e.inOrder(parts)
 	})
 }
 
-func (e *Env) installFour(ctx context.Context, first lab.Machine, stick string) error {
+func installFour(ctx context.Context, e *Env, first lab.Machine, stick string) error {
 	if err := e.begin(ctx, first, stick); err != nil {
 		return err
 	}
@@ -83,14 +83,14 @@ func (e *Env) installFour(ctx context.Context, first lab.Machine, stick string) 
 	return r.want("install", 0, "the cluster is verified: 4 nodes")
 }
 
-func (e *Env) saveBaseline(ctx context.Context, m lab.Machine) error {
+func saveBaseline(ctx context.Context, e *Env, m lab.Machine) error {
 	_, err := e.must(ctx, m, nil, "airgap", "verify", labSkips, "--baseline", "save", "/root/before.json")
 	return err
 }
 
 // compareBaseline: containers restarted meanwhile, since some were killed, and
 // nothing else is new.
-func (e *Env) compareBaseline(ctx context.Context, m lab.Machine) error {
+func compareBaseline(ctx context.Context, e *Env, m lab.Machine) error {
 	r, err := e.On(ctx, m, "", "airgap", "verify", labSkips, "--baseline", "compare", "/root/before.json")
 	if err != nil {
 		return err

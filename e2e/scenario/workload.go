@@ -24,7 +24,7 @@ func (e *Env) workload(ctx context.Context, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(r.want("apply the workload", 0), e.plantObject(ctx, m)); err != nil {
+	if err := errors.Join(r.want("apply the workload", 0), plantObject(ctx, e, m)); err != nil {
 		return err
 	}
 	if err := e.script(ctx, m,
@@ -52,7 +52,7 @@ func (e *Env) workload(ctx context.Context, m lab.Machine) error {
 // broken puts a pod into kube-system whose image nobody has, wants it named with exit
 // code 4, as the runtime words it, and a good verdict once it is gone. Our registry
 // alone was asked: nobody looked up the host in the image's name.
-func (e *Env) broken(ctx context.Context, m lab.Machine, words string) error {
+func broken(ctx context.Context, e *Env, m lab.Machine, words string) error {
 	if err := e.script(ctx, m, kubectl+"-n kube-system run stranger --image=registry.example/nobody/has:it"); err != nil {
 		return err
 	}
