@@ -24,7 +24,7 @@ data: {today: soup}
 `
 	err := errors.Join(
 		os.WriteFile(filepath.Join(e.Work, "board.yaml"), []byte(board), 0o644),
-		os.WriteFile(filepath.Join(e.Work, "workload.yaml"), []byte(workloadYAML), 0o644))
+		os.WriteFile(filepath.Join(e.Work, "workload.yaml"), []byte(WorkloadYAML), 0o644))
 	return []string{
 		"images:\n  list:\n    - docker.io/library/hello:1.0\n    - quay.io/lab/tools:1.0\n", `images:
   manifests: [workload.yaml]
@@ -44,20 +44,20 @@ func closedWorld(ctx context.Context, e *Env, edits []string) error {
 	if err != nil {
 		return err
 	}
-	return e.do(ctx, 0, []string{
+	return e.Do(ctx, 0, []string{
 		"closed world: ", "all resolved", "chart    shop 1.0.0",
 		"for add-on shop: Deployment shop/shop, init container wait",
 		"for add-on shop: Deployment shop/shop, container shop",
 		"for workload.yaml: ",
-	}, "bundle", "-f", config, "--facts", e.facts(), "--plan")
+	}, "bundle", "-f", config, "--facts", e.Facts(), "--plan")
 }
 
 // addonsRun wants what the chart and the manifests say in the cluster, at work.
 func addonsRun(ctx context.Context, e *Env, m lab.Machine) error {
-	if err := e.script(ctx, m,
-		kubectl+"-n shop rollout status deployment/shop --timeout=120s",
-		kubectl+"-n shop get shop/shop -o jsonpath={.spec.open} | grep -qx true",
-		kubectl+"-n shop get configmap/board -o jsonpath={.data.today} | grep -qx soup",
+	if err := e.Script(ctx, m,
+		Kubectl+"-n shop rollout status deployment/shop --timeout=120s",
+		Kubectl+"-n shop get shop/shop -o jsonpath={.spec.open} | grep -qx true",
+		Kubectl+"-n shop get configmap/board -o jsonpath={.data.today} | grep -qx soup",
 	); err != nil {
 		return fmt.Errorf("the add-ons: %w", err)
 	}

@@ -11,27 +11,27 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// baseline is the compliance baseline on real servers, found there by other
+// Baseline is the compliance baseline on real servers, found there by other
 // means than airgap's own: stat, /proc, the bytes of etcd's files. Then the key
 // of the Secrets is rotated, with an interruption, and everything taken back.
-func baseline(ctx context.Context, e *Env) error {
+func Baseline(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
-		var begun picture
-		return e.inOrder([]part{
-			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
-			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
+		var begun Picture
+		return e.InOrder([]Part{
+			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.MakeBundle(ctx, stick) }},
 			{"the program, from the stick", func() (err error) {
-				if err := e.begin(ctx, first, stick); err != nil {
+				if err := e.Begin(ctx, first, stick); err != nil {
 					return err
 				}
-				begun, err = e.picture(ctx, first)
+				begun, err = e.Picture(ctx, first)
 				return err
 			}},
-			{"install", func() error { return e.installOnce(ctx, first) }},
-			{"join", func() error { return e.join(ctx, first, worker, stick) }},
-			{"verify", func() error { return e.verified(ctx, first) }},
+			{"install", func() error { return e.InstallOnce(ctx, first) }},
+			{"join", func() error { return e.Join(ctx, first, worker, stick) }},
+			{"verify", func() error { return e.Verified(ctx, first) }},
 			{"modes of files", func() error { return closed(ctx, e, first, worker) }},
 			{"flags of the programs", func() error { return flagsHold(ctx, e, first, worker) }},
 			{"nobody without a name", func() error { return nameless(ctx, e, first) }},
@@ -39,7 +39,7 @@ func baseline(ctx context.Context, e *Env) error {
 			{"the audit log", func() error { return audited(ctx, e, first) }},
 			{"airgap compliance", func() error { return compliant(ctx, e, first, worker) }},
 			{"the key is rotated, killed on the way", func() error { return rotated(ctx, e, first) }},
-			{"verify again", func() error { return e.verified(ctx, first) }},
+			{"verify again", func() error { return e.Verified(ctx, first) }},
 			{"reset leaves nothing", func() error { return resetToBefore(ctx, e, first, begun) }},
 		})
 	})
@@ -50,7 +50,7 @@ func baseline(ctx context.Context, e *Env) error {
 func closed(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const readable = `found=$(runuser -u nobody -- find /etc/kubernetes /var/lib/etcd /var/log/kubernetes /etc/cni/net.d /var/lib/kubelet /usr/lib/systemd/system/kubelet.service /usr/lib/systemd/system/kubelet.service.d -type f -readable 2>/dev/null); test -z "$found" || { echo "$found"; exit 1; }`
 	for _, m := range []lab.Machine{first, worker} {
-		if err := e.script(ctx, m, readable,
+		if err := e.Script(ctx, m, readable,
 			`test "$(stat -c '%a %U:%G' /var/lib/kubelet/config.yaml)" = '600 root:root'`,
 			`test "$(stat -c '%a %U:%G' /etc/kubernetes/pki/ca.crt)" = '600 root:root'`,
 			`test "$(stat -c %a /etc/cni/net.d/10-flannel.conflist)" = 600`,
@@ -58,7 +58,7 @@ func closed(ctx context.Context, e *Env, first, worker lab.Machine) error {
 			return err
 		}
 	}
-	return e.script(ctx, first,
+	return e.Script(ctx, first,
 		`test "$(stat -c '%a %U:%G' /var/lib/etcd /etc/kubernetes/apiserver /var/log/kubernetes/audit | sort -u)" = '700 root:root'`,
 		`test "$(stat -c '%a %U:%G' /etc/kubernetes/apiserver/* /var/log/kubernetes/audit/* /etc/kubernetes/manifests/* /etc/kubernetes/*.conf /etc/kubernetes/pki/*.crt /etc/kubernetes/pki/*.key /etc/kubernetes/pki/etcd/* | sort -u)" = '600 root:root'`,
 	)
@@ -87,7 +87,7 @@ func flagsHold(ctx context.Context, e *Env, first, worker lab.Machine) error {
 		}
 	}
 	for _, node := range []lab.Machine{first, worker} { // what the kubelet says of itself
-		said, err := lab.Output(ctx, first, "sh", "-c", kubectl+"get --raw /api/v1/nodes/"+node.Name()+"/proxy/configz")
+		said, err := lab.Output(ctx, first, "sh", "-c", Kubectl+"get --raw /api/v1/nodes/"+node.Name()+"/proxy/configz")
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func flagsHold(ctx context.Context, e *Env, first, worker lab.Machine) error {
 // what a joining host needs; the version, which every attacker asks first, is not.
 func nameless(ctx context.Context, e *Env, m lab.Machine) error {
 	const ask = "test $(curl -sk -o /dev/null -w '%{http_code}' https://127.0.0.1:6443"
-	return e.script(ctx, m,
+	return e.Script(ctx, m,
 		ask+"/readyz) = 200", ask+"/livez) = 200", ask+"/api/v1/namespaces/kube-public/configmaps/cluster-info) = 200",
 		ask+"/version) = 401", ask+"/api) = 401", ask+"/api/v1/namespaces/kube-public/configmaps) = 401",
 	)
@@ -116,15 +116,15 @@ const planted = "planted-value-7d1c0e"
 // encrypted makes a Secret and looks for its value in etcd's files.
 func encrypted(ctx context.Context, e *Env, m lab.Machine) error {
 	secret := "{apiVersion: v1, kind: Secret, metadata: {name: planted}, stringData: {password: " + planted + "}}"
-	r, err := e.On(ctx, m, secret, "sh", "-c", kubectl+"apply -f -")
+	r, err := e.On(ctx, m, secret, "sh", "-c", Kubectl+"apply -f -")
 	if err != nil {
 		return err
 	}
-	if err := r.want("make a Secret", 0); err != nil {
+	if err := r.Want("make a Secret", 0); err != nil {
 		return err
 	}
-	return e.script(ctx, m,
-		kubectl+"create configmap openly --from-literal=text=in-the-open-7d1c0e",
+	return e.Script(ctx, m,
+		Kubectl+"create configmap openly --from-literal=text=in-the-open-7d1c0e",
 		"sync",
 		"grep -aqr in-the-open-7d1c0e /var/lib/etcd", // so that the next line can fail
 		"! grep -aqr "+planted+" /var/lib/etcd",
@@ -137,28 +137,28 @@ func encrypted(ctx context.Context, e *Env, m lab.Machine) error {
 
 // readable reads the planted Secret through the API.
 func readable(e *Env) string {
-	return `test "$(` + kubectl + `get secret planted -o 'jsonpath={.data.password}' | base64 -d)" = ` + planted
+	return `test "$(` + Kubectl + `get secret planted -o 'jsonpath={.data.password}' | base64 -d)" = ` + planted
 }
 
 // audited makes a pod, reads a Secret, makes a token, and wants it all noted
 // without anything secret in it.
 func audited(ctx context.Context, e *Env, m lab.Machine) error {
 	const log = "/var/log/kubernetes/audit/audit.log"
-	if err := e.script(ctx, m,
-		kubectl+"run seen --image=quay.io/lab/tools:1.0 --command -- tools sleep 1",
-		kubectl+"create clusterrole noted --verb=get --resource=pods",
-		kubectl+"create configmap hushed --from-literal=text=hushed-7d1c0e",
+	if err := e.Script(ctx, m,
+		Kubectl+"run seen --image=quay.io/lab/tools:1.0 --command -- tools sleep 1",
+		Kubectl+"create clusterrole noted --verb=get --resource=pods",
+		Kubectl+"create configmap hushed --from-literal=text=hushed-7d1c0e",
 	); err != nil {
 		return err
 	}
-	token, err := lab.Output(ctx, m, "sh", "-c", kubectl+"create token default")
+	token, err := lab.Output(ctx, m, "sh", "-c", Kubectl+"create token default")
 	if err != nil {
 		return err
 	}
-	if err := e.book.Add(secrets.Token, "of kubectl create token", token); err != nil {
+	if err := e.Book.Add(secrets.Token, "of kubectl create token", token); err != nil {
 		return err
 	}
-	return e.script(ctx, m,
+	return e.Script(ctx, m,
 		`grep '"verb":"create"' `+log+` | grep '"resource":"pods"' | grep '"name":"seen"' | grep -q '"level":"Metadata"'`,
 		`grep '"verb":"create"' `+log+` | grep '"resource":"clusterroles"' | grep '"name":"noted"' | grep -q '"requestObject"'`,
 		`grep '"verb":"get"' `+log+` | grep '"resource":"secrets"' | grep '"name":"planted"' | grep -q '"username":"kubernetes-admin"'`,
@@ -166,22 +166,22 @@ func audited(ctx context.Context, e *Env, m lab.Machine) error {
 		"! grep -q "+planted+" "+log,
 		"! grep -q $(printf %s "+planted+" | base64) "+log,
 		"! grep -q hushed-7d1c0e "+log,
-		kubectl+"delete pod seen --now", // it ends again and again, which verify would find
+		Kubectl+"delete pod seen --now", // it ends again and again, which verify would find
 	)
 }
 
-func resetToBefore(ctx context.Context, e *Env, m lab.Machine, begun picture) error {
-	if _, err := e.must(ctx, m, []string{"taken back", "/var/log/kubernetes"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+func resetToBefore(ctx context.Context, e *Env, m lab.Machine, begun Picture) error {
+	if _, err := e.Must(ctx, m, []string{"taken back", "/var/log/kubernetes"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
-	return e.asBefore(ctx, m, begun, always()...)
+	return e.AsBefore(ctx, m, begun, Always()...)
 }
 
 // compliant wants that airgap's own reading agrees, and that it sees what was
 // changed behind its back: a mode, the kubelet's arguments, what a file says.
 func compliant(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	for _, m := range []lab.Machine{first, worker} {
-		if _, err := e.must(ctx, m, []string{"0 differ, 0 unknown"}, "airgap", "compliance"); err != nil {
+		if _, err := e.Must(ctx, m, []string{"0 differ, 0 unknown"}, "airgap", "compliance"); err != nil {
 			return err
 		}
 	}
@@ -196,14 +196,14 @@ func compliant(ctx context.Context, e *Env, first, worker lab.Machine) error {
 			"mv /root/kubelet.kept " + kubelet + "; systemctl restart kubelet", []string{"authentication.anonymous.enabled", "authorization.mode", "readOnlyPort", "3 differ"}},
 		{first, "cp -a " + rules + " /root/rules.kept; sed -i '/conditions:/,$d' " + rules, "mv /root/rules.kept " + rules, []string{"everybody, at every path", "1 differ"}},
 	} {
-		if err := e.script(ctx, fault.on, fault.made); err != nil {
+		if err := e.Script(ctx, fault.on, fault.made); err != nil {
 			return err
 		}
 		r, err := e.On(ctx, fault.on, "", "airgap", "compliance")
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(r.want("compliance after "+fault.made, 4, fault.says...), e.script(ctx, fault.on, fault.put)); err != nil {
+		if err := errors.Join(r.Want("compliance after "+fault.made, 4, fault.says...), e.Script(ctx, fault.on, fault.put)); err != nil {
 			return err
 		}
 	}
@@ -215,29 +215,29 @@ func compliant(ctx context.Context, e *Env, first, worker lab.Machine) error {
 // etcd is of the old key, and every one can be read.
 func rotated(ctx context.Context, e *Env, m lab.Machine) error {
 	const many = `for i in $(seq 1200); do printf -- '---\n{apiVersion: v1, kind: Secret, metadata: {name: many-%d, namespace: many}, immutable: true, stringData: {word: value-%d}}\n' $i $i; done`
-	if err := e.script(ctx, m,
-		kubectl+"create namespace many",
-		many+" | "+kubectl+"create -f - >/dev/null",
+	if err := e.Script(ctx, m,
+		Kubectl+"create namespace many",
+		many+" | "+Kubectl+"create -f - >/dev/null",
 		"umask 077; grep secret: /etc/kubernetes/apiserver/encryption.yaml | cut -d: -f2 | tr -d ' ' >/root/old-keys && test -s /root/old-keys",
 	); err != nil {
 		return err
 	}
 	// Once the new key is first and the first Secret is written with it.
-	if err := e.killed(ctx, m, "airgap encryption rotate", "grep -aqr k8s:enc:secretbox:v1:key2: /var/lib/etcd/member/wal"); err != nil {
+	if err := e.Killed(ctx, m, "airgap encryption rotate", "grep -aqr k8s:enc:secretbox:v1:key2: /var/lib/etcd/member/wal"); err != nil {
 		return err
 	}
-	if err := e.script(ctx, m, readable(e), "grep -q key1 /etc/kubernetes/apiserver/encryption.yaml"); err != nil {
+	if err := e.Script(ctx, m, readable(e), "grep -q key1 /etc/kubernetes/apiserver/encryption.yaml"); err != nil {
 		return err
 	}
-	r, err := e.must(ctx, m, []string{"goes on", "key2", "etcd holds no Secret of another key"}, "airgap", "encryption", "rotate")
+	r, err := e.Must(ctx, m, []string{"goes on", "key2", "etcd holds no Secret of another key"}, "airgap", "encryption", "rotate")
 	if err != nil {
 		return err
 	}
 	fmt.Fprint(e.Log, r.Stderr, r.Stdout)
 	const etcd = `curl -s --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt --key /etc/kubernetes/pki/apiserver-etcd-client.key https://127.0.0.1:2379/v3/kv/range -d '{"key": "'$(printf /registry/secrets/ | base64)'", "range_end": "'$(printf /registry/secrets0 | base64)'"}' | tr ',' '\n' | grep -o '"value":"[^"]*' | cut -d'"' -f4`
-	return e.script(ctx, m, readable(e),
-		`test "$(`+kubectl+`get secret -n many many-1200 -o 'jsonpath={.data.word}' | base64 -d)" = value-1200`,
-		`test "$(`+kubectl+`get secret -n many -o name | wc -l)" = 1200`,
+	return e.Script(ctx, m, readable(e),
+		`test "$(`+Kubectl+`get secret -n many many-1200 -o 'jsonpath={.data.word}' | base64 -d)" = value-1200`,
+		`test "$(`+Kubectl+`get secret -n many -o name | wc -l)" = 1200`,
 		"test $("+etcd+" | wc -l) -gt 1200",
 		"! "+etcd+" | while read -r v; do echo $v | head -c 40 | base64 -d 2>/dev/null | head -c 26; echo; done | grep -avx k8s:enc:secretbox:v1:key2:",
 		"! grep -q key1 /etc/kubernetes/apiserver/encryption.yaml",

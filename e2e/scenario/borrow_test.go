@@ -211,25 +211,13 @@ func TestDeniedSince(t *testing.T) {
 	}
 }
 
-// The few that may run on hosts of others are meant to.
-func TestElsewhere(t *testing.T) {
-	var can []string
-	for _, s := range All() {
-		switch err := s.Elsewhere(); {
-		case err == nil:
-			can = append(can, s.Name)
-		case !strings.HasPrefix(err.Error(), "scenario "+s.Name+" runs in the lab only: it "):
-			t.Errorf("%s: %v", s.Name, err)
-		}
-	}
-	if got := strings.Join(can, " "); got != "journey ctrl-c" {
-		t.Errorf("on hosts of others run %s", got)
-	}
+// TestPartElsewhere: on hosts of others a part that needs the lab is left out.
+func TestPartElsewhere(t *testing.T) {
 	var log bytes.Buffer
 	ran := 0
-	p := part{"a power cut", func() error { ran++; return nil }}
+	p := Part{"a power cut", func() error { ran++; return nil }}
 	elsewhere := &Env{Log: &log, run: "t", hosts: &lab.Hosts{}}
-	if err := errors.Join(elsewhere.inOrder([]part{withNeed(elsewhere, needPower, p)}), (&Env{Log: io.Discard}).inOrder([]part{withNeed((&Env{}), needPower, p)})); err != nil || ran != 1 {
+	if err := errors.Join(elsewhere.InOrder([]Part{WithNeed(elsewhere, NeedPower, p)}), (&Env{Log: io.Discard}).InOrder([]Part{WithNeed((&Env{}), NeedPower, p)})); err != nil || ran != 1 {
 		t.Errorf("ran %d times, %v", ran, err)
 	}
 	if want := "t: a power cut (left out: it cuts the servers' power)\n"; log.String() != want {
@@ -246,10 +234,10 @@ func TestConfigOfASite(t *testing.T) {
 	if _, err := e.Config("airgap.yaml", "a", "b"); err == nil {
 		t.Error("a site's file was to be edited")
 	}
-	if e.onStick() != lab.StickPath+"/prod" || e.skips() != "--skip=memory,swap" {
-		t.Errorf("got %s and %s", e.onStick(), e.skips())
+	if e.OnStick() != lab.StickPath+"/prod" || e.Skips() != "--skip=memory,swap" {
+		t.Errorf("got %s and %s", e.OnStick(), e.Skips())
 	}
-	if e := new(Env); e.onStick() != lab.StickPath+"/bank" || e.skips() != "--skip=time-sync,disk-space" {
-		t.Errorf("in the lab: %s and %s", e.onStick(), e.skips())
+	if e := new(Env); e.OnStick() != lab.StickPath+"/bank" || e.Skips() != "--skip=time-sync,disk-space" {
+		t.Errorf("in the lab: %s and %s", e.OnStick(), e.Skips())
 	}
 }

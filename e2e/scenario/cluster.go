@@ -13,16 +13,16 @@ import (
 //go:embed cluster.sh
 var clusterScript string
 
-// cluster is a picture of the cluster as its first host sees it.
-func cluster(ctx context.Context, e *Env, m lab.Machine) (picture, error) {
+// Cluster is a picture of the cluster as its first host sees it.
+func Cluster(ctx context.Context, e *Env, m lab.Machine) (Picture, error) {
 	r, err := e.On(ctx, m, clusterScript, "sh")
 	if err != nil {
 		return nil, err
 	}
-	if err := r.want("take a picture of the cluster", 0); err != nil {
+	if err := r.Want("take a picture of the cluster", 0); err != nil {
 		return nil, err
 	}
-	p := picture{}
+	p := Picture{}
 	for line := range strings.Lines(r.Stdout) {
 		p[strings.TrimSpace(line)]++
 	}
@@ -54,8 +54,8 @@ var made = []struct {
 }
 
 // normal is the picture with one word for every name that was made up.
-func (p picture) normal() picture {
-	n := picture{}
+func (p Picture) normal() Picture {
+	n := Picture{}
 	for line, count := range p {
 		for _, m := range made {
 			line = m.pattern.ReplaceAllString(line, m.as)
@@ -65,38 +65,45 @@ func (p picture) normal() picture {
 	return n
 }
 
-// asCluster takes a picture of the cluster and wants it to equal an earlier one.
-func asCluster(ctx context.Context, e *Env, m lab.Machine, before picture) error {
-	now, err := cluster(ctx, e, m)
+// AsCluster takes a picture of the cluster and wants it to equal an earlier one.
+func AsCluster(ctx context.Context, e *Env, m lab.Machine, before Picture) error {
+	now, err := Cluster(ctx, e, m)
 	if err != nil {
 		return err
 	}
-	return equal(e, now, before, "the cluster", exception{`^[+-] object\t(Secret|Role|RoleBinding) +kube-system +(bootstrap-token|airgap-join|airgap-parcel)-`, "codes for joining, one for each run that changed something"})
+	return Equal(e, now, before, "the cluster", Exception{`^[+-] object\t(Secret|Role|RoleBinding) +kube-system +(bootstrap-token|airgap-join|airgap-parcel)-`, "codes for joining, one for each run that changed something"})
 }
 
-// asInstalled takes a picture of a node and wants it to equal an earlier one of
+// AsInstalled takes a picture of a node and wants it to equal an earlier one of
 // the same node in another life.
-func asInstalled(ctx context.Context, e *Env, m lab.Machine, before picture) error {
-	now, err := livePicture(ctx, e, m)
+func AsInstalled(ctx context.Context, e *Env, m lab.Machine, before Picture) error {
+	now, err := LivePicture(ctx, e, m)
 	if err != nil {
 		return err
 	}
-	return equal(e, now.normal(), before.normal(), fmt.Sprintf("%s, killed and started again,", m.Name()), anotherLife()...)
+	return Equal(e, now.normal(), before.normal(), fmt.Sprintf("%s, killed and started again,", m.Name()), anotherLife()...)
 }
 
 // anotherLife are the differences between two installations of the same node.
-func anotherLife() []exception {
-	return append(append(alive(), always()...),
-		exception{`^[+-] (file|content)\t.* ?/etc/(kubernetes|airgap)/.*\.(crt|key|pub|conf)( \d+)?$`, "keys and certificates are made anew, and their length differs"},
-		exception{`^[+-] content\t.* /etc/kubernetes/.*(encryption|keys).*$`, "so is the key that Secrets are encrypted with"},
-		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/(journal\.jsonl|join/cluster\.json)( \d+)?$`, "the journal tells what happened; the cluster's CA is another one"},
-		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/dnf/`, "dnf's cache and history have times in them"},
-		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/backup/`, "backups are named by when they were taken, and hold etcd"},
-		exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/backup-key/airgap\.(key|pub)( \d+)?$`, "the key that backups are signed with is made anew"},
-		exception{`^[+-] (file|content)\t.* ?/var/lib/cni/`, "pods have other addresses"},
-		exception{`^[+-] (listens\t/run/user/0/gnupg/|process\tgpg-agent$)`, "an agent that dnf's gpg started, which ends with its directory or at a power cut"},
-		exception{`^[+-] nft\t(.*(XT target (DNAT|MASQUERADE) not found|masquerade fully-random|dnat to [0-9.:X]+))?$`, "nft does not find the words for iptables' targets each time it is asked"},
-		exception{`^- run\t[df] /run/airgap(/kubeadm\.lock)?$`, "the lock of kubeadm, until a power cut"},
-		exception{`^[+-] content\t.* /root/code$`, "the scenario's own: the one-time code"},
+func anotherLife() []Exception {
+	return append(append(Alive(), Always()...),
+		Exception{`^[+-] (file|content)\t.* ?/etc/(kubernetes|airgap)/.*\.(crt|key|pub|conf)( \d+)?$`, "keys and certificates are made anew, and their length differs"},
+		Exception{`^[+-] content\t.* /etc/kubernetes/.*(encryption|keys).*$`, "so is the key that Secrets are encrypted with"},
+		Exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/(journal\.jsonl|join/cluster\.json)( \d+)?$`, "the journal tells what happened; the cluster's CA is another one"},
+		Exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/dnf/`, "dnf's cache and history have times in them"},
+		Exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/backup/`, "backups are named by when they were taken, and hold etcd"},
+		Exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/backup-key/airgap\.(key|pub)( \d+)?$`, "the key that backups are signed with is made anew"},
+		Exception{`^[+-] (file|content)\t.* ?/var/lib/cni/`, "pods have other addresses"},
+		Exception{`^[+-] (listens\t/run/user/0/gnupg/|process\tgpg-agent$)`, "an agent that dnf's gpg started, which ends with its directory or at a power cut"},
+		Exception{`^[+-] nft\t(.*(XT target (DNAT|MASQUERADE) not found|masquerade fully-random|dnat to [0-9.:X]+))?$`, "nft does not find the words for iptables' targets each time it is asked"},
+		Exception{`^- run\t[df] /run/airgap(/kubeadm\.lock)?$`, "the lock of kubeadm, until a power cut"},
+		Exception{`^[+-] content\t.* /root/code$`, "the scenario's own: the one-time code"},
 	)
+}
+
+// Alive are the differences that a running cluster makes by itself.
+func Alive() []Exception {
+	return []Exception{
+		{`^[+-] (file|content)\t.* ?/var/lib/kubelet/`, "the kubelet renews what pods see"},
+	}
 }

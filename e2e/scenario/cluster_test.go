@@ -36,7 +36,7 @@ func TestNormal(t *testing.T) {
 		{`sysctl	net.ipv4.conf.veth0a1b2c3d.forwarding = 1`, `sysctl	net.ipv4.conf.vethffffffff.forwarding = 1`},
 	} {
 		one, other := lives[0], lives[1]
-		a, b := picture{one: 1}.normal(), picture{other: 1}.normal()
+		a, b := Picture{one: 1}.normal(), Picture{other: 1}.normal()
 		if lines := a.difference(b); len(lines) > 0 {
 			t.Errorf("still different: %q", lines)
 		}
@@ -48,7 +48,7 @@ func TestNormal(t *testing.T) {
 		`nft	ip daddr 10.96.0.1 tcp dport 443`: `nft	ip daddr 10.96.0.10 tcp dport 443`,
 		`pod	kube-system/etcd-node1`:           `pod	kube-system/etcd-node2`,
 	} {
-		if len(picture{one: 1}.normal().difference(picture{other: 1}.normal())) == 0 {
+		if len(Picture{one: 1}.normal().difference(Picture{other: 1}.normal())) == 0 {
 			t.Errorf("taken for the same: %q and %q", one, other)
 		}
 	}

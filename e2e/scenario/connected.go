@@ -25,15 +25,15 @@ type Result struct {
 
 // Airgap runs the program on the connected host.
 func (e *Env) Airgap(ctx context.Context, args ...string) (Result, error) {
-	return e.command(exec.CommandContext(ctx, e.Program, args...))
+	return e.Command(exec.CommandContext(ctx, e.Program, args...))
 }
 
-// command runs a prepared command with the connected host's environment: its
+// Command runs a prepared command with the connected host's environment: its
 // keys and credentials lie in the work directory, not in this machine's home.
-func (e *Env) command(cmd *exec.Cmd) (Result, error) { return e.watched(cmd, new(watcher)) }
+func (e *Env) Command(cmd *exec.Cmd) (Result, error) { return e.Watched(cmd, new(Watcher)) }
 
-// watched is command with somebody who reads along on stderr.
-func (e *Env) watched(cmd *exec.Cmd, stderr *watcher) (Result, error) {
+// Watched is command with somebody who reads along on stderr.
+func (e *Env) Watched(cmd *exec.Cmd, stderr *Watcher) (Result, error) {
 	var stdout bytes.Buffer
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(e.Work, "config"))
 	if e.hosts == nil { // a site's registries are logged in to by whoever runs this
@@ -52,18 +52,18 @@ func (e *Env) watched(cmd *exec.Cmd, stderr *watcher) (Result, error) {
 	return r, errors.Join(err, heard(e, "connected host", cmd.Args, r))
 }
 
-// watcher keeps what is written, and calls react once when it has mark.
-type watcher struct {
+// Watcher keeps what is written, and calls react once when it has mark.
+type Watcher struct {
 	text  bytes.Buffer
-	mark  string
-	react func()
+	Mark  string
+	React func()
 }
 
-func (w *watcher) Write(p []byte) (int, error) {
+func (w *Watcher) Write(p []byte) (int, error) {
 	w.text.Write(p)
-	if w.react != nil && strings.Contains(w.text.String(), w.mark) {
-		go w.react()
-		w.react = nil
+	if w.React != nil && strings.Contains(w.text.String(), w.Mark) {
+		go w.React()
+		w.React = nil
 	}
 	return len(p), nil
 }
@@ -77,10 +77,10 @@ func (e *Env) Config(name string, edits ...string) (string, error) {
 	if e.hosts != nil {
 		return "", errors.New("edit airgap.yaml: it is the site's, and not the lab's")
 	}
-	return e.render(name, configTemplate, edits...)
+	return e.Render(name, configTemplate, edits...)
 }
 
-func (e *Env) render(name, text string, edits ...string) (string, error) {
+func (e *Env) Render(name, text string, edits ...string) (string, error) {
 	t, err := template.New(name).Parse(text)
 	if err != nil {
 		return "", err
@@ -101,8 +101,8 @@ func (e *Env) render(name, text string, edits ...string) (string, error) {
 	return path, os.WriteFile(path, []byte(text), 0o644)
 }
 
-// want checks how a command ended and that its stderr or stdout has all parts.
-func (r Result) want(what string, code int, parts ...string) error {
+// Want checks how a command ended and that its stderr or stdout has all parts.
+func (r Result) Want(what string, code int, parts ...string) error {
 	if r.Code != code {
 		return fmt.Errorf("%s: exit code %d, want %d\n%s%s", what, r.Code, code, r.Stdout, r.Stderr)
 	}
@@ -114,11 +114,11 @@ func (r Result) want(what string, code int, parts ...string) error {
 	return nil
 }
 
-// do runs the program on the connected host and checks the outcome.
-func (e *Env) do(ctx context.Context, code int, parts []string, args ...string) error {
+// Do runs the program on the connected host and checks the outcome.
+func (e *Env) Do(ctx context.Context, code int, parts []string, args ...string) error {
 	r, err := e.Airgap(ctx, args...)
 	if err != nil {
 		return err
 	}
-	return r.want("airgap "+strings.Join(args, " "), code, parts...)
+	return r.Want("airgap "+strings.Join(args, " "), code, parts...)
 }

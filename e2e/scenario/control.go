@@ -58,7 +58,7 @@ func (g *guard) plantControl(ctx context.Context) error {
 	for name, plant := range plants {
 		g.control[name] = false
 		value := rand.Text()
-		if err := errors.Join(g.book.Add(secrets.Control, name, value), plant(value)); err != nil {
+		if err := errors.Join(g.Book.Add(secrets.Control, name, value), plant(value)); err != nil {
 			return fmt.Errorf("plant the %s: %w", name, err)
 		}
 	}

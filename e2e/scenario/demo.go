@@ -66,7 +66,7 @@ func (d *demo) shell(ctx context.Context, m lab.Machine, line string) error {
 	if err != nil {
 		return err
 	}
-	return r.want(line, 0)
+	return r.Want(line, 0)
 }
 
 // bundle is the connected side: one command, in the directory where somebody would
@@ -83,11 +83,11 @@ func (d *demo) bundle(ctx context.Context) error {
 	fmt.Fprintf(d.w, "\033[36mconnected $\033[0m %s\n", line)
 	cmd := exec.CommandContext(ctx, program, strings.Fields(line)[1:]...)
 	cmd.Dir = d.Work
-	r, err := d.command(cmd)
+	r, err := d.Command(cmd)
 	if err != nil {
 		return err
 	}
-	if err := r.want(line, 0); err != nil {
+	if err := r.Want(line, 0); err != nil {
 		return err
 	}
 	fmt.Fprintf(d.w, "\n\033[36mconnected $\033[0m ls -lh stick/bank\n")
@@ -99,7 +99,7 @@ func (d *demo) bundle(ctx context.Context) error {
 func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 	first, worker := l.Machines[0], l.Machines[1]
 	here := lab.StickPath + "/bank"
-	var line joinLine
+	var line JoinLine
 	for _, s := range []struct {
 		title, story string
 		run          func() error
@@ -109,11 +109,11 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 			if _, err := d.On(ctx, first, "", "sh", "-c", "cat /etc/redhat-release; ip route get 192.0.2.1"); err != nil {
 				return err
 			}
-			if err := noRoute(ctx, d.Env, first); err != nil {
+			if err := NoRoute(ctx, d.Env, first); err != nil {
 				return err
 			}
 			fmt.Fprintf(d.w, "\033[36mnode1, node2 #\033[0m airgap survey --file /run/media/stick/facts/$(hostname).facts.yaml\n")
-			return d.survey(ctx, l.Machines...)
+			return d.Survey(ctx, l.Machines...)
 		}},
 		{"2. On the connected host: one command fills the stick", "Images, RPMs with everything that these servers lack, the runtime: decided, fetched, read back, signed.", func() error {
 			return d.bundle(ctx)
@@ -125,35 +125,35 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 			if err := d.shell(ctx, first, "cd "+here+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm && rpm -U airgap.rpm 2>/dev/null"); err != nil {
 				return err
 			}
-			return d.shell(ctx, first, "airgap preflight "+labSkips+" "+here)
+			return d.shell(ctx, first, "airgap preflight "+LabSkips+" "+here)
 		}},
 		{"4. airgap install", "Store, registry, packages by the host's own dnf, containerd, kubeadm, pod network: steps with a journal.", func() error {
-			if err := d.shell(ctx, first, "airgap install "+labSkips+" "+here); err != nil {
+			if err := d.shell(ctx, first, "airgap install "+LabSkips+" "+here); err != nil {
 				return err
 			}
 			var err error
-			line, err = d.joinLine(ctx, first, worker.Name())
+			line, err = d.JoinLine(ctx, first, worker.Name())
 			return err
 		}},
 		{"5. The second server: one line and a one-time code", "No stick: everything comes from the first server's registry, checked against the signed index.", func() error {
-			if err := d.begin(ctx, worker, filepath.Join(d.Work, "stick")); err != nil {
+			if err := d.Begin(ctx, worker, filepath.Join(d.Work, "stick")); err != nil {
 				return err
 			}
 			if err := worker.PullStick(ctx); err != nil {
 				return err
 			}
 			fmt.Fprintf(d.w, "\033[36mnode2 #\033[0m %s\n", line.Line)
-			r, err := d.On(ctx, worker, line.Code+"\n", append(strings.Fields(line.Line), labSkips)...)
+			r, err := d.On(ctx, worker, line.Code+"\n", append(strings.Fields(line.Line), LabSkips)...)
 			if err != nil {
 				return err
 			}
-			return r.want(line.Line, 0)
+			return r.Want(line.Line, 0)
 		}},
 		{"6. The verdict", "Informers watch until everything has held for a while; each running image is looked up in our registry by digest.", func() error {
-			if err := d.shell(ctx, first, "airgap verify "+labSkips); err != nil {
+			if err := d.shell(ctx, first, "airgap verify "+LabSkips); err != nil {
 				return err
 			}
-			return d.shell(ctx, first, kubectl+"get nodes,pods -A")
+			return d.shell(ctx, first, Kubectl+"get nodes,pods -A")
 		}},
 	} {
 		if err := d.scene(s.title, s.story, s.run); err != nil {

@@ -6,13 +6,13 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// harden has a server start nothing that it does not know, as a bank's may: a
+// Harden has a server start nothing that it does not know, as a bank's may: a
 // fapolicyd at work. On Enterprise Linux rpm's database vouches for what
 // packages brought; the lab's fapolicyd cannot read that, so rules name the same
 // programs. For the runtime and flannel nobody vouches but airgap. The lab's
 // disks are overlays, which fapolicyd is told to watch.
-func harden(ctx context.Context, e *Env, m lab.Machine) error {
-	return e.script(ctx, m,
+func Harden(ctx context.Context, e *Env, m lab.Machine) error {
+	return e.Script(ctx, m,
 		`sed -i -E 's/^(uid|gid) = .*/\1 = root/; s/^trust = .*/trust = file/; s/^watch_fs = .*/&,overlay/; s/^do_stat_report = .*/do_stat_report = 0/' /etc/fapolicyd/fapolicyd.conf`,
 		"cat >/etc/fapolicyd/rules.d/40-bank.rules <<'END'\n"+packagedRules+"END",
 		"echo 'allow perm=open all : all' >/etc/fapolicyd/rules.d/95-allow-open.rules",
@@ -39,7 +39,7 @@ func onlyRuntime(ctx context.Context, e *Env, machines ...lab.Machine) error {
 		if err != nil {
 			return err
 		}
-		if err := r.want("flannel, started by hand", 126, "Operation not permitted"); err != nil {
+		if err := r.Want("flannel, started by hand", 126, "Operation not permitted"); err != nil {
 			return err
 		}
 	}

@@ -27,21 +27,21 @@ const (
 	listed = "/opt/airgap/bin/ctr --namespace k8s.io images ls --quiet | grep -v '^sha256:' | grep -v @ | sort"
 )
 
-// gc is the outage that this program is about: a disk fills up, the kubelet deletes
+// Gc is the outage that this program is about: a disk fills up, the kubelet deletes
 // the images that nobody uses at the moment, and then they are needed.
-func gc(ctx context.Context, e *Env) error {
+func Gc(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindSmall}, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		var before []string
-		return e.inOrder([]part{
-			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
-			{"bundle", func() error { return e.makeBundle(ctx, stick, gcEdits()...) }},
-			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
-			{"install", func() error { return e.installOnce(ctx, first) }},
-			{"join", func() error { return e.join(ctx, first, worker, stick) }},
+		return e.InOrder([]Part{
+			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.MakeBundle(ctx, stick, gcEdits()...) }},
+			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
+			{"install", func() error { return e.InstallOnce(ctx, first) }},
+			{"join", func() error { return e.Join(ctx, first, worker, stick) }},
 			{"a workload comes and goes", func() (err error) {
-				if err := errors.Join(e.workload(ctx, first), workloadGone(ctx, e, first)); err != nil {
+				if err := errors.Join(e.Workload(ctx, first), workloadGone(ctx, e, first)); err != nil {
 					return err
 				}
 				before, err = imagesOn(ctx, e, worker)
@@ -51,7 +51,7 @@ func gc(ctx context.Context, e *Env) error {
 			{"images were deleted, and none of ours", func() error { return evicted(ctx, e, worker, before) }},
 			{"there is room again", func() error { return roomAgain(ctx, e, first, worker) }},
 			{"all of them come back", func() error {
-				if err := errors.Join(e.workload(ctx, first), e.verified(ctx, first)); err != nil {
+				if err := errors.Join(e.Workload(ctx, first), e.Verified(ctx, first)); err != nil {
 					return err
 				}
 				return backAgain(ctx, e, worker, before)
@@ -62,14 +62,14 @@ func gc(ctx context.Context, e *Env) error {
 
 // workloadGone ends what workload started.
 func workloadGone(ctx context.Context, e *Env, m lab.Machine) error {
-	return e.script(ctx, m,
-		kubectl+"delete daemonset/hello service/hello pod/tools secret/bank --now --timeout=60s",
-		kubectl+"wait pod -l app=hello --for=delete --timeout=60s")
+	return e.Script(ctx, m,
+		Kubectl+"delete daemonset/hello service/hello pod/tools secret/bank --now --timeout=60s",
+		Kubectl+"wait pod -l app=hello --for=delete --timeout=60s")
 }
 
 // imagesOn are the names of the images that a host has.
 func imagesOn(ctx context.Context, e *Env, m lab.Machine) ([]string, error) {
-	r, err := e.must(ctx, m, []string{"/pause:"}, "sh", "-c", listed)
+	r, err := e.Must(ctx, m, []string{"/pause:"}, "sh", "-c", listed)
 	return strings.Fields(r.Stdout), err
 }
 
@@ -77,8 +77,8 @@ func imagesOn(ctx context.Context, e *Env, m lab.Machine) ([]string, error) {
 // waits until it says so.
 func fillUp(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return errors.Join(
-		e.script(ctx, worker, `fallocate -l "$(($(df --output=avail -B1 /var/lib/containerd | tail -1) - 200000000))" `+filler),
-		e.script(ctx, first, kubectl+"wait node "+worker.Name()+" --for=condition=DiskPressure=True --timeout=120s"),
+		e.Script(ctx, worker, `fallocate -l "$(($(df --output=avail -B1 /var/lib/containerd | tail -1) - 200000000))" `+filler),
+		e.Script(ctx, first, Kubectl+"wait node "+worker.Name()+" --for=condition=DiskPressure=True --timeout=120s"),
 	)
 }
 
@@ -121,10 +121,10 @@ func ofBootstrap(images []string) []string {
 
 func roomAgain(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return errors.Join(
-		e.script(ctx, worker, "rm "+filler),
-		e.script(ctx, first,
-			kubectl+"wait node "+worker.Name()+" --for=condition=DiskPressure=False --timeout=120s",
-			"for i in $(seq 60); do "+kubectl+"get node "+worker.Name()+" -o jsonpath='{.spec.taints}' | grep -q disk-pressure || exit 0; sleep 1; done; exit 1"),
+		e.Script(ctx, worker, "rm "+filler),
+		e.Script(ctx, first,
+			Kubectl+"wait node "+worker.Name()+" --for=condition=DiskPressure=False --timeout=120s",
+			"for i in $(seq 60); do "+Kubectl+"get node "+worker.Name()+" -o jsonpath='{.spec.taints}' | grep -q disk-pressure || exit 0; sleep 1; done; exit 1"),
 	)
 }
 

@@ -15,8 +15,8 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// vip is the address of the load balancer in front of the API servers.
-var vip = netip.MustParseAddr("10.88.0.5")
+// Vip is the address of the load balancer in front of the API servers.
+var Vip = netip.MustParseAddr("10.88.0.5")
 
 // What has to hold on two cores.
 const (
@@ -24,11 +24,11 @@ const (
 	haPodsLimit    = time.Minute     // new pods, after a control-plane host has died
 )
 
-// haEdits make the lab's airgap.yaml one of three control-plane hosts and two
+// HaEdits make the lab's airgap.yaml one of three control-plane hosts and two
 // workers.
-func haEdits() []string {
+func HaEdits() []string {
 	return []string{
-		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(vip, 6443).String(),
+		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(Vip, 6443).String(),
 		"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", `  - {name: node2, address: 10.88.0.12, roles: [control-plane]}
   - {name: node3, address: 10.88.0.13, roles: [control-plane]}
   - {name: node4, address: 10.88.0.14, roles: [worker]}
@@ -39,51 +39,51 @@ ssh:
 	}
 }
 
-// ha loses each control-plane host in turn, the first one first, and then all
+// Ha loses each control-plane host in turn, the first one first, and then all
 // hosts at once.
-func ha(ctx context.Context, e *Env) error {
+func Ha(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 5, func(l *lab.Lab) error {
 		first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
-		stop, err := l.Balance(ctx, vip, 6443, first, second, third)
+		stop, err := l.Balance(ctx, Vip, 6443, first, second, third)
 		if err != nil {
 			return err
 		}
 		defer stop() // it ends with this process at the latest
 		var began time.Time
-		return e.inOrder([]part{
-			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
-			{"bundle", func() error { return e.makeBundle(ctx, stick, haEdits()...) }},
-			{"keys for the first host", func() error { return e.letIn(ctx, first, l.Machines[1:]...) }},
-			{"one command, five servers", func() error { began = time.Now(); return installAll(ctx, e, first, stick, 5) }},
-			{"verify", func() error { return e.verified(ctx, first) }},
+		return e.InOrder([]Part{
+			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.MakeBundle(ctx, stick, HaEdits()...) }},
+			{"keys for the first host", func() error { return e.LetIn(ctx, first, l.Machines[1:]...) }},
+			{"one command, five servers", func() error { began = time.Now(); return InstallAll(ctx, e, first, stick, 5) }},
+			{"verify", func() error { return e.Verified(ctx, first) }},
 			{"all that in time", func() error { return within(began, haInstallLimit, "five servers from the stick to the verdict") }},
-			{"the control plane", func() error { return threeOfAll(ctx, e, l.Machines[:3]) }},
+			{"the control plane", func() error { return ThreeOfAll(ctx, e, l.Machines[:3]) }},
 			{"an image of the site's own", func() error {
-				return errors.Join(pushers(ctx, e, l.Machines[:3]...), pushOwn(ctx, e, first, l.Machines[3], "1"), onAll(ctx, e, "1", l.Machines[:3]...))
+				return errors.Join(Pushers(ctx, e, l.Machines[:3]...), PushOwn(ctx, e, first, l.Machines[3], "1"), OnAll(ctx, e, "1", l.Machines[:3]...))
 			}},
 			{"the key of the Secrets is rotated", func() error { return rotatedOnAll(ctx, e, l.Machines[:3]) }},
 			{"a used code", func() error { return usedCode(ctx, e, first, l.Machines[3]) }},
 			{"a worker is taken out", func() error { return takeOut(ctx, e, second, l.Machines[4]) }},
 			{"the first host dies", func() error { return dies(ctx, e, first, second, 1, first.Addr().String()+":5000/team/hello:1") }},
 			{"an image is pushed without it", func() error {
-				return errors.Join(pushOwn(ctx, e, second, l.Machines[3], "2"), onAll(ctx, e, "2", second, third), lagOf(ctx, e, second, first))
+				return errors.Join(PushOwn(ctx, e, second, l.Machines[3], "2"), OnAll(ctx, e, "2", second, third), lagOf(ctx, e, second, first))
 			}},
-			{"a worker joins without it", func() error { return joinOne(ctx, e, second, l.Machines[4]) }},
+			{"a worker joins without it", func() error { return JoinOne(ctx, e, second, l.Machines[4]) }},
 			{"the first host is back", func() error { return isBack(ctx, e, first, second) }},
-			{"it has what was pushed", func() error { return onAll(ctx, e, "2", first) }},
+			{"it has what was pushed", func() error { return OnAll(ctx, e, "2", first) }},
 			{"the third host dies", func() error { return dies(ctx, e, third, first, 2, "hello:1.0") }},
 			{"the third host is back", func() error { return isBack(ctx, e, third, first) }},
 			{"twenty images to be pulled", func() error {
-				return errors.Join(pushBig(ctx, e, first, l.Machines[3], manyPulls), onAll(ctx, e, "20", l.Machines[:3]...))
+				return errors.Join(PushBig(ctx, e, first, l.Machines[3], manyPulls), OnAll(ctx, e, "20", l.Machines[:3]...))
 			}},
 			{"the second host dies amid the pulls", func() error { return diesAmidPulls(ctx, e, l, second, third) }},
 			{"the second host is back", func() error { return isBack(ctx, e, second, first) }},
 			{"the first host is reset", func() error { return errors.Join(takeOut(ctx, e, third, first), wiped(ctx, e, first)) }},
 			{"it starts no second cluster", func() error { return noSecondCluster(ctx, e, first, stick) }},
 			{"a worker's code for a control plane", func() error { return wrongCode(ctx, e, third, first) }},
-			{"the first host joins the others", func() error { return joinOne(ctx, e, third, first) }},
-			{"its registry fills itself", func() error { return onAll(ctx, e, "2", first) }},
+			{"the first host joins the others", func() error { return JoinOne(ctx, e, third, first) }},
+			{"its registry fills itself", func() error { return OnAll(ctx, e, "2", first) }},
 			{"a cold start", func() error { return coldStart(ctx, e, l) }},
 		})
 	})
@@ -96,8 +96,8 @@ func within(began time.Time, limit time.Duration, what string) error {
 	return nil
 }
 
-// letIn gives root on one server a key to the others, and their host keys.
-func (e *Env) letIn(ctx context.Context, first lab.Machine, others ...lab.Machine) error {
+// LetIn gives root on one server a key to the others, and their host keys.
+func (e *Env) LetIn(ctx context.Context, first lab.Machine, others ...lab.Machine) error {
 	key, err := newKey(ctx, e, first)
 	if err != nil {
 		return err
@@ -107,30 +107,30 @@ func (e *Env) letIn(ctx context.Context, first lab.Machine, others ...lab.Machin
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(e.script(ctx, m, authorize("/root", key, "root")),
-			e.script(ctx, first, fmt.Sprintf("echo '%s %s' >>/root/.ssh/known_hosts", m.Addr(), host))); err != nil {
+		if err := errors.Join(e.Script(ctx, m, Authorize("/root", key, "root")),
+			e.Script(ctx, first, fmt.Sprintf("echo '%s %s' >>/root/.ssh/known_hosts", m.Addr(), host))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// installAll begins on the first of so many servers, which does the others.
-func installAll(ctx context.Context, e *Env, first lab.Machine, stick string, servers int) error {
-	if err := e.begin(ctx, first, stick); err != nil {
+// InstallAll begins on the first of so many servers, which does the others.
+func InstallAll(ctx context.Context, e *Env, first lab.Machine, stick string, servers int) error {
+	if err := e.Begin(ctx, first, stick); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, first, "", fleetInstall()...)
+	r, err := e.On(ctx, first, "", FleetInstall()...)
 	if err != nil {
 		return err
 	}
 	fmt.Fprint(e.Log, r.Stderr)
-	return r.want("install", 0, fmt.Sprintf("the cluster is verified: %d nodes", servers))
+	return r.Want("install", 0, fmt.Sprintf("the cluster is verified: %d nodes", servers))
 }
 
 // wiped deletes the data that a reset has left.
 func wiped(ctx context.Context, e *Env, m lab.Machine) error {
-	_, err := e.must(ctx, m, []string{"/var/lib/airgap/pushed"}, "airgap", "reset", "--yes", "--wipe-data")
+	_, err := e.Must(ctx, m, []string{"/var/lib/airgap/pushed"}, "airgap", "reset", "--yes", "--wipe-data")
 	return err
 }
 
@@ -140,52 +140,52 @@ func noSecondCluster(ctx context.Context, e *Env, first lab.Machine, stick strin
 	if err := first.AttachStick(ctx, stick); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, first, "", "airgap", "install", "--no-ssh", labSkips, lab.StickPath+"/bank")
+	r, err := e.On(ctx, first, "", "airgap", "install", "--no-ssh", LabSkips, lab.StickPath+"/bank")
 	if err != nil {
 		return err
 	}
-	if err := r.want("install behind a live balancer", 3, "an API server answers at 10.88.0.5:6443", "airgap join here"); err != nil {
+	if err := r.Want("install behind a live balancer", 3, "an API server answers at 10.88.0.5:6443", "airgap join here"); err != nil {
 		return err
 	}
-	return errors.Join(e.script(ctx, first, "! test -e /var/lib/airgap/journal.jsonl"), first.PullStick(ctx))
+	return errors.Join(e.Script(ctx, first, "! test -e /var/lib/airgap/journal.jsonl"), first.PullStick(ctx))
 }
 
 // wrongCode tries to make a control-plane host with a worker's code: that is
 // refused before anything is changed.
 func wrongCode(ctx context.Context, e *Env, by, m lab.Machine) error {
-	line, err := e.joinLine(ctx, by, "node4")
+	line, err := e.JoinLine(ctx, by, "node4")
 	if err != nil {
 		return err
 	}
-	r, err := e.On(ctx, m, line.Code+"\n", append([]string{"airgap"}, e.joinArgs(line)...)...)
+	r, err := e.On(ctx, m, line.Code+"\n", append([]string{"airgap"}, e.JoinArgs(line)...)...)
 	if err != nil {
 		return err
 	}
-	if err := r.want("join with a worker's code", 1, "the code is a worker's", "--new-code"); err != nil {
+	if err := r.Want("join with a worker's code", 1, "the code is a worker's", "--new-code"); err != nil {
 		return err
 	}
-	return e.script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl")
+	return e.Script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl")
 }
 
-// joinOne lets a server in that has airgap.rpm, by the line that another one
+// JoinOne lets a server in that has airgap.rpm, by the line that another one
 // prints.
-func joinOne(ctx context.Context, e *Env, by, m lab.Machine) error {
-	line, err := e.joinLine(ctx, by, m.Name())
+func JoinOne(ctx context.Context, e *Env, by, m lab.Machine) error {
+	line, err := e.JoinLine(ctx, by, m.Name())
 	if err != nil {
 		return err
 	}
-	joined, err := e.airgapOn(ctx, m, line.Code+"\n", e.joinArgs(line)...)
+	joined, err := e.AirgapOn(ctx, m, line.Code+"\n", e.JoinArgs(line)...)
 	if err == nil && joined.Changed == 0 {
 		err = fmt.Errorf("join says %+v", joined)
 	}
 	return err
 }
 
-// threeOfAll wants the registry with its authority, the API server and a
+// ThreeOfAll wants the registry with its authority, the API server and a
 // member of etcd on each.
-func threeOfAll(ctx context.Context, e *Env, machines []lab.Machine) error {
+func ThreeOfAll(ctx context.Context, e *Env, machines []lab.Machine) error {
 	for _, m := range machines {
-		if err := e.script(ctx, m,
+		if err := e.Script(ctx, m,
 			"systemctl is-active --quiet airgap-registry",
 			"test \"$(stat -c %a /etc/airgap/pki/ca.key)\" = 600",
 			"curl --silent --fail --cacert /etc/airgap/pki/ca.crt https://"+m.Addr().String()+":5000/healthz | grep -q bank",
@@ -199,22 +199,22 @@ func threeOfAll(ctx context.Context, e *Env, machines []lab.Machine) error {
 	if err := sameKeys(ctx, e, machines); err != nil {
 		return err
 	}
-	if err := members(ctx, e, machines[0], 3); err != nil {
+	if err := Members(ctx, e, machines[0], 3); err != nil {
 		return err
 	}
-	return e.script(ctx, machines[0], `test "$(`+kubectl+`-n kube-system get pods -l k8s-app=kube-dns -o jsonpath='{.items[*].spec.nodeName}' | tr ' ' '\n' | sort -u | wc -l)" = 2`)
+	return e.Script(ctx, machines[0], `test "$(`+Kubectl+`-n kube-system get pods -l k8s-app=kube-dns -o jsonpath='{.items[*].spec.nodeName}' | tr ' ' '\n' | sort -u | wc -l)" = 2`)
 }
 
 // sameKeys wants every API server to read a Secret that another one wrote.
 func sameKeys(ctx context.Context, e *Env, machines []lab.Machine) error {
 	for i, m := range machines {
-		if err := e.script(ctx, m, fmt.Sprintf(kubectl+"delete secret from%d --ignore-not-found && "+kubectl+"create secret generic from%d --from-literal=by=%s --server https://%s:6443", i, i, m.Name(), m.Addr())); err != nil {
+		if err := e.Script(ctx, m, fmt.Sprintf(Kubectl+"delete secret from%d --ignore-not-found && "+Kubectl+"create secret generic from%d --from-literal=by=%s --server https://%s:6443", i, i, m.Name(), m.Addr())); err != nil {
 			return err
 		}
 	}
 	for _, m := range machines {
 		for i, by := range machines {
-			if err := e.script(ctx, m, fmt.Sprintf(`test "$(`+kubectl+`get secret from%d --server https://%s:6443 -o jsonpath={.data.by} | base64 -d)" = %s`, i, m.Addr(), by.Name())); err != nil {
+			if err := e.Script(ctx, m, fmt.Sprintf(`test "$(`+Kubectl+`get secret from%d --server https://%s:6443 -o jsonpath={.data.by} | base64 -d)" = %s`, i, m.Addr(), by.Name())); err != nil {
 				return err
 			}
 		}
@@ -227,7 +227,7 @@ func rotatedOnAll(ctx context.Context, e *Env, machines []lab.Machine) error {
 	g, rotating := errgroup.WithContext(ctx)
 	for _, m := range machines {
 		g.Go(func() error {
-			_, err := e.must(rotating, m, []string{"the old key is gone"}, "airgap", "encryption", "rotate")
+			_, err := e.Must(rotating, m, []string{"the old key is gone"}, "airgap", "encryption", "rotate")
 			return err
 		})
 	}
@@ -235,16 +235,16 @@ func rotatedOnAll(ctx context.Context, e *Env, machines []lab.Machine) error {
 		return err
 	}
 	for _, m := range machines {
-		if err := e.script(ctx, m, "grep -q 'name: key2' /etc/kubernetes/apiserver/encryption.yaml", "! grep -q key1 /etc/kubernetes/apiserver/encryption.yaml", "! test -e /var/lib/airgap/rotation.json"); err != nil {
+		if err := e.Script(ctx, m, "grep -q 'name: key2' /etc/kubernetes/apiserver/encryption.yaml", "! grep -q key1 /etc/kubernetes/apiserver/encryption.yaml", "! test -e /var/lib/airgap/rotation.json"); err != nil {
 			return err
 		}
 	}
 	return sameKeys(ctx, e, machines)
 }
 
-// members counts those of etcd, as the API server's own certificate may.
-func members(ctx context.Context, e *Env, m lab.Machine, want int) error {
-	r, err := e.must(ctx, m, nil, "sh", "-c", `curl --silent --fail --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt \
+// Members counts those of etcd, as the API server's own certificate may.
+func Members(ctx context.Context, e *Env, m lab.Machine, want int) error {
+	r, err := e.Must(ctx, m, nil, "sh", "-c", `curl --silent --fail --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt \
 		--key /etc/kubernetes/pki/apiserver-etcd-client.key -X POST https://127.0.0.1:2379/v3/cluster/member/list -d '{}'`)
 	if err != nil {
 		return err
@@ -257,44 +257,44 @@ func members(ctx context.Context, e *Env, m lab.Machine, want int) error {
 
 // usedCode tries a code again that has let somebody in.
 func usedCode(ctx context.Context, e *Env, first, worker lab.Machine) error {
-	line, err := e.joinLine(ctx, first, worker.Name())
+	line, err := e.JoinLine(ctx, first, worker.Name())
 	if err != nil {
 		return err
 	}
 	if err := takeOut(ctx, e, first, worker); err != nil {
 		return err
 	}
-	if _, err := e.airgapOn(ctx, worker, line.Code+"\n", e.joinArgs(line)...); err != nil {
+	if _, err := e.AirgapOn(ctx, worker, line.Code+"\n", e.JoinArgs(line)...); err != nil {
 		return err
 	}
 	if err := takeOut(ctx, e, first, worker); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, worker, line.Code+"\n", append([]string{"airgap"}, e.joinArgs(line)...)...)
+	r, err := e.On(ctx, worker, line.Code+"\n", append([]string{"airgap"}, e.JoinArgs(line)...)...)
 	if err != nil {
 		return err
 	}
-	if err := r.want("join with a code that was used", 1, "used already", "--new-code"); err != nil {
+	if err := r.Want("join with a code that was used", 1, "used already", "--new-code"); err != nil {
 		return err
 	}
-	if err := e.script(ctx, worker, "! test -e /var/lib/airgap/journal.jsonl"); err != nil {
+	if err := e.Script(ctx, worker, "! test -e /var/lib/airgap/journal.jsonl"); err != nil {
 		return err
 	}
-	return joinOne(ctx, e, first, worker)
+	return JoinOne(ctx, e, first, worker)
 }
 
 // takeOut resets a server and wants the others to know.
 func takeOut(ctx context.Context, e *Env, by, m lab.Machine) error {
-	if _, err := e.must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
+	if _, err := e.Must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
 		return err
 	}
 	if slices.Contains([]string{"node1", "node2", "node3"}, m.Name()) {
-		if err := members(ctx, e, by, 2); err != nil {
+		if err := Members(ctx, e, by, 2); err != nil {
 			return err
 		}
-		return e.script(ctx, by, gone("node "+m.Name()))
+		return e.Script(ctx, by, Gone("node "+m.Name()))
 	}
-	return e.script(ctx, by, kubectl+"delete node "+m.Name())
+	return e.Script(ctx, by, Kubectl+"delete node "+m.Name())
 }
 
 // dies cuts the power of a control-plane host. Asked by another one, the API
@@ -309,12 +309,12 @@ func dies(ctx context.Context, e *Env, dead, by lab.Machine, generation int, ima
 	// Without validation: for that, each API server first makes its OpenAPI, which
 	// takes seconds of two busy cores.
 	const deploy = `for i in $(seq 60); do
-		echo "$(date +%T) attempt $i"; ` + kubectl + `--request-timeout=10s create deployment "$0" --image="$1" --replicas=6 --validate=false && break; sleep 1
+		echo "$(date +%T) attempt $i"; ` + Kubectl + `--request-timeout=10s create deployment "$0" --image="$1" --replicas=6 --validate=false && break; sleep 1
 	done
-	` + kubectl + `--request-timeout=90s rollout status "deployment/$0" --timeout=90s`
+	` + Kubectl + `--request-timeout=90s rollout status "deployment/$0" --timeout=90s`
 	r, err := e.On(ctx, by, "", "sh", "-c", "{ "+deploy+"; } 2>&1", name, image)
 	if err == nil {
-		err = r.want("new pods after "+dead.Name()+" has died", 0)
+		err = r.Want("new pods after "+dead.Name()+" has died", 0)
 	}
 	if err != nil {
 		return err
@@ -325,14 +325,14 @@ func dies(ctx context.Context, e *Env, dead, by lab.Machine, generation int, ima
 		return err
 	}
 	// The API server calls a node ready until it has missed its heartbeats for 50 s.
-	if err := e.script(ctx, by, kubectl+"delete deployment "+name, kubectl+"wait node "+dead.Name()+" --for=condition=Ready=Unknown --timeout=90s"); err != nil {
+	if err := e.Script(ctx, by, Kubectl+"delete deployment "+name, Kubectl+"wait node "+dead.Name()+" --for=condition=Ready=Unknown --timeout=90s"); err != nil {
 		return err
 	}
-	r, err = e.On(ctx, by, "", "airgap", "verify", labSkips, "--timeout", "20s")
+	r, err = e.On(ctx, by, "", "airgap", "verify", LabSkips, "--timeout", "20s")
 	if err != nil {
 		return err
 	}
-	return r.want("verify without "+dead.Name(), 4, "Node "+dead.Name())
+	return r.Want("verify without "+dead.Name(), 4, "Node "+dead.Name())
 }
 
 // isBack switches a dead host on again.
@@ -340,7 +340,7 @@ func isBack(ctx context.Context, e *Env, m, by lab.Machine) error {
 	if err := m.Start(ctx); err != nil {
 		return err
 	}
-	return e.verified(ctx, by)
+	return e.Verified(ctx, by)
 }
 
 // coldStart cuts the power of all servers at once, and switches them on.
@@ -357,7 +357,7 @@ func coldStart(ctx context.Context, e *Env, l *lab.Lab) error {
 		return err
 	}
 	for _, m := range l.Machines[:3] {
-		if err := e.verified(ctx, m); err != nil {
+		if err := e.Verified(ctx, m); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ func environment(e *Env) ([]string, error) {
 		{"BANK_PASSWORD", "%s"},
 	} {
 		value := rand.Text()
-		if err := e.book.Add(secrets.Ambient, v.name, value); err != nil {
+		if err := e.Book.Add(secrets.Ambient, v.name, value); err != nil {
 			return nil, err
 		}
 		all = append(all, v.name+"="+fmt.Sprintf(v.format, value))
@@ -36,7 +36,7 @@ func environment(e *Env) ([]string, error) {
 // theirs.
 func (e *Env) login() error {
 	value := rand.Text()
-	if err := e.book.Add(secrets.Password, "the mirror's", value); err != nil {
+	if err := e.Book.Add(secrets.Password, "the mirror's", value); err != nil {
 		return err
 	}
 	auth := base64.StdEncoding.EncodeToString([]byte("bank:" + value))
@@ -63,16 +63,16 @@ func (s started) handedOver() bool {
 	return s.program == "env" || s.program == "nsenter" || s.program == "sh"
 }
 
-// plantObject puts a Secret into the cluster, as every application does.
-func plantObject(ctx context.Context, e *Env, m lab.Machine) error {
+// PlantObject puts a Secret into the cluster, as every application does.
+func PlantObject(ctx context.Context, e *Env, m lab.Machine) error {
 	value := rand.Text()
-	if err := e.book.Add(secrets.Object, "default/bank", value); err != nil {
+	if err := e.Book.Add(secrets.Object, "default/bank", value); err != nil {
 		return err
 	}
 	object := fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: bank}, data: {password: %s}}\n", base64.StdEncoding.EncodeToString([]byte(value)))
-	r, err := e.On(ctx, m, object, "sh", "-c", kubectl+"create -f -")
+	r, err := e.On(ctx, m, object, "sh", "-c", Kubectl+"create -f -")
 	if err != nil {
 		return err
 	}
-	return r.want("make a Secret", 0)
+	return r.Want("make a Secret", 0)
 }

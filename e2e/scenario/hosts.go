@@ -14,19 +14,19 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// onHosts takes two servers of the lab for somebody's: of them nothing is known but
+// OnHosts takes two servers of the lab for somebody's: of them nothing is known but
 // what a file of hosts says, and nothing leads there but sshd. What a person would
 // call runs journey and ctrl-c on them: it is refused where it might do harm, it dies on
 // the way and is taken back by another command, and it goes all the way.
-func onHosts(ctx context.Context, e *Env) error {
+func OnHosts(ctx context.Context, e *Env) error {
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		o := &others{Env: e, first: l.Machines[0], worker: l.Machines[1]}
 		defer o.stop()
-		var first, worker picture
-		return e.inOrder([]part{
+		var first, worker Picture
+		return e.InOrder([]Part{
 			{"a way in, and a file that names it", func() error { return errors.Join(o.letIn(ctx), o.named(ctx, l)) }},
 			{"pictures before", func() error {
-				return errors.Join(e.takePicture(ctx, o.first, &first), e.takePicture(ctx, o.worker, &worker))
+				return errors.Join(e.TakePicture(ctx, o.first, &first), e.TakePicture(ctx, o.worker, &worker))
 			}},
 			{"refused: what needs the lab", func() error { return o.refusedByNeed(ctx) }},
 			{"refused: another key than the known", func() error { return o.refusedByKey(ctx) }},
@@ -41,7 +41,7 @@ func onHosts(ctx context.Context, e *Env) error {
 			{"journey, to its end", func() error { return o.whole(ctx, "journey") }},
 			{"ctrl-c, to its end", func() error { return o.whole(ctx, "ctrl-c") }},
 			{"the hosts are as before", func() error {
-				return errors.Join(e.asBefore(ctx, o.first, first, afterLogins()...), e.asBefore(ctx, o.worker, worker, afterLogins()...))
+				return errors.Join(e.AsBefore(ctx, o.first, first, afterLogins()...), e.AsBefore(ctx, o.worker, worker, afterLogins()...))
 			}},
 		})
 	})
@@ -74,8 +74,8 @@ func (o *others) letIn(ctx context.Context) error {
 	const ownKeys = "rm -f /etc/ssh/ssh_host_*_key* && ssh-keygen -A >/dev/null && systemctl restart ssh"
 	public := string(ssh.MarshalAuthorizedKey(key.PublicKey()))
 	return errors.Join(
-		o.script(ctx, o.first, ownKeys, authorize("/root", public, "root")),
-		o.script(ctx, o.worker, ownKeys, "useradd -m ops", authorize("/home/ops", public, "ops"), "umask 337; echo 'ops ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/ops"),
+		o.Script(ctx, o.first, ownKeys, Authorize("/root", public, "root")),
+		o.Script(ctx, o.worker, ownKeys, "useradd -m ops", Authorize("/home/ops", public, "ops"), "umask 337; echo 'ops ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/ops"),
 		password(ctx, o.Env, o.worker, "ops", opsPassword))
 }
 
@@ -119,17 +119,17 @@ func (o *others) calls(ctx context.Context, code int, parts []string, args ...st
 	if err != nil {
 		return err
 	}
-	r, err := o.command(cmd)
+	r, err := o.Command(cmd)
 	if err != nil {
 		return err
 	}
-	return r.want("lab "+strings.Join(args, " ")+" --hosts", code, parts...)
+	return r.Want("lab "+strings.Join(args, " ")+" --hosts", code, parts...)
 }
 
 // untouchedBoth wants no trace of a run on either host.
 func (o *others) untouchedBoth(ctx context.Context) error {
 	const nothing = "! test -e " + lab.ForeignDir
-	return errors.Join(o.script(ctx, o.first, nothing), o.script(ctx, o.worker, nothing))
+	return errors.Join(o.Script(ctx, o.first, nothing), o.Script(ctx, o.worker, nothing))
 }
 
 // refusedByNeed: with one scenario that cannot run there, none does.
@@ -161,11 +161,11 @@ func (o *others) refusedByKey(ctx context.Context) error {
 // before one nor when it is to be taken back.
 func (o *others) refusedByRemains(ctx context.Context) error {
 	return errors.Join(
-		o.script(ctx, o.worker, "mkdir /etc/airgap && touch /etc/airgap/theirs"),
+		o.Script(ctx, o.worker, "mkdir /etc/airgap && touch /etc/airgap/theirs"),
 		o.calls(ctx, 1, []string{"host node2 is not empty: it has /etc/airgap\n", "nothing was changed on any host"}, "run", "journey"),
 		o.untouchedBoth(ctx),
 		o.calls(ctx, 0, []string{"host node1: no scenario has anything there", "host node2: no scenario has anything there"}, "down"),
-		o.script(ctx, o.worker, "test -e /etc/airgap/theirs && rm -r /etc/airgap"))
+		o.Script(ctx, o.worker, "test -e /etc/airgap/theirs && rm -r /etc/airgap"))
 }
 
 // killedRun kills the run when the first host is installed and the other is about to
@@ -175,14 +175,14 @@ func (o *others) killedRun(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := o.watched(cmd, &watcher{mark: "hosts-journey: install, twice", react: func() { _ = cmd.Process.Kill() }})
+	r, err := o.Watched(cmd, &Watcher{Mark: "hosts-journey: install, twice", React: func() { _ = cmd.Process.Kill() }})
 	if err != nil {
 		return err
 	}
-	if err := r.want("a run that is killed", -1, "hosts-journey: install, twice"); err != nil {
+	if err := r.Want("a run that is killed", -1, "hosts-journey: install, twice"); err != nil {
 		return err
 	}
-	return o.script(ctx, o.first, "rpm -q kubelet && test -e "+lab.ForeignDir)
+	return o.Script(ctx, o.first, "rpm -q kubelet && test -e "+lab.ForeignDir)
 }
 
 // whole is a scenario to its end; to ops everything went by sudo.
@@ -191,22 +191,22 @@ func (o *others) whole(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	r, err := o.command(cmd)
+	r, err := o.Command(cmd)
 	if err != nil {
 		return err
 	}
-	if err := r.want(name+" on hosts", 0, "PASS "+name+" ", "1 passed, 0 failed", "a workload (left out: it takes images", "host node1: given back", "host node2: given back"); err != nil {
+	if err := r.Want(name+" on hosts", 0, "PASS "+name+" ", "1 passed, 0 failed", "a workload (left out: it takes images", "host node1: given back", "host node2: given back"); err != nil {
 		return err
 	}
 	fmt.Fprint(o.Log, r.Stderr)
 	return errors.Join(o.untouchedBoth(ctx),
-		o.script(ctx, o.worker, "journalctl --no-pager --identifier=sudo | grep -q 'ops : .*USER=root'"))
+		o.Script(ctx, o.worker, "journalctl --no-pager --identifier=sudo | grep -q 'ops : .*USER=root'"))
 }
 
 // afterLogins are the differences that a run on somebody's hosts makes.
-func afterLogins() []exception {
-	return append(always(), userStays(),
-		exception{`^[+-] file\t.* /var/log/(wtmp|btmp|lastlog) `, "people have logged in"},
-		exception{`^[+-] (unit-file\tsession-\d+\.scope transient$|unit\t(user[-@.]|session-|run-user-|systemd-logind|systemd-oomd\.service not-found)|process\t(\(sd-pam\)|systemd|systemd-logind|dbus-daemon|gpg-agent|sshd|sudo)$|(mount|listens)\t/run/user/|run\t. /run/(sudo|motd))`, "and what is there while somebody is, and for a moment after that"},
+func afterLogins() []Exception {
+	return append(Always(), userStays(),
+		Exception{`^[+-] file\t.* /var/log/(wtmp|btmp|lastlog) `, "people have logged in"},
+		Exception{`^[+-] (unit-file\tsession-\d+\.scope transient$|unit\t(user[-@.]|session-|run-user-|systemd-logind|systemd-oomd\.service not-found)|process\t(\(sd-pam\)|systemd|systemd-logind|dbus-daemon|gpg-agent|sshd|sudo)$|(mount|listens)\t/run/user/|run\t. /run/(sudo|motd))`, "and what is there while somebody is, and for a moment after that"},
 	)
 }

@@ -90,7 +90,7 @@ func (g *guard) collectInside(ctx context.Context) error {
 	for _, m := range g.inside {
 		err := entries(ctx, m, "/etc/airgap /etc/kubernetes /var/lib/kubelet/pki", func(f secrets.File, content io.Reader) error {
 			text, err := io.ReadAll(content)
-			return errors.Join(err, g.book.FromFile(m.Name()+":"+f.Path, text))
+			return errors.Join(err, g.Book.FromFile(m.Name()+":"+f.Path, text))
 		})
 		if err != nil {
 			return err

@@ -14,9 +14,9 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// journey is the main job, from the survey to the verdict, and that running
+// Journey is the main job, from the survey to the verdict, and that running
 // everything twice changes nothing.
-func journey(ctx context.Context, e *Env) error {
+func Journey(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	named, err := withAddons(e)
 	if err != nil {
@@ -28,28 +28,28 @@ func journey(ctx context.Context, e *Env) error {
 	}
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
-		return e.inOrder([]part{
-			withNeed(e, needAirGap, part{"there is no way out", func() error { return noRoute(ctx, e, first) }}),
-			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
-			{"survey by script", func() error { return surveyByScript(ctx, e, worker) }},
-			withNeed(e, needUpstream, part{"plan", func() error { return closedWorld(ctx, e, named) }}),
+		return e.InOrder([]Part{
+			WithNeed(e, needAirGap, Part{"there is no way out", func() error { return NoRoute(ctx, e, first) }}),
+			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
+			{"survey by script", func() error { return SurveyByScript(ctx, e, worker) }},
+			WithNeed(e, NeedUpstream, Part{"plan", func() error { return closedWorld(ctx, e, named) }}),
 			{"bundle", func() error { return signedBundle(ctx, e, stick, key, named) }},
-			withNeed(e, needUpstream, part{"bundle, read by others", func() error { return readBundle(ctx, e, stick, key) }}),
-			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			WithNeed(e, NeedUpstream, Part{"bundle, read by others", func() error { return readBundle(ctx, e, stick, key) }}),
+			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
 			{"another key is required", func() error { return heldToAnother(ctx, e, first) }},
-			{"preflight", func() error { return preflight(ctx, e, first) }},
-			{"install, twice", func() error { return e.install(ctx, first, "--require-key", key.fingerprint) }},
-			{"join, twice", func() error { return e.join(ctx, first, worker, stick) }},
+			{"preflight", func() error { return Preflight(ctx, e, first) }},
+			{"install, twice", func() error { return e.Install(ctx, first, "--require-key", key.fingerprint) }},
+			{"join, twice", func() error { return e.Join(ctx, first, worker, stick) }},
 			{"the key is required of both", func() error { return heldToIt(ctx, e, key, first, worker) }},
-			{"verify", func() error { return e.verified(ctx, first) }},
+			{"verify", func() error { return e.Verified(ctx, first) }},
 			{"each host reports what only it knows", func() error { return reported(ctx, e, first, worker) }},
 			{"crictl asks the runtime", func() error { return errors.Join(crictlSees(ctx, e, first), crictlSees(ctx, e, worker)) }},
 			{"the control plane is backed up", func() error { return backedUp(ctx, e, first, worker) }},
 			{"the certificate is looked after", func() error { return renewal(ctx, e, first) }},
 			{"the cluster is verified and renewed by timers", func() error { return upkeep(ctx, e, first, worker) }},
-			withNeed(e, needUpstream, part{"add-ons", func() error { return addonsRun(ctx, e, first) }}),
-			withNeed(e, needUpstream, part{"a workload", func() error { return e.workload(ctx, first) }}),
-			{"a broken pod is found", func() error { return broken(ctx, e, first, "not found") }},
+			WithNeed(e, NeedUpstream, Part{"add-ons", func() error { return addonsRun(ctx, e, first) }}),
+			WithNeed(e, NeedUpstream, Part{"a workload", func() error { return e.Workload(ctx, first) }}),
+			{"a broken pod is found", func() error { return Broken(ctx, e, first, "not found") }},
 			{"a support bundle of each", func() error { return supportBundles(ctx, e, first, worker) }},
 			{"status, and the worker reset", func() error { return resetWorker(ctx, e, first, worker) }},
 			{"its report goes with its node", func() error { return forgotten(ctx, e, first, worker) }},
@@ -59,7 +59,7 @@ func journey(ctx context.Context, e *Env) error {
 
 // crictlSees has crictl, which much advice names, say what runs, and complain of nothing.
 func crictlSees(ctx context.Context, e *Env, m lab.Machine) error {
-	r, err := e.must(ctx, m, nil, "crictl", "ps", "--name", "kube-proxy", "--output", "json")
+	r, err := e.Must(ctx, m, nil, "crictl", "ps", "--name", "kube-proxy", "--output", "json")
 	if err != nil {
 		return err
 	}
@@ -69,9 +69,9 @@ func crictlSees(ctx context.Context, e *Env, m lab.Machine) error {
 	return nil
 }
 
-// survey carries the program in and the facts of every server out.
-func (e *Env) survey(ctx context.Context, machines ...lab.Machine) error {
-	if err := os.MkdirAll(e.facts(), 0o755); err != nil {
+// Survey carries the program in and the facts of every server out.
+func (e *Env) Survey(ctx context.Context, machines ...lab.Machine) error {
+	if err := os.MkdirAll(e.Facts(), 0o755); err != nil {
 		return err
 	}
 	for _, m := range machines {
@@ -84,28 +84,28 @@ func (e *Env) survey(ctx context.Context, machines ...lab.Machine) error {
 		if err != nil {
 			return err
 		}
-		out, err := os.Create(filepath.Join(e.facts(), m.Name()+".facts.yaml"))
+		out, err := os.Create(filepath.Join(e.Facts(), m.Name()+".facts.yaml"))
 		if err != nil {
 			return err
 		}
 		err = m.Exec(ctx, lab.Cmd{Args: []string{"/root/airgap", "survey", "--output", "yaml"}, Stdout: out})
-		if err = errors.Join(err, out.Close(), e.script(ctx, m, "rm /root/airgap")); err != nil {
+		if err = errors.Join(err, out.Close(), e.Script(ctx, m, "rm /root/airgap")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *Env) facts() string { return filepath.Join(e.Work, "facts") }
+func (e *Env) Facts() string { return filepath.Join(e.Work, "facts") }
 
-// makeBundle makes the bundle from the servers' facts, and again for nothing.
+// MakeBundle makes the bundle from the servers' facts, and again for nothing.
 // edits change airgap.yaml.
-func (e *Env) makeBundle(ctx context.Context, stick string, edits ...string) error {
+func (e *Env) MakeBundle(ctx context.Context, stick string, edits ...string) error {
 	config, err := e.Config("airgap.yaml", edits...)
 	if err != nil {
 		return err
 	}
-	return bundleTwice(ctx, e, "-f", config, "-o", stick)
+	return BundleTwice(ctx, e, "-f", config, "-o", stick)
 }
 
 // signedBundle is makeBundle with the site's key.
@@ -114,21 +114,21 @@ func signedBundle(ctx context.Context, e *Env, stick string, key siteKey, edits 
 	if err != nil {
 		return err
 	}
-	return bundleTwice(ctx, e, "-f", config, "-o", stick, "--sign-key", key.file)
+	return BundleTwice(ctx, e, "-f", config, "-o", stick, "--sign-key", key.file)
 }
 
-func bundleTwice(ctx context.Context, e *Env, flags ...string) error {
-	args := append([]string{"bundle", "--facts", e.facts()}, flags...)
-	if err := e.do(ctx, 0, []string{"images", "packages", "proven against"}, args...); err != nil {
+func BundleTwice(ctx context.Context, e *Env, flags ...string) error {
+	args := append([]string{"bundle", "--facts", e.Facts()}, flags...)
+	if err := e.Do(ctx, 0, []string{"images", "packages", "proven against"}, args...); err != nil {
 		return err
 	}
-	return e.do(ctx, 0, []string{"complete already"}, args...)
+	return e.Do(ctx, 0, []string{"complete already"}, args...)
 }
 
 // readBundle reads it with the program and with other people's tools.
 func readBundle(ctx context.Context, e *Env, stick string, key siteKey) error {
 	dir := filepath.Join(stick, "bank")
-	if err := e.do(ctx, 0, []string{"every byte verified", "registry.k8s.io/pause:3.10.2", "kubelet"}, "inspect", dir, "--full", "--list", "--require-key", key.fingerprint); err != nil {
+	if err := e.Do(ctx, 0, []string{"every byte verified", "registry.k8s.io/pause:3.10.2", "kubelet"}, "inspect", dir, "--full", "--list", "--require-key", key.fingerprint); err != nil {
 		return err
 	}
 	return foreignTools(ctx, e, dir)
@@ -169,7 +169,7 @@ func inDir(ctx context.Context, dir string, lines ...string) error {
 	return nil
 }
 
-func noRoute(ctx context.Context, e *Env, m lab.Machine) error {
+func NoRoute(ctx context.Context, e *Env, m lab.Machine) error {
 	for _, address := range []string{"192.0.2.1", "198.51.100.7"} {
 		said, err := lab.Output(ctx, m, "sh", "-c", "bash -c 'exec 3<>/dev/tcp/"+address+"/443' 2>&1")
 		if err == nil {
@@ -182,48 +182,48 @@ func noRoute(ctx context.Context, e *Env, m lab.Machine) error {
 	return nil
 }
 
-// begin does what INSTALL.txt says: the key, the RPM.
-func (e *Env) begin(ctx context.Context, m lab.Machine, stick string) error {
+// Begin does what INSTALL.txt says: the key, the RPM.
+func (e *Env) Begin(ctx context.Context, m lab.Machine, stick string) error {
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
 	}
-	return e.script(ctx, m,
-		"cd "+e.onStick()+" && d=$(mktemp -d) && rpm --dbpath $d --import RPM-GPG-KEY-airgap && rpm --dbpath $d -q gpg-pubkey | grep -c . | grep -qx 1; code=$?; rm -rf $d; exit $code",
-		"cd "+e.onStick()+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -U --oldpackage --replacepkgs airgap.rpm",
+	return e.Script(ctx, m,
+		"cd "+e.OnStick()+" && d=$(mktemp -d) && rpm --dbpath $d --import RPM-GPG-KEY-airgap && rpm --dbpath $d -q gpg-pubkey | grep -c . | grep -qx 1; code=$?; rm -rf $d; exit $code",
+		"cd "+e.OnStick()+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -U --oldpackage --replacepkgs airgap.rpm",
 		"airgap --version")
 }
 
-// labSkips are the checks that depend on the machine below: a server in the lab has its
+// LabSkips are the checks that depend on the machine below: a server in the lab has its
 // clock, which nobody synchronizes, and its disk, however full that is.
-const labSkips = clockSkip + ",disk-space"
+const LabSkips = ClockSkip + ",disk-space"
 
-const clockSkip = "--skip=time-sync"
+const ClockSkip = "--skip=time-sync"
 
-// withDisks is a command that looks at the disks, too.
-func withDisks(command []string) []string {
+// WithDisks is a command that looks at the disks, too.
+func WithDisks(command []string) []string {
 	command = slices.Clone(command)
-	command[slices.Index(command, labSkips)] = clockSkip
+	command[slices.Index(command, LabSkips)] = ClockSkip
 	return command
 }
 
-func preflight(ctx context.Context, e *Env, m lab.Machine) error {
-	if _, err := e.must(ctx, m, []string{"passed"}, "airgap", "preflight", e.skips(), e.onStick()); err != nil {
+func Preflight(ctx context.Context, e *Env, m lab.Machine) error {
+	if _, err := e.Must(ctx, m, []string{"passed"}, "airgap", "preflight", e.Skips(), e.OnStick()); err != nil {
 		return err
 	}
-	return e.script(ctx, m,
-		"airgap preflight --only swap,memory "+e.onStick()+" | grep -c '  pass  ' | grep -qx 2",
+	return e.Script(ctx, m,
+		"airgap preflight --only swap,memory "+e.OnStick()+" | grep -c '  pass  ' | grep -qx 2",
 		"! test -e /var/lib/airgap/journal.jsonl")
 }
 
-// installed is what `airgap install --output json` prints.
-type installed struct {
+// Installed is what `airgap install --output json` prints.
+type Installed struct {
 	Node               string
 	Changed, Unchanged int
-	Join               []joinLine
+	Join               []JoinLine
 }
 
-func (e *Env) airgapOn(ctx context.Context, m lab.Machine, stdin string, args ...string) (installed, error) {
-	var done installed
+func (e *Env) AirgapOn(ctx context.Context, m lab.Machine, stdin string, args ...string) (Installed, error) {
+	var done Installed
 	env, err := environment(e)
 	if err != nil {
 		return done, err
@@ -233,47 +233,47 @@ func (e *Env) airgapOn(ctx context.Context, m lab.Machine, stdin string, args ..
 	if err != nil {
 		return done, err
 	}
-	if err := r.want(m.Name()+": airgap "+args[0], 0); err != nil {
+	if err := r.Want(m.Name()+": airgap "+args[0], 0); err != nil {
 		return done, err
 	}
 	fmt.Fprint(e.Log, r.Stderr)
 	return done, json.Unmarshal([]byte(r.Stdout), &done)
 }
 
-func (e *Env) install(ctx context.Context, m lab.Machine, flags ...string) error {
-	dir := e.onStick()
-	done, err := e.airgapOn(ctx, m, "", append([]string{"install", e.skips(), dir}, flags...)...)
+func (e *Env) Install(ctx context.Context, m lab.Machine, flags ...string) error {
+	dir := e.OnStick()
+	done, err := e.AirgapOn(ctx, m, "", append([]string{"install", e.Skips(), dir}, flags...)...)
 	if err != nil {
 		return err
 	}
 	if done.Changed == 0 || len(done.Join) != 1 || done.Join[0].Code == "" {
 		return fmt.Errorf("install says %+v", done)
 	}
-	again, err := e.airgapOn(ctx, m, "", "install", e.skips(), dir)
+	again, err := e.AirgapOn(ctx, m, "", "install", e.Skips(), dir)
 	if err == nil && (again.Changed != 0 || again.Unchanged != done.Changed+done.Unchanged) {
 		err = fmt.Errorf("a second install says %+v, want nothing changed", again)
 	}
 	return err
 }
 
-// joinLine is how a host joins.
-type joinLine struct{ Node, Line, Code string }
+// JoinLine is how a host joins.
+type JoinLine struct{ Node, Line, Code string }
 
-// joinArgs are those of the airgap command.
-func (e *Env) joinArgs(j joinLine) []string { return append(strings.Fields(j.Line)[1:], e.skips()) }
+// JoinArgs are those of the airgap command.
+func (e *Env) JoinArgs(j JoinLine) []string { return append(strings.Fields(j.Line)[1:], e.Skips()) }
 
-// joinLine asks a control-plane host for the line and a fresh code.
-func (e *Env) joinLine(ctx context.Context, first lab.Machine, node string) (j joinLine, err error) {
-	r, err := e.must(ctx, first, nil, "airgap", "join", "--new-code", "--node", node, "--output", "json")
+// JoinLine asks a control-plane host for the line and a fresh code.
+func (e *Env) JoinLine(ctx context.Context, first lab.Machine, node string) (j JoinLine, err error) {
+	r, err := e.Must(ctx, first, nil, "airgap", "join", "--new-code", "--node", node, "--output", "json")
 	if err != nil {
 		return j, err
 	}
 	return j, json.Unmarshal([]byte(r.Stdout), &j)
 }
 
-// codeFile puts a code on the worker and gives the command that joins with it.
-func codeFile(ctx context.Context, e *Env, first, worker lab.Machine) ([]string, error) {
-	line, err := e.joinLine(ctx, first, worker.Name())
+// CodeFile puts a code on the worker and gives the command that joins with it.
+func CodeFile(ctx context.Context, e *Env, first, worker lab.Machine) ([]string, error) {
+	line, err := e.JoinLine(ctx, first, worker.Name())
 	if err != nil {
 		return nil, err
 	}
@@ -281,43 +281,43 @@ func codeFile(ctx context.Context, e *Env, first, worker lab.Machine) ([]string,
 	if err != nil {
 		return nil, err
 	}
-	return append([]string{"airgap"}, append(e.joinArgs(line), "--code-file", "/root/code")...), r.want("write the code", 0)
+	return append([]string{"airgap"}, append(e.JoinArgs(line), "--code-file", "/root/code")...), r.Want("write the code", 0)
 }
 
-func (e *Env) join(ctx context.Context, first, worker lab.Machine, stick string) error {
-	line, err := e.joinLine(ctx, first, worker.Name())
+func (e *Env) Join(ctx context.Context, first, worker lab.Machine, stick string) error {
+	line, err := e.JoinLine(ctx, first, worker.Name())
 	if err != nil {
 		return err
 	}
-	if err := e.begin(ctx, worker, stick); err != nil {
+	if err := e.Begin(ctx, worker, stick); err != nil {
 		return err
 	}
 	if err := worker.PullStick(ctx); err != nil { // it needs airgap.rpm, and then nothing but the line
 		return err
 	}
-	args := e.joinArgs(line)
-	joined, err := e.airgapOn(ctx, worker, line.Code+"\n", args...)
+	args := e.JoinArgs(line)
+	joined, err := e.AirgapOn(ctx, worker, line.Code+"\n", args...)
 	if err != nil {
 		return err
 	}
 	if joined.Changed == 0 {
 		return fmt.Errorf("join says %+v", joined)
 	}
-	again, err := e.airgapOn(ctx, worker, "", args...)
+	again, err := e.AirgapOn(ctx, worker, "", args...)
 	if err == nil && again.Changed != 0 {
 		err = fmt.Errorf("a second join says %+v, want nothing changed", again)
 	}
 	return err
 }
 
-func (e *Env) verified(ctx context.Context, m lab.Machine) error {
-	_, err := e.must(ctx, m, nil, "airgap", "verify", e.skips(), "--timeout", "3m")
+func (e *Env) Verified(ctx context.Context, m lab.Machine) error {
+	_, err := e.Must(ctx, m, nil, "airgap", "verify", e.Skips(), "--timeout", "3m")
 	return err
 }
 
 // renewal wants the timer to run, and what it starts to be content.
 func renewal(ctx context.Context, e *Env, m lab.Machine) error {
-	return e.script(ctx, m,
+	return e.Script(ctx, m,
 		"systemctl is-active --quiet airgap-registry-renew.timer",
 		"systemctl start airgap-registry-renew.service",
 		"journalctl --unit airgap-registry-renew.service --output cat | grep -q \"certificate is good until\"")
@@ -326,13 +326,13 @@ func renewal(ctx context.Context, e *Env, m lab.Machine) error {
 // resetWorker takes back what join did to the worker; what it was told to
 // remember is gone, what airgap.rpm brought stays.
 func resetWorker(ctx context.Context, e *Env, first, worker lab.Machine) error {
-	if _, err := e.must(ctx, first, []string{"answers at " + first.Addr().String() + ":5000", e.clusterName(), "kubeadm", "2 of 2 nodes ready"}, "airgap", "status"); err != nil {
+	if _, err := e.Must(ctx, first, []string{"answers at " + first.Addr().String() + ":5000", e.ClusterName(), "kubeadm", "2 of 2 nodes ready"}, "airgap", "status"); err != nil {
 		return err
 	}
-	if _, err := e.must(ctx, worker, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
+	if _, err := e.Must(ctx, worker, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
 		return err
 	}
-	return e.script(ctx, worker,
+	return e.Script(ctx, worker,
 		"! rpm -q kubelet >/dev/null",
 		"! test -e /opt/airgap/bin/containerd",
 		"! test -e /etc/kubernetes/kubelet.conf",

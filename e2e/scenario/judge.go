@@ -62,7 +62,7 @@ func (g *guard) judge(ctx context.Context, programs execs.Count) error {
 	if err := errors.Join(g.running(), g.runningInside(ctx), g.collectInside(ctx), g.signingKeys()); err != nil {
 		return err
 	}
-	list := g.book.List()
+	list := g.Book.List()
 	s := secrets.NewSearch(append(list, secrets.AnyKey()))
 	v := &verdict{control: g.control}
 	var files, size int64
@@ -90,7 +90,7 @@ func (g *guard) judgeServer(ctx context.Context, m lab.Machine, s *secrets.Searc
 	if err != nil {
 		return 0, 0, err
 	}
-	j := &judging{verdict: v, server: m.Name(), groups: groups, rules: append(secrets.Rules(), g.rules...)}
+	j := &judging{verdict: v, server: m.Name(), groups: groups, rules: append(secrets.Rules(), g.Rules...)}
 	if c, is := m.(container); is {
 		files, size, err = j.fromOutside(c, s)
 	} else {
@@ -227,7 +227,7 @@ func (g *guard) signingKeys() error {
 		text, readErr := os.ReadFile(filepath.Join(dir, entry.Name()))
 		err = errors.Join(err, readErr)
 		if secrets.LooksLikeKey(text) {
-			err = errors.Join(err, g.book.AddKey(secrets.SigningKey, entry.Name(), text))
+			err = errors.Join(err, g.Book.AddKey(secrets.SigningKey, entry.Name(), text))
 		}
 	}
 	return err

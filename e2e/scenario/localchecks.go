@@ -15,13 +15,13 @@ import (
 // with dnf's dry transaction and without the test of etcd's disk, which takes its three
 // seconds whatever the program does: the middle one of three times.
 func LocalChecks(ctx context.Context, e *Env) (took time.Duration, err error) {
-	const timed = `b=$(date +%s%N); airgap preflight ` + labSkips + `,etcd-fsync ` + lab.StickPath + `/bank >/run/checks 2>&1 || { cat /run/checks; exit 1; }; echo $(($(date +%s%N) - b))`
+	const timed = `b=$(date +%s%N); airgap preflight ` + LabSkips + `,etcd-fsync ` + lab.StickPath + `/bank >/run/checks 2>&1 || { cat /run/checks; exit 1; }; echo $(($(date +%s%N) - b))`
 	err = e.Bank(ctx, 1, func(l *lab.Lab) error {
 		m, stick := l.Machines[0], filepath.Join(e.Work, "checks")
 		for _, prepare := range []func() error{
-			func() error { return e.survey(ctx, m) },
-			func() error { return e.makeBundle(ctx, stick) },
-			func() error { return e.begin(ctx, m, stick) },
+			func() error { return e.Survey(ctx, m) },
+			func() error { return e.MakeBundle(ctx, stick) },
+			func() error { return e.Begin(ctx, m, stick) },
 		} {
 			if err := prepare(); err != nil {
 				return err
@@ -29,7 +29,7 @@ func LocalChecks(ctx context.Context, e *Env) (took time.Duration, err error) {
 		}
 		var all []time.Duration
 		for range 3 {
-			r, err := e.must(ctx, m, nil, "sh", "-c", timed)
+			r, err := e.Must(ctx, m, nil, "sh", "-c", timed)
 			if err != nil {
 				return err
 			}

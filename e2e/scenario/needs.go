@@ -12,15 +12,15 @@ type Need string
 
 // Needs.
 const (
-	needUpstream  Need = "takes images, charts and packages that only the lab's upstream has"
-	needPower     Need = "cuts the servers' power"
-	needNetwork   Need = "puts a balancer or another server into their network, or has it lose packets"
-	needEmulated  Need = "is about emulated machines: their kernel, their clock, their sticks"
-	needDisk      Need = "fills a disk that is there for that"
-	needCards     Need = "wants cards, whose library and driver are stand-ins of the lab's"
-	needThrowaway Need = "changes settings by hand that nobody puts back"
-	needFresh     Need = "boots servers of its own"
-	needMore      Need = "works on more than two servers"
+	NeedUpstream  Need = "takes images, charts and packages that only the lab's upstream has"
+	NeedPower     Need = "cuts the servers' power"
+	NeedNetwork   Need = "puts a balancer or another server into their network, or has it lose packets"
+	NeedEmulated  Need = "is about emulated machines: their kernel, their clock, their sticks"
+	NeedDisk      Need = "fills a disk that is there for that"
+	NeedCards     Need = "wants cards, whose library and driver are stand-ins of the lab's"
+	NeedThrowaway Need = "changes settings by hand that nobody puts back"
+	NeedFresh     Need = "boots servers of its own"
+	NeedMore      Need = "works on more than two servers"
 	needAirGap    Need = "is about the lab's network, which leads nowhere"
 )
 
@@ -36,10 +36,10 @@ func (s Scenario) Elsewhere() error {
 	return errors.New("scenario " + s.Name + " runs in the lab only: it " + strings.Join(why, ", and it "))
 }
 
-// withNeed is a part that is left out on hosts of others.
-func withNeed(e *Env, n Need, p part) part {
+// WithNeed is a part that is left out on hosts of others.
+func WithNeed(e *Env, n Need, p Part) Part {
 	if e.hosts == nil {
 		return p
 	}
-	return part{title: p.title + " (left out: it " + string(n) + ")"}
+	return Part{Title: p.Title + " (left out: it " + string(n) + ")"}
 }

@@ -19,7 +19,7 @@ import (
 // first one can log in on.
 func networkEdits() []string {
 	return []string{
-		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(vip, 6443).String(),
+		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(Vip, 6443).String(),
 		"    etcd-fsync: {severity: warn}\n", "    etcd-fsync: {severity: warn}\n    lb-idle: {watch: 3s}\n",
 		"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", `  - {name: node2, address: 10.88.0.12, roles: [worker]}
   - {name: node3, address: 10.88.0.13, roles: [worker]}
@@ -29,10 +29,10 @@ ssh:
 	}
 }
 
-// network has a network between the servers that loses packets: the checks name it in
+// Network has a network between the servers that loses packets: the checks name it in
 // words for its owners, nothing is changed, and where another port passes the cluster
 // travels by that one.
-func network(ctx context.Context, e *Env) error {
+func Network(ctx context.Context, e *Env) error {
 	if err := brokenNetwork(ctx, e); err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func brokenNetwork(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 3, func(l *lab.Lab) error {
 		first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
-		stop, err := l.Balance(ctx, vip, 6443, first)
+		stop, err := l.Balance(ctx, Vip, 6443, first)
 		if err != nil {
 			return err
 		}
@@ -54,11 +54,11 @@ func brokenNetwork(ctx context.Context, e *Env) error {
 		iana := lab.Drop{Proto: "udp", Port: 4789, From: first.Addr()}
 		narrow := lab.Drop{Proto: "udp", Larger: 1400}
 		var before []string
-		return e.inOrder([]part{
-			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
-			{"bundle", func() error { return e.makeBundle(ctx, stick, networkEdits()...) }},
-			{"keys for the first host", func() error { return e.letIn(ctx, first, second, third) }},
-			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+		return e.InOrder([]Part{
+			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.MakeBundle(ctx, stick, networkEdits()...) }},
+			{"keys for the first host", func() error { return e.LetIn(ctx, first, second, third) }},
+			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
 			{"an open network", func() error { return openNetwork(ctx, e, first) }},
 			{"what the servers' networks are like", func() (err error) { before, err = networksOf(ctx, e, l.Machines); return err }},
 			{"a port that one way drops", func() error {
@@ -68,14 +68,14 @@ func brokenNetwork(ctx context.Context, e *Env) error {
 				if err := stop(); err != nil {
 					return err
 				}
-				stopTLS, err := l.BalanceTLS(ctx, vip, 6443, first)
+				stopTLS, err := l.BalanceTLS(ctx, Vip, 6443, first)
 				if err != nil {
 					return err
 				}
 				if err := errors.Join(namesTLS(ctx, e, first), stopTLS()); err != nil {
 					return err
 				}
-				stop, err = l.Balance(ctx, vip, 6443, first)
+				stop, err = l.Balance(ctx, Vip, 6443, first)
 				return err
 			}},
 			{"no port for a tunnel", func() error {
@@ -84,8 +84,8 @@ func brokenNetwork(ctx context.Context, e *Env) error {
 			{"by hand, with a code", func() error { return byHand(ctx, e, l) }},
 			{"nothing was changed", func() error { return sameNetworks(ctx, e, l.Machines, before) }},
 			{"install goes another way", func() error { return errors.Join(l.Network.Drop(ctx, narrow), otherWay(ctx, e, first, l.Machines)) }},
-			{"verify", func() error { return e.verified(ctx, first) }},
-			{"a workload", func() error { return e.workload(ctx, first) }},
+			{"verify", func() error { return e.Verified(ctx, first) }},
+			{"a workload", func() error { return e.Workload(ctx, first) }},
 			{"once chosen it stays", func() error {
 				return errors.Join(l.Network.Carry(ctx, vxlan), l.Network.Carry(ctx, narrow), stays(ctx, e, first))
 			}},
@@ -96,7 +96,7 @@ func brokenNetwork(ctx context.Context, e *Env) error {
 
 // allHosts is the command over all servers.
 func allHosts(options ...string) []string {
-	return append([]string{"airgap", "preflight", "--all-hosts", labSkips, lab.StickPath + "/bank"}, options...)
+	return append([]string{"airgap", "preflight", "--all-hosts", LabSkips, lab.StickPath + "/bank"}, options...)
 }
 
 // judgement is a report as `airgap preflight --output json` prints it.
@@ -112,7 +112,7 @@ func reportsOfAll(ctx context.Context, e *Env, m lab.Machine, exit int, options 
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(r.want("preflight of all hosts", exit), json.Unmarshal([]byte(r.Stdout), &all)); err != nil {
+	if err := errors.Join(r.Want("preflight of all hosts", exit), json.Unmarshal([]byte(r.Stdout), &all)); err != nil {
 		return nil, err
 	}
 	if len(all) != 4 || all[3].Host != "between the hosts" {
@@ -175,7 +175,7 @@ func openNetwork(ctx context.Context, e *Env, first lab.Machine) error {
 		"mtu", "pass: in one piece",
 		"encapsulation", "pass: VXLAN on UDP 8472",
 		"ipip-proto4", "pass: does not arrive: between all hosts",
-		"lb-vip", "pass: "+vip.String()+":6443 leads all hosts to every control-plane host",
+		"lb-vip", "pass: "+Vip.String()+":6443 leads all hosts to every control-plane host",
 		"lb-idle", "pass: kept for 3 s without a word",
 		"clock-skew", "pass: within",
 		"machine-twins", "pass: differ")
@@ -195,8 +195,8 @@ func namesPort(ctx context.Context, e *Env, first lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.want("the page", 3, "<!doctype html>", "between the hosts", "from node2 (10.88.0.12) to node3 (10.88.0.13)"),
-		e.script(ctx, first, "grep -q 'TCP 10250 (kubelet) does not arrive.*from node2 (10.88.0.12) to node3 (10.88.0.13).*allow TCP to port 10250' /run/network.html",
+	return errors.Join(r.Want("the page", 3, "<!doctype html>", "between the hosts", "from node2 (10.88.0.12) to node3 (10.88.0.13)"),
+		e.Script(ctx, first, "grep -q 'TCP 10250 (kubelet) does not arrive.*from node2 (10.88.0.12) to node3 (10.88.0.13).*allow TCP to port 10250' /run/network.html",
 			"grep -c 'class=\"state closed\"' /run/network.html | grep -qx 1", "rm /run/network.html"))
 }
 
@@ -211,11 +211,11 @@ func namesTLS(ctx context.Context, e *Env, first lab.Machine) error {
 
 // noTunnel: neither port passes between all hosts, and the refusal says what to ask for.
 func noTunnel(ctx context.Context, e *Env, first lab.Machine) error {
-	r, err := e.On(ctx, first, "", fleetInstall()...)
+	r, err := e.On(ctx, first, "", FleetInstall()...)
 	if err != nil {
 		return err
 	}
-	return r.want("install without a way for pods", 3, "encapsulation", "VXLAN on UDP 8472 does not pass between all hosts",
+	return r.Want("install without a way for pods", 3, "encapsulation", "VXLAN on UDP 8472 does not pass between all hosts",
 		"VXLAN on UDP 4789 does not pass from node1 (10.88.0.11) to node2 (10.88.0.12), node3 (10.88.0.13)",
 		"Without a tunnel packets with pods' addresses do not pass between all hosts",
 		"Ask the network's owners to let UDP to port 8472 pass between these hosts in both directions", "nothing was changed")
@@ -229,7 +229,7 @@ var shownCode = regexp.MustCompile(`the code, good once: ([a-z2-7-]+)`)
 func byHand(ctx context.Context, e *Env, l *lab.Lab) error {
 	first := l.Machines[0]
 	listen := "airgap netprobe listen --progress plain --network-page page " + lab.StickPath + "/bank"
-	if err := e.script(ctx, first, "mkdir -m 700 /run/byhand; cd /run/byhand; setsid sh -c '"+listen+" >report 2>screen; echo $? >exit' </dev/null >/dev/null 2>&1 &"); err != nil {
+	if err := e.Script(ctx, first, "mkdir -m 700 /run/byhand; cd /run/byhand; setsid sh -c '"+listen+" >report 2>screen; echo $? >exit' </dev/null >/dev/null 2>&1 &"); err != nil {
 		return err
 	}
 	screen, err := lab.Output(ctx, first, "sh", "-c", "for i in $(seq 100); do grep 'the code, good once' /run/byhand/screen && break; sleep 0.1; done")
@@ -240,12 +240,12 @@ func byHand(ctx context.Context, e *Env, l *lab.Lab) error {
 	if code == nil {
 		return fmt.Errorf("the first server shows no code: %q", screen)
 	}
-	if err := e.book.Add(secrets.Code, "the measurement's", code[1]); err != nil {
+	if err := e.Book.Add(secrets.Code, "the measurement's", code[1]); err != nil {
 		return err
 	}
 	join := func(m lab.Machine, typed string, exit int, words string) error {
 		r, err := e.On(ctx, m, typed+"\n", "airgap", "netprobe", "join", first.Addr().String())
-		return errors.Join(err, r.want("netprobe join", exit, words))
+		return errors.Join(err, r.Want("netprobe join", exit, words))
 	}
 	errs := make([]error, len(l.Machines))
 	errs[0] = join(l.Machines[1], strings.Repeat("a", 20), 1, "code is another one")
@@ -254,7 +254,7 @@ func byHand(ctx context.Context, e *Env, l *lab.Lab) error {
 		others.Go(func() { errs[i+1] = join(m, code[1], 0, "the verdict is on "+first.Addr().String()) })
 	}
 	others.Wait()
-	return errors.Join(append(errs, e.script(ctx, first,
+	return errors.Join(append(errs, e.Script(ctx, first,
 		"for i in $(seq 100); do test -s /run/byhand/exit && break; sleep 0.1; done; grep -qx 0 /run/byhand/exit",
 		"grep -q 'encapsulation *VXLAN on UDP 4789' /run/byhand/report", "grep -q 'VXLAN on UDP 8472 does not pass between all hosts' /run/byhand/report", "grep -q 'node2 is not let in\\|node2 (10.88.0.12) is not let in' /run/byhand/screen",
 		"grep -q 'UDP 4789.*passes' /run/byhand/page && ! grep -q 'What has to be changed' /run/byhand/page",
@@ -291,15 +291,15 @@ func sameNetworks(ctx context.Context, e *Env, machines []lab.Machine, before []
 // otherWay installs while 8472 is dropped between all, and whatever is larger than 1400
 // bytes: the tunnel takes 4789 and the smaller packets, on the hosts that joined too.
 func otherWay(ctx context.Context, e *Env, first lab.Machine, machines []lab.Machine) error {
-	r, err := e.On(ctx, first, "", fleetInstall()...)
+	r, err := e.On(ctx, first, "", FleetInstall()...)
 	if err != nil {
 		return err
 	}
-	if err := r.want("install", 0, "pods' packets travel by VXLAN on UDP 4789", "packets larger than 1400 bytes are lost on some path", "the cluster is verified: 3 nodes"); err != nil {
+	if err := r.Want("install", 0, "pods' packets travel by VXLAN on UDP 4789", "packets larger than 1400 bytes are lost on some path", "the cluster is verified: 3 nodes"); err != nil {
 		return err
 	}
 	for _, m := range machines {
-		if err := e.script(ctx, m, "ip -details link show flannel.1 | grep -q 'dstport 4789'", "ip link show flannel.1 | grep -q 'mtu 1350'", `grep -q '"port": 4789' /var/lib/airgap/network/network.json`); err != nil {
+		if err := e.Script(ctx, m, "ip -details link show flannel.1 | grep -q 'dstport 4789'", "ip link show flannel.1 | grep -q 'mtu 1350'", `grep -q '"port": 4789' /var/lib/airgap/network/network.json`); err != nil {
 			return err
 		}
 	}
@@ -308,16 +308,16 @@ func otherWay(ctx context.Context, e *Env, first lab.Machine, machines []lab.Mac
 
 // stays: with the first port open again, the same command changes nothing.
 func stays(ctx context.Context, e *Env, first lab.Machine) error {
-	return errors.Join(unchanged(ctx, e, first), e.script(ctx, first, "ip -details link show flannel.1 | grep -q 'dstport 4789'"))
+	return errors.Join(unchanged(ctx, e, first), e.Script(ctx, first, "ip -details link show flannel.1 | grep -q 'dstport 4789'"))
 }
 
 func unchanged(ctx context.Context, e *Env, first lab.Machine) error {
-	r, err := e.On(ctx, first, "", fleetInstall("--output", "json")...)
+	r, err := e.On(ctx, first, "", FleetInstall("--output", "json")...)
 	if err != nil {
 		return err
 	}
 	var done struct{ Changed int }
-	if err := errors.Join(r.want("a second install", 0), json.Unmarshal([]byte(r.Stdout), &done)); err != nil {
+	if err := errors.Join(r.Want("a second install", 0), json.Unmarshal([]byte(r.Stdout), &done)); err != nil {
 		return err
 	}
 	if done.Changed != 0 {
@@ -331,8 +331,8 @@ func unchanged(ctx context.Context, e *Env, first lab.Machine) error {
 func namesBroken(ctx context.Context, e *Env, l *lab.Lab) error {
 	first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
 	broken := func(words ...string) error {
-		r, err := e.On(ctx, first, "", "airgap", "verify", labSkips, "--timeout", "45s", "--soak", "40s")
-		return errors.Join(err, r.want("verify", 4, append(words, "broken  From every node pods")...))
+		r, err := e.On(ctx, first, "", "airgap", "verify", LabSkips, "--timeout", "45s", "--soak", "40s")
+		return errors.Join(err, r.Want("verify", 4, append(words, "broken  From every node pods")...))
 	}
 	tunnel := lab.Drop{Proto: "udp", Port: 4789, From: second.Addr(), To: third.Addr()}
 	if err := errors.Join(l.Network.Drop(ctx, tunnel), broken("pod on node3: no answer from node2", "pod on node2: no answer from node3"), l.Network.Carry(ctx, tunnel)); err != nil {
@@ -343,12 +343,12 @@ func namesBroken(ctx context.Context, e *Env, l *lab.Lab) error {
 		return err
 	}
 	if err := errors.Join(
-		e.script(ctx, first, kubectl+"-n kube-system scale deployment coredns --replicas=0"),
+		e.Script(ctx, first, Kubectl+"-n kube-system scale deployment coredns --replicas=0"),
 		broken("name kubernetes.default.svc: ", "k8s-app=kube-dns"),
-		e.script(ctx, first, kubectl+"-n kube-system scale deployment coredns --replicas=2")); err != nil {
+		e.Script(ctx, first, Kubectl+"-n kube-system scale deployment coredns --replicas=2")); err != nil {
 		return err
 	}
-	return e.verified(ctx, first)
+	return e.Verified(ctx, first)
 }
 
 // pods is the network of the pods' addresses.
@@ -360,37 +360,37 @@ func noTunnels(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "native")
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, second := l.Machines[0], l.Machines[1]
-		return e.inOrder([]part{
-			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
+		return e.InOrder([]Part{
+			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"bundle", func() error {
-				return e.makeBundle(ctx, stick, "  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", "  - {name: node2, address: 10.88.0.12, roles: [worker]}\nssh:\n  identityFile: ~/.ssh/bank\n")
+				return e.MakeBundle(ctx, stick, "  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", "  - {name: node2, address: 10.88.0.12, roles: [worker]}\nssh:\n  identityFile: ~/.ssh/bank\n")
 			}},
-			{"keys for the first host", func() error { return e.letIn(ctx, first, second) }},
-			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			{"keys for the first host", func() error { return e.LetIn(ctx, first, second) }},
+			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
 			{"install without a tunnel", func() error {
 				return errors.Join(l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 8472}), l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 4789}), native(ctx, e, first, second))
 			}},
-			{"verify", func() error { return e.verified(ctx, first) }},
-			{"a workload", func() error { return e.workload(ctx, first) }},
+			{"verify", func() error { return e.Verified(ctx, first) }},
+			{"a workload", func() error { return e.Workload(ctx, first) }},
 			{"once chosen it stays", func() error { return unchanged(ctx, e, first) }},
 			{"reset takes the routes", func() error {
-				_, err := e.must(ctx, second, []string{"taken back"}, "airgap", "reset", "--yes")
-				return errors.Join(err, e.script(ctx, second, "! ip route | grep '^10\\.244\\.'"))
+				_, err := e.Must(ctx, second, []string{"taken back"}, "airgap", "reset", "--yes")
+				return errors.Join(err, e.Script(ctx, second, "! ip route | grep '^10\\.244\\.'"))
 			}},
 		})
 	})
 }
 
 func native(ctx context.Context, e *Env, machines ...lab.Machine) error {
-	r, err := e.On(ctx, machines[0], "", fleetInstall()...)
+	r, err := e.On(ctx, machines[0], "", FleetInstall()...)
 	if err != nil {
 		return err
 	}
-	if err := r.want("install", 0, "pods' packets travel with no tunnel; VXLAN on UDP 8472 does not pass between all hosts; VXLAN on UDP 4789 does not pass between all hosts; all hosts are in one network, which carries packets with pods' addresses as they are", "the cluster is verified: 2 nodes"); err != nil {
+	if err := r.Want("install", 0, "pods' packets travel with no tunnel; VXLAN on UDP 8472 does not pass between all hosts; VXLAN on UDP 4789 does not pass between all hosts; all hosts are in one network, which carries packets with pods' addresses as they are", "the cluster is verified: 2 nodes"); err != nil {
 		return err
 	}
 	for _, m := range machines {
-		if err := e.script(ctx, m, "! ip link show flannel.1", "ip route | grep -q '^10\\.244\\..* via 10\\.88\\.0\\.1'", `grep -q '"encapsulation": "native"' /var/lib/airgap/network/network.json`); err != nil {
+		if err := e.Script(ctx, m, "! ip link show flannel.1", "ip route | grep -q '^10\\.244\\..* via 10\\.88\\.0\\.1'", `grep -q '"encapsulation": "native"' /var/lib/airgap/network/network.json`); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ func reported(ctx context.Context, e *Env, first, worker lab.Machine) error {
 func reportsItself(ctx context.Context, e *Env, first, m lab.Machine, master bool) error {
 	limit := time.After(100 * time.Second)
 	for {
-		r, err := e.must(ctx, first, nil, "sh", "-c", kubectl+"get nodereport "+m.Name()+" -o json")
+		r, err := e.Must(ctx, first, nil, "sh", "-c", Kubectl+"get nodereport "+m.Name()+" -o json")
 		if err != nil {
 			return err
 		}
@@ -109,10 +109,10 @@ func (r nodeReport) wrong(host, bootID string, master bool) []string {
 
 // reportsChange: a kernel parameter, and a registry that is silent.
 func reportsChange(ctx context.Context, e *Env, first, worker lab.Machine) error {
-	if err := e.script(ctx, worker, "sysctl -qw net.ipv4.ip_forward=0"); err != nil {
+	if err := e.Script(ctx, worker, "sysctl -qw net.ipv4.ip_forward=0"); err != nil {
 		return err
 	}
-	if err := e.script(ctx, first, "systemctl stop airgap-registry"); err != nil {
+	if err := e.Script(ctx, first, "systemctl stop airgap-registry"); err != nil {
 		return err
 	}
 	if err := awaitReport(ctx, e, first, worker, `{.report.sysctls}{.report.registries}`, `"key":"net.ipv4.ip_forward","saw":"0","want":"1".*"error":"connect: connection refused"`); err != nil {
@@ -121,10 +121,10 @@ func reportsChange(ctx context.Context, e *Env, first, worker lab.Machine) error
 	if err := awaitReport(ctx, e, first, first, `{.report.units}`, `"name":"airgap-registry.service","state":"inactive"`); err != nil {
 		return err
 	}
-	if err := e.script(ctx, first, "systemctl start airgap-registry"); err != nil {
+	if err := e.Script(ctx, first, "systemctl start airgap-registry"); err != nil {
 		return err
 	}
-	if err := e.script(ctx, worker, "sysctl -qw net.ipv4.ip_forward=1"); err != nil {
+	if err := e.Script(ctx, worker, "sysctl -qw net.ipv4.ip_forward=1"); err != nil {
 		return err
 	}
 	return awaitReport(ctx, e, first, worker, `{.report.sysctls}{.report.registries[*].error}`, `^$`)
@@ -134,7 +134,7 @@ func reportsChange(ctx context.Context, e *Env, first, worker lab.Machine) error
 // and the unit what it may not do on its own host.
 func reportsForItself(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const kubelets = "KUBECONFIG=/etc/kubernetes/kubelet.conf kubectl "
-	return e.script(ctx, worker,
+	return e.Script(ctx, worker,
 		kubelets+"get nodereport "+worker.Name(),
 		kubelets+"get nodereports 2>&1 | grep -q 'cannot list'",
 		kubelets+"delete nodereport "+worker.Name()+" 2>&1 | grep -q 'cannot delete'",
@@ -148,15 +148,15 @@ func reportsForItself(ctx context.Context, e *Env, first, worker lab.Machine) er
 
 // awaitReport waits until what a report has at a path of kubectl fits.
 func awaitReport(ctx context.Context, e *Env, first, m lab.Machine, path, pattern string) error {
-	ask := kubectl + "get nodereport " + m.Name() + " -o jsonpath='" + path + "'"
-	return e.script(ctx, first, `i=0; until `+ask+` >/tmp/report && { cat /tmp/report; echo; } | grep -Eq '`+pattern+`'; do
+	ask := Kubectl + "get nodereport " + m.Name() + " -o jsonpath='" + path + "'"
+	return e.Script(ctx, first, `i=0; until `+ask+` >/tmp/report && { cat /tmp/report; echo; } | grep -Eq '`+pattern+`'; do
 		i=$((i+1)); [ $i -lt 100 ] || { cat /tmp/report; exit 1; }; sleep 1; done; rm /tmp/report`)
 }
 
 // forgotten: a node's report goes with the node.
 func forgotten(ctx context.Context, e *Env, first, worker lab.Machine) error {
-	return e.script(ctx, first,
-		kubectl+"get nodereport "+worker.Name(),
-		kubectl+"delete node "+worker.Name(),
-		soon(gone("nodereport "+worker.Name())))
+	return e.Script(ctx, first,
+		Kubectl+"get nodereport "+worker.Name(),
+		Kubectl+"delete node "+worker.Name(),
+		Soon(Gone("nodereport "+worker.Name())))
 }

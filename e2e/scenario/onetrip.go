@@ -15,12 +15,12 @@ import (
 	"airgap.dev/airgap/e2e/upstream"
 )
 
-// oneTrip installs on a server of 600 packages that were frozen years ago,
+// OneTrip installs on a server of 600 packages that were frozen years ago,
 // podman and runc among them, while its vendor offers newer builds of many:
 // what dnf adds is what the bundle was proven to need, and nothing that was
 // there changes. A delta against the server's own receipt brings a package and
 // an image more; a server that has not its base refuses it.
-func oneTrip(ctx context.Context, e *Env) error {
+func OneTrip(ctx context.Context, e *Env) error {
 	vendor, err := frozen(ctx, e)
 	if err != nil {
 		return err
@@ -30,24 +30,24 @@ func oneTrip(ctx context.Context, e *Env) error {
 		m, other := l.Machines[0], l.Machines[1]
 		var before []string
 		var delta string
-		return e.inOrder([]part{
+		return e.InOrder([]Part{
 			{"a frozen server", func() (err error) {
 				before, err = freeze(ctx, e, m, vendor)
 				return err
 			}},
-			{"survey", func() error { return errors.Join(e.survey(ctx, m), smallSurvey(e, m)) }},
-			{"survey by script", func() error { return surveyByScript(ctx, e, m) }},
+			{"survey", func() error { return errors.Join(e.Survey(ctx, m), smallSurvey(e, m)) }},
+			{"survey by script", func() error { return SurveyByScript(ctx, e, m) }},
 			{"bundle", func() error {
-				return e.makeBundle(ctx, stick, append(frozenVendor, "    - quay.io/lab/tools:1.0\n", "")...)
+				return e.MakeBundle(ctx, stick, append(frozenVendor, "    - quay.io/lab/tools:1.0\n", "")...)
 			}},
-			{"the program, from the stick", func() error { return e.begin(ctx, m, stick) }},
-			{"preflight", func() error { return preflight(ctx, e, m) }},
-			{"install", func() error { return e.installOnce(ctx, m) }},
+			{"the program, from the stick", func() error { return e.Begin(ctx, m, stick) }},
+			{"preflight", func() error { return Preflight(ctx, e, m) }},
+			{"install", func() error { return e.InstallOnce(ctx, m) }},
 			{"only what the bundle has is new", func() (err error) {
 				before, err = onlyAdded(ctx, e, m, before, filepath.Join(stick, "bank"))
 				return err
 			}},
-			{"survey of the second trip", func() error { return errors.Join(os.RemoveAll(e.facts()), e.survey(ctx, m)) }},
+			{"survey of the second trip", func() error { return errors.Join(os.RemoveAll(e.Facts()), e.Survey(ctx, m)) }},
 			{"a delta against its receipt", func() (err error) {
 				delta, err = deltaFill(ctx, e, m, second)
 				return err
@@ -85,7 +85,7 @@ func freeze(ctx context.Context, e *Env, m lab.Machine, vendor string) ([]string
 	}
 	const install = "rpm --install --force-debian --nodeps --noscripts --notriggers --replacefiles --replacepkgs "
 	err := errors.Join(
-		e.script(ctx, m,
+		e.Script(ctx, m,
 			`rm -rf "$(rpm -E %_dbpath)"/* && rpm --initdb`,
 			"rpm --import "+lab.StickPath+"/RPM-GPG-KEY",
 			install+"--justdb "+lab.StickPath+"/installed/*.rpm",
@@ -112,7 +112,7 @@ func installedPackages(ctx context.Context, e *Env, m lab.Machine) ([]string, er
 
 // smallSurvey tells what the program's facts have.
 func smallSurvey(e *Env, m lab.Machine) error {
-	text, err := os.ReadFile(filepath.Join(e.facts(), m.Name()+".facts.yaml"))
+	text, err := os.ReadFile(filepath.Join(e.Facts(), m.Name()+".facts.yaml"))
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func onlyAdded(ctx context.Context, e *Env, m lab.Machine, before []string, bund
 		return nil, fmt.Errorf("installed are %d packages, want %d: too many are %v, missing %v", len(after), len(want), without(after, want), without(want, after))
 	}
 	fmt.Fprintf(e.Log, "%d packages were there and are as they were, %d came\n", len(before), len(after)-len(before))
-	return after, e.script(ctx, m, "rpm -V podman runc", "runc | grep -q 'of the frozen server'", "podman | grep -q 'of the frozen server'")
+	return after, e.Script(ctx, m, "rpm -V podman runc", "runc | grep -q 'of the frozen server'", "podman | grep -q 'of the frozen server'")
 }
 
 // lockedPackages are the NEVRAs of a bundle's lock.
@@ -156,7 +156,7 @@ func lockedPackages(ctx context.Context, e *Env, bundle string) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	if err := r.want("airgap inspect", 0); err != nil {
+	if err := r.Want("airgap inspect", 0); err != nil {
 		return nil, err
 	}
 	var held struct {
@@ -179,7 +179,7 @@ func without(all, some []string) []string {
 // delta makes a second stick: a package and an image more than the server has by
 // its own receipt. It returns the bundle's name.
 func deltaFill(ctx context.Context, e *Env, m lab.Machine, stick string) (string, error) {
-	r, err := e.must(ctx, m, nil, "airgap", "registry", "status", "--receipt", "/root/receipt")
+	r, err := e.Must(ctx, m, nil, "airgap", "registry", "status", "--receipt", "/root/receipt")
 	if err != nil {
 		return "", err
 	}
@@ -199,11 +199,11 @@ func deltaFill(ctx context.Context, e *Env, m lab.Machine, stick string) (string
 	if err != nil {
 		return "", err
 	}
-	bundle := []string{"bundle", "-f", config, "--facts", e.facts(), "-o", stick, "--delta-from", receipt}
-	if err := e.do(ctx, 1, []string{"--receipt-key " + authority[1]}, bundle...); err != nil {
+	bundle := []string{"bundle", "-f", config, "--facts", e.Facts(), "-o", stick, "--delta-from", receipt}
+	if err := e.Do(ctx, 1, []string{"--receipt-key " + authority[1]}, bundle...); err != nil {
 		return "", err // nobody has vouched for it
 	}
-	if err := e.do(ctx, 0, []string{"delta:"}, append(bundle, "--receipt-key", authority[1])...); err != nil {
+	if err := e.Do(ctx, 0, []string{"delta:"}, append(bundle, "--receipt-key", authority[1])...); err != nil {
 		return "", err
 	}
 	made, err := filepath.Glob(filepath.Join(stick, "bank-delta-*"))
@@ -215,38 +215,38 @@ func deltaFill(ctx context.Context, e *Env, m lab.Machine, stick string) (string
 	return filepath.Base(made[0]), nil
 }
 
-// plugDelta does what INSTALL.txt of a delta says.
-func plugDelta(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
-	return errors.Join(m.AttachStick(ctx, stick), e.script(ctx, m,
+// PlugDelta does what INSTALL.txt of a delta says.
+func PlugDelta(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
+	return errors.Join(m.AttachStick(ctx, stick), e.Script(ctx, m,
 		"cd "+lab.StickPath+"/"+delta+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -U --oldpackage --replacepkgs airgap.rpm"))
 }
 
 func baseless(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
-	if err := plugDelta(ctx, e, m, stick, delta); err != nil {
+	if err := PlugDelta(ctx, e, m, stick, delta); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, m, "", "airgap", "install", labSkips, "--node", "node1", lab.StickPath+"/"+delta)
+	r, err := e.On(ctx, m, "", "airgap", "install", LabSkips, "--node", "node1", lab.StickPath+"/"+delta)
 	if err != nil {
 		return err
 	}
-	if err := r.want("install of a delta without its base", 1, delta+" needs", "image ", "bundle bank brought them"); err != nil {
+	if err := r.Want("install of a delta without its base", 1, delta+" needs", "image ", "bundle bank brought them"); err != nil {
 		return err
 	}
-	return e.script(ctx, m, "! test -e /var/lib/airgap/store", "! test -e /var/lib/airgap/journal.jsonl")
+	return e.Script(ctx, m, "! test -e /var/lib/airgap/store", "! test -e /var/lib/airgap/journal.jsonl")
 }
 
 func installDelta(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
-	if err := errors.Join(m.PullStick(ctx), plugDelta(ctx, e, m, stick, delta)); err != nil {
+	if err := errors.Join(m.PullStick(ctx), PlugDelta(ctx, e, m, stick, delta)); err != nil {
 		return err
 	}
-	done, err := e.airgapOn(ctx, m, "", "install", labSkips, lab.StickPath+"/"+delta)
+	done, err := e.AirgapOn(ctx, m, "", "install", LabSkips, lab.StickPath+"/"+delta)
 	if err == nil && done.Changed == 0 {
 		err = fmt.Errorf("install says %+v", done)
 	}
 	if err != nil {
 		return err
 	}
-	return e.script(ctx, m, "rpm -q nfs-utils",
-		kubectl+`run tools --image=quay.io/lab/tools:1.0 --restart=Never --overrides='{"spec":{"nodeName":"node1"}}' -- sleep`,
-		kubectl+"wait --for=condition=Ready pod/tools --timeout=120s")
+	return e.Script(ctx, m, "rpm -q nfs-utils",
+		Kubectl+`run tools --image=quay.io/lab/tools:1.0 --restart=Never --overrides='{"spec":{"nodeName":"node1"}}' -- sleep`,
+		Kubectl+"wait --for=condition=Ready pod/tools --timeout=120s")
 }

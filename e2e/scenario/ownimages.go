@@ -14,19 +14,19 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// pusher is the site's user who may push to the registries.
-const pusher = "ci"
+// Pusher is the site's user who may push to the registries.
+const Pusher = "ci"
 
-// pushers lets the site's user push to the registries of these hosts.
-func pushers(ctx context.Context, e *Env, hosts ...lab.Machine) error {
-	e.pusherPassword = rand.Text()
-	if err := e.book.Add(secrets.Password, "of "+pusher, e.pusherPassword); err != nil {
+// Pushers lets the site's user push to the registries of these hosts.
+func Pushers(ctx context.Context, e *Env, hosts ...lab.Machine) error {
+	e.PusherPassword = rand.Text()
+	if err := e.Book.Add(secrets.Password, "of "+Pusher, e.PusherPassword); err != nil {
 		return err
 	}
 	for _, m := range hosts {
-		r, err := e.On(ctx, m, e.pusherPassword+"\n", "airgap", "registry", "passwd", pusher)
+		r, err := e.On(ctx, m, e.PusherPassword+"\n", "airgap", "registry", "passwd", Pusher)
 		if err == nil {
-			err = errors.Join(r.want("passwd", 0, pusher+" may push"), e.script(ctx, m, `test "$(stat -c '%a %G' /etc/airgap/registry.htpasswd)" = '640 airgap'`))
+			err = errors.Join(r.Want("passwd", 0, Pusher+" may push"), e.Script(ctx, m, `test "$(stat -c '%a %G' /etc/airgap/registry.htpasswd)" = '640 airgap'`))
 		}
 		if err != nil {
 			return err
@@ -35,10 +35,10 @@ func pushers(ctx context.Context, e *Env, hosts ...lab.Machine) error {
 	return nil
 }
 
-// pushOwn pushes an image of the site's own, made of one that a bundle brought,
+// PushOwn pushes an image of the site's own, made of one that a bundle brought,
 // to the registry of one host. The site's tool runs on another server.
-func pushOwn(ctx context.Context, e *Env, to, from lab.Machine, tag string) error {
-	if err := bringCrane(ctx, e, from); err != nil {
+func PushOwn(ctx context.Context, e *Env, to, from lab.Machine, tag string) error {
+	if err := BringCrane(ctx, e, from); err != nil {
 		return err
 	}
 	const push = `set -e
@@ -52,15 +52,15 @@ push "team/hello:$tag"
 if push docker.io/library/hello:1.0 2>/run/crane.log; then echo "pushed over a bundle's tag" >&2; exit 1; fi
 grep -q 'reserved for bundles' /run/crane.log
 `
-	r, err := e.On(ctx, from, e.pusherPassword, "sh", "-c", push, to.Addr().String()+":5000", tag, pusher)
+	r, err := e.On(ctx, from, e.PusherPassword, "sh", "-c", push, to.Addr().String()+":5000", tag, Pusher)
 	if err != nil {
 		return err
 	}
-	return r.want("push to "+to.Name(), 0)
+	return r.Want("push to "+to.Name(), 0)
 }
 
-// bringCrane gives a server the site's tool, at /run/crane.
-func bringCrane(ctx context.Context, e *Env, m lab.Machine) error {
+// BringCrane gives a server the site's tool, at /run/crane.
+func BringCrane(ctx context.Context, e *Env, m lab.Machine) error {
 	crane, err := Crane(ctx, e)
 	if err != nil {
 		return err
@@ -76,9 +76,9 @@ func bringCrane(ctx context.Context, e *Env, m lab.Machine) error {
 // manyPulls are how many images are pulled at a time while a host dies.
 const manyPulls = 20
 
-// pushBig pushes images that have nothing in common, 12 MB each, and brings crane.
-func pushBig(ctx context.Context, e *Env, to, from lab.Machine, count int) error {
-	if err := bringCrane(ctx, e, from); err != nil {
+// PushBig pushes images that have nothing in common, 12 MB each, and brings crane.
+func PushBig(ctx context.Context, e *Env, to, from lab.Machine, count int) error {
+	if err := BringCrane(ctx, e, from); err != nil {
 		return err
 	}
 	const push = `set -e
@@ -93,11 +93,11 @@ for i in $(seq "$1"); do
 done
 /run/crane tag "$0/team/hello:big$1" "$1"
 `
-	r, err := e.On(ctx, from, e.pusherPassword, "sh", "-c", push, to.Addr().String()+":5000", strconv.Itoa(count), pusher)
+	r, err := e.On(ctx, from, e.PusherPassword, "sh", "-c", push, to.Addr().String()+":5000", strconv.Itoa(count), Pusher)
 	if err != nil {
 		return err
 	}
-	return r.want("push to "+to.Name(), 0)
+	return r.Want("push to "+to.Name(), 0)
 }
 
 // diesAmidPulls cuts the power of a registry host while its network is busy with
@@ -112,17 +112,17 @@ func diesAmidPulls(ctx context.Context, e *Env, l *lab.Lab, dead, by lab.Machine
 	for i := range manyPulls {
 		fmt.Fprintf(&pods, "---\napiVersion: v1\nkind: Pod\nmetadata: {name: big%[1]d, labels: {app: big}}\nspec:\n  containers: [{name: hello, image: '%[2]s:5000/team/hello:big%[1]d'}]\n", i+1, l.Machines[0].Addr())
 	}
-	r, err := e.On(ctx, by, pods.String(), "sh", "-c", kubectl+"create --validate=false -f -")
+	r, err := e.On(ctx, by, pods.String(), "sh", "-c", Kubectl+"create --validate=false -f -")
 	if err == nil {
-		err = r.want("create the pods", 0)
+		err = r.Want("create the pods", 0)
 	}
 	if err != nil {
 		return err
 	}
-	const pulling = kubectl + `get events --field-selector reason=Pulling -o jsonpath='{range .items[*]}{.involvedObject.name}{"\n"}{end}' | grep -c ^big`
-	const running = kubectl + `get pods -l app=big --field-selector status.phase=Running -o name | wc -l`
+	const pulling = Kubectl + `get events --field-selector reason=Pulling -o jsonpath='{range .items[*]}{.involvedObject.name}{"\n"}{end}' | grep -c ^big`
+	const running = Kubectl + `get pods -l app=big --field-selector status.phase=Running -o name | wc -l`
 	const most = manyPulls * 3 / 4 // where a pod is not started at once, the others do not wait for it
-	if err := e.script(ctx, by, fmt.Sprintf(`for i in $(seq 60); do test "$(%s)" -ge %d && exit; sleep 0.5; done; exit 1`, pulling, most)); err != nil {
+	if err := e.Script(ctx, by, fmt.Sprintf(`for i in $(seq 60); do test "$(%s)" -ge %d && exit; sleep 0.5; done; exit 1`, pulling, most)); err != nil {
 		return fmt.Errorf("%d pulls at a time: %w", most, err)
 	}
 	time.Sleep(3 * time.Second) // layers are on their way
@@ -137,22 +137,22 @@ func diesAmidPulls(ctx context.Context, e *Env, l *lab.Lab, dead, by lab.Machine
 	if n, err := strconv.Atoi(under); err != nil || n < manyPulls/2 {
 		return fmt.Errorf("%q of %d pulls were under way when %s was to die", under, manyPulls, dead.Name())
 	}
-	r, err = e.On(ctx, by, "", "sh", "-c", kubectl+"wait pod -l app=big --for=condition=Ready --timeout=120s")
+	r, err = e.On(ctx, by, "", "sh", "-c", Kubectl+"wait pod -l app=big --for=condition=Ready --timeout=120s")
 	if err != nil {
 		return err
 	}
-	if err := r.want("pods whose images were being pulled", 0); err != nil {
-		return errors.Join(err, e.script(ctx, by, kubectl+"get events --sort-by=.lastTimestamp >&2; exit 1"))
+	if err := r.Want("pods whose images were being pulled", 0); err != nil {
+		return errors.Join(err, e.Script(ctx, by, Kubectl+"get events --sort-by=.lastTimestamp >&2; exit 1"))
 	}
 	fmt.Fprintf(e.Log, "ha: %d pods run %.1f s after %s has died amid %s of their pulls\n", manyPulls, time.Since(began).Seconds(), dead.Name(), under)
-	return errors.Join(within(began, haPodsLimit, "pods whose images were being pulled"), e.script(ctx, by, kubectl+"delete pod -l app=big --now"))
+	return errors.Join(within(began, haPodsLimit, "pods whose images were being pulled"), e.Script(ctx, by, Kubectl+"delete pod -l app=big --now"))
 }
 
-// onAll wants the pushed image on the registries of all these hosts soon.
-func onAll(ctx context.Context, e *Env, tag string, hosts ...lab.Machine) error {
+// OnAll wants the pushed image on the registries of all these hosts soon.
+func OnAll(ctx context.Context, e *Env, tag string, hosts ...lab.Machine) error {
 	for _, m := range hosts {
 		url := fmt.Sprintf("https://%s:5000/v2/team/hello/manifests/%s", m.Addr(), tag)
-		if err := e.script(ctx, m, "for i in $(seq 30); do curl --silent --fail --output /dev/null --cacert /etc/airgap/pki/ca.crt "+url+" && exit; sleep 1; done; exit 1"); err != nil {
+		if err := e.Script(ctx, m, "for i in $(seq 30); do curl --silent --fail --output /dev/null --cacert /etc/airgap/pki/ca.crt "+url+" && exit; sleep 1; done; exit 1"); err != nil {
 			return fmt.Errorf("team/hello:%s on %s: %w", tag, m.Name(), err)
 		}
 	}
@@ -161,7 +161,7 @@ func onAll(ctx context.Context, e *Env, tag string, hosts ...lab.Machine) error 
 
 // lagOf wants status to say that this host cannot follow another one's registry.
 func lagOf(ctx context.Context, e *Env, m, away lab.Machine) error {
-	r, err := e.must(ctx, m, nil, "airgap", "status")
+	r, err := e.Must(ctx, m, nil, "airgap", "status")
 	if err == nil && !strings.Contains(r.Stdout, "cannot follow "+away.Addr().String()+":5000") {
 		err = fmt.Errorf("status on %s does not say that %s is away:\n%s", m.Name(), away.Name(), r.Stdout)
 	}

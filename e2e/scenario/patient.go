@@ -26,8 +26,8 @@ func patient(args []string) []string {
 	return append([]string{"sh", "-c", patience + args[2]}, args[3:]...)
 }
 
-// gone is a shell line that wants the API server to say that an object does not exist. That it
+// Gone is a shell line that wants the API server to say that an object does not exist. That it
 // does not answer is no such word.
-func gone(object string) string {
-	return kubectl + "get " + object + " 2>&1 | grep -q NotFound"
+func Gone(object string) string {
+	return Kubectl + "get " + object + " 2>&1 | grep -q NotFound"
 }

@@ -17,35 +17,35 @@ import (
 //go:embed picture.sh
 var pictureScript string
 
-// picture is what a host is like: files, packages, units, processes, kernel
+// Picture is what a host is like: files, packages, units, processes, kernel
 // settings, network, packet filter. Lines of picture.sh, with their number.
-type picture map[string]int
+type Picture map[string]int
 
-func (e *Env) picture(ctx context.Context, m lab.Machine) (picture, error) {
+func (e *Env) Picture(ctx context.Context, m lab.Machine) (Picture, error) {
 	return pictureBut(ctx, e, m, "")
 }
 
-func (e *Env) takePicture(ctx context.Context, m lab.Machine, to *picture) (err error) {
-	*to, err = e.picture(ctx, m)
+func (e *Env) TakePicture(ctx context.Context, m lab.Machine, to *Picture) (err error) {
+	*to, err = e.Picture(ctx, m)
 	return err
 }
 
-// livePicture leaves out what a running cluster writes all the time: the data
+// LivePicture leaves out what a running cluster writes all the time: the data
 // of etcd and containerd, and logs.
-func livePicture(ctx context.Context, e *Env, m lab.Machine) (picture, error) {
+func LivePicture(ctx context.Context, e *Env, m lab.Machine) (Picture, error) {
 	return pictureBut(ctx, e, m, "-path /var/lib/etcd -o -path /var/lib/containerd -o -path /run/containerd -o -path /run/runc -o -path /var/log -o")
 }
 
 // pictureBut leaves out what an expression for find matches.
-func pictureBut(ctx context.Context, e *Env, m lab.Machine, live string) (picture, error) {
+func pictureBut(ctx context.Context, e *Env, m lab.Machine, live string) (Picture, error) {
 	r, err := e.On(ctx, m, "export SYSTEMD_BUS_TIMEOUT=300\nlive='"+live+"'\n"+pictureScript, "sh")
 	if err != nil {
 		return nil, err
 	}
-	if err := r.want("take a picture of "+m.Name(), 0); err != nil {
+	if err := r.Want("take a picture of "+m.Name(), 0); err != nil {
 		return nil, err
 	}
-	p := picture{}
+	p := Picture{}
 	lines := bufio.NewScanner(strings.NewReader(r.Stdout))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -61,7 +61,7 @@ func pictureBut(ctx context.Context, e *Env, m lab.Machine, live string) (pictur
 }
 
 // difference is what is gone since before ("- ") and what has come ("+ ").
-func (p picture) difference(before picture) []string {
+func (p Picture) difference(before Picture) []string {
 	var lines []string
 	for line, n := range before {
 		if p[line] < n {
@@ -78,24 +78,27 @@ func (p picture) difference(before picture) []string {
 	return lines
 }
 
-// exception is a difference that is as it should be.
-type exception struct{ lines, why string }
+// Exception is a difference that is as it should be.
+type Exception struct {
+	Lines string // a regular expression
+	Why   string
+}
 
-// asBefore takes a picture and wants it to equal an earlier one but for the
+// AsBefore takes a picture and wants it to equal an earlier one but for the
 // exceptions.
-func (e *Env) asBefore(ctx context.Context, m lab.Machine, before picture, exceptions ...exception) error {
-	now, err := e.picture(ctx, m)
+func (e *Env) AsBefore(ctx context.Context, m lab.Machine, before Picture, exceptions ...Exception) error {
+	now, err := e.Picture(ctx, m)
 	if err != nil {
 		return err
 	}
-	return equal(e, now, before, m.Name(), exceptions...)
+	return Equal(e, now, before, m.Name(), exceptions...)
 }
 
-// equal wants two pictures to be the same but for the exceptions.
-func equal(e *Env, now, before picture, what string, exceptions ...exception) error {
+// Equal wants two pictures to be the same but for the exceptions.
+func Equal(e *Env, now, before Picture, what string, exceptions ...Exception) error {
 	lines := now.difference(before)
 	for _, x := range exceptions {
-		pattern, err := regexp.Compile(x.lines)
+		pattern, err := regexp.Compile(x.Lines)
 		if err != nil {
 			return err
 		}

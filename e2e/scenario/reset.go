@@ -10,26 +10,26 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// reset compares whole hosts: after airgap reset a server is as it was before
+// Reset compares whole hosts: after airgap reset a server is as it was before
 // install, however far that came, and can be installed again.
-func reset(ctx context.Context, e *Env) error {
+func Reset(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
-		var bare, begun, bareWorker picture
-		return e.inOrder([]part{
+		var bare, begun, bareWorker Picture
+		return e.InOrder([]Part{
 			{"other people's things", func() error { return errors.Join(furnish(ctx, e, first), furnish(ctx, e, worker)) }},
-			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
-			{"bundle", func() error { return e.makeBundle(ctx, stick) }},
-			{"nothing unknown may run", func() error { return errors.Join(harden(ctx, e, first), harden(ctx, e, worker)) }},
+			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.MakeBundle(ctx, stick) }},
+			{"nothing unknown may run", func() error { return errors.Join(Harden(ctx, e, first), Harden(ctx, e, worker)) }},
 			{"pictures before", func() error {
-				return errors.Join(e.takePicture(ctx, first, &bare), e.takePicture(ctx, worker, &bareWorker))
+				return errors.Join(e.TakePicture(ctx, first, &bare), e.TakePicture(ctx, worker, &bareWorker))
 			}},
 			{"the program, from the stick", func() (err error) {
-				if err := e.begin(ctx, first, stick); err != nil {
+				if err := e.Begin(ctx, first, stick); err != nil {
 					return err
 				}
-				begun, err = e.picture(ctx, first)
+				begun, err = e.Picture(ctx, first)
 				return err
 			}},
 			{"killed while the bundle is copied", func() error {
@@ -39,24 +39,24 @@ func reset(ctx context.Context, e *Env) error {
 			{"killed during kubeadm init", func() error {
 				return halfWay(ctx, e, first, "test -n \"$(ls /run/containerd/io.containerd.runtime.v2.task/k8s.io 2>/dev/null)\"", begun)
 			}},
-			{"install on the host that was reset", func() error { return e.installOnce(ctx, first) }},
-			{"join", func() error { return e.join(ctx, first, worker, stick) }},
-			{"a workload", func() error { return e.workload(ctx, first) }},
+			{"install on the host that was reset", func() error { return e.InstallOnce(ctx, first) }},
+			{"join", func() error { return e.Join(ctx, first, worker, stick) }},
+			{"a workload", func() error { return e.Workload(ctx, first) }},
 			{"the site's own setting of containerd counts", func() error {
-				return e.script(ctx, first, "/opt/airgap/bin/containerd --config /etc/containerd/config.toml config dump | grep -q 'max_concurrent_downloads = 7'")
+				return e.Script(ctx, first, "/opt/airgap/bin/containerd --config /etc/containerd/config.toml config dump | grep -q 'max_concurrent_downloads = 7'")
 			}},
 			{"dnf keeps the packages", func() error { return locked(ctx, e, first) }},
 			{"only the runtime starts flannel", func() error { return onlyRuntime(ctx, e, first, worker) }},
 			{"the firewall lets ours in, and no more", func() error { return firewalled(ctx, e, first, worker) }},
 			{"a process that a killed runc has left frozen", func() error { return strand(ctx, e, worker) }},
-			{"reset of the worker", func() error { return resetAll(ctx, e, worker, bareWorker) }},
+			{"reset of the worker", func() error { return ResetAll(ctx, e, worker, bareWorker) }},
 			{"reset of the control plane, killed", func() error { return resetKilled(ctx, e, first, begun) }},
-			{"install over the data that was kept", func() error { return e.installOnce(ctx, first) }},
+			{"install over the data that was kept", func() error { return e.InstallOnce(ctx, first) }},
 			{"reset of the control plane", func() error {
 				if err := first.PullStick(ctx); err != nil {
 					return err
 				}
-				return resetAll(ctx, e, first, bare)
+				return ResetAll(ctx, e, first, bare)
 			}},
 		})
 	})
@@ -67,7 +67,7 @@ func reset(ctx context.Context, e *Env) error {
 // filter rules in a table of their own and in one that iptables shares, an
 // interface, a file where the pod network writes its own.
 func furnish(ctx context.Context, e *Env, m lab.Machine) error {
-	return e.script(ctx, m,
+	return e.Script(ctx, m,
 		"sysctl -qw net.ipv4.conf.all.accept_redirects=0",
 		"nft add table inet bank && nft 'add chain inet bank in { type filter hook input priority 10; policy accept; }' && nft add rule inet bank in tcp dport 9999 drop",
 		"nft add table ip filter && nft 'add chain ip filter INPUT { type filter hook input priority filter; policy accept; }' && nft add rule ip filter INPUT ip saddr 10.99.0.0/24 counter accept",
@@ -98,7 +98,7 @@ const theirZone = `<?xml version="1.0" encoding="utf-8"?>
 func strand(ctx context.Context, e *Env, m lab.Machine) error {
 	const lost = "set -e; sleep 10000 & p=$!; for h in freezer systemd unified pids; do d=/sys/fs/cgroup/$h/kubepods.slice/lost.scope; mkdir $d; echo $p >$d/cgroup.procs; done" +
 		"; echo FROZEN >/sys/fs/cgroup/freezer/kubepods.slice/lost.scope/freezer.state"
-	return e.script(ctx, m,
+	return e.Script(ctx, m,
 		"systemd-run --quiet --wait sh -c '"+lost+"'",
 		"read p </sys/fs/cgroup/freezer/kubepods.slice/lost.scope/cgroup.procs; kill -9 $p; sleep 1; read p </sys/fs/cgroup/freezer/kubepods.slice/lost.scope/cgroup.procs")
 }
@@ -106,17 +106,17 @@ func strand(ctx context.Context, e *Env, m lab.Machine) error {
 // locked asks dnf itself, which is to leave neither cache nor log behind.
 func locked(ctx context.Context, e *Env, m lab.Machine) error {
 	const ask = "dnf --setopt=cachedir=/tmp/dnf --setopt=logdir=/tmp/dnf --disablerepo='*' versionlock list; rm -r /tmp/dnf"
-	_, err := e.must(ctx, m, []string{"openssl-1:3.2.2-6.el9.*", "kubelet-0:1.36.3-", "kubectl-0:"}, "sh", "-c", ask)
+	_, err := e.Must(ctx, m, []string{"openssl-1:3.2.2-6.el9.*", "kubelet-0:1.36.3-", "kubectl-0:"}, "sh", "-c", ask)
 	return err
 }
 
 // firewalled reaches a Service from outside the cluster, and does not reach
 // what has no business with the worker: etcd, and what nobody opened.
 func firewalled(ctx context.Context, e *Env, first, worker lab.Machine) error {
-	if err := e.script(ctx, first, "firewall-cmd --state", kubectl+`patch svc hello -p '{"spec":{"type":"NodePort","ports":[{"port":80,"targetPort":8080,"nodePort":30080}]}}'`); err != nil {
+	if err := e.Script(ctx, first, "firewall-cmd --state", Kubectl+`patch svc hello -p '{"spec":{"type":"NodePort","ports":[{"port":80,"targetPort":8080,"nodePort":30080}]}}'`); err != nil {
 		return err
 	}
-	if err := e.script(ctx, worker,
+	if err := e.Script(ctx, worker,
 		"i=0; until curl -sf --max-time 5 http://10.88.0.11:30080/; do i=$((i+1)); [ $i -lt 20 ] || exit 1; sleep 1; done", // kube-proxy takes its time
 		"for i in 1 2 3 4 5 6; do curl -sf --max-time 5 http://10.88.0.11:30080/ || exit 1; done",                          // pods on both
 		"curl -sk --max-time 5 https://10.88.0.11:6443/healthz",
@@ -128,52 +128,52 @@ func firewalled(ctx context.Context, e *Env, first, worker lab.Machine) error {
 		if err != nil {
 			return err
 		}
-		if err := r.want("port "+port+" from a worker", 1, "No route to host"); err != nil { // firewalld's answer
+		if err := r.Want("port "+port+" from a worker", 1, "No route to host"); err != nil { // firewalld's answer
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *Env) installOnce(ctx context.Context, m lab.Machine) error {
-	done, err := e.airgapOn(ctx, m, "", "install", labSkips, lab.StickPath+"/bank")
+func (e *Env) InstallOnce(ctx context.Context, m lab.Machine) error {
+	done, err := e.AirgapOn(ctx, m, "", "install", LabSkips, lab.StickPath+"/bank")
 	if err == nil && done.Changed == 0 {
 		err = fmt.Errorf("install says %+v", done)
 	}
 	return err
 }
 
-// always are the exceptions of every reset.
-func always() []exception {
-	return []exception{
+// Always are the exceptions of every reset.
+func Always() []Exception {
+	return []Exception{
 		{`^[+-] unit\tnetwork-online\.target `, "the kubelet's unit waited for the network; that it is there is no longer news, and only a reboot unsays it"},
 		{`^\+ (file|content)\t.* /root/\.kube[/ ]`, "the cache of the kubectl that this scenario calls, not airgap"},
 	}
 }
 
 // halfWay kills an install once it has come so far, and resets the host.
-func halfWay(ctx context.Context, e *Env, m lab.Machine, soFar string, before picture) error {
-	if err := e.killed(ctx, m, "airgap install "+labSkips+" "+lab.StickPath+"/bank", soFar); err != nil {
+func halfWay(ctx context.Context, e *Env, m lab.Machine, soFar string, before Picture) error {
+	if err := e.Killed(ctx, m, "airgap install "+LabSkips+" "+lab.StickPath+"/bank", soFar); err != nil {
 		return err
 	}
-	if _, err := e.must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+	if _, err := e.Must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
-	return e.asBefore(ctx, m, before, always()...)
+	return e.AsBefore(ctx, m, before, Always()...)
 }
 
-// killed starts a command and kills it with SIGKILL as soon as a condition of
+// Killed starts a command and kills it with SIGKILL as soon as a condition of
 // the shell holds. Its children live on. What it said is shown where it ended before.
-func (e *Env) killed(ctx context.Context, m lab.Machine, command, soFar string) error {
-	return e.script(ctx, m, `out=$(mktemp); trap 'rm -f $out' EXIT
+func (e *Env) Killed(ctx context.Context, m lab.Machine, command, soFar string) error {
+	return e.Script(ctx, m, `out=$(mktemp); trap 'rm -f $out' EXIT
 		`+command+` >$out 2>&1 &
 		until `+soFar+` 2>/dev/null; do kill -0 $! || { cat $out; exit 1; }; sleep 0.05; done
 		kill -9 $! || exit 1; wait $! 2>/dev/null; true`)
 }
 
-// resetAll takes everything back, airgap.rpm and its key at last.
-func resetAll(ctx context.Context, e *Env, m lab.Machine, bare picture, also ...exception) error {
-	plan, err := e.must(ctx, m, []string{"Leave the cluster", "and deletes:", "/var/lib/c"}, "airgap", "reset", "--dry-run", "--wipe-data")
+// ResetAll takes everything back, airgap.rpm and its key at last.
+func ResetAll(ctx context.Context, e *Env, m lab.Machine, bare Picture, also ...Exception) error {
+	plan, err := e.Must(ctx, m, []string{"Leave the cluster", "and deletes:", "/var/lib/c"}, "airgap", "reset", "--dry-run", "--wipe-data")
 	if err != nil {
 		return err
 	}
@@ -182,46 +182,46 @@ func resetAll(ctx context.Context, e *Env, m lab.Machine, bare picture, also ...
 	if err != nil {
 		return err
 	}
-	if err := refused.want("reset that is not confirmed", 2, "nothing was changed", "Leave the cluster"); err != nil {
+	if err := refused.Want("reset that is not confirmed", 2, "nothing was changed", "Leave the cluster"); err != nil {
 		return err
 	}
-	r, err := e.must(ctx, m, []string{"taken back", "deleted:"}, "airgap", "reset", "--yes", "--wipe-data")
+	r, err := e.Must(ctx, m, []string{"taken back", "deleted:"}, "airgap", "reset", "--yes", "--wipe-data")
 	if err != nil {
 		return err
 	}
 	fmt.Fprint(e.Log, r.Stderr, r.Stdout)
-	if _, err := e.must(ctx, m, []string{"nothing to take back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+	if _, err := e.Must(ctx, m, []string{"nothing to take back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
-	if err := e.script(ctx, m, "rpm -e airgap", "rpm -q gpg-pubkey --qf '%{NAME}-%{VERSION}-%{RELEASE}\\n' | xargs rpm -e"); err != nil {
+	if err := e.Script(ctx, m, "rpm -e airgap", "rpm -q gpg-pubkey --qf '%{NAME}-%{VERSION}-%{RELEASE}\\n' | xargs rpm -e"); err != nil {
 		return err
 	}
-	return e.asBefore(ctx, m, bare, append(append(always(), also...), userStays())...)
+	return e.AsBefore(ctx, m, bare, append(append(Always(), also...), userStays())...)
 }
 
-func userStays() exception {
-	return exception{
+func userStays() Exception {
+	return Exception{
 		`^[+-] (user|group)\tairgap(-approver)?:|(/etc/(passwd|group|shadow|gshadow)-?|/etc/\.pwd\.lock)\b`, "airgap.rpm leaves its users, as packages do: a number given out again could own somebody's files",
 	}
 }
 
 // resetKilled resets a control-plane host without wiping its data, dies on the
 // way, and goes on. The data is where reset says it is.
-func resetKilled(ctx context.Context, e *Env, m lab.Machine, begun picture) error {
-	if err := e.killed(ctx, m, "airgap reset --yes", `grep -q '"step":"runtime","event":"undone"' /var/lib/airgap/journal.jsonl`); err != nil {
+func resetKilled(ctx context.Context, e *Env, m lab.Machine, begun Picture) error {
+	if err := e.Killed(ctx, m, "airgap reset --yes", `grep -q '"step":"runtime","event":"undone"' /var/lib/airgap/journal.jsonl`); err != nil {
 		return err
 	}
-	r, err := e.must(ctx, m, []string{"taken back", "kept", "/var/lib/airgap/store", "/var/lib/airgap/backup", "/var/lib/airgap/kept/etcd-", "/var/lib/containerd"}, "airgap", "reset", "--yes")
+	r, err := e.Must(ctx, m, []string{"taken back", "kept", "/var/lib/airgap/store", "/var/lib/airgap/backup", "/var/lib/airgap/kept/etcd-", "/var/lib/containerd"}, "airgap", "reset", "--yes")
 	if err != nil {
 		return err
 	}
 	if strings.Contains(r.Stderr, "kubeadm") {
 		return fmt.Errorf("the reset that went on did again what was done:\n%s", r.Stderr)
 	}
-	if err := e.script(ctx, m, "test -s /var/lib/airgap/kept/etcd-*/snap/db", "test -s /var/lib/airgap/backup/*/etcd.db"); err != nil {
+	if err := e.Script(ctx, m, "test -s /var/lib/airgap/kept/etcd-*/snap/db", "test -s /var/lib/airgap/backup/*/etcd.db"); err != nil {
 		return err
 	}
-	return e.asBefore(ctx, m, begun, append(always(), exception{
+	return e.AsBefore(ctx, m, begun, append(Always(), Exception{
 		`^\+ (file|content)\t.* /var/(lib/airgap/(store|kept|backup)|lib/containerd|log/airgap|log/kubernetes|log/pods|log/containers)[/ ]`, "data, which goes with --wipe-data",
 	})...)
 }

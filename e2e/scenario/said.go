@@ -34,13 +34,13 @@ func heard(e *Env, where string, args []string, r Result) error {
 		return nil
 	}
 	for _, code := range codeForm.FindAllStringSubmatch(r.Stdout, -1) {
-		if err := e.book.Add(secrets.Code, "given by "+a.command, code[1]); err != nil {
+		if err := e.Book.Add(secrets.Code, "given by "+a.command, code[1]); err != nil {
 			return err
 		}
 		if code[2] == "" {
 			continue
 		}
-		if err := e.book.Add(secrets.Seal, "given by "+a.command, code[2]); err != nil {
+		if err := e.Book.Add(secrets.Seal, "given by "+a.command, code[2]); err != nil {
 			return err
 		}
 	}

@@ -34,44 +34,6 @@ type Scenario struct {
 	Needs       []Need // none where any host will do, also one of others
 }
 
-// All lists the scenarios in the order in which they are run.
-func All() []Scenario {
-	return []Scenario{
-		{"journey", "bundle, two servers without a route, cluster, verdict", journey, nil},
-		{"badinput", "every wrong input gives a clear error and changes nothing", badInput, []Need{needUpstream}},
-		{"ctrl-c", "Ctrl-C in every step, and the same command goes on", ctrlC, nil},
-		{"onetrip", "a frozen server of 600 packages gets just what it lacks, by its own dnf", oneTrip, []Need{needUpstream, needThrowaway}},
-		{"reset", "a host after reset is the host before install, byte for byte", reset, []Need{needUpstream, needThrowaway}},
-		{"gc", "a full disk, the kubelet deletes images, and all of them come back", gc, []Need{needUpstream, needDisk}},
-		{"crio", "CRI-O as the runtime, beside a podman that stays as it is; reset", crio, []Need{needUpstream, needPower, needThrowaway}},
-		{"containerd1", "Kubernetes 1.35 on containerd 1.7, whose configuration and pins are other ones", containerd1, []Need{needUpstream}},
-		{"upgrade", "Kubernetes 1.35 to 1.36 and containerd 1.7 to 2.3 on five servers, killed on the way, under a workload that loses no request beyond its budget", upgrade, []Need{needUpstream, needNetwork, needMore}},
-		{"rollback", "an upgrade that is killed in each of its phases is taken back; then it goes all the way", rollback, []Need{needUpstream}},
-		{"minors", "Kubernetes 1.35 to 1.36 to 1.37, not two minors at once, and back from the last", minors, []Need{needUpstream}},
-		{"conflict", "each runtime, from archive and package, beside a podman that stays as it is; not beside Docker's", conflict, []Need{needUpstream, needThrowaway}},
-		{"gpu", "workers with cards: driver by RPM and by NVIDIA's installer, pods that have a card or a part of one, a card that fails", gpu, []Need{needCards, needUpstream, needPower}},
-		{"network", "packets that the network between the servers loses are named; the pods take a way that is left", network, []Need{needNetwork, needMore}},
-		{"verify", "two dozen faults, each named by the right rule while somebody watches; none where nothing is broken", verify, []Need{needUpstream, needNetwork, needMore}},
-		{"existing", "a registry that the site has already is filled, and the servers pull from there", existing, []Need{needNetwork}},
-		{"ha", "three control-plane hosts behind a balancer: any one dies, the first too; a cold start", ha, []Need{needPower, needNetwork, needMore}},
-		{"restore", "a cluster that is lost with its hosts comes back from a backup; damaged backups are refused", restoreAll, []Need{needUpstream, needFresh}},
-		{"restoreha", "of three control-plane hosts the second is restored, from the first one's backup, and the others join it", restoreElsewhere, []Need{needNetwork, needFresh, needMore}},
-		{"grow", "hosts are added, replaced and removed, control-plane hosts too, while somebody counts etcd's members", grow, []Need{needPower, needNetwork, needMore}},
-		{"crash", "kill -9 at random moments and after every step, power cuts: the same cluster", crash, []Need{needPower, needUpstream}},
-		{"ssh", "one command does four servers through SSH, whatever stands in the way", throughSSH, []Need{needPower, needThrowaway, needMore}},
-		{"hosts", "journey and ctrl-c once more, through plain SSH, on two servers that are nobody's: killed, taken back, done", onHosts, []Need{needFresh}},
-		{"baseline", "encryption at rest with rotation, audit log, modes and flags of the CIS benchmark", baseline, []Need{needUpstream, needThrowaway}},
-		{"attack", "the attacks of the threat table, on a running cluster: each is refused and named", attack, []Need{needUpstream, needThrowaway, needMore}},
-		{"certs", "certificates listed, renewed, killed on the way; one that ends soon is named; etcd's authority replaced", certs, []Need{needUpstream}},
-		{"certs-ha", "certificates of three control-plane hosts renewed, and each authority replaced, behind a balancer", certsHA, []Need{needNetwork, needMore}},
-		{"stick", "a stick that is pulled, power cuts amid the copy and amid a pull: the store opens, and all is there", pulledStore, []Need{needEmulated}},
-		{"sticks", "bundles on FAT32 and exFAT: hardly more bytes than they have; one is pulled", sticks, []Need{needEmulated}},
-		{"ownworker", "an emulated worker: a clock that is hours or days off, swap, a power cut, reset", ownWorker, []Need{needEmulated}},
-		{"cgroupv2", "an emulated server, product defaults: reboot, cgroup drivers that drift apart, an upgrade with a power cut in the middle", cgroupV2, []Need{needEmulated}},
-		{"ownkernel", "an emulated server, product defaults, a pulled stick, a power cut", ownKernel, []Need{needEmulated}},
-	}
-}
-
 // Env is what a scenario works with.
 type Env struct {
 	Program  string // the airgap binary; airgap-nvml and airgap-probe lie beside it
@@ -85,10 +47,10 @@ type Env struct {
 
 	hosts *lab.Hosts // those of others that it runs on; nil in the lab
 
-	pusherPassword string // of the site's user for the registries
+	PusherPassword string // of the site's user for the registries
 
-	book     *secrets.Book  // what must be nowhere but where it belongs
-	rules    []secrets.Rule // where this scenario's servers have some, beside the usual places
+	Book     *secrets.Book  // what must be nowhere but where it belongs
+	Rules    []secrets.Rule // where this scenario's servers have some, beside the usual places
 	said     []reply        // of commands
 	saidLock sync.Mutex
 }
@@ -114,28 +76,28 @@ func (e *Env) prove(ctx context.Context, s Scenario) error {
 	return os.RemoveAll(e.Work)
 }
 
-// part is a piece of a scenario, with its name for people.
-type part struct {
-	title string
-	run   func() error // nil where it is left out
+// Part is a piece of a scenario, with its name for people.
+type Part struct {
+	Title string
+	Run   func() error // nil where it is left out
 }
 
-// helper is a program that lies beside airgap, and that airgap.rpm takes along.
-func (e *Env) helper(name string) string { return filepath.Join(filepath.Dir(e.Program), name) }
+// Helper is a program that lies beside airgap, and that airgap.rpm takes along.
+func (e *Env) Helper(name string) string { return filepath.Join(filepath.Dir(e.Program), name) }
 
-// inOrder runs the parts and writes how long each took, up to the first that
+// InOrder runs the parts and writes how long each took, up to the first that
 // fails.
-func (e *Env) inOrder(parts []part) error {
+func (e *Env) InOrder(parts []Part) error {
 	for _, p := range parts {
-		if p.run == nil {
-			fmt.Fprintf(e.Log, "%s: %s\n", e.run, p.title)
+		if p.Run == nil {
+			fmt.Fprintf(e.Log, "%s: %s\n", e.run, p.Title)
 			continue
 		}
 		began := time.Now()
-		if err := p.run(); err != nil {
-			return fmt.Errorf("%s: %w", p.title, err)
+		if err := p.Run(); err != nil {
+			return fmt.Errorf("%s: %w", p.Title, err)
 		}
-		fmt.Fprintf(e.Log, "%s: %-36s %6.1f s\n", e.run, p.title, time.Since(began).Seconds())
+		fmt.Fprintf(e.Log, "%s: %-36s %6.1f s\n", e.run, p.Title, time.Since(began).Seconds())
 	}
 	return nil
 }
@@ -168,7 +130,7 @@ func newEnv(name, program string, log io.Writer) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Env{Program: program, Cache: cache, Log: log, run: name, Work: filepath.Join(cache, "work", name), book: &secrets.Book{}}
+	e := &Env{Program: program, Cache: cache, Log: log, run: name, Work: filepath.Join(cache, "work", name), Book: &secrets.Book{}}
 	return e, errors.Join(os.RemoveAll(e.Work), os.MkdirAll(e.Work, 0o755))
 }
 

@@ -115,7 +115,7 @@ func (g *guard) saw(server string, e execs.Exec) {
 // collect goes round the places where servers keep keys: some are there only
 // for the moment in which a host joins.
 func (g *guard) collect(ctx context.Context) error {
-	c := &secrets.Collector{Book: g.book}
+	c := &secrets.Collector{Book: g.Book}
 	for n := 0; ; n++ {
 		for _, m := range g.servers {
 			if err := look(c, m, n%10 == 0); err != nil {

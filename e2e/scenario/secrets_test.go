@@ -49,8 +49,8 @@ func TestGuard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			e := &Env{Cache: cache, Work: t.TempDir(), Log: &log, run: "guard", book: &secrets.Book{}}
-			if err := e.book.Add(secrets.Code, "planted", code); err != nil {
+			e := &Env{Cache: cache, Work: t.TempDir(), Log: &log, run: "guard", Book: &secrets.Book{}}
+			if err := e.Book.Add(secrets.Code, "planted", code); err != nil {
 				t.Fatal(err)
 			}
 			err := e.Bank(t.Context(), 1, func(l *lab.Lab) error { return findLeak(t.Context(), e, l.Machines[0], leak.script, code) })
@@ -76,8 +76,8 @@ func TestGuardInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	const code = "zyxwvu.9876543210zyxwvu"
-	e := &Env{Cache: cache, Work: t.TempDir(), Log: t.Output(), run: "guard-inside", book: &secrets.Book{}}
-	if err := e.book.Add(secrets.Code, "planted", code); err != nil {
+	e := &Env{Cache: cache, Work: t.TempDir(), Log: t.Output(), run: "guard-inside", Book: &secrets.Book{}}
+	if err := e.Book.Add(secrets.Code, "planted", code); err != nil {
 		t.Fatal(err)
 	}
 	const script = `mkdir -p /var/log/airgap /etc/airgap/pki; chmod 775 /var/log/airgap; echo CODE >/var/log/airgap/x.log; echo CODE >/run/left
@@ -111,5 +111,5 @@ func findLeak(ctx context.Context, e *Env, m lab.Machine, script, code string) e
 	if err != nil {
 		return err
 	}
-	return r.want("leak", 0)
+	return r.Want("leak", 0)
 }

@@ -35,25 +35,25 @@ func (e *Env) exec(ctx context.Context, m lab.Machine, cmd lab.Cmd) (Result, err
 	return r, errors.Join(err, heard(e, m.Name(), asked, r))
 }
 
-// must runs a command on a server that has to end well.
-func (e *Env) must(ctx context.Context, m lab.Machine, parts []string, args ...string) (Result, error) {
+// Must runs a command on a server that has to end well.
+func (e *Env) Must(ctx context.Context, m lab.Machine, parts []string, args ...string) (Result, error) {
 	r, err := e.On(ctx, m, "", args...)
 	if err != nil {
 		return r, err
 	}
-	return r, r.want(fmt.Sprintf("%s: %s", m.Name(), strings.Join(args, " ")), 0, parts...)
+	return r, r.Want(fmt.Sprintf("%s: %s", m.Name(), strings.Join(args, " ")), 0, parts...)
 }
 
-// soon is a shell line that tries another one, once a second, until it ends well; a minute
+// Soon is a shell line that tries another one, once a second, until it ends well; a minute
 // at most.
-func soon(line string) string {
+func Soon(line string) string {
 	return "i=0; until " + line + "; do i=$((i+1)); [ $i -lt 60 ] || exit 1; sleep 1; done"
 }
 
-// script runs shell lines on a server that all have to end well.
-func (e *Env) script(ctx context.Context, m lab.Machine, lines ...string) error {
+// Script runs shell lines on a server that all have to end well.
+func (e *Env) Script(ctx context.Context, m lab.Machine, lines ...string) error {
 	for _, line := range lines {
-		if _, err := e.must(ctx, m, nil, "sh", "-c", line); err != nil {
+		if _, err := e.Must(ctx, m, nil, "sh", "-c", line); err != nil {
 			return err
 		}
 	}

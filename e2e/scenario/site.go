@@ -8,22 +8,22 @@ import (
 
 // What scenarios that run on hosts of others, too, may not take for granted.
 
-// clusterName is the cluster's name, and that of its bundle.
-func (e *Env) clusterName() string {
+// ClusterName is the cluster's name, and that of its bundle.
+func (e *Env) ClusterName() string {
 	if e.hosts != nil {
 		return e.hosts.Cluster
 	}
 	return "bank"
 }
 
-// onStick is where a server finds the bundle.
-func (e *Env) onStick() string { return lab.StickPath + "/" + e.clusterName() }
+// OnStick is where a server finds the bundle.
+func (e *Env) OnStick() string { return lab.StickPath + "/" + e.ClusterName() }
 
-// skips is the flag that leaves checks out: in the lab what a container cannot
+// Skips is the flag that leaves checks out: in the lab what a container cannot
 // pass, elsewhere what the file of hosts says.
-func (e *Env) skips() string {
+func (e *Env) Skips() string {
 	if e.hosts != nil {
 		return "--skip=" + strings.Join(e.hosts.Skip, ",")
 	}
-	return labSkips
+	return LabSkips
 }

@@ -25,21 +25,21 @@ func newSiteKey(ctx context.Context, e *Env) (k siteKey, err error) {
 	}
 	k.fingerprint = fmt.Sprintf("SHA256:%x", sha256.Sum256(der))
 	private, err := os.ReadFile(k.file)
-	return k, errors.Join(err, e.book.FromFile("connected host:"+k.file, private))
+	return k, errors.Join(err, e.Book.FromFile("connected host:"+k.file, private))
 }
 
 // heldToAnother wants the bundle refused by who was told of another key, and
 // nothing changed.
 func heldToAnother(ctx context.Context, e *Env, m lab.Machine) error {
 	const another = "SHA256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-	r, err := e.On(ctx, m, "", "airgap", "install", e.skips(), "--require-key", another, e.onStick())
+	r, err := e.On(ctx, m, "", "airgap", "install", e.Skips(), "--require-key", another, e.OnStick())
 	if err != nil {
 		return err
 	}
-	if err := r.want("install of a bundle that another key must have signed", 1, "signed with", another); err != nil {
+	if err := r.Want("install of a bundle that another key must have signed", 1, "signed with", another); err != nil {
 		return err
 	}
-	return e.script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl", "! test -e /etc/airgap/required-keys")
+	return e.Script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl", "! test -e /etc/airgap/required-keys")
 }
 
 // heldToIt wants the servers to remember the key, the worker too, which had it
@@ -47,9 +47,9 @@ func heldToAnother(ctx context.Context, e *Env, m lab.Machine) error {
 func heldToIt(ctx context.Context, e *Env, k siteKey, machines ...lab.Machine) error {
 	var errs []error
 	for _, m := range machines {
-		errs = append(errs, e.script(ctx, m, "grep -qx "+k.fingerprint+" /etc/airgap/required-keys"))
+		errs = append(errs, e.Script(ctx, m, "grep -qx "+k.fingerprint+" /etc/airgap/required-keys"))
 	}
-	return errors.Join(append(errs, e.script(ctx, machines[0],
+	return errors.Join(append(errs, e.Script(ctx, machines[0],
 		"systemctl restart airgap-registry",
 		`for i in $(seq 30); do airgap registry status && exit; sleep 1; done; exit 1`))...)
 }

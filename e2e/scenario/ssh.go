@@ -12,18 +12,18 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// throughSSH is one command on the first server that does all four, and every
+// ThroughSSH is one command on the first server that does all four, and every
 // way in which others can make that hard.
-func throughSSH(ctx context.Context, e *Env) error {
+func ThroughSSH(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 4, func(l *lab.Lab) error {
 		first := l.Machines[0]
 		others := l.Machines[1:]
-		return e.inOrder([]part{
+		return e.InOrder([]Part{
 			{"accounts", func() error { return accounts(ctx, e, l) }},
-			{"survey", func() error { return e.survey(ctx, l.Machines...) }},
-			{"bundle", func() error { return e.makeBundle(ctx, stick, sshNodes()...) }},
-			{"the program, from the stick", func() error { return e.begin(ctx, first, stick) }},
+			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
+			{"bundle", func() error { return e.MakeBundle(ctx, stick, sshNodes()...) }},
+			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
 			{"nobody at a terminal", func() error { return strangers(ctx, e, first) }},
 			{"host keys, passwords, sudo refused", func() error { return vouch(ctx, e, l) }},
 			{"a wrong key, a changed host key", func() error { return wrongKeys(ctx, e, first, others[0]) }},
@@ -33,27 +33,27 @@ func throughSSH(ctx context.Context, e *Env) error {
 			{"two installs at once", func() error { return twoInstalls(ctx, e, first) }},
 			{"install goes on", func() error { return finishFleet(ctx, e, first) }},
 			{"again, and nothing changes", func() error { return fleetAgain(ctx, e, l) }},
-			{"verify", func() error { return e.verified(ctx, first) }},
-			{"a workload", func() error { return e.workload(ctx, first) }},
+			{"verify", func() error { return e.Verified(ctx, first) }},
+			{"a workload", func() error { return e.Workload(ctx, first) }},
 			{"a log for each host", func() error { return hostLogs(ctx, e, l) }},
 			{"a host of another cluster", func() error { return otherCluster(ctx, e, first) }},
 		})
 	})
 }
 
-// fleetInstall is the command, with the options of a scenario.
-func fleetInstall(options ...string) []string {
-	return append([]string{"airgap", "install", labSkips, "--progress", "plain", lab.StickPath + "/bank"}, options...)
+// FleetInstall is the command, with the options of a scenario.
+func FleetInstall(options ...string) []string {
+	return append([]string{"airgap", "install", LabSkips, "--progress", "plain", lab.StickPath + "/bank"}, options...)
 }
 
 // strangers: without a terminal every host's problem is told, all at once, and
 // nothing is changed anywhere.
 func strangers(ctx context.Context, e *Env, first lab.Machine) error {
-	r, err := e.On(ctx, first, "", fleetInstall()...)
+	r, err := e.On(ctx, first, "", FleetInstall()...)
 	if err != nil {
 		return err
 	}
-	return r.want("install, no host key known", 1, "3 of 3 other hosts: no way in",
+	return r.Want("install, no host key known", 1, "3 of 3 other hosts: no way in",
 		"node2: the host key of node2 (root@10.88.0.12:22) is not known: ssh-ed25519 SHA256:",
 		"node3: the host key of node3 (ops@10.88.0.13:22)", "node4: the host key", "nothing was changed on any host")
 }
@@ -78,11 +78,11 @@ func vouch(ctx context.Context, e *Env, l *lab.Lab) error {
 		answer{"sudo password of ops on node3", ""}, typed(opsPassword),
 		answer{"Password of clerk on node4", ""}, typed("a typo"),
 		answer{"Password of clerk on node4, which refused the last one", ""}, typed(clerkPassword))
-	r, err := atTerminal(ctx, e, first, answers, fleetInstall()...)
+	r, err := atTerminal(ctx, e, first, answers, FleetInstall()...)
 	if err != nil {
 		return err
 	}
-	if err := r.want("install, ops may not become root", 1, "1 of 3 other hosts: no way in",
+	if err := r.Want("install, ops may not become root", 1, "1 of 3 other hosts: no way in",
 		"become root on node3 (ops@10.88.0.13:22): sudo refused: ops is not in the sudoers file", "ops ALL=(ALL) ALL in /etc/sudoers.d/airgap on node3"); err != nil {
 		return err
 	}
@@ -90,42 +90,42 @@ func vouch(ctx context.Context, e *Env, l *lab.Lab) error {
 		return errors.New("a password was on the screen")
 	}
 	for _, m := range l.Machines[1:] {
-		if err := e.script(ctx, m, "! rpm -q airgap >/dev/null", "! test -e /var/lib/airgap"); err != nil {
+		if err := e.Script(ctx, m, "! rpm -q airgap >/dev/null", "! test -e /var/lib/airgap"); err != nil {
 			return err
 		}
 	}
 	return errors.Join(
-		e.script(ctx, first, "test $(stat -c %a /var/lib/airgap/known_hosts) = 600", "! test -e /root/.ssh/known_hosts"),
-		e.script(ctx, ops, "umask 337; echo 'ops ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/ops"))
+		e.Script(ctx, first, "test $(stat -c %a /var/lib/airgap/known_hosts) = 600", "! test -e /root/.ssh/known_hosts"),
+		e.Script(ctx, ops, "umask 337; echo 'ops ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/ops"))
 }
 
 // wrongKeys takes our key from a host, and then gives the host another one.
 func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
-	if err := e.script(ctx, m, "mv /root/.ssh/authorized_keys /root/.ssh/not-now"); err != nil {
+	if err := e.Script(ctx, m, "mv /root/.ssh/authorized_keys /root/.ssh/not-now"); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, first, "", fleetInstall()...)
+	r, err := e.On(ctx, first, "", FleetInstall()...)
 	if err != nil {
 		return err
 	}
-	if err := r.want("install with a key that node2 does not take", 1, "2 of 3 other hosts: no way in",
+	if err := r.Want("install with a key that node2 does not take", 1, "2 of 3 other hosts: no way in",
 		"log in on node2 (root@10.88.0.12:22): it wants a password, and did not take /root/.ssh/bank (SHA256:", "~root/.ssh/authorized_keys on node2",
 		"log in on node4 (clerk@10.88.0.14:22): it wants a password"); err != nil {
 		return err
 	}
-	if err := e.script(ctx, m, "mv /root/.ssh/not-now /root/.ssh/authorized_keys", "cp -a /etc/ssh /etc/ssh.old",
+	if err := e.Script(ctx, m, "mv /root/.ssh/not-now /root/.ssh/authorized_keys", "cp -a /etc/ssh /etc/ssh.old",
 		"rm /etc/ssh/ssh_host_* && ssh-keygen -A >/dev/null && systemctl restart ssh"); err != nil {
 		return err
 	}
-	r, err = atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, fleetInstall()...)
+	r, err = atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, FleetInstall()...)
 	if err != nil {
 		return err
 	}
-	if err := r.want("install with a changed host key", 1, "1 of 3 other hosts: no way in",
+	if err := r.Want("install with a changed host key", 1, "1 of 3 other hosts: no way in",
 		"the host key of node2 (root@10.88.0.12:22) is not the known one: it shows ssh-ed25519 SHA256:", "/var/lib/airgap/known_hosts:", "another machine may be answering"); err != nil {
 		return err
 	}
-	return e.script(ctx, m, "rm -r /etc/ssh && mv /etc/ssh.old /etc/ssh && systemctl restart ssh")
+	return e.Script(ctx, m, "rm -r /etc/ssh && mv /etc/ssh.old /etc/ssh && systemctl restart ssh")
 }
 
 // unfit: a worker without disk and one with the remains of a cluster keep
@@ -133,25 +133,25 @@ func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
 func unfit(ctx context.Context, e *Env, l *lab.Lab) error {
 	first, full, used := l.Machines[0], l.Machines[1], l.Machines[2]
 	if err := errors.Join(
-		e.script(ctx, full, "mount -t tmpfs -o size=64m tmpfs /var/lib/kubelet"),
-		e.script(ctx, used, "mkdir -p /etc/kubernetes/manifests && touch /etc/kubernetes/manifests/kube-apiserver.yaml")); err != nil {
+		e.Script(ctx, full, "mount -t tmpfs -o size=64m tmpfs /var/lib/kubelet"),
+		e.Script(ctx, used, "mkdir -p /etc/kubernetes/manifests && touch /etc/kubernetes/manifests/kube-apiserver.yaml")); err != nil {
 		return err
 	}
-	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, withDisks(fleetInstall())...)
+	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, WithDisks(FleetInstall())...)
 	if err != nil {
 		return err
 	}
-	if err := r.want("install with two unfit hosts", 3, "node1: ", "node4: ", "node2: Rocky", "free on /var/lib/kubelet", "node3: Rocky", "FAIL   old-cluster", "airgap join asks dnf", "the other hosts have airgap.rpm now"); err != nil {
+	if err := r.Want("install with two unfit hosts", 3, "node1: ", "node4: ", "node2: Rocky", "free on /var/lib/kubelet", "node3: Rocky", "FAIL   old-cluster", "airgap join asks dnf", "the other hosts have airgap.rpm now"); err != nil {
 		return err
 	}
 	for _, m := range l.Machines {
-		if err := e.script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl", "! test -e /opt/airgap", "! rpm -q kubelet >/dev/null", "rpm -q airgap", "test -z \"$(ls -d /var/tmp/airgap-ssh.* 2>/dev/null)\""); err != nil {
+		if err := e.Script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl", "! test -e /opt/airgap", "! rpm -q kubelet >/dev/null", "rpm -q airgap", "test -z \"$(ls -d /var/tmp/airgap-ssh.* 2>/dev/null)\""); err != nil {
 			return err
 		}
 	}
 	return errors.Join(
-		e.script(ctx, full, "umount /var/lib/kubelet"),
-		e.script(ctx, used, "rm -r /etc/kubernetes"))
+		e.Script(ctx, full, "umount /var/lib/kubelet"),
+		e.Script(ctx, used, "rm -r /etc/kubernetes"))
 }
 
 // interruptFleet presses Ctrl-C when all others are at work: dnf there is told
@@ -159,41 +159,41 @@ func unfit(ctx context.Context, e *Env, l *lab.Lab) error {
 func interruptFleet(ctx context.Context, e *Env, first lab.Machine) error {
 	r, err := atTerminal(ctx, e, first, []answer{
 		typed(clerkPassword), {"node4: 4/", ""}, {"Install the packages", "\x03"},
-	}, fleetInstall()...)
+	}, FleetInstall()...)
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.want("Ctrl-C while the others join", 130, "interrupted"), r.endedWithin(15*time.Second))
+	return errors.Join(r.Want("Ctrl-C while the others join", 130, "interrupted"), r.endedWithin(15*time.Second))
 }
 
 // reboot cuts a host's power while dnf works there, and lets another command
 // hold the lock of a second one. The first is waited for, the second reported.
 func reboot(ctx context.Context, e *Env, first, cut, busy lab.Machine) error {
-	if err := e.script(ctx, busy, "systemd-run --quiet --unit=busy flock /var/lib/airgap/lock sleep 600"); err != nil {
+	if err := e.Script(ctx, busy, "systemd-run --quiet --unit=busy flock /var/lib/airgap/lock sleep 600"); err != nil {
 		return err
 	}
 	rebooted := make(chan error, 1)
 	watching, enough := context.WithCancel(ctx)
 	defer enough()
 	go func() { rebooted <- cutPower(watching, e, cut) }()
-	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, fleetInstall()...)
+	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, FleetInstall()...)
 	enough()
 	if err = errors.Join(err, <-rebooted); err != nil {
 		return fmt.Errorf("%w\n%s", err, r.Stdout)
 	}
 	fmt.Fprint(e.Log, r.Stdout)
-	if err := r.want("install while node2 reboots", 1, "node2: lost the connection", "node2: done in",
+	if err := r.Want("install while node2 reboots", 1, "node2: lost the connection", "node2: done in",
 		"1 of 3 other hosts: did not join", "node3: another airgap command is changing this host", "hint: wait for it"); err != nil {
 		return err
 	}
-	return e.script(ctx, busy, "systemctl stop busy")
+	return e.Script(ctx, busy, "systemctl stop busy")
 }
 
 // cutPower waits for a fresh step of join, and switches the host off and on.
 func cutPower(ctx context.Context, e *Env, m lab.Machine) error {
 	const script = `has() { wc -l </var/lib/airgap/journal.jsonl; }
 had=$(has); while [ "$(has)" = "$had" ]; do sleep 0.05; done`
-	if err := e.script(ctx, m, script); err != nil {
+	if err := e.Script(ctx, m, script); err != nil {
 		return fmt.Errorf("wait for join on %s: %w", m.Name(), err)
 	}
 	if err := m.Kill(context.WithoutCancel(ctx)); err != nil {
@@ -205,39 +205,39 @@ had=$(has); while [ "$(has)" = "$had" ]; do sleep 0.05; done`
 
 // twoInstalls: the second one is told, on this host.
 func twoInstalls(ctx context.Context, e *Env, first lab.Machine) error {
-	if err := e.script(ctx, first, "systemd-run --quiet --unit=busy flock /var/lib/airgap/lock sleep 600"); err != nil {
+	if err := e.Script(ctx, first, "systemd-run --quiet --unit=busy flock /var/lib/airgap/lock sleep 600"); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, first, "", fleetInstall()...)
+	r, err := e.On(ctx, first, "", FleetInstall()...)
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.want("a second install", 1, "another airgap command is changing this host"), e.script(ctx, first, "systemctl stop busy"))
+	return errors.Join(r.Want("a second install", 1, "another airgap command is changing this host"), e.Script(ctx, first, "systemctl stop busy"))
 }
 
 func finishFleet(ctx context.Context, e *Env, first lab.Machine) error {
-	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, fleetInstall()...)
+	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, FleetInstall()...)
 	if err != nil {
 		return err
 	}
-	return r.want("install goes on", 0, "node1: nothing to do", "node3: done (", "the cluster is verified: 4 nodes")
+	return r.Want("install goes on", 0, "node1: nothing to do", "node3: done (", "the cluster is verified: 4 nodes")
 }
 
 // fleetAgain: of all the codes so far none is left. It changes nothing, makes no code, and says so to programs too.
 func fleetAgain(ctx context.Context, e *Env, l *lab.Lab) error {
-	const codes = kubectl + "get secrets -n kube-system --field-selector type=bootstrap.kubernetes.io/token -o name | sort"
+	const codes = Kubectl + "get secrets -n kube-system --field-selector type=bootstrap.kubernetes.io/token -o name | sort"
 	first := l.Machines[0]
 	if left, err := lab.Output(ctx, first, "sh", "-c", codes); err != nil || left != "" {
 		return errors.Join(err, fmt.Errorf("codes that nobody needs any more: %q", left))
 	}
-	if err := e.script(ctx, l.Machines[3], "umask 337; echo 'clerk ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/zz-clerk", "mkdir -m 700 /home/clerk/.ssh"); err != nil {
+	if err := e.Script(ctx, l.Machines[3], "umask 337; echo 'clerk ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/zz-clerk", "mkdir -m 700 /home/clerk/.ssh"); err != nil {
 		return err
 	}
 	key, err := lab.Output(ctx, first, "cat", "/root/.ssh/bank.pub")
 	if err != nil {
 		return err
 	}
-	if err := e.script(ctx, l.Machines[3], authorize("/home/clerk", key, "clerk")); err != nil {
+	if err := e.Script(ctx, l.Machines[3], Authorize("/home/clerk", key, "clerk")); err != nil {
 		return err
 	}
 	var done struct {
@@ -248,11 +248,11 @@ func fleetAgain(ctx context.Context, e *Env, l *lab.Lab) error {
 			Error              string
 		}
 	}
-	r, err := e.On(ctx, first, "", fleetInstall("--output", "json")...)
+	r, err := e.On(ctx, first, "", FleetInstall("--output", "json")...)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(r.want("a second install", 0), json.Unmarshal([]byte(r.Stdout), &done)); err != nil {
+	if err := errors.Join(r.Want("a second install", 0), json.Unmarshal([]byte(r.Stdout), &done)); err != nil {
 		return err
 	}
 	if done.Changed != 0 || len(done.Hosts) != 3 {
@@ -272,22 +272,22 @@ func fleetAgain(ctx context.Context, e *Env, l *lab.Lab) error {
 
 // hostLogs wants the logs per host, for root alone.
 func hostLogs(ctx context.Context, e *Env, l *lab.Lab) error {
-	return e.script(ctx, l.Machines[0], `for n in node2 node3 node4; do f=/var/log/airgap/hosts/$n.log; test $(stat -c %a $f) = 600 && grep -q "logged in on $n" $f && grep -q '"event":"step"' $f || exit 1; done`)
+	return e.Script(ctx, l.Machines[0], `for n in node2 node3 node4; do f=/var/log/airgap/hosts/$n.log; test $(stat -c %a $f) = 600 && grep -q "logged in on $n" $f && grep -q '"event":"step"' $f || exit 1; done`)
 }
 
 // otherCluster resets the first host: the others are nodes of a cluster that
 // is no more, and a new one must not take them over.
 func otherCluster(ctx context.Context, e *Env, first lab.Machine) error {
-	if _, err := e.must(ctx, first, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
+	if _, err := e.Must(ctx, first, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
 		return err
 	}
-	if err := e.script(ctx, first, "! test -e /var/lib/airgap/known_hosts", "ssh-keyscan 10.88.0.12 10.88.0.13 10.88.0.14 >/root/.ssh/known_hosts 2>/dev/null"); err != nil {
+	if err := e.Script(ctx, first, "! test -e /var/lib/airgap/known_hosts", "ssh-keyscan 10.88.0.12 10.88.0.13 10.88.0.14 >/root/.ssh/known_hosts 2>/dev/null"); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, first, "", fleetInstall()...)
+	r, err := e.On(ctx, first, "", FleetInstall()...)
 	if err != nil {
 		return err
 	}
-	return r.want("install beside nodes of another cluster", 1, "3 of 3 other hosts: cannot be worked on",
+	return r.Want("install beside nodes of another cluster", 1, "3 of 3 other hosts: cannot be worked on",
 		"node3 is a node of a cluster already, whose authority is sha256:", "airgap join here", "airgap reset on node3")
 }

@@ -41,36 +41,36 @@ func accounts(ctx context.Context, e *Env, l *lab.Lab) error {
 	}
 	var errs []error
 	for _, m := range l.Machines {
-		errs = append(errs, e.script(ctx, m, "rm -f /etc/ssh/ssh_host_*_key* && ssh-keygen -A >/dev/null && systemctl restart ssh"))
+		errs = append(errs, e.Script(ctx, m, "rm -f /etc/ssh/ssh_host_*_key* && ssh-keygen -A >/dev/null && systemctl restart ssh"))
 	}
 	return errors.Join(append(errs,
-		e.script(ctx, root, authorize("/root", key, "root")),
-		e.script(ctx, ops, "useradd -m ops", authorize("/home/ops", key, "ops")),
+		e.Script(ctx, root, Authorize("/root", key, "root")),
+		e.Script(ctx, ops, "useradd -m ops", Authorize("/home/ops", key, "ops")),
 		password(ctx, e, ops, "ops", opsPassword),
-		e.script(ctx, clerk, "useradd -m clerk", "umask 337; echo 'clerk ALL=(ALL) ALL' >/etc/sudoers.d/clerk"),
+		e.Script(ctx, clerk, "useradd -m clerk", "umask 337; echo 'clerk ALL=(ALL) ALL' >/etc/sudoers.d/clerk"),
 		password(ctx, e, clerk, "clerk", clerkPassword),
 	)...)
 }
 
 // newKey makes root a key, and gives its public half.
 func newKey(ctx context.Context, e *Env, m lab.Machine) (string, error) {
-	if err := e.script(ctx, m, "mkdir -p -m 700 /root/.ssh && ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/bank"); err != nil {
+	if err := e.Script(ctx, m, "mkdir -p -m 700 /root/.ssh && ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/bank"); err != nil {
 		return "", err
 	}
 	return lab.Output(ctx, m, "cat", "/root/.ssh/bank.pub")
 }
 
-func authorize(home, key, user string) string {
+func Authorize(home, key, user string) string {
 	return fmt.Sprintf("mkdir -p -m 700 %[1]s/.ssh && echo '%[2]s' >%[1]s/.ssh/authorized_keys && chown -R %[3]s: %[1]s/.ssh", home, strings.TrimSpace(key), user)
 }
 
 func password(ctx context.Context, e *Env, m lab.Machine, user, password string) error {
-	if err := e.book.Add(secrets.Password, user+"'s", password); err != nil {
+	if err := e.Book.Add(secrets.Password, user+"'s", password); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, m, user+":"+password+"\n", "chpasswd")
 	if err != nil {
 		return err
 	}
-	return r.want("chpasswd on "+m.Name(), 0)
+	return r.Want("chpasswd on "+m.Name(), 0)
 }

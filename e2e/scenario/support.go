@@ -10,7 +10,7 @@ import (
 // worker's what it can have. The archives stay: the search for secrets looks into them.
 func supportBundles(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := supportBundle(ctx, e, first,
-		"grep -q 'steps hold' status.txt && grep -q '2 of 2 nodes ready' status.txt && grep -q '\"cluster\": \""+e.clusterName()+"\"' status.json",
+		"grep -q 'steps hold' status.txt && grep -q '2 of 2 nodes ready' status.txt && grep -q '\"cluster\": \""+e.ClusterName()+"\"' status.json",
 		"grep -q '\"rules\":' reports/verify.json && grep -q nodes-ready reports/verify.json && test -s reports/verify.txt",
 		"grep -q '\"results\":' reports/preflight.json && test -s reports/preflight.txt",
 		"grep -q 'etcd/server.crt' reports/certificates.txt && grep -q 'bootID: '$(cat /proc/sys/kernel/random/boot_id) reports/node-report.yaml",
@@ -33,7 +33,7 @@ func supportFile(m lab.Machine) string { return "/var/tmp/airgap-support-" + m.N
 // supportBundle makes one, and has the checks look at what is in it.
 func supportBundle(ctx context.Context, e *Env, m lab.Machine, checks ...string) error {
 	file := supportFile(m)
-	if _, err := e.must(ctx, m, []string{file, "taken out: "}, "airgap", "support-bundle", "--file", file); err != nil {
+	if _, err := e.Must(ctx, m, []string{file, "taken out: "}, "airgap", "support-bundle", "--file", file); err != nil {
 		return err
 	}
 	const open = "cd /run/support && "
@@ -49,5 +49,5 @@ func supportBundle(ctx context.Context, e *Env, m lab.Machine, checks ...string)
 	for _, c := range checks {
 		lines = append(lines, open+c)
 	}
-	return e.script(ctx, m, append(lines, "rm -r /run/support", "test -z \"$(find /var/tmp -name '.airgap-support*')\"")...)
+	return e.Script(ctx, m, append(lines, "rm -r /run/support", "test -z \"$(find /var/tmp -name '.airgap-support*')\"")...)
 }

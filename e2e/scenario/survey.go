@@ -14,10 +14,10 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// surveyByScript surveys a server again, by the script, without the program:
+// SurveyByScript surveys a server again, by the script, without the program:
 // the facts are the same, small on the stick, and take the place of the
 // program's own.
-func surveyByScript(ctx context.Context, e *Env, m lab.Machine) error {
+func SurveyByScript(ctx context.Context, e *Env, m lab.Machine) error {
 	script, err := e.Airgap(ctx, "survey", "--script")
 	if err != nil {
 		return err
@@ -25,8 +25,8 @@ func surveyByScript(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := lab.PutFile(ctx, m, "/root/survey.sh", 0o644, strings.NewReader(script.Stdout)); err != nil {
 		return err
 	}
-	r, err := e.must(ctx, m, []string{"-- end/ --"}, "sh", "/root/survey.sh")
-	if err = errors.Join(err, e.script(ctx, m, "rm /root/survey.sh")); err != nil {
+	r, err := e.Must(ctx, m, []string{"-- end/ --"}, "sh", "/root/survey.sh")
+	if err = errors.Join(err, e.Script(ctx, m, "rm /root/survey.sh")); err != nil {
 		return err
 	}
 	if r.Stderr != "" {
@@ -36,11 +36,11 @@ func surveyByScript(ctx context.Context, e *Env, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	survey := filepath.Join(e.facts(), m.Name()+".survey.gz")
+	survey := filepath.Join(e.Facts(), m.Name()+".survey.gz")
 	if err := os.WriteFile(survey, packed, 0o644); err != nil {
 		return err
 	}
-	program := filepath.Join(e.facts(), m.Name()+".facts.yaml")
+	program := filepath.Join(e.Facts(), m.Name()+".facts.yaml")
 	if err := sameFacts(ctx, e, program, survey); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func sameFacts(ctx context.Context, e *Env, program, survey string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.want("facts of the survey", 0); err != nil {
+	if err := r.Want("facts of the survey", 0); err != nil {
 		return err
 	}
 	a, b := unsteady.ReplaceAllString(string(want), ""), unsteady.ReplaceAllString(r.Stdout, "")

@@ -14,9 +14,9 @@ func upkeep(ctx context.Context, e *Env, first, worker lab.Machine) error {
 		dropIn  = "/run/systemd/system/airgap-verify.service.d"
 		isOff   = `{.report.units[?(@.name=="airgap-certs-renew.timer")].state}`
 	)
-	if err := e.script(ctx, first,
+	if err := e.Script(ctx, first,
 		"for t in airgap-verify airgap-certs-renew; do systemctl is-enabled --quiet $t.timer && systemctl is-active --quiet $t.timer || exit 1; done",
-		"mkdir -p "+dropIn+" && printf '[Service]\\nExecStart=\\nExecStart=/usr/bin/airgap verify "+labSkips+" --timeout 90s --textfile "+metrics+"\\n' >"+dropIn+"/lab.conf && systemctl daemon-reload",
+		"mkdir -p "+dropIn+" && printf '[Service]\\nExecStart=\\nExecStart=/usr/bin/airgap verify "+LabSkips+" --timeout 90s --textfile "+metrics+"\\n' >"+dropIn+"/lab.conf && systemctl daemon-reload",
 		"systemctl start airgap-verify.service",
 		"grep -qx 'airgap_verify_ok 1' "+metrics+" && [ $(stat -c %a "+metrics+") = 644 ]",
 		"journalctl --unit airgap-verify.service --output cat | grep -q 'Nodes are Ready'",
@@ -28,7 +28,7 @@ func upkeep(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := awaitReport(ctx, e, first, first, isOff, `^inactive$`); err != nil {
 		return err
 	}
-	if err := e.script(ctx, first,
+	if err := e.Script(ctx, first,
 		"! systemctl start airgap-verify.service && systemctl is-failed --quiet airgap-verify.service && grep -qx 'airgap_verify_ok 0' "+metrics,
 		"airgap status | grep -q 'drifted: .*upkeep'",
 		"systemctl start airgap-certs-renew.timer",
@@ -39,5 +39,5 @@ func upkeep(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := awaitReport(ctx, e, first, first, isOff, `^active$`); err != nil {
 		return err
 	}
-	return e.script(ctx, worker, "systemctl is-active --quiet airgap-certs-renew.timer && ! systemctl is-active --quiet airgap-verify.timer")
+	return e.Script(ctx, worker, "systemctl is-active --quiet airgap-certs-renew.timer && ! systemctl is-active --quiet airgap-verify.timer")
 }

@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/e2e/bench"
 	"airgap.dev/airgap/e2e/lab"
 	"airgap.dev/airgap/e2e/scenario"
+	"airgap.dev/airgap/e2e/scenarios"
 )
 
 // program is the airgap binary that `make build` makes, seen from this module.
@@ -55,7 +56,7 @@ const hostsHelp = "on the hosts that this `FILE` names, through SSH (lab/README.
 
 func names() []string {
 	var all []string
-	for _, s := range scenario.All() {
+	for _, s := range scenarios.All() {
 		all = append(all, s.Name)
 	}
 	return all
@@ -68,7 +69,7 @@ func chosen(args []string) ([]scenario.Scenario, error) {
 			return nil, fmt.Errorf("no scenario %q; there are %s", a, strings.Join(names(), ", "))
 		}
 	}
-	return slices.DeleteFunc(scenario.All(), func(s scenario.Scenario) bool {
+	return slices.DeleteFunc(scenarios.All(), func(s scenario.Scenario) bool {
 		return len(args) > 0 && !slices.Contains(args, s.Name)
 	}), nil
 }

@@ -1,0 +1,109 @@
+package badinput
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/scenario"
+	"airgap.dev/airgap/e2e/scenario/kills"
+)
+
+// CtrlC presses Ctrl-C in one step of install after the other, in join and in
+// verify. Each time the command says that it was interrupted and ends with
+// 130, and the same command, given again, goes on. In the end
+// the cluster is what an undisturbed installation gives.
+func CtrlC(ctx context.Context, e *scenario.Env) error {
+	stick := filepath.Join(e.Work, "stick")
+	install := "airgap install " + e.Skips() + " " + e.OnStick()
+	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+		first, worker := l.Machines[0], l.Machines[1]
+		return e.InOrder([]scenario.Part{
+			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
+			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick) }},
+			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
+			{Title: "in the checks", Run: func() error { return interruptEarly(ctx, e, first, install) }},
+			{Title: "in the steps of install", Run: func() error {
+				return interruptSteps(ctx, e, first, install, "store", "packages", "runtime-files", "runtime", "kubeadm", "network")
+			}},
+			{Title: "while install verifies", Run: func() error {
+				return interrupt(ctx, e, first, install, kills.Journalled("join-material", "ended"), time.Second)
+			}},
+			{Title: "install goes on", Run: func() error { return finishInterrupted(ctx, e, first, install) }},
+			{Title: "in the steps of join", Run: func() error { return interruptJoin(ctx, e, first, worker, stick) }},
+			{Title: "in verify", Run: func() error {
+				return interrupt(ctx, e, first, "airgap verify "+e.Skips()+" --soak 1m", "", 2*time.Second)
+			}},
+			{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
+			scenario.WithNeed(e, scenario.NeedUpstream, scenario.Part{Title: "a workload", Run: func() error { return e.Workload(ctx, first) }}),
+		})
+	})
+}
+
+// interrupt starts a command as a terminal does, in a process group of its
+// own, presses Ctrl-C some time after a new entry came into the journal (or
+// after the start, when entry is empty), and wants 130.
+func interrupt(ctx context.Context, e *scenario.Env, m lab.Machine, command, entry string, later time.Duration) error {
+	const script = `set -m
+entries() { grep -cs "$1" /var/lib/airgap/journal.jsonl; }
+had=$(entries "$2")
+eval "$1" >/tmp/said 2>&1 &
+while [ -n "$2" ] && [ "$(entries "$2")" = "$had" ] && kill -0 $!; do sleep 0.05; done
+sleep "$3"
+kill -INT -- -$!
+wait $!; code=$?
+cat /tmp/said; rm /tmp/said; exit $code`
+	r, err := e.On(ctx, m, "", "bash", "-c", script, "interrupt", command, entry, fmt.Sprintf("%.1f", later.Seconds()))
+	if err != nil {
+		return err
+	}
+	return r.Want(m.Name()+": Ctrl-C in "+command, 130, "interrupted")
+}
+
+// interruptEarly presses it while nothing has been changed yet.
+func interruptEarly(ctx context.Context, e *scenario.Env, m lab.Machine, command string) error {
+	if err := interrupt(ctx, e, m, command, "", 300*time.Millisecond); err != nil {
+		return err
+	}
+	return untouched(ctx, e, m)
+}
+
+func interruptSteps(ctx context.Context, e *scenario.Env, m lab.Machine, command string, steps ...string) error {
+	for _, step := range steps {
+		began := time.Now()
+		if err := interrupt(ctx, e, m, command, kills.Journalled(step, "began"), 300*time.Millisecond); err != nil {
+			return fmt.Errorf("in step %s: %w", step, err)
+		}
+		fmt.Fprintf(e.Log, "ctrl-c:   in step %-24s %6.1f s\n", step, time.Since(began).Seconds())
+	}
+	return nil
+}
+
+// finishInterrupted runs the command to its end; there is nothing left to do
+// but to verify.
+func finishInterrupted(ctx context.Context, e *scenario.Env, m lab.Machine, command string) error {
+	_, err := e.Must(ctx, m, []string{"nothing to do", "the cluster is verified"}, "sh", "-c", command)
+	return err
+}
+
+func interruptJoin(ctx context.Context, e *scenario.Env, first, worker lab.Machine, stick string) error {
+	line, err := e.JoinLine(ctx, first, worker.Name())
+	if err != nil {
+		return err
+	}
+	if err := e.Begin(ctx, worker, stick); err != nil {
+		return err
+	}
+	if err := lab.PutFile(ctx, worker, "/root/code", 0o600, strings.NewReader(line.Code+"\n")); err != nil {
+		return err
+	}
+	command := line.Line + " " + e.Skips() + " --code-file /root/code"
+	if err := interruptSteps(ctx, e, worker, command, "packages", "runtime-files", "kubeadm"); err != nil {
+		return err
+	}
+	_, err = e.Must(ctx, worker, []string{"joined"}, "sh", "-c", command)
+	return err
+}

@@ -1,0 +1,213 @@
+package certs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/scenario"
+)
+
+const (
+	rotateCluster = "airgap certs rotate-ca --only cluster"
+	ClusterCA     = "/etc/kubernetes/pki/ca.crt"
+	managerYAML   = "/etc/kubernetes/manifests/kube-controller-manager.yaml"
+	// followed has the worker take part, and remembers its process.
+	followed = rotateCluster + " --follow >>/root/followed 2>&1 & echo $! >/root/follows"
+)
+
+// clusterAuthorityReplaced replaces the authority that everybody trusts, killed in
+// each phase, on a control-plane host and a worker where somebody types. Pods that
+// read the old one are waited for; afterwards nothing of the old one is good for
+// anything, and the cluster works.
+func clusterAuthorityReplaced(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
+	if err := e.Script(ctx, first, "umask 077; mkdir /root/old && cp "+ClusterCA+" /etc/kubernetes/admin.conf /root/old && cp "+managerYAML+" /root/old/manager.yaml"); err != nil {
+		return err
+	}
+	began := time.Now()
+	reached := func(phase string) string {
+		return `grep -q '"reached": *"` + phase + `"' /var/lib/airgap/authority.json`
+	}
+	if err := killedAt(ctx, e, first, "test -s /etc/kubernetes/pki/next/cluster.crt", "test $(grep -c BEGIN "+ClusterCA+") = 2", reached("both")); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, first, "", "airgap", "join", "--new-code")
+	if err != nil {
+		return err
+	}
+	if err := r.Want("a code amid the replacement", 1, "the authority of cluster is being replaced", "rotate-ca --only cluster"); err != nil {
+		return err
+	}
+	if err := e.Script(ctx, worker, followed); err != nil {
+		return err
+	}
+	if err := podsWaitedFor(ctx, e, first); err != nil {
+		return err
+	}
+	if err := killedAt(ctx, e, first, "cmp -s /etc/kubernetes/pki/next/cluster.key /etc/kubernetes/pki/ca.key", "test -s /var/lib/airgap/renewal.json", reached("signing")); err != nil {
+		return err
+	}
+	if err := e.Script(ctx, worker, "kill -9 $(cat /root/follows)", followed); err != nil {
+		return err
+	}
+	if err := killedAt(ctx, e, first, reached("issued"), "cmp -s /etc/kubernetes/pki/next/cluster.crt "+ClusterCA); err != nil {
+		return err
+	}
+	if r, err = e.Must(ctx, first, []string{"goes on", "this host does not trust the old one", "trusts the old one, too, until its pods are started anew: pod/tools -n default"}, "sh", "-c", rotateCluster+" 2>&1"); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.Log, "%sreplaced in %.1f s\n", r.Stdout, time.Since(began).Seconds())
+	return authorityGone(ctx, e, first, worker)
+}
+
+func killedAt(ctx context.Context, e *scenario.Env, m lab.Machine, moments ...string) error {
+	for _, soFar := range moments {
+		if err := e.Killed(ctx, m, rotateCluster, soFar); err != nil {
+			return fmt.Errorf("killed when %s: %w", soFar, err)
+		}
+	}
+	return nil
+}
+
+// podsWaitedFor wants the replacement to wait for the workload, and starts that anew.
+func podsWaitedFor(ctx context.Context, e *scenario.Env, first lab.Machine) error {
+	const waits = rotateCluster + ` >/root/waits 2>&1 &
+		until grep -q 'daemonset/hello -n default, pod/tools -n default' /root/waits; do kill -0 $! || { cat /root/waits; exit 1; }; sleep 0.2; done
+		kill $!; wait $!; test $? != 0 && grep -q 'kubectl rollout restart' /root/waits`
+	if err := e.Script(ctx, first, waits, scenario.Kubectl+"rollout restart ds/hello", scenario.Kubectl+"delete pod tools --now"); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, first, scenario.WorkloadYAML, "sh", "-c", scenario.Kubectl+"apply -f -")
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.Want("make the pod anew", 0), e.Script(ctx, first, scenario.Kubectl+"wait --for=condition=Ready pod/tools --timeout=120s"))
+}
+
+// authorityGone wants the new authority wherever there is one, and the cluster to work.
+func authorityGone(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
+	const (
+		field = "sed -n 's/.*%s: //p' /root/old/admin.conf | base64 -d >/root/old/%s"
+		asOld = "test $(curl -s -o /dev/null -w '%%{http_code}' --cacert %s --cert /root/old/client.crt --key /root/old/client.key https://10.88.0.11:6443/api) = %s"
+	)
+	if err := e.Script(ctx, first,
+		"! cmp -s /root/old/ca.crt "+ClusterCA+" && test $(grep -c BEGIN "+ClusterCA+") = 1",
+		"cmp /root/old/manager.yaml "+managerYAML,
+		"umask 077; "+fmt.Sprintf(field, "client-certificate-data", "client.crt")+" && "+fmt.Sprintf(field, "client-key-data", "client.key"),
+		fmt.Sprintf(asOld, ClusterCA, "401"),
+		"! curl -s --cacert /root/old/ca.crt https://10.88.0.11:6443/readyz",
+		scenario.Kubectl+"get cm kube-root-ca.crt -o jsonpath='{.data.ca\\.crt}' | diff - "+ClusterCA,
+		scenario.Kubectl+"-n kube-public get cm cluster-info -o jsonpath={.data.kubeconfig} | sed -n 's/.*certificate-authority-data: //p' | base64 -d | diff - "+ClusterCA,
+		scenario.Kubectl+"-n kube-system get cm extension-apiserver-authentication -o jsonpath={.data.client-ca-file} | diff - "+ClusterCA,
+		scenario.Kubectl+"get nodes -o yaml | grep -q airgap.dev/authority && exit 1; true",
+		scenario.Gone("-n kube-system secret airgap-authority"),
+		"rm -r /root/old /root/waits",
+	); err != nil {
+		return err
+	}
+	// Who follows hears of the end when it asks again.
+	if err := e.Script(ctx, worker, "timeout 60 tail --pid=$(cat /root/follows) -f /dev/null || { cat /root/followed; exit 1; }"); err != nil {
+		return err
+	}
+	for _, m := range []lab.Machine{first, worker} {
+		if err := e.Script(ctx, m,
+			"! test -e /etc/kubernetes/pki/next && ! test -e /var/lib/airgap/authority.json",
+			"openssl verify -CAfile "+ClusterCA+" /var/lib/kubelet/pki/kubelet-client-current.pem",
+			"for f in /etc/kubernetes/*.conf; do sed -n 's/.*certificate-authority-data: //p' $f | base64 -d | diff - "+ClusterCA+" || exit 1; done",
+		); err != nil {
+			return fmt.Errorf("%s: %w", m.Name(), err)
+		}
+	}
+	if err := e.Script(ctx, worker, "grep -q 'node1 led the replacement to its end' /root/followed", "rm /root/followed /root/follows"); err != nil {
+		return err
+	}
+	return laterService(ctx, e, first)
+}
+
+// laterService is made now and reached by its name: who writes its endpoints, its
+// address and its rules has to hear of it from the API server.
+func laterService(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+	const service = `{apiVersion: v1, kind: Service, metadata: {name: later}, spec: {selector: {app: hello}, ports: [{port: 80, targetPort: 8080}]}}`
+	r, err := e.On(ctx, m, service, "sh", "-c", scenario.Kubectl+"apply -f -")
+	if err != nil {
+		return err
+	}
+	if err := r.Want("make a Service", 0); err != nil {
+		return err
+	}
+	return e.Script(ctx, m, scenario.Soon(scenario.Kubectl+"exec tools -- tools get http://later.default.svc.cluster.local:80/"), scenario.Kubectl+"delete service later")
+}
+
+// authoritiesOfThree replaces each authority on three control-plane hosts through SSH,
+// once cut by somebody, while somebody asks at the balancer.
+func authoritiesOfThree(ctx context.Context, e *scenario.Env, machines []lab.Machine) error {
+	first := machines[0]
+	for only, file := range map[string]string{
+		"etcd": "/etc/kubernetes/pki/etcd/ca.crt", "front-proxy": "/etc/kubernetes/pki/front-proxy-ca.crt",
+		"cluster": ClusterCA, "registry": "/etc/airgap/pki/ca.crt",
+	} {
+		if err := authorityOfThree(ctx, e, machines, only, file); err != nil {
+			return fmt.Errorf("the authority of %s: %w", only, err)
+		}
+	}
+	for _, m := range machines {
+		if err := e.Script(ctx, m,
+			"openssl s_client -connect "+m.Addr().String()+":5000 -CAfile /etc/airgap/pki/ca.crt -verify_return_error </dev/null",
+			"/opt/airgap/bin/ctr -n k8s.io images pull --hosts-dir /etc/containerd/certs.d docker.io/library/hello:1.0",
+		); err != nil {
+			return fmt.Errorf("the registries' new authority on %s: %w", m.Name(), err)
+		}
+	}
+	return e.Script(ctx, first, "airgap backup")
+}
+
+func authorityOfThree(ctx context.Context, e *scenario.Env, machines []lab.Machine, only, file string) error {
+	first := machines[0]
+	sums := func() (all []string, err error) {
+		for _, m := range machines {
+			sum, err := lab.Output(ctx, m, "sh", "-c", "test $(grep -c BEGIN "+file+") = 1 && sha256sum "+file)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, sum)
+		}
+		return all, nil
+	}
+	before, err := sums()
+	if err != nil {
+		return err
+	}
+	if err := asked(ctx, e, first, netip.AddrPortFrom(scenario.Vip, 6443).String()); err != nil {
+		return err
+	}
+	rotate := "airgap certs rotate-ca --pods restart --only " + only
+	if err := e.Killed(ctx, first, rotate, `grep -q '"reached": *"signing"' /var/lib/airgap/authority.json`); err != nil {
+		return err
+	}
+	began := time.Now()
+	r, err := e.Must(ctx, first, []string{"goes on", "node2", "node3", "this host does not trust the old one"}, "sh", "-c", rotate+" 2>&1")
+	if err != nil {
+		return err
+	}
+	stretches, err := silence(ctx, e, first)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.Log, "%s%s: the second half took %.1f s; at the balancer no API server answered for %v\n", r.Stdout, only, time.Since(began).Seconds(), stretches)
+	if most := 3 * len(machines); len(stretches) > most || slices.ContainsFunc(stretches, func(d time.Duration) bool { return d > balancerLimit }) {
+		return fmt.Errorf("at the balancer no API server answered for %v, want at most %v for each of %d restarts", stretches, balancerLimit, most)
+	}
+	after, err := sums()
+	if err != nil {
+		return err
+	}
+	if after[0] == before[0] || len(slices.Compact(slices.Clone(after))) != 1 {
+		return fmt.Errorf("they were %s, and are %s", strings.Join(before, " "), strings.Join(after, " "))
+	}
+	return nil
+}

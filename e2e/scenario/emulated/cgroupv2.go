@@ -1,0 +1,125 @@
+package emulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/scenario"
+	"airgap.dev/airgap/e2e/scenario/upgrade"
+	"airgap.dev/airgap/e2e/upstream"
+)
+
+// CgroupV2 is many years of a server with cgroup v2, in short: installed on the
+// product's defaults, rebooted, its cgroup drivers taken apart and put together again,
+// upgraded by a minor with a power cut in the middle.
+func CgroupV2(ctx context.Context, e *scenario.Env) error {
+	if err := upstream.BuildBefore(ctx, e.Cache, e.Log); err != nil {
+		return err
+	}
+	stick, next := filepath.Join(e.Work, "stick"), filepath.Join(e.Work, "next", "stick")
+	return e.BankOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {
+		m := l.Machines[0]
+		return e.InOrder([]scenario.Part{
+			{Title: "cgroup v2, and systemd", Run: func() error {
+				return e.Script(ctx, m, "test $(stat -fc %T /sys/fs/cgroup) = cgroup2fs", "test $(cat /proc/1/comm) = systemd")
+			}},
+			{Title: "a bundle of Kubernetes 1.35", Run: func() error {
+				return errors.Join(e.Survey(ctx, m), bundleOf(ctx, e, "airgap.yaml", stick, `version: "1.36.3"`, `version: "1.35.8"`))
+			}},
+			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, m, stick) }},
+			{Title: "install", Run: func() error { return installHere(ctx, e, m) }},
+			{Title: "runtime, kubelet and pods agree", Run: func() error { return cgroupsAgree(ctx, e, m) }},
+			{Title: "a reboot", Run: func() error { return rebooted(ctx, e, m) }},
+			{Title: "the kubelet is given the other driver", Run: func() error { return driftsApart(ctx, e, m) }},
+			{Title: "install puts it right", Run: func() error { return healed(ctx, e, m, stick) }},
+			{Title: "a bundle of Kubernetes 1.36", Run: func() error {
+				return errors.Join(os.MkdirAll(filepath.Dir(next), 0o755), e.Survey(ctx, m), bundleOf(ctx, e, "next/airgap.yaml", next))
+			}},
+			{Title: "a power cut amid the upgrade", Run: func() error { return cutAmidUpgrade(ctx, e, m, next) }},
+			{Title: "the same command goes on", Run: func() error { return upgradeGoesOn(ctx, e, m, next) }},
+			{Title: "runtime, kubelet and pods agree still", Run: func() error { return cgroupsAgree(ctx, e, m) }},
+			{Title: "verify", Run: func() error { return slowlyVerified(ctx, e, m) }},
+		})
+	})
+}
+
+func bundleOf(ctx context.Context, e *scenario.Env, name, stick string, edits ...string) error {
+	config, err := e.Render(name, plainTemplate, edits...)
+	if err != nil {
+		return err
+	}
+	return e.Do(ctx, 0, []string{"proven against"}, "bundle", "-f", config, "--facts", e.Facts(), "-o", stick)
+}
+
+// cgroupsAgree looks at what is in effect: what the runtime answers, what the kubelet
+// is configured with, and where the kernel has the pods.
+func cgroupsAgree(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+	return e.Script(ctx, m,
+		"/opt/airgap/bin/containerd config dump | grep -q 'SystemdCgroup = true'",
+		"grep -qx 'cgroupDriver: systemd' /var/lib/kubelet/config.yaml",
+		scenario.Kubectl+"get --raw /api/v1/nodes/node1/proxy/configz | grep -q '\"cgroupDriver\":\"systemd\"'",
+		"ls -d /sys/fs/cgroup/kubepods.slice/kubepods-*.slice/*/cri-containerd-*.scope >/dev/null",
+		"! test -e /sys/fs/cgroup/kubepods")
+}
+
+// slowlyVerified has the patience that an emulated processor asks for.
+func slowlyVerified(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+	_, err := e.Must(ctx, m, nil, "airgap", "verify", scenario.LabSkips, "--timeout", slowly)
+	return err
+}
+
+// rebooted shuts the server down in good order and starts it again.
+func rebooted(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+	if err := e.Script(ctx, m, "systemd-run --quiet --on-active=1 systemctl poweroff"); err != nil {
+		return err
+	}
+	for began := time.Now(); time.Since(began) < 3*time.Minute; time.Sleep(time.Second) {
+		if m.Exec(ctx, lab.Cmd{Args: []string{"true"}}) != nil {
+			return errors.Join(m.Kill(ctx), m.Start(ctx), slowlyVerified(ctx, e, m))
+		}
+	}
+	return errors.New("it did not shut down within 3 minutes")
+}
+
+// driftsApart gives the kubelet's file another driver, which verify names as soon as the
+// host has looked at it again.
+func driftsApart(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+	return e.Script(ctx, m, "sed -i 's/^cgroupDriver: systemd$/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml", scenario.NamesDriver)
+}
+
+// healed plugs in the stick, which the reboot has not brought back, installs, and
+// leaves the place to the next one.
+func healed(ctx context.Context, e *scenario.Env, m lab.Machine, stick string) error {
+	if err := errors.Join(installPlain(ctx, e, m, stick), m.PullStick(ctx)); err != nil {
+		return err
+	}
+	return errors.Join(cgroupsAgree(ctx, e, m), slowlyVerified(ctx, e, m))
+}
+
+// cutAmidUpgrade cuts the power when kubeadm has begun to exchange static pods.
+func cutAmidUpgrade(ctx context.Context, e *scenario.Env, m lab.Machine, stick string) error {
+	if err := m.AttachStick(ctx, stick); err != nil {
+		return err
+	}
+	const begin = `cd %s/bank && rpm --import RPM-GPG-KEY-airgap && rpm -U --oldpackage --replacepkgs airgap.rpm
+setsid %s >/run/up.out 2>/run/up.err </dev/null & p=$!
+until grep -q '\[upgrade/staticpods\].*Moving new manifest' /var/log/airgap/kubeadm-upgrade.log 2>/dev/null; do kill -0 $p || { cat /run/up.err >&2; exit 1; }; sleep 0.5; done`
+	if err := e.Script(ctx, m, fmt.Sprintf(begin, lab.StickPath, strings.Join(upgrade.UpgradeCommand("--timeout", slowly), " "))); err != nil {
+		return err
+	}
+	return errors.Join(m.Kill(ctx), m.Start(ctx))
+}
+
+func upgradeGoesOn(ctx context.Context, e *scenario.Env, m lab.Machine, stick string) error {
+	if err := m.AttachStick(ctx, stick); err != nil {
+		return err
+	}
+	_, err := e.Must(ctx, m, []string{"upgraded from Kubernetes 1.35.8 to 1.36.3 and verified"}, upgrade.UpgradeCommand("--timeout", slowly)...)
+	return errors.Join(err, e.Script(ctx, m, scenario.Kubectl+"get nodes -o jsonpath={.items[0].status.nodeInfo.kubeletVersion} | grep -qx v1.36.3"))
+}

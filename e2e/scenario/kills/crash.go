@@ -1,0 +1,183 @@
+package kills
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/scenario"
+)
+
+// Crash kills install and join, at random moments and after every step, cuts
+// the power, and wants what an undisturbed installation gives.
+func Crash(ctx context.Context, e *scenario.Env) error {
+	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+		c := &crashed{Env: e, first: l.Machines[0], worker: l.Machines[1], stick: filepath.Join(e.Work, "stick")}
+		c.install = "airgap install " + scenario.LabSkips + " " + lab.StickPath + "/bank"
+		return e.InOrder([]scenario.Part{
+			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
+			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, c.stick) }},
+			{Title: "the program, from the stick", Run: func() error { return errors.Join(e.Begin(ctx, c.first, c.stick), e.Begin(ctx, c.worker, c.stick)) }},
+			{Title: "a dry run on a bare host", Run: func() error { return dryRunBare(ctx, e, c.first) }},
+			{Title: "install, undisturbed; a second one", Run: func() error { return c.twoAtOnce(ctx) }},
+			{Title: "a dry run on a finished host", Run: func() error { return dryRunDone(ctx, e, c.first, strings.Fields(c.install)[1:]...) }},
+			{Title: "join, undisturbed", Run: func() error { return c.joinOnce(ctx) }},
+			{Title: "status", Run: func() error {
+				return errors.Join(stands(ctx, e, c.first, "/var/lib/airgap/store"), stands(ctx, e, c.worker, "/var/lib/airgap/index"))
+			}},
+			{Title: "pictures", Run: func() error { return c.remember(ctx) }},
+			{Title: "five things drift", Run: func() error { return driftMended(ctx, e, c.first) }},
+			{Title: "reset", Run: func() error { return c.reset(ctx) }},
+			{Title: "install, killed over and over", Run: func() error { return c.killInstall(ctx) }},
+			{Title: "join, killed over and over", Run: func() error { return c.killJoin(ctx) }},
+			{Title: "the same cluster", Run: func() error { return c.same(ctx) }},
+		})
+	})
+}
+
+// crashed is the scenario's memory.
+type crashed struct {
+	*scenario.Env
+	first, worker       lab.Machine
+	install, stick      string
+	firstRan, workerRan []RanStep
+	firstIs, workerIs   scenario.Picture
+	clusterIs           scenario.Picture
+	tooFew              error // told last: what was seen of the cluster says more
+}
+
+// twoAtOnce installs, and while that runs asks for another installation: it is
+// refused at once, and the first goes on.
+func (c *crashed) twoAtOnce(ctx context.Context) error {
+	const script = `$0 >/tmp/first 2>&1 & pid=$!
+until grep -qs '"step":"packages"' /var/lib/airgap/journal.jsonl; do kill -0 $pid || exit 9; sleep 0.05; done
+$0; second=$?
+wait $pid || { cat /tmp/first >&2; exit 8; }; rm /tmp/first
+exit $second`
+	r, err := c.On(ctx, c.first, "", "bash", "-c", script, c.install)
+	if err != nil {
+		return err
+	}
+	if err := r.Want("a second install meanwhile", 1, "another airgap command is changing this host"); err != nil {
+		return err
+	}
+	if r.Stdout != "" {
+		return fmt.Errorf("the second install said %q", r.Stdout)
+	}
+	c.firstRan, err = ran(ctx, c.Env, c.first)
+	return err
+}
+
+func (c *crashed) joinOnce(ctx context.Context) error {
+	command, err := scenario.CodeFile(ctx, c.Env, c.first, c.worker)
+	if err != nil {
+		return err
+	}
+	if _, err := rehearse(ctx, c.Env, c.worker, command[1:]...); err != nil {
+		return err
+	}
+	if _, err := c.Must(ctx, c.worker, []string{"joined"}, command...); err != nil {
+		return err
+	}
+	c.workerRan, err = ran(ctx, c.Env, c.worker)
+	return errors.Join(err, c.Verified(ctx, c.first))
+}
+
+func (c *crashed) remember(ctx context.Context) (err error) {
+	if c.clusterIs, err = scenario.Cluster(ctx, c.Env, c.first); err != nil {
+		return err
+	}
+	if c.firstIs, err = scenario.LivePicture(ctx, c.Env, c.first); err != nil {
+		return err
+	}
+	c.workerIs, err = scenario.LivePicture(ctx, c.Env, c.worker)
+	return err
+}
+
+func (c *crashed) reset(ctx context.Context) error {
+	for _, m := range []lab.Machine{c.worker, c.first} {
+		if _, err := c.Must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seed can be set to repeat a run.
+func (c *crashed) dice(what string) *rand.Rand {
+	seed := uint64(time.Now().UnixNano())
+	fmt.Fprintf(c.Log, "%s: seed %d\n", what, seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// randomMoments is how many at least have to hit.
+const randomMoments = 30
+
+func (c *crashed) killInstall(ctx context.Context) error {
+	k := &Killing{E: c.Env, M: c.first, Command: c.install, Steps: c.firstRan, stick: c.stick}
+	dice := c.dice("install")
+	moments := powered(k.moments(dice, 5), dice, "packages", "kubeadm")
+	if err := k.Run(ctx, moments); err != nil {
+		return err
+	}
+	if _, err := c.Must(ctx, c.first, []string{"the cluster is verified"}, strings.Fields(c.install)...); err != nil {
+		return err
+	}
+	k.report("install")
+	if k.random < randomMoments || k.exact < len(c.firstRan)-2 || k.In["packages"] < 2 || k.In["kubeadm"] < 3 || k.waited == 0 {
+		c.tooFew = fmt.Errorf("too few kills hit where they were meant: %+v", k.In)
+	}
+	return nil
+}
+
+// powered makes the first moment in each of the steps a power cut in its midst.
+func powered(moments []Moment, dice *rand.Rand, steps ...string) []Moment {
+	var all []Moment
+	for _, at := range moments {
+		if i := slices.Index(steps, at.Step); i >= 0 {
+			all = append(all, Moment{Step: at.Step, Event: "began", After: time.Second + time.Duration(dice.Int64N(int64(2*time.Second))), power: true})
+			steps = slices.Delete(steps, i, i+1)
+		}
+		all = append(all, at)
+	}
+	return all
+}
+
+func (c *crashed) killJoin(ctx context.Context) error {
+	command, err := scenario.CodeFile(ctx, c.Env, c.first, c.worker)
+	if err != nil {
+		return err
+	}
+	k := &Killing{E: c.Env, M: c.worker, Command: strings.Join(command, " "), Steps: c.workerRan, stick: c.stick}
+	dice := c.dice("join")
+	if err := k.Run(ctx, powered(k.moments(dice, 2), dice, "kubeadm")); err != nil {
+		return err
+	}
+	if _, err := c.Must(ctx, c.worker, nil, command...); err != nil {
+		return err
+	}
+	k.report("join")
+	return nil
+}
+
+// same wants verify, status, hosts and cluster to be what they were after the
+// undisturbed installation, and a further run to change nothing.
+func (c *crashed) same(ctx context.Context) error {
+	if err := c.Verified(ctx, c.first); err != nil {
+		return err
+	}
+	if _, err := c.Must(ctx, c.first, []string{"nothing to do"}, strings.Fields(c.install)...); err != nil {
+		return err
+	}
+	return errors.Join(
+		c.tooFew,
+		stands(ctx, c.Env, c.first, "/var/lib/airgap/store"), stands(ctx, c.Env, c.worker, "/var/lib/airgap/index"),
+		scenario.AsCluster(ctx, c.Env, c.first, c.clusterIs),
+		scenario.AsInstalled(ctx, c.Env, c.first, c.firstIs), scenario.AsInstalled(ctx, c.Env, c.worker, c.workerIs))
+}

@@ -1,0 +1,108 @@
+package kills
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/scenario"
+)
+
+// standing is what `airgap status --output json` prints.
+type standing struct {
+	Cluster, Kubernetes, Node, From, Registry, Interrupted string
+	Bundle                                                 struct{ Name string }
+	Steps                                                  []struct{ Step, State, Error string }
+	Drifted, Problems                                      []string
+}
+
+func status(ctx context.Context, e *scenario.Env, m lab.Machine) (standing, error) {
+	var s standing
+	r, err := e.Must(ctx, m, nil, "airgap", "status", "--output", "json")
+	if err != nil {
+		return s, err
+	}
+	err = json.Unmarshal([]byte(r.Stdout), &s)
+	return s, err
+}
+
+// stands wants a host on which every step holds, and which knows what it is.
+func stands(ctx context.Context, e *scenario.Env, m lab.Machine, from string) error {
+	text, err := e.Must(ctx, m, []string{"steps hold"}, "airgap", "status")
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(e.Log, text.Stdout)
+	s, err := status(ctx, e, m)
+	if err != nil {
+		return err
+	}
+	if s.Cluster != "bank" || s.Kubernetes != "v1.36.3" || s.Node != m.Name() || s.Bundle.Name != "bank" || s.From != from ||
+		s.Registry != "answers at 10.88.0.11:5000" || s.Interrupted != "" || len(s.Drifted)+len(s.Problems) > 0 {
+		return fmt.Errorf("%s: status says %+v", m.Name(), s)
+	}
+	return nil
+}
+
+// drift is something that somebody does to a node, and the step it undoes.
+type drift struct{ step, command string }
+
+func drifts() []drift {
+	return []drift{
+		{"modules", "rm /etc/modules-load.d/airgap.conf"},
+		{"sysctls", "sysctl -qw fs.inotify.max_user_instances=100"},
+		{"registry", "systemctl disable -q airgap-registry"},
+		{"mirror", "sed -i 's/10.88.0.11/10.88.0.99/' /etc/containerd/certs.d/_default/hosts.toml"},
+		{"runtime", "systemctl stop containerd"},
+	}
+}
+
+// driftMended breaks five things: status names exactly their steps and what hangs
+// on them, and install runs exactly those five.
+func driftMended(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+	var want []string
+	for _, d := range drifts() {
+		if err := e.Script(ctx, m, d.command); err != nil {
+			return err
+		}
+		want = append(want, d.step)
+	}
+	slices.Sort(want)
+	s, err := status(ctx, e, m)
+	if err != nil {
+		return err
+	}
+	// With another mirror the canary's pull proves nothing: it holds again with the one before.
+	named := slices.Sorted(slices.Values(append([]string{"canary"}, want...)))
+	if slices.Sort(s.Drifted); !slices.Equal(s.Drifted, named) {
+		return fmt.Errorf("status says drifted: %q, want %q", s.Drifted, named)
+	}
+	text, err := e.Must(ctx, m, []string{"fs.inotify.max_user_instances 100 → 8192", "write /etc/modules-load.d/airgap.conf (new)", "start containerd.service"}, "airgap", "status")
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(e.Log, text.Stdout)
+	r, err := e.Must(ctx, m, nil, "airgap", "install", scenario.LabSkips, lab.StickPath+"/bank")
+	if err != nil {
+		return err
+	}
+	if ran := stepsThatRan(r.Stderr); !slices.Equal(ran, want) {
+		return fmt.Errorf("install ran %q, want %q", ran, want)
+	}
+	return stands(ctx, e, m, "/var/lib/airgap/store")
+}
+
+// stepsThatRan reads the plain progress of install, sorted.
+func stepsThatRan(said string) []string {
+	var ran []string
+	for line := range strings.Lines(said) {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == "changed" {
+			ran = append(ran, words[1])
+		}
+	}
+	slices.Sort(ran)
+	return ran
+}

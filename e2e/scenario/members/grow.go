@@ -1,0 +1,246 @@
+package members
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/scenario"
+)
+
+// smallEdits make the lab's airgap.yaml one of a control-plane host behind the
+// balancer, and a worker.
+func smallEdits() []string {
+	return []string{
+		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(scenario.Vip, 6443).String(),
+		"roles: [worker]}\n", "roles: [worker]}\nssh:\n  identityFile: ~/.ssh/bank\n",
+	}
+}
+
+// grownEdits list two more control-plane hosts and another worker.
+func grownEdits() []string {
+	return append(smallEdits(), "roles: [control-plane]}\n", `roles: [control-plane]}
+  - {name: node3, address: 10.88.0.13, roles: [control-plane]}
+  - {name: node4, address: 10.88.0.14, roles: [control-plane]}
+  - {name: node5, address: 10.88.0.15, roles: [worker]}
+`)
+}
+
+// Grow adds, replaces and removes hosts of a cluster that runs, while somebody
+// counts etcd's members.
+func Grow(ctx context.Context, e *scenario.Env) error {
+	stick, second := filepath.Join(e.Work, "stick"), filepath.Join(e.Work, "second")
+	return e.Bank(ctx, 5, func(l *lab.Lab) error {
+		first, worker, third, fourth, fifth := l.Machines[0], l.Machines[1], l.Machines[2], l.Machines[3], l.Machines[4]
+		stop, err := l.Balance(ctx, scenario.Vip, 6443, first, third, fourth)
+		if err != nil {
+			return err
+		}
+		defer stop() // it ends with this process at the latest
+		return e.InOrder([]scenario.Part{
+			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
+			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick, smallEdits()...) }},
+			{Title: "keys for the first host", Run: func() error { return e.LetIn(ctx, first, l.Machines[1:]...) }},
+			{Title: "two servers", Run: func() error { return scenario.InstallAll(ctx, e, first, stick, 2) }},
+			{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
+			{Title: "somebody counts", Run: func() error { return countMembers(ctx, e, first) }},
+			{Title: "a delta for five", Run: func() error { return growingBundle(ctx, e, stick, second) }},
+			{Title: "three servers more", Run: func() error { return installGrown(ctx, e, first, second) }},
+			{Title: "verify", Run: func() error {
+				return errors.Join(e.Verified(ctx, first), membersAre(ctx, e, first, "node1", "node3", "node4"))
+			}},
+			{Title: "a budget that never allows", Run: func() error { return neverAllowed(ctx, e, first, worker) }},
+			{Title: "a worker is removed", Run: func() error { return removeWorker(ctx, e, first, worker) }},
+			{Title: "it comes back", Run: func() error { return errors.Join(scenario.JoinOne(ctx, e, first, worker), e.Verified(ctx, first)) }},
+			{Title: "a host of the control plane is replaced", Run: func() error { return replaced(ctx, e, first, third, second) }},
+			{Title: "another one is removed", Run: func() error { return removeMaster(ctx, e, first, fourth, third, fifth) }},
+			{Title: "a worker that is dead is removed", Run: func() error { return removeDead(ctx, e, first, fifth) }},
+			{Title: "what was counted", Run: func() error { return counted(ctx, e, first) }},
+			{Title: "the dead one is switched on, and reset", Run: func() error {
+				return errors.Join(fifth.Start(ctx), e.Script(ctx, fifth, "airgap reset --yes"))
+			}},
+			{Title: "keys for the other one", Run: func() error { return e.LetIn(ctx, third, first, worker) }},
+			{Title: "the first host is removed", Run: func() error { return removeFirst(ctx, e, third, first, worker) }},
+			{Title: "a worker leaves, and comes back by the one that is first now", Run: func() error {
+				_, err := e.Must(ctx, third, []string{worker.Name() + ": removed"}, "airgap", "remove", worker.Name(), "--yes", scenario.LabSkips)
+				return errors.Join(err, scenario.JoinOne(ctx, e, third, worker), e.Verified(ctx, third))
+			}},
+		})
+	})
+}
+
+// growingBundle is a delta: it has nothing but another list of nodes.
+func growingBundle(ctx context.Context, e *scenario.Env, stick, second string) error {
+	config, err := e.Config("airgap.yaml", grownEdits()...)
+	if err != nil {
+		return err
+	}
+	return e.Do(ctx, 0, []string{"delta:"}, "bundle", "-f", config, "--facts", e.Facts(), "-o", second, "--delta-from", filepath.Join(stick, "bank"))
+}
+
+// installGrown takes the delta to the first host.
+func installGrown(ctx context.Context, e *scenario.Env, first lab.Machine, stick string) error {
+	made, err := filepath.Glob(filepath.Join(stick, "bank-delta-*"))
+	if err != nil || len(made) != 1 {
+		return fmt.Errorf("on the second stick are %v, %w", made, err)
+	}
+	if err := errors.Join(first.PullStick(ctx), scenario.PlugDelta(ctx, e, first, stick, filepath.Base(made[0]))); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, first, "", "airgap", "install", scenario.LabSkips, "--progress", "plain", lab.StickPath+"/"+filepath.Base(made[0]))
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(e.Log, r.Stderr)
+	return r.Want("install of more hosts", 0, "the cluster is verified: 5 nodes")
+}
+
+// neverAllowed has a budget hold the only pod that it guards: it is named, and
+// nothing has changed. It gives room then.
+func neverAllowed(ctx context.Context, e *scenario.Env, by, worker lab.Machine) error {
+	if err := e.Script(ctx, by,
+		scenario.Kubectl+`create deployment held --image=hello:1.0 && `+scenario.Kubectl+`patch deployment held -p '{"spec":{"template":{"spec":{"nodeName":"`+worker.Name()+`"}}}}'`,
+		scenario.Kubectl+"rollout status deployment/held --timeout=90s",
+		scenario.Kubectl+"create poddisruptionbudget never --selector=app=held --min-available=1",
+		`for i in $(seq 60); do [ "$(`+scenario.Kubectl+`get pdb never -o jsonpath={.status.expectedPods})" = 1 ] && exit 0; sleep 0.5; done; exit 1`,
+	); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, by, "", "airgap", "remove", worker.Name(), "--yes")
+	if err != nil {
+		return err
+	}
+	if err := r.Want("remove with a budget that never allows", 1, "PodDisruptionBudget default/never holds default/held-", "it wants 1 of 1 pods well", "nothing was changed"); err != nil {
+		return err
+	}
+	return e.Script(ctx, by,
+		`[ -z "$(`+scenario.Kubectl+`get node `+worker.Name()+` -o jsonpath={.spec.unschedulable})" ]`,
+		scenario.Gone("-n kube-system configmap airgap-removed-nodes"),
+		scenario.Kubectl+"delete pdb never", scenario.Kubectl+"delete deployment held")
+}
+
+// removeWorker moves a pod, takes the host back, and does so once more for nothing.
+func removeWorker(ctx context.Context, e *scenario.Env, by, worker lab.Machine) error {
+	name := worker.Name()
+	if err := e.Script(ctx, by,
+		scenario.Kubectl+`create deployment moves --image=hello:1.0 --replicas=4`,
+		scenario.Kubectl+"create poddisruptionbudget moves --selector=app=moves --min-available=2",
+		scenario.Kubectl+"rollout status deployment/moves --timeout=90s"); err != nil {
+		return err
+	}
+	if _, err := e.Must(ctx, by, []string{name + ": removed, and its host is taken back", "has left " + name}, "airgap", "remove", name, "--yes", scenario.LabSkips, "--progress", "plain"); err != nil {
+		return err
+	}
+	if err := e.Script(ctx, worker, "! test -e /etc/kubernetes/kubelet.conf", "! test -e /var/lib/airgap/journal.jsonl"); err != nil {
+		return err
+	}
+	if err := e.Script(ctx, by, scenario.Gone("node "+name), scenario.Gone("nodereport "+name), scenario.Kubectl+"rollout status deployment/moves --timeout=90s",
+		scenario.Kubectl+"delete pdb moves", scenario.Kubectl+"delete deployment moves", "grep -q "+name+" /var/lib/airgap/join/removed.json"); err != nil {
+		return err
+	}
+	if _, err := e.Must(ctx, by, []string{name + ": removed"}, "airgap", "remove", name, "--yes", scenario.LabSkips); err != nil {
+		return err
+	}
+	return e.Verified(ctx, by)
+}
+
+// replaced switches a host off for good; a fresh machine has its name and address,
+// and joins by the line and a code.
+func replaced(ctx context.Context, e *scenario.Env, by, m lab.Machine, stick string) error {
+	line, err := e.On(ctx, by, "", "airgap", "join", "--new-code", "--node", m.Name())
+	if err == nil {
+		err = line.Want("a code for a host that runs", 1, "its member of etcd answers", "airgap remove "+m.Name())
+	}
+	if err != nil {
+		return err
+	}
+	if err := m.Close(ctx); err != nil {
+		return err
+	}
+	if line, err = e.On(ctx, by, "", "airgap", "join", "--new-code", "--node", m.Name()); err == nil {
+		err = line.Want("a code for a host that has just gone", 1, "its kubelet reports", "counts as lost after a minute")
+	}
+	if err != nil {
+		return err
+	}
+	lost := scenario.Kubectl + "wait node " + m.Name() + " --for=condition=Ready=Unknown --timeout=90s"
+	if err := errors.Join(e.Script(ctx, by, lost), m.Start(ctx), authorizeAgain(ctx, e, by, m)); err != nil {
+		return err
+	}
+	made, err := filepath.Glob(filepath.Join(stick, "bank-delta-*"))
+	if err != nil || len(made) != 1 {
+		return fmt.Errorf("on the second stick are %v, %w", made, err)
+	}
+	if err := errors.Join(scenario.PlugDelta(ctx, e, m, stick, filepath.Base(made[0])), m.PullStick(ctx)); err != nil {
+		return err
+	}
+	if err := scenario.JoinOne(ctx, e, by, m); err != nil {
+		return err
+	}
+	return errors.Join(e.Verified(ctx, by), membersAre(ctx, e, by, "node1", "node3", "node4"))
+}
+
+// authorizeAgain gives a fresh machine the first host's key.
+func authorizeAgain(ctx context.Context, e *scenario.Env, first, m lab.Machine) error {
+	key, err := lab.Output(ctx, first, "cat", "/root/.ssh/bank.pub")
+	if err != nil {
+		return err
+	}
+	return e.Script(ctx, m, scenario.Authorize("/root", key, "root"))
+}
+
+// removeMaster takes a control-plane host out that is well; the others forget its
+// registry.
+func removeMaster(ctx context.Context, e *scenario.Env, by, m lab.Machine, others ...lab.Machine) error {
+	r, err := e.Must(ctx, by, []string{m.Name() + ": removed, and its host is taken back"}, "airgap", "remove", m.Name(), "--yes", scenario.LabSkips, "--progress", "plain")
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(e.Log, r.Stderr, r.Stdout)
+	for _, other := range append(others, by) {
+		if err := e.Script(ctx, other, "! grep -q "+m.Addr().String()+" /etc/containerd/certs.d/_default/hosts.toml"); err != nil {
+			return err
+		}
+	}
+	return errors.Join(membersAre(ctx, e, by, "node1", "node3"), e.Verified(ctx, by))
+}
+
+// removeFirst takes the host out that installed all the others, by the one that is left of the
+// control plane: that has what it takes.
+func removeFirst(ctx context.Context, e *scenario.Env, by, first, worker lab.Machine) error {
+	if _, err := e.Must(ctx, by, []string{first.Name() + ": removed, and its host is taken back"}, "airgap", "remove", first.Name(), "--yes", scenario.LabSkips, "--progress", "plain"); err != nil {
+		return err
+	}
+	return errors.Join(
+		e.Script(ctx, first, "! test -e /etc/kubernetes/admin.conf", "! test -e /var/lib/airgap/journal.jsonl"),
+		e.Script(ctx, worker, "! grep -q "+first.Addr().String()+" /etc/containerd/certs.d/_default/hosts.toml"),
+		countMembers(ctx, e, by), e.Script(ctx, by, "for i in $(seq 150); do test -s "+membersFile+" && exit; sleep 0.2; done; exit 1"), membersAre(ctx, e, by, by.Name()), e.Verified(ctx, by))
+}
+
+// removeDead wants to be told twice that a host is dead.
+func removeDead(ctx context.Context, e *scenario.Env, by, m lab.Machine) error {
+	living, err := e.On(ctx, by, "", "airgap", "remove", m.Name(), "--force", "--yes")
+	if err == nil {
+		err = living.Want("force against a host that lives", 1, "--force is for a host that is dead")
+	}
+	if err = errors.Join(err, m.Kill(ctx)); err != nil {
+		return err
+	}
+	if err := e.Script(ctx, by, scenario.Kubectl+"wait node "+m.Name()+" --for=condition=Ready=Unknown --timeout=90s"); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, by, "", "airgap", "remove", m.Name(), "--yes")
+	if err == nil {
+		err = r.Want("remove a host that is dead", 1, "its host seems to be dead", "--force")
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := e.Must(ctx, by, []string{m.Name() + ": removed"}, "airgap", "remove", m.Name(), "--force", "--yes", scenario.LabSkips); err != nil {
+		return err
+	}
+	return e.Verified(ctx, by)
+}

@@ -1,0 +1,114 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/scenario"
+)
+
+// refused wants the upgrade to be refused with these words, and nothing changed.
+func (u *Upgrading) refused(ctx context.Context, words ...string) error {
+	r, err := u.E.On(ctx, u.first(), "", UpgradeCommand()...)
+	if err != nil {
+		return err
+	}
+	if err := r.Want("an upgrade that cannot be", 1, words...); err != nil {
+		return err
+	}
+	return u.untouched(ctx)
+}
+
+// untouched wants the cluster to be as it was installed, with no upgrade begun.
+func (u *Upgrading) untouched(ctx context.Context) error {
+	return errors.Join(u.E.Script(ctx, u.first(), "! test -e "+upgradeDir), u.versions(ctx, "1.35.8", "1.7.35"))
+}
+
+// upgradeDir is where an upgrade writes down what it does, and keeps what was before.
+const upgradeDir = "/var/lib/airgap/upgrade"
+
+// fullEtcd raises etcd's alarm for as long as it takes to be refused: till it is disarmed
+// nothing can be written to the cluster.
+func (u *Upgrading) fullEtcd(ctx context.Context) error {
+	const full = `alarm() { curl --silent --fail --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt \
+	--key /etc/kubernetes/pki/apiserver-etcd-client.key -X POST https://127.0.0.1:2379/v3/maintenance/alarm -d '{"action":"'$1'","alarm":"NOSPACE"}' >/run/alarm; }
+alarm ACTIVATE || exit 99
+"$@"; code=$?
+alarm DEACTIVATE || exit 98
+rm /run/alarm; exit $code`
+	r, err := u.E.On(ctx, u.first(), "", append([]string{"sh", "-c", full, "sh"}, UpgradeCommand()...)...)
+	if err != nil {
+		return err
+	}
+	if err := r.Want("upgrade with a full etcd", 1, "etcd is full", "NOSPACE", "alarm disarm"); err != nil {
+		return err
+	}
+	return errors.Join(u.E.Script(ctx, u.first(), scenario.Kubectl+"wait node --all --for=condition=Ready --timeout=90s"), u.untouched(ctx))
+}
+
+// noRoom puts a small disk where the backup of before is to lie.
+func (u *Upgrading) noRoom(ctx context.Context) error {
+	if err := u.E.Script(ctx, u.first(), "mkdir "+upgradeDir+" && mount -t tmpfs -o size=64m tmpfs "+upgradeDir); err != nil {
+		return err
+	}
+	r, err := u.E.On(ctx, u.first(), "", scenario.WithDisks(UpgradeCommand())...)
+	if err == nil {
+		err = r.Want("upgrade without room", 3, "disk-space", "(etcd's backup)")
+	}
+	return errors.Join(err,
+		u.E.Script(ctx, u.first(), `[ -z "$(ls -A `+upgradeDir+`)" ]`, "umount "+upgradeDir+" && rmdir "+upgradeDir),
+		u.untouched(ctx))
+}
+
+func (u *Upgrading) noInstall(ctx context.Context) error {
+	r, err := u.E.On(ctx, u.first(), "", scenario.FleetInstall()...)
+	if err != nil {
+		return err
+	}
+	return r.Want("install of another version", 1, "Kubernetes 1.35.8, not 1.36.3", "airgap upgrade "+lab.StickPath+"/bank")
+}
+
+func (u *Upgrading) neverAllows(ctx context.Context) error {
+	if err := u.E.Script(ctx, u.first(), scenario.Kubectl+"create poddisruptionbudget never --selector=app=shop --min-available=3"); err != nil {
+		return err
+	}
+	return errors.Join(u.refused(ctx, "PodDisruptionBudget", "default/never"), u.E.Script(ctx, u.first(), scenario.Kubectl+"delete poddisruptionbudget never"))
+}
+
+const deadWebhook = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: lost}
+webhooks:
+  - name: lost.bank.example
+    clientConfig: {service: {namespace: default, name: lost, path: /}}
+    rules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [%s]}]
+    sideEffects: None
+    failurePolicy: Fail
+    admissionReviewVersions: [v1]
+`
+
+// deadWebhooks are asked about what kubeadm writes first, what it writes last, and what a
+// drain does, by nobody who answers.
+func (u *Upgrading) deadWebhooks(ctx context.Context) error {
+	for resources, what := range map[string]string{
+		"pods, configmaps, nodes": "change node node1",
+		"daemonsets":              "change DaemonSet kube-system/kube-proxy",
+		"pods/eviction":           "evict pod ",
+	} {
+		r, err := u.E.On(ctx, u.first(), fmt.Sprintf(deadWebhook, resources), "sh", "-c", scenario.Kubectl+"apply -f -")
+		if err != nil {
+			return err
+		}
+		if err := r.Want("apply a webhook", 0); err != nil {
+			return err
+		}
+		if err := errors.Join(
+			u.refused(ctx, what, "lost.bank.example", "would stop the upgrade"),
+			u.E.Script(ctx, u.first(), scenario.Kubectl+"delete validatingwebhookconfiguration lost")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+package scenarios
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestElsewhere: few scenarios run on hosts of others, and the rest say why not.
+func TestElsewhere(t *testing.T) {
+	var can []string
+	for _, s := range All() {
+		switch err := s.Elsewhere(); {
+		case err == nil:
+			can = append(can, s.Name)
+		case !strings.HasPrefix(err.Error(), "scenario "+s.Name+" runs in the lab only: it "):
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
+	if got := strings.Join(can, " "); got != "journey ctrl-c" {
+		t.Errorf("on hosts of others run %s", got)
+	}
+}
