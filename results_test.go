@@ -39,13 +39,13 @@ func TestResultsTable(t *testing.T) {
 // scenarioNames reads the lab's list. The lab is another Go module, which this one does not import.
 func scenarioNames(t *testing.T) []string {
 	t.Helper()
-	const list = "e2e/scenario/scenario.go"
+	const list = "e2e/scenarios/scenarios.go"
 	text, err := os.ReadFile(list)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, m := range regexp.MustCompile(`(?m)^\t\t\{"([a-z0-9-]+)", "`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\t\t\{Name: "([a-z0-9-]+)", Title: "`).FindAllStringSubmatch(string(text), -1) {
 		names = append(names, m[1])
 	}
 	if len(names) < 30 {

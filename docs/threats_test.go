@@ -79,7 +79,7 @@ func firstTable(text string) (rows [][]string) {
 func exists(t *testing.T, where, name string) bool {
 	pattern, want := "../"+where+"/*_test.go", "func "+strings.SplitN(name, "/", 2)[0]+"("
 	if where == "attack" {
-		pattern, want = "../e2e/scenario/attack*.go", `{"`+name+`", `
+		pattern, want = "../e2e/scenario/attack/*.go", `{Title: "`+name+`", `
 	}
 	sources, err := filepath.Glob(pattern)
 	if err != nil {

@@ -47,17 +47,17 @@ func Minors(ctx context.Context, e *scenario.Env) error {
 			{Title: "verify", Run: func() error { return e.Verified(ctx, l.Machines[0]) }},
 			{Title: "a workload", Run: func() error { return e.Workload(ctx, l.Machines[0]) }},
 			{Title: "taken back to 1.36", Run: func() error { return errors.Join(after.backTo(ctx, "1.36.3", "2.3.7"), e.Verified(ctx, l.Machines[0])) }},
-			{Title: "again, and the worker does not come back", Run: func() error { return after.loses(ctx, l.Machines[1]) }},
+			{Title: "again, and the worker does not come back", Run: func() error { return loses(ctx, &after, l.Machines[1]) }},
 			{Title: "upgrade to 1.37, by the same command", Run: func() error { return after.from(ctx, "1.36.3", "1.37.2") }},
 			{Title: "every host has the new versions, again", Run: func() error { return after.versions(ctx, "1.37.2", "2.3.7") }},
 			{Title: "the bundle with another configuration", Run: func() error { return otherwise.bundleIn(ctx, "otherwise") }},
-			{Title: "upgrade to it, and a workload breaks on the way", Run: func() error { return otherwise.breaks(ctx) }},
+			{Title: "upgrade to it, and a workload breaks on the way", Run: func() error { return breaks(ctx, &otherwise) }},
 			{Title: "upgrade to it, by the same command", Run: func() error { return otherwise.from(ctx, "1.37.2", "1.37.2") }},
 			{Title: "taken back within 1.37", Run: func() error {
 				return errors.Join(otherwise.backTo(ctx, "1.37.2", "2.3.7"), e.Verified(ctx, l.Machines[0]))
 			}},
 			{Title: "the bundle with an API server that does not start", Run: func() error { return broken.bundleIn(ctx, "broken") }},
-			{Title: "upgrade to it", Run: func() error { return broken.broken(ctx) }},
+			{Title: "upgrade to it", Run: func() error { return serverFails(ctx, &broken) }},
 			{Title: "taken back from it", Run: func() error {
 				return errors.Join(broken.backTo(ctx, "1.37.2", "2.3.7"), e.Verified(ctx, l.Machines[0]))
 			}},
@@ -67,7 +67,7 @@ func Minors(ctx context.Context, e *scenario.Env) error {
 
 // loses cuts the power of a host as its upgraded kubelet starts, and wants the upgrade to
 // wait for it, then to end and say so. The host is back afterwards.
-func (u *Upgrading) loses(ctx context.Context, m lab.Machine) error {
+func loses(ctx context.Context, u *Upgrading, m lab.Machine) error {
 	g, at := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		r, err := u.E.On(at, u.first(), "", UpgradeCommand()...)
@@ -92,7 +92,7 @@ n=$(count); until [ $(count) -gt $n ]; do sleep 0.1; done`
 
 // breaks has a workload's pods stop working between the comparison after the first host and
 // that after the second: the upgrade ends there and names it, and once it is mended goes on.
-func (u *Upgrading) breaks(ctx context.Context) error {
+func breaks(ctx context.Context, u *Upgrading) error {
 	if err := u.E.Script(ctx, u.first(), scenario.Kubectl+"create deployment till --image=docker.io/library/hello:1.0", scenario.Kubectl+"rollout status deploy/till --timeout=120s"); err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func unreadableFlag() []string {
 	return []string{"    kubeProxy:\n", "    clusterConfiguration:\n      apiServer:\n        extraArgs: [{name: event-ttl, value: soon}]\n    timeouts: {upgradeManifests: 1m0s}\n    kubeProxy:\n"}
 }
 
-// broken upgrades to what kubeadm waits for in vain, and wants to be told, and the way back.
-func (u *Upgrading) broken(ctx context.Context) error {
+// serverFails upgrades to what kubeadm waits for in vain, and wants to be told, and the way back.
+func serverFails(ctx context.Context, u *Upgrading) error {
 	r, err := u.E.On(ctx, u.first(), "", UpgradeCommand()...)
 	if err != nil {
 		return err

@@ -52,12 +52,12 @@ func Upgrade(ctx context.Context, e *scenario.Env) error {
 		return e.InOrder([]scenario.Part{
 			{Title: "a cluster of Kubernetes 1.35", Run: func() error { return u.cluster(ctx) }},
 			{Title: "the next bundle, by what the servers have now", Run: func() error { return u.NextBundle(ctx) }},
-			{Title: "install is not the way", Run: func() error { return u.noInstall(ctx) }},
-			{Title: "an etcd that is full", Run: func() error { return u.fullEtcd(ctx) }},
-			{Title: "no room for the backup of before", Run: func() error { return u.noRoom(ctx) }},
+			{Title: "install is not the way", Run: func() error { return noInstall(ctx, &u) }},
+			{Title: "an etcd that is full", Run: func() error { return fullEtcd(ctx, &u) }},
+			{Title: "no room for the backup of before", Run: func() error { return noRoom(ctx, &u) }},
 			{Title: "a workload", Run: func() error { return u.shop(ctx) }},
-			{Title: "a budget that never allows", Run: func() error { return u.neverAllows(ctx) }},
-			{Title: "webhooks that nobody answers", Run: func() error { return u.deadWebhooks(ctx) }},
+			{Title: "a budget that never allows", Run: func() error { return neverAllows(ctx, &u) }},
+			{Title: "webhooks that nobody answers", Run: func() error { return deadWebhooks(ctx, &u) }},
 			{Title: "dry run", Run: func() error { return u.rehearsed(ctx) }},
 			{Title: "broken off before other hosts are prepared", Run: func() error { return u.forgotten(ctx) }},
 			{Title: "killed while another host is at work", Run: func() error { return u.killedAtWork(ctx) }},
@@ -151,7 +151,7 @@ func (u *Upgrading) rollbackCommand() []string {
 
 func (u *Upgrading) rehearsed(ctx context.Context) error {
 	_, err := u.E.Must(ctx, u.first(), []string{"1.35.8 → 1.36.3", "one host after the other: node1, node2", "way back: airgap rollback", "nothing was changed, but that the other hosts have this bundle's airgap.rpm now"}, UpgradeCommand("--dry-run")...)
-	return errors.Join(err, u.untouched(ctx))
+	return errors.Join(err, untouched(ctx, u))
 }
 
 // forgotten takes an upgrade back that the other control-plane hosts have not heard of.

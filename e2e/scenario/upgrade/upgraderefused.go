@@ -18,11 +18,11 @@ func (u *Upgrading) refused(ctx context.Context, words ...string) error {
 	if err := r.Want("an upgrade that cannot be", 1, words...); err != nil {
 		return err
 	}
-	return u.untouched(ctx)
+	return untouched(ctx, u)
 }
 
 // untouched wants the cluster to be as it was installed, with no upgrade begun.
-func (u *Upgrading) untouched(ctx context.Context) error {
+func untouched(ctx context.Context, u *Upgrading) error {
 	return errors.Join(u.E.Script(ctx, u.first(), "! test -e "+upgradeDir), u.versions(ctx, "1.35.8", "1.7.35"))
 }
 
@@ -31,7 +31,7 @@ const upgradeDir = "/var/lib/airgap/upgrade"
 
 // fullEtcd raises etcd's alarm for as long as it takes to be refused: till it is disarmed
 // nothing can be written to the cluster.
-func (u *Upgrading) fullEtcd(ctx context.Context) error {
+func fullEtcd(ctx context.Context, u *Upgrading) error {
 	const full = `alarm() { curl --silent --fail --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt \
 	--key /etc/kubernetes/pki/apiserver-etcd-client.key -X POST https://127.0.0.1:2379/v3/maintenance/alarm -d '{"action":"'$1'","alarm":"NOSPACE"}' >/run/alarm; }
 alarm ACTIVATE || exit 99
@@ -45,11 +45,11 @@ rm /run/alarm; exit $code`
 	if err := r.Want("upgrade with a full etcd", 1, "etcd is full", "NOSPACE", "alarm disarm"); err != nil {
 		return err
 	}
-	return errors.Join(u.E.Script(ctx, u.first(), scenario.Kubectl+"wait node --all --for=condition=Ready --timeout=90s"), u.untouched(ctx))
+	return errors.Join(u.E.Script(ctx, u.first(), scenario.Kubectl+"wait node --all --for=condition=Ready --timeout=90s"), untouched(ctx, u))
 }
 
 // noRoom puts a small disk where the backup of before is to lie.
-func (u *Upgrading) noRoom(ctx context.Context) error {
+func noRoom(ctx context.Context, u *Upgrading) error {
 	if err := u.E.Script(ctx, u.first(), "mkdir "+upgradeDir+" && mount -t tmpfs -o size=64m tmpfs "+upgradeDir); err != nil {
 		return err
 	}
@@ -59,10 +59,10 @@ func (u *Upgrading) noRoom(ctx context.Context) error {
 	}
 	return errors.Join(err,
 		u.E.Script(ctx, u.first(), `[ -z "$(ls -A `+upgradeDir+`)" ]`, "umount "+upgradeDir+" && rmdir "+upgradeDir),
-		u.untouched(ctx))
+		untouched(ctx, u))
 }
 
-func (u *Upgrading) noInstall(ctx context.Context) error {
+func noInstall(ctx context.Context, u *Upgrading) error {
 	r, err := u.E.On(ctx, u.first(), "", scenario.FleetInstall()...)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (u *Upgrading) noInstall(ctx context.Context) error {
 	return r.Want("install of another version", 1, "Kubernetes 1.35.8, not 1.36.3", "airgap upgrade "+lab.StickPath+"/bank")
 }
 
-func (u *Upgrading) neverAllows(ctx context.Context) error {
+func neverAllows(ctx context.Context, u *Upgrading) error {
 	if err := u.E.Script(ctx, u.first(), scenario.Kubectl+"create poddisruptionbudget never --selector=app=shop --min-available=3"); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ webhooks:
 
 // deadWebhooks are asked about what kubeadm writes first, what it writes last, and what a
 // drain does, by nobody who answers.
-func (u *Upgrading) deadWebhooks(ctx context.Context) error {
+func deadWebhooks(ctx context.Context, u *Upgrading) error {
 	for resources, what := range map[string]string{
 		"pods, configmaps, nodes": "change node node1",
 		"daemonsets":              "change DaemonSet kube-system/kube-proxy",
