@@ -14,16 +14,17 @@ import (
 	"sync/atomic"
 )
 
-const end = 32000
+const (
+	begin = 20000
+	end   = 32000
+)
 
-var last atomic.Int32
-
-func init() { last.Store(20000) }
+var taken atomic.Int32
 
 // Next returns a port on which nothing listens at 127.0.0.1, and which no
 // earlier call has returned.
 func Next() (int, error) {
-	for port := int(last.Add(1)); port < end; port = int(last.Add(1)) {
+	for port := begin + int(taken.Add(1)); port < end; port = begin + int(taken.Add(1)) {
 		if l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
 			return port, l.Close()
 		}

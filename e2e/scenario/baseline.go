@@ -33,7 +33,7 @@ func Baseline(ctx context.Context, e *Env) error {
 			{"join", func() error { return e.Join(ctx, first, worker, stick) }},
 			{"verify", func() error { return e.Verified(ctx, first) }},
 			{"modes of files", func() error { return closed(ctx, e, first, worker) }},
-			{"flags of the programs", func() error { return flagsHold(ctx, e, first, worker) }},
+			{"flags of the programs", func() error { return flagsHold(ctx, first, worker) }},
 			{"nobody without a name", func() error { return nameless(ctx, e, first) }},
 			{"Secrets in etcd", func() error { return encrypted(ctx, e, first) }},
 			{"the audit log", func() error { return audited(ctx, e, first) }},
@@ -65,7 +65,7 @@ func closed(ctx context.Context, e *Env, first, worker lab.Machine) error {
 }
 
 // flagsHold reads the arguments that the running programs were started with.
-func flagsHold(ctx context.Context, e *Env, first, worker lab.Machine) error {
+func flagsHold(ctx context.Context, first, worker lab.Machine) error {
 	for program, flags := range map[string][]string{
 		"kube-apiserver": {
 			"--profiling=false", "--tls-min-version=VersionTLS12", "--service-account-extend-token-expiration=false",
@@ -131,12 +131,12 @@ func encrypted(ctx context.Context, e *Env, m lab.Machine) error {
 		"! grep -aqr $(printf %s "+planted+" | base64) /var/lib/etcd",
 		"grep -aqr /registry/secrets/default/planted /var/lib/etcd",
 		"grep -aqr k8s:enc:secretbox:v1:key1: /var/lib/etcd",
-		readable(e),
+		readable(),
 	)
 }
 
 // readable reads the planted Secret through the API.
-func readable(e *Env) string {
+func readable() string {
 	return `test "$(` + Kubectl + `get secret planted -o 'jsonpath={.data.password}' | base64 -d)" = ` + planted
 }
 
@@ -226,7 +226,7 @@ func rotated(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := e.Killed(ctx, m, "airgap encryption rotate", "grep -aqr k8s:enc:secretbox:v1:key2: /var/lib/etcd/member/wal"); err != nil {
 		return err
 	}
-	if err := e.Script(ctx, m, readable(e), "grep -q key1 /etc/kubernetes/apiserver/encryption.yaml"); err != nil {
+	if err := e.Script(ctx, m, readable(), "grep -q key1 /etc/kubernetes/apiserver/encryption.yaml"); err != nil {
 		return err
 	}
 	r, err := e.Must(ctx, m, []string{"goes on", "key2", "etcd holds no Secret of another key"}, "airgap", "encryption", "rotate")
@@ -235,7 +235,7 @@ func rotated(ctx context.Context, e *Env, m lab.Machine) error {
 	}
 	fmt.Fprint(e.Log, r.Stderr, r.Stdout)
 	const etcd = `curl -s --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt --key /etc/kubernetes/pki/apiserver-etcd-client.key https://127.0.0.1:2379/v3/kv/range -d '{"key": "'$(printf /registry/secrets/ | base64)'", "range_end": "'$(printf /registry/secrets0 | base64)'"}' | tr ',' '\n' | grep -o '"value":"[^"]*' | cut -d'"' -f4`
-	return e.Script(ctx, m, readable(e),
+	return e.Script(ctx, m, readable(),
 		`test "$(`+Kubectl+`get secret -n many many-1200 -o 'jsonpath={.data.word}' | base64 -d)" = value-1200`,
 		`test "$(`+Kubectl+`get secret -n many -o name | wc -l)" = 1200`,
 		"test $("+etcd+" | wc -l) -gt 1200",

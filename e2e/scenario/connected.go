@@ -80,6 +80,7 @@ func (e *Env) Config(name string, edits ...string) (string, error) {
 	return e.Render(name, configTemplate, edits...)
 }
 
+// Render fills a template in and returns the path of the file.
 func (e *Env) Render(name, text string, edits ...string) (string, error) {
 	t, err := template.New(name).Parse(text)
 	if err != nil {

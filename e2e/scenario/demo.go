@@ -109,7 +109,7 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 			if _, err := d.On(ctx, first, "", "sh", "-c", "cat /etc/redhat-release; ip route get 192.0.2.1"); err != nil {
 				return err
 			}
-			if err := NoRoute(ctx, d.Env, first); err != nil {
+			if err := NoRoute(ctx, first); err != nil {
 				return err
 			}
 			fmt.Fprintf(d.w, "\033[36mnode1, node2 #\033[0m airgap survey --file /run/media/stick/facts/$(hostname).facts.yaml\n")

@@ -29,7 +29,7 @@ func Journey(ctx context.Context, e *Env) error {
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.InOrder([]Part{
-			WithNeed(e, needAirGap, Part{"there is no way out", func() error { return NoRoute(ctx, e, first) }}),
+			WithNeed(e, needAirGap, Part{"there is no way out", func() error { return NoRoute(ctx, first) }}),
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"survey by script", func() error { return SurveyByScript(ctx, e, worker) }},
 			WithNeed(e, NeedUpstream, Part{"plan", func() error { return closedWorld(ctx, e, named) }}),
@@ -96,6 +96,7 @@ func (e *Env) Survey(ctx context.Context, machines ...lab.Machine) error {
 	return nil
 }
 
+// Facts returns the directory of the servers' facts.
 func (e *Env) Facts() string { return filepath.Join(e.Work, "facts") }
 
 // MakeBundle makes the bundle from the servers' facts, and again for nothing.
@@ -117,6 +118,7 @@ func signedBundle(ctx context.Context, e *Env, stick string, key siteKey, edits 
 	return BundleTwice(ctx, e, "-f", config, "-o", stick, "--sign-key", key.file)
 }
 
+// BundleTwice makes a bundle, and wants the second run to find nothing to do.
 func BundleTwice(ctx context.Context, e *Env, flags ...string) error {
 	args := append([]string{"bundle", "--facts", e.Facts()}, flags...)
 	if err := e.Do(ctx, 0, []string{"images", "packages", "proven against"}, args...); err != nil {
@@ -169,7 +171,8 @@ func inDir(ctx context.Context, dir string, lines ...string) error {
 	return nil
 }
 
-func NoRoute(ctx context.Context, e *Env, m lab.Machine) error {
+// NoRoute wants a server to reach no address outside.
+func NoRoute(ctx context.Context, m lab.Machine) error {
 	for _, address := range []string{"192.0.2.1", "198.51.100.7"} {
 		said, err := lab.Output(ctx, m, "sh", "-c", "bash -c 'exec 3<>/dev/tcp/"+address+"/443' 2>&1")
 		if err == nil {
@@ -206,6 +209,7 @@ func WithDisks(command []string) []string {
 	return command
 }
 
+// Preflight wants a server to pass, and its report to say so.
 func Preflight(ctx context.Context, e *Env, m lab.Machine) error {
 	if _, err := e.Must(ctx, m, []string{"passed"}, "airgap", "preflight", e.Skips(), e.OnStick()); err != nil {
 		return err
@@ -222,6 +226,7 @@ type Installed struct {
 	Join               []JoinLine
 }
 
+// AirgapOn runs airgap on a server and returns what it printed as JSON.
 func (e *Env) AirgapOn(ctx context.Context, m lab.Machine, stdin string, args ...string) (Installed, error) {
 	var done Installed
 	env, err := environment(e)
@@ -240,6 +245,7 @@ func (e *Env) AirgapOn(ctx context.Context, m lab.Machine, stdin string, args ..
 	return done, json.Unmarshal([]byte(r.Stdout), &done)
 }
 
+// Install installs on the first server.
 func (e *Env) Install(ctx context.Context, m lab.Machine, flags ...string) error {
 	dir := e.OnStick()
 	done, err := e.AirgapOn(ctx, m, "", append([]string{"install", e.Skips(), dir}, flags...)...)
@@ -284,6 +290,7 @@ func CodeFile(ctx context.Context, e *Env, first, worker lab.Machine) ([]string,
 	return append([]string{"airgap"}, append(e.JoinArgs(line), "--code-file", "/root/code")...), r.Want("write the code", 0)
 }
 
+// Join joins a server by a code of the first one.
 func (e *Env) Join(ctx context.Context, first, worker lab.Machine, stick string) error {
 	line, err := e.JoinLine(ctx, first, worker.Name())
 	if err != nil {
@@ -310,6 +317,7 @@ func (e *Env) Join(ctx context.Context, first, worker lab.Machine, stick string)
 	return err
 }
 
+// Verified wants verify to hold on a server.
 func (e *Env) Verified(ctx context.Context, m lab.Machine) error {
 	_, err := e.Must(ctx, m, nil, "airgap", "verify", e.Skips(), "--timeout", "3m")
 	return err

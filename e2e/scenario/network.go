@@ -60,7 +60,7 @@ func brokenNetwork(ctx context.Context, e *Env) error {
 			{"keys for the first host", func() error { return e.LetIn(ctx, first, second, third) }},
 			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
 			{"an open network", func() error { return openNetwork(ctx, e, first) }},
-			{"what the servers' networks are like", func() (err error) { before, err = networksOf(ctx, e, l.Machines); return err }},
+			{"what the servers' networks are like", func() (err error) { before, err = networksOf(ctx, l.Machines); return err }},
 			{"a port that one way drops", func() error {
 				return errors.Join(l.Network.Drop(ctx, kubelet), namesPort(ctx, e, first), onlyOne(ctx, e, first), l.Network.Carry(ctx, kubelet))
 			}},
@@ -82,7 +82,7 @@ func brokenNetwork(ctx context.Context, e *Env) error {
 				return errors.Join(l.Network.Drop(ctx, vxlan), l.Network.Drop(ctx, iana), l.Network.Drop(ctx, spoofed), noTunnel(ctx, e, first), l.Network.Carry(ctx, iana))
 			}},
 			{"by hand, with a code", func() error { return byHand(ctx, e, l) }},
-			{"nothing was changed", func() error { return sameNetworks(ctx, e, l.Machines, before) }},
+			{"nothing was changed", func() error { return sameNetworks(ctx, l.Machines, before) }},
 			{"install goes another way", func() error { return errors.Join(l.Network.Drop(ctx, narrow), otherWay(ctx, e, first, l.Machines)) }},
 			{"verify", func() error { return e.Verified(ctx, first) }},
 			{"a workload", func() error { return e.Workload(ctx, first) }},
@@ -263,7 +263,7 @@ func byHand(ctx context.Context, e *Env, l *lab.Lab) error {
 }
 
 // networksOf is what there is of a network on each server.
-func networksOf(ctx context.Context, e *Env, machines []lab.Machine) ([]string, error) {
+func networksOf(ctx context.Context, machines []lab.Machine) ([]string, error) {
 	var all []string
 	for _, m := range machines {
 		one, err := lab.Output(ctx, m, "sh", "-c", "ip -brief link; ip route; nft list ruleset; ls /var/lib/airgap /etc/airgap | grep -vx lock; pgrep -a airgap || true")
@@ -275,8 +275,8 @@ func networksOf(ctx context.Context, e *Env, machines []lab.Machine) ([]string, 
 	return all, nil
 }
 
-func sameNetworks(ctx context.Context, e *Env, machines []lab.Machine, before []string) error {
-	after, err := networksOf(ctx, e, machines)
+func sameNetworks(ctx context.Context, machines []lab.Machine, before []string) error {
+	after, err := networksOf(ctx, machines)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func freeze(ctx context.Context, e *Env, m lab.Machine, vendor string) ([]string
 	if err != nil {
 		return nil, err
 	}
-	before, err := installedPackages(ctx, e, m)
+	before, err := installedPackages(ctx, m)
 	if err == nil && len(before) != 600 {
 		err = fmt.Errorf("the frozen server has %d packages", len(before))
 	}
@@ -103,7 +103,7 @@ func freeze(ctx context.Context, e *Env, m lab.Machine, vendor string) ([]string
 
 // installedPackages are NEVRAs as a lock writes them, sorted; without the keys,
 // which rpm keeps in the same place.
-func installedPackages(ctx context.Context, e *Env, m lab.Machine) ([]string, error) {
+func installedPackages(ctx context.Context, m lab.Machine) ([]string, error) {
 	text, err := lab.Output(ctx, m, "rpm", "-qa", "--qf", `%{NAME}-%|EPOCH?{%{EPOCH}}:{0}|:%{VERSION}-%{RELEASE}.%{ARCH}\n`)
 	all := slices.DeleteFunc(strings.Fields(text), func(p string) bool { return strings.HasPrefix(p, "gpg-pubkey-") })
 	slices.Sort(all)
@@ -127,7 +127,7 @@ func smallSurvey(e *Env, m lab.Machine) error {
 // onlyAdded compares the packages before and after with the bundle's lock, and
 // has rpm verify podman and runc. It returns what is installed now.
 func onlyAdded(ctx context.Context, e *Env, m lab.Machine, before []string, bundle string) ([]string, error) {
-	after, err := installedPackages(ctx, e, m)
+	after, err := installedPackages(ctx, m)
 	if err != nil {
 		return nil, err
 	}

@@ -21,10 +21,12 @@ var pictureScript string
 // settings, network, packet filter. Lines of picture.sh, with their number.
 type Picture map[string]int
 
+// Picture takes a picture of a server.
 func (e *Env) Picture(ctx context.Context, m lab.Machine) (Picture, error) {
 	return pictureBut(ctx, e, m, "")
 }
 
+// TakePicture is Picture for a variable that is there already.
 func (e *Env) TakePicture(ctx context.Context, m lab.Machine, to *Picture) (err error) {
 	*to, err = e.Picture(ctx, m)
 	return err

@@ -135,6 +135,7 @@ func firewalled(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return nil
 }
 
+// InstallOnce installs on a server and wants that to have changed it.
 func (e *Env) InstallOnce(ctx context.Context, m lab.Machine) error {
 	done, err := e.AirgapOn(ctx, m, "", "install", LabSkips, lab.StickPath+"/bank")
 	if err == nil && done.Changed == 0 {

@@ -60,6 +60,7 @@ func newKey(ctx context.Context, e *Env, m lab.Machine) (string, error) {
 	return lab.Output(ctx, m, "cat", "/root/.ssh/bank.pub")
 }
 
+// Authorize returns the lines of a shell that let a key log in as a user.
 func Authorize(home, key, user string) string {
 	return fmt.Sprintf("mkdir -p -m 700 %[1]s/.ssh && echo '%[2]s' >%[1]s/.ssh/authorized_keys && chown -R %[3]s: %[1]s/.ssh", home, strings.TrimSpace(key), user)
 }

@@ -11,6 +11,8 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
+// WorkloadYAML is the workload that scenarios look after.
+//
 //go:embed workload.yaml
 var WorkloadYAML string
 

@@ -1,3 +1,4 @@
+// Package scenarios lists all scenarios of the lab.
 package scenarios
 
 import (
@@ -42,7 +43,7 @@ func All() []scenario.Scenario {
 		{Name: "baseline", Title: "encryption at rest with rotation, audit log, modes and flags of the CIS benchmark", Run: scenario.Baseline, Needs: []scenario.Need{scenario.NeedUpstream, scenario.NeedThrowaway}},
 		{Name: "attack", Title: "the attacks of the threat table, on a running cluster: each is refused and named", Run: attack.Attack, Needs: []scenario.Need{scenario.NeedUpstream, scenario.NeedThrowaway, scenario.NeedMore}},
 		{Name: "certs", Title: "certificates listed, renewed, killed on the way; one that ends soon is named; etcd's authority replaced", Run: certs.Certs, Needs: []scenario.Need{scenario.NeedUpstream}},
-		{Name: "certs-ha", Title: "certificates of three control-plane hosts renewed, and each authority replaced, behind a balancer", Run: certs.CertsHA, Needs: []scenario.Need{scenario.NeedNetwork, scenario.NeedMore}},
+		{Name: "certs-ha", Title: "certificates of three control-plane hosts renewed, and each authority replaced, behind a balancer", Run: certs.HA, Needs: []scenario.Need{scenario.NeedNetwork, scenario.NeedMore}},
 		{Name: "stick", Title: "a stick that is pulled, power cuts amid the copy and amid a pull: the store opens, and all is there", Run: emulated.PulledStore, Needs: []scenario.Need{scenario.NeedEmulated}},
 		{Name: "sticks", Title: "bundles on FAT32 and exFAT: hardly more bytes than they have; one is pulled", Run: emulated.Sticks, Needs: []scenario.Need{scenario.NeedEmulated}},
 		{Name: "ownworker", Title: "an emulated worker: a clock that is hours or days off, swap, a power cut, reset", Run: emulated.OwnWorker, Needs: []scenario.Need{scenario.NeedEmulated}},

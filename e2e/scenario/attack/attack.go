@@ -1,3 +1,4 @@
+// Package attack plays the attacks of the threat table on a running cluster.
 package attack
 
 import (

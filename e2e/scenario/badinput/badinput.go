@@ -1,3 +1,5 @@
+// Package badinput has what goes wrong before anything is installed: wrong
+// input, a stick that is damaged or pulled, Ctrl-C.
 package badinput
 
 import (

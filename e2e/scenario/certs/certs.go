@@ -1,3 +1,5 @@
+// Package certs has the scenarios of certificates: listed, renewed, ended, and
+// authorities that are replaced.
 package certs
 
 import (

@@ -24,9 +24,9 @@ ssh:
 	}
 }
 
-// CertsHA renews the certificates of three control-plane hosts, one after the
+// HA renews the certificates of three control-plane hosts, one after the
 // other, and replaces their authorities, while somebody asks at the balancer and another watches there.
-func CertsHA(ctx context.Context, e *scenario.Env) error {
+func HA(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 3, func(l *lab.Lab) error {
 		first := l.Machines[0]

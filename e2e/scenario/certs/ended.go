@@ -35,7 +35,7 @@ func endedCertificates() map[string][]string {
 func allEnded(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	for authority, files := range endedCertificates() {
 		for _, file := range files {
-			if err := end(ctx, e, m, authority, file); err != nil {
+			if err := end(ctx, m, authority, file); err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}
 		}
@@ -66,7 +66,7 @@ var clientCertificate = regexp.MustCompile(`(client-certificate-data: )(\S+)`)
 
 // end puts a certificate into the place of one that is the same, but ended an hour ago. Nothing
 // of what is read here is kept: it is no secret but for the authority's key.
-func end(ctx context.Context, e *scenario.Env, m lab.Machine, authority, file string) error {
+func end(ctx context.Context, m lab.Machine, authority, file string) error {
 	ca, err := certificateIn(ctx, m, authority+".crt")
 	if err != nil {
 		return err

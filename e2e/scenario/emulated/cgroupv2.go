@@ -110,7 +110,7 @@ func cutAmidUpgrade(ctx context.Context, e *scenario.Env, m lab.Machine, stick s
 	const begin = `cd %s/bank && rpm --import RPM-GPG-KEY-airgap && rpm -U --oldpackage --replacepkgs airgap.rpm
 setsid %s >/run/up.out 2>/run/up.err </dev/null & p=$!
 until grep -q '\[upgrade/staticpods\].*Moving new manifest' /var/log/airgap/kubeadm-upgrade.log 2>/dev/null; do kill -0 $p || { cat /run/up.err >&2; exit 1; }; sleep 0.5; done`
-	if err := e.Script(ctx, m, fmt.Sprintf(begin, lab.StickPath, strings.Join(upgrade.UpgradeCommand("--timeout", slowly), " "))); err != nil {
+	if err := e.Script(ctx, m, fmt.Sprintf(begin, lab.StickPath, strings.Join(upgrade.Command("--timeout", slowly), " "))); err != nil {
 		return err
 	}
 	return errors.Join(m.Kill(ctx), m.Start(ctx))
@@ -120,6 +120,6 @@ func upgradeGoesOn(ctx context.Context, e *scenario.Env, m lab.Machine, stick st
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
 	}
-	_, err := e.Must(ctx, m, []string{"upgraded from Kubernetes 1.35.8 to 1.36.3 and verified"}, upgrade.UpgradeCommand("--timeout", slowly)...)
+	_, err := e.Must(ctx, m, []string{"upgraded from Kubernetes 1.35.8 to 1.36.3 and verified"}, upgrade.Command("--timeout", slowly)...)
 	return errors.Join(err, e.Script(ctx, m, scenario.Kubectl+"get nodes -o jsonpath={.items[0].status.nodeInfo.kubeletVersion} | grep -qx v1.36.3"))
 }

@@ -1,3 +1,5 @@
+// Package emulated has the scenarios that need a kernel of their own: power
+// cuts, sticks, clocks, cgroups.
 package emulated
 
 import (
@@ -25,7 +27,7 @@ func OwnKernel(ctx context.Context, e *scenario.Env) error {
 			{Title: "a kernel of its own, cgroup v2", Run: func() error {
 				return e.Script(ctx, m, "test $(stat -fc %T /sys/fs/cgroup) = cgroup2fs", "modprobe br_netfilter && lsmod | grep -q br_netfilter && rmmod br_netfilter")
 			}},
-			{Title: "there is no way out", Run: func() error { return scenario.NoRoute(ctx, e, m) }},
+			{Title: "there is no way out", Run: func() error { return scenario.NoRoute(ctx, m) }},
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return plainBundle(ctx, e, stick) }},
 			{Title: "the program, from a FAT32 stick", Run: func() error { return e.Begin(ctx, m, stick) }},

@@ -1,3 +1,5 @@
+// Package faults breaks a cluster in two dozen ways, each of which verify has
+// to name.
 package faults
 
 import (
@@ -9,8 +11,8 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// fault is one way to break a cluster, and who has to name it.
-type fault struct {
+// Fault is one way to break a cluster, and who has to name it.
+type Fault struct {
 	name              string
 	inject, mend      func(context.Context) error
 	rule, object, saw string
@@ -18,21 +20,21 @@ type fault struct {
 }
 
 // On makes a fault of what a shell on a server does.
-func On(e *scenario.Env, m lab.Machine, name, inject, mend, rule, object, saw string) fault {
+func On(e *scenario.Env, m lab.Machine, name, inject, mend, rule, object, saw string) Fault {
 	run := func(lines string) func(context.Context) error {
 		return func(ctx context.Context) error { return e.Script(ctx, m, lines) }
 	}
-	return fault{name: name, inject: run(inject), mend: run(mend), rule: rule, object: object, saw: saw}
+	return Fault{name: name, inject: run(inject), mend: run(mend), rule: rule, object: object, saw: saw}
 }
 
 // slowly is a fault that takes its time to show.
-func (f fault) slowly(within time.Duration) fault {
+func (f Fault) slowly(within time.Duration) Fault {
 	f.within = within
 	return f
 }
 
 // faults are at least one for each rule that the lab can break.
-func faults(e *scenario.Env, l *lab.Lab) []fault {
+func faults(e *scenario.Env, l *lab.Lab) []Fault {
 	all := hostFaults(e, l)
 	all = append(all, controlPlaneFaults(e, l)...)
 	all = append(all, networkFaults(e, l)...)
@@ -40,9 +42,9 @@ func faults(e *scenario.Env, l *lab.Lab) []fault {
 }
 
 // hostFaults are what only a host knows of itself.
-func hostFaults(e *scenario.Env, l *lab.Lab) []fault {
+func hostFaults(e *scenario.Env, l *lab.Lab) []Fault {
 	first, worker := l.Machines[0], l.Machines[3]
-	return []fault{
+	return []Fault{
 		On(e, worker, "the kubelet is stopped", "systemctl stop kubelet", "systemctl start kubelet", "units", "Node node4, kubelet.service", "inactive"),
 		On(e, worker, "the timer that renews certificates is off", "systemctl stop airgap-certs-renew.timer", "systemctl start airgap-certs-renew.timer", "units", "Node node4, airgap-certs-renew.timer", "inactive"),
 		On(e, worker, "a kubelet is silent", "systemctl stop kubelet", "systemctl start kubelet", "node-leases", "Node node4", "not renewed"),
@@ -71,7 +73,7 @@ openssl req -new -key front-proxy-client.key -subj /CN=front-proxy-client 2>/dev
 openssl x509 -req -CA front-proxy-ca.crt -CAkey front-proxy-ca.key -set_serial 99 -days 5 2>/dev/null >/run/soon.crt &&
 cat /run/soon.crt >front-proxy-client.crt && rm /run/soon.crt`
 
-func controlPlaneFaults(e *scenario.Env, l *lab.Lab) []fault {
+func controlPlaneFaults(e *scenario.Env, l *lab.Lab) []Fault {
 	second, third := l.Machines[1], l.Machines[2]
 	away := func(component string) string {
 		return "mv /etc/kubernetes/manifests/" + component + ".yaml /etc/kubernetes/"
@@ -81,7 +83,7 @@ func controlPlaneFaults(e *scenario.Env, l *lab.Lab) []fault {
 	}
 	// Behind the balancer a watch loses at most one stream. Each host says of its own API
 	// server that it is away; the last one is waited for, since all is well between two of them.
-	restart := fault{
+	restart := Fault{
 		name: "every API server is restarted, one after the other", rule: "api-servers", object: "API server on " + third.Name(),
 		inject: func(ctx context.Context) error {
 			for _, m := range l.Machines[:3] {
@@ -93,7 +95,7 @@ func controlPlaneFaults(e *scenario.Env, l *lab.Lab) []fault {
 		},
 		mend: func(context.Context) error { return nil },
 	}
-	return []fault{
+	return []Fault{
 		On(e, second, "a host's backups are gone", "mv /var/lib/airgap/backup /root/backup", "mv /root/backup /var/lib/airgap/backup", "etcd", "etcd on node2", "no backup"),
 		On(e, second, "a backup is from the future", "cd /var/lib/airgap/backup && cp -a $(ls | tail -n 1) 20990101T000000Z", "rm -r /var/lib/airgap/backup/20990101T000000Z", "etcd", "etcd on node2", "from the future"),
 		On(e, third, "an API server is stopped", away("kube-apiserver"), back("kube-apiserver"), "api-servers", "API server on node3", "connection refused"),
@@ -127,16 +129,16 @@ func withoutRegistries(ctx context.Context, e *scenario.Env, machines []lab.Mach
 	return nil
 }
 
-func networkFaults(e *scenario.Env, l *lab.Lab) []fault {
+func networkFaults(e *scenario.Env, l *lab.Lab) []Fault {
 	first, second, worker := l.Machines[0], l.Machines[1], l.Machines[3]
-	dropped := func(name string, d lab.Drop, rule, object, saw string) fault {
-		return fault{
+	dropped := func(name string, d lab.Drop, rule, object, saw string) Fault {
+		return Fault{
 			name: name, rule: rule, object: object, saw: saw,
 			inject: func(ctx context.Context) error { return l.Network.Drop(ctx, d) },
 			mend:   func(ctx context.Context) error { return l.Network.Carry(ctx, d) },
 		}
 	}
-	return []fault{
+	return []Fault{
 		dropped("a tunnel between two hosts", lab.Drop{Proto: "udp", Port: 8472, From: second.Addr(), To: worker.Addr()}, "data-plane", "pod on node4", "from node2"),
 		dropped("large packets between two hosts", lab.Drop{Proto: "udp", Port: 8472, From: second.Addr(), To: worker.Addr(), Larger: 1200}, "data-plane", "pod on node4, 64 KiB", "from node2"),
 		On(e, worker, "a node is cut off", cutOff, "nft delete table inet cut", "nodes-ready", "Node node4", "silent").slowly(2 * time.Minute),
@@ -176,12 +178,12 @@ YAML
 ` + scenario.Kubectl + "apply -f /run/pools.yaml && " + scenario.Kubectl + "wait --for=condition=Established crd/ippools.crd.projectcalico.org --timeout=60s && "
 
 // clusterFaults are objects of the cluster that are wrong.
-func clusterFaults(e *scenario.Env, l *lab.Lab) []fault {
+func clusterFaults(e *scenario.Env, l *lab.Lab) []Fault {
 	first, worker := l.Machines[0], l.Machines[3]
-	applied := func(name, yaml, remove, rule, object, saw string) fault {
+	applied := func(name, yaml, remove, rule, object, saw string) Fault {
 		return On(e, first, name, "cat >/run/fault.yaml <<'YAML'\n"+yaml+"\nYAML\n"+scenario.Kubectl+"apply -f /run/fault.yaml", scenario.Kubectl+"delete --wait=false "+remove, rule, object, saw)
 	}
-	return []fault{
+	return []Fault{
 		On(e, first, "a node is cordoned", scenario.Kubectl+"cordon node4", scenario.Kubectl+"uncordon node4", "nodes-schedulable", "Node node4", "cordoned"),
 		applied("a webhook that points nowhere", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: nowhere}, webhooks: [{name: a.nowhere.example, admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore, clientConfig: {service: {namespace: default, name: nobody}}, rules: [{apiGroups: [nowhere.example], apiVersions: [v1], operations: [CREATE], resources: [things]}]}]}`,
 			"validatingwebhookconfiguration nowhere", "webhooks", "nowhere", "Service default/nobody does not exist"),

@@ -121,6 +121,7 @@ type Onlooker struct {
 	Missed []error // faults that nobody named; the others are tried nevertheless
 }
 
+// Start runs verify --watch on the server until end.
 func (w *Onlooker) Start(ctx context.Context) error {
 	watch := "airgap verify " + scenario.LabSkips + " --watch --output json --progress plain"
 	if err := w.E.Script(ctx, w.M, "setsid sh -c 'echo $$ >/run/watch.pid; exec "+watch+"' >"+watchFile+" 2>/run/watch.said </dev/null &"); err != nil {
@@ -192,7 +193,7 @@ func (w *Onlooker) quiet(ctx context.Context, wait time.Duration) error {
 
 // Finds breaks something, waits until the rule names it, mends it, and waits
 // until everything is well.
-func (w *Onlooker) Finds(ctx context.Context, f fault) error {
+func (w *Onlooker) Finds(ctx context.Context, f Fault) error {
 	if err := f.inject(ctx); err != nil {
 		return fmt.Errorf("break it: %w", err)
 	}

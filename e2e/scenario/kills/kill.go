@@ -1,3 +1,5 @@
+// Package kills kills commands at chosen and at random moments, and compares
+// what comes of it with an undisturbed cluster.
 package kills
 
 import (
@@ -56,23 +58,24 @@ type RanStep struct {
 	took time.Duration
 }
 
-type journalEntry struct {
+// JournalEntry is a line of the journal.
+type JournalEntry struct {
 	Time        time.Time
 	Step, Event string
 }
 
 // Journal reads a server's journal; each line has to be whole.
-func Journal(ctx context.Context, e *scenario.Env, m lab.Machine) ([]journalEntry, error) {
+func Journal(ctx context.Context, m lab.Machine) ([]JournalEntry, error) {
 	text, err := lab.Output(ctx, m, "cat", "/var/lib/airgap/journal.jsonl")
 	if err != nil {
 		return nil, err
 	}
-	var entries []journalEntry
+	var entries []JournalEntry
 	for line := range strings.Lines(text) {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		var j journalEntry
+		var j JournalEntry
 		if err := json.Unmarshal([]byte(line), &j); err != nil {
 			return nil, fmt.Errorf("the journal of %s has the line %q: %w", m.Name(), line, err)
 		}
@@ -83,7 +86,7 @@ func Journal(ctx context.Context, e *scenario.Env, m lab.Machine) ([]journalEntr
 
 // ran are the steps of an undisturbed run.
 func ran(ctx context.Context, e *scenario.Env, m lab.Machine) ([]RanStep, error) {
-	entries, err := Journal(ctx, e, m)
+	entries, err := Journal(ctx, m)
 	var steps []RanStep
 	for i, j := range entries {
 		if j.Event == "ended" && i > 0 {
@@ -222,7 +225,7 @@ func (k *Killing) where(ctx context.Context, how string) (string, error) {
 	if err != nil || there.Code != 0 {
 		return how + " before the first step", err
 	}
-	entries, err := Journal(ctx, k.E, k.M)
+	entries, err := Journal(ctx, k.M)
 	if err != nil || len(entries) == 0 {
 		return how, err
 	}
@@ -246,7 +249,7 @@ func (k *Killing) cut(ctx context.Context, at Moment) (string, error) {
 		return "", err
 	}
 	time.Sleep(at.After)
-	before, err := Journal(ctx, k.E, k.M)
+	before, err := Journal(ctx, k.M)
 	if err != nil {
 		return "", err
 	}
@@ -262,7 +265,7 @@ func (k *Killing) cut(ctx context.Context, at Moment) (string, error) {
 			return "", err
 		}
 	}
-	after, err := Journal(ctx, k.E, k.M)
+	after, err := Journal(ctx, k.M)
 	if err != nil || len(after) < len(before) || !slices.Equal(after[:len(before)], before) {
 		return "", fmt.Errorf("the power cut left a journal of %d entries, there were %d: %w", len(after), len(before), err)
 	}

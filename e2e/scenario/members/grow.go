@@ -50,7 +50,7 @@ func Grow(ctx context.Context, e *scenario.Env) error {
 			{Title: "a delta for five", Run: func() error { return growingBundle(ctx, e, stick, second) }},
 			{Title: "three servers more", Run: func() error { return installGrown(ctx, e, first, second) }},
 			{Title: "verify", Run: func() error {
-				return errors.Join(e.Verified(ctx, first), membersAre(ctx, e, first, "node1", "node3", "node4"))
+				return errors.Join(e.Verified(ctx, first), membersAre(ctx, first, "node1", "node3", "node4"))
 			}},
 			{Title: "a budget that never allows", Run: func() error { return neverAllowed(ctx, e, first, worker) }},
 			{Title: "a worker is removed", Run: func() error { return removeWorker(ctx, e, first, worker) }},
@@ -180,7 +180,7 @@ func replaced(ctx context.Context, e *scenario.Env, by, m lab.Machine, stick str
 	if err := scenario.JoinOne(ctx, e, by, m); err != nil {
 		return err
 	}
-	return errors.Join(e.Verified(ctx, by), membersAre(ctx, e, by, "node1", "node3", "node4"))
+	return errors.Join(e.Verified(ctx, by), membersAre(ctx, by, "node1", "node3", "node4"))
 }
 
 // authorizeAgain gives a fresh machine the first host's key.
@@ -205,7 +205,7 @@ func removeMaster(ctx context.Context, e *scenario.Env, by, m lab.Machine, other
 			return err
 		}
 	}
-	return errors.Join(membersAre(ctx, e, by, "node1", "node3"), e.Verified(ctx, by))
+	return errors.Join(membersAre(ctx, by, "node1", "node3"), e.Verified(ctx, by))
 }
 
 // removeFirst takes the host out that installed all the others, by the one that is left of the
@@ -217,7 +217,7 @@ func removeFirst(ctx context.Context, e *scenario.Env, by, first, worker lab.Mac
 	return errors.Join(
 		e.Script(ctx, first, "! test -e /etc/kubernetes/admin.conf", "! test -e /var/lib/airgap/journal.jsonl"),
 		e.Script(ctx, worker, "! grep -q "+first.Addr().String()+" /etc/containerd/certs.d/_default/hosts.toml"),
-		countMembers(ctx, e, by), e.Script(ctx, by, "for i in $(seq 150); do test -s "+membersFile+" && exit; sleep 0.2; done; exit 1"), membersAre(ctx, e, by, by.Name()), e.Verified(ctx, by))
+		countMembers(ctx, e, by), e.Script(ctx, by, "for i in $(seq 150); do test -s "+membersFile+" && exit; sleep 0.2; done; exit 1"), membersAre(ctx, by, by.Name()), e.Verified(ctx, by))
 }
 
 // removeDead wants to be told twice that a host is dead.

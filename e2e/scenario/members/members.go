@@ -1,3 +1,4 @@
+// Package members has the scenarios in which hosts come, go and come back.
 package members
 
 import (
@@ -48,7 +49,7 @@ func countMembers(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 }
 
 // membersAre wants exactly these, and all of them to vote.
-func membersAre(ctx context.Context, e *scenario.Env, m lab.Machine, want ...string) error {
+func membersAre(ctx context.Context, m lab.Machine, want ...string) error {
 	text, err := lab.Output(ctx, m, "sh", "-c", "sleep 2; tail -n 1 "+membersFile)
 	if err != nil {
 		return err

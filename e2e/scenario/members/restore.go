@@ -134,7 +134,7 @@ func takeBackup(ctx context.Context, e *scenario.Env, m lab.Machine, flags ...st
 }
 
 // bringSaved puts what a person has kept onto a fresh server.
-func bringSaved(ctx context.Context, e *scenario.Env, m lab.Machine, s saved) error {
+func bringSaved(ctx context.Context, m lab.Machine, s saved) error {
 	if err := m.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", "umask 077; mkdir " + savedDir + " && tar -C " + savedDir + " -x"}, Stdin: bytes.NewReader(s.archive)}); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func haveBack(ctx context.Context, e *scenario.Env, l *lab.Lab, stick string, s 
 	from := s.plain()
 	var done restored
 	return e.InOrder([]scenario.Part{
-		{Title: "the backup, on a fresh server", Run: func() error { return bringSaved(ctx, e, first, s) }},
+		{Title: "the backup, on a fresh server", Run: func() error { return bringSaved(ctx, first, s) }},
 		{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
 		{Title: "damaged backups are refused", Run: func() error { return damagedBackups(ctx, e, first, s) }},
 		{Title: "foreign backups are refused", Run: func() error { return foreignBackups(ctx, e, first, s) }},

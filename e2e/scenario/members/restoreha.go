@@ -85,7 +85,7 @@ func haveBackElsewhere(ctx context.Context, e *scenario.Env, l *lab.Lab, stick s
 	var done restored
 	return e.InOrder([]scenario.Part{
 		{Title: "the backup, on the second host", Run: func() error {
-			return bringSaved(ctx, e, second, s)
+			return bringSaved(ctx, second, s)
 		}},
 		{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, second, stick) }},
 		{Title: "restore", Run: func() (err error) { done, err = restoreOn(ctx, e, second, from); return err }},

@@ -1,3 +1,5 @@
+// Package runtimes has the scenarios of container runtimes, registries and cards
+// that a host has already.
 package runtimes
 
 import (

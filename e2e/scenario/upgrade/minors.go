@@ -70,7 +70,7 @@ func Minors(ctx context.Context, e *scenario.Env) error {
 func loses(ctx context.Context, u *Upgrading, m lab.Machine) error {
 	g, at := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		r, err := u.E.On(at, u.first(), "", UpgradeCommand()...)
+		r, err := u.E.On(at, u.first(), "", Command()...)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func breaks(ctx context.Context, u *Upgrading) error {
 	}
 	g, at := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		r, err := u.E.On(at, u.first(), "", UpgradeCommand("--timeout", "1m")...)
+		r, err := u.E.On(at, u.first(), "", Command("--timeout", "1m")...)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func unreadableFlag() []string {
 
 // serverFails upgrades to what kubeadm waits for in vain, and wants to be told, and the way back.
 func serverFails(ctx context.Context, u *Upgrading) error {
-	r, err := u.E.On(ctx, u.first(), "", UpgradeCommand()...)
+	r, err := u.E.On(ctx, u.first(), "", Command()...)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (u *Upgrading) KilledAmid(ctx context.Context, round int, step string) erro
 // killedWhen begins the upgrade, and ends it by kill -9 two seconds after a command
 // counts more than it did before.
 func (u *Upgrading) killedWhen(ctx context.Context, counts string) error {
-	return u.endedWhen(ctx, counts, UpgradeCommand()...)
+	return u.endedWhen(ctx, counts, Command()...)
 }
 
 // endedWhen is killedWhen for any command.
@@ -163,7 +163,7 @@ func (u *Upgrading) reconfigured(ctx context.Context) error {
 	if err := errors.Join(u.E.Begin(ctx, other, u.next), other.PullStick(ctx)); err != nil {
 		return err
 	}
-	if err := u.byHand(ctx, UpgradeCommand("--no-ssh"), []bool{true, false}, "node1 is the only control-plane host", "upgraded from Kubernetes 1.36.3 to 1.36.3"); err != nil {
+	if err := u.byHand(ctx, Command("--no-ssh"), []bool{true, false}, "node1 is the only control-plane host", "upgraded from Kubernetes 1.36.3 to 1.36.3"); err != nil {
 		return err
 	}
 	return u.E.Script(ctx, u.first(), fmt.Sprintf(hasPods, "node1", 77), fmt.Sprintf(hasPods, "node2", 77), "pgrep -af '^kube-apiserver ' | grep -q -- '--audit-log-maxage=7'")
@@ -199,7 +199,7 @@ const halfUpgraded = "/var/lib/airgap/kubeadm.upgraded"
 func (u *Upgrading) halfAWorker(ctx context.Context) error {
 	group, at := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		_, err := u.E.Must(at, u.first(), []string{"killed"}, append([]string{"sh", "-c", `"$@"; [ $? = 137 ] && echo killed`, "sh"}, UpgradeCommand()...)...)
+		_, err := u.E.Must(at, u.first(), []string{"killed"}, append([]string{"sh", "-c", `"$@"; [ $? = 137 ] && echo killed`, "sh"}, Command()...)...)
 		return err
 	})
 	group.Go(func() error {

@@ -1,3 +1,4 @@
+// Package upgrade has the scenarios of upgrades and of the way back.
 package upgrade
 
 import (
@@ -137,7 +138,8 @@ func (u *Upgrading) askers(ctx context.Context) error {
 	return r.Want("ask the shop", 0)
 }
 
-func UpgradeCommand(options ...string) []string {
+// Command returns the command that upgrades from the stick.
+func Command(options ...string) []string {
 	return append([]string{"airgap", "upgrade", scenario.LabSkips, "--progress", "plain", lab.StickPath + "/bank"}, options...)
 }
 
@@ -150,7 +152,7 @@ func (u *Upgrading) rollbackCommand() []string {
 }
 
 func (u *Upgrading) rehearsed(ctx context.Context) error {
-	_, err := u.E.Must(ctx, u.first(), []string{"1.35.8 → 1.36.3", "one host after the other: node1, node2", "way back: airgap rollback", "nothing was changed, but that the other hosts have this bundle's airgap.rpm now"}, UpgradeCommand("--dry-run")...)
+	_, err := u.E.Must(ctx, u.first(), []string{"1.35.8 → 1.36.3", "one host after the other: node1, node2", "way back: airgap rollback", "nothing was changed, but that the other hosts have this bundle's airgap.rpm now"}, Command("--dry-run")...)
 	return errors.Join(err, untouched(ctx, u))
 }
 
@@ -172,7 +174,7 @@ func (u *Upgrading) halfBack(ctx context.Context) error {
 	if err := u.endedWhen(ctx, `grep -c '"step":"rollback-begins","event":"ended"' /var/lib/airgap/journal.jsonl`, u.rollbackCommand()...); err != nil {
 		return err
 	}
-	r, err := u.E.On(ctx, u.first(), "", UpgradeCommand()...)
+	r, err := u.E.On(ctx, u.first(), "", Command()...)
 	if err != nil {
 		return err
 	}
@@ -207,7 +209,7 @@ func (u *Upgrading) upgrade(ctx context.Context, words ...string) error {
 
 // from upgrades, from one version of Kubernetes to another.
 func (u *Upgrading) from(ctx context.Context, version, next string, words ...string) error {
-	r, err := u.E.On(ctx, u.first(), "", UpgradeCommand()...)
+	r, err := u.E.On(ctx, u.first(), "", Command()...)
 	if err != nil {
 		return err
 	}
@@ -219,7 +221,7 @@ func (u *Upgrading) from(ctx context.Context, version, next string, words ...str
 // inTurn wants the cluster to have been compared after each host, before the next one's
 // turn, and both workers to have been drained: on each was a pod of the desk.
 func (u *Upgrading) inTurn(ctx context.Context) error {
-	entries, err := kills.Journal(ctx, u.E, u.first())
+	entries, err := kills.Journal(ctx, u.first())
 	if err != nil {
 		return err
 	}
@@ -342,7 +344,7 @@ func (u *Upgrading) allBack(ctx context.Context) error {
 
 func (u *Upgrading) again(ctx context.Context) error {
 	began := time.Now()
-	_, err := u.E.Must(ctx, u.first(), []string{"nothing to do: the cluster is as bundle bank has it"}, UpgradeCommand()...)
+	_, err := u.E.Must(ctx, u.first(), []string{"nothing to do: the cluster is as bundle bank has it"}, Command()...)
 	fmt.Fprintf(u.E.Log, "again: %.0f s\n", time.Since(began).Seconds())
 	return err
 }

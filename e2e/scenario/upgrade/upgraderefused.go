@@ -11,7 +11,7 @@ import (
 
 // refused wants the upgrade to be refused with these words, and nothing changed.
 func (u *Upgrading) refused(ctx context.Context, words ...string) error {
-	r, err := u.E.On(ctx, u.first(), "", UpgradeCommand()...)
+	r, err := u.E.On(ctx, u.first(), "", Command()...)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ alarm ACTIVATE || exit 99
 "$@"; code=$?
 alarm DEACTIVATE || exit 98
 rm /run/alarm; exit $code`
-	r, err := u.E.On(ctx, u.first(), "", append([]string{"sh", "-c", full, "sh"}, UpgradeCommand()...)...)
+	r, err := u.E.On(ctx, u.first(), "", append([]string{"sh", "-c", full, "sh"}, Command()...)...)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func noRoom(ctx context.Context, u *Upgrading) error {
 	if err := u.E.Script(ctx, u.first(), "mkdir "+upgradeDir+" && mount -t tmpfs -o size=64m tmpfs "+upgradeDir); err != nil {
 		return err
 	}
-	r, err := u.E.On(ctx, u.first(), "", scenario.WithDisks(UpgradeCommand())...)
+	r, err := u.E.On(ctx, u.first(), "", scenario.WithDisks(Command())...)
 	if err == nil {
 		err = r.Want("upgrade without room", 3, "disk-space", "(etcd's backup)")
 	}
