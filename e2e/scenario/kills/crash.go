@@ -70,7 +70,7 @@ exit $second`
 	if r.Stdout != "" {
 		return fmt.Errorf("the second install said %q", r.Stdout)
 	}
-	c.firstRan, err = ran(ctx, c.Env, c.first)
+	c.firstRan, err = ran(ctx, c.first)
 	return err
 }
 
@@ -85,7 +85,7 @@ func (c *crashed) joinOnce(ctx context.Context) error {
 	if _, err := c.Must(ctx, c.worker, []string{"joined"}, command...); err != nil {
 		return err
 	}
-	c.workerRan, err = ran(ctx, c.Env, c.worker)
+	c.workerRan, err = ran(ctx, c.worker)
 	return errors.Join(err, c.Verified(ctx, c.first))
 }
 

@@ -85,7 +85,7 @@ func Journal(ctx context.Context, m lab.Machine) ([]JournalEntry, error) {
 }
 
 // ran are the steps of an undisturbed run.
-func ran(ctx context.Context, e *scenario.Env, m lab.Machine) ([]RanStep, error) {
+func ran(ctx context.Context, m lab.Machine) ([]RanStep, error) {
 	entries, err := Journal(ctx, m)
 	var steps []RanStep
 	for i, j := range entries {
