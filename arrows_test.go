@@ -32,7 +32,8 @@ var allowed = map[string][]string{
 	"bundle/workload":  {},
 	"registry":         {"bundle", "registry/trust"},
 	"registry/trust":   {"bundle"}, // a receipt lists bundles
-	"preflight":        {"gpu/nvml"},
+	"preflight":        {"gpu/nvml", "preflight/replay"},
+	"preflight/replay": {},
 
 	"preflight/netprobe":      {}, // hosts are measured by what the command tells it of them
 	"kubeadm":                 {"kubeadm/etcd", "kubeadm/process", "manifests"},

@@ -22,10 +22,33 @@ func Present(pci []host.PCIDevice) (free, reserved string) {
 	return Summary(mine), Summary(others)
 }
 
-// Loaded tells whether a driver that is there already, by what it
+// Seen is what a host's GPUs and its loaded driver are, in the form of preflight.Cards.
+type Seen struct {
+	Free, Reserved string // as Present has them
+	Driver         string // the loaded driver; "" for none, or one that is not known
+	Wanted         string // the driver that the GPUs want instead; "" where it will do
+	Unknown        string // why the loaded driver is not known
+}
+
+// Look recognizes the GPUs among a host's PCI devices, and the driver by what a loaded one says
+// of itself; text is "" where none is loaded.
+func Look(pci []host.PCIDevice, text string) Seen {
+	var s Seen
+	s.Free, s.Reserved = Present(pci)
+	if text == "" {
+		return s
+	}
+	var err error
+	if s.Driver, s.Wanted, err = loaded(pci, text); err != nil {
+		s.Unknown = err.Error()
+	}
+	return s
+}
+
+// loaded tells whether a driver that is there already, by what it
 // says of itself, drives the GPUs that containers can have. want is "" when it
 // does, or when nobody knows.
-func Loaded(pci []host.PCIDevice, text string) (found, want string, err error) {
+func loaded(pci []host.PCIDevice, text string) (found, want string, err error) {
 	driver, err := ParseDriver(text)
 	if err != nil {
 		return "", "", err

@@ -32,9 +32,10 @@ func TestServerChecks(t *testing.T) {
 	tmp := func(path string) *Facts {
 		return &Facts{Filesystems: []Filesystem{{Path: "/"}, {Path: path, Options: []string{"noexec"}}}}
 	}
-	latency := func(d time.Duration, err error) Want {
-		return Want{Roles: []Role{ControlPlane}, SyncLatency: func() (time.Duration, error) { return d, err }}
+	latency := func(d time.Duration, err error) *Facts {
+		return &Facts{Asked: Asked{EtcdDisk: d, EtcdDiskTry: Tried(err)}}
 	}
+	controlPlane := Want{Roles: []Role{ControlPlane}}
 	audited := func(a Audit, state string) *Facts {
 		return &Facts{Audit: a, Units: []Unit{{"auditd.service", state, "enabled"}}}
 	}
@@ -72,12 +73,12 @@ func TestServerChecks(t *testing.T) {
 		{"ext4", xfsType, &Facts{Filesystems: []Filesystem{{Path: "/", Type: "ext4"}}}, Want{}, Skip, "ext4"},
 		{"noexec, a driver is to be built", tmpNoexec, tmp("/var/tmp"), Want{Roles: []Role{GPU}}, Warn, "noexec on /var/tmp"},
 		{"noexec, a driver is there", tmpNoexec, func() *Facts { f := tmp("/tmp"); f.Driver = "x"; return f }(), Want{Roles: []Role{GPU}}, Pass, "nothing of ours"},
-		{"a slow disk", etcdSync, &Facts{}, latency(60*time.Millisecond, nil), Fail, "60.0 ms"},
-		{"a disk that will do", etcdSync, &Facts{}, latency(12*time.Millisecond, nil), Warn, "12.0 ms"},
-		{"a disk that will do, by the site", etcdSync, &Facts{}, Want{Roles: []Role{ControlPlane}, SyncLatency: latency(12*time.Millisecond, nil).SyncLatency, Site: site("etcd-fsync", "warn", "20ms")}, Pass, "12.0 ms"},
-		{"a disk that cannot be written", etcdSync, &Facts{}, latency(0, errors.New("read-only file system")), Error, "read-only"},
+		{"a slow disk", etcdSync, latency(60*time.Millisecond, nil), controlPlane, Fail, "60.0 ms"},
+		{"a disk that will do", etcdSync, latency(12*time.Millisecond, nil), controlPlane, Warn, "12.0 ms"},
+		{"a disk that will do, by the site", etcdSync, latency(12*time.Millisecond, nil), Want{Roles: []Role{ControlPlane}, Site: site("etcd-fsync", "warn", "20ms")}, Pass, "12.0 ms"},
+		{"a disk that cannot be written", etcdSync, latency(0, errors.New("read-only file system")), controlPlane, Error, "read-only"},
 		{"a worker", etcdSync, &Facts{}, Want{}, Skip, "no control-plane role"},
-		{"etcd is there", etcdSync, &Facts{}, Want{Roles: []Role{ControlPlane}, NoSyncLatency: "etcd runs"}, Skip, "etcd runs"},
+		{"etcd is there", etcdSync, &Facts{Asked: Asked{EtcdDiskTry: Try{Left: "etcd runs"}}}, controlPlane, Skip, "etcd runs"},
 		{"the stick breaks", usbMedia, &Facts{DiskErrors: []DiskErrors{{"sdb", 3, "I/O error, dev sdb"}}}, Want{MediumDevice: "sdb1"}, Fail, "sdb: 3 errors"},
 		{"another disk breaks", usbMedia, &Facts{DiskErrors: []DiskErrors{{"sda", 1, "I/O error, dev sda"}}}, Want{MediumDevice: "sdb1"}, Warn, "sda: 1 errors"},
 		{"a whole stick", usbMedia, &Facts{}, Want{MediumDevice: "sdb1"}, Pass, "no error"},

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -222,8 +221,12 @@ func TestChecks(t *testing.T) {
 		{"k3s", oldCluster, &Facts{Units: []Unit{{"k3s.service", "active", "enabled"}}}, Want{}, Fail, "k3s.service runs"},
 		{"a link left over", oldCluster, &Facts{Leftovers: []Leftover{{"link cni0", false}}}, Want{}, Warn, "cni0"},
 		{"our cluster", oldCluster, &Facts{Leftovers: []Leftover{{"/etc/kubernetes/admin.conf", true}}}, Want{Ours: true}, Skip, ""},
-		{"a cluster behind the balancer", endpointFree, &Facts{}, Want{Founds: "10.0.0.5:6443", Taken: true}, Fail, "answers at 10.0.0.5:6443"},
+		{"a cluster behind the balancer", endpointFree, &Facts{Asked: Asked{Taken: true}}, Want{Founds: "10.0.0.5:6443"}, Fail, "answers at 10.0.0.5:6443"},
 		{"nobody behind the balancer", endpointFree, &Facts{}, Want{Founds: "10.0.0.5:6443"}, Pass, "10.0.0.5:6443"},
+		{"the site's registry has all", siteRegistry, &Facts{Asked: Asked{MissingImagesTry: Tried(nil)}}, Want{SiteRegistry: "r/p"}, Pass, "r/p has all"},
+		{"the site's registry lacks one", siteRegistry, &Facts{Asked: Asked{MissingImages: []string{"a:1"}, MissingImagesTry: Tried(nil)}}, Want{SiteRegistry: "r/p"}, Fail, "lacks a:1"},
+		{"the site's registry is away", siteRegistry, &Facts{Asked: Asked{MissingImagesTry: Tried(errors.New("no route"))}}, Want{SiteRegistry: "r/p"}, Fail, "no route"},
+		{"the site's registry was not asked", siteRegistry, &Facts{}, Want{SiteRegistry: "r/p"}, Error, "nobody asked r/p"},
 		{"CRI-O", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/crio/crio.sock"}}}, Want{}, Fail, "CRI-O"},
 		{"ours, with containerd, and CRI-O is wanted", runtimePresent, &Facts{Units: []Unit{{"containerd.service", "active", "enabled"}}}, Want{Ours: true, CRIO: true}, Fail, "airgap has installed this host with containerd"},
 		{"Docker's stopped containerd", runtimePresent, &Facts{Units: []Unit{{"containerd.service", "inactive", "disabled"}, {"docker.service", "inactive", "disabled"}}}, Want{RuntimePackage: "containerd.io"}, Fail, "which Docker uses"},
@@ -238,16 +241,17 @@ func TestChecks(t *testing.T) {
 		{"Docker without containerd's socket", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/docker.sock"}}}, Want{}, Warn, "Docker"},
 		{"declared conflict", rpmConflict, &Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{Name: "kubelet"}}}}}, Want{Packages: []string{"kubelet"}}, Fail, "old conflicts with kubelet"},
 		{"conflict with a version is the solver's", rpmConflict, &Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{"kubelet", "<", "1"}}}}}, Want{Packages: []string{"kubelet"}}, Pass, ""},
-		{"gpu role, no GPU", gpuPresent, &Facts{}, Want{Roles: []Role{GPU}, GPUs: gpus("", "")}, Fail, "none"},
-		{"GPU, no role", gpuPresent, &Facts{}, Want{GPUs: gpus("1 × T4", "")}, Pass, "1 × T4; unused"},
-		{"no GPU, no role", gpuPresent, &Facts{}, Want{GPUs: gpus("", "")}, Skip, "no GPU"},
-		{"one of two GPUs", gpuPresent, &Facts{}, Want{Roles: []Role{GPU}, GPUs: gpus("1 × A40", "1 × A40 (virtual function)")}, Pass, "1 × A40, 1 × A40 (virtual function)"},
-		{"no gpu role, a driver", gpuDriver, &Facts{Driver: "NVRM version: x"}, Want{Driver: driver("595.45", "580", nil)}, Skip, "no gpu role"},
-		{"no driver yet", gpuDriver, &Facts{}, Want{Roles: []Role{GPU}, Driver: driver("", "580", nil)}, Skip, "no driver is loaded"},
-		{"the card's driver", gpuDriver, &Facts{Driver: "NVRM version: x"}, Want{Roles: []Role{GPU}, Driver: driver("driver 580.82", "", nil)}, Pass, "driver 580.82"},
-		{"a driver that dropped the card", gpuDriver, &Facts{Driver: "NVRM version: x"}, Want{Roles: []Role{GPU}, Driver: driver("driver 595.45 with a V100", "580 and earlier", nil)}, Fail, "driver 595.45 with a V100"},
-		{"a driver that is not NVIDIA's", gpuDriver, &Facts{Driver: "x"}, Want{Roles: []Role{GPU}, Driver: driver("", "", errors.New("what is x"))}, Warn, "what is x"},
-		{"every GPU passed through", gpuPresent, &Facts{}, Want{Roles: []Role{GPU}, GPUs: gpus("", "2 × A40 (vfio-pci)")}, Fail, "2 × A40 (vfio-pci)"},
+		{"gpu role, no GPU", gpuPresent, gpus("", ""), Want{Roles: []Role{GPU}}, Fail, "none"},
+		{"GPU, no role", gpuPresent, gpus("1 × T4", ""), Want{}, Pass, "1 × T4; unused"},
+		{"no GPU, no role", gpuPresent, gpus("", ""), Want{}, Skip, "no GPU"},
+		{"one of two GPUs", gpuPresent, gpus("1 × A40", "1 × A40 (virtual function)"), Want{Roles: []Role{GPU}}, Pass, "1 × A40, 1 × A40 (virtual function)"},
+		{"no gpu role, a driver", gpuDriver, driver(Cards{Driver: "595.45", Wanted: "580"}), Want{}, Skip, "no gpu role"},
+		{"no driver yet", gpuDriver, gpus("1 × T4", ""), Want{Roles: []Role{GPU}}, Skip, "no driver is loaded"},
+		{"a driver that nobody judged", gpuDriver, &Facts{Driver: "x"}, Want{Roles: []Role{GPU}}, Skip, "nobody to judge"},
+		{"the card's driver", gpuDriver, driver(Cards{Driver: "driver 580.82"}), Want{Roles: []Role{GPU}}, Pass, "driver 580.82"},
+		{"a driver that dropped the card", gpuDriver, driver(Cards{Driver: "driver 595.45 with a V100", Wanted: "580 and earlier"}), Want{Roles: []Role{GPU}}, Fail, "driver 595.45 with a V100"},
+		{"a driver that is not NVIDIA's", gpuDriver, driver(Cards{Unknown: "what is x"}), Want{Roles: []Role{GPU}}, Warn, "what is x"},
+		{"every GPU passed through", gpuPresent, gpus("", "2 × A40 (vfio-pci)"), Want{Roles: []Role{GPU}}, Fail, "2 × A40 (vfio-pci)"},
 		{"clock went back", clockSane, at(100_000), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Fail, "1 d 3 h before airgap was last"},
 		{"clock went back a little", clockSane, at(199_900), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Pass, "1970"},
 		{"clock went back, by a site's limit", clockSane, at(199_900), Want{LastRun: time.Unix(200_000, 0), Site: Config{Settings{"clock-sane": {"back": "1m"}}}}, Fail, "1 min 40 s"},
@@ -295,12 +299,10 @@ func site(check string, pairs ...string) Config {
 	return Config{Checks: Settings{check: settings}}
 }
 
-func driver(found, want string, err error) func([]host.PCIDevice, string) (string, string, error) {
-	return func([]host.PCIDevice, string) (string, string, error) { return found, want, err }
-}
+func driver(c Cards) *Facts { return &Facts{Driver: "NVRM version: x", Asked: Asked{Cards: &c}} }
 
-func gpus(free, reserved string) func([]host.PCIDevice) (string, string) {
-	return func([]host.PCIDevice) (string, string) { return free, reserved }
+func gpus(free, reserved string) *Facts {
+	return &Facts{Asked: Asked{Cards: &Cards{Free: free, Reserved: reserved}}}
 }
 
 func TestCheckList(t *testing.T) {

@@ -2,8 +2,8 @@ package preflight
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -106,10 +106,10 @@ func (f *Facts) takenBy(w *Want) []taken {
 // registryHost is the host of HOST[:PORT]/PROJECT.
 func registryHost(address string) string {
 	at, _, _ := strings.Cut(address, "/")
-	if host, _, err := net.SplitHostPort(at); err == nil {
-		return host
+	if _, err := netip.ParseAddr(at); err == nil {
+		return at
 	}
-	return at
+	return (&url.URL{Host: at}).Hostname()
 }
 
 func addAddress(used []taken, text, by string) []taken {

@@ -7,11 +7,11 @@ var endpointFree = Check{
 	Run:    judgeEndpoint,
 }
 
-func judgeEndpoint(_ *Facts, w *Want) Result {
+func judgeEndpoint(f *Facts, w *Want) Result {
 	switch {
 	case w.Founds == "":
 		return skipped("this host starts no new cluster")
-	case w.Taken:
+	case f.Asked.Taken:
 		return Result{Fail, "an API server answers at " + w.Founds, "nobody, before the first host is installed",
 			"if this host belongs to that cluster: airgap join --new-code --node NAME on one of its control-plane hosts, then airgap join here; if it is another one, kubernetes.controlPlaneEndpoint is wrong, or the balancer still sends to the old hosts"}
 	default:

@@ -21,13 +21,13 @@ var etcdSync = Check{
 	Role:   ControlPlane, Limits: []Limit{etcdSyncFail, etcdSyncWarn}, Run: judgeSync,
 }
 
-func judgeSync(_ *Facts, w *Want) Result {
-	if w.SyncLatency == nil {
-		return skipped(w.NoSyncLatency)
-	}
-	took, err := w.SyncLatency()
-	if err != nil {
-		return Result{Status: Error, Found: "could not tell: " + err.Error(), Fix: "look at the file system of " + etcdPath}
+func judgeSync(f *Facts, w *Want) Result {
+	took, try := f.Asked.EtcdDisk, f.Asked.EtcdDiskTry
+	switch {
+	case !try.Made:
+		return skipped(try.Left)
+	case try.Failed != "":
+		return Result{Status: Error, Found: "could not tell: " + try.Failed, Fix: "look at the file system of " + etcdPath}
 	}
 	const fix = "give " + etcdPath + " a disk of its own, SSD or NVMe, not shared with other machines"
 	found := fmt.Sprintf("99 of 100 small writes are safe within %.1f ms", float64(took)/float64(time.Millisecond))

@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/replay"
 )
 
 // A server is judged from a recording of it as it would be on the spot.
 func Example() {
-	host, err := preflight.Replay([]byte(`
+	host, err := replay.Host([]byte(`
 -- fs/proc/swaps --
 Filename   Type       Size     Used  Priority
 /dev/dm-1  partition  4194300  0     -2

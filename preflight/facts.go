@@ -76,6 +76,8 @@ type Facts struct {
 	// Streams are what dnf was told about module streams: by module the stream
 	// that is enabled, "" where the module is disabled.
 	Streams map[string]string `yaml:"streams,omitempty" json:"streams,omitempty"`
+
+	Asked Asked `yaml:"-" json:"-"`
 }
 
 // Unknown is a fact that could not be read, and why.

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/preflight/replay"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -31,7 +32,7 @@ const hostsDir = "testdata/hosts"
 // based on.
 func loadHost(t testing.TB, name string) host.Host {
 	t.Helper()
-	h, err := Replay(readRecording(t, name))
+	h, err := replay.Host(readRecording(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,18 +77,18 @@ func TestRecordedHosts(t *testing.T) {
 		Roles: []Role{ControlPlane, Worker}, OS: "el9", KubernetesVersion: "1.36.3", NodeAddress: "10.20.0.11",
 		PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/12", VXLANPort: 8472, Ports: append(masterPorts(), workerPorts()...),
 		StoreBytes: 2 * gigabyte, ImageBytes: 3 * gigabyte, Packages: []string{"kubelet", "kubeadm", "conntrack-tools", "iptables-nft", "socat"},
-		BundleCreated:  time.Unix(1_790_000_000, 0),
-		DryTransaction: func() error { return nil }, GPUs: countNVIDIA,
-		SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls(), Nodes: 3,
+		BundleCreated: time.Unix(1_790_000_000, 0),
+		SysctlFile:    "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls(), Nodes: 3,
 		Sysctls: []BootSysctl{
 			{"net.ipv4.ip_forward", 1, false}, {"net.bridge.bridge-nf-call-ip6tables", 1, false},
 			{"fs.inotify.max_user_instances", 8192, true}, {"fs.inotify.max_user_watches", 524288, true},
 		},
-		SyncLatency: func() (time.Duration, error) { return 2 * time.Millisecond, nil },
 	}
+	asked := Asked{EtcdDisk: 2 * time.Millisecond, EtcdDiskTry: Tried(nil), Transaction: Tried(nil)}
 	tests := []struct {
 		host   string
 		change func(*Want)
+		asked  func(*Asked)
 		fails  []string // the IDs, in the order of the report
 		errors []string
 	}{
@@ -114,16 +115,14 @@ func TestRecordedHosts(t *testing.T) {
 			host: "rocky9-h100",
 			change: func(w *Want) {
 				w.Roles, w.Ports = []Role{Worker, GPU}, workerPorts()
-				w.Driver = driver("driver 580.82.07 (open)", "", nil)
 			},
+			asked: func(a *Asked) { a.Cards.Driver = "driver 580.82.07 (open)" },
 			fails: []string{"kernel-running", "mount-noexec", "gpu-fm"},
 		},
 		{
 			host: "rocky9-busy-network",
-			change: func(w *Want) {
-				w.DryTransaction = func() error {
-					return errors.New("nothing provides libnftnl >= 1.2 needed by iptables-nft")
-				}
+			asked: func(a *Asked) {
+				a.Transaction = Tried(errors.New("nothing provides libnftnl >= 1.2 needed by iptables-nft"))
 			},
 			fails: []string{"disk-space", "node-ip", "default-route", "cidr-overlap", "ports-free", "packages"},
 		},
@@ -164,7 +163,13 @@ func TestRecordedHosts(t *testing.T) {
 			if test.change != nil {
 				test.change(&want)
 			}
-			report, err := Run(context.Background(), gather(t, test.host), want, Choice{})
+			facts := gather(t, test.host)
+			facts.Asked = asked
+			facts.Asked.Cards = countNVIDIA(facts.PCI)
+			if test.asked != nil {
+				test.asked(&facts.Asked)
+			}
+			report, err := Run(context.Background(), facts, want, Choice{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,11 +188,11 @@ func TestRecordedHosts(t *testing.T) {
 }
 
 // countNVIDIA stands for package gpu, which preflight does not import.
-func countNVIDIA(pci []host.PCIDevice) (free, reserved string) {
+func countNVIDIA(pci []host.PCIDevice) *Cards {
 	if len(pci) == 0 {
-		return "", ""
+		return &Cards{}
 	}
-	return fmt.Sprintf("%d devices of NVIDIA", len(pci)), ""
+	return &Cards{Free: fmt.Sprintf("%d devices of NVIDIA", len(pci))}
 }
 
 func ids(r Report, status Status) []string {
@@ -261,11 +266,11 @@ func TestReadFactsRefuses(t *testing.T) {
 
 // A recording of this machine must replay to the same facts, whatever they are.
 func TestRecordReplay(t *testing.T) {
-	archive, facts, err := Record(context.Background(), host.Local{})
+	archive, facts, err := record(context.Background(), host.Local{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := Replay(archive)
+	h, err := replay.Host(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,11 +297,11 @@ func TestGatherStopsWithContext(t *testing.T) {
 }
 
 func TestRecordingKeepsNoRegistryPassword(t *testing.T) {
-	h, err := Replay([]byte("-- fs/proc/self/mountinfo --\n24 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n-- fs/sys/fs/cgroup/cgroup.controllers --\ncpu\n-- fs/etc/containerd/config.toml --\n  SystemdCgroup = false\n  password = \"secret\"\n"))
+	h, err := replay.Host([]byte("-- fs/proc/self/mountinfo --\n24 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n-- fs/sys/fs/cgroup/cgroup.controllers --\ncpu\n-- fs/etc/containerd/config.toml --\n  SystemdCgroup = false\n  password = \"secret\"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive, facts, err := Record(context.Background(), h)
+	archive, facts, err := record(context.Background(), h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/preflight/replay"
 )
 
 func TestParseOSRelease(t *testing.T) {
@@ -201,7 +203,7 @@ func TestCapabilityText(t *testing.T) {
 }
 
 func TestStreams(t *testing.T) {
-	h, err := Replay([]byte(`-- fs/etc/dnf/modules.d/php.module --
+	h, err := replay.Host([]byte(`-- fs/etc/dnf/modules.d/php.module --
 [php]
 name=php
 stream=8.2

@@ -43,10 +43,10 @@ var gpuPresent = Check{
 }
 
 func judgeGPU(f *Facts, w *Want) Result {
-	if w.GPUs == nil {
+	if f.Asked.Cards == nil {
 		return skipped("nobody to recognize a GPU")
 	}
-	free, reserved := w.GPUs(f.PCI)
+	free, reserved := f.Asked.Cards.Free, f.Asked.Cards.Reserved
 	found := strings.Trim(free+", "+reserved, ", ")
 	switch {
 	case !w.Is(GPU) && found == "":
@@ -68,19 +68,16 @@ var gpuDriver = Check{
 	Role:   GPU, Needs: []string{"pci"}, Run: judgeDriver,
 }
 
-func judgeDriver(f *Facts, w *Want) Result {
-	switch {
+func judgeDriver(f *Facts, _ *Want) Result {
+	switch cards := f.Asked.Cards; {
 	case f.Driver == "":
 		return skipped("no driver is loaded")
-	case w.Driver == nil:
+	case cards == nil:
 		return skipped("nobody to judge the driver")
+	case cards.Unknown != "":
+		return Result{Warn, cards.Unknown, "a driver of NVIDIA's", "look at /proc/driver/nvidia/version"}
+	case cards.Wanted != "":
+		return Result{Fail, cards.Driver, cards.Wanted, "exchange the driver and reboot, then survey the server again; a card that the driver does not know is not there for containers"}
 	}
-	found, want, err := w.Driver(f.PCI, f.Driver)
-	switch {
-	case err != nil:
-		return Result{Warn, err.Error(), "a driver of NVIDIA's", "look at /proc/driver/nvidia/version"}
-	case want != "":
-		return Result{Fail, found, want, "exchange the driver and reboot, then survey the server again; a card that the driver does not know is not there for containers"}
-	}
-	return pass("%s", found)
+	return pass("%s", f.Asked.Cards.Driver)
 }

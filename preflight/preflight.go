@@ -3,9 +3,10 @@
 //
 // Facts flow in through a host.Host: Gather reads what the checks and the
 // bundle planner need to know, once, and records what could not be read
-// instead of guessing it. A survey is those facts as YAML. Checks then judge
-// facts against a Want, what the site is about to install; they are pure, so
-// a recorded server, or a survey mailed from a bank, is judged as the real one
+// instead of guessing it. A survey is those facts as YAML. What the host's files
+// do not have, such as dnf's answer, the caller adds as Facts.Asked. Checks then judge
+// facts against a Want, what the site is about to install. Both are data and the checks
+// are pure, so a recorded server, or a survey mailed from a bank, is judged as the real one
 // would be.
 //
 // Run gives a Report, which is rendered as text, JSON, JUnit or HTML; those of

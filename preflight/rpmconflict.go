@@ -71,20 +71,19 @@ func (f *Facts) declaredConflicts(names []string) []string {
 	return clashes
 }
 
-// packages runs the bundle's transaction dry. It is the one check that asks
-// the host again, through what the caller gives.
+// packages judges what came of running the bundle's transaction dry.
 var packages = Check{
 	ID: "packages", Title: "The bundle's packages can be installed", Source: "dnf, without changing anything",
 	Breaks: "dnf would fail in the middle of the installation, or change packages that are frozen.",
 	Run:    judgeTransaction,
 }
 
-func judgeTransaction(_ *Facts, w *Want) Result {
-	if w.DryTransaction == nil {
-		return skipped(cmp.Or(w.NoTransaction, "no bundle to try"))
-	}
-	if err := w.DryTransaction(); err != nil {
-		return Result{Fail, err.Error(), "a transaction that installs exactly what the bundle's lock says",
+func judgeTransaction(f *Facts, _ *Want) Result {
+	switch try := f.Asked.Transaction; {
+	case !try.Made:
+		return skipped(cmp.Or(try.Left, "no bundle to try"))
+	case try.Failed != "":
+		return Result{Fail, try.Failed, "a transaction that installs exactly what the bundle's lock says",
 			"survey this host and make the bundle with its facts: airgap survey"}
 	}
 	return pass("dnf would install exactly what the lock says")

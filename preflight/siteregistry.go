@@ -12,15 +12,17 @@ var siteRegistry = Check{
 	Run:    judgeSiteRegistry,
 }
 
-func judgeSiteRegistry(_ *Facts, w *Want) Result {
+func judgeSiteRegistry(f *Facts, w *Want) Result {
 	if w.SiteRegistry == "" {
 		return skipped("images come from the cluster's own registries")
 	}
 	const want = "every image of the bundle, for anybody who asks"
-	missing, err := w.MissingImages()
+	missing, try := f.Asked.MissingImages, f.Asked.MissingImagesTry
 	switch {
-	case err != nil:
-		return Result{Fail, err.Error(), want,
+	case !try.Made:
+		return Result{Status: Error, Found: "could not tell: nobody asked " + w.SiteRegistry, Fix: "run airgap preflight on this host"}
+	case try.Failed != "":
+		return Result{Fail, try.Failed, want,
 			"let this host reach " + w.SiteRegistry + ", name its authority in registry.existing.ca, and let everybody pull from the project"}
 	case len(missing) > 0:
 		return Result{Fail, fmt.Sprintf("%s lacks %s", w.SiteRegistry, strings.Join(missing, ", ")), want,

@@ -12,6 +12,8 @@ import (
 	"text/template"
 
 	"golang.org/x/tools/txtar"
+
+	"airgap.dev/airgap/preflight/replay"
 )
 
 //go:embed survey.sh.tmpl
@@ -22,7 +24,7 @@ var surveyTemplate string
 const surveyEnd = "end/"
 
 // SurveyScript is the survey as a POSIX shell script that people can read
-// before they run it. It writes a recording, of which Replay and Survey make
+// before they run it. It writes a recording, of which replay.Host and Survey make
 // the facts that the program itself would have found.
 func SurveyScript() ([]byte, error) {
 	t, err := template.New("survey").Parse(surveyTemplate)
@@ -61,7 +63,7 @@ func ReadSurvey(ctx context.Context, r io.Reader) (*Facts, error) {
 	if n := len(a.Files); n == 0 || a.Files[n-1].Name != surveyEnd {
 		return nil, errors.New("it was cut off, or the script did not reach its end")
 	}
-	h, err := Replay(text)
+	h, err := replay.Host(text)
 	if err != nil {
 		return nil, err
 	}

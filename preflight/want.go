@@ -3,8 +3,6 @@ package preflight
 import (
 	"slices"
 	"time"
-
-	"airgap.dev/airgap/internal/host"
 )
 
 // Role is what a host does in the cluster.
@@ -17,7 +15,7 @@ const (
 	Registry     Role = "registry"
 )
 
-// Want is what the host is to become. Its zero value asks for what every node
+// Want is what the host is to become, as data. Its zero value asks for what every node
 // needs; the zero value of a field never asks for anything.
 type Want struct {
 	Roles             []Role
@@ -68,12 +66,6 @@ type Want struct {
 	// MediumDevice is the disk that the bundle is on, "sdb1"; "" where there is none.
 	MediumDevice string
 
-	// SyncLatency measures how long etcd's disk takes to have a small write safe:
-	// the time within which 99 of 100 were. nil skips the check, for the reason in
-	// NoSyncLatency.
-	SyncLatency   func() (time.Duration, error)
-	NoSyncLatency string
-
 	Packages      []string  // names of every RPM that will be installed
 	Headers       []string  // kernels, as uname -r has them, that the bundle has the headers of; nil where that is not known
 	ModulesExtra  []string  // kernels, likewise, that the bundle has kernel-modules-extra of
@@ -88,31 +80,12 @@ type Want struct {
 	// disk space only StoreBytes and BackupBytes are still needed.
 	Ours bool
 
-	// Founds is the API's HOST:PORT where this host starts a new cluster, and
-	// Taken says that an API server answers there already.
+	// Founds is the API's HOST:PORT where this host starts a new cluster.
 	Founds string
-	Taken  bool
 
 	// SiteRegistry is where the images come from when it is not the cluster's own
-	// registries, and MissingImages are those that it does not give. "" skips the
-	// check.
-	SiteRegistry  string
-	MissingImages func() ([]string, error)
-
-	// GPUs recognizes the GPUs among the host's PCI devices: those that
-	// containers can have, those kept for virtual machines; "" where there is
-	// none. nil skips the check.
-	GPUs func([]host.PCIDevice) (free, reserved string)
-
-	// Driver judges NVIDIA's driver that is loaded already, by the text of
-	// /proc/driver/nvidia/version: what it is, and which one the GPUs that
-	// containers can have want instead, "" when it will do. nil skips the check.
-	Driver func(devices []host.PCIDevice, text string) (found, want string, err error)
-
-	// DryTransaction resolves the bundle's packages against the host without
-	// changing it. nil skips the check, for the reason in NoTransaction.
-	DryTransaction func() error
-	NoTransaction  string
+	// registries. "" skips the check.
+	SiteRegistry string
 }
 
 // Peer is another host of the cluster and its clock: the registry's, when this

@@ -123,12 +123,15 @@ func hostClashes(c *config.Cluster, f *preflight.Facts, cards gpu.Plan) ([]clash
 	want := preflight.Want{
 		OS: c.Packages.OS, KubernetesVersion: c.Kubernetes.Version, Site: c.Preflight, AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		ProxyMode:     c.Kubernetes.ProxyMode(kubeadm.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
-		NetworkPlugin: c.Network.Plugin, Roles: c.PreflightRoles(f.Host), GPUs: gpu.Present, Driver: gpu.Loaded,
+		NetworkPlugin: c.Network.Plugin, Roles: c.PreflightRoles(f.Host),
 		Packages: slices.Concat(cards.Driver, cards.Packages), Installer: c.GPU.Source == gpu.Runfile,
 	}
+	seen := preflight.Cards(gpu.Look(f.PCI, f.Driver))
+	judged := *f
+	judged.Asked.Cards = &seen
 	var all []clash
 	for _, id := range hostChecks() {
-		r, err := preflight.RunOne(id, f, want, nil)
+		r, err := preflight.RunOne(id, &judged, want, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -36,51 +35,11 @@ func Judge(ctx context.Context, s *site.Site, choice preflight.Choice, stored bo
 	if err != nil {
 		return preflight.Report{}, err
 	}
-	if err := askEndpoint(ctx, s, &want); err != nil {
+	if want.Founds, err = founds(s); err != nil {
 		return preflight.Report{}, err
 	}
-	measureDisk(ctx, &want)
-	if existing := s.Config.Registry.Existing; existing != nil {
-		want.SiteRegistry = existing.Address
-		want.MissingImages = func() ([]string, error) { return existing.Missing(ctx, s.Index.Lock.Images) }
-	}
-	if dry == nil {
-		want.NoTransaction = "airgap join asks dnf, once the registry is up"
-	} else {
-		want.DryTransaction = func() error { return dry(ctx) }
-	}
+	facts.Asked = ask(ctx, s, &want, choice, facts, dry)
 	return preflight.Run(ctx, facts, want, choice)
-}
-
-// measureDisk has etcd's disk measured where etcd does not write to it yet. Three seconds
-// are enough to tell a slow one, and few enough to wait for.
-func measureDisk(ctx context.Context, w *preflight.Want) {
-	dir := preflight.EtcdDir
-	if _, err := os.Stat(filepath.Join(dir, "member")); err == nil {
-		w.NoSyncLatency = "etcd writes there already"
-		return
-	}
-	for ; dir != "/"; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(dir); err == nil {
-			break
-		}
-	}
-	w.SyncLatency = func() (time.Duration, error) { return host.SyncLatency(ctx, dir, 3*time.Second) }
-}
-
-// askEndpoint asks for a cluster at the API's address where this host is to start
-// one: the first host, which joins nobody and has not begun.
-func askEndpoint(ctx context.Context, s *site.Site, w *preflight.Want) error {
-	if s.Node.Name != s.Config.Master().Name || s.Peer.Name != "" {
-		return nil
-	}
-	founds, err := s.Machine.Founds()
-	if err != nil || !founds {
-		return err
-	}
-	w.Founds = s.Config.Kubernetes.ControlPlaneEndpoint
-	w.Taken = kubeadm.ClusterAt(ctx, w.Founds)
-	return nil
 }
 
 // AtRest waits for dnf and kubeadm, which go on when the airgap that started
@@ -149,13 +108,16 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 		NetworkPlugin: c.Network.Plugin, LooseFilter: c.Network.Plugin == cni.Cilium, VXLANPort: c.Network.VXLANPort(),
 		ImageBytes: holds.Images.Bytes, BundleCreated: s.Index.Created, Ours: began,
 		LastRun: lastRun, Peer: s.Peer, Ports: nodesteps.PortsToHold(s), SwapOff: c.HostSettings.Swap == kubeadm.DisableSwap,
-		CRIO: c.Runtime.CRIO(), RuntimePackage: c.Runtime.Package(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, GPUs: gpu.Present, Driver: gpu.Loaded, Site: c.Preflight,
+		CRIO: c.Runtime.CRIO(), RuntimePackage: c.Runtime.Package(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, Site: c.Preflight,
 	}
 	if c.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
 		w.FirewallLeft = nodesteps.PortsToOpen(s)
 	}
 	for _, p := range kubeadm.NodeSysctls() {
 		w.Sysctls = append(w.Sysctls, preflight.BootSysctl{Name: p.Key, Value: p.Value, Floor: p.Floor})
+	}
+	if existing := c.Registry.Existing; existing != nil {
+		w.SiteRegistry = existing.Address
 	}
 	for _, n := range c.Nodes {
 		w.OtherAddresses = append(w.OtherAddresses, n.Address)
@@ -188,6 +150,18 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 		w.BackupBytes = backup.Takes(etcd)
 	}
 	return w, err
+}
+
+// founds is where this host starts a cluster: as the first host, which joins nobody and has not
+// begun; "" otherwise.
+func founds(s *site.Site) (string, error) {
+	if s.Node.Name != s.Config.Master().Name || s.Peer.Name != "" {
+		return "", nil
+	}
+	if founds, err := s.Machine.Founds(); err != nil || !founds {
+		return "", err
+	}
+	return s.Config.Kubernetes.ControlPlaneEndpoint, nil
 }
 
 // begunHere reports whether the journal says that airgap works on this host

@@ -1,0 +1,147 @@
+package preflight
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing/fstest"
+	"unicode/utf8"
+
+	"golang.org/x/tools/txtar"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// record gathers a host's facts and records what they were read from, in the form of package
+// replay. The recording has as much about the host as the facts do, and no more secrets.
+func record(ctx context.Context, h host.Host) (archive []byte, facts *Facts, err error) {
+	r := &recorder{host: h, sections: map[string]string{}}
+	facts, err = Gather(ctx, r)
+	return r.archive(), facts, err
+}
+
+type recorder struct {
+	host     host.Host
+	mu       sync.Mutex
+	sections map[string]string
+}
+
+func (r *recorder) FS() fs.FS { return recordingFS{r, r.host.FS()} }
+
+func (r *recorder) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+	out, err := r.host.Run(ctx, cmd)
+	argv := strings.Join(append([]string{cmd.Name}, cmd.Args...), " ")
+	var failed *host.CommandError
+	switch {
+	case err == nil:
+		r.add("run/"+argv, withoutPassword(string(out)))
+	case errors.As(err, &failed) && failed.ExitCode >= 0:
+		r.add(fmt.Sprintf("fail/%d/%s", failed.ExitCode, argv), failed.Tail)
+	}
+	return out, err
+}
+
+func (r *recorder) add(name, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if text != "" || r.sections[name] == "" {
+		r.sections[name] = text
+	}
+}
+
+// archive leaves out what was taken for a file when its directory was listed
+// and turned out to be a directory.
+func (r *recorder) archive() []byte {
+	var a txtar.Archive
+	for _, name := range slices.Sorted(maps.Keys(r.sections)) {
+		inside := strings.TrimSuffix(name, "/") + "/"
+		isDir := func(other string) bool { return other != name && strings.HasPrefix(other, inside) }
+		if strings.HasPrefix(name, "fs/") && slices.ContainsFunc(slices.Collect(maps.Keys(r.sections)), isDir) {
+			continue
+		}
+		a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(r.sections[name])})
+	}
+	return txtar.Format(&a)
+}
+
+// recordingFS notes what is read through it.
+type recordingFS struct {
+	r     *recorder
+	inner fs.FS
+}
+
+func (f recordingFS) ReadFile(name string) ([]byte, error) {
+	data, err := fs.ReadFile(f.inner, name)
+	switch {
+	case err == nil && utf8.Valid(data):
+		f.r.add("fs/"+name, kept(name, string(data)))
+	case err == nil:
+		f.r.add("fs/"+name+".base64", base64.StdEncoding.EncodeToString(data))
+	case !errors.Is(err, fs.ErrNotExist):
+		f.r.add("denied/"+name, err.Error())
+	}
+	return data, err
+}
+
+// kept is what is recorded of a file. Some may hold the passwords of registries,
+// repositories or proxies, or a key: of these only what is judged.
+func kept(name, text string) string {
+	only := func(lines *regexp.Regexp) string { return strings.Join(lines.FindAllString(text, -1), "\n") }
+	switch {
+	case name == "etc/containerd/config.toml":
+		return only(systemdCgroup)
+	case name == kubeletClient:
+		return certificateBlocks(text)
+	case slices.Contains(serviceDropIns(), path.Dir(name)):
+		return only(unitUmask)
+	case name == "etc/environment" || strings.HasPrefix(name, profiles+"/"):
+		return withoutPassword(only(proxyLine))
+	case name == "etc/dnf/dnf.conf" || strings.HasPrefix(name, repositories+"/"):
+		return "exclude=" + strings.Join(excludes(strings.Split(text, "\n")), " ")
+	default:
+		return text
+	}
+}
+
+// Open reads the whole file, so that it is recorded.
+func (f recordingFS) Open(name string) (fs.File, error) {
+	data, err := f.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return fstest.MapFS{name: {Data: data}}.Open(name)
+}
+
+func (f recordingFS) Stat(name string) (fs.FileInfo, error) {
+	info, err := fs.Stat(f.inner, name)
+	if err == nil && info.IsDir() {
+		f.r.add("fs/"+name+"/", "")
+	} else if err == nil {
+		f.r.add("fs/"+name, "")
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		f.r.add("denied/"+name, err.Error())
+	}
+	return info, err
+}
+
+func (f recordingFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(f.inner, name)
+	if err == nil {
+		f.r.add("fs/"+name+"/", "")
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f.r.add("denied/"+name, err.Error())
+	}
+	for _, e := range entries {
+		f.r.add("fs/"+name+"/"+e.Name(), "")
+	}
+	return entries, err
+}
