@@ -17,6 +17,8 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 //go:embed book.html.tmpl
@@ -46,6 +48,14 @@ func (b *Book) HTML(w io.Writer, version string) error {
 		pages[i] = bound{ID: p.Name(), Title: p.Title, Depth: p.depth, HTML: html}
 	}
 	return t.Execute(w, map[string]any{"Language": b.Language, "Version": version, "Pages": pages, "Contents": contents(pages)})
+}
+
+// WriteFile writes the whole book into a file, as HTML.
+func (b *Book) WriteFile(file, version string) error {
+	if err := host.Write(file, 0o644, func(w io.Writer) error { return b.HTML(w, version) }); err != nil {
+		return fmt.Errorf("write the book: %w", err)
+	}
+	return nil
 }
 
 // HTMLBooks are the books of all languages as pages of HTML. version is the one of airgap that the

@@ -59,8 +59,8 @@ func TestBuildFails(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, s := withDriver(t)
-			told := &sayings{Progress: ui.Discard()}
-			s.Driver, s.Next, s.Progress = test.driver, test.next, told
+			progress := &sayings{Progress: ui.Discard()}
+			s.Driver, s.Next, s.Progress = test.driver, test.next, progress
 			if test.kernel == runs {
 				m.put(t, "lib/modules/"+runs+"/modules.dep", "")
 			}
@@ -69,7 +69,7 @@ func TestBuildFails(t *testing.T) {
 			m.put(t, "var/lib/dkms/nvidia/580.82.07/build/make.log", "cc: error: no space left on device\n")
 			m.fails("dkms autoinstall -k "+test.kernel, "Error! Bad return status for module build")
 			err := DriverStep(s).Run(t.Context())
-			said := strings.Join(told.said, "\n")
+			said := strings.Join(progress.said, "\n")
 			if test.ends {
 				f, is := errors.AsType[*Failure](err)
 				if !is || f.Hint() == "" {
@@ -77,8 +77,8 @@ func TestBuildFails(t *testing.T) {
 				}
 				said = err.Error()
 			}
-			if (err != nil) != test.ends || (len(told.said) > 0) != test.warns || len(m.ran("dkms")) > 0 != test.built || (len(m.ran("modprobe")) > 0) == test.ends {
-				t.Errorf("%v; told %q, ran %q", err, told.said, m.calls)
+			if (err != nil) != test.ends || (len(progress.said) > 0) != test.warns || len(m.ran("dkms")) > 0 != test.built || (len(m.ran("modprobe")) > 0) == test.ends {
+				t.Errorf("%v; said %q, ran %q", err, progress.said, m.calls)
 			}
 			if test.built && (!strings.Contains(said, "build NVIDIA's kernel module for "+test.kernel) || !strings.Contains(said, "no space left on device")) {
 				t.Errorf("said %q", said)

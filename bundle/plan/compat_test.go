@@ -36,12 +36,12 @@ type compatibility struct {
 	config  *config.Cluster
 	hosts   []*preflight.Facts
 	refused []string
-	told    []string
+	says    []string
 }
 
 func (c compatibility) test(t *testing.T) {
-	told := &sayings{Progress: ui.Discard()}
-	_, err := checkCompatibility(c.config, c.hosts, time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), told)
+	progress := &sayings{Progress: ui.Discard()}
+	_, err := checkCompatibility(c.config, c.hosts, time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), progress)
 	if (err != nil) != (len(c.refused) > 0) {
 		t.Fatalf("got %v, want %q", err, c.refused)
 	}
@@ -55,13 +55,13 @@ func (c compatibility) test(t *testing.T) {
 			t.Errorf("want exit code 2 and %d problems, got\n%v", n, err)
 		}
 	}
-	for _, want := range c.told {
-		if !slices.ContainsFunc(told.said, func(s string) bool { return strings.Contains(s, want) }) {
-			t.Errorf("%q was not told, but %q", want, told.said)
+	for _, want := range c.says {
+		if !slices.ContainsFunc(progress.said, func(s string) bool { return strings.Contains(s, want) }) {
+			t.Errorf("%q was not said, but %q", want, progress.said)
 		}
 	}
-	if len(c.told) != len(told.said) {
-		t.Errorf("told %q, want %q", told.said, c.told)
+	if len(c.says) != len(progress.said) {
+		t.Errorf("said %q, want %q", progress.said, c.says)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestCompatibility(t *testing.T) {
 		"nobody was surveyed":   {configtest.On(t, "el9", k8s), nil, nil, nil},
 		"EL 10's nftables mode": {configtest.On(t, "el10", k8s), nil, nil, nil},
 		"another system":        {configtest.On(t, "el9", k8s), []*preflight.Facts{rocky9, rhel8v2}, []string{"db2: rhel 8.10 (rhel 8.10), want el9"}, []string{"db2: 4.18"}},
-		"an old kernel is only told": {
+		"an old kernel is only named": {
 			configtest.On(t, "el8", k8s),
 			[]*preflight.Facts{rhel8v2},
 			nil,

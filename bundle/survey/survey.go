@@ -20,6 +20,7 @@ import (
 type Options struct {
 	From string // what the script wrote on a server, NAME.survey or NAME.survey.gz; "": this host
 	File string // file that the facts are written to; it must not be there yet; "": none
+	Say  func(format string, args ...any)
 }
 
 // Take reads the facts of a server, and writes them to File, whose directory it makes. A file that is
@@ -30,10 +31,14 @@ func Take(ctx context.Context, o Options) (facts *preflight.Facts, err error) {
 	} else {
 		facts, err = preflight.Survey(ctx, host.Local{})
 	}
-	if err == nil && o.File != "" {
-		err = save(facts, o.File)
+	if err != nil || o.File == "" {
+		return facts, err
 	}
-	return facts, err
+	if err := save(facts, o.File); err != nil {
+		return nil, err
+	}
+	o.Say("wrote %s: %s", o.File, about(facts))
+	return facts, nil
 }
 
 func save(facts *preflight.Facts, path string) error {
@@ -54,11 +59,11 @@ func save(facts *preflight.Facts, path string) error {
 	return nil
 }
 
-// About says in a few words what a server is.
-func About(facts *preflight.Facts) string {
-	about := fmt.Sprintf("%s %s, kernel %s, %d packages", facts.OS.ID, facts.OS.Version, facts.Kernel.Release, len(facts.Packages))
+// about says in a few words what a server is.
+func about(facts *preflight.Facts) string {
+	is := fmt.Sprintf("%s %s, kernel %s, %d packages", facts.OS.ID, facts.OS.Version, facts.Kernel.Release, len(facts.Packages))
 	if found := gpu.Summary(gpu.Detect(facts.PCI)); found != "" {
-		about += ", " + found
+		is += ", " + found
 	}
-	return about
+	return is
 }

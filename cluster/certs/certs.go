@@ -1,4 +1,5 @@
-// Package certs lists the certificates of this host: when they end, and who renews them.
+// Package certs has the certificates of this host: when they end, who renews them, and those that
+// airgap renews.
 package certs
 
 import (
@@ -11,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
@@ -31,6 +33,20 @@ type Certificate struct {
 	Renewed   nodereport.Renewer `json:"renewedBy"`
 	Authority bool               `json:"authority"`
 }
+
+// List is of this host's certificates by their end.
+type List []Certificate
+
+// Here lists the certificates of this host, which only root may read.
+func Here() (List, error) {
+	if err := hostcheck.MustBeRoot("certs"); err != nil {
+		return nil, err
+	}
+	return Of(site.ThisMachine().Host)
+}
+
+// Write lists them with the days that each has left from now.
+func (l List) Write(w io.Writer) error { return Write(w, l, time.Now()) }
 
 // Of lists the host's certificates by their end. An authority that
 // follows in the file of another certificate has a file of its own.

@@ -1,32 +1,33 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/measure"
 	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
-	"airgap.dev/airgap/preflight/netprobe"
 )
 
 // AllOptions say what is judged of all hosts.
 type AllOptions struct {
-	Dir     string   // the bundle's
-	Keys    []string // of --require-key
-	Node    string   // which of airgap.yaml this host is; "": by its addresses
-	Choice  preflight.Choice
+	hostcheck.Options
+
+	Page    string // file to write for the network's owners; "": none
 	Console ui.Console
-	// measured gets what was measured between the hosts, before it is judged.
-	Measured func(*site.Site, *netprobe.Matrix) error
 }
 
 // Judge judges all hosts of airgap.yaml and the network between them, from the
-// first one, through SSH.
+// first one, through SSH. The error is a preflight.ReportsError where one does not pass.
 func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
+	if err := cmp.Or(hostcheck.MustBeRoot("preflight --all-hosts"), site.CheckLater("--network-page", o.Page)); err != nil {
+		return nil, err
+	}
 	v, t, err := site.OpenWhole(o.Dir, o.Keys)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Measured(s, m); err != nil {
+	if err := measure.WritePage(s, o.Page, m); err != nil {
 		return nil, err
 	}
 	between, err := hostcheck.JudgeBetween(ctx, s, m, o.Choice)
@@ -72,5 +73,6 @@ func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 		return nil, err
 	}
 	p.Say("the other hosts have airgap.rpm now; rpm -e airgap takes it away again")
-	return append(append(preflight.Reports{own}, others...), between), nil
+	all := append(append(preflight.Reports{own}, others...), between)
+	return all, hostcheck.AllFailed(all, "mend what failed (airgap docs NAME has the page of a check) and run the command again")
 }

@@ -34,6 +34,14 @@ type Device struct {
 	Kind    gpu.Kind `json:"kind"`
 }
 
+// Here is Read of this host; p says while it listens.
+func Here(ctx context.Context, watch time.Duration, p ui.Progress) (*Status, error) {
+	if watch > 0 {
+		p.Now("Listen for Xid events for " + watch.String())
+	}
+	return Read(ctx, host.Local{}, watch)
+}
+
 // Read gives what it has found also with an error; nothing where there is
 // no card.
 func Read(ctx context.Context, h host.Host, watch time.Duration) (*Status, error) {

@@ -16,11 +16,9 @@ func otherHosts(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey) []rehe
 		if n.Name == s.Node.Name {
 			continue
 		}
-		there := *s
-		there.Node = n
 		plan := rehearsal.HostFor(n, "join")
-		// What cannot be built is told there: this host knows nothing of that one's cards.
-		steps, _ := join.AllSteps(&there, &join.Hub{Addr: s.RegistryAddr(), Index: s.Index, Trusted: trusted}, v)
+		// What cannot be built is an error there: this host knows nothing of that one's cards.
+		steps, _ := join.AllSteps(s.At(n), &join.Hub{Addr: s.RegistryAddr(), Index: s.Index, Trusted: trusted}, v)
 		for _, st := range steps {
 			plan.Steps = append(plan.Steps, rehearsal.Change{Step: st.Name, Title: st.Title})
 		}

@@ -3,6 +3,7 @@ package join
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 
 	"airgap.dev/airgap/cluster/site"
@@ -15,6 +16,15 @@ import (
 type Membership struct {
 	Joined  bool   `json:"joined"`
 	Cluster string `json:"cluster,omitempty"` // "sha256:…"
+}
+
+// MembershipHere is MembershipOf this host.
+func MembershipHere() (Membership, error) { return MembershipOf(site.ThisMachine()) }
+
+// Write says it in one line.
+func (m Membership) Write(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "joined %v %s\n", m.Joined, m.Cluster)
+	return err
 }
 
 // MembershipOf reads on this host whether it is a node, and of which cluster.

@@ -94,6 +94,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 
 // Find asks the registry what this host is to become; command is what asks.
 func Find(ctx context.Context, command string, o Options) (*Candidate, error) {
+	if err := site.CheckRegistry("airgap "+command+":", o.Addr, o.CAHash); err != nil {
+		return nil, err
+	}
 	if err := hostcheck.MustBeRoot(command); err != nil {
 		return nil, err
 	}

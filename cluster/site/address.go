@@ -6,6 +6,7 @@ import (
 
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
 )
 
 // CheckAddress wants HOST:PORT for what is named.
@@ -15,4 +16,16 @@ func CheckAddress(what, addr string) error {
 		return advice.Usagef("%s %q: want ADDRESS:PORT such as 10.0.0.11:%d", what, addr, registry.DefaultPort)
 	}
 	return nil
+}
+
+// CheckRegistry wants ADDRESS:PORT of a registry and the hash of its authority, sha256:…, as
+// airgap install prints both; command begins the errors.
+func CheckRegistry(command, addr, caHash string) error {
+	switch {
+	case caHash == "":
+		return advice.Usagef("%s --ca-hash is missing; airgap install prints the whole line", command)
+	case !trust.IsCAHash(caHash):
+		return advice.Usagef("%s --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", command, caHash)
+	}
+	return CheckAddress(command, addr)
 }

@@ -5,6 +5,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/registry"
 )
 
@@ -37,4 +38,46 @@ func OpenWhole(dir string, values []string) (*bundle.View, *Trust, error) {
 		return nil, t, errors.Join(err, b.Close())
 	}
 	return v, t, nil
+}
+
+// ConfigHere returns the configuration of the cluster that this host belongs to: from the index
+// that it joined with, or from the newest bundle in its store.
+func ConfigHere(keys []string) (*config.Cluster, error) {
+	if !Exists(IndexDir) {
+		s, err := Stored(keys, "")
+		if err != nil {
+			return nil, err
+		}
+		return s.Config, nil
+	}
+	return configIn(keys, IndexDir)
+}
+
+// configIn is the configuration in the signed index of a bundle's directory.
+func configIn(keys []string, dir string) (*config.Cluster, error) {
+	t, err := TrustedKeys(keys, dir)
+	if err != nil {
+		return nil, err
+	}
+	index, err := bundle.ReadIndex(dir, t.Keys...)
+	if err != nil {
+		return nil, t.Explain(err)
+	}
+	return config.ParseStored("airgap.yaml of bundle "+index.Name, []byte(index.Config))
+}
+
+// NodesIn returns the nodes of the bundle in the first of the directories that has one which is
+// signed with a key that is trusted here; none where no directory has.
+func NodesIn(dirs ...string) []config.Node {
+	for _, dir := range dirs {
+		if c, err := configIn(nil, dir); err == nil && len(c.Nodes) > 0 {
+			return c.Nodes
+		}
+	}
+	return nil
+}
+
+// NodesHere is NodesIn the directories, then in those that this host has.
+func NodesHere(dirs ...string) []config.Node {
+	return NodesIn(append(append(dirs, IndexDir), StoredBundles(StoreDir)...)...)
 }

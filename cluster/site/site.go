@@ -25,7 +25,7 @@ import (
 
 // Site is what a command on a server knows: the bundle's index, the
 // configuration inside it, and which of its nodes this host is. Nobody changes one: what a
-// command learns gives it another one, by With, Choosing, Without or Storing.
+// command learns gives it another one, by With, At, Choosing, Without or Storing.
 type Site struct {
 	Index   *bundle.Index
 	Config  *config.Cluster
@@ -63,6 +63,13 @@ func (s *Site) With(g Given) *Site {
 func (s *Site) Storing(bytes int64) *Site {
 	c := *s
 	c.ToStore = bytes
+	return &c
+}
+
+// At returns the site as the host of another node has it.
+func (s *Site) At(n config.Node) *Site {
+	c := *s
+	c.Node = n
 	return &c
 }
 

@@ -28,8 +28,8 @@ type clusterHealth struct {
 	Says string `json:"says"` // "3 of 3 nodes are ready", "the API server is silent: …"
 }
 
-// KeptBackup is the newest backup of this host.
-type KeptBackup struct {
+// keptBackup is the newest backup of this host.
+type keptBackup struct {
 	Dir   string    `json:"dir"`
 	Taken time.Time `json:"taken"`
 	Bytes int64     `json:"bytes"`
@@ -76,7 +76,7 @@ func (st *Status) tellHealth(ctx context.Context, m kubeadm.Machine) {
 	st.problem(err)
 	list, err := certs.Of(m.Host)
 	st.problem(err)
-	st.Certificates = EndSoon(list, st.Now)
+	st.Certificates = endSoon(list, st.now)
 	if !slices.Contains(st.Roles, config.ControlPlane) || !site.Exists(kubeadm.AdminConf) {
 		return
 	}
@@ -84,13 +84,13 @@ func (st *Status) tellHealth(ctx context.Context, m kubeadm.Machine) {
 	st.problem(err)
 	st.Unsaved = err == nil && newest == nil
 	if newest != nil {
-		st.Backup = &KeptBackup{newest.Dir, newest.Taken, newest.Bytes, newest.Encrypted, site.BackupKey()}
+		st.Backup = &keptBackup{newest.Dir, newest.Taken, newest.Bytes, newest.Encrypted, site.BackupKey()}
 	}
 }
 
-// EndSoon are the certificates that end within 30 days, unless it is the kubelet that
+// endSoon are the certificates that end within 30 days, unless it is the kubelet that
 // renews them, and those that have ended or are not valid yet.
-func EndSoon(list []certs.Certificate, now time.Time) []certs.Certificate {
+func endSoon(list []certs.Certificate, now time.Time) []certs.Certificate {
 	return slices.DeleteFunc(list, func(c certs.Certificate) bool {
 		margin := soonEnds
 		if c.Renewed == nodereport.RenewedByKubelet {

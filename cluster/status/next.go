@@ -8,9 +8,9 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// WhatToDo is what to do, the most urgent first; nothing where all is well. How to go on
+// whatToDo is what to do, the most urgent first; nothing where all is well. How to go on
 // with the steps is in the conclusion.
-func (st *Status) WhatToDo() []string {
+func (st *Status) whatToDo() []string {
 	if len(st.Steps) == 0 && st.Cluster == "" && len(st.Problems) == 0 {
 		return []string{"airgap preflight DIR judges this server by the bundle in DIR, and airgap install DIR installs it"}
 	}
@@ -30,7 +30,7 @@ func (st *Status) WhatToDo() []string {
 			all = append(all, renew.what)
 		}
 	}
-	if st.Backup != nil && st.Backup.Taken.After(st.Now) {
+	if st.Backup != nil && st.Backup.Taken.After(st.now) {
 		all = append(all, "set the clock; if it is right, delete the backups from the future, then airgap backup takes a new one")
 	}
 	if st.unsaved() {
@@ -44,7 +44,7 @@ func (st *Status) WhatToDo() []string {
 
 // unsaved reports whether a control plane has no backup of the last two days.
 func (st *Status) unsaved() bool {
-	return st.Unsaved || st.Backup != nil && st.Now.Sub(st.Backup.Taken) > oldBackup
+	return st.Unsaved || st.Backup != nil && st.now.Sub(st.Backup.Taken) > oldBackup
 }
 
 // unwell reports whether somebody may need help. A command at work is no reason.

@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/report"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/store"
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
@@ -36,9 +37,9 @@ type Status struct {
 	Node        string            `json:"node,omitempty"` // this host's
 	Address     string            `json:"address,omitempty"`
 	Roles       []config.Role     `json:"roles"`
-	Bundle      *StoredBundle     `json:"bundle,omitempty"`      // that this host was installed from
+	Bundle      *store.Bundle     `json:"bundle,omitempty"`      // that this host was installed from
 	From        string            `json:"from,omitempty"`        // where it lies: the store; the index that came with join
-	Store       []StoredBundle    `json:"bundles"`               // every bundle of this host's store
+	Store       []store.Bundle    `json:"bundles"`               // every bundle of this host's store
 	Registry    string            `json:"registry"`              // "answers at ADDRESS:PORT", "silent: …", "none", "unknown: …"
 	Lags        []registry.Lag    `json:"lags,omitempty"`        // how far the registry is behind the others
 	Damage      []registry.Damage `json:"damage,omitempty"`      // of bundles, as far as the registry has read them
@@ -54,7 +55,7 @@ type Status struct {
 	Program      string              `json:"program,omitempty"`      // version of airgap
 	Health       *clusterHealth      `json:"health,omitempty"`       // of the cluster, in one line
 	Certificates []certs.Certificate `json:"certificates,omitempty"` // that end soon, or have ended
-	Backup       *KeptBackup         `json:"backup,omitempty"`       // the newest
+	Backup       *keptBackup         `json:"backup,omitempty"`       // the newest
 	Unsaved      bool                `json:"unsaved,omitempty"`      // a control plane without any backup
 	Next         []string            `json:"next,omitempty"`         // what to do
 
@@ -62,7 +63,7 @@ type Status struct {
 
 	command string    // that installed this host, or began to
 	copied  string    // what it takes where the stick is gone
-	Now     time.Time `json:"-"` // when it was asked
+	now     time.Time // when it was asked
 	All     bool      `json:"-"` // on the screen: each step, also those that hold
 }
 
@@ -73,7 +74,7 @@ const stepTimeout = 15 * time.Second
 // Read tells what it can. What it cannot is a problem, on the screen: a
 // status is asked for when something is broken.
 func Read(ctx context.Context, keys []string, node string) *Status {
-	st := &Status{Registry: "none", Busy: errors.Is(hostcheck.HostAtRest(), hostcheck.ErrBusy), Now: time.Now()}
+	st := &Status{Registry: "none", Busy: errors.Is(hostcheck.HostAtRest(), hostcheck.ErrBusy), now: time.Now()}
 	st.tellHost(host.Local{})
 	entries, err := step.OpenJournal(site.JournalFile).Entries()
 	st.problem(err)
@@ -81,7 +82,7 @@ func Read(ctx context.Context, keys []string, node string) *Status {
 	st.problem(err)
 	defer k.Close()
 	for _, b := range k.stored {
-		st.Store = append(st.Store, Describe(b.Index()))
+		st.Store = append(st.Store, store.Describe(b.Index()))
 	}
 	var now []step.Forecast
 	if k.Site != nil {
@@ -109,7 +110,7 @@ func Read(ctx context.Context, keys []string, node string) *Status {
 	}
 	st.tellOutdated()
 	st.judge(entries, now)
-	st.Next = st.WhatToDo()
+	st.Next = st.whatToDo()
 	return st
 }
 
@@ -125,7 +126,7 @@ func (st *Status) problem(err error) {
 func (st *Status) describe(k *Known) {
 	st.Cluster, st.Kubernetes = k.Site.Config.Name, k.Site.Config.Kubernetes.Tag()
 	st.Node, st.Address, st.Roles = k.Site.Node.Name, k.Site.Node.Address, k.Site.Node.Roles
-	held := Describe(k.Site.Index)
+	held := store.Describe(k.Site.Index)
 	st.Bundle, st.From, st.command, st.copied = &held, k.from, k.command, k.copied
 }
 

@@ -19,6 +19,7 @@ import (
 	"airgap.dev/airgap/cluster/report"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/cluster/store"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/output"
 	"airgap.dev/airgap/internal/step"
@@ -105,13 +106,13 @@ func TestStatusFitsOnAScreen(t *testing.T) {
 func TestStatusScreens(t *testing.T) {
 	now := time.Date(2026, 1, 10, 3, 0, 0, 0, time.UTC)
 	node := func() *Status {
-		held := StoredBundle{Name: "bank", Created: "2026-01-01", Bytes: 4_200_000_000, Images: 41, Packages: 63}
+		held := store.Bundle{Name: "bank", Created: "2026-01-01", Bytes: 4_200_000_000, Images: 41, Packages: 63}
 		return &Status{
-			Now: now, Host: "node1", System: "Rocky Linux 9.5 (Blue Onyx)", Kernel: "5.14.0-503.el9.x86_64", Program: "1.2.3",
+			now: now, Host: "node1", System: "Rocky Linux 9.5 (Blue Onyx)", Kernel: "5.14.0-503.el9.x86_64", Program: "1.2.3",
 			Cluster: "bank", Kubernetes: "v1.36.3", Node: "node1", Address: "10.0.0.11", Roles: []config.Role{config.ControlPlane, config.Worker},
-			Bundle: &held, From: site.StoreDir, Store: []StoredBundle{held}, Registry: "answers at 10.0.0.11:5000", command: "install", copied: site.StoreDir + "/bank",
+			Bundle: &held, From: site.StoreDir, Store: []store.Bundle{held}, Registry: "answers at 10.0.0.11:5000", command: "install", copied: site.StoreDir + "/bank",
 			Health: &clusterHealth{OK: true, Says: "3 of 3 nodes ready"},
-			Backup: &KeptBackup{Dir: site.BackupDir + "/20260109T221500Z", Taken: now.Add(-285 * time.Minute), Bytes: 48_000_000, Key: "SHA256:" + strings.Repeat("0123456789abcdef", 4)},
+			Backup: &keptBackup{Dir: site.BackupDir + "/20260109T221500Z", Taken: now.Add(-285 * time.Minute), Bytes: 48_000_000, Key: "SHA256:" + strings.Repeat("0123456789abcdef", 4)},
 		}
 	}
 	var steps []string
@@ -134,7 +135,7 @@ func TestStatusScreens(t *testing.T) {
 	}
 	for name, made := range map[string]func() *Status{
 		"never": func() *Status {
-			return &Status{Now: now, Host: "node9", System: "Rocky Linux 9.5 (Blue Onyx)", Kernel: "5.14.0-503.el9.x86_64", Program: "1.2.3", Registry: "none"}
+			return &Status{now: now, Host: "node9", System: "Rocky Linux 9.5 (Blue Onyx)", Kernel: "5.14.0-503.el9.x86_64", Program: "1.2.3", Registry: "none"}
 		},
 		"killed": func() *Status {
 			st := node()
@@ -194,7 +195,7 @@ func TestStatusScreens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := made()
-			st.Next = st.WhatToDo()
+			st.Next = st.whatToDo()
 			var got bytes.Buffer
 			if err := st.Write(&got); err != nil {
 				t.Fatal(err)
@@ -257,7 +258,7 @@ func TestEndSoon(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, c := range EndSoon(list, time.Now()) {
+	for _, c := range endSoon(list, time.Now()) {
 		got = append(got, c.File)
 	}
 	if want := []string{"/var/lib/kubelet/pki/kubelet.crt", "/etc/kubernetes/pki/etcd/ca.crt"}; !slices.Equal(got, want) {

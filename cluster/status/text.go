@@ -37,7 +37,7 @@ func (st *Status) Write(w io.Writer) error {
 	for _, d := range st.Damage {
 		fmt.Fprintf(w, "          %s; airgap registry import DIR repairs it, or --from another registry\n", d)
 	}
-	st.WriteHealth(w)
+	st.writeHealth(w)
 	st.writeSteps(w)
 	for _, p := range st.Problems {
 		fmt.Fprintf(w, "problem   %s\n", strings.ReplaceAll(p, "\n", "\n          "))
@@ -49,26 +49,26 @@ func (st *Status) Write(w io.Writer) error {
 	return err
 }
 
-// WriteHealth says of a node what its steps do not.
-func (st *Status) WriteHealth(w io.Writer) {
+// writeHealth says of a node what its steps do not.
+func (st *Status) writeHealth(w io.Writer) {
 	if h := st.Health; h != nil {
 		fmt.Fprintf(w, "health    %s\n", h.Says)
 	}
 	for _, c := range st.Certificates {
 		label := "ends"
-		when := "ends in " + c.Left(st.Now)
+		when := "ends in " + c.Left(st.now)
 		switch {
-		case c.Span().Early(st.Now):
-			label, when = "begins", c.Span().Trouble(st.Now, 0)
-		case !c.Ends.After(st.Now):
+		case c.Span().Early(st.now):
+			label, when = "begins", c.Span().Trouble(st.now, 0)
+		case !c.Ends.After(st.now):
 			when = "ended on " + c.Ends.Format(time.DateOnly)
 		}
 		fmt.Fprintf(w, "%-8s  %s, %s: %s\n", label, c.File, c.Purpose, when)
 	}
 	switch b := st.Backup; {
 	case b != nil:
-		when := ago(st.Now.Sub(b.Taken)) + " ago"
-		if b.Taken.After(st.Now) {
+		when := ago(st.now.Sub(b.Taken)) + " ago"
+		if b.Taken.After(st.now) {
 			when = "from the future"
 		}
 		fmt.Fprintf(w, "backup    %s, %s, in %s\n", when, ui.Size(b.Bytes), b.Dir)

@@ -25,6 +25,19 @@ type Collected struct {
 	Contents
 }
 
+// Options say what is collected of this host, and into which file.
+type Options struct {
+	File     string   // to write, which must not be there yet; "": a name of its own in this directory
+	Keys     []string // of --require-key
+	Node     string   // which of airgap.yaml this host is; "": by its addresses
+	Progress ui.Progress
+}
+
+// Run writes the archive of this host.
+func Run(ctx context.Context, o Options) (Collected, error) {
+	return Collect(ctx, o.File, &Evidence{Machine: site.ThisMachine(), keys: o.Keys, node: o.Node}, o.Progress)
+}
+
 // Collect writes the archive; file is "" for a name of its own in this directory.
 func Collect(ctx context.Context, file string, e *Evidence, p ui.Progress) (Collected, error) {
 	about := e.about()

@@ -23,11 +23,6 @@ type Evidence struct {
 	node    string
 }
 
-// From returns the evidence of this host; keys and node are as the commands take them.
-func From(keys []string, node string) *Evidence {
-	return &Evidence{Machine: site.ThisMachine(), keys: keys, node: node}
-}
-
 func (e *Evidence) fs() fs.FS { return e.Machine.Host.FS() }
 
 // Room of a part, in bytes of text. Together they are more than an archive has; it

@@ -47,7 +47,7 @@ func (r *rollback) possible(ctx context.Context) error {
 // the upgrade had begun: by what etcd says of its members or, where the upgrade broke that,
 // by who answers in the place of one.
 func (r *rollback) latecomers(ctx context.Context) (late []string, err error) {
-	members, err := r.members(ctx)
+	members, err := r.etcdMembers(ctx)
 	late = r.strangers(members)
 	if err == nil || ctx.Err() != nil {
 		return late, ctx.Err()
@@ -89,7 +89,7 @@ func atEtcdsPlace(hosts []config.Node, known func(etcd.Member) bool, answers fun
 	return late
 }
 
-func (r *rollback) members(ctx context.Context) ([]etcd.Member, error) {
+func (r *rollback) etcdMembers(ctx context.Context) ([]etcd.Member, error) {
 	member, err := r.site.Machine.LocalEtcd()
 	if err != nil {
 		return nil, err

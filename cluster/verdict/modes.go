@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
@@ -35,8 +37,20 @@ type Modes struct {
 	Textfile       string
 }
 
-// ParseSince reads a duration before now, or a time in RFC 3339.
-func (m *Modes) ParseSince(now time.Time) error {
+// check wants modes that go together, and settles when they begin and of which namespaces they are.
+func (m *Modes) check(scope []string, now time.Time) error {
+	switch {
+	case m.Watch && m.Baseline == SaveBaseline:
+		return advice.Usagef("airgap verify: --baseline save is for a run that ends: leave --watch away")
+	case m.Textfile != "" && !strings.HasSuffix(m.Textfile, ".prom"):
+		return advice.Usagef("airgap verify: --textfile %s: node_exporter reads only names that end in .prom", m.Textfile)
+	}
+	m.Scope = slices.Compact(slices.Sorted(slices.Values(scope)))
+	return cmp.Or(site.CheckLater("--textfile", m.Textfile), site.CheckLater("--baseline "+m.Baseline, m.File), m.parseSince(now), m.checkRules(scope))
+}
+
+// parseSince reads a duration before now, or a time in RFC 3339.
+func (m *Modes) parseSince(now time.Time) error {
 	if m.Since == "" {
 		return nil
 	}
@@ -51,9 +65,9 @@ func (m *Modes) ParseSince(now time.Time) error {
 	return nil
 }
 
-// CheckRules wants ids that there are, and that the other flags leave something
+// checkRules wants ids that there are, and that the other flags leave something
 // to judge for.
-func (m *Modes) CheckRules(scope []string) error {
+func (m *Modes) checkRules(scope []string) error {
 	all := verify.Rules(RegistriesWhole())
 	given := map[string]bool{"--since": m.Since != "", "--baseline compare": m.Baseline == CompareBaseline}
 	for _, id := range slices.Concat(m.Only, m.Skip) {

@@ -39,32 +39,37 @@ type Options struct {
 	SystemOnly               bool        // pods and workloads of the site's own are not judged
 	Skip                     []string    // rules, by id
 	Modes                    Modes
+	Tell                     func(result.Event) // gets every change, with Modes.Watch
+	Listed                   func()             // called once the first lists have come in; nil: nobody waits for it
 }
 
-// Check reports options that no cluster could satisfy.
-func (o Options) Check() error {
+// Check reports options that no cluster could satisfy, and files that could not be written after
+// the wait. It settles what the modes say of time and namespaces.
+func (o *Options) Check() error {
 	endless := o.Modes.Watch && o.Timeout == 0
 	if !endless && o.Timeout <= 0 || o.Soak <= 0 || !endless && o.Soak >= o.Timeout {
 		return advice.Usagef("airgap verify: --timeout %s, --soak %s: want both above 0, and the soak window shorter", o.Timeout, o.Soak)
 	}
 	if o.Registry != "" {
-		return site.CheckAddress("airgap verify: --registry", o.Registry)
+		if err := site.CheckAddress("airgap verify: --registry", o.Registry); err != nil {
+			return err
+		}
 	}
-	return nil
+	return o.Modes.check(o.Scope, time.Now())
 }
 
-// Left is what remains of the timeout, which is for the whole command; 0 has no end. Where
+// left is what remains of the timeout, which is for the whole command; 0 has no end. Where
 // nothing remains the verdict is that nothing was seen.
-func (o Options) Left(took time.Duration) time.Duration {
+func (o *Options) left(took time.Duration) time.Duration {
 	if o.Timeout == 0 {
 		return 0
 	}
 	return max(o.Timeout-took, time.Nanosecond)
 }
 
-// NamespacesExist refuses a namespace that the cluster does not have, in which nothing could be
+// namespacesExist refuses a namespace that the cluster does not have, in which nothing could be
 // wrong. Where that may not be asked, or nobody answers, verification tells.
-func NamespacesExist(ctx context.Context, client kubernetes.Interface, scope []string) error {
+func namespacesExist(ctx context.Context, client kubernetes.Interface, scope []string) error {
 	for _, name := range scope {
 		if _, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 			return advice.Add(fmt.Errorf("verify the namespace %s: the cluster does not have it", name), "kubectl get namespaces lists those that there are")

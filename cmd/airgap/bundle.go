@@ -92,7 +92,7 @@ podman, RHEL 10 with Cilium, a corporate mirror.
 
 `
 
-func (a *app) bundle() *cobra.Command {
+func bundleCommand(a *app) *cobra.Command {
 	var o build.Options
 	var planOnly, showMatrix bool
 	cmd := &cobra.Command{

@@ -1,18 +1,13 @@
 package main
 
 import (
-	"io"
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/certs"
-	"airgap.dev/airgap/cluster/hostcheck"
-	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/upkeep"
 )
 
-func (a *app) certs() *cobra.Command {
+func certsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "certs",
 		Short: "The certificates of this server: when they end, and who renews them",
@@ -28,17 +23,8 @@ every server of the cluster, and names one that is not valid yet: the clock was 
 when it was made, or is behind now.`,
 		Example: "  airgap certs\n  airgap certs --output json\n  airgap certs renew",
 		Args:    noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if err := hostcheck.MustBeRoot("certs"); err != nil {
-				return err
-			}
-			list, err := certs.Of(site.ThisMachine().Host)
-			if err != nil {
-				return err
-			}
-			return a.print(list, func(w io.Writer) error { return certs.Write(w, list, time.Now()) })
-		},
+		RunE:    func(*cobra.Command, []string) error { return a.finish(certs.Here()) },
 	}
-	cmd.AddCommand(a.certsRenew(), a.certsRotateCA())
+	cmd.AddCommand(certsRenewCommand(a), certsRotateCACommand(a))
 	return cmd
 }

@@ -1,16 +1,17 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"airgap.dev/airgap/cluster/rotation"
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/docs"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify"
 )
@@ -73,7 +74,21 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"ca":                  files("crt", "pem"),
 		"network-page":        files("html"),
 		"textfile":            files("prom"),
+	}
+	maps.Copy(all, nameValues())
+	for _, name := range []string{"out", "facts", "keys", "dir", "pki", "store", "pushed", "bundle"} {
+		all[name] = folders
+	}
+	for _, name := range []string{"update", "receipt-key", "part-size", "keep", "within", "watch-xid", "ca-hash", "port", "wait", "user", "peer", "from",
+		"timeout", "drain-timeout", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix"} {
+		all[name] = cobra.NoFileCompletions
+	}
+	return all
+}
 
+// nameValues are those of flags that take names from lists.
+func nameValues() map[string]cobra.CompletionFunc {
+	return map[string]cobra.CompletionFunc{
 		"node":                 nodeNames,
 		"only":                 listed(checks),
 		"skip":                 listed(checks),
@@ -83,17 +98,9 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"baseline":             words(verdict.SaveBaseline, verdict.CompareBaseline),
 		"upgrade skip":         listed(checksAndRules),
 		"rollback skip":        listed(checksAndRules),
-		"certs rotate-ca only": words(authorityNames()...),
-		"certs rotate-ca pods": words(string(kubeadm.WaitForPods), string(kubeadm.RestartPods), string(kubeadm.LeavePods)),
+		"certs rotate-ca only": words(rotation.Authorities()...),
+		"certs rotate-ca pods": words(rotation.PodsPolicies()...),
 	}
-	for _, name := range []string{"out", "facts", "keys", "dir", "pki", "store", "pushed", "bundle"} {
-		all[name] = folders
-	}
-	for _, name := range []string{"update", "receipt-key", "part-size", "keep", "within", "watch-xid", "ca-hash", "port", "wait", "user", "peer", "from",
-		"timeout", "drain-timeout", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix"} {
-		all[name] = cobra.NoFileCompletions
-	}
-	return all
 }
 
 // argumentValues are by command; the others have arguments that no file names,

@@ -55,7 +55,7 @@ func TestDocsOf(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		a := &app{stdout: &out, stderr: &out}
-		cmd := a.root()
+		cmd := rootCommand(a)
 		cmd.SetArgs([]string{"docs", name})
 		if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("airgap docs %s: %v, without %q:\n%s", name, err, want, out.String())

@@ -19,7 +19,7 @@ import (
 func TestDocsCommands(t *testing.T) {
 	rows := [][]string{{"Command", "What"}}
 	pages := map[string]bool{}
-	root := (&app{}).root()
+	root := rootCommand(&app{})
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range program.Documented(root)[1:] {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/measure"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -133,7 +134,7 @@ func portsIn(text string) []string {
 
 func flowRows(c *config.Cluster) [][]string {
 	var rows [][]string
-	for _, f := range flows(c) {
+	for _, f := range measure.Flows(c) {
 		rows = append(rows, []string{f.From, f.To, f.What, f.For})
 	}
 	return rows

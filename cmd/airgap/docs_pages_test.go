@@ -111,7 +111,7 @@ func TestLacks(t *testing.T) {
 // TestDocsCommandsAreThere: what the book has people type, the program has: each command in
 // a block of code, or between backticks, with its flags. Words in capitals stand for others.
 func TestDocsCommandsAreThere(t *testing.T) {
-	root := (&app{}).root()
+	root := rootCommand(&app{})
 	for _, language := range docs.Languages() {
 		b, err := docs.Read(language)
 		if err != nil {
@@ -147,7 +147,7 @@ func outsideTheBook(t *testing.T) []string {
 // TestCommandsOutsideTheBookAreThere: the same of the READMEs, of those of the examples, and
 // of the maintainers' pages.
 func TestCommandsOutsideTheBookAreThere(t *testing.T) {
-	root := (&app{}).root()
+	root := rootCommand(&app{})
 	for _, file := range outsideTheBook(t) {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -165,7 +165,7 @@ func TestCommandsOutsideTheBookAreThere(t *testing.T) {
 
 // TestCommandsOfInstallTextAreThere: the same of the text on each stick, whatever is in the bundle.
 func TestCommandsOfInstallTextAreThere(t *testing.T) {
-	root := (&app{}).root()
+	root := rootCommand(&app{})
 	key, err := rpm.NewKey(time.Unix(1_600_000_000, 0))
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"airgap.dev/airgap/docs"
 )
 
 // TestDocsServed: a browser gets the book that was asked for, both by their names, and
@@ -16,7 +14,7 @@ import (
 func TestDocsServed(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	read, write := io.Pipe()
-	cmd := (&app{stdout: write, stderr: io.Discard}).root()
+	cmd := rootCommand(&app{stdout: write, stderr: io.Discard})
 	cmd.SetArgs([]string{"docs", "--language", "ko"})
 	ended := make(chan error, 1)
 	go func() {
@@ -46,26 +44,5 @@ func TestDocsServed(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Errorf("Ctrl-C: %v", err)
-	}
-}
-
-// TestSpoken goes by the first variable that is set, as libc does.
-func TestSpoken(t *testing.T) {
-	for of, want := range map[[3]string]docs.Language{
-		{}:                                  docs.English,
-		{"", "", "ko_KR.UTF-8"}:             docs.Korean,
-		{"", "", "ko"}:                      docs.Korean,
-		{"", "", "ko.UTF-8"}:                docs.Korean,
-		{"", "", "kok_IN"}:                  docs.English, // Konkani
-		{"", "", "de_DE.UTF-8"}:             docs.English,
-		{"", "ko_KR.eucKR", "en_US.UTF-8"}:  docs.Korean,
-		{"C", "ko_KR.UTF-8", "ko_KR.UTF-8"}: docs.English,
-		{"ko_KR.UTF-8@x", "C.UTF-8", "C"}:   docs.Korean,
-		{"", "C.UTF-8", "ko_KR.UTF-8"}:      docs.English,
-	} {
-		env := map[string]string{"LC_ALL": of[0], "LC_MESSAGES": of[1], "LANG": of[2]}
-		if got := spoken(func(name string) string { return env[name] }); got != want {
-			t.Errorf("%v: %s, want %s", env, got, want)
-		}
 	}
 }

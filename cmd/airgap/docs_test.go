@@ -134,21 +134,3 @@ func leadWithin(t *testing.T, b *docs.Book) {
 }
 
 var update = flag.Bool("update", false, "write the golden files")
-
-// golden compares with a file of testdata, or writes it.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s: go test -update writes\n%s", file, got)
-	}
-}

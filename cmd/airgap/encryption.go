@@ -1,20 +1,13 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
-
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/cluster/hostcheck"
-	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/cluster/rotation"
 	"airgap.dev/airgap/kubeadm"
 )
 
-func (a *app) encryption() *cobra.Command {
+func encryptionCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "encryption",
 		Short: "The key that Secrets are encrypted with in etcd",
@@ -26,13 +19,12 @@ are not. airgap encryption rotate replaces the key.`,
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.encryptionRotate())
+	cmd.AddCommand(encryptionRotateCommand(a))
 	return gives(cmd, asText)
 }
 
-func (a *app) encryptionRotate() *cobra.Command {
-	var keys []string
-	var node string
+func encryptionRotateCommand(a *app) *cobra.Command {
+	var o rotation.KeyOptions
 	cmd := &cobra.Command{
 		Use:   "rotate",
 		Short: "Replace the key that Secrets are encrypted with",
@@ -58,51 +50,12 @@ who knew the key has left. The new key is of the provider that
 kubernetes.encryptionAtRest names.`,
 		Example: "  airgap encryption rotate",
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runRotate(cmd.Context(), keys, node) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Console = a.terminal()
+			return a.finish(rotation.EncryptionKey(cmd.Context(), o))
+		},
 	}
-	keyFlags(cmd, &keys)
-	cmd.Flags().StringVar(&node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
+	keyFlags(cmd, &o.Keys)
+	cmd.Flags().StringVar(&o.Node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
 	return cmd
-}
-
-func (a *app) runRotate(ctx context.Context, keys []string, node string) error {
-	if err := hostcheck.MustBeRoot("encryption rotate"); err != nil {
-		return err
-	}
-	s, err := site.Stored(keys, node)
-	if err != nil {
-		return err
-	}
-	provider := s.Config.Kubernetes.EncryptionAtRest
-	if provider == kubeadm.NoEncryption {
-		return advice.Add(errors.New("rotate the encryption key: airgap.yaml has kubernetes.encryptionAtRest: none"), "there is no key to rotate")
-	}
-	release, err := hostcheck.LockHost()
-	if err != nil {
-		return err
-	}
-	defer release()
-	cluster, err := kubeadm.LiveCluster(s.Machine)
-	if err != nil {
-		return advice.Add(err, "run it on a control-plane host")
-	}
-	p := a.newProgress()
-	rotation := kubeadm.Rotation{Machine: s.Machine, Node: s.Node.Name, Provider: provider, Cluster: cluster, Say: p.Say}
-	done, err := rotation.Run(ctx)
-	if err != nil {
-		return err
-	}
-	return a.print(done, func(w io.Writer) error { return writeRotated(w, done) })
-}
-
-func writeRotated(w io.Writer, r kubeadm.Rotated) error {
-	text := r.Key + " encrypts all Secrets now, and the old key is gone"
-	switch {
-	case !r.Changed:
-		text = "the interrupted rotation to " + r.Key + " is finished, and the old key is gone; run the same command again for a new key"
-	case r.Leader != "":
-		text = r.Leader + " led the rotation to its end: the old key is gone here, too"
-	}
-	_, err := fmt.Fprintln(w, text)
-	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/bundle/delta"
 	"airgap.dev/airgap/bundle/plan"
+	"airgap.dev/airgap/cluster/hostcheck"
 )
 
 // TestFactsAndReceiptsAreRegularFiles: they come from servers, as reports do, on a stick that can hold
@@ -27,7 +28,7 @@ func TestFactsAndReceiptsAreRegularFiles(t *testing.T) {
 		if _, err := (delta.Options{From: path, Own: dir}).Inventory(); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
 			t.Errorf("receipt: %v", err)
 		}
-		if _, err := loadReports([]string{path}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+		if _, err := hostcheck.ReadReports([]string{path}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
 			t.Errorf("report: %v", err)
 		}
 	}

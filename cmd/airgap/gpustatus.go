@@ -1,17 +1,15 @@
 package main
 
 import (
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/gpustatus"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/host"
 )
 
-func (a *app) gpu() *cobra.Command {
+func gpuCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gpu",
 		Short: "This server's GPUs",
@@ -22,14 +20,14 @@ need to use a card; airgap verify judges the cards of all nodes.`,
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.gpuStatus())
+	cmd.AddCommand(gpuStatusCommand(a))
 	return gives(cmd, asText)
 }
 
 // maxWatch is the helper's.
 const maxWatch = time.Hour
 
-func (a *app) gpuStatus() *cobra.Command {
+func gpuStatusCommand(a *app) *cobra.Command {
 	var watch time.Duration
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -55,14 +53,8 @@ judges the cards of all nodes.`,
 			if watch < 0 || watch > maxWatch {
 				return advice.Usagef("airgap gpu status: --watch-xid %s: from 0s to %s", watch, maxWatch)
 			}
-			if watch > 0 {
-				a.newProgress().Now("Listen for Xid events for " + watch.String())
-			}
-			st, err := gpustatus.Read(cmd.Context(), host.Local{}, watch)
-			if st == nil {
-				return err
-			}
-			return errors.Join(a.print(st, st.Write), err)
+			st, err := gpustatus.Here(cmd.Context(), watch, a.newProgress())
+			return a.finishPart(st, st != nil, err)
 		},
 	}
 	cmd.Flags().DurationVar(&watch, "watch-xid", 0, "listen for the driver's errors for this long before the cards are read; at most 1h")

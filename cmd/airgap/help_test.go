@@ -18,7 +18,7 @@ const helpColumns = 100
 // TestHelpTexts: what a command is for, how, and an example of it, for all that
 // people may call; the manual pages are made of it.
 func TestHelpTexts(t *testing.T) {
-	root := (&app{}).root()
+	root := rootCommand(&app{})
 	for _, cmd := range program.Documented(root) {
 		name := cmd.CommandPath()
 		first, _ := utf8.DecodeRuneInString(cmd.Short)
@@ -75,7 +75,7 @@ func checkExample(t *testing.T, root *cobra.Command, of, line string) {
 
 // TestCompleted: of each flag that takes a value it is said what a shell offers.
 func TestCompleted(t *testing.T) {
-	root := (&app{}).root()
+	root := rootCommand(&app{})
 	for _, cmd := range program.Documented(root) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if _, said := cmd.GetFlagCompletionFunc(f.Name); !said && f.NoOptDefVal == "" {

@@ -6,7 +6,7 @@ import (
 	"airgap.dev/airgap/bundle/inspect"
 )
 
-func (a *app) inspect() *cobra.Command {
+func inspectCommand(a *app) *cobra.Command {
 	var o inspect.Options
 	cmd := &cobra.Command{
 		Use:   "inspect DIR",

@@ -42,7 +42,7 @@ would run on the other servers. Exit code 3 when a check fails.
 --output html and junit are for the checks: where one fails, the reports of all
 servers are written so. What else there is to say is text then.`
 
-func (a *app) install() *cobra.Command {
+func installCommand(a *app) *cobra.Command {
 	var o install.Options
 	var dryRun bool
 	cmd := &cobra.Command{

@@ -4,9 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/join"
-	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/registry/trust"
 )
 
 const joinLong = `Joins this server to the cluster whose registry is at ADDRESS:PORT; airgap install
@@ -23,7 +21,7 @@ A machine that takes a dead host's place, with its name and address, joins in th
 way. For a control-plane host, making the code takes what the dead one left in etcd
 out of it first; while that one answers, and for about a minute after, no code is made.`
 
-func (a *app) join() *cobra.Command {
+func joinCommand(a *app) *cobra.Command {
 	var o join.Options
 	var newCode, dryRun bool
 	cmd := &cobra.Command{
@@ -45,9 +43,6 @@ func (a *app) join() *cobra.Command {
 				return a.finish(join.CodeFor(cmd.Context(), o.Keys, o.Node, a.terminal()))
 			}
 			o.Addr, o.Console = args[0], a.terminal()
-			if err := checkRegistry("airgap join:", o.Addr, o.CAHash); err != nil {
-				return err
-			}
 			if dryRun {
 				return a.showDryRun(join.Rehearse(cmd.Context(), o))
 			}
@@ -62,16 +57,4 @@ func (a *app) join() *cobra.Command {
 	cmd.Flags().StringVar(&o.Node, "node", "", "which node of airgap.yaml this host is; default: by its addresses. With --new-code: which node is to join; default: the only one that has not")
 	cmd.Flags().BoolVar(&newCode, "new-code", false, "on a control-plane host: print the line and a fresh code")
 	return cmd
-}
-
-// checkRegistry checks the address of the registry and the hash of its authority; command
-// begins the errors.
-func checkRegistry(command, addr, caHash string) error {
-	switch {
-	case caHash == "":
-		return advice.Usagef("%s --ca-hash is missing; airgap install prints the whole line", command)
-	case !trust.IsCAHash(caHash):
-		return advice.Usagef("%s --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", command, caHash)
-	}
-	return site.CheckAddress(command, addr)
 }

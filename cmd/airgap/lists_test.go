@@ -8,6 +8,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/status"
+	"airgap.dev/airgap/cluster/store"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify/result"
 )
@@ -16,7 +17,7 @@ import (
 func TestNoListIsNull(t *testing.T) {
 	for name, result := range map[string]any{
 		"lock": bundle.Lock{Images: []bundle.Image{{Name: "x"}}}, "index": &bundle.Index{}, "facts": &preflight.Facts{}, "report": preflight.Report{},
-		"verdict": result.Report{}, "status": &status.Status{}, "bundles": []status.StoredBundle(nil), "join line": &join.Line{}, "none": (*join.Line)(nil),
+		"verdict": result.Report{}, "status": &status.Status{}, "bundles": []store.Bundle(nil), "join line": &join.Line{}, "none": (*join.Line)(nil),
 	} {
 		for _, format := range []string{asJSON, asYAML} {
 			t.Run(name+" "+format, func(t *testing.T) {

@@ -42,7 +42,7 @@ func untilSignal() context.Context {
 // run is the whole program as a function: tests call it too.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app, out := newApp(stdin, stdout, stderr)
-	root := app.root()
+	root := rootCommand(app)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(out)

@@ -110,6 +110,17 @@ func (a *app) finish(r worded, err error) error {
 	return a.print(r, r.Write)
 }
 
+// finishPart prints what a call has done, if it came to do anything, also where it failed then.
+func (a *app) finishPart(r worded, began bool, err error) error {
+	if !began {
+		return err
+	}
+	return errors.Join(a.print(r, r.Write), err)
+}
+
+// say writes a line for the journal of the unit that runs the command.
+func (a *app) say(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) }
+
 // agree shows what is about to be done, and wants a yes.
 func (a *app) agree(ctx context.Context, plan worded) error {
 	return errors.Join(plan.Write(a.stderr), ui.Confirm(ctx, a.terminal(), "Type yes to go on: "))

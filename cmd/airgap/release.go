@@ -8,9 +8,9 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-// release writes what is handed on of this program: for make release, which
+// releaseCommand writes what is handed on of this program: for make release, which
 // builds it first.
-func (a *app) release() *cobra.Command {
+func releaseCommand(a *app) *cobra.Command {
 	var o program.ReleaseOptions
 	cmd := &cobra.Command{
 		Use: "release", Short: "Write the files of a release of this program", Hidden: true, Args: noArgs,

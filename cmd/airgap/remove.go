@@ -31,7 +31,7 @@ cluster, so that airgap verify and airgap install do not miss it; airgap join
 
 It can be interrupted at any point and run again.`
 
-func (a *app) remove() *cobra.Command {
+func removeCommand(a *app) *cobra.Command {
 	var o removal.Options
 	var yes, dryRun bool
 	cmd := &cobra.Command{

@@ -31,7 +31,7 @@ Pods and what they keep on this host (emptyDir) are gone afterwards, and so are 
 cluster's keys and certificates. Kernel modules stay loaded until the next reboot.
 airgap itself goes with rpm -e airgap.`
 
-func (a *app) reset() *cobra.Command {
+func resetCommand(a *app) *cobra.Command {
 	var yes, dryRun, wipe bool
 	cmd := &cobra.Command{
 		Use:     "reset",

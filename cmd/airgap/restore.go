@@ -41,7 +41,7 @@ Not in a backup, and not restored: images that the site has pushed to the regist
 (push them again), what pods kept on volumes of their hosts, add-ons' data. What the
 old host's journal said is kept in ` + site.RestoredDir + `.`
 
-func (a *app) restore() *cobra.Command {
+func restoreCommand(a *app) *cobra.Command {
 	var o recovery.Options
 	var dryRun bool
 	cmd := &cobra.Command{

@@ -27,7 +27,7 @@ with --no-ssh, it says what to run on which host, and goes on when that is done.
 The command can be interrupted at any point, and goes on when it is run again. At the
 end the cluster is compared with what it was like before the upgrade.`
 
-func (a *app) rollback() *cobra.Command {
+func rollbackCommand(a *app) *cobra.Command {
 	var o upgrade.BackOptions
 	cmd := &cobra.Command{
 		Use: "rollback", Short: "Take the last upgrade back, and what was written since", Args: noArgs,

@@ -34,7 +34,7 @@ const about = `airgap puts a Kubernetes cluster onto servers that have never see
 Results are written to stdout, progress and errors to stderr.
 Exit codes: 0 fine, 1 error, 2 usage, 3 preflight failed, 4 verification failed, 130 interrupted.`
 
-func (a *app) root() *cobra.Command {
+func rootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "airgap",
 		Short:         "Kubernetes onto servers that have never seen the internet",
@@ -57,15 +57,15 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return advice.Add(&coded{exitcode.Usage, err}, "see %s --help", cmd.CommandPath())
 	})
-	root.AddCommand(a.survey(), a.bundle(), a.inspect(), a.preflight(), a.netprobe(), a.install(), a.join(),
-		a.verify(), a.upgrade(), a.rollback(), a.backup(), a.restore(), a.certs(), a.remove(), a.reset(), a.status(), a.supportBundle(),
-		a.compliance(), a.encryption(), a.gpu(),
-		a.registry(), a.push(), a.schema(), a.docs(), a.membership(), a.nodeReport(), a.joinApprover(), a.release())
+	root.AddCommand(surveyCommand(a), bundleCommand(a), inspectCommand(a), preflightCommand(a), netprobeCommand(a), installCommand(a), joinCommand(a),
+		verifyCommand(a), upgradeCommand(a), rollbackCommand(a), backupCommand(a), restoreCommand(a), certsCommand(a), removeCommand(a), resetCommand(a), statusCommand(a), supportBundleCommand(a),
+		complianceCommand(a), encryptionCommand(a), gpuCommand(a),
+		registryCommand(a), pushCommand(a), schemaCommand(a), docsCommand(a), membershipCommand(a), nodeReportCommand(a), joinApproverCommand(a), releaseCommand(a))
 	return completed(gives(root, asText))
 }
 
 // commands makes the tree of commands for the manual, the completions and tests.
-func commands() *cobra.Command { return (&app{}).root() }
+func commands() *cobra.Command { return rootCommand(&app{}) }
 
 // terminal is where the person is who started the command. The flags are known by then.
 func (a *app) terminal() *ui.Terminal {

@@ -6,7 +6,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 )
 
-func (a *app) schema() *cobra.Command {
+func schemaCommand(a *app) *cobra.Command {
 	return gives(&cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of airgap.yaml",

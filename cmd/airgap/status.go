@@ -6,7 +6,7 @@ import (
 	"airgap.dev/airgap/cluster/status"
 )
 
-func (a *app) status() *cobra.Command {
+func statusCommand(a *app) *cobra.Command {
 	var keys []string
 	var node string
 	var all bool

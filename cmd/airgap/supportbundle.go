@@ -6,9 +6,8 @@ import (
 	"airgap.dev/airgap/cluster/support"
 )
 
-func (a *app) supportBundle() *cobra.Command {
-	var file, node string
-	var keys []string
+func supportBundleCommand(a *app) *cobra.Command {
+	var o support.Options
 	cmd := &cobra.Command{
 		Use:   "support-bundle",
 		Short: "Collect what others need to help with this server, without secrets",
@@ -30,11 +29,12 @@ Look the archive over all the same before it leaves the site.`,
 		Example: "  airgap support-bundle\n  airgap support-bundle --file /media/stick/node1.tar.gz\n  tar xzf node1.tar.gz && less airgap-support-*/README.txt",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.finish(support.Collect(cmd.Context(), file, support.From(keys, node), a.newProgress()))
+			o.Progress = a.newProgress()
+			return a.finish(support.Run(cmd.Context(), o))
 		},
 	}
-	cmd.Flags().StringVar(&file, "file", "", "file to write, which must not be there yet; default: airgap-support-HOST-TIME.tar.gz in this directory")
-	keyFlags(cmd, &keys)
-	cmd.Flags().StringVar(&node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
+	cmd.Flags().StringVar(&o.File, "file", "", "file to write, which must not be there yet; default: airgap-support-HOST-TIME.tar.gz in this directory")
+	keyFlags(cmd, &o.Keys)
+	cmd.Flags().StringVar(&o.Node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
 	return cmd
 }

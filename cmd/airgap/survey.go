@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -11,13 +10,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-func (a *app) survey() *cobra.Command {
-	var o survey.Options
-	var script bool
-	cmd := &cobra.Command{
-		Use:   "survey",
-		Short: "Write down the facts of this server, for the bundle",
-		Long: `Reads what this server is: OS, kernel, installed packages, cgroups, network,
+const surveyLong = `Reads what this server is: OS, kernel, installed packages, cgroups, network,
 disks, PCI devices, cards by a driver that is there. Nothing is changed, and most of
 it needs no root; what could not be read is listed under "unknown".
 
@@ -27,7 +20,15 @@ written over.
 
 Where no program may run before it was approved, --script prints the same
 survey as a shell script of 150 lines. What it writes is read by --facts too,
-from NAME.survey or, packed, NAME.survey.gz; --from shows it as facts.`,
+from NAME.survey or, packed, NAME.survey.gz; --from shows it as facts.`
+
+func surveyCommand(a *app) *cobra.Command {
+	var o survey.Options
+	var script bool
+	cmd := &cobra.Command{
+		Use:   "survey",
+		Short: "Write down the facts of this server, for the bundle",
+		Long:  surveyLong,
 		Example: `  airgap survey --file /media/stick/facts/$(hostname).facts.yaml
   airgap survey --script >survey.sh                              anywhere
   sh survey.sh | gzip >/media/stick/facts/$(hostname).survey.gz  on the server`,
@@ -37,14 +38,14 @@ from NAME.survey or, packed, NAME.survey.gz; --from shows it as facts.`,
 			case o.File != "" && a.output != asText:
 				return advice.Usagef("airgap survey: --file is always written as YAML; leave --output away")
 			case script:
-				return a.surveyScript(o.File)
+				return surveyScript(a, o.File)
 			}
+			o.Say = a.say
 			facts, err := survey.Take(cmd.Context(), o)
-			if err != nil || o.File == "" {
-				return a.finish(facts, err)
+			if err != nil || o.File != "" {
+				return err
 			}
-			fmt.Fprintf(a.stderr, "wrote %s: %s\n", o.File, survey.About(facts))
-			return nil
+			return a.print(facts, facts.Write)
 		},
 	}
 	cmd.Flags().StringVar(&o.File, "file", "", "write the facts to this file instead of stdout")
@@ -54,7 +55,7 @@ from NAME.survey or, packed, NAME.survey.gz; --from shows it as facts.`,
 	return cmd
 }
 
-func (a *app) surveyScript(out string) error {
+func surveyScript(a *app, out string) error {
 	if out != "" || a.output != asText {
 		return advice.Usagef("airgap survey: --script prints to stdout; leave --file and --output away")
 	}

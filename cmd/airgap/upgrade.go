@@ -38,7 +38,7 @@ that does not come to a good end. Where it could not, since keys of the cluster'
 authorities are kept elsewhere or etcd's data lies in a directory of the site's, the
 upgrade does not begin, but with --no-way-back.`
 
-func (a *app) upgrade() *cobra.Command {
+func upgradeCommand(a *app) *cobra.Command {
 	var o upgrade.Options
 	var dryRun bool
 	cmd := &cobra.Command{
@@ -63,6 +63,6 @@ func (a *app) upgrade() *cobra.Command {
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 15*time.Minute, "how long the pods of one host may take to leave it")
 	wellTimeoutFlag(f, &o.Timeout, "how long the cluster may take to be well before the upgrade, and as before after each host")
 	f.BoolVar(&o.NoWayBack, "no-way-back", false, "upgrade also where airgap rollback could not take it back")
-	cmd.AddCommand(a.upgradeNode())
+	cmd.AddCommand(upgradeNodeCommand(a))
 	return cmd
 }

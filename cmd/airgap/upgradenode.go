@@ -14,7 +14,7 @@ at ADDRESS:PORT, checked against the signed index.
 With --prepare it only gets what the upgrade takes: images, on a control-plane host also
 the bundle for its registry, and a backup of what is here. The server goes on as it was.`
 
-func (a *app) upgradeNode() *cobra.Command {
+func upgradeNodeCommand(a *app) *cobra.Command {
 	var o upgrade.NodeOptions
 	cmd := &cobra.Command{
 		Use:     "node ADDRESS:PORT --ca-hash sha256:…",
@@ -24,9 +24,6 @@ func (a *app) upgradeNode() *cobra.Command {
 		Args:    oneArg("the registry's ADDRESS:PORT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Addr, o.Console = args[0], a.terminal()
-			if err := checkRegistry("airgap upgrade node:", o.Addr, o.CAHash); err != nil {
-				return err
-			}
 			return a.finish(upgrade.Node(cmd.Context(), o))
 		},
 	}

@@ -1,27 +1,19 @@
 package main
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
 
-	"airgap.dev/airgap/cluster/certs"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/exitcode"
-	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify"
-	"airgap.dev/airgap/verify/result"
 )
 
 const verifyLong = `Watches nodes, system workloads, running images and what pods on every node
@@ -68,17 +60,19 @@ kubectl create clusterrolebinding NAME --clusterrole ` + verify.ReaderRole + ` -
 
 Exit code 4 when something is broken or unseen, with --watch: at its end.`
 
-func (a *app) verify() *cobra.Command {
+const verifyExample = "  airgap verify\n  airgap verify --timeout 10m --output junit > verify.xml\n" +
+	"  airgap verify --baseline save before.json\n" +
+	"  airgap verify --baseline compare before.json --output html > change-4711.html\n" +
+	"  airgap verify --since 2h --only nodes-ready,pods\n" +
+	"  airgap verify --watch --textfile /var/lib/node_exporter/airgap.prom"
+
+func verifyCommand(a *app) *cobra.Command {
 	var o verdict.Options
 	cmd := &cobra.Command{
-		Use:   "verify [--baseline save|compare FILE]",
-		Short: "Watch the cluster until everything is as it should be, or say what is not",
-		Long:  verifyLong,
-		Example: "  airgap verify\n  airgap verify --timeout 10m --output junit > verify.xml\n" +
-			"  airgap verify --baseline save before.json\n" +
-			"  airgap verify --baseline compare before.json --output html > change-4711.html\n" +
-			"  airgap verify --since 2h --only nodes-ready,pods\n" +
-			"  airgap verify --watch --textfile /var/lib/node_exporter/airgap.prom",
+		Use:     "verify [--baseline save|compare FILE]",
+		Short:   "Watch the cluster until everything is as it should be, or say what is not",
+		Long:    verifyLong,
+		Example: verifyExample,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.Modes.Baseline == "" {
 				return noArgs(cmd, args)
@@ -87,7 +81,10 @@ func (a *app) verify() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Modes.List {
-				return a.listRules()
+				return listRules(a)
+			}
+			if err := checkModes(&o.Modes, cmd, a.output); err != nil {
+				return err
 			}
 			if o.Modes.Watch && !cmd.Flags().Changed("timeout") {
 				o.Timeout = 0 // no end
@@ -95,15 +92,19 @@ func (a *app) verify() *cobra.Command {
 			if len(args) > 0 {
 				o.Modes.File = args[0]
 			}
-			if err := o.Check(); err != nil {
-				return err
+			o.Listed = collectForVerify()
+			defer o.Listed()
+			if o.Modes.Watch {
+				return watch(cmd.Context(), a, o)
 			}
-			if err := checkModes(&o.Modes, cmd, a.output, o.Scope); err != nil {
-				return err
-			}
-			return a.runVerify(cmd.Context(), o)
+			return a.finishVerdict(verdict.Run(cmd.Context(), o, a.newProgress()))
 		},
 	}
+	verifyFlags(cmd, &o)
+	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
+}
+
+func verifyFlags(cmd *cobra.Command, o *verdict.Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig; default: $KUBECONFIG, else "+kubeadm.AdminConf)
 	f.StringVar(&o.Registry, "registry", "", "ADDRESS:PORT of the registry; default: this host's own cluster's")
@@ -114,84 +115,32 @@ func (a *app) verify() *cobra.Command {
 	f.StringSliceVarP(&o.Scope, "namespace", "n", nil, "look at these namespaces only, with rights for no more; can be given more than once")
 	modeFlags(&o.Modes, cmd)
 	keyFlags(cmd, &o.Keys)
-	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }
 
-func (a *app) runVerify(ctx context.Context, o verdict.Options) error {
-	began := time.Now()
-	listed := collectForVerify()
-	defer listed()
-	before, err := o.Modes.Before()
+// finishVerdict prints the report and turns a bad one into exit code 4, with what is to be said
+// beside it.
+func (a *app) finishVerdict(o verdict.Outcome, err error) error {
+	if err == nil {
+		err = a.printReport(o.Report, forms{o.Report.WriteText, o.Report.WriteJUnit, o.Report.WriteHTML})
+	}
 	if err != nil {
 		return err
 	}
-	p := a.newProgress()
-	v, err := o.Verification(p)
-	if err != nil {
-		return err
-	}
-	client, err := kubernetes.NewForConfig(v.API)
-	if err != nil {
-		return err
-	}
-	asking, cancel := context.WithTimeout(ctx, cmp.Or(o.Timeout, time.Minute))
-	defer cancel()
-	if err := verdict.NamespacesExist(asking, client, o.Scope); err != nil {
-		return err
-	}
-	cluster, err := o.Modes.Cluster(asking, client, before)
-	if err != nil {
-		return err
-	}
-	v.Scope, v.Only, v.Skip, v.Since, v.Baseline = o.Scope, o.Modes.Only, o.Modes.Skip, o.Modes.From, before
-	v.Snapshot, v.Listed = o.Modes.Baseline == verdict.SaveBaseline, listed
-	v.Timeout = o.Left(time.Since(began))
-	if o.Modes.Watch {
-		return a.watch(ctx, v, o.Modes)
-	}
-	report, err := verify.Run(ctx, v)
-	if err != nil {
-		return err
-	}
-	failed := errors.Join(o.Modes.Save(report, cluster, p), o.Modes.WriteTextfile(report))
-	return after(endedHint(a.showVerdict(report), report, site.ThisMachine().Host), failed)
+	return after(o)
 }
 
-// endedHint names certificates of this host that have ended or are not valid yet, where that may
-// be why no API server answers: no other host can be asked for its own then.
-func endedHint(err error, report result.Report, h host.Host) error {
-	if !slices.ContainsFunc(report.Findings, func(f result.Finding) bool { return f.Object == "API server" }) {
-		return err
+// after is the end of a run whose verdict is shown, and which may have failed to write a file
+// then.
+func after(o verdict.Outcome) error {
+	switch {
+	case o.Report.OK:
+		return o.Unwritten
+	case o.Unwritten != nil:
+		return &coded{exitcode.Verify, o.Unwritten}
 	}
-	list, unread := certs.Of(h)
-	ended := slices.DeleteFunc(list, func(c certs.Certificate) bool { return c.Span().Trouble(time.Now(), 0) == "" })
-	if unread != nil || len(ended) == 0 {
-		return err
+	err := error(&coded{exitcode.Verify, errShown})
+	if o.Hint != "" {
+		err = advice.Add(err, "%s", o.Hint)
 	}
-	return advice.Add(err, "certificates of this host cannot be used, %s is one of %d: it %s. airgap certs lists them, and airgap certs renew makes them anew", ended[0].File, len(ended), ended[0].Span().Trouble(time.Now(), 0))
-}
-
-// showVerdict prints the report and turns a bad one into exit code 4.
-func (a *app) showVerdict(r result.Report) error {
-	if err := a.printReport(r, forms{r.WriteText, r.WriteJUnit, r.WriteHTML}); err != nil {
-		return err
-	}
-	return exitOf(r)
-}
-
-// exitOf turns a bad report into exit code 4.
-func exitOf(r result.Report) error {
-	if !r.OK {
-		return &coded{exitcode.Verify, errShown}
-	}
-	return nil
-}
-
-// after is the end of a run whose verdict is shown, and which could not write a
-// file then.
-func after(shown, failed error) error {
-	if shown == nil || failed == nil {
-		return cmp.Or(shown, failed)
-	}
-	return &coded{exitcode.Verify, failed}
+	return err
 }

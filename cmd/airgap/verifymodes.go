@@ -1,14 +1,8 @@
 package main
 
 import (
-	"cmp"
-	"slices"
-	"strings"
-	"time"
-
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
 )
@@ -24,24 +18,15 @@ func modeFlags(m *verdict.Modes, cmd *cobra.Command) {
 	f.StringVar(&m.Textfile, "textfile", "", "write the result to this file for Prometheus, too; its name ends in .prom")
 }
 
-// checkModes reports what does not go together, and files that could not be written
-// after the wait.
-func checkModes(m *verdict.Modes, cmd *cobra.Command, output string, scope []string) error {
+// checkModes reports what does not go together on the command line.
+func checkModes(m *verdict.Modes, cmd *cobra.Command, output string) error {
 	switch {
 	case m.Watch && cmd.Flags().Changed("soak"):
 		return advice.Usagef("airgap verify: --watch waits for no soak window: leave --soak away")
-	case m.Watch && m.Baseline == verdict.SaveBaseline:
-		return advice.Usagef("airgap verify: --baseline save is for a run that ends: leave --watch away")
 	case m.Watch && output != asText && output != asJSON:
 		return advice.Usagef("airgap verify --watch: --output %s is for a single verdict; want text, or json for a stream of events", output)
-	case m.Textfile != "" && !strings.HasSuffix(m.Textfile, ".prom"):
-		return advice.Usagef("airgap verify: --textfile %s: node_exporter reads only names that end in .prom", m.Textfile)
+	case m.Baseline != "":
+		return oneOf("baseline", m.Baseline, verdict.SaveBaseline, verdict.CompareBaseline)
 	}
-	m.Scope = slices.Compact(slices.Sorted(slices.Values(scope)))
-	if m.Baseline != "" {
-		if err := oneOf("baseline", m.Baseline, verdict.SaveBaseline, verdict.CompareBaseline); err != nil {
-			return err
-		}
-	}
-	return cmp.Or(site.CheckLater("--textfile", m.Textfile), site.CheckLater("--baseline "+m.Baseline, m.File), m.ParseSince(time.Now()), m.CheckRules(scope))
+	return nil
 }

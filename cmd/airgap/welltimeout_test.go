@@ -41,7 +41,7 @@ func TestWellTimeout(t *testing.T) {
 // TestWellTimeoutOfCommands: each command that waits for the cluster to be well has it.
 func TestWellTimeoutOfCommands(t *testing.T) {
 	a := &app{}
-	for _, cmd := range []interface{ Flags() *pflag.FlagSet }{a.install(), a.restore(), a.upgrade(), a.rollback()} {
+	for _, cmd := range []interface{ Flags() *pflag.FlagSet }{installCommand(a), restoreCommand(a), upgradeCommand(a), rollbackCommand(a)} {
 		if f := cmd.Flags().Lookup("timeout"); f == nil || f.DefValue != "10m0s" || f.Value.Type() != "duration" {
 			t.Errorf("%+v", f)
 		}

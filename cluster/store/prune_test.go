@@ -1,4 +1,4 @@
-package main
+package store
 
 import (
 	"crypto/ecdsa"
@@ -20,7 +20,7 @@ func TestPruneKeepsTheWayBack(t *testing.T) {
 	v := bundle.NewView(bundletest.NewWith(t, "one", images...).Open(t), bundletest.NewWith(t, "two", images...).Open(t))
 	defer v.Close()
 	both := bundlesOf([]*bundle.View{v}) // of the same moment: prune says which one counts as the older
-	first, err := prune(registry.Store{}, both, registry.Use{}, relied{}, pruneOptions{dryRun: true}, nil)
+	first, err := prune(registry.Store{}, both, registry.Use{}, relied{}, PruneOptions{DryRun: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +40,11 @@ func TestPruneKeepsTheWayBack(t *testing.T) {
 		"rolled back":    {back, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, err := prune(registry.Store{}, both, registry.Use{}, relied{last: tc.last}, pruneOptions{dryRun: true}, nil)
+			list, err := prune(registry.Store{}, both, registry.Use{}, relied{last: tc.last}, PruneOptions{DryRun: true})
 			if err != nil || len(list) != 2 {
 				t.Fatalf("%+v, %v", list, err)
 			}
-			i := slices.IndexFunc(list, func(p pruned) bool { return p.Name == before.Index().Name })
+			i := slices.IndexFunc(list, func(p Pruned) bool { return p.Name == before.Index().Name })
 			needed := slices.ContainsFunc(list[i].Needs, func(n registry.Need) bool { return n.By == "rollback" })
 			if list[i].Removed == tc.stays || needed != tc.stays {
 				t.Errorf("%+v, want it to stay: %t", list[i], tc.stays)
@@ -70,7 +70,7 @@ func TestPruneByDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer bundle.NewView(opened...).Close()
-	list, err := prune(store, opened, registry.Use{}, relied{}, pruneOptions{dryRun: true}, []string{"bank"})
+	list, err := prune(store, opened, registry.Use{}, relied{}, PruneOptions{DryRun: true, Names: []string{"bank"}})
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -105,7 +105,7 @@ func TestPruneWhatWasOnlyImported(t *testing.T) {
 		"of another bundle":    {map[string]bool{"c0ffee": true}, []string{"after"}, false},
 		"nobody knows":         {nil, []string{"after"}, false},
 	} {
-		list, err := prune(registry.Store{}, both, registry.Use{}, relied{as: tc.as}, pruneOptions{dryRun: true}, tc.names)
+		list, err := prune(registry.Store{}, both, registry.Use{}, relied{as: tc.as}, PruneOptions{DryRun: true, Names: tc.names})
 		if err != nil || len(list) != 2 || list[1].Removed != tc.goes || list[0].Removed {
 			t.Errorf("%s: %+v, %v", name, list, err)
 		}
@@ -121,7 +121,7 @@ func TestPruneKeepsTheWayBacksBase(t *testing.T) {
 	all := []*bundle.Bundle{base.Open(t), from.Open(t), to.Open(t)}
 	all[2].Index().Created = all[1].Index().Created.Add(time.Hour)
 	for _, last := range []upgraderecord.Record{{}, {From: upgraderecord.BundleRef{ID: all[1].ID()}, To: upgraderecord.BundleRef{ID: all[2].ID()}}} {
-		list, err := prune(registry.Store{}, all, registry.Use{}, relied{last: last}, pruneOptions{dryRun: true}, nil)
+		list, err := prune(registry.Store{}, all, registry.Use{}, relied{last: last}, PruneOptions{DryRun: true})
 		if err != nil || len(list) != 3 || list[0].Name != "test" {
 			t.Fatalf("%+v, %v", list, err)
 		}

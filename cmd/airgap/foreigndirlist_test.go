@@ -1,6 +1,7 @@
 package main
 
 import (
+	"airgap.dev/airgap/cluster/service"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -28,10 +29,10 @@ func foreignDirs() []foreignDir {
 			OpenedIn: []string{"registry/files.go", "registry/keep.go"},
 		},
 		{
-			Dir: approverDir, Owner: "airgap-approver", Unit: kubeadm.ApproverUnit,
+			Dir: service.ApproverDir, Owner: "airgap-approver", Unit: kubeadm.ApproverUnit,
 			Root:     "join-approver --credential writes the certificate there before that user's program starts: host.Owned; systemd makes the directory and removes it",
 			Test:     "TestApproverCredentialFollowsNoLink",
-			OpenedIn: []string{"cmd/airgap/approver.go"},
+			OpenedIn: []string{"cluster/service/approver.go"},
 		},
 		{
 			Dir: "/tmp", Owner: "every user",

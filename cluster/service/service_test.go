@@ -1,7 +1,8 @@
-package main
+package service
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"path/filepath"
 	"strings"
@@ -18,10 +19,10 @@ func TestAlive(t *testing.T) {
 	}
 	defer listener.Close()
 	var said bytes.Buffer
-	a := &app{stderr: &said}
+	say := func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) }
 	for _, at := range []string{"", socket, socket + ".none"} {
 		t.Setenv("NOTIFY_SOCKET", at)
-		a.notify(t.Context(), "WATCHDOG=1")
+		notify(t.Context(), "WATCHDOG=1", say)
 	}
 	heard := make([]byte, 64)
 	n, err := listener.Read(heard)

@@ -1,4 +1,4 @@
-package main
+package rotation
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 	"airgap.dev/airgap/kubeadm"
 )
 
-// TestWriteRotated: no run that brought no new key speaks of one.
-func TestWriteRotated(t *testing.T) {
+// TestWriteNewKey: no run that brought no new key speaks of one.
+func TestWriteNewKey(t *testing.T) {
 	for want, r := range map[string]kubeadm.Rotated{
 		"key2 encrypts all Secrets now, and the old key is gone\n":                                                          {Key: "key2", Secrets: 7, Changed: true},
 		"cp1 led the rotation to its end: the old key is gone here, too\n":                                                  {Key: "key2", Leader: "cp1", Changed: true},
@@ -16,7 +16,7 @@ func TestWriteRotated(t *testing.T) {
 		"the interrupted rotation to key3 is finished, and the old key is gone; run the same command again for a new key\n": {Key: "key3", Leader: "cp1"},
 	} {
 		var text strings.Builder
-		if err := writeRotated(&text, r); err != nil || text.String() != want {
+		if err := (NewKey{r}).Write(&text); err != nil || text.String() != want {
 			t.Errorf("%+v: %v\n%s", r, err, text.String())
 		}
 	}

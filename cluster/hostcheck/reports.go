@@ -1,4 +1,4 @@
-package main
+package hostcheck
 
 import (
 	"errors"
@@ -7,40 +7,31 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight"
 )
 
-// onlyReports wants files, and refuses the flags that say how a host is judged:
-// these were judged when their reports were written.
-func onlyReports(cmd *cobra.Command, args []string) error {
-	for _, flag := range []string{"list", "explain", "skip", "only", "node", "index", "all-hosts", "require-key"} {
-		if cmd.Flags().Changed(flag) {
-			return advice.Usagef("%s: --reports shows what was judged already: leave --%s away", cmd.CommandPath(), flag)
-		}
-	}
-	if len(args) > 0 {
-		return nil
-	}
-	return advice.Add(&coded{exitcode.Usage, fmt.Errorf("%s: --reports wants the reports' files, or their directory", cmd.CommandPath())}, "see %s --help", cmd.CommandPath())
-}
-
-// showReports prints the reports that hosts wrote by themselves as one, and
-// turns a bad one into exit code 3.
-func (a *app) showReports(paths []string) error {
+// ReadReports reads the reports that hosts wrote by themselves, from files and directories of
+// them. The error is a preflight.ReportsError where a host did not pass.
+func ReadReports(paths []string) (preflight.Reports, error) {
 	all, err := loadReports(paths)
 	if err != nil {
-		return advice.Add(err, "airgap preflight DIR --output json > FILE writes a report on each host")
+		return nil, advice.Add(err, "airgap preflight DIR --output json > FILE writes a report on each host")
 	}
-	return a.showAll(all, "mend what failed, and let those hosts write their reports anew")
+	return all, AllFailed(all, "mend what failed, and let those hosts write their reports anew")
 }
 
-// loadReports reads files and directories of them, in that order. Whoever has
-// carried a stick around is told at once of every file that is no report.
+// AllFailed is a preflight.ReportsError, with the advice, unless all hosts passed.
+func AllFailed(all preflight.Reports, next string) error {
+	if all.Passed() {
+		return nil
+	}
+	return advice.Add(&preflight.ReportsError{Failed: all, All: all}, "%s", next)
+}
+
+// loadReports reads files and directories of them, in that order. The error is
+// about every file that is no report: somebody has carried a stick around for them.
 func loadReports(paths []string) (preflight.Reports, error) {
 	var all preflight.Reports
 	var problems []error

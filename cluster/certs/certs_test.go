@@ -1,4 +1,4 @@
-package main
+package certs
 
 import (
 	"fmt"
@@ -10,23 +10,20 @@ import (
 	"testing/fstest"
 	"time"
 
-	"airgap.dev/airgap/cluster/certs"
 	"airgap.dev/airgap/cluster/sitetest"
-	"airgap.dev/airgap/cluster/status"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/kubeadm/backup"
 )
 
 const day = 24 * time.Hour
 
 func TestWriteCertificates(t *testing.T) {
-	list, err := certs.Of(sitetest.CertificatesHost(t))
+	list, err := Of(sitetest.CertificatesHost(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	if err := certs.Write(&text, list, time.Now()); err != nil {
+	if err := Write(&text, list, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -55,7 +52,7 @@ func TestDueCertificates(t *testing.T) {
 		"720h": {"/var/lib/kubelet/pki/kubelet.crt"},
 		"800d": {"/var/lib/kubelet/pki/kubelet.crt", "/etc/kubernetes/pki/apiserver.crt", "/etc/airgap/pki/registry.crt"},
 	} {
-		span, err := certsRenewOptions{within: within}.span()
+		span, err := (&RenewOptions{Within: within}).span()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,11 +62,11 @@ func TestDueCertificates(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"", "d", "-3d", "soon", "90"} {
-		if _, err := (certsRenewOptions{within: wrong}).span(); err == nil {
+		if _, err := (&RenewOptions{Within: wrong}).span(); err == nil {
 			t.Errorf("--within %q: no error", wrong)
 		}
 	}
-	if span, err := (certsRenewOptions{all: true}).span(); err != nil || span < 50*365*day {
+	if span, err := (&RenewOptions{All: true}).span(); err != nil || span < 50*365*day {
 		t.Errorf("--all: %v, %v", span, err)
 	}
 }
@@ -82,21 +79,17 @@ func TestNotValidYet(t *testing.T) {
 		"etc/kubernetes/pki/apiserver.crt": sitetest.EndingIn(t, "kube-apiserver", 300*day),
 		"etc/kubernetes/pki/ca.crt":        sitetest.EndingIn(t, "an old ca", 3000*day),
 	}
-	list, err := certs.Of(h)
+	list, err := Of(h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	begins := time.Now().Add(-time.Hour).UTC().Format(time.DateOnly)
 	var text strings.Builder
-	st := &status.Status{Now: now, Certificates: status.EndSoon(slices.Clone(list), now)}
-	st.WriteHealth(&text)
-	if err := certs.Write(&text, list, now); err != nil {
+	if err := Write(&text, list, now); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"from " + begins + " on", "begins    /etc/kubernetes/pki/apiserver.crt, API server, to its clients: is valid only from " + begins} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("it does not say %q:\n%s", want, &text)
-		}
+	if want := "from " + begins + " on"; !strings.Contains(text.String(), want) {
+		t.Errorf("it does not say %q:\n%s", want, &text)
 	}
 	if due, err := dueCertificates(h, now, day); err != nil || len(due) > 0 {
 		t.Errorf("with an authority that is not valid yet, due are %v (%v)", due, err)
@@ -104,39 +97,6 @@ func TestNotValidYet(t *testing.T) {
 	delete(h, "etc/kubernetes/pki/ca.crt")
 	if due, err := dueCertificates(h, now, day); err != nil || !slices.Equal(due, []string{"/etc/kubernetes/pki/apiserver.crt"}) {
 		t.Errorf("due are %v (%v)", due, err)
-	}
-}
-
-// TestReplaceable: what is not there is refused with its reason.
-func TestReplaceable(t *testing.T) {
-	for _, name := range []string{"cluster", "front-proxy", "etcd", "registry"} {
-		if a, err := replaceable(name); err != nil || a.Name != name || a.Everywhere() != (name == "cluster" || name == "registry") {
-			t.Errorf("%s: %v, %v", name, a, err)
-		}
-	}
-	for name, want := range map[string]string{"": "want one of cluster, front-proxy, etcd, registry", "nginx": "want one of cluster"} {
-		if _, err := replaceable(name); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", name, err, want)
-		}
-	}
-}
-
-// TestBackupFromTheFuture: the age of such a backup says nothing, so it is no comfort.
-func TestBackupFromTheFuture(t *testing.T) {
-	now := time.Now()
-	st := &status.Status{Now: now, Cluster: "bank", Backup: &status.KeptBackup{Dir: "/b/20990101T000000Z", Taken: now.Add(time.Hour)}}
-	var text strings.Builder
-	st.WriteHealth(&text)
-	if !strings.Contains(text.String(), "backup    from the future") {
-		t.Errorf("the screen says\n%s", &text)
-	}
-	if next := st.WhatToDo(); len(next) == 0 || !strings.Contains(next[0], "delete the backups from the future") {
-		t.Errorf("what to do is %q", next)
-	}
-	var made strings.Builder
-	b := madeBackup{Backup: backup.Backup{Dir: "/b/now"}, Future: []backup.Backup{{Dir: "/b/20990101T000000Z"}}}
-	if err := b.write(&made); err != nil || !strings.Contains(made.String(), "/b/20990101T000000Z is from the future") {
-		t.Errorf("airgap backup says %v\n%s", err, &made)
 	}
 }
 

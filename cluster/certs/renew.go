@@ -1,0 +1,187 @@
+package certs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/registry/trust"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// RenewOptions say which certificates of this host are due, and whether others are waited for.
+type RenewOptions struct {
+	Within  string // "90d", "12h": what ends in that time is due
+	All     bool   // everything is due
+	Alone   bool   // do not wait for the turns of other control-plane hosts
+	Console ui.Console
+}
+
+// Renewed is what became of this host's certificates.
+type Renewed struct {
+	kubeadm.Renewed
+
+	NextEnds time.Time `json:"nextEnds,omitzero"` // of what airgap renews
+	Next     string    `json:"next,omitempty"`    // the file that this is of
+	// KubeletRotates: the kubelet renews its certificate for the API server itself.
+	KubeletRotates bool `json:"kubeletRotates"`
+}
+
+// Renew makes the certificates of this host again that are due, those of kubeadm and of the
+// registry, and restarts what reads them only once.
+func Renew(ctx context.Context, o RenewOptions) (*Renewed, error) {
+	within, err := o.span()
+	if err != nil {
+		return nil, err
+	}
+	if err := hostcheck.MustBeRoot("certs renew"); err != nil {
+		return nil, err
+	}
+	m := site.ThisMachine()
+	if joined, err := m.Joined(); err != nil || !joined {
+		return nil, errors.Join(err, advice.Add(errors.New("renew certificates: airgap has not made this host a node"), "run it on a host of the cluster"))
+	}
+	if err := m.RefuseAmidReplacement("renew certificates"); err != nil {
+		return nil, err
+	}
+	release, err := hostcheck.LockHost()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	p := o.Console.Progress()
+	done := &Renewed{}
+	due := func() ([]string, error) { return dueCertificates(m.Host, time.Now(), within) }
+	renewal := kubeadm.Renewal{Machine: m, Say: p.Say}
+	if !o.Alone {
+		renewal.Turn = func(ctx context.Context, resumed bool) (func(), error) { return takeTurn(ctx, m, resumed, p.Say) }
+	}
+	if done.Renewed, err = renewal.Run(ctx, due); err != nil {
+		return nil, err
+	}
+	if err := done.renewRegistry(within); err != nil {
+		return nil, err
+	}
+	return done, done.lookAhead(m)
+}
+
+// takeTurn waits until no other control-plane host restarts its API server. Where certificates
+// have ended, or an interrupted renewal left half a kubeconfig, no API server answers, and without
+// new ones none will: then this host goes on.
+func takeTurn(ctx context.Context, m kubeadm.Machine, resumed bool, say func(string, ...any)) (release func(), err error) {
+	turn, err := m.Turn(say)
+	if err == nil {
+		release, err = turn.Take(ctx)
+		if !errors.Is(err, kubeadm.ErrNoTurn) {
+			return release, err
+		}
+	}
+	if !resumed && !unusable(m.Host, time.Now()) {
+		return nil, advice.Add(err, "the certificates of this host are good: have the API server answer first, crictl ps -a --name kube-apiserver; or airgap certs renew --alone, on one control-plane host after the other")
+	}
+	say("warning: %v; this host goes on without a turn: run airgap certs renew on one control-plane host after the other", err)
+	return func() {}, nil
+}
+
+// unusable reports whether a certificate that airgap renews has ended, is not valid yet or cannot
+// be read, which may be why no API server answers.
+func unusable(h host.Host, now time.Time) bool {
+	due, err := dueCertificates(h, now, 0)
+	return err != nil || len(due) > 0
+}
+
+// span is how soon a certificate has to end to be due.
+func (o RenewOptions) span() (time.Duration, error) {
+	if o.All {
+		return 100 * 365 * 24 * time.Hour, nil
+	}
+	days, isDays := strings.CutSuffix(o.Within, "d")
+	if isDays {
+		days += "h"
+	} else {
+		days = o.Within
+	}
+	d, err := time.ParseDuration(days)
+	if isDays {
+		d *= 24
+	}
+	if err != nil || d <= 0 {
+		return 0, advice.Usagef("--within %q: want days as 90d, or hours as 12h", o.Within)
+	}
+	return d, nil
+}
+
+// dueCertificates are the files with a certificate that airgap renews and that ends within the
+// time, or is not valid yet. The latter would be no better for a renewal while an authority is not
+// valid either: then it is the clock.
+func dueCertificates(h host.Host, now time.Time, within time.Duration) ([]string, error) {
+	list, err := Of(h)
+	early := slices.ContainsFunc(list, func(c Certificate) bool { return c.Authority && c.Span().Early(now) })
+	var due []string
+	for _, c := range list {
+		is := c.Span().Trouble(now, within) != "" && (!early || !c.Span().Early(now))
+		if is && c.Renewed == nodereport.RenewedByAirgap {
+			due = append(due, c.File)
+		}
+	}
+	return due, err
+}
+
+// renewRegistry does so on hosts that serve one.
+func (d *Renewed) renewRegistry(within time.Duration) error {
+	pki := trust.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
+	if _, err := os.Stat(pki.CertificateFile()); err != nil {
+		return host.IgnoreMissing(err)
+	}
+	renewed, _, err := pki.RenewWithin(time.Now(), within)
+	if renewed {
+		d.Files = append(d.Files, pki.CertificateFile())
+	}
+	return err
+}
+
+func (d *Renewed) lookAhead(m kubeadm.Machine) (err error) {
+	list, err := Of(m.Host)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(list, func(c Certificate) bool { return c.Renewed == nodereport.RenewedByAirgap }); i >= 0 {
+		d.Next, d.NextEnds = list[i].File, list[i].Ends
+	}
+	d.KubeletRotates, err = kubeadm.KubeletRotates(m)
+	return err
+}
+
+// Write says what was renewed, and what ends next.
+func (d *Renewed) Write(w io.Writer) error {
+	for _, f := range d.Files {
+		fmt.Fprintf(w, "renewed %s\n", f)
+	}
+	if len(d.Restarted) > 0 {
+		fmt.Fprintf(w, "restarted %s, which use the new certificates\n", strings.Join(d.Restarted, ", "))
+	}
+	if !d.KubeletRotates {
+		fmt.Fprintln(w, "the kubelet does not renew its certificate for the API server: set rotateCertificates: true in its configuration, /var/lib/kubelet/config.yaml")
+	}
+	nothing := ""
+	if len(d.Files) == 0 {
+		nothing = "nothing was due; "
+	}
+	if d.Next == "" {
+		_, err := fmt.Fprintf(w, "%sno certificate of this host is renewed by airgap\n", nothing)
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%sthe next to end is %s, on %s\n", nothing, d.Next, d.NextEnds.Format(time.DateOnly))
+	return err
+}

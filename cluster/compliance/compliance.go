@@ -1,0 +1,80 @@
+// Package compliance compares this host with the compliance baseline.
+package compliance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/verify/nodereport"
+)
+
+// Result is what this host has of the baseline.
+type Result struct {
+	Benchmark string            `json:"benchmark"`
+	Controls  []kubeadm.Finding `json:"controls"`
+	LeftOpen  []kubeadm.Open    `json:"leftOpen"`
+}
+
+// Read reads back what this host effectively has; keys are those of --require-key.
+func Read(ctx context.Context, keys []string) (Result, error) {
+	if err := hostcheck.MustBeRoot("compliance"); err != nil {
+		return Result{}, err
+	}
+	c, err := site.ConfigHere(keys)
+	if err != nil {
+		return Result{}, err
+	}
+	found, err := kubeadm.Compliance(ctx, site.ThisMachine(), c.Kubernetes, nodereport.LocalKubelet().Config)
+	if err != nil {
+		return Result{}, err
+	}
+	here := slices.DeleteFunc(found, func(f kubeadm.Finding) bool { return f.State == kubeadm.Elsewhere })
+	if len(here) == 0 {
+		return Result{}, advice.Add(errors.New("read the baseline back: nothing of a cluster is on this host"), "run it on a node")
+	}
+	return Result{kubeadm.Benchmark, here, kubeadm.LeftOpen()}, nil
+}
+
+// Holds reports whether no control differs or is unknown.
+func (r Result) Holds() bool { return r.count(kubeadm.Differs)+r.count(kubeadm.Unknown) == 0 }
+
+func (r Result) count(s kubeadm.State) int {
+	n := 0
+	for _, f := range r.Controls {
+		if f.State == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Write lists the controls, a line each, and counts them.
+func (r Result) Write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range r.Controls {
+		what := fmt.Sprintf("%s %s", f.Part, f.Name)
+		if f.Part == kubeadm.Files || f.Part == kubeadm.Contents {
+			what = f.Name
+		}
+		found := cmp.Or(f.Found, "not set")
+		if f.State != kubeadm.Holds {
+			found += ", want " + f.Wanted()
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.State, f.ID, what, found)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s: %d hold, %d chosen in airgap.yaml, %d differ, %d unknown; %d recommendations are left open, with reasons (--output json)\n",
+		r.Benchmark, r.count(kubeadm.Holds), r.count(kubeadm.Chosen), r.count(kubeadm.Differs), r.count(kubeadm.Unknown), len(r.LeftOpen))
+	return err
+}

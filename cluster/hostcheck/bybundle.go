@@ -1,0 +1,92 @@
+package hostcheck
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/registry"
+)
+
+// Options say by which bundle this host is judged.
+type Options struct {
+	Dir    string   // the bundle's
+	Keys   []string // of --require-key
+	Node   string   // which of airgap.yaml this host is; "": by its addresses
+	Choice preflight.Choice
+}
+
+// ByBundle judges this host by the bundle; the error is a preflight.ReportError where it does not
+// pass. Of a delta, a host that is to join has no base, and needs none: its packages come from
+// the registry.
+func ByBundle(ctx context.Context, o Options) (preflight.Report, error) {
+	b, t, err := site.Open(o.Dir, o.Keys)
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	defer b.Close()
+	s, err := site.Fresh(b.Index(), o.Node)
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	if s.Config.SSH == nil {
+		if s, err = TakeMeasured(s, site.MeasuredFile); err != nil {
+			return preflight.Report{}, err
+		}
+	}
+	s = s.With(site.Given{Medium: host.DeviceOf(o.Dir)})
+	store := registry.Store{Dir: site.StoreDir}
+	stored, err := store.Holds(b, t.Keys...)
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	v, err := store.View(b, t.Keys...)
+	joins := s.Node.Name != s.Config.Master().Name
+	var dry func(context.Context) error
+	switch {
+	case err == nil:
+		defer v.Close()
+		dry = nodesteps.DryRunFrom(s, v)
+	case !joins || !errors.Is(err, bundle.ErrBase):
+		return preflight.Report{}, err
+	}
+	return judged(Judge(ctx, s, o.Choice, stored, dry))
+}
+
+// ByIndex judges this host by the signed index alone, which says all that is wanted of a host;
+// only for dnf's dry run there has to be a repository. The error is as ByBundle's.
+func ByIndex(ctx context.Context, o Options) (preflight.Report, error) {
+	t, err := site.TrustedKeys(o.Keys, o.Dir)
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	signed, err := bundle.ReadSigned(o.Dir, t.Keys...)
+	if errors.Is(err, os.ErrNotExist) {
+		return preflight.Report{}, advice.Add(err, "name the directory that holds %v", bundle.IndexFiles())
+	}
+	if err != nil {
+		return preflight.Report{}, t.Explain(err)
+	}
+	s, err := site.New(signed.Index, o.Node)
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	stored, err := registry.Store{Dir: site.StoreDir}.HasSums(signed.Files[bundle.SumsName])
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	return judged(Judge(ctx, s, o.Choice, stored, nil))
+}
+
+func judged(r preflight.Report, err error) (preflight.Report, error) {
+	if err != nil {
+		return r, err
+	}
+	return r, Failed(r)
+}

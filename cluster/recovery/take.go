@@ -1,0 +1,75 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/backup"
+)
+
+// TakeOptions say where a backup goes, and who can read it.
+type TakeOptions struct {
+	Dir       string   // of the backups
+	Keep      int      // how many stay, the newest ones; 0: all
+	EncryptTo []string // age recipients or SSH public keys; none: those of airgap.yaml
+}
+
+// Take keeps what it takes to have this host's control plane back.
+func Take(ctx context.Context, o TakeOptions) (Taken, error) {
+	if err := hostcheck.MustBeRoot("backup"); err != nil {
+		return Taken{}, err
+	}
+	if o.Keep < 0 {
+		return Taken{}, advice.Usagef("--keep %d: want 0 or more", o.Keep)
+	}
+	if _, err := backup.ParseRecipients(o.EncryptTo); err != nil {
+		return Taken{}, advice.Usagef("--encrypt-to: %v", err)
+	}
+	store := site.Backups()
+	store.Dir, store.Keep, store.EncryptTo = o.Dir, o.Keep, o.EncryptTo
+	if len(store.EncryptTo) == 0 {
+		var err error
+		if store.EncryptTo, err = store.Keys.Recipients(); err != nil {
+			return Taken{}, err
+		}
+	}
+	b, err := store.Take(ctx)
+	if errors.Is(err, kubeadm.ErrNoEtcd) {
+		return Taken{}, advice.Add(err, "run airgap backup on a control-plane host")
+	}
+	if err != nil {
+		return Taken{}, err
+	}
+	made := Taken{Backup: b, Key: site.BackupKey(), EncryptedTo: store.EncryptTo}
+	made.Future, err = store.After(b.Taken)
+	return made, err
+}
+
+// Taken is a backup that was made.
+type Taken struct {
+	backup.Backup
+	Key         string   `json:"key"` // fingerprint of the one that signed it
+	EncryptedTo []string `json:"encryptedTo,omitempty"`
+	// Future are those that were taken later than this one by their names: they stay.
+	Future []backup.Backup `json:"fromFuture,omitempty"`
+}
+
+// Write says where it is, who can read it, and which key signed it.
+func (b Taken) Write(w io.Writer) error {
+	fmt.Fprintf(w, "%s: %s\n", b.Dir, ui.Size(b.Bytes))
+	for _, r := range b.EncryptedTo {
+		fmt.Fprintf(w, "encrypted to %s\n", r)
+	}
+	_, err := fmt.Fprintf(w, "signed with key %s\n", b.Key)
+	for _, f := range b.Future {
+		_, err = fmt.Fprintf(w, "%s is from the future by this host's clock, and stays: set the clock; if the clock is right, delete that backup\n", f.Dir)
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/report"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/version"
+	"airgap.dev/airgap/kubeadm"
+)
+
+// Where the approver's credential lies while its unit runs.
+const (
+	ApproverDir  = "/run/airgap-join-approver"
+	approverConf = "kubeconfig"
+)
+
+// WriteCredential makes the certificate that Approve runs with, for the user that ApproverDir
+// belongs to.
+func WriteCredential() error {
+	if err := hostcheck.MustBeRoot("join-approver --credential"); err != nil {
+		return err
+	}
+	text, err := site.ThisMachine().ApproverCredential()
+	if err != nil {
+		return err
+	}
+	return giveCredential(ApproverDir, text)
+}
+
+func giveCredential(dir string, text []byte) error {
+	into, err := host.OpenOwned(dir)
+	if err != nil {
+		return advice.Add(fmt.Errorf("write the approver's certificate: %w", err), "systemctl restart %s makes the directory", kubeadm.ApproverUnit)
+	}
+	defer into.Close()
+	return into.Write(approverConf, 0o600, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// Approve decides which node a join token admits. It ends before its certificate expires: the
+// unit starts it again, with another one.
+func Approve(ctx context.Context, say Say) error {
+	config, err := kubeadm.Kubeconfig(ApproverDir + "/" + approverConf)
+	if err != nil {
+		return advice.Add(err, "airgap-join-approver.service makes it when it starts")
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, kubeadm.ApproverTTL/2)
+	defer cancel()
+	notify(ctx, "STATUS="+report.ApproverStatus+version.String(), say)
+	return kubeadm.Approver{Client: client, Say: say}.Run(ctx)
+}

@@ -1,0 +1,33 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"airgap.dev/airgap/cluster/certs"
+	"airgap.dev/airgap/cluster/sitetest"
+)
+
+// TestClockWasAhead: a certificate and a backup of a later day are named. The age of such a backup
+// says nothing, so it is no comfort.
+func TestClockWasAhead(t *testing.T) {
+	now := time.Now().Add(-48 * time.Hour) // the clock was set back
+	list, err := certs.Of(sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": sitetest.EndingIn(t, "kube-apiserver", 300*24*time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := &Status{now: now, Cluster: "bank", Certificates: endSoon(list, now), Backup: &keptBackup{Dir: "/b/20990101T000000Z", Taken: now.Add(time.Hour)}}
+	var text strings.Builder
+	st.writeHealth(&text)
+	begins := time.Now().Add(-time.Hour).UTC().Format(time.DateOnly)
+	for _, want := range []string{"begins    /etc/kubernetes/pki/apiserver.crt, API server, to its clients: is valid only from " + begins, "backup    from the future"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the screen does not say %q:\n%s", want, &text)
+		}
+	}
+	st.Certificates = nil
+	if next := st.whatToDo(); len(next) == 0 || !strings.Contains(next[0], "delete the backups from the future") {
+		t.Errorf("what to do is %q", next)
+	}
+}

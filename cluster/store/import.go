@@ -1,0 +1,158 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
+)
+
+// ImportOptions say which bundles come into a store, and from where.
+type ImportOptions struct {
+	Place
+
+	Bundle  string // its directory; with From its name there, "" for all
+	From    string // ADDRESS:PORT of another registry of the cluster; "": none
+	PKI     string // directory of the registries' authority
+	InPlace bool   // serve the bundle from where it lies
+	Console ui.Console
+}
+
+// Imported is what became of one bundle.
+type Imported struct {
+	Name    string `json:"name"`
+	Was     bool   `json:"was"`     // it was in the store already
+	Written int64  `json:"written"` // bytes that were new, or were wrong
+	InPlace bool   `json:"inPlace"` // it is served from where it lies
+}
+
+// Imports are the bundles of one import.
+type Imports []Imported
+
+// Import copies bundles into a store, each once, and repairs those that are there. With an error
+// it returns those that were imported before; nil where none was begun.
+func Import(ctx context.Context, o ImportOptions) (Imports, error) {
+	views, t, err := importedFrom(ctx, o)
+	for _, v := range views {
+		defer v.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	store := registry.Store{Dir: o.Dir, InPlace: o.InPlace}
+	list := Imports{}
+	for _, b := range bundlesOf(views) {
+		i, errOne := importOne(ctx, store, b, t, o.Console)
+		if errOne != nil {
+			err = errOne
+			break
+		}
+		list = append(list, i)
+	}
+	if slices.ContainsFunc(list, func(i Imported) bool { return !i.Was }) {
+		err = errors.Join(err, serveAgain(ctx, o.Dir))
+	}
+	return list, err
+}
+
+func importOne(ctx context.Context, store registry.Store, b *bundle.Bundle, t *site.Trust, console ui.Console) (i Imported, err error) {
+	i.Name = b.Index().Name
+	if i.Was, err = store.Holds(b, t.Keys...); err != nil {
+		return i, err
+	}
+	linked, err := store.Linked(b)
+	if err != nil {
+		return i, err
+	}
+	i.Was, i.InPlace = i.Was && linked == "", store.InPlace && (linked != "" || !i.Was)
+	i.Written, err = store.Import(ctx, b, console.Progress(), t.Keys...)
+	return i, err
+}
+
+// importedFrom opens what is to be imported: the stick's bundle alone, or a peer's
+// with what they rest on.
+func importedFrom(ctx context.Context, o ImportOptions) ([]*bundle.View, *site.Trust, error) {
+	if o.From == "" {
+		b, t, err := site.Open(o.Bundle, o.Keys)
+		if err != nil {
+			return nil, nil, err
+		}
+		return []*bundle.View{bundle.NewView(b)}, t, nil
+	}
+	if err := site.CheckAddress("airgap registry import: --from", o.From); err != nil {
+		return nil, nil, err
+	}
+	t, err := o.trusted()
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := verdict.RegistryAt(o.From, trust.PKI{Dir: o.PKI}.CAFile())
+	if err != nil {
+		return nil, nil, err
+	}
+	names := []string{o.Bundle}
+	if o.Bundle == "" {
+		names = nil
+		health, err := client.Health(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, b := range health.Bundles {
+			names = append(names, b.ID)
+		}
+	}
+	var views []*bundle.View
+	for _, name := range names {
+		v, err := client.View(ctx, name, t.Keys...)
+		if err != nil {
+			return views, t, err
+		}
+		views = append(views, v)
+	}
+	return views, t, nil
+}
+
+// bundlesOf are all bundles of the views, each once, a base before its delta.
+func bundlesOf(views []*bundle.View) []*bundle.Bundle {
+	var all []*bundle.Bundle
+	for _, v := range views {
+		for _, b := range v.Bundles() {
+			if !slices.ContainsFunc(all, func(o *bundle.Bundle) bool { return o.ID() == b.ID() }) {
+				all = append(all, b)
+			}
+		}
+	}
+	all = bundle.NewestFirst(all)
+	slices.Reverse(all)
+	return all
+}
+
+// Write says it, a line each.
+func (all Imports) Write(w io.Writer) error {
+	for _, i := range all {
+		if _, err := fmt.Fprintln(w, i.line()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i Imported) line() string {
+	switch {
+	case i.InPlace:
+		return i.Name + " is served from where it lies"
+	case i.Was && i.Written == 0:
+		return i.Name + " is in the store already, and every byte of it is right; nothing changed"
+	case i.Was:
+		return fmt.Sprintf("%s was in the store already; %s of it were damaged and are repaired", i.Name, ui.Size(i.Written))
+	}
+	return i.Name + " is in the store"
+}

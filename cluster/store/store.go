@@ -1,0 +1,100 @@
+// Package store is what the registry of this host has and serves: bundles come in, are listed,
+// and go; it is served, and people may push to it.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/delta"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/trust"
+)
+
+// Place is a store, and whose bundles it may have.
+type Place struct {
+	Dir  string   // of the bundles
+	Keys []string // of --require-key
+}
+
+// trusted are the keys that its bundles must be signed with.
+func (p Place) trusted() (*site.Trust, error) {
+	return site.TrustedKeys(p.Keys, site.StoredBundles(p.Dir)...)
+}
+
+// Names are what the bundles of a store are called; none where it cannot be read.
+func Names(dir string) []string {
+	names, _ := registry.Store{Dir: dir}.List() // whoever opens the store hears of an error
+	return names
+}
+
+// Listing is what a store has.
+type Listing struct {
+	Bundles       []Bundle                `json:"bundles"`
+	Disagreements []registry.Disagreement `json:"disagreements,omitempty"` // the newest is served
+}
+
+// List says what the store has. With an error it is what could be opened; nil where nothing was
+// looked at.
+func List(p Place) (*Listing, error) {
+	t, err := p.trusted()
+	if err != nil {
+		return nil, err
+	}
+	bundles, broken := registry.Store{Dir: p.Dir}.Open(t.Keys...)
+	defer bundle.NewView(bundles...).Close()
+	l := &Listing{Bundles: make([]Bundle, len(bundles)), Disagreements: registry.Disagreements(bundles)}
+	for i, b := range bundles {
+		l.Bundles[i] = Describe(b.Index())
+	}
+	return l, broken
+}
+
+// Write lists the bundles, a line each, and images that they disagree about.
+func (l *Listing) Write(w io.Writer) error {
+	if len(l.Bundles) == 0 {
+		_, err := fmt.Fprintln(w, "no bundle in the store")
+		return err
+	}
+	for _, b := range l.Bundles {
+		if err := b.write(w); err != nil {
+			return err
+		}
+	}
+	for _, d := range l.Disagreements {
+		if _, err := fmt.Fprintf(w, "%s is %s's, %s; %s has %s\n", d.Image, d.Of, d.Is, d.Not, d.Was); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Receipt writes into file what the bundles of the store hold, signed by the registries' authority
+// in the directory pki. With an error it is of what could be opened; nil where nothing was written.
+func Receipt(p Place, pki, file string) (*delta.Receipt, error) {
+	t, err := p.trusted()
+	if err != nil {
+		return nil, err
+	}
+	bundles, broken := registry.Store{Dir: p.Dir}.Open(t.Keys...)
+	defer bundle.NewView(bundles...).Close()
+	written, err := delta.WriteReceipt(file, trust.PKI{Dir: pki}, bundles)
+	if err != nil {
+		return nil, errors.Join(err, broken)
+	}
+	return &written, broken
+}
+
+// serveAgain has this host's registry open its store again, where it runs.
+func serveAgain(ctx context.Context, dir string) error {
+	if dir != site.StoreDir {
+		return nil
+	}
+	_, err := host.Local{}.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"try-restart", registry.UnitName}})
+	return err
+}
