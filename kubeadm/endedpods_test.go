@@ -42,7 +42,7 @@ func TestEndedPods(t *testing.T) {
 	if got := m.endedPods(t.Context(), now); got != want {
 		t.Errorf("got %q", got)
 	}
-	err = m.explain(t.Context(), Failure{What: "kubeadm upgrade", Err: err, began: now})
+	err = m.explain(t.Context(), Failure{What: "kubeadm upgrade", Err: err, ended: m.endedPods(t.Context(), now)})
 	if err == nil || !strings.HasSuffix(err.Error(), "\n"+want) {
 		t.Errorf("told: %v", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm/etcd"
@@ -18,9 +17,8 @@ type Failure struct {
 	Said string // the last lines of the unit's journal, or ""
 	Next string // what to try, or ""
 
-	unit  string
-	began time.Time // of a kubeadm's work on the control plane's pods; else zero
-	ended string    // what those said last that have ended since, or ""
+	unit  string // whose last words Said are
+	ended string // what the control plane's pods said last that have ended meanwhile, or ""
 }
 
 func (f *Failure) Error() string {
@@ -45,9 +43,6 @@ func (m Machine) explain(ctx context.Context, f Failure) error {
 		return fmt.Errorf("%s: %w", f.What, ctx.Err()) // interrupted: nothing to explain
 	}
 	f.Said = m.lastWords(ctx, f.unit)
-	if !f.began.IsZero() {
-		f.ended = m.endedPods(ctx, f.began)
-	}
 	if f.Next == "" {
 		f.Next = m.engine().nextStep(f.Err.Error() + f.Said)
 	}

@@ -19,11 +19,12 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // answer is looked up by the longest prefix of the command line.
 type fakeHost struct {
 	root    string
-	calls   []string
+	calls   []string // the commands that were run, without the root
 	answers map[string]func(host.Cmd) ([]byte, error)
 }
 
-func newFake(t *testing.T) (*fakeHost, Machine) {
+// newHost is a machine that runs systemd, with an empty file system.
+func newHost(t *testing.T) (*fakeHost, Machine) {
 	t.Helper()
 	f := &fakeHost{root: t.TempDir(), answers: map[string]func(host.Cmd) ([]byte, error){}}
 	f.put(t, "proc/1/comm", "systemd\n")
@@ -31,11 +32,20 @@ func newFake(t *testing.T) (*fakeHost, Machine) {
 	return f, Machine{Host: f, Root: f.root}
 }
 
+// newFake is the same for what needs the traces of a cluster.
+func newFake(t *testing.T) (*fakeHost, Machine) {
+	t.Helper()
+	f, m := newHost(t)
+	return f, m
+}
+
+// FS is the temporary directory.
 func (f *fakeHost) FS() fs.FS { return os.DirFS(f.root) }
 
+// Run records the command and answers it.
 func (f *fakeHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	line := strings.ReplaceAll(strings.Join(append([]string{cmd.Name}, cmd.Args...), " "), f.root, "")
-	line = strings.TrimPrefix(line, "flock --verbose --wait 300 "+lockFile+" ")
+	line = strings.TrimPrefix(line, "flock --verbose --wait 300 /run/airgap/kubeadm.lock ")
 	if by := strings.Index(line, " kubeadm "); strings.HasPrefix(line, "sh -c ") && by > 0 {
 		line = line[by+1:]
 	}
@@ -52,6 +62,7 @@ func (f *fakeHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	return f.answers[best](cmd)
 }
 
+// ran counts the commands that began so.
 func (f *fakeHost) ran(prefix string) int {
 	n := 0
 	for _, c := range f.calls {
@@ -69,6 +80,7 @@ func (f *fakeHost) fails(line string, code int, tail string) {
 	}
 }
 
+// put writes a file.
 func (f *fakeHost) put(t *testing.T, name, text string) {
 	t.Helper()
 	file := filepath.Join(f.root, name)
@@ -80,6 +92,7 @@ func (f *fakeHost) put(t *testing.T, name, text string) {
 	}
 }
 
+// get reads a file, or says why that cannot be.
 func (f *fakeHost) get(name string) string {
 	data, err := os.ReadFile(filepath.Join(f.root, name))
 	if err != nil {
@@ -88,6 +101,7 @@ func (f *fakeHost) get(name string) string {
 	return string(data)
 }
 
+// has reports whether a file is there.
 func (f *fakeHost) has(name string) bool {
 	_, err := os.Lstat(filepath.Join(f.root, name))
 	return err == nil
@@ -124,6 +138,7 @@ func mustHold(t *testing.T, done func(context.Context) (bool, error), want bool)
 	}
 }
 
+// golden compares got with the file testdata/NAME.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -172,6 +187,7 @@ func labKubeadms(t *testing.T) []string {
 	return append(all, others...)
 }
 
+// output runs a program of this machine.
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := host.Local{}.Run(t.Context(), host.Cmd{Name: name, Args: args})

@@ -87,7 +87,7 @@ func (m Machine) kubeadm(ctx context.Context, by []string, stdin io.Reader, verb
 	if err == nil {
 		return nil
 	}
-	return m.explain(ctx, Failure{What: "kubeadm " + verb, Err: preflightErrors(err), unit: "kubelet", began: began})
+	return m.explain(ctx, Failure{What: "kubeadm " + verb, Err: preflightErrors(err), unit: "kubelet", ended: m.endedPods(ctx, began)})
 }
 
 // Await returns when no kubeadm of ours is at work any more. waiting is called
