@@ -55,15 +55,13 @@ func ReadBack(ctx context.Context, m Machine) (Agreement, error) {
 	return a, err
 }
 
-// AgreementStep holds when host, runtime and kubelet agree, and the runtime looks
+// agreementStep holds when host, runtime and kubelet agree, and the runtime looks
 // where our mirrors are. The steps before it brought that about. What somebody has
 // changed since it puts right: a drop-in of the runtime's with another driver is
 // overruled by one of ours, a kubelet's configuration is fetched from the cluster anew.
-// Of other mirrors it only tells. running asks the kubelet for the driver that it runs by,
-// which may be that of a file that has been put right since: then it is restarted. One that
-// does not answer is left alone.
-func AgreementStep(m Machine, running func(context.Context) (string, error)) step.Step {
-	s := agreement{m, running}
+// Of other mirrors it only tells.
+func agreementStep(m Machine, k kubeletCalls) step.Step {
+	s := agreement{m, k}
 	return step.Step{
 		Name: "cgroup-agreement", Title: "Read back what runtime and kubelet use",
 		Done: func(ctx context.Context) (bool, error) {
@@ -75,15 +73,25 @@ func AgreementStep(m Machine, running func(context.Context) (string, error)) ste
 	}
 }
 
+// kubeletCalls are what agreementStep needs of the kubelet.
+type kubeletCalls struct {
+	// Running is the driver that it runs by, which may be that of a file that has been put
+	// right since: then it is restarted. One that does not answer is left alone.
+	Running func(context.Context) (string, error)
+	Restart func(context.Context) error
+	// Fetch gives it the configuration that the cluster has for all of them, and restarts it.
+	Fetch func(context.Context) error
+}
+
 type agreement struct {
 	machine Machine
-	running func(context.Context) (string, error)
+	kubelet kubeletCalls
 }
 
 func (s agreement) runsOtherwise(ctx context.Context, want Driver) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	is, err := s.running(ctx)
+	is, err := s.kubelet.Running(ctx)
 	return err == nil && Driver(is) != want
 }
 
@@ -119,9 +127,9 @@ func (s agreement) agree(ctx context.Context) error {
 	}
 	switch {
 	case a.Kubelet != a.Host:
-		err = m.fetchKubeletConfig(ctx)
+		err = s.kubelet.Fetch(ctx)
 	case overruled, s.runsOtherwise(ctx, a.Host):
-		err = m.restartKubelet(ctx)
+		err = s.kubelet.Restart(ctx)
 	}
 	if err != nil {
 		return err
@@ -130,22 +138,6 @@ func (s agreement) agree(ctx context.Context) error {
 		return err
 	}
 	return a.Err()
-}
-
-// fetchKubeletConfig gives the kubelet the configuration that the cluster has for all
-// of them.
-func (m Machine) fetchKubeletConfig(ctx context.Context) error {
-	if err := m.kubeadm(ctx, nil, nil, "upgrade", "node", "phase", "kubelet-config"); err != nil {
-		return err
-	}
-	return m.restartKubelet(ctx)
-}
-
-func (m Machine) restartKubelet(ctx context.Context) error {
-	if err := m.run(ctx, "systemctl", "restart", "kubelet"); err != nil {
-		return m.explain(ctx, Failure{What: "start the kubelet", Err: err, unit: "kubelet"})
-	}
-	return await(ctx, time.Minute, m.kubeletHealthy)
 }
 
 func kubeletDriver(m Machine) (Driver, error) {

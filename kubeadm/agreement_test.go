@@ -7,12 +7,19 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
 )
 
 // silent is a kubelet that does not answer.
 func silent(context.Context) (string, error) { return "", errors.New("connection refused") }
 
 const ourMirrors = "[plugins.'io.containerd.cri.v1.images'.registry]\nconfig_path = '/etc/containerd/certs.d'\n"
+
+// agreeing is the step with a kubelet that does not answer, and that the cluster has nothing for.
+func agreeing(m Machine) step.Step {
+	restart := func(ctx context.Context) error { return m.run(ctx, "systemctl", "restart", "kubelet") }
+	return agreementStep(m, kubeletCalls{Running: silent, Restart: restart, Fetch: restart})
+}
 
 func dumpWith(defaultRuntime, more string) string {
 	return "version = 4\n" + ourMirrors + "[plugins.'io.containerd.cri.v1.runtime'.containerd]\ndefault_runtime_name = '" + defaultRuntime + "'\n" +
@@ -42,7 +49,7 @@ func TestReadBack(t *testing.T) {
 			f.put(t, "proc/1/comm", "systemd\n")
 			f.put(t, kubeletConfig, tc.kubelet)
 			f.answers[BinDir+"/containerd --config "+containerdConfig+" config dump"] = func(host.Cmd) ([]byte, error) { return []byte(tc.dump), nil }
-			err := AgreementStep(m, silent).Run(t.Context())
+			err := agreeing(m).Run(t.Context())
 			switch {
 			case tc.says == "" && err != nil:
 				t.Error(err)
@@ -58,48 +65,7 @@ func TestAgreementStepHolds(t *testing.T) {
 	f.put(t, "proc/1/comm", "systemd\n")
 	f.put(t, kubeletConfig, "cgroupDriver: systemd\n")
 	f.answers[BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(dumpWith("runc", "")), nil }
-	mustHold(t, AgreementStep(m, silent).Done, true)
+	mustHold(t, agreeing(m).Done, true)
 	f.put(t, kubeletConfig, "cgroupDriver: cgroupfs\n")
-	mustHold(t, AgreementStep(m, silent).Done, false)
-}
-
-// TestAgreementHeals: a kubelet's file that somebody changed is the cluster's again.
-func TestAgreementHeals(t *testing.T) {
-	f, m := newFake(t)
-	f.put(t, kubeletConfig, "healthzPort: 0\ncgroupDriver: cgroupfs\n")
-	f.answers[BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(dumpWith("runc", "")), nil }
-	f.answers["kubeadm upgrade node phase kubelet-config"] = func(host.Cmd) ([]byte, error) {
-		f.put(t, kubeletConfig, "healthzPort: 0\ncgroupDriver: systemd\n")
-		return nil, nil
-	}
-	s := AgreementStep(m, silent)
-	if changes, err := s.Plan(t.Context()); err != nil || len(changes) != 2 {
-		t.Errorf("plan: %q, %v", changes, err)
-	}
-	if err := s.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	mustHold(t, s.Done, true)
-	if f.ran("systemctl restart kubelet") != 1 {
-		t.Errorf("ran %q", f.calls)
-	}
-}
-
-// TestAgreementRestarts: the file of a kubelet that was put right does nothing for the one
-// that runs.
-func TestAgreementRestarts(t *testing.T) {
-	f, m := newFake(t)
-	f.put(t, kubeletConfig, "healthzPort: 0\ncgroupDriver: systemd\n")
-	f.answers[BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(dumpWith("runc", "")), nil }
-	runs := "cgroupfs"
-	f.answers["systemctl restart kubelet"] = func(host.Cmd) ([]byte, error) { runs = "systemd"; return nil, nil }
-	s := AgreementStep(m, func(context.Context) (string, error) { return runs, nil })
-	mustHold(t, s.Done, false)
-	if changes, err := s.Plan(t.Context()); err != nil || len(changes) != 1 || changes[0] != "restart kubelet.service" {
-		t.Errorf("plan: %q, %v", changes, err)
-	}
-	if err := s.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	mustHold(t, s.Done, true)
+	mustHold(t, agreeing(m).Done, false)
 }

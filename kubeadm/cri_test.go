@@ -35,7 +35,7 @@ func newRuntime(t *testing.T, m Machine) *imageService {
 // serveCRI answers at containerd's socket of the machine.
 func serveCRI(t *testing.T, m Machine, register func(*grpc.Server)) {
 	t.Helper()
-	socket := m.path(containerd().socket)
+	socket := m.path("/run/containerd/containerd.sock")
 	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func TestAgreementOfCRIO(t *testing.T) {
 	f.answers[BinDir+"/crio --config /etc/crio/crio.conf --config-dir /etc/crio/crio.conf.d config"] = func(host.Cmd) ([]byte, error) {
 		return []byte("[crio.runtime]\ncgroup_manager = 'cgroupfs'\n"), nil
 	}
-	if err := AgreementStep(m, silent).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "CRI-O uses cgroupfs") {
+	if err := agreeing(m).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "CRI-O uses cgroupfs") {
 		t.Errorf("got %v", err)
 	}
 }

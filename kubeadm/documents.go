@@ -127,7 +127,7 @@ func localAPIEndpoint(n Node) object {
 func nodeRegistration(c Config, n Node) object {
 	registration := object{
 		"name":             n.Name,
-		"criSocket":        n.Runtime.engine().endpoint(),
+		"criSocket":        n.Runtime.Endpoint(),
 		"imagePullPolicy":  "IfNotPresent",
 		"kubeletExtraArgs": []any{object{"name": "node-ip", "value": n.Address}},
 	}

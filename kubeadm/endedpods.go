@@ -52,7 +52,7 @@ func newestOfEach(list []byte, since time.Time) []container {
 		return at
 	}
 	kept := slices.DeleteFunc(all.Containers, func(c container) bool {
-		return made(c) < since.UnixNano() || !slices.Contains([]Part{APIServer, ControllerManager, Scheduler, Etcd}, Part(c.Metadata.Name))
+		return made(c) < since.UnixNano() || !slices.Contains([]string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}, c.Metadata.Name)
 	})
 	slices.SortFunc(kept, func(a, b container) int {
 		if byName := strings.Compare(a.Metadata.Name, b.Metadata.Name); byName != 0 {

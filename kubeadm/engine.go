@@ -1,6 +1,9 @@
 package kubeadm
 
-import "path"
+import (
+	"context"
+	"path"
+)
 
 // engine is a container runtime from one of its sources: what is not the same for each
 // of them.
@@ -78,6 +81,22 @@ func (e engine) readOnce(mirrors string) []string {
 		return nil
 	}
 	return []string{mirrors, e.env}
+}
+
+// Endpoint is the URL of the runtime's socket.
+func (r Runtime) Endpoint() string { return r.engine().endpoint() }
+
+// runtimeEndpoint is the URL of the socket of the runtime on this host.
+func (m Machine) runtimeEndpoint() string { return m.engine().endpoint() }
+
+// startRuntime starts the runtime on this host. why, "which has to remove the pods", comes
+// behind its name where it does not start.
+func (m Machine) startRuntime(ctx context.Context, why string) error {
+	e := m.engine()
+	if err := m.run(ctx, "systemctl", "start", e.name); err != nil {
+		return m.explain(ctx, Failure{What: "start " + e.title + ", " + why, Err: err, unit: e.name})
+	}
+	return nil
 }
 
 func (e engine) endpoint() string { return "unix://" + e.socket }

@@ -111,12 +111,12 @@ func onOrOff(on bool) string {
 }
 
 // fits wants the same minor: only upgrades take data to another one.
-func (i Identity) fits(release string) error {
+func (i Identity) fits(want string) error {
 	was, err := version.ParseGeneric(i.Version)
 	if err != nil {
 		return fmt.Errorf("which Kubernetes it was: %w", err)
 	}
-	is, err := version.ParseGeneric(release)
+	is, err := version.ParseGeneric(want)
 	if err != nil {
 		return err
 	}

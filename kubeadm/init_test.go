@@ -45,7 +45,7 @@ func TestInit(t *testing.T) {
 	if err := s.Undo(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if f.has(ConfigFile) || f.has(stateFile) || f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket) != 1 {
+	if f.has(ConfigFile) || f.has(stateFile) || f.ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock") != 1 {
 		t.Errorf("undo ran %v", f.calls)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/step"
 )
 
 // nodeSettles is how long that postcondition may take to hold after kubeadm: on a busy host
@@ -124,4 +125,26 @@ func NodeReady(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
+}
+
+// AgreementStep holds when host, runtime and kubelet agree. running asks the kubelet for the
+// driver that it runs by.
+func AgreementStep(m Machine, running func(context.Context) (string, error)) step.Step {
+	return agreementStep(m, kubeletCalls{Running: running, Restart: m.restartKubelet, Fetch: m.fetchKubeletConfig})
+}
+
+// fetchKubeletConfig gives the kubelet the configuration that the cluster has for all
+// of them.
+func (m Machine) fetchKubeletConfig(ctx context.Context) error {
+	if err := m.kubeadm(ctx, nil, nil, "upgrade", "node", "phase", "kubelet-config"); err != nil {
+		return err
+	}
+	return m.restartKubelet(ctx)
+}
+
+func (m Machine) restartKubelet(ctx context.Context) error {
+	if err := m.run(ctx, "systemctl", "restart", "kubelet"); err != nil {
+		return m.explain(ctx, Failure{What: "start the kubelet", Err: err, unit: "kubelet"})
+	}
+	return await(ctx, time.Minute, m.kubeletHealthy)
 }

@@ -8,11 +8,11 @@ import (
 
 func TestNetworkManager(t *testing.T) {
 	f, m := newFake(t)
-	m.Network = Traces{Links: []string{"flannel.1", "cni0"}}
+	links := []string{"flannel.1", "cni0"}
 	f.put(t, keyfile, "[keyfile]\nunmanaged-devices=interface-name:bank0\n")
 	devices := "ens192:connected\nlo:connected (externally)\n"
 	f.answers["nmcli --terse --fields DEVICE,STATE device"] = func(host.Cmd) ([]byte, error) { return []byte(devices), nil }
-	s := NetworkManagerStep(m, m.Network.Links)
+	s := NetworkManagerStep(m, links)
 	mustHold(t, s.Done, false)
 	wantPlan(t, f, s, "write "+keyfile+" (changed)", "reload NetworkManager's configuration")
 	if err := s.Run(t.Context()); err != nil {
@@ -51,7 +51,7 @@ func TestNetworkManager(t *testing.T) {
 // Killed between the file and the reload: NetworkManager knows nothing yet.
 func TestNetworkManagerIsToldAgain(t *testing.T) {
 	f, m := newFake(t)
-	s := NetworkManagerStep(m, m.Network.Links)
+	s := NetworkManagerStep(m, nil)
 	f.fails("nmcli general reload conf", 1, "Error: Could not connect")
 	if err := s.Run(t.Context()); err == nil || !f.has(keyfile) {
 		t.Fatalf("got %v", err)
@@ -67,7 +67,7 @@ func TestNetworkManagerIsToldAgain(t *testing.T) {
 func TestNetworkManagerThatIsNotThere(t *testing.T) {
 	f, m := newFake(t)
 	f.fails("systemctl", 4, "")
-	s := NetworkManagerStep(m, m.Network.Links)
+	s := NetworkManagerStep(m, nil)
 	mustHold(t, s.Done, true)
 	if err := s.Undo(t.Context()); err != nil || f.has(keyfile) || f.ran("nmcli") > 0 {
 		t.Errorf("%v, ran %v", err, f.calls)

@@ -35,7 +35,7 @@ func TestForeignDropInIsOverruled(t *testing.T) {
 			if err := node.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			agreement := AgreementStep(m, silent)
+			agreement := agreeing(m)
 			mustHold(t, agreement.Done, true)
 			if f.has(e.driver) {
 				t.Error("a driver is set that nobody has changed")
@@ -97,7 +97,7 @@ func TestForeignDropInThatWins(t *testing.T) {
 			}
 			f.put(t, theirs.file, theirs.text)
 			f.calls = nil
-			err := AgreementStep(m, silent).Run(t.Context())
+			err := agreeing(m).Run(t.Context())
 			failed, is := errors.AsType[*Failure](err)
 			if !is || !strings.Contains(err.Error(), theirs.file) || !strings.Contains(failed.Next, "take "+theirs.file+" out") {
 				t.Errorf("got %v", err)

@@ -24,7 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
@@ -233,10 +233,10 @@ func (d *domain) serve() {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-abcdef"}, Type: corev1.SecretTypeBootstrapToken, Data: map[string][]byte{"description": []byte(tokenDescription)}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-others"}, Type: corev1.SecretTypeBootstrapToken},
 	)
-	d.client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+	d.client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, apiruntime.Object, error) {
 		return true, &coordination.Lease{Spec: coordination.LeaseSpec{RenewTime: &metav1.MicroTime{Time: time.Now()}}}, nil
 	})
-	d.client.PrependReactor("get", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	d.client.PrependReactor("get", "configmaps", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		switch action.(clienttesting.GetAction).GetName() {
@@ -247,7 +247,7 @@ func (d *domain) serve() {
 		}
 		return false, nil, nil
 	})
-	d.client.PrependReactor("delete", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+	d.client.PrependReactor("delete", "configmaps", func(clienttesting.Action) (bool, apiruntime.Object, error) {
 		d.mu.Lock()
 		d.published = map[string]string{"client-ca-file": d.c.f.get(ClusterCA), "requestheader-client-ca-file": d.c.f.get(pkiDir + "/front-proxy-ca.crt")}
 		d.mu.Unlock()
@@ -258,7 +258,7 @@ func (d *domain) serve() {
 
 // serveRequests signs what kubelets ask for; the fake server does not choose by name.
 func (d *domain) serveRequests() {
-	d.client.PrependReactor("create", "certificatesigningrequests", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	d.client.PrependReactor("create", "certificatesigningrequests", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		request := action.(clienttesting.CreateAction).GetObject().(*certificates.CertificateSigningRequest)
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -268,7 +268,7 @@ func (d *domain) serveRequests() {
 		request.Status.Certificate = []byte(d.signer.sign(request.Spec.Request))
 		return true, request, d.client.Tracker().Add(request)
 	})
-	d.client.PrependReactor("list", "certificatesigningrequests", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	d.client.PrependReactor("list", "certificatesigningrequests", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		name, _ := action.(clienttesting.ListAction).GetListRestrictions().Fields.RequiresExactMatch("metadata.name")
 		one, err := d.client.Tracker().Get(certificates.SchemeGroupVersion.WithResource("certificatesigningrequests"), "", name)
 		if err != nil {
@@ -301,7 +301,7 @@ func (d *domain) replacement(m Machine, a Authority) Replacement {
 // asKubelet may read the Secret only while it is there.
 func (d *domain) asKubelet() kubernetes.Interface {
 	client := &fake.Clientset{}
-	client.AddReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	client.AddReactor("*", "*", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		object, err := d.client.Invokes(action, nil)
 		if get, is := action.(clienttesting.GetAction); is && get.GetResource().Resource == "secrets" && apierrors.IsNotFound(err) {
 			err = apierrors.NewForbidden(get.GetResource().GroupResource(), get.GetName(), nil)
@@ -635,10 +635,10 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
-func daemonSet(namespace, name string) runtime.Object {
+func daemonSet(namespace, name string) apiruntime.Object {
 	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-func statefulSet(namespace, name string) runtime.Object {
+func statefulSet(namespace, name string) apiruntime.Object {
 	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }

@@ -62,11 +62,10 @@ func (m Machine) StandDown(ctx context.Context) error {
 // resetNode runs kubeadm reset. The runtime has to run for it: with a dead one
 // kubeadm only warns, and the pods would go on.
 func (m Machine) resetNode(ctx context.Context, s state) error {
-	e := m.engine()
-	if err := m.run(ctx, "systemctl", "start", e.name); err != nil {
-		return m.explain(ctx, Failure{What: "start " + e.title + ", which has to remove the pods", Err: err, unit: e.name})
+	if err := m.startRuntime(ctx, "which has to remove the pods"); err != nil {
+		return err
 	}
-	args := []string{"--force", "--cri-socket", e.endpoint()}
+	args := []string{"--force", "--cri-socket", m.runtimeEndpoint()}
 	client, others := m.others(ctx)
 	if others && s == ended {
 		if err := m.quorumStays(ctx); err != nil {

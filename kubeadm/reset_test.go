@@ -70,7 +70,7 @@ func TestReset(t *testing.T) {
 		t.Errorf("data: %q, %v", got, err)
 	}
 	do(t, back(t, initStep(t, m)), back(t, Record(m)))
-	if f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket+" --skip-phases remove-etcd-member") != 1 || f.ran("ip link delete flannel.1") != 1 || f.ran("ip link delete cni0") != 0 || f.ran("ip link delete cali12ab") != 1 || f.ran("ip link delete mycali0") != 0 {
+	if f.ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock --skip-phases remove-etcd-member") != 1 || f.ran("ip link delete flannel.1") != 1 || f.ran("ip link delete cni0") != 0 || f.ran("ip link delete cali12ab") != 1 || f.ran("ip link delete mycali0") != 0 {
 		t.Errorf("ran %v", f.calls)
 	}
 	if f.ran("ip route delete 10.244.1.0/24 via 10.0.0.12 dev eth0") != 1 || f.ran("ip route delete") != 1 {
@@ -138,7 +138,7 @@ func TestResetKeepsNothingUnwanted(t *testing.T) {
 	f, m := clusterOn(t)
 	m.Wipe = true
 	do(t, back(t, initStep(t, m)))
-	if f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket) != 1 || f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket+" --skip") != 0 || f.has(KeptDir) {
+	if f.ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock") != 1 || f.ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock --skip") != 0 || f.has(KeptDir) {
 		t.Errorf("ran %v", f.calls)
 	}
 }

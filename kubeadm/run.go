@@ -39,7 +39,7 @@ func (m Machine) begin(ctx context.Context, c command) error {
 		return fmt.Errorf("enable the kubelet: %w", err)
 	}
 	if s == began {
-		if err := m.kubeadmReset(ctx, "--force", "--cri-socket", m.engine().endpoint()); err != nil {
+		if err := m.kubeadmReset(ctx, "--force", "--cri-socket", m.runtimeEndpoint()); err != nil {
 			return fmt.Errorf("take back the interrupted %s: %w", c.verb, err)
 		}
 	}

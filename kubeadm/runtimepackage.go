@@ -24,8 +24,8 @@ func (r Runtime) PackageRepositories(os string) []Repository {
 	switch r.Package() {
 	case containerdPackage().rpm:
 		const base = "https://download.docker.com/linux/rhel/"
-		release := strings.TrimPrefix(os, "el")
-		return []Repository{{Name: "docker-ce", BaseURL: base + release + "/x86_64/stable/", GPGKey: base + "gpg"}}
+		major := strings.TrimPrefix(os, "el")
+		return []Repository{{Name: "docker-ce", BaseURL: base + major + "/x86_64/stable/", GPGKey: base + "gpg"}}
 	case crioPackage().rpm:
 		v := version.MustParseSemantic(r.Version)
 		base := fmt.Sprintf("https://pkgs.k8s.io/addons:/cri-o:/stable:/v%s/rpm/", line(v))
