@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/kubeadm/process"
+	"airgap.dev/airgap/kubeadm/release"
 )
 
 // Identity is what the files of a control-plane host say of its cluster: what has
@@ -120,8 +121,8 @@ func (i Identity) fits(want string) error {
 	if err != nil {
 		return err
 	}
-	if line(was) != line(is) {
-		return fmt.Errorf("the version of Kubernetes was %s, and is %s: restore with a bundle of %s, and upgrade then", was, is, line(was))
+	if release.Line(was) != release.Line(is) {
+		return fmt.Errorf("the version of Kubernetes was %s, and is %s: restore with a bundle of %s, and upgrade then", was, is, release.Line(was))
 	}
 	return nil
 }

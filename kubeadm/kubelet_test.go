@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // agreedDump is what a containerd says that uses systemd's driver and our mirrors.
@@ -21,10 +23,10 @@ SystemdCgroup = true
 // TestAgreementHeals: a kubelet's file that somebody changed is the cluster's again.
 func TestAgreementHeals(t *testing.T) {
 	f, m := newFake(t)
-	f.put(t, kubeletConfig, "healthzPort: 0\ncgroupDriver: cgroupfs\n")
-	f.answers[BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(agreedDump), nil }
-	f.answers["kubeadm upgrade node phase kubelet-config"] = func(host.Cmd) ([]byte, error) {
-		f.put(t, kubeletConfig, "healthzPort: 0\ncgroupDriver: systemd\n")
+	f.Put(t, runtime.KubeletConfig, "healthzPort: 0\ncgroupDriver: cgroupfs\n")
+	f.Answers[host.BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(agreedDump), nil }
+	f.Answers["kubeadm upgrade node phase kubelet-config"] = func(host.Cmd) ([]byte, error) {
+		f.Put(t, runtime.KubeletConfig, "healthzPort: 0\ncgroupDriver: systemd\n")
 		return nil, nil
 	}
 	s := AgreementStep(m, func(context.Context) (string, error) { return "", errors.New("connection refused") })
@@ -34,9 +36,9 @@ func TestAgreementHeals(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, true)
-	if f.ran("systemctl restart kubelet") != 1 {
-		t.Errorf("ran %q", f.calls)
+	hosttest.MustHold(t, s.Done, true)
+	if f.Ran("systemctl restart kubelet") != 1 {
+		t.Errorf("ran %q", f.Calls)
 	}
 }
 
@@ -44,17 +46,17 @@ func TestAgreementHeals(t *testing.T) {
 // that runs.
 func TestAgreementRestarts(t *testing.T) {
 	f, m := newFake(t)
-	f.put(t, kubeletConfig, "healthzPort: 0\ncgroupDriver: systemd\n")
-	f.answers[BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(agreedDump), nil }
+	f.Put(t, runtime.KubeletConfig, "healthzPort: 0\ncgroupDriver: systemd\n")
+	f.Answers[host.BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(agreedDump), nil }
 	runs := "cgroupfs"
-	f.answers["systemctl restart kubelet"] = func(host.Cmd) ([]byte, error) { runs = "systemd"; return nil, nil }
+	f.Answers["systemctl restart kubelet"] = func(host.Cmd) ([]byte, error) { runs = "systemd"; return nil, nil }
 	s := AgreementStep(m, func(context.Context) (string, error) { return runs, nil })
-	mustHold(t, s.Done, false)
+	hosttest.MustHold(t, s.Done, false)
 	if changes, err := s.Plan(t.Context()); err != nil || len(changes) != 1 || changes[0] != "restart kubelet.service" {
 		t.Errorf("plan: %q, %v", changes, err)
 	}
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, true)
+	hosttest.MustHold(t, s.Done, true)
 }
