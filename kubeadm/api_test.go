@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // api is an API server: it answers what the steps ask, over TLS.
@@ -139,7 +141,7 @@ func (a *api) kubeconfig(ca string) string {
 // withKubeadm gives the host a kubeadm that writes what the real one would,
 // and a systemctl that knows whether the kubelet runs. The kubelet is healthy
 // unless sick.
-func withKubeadm(t *testing.T, f *fakeHost, m Machine, a *api) (sick *atomic.Bool) {
+func withKubeadm(t *testing.T, f *hosttest.Fake, m Machine, a *api) (sick *atomic.Bool) {
 	running, enabled := false, false
 	sick = new(atomic.Bool)
 	kubelet := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -152,21 +154,21 @@ func withKubeadm(t *testing.T, f *fakeHost, m Machine, a *api) (sick *atomic.Boo
 	start := func(files ...string) func(host.Cmd) ([]byte, error) {
 		return func(host.Cmd) ([]byte, error) {
 			running = true
-			f.put(t, kubeletConfig, healthz)
-			f.put(t, ClusterCA, a.ca())
+			f.Put(t, runtime.KubeletConfig, healthz)
+			f.Put(t, ClusterCA, a.ca())
 			for _, file := range files {
-				f.put(t, file, a.kubeconfig(m.path(ClusterCA)))
+				f.Put(t, file, a.kubeconfig(m.Path(ClusterCA)))
 			}
 			return nil, nil
 		}
 	}
-	f.answers["kubeadm init"] = start(AdminConf, schedulerConf)
-	f.answers["kubeadm join"] = start(KubeletConf)
-	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { running = false; return nil, nil }
-	f.answers["systemctl enable kubelet"] = func(host.Cmd) ([]byte, error) { enabled = true; return nil, nil }
-	f.answers["systemctl enable --now kubelet"] = func(host.Cmd) ([]byte, error) { running, enabled = true, true; return nil, nil }
-	f.answers["systemctl disable --now kubelet"] = func(host.Cmd) ([]byte, error) { running, enabled = false, false; return nil, nil }
-	f.answers["systemctl stop kubelet"] = func(host.Cmd) ([]byte, error) { running = false; return nil, nil }
+	f.Answers["kubeadm init"] = start(AdminConf, schedulerConf)
+	f.Answers["kubeadm join"] = start(KubeletConf)
+	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { running = false; return nil, nil }
+	f.Answers["systemctl enable kubelet"] = func(host.Cmd) ([]byte, error) { enabled = true; return nil, nil }
+	f.Answers["systemctl enable --now kubelet"] = func(host.Cmd) ([]byte, error) { running, enabled = true, true; return nil, nil }
+	f.Answers["systemctl disable --now kubelet"] = func(host.Cmd) ([]byte, error) { running, enabled = false, false; return nil, nil }
+	f.Answers["systemctl stop kubelet"] = func(host.Cmd) ([]byte, error) { running = false; return nil, nil }
 	is := func(what *bool) func(host.Cmd) ([]byte, error) {
 		return func(_ host.Cmd) ([]byte, error) {
 			if *what {
@@ -175,7 +177,7 @@ func withKubeadm(t *testing.T, f *fakeHost, m Machine, a *api) (sick *atomic.Boo
 			return nil, &host.CommandError{Argv: []string{"systemctl"}, ExitCode: 3, Err: errors.New("exit status 3")}
 		}
 	}
-	f.answers["systemctl is-active --quiet kubelet"] = is(&running)
-	f.answers["systemctl is-enabled --quiet kubelet"] = is(&enabled)
+	f.Answers["systemctl is-active --quiet kubelet"] = is(&running)
+	f.Answers["systemctl is-enabled --quiet kubelet"] = is(&enabled)
 	return sick
 }

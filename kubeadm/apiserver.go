@@ -51,7 +51,7 @@ func (m Machine) apiServerFilesHold(c Config) (bool, error) {
 		return false, err
 	}
 	for name, text := range files {
-		if holds, err := host.Holds(m.path(name), text, 0o600); err != nil || !holds {
+		if holds, err := host.Holds(m.Path(name), text, 0o600); err != nil || !holds {
 			return false, err
 		}
 	}
@@ -71,7 +71,7 @@ func (m Machine) planAPIServerFiles(c Config) ([]string, error) {
 			return nil, err
 		}
 		if !private {
-			changes = append(changes, "make "+m.path(dir)+", root's alone")
+			changes = append(changes, "make "+m.Path(dir)+", root's alone")
 		}
 	}
 	files, err := apiServerFiles(c)
@@ -80,7 +80,7 @@ func (m Machine) planAPIServerFiles(c Config) ([]string, error) {
 	}
 	at := map[string][]byte{}
 	for name, text := range files {
-		at[m.path(name)] = text
+		at[m.Path(name)] = text
 	}
 	written, err := host.PlanFiles(at, 0o600)
 	return append(changes, written...), err
@@ -97,7 +97,7 @@ func (m Machine) writeAPIServerFiles(c Config) error {
 		}
 	}
 	for name, text := range files {
-		if err := host.WriteFile(m.path(name), text, 0o600); err != nil {
+		if err := host.WriteFile(m.Path(name), text, 0o600); err != nil {
 			return err
 		}
 	}

@@ -37,6 +37,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/verify/apitest"
 )
@@ -323,7 +324,7 @@ func TestApprover(t *testing.T) {
 	if _, err := ticket.client.CoreV1().Nodes().Get(t.Context(), "cp1", metav1.GetOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("the host comes as more than node w1: %v", err)
 	}
-	if text := readFile(t, e.Machine.path(JoinConf)); strings.Contains(text, code.secret) {
+	if text := readFile(t, e.Machine.Path(JoinConf)); strings.Contains(text, code.secret) {
 		t.Error("the code was left in a file")
 	}
 }
@@ -444,10 +445,10 @@ func TestCodeOnce(t *testing.T) {
 			in++
 			continue
 		}
-		if f, is := errors.AsType[*Failure](err); !is || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-code") {
+		if f, is := errors.AsType[*host.Failure](err); !is || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-code") {
 			t.Errorf("a host that came too late: %v", err)
 		}
-		if _, err := os.Stat(entries[i].Machine.path(JoinConf)); err == nil {
+		if _, err := os.Stat(entries[i].Machine.Path(JoinConf)); err == nil {
 			t.Error("a host that was refused keeps a key")
 		}
 	}
@@ -656,7 +657,7 @@ func TestForeignCluster(t *testing.T) {
 			if err == nil || ca != "" && !strings.Contains(err.Error(), "another cluster's") {
 				t.Errorf("%s with CA %s: %v", node, what, err)
 			}
-			if _, err := os.Stat(e.Machine.path(JoinConf)); err == nil {
+			if _, err := os.Stat(e.Machine.Path(JoinConf)); err == nil {
 				t.Errorf("%s with CA %s: something was written", node, what)
 			}
 		}
@@ -697,9 +698,9 @@ func TestApproverCredential(t *testing.T) {
 	for _, c := range []*x509.Certificate{old, ca} {
 		both += string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
 	}
-	f.put(t, ClusterCA, both)
-	f.put(t, "/etc/kubernetes/pki/ca.key", string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})))
-	f.put(t, schedulerConf, a.kubeconfig(m.path(ClusterCA)))
+	f.Put(t, ClusterCA, both)
+	f.Put(t, "/etc/kubernetes/pki/ca.key", string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})))
+	f.Put(t, schedulerConf, a.kubeconfig(m.Path(ClusterCA)))
 	text, err := m.ApproverCredential()
 	if err != nil {
 		t.Fatal(err)
@@ -719,7 +720,7 @@ func TestApproverCredential(t *testing.T) {
 	if config.Host != a.URL {
 		t.Errorf("it asks %s, not this host", config.Host)
 	}
-	f.put(t, ClusterCA, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: old.Raw})))
+	f.Put(t, ClusterCA, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: old.Raw})))
 	if _, err := m.ApproverCredential(); err == nil || !strings.Contains(err.Error(), "no certificate of the CA's key") {
 		t.Errorf("a key without its certificate: %v", err)
 	}

@@ -39,7 +39,7 @@ func (m Machine) ApproverCredential() ([]byte, error) {
 }
 
 func (m Machine) approverCredential() ([]byte, error) {
-	bundle, err := os.ReadFile(m.path(ClusterCA))
+	bundle, err := os.ReadFile(m.Path(ClusterCA))
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (m Machine) approverCredential() ([]byte, error) {
 // clusterCA is the CA's key, and the one of its certificates that belongs to it: while
 // the CA is replaced there are two.
 func (m Machine) clusterCA(bundle []byte) (crypto.Signer, *x509.Certificate, error) {
-	private, err := keyutil.PrivateKeyFromFile(m.path(path.Join(pkiDir, "ca.key")))
+	private, err := keyutil.PrivateKeyFromFile(m.Path(path.Join(pkiDir, "ca.key")))
 	if err != nil {
 		return nil, nil, err
 	}

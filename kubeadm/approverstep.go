@@ -10,7 +10,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/manifests"
 )
 
@@ -37,7 +39,7 @@ func ApproverStep(m Machine) step.Step {
 	return step.Step{
 		Name: "join-approver", Title: "Decide on this host which node a join token admits",
 		Done: a.done, Plan: a.plan, Run: a.run,
-		Undo: func(ctx context.Context) error { return m.run(ctx, "systemctl", "disable", "--now", ApproverUnit) },
+		Undo: func(ctx context.Context) error { return m.Run(ctx, "systemctl", "disable", "--now", ApproverUnit) },
 	}
 }
 
@@ -52,7 +54,7 @@ func (a approving) applied() step.Step {
 }
 
 func (a approving) done(ctx context.Context) (bool, error) {
-	if runs, err := a.m.unitRuns(ctx, ApproverUnit); err != nil || !runs {
+	if runs, err := a.m.UnitRuns(ctx, ApproverUnit); err != nil || !runs {
 		return false, err
 	}
 	client, err := a.m.Client(AdminConf)
@@ -83,8 +85,8 @@ func (a approving) run(ctx context.Context) error {
 		return err
 	}
 	for _, args := range [][]string{{"daemon-reload"}, {"enable", ApproverUnit}, {"restart", ApproverUnit}} {
-		if err := a.m.run(ctx, "systemctl", args...); err != nil {
-			return a.m.explain(ctx, Failure{What: "start the approver of join tokens", Err: err, unit: ApproverUnit})
+		if err := a.m.Run(ctx, "systemctl", args...); err != nil {
+			return runtime.Explain(ctx, a.m.Machine, host.Failure{What: "start the approver of join tokens", Err: err, Unit: ApproverUnit})
 		}
 	}
 	return nil

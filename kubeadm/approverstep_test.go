@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -20,7 +21,7 @@ func TestApproverStep(t *testing.T) {
 	f, m := newFake(t)
 	a := newAPI(t)
 	conf := strings.ReplaceAll(a.kubeconfig(server.Config.CAFile), a.URL, server.Config.Host)
-	f.put(t, AdminConf, strings.ReplaceAll(conf, "user: {}}", "user: {token: "+server.Config.BearerToken+"}}"))
+	f.Put(t, AdminConf, strings.ReplaceAll(conf, "user: {}}", "user: {token: "+server.Config.BearerToken+"}}"))
 	runs := false
 	is := func(host.Cmd) ([]byte, error) {
 		if !runs {
@@ -28,10 +29,10 @@ func TestApproverStep(t *testing.T) {
 		}
 		return nil, nil
 	}
-	f.answers["systemctl is-enabled --quiet "+ApproverUnit] = is
-	f.answers["systemctl is-active --quiet "+ApproverUnit] = is
-	f.answers["systemctl restart "+ApproverUnit] = func(host.Cmd) ([]byte, error) { runs = true; return nil, nil }
-	f.answers["systemctl disable --now "+ApproverUnit] = func(host.Cmd) ([]byte, error) { runs = false; return nil, nil }
+	f.Answers["systemctl is-enabled --quiet "+ApproverUnit] = is
+	f.Answers["systemctl is-active --quiet "+ApproverUnit] = is
+	f.Answers["systemctl restart "+ApproverUnit] = func(host.Cmd) ([]byte, error) { runs = true; return nil, nil }
+	f.Answers["systemctl disable --now "+ApproverUnit] = func(host.Cmd) ([]byte, error) { runs = false; return nil, nil }
 
 	bindings := client.RbacV1().ClusterRoleBindings()
 	s := ApproverStep(m)
@@ -42,11 +43,11 @@ func TestApproverStep(t *testing.T) {
 		}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		mustHold(t, s.Done, false)
+		hosttest.MustHold(t, s.Done, false)
 		if err := s.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		mustHold(t, s.Done, true)
+		hosttest.MustHold(t, s.Done, true)
 		if _, err := bindings.Get(t.Context(), autoApproval, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("kubeadm's binding: %v", err)
 		}
@@ -54,13 +55,13 @@ func TestApproverStep(t *testing.T) {
 	if err := bindings.Delete(t.Context(), "airgap:join-approver", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, false)
+	hosttest.MustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, true)
+	hosttest.MustHold(t, s.Done, true)
 	if err := s.Undo(t.Context()); err != nil || runs {
 		t.Errorf("the unit runs after reset: %v, %v", runs, err)
 	}
-	mustHold(t, s.Done, false)
+	hosttest.MustHold(t, s.Done, false)
 }

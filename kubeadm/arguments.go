@@ -3,6 +3,8 @@ package kubeadm
 import (
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/overlay"
 )
 
 // argument is one that a program of the control plane is given.
@@ -34,7 +36,7 @@ func argumentsOf(cluster object, part Part) []argument {
 	for _, item := range list {
 		arg, _ := item.(map[string]any)
 		value, _ := arg["value"].(string)
-		all = append(all, argument{nameOf(item), value})
+		all = append(all, argument{overlay.NameOf(item), value})
 	}
 	return all
 }
@@ -78,7 +80,7 @@ func joinLists(merged, base object) object {
 		all := words(append([]string{nodeRestriction}, plugins...))
 		over["extraArgs"] = []any{object{"name": pluginsArg, "value": strings.Join(all, ",")}}
 	}
-	return merge(merged, object{"apiServer": over})
+	return overlay.Merge(merged, object{"apiServer": over})
 }
 
 func addMissing(lists ...any) []any {

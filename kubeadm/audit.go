@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/overlay"
 )
 
 // Values of Audit.Log.
@@ -62,7 +64,7 @@ func (a Audit) policy() ([]byte, error) {
 	if len(a.Policy) == 0 {
 		return auditPolicy, nil
 	}
-	text, err := yaml.Marshal(merge(object{"apiVersion": "audit.k8s.io/v1", "kind": "Policy"}, a.Policy))
+	text, err := yaml.Marshal(overlay.Merge(object{"apiVersion": "audit.k8s.io/v1", "kind": "Policy"}, a.Policy))
 	if err != nil {
 		return nil, fmt.Errorf("write the audit policy: %w", err)
 	}

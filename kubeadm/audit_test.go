@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/host/hosttest"
 )
 
 func TestAuditValidate(t *testing.T) {
@@ -23,7 +25,7 @@ func TestAuditValidate(t *testing.T) {
 		"provider":  {`{version: 1.36.3, encryptionAtRest: kms}`, []string{"encryptionAtRest: Unsupported value"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			compare(t, section(t, tc.section).Validate(field.NewPath("kubernetes")), tc.want)
+			hosttest.Compare(t, section(t, tc.section).Validate(field.NewPath("kubernetes")), tc.want)
 		})
 	}
 }
@@ -83,25 +85,25 @@ func TestAPIServerFiles(t *testing.T) {
 	f, m := newFake(t)
 	c := section(t, `{version: 1.36.3, audit: {policy: {rules: [{level: Request}]}}}`)
 	s := APIServerFiles(m, c)
-	mustHold(t, s.Done, false)
+	hosttest.MustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, true)
-	if got := f.get(auditPolicyFile); got != "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Request\n" {
+	hosttest.MustHold(t, s.Done, true)
+	if got := f.Get(auditPolicyFile); got != "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Request\n" {
 		t.Errorf("the site's policy became\n%s", got)
 	}
 	if mode(t, f, AuditDir) != 0o700 || mode(t, f, auditPolicyFile) != 0o600 {
 		t.Error("others can read it")
 	}
-	if err := s.Undo(t.Context()); err != nil || f.has(apiServerDir) || !f.has(AuditDir) {
+	if err := s.Undo(t.Context()); err != nil || f.Has(apiServerDir) || !f.Has(AuditDir) {
 		t.Errorf("undo: %v; the log's directory is data, and the rest is not", err)
 	}
 
 	f, m = newFake(t)
 	s = APIServerFiles(m, section(t, `{version: 1.36.3, audit: {log: none}}`))
-	if err := s.Run(t.Context()); err != nil || f.has(AuditDir) || f.has(auditPolicyFile) {
+	if err := s.Run(t.Context()); err != nil || f.Has(AuditDir) || f.Has(auditPolicyFile) {
 		t.Errorf("no log, but its files (%v)", err)
 	}
-	mustHold(t, s.Done, true)
+	hosttest.MustHold(t, s.Done, true)
 }

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/overlay"
 )
 
 const authenticationFile = apiServerDir + "/authentication.yaml"
@@ -79,7 +81,7 @@ func validateIssuer(at *field.Path, issuer map[string]any) field.ErrorList {
 // refusesOwn reports whether an issuer has a rule about names that begin with system:.
 func refusesOwn(jwt map[string]any) bool {
 	rules, _ := jwt["userValidationRules"].([]any)
-	return slices.ContainsFunc(rules, func(rule any) bool { return strings.Contains(textOf(rule, "expression"), "system:") })
+	return slices.ContainsFunc(rules, func(rule any) bool { return strings.Contains(overlay.TextOf(rule, "expression"), "system:") })
 }
 
 // validatePrefix wants one with which no name of the issuer's is one of Kubernetes' own:

@@ -85,10 +85,10 @@ func (a Authority) nextKey() string  { return nextDir + "/" + a.Name + ".key" }
 // successor reads the authority that is to replace this one, and makes it unless
 // it is there. The key is written first: a key alone has signed nothing.
 func (m Machine) successor(a Authority) (certificate, key []byte, err error) {
-	if m.recorded(a.nextFile()) {
-		certificate, err = os.ReadFile(m.path(a.nextFile()))
+	if m.Recorded(a.nextFile()) {
+		certificate, err = os.ReadFile(m.Path(a.nextFile()))
 		if err == nil {
-			key, err = os.ReadFile(m.path(a.nextKey()))
+			key, err = os.ReadFile(m.Path(a.nextKey()))
 		}
 		return certificate, key, err
 	}
@@ -102,20 +102,20 @@ func (m Machine) successor(a Authority) (certificate, key []byte, err error) {
 }
 
 func (m Machine) writeNext(name string, text []byte) error {
-	if err := os.MkdirAll(m.path(nextDir), 0o700); err != nil {
+	if err := os.MkdirAll(m.Path(nextDir), 0o700); err != nil {
 		return err
 	}
-	return host.WriteFile(m.path(name), text, 0o600)
+	return host.WriteFile(m.Path(name), text, 0o600)
 }
 
 // forgetNext removes what lies beside the authority while it is replaced.
 func (m Machine) forgetNext(a Authority) error {
 	for _, name := range []string{a.nextFile(), a.nextKey(), signerCert, signerKey} {
-		if err := host.Remove(m.path(name)); err != nil {
+		if err := host.Remove(m.Path(name)); err != nil {
 			return err
 		}
 	}
-	if err := os.Remove(m.path(nextDir)); err != nil && m.recorded(nextDir) {
+	if err := os.Remove(m.Path(nextDir)); err != nil && m.Recorded(nextDir) {
 		return err
 	}
 	return nil
@@ -127,7 +127,7 @@ func (m Machine) newAuthority(a Authority) (certificate, key []byte, err error) 
 	if a.other != nil {
 		return a.other.Make()
 	}
-	text, err := os.ReadFile(m.path(a.file))
+	text, err := os.ReadFile(m.Path(a.file))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -166,7 +166,7 @@ func (m Machine) unsigned(files []string, by []byte) ([]string, error) {
 	}
 	var others []string
 	for _, name := range files {
-		text, err := os.ReadFile(m.path(name))
+		text, err := os.ReadFile(m.Path(name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

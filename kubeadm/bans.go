@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/internal/overlay"
 )
 
 // ban is an argument that opens the cluster, or from which it breaks.
@@ -140,8 +142,8 @@ func (c Config) refuse(at *field.Path) field.ErrorList {
 	}
 	variables, _ := component(c.Overrides.ClusterConfiguration, Etcd)["extraEnvs"].([]any)
 	for i, item := range variables { // etcd takes arguments from there, too
-		if flag, is := etcdFlag(nameOf(item)); is {
-			errs = append(errs, refuseArgument(cluster.Child("etcd", "local", "extraEnvs").Index(i), Etcd, argument{flag, textOf(item, "value")}, all)...)
+		if flag, is := etcdFlag(overlay.NameOf(item)); is {
+			errs = append(errs, refuseArgument(cluster.Child("etcd", "local", "extraEnvs").Index(i), Etcd, argument{flag, overlay.TextOf(item, "value")}, all)...)
 		}
 	}
 	over := c.Overrides.ClusterConfiguration
@@ -224,12 +226,12 @@ func refuseTaken(at *field.Path, theirs any, ours []any) field.ErrorList {
 	var errs field.ErrorList
 	list, _ := theirs.([]any)
 	for i, item := range list {
-		if nameOf(item) == "" {
+		if overlay.NameOf(item) == "" {
 			errs = append(errs, field.Required(at.Index(i).Child("name"), "without it the list would displace airgap's own"))
 		}
 		for _, key := range []string{"name", "mountPath"} {
-			taken := textOf(item, key)
-			if taken != "" && slices.ContainsFunc(ours, func(own any) bool { return textOf(own, key) == taken }) {
+			taken := overlay.TextOf(item, key)
+			if taken != "" && slices.ContainsFunc(ours, func(own any) bool { return overlay.TextOf(own, key) == taken }) {
 				errs = append(errs, field.Invalid(at.Index(i).Child(key), taken, "airgap uses it: take another"))
 			}
 		}

@@ -8,6 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // with is the section with one argument for a program.
@@ -106,7 +109,7 @@ func TestBansElsewhere(t *testing.T) {
 		"an issuer twice":                {`{version: 1.36.3, authentication: {jwt: [` + ssoIssuer + `, ` + ssoIssuer + `]}}`, []string{"jwt[1].issuer.url: Duplicate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			compare(t, section(t, tc.section).Validate(field.NewPath("kubernetes")), tc.want)
+			hosttest.Compare(t, section(t, tc.section).Validate(field.NewPath("kubernetes")), tc.want)
 		})
 	}
 }
@@ -132,7 +135,7 @@ overrides:
 	if want := []string{"NodeRestriction,AlwaysPullImages,DenyServiceExternalIPs"}; !slices.Equal(plugins, want) {
 		t.Errorf("admission plugins: %q, want %q", plugins, want)
 	}
-	text, err := InitDocuments(c, Node{Name: "cp1", Address: "192.0.2.11"}, Facts{OS: "el9", Driver: Systemd})
+	text, err := InitDocuments(c, Node{Name: "cp1", Address: "192.0.2.11"}, runtime.Facts{OS: "el9", Driver: runtime.Systemd})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"airgap.dev/airgap/internal/overlay"
 )
 
 // Benchmark is what the numbers of Controls are from.
@@ -118,7 +120,7 @@ func baselineKubelet(c Config) object {
 	fields := object{}
 	for _, control := range Controls(c) {
 		if control.Part == Kubelet && control.By == ByAirgap {
-			fields = merge(fields, nested(strings.Split(control.Name, "."), control.Want))
+			fields = overlay.Merge(fields, nested(strings.Split(control.Name, "."), control.Want))
 		}
 	}
 	return fields

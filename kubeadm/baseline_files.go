@@ -1,6 +1,10 @@
 package kubeadm
 
-import "io/fs"
+import (
+	"io/fs"
+
+	"airgap.dev/airgap/kubeadm/runtime"
+)
 
 // fileControls are about files and directories of root's. A pattern that
 // nothing fits is none of this host's business.
@@ -22,9 +26,9 @@ func fileControls(c Config) []Control {
 		files("4.1.1, 4.1.2", "/usr/lib/systemd/system/kubelet.service", 0o600, ByAirgap, "as the benchmark has it; rpm -V shows the changed mode"),
 		files("4.1.1, 4.1.2", "/usr/lib/systemd/system/kubelet.service.d/*.conf", 0o600, ByAirgap, "as above"),
 		files("4.1.5, 4.1.6", KubeletConf, 0o600, ByKubeadm, "the node's identity"),
-		files("4.1.9, 4.1.10", kubeletConfig, 0o600, ByAirgap, "tells how the node is protected"),
-		files("-", kubeletDir+"/*.env", 0o600, ByAirgap, "as above"),
-		files("-", kubeletDir+"/instance-config.yaml", 0o600, ByAirgap, "as above"),
+		files("4.1.9, 4.1.10", runtime.KubeletConfig, 0o600, ByAirgap, "tells how the node is protected"),
+		files("-", runtime.KubeletDir+"/*.env", 0o600, ByAirgap, "as above"),
+		files("-", runtime.KubeletDir+"/instance-config.yaml", 0o600, ByAirgap, "as above"),
 		files("-", apiServerDir, 0o700, ByAirgap, "keys, and the rules for who gets in"),
 		files("-", apiServerDir+"/*.yaml", 0o600, ByAirgap, "as above"),
 	}

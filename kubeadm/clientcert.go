@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/util/certificate"
 	"k8s.io/client-go/util/certificate/csr"
 	"k8s.io/client-go/util/keyutil"
+
+	"airgap.dev/airgap/internal/await"
 )
 
 // signTime is for the controller manager to approve a request of a node for itself,
@@ -25,7 +27,7 @@ const signTime = 2 * time.Minute
 // issue gets the kubelet a certificate for the API server that the new authority has
 // signed, as the kubelet does it by itself before the old one ends, and in its store.
 func (s succession) issue(ctx context.Context) error {
-	dir := s.path(path.Dir(kubeletClientCert))
+	dir := s.Path(path.Dir(kubeletClientCert))
 	store, err := certificate.NewFileStore("kubelet-client", dir, dir, "", "")
 	if err != nil {
 		return fmt.Errorf("read the kubelet's certificate: %w", err)
@@ -52,7 +54,7 @@ func (s succession) request(ctx context.Context) (issued, key []byte, err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	err = await(ctx, comeBack, func(ctx context.Context) error {
+	err = await.Until(ctx, comeBack, func(ctx context.Context) error {
 		issued, key, err = requestOne(ctx, client, s.node)
 		if err != nil {
 			return err

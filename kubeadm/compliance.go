@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/kubeadm/process"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // State is how a Control stands on a host.
@@ -109,7 +110,7 @@ func (r reader) program(f *Finding, part Part) (process.Process, bool) {
 		return p, true
 	}
 	f.State = Elsewhere
-	if _, err := os.Stat(r.m.path(manifestOf(part))); err == nil {
+	if _, err := os.Stat(r.m.Path(manifestOf(part))); err == nil {
 		f.State, f.Found = Differs, "it does not run"
 	}
 	return p, false
@@ -194,7 +195,7 @@ func (r reader) chosen(control Control, value any) bool {
 // decides is the value that a configuration gives a Control, nil for none.
 func (c Config) decides(control Control) any {
 	if control.Part == Kubelet {
-		return lookup(kubelet(c, Facts{}), strings.Split(control.Name, "."))
+		return lookup(kubelet(c, runtime.Facts{}), strings.Split(control.Name, "."))
 	}
 	given := valuesOf(argumentsOf(cluster(c, Node{}), control.Part), control.Name)
 	if len(given) == 0 {

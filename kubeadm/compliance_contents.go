@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"airgap.dev/airgap/internal/overlay"
 	"airgap.dev/airgap/kubeadm/process"
 )
 
@@ -93,7 +94,7 @@ func conditions(rule map[string]any) []string {
 	list, _ := rule["conditions"].([]any)
 	var paths []string
 	for _, item := range list {
-		paths = append(paths, textOf(item, "path"))
+		paths = append(paths, overlay.TextOf(item, "path"))
 	}
 	slices.Sort(paths)
 	return paths
@@ -154,7 +155,7 @@ func (r reader) judgePolicy(f *Finding, p process.Process, said map[string]any) 
 		f.Found = "rules that note nothing"
 	}
 	for _, variable := range policyEnv(r.site) {
-		if started, set := p.Env[nameOf(variable)]; set && started != textOf(variable, "value") {
+		if started, set := p.Env[overlay.NameOf(variable)]; set && started != overlay.TextOf(variable, "value") {
 			f.Found = "the API server was started with another policy"
 			return
 		}
@@ -187,7 +188,7 @@ func (r reader) authorizers(p process.Process) (string, error) {
 	list, _ := said["authorizers"].([]any)
 	var modes []string
 	for _, item := range list {
-		modes = append(modes, textOf(item, "type"))
+		modes = append(modes, overlay.TextOf(item, "type"))
 	}
 	return strings.Join(modes, ","), nil
 }

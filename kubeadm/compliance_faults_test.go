@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // TestComplianceAsksTheKubelet: neither the file nor its path says what a kubelet
@@ -30,7 +32,7 @@ func TestComplianceAsksTheKubelet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := newFake(t)
-			f.joins(t, "/proc/self", hostNetwork)
+			f.Joins(t, "/proc/self", hostNetwork)
 			aKubelet(t, f, tc.file, tc.args...)
 			ask := noAnswer
 			if tc.answer != "" {
@@ -44,19 +46,19 @@ func TestComplianceAsksTheKubelet(t *testing.T) {
 		})
 	}
 	f, m := newFake(t)
-	f.joins(t, "/proc/self", hostNetwork)
+	f.Joins(t, "/proc/self", hostNetwork)
 	aKubelet(t, f, good, "--config-dir=/etc/kubelet.d")
-	f.put(t, "/etc/kubelet.d/10-first.conf", "readOnlyPort: 0\n")
-	f.put(t, "/etc/kubelet.d/20-open.conf", "readOnlyPort: 10255\n")
-	f.put(t, "/etc/kubelet.d/30-none", "readOnlyPort: 0\n")
+	f.Put(t, "/etc/kubelet.d/10-first.conf", "readOnlyPort: 0\n")
+	f.Put(t, "/etc/kubelet.d/20-open.conf", "readOnlyPort: 10255\n")
+	f.Put(t, "/etc/kubelet.d/30-none", "readOnlyPort: 0\n")
 	if got := foundWith(t, m, c, "readOnlyPort", configz(t, good)); got.State != Differs || !strings.Contains(got.Found, "/etc/kubelet.d says 10255") {
 		t.Errorf("a drop-in: %+v", got)
 	}
 	f, m = newFake(t)
-	f.joins(t, "/proc/self", hostNetwork)
-	f.put(t, kubeletConfig, good)
+	f.Joins(t, "/proc/self", hostNetwork)
+	f.Put(t, runtime.KubeletConfig, good)
 	starts(t, f, 60, hostNetwork, "/kubelet") // a pod's, which is not the host's
-	f.put(t, "/proc/60/cgroup", "0::"+apiGroup+"\n")
+	f.Put(t, "/proc/60/cgroup", "0::"+apiGroup+"\n")
 	if got := foundWith(t, m, c, "readOnlyPort", configz(t, good)); got.State != Differs || got.Found != "it does not run" {
 		t.Errorf("a kubelet that does not run: %+v", got)
 	}
@@ -93,7 +95,7 @@ func TestComplianceReadsContents(t *testing.T) {
 			f, m := newFake(t)
 			c := section(t, "version: 1.36.3")
 			processes(t, f, c)
-			f.put(t, tc.file, tc.text)
+			f.Put(t, tc.file, tc.text)
 			got := found(t, m, c, tc.control)
 			if got.State != tc.want || !strings.Contains(got.Found, tc.says) {
 				t.Errorf("%s, found %q, want %s with %q", got.State, got.Found, tc.want, tc.says)
@@ -112,8 +114,8 @@ func TestComplianceFollowsArguments(t *testing.T) {
 	c := section(t, "version: 1.36.3")
 	processes(t, f, c)
 	starts(t, f, 1, hostNetwork, "kube-apiserver", "--authentication-config=/elsewhere.yaml", "--authorization-config=/modes.yaml", "--audit-policy-file=/gone.yaml")
-	f.put(t, "/proc/1/root/elsewhere.yaml", "anonymous: {enabled: true}\n")
-	f.put(t, "/proc/1/root/modes.yaml", "authorizers: [{type: Node, name: n}, {type: AlwaysAllow, name: a}]\n")
+	f.Put(t, "/proc/1/root/elsewhere.yaml", "anonymous: {enabled: true}\n")
+	f.Put(t, "/proc/1/root/modes.yaml", "authorizers: [{type: Node, name: n}, {type: AlwaysAllow, name: a}]\n")
 	for name, want := range map[string]struct {
 		state State
 		says  string
@@ -125,14 +127,14 @@ func TestComplianceFollowsArguments(t *testing.T) {
 			t.Errorf("%s: %s, found %q, want %s with %q", name, got.State, got.Found, want.state, want.says)
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(f.root, "proc/1")); err != nil {
+	if err := os.RemoveAll(filepath.Join(f.Root, "proc/1")); err != nil {
 		t.Fatal(err)
 	}
-	f.put(t, "/proc/100/environ", "PATH=/\x00AIRGAP_AUDIT_POLICY=00000000\x00")
+	f.Put(t, "/proc/100/environ", "PATH=/\x00AIRGAP_AUDIT_POLICY=00000000\x00")
 	if got := found(t, m, c, policyContents); got.State != Differs || !strings.Contains(got.Found, "started with another") {
 		t.Errorf("a policy that came after the start: %+v", got)
 	}
-	f.put(t, "/proc/103/environ", "ETCD_AUTO_TLS=true\x00")
+	f.Put(t, "/proc/103/environ", "ETCD_AUTO_TLS=true\x00")
 	if got := found(t, m, c, "auto-tls"); got.State != Differs {
 		t.Errorf("what etcd reads from its environment: %+v", got)
 	}
@@ -155,7 +157,7 @@ func TestChosenIsNoExcuse(t *testing.T) {
 	}
 	f, m := newFake(t)
 	c := section(t, "{version: 1.36.3, overrides: {kubelet: {readOnlyPort: 10255}}}")
-	f.joins(t, "/proc/self", hostNetwork)
+	f.Joins(t, "/proc/self", hostNetwork)
 	aKubelet(t, f, "readOnlyPort: 10255\n")
 	if got := foundWith(t, m, c, "readOnlyPort", configz(t, "readOnlyPort: 10255")); got.State != Differs {
 		t.Errorf("%+v", got)

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm/process"
-
 	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/overlay"
+	"airgap.dev/airgap/kubeadm/process"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // kubeletFound is what is known of this host's kubelet.
@@ -42,7 +44,7 @@ func kubeletFlags() map[string]string {
 
 // askKubelet reads the kubelet's arguments, its /configz and its file.
 func (m Machine) askKubelet(ctx context.Context, configz func(context.Context) ([]byte, error)) (kubeletFound, error) {
-	k := kubeletFound{path: kubeletConfig, flags: map[string]any{}}
+	k := kubeletFound{path: runtime.KubeletConfig, flags: map[string]any{}}
 	p, err := m.kubeletProcess()
 	if err != nil && !errors.Is(err, process.ErrNone) {
 		return k, err
@@ -54,7 +56,7 @@ func (m Machine) askKubelet(ctx context.Context, configz func(context.Context) (
 	k.dir = p.Flags["config-dir"]
 	for name, path := range kubeletFlags() {
 		if value, given := p.Flags[name]; given {
-			k.flags = merge(k.flags, nested(strings.Split(path, "."), value))
+			k.flags = overlay.Merge(k.flags, nested(strings.Split(path, "."), value))
 		}
 	}
 	if k.file, err = m.kubeletFields(k.path); err != nil {
@@ -95,7 +97,7 @@ func (m Machine) dropIns(fields map[string]any, dir string) (map[string]any, err
 	if dir == "" {
 		return fields, nil
 	}
-	names, err := filepath.Glob(m.path(dir) + "/*.conf") // sorted, as the kubelet reads them
+	names, err := filepath.Glob(m.Path(dir) + "/*.conf") // sorted, as the kubelet reads them
 	if err != nil {
 		return nil, err
 	}
@@ -104,13 +106,13 @@ func (m Machine) dropIns(fields map[string]any, dir string) (map[string]any, err
 		if err != nil {
 			return nil, err
 		}
-		fields = merge(fields, more)
+		fields = overlay.Merge(fields, more)
 	}
 	return fields, nil
 }
 
 func (m Machine) kubeletFields(path string) (map[string]any, error) {
-	text, err := os.ReadFile(m.path(path))
+	text, err := os.ReadFile(m.Path(path))
 	if err != nil {
 		return nil, host.IgnoreMissing(err)
 	}

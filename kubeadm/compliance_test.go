@@ -10,17 +10,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // starts runs a program as root: the kubelet as a unit, others in a static pod.
-func starts(t *testing.T, f *fakeHost, pid int, network string, argv ...string) {
+func starts(t *testing.T, f *hosttest.Fake, pid int, network string, argv ...string) {
 	t.Helper()
 	cgroup := staticGroup
 	if path.Base(argv[0]) == string(Kubelet) {
 		cgroup = "/system.slice/kubelet.service"
 	}
-	f.run(t, pid, cgroup, argv...)
-	f.joins(t, fmt.Sprintf("/proc/%d", pid), network)
+	f.Starts(t, pid, cgroup, argv...)
+	f.Joins(t, fmt.Sprintf("/proc/%d", pid), network)
 }
 
 // Cgroups of pods: the kubelet's hash of a manifest, and a UID of the API server.
@@ -29,35 +32,11 @@ const (
 	apiGroup    = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod6f0c2d9e_3a41_4c55_9a0b_7d1f2e3c4b5a.slice/cri-containerd-b.scope"
 )
 
-// run has a program run as root in a cgroup.
-func (f *fakeHost) run(t *testing.T, pid int, cgroup string, argv ...string) {
-	t.Helper()
-	dir := fmt.Sprintf("/proc/%d", pid)
-	f.put(t, dir+"/cmdline", strings.Join(argv, "\x00")+"\x00")
-	f.put(t, dir+"/cgroup", "0::"+cgroup+"\n")
-	f.put(t, dir+"/status", "Name:\tx\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n")
-	if err := os.Symlink("/usr/local/bin/"+path.Base(argv[0]), filepath.Join(f.root, dir, "exe")); err != nil {
-		t.Fatal(err)
-	}
-}
-
 const hostNetwork = "net:[1]"
-
-// joins puts a process into a network.
-func (f *fakeHost) joins(t *testing.T, process, network string) {
-	t.Helper()
-	link := filepath.Join(f.root, process, "ns/net")
-	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(network, link); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // processes gives the host running programs with the arguments that the
 // configuration gives them, and what kubeadm adds.
-func processes(t *testing.T, f *fakeHost, c Config) {
+func processes(t *testing.T, f *hosttest.Fake, c Config) {
 	t.Helper()
 	byKubeadm := map[Part]string{
 		APIServer: "authorization-mode=Node,RBAC enable-admission-plugins=NodeRestriction kubelet-client-certificate=x service-account-key-file=x " +
@@ -74,13 +53,13 @@ func processes(t *testing.T, f *fakeHost, c Config) {
 		for _, arg := range argumentsOf(cluster(c, Node{}), part) {
 			argv = append(argv, "--"+arg.name+"="+arg.value)
 		}
-		f.put(t, manifestOf(part), "x")
-		if err := os.Chmod(filepath.Join(f.root, manifestOf(part)), 0o600); err != nil {
+		f.Put(t, manifestOf(part), "x")
+		if err := os.Chmod(filepath.Join(f.Root, manifestOf(part)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		starts(t, f, 100+i, hostNetwork, argv...)
 	}
-	f.joins(t, "/proc/self", hostNetwork)
+	f.Joins(t, "/proc/self", hostNetwork)
 	files, err := apiServerFiles(c)
 	if err != nil {
 		t.Fatal(err)
@@ -89,8 +68,8 @@ func processes(t *testing.T, f *fakeHost, c Config) {
 		t.Fatal(err)
 	}
 	for name, text := range files {
-		f.put(t, name, string(text))
-		if err := errors.Join(os.Chmod(filepath.Join(f.root, apiServerDir), 0o700), os.Chmod(filepath.Join(f.root, name), 0o600)); err != nil {
+		f.Put(t, name, string(text))
+		if err := errors.Join(os.Chmod(filepath.Join(f.Root, apiServerDir), 0o700), os.Chmod(filepath.Join(f.Root, name), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,13 +79,13 @@ func processes(t *testing.T, f *fakeHost, c Config) {
 const byKubeadm = "authentication: {anonymous: {enabled: false}, x509: {clientCAFile: /ca}}\nauthorization: {mode: Webhook}\nrotateCertificates: true\n"
 
 // aKubelet runs with this file, and arguments.
-func aKubelet(t *testing.T, f *fakeHost, text string, args ...string) {
+func aKubelet(t *testing.T, f *hosttest.Fake, text string, args ...string) {
 	t.Helper()
-	f.put(t, kubeletConfig, text)
-	if err := os.Chmod(filepath.Join(f.root, kubeletConfig), 0o600); err != nil {
+	f.Put(t, runtime.KubeletConfig, text)
+	if err := os.Chmod(filepath.Join(f.Root, runtime.KubeletConfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	starts(t, f, 50, hostNetwork, append([]string{"/usr/bin/kubelet", "--config=" + kubeletConfig}, args...)...)
+	starts(t, f, 50, hostNetwork, append([]string{"/usr/bin/kubelet", "--config=" + runtime.KubeletConfig}, args...)...)
 }
 
 // configz is a kubelet's answer with these fields in effect.
@@ -169,12 +148,12 @@ func kubeletYAML(t *testing.T, c Config) string {
 
 func TestComplianceFindsChanges(t *testing.T) {
 	f, m := newFake(t)
-	f.joins(t, "/proc/self", hostNetwork)
+	f.Joins(t, "/proc/self", hostNetwork)
 	c := section(t, `version: 1.36.3`)
 	if got := found(t, m, c, "profiling"); got.State != Elsewhere {
 		t.Errorf("a host without an API server: %+v", got)
 	}
-	f.put(t, manifestOf(APIServer), "x")
+	f.Put(t, manifestOf(APIServer), "x")
 	if got := found(t, m, c, "profiling"); got.State != Differs {
 		t.Errorf("an API server that does not run: %+v", got)
 	}
@@ -191,10 +170,10 @@ func TestComplianceFindsChanges(t *testing.T) {
 	if got := foundWith(t, m, c, "podPidsLimit", configz(t, "podPidsLimit: 5")); got.State != Differs || got.Found != "5" {
 		t.Errorf("%+v", got)
 	}
-	if err := os.Chmod(filepath.Join(f.root, kubeletConfig), 0o644); err != nil {
+	if err := os.Chmod(filepath.Join(f.Root, runtime.KubeletConfig), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := found(t, m, c, kubeletConfig); got.State != Differs || !strings.HasPrefix(got.Found, "0644") {
+	if got := found(t, m, c, runtime.KubeletConfig); got.State != Differs || !strings.HasPrefix(got.Found, "0644") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -205,7 +184,7 @@ func TestComplianceLeavesPodsAlone(t *testing.T) {
 	c := section(t, `version: 1.36.3`)
 	tenant := []string{"/usr/local/bin/kube-apiserver", "--profiling=true", "--etcd-cafile=/theirs"}
 	f, m := newFake(t)
-	f.joins(t, "/proc/self", hostNetwork)
+	f.Joins(t, "/proc/self", hostNetwork)
 	starts(t, f, 20, hostNetwork, tenant...) // a pod may have the host's network as well
 	if got := found(t, m, c, "profiling"); got.State != Elsewhere {
 		t.Errorf("a worker: %+v", got)
@@ -220,7 +199,7 @@ func TestComplianceLeavesPodsAlone(t *testing.T) {
 	if flags, err := m.flags(APIServer); err != nil || flags["etcd-cafile"] != "x" {
 		t.Errorf("etcd is asked for with %v, %v", flags, err)
 	}
-	if err := os.RemoveAll(filepath.Join(f.root, "proc/100")); err != nil {
+	if err := os.RemoveAll(filepath.Join(f.Root, "proc/100")); err != nil {
 		t.Fatal(err)
 	}
 	if got := found(t, m, c, "profiling"); got.State != Differs || got.Found != "it does not run" {
@@ -272,7 +251,7 @@ overrides:
       extraArgs: [{name: profiling, value: "true"}, {name: service-account-issuer, value: "https://a"}, {name: service-account-issuer, value: "https://b"}]
       extraVolumes: [{name: hsm, hostPath: /run/hsm, mountPath: /run/hsm}]
 `)
-	got, err := InitDocuments(c, Node{Name: "cp1", Address: "192.0.2.11"}, Facts{OS: "el9", Driver: Systemd})
+	got, err := InitDocuments(c, Node{Name: "cp1", Address: "192.0.2.11"}, runtime.Facts{OS: "el9", Driver: runtime.Systemd})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +289,7 @@ func TestCompliancePage(t *testing.T) {
 		}
 		fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", o.ID, o.Title, o.Why, how)
 	}
-	golden(t, "../../docs/compliance.md", []byte(page.String()))
+	hosttest.Golden(t, "../../docs/compliance.md", []byte(page.String()))
 }
 
 const compliancePage = `<!-- Made from kubeadm/baseline*.go: go test ./kubeadm -run CompliancePage -update -->

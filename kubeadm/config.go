@@ -3,6 +3,8 @@ package kubeadm
 import (
 	"net"
 	"strings"
+
+	"airgap.dev/airgap/kubeadm/release"
 )
 
 // Config is the section kubernetes: of airgap.yaml.
@@ -61,6 +63,4 @@ func (c *Config) Default(firstControlPlane string) {
 }
 
 // Tag is the version as images and the API server write it: v1.36.3.
-func (c Config) Tag() string { return tag(c.Version) }
-
-func tag(version string) string { return "v" + strings.TrimPrefix(version, "v") }
+func (c Config) Tag() string { return release.Tag(c.Version) }

@@ -1,11 +1,13 @@
 package kubeadm
 
 import (
-	"strings"
 	"testing"
 
 	"gopkg.in/yaml.v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 func TestDefaults(t *testing.T) {
@@ -17,7 +19,7 @@ func TestDefaults(t *testing.T) {
 	if errs := c.Validate(field.NewPath("kubernetes")); len(errs) > 0 {
 		t.Errorf("defaults do not validate: %v", errs)
 	}
-	var r Runtime
+	var r runtime.Config
 	r.Default("1.36.3")
 	if errs := r.Validate(field.NewPath("runtime")); len(errs) > 0 {
 		t.Errorf("defaults do not validate: %v", errs)
@@ -59,39 +61,7 @@ func TestValidate(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Default("192.0.2.11")
-			compare(t, c.Validate(field.NewPath("kubernetes")), tc.want)
+			hosttest.Compare(t, c.Validate(field.NewPath("kubernetes")), tc.want)
 		})
-	}
-}
-
-func TestValidateRuntime(t *testing.T) {
-	for name, tc := range map[string]struct {
-		runtime Runtime
-		want    []string
-	}{
-		"CRI-O":     {Runtime{Name: "crio", Overrides: map[string]any{"crio": map[string]any{}}}, nil},
-		"CRI-O's":   {Runtime{Name: "crio", RuncVersion: "1.5.2", Overrides: map[string]any{"plugins": 1}}, []string{"runtime.runcVersion: Forbidden", "all below crio"}},
-		"old CRI-O": {Runtime{Name: "crio", Version: "1.34.0"}, []string{"expected 1.35.0 or later"}},
-		"unknown":   {Runtime{Name: "docker"}, []string{"runtime.name: Unsupported value: \"docker\""}},
-		"too old":   {Runtime{Version: "1.6.33", RuncVersion: "1.2.0"}, []string{"expected 1.7.28 or later", "expected 1.3.0 or later"}},
-		"no number": {Runtime{Version: "latest"}, []string{"expected a version such as"}},
-		"version":   {Runtime{Overrides: map[string]any{"version": 4}}, []string{"runtime.overrides.version: Forbidden"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tc.runtime.Default("1.36.3")
-			compare(t, tc.runtime.Validate(field.NewPath("runtime")), tc.want)
-		})
-	}
-}
-
-func compare(t *testing.T, got field.ErrorList, want []string) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("got %d errors, want %d: %v", len(got), len(want), got)
-	}
-	for i := range want {
-		if !strings.Contains(got[i].Error(), want[i]) {
-			t.Errorf("got %q, want it to say %q", got[i], want[i])
-		}
 	}
 }

@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // configuredFile says with which configuration this host became a node, or was
 // upgraded last. It counts where kubeadm came back fine.
-const configuredFile = stateDir + "/kubeadm.configured"
+const configuredFile = host.StateDir + "/kubeadm.configured"
 
 // configured is the part of the configuration that kubeadm works from.
 type configured struct {
@@ -23,11 +24,11 @@ type configured struct {
 // configuredBy is what a host of this kind has when it is as c says. A worker has
 // nothing of the control plane's.
 func (m Machine) configuredBy(c Config, n Node) (configured, error) {
-	driver, err := HostDriver(m.Host)
+	driver, err := runtime.HostDriver(m.Host)
 	if err != nil {
 		return configured{}, err
 	}
-	parts := []object{kubelet(c, Facts{Driver: driver})}
+	parts := []object{kubelet(c, runtime.Facts{Driver: driver})}
 	if n.ControlPlane {
 		parts = append(parts, cluster(c, Node{})) // without the names of one host
 	}
@@ -41,7 +42,7 @@ func (m Machine) noteConfigured(c Config, n Node) error {
 	if err != nil {
 		return err
 	}
-	return host.WriteJSON(m.path(configuredFile), now)
+	return host.WriteJSON(m.Path(configuredFile), now)
 }
 
 // Behind says in what a host that has joined differs from the configuration so that
@@ -55,7 +56,7 @@ func (m Machine) Behind(ctx context.Context, c Config, n Node) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	half, err := host.ReadJSON[configured](m.path(upgradedFile))
+	half, err := host.ReadJSON[configured](m.Path(upgradedFile))
 	if err != nil {
 		return "", err
 	}
@@ -76,7 +77,7 @@ func (m Machine) Behind(ctx context.Context, c Config, n Node) (string, error) {
 // configured is what this host was made with. An airgap that did not write it down
 // left the kubelet's version alone.
 func (m Machine) configured(ctx context.Context) (configured, error) {
-	have, err := host.ReadJSON[configured](m.path(configuredFile))
+	have, err := host.ReadJSON[configured](m.Path(configuredFile))
 	if err != nil || have.Version != "" {
 		return have, err
 	}

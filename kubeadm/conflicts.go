@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"airgap.dev/airgap/kubeadm/release"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // Conflict is versions of airgap.yaml that do not go together.
@@ -18,25 +21,25 @@ type Conflict struct {
 
 // Conflicts finds all of them in two sections that were validated. now decides
 // which lines of containerd have ended.
-func Conflicts(c Config, r Runtime, now time.Time) []Conflict {
-	release, err := releaseOf(c.Version)
+func Conflicts(c Config, r runtime.Config, now time.Time) []Conflict {
+	minor, err := release.Of(c.Version)
 	if err != nil {
 		return nil // Validate says so
 	}
-	runtime, err := version.ParseSemantic(r.Version)
+	at, err := version.ParseSemantic(r.Version)
 	if err != nil {
 		return nil
 	}
-	found := append(c.proxyConflicts(), release.ended(c, now)...)
+	found := append(c.proxyConflicts(), endedRelease(minor, c, now)...)
 	if r.CRIO() {
-		return append(found, release.crioConflicts(c, runtime)...)
+		return append(found, crioConflicts(minor, c, at)...)
 	}
-	return append(found, release.containerdConflicts(c, r, runtime, now)...)
+	return append(found, containerdConflicts(minor, c, r, at, now)...)
 }
 
-// ended is about a minor that gets no fixes any more. It works, and a cluster may have
+// endedRelease is about a minor that gets no fixes any more. It works, and a cluster may have
 // to be brought off it.
-func (r Release) ended(c Config, now time.Time) []Conflict {
+func endedRelease(r release.Release, c Config, now time.Time) []Conflict {
 	if !over(r.Ends, now) {
 		return nil
 	}
@@ -63,8 +66,8 @@ func (c Config) proxyConflicts() []Conflict {
 	}}
 }
 
-func (r Release) crioConflicts(c Config, crio *version.Version) []Conflict {
-	if line(crio) == r.Minor {
+func crioConflicts(r release.Release, c Config, crio *version.Version) []Conflict {
+	if release.Line(crio) == r.Minor {
 		return nil
 	}
 	return []Conflict{{
@@ -73,36 +76,36 @@ func (r Release) crioConflicts(c Config, crio *version.Version) []Conflict {
 	}}
 }
 
-func (r Release) containerdConflicts(c Config, runtime Runtime, containerd *version.Version, now time.Time) []Conflict {
+func containerdConflicts(r release.Release, c Config, own runtime.Config, containerd *version.Version, now time.Time) []Conflict {
 	var found []Conflict
-	if !r.takes(containerd) {
+	if !takesContainerd(r, containerd) {
 		found = append(found, Conflict{
-			Found: "containerd " + runtime.Version + " with Kubernetes " + c.Version,
+			Found: "containerd " + own.Version + " with Kubernetes " + c.Version,
 			Want:  "containerd " + strings.Join(r.Containerd, ", ") + " or later in its line", Source: r.Source, Fatal: !r.Assumed,
 		})
 	}
-	lines := RuntimeLines()
-	at := slices.IndexFunc(lines, func(l RuntimeLine) bool { return l.Line == line(containerd) })
+	lines := release.RuntimeLines()
+	at := slices.IndexFunc(lines, func(l release.RuntimeLine) bool { return l.Line == release.Line(containerd) })
 	if at < 0 {
 		newest := lines[len(lines)-1]
-		return append(found, Conflict{Found: "containerd " + runtime.Version, Want: "a line that has been tried: " + newest.Line + " is the newest", Source: newest.Source})
+		return append(found, Conflict{Found: "containerd " + own.Version, Want: "a line that has been tried: " + newest.Line + " is the newest", Source: newest.Source})
 	}
-	return append(found, lines[at].conflicts(runtime, now)...)
+	return append(found, lineConflicts(lines[at], own, now)...)
 }
 
-// takes reports whether containerd is new enough: by its own line, or, where that
+// takesContainerd reports whether containerd is new enough: by its own line, or, where that
 // has no row, by the newest one that has.
-func (r Release) takes(containerd *version.Version) bool {
+func takesContainerd(r release.Release, containerd *version.Version) bool {
 	least := version.MustParseSemantic(r.Containerd[0])
 	for _, text := range r.Containerd {
-		if v := version.MustParseSemantic(text); line(v) == line(containerd) {
+		if v := version.MustParseSemantic(text); release.Line(v) == release.Line(containerd) {
 			least = v
 		}
 	}
 	return containerd.AtLeast(least)
 }
 
-func (l RuntimeLine) conflicts(r Runtime, now time.Time) []Conflict {
+func lineConflicts(l release.RuntimeLine, r runtime.Config, now time.Time) []Conflict {
 	var found []Conflict
 	runc, err := version.ParseSemantic(r.RuncVersion)
 	if err == nil && runc.LessThan(version.MustParseSemantic(l.Runc)) {

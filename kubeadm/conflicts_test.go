@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"airgap.dev/airgap/kubeadm/release"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // TestConflicts has for each rule a case that it refuses or tells, and one that
@@ -28,7 +31,7 @@ func TestConflicts(t *testing.T) {
 		"a line nobody has tried":            {"1.36.3", "2.9.0", "1.5.2", "containerd 2.9.0", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Conflicts(Config{Version: tc.kubernetes}, Runtime{Version: tc.containerd, RuncVersion: tc.runc}, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))
+			got := Conflicts(Config{Version: tc.kubernetes}, runtime.Config{Version: tc.containerd, RuncVersion: tc.runc}, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))
 			if tc.says == "" {
 				if len(got) != 0 {
 					t.Errorf("got %+v", got)
@@ -45,8 +48,8 @@ func TestConflicts(t *testing.T) {
 // TestCRIOFollowsKubernetes: its minor is Kubernetes' own, and so is that of the one that
 // comes unasked.
 func TestCRIOFollowsKubernetes(t *testing.T) {
-	for _, release := range Releases() {
-		c, r := Config{Version: release.Minor + ".1"}, Runtime{Name: "crio"}
+	for _, release := range release.All() {
+		c, r := Config{Version: release.Minor + ".1"}, runtime.Config{Name: "crio"}
 		r.Default(c.Version)
 		if got := Conflicts(c, r, time.Time{}); len(got) != 0 || r.Version == "" {
 			t.Errorf("%s: %+v", r, got)
@@ -71,7 +74,7 @@ func TestLinesEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Conflicts(Config{Version: "1.36.3"}, Runtime{Version: tc.containerd, RuncVersion: "1.5.2"}, now)
+		got := Conflicts(Config{Version: "1.36.3"}, runtime.Config{Version: tc.containerd, RuncVersion: "1.5.2"}, now)
 		if (len(got) == 1) != (tc.says != "") || len(got) == 1 && (got[0].Fatal || got[0].Found != tc.says) {
 			t.Errorf("%s: %+v, want %q", tc.day, got, tc.says)
 		}
@@ -81,8 +84,8 @@ func TestLinesEnd(t *testing.T) {
 // TestMinorsAreNamed: who chooses a version is told of every minor, by the schema, too.
 func TestMinorsAreNamed(t *testing.T) {
 	version, _ := reflect.TypeFor[Config]().FieldByName("Version")
-	_, err := releaseOf("1.34.0")
-	for _, r := range Releases() {
+	_, err := release.Of("1.34.0")
+	for _, r := range release.All() {
 		if about := version.Tag.Get("jsonschema_description"); !strings.Contains(about, r.Minor) {
 			t.Errorf("kubernetes.version is %q, without %s", about, r.Minor)
 		}
@@ -94,19 +97,19 @@ func TestMinorsAreNamed(t *testing.T) {
 
 // TestRowsHaveSources: a row without one is somebody's opinion.
 func TestRowsHaveSources(t *testing.T) {
-	for _, r := range Releases() {
+	for _, r := range release.All() {
 		if _, err := time.Parse("2006-01", r.Ends); err != nil || r.Source == "" || len(r.Containerd) == 0 || r.Etcd == "" || r.CoreDNS == "" || r.Pause == "" {
 			t.Errorf("row %+v: %v", r, err)
 		}
 	}
-	for _, l := range RuntimeLines() {
+	for _, l := range release.RuntimeLines() {
 		if _, err := time.Parse("2006-01", l.Ends); l.Source == "" || l.Runc == "" || l.Ends != "" && err != nil {
 			t.Errorf("row %+v: %v", l, err)
 		}
 	}
-	def := Runtime{}
+	def := runtime.Config{}
 	def.Default("1.36.3")
-	for _, r := range Releases() {
+	for _, r := range release.All() {
 		if got := Conflicts(Config{Version: r.Minor + ".0"}, def, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)); len(got) != 0 {
 			t.Errorf("airgap's own runtime with %s: %+v", r.Minor, got)
 		}

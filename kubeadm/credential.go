@@ -24,7 +24,7 @@ import (
 // JoinConf is the kubeconfig file with which a host joins, as the node that its
 // certificate names. It has the key before the certificate is requested, so that an
 // interrupted join goes on with it; the kubelet gets a key of its own later.
-const JoinConf = stateDir + "/join.conf"
+const JoinConf = host.StateDir + "/join.conf"
 
 // credential is what JoinConf holds.
 type credential struct {
@@ -59,7 +59,7 @@ func (c credential) signed() bool {
 // loadCredential is the one of an earlier run, for this node of this cluster, or a
 // new one.
 func (m Machine) loadCredential(node string, to JoinMaterial) (credential, error) {
-	text, err := os.ReadFile(m.path(JoinConf))
+	text, err := os.ReadFile(m.Path(JoinConf))
 	if err != nil {
 		if err := host.IgnoreMissing(err); err != nil {
 			return credential{}, err
@@ -93,11 +93,11 @@ func (m Machine) saveCredential(c credential, to JoinMaterial) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", JoinConf, err)
 	}
-	return host.WriteFile(m.path(JoinConf), text, 0o600)
+	return host.WriteFile(m.Path(JoinConf), text, 0o600)
 }
 
 // ForgetEntry removes the key with which this host was to join.
-func (m Machine) ForgetEntry() error { return host.Remove(m.path(JoinConf)) }
+func (m Machine) ForgetEntry() error { return host.Remove(m.Path(JoinConf)) }
 
 // client speaks to the cluster as the node.
 func (c credential) client(to JoinMaterial) (kubernetes.Interface, error) {

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/await"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm/etcd"
 	"airgap.dev/airgap/manifests"
 )
@@ -127,9 +129,9 @@ func (d *Departure) Allowed(ctx context.Context, force bool) error {
 	what := "remove " + d.Name
 	switch {
 	case force && d.Silent == nil && !d.Gone():
-		return &Failure{What: what, Err: errors.New("--force is for a host that is dead, and this one answers"), Next: "without --force its pods are moved first; or switch it off"}
+		return &host.Failure{What: what, Err: errors.New("--force is for a host that is dead, and this one answers"), Next: "without --force its pods are moved first; or switch it off"}
 	case !force && d.Silent != nil && d.Node != nil && !d.Drained():
-		return &Failure{What: what, Err: fmt.Errorf("its host seems to be dead: %w", d.Silent), Next: "it will not come back? airgap remove " + d.Name + " --force takes it out as it is"}
+		return &host.Failure{What: what, Err: fmt.Errorf("its host seems to be dead: %w", d.Silent), Next: "it will not come back? airgap remove " + d.Name + " --force takes it out as it is"}
 	}
 	if err := d.quorumStays(ctx); err != nil {
 		return err
@@ -165,7 +167,7 @@ func (d *Departure) budgetsAllow(ctx context.Context) error {
 	for _, b := range never {
 		lines = append(lines, b.String())
 	}
-	return &Failure{What: "remove " + d.Name, Err: errors.New("its pods would never be let go\n  " + strings.Join(lines, "\n  ")), Next: "their owner has to give room, then run the same command again; nothing was changed"}
+	return &host.Failure{What: "remove " + d.Name, Err: errors.New("its pods would never be let go\n  " + strings.Join(lines, "\n  ")), Next: "their owner has to give room, then run the same command again; nothing was changed"}
 }
 
 // Notes are what the cluster has less of without the node, in words.
@@ -217,7 +219,7 @@ func (d *Departure) Leave(ctx context.Context) error {
 	if err := RevokeFor(ctx, d.client, d.Name); err != nil {
 		return err
 	}
-	err := await(ctx, time.Minute, func(ctx context.Context) error { // the balancer may still send to that host
+	err := await.Until(ctx, time.Minute, func(ctx context.Context) error { // the balancer may still send to that host
 		err := d.client.CoreV1().Nodes().Delete(ctx, d.Name, metav1.DeleteOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

@@ -3,6 +3,9 @@ package kubeadm
 import (
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 const forward = `    forward . /etc/resolv.conf {
@@ -37,15 +40,15 @@ func TestNoForwarding(t *testing.T) {
 	f, m := newFake(t)
 	a := newAPI(t)
 	a.corefile = kubeadmCorefile
-	f.put(t, ClusterCA, a.ca())
-	f.put(t, AdminConf, a.kubeconfig(m.path(ClusterCA)))
+	f.Put(t, ClusterCA, a.ca())
+	f.Put(t, AdminConf, a.kubeconfig(m.Path(ClusterCA)))
 	s := NoForwarding(m)
-	mustHold(t, s.Done, false)
+	hosttest.MustHold(t, s.Done, false)
 	a.conflicts, a.theirs = 1, "bank.example:53 {\n}\n" // somebody else writes at the same moment
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, true)
+	hosttest.MustHold(t, s.Done, true)
 	if want := strings.Replace(kubeadmCorefile, forward, "", 1) + a.theirs; a.corefile != want {
 		t.Errorf("CoreDNS got\n%s\nwant\n%s", a.corefile, want)
 	}
@@ -56,7 +59,7 @@ func TestNoForwarding(t *testing.T) {
 }
 
 func TestKubeletWithoutNameServers(t *testing.T) {
-	text, err := InitDocuments(section(t, `{version: 1.36.3, dns: none}`), Node{Name: "cp1", Address: "192.0.2.11"}, Facts{Driver: Systemd})
+	text, err := InitDocuments(section(t, `{version: 1.36.3, dns: none}`), Node{Name: "cp1", Address: "192.0.2.11"}, runtime.Facts{Driver: runtime.Systemd})
 	if err != nil || !strings.Contains(string(text), "\nresolvConf: \"\"\n") {
 		t.Errorf("got %v and\n%s", err, text)
 	}

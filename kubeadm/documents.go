@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/overlay"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // Node is the host as the cluster knows it.
@@ -17,7 +20,7 @@ type Node struct {
 	// and gets no taint; workers always do.
 	Workloads    bool
 	ControlPlane bool // it is to run a part of the control plane
-	Runtime      Runtime
+	Runtime      runtime.Config
 }
 
 // object is a document of kubeadm's configuration. kubeadm's own types are
@@ -28,7 +31,7 @@ const kubeadmAPI = "kubeadm.k8s.io/v1beta4"
 
 // InitDocuments are what `kubeadm init --config` reads: how this node starts
 // the cluster, the cluster, and the defaults of kubelet and kube-proxy.
-func InitDocuments(c Config, n Node, f Facts) ([]byte, error) {
+func InitDocuments(c Config, n Node, f runtime.Facts) ([]byte, error) {
 	return documents(
 		initConfiguration(c, n),
 		cluster(c, n),
@@ -38,8 +41,8 @@ func InitDocuments(c Config, n Node, f Facts) ([]byte, error) {
 }
 
 // proxy is what every kube-proxy of the cluster reads.
-func proxy(c Config, f Facts) object {
-	return merge(object{
+func proxy(c Config, f runtime.Facts) object {
+	return overlay.Merge(object{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 		"mode": f.ProxyMode(),
 	}, c.Overrides.KubeProxy)
@@ -47,16 +50,16 @@ func proxy(c Config, f Facts) object {
 
 // cluster is what the control plane is made from.
 func cluster(c Config, n Node) object {
-	base := merge(clusterConfiguration(c, n), baseline(c))
-	return joinLists(merge(base, c.Overrides.ClusterConfiguration), base)
+	base := overlay.Merge(clusterConfiguration(c, n), baseline(c))
+	return joinLists(overlay.Merge(base, c.Overrides.ClusterConfiguration), base)
 }
 
 // kubelet is what every kubelet of the cluster reads.
-func kubelet(c Config, f Facts) object {
-	return merge(merge(kubeletConfiguration(c, f), baselineKubelet(c)), c.Overrides.Kubelet)
+func kubelet(c Config, f runtime.Facts) object {
+	return overlay.Merge(overlay.Merge(kubeletConfiguration(c, f), baselineKubelet(c)), c.Overrides.Kubelet)
 }
 
-func kubeletConfiguration(c Config, f Facts) object {
+func kubeletConfiguration(c Config, f runtime.Facts) object {
 	o := object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"cgroupDriver": string(f.Driver),
@@ -127,7 +130,7 @@ func localAPIEndpoint(n Node) object {
 func nodeRegistration(c Config, n Node) object {
 	registration := object{
 		"name":             n.Name,
-		"criSocket":        n.Runtime.engine().endpoint(),
+		"criSocket":        n.Runtime.Endpoint(),
 		"imagePullPolicy":  "IfNotPresent",
 		"kubeletExtraArgs": []any{object{"name": "node-ip", "value": n.Address}},
 	}

@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/internal/overlay"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // The lab's file: every kind of override that it needs.
@@ -34,18 +38,18 @@ func TestInitDocuments(t *testing.T) {
 	for name, tc := range map[string]struct {
 		section string
 		node    Node
-		facts   Facts
+		facts   runtime.Facts
 	}{
-		"init-el9.yaml":  {`version: 1.36.3`, Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, Facts{OS: "el9", Kernel: "5.14.0-570.el9.x86_64", Driver: Systemd}},
-		"init-el10.yaml": {`{version: 1.36.3, controlPlaneEndpoint: "k8s.bank.example:6443"}`, Node{Name: "cp1", Address: "192.0.2.11", Workloads: true, ControlPlane: true}, Facts{OS: "el10", Kernel: "6.12.0-55.el10.x86_64", Driver: Systemd}},
-		"init-lab.yaml":  {labSection, Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, Facts{OS: "el9", Kernel: "6.18.5", Driver: Cgroupfs, CgroupVersion: 1}},
+		"init-el9.yaml":  {`version: 1.36.3`, Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, runtime.Facts{OS: "el9", Kernel: "5.14.0-570.el9.x86_64", Driver: runtime.Systemd}},
+		"init-el10.yaml": {`{version: 1.36.3, controlPlaneEndpoint: "k8s.bank.example:6443"}`, Node{Name: "cp1", Address: "192.0.2.11", Workloads: true, ControlPlane: true}, runtime.Facts{OS: "el10", Kernel: "6.12.0-55.el10.x86_64", Driver: runtime.Systemd}},
+		"init-lab.yaml":  {labSection, Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, runtime.Facts{OS: "el9", Kernel: "6.18.5", Driver: runtime.Cgroupfs, CgroupVersion: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := InitDocuments(section(t, tc.section), tc.node, tc.facts)
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, got)
+			hosttest.Golden(t, name, got)
 			acceptedByKubeadm(t, got)
 		})
 	}
@@ -61,7 +65,7 @@ func TestJoinDocuments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, got)
+			hosttest.Golden(t, name, got)
 			there := filepath.Join(t.TempDir(), "join.conf") // kubeadm wants the file to exist
 			if err := os.WriteFile(there, nil, 0o600); err != nil {
 				t.Fatal(err)
@@ -72,18 +76,18 @@ func TestJoinDocuments(t *testing.T) {
 }
 
 func acceptedByKubeadm(t *testing.T, text []byte) {
-	program := labProgram(t, "kubernetes/kubeadm")
+	program := hosttest.LabProgram(t, "kubernetes/kubeadm")
 	file := filepath.Join(t.TempDir(), "kubeadm.yaml")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	output(t, program, "config", "validate", "--config", file)
+	hosttest.Output(t, program, "config", "validate", "--config", file)
 }
 
 func TestMergeLeavesBothAlone(t *testing.T) {
 	base := map[string]any{"a": map[string]any{"x": 1, "y": 2}, "b": 1}
 	over := map[string]any{"a": map[string]any{"y": 3}, "b": []any{2}}
-	got := merge(base, over)
+	got := overlay.Merge(base, over)
 	if a := got["a"].(map[string]any); a["x"] != 1 || a["y"] != 3 {
 		t.Errorf("got %v", got)
 	}

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubectl/pkg/drain"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // evictAgain is how long a pod that its budget holds is left alone before it
@@ -122,7 +124,7 @@ func (d *draining) pods(ctx context.Context) ([]corev1.Pod, error) {
 		return nil, fmt.Errorf("list the pods on node %s: %w", d.node, errors.Join(problems...))
 	}
 	text := strings.ReplaceAll(errors.Join(problems...).Error(), " (use --force to override)", "") // kubectl's flag, not ours
-	return nil, &Failure{What: "drain node " + d.node, Err: errors.New(text), Next: "nothing makes these pods again elsewhere: save what they hold and delete them"}
+	return nil, &host.Failure{What: "drain node " + d.node, Err: errors.New(text), Next: "nothing makes these pods again elsewhere: save what they hold and delete them"}
 }
 
 func (d *draining) evict(ctx context.Context) error {
@@ -176,7 +178,7 @@ func (d *draining) held(ctx context.Context) error {
 }
 
 func (d *draining) failure(err error) error {
-	return &Failure{What: "drain node " + d.node, Err: err, Next: "mend it and run the same command again; kubectl uncordon " + d.node + " lets pods onto it as before"}
+	return &host.Failure{What: "drain node " + d.node, Err: err, Next: "mend it and run the same command again; kubectl uncordon " + d.node + " lets pods onto it as before"}
 }
 
 func podName(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -155,7 +156,7 @@ func TestDrainIsHeld(t *testing.T) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
-	if f, is := errors.AsType[*Failure](err); !is || !strings.Contains(f.Hint(), "kubectl uncordon n1") {
+	if f, is := errors.AsType[*host.Failure](err); !is || !strings.Contains(f.Hint(), "kubectl uncordon n1") {
 		t.Errorf("got %#v", err)
 	}
 	if !unschedulable(t, client) {
@@ -194,7 +195,7 @@ func TestDrainEndsWithItsContext(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if _, is := errors.AsType[*Failure](err); is {
+	if _, is := errors.AsType[*host.Failure](err); is {
 		t.Error("an interruption was explained")
 	}
 }

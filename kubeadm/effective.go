@@ -1,10 +1,14 @@
 package kubeadm
 
-import "cmp"
+import (
+	"cmp"
+
+	"airgap.dev/airgap/kubeadm/runtime"
+)
 
 // ProxyMode is kube-proxy's mode on a host: what airgap.yaml says, else what suits
 // the host.
-func (c Config) ProxyMode(f Facts) string { return cmp.Or(c.SetProxyMode(), f.ProxyMode()) }
+func (c Config) ProxyMode(f runtime.Facts) string { return cmp.Or(c.SetProxyMode(), f.ProxyMode()) }
 
 // SetProxyMode is the mode that airgap.yaml says; "": the first host's kernel decides.
 func (c Config) SetProxyMode() string {

@@ -1,11 +1,15 @@
 package kubeadm
 
-import "testing"
+import (
+	"testing"
+
+	"airgap.dev/airgap/kubeadm/runtime"
+)
 
 // TestSetProxyMode: verify wants of all hosts what airgap.yaml says, not what would suit
 // the one that it runs on.
 func TestSetProxyMode(t *testing.T) {
-	el9, el10 := Facts{OS: "el9", Kernel: "5.14.0-570.el9.x86_64"}, Facts{OS: "el10", Kernel: "6.12.0-55.el10.x86_64"}
+	el9, el10 := runtime.Facts{OS: "el9", Kernel: "5.14.0-570.el9.x86_64"}, runtime.Facts{OS: "el10", Kernel: "6.12.0-55.el10.x86_64"}
 	open, set := Config{}, Config{Overrides: Overrides{KubeProxy: map[string]any{"mode": "nftables"}}}
 	for _, test := range []struct{ got, want string }{
 		{open.SetProxyMode(), ""}, {open.ProxyMode(el9), "iptables"}, {open.ProxyMode(el10), "nftables"},

@@ -21,7 +21,7 @@ func (m Machine) embed(text []byte, authorities ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	found, err := filepath.Glob(m.path("/etc/kubernetes/*.conf"))
+	found, err := filepath.Glob(m.Path("/etc/kubernetes/*.conf"))
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (m Machine) keysHold() (bool, error) {
 	if _, err := m.keyring(); err != nil {
 		return false, host.IgnoreMissing(err)
 	}
-	info, err := os.Lstat(m.path(EncryptionFile))
+	info, err := os.Lstat(m.Path(EncryptionFile))
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != 0o600 {
 		return false, err
 	}
@@ -64,7 +64,7 @@ func (m Machine) planKeys() ([]string, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return []string{"write " + m.path(EncryptionFile) + " (new)"}, nil
+	return []string{"write " + m.Path(EncryptionFile) + " (new)"}, nil
 }
 
 func (m Machine) placeKeys(ctx context.Context, given func(context.Context) ([]byte, error)) error {
@@ -72,7 +72,7 @@ func (m Machine) placeKeys(ctx context.Context, given func(context.Context) ([]b
 		return err
 	}
 	if _, err := m.keyring(); err == nil {
-		return os.Chmod(m.path(EncryptionFile), 0o600)
+		return os.Chmod(m.Path(EncryptionFile), 0o600)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -83,12 +83,12 @@ func (m Machine) placeKeys(ctx context.Context, given func(context.Context) ([]b
 	if _, err := parseKeyring(text); err != nil {
 		return fmt.Errorf("take the encryption keys of the other hosts: %w", err)
 	}
-	return host.WriteFile(m.path(EncryptionFile), text, 0o600)
+	return host.WriteFile(m.Path(EncryptionFile), text, 0o600)
 }
 
 // leaveKeys takes the keys away. Where etcd's data was kept they are beside it.
 func (m Machine) leaveKeys() error {
-	if err := host.Remove(m.path(rotationFile)); err != nil { // of one that will not go on
+	if err := host.Remove(m.Path(rotationFile)); err != nil { // of one that will not go on
 		return err
 	}
 	return m.removeFrom(apiServerDir, EncryptionFile)
@@ -97,29 +97,29 @@ func (m Machine) leaveKeys() error {
 // copyKeys puts the keys into a directory with a copy of etcd's data: without
 // them its Secrets could not be read.
 func (m Machine) copyKeys(dir string) error {
-	text, err := os.ReadFile(m.path(EncryptionFile))
+	text, err := os.ReadFile(m.Path(EncryptionFile))
 	if err != nil {
 		return host.IgnoreMissing(err) // nothing is encrypted
 	}
-	return host.WriteFile(m.path(path.Join(dir, path.Base(EncryptionFile))), text, 0o600)
+	return host.WriteFile(m.Path(path.Join(dir, path.Base(EncryptionFile))), text, 0o600)
 }
 
 // keyring reads the keys of this host.
 func (m Machine) keyring() (keyring, error) {
-	text, err := os.ReadFile(m.path(EncryptionFile))
+	text, err := os.ReadFile(m.Path(EncryptionFile))
 	if err != nil {
 		return nil, fmt.Errorf("read the encryption keys: %w", err)
 	}
 	ring, err := parseKeyring(text)
 	if err != nil {
-		return nil, &Failure{What: "read " + EncryptionFile, Err: err, Next: "put the file back from a backup or from another control-plane host: it is never made anew, because Secrets may depend on it"}
+		return nil, &host.Failure{What: "read " + EncryptionFile, Err: err, Next: "put the file back from a backup or from another control-plane host: it is never made anew, because Secrets may depend on it"}
 	}
 	return ring, nil
 }
 
 // privateDir reports whether a directory is root's alone.
 func (m Machine) privateDir(dir string) (bool, error) {
-	info, err := os.Lstat(m.path(dir))
+	info, err := os.Lstat(m.Path(dir))
 	if err != nil {
 		return false, host.IgnoreMissing(err)
 	}
@@ -127,20 +127,20 @@ func (m Machine) privateDir(dir string) (bool, error) {
 }
 
 func (m Machine) makePrivateDir(dir string) error {
-	if err := os.MkdirAll(m.path(dir), 0o700); err != nil {
+	if err := os.MkdirAll(m.Path(dir), 0o700); err != nil {
 		return err
 	}
-	return os.Chmod(m.path(dir), 0o700)
+	return os.Chmod(m.Path(dir), 0o700)
 }
 
 // removeFrom removes files, and then their directory if nothing else is in it.
 func (m Machine) removeFrom(dir string, files ...string) error {
 	for _, file := range files {
-		if err := host.Remove(m.path(file)); err != nil {
+		if err := host.Remove(m.Path(file)); err != nil {
 			return err
 		}
 	}
-	if err := os.Remove(m.path(dir)); host.IgnoreMissing(err) != nil && !m.inUse(dir) {
+	if err := os.Remove(m.Path(dir)); host.IgnoreMissing(err) != nil && !m.inUse(dir) {
 		return err
 	}
 	return nil

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-func mode(t *testing.T, f *fakeHost, name string) os.FileMode {
+func mode(t *testing.T, f *hosttest.Fake, name string) os.FileMode {
 	t.Helper()
-	info, err := os.Stat(filepath.Join(f.root, name))
+	info, err := os.Stat(filepath.Join(f.Root, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,33 +23,33 @@ func mode(t *testing.T, f *fakeHost, name string) os.FileMode {
 func TestEncryptionMakesOneKeyOnce(t *testing.T) {
 	f, m := newFake(t)
 	s := Encryption(m, Secretbox, nil)
-	mustHold(t, s.Done, false)
+	hosttest.MustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, true)
+	hosttest.MustHold(t, s.Done, true)
 	if mode(t, f, EncryptionFile) != 0o600 || mode(t, f, apiServerDir) != 0o700 {
 		t.Errorf("modes are %o and %o", mode(t, f, EncryptionFile), mode(t, f, apiServerDir))
 	}
-	first := f.get(EncryptionFile)
+	first := f.Get(EncryptionFile)
 
 	// Somebody opened it: it is closed again, and the key stays.
-	if err := os.Chmod(filepath.Join(f.root, EncryptionFile), 0o644); err != nil {
+	if err := os.Chmod(filepath.Join(f.Root, EncryptionFile), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, false)
+	hosttest.MustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, true)
-	if f.get(EncryptionFile) != first {
+	hosttest.MustHold(t, s.Done, true)
+	if f.Get(EncryptionFile) != first {
 		t.Error("the key was replaced: every Secret is lost")
 	}
-	f.put(t, rotationFile, `{"to":"key2"}`)
-	if err := s.Undo(t.Context()); err != nil || f.has(apiServerDir) || f.has(rotationFile) {
-		t.Errorf("undo: %v, left the keys: %v, a rotation: %v", err, f.has(apiServerDir), f.has(rotationFile))
+	f.Put(t, rotationFile, `{"to":"key2"}`)
+	if err := s.Undo(t.Context()); err != nil || f.Has(apiServerDir) || f.Has(rotationFile) {
+		t.Errorf("undo: %v, left the keys: %v, a rotation: %v", err, f.Has(apiServerDir), f.Has(rotationFile))
 	}
-	if err := s.Run(t.Context()); err != nil || f.get(EncryptionFile) == first {
+	if err := s.Run(t.Context()); err != nil || f.Get(EncryptionFile) == first {
 		t.Errorf("another cluster got the same key (%v)", err)
 	}
 }
@@ -61,14 +64,14 @@ func TestEncryptionReplacesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := newFake(t)
-			f.put(t, EncryptionFile, text)
+			f.Put(t, EncryptionFile, text)
 			s := Encryption(m, Secretbox, nil)
 			if done, err := s.Done(t.Context()); err == nil {
 				t.Errorf("it holds: %v", done)
 			}
 			err := s.Run(t.Context())
-			if err == nil || strings.Contains(err.Error(), "c2VjcmV0") || f.get(EncryptionFile) != text {
-				t.Errorf("got %v; the file is now\n%s", err, f.get(EncryptionFile))
+			if err == nil || strings.Contains(err.Error(), "c2VjcmV0") || f.Get(EncryptionFile) != text {
+				t.Errorf("got %v; the file is now\n%s", err, f.Get(EncryptionFile))
 			}
 		})
 	}
@@ -81,11 +84,11 @@ func TestEncryptionTakesTheKeysOfTheOthers(t *testing.T) {
 	}
 	f, m := newFake(t)
 	s := Encryption(m, Secretbox, func(context.Context) ([]byte, error) { return theirs, nil })
-	if err := s.Run(t.Context()); err != nil || f.get(EncryptionFile) != string(theirs) {
-		t.Errorf("got %v and\n%s", err, f.get(EncryptionFile))
+	if err := s.Run(t.Context()); err != nil || f.Get(EncryptionFile) != string(theirs) {
+		t.Errorf("got %v and\n%s", err, f.Get(EncryptionFile))
 	}
-	mustHold(t, s.Done, true)
-	s = Encryption(Machine{Host: f, Root: t.TempDir()}, Secretbox, func(context.Context) ([]byte, error) { return []byte("nothing"), nil })
+	hosttest.MustHold(t, s.Done, true)
+	s = Encryption(Machine{Machine: host.Machine{Host: f, Root: t.TempDir()}}, Secretbox, func(context.Context) ([]byte, error) { return []byte("nothing"), nil })
 	if err := s.Run(t.Context()); err == nil {
 		t.Error("took something that is no key")
 	}

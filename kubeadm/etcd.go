@@ -19,7 +19,7 @@ func (m Machine) secretsOf() (*etcd.Client, string, error) {
 		return nil, "", err
 	}
 	server, _, _ := strings.Cut(flags["etcd-servers"], ",")
-	c, err := etcd.New(server, etcd.Files{CA: m.path(flags["etcd-cafile"]), Certificate: m.path(flags["etcd-certfile"]), Key: m.path(flags["etcd-keyfile"])})
+	c, err := etcd.New(server, etcd.Files{CA: m.Path(flags["etcd-cafile"]), Certificate: m.Path(flags["etcd-certfile"]), Key: m.Path(flags["etcd-keyfile"])})
 	return c, cmp.Or(flags["etcd-prefix"], "/registry") + "/secrets/", err
 }
 
@@ -29,21 +29,21 @@ var ErrNoEtcd = errors.New("this host has no member of etcd")
 // LocalEtcd asks the member that kubeadm has set up on this host, with the certificate
 // that kubeadm makes for health checks. It needs no API server.
 func (m Machine) LocalEtcd() (*etcd.Client, error) {
-	if _, err := os.Stat(m.path(manifestOf(Etcd))); err != nil {
+	if _, err := os.Stat(m.Path(manifestOf(Etcd))); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = ErrNoEtcd
 		}
 		return nil, err
 	}
 	const pki = "/etc/kubernetes/pki/etcd/"
-	files := etcd.Files{CA: m.path(pki + "ca.crt"), Certificate: m.path(pki + "healthcheck-client.crt"), Key: m.path(pki + "healthcheck-client.key")}
+	files := etcd.Files{CA: m.Path(pki + "ca.crt"), Certificate: m.Path(pki + "healthcheck-client.crt"), Key: m.Path(pki + "healthcheck-client.key")}
 	return etcd.New(cmp.Or(m.EtcdURL, "https://127.0.0.1:2379"), files)
 }
 
 // EtcdBytes is how much the database of this host's member takes on the disk, and about
 // what a snapshot of it takes; 0 where there is none.
 func (m Machine) EtcdBytes() (int64, error) {
-	info, err := os.Stat(m.path(etcdDir + "/member/snap/db"))
+	info, err := os.Stat(m.Path(etcdDir + "/member/snap/db"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

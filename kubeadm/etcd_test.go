@@ -18,7 +18,7 @@ func TestLocalEtcd(t *testing.T) {
 	if _, err := m.LocalEtcd(); !errors.Is(err, ErrNoEtcd) {
 		t.Errorf("on a worker: %v", err)
 	}
-	f.put(t, "etc/kubernetes/manifests/etcd.yaml", "")
+	f.Put(t, "etc/kubernetes/manifests/etcd.yaml", "")
 	if _, err := m.LocalEtcd(); err == nil || !strings.Contains(err.Error(), "read etcd's CA: ") {
 		t.Errorf("without its keys: %v", err)
 	}

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -21,7 +23,7 @@ import (
 type hosts struct {
 	t        *testing.T
 	client   kubernetes.Interface
-	machines map[string]*fakeHost
+	machines map[string]*hosttest.Fake
 	mu       sync.Mutex
 	seen     []string // the arrangements in which all hosts agreed
 }
@@ -38,13 +40,13 @@ func (h *hosts) Others(context.Context, string) (int, error) { return 0, nil }
 
 func (h *hosts) Loaded(_ context.Context, hash string) error {
 	for name, f := range h.machines {
-		if fileHash([]byte(f.get(EncryptionFile))) != hash {
+		if fileHash([]byte(f.Get(EncryptionFile))) != hash {
 			return errors.New(name + " has not")
 		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	ring, err := parseKeyring([]byte(h.machines["cp1"].get(EncryptionFile)))
+	ring, err := parseKeyring([]byte(h.machines["cp1"].Get(EncryptionFile)))
 	names := ""
 	for _, k := range ring {
 		names += k.name
@@ -54,7 +56,7 @@ func (h *hosts) Loaded(_ context.Context, hash string) error {
 }
 
 func (h *hosts) rotation(node string) Rotation {
-	m := Machine{Host: h.machines[node], Root: h.machines[node].root}
+	m := Machine{Machine: host.Machine{Host: h.machines[node], Root: h.machines[node].Root}}
 	return Rotation{Machine: m, Node: node, Provider: Secretbox, Cluster: h, Say: func(format string, args ...any) { h.t.Logf(node+": "+format, args...) }}
 }
 
@@ -62,14 +64,14 @@ func (h *hosts) rotation(node string) Rotation {
 // the middle and begins to follow again.
 func TestRotationOfSeveralHosts(t *testing.T) {
 	server := apitest.Start(t)
-	h := &hosts{t: t, client: server.Client(t), machines: map[string]*fakeHost{}}
+	h := &hosts{t: t, client: server.Client(t), machines: map[string]*hosttest.Fake{}}
 	text, err := keyring{keyring{}.newKey(Secretbox)}.file()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, node := range []string{"cp1", "cp2", "cp3"} {
 		h.machines[node], _ = newFake(t)
-		h.machines[node].put(t, EncryptionFile, string(text))
+		h.machines[node].Put(t, EncryptionFile, string(text))
 	}
 	ends := make(chan error, 3)
 	run := func(ctx context.Context, node, leader string) {
@@ -83,12 +85,12 @@ func TestRotationOfSeveralHosts(t *testing.T) {
 	h.await("cp1 leads", func() bool { return h.minutes() != nil && h.minutes().phase() == added })
 	ctx, kill := context.WithCancel(t.Context())
 	go run(ctx, "cp2", "cp1")
-	h.await("cp2 has the key", func() bool { return bytes.Contains([]byte(h.machines["cp2"].get(EncryptionFile)), []byte("key2")) })
+	h.await("cp2 has the key", func() bool { return bytes.Contains([]byte(h.machines["cp2"].Get(EncryptionFile)), []byte("key2")) })
 	kill()
 	if err := <-ends; !errors.Is(err, context.Canceled) {
 		t.Fatalf("the killed one: %v", err)
 	}
-	if h.machines["cp3"].get(EncryptionFile) != string(text) || len(h.seen) > 0 {
+	if h.machines["cp3"].Get(EncryptionFile) != string(text) || len(h.seen) > 0 {
 		t.Fatal("it went on without the third host")
 	}
 	h.holdsNoKey()
@@ -103,7 +105,7 @@ func TestRotationOfSeveralHosts(t *testing.T) {
 		t.Errorf("all agreed on %v, want %s", h.seen, want)
 	}
 	for node, f := range h.machines {
-		if f.get(EncryptionFile) != h.machines["cp1"].get(EncryptionFile) || f.has(rotationFile) {
+		if f.Get(EncryptionFile) != h.machines["cp1"].Get(EncryptionFile) || f.Has(rotationFile) {
 			t.Errorf("%s is not done", node)
 		}
 	}
@@ -132,7 +134,7 @@ func (h *hosts) await(what string, holds func() bool) {
 // holdsNoKey looks for the new key in what the API server keeps of it all.
 func (h *hosts) holdsNoKey() {
 	h.t.Helper()
-	ring, err := parseKeyring([]byte(h.machines["cp1"].get(EncryptionFile)))
+	ring, err := parseKeyring([]byte(h.machines["cp1"].Get(EncryptionFile)))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/kubeadm/process"
+	"airgap.dev/airgap/kubeadm/release"
 )
 
 // Identity is what the files of a control-plane host say of its cluster: what has
@@ -111,17 +112,17 @@ func onOrOff(on bool) string {
 }
 
 // fits wants the same minor: only upgrades take data to another one.
-func (i Identity) fits(release string) error {
+func (i Identity) fits(want string) error {
 	was, err := version.ParseGeneric(i.Version)
 	if err != nil {
 		return fmt.Errorf("which Kubernetes it was: %w", err)
 	}
-	is, err := version.ParseGeneric(release)
+	is, err := version.ParseGeneric(want)
 	if err != nil {
 		return err
 	}
-	if line(was) != line(is) {
-		return fmt.Errorf("the version of Kubernetes was %s, and is %s: restore with a bundle of %s, and upgrade then", was, is, line(was))
+	if release.Line(was) != release.Line(is) {
+		return fmt.Errorf("the version of Kubernetes was %s, and is %s: restore with a bundle of %s, and upgrade then", was, is, release.Line(was))
 	}
 	return nil
 }

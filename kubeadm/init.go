@@ -8,18 +8,20 @@ import (
 	"os"
 	"time"
 
-	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/internal/httpclient"
-	"airgap.dev/airgap/internal/step"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // Init makes this host the first control-plane node. It holds when kubeadm
 // came back fine, the kubelet is healthy, and the API server is ready and of the
 // configured version.
-func Init(m Machine, c Config, n Node, f Facts) step.Step {
+func Init(m Machine, c Config, n Node, f runtime.Facts) step.Step {
 	ready := func(ctx context.Context) error { return m.controlPlaneReady(ctx, c.Tag()) }
 	return step.Step{
 		Name: "kubeadm", Title: "Start the control plane (kubeadm init)", Settle: nodeSettles,
@@ -31,7 +33,7 @@ func Init(m Machine, c Config, n Node, f Facts) step.Step {
 }
 
 // init starts a new cluster, or one that was saved.
-func (m Machine) init(ctx context.Context, c Config, n Node, f Facts, saved *Saved) error {
+func (m Machine) init(ctx context.Context, c Config, n Node, f runtime.Facts, saved *Saved) error {
 	ready := func(ctx context.Context) error { return m.controlPlaneReady(ctx, c.Tag()) }
 	s, err := m.state()
 	if err != nil {
@@ -47,9 +49,9 @@ func (m Machine) init(ctx context.Context, c Config, n Node, f Facts, saved *Sav
 	err = m.begin(ctx, command{
 		verb: "init",
 		// kubeadm makes a bootstrap token unasked, and would write it into the log.
-		args: append([]string{"--config", m.path(ConfigFile), "--skip-token-print"}, saved.args()...),
+		args: append([]string{"--config", m.Path(ConfigFile), "--skip-token-print"}, saved.args()...),
 		prepare: inOrder(
-			func() error { return host.WriteFile(m.path(ConfigFile), text, 0o600) },
+			func() error { return host.WriteFile(m.Path(ConfigFile), text, 0o600) },
 			func() error { return m.noteConfigured(c, n) },
 			func() error { return saved.bring(ctx, m, c, n) },
 		),
@@ -102,10 +104,10 @@ func (m Machine) Client(kubeconfig string) (kubernetes.Interface, error) {
 // RESTConfig reads one of the cluster's kubeconfig files on this host. As AdminConf says,
 // requests wait until an API server that has just started knows the administrator's rights.
 func (m Machine) RESTConfig(kubeconfig string) (*rest.Config, error) {
-	if _, err := os.Stat(m.path(kubeconfig)); err != nil {
+	if _, err := os.Stat(m.Path(kubeconfig)); err != nil {
 		return nil, fmt.Errorf("read %s: %w", kubeconfig, err)
 	}
-	config, err := Kubeconfig(m.path(kubeconfig))
+	config, err := Kubeconfig(m.Path(kubeconfig))
 	if err == nil && kubeconfig == AdminConf {
 		config.Wrap(awaitRoles)
 	}

@@ -7,11 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 func initStep(t *testing.T, m Machine) step.Step {
-	return Init(m, section(t, `version: 1.36.3`), Node{Name: "cp1", Address: "192.0.2.11"}, Facts{OS: "el9", Kernel: "5.14.0", Driver: Systemd})
+	return Init(m, section(t, `version: 1.36.3`), Node{Name: "cp1", Address: "192.0.2.11"}, runtime.Facts{OS: "el9", Kernel: "5.14.0", Driver: runtime.Systemd})
 }
 
 func TestInit(t *testing.T) {
@@ -20,49 +23,49 @@ func TestInit(t *testing.T) {
 	withKubeadm(t, f, m, a)
 	withHost(t, f)
 	s := initStep(t, m)
-	mustHold(t, s.Done, false)
+	hosttest.MustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, true)
-	if f.ran("kubeadm init --config "+ConfigFile+" --skip-token-print") != 1 || f.ran("kubeadm reset") != 0 {
-		t.Errorf("ran %v", f.calls)
+	hosttest.MustHold(t, s.Done, true)
+	if f.Ran("kubeadm init --config "+ConfigFile+" --skip-token-print") != 1 || f.Ran("kubeadm reset") != 0 {
+		t.Errorf("ran %v", f.Calls)
 	}
 
 	// Somebody stopped the kubelet: it is started, and nothing else.
-	if err := m.run(t.Context(), "systemctl", "stop", "kubelet"); err != nil {
+	if err := m.Run(t.Context(), "systemctl", "stop", "kubelet"); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, false)
+	hosttest.MustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, true)
-	if f.ran("kubeadm") != 1 {
-		t.Errorf("a finished node was touched: %v", f.calls)
+	hosttest.MustHold(t, s.Done, true)
+	if f.Ran("kubeadm") != 1 {
+		t.Errorf("a finished node was touched: %v", f.Calls)
 	}
 
 	if err := s.Undo(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if f.has(ConfigFile) || f.has(stateFile) || f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket) != 1 {
-		t.Errorf("undo ran %v", f.calls)
+	if f.Has(ConfigFile) || f.Has(stateFile) || f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock") != 1 {
+		t.Errorf("undo ran %v", f.Calls)
 	}
 }
 
 func TestInitAfterACut(t *testing.T) {
 	f, m := newFake(t)
 	withKubeadm(t, f, m, newAPI(t))
-	f.put(t, stateFile, "began\n")
-	f.put(t, "etc/kubernetes/manifests/etcd.yaml", "half")
+	f.Put(t, stateFile, "began\n")
+	f.Put(t, "etc/kubernetes/manifests/etcd.yaml", "half")
 	s := initStep(t, m)
-	mustHold(t, s.Done, false)
+	hosttest.MustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, true)
+	hosttest.MustHold(t, s.Done, true)
 	var verbs []string
-	for _, c := range f.calls {
+	for _, c := range f.Calls {
 		if strings.HasPrefix(c, "kubeadm") {
 			verbs = append(verbs, strings.Fields(c)[1])
 		}
@@ -75,11 +78,11 @@ func TestInitAfterACut(t *testing.T) {
 func TestInitRefusesAForeignCluster(t *testing.T) {
 	for _, file := range []string{AdminConf, "/etc/kubernetes/manifests/etcd.yaml", ClusterCA, "/var/lib/etcd/member/wal"} {
 		f, m := newFake(t)
-		f.put(t, file, "theirs")
+		f.Put(t, file, "theirs")
 		err := initStep(t, m).Run(t.Context())
-		var failure *Failure
-		if !errors.As(err, &failure) || f.ran("kubeadm") != 0 || f.has(stateFile) {
-			t.Errorf("with %s: got %v, ran %v", file, err, f.calls)
+		var failure *host.Failure
+		if !errors.As(err, &failure) || f.Ran("kubeadm") != 0 || f.Has(stateFile) {
+			t.Errorf("with %s: got %v, ran %v", file, err, f.Calls)
 		}
 	}
 }
@@ -94,14 +97,14 @@ func TestInitNeverResetsAFinishedNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.up.Store(false)
-	mustHold(t, s.Done, false)
+	hosttest.MustHold(t, s.Done, false)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := s.Run(ctx); err == nil {
 		t.Error("a dead API server is no error")
 	}
-	if f.ran("kubeadm") != 1 {
-		t.Errorf("ran %v", f.calls)
+	if f.Ran("kubeadm") != 1 {
+		t.Errorf("ran %v", f.Calls)
 	}
 	a.up.Store(true)
 	a.version = "v1.36.2"
@@ -120,21 +123,21 @@ func TestInitWantsAHealthyKubelet(t *testing.T) {
 		t.Fatal(err)
 	}
 	sick.Store(true)
-	mustHold(t, s.Done, false)
+	hosttest.MustHold(t, s.Done, false)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := s.Run(ctx); err == nil {
 		t.Error("a kubelet that is not healthy is no error")
 	}
 	sick.Store(false)
-	mustHold(t, s.Done, true)
+	hosttest.MustHold(t, s.Done, true)
 }
 
 func TestInitExplainsPreflight(t *testing.T) {
 	f, m := newFake(t)
-	f.fails("kubeadm init", 1, "[preflight] Some fatal errors occurred:\n\t[ERROR Port-6443]: Port 6443 is in use\n\t[ERROR Swap]: swap is enabled\n[preflight] If you know what you are doing, you can make a check non-fatal")
+	f.Fails("kubeadm init", 1, "[preflight] Some fatal errors occurred:\n\t[ERROR Port-6443]: Port 6443 is in use\n\t[ERROR Swap]: swap is enabled\n[preflight] If you know what you are doing, you can make a check non-fatal")
 	err := initStep(t, m).Run(t.Context())
-	var failure *Failure
+	var failure *host.Failure
 	if !errors.As(err, &failure) {
 		t.Fatalf("got %v", err)
 	}

@@ -12,12 +12,14 @@ import (
 	"os"
 	"time"
 
-	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/internal/step"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
+
+	"airgap.dev/airgap/internal/await"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
 )
 
 // JoinMaterial is what a host must know of a cluster to join it. None of it
@@ -30,7 +32,7 @@ type JoinMaterial struct {
 
 // Material reads the join material on a control-plane host.
 func Material(m Machine, c Config) (JoinMaterial, error) {
-	data, err := os.ReadFile(m.path(ClusterCA))
+	data, err := os.ReadFile(m.Path(ClusterCA))
 	if err != nil {
 		return JoinMaterial{}, fmt.Errorf("read the cluster's CA: %w", err)
 	}
@@ -138,13 +140,13 @@ func (j joining) run(ctx context.Context) error {
 // before is gone: of an interrupted join, or of the machine that this one replaces.
 // kubeadm takes a Node that is Ready for another host of the same name.
 func awaitOldSelf(ctx context.Context, client kubernetes.Interface, name string) error {
-	return await(ctx, 2*time.Minute, func(ctx context.Context) error {
+	return await.Until(ctx, 2*time.Minute, func(ctx context.Context) error {
 		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return ignoreNotFound(err)
 		}
 		if NodeReady(node) {
-			return &Failure{
+			return &host.Failure{
 				What: "join as " + name, Err: errors.New("the cluster has a node of that name, and it is ready"),
 				Next: "another host has the name? airgap reset there, or airgap remove " + name + " on a control-plane host; then join here",
 			}
@@ -174,7 +176,7 @@ func inOrder(jobs ...func() error) func() error {
 // command gets everything that joining takes before anything on this host is
 // changed.
 func (j joining) command(ctx context.Context, t *Ticket) (command, error) {
-	text, err := documents(joinConfiguration(j.config, j.node, j.m.path(JoinConf)))
+	text, err := documents(joinConfiguration(j.config, j.node, j.m.Path(JoinConf)))
 	if err != nil {
 		return command{}, err
 	}
@@ -195,7 +197,7 @@ func reach(ctx context.Context, server string) error {
 	dialer := net.Dialer{Timeout: 10 * time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", server)
 	if err != nil {
-		return &Failure{What: "reach the API server", Err: err, Next: "open TCP to " + server + " from this host; on the control-plane host, airgap status tells whether it is up"}
+		return &host.Failure{What: "reach the API server", Err: err, Next: "open TCP to " + server + " from this host; on the control-plane host, airgap status tells whether it is up"}
 	}
 	return conn.Close()
 }

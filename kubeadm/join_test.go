@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/internal/step"
 )
 
@@ -33,7 +34,7 @@ func TestJoin(t *testing.T) {
 	f, m := newFake(t)
 	a := newAPI(t)
 	withKubeadm(t, f, m, a)
-	f.put(t, ClusterCA, a.ca())
+	f.Put(t, ClusterCA, a.ca())
 	material, err := Material(m, section(t, `version: 1.36.3`))
 	if err != nil {
 		t.Fatal(err)
@@ -46,11 +47,11 @@ func TestJoin(t *testing.T) {
 	f, m = newFake(t)
 	withKubeadm(t, f, m, a)
 	const code = "abcdef.0123456789abcdef.abcdefghijklmnop"
-	f.put(t, JoinConf, "the node's certificate")
-	join, asked, seen := f.answers["kubeadm join"], 0, ""
-	f.answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) {
+	f.Put(t, JoinConf, "the node's certificate")
+	join, asked, seen := f.Answers["kubeadm join"], 0, ""
+	f.Answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) {
 		seen = read(t, c.Stdin)
-		if left := f.holding(t, "0123456789"); len(left) > 0 {
+		if left := f.Holding(t, "0123456789"); len(left) > 0 {
 			t.Errorf("the code is in %v, which stay when airgap is killed now", left)
 		}
 		return join(c)
@@ -59,18 +60,18 @@ func TestJoin(t *testing.T) {
 		asked++
 		return a.ticketFor(t, code), nil
 	})
-	mustHold(t, s.Done, false)
+	hosttest.MustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, true)
-	if !strings.Contains(seen, "kubeConfigPath: "+m.path(JoinConf)) || strings.Contains(seen, "0123456789") {
+	hosttest.MustHold(t, s.Done, true)
+	if !strings.Contains(seen, "kubeConfigPath: "+m.Path(JoinConf)) || strings.Contains(seen, "0123456789") {
 		t.Errorf("kubeadm read\n%s", seen)
 	}
-	if f.has(JoinConf) {
+	if f.Has(JoinConf) {
 		t.Error("the certificate with which the host joined was left")
 	}
-	if strings.Contains(strings.Join(f.calls, " "), "0123456789") || len(f.holding(t, "0123456789")) > 0 {
+	if strings.Contains(strings.Join(f.Calls, " "), "0123456789") || len(f.Holding(t, "0123456789")) > 0 {
 		t.Error("the code was left in a file or given as an argument")
 	}
 	if a.burnt != 1 {
@@ -104,38 +105,38 @@ func TestJoinControlPlane(t *testing.T) {
 	}
 	keys[ClusterCA] = []byte(a.ca())
 	keys[EncryptionFile] = []byte("key2")
-	f.put(t, EncryptionFile, "key1") // of a join before the key was changed
+	f.Put(t, EncryptionFile, "key1") // of a join before the key was changed
 	sealed, err := keys.sealed(*ticket.shown)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.parcel = sealed
 
-	answer := f.answers["kubeadm init"] // a control-plane host gets what the first one has
+	answer := f.Answers["kubeadm init"] // a control-plane host gets what the first one has
 	died := errors.New("the power went")
-	f.answers["kubeadm join"] = func(c host.Cmd) ([]byte, error) {
-		if !f.has("/etc/kubernetes/pki/etcd/ca.key") || !strings.Contains(read(t, c.Stdin), "controlPlane:") {
+	f.Answers["kubeadm join"] = func(c host.Cmd) ([]byte, error) {
+		if !f.Has("/etc/kubernetes/pki/etcd/ca.key") || !strings.Contains(read(t, c.Stdin), "controlPlane:") {
 			t.Error("kubeadm was started without the keys, or as a worker")
 		}
-		if got := f.get(EncryptionFile); got != "key2" {
+		if got := f.Get(EncryptionFile); got != "key2" {
 			t.Errorf("kubeadm was started with %s for the Secrets, not the cluster's key2", got)
 		}
 		return nil, died
 	}
-	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.path("/etc/kubernetes/pki")) }
+	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path("/etc/kubernetes/pki")) }
 	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "cp2", Address: "192.0.2.12", ControlPlane: true},
 		JoinMaterial{APIServer: a.Listener.Addr().String(), CA: a.ca()}, func(context.Context) (*Ticket, error) { return ticket, nil })
 	if err := s.Run(t.Context()); !errors.Is(err, died) || a.burnt != 0 {
 		t.Fatalf("got %v, burnt %d times", err, a.burnt)
 	}
-	again := f.answers["kubeadm join"]
-	f.answers["kubeadm join"] = func(c host.Cmd) ([]byte, error) { _, _ = again(c); return answer(c) }
+	again := f.Answers["kubeadm join"]
+	f.Answers["kubeadm join"] = func(c host.Cmd) ([]byte, error) { _, _ = again(c); return answer(c) }
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, true)
-	if f.ran("kubeadm reset") != 1 || a.burnt != 1 {
-		t.Errorf("reset %d times, burnt %d times", f.ran("kubeadm reset"), a.burnt)
+	hosttest.MustHold(t, s.Done, true)
+	if f.Ran("kubeadm reset") != 1 || a.burnt != 1 {
+		t.Errorf("reset %d times, burnt %d times", f.Ran("kubeadm reset"), a.burnt)
 	}
 }
 
@@ -160,8 +161,8 @@ func TestJoinRefuses(t *testing.T) {
 			}
 			s := Join(m, section(t, `version: 1.36.3`), tc.node, tc.material, func(context.Context) (*Ticket, error) { return a.ticketFor(t, text), tc.ticket })
 			err := s.Run(t.Context())
-			if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "0123456789") || len(f.calls) > 0 {
-				t.Errorf("got %v, ran %v", err, f.calls)
+			if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "0123456789") || len(f.Calls) > 0 {
+				t.Errorf("got %v, ran %v", err, f.Calls)
 			}
 		})
 	}
@@ -192,16 +193,16 @@ func TestJoinAfterACut(t *testing.T) {
 	a := newAPI(t)
 	a.ready = 2
 	withKubeadm(t, f, m, a)
-	f.put(t, stateFile, "began\n")
+	f.Put(t, stateFile, "began\n")
 	left := -1
-	join := f.answers["kubeadm join"]
-	f.answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) { left = a.ready; return join(c) }
+	join := f.Answers["kubeadm join"]
+	f.Answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) { left = a.ready; return join(c) }
 	s := joinStep(t, m, a)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if left != 0 || f.ran("kubeadm reset") != 1 {
-		t.Errorf("kubeadm joined while the node was ready %d more times; ran %v", left, f.calls)
+	if left != 0 || f.Ran("kubeadm reset") != 1 {
+		t.Errorf("kubeadm joined while the node was ready %d more times; ran %v", left, f.Calls)
 	}
-	mustHold(t, s.Done, true)
+	hosttest.MustHold(t, s.Done, true)
 }

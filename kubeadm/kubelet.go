@@ -14,7 +14,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"airgap.dev/airgap/internal/await"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // nodeSettles is how long that postcondition may take to hold after kubeadm: on a busy host
@@ -27,7 +31,7 @@ func (m Machine) nodeHolds(ctx context.Context, ready func(context.Context) erro
 	if err != nil || s != ended {
 		return false, err
 	}
-	runs, err := m.unitRuns(ctx, "kubelet")
+	runs, err := m.UnitRuns(ctx, "kubelet")
 	if err != nil || !runs {
 		return false, err
 	}
@@ -38,7 +42,7 @@ func (m Machine) nodeHolds(ctx context.Context, ready func(context.Context) erro
 // the pods' cgroups answers for a moment before it ends: it has to be healthy
 // once more at the end.
 func (m Machine) awaitNode(ctx context.Context, atMost time.Duration, ready func(context.Context) error) error {
-	return await(ctx, atMost, func(ctx context.Context) error {
+	return await.Until(ctx, atMost, func(ctx context.Context) error {
 		if err := m.kubeletHealthy(ctx); err != nil {
 			return err
 		}
@@ -48,7 +52,7 @@ func (m Machine) awaitNode(ctx context.Context, atMost time.Duration, ready func
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(beat(ctx)):
+		case <-time.After(await.Beat(ctx)):
 		}
 		return m.kubeletHealthy(ctx)
 	})
@@ -84,7 +88,7 @@ func (m Machine) kubeletHealthy(ctx context.Context) error {
 // kubeletHealthz is where the kubelet answers, by KubeletConfiguration v1beta1,
 // and "" if nowhere.
 func (m Machine) kubeletHealthz() (string, error) {
-	data, err := os.ReadFile(m.path(kubeletConfig))
+	data, err := os.ReadFile(m.Path(runtime.KubeletConfig))
 	if err != nil {
 		return "", fmt.Errorf("read the kubelet's configuration: %w", err)
 	}
@@ -110,11 +114,11 @@ func (m Machine) kubeletHealthz() (string, error) {
 
 // repair brings a finished node back up: its kubelet may only be stopped.
 func (m Machine) repair(ctx context.Context, ready func(context.Context) error) error {
-	if err := m.run(ctx, "systemctl", "enable", "--now", "kubelet"); err != nil {
-		return m.explain(ctx, Failure{What: "start the kubelet", Err: err, unit: "kubelet"})
+	if err := m.Run(ctx, "systemctl", "enable", "--now", "kubelet"); err != nil {
+		return runtime.Explain(ctx, m.Machine, host.Failure{What: "start the kubelet", Err: err, Unit: "kubelet"})
 	}
 	if err := m.awaitNode(ctx, 2*time.Minute, ready); err != nil {
-		return m.explain(ctx, Failure{What: "wait for the node", Err: err, unit: "kubelet"})
+		return runtime.Explain(ctx, m.Machine, host.Failure{What: "wait for the node", Err: err, Unit: "kubelet"})
 	}
 	return nil
 }
@@ -124,4 +128,26 @@ func NodeReady(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
+}
+
+// AgreementStep holds when host, runtime and kubelet agree. running asks the kubelet for the
+// driver that it runs by.
+func AgreementStep(m Machine, running func(context.Context) (string, error)) step.Step {
+	return runtime.AgreementStep(m.Machine, runtime.Kubelet{Running: running, Restart: m.restartKubelet, Fetch: m.fetchKubeletConfig})
+}
+
+// fetchKubeletConfig gives the kubelet the configuration that the cluster has for all
+// of them.
+func (m Machine) fetchKubeletConfig(ctx context.Context) error {
+	if err := m.kubeadm(ctx, nil, nil, "upgrade", "node", "phase", "kubelet-config"); err != nil {
+		return err
+	}
+	return m.restartKubelet(ctx)
+}
+
+func (m Machine) restartKubelet(ctx context.Context) error {
+	if err := m.Run(ctx, "systemctl", "restart", "kubelet"); err != nil {
+		return runtime.Explain(ctx, m.Machine, host.Failure{What: "start the kubelet", Err: err, Unit: "kubelet"})
+	}
+	return await.Until(ctx, time.Minute, m.kubeletHealthy)
 }

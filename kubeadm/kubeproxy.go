@@ -22,8 +22,8 @@ const kubeProxy = "kube-proxy" // the DaemonSet, and the ConfigMap that its pods
 // upgrade, proxyingFile that its pods may have to be started anew: it is there from
 // before kubeadm writes their configuration until they have been.
 const (
-	proxiedFile  = stateDir + "/kube-proxy.configured"
-	proxyingFile = stateDir + "/kube-proxy.begun"
+	proxiedFile  = host.StateDir + "/kube-proxy.configured"
+	proxyingFile = host.StateDir + "/kube-proxy.begun"
 )
 
 // KubeProxy has kubeadm write kube-proxy's own document, which its upgrade does not
@@ -37,7 +37,7 @@ func (u Upgrade) KubeProxy() step.Step {
 			if err != nil {
 				return false, err
 			}
-			return host.Holds(u.Machine.path(proxiedFile), want, 0o600)
+			return host.Holds(u.Machine.Path(proxiedFile), want, 0o600)
 		},
 		Plan: func(context.Context) ([]string, error) {
 			return []string{"kubeadm init phase addon kube-proxy: Kubernetes " + u.Config.Tag()}, nil
@@ -50,7 +50,7 @@ func (u Upgrade) KubeProxy() step.Step {
 			if err != nil {
 				return err
 			}
-			return errors.Join(host.WriteFile(u.Machine.path(proxiedFile), want, 0o600), host.Remove(u.Machine.path(proxyingFile)))
+			return errors.Join(host.WriteFile(u.Machine.Path(proxiedFile), want, 0o600), host.Remove(u.Machine.Path(proxyingFile)))
 		},
 	}
 }
@@ -68,15 +68,15 @@ func (u Upgrade) kubeProxy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, notBegun := os.Stat(u.Machine.path(proxyingFile))
+	_, notBegun := os.Stat(u.Machine.Path(proxyingFile))
 	before, err := proxyConfig(ctx, client)
 	if err != nil {
 		return err
 	}
-	if err := host.WriteFile(u.Machine.path(proxyingFile), nil, 0o600); err != nil {
+	if err := host.WriteFile(u.Machine.Path(proxyingFile), nil, 0o600); err != nil {
 		return err
 	}
-	if err := u.Machine.kubeadm(ctx, nil, nil, "init", "phase", "addon", kubeProxy, "--config", u.Machine.path(ConfigFile)); err != nil {
+	if err := u.Machine.kubeadm(ctx, nil, nil, "init", "phase", "addon", kubeProxy, "--config", u.Machine.Path(ConfigFile)); err != nil {
 		return err
 	}
 	after, err := proxyConfig(ctx, client)

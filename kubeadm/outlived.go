@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/step"
 )
 
@@ -77,7 +78,7 @@ func oldTokens(ctx context.Context, client kubernetes.Interface, revision int64)
 // has heard of it.
 func Lost(ctx context.Context, client kubernetes.Interface, revision int64) ([]string, error) {
 	var lost []string
-	err := await(ctx, 3*time.Minute, func(ctx context.Context) error {
+	err := await.Until(ctx, 3*time.Minute, func(ctx context.Context) error {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return fmt.Errorf("list the nodes: %w", err)

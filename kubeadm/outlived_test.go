@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -20,26 +21,26 @@ import (
 func revisionOf(t *testing.T, client kubernetes.Interface) int64 {
 	t.Helper()
 	list, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	must(err)
+	hosttest.Must(err)
 	n, err := strconv.ParseInt(list.ResourceVersion, 10, 64)
-	must(err)
+	hosttest.Must(err)
 	return n
 }
 
 func addNode(t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
 	node, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	must(err)
+	hosttest.Must(err)
 	setReady(t, client, node, corev1.ConditionTrue)
 	_, err = client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	must(err)
+	hosttest.Must(err)
 }
 
 func setReady(t *testing.T, client kubernetes.Interface, node *corev1.Node, status corev1.ConditionStatus) {
 	t.Helper()
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
 	_, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{})
-	must(err)
+	hosttest.Must(err)
 }
 
 // TestLost: a node that has been heard of is not lost, whatever it is called; one
@@ -55,11 +56,11 @@ func TestLost(t *testing.T) {
 	}
 	revision := revisionOf(t, client)
 	lease, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(t.Context(), "back", metav1.GetOptions{})
-	must(err)
+	hosttest.Must(err)
 	now := metav1.NowMicro()
 	lease.Spec.RenewTime = &now
 	_, err = client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Update(t.Context(), lease, metav1.UpdateOptions{})
-	must(err)
+	hosttest.Must(err)
 
 	brief, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -68,7 +69,7 @@ func TestLost(t *testing.T) {
 	}
 	for _, name := range []string{"gone", "gone-too"} {
 		node, err := client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
-		must(err)
+		hosttest.Must(err)
 		setReady(t, client, node, corev1.ConditionUnknown)
 	}
 	lost, err := Lost(t.Context(), client, revision)
@@ -82,17 +83,17 @@ func TestLost(t *testing.T) {
 func TestRevokeOld(t *testing.T) {
 	client := apitest.Start(t).Client(t)
 	old, _, err := IssueCode(t.Context(), client, anyCluster(t), "w1", nil)
-	must(err)
+	hosttest.Must(err)
 	_, err = client.CoreV1().Secrets(metav1.NamespaceSystem).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{})
-	must(err)
+	hosttest.Must(err)
 	revision := revisionOf(t, client)
 	fresh, _, err := IssueCode(t.Context(), client, anyCluster(t), "w1", nil)
-	must(err)
+	hosttest.Must(err)
 	for range 2 {
-		must(revokeOld(t.Context(), client, revision))
+		hosttest.Must(revokeOld(t.Context(), client, revision))
 	}
 	left, err := client.CoreV1().Secrets(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{})
-	must(err)
+	hosttest.Must(err)
 	var names []string
 	for _, s := range left.Items {
 		names = append(names, s.Name)

@@ -44,7 +44,7 @@ func Pack(m Machine, more ...string) (Parcel, error) {
 	}
 	p := Parcel{}
 	for _, name := range append(controlPlaneKeys(), more...) {
-		data, err := os.ReadFile(m.path(name))
+		data, err := os.ReadFile(m.Path(name))
 		if err != nil {
 			return nil, fmt.Errorf("pack the control plane's keys: %w", err)
 		}
@@ -63,7 +63,7 @@ func (m Machine) takeOver(p Parcel, shared []string) error {
 		if !is {
 			return fmt.Errorf("take over the control plane's keys: %s is not in the parcel", name)
 		}
-		if err := host.WriteFile(m.path(name), data, modeOf(name)); err != nil {
+		if err := host.WriteFile(m.Path(name), data, modeOf(name)); err != nil {
 			return err
 		}
 	}

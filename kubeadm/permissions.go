@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-const modesUndo = undoDir + "/modes.json"
+const modesUndo = host.UndoDir + "/modes.json"
 
 // Permissions closes files that kubeadm and packages leave open to every user
 // of the host, as the baseline has it.
@@ -53,7 +53,7 @@ func (f file) String() string {
 // matches are the files of this host that fit a Control of Files.
 func (m Machine) matches(c Control) ([]file, error) {
 	want, _ := c.Want.(fs.FileMode)
-	found, err := filepath.Glob(m.path(c.Name))
+	found, err := filepath.Glob(m.Path(c.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (m Machine) matches(c Control) ([]file, error) {
 		if info.Mode()&fs.ModeSymlink != 0 {
 			continue
 		}
-		at := "/" + strings.TrimPrefix(strings.TrimPrefix(name, m.path("/")), "/")
+		at := "/" + strings.TrimPrefix(strings.TrimPrefix(name, m.Path("/")), "/")
 		owner, _ := info.Sys().(*syscall.Stat_t)
 		files = append(files, file{at, info.Mode().Perm(), want, owner != nil && owner.Uid == 0 && owner.Gid == 0})
 	}
@@ -105,7 +105,7 @@ func (m Machine) closeFiles(c Config) error {
 	if err != nil {
 		return err
 	}
-	before, err := host.ReadJSON[map[string]fs.FileMode](m.path(modesUndo))
+	before, err := host.ReadJSON[map[string]fs.FileMode](m.Path(modesUndo))
 	if err != nil {
 		return err
 	}
@@ -114,11 +114,11 @@ func (m Machine) closeFiles(c Config) error {
 		modes[f.path] = f.mode
 	}
 	maps.Copy(modes, before) // the oldest is the host's own
-	if err := host.WriteJSON(m.path(modesUndo), modes); err != nil {
+	if err := host.WriteJSON(m.Path(modesUndo), modes); err != nil {
 		return err
 	}
 	for _, f := range wide {
-		if err := os.Chmod(m.path(f.path), f.mode&f.want); err != nil {
+		if err := os.Chmod(m.Path(f.path), f.mode&f.want); err != nil {
 			return fmt.Errorf("close %s: %w", f.path, err)
 		}
 	}
@@ -128,19 +128,19 @@ func (m Machine) closeFiles(c Config) error {
 // ClosedFiles are those whose modes Permissions has changed: rpm finds another
 // one than its package has.
 func ClosedFiles(m Machine) ([]string, error) {
-	modes, err := host.ReadJSON[map[string]fs.FileMode](m.path(modesUndo))
+	modes, err := host.ReadJSON[map[string]fs.FileMode](m.Path(modesUndo))
 	return slices.Sorted(maps.Keys(modes)), err
 }
 
 func (m Machine) reopenFiles() error {
-	modes, err := host.ReadJSON[map[string]fs.FileMode](m.path(modesUndo))
+	modes, err := host.ReadJSON[map[string]fs.FileMode](m.Path(modesUndo))
 	if err != nil {
 		return err
 	}
 	for name, mode := range modes {
-		if err := os.Chmod(m.path(name), mode); host.IgnoreMissing(err) != nil {
+		if err := os.Chmod(m.Path(name), mode); host.IgnoreMissing(err) != nil {
 			return fmt.Errorf("give %s back its mode: %w", name, err)
 		}
 	}
-	return host.Remove(m.path(modesUndo))
+	return host.Remove(m.Path(modesUndo))
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // place is where a path led when it was written down. Sites link the directories of the
@@ -32,7 +33,7 @@ func (p place) String() string {
 
 // placeOf is where p leads now; it need not exist.
 func (m Machine) placeOf(p string) (place, error) {
-	resolved, err := realPath(m.path(p))
+	resolved, err := realPath(m.Path(p))
 	if err != nil {
 		return place{}, err
 	}
@@ -42,7 +43,7 @@ func (m Machine) placeOf(p string) (place, error) {
 	}
 	now := place{Real: resolved}
 	for _, at := range mounts {
-		if m.path(at.point) == resolved { // the last one covers those before
+		if m.Path(at.point) == resolved { // the last one covers those before
 			now.Mounted, err = mountedAt(resolved, at)
 		}
 	}
@@ -88,14 +89,14 @@ func (m Machine) unmoved(r record, paths ...string) error {
 			return fmt.Errorf("look where %s leads: %w", p, err)
 		}
 		if now != was {
-			return &Failure{
+			return &host.Failure{
 				What: "delete what the cluster left in " + p,
 				Err:  fmt.Errorf("it leads to %s, and led to %s when this host was installed", now, was),
 				Next: fmt.Sprintf("restore %s as it was; or, if everything in %s is the cluster's, empty that directory, put an empty directory in the place of %s and record it with airgap install or airgap join; then run airgap reset again", p, now.Real, p),
 			}
 		}
-		if r.Paths[p] == full && p == kubeletDir && (now.Mounted != "" || now.Real != m.path(p)) {
-			return &Failure{What: "delete what the cluster left in " + p, Err: errForeign(now), Next: "move what is not the cluster's out of " + now.Real + ", then run airgap reset again"}
+		if r.Paths[p] == full && p == runtime.KubeletDir && (now.Mounted != "" || now.Real != m.Path(p)) {
+			return &host.Failure{What: "delete what the cluster left in " + p, Err: errForeign(now), Next: "move what is not the cluster's out of " + now.Real + ", then run airgap reset again"}
 		}
 	}
 	return nil
@@ -111,7 +112,7 @@ func (r record) place(m Machine, p string) (place, error) {
 	if was, known := r.Places[p]; known {
 		return was, nil
 	}
-	parent, err := realPath(filepath.Dir(m.path(p)))
+	parent, err := realPath(filepath.Dir(m.Path(p)))
 	if err != nil {
 		return place{}, err
 	}
@@ -125,7 +126,7 @@ func (r record) place(m Machine, p string) (place, error) {
 // kubeadmDeletes are the directories that kubeadm reset empties, also through a link and
 // through what is mounted there.
 func kubeadmDeletes() []string {
-	return []string{kubeletDir, etcdDir, "/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki"}
+	return []string{runtime.KubeletDir, etcdDir, "/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki"}
 }
 
 // ResetRefused says why a reset would delete something else than the cluster's data: a
@@ -146,7 +147,7 @@ func ResetRefused(m Machine, wipe bool) error {
 // ours are those of the paths of which a reset deletes something.
 func (r record) ours(paths []string) (all []string) {
 	for _, p := range paths {
-		if was := r.Paths[p]; p == kubeletDir || was == absent || was == empty {
+		if was := r.Paths[p]; p == runtime.KubeletDir || was == absent || was == empty {
 			all = append(all, p)
 		}
 	}

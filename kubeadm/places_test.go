@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // otherDisk is a directory of another disk with somebody's data.
 func otherDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	do(t, func() error { return os.WriteFile(filepath.Join(dir, "ledger.db"), []byte("theirs"), 0o600) })
+	hosttest.Do(t, func() error { return os.WriteFile(filepath.Join(dir, "ledger.db"), []byte("theirs"), 0o600) })
 	return dir
 }
 
@@ -27,16 +29,16 @@ func stays(t *testing.T, dir string) {
 // replace puts a link in the place of a directory.
 func replace(t *testing.T, m Machine, p, target string) {
 	t.Helper()
-	do(t, func() error { return os.RemoveAll(m.path(p)) }, func() error { return os.Symlink(target, m.path(p)) })
+	hosttest.Do(t, func() error { return os.RemoveAll(m.Path(p)) }, func() error { return os.Symlink(target, m.Path(p)) })
 }
 
 // realReset has kubeadm reset do what it does: empty directories through their links.
-func realReset(f *fakeHost, m Machine) {
-	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) {
-		for _, p := range []string{kubeletDir, "/etc/kubernetes/pki", etcdDir} {
-			entries, _ := os.ReadDir(m.path(p))
+func realReset(f *hosttest.Fake, m Machine) {
+	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) {
+		for _, p := range []string{runtime.KubeletDir, "/etc/kubernetes/pki", etcdDir} {
+			entries, _ := os.ReadDir(m.Path(p))
 			for _, e := range entries {
-				if err := os.RemoveAll(filepath.Join(m.path(p), e.Name())); err != nil {
+				if err := os.RemoveAll(filepath.Join(m.Path(p), e.Name())); err != nil {
 					return nil, err
 				}
 			}
@@ -48,22 +50,22 @@ func realReset(f *fakeHost, m Machine) {
 // TestResetFollowsNoNewLink: a directory of the cluster's was replaced by a link to
 // another disk since the installation.
 func TestResetFollowsNoNewLink(t *testing.T) {
-	for _, p := range []string{kubeletDir, etcdDir, "/etc/kubernetes/pki", "/run/containerd", "/var/lib/containerd", "/var/lib"} {
+	for _, p := range []string{runtime.KubeletDir, etcdDir, "/etc/kubernetes/pki", "/run/containerd", "/var/lib/containerd", "/var/lib"} {
 		for _, old := range []bool{false, true} {
 			f, m := clusterOn(t)
 			realReset(f, m)
 			if old { // installed by an airgap that did not write down where paths lead
 				r, err := m.record()
 				r.Places = nil
-				do(t, func() error { return err }, func() error { return host.WriteJSON(m.path(recordFile), r) })
+				hosttest.Do(t, func() error { return err }, func() error { return host.WriteJSON(m.Path(recordFile), r) })
 			}
 			other := otherDisk(t)
 			if p == "/var/lib" {
 				if old {
 					continue // such a record cannot tell it
 				}
-				do(t, func() error { return os.Rename(m.path("/var/lib"), other+"/lib") })
-				do(t, func() error { return os.Symlink(other+"/lib", m.path("/var/lib")) })
+				hosttest.Do(t, func() error { return os.Rename(m.Path("/var/lib"), other+"/lib") })
+				hosttest.Do(t, func() error { return os.Symlink(other+"/lib", m.Path("/var/lib")) })
 			} else {
 				replace(t, m, p, other)
 			}
@@ -72,9 +74,9 @@ func TestResetFollowsNoNewLink(t *testing.T) {
 				t.Errorf("%s, old record %v: %v", p, old, refused)
 			}
 			err := initStep(t, m).Undo(t.Context())
-			if p == kubeletDir || p == etcdDir {
-				if err == nil || f.ran("kubeadm reset") != 0 {
-					t.Errorf("%s: %v, ran %v", p, err, f.calls)
+			if p == runtime.KubeletDir || p == etcdDir {
+				if err == nil || f.Ran("kubeadm reset") != 0 {
+					t.Errorf("%s: %v, ran %v", p, err, f.Calls)
 				}
 			}
 			t.Log(Record(m).Undo(t.Context()), WipeData(t.Context(), m))
@@ -88,25 +90,25 @@ func TestResetFollowsNoNewLink(t *testing.T) {
 func TestResetEmptiesALinkedDirectory(t *testing.T) {
 	f, m := newFake(t)
 	disk := otherDisk(t)
-	for p, name := range map[string]string{kubeletDir: "kubelet", "/var/lib/containerd": "containerd"} {
-		do(t, func() error { return os.MkdirAll(filepath.Join(disk, name), 0o755) }, func() error { return os.MkdirAll(filepath.Dir(m.path(p)), 0o755) })
-		do(t, func() error { return os.Symlink(filepath.Join(disk, name), m.path(p)) })
+	for p, name := range map[string]string{runtime.KubeletDir: "kubelet", "/var/lib/containerd": "containerd"} {
+		hosttest.Do(t, func() error { return os.MkdirAll(filepath.Join(disk, name), 0o755) }, func() error { return os.MkdirAll(filepath.Dir(m.Path(p)), 0o755) })
+		hosttest.Do(t, func() error { return os.Symlink(filepath.Join(disk, name), m.Path(p)) })
 	}
 	realReset(f, m)
 	withKubeadm(t, f, m, newAPI(t))
 	r := Record(m)
-	do(t, func() error { return r.Run(t.Context()) }, func() error { return initStep(t, m).Run(t.Context()) })
-	f.put(t, kubeletDir+"/pods/x", "")
-	f.put(t, "/var/lib/containerd/content", "image")
-	do(t, func() error { return os.Symlink(disk, m.path(kubeletDir+"/pods/out")) })
-	do(t, func() error { return ResetRefused(m, true) }, back(t, initStep(t, m)), back(t, r), func() error { return WipeData(t.Context(), m) })
+	hosttest.Do(t, func() error { return r.Run(t.Context()) }, func() error { return initStep(t, m).Run(t.Context()) })
+	f.Put(t, runtime.KubeletDir+"/pods/x", "")
+	f.Put(t, "/var/lib/containerd/content", "image")
+	hosttest.Do(t, func() error { return os.Symlink(disk, m.Path(runtime.KubeletDir+"/pods/out")) })
+	hosttest.Do(t, func() error { return ResetRefused(m, true) }, back(t, initStep(t, m)), back(t, r), func() error { return WipeData(t.Context(), m) })
 	for _, name := range []string{"kubelet", "containerd"} {
 		left, err := os.ReadDir(filepath.Join(disk, name))
 		if err != nil || len(left) != 0 {
 			t.Errorf("left in %s: %v, %v", name, left, err)
 		}
 	}
-	if !f.has(kubeletDir) || !f.has("/var/lib/containerd") {
+	if !f.Has(runtime.KubeletDir) || !f.Has("/var/lib/containerd") {
 		t.Error("the links went")
 	}
 	stays(t, disk)
@@ -116,25 +118,25 @@ func TestResetEmptiesALinkedDirectory(t *testing.T) {
 func TestInstallRefusesALinkToOthersData(t *testing.T) {
 	_, m := newFake(t)
 	other := otherDisk(t)
-	do(t, func() error { return os.MkdirAll(m.path("/var/lib"), 0o755) }, func() error { return os.Symlink(other, m.path(kubeletDir)) })
+	hosttest.Do(t, func() error { return os.MkdirAll(m.Path("/var/lib"), 0o755) }, func() error { return os.Symlink(other, m.Path(runtime.KubeletDir)) })
 	err := Record(m).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), other) {
 		t.Errorf("got %v", err)
 	}
-	mustHold(t, Record(m).Done, false)
+	hosttest.MustHold(t, Record(m).Done, false)
 	stays(t, other)
 }
 
 // TestResetStopsAtANewMount: a bind mount covers a directory of the cluster's.
 func TestResetStopsAtANewMount(t *testing.T) {
-	for _, p := range []string{kubeletDir, etcdDir, "/var/lib/containerd"} {
+	for _, p := range []string{runtime.KubeletDir, etcdDir, "/var/lib/containerd"} {
 		f, m := clusterOn(t)
-		f.put(t, "proc/self/mountinfo", "22 1 0:20 / / rw - ext4 /dev/sda1 rw\n30 22 0:20 /srv/ledger "+p+" rw - ext4 /dev/sda1 rw\n")
+		f.Put(t, "proc/self/mountinfo", "22 1 0:20 / / rw - ext4 /dev/sda1 rw\n30 22 0:20 /srv/ledger "+p+" rw - ext4 /dev/sda1 rw\n")
 		if err := ResetRefused(m, true); err == nil || !strings.Contains(err.Error(), p) || !strings.Contains(err.Error(), "/srv/ledger") {
 			t.Errorf("%s: %v", p, err)
 		}
-		if err := initStep(t, m).Undo(t.Context()); p != "/var/lib/containerd" && (err == nil || f.ran("kubeadm reset") != 0) {
-			t.Errorf("%s: %v, ran %v", p, err, f.calls)
+		if err := initStep(t, m).Undo(t.Context()); p != "/var/lib/containerd" && (err == nil || f.Ran("kubeadm reset") != 0) {
+			t.Errorf("%s: %v, ran %v", p, err, f.Calls)
 		}
 	}
 }
@@ -149,12 +151,12 @@ func TestRecordOfAnOlderAirgap(t *testing.T) {
 	old := before
 	old.Places = nil
 	r := Record(m)
-	do(t, func() error { return host.WriteJSON(m.path(recordFile), old) })
-	mustHold(t, r.Done, false)
-	do(t, func() error { return r.Run(t.Context()) })
-	mustHold(t, r.Done, true)
+	hosttest.Do(t, func() error { return host.WriteJSON(m.Path(recordFile), old) })
+	hosttest.MustHold(t, r.Done, false)
+	hosttest.Do(t, func() error { return r.Run(t.Context()) })
+	hosttest.MustHold(t, r.Done, true)
 	after, err := m.record()
-	if err != nil || after.Paths[kubeletDir] != before.Paths[kubeletDir] || after.Places[kubeletDir] != before.Places[kubeletDir] || after.Places[kubeletDir].Real == "" {
+	if err != nil || after.Paths[runtime.KubeletDir] != before.Paths[runtime.KubeletDir] || after.Places[runtime.KubeletDir] != before.Places[runtime.KubeletDir] || after.Places[runtime.KubeletDir].Real == "" {
 		t.Errorf("record: %v, %v", after, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 func (m Machine) podCgroups() ([]string, error) {
 	var all []string
 	for _, pattern := range []string{"/sys/fs/cgroup/kubepods*", "/sys/fs/cgroup/*/kubepods*"} {
-		found, err := filepath.Glob(m.path(pattern))
+		found, err := filepath.Glob(m.Path(pattern))
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +32,7 @@ func (m Machine) removeCgroups(ctx context.Context) error {
 	if err := m.thaw(); err != nil {
 		return err
 	}
-	if err := m.run(ctx, "systemctl", "stop", "kubepods.slice"); err != nil {
+	if err := m.Run(ctx, "systemctl", "stop", "kubepods.slice"); err != nil {
 		return fmt.Errorf("stop what is left of the pods: %w", err)
 	}
 	found, err := m.podCgroups()
@@ -41,7 +41,7 @@ func (m Machine) removeCgroups(ctx context.Context) error {
 	}
 	for _, dir := range found {
 		if err := removeCgroup(dir); err != nil {
-			return &Failure{What: "remove the pods' cgroups", Err: err, Next: "processes of pods still run: systemd-cgls " + filepath.Base(dir) + " shows them; then run the same command again"}
+			return &host.Failure{What: "remove the pods' cgroups", Err: err, Next: "processes of pods still run: systemd-cgls " + filepath.Base(dir) + " shows them; then run the same command again"}
 		}
 	}
 	return nil
@@ -51,7 +51,7 @@ func (m Machine) removeCgroups(ctx context.Context) error {
 // no signal reaches them, and systemd's waits in vain: a runc that is killed while it makes a
 // container leaves it so, and the runtime knows nothing of it.
 func (m Machine) thaw() error {
-	outer, err := filepath.Glob(m.path("/sys/fs/cgroup/freezer/kubepods*"))
+	outer, err := filepath.Glob(m.Path("/sys/fs/cgroup/freezer/kubepods*"))
 	if err != nil {
 		return err
 	}

@@ -15,13 +15,13 @@ func TestThaw(t *testing.T) {
 		t.Errorf("without cgroup v1: %v", err)
 	}
 	for _, file := range []string{pods, others} {
-		f.put(t, file, "FROZEN\n")
+		f.Put(t, file, "FROZEN\n")
 	}
 	if err := m.thaw(); err != nil {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{pods: "THAWED", others: "FROZEN"} {
-		text, err := os.ReadFile(m.path(file))
+		text, err := os.ReadFile(m.Path(file))
 		if err != nil || strings.TrimSpace(string(text)) != want {
 			t.Errorf("%s is %q, %v", file, text, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/manifests"
 )
 
@@ -72,7 +73,7 @@ func (p *participant) startPods(ctx context.Context) error {
 		return fmt.Errorf("pods that trust the old authority alone: %s", last)
 	})
 	if err != nil && ctx.Err() == nil {
-		err = &Failure{What: "wait until pods trust both authorities", Err: err, Next: "kubectl rollout restart starts them anew; then run the same command again, or with --pods restart, or --pods leave"}
+		err = &host.Failure{What: "wait until pods trust both authorities", Err: err, Next: "kubectl rollout restart starts them anew; then run the same command again, or with --pods restart, or --pods leave"}
 	}
 	return err
 }

@@ -26,7 +26,7 @@ func (m Machine) flags(part Part) (map[string]string, error) {
 // staticPod finds the program of a static pod. etcd takes some arguments from its
 // environment.
 func (m Machine) staticPod(part Part) (process.Process, error) {
-	text, err := os.ReadFile(m.path(manifestOf(part)))
+	text, err := os.ReadFile(m.Path(manifestOf(part)))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = process.ErrNone
 	}
@@ -83,9 +83,9 @@ const maxNamed = 16 << 20
 // read reads a file that an argument names, as the process sees it. A link in a
 // container leads nowhere on the host.
 func (m Machine) read(p process.Process, name string) ([]byte, error) {
-	dir := m.path("/" + p.Dir + "/root")
+	dir := m.Path("/" + p.Dir + "/root")
 	if _, err := os.Stat(dir); err != nil {
-		dir = m.path("/")
+		dir = m.Path("/")
 	}
 	root, err := host.OpenOwned(dir)
 	if err != nil {

@@ -40,20 +40,20 @@ func TestImpostors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := newFake(t)
-			f.joins(t, "/proc/self", hostNetwork)
-			f.put(t, manifestOf(APIServer), "x")
+			f.Joins(t, "/proc/self", hostNetwork)
+			f.Put(t, manifestOf(APIServer), "x")
 			starts(t, f, 10, hostNetwork, "kube-apiserver", theirs)
 			for file, text := range files {
 				switch file {
 				case "manifest":
-					f.put(t, manifestOf(APIServer), text)
+					f.Put(t, manifestOf(APIServer), text)
 				case "exe":
-					link := filepath.Join(f.root, impostor, file)
+					link := filepath.Join(f.Root, impostor, file)
 					if err := errors.Join(os.Remove(link), os.Symlink(text, link)); err != nil {
 						t.Fatal(err)
 					}
 				default:
-					f.put(t, impostor+file, text)
+					f.Put(t, impostor+file, text)
 				}
 			}
 			if flags, err := m.flags(APIServer); !errors.Is(err, process.ErrNone) {
@@ -74,15 +74,15 @@ func TestOurProcesses(t *testing.T) {
 		"a program that was replaced": {"x", "", staticGroup, "/usr/local/bin/kube-apiserver (deleted)"},
 	} {
 		f, m := newFake(t)
-		f.joins(t, "/proc/self", hostNetwork)
-		f.put(t, manifestOf(APIServer), tc.manifest)
+		f.Joins(t, "/proc/self", hostNetwork)
+		f.Put(t, manifestOf(APIServer), tc.manifest)
 		starts(t, f, 10, hostNetwork, "kube-apiserver", "--etcd-prefix=/ours")
-		f.put(t, impostor+"cgroup", "0::"+tc.cgroup+"\n")
+		f.Put(t, impostor+"cgroup", "0::"+tc.cgroup+"\n")
 		if tc.status != "" {
-			f.put(t, impostor+"status", tc.status)
+			f.Put(t, impostor+"status", tc.status)
 		}
 		if tc.exe != "" {
-			link := filepath.Join(f.root, impostor, "exe")
+			link := filepath.Join(f.Root, impostor, "exe")
 			if err := errors.Join(os.Remove(link), os.Symlink(tc.exe, link)); err != nil {
 				t.Fatal(err)
 			}
@@ -97,9 +97,9 @@ func TestOurProcesses(t *testing.T) {
 // only where reading it has no effects.
 func TestNamedFiles(t *testing.T) {
 	f, m := newFake(t)
-	f.put(t, "/etc/secret", "the host's")
-	f.put(t, "/proc/10/root/etc/policy.yaml", "theirs")
-	root := filepath.Join(f.root, "proc/10/root")
+	f.Put(t, "/etc/secret", "the host's")
+	f.Put(t, "/proc/10/root/etc/policy.yaml", "theirs")
+	root := filepath.Join(f.Root, "proc/10/root")
 	if err := errors.Join(
 		os.Symlink("policy.yaml", filepath.Join(root, "etc/link")),
 		os.Symlink("/etc/secret", filepath.Join(root, "etc/absolute")),

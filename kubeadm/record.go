@@ -11,13 +11,14 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 const (
-	recordFile = undoDir + "/host.json"
+	recordFile = host.UndoDir + "/host.json"
 	// KeptDir holds what a reset keeps: etcd's data, and the list of the
 	// directories whose data stayed where it was.
-	KeptDir    = stateDir + "/kept"
+	KeptDir    = host.StateDir + "/kept"
 	keptFile   = KeptDir + "/data.json"
 	keptPlaces = KeptDir + "/places.json"
 	// partlyKept is what a run that is under way, or was interrupted, has of it.
@@ -75,7 +76,7 @@ func (m Machine) writeRecord(ctx context.Context) error {
 	if r.Places, err = m.places(r); err != nil {
 		return fmt.Errorf("write down what the host is like: %w", err)
 	}
-	return host.WriteJSON(m.path(recordFile), r)
+	return host.WriteJSON(m.Path(recordFile), r)
 }
 
 // places are where the paths lead now. Before the kubelet's first file its directory may
@@ -90,9 +91,9 @@ func (m Machine) places(r record) (map[string]place, error) {
 		all[p] = at
 	}
 	s, err := m.state()
-	at := all[kubeletDir]
-	if err == nil && s == untouched && r.Paths[kubeletDir] == full && (at.Mounted != "" || at.Real != m.path(kubeletDir)) {
-		return nil, &Failure{What: "use " + kubeletDir, Err: errForeign(at), Next: "link or mount an empty directory there"}
+	at := all[runtime.KubeletDir]
+	if err == nil && s == untouched && r.Paths[runtime.KubeletDir] == full && (at.Mounted != "" || at.Real != m.Path(runtime.KubeletDir)) {
+		return nil, &host.Failure{What: "use " + runtime.KubeletDir, Err: errForeign(at), Next: "link or mount an empty directory there"}
 	}
 	return all, err
 }
@@ -113,13 +114,13 @@ func (m Machine) observe(ctx context.Context) (record, error) {
 	if r.Links, err = m.links(ctx); err != nil {
 		return record{}, err
 	}
-	kept, err := host.ReadJSON[map[string]content](m.path(keptFile))
+	kept, err := host.ReadJSON[map[string]content](m.Path(keptFile))
 	if err != nil {
 		return record{}, err
 	}
 	t := m.traces()
 	for _, p := range slices.Concat(t.Paths, t.Dirs, t.Data) {
-		if r.Paths[p], err = contentOf(m.path(p)); err != nil {
+		if r.Paths[p], err = contentOf(m.Path(p)); err != nil {
 			return record{}, fmt.Errorf("write down what the host is like: %w", err)
 		}
 		if before, ok := kept[p]; ok {
@@ -141,22 +142,22 @@ func (m Machine) undoRecord(ctx context.Context) error {
 		}
 	}
 	for _, p := range t.Dirs {
-		if info, err := os.Lstat(m.path(p)); r.Paths[p] != absent || err == nil && !info.IsDir() {
+		if info, err := os.Lstat(m.Path(p)); r.Paths[p] != absent || err == nil && !info.IsDir() {
 			continue
 		}
-		if err := os.Remove(m.path(p)); host.IgnoreMissing(err) != nil && !errors.Is(err, fs.ErrExist) && !m.inUse(p) {
+		if err := os.Remove(m.Path(p)); host.IgnoreMissing(err) != nil && !errors.Is(err, fs.ErrExist) && !m.inUse(p) {
 			return err
 		}
 	}
 	if err := m.listData(t.Data, r); err != nil {
 		return err
 	}
-	return host.Remove(m.path(recordFile))
+	return host.Remove(m.Path(recordFile))
 }
 
 // inUse reports whether a directory holds something: it then stays.
 func (m Machine) inUse(p string) bool {
-	c, err := contentOf(m.path(p))
+	c, err := contentOf(m.Path(p))
 	return err == nil && c == full
 }
 
@@ -172,9 +173,9 @@ func (m Machine) listData(paths []string, r record) error {
 		}
 	}
 	if len(kept) == 0 {
-		return errors.Join(host.Remove(m.path(keptFile)), host.Remove(m.path(keptPlaces)))
+		return errors.Join(host.Remove(m.Path(keptFile)), host.Remove(m.Path(keptPlaces)))
 	}
-	return errors.Join(host.WriteJSON(m.path(keptPlaces), places), host.WriteJSON(m.path(keptFile), kept))
+	return errors.Join(host.WriteJSON(m.Path(keptPlaces), places), host.WriteJSON(m.Path(keptFile), kept))
 }
 
 // Data are the directories with data that a reset now would leave on this
@@ -199,7 +200,7 @@ func Data(m Machine) ([]string, error) {
 
 // Kept are the directories with data that resets left on this host, sorted.
 func Kept(m Machine) ([]string, error) {
-	kept, err := host.ReadJSON[map[string]content](m.path(keptFile))
+	kept, err := host.ReadJSON[map[string]content](m.Path(keptFile))
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +208,7 @@ func Kept(m Machine) ([]string, error) {
 	for p := range kept {
 		paths = append(paths, p)
 	}
-	saved, err := os.ReadDir(m.path(KeptDir))
+	saved, err := os.ReadDir(m.Path(KeptDir))
 	if host.IgnoreMissing(err) != nil {
 		return nil, err
 	}
@@ -232,7 +233,7 @@ func WipeData(ctx context.Context, m Machine) error {
 			return err
 		}
 	}
-	return host.RemoveTree(m.path(KeptDir))
+	return host.RemoveTree(m.Path(KeptDir))
 }
 
 // WipeRefused says why WipeData would delete something else than the cluster's data.
@@ -246,17 +247,17 @@ func WipeRefused(m Machine) error {
 
 // kept is what listData keeps in mind.
 func (m Machine) kept() (r record, err error) {
-	if r.Paths, err = host.ReadJSON[map[string]content](m.path(keptFile)); err != nil {
+	if r.Paths, err = host.ReadJSON[map[string]content](m.Path(keptFile)); err != nil {
 		return r, err
 	}
-	r.Places, err = host.ReadJSON[map[string]place](m.path(keptPlaces))
+	r.Places, err = host.ReadJSON[map[string]place](m.Path(keptPlaces))
 	return r, err
 }
 
 // record is what Record wrote down; without one everything counts as having
 // been there, and nothing is taken away.
 func (m Machine) record() (record, error) {
-	return host.ReadJSON[record](m.path(recordFile))
+	return host.ReadJSON[record](m.Path(recordFile))
 }
 
 func contentOf(p string) (content, error) {

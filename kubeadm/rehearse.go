@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // RehearseWrites asks the API server for writes such as an upgrade makes, without
@@ -33,7 +35,7 @@ func RehearseWrites(ctx context.Context, client kubernetes.Interface, c Config, 
 		if err == nil || apierrors.IsNotFound(err) || strings.Contains(err.Error(), "does not support dry run") {
 			continue
 		}
-		return &Failure{
+		return &host.Failure{
 			What: "rehearse what an upgrade does: " + write.what, Err: err,
 			Next: "a webhook that does not answer, or says no, would stop the upgrade in the middle: mend it, or let it leave kube-system, nodes and evictions alone (namespaceSelector, failurePolicy: Ignore)",
 		}

@@ -38,11 +38,11 @@ func (m Machine) unmountBelow(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, at := range slices.Backward(mounts) {
-		if !strings.HasPrefix(m.path(at.point), dir+"/") {
+		if !strings.HasPrefix(m.Path(at.point), dir+"/") {
 			continue
 		}
-		if err := m.run(ctx, "umount", at.point); err != nil {
-			return &Failure{What: "unmount " + at.point, Err: err, Next: "fuser -vm " + at.point + " names who uses it; then run airgap reset again"}
+		if err := m.Run(ctx, "umount", at.point); err != nil {
+			return &host.Failure{What: "unmount " + at.point, Err: err, Next: "fuser -vm " + at.point + " names who uses it; then run airgap reset again"}
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // Renewal makes the certificates of this host's part in the cluster anew: those
@@ -43,18 +44,18 @@ type Renewed struct {
 }
 
 // renewalFile holds the files as they were, keys among them, until the end.
-const renewalFile = stateDir + "/renewal.json"
+const renewalFile = host.StateDir + "/renewal.json"
 
 type renewal struct {
-	Due   []string        `json:"due,omitempty"` // for which it was begun
-	Files map[string]kept `json:"files,omitempty"`
-	Made  time.Time       `json:"made,omitzero"` // when the new ones were all there
+	Due   []string             `json:"due,omitempty"` // for which it was begun
+	Files map[string]host.Kept `json:"files,omitempty"`
+	Made  time.Time            `json:"made,omitzero"` // when the new ones were all there
 }
 
 // The kubelet's, for others who ask it; it makes them when there are none.
 const (
-	kubeletCertificate = kubeletDir + "/pki/kubelet.crt"
-	kubeletKey         = kubeletDir + "/pki/kubelet.key"
+	kubeletCertificate = runtime.KubeletDir + "/pki/kubelet.crt"
+	kubeletKey         = runtime.KubeletDir + "/pki/kubelet.key"
 )
 
 // Run renews all certificates of kubeadm's when one that is due is among them,
@@ -65,7 +66,7 @@ func (r Renewal) Run(ctx context.Context, due func() ([]string, error)) (Renewed
 	if err := r.Machine.Await(ctx, waiting); err != nil {
 		return Renewed{}, err
 	}
-	under, err := host.ReadJSON[renewal](r.Machine.path(renewalFile))
+	under, err := host.ReadJSON[renewal](r.Machine.Path(renewalFile))
 	if err != nil {
 		return Renewed{}, err
 	}
@@ -80,7 +81,7 @@ func (r Renewal) Run(ctx context.Context, due func() ([]string, error)) (Renewed
 		return done, err
 	}
 	defer release()
-	if err := host.WriteJSON(r.Machine.path(renewalFile), under); err != nil {
+	if err := host.WriteJSON(r.Machine.Path(renewalFile), under); err != nil {
 		return done, err
 	}
 	if under.Made.IsZero() {
@@ -94,7 +95,7 @@ func (r Renewal) Run(ctx context.Context, due func() ([]string, error)) (Renewed
 	if done.Files, err = r.Machine.renewedOf(under); err != nil {
 		return done, err
 	}
-	return done, host.Remove(r.Machine.path(renewalFile))
+	return done, host.Remove(r.Machine.Path(renewalFile))
 }
 
 // prepare reads what a renewal replaces; no Files are nothing to do.
@@ -115,7 +116,7 @@ func (r Renewal) turn(ctx context.Context, under renewal, resumed bool) (release
 }
 
 // keepDue reads the files that a renewal of due replaces.
-func (m Machine) keepDue(due []string) (map[string]kept, error) {
+func (m Machine) keepDue(due []string) (map[string]host.Kept, error) {
 	var names []string
 	if slices.ContainsFunc(due, ofControlPlane) {
 		var err error
@@ -126,14 +127,14 @@ func (m Machine) keepDue(due []string) (map[string]kept, error) {
 	if slices.Contains(due, kubeletCertificate) {
 		names = append(names, kubeletCertificate, kubeletKey)
 	}
-	var files map[string]kept
+	var files map[string]host.Kept
 	for _, name := range names {
-		k, err := m.keep(name)
+		k, err := m.Keep(name)
 		if err != nil {
 			return nil, fmt.Errorf("keep %s while it is renewed: %w", name, err)
 		}
 		if files == nil {
-			files = map[string]kept{}
+			files = map[string]host.Kept{}
 		}
 		files[name] = k
 	}
@@ -150,7 +151,7 @@ func ofControlPlane(name string) bool {
 func (m Machine) controlPlaneFiles() ([]string, error) {
 	var names []string
 	for _, pattern := range []string{"/etc/kubernetes/*.conf", pkiDir + "/*.crt", pkiDir + "/*.key", pkiDir + "/etcd/*.crt", pkiDir + "/etcd/*.key"} {
-		found, err := filepath.Glob(m.path(pattern))
+		found, err := filepath.Glob(m.Path(pattern))
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +166,7 @@ func (m Machine) controlPlaneFiles() ([]string, error) {
 
 // inside is the name without Machine.Root.
 func (m Machine) inside(name string) string {
-	return path.Join("/", strings.TrimPrefix(name, m.path("/")))
+	return path.Join("/", strings.TrimPrefix(name, m.Path("/")))
 }
 
 // make has the files made anew. What an interrupted run left half-written is put
@@ -190,15 +191,15 @@ func (r Renewal) make(ctx context.Context, under renewal) (time.Time, error) {
 		}
 	}
 	if _, has := under.Files[kubeletKey]; has {
-		if err := errors.Join(host.Remove(m.path(kubeletCertificate)), host.Remove(m.path(kubeletKey))); err != nil {
+		if err := errors.Join(host.Remove(m.Path(kubeletCertificate)), host.Remove(m.Path(kubeletKey))); err != nil {
 			return time.Time{}, err
 		}
 	}
-	if err := m.run(ctx, "sync", "--file-system", m.path("/etc/kubernetes"), m.path(kubeletDir)); err != nil {
+	if err := m.Run(ctx, "sync", "--file-system", m.Path("/etc/kubernetes"), m.Path(runtime.KubeletDir)); err != nil {
 		return time.Time{}, fmt.Errorf("make the new certificates durable: %w", err)
 	}
 	under.Made = time.Now()
-	return under.Made, host.WriteJSON(m.path(renewalFile), under)
+	return under.Made, host.WriteJSON(m.Path(renewalFile), under)
 }
 
 // giveUp leaves the host as it was, unless the run was interrupted: then the next
@@ -210,12 +211,12 @@ func (r Renewal) giveUp(under renewal, why error) error {
 	if err := r.Machine.putBackAll(under.Files); err != nil {
 		return errors.Join(why, err)
 	}
-	return errors.Join(why, host.Remove(r.Machine.path(renewalFile)))
+	return errors.Join(why, host.Remove(r.Machine.Path(renewalFile)))
 }
 
-func (m Machine) putBackAll(files map[string]kept) error {
+func (m Machine) putBackAll(files map[string]host.Kept) error {
 	for name, k := range files {
-		if err := m.putBack(name, k); err != nil {
+		if err := m.PutBack(name, k); err != nil {
 			return fmt.Errorf("put %s back: %w", name, err)
 		}
 	}
@@ -231,7 +232,7 @@ func (m Machine) allRenewed(under renewal) error {
 	}
 	for _, name := range under.Due {
 		if ofControlPlane(name) && !slices.Contains(changed, name) {
-			return &Failure{What: "renew " + name, Err: errors.New("kubeadm has left it as it was"), Next: "is the authority's key in " + pkiDir + "? " + logDir + "/kubeadm-certs.log has what kubeadm said"}
+			return &host.Failure{What: "renew " + name, Err: errors.New("kubeadm has left it as it was"), Next: "is the authority's key in " + pkiDir + "? " + host.LogDir + "/kubeadm-certs.log has what kubeadm said"}
 		}
 	}
 	return nil
@@ -241,7 +242,7 @@ func (m Machine) allRenewed(under renewal) error {
 func (m Machine) renewedOf(under renewal) ([]string, error) {
 	var changed []string
 	for name, k := range under.Files {
-		now, err := os.ReadFile(m.path(name))
+		now, err := os.ReadFile(m.Path(name))
 		if err != nil {
 			return nil, fmt.Errorf("read the new %s: %w", name, err)
 		}
@@ -256,7 +257,7 @@ func (m Machine) renewedOf(under renewal) ([]string, error) {
 // KubeletRotates reports whether the kubelet of this host renews its client's
 // certificate itself, by rotateCertificates of its configuration.
 func KubeletRotates(m Machine) (bool, error) {
-	text, err := os.ReadFile(m.path(kubeletConfig))
+	text, err := os.ReadFile(m.Path(runtime.KubeletConfig))
 	if err != nil {
 		return false, fmt.Errorf("read the kubelet's configuration: %w", err)
 	}

@@ -15,7 +15,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // comeBack is how long a program may take to be back with its new certificate, on a
@@ -43,7 +45,7 @@ func (r Renewal) load(ctx context.Context, under renewal) (restarted []string, e
 
 func (r Renewal) loadControlPlane(ctx context.Context, made time.Time) (restarted []string, err error) {
 	m := r.Machine
-	if err := await(ctx, comeBack, m.etcdServesItsFiles); err != nil {
+	if err := await.Until(ctx, comeBack, m.etcdServesItsFiles); err != nil {
 		return nil, stuck("etcd presents its new certificates", err)
 	}
 	node, err := m.nodeName()
@@ -56,7 +58,7 @@ func (r Renewal) loadControlPlane(ctx context.Context, made time.Time) (restarte
 			restarted = append(restarted, string(part))
 		}
 		if err == nil {
-			err = await(ctx, comeBack, func(ctx context.Context) error { return m.partReady(ctx, part, node, made) })
+			err = await.Until(ctx, comeBack, func(ctx context.Context) error { return m.partReady(ctx, part, node, made) })
 		}
 		if err != nil {
 			return restarted, stuck(string(part)+" uses its new certificates", err)
@@ -66,10 +68,10 @@ func (r Renewal) loadControlPlane(ctx context.Context, made time.Time) (restarte
 }
 
 func (r Renewal) loadKubelet(ctx context.Context) error {
-	if err := r.Machine.run(ctx, "systemctl", "restart", "kubelet"); err != nil {
-		return r.Machine.explain(ctx, Failure{What: "restart the kubelet", Err: err, unit: "kubelet"})
+	if err := r.Machine.Run(ctx, "systemctl", "restart", "kubelet"); err != nil {
+		return runtime.Explain(ctx, r.Machine.Machine, host.Failure{What: "restart the kubelet", Err: err, Unit: "kubelet"})
 	}
-	if err := await(ctx, comeBack, r.Machine.kubeletServesItsFile); err != nil {
+	if err := await.Until(ctx, comeBack, r.Machine.kubeletServesItsFile); err != nil {
 		return stuck("the kubelet presents its new certificate", err)
 	}
 	return nil
@@ -79,7 +81,7 @@ func stuck(what string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &Failure{What: "wait until " + what, Err: err, Next: "journalctl -u kubelet and /var/log/pods tell why; then run the same command again: it goes on here"}
+	return &host.Failure{What: "wait until " + what, Err: err, Next: "journalctl -u kubelet and /var/log/pods tell why; then run the same command again: it goes on here"}
 }
 
 // partReady is nil when a static pod's program was started after made, is ready
@@ -106,13 +108,13 @@ func (m Machine) apiServerServesItsFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return presents(ctx, at.Host, clientTrusting(own.CAData), m.path(pkiDir+"/apiserver.crt"))
+	return presents(ctx, at.Host, clientTrusting(own.CAData), m.Path(pkiDir+"/apiserver.crt"))
 }
 
 // etcdServesItsFiles asks this host's member, if it has one, where it listens for
 // clients and where for the other members.
 func (m Machine) etcdServesItsFiles(ctx context.Context) error {
-	if _, err := os.Stat(m.path(manifestOf(Etcd))); err != nil {
+	if _, err := os.Stat(m.Path(manifestOf(Etcd))); err != nil {
 		return host.IgnoreMissing(err)
 	}
 	flags, err := m.flags(Etcd)
@@ -133,22 +135,22 @@ func (m Machine) etcdServes(ctx context.Context, urls, as, want string) error {
 	if err != nil {
 		return fmt.Errorf("read where etcd listens: %w", err)
 	}
-	ca, err := os.ReadFile(m.path(dir + "ca.crt"))
+	ca, err := os.ReadFile(m.Path(dir + "ca.crt"))
 	if err != nil {
 		return err
 	}
-	pair, err := tls.LoadX509KeyPair(m.path(dir+as+".crt"), m.path(dir+as+".key"))
+	pair, err := tls.LoadX509KeyPair(m.Path(dir+as+".crt"), m.Path(dir+as+".key"))
 	if err != nil {
 		return fmt.Errorf("read the certificate for etcd: %w", err)
 	}
 	config := clientTrusting(ca)
 	config.Certificates = []tls.Certificate{pair}
-	return presents(ctx, at.Host, config, m.path(dir+want+".crt"))
+	return presents(ctx, at.Host, config, m.Path(dir+want+".crt"))
 }
 
 // kubeletServesItsFile trusts the file itself: the kubelet signs it.
 func (m Machine) kubeletServesItsFile(ctx context.Context) error {
-	text, err := os.ReadFile(m.path(kubeletCertificate))
+	text, err := os.ReadFile(m.Path(kubeletCertificate))
 	if err != nil {
 		return fmt.Errorf("wait for the kubelet's certificate: %w", err)
 	}
@@ -161,7 +163,7 @@ func (m Machine) kubeletServesItsFile(ctx context.Context) error {
 	if len(leaf.DNSNames) > 0 {
 		config.ServerName = leaf.DNSNames[0]
 	}
-	if err := presents(ctx, "127.0.0.1:10250", config, m.path(kubeletCertificate)); err != nil {
+	if err := presents(ctx, "127.0.0.1:10250", config, m.Path(kubeletCertificate)); err != nil {
 		return err
 	}
 	return m.kubeletHealthy(ctx)

@@ -29,6 +29,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // authority signs certificates, as PEM with their keys.
@@ -104,7 +106,7 @@ type controlPlane struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 
 	t  *testing.T
-	f  *fakeHost
+	f  *hosttest.Fake
 	m  Machine
 	at string // URL of the API server
 
@@ -131,16 +133,16 @@ func newControlPlane(t *testing.T) *controlPlane {
 	c.at = "https://" + server.Listener.Addr().String()
 	for _, a := range Authorities() {
 		made := newCA(t)
-		f.put(t, a.file, made.pem())
-		f.put(t, a.key, made.keyPEM())
+		f.Put(t, a.file, made.pem())
+		f.Put(t, a.key, made.keyPEM())
 	}
 	cert, key := c.readCA(authorityOf("cluster")).issue("system:node:cp1")
-	f.put(t, kubeletClientCert, cert+key)
+	f.Put(t, kubeletClientCert, cert+key)
 	c.renewAll()
 	for _, part := range append([]string{"etcd"}, controlPlaneParts...) {
 		c.start(part)
 	}
-	f.answers["kubeadm certs renew all"] = func(host.Cmd) ([]byte, error) { c.renewAll(); return nil, nil }
+	f.Answers["kubeadm certs renew all"] = func(host.Cmd) ([]byte, error) { c.renewAll(); return nil, nil }
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	c.serveRuntime()
@@ -154,11 +156,11 @@ func (c *controlPlane) renewAll() {
 		for _, name := range a.leaves {
 			cert, key := ca.issue(filepath.Base(name))
 			if filepath.Ext(name) == ".conf" {
-				c.f.put(c.t, name, kubeconfig(c.at, ca.pem(), cert, key))
+				c.f.Put(c.t, name, kubeconfig(c.at, ca.pem(), cert, key))
 				continue
 			}
-			c.f.put(c.t, strings.TrimSuffix(name, ".crt")+".key", key)
-			c.f.put(c.t, name, cert)
+			c.f.Put(c.t, strings.TrimSuffix(name, ".crt")+".key", key)
+			c.f.Put(c.t, name, cert)
 		}
 	}
 }
@@ -178,11 +180,11 @@ func authorityOf(name string) Authority {
 // readCA is what signs by the files: the first certificate, whose key it has to be.
 func (c *controlPlane) readCA(a Authority) authority {
 	c.t.Helper()
-	cert, err := firstCertificate([]byte(c.f.get(a.file)))
+	cert, err := firstCertificate([]byte(c.f.Get(a.file)))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	key, err := keyutil.ParsePrivateKeyPEM([]byte(c.f.get(a.key)))
+	key, err := keyutil.ParsePrivateKeyPEM([]byte(c.f.Get(a.key)))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -196,14 +198,14 @@ func (c *controlPlane) readCA(a Authority) authority {
 // start is a container that loads the files as they are.
 func (c *controlPlane) start(part string) {
 	if part == "kube-apiserver" {
-		pair, err := tls.LoadX509KeyPair(c.m.path(pkiDir+"/apiserver.crt"), c.m.path(pkiDir+"/apiserver.key"))
+		pair, err := tls.LoadX509KeyPair(c.m.Path(pkiDir+"/apiserver.crt"), c.m.Path(pkiDir+"/apiserver.key"))
 		if err != nil {
 			c.t.Error(err)
 		}
 		c.loaded = pair
 	}
 	c.trusted[part] = x509.NewCertPool()
-	c.trusted[part].AppendCertsFromPEM([]byte(c.f.get(authorityOf("etcd").file)))
+	c.trusted[part].AppendCertsFromPEM([]byte(c.f.Get(authorityOf("etcd").file)))
 	c.started(part)
 	now := time.Now().UnixNano()
 	c.containers[part] = &runtimeapi.Container{Id: fmt.Sprintf("%s-%d", part, now), CreatedAt: now}
@@ -251,7 +253,7 @@ func (*controlPlane) RemoveContainer(context.Context, *runtimeapi.RemoveContaine
 }
 
 func (c *controlPlane) serveRuntime() {
-	serveCRI(c.t, c.m, func(server *grpc.Server) { runtimeapi.RegisterRuntimeServiceServer(server, c) })
+	hosttest.ServeCRI(c.t, c.m.Machine, func(server *grpc.Server) { runtimeapi.RegisterRuntimeServiceServer(server, c) })
 }
 
 func (c *controlPlane) renew(ctx context.Context, due ...string) (Renewed, error) {
@@ -262,10 +264,10 @@ const apiServerCertificate = pkiDir + "/apiserver.crt"
 
 func TestRenewal(t *testing.T) {
 	c := newControlPlane(t)
-	old := c.f.get(apiServerCertificate)
+	old := c.f.Get(apiServerCertificate)
 	done, err := c.renew(t.Context())
-	if err != nil || len(done.Files)+len(done.Restarted) > 0 || c.f.ran("kubeadm") > 0 || c.f.get(apiServerCertificate) != old {
-		t.Fatalf("nothing is due, and it did %+v, %v; ran %v", done, err, c.f.calls)
+	if err != nil || len(done.Files)+len(done.Restarted) > 0 || c.f.Ran("kubeadm") > 0 || c.f.Get(apiServerCertificate) != old {
+		t.Fatalf("nothing is due, and it did %+v, %v; ran %v", done, err, c.f.Calls)
 	}
 	if done, err = c.renew(t.Context(), pkiDir+"/front-proxy-client.crt"); err != nil {
 		t.Fatal(err)
@@ -279,8 +281,8 @@ func TestRenewal(t *testing.T) {
 	if !slices.Equal(done.Files, want) || !slices.Equal(done.Restarted, controlPlaneParts) || done.Resumed {
 		t.Errorf("it did %+v", done)
 	}
-	if !slices.Equal(c.stopped, controlPlaneParts) || c.f.has(renewalFile) {
-		t.Errorf("stopped %v; kept files are there: %v", c.stopped, c.f.has(renewalFile))
+	if !slices.Equal(c.stopped, controlPlaneParts) || c.f.Has(renewalFile) {
+		t.Errorf("stopped %v; kept files are there: %v", c.stopped, c.f.Has(renewalFile))
 	}
 }
 
@@ -291,8 +293,8 @@ func TestRenewalGoesOn(t *testing.T) {
 			c := newControlPlane(t)
 			ctx, kill := context.WithCancel(t.Context())
 			if at == "kubeadm" {
-				c.f.answers["kubeadm certs renew all"] = func(host.Cmd) ([]byte, error) {
-					c.f.put(t, apiServerCertificate, "-----BEGIN CERTIFICATE-----\nhalf") // what a power cut leaves
+				c.f.Answers["kubeadm certs renew all"] = func(host.Cmd) ([]byte, error) {
+					c.f.Put(t, apiServerCertificate, "-----BEGIN CERTIFICATE-----\nhalf") // what a power cut leaves
 					kill()
 					return nil, context.Canceled
 				}
@@ -307,11 +309,11 @@ func TestRenewalGoesOn(t *testing.T) {
 			if _, err := c.renew(ctx, apiServerCertificate); err == nil {
 				t.Fatal("the cut did not end it")
 			}
-			if !c.f.has(renewalFile) {
+			if !c.f.Has(renewalFile) {
 				t.Fatal("the old files were not kept")
 			}
-			c.f.answers["kubeadm certs renew all"] = func(host.Cmd) ([]byte, error) {
-				if strings.Contains(c.f.get(apiServerCertificate), "half") {
+			c.f.Answers["kubeadm certs renew all"] = func(host.Cmd) ([]byte, error) {
+				if strings.Contains(c.f.Get(apiServerCertificate), "half") {
 					return nil, errors.New("the certificate is damaged")
 				}
 				c.renewAll()
@@ -319,7 +321,7 @@ func TestRenewalGoesOn(t *testing.T) {
 			}
 			c.stop = func(string) error { return nil }
 			done, err := c.renew(t.Context()) // what is due is not asked any more
-			if err != nil || !done.Resumed || len(done.Files) != 11 || c.f.has(renewalFile) {
+			if err != nil || !done.Resumed || len(done.Files) != 11 || c.f.Has(renewalFile) {
 				t.Errorf("it did %+v, %v", done, err)
 			}
 			if !slices.Equal(c.stopped, controlPlaneParts) {
@@ -337,12 +339,12 @@ func TestRenewalFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newControlPlane(t)
-			old := c.f.get(apiServerCertificate)
-			c.f.answers["kubeadm certs renew all"] = func(host.Cmd) ([]byte, error) { return nil, kubeadm(c) }
+			old := c.f.Get(apiServerCertificate)
+			c.f.Answers["kubeadm certs renew all"] = func(host.Cmd) ([]byte, error) { return nil, kubeadm(c) }
 			if _, err := c.renew(t.Context(), apiServerCertificate); err == nil {
 				t.Error("no error")
 			}
-			if c.f.get(apiServerCertificate) != old || c.f.has(renewalFile) || len(c.stopped) > 0 {
+			if c.f.Get(apiServerCertificate) != old || c.f.Has(renewalFile) || len(c.stopped) > 0 {
 				t.Errorf("it is not as before; stopped %v", c.stopped)
 			}
 		})
@@ -352,7 +354,7 @@ func TestRenewalFails(t *testing.T) {
 func TestKubeletRotates(t *testing.T) {
 	f, m := newFake(t)
 	for text, want := range map[string]bool{"rotateCertificates: true\n": true, "rotateCertificates: false\n": false, "": false} {
-		f.put(t, kubeletConfig, text)
+		f.Put(t, runtime.KubeletConfig, text)
 		if got, err := KubeletRotates(m); err != nil || got != want {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}

@@ -18,7 +18,7 @@ func TestRenewalTakesItsTurn(t *testing.T) {
 	renew := func(ctx context.Context, due ...string) error {
 		r := Renewal{Machine: c.m, Say: t.Logf, Turn: func(_ context.Context, resumed bool) (func(), error) {
 			asked = append(asked, resumed)
-			if c.f.ran("kubeadm certs") > 0 && !resumed {
+			if c.f.Ran("kubeadm certs") > 0 && !resumed {
 				t.Error("it has its turn after kubeadm was at work")
 			}
 			held++
@@ -30,17 +30,17 @@ func TestRenewalTakesItsTurn(t *testing.T) {
 	if err := renew(t.Context()); err != nil || len(asked) > 0 {
 		t.Fatalf("nothing is due: %v, asked %v", err, asked)
 	}
-	if err := renew(t.Context(), apiServerCertificate); !errors.Is(err, refused) || c.f.has(renewalFile) || c.f.ran("kubeadm certs") > 0 {
-		t.Fatalf("not its turn: %v; a renewal has begun: %v", err, c.f.has(renewalFile))
+	if err := renew(t.Context(), apiServerCertificate); !errors.Is(err, refused) || c.f.Has(renewalFile) || c.f.Ran("kubeadm certs") > 0 {
+		t.Fatalf("not its turn: %v; a renewal has begun: %v", err, c.f.Has(renewalFile))
 	}
 	refused, held = nil, 0
 	ctx, kill := context.WithCancel(t.Context())
-	renews := c.f.answers["kubeadm certs renew all"]
-	c.f.answers["kubeadm certs renew all"] = func(host.Cmd) ([]byte, error) { kill(); return nil, context.Canceled }
+	renews := c.f.Answers["kubeadm certs renew all"]
+	c.f.Answers["kubeadm certs renew all"] = func(host.Cmd) ([]byte, error) { kill(); return nil, context.Canceled }
 	if err := renew(ctx, apiServerCertificate); !errors.Is(err, context.Canceled) || held != 0 {
 		t.Fatalf("cut: %v, its turn is held %d times", err, held)
 	}
-	c.f.answers["kubeadm certs renew all"] = renews
+	c.f.Answers["kubeadm certs renew all"] = renews
 	if err := renew(t.Context()); err != nil || held != 0 || !slices.Equal(asked, []bool{false, false, true}) {
 		t.Errorf("it went on: %v, its turn is held %d times, asked %v", err, held, asked)
 	}

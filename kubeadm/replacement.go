@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -92,13 +93,13 @@ func (r Replacement) Run(ctx context.Context) (Replaced, error) {
 	}
 	switch {
 	case m != nil && string(m.data[authorityField]) != r.Authority.Name:
-		return p.done, &Failure{What: "replace the authority of " + r.Authority.Name, Err: fmt.Errorf("%s leads the replacement of another one, of %s", m.leader, m.data[authorityField]), Next: "end that first: airgap certs rotate-ca --only " + string(m.data[authorityField])}
+		return p.done, &host.Failure{What: "replace the authority of " + r.Authority.Name, Err: fmt.Errorf("%s leads the replacement of another one, of %s", m.leader, m.data[authorityField]), Next: "end that first: airgap certs rotate-ca --only " + string(m.data[authorityField])}
 	case m == nil && record.Reached == only:
 		return p.ended(p.end()) // only its end was missing
 	case m != nil && m.leader != node:
 		return p.follow(ctx, m.leader)
 	case r.Follow || !p.controlPlane():
-		return p.done, &Failure{What: "follow the replacement of the authority of " + r.Authority.Name, Err: ErrNobodyLeads, Next: "airgap certs rotate-ca on a control-plane host begins it"}
+		return p.done, &host.Failure{What: "follow the replacement of the authority of " + r.Authority.Name, Err: ErrNobodyLeads, Next: "airgap certs rotate-ca on a control-plane host begins it"}
 	}
 	return p.lead(ctx, m)
 }
@@ -121,7 +122,7 @@ const (
 	trustedField   = "trusted" // when pods that were started could read both, RFC 3339
 )
 
-func (p *participant) controlPlane() bool { return p.Machine.recorded(manifestOf(APIServer)) }
+func (p *participant) controlPlane() bool { return p.Machine.Recorded(manifestOf(APIServer)) }
 
 // client asks as an administrator where it can, and reads the file anew: its
 // certificates change on the way.
@@ -149,7 +150,7 @@ func (p *participant) exchange() (exchange, error) {
 // may read the minutes while there are some: nil, since nothing is under way.
 func (p *participant) read(ctx context.Context) (m *minutes, err error) {
 	var refused time.Time
-	err = await(ctx, comeBack, func(ctx context.Context) error {
+	err = await.Until(ctx, comeBack, func(ctx context.Context) error {
 		x, err := p.exchange()
 		if err == nil {
 			m, err = x.read(ctx)
@@ -159,7 +160,7 @@ func (p *participant) read(ctx context.Context) (m *minutes, err error) {
 			refused = time.Time{}
 		case refused.IsZero():
 			refused = time.Now()
-		case time.Since(refused) > 20*beat(ctx):
+		case time.Since(refused) > 20*await.Beat(ctx):
 			return nil
 		}
 		return err
@@ -178,7 +179,7 @@ func (p *participant) succession(m *minutes, key []byte) succession {
 
 // note tells the others, with the kubelet's own identity, how far this host is.
 func (p *participant) note(ctx context.Context, to string, reached phase) error {
-	return await(ctx, comeBack, func(ctx context.Context) error {
+	return await.Until(ctx, comeBack, func(ctx context.Context) error {
 		client, err := p.as(KubeletConf)
 		if err != nil {
 			return err
@@ -199,7 +200,7 @@ func (p *participant) end() error {
 	if err := p.Machine.forgetNext(p.Authority); err != nil {
 		return err
 	}
-	return host.Remove(p.Machine.path(successionFile))
+	return host.Remove(p.Machine.Path(successionFile))
 }
 
 // signedFiles are those of this host with a certificate of the authority.
@@ -208,7 +209,7 @@ func (m Machine) signedFiles(a Authority) ([]string, error) {
 	if a.nodes {
 		names = append(slices.Clip(names), kubeletClientCert)
 	}
-	text, err := os.ReadFile(m.path(a.file))
+	text, err := os.ReadFile(m.Path(a.file))
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +219,7 @@ func (m Machine) signedFiles(a Authority) ([]string, error) {
 	}
 	files := []string{}
 	for _, name := range names {
-		if m.recorded(name) {
+		if m.Recorded(name) {
 			files = append(files, name)
 		}
 	}

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"airgap.dev/airgap/internal/await"
+	"airgap.dev/airgap/internal/host"
 )
 
 // follow does on this host what the leader says, to the end.
@@ -49,7 +51,7 @@ func (p *participant) follow(ctx context.Context, leader string) (Replaced, erro
 		select {
 		case <-ctx.Done():
 			return p.done, ctx.Err()
-		case <-time.After(beat(ctx)):
+		case <-time.After(await.Beat(ctx)):
 		}
 	}
 }
@@ -59,10 +61,10 @@ func phaseOf(node string) string { return phaseField + "." + node }
 
 // askForKey is for hosts with a control plane: they sign by the new authority, too.
 func (p *participant) askForKey(ctx context.Context) (private hpke.PrivateKey, err error) {
-	if !p.controlPlane() || p.Machine.recorded(p.Authority.nextKey()) {
+	if !p.controlPlane() || p.Machine.Recorded(p.Authority.nextKey()) {
 		return nil, nil
 	}
-	err = await(ctx, comeBack, func(ctx context.Context) error {
+	err = await.Until(ctx, comeBack, func(ctx context.Context) error {
 		x, err := p.exchange()
 		if err != nil {
 			return err
@@ -81,8 +83,8 @@ func (p *participant) takeKey(m *minutes, private hpke.PrivateKey) ([]byte, erro
 	if !p.controlPlane() {
 		return nil, nil
 	}
-	if p.Machine.recorded(p.Authority.nextKey()) {
-		return os.ReadFile(p.Machine.path(p.Authority.nextKey()))
+	if p.Machine.Recorded(p.Authority.nextKey()) {
+		return os.ReadFile(p.Machine.Path(p.Authority.nextKey()))
 	}
 	if private == nil {
 		return nil, fmt.Errorf("%s is gone", p.Authority.nextKey())
@@ -101,7 +103,7 @@ func (p *participant) endFollowing() error {
 		return err
 	}
 	if record.Authority != "" && record.Reached != only {
-		return &Failure{What: "follow the replacement", Err: errors.New("nobody leads it any more"), Next: "airgap certs rotate-ca --only " + p.Authority.Name + " on the control-plane host that led it"}
+		return &host.Failure{What: "follow the replacement", Err: errors.New("nobody leads it any more"), Next: "airgap certs rotate-ca --only " + p.Authority.Name + " on the control-plane host that led it"}
 	}
 	return p.end()
 }

@@ -13,6 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/internal/await"
+	"airgap.dev/airgap/internal/host"
 )
 
 // lead takes all hosts through the phases. The minutes are nil when nothing is under
@@ -85,8 +88,8 @@ func cause(ctx context.Context, err error) error {
 // allowed asks before anything is changed.
 func (p *participant) allowed(ctx context.Context) error {
 	what := "replace the authority of " + p.Authority.Name
-	if _, err := os.Stat(p.Machine.path(p.Authority.key)); err != nil {
-		return &Failure{What: what, Err: err, Next: "airgap replaces authorities whose key is on the control-plane hosts"}
+	if _, err := os.Stat(p.Machine.Path(p.Authority.key)); err != nil {
+		return &host.Failure{What: what, Err: err, Next: "airgap replaces authorities whose key is on the control-plane hosts"}
 	}
 	client, err := p.client()
 	if err != nil {
@@ -97,10 +100,10 @@ func (p *participant) allowed(ctx context.Context) error {
 		return err
 	}
 	if len(unready) > 0 {
-		return &Failure{What: what, Err: fmt.Errorf("not ready: %s; a host that does not take part would be lost", strings.Join(unready, ", ")), Next: "have it come back, or take it out of the cluster: airgap remove"}
+		return &host.Failure{What: what, Err: fmt.Errorf("not ready: %s; a host that does not take part would be lost", strings.Join(unready, ", ")), Next: "have it come back, or take it out of the cluster: airgap remove"}
 	}
 	if err := errors.Join(p.Machine.etcdServesItsFiles(ctx), p.Machine.apiServerServesItsFile(ctx)); err != nil {
-		return &Failure{What: what, Err: err, Next: "airgap certs renew first has the programs use the certificates in their files"}
+		return &host.Failure{What: what, Err: err, Next: "airgap certs renew first has the programs use the certificates in their files"}
 	}
 	return nil
 }
@@ -118,7 +121,7 @@ func (p *participant) open(ctx context.Context, fresh []byte) (*minutes, error) 
 	if n > 0 {
 		p.Say("%d codes for joining are no longer good: they bring the old authority", n)
 	}
-	text, err := os.ReadFile(p.Machine.path(p.Authority.file))
+	text, err := os.ReadFile(p.Machine.Path(p.Authority.file))
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +289,7 @@ func (p phase) goal() string {
 
 // patiently asks with a client of the moment: files change, API servers restart.
 func (p *participant) patiently(ctx context.Context, atMost time.Duration, ask func(context.Context, kubernetes.Interface) error) error {
-	err := await(ctx, atMost, func(ctx context.Context) error {
+	err := await.Until(ctx, atMost, func(ctx context.Context) error {
 		client, err := p.client()
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
@@ -32,8 +32,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/cert"
 
+	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/kubeadm/process"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // domain is a cluster of a control-plane host, cp1, and a worker, w1, whose programs
@@ -42,7 +45,7 @@ import (
 type domain struct {
 	t      *testing.T
 	c      *controlPlane
-	w      *fakeHost
+	w      *hosttest.Fake
 	worker Machine
 	client *fake.Clientset
 
@@ -72,21 +75,21 @@ func newDomain(t *testing.T) *domain {
 	d.w, d.worker = newFake(t)
 	ca := d.c.readCA(authorityOf("cluster"))
 	cert, key := ca.issue("system:node:w1")
-	d.w.put(t, kubeletClientCert, cert+key)
-	d.w.put(t, ClusterCA, ca.pem())
-	for f, name := range map[*fakeHost]string{d.c.f: "cp1", d.w: "w1"} {
-		f.put(t, kubeletDir+"/pki/kubelet-client-1.pem", f.get(kubeletClientCert))
-		if err := errors.Join(os.Remove(filepath.Join(f.root, kubeletClientCert)), os.Symlink("kubelet-client-1.pem", filepath.Join(f.root, kubeletClientCert))); err != nil {
+	d.w.Put(t, kubeletClientCert, cert+key)
+	d.w.Put(t, ClusterCA, ca.pem())
+	for f, name := range map[*hosttest.Fake]string{d.c.f: "cp1", d.w: "w1"} {
+		f.Put(t, runtime.KubeletDir+"/pki/kubelet-client-1.pem", f.Get(kubeletClientCert))
+		if err := errors.Join(os.Remove(filepath.Join(f.Root, kubeletClientCert)), os.Symlink("kubelet-client-1.pem", filepath.Join(f.Root, kubeletClientCert))); err != nil {
 			t.Fatal(err)
 		}
-		f.put(t, KubeletConf, kubeconfig(d.c.at, ca.pem(), cert, key))
-		f.put(t, kubeletConfig, "healthzPort: 0\n")
-		f.answers["systemctl restart kubelet"] = func(host.Cmd) ([]byte, error) { return nil, d.startKubelet(f, name) }
+		f.Put(t, KubeletConf, kubeconfig(d.c.at, ca.pem(), cert, key))
+		f.Put(t, runtime.KubeletConfig, "healthzPort: 0\n")
+		f.Answers["systemctl restart kubelet"] = func(host.Cmd) ([]byte, error) { return nil, d.startKubelet(f, name) }
 		d.loadKubelet(f, name)
 	}
-	d.c.f.put(t, manifestOf(APIServer), "")
-	d.c.f.put(t, manifestOf(ControllerManager), managerManifest)
-	d.c.f.joins(t, "/proc/self", hostNetwork)
+	d.c.f.Put(t, manifestOf(APIServer), "")
+	d.c.f.Put(t, manifestOf(ControllerManager), managerManifest)
+	d.c.f.Joins(t, "/proc/self", hostNetwork)
 	starts(t, d.c.f, 77, hostNetwork, string(ControllerManager))
 	d.c.started, d.c.stop = d.started, func(string) error { return d.restart() }
 	for _, part := range controlPlaneParts {
@@ -97,7 +100,7 @@ func newDomain(t *testing.T) *domain {
 }
 
 // startKubelet is a restart of one.
-func (d *domain) startKubelet(f *fakeHost, name string) error {
+func (d *domain) startKubelet(f *hosttest.Fake, name string) error {
 	if err := d.restart(); err != nil {
 		return err
 	}
@@ -107,15 +110,15 @@ func (d *domain) startKubelet(f *fakeHost, name string) error {
 	return nil
 }
 
-func (d *domain) loadKubelet(f *fakeHost, name string) {
+func (d *domain) loadKubelet(f *hosttest.Fake, name string) {
 	d.trusts["kubelet of "+name] = d.poolOf(f, KubeletConf)
-	d.shows["kubelet of "+name] = d.first(f.get(kubeletClientCert))
+	d.shows["kubelet of "+name] = d.first(f.Get(kubeletClientCert))
 }
 
 // poolOf is what a kubeconfig trusts.
-func (d *domain) poolOf(f *fakeHost, name string) *x509.CertPool {
+func (d *domain) poolOf(f *hosttest.Fake, name string) *x509.CertPool {
 	d.t.Helper()
-	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(f.get(name)))
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(f.Get(name)))
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -150,13 +153,13 @@ func (d *domain) started(part string) {
 	defer d.mu.Unlock()
 	switch part {
 	case "kube-controller-manager":
-		d.trusts[part], d.rootCA = d.poolOf(d.c.f, controllerManagerConf), d.c.f.get(ClusterCA)
+		d.trusts[part], d.rootCA = d.poolOf(d.c.f, controllerManagerConf), d.c.f.Get(ClusterCA)
 		d.loadSigner()
 	case "kube-scheduler":
 		d.trusts[part] = d.poolOf(d.c.f, schedulerConf)
 	case "kube-apiserver":
 		for field, file := range map[string]string{"client-ca-file": ClusterCA, "requestheader-client-ca-file": pkiDir + "/front-proxy-ca.crt"} {
-			for cert := range strings.SplitAfterSeq(d.c.f.get(file), "-----END CERTIFICATE-----\n") {
+			for cert := range strings.SplitAfterSeq(d.c.f.Get(file), "-----END CERTIFICATE-----\n") {
 				if !strings.Contains(d.published[field], cert) {
 					d.published[field] += cert
 				}
@@ -166,14 +169,14 @@ func (d *domain) started(part string) {
 }
 
 func (d *domain) loadSigner() {
-	pod, err := podIn([]byte(d.c.f.get(manifestOf(ControllerManager))))
+	pod, err := podIn([]byte(d.c.f.Get(manifestOf(ControllerManager))))
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.c.f.put(d.t, "/proc/77/cmdline", strings.Join(pod.Spec.Containers[0].Command, "\x00")+"\x00")
+	d.c.f.Put(d.t, "/proc/77/cmdline", strings.Join(pod.Spec.Containers[0].Command, "\x00")+"\x00")
 	flags := process.Flags(pod.Spec.Containers[0].Command)
 	a := Authority{file: flags[signerFlag], key: flags[signerKeyFlag]}
-	if text := d.c.f.get(a.file); strings.Count(text, "BEGIN") == 1 {
+	if text := d.c.f.Get(a.file); strings.Count(text, "BEGIN") == 1 {
 		d.signer = d.c.readCA(a)
 	} else {
 		d.t.Errorf("the controller manager is started with %d certificates to sign by", strings.Count(text, "BEGIN"))
@@ -212,10 +215,10 @@ func (d *domain) allTrust() {
 		trusted(name+" does not trust the API server", server, pool)
 	}
 	pools := map[string]*x509.CertPool{}
-	for name, f := range map[string]*fakeHost{"cp1": d.c.f, "w1": d.w} { // these files are read anew all the time
+	for name, f := range map[string]*hosttest.Fake{"cp1": d.c.f, "w1": d.w} { // these files are read anew all the time
 		pools[name] = x509.NewCertPool()
-		pools[name].AppendCertsFromPEM([]byte(f.get(ClusterCA)))
-		trusted("the kubelet of "+name+" does not trust the API server's client", d.first(d.c.f.get(pkiDir+"/apiserver-kubelet-client.crt")), pools[name])
+		pools[name].AppendCertsFromPEM([]byte(f.Get(ClusterCA)))
+		trusted("the kubelet of "+name+" does not trust the API server's client", d.first(d.c.f.Get(pkiDir+"/apiserver-kubelet-client.crt")), pools[name])
 	}
 	for name, leaf := range d.shows {
 		trusted("the API server does not trust the "+name, leaf, pools["cp1"])
@@ -229,14 +232,14 @@ func (d *domain) serve() {
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp1", Labels: map[string]string{controlPlaneLabel: ""}}, Status: ready},
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Status: ready},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-public", Name: clusterInfo}, Data: map[string]string{"kubeconfig": kubeconfig(d.c.at, d.c.f.get(ClusterCA), "", "")}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-public", Name: clusterInfo}, Data: map[string]string{"kubeconfig": kubeconfig(d.c.at, d.c.f.Get(ClusterCA), "", "")}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-abcdef"}, Type: corev1.SecretTypeBootstrapToken, Data: map[string][]byte{"description": []byte(tokenDescription)}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-others"}, Type: corev1.SecretTypeBootstrapToken},
 	)
-	d.client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+	d.client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, apiruntime.Object, error) {
 		return true, &coordination.Lease{Spec: coordination.LeaseSpec{RenewTime: &metav1.MicroTime{Time: time.Now()}}}, nil
 	})
-	d.client.PrependReactor("get", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	d.client.PrependReactor("get", "configmaps", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		switch action.(clienttesting.GetAction).GetName() {
@@ -247,9 +250,9 @@ func (d *domain) serve() {
 		}
 		return false, nil, nil
 	})
-	d.client.PrependReactor("delete", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+	d.client.PrependReactor("delete", "configmaps", func(clienttesting.Action) (bool, apiruntime.Object, error) {
 		d.mu.Lock()
-		d.published = map[string]string{"client-ca-file": d.c.f.get(ClusterCA), "requestheader-client-ca-file": d.c.f.get(pkiDir + "/front-proxy-ca.crt")}
+		d.published = map[string]string{"client-ca-file": d.c.f.Get(ClusterCA), "requestheader-client-ca-file": d.c.f.Get(pkiDir + "/front-proxy-ca.crt")}
 		d.mu.Unlock()
 		return true, nil, nil
 	})
@@ -258,7 +261,7 @@ func (d *domain) serve() {
 
 // serveRequests signs what kubelets ask for; the fake server does not choose by name.
 func (d *domain) serveRequests() {
-	d.client.PrependReactor("create", "certificatesigningrequests", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	d.client.PrependReactor("create", "certificatesigningrequests", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		request := action.(clienttesting.CreateAction).GetObject().(*certificates.CertificateSigningRequest)
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -268,7 +271,7 @@ func (d *domain) serveRequests() {
 		request.Status.Certificate = []byte(d.signer.sign(request.Spec.Request))
 		return true, request, d.client.Tracker().Add(request)
 	})
-	d.client.PrependReactor("list", "certificatesigningrequests", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	d.client.PrependReactor("list", "certificatesigningrequests", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		name, _ := action.(clienttesting.ListAction).GetListRestrictions().Fields.RequiresExactMatch("metadata.name")
 		one, err := d.client.Tracker().Get(certificates.SchemeGroupVersion.WithResource("certificatesigningrequests"), "", name)
 		if err != nil {
@@ -301,7 +304,7 @@ func (d *domain) replacement(m Machine, a Authority) Replacement {
 // asKubelet may read the Secret only while it is there.
 func (d *domain) asKubelet() kubernetes.Interface {
 	client := &fake.Clientset{}
-	client.AddReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	client.AddReactor("*", "*", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		object, err := d.client.Invokes(action, nil)
 		if get, is := action.(clienttesting.GetAction); is && get.GetResource().Resource == "secrets" && apierrors.IsNotFound(err) {
 			err = apierrors.NewForbidden(get.GetResource().GroupResource(), get.GetName(), nil)
@@ -317,7 +320,7 @@ func (d *domain) asKubelet() kubernetes.Interface {
 
 // run has the worker follow, as somebody types it there, and cp1 lead.
 func (d *domain) run(ctx context.Context, a Authority) (Replaced, error) {
-	ctx = context.WithValue(ctx, oftener{}, 20*time.Millisecond)
+	ctx = context.WithValue(ctx, await.Oftener{}, 20*time.Millisecond)
 	r := d.replacement(d.c.m, a)
 	if a.Everywhere() {
 		r.Others = func(ctx context.Context) error {
@@ -338,12 +341,12 @@ func (d *domain) authority(name string) Authority {
 	}
 	const file, key, leaf = "/etc/airgap/pki/ca.crt", "/etc/airgap/pki/ca.key", "/etc/airgap/pki/registry.crt"
 	made := newCA(d.t)
-	d.c.f.put(d.t, file, made.pem())
-	d.c.f.put(d.t, key, made.keyPEM())
-	d.w.put(d.t, file, made.pem())
+	d.c.f.Put(d.t, file, made.pem())
+	d.c.f.Put(d.t, key, made.keyPEM())
+	d.w.Put(d.t, file, made.pem())
 	sign := func() {
 		cert, _ := d.c.readCA(Authority{file: file, key: key}).issue("registry")
-		d.c.f.put(d.t, leaf, cert)
+		d.c.f.Put(d.t, leaf, cert)
 	}
 	sign()
 	return OtherAuthority(name, file, key, []string{leaf}, Other{
@@ -352,10 +355,10 @@ func (d *domain) authority(name string) Authority {
 			return []byte(made.pem()), []byte(made.keyPEM()), nil
 		},
 		Trust: func(context.Context) error {
-			for _, f := range []*fakeHost{d.c.f, d.w} {
+			for _, f := range []*hosttest.Fake{d.c.f, d.w} {
 				pool := x509.NewCertPool()
-				pool.AppendCertsFromPEM([]byte(f.get(file)))
-				if _, err := d.first(d.c.f.get(leaf)).Verify(x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+				pool.AppendCertsFromPEM([]byte(f.Get(file)))
+				if _, err := d.first(d.c.f.Get(leaf)).Verify(x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 					d.t.Errorf("the registry is not trusted: %v", err)
 				}
 			}
@@ -381,7 +384,7 @@ func TestReplacementGoesOn(t *testing.T) {
 				a := d.authority(name)
 				ctx, kill := context.WithCancel(t.Context())
 				d.cut, d.kill = at, kill
-				old := d.c.f.get(a.file)
+				old := d.c.f.Get(a.file)
 				done, err := d.run(ctx, a)
 				kill()
 				if cut := at <= restarts; cut != (err != nil) {
@@ -405,7 +408,7 @@ func TestReplacementGoesOn(t *testing.T) {
 func (d *domain) ended(a Authority, old string, done Replaced) {
 	d.t.Helper()
 	d.allTrust()
-	fresh := d.c.f.get(a.file)
+	fresh := d.c.f.Get(a.file)
 	if fresh == old || strings.Count(fresh, "BEGIN") != 1 {
 		d.t.Errorf("the authority is\n%s", fresh)
 	}
@@ -413,7 +416,7 @@ func (d *domain) ended(a Authority, old string, done Replaced) {
 	want := slices.Clone(a.leaves)
 	if a.nodes {
 		want = append(want, kubeletClientCert)
-		if d.w.get(ClusterCA) != fresh || d.rootCA != fresh {
+		if d.w.Get(ClusterCA) != fresh || d.rootCA != fresh {
 			d.t.Error("the worker or the pods trust something else")
 		}
 		if left, err := d.worker.unsigned([]string{kubeletClientCert}, []byte(fresh)); err != nil || len(left) > 0 {
@@ -433,12 +436,12 @@ func (d *domain) ended(a Authority, old string, done Replaced) {
 	if d.holds(d.published["client-ca-file"]+d.published["requestheader-client-ca-file"], old) {
 		d.t.Error("extension API servers are still told the old one")
 	}
-	for f, m := range map[*fakeHost]Machine{d.c.f: d.c.m, d.w: d.worker} {
-		if f.has(nextDir) || f.has(renewalFile) || f.has(successionFile) || m.RefuseAmidReplacement("join") != nil {
+	for f, m := range map[*hosttest.Fake]Machine{d.c.f: d.c.m, d.w: d.worker} {
+		if f.Has(nextDir) || f.Has(renewalFile) || f.Has(successionFile) || m.RefuseAmidReplacement("join") != nil {
 			d.t.Error("something is left on a host")
 		}
 	}
-	if got := d.c.f.get(manifestOf(ControllerManager)); got != managerManifest {
+	if got := d.c.f.Get(manifestOf(ControllerManager)); got != managerManifest {
 		d.t.Errorf("the manifest is\n%s", got)
 	}
 	secrets, err := d.client.CoreV1().Secrets("kube-system").List(d.t.Context(), metav1.ListOptions{})
@@ -460,13 +463,13 @@ func (d *domain) ended(a Authority, old string, done Replaced) {
 // forgotten with its key, and another authority is made.
 func TestReplacementBegunAnew(t *testing.T) {
 	d, a := newDomain(t), authorityOf("cluster")
-	old := d.c.f.get(a.file)
+	old := d.c.f.Get(a.file)
 	ctx, kill := context.WithCancel(t.Context())
 	d.cut, d.kill = 5, kill // all of cp1 trust both
 	if _, err := d.run(ctx, a); err == nil {
 		t.Fatal("it was not cut")
 	}
-	lost := d.c.f.get(a.nextFile())
+	lost := d.c.f.Get(a.nextFile())
 	if err := errors.Join(d.c.m.forgetNext(a), exchange{d.client, "cp1", replacementName}.close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -474,7 +477,7 @@ func TestReplacementBegunAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.ended(a, old, done); d.holds(d.c.f.get(a.file), lost) {
+	if d.ended(a, old, done); d.holds(d.c.f.Get(a.file), lost) {
 		t.Error("the lost one is trusted")
 	}
 }
@@ -496,7 +499,7 @@ func TestReplacementKeepsItsKey(t *testing.T) {
 			t.Errorf("%s has a key", field)
 		}
 	}
-	if text := d.c.f.get(a.nextKey()); !strings.Contains(text, "PRIVATE") {
+	if text := d.c.f.Get(a.nextKey()); !strings.Contains(text, "PRIVATE") {
 		t.Error("there was no key to be found")
 	}
 }
@@ -522,10 +525,10 @@ func TestReplacementRefused(t *testing.T) {
 			}
 		}, "cp2 leads the replacement of another one, of etcd"},
 		"another one was begun here": {func(d *domain, _ *Replacement) {
-			d.c.f.put(t, successionFile, `{"authority": "etcd"}`)
+			d.c.f.Put(t, successionFile, `{"authority": "etcd"}`)
 		}, "the authority of etcd is being replaced"},
 		"an authority from elsewhere": {func(d *domain, _ *Replacement) {
-			if err := host.Remove(d.c.m.path(pkiDir + "/ca.key")); err != nil {
+			if err := host.Remove(d.c.m.Path(pkiDir + "/ca.key")); err != nil {
 				t.Fatal(err)
 			}
 		}, "ca.key"},
@@ -534,12 +537,12 @@ func TestReplacementRefused(t *testing.T) {
 			d := newDomain(t)
 			r := d.replacement(d.c.m, authorityOf("cluster"))
 			c.change(d, &r)
-			old := d.c.f.get(ClusterCA)
+			old := d.c.f.Get(ClusterCA)
 			_, err := r.Run(t.Context())
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("it said %v", err)
 			}
-			if d.c.f.get(ClusterCA) != old || d.c.f.has(nextDir) || d.restarts > 0 {
+			if d.c.f.Get(ClusterCA) != old || d.c.f.Has(nextDir) || d.restarts > 0 {
 				t.Error("something is changed")
 			}
 			if _, err := d.client.CoreV1().Secrets("kube-system").Get(t.Context(), "bootstrap-token-abcdef", metav1.GetOptions{}); err != nil {
@@ -618,27 +621,27 @@ func TestPodsAreStartedAnew(t *testing.T) {
 func TestEmbed(t *testing.T) {
 	f, m := newFake(t)
 	ours, theirs, fresh := newCA(t), newCA(t), newCA(t)
-	f.put(t, AdminConf, kubeconfig("https://a", ours.pem(), "", ""))
-	f.put(t, "/etc/kubernetes/other.conf", kubeconfig("https://b", theirs.pem(), "", ""))
-	other := f.get("/etc/kubernetes/other.conf")
+	f.Put(t, AdminConf, kubeconfig("https://a", ours.pem(), "", ""))
+	f.Put(t, "/etc/kubernetes/other.conf", kubeconfig("https://b", theirs.pem(), "", ""))
+	other := f.Get("/etc/kubernetes/other.conf")
 	for range 2 {
 		if err := m.embed([]byte(ours.pem()+fresh.pem()), []byte(ours.pem()), []byte(fresh.pem())); err != nil {
 			t.Fatal(err)
 		}
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(f.get(AdminConf)))
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(f.Get(AdminConf)))
 	if err != nil || string(config.CAData) != ours.pem()+fresh.pem() || config.Host != "https://a" {
-		t.Errorf("%s\n%v", f.get(AdminConf), err)
+		t.Errorf("%s\n%v", f.Get(AdminConf), err)
 	}
-	if f.get("/etc/kubernetes/other.conf") != other {
+	if f.Get("/etc/kubernetes/other.conf") != other {
 		t.Error("another cluster's file is changed")
 	}
 }
 
-func daemonSet(namespace, name string) runtime.Object {
+func daemonSet(namespace, name string) apiruntime.Object {
 	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-func statefulSet(namespace, name string) runtime.Object {
+func statefulSet(namespace, name string) apiruntime.Object {
 	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }

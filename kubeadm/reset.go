@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // leave undoes init or join: pods, certificates, then what is left of the
@@ -30,7 +32,7 @@ func (m Machine) leave(ctx context.Context) error {
 	if err := m.resetNode(ctx, s); err != nil {
 		return err
 	}
-	if err := m.run(ctx, "systemctl", "disable", "--now", "kubelet"); err != nil {
+	if err := m.Run(ctx, "systemctl", "disable", "--now", "kubelet"); err != nil {
 		return fmt.Errorf("stop the kubelet: %w", err)
 	}
 	if err := m.removeCgroups(ctx); err != nil {
@@ -47,7 +49,7 @@ func (m Machine) leave(ctx context.Context) error {
 	}
 	var errs []error
 	for _, file := range []string{ConfigFile, configuredFile, upgradedFile, proxiedFile, proxyingFile, renewalFile, successionFile, JoinConf, stateFile} {
-		errs = append(errs, host.Remove(m.path(file)))
+		errs = append(errs, host.Remove(m.Path(file)))
 	}
 	return errors.Join(errs...)
 }
@@ -62,18 +64,17 @@ func (m Machine) StandDown(ctx context.Context) error {
 // resetNode runs kubeadm reset. The runtime has to run for it: with a dead one
 // kubeadm only warns, and the pods would go on.
 func (m Machine) resetNode(ctx context.Context, s state) error {
-	e := m.engine()
-	if err := m.run(ctx, "systemctl", "start", e.name); err != nil {
-		return m.explain(ctx, Failure{What: "start " + e.title + ", which has to remove the pods", Err: err, unit: e.name})
+	if err := runtime.Start(ctx, m.Machine, "which has to remove the pods"); err != nil {
+		return err
 	}
-	args := []string{"--force", "--cri-socket", e.endpoint()}
+	args := []string{"--force", "--cri-socket", runtime.Endpoint(m.Machine)}
 	client, others := m.others(ctx)
 	if others && s == ended {
 		if err := m.quorumStays(ctx); err != nil {
 			return err
 		}
 	}
-	if _, err := os.Stat(m.path(AdminConf)); others || err != nil { // on a worker it never was
+	if _, err := os.Stat(m.Path(AdminConf)); others || err != nil { // on a worker it never was
 		if err := m.noteListed(); err != nil {
 			return err
 		}
@@ -93,7 +94,7 @@ func (m Machine) resetNode(ctx context.Context, s state) error {
 		return err
 	}
 	if m.Wipe {
-		return host.RemoveTree(m.path(etcdDir + "/member"))
+		return host.RemoveTree(m.Path(etcdDir + "/member"))
 	}
 	return m.keepEtcd(ctx)
 }
@@ -101,10 +102,10 @@ func (m Machine) resetNode(ctx context.Context, s state) error {
 // dropRestored deletes the data that an interrupted init has restored. kubeadm
 // deletes etcd's, but only where it had come so far as to know of an etcd.
 func (m Machine) dropRestored() error {
-	if _, err := os.Stat(m.path(ConfigFile)); err != nil {
+	if _, err := os.Stat(m.Path(ConfigFile)); err != nil {
 		return host.IgnoreMissing(err) // it was to join
 	}
-	return errors.Join(host.RemoveTree(m.path(etcdDir+"/"+etcd.Draft)), host.RemoveTree(m.path(etcdDir+"/member")))
+	return errors.Join(host.RemoveTree(m.Path(etcdDir+"/"+etcd.Draft)), host.RemoveTree(m.Path(etcdDir+"/member")))
 }
 
 // keepEtcd moves the data of etcd, which has stopped by now, to KeptDir, since
@@ -113,14 +114,14 @@ func (m Machine) dropRestored() error {
 // that comes later may be another life's of this host.
 func (m Machine) keepEtcd(ctx context.Context) error {
 	data, copied := etcdDir+"/member", etcdDir+"/copied"
-	if err := host.RemoveTree(m.path(copied)); err != nil {
+	if err := host.RemoveTree(m.Path(copied)); err != nil {
 		return err
 	}
-	if _, err := os.Stat(m.path(data)); err != nil {
+	if _, err := os.Stat(m.Path(data)); err != nil {
 		return host.IgnoreMissing(err)
 	}
 	part := partlyKept
-	if err := errors.Join(host.RemoveTree(m.path(part)), os.MkdirAll(m.path(KeptDir), 0o700)); err != nil {
+	if err := errors.Join(host.RemoveTree(m.Path(part)), os.MkdirAll(m.Path(KeptDir), 0o700)); err != nil {
 		return err
 	}
 	if err := m.copyEtcd(ctx, data, part); err != nil {
@@ -128,30 +129,30 @@ func (m Machine) keepEtcd(ctx context.Context) error {
 		if !m.Alone { // it would take what a restored cluster comes back from along
 			next += ", or airgap reset --wipe-data"
 		}
-		return &Failure{What: "keep etcd's data", Err: err, Next: next}
+		return &host.Failure{What: "keep etcd's data", Err: err, Next: next}
 	}
 	to := m.unused(path.Join(KeptDir, "etcd-"+time.Now().UTC().Format("20060102T150405Z")))
-	if err := os.Rename(m.path(part), m.path(to)); err != nil {
+	if err := os.Rename(m.Path(part), m.Path(to)); err != nil {
 		return err
 	}
-	if err := host.SyncDir(m.path(KeptDir)); err != nil {
+	if err := host.SyncDir(m.Path(KeptDir)); err != nil {
 		return err
 	}
-	if err := os.Rename(m.path(data), m.path(copied)); err != nil {
+	if err := os.Rename(m.Path(data), m.Path(copied)); err != nil {
 		return err
 	}
-	return host.RemoveTree(m.path(copied))
+	return host.RemoveTree(m.Path(copied))
 }
 
 // copyEtcd makes a durable copy of etcd's data, with the keys.
 func (m Machine) copyEtcd(ctx context.Context, data, to string) error {
-	if err := m.run(ctx, "cp", "--archive", "--reflink=auto", m.path(data), m.path(to)); err != nil {
+	if err := m.Run(ctx, "cp", "--archive", "--reflink=auto", m.Path(data), m.Path(to)); err != nil {
 		return err
 	}
 	if err := m.copyKeys(to); err != nil {
 		return err
 	}
-	return m.run(ctx, "sync", "--file-system", m.path(to))
+	return m.Run(ctx, "sync", "--file-system", m.Path(to))
 }
 
 // unused is p, or p with a number where that is taken: clocks jump, and may show
@@ -159,7 +160,7 @@ func (m Machine) copyEtcd(ctx context.Context, data, to string) error {
 func (m Machine) unused(p string) string {
 	free := p
 	for n := 2; ; n++ {
-		if _, err := os.Lstat(m.path(free)); err != nil {
+		if _, err := os.Lstat(m.Path(free)); err != nil {
 			return free
 		}
 		free = fmt.Sprintf("%s-%d", p, n)
@@ -176,7 +177,7 @@ func (m Machine) deleteLinks(ctx context.Context, before record) error {
 	var gone []string
 	for _, pattern := range m.traces().Links {
 		for _, link := range now {
-			if !isNamed(link)(pattern) || slices.Contains(before.Links, link) || slices.Contains(gone, link) {
+			if !settings.IsNamed(link)(pattern) || slices.Contains(before.Links, link) || slices.Contains(gone, link) {
 				continue
 			}
 			if err := m.deleteLink(ctx, link); err != nil {
@@ -211,7 +212,7 @@ func (m Machine) deleteRoutes(ctx context.Context, before record) error {
 		if err != nil || r.Gateway == "" || !pods.Contains(to.Addr()) {
 			continue
 		}
-		if err := m.run(ctx, "ip", "route", "delete", r.Dst, "via", r.Gateway, "dev", r.Dev); err != nil {
+		if err := m.Run(ctx, "ip", "route", "delete", r.Dst, "via", r.Gateway, "dev", r.Dev); err != nil {
 			return fmt.Errorf("delete the route to pods of %s: %w", r.Gateway, err)
 		}
 	}
@@ -221,7 +222,7 @@ func (m Machine) deleteRoutes(ctx context.Context, before record) error {
 // deleteLink takes one that went in the meantime for deleted: the two ends of a
 // pair go together.
 func (m Machine) deleteLink(ctx context.Context, link string) error {
-	failed := m.run(ctx, "ip", "link", "delete", link)
+	failed := m.Run(ctx, "ip", "link", "delete", link)
 	if failed == nil {
 		return nil
 	}

@@ -7,25 +7,17 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/internal/step"
 )
 
 // withHost gives the fake what every Linux has, and a podman with a network.
-func withHost(t *testing.T, f *fakeHost) {
+func withHost(t *testing.T, f *hosttest.Fake) {
 	t.Helper()
-	f.answers["ip -json link"] = func(host.Cmd) ([]byte, error) { return []byte(`[{"ifname":"lo"},{"ifname":"eth0"}]`), nil }
-	f.put(t, "etc/cni/net.d/87-podman-bridge.conflist", "{}")
-	f.put(t, "var/lib/containerd/lost+found/x", "")
-	f.answers["cp"] = func(c host.Cmd) ([]byte, error) { return nil, os.CopyFS(c.Args[3], os.DirFS(c.Args[2])) }
-}
-
-func do(t *testing.T, steps ...func() error) {
-	t.Helper()
-	for _, s := range steps {
-		if err := s(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	f.Answers["ip -json link"] = func(host.Cmd) ([]byte, error) { return []byte(`[{"ifname":"lo"},{"ifname":"eth0"}]`), nil }
+	f.Put(t, "etc/cni/net.d/87-podman-bridge.conflist", "{}")
+	f.Put(t, "var/lib/containerd/lost+found/x", "")
+	f.Answers["cp"] = func(c host.Cmd) ([]byte, error) { return nil, os.CopyFS(c.Args[3], os.DirFS(c.Args[2])) }
 }
 
 func back(t *testing.T, s step.Step) func() error {
@@ -33,31 +25,31 @@ func back(t *testing.T, s step.Step) func() error {
 }
 
 // clusterOn is a control plane that ran on a host with podman.
-func clusterOn(t *testing.T) (*fakeHost, Machine) {
+func clusterOn(t *testing.T) (*hosttest.Fake, Machine) {
 	f, m := newFake(t)
 	m.Pods = "10.244.0.0/16"
-	f.answers["ip -json route"] = func(host.Cmd) ([]byte, error) {
+	f.Answers["ip -json route"] = func(host.Cmd) ([]byte, error) {
 		return []byte(`[{"dst":"default","gateway":"10.0.0.1","dev":"eth0"},{"dst":"10.0.0.0/24","dev":"eth0"},{"dst":"10.244.1.0/24","gateway":"10.0.0.12","dev":"eth0"},{"dst":"10.88.0.0/16","gateway":"10.0.0.1","dev":"eth0"}]`), nil
 	}
 	m.Network = Traces{Links: []string{"cni0", "flannel.1", "cali*"}, Paths: []string{"/run/flannel", "/etc/cni/net.d/10-flannel.conflist"}, Dirs: []string{"/etc/cni/net.d", "/etc/cni"}}
 	withHost(t, f)
 	withKubeadm(t, f, m, newAPI(t))
-	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.path(ClusterCA)) }
+	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path(ClusterCA)) }
 	r := Record(m)
-	mustHold(t, r.Done, false)
-	do(t, func() error { return r.Run(t.Context()) })
-	mustHold(t, r.Done, true)
-	do(t, func() error { return initStep(t, m).Run(t.Context()) })
+	hosttest.MustHold(t, r.Done, false)
+	hosttest.Do(t, func() error { return r.Run(t.Context()) })
+	hosttest.MustHold(t, r.Done, true)
+	hosttest.Do(t, func() error { return initStep(t, m).Run(t.Context()) })
 	for name, text := range map[string]string{
 		"etc/cni/net.d/10-flannel.conflist": "{}", "run/flannel/subnet.env": "x", "sys/fs/cgroup/cpuset/kubepods.slice/kubepods-pod1.slice/x/y": "",
 		"var/lib/containerd/content": "image", "var/lib/etcd/member/wal": "data", "var/lib/kubelet/pods/x": "", "etc/kubernetes/manifests/mine.txt": "theirs", successionFile: `{"authority": "cluster"}`,
 	} {
-		f.put(t, name, text)
+		f.Put(t, name, text)
 	}
-	do(t, func() error {
-		return os.RemoveAll(m.path("/sys/fs/cgroup/cpuset/kubepods.slice/kubepods-pod1.slice/x"))
+	hosttest.Do(t, func() error {
+		return os.RemoveAll(m.Path("/sys/fs/cgroup/cpuset/kubepods.slice/kubepods-pod1.slice/x"))
 	})
-	f.answers["ip -json link"] = func(host.Cmd) ([]byte, error) {
+	f.Answers["ip -json link"] = func(host.Cmd) ([]byte, error) {
 		return []byte(`[{"ifname":"lo"},{"ifname":"eth0"},{"ifname":"flannel.1"},{"ifname":"cali12ab"},{"ifname":"mycali0"}]`), nil
 	}
 	return f, m
@@ -69,32 +61,32 @@ func TestReset(t *testing.T) {
 	if got := strings.Join(data, " "); err != nil || got != "/var/lib/containerd /var/lib/etcd" {
 		t.Errorf("data: %q, %v", got, err)
 	}
-	do(t, back(t, initStep(t, m)), back(t, Record(m)))
-	if f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket+" --skip-phases remove-etcd-member") != 1 || f.ran("ip link delete flannel.1") != 1 || f.ran("ip link delete cni0") != 0 || f.ran("ip link delete cali12ab") != 1 || f.ran("ip link delete mycali0") != 0 {
-		t.Errorf("ran %v", f.calls)
+	hosttest.Do(t, back(t, initStep(t, m)), back(t, Record(m)))
+	if f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock --skip-phases remove-etcd-member") != 1 || f.Ran("ip link delete flannel.1") != 1 || f.Ran("ip link delete cni0") != 0 || f.Ran("ip link delete cali12ab") != 1 || f.Ran("ip link delete mycali0") != 0 {
+		t.Errorf("ran %v", f.Calls)
 	}
-	if f.ran("ip route delete 10.244.1.0/24 via 10.0.0.12 dev eth0") != 1 || f.ran("ip route delete") != 1 {
-		t.Errorf("of the routes the one to pods goes: ran %v", f.calls)
+	if f.Ran("ip route delete 10.244.1.0/24 via 10.0.0.12 dev eth0") != 1 || f.Ran("ip route delete") != 1 {
+		t.Errorf("of the routes the one to pods goes: ran %v", f.Calls)
 	}
 	for name, want := range map[string]bool{
 		"etc/cni/net.d/10-flannel.conflist": false, "run/flannel": false, "var/lib/kubelet": false, "etc/kubernetes/pki": false, "sys/fs/cgroup/cpuset/kubepods.slice": false,
 		"etc/cni/net.d/87-podman-bridge.conflist": true, "etc/kubernetes/manifests/mine.txt": true,
 		"var/lib/containerd/content": true, "var/lib/etcd": false, recordFile: false, stateFile: false, successionFile: false, ConfigFile: false,
 	} {
-		if f.has(name) != want {
+		if f.Has(name) != want {
 			t.Errorf("%s is there: %v, want %v", name, !want, want)
 		}
 	}
 
 	// What was kept is told, survives another cluster, and can be wiped.
 	data, err = Kept(m)
-	if err != nil || len(data) != 2 || !strings.HasPrefix(data[0], KeptDir+"/etcd-") || f.get(data[0]+"/wal") != "data" {
+	if err != nil || len(data) != 2 || !strings.HasPrefix(data[0], KeptDir+"/etcd-") || f.Get(data[0]+"/wal") != "data" {
 		t.Fatalf("kept: %v, %v", data, err)
 	}
 	r := Record(m)
-	do(t, func() error { return r.Run(t.Context()) }, back(t, r))
-	do(t, func() error { return WipeData(t.Context(), m) }, func() error { return WipeData(t.Context(), m) })
-	if f.has("var/lib/containerd/content") || !f.has("var/lib/containerd/lost+found/x") || f.has(KeptDir) {
+	hosttest.Do(t, func() error { return r.Run(t.Context()) }, back(t, r))
+	hosttest.Do(t, func() error { return WipeData(t.Context(), m) }, func() error { return WipeData(t.Context(), m) })
+	if f.Has("var/lib/containerd/content") || !f.Has("var/lib/containerd/lost+found/x") || f.Has(KeptDir) {
 		t.Error("the data is still there, or more than the data is gone")
 	}
 }
@@ -105,31 +97,31 @@ func TestReset(t *testing.T) {
 func TestKeptDataKeepsItsKey(t *testing.T) {
 	f, m := clusterOn(t)
 	keys := Encryption(m, Secretbox, nil)
-	do(t, func() error { return keys.Run(t.Context()) })
-	text := f.get(EncryptionFile)
+	hosttest.Do(t, func() error { return keys.Run(t.Context()) })
+	text := f.Get(EncryptionFile)
 
-	f.fails("sync", 1, "the power went") // and the reset is run again
-	if err := back(t, initStep(t, m))(); err == nil || !f.has(EncryptionFile) {
+	f.Fails("sync", 1, "the power went") // and the reset is run again
+	if err := back(t, initStep(t, m))(); err == nil || !f.Has(EncryptionFile) {
 		t.Fatalf("the cut: %v", err)
 	}
-	delete(f.answers, "sync")
-	do(t, back(t, initStep(t, m)), back(t, initStep(t, m)), back(t, keys), back(t, keys))
+	delete(f.Answers, "sync")
+	hosttest.Do(t, back(t, initStep(t, m)), back(t, initStep(t, m)), back(t, keys), back(t, keys))
 	kept, err := Kept(m)
-	if err != nil || len(kept) != 1 || f.has(EncryptionFile) {
-		t.Fatalf("kept: %v, %v; the key stayed: %v", kept, err, f.has(EncryptionFile))
+	if err != nil || len(kept) != 1 || f.Has(EncryptionFile) {
+		t.Fatalf("kept: %v, %v; the key stayed: %v", kept, err, f.Has(EncryptionFile))
 	}
 	beside := kept[0] + "/encryption.yaml"
-	if f.get(beside) != text || mode(t, f, beside) != 0o600 || f.get(kept[0]+"/wal") != "data" {
-		t.Errorf("beside the data, with mode %o:\n%s", mode(t, f, beside), f.get(beside))
+	if f.Get(beside) != text || mode(t, f, beside) != 0o600 || f.Get(kept[0]+"/wal") != "data" {
+		t.Errorf("beside the data, with mode %o:\n%s", mode(t, f, beside), f.Get(beside))
 	}
 
 	for _, left := range []string{"", "began\n"} {
 		if left != "" {
-			f.put(t, stateFile, left)
+			f.Put(t, stateFile, left)
 		}
-		do(t, func() error { return keys.Run(t.Context()) }, back(t, initStep(t, m)), back(t, keys))
-		if f.get(beside) != text || f.has(EncryptionFile) {
-			t.Errorf("after a life that left the state %q the kept key is\n%s", left, f.get(beside))
+		hosttest.Do(t, func() error { return keys.Run(t.Context()) }, back(t, initStep(t, m)), back(t, keys))
+		if f.Get(beside) != text || f.Has(EncryptionFile) {
+			t.Errorf("after a life that left the state %q the kept key is\n%s", left, f.Get(beside))
 		}
 	}
 }
@@ -137,9 +129,9 @@ func TestKeptDataKeepsItsKey(t *testing.T) {
 func TestResetKeepsNothingUnwanted(t *testing.T) {
 	f, m := clusterOn(t)
 	m.Wipe = true
-	do(t, back(t, initStep(t, m)))
-	if f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket) != 1 || f.ran("kubeadm reset --force --cri-socket unix://"+containerd().socket+" --skip") != 0 || f.has(KeptDir) {
-		t.Errorf("ran %v", f.calls)
+	hosttest.Do(t, back(t, initStep(t, m)))
+	if f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock") != 1 || f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock --skip") != 0 || f.Has(KeptDir) {
+		t.Errorf("ran %v", f.Calls)
 	}
 }
 
@@ -147,21 +139,21 @@ func TestResetKeepsNothingUnwanted(t *testing.T) {
 // through it.
 func TestResetStopsAtABusyMount(t *testing.T) {
 	f, m := clusterOn(t)
-	do(t, back(t, initStep(t, m)))
-	f.put(t, "proc/self/mountinfo", "30 22 0:31 / /var/lib/kubelet/pods/a\\040b rw - nfs4 filer:/ rw\n")
-	f.put(t, "var/lib/kubelet/pods/a b/precious", "")
-	f.fails("umount /var/lib/kubelet/pods/a b", 32, "target is busy")
+	hosttest.Do(t, back(t, initStep(t, m)))
+	f.Put(t, "proc/self/mountinfo", "30 22 0:31 / /var/lib/kubelet/pods/a\\040b rw - nfs4 filer:/ rw\n")
+	f.Put(t, "var/lib/kubelet/pods/a b/precious", "")
+	f.Fails("umount /var/lib/kubelet/pods/a b", 32, "target is busy")
 	err := Record(m).Undo(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "unmount /var/lib/kubelet/pods/a b") || !f.has("var/lib/kubelet/pods/a b/precious") {
+	if err == nil || !strings.Contains(err.Error(), "unmount /var/lib/kubelet/pods/a b") || !f.Has("var/lib/kubelet/pods/a b/precious") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestResetLeavesAForeignClusterAlone(t *testing.T) {
 	f, m := newFake(t)
-	f.put(t, AdminConf, "theirs")
-	if err := initStep(t, m).Undo(t.Context()); err != nil || len(f.calls) != 0 {
-		t.Errorf("got %v, ran %v", err, f.calls)
+	f.Put(t, AdminConf, "theirs")
+	if err := initStep(t, m).Undo(t.Context()); err != nil || len(f.Calls) != 0 {
+		t.Errorf("got %v, ran %v", err, f.Calls)
 	}
 }
 
@@ -174,8 +166,8 @@ func TestPacketFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	var script string
-	f.answers["nft --json"] = func(host.Cmd) ([]byte, error) { return listed, nil }
-	f.answers["nft --file -"] = func(c host.Cmd) ([]byte, error) {
+	f.Answers["nft --json"] = func(host.Cmd) ([]byte, error) { return listed, nil }
+	f.Answers["nft --file -"] = func(c host.Cmd) ([]byte, error) {
 		data, err := io.ReadAll(c.Stdin)
 		script = string(data)
 		return nil, err
@@ -184,7 +176,7 @@ func TestPacketFilter(t *testing.T) {
 	if err := m.cleanFilter(t.Context(), record{Tables: []string{"inet bank", "ip filter"}, Chains: []string{"ip filter INPUT"}}); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "ruleset.golden.nft", []byte(script))
+	hosttest.Golden(t, "ruleset.golden.nft", []byte(script))
 }
 
 func TestUnused(t *testing.T) {
@@ -193,6 +185,6 @@ func TestUnused(t *testing.T) {
 		if got := m.unused("/var/etcd-1"); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-		f.put(t, want+"/wal", "data")
+		f.Put(t, want+"/wal", "data")
 	}
 }

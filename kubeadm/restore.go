@@ -8,6 +8,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // Saved is what a control plane needs to be the one that it was, besides its
@@ -19,7 +20,7 @@ type Saved struct {
 
 // Restore is Init for a cluster that was lost: with its keys, and with what its
 // etcd had. Certificates, and the kubeconfig files, are made anew for this host.
-func Restore(m Machine, c Config, n Node, f Facts, saved Saved) step.Step {
+func Restore(m Machine, c Config, n Node, f runtime.Facts, saved Saved) step.Step {
 	s := Init(m, c, n, f)
 	s.Title = "Start the control plane with what was saved (kubeadm init)"
 	s.Plan = func(context.Context) ([]string, error) {
@@ -57,8 +58,8 @@ func (s *Saved) bring(ctx context.Context, m Machine, c Config, n Node) error {
 	if err := m.unmoved(r, etcdDir); err != nil {
 		return err
 	}
-	if err := host.RemoveTree(m.path(etcdDir + "/member")); err != nil {
+	if err := host.RemoveTree(m.Path(etcdDir + "/member")); err != nil {
 		return fmt.Errorf("remove etcd's data of an interrupted run: %w", err)
 	}
-	return etcd.Restore(ctx, s.Snapshot, m.path(etcdDir), n.Name, "https://"+net.JoinHostPort(n.Address, "2380"))
+	return etcd.Restore(ctx, s.Snapshot, m.Path(etcdDir), n.Name, "https://"+net.JoinHostPort(n.Address, "2380"))
 }

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -21,44 +23,44 @@ func TestRestore(t *testing.T) {
 	withKubeadm(t, f, m, newAPI(t))
 	withHost(t, f)
 	keys, err := SavedKeys(readFrom(savedKeys(t, time.Now().Add(time.Hour))), true, time.Now())
-	must(err)
+	hosttest.Must(err)
 	saved := Saved{Keys: keys, Snapshot: snapshotFile(t)}
-	s := Restore(m, section(t, `version: 1.36.3`), Node{Name: "cp1", Address: "192.0.2.11"}, Facts{OS: "el9", Kernel: "5.14.0", Driver: Systemd}, saved)
+	s := Restore(m, section(t, `version: 1.36.3`), Node{Name: "cp1", Address: "192.0.2.11"}, runtime.Facts{OS: "el9", Kernel: "5.14.0", Driver: runtime.Systemd}, saved)
 
-	whole, died := f.answers["kubeadm init"], errors.New("the power went")
+	whole, died := f.Answers["kubeadm init"], errors.New("the power went")
 	const line = "kubeadm init --config " + ConfigFile + " --skip-token-print --ignore-preflight-errors DirAvailable--var-lib-etcd"
 	starts := 0
-	f.answers["kubeadm init"] = func(host.Cmd) ([]byte, error) {
+	f.Answers["kubeadm init"] = func(host.Cmd) ([]byte, error) {
 		starts++
 		for name, want := range keys {
-			if f.get(name) != string(want) {
+			if f.Get(name) != string(want) {
 				t.Errorf("start %d: %s is not the saved one", starts, name)
 			}
 		}
-		info, err := os.Stat(m.path("/etc/kubernetes/pki/sa.key"))
-		if err != nil || info.Mode().Perm() != 0o600 || !f.has("/var/lib/etcd/member/snap/db") || f.has("/var/lib/etcd/member/half") {
+		info, err := os.Stat(m.Path("/etc/kubernetes/pki/sa.key"))
+		if err != nil || info.Mode().Perm() != 0o600 || !f.Has("/var/lib/etcd/member/snap/db") || f.Has("/var/lib/etcd/member/half") {
 			t.Errorf("start %d without the data of the snapshot, or an open key: %v", starts, err)
 		}
-		f.put(t, "/var/lib/etcd/member/half", "what etcd wrote before it died")
+		f.Put(t, "/var/lib/etcd/member/half", "what etcd wrote before it died")
 		return nil, died
 	}
-	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.path(pkiDir)) }
+	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path(pkiDir)) }
 	for range 2 {
 		if err := s.Run(t.Context()); !errors.Is(err, died) {
 			t.Fatal(err)
 		}
 	}
-	if starts != 2 || f.ran("kubeadm reset") != 1 || f.ran(line) != 2 {
-		t.Errorf("ran %v", f.calls)
+	if starts != 2 || f.Ran("kubeadm reset") != 1 || f.Ran(line) != 2 {
+		t.Errorf("ran %v", f.Calls)
 	}
-	f.answers["kubeadm init"] = whole
+	f.Answers["kubeadm init"] = whole
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, s.Done, true)
-	f.put(t, "/var/lib/etcd/member/now", "what came after")
-	if err := s.Run(t.Context()); err != nil || !f.has("/var/lib/etcd/member/now") || f.ran("kubeadm init") != 3 {
-		t.Errorf("a second run: %v, %v", err, f.calls)
+	hosttest.MustHold(t, s.Done, true)
+	f.Put(t, "/var/lib/etcd/member/now", "what came after")
+	if err := s.Run(t.Context()); err != nil || !f.Has("/var/lib/etcd/member/now") || f.Ran("kubeadm init") != 3 {
+		t.Errorf("a second run: %v, %v", err, f.Calls)
 	}
 }
 
@@ -69,17 +71,17 @@ func TestRestoreTakenBack(t *testing.T) {
 		f, m := newFake(t)
 		withKubeadm(t, f, m, newAPI(t))
 		withHost(t, f)
-		f.put(t, stateFile, "began\n")
-		f.put(t, "/var/lib/etcd/member/snap/db", "data")
-		f.put(t, "/var/lib/etcd/"+etcd.Draft+"/member/wal", "draft")
+		f.Put(t, stateFile, "began\n")
+		f.Put(t, "/var/lib/etcd/member/snap/db", "data")
+		f.Put(t, "/var/lib/etcd/"+etcd.Draft+"/member/wal", "draft")
 		if config {
-			f.put(t, ConfigFile, "kind: InitConfiguration")
+			f.Put(t, ConfigFile, "kind: InitConfiguration")
 		}
 		if err := initStep(t, m).Undo(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if f.has("/var/lib/etcd/member") == config || f.has("/var/lib/etcd/"+etcd.Draft) == config {
-			t.Errorf("with init's configuration: %v, the data is there: %v", config, f.has("/var/lib/etcd/member"))
+		if f.Has("/var/lib/etcd/member") == config || f.Has("/var/lib/etcd/"+etcd.Draft) == config {
+			t.Errorf("with init's configuration: %v, the data is there: %v", config, f.Has("/var/lib/etcd/member"))
 		}
 	}
 }
@@ -91,13 +93,13 @@ func TestJoinInPlaceOfALostHost(t *testing.T) {
 	a := newAPI(t)
 	a.ready = 2
 	withKubeadm(t, f, m, a)
-	left, join := -1, f.answers["kubeadm join"]
-	f.answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) { left = a.ready; return join(c) }
+	left, join := -1, f.Answers["kubeadm join"]
+	f.Answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) { left = a.ready; return join(c) }
 	if err := joinStep(t, m, a).Run(t.Context()); err != nil || left != 0 {
 		t.Errorf("kubeadm joined while the node was ready %d more times: %v", left, err)
 	}
-	if strings.Contains(strings.Join(f.calls, " "), "kubeadm reset") {
-		t.Errorf("ran %v", f.calls)
+	if strings.Contains(strings.Join(f.Calls, " "), "kubeadm reset") {
+		t.Errorf("ran %v", f.Calls)
 	}
 }
 

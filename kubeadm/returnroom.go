@@ -14,15 +14,15 @@ import (
 // kept, then a snapshot of so many bytes is restored. saving are the bytes that a backup
 // takes beside etcd's data before, where it has yet to be taken.
 func (m Machine) RoomToReturn(snapshot, saving int64) error {
-	data, err := host.BytesBelow(m.path(etcdDir + "/member"))
+	data, err := host.BytesBelow(m.Path(etcdDir + "/member"))
 	if err != nil || data == 0 { // it has left
 		return err
 	}
-	left, err := host.BytesBelow(m.path(partlyKept)) // of an interrupted run: it begins anew
+	left, err := host.BytesBelow(m.Path(partlyKept)) // of an interrupted run: it begins anew
 	if err != nil {
 		return err
 	}
-	keeps, restores := m.path(stateDir), m.path(etcdDir)
+	keeps, restores := m.Path(host.StateDir), m.Path(etcdDir)
 	one, err := host.SameFilesystem(keeps, restores)
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // TestRoomToReturn: a rollback that would come to its end of room with the control plane down
@@ -21,9 +23,9 @@ func TestRoomToReturn(t *testing.T) {
 		"none for the snapshot": {1 << 20, more, 0, "restoring etcd takes"},
 		"it has left by then":   {0, more, more, ""},
 	} {
-		m := Machine{Root: t.TempDir()}
+		m := Machine{Machine: host.Machine{Root: t.TempDir()}}
 		log := filepath.Join(m.Root, etcdDir, "member/wal/0.wal")
-		for _, dir := range []string{filepath.Dir(log), filepath.Join(m.Root, stateDir)} {
+		for _, dir := range []string{filepath.Dir(log), filepath.Join(m.Root, host.StateDir)} {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +47,7 @@ func TestRoomToReturn(t *testing.T) {
 
 // TestRoomToReturnAgain: what a killed run has copied is deleted before the next one copies.
 func TestRoomToReturnAgain(t *testing.T) {
-	m := Machine{Root: t.TempDir()}
+	m := Machine{Machine: host.Machine{Root: t.TempDir()}}
 	for file, size := range map[string]int64{etcdDir + "/member/snap/db": 8 << 40, partlyKept + "/snap/db": 8 << 40} {
 		if err := os.MkdirAll(filepath.Join(m.Root, filepath.Dir(file)), 0o700); err != nil {
 			t.Fatal(err)

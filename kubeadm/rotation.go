@@ -50,7 +50,7 @@ type Cluster interface {
 
 // rotationFile says that a rotation is under way, and to which key. It holds
 // no secret.
-const rotationFile = stateDir + "/rotation.json"
+const rotationFile = host.StateDir + "/rotation.json"
 
 type rotation struct {
 	To string `json:"to"` // name of the new key
@@ -119,7 +119,7 @@ func (r Rotation) run(ctx context.Context) (Rotated, error) {
 	if err != nil {
 		return done, err
 	}
-	return done, host.Remove(r.Machine.path(rotationFile))
+	return done, host.Remove(r.Machine.Path(rotationFile))
 }
 
 // followInstead is for two hosts that began in the same moment.
@@ -135,7 +135,7 @@ func (r Rotation) begin() (ring keyring, to string, resumed bool, err error) {
 	if ring, err = r.Machine.keyring(); err != nil {
 		return nil, "", false, err
 	}
-	under, err := host.ReadJSON[rotation](r.Machine.path(rotationFile))
+	under, err := host.ReadJSON[rotation](r.Machine.Path(rotationFile))
 	if err != nil {
 		return nil, "", false, err
 	}
@@ -144,10 +144,10 @@ func (r Rotation) begin() (ring keyring, to string, resumed bool, err error) {
 		return ring, under.To, true, nil
 	}
 	if len(ring) > 1 {
-		return nil, "", false, &Failure{What: "rotate the encryption key", Err: fmt.Errorf("%s holds %d keys, and no rotation of airgap's is under way", EncryptionFile, len(ring)), Next: "leave one key in it, or put the file back from another control-plane host"}
+		return nil, "", false, &host.Failure{What: "rotate the encryption key", Err: fmt.Errorf("%s holds %d keys, and no rotation of airgap's is under way", EncryptionFile, len(ring)), Next: "leave one key in it, or put the file back from another control-plane host"}
 	}
 	to = ring.newKey(r.Provider).name
-	return ring, to, false, host.WriteJSON(r.Machine.path(rotationFile), rotation{to})
+	return ring, to, false, host.WriteJSON(r.Machine.Path(rotationFile), rotation{to})
 }
 
 // place writes the keys where the API server of this host finds them.
@@ -156,7 +156,7 @@ func (r Rotation) place(ring keyring) (hash string, err error) {
 	if err != nil {
 		return "", err
 	}
-	path := r.Machine.path(EncryptionFile)
+	path := r.Machine.Path(EncryptionFile)
 	if holds, err := host.Holds(path, text, 0o600); err != nil || holds {
 		return fileHash(text), err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -23,7 +24,7 @@ func (r Rotation) follow(ctx context.Context, leader string) (Rotated, error) {
 	for {
 		// An answer may fail to come while an API server is restarted.
 		var m *minutes
-		if err := await(ctx, loadTime, func(ctx context.Context) (err error) { m, err = x.read(ctx); return err }); err != nil {
+		if err := await.Until(ctx, loadTime, func(ctx context.Context) (err error) { m, err = x.read(ctx); return err }); err != nil {
 			return done, err
 		}
 		if m == nil {
@@ -40,7 +41,7 @@ func (r Rotation) follow(ctx context.Context, leader string) (Rotated, error) {
 		select {
 		case <-ctx.Done():
 			return done, ctx.Err()
-		case <-time.After(beat(ctx)):
+		case <-time.After(await.Beat(ctx)):
 		}
 	}
 }
@@ -80,7 +81,7 @@ func (r Rotation) step(x exchange, m *minutes, private hpke.PrivateKey) error {
 }
 
 func (r Rotation) noteUnderWay(to string) error {
-	name := r.Machine.path(rotationFile)
+	name := r.Machine.Path(rotationFile)
 	if have, err := host.ReadJSON[rotation](name); err != nil || have.To == to {
 		return err
 	}
@@ -94,7 +95,7 @@ func (r Rotation) endFollowing(to string) error {
 		return err
 	}
 	if len(ring) == 1 && (to == "" || ring.first().name == to) {
-		return host.Remove(r.Machine.path(rotationFile))
+		return host.Remove(r.Machine.Path(rotationFile))
 	}
-	return &Failure{What: "follow the rotation", Err: errors.New("nobody leads it any more"), Next: "run the same command again: this host leads it then"}
+	return &host.Failure{What: "follow the rotation", Err: errors.New("nobody leads it any more"), Next: "run the same command again: this host leads it then"}
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"airgap.dev/airgap/internal/await"
+	"airgap.dev/airgap/internal/host"
 )
 
 // leading is a rotation on the host that leads it.
@@ -86,7 +89,7 @@ func (l leading) reach(ctx context.Context, ring keyring, p phase) error {
 	if err != nil {
 		return err
 	}
-	err = await(ctx, limit, func(ctx context.Context) error {
+	err = await.Until(ctx, limit, func(ctx context.Context) error {
 		if l.several() {
 			if err := l.Cluster.exchange(l.Node).offer(ctx, l.hosts, map[string]string{phaseField: string(p)}, secret); err != nil {
 				return err
@@ -95,7 +98,7 @@ func (l leading) reach(ctx context.Context, ring keyring, p phase) error {
 		return l.Cluster.Loaded(ctx, hash)
 	})
 	if err != nil {
-		return &Failure{What: "wait until every API server has loaded its keys", Err: err, Next: "run the same command again when every API server is up, and on every control-plane host: it goes on there"}
+		return &host.Failure{What: "wait until every API server has loaded its keys", Err: err, Next: "run the same command again when every API server is up, and on every control-plane host: it goes on there"}
 	}
 	return nil
 }
@@ -113,7 +116,7 @@ func (l leading) replace(ctx context.Context, ring keyring) (int, error) {
 		return n, err
 	}
 	if others > 0 {
-		return n, &Failure{What: "rotate the encryption key", Err: fmt.Errorf("%d Secrets in etcd are not encrypted by %s", others, l.to), Next: "run the same command again; the old key stays until then"}
+		return n, &host.Failure{What: "rotate the encryption key", Err: fmt.Errorf("%d Secrets in etcd are not encrypted by %s", others, l.to), Next: "run the same command again; the old key stays until then"}
 	}
 	l.Say("etcd holds no Secret of another key")
 	return n, nil

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/kubernetes/fake"
+
+	"airgap.dev/airgap/internal/host/hosttest"
 )
 
 // errCut is the kill -9 of a rotation.
@@ -17,7 +19,7 @@ var errCut = errors.New("cut")
 // the rotation at the question number cut.
 type keyCluster struct {
 	t         *testing.T
-	f         *fakeHost
+	f         *hosttest.Fake
 	hosts     []string
 	loaded    keyring
 	secrets   []string // the prefixes in etcd
@@ -58,7 +60,7 @@ func (c *keyCluster) Loaded(_ context.Context, hash string) error {
 	if err := c.question(); err != nil {
 		return err
 	}
-	text := c.f.get(EncryptionFile)
+	text := c.f.Get(EncryptionFile)
 	if fileHash([]byte(text)) != hash {
 		c.t.Fatal("asked for a file that is not there")
 	}
@@ -135,7 +137,7 @@ func TestRotationGoesOn(t *testing.T) {
 		if c.revoked < 2 {
 			t.Errorf("cut at %d: codes with the old key are still good", at)
 		}
-		if c.f.has(rotationFile) {
+		if c.f.Has(rotationFile) {
 			t.Errorf("cut at %d: the rotation is still under way", at)
 		}
 		if c.questions < at {
@@ -154,7 +156,7 @@ func TestRotationThatOnlyEnds(t *testing.T) {
 	if _, err := r.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.f.put(t, rotationFile, `{"to":"key2"}`)
+	c.f.Put(t, rotationFile, `{"to":"key2"}`)
 	for _, want := range []Rotated{{Key: "key2", Resumed: true}, {Key: "key3", Secrets: 3, Changed: true}} {
 		if done, err := r.Run(t.Context()); err != nil || done != want {
 			t.Errorf("got %+v, %v; want %+v", done, err, want)

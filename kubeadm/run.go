@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // command is one of kubeadm's that makes this host a node.
@@ -35,11 +36,11 @@ func (m Machine) begin(ctx context.Context, c command) error {
 			return err
 		}
 	}
-	if err := m.run(ctx, "systemctl", "enable", "kubelet"); err != nil {
+	if err := m.Run(ctx, "systemctl", "enable", "kubelet"); err != nil {
 		return fmt.Errorf("enable the kubelet: %w", err)
 	}
 	if s == began {
-		if err := m.kubeadmReset(ctx, "--force", "--cri-socket", m.engine().endpoint()); err != nil {
+		if err := m.kubeadmReset(ctx, "--force", "--cri-socket", runtime.Endpoint(m.Machine)); err != nil {
 			return fmt.Errorf("take back the interrupted %s: %w", c.verb, err)
 		}
 	}
@@ -64,8 +65,8 @@ func (m Machine) noting(s state) []string {
 "$@" || exit
 for dir in "$etc/kubernetes" "$lib/kubelet" "$lib/etcd"; do [ ! -e "$dir" ] || sync -f "$dir" || exit; done
 echo "$as" >"$draft" && sync "$draft" && mv "$draft" "$state"`
-	file := m.path(stateFile)
-	return []string{"sh", "-c", script, host.Draft(file), file, string(s), m.path("/etc"), m.path("/var/lib")}
+	file := m.Path(stateFile)
+	return []string{"sh", "-c", script, host.Draft(file), file, string(s), m.Path("/etc"), m.Path("/var/lib")}
 }
 
 // kubeadm runs one command of kubeadm; everything it writes goes to a log.
@@ -73,27 +74,27 @@ echo "$as" >"$draft" && sync "$draft" && mv "$draft" "$state"`
 // When airgap is killed, or its SSH session ends, kubeadm goes on without it.
 // The lock, which kubeadm holds to its end, makes the next run wait for that.
 func (m Machine) kubeadm(ctx context.Context, by []string, stdin io.Reader, verb string, args ...string) error {
-	for _, dir := range []string{logDir, path.Dir(lockFile)} {
-		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
+	for _, dir := range []string{host.LogDir, path.Dir(lockFile)} {
+		if err := os.MkdirAll(m.Path(dir), 0o755); err != nil {
 			return err
 		}
 	}
 	began := time.Now()
-	locked := slices.Concat([]string{"--verbose", "--wait", "300", m.path(lockFile)}, by, []string{"kubeadm", verb})
+	locked := slices.Concat([]string{"--verbose", "--wait", "300", m.Path(lockFile)}, by, []string{"kubeadm", verb})
 	_, err := m.Host.Run(ctx, host.Cmd{
 		Name: "flock", Args: append(locked, args...),
-		Stdin: stdin, Log: m.path(logDir + "/kubeadm-" + verb + ".log"),
+		Stdin: stdin, Log: m.Path(host.LogDir + "/kubeadm-" + verb + ".log"),
 	})
 	if err == nil {
 		return nil
 	}
-	return m.explain(ctx, Failure{What: "kubeadm " + verb, Err: preflightErrors(err), unit: "kubelet", began: began})
+	return runtime.Explain(ctx, m.Machine, host.Failure{What: "kubeadm " + verb, Err: preflightErrors(err), Unit: "kubelet", Ended: runtime.EndedPods(ctx, m.Machine, began)})
 }
 
 // Await returns when no kubeadm of ours is at work any more. waiting is called
 // once when there is one.
 func (m Machine) Await(ctx context.Context, waiting func()) error {
-	if err := host.AwaitLock(ctx, m.path(lockFile), waiting); err != nil {
+	if err := host.AwaitLock(ctx, m.Path(lockFile), waiting); err != nil {
 		return fmt.Errorf("wait for kubeadm, which an interrupted run left at work: %w", err)
 	}
 	return nil
@@ -127,36 +128,4 @@ func preflightErrors(err error) error {
 		found[i] = strings.TrimSpace(found[i])
 	}
 	return fmt.Errorf("%s (whole output: %s)", strings.Join(found, "\n"), failed.Log)
-}
-
-// beat is the time between two looks at what somebody else is to do. Tests of long
-// stories look more often.
-func beat(ctx context.Context) time.Duration {
-	if often, is := ctx.Value(oftener{}).(time.Duration); is {
-		return often
-	}
-	return time.Second
-}
-
-type oftener struct{}
-
-// await tries until it holds; at the end it tells why it did not.
-func await(ctx context.Context, atMost time.Duration, try func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, atMost)
-	defer cancel()
-	last := error(nil)
-	for {
-		err := try(ctx)
-		if err == nil {
-			return nil
-		}
-		if last == nil || ctx.Err() == nil {
-			last = err // the one before the end says more than "deadline exceeded"
-		}
-		select {
-		case <-ctx.Done():
-			return last
-		case <-time.After(beat(ctx) / 2):
-		}
-	}
 }

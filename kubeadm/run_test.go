@@ -18,7 +18,7 @@ func TestNoting(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(bin, "kubeadm"), []byte("#!/bin/sh\ntest \"$*\" = 'init --config a b' && exit "+code+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		m := Machine{Host: host.Local{}, Root: t.TempDir()}
+		m := Machine{Machine: host.Machine{Host: host.Local{}, Root: t.TempDir()}}
 		if err := m.setState(began); err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +26,7 @@ func TestNoting(t *testing.T) {
 		if got, stateErr := m.state(); got != want || stateErr != nil || (err == nil) != (code == "0") {
 			t.Errorf("kubeadm exits with %s: state %q, %v, %v; want %q", code, got, stateErr, err, want)
 		}
-		if left, _ := filepath.Glob(m.path(stateDir + "/.*")); len(left) > 0 {
+		if left, _ := filepath.Glob(m.Path(host.StateDir + "/.*")); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
 	}

@@ -13,14 +13,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"airgap.dev/airgap/internal/host/hosttest"
 )
 
 func pemKey(t *testing.T) (crypto.Signer, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(err)
+	hosttest.Must(err)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
-	must(err)
+	hosttest.Must(err)
 	return key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
@@ -32,17 +34,17 @@ func savedKeys(t *testing.T, ends time.Time) map[string]string {
 		key, text := pemKey(t)
 		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: ends}
 		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-		must(err)
+		hosttest.Must(err)
 		files[path.Join(pkiDir, name+".key")] = text
 		files[path.Join(pkiDir, name+".crt")] = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	}
 	key, text := pemKey(t)
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
-	must(err)
+	hosttest.Must(err)
 	files[path.Join(pkiDir, "sa.key")] = text
 	files[path.Join(pkiDir, "sa.pub")] = string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
 	ring, err := keyring{keyring{}.newKey(Secretbox)}.file()
-	must(err)
+	hosttest.Must(err)
 	files[EncryptionFile] = string(ring)
 	return files
 }

@@ -15,22 +15,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 const (
 	controlPlaneLabel = "node-role.kubernetes.io/control-plane"
-	kubeletClientCert = kubeletDir + "/pki/kubelet-client-current.pem"
+	kubeletClientCert = runtime.KubeletDir + "/pki/kubelet-client-current.pem"
 	// listedFile has the name of this host's Node from when the host begins to
 	// leave: by the end nothing else on it tells, and only secede can delete it.
-	listedFile = undoDir + "/node"
+	listedFile = host.UndoDir + "/node"
 )
 
 // StillListed is the name of the Node that a host which left its cluster could
 // not delete, or had no time to; "" for none. A worker never can.
 func StillListed(m Machine) (string, error) {
-	name, err := os.ReadFile(m.path(listedFile))
+	name, err := os.ReadFile(m.Path(listedFile))
 	return strings.TrimSpace(string(name)), host.IgnoreMissing(err)
 }
 
@@ -39,7 +41,7 @@ func (m Machine) noteListed() error {
 	if err != nil || name == "" {
 		return err
 	}
-	return host.WriteFile(m.path(listedFile), []byte(name+"\n"), 0o644)
+	return host.WriteFile(m.Path(listedFile), []byte(name+"\n"), 0o644)
 }
 
 // others reports whether this is a control-plane host beside others, as far as
@@ -66,7 +68,7 @@ func (m Machine) secede(ctx context.Context, client kubernetes.Interface, args [
 	if err := m.kubeadmReset(ctx, args...); err != nil || name == "" {
 		return err
 	}
-	err = await(ctx, 30*time.Second, func(ctx context.Context) error { // the balancer may still send to this host
+	err = await.Until(ctx, 30*time.Second, func(ctx context.Context) error { // the balancer may still send to this host
 		err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -74,9 +76,9 @@ func (m Machine) secede(ctx context.Context, client kubernetes.Interface, args [
 		return err
 	})
 	if err != nil {
-		return &Failure{What: "remove node " + name + " from the cluster", Err: err, Next: "on another control-plane host: kubectl delete node " + name}
+		return &host.Failure{What: "remove node " + name + " from the cluster", Err: err, Next: "on another control-plane host: kubectl delete node " + name}
 	}
-	return host.Remove(m.path(listedFile))
+	return host.Remove(m.Path(listedFile))
 }
 
 // quorumStays is nil when etcd does without this host's member. kubeadm would only warn
@@ -111,7 +113,7 @@ func mayLeave(all []etcd.Member, name string) error {
 // nodeName is the name under which the kubelet joined: its certificate is for
 // system:node:NAME. "" is a host that has not joined.
 func (m Machine) nodeName() (string, error) {
-	data, err := os.ReadFile(m.path(kubeletClientCert))
+	data, err := os.ReadFile(m.Path(kubeletClientCert))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil // it never came to be a node
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/kubeadm/etcd"
 )
 
@@ -20,22 +21,22 @@ import (
 func nodeCertificate(t *testing.T, name string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(err)
+	hosttest.Must(err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "system:node:" + name}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	must(err)
+	hosttest.Must(err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
 // oneOfTwo is a control-plane host beside another one.
-func oneOfTwo(t *testing.T) (*fakeHost, Machine, *api) {
+func oneOfTwo(t *testing.T) (*hosttest.Fake, Machine, *api) {
 	f, m := newFake(t)
 	a := newAPI(t)
 	a.beside = true
 	withKubeadm(t, f, m, a)
 	withHost(t, f)
-	do(t, func() error { return initStep(t, m).Run(t.Context()) })
-	f.put(t, kubeletClientCert, nodeCertificate(t, "cp1"))
+	hosttest.Do(t, func() error { return initStep(t, m).Run(t.Context()) })
+	f.Put(t, kubeletClientCert, nodeCertificate(t, "cp1"))
 	return f, m, a
 }
 
@@ -48,7 +49,7 @@ func wantListed(t *testing.T, m Machine, want string) {
 
 func TestSecede(t *testing.T) {
 	_, m, a := oneOfTwo(t)
-	do(t, back(t, initStep(t, m)))
+	hosttest.Do(t, back(t, initStep(t, m)))
 	wantListed(t, m, "")
 	if a.deleted != 1 {
 		t.Errorf("its Node was deleted %d times, want once", a.deleted)
@@ -69,14 +70,14 @@ func TestMayLeave(t *testing.T) {
 // that goes on cannot delete the Node, and says so.
 func TestSecedeCut(t *testing.T) {
 	f, m, a := oneOfTwo(t)
-	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) {
-		return nil, errors.Join(os.Remove(m.path(AdminConf)), os.Remove(m.path(kubeletClientCert)), errors.New("killed"))
+	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) {
+		return nil, errors.Join(os.Remove(m.Path(AdminConf)), os.Remove(m.Path(kubeletClientCert)), errors.New("killed"))
 	}
 	if err := initStep(t, m).Undo(t.Context()); err == nil {
 		t.Fatal("a reset that was killed is no error")
 	}
-	f.answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, nil }
-	do(t, back(t, initStep(t, m)))
+	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, nil }
+	hosttest.Do(t, back(t, initStep(t, m)))
 	wantListed(t, m, "cp1")
 	if a.deleted != 0 {
 		t.Errorf("its Node was deleted %d times", a.deleted)
@@ -86,8 +87,8 @@ func TestSecedeCut(t *testing.T) {
 func TestSecedeWorker(t *testing.T) {
 	f, m := newFake(t)
 	withHost(t, f)
-	f.put(t, stateFile, "ended\n")
-	f.put(t, kubeletClientCert, nodeCertificate(t, "w1"))
-	do(t, back(t, initStep(t, m)))
+	f.Put(t, stateFile, "ended\n")
+	f.Put(t, kubeletClientCert, nodeCertificate(t, "w1"))
+	hosttest.Do(t, back(t, initStep(t, m)))
 	wantListed(t, m, "w1")
 }

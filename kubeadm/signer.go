@@ -37,7 +37,7 @@ func (s succession) setSigner(text []byte) error {
 	if bytes.Equal(text, s.fresh) {
 		return s.unsetSigner()
 	}
-	key, err := os.ReadFile(s.path(s.authority.key))
+	key, err := os.ReadFile(s.Path(s.authority.key))
 	if err != nil {
 		return err
 	}
@@ -54,10 +54,10 @@ func (s succession) setSigner(text []byte) error {
 	}
 	name := manifestOf(ControllerManager)
 	if record.Manifest.Data == nil {
-		if record.Manifest, err = s.keep(name); err != nil {
+		if record.Manifest, err = s.Keep(name); err != nil {
 			return err
 		}
-		if err := host.WriteJSON(s.path(successionFile), record); err != nil {
+		if err := host.WriteJSON(s.Path(successionFile), record); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func (s succession) setSigner(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("have the controller manager sign by another file, in %s: %w", name, err)
 	}
-	return s.putBack(name, kept{Data: manifest, Mode: record.Manifest.Mode})
+	return s.PutBack(name, host.Kept{Data: manifest, Mode: record.Manifest.Mode})
 }
 
 func (s succession) unsetSigner() error {
@@ -73,7 +73,7 @@ func (s succession) unsetSigner() error {
 	if err != nil || record.Manifest.Data == nil {
 		return err
 	}
-	return s.putBack(manifestOf(ControllerManager), record.Manifest)
+	return s.PutBack(manifestOf(ControllerManager), record.Manifest)
 }
 
 func (s succession) writeSigner(certificate, key []byte) error {
@@ -85,7 +85,7 @@ func (s succession) signerSet() error {
 	if !s.authority.nodes {
 		return nil
 	}
-	text, err := os.ReadFile(s.path(manifestOf(ControllerManager)))
+	text, err := os.ReadFile(s.Path(manifestOf(ControllerManager)))
 	if err != nil {
 		return err
 	}

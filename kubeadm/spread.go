@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/step"
 )
 
@@ -44,10 +45,10 @@ func (m Machine) spreadDNS(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := await(ctx, 3*time.Minute, func(ctx context.Context) error { return twoReady(ctx, client) }); err != nil {
+	if err := await.Until(ctx, 3*time.Minute, func(ctx context.Context) error { return twoReady(ctx, client) }); err != nil {
 		return err
 	}
-	return await(ctx, time.Minute, func(ctx context.Context) error {
+	return await.Until(ctx, time.Minute, func(ctx context.Context) error {
 		pods, err := hostedDNS(ctx, client)
 		if err != nil || len(pods) > 1 && crowded(pods) == nil {
 			return err

@@ -3,6 +3,8 @@ package kubeadm
 import (
 	"fmt"
 	"net/url"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // SameEndpoint refuses a configuration that has the API servers elsewhere: the
@@ -20,7 +22,7 @@ func SameEndpoint(m Machine, c Config) error {
 	if err != nil || at.Host == c.ControlPlaneEndpoint {
 		return err
 	}
-	return &Failure{
+	return &host.Failure{
 		What: "reach the API servers at " + c.ControlPlaneEndpoint, Err: fmt.Errorf("this cluster has them at %s, on every node", at.Host),
 		Next: "have kubernetes.controlPlaneEndpoint: " + at.Host + " in airgap.yaml; a balancer can take that address over",
 	}

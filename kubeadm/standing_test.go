@@ -4,17 +4,19 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 func TestSameEndpoint(t *testing.T) {
 	f, m := newFake(t)
-	f.put(t, stateFile, "ended\n")
-	f.put(t, AdminConf, "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://10.0.0.5:6443'}}]\n")
+	f.Put(t, stateFile, "ended\n")
+	f.Put(t, AdminConf, "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://10.0.0.5:6443'}}]\n")
 	if err := SameEndpoint(m, Config{ControlPlaneEndpoint: "10.0.0.5:6443"}); err != nil {
 		t.Error(err)
 	}
 	err := SameEndpoint(m, Config{ControlPlaneEndpoint: "10.0.0.6:6443"})
-	if failure, is := errors.AsType[*Failure](err); !is || !strings.Contains(failure.Hint(), "10.0.0.5:6443") {
+	if failure, is := errors.AsType[*host.Failure](err); !is || !strings.Contains(failure.Hint(), "10.0.0.5:6443") {
 		t.Errorf("got %v", err)
 	}
 }

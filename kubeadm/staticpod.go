@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // graceSeconds is how long the program of a static pod may take to end by itself.
@@ -27,7 +29,7 @@ func graceSeconds(part Part) int64 {
 // time; the kubelet starts the program anew. It reports whether there was one.
 func (m Machine) restartOlder(ctx context.Context, part Part, node string, before time.Time, say func(string, ...any)) (bool, error) {
 	again := false
-	err := m.containers(ctx, time.Minute, func(ctx context.Context, client runtimeapi.RuntimeServiceClient) error {
+	err := runtime.Containers(ctx, m.Machine, time.Minute, func(ctx context.Context, client runtimeapi.RuntimeServiceClient) error {
 		running, err := runningOf(ctx, client, part, node)
 		for _, c := range running {
 			if !time.Unix(0, c.CreatedAt).Before(before) {
@@ -78,7 +80,7 @@ func podOf(part Part, node string) string { return string(part) + "-" + node }
 // time, and the kubelet has told the API server that this very one is ready.
 func (m Machine) staticPodReady(ctx context.Context, part Part, node string, after time.Time) error {
 	var running []*runtimeapi.Container
-	err := m.containers(ctx, 10*time.Second, func(ctx context.Context, client runtimeapi.RuntimeServiceClient) (err error) {
+	err := runtime.Containers(ctx, m.Machine, 10*time.Second, func(ctx context.Context, client runtimeapi.RuntimeServiceClient) (err error) {
 		running, err = runningOf(ctx, client, part, node)
 		return err
 	})

@@ -10,13 +10,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/kubeadm/release"
 )
 
 // strict finds fields that Kubernetes of this minor does not read, and values
 // that it cannot read. Kubernetes' programs ignore the former, or end at them
 // when the packages are on the servers.
 func (c Config) strict(at *field.Path) field.ErrorList {
-	own, err := releaseOf(c.Version)
+	own, err := release.Of(c.Version)
 	if err != nil {
 		return nil // Validate has said it
 	}
@@ -62,7 +65,7 @@ func (s strictReader) section(at *field.Path, kind string, fields map[string]any
 
 func (s strictReader) unknown(at *field.Path, name, what string, known []string) *field.Error {
 	message := fmt.Sprintf("Kubernetes %s has no such %s", s.minor, what)
-	if near := nearest(name, known); near != "" {
+	if near := advice.Nearest(name, known); near != "" {
 		message += "; did you mean " + near + "?"
 	}
 	return field.Invalid(at, name, message)

@@ -11,6 +11,10 @@ import (
 	yamlv3 "gopkg.in/yaml.v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/release"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // TestStrict: what Kubernetes of the minor would ignore, or end at on the
@@ -48,7 +52,7 @@ func TestStrict(t *testing.T) {
 		"a newer field":    {`{version: 1.35.8, overrides: {kubelet: {memoryReservationPolicy: None}}}`, []string{"Kubernetes 1.35 has no such field of KubeletConfiguration"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			compare(t, section(t, tc.section).Validate(field.NewPath("kubernetes")), tc.want)
+			hosttest.Compare(t, section(t, tc.section).Validate(field.NewPath("kubernetes")), tc.want)
 		})
 	}
 	for _, version := range []string{"1.36.3", "1.37.2"} {
@@ -60,14 +64,14 @@ func TestStrict(t *testing.T) {
 
 // TestStrictKnowsOurs: each offered minor reads all that airgap writes itself.
 func TestStrictKnowsOurs(t *testing.T) {
-	for _, r := range Releases() {
+	for _, r := range release.All() {
 		c := section(t, "version: "+r.Minor+".0")
 		list, err := fieldsOf(r.Minor)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := strictReader{list, r.Minor}
-		node, facts := Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, Facts{OS: "el9", Driver: Systemd}
+		node, facts := Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, runtime.Facts{OS: "el9", Driver: runtime.Systemd}
 		for kind, document := range map[string]object{
 			clusterType: cluster(c, node), kubeletType: kubelet(c, facts), proxyType: proxy(c, facts), policyType: decoded(t, auditPolicy),
 		} {
@@ -98,29 +102,17 @@ func reread(t *testing.T, o object) map[string]any {
 	return again
 }
 
-func TestNearest(t *testing.T) {
-	known := []string{"maxPods", "mode", "apiServer", "podCIDR"}
-	for name, want := range map[string]string{"maxPodz": "maxPods", "MODE": "mode", "modee": "mode", "apiserver": "apiServer", "x": "", "somethingElse": ""} {
-		if got := nearest(name, known); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-	if nearest(strings.Repeat("a", 100), nil) != "" {
-		t.Error("a name out of nothing")
-	}
-}
-
 // TestArgumentsAreThePrograms: the lists have what the real programs say of
 // themselves.
 func TestArgumentsAreThePrograms(t *testing.T) {
-	for _, kubeadm := range labKubeadms(t) {
-		minor := strings.Join(strings.Split(strings.TrimPrefix(strings.TrimSpace(output(t, kubeadm, "version", "-o", "short")), "v"), ".")[:2], ".")
+	for _, kubeadm := range hosttest.LabKubeadms(t) {
+		minor := strings.Join(strings.Split(strings.TrimPrefix(strings.TrimSpace(hosttest.Output(t, kubeadm, "version", "-o", "short")), "v"), ".")[:2], ".")
 		list, err := fieldsOf(minor)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, part := range []Part{APIServer, ControllerManager, Scheduler} {
-			help := output(t, filepath.Join(filepath.Dir(kubeadm), string(part)), "--help")
+			help := hosttest.Output(t, filepath.Join(filepath.Dir(kubeadm), string(part)), "--help")
 			found := regexp.MustCompile(`(?m)^ +(?:-[a-z], )?--([a-z0-9-]+)`).FindAllStringSubmatch(help, -1)
 			if len(found) < 50 {
 				t.Errorf("%s %s: %d arguments in its help", minor, part, len(found))

@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // The phases of a replacement, in their order.
@@ -47,17 +49,17 @@ type succession struct {
 }
 
 // successionFile says how far this host is, without a secret.
-const successionFile = stateDir + "/authority.json"
+const successionFile = host.StateDir + "/authority.json"
 
 type successionRecord struct {
-	Authority string `json:"authority,omitempty"`
-	To        string `json:"to,omitempty"` // fingerprint of the new one
-	Reached   phase  `json:"reached,omitempty"`
-	Manifest  kept   `json:"manifest,omitzero"` // of the controller manager, as it was
+	Authority string    `json:"authority,omitempty"`
+	To        string    `json:"to,omitempty"` // fingerprint of the new one
+	Reached   phase     `json:"reached,omitempty"`
+	Manifest  host.Kept `json:"manifest,omitzero"` // of the controller manager, as it was
 }
 
 func (m Machine) successionRecord() (successionRecord, error) {
-	return host.ReadJSON[successionRecord](m.path(successionFile))
+	return host.ReadJSON[successionRecord](m.Path(successionFile))
 }
 
 // reach brings the host to a phase, which the one before it has to have been.
@@ -68,7 +70,7 @@ func (s succession) reach(ctx context.Context, p phase) error {
 		return err
 	}
 	record.Authority, record.To = s.authority.Name, to
-	if err := host.WriteJSON(s.path(successionFile), record); err != nil {
+	if err := host.WriteJSON(s.Path(successionFile), record); err != nil {
 		return err
 	}
 	switch p {
@@ -90,7 +92,7 @@ func (s succession) reach(ctx context.Context, p phase) error {
 		return err
 	}
 	record.Reached = p
-	return host.WriteJSON(s.path(successionFile), record)
+	return host.WriteJSON(s.Path(successionFile), record)
 }
 
 func (r successionRecord) reached(a Authority, p phase) bool {
@@ -98,7 +100,7 @@ func (r successionRecord) reached(a Authority, p phase) bool {
 	return r.Authority == a.Name && slices.Index(all, r.Reached) >= slices.Index(all, p)
 }
 
-func (s succession) controlPlane() bool { return s.recorded(manifestOf(APIServer)) }
+func (s succession) controlPlane() bool { return s.Recorded(manifestOf(APIServer)) }
 
 // trust has the programs of this host trust what text says: they are restarted
 // unless they were started with it already.
@@ -126,9 +128,9 @@ func (s succession) trust(ctx context.Context, text []byte) error {
 // write puts authorities where they are read. The time of the file says later which
 // programs were started before.
 func (s succession) write(text []byte) error {
-	k, err := s.keep(s.authority.file)
+	k, err := s.Keep(s.authority.file)
 	if err == nil && !bytes.Equal(k.Data, text) {
-		err = host.WriteFile(s.path(s.authority.file), text, k.Mode)
+		err = host.WriteFile(s.Path(s.authority.file), text, k.Mode)
 	}
 	if err != nil || !s.authority.nodes {
 		return err
@@ -137,14 +139,14 @@ func (s succession) write(text []byte) error {
 }
 
 func (s succession) restart(ctx context.Context) error {
-	info, err := os.Stat(s.path(s.authority.file))
+	info, err := os.Stat(s.Path(s.authority.file))
 	if err != nil {
 		return err
 	}
 	for _, part := range s.authority.trusts {
 		_, err := s.restartOlder(ctx, part, s.node, info.ModTime(), s.say)
 		if err == nil {
-			err = await(ctx, comeBack, func(ctx context.Context) error { return s.trusting(ctx, part, info.ModTime()) })
+			err = await.Until(ctx, comeBack, func(ctx context.Context) error { return s.trusting(ctx, part, info.ModTime()) })
 		}
 		if err != nil {
 			return stuck(string(part)+" trusts the authorities in "+s.authority.file, err)
@@ -172,7 +174,7 @@ func (s succession) trusting(ctx context.Context, part Part, after time.Time) er
 // ended for that.
 func (s succession) settle(ctx context.Context) error {
 	for _, part := range []Part{ControllerManager, Scheduler} {
-		err := await(ctx, comeBack, func(ctx context.Context) error { return s.staticPodReady(ctx, part, s.node, time.Time{}) })
+		err := await.Until(ctx, comeBack, func(ctx context.Context) error { return s.staticPodReady(ctx, part, s.node, time.Time{}) })
 		if err != nil {
 			return stuck(string(part)+" is back", err)
 		}
@@ -185,16 +187,16 @@ func (s succession) settle(ctx context.Context) error {
 func (s succession) restartKubelet(ctx context.Context) error {
 	s.say("the kubelet is restarted: pods run on")
 	at := time.Now()
-	if err := s.run(ctx, "systemctl", "restart", "kubelet"); err != nil {
-		return s.explain(ctx, Failure{What: "restart the kubelet", Err: err, unit: "kubelet"})
+	if err := s.Run(ctx, "systemctl", "restart", "kubelet"); err != nil {
+		return runtime.Explain(ctx, s.Machine.Machine, host.Failure{What: "restart the kubelet", Err: err, Unit: "kubelet"})
 	}
 	heard := func(ctx context.Context) error { return s.heard(ctx, at) }
 	if err := s.awaitNode(ctx, comeBack, heard); err != nil {
 		return stuck("the kubelet trusts the authorities in "+s.authority.file, err)
 	}
 	for _, unit := range s.units {
-		if err := s.run(ctx, "systemctl", "try-restart", unit); err != nil {
-			return s.explain(ctx, Failure{What: "restart " + unit, Err: err, unit: unit})
+		if err := s.Run(ctx, "systemctl", "try-restart", unit); err != nil {
+			return runtime.Explain(ctx, s.Machine.Machine, host.Failure{What: "restart " + unit, Err: err, Unit: unit})
 		}
 	}
 	return nil
@@ -224,7 +226,7 @@ func (s succession) sign(ctx context.Context) error {
 		return nil
 	}
 	s.say("the new authority signs")
-	if err := host.WriteFile(s.path(s.authority.key), s.key, 0o600); err != nil {
+	if err := host.WriteFile(s.Path(s.authority.key), s.key, 0o600); err != nil {
 		return err
 	}
 	if s.authority.nodes {
@@ -241,7 +243,7 @@ func (s succession) sign(ctx context.Context) error {
 	}
 	others, err := s.unsigned(s.authority.leaves, s.fresh)
 	if err == nil && len(others) > 0 {
-		err = &Failure{What: "replace the authority of " + s.authority.Name, Err: errors.New("still signed by the old one: " + strings.Join(others, ", ")), Next: "run the same command again; the old authority is trusted until then"}
+		err = &host.Failure{What: "replace the authority of " + s.authority.Name, Err: errors.New("still signed by the old one: " + strings.Join(others, ", ")), Next: "run the same command again; the old authority is trusted until then"}
 	}
 	return err
 }
@@ -272,5 +274,5 @@ func (m Machine) RefuseAmidReplacement(what string) error {
 		return err
 	}
 	name := record.Authority
-	return &Failure{What: what, Err: fmt.Errorf("the authority of %s is being replaced", name), Next: "airgap certs rotate-ca --only " + name + " ends that first, on the control-plane host where it was begun"}
+	return &host.Failure{What: what, Err: fmt.Errorf("the authority of %s is being replaced", name), Next: "airgap certs rotate-ca --only " + name + " ends that first, on the control-plane host where it was begun"}
 }

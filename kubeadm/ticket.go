@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // Entry is a host that wants to be a node of a cluster, which the material names.
@@ -68,7 +70,7 @@ func (e Entry) fits(code Code) error {
 	if err != nil {
 		return err
 	}
-	no := &Failure{What: "join with this code", Next: newCodeHint}
+	no := &host.Failure{What: "join with this code", Next: newCodeHint}
 	switch {
 	case pin != code.pin:
 		hash, err := e.Material.CAHash()
@@ -135,10 +137,10 @@ func (e Entry) present(ctx context.Context, code Code) (kubernetes.Interface, er
 	}
 	err = deleteToken(ctx, client, code, metav1.DryRunAll)
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return nil, &Failure{What: "join with this code", Err: errors.New("the cluster does not know it: it was used already, has ended, or is another cluster's"), Next: newCodeHint}
+		return nil, &host.Failure{What: "join with this code", Err: errors.New("the cluster does not know it: it was used already, has ended, or is another cluster's"), Next: newCodeHint}
 	}
 	if err != nil {
-		return nil, &Failure{What: "show the code to the API server", Err: err, Next: "on a control-plane host, airgap status tells whether the API server is well"}
+		return nil, &host.Failure{What: "show the code to the API server", Err: err, Next: "on a control-plane host, airgap status tells whether the API server is well"}
 	}
 	return client, nil
 }
@@ -189,7 +191,7 @@ var errDenied = errors.New("the cluster refuses")
 func denied(r *certificates.CertificateSigningRequest) error {
 	for _, c := range r.Status.Conditions {
 		if c.Type == certificates.CertificateDenied || c.Type == certificates.CertificateFailed {
-			return &Failure{What: "join with this code", Err: fmt.Errorf("%w: %s", errDenied, c.Message), Next: newCodeHint}
+			return &host.Failure{What: "join with this code", Err: fmt.Errorf("%w: %s", errDenied, c.Message), Next: newCodeHint}
 		}
 	}
 	return nil
@@ -197,7 +199,7 @@ func denied(r *certificates.CertificateSigningRequest) error {
 
 // unanswered says who has not done what with the request.
 func unanswered(r *certificates.CertificateSigningRequest, err error) error {
-	no := &Failure{
+	no := &host.Failure{
 		What: "wait for the certificate " + r.Name, Err: fmt.Errorf("no control-plane host has decided about it: %w", err),
 		Next: "on a control-plane host: systemctl status " + ApproverUnit + "; airgap install there starts it; then run the same command again",
 	}
@@ -218,11 +220,11 @@ func (t *Ticket) Parcel(ctx context.Context) (Parcel, error) {
 		return nil, err
 	}
 	if !code.ForControlPlane() {
-		return nil, &Failure{What: "fetch the control plane's keys", Err: errors.New("the code is a worker's, and this is to be a control-plane host"), Next: newCodeHint}
+		return nil, &host.Failure{What: "fetch the control plane's keys", Err: errors.New("the code is a worker's, and this is to be a control-plane host"), Next: newCodeHint}
 	}
 	secret, err := t.client.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, parcelName(code), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return nil, &Failure{What: "fetch the control plane's keys", Err: fmt.Errorf("they are not there for this node: the code has ended, or is another node's: %w", err), Next: newCodeHint}
+		return nil, &host.Failure{What: "fetch the control plane's keys", Err: fmt.Errorf("they are not there for this node: the code has ended, or is another node's: %w", err), Next: newCodeHint}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch the control plane's keys: %w", err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // TestPresent takes codes to a real API server: one that was burnt, ended or never was
@@ -37,7 +39,7 @@ func TestPresent(t *testing.T) {
 	c.expire(t, late)
 	for what, code := range map[string]Code{"burnt": code, "late": late, "never made": newCode(code.pin, false)} {
 		_, err := c.entry(t, "w1", code).present(ctx, code)
-		if f, is := errors.AsType[*Failure](err); !is || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-code") {
+		if f, is := errors.AsType[*host.Failure](err); !is || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-code") {
 			t.Errorf("a code that was %s: %v", what, err)
 		}
 	}
@@ -55,10 +57,10 @@ func anyCluster(t *testing.T) JoinMaterial { return JoinMaterial{CA: newAPI(t).c
 func TestParcel(t *testing.T) {
 	f, m := newFake(t)
 	for _, name := range controlPlaneKeys() {
-		f.put(t, name, "content of "+name)
+		f.Put(t, name, "content of "+name)
 	}
-	f.put(t, "/etc/airgap/pki/ca.key", "registry")
-	f.put(t, EncryptionFile, "key2")
+	f.Put(t, "/etc/airgap/pki/ca.key", "registry")
+	f.Put(t, EncryptionFile, "key2")
 	packed, err := Pack(m, "/etc/airgap/pki/ca.key", EncryptionFile)
 	if err != nil {
 		t.Fatal(err)
@@ -77,21 +79,21 @@ func TestParcel(t *testing.T) {
 	}
 
 	to, other := newFake(t)
-	to.put(t, EncryptionFile, "key1, of a join before the key was changed")
+	to.Put(t, EncryptionFile, "key1, of a join before the key was changed")
 	shared := []string{EncryptionFile}
 	if err := other.takeOver(opened, shared); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range append(controlPlaneKeys(), shared...) {
-		info, err := os.Stat(other.path(name))
-		if err != nil || to.get(name) != f.get(name) || info.Mode().Perm() != modeOf(name) {
-			t.Errorf("%s: %v %q, %v", name, info.Mode(), to.get(name), err)
+		info, err := os.Stat(other.Path(name))
+		if err != nil || to.Get(name) != f.Get(name) || info.Mode().Perm() != modeOf(name) {
+			t.Errorf("%s: %v %q, %v", name, info.Mode(), to.Get(name), err)
 		}
 	}
 	if modeOf("/etc/kubernetes/pki/ca.key") != 0o600 || modeOf("/etc/kubernetes/pki/sa.pub") != 0o644 {
 		t.Error("modes of keys and certificates")
 	}
-	if to.has("/etc/airgap/pki/ca.key") {
+	if to.Has("/etc/airgap/pki/ca.key") {
 		t.Error("a file was written that is not the control plane's")
 	}
 

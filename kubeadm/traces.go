@@ -2,7 +2,10 @@ package kubeadm
 
 import (
 	"path"
-	"strings"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/settings"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // Traces are what the programs of a cluster make on a host by themselves. No
@@ -17,30 +20,19 @@ type Traces struct {
 	Data   []string // directories that outlast a reset unless their data is unwanted
 }
 
-// ipvsLink is kube-proxy's in the mode ipvs.
-const ipvsLink = "kube-ipvs0"
-
-// isNamed judges what Links lists by the name of an interface.
-func isNamed(link string) func(pattern string) bool {
-	return func(pattern string) bool {
-		beginning, wild := strings.CutSuffix(pattern, "*")
-		return link == pattern || wild && strings.HasPrefix(link, beginning)
-	}
-}
-
 // traces are those of kubeadm, kubelet, kube-proxy and the runtimes, together
 // with those of the network plugin.
 func (m Machine) traces() Traces {
 	n := m.Network
 	return Traces{
-		Links:  append([]string{ipvsLink}, n.Links...),
+		Links:  append([]string{settings.IPVSLink}, n.Links...),
 		Tables: append([]string{"kube-proxy", "crio-hostports"}, n.Tables...),
 		Chains: append([]string{"KUBE-", "CRIO-"}, n.Chains...),
 		Paths: append([]string{
-			kubeletDir, "/usr/libexec/kubernetes",
+			runtime.KubeletDir, "/usr/libexec/kubernetes",
 			"/run/containerd", "/run/nri", "/opt/containerd", "/run/crio", "/var/log/crio",
 			"/var/cache/containers/short-name-aliases.conf.lock", "/var/lib/containers/cache/blob-info-cache-v1.sqlite",
-			"/run/xtables.lock", path.Dir(lockFile), path.Dir(BinDir),
+			"/run/xtables.lock", path.Dir(lockFile), path.Dir(host.BinDir),
 		}, n.Paths...),
 		// Each before the one it lies in.
 		Dirs: append([]string{
@@ -48,10 +40,10 @@ func (m Machine) traces() Traces {
 			"/etc/containerd/certs.d", "/etc/containerd/conf.d", "/etc/containerd",
 			"/etc/crio/auth", "/etc/crio/crio.conf.d", "/etc/crio/hooks.d", "/etc/crio/policies", "/etc/crio",
 			"/var/cache/containers", "/var/lib/containers/cache", "/var/lib/containers",
-			CRIOContainers + "/certs.d", CRIOContainers + "/registries.d", CRIOContainers, path.Dir(CRIOContainers), path.Dir(path.Dir(CRIOContainers)),
+			runtime.CRIOContainers + "/certs.d", runtime.CRIOContainers + "/registries.d", runtime.CRIOContainers, path.Dir(runtime.CRIOContainers), path.Dir(path.Dir(runtime.CRIOContainers)),
 			"/etc/systemd/system/containerd.service.d", "/etc/systemd/system/crio.service.d", "/etc/systemd/system/dkms.service.d",
 			"/run/netns", "/etc/modules-load.d", "/etc/sysctl.d", "/etc/sysconfig",
 		}, n.Dirs...),
-		Data: append([]string{"/var/lib/containerd", crioDir, "/var/log/pods", "/var/log/containers", path.Dir(AuditDir)}, n.Data...),
+		Data: append([]string{"/var/lib/containerd", runtime.CrioDir, "/var/log/pods", "/var/log/containers", path.Dir(AuditDir)}, n.Data...),
 	}
 }

@@ -10,7 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/overlay"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // Upgrade brings a host that has joined to another version of Kubernetes, or to
@@ -21,7 +23,7 @@ type Upgrade struct {
 	Machine Machine
 	Config  Config
 	Node    Node
-	Facts   Facts
+	Facts   runtime.Facts
 	First   bool // this host upgrades what all have in common
 
 	patience time.Duration // with the kubelet, and with a Job of kubeadm's; 0 is Config's
@@ -31,7 +33,7 @@ const (
 	// upgradedFile says for which configuration kubeadm has done its part of an
 	// upgrade, when the kubelet has yet to do its own. While it is there it alone
 	// counts: a host that goes back has the configuration of before noted all along.
-	upgradedFile = stateDir + "/kubeadm.upgraded"
+	upgradedFile = host.StateDir + "/kubeadm.upgraded"
 	upgradeFile  = "/etc/airgap/kubeadm-upgrade.yaml" // UpgradeConfiguration
 )
 
@@ -74,10 +76,10 @@ func (u Upgrade) noted() (want, whole, half configured, err error) {
 	if want, err = u.Machine.configuredBy(u.Config, u.Node); err != nil {
 		return want, whole, half, err
 	}
-	if whole, err = host.ReadJSON[configured](u.Machine.path(configuredFile)); err != nil {
+	if whole, err = host.ReadJSON[configured](u.Machine.Path(configuredFile)); err != nil {
 		return want, whole, half, err
 	}
-	half, err = host.ReadJSON[configured](u.Machine.path(upgradedFile))
+	half, err = host.ReadJSON[configured](u.Machine.Path(upgradedFile))
 	return want, whole, half, err
 }
 
@@ -102,13 +104,13 @@ func (u Upgrade) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := host.WriteFile(m.path(upgradeFile), text, 0o600); err != nil {
+	if err := host.WriteFile(m.Path(upgradeFile), text, 0o600); err != nil {
 		return err
 	}
 	if u.First {
 		err = u.runFirst(ctx)
 	} else {
-		err = m.kubeadm(ctx, nil, nil, "upgrade", "node", "--config", m.path(upgradeFile))
+		err = m.kubeadm(ctx, nil, nil, "upgrade", "node", "--config", m.Path(upgradeFile))
 	}
 	if err != nil {
 		return err
@@ -117,7 +119,7 @@ func (u Upgrade) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return host.WriteJSON(m.path(upgradedFile), want)
+	return host.WriteJSON(m.Path(upgradedFile), want)
 }
 
 // runFirst gives the cluster the new configuration, from which kubeadm then makes
@@ -129,10 +131,10 @@ func (u Upgrade) runFirst(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := host.WriteFile(m.path(ConfigFile), text, 0o600); err != nil {
+	if err := host.WriteFile(m.Path(ConfigFile), text, 0o600); err != nil {
 		return err
 	}
-	if err := m.kubeadm(ctx, nil, nil, "init", "phase", "upload-config", "all", "--config", m.path(ConfigFile)); err != nil {
+	if err := m.kubeadm(ctx, nil, nil, "init", "phase", "upload-config", "all", "--config", m.Path(ConfigFile)); err != nil {
 		return err
 	}
 	return u.apply(ctx)
@@ -145,7 +147,7 @@ func (u Upgrade) runFirst(ctx context.Context) error {
 func (u Upgrade) apply(ctx context.Context) error {
 	m, until := u.Machine, time.Now().Add(cmp.Or(u.patience, u.Config.APIPatience()))
 	for {
-		err := m.kubeadm(ctx, nil, nil, "upgrade", "apply", "--yes", "--config", m.path(upgradeFile))
+		err := m.kubeadm(ctx, nil, nil, "upgrade", "apply", "--yes", "--config", m.Path(upgradeFile))
 		if err == nil || !onlyJob(err) || !time.Now().Before(until) || ctx.Err() != nil {
 			return err
 		}
@@ -165,7 +167,7 @@ func (u Upgrade) configuration() object {
 	}
 	return withTimeouts(u.Config, object{
 		"apiVersion": kubeadmAPI, "kind": "UpgradeConfiguration",
-		"apply": merge(how, object{"kubernetesVersion": u.Config.Tag()}),
+		"apply": overlay.Merge(how, object{"kubernetesVersion": u.Config.Tag()}),
 		"node":  how,
 	})
 }
@@ -173,17 +175,17 @@ func (u Upgrade) configuration() object {
 func (u Upgrade) startKubelet(ctx context.Context) error {
 	m := u.Machine
 	for _, args := range [][]string{{"daemon-reload"}, {"enable", "kubelet"}, {"restart", "kubelet"}} {
-		if err := m.run(ctx, "systemctl", args...); err != nil {
-			return m.explain(ctx, Failure{What: "start the kubelet", Err: err, unit: "kubelet"})
+		if err := m.Run(ctx, "systemctl", args...); err != nil {
+			return runtime.Explain(ctx, m.Machine, host.Failure{What: "start the kubelet", Err: err, Unit: "kubelet"})
 		}
 	}
 	if err := m.awaitNode(ctx, cmp.Or(u.patience, u.Config.kubeletPatience()), u.kubeletIs); err != nil {
-		return m.explain(ctx, Failure{What: "wait for the upgraded kubelet", Err: err, unit: "kubelet"})
+		return runtime.Explain(ctx, m.Machine, host.Failure{What: "wait for the upgraded kubelet", Err: err, Unit: "kubelet"})
 	}
 	if err := m.noteConfigured(u.Config, u.Node); err != nil {
 		return err
 	}
-	return host.Remove(m.path(upgradedFile))
+	return host.Remove(m.Path(upgradedFile))
 }
 
 // kubeletPatience is how long a kubelet may take to be seen with its new version: on

@@ -13,26 +13,9 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
-
-func TestUpgradePath(t *testing.T) {
-	for _, tc := range []struct{ from, to, says string }{
-		{"1.35.8", "1.36.3", ""},
-		{"1.36.0", "1.36.3", ""},
-		{"1.36.3", "1.36.3", ""},
-		{"1.35.8", "1.37.0", "1.36 comes next"},
-		{"1.36.3", "2.0.0", "one minor at a time"},
-		{"1.36.3", "1.36.2", "older"},
-		{"1.36.3", "1.35.9", "older"},
-		{"1.36", "1.36.3", "read the cluster's version"},
-		{"1.36.3", "next", "read the bundle's version"},
-	} {
-		err := UpgradePath(tc.from, tc.to)
-		if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
-			t.Errorf("%s to %s: %v, want %q", tc.from, tc.to, err, tc.says)
-		}
-	}
-}
 
 // TestBehind: what of a configuration an upgrade has to bring, by the kind of host.
 func TestBehind(t *testing.T) {
@@ -72,7 +55,7 @@ func TestBehind(t *testing.T) {
 // TestBehindOfOld: an airgap that did not write the configuration down.
 func TestBehindOfOld(t *testing.T) {
 	f, m := newFake(t)
-	f.answers["kubelet --version"] = func(host.Cmd) ([]byte, error) { return []byte("Kubernetes v1.35.8\n"), nil }
+	f.Answers["kubelet --version"] = func(host.Cmd) ([]byte, error) { return []byte("Kubernetes v1.35.8\n"), nil }
 	if err := m.setState(ended); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +68,7 @@ func TestBehindOfOld(t *testing.T) {
 
 // node is an API server with one node, whose kubelet has the version that it is
 // started with.
-func upgradeAPI(t *testing.T, f *fakeHost, m Machine) *atomic.Value {
+func upgradeAPI(t *testing.T, f *hosttest.Fake, m Machine) *atomic.Value {
 	t.Helper()
 	version := new(atomic.Value)
 	version.Store("v1.35.8")
@@ -99,11 +82,11 @@ func upgradeAPI(t *testing.T, f *fakeHost, m Machine) *atomic.Value {
 	}))
 	t.Cleanup(server.Close)
 	a := &api{Server: server}
-	f.put(t, ClusterCA, a.ca())
+	f.Put(t, ClusterCA, a.ca())
 	for _, file := range []string{AdminConf, KubeletConf} {
-		f.put(t, file, a.kubeconfig(m.path(ClusterCA)))
+		f.Put(t, file, a.kubeconfig(m.Path(ClusterCA)))
 	}
-	f.put(t, kubeletConfig, "healthzPort: 0\n")
+	f.Put(t, runtime.KubeletConfig, "healthzPort: 0\n")
 	return version
 }
 
@@ -118,15 +101,15 @@ func TestUpgrade(t *testing.T) {
 			if err := errors.Join(m.noteConfigured(section(t, "version: 1.35.8"), n), m.setState(ended)); err != nil {
 				t.Fatal(err)
 			}
-			f.answers["systemctl restart kubelet"] = func(host.Cmd) ([]byte, error) { version.Store("v1.36.3"); return nil, nil }
+			f.Answers["systemctl restart kubelet"] = func(host.Cmd) ([]byte, error) { version.Store("v1.36.3"); return nil, nil }
 			u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3\nignorePreflightErrors: [Swap]"), Node: n, First: first}
 			plane, kubelet := u.ControlPlane(), u.Kubelet()
-			mustHold(t, plane.Done, false)
+			hosttest.MustHold(t, plane.Done, false)
 			if err := plane.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			mustHold(t, plane.Done, true)
-			mustHold(t, kubelet.Done, false)
+			hosttest.MustHold(t, plane.Done, true)
+			hosttest.MustHold(t, kubelet.Done, false)
 			want := []string{"kubeadm upgrade node --config " + upgradeFile}
 			if first {
 				want = []string{
@@ -134,10 +117,10 @@ func TestUpgrade(t *testing.T) {
 					"kubeadm upgrade apply --yes --config " + upgradeFile,
 				}
 			}
-			if strings.Join(f.calls, "|") != strings.Join(want, "|") {
-				t.Errorf("ran %q, want %q", f.calls, want)
+			if strings.Join(f.Calls, "|") != strings.Join(want, "|") {
+				t.Errorf("ran %q, want %q", f.Calls, want)
 			}
-			text, err := os.ReadFile(m.path(upgradeFile))
+			text, err := os.ReadFile(m.Path(upgradeFile))
 			if err != nil || !strings.Contains(string(text), "kubernetesVersion: v1.36.3") || strings.Count(string(text), "- Swap") != 2 {
 				t.Errorf("%s is\n%s, %v", upgradeFile, text, err)
 			}
@@ -147,8 +130,8 @@ func TestUpgrade(t *testing.T) {
 			if err := kubelet.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			mustHold(t, plane.Done, true)
-			mustHold(t, kubelet.Done, true)
+			hosttest.MustHold(t, plane.Done, true)
+			hosttest.MustHold(t, kubelet.Done, true)
 			if behind, err := m.Behind(t.Context(), u.Config, n); err != nil || behind != "" {
 				t.Errorf("at the end it is behind by %q, %v", behind, err)
 			}
@@ -172,7 +155,7 @@ func TestHalfAnUpgradeIsTakenBack(t *testing.T) {
 		if behind, err := m.Behind(t.Context(), was, n); err != nil || behind != says {
 			t.Errorf("it is behind by %q, %v, want %q", behind, err, says)
 		}
-		mustHold(t, back.Kubelet().Done, false)
+		hosttest.MustHold(t, back.Kubelet().Done, false)
 		if done, err := back.ControlPlane().Done(t.Context()); err != nil || done != strings.HasSuffix(says, "1.35.8") {
 			t.Errorf("%s: kubeadm's part is done: %v, %v", says, done, err)
 		}
@@ -180,11 +163,11 @@ func TestHalfAnUpgradeIsTakenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := back.Kubelet().Run(t.Context()); err != nil || f.ran("systemctl restart kubelet") != 1 {
-		t.Errorf("%v, ran %q", err, f.calls)
+	if err := back.Kubelet().Run(t.Context()); err != nil || f.Ran("systemctl restart kubelet") != 1 {
+		t.Errorf("%v, ran %q", err, f.Calls)
 	}
-	mustHold(t, back.ControlPlane().Done, true)
-	mustHold(t, back.Kubelet().Done, true)
+	hosttest.MustHold(t, back.ControlPlane().Done, true)
+	hosttest.MustHold(t, back.Kubelet().Done, true)
 	if behind, err := m.Behind(t.Context(), was, n); err != nil || behind != "" {
 		t.Errorf("at the end it is behind by %q, %v", behind, err)
 	}
@@ -195,13 +178,13 @@ func TestHalfAnUpgradeIsTakenBack(t *testing.T) {
 func TestKubeletDoesNotComeBack(t *testing.T) {
 	f, m := newFake(t)
 	upgradeAPI(t, f, m)
-	f.answers["journalctl -u kubelet"] = func(host.Cmd) ([]byte, error) { return []byte("failed to load the CNI configuration\n"), nil }
+	f.Answers["journalctl -u kubelet"] = func(host.Cmd) ([]byte, error) { return []byte("failed to load the CNI configuration\n"), nil }
 	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "w1"}, patience: 2 * time.Second}
 	if err := errors.Join(m.noteConfigured(section(t, "version: 1.35.8"), u.Node), m.setState(ended), u.ControlPlane().Run(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	err := u.Kubelet().Run(t.Context())
-	var failure *Failure
+	var failure *host.Failure
 	if !errors.As(err, &failure) || failure.Hint() == "" {
 		t.Fatalf("got %v", err)
 	}
@@ -210,7 +193,7 @@ func TestKubeletDoesNotComeBack(t *testing.T) {
 			t.Errorf("%q is not in %v", says, err)
 		}
 	}
-	mustHold(t, u.Kubelet().Done, false)
+	hosttest.MustHold(t, u.Kubelet().Done, false)
 	if behind, err := m.Behind(t.Context(), u.Config, u.Node); err != nil || behind == "" {
 		t.Errorf("it is behind by %q, %v", behind, err)
 	}
@@ -222,13 +205,13 @@ func TestKubeProxy(t *testing.T) {
 	upgradeAPI(t, f, m)
 	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1", ControlPlane: true}, First: true}
 	s := u.KubeProxy()
-	mustHold(t, s.Done, false)
-	if err := s.Run(t.Context()); err != nil || f.ran("kubeadm init phase addon kube-proxy --config "+ConfigFile) != 1 {
-		t.Errorf("%v, ran %q", err, f.calls)
+	hosttest.MustHold(t, s.Done, false)
+	if err := s.Run(t.Context()); err != nil || f.Ran("kubeadm init phase addon kube-proxy --config "+ConfigFile) != 1 {
+		t.Errorf("%v, ran %q", err, f.Calls)
 	}
-	mustHold(t, s.Done, true)
+	hosttest.MustHold(t, s.Done, true)
 	u.Config.Overrides.KubeProxy = map[string]any{"metricsBindAddress": "0.0.0.0:10249"}
-	mustHold(t, u.KubeProxy().Done, false)
+	hosttest.MustHold(t, u.KubeProxy().Done, false)
 }
 
 // TestKubeProxyKilled: who was killed after kubeadm had written the configuration does
@@ -247,17 +230,17 @@ func TestKubeProxyKilled(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	a := &api{Server: server}
-	f.put(t, ClusterCA, a.ca())
-	f.put(t, AdminConf, a.kubeconfig(m.path(ClusterCA)))
+	f.Put(t, ClusterCA, a.ca())
+	f.Put(t, AdminConf, a.kubeconfig(m.Path(ClusterCA)))
 	s := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1", ControlPlane: true}, First: true}.KubeProxy()
 	if err := s.Run(t.Context()); err != nil || restarts.Load() != 0 {
 		t.Errorf("the same configuration: %v, %d restarts", err, restarts.Load())
 	}
-	f.put(t, proxyingFile, "")
+	f.Put(t, proxyingFile, "")
 	if err := s.Run(t.Context()); err != nil || restarts.Load() != 1 {
 		t.Errorf("after a kill: %v, %d restarts", err, restarts.Load())
 	}
-	mustHold(t, s.Done, true)
+	hosttest.MustHold(t, s.Done, true)
 	if err := s.Run(t.Context()); err != nil || restarts.Load() != 1 {
 		t.Errorf("once more: %v, %d restarts", err, restarts.Load())
 	}
@@ -267,14 +250,14 @@ func TestKubeProxyKilled(t *testing.T) {
 func TestUpgradeFails(t *testing.T) {
 	f, m := newFake(t)
 	upgradeAPI(t, f, m)
-	f.fails("kubeadm upgrade node", 1, "[ERROR ImagePull]: it did not come")
+	f.Fails("kubeadm upgrade node", 1, "[ERROR ImagePull]: it did not come")
 	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "w1"}}
 	err := u.ControlPlane().Run(t.Context())
-	var failure *Failure
+	var failure *host.Failure
 	if !errors.As(err, &failure) || !strings.Contains(err.Error(), "kubeadm upgrade") || !strings.Contains(failure.Next, "registry") {
 		t.Errorf("got %v", err)
 	}
-	mustHold(t, u.ControlPlane().Done, false)
+	hosttest.MustHold(t, u.ControlPlane().Done, false)
 }
 
 // TestUpgradeAfterReboot: kubeadm's Job that is too slow is tried again, until the time is
@@ -297,7 +280,7 @@ func TestUpgradeAfterReboot(t *testing.T) {
 			f, m := newFake(t)
 			upgradeAPI(t, f, m)
 			runs := 0
-			f.answers["kubeadm upgrade apply"] = func(c host.Cmd) ([]byte, error) {
+			f.Answers["kubeadm upgrade apply"] = func(c host.Cmd) ([]byte, error) {
 				said := tc.said[runs]
 				if runs++; said == "" {
 					return nil, nil
@@ -309,7 +292,7 @@ func TestUpgradeAfterReboot(t *testing.T) {
 			if (err != nil) != tc.fails || runs != tc.runs {
 				t.Errorf("%d runs, %v", runs, err)
 			}
-			mustHold(t, u.ControlPlane().Done, !tc.fails)
+			hosttest.MustHold(t, u.ControlPlane().Done, !tc.fails)
 		})
 	}
 }
@@ -352,8 +335,8 @@ func TestRehearseWrites(t *testing.T) {
 			}))
 			defer server.Close()
 			a := &api{Server: server}
-			f.put(t, ClusterCA, a.ca())
-			f.put(t, AdminConf, a.kubeconfig(m.path(ClusterCA)))
+			f.Put(t, ClusterCA, a.ca())
+			f.Put(t, AdminConf, a.kubeconfig(m.Path(ClusterCA)))
 			client, err := m.Client(AdminConf)
 			if err != nil {
 				t.Fatal(err)

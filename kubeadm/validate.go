@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/kubeadm/release"
 )
 
 // Validate reports every wrong value of a section that was defaulted.
@@ -27,7 +29,7 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 // an older airgap took overrides that Validate refuses.
 func (c Config) ValidateStored(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if _, err := releaseOf(c.Version); err != nil {
+	if _, err := release.Of(c.Version); err != nil {
 		errs = append(errs, field.Invalid(at.Child("version"), c.Version, err.Error()))
 	}
 	if c.ControlPlaneEndpoint != "" {
@@ -95,7 +97,7 @@ func checkEndpoint(text string) error {
 // longer: it would say so when the packages are on the servers.
 func (c Config) validateGates(at *field.Path) field.ErrorList {
 	set, _ := c.Overrides.ClusterConfiguration["featureGates"].(map[string]any)
-	own, err := releaseOf(c.Version)
+	own, err := release.Of(c.Version)
 	if err != nil {
 		return nil // Validate has said it
 	}

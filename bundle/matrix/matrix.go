@@ -8,7 +8,7 @@ import (
 
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/release"
 	"airgap.dev/airgap/preflight"
 )
 
@@ -31,11 +31,11 @@ type (
 		Used bool `json:"used"`
 	}
 	kubernetesRow struct {
-		kubeadm.Release
+		release.Release
 		Used bool `json:"used"`
 	}
 	containerdRow struct {
-		kubeadm.RuntimeLine
+		release.RuntimeLine
 		Used bool `json:"used"`
 	}
 	driverRow struct {
@@ -62,10 +62,10 @@ func of(c *config.Cluster) *Table {
 	for _, s := range preflight.Systems() {
 		m.Systems = append(m.Systems, systemRow{s, s.OS == c.Packages.OS})
 	}
-	for _, r := range kubeadm.Releases() {
+	for _, r := range release.All() {
 		m.Kubernetes = append(m.Kubernetes, kubernetesRow{r, strings.HasPrefix(c.Kubernetes.Version, r.Minor+".")})
 	}
-	for _, l := range kubeadm.RuntimeLines() {
+	for _, l := range release.RuntimeLines() {
 		m.Containerd = append(m.Containerd, containerdRow{l, strings.HasPrefix(c.Runtime.Version, l.Line+".")})
 	}
 	for _, b := range gpu.Branches() {

@@ -10,7 +10,7 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config/configtest"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // TestTrustChanged: what to do is a command with the repository's name, but where
@@ -55,7 +55,7 @@ func TestRuntimeFromAPackage(t *testing.T) {
 }
 
 func TestRuntimeInTheWay(t *testing.T) {
-	c := configtest.On(t, "el9", configtest.Kubernetes+"runtime: {source: "+kubeadm.FromPackage+"}\n")
+	c := configtest.On(t, "el9", configtest.Kubernetes+"runtime: {source: "+runtime.FromPackage+"}\n")
 	for problem, hinted := range map[string]bool{
 		"packages.install asks for containerd.io-2.3.7, but it obsoletes runc-1.1-1.x86_64, which would be removed": true,
 		"no package has nfs-utils": false,

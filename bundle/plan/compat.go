@@ -11,6 +11,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight"
 )
 
@@ -122,7 +123,7 @@ func hostChecks() []string {
 func hostClashes(c *config.Cluster, f *preflight.Facts, cards gpu.Plan) ([]clash, error) {
 	want := preflight.Want{
 		OS: c.Packages.OS, KubernetesVersion: c.Kubernetes.Version, Site: c.Preflight, AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
-		ProxyMode:     c.Kubernetes.ProxyMode(kubeadm.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
+		ProxyMode:     c.Kubernetes.ProxyMode(runtime.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
 		NetworkPlugin: c.Network.Plugin, Roles: c.PreflightRoles(f.Host),
 		Packages: slices.Concat(cards.Driver, cards.Packages), Installer: c.GPU.Source == gpu.Runfile,
 	}

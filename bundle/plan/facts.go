@@ -16,14 +16,14 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/release"
 	"airgap.dev/airgap/preflight"
 )
 
 // packageRequest is which RPMs the servers need: those of Kubernetes, of the runtime where
 // it comes as one, and those that the file names, less what each surveyed server has.
 func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, cards map[string]gpu.Plan) (*rpm.Request, error) {
-	upstream, err := kubeadm.PackageRepository(c.Kubernetes.Version)
+	upstream, err := release.PackageRepository(c.Kubernetes.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -31,9 +31,9 @@ func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, cards map[st
 		OS: c.Packages.OS, Arch: "x86_64",
 		Modules: c.Packages.Modules,
 		Only:    driverPackages(c, cards), Plain: []string{gpu.Module},
-		Install: slices.Concat(kubeadm.Packages(c.Kubernetes.Version, c.Packages.OS), c.Runtime.Packages(), c.Packages.Install),
+		Install: slices.Concat(release.Packages(c.Kubernetes.Version, c.Packages.OS), c.Runtime.Packages(), c.Packages.Install),
 	}
-	for _, u := range append([]kubeadm.Repository{upstream}, c.Runtime.PackageRepositories(c.Packages.OS)...) {
+	for _, u := range append([]release.Repository{upstream}, c.Runtime.PackageRepositories(c.Packages.OS)...) {
 		r.Repositories = append(r.Repositories, rpm.Repository{Name: u.Name, BaseURL: u.BaseURL, GPGKeys: []string{u.GPGKey}})
 	}
 	r.Repositories = append(r.Repositories, c.Packages.Repositories...)

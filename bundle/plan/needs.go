@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/release"
 	"airgap.dev/airgap/preflight"
 )
 
@@ -41,7 +41,7 @@ func request(o Options, surveyed []*preflight.Facts, cards map[string]gpu.Plan) 
 
 // imageNeeds is every image the cluster needs and who needs it.
 func imageNeeds(c *config.Cluster) ([]bundle.Need, error) {
-	core, err := kubeadm.Images(c.Kubernetes.Version)
+	core, err := release.Images(c.Kubernetes.Version)
 	if err != nil {
 		return nil, err
 	}

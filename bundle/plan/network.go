@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/preflight"
 )
@@ -109,8 +109,8 @@ func plannedProxyMode(c *config.Cluster, surveyed []*preflight.Facts) string {
 	assumed, _ := preflight.Assumed(c.Packages.OS)
 	for _, f := range append(slices.Clone(surveyed), assumed) {
 		if f != nil && (f == assumed || f.Host == c.Master().Name) {
-			return c.Kubernetes.ProxyMode(kubeadm.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release})
+			return c.Kubernetes.ProxyMode(runtime.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release})
 		}
 	}
-	return c.Kubernetes.ProxyMode(kubeadm.Facts{})
+	return c.Kubernetes.ProxyMode(runtime.Facts{})
 }

@@ -12,6 +12,7 @@ import (
 
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -130,7 +131,7 @@ func TestNoTurn(t *testing.T) {
 	}
 	said := ""
 	say := func(format string, args ...any) { said = fmt.Sprintf(format, args...) }
-	m := kubeadm.Machine{Host: sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": sitetest.EndingIn(t, "kube-apiserver", 20*day)}, Root: root}
+	m := kubeadm.Machine{Machine: host.Machine{Host: sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": sitetest.EndingIn(t, "kube-apiserver", 20*day)}, Root: root}}
 	if release, err := takeTurn(t.Context(), m, true, say); err != nil || release == nil || !strings.Contains(said, "goes on without a turn") {
 		t.Errorf("interrupted: %v, it says %q", err, said)
 	}

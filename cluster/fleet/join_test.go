@@ -84,7 +84,7 @@ func enrolling(t *testing.T) (*Fleet, *Member, *sshtest.Server, *codeAPI) {
 	api := &codeAPI{}
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
-	f.site.Machine = kubeadm.Machine{Host: host.Local{}, Root: t.TempDir()}
+	f.site.Machine = kubeadm.Machine{Machine: host.Machine{Host: host.Local{}, Root: t.TempDir()}}
 	conf := sitetest.Kubeconfig(server.URL)
 	ca, _, err := trust.NewAuthority(time.Now())
 	if err != nil {

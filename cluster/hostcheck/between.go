@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/netprobe"
 )
@@ -71,16 +71,16 @@ func Balancer(c *config.Cluster) string {
 // probePorts are the TCP ports of the table that other hosts connect to.
 func probePorts(c *config.Cluster) []netprobe.Port {
 	var ports []netprobe.Port
-	worker := (kubeadm.Listens{Network: c.NetworkPorts()}).Ports()
-	for _, p := range (kubeadm.Listens{ControlPlane: true, Registry: c.Registry.Port, Network: c.NetworkPorts()}).Ports() {
-		if p.Protocol != "tcp" || p.From == kubeadm.OnlySelf || p.First != p.Last {
+	worker := (settings.Listens{Network: c.NetworkPorts()}).Ports()
+	for _, p := range (settings.Listens{ControlPlane: true, Registry: c.Registry.Port, Network: c.NetworkPorts()}).Ports() {
+		if p.Protocol != "tcp" || p.From == settings.OnlySelf || p.First != p.Last {
 			continue
 		}
 		to, from := netprobe.ControlPlanes, netprobe.All
 		if slices.Contains(worker, p) {
 			to = netprobe.All
 		}
-		if p.From == kubeadm.OnlyMasters {
+		if p.From == settings.OnlyMasters {
 			from = netprobe.ControlPlanes
 		}
 		ports = append(ports, netprobe.Port{Number: p.First, For: p.Program, To: to, From: from})
@@ -118,7 +118,7 @@ func JudgeBetween(ctx context.Context, s *site.Site, m *netprobe.Matrix, choice 
 
 // CanChoose is what the pod network may be. A cluster that is there keeps what it has.
 func CanChoose(s *site.Site) (netprobe.Can, error) {
-	can := netprobe.Can{Ports: []int{s.Config.Network.Port}, OpensFirewall: s.Config.HostSettings.Firewalld != kubeadm.LeaveFirewalld}
+	can := netprobe.Can{Ports: []int{s.Config.Network.Port}, OpensFirewall: s.Config.HostSettings.Firewalld != settings.LeaveFirewalld}
 	began, _, err := begunHere()
 	if s.Config.Network.Encapsulation == cni.Auto && s.Config.Network.VXLANPort() > 0 && !began && s.Choice == nil {
 		can.Ports, can.Native = netprobe.Ports(s.Config.Network.Port), s.Config.Network.Routes()

@@ -8,7 +8,7 @@ import (
 
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/config"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/netprobe"
 )
@@ -74,13 +74,13 @@ func TestResultsBetween(t *testing.T) {
 		},
 		{"pods' addresses that nobody needs", matrix(vxlan(8472, netprobe.Open), routed(netprobe.NetworkCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
 		{"firewalld, which is opened", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
-		{"firewalld, which is left", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, kubeadm.LeaveFirewalld, []string{preflight.VXLANPath, preflight.Encapsulate}, "does not pass"},
+		{"firewalld, which is left", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, settings.LeaveFirewalld, []string{preflight.VXLANPath, preflight.Encapsulate}, "does not pass"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c := &config.Cluster{Network: cni.Config{Plugin: cni.Flannel, Encapsulation: cni.Auto, Port: 8472}}
 			c.HostSettings.Firewalld = test.firewalld
-			can := netprobe.Can{Ports: []int{8472}, OpensFirewall: test.firewalld != kubeadm.LeaveFirewalld}
+			can := netprobe.Can{Ports: []int{8472}, OpensFirewall: test.firewalld != settings.LeaveFirewalld}
 			if test.auto {
 				can.Ports, can.Native = netprobe.Ports(8472), true
 			}

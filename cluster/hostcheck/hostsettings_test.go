@@ -7,6 +7,8 @@ import (
 	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -39,7 +41,7 @@ func TestModulesOfTheNetwork(t *testing.T) {
 	for settings, tunnels := range map[string]bool{"": true, "network: {encapsulation: native}": false} {
 		s := sitetest.SettingsSite(t, settings)
 		dir := t.TempDir()
-		s.Machine = kubeadm.Machine{Host: sitetest.RootHost{Dir: dir}, Root: dir}
+		s.Machine = kubeadm.Machine{Machine: host.Machine{Host: sitetest.RootHost{Dir: dir}, Root: dir}}
 		steps := nodesteps.SettingSteps(s)
 		plan, err := steps[slices.Index(sitetest.StepNames(steps), "modules")].Plan(t.Context())
 		if err != nil || slices.Contains(plan, "load kernel module vxlan") != tunnels {
@@ -71,7 +73,7 @@ func TestPreflightKnowsTheSysctls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.SysctlFile != kubeadm.SysctlFile || w.KubeletSysctls["vm.overcommit_memory"] != "1" {
+	if w.SysctlFile != settings.SysctlFile || w.KubeletSysctls["vm.overcommit_memory"] != "1" {
 		t.Errorf("want %q %v", w.SysctlFile, w.KubeletSysctls)
 	}
 }

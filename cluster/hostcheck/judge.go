@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -104,16 +105,16 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 		AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		NodeAddress:   s.Node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		AuditBytes: c.Kubernetes.Audit.Bytes(),
-		SysctlFile: kubeadm.SysctlFile, KubeletSysctls: kubeadm.KubeletSysctls(), Nodes: len(c.Nodes), MediumDevice: s.Medium,
+		SysctlFile: settings.SysctlFile, KubeletSysctls: settings.KubeletSysctls(), Nodes: len(c.Nodes), MediumDevice: s.Medium,
 		NetworkPlugin: c.Network.Plugin, LooseFilter: c.Network.Plugin == cni.Cilium, VXLANPort: c.Network.VXLANPort(),
 		ImageBytes: holds.Images.Bytes, BundleCreated: s.Index.Created, Ours: began,
-		LastRun: lastRun, Peer: s.Peer, Ports: nodesteps.PortsToHold(s), SwapOff: c.HostSettings.Swap == kubeadm.DisableSwap,
+		LastRun: lastRun, Peer: s.Peer, Ports: nodesteps.PortsToHold(s), SwapOff: c.HostSettings.Swap == settings.DisableSwap,
 		CRIO: c.Runtime.CRIO(), RuntimePackage: c.Runtime.Package(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, Site: c.Preflight,
 	}
-	if c.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
+	if c.HostSettings.Firewalld == settings.LeaveFirewalld {
 		w.FirewallLeft = nodesteps.PortsToOpen(s)
 	}
-	for _, p := range kubeadm.NodeSysctls() {
+	for _, p := range settings.NodeSysctls() {
 		w.Sysctls = append(w.Sysctls, preflight.BootSysctl{Name: p.Key, Value: p.Value, Floor: p.Floor})
 	}
 	if existing := c.Registry.Existing; existing != nil {

@@ -26,7 +26,7 @@ func TestNewCodeIsForOneNode(t *testing.T) {
 		fmt.Fprint(w, `{"apiVersion":"v1","kind":"NodeList","items":[]}`)
 	}))
 	defer server.Close()
-	s.Machine = kubeadm.Machine{Host: host.Local{}, Root: t.TempDir()}
+	s.Machine = kubeadm.Machine{Machine: host.Machine{Host: host.Local{}, Root: t.TempDir()}}
 	conf := sitetest.Kubeconfig(server.URL)
 	if err := host.WriteFile(filepath.Join(s.Machine.Root, kubeadm.AdminConf), []byte(conf), 0o600); err != nil {
 		t.Fatal(err)

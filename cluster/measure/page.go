@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
@@ -92,9 +92,9 @@ func Flows(c *config.Cluster) []netprobe.Flow {
 		all = append(all, netprobe.Flow{From: allNodes + ", administrators", To: "load balancer " + address, What: "TCP " + portIn(c.Kubernetes.ControlPlaneEndpoint), Kind: netprobe.Balanced,
 			For: "the API, on whichever control-plane node answers: TCP passed through as it is, TLS not ended, back to the host it came from too; health check of TCP 6443; connections kept for five minutes without a word"})
 	}
-	worker := (kubeadm.Listens{Network: c.NetworkPorts()}).Ports()
-	for _, port := range (kubeadm.Listens{ControlPlane: true, Registry: c.Registry.Port, Network: c.NetworkPorts()}).Ports() {
-		if port.From == kubeadm.OnlySelf {
+	worker := (settings.Listens{Network: c.NetworkPorts()}).Ports()
+	for _, port := range (settings.Listens{ControlPlane: true, Registry: c.Registry.Port, Network: c.NetworkPorts()}).Ports() {
+		if port.From == settings.OnlySelf {
 			continue
 		}
 		f := flowOf(c, port, behind)
@@ -121,20 +121,20 @@ func Flows(c *config.Cluster) []netprobe.Flow {
 }
 
 // flowOf is a row of the table of ports.
-func flowOf(c *config.Cluster, port kubeadm.Port, apiCallers string) netprobe.Flow {
+func flowOf(c *config.Cluster, port settings.Port, apiCallers string) netprobe.Flow {
 	number, protocol, _ := strings.Cut(port.String(), "/")
 	f := netprobe.Flow{From: allNodes, What: strings.ToUpper(protocol) + " " + number, For: port.Why}
 	if port.Program != "" {
 		f.For = port.Program + ": " + port.Why
 	}
 	switch {
-	case port.From == kubeadm.OnlyMasters:
+	case port.From == settings.OnlyMasters:
 		f.From = controlPlanes
 	case port.First == 6443:
 		f.From = allNodes + ", " + apiCallers
 	case port.First == 10256:
 		f.From = "load balancers of Services"
-	case port.From == kubeadm.FromAnywhere:
+	case port.From == settings.FromAnywhere:
 		f.From = "users of the applications"
 	}
 	switch {

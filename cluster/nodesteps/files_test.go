@@ -12,11 +12,13 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // releases are the runtime's, with programs that are not in one chunk.
-func releases(t *testing.T, r kubeadm.Runtime) map[string][]byte {
+func releases(t *testing.T, r runtime.Config) map[string][]byte {
 	t.Helper()
 	var archive bytes.Buffer
 	zipped, _ := gzip.NewWriterLevel(&archive, gzip.NoCompression)
@@ -44,7 +46,7 @@ func releases(t *testing.T, r kubeadm.Runtime) map[string][]byte {
 // TestProgramsOfAFickleStick: the stick gives the right bytes while the bundle is copied,
 // and other ones when the programs are installed from it. None of them gets to its place.
 func TestProgramsOfAFickleStick(t *testing.T) {
-	r := kubeadm.Runtime{}
+	r := runtime.Config{}
 	r.Default("1.36.3")
 	files := releases(t, r)
 	for name, lies := range map[string]func(nth int) bool{
@@ -61,7 +63,7 @@ func TestProgramsOfAFickleStick(t *testing.T) {
 			}
 			on = true
 			root := t.TempDir()
-			s := kubeadm.RuntimeFiles(kubeadm.Machine{Host: sitetest.RootHost{Dir: root}, Root: root}, r, "amd64", FromView(v).files)
+			s := runtime.FilesStep(kubeadm.Machine{Machine: host.Machine{Host: sitetest.RootHost{Dir: root}, Root: root}}.Machine, r, "amd64", FromView(v).files)
 			err := s.Run(t.Context())
 			placed := inBin(t, root)
 			switch {
@@ -76,7 +78,7 @@ func TestProgramsOfAFickleStick(t *testing.T) {
 
 func inBin(t *testing.T, root string) []string {
 	t.Helper()
-	all, err := filepath.Glob(filepath.Join(root, kubeadm.BinDir, "*"))
+	all, err := filepath.Glob(filepath.Join(root, host.BinDir, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
@@ -20,10 +21,10 @@ import (
 // other hosts in before anything listens.
 func FirstSteps(s *site.Site) []step.Step {
 	steps := append([]step.Step{kubeadm.Record(s.Machine), TrustStep(site.RequiredFile, s.Required)}, choiceSteps(s)...)
-	if s.Config.HostSettings.Firewalld == kubeadm.LeaveFirewalld {
+	if s.Config.HostSettings.Firewalld == settings.LeaveFirewalld {
 		return steps
 	}
-	f := kubeadm.Firewall{
+	f := settings.Firewall{
 		Address: s.Node.Address, Ports: listening(s),
 		PodSubnet: s.Config.Kubernetes.PodSubnet, PodLinks: cni.Links(s.Config.Network),
 		Routed: s.Config.Network.Encapsulation == cni.Native || s.Config.Network.Encapsulation == cni.CrossSubnet,
@@ -34,16 +35,16 @@ func FirstSteps(s *site.Site) []step.Step {
 			f.Masters = append(f.Masters, n.Address)
 		}
 	}
-	return append(steps, kubeadm.FirewalldStep(s.Machine, f))
+	return append(steps, settings.FirewalldStep(s.Machine.Machine, f))
 }
 
 // SettingSteps are the settings that a node's programs need.
 func SettingSteps(s *site.Site) []step.Step {
 	m := s.Machine
 	network := s.Config.Network
-	steps := []step.Step{versionLockStep(s), kubeadm.Modules(m, network.VXLANPort() > 0), kubeadm.Sysctls(m), kubeadm.NetworkManagerStep(m, cni.Links(network))}
-	if s.Config.HostSettings.Swap == kubeadm.DisableSwap {
-		steps = append(steps, kubeadm.SwapStep(m))
+	steps := []step.Step{versionLockStep(s), settings.Modules(m.Machine, network.VXLANPort() > 0), settings.Sysctls(m.Machine), settings.NetworkManagerStep(m.Machine, cni.Links(network))}
+	if s.Config.HostSettings.Swap == settings.DisableSwap {
+		steps = append(steps, settings.SwapStep(m.Machine))
 	}
 	return steps
 }
@@ -110,8 +111,8 @@ func installedDriver(s *site.Site) ([]rpm.NEVRA, error) {
 }
 
 // listening are those of this host.
-func listening(s *site.Site) []kubeadm.Port {
-	l := kubeadm.Listens{ControlPlane: s.Node.Has(config.ControlPlane), Network: s.Config.NetworkPorts()}
+func listening(s *site.Site) []settings.Port {
+	l := settings.Listens{ControlPlane: s.Node.Has(config.ControlPlane), Network: s.Config.NetworkPorts()}
 	if s.ServesRegistry() {
 		l.Registry = s.Config.Registry.Port
 	}
@@ -133,7 +134,7 @@ func PortsToHold(s *site.Site) []preflight.Port {
 func PortsToOpen(s *site.Site) []string {
 	var ports []string
 	for _, p := range listening(s) {
-		if p.From != kubeadm.OnlySelf {
+		if p.From != settings.OnlySelf {
 			ports = append(ports, fmt.Sprintf("%s from %s", p, p.From))
 		}
 	}

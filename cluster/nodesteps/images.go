@@ -8,15 +8,15 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/config"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/release"
 )
 
 // BootstrapImages are those a node needs before it can run anything else, also
 // those of the pod network's objects, which the lock lists.
 func BootstrapImages(c *config.Cluster, n config.Node, l bundle.Lock) ([]string, error) {
-	of := kubeadm.NodeImages
+	of := release.NodeImages
 	if n.Has(config.ControlPlane) {
-		of = kubeadm.Images
+		of = release.Images
 	}
 	images, err := of(c.Kubernetes.Version)
 	if err != nil {

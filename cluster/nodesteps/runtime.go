@@ -5,7 +5,8 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/release"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/registry"
 )
 
@@ -19,17 +20,17 @@ func MirrorStep(s *site.Site) (step.Step, error) {
 // Runtime are the runtime's options on this host. Pinned are the images a node needs
 // to come back at all; everything else may be evicted, because the registry can give
 // it back.
-func Runtime(s *site.Site) (kubeadm.RuntimeOptions, error) {
-	sandbox, err := kubeadm.Sandbox(s.Config.Kubernetes.Version)
+func Runtime(s *site.Site) (runtime.Options, error) {
+	sandbox, err := release.Sandbox(s.Config.Kubernetes.Version)
 	if err != nil {
-		return kubeadm.RuntimeOptions{}, err
+		return runtime.Options{}, err
 	}
 	pinned, err := BootstrapImages(s.Config, s.Node, s.Index.Lock)
 	if err != nil {
-		return kubeadm.RuntimeOptions{}, err
+		return runtime.Options{}, err
 	}
 	m, err := s.Mirror()
-	return kubeadm.RuntimeOptions{
+	return runtime.Options{
 		Runtime: s.Config.Runtime, Sandbox: sandbox, Pinned: pinned, Mirrors: m.Default(), Facts: s.Facts, NVIDIA: s.Node.Has(config.GPU),
 		Foreign: rpm.Transaction{Host: s.Machine.Host, StateDir: site.DnfDir}.Foreign,
 	}, err

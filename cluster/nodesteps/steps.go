@@ -10,7 +10,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 )
@@ -39,9 +39,9 @@ func Steps(s *site.Site, from Source, addr string, p ui.Progress) ([]step.Step, 
 	l.Add(SettingSteps(s)...)
 	l.Extend(driverSteps(s, from, p))
 	if s.Config.Runtime.Package() == "" { // else its package has brought the programs
-		l.Add(kubeadm.LabelsStep(m), kubeadm.RuntimeFiles(m, s.Config.Runtime, s.Arch(), from.files))
+		l.Add(runtime.LabelsStep(m.Machine), runtime.FilesStep(m.Machine, s.Config.Runtime, s.Arch(), from.files))
 	}
-	l.Add(kubeadm.FapolicydStep(m, s.Config.Runtime))
+	l.Add(runtime.FapolicydStep(m.Machine, s.Config.Runtime))
 	l.Try(MirrorStep(s))
 	l.Extend(RuntimeSteps(s))
 	return l.Steps()
@@ -52,12 +52,12 @@ func Steps(s *site.Site, from Source, addr string, p ui.Progress) ([]step.Step, 
 // shows it.
 func RuntimeSteps(s *site.Site) ([]step.Step, error) {
 	options, err := Runtime(s)
-	steps := []step.Step{kubeadm.RuntimeService(s.Machine, options), kubeadm.CrictlStep(s.Machine, s.Config.Runtime)}
+	steps := []step.Step{runtime.ServiceStep(s.Machine.Machine, options), runtime.CrictlStep(s.Machine.Machine, s.Config.Runtime)}
 	if s.Config.Registry.Existing == nil {
-		steps = append(steps, kubeadm.PullStep(s.Machine, registry.Canary, options.Mirrors))
+		steps = append(steps, runtime.PullStep(s.Machine.Machine, registry.Canary, options.Mirrors))
 	}
 	if s.Config.Runtime.PinsByLabel() {
-		steps = append(steps, kubeadm.PinStep(s.Machine, options.Pinned))
+		steps = append(steps, runtime.PinStep(s.Machine.Machine, options.Pinned))
 	}
 	return steps, err
 }

@@ -15,8 +15,10 @@ import (
 
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -163,11 +165,11 @@ func etcdMember(ctx context.Context, m kubeadm.Machine) (*nodereport.Etcd, error
 }
 
 func effectiveCgroup(ctx context.Context, m kubeadm.Machine) (*nodereport.Cgroup, error) {
-	found, err := kubeadm.ReadBack(ctx, m)
+	found, err := runtime.ReadBack(ctx, m.Machine)
 	if err != nil {
 		return nil, err
 	}
-	v, err := kubeadm.CgroupVersion(m.Host)
+	v, err := runtime.CgroupVersion(m.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +181,7 @@ func effectiveCgroup(ctx context.Context, m kubeadm.Machine) (*nodereport.Cgroup
 }
 
 func (s Settings) images(ctx context.Context, m kubeadm.Machine) (*nodereport.Images, error) {
-	unpinned, missing, err := kubeadm.Pinned(ctx, m, s.Pinned)
+	unpinned, missing, err := runtime.Pinned(ctx, m.Machine, s.Pinned)
 	return &nodereport.Images{Unpinned: unpinned, Missing: missing}, err
 }
 
@@ -207,7 +209,7 @@ func exceptModes(lines, files []string) []string {
 }
 
 func driftedSysctls(m kubeadm.Machine) ([]nodereport.Setting, error) {
-	drifted, err := kubeadm.DriftedSysctls(m)
+	drifted, err := settings.DriftedSysctls(m.Machine)
 	var all []nodereport.Setting
 	for _, d := range drifted {
 		all = append(all, nodereport.Setting{Key: d.Key, Saw: d.Saw, Want: d.Want})

@@ -6,9 +6,11 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/upkeep"
@@ -28,7 +30,7 @@ func Steps(wipe bool) []step.Step {
 		back("Forget which keys bundles must be signed with", nodesteps.TrustStep(site.RequiredFile, nil)),
 		back("Forget how pods' packets travel", site.FilesStep("network-choice", "", site.NetworkDir, nil)),
 		back("Forget the backup that this host was restored from", site.FilesStep("restored", "", site.RestoredDir, nil)),
-		back("Close the cluster's ports in firewalld", kubeadm.FirewalldStep(m, kubeadm.Firewall{})),
+		back("Close the cluster's ports in firewalld", settings.FirewalldStep(m.Machine, settings.Firewall{})),
 		back("Forget the registry's authority", site.FilesStep("authority", "", site.PKIDir, nil)),
 		back("Forget who may push to the registry", registry.UsersStep(registry.Users{File: site.UsersFile}, nil)),
 		back("Leave the bundle to --wipe-data", step.Step{Name: "store"}),
@@ -38,26 +40,26 @@ func Steps(wipe bool) []step.Step {
 		back("Let nouveau have the GPUs again", gpu.NouveauStep(cards)),
 		back("Erase the packages that airgap installed", rpm.PackagesStep(rpm.Transaction{Host: host.Local{}, StateDir: site.DnfDir, Log: site.DnfLog})),
 		back("Unlock the packages in dnf", rpm.VersionLockStep(rpm.VersionLock{UndoFile: site.VersionlockUndo})),
-		back("No more load kernel modules at boot", kubeadm.Modules(m, false)),
-		back("Put kernel parameters back", kubeadm.Sysctls(m)),
-		back("Let NetworkManager have all interfaces", kubeadm.NetworkManagerStep(m, nil)),
-		back("Turn swap on again", kubeadm.SwapStep(m)),
+		back("No more load kernel modules at boot", settings.Modules(m.Machine, false)),
+		back("Put kernel parameters back", settings.Sysctls(m.Machine)),
+		back("Let NetworkManager have all interfaces", settings.NetworkManagerStep(m.Machine, nil)),
+		back("Turn swap on again", settings.SwapStep(m.Machine)),
 		back("Uninstall NVIDIA's driver", gpu.RunfileStep(cards, nil)),
 		back("No more load NVIDIA's driver at boot", gpu.DriverStep(cards)),
 		back("Make the GPUs whole", gpu.MIGStep(gpu.MIG{Setup: cards})),
 		back("Describe the GPUs to the runtime no more", gpu.CDIStep(cards)),
 		back("Put nvidia-container-runtime's configuration back", gpu.RuntimeConfigStep(cards, "")),
-		back("Take a label rule from SELinux", kubeadm.LabelsStep(m)),
-		back("Remove the runtime", kubeadm.RuntimeFiles(m, kubeadm.Runtime{}, "", nil)),
-		back("Have fapolicyd trust the runtime no more", kubeadm.FapolicydStep(m, kubeadm.Runtime{})),
+		back("Take a label rule from SELinux", runtime.LabelsStep(m.Machine)),
+		back("Remove the runtime", runtime.FilesStep(m.Machine, runtime.Config{}, "", nil)),
+		back("Have fapolicyd trust the runtime no more", runtime.FapolicydStep(m.Machine, runtime.Config{})),
 		back("Take the mirror from the runtime's configuration", registry.RemoveMirrors(
-			registry.Mirror{Dir: site.CertsDir, CAFile: site.ExistingCAFile}, registry.Mirror{CRIO: true, Dir: kubeadm.CRIOContainers})),
-		back("Stop the runtime", kubeadm.RuntimeService(m, kubeadm.RuntimeOptions{})),
-		back("Have crictl ask for no runtime of ours", kubeadm.CrictlStep(m, kubeadm.Runtime{})),
-		back("Forget that the runtime has pulled", kubeadm.PullStep(m, "", "")),
+			registry.Mirror{Dir: site.CertsDir, CAFile: site.ExistingCAFile}, registry.Mirror{CRIO: true, Dir: runtime.CRIOContainers})),
+		back("Stop the runtime", runtime.ServiceStep(m.Machine, runtime.Options{})),
+		back("Have crictl ask for no runtime of ours", runtime.CrictlStep(m.Machine, runtime.Config{})),
+		back("Forget that the runtime has pulled", runtime.PullStep(m.Machine, "", "")),
 		back("Remove audit policy and rules of the API server", kubeadm.APIServerFiles(m, kubeadm.Config{})),
 		back("Remove the key that Secrets are encrypted with", kubeadm.Encryption(m, "", nil)),
-		back("Leave the cluster: pods, keys, interfaces, rules", kubeadm.Init(m, kubeadm.Config{}, kubeadm.Node{}, kubeadm.Facts{})),
+		back("Leave the cluster: pods, keys, interfaces, rules", kubeadm.Init(m, kubeadm.Config{}, kubeadm.Node{}, runtime.Facts{})),
 		back("Give files back their modes", kubeadm.Permissions(m, kubeadm.Config{})),
 		back("Stop the approver of join tokens", kubeadm.ApproverStep(m)),
 		back("Take no more backups", backup.Step(site.Backups(), nil)),

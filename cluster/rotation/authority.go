@@ -23,6 +23,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
@@ -157,7 +158,7 @@ func registryAuthority() kubeadm.Authority {
 		Make: func() (certificate, key []byte, err error) { return trust.NewAuthority(time.Now()) },
 		Sign: func(context.Context) error { return pki.Reissue(time.Now()) },
 		Trust: func(ctx context.Context) error {
-			if err := registry.RetrustCRIO(kubeadm.CRIOContainers, pki.CAFile()); err != nil {
+			if err := registry.RetrustCRIO(runtime.CRIOContainers, pki.CAFile()); err != nil {
 				return err
 			}
 			for _, unit := range []string{registry.UnitName, nodereport.UnitName} {

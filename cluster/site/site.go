@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
@@ -31,7 +32,7 @@ type Site struct {
 	Config  *config.Cluster
 	Node    config.Node
 	Machine kubeadm.Machine
-	Facts   kubeadm.Facts
+	Facts   runtime.Facts
 	// Required are fingerprints of keys: bundles for this host must be signed with
 	// one of them, by --require-key. None: the usual ones count.
 	Required []string
@@ -102,7 +103,7 @@ func New(index *bundle.Index, name string) (*Site, error) {
 	}
 	machine := ThisMachine()
 	machine.Pods = c.Kubernetes.PodSubnet
-	facts, err := kubeadm.Observe(machine.Host)
+	facts, err := runtime.Observe(machine.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +173,7 @@ func Installed(ctx context.Context, keys []string) (*Site, error) {
 
 // ThisMachine is the host as the steps change it.
 func ThisMachine() kubeadm.Machine {
-	return kubeadm.Machine{Host: host.Local{}, Network: kubeadm.Traces(cni.Leaves())}
+	return kubeadm.Machine{Machine: host.Machine{Host: host.Local{}}, Network: kubeadm.Traces(cni.Leaves())}
 }
 
 func thisNode(c *config.Cluster, name string) (config.Node, error) {
@@ -254,7 +255,7 @@ func (s *Site) KubeNode() kubeadm.Node {
 func (s *Site) Mirror() (registry.Mirror, error) {
 	crio, dir := s.Config.Runtime.CRIO(), CertsDir
 	if crio {
-		dir = kubeadm.CRIOContainers
+		dir = runtime.CRIOContainers
 	}
 	if existing := s.Config.Registry.Existing; existing != nil {
 		return existing.Mirror(crio, dir, s.Index.Lock.Images, ExistingCAFile)

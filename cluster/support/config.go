@@ -11,6 +11,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/output"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -42,7 +43,7 @@ func (e *Evidence) runtimeDump(ctx context.Context, w io.Writer) error {
 	if len(e.found("etc/containerd/config.toml", "etc/crio/crio.conf")) == 0 {
 		return NoneHere("there is no configuration of a runtime")
 	}
-	dump, err := kubeadm.RuntimeDump(ctx, e.Machine)
+	dump, err := runtime.Dump(ctx, e.Machine.Machine)
 	if err != nil {
 		return err
 	}

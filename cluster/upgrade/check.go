@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/release"
 )
 
 // check finds what would stop the upgrade, before anything is changed. What the
@@ -92,12 +93,12 @@ func (u *upgrade) order(ctx context.Context) error {
 		return fmt.Errorf("ask the API server for its version: %w", err)
 	}
 	want := u.site.Config.Kubernetes.Version
-	if err := kubeadm.UpgradePath(version, want); err != nil {
+	if err := release.UpgradePath(version, want); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.nodes)) {
 		n := u.nodes[name]
-		if err := kubeadm.UpgradePath(strings.TrimPrefix(n.Status.NodeInfo.KubeletVersion, "v"), want); err != nil {
+		if err := release.UpgradePath(strings.TrimPrefix(n.Status.NodeInfo.KubeletVersion, "v"), want); err != nil {
 			return fmt.Errorf("node %s: %w", name, err)
 		}
 	}

@@ -49,7 +49,7 @@ func putFiles(t *testing.T, root string, files map[string]string) {
 // withFullEtcd is a host whose member of etcd has given the alarm that it is full.
 func withFullEtcd(t *testing.T) kubeadm.Machine {
 	t.Helper()
-	m := kubeadm.Machine{Host: host.Local{}, Root: t.TempDir(), EtcdURL: apitest.Start(t).Etcd()}
+	m := kubeadm.Machine{Machine: host.Machine{Host: host.Local{}, Root: t.TempDir()}, EtcdURL: apitest.Start(t).Etcd()}
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{m.EtcdURL}})
 	if err != nil {
 		t.Fatal(err)

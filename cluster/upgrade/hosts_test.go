@@ -18,8 +18,8 @@ import (
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
 )
 
 // answering is a client of an API server that gives these answers, by path.
@@ -77,7 +77,7 @@ func TestHostIsNotBack(t *testing.T) {
 	}}
 	hosts := []config.Node{{Name: "w1"}}
 	err := advice.Add(u.await(t.Context(), hosts, u.upgraded, 300*time.Millisecond), "as airgap upgrade wraps it")
-	if _, is := errors.AsType[*kubeadm.Failure](err); !is || !strings.Contains(err.Error(), "wait 300ms for the upgraded host to be back in the cluster: w1: it is not ready") {
+	if _, is := errors.AsType[*host.Failure](err); !is || !strings.Contains(err.Error(), "wait 300ms for the upgraded host to be back in the cluster: w1: it is not ready") {
 		t.Errorf("got %v", err)
 	}
 	if next := advice.Of(err); !strings.Contains(next, "journalctl -u kubelet") || !strings.Contains(next, "airgap rollback") {

@@ -19,6 +19,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // NodeOptions are those of airgap upgrade node.
@@ -210,5 +211,5 @@ func imagesStep(s *site.Site) (step.Step, error) {
 			digests[i.Name] = i.Digest
 		}
 	}
-	return kubeadm.ImagesStep(s.Machine, digests), nil
+	return runtime.ImagesStep(s.Machine.Machine, digests), nil
 }

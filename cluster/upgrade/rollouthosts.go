@@ -16,6 +16,7 @@ import (
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 )
 
@@ -126,7 +127,7 @@ func (r *rollout) await(ctx context.Context, nodes []config.Node, done func(*cor
 // notBack is the error of a host that airgap has upgraded, or taken back, and that the
 // cluster does not see so.
 func (r *rollout) notBack(after time.Duration, last error) error {
-	f := &kubeadm.Failure{
+	f := &host.Failure{
 		What: fmt.Sprintf("wait %s for the upgraded host to be back in the cluster", after), Err: last,
 		Next: "on that host airgap status and journalctl -u kubelet say why; mend it and run the same command again: it goes on there, and no other host is touched before",
 	}

@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/cluster/upgraderecord"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -45,7 +46,7 @@ func TestStepsOfAnUpgrade(t *testing.T) {
   - {name: cp2, address: 192.0.2.12, roles: [control-plane]}
   - {name: cp3, address: 192.0.2.13, roles: [control-plane]}
 packages:`)
-	m := kubeadm.Machine{Host: sitetest.FilesHost{"proc/1/comm": {Data: []byte("systemd\n")}}, Root: t.TempDir()}
+	m := kubeadm.Machine{Machine: host.Machine{Host: sitetest.FilesHost{"proc/1/comm": {Data: []byte("systemd\n")}}, Root: t.TempDir()}}
 	putFiles(t, m.Root, map[string]string{site.StateDir + "/kubeadm.state": "ended\n", site.StateDir + "/kubeadm.configured": `{"version":"1.35.8"}`})
 	u := &upgrade{rollout: rollout{
 		site: &site.Site{Index: &bundle.Index{}, Config: c, Node: c.Nodes[0], Machine: m}, view: bundle.NewView(), p: ui.Discard(),

@@ -19,8 +19,8 @@ import (
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
 )
 
@@ -192,7 +192,7 @@ func TestUpgraded(t *testing.T) {
 
 // TestOrBack: whatever an upgrade failed for, the way back is told, and once.
 func TestOrBack(t *testing.T) {
-	failed := &kubeadm.Failure{What: "kubeadm upgrade", Err: errors.New("timed out"), Next: "journalctl -u kubelet has more"}
+	failed := &host.Failure{What: "kubeadm upgrade", Err: errors.New("timed out"), Next: "journalctl -u kubelet has more"}
 	for want, err := range map[string]error{
 		"journalctl -u kubelet has more. airgap rollback takes the upgrade back": advice.Add(failed, "run the same command again"),
 		"run the same command again. airgap rollback takes the upgrade back":     advice.Add(errors.New("a disk"), "run the same command again"),

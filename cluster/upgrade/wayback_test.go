@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -70,7 +71,7 @@ func TestNoWayBack(t *testing.T) {
 		{"no manifest", "", map[string]string{"/etc/kubernetes/manifests/etcd.yaml": ""}, "read which cluster it was"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			m := kubeadm.Machine{Root: t.TempDir()}
+			m := kubeadm.Machine{Machine: host.Machine{Root: t.TempDir()}}
 			putFiles(t, m.Root, upgradableHost(t))
 			putFiles(t, m.Root, tc.files)
 			for name, text := range tc.files {

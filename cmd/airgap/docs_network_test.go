@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/measure"
 	"airgap.dev/airgap/internal/config"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/registry"
 )
 
@@ -46,9 +46,9 @@ func TestDocsNetwork(t *testing.T) {
 
 	own := [][]string{{"Port", "Program", "For"}}
 	seen := map[string]bool{}
-	add := func(network []kubeadm.Port, with string) {
-		for _, p := range (kubeadm.Listens{ControlPlane: true, Registry: registry.DefaultPort, Network: network}).Ports() {
-			if p.From == kubeadm.OnlySelf && !seen[p.String()] {
+	add := func(network []settings.Port, with string) {
+		for _, p := range (settings.Listens{ControlPlane: true, Registry: registry.DefaultPort, Network: network}).Ports() {
+			if p.From == settings.OnlySelf && !seen[p.String()] {
 				seen[p.String()] = true
 				own = append(own, []string{p.String(), p.Program, p.Why + with})
 			}

@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/release"
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/verify/apitest"
 	"airgap.dev/airgap/verify/dataplane/deploy"
@@ -62,7 +63,7 @@ func TestSecretsAreFound(t *testing.T) {
 		if err := host.WriteFile(filepath.Join(dir, name), key, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		e := &support.Evidence{Machine: kubeadm.Machine{Host: sitetest.RootHost{Dir: dir}}}
+		e := &support.Evidence{Machine: kubeadm.Machine{Machine: host.Machine{Host: sitetest.RootHost{Dir: dir}}}}
 		if book, unread := e.Secrets(); book.Len() == 0 || unread > 0 {
 			t.Errorf("%s: %d secrets, %d files that could not be read", name, book.Len(), unread)
 		}
@@ -173,7 +174,7 @@ func podRows(t *testing.T) [][]string {
 // kubeadmAddon are the objects that kubeadm applies for a part of a cluster.
 func kubeadmAddon(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
-	version := kubeadm.Releases()[0].Minor + ".0"
+	version := release.All()[0].Minor + ".0"
 	cmd := host.Cmd{Name: apitest.Program(t, "kubeadm"), Args: []string{"init", "phase", "addon", name, "--print-manifest", "--kubernetes-version", version}}
 	out, err := host.Local{}.Run(t.Context(), cmd)
 	if err != nil {

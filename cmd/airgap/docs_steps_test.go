@@ -14,9 +14,11 @@ import (
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight/netprobe"
 	"airgap.dev/airgap/registry"
 )
@@ -83,22 +85,22 @@ func stepSites() []stepSite {
 		{each: "every server", with: "where the measurement chose", change: func(s *site.Site) {
 			s.Choice = &site.NetworkChoice{Choice: netprobe.Choice{Encapsulation: netprobe.VXLAN, Port: 4789}}
 		}},
-		{each: "every server", with: "with `hostSettings.swap: disable`", change: func(s *site.Site) { s.Config.HostSettings.Swap = kubeadm.DisableSwap }},
+		{each: "every server", with: "with `hostSettings.swap: disable`", change: func(s *site.Site) { s.Config.HostSettings.Swap = settings.DisableSwap }},
 		{each: "every server", with: "with containerd 1.7", change: func(s *site.Site) { s.Config.Runtime.Version = "1.7.28" }},
-		{each: "every server", with: "with `runtime.name: crio`", titles: true, change: func(s *site.Site) { s.Config.Runtime = runtimeOf(s, "crio", kubeadm.FromArchive) }},
-		{each: "every server", with: "with `runtime.source: package`", change: func(s *site.Site) { s.Config.Runtime = runtimeOf(s, "containerd", kubeadm.FromPackage) }},
+		{each: "every server", with: "with `runtime.name: crio`", titles: true, change: func(s *site.Site) { s.Config.Runtime = runtimeOf(s, "crio", runtime.FromArchive) }},
+		{each: "every server", with: "with `runtime.source: package`", change: func(s *site.Site) { s.Config.Runtime = runtimeOf(s, "containerd", runtime.FromPackage) }},
 		{each: "every server", with: "with `registry.existing`", change: func(s *site.Site) {
 			s.Config.Registry.Existing = &registry.Existing{Address: "harbor.bank.example/airgap"}
 		}},
-		{each: "every server", with: "with `hostSettings.firewalld: leave`", change: func(s *site.Site) { s.Config.HostSettings.Firewalld = kubeadm.LeaveFirewalld }},
+		{each: "every server", with: "with `hostSettings.firewalld: leave`", change: func(s *site.Site) { s.Config.HostSettings.Firewalld = settings.LeaveFirewalld }},
 		{each: "every server", with: "with `kubernetes.encryptionAtRest: none`", change: func(s *site.Site) { s.Config.Kubernetes.EncryptionAtRest = kubeadm.NoEncryption }},
 		{each: "every server", with: "with `kubernetes.dns: none`", change: func(s *site.Site) { s.Config.Kubernetes.DNS = kubeadm.NoDNS }},
 		{each: "every server", with: "with `addons`", change: func(s *site.Site) { s.Index.Lock.Addons = []bundle.Addon{{Name: "metrics-server"}} }},
 	}
 }
 
-func runtimeOf(s *site.Site, name, source string) kubeadm.Runtime {
-	r := kubeadm.Runtime{Name: name, Source: source}
+func runtimeOf(s *site.Site, name, source string) runtime.Config {
+	r := runtime.Config{Name: name, Source: source}
 	r.Default(s.Config.Kubernetes.Version)
 	return r
 }

@@ -24,8 +24,10 @@ import (
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/remote"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 )
@@ -46,7 +48,7 @@ type Cluster struct {
 	SSH        *remote.Config   `yaml:"ssh" json:"ssh,omitempty" jsonschema:"description=How airgap install reaches the other servers to join them too. Left out: it prints what to run on each"`
 	GPU        gpu.Config       `yaml:"gpu" json:"gpu" jsonschema:"description=Driver and sharing of the cards on nodes with the role gpu"`
 	Network    cni.Config       `yaml:"network" json:"network" jsonschema:"description=Pod network"`
-	Runtime    kubeadm.Runtime  `yaml:"runtime" json:"runtime" jsonschema:"description=Container runtime"`
+	Runtime    runtime.Config   `yaml:"runtime" json:"runtime" jsonschema:"description=Container runtime"`
 	Packages   rpm.Config       `yaml:"packages" json:"packages" jsonschema:"required,description=OS packages and where they come from"`
 	Images     bundle.Images    `yaml:"images" json:"images" jsonschema:"description=Images that the bundle carries beside those of Kubernetes"`
 	Addons     bundle.Addons    `yaml:"addons" json:"addons,omitempty" jsonschema:"description=What is installed into the cluster beside Kubernetes: Helm charts and manifests with their images"`
@@ -55,7 +57,7 @@ type Cluster struct {
 	Preflight  preflight.Config `yaml:"preflight" json:"preflight" jsonschema:"description=What this site changes in the checks before an installation"`
 	Sources    fetch.Sources    `yaml:"sources" json:"sources" jsonschema:"description=How upstream is reached from the connected host"`
 
-	HostSettings kubeadm.HostSettings `yaml:"hostSettings" json:"hostSettings" jsonschema:"description=What install may change in the settings of the hosts"`
+	HostSettings settings.HostSettings `yaml:"hostSettings" json:"hostSettings" jsonschema:"description=What install may change in the settings of the hosts"`
 }
 
 // Load reads and judges the file at path. Files that it names are looked for

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/internal/remote"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/internal/settings"
 )
 
 func full(t testing.TB) string {
@@ -303,7 +303,7 @@ func TestNetworkOfAProject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Network.Port != 8472 || c.Network.Cilium.Version == "" || !slices.ContainsFunc(c.NetworkPorts(), func(p kubeadm.Port) bool { return p.First == 4240 && p.From == kubeadm.OnlyNodes }) {
+	if c.Network.Port != 8472 || c.Network.Cilium.Version == "" || !slices.ContainsFunc(c.NetworkPorts(), func(p settings.Port) bool { return p.First == 4240 && p.From == settings.OnlyNodes }) {
 		t.Errorf("%+v, %v", c.Network, c.NetworkPorts())
 	}
 	for old, tc := range map[string]struct{ new, says string }{

@@ -5,6 +5,7 @@ import (
 
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // setDefaults lets each section fill in what was left out.
@@ -25,15 +26,15 @@ func (c *Cluster) setDefaults() {
 
 // validate lets each section judge itself; the nodes are judged here.
 func (c *Cluster) validate() field.ErrorList {
-	return c.validateBy(kubeadm.Config.Validate, kubeadm.Runtime.Validate)
+	return c.validateBy(kubeadm.Config.Validate, runtime.Config.Validate)
 }
 
 // validateStored takes overrides that an older airgap took.
 func (c *Cluster) validateStored() field.ErrorList {
-	return c.validateBy(kubeadm.Config.ValidateStored, kubeadm.Runtime.ValidateStored)
+	return c.validateBy(kubeadm.Config.ValidateStored, runtime.Config.ValidateStored)
 }
 
-func (c *Cluster) validateBy(kubernetes func(kubeadm.Config, *field.Path) field.ErrorList, runtime func(kubeadm.Runtime, *field.Path) field.ErrorList) field.ErrorList {
+func (c *Cluster) validateBy(kubernetes func(kubeadm.Config, *field.Path) field.ErrorList, runtime func(runtime.Config, *field.Path) field.ErrorList) field.ErrorList {
 	at := func(name string) *field.Path { return field.NewPath(name) }
 	all := validateNodes(c.Nodes, at("nodes"))
 	all = append(all, c.validateSSH(at("ssh"), at("nodes"))...)

@@ -219,7 +219,7 @@ func (c *Contents) Snapshot() string { return filepath.Join(c.at, snapshotName) 
 func (c *Contents) Check(ctx context.Context, now time.Time, more ...string) (etcd.SnapshotInfo, error) {
 	info, err := c.check(ctx, now, more)
 	if err != nil {
-		return info, &kubeadm.Failure{What: "check backup " + c.Dir, Err: err, Next: "use another backup: each control-plane host takes one a day, and airgap backup --dir may have put copies elsewhere"}
+		return info, &host.Failure{What: "check backup " + c.Dir, Err: err, Next: "use another backup: each control-plane host takes one a day, and airgap backup --dir may have put copies elsewhere"}
 	}
 	return info, nil
 }

@@ -1,0 +1,55 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// Where airgap has its own files on a host, before Machine.Root.
+const (
+	BinDir   = "/opt/airgap/bin"
+	StateDir = "/var/lib/airgap"
+	UndoDir  = StateDir + "/undo" // what steps wrote down before they changed it
+	LogDir   = "/var/log/airgap"
+)
+
+// Machine is a host that steps change. Root comes before every path
+// that is read or written; "" or "/" is the machine itself.
+type Machine struct {
+	Host Host
+	Root string
+}
+
+// Path is where a file of the host lies for this process.
+func (m Machine) Path(p string) string { return filepath.Join("/", m.Root, p) }
+
+// Run runs a command whose output nobody reads.
+func (m Machine) Run(ctx context.Context, name string, args ...string) error {
+	_, err := m.Host.Run(ctx, Cmd{Name: name, Args: args})
+	return err
+}
+
+// UnitIs asks systemctl is-active or is-enabled. Any answer but yes is a no;
+// only a systemctl that cannot be run is an error.
+func (m Machine) UnitIs(ctx context.Context, question, unit string) (bool, error) {
+	err := m.Run(ctx, "systemctl", question, "--quiet", unit)
+	var failed *CommandError
+	if errors.As(err, &failed) && failed.ExitCode > 0 {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask systemd about %s: %w", unit, err)
+	}
+	return true, nil
+}
+
+// UnitRuns reports whether unit is active now and after a reboot.
+func (m Machine) UnitRuns(ctx context.Context, unit string) (bool, error) {
+	enabled, err := m.UnitIs(ctx, "is-enabled", unit)
+	if err != nil || !enabled {
+		return false, err
+	}
+	return m.UnitIs(ctx, "is-active", unit)
+}

@@ -1,0 +1,88 @@
+package release
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// Of looks up a version with its patch: "1.36.3".
+func Of(text string) (Release, error) {
+	v, err := version.ParseSemantic(text)
+	if err != nil {
+		return Release{}, fmt.Errorf("expected a version with its patch, such as 1.36.3")
+	}
+	for _, r := range All() {
+		if r.Minor == Line(v) {
+			return r, nil
+		}
+	}
+	return Release{}, fmt.Errorf("version %s is not supported: choose one of Kubernetes %s", Line(v), minors())
+}
+
+// Images are the images that a cluster of this version starts with, sorted.
+func Images(version string) ([]string, error) {
+	r, err := Of(version)
+	if err != nil {
+		return nil, err
+	}
+	images := []string{
+		"registry.k8s.io/coredns/coredns:" + r.CoreDNS,
+		"registry.k8s.io/etcd:" + r.Etcd,
+		"registry.k8s.io/pause:" + r.Pause,
+	}
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler"} {
+		images = append(images, "registry.k8s.io/"+name+":"+Tag(version))
+	}
+	slices.Sort(images)
+	return images, nil
+}
+
+// NodeImages are those among Images that every node runs.
+func NodeImages(version string) ([]string, error) {
+	sandbox, err := Sandbox(version)
+	return []string{"registry.k8s.io/kube-proxy:" + Tag(version), sandbox}, err
+}
+
+// Sandbox is the image that holds every pod's namespaces in this version.
+func Sandbox(version string) (string, error) {
+	r, err := Of(version)
+	if err != nil {
+		return "", err
+	}
+	return "registry.k8s.io/pause:" + r.Pause, nil
+}
+
+// Repository is where the RPMs of one minor come from.
+type Repository struct {
+	Name, BaseURL, GPGKey string
+}
+
+// PackageRepository is the Kubernetes project's repository of a version's minor.
+func PackageRepository(text string) (Repository, error) {
+	if _, err := Of(text); err != nil {
+		return Repository{}, err
+	}
+	v := version.MustParseSemantic(text)
+	base := fmt.Sprintf("https://pkgs.k8s.io/core:/stable:/v%d.%d/rpm/", v.Major(), v.Minor())
+	return Repository{Name: "kubernetes", BaseURL: base, GPGKey: base + "repodata/repomd.xml.key"}, nil
+}
+
+// Packages are the RPMs to install on every node, as dnf takes them: NAME or
+// NAME-VERSION. Their dependencies are the solver's business; named here too
+// is what kubelet, kube-proxy or the runtime call without their RPM saying so.
+// os is "el8", "el9" or "el10".
+func Packages(version, os string) []string {
+	version = strings.TrimPrefix(version, "v")
+	iptables := "iptables-nft"
+	if os == "el8" {
+		iptables = "iptables" // EL8 ships the nft flavour under the plain name
+	}
+	return []string{
+		"kubelet-" + version, "kubeadm-" + version, "kubectl-" + version,
+		"container-selinux", // the runtime comes as an archive that cannot ask for its policy
+		"conntrack-tools", "ethtool", "iproute", iptables, "socat",
+	}
+}

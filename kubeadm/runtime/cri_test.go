@@ -1,0 +1,77 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
+)
+
+// imageService is a runtime at the machine's socket that has whatever it is asked for.
+type imageService struct {
+	runtimeapi.UnimplementedImageServiceServer
+
+	calls  []string
+	fail   error
+	images map[string]bool // whether they are pinned
+
+	digests map[string]string // of the images that it knows by a digest
+	comes   map[string]string // the digests with which images come when they are pulled
+}
+
+func newRuntime(t *testing.T, m host.Machine) *imageService {
+	t.Helper()
+	service := &imageService{images: map[string]bool{}, digests: map[string]string{}}
+	hosttest.ServeCRI(t, m, func(server *grpc.Server) { runtimeapi.RegisterImageServiceServer(server, service) })
+	return service
+}
+
+func (s *imageService) PullImage(_ context.Context, r *runtimeapi.PullImageRequest) (*runtimeapi.PullImageResponse, error) {
+	s.calls = append(s.calls, "pull "+r.Image.Image)
+	if digest, is := s.comes[r.Image.Image]; is {
+		s.images[r.Image.Image], s.digests[r.Image.Image] = false, digest
+	}
+	return &runtimeapi.PullImageResponse{}, s.fail
+}
+
+func (s *imageService) RemoveImage(_ context.Context, r *runtimeapi.RemoveImageRequest) (*runtimeapi.RemoveImageResponse, error) {
+	s.calls = append(s.calls, "remove "+r.Image.Image)
+	return &runtimeapi.RemoveImageResponse{}, nil
+}
+
+// TestPullStep asks the runtime when a file has changed, and leaves nothing with it.
+func TestPullStep(t *testing.T) {
+	f, m := hosttest.New(t)
+	const mirrors = "/etc/containerd/certs.d/_default/hosts.toml"
+	step := PullStep(m, "airgap.invalid/canary:1", mirrors)
+	hosttest.MustHold(t, step.Done, false) // no runtime yet
+	f.Put(t, containerdConfig, "version = 3\n")
+	f.Put(t, mirrors, "server = 'https://10.0.0.1:5000'\n")
+	if err := step.Run(t.Context()); err == nil {
+		t.Error("nobody listens, and no error")
+	}
+	hosttest.MustHold(t, step.Done, false)
+	runtime := newRuntime(t, m)
+	if err := step.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hosttest.MustHold(t, step.Done, true)
+	if got := strings.Join(runtime.calls, ", "); got != "pull airgap.invalid/canary:1, remove airgap.invalid/canary:1" {
+		t.Errorf("it was asked to %s", got)
+	}
+	runtime.fail = errors.New("x509: certificate signed by unknown authority")
+	f.Put(t, mirrors, "server = 'https://10.0.0.2:5000'\n")
+	hosttest.MustHold(t, step.Done, false)
+	if err := step.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "unknown authority") || !strings.Contains(err.Error(), "airgap.invalid/canary:1") {
+		t.Errorf("got %v", err)
+	}
+	if err := step.Undo(t.Context()); err != nil || f.Has(pulledFile) {
+		t.Errorf("after Undo: %v", err)
+	}
+}

@@ -1,0 +1,89 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// effective is what the runtime makes of its configuration and of all drop-ins.
+type effective struct {
+	Driver  Driver // of the default runtime
+	Default string // name of that; "" for CRI-O, whose runtimes have one driver
+	Type    string // of that, containerd's alone: "io.containerd.runc.v2"
+	Version int    // of the configuration's form, containerd's alone
+	Mirrors string // what says where images come from; "" for a runtime whose configuration does not name it
+}
+
+func readEffective(ctx context.Context, m host.Machine, e engine) (effective, error) {
+	dump, err := dump(ctx, m, e)
+	if err != nil {
+		return effective{}, err
+	}
+	found, err := e.readDump(dump)
+	if err != nil {
+		return found, fmt.Errorf("read the runtime's effective configuration: %w", err)
+	}
+	return found, nil
+}
+
+// Dump is the effective configuration of the runtime on this host, as its own
+// program tells it.
+func Dump(ctx context.Context, m host.Machine) ([]byte, error) { return dump(ctx, m, engineOn(m)) }
+
+func dump(ctx context.Context, m host.Machine, e engine) ([]byte, error) {
+	dump, err := m.Host.Run(ctx, host.Cmd{Name: m.Path(e.program()), Args: e.dump})
+	if err != nil {
+		return nil, fmt.Errorf("read the runtime's effective configuration: %w", err)
+	}
+	return dump, nil
+}
+
+// readContainerdDump takes `containerd config dump`. Versions 3 and 4 of the configuration
+// have it in two plugins, version 2 in one.
+func readContainerdDump(dump []byte) (effective, error) {
+	type images struct {
+		Registry struct {
+			ConfigPath string `toml:"config_path"`
+		} `toml:"registry"`
+	}
+	type runtimes struct {
+		Containerd struct {
+			DefaultRuntimeName string `toml:"default_runtime_name"`
+			Runtimes           map[string]struct {
+				Type    string `toml:"runtime_type"`
+				Options struct{ SystemdCgroup bool }
+			} `toml:"runtimes"`
+		} `toml:"containerd"`
+	}
+	var config struct {
+		Plugins struct {
+			Images   images   `toml:"io.containerd.cri.v1.images"`
+			Runtimes runtimes `toml:"io.containerd.cri.v1.runtime"`
+			CRI2     *struct {
+				images
+				runtimes
+			} `toml:"io.containerd.grpc.v1.cri"`
+		} `toml:"plugins"`
+		Version int `toml:"version"`
+	}
+	if err := toml.Unmarshal(dump, &config); err != nil {
+		return effective{}, err
+	}
+	i, r := config.Plugins.Images, config.Plugins.Runtimes
+	if config.Version == 2 && config.Plugins.CRI2 != nil {
+		i, r = config.Plugins.CRI2.images, config.Plugins.CRI2.runtimes
+	}
+	e := effective{Driver: Cgroupfs, Default: r.Containerd.DefaultRuntimeName, Version: config.Version, Mirrors: i.Registry.ConfigPath}
+	chosen, ok := r.Containerd.Runtimes[e.Default]
+	if !ok {
+		return e, fmt.Errorf("its default runtime %q is not defined", e.Default)
+	}
+	if e.Type = chosen.Type; chosen.Options.SystemdCgroup {
+		e.Driver = Systemd
+	}
+	return e, nil
+}

@@ -1,0 +1,72 @@
+package runtime
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// Facts are what the generated configuration depends on.
+type Facts struct {
+	OS            string // "el9"; "" for an OS that is not of that family
+	Kernel        string // uname -r
+	Driver        Driver // for runtime and kubelet
+	CgroupVersion int    // 1 (hybrid counts as 1) or 2
+	SELinux       bool   // the policy is loaded
+}
+
+// Observe reads the facts of a host. It runs no command.
+func Observe(h host.Host) (Facts, error) {
+	release, err := fs.ReadFile(h.FS(), "etc/os-release")
+	if err != nil {
+		return Facts{}, fmt.Errorf("read the OS: %w", err)
+	}
+	kernel, err := fs.ReadFile(h.FS(), "proc/sys/kernel/osrelease")
+	if err != nil {
+		return Facts{}, fmt.Errorf("read the kernel version: %w", err)
+	}
+	driver, err := HostDriver(h)
+	if err != nil {
+		return Facts{}, err
+	}
+	cgroup, err := CgroupVersion(h)
+	if err != nil {
+		return Facts{}, err
+	}
+	_, noSELinux := fs.Stat(h.FS(), "sys/fs/selinux/enforce")
+	return Facts{OS: family(release), Kernel: string(bytes.TrimSpace(kernel)), Driver: driver, CgroupVersion: cgroup, SELinux: noSELinux == nil}, nil
+}
+
+// family is "el" and the major version for RHEL and its rebuilds.
+func family(osRelease []byte) string {
+	values := map[string]string{}
+	for lines := bufio.NewScanner(bytes.NewReader(osRelease)); lines.Scan(); {
+		if key, value, ok := strings.Cut(lines.Text(), "="); ok {
+			values[key] = strings.Trim(value, `"'`)
+		}
+	}
+	for id := range strings.FieldsSeq(values["ID"] + " " + values["ID_LIKE"]) {
+		if id == "rhel" || id == "centos" || id == "rocky" || id == "almalinux" || id == "ol" {
+			major, _, _ := strings.Cut(values["VERSION_ID"], ".")
+			return "el" + major
+		}
+	}
+	return ""
+}
+
+// ProxyMode is kube-proxy's mode on such a host unless airgap.yaml overrides it:
+// nftables where EL has no legacy iptables modules any more (10), which needs a
+// kernel from 5.13 on; iptables elsewhere, since nft-based packet filters of EL8
+// and EL9 are what their own tools expect.
+func (f Facts) ProxyMode() string {
+	kernel, err := version.ParseGeneric(f.Kernel)
+	if f.OS == "el10" && err == nil && kernel.AtLeast(version.MajorMinor(5, 13)) {
+		return "nftables"
+	}
+	return "iptables"
+}

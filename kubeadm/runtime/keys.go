@@ -1,0 +1,74 @@
+package runtime
+
+import (
+	"embed"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/internal/advice"
+)
+
+// runtimeKeys are the settings that the runtimes print as their defaults, a path a
+// line: the tests write the lists.
+//
+//go:embed runtimekeys/*.txt
+var runtimeKeys embed.FS
+
+// keyList is the list for a runtime: containerd has one for each version of its
+// configuration.
+func (r Config) keyList() string {
+	switch {
+	case r.CRIO():
+		return "crio.txt"
+	case r.configVersion() < 3:
+		return "containerd2.txt"
+	}
+	return "containerd3.txt"
+}
+
+// misspelt finds overrides that are nearly a setting of the runtime's: it would
+// ignore them. What is like none may be of a newer version.
+func (r Config) misspelt(at *field.Path) field.ErrorList {
+	text, err := runtimeKeys.ReadFile("runtimekeys/" + r.keyList())
+	if err != nil {
+		return field.ErrorList{field.InternalError(at, err)}
+	}
+	known := map[string][]string{} // by the table that has them
+	for line := range strings.Lines(string(text)) {
+		table := ""
+		for name := range strings.SplitSeq(strings.TrimSpace(line), "\t") {
+			if !slices.Contains(known[table], name) {
+				known[table] = append(known[table], name)
+			}
+			table += "\t" + name
+		}
+	}
+	return misspelt(at, "", r.Overrides, known)
+}
+
+func misspelt(at *field.Path, table string, settings map[string]any, known map[string][]string) field.ErrorList {
+	if slices.Contains(namedTables(), table[strings.LastIndexByte(table, '\t')+1:]) {
+		return nil // the site makes the names
+	}
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		at := at.Key(name)
+		if near := advice.Nearest(name, known[table]); near != "" && !slices.Contains(known[table], name) {
+			errs = append(errs, field.Invalid(at, name, fmt.Sprintf("the runtime would ignore it; did you mean %s?", near)))
+			continue
+		}
+		if inner, is := settings[name].(map[string]any); is {
+			errs = append(errs, misspelt(at, table+"\t"+name, inner, known)...)
+		}
+	}
+	return errs
+}
+
+// namedTables are those whose entries have names of the site's.
+func namedTables() []string {
+	return []string{"runtimes", "workloads", "options", "configs", "mirrors", "headers", "auths", "proxy_plugins", "stream_processors", "timeouts"}
+}

@@ -1,0 +1,38 @@
+package runtime
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"airgap.dev/airgap/kubeadm/release"
+)
+
+// Packages are the RPMs that bring the runtime, as dnf takes them; none where it comes as
+// an archive. What they require is the solver's business, and so is what they do not go
+// together with: containerd.io obsoletes the vendor's containerd and runc.
+func (r Config) Packages() []string {
+	if r.Package() == "" {
+		return nil
+	}
+	return []string{r.Package() + "-" + r.Version}
+}
+
+// PackageRepositories are where Packages come from, for a system "el8", "el9" or "el10":
+// Docker's for RHEL (docs.docker.com: Install Docker Engine on RHEL), or the CRI-O project's
+// of the runtime's minor (cri-o/packaging: README). r was validated.
+func (r Config) PackageRepositories(os string) []release.Repository {
+	switch r.Package() {
+	case containerdPackage().rpm:
+		const base = "https://download.docker.com/linux/rhel/"
+		major := strings.TrimPrefix(os, "el")
+		return []release.Repository{{Name: "docker-ce", BaseURL: base + major + "/x86_64/stable/", GPGKey: base + "gpg"}}
+	case crioPackage().rpm:
+		v := version.MustParseSemantic(r.Version)
+		base := fmt.Sprintf("https://pkgs.k8s.io/addons:/cri-o:/stable:/v%s/rpm/", release.Line(v))
+		return []release.Repository{{Name: "cri-o", BaseURL: base, GPGKey: base + "repodata/repomd.xml.key"}}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,51 @@
+package runtime
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/host/hosttest"
+)
+
+// TestPinStep pulls what has no label yet as the kubelet does, and labels it by
+// containerd's own client.
+func TestPinStep(t *testing.T) {
+	f, m := hosttest.New(t)
+	ctr := host.BinDir + "/ctr --address " + containerd().socket + " --namespace k8s.io images "
+	pinned := "registry.k8s.io/pause:3.10.1\n"
+	f.Answers[ctr+`list --quiet labels."io.cri-containerd.pinned"==pinned`] = func(host.Cmd) ([]byte, error) { return []byte(pinned), nil }
+	f.Answers[ctr+"label"] = func(c host.Cmd) ([]byte, error) {
+		pinned += c.Args[len(c.Args)-2] + "\n"
+		return nil, nil
+	}
+	runtime := newRuntime(t, m)
+	s := PinStep(m, []string{"registry.k8s.io/pause:3.10.1", "ghcr.io/flannel-io/flannel:v0.28.4"})
+	hosttest.MustHold(t, s.Done, false)
+	changes, err := s.Plan(t.Context())
+	if err != nil || strings.Join(changes, "; ") != "pull and pin ghcr.io/flannel-io/flannel:v0.28.4" {
+		t.Errorf("plan: %q, %v", changes, err)
+	}
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hosttest.MustHold(t, s.Done, true)
+	if strings.Join(runtime.calls, ", ") != "pull ghcr.io/flannel-io/flannel:v0.28.4" || f.Ran(ctr+"label") != 1 {
+		t.Errorf("the runtime was asked to %q, ctr %q", runtime.calls, f.Calls)
+	}
+	pinned = ""
+	runtime.fail = errors.New("not found")
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "pull registry.k8s.io/pause:3.10.1") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestPinsByLabel: from 2.0 on containerd's configuration says it.
+func TestPinsByLabel(t *testing.T) {
+	for version, want := range map[string]bool{"1.7.35": true, "2.0.10": false, "2.3.7": false} {
+		if got := (Config{Version: version}).PinsByLabel(); got != want {
+			t.Errorf("containerd %s: %t", version, got)
+		}
+	}
+}
