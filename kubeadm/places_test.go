@@ -156,7 +156,8 @@ func TestRecordOfAnOlderAirgap(t *testing.T) {
 	hosttest.Do(t, func() error { return r.Run(t.Context()) })
 	hosttest.MustHold(t, r.Done, true)
 	after, err := m.record()
-	if err != nil || after.Paths[runtime.KubeletDir] != before.Paths[runtime.KubeletDir] || after.Places[runtime.KubeletDir] != before.Places[runtime.KubeletDir] || after.Places[runtime.KubeletDir].Real == "" {
+	if err != nil || after.Paths[runtime.KubeletDir] != before.Paths[runtime.KubeletDir] ||
+		after.Places[runtime.KubeletDir] != before.Places[runtime.KubeletDir] || after.Places[runtime.KubeletDir].Real == "" {
 		t.Errorf("record: %v, %v", after, err)
 	}
 }

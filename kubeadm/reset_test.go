@@ -62,7 +62,8 @@ func TestReset(t *testing.T) {
 		t.Errorf("data: %q, %v", got, err)
 	}
 	hosttest.Do(t, back(t, initStep(t, m)), back(t, Record(m)))
-	if f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock --skip-phases remove-etcd-member") != 1 || f.Ran("ip link delete flannel.1") != 1 || f.Ran("ip link delete cni0") != 0 || f.Ran("ip link delete cali12ab") != 1 || f.Ran("ip link delete mycali0") != 0 {
+	if f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock --skip-phases remove-etcd-member") != 1 ||
+		f.Ran("ip link delete flannel.1") != 1 || f.Ran("ip link delete cni0") != 0 || f.Ran("ip link delete cali12ab") != 1 || f.Ran("ip link delete mycali0") != 0 {
 		t.Errorf("ran %v", f.Calls)
 	}
 	if f.Ran("ip route delete 10.244.1.0/24 via 10.0.0.12 dev eth0") != 1 || f.Ran("ip route delete") != 1 {
@@ -130,7 +131,8 @@ func TestResetKeepsNothingUnwanted(t *testing.T) {
 	f, m := clusterOn(t)
 	m.Wipe = true
 	hosttest.Do(t, back(t, initStep(t, m)))
-	if f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock") != 1 || f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock --skip") != 0 || f.Has(KeptDir) {
+	if f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock") != 1 ||
+		f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock --skip") != 0 || f.Has(KeptDir) {
 		t.Errorf("ran %v", f.Calls)
 	}
 }

@@ -198,8 +198,6 @@ func TestChecks(t *testing.T) {
 		{"a name server in the subnet", cidrOverlap, &Facts{Resolv: Resolv{Nameservers: []string{"10.244.1.1"}}}, Want{PodSubnet: "10.244.0.0/16"}, Fail, "name server"},
 		{"another node in the subnet", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", OtherAddresses: []string{"lb.bank.example", "10.244.0.9"}}, Fail, "10.244.0.9"},
 		{"a time server in the subnet", cidrOverlap, &Facts{Time: Time{Servers: []string{"ntp.bank.example", "10.244.0.123"}}}, Want{PodSubnet: "10.244.0.0/16"}, Fail, "overlaps the time server 10.244.0.123/32"},
-		{"the site's registry in the subnet", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", SiteRegistry: "10.244.0.9:8443/airgap"}, Fail, "overlaps the site's registry 10.244.0.9/32"},
-		{"the site's registry elsewhere", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", SiteRegistry: "10.0.0.9/airgap"}, Pass, ""},
 		{"our own pod network", cidrOverlap, &Facts{Links: []Link{{Name: "cni0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.244.0.1/24")}}}}, Want{PodSubnet: "10.244.0.0/16", Ours: true}, Pass, ""},
 		{"our own routes without a tunnel", cidrOverlap, &Facts{Routes: []Route{{To: netip.MustParsePrefix("10.244.1.0/24"), Gateway: "10.0.0.12", Device: "eth0"}}}, Want{PodSubnet: "10.244.0.0/16", Ours: true, OtherAddresses: []string{"10.0.0.12"}}, Pass, ""},
 		{"somebody's route", cidrOverlap, &Facts{Routes: []Route{{To: netip.MustParsePrefix("10.244.1.0/24"), Gateway: "10.0.0.1", Device: "eth0"}}}, Want{PodSubnet: "10.244.0.0/16", Ours: true, OtherAddresses: []string{"10.0.0.12"}}, Fail, "the route through eth0"},
@@ -223,10 +221,6 @@ func TestChecks(t *testing.T) {
 		{"our cluster", oldCluster, &Facts{Leftovers: []Leftover{{"/etc/kubernetes/admin.conf", true}}}, Want{Ours: true}, Skip, ""},
 		{"a cluster behind the balancer", endpointFree, &Facts{Asked: Asked{Taken: true}}, Want{Founds: "10.0.0.5:6443"}, Fail, "answers at 10.0.0.5:6443"},
 		{"nobody behind the balancer", endpointFree, &Facts{}, Want{Founds: "10.0.0.5:6443"}, Pass, "10.0.0.5:6443"},
-		{"the site's registry has all", siteRegistry, &Facts{Asked: Asked{MissingImagesTry: Tried(nil)}}, Want{SiteRegistry: "r/p"}, Pass, "r/p has all"},
-		{"the site's registry lacks one", siteRegistry, &Facts{Asked: Asked{MissingImages: []string{"a:1"}, MissingImagesTry: Tried(nil)}}, Want{SiteRegistry: "r/p"}, Fail, "lacks a:1"},
-		{"the site's registry is away", siteRegistry, &Facts{Asked: Asked{MissingImagesTry: Tried(errors.New("no route"))}}, Want{SiteRegistry: "r/p"}, Fail, "no route"},
-		{"the site's registry was not asked", siteRegistry, &Facts{}, Want{SiteRegistry: "r/p"}, Error, "nobody asked r/p"},
 		{"CRI-O", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/crio/crio.sock"}}}, Want{}, Fail, "CRI-O"},
 		{"ours, with containerd, and CRI-O is wanted", runtimePresent, &Facts{Units: []Unit{{"containerd.service", "active", "enabled"}}}, Want{Ours: true, CRIO: true}, Fail, "airgap has installed this host with containerd"},
 		{"Docker's stopped containerd", runtimePresent, &Facts{Units: []Unit{{"containerd.service", "inactive", "disabled"}, {"docker.service", "inactive", "disabled"}}}, Want{RuntimePackage: "containerd.io"}, Fail, "which Docker uses"},
@@ -241,6 +235,22 @@ func TestChecks(t *testing.T) {
 		{"Docker without containerd's socket", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/docker.sock"}}}, Want{}, Warn, "Docker"},
 		{"declared conflict", rpmConflict, &Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{Name: "kubelet"}}}}}, Want{Packages: []string{"kubelet"}}, Fail, "old conflicts with kubelet"},
 		{"conflict with a version is the solver's", rpmConflict, &Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{"kubelet", "<", "1"}}}}}, Want{Packages: []string{"kubelet"}}, Pass, ""},
+		{"clock went back", clockSane, at(100_000), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Fail, "1 d 3 h before airgap was last"},
+		{"clock went back a little", clockSane, at(199_900), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Pass, "1970"},
+		{"clock went back, by a site's limit", clockSane, at(199_900), Want{LastRun: time.Unix(200_000, 0), Site: Config{Settings{"clock-sane": {"back": "1m"}}}}, Fail, "1 min 40 s"},
+		{"joins nobody", clockPeer, at(100), Want{}, Skip, ""},
+		{"clocks agree", clockPeer, at(100), Want{Peer: Peer{"hub", time.Second}}, Pass, "as that of hub"},
+		{"clock a little ahead", clockPeer, at(100), Want{Peer: Peer{"hub", -30 * time.Second}}, Warn, "30 s ahead of that of hub: 1970-01-01T00:01:40Z here, 1970-01-01T00:01:10Z there"},
+		{"clock hours behind", clockPeer, at(100), Want{Peer: Peer{"hub", 3*time.Hour + 5*time.Minute}}, Fail, "3 h 5 min behind that of hub"},
+		{"clock behind, by a site's limit", clockPeer, at(100), Want{Peer: Peer{"hub", time.Hour}, Site: Config{Settings{"clock-registry": {"fail": "2h"}}}}, Warn, "1 h 0 min behind"},
+
+		{"clock behind", clockSane, &Facts{Time: Time{Now: time.Unix(100, 0)}}, Want{BundleCreated: time.Unix(200, 0)}, Fail, "1970"},
+	})
+}
+
+// TestChecksOfWhatWasAsked: what a check needs of cards and of other hosts was asked before.
+func TestChecksOfWhatWasAsked(t *testing.T) {
+	runChecks(t, []checkTest{
 		{"gpu role, no GPU", gpuPresent, gpus("", ""), Want{Roles: []Role{GPU}}, Fail, "none"},
 		{"GPU, no role", gpuPresent, gpus("1 × T4", ""), Want{}, Pass, "1 × T4; unused"},
 		{"no GPU, no role", gpuPresent, gpus("", ""), Want{}, Skip, "no GPU"},
@@ -252,16 +262,12 @@ func TestChecks(t *testing.T) {
 		{"a driver that dropped the card", gpuDriver, driver(Cards{Driver: "driver 595.45 with a V100", Wanted: "580 and earlier"}), Want{Roles: []Role{GPU}}, Fail, "driver 595.45 with a V100"},
 		{"a driver that is not NVIDIA's", gpuDriver, driver(Cards{Unknown: "what is x"}), Want{Roles: []Role{GPU}}, Warn, "what is x"},
 		{"every GPU passed through", gpuPresent, gpus("", "2 × A40 (vfio-pci)"), Want{Roles: []Role{GPU}}, Fail, "2 × A40 (vfio-pci)"},
-		{"clock went back", clockSane, at(100_000), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Fail, "1 d 3 h before airgap was last"},
-		{"clock went back a little", clockSane, at(199_900), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Pass, "1970"},
-		{"clock went back, by a site's limit", clockSane, at(199_900), Want{LastRun: time.Unix(200_000, 0), Site: Config{Settings{"clock-sane": {"back": "1m"}}}}, Fail, "1 min 40 s"},
-		{"joins nobody", clockPeer, at(100), Want{}, Skip, ""},
-		{"clocks agree", clockPeer, at(100), Want{Peer: Peer{"hub", time.Second}}, Pass, "as that of hub"},
-		{"clock a little ahead", clockPeer, at(100), Want{Peer: Peer{"hub", -30 * time.Second}}, Warn, "30 s ahead of that of hub: 1970-01-01T00:01:40Z here, 1970-01-01T00:01:10Z there"},
-		{"clock hours behind", clockPeer, at(100), Want{Peer: Peer{"hub", 3*time.Hour + 5*time.Minute}}, Fail, "3 h 5 min behind that of hub"},
-		{"clock behind, by a site's limit", clockPeer, at(100), Want{Peer: Peer{"hub", time.Hour}, Site: Config{Settings{"clock-registry": {"fail": "2h"}}}}, Warn, "1 h 0 min behind"},
-
-		{"clock behind", clockSane, &Facts{Time: Time{Now: time.Unix(100, 0)}}, Want{BundleCreated: time.Unix(200, 0)}, Fail, "1970"},
+		{"the site's registry in the subnet", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", SiteRegistry: "10.244.0.9:8443/airgap"}, Fail, "overlaps the site's registry 10.244.0.9/32"},
+		{"the site's registry elsewhere", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", SiteRegistry: "10.0.0.9/airgap"}, Pass, ""},
+		{"the site's registry has all", siteRegistry, &Facts{Asked: Asked{MissingImagesTry: Tried(nil)}}, Want{SiteRegistry: "r/p"}, Pass, "r/p has all"},
+		{"the site's registry lacks one", siteRegistry, &Facts{Asked: Asked{MissingImages: []string{"a:1"}, MissingImagesTry: Tried(nil)}}, Want{SiteRegistry: "r/p"}, Fail, "lacks a:1"},
+		{"the site's registry is away", siteRegistry, &Facts{Asked: Asked{MissingImagesTry: Tried(errors.New("no route"))}}, Want{SiteRegistry: "r/p"}, Fail, "no route"},
+		{"the site's registry was not asked", siteRegistry, &Facts{}, Want{SiteRegistry: "r/p"}, Error, "nobody asked r/p"},
 	})
 }
 

@@ -60,10 +60,12 @@ func TestNVIDIAHandler(t *testing.T) {
 	for name, want := range map[string]map[string]string{
 		"containerd": {containers + "runtimes.nvidia.options.BinaryName": nvidiaProgram, containers + "runtimes.nvidia.options.SystemdCgroup": "true", containers + "default_runtime_name": "runc"},
 		"containerd 1.7": {
-			"plugins.io.containerd.grpc.v1.cri.containerd.runtimes.nvidia.options.BinaryName": nvidiaProgram, "plugins.io.containerd.grpc.v1.cri.containerd.runtimes.runc.options.BinaryName": host.BinDir + "/runc",
-			"plugins.io.containerd.grpc.v1.cri.enable_cdi": "true", "plugins.io.containerd.grpc.v1.cri.sandbox_image": "registry.k8s.io/pause:3.10.2",
+			"plugins.io.containerd.grpc.v1.cri.containerd.runtimes.nvidia.options.BinaryName": nvidiaProgram,
+			"plugins.io.containerd.grpc.v1.cri.containerd.runtimes.runc.options.BinaryName":   host.BinDir + "/runc",
+			"plugins.io.containerd.grpc.v1.cri.enable_cdi":                                    "true", "plugins.io.containerd.grpc.v1.cri.sandbox_image": "registry.k8s.io/pause:3.10.2",
 		},
-		"CRI-O": {"crio.runtime.runtimes.nvidia.runtime_path": nvidiaProgram, "crio.runtime.runtimes.nvidia.monitor_path": host.BinDir + "/conmon", "crio.runtime.runtimes.runc.runtime_path": host.BinDir + "/runc"},
+		"CRI-O": {"crio.runtime.runtimes.nvidia.runtime_path": nvidiaProgram, "crio.runtime.runtimes.nvidia.monitor_path": host.BinDir + "/conmon",
+			"crio.runtime.runtimes.runc.runtime_path": host.BinDir + "/runc"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m, o := withNVIDIA(t, name)
