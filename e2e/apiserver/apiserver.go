@@ -10,6 +10,7 @@ package apiserver
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -111,8 +112,14 @@ func (s *Server) Client() (kubernetes.Interface, error) {
 func (s *Server) ca() string { return filepath.Join(s.dir, "pki", "apiserver.crt") }
 
 func (s *Server) ready(ctx context.Context) error {
-	if _, err := os.Stat(s.ca()); err != nil {
-		return err // the server writes it first
+	// The server writes it first. An empty file would be an authority that nobody trusts, which
+	// client-go keeps.
+	authority, err := os.ReadFile(s.ca())
+	if err != nil {
+		return err
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(authority) {
+		return errors.New("its certificate is not written yet")
 	}
 	client, err := s.Client()
 	if err != nil {

@@ -11,7 +11,9 @@
 package apitest
 
 import (
+	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -150,8 +152,11 @@ func (s *Server) waitReady() error {
 			return errors.New("it has ended")
 		default:
 		}
-		if _, err := os.Stat(s.Config.CAFile); err != nil {
-			last = err // the server writes it first
+		// The server writes it first. An empty file would be an authority that nobody trusts, which
+		// client-go keeps.
+		authority, err := os.ReadFile(s.Config.CAFile)
+		if err != nil || !x509.NewCertPool().AppendCertsFromPEM(authority) {
+			last = cmp.Or(err, errors.New("its certificate is not written yet"))
 			continue
 		}
 		client, err := kubernetes.NewForConfig(s.Config)
