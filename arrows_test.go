@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 	"bundle/fetch":     {"bundle/rpm"}, // what a login is
 	"bundle/image":     {"bundle/fetch"},
 	"bundle/inspect":   {"bundle", "cluster/site"},
-	"bundle/matrix":    {"gpu", "internal/config", "kubeadm", "preflight"},
+	"bundle/matrix":    {"cni", "gpu", "internal/config", "kubeadm", "preflight"},
 	"bundle/program":   {"bundle", "bundle/plan", "bundle/rpm", "cluster/site", "gpu", "gpu/nvml", "kubeadm", "kubeadm/backup", "registry", "upkeep", "verify/nodereport"},
 	"bundle/rpm":       {},
 	"bundle/survey":    {"bundle/plan", "gpu", "preflight"},
@@ -76,13 +76,16 @@ var allowed = map[string][]string{
 	"cluster/support":   {"cluster/certs", "cluster/gpustatus", "cluster/hostcheck", "cluster/report", "cluster/site", "cluster/status", "cluster/verdict"},
 
 	"internal/advice":     {},
+	"internal/enterprise": {},
 	"internal/exitcode":   {},
 	"internal/config":     {"bundle", "bundle/fetch", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/remote", "internal/ui", "kubeadm", "kubeadm/backup", "preflight", "registry"},
 	"internal/host":       {},
 	"internal/httpclient": {},
 	"internal/listen":     {},
+	"internal/nevra":      {},
 	"internal/output":     {},
 	"internal/redact":     {},
+	"internal/reference":  {},
 	"internal/remote":     {"internal/host"},
 	"internal/step":       {"internal/host"}, // to write its journal durably
 	"internal/ui":         {"internal/advice"},
@@ -90,7 +93,8 @@ var allowed = map[string][]string{
 	"internal/version":    {},
 }
 
-var shared = []string{"internal/advice", "internal/host", "internal/httpclient", "internal/listen", "internal/output", "internal/step", "internal/ui", "internal/validity", "internal/version"}
+var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/httpclient", "internal/listen", "internal/nevra",
+	"internal/output", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version"}
 
 // orchestration is the layer between the commands and the packages that each know one thing.
 const orchestration = "cluster/"

@@ -3,10 +3,10 @@ package kubeadm
 import (
 	_ "embed"
 	"fmt"
-	"path"
-	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"airgap.dev/airgap/internal/reference"
 )
 
 const (
@@ -161,8 +161,7 @@ func pins(sandbox string, images []string) map[string]any {
 		if image == sandbox {
 			continue
 		}
-		base, _, _ := strings.Cut(path.Base(image), "@")
-		base, _, _ = strings.Cut(base, ":")
+		base := reference.BaseOf(image)
 		key := base
 		for n := 2; named[key] != nil && named[key] != image; n++ {
 			key = fmt.Sprintf("%s-%d", base, n)

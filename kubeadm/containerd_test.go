@@ -22,7 +22,7 @@ func options(t *testing.T, overrides string, f Facts) RuntimeOptions {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sandbox, err := Sandbox("1.36.3")
+	sandbox, err := Sandbox(images)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func TestModules(t *testing.T) {
 		f.put(t, "sys/module/"+c.Args[0]+"/refcnt", "0")
 		return nil, nil
 	}
-	s := Modules(m, true)
+	s := Modules(m, map[string]string{"vxlan": "VXLAN"})
 	mustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestModulesWithoutVXLAN(t *testing.T) {
 	f, m := newFake(t)
 	f.answers["modprobe"] = func(host.Cmd) ([]byte, error) { return nil, nil }
 	f.fails("modprobe vxlan", 1, "modprobe: FATAL: Module vxlan not found")
-	if err := Modules(m, false).Run(t.Context()); err != nil {
+	if err := Modules(m, nil).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.get(modulesFile); got != "overlay\nbr_netfilter\nnf_conntrack\n" {
@@ -64,17 +64,17 @@ func TestModulesAllBuiltIn(t *testing.T) {
 	f.put(t, "proc/sys/kernel/osrelease", "6.18.5\n")
 	f.put(t, "proc/sys/net/bridge/bridge-nf-call-iptables", "1")
 	f.put(t, "proc/sys/net/netfilter/nf_conntrack_max", "65536")
-	if err := Modules(m, true).Run(t.Context()); err != nil || len(f.calls) != 0 {
+	if err := Modules(m, map[string]string{"vxlan": "VXLAN"}).Run(t.Context()); err != nil || len(f.calls) != 0 {
 		t.Fatalf("got %v, ran %v", err, f.calls)
 	}
-	mustHold(t, Modules(m, true).Done, true)
+	mustHold(t, Modules(m, map[string]string{"vxlan": "VXLAN"}).Done, true)
 }
 
 func TestModulesMissing(t *testing.T) {
 	f, m := newFake(t)
 	f.fails("modprobe br_netfilter", 1, "modprobe: FATAL: Module br_netfilter not found")
 	f.put(t, "sys/module/overlay/refcnt", "1")
-	err := Modules(m, true).Run(t.Context())
+	err := Modules(m, map[string]string{"vxlan": "VXLAN"}).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "load kernel module br_netfilter") || f.has(modulesFile) {
 		t.Errorf("got %v", err)
 	}

@@ -54,7 +54,7 @@ func TestPlanOfHostSettings(t *testing.T) {
 	f.put(t, "sys/module/vxlan/refcnt", "1")
 	f.put(t, "proc/sys/net/netfilter/nf_conntrack_max", "65536")
 	f.put(t, modulesFile, "mine\n")
-	wantPlan(t, f, Modules(m, true), "load kernel module br_netfilter", "write "+modulesFile+" (changed)")
+	wantPlan(t, f, Modules(m, map[string]string{"vxlan": "VXLAN"}), "load kernel module br_netfilter", "write "+modulesFile+" (changed)")
 
 	values(t, f)
 	for _, gone := range []string{"call-iptables", "call-ip6tables"} {

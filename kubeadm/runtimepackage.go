@@ -2,8 +2,8 @@ package kubeadm
 
 import (
 	"fmt"
-	"strings"
 
+	"airgap.dev/airgap/internal/enterprise"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
@@ -17,15 +17,14 @@ func (r Runtime) Packages() []string {
 	return []string{r.Package() + "-" + r.Version}
 }
 
-// PackageRepositories are where Packages come from, for a system "el8", "el9" or "el10":
+// PackageRepositories are where Packages come from, for one of enterprise.Names:
 // Docker's for RHEL (docs.docker.com: Install Docker Engine on RHEL), or the CRI-O project's
 // of the runtime's minor (cri-o/packaging: README). r was validated.
 func (r Runtime) PackageRepositories(os string) []Repository {
 	switch r.Package() {
 	case containerdPackage().rpm:
 		const base = "https://download.docker.com/linux/rhel/"
-		release := strings.TrimPrefix(os, "el")
-		return []Repository{{Name: "docker-ce", BaseURL: base + release + "/x86_64/stable/", GPGKey: base + "gpg"}}
+		return []Repository{{Name: "docker-ce", BaseURL: base + enterprise.Of(os).Major() + "/x86_64/stable/", GPGKey: base + "gpg"}}
 	case crioPackage().rpm:
 		v := version.MustParseSemantic(r.Version)
 		base := fmt.Sprintf("https://pkgs.k8s.io/addons:/cri-o:/stable:/v%s/rpm/", line(v))

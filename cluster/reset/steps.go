@@ -38,7 +38,7 @@ func Steps(wipe bool) []step.Step {
 		back("Let nouveau have the GPUs again", gpu.NouveauStep(cards)),
 		back("Erase the packages that airgap installed", rpm.PackagesStep(rpm.Transaction{Host: host.Local{}, StateDir: site.DnfDir, Log: site.DnfLog})),
 		back("Unlock the packages in dnf", rpm.VersionLockStep(rpm.VersionLock{UndoFile: site.VersionlockUndo})),
-		back("No more load kernel modules at boot", kubeadm.Modules(m, false)),
+		back("No more load kernel modules at boot", kubeadm.Modules(m, nil)),
 		back("Put kernel parameters back", kubeadm.Sysctls(m)),
 		back("Let NetworkManager have all interfaces", kubeadm.NetworkManagerStep(m, nil)),
 		back("Turn swap on again", kubeadm.SwapStep(m)),

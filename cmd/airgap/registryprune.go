@@ -21,6 +21,7 @@ import (
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/reference"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry"
@@ -231,7 +232,7 @@ func installedBundles(ctx context.Context, client kubernetes.Interface) (map[str
 }
 
 func imageDigest(s corev1.ContainerStatus) (digest.Digest, bool) {
-	_, text, ok := strings.Cut(s.ImageID, "@")
+	text, ok := reference.DigestOf(s.ImageID)
 	d, err := digest.Parse(text)
 	return d, ok && err == nil
 }
