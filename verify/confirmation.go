@@ -152,12 +152,12 @@ func (c *confirmation) refuse() {
 	c.refused = true
 }
 
-// begun notes the resourceVersion of a list's first page: even where the rest fails, a list that
-// is older than it comes from a server that is behind.
+// begun notes a resourceVersion of a list that is not complete yet: even where the rest fails, a
+// list that is older comes from a server that is behind.
 func (c *confirmation) begun(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.newest == "" {
+	if c.newest == "" || isBefore(c.newest, version) {
 		c.newest = version
 	}
 }

@@ -152,6 +152,41 @@ func TestHeartbeatWithoutEvent(t *testing.T) {
 	}
 }
 
+// TestBrokenOffListIsRemembered: of a list of which only the beginning came, page or stream, the
+// version is known. An older list is asked for again.
+func TestBrokenOffListIsRemembered(t *testing.T) {
+	answers := []corev1.PodList{
+		{ListMeta: metav1.ListMeta{ResourceVersion: "10", Continue: "more"}},
+		{ListMeta: metav1.ListMeta{ResourceVersion: "5"}},
+		{ListMeta: metav1.ListMeta{ResourceVersion: "11"}},
+	}
+	noted := &confirmation{kind: pods}
+	noted.begin(nil)
+	l := &lister{noted: noted}
+	l.ListWithContextFunc = func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		if o.Continue != "" {
+			return nil, errors.New("broken off")
+		}
+		next := answers[0]
+		answers = answers[1:]
+		return &next, nil
+	}
+	_, first := l.list(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
+	_, rest := l.list(t.Context(), metav1.ListOptions{Continue: "more"})
+	if first != nil || rest == nil {
+		t.Fatalf("the first page: %v; the rest: %v", first, rest)
+	}
+	got, err := l.list(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil || got.(*corev1.PodList).ResourceVersion != "11" {
+		t.Errorf("after it, %v (%v) was taken", got, err)
+	}
+	a := &attended{lister: l, initial: true}
+	a.note(t.Context(), watch.Event{Type: watch.Added, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "20"}}})
+	if !noted.older("19") {
+		t.Error("the beginning of a streamed list was forgotten")
+	}
+}
+
 // TestSilenceBeforeTheFirstList: before a first list came, nothing could be heard. What its objects
 // say is dated by their hosts' clocks, which nobody knows yet.
 func TestSilenceBeforeTheFirstList(t *testing.T) {

@@ -176,6 +176,7 @@ func (a *attended) note(ctx context.Context, event watch.Event) watch.Event {
 		a.complete(version, a.asked)
 		a.noted.watching(true)
 	case a.initial:
+		a.noted.begun(version)
 	case a.noted.older(version):
 		return a.expired(ctx, "resourceVersion went back to "+version)
 	default:

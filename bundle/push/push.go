@@ -22,13 +22,13 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// Options say what is pushed, and to where.
+// Options say what is pushed and where to.
 type Options struct {
 	Dir      string   // the bundle's
 	Keys     []string // of --require-key
 	Registry string   // HOST or HOST:PORT with the project behind it; "": airgap.yaml's registry.existing
 	CA       string   // file with the certificate of its authority; "": airgap.yaml's, else what this host trusts
-	User     string   // whose password is asked for; "": whoever podman or docker has logged in
+	User     string   // whose password is asked for; "": the login that podman or docker keeps
 	Console  ui.Console
 }
 
@@ -97,8 +97,7 @@ func existingFor(index *bundle.Index, o Options) (registry.Existing, error) {
 	return to, to.Check()
 }
 
-// Write counts what is as it should be, and lists what somebody may not
-// expect.
+// Write counts the images, and lists tags that moved and images of one platform.
 func (r Result) Write(w io.Writer) error {
 	held := len(slices.DeleteFunc(slices.Clone(r.Images), func(p registry.Pushed) bool { return !p.Unchanged() }))
 	if _, err := fmt.Fprintf(w, "%s has %s: %d new, %d there already\n", r.Registry, ui.Count(len(r.Images), "image"), len(r.Images)-held, held); err != nil {

@@ -19,7 +19,7 @@ func ReadReports(paths []string) (preflight.Reports, error) {
 	if err != nil {
 		return nil, advice.Add(err, "airgap preflight DIR --output json > FILE writes a report on each host")
 	}
-	return all, AllFailed(all, "mend what failed, and let those hosts write their reports anew")
+	return all, AllFailed(all, "mend what failed, and let those hosts write their reports again")
 }
 
 // AllFailed is a preflight.ReportsError, with the advice, unless all hosts passed.
@@ -30,8 +30,8 @@ func AllFailed(all preflight.Reports, next string) error {
 	return advice.Add(&preflight.ReportsError{Failed: all, All: all}, "%s", next)
 }
 
-// loadReports reads files and directories of them, in that order. The error is
-// about every file that is no report: somebody has carried a stick around for them.
+// loadReports reads files and directories of them, in that order. The error names
+// every file that is no report: somebody carried a stick from host to host for them.
 func loadReports(paths []string) (preflight.Reports, error) {
 	var all preflight.Reports
 	var problems []error

@@ -60,6 +60,6 @@ func Approve(ctx context.Context, say Say) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, kubeadm.ApproverTTL/2)
 	defer cancel()
-	notify(ctx, "STATUS="+report.ApproverStatus+version.String(), say)
+	notify("STATUS="+report.ApproverStatus+version.String(), say)
 	return kubeadm.Approver{Client: client, Say: say}.Run(ctx)
 }

@@ -37,7 +37,7 @@ func Report(ctx context.Context, say Say) error {
 	}
 	w := nodereport.Writer{
 		Node: settings.Node, Client: client, HangUp: hangUp,
-		Collect: func(ctx context.Context) nodereport.Report { notify(ctx, "WATCHDOG=1", say); return c.Report() }, // the Writer has its turns
+		Collect: func(context.Context) nodereport.Report { notify("WATCHDOG=1", say); return c.Report() }, // the Writer has its turns
 		Say:     say,
 	}
 	go c.Run(ctx) // ends with the process: a look that hangs must not hold that up

@@ -22,7 +22,7 @@ func TestAlive(t *testing.T) {
 	say := func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) }
 	for _, at := range []string{"", socket, socket + ".none"} {
 		t.Setenv("NOTIFY_SOCKET", at)
-		notify(t.Context(), "WATCHDOG=1", say)
+		notify("WATCHDOG=1", say)
 	}
 	heard := make([]byte, 64)
 	n, err := listener.Read(heard)

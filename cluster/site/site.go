@@ -168,7 +168,7 @@ func Installed(ctx context.Context, keys []string) (*Site, error) {
 	if err != nil || reason == "" {
 		return s, err
 	}
-	return nil, advice.Add(fmt.Errorf("this host is amid an upgrade: it has %s", reason), "airgap upgrade ends it, airgap rollback takes it back")
+	return nil, advice.Add(fmt.Errorf("this host is in the middle of an upgrade: it has %s", reason), "airgap upgrade ends it, airgap rollback takes it back")
 }
 
 // ThisMachine is the host as the steps change it.

@@ -29,7 +29,7 @@ func (p Place) trusted() (*site.Trust, error) {
 
 // Names are what the bundles of a store are called; none where it cannot be read.
 func Names(dir string) []string {
-	names, _ := registry.Store{Dir: dir}.List() // whoever opens the store hears of an error
+	names, _ := registry.Store{Dir: dir}.List() // an error shows when the store is opened
 	return names
 }
 

@@ -50,6 +50,6 @@ func pushCommand(a *app) *cobra.Command {
 	}
 	keyFlags(cmd, &o.Keys)
 	cmd.Flags().StringVar(&o.CA, "ca", "", "PEM file with the certificate of the registry's authority; default: airgap.yaml's, else what this host trusts")
-	cmd.Flags().StringVar(&o.User, "user", "", "log in as this user; default: whoever podman or docker has logged in")
+	cmd.Flags().StringVar(&o.User, "user", "", "log in as this user; default: the login that podman or docker keeps")
 	return cmd
 }

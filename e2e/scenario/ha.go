@@ -77,7 +77,7 @@ func Ha(ctx context.Context, e *Env) error {
 			{"twenty images to be pulled", func() error {
 				return errors.Join(PushBig(ctx, e, first, l.Machines[3], manyPulls), OnAll(ctx, e, "20", l.Machines[:3]...))
 			}},
-			{"the second host dies amid the pulls", func() error { return diesAmidPulls(ctx, e, l, second, third) }},
+			{"the second host dies during the pulls", func() error { return diesAmidPulls(ctx, e, l, second, third) }},
 			{"the second host is back", func() error { return isBack(ctx, e, second, first) }},
 			{"the first host is reset", func() error { return errors.Join(takeOut(ctx, e, third, first), wiped(ctx, e, first)) }},
 			{"it starts no second cluster", func() error { return noSecondCluster(ctx, e, first, stick) }},

@@ -144,7 +144,7 @@ func diesAmidPulls(ctx context.Context, e *Env, l *lab.Lab, dead, by lab.Machine
 	if err := r.Want("pods whose images were being pulled", 0); err != nil {
 		return errors.Join(err, e.Script(ctx, by, Kubectl+"get events --sort-by=.lastTimestamp >&2; exit 1"))
 	}
-	fmt.Fprintf(e.Log, "ha: %d pods run %.1f s after %s has died amid %s of their pulls\n", manyPulls, time.Since(began).Seconds(), dead.Name(), under)
+	fmt.Fprintf(e.Log, "ha: %d pods run %.1f s after %s has died during %s of their pulls\n", manyPulls, time.Since(began).Seconds(), dead.Name(), under)
 	return errors.Join(within(began, haPodsLimit, "pods whose images were being pulled"), e.Script(ctx, by, Kubectl+"delete pod -l app=big --now"))
 }
 

@@ -44,7 +44,7 @@ func All() []scenario.Scenario {
 		{Name: "attack", Title: "the attacks of the threat table, on a running cluster: each is refused and named", Run: attack.Attack, Needs: []scenario.Need{scenario.NeedUpstream, scenario.NeedThrowaway, scenario.NeedMore}},
 		{Name: "certs", Title: "certificates listed, renewed, killed on the way; one that ends soon is named; etcd's authority replaced", Run: certs.Certs, Needs: []scenario.Need{scenario.NeedUpstream}},
 		{Name: "certs-ha", Title: "certificates of three control-plane hosts renewed, and each authority replaced, behind a balancer", Run: certs.HA, Needs: []scenario.Need{scenario.NeedNetwork, scenario.NeedMore}},
-		{Name: "stick", Title: "a stick that is pulled, power cuts amid the copy and amid a pull: the store opens, and all is there", Run: emulated.PulledStore, Needs: []scenario.Need{scenario.NeedEmulated}},
+		{Name: "stick", Title: "a stick that is pulled, power cuts during the copy and during a pull: the store opens, and all is there", Run: emulated.PulledStore, Needs: []scenario.Need{scenario.NeedEmulated}},
 		{Name: "sticks", Title: "bundles on FAT32 and exFAT: hardly more bytes than they have; one is pulled", Run: emulated.Sticks, Needs: []scenario.Need{scenario.NeedEmulated}},
 		{Name: "ownworker", Title: "an emulated worker: a clock that is hours or days off, swap, a power cut, reset", Run: emulated.OwnWorker, Needs: []scenario.Need{scenario.NeedEmulated}},
 		{Name: "cgroupv2", Title: "an emulated server, product defaults: reboot, cgroup drivers that drift apart, an upgrade with a power cut in the middle", Run: emulated.CgroupV2, Needs: []scenario.Need{scenario.NeedEmulated}},

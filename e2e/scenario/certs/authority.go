@@ -40,7 +40,7 @@ func clusterAuthorityReplaced(ctx context.Context, e *scenario.Env, first, worke
 	if err != nil {
 		return err
 	}
-	if err := r.Want("a code amid the replacement", 1, "the authority of cluster is being replaced", "rotate-ca --only cluster"); err != nil {
+	if err := r.Want("a code during the replacement", 1, "the authority of cluster is being replaced", "rotate-ca --only cluster"); err != nil {
 		return err
 	}
 	if err := e.Script(ctx, worker, followed); err != nil {
@@ -58,7 +58,7 @@ func clusterAuthorityReplaced(ctx context.Context, e *scenario.Env, first, worke
 	if err := killedAt(ctx, e, first, reached("issued"), "cmp -s /etc/kubernetes/pki/next/cluster.crt "+ClusterCA); err != nil {
 		return err
 	}
-	if r, err = e.Must(ctx, first, []string{"goes on", "this host does not trust the old one", "trusts the old one, too, until its pods are started anew: pod/tools -n default"}, "sh", "-c", rotateCluster+" 2>&1"); err != nil {
+	if r, err = e.Must(ctx, first, []string{"goes on", "this host does not trust the old one", "trusts the old one, too, until its pods are started again: pod/tools -n default"}, "sh", "-c", rotateCluster+" 2>&1"); err != nil {
 		return err
 	}
 	fmt.Fprintf(e.Log, "%sreplaced in %.1f s\n", r.Stdout, time.Since(began).Seconds())
@@ -86,7 +86,7 @@ func podsWaitedFor(ctx context.Context, e *scenario.Env, first lab.Machine) erro
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.Want("make the pod anew", 0), e.Script(ctx, first, scenario.Kubectl+"wait --for=condition=Ready pod/tools --timeout=120s"))
+	return errors.Join(r.Want("make the pod again", 0), e.Script(ctx, first, scenario.Kubectl+"wait --for=condition=Ready pod/tools --timeout=120s"))
 }
 
 // authorityGone wants the new authority wherever there is one, and the cluster to work.

@@ -41,7 +41,7 @@ func CgroupV2(ctx context.Context, e *scenario.Env) error {
 			{Title: "a bundle of Kubernetes 1.36", Run: func() error {
 				return errors.Join(os.MkdirAll(filepath.Dir(next), 0o755), e.Survey(ctx, m), bundleOf(ctx, e, "next/airgap.yaml", next))
 			}},
-			{Title: "a power cut amid the upgrade", Run: func() error { return cutAmidUpgrade(ctx, e, m, next) }},
+			{Title: "a power cut during the upgrade", Run: func() error { return cutAmidUpgrade(ctx, e, m, next) }},
 			{Title: "the same command goes on", Run: func() error { return upgradeGoesOn(ctx, e, m, next) }},
 			{Title: "runtime, kubelet and pods agree still", Run: func() error { return cgroupsAgree(ctx, e, m) }},
 			{Title: "verify", Run: func() error { return slowlyVerified(ctx, e, m) }},

@@ -123,7 +123,7 @@ func networkManagerOn(ctx context.Context, e *scenario.Env, m lab.Machine) error
 		"systemctl enable --now NetworkManager")
 }
 
-// unmanaged wants NetworkManager, started anew, to leave interfaces alone.
+// unmanaged wants NetworkManager, started again, to leave interfaces alone.
 func unmanaged(ctx context.Context, e *scenario.Env, m lab.Machine, interfaces ...string) error {
 	if err := e.Script(ctx, m, "systemctl restart NetworkManager"); err != nil {
 		return err

@@ -26,8 +26,8 @@ func PulledStore(ctx context.Context, e *scenario.Env) error {
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick) }},
 			{Title: "the program, from the stick", Run: func() error { return errors.Join(e.Begin(ctx, first, stick), e.Begin(ctx, worker, stick)) }},
-			{Title: "the stick is pulled amid the copy", Run: func() error { return pulledImport(ctx, e, worker, stick) }},
-			{Title: "the power is cut amid the copy", Run: func() error {
+			{Title: "the stick is pulled during the copy", Run: func() error { return pulledImport(ctx, e, worker, stick) }},
+			{Title: "the power is cut during the copy", Run: func() error {
 				return errors.Join(cutWhile(ctx, e, worker, storeHas(150), importCommand...), opens(ctx, e, worker, "no bundle in the store"))
 			}},
 			{Title: "the copy goes on", Run: func() error { return importAgain(ctx, e, worker, stick) }},
@@ -40,7 +40,7 @@ func PulledStore(ctx context.Context, e *scenario.Env) error {
 			{Title: "two images of the site's own", Run: func() error {
 				return errors.Join(scenario.Pushers(ctx, e, first), scenario.PushBig(ctx, e, first, first, 2))
 			}},
-			{Title: "the power is cut amid a pull", Run: func() error { return cutPull(ctx, e, l, 1, "reason=Pulling", "sleep 5") }},
+			{Title: "the power is cut during a pull", Run: func() error { return cutPull(ctx, e, l, 1, "reason=Pulling", "sleep 5") }},
 			{Title: "the power is cut right behind a pull", Run: func() error { return cutPull(ctx, e, l, 2, "reason=Pulled", "true") }},
 			{Title: "verify", Run: func() error {
 				_, err := e.Must(ctx, first, nil, "airgap", "verify", scenario.LabSkips, "--timeout", "10m") // its processor is slow

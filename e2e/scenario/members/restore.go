@@ -156,7 +156,7 @@ func haveBack(ctx context.Context, e *scenario.Env, l *lab.Lab, stick string, s 
 		{Title: "restore", Run: func() (err error) { done, err = restoredHost(ctx, e, first, from); return err }},
 		{Title: "the data of then, and no other", Run: func() error { return asThen(ctx, e, first, s) }},
 		{Title: "a second restore", Run: func() error { return restoredAlready(ctx, e, first, from) }},
-		{Title: "the worker joins anew", Run: func() error { return joinAgain(ctx, e, worker, stick, done) }},
+		{Title: "the worker joins again", Run: func() error { return joinAgain(ctx, e, worker, stick, done) }},
 		{Title: "pods run again", Run: func() error { return podsAgain(ctx, e, first) }},
 		{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
 		{Title: "the first host is lost, the worker lives", Run: func() error {

@@ -56,7 +56,7 @@ func Containerd1(ctx context.Context, e *scenario.Env) error {
 }
 
 // runsOtherwise starts a worker's kubelet with another driver and puts its file right without
-// starting it anew: verify names it, and the same join puts it right. This containerd tells no
+// starting it again: verify names it, and the same join puts it right. This containerd tells no
 // kubelet its driver, as 2.x does.
 func runsOtherwise(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
 	driver := scenario.Kubectl + "get --raw /api/v1/nodes/" + worker.Name() + `/proxy/configz | grep -q '"cgroupDriver":"%s"'`

@@ -18,7 +18,7 @@ func afterEdits() []string { return []string{`version: "1.36.3"`, `version: "1.3
 
 // Minors takes a cluster through all three minors that can be installed, one after the
 // other, since kubeadm goes up one at a time; and back, over a minor of etcd, too. On the
-// way a host dies amid its own upgrade. The last minor comes as a delta against the one before.
+// way a host dies during its own upgrade. The last minor comes as a delta against the one before.
 func Minors(ctx context.Context, e *scenario.Env) error {
 	if err := errors.Join(upstream.BuildBefore(ctx, e.Cache, e.Log), upstream.BuildAfter(ctx, e.Cache, e.Log)); err != nil {
 		return err

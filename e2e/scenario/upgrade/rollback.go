@@ -42,13 +42,13 @@ func Rollback(ctx context.Context, e *scenario.Env) error {
 		}
 		for i, step := range brokenOff() {
 			parts = append(parts,
-				scenario.Part{Title: "killed amid " + step, Run: func() error { return u.KilledAmid(ctx, i, step) }},
+				scenario.Part{Title: "killed during " + step, Run: func() error { return u.KilledAmid(ctx, i, step) }},
 				scenario.Part{Title: "taken back", Run: func() error { return u.takenBack(ctx, i) }})
 		}
 		last := len(parts) - 1 // the way back that is killed itself, for it is the longest
 		parts = slices.Insert(parts, last, scenario.Part{Title: "killed while it is taken back", Run: func() error { return u.wayBackKilled(ctx) }})
 		return e.InOrder(append(parts,
-			scenario.Part{Title: "as after a power cut amid kubeadm-upgrade", Run: func() error { return u.torn(ctx) }},
+			scenario.Part{Title: "as after a power cut during kubeadm-upgrade", Run: func() error { return u.torn(ctx) }},
 			scenario.Part{Title: "upgrade, all the way", Run: func() error { return u.upgrade(ctx, "etcd.yaml: put back", "kube-apiserver.yaml: put back") }},
 			scenario.Part{Title: "every host has the new versions", Run: func() error { return u.versions(ctx, "1.36.3", "2.3.7") }},
 			scenario.Part{Title: "another configuration, the same way", Run: func() error { return u.reconfigured(ctx) }},
@@ -108,7 +108,7 @@ func (u *Upgrading) torn(ctx context.Context) error {
 func (u *Upgrading) wayBackKilled(ctx context.Context) error {
 	for _, step := range []string{"rollback-stand-down", "kubeadm", "rollback-back-node2"} {
 		if err := u.endedWhen(ctx, fmt.Sprintf(`grep -c '"step":"%s","event":"began"' /var/lib/airgap/journal.jsonl`, step), u.rollbackCommand()...); err != nil {
-			return fmt.Errorf("amid %s: %w", step, err)
+			return fmt.Errorf("during %s: %w", step, err)
 		}
 	}
 	return nil

@@ -169,7 +169,7 @@ func (u *Upgrading) forgotten(ctx context.Context) error {
 }
 
 // halfBack takes an upgrade back of which one control-plane host has come to its end and
-// another is amid its own part. While that is under way, airgap upgrade is refused.
+// another is during its own part. While that is under way, airgap upgrade is refused.
 func (u *Upgrading) halfBack(ctx context.Context) error {
 	if err := u.endedWhen(ctx, `grep -c '"step":"rollback-begins","event":"ended"' /var/lib/airgap/journal.jsonl`, u.rollbackCommand()...); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (u *Upgrading) halfBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("upgrade amid a rollback", 1, "is being taken back", "airgap rollback ends it"); err != nil {
+	if err := r.Want("upgrade during a rollback", 1, "is being taken back", "airgap rollback ends it"); err != nil {
 		return err
 	}
 	return u.back(ctx)
