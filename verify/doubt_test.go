@@ -37,7 +37,8 @@ func TestOldStreamedList(t *testing.T) {
 }
 
 // TestRestoreBetweenPages: of a list whose second page is of an older history the first one is not
-// kept, and a list is confirmed as of when its first page was asked for.
+// kept, and a list that is not older than what is known is confirmed as of when its first page was
+// asked for.
 func TestRestoreBetweenPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := func(version, next string, names ...string) *corev1.PodList {
@@ -48,7 +49,7 @@ func TestRestoreBetweenPages(t *testing.T) {
 			return list
 		}
 		noted := &confirmation{kind: pods, newest: "100", failing: make(chan struct{})}
-		answers := map[string]*corev1.PodList{"500 ": page("200", "a", "gone"), "500 a": page("150", "", "b"), "0 ": page("150", "b", "b"), "0 b": page("150", "", "c")}
+		answers := map[string]*corev1.PodList{"500 ": page("200", "a", "gone"), "500 a": page("150", "", "b"), "0 ": page("300", "b", "b"), "0 b": page("300", "", "c")}
 		l := &lister{noted: noted, ListWatch: cache.ListWatch{ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			time.Sleep(time.Minute)
 			return answers[fmt.Sprintf("%d %s", o.Limit, o.Continue)], nil
