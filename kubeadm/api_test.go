@@ -89,7 +89,7 @@ func (a *api) getParcel(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	json.NewEncoder(w).Encode(map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "airgap-parcel-abcdef"}, "data": map[string][]byte{parcelKey: a.parcel},
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "airgap-parcel-abcdef"}, "data": map[string][]byte{"parcel": a.parcel},
 	})
 }
 

@@ -184,7 +184,7 @@ func (c *joinCluster) entry(t *testing.T, node string, code Code) Entry {
 	t.Helper()
 	_, m := newFake(t)
 	return Entry{
-		Machine: m, Node: Node{Name: node, ControlPlane: code.ForControlPlane()}, Material: c.material,
+		Machine: m, Node: node, ControlPlane: code.ForControlPlane(), Material: c.material,
 		Code: func(context.Context) (Code, error) { return code, nil },
 	}
 }
@@ -246,6 +246,6 @@ func (c *joinCluster) refused(t *testing.T, r *certificates.CertificateSigningRe
 	}
 }
 
-func nodeForm(node string) x509.CertificateRequest {
-	return x509.CertificateRequest{Subject: *nodeSubject(node)}
+func nodeForm(name string) x509.CertificateRequest {
+	return x509.CertificateRequest{Subject: *nodeSubject(name)}
 }

@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/cert"
 )
 
 // TestParcelIsItsNodes: a code alone, another code and another node read no parcel.
@@ -38,7 +39,7 @@ func TestParcelIsItsNodes(t *testing.T) {
 			}
 		}
 	}
-	stolen := Ticket{client: worker.client, code: func(context.Context) (Code, error) { return code, nil }}
+	stolen := NewTicket(worker.client, func(context.Context) (Code, error) { return code, nil })
 	if got, err := stolen.Parcel(t.Context()); err == nil || !strings.Contains(err.Error(), "another node's") {
 		t.Errorf("node w1 with cp2's code: %v, %v", got, err)
 	}
@@ -160,7 +161,7 @@ func TestOtherRole(t *testing.T) {
 	}
 	for _, plane := range []bool{true, false} {
 		_, m := newFake(t)
-		e := Entry{Machine: m, Node: Node{Name: "n", ControlPlane: !plane}, Material: material, Code: func(context.Context) (Code, error) { return newCode(pin, plane), nil }}
+		e := Entry{Machine: m, Node: "n", ControlPlane: !plane, Material: material, Code: func(context.Context) (Code, error) { return newCode(pin, plane), nil }}
 		if _, err := e.Admit(t.Context()); err == nil || !strings.Contains(err.Error(), "is to be a") {
 			t.Errorf("a code for a control-plane host %v: %v", plane, err)
 		}
@@ -197,10 +198,13 @@ func TestApproverCredential(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaf, err := firstCertificate(config.CertData)
-	if err != nil || leaf.CheckSignatureFrom(ca) != nil || leaf.Subject.CommonName != approverName ||
+	leaves, err := cert.ParseCertsPEM(config.CertData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leaf := leaves[0]; leaf.CheckSignatureFrom(ca) != nil || leaf.Subject.CommonName != approverName ||
 		strings.Join(leaf.Subject.Organization, ",") != approverGroup || time.Until(leaf.NotAfter) > ApproverTTL {
-		t.Errorf("got %v, %v", leaf.Subject, err)
+		t.Errorf("got %v", leaf.Subject)
 	}
 	if config.Host != a.URL {
 		t.Errorf("it asks %s, not this host", config.Host)

@@ -288,7 +288,7 @@ func TestUsedToken(t *testing.T) {
 // cut leaves the host as one that was killed while it waited for its certificate.
 func (c *joinCluster) cut(t *testing.T, e Entry) {
 	t.Helper()
-	saved, err := e.Machine.loadCredential(e.Node.Name, e.Material)
+	saved, err := e.Machine.loadCredential(e.Node, e.Material)
 	if err != nil || !saved.signed() {
 		t.Fatalf("the host has not kept its certificate: %v", err)
 	}

@@ -107,7 +107,7 @@ func placed(t *testing.T, c Config, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files[EncryptionFile], err = (keyring{keyring{}.newKey(Secretbox)}).file(); err != nil {
+	if files[EncryptionFile], err = FirstKeys(Secretbox); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range files {

@@ -67,7 +67,7 @@ func (s succession) request(ctx context.Context) (issued, key []byte, err error)
 	return issued, key, nil
 }
 
-func requestOne(ctx context.Context, client kubernetes.Interface, node string) (issued, key []byte, err error) {
+func requestOne(ctx context.Context, client kubernetes.Interface, self string) (issued, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
@@ -75,7 +75,7 @@ func requestOne(ctx context.Context, client kubernetes.Interface, node string) (
 	if key, err = keyutil.MarshalPrivateKeyToPEM(private); err != nil {
 		return nil, nil, err
 	}
-	form, err := cert.MakeCSR(private, nodeSubject(node), nil, nil)
+	form, err := cert.MakeCSR(private, nodeSubject(self), nil, nil)
 	if err != nil {
 		return nil, nil, err
 	}

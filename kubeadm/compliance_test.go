@@ -19,7 +19,7 @@ import (
 func starts(t *testing.T, f *hosttest.Fake, pid int, network string, argv ...string) {
 	t.Helper()
 	cgroup := staticGroup
-	if path.Base(argv[0]) == string(Kubelet) {
+	if path.Base(argv[0]) == "kubelet" {
 		cgroup = "/system.slice/kubelet.service"
 	}
 	f.Starts(t, pid, cgroup, argv...)
@@ -64,7 +64,7 @@ func processes(t *testing.T, f *hosttest.Fake, c Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files[EncryptionFile], err = (keyring{keyring{}.newKey(Secretbox)}).file(); err != nil {
+	if files[EncryptionFile], err = FirstKeys(Secretbox); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range files {

@@ -105,11 +105,11 @@ func TestDepartureGoesOn(t *testing.T) {
 		t.Error("a node that takes pods again counts as drained")
 	}
 
-	code, _, err := IssueCode(t.Context(), client, anyCluster(t), "w1", nil)
+	code, _, err := IssueCode(t.Context(), client, JoinMaterial{CA: newAPI(t).ca()}, "w1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, _, err := IssueCode(t.Context(), client, anyCluster(t), "w2", nil)
+	other, _, err := IssueCode(t.Context(), client, JoinMaterial{CA: newAPI(t).ca()}, "w2", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func SharedSecrets(c Config) []string {
 // Secrets may depend on it; Join does, which knows that none does yet.
 func Encryption(m Machine, provider string, given func(context.Context) ([]byte, error)) step.Step {
 	if given == nil {
-		given = func(context.Context) ([]byte, error) { return keyring{keyring{}.newKey(provider)}.file() }
+		given = func(context.Context) ([]byte, error) { return FirstKeys(provider) }
 	}
 	return step.Step{
 		Name: "encryption", Title: "Keep the key that Secrets are encrypted with",
@@ -45,6 +45,11 @@ func Encryption(m Machine, provider string, given func(context.Context) ([]byte,
 		Run:  func(ctx context.Context) error { return m.placeKeys(ctx, given) },
 		Undo: func(context.Context) error { return m.leaveKeys() },
 	}
+}
+
+// FirstKeys returns the file of a new cluster, with one key of a provider (AESCBC or Secretbox).
+func FirstKeys(provider string) ([]byte, error) {
+	return keyring{keyring{}.newKey(provider)}.file()
 }
 
 func (m Machine) keysHold() (bool, error) {
@@ -140,7 +145,7 @@ func (m Machine) removeFrom(dir string, files ...string) error {
 			return err
 		}
 	}
-	if err := os.Remove(m.Path(dir)); host.IgnoreMissing(err) != nil && !m.inUse(dir) {
+	if err := os.Remove(m.Path(dir)); host.IgnoreMissing(err) != nil && !errors.Is(err, fs.ErrExist) { // not empty
 		return err
 	}
 	return nil

@@ -78,7 +78,7 @@ func TestEncryptionReplacesNothing(t *testing.T) {
 }
 
 func TestEncryptionTakesTheKeysOfTheOthers(t *testing.T) {
-	theirs, err := keyring{keyring{}.newKey(AESCBC)}.file()
+	theirs, err := FirstKeys(AESCBC)
 	if err != nil {
 		t.Fatal(err)
 	}

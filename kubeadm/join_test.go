@@ -16,18 +16,18 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// ticketFor is a ticket that the fake API server accepts.
-func (a *api) ticketFor(t *testing.T, text string) *Ticket {
+// ticketFor is a ticket that the fake API server accepts, for a code that was asked for.
+func ticketFor(t *testing.T, a *api, text string) *Ticket {
 	t.Helper()
-	code, err := ParseCode(text)
-	if err != nil {
-		t.Fatal(err)
-	}
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: a.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(a.ca())}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Ticket{client: client, shown: &code, code: func(context.Context) (Code, error) { return code, nil }}
+	ticket := NewTicket(client, func(context.Context) (Code, error) { return ParseCode(text) })
+	if _, err := ticket.Code(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return ticket
 }
 
 func TestJoin(t *testing.T) {
@@ -58,7 +58,7 @@ func TestJoin(t *testing.T) {
 	}
 	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, material, func(context.Context) (*Ticket, error) {
 		asked++
-		return a.ticketFor(t, code), nil
+		return ticketFor(t, a, code), nil
 	})
 	hosttest.MustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
@@ -98,7 +98,7 @@ func TestJoinControlPlane(t *testing.T) {
 	a := newAPI(t)
 	withKubeadm(t, f, m, a)
 	const text = "abcdef.0123456789abcdef.abcdefghijklmnop.abcdefghijklmnopqrstuvwxyz"
-	ticket := a.ticketFor(t, text)
+	ticket := ticketFor(t, a, text)
 	keys := Parcel{}
 	for _, name := range controlPlaneKeys() {
 		keys[name] = []byte("key " + name)
@@ -106,7 +106,11 @@ func TestJoinControlPlane(t *testing.T) {
 	keys[ClusterCA] = []byte(a.ca())
 	keys[EncryptionFile] = []byte("key2")
 	f.Put(t, EncryptionFile, "key1") // of a join before the key was changed
-	sealed, err := keys.sealed(*ticket.shown)
+	code, err := ParseCode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := keys.sealed(code)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +163,7 @@ func TestJoinRefuses(t *testing.T) {
 			if tc.node.Name == "cp3" {
 				text += ".abcdefghijklmnopqrstuvwxyz"
 			}
-			s := Join(m, section(t, `version: 1.36.3`), tc.node, tc.material, func(context.Context) (*Ticket, error) { return a.ticketFor(t, text), tc.ticket })
+			s := Join(m, section(t, `version: 1.36.3`), tc.node, tc.material, func(context.Context) (*Ticket, error) { return ticketFor(t, a, text), tc.ticket })
 			err := s.Run(t.Context())
 			if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "0123456789") || len(f.Calls) > 0 {
 				t.Errorf("got %v, ran %v", err, f.Calls)
@@ -168,21 +172,11 @@ func TestJoinRefuses(t *testing.T) {
 	}
 }
 
-func TestPresentWithoutAServer(t *testing.T) {
-	gone := newAPI(t)
-	gone.Close()
-	e := Entry{Material: JoinMaterial{APIServer: gone.Listener.Addr().String(), CA: gone.ca()}}
-	_, err := e.present(t.Context(), newCode("", false))
-	if err == nil || !strings.Contains(err.Error(), "reach the API server") {
-		t.Errorf("got %v", err)
-	}
-}
-
 // joinStep joins a worker with a code that the fake API server accepts.
 func joinStep(t *testing.T, m Machine, a *api) step.Step {
 	t.Helper()
 	return Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, JoinMaterial{CA: a.ca()}, func(context.Context) (*Ticket, error) {
-		return a.ticketFor(t, "abcdef.0123456789abcdef.abcdefghijklmnop"), nil
+		return ticketFor(t, a, "abcdef.0123456789abcdef.abcdefghijklmnop"), nil
 	})
 }
 

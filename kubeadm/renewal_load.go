@@ -48,17 +48,17 @@ func (r Renewal) loadControlPlane(ctx context.Context, made time.Time) (restarte
 	if err := await.Until(ctx, comeBack, m.etcdServesItsFiles); err != nil {
 		return nil, stuck("etcd presents its new certificates", err)
 	}
-	node, err := m.nodeName()
+	self, err := m.nodeName()
 	if err != nil {
 		return nil, err
 	}
 	for _, part := range []Part{APIServer, ControllerManager, Scheduler} {
-		again, err := m.restartOlder(ctx, part, node, made, r.Say)
+		again, err := m.restartOlder(ctx, part, self, made, r.Say)
 		if again {
 			restarted = append(restarted, string(part))
 		}
 		if err == nil {
-			err = await.Until(ctx, comeBack, func(ctx context.Context) error { return m.partReady(ctx, part, node, made) })
+			err = await.Until(ctx, comeBack, func(ctx context.Context) error { return m.partReady(ctx, part, self, made) })
 		}
 		if err != nil {
 			return restarted, stuck(string(part)+" uses its new certificates", err)
@@ -87,13 +87,13 @@ func stuck(what string, err error) error {
 // partReady is nil when a static pod's program was started after made, is ready
 // by the kubelet's word, and, of the API server, presents the certificate in its
 // file.
-func (m Machine) partReady(ctx context.Context, part Part, node string, made time.Time) error {
+func (m Machine) partReady(ctx context.Context, part Part, self string, made time.Time) error {
 	if part == APIServer {
 		if err := m.apiServerServesItsFile(ctx); err != nil {
 			return err
 		}
 	}
-	return m.staticPodReady(ctx, part, node, made)
+	return m.staticPodReady(ctx, part, self, made)
 }
 
 func (m Machine) apiServerServesItsFile(ctx context.Context) error {

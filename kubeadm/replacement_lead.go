@@ -261,7 +261,7 @@ func (p *participant) turn(ctx context.Context, s succession, masters, names []s
 		}
 		if !told {
 			told = true
-			p.Say("waits for %s to %s", strings.Join(waits, ", "), next.goal())
+			p.Say("waits for %s to %s", strings.Join(waits, ", "), goalOf(next))
 			if p.Others == nil {
 				p.Say("there, on each: airgap certs rotate-ca --follow --only %s, which stays until the end", p.Authority.Name)
 			}
@@ -269,13 +269,13 @@ func (p *participant) turn(ctx context.Context, s succession, masters, names []s
 		return errors.New("not there yet: " + strings.Join(waits, ", "))
 	})
 	if err != nil {
-		return stuck(fmt.Sprintf("of %s each has come to %s", strings.Join(names, ", "), next.goal()), err)
+		return stuck(fmt.Sprintf("of %s each has come to %s", strings.Join(names, ", "), goalOf(next)), err)
 	}
 	return nil
 }
 
-// goal is what the hosts come to, as a verb.
-func (p phase) goal() string {
+// goalOf returns what the hosts come to in a phase, as a verb.
+func goalOf(p phase) string {
 	switch p {
 	case both:
 		return "trust both authorities"

@@ -43,7 +43,7 @@ func savedKeys(t *testing.T, ends time.Time) map[string]string {
 	hosttest.Must(err)
 	files[path.Join(pkiDir, "sa.key")] = text
 	files[path.Join(pkiDir, "sa.pub")] = string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
-	ring, err := keyring{keyring{}.newKey(Secretbox)}.file()
+	ring, err := FirstKeys(Secretbox)
 	hosttest.Must(err)
 	files[EncryptionFile] = string(ring)
 	return files

@@ -16,47 +16,58 @@ import (
 
 // Entry is a host that wants to be a node of a cluster, which the material names.
 type Entry struct {
-	Machine  Machine
-	Node     Node
-	Material JoinMaterial
-	Code     func(context.Context) (Code, error) // asks for the code
+	Machine      Machine
+	Node         string // its name
+	ControlPlane bool   // it is to be a control-plane host
+	Material     JoinMaterial
+	Code         func(context.Context) (Code, error) // asks for the code
 }
 
 // Ticket lets this host join as one node: it has the node's certificate, by an
 // earlier run or for a code.
 type Ticket struct {
 	client kubernetes.Interface // as the node
-	code   func(context.Context) (Code, error)
+	ask    func(context.Context) (Code, error)
 	shown  *Code // that was asked for
 	parcel Parcel
 }
 
 const newCodeHint = "airgap join --new-code --node NAME on a control-plane host makes a fresh one, for one node"
 
+// NewTicket returns the ticket of a host. The client is the node's; ask brings the code, and is
+// called at most once.
+func NewTicket(client kubernetes.Interface, ask func(context.Context) (Code, error)) *Ticket {
+	return &Ticket{client: client, ask: ask}
+}
+
+// Code returns the code that lets this host in.
+func (t *Ticket) Code(ctx context.Context) (Code, error) {
+	if t.shown == nil {
+		code, err := t.ask(ctx)
+		if err != nil {
+			return Code{}, err
+		}
+		t.shown = &code
+	}
+	return *t.shown, nil
+}
+
 // Admit gets this host its ticket, and asks for a code if an earlier run has not got
 // the node's certificate. Nothing is sent to a cluster that the code is not for.
 func (e Entry) Admit(ctx context.Context) (*Ticket, error) {
-	t := &Ticket{}
-	t.code = func(ctx context.Context) (Code, error) {
-		if t.shown != nil {
-			return *t.shown, nil
-		}
+	t := NewTicket(nil, func(ctx context.Context) (Code, error) {
 		code, err := e.Code(ctx)
 		if err != nil {
 			return Code{}, err
 		}
-		if err := e.fits(code); err != nil {
-			return Code{}, err
-		}
-		t.shown = &code
-		return code, nil
-	}
-	c, err := e.Machine.loadCredential(e.Node.Name, e.Material)
+		return code, e.fits(code)
+	})
+	c, err := e.Machine.loadCredential(e.Node, e.Material)
 	if err != nil {
 		return nil, err
 	}
 	if !c.signed() {
-		if c, err = e.get(ctx, c, t.code); err != nil {
+		if c, err = e.get(ctx, c, t.Code); err != nil {
 			return nil, err
 		}
 	}
@@ -76,10 +87,10 @@ func (e Entry) fits(code Code) error {
 		hash, err := e.Material.CAHash()
 		no.Err = errors.Join(fmt.Errorf("the registry leads to a cluster whose CA is %s, and the code is another cluster's", hash), err)
 		no.Next = "compare the join line with what airgap install printed; a registry that leads to a foreign cluster must not be trusted. The cluster's CA was replaced? " + newCodeHint
-	case code.ForControlPlane() && !e.Node.ControlPlane:
-		no.Err = fmt.Errorf("the code is a control-plane host's, and %s is to be a worker", e.Node.Name)
-	case !code.ForControlPlane() && e.Node.ControlPlane:
-		no.Err = fmt.Errorf("the code is a worker's, and %s is to be a control-plane host", e.Node.Name)
+	case code.ForControlPlane() && !e.ControlPlane:
+		no.Err = fmt.Errorf("the code is a control-plane host's, and %s is to be a worker", e.Node)
+	case !code.ForControlPlane() && e.ControlPlane:
+		no.Err = fmt.Errorf("the code is a worker's, and %s is to be a control-plane host", e.Node)
 	default:
 		return nil
 	}
@@ -96,7 +107,7 @@ func (e Entry) get(ctx context.Context, c credential, ask func(context.Context) 
 	if err != nil {
 		return c, err
 	}
-	if err := awaitOldSelf(ctx, client, e.Node.Name); err != nil {
+	if err := awaitOldSelf(ctx, client, e.Node); err != nil {
 		return c, err
 	}
 	if err := e.Machine.saveCredential(c, e.Material); err != nil {
@@ -215,7 +226,7 @@ func (t *Ticket) Parcel(ctx context.Context) (Parcel, error) {
 	if t.parcel != nil {
 		return t.parcel, nil
 	}
-	code, err := t.code(ctx)
+	code, err := t.Code(ctx)
 	if err != nil {
 		return nil, err
 	}

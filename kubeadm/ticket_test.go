@@ -2,7 +2,6 @@ package kubeadm
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -54,52 +53,27 @@ func TestPresent(t *testing.T) {
 // anyCluster is a cluster that codes are made of, where nothing joins it.
 func anyCluster(t *testing.T) JoinMaterial { return JoinMaterial{CA: newAPI(t).ca()} }
 
+func TestPresentWithoutAServer(t *testing.T) {
+	gone := newAPI(t)
+	gone.Close()
+	e := Entry{Material: JoinMaterial{APIServer: gone.Listener.Addr().String(), CA: gone.ca()}}
+	_, err := e.present(t.Context(), newCode("", false))
+	if err == nil || !strings.Contains(err.Error(), "reach the API server") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestParcel(t *testing.T) {
-	f, m := newFake(t)
-	for _, name := range controlPlaneKeys() {
-		f.Put(t, name, "content of "+name)
-	}
-	f.Put(t, "/etc/airgap/pki/ca.key", "registry")
-	f.Put(t, EncryptionFile, "key2")
-	packed, err := Pack(m, "/etc/airgap/pki/ca.key", EncryptionFile)
-	if err != nil {
-		t.Fatal(err)
-	}
 	code := newCode(pinOf([]byte("key")), true)
-	sealed, err := packed.sealed(code)
+	sealed, err := Parcel{"/etc/airgap/pki/ca.key": []byte("registry")}.sealed(code)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(sealed), "registry") || strings.Contains(string(sealed), "pki") {
 		t.Error("the parcel can be read")
 	}
-	opened, err := openParcel(code, sealed)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	to, other := newFake(t)
-	to.Put(t, EncryptionFile, "key1, of a join before the key was changed")
-	shared := []string{EncryptionFile}
-	if err := other.takeOver(opened, shared); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range append(controlPlaneKeys(), shared...) {
-		info, err := os.Stat(other.Path(name))
-		if err != nil || to.Get(name) != f.Get(name) || info.Mode().Perm() != modeOf(name) {
-			t.Errorf("%s: %v %q, %v", name, info.Mode(), to.Get(name), err)
-		}
-	}
-	if modeOf("/etc/kubernetes/pki/ca.key") != 0o600 || modeOf("/etc/kubernetes/pki/sa.pub") != 0o644 {
-		t.Error("modes of keys and certificates")
-	}
-	if to.Has("/etc/airgap/pki/ca.key") {
-		t.Error("a file was written that is not the control plane's")
-	}
-
-	delete(opened, ClusterCA)
-	if err := other.takeOver(opened, nil); err == nil || !strings.Contains(err.Error(), ClusterCA) {
-		t.Errorf("a parcel without the CA: %v", err)
+	if opened, err := openParcel(code, sealed); err != nil || string(opened["/etc/airgap/pki/ca.key"]) != "registry" {
+		t.Errorf("opened %v, %v", opened, err)
 	}
 	for what, damaged := range map[string][]byte{"changed": append(sealed[:len(sealed)-1:len(sealed)-1], sealed[len(sealed)-1]^1), "cut": sealed[:20], "empty": nil} {
 		if _, err := openParcel(code, damaged); err == nil {

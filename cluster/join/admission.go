@@ -6,6 +6,7 @@ import (
 
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry/trust"
 )
@@ -19,7 +20,7 @@ type Admission struct {
 
 // Nobody is the admission of a host that has joined: its steps need no code.
 func Nobody(s *site.Site) *Admission {
-	return &Admission{Entry: kubeadm.Entry{Machine: s.Machine, Node: s.KubeNode(), Code: func(context.Context) (kubeadm.Code, error) {
+	return &Admission{Entry: kubeadm.Entry{Machine: s.Machine, Node: s.Node.Name, ControlPlane: s.Node.Has(config.ControlPlane), Code: func(context.Context) (kubeadm.Code, error) {
 		return kubeadm.Code{}, advice.Add(errors.New("this host needs a code: it has left the cluster"), "airgap join brings it back; airgap join --new-code on a control-plane host makes a code")
 	}}}
 }

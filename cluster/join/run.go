@@ -140,7 +140,7 @@ func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
 // joined already: then a code is asked for only if a step turns out to need one.
 func (c *Candidate) admit(ctx context.Context) (*Admission, error) {
 	m := c.Site.Machine
-	adm := &Admission{Entry: kubeadm.Entry{Machine: m, Node: c.Site.KubeNode(), Material: c.Hub.Material, Code: c.options.readCode}}
+	adm := &Admission{Entry: kubeadm.Entry{Machine: m, Node: c.Site.Node.Name, ControlPlane: c.Site.Node.Has(config.ControlPlane), Material: c.Hub.Material, Code: c.options.readCode}}
 	joined, err := m.Joined()
 	if err != nil {
 		return adm, err

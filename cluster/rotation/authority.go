@@ -153,12 +153,12 @@ func authorities() []kubeadm.Authority {
 // registryAuthority is trusted by the runtime, by dnf and by airgap's own units, and by
 // the joining hosts that got its hash with their line. The runtime reads it at each pull.
 func registryAuthority() kubeadm.Authority {
-	pki := trust.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
-	return kubeadm.OtherAuthority("registry", pki.CAFile(), pki.CAKeyFile(), []string{pki.CertificateFile()}, kubeadm.Other{
+	own := trust.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
+	return kubeadm.OtherAuthority("registry", own.CAFile(), own.CAKeyFile(), []string{own.CertificateFile()}, kubeadm.Other{
 		Make: func() (certificate, key []byte, err error) { return trust.NewAuthority(time.Now()) },
-		Sign: func(context.Context) error { return pki.Reissue(time.Now()) },
+		Sign: func(context.Context) error { return own.Reissue(time.Now()) },
 		Trust: func(ctx context.Context) error {
-			if err := registry.RetrustCRIO(runtime.CRIOContainers, pki.CAFile()); err != nil {
+			if err := registry.RetrustCRIO(runtime.CRIOContainers, own.CAFile()); err != nil {
 				return err
 			}
 			for _, unit := range []string{registry.UnitName, nodereport.UnitName} {
