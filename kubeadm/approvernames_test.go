@@ -49,7 +49,7 @@ func TestParcelIsItsNodes(t *testing.T) {
 	}
 	wrong := code
 	wrong.seal = strings.Repeat("a", 26)
-	without := Ticket{client: ticket.client, code: func(context.Context) (Code, error) { return wrong, nil }}
+	without := NewTicket(ticket.client, func(context.Context) (Code, error) { return wrong, nil })
 	if got, err := without.Parcel(t.Context()); err == nil {
 		t.Errorf("a wrong seal opened the parcel: %v", got)
 	}
