@@ -9,16 +9,18 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/node"
 )
 
-const auditPolicyFile = apiServerDir + "/audit-policy.yaml"
+const auditPolicyFile = node.ApiServerDir + "/audit-policy.yaml"
 
 // BeforeControlPlane are the steps that a control-plane host takes before
 // kubeadm; given brings the keys of the hosts before it, nil makes them.
 func BeforeControlPlane(m Machine, c Config, given func(context.Context) ([]byte, error)) []step.Step {
 	steps := []step.Step{APIServerFiles(m, c)}
-	if c.EncryptionAtRest != NoEncryption {
-		steps = append(steps, Encryption(m, c.EncryptionAtRest, given))
+	if c.EncryptionAtRest != encryption.NoEncryption {
+		steps = append(steps, encryption.Encryption(m.Machine, c.EncryptionAtRest, given))
 	}
 	return steps
 }
@@ -31,7 +33,9 @@ func APIServerFiles(m Machine, c Config) step.Step {
 		Done: func(context.Context) (bool, error) { return m.apiServerFilesHold(c) },
 		Plan: func(context.Context) ([]string, error) { return m.planAPIServerFiles(c) },
 		Run:  func(context.Context) error { return m.writeAPIServerFiles(c) },
-		Undo: func(context.Context) error { return m.removeFrom(apiServerDir, auditPolicyFile, authenticationFile) },
+		Undo: func(context.Context) error {
+			return node.RemoveFrom(m.Machine, node.ApiServerDir, auditPolicyFile, authenticationFile)
+		},
 	}
 }
 
@@ -56,7 +60,7 @@ func (m Machine) apiServerFilesHold(c Config) (bool, error) {
 		}
 	}
 	for _, dir := range privateDirs(c) {
-		if private, err := m.privateDir(dir); err != nil || !private {
+		if private, err := node.PrivateDir(m.Machine, dir); err != nil || !private {
 			return false, err
 		}
 	}
@@ -66,7 +70,7 @@ func (m Machine) apiServerFilesHold(c Config) (bool, error) {
 func (m Machine) planAPIServerFiles(c Config) ([]string, error) {
 	var changes []string
 	for _, dir := range privateDirs(c) {
-		private, err := m.privateDir(dir)
+		private, err := node.PrivateDir(m.Machine, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +96,7 @@ func (m Machine) writeAPIServerFiles(c Config) error {
 		return err
 	}
 	for _, dir := range privateDirs(c) {
-		if err := m.makePrivateDir(dir); err != nil {
+		if err := node.MakePrivateDir(m.Machine, dir); err != nil {
 			return err
 		}
 	}
@@ -106,15 +110,15 @@ func (m Machine) writeAPIServerFiles(c Config) error {
 
 func privateDirs(c Config) []string {
 	if c.Audit.Log == NoAudit {
-		return []string{apiServerDir}
+		return []string{node.ApiServerDir}
 	}
-	return []string{apiServerDir, AuditDir}
+	return []string{node.ApiServerDir, AuditDir}
 }
 
 // apiServerVolumes are the directories of the host that its pod sees.
 func apiServerVolumes(c Config) []any {
 	volumes := []any{object{
-		"name": "airgap", "hostPath": apiServerDir, "mountPath": apiServerDir,
+		"name": "airgap", "hostPath": node.ApiServerDir, "mountPath": node.ApiServerDir,
 		"readOnly": true, "pathType": "Directory",
 	}}
 	if c.Audit.Log == NoAudit {
@@ -141,7 +145,7 @@ func policyEnv(c Config) []any {
 // ownAuthentication reports whether a bundle of an older airgap, which took them,
 // has arguments that the API server refuses next to authenticationFile.
 func (c Config) ownAuthentication() bool {
-	return slices.ContainsFunc(c.extraArgs(APIServer), func(a argument) bool {
+	return slices.ContainsFunc(c.extraArgs(node.APIServer), func(a argument) bool {
 		return a.name == "anonymous-auth" || strings.HasPrefix(a.name, "oidc-")
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/overlay"
+	"airgap.dev/airgap/kubeadm/node"
 )
 
 // argument is one that a program of the control plane is given.
@@ -12,25 +13,25 @@ type argument struct{ name, value string }
 
 // extraArgs are the arguments that the site gives a program. kubeadm takes one
 // name several times.
-func (c Config) extraArgs(part Part) []argument {
+func (c Config) extraArgs(part node.Part) []argument {
 	return argumentsOf(c.Overrides.ClusterConfiguration, part)
 }
 
 // sectionOf is the section of ClusterConfiguration with a program's arguments.
-func sectionOf(part Part) string {
-	return map[Part]string{APIServer: "apiServer", ControllerManager: "controllerManager", Scheduler: "scheduler", Etcd: "etcd"}[part]
+func sectionOf(part node.Part) string {
+	return map[node.Part]string{node.APIServer: "apiServer", node.ControllerManager: "controllerManager", node.Scheduler: "scheduler", node.Etcd: "etcd"}[part]
 }
 
 // component is the part of a ClusterConfiguration that is about one program.
-func component(cluster object, part Part) object {
+func component(cluster object, part node.Part) object {
 	section, _ := cluster[sectionOf(part)].(map[string]any)
-	if part == Etcd {
+	if part == node.Etcd {
 		section, _ = section["local"].(map[string]any)
 	}
 	return section
 }
 
-func argumentsOf(cluster object, part Part) []argument {
+func argumentsOf(cluster object, part node.Part) []argument {
 	list, _ := component(cluster, part)["extraArgs"].([]any)
 	var all []argument
 	for _, item := range list {
@@ -76,7 +77,7 @@ func joinLists(merged, base object) object {
 	server, _ := merged["apiServer"].(map[string]any)
 	ours, _ := base["apiServer"].(map[string]any)
 	over := object{"certSANs": addMissing(ours["certSANs"], server["certSANs"])}
-	if plugins := valuesOf(argumentsOf(merged, APIServer), pluginsArg); len(plugins) > 0 {
+	if plugins := valuesOf(argumentsOf(merged, node.APIServer), pluginsArg); len(plugins) > 0 {
 		all := words(append([]string{nodeRestriction}, plugins...))
 		over["extraArgs"] = []any{object{"name": pluginsArg, "value": strings.Join(all, ",")}}
 	}

@@ -7,6 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/node"
 )
 
 func TestAuditValidate(t *testing.T) {
@@ -82,7 +84,7 @@ func decoded(t *testing.T, text []byte) map[string]any {
 }
 
 func TestAPIServerFiles(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	c := section(t, `{version: 1.36.3, audit: {policy: {rules: [{level: Request}]}}}`)
 	s := APIServerFiles(m, c)
 	hosttest.MustHold(t, s.Done, false)
@@ -93,14 +95,14 @@ func TestAPIServerFiles(t *testing.T) {
 	if got := f.Get(auditPolicyFile); got != "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Request\n" {
 		t.Errorf("the site's policy became\n%s", got)
 	}
-	if mode(t, f, AuditDir) != 0o700 || mode(t, f, auditPolicyFile) != 0o600 {
+	if kubetest.Mode(t, f, AuditDir) != 0o700 || kubetest.Mode(t, f, auditPolicyFile) != 0o600 {
 		t.Error("others can read it")
 	}
-	if err := s.Undo(t.Context()); err != nil || f.Has(apiServerDir) || !f.Has(AuditDir) {
+	if err := s.Undo(t.Context()); err != nil || f.Has(node.ApiServerDir) || !f.Has(AuditDir) {
 		t.Errorf("undo: %v; the log's directory is data, and the rest is not", err)
 	}
 
-	f, m = newFake(t)
+	f, m = NewFake(t)
 	s = APIServerFiles(m, section(t, `{version: 1.36.3, audit: {log: none}}`))
 	if err := s.Run(t.Context()); err != nil || f.Has(AuditDir) || f.Has(auditPolicyFile) {
 		t.Errorf("no log, but its files (%v)", err)

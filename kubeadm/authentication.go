@@ -12,9 +12,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/internal/overlay"
+	"airgap.dev/airgap/kubeadm/node"
 )
 
-const authenticationFile = apiServerDir + "/authentication.yaml"
+const authenticationFile = node.ApiServerDir + "/authentication.yaml"
 
 // anonymousRule lets requests without credentials in where they are needed: probes,
 // and hosts that join, which compare what they get with the code they were given.

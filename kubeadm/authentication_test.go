@@ -27,6 +27,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -107,7 +109,7 @@ func placed(t *testing.T, c Config, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files[EncryptionFile], err = FirstKeys(Secretbox); err != nil {
+	if files[encryption.EncryptionFile], err = encryption.FirstKeys(encryption.Secretbox); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range files {
@@ -115,9 +117,9 @@ func placed(t *testing.T, c Config, dir string) []string {
 			t.Fatal(err)
 		}
 	}
-	places := strings.NewReplacer(apiServerDir, dir, AuditDir, dir)
+	places := strings.NewReplacer(node.ApiServerDir, dir, AuditDir, dir)
 	var args []string
-	for _, a := range argumentsOf(cluster(c, Node{Name: "cp1", Address: "127.0.0.1"}), APIServer) {
+	for _, a := range argumentsOf(cluster(c, Node{Name: "cp1", Address: "127.0.0.1"}), node.APIServer) {
 		args = append(args, "--"+a.name+"="+places.Replace(a.value))
 	}
 	return args
@@ -170,7 +172,7 @@ func TestIssuerOnAnAPIServer(t *testing.T) {
 // TestBannedOnAnAPIServer shows with real programs why the arguments are banned.
 func TestBannedOnAnAPIServer(t *testing.T) {
 	c := section(t, "version: 1.36.3")
-	c.Audit.Log, c.EncryptionAtRest = NoAudit, NoEncryption
+	c.Audit.Log, c.EncryptionAtRest = NoAudit, encryption.NoEncryption
 	var args []string
 	for _, a := range placed(t, c, t.TempDir()) {
 		if !strings.HasPrefix(a, "--authentication-config=") {

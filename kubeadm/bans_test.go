@@ -10,14 +10,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // with is the section with one argument for a program.
-func with(t *testing.T, part Part, name, value string) Config {
+func with(t *testing.T, part node.Part, name, value string) Config {
 	t.Helper()
 	args := fmt.Sprintf("{extraArgs: [{name: %s, value: %q}]}", name, value)
-	if part == Etcd {
+	if part == node.Etcd {
 		args = "{local: " + args + "}"
 	}
 	return section(t, fmt.Sprintf("{version: 1.36.3, overrides: {clusterConfiguration: {%s: %s}}}", sectionOf(part), args))
@@ -27,48 +28,48 @@ func with(t *testing.T, part Part, name, value string) Config {
 // reason when the bundle is made.
 func TestBans(t *testing.T) {
 	for _, tc := range []struct {
-		part        Part
+		part        node.Part
 		name, value string
 		want        string // "": accepted
 	}{
-		{APIServer, "anonymous-auth", "true", "everybody would be let in"},
-		{APIServer, "anonymous-auth", "False", "restart it indefinitely"},
-		{APIServer, "authorization-mode", "AlwaysAllow", "lets everybody do everything"},
-		{APIServer, "authorization-mode", "Node,RBAC,AlwaysAllow", "lets everybody do everything"},
-		{APIServer, "authorization-mode", "RBAC", "name both"},
-		{APIServer, "authorization-mode", "Node,Webhook,RBAC", ""},
-		{APIServer, "token-auth-file", "/t", "never expire"},
-		{APIServer, "service-account-lookup", "0", "deleted accounts"},
-		{APIServer, "disable-admission-plugins", "PodSecurity,NodeRestriction", "protection depends"},
-		{APIServer, "disable-admission-plugins", "DefaultIngressClass", ""},
-		{APIServer, "enable-admission-plugins", "AlwaysPullImages", ""},
-		{APIServer, "enable-admission-plugins", "AlwaysDeny", "refuses every request"},
-		{APIServer, "authentication-config", "/x", "kubernetes.authentication"},
-		{APIServer, "audit-policy-file", "/x", "kubernetes.audit.policy"},
-		{APIServer, "encryption-provider-config", "/x", "encryptionAtRest: none"},
-		{APIServer, "oidc-issuer-url", "https://sso.bank", "kubernetes.authentication.jwt, issuer.url"},
-		{APIServer, "oidc-groups-claim", "groups", "claimMappings.groups.claim"},
-		{APIServer, "kubelet-certificate-authority", "/x", "logs and exec"},
-		{APIServer, "tls-min-version", "VersionTLS10", "broken"},
-		{APIServer, "tls-min-version", "VersionTLS13", ""},
-		{APIServer, "anonymous_auth", "true", "write it as anonymous-auth"},
-		{APIServer, "profiling", "true", ""},
-		{APIServer, "runtime-config", "api/beta=true,admissionregistration.k8s.io/v1=0", "admission policies"},
-		{APIServer, "runtime-config", "api/all=false", "admission policies"},
-		{APIServer, "runtime-config", "api/alpha=true", ""},
-		{Etcd, "listen-client-http-urls", "http://0.0.0.0:2380", "through TLS"},
-		{Etcd, "listen-client-http-urls", "http://127.0.0.1:2380", ""},
-		{APIServer, "feature-gates", "AllAlpha=false,kube:AllBeta=false", ""},
-		{ControllerManager, "authorization-always-allow-paths", "/healthz,/*", "let in there"},
-		{ControllerManager, "use-service-account-credentials", "false", "the rights of all"},
-		{ControllerManager, "bind-address", "0.0.0.0", ""},
-		{Etcd, "client-cert-auth", "false", "read and write everything"},
-		{Etcd, "peer-client-cert-auth", "f", "become a member"},
-		{Etcd, "auto-tls", "true", "proves nothing"},
-		{Etcd, "listen-metrics-urls", "http://127.0.0.1:2381,http://0.0.0.0:2381", "listen on 127.0.0.1"},
-		{Etcd, "listen-metrics-urls", "http://127.0.0.1:2381", ""},
-		{Etcd, "listen-client-urls", "http://10.0.0.1:2379", "through TLS"},
-		{Etcd, "quota-backend-bytes", "1", ""},
+		{node.APIServer, "anonymous-auth", "true", "everybody would be let in"},
+		{node.APIServer, "anonymous-auth", "False", "restart it indefinitely"},
+		{node.APIServer, "authorization-mode", "AlwaysAllow", "lets everybody do everything"},
+		{node.APIServer, "authorization-mode", "Node,RBAC,AlwaysAllow", "lets everybody do everything"},
+		{node.APIServer, "authorization-mode", "RBAC", "name both"},
+		{node.APIServer, "authorization-mode", "Node,Webhook,RBAC", ""},
+		{node.APIServer, "token-auth-file", "/t", "never expire"},
+		{node.APIServer, "service-account-lookup", "0", "deleted accounts"},
+		{node.APIServer, "disable-admission-plugins", "PodSecurity,NodeRestriction", "protection depends"},
+		{node.APIServer, "disable-admission-plugins", "DefaultIngressClass", ""},
+		{node.APIServer, "enable-admission-plugins", "AlwaysPullImages", ""},
+		{node.APIServer, "enable-admission-plugins", "AlwaysDeny", "refuses every request"},
+		{node.APIServer, "authentication-config", "/x", "kubernetes.authentication"},
+		{node.APIServer, "audit-policy-file", "/x", "kubernetes.audit.policy"},
+		{node.APIServer, "encryption-provider-config", "/x", "encryptionAtRest: none"},
+		{node.APIServer, "oidc-issuer-url", "https://sso.bank", "kubernetes.authentication.jwt, issuer.url"},
+		{node.APIServer, "oidc-groups-claim", "groups", "claimMappings.groups.claim"},
+		{node.APIServer, "kubelet-certificate-authority", "/x", "logs and exec"},
+		{node.APIServer, "tls-min-version", "VersionTLS10", "broken"},
+		{node.APIServer, "tls-min-version", "VersionTLS13", ""},
+		{node.APIServer, "anonymous_auth", "true", "write it as anonymous-auth"},
+		{node.APIServer, "profiling", "true", ""},
+		{node.APIServer, "runtime-config", "api/beta=true,admissionregistration.k8s.io/v1=0", "admission policies"},
+		{node.APIServer, "runtime-config", "api/all=false", "admission policies"},
+		{node.APIServer, "runtime-config", "api/alpha=true", ""},
+		{node.Etcd, "listen-client-http-urls", "http://0.0.0.0:2380", "through TLS"},
+		{node.Etcd, "listen-client-http-urls", "http://127.0.0.1:2380", ""},
+		{node.APIServer, "feature-gates", "AllAlpha=false,kube:AllBeta=false", ""},
+		{node.ControllerManager, "authorization-always-allow-paths", "/healthz,/*", "let in there"},
+		{node.ControllerManager, "use-service-account-credentials", "false", "the rights of all"},
+		{node.ControllerManager, "bind-address", "0.0.0.0", ""},
+		{node.Etcd, "client-cert-auth", "false", "read and write everything"},
+		{node.Etcd, "peer-client-cert-auth", "f", "become a member"},
+		{node.Etcd, "auto-tls", "true", "proves nothing"},
+		{node.Etcd, "listen-metrics-urls", "http://127.0.0.1:2381,http://0.0.0.0:2381", "listen on 127.0.0.1"},
+		{node.Etcd, "listen-metrics-urls", "http://127.0.0.1:2381", ""},
+		{node.Etcd, "listen-client-urls", "http://10.0.0.1:2379", "through TLS"},
+		{node.Etcd, "quota-backend-bytes", "1", ""},
 	} {
 		errs := with(t, tc.part, tc.name, tc.value).Validate(field.NewPath("kubernetes"))
 		switch {
@@ -131,7 +132,7 @@ overrides:
 	if want := []any{"127.0.0.1", "192.0.2.11", "cp1", "localhost", "k8s.bank.example"}; !slices.Equal(sans, want) {
 		t.Errorf("certSANs: %v, want %v", sans, want)
 	}
-	plugins := valuesOf(argumentsOf(merged, APIServer), pluginsArg)
+	plugins := valuesOf(argumentsOf(merged, node.APIServer), pluginsArg)
 	if want := []string{"NodeRestriction,AlwaysPullImages,DenyServiceExternalIPs"}; !slices.Equal(plugins, want) {
 		t.Errorf("admission plugins: %q, want %q", plugins, want)
 	}
@@ -158,7 +159,7 @@ func TestIssuersKeepTheAnonymousRule(t *testing.T) {
 	if fmt.Sprint(got["anonymous"]) != fmt.Sprint(plain["anonymous"]) || len(got["jwt"].([]any)) != 1 {
 		t.Errorf("the API server reads\n%s", files[authenticationFile])
 	}
-	if args := valuesOf(argumentsOf(cluster(c, Node{}), APIServer), "authentication-config"); !slices.Equal(args, []string{authenticationFile}) {
+	if args := valuesOf(argumentsOf(cluster(c, Node{}), node.APIServer), "authentication-config"); !slices.Equal(args, []string{authenticationFile}) {
 		t.Errorf("the API server is given %q", args)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/overlay"
+	"airgap.dev/airgap/kubeadm/node"
 )
 
 // Benchmark is what the numbers of Controls are from.
@@ -15,30 +16,22 @@ const Benchmark = "CIS Kubernetes Benchmark 1.12"
 // Control is one setting of the compliance baseline: what it has to be, who
 // sees to it, and why.
 type Control struct {
-	ID   string `json:"id"`   // in the Benchmark; "-" where it has none
-	Part Part   `json:"part"` // what the setting belongs to
-	Name string `json:"name"` // of a flag; of a field, with dots; pattern of files
-	Test Test   `json:"test"`
-	Want any    `json:"want,omitempty"`
-	By   By     `json:"by"`
-	Why  string `json:"why"`
+	ID   string    `json:"id"`   // in the Benchmark; "-" where it has none
+	Part node.Part `json:"part"` // what the setting belongs to
+	Name string    `json:"name"` // of a flag; of a field, with dots; pattern of files
+	Test Test      `json:"test"`
+	Want any       `json:"want,omitempty"`
+	By   By        `json:"by"`
+	Why  string    `json:"why"`
 	// Setting is the field of airgap.yaml that decides it, where it is not in
 	// kubernetes.overrides.
 	Setting string `json:"setting,omitempty"`
 }
 
-// Part is what a Control is about.
-type Part string
-
 // The programs, by the names of their processes, and files.
 const (
-	APIServer         Part = "kube-apiserver"
-	ControllerManager Part = "kube-controller-manager"
-	Scheduler         Part = "kube-scheduler"
-	Etcd              Part = "etcd"
-	Kubelet           Part = "kubelet"
-	Contents          Part = "contents" // of files that the API server's arguments name
-	Files             Part = "files"
+	Contents node.Part = "contents" // of files that the API server's arguments name
+	Files    node.Part = "files"
 )
 
 // Test is how what was found is compared with what is wanted.
@@ -89,7 +82,7 @@ const (
 
 // baselineArgs are the arguments that the baseline gives a component, in the
 // form of kubeadm's extraArgs.
-func baselineArgs(c Config, part Part) []any {
+func baselineArgs(c Config, part node.Part) []any {
 	var args []any
 	for _, control := range Controls(c) {
 		if control.Part == part && control.By == ByAirgap {
@@ -102,15 +95,15 @@ func baselineArgs(c Config, part Part) []any {
 // baseline is the part of ClusterConfiguration that is due to the baseline.
 func baseline(c Config) object {
 	o := object{
-		"apiServer":         object{"extraArgs": baselineArgs(c, APIServer), "extraVolumes": apiServerVolumes(c)},
-		"controllerManager": object{"extraArgs": baselineArgs(c, ControllerManager)},
-		"scheduler":         object{"extraArgs": baselineArgs(c, Scheduler)},
+		"apiServer":         object{"extraArgs": baselineArgs(c, node.APIServer), "extraVolumes": apiServerVolumes(c)},
+		"controllerManager": object{"extraArgs": baselineArgs(c, node.ControllerManager)},
+		"scheduler":         object{"extraArgs": baselineArgs(c, node.Scheduler)},
 	}
 	if envs := policyEnv(c); envs != nil {
 		o["apiServer"].(object)["extraEnvs"] = envs
 	}
 	if etcd, _ := c.Overrides.ClusterConfiguration["etcd"].(map[string]any); etcd["external"] == nil {
-		o["etcd"] = object{"local": object{"extraArgs": baselineArgs(c, Etcd)}}
+		o["etcd"] = object{"local": object{"extraArgs": baselineArgs(c, node.Etcd)}}
 	}
 	return o
 }
@@ -119,7 +112,7 @@ func baseline(c Config) object {
 func baselineKubelet(c Config) object {
 	fields := object{}
 	for _, control := range Controls(c) {
-		if control.Part == Kubelet && control.By == ByAirgap {
+		if control.Part == node.Kubelet && control.By == ByAirgap {
 			fields = overlay.Merge(fields, nested(strings.Split(control.Name, "."), control.Want))
 		}
 	}

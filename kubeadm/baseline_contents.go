@@ -1,5 +1,7 @@
 package kubeadm
 
+import "airgap.dev/airgap/kubeadm/encryption"
+
 // The files of the API server that Contents are about, by the arguments that name
 // them, and what of each.
 const (
@@ -15,7 +17,7 @@ func contentControls(c Config) []Control {
 		{ID: "1.2.1", Part: Contents, Name: anonymousContents, Test: Says, Want: "probes and cluster-info only", By: ByAirgap, Why: "without credentials nothing else is answered"},
 		{ID: "-", Part: Contents, Name: issuerContents, Test: Says, Want: "the issuers of airgap.yaml", By: ByAirgap, Setting: "kubernetes.authentication.jwt", Why: "who else issues tokens decides who gets in"},
 	}
-	if c.EncryptionAtRest != NoEncryption {
+	if c.EncryptionAtRest != encryption.NoEncryption {
 		controls = append(controls, Control{ID: "1.2.28", Part: Contents, Name: encryptionContents, Test: Says, Want: "a first provider that encrypts", By: ByAirgap, Setting: "kubernetes.encryptionAtRest", Why: "the first provider writes: with identity Secrets are plain in etcd"})
 	}
 	if c.Audit.Log != NoAudit {

@@ -3,6 +3,8 @@ package kubeadm
 import (
 	"io/fs"
 
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -15,22 +17,22 @@ func fileControls(c Config) []Control {
 	controls := []Control{
 		files("1.1.1-1.1.8", "/etc/kubernetes/manifests/*.yaml", 0o600, ByKubeadm, "who can write here is root on the host"),
 		files("1.1.9, 1.1.10", "/etc/cni/net.d/*.conflist", 0o600, ByAirgap, "who can write here decides what runs for every pod, as root"),
-		files("1.1.11", etcdDir, 0o700, ByKubeadm, "all of the cluster's data"),
+		files("1.1.11", node.EtcdDir, 0o700, ByKubeadm, "all of the cluster's data"),
 		files("1.1.13, 1.1.14", "/etc/kubernetes/*admin.conf", 0o600, ByKubeadm, "the cluster's administrator"),
 		files("1.1.15, 1.1.16", "/etc/kubernetes/scheduler.conf", 0o600, ByKubeadm, "holds a key"),
-		files("1.1.17, 1.1.18", controllerManagerConf, 0o600, ByKubeadm, "holds a key"),
+		files("1.1.17, 1.1.18", kube.ControllerManagerConf, 0o600, ByKubeadm, "holds a key"),
 		files("1.1.19, 1.1.20", "/etc/kubernetes/pki/*.crt", 0o600, ByAirgap, "no user of the host needs them, and they name what there is to attack"),
 		files("1.1.19, 1.1.20", "/etc/kubernetes/pki/etcd/*.crt", 0o600, ByAirgap, "as above"),
 		files("1.1.19, 1.1.21", "/etc/kubernetes/pki/*.key", 0o600, ByKubeadm, "keys"),
 		files("1.1.19, 1.1.21", "/etc/kubernetes/pki/etcd/*.key", 0o600, ByKubeadm, "keys"),
 		files("4.1.1, 4.1.2", "/usr/lib/systemd/system/kubelet.service", 0o600, ByAirgap, "as the benchmark has it; rpm -V shows the changed mode"),
 		files("4.1.1, 4.1.2", "/usr/lib/systemd/system/kubelet.service.d/*.conf", 0o600, ByAirgap, "as above"),
-		files("4.1.5, 4.1.6", KubeletConf, 0o600, ByKubeadm, "the node's identity"),
+		files("4.1.5, 4.1.6", kube.KubeletConf, 0o600, ByKubeadm, "the node's identity"),
 		files("4.1.9, 4.1.10", runtime.KubeletConfig, 0o600, ByAirgap, "tells how the node is protected"),
 		files("-", runtime.KubeletDir+"/*.env", 0o600, ByAirgap, "as above"),
 		files("-", runtime.KubeletDir+"/instance-config.yaml", 0o600, ByAirgap, "as above"),
-		files("-", apiServerDir, 0o700, ByAirgap, "keys, and the rules for who gets in"),
-		files("-", apiServerDir+"/*.yaml", 0o600, ByAirgap, "as above"),
+		files("-", node.ApiServerDir, 0o700, ByAirgap, "keys, and the rules for who gets in"),
+		files("-", node.ApiServerDir+"/*.yaml", 0o600, ByAirgap, "as above"),
 	}
 	if c.Audit.Log != NoAudit {
 		controls = append(controls,

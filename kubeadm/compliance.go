@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/process"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
@@ -38,10 +39,10 @@ type Finding struct {
 // configuration from the kubelet itself (configz asks it for its /configz), modes
 // of files.
 func Compliance(ctx context.Context, m Machine, c Config, configz func(context.Context) ([]byte, error)) ([]Finding, error) {
-	r := reader{m: m, site: c, plain: Config{Version: c.Version}, running: map[Part]process.Process{}}
+	r := reader{m: m, site: c, plain: Config{Version: c.Version}, running: map[node.Part]process.Process{}}
 	r.plain.Default("") // what the baseline is without the site's choices
 	for _, part := range programs() {
-		p, err := m.staticPod(part)
+		p, err := node.StaticPod(m.Machine, part)
 		if err != nil && !errors.Is(err, process.ErrNone) {
 			return nil, err
 		}
@@ -59,7 +60,7 @@ func Compliance(ctx context.Context, m Machine, c Config, configz func(context.C
 			if err := m.readFiles(&f); err != nil {
 				return all, err
 			}
-		case Kubelet:
+		case node.Kubelet:
 			r.readKubelet(&f)
 		case Contents:
 			r.readContents(&f)
@@ -75,7 +76,7 @@ func Compliance(ctx context.Context, m Machine, c Config, configz func(context.C
 type reader struct {
 	m           Machine
 	site, plain Config
-	running     map[Part]process.Process // without flags where it does not run
+	running     map[node.Part]process.Process // without flags where it does not run
 	kubelet     kubeletFound
 }
 
@@ -86,7 +87,7 @@ func (r reader) readFlag(f *Finding) {
 		return
 	}
 	switch value, set := p.Flags[f.Name]; {
-	case f.Part == Scheduler && f.Name == "profiling" && p.Flags["config"] != "":
+	case f.Part == node.Scheduler && f.Name == "profiling" && p.Flags["config"] != "":
 		f.unknown(errors.New("the file that --config names decides, not the argument"))
 	case f.Name == "authorization-mode" && p.Flags["authorization-config"] != "":
 		modes, err := r.authorizers(p)
@@ -104,13 +105,13 @@ func (r reader) readFlag(f *Finding) {
 
 // program is the process of a part. It tells one that should run from one that
 // another host has.
-func (r reader) program(f *Finding, part Part) (process.Process, bool) {
+func (r reader) program(f *Finding, part node.Part) (process.Process, bool) {
 	p := r.running[part]
 	if p.Flags != nil {
 		return p, true
 	}
 	f.State = Elsewhere
-	if _, err := os.Stat(r.m.Path(manifestOf(part))); err == nil {
+	if _, err := os.Stat(r.m.Path(node.ManifestOf(part))); err == nil {
 		f.State, f.Found = Differs, "it does not run"
 	}
 	return p, false
@@ -194,7 +195,7 @@ func (r reader) chosen(control Control, value any) bool {
 
 // decides is the value that a configuration gives a Control, nil for none.
 func (c Config) decides(control Control) any {
-	if control.Part == Kubelet {
+	if control.Part == node.Kubelet {
 		return lookup(kubelet(c, runtime.Facts{}), strings.Split(control.Name, "."))
 	}
 	given := valuesOf(argumentsOf(cluster(c, Node{}), control.Part), control.Name)

@@ -11,12 +11,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/internal/overlay"
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/process"
 )
 
 // readContents judges what a file says that an argument of the API server names.
 func (r reader) readContents(f *Finding) {
-	p, runs := r.program(f, APIServer)
+	p, runs := r.program(f, node.APIServer)
 	if !runs {
 		return
 	}
@@ -48,13 +50,13 @@ func (r reader) readContents(f *Finding) {
 
 // leftOut reports whether airgap.yaml has the API server run without a file.
 func (r reader) leftOut(name string) bool {
-	return name == encryptionContents && r.site.decides(Control{Part: APIServer, Name: "encryption-provider-config"}) == nil ||
+	return name == encryptionContents && r.site.decides(Control{Part: node.APIServer, Name: "encryption-provider-config"}) == nil ||
 		name == policyContents && r.site.Audit.Log == NoAudit
 }
 
 // readYAML never repeats what is in a file: one holds keys.
 func (r reader) readYAML(p process.Process, name string) (map[string]any, error) {
-	text, err := r.m.read(p, name)
+	text, err := node.Read(r.m.Machine, p, name)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +142,7 @@ func (f *Finding) judgeEncryption(said map[string]any) {
 			}
 		}
 		f.Found, f.State = first, Holds
-		if !slices.Contains([]string{Secretbox, AESCBC, "aesgcm", "kms"}, first) {
+		if !slices.Contains([]string{encryption.Secretbox, encryption.AESCBC, "aesgcm", "kms"}, first) {
 			f.State = Differs
 		}
 		return

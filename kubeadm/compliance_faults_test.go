@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -31,8 +34,8 @@ func TestComplianceAsksTheKubelet(t *testing.T) {
 		"it does not answer, opened": {opened, "", nil, Differs, "could not tell"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, m := newFake(t)
-			f.Joins(t, "/proc/self", hostNetwork)
+			f, m := NewFake(t)
+			f.Joins(t, "/proc/self", kubetest.HostNetwork)
 			aKubelet(t, f, tc.file, tc.args...)
 			ask := noAnswer
 			if tc.answer != "" {
@@ -45,8 +48,8 @@ func TestComplianceAsksTheKubelet(t *testing.T) {
 			}
 		})
 	}
-	f, m := newFake(t)
-	f.Joins(t, "/proc/self", hostNetwork)
+	f, m := NewFake(t)
+	f.Joins(t, "/proc/self", kubetest.HostNetwork)
 	aKubelet(t, f, good, "--config-dir=/etc/kubelet.d")
 	f.Put(t, "/etc/kubelet.d/10-first.conf", "readOnlyPort: 0\n")
 	f.Put(t, "/etc/kubelet.d/20-open.conf", "readOnlyPort: 10255\n")
@@ -54,11 +57,11 @@ func TestComplianceAsksTheKubelet(t *testing.T) {
 	if got := foundWith(t, m, c, "readOnlyPort", configz(t, good)); got.State != Differs || !strings.Contains(got.Found, "/etc/kubelet.d says 10255") {
 		t.Errorf("a drop-in: %+v", got)
 	}
-	f, m = newFake(t)
-	f.Joins(t, "/proc/self", hostNetwork)
+	f, m = NewFake(t)
+	f.Joins(t, "/proc/self", kubetest.HostNetwork)
 	f.Put(t, runtime.KubeletConfig, good)
-	starts(t, f, 60, hostNetwork, "/kubelet") // a pod's, which is not the host's
-	f.Put(t, "/proc/60/cgroup", "0::"+apiGroup+"\n")
+	kubetest.Starts(t, f, 60, kubetest.HostNetwork, "/kubelet") // a pod's, which is not the host's
+	f.Put(t, "/proc/60/cgroup", "0::"+kubetest.ApiGroup+"\n")
 	if got := foundWith(t, m, c, "readOnlyPort", configz(t, good)); got.State != Differs || got.Found != "it does not run" {
 		t.Errorf("a kubelet that does not run: %+v", got)
 	}
@@ -82,17 +85,17 @@ func TestComplianceReadsContents(t *testing.T) {
 		"authentication, one path":     {authenticationFile, narrow + "    - path: /metrics\n", anonymousContents, Differs, "/metrics"},
 		"authentication, an issuer":    {authenticationFile, narrow + "jwt: [{issuer: {url: \"https://evil\"}}]\n", issuerContents, Differs, "https://evil"},
 		"authentication, no YAML":      {authenticationFile, "{", anonymousContents, Unknown, "cannot be read"},
-		"encryption, identity":         {EncryptionFile, identity, encryptionContents, Differs, "identity"},
-		"encryption, not of Secrets":   {EncryptionFile, strings.Replace(identity, "secrets", "configmaps", 1), encryptionContents, Differs, "nothing about secrets"},
-		"encryption, identity for all": {EncryptionFile, "resources: [{resources: ['*.*'], providers: [{identity: {}}]}, {resources: [secrets], providers: [{kms: {}}]}]\n", encryptionContents, Differs, "identity"},
-		"encryption, a full stop":      {EncryptionFile, "resources: [{resources: [secrets.], providers: [{identity: {}}]}, {resources: [secrets], providers: [{kms: {}}]}]\n", encryptionContents, Differs, "identity"},
-		"encryption, a KMS":            {EncryptionFile, "resources: [{resources: [secrets], providers: [{kms: {}}, {identity: {}}]}]\n", encryptionContents, Holds, "kms"},
+		"encryption, identity":         {encryption.EncryptionFile, identity, encryptionContents, Differs, "identity"},
+		"encryption, not of Secrets":   {encryption.EncryptionFile, strings.Replace(identity, "secrets", "configmaps", 1), encryptionContents, Differs, "nothing about secrets"},
+		"encryption, identity for all": {encryption.EncryptionFile, "resources: [{resources: ['*.*'], providers: [{identity: {}}]}, {resources: [secrets], providers: [{kms: {}}]}]\n", encryptionContents, Differs, "identity"},
+		"encryption, a full stop":      {encryption.EncryptionFile, "resources: [{resources: [secrets.], providers: [{identity: {}}]}, {resources: [secrets], providers: [{kms: {}}]}]\n", encryptionContents, Differs, "identity"},
+		"encryption, a KMS":            {encryption.EncryptionFile, "resources: [{resources: [secrets], providers: [{kms: {}}, {identity: {}}]}]\n", encryptionContents, Holds, "kms"},
 		"audit, ours":                  {auditPolicyFile, string(auditPolicy), policyContents, Holds, ""},
 		"audit, none":                  {auditPolicyFile, "kind: Policy\nrules: [{level: None}]\n", policyContents, Differs, "note nothing"},
 		"audit, nearly ours":           {auditPolicyFile, strings.Replace(string(auditPolicy), "rules:\n", "rules:\n  - {level: None, users: [mallory]}\n", 1), policyContents, Differs, "not airgap's"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, m := newFake(t)
+			f, m := NewFake(t)
 			c := section(t, "version: 1.36.3")
 			processes(t, f, c)
 			f.Put(t, tc.file, tc.text)
@@ -110,10 +113,10 @@ func TestComplianceReadsContents(t *testing.T) {
 // TestComplianceFollowsArguments: the file that counts is the one that the
 // argument names, as the API server's pod sees it.
 func TestComplianceFollowsArguments(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	c := section(t, "version: 1.36.3")
 	processes(t, f, c)
-	starts(t, f, 1, hostNetwork, "kube-apiserver", "--authentication-config=/elsewhere.yaml", "--authorization-config=/modes.yaml", "--audit-policy-file=/gone.yaml")
+	kubetest.Starts(t, f, 1, kubetest.HostNetwork, "kube-apiserver", "--authentication-config=/elsewhere.yaml", "--authorization-config=/modes.yaml", "--audit-policy-file=/gone.yaml")
 	f.Put(t, "/proc/1/root/elsewhere.yaml", "anonymous: {enabled: true}\n")
 	f.Put(t, "/proc/1/root/modes.yaml", "authorizers: [{type: Node, name: n}, {type: AlwaysAllow, name: a}]\n")
 	for name, want := range map[string]struct {
@@ -144,20 +147,20 @@ func TestComplianceFollowsArguments(t *testing.T) {
 // cluster, is named all the same.
 func TestChosenIsNoExcuse(t *testing.T) {
 	for name, c := range map[string]Config{
-		"authorization-mode":    with(t, APIServer, "authorization-mode", "AlwaysAllow"),
-		"authentication-config": with(t, APIServer, "oidc-issuer-url", "https://sso.bank"),
-		"anonymous-auth":        with(t, APIServer, "anonymous-auth", "true"),
-		"client-cert-auth":      with(t, Etcd, "client-cert-auth", "false"),
+		"authorization-mode":    with(t, node.APIServer, "authorization-mode", "AlwaysAllow"),
+		"authentication-config": with(t, node.APIServer, "oidc-issuer-url", "https://sso.bank"),
+		"anonymous-auth":        with(t, node.APIServer, "anonymous-auth", "true"),
+		"client-cert-auth":      with(t, node.Etcd, "client-cert-auth", "false"),
 	} {
-		f, m := newFake(t)
+		f, m := NewFake(t)
 		processes(t, f, c)
 		if got := found(t, m, c, name); got.State != Differs {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	c := section(t, "{version: 1.36.3, overrides: {kubelet: {readOnlyPort: 10255}}}")
-	f.Joins(t, "/proc/self", hostNetwork)
+	f.Joins(t, "/proc/self", kubetest.HostNetwork)
 	aKubelet(t, f, "readOnlyPort: 10255\n")
 	if got := foundWith(t, m, c, "readOnlyPort", configz(t, "readOnlyPort: 10255")); got.State != Differs {
 		t.Errorf("%+v", got)
@@ -166,7 +169,7 @@ func TestChosenIsNoExcuse(t *testing.T) {
 
 // TestComplianceOfIssuers: the issuers of airgap.yaml are chosen.
 func TestComplianceOfIssuers(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	c := section(t, `{version: 1.36.3, authentication: {jwt: [`+ssoIssuer+`]}}`)
 	processes(t, f, c)
 	if got := found(t, m, c, issuerContents); got.State != Chosen || got.Found != "https://sso.bank.example" {

@@ -15,6 +15,7 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/overlay"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/process"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
@@ -45,7 +46,7 @@ func kubeletFlags() map[string]string {
 // askKubelet reads the kubelet's arguments, its /configz and its file.
 func (m Machine) askKubelet(ctx context.Context, configz func(context.Context) ([]byte, error)) (kubeletFound, error) {
 	k := kubeletFound{path: runtime.KubeletConfig, flags: map[string]any{}}
-	p, err := m.kubeletProcess()
+	p, err := node.KubeletProcess(m.Machine)
 	if err != nil && !errors.Is(err, process.ErrNone) {
 		return k, err
 	}

@@ -6,44 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
-
-// starts runs a program as root: the kubelet as a unit, others in a static pod.
-func starts(t *testing.T, f *hosttest.Fake, pid int, network string, argv ...string) {
-	t.Helper()
-	cgroup := staticGroup
-	if path.Base(argv[0]) == "kubelet" {
-		cgroup = "/system.slice/kubelet.service"
-	}
-	f.Starts(t, pid, cgroup, argv...)
-	f.Joins(t, fmt.Sprintf("/proc/%d", pid), network)
-}
-
-// Cgroups of pods: the kubelet's hash of a manifest, and a UID of the API server.
-const (
-	staticGroup = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0f1e2d3c4b5a69788796a5b4c3d2e1f0.slice/cri-containerd-a.scope"
-	apiGroup    = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod6f0c2d9e_3a41_4c55_9a0b_7d1f2e3c4b5a.slice/cri-containerd-b.scope"
-)
-
-const hostNetwork = "net:[1]"
 
 // processes gives the host running programs with the arguments that the
 // configuration gives them, and what kubeadm adds.
 func processes(t *testing.T, f *hosttest.Fake, c Config) {
 	t.Helper()
-	byKubeadm := map[Part]string{
-		APIServer: "authorization-mode=Node,RBAC enable-admission-plugins=NodeRestriction kubelet-client-certificate=x service-account-key-file=x " +
+	byKubeadm := map[node.Part]string{
+		node.APIServer: "authorization-mode=Node,RBAC enable-admission-plugins=NodeRestriction kubelet-client-certificate=x service-account-key-file=x " +
 			"etcd-certfile=x etcd-cafile=x tls-cert-file=x client-ca-file=x",
-		ControllerManager: "use-service-account-credentials=true service-account-private-key-file=x root-ca-file=x bind-address=127.0.0.1",
-		Scheduler:         "bind-address=127.0.0.1",
-		Etcd:              "cert-file=x client-cert-auth=true peer-cert-file=x peer-client-cert-auth=true trusted-ca-file=/etc/kubernetes/pki/etcd/ca.crt",
+		node.ControllerManager: "use-service-account-credentials=true service-account-private-key-file=x root-ca-file=x bind-address=127.0.0.1",
+		node.Scheduler:         "bind-address=127.0.0.1",
+		node.Etcd:              "cert-file=x client-cert-auth=true peer-cert-file=x peer-client-cert-auth=true trusted-ca-file=/etc/kubernetes/pki/etcd/ca.crt",
 	}
 	for i, part := range programs() {
 		argv := []string{"/usr/bin/" + string(part)}
@@ -53,23 +36,23 @@ func processes(t *testing.T, f *hosttest.Fake, c Config) {
 		for _, arg := range argumentsOf(cluster(c, Node{}), part) {
 			argv = append(argv, "--"+arg.name+"="+arg.value)
 		}
-		f.Put(t, manifestOf(part), "x")
-		if err := os.Chmod(filepath.Join(f.Root, manifestOf(part)), 0o600); err != nil {
+		f.Put(t, node.ManifestOf(part), "x")
+		if err := os.Chmod(filepath.Join(f.Root, node.ManifestOf(part)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		starts(t, f, 100+i, hostNetwork, argv...)
+		kubetest.Starts(t, f, 100+i, kubetest.HostNetwork, argv...)
 	}
-	f.Joins(t, "/proc/self", hostNetwork)
+	f.Joins(t, "/proc/self", kubetest.HostNetwork)
 	files, err := apiServerFiles(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files[EncryptionFile], err = FirstKeys(Secretbox); err != nil {
+	if files[encryption.EncryptionFile], err = encryption.FirstKeys(encryption.Secretbox); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range files {
 		f.Put(t, name, string(text))
-		if err := errors.Join(os.Chmod(filepath.Join(f.Root, apiServerDir), 0o700), os.Chmod(filepath.Join(f.Root, name), 0o600)); err != nil {
+		if err := errors.Join(os.Chmod(filepath.Join(f.Root, node.ApiServerDir), 0o700), os.Chmod(filepath.Join(f.Root, name), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,7 +68,7 @@ func aKubelet(t *testing.T, f *hosttest.Fake, text string, args ...string) {
 	if err := os.Chmod(filepath.Join(f.Root, runtime.KubeletConfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	starts(t, f, 50, hostNetwork, append([]string{"/usr/bin/kubelet", "--config=" + runtime.KubeletConfig}, args...)...)
+	kubetest.Starts(t, f, 50, kubetest.HostNetwork, append([]string{"/usr/bin/kubelet", "--config=" + runtime.KubeletConfig}, args...)...)
 }
 
 // configz is a kubelet's answer with these fields in effect.
@@ -121,7 +104,7 @@ func foundWith(t *testing.T, m Machine, c Config, name string, configz func(cont
 }
 
 func TestCompliance(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	c := section(t, `version: 1.36.3`)
 	processes(t, f, c)
 	aKubelet(t, f, byKubeadm+kubeletYAML(t, c))
@@ -147,17 +130,17 @@ func kubeletYAML(t *testing.T, c Config) string {
 }
 
 func TestComplianceFindsChanges(t *testing.T) {
-	f, m := newFake(t)
-	f.Joins(t, "/proc/self", hostNetwork)
+	f, m := NewFake(t)
+	f.Joins(t, "/proc/self", kubetest.HostNetwork)
 	c := section(t, `version: 1.36.3`)
 	if got := found(t, m, c, "profiling"); got.State != Elsewhere {
 		t.Errorf("a host without an API server: %+v", got)
 	}
-	f.Put(t, manifestOf(APIServer), "x")
+	f.Put(t, node.ManifestOf(node.APIServer), "x")
 	if got := found(t, m, c, "profiling"); got.State != Differs {
 		t.Errorf("an API server that does not run: %+v", got)
 	}
-	starts(t, f, 7, hostNetwork, "kube-apiserver", "--profiling=true", "--enable-admission-plugins=AlwaysAdmit,NodeRestriction", "--token-auth-file=/t")
+	kubetest.Starts(t, f, 7, kubetest.HostNetwork, "kube-apiserver", "--profiling=true", "--enable-admission-plugins=AlwaysAdmit,NodeRestriction", "--token-auth-file=/t")
 	for name, want := range map[string]State{
 		"profiling": Differs, "enable-admission-plugins": Holds, "token-auth-file": Differs, "service-account-lookup": Holds,
 		"audit-log-path": Differs, "client-ca-file": Differs,
@@ -183,20 +166,20 @@ func TestComplianceFindsChanges(t *testing.T) {
 func TestComplianceLeavesPodsAlone(t *testing.T) {
 	c := section(t, `version: 1.36.3`)
 	tenant := []string{"/usr/local/bin/kube-apiserver", "--profiling=true", "--etcd-cafile=/theirs"}
-	f, m := newFake(t)
-	f.Joins(t, "/proc/self", hostNetwork)
-	starts(t, f, 20, hostNetwork, tenant...) // a pod may have the host's network as well
+	f, m := NewFake(t)
+	f.Joins(t, "/proc/self", kubetest.HostNetwork)
+	kubetest.Starts(t, f, 20, kubetest.HostNetwork, tenant...) // a pod may have the host's network as well
 	if got := found(t, m, c, "profiling"); got.State != Elsewhere {
 		t.Errorf("a worker: %+v", got)
 	}
-	f, m = newFake(t)
+	f, m = NewFake(t)
 	processes(t, f, c)
-	starts(t, f, 10, "net:[2]", tenant...)
-	starts(t, f, 200, "net:[2]", tenant...)
+	kubetest.Starts(t, f, 10, "net:[2]", tenant...)
+	kubetest.Starts(t, f, 200, "net:[2]", tenant...)
 	if got := found(t, m, c, "profiling"); got.State != Holds {
 		t.Errorf("beside our own: %+v", got)
 	}
-	if flags, err := m.flags(APIServer); err != nil || flags["etcd-cafile"] != "x" {
+	if flags, err := node.Flags(m.Machine, node.APIServer); err != nil || flags["etcd-cafile"] != "x" {
 		t.Errorf("etcd is asked for with %v, %v", flags, err)
 	}
 	if err := os.RemoveAll(filepath.Join(f.Root, "proc/100")); err != nil {
@@ -209,7 +192,7 @@ func TestComplianceLeavesPodsAlone(t *testing.T) {
 
 // What a site decides is not what somebody changed.
 func TestComplianceKnowsTheSitesChoices(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	c := section(t, `
 version: 1.36.3
 encryptionAtRest: none
@@ -256,7 +239,7 @@ overrides:
 		t.Fatal(err)
 	}
 	for text, want := range map[string]int{
-		"value: https://a\n": 1, "value: https://b\n": 1, "name: audit-log-path\n": 1, "mountPath: /run/hsm\n": 1, "mountPath: " + apiServerDir + "\n": 1,
+		"value: https://a\n": 1, "value: https://b\n": 1, "name: audit-log-path\n": 1, "mountPath: /run/hsm\n": 1, "mountPath: " + node.ApiServerDir + "\n": 1,
 		"name: profiling\n":                      3, // of three programs
 		"name: profiling\n    value: \"true\"\n": 1,
 	} {

@@ -4,6 +4,7 @@ import (
 	"net"
 	"strings"
 
+	"airgap.dev/airgap/kubeadm/encryption"
 	"airgap.dev/airgap/kubeadm/release"
 )
 
@@ -54,7 +55,7 @@ func (c *Config) Default(firstControlPlane string) {
 		c.DNS = SiteDNS
 	}
 	if c.EncryptionAtRest == "" {
-		c.EncryptionAtRest = Secretbox
+		c.EncryptionAtRest = encryption.Secretbox
 	}
 	c.Audit.Default()
 	if c.ControlPlaneEndpoint == "" && firstControlPlane != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -48,8 +49,8 @@ func (m Machine) noteConfigured(c Config, n Node) error {
 // Behind says in what a host that has joined differs from the configuration so that
 // only an upgrade can mend it; "" where it does not, or has not joined.
 func (m Machine) Behind(ctx context.Context, c Config, n Node) (string, error) {
-	s, err := m.state()
-	if err != nil || s != ended {
+	s, err := node.StateOf(m.Machine)
+	if err != nil || s != node.Ended {
 		return "", err
 	}
 	have, err := m.configured(ctx)

@@ -16,7 +16,10 @@ import (
 
 	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/drain"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/manifests"
 )
 
@@ -42,7 +45,7 @@ type Departure struct {
 // Departing looks at a node from this control-plane host. address is its host's;
 // "" takes its Node's word.
 func (m Machine) Departing(ctx context.Context, name, address string) (*Departure, error) {
-	client, err := m.Client(AdminConf)
+	client, err := kube.Client(m.Machine, kube.AdminConf)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +162,7 @@ func (d *Departure) quorumStays(ctx context.Context) error {
 }
 
 func (d *Departure) budgetsAllow(ctx context.Context) error {
-	never, err := NeverAllows(ctx, d.client, d.Name)
+	never, err := drain.NeverAllows(ctx, d.client, d.Name)
 	if err != nil || len(never) == 0 {
 		return err
 	}
@@ -192,8 +195,8 @@ func takesPods(n *corev1.Node) bool {
 }
 
 // Drain moves the pods to other nodes; see Drain.
-func (d *Departure) Drain(ctx context.Context, o DrainOptions) error {
-	if err := Drain(ctx, d.client, d.Name, o); err != nil {
+func (d *Departure) Drain(ctx context.Context, o drain.DrainOptions) error {
+	if err := drain.Drain(ctx, d.client, d.Name, o); err != nil {
 		return err
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, drained, time.Now().UTC().Format(time.RFC3339))
@@ -216,7 +219,7 @@ func (d *Departure) Leave(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := RevokeFor(ctx, d.client, d.Name); err != nil {
+	if err := joincode.RevokeFor(ctx, d.client, d.Name); err != nil {
 		return err
 	}
 	err := await.Until(ctx, time.Minute, func(ctx context.Context) error { // the balancer may still send to that host

@@ -12,7 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/kubeadm/drain"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/kubetest"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -84,7 +87,7 @@ func TestDepartureGoesOn(t *testing.T) {
 		d.Silent = d.silence()
 		return d
 	}
-	if err := look().Drain(t.Context(), DrainOptions{}); err != nil {
+	if err := look().Drain(t.Context(), drain.DrainOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if d := look(); d.Drained() {
@@ -98,18 +101,18 @@ func TestDepartureGoesOn(t *testing.T) {
 	if d := look(); !d.Drained() || d.Allowed(t.Context(), false) != nil {
 		t.Errorf("it does not go on: %v", d.Allowed(t.Context(), false))
 	}
-	if err := Uncordon(t.Context(), client, "w1"); err != nil {
+	if err := drain.Uncordon(t.Context(), client, "w1"); err != nil {
 		t.Fatal(err)
 	}
 	if d := look(); d.Drained() || d.Allowed(t.Context(), false) == nil {
 		t.Error("a node that takes pods again counts as drained")
 	}
 
-	code, _, err := IssueCode(t.Context(), client, JoinMaterial{CA: newAPI(t).ca()}, "w1", nil)
+	code, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).Ca()}, "w1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, _, err := IssueCode(t.Context(), client, JoinMaterial{CA: newAPI(t).ca()}, "w2", nil)
+	other, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).Ca()}, "w2", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +124,8 @@ func TestDepartureGoesOn(t *testing.T) {
 	if _, err := client.CoreV1().Nodes().Get(t.Context(), "w1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("its Node: %v", err)
 	}
-	for c, gone := range map[Code]bool{code: true, other: false} {
-		if _, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(t.Context(), tokenName(c.id), metav1.GetOptions{}); apierrors.IsNotFound(err) != gone {
+	for c, gone := range map[joincode.Code]bool{code: true, other: false} {
+		if _, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(t.Context(), joincode.TokenName(c.ID), metav1.GetOptions{}); apierrors.IsNotFound(err) != gone {
 			t.Errorf("code %s, gone %v: %v", c, gone, err)
 		}
 	}

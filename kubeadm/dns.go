@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/manifests"
 )
 
@@ -40,7 +41,7 @@ func NoForwarding(m Machine) step.Step {
 }
 
 func (m Machine) readCorefile(ctx context.Context) (string, error) {
-	client, err := m.Client(AdminConf)
+	client, err := kube.Client(m.Machine, kube.AdminConf)
 	if err != nil {
 		return "", err
 	}
@@ -52,7 +53,7 @@ func (m Machine) readCorefile(ctx context.Context) (string, error) {
 }
 
 func (m Machine) stopForwarding(ctx context.Context) error {
-	client, err := m.Client(AdminConf)
+	client, err := kube.Client(m.Machine, kube.AdminConf)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/kubetest"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -37,22 +39,22 @@ const kubeadmCorefile = `.:53 {
 `
 
 func TestNoForwarding(t *testing.T) {
-	f, m := newFake(t)
-	a := newAPI(t)
-	a.corefile = kubeadmCorefile
-	f.Put(t, ClusterCA, a.ca())
-	f.Put(t, AdminConf, a.kubeconfig(m.Path(ClusterCA)))
+	f, m := NewFake(t)
+	a := kubetest.NewAPI(t)
+	a.Corefile = kubeadmCorefile
+	f.Put(t, kube.ClusterCA, a.Ca())
+	f.Put(t, kube.AdminConf, a.Kubeconfig(m.Path(kube.ClusterCA)))
 	s := NoForwarding(m)
 	hosttest.MustHold(t, s.Done, false)
-	a.conflicts, a.theirs = 1, "bank.example:53 {\n}\n" // somebody else writes at the same moment
+	a.Conflicts, a.Theirs = 1, "bank.example:53 {\n}\n" // somebody else writes at the same moment
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	hosttest.MustHold(t, s.Done, true)
-	if want := strings.Replace(kubeadmCorefile, forward, "", 1) + a.theirs; a.corefile != want {
-		t.Errorf("CoreDNS got\n%s\nwant\n%s", a.corefile, want)
+	if want := strings.Replace(kubeadmCorefile, forward, "", 1) + a.Theirs; a.Corefile != want {
+		t.Errorf("CoreDNS got\n%s\nwant\n%s", a.Corefile, want)
 	}
-	a.up.Store(false)
+	a.Up.Store(false)
 	if _, err := s.Done(t.Context()); err == nil {
 		t.Error("Done holds while the API server is down")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/internal/overlay"
+	"airgap.dev/airgap/kubeadm/joincode"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -61,7 +62,7 @@ func TestJoinDocuments(t *testing.T) {
 		"join-control-plane.yaml": {Name: "cp2", Address: "192.0.2.12", ControlPlane: true, Workloads: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := documents(joinConfiguration(section(t, labSection), node, JoinConf))
+			got, err := documents(joinConfiguration(section(t, labSection), node, joincode.JoinConf))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +71,7 @@ func TestJoinDocuments(t *testing.T) {
 			if err := os.WriteFile(there, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			acceptedByKubeadm(t, bytes.ReplaceAll(got, []byte(JoinConf), []byte(there)))
+			acceptedByKubeadm(t, bytes.ReplaceAll(got, []byte(joincode.JoinConf), []byte(there)))
 		})
 	}
 }

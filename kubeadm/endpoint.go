@@ -8,13 +8,15 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"airgap.dev/airgap/kubeadm/node"
 )
 
 // Founds reports whether kubeadm init would begin on this host, and with it a
 // new cluster.
 func (m Machine) Founds() (bool, error) {
-	s, err := m.state()
-	return s == untouched, err
+	s, err := node.StateOf(m.Machine)
+	return s == node.Untouched, err
 }
 
 // ClusterAt reports whether an API server answers at endpoint (HOST:PORT),

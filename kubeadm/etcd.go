@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/node"
 )
 
 // secretsOf is etcd as the API server of this host asks it, and the directory of keys
 // under which it keeps Secrets.
 func (m Machine) secretsOf() (*etcd.Client, string, error) {
-	flags, err := m.flags(APIServer)
+	flags, err := node.Flags(m.Machine, node.APIServer)
 	if err != nil {
 		return nil, "", err
 	}
@@ -29,7 +30,7 @@ var ErrNoEtcd = errors.New("this host has no member of etcd")
 // LocalEtcd asks the member that kubeadm has set up on this host, with the certificate
 // that kubeadm makes for health checks. It needs no API server.
 func (m Machine) LocalEtcd() (*etcd.Client, error) {
-	if _, err := os.Stat(m.Path(manifestOf(Etcd))); err != nil {
+	if _, err := os.Stat(m.Path(node.ManifestOf(node.Etcd))); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = ErrNoEtcd
 		}
@@ -43,7 +44,7 @@ func (m Machine) LocalEtcd() (*etcd.Client, error) {
 // EtcdBytes is how much the database of this host's member takes on the disk, and about
 // what a snapshot of it takes; 0 where there is none.
 func (m Machine) EtcdBytes() (int64, error) {
-	info, err := os.Stat(m.Path(etcdDir + "/member/snap/db"))
+	info, err := os.Stat(m.Path(node.EtcdDir + "/member/snap/db"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

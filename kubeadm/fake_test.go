@@ -6,8 +6,8 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-// newFake is a host that runs systemd, with an empty file system.
-func newFake(t *testing.T) (*hosttest.Fake, Machine) {
+// NewFake is a host that runs systemd, with an empty file system.
+func NewFake(t *testing.T) (*hosttest.Fake, Machine) {
 	t.Helper()
 	f, m := hosttest.New(t)
 	return f, Machine{Machine: m}

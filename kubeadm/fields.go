@@ -4,6 +4,8 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+
+	"airgap.dev/airgap/kubeadm/node"
 )
 
 // fieldLists are the fields of Kubernetes' configuration types, a file for each
@@ -21,7 +23,7 @@ type fieldList struct {
 	Gates []string                     `json:"gates"` // feature gates of its programs, kubeadm's own apart
 	// Arguments are the names that a program of the control plane takes. etcd,
 	// whose versions are not those of Kubernetes, is not among them.
-	Arguments map[Part][]string `json:"-"`
+	Arguments map[node.Part][]string `json:"-"`
 }
 
 // The types that airgap.yaml has fields of.

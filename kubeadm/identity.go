@@ -10,6 +10,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/process"
 	"airgap.dev/airgap/kubeadm/release"
 )
@@ -36,15 +39,15 @@ func ReadIdentity(read func(path string) ([]byte, error)) (Identity, error) {
 }
 
 func readIdentity(read func(string) ([]byte, error)) (id Identity, err error) {
-	api, err := readManifest(read, APIServer)
+	api, err := readManifest(read, node.APIServer)
 	if err != nil {
 		return id, err
 	}
-	manager, err := readManifest(read, ControllerManager)
+	manager, err := readManifest(read, node.ControllerManager)
 	if err != nil {
 		return id, err
 	}
-	etcd, err := readManifest(read, Etcd)
+	etcd, err := readManifest(read, node.Etcd)
 	if err != nil {
 		return id, err
 	}
@@ -63,27 +66,27 @@ type staticPodFile struct {
 	flags map[string]string
 }
 
-func readManifest(read func(string) ([]byte, error), part Part) (staticPodFile, error) {
-	text, err := read(manifestOf(part))
+func readManifest(read func(string) ([]byte, error), part node.Part) (staticPodFile, error) {
+	text, err := read(node.ManifestOf(part))
 	if err != nil {
 		return staticPodFile{}, err
 	}
 	var pod corev1.Pod
 	if err := yaml.Unmarshal(text, &pod); err != nil || len(pod.Spec.Containers) == 0 {
-		return staticPodFile{}, errors.Join(fmt.Errorf("%s is no static pod", manifestOf(part)), err)
+		return staticPodFile{}, errors.Join(fmt.Errorf("%s is no static pod", node.ManifestOf(part)), err)
 	}
 	c := pod.Spec.Containers[0]
 	return staticPodFile{c.Image[strings.LastIndex(c.Image, ":")+1:], process.Flags(c.Command)}, nil
 }
 
 func readEndpoint(read func(string) ([]byte, error)) (string, error) {
-	text, err := read(AdminConf)
+	text, err := read(kube.AdminConf)
 	if err != nil {
 		return "", err
 	}
 	config, err := clientcmd.RESTConfigFromKubeConfig(text)
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w", AdminConf, err)
+		return "", fmt.Errorf("read %s: %w", kube.AdminConf, err)
 	}
 	return strings.TrimPrefix(config.Host, "https://"), nil
 }
@@ -100,7 +103,7 @@ func (i Identity) Agrees(c Config) error {
 	compare("the API's address", i.Endpoint, c.ControlPlaneEndpoint)
 	compare("the pods' network", i.PodSubnet, c.PodSubnet)
 	compare("the Services' network", i.ServiceSubnet, c.ServiceSubnet)
-	compare("encryption of Secrets", onOrOff(i.Encrypted), onOrOff(c.EncryptionAtRest != NoEncryption))
+	compare("encryption of Secrets", onOrOff(i.Encrypted), onOrOff(c.EncryptionAtRest != encryption.NoEncryption))
 	return errors.Join(append(differs, i.fits(c.Version), ownEtcd(c))...)
 }
 
@@ -131,7 +134,7 @@ func (i Identity) fits(want string) error {
 func ownEtcd(c Config) error {
 	etcd, _ := c.Overrides.ClusterConfiguration["etcd"].(map[string]any)
 	local, _ := etcd["local"].(map[string]any)
-	if dir, is := local["dataDir"]; etcd["external"] != nil || is && dir != etcdDir {
+	if dir, is := local["dataDir"]; etcd["external"] != nil || is && dir != node.EtcdDir {
 		return errors.New("airgap.yaml has an etcd of its own (kubernetes.overrides.clusterConfiguration.etcd), which airgap does not restore")
 	}
 	return nil

@@ -3,18 +3,14 @@ package kubeadm
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/url"
-	"os"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -35,11 +31,11 @@ func Init(m Machine, c Config, n Node, f runtime.Facts) step.Step {
 // init starts a new cluster, or one that was saved.
 func (m Machine) init(ctx context.Context, c Config, n Node, f runtime.Facts, saved *Saved) error {
 	ready := func(ctx context.Context) error { return m.controlPlaneReady(ctx, c.Tag()) }
-	s, err := m.state()
+	s, err := node.StateOf(m.Machine)
 	if err != nil {
 		return err
 	}
-	if s == ended {
+	if s == node.Ended {
 		return m.repair(ctx, ready)
 	}
 	text, err := InitDocuments(c, n, f)
@@ -59,17 +55,17 @@ func (m Machine) init(ctx context.Context, c Config, n Node, f runtime.Facts, sa
 	if err != nil {
 		return err
 	}
-	return m.awaitNode(ctx, time.Minute, ready)
+	return node.AwaitNode(ctx, m.Machine, time.Minute, ready)
 }
 
 // controlPlaneReady asks this host's own API server, as its administrator, for
 // its health and its version: the one behind the balancer may be another.
 func (m Machine) controlPlaneReady(ctx context.Context, tag string) error {
-	config, err := m.RESTConfig(AdminConf)
+	config, err := kube.RESTConfig(m.Machine, kube.AdminConf)
 	if err != nil {
 		return err
 	}
-	if config.Host, err = m.OwnAPIServer(); err != nil {
+	if config.Host, err = kube.OwnAPIServer(m.Machine); err != nil {
 		return err
 	}
 	config.Timeout = 10 * time.Second
@@ -89,55 +85,3 @@ func (m Machine) controlPlaneReady(ctx context.Context, tag string) error {
 	}
 	return nil
 }
-
-// Client talks to the cluster as AdminConf or KubeletConf says. A request
-// takes at most 10 s.
-func (m Machine) Client(kubeconfig string) (kubernetes.Interface, error) {
-	config, err := m.RESTConfig(kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	config.Timeout = 10 * time.Second
-	return kubernetes.NewForConfig(config)
-}
-
-// RESTConfig reads one of the cluster's kubeconfig files on this host. As AdminConf says,
-// requests wait until an API server that has just started knows the administrator's rights.
-func (m Machine) RESTConfig(kubeconfig string) (*rest.Config, error) {
-	if _, err := os.Stat(m.Path(kubeconfig)); err != nil {
-		return nil, fmt.Errorf("read %s: %w", kubeconfig, err)
-	}
-	config, err := Kubeconfig(m.Path(kubeconfig))
-	if err == nil && kubeconfig == AdminConf {
-		config.Wrap(awaitRoles)
-	}
-	return config, err
-}
-
-// OwnAPIServer is the URL of this host's own API server, by the scheduler's kubeconfig: kubeadm
-// points that to it, and others maybe to a balancer.
-func (m Machine) OwnAPIServer() (string, error) {
-	own, err := m.RESTConfig(schedulerConf)
-	if err != nil {
-		return "", err
-	}
-	return own.Host, nil
-}
-
-// Kubeconfig reads a kubeconfig file. A cluster in an air gap is asked
-// directly: HTTPS_PROXY in the environment is for other places. A proxy-url in
-// the file holds.
-func Kubeconfig(path string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	if config.Proxy == nil {
-		config.Proxy = direct
-	}
-	config.Wrap(httpclient.Stay)
-	return config, nil
-}
-
-// direct uses no proxy, where without it the environment would be asked.
-func direct(*http.Request) (*url.URL, error) { return nil, nil }

@@ -10,6 +10,9 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -18,8 +21,8 @@ func initStep(t *testing.T, m Machine) step.Step {
 }
 
 func TestInit(t *testing.T) {
-	f, m := newFake(t)
-	a := newAPI(t)
+	f, m := NewFake(t)
+	a := kubetest.NewAPI(t)
 	withKubeadm(t, f, m, a)
 	withHost(t, f)
 	s := initStep(t, m)
@@ -48,15 +51,15 @@ func TestInit(t *testing.T) {
 	if err := s.Undo(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if f.Has(ConfigFile) || f.Has(stateFile) || f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock") != 1 {
+	if f.Has(ConfigFile) || f.Has(node.StateFile) || f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock") != 1 {
 		t.Errorf("undo ran %v", f.Calls)
 	}
 }
 
 func TestInitAfterACut(t *testing.T) {
-	f, m := newFake(t)
-	withKubeadm(t, f, m, newAPI(t))
-	f.Put(t, stateFile, "began\n")
+	f, m := NewFake(t)
+	withKubeadm(t, f, m, kubetest.NewAPI(t))
+	f.Put(t, node.StateFile, "began\n")
 	f.Put(t, "etc/kubernetes/manifests/etcd.yaml", "half")
 	s := initStep(t, m)
 	hosttest.MustHold(t, s.Done, false)
@@ -76,12 +79,12 @@ func TestInitAfterACut(t *testing.T) {
 }
 
 func TestInitRefusesAForeignCluster(t *testing.T) {
-	for _, file := range []string{AdminConf, "/etc/kubernetes/manifests/etcd.yaml", ClusterCA, "/var/lib/etcd/member/wal"} {
-		f, m := newFake(t)
+	for _, file := range []string{kube.AdminConf, "/etc/kubernetes/manifests/etcd.yaml", kube.ClusterCA, "/var/lib/etcd/member/wal"} {
+		f, m := NewFake(t)
 		f.Put(t, file, "theirs")
 		err := initStep(t, m).Run(t.Context())
 		var failure *host.Failure
-		if !errors.As(err, &failure) || f.Ran("kubeadm") != 0 || f.Has(stateFile) {
+		if !errors.As(err, &failure) || f.Ran("kubeadm") != 0 || f.Has(node.StateFile) {
 			t.Errorf("with %s: got %v, ran %v", file, err, f.Calls)
 		}
 	}
@@ -89,14 +92,14 @@ func TestInitRefusesAForeignCluster(t *testing.T) {
 
 // A finished control plane that does not answer has data to lose.
 func TestInitNeverResetsAFinishedNode(t *testing.T) {
-	f, m := newFake(t)
-	a := newAPI(t)
+	f, m := NewFake(t)
+	a := kubetest.NewAPI(t)
 	withKubeadm(t, f, m, a)
 	s := initStep(t, m)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	a.up.Store(false)
+	a.Up.Store(false)
 	hosttest.MustHold(t, s.Done, false)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -106,8 +109,8 @@ func TestInitNeverResetsAFinishedNode(t *testing.T) {
 	if f.Ran("kubeadm") != 1 {
 		t.Errorf("ran %v", f.Calls)
 	}
-	a.up.Store(true)
-	a.version = "v1.36.2"
+	a.Up.Store(true)
+	a.Version = "v1.36.2"
 	if err := m.controlPlaneReady(t.Context(), "v1.36.3"); err == nil || !strings.Contains(err.Error(), "the API server is v1.36.2") {
 		t.Errorf("got %v", err)
 	}
@@ -116,8 +119,8 @@ func TestInitNeverResetsAFinishedNode(t *testing.T) {
 // TestInitWantsAHealthyKubelet: one that systemd starts again and again is
 // active each time.
 func TestInitWantsAHealthyKubelet(t *testing.T) {
-	f, m := newFake(t)
-	sick := withKubeadm(t, f, m, newAPI(t))
+	f, m := NewFake(t)
+	sick := withKubeadm(t, f, m, kubetest.NewAPI(t))
 	s := initStep(t, m)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -134,7 +137,7 @@ func TestInitWantsAHealthyKubelet(t *testing.T) {
 }
 
 func TestInitExplainsPreflight(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	f.Fails("kubeadm init", 1, "[preflight] Some fatal errors occurred:\n\t[ERROR Port-6443]: Port 6443 is in use\n\t[ERROR Swap]: swap is enabled\n[preflight] If you know what you are doing, you can make a check non-fatal")
 	err := initStep(t, m).Run(t.Context())
 	var failure *host.Failure

@@ -2,78 +2,36 @@ package kubeadm
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
-	"encoding/pem"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/cert"
 
-	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/node"
+	"airgap.dev/airgap/kubeadm/pki"
 )
 
-// JoinMaterial is what a host must know of a cluster to join it. None of it
-// is secret; the code is not part of it.
-type JoinMaterial struct {
-	APIServer         string `json:"apiServer"` // HOST:PORT
-	CA                string `json:"ca"`        // certificate of the cluster's authority, PEM
-	KubernetesVersion string `json:"kubernetesVersion"`
-}
-
 // Material reads the join material on a control-plane host.
-func Material(m Machine, c Config) (JoinMaterial, error) {
-	data, err := os.ReadFile(m.Path(ClusterCA))
+func Material(m Machine, c Config) (joincode.JoinMaterial, error) {
+	data, err := os.ReadFile(m.Path(kube.ClusterCA))
 	if err != nil {
-		return JoinMaterial{}, fmt.Errorf("read the cluster's CA: %w", err)
+		return joincode.JoinMaterial{}, fmt.Errorf("read the cluster's CA: %w", err)
 	}
-	material := JoinMaterial{APIServer: c.ControlPlaneEndpoint, CA: string(data), KubernetesVersion: c.Version}
+	material := joincode.JoinMaterial{APIServer: c.ControlPlaneEndpoint, CA: string(data), KubernetesVersion: c.Version}
 	_, err = material.CAHash()
 	return material, err
-}
-
-// CAHash is "sha256:HEX" of the authority's public key (SPKI), which kubeadm
-// compares.
-func (j JoinMaterial) CAHash() (string, error) {
-	block, _ := pem.Decode([]byte(j.CA))
-	if block == nil {
-		return "", errors.New("read the cluster's CA: there is no PEM block")
-	}
-	ca, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return "", fmt.Errorf("read the cluster's CA: %w", err)
-	}
-	sum := sha256.Sum256(ca.RawSubjectPublicKeyInfo)
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
-}
-
-// pin is what a code says of the cluster: it holds to each CA that would be trusted.
-func (j JoinMaterial) pin() (string, error) {
-	all, err := cert.ParseCertsPEM([]byte(j.CA))
-	if err != nil {
-		return "", fmt.Errorf("read the cluster's CA: %w", err)
-	}
-	keys := make([][]byte, len(all))
-	for i, ca := range all {
-		keys[i] = ca.RawSubjectPublicKeyInfo
-	}
-	return pinOf(keys...), nil
 }
 
 // Join makes this host a node of the cluster, of the control plane if n says
 // so. The ticket is asked for only when the host has to join. It holds when
 // kubeadm came back fine, the kubelet is healthy, and an API server shows it its
 // Node: on a control-plane host its own.
-func Join(m Machine, c Config, n Node, material JoinMaterial, ticket func(context.Context) (*Ticket, error)) step.Step {
+func Join(m Machine, c Config, n Node, material joincode.JoinMaterial, ticket func(context.Context) (*joincode.Ticket, error)) step.Step {
 	j := joining{m: m, config: c, node: n, material: material, ticket: ticket}
 	return step.Step{
 		Name: "kubeadm", Title: "Join the cluster (kubeadm join)", Settle: nodeSettles,
@@ -88,8 +46,8 @@ type joining struct {
 	m        Machine
 	config   Config
 	node     Node
-	material JoinMaterial
-	ticket   func(context.Context) (*Ticket, error)
+	material joincode.JoinMaterial
+	ticket   func(context.Context) (*joincode.Ticket, error)
 }
 
 func (j joining) ready(ctx context.Context) error {
@@ -102,16 +60,16 @@ func (j joining) ready(ctx context.Context) error {
 // Joined reports whether kubeadm came back fine on this host: then Join asks for
 // no code.
 func (m Machine) Joined() (bool, error) {
-	s, err := m.state()
-	return s == ended, err
+	s, err := node.StateOf(m.Machine)
+	return s == node.Ended, err
 }
 
 func (j joining) run(ctx context.Context) error {
-	s, err := j.m.state()
+	s, err := node.StateOf(j.m.Machine)
 	if err != nil {
 		return err
 	}
-	if s == ended {
+	if s == node.Ended {
 		return j.m.repair(ctx, j.ready)
 	}
 	ticket, err := j.ticket(ctx)
@@ -123,43 +81,17 @@ func (j joining) run(ctx context.Context) error {
 		return err
 	}
 	defer join.stdin.Close()
-	join.prepare = inOrder(func() error { return awaitOldSelf(ctx, ticket.client, j.node.Name) }, join.prepare, func() error { return j.m.noteConfigured(j.config, j.node) })
+	join.prepare = inOrder(func() error { return joincode.AwaitOldSelf(ctx, ticket.Client, j.node.Name) }, join.prepare, func() error { return j.m.noteConfigured(j.config, j.node) })
 	if err := j.m.begin(ctx, join); err != nil {
 		return err
 	}
 	// Not burnt, it would still end by itself: no reason to fail a host that
 	// has joined.
-	_ = ticket.burn(ctx)
-	if err := j.m.ForgetEntry(); err != nil {
+	_ = ticket.Burn(ctx)
+	if err := joincode.ForgetEntry(j.m.Machine); err != nil {
 		return err
 	}
-	return j.m.awaitNode(ctx, time.Minute, j.ready)
-}
-
-// awaitOldSelf waits until the cluster knows that the kubelet which had this name
-// before is gone: of an interrupted join, or of the machine that this one replaces.
-// kubeadm takes a Node that is Ready for another host of the same name.
-func awaitOldSelf(ctx context.Context, client kubernetes.Interface, name string) error {
-	return await.Until(ctx, 2*time.Minute, func(ctx context.Context) error {
-		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return ignoreNotFound(err)
-		}
-		if NodeReady(node) {
-			return &host.Failure{
-				What: "join as " + name, Err: errors.New("the cluster has a node of that name, and it is ready"),
-				Next: "another host has the name? airgap reset there, or airgap remove " + name + " on a control-plane host; then join here",
-			}
-		}
-		return nil
-	})
-}
-
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return fmt.Errorf("ask for this host's own Node: %w", err)
+	return node.AwaitNode(ctx, j.m.Machine, time.Minute, j.ready)
 }
 
 func inOrder(jobs ...func() error) func() error {
@@ -175,8 +107,8 @@ func inOrder(jobs ...func() error) func() error {
 
 // command gets everything that joining takes before anything on this host is
 // changed.
-func (j joining) command(ctx context.Context, t *Ticket) (command, error) {
-	text, err := documents(joinConfiguration(j.config, j.node, j.m.Path(JoinConf)))
+func (j joining) command(ctx context.Context, t *joincode.Ticket) (command, error) {
+	text, err := documents(joinConfiguration(j.config, j.node, j.m.Path(joincode.JoinConf)))
 	if err != nil {
 		return command{}, err
 	}
@@ -186,25 +118,15 @@ func (j joining) command(ctx context.Context, t *Ticket) (command, error) {
 		if err != nil {
 			return command{}, err
 		}
-		takeOver = func() error { return j.m.takeOver(keys, SharedSecrets(j.config)) }
+		takeOver = func() error { return pki.TakeOver(j.m.Machine, keys, SharedSecrets(j.config)) }
 	}
 	stdin, err := host.InMemory(text)
 	return command{verb: "join", args: []string{"--config", "/dev/stdin"}, stdin: stdin, prepare: takeOver}, err
 }
 
-// reach tells of a closed firewall in seconds, where kubeadm takes minutes.
-func reach(ctx context.Context, server string) error {
-	dialer := net.Dialer{Timeout: 10 * time.Second}
-	conn, err := dialer.DialContext(ctx, "tcp", server)
-	if err != nil {
-		return &host.Failure{What: "reach the API server", Err: err, Next: "open TCP to " + server + " from this host; on the control-plane host, airgap status tells whether it is up"}
-	}
-	return conn.Close()
-}
-
 // nodeKnown asks with the kubelet's own credentials, which may read just this.
 func (m Machine) nodeKnown(ctx context.Context, name string) error {
-	client, err := m.Client(KubeletConf)
+	client, err := kube.Client(m.Machine, kube.KubeletConf)
 	if err != nil {
 		return err
 	}

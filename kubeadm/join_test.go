@@ -14,16 +14,22 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/node"
+	"airgap.dev/airgap/kubeadm/pki"
 )
 
 // ticketFor is a ticket that the fake API server accepts, for a code that was asked for.
-func ticketFor(t *testing.T, a *api, text string) *Ticket {
+func ticketFor(t *testing.T, a *kubetest.API, text string) *joincode.Ticket {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: a.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(a.ca())}})
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: a.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(a.Ca())}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ticket := NewTicket(client, func(context.Context) (Code, error) { return ParseCode(text) })
+	ticket := joincode.NewTicket(client, func(context.Context) (joincode.Code, error) { return joincode.ParseCode(text) })
 	if _, err := ticket.Code(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -31,10 +37,10 @@ func ticketFor(t *testing.T, a *api, text string) *Ticket {
 }
 
 func TestJoin(t *testing.T) {
-	f, m := newFake(t)
-	a := newAPI(t)
+	f, m := NewFake(t)
+	a := kubetest.NewAPI(t)
 	withKubeadm(t, f, m, a)
-	f.Put(t, ClusterCA, a.ca())
+	f.Put(t, kube.ClusterCA, a.Ca())
 	material, err := Material(m, section(t, `version: 1.36.3`))
 	if err != nil {
 		t.Fatal(err)
@@ -44,10 +50,10 @@ func TestJoin(t *testing.T) {
 		t.Errorf("got %+v, %s, %v", material, hash, err)
 	}
 
-	f, m = newFake(t)
+	f, m = NewFake(t)
 	withKubeadm(t, f, m, a)
 	const code = "abcdef.0123456789abcdef.abcdefghijklmnop"
-	f.Put(t, JoinConf, "the node's certificate")
+	f.Put(t, joincode.JoinConf, "the node's certificate")
 	join, asked, seen := f.Answers["kubeadm join"], 0, ""
 	f.Answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) {
 		seen = read(t, c.Stdin)
@@ -56,7 +62,7 @@ func TestJoin(t *testing.T) {
 		}
 		return join(c)
 	}
-	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, material, func(context.Context) (*Ticket, error) {
+	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, material, func(context.Context) (*joincode.Ticket, error) {
 		asked++
 		return ticketFor(t, a, code), nil
 	})
@@ -65,17 +71,17 @@ func TestJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	hosttest.MustHold(t, s.Done, true)
-	if !strings.Contains(seen, "kubeConfigPath: "+m.Path(JoinConf)) || strings.Contains(seen, "0123456789") {
+	if !strings.Contains(seen, "kubeConfigPath: "+m.Path(joincode.JoinConf)) || strings.Contains(seen, "0123456789") {
 		t.Errorf("kubeadm read\n%s", seen)
 	}
-	if f.Has(JoinConf) {
+	if f.Has(joincode.JoinConf) {
 		t.Error("the certificate with which the host joined was left")
 	}
 	if strings.Contains(strings.Join(f.Calls, " "), "0123456789") || len(f.Holding(t, "0123456789")) > 0 {
 		t.Error("the code was left in a file or given as an argument")
 	}
-	if a.burnt != 1 {
-		t.Errorf("the code was burnt %d times, want once", a.burnt)
+	if a.Burnt != 1 {
+		t.Errorf("the code was burnt %d times, want once", a.Burnt)
 	}
 	if err := s.Run(t.Context()); err != nil || asked != 1 {
 		t.Errorf("a joined host asked for a code again (%d times): %v", asked, err)
@@ -94,27 +100,27 @@ func read(t *testing.T, r io.Reader) string {
 // TestJoinControlPlane wants the keys on the host when kubeadm runs, also
 // after an earlier half was reset, and then those of the new code.
 func TestJoinControlPlane(t *testing.T) {
-	f, m := newFake(t)
-	a := newAPI(t)
+	f, m := NewFake(t)
+	a := kubetest.NewAPI(t)
 	withKubeadm(t, f, m, a)
 	const text = "abcdef.0123456789abcdef.abcdefghijklmnop.abcdefghijklmnopqrstuvwxyz"
 	ticket := ticketFor(t, a, text)
-	keys := Parcel{}
-	for _, name := range controlPlaneKeys() {
+	keys := joincode.Parcel{}
+	for _, name := range pki.ControlPlaneKeys() {
 		keys[name] = []byte("key " + name)
 	}
-	keys[ClusterCA] = []byte(a.ca())
-	keys[EncryptionFile] = []byte("key2")
-	f.Put(t, EncryptionFile, "key1") // of a join before the key was changed
-	code, err := ParseCode(text)
+	keys[kube.ClusterCA] = []byte(a.Ca())
+	keys[encryption.EncryptionFile] = []byte("key2")
+	f.Put(t, encryption.EncryptionFile, "key1") // of a join before the key was changed
+	code, err := joincode.ParseCode(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := keys.sealed(code)
+	sealed, err := keys.Sealed(code)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.parcel = sealed
+	a.Parcel = sealed
 
 	answer := f.Answers["kubeadm init"] // a control-plane host gets what the first one has
 	died := errors.New("the power went")
@@ -122,16 +128,16 @@ func TestJoinControlPlane(t *testing.T) {
 		if !f.Has("/etc/kubernetes/pki/etcd/ca.key") || !strings.Contains(read(t, c.Stdin), "controlPlane:") {
 			t.Error("kubeadm was started without the keys, or as a worker")
 		}
-		if got := f.Get(EncryptionFile); got != "key2" {
+		if got := f.Get(encryption.EncryptionFile); got != "key2" {
 			t.Errorf("kubeadm was started with %s for the Secrets, not the cluster's key2", got)
 		}
 		return nil, died
 	}
 	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path("/etc/kubernetes/pki")) }
 	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "cp2", Address: "192.0.2.12", ControlPlane: true},
-		JoinMaterial{APIServer: a.Listener.Addr().String(), CA: a.ca()}, func(context.Context) (*Ticket, error) { return ticket, nil })
-	if err := s.Run(t.Context()); !errors.Is(err, died) || a.burnt != 0 {
-		t.Fatalf("got %v, burnt %d times", err, a.burnt)
+		joincode.JoinMaterial{APIServer: a.Listener.Addr().String(), CA: a.Ca()}, func(context.Context) (*joincode.Ticket, error) { return ticket, nil })
+	if err := s.Run(t.Context()); !errors.Is(err, died) || a.Burnt != 0 {
+		t.Fatalf("got %v, burnt %d times", err, a.Burnt)
 	}
 	again := f.Answers["kubeadm join"]
 	f.Answers["kubeadm join"] = func(c host.Cmd) ([]byte, error) { _, _ = again(c); return answer(c) }
@@ -139,31 +145,31 @@ func TestJoinControlPlane(t *testing.T) {
 		t.Fatal(err)
 	}
 	hosttest.MustHold(t, s.Done, true)
-	if f.Ran("kubeadm reset") != 1 || a.burnt != 1 {
-		t.Errorf("reset %d times, burnt %d times", f.Ran("kubeadm reset"), a.burnt)
+	if f.Ran("kubeadm reset") != 1 || a.Burnt != 1 {
+		t.Errorf("reset %d times, burnt %d times", f.Ran("kubeadm reset"), a.Burnt)
 	}
 }
 
 func TestJoinRefuses(t *testing.T) {
-	a := newAPI(t)
+	a := kubetest.NewAPI(t)
 	noTicket := errors.New("no such code")
 	for name, tc := range map[string]struct {
-		material JoinMaterial
+		material joincode.JoinMaterial
 		node     Node
 		ticket   error
 		says     string
 	}{
-		"no ticket":                      {JoinMaterial{CA: a.ca()}, Node{Name: "w1"}, noTicket, "no such code"},
-		"a worker's code for a cp":       {JoinMaterial{CA: a.ca()}, Node{Name: "cp2", ControlPlane: true}, nil, "the code is a worker's"},
-		"a parcel that is not for these": {JoinMaterial{CA: a.ca()}, Node{Name: "cp3", ControlPlane: true}, nil, "airgap-parcel"},
+		"no ticket":                      {joincode.JoinMaterial{CA: a.Ca()}, Node{Name: "w1"}, noTicket, "no such code"},
+		"a worker's code for a cp":       {joincode.JoinMaterial{CA: a.Ca()}, Node{Name: "cp2", ControlPlane: true}, nil, "the code is a worker's"},
+		"a parcel that is not for these": {joincode.JoinMaterial{CA: a.Ca()}, Node{Name: "cp3", ControlPlane: true}, nil, "airgap-parcel"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, m := newFake(t)
+			f, m := NewFake(t)
 			text := "abcdef.0123456789abcdef.abcdefghijklmnop"
 			if tc.node.Name == "cp3" {
 				text += ".abcdefghijklmnopqrstuvwxyz"
 			}
-			s := Join(m, section(t, `version: 1.36.3`), tc.node, tc.material, func(context.Context) (*Ticket, error) { return ticketFor(t, a, text), tc.ticket })
+			s := Join(m, section(t, `version: 1.36.3`), tc.node, tc.material, func(context.Context) (*joincode.Ticket, error) { return ticketFor(t, a, text), tc.ticket })
 			err := s.Run(t.Context())
 			if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "0123456789") || len(f.Calls) > 0 {
 				t.Errorf("got %v, ran %v", err, f.Calls)
@@ -173,9 +179,9 @@ func TestJoinRefuses(t *testing.T) {
 }
 
 // joinStep joins a worker with a code that the fake API server accepts.
-func joinStep(t *testing.T, m Machine, a *api) step.Step {
+func joinStep(t *testing.T, m Machine, a *kubetest.API) step.Step {
 	t.Helper()
-	return Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, JoinMaterial{CA: a.ca()}, func(context.Context) (*Ticket, error) {
+	return Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, joincode.JoinMaterial{CA: a.Ca()}, func(context.Context) (*joincode.Ticket, error) {
 		return ticketFor(t, a, "abcdef.0123456789abcdef.abcdefghijklmnop"), nil
 	})
 }
@@ -183,14 +189,14 @@ func joinStep(t *testing.T, m Machine, a *api) step.Step {
 // TestJoinAfterACut takes the interrupted join back, and waits until the
 // cluster has noticed that the old kubelet is gone.
 func TestJoinAfterACut(t *testing.T) {
-	f, m := newFake(t)
-	a := newAPI(t)
-	a.ready = 2
+	f, m := NewFake(t)
+	a := kubetest.NewAPI(t)
+	a.Ready = 2
 	withKubeadm(t, f, m, a)
-	f.Put(t, stateFile, "began\n")
+	f.Put(t, node.StateFile, "began\n")
 	left := -1
 	join := f.Answers["kubeadm join"]
-	f.Answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) { left = a.ready; return join(c) }
+	f.Answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) { left = a.Ready; return join(c) }
 	s := joinStep(t, m, a)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)

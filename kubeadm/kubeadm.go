@@ -22,15 +22,7 @@ import "airgap.dev/airgap/internal/host"
 
 // Where things lie on a node, before Machine.Root.
 const (
-	AdminConf             = "/etc/kubernetes/admin.conf"
-	KubeletConf           = "/etc/kubernetes/kubelet.conf"
-	ConfigFile            = "/etc/airgap/kubeadm.yaml"
-	schedulerConf         = "/etc/kubernetes/scheduler.conf"
-	superAdminConf        = "/etc/kubernetes/super-admin.conf"
-	controllerManagerConf = "/etc/kubernetes/controller-manager.conf"
-	ClusterCA             = "/etc/kubernetes/pki/ca.crt"
-	etcdDir               = "/var/lib/etcd"
-	lockFile              = "/run/airgap/kubeadm.lock"
+	ConfigFile = "/etc/airgap/kubeadm.yaml"
 )
 
 // Machine is the host that the steps change.

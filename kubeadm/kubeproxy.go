@@ -14,6 +14,8 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/node"
 )
 
 const kubeProxy = "kube-proxy" // the DaemonSet, and the ConfigMap that its pods read when they start
@@ -64,7 +66,7 @@ func (u Upgrade) proxy() ([]byte, error) {
 // kubeProxy starts the pods anew where their configuration has changed, or an interrupted
 // run may have changed it: they would not notice.
 func (u Upgrade) kubeProxy(ctx context.Context) error {
-	client, err := u.Machine.Client(AdminConf)
+	client, err := kube.Client(u.Machine.Machine, kube.AdminConf)
 	if err != nil {
 		return err
 	}
@@ -76,14 +78,14 @@ func (u Upgrade) kubeProxy(ctx context.Context) error {
 	if err := host.WriteFile(u.Machine.Path(proxyingFile), nil, 0o600); err != nil {
 		return err
 	}
-	if err := u.Machine.kubeadm(ctx, nil, nil, "init", "phase", "addon", kubeProxy, "--config", u.Machine.Path(ConfigFile)); err != nil {
+	if err := node.Kubeadm(ctx, u.Machine.Machine, nil, nil, "init", "phase", "addon", kubeProxy, "--config", u.Machine.Path(ConfigFile)); err != nil {
 		return err
 	}
 	after, err := proxyConfig(ctx, client)
 	if err != nil || after == nil || notBegun != nil && maps.Equal(before, after) {
 		return err
 	}
-	if err := (workload{"daemonset", metav1.NamespaceSystem, kubeProxy}).restart(ctx, client, time.Now()); err != nil {
+	if err := (kube.Workload{Kind: "daemonset", Namespace: metav1.NamespaceSystem, Name: kubeProxy}).Restart(ctx, client, time.Now()); err != nil {
 		return fmt.Errorf("start the pods of kube-proxy anew: %w", err)
 	}
 	return nil

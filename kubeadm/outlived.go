@@ -15,6 +15,7 @@ import (
 
 	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // What a cluster has from before its restore, and what came after, is told by the
@@ -32,7 +33,7 @@ func RevokeOld(m Machine, revision int64) step.Step {
 	return step.Step{
 		Name: "old-codes", Title: "Take back the codes for joining that were restored",
 		Done: func(ctx context.Context) (bool, error) {
-			client, err := m.Client(AdminConf)
+			client, err := kube.Client(m.Machine, kube.AdminConf)
 			if err != nil {
 				return false, err
 			}
@@ -41,7 +42,7 @@ func RevokeOld(m Machine, revision int64) step.Step {
 		},
 		Plan: func(context.Context) ([]string, error) { return []string{"delete bootstrap tokens of before"}, nil },
 		Run: func(ctx context.Context) error {
-			client, err := m.Client(AdminConf)
+			client, err := kube.Client(m.Machine, kube.AdminConf)
 			if err != nil {
 				return err
 			}
@@ -92,7 +93,7 @@ func Lost(ctx context.Context, client kubernetes.Interface, revision int64) ([]s
 		for _, n := range nodes.Items {
 			switch {
 			case back[n.Name]:
-			case NodeReady(&n):
+			case kube.NodeReady(&n):
 				open = append(open, n.Name)
 			default:
 				lost = append(lost, n.Name)

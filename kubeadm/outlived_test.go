@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/kubetest"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -82,12 +84,12 @@ func TestLost(t *testing.T) {
 // Secrets.
 func TestRevokeOld(t *testing.T) {
 	client := apitest.Start(t).Client(t)
-	old, _, err := IssueCode(t.Context(), client, JoinMaterial{CA: newAPI(t).ca()}, "w1", nil)
+	old, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).Ca()}, "w1", nil)
 	hosttest.Must(err)
 	_, err = client.CoreV1().Secrets(metav1.NamespaceSystem).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{})
 	hosttest.Must(err)
 	revision := revisionOf(t, client)
-	fresh, _, err := IssueCode(t.Context(), client, JoinMaterial{CA: newAPI(t).ca()}, "w1", nil)
+	fresh, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).Ca()}, "w1", nil)
 	hosttest.Must(err)
 	for range 2 {
 		hosttest.Must(revokeOld(t.Context(), client, revision))
@@ -99,9 +101,9 @@ func TestRevokeOld(t *testing.T) {
 		names = append(names, s.Name)
 	}
 	slices.Sort(names)
-	want := []string{tokenName(fresh.id), "other"}
+	want := []string{joincode.TokenName(fresh.ID), "other"}
 	slices.Sort(want)
-	if !slices.Equal(names, want) || slices.Contains(names, tokenName(old.id)) {
+	if !slices.Equal(names, want) || slices.Contains(names, joincode.TokenName(old.ID)) {
 		t.Errorf("there are %v", names)
 	}
 }

@@ -7,16 +7,18 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/kubetest"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 func TestPermissions(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	c := section(t, `version: 1.36.3`)
 	s := Permissions(m, c)
 	hosttest.MustHold(t, s.Done, true) // nothing there, nothing open
 	unit := "/usr/lib/systemd/system/kubelet.service"
-	for _, name := range []string{ClusterCA, runtime.KubeletConfig, unit} {
+	for _, name := range []string{kube.ClusterCA, runtime.KubeletConfig, unit} {
 		f.Put(t, name, "x")
 	}
 	f.Put(t, "/etc/cni/net.d/README", "podman's") // none of ours
@@ -25,10 +27,10 @@ func TestPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	hosttest.MustHold(t, s.Done, true)
-	if mode(t, f, ClusterCA) != 0o600 || mode(t, f, unit) != 0o600 || mode(t, f, "/etc/cni/net.d/README") != 0o644 {
-		t.Errorf("modes are %o, %o, %o", mode(t, f, ClusterCA), mode(t, f, unit), mode(t, f, "/etc/cni/net.d/README"))
+	if kubetest.Mode(t, f, kube.ClusterCA) != 0o600 || kubetest.Mode(t, f, unit) != 0o600 || kubetest.Mode(t, f, "/etc/cni/net.d/README") != 0o644 {
+		t.Errorf("modes are %o, %o, %o", kubetest.Mode(t, f, kube.ClusterCA), kubetest.Mode(t, f, unit), kubetest.Mode(t, f, "/etc/cni/net.d/README"))
 	}
-	if closed, err := ClosedFiles(m); err != nil || !slices.Equal(closed, []string{ClusterCA, unit, runtime.KubeletConfig}) {
+	if closed, err := ClosedFiles(m); err != nil || !slices.Equal(closed, []string{kube.ClusterCA, unit, runtime.KubeletConfig}) {
 		t.Errorf("closed %v, %v", closed, err)
 	}
 
@@ -41,10 +43,10 @@ func TestPermissions(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(f.Root, ClusterCA)); err != nil { // kubeadm reset
+	if err := os.Remove(filepath.Join(f.Root, kube.ClusterCA)); err != nil { // kubeadm reset
 		t.Fatal(err)
 	}
-	if err := s.Undo(t.Context()); err != nil || mode(t, f, unit) != 0o644 || f.Has(modesUndo) {
-		t.Errorf("undo: %v; the unit's mode is %o", err, mode(t, f, unit))
+	if err := s.Undo(t.Context()); err != nil || kubetest.Mode(t, f, unit) != 0o644 || f.Has(modesUndo) {
+		t.Errorf("undo: %v; the unit's mode is %o", err, kubetest.Mode(t, f, unit))
 	}
 }

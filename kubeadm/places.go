@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -126,7 +127,7 @@ func (r record) place(m Machine, p string) (place, error) {
 // kubeadmDeletes are the directories that kubeadm reset empties, also through a link and
 // through what is mounted there.
 func kubeadmDeletes() []string {
-	return []string{runtime.KubeletDir, etcdDir, "/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki"}
+	return []string{runtime.KubeletDir, node.EtcdDir, "/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki"}
 }
 
 // ResetRefused says why a reset would delete something else than the cluster's data: a

@@ -8,6 +8,8 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -35,7 +37,7 @@ func replace(t *testing.T, m Machine, p, target string) {
 // realReset has kubeadm reset do what it does: empty directories through their links.
 func realReset(f *hosttest.Fake, m Machine) {
 	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) {
-		for _, p := range []string{runtime.KubeletDir, "/etc/kubernetes/pki", etcdDir} {
+		for _, p := range []string{runtime.KubeletDir, "/etc/kubernetes/pki", node.EtcdDir} {
 			entries, _ := os.ReadDir(m.Path(p))
 			for _, e := range entries {
 				if err := os.RemoveAll(filepath.Join(m.Path(p), e.Name())); err != nil {
@@ -50,7 +52,7 @@ func realReset(f *hosttest.Fake, m Machine) {
 // TestResetFollowsNoNewLink: a directory of the cluster's was replaced by a link to
 // another disk since the installation.
 func TestResetFollowsNoNewLink(t *testing.T) {
-	for _, p := range []string{runtime.KubeletDir, etcdDir, "/etc/kubernetes/pki", "/run/containerd", "/var/lib/containerd", "/var/lib"} {
+	for _, p := range []string{runtime.KubeletDir, node.EtcdDir, "/etc/kubernetes/pki", "/run/containerd", "/var/lib/containerd", "/var/lib"} {
 		for _, old := range []bool{false, true} {
 			f, m := clusterOn(t)
 			realReset(f, m)
@@ -74,7 +76,7 @@ func TestResetFollowsNoNewLink(t *testing.T) {
 				t.Errorf("%s, old record %v: %v", p, old, refused)
 			}
 			err := initStep(t, m).Undo(t.Context())
-			if p == runtime.KubeletDir || p == etcdDir {
+			if p == runtime.KubeletDir || p == node.EtcdDir {
 				if err == nil || f.Ran("kubeadm reset") != 0 {
 					t.Errorf("%s: %v, ran %v", p, err, f.Calls)
 				}
@@ -88,14 +90,14 @@ func TestResetFollowsNoNewLink(t *testing.T) {
 // TestResetEmptiesALinkedDirectory: sites link directories to another disk before the
 // installation. What the cluster put there goes, the link and all else stays.
 func TestResetEmptiesALinkedDirectory(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	disk := otherDisk(t)
 	for p, name := range map[string]string{runtime.KubeletDir: "kubelet", "/var/lib/containerd": "containerd"} {
 		hosttest.Do(t, func() error { return os.MkdirAll(filepath.Join(disk, name), 0o755) }, func() error { return os.MkdirAll(filepath.Dir(m.Path(p)), 0o755) })
 		hosttest.Do(t, func() error { return os.Symlink(filepath.Join(disk, name), m.Path(p)) })
 	}
 	realReset(f, m)
-	withKubeadm(t, f, m, newAPI(t))
+	withKubeadm(t, f, m, kubetest.NewAPI(t))
 	r := Record(m)
 	hosttest.Do(t, func() error { return r.Run(t.Context()) }, func() error { return initStep(t, m).Run(t.Context()) })
 	f.Put(t, runtime.KubeletDir+"/pods/x", "")
@@ -116,7 +118,7 @@ func TestResetEmptiesALinkedDirectory(t *testing.T) {
 
 // TestInstallRefusesALinkToOthersData: kubeadm reset would empty that directory.
 func TestInstallRefusesALinkToOthersData(t *testing.T) {
-	_, m := newFake(t)
+	_, m := NewFake(t)
 	other := otherDisk(t)
 	hosttest.Do(t, func() error { return os.MkdirAll(m.Path("/var/lib"), 0o755) }, func() error { return os.Symlink(other, m.Path(runtime.KubeletDir)) })
 	err := Record(m).Run(t.Context())
@@ -129,7 +131,7 @@ func TestInstallRefusesALinkToOthersData(t *testing.T) {
 
 // TestResetStopsAtANewMount: a bind mount covers a directory of the cluster's.
 func TestResetStopsAtANewMount(t *testing.T) {
-	for _, p := range []string{runtime.KubeletDir, etcdDir, "/var/lib/containerd"} {
+	for _, p := range []string{runtime.KubeletDir, node.EtcdDir, "/var/lib/containerd"} {
 		f, m := clusterOn(t)
 		f.Put(t, "proc/self/mountinfo", "22 1 0:20 / / rw - ext4 /dev/sda1 rw\n30 22 0:20 /srv/ledger "+p+" rw - ext4 /dev/sda1 rw\n")
 		if err := ResetRefused(m, true); err == nil || !strings.Contains(err.Error(), p) || !strings.Contains(err.Error(), "/srv/ledger") {

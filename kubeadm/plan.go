@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -26,17 +28,17 @@ func (m Machine) planInit(c Config, n Node, f runtime.Facts) ([]string, error) {
 
 // planNode is what init and join change, by how far an earlier one came.
 func (m Machine) planNode(verb, what string) ([]string, error) {
-	s, err := m.state()
+	s, err := node.StateOf(m.Machine)
 	if err != nil {
 		return nil, err
 	}
 	switch s {
-	case ended:
+	case node.Ended:
 		return []string{"enable and start kubelet.service, and wait for the node"}, nil
-	case began:
+	case node.Began:
 		return []string{"kubeadm reset: takes back the interrupted " + verb, "kubeadm " + verb + ": " + what}, nil
 	default:
-		if err := m.refuseForeignCluster(); err != nil {
+		if err := node.RefuseForeignCluster(m.Machine); err != nil {
 			return nil, err
 		}
 		return []string{"enable kubelet.service", "kubeadm " + verb + ": " + what}, nil
@@ -44,10 +46,10 @@ func (m Machine) planNode(verb, what string) ([]string, error) {
 }
 
 func (m Machine) finished() bool {
-	s, err := m.state()
-	return err == nil && s == ended
+	s, err := node.StateOf(m.Machine)
+	return err == nil && s == node.Ended
 }
 
-func (m Machine) planJoin(n Node, material JoinMaterial) ([]string, error) {
+func (m Machine) planJoin(n Node, material joincode.JoinMaterial) ([]string, error) {
 	return m.planNode("join", strings.TrimSpace(fmt.Sprintf("node %s, API server at %s", n.Name, material.APIServer)))
 }

@@ -11,6 +11,7 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -90,9 +91,9 @@ func (m Machine) places(r record) (map[string]place, error) {
 		}
 		all[p] = at
 	}
-	s, err := m.state()
+	s, err := node.StateOf(m.Machine)
 	at := all[runtime.KubeletDir]
-	if err == nil && s == untouched && r.Paths[runtime.KubeletDir] == full && (at.Mounted != "" || at.Real != m.Path(runtime.KubeletDir)) {
+	if err == nil && s == node.Untouched && r.Paths[runtime.KubeletDir] == full && (at.Mounted != "" || at.Real != m.Path(runtime.KubeletDir)) {
 		return nil, &host.Failure{What: "use " + runtime.KubeletDir, Err: errForeign(at), Next: "link or mount an empty directory there"}
 	}
 	return all, err
@@ -189,7 +190,7 @@ func Data(m Machine) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range append(m.traces().Data, etcdDir) {
+	for _, p := range append(m.traces().Data, node.EtcdDir) {
 		if was := before.Paths[p]; (was == absent || was == empty) && m.inUse(p) && !slices.Contains(paths, p) {
 			paths = append(paths, p)
 		}

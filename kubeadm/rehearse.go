@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/drain"
 )
 
 // RehearseWrites asks the API server for writes such as an upgrade makes, without
@@ -94,14 +95,14 @@ func rehearsedEvictions(ctx context.Context, client kubernetes.Interface, nodes 
 	var all []rehearsal
 	asked := map[string]bool{}
 	for _, node := range nodes {
-		pods, err := (&draining{client: client, node: node}).pods(ctx)
+		pods, err := (&drain.Draining{Client: client, Node: node}).Pods(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range pods {
 			if !asked[p.Namespace] {
 				asked[p.Namespace] = true
-				all = append(all, rehearsal{"evict pod " + podName(&p), func() error { return rehearseEviction(ctx, client, &p) }})
+				all = append(all, rehearsal{"evict pod " + drain.PodName(&p), func() error { return rehearseEviction(ctx, client, &p) }})
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/manifests"
 )
 
@@ -38,7 +39,7 @@ func Removed(ctx context.Context, client kubernetes.Interface) ([]string, error)
 
 // NoteRemoved writes down that a node was removed.
 func NoteRemoved(ctx context.Context, client kubernetes.Interface, node string) error {
-	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: removedName}}, byUs())
+	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: removedName}}, kube.ByUs())
 	if apierrors.IsAlreadyExists(err) {
 		err = nil
 	}

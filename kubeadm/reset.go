@@ -13,7 +13,12 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/settings"
+	"airgap.dev/airgap/kubeadm/encryption"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/node"
+	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -21,8 +26,8 @@ import (
 // cluster in the kernel. On a host where kubeadm never began it does nothing,
 // so that a cluster of somebody else stays as it is.
 func (m Machine) leave(ctx context.Context) error {
-	s, err := m.state()
-	if err != nil || s == untouched {
+	s, err := node.StateOf(m.Machine)
+	if err != nil || s == node.Untouched {
 		return err
 	}
 	before, err := m.record()
@@ -48,7 +53,7 @@ func (m Machine) leave(ctx context.Context) error {
 		return err
 	}
 	var errs []error
-	for _, file := range []string{ConfigFile, configuredFile, upgradedFile, proxiedFile, proxyingFile, renewalFile, successionFile, JoinConf, stateFile} {
+	for _, file := range []string{ConfigFile, configuredFile, upgradedFile, proxiedFile, proxyingFile, pki.RenewalFile, pki.SuccessionFile, joincode.JoinConf, node.StateFile} {
 		errs = append(errs, host.Remove(m.Path(file)))
 	}
 	return errors.Join(errs...)
@@ -63,18 +68,18 @@ func (m Machine) StandDown(ctx context.Context) error {
 
 // resetNode runs kubeadm reset. The runtime has to run for it: with a dead one
 // kubeadm only warns, and the pods would go on.
-func (m Machine) resetNode(ctx context.Context, s state) error {
+func (m Machine) resetNode(ctx context.Context, s node.State) error {
 	if err := runtime.Start(ctx, m.Machine, "which has to remove the pods"); err != nil {
 		return err
 	}
 	args := []string{"--force", "--cri-socket", runtime.Endpoint(m.Machine)}
 	client, others := m.others(ctx)
-	if others && s == ended {
+	if others && s == node.Ended {
 		if err := m.quorumStays(ctx); err != nil {
 			return err
 		}
 	}
-	if _, err := os.Stat(m.Path(AdminConf)); others || err != nil { // on a worker it never was
+	if _, err := os.Stat(m.Path(kube.AdminConf)); others || err != nil { // on a worker it never was
 		if err := m.noteListed(); err != nil {
 			return err
 		}
@@ -82,8 +87,8 @@ func (m Machine) resetNode(ctx context.Context, s state) error {
 	if others {
 		return m.secede(ctx, client, args)
 	}
-	if s != ended || m.Wipe {
-		if err := m.kubeadmReset(ctx, args...); err != nil || s == ended {
+	if s != node.Ended || m.Wipe {
+		if err := m.kubeadmReset(ctx, args...); err != nil || s == node.Ended {
 			return err
 		}
 		return m.dropRestored()
@@ -94,7 +99,7 @@ func (m Machine) resetNode(ctx context.Context, s state) error {
 		return err
 	}
 	if m.Wipe {
-		return host.RemoveTree(m.Path(etcdDir + "/member"))
+		return host.RemoveTree(m.Path(node.EtcdDir + "/member"))
 	}
 	return m.keepEtcd(ctx)
 }
@@ -105,7 +110,7 @@ func (m Machine) dropRestored() error {
 	if _, err := os.Stat(m.Path(ConfigFile)); err != nil {
 		return host.IgnoreMissing(err) // it was to join
 	}
-	return errors.Join(host.RemoveTree(m.Path(etcdDir+"/"+etcd.Draft)), host.RemoveTree(m.Path(etcdDir+"/member")))
+	return errors.Join(host.RemoveTree(m.Path(node.EtcdDir+"/"+etcd.Draft)), host.RemoveTree(m.Path(node.EtcdDir+"/member")))
 }
 
 // keepEtcd moves the data of etcd, which has stopped by now, to KeptDir, since
@@ -113,7 +118,7 @@ func (m Machine) dropRestored() error {
 // of its Secrets go along here, where it is known whose data this is: an undo
 // that comes later may be another life's of this host.
 func (m Machine) keepEtcd(ctx context.Context) error {
-	data, copied := etcdDir+"/member", etcdDir+"/copied"
+	data, copied := node.EtcdDir+"/member", node.EtcdDir+"/copied"
 	if err := host.RemoveTree(m.Path(copied)); err != nil {
 		return err
 	}
@@ -149,7 +154,7 @@ func (m Machine) copyEtcd(ctx context.Context, data, to string) error {
 	if err := m.Run(ctx, "cp", "--archive", "--reflink=auto", m.Path(data), m.Path(to)); err != nil {
 		return err
 	}
-	if err := m.copyKeys(to); err != nil {
+	if err := encryption.CopyKeys(m.Machine, to); err != nil {
 		return err
 	}
 	return m.Run(ctx, "sync", "--file-system", m.Path(to))

@@ -9,6 +9,11 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/node"
+	"airgap.dev/airgap/kubeadm/pki"
 )
 
 // withHost gives the fake what every Linux has, and a podman with a network.
@@ -26,15 +31,15 @@ func back(t *testing.T, s step.Step) func() error {
 
 // clusterOn is a control plane that ran on a host with podman.
 func clusterOn(t *testing.T) (*hosttest.Fake, Machine) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	m.Pods = "10.244.0.0/16"
 	f.Answers["ip -json route"] = func(host.Cmd) ([]byte, error) {
 		return []byte(`[{"dst":"default","gateway":"10.0.0.1","dev":"eth0"},{"dst":"10.0.0.0/24","dev":"eth0"},{"dst":"10.244.1.0/24","gateway":"10.0.0.12","dev":"eth0"},{"dst":"10.88.0.0/16","gateway":"10.0.0.1","dev":"eth0"}]`), nil
 	}
 	m.Network = Traces{Links: []string{"cni0", "flannel.1", "cali*"}, Paths: []string{"/run/flannel", "/etc/cni/net.d/10-flannel.conflist"}, Dirs: []string{"/etc/cni/net.d", "/etc/cni"}}
 	withHost(t, f)
-	withKubeadm(t, f, m, newAPI(t))
-	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path(ClusterCA)) }
+	withKubeadm(t, f, m, kubetest.NewAPI(t))
+	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path(kube.ClusterCA)) }
 	r := Record(m)
 	hosttest.MustHold(t, r.Done, false)
 	hosttest.Do(t, func() error { return r.Run(t.Context()) })
@@ -42,7 +47,7 @@ func clusterOn(t *testing.T) (*hosttest.Fake, Machine) {
 	hosttest.Do(t, func() error { return initStep(t, m).Run(t.Context()) })
 	for name, text := range map[string]string{
 		"etc/cni/net.d/10-flannel.conflist": "{}", "run/flannel/subnet.env": "x", "sys/fs/cgroup/cpuset/kubepods.slice/kubepods-pod1.slice/x/y": "",
-		"var/lib/containerd/content": "image", "var/lib/etcd/member/wal": "data", "var/lib/kubelet/pods/x": "", "etc/kubernetes/manifests/mine.txt": "theirs", successionFile: `{"authority": "cluster"}`,
+		"var/lib/containerd/content": "image", "var/lib/etcd/member/wal": "data", "var/lib/kubelet/pods/x": "", "etc/kubernetes/manifests/mine.txt": "theirs", pki.SuccessionFile: `{"authority": "cluster"}`,
 	} {
 		f.Put(t, name, text)
 	}
@@ -72,7 +77,7 @@ func TestReset(t *testing.T) {
 	for name, want := range map[string]bool{
 		"etc/cni/net.d/10-flannel.conflist": false, "run/flannel": false, "var/lib/kubelet": false, "etc/kubernetes/pki": false, "sys/fs/cgroup/cpuset/kubepods.slice": false,
 		"etc/cni/net.d/87-podman-bridge.conflist": true, "etc/kubernetes/manifests/mine.txt": true,
-		"var/lib/containerd/content": true, "var/lib/etcd": false, recordFile: false, stateFile: false, successionFile: false, ConfigFile: false,
+		"var/lib/containerd/content": true, "var/lib/etcd": false, recordFile: false, node.StateFile: false, pki.SuccessionFile: false, ConfigFile: false,
 	} {
 		if f.Has(name) != want {
 			t.Errorf("%s is there: %v, want %v", name, !want, want)
@@ -97,31 +102,31 @@ func TestReset(t *testing.T) {
 // no data.
 func TestKeptDataKeepsItsKey(t *testing.T) {
 	f, m := clusterOn(t)
-	keys := Encryption(m, Secretbox, nil)
+	keys := encryption.Encryption(m.Machine, encryption.Secretbox, nil)
 	hosttest.Do(t, func() error { return keys.Run(t.Context()) })
-	text := f.Get(EncryptionFile)
+	text := f.Get(encryption.EncryptionFile)
 
 	f.Fails("sync", 1, "the power went") // and the reset is run again
-	if err := back(t, initStep(t, m))(); err == nil || !f.Has(EncryptionFile) {
+	if err := back(t, initStep(t, m))(); err == nil || !f.Has(encryption.EncryptionFile) {
 		t.Fatalf("the cut: %v", err)
 	}
 	delete(f.Answers, "sync")
 	hosttest.Do(t, back(t, initStep(t, m)), back(t, initStep(t, m)), back(t, keys), back(t, keys))
 	kept, err := Kept(m)
-	if err != nil || len(kept) != 1 || f.Has(EncryptionFile) {
-		t.Fatalf("kept: %v, %v; the key stayed: %v", kept, err, f.Has(EncryptionFile))
+	if err != nil || len(kept) != 1 || f.Has(encryption.EncryptionFile) {
+		t.Fatalf("kept: %v, %v; the key stayed: %v", kept, err, f.Has(encryption.EncryptionFile))
 	}
 	beside := kept[0] + "/encryption.yaml"
-	if f.Get(beside) != text || mode(t, f, beside) != 0o600 || f.Get(kept[0]+"/wal") != "data" {
-		t.Errorf("beside the data, with mode %o:\n%s", mode(t, f, beside), f.Get(beside))
+	if f.Get(beside) != text || kubetest.Mode(t, f, beside) != 0o600 || f.Get(kept[0]+"/wal") != "data" {
+		t.Errorf("beside the data, with mode %o:\n%s", kubetest.Mode(t, f, beside), f.Get(beside))
 	}
 
 	for _, left := range []string{"", "began\n"} {
 		if left != "" {
-			f.Put(t, stateFile, left)
+			f.Put(t, node.StateFile, left)
 		}
 		hosttest.Do(t, func() error { return keys.Run(t.Context()) }, back(t, initStep(t, m)), back(t, keys))
-		if f.Get(beside) != text || f.Has(EncryptionFile) {
+		if f.Get(beside) != text || f.Has(encryption.EncryptionFile) {
 			t.Errorf("after a life that left the state %q the kept key is\n%s", left, f.Get(beside))
 		}
 	}
@@ -152,8 +157,8 @@ func TestResetStopsAtABusyMount(t *testing.T) {
 }
 
 func TestResetLeavesAForeignClusterAlone(t *testing.T) {
-	f, m := newFake(t)
-	f.Put(t, AdminConf, "theirs")
+	f, m := NewFake(t)
+	f.Put(t, kube.AdminConf, "theirs")
 	if err := initStep(t, m).Undo(t.Context()); err != nil || len(f.Calls) != 0 {
 		t.Errorf("got %v, ran %v", err, f.Calls)
 	}
@@ -162,7 +167,7 @@ func TestResetLeavesAForeignClusterAlone(t *testing.T) {
 // The rules are what nft lists after the iptables of kube-proxy and flannel, in
 // tables that others use as well, beside kube-proxy's table in nftables mode.
 func TestPacketFilter(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	listed, err := os.ReadFile("testdata/ruleset.json")
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +187,7 @@ func TestPacketFilter(t *testing.T) {
 }
 
 func TestUnused(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	for _, want := range []string{"/var/etcd-1", "/var/etcd-1-2", "/var/etcd-1-3"} {
 		if got := m.unused("/var/etcd-1"); got != want {
 			t.Errorf("got %s, want %s", got, want)

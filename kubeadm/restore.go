@@ -8,14 +8,17 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/node"
+	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // Saved is what a control plane needs to be the one that it was, besides its
 // configuration.
 type Saved struct {
-	Keys     Parcel // by path: those that the control-plane hosts share
-	Snapshot string // file of etcd's
+	Keys     joincode.Parcel // by path: those that the control-plane hosts share
+	Snapshot string          // file of etcd's
 }
 
 // Restore is Init for a cluster that was lost: with its keys, and with what its
@@ -26,7 +29,7 @@ func Restore(m Machine, c Config, n Node, f runtime.Facts, saved Saved) step.Ste
 	s.Plan = func(context.Context) ([]string, error) {
 		changes, err := m.planInit(c, n, f)
 		if err == nil && !m.finished() {
-			changes = append([]string{"write the cluster's keys to " + pkiDir, "restore etcd's data to " + etcdDir}, changes...)
+			changes = append([]string{"write the cluster's keys to " + node.PkiDir, "restore etcd's data to " + node.EtcdDir}, changes...)
 		}
 		return changes, err
 	}
@@ -48,18 +51,18 @@ func (s *Saved) bring(ctx context.Context, m Machine, c Config, n Node) error {
 	if s == nil {
 		return nil
 	}
-	if err := m.takeOver(s.Keys, SharedSecrets(c)); err != nil {
+	if err := pki.TakeOver(m.Machine, s.Keys, SharedSecrets(c)); err != nil {
 		return err
 	}
 	r, err := m.record()
 	if err != nil {
 		return err
 	}
-	if err := m.unmoved(r, etcdDir); err != nil {
+	if err := m.unmoved(r, node.EtcdDir); err != nil {
 		return err
 	}
-	if err := host.RemoveTree(m.Path(etcdDir + "/member")); err != nil {
+	if err := host.RemoveTree(m.Path(node.EtcdDir + "/member")); err != nil {
 		return fmt.Errorf("remove etcd's data of an interrupted run: %w", err)
 	}
-	return etcd.Restore(ctx, s.Snapshot, m.Path(etcdDir), n.Name, "https://"+net.JoinHostPort(n.Address, "2380"))
+	return etcd.Restore(ctx, s.Snapshot, m.Path(node.EtcdDir), n.Name, "https://"+net.JoinHostPort(n.Address, "2380"))
 }

@@ -12,6 +12,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/verify/apitest"
 )
@@ -19,8 +21,8 @@ import (
 // TestRestore wants keys and data on the host whenever kubeadm starts, also after a
 // half that was cut and reset; a finished restore touches neither.
 func TestRestore(t *testing.T) {
-	f, m := newFake(t)
-	withKubeadm(t, f, m, newAPI(t))
+	f, m := NewFake(t)
+	withKubeadm(t, f, m, kubetest.NewAPI(t))
 	withHost(t, f)
 	keys, err := SavedKeys(readFrom(savedKeys(t, time.Now().Add(time.Hour))), true, time.Now())
 	hosttest.Must(err)
@@ -44,7 +46,7 @@ func TestRestore(t *testing.T) {
 		f.Put(t, "/var/lib/etcd/member/half", "what etcd wrote before it died")
 		return nil, died
 	}
-	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path(pkiDir)) }
+	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path(node.PkiDir)) }
 	for range 2 {
 		if err := s.Run(t.Context()); !errors.Is(err, died) {
 			t.Fatal(err)
@@ -68,10 +70,10 @@ func TestRestore(t *testing.T) {
 // kubeadm came to know of it; that of a host which was to join is somebody else's.
 func TestRestoreTakenBack(t *testing.T) {
 	for _, config := range []bool{true, false} {
-		f, m := newFake(t)
-		withKubeadm(t, f, m, newAPI(t))
+		f, m := NewFake(t)
+		withKubeadm(t, f, m, kubetest.NewAPI(t))
 		withHost(t, f)
-		f.Put(t, stateFile, "began\n")
+		f.Put(t, node.StateFile, "began\n")
 		f.Put(t, "/var/lib/etcd/member/snap/db", "data")
 		f.Put(t, "/var/lib/etcd/"+etcd.Draft+"/member/wal", "draft")
 		if config {
@@ -89,12 +91,12 @@ func TestRestoreTakenBack(t *testing.T) {
 // TestJoinInPlaceOfALostHost waits until the cluster has given up the kubelet that
 // had the name.
 func TestJoinInPlaceOfALostHost(t *testing.T) {
-	f, m := newFake(t)
-	a := newAPI(t)
-	a.ready = 2
+	f, m := NewFake(t)
+	a := kubetest.NewAPI(t)
+	a.Ready = 2
 	withKubeadm(t, f, m, a)
 	left, join := -1, f.Answers["kubeadm join"]
-	f.Answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) { left = a.ready; return join(c) }
+	f.Answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) { left = a.Ready; return join(c) }
 	if err := joinStep(t, m, a).Run(t.Context()); err != nil || left != 0 {
 		t.Errorf("kubeadm joined while the node was ready %d more times: %v", left, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/node"
 )
 
 // RoomToReturn is nil when there is room for what a rollback does between taking the
@@ -14,7 +15,7 @@ import (
 // kept, then a snapshot of so many bytes is restored. saving are the bytes that a backup
 // takes beside etcd's data before, where it has yet to be taken.
 func (m Machine) RoomToReturn(snapshot, saving int64) error {
-	data, err := host.BytesBelow(m.Path(etcdDir + "/member"))
+	data, err := host.BytesBelow(m.Path(node.EtcdDir + "/member"))
 	if err != nil || data == 0 { // it has left
 		return err
 	}
@@ -22,7 +23,7 @@ func (m Machine) RoomToReturn(snapshot, saving int64) error {
 	if err != nil {
 		return err
 	}
-	keeps, restores := m.Path(host.StateDir), m.Path(etcdDir)
+	keeps, restores := m.Path(host.StateDir), m.Path(node.EtcdDir)
 	one, err := host.SameFilesystem(keeps, restores)
 	if err != nil {
 		return err

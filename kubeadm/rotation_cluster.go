@@ -13,11 +13,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/exchange"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // LiveCluster is the Cluster that this control-plane host belongs to.
-func LiveCluster(m Machine) (Cluster, error) {
-	config, err := m.RESTConfig(AdminConf)
+func LiveCluster(m Machine) (encryption.Cluster, error) {
+	config, err := kube.RESTConfig(m.Machine, kube.AdminConf)
 	if err != nil {
 		return nil, err
 	}
@@ -41,24 +46,26 @@ type liveCluster struct {
 }
 
 func (c liveCluster) Hosts(ctx context.Context) ([]string, error) {
-	at, err := apiServers(ctx, c.client)
+	at, err := encryption.ApiServers(ctx, c.client)
 	return slices.Sorted(maps.Keys(at)), err
 }
 
 func (c liveCluster) Loaded(ctx context.Context, hash string) error {
-	at, err := apiServers(ctx, c.client)
+	at, err := encryption.ApiServers(ctx, c.client)
 	if err != nil {
 		return err
 	}
 	for _, host := range slices.Sorted(maps.Keys(at)) {
-		if err := loaded(ctx, c.config, at[host], hash); err != nil {
+		if err := encryption.Loaded(ctx, c.config, at[host], hash); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c liveCluster) exchange(node string) exchange { return exchange{c.client, node, rotationName} }
+func (c liveCluster) Exchange(node string) exchange.Exchange {
+	return exchange.Exchange{Client: c.client, Node: node, Name: encryption.RotationName}
+}
 
 // Revoke goes by the names: what is in the parcels is nobody's business here.
 func (c liveCluster) Revoke(ctx context.Context) (int, error) {
@@ -68,11 +75,11 @@ func (c liveCluster) Revoke(ctx context.Context) (int, error) {
 	}
 	n := 0
 	for _, s := range list.Items {
-		id, is := strings.CutPrefix(s.Name, parcelName(Code{}))
+		id, is := strings.CutPrefix(s.Name, joincode.ParcelName(joincode.Code{}))
 		if !is {
 			continue
 		}
-		if err := Revoke(ctx, c.client, Code{id: id}); err != nil && !apierrors.IsNotFound(err) {
+		if err := joincode.Revoke(ctx, c.client, joincode.Code{ID: id}); err != nil && !apierrors.IsNotFound(err) {
 			return n, fmt.Errorf("revoke the code %s: %w", id, err)
 		}
 		n++
@@ -81,7 +88,7 @@ func (c liveCluster) Revoke(ctx context.Context) (int, error) {
 }
 
 func (c liveCluster) Rewrite(ctx context.Context, done func(int)) (int, error) {
-	return rewriteSecrets(ctx, c.names, done)
+	return encryption.RewriteSecrets(ctx, c.names, done)
 }
 
 func (c liveCluster) Others(ctx context.Context, prefix string) (int, error) {

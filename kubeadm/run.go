@@ -2,17 +2,10 @@ package kubeadm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path"
-	"regexp"
-	"slices"
-	"strings"
-	"time"
 
-	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -27,77 +20,33 @@ type command struct {
 // begin runs it, once: what an earlier run left half-done is reset first, what
 // it finished is left alone.
 func (m Machine) begin(ctx context.Context, c command) error {
-	s, err := m.state()
+	s, err := node.StateOf(m.Machine)
 	if err != nil {
 		return err
 	}
-	if s == untouched {
-		if err := m.refuseForeignCluster(); err != nil {
+	if s == node.Untouched {
+		if err := node.RefuseForeignCluster(m.Machine); err != nil {
 			return err
 		}
 	}
 	if err := m.Run(ctx, "systemctl", "enable", "kubelet"); err != nil {
 		return fmt.Errorf("enable the kubelet: %w", err)
 	}
-	if s == began {
+	if s == node.Began {
 		if err := m.kubeadmReset(ctx, "--force", "--cri-socket", runtime.Endpoint(m.Machine)); err != nil {
 			return fmt.Errorf("take back the interrupted %s: %w", c.verb, err)
 		}
 	}
-	if err := m.setState(began); err != nil {
+	if err := node.SetState(m.Machine, node.Began); err != nil {
 		return err
 	}
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	if err := m.kubeadm(ctx, m.noting(ended), c.stdin, c.verb, c.args...); err != nil {
+	if err := node.Kubeadm(ctx, m.Machine, node.Noting(m.Machine, node.Ended), c.stdin, c.verb, c.args...); err != nil {
 		return err
 	}
-	return m.setState(ended)
-}
-
-// noting is a shell that runs a command and, when that comes back fine, writes
-// the state, also if airgap was killed meanwhile: then nothing need be taken back.
-// kubeadm's files are made durable first: after a power cut, a node that is said to
-// be one must not have a kubelet without a configuration.
-func (m Machine) noting(s state) []string {
-	const script = `draft=$0 state=$1 as=$2 etc=$3 lib=$4; shift 4
-"$@" || exit
-for dir in "$etc/kubernetes" "$lib/kubelet" "$lib/etcd"; do [ ! -e "$dir" ] || sync -f "$dir" || exit; done
-echo "$as" >"$draft" && sync "$draft" && mv "$draft" "$state"`
-	file := m.Path(stateFile)
-	return []string{"sh", "-c", script, host.Draft(file), file, string(s), m.Path("/etc"), m.Path("/var/lib")}
-}
-
-// kubeadm runs one command of kubeadm; everything it writes goes to a log.
-//
-// When airgap is killed, or its SSH session ends, kubeadm goes on without it.
-// The lock, which kubeadm holds to its end, makes the next run wait for that.
-func (m Machine) kubeadm(ctx context.Context, by []string, stdin io.Reader, verb string, args ...string) error {
-	for _, dir := range []string{host.LogDir, path.Dir(lockFile)} {
-		if err := os.MkdirAll(m.Path(dir), 0o755); err != nil {
-			return err
-		}
-	}
-	began := time.Now()
-	locked := slices.Concat([]string{"--verbose", "--wait", "300", m.Path(lockFile)}, by, []string{"kubeadm", verb})
-	_, err := m.Host.Run(ctx, host.Cmd{
-		Name: "flock", Args: append(locked, args...),
-		Stdin: stdin, Log: m.Path(host.LogDir + "/kubeadm-" + verb + ".log"),
-	})
-	if err == nil {
-		return nil
-	}
-	return runtime.Explain(ctx, m.Machine, host.Failure{What: "kubeadm " + verb, Err: preflightErrors(err), Unit: "kubelet", Ended: runtime.EndedPods(ctx, m.Machine, began)})
-}
-
-// Await returns when no kubeadm of ours is at work any more. waiting is called
-// once when there is one.
-func (m Machine) Await(ctx context.Context, waiting func()) error {
-	if err := host.AwaitLock(ctx, m.Path(lockFile), waiting); err != nil {
-		return fmt.Errorf("wait for kubeadm, which an interrupted run left at work: %w", err)
-	}
-	return nil
+	return node.SetState(m.Machine, node.Ended)
 }
 
 // kubeadmReset follows links and deletes what it finds there: it runs only where they
@@ -110,22 +59,5 @@ func (m Machine) kubeadmReset(ctx context.Context, args ...string) error {
 	if err := m.unmoved(r, kubeadmDeletes()...); err != nil {
 		return err
 	}
-	return m.kubeadm(ctx, nil, nil, "reset", args...)
-}
-
-// preflightErrors replaces the tail of kubeadm's output by its own list of
-// errors where it has one: the tail shows how to ignore them instead.
-func preflightErrors(err error) error {
-	var failed *host.CommandError
-	if !errors.As(err, &failed) {
-		return err
-	}
-	found := regexp.MustCompile(`(?m)^\s*\[ERROR [^\]]+\]:.*$`).FindAllString(failed.Tail, -1)
-	if len(found) == 0 {
-		return err
-	}
-	for i := range found {
-		found[i] = strings.TrimSpace(found[i])
-	}
-	return fmt.Errorf("%s (whole output: %s)", strings.Join(found, "\n"), failed.Log)
+	return node.Kubeadm(ctx, m.Machine, nil, nil, "reset", args...)
 }

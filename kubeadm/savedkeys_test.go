@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/node"
 )
 
 func pemKey(t *testing.T) (crypto.Signer, string) {
@@ -35,17 +37,17 @@ func savedKeys(t *testing.T, ends time.Time) map[string]string {
 		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: ends}
 		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 		hosttest.Must(err)
-		files[path.Join(pkiDir, name+".key")] = text
-		files[path.Join(pkiDir, name+".crt")] = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+		files[path.Join(node.PkiDir, name+".key")] = text
+		files[path.Join(node.PkiDir, name+".crt")] = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	}
 	key, text := pemKey(t)
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	hosttest.Must(err)
-	files[path.Join(pkiDir, "sa.key")] = text
-	files[path.Join(pkiDir, "sa.pub")] = string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
-	ring, err := FirstKeys(Secretbox)
+	files[path.Join(node.PkiDir, "sa.key")] = text
+	files[path.Join(node.PkiDir, "sa.pub")] = string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
+	ring, err := encryption.FirstKeys(encryption.Secretbox)
 	hosttest.Must(err)
-	files[EncryptionFile] = string(ring)
+	files[encryption.EncryptionFile] = string(ring)
 	return files
 }
 
@@ -65,7 +67,7 @@ func TestSavedKeys(t *testing.T) {
 	others := savedKeys(t, now.Add(time.Hour))
 	for name := range files {
 		for how, text := range map[string]string{"missing": "", "spoiled": "-----BEGIN NOTHING-----", "another cluster's": others[name]} {
-			if name == EncryptionFile && text == others[name] {
+			if name == encryption.EncryptionFile && text == others[name] {
 				continue // nobody can tell but the Secrets
 			}
 			half := maps.Clone(files)

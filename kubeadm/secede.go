@@ -2,11 +2,6 @@ package kubeadm
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -18,12 +13,11 @@ import (
 	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm/etcd"
-	"airgap.dev/airgap/kubeadm/runtime"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/node"
 )
 
 const (
-	controlPlaneLabel = "node-role.kubernetes.io/control-plane"
-	kubeletClientCert = runtime.KubeletDir + "/pki/kubelet-client-current.pem"
 	// listedFile has the name of this host's Node from when the host begins to
 	// leave: by the end nothing else on it tells, and only secede can delete it.
 	listedFile = host.UndoDir + "/node"
@@ -37,7 +31,7 @@ func StillListed(m Machine) (string, error) {
 }
 
 func (m Machine) noteListed() error {
-	name, err := m.nodeName()
+	name, err := node.Name(m.Machine)
 	if err != nil || name == "" {
 		return err
 	}
@@ -50,11 +44,11 @@ func (m Machine) others(ctx context.Context) (kubernetes.Interface, bool) {
 	if m.Alone {
 		return nil, false
 	}
-	client, err := m.Client(AdminConf)
+	client, err := kube.Client(m.Machine, kube.AdminConf)
 	if err != nil {
 		return nil, false
 	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: controlPlaneLabel})
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: kube.ControlPlaneLabel})
 	return client, err == nil && len(nodes.Items) > 1
 }
 
@@ -88,7 +82,7 @@ func (m Machine) quorumStays(ctx context.Context) error {
 	if err != nil {
 		return ctx.Err() // none, it has left in a run before, or its keys are broken: reset is the way out
 	}
-	name, err := m.nodeName()
+	name, err := node.Name(m.Machine)
 	if err != nil {
 		return err
 	}
@@ -108,29 +102,4 @@ func mayLeave(all []etcd.Member, name string) error {
 		}
 	}
 	return nil
-}
-
-// nodeName is the name under which the kubelet joined: its certificate is for
-// system:node:NAME. "" is a host that has not joined.
-func (m Machine) nodeName() (string, error) {
-	data, err := os.ReadFile(m.Path(kubeletClientCert))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil // it never came to be a node
-	}
-	if err != nil {
-		return "", fmt.Errorf("find this node's name: %w", err)
-	}
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		certificate, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return "", fmt.Errorf("find this node's name: %w", err)
-		}
-		if name, is := strings.CutPrefix(certificate.Subject.CommonName, "system:node:"); is {
-			return name, nil
-		}
-	}
-	return "", errors.New("find this node's name: " + kubeletClientCert + " is no node's certificate")
 }

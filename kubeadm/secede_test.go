@@ -15,6 +15,9 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/node"
 )
 
 // nodeCertificate is what the kubelet of a node shows to the API server.
@@ -29,14 +32,14 @@ func nodeCertificate(t *testing.T, name string) string {
 }
 
 // oneOfTwo is a control-plane host beside another one.
-func oneOfTwo(t *testing.T) (*hosttest.Fake, Machine, *api) {
-	f, m := newFake(t)
-	a := newAPI(t)
-	a.beside = true
+func oneOfTwo(t *testing.T) (*hosttest.Fake, Machine, *kubetest.API) {
+	f, m := NewFake(t)
+	a := kubetest.NewAPI(t)
+	a.Beside = true
 	withKubeadm(t, f, m, a)
 	withHost(t, f)
 	hosttest.Do(t, func() error { return initStep(t, m).Run(t.Context()) })
-	f.Put(t, kubeletClientCert, nodeCertificate(t, "cp1"))
+	f.Put(t, node.KubeletClientCert, nodeCertificate(t, "cp1"))
 	return f, m, a
 }
 
@@ -51,8 +54,8 @@ func TestSecede(t *testing.T) {
 	_, m, a := oneOfTwo(t)
 	hosttest.Do(t, back(t, initStep(t, m)))
 	wantListed(t, m, "")
-	if a.deleted != 1 {
-		t.Errorf("its Node was deleted %d times, want once", a.deleted)
+	if a.Deleted != 1 {
+		t.Errorf("its Node was deleted %d times, want once", a.Deleted)
 	}
 }
 
@@ -71,7 +74,7 @@ func TestMayLeave(t *testing.T) {
 func TestSecedeCut(t *testing.T) {
 	f, m, a := oneOfTwo(t)
 	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) {
-		return nil, errors.Join(os.Remove(m.Path(AdminConf)), os.Remove(m.Path(kubeletClientCert)), errors.New("killed"))
+		return nil, errors.Join(os.Remove(m.Path(kube.AdminConf)), os.Remove(m.Path(node.KubeletClientCert)), errors.New("killed"))
 	}
 	if err := initStep(t, m).Undo(t.Context()); err == nil {
 		t.Fatal("a reset that was killed is no error")
@@ -79,16 +82,16 @@ func TestSecedeCut(t *testing.T) {
 	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, nil }
 	hosttest.Do(t, back(t, initStep(t, m)))
 	wantListed(t, m, "cp1")
-	if a.deleted != 0 {
-		t.Errorf("its Node was deleted %d times", a.deleted)
+	if a.Deleted != 0 {
+		t.Errorf("its Node was deleted %d times", a.Deleted)
 	}
 }
 
 func TestSecedeWorker(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	withHost(t, f)
-	f.Put(t, stateFile, "ended\n")
-	f.Put(t, kubeletClientCert, nodeCertificate(t, "w1"))
+	f.Put(t, node.StateFile, "ended\n")
+	f.Put(t, node.KubeletClientCert, nodeCertificate(t, "w1"))
 	hosttest.Do(t, back(t, initStep(t, m)))
 	wantListed(t, m, "w1")
 }

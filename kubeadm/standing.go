@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // SameEndpoint refuses a configuration that has the API servers elsewhere: the
@@ -14,7 +15,7 @@ func SameEndpoint(m Machine, c Config) error {
 	if err != nil || !joined {
 		return err
 	}
-	config, err := m.RESTConfig(AdminConf)
+	config, err := kube.RESTConfig(m.Machine, kube.AdminConf)
 	if err != nil {
 		return err
 	}

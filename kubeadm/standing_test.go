@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/node"
 )
 
 func TestSameEndpoint(t *testing.T) {
-	f, m := newFake(t)
-	f.Put(t, stateFile, "ended\n")
-	f.Put(t, AdminConf, "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://10.0.0.5:6443'}}]\n")
+	f, m := NewFake(t)
+	f.Put(t, node.StateFile, "ended\n")
+	f.Put(t, kube.AdminConf, "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://10.0.0.5:6443'}}]\n")
 	if err := SameEndpoint(m, Config{ControlPlaneEndpoint: "10.0.0.5:6443"}); err != nil {
 		t.Error(err)
 	}

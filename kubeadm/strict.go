@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/release"
 )
 
@@ -142,7 +143,7 @@ func (s strictReader) gates(at *field.Path, value any) field.ErrorList {
 // which they end that do not know them.
 func (s strictReader) arguments(at *field.Path, c Config) field.ErrorList {
 	var errs field.ErrorList
-	for _, part := range []Part{APIServer, ControllerManager, Scheduler} {
+	for _, part := range []node.Part{node.APIServer, node.ControllerManager, node.Scheduler} {
 		for i, a := range c.extraArgs(part) {
 			if wellFormed(a.name) && !slices.Contains(s.list.Arguments[part], a.name) {
 				name := at.Child(sectionOf(part), "extraArgs").Index(i).Child("name")

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/release"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
@@ -111,7 +112,7 @@ func TestArgumentsAreThePrograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range []Part{APIServer, ControllerManager, Scheduler} {
+		for _, part := range []node.Part{node.APIServer, node.ControllerManager, node.Scheduler} {
 			help := hosttest.Output(t, filepath.Join(filepath.Dir(kubeadm), string(part)), "--help")
 			found := regexp.MustCompile(`(?m)^ +(?:-[a-z], )?--([a-z0-9-]+)`).FindAllStringSubmatch(help, -1)
 			if len(found) < 50 {

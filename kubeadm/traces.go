@@ -5,6 +5,7 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/settings"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -32,11 +33,11 @@ func (m Machine) traces() Traces {
 			runtime.KubeletDir, "/usr/libexec/kubernetes",
 			"/run/containerd", "/run/nri", "/opt/containerd", "/run/crio", "/var/log/crio",
 			"/var/cache/containers/short-name-aliases.conf.lock", "/var/lib/containers/cache/blob-info-cache-v1.sqlite",
-			"/run/xtables.lock", path.Dir(lockFile), path.Dir(host.BinDir),
+			"/run/xtables.lock", path.Dir(node.LockFile), path.Dir(host.BinDir),
 		}, n.Paths...),
 		// Each before the one it lies in.
 		Dirs: append([]string{
-			"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp", "/etc/kubernetes", etcdDir,
+			"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp", "/etc/kubernetes", node.EtcdDir,
 			"/etc/containerd/certs.d", "/etc/containerd/conf.d", "/etc/containerd",
 			"/etc/crio/auth", "/etc/crio/crio.conf.d", "/etc/crio/hooks.d", "/etc/crio/policies", "/etc/crio",
 			"/var/cache/containers", "/var/lib/containers/cache", "/var/lib/containers",

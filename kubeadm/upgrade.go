@@ -12,6 +12,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/overlay"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -110,7 +112,7 @@ func (u Upgrade) run(ctx context.Context) error {
 	if u.First {
 		err = u.runFirst(ctx)
 	} else {
-		err = m.kubeadm(ctx, nil, nil, "upgrade", "node", "--config", m.Path(upgradeFile))
+		err = node.Kubeadm(ctx, m.Machine, nil, nil, "upgrade", "node", "--config", m.Path(upgradeFile))
 	}
 	if err != nil {
 		return err
@@ -134,7 +136,7 @@ func (u Upgrade) runFirst(ctx context.Context) error {
 	if err := host.WriteFile(m.Path(ConfigFile), text, 0o600); err != nil {
 		return err
 	}
-	if err := m.kubeadm(ctx, nil, nil, "init", "phase", "upload-config", "all", "--config", m.Path(ConfigFile)); err != nil {
+	if err := node.Kubeadm(ctx, m.Machine, nil, nil, "init", "phase", "upload-config", "all", "--config", m.Path(ConfigFile)); err != nil {
 		return err
 	}
 	return u.apply(ctx)
@@ -147,7 +149,7 @@ func (u Upgrade) runFirst(ctx context.Context) error {
 func (u Upgrade) apply(ctx context.Context) error {
 	m, until := u.Machine, time.Now().Add(cmp.Or(u.patience, u.Config.APIPatience()))
 	for {
-		err := m.kubeadm(ctx, nil, nil, "upgrade", "apply", "--yes", "--config", m.Path(upgradeFile))
+		err := node.Kubeadm(ctx, m.Machine, nil, nil, "upgrade", "apply", "--yes", "--config", m.Path(upgradeFile))
 		if err == nil || !onlyJob(err) || !time.Now().Before(until) || ctx.Err() != nil {
 			return err
 		}
@@ -179,7 +181,7 @@ func (u Upgrade) startKubelet(ctx context.Context) error {
 			return runtime.Explain(ctx, m.Machine, host.Failure{What: "start the kubelet", Err: err, Unit: "kubelet"})
 		}
 	}
-	if err := m.awaitNode(ctx, cmp.Or(u.patience, u.Config.kubeletPatience()), u.kubeletIs); err != nil {
+	if err := node.AwaitNode(ctx, m.Machine, cmp.Or(u.patience, u.Config.kubeletPatience()), u.kubeletIs); err != nil {
 		return runtime.Explain(ctx, m.Machine, host.Failure{What: "wait for the upgraded kubelet", Err: err, Unit: "kubelet"})
 	}
 	if err := m.noteConfigured(u.Config, u.Node); err != nil {
@@ -207,7 +209,7 @@ func (c Config) patience(timeout string) time.Duration {
 // kubeletIs is nil when the API server shows this node as ready, with the version
 // that it is to have. The kubelet's own credentials may read just this.
 func (u Upgrade) kubeletIs(ctx context.Context) error {
-	client, err := u.Machine.Client(KubeletConf)
+	client, err := kube.Client(u.Machine.Machine, kube.KubeletConf)
 	if err != nil {
 		return err
 	}
@@ -218,7 +220,7 @@ func (u Upgrade) kubeletIs(ctx context.Context) error {
 	if have := node.Status.NodeInfo.KubeletVersion; have != u.Config.Tag() {
 		return fmt.Errorf("the API server shows node %s with kubelet %s, not %s", u.Node.Name, have, u.Config.Tag())
 	}
-	if !NodeReady(node) {
+	if !kube.NodeReady(node) {
 		return fmt.Errorf("node %s is not ready", u.Node.Name)
 	}
 	return nil

@@ -14,6 +14,9 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -37,11 +40,11 @@ func TestBehind(t *testing.T) {
 		}{{master, tc.master}, {worker, tc.worker}} {
 			n, want := host.n, host.want
 			t.Run(tc.name+" on "+n.Name, func(t *testing.T) {
-				_, m := newFake(t)
+				_, m := NewFake(t)
 				if got, err := m.Behind(t.Context(), section(t, tc.now), n); err != nil || got != "" {
 					t.Errorf("a host that has not joined: %q, %v", got, err)
 				}
-				if err := errors.Join(m.noteConfigured(section(t, was), n), m.setState(ended)); err != nil {
+				if err := errors.Join(m.noteConfigured(section(t, was), n), node.SetState(m.Machine, node.Ended)); err != nil {
 					t.Fatal(err)
 				}
 				if got, err := m.Behind(t.Context(), section(t, tc.now), n); err != nil || got != want {
@@ -54,9 +57,9 @@ func TestBehind(t *testing.T) {
 
 // TestBehindOfOld: an airgap that did not write the configuration down.
 func TestBehindOfOld(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	f.Answers["kubelet --version"] = func(host.Cmd) ([]byte, error) { return []byte("Kubernetes v1.35.8\n"), nil }
-	if err := m.setState(ended); err != nil {
+	if err := node.SetState(m.Machine, node.Ended); err != nil {
 		t.Fatal(err)
 	}
 	for version, want := range map[string]string{"1.35.8": "", "1.36.3": "Kubernetes 1.35.8, not 1.36.3"} {
@@ -81,10 +84,10 @@ func upgradeAPI(t *testing.T, f *hosttest.Fake, m Machine) *atomic.Value {
 		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"w1"},"status":{"nodeInfo":{"kubeletVersion":%q},"conditions":[{"type":"Ready","status":"True"}]}}`, version.Load())
 	}))
 	t.Cleanup(server.Close)
-	a := &api{Server: server}
-	f.Put(t, ClusterCA, a.ca())
-	for _, file := range []string{AdminConf, KubeletConf} {
-		f.Put(t, file, a.kubeconfig(m.Path(ClusterCA)))
+	a := &kubetest.API{Server: server}
+	f.Put(t, kube.ClusterCA, a.Ca())
+	for _, file := range []string{kube.AdminConf, kube.KubeletConf} {
+		f.Put(t, file, a.Kubeconfig(m.Path(kube.ClusterCA)))
 	}
 	f.Put(t, runtime.KubeletConfig, "healthzPort: 0\n")
 	return version
@@ -95,10 +98,10 @@ func upgradeAPI(t *testing.T, f *hosttest.Fake, m Machine) *atomic.Value {
 func TestUpgrade(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		t.Run(fmt.Sprint("first ", first), func(t *testing.T) {
-			f, m := newFake(t)
+			f, m := NewFake(t)
 			version := upgradeAPI(t, f, m)
 			n := Node{Name: "w1", Address: "192.0.2.21", ControlPlane: first}
-			if err := errors.Join(m.noteConfigured(section(t, "version: 1.35.8"), n), m.setState(ended)); err != nil {
+			if err := errors.Join(m.noteConfigured(section(t, "version: 1.35.8"), n), node.SetState(m.Machine, node.Ended)); err != nil {
 				t.Fatal(err)
 			}
 			f.Answers["systemctl restart kubelet"] = func(host.Cmd) ([]byte, error) { version.Store("v1.36.3"); return nil, nil }
@@ -143,11 +146,11 @@ func TestUpgrade(t *testing.T) {
 // the kubelet is not as before, though that is what it has noted; and it is when its kubelet
 // has been started anew, killed on the way or not.
 func TestHalfAnUpgradeIsTakenBack(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	upgradeAPI(t, f, m)
 	n, was := Node{Name: "w1"}, section(t, "version: 1.35.8")
 	up := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: n}
-	if err := errors.Join(m.noteConfigured(was, n), m.setState(ended), up.ControlPlane().Run(t.Context())); err != nil {
+	if err := errors.Join(m.noteConfigured(was, n), node.SetState(m.Machine, node.Ended), up.ControlPlane().Run(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	back := Upgrade{Machine: m, Config: was, Node: n}
@@ -176,11 +179,11 @@ func TestHalfAnUpgradeIsTakenBack(t *testing.T) {
 // TestKubeletDoesNotComeBack: a host whose kubelet does not show the new version in time
 // is told, with the kubelet's own last words, and counts as not upgraded.
 func TestKubeletDoesNotComeBack(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	upgradeAPI(t, f, m)
 	f.Answers["journalctl -u kubelet"] = func(host.Cmd) ([]byte, error) { return []byte("failed to load the CNI configuration\n"), nil }
 	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "w1"}, patience: 2 * time.Second}
-	if err := errors.Join(m.noteConfigured(section(t, "version: 1.35.8"), u.Node), m.setState(ended), u.ControlPlane().Run(t.Context())); err != nil {
+	if err := errors.Join(m.noteConfigured(section(t, "version: 1.35.8"), u.Node), node.SetState(m.Machine, node.Ended), u.ControlPlane().Run(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	err := u.Kubelet().Run(t.Context())
@@ -201,7 +204,7 @@ func TestKubeletDoesNotComeBack(t *testing.T) {
 
 // TestKubeProxy: its document is written once for each configuration.
 func TestKubeProxy(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	upgradeAPI(t, f, m)
 	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1", ControlPlane: true}, First: true}
 	s := u.KubeProxy()
@@ -217,7 +220,7 @@ func TestKubeProxy(t *testing.T) {
 // TestKubeProxyKilled: who was killed after kubeadm had written the configuration does
 // not know whether the pods have it.
 func TestKubeProxyKilled(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	var restarts atomic.Int32
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -229,9 +232,9 @@ func TestKubeProxyKilled(t *testing.T) {
 		fmt.Fprint(w, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-proxy"},"data":{"config.conf":"mode: iptables"}}`)
 	}))
 	t.Cleanup(server.Close)
-	a := &api{Server: server}
-	f.Put(t, ClusterCA, a.ca())
-	f.Put(t, AdminConf, a.kubeconfig(m.Path(ClusterCA)))
+	a := &kubetest.API{Server: server}
+	f.Put(t, kube.ClusterCA, a.Ca())
+	f.Put(t, kube.AdminConf, a.Kubeconfig(m.Path(kube.ClusterCA)))
 	s := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1", ControlPlane: true}, First: true}.KubeProxy()
 	if err := s.Run(t.Context()); err != nil || restarts.Load() != 0 {
 		t.Errorf("the same configuration: %v, %d restarts", err, restarts.Load())
@@ -248,7 +251,7 @@ func TestKubeProxyKilled(t *testing.T) {
 
 // TestUpgradeFails: what kubeadm could not do is not noted as done.
 func TestUpgradeFails(t *testing.T) {
-	f, m := newFake(t)
+	f, m := NewFake(t)
 	upgradeAPI(t, f, m)
 	f.Fails("kubeadm upgrade node", 1, "[ERROR ImagePull]: it did not come")
 	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "w1"}}
@@ -277,7 +280,7 @@ func TestUpgradeAfterReboot(t *testing.T) {
 		{"something else", time.Minute, []string{full, ""}, 1, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f, m := newFake(t)
+			f, m := NewFake(t)
 			upgradeAPI(t, f, m)
 			runs := 0
 			f.Answers["kubeadm upgrade apply"] = func(c host.Cmd) ([]byte, error) {
@@ -313,7 +316,7 @@ func TestRehearseWrites(t *testing.T) {
 		{"one with side effects", "/configmaps/kubeadm-config", "admission webhook does not support dry run", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f, m := newFake(t)
+			f, m := NewFake(t)
 			asked := 0
 			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet { // what would be drained: two pods of one namespace
@@ -334,10 +337,10 @@ func TestRehearseWrites(t *testing.T) {
 				_ = json.NewEncoder(w).Encode(map[string]any{"metadata": map[string]string{"name": "x"}})
 			}))
 			defer server.Close()
-			a := &api{Server: server}
-			f.Put(t, ClusterCA, a.ca())
-			f.Put(t, AdminConf, a.kubeconfig(m.Path(ClusterCA)))
-			client, err := m.Client(AdminConf)
+			a := &kubetest.API{Server: server}
+			f.Put(t, kube.ClusterCA, a.Ca())
+			f.Put(t, kube.AdminConf, a.Kubeconfig(m.Path(kube.ClusterCA)))
+			client, err := kube.Client(m.Machine, kube.AdminConf)
 			if err != nil {
 				t.Fatal(err)
 			}

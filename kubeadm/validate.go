@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"airgap.dev/airgap/kubeadm/encryption"
 	"airgap.dev/airgap/kubeadm/release"
 )
 
@@ -40,7 +41,7 @@ func (c Config) ValidateStored(at *field.Path) field.ErrorList {
 	if c.DNS != SiteDNS && c.DNS != NoDNS {
 		errs = append(errs, field.NotSupported(at.Child("dns"), c.DNS, []string{SiteDNS, NoDNS}))
 	}
-	if providers := []string{Secretbox, AESCBC, NoEncryption}; !slices.Contains(providers, c.EncryptionAtRest) {
+	if providers := []string{encryption.Secretbox, encryption.AESCBC, encryption.NoEncryption}; !slices.Contains(providers, c.EncryptionAtRest) {
 		errs = append(errs, field.NotSupported(at.Child("encryptionAtRest"), c.EncryptionAtRest, providers))
 	}
 	errs = append(errs, c.Audit.validate(at.Child("audit"))...)

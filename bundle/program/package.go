@@ -24,8 +24,8 @@ import (
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/version"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/kubeadm/joincode"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
@@ -96,7 +96,7 @@ have none; it checks the servers before and watches the cluster afterwards.`
 // Units are the texts of the systemd units of all packages, by their names.
 func Units() (map[string][]byte, error) {
 	all := map[string][]byte{nodereport.UnitName: nodereport.UnitText()}
-	for _, units := range []func() (map[string][]byte, error){kubeadm.Units, registry.Units, backup.Units, upkeep.Units, gpu.Units} {
+	for _, units := range []func() (map[string][]byte, error){joincode.Units, registry.Units, backup.Units, upkeep.Units, gpu.Units} {
 		some, err := units()
 		if err != nil {
 			return nil, err
@@ -117,9 +117,9 @@ getent passwd airgap-approver >/dev/null || useradd -r -g airgap-approver -d / -
 	reload = `[ -d /run/systemd/system ] && systemctl daemon-reload || :
 `
 	// restartUnits has what runs run the new program; a unit that does not run is not started.
-	restartUnits = `[ -d /run/systemd/system ] && systemctl try-restart ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + kubeadm.ApproverUnit + ` || :
+	restartUnits = `[ -d /run/systemd/system ] && systemctl try-restart ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + joincode.ApproverUnit + ` || :
 `
-	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + kubeadm.ApproverUnit + ` ` + backup.Timer + ` ` + upkeep.VerifyTimer + ` ` + upkeep.RenewTimer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` ` + gpu.OwnPersistenceUnit + ` || :
+	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + joincode.ApproverUnit + ` ` + backup.Timer + ` ` + upkeep.VerifyTimer + ` ` + upkeep.RenewTimer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` ` + gpu.OwnPersistenceUnit + ` || :
 `
 )
 

@@ -16,6 +16,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -30,7 +31,7 @@ type RenewOptions struct {
 
 // Renewed is what became of this host's certificates.
 type Renewed struct {
-	kubeadm.Renewed
+	pki.Renewed
 
 	NextEnds time.Time `json:"nextEnds,omitzero"` // of what airgap renews
 	Next     string    `json:"next,omitempty"`    // the file that this is of
@@ -52,7 +53,7 @@ func Renew(ctx context.Context, o RenewOptions) (*Renewed, error) {
 	if joined, err := m.Joined(); err != nil || !joined {
 		return nil, errors.Join(err, advice.Add(errors.New("renew certificates: airgap has not made this host a node"), "run it on a host of the cluster"))
 	}
-	if err := m.RefuseAmidReplacement("renew certificates"); err != nil {
+	if err := pki.RefuseAmidReplacement(m.Machine, "renew certificates"); err != nil {
 		return nil, err
 	}
 	release, err := hostcheck.LockHost()
@@ -63,7 +64,7 @@ func Renew(ctx context.Context, o RenewOptions) (*Renewed, error) {
 	p := o.Console.Progress()
 	done := &Renewed{}
 	due := func() ([]string, error) { return dueCertificates(m.Host, time.Now(), within) }
-	renewal := kubeadm.Renewal{Machine: m, Say: p.Say}
+	renewal := pki.Renewal{Machine: m.Machine, Say: p.Say}
 	if !o.Alone {
 		renewal.Turn = func(ctx context.Context, resumed bool) (func(), error) { return takeTurn(ctx, m, resumed, p.Say) }
 	}
@@ -80,10 +81,10 @@ func Renew(ctx context.Context, o RenewOptions) (*Renewed, error) {
 // have ended, or an interrupted renewal left half a kubeconfig, no API server answers, and without
 // new ones none will: then this host goes on.
 func takeTurn(ctx context.Context, m kubeadm.Machine, resumed bool, say func(string, ...any)) (release func(), err error) {
-	turn, err := m.Turn(say)
+	turn, err := pki.TurnOf(m.Machine, say)
 	if err == nil {
 		release, err = turn.Take(ctx)
-		if !errors.Is(err, kubeadm.ErrNoTurn) {
+		if !errors.Is(err, pki.ErrNoTurn) {
 			return release, err
 		}
 	}
@@ -159,7 +160,7 @@ func (d *Renewed) lookAhead(m kubeadm.Machine) (err error) {
 	if i := slices.IndexFunc(list, func(c Certificate) bool { return c.Renewed == nodereport.RenewedByAirgap }); i >= 0 {
 		d.Next, d.NextEnds = list[i].File, list[i].Ends
 	}
-	d.KubeletRotates, err = kubeadm.KubeletRotates(m)
+	d.KubeletRotates, err = pki.KubeletRotates(m.Machine)
 	return err
 }
 

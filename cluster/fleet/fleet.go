@@ -18,7 +18,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/joincode"
 )
 
 // Fleet is the other hosts of airgap.yaml, as airgap install on the first one
@@ -48,8 +48,8 @@ type Member struct {
 	client *remote.Client // nil while there is no connection
 	Err    error          // what keeps it from being worked on
 
-	codes  []kubeadm.Code // made for it, and not known to have been used
-	unread *kubeadm.Code  // the last of them, when the host was too busy to read it
+	codes  []joincode.Code // made for it, and not known to have been used
+	unread *joincode.Code  // the last of them, when the host was too busy to read it
 
 	password, sudoPassword string
 	refused                map[string]bool // passwords that it did not take

@@ -12,13 +12,13 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/pki"
 )
 
 // Follow has the other hosts take part in the replacement of an authority that this
 // one leads, all at the same time, until its end. One that cannot ends all: they go on
 // when the command is run again.
-func (f *Fleet) Follow(ctx context.Context, authority kubeadm.Authority, p ui.Progress) error {
+func (f *Fleet) Follow(ctx context.Context, authority pki.Authority, p ui.Progress) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, m := range f.Members {
 		if !authority.Everywhere() && !m.Node.Has(config.ControlPlane) {
@@ -39,7 +39,7 @@ func (f *Fleet) Follow(ctx context.Context, authority kubeadm.Authority, p ui.Pr
 
 // followOne lets what an interrupted run has left at work there follow to the end: it
 // keeps others from changing the host.
-func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authority kubeadm.Authority) error {
+func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authority pki.Authority) error {
 	for left := false; ; left = true {
 		err := f.UntilDone(ctx, m, line, func() error {
 			far := Faraway{Show: line}
@@ -62,5 +62,5 @@ func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authorit
 
 func nobodyLeads(err error) bool {
 	far, is := errors.AsType[*farawayError](err)
-	return is && strings.Contains(far.text, kubeadm.ErrNobodyLeads.Error())
+	return is && strings.Contains(far.text, pki.ErrNobodyLeads.Error())
 }

@@ -13,7 +13,8 @@ import (
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/preflight"
 )
 
@@ -168,13 +169,13 @@ func (f *Fleet) revoke(ctx context.Context, m *Member) {
 	if len(m.codes) == 0 {
 		return
 	}
-	client, err := f.site.Machine.Client(kubeadm.AdminConf)
+	client, err := kube.Client(f.site.Machine.Machine, kube.AdminConf)
 	if err != nil {
 		return
 	}
 	for _, code := range m.codes {
 		revoking, done := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)
-		_ = kubeadm.Revoke(revoking, client, code)
+		_ = joincode.Revoke(revoking, client, code)
 		done()
 	}
 	m.codes, m.unread = nil, nil

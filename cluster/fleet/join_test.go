@@ -24,6 +24,7 @@ import (
 	"airgap.dev/airgap/internal/remote/sshtest"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/registry/trust"
 )
 
@@ -90,7 +91,7 @@ func enrolling(t *testing.T) (*Fleet, *Member, *sshtest.Server, *codeAPI) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string][]byte{kubeadm.AdminConf: []byte(conf), kubeadm.ClusterCA: ca} {
+	for name, text := range map[string][]byte{kube.AdminConf: []byte(conf), kube.ClusterCA: ca} {
 		if err := host.WriteFile(filepath.Join(f.site.Machine.Root, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/preflight"
 )
 
@@ -52,7 +53,7 @@ func AtRest(ctx context.Context, s *site.Site, p ui.Progress) error {
 	if err := (rpm.Transaction{StateDir: site.DnfDir}).Await(ctx, left("dnf")); err != nil {
 		return err
 	}
-	return s.Machine.Await(ctx, left("kubeadm"))
+	return node.Await(ctx, s.Machine.Machine, left("kubeadm"))
 }
 
 // JudgeAtRest judges the host once nothing is at work on it.

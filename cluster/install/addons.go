@@ -18,7 +18,7 @@ import (
 	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/manifests"
 )
 
@@ -27,7 +27,7 @@ func addonSteps(s *site.Site, from nodesteps.Source) []step.Step {
 	if len(s.Index.Lock.Addons) == 0 {
 		return nil
 	}
-	a := addons{locked: s.Index.Lock.Addons, read: from, connect: func() (*rest.Config, error) { return s.Machine.RESTConfig(kubeadm.AdminConf) }}
+	a := addons{locked: s.Index.Lock.Addons, read: from, connect: func() (*rest.Config, error) { return kube.RESTConfig(s.Machine.Machine, kube.AdminConf) }}
 	return []step.Step{a.step()}
 }
 

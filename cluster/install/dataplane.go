@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/verify/dataplane/deploy"
 )
 
@@ -19,7 +19,7 @@ import (
 func dataPlaneStep(s *site.Site) step.Step {
 	return deploy.Step(
 		func() (string, error) { return probeImageOf(s.Index.Lock) },
-		func() (*rest.Config, error) { return s.Machine.RESTConfig(kubeadm.AdminConf) })
+		func() (*rest.Config, error) { return kube.RESTConfig(s.Machine.Machine, kube.AdminConf) })
 }
 
 // probeImageOf is the image of airgap-probe in a lock, by tag and by digest.

@@ -10,14 +10,14 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // NetworkStep brings up the pod network.
 func NetworkStep(s *site.Site, from nodesteps.Source) step.Step {
 	n := cni.Network{
 		Config: s.Config.Network, Cluster: s.Config.PodCluster(s.Config.Kubernetes.ProxyMode(s.Facts)),
-		Connect: func() (*rest.Config, error) { return s.Machine.RESTConfig(kubeadm.AdminConf) },
+		Connect: func() (*rest.Config, error) { return kube.RESTConfig(s.Machine.Machine, kube.AdminConf) },
 	}
 	if locked := s.Index.Lock.Network; locked != nil {
 		n.Fetched = func(ctx context.Context) ([]*unstructured.Unstructured, error) {

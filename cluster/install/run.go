@@ -21,7 +21,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/pki"
 )
 
 // Options are those of airgap install.
@@ -117,7 +118,7 @@ func begin(ctx context.Context, o Options) (_ *installation, err error) {
 	if first := s.Config.Master(); s.Node.Name != first.Name {
 		return nil, advice.Add(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.Node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
 	}
-	if err := errors.Join(s.Machine.RefuseAmidReplacement("install"), RefuseUpgrade(ctx, s, o.Dir)); err != nil {
+	if err := errors.Join(pki.RefuseAmidReplacement(s.Machine.Machine, "install"), RefuseUpgrade(ctx, s, o.Dir)); err != nil {
 		return nil, err
 	}
 	if s.Config.SSH == nil || o.NoSSH { // else install itself measures
@@ -168,7 +169,7 @@ func Gate(ctx context.Context, s *site.Site, skip []string, v *bundle.View, trus
 // the cluster as it was, too.
 func (i *installation) finish(ctx context.Context, done step.Result, p ui.Progress) (Result, error) {
 	s := i.site
-	err := verdict.OfSite(ctx, s, verdict.Options{Kubeconfig: kubeadm.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout, JoinedOnly: true}, p)
+	err := verdict.OfSite(ctx, s, verdict.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout, JoinedOnly: true}, p)
 	if err != nil {
 		return Result{}, err
 	}
@@ -195,7 +196,7 @@ func (i *installation) finishFleet(ctx context.Context, f *fleet.Fleet, done ste
 	if bad := f.Problems(ctx, "did not join", "mend it and run the same command again: what is done is not repeated; "+site.HostLogDir+" has all that they said"); bad != nil {
 		return result, bad
 	}
-	err := verdict.OfSite(ctx, s, verdict.Options{Kubeconfig: kubeadm.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout}, p)
+	err := verdict.OfSite(ctx, s, verdict.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout}, p)
 	if err != nil {
 		return Result{}, err
 	}

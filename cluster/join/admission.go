@@ -7,26 +7,27 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/joincode"
 	"airgap.dev/airgap/registry/trust"
 )
 
 // Admission is what lets a host into the cluster: its ticket, which it gets when that
 // is first needed, once.
 type Admission struct {
-	Entry kubeadm.Entry
-	shown *kubeadm.Ticket
+	Entry joincode.Entry
+	shown *joincode.Ticket
 }
 
 // Nobody is the admission of a host that has joined: its steps need no code.
 func Nobody(s *site.Site) *Admission {
-	return &Admission{Entry: kubeadm.Entry{Machine: s.Machine, Node: s.Node.Name, ControlPlane: s.Node.Has(config.ControlPlane), Code: func(context.Context) (kubeadm.Code, error) {
-		return kubeadm.Code{}, advice.Add(errors.New("this host needs a code: it has left the cluster"), "airgap join brings it back; airgap join --new-code on a control-plane host makes a code")
+	return &Admission{Entry: joincode.Entry{Machine: s.Machine.Machine, Node: s.Node.Name, ControlPlane: s.Node.Has(config.ControlPlane), Code: func(context.Context) (joincode.Code, error) {
+		return joincode.Code{}, advice.Add(errors.New("this host needs a code: it has left the cluster"), "airgap join brings it back; airgap join --new-code on a control-plane host makes a code")
 	}}}
 }
 
 // Ticket shows the code on the first call, and gives the same ticket afterwards.
-func (a *Admission) Ticket(ctx context.Context) (*kubeadm.Ticket, error) {
+func (a *Admission) Ticket(ctx context.Context) (*joincode.Ticket, error) {
 	if a.shown != nil {
 		return a.shown, nil
 	}
@@ -42,7 +43,7 @@ func (a *Admission) authorityKey(ctx context.Context) ([]byte, error) {
 
 // encryptionKeys is the file of the keys that Secrets are encrypted with.
 func (a *Admission) encryptionKeys(ctx context.Context) ([]byte, error) {
-	return a.shared(ctx, kubeadm.EncryptionFile)
+	return a.shared(ctx, encryption.EncryptionFile)
 }
 
 // shared is a file out of the parcel for control-plane hosts.

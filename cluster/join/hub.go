@@ -19,7 +19,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/httpclient"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/joincode"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 )
@@ -33,7 +33,7 @@ type Hub struct {
 	Required []string          // fingerprints, by --require-key
 	Signed   map[string][]byte // the signed index and what vouches for it
 	Index    *bundle.Index
-	Material kubeadm.JoinMaterial
+	Material joincode.JoinMaterial
 	Removed  []string            // nodes of airgap.yaml that were removed since
 	Choice   *site.NetworkChoice // how pods' packets travel; nil where airgap.yaml says it
 	Ahead    time.Duration       // of its clock before this host's

@@ -22,6 +22,9 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -65,33 +68,33 @@ func LineWithCode(ctx context.Context, s *site.Site, node config.Node, say func(
 
 // NewCode makes a code for a node, and says when it ends. say is told what has to
 // go before the node can come.
-func NewCode(ctx context.Context, s *site.Site, node config.Node, say func(string, ...any)) (kubeadm.Code, time.Time, error) {
-	if err := s.Machine.RefuseAmidReplacement("make a code for joining"); err != nil {
-		return kubeadm.Code{}, time.Time{}, err
+func NewCode(ctx context.Context, s *site.Site, node config.Node, say func(string, ...any)) (joincode.Code, time.Time, error) {
+	if err := pki.RefuseAmidReplacement(s.Machine.Machine, "make a code for joining"); err != nil {
+		return joincode.Code{}, time.Time{}, err
 	}
-	client, err := s.Machine.Client(kubeadm.AdminConf)
+	client, err := kube.Client(s.Machine.Machine, kube.AdminConf)
 	if err != nil {
-		return kubeadm.Code{}, time.Time{}, err
+		return joincode.Code{}, time.Time{}, err
 	}
 	if err := welcome(ctx, s, client, node, say); err != nil {
-		return kubeadm.Code{}, time.Time{}, err
+		return joincode.Code{}, time.Time{}, err
 	}
 	if node.Name != "" { // airgap.yaml may have it since the last installation
 		if err := nodereport.Allow(ctx, client, node.Name); err != nil {
-			return kubeadm.Code{}, time.Time{}, err
+			return joincode.Code{}, time.Time{}, err
 		}
 	}
-	var keys kubeadm.Parcel
+	var keys joincode.Parcel
 	if node.Has(config.ControlPlane) {
-		if keys, err = kubeadm.Pack(s.Machine, append(kubeadm.SharedSecrets(s.Config.Kubernetes), trust.PKI{Dir: site.PKIDir}.CAKeyFile())...); err != nil {
-			return kubeadm.Code{}, time.Time{}, err
+		if keys, err = pki.Pack(s.Machine.Machine, append(kubeadm.SharedSecrets(s.Config.Kubernetes), trust.PKI{Dir: site.PKIDir}.CAKeyFile())...); err != nil {
+			return joincode.Code{}, time.Time{}, err
 		}
 	}
 	material, err := kubeadm.Material(s.Machine, s.Config.Kubernetes)
 	if err != nil {
-		return kubeadm.Code{}, time.Time{}, err
+		return joincode.Code{}, time.Time{}, err
 	}
-	return kubeadm.IssueCode(ctx, client, material, node.Name, keys)
+	return joincode.IssueCode(ctx, client, material, node.Name, keys)
 }
 
 // Lines are those of the nodes that are not in the cluster yet, with codes
@@ -117,7 +120,7 @@ func Lines(ctx context.Context, s *site.Site, withCodes bool, say func(string, .
 
 // MissingNodes are the nodes of airgap.yaml that have not joined.
 func MissingNodes(ctx context.Context, s *site.Site) ([]config.Node, error) {
-	client, err := s.Machine.Client(kubeadm.AdminConf)
+	client, err := kube.Client(s.Machine.Machine, kube.AdminConf)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/joincode"
 )
 
 // Membership says whether airgap has made this host a node, and of which
@@ -65,7 +66,7 @@ func OtherCluster(node string, here Membership, cluster string) error {
 }
 
 // RefuseOtherCluster is OtherCluster for the host that is asked to join.
-func RefuseOtherCluster(s *site.Site, to kubeadm.JoinMaterial) error {
+func RefuseOtherCluster(s *site.Site, to joincode.JoinMaterial) error {
 	here, err := MembershipOf(s.Machine)
 	if err != nil {
 		return err

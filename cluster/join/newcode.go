@@ -9,6 +9,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm/pki"
 )
 
 // CodeFor is codeLine for this host's cluster.
@@ -17,7 +18,7 @@ func CodeFor(ctx context.Context, keys []string, name string, console ui.Console
 	if err != nil {
 		return Line{}, err
 	}
-	if err := s.Machine.RefuseAmidReplacement("make a code for joining"); err != nil {
+	if err := pki.RefuseAmidReplacement(s.Machine.Machine, "make a code for joining"); err != nil {
 		return Line{}, err
 	}
 	return codeLine(ctx, s, name, console)

@@ -11,6 +11,7 @@ import (
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // TestNewCodeIsForOneNode: without a name the code is for the only node that has not
@@ -28,7 +29,7 @@ func TestNewCodeIsForOneNode(t *testing.T) {
 	defer server.Close()
 	s.Machine = kubeadm.Machine{Machine: host.Machine{Host: host.Local{}, Root: t.TempDir()}}
 	conf := sitetest.Kubeconfig(server.URL)
-	if err := host.WriteFile(filepath.Join(s.Machine.Root, kubeadm.AdminConf), []byte(conf), 0o600); err != nil {
+	if err := host.WriteFile(filepath.Join(s.Machine.Root, kube.AdminConf), []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := codeLine(t.Context(), s, "", nil)

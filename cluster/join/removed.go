@@ -8,6 +8,7 @@ import (
 
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // OfThisCluster looks at the cluster that this host is of, if it is of one: it has
@@ -21,7 +22,7 @@ func OfThisCluster(ctx context.Context, s *site.Site) (*site.Site, error) {
 	if err := kubeadm.SameEndpoint(s.Machine, s.Config.Kubernetes); err != nil {
 		return nil, err
 	}
-	client, err := s.Machine.Client(kubeadm.AdminConf)
+	client, err := kube.Client(s.Machine.Machine, kube.AdminConf)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,8 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/preflight"
 )
 
@@ -100,7 +101,7 @@ func Find(ctx context.Context, command string, o Options) (*Candidate, error) {
 	if err := hostcheck.MustBeRoot(command); err != nil {
 		return nil, err
 	}
-	if err := site.ThisMachine().RefuseAmidReplacement(command); err != nil {
+	if err := pki.RefuseAmidReplacement(site.ThisMachine().Machine, command); err != nil {
 		return nil, err
 	}
 	hub, err := ReachHub(ctx, o.Addr, o.CAHash, o.Keys)
@@ -140,13 +141,13 @@ func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
 // joined already: then a code is asked for only if a step turns out to need one.
 func (c *Candidate) admit(ctx context.Context) (*Admission, error) {
 	m := c.Site.Machine
-	adm := &Admission{Entry: kubeadm.Entry{Machine: m, Node: c.Site.Node.Name, ControlPlane: c.Site.Node.Has(config.ControlPlane), Material: c.Hub.Material, Code: c.options.readCode}}
+	adm := &Admission{Entry: joincode.Entry{Machine: m.Machine, Node: c.Site.Node.Name, ControlPlane: c.Site.Node.Has(config.ControlPlane), Material: c.Hub.Material, Code: c.options.readCode}}
 	joined, err := m.Joined()
 	if err != nil {
 		return adm, err
 	}
 	if joined { // an earlier run may have been killed at its very end
-		return adm, m.ForgetEntry()
+		return adm, joincode.ForgetEntry(m.Machine)
 	}
 	ticket, err := adm.Ticket(ctx)
 	if err == nil && c.Site.Node.Has(config.ControlPlane) {
@@ -156,15 +157,15 @@ func (c *Candidate) admit(ctx context.Context) (*Admission, error) {
 }
 
 // readCode takes the code from the file or the console.
-func (o Options) readCode(ctx context.Context) (kubeadm.Code, error) {
+func (o Options) readCode(ctx context.Context) (joincode.Code, error) {
 	text, err := ui.Secret(ctx, o.Console, o.CodeFile, "One-time code (not shown): ")
 	if errors.Is(err, io.EOF) {
-		return kubeadm.Code{}, advice.Add(errors.New("read the one-time code: standard input is empty"), "pipe it in, or name its file with --code-file")
+		return joincode.Code{}, advice.Add(errors.New("read the one-time code: standard input is empty"), "pipe it in, or name its file with --code-file")
 	}
 	if err != nil {
-		return kubeadm.Code{}, fmt.Errorf("read the one-time code: %w", err)
+		return joincode.Code{}, fmt.Errorf("read the one-time code: %w", err)
 	}
-	code, err := kubeadm.ParseCode(text)
+	code, err := joincode.ParseCode(text)
 	return code, advice.Add(err, "airgap join --new-code --node NAME on a control-plane host makes a fresh one")
 }
 

@@ -16,6 +16,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/kubeadm/drain"
+	"airgap.dev/airgap/kubeadm/joincode"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
@@ -86,7 +88,7 @@ func ControlPlaneSteps(s *site.Site, h *Hub, v *bundle.View, a *Admission, up Up
 	l.Add(kubeadm.BeforeControlPlane(m, s.Config.Kubernetes, a.encryptionKeys)...)
 	l.Add(up.Kubelet...)
 	l.Add(memberSteps(s, h, a)...)
-	l.Add(kubeadm.ApproverStep(m), kubeadm.SpreadDNS(m), backup.Step(site.Backups(), s.Config.Backup.EncryptTo))
+	l.Add(joincode.ApproverStep(m.Machine), drain.SpreadDNS(m.Machine), backup.Step(site.Backups(), s.Config.Backup.EncryptTo))
 	l.Add(nodesteps.LabelSteps(s)...)
 	l.Add(nodesteps.UpkeepStep(s), nodesteps.NodeReportUnitStep(s, p), MaterialStep(s, v.Top()))
 	return l.Steps()

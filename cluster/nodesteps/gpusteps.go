@@ -21,7 +21,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // beforeDriver has the cards free for NVIDIA's driver. It comes before everything
@@ -102,7 +102,7 @@ func LabelSteps(s *site.Site) []step.Step {
 	if !s.Node.Has(config.GPU) {
 		return nil
 	}
-	return []step.Step{gpu.LabelStep(s.Node.Name, func() (*rest.Config, error) { return s.Machine.RESTConfig(kubeadm.KubeletConf) })}
+	return []step.Step{gpu.LabelStep(s.Node.Name, func() (*rest.Config, error) { return kube.RESTConfig(s.Machine.Machine, kube.KubeletConf) })}
 }
 
 // DeviceSteps are those of the first host: the device plugin, where any node has
@@ -115,7 +115,7 @@ func DeviceSteps(s *site.Site) []step.Step {
 		image, err := lockedImage(s.Index.Lock, s.Config.GPU.Image())
 		return gpu.Plugin{Image: image, MIGStrategy: s.Config.GPU.MIG.Strategy, TimeSlices: s.Config.GPU.TimeSlices}, err
 	}
-	return append(LabelSteps(s), gpu.PluginStep(plugin, func() (*rest.Config, error) { return s.Machine.RESTConfig(kubeadm.AdminConf) }))
+	return append(LabelSteps(s), gpu.PluginStep(plugin, func() (*rest.Config, error) { return kube.RESTConfig(s.Machine.Machine, kube.AdminConf) }))
 }
 
 // lockedImage is an image of the lock, by tag and by digest.
@@ -153,7 +153,7 @@ func dividedCards(ctx context.Context) ([]gpu.Divided, error) {
 
 // cardUsers are the pods of this node that have cards; none before it is a node.
 func cardUsers(ctx context.Context, s *site.Site) ([]string, error) {
-	config, err := s.Machine.RESTConfig(kubeadm.KubeletConf)
+	config, err := kube.RESTConfig(s.Machine.Machine, kube.KubeletConf)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -5,7 +5,7 @@ import (
 
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // NoteStep has this host say something of itself, with the kubelet's identity.
@@ -20,7 +20,7 @@ func NoteStep(s *site.Site, name, title, key string) step.Step {
 			return []string{"annotate node " + s.Node.Name + " with " + key}, nil
 		},
 		Run: func(ctx context.Context) error {
-			client, err := s.Machine.Client(kubeadm.KubeletConf)
+			client, err := kube.Client(s.Machine.Machine, kube.KubeletConf)
 			if err != nil {
 				return err
 			}

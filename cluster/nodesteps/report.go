@@ -13,8 +13,9 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
@@ -43,7 +44,7 @@ func Settings(s *site.Site) (report.Settings, error) {
 		own = &nodereport.Upstream{Address: s.RegistryOf(s.Node), Node: s.Node.Name, CAFile: trust.PKI{Dir: site.PKIDir}.CAFile()}
 	}
 	if s.Node.Has(config.ControlPlane) {
-		units = append(units, kubeadm.ApproverUnit, backup.Timer)
+		units = append(units, joincode.ApproverUnit, backup.Timer)
 	}
 	units = append(units, upkeep.Timers(s.Node.Has(config.ControlPlane))...)
 	cards, err := gpuSettings(s)
@@ -78,7 +79,7 @@ func NodeReportStep(s *site.Site) step.Step {
 	for _, n := range s.Config.Nodes { // also of hosts that have yet to join, none that were removed
 		names = append(names, n.Name)
 	}
-	return nodereport.Step(names, func() (*rest.Config, error) { return s.Machine.RESTConfig(kubeadm.AdminConf) })
+	return nodereport.Step(names, func() (*rest.Config, error) { return kube.RESTConfig(s.Machine.Machine, kube.AdminConf) })
 }
 
 // UpkeepStep starts the timers of this host.
@@ -89,7 +90,7 @@ func UpkeepStep(s *site.Site) step.Step {
 // VerifyReaderStep brings the ClusterRole for a user who may verify and change nothing.
 func VerifyReaderStep(s *site.Site) step.Step {
 	return manifests.Applied{
-		Connect: func() (*rest.Config, error) { return s.Machine.RESTConfig(kubeadm.AdminConf) },
+		Connect: func() (*rest.Config, error) { return kube.RESTConfig(s.Machine.Machine, kube.AdminConf) },
 		Objects: func(context.Context) ([]*unstructured.Unstructured, error) { return verify.ReaderObjects(), nil },
 	}.Step("verify-reader", "Define who may verify and change nothing")
 }

@@ -22,6 +22,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // Options are those of airgap restore.
@@ -156,7 +157,7 @@ func (r Restoration) finish(ctx context.Context, done step.Result, o Options, p 
 		result.Lost, result.Join = append(result.Lost, n.Name), append(result.Join, line)
 	}
 	if len(lost)+len(strangers) == 0 {
-		err := verdict.OfSite(ctx, r.Site, verdict.Options{Kubeconfig: kubeadm.AdminConf, SystemOnly: true, Skip: o.Skip, Timeout: o.Timeout, JoinedOnly: true}, p)
+		err := verdict.OfSite(ctx, r.Site, verdict.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: o.Skip, Timeout: o.Timeout, JoinedOnly: true}, p)
 		if err != nil {
 			return result, err
 		}
@@ -197,7 +198,7 @@ func (r Restoration) joinLine(ctx context.Context, n config.Node, withCode bool,
 // lost are the nodes of airgap.yaml that the cluster misses, and others that it
 // misses.
 func (r Restoration) lost(ctx context.Context) (nodes []config.Node, strangers []string, err error) {
-	client, err := r.Site.Machine.Client(kubeadm.AdminConf)
+	client, err := kube.Client(r.Site.Machine.Machine, kube.AdminConf)
 	if err != nil {
 		return nil, nil, err
 	}

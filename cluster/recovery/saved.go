@@ -11,9 +11,9 @@ import (
 
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/joincode"
 	"airgap.dev/airgap/registry/trust"
 )
 
@@ -22,7 +22,7 @@ import (
 type SavedCluster struct {
 	*backup.Contents
 	Etcd      etcd.SnapshotInfo
-	keys      kubeadm.Parcel
+	keys      joincode.Parcel
 	ca, caKey []byte // the registry's authority
 }
 

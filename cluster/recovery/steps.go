@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/encryption"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 )
@@ -29,8 +30,8 @@ func (r Restoration) steps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Prog
 	if err != nil {
 		return nil, err
 	}
-	if k.EncryptionAtRest != kubeadm.NoEncryption {
-		instead(steps, kubeadm.Encryption(m, k.EncryptionAtRest, func(context.Context) ([]byte, error) { return r.From.keys[kubeadm.EncryptionFile], nil }))
+	if k.EncryptionAtRest != encryption.NoEncryption {
+		instead(steps, encryption.Encryption(m.Machine, k.EncryptionAtRest, func(context.Context) ([]byte, error) { return r.From.keys[encryption.EncryptionFile], nil }))
 	}
 	instead(steps, kubeadm.Restore(m, k, s.KubeNode(), s.Facts, kubeadm.Saved{Keys: r.From.keys, Snapshot: r.From.Snapshot()}))
 	steps = insertAfter(steps, "kubeadm", kubeadm.RevokeOld(m, r.From.Etcd.Revision))

@@ -16,6 +16,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // Options are those of airgap remove.
@@ -94,7 +95,7 @@ func begin(ctx context.Context, o Options) (*removal, error) {
 	if name == s.Node.Name {
 		return nil, advice.Add(fmt.Errorf("remove %s: that is this host", name), "run it on another control-plane host; or airgap reset here takes this host out, too")
 	}
-	client, err := s.Machine.Client(kubeadm.AdminConf)
+	client, err := kube.Client(s.Machine.Machine, kube.AdminConf)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,8 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/drain"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -44,7 +45,7 @@ func (r *removal) run(ctx context.Context, p ui.Progress) (Result, error) {
 	result := Result{Node: r.node.Name}
 	d := r.departure
 	if !r.options.Force && d.Node != nil && !d.Drained() {
-		if err := d.Drain(ctx, kubeadm.DrainOptions{Timeout: r.options.Timeout, Unmanaged: r.options.Unmanaged, Say: p.Say}); err != nil {
+		if err := d.Drain(ctx, drain.DrainOptions{Timeout: r.options.Timeout, Unmanaged: r.options.Unmanaged, Say: p.Say}); err != nil {
 			return result, err
 		}
 	}
@@ -92,7 +93,7 @@ func (r *removal) takeOut(ctx context.Context) error {
 	if err := d.Leave(ctx); err != nil {
 		return err
 	}
-	client, err := r.site.Machine.Client(kubeadm.AdminConf)
+	client, err := kube.Client(r.site.Machine.Machine, kube.AdminConf)
 	if err != nil {
 		return err
 	}

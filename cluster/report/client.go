@@ -7,13 +7,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // Client has the identity of the kubelet. The certificate is renewed in its file,
 // which client-go reads again each five minutes.
 func (s Settings) Client() (client dynamic.Interface, hangUp func(), err error) {
-	config, err := kubeadm.Kubeconfig(kubeadm.KubeletConf)
+	config, err := kube.Kubeconfig(kube.KubeletConf)
 	if err != nil {
 		return nil, nil, err
 	}

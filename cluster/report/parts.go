@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify/nodereport"
@@ -121,11 +122,11 @@ func (s Settings) places() []nodereport.Place {
 // ownAPIServer asks this host's own, with a connection of its own each time: a server that ends
 // keeps the connections that it has.
 func (s Settings) ownAPIServer(ctx context.Context, m kubeadm.Machine) (*nodereport.APIServer, error) {
-	config, err := m.RESTConfig(kubeadm.KubeletConf)
+	config, err := kube.RESTConfig(m.Machine, kube.KubeletConf)
 	if err != nil {
 		return nil, err
 	}
-	if config.Host, err = m.OwnAPIServer(); err != nil {
+	if config.Host, err = kube.OwnAPIServer(m.Machine); err != nil {
 		return nil, err
 	}
 	connection, err := rest.HTTPClientFor(config)

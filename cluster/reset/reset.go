@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/joincode"
 )
 
 // Options are those of airgap reset.
@@ -246,7 +247,7 @@ func forget(root string) error {
 	if err := host.Remove(filepath.Join(root, site.UpgradeDir)); err != nil && !errors.Is(err, fs.ErrExist) { // it has backups
 		return err
 	}
-	for _, name := range []string{kubeadm.JoinConf, site.KnownHostsFile, site.MeasuredFile, site.JournalFile, site.LockFile} {
+	for _, name := range []string{joincode.JoinConf, site.KnownHostsFile, site.MeasuredFile, site.JournalFile, site.LockFile} {
 		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err
 		}

@@ -10,6 +10,8 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/joincode"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
@@ -58,10 +60,10 @@ func Steps(wipe bool) []step.Step {
 		back("Have crictl ask for no runtime of ours", runtime.CrictlStep(m.Machine, runtime.Config{})),
 		back("Forget that the runtime has pulled", runtime.PullStep(m.Machine, "", "")),
 		back("Remove audit policy and rules of the API server", kubeadm.APIServerFiles(m, kubeadm.Config{})),
-		back("Remove the key that Secrets are encrypted with", kubeadm.Encryption(m, "", nil)),
+		back("Remove the key that Secrets are encrypted with", encryption.Encryption(m.Machine, "", nil)),
 		back("Leave the cluster: pods, keys, interfaces, rules", kubeadm.Init(m, kubeadm.Config{}, kubeadm.Node{}, runtime.Facts{})),
 		back("Give files back their modes", kubeadm.Permissions(m, kubeadm.Config{})),
-		back("Stop the approver of join tokens", kubeadm.ApproverStep(m)),
+		back("Stop the approver of join tokens", joincode.ApproverStep(m.Machine)),
 		back("Take no more backups", backup.Step(site.Backups(), nil)),
 		back("Stop the timers that verify and renew", upkeep.Step(host.Local{}, upkeep.MetricsDir, nil)),
 		back("Report to the cluster no more", nodereport.ServiceStep(nodereport.Service{Host: host.Local{}, SettingsFile: site.ReportFile})),

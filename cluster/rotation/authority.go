@@ -22,7 +22,9 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
@@ -40,7 +42,7 @@ type AuthorityOptions struct {
 }
 
 // Replaced is what an authority was replaced by, and where.
-type Replaced struct{ kubeadm.Replaced }
+type Replaced struct{ pki.Replaced }
 
 // Authorities are the names of those that can be replaced.
 func Authorities() []string {
@@ -53,7 +55,7 @@ func Authorities() []string {
 
 // PodsPolicies are what may become of pods that trust the old authority alone.
 func PodsPolicies() []string {
-	return []string{string(kubeadm.WaitForPods), string(kubeadm.RestartPods), string(kubeadm.LeavePods)}
+	return []string{string(pki.WaitForPods), string(pki.RestartPods), string(pki.LeavePods)}
 }
 
 // Authority puts a new authority in the place of one, or follows the host that does.
@@ -78,37 +80,37 @@ func Authority(ctx context.Context, o AuthorityOptions) (Replaced, error) {
 	}
 	defer release()
 	p := o.Console.Progress()
-	r := kubeadm.Replacement{Machine: m, Authority: authority, Units: []string{nodereport.UnitName, kubeadm.ApproverUnit}, Pods: kubeadm.PodsPolicy(o.Pods), Follow: o.Follow, Say: p.Say}
+	r := pki.Replacement{Machine: m.Machine, Authority: authority, Units: []string{nodereport.UnitName, joincode.ApproverUnit}, Pods: pki.PodsPolicy(o.Pods), Follow: o.Follow, Say: p.Say}
 	done, err := replace(ctx, r, o, p)
 	return Replaced{done}, err
 }
 
 // replace leads, where this host can, or follows. Hosts that join later learn of the
 // new authority from every host with a control plane.
-func replace(ctx context.Context, r kubeadm.Replacement, o AuthorityOptions, p ui.Progress) (kubeadm.Replaced, error) {
-	if _, err := r.Machine.RESTConfig(kubeadm.AdminConf); errors.Is(err, fs.ErrNotExist) {
+func replace(ctx context.Context, r pki.Replacement, o AuthorityOptions, p ui.Progress) (pki.Replaced, error) {
+	if _, err := kube.RESTConfig(r.Machine, kube.AdminConf); errors.Is(err, fs.ErrNotExist) {
 		return r.Run(ctx)
 	}
 	s, err := site.Stored(o.Keys, "")
 	if err != nil {
-		return kubeadm.Replaced{}, err
+		return pki.Replaced{}, err
 	}
 	if !o.Follow { // once another host leads, nothing but the end of it helps
 		upgrade, err := upgraderecord.Read()
 		if err != nil {
-			return kubeadm.Replaced{}, err
+			return pki.Replaced{}, err
 		}
 		away, err := upgrade.Away(ctx, s.Machine)
 		if err != nil {
-			return kubeadm.Replaced{}, err
+			return pki.Replaced{}, err
 		}
 		if err := upgraderecord.RefuseAmidUpgrade(s, upgrade, away, "replace the authority of "+r.Authority.Name); err != nil {
-			return kubeadm.Replaced{}, err
+			return pki.Replaced{}, err
 		}
 	}
 	f, err := fleet.Connect(ctx, s, nil, fleet.Options{Console: o.Console, NoSSH: o.NoSSH || o.Follow})
 	if err != nil {
-		return kubeadm.Replaced{}, err
+		return pki.Replaced{}, err
 	}
 	defer f.Close()
 	if f != nil {
@@ -137,24 +139,24 @@ func layOut(ctx context.Context, s *site.Site, keys []string, p ui.Progress) err
 }
 
 // replaceable is the authority by its name.
-func replaceable(name string) (kubeadm.Authority, error) {
+func replaceable(name string) (pki.Authority, error) {
 	all := authorities()
-	if i := slices.IndexFunc(all, func(a kubeadm.Authority) bool { return a.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(all, func(a pki.Authority) bool { return a.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	return kubeadm.Authority{}, advice.Usagef("--only %q: want one of %s", name, strings.Join(Authorities(), ", "))
+	return pki.Authority{}, advice.Usagef("--only %q: want one of %s", name, strings.Join(Authorities(), ", "))
 }
 
 // authorities are kubeadm's, and the one of the hosts' registries.
-func authorities() []kubeadm.Authority {
-	return append(kubeadm.Authorities(), registryAuthority())
+func authorities() []pki.Authority {
+	return append(pki.Authorities(), registryAuthority())
 }
 
 // registryAuthority is trusted by the runtime, by dnf and by airgap's own units, and by
 // the joining hosts that got its hash with their line. The runtime reads it at each pull.
-func registryAuthority() kubeadm.Authority {
+func registryAuthority() pki.Authority {
 	own := trust.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
-	return kubeadm.OtherAuthority("registry", own.CAFile(), own.CAKeyFile(), []string{own.CertificateFile()}, kubeadm.Other{
+	return pki.OtherAuthority("registry", own.CAFile(), own.CAKeyFile(), []string{own.CertificateFile()}, pki.Other{
 		Make: func() (certificate, key []byte, err error) { return trust.NewAuthority(time.Now()) },
 		Sign: func(context.Context) error { return own.Reissue(time.Now()) },
 		Trust: func(ctx context.Context) error {

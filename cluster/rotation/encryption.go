@@ -11,6 +11,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/encryption"
 )
 
 // KeyOptions say whose key is replaced.
@@ -21,7 +22,7 @@ type KeyOptions struct {
 }
 
 // NewKey is the key that Secrets are encrypted with now.
-type NewKey struct{ kubeadm.Rotated }
+type NewKey struct{ encryption.Rotated }
 
 // EncryptionKey has all Secrets encrypted with a new key, or follows the host that does.
 func EncryptionKey(ctx context.Context, o KeyOptions) (NewKey, error) {
@@ -33,7 +34,7 @@ func EncryptionKey(ctx context.Context, o KeyOptions) (NewKey, error) {
 		return NewKey{}, err
 	}
 	provider := s.Config.Kubernetes.EncryptionAtRest
-	if provider == kubeadm.NoEncryption {
+	if provider == encryption.NoEncryption {
 		return NewKey{}, advice.Add(errors.New("rotate the encryption key: airgap.yaml has kubernetes.encryptionAtRest: none"), "there is no key to rotate")
 	}
 	release, err := hostcheck.LockHost()
@@ -45,7 +46,7 @@ func EncryptionKey(ctx context.Context, o KeyOptions) (NewKey, error) {
 	if err != nil {
 		return NewKey{}, advice.Add(err, "run it on a control-plane host")
 	}
-	rotation := kubeadm.Rotation{Machine: s.Machine, Node: s.Node.Name, Provider: provider, Cluster: cluster, Say: o.Console.Progress().Say}
+	rotation := encryption.Rotation{Machine: s.Machine.Machine, Node: s.Node.Name, Provider: provider, Cluster: cluster, Say: o.Console.Progress().Say}
 	done, err := rotation.Run(ctx)
 	return NewKey{done}, err
 }

@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/encryption"
 )
 
 // TestWriteNewKey: no run that brought no new key speaks of one.
 func TestWriteNewKey(t *testing.T) {
-	for want, r := range map[string]kubeadm.Rotated{
+	for want, r := range map[string]encryption.Rotated{
 		"key2 encrypts all Secrets now, and the old key is gone\n":                                                          {Key: "key2", Secrets: 7, Changed: true},
 		"cp1 led the rotation to its end: the old key is gone here, too\n":                                                  {Key: "key2", Leader: "cp1", Changed: true},
 		"the interrupted rotation to key2 is finished, and the old key is gone; run the same command again for a new key\n": {Key: "key2", Resumed: true},

@@ -13,7 +13,8 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/version"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // Where the approver's credential lies while its unit runs.
@@ -28,7 +29,7 @@ func WriteCredential() error {
 	if err := hostcheck.MustBeRoot("join-approver --credential"); err != nil {
 		return err
 	}
-	text, err := site.ThisMachine().ApproverCredential()
+	text, err := joincode.ApproverCredential(site.ThisMachine().Machine)
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func WriteCredential() error {
 func giveCredential(dir string, text []byte) error {
 	into, err := host.OpenOwned(dir)
 	if err != nil {
-		return advice.Add(fmt.Errorf("write the approver's certificate: %w", err), "systemctl restart %s makes the directory", kubeadm.ApproverUnit)
+		return advice.Add(fmt.Errorf("write the approver's certificate: %w", err), "systemctl restart %s makes the directory", joincode.ApproverUnit)
 	}
 	defer into.Close()
 	return into.Write(approverConf, 0o600, func(w io.Writer) error {
@@ -50,7 +51,7 @@ func giveCredential(dir string, text []byte) error {
 // Approve decides which node a join token admits. It ends before its certificate expires: the
 // unit starts it again, with another one.
 func Approve(ctx context.Context, say Say) error {
-	config, err := kubeadm.Kubeconfig(ApproverDir + "/" + approverConf)
+	config, err := kube.Kubeconfig(ApproverDir + "/" + approverConf)
 	if err != nil {
 		return advice.Add(err, "airgap-join-approver.service makes it when it starts")
 	}
@@ -58,8 +59,8 @@ func Approve(ctx context.Context, say Say) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, kubeadm.ApproverTTL/2)
+	ctx, cancel := context.WithTimeout(ctx, joincode.ApproverTTL/2)
 	defer cancel()
 	notify("STATUS="+report.ApproverStatus+version.String(), say)
-	return kubeadm.Approver{Client: client, Say: say}.Run(ctx)
+	return joincode.Approver{Client: client, Say: say}.Run(ctx)
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // Annotations of a Node, by which an upgrade knows how far each host is, whoever
@@ -22,7 +22,7 @@ const (
 
 // OwnNote is an annotation of this host's Node, as the kubelet may read it.
 func (s *Site) OwnNote(ctx context.Context, key string) (string, error) {
-	client, err := s.Machine.Client(kubeadm.KubeletConf)
+	client, err := kube.Client(s.Machine.Machine, kube.KubeletConf)
 	if err != nil {
 		return "", err
 	}

@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -77,7 +78,7 @@ func (st *Status) tellHealth(ctx context.Context, m kubeadm.Machine) {
 	list, err := certs.Of(m.Host)
 	st.problem(err)
 	st.Certificates = endSoon(list, st.now)
-	if !slices.Contains(st.Roles, config.ControlPlane) || !site.Exists(kubeadm.AdminConf) {
+	if !slices.Contains(st.Roles, config.ControlPlane) || !site.Exists(kube.AdminConf) {
 		return
 	}
 	newest, err := site.Backups().Newest()
@@ -103,20 +104,20 @@ func endSoon(list []certs.Certificate, now time.Time) []certs.Certificate {
 // askCluster asks as the administrator for all nodes, on a worker as the kubelet for
 // its own one; nil where this host is no node yet.
 func askCluster(ctx context.Context, m kubeadm.Machine, node string) (*clusterHealth, error) {
-	conf := kubeadm.AdminConf
+	conf := kube.AdminConf
 	if !site.Exists(conf) {
-		conf = kubeadm.KubeletConf
+		conf = kube.KubeletConf
 	}
 	if !site.Exists(conf) {
 		return nil, nil //nolint:nilnil // as said above
 	}
-	client, err := m.Client(conf)
+	client, err := kube.Client(m.Machine, conf)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	if conf == kubeadm.AdminConf {
+	if conf == kube.AdminConf {
 		all, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 		if err != nil {
 			return silent(err), nil

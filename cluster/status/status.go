@@ -24,7 +24,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/joincode"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
@@ -103,7 +103,7 @@ func Read(ctx context.Context, keys []string, node string) *Status {
 	}
 	st.tellHealth(ctx, site.ThisMachine())
 	if runs, err := report.ApproverVersion(ctx, host.Local{}); err == nil && runs != "" {
-		st.Running = append(st.Running, report.RunningProgram{Unit: kubeadm.ApproverUnit, Version: runs})
+		st.Running = append(st.Running, report.RunningProgram{Unit: joincode.ApproverUnit, Version: runs})
 	}
 	if runs := reportingVersion(ctx); runs != "" {
 		st.Running = append(st.Running, report.RunningProgram{Unit: nodereport.UnitName, Version: runs})

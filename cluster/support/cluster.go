@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/internal/output"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // asTable has the API server make the columns, as kubectl get -o wide shows them: of
@@ -65,7 +65,7 @@ func (e *Evidence) ofCluster() []Part {
 			return cmp.Or(err, writeErr)
 		}),
 	}
-	if !e.has(kubeadm.AdminConf) {
+	if !e.has(kube.AdminConf) {
 		return all // which says so
 	}
 	for _, t := range tables() {
@@ -78,10 +78,10 @@ func (e *Evidence) ofCluster() []Part {
 
 // client is asked for by all parts, and whether anybody answers is found out once.
 func (e *Evidence) client(ctx context.Context) (rest.Interface, error) {
-	if !e.has(kubeadm.AdminConf) {
-		return nil, NoneHere("this host has no %s: a control-plane host's bundle has it", kubeadm.AdminConf)
+	if !e.has(kube.AdminConf) {
+		return nil, NoneHere("this host has no %s: a control-plane host's bundle has it", kube.AdminConf)
 	}
-	config, err := e.Machine.RESTConfig(kubeadm.AdminConf)
+	config, err := kube.RESTConfig(e.Machine.Machine, kube.AdminConf)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,8 @@ import (
 
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/output"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -52,8 +53,8 @@ func (e *Evidence) runtimeDump(ctx context.Context, w io.Writer) error {
 }
 
 func (e *Evidence) kubeletConfig(ctx context.Context, w io.Writer) error {
-	if !e.has(kubeadm.KubeletConf) {
-		return NoneHere("this host is no node: there is no %s", kubeadm.KubeletConf)
+	if !e.has(kube.KubeletConf) {
+		return NoneHere("this host is no node: there is no %s", kube.KubeletConf)
 	}
 	text, err := nodereport.LocalKubelet().Config(ctx)
 	if err != nil {
@@ -86,6 +87,6 @@ func holdsSecrets(name string) bool {
 	case ".key", ".pem", ".crt", ".htpasswd", ".p12":
 		return true
 	}
-	return strings.HasPrefix(name, "etc/airgap/pki/") || strings.HasPrefix(name, "etc/kubernetes/pki/") || "/"+name == kubeadm.EncryptionFile ||
+	return strings.HasPrefix(name, "etc/airgap/pki/") || strings.HasPrefix(name, "etc/kubernetes/pki/") || "/"+name == encryption.EncryptionFile ||
 		path.Dir(name) == "etc/kubernetes" || strings.Contains(path.Base(name), "kubeconfig") || strings.HasPrefix(name, "var/lib/airgap/backup/")
 }

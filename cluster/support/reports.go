@@ -22,7 +22,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/output"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify/result"
 )
@@ -96,14 +96,14 @@ const (
 
 // verify is a short look through this host's kubeconfig.
 func (e *Evidence) verify(ctx context.Context) (r result.Report, err error) {
-	if !e.has(kubeadm.AdminConf) {
-		return r, NoneHere("this host has no %s: airgap verify runs on a control-plane host", kubeadm.AdminConf)
+	if !e.has(kube.AdminConf) {
+		return r, NoneHere("this host has no %s: airgap verify runs on a control-plane host", kube.AdminConf)
 	}
 	s, err := site.Stored(e.keys, e.node)
 	if err != nil {
 		return r, err
 	}
-	return verdict.ReportOf(ctx, s, verdict.Options{Kubeconfig: kubeadm.AdminConf, Timeout: aLook, Soak: steady, Keys: e.keys}, ui.Discard())
+	return verdict.ReportOf(ctx, s, verdict.Options{Kubeconfig: kube.AdminConf, Timeout: aLook, Soak: steady, Keys: e.keys}, ui.Discard())
 }
 
 // preflight judges this host by the bundle in its store, or by the index that it

@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/drain"
 	"airgap.dev/airgap/kubeadm/release"
 )
 
@@ -114,7 +115,7 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 	if err := u.wayBackMissing(); err != nil && !u.noWayBack {
 		return advice.Add(fmt.Errorf("this upgrade could not be taken back: %w", err), "mend that; or airgap upgrade --no-way-back, if the site can live without a way back")
 	}
-	budgets, err := kubeadm.NeverAllows(ctx, u.client, slices.Sorted(maps.Keys(u.nodes))...)
+	budgets, err := drain.NeverAllows(ctx, u.client, slices.Sorted(maps.Keys(u.nodes))...)
 	if err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 			continue
 		}
 		drained = append(drained, n.Name)
-		if err := kubeadm.Drainable(ctx, u.client, n.Name); err != nil {
+		if err := drain.Drainable(ctx, u.client, n.Name); err != nil {
 			return err
 		}
 	}

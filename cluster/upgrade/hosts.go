@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/drain"
 )
 
 // prepareStep has all other hosts get what they will need, at the same time.
@@ -58,7 +58,7 @@ func (u *upgrade) hostStep(n config.Node) step.Step {
 			if slices.Contains(u.record.Cordoned, n.Name) {
 				return nil
 			}
-			return kubeadm.Uncordon(ctx, u.client, n.Name)
+			return drain.Uncordon(ctx, u.client, n.Name)
 		},
 	}
 }

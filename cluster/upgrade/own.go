@@ -7,6 +7,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/joincode"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -31,7 +32,7 @@ func (u *upgrade) ownSteps(ctx context.Context) ([]step.Step, error) {
 	l.Add(
 		kubeadm.AgreementStep(s.Machine, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(s.Machine, s.Config.Kubernetes),
-		kubeadm.ApproverStep(s.Machine),
+		joincode.ApproverStep(s.Machine.Machine),
 		nodesteps.NoteStep(s, "bundle-note", "Say which bundle this host is as", site.BundleNote),
 		nodesteps.UpkeepStep(s),
 		nodesteps.NodeReportUnitStep(s, u.p),

@@ -21,8 +21,9 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/registry"
 )
 
@@ -70,7 +71,7 @@ func Back(ctx context.Context, o BackOptions) (BackResult, error) {
 	if err := hostcheck.MustBeRoot("rollback"); err != nil {
 		return BackResult{}, err
 	}
-	if err := site.ThisMachine().RefuseAmidReplacement("take the last upgrade back"); err != nil {
+	if err := pki.RefuseAmidReplacement(site.ThisMachine().Machine, "take the last upgrade back"); err != nil {
 		return BackResult{}, err
 	}
 	skip, rules, err := verdict.SplitSkip(o.Skip)
@@ -221,11 +222,11 @@ func (r *rollback) openView() (err error) {
 
 // sameAuthority refuses a way back to an authority that kubelets do not trust any more.
 func (r *rollback) sameAuthority() error {
-	was, err := r.backup.File(kubeadm.ClusterCA)
+	was, err := r.backup.File(kube.ClusterCA)
 	if err != nil {
 		return err
 	}
-	now, err := os.ReadFile(kubeadm.ClusterCA)
+	now, err := os.ReadFile(kube.ClusterCA)
 	if err != nil || bytes.Equal(now, was) {
 		return host.IgnoreMissing(err)
 	}

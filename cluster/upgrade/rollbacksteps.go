@@ -21,6 +21,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/drain"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/registry"
 )
 
@@ -286,13 +288,13 @@ func (r *rollback) back(ctx context.Context, n config.Node) error {
 	if slices.Contains(r.record.Cordoned, n.Name) {
 		return nil
 	}
-	return kubeadm.Uncordon(ctx, r.client, n.Name)
+	return drain.Uncordon(ctx, r.client, n.Name)
 }
 
 // removedAgain takes nodes out that the backup has and that were removed since: their hosts
 // are reset, or dead.
 func (r *rollback) removedAgain(ctx context.Context) error {
-	client, err := r.site.Machine.Client(kubeadm.AdminConf)
+	client, err := kube.Client(r.site.Machine.Machine, kube.AdminConf)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,8 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/drain"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // rollout brings the hosts of a cluster to a bundle, one after the other: an upgrade to a
@@ -49,7 +50,7 @@ type pace struct {
 // look asks the cluster for its nodes. After a power cut amid the upgrade the API server
 // takes its time.
 func (r *rollout) look(ctx context.Context) (err error) {
-	if r.client, err = r.site.Machine.Client(kubeadm.AdminConf); err != nil {
+	if r.client, err = kube.Client(r.site.Machine.Machine, kube.AdminConf); err != nil {
 		return err
 	}
 	if err := r.awaitAPI(ctx); err != nil {
@@ -124,7 +125,7 @@ func (r *rollout) drainStep(n config.Node) step.Step {
 func (r *rollout) drain(ctx context.Context, n config.Node) error {
 	if r.alone(n) {
 		r.p.Say("the pods of %s stay: there is no other host for them", n.Name)
-	} else if err := kubeadm.Drain(ctx, r.client, n.Name, kubeadm.DrainOptions{Timeout: r.drainTimeout, Say: r.p.Say}); err != nil {
+	} else if err := drain.Drain(ctx, r.client, n.Name, drain.DrainOptions{Timeout: r.drainTimeout, Say: r.p.Say}); err != nil {
 		return err
 	}
 	return site.Annotate(ctx, r.client, n.Name, site.UpgradeNote, r.target)
@@ -151,6 +152,6 @@ func (r *rollout) releaseStep(n config.Node) step.Step {
 			}
 			return r.released(node), nil
 		},
-		Run: func(ctx context.Context) error { return kubeadm.Uncordon(ctx, r.client, n.Name) },
+		Run: func(ctx context.Context) error { return drain.Uncordon(ctx, r.client, n.Name) },
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // work runs what there is to run on a host that was drained.
@@ -45,7 +45,7 @@ func (r *rollout) upgraded(node *corev1.Node) error {
 	if have := node.Status.NodeInfo.KubeletVersion; have != r.site.Config.Kubernetes.Tag() {
 		return fmt.Errorf("its kubelet is %s", have)
 	}
-	if !kubeadm.NodeReady(node) {
+	if !kube.NodeReady(node) {
 		return errors.New("it is not ready")
 	}
 	return site.Noted(node, site.BundleNote, r.target)

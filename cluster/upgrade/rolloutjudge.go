@@ -7,7 +7,7 @@ import (
 
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/cluster/verdict"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/verify"
 )
 
@@ -32,7 +32,7 @@ func (r *rollout) compare(ctx context.Context) error {
 // verification is of the nodes that there are: others of airgap.yaml join later.
 func (r *rollout) verification(systemOnly bool) (verify.Options, error) {
 	v, err := verdict.Verification(r.site, verdict.Options{
-		Kubeconfig: kubeadm.AdminConf, SystemOnly: systemOnly, Skip: r.rules, Timeout: r.timeout,
+		Kubeconfig: kube.AdminConf, SystemOnly: systemOnly, Skip: r.rules, Timeout: r.timeout,
 	}, r.p)
 	v.Nodes = slices.Sorted(maps.Keys(r.nodes))
 	facts := v.Facts

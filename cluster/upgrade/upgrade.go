@@ -21,6 +21,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/registry"
 )
 
@@ -96,7 +97,7 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := site.ThisMachine().RefuseAmidReplacement("upgrade"); err != nil {
+	if err := pki.RefuseAmidReplacement(site.ThisMachine().Machine, "upgrade"); err != nil {
 		return nil, err
 	}
 	v, t, err := site.OpenWhole(o.Dir, o.Keys)

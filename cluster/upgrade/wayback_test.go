@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/registry"
 )
 
@@ -34,7 +35,7 @@ func upgradableHost(t *testing.T) map[string]string {
 		"/etc/kubernetes/manifests/kube-apiserver.yaml":          pod("registry.k8s.io/kube-apiserver:v1.35.8", "--service-cluster-ip-range=10.96.0.0/16"),
 		"/etc/kubernetes/manifests/kube-controller-manager.yaml": pod("registry.k8s.io/kube-controller-manager:v1.35.8", "--cluster-cidr=10.244.0.0/16"),
 		"/etc/kubernetes/manifests/etcd.yaml":                    pod("registry.k8s.io/etcd:3.6.6-0", "--name=cp1"),
-		kubeadm.AdminConf:                                        sitetest.Kubeconfig("https://k8s.bank.example:6443"),
+		kube.AdminConf:                                           sitetest.Kubeconfig("https://k8s.bank.example:6443"),
 	}
 	for _, name := range []string{kubePKI + "ca", kubePKI + "front-proxy-ca", kubePKI + "etcd/ca", site.PKIDir + "/ca"} {
 		files[name+".crt"], files[name+".key"] = keyPair(t)

@@ -21,6 +21,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // Record is what the first control-plane host writes down of the last upgrade,
@@ -120,7 +121,7 @@ func (r Record) Away(ctx context.Context, m kubeadm.Machine) ([]string, error) {
 	if !r.Under() {
 		return nil, nil
 	}
-	client, err := m.Client(kubeadm.AdminConf)
+	client, err := kube.Client(m.Machine, kube.AdminConf)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify"
@@ -82,7 +82,7 @@ func namespacesExist(ctx context.Context, client kubernetes.Interface, scope []s
 // was named.
 func (o Options) Verification(p ui.Progress) (verify.Options, error) {
 	if o.Kubeconfig == "" {
-		o.Kubeconfig = kubeadm.AdminConf
+		o.Kubeconfig = kube.AdminConf
 	}
 	if o.Registry != "" {
 		return o.rules(nil, p)
@@ -172,7 +172,7 @@ func RegistriesWhole() verify.Probe {
 
 // clusterAPI is how to reach the cluster of a kubeconfig.
 func clusterAPI(kubeconfig string) (*rest.Config, error) {
-	c, err := kubeadm.Kubeconfig(kubeconfig)
+	c, err := kube.Kubeconfig(kubeconfig)
 	if err != nil {
 		return nil, advice.Add(err, "name one with --kubeconfig")
 	}

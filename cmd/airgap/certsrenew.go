@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/certs"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/upkeep"
 )
 
@@ -25,7 +25,7 @@ one with which a kubelet asks the API server it renews itself.
 
 When nothing is due nothing is changed. While the API server of the only
 control-plane host is restarted, the cluster does not answer for some seconds; pods
-run on. Control-plane hosts take turns, by the Lease ` + kubeadm.TurnLease + ` in kube-system: the command
+run on. Control-plane hosts take turns, by the Lease ` + pki.TurnLease + ` in kube-system: the command
 waits for another host that restarts its own. Where no API server answers, nobody can
 tell whose turn it is. The command then goes on if certificates of this host have ended,
 or if it was interrupted before; else it changes nothing, unless --alone is given.

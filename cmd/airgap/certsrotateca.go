@@ -7,7 +7,7 @@ import (
 
 	"airgap.dev/airgap/cluster/rotation"
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/registry/trust"
 )
 
@@ -62,7 +62,7 @@ func certsRotateCACommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.Name, "only", "", "which authority: "+strings.Join(rotation.Authorities(), ", "))
-	cmd.Flags().StringVar(&o.Pods, "pods", string(kubeadm.WaitForPods), "pods that trust the old authority alone: wait, restart or leave")
+	cmd.Flags().StringVar(&o.Pods, "pods", string(pki.WaitForPods), "pods that trust the old authority alone: wait, restart or leave")
 	cmd.Flags().BoolVar(&o.Follow, "follow", false, "take part in what another host leads")
 	cmd.Flags().BoolVar(&o.NoSSH, "no-ssh", false, "do not log in on other hosts: somebody runs it there with --follow")
 	keyFlags(cmd, &o.Keys)

@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/encryption"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight/netprobe"
 	"airgap.dev/airgap/registry"
@@ -93,7 +94,7 @@ func stepSites() []stepSite {
 			s.Config.Registry.Existing = &registry.Existing{Address: "harbor.bank.example/airgap"}
 		}},
 		{each: "every server", with: "with `hostSettings.firewalld: leave`", change: func(s *site.Site) { s.Config.HostSettings.Firewalld = settings.LeaveFirewalld }},
-		{each: "every server", with: "with `kubernetes.encryptionAtRest: none`", change: func(s *site.Site) { s.Config.Kubernetes.EncryptionAtRest = kubeadm.NoEncryption }},
+		{each: "every server", with: "with `kubernetes.encryptionAtRest: none`", change: func(s *site.Site) { s.Config.Kubernetes.EncryptionAtRest = encryption.NoEncryption }},
 		{each: "every server", with: "with `kubernetes.dns: none`", change: func(s *site.Site) { s.Config.Kubernetes.DNS = kubeadm.NoDNS }},
 		{each: "every server", with: "with `addons`", change: func(s *site.Site) { s.Index.Lock.Addons = []bundle.Addon{{Name: "metrics-server"}} }},
 	}

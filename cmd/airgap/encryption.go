@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/rotation"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/encryption"
 )
 
 func encryptionCommand(a *app) *cobra.Command {
@@ -37,7 +37,7 @@ The command can be interrupted at any point and run again: it goes on where it
 stopped, and says so when that was the end of it and a new key takes another run.
 The old key goes only when etcd itself shows no Secret of it any more.
 
-The key lies in ` + kubeadm.EncryptionFile + ` and, since they hold
+The key lies in ` + encryption.EncryptionFile + ` and, since they hold
 etcd too, in the backups of airgap backup, with the key of their day. A snapshot of
 etcd alone, made by other programs, is of no use without it. What etcd deleted stays
 in its files for a while, encrypted with the old key.

@@ -3,7 +3,7 @@ package main
 import (
 	"airgap.dev/airgap/cluster/service"
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/joincode"
 	"airgap.dev/airgap/registry"
 )
 
@@ -29,7 +29,7 @@ func foreignDirs() []foreignDir {
 			OpenedIn: []string{"registry/files.go", "registry/keep.go"},
 		},
 		{
-			Dir: service.ApproverDir, Owner: "airgap-approver", Unit: kubeadm.ApproverUnit,
+			Dir: service.ApproverDir, Owner: "airgap-approver", Unit: joincode.ApproverUnit,
 			Root:     "join-approver --credential writes the certificate there before that user's program starts: host.Owned; systemd makes the directory and removes it",
 			Test:     "TestApproverCredentialFollowsNoLink",
 			OpenedIn: []string{"cluster/service/approver.go"},

@@ -6,7 +6,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/store"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 const pruneLong = `Removes the bundles in the directories NAME of this host's store, or all that nothing
@@ -49,7 +49,7 @@ func registryPruneCommand(a *app) *cobra.Command {
 	placeFlags(cmd, &o.Place)
 	f := cmd.Flags()
 	f.StringVar(&o.Pushed, "pushed", site.PushedDir, "directory of what was pushed")
-	f.StringVar(&o.Kubeconfig, "kubeconfig", kubeadm.AdminConf, "kubeconfig of the cluster that pulls from here")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", kube.AdminConf, "kubeconfig of the cluster that pulls from here")
 	f.BoolVar(&o.NoPods, "no-pods", false, "do not ask which pods run")
 	f.BoolVar(&o.DropTags, "drop-tags", false, "let the names of images go that only the named bundles have")
 	f.BoolVar(&o.NoWayBack, "no-way-back", false, "let the bundle go that airgap rollback would go back to")

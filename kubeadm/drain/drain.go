@@ -1,0 +1,184 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/kubectl/pkg/drain"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// evictAgain is how long a pod that its budget holds is left alone before it
+// is asked for again.
+const evictAgain = 5 * time.Second
+
+// DrainOptions say how Drain goes about it.
+type DrainOptions struct {
+	Timeout   time.Duration                    // until the last pod is gone; 0 is no limit
+	Unmanaged bool                             // delete pods, too, that nobody would make again
+	Say       func(format string, args ...any) // told of each pod; may be called by several goroutines at once
+}
+
+// Drain keeps new pods off a node and evicts those that are there, as kubectl
+// drain does: PodDisruptionBudgets are honoured, pods of DaemonSets and static
+// pods stay, what a pod keeps in an emptyDir goes with it. A node with pods that
+// nobody would make again is left as it is, unless that is asked for.
+//
+// An error that comes later leaves the node without new pods: the same call goes
+// on, and Uncordon takes it back. After Timeout the error names each pod that is
+// left, with what holds it.
+func Drain(ctx context.Context, client kubernetes.Interface, node string, o DrainOptions) error {
+	limited, cancel := context.WithCancel(ctx)
+	if o.Timeout > 0 {
+		limited, cancel = context.WithTimeout(ctx, o.Timeout)
+	}
+	defer cancel()
+	d := &Draining{Client: client, Node: node, options: o, times: map[string]int{}}
+	if _, err := d.Pods(limited); err != nil { // before anything is changed
+		return err
+	}
+	err := cordon(limited, client, node, true)
+	if err == nil {
+		err = d.evict(limited)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("drain node %s: %w", node, ctx.Err())
+	case limited.Err() != nil:
+		return d.held(ctx)
+	}
+	return d.failure(err)
+}
+
+// Drainable is nil where Drain would begin: no pod is there that nobody would make
+// again. Nothing is changed.
+func Drainable(ctx context.Context, client kubernetes.Interface, node string) error {
+	_, err := (&Draining{Client: client, Node: node}).Pods(ctx)
+	return err
+}
+
+// Uncordon lets a node take new pods again.
+func Uncordon(ctx context.Context, client kubernetes.Interface, node string) error {
+	return cordon(ctx, client, node, false)
+}
+
+func cordon(ctx context.Context, client kubernetes.Interface, name string, off bool) error {
+	what := "let new pods onto node " + name
+	if off {
+		what = "keep new pods off node " + name
+	}
+	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	helper := drain.NewCordonHelper(node)
+	if !helper.UpdateIfRequired(off) {
+		return nil
+	}
+	failed, noPatch := helper.PatchOrReplaceWithContext(ctx, client, false)
+	if err := errors.Join(failed, noPatch); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// Draining is one run of Drain.
+type Draining struct {
+	Client  kubernetes.Interface
+	Node    string
+	options DrainOptions
+
+	mu    sync.Mutex
+	times map[string]int // how often each pod was asked to go
+}
+
+func (d *Draining) helper(ctx context.Context) *drain.Helper {
+	return &drain.Helper{
+		Ctx: ctx, Client: d.Client, Out: io.Discard, ErrOut: io.Discard,
+		Force: d.options.Unmanaged, IgnoreAllDaemonSets: true, DeleteEmptyDirData: true,
+		GracePeriodSeconds: -1, EvictErrorRetryDelay: evictAgain,
+		OnPodDeletionOrEvictionStarted:  func(p *corev1.Pod, _ bool) { d.asked(p) },
+		OnPodDeletionOrEvictionFinished: d.gone,
+	}
+}
+
+// Pods are those that have to go. The error names those that nobody would make
+// again.
+func (d *Draining) Pods(ctx context.Context) ([]corev1.Pod, error) {
+	list, problems := d.helper(ctx).GetPodsForDeletion(d.Node)
+	if len(problems) == 0 {
+		return list.Pods(), nil
+	}
+	if list == nil || ctx.Err() != nil {
+		return nil, fmt.Errorf("list the pods on node %s: %w", d.Node, errors.Join(problems...))
+	}
+	text := strings.ReplaceAll(errors.Join(problems...).Error(), " (use --force to override)", "") // kubectl's flag, not ours
+	return nil, &host.Failure{What: "drain node " + d.Node, Err: errors.New(text), Next: "nothing makes these pods again elsewhere: save what they hold and delete them"}
+}
+
+func (d *Draining) evict(ctx context.Context) error {
+	pods, err := d.Pods(ctx)
+	if err != nil {
+		return err
+	}
+	return d.helper(ctx).DeleteOrEvictPods(pods)
+}
+
+func (d *Draining) asked(p *corev1.Pod) {
+	d.mu.Lock()
+	d.times[PodName(p)]++
+	times := d.times[PodName(p)]
+	d.mu.Unlock()
+	switch times {
+	case 1:
+		d.say("pod %s is asked to leave %s", PodName(p), d.Node)
+	case 2:
+		d.say("pod %s may not leave %s yet: its PodDisruptionBudget lets none go now; it is asked again every %s", PodName(p), d.Node, evictAgain)
+	}
+}
+
+func (d *Draining) gone(p *corev1.Pod, _ bool, err error) {
+	if err == nil {
+		d.say("pod %s has left %s", PodName(p), d.Node)
+	}
+}
+
+func (d *Draining) say(format string, args ...any) {
+	if d.options.Say != nil {
+		d.options.Say(format, args...)
+	}
+}
+
+// held is the error of a drain whose time is over.
+func (d *Draining) held(ctx context.Context) error {
+	pods, err := d.Pods(ctx)
+	if err != nil {
+		return err
+	}
+	budgets, err := budgetsOf(ctx, d.Client)
+	if err != nil {
+		return err
+	}
+	var left []string
+	for _, p := range pods {
+		left = append(left, "pod "+PodName(&p)+": "+holdsNow(&p, budgets))
+	}
+	return d.failure(fmt.Errorf("after %s not all pods are gone\n  %s", d.options.Timeout, strings.Join(left, "\n  ")))
+}
+
+func (d *Draining) failure(err error) error {
+	return &host.Failure{What: "drain node " + d.Node, Err: err, Next: "mend it and run the same command again; kubectl uncordon " + d.Node + " lets pods onto it as before"}
+}
+
+func PodName(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }

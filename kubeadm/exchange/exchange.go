@@ -1,0 +1,173 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdh"
+	"crypto/hpke"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/manifests"
+)
+
+// Phase is how far all hosts are to be, in a rotation of the Secrets' key or in a
+// replacement of an authority.
+type Phase string
+
+// Exchange is how the hosts of a cluster agree in something that all of them go
+// through together: by a Secret, which the leader makes and deletes. A
+// control-plane host that needs what nobody else may know puts the public half of
+// a key there, made for this once and never written down, and gets it sealed with
+// that. What is sealed may be read by who reads etcd.
+type Exchange struct {
+	Client kubernetes.Interface
+	Node   string
+	Name   string // of the Secret, in kube-system
+}
+
+// The fields of the Secret that both kinds have: who leads, to which key or
+// authority, and in which phase all are: of keys the one they go to, of authorities
+// the one they have been through.
+const (
+	leaderField = "leader"
+	toField     = "to"
+	PhaseField  = "phase"
+)
+
+// Minutes is what stands in the Secret.
+type Minutes struct {
+	Leader, To string
+	Data       map[string][]byte
+}
+
+// Read is nil when nothing is under way.
+func (x Exchange) Read(ctx context.Context) (*Minutes, error) {
+	s, err := x.Client.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, x.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read from the cluster what is under way: %w", err)
+	}
+	return &Minutes{string(s.Data[leaderField]), string(s.Data[toField]), s.Data}, nil
+}
+
+// Open makes this host the leader, unless another one is; it returns who is. More
+// fields of the Secret are for all who may read it.
+func (x Exchange) Open(ctx context.Context, to string, more map[string][]byte) (leader string, err error) {
+	data := map[string][]byte{leaderField: []byte(x.Node), toField: []byte(to)}
+	maps.Copy(data, more)
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: x.Name}, Data: data}
+	_, err = x.Client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, s, kube.ByUs())
+	if err == nil {
+		return x.Node, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return "", fmt.Errorf("tell the other hosts what is under way: %w", err)
+	}
+	m, err := x.Read(ctx)
+	if m == nil {
+		return x.Node, err
+	}
+	return m.Leader, err
+}
+
+func (x Exchange) Close(ctx context.Context) error {
+	err := x.Client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, x.Name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("tell the other hosts of the end: %w", err)
+	}
+	return nil
+}
+
+// Patch changes some of the fields: each host its own, so nobody is in
+// another's way.
+func (x Exchange) Patch(ctx context.Context, data map[string][]byte) error {
+	text, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		return err
+	}
+	_, err = x.Client.CoreV1().Secrets(metav1.NamespaceSystem).Patch(ctx, x.Name, types.MergePatchType, text, metav1.PatchOptions{FieldManager: manifests.FieldManager})
+	return err
+}
+
+// The algorithms are FIPS-approved ones, as for what is sealed.
+func sealing() (hpke.KEM, hpke.KDF, hpke.AEAD) {
+	return hpke.DHKEM(ecdh.P256()), hpke.HKDFSHA256(), hpke.AES256GCM()
+}
+
+// Ask makes a key for the exchange, whose public half asks for what is sealed.
+func (x Exchange) Ask(ctx context.Context) (hpke.PrivateKey, error) {
+	kem, _, _ := sealing()
+	private, err := kem.GenerateKey()
+	if err != nil {
+		return nil, err
+	}
+	return private, x.Patch(ctx, map[string][]byte{"public." + x.Node: private.PublicKey().Bytes()})
+}
+
+// Offer writes the fields that are not as they are, and seals the secret for every
+// host that has asked for it.
+func (x Exchange) Offer(ctx context.Context, hosts []string, fields map[string]string, secret []byte) error {
+	m, err := x.Read(ctx)
+	if err != nil || m == nil {
+		return err
+	}
+	news := map[string][]byte{}
+	for name, value := range fields {
+		if string(m.Data[name]) != value {
+			news[name] = []byte(value)
+		}
+	}
+	for _, host := range hosts {
+		public := m.Data["public."+host]
+		if public == nil || bytes.Equal(public, m.Data["for."+host]) {
+			continue
+		}
+		sealed, err := x.sealed(public, secret)
+		if err != nil {
+			return fmt.Errorf("seal the new key for %s: %w", host, err)
+		}
+		news["key."+host], news["for."+host] = sealed, public
+	}
+	if len(news) == 0 {
+		return nil
+	}
+	return x.Patch(ctx, news)
+}
+
+func (x Exchange) sealed(public, secret []byte) ([]byte, error) {
+	kem, kdf, aead := sealing()
+	to, err := kem.NewPublicKey(public)
+	if err != nil {
+		return nil, err
+	}
+	return hpke.Seal(to, kdf, aead, []byte(x.Name), secret)
+}
+
+// Take opens what was sealed for this host; nil while nothing was.
+func (x Exchange) Take(m *Minutes, private hpke.PrivateKey) ([]byte, error) {
+	if !bytes.Equal(m.Data["for."+x.Node], private.PublicKey().Bytes()) {
+		return nil, nil
+	}
+	_, kdf, aead := sealing()
+	text, err := hpke.Open(private, kdf, aead, []byte(x.Name), m.Data["key."+x.Node])
+	if err != nil {
+		return nil, fmt.Errorf("open the new key: %w", err)
+	}
+	return text, nil
+}
+
+const GatherTime = time.Hour
+
+func (m *Minutes) Phase() Phase { return Phase(m.Data[PhaseField]) }

@@ -1,0 +1,220 @@
+package joincode
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/x509"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/cert"
+
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/kubetest"
+)
+
+// TestParcelIsItsNodes: a code alone, another code and another node read no parcel.
+func TestParcelIsItsNodes(t *testing.T) {
+	c := newJoinCluster(t)
+	c.approve(t, 0)
+	keys := Parcel{"/etc/kubernetes/pki/ca.key": []byte("PLANTED")}
+	code, workers := c.code(t, "cp2", keys), c.code(t, "w1", nil)
+	worker, err := c.entry(t, "w1", workers).Admit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for who, client := range map[string]kubernetes.Interface{"the code's token": c.token(t, code), "node w1": worker.Client} {
+		for _, name := range []string{ParcelName(code), TokenName(code.ID)} {
+			if _, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsForbidden(err) {
+				t.Errorf("%s reads Secret %s: %v", who, name, err)
+			}
+		}
+	}
+	stolen := NewTicket(worker.Client, func(context.Context) (Code, error) { return code, nil })
+	if got, err := stolen.Parcel(t.Context()); err == nil || !strings.Contains(err.Error(), "another node's") {
+		t.Errorf("node w1 with cp2's code: %v, %v", got, err)
+	}
+	ticket, err := c.entry(t, "cp2", code).Admit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := code
+	wrong.seal = strings.Repeat("a", 26)
+	without := NewTicket(ticket.Client, func(context.Context) (Code, error) { return wrong, nil })
+	if got, err := without.Parcel(t.Context()); err == nil {
+		t.Errorf("a wrong seal opened the parcel: %v", got)
+	}
+	if got, err := ticket.Parcel(t.Context()); err != nil || !bytes.Equal(got["/etc/kubernetes/pki/ca.key"], []byte("PLANTED")) {
+		t.Errorf("node cp2: %v, %v", got, err)
+	}
+}
+
+// TestNameInUse: a code made for a name does not take it from a host that runs, nor a
+// control-plane host's name for a worker.
+func TestNameInUse(t *testing.T) {
+	c := newJoinCluster(t)
+	c.approve(t, 0)
+	for _, tc := range []struct {
+		node, role, reason string
+		ready              bool
+	}{
+		{node: "w1", ready: true, reason: "NameInUse"},
+		{node: "cp1", role: kube.ControlPlaneLabel, reason: "OtherRole"},
+	} {
+		c.addNode(t, tc.node, tc.role, tc.ready)
+		c.refused(t, c.request(t, c.code(t, tc.node, nil), nodeForm(tc.node)), tc.reason)
+	}
+	c.addNode(t, "w2", "", false) // a dead host, which another one replaces
+	if _, err := c.entry(t, "w2", c.code(t, "w2", nil)).Admit(t.Context()); err != nil {
+		t.Errorf("a host in the place of a dead one: %v", err)
+	}
+}
+
+func (c *joinCluster) addNode(t *testing.T, name, label string, ready bool) {
+	t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+	if label != "" {
+		node.Labels[label] = ""
+	}
+	made, err := c.admin.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
+	if _, err := c.admin.CoreV1().Nodes().UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCodeExpired: neither the code nor a request that was made in time is good after.
+func TestCodeExpired(t *testing.T) {
+	c := newJoinCluster(t)
+	code := c.code(t, "w1", nil)
+	r := c.request(t, code, nodeForm("w1"))
+	c.expire(t, code)
+	c.approve(t, 0)
+	c.refused(t, r, "TokenExpired")
+}
+
+func (c *joinCluster) expire(t *testing.T, code Code) {
+	t.Helper()
+	secrets := c.admin.CoreV1().Secrets(metav1.NamespaceSystem)
+	token, err := secrets.Get(t.Context(), TokenName(code.ID), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token.Data["expiration"] = []byte(time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
+	if _, err := secrets.Update(t.Context(), token, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestForeignCluster: a registry that leads to another cluster, with its own CA or with
+// both, is found out by the code before anything is sent there.
+func TestForeignCluster(t *testing.T) {
+	c := newJoinCluster(t)
+	var called atomic.Int32
+	foreign := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called.Add(1) }))
+	defer foreign.Close()
+	other := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: foreign.Certificate().Raw}))
+	for _, keys := range []Parcel{nil, {"/etc/kubernetes/pki/ca.key": []byte("x")}} {
+		for what, ca := range map[string]string{"its own": other, "both": c.material.CA + other, "both, turned": other + c.material.CA, "none": ""} {
+			node := "w1"
+			if keys != nil {
+				node = "cp2"
+			}
+			e := c.entry(t, node, c.code(t, node, keys))
+			e.Material = JoinMaterial{APIServer: foreign.Listener.Addr().String(), CA: ca}
+			_, err := e.Admit(t.Context())
+			if err == nil || ca != "" && !strings.Contains(err.Error(), "another cluster's") {
+				t.Errorf("%s with CA %s: %v", node, what, err)
+			}
+			if _, err := os.Stat(e.Machine.Path(JoinConf)); err == nil {
+				t.Errorf("%s with CA %s: something was written", node, what)
+			}
+		}
+	}
+	if n := called.Load(); n > 0 {
+		t.Errorf("the foreign cluster was called %d times", n)
+	}
+}
+
+// TestOtherRole: the code is of the one role that airgap.yaml has for the node.
+func TestOtherRole(t *testing.T) {
+	material := JoinMaterial{CA: kubetest.NewAPI(t).Ca()}
+	pin, err := material.pin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, plane := range []bool{true, false} {
+		_, m := hosttest.New(t)
+		e := Entry{Machine: m, Node: "n", ControlPlane: !plane, Material: material, Code: func(context.Context) (Code, error) { return newCode(pin, plane), nil }}
+		if _, err := e.Admit(t.Context()); err == nil || !strings.Contains(err.Error(), "is to be a") {
+			t.Errorf("a code for a control-plane host %v: %v", plane, err)
+		}
+	}
+}
+
+// TestApproverCredential: the approver's certificate is of the CA whose key is there,
+// also while the CA is replaced.
+func TestApproverCredential(t *testing.T) {
+	f, m := hosttest.New(t)
+	a := kubetest.NewAPI(t)
+	old, _ := testCA(t)
+	ca, signer := testCA(t)
+	key, err := x509.MarshalECPrivateKey(signer.(*ecdsa.PrivateKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := ""
+	for _, c := range []*x509.Certificate{old, ca} {
+		both += string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
+	}
+	f.Put(t, kube.ClusterCA, both)
+	f.Put(t, "/etc/kubernetes/pki/ca.key", string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})))
+	f.Put(t, kube.SchedulerConf, a.Kubeconfig(m.Path(kube.ClusterCA)))
+	text, err := ApproverCredential(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config, err := kube.Kubeconfig(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaves, err := cert.ParseCertsPEM(config.CertData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leaf := leaves[0]; leaf.CheckSignatureFrom(ca) != nil || leaf.Subject.CommonName != approverName ||
+		strings.Join(leaf.Subject.Organization, ",") != approverGroup || time.Until(leaf.NotAfter) > ApproverTTL {
+		t.Errorf("got %v", leaf.Subject)
+	}
+	if config.Host != a.URL {
+		t.Errorf("it asks %s, not this host", config.Host)
+	}
+	f.Put(t, kube.ClusterCA, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: old.Raw})))
+	if _, err := ApproverCredential(m); err == nil || !strings.Contains(err.Error(), "no certificate of the CA's key") {
+		t.Errorf("a key without its certificate: %v", err)
+	}
+}

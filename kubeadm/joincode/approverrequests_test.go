@@ -1,0 +1,299 @@
+package joincode
+
+import (
+	"context"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	authorization "k8s.io/api/authorization/v1"
+	certificates "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// TestApprover: a code gets the certificate of its node, once, and nothing else. Each
+// case is a request that the API server takes, and that kubeadm's binding would have
+// had approved.
+func TestApprover(t *testing.T) {
+	c := newJoinCluster(t)
+	said := c.approve(t, 0)
+	code := c.code(t, "w1", nil)
+	address, err := url.Parse("spiffe://cluster/cp1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(change func(*x509.CertificateRequest)) x509.CertificateRequest {
+		form := nodeForm("w1")
+		change(&form)
+		return form
+	}
+	for name, tc := range map[string]struct {
+		form   x509.CertificateRequest
+		usages []certificates.KeyUsage
+		reason string
+	}{
+		"another node's name":   {form: nodeForm("cp1"), reason: "OtherNode"},
+		"a name that begins so": {form: nodeForm("w10"), reason: "OtherNode"},
+		"a masters' group":      {form: with(func(f *x509.CertificateRequest) { f.Subject.Organization = []string{nodesGroup, "system:masters"} }), reason: "OtherSubject"},
+		"another group alone":   {form: with(func(f *x509.CertificateRequest) { f.Subject.Organization = []string{"system:masters"} }), reason: "OtherSubject"},
+		"a unit in the name":    {form: with(func(f *x509.CertificateRequest) { f.Subject.OrganizationalUnit = []string{"x"} }), reason: "OtherSubject"},
+		"a second common name": {form: with(func(f *x509.CertificateRequest) {
+			f.Subject.ExtraNames = []pkix.AttributeTypeAndValue{{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: "system:node:cp1"}}
+		}), reason: "OtherNode"},
+		"a DNS name":     {form: with(func(f *x509.CertificateRequest) { f.DNSNames = []string{"kubernetes"} }), reason: "OtherNames"},
+		"an IP address":  {form: with(func(f *x509.CertificateRequest) { f.IPAddresses = []net.IP{net.ParseIP("192.0.2.11")} }), reason: "OtherNames"},
+		"a mail address": {form: with(func(f *x509.CertificateRequest) { f.EmailAddresses = []string{"a@b.example"} }), reason: "OtherNames"},
+		"a URI":          {form: with(func(f *x509.CertificateRequest) { f.URIs = []*url.URL{address} }), reason: "OtherNames"},
+		"an extension": {form: with(func(f *x509.CertificateRequest) {
+			f.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 19}, Value: []byte{0x30, 0x03, 0x01, 0x01, 0xff}}}
+		}), reason: "Extensions"},
+		"a server's usage": {form: nodeForm("w1"), usages: []certificates.KeyUsage{certificates.UsageDigitalSignature, certificates.UsageClientAuth, certificates.UsageServerAuth}, reason: "OtherUsages"},
+		"a CA's usage":     {form: nodeForm("w1"), usages: []certificates.KeyUsage{certificates.UsageCertSign, certificates.UsageClientAuth}, reason: "OtherUsages"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := c.request(t, code, tc.form, tc.usages...)
+			c.refused(t, r, tc.reason)
+			said.has(t, "refused "+r.Name+" of system:bootstrap:"+code.ID)
+		})
+	}
+	c.notApprovedByOthers(t, code)
+
+	e := c.entry(t, "w1", code)
+	ticket, err := e.Admit(t.Context())
+	if err != nil {
+		t.Fatalf("after all of that the code is still good for its node: %v", err)
+	}
+	if _, err := ticket.Client.CoreV1().Nodes().Get(t.Context(), "w1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the host does not come as node w1: %v", err)
+	}
+	if _, err := ticket.Client.CoreV1().Nodes().Get(t.Context(), "cp1", metav1.GetOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("the host comes as more than node w1: %v", err)
+	}
+	if text := readFile(t, e.Machine.Path(JoinConf)); strings.Contains(text, code.secret) {
+		t.Error("the code was left in a file")
+	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// notApprovedByOthers asks what the controller manager asks before it approves a
+// request, in a cluster with kubeadm's binding.
+func (c *joinCluster) notApprovedByOthers(t *testing.T, code Code) {
+	t.Helper()
+	const kubeadmGroup = "system:bootstrappers:kubeadm:default-node-token"
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: autoApproval},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:certificates.k8s.io:certificatesigningrequests:nodeclient"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: kubeadmGroup}},
+	}
+	if _, err := c.admin.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	approves := func(groups ...string) bool {
+		review, err := c.admin.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
+			User: bootstrapUser + code.ID, Groups: groups,
+			ResourceAttributes: &authorization.ResourceAttributes{Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Subresource: "nodeclient", Verb: "create", Version: "*"},
+		}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return review.Status.Allowed
+	}
+	if approves("system:bootstrappers", "system:authenticated", joinGroup) {
+		t.Error("the controller manager approves any node for a code of airgap's")
+	}
+	for began := time.Now(); !approves("system:bootstrappers", kubeadmGroup); time.Sleep(50 * time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("the binding of kubeadm does nothing: this test shows nothing")
+		}
+	}
+	if err := endAutoApproval(t.Context(), c.admin); err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); approves("system:bootstrappers", kubeadmGroup); time.Sleep(50 * time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("the controller manager goes on to approve any node")
+		}
+	}
+}
+
+// TestLongRequest: a request that fills what etcd takes at once is refused, and keeps no
+// other host from joining.
+func TestLongRequest(t *testing.T) {
+	c := newJoinCluster(t)
+	c.approve(t, 0)
+	form := nodeForm("w1")
+	for i := range 30_000 {
+		form.DNSNames = append(form.DNSNames, fmt.Sprintf("name-%05d.long.bank.example", i))
+	}
+	c.refused(t, c.request(t, c.code(t, "w1", nil), form), "OtherNames")
+	if _, err := c.entry(t, "w2", c.code(t, "w2", nil)).Admit(t.Context()); err != nil {
+		t.Errorf("another host: %v", err)
+	}
+}
+
+// TestUndecidableRequest: an error about one request keeps no other from its decision,
+// an older one neither.
+func TestUndecidableRequest(t *testing.T) {
+	request := func(name string, age time.Duration) *certificates.CertificateSigningRequest {
+		return &certificates.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Now().Add(-age))},
+			Spec: certificates.CertificateSigningRequestSpec{
+				Username: bootstrapUser + "abcdef", Groups: []string{joinGroup}, SignerName: certificates.KubeAPIServerClientKubeletSignerName,
+			},
+		}
+	}
+	token := tokenSecret(Code{ID: "abcdef", secret: "0123456789abcdef"}, "w1", time.Now().Add(time.Hour))
+	token.Namespace = metav1.NamespaceSystem
+	client := fake.NewClientset(token, request("newer", 0), request("older", time.Minute))
+	client.PrependReactor("update", "certificatesigningrequests", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		r := a.(clienttesting.UpdateAction).GetObject().(*certificates.CertificateSigningRequest)
+		return r.Name == "newer", nil, errors.New("etcdserver: request is too large")
+	})
+	err := (Approver{Client: client, Say: t.Logf}).round(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "decide about newer") {
+		t.Errorf("the error does not name the request: %v", err)
+	}
+	r, err := client.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "older", metav1.GetOptions{})
+	if err != nil || len(r.Status.Conditions) != 1 {
+		t.Errorf("the other one is not decided: %+v, %v", r.Status.Conditions, err)
+	}
+}
+
+// TestCodeOnce: of hosts that show one code at once, one gets in, whichever approver
+// is faster; those that come later get nothing either.
+func TestCodeOnce(t *testing.T) {
+	c := newJoinCluster(t)
+	c.approve(t, 0)
+	c.approve(t, 0)
+	code := c.code(t, "w1", nil)
+	const hosts = 4
+	entries, errs := make([]Entry, hosts), make([]error, hosts)
+	for i := range hosts {
+		entries[i] = c.entry(t, "w1", code)
+	}
+	var all sync.WaitGroup
+	for i := range hosts {
+		all.Go(func() { _, errs[i] = entries[i].Admit(t.Context()) })
+	}
+	all.Wait()
+	in := 0
+	for i, err := range errs {
+		if err == nil {
+			in++
+			continue
+		}
+		if f, is := errors.AsType[*host.Failure](err); !is || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-code") {
+			t.Errorf("a host that came too late: %v", err)
+		}
+		if _, err := os.Stat(entries[i].Machine.Path(JoinConf)); err == nil {
+			t.Error("a host that was refused keeps a key")
+		}
+	}
+	if in != 1 {
+		t.Errorf("%d of %d hosts got in with one code", in, hosts)
+	}
+	if _, err := c.entry(t, "w1", code).Admit(t.Context()); err == nil || !strings.Contains(err.Error(), "used already") {
+		t.Errorf("a host that came later: %v", err)
+	}
+	// The API server remembers the token for ten seconds after it is gone.
+	approved, list := 0, c.requests(t)
+	for _, r := range list {
+		if len(r.Status.Conditions) > 0 && r.Status.Conditions[0].Type == certificates.CertificateApproved {
+			approved++
+		}
+	}
+	if approved != 1 {
+		t.Errorf("%d of %d requests are approved", approved, len(list))
+	}
+}
+
+func (c *joinCluster) requests(t *testing.T) []certificates.CertificateSigningRequest {
+	t.Helper()
+	list, err := c.admin.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// TestUsedToken: a control-plane host's token stays until it has joined, and is good for
+// nothing; the same host, which was interrupted, goes on with its key.
+func TestUsedToken(t *testing.T) {
+	c := newJoinCluster(t)
+	said := c.approve(t, 2*time.Second)
+	keys := Parcel{"/etc/kubernetes/pki/ca.key": []byte("PLANTED")}
+	code := c.code(t, "cp2", keys)
+	e := c.entry(t, "cp2", code)
+	_, err := e.Admit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.refused(t, c.request(t, code, nodeForm("cp2")), "TokenUsed")
+	said.has(t, "by a host with another key")
+	c.cut(t, e)
+	if _, err := e.Admit(t.Context()); err != nil {
+		t.Errorf("the host was interrupted before it read its certificate, and runs the same command again: %v", err)
+	}
+	secrets := c.admin.CoreV1().Secrets(metav1.NamespaceSystem)
+	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		token, err := secrets.Get(t.Context(), TokenName(code.ID), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(token.Data[authenticates]) == "false" {
+			break
+		}
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("a used token goes on to let its bearer in")
+		}
+	}
+	asked := false
+	e.Code = func(context.Context) (Code, error) { asked = true; return code, nil }
+	ticket, err := e.Admit(t.Context())
+	if err != nil || asked {
+		t.Errorf("a host that has its certificate was asked for a code (%v): %v", asked, err)
+	}
+	if got, err := ticket.Parcel(t.Context()); err != nil || string(got["/etc/kubernetes/pki/ca.key"]) != "PLANTED" {
+		t.Errorf("the parcel: %v, %v", got, err)
+	}
+	if err := ticket.Burn(t.Context()); err != nil {
+		t.Errorf("burn the code as the node: %v", err)
+	}
+}
+
+// cut leaves the host as one that was killed while it waited for its certificate.
+func (c *joinCluster) cut(t *testing.T, e Entry) {
+	t.Helper()
+	saved, err := loadCredential(e.Machine, e.Node, e.Material)
+	if err != nil || !saved.signed() {
+		t.Fatalf("the host has not kept its certificate: %v", err)
+	}
+	saved.certificate = nil
+	if err := saveCredential(e.Machine, saved, e.Material); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,119 @@
+package joincode
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/validity"
+	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/node"
+)
+
+// JoinConf is the kubeconfig file with which a host joins, as the node that its
+// certificate names. It has the key before the certificate is requested, so that an
+// interrupted join goes on with it; the kubelet gets a key of its own later.
+const JoinConf = host.StateDir + "/join.conf"
+
+// credential is what JoinConf holds.
+type credential struct {
+	node             string
+	key, certificate []byte // PEM; the certificate is nil until the cluster has signed it
+}
+
+func newCredential(node string) (credential, error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return credential{}, err
+	}
+	key, err := keyutil.MarshalPrivateKeyToPEM(private)
+	return credential{node: node, key: key}, err
+}
+
+// request is the form by which the cluster is asked for the certificate.
+func (c credential) request() ([]byte, error) {
+	key, err := keyutil.ParsePrivateKeyPEM(c.key)
+	if err != nil {
+		return nil, err
+	}
+	return cert.MakeCSR(key, node.Subject(c.node), nil, nil)
+}
+
+// signed reports whether there is a certificate that is valid now.
+func (c credential) signed() bool {
+	pair, err := tls.X509KeyPair(c.certificate, c.key)
+	return err == nil && validity.Of(pair.Leaf).Left(time.Now()) > 0
+}
+
+// loadCredential is the one of an earlier run, for this node of this cluster, or a
+// new one.
+func loadCredential(m host.Machine, node string, to JoinMaterial) (credential, error) {
+	text, err := os.ReadFile(m.Path(JoinConf))
+	if err != nil {
+		if err := host.IgnoreMissing(err); err != nil {
+			return credential{}, err
+		}
+		return newCredential(node)
+	}
+	config, err := clientcmd.Load(text)
+	if err != nil {
+		return newCredential(node)
+	}
+	cluster, user := config.Clusters[joinContext], config.AuthInfos[nodeUser+node]
+	if cluster == nil || user == nil || string(cluster.CertificateAuthorityData) != to.CA {
+		return newCredential(node)
+	}
+	c := credential{node, user.ClientKeyData, user.ClientCertificateData}
+	if _, err := keyutil.ParsePrivateKeyPEM(c.key); err != nil || c.certificate != nil && !c.signed() {
+		return newCredential(node)
+	}
+	return c, nil
+}
+
+const joinContext = "airgap-join"
+
+func saveCredential(m host.Machine, c credential, to JoinMaterial) error {
+	text, err := clientcmd.Write(clientcmdapi.Config{
+		CurrentContext: joinContext,
+		Contexts:       map[string]*clientcmdapi.Context{joinContext: {Cluster: joinContext, AuthInfo: nodeUser + c.node}},
+		Clusters:       map[string]*clientcmdapi.Cluster{joinContext: {Server: "https://" + to.APIServer, CertificateAuthorityData: []byte(to.CA)}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{nodeUser + c.node: {ClientKeyData: c.key, ClientCertificateData: c.certificate}},
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", JoinConf, err)
+	}
+	return host.WriteFile(m.Path(JoinConf), text, 0o600)
+}
+
+// ForgetEntry removes the key with which this host was to join.
+func ForgetEntry(m host.Machine) error { return host.Remove(m.Path(JoinConf)) }
+
+// client speaks to the cluster as the node.
+func (c credential) client(to JoinMaterial) (kubernetes.Interface, error) {
+	config := to.rest()
+	config.CertData, config.KeyData = c.certificate, c.key
+	return kubernetes.NewForConfig(config)
+}
+
+// rest reaches the cluster's API servers without credentials.
+func (j JoinMaterial) rest() *rest.Config {
+	config := &rest.Config{
+		Host: "https://" + j.APIServer, Timeout: 10 * time.Second, Proxy: kube.Direct,
+		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(j.CA)},
+	}
+	config.Wrap(httpclient.Stay)
+	return config
+}

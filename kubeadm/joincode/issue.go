@@ -1,0 +1,185 @@
+package joincode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	selectors "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/kubeadm/kube"
+)
+
+// IssueCode makes a code with which the host of one node may join within CodeTTL,
+// and says when it ends. With a parcel it is a control-plane host's.
+//
+// The code is a bootstrap token, made through the API so that it never is an
+// argument of a command. It allows to ask for one certificate, of that node, which
+// an Approver grants once. That certificate, and not the token, reads the parcel.
+func IssueCode(ctx context.Context, client kubernetes.Interface, material JoinMaterial, node string, parcel Parcel) (Code, time.Time, error) {
+	ends := time.Now().Add(CodeTTL).UTC().Truncate(time.Second)
+	if node == "" {
+		return Code{}, ends, errors.New("make a code for joining: it has no node")
+	}
+	pin, err := material.pin()
+	if err != nil {
+		return Code{}, ends, err
+	}
+	code := newCode(pin, parcel != nil)
+	token, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, tokenSecret(code, node, ends), kube.ByUs())
+	if err != nil {
+		return Code{}, ends, fmt.Errorf("make a code for joining: %w", err)
+	}
+	if err := accompany(ctx, client, token, code, node, parcel); err != nil {
+		err = errors.Join(err, Revoke(context.WithoutCancel(ctx), client, code))
+		return Code{}, ends, fmt.Errorf("make a code for joining: %w", err)
+	}
+	return code, ends, nil
+}
+
+// Revoke takes a code back that nobody needs any more.
+func Revoke(ctx context.Context, client kubernetes.Interface, c Code) error {
+	return deleteToken(ctx, client, c)
+}
+
+// What the token's Secret says of the code.
+const (
+	nodeLabel = "airgap.dev/node" // the one node that it is for
+	roleLabel = "airgap.dev/role" // workerRole or controlPlaneRole
+	usedNote  = "airgap.dev/used" // "sha256:…" of the public key that got the certificate
+)
+
+const (
+	workerRole       = "worker"
+	controlPlaneRole = "control-plane"
+)
+
+// joinGroup is the group of airgap's tokens. Unlike kubeadm's, nothing approves
+// what it asks for but an Approver.
+const joinGroup = "system:bootstrappers:airgap:join"
+
+// RevokeFor takes back every code that was made for a node.
+func RevokeFor(ctx context.Context, client kubernetes.Interface, node string) error {
+	ours := metav1.ListOptions{LabelSelector: selectors.Set{nodeLabel: node}.String()}
+	if err := client.CoreV1().Secrets(metav1.NamespaceSystem).DeleteCollection(ctx, metav1.DeleteOptions{}, ours); err != nil {
+		return fmt.Errorf("revoke the codes of %s: %w", node, err)
+	}
+	return nil
+}
+
+// RevokeAll takes back every code, and returns how many there were.
+func RevokeAll(ctx context.Context, client kubernetes.Interface) (int, error) {
+	tokens, err := client.CoreV1().Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)})
+	if err != nil {
+		return 0, fmt.Errorf("list the codes for joining: %w", err)
+	}
+	n := 0
+	for _, token := range tokens.Items {
+		if string(token.Data["description"]) != tokenDescription {
+			continue
+		}
+		if err := client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, token.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return n, fmt.Errorf("revoke %s: %w", token.Name, err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+func deleteToken(ctx context.Context, client kubernetes.Interface, c Code, dryRun ...string) error {
+	return client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, TokenName(c.ID), metav1.DeleteOptions{DryRun: dryRun})
+}
+
+func TokenName(id string) string { return "bootstrap-token-" + id }
+func ParcelName(c Code) string   { return "airgap-parcel-" + c.ID }
+
+const tokenDescription = "airgap join" // by which ours are told from others
+
+const parcelKey = "parcel" // in its Secret
+
+const authenticates = "usage-bootstrap-authentication" // in a token's Secret: "true" while it does
+
+func tokenSecret(c Code, node string, ends time.Time) *corev1.Secret {
+	role := workerRole
+	if c.ForControlPlane() {
+		role = controlPlaneRole
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: TokenName(c.ID), Labels: map[string]string{nodeLabel: node, roleLabel: role}},
+		Type:       corev1.SecretTypeBootstrapToken,
+		StringData: map[string]string{
+			"token-id":          c.ID,
+			"token-secret":      c.secret,
+			"expiration":        ends.Format(time.RFC3339),
+			authenticates:       "true",
+			"auth-extra-groups": joinGroup,
+			"description":       tokenDescription,
+		},
+	}
+}
+
+// accompany makes what belongs to the token; the garbage collector removes it
+// with the token.
+func accompany(ctx context.Context, client kubernetes.Interface, token *corev1.Secret, c Code, node string, parcel Parcel) error {
+	owner := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: token.Name, UID: token.UID}}
+	for _, p := range permissions(c, node) {
+		if err := p.grant(ctx, client, owner); err != nil {
+			return err
+		}
+	}
+	if parcel == nil {
+		return nil
+	}
+	sealed, err := parcel.Sealed(c)
+	if err != nil {
+		return err
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: ParcelName(c), OwnerReferences: owner},
+		Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{parcelKey: sealed},
+	}
+	_, err = client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret, kube.ByUs())
+	return err
+}
+
+// permission is what an account may do with the Secrets of one code.
+type permission struct {
+	name    string
+	subject rbacv1.Subject
+	rules   []rbacv1.PolicyRule
+}
+
+func permissions(c Code, node string) []permission {
+	subject := func(kind, name string) rbacv1.Subject {
+		return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
+	}
+	secret := func(name string, verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: verbs, ResourceNames: []string{name}}
+	}
+	token, parcel := TokenName(c.ID), ParcelName(c)
+	return []permission{
+		{"airgap-join-" + c.ID, subject(rbacv1.UserKind, bootstrapUser+c.ID), []rbacv1.PolicyRule{secret(token, "delete")}},
+		{"airgap-join-" + c.ID + "-node", subject(rbacv1.UserKind, nodeUser+node), []rbacv1.PolicyRule{secret(token, "delete"), secret(parcel, "get")}},
+		{"airgap-join-" + c.ID + "-approver", subject(rbacv1.GroupKind, approverGroup), []rbacv1.PolicyRule{secret(token, "get", "update")}},
+	}
+}
+
+func (p permission) grant(ctx context.Context, client kubernetes.Interface, owner []metav1.OwnerReference) error {
+	owned := metav1.ObjectMeta{Name: p.name, OwnerReferences: owner}
+	roles := client.RbacV1()
+	if _, err := roles.Roles(metav1.NamespaceSystem).Create(ctx, &rbacv1.Role{ObjectMeta: owned, Rules: p.rules}, kube.ByUs()); err != nil {
+		return err
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: owned, Subjects: []rbacv1.Subject{p.subject},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: p.name},
+	}
+	_, err := roles.RoleBindings(metav1.NamespaceSystem).Create(ctx, binding, kube.ByUs())
+	return err
+}

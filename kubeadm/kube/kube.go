@@ -1,0 +1,97 @@
+package kube
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/manifests"
+)
+
+// Client talks to the cluster as AdminConf or KubeletConf says. A request
+// takes at most 10 s.
+func Client(m host.Machine, kubeconfig string) (kubernetes.Interface, error) {
+	config, err := RESTConfig(m, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = 10 * time.Second
+	return kubernetes.NewForConfig(config)
+}
+
+// RESTConfig reads one of the cluster's kubeconfig files on this host. As AdminConf says,
+// requests wait until an API server that has just started knows the administrator's rights.
+func RESTConfig(m host.Machine, kubeconfig string) (*rest.Config, error) {
+	if _, err := os.Stat(m.Path(kubeconfig)); err != nil {
+		return nil, fmt.Errorf("read %s: %w", kubeconfig, err)
+	}
+	config, err := Kubeconfig(m.Path(kubeconfig))
+	if err == nil && kubeconfig == AdminConf {
+		config.Wrap(awaitRoles)
+	}
+	return config, err
+}
+
+// OwnAPIServer is the URL of this host's own API server, by the scheduler's kubeconfig: kubeadm
+// points that to it, and others maybe to a balancer.
+func OwnAPIServer(m host.Machine) (string, error) {
+	own, err := RESTConfig(m, SchedulerConf)
+	if err != nil {
+		return "", err
+	}
+	return own.Host, nil
+}
+
+// Kubeconfig reads a kubeconfig file. A cluster in an air gap is asked
+// directly: HTTPS_PROXY in the environment is for other places. A proxy-url in
+// the file holds.
+func Kubeconfig(path string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if config.Proxy == nil {
+		config.Proxy = Direct
+	}
+	config.Wrap(httpclient.Stay)
+	return config, nil
+}
+
+// Direct uses no proxy, where without it the environment would be asked.
+func Direct(*http.Request) (*url.URL, error) { return nil, nil }
+
+func ByUs() metav1.CreateOptions {
+	return metav1.CreateOptions{FieldManager: manifests.FieldManager}
+}
+
+const AdminConf = "/etc/kubernetes/admin.conf"
+
+const KubeletConf = "/etc/kubernetes/kubelet.conf"
+
+const SchedulerConf = "/etc/kubernetes/scheduler.conf"
+
+const SuperAdminConf = "/etc/kubernetes/super-admin.conf"
+
+const ControllerManagerConf = "/etc/kubernetes/controller-manager.conf"
+
+const ClusterCA = "/etc/kubernetes/pki/ca.crt"
+
+// NodeReady reports whether the cluster takes the node for ready.
+func NodeReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+const ControlPlaneLabel = "node-role.kubernetes.io/control-plane"

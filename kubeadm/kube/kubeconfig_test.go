@@ -1,0 +1,44 @@
+package kube
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestKubeconfigProxy wants the environment's proxy left alone, and the file's
+// taken. A bank's servers have one set, which knows nothing of the cluster.
+func TestKubeconfigProxy(t *testing.T) {
+	for name, tc := range map[string]struct{ setting, want string }{
+		"none in the file": {"", ""},
+		"one in the file":  {`, proxy-url: "http://jump:3128"`, "http://jump:3128"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "config")
+			text := "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n" +
+				`clusters: [{name: c, cluster: {server: "https://192.0.2.11:6443"` + tc.setting + "}}]\n"
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			config, err := Kubeconfig(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if config.Proxy == nil {
+				t.Fatal("the transport would ask the environment")
+			}
+			proxy, err := config.Proxy(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (proxy == nil) != (tc.want == "") || proxy != nil && proxy.String() != tc.want {
+				t.Errorf("proxy %v, want %q", proxy, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"airgap.dev/airgap/internal/host"
+)
+
+// StateFile says how far kubeadm got on this host. It is what tells a half
+// that was cut, and may be reset, from a node that has work to lose.
+const StateFile = host.StateDir + "/kubeadm.state"
+
+type State string
+
+const (
+	Untouched State = ""
+	Began     State = "began" // kubeadm was started and did not come back fine
+	Ended     State = "ended" // kubeadm came back fine: never reset on our own
+)
+
+func StateOf(m host.Machine) (State, error) {
+	text, err := os.ReadFile(m.Path(StateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Untouched, nil
+	}
+	if err != nil {
+		return Untouched, err
+	}
+	s := State(strings.TrimSpace(string(text)))
+	if s != Began && s != Ended {
+		return Untouched, fmt.Errorf("read %s: %q is not a state", StateFile, s)
+	}
+	return s, nil
+}
+
+func SetState(m host.Machine, s State) error {
+	return host.WriteFile(m.Path(StateFile), []byte(s+"\n"), 0o644)
+}
+
+// RefuseForeignCluster stops before kubeadm is started on a host that somebody
+// else set up: from then on the state would call their cluster our own half.
+func RefuseForeignCluster(m host.Machine) error {
+	for _, pattern := range []string{"/etc/kubernetes/*.conf", "/etc/kubernetes/manifests/*.yaml", "/etc/kubernetes/pki/*", "/var/lib/etcd/member"} {
+		found, err := filepath.Glob(m.Path(pattern))
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			return &host.Failure{
+				What: "start kubeadm",
+				Err:  fmt.Errorf("this host already belongs to a cluster that airgap did not set up: %s is there", found[0]),
+				Next: "use another host; or, if nobody needs that cluster any more, kubeadm reset on this one",
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package pki
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"slices"
+
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/node"
+)
+
+// ControlPlaneKeys are the files that all control-plane hosts share, by
+// https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/high-availability/.
+func ControlPlaneKeys() []string {
+	var all []string
+	for _, name := range []string{"ca.crt", "ca.key", "sa.pub", "sa.key", "front-proxy-ca.crt", "front-proxy-ca.key", "etcd/ca.crt", "etcd/ca.key"} {
+		all = append(all, path.Join(node.PkiDir, name))
+	}
+	return all
+}
+
+// Pack reads the cluster's shared keys on a control-plane host, and more files
+// by path.
+func Pack(m host.Machine, more ...string) (joincode.Parcel, error) {
+	if err := RefuseAmidReplacement(m, "pack the control plane's keys"); err != nil {
+		return nil, err
+	}
+	p := joincode.Parcel{}
+	for _, name := range append(ControlPlaneKeys(), more...) {
+		data, err := os.ReadFile(m.Path(name))
+		if err != nil {
+			return nil, fmt.Errorf("pack the control plane's keys: %w", err)
+		}
+		p[name] = data
+	}
+	return p, nil
+}
+
+// TakeOver writes the cluster's keys and the other files that the control-plane
+// hosts share, and nothing else, whatever the parcel holds. What an earlier join
+// left is replaced, the keys of the Secrets too: they may have changed since,
+// and no Secret depends on the file of a host that has not joined.
+func TakeOver(m host.Machine, p joincode.Parcel, shared []string) error {
+	for _, name := range append(ControlPlaneKeys(), shared...) {
+		data, is := p[name]
+		if !is {
+			return fmt.Errorf("take over the control plane's keys: %s is not in the parcel", name)
+		}
+		if err := host.WriteFile(m.Path(name), data, modeOf(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func modeOf(name string) os.FileMode {
+	if slices.Contains([]string{".crt", ".pub"}, path.Ext(name)) {
+		return 0o644
+	}
+	return 0o600
+}

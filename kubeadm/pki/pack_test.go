@@ -1,0 +1,48 @@
+package pki
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/kube"
+)
+
+func TestPack(t *testing.T) {
+	f, m := hosttest.New(t)
+	for _, name := range ControlPlaneKeys() {
+		f.Put(t, name, "content of "+name)
+	}
+	f.Put(t, "/etc/airgap/pki/ca.key", "registry")
+	f.Put(t, encryption.EncryptionFile, "key2")
+	packed, err := Pack(m, "/etc/airgap/pki/ca.key", encryption.EncryptionFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	to, other := hosttest.New(t)
+	to.Put(t, encryption.EncryptionFile, "key1, of a join before the key was changed")
+	shared := []string{encryption.EncryptionFile}
+	if err := TakeOver(other, packed, shared); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(ControlPlaneKeys(), shared...) {
+		info, err := os.Stat(other.Path(name))
+		if err != nil || to.Get(name) != f.Get(name) || info.Mode().Perm() != modeOf(name) {
+			t.Errorf("%s: %v %q, %v", name, info.Mode(), to.Get(name), err)
+		}
+	}
+	if modeOf("/etc/kubernetes/pki/ca.key") != 0o600 || modeOf("/etc/kubernetes/pki/sa.pub") != 0o644 {
+		t.Error("modes of keys and certificates")
+	}
+	if to.Has("/etc/airgap/pki/ca.key") {
+		t.Error("a file was written that is not the control plane's")
+	}
+
+	delete(packed, kube.ClusterCA)
+	if err := TakeOver(other, packed, nil); err == nil || !strings.Contains(err.Error(), kube.ClusterCA) {
+		t.Errorf("a parcel without the CA: %v", err)
+	}
+}

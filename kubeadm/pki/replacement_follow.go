@@ -1,0 +1,123 @@
+package pki
+
+import (
+	"context"
+	"crypto/hpke"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/internal/await"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/exchange"
+)
+
+// follow does on this host what the leader says, to the end.
+func (p *participant) follow(ctx context.Context, leader string) (Replaced, error) {
+	p.done.Leader = leader
+	p.Say("%s leads the replacement, and this host follows", leader)
+	private, err := p.askForKey(ctx)
+	if err != nil {
+		return p.done, err
+	}
+	noted := exchange.Phase("")
+	for {
+		m, err := p.read(ctx)
+		if err != nil {
+			return p.done, err
+		}
+		if m == nil || exchange.Phase(m.Data[exchange.PhaseField]) == only {
+			return p.ended(p.endFollowing())
+		}
+		key, err := p.takeKey(m, private)
+		if err != nil {
+			return p.done, err
+		}
+		want := exchange.Phase(m.Data[phaseOf(p.node)])
+		if waits := want == signing && p.controlPlane() && key == nil; want != "" && want != noted && !waits {
+			if err := p.succession(m, key).reach(ctx, want); err != nil {
+				return p.done, err
+			}
+			if err := p.note(ctx, m.To, want); err != nil {
+				return p.done, err
+			}
+			noted = want
+		}
+		select {
+		case <-ctx.Done():
+			return p.done, ctx.Err()
+		case <-time.After(await.Beat(ctx)):
+		}
+	}
+}
+
+// phaseOf is the field that says to which phase a host is to go.
+func phaseOf(node string) string { return exchange.PhaseField + "." + node }
+
+// askForKey is for hosts with a control plane: they sign by the new authority, too.
+func (p *participant) askForKey(ctx context.Context) (private hpke.PrivateKey, err error) {
+	if !p.controlPlane() || p.Machine.Recorded(p.Authority.nextKey()) {
+		return nil, nil
+	}
+	err = await.Until(ctx, comeBack, func(ctx context.Context) error {
+		x, err := p.exchange()
+		if err != nil {
+			return err
+		}
+		private, err = x.Ask(ctx)
+		if apierrors.IsNotFound(err) { // it has come to its end, which the next look tells
+			return nil
+		}
+		return err
+	})
+	return private, err
+}
+
+// takeKey keeps the new authority's key as soon as it is there.
+func (p *participant) takeKey(m *exchange.Minutes, private hpke.PrivateKey) ([]byte, error) {
+	if !p.controlPlane() {
+		return nil, nil
+	}
+	if p.Machine.Recorded(p.Authority.nextKey()) {
+		return os.ReadFile(p.Machine.Path(p.Authority.nextKey()))
+	}
+	if private == nil {
+		return nil, fmt.Errorf("%s is gone", p.Authority.nextKey())
+	}
+	key, err := exchange.Exchange{Node: p.node, Name: replacementName}.Take(m, private)
+	if err != nil || key == nil {
+		return nil, err
+	}
+	return key, errors.Join(writeNext(p.Machine, p.Authority.nextKey(), key), writeNext(p.Machine, p.Authority.nextFile(), m.Data[freshField]))
+}
+
+// endFollowing tells the replacement's end from a leader that is gone.
+func (p *participant) endFollowing() error {
+	record, err := loadSuccession(p.Machine)
+	if err != nil {
+		return err
+	}
+	if record.Authority != "" && record.Reached != only {
+		return &host.Failure{What: "follow the replacement", Err: errors.New("nobody leads it any more"), Next: "airgap certs rotate-ca --only " + p.Authority.Name + " on the control-plane host that led it"}
+	}
+	return p.end()
+}
+
+// noteNode sets the annotation of a Node; "" takes it off.
+func noteNode(ctx context.Context, client kubernetes.Interface, node, note string) error {
+	value := "null"
+	if note != "" {
+		value = fmt.Sprintf("%q", note)
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, phaseNote, value)
+	if _, err := client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("annotate node %s with %s: %w", node, phaseNote, err)
+	}
+	return nil
+}
