@@ -84,7 +84,7 @@ func decoded(t *testing.T, text []byte) map[string]any {
 }
 
 func TestAPIServerFiles(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	c := section(t, `{version: 1.36.3, audit: {policy: {rules: [{level: Request}]}}}`)
 	s := APIServerFiles(m, c)
 	hosttest.MustHold(t, s.Done, false)
@@ -102,7 +102,7 @@ func TestAPIServerFiles(t *testing.T) {
 		t.Errorf("undo: %v; the log's directory is data, and the rest is not", err)
 	}
 
-	f, m = NewFake(t)
+	f, m = newFake(t)
 	s = APIServerFiles(m, section(t, `{version: 1.36.3, audit: {log: none}}`))
 	if err := s.Run(t.Context()); err != nil || f.Has(AuditDir) || f.Has(auditPolicyFile) {
 		t.Errorf("no log, but its files (%v)", err)

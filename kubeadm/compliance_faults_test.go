@@ -34,7 +34,7 @@ func TestComplianceAsksTheKubelet(t *testing.T) {
 		"it does not answer, opened": {opened, "", nil, Differs, "could not tell"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, m := NewFake(t)
+			f, m := newFake(t)
 			f.Joins(t, "/proc/self", kubetest.HostNetwork)
 			aKubelet(t, f, tc.file, tc.args...)
 			ask := noAnswer
@@ -48,7 +48,7 @@ func TestComplianceAsksTheKubelet(t *testing.T) {
 			}
 		})
 	}
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	f.Joins(t, "/proc/self", kubetest.HostNetwork)
 	aKubelet(t, f, good, "--config-dir=/etc/kubelet.d")
 	f.Put(t, "/etc/kubelet.d/10-first.conf", "readOnlyPort: 0\n")
@@ -57,7 +57,7 @@ func TestComplianceAsksTheKubelet(t *testing.T) {
 	if got := foundWith(t, m, c, "readOnlyPort", configz(t, good)); got.State != Differs || !strings.Contains(got.Found, "/etc/kubelet.d says 10255") {
 		t.Errorf("a drop-in: %+v", got)
 	}
-	f, m = NewFake(t)
+	f, m = newFake(t)
 	f.Joins(t, "/proc/self", kubetest.HostNetwork)
 	f.Put(t, runtime.KubeletConfig, good)
 	kubetest.Starts(t, f, 60, kubetest.HostNetwork, "/kubelet") // a pod's, which is not the host's
@@ -95,7 +95,7 @@ func TestComplianceReadsContents(t *testing.T) {
 		"audit, nearly ours":           {auditPolicyFile, strings.Replace(string(auditPolicy), "rules:\n", "rules:\n  - {level: None, users: [mallory]}\n", 1), policyContents, Differs, "not airgap's"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, m := NewFake(t)
+			f, m := newFake(t)
 			c := section(t, "version: 1.36.3")
 			processes(t, f, c)
 			f.Put(t, tc.file, tc.text)
@@ -113,7 +113,7 @@ func TestComplianceReadsContents(t *testing.T) {
 // TestComplianceFollowsArguments: the file that counts is the one that the
 // argument names, as the API server's pod sees it.
 func TestComplianceFollowsArguments(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	c := section(t, "version: 1.36.3")
 	processes(t, f, c)
 	kubetest.Starts(t, f, 1, kubetest.HostNetwork, "kube-apiserver", "--authentication-config=/elsewhere.yaml", "--authorization-config=/modes.yaml", "--audit-policy-file=/gone.yaml")
@@ -152,13 +152,13 @@ func TestChosenIsNoExcuse(t *testing.T) {
 		"anonymous-auth":        with(t, node.APIServer, "anonymous-auth", "true"),
 		"client-cert-auth":      with(t, node.Etcd, "client-cert-auth", "false"),
 	} {
-		f, m := NewFake(t)
+		f, m := newFake(t)
 		processes(t, f, c)
 		if got := found(t, m, c, name); got.State != Differs {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	c := section(t, "{version: 1.36.3, overrides: {kubelet: {readOnlyPort: 10255}}}")
 	f.Joins(t, "/proc/self", kubetest.HostNetwork)
 	aKubelet(t, f, "readOnlyPort: 10255\n")
@@ -169,7 +169,7 @@ func TestChosenIsNoExcuse(t *testing.T) {
 
 // TestComplianceOfIssuers: the issuers of airgap.yaml are chosen.
 func TestComplianceOfIssuers(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	c := section(t, `{version: 1.36.3, authentication: {jwt: [`+ssoIssuer+`]}}`)
 	processes(t, f, c)
 	if got := found(t, m, c, issuerContents); got.State != Chosen || got.Found != "https://sso.bank.example" {

@@ -104,7 +104,7 @@ func foundWith(t *testing.T, m Machine, c Config, name string, configz func(cont
 }
 
 func TestCompliance(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	c := section(t, `version: 1.36.3`)
 	processes(t, f, c)
 	aKubelet(t, f, byKubeadm+kubeletYAML(t, c))
@@ -130,7 +130,7 @@ func kubeletYAML(t *testing.T, c Config) string {
 }
 
 func TestComplianceFindsChanges(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	f.Joins(t, "/proc/self", kubetest.HostNetwork)
 	c := section(t, `version: 1.36.3`)
 	if got := found(t, m, c, "profiling"); got.State != Elsewhere {
@@ -166,13 +166,13 @@ func TestComplianceFindsChanges(t *testing.T) {
 func TestComplianceLeavesPodsAlone(t *testing.T) {
 	c := section(t, `version: 1.36.3`)
 	tenant := []string{"/usr/local/bin/kube-apiserver", "--profiling=true", "--etcd-cafile=/theirs"}
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	f.Joins(t, "/proc/self", kubetest.HostNetwork)
 	kubetest.Starts(t, f, 20, kubetest.HostNetwork, tenant...) // a pod may have the host's network as well
 	if got := found(t, m, c, "profiling"); got.State != Elsewhere {
 		t.Errorf("a worker: %+v", got)
 	}
-	f, m = NewFake(t)
+	f, m = newFake(t)
 	processes(t, f, c)
 	kubetest.Starts(t, f, 10, "net:[2]", tenant...)
 	kubetest.Starts(t, f, 200, "net:[2]", tenant...)
@@ -192,7 +192,7 @@ func TestComplianceLeavesPodsAlone(t *testing.T) {
 
 // What a site decides is not what somebody changed.
 func TestComplianceKnowsTheSitesChoices(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	c := section(t, `
 version: 1.36.3
 encryptionAtRest: none

@@ -39,7 +39,7 @@ const kubeadmCorefile = `.:53 {
 `
 
 func TestNoForwarding(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
 	a.Corefile = kubeadmCorefile
 	f.Put(t, kube.ClusterCA, a.Ca())

@@ -14,7 +14,7 @@ import (
 )
 
 func TestLocalEtcd(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	if _, err := m.LocalEtcd(); !errors.Is(err, ErrNoEtcd) {
 		t.Errorf("on a worker: %v", err)
 	}

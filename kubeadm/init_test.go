@@ -21,7 +21,7 @@ func initStep(t *testing.T, m Machine) step.Step {
 }
 
 func TestInit(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
 	withKubeadm(t, f, m, a)
 	withHost(t, f)
@@ -57,7 +57,7 @@ func TestInit(t *testing.T) {
 }
 
 func TestInitAfterACut(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	withKubeadm(t, f, m, kubetest.NewAPI(t))
 	f.Put(t, node.StateFile, "began\n")
 	f.Put(t, "etc/kubernetes/manifests/etcd.yaml", "half")
@@ -80,7 +80,7 @@ func TestInitAfterACut(t *testing.T) {
 
 func TestInitRefusesAForeignCluster(t *testing.T) {
 	for _, file := range []string{kube.AdminConf, "/etc/kubernetes/manifests/etcd.yaml", kube.ClusterCA, "/var/lib/etcd/member/wal"} {
-		f, m := NewFake(t)
+		f, m := newFake(t)
 		f.Put(t, file, "theirs")
 		err := initStep(t, m).Run(t.Context())
 		var failure *host.Failure
@@ -92,7 +92,7 @@ func TestInitRefusesAForeignCluster(t *testing.T) {
 
 // A finished control plane that does not answer has data to lose.
 func TestInitNeverResetsAFinishedNode(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
 	withKubeadm(t, f, m, a)
 	s := initStep(t, m)
@@ -119,7 +119,7 @@ func TestInitNeverResetsAFinishedNode(t *testing.T) {
 // TestInitWantsAHealthyKubelet: one that systemd starts again and again is
 // active each time.
 func TestInitWantsAHealthyKubelet(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	sick := withKubeadm(t, f, m, kubetest.NewAPI(t))
 	s := initStep(t, m)
 	if err := s.Run(t.Context()); err != nil {
@@ -137,7 +137,7 @@ func TestInitWantsAHealthyKubelet(t *testing.T) {
 }
 
 func TestInitExplainsPreflight(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	f.Fails("kubeadm init", 1, "[preflight] Some fatal errors occurred:\n\t[ERROR Port-6443]: Port 6443 is in use\n\t[ERROR Swap]: swap is enabled\n[preflight] If you know what you are doing, you can make a check non-fatal")
 	err := initStep(t, m).Run(t.Context())
 	var failure *host.Failure

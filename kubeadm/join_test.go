@@ -37,7 +37,7 @@ func ticketFor(t *testing.T, a *kubetest.API, text string) *joincode.Ticket {
 }
 
 func TestJoin(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
 	withKubeadm(t, f, m, a)
 	f.Put(t, kube.ClusterCA, a.Ca())
@@ -50,7 +50,7 @@ func TestJoin(t *testing.T) {
 		t.Errorf("got %+v, %s, %v", material, hash, err)
 	}
 
-	f, m = NewFake(t)
+	f, m = newFake(t)
 	withKubeadm(t, f, m, a)
 	const code = "abcdef.0123456789abcdef.abcdefghijklmnop"
 	f.Put(t, joincode.JoinConf, "the node's certificate")
@@ -100,7 +100,7 @@ func read(t *testing.T, r io.Reader) string {
 // TestJoinControlPlane wants the keys on the host when kubeadm runs, also
 // after an earlier half was reset, and then those of the new code.
 func TestJoinControlPlane(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
 	withKubeadm(t, f, m, a)
 	const text = "abcdef.0123456789abcdef.abcdefghijklmnop.abcdefghijklmnopqrstuvwxyz"
@@ -164,7 +164,7 @@ func TestJoinRefuses(t *testing.T) {
 		"a parcel that is not for these": {joincode.JoinMaterial{CA: a.Ca()}, Node{Name: "cp3", ControlPlane: true}, nil, "airgap-parcel"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, m := NewFake(t)
+			f, m := newFake(t)
 			text := "abcdef.0123456789abcdef.abcdefghijklmnop"
 			if tc.node.Name == "cp3" {
 				text += ".abcdefghijklmnopqrstuvwxyz"
@@ -189,7 +189,7 @@ func joinStep(t *testing.T, m Machine, a *kubetest.API) step.Step {
 // TestJoinAfterACut takes the interrupted join back, and waits until the
 // cluster has noticed that the old kubelet is gone.
 func TestJoinAfterACut(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
 	a.Ready = 2
 	withKubeadm(t, f, m, a)

@@ -18,20 +18,10 @@
 // an undo only. Nothing here pulls an image or talks to anything outside the cluster.
 package kubeadm
 
-import "airgap.dev/airgap/internal/host"
+import "airgap.dev/airgap/kubeadm/leave"
 
 // Where things lie on a node, before Machine.Root.
-const (
-	ConfigFile = "/etc/airgap/kubeadm.yaml"
-)
+const ConfigFile = "/etc/airgap/kubeadm.yaml"
 
 // Machine is the host that the steps change.
-type Machine struct {
-	host.Machine
-
-	Network Traces // what the network plugin leaves on a host
-	Pods    string // network of the pods' addresses; not needed to go back
-	Wipe    bool   // an undo need not keep etcd's data
-	Alone   bool   // an undo asks nothing of the cluster: it is about to be another one
-	EtcdURL string // of this host's own member; "" is where kubeadm has it listen
-}
+type Machine struct{ leave.Member }

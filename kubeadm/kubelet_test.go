@@ -22,7 +22,7 @@ SystemdCgroup = true
 
 // TestAgreementHeals: a kubelet's file that somebody changed is the cluster's again.
 func TestAgreementHeals(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	f.Put(t, runtime.KubeletConfig, "healthzPort: 0\ncgroupDriver: cgroupfs\n")
 	f.Answers[host.BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(agreedDump), nil }
 	f.Answers["kubeadm upgrade node phase kubelet-config"] = func(host.Cmd) ([]byte, error) {
@@ -45,7 +45,7 @@ func TestAgreementHeals(t *testing.T) {
 // TestAgreementRestarts: the file of a kubelet that was put right does nothing for the one
 // that runs.
 func TestAgreementRestarts(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	f.Put(t, runtime.KubeletConfig, "healthzPort: 0\ncgroupDriver: systemd\n")
 	f.Answers[host.BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(agreedDump), nil }
 	runs := "cgroupfs"

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 // ruleset is the kernel's packet filter as `nft --json` lists it. iptables of
@@ -91,7 +92,7 @@ func (m Machine) cleanFilter(ctx context.Context, before record) error {
 // withdrawal is nft's script that removes what the cluster brought: its tables,
 // its chains, the rules that lead to them, and the tables and chains that iptables
 // makes for itself, where nothing is left in one that was not there before.
-func (r ruleset) withdrawal(t Traces, before record) string {
+func (r ruleset) withdrawal(t leave.Traces, before record) string {
 	gone, used := map[string]bool{}, map[string]bool{} // by their words; used has what holds rules of others
 	var rules, chains, tables []string
 	for _, at := range r.tables() {
@@ -100,7 +101,7 @@ func (r ruleset) withdrawal(t Traces, before record) string {
 	for _, c := range r.chains() {
 		switch in := (table{c.Family, c.Table}).words(); {
 		case gone[in]:
-		case t.claims(c) && !slices.Contains(before.Chains, c.words()):
+		case claims(t, c) && !slices.Contains(before.Chains, c.words()):
 			gone[c.words()] = true
 			chains = append(chains, c.words())
 		case c.Hook == "" || c.Policy != "accept":
@@ -144,7 +145,7 @@ func each(command string, objects []string) string {
 }
 
 // claims reports whether a chain has one of the cluster's names.
-func (t Traces) claims(c chain) bool {
+func claims(t leave.Traces, c chain) bool {
 	return slices.ContainsFunc(t.Chains, func(beginning string) bool { return strings.HasPrefix(c.Name, beginning) })
 }
 

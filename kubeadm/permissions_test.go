@@ -13,7 +13,7 @@ import (
 )
 
 func TestPermissions(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	c := section(t, `version: 1.36.3`)
 	s := Permissions(m, c)
 	hosttest.MustHold(t, s.Done, true) // nothing there, nothing open

@@ -57,9 +57,10 @@ func TestResetFollowsNoNewLink(t *testing.T) {
 			f, m := clusterOn(t)
 			realReset(f, m)
 			if old { // installed by an airgap that did not write down where paths lead
-				r, err := m.record()
-				r.Places = nil
-				hosttest.Do(t, func() error { return err }, func() error { return host.WriteJSON(m.Path(recordFile), r) })
+				file := m.Path(host.UndoDir + "/host.json")
+				r, err := host.ReadJSON[map[string]any](file)
+				delete(r, "places")
+				hosttest.Do(t, func() error { return err }, func() error { return host.WriteJSON(file, r) })
 			}
 			other := otherDisk(t)
 			if p == "/var/lib" {
@@ -90,7 +91,7 @@ func TestResetFollowsNoNewLink(t *testing.T) {
 // TestResetEmptiesALinkedDirectory: sites link directories to another disk before the
 // installation. What the cluster put there goes, the link and all else stays.
 func TestResetEmptiesALinkedDirectory(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	disk := otherDisk(t)
 	for p, name := range map[string]string{runtime.KubeletDir: "kubelet", "/var/lib/containerd": "containerd"} {
 		hosttest.Do(t, func() error { return os.MkdirAll(filepath.Join(disk, name), 0o755) }, func() error { return os.MkdirAll(filepath.Dir(m.Path(p)), 0o755) })
@@ -118,7 +119,7 @@ func TestResetEmptiesALinkedDirectory(t *testing.T) {
 
 // TestInstallRefusesALinkToOthersData: kubeadm reset would empty that directory.
 func TestInstallRefusesALinkToOthersData(t *testing.T) {
-	_, m := NewFake(t)
+	_, m := newFake(t)
 	other := otherDisk(t)
 	hosttest.Do(t, func() error { return os.MkdirAll(m.Path("/var/lib"), 0o755) }, func() error { return os.Symlink(other, m.Path(runtime.KubeletDir)) })
 	err := Record(m).Run(t.Context())

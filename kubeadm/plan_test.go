@@ -11,7 +11,7 @@ import (
 )
 
 func TestPlanOfNode(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	s := initStep(t, m)
 	init := "kubeadm init: Kubernetes v1.36.3, API server at 192.0.2.11:6443"
 	hosttest.WantPlan(t, f, s, "write "+ConfigFile+" (new)", "enable kubelet.service", init)
@@ -20,7 +20,7 @@ func TestPlanOfNode(t *testing.T) {
 	f.Put(t, node.StateFile, "ended\n")
 	hosttest.WantPlan(t, f, s, "enable and start kubelet.service, and wait for the node")
 
-	f, m = NewFake(t)
+	f, m = newFake(t)
 	join := Join(m, section(t, `version: 1.36.3`), Node{Name: "w1"}, joincode.JoinMaterial{APIServer: "192.0.2.11:6443"}, nil)
 	hosttest.WantPlan(t, f, join, "enable kubelet.service", "kubeadm join: node w1, API server at 192.0.2.11:6443")
 	f.Put(t, kube.AdminConf, "theirs")

@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/kubeadm/encryption"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/pki"
 )
@@ -31,12 +32,12 @@ func back(t *testing.T, s step.Step) func() error {
 
 // clusterOn is a control plane that ran on a host with podman.
 func clusterOn(t *testing.T) (*hosttest.Fake, Machine) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	m.Pods = "10.244.0.0/16"
 	f.Answers["ip -json route"] = func(host.Cmd) ([]byte, error) {
 		return []byte(`[{"dst":"default","gateway":"10.0.0.1","dev":"eth0"},{"dst":"10.0.0.0/24","dev":"eth0"},{"dst":"10.244.1.0/24","gateway":"10.0.0.12","dev":"eth0"},{"dst":"10.88.0.0/16","gateway":"10.0.0.1","dev":"eth0"}]`), nil
 	}
-	m.Network = Traces{Links: []string{"cni0", "flannel.1", "cali*"}, Paths: []string{"/run/flannel", "/etc/cni/net.d/10-flannel.conflist"}, Dirs: []string{"/etc/cni/net.d", "/etc/cni"}}
+	m.Network = leave.Traces{Links: []string{"cni0", "flannel.1", "cali*"}, Paths: []string{"/run/flannel", "/etc/cni/net.d/10-flannel.conflist"}, Dirs: []string{"/etc/cni/net.d", "/etc/cni"}}
 	withHost(t, f)
 	withKubeadm(t, f, m, kubetest.NewAPI(t))
 	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path(kube.ClusterCA)) }
@@ -77,7 +78,7 @@ func TestReset(t *testing.T) {
 	for name, want := range map[string]bool{
 		"etc/cni/net.d/10-flannel.conflist": false, "run/flannel": false, "var/lib/kubelet": false, "etc/kubernetes/pki": false, "sys/fs/cgroup/cpuset/kubepods.slice": false,
 		"etc/cni/net.d/87-podman-bridge.conflist": true, "etc/kubernetes/manifests/mine.txt": true,
-		"var/lib/containerd/content": true, "var/lib/etcd": false, recordFile: false, node.StateFile: false, pki.SuccessionFile: false, ConfigFile: false,
+		"var/lib/containerd/content": true, "var/lib/etcd": false, host.UndoDir + "/host.json": false, node.StateFile: false, pki.SuccessionFile: false, ConfigFile: false,
 	} {
 		if f.Has(name) != want {
 			t.Errorf("%s is there: %v, want %v", name, !want, want)
@@ -157,7 +158,7 @@ func TestResetStopsAtABusyMount(t *testing.T) {
 }
 
 func TestResetLeavesAForeignClusterAlone(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	f.Put(t, kube.AdminConf, "theirs")
 	if err := initStep(t, m).Undo(t.Context()); err != nil || len(f.Calls) != 0 {
 		t.Errorf("got %v, ran %v", err, f.Calls)
@@ -167,7 +168,7 @@ func TestResetLeavesAForeignClusterAlone(t *testing.T) {
 // The rules are what nft lists after the iptables of kube-proxy and flannel, in
 // tables that others use as well, beside kube-proxy's table in nftables mode.
 func TestPacketFilter(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	listed, err := os.ReadFile("testdata/ruleset.json")
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +188,7 @@ func TestPacketFilter(t *testing.T) {
 }
 
 func TestUnused(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	for _, want := range []string{"/var/etcd-1", "/var/etcd-1-2", "/var/etcd-1-3"} {
 		if got := m.unused("/var/etcd-1"); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -21,7 +21,7 @@ import (
 // TestRestore wants keys and data on the host whenever kubeadm starts, also after a
 // half that was cut and reset; a finished restore touches neither.
 func TestRestore(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	withKubeadm(t, f, m, kubetest.NewAPI(t))
 	withHost(t, f)
 	keys, err := SavedKeys(readFrom(savedKeys(t, time.Now().Add(time.Hour))), true, time.Now())
@@ -70,7 +70,7 @@ func TestRestore(t *testing.T) {
 // kubeadm came to know of it; that of a host which was to join is somebody else's.
 func TestRestoreTakenBack(t *testing.T) {
 	for _, config := range []bool{true, false} {
-		f, m := NewFake(t)
+		f, m := newFake(t)
 		withKubeadm(t, f, m, kubetest.NewAPI(t))
 		withHost(t, f)
 		f.Put(t, node.StateFile, "began\n")
@@ -91,7 +91,7 @@ func TestRestoreTakenBack(t *testing.T) {
 // TestJoinInPlaceOfALostHost waits until the cluster has given up the kubelet that
 // had the name.
 func TestJoinInPlaceOfALostHost(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
 	a.Ready = 2
 	withKubeadm(t, f, m, a)

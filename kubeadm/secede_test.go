@@ -33,7 +33,7 @@ func nodeCertificate(t *testing.T, name string) string {
 
 // oneOfTwo is a control-plane host beside another one.
 func oneOfTwo(t *testing.T) (*hosttest.Fake, Machine, *kubetest.API) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
 	a.Beside = true
 	withKubeadm(t, f, m, a)
@@ -88,7 +88,7 @@ func TestSecedeCut(t *testing.T) {
 }
 
 func TestSecedeWorker(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	withHost(t, f)
 	f.Put(t, node.StateFile, "ended\n")
 	f.Put(t, node.KubeletClientCert, nodeCertificate(t, "w1"))

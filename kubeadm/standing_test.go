@@ -11,7 +11,7 @@ import (
 )
 
 func TestSameEndpoint(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	f.Put(t, node.StateFile, "ended\n")
 	f.Put(t, kube.AdminConf, "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: 'https://10.0.0.5:6443'}}]\n")
 	if err := SameEndpoint(m, Config{ControlPlaneEndpoint: "10.0.0.5:6443"}); err != nil {

@@ -5,27 +5,16 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/settings"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// Traces are what the programs of a cluster make on a host by themselves. No
-// step of ours writes them, so only a list can know of them; that a thing was
-// not there before is what makes it theirs.
-type Traces struct {
-	Links  []string // network interfaces, by name, or by its beginning and a *
-	Tables []string // packet filter tables, by name, that nobody else uses
-	Chains []string // beginnings of the names of their chains in tables that others use too
-	Paths  []string // files, and directories with all that is in them
-	Dirs   []string // directories that others may use as well: gone when they are empty
-	Data   []string // directories that outlast a reset unless their data is unwanted
-}
-
 // traces are those of kubeadm, kubelet, kube-proxy and the runtimes, together
 // with those of the network plugin.
-func (m Machine) traces() Traces {
+func (m Machine) traces() leave.Traces {
 	n := m.Network
-	return Traces{
+	return leave.Traces{
 		Links:  append([]string{settings.IPVSLink}, n.Links...),
 		Tables: append([]string{"kube-proxy", "crio-hostports"}, n.Tables...),
 		Chains: append([]string{"KUBE-", "CRIO-"}, n.Chains...),

@@ -40,7 +40,7 @@ func TestBehind(t *testing.T) {
 		}{{master, tc.master}, {worker, tc.worker}} {
 			n, want := host.n, host.want
 			t.Run(tc.name+" on "+n.Name, func(t *testing.T) {
-				_, m := NewFake(t)
+				_, m := newFake(t)
 				if got, err := m.Behind(t.Context(), section(t, tc.now), n); err != nil || got != "" {
 					t.Errorf("a host that has not joined: %q, %v", got, err)
 				}
@@ -57,7 +57,7 @@ func TestBehind(t *testing.T) {
 
 // TestBehindOfOld: an airgap that did not write the configuration down.
 func TestBehindOfOld(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	f.Answers["kubelet --version"] = func(host.Cmd) ([]byte, error) { return []byte("Kubernetes v1.35.8\n"), nil }
 	if err := node.SetState(m.Machine, node.Ended); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func upgradeAPI(t *testing.T, f *hosttest.Fake, m Machine) *atomic.Value {
 func TestUpgrade(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		t.Run(fmt.Sprint("first ", first), func(t *testing.T) {
-			f, m := NewFake(t)
+			f, m := newFake(t)
 			version := upgradeAPI(t, f, m)
 			n := Node{Name: "w1", Address: "192.0.2.21", ControlPlane: first}
 			if err := errors.Join(m.noteConfigured(section(t, "version: 1.35.8"), n), node.SetState(m.Machine, node.Ended)); err != nil {
@@ -146,7 +146,7 @@ func TestUpgrade(t *testing.T) {
 // the kubelet is not as before, though that is what it has noted; and it is when its kubelet
 // has been started anew, killed on the way or not.
 func TestHalfAnUpgradeIsTakenBack(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	upgradeAPI(t, f, m)
 	n, was := Node{Name: "w1"}, section(t, "version: 1.35.8")
 	up := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: n}
@@ -179,7 +179,7 @@ func TestHalfAnUpgradeIsTakenBack(t *testing.T) {
 // TestKubeletDoesNotComeBack: a host whose kubelet does not show the new version in time
 // is told, with the kubelet's own last words, and counts as not upgraded.
 func TestKubeletDoesNotComeBack(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	upgradeAPI(t, f, m)
 	f.Answers["journalctl -u kubelet"] = func(host.Cmd) ([]byte, error) { return []byte("failed to load the CNI configuration\n"), nil }
 	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "w1"}, patience: 2 * time.Second}
@@ -204,7 +204,7 @@ func TestKubeletDoesNotComeBack(t *testing.T) {
 
 // TestKubeProxy: its document is written once for each configuration.
 func TestKubeProxy(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	upgradeAPI(t, f, m)
 	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1", ControlPlane: true}, First: true}
 	s := u.KubeProxy()
@@ -220,7 +220,7 @@ func TestKubeProxy(t *testing.T) {
 // TestKubeProxyKilled: who was killed after kubeadm had written the configuration does
 // not know whether the pods have it.
 func TestKubeProxyKilled(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	var restarts atomic.Int32
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -251,7 +251,7 @@ func TestKubeProxyKilled(t *testing.T) {
 
 // TestUpgradeFails: what kubeadm could not do is not noted as done.
 func TestUpgradeFails(t *testing.T) {
-	f, m := NewFake(t)
+	f, m := newFake(t)
 	upgradeAPI(t, f, m)
 	f.Fails("kubeadm upgrade node", 1, "[ERROR ImagePull]: it did not come")
 	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "w1"}}
@@ -280,7 +280,7 @@ func TestUpgradeAfterReboot(t *testing.T) {
 		{"something else", time.Minute, []string{full, ""}, 1, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f, m := NewFake(t)
+			f, m := newFake(t)
 			upgradeAPI(t, f, m)
 			runs := 0
 			f.Answers["kubeadm upgrade apply"] = func(c host.Cmd) ([]byte, error) {
@@ -316,7 +316,7 @@ func TestRehearseWrites(t *testing.T) {
 		{"one with side effects", "/configmaps/kubeadm-config", "admission webhook does not support dry run", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f, m := NewFake(t)
+			f, m := newFake(t)
 			asked := 0
 			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet { // what would be drained: two pods of one namespace

@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 const day = 24 * time.Hour
@@ -131,7 +132,7 @@ func TestNoTurn(t *testing.T) {
 	}
 	said := ""
 	say := func(format string, args ...any) { said = fmt.Sprintf(format, args...) }
-	m := kubeadm.Machine{Machine: host.Machine{Host: sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": sitetest.EndingIn(t, "kube-apiserver", 20*day)}, Root: root}}
+	m := kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": sitetest.EndingIn(t, "kube-apiserver", 20*day)}, Root: root}}}
 	if release, err := takeTurn(t.Context(), m, true, say); err != nil || release == nil || !strings.Contains(said, "goes on without a turn") {
 		t.Errorf("interrupted: %v, it says %q", err, said)
 	}

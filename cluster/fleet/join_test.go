@@ -25,6 +25,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/registry/trust"
 )
 
@@ -85,7 +86,7 @@ func enrolling(t *testing.T) (*Fleet, *Member, *sshtest.Server, *codeAPI) {
 	api := &codeAPI{}
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
-	f.site.Machine = kubeadm.Machine{Machine: host.Machine{Host: host.Local{}, Root: t.TempDir()}}
+	f.site.Machine = kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: host.Local{}, Root: t.TempDir()}}}
 	conf := sitetest.Kubeconfig(server.URL)
 	ca, _, err := trust.NewAuthority(time.Now())
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 // TestSiteForbidsASetting: what belongs to others at a site is no step there,
@@ -41,7 +42,7 @@ func TestModulesOfTheNetwork(t *testing.T) {
 	for settings, tunnels := range map[string]bool{"": true, "network: {encapsulation: native}": false} {
 		s := sitetest.SettingsSite(t, settings)
 		dir := t.TempDir()
-		s.Machine = kubeadm.Machine{Machine: host.Machine{Host: sitetest.RootHost{Dir: dir}, Root: dir}}
+		s.Machine = kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: sitetest.RootHost{Dir: dir}, Root: dir}}}
 		steps := nodesteps.SettingSteps(s)
 		plan, err := steps[slices.Index(sitetest.StepNames(steps), "modules")].Plan(t.Context())
 		if err != nil || slices.Contains(plan, "load kernel module vxlan") != tunnels {

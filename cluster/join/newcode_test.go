@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 // TestNewCodeIsForOneNode: without a name the code is for the only node that has not
@@ -27,7 +28,7 @@ func TestNewCodeIsForOneNode(t *testing.T) {
 		fmt.Fprint(w, `{"apiVersion":"v1","kind":"NodeList","items":[]}`)
 	}))
 	defer server.Close()
-	s.Machine = kubeadm.Machine{Machine: host.Machine{Host: host.Local{}, Root: t.TempDir()}}
+	s.Machine = kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: host.Local{}, Root: t.TempDir()}}}
 	conf := sitetest.Kubeconfig(server.URL)
 	if err := host.WriteFile(filepath.Join(s.Machine.Root, kube.AdminConf), []byte(conf), 0o600); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 // TestJoinCodeIsReadFirst wants the code before any step has run, and not at all
@@ -32,7 +33,7 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &Candidate{
 				options: Options{Console: &ui.Terminal{In: strings.NewReader(tc.stdin), Err: io.Discard}}, Hub: &Hub{},
-				Site: &site.Site{Machine: kubeadm.Machine{Machine: host.Machine{Root: t.TempDir()}}, Config: &config.Cluster{}},
+				Site: &site.Site{Machine: kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Root: t.TempDir()}}}, Config: &config.Cluster{}},
 			}
 			if tc.want == "" {
 				if got, err := c.options.readCode(t.Context()); err != nil || got.Reveal() != good {
@@ -54,7 +55,7 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 		}
 		c := &Candidate{
 			options: Options{Console: &ui.Terminal{In: neverRead{t}, Err: io.Discard}}, Hub: &Hub{},
-			Site: &site.Site{Machine: kubeadm.Machine{Machine: host.Machine{Root: root}}, Config: &config.Cluster{}},
+			Site: &site.Site{Machine: kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Root: root}}}, Config: &config.Cluster{}},
 		}
 		if _, err := c.admit(t.Context()); err != nil {
 			t.Error(err)

@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -63,7 +64,7 @@ func TestProgramsOfAFickleStick(t *testing.T) {
 			}
 			on = true
 			root := t.TempDir()
-			s := runtime.FilesStep(kubeadm.Machine{Machine: host.Machine{Host: sitetest.RootHost{Dir: root}, Root: root}}.Machine, r, "amd64", FromView(v).files)
+			s := runtime.FilesStep(kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: sitetest.RootHost{Dir: root}, Root: root}}}.Machine, r, "amd64", FromView(v).files)
 			err := s.Run(t.Context())
 			placed := inBin(t, root)
 			switch {

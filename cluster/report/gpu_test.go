@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -87,7 +88,7 @@ func TestCards(t *testing.T) {
 // nobody knows the cards, which verify tells (rule node-reports), and not that all is well.
 func TestCardsUnread(t *testing.T) {
 	for name, settings := range map[string]*GPUSettings{"set up": {Driver: "580.82.07", Cards: 1}, "nobody's": nil} {
-		m := kubeadm.Machine{Machine: host.Machine{Host: sitetest.CardHost{MapFS: sitetest.PCITree(t, "unreadable", "")}}}
+		m := kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: sitetest.CardHost{MapFS: sitetest.PCITree(t, "unreadable", "")}}}}
 		parts := slices.DeleteFunc(Settings{GPU: settings}.parts(m), func(p nodereport.Part) bool { return p.Name != "gpu" })
 		r := (&nodereport.Collector{Parts: parts}).Once(t.Context())
 		if r.GPU != nil || len(r.Unknown) != 1 || r.Unknown[0].Part != "gpu" || !strings.Contains(r.Unknown[0].Reason, "read PCI device 0000:af:00.0") {

@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
@@ -173,7 +174,7 @@ func Installed(ctx context.Context, keys []string) (*Site, error) {
 
 // ThisMachine is the host as the steps change it.
 func ThisMachine() kubeadm.Machine {
-	return kubeadm.Machine{Machine: host.Machine{Host: host.Local{}}, Network: kubeadm.Traces(cni.Leaves())}
+	return kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: host.Local{}}, Network: leave.Traces(cni.Leaves())}}
 }
 
 func thisNode(c *config.Cluster, name string) (config.Node, error) {

@@ -28,6 +28,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 const encryptionFile = "kind: EncryptionConfiguration\nresources:\n- providers:\n  - secretbox:\n      keys:\n"
@@ -160,7 +161,7 @@ func TestSupportBundleHasNoSecrets(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { table(w, r, s.poison) }))
 	defer api.Close()
 	s = newSickHost(t, api.URL)
-	e := &Evidence{Machine: kubeadm.Machine{Machine: host.Machine{Host: sitetest.RootHost{Dir: s.Dir, Says: s.poison}, Root: s.Dir}}}
+	e := &Evidence{Machine: kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: sitetest.RootHost{Dir: s.Dir, Says: s.poison}, Root: s.Dir}}}}
 	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
 	var stdout, text, stderr bytes.Buffer
 	collected, err := Collect(t.Context(), file, e, ui.New(&stderr, ui.JSON))
@@ -222,7 +223,7 @@ func TestNoKeyIsListed(t *testing.T) {
 	for _, name := range append(secret, "etc/kubernetes/apiserver/audit-policy.yaml") {
 		s.Write(t, name, "x")
 	}
-	e := &Evidence{Machine: kubeadm.Machine{Machine: host.Machine{Host: sitetest.RootHost{Dir: s.Dir}}}}
+	e := &Evidence{Machine: kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: sitetest.RootHost{Dir: s.Dir}}}}}
 	if got := e.configFiles(); !slices.Equal(got, []string{"etc/kubernetes/apiserver/audit-policy.yaml"}) {
 		t.Errorf("listed %v", got)
 	}
@@ -232,7 +233,7 @@ func TestNoKeyIsListed(t *testing.T) {
 func TestSupportBundleLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	e := &Evidence{Machine: kubeadm.Machine{Machine: host.Machine{Host: interruptedHost{sitetest.RootHost{Dir: t.TempDir()}, cancel}}}}
+	e := &Evidence{Machine: kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: interruptedHost{sitetest.RootHost{Dir: t.TempDir()}, cancel}}}}}
 	if _, err := Collect(ctx, filepath.Join(dir, "a.tar.gz"), e, ui.Discard()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}

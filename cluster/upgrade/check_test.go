@@ -12,7 +12,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/client/v3"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/sitetest"
@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -49,7 +50,7 @@ func putFiles(t *testing.T, root string, files map[string]string) {
 // withFullEtcd is a host whose member of etcd has given the alarm that it is full.
 func withFullEtcd(t *testing.T) kubeadm.Machine {
 	t.Helper()
-	m := kubeadm.Machine{Machine: host.Machine{Host: host.Local{}, Root: t.TempDir()}, EtcdURL: apitest.Start(t).Etcd()}
+	m := kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: host.Local{}, Root: t.TempDir()}, EtcdURL: apitest.Start(t).Etcd()}}
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{m.EtcdURL}})
 	if err != nil {
 		t.Fatal(err)

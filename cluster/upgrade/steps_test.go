@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 // TestWrittenDownEachRun: what is compared with, and gone back to, is what was before the
@@ -46,7 +47,7 @@ func TestStepsOfAnUpgrade(t *testing.T) {
   - {name: cp2, address: 192.0.2.12, roles: [control-plane]}
   - {name: cp3, address: 192.0.2.13, roles: [control-plane]}
 packages:`)
-	m := kubeadm.Machine{Machine: host.Machine{Host: sitetest.FilesHost{"proc/1/comm": {Data: []byte("systemd\n")}}, Root: t.TempDir()}}
+	m := kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: sitetest.FilesHost{"proc/1/comm": {Data: []byte("systemd\n")}}, Root: t.TempDir()}}}
 	putFiles(t, m.Root, map[string]string{site.StateDir + "/kubeadm.state": "ended\n", site.StateDir + "/kubeadm.configured": `{"version":"1.35.8"}`})
 	u := &upgrade{rollout: rollout{
 		site: &site.Site{Index: &bundle.Index{}, Config: c, Node: c.Nodes[0], Machine: m}, view: bundle.NewView(), p: ui.Discard(),

@@ -19,6 +19,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/registry"
 )
 
@@ -72,7 +73,7 @@ func TestNoWayBack(t *testing.T) {
 		{"no manifest", "", map[string]string{"/etc/kubernetes/manifests/etcd.yaml": ""}, "read which cluster it was"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			m := kubeadm.Machine{Machine: host.Machine{Root: t.TempDir()}}
+			m := kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Root: t.TempDir()}}}
 			putFiles(t, m.Root, upgradableHost(t))
 			putFiles(t, m.Root, tc.files)
 			for name, text := range tc.files {

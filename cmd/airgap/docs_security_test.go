@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/release"
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/verify/apitest"
@@ -63,7 +64,7 @@ func TestSecretsAreFound(t *testing.T) {
 		if err := host.WriteFile(filepath.Join(dir, name), key, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		e := &support.Evidence{Machine: kubeadm.Machine{Machine: host.Machine{Host: sitetest.RootHost{Dir: dir}}}}
+		e := &support.Evidence{Machine: kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: sitetest.RootHost{Dir: dir}}}}}
 		if book, unread := e.Secrets(); book.Len() == 0 || unread > 0 {
 			t.Errorf("%s: %d secrets, %d files that could not be read", name, book.Len(), unread)
 		}
