@@ -10,6 +10,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 )
 
@@ -112,7 +113,7 @@ func privateDirs(c Config) []string {
 	if c.Audit.Log == NoAudit {
 		return []string{node.ApiServerDir}
 	}
-	return []string{node.ApiServerDir, AuditDir}
+	return []string{node.ApiServerDir, leave.AuditDir}
 }
 
 // apiServerVolumes are the directories of the host that its pod sees.
@@ -125,7 +126,7 @@ func apiServerVolumes(c Config) []any {
 		return volumes
 	}
 	return append(volumes, object{
-		"name": "audit-log", "hostPath": AuditDir, "mountPath": AuditDir, "pathType": "Directory",
+		"name": "audit-log", "hostPath": leave.AuditDir, "mountPath": leave.AuditDir, "pathType": "Directory",
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/internal/overlay"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 // Values of Audit.Log.
@@ -20,8 +21,7 @@ const (
 // AuditDir holds the audit log of a control-plane host, which outlasts a reset
 // as other logs do.
 const (
-	AuditDir = "/var/log/kubernetes/audit"
-	auditLog = AuditDir + "/audit.log"
+	auditLog = leave.AuditDir + "/audit.log"
 )
 
 //go:embed audit-policy.yaml

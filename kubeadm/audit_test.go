@@ -8,6 +8,7 @@ import (
 
 	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 )
 
@@ -95,16 +96,16 @@ func TestAPIServerFiles(t *testing.T) {
 	if got := f.Get(auditPolicyFile); got != "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Request\n" {
 		t.Errorf("the site's policy became\n%s", got)
 	}
-	if kubetest.Mode(t, f, AuditDir) != 0o700 || kubetest.Mode(t, f, auditPolicyFile) != 0o600 {
+	if kubetest.Mode(t, f, leave.AuditDir) != 0o700 || kubetest.Mode(t, f, auditPolicyFile) != 0o600 {
 		t.Error("others can read it")
 	}
-	if err := s.Undo(t.Context()); err != nil || f.Has(node.ApiServerDir) || !f.Has(AuditDir) {
+	if err := s.Undo(t.Context()); err != nil || f.Has(node.ApiServerDir) || !f.Has(leave.AuditDir) {
 		t.Errorf("undo: %v; the log's directory is data, and the rest is not", err)
 	}
 
 	f, m = newFake(t)
 	s = APIServerFiles(m, section(t, `{version: 1.36.3, audit: {log: none}}`))
-	if err := s.Run(t.Context()); err != nil || f.Has(AuditDir) || f.Has(auditPolicyFile) {
+	if err := s.Run(t.Context()); err != nil || f.Has(leave.AuditDir) || f.Has(auditPolicyFile) {
 		t.Errorf("no log, but its files (%v)", err)
 	}
 	hosttest.MustHold(t, s.Done, true)

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
@@ -36,8 +37,8 @@ func fileControls(c Config) []Control {
 	}
 	if c.Audit.Log != NoAudit {
 		controls = append(controls,
-			files("-", AuditDir, 0o700, ByAirgap, "who did what is nobody else's business"),
-			files("-", AuditDir+"/*.log", 0o600, ByDefault, "as above"))
+			files("-", leave.AuditDir, 0o700, ByAirgap, "who did what is nobody else's business"),
+			files("-", leave.AuditDir+"/*.log", 0o600, ByDefault, "as above"))
 	}
 	return controls
 }

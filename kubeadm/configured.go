@@ -8,13 +8,10 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
-
-// configuredFile says with which configuration this host became a node, or was
-// upgraded last. It counts where kubeadm came back fine.
-const configuredFile = host.StateDir + "/kubeadm.configured"
 
 // configured is the part of the configuration that kubeadm works from.
 type configured struct {
@@ -43,7 +40,7 @@ func (m Machine) noteConfigured(c Config, n Node) error {
 	if err != nil {
 		return err
 	}
-	return host.WriteJSON(m.Path(configuredFile), now)
+	return host.WriteJSON(m.Path(leave.ConfiguredFile), now)
 }
 
 // Behind says in what a host that has joined differs from the configuration so that
@@ -57,7 +54,7 @@ func (m Machine) Behind(ctx context.Context, c Config, n Node) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	half, err := host.ReadJSON[configured](m.Path(upgradedFile))
+	half, err := host.ReadJSON[configured](m.Path(leave.UpgradedFile))
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +75,7 @@ func (m Machine) Behind(ctx context.Context, c Config, n Node) (string, error) {
 // configured is what this host was made with. An airgap that did not write it down
 // left the kubelet's version alone.
 func (m Machine) configured(ctx context.Context) (configured, error) {
-	have, err := host.ReadJSON[configured](m.Path(configuredFile))
+	have, err := host.ReadJSON[configured](m.Path(leave.ConfiguredFile))
 	if err != nil || have.Version != "" {
 		return have, err
 	}

@@ -2,10 +2,6 @@ package kubeadm
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"airgap.dev/airgap/kubeadm/etcd"
@@ -22,34 +18,4 @@ func (m Machine) secretsOf() (*etcd.Client, string, error) {
 	server, _, _ := strings.Cut(flags["etcd-servers"], ",")
 	c, err := etcd.New(server, etcd.Files{CA: m.Path(flags["etcd-cafile"]), Certificate: m.Path(flags["etcd-certfile"]), Key: m.Path(flags["etcd-keyfile"])})
 	return c, cmp.Or(flags["etcd-prefix"], "/registry") + "/secrets/", err
-}
-
-// ErrNoEtcd says that a host has no member of etcd.
-var ErrNoEtcd = errors.New("this host has no member of etcd")
-
-// LocalEtcd asks the member that kubeadm has set up on this host, with the certificate
-// that kubeadm makes for health checks. It needs no API server.
-func (m Machine) LocalEtcd() (*etcd.Client, error) {
-	if _, err := os.Stat(m.Path(node.ManifestOf(node.Etcd))); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = ErrNoEtcd
-		}
-		return nil, err
-	}
-	const pki = "/etc/kubernetes/pki/etcd/"
-	files := etcd.Files{CA: m.Path(pki + "ca.crt"), Certificate: m.Path(pki + "healthcheck-client.crt"), Key: m.Path(pki + "healthcheck-client.key")}
-	return etcd.New(cmp.Or(m.EtcdURL, "https://127.0.0.1:2379"), files)
-}
-
-// EtcdBytes is how much the database of this host's member takes on the disk, and about
-// what a snapshot of it takes; 0 where there is none.
-func (m Machine) EtcdBytes() (int64, error) {
-	info, err := os.Stat(m.Path(node.EtcdDir + "/member/snap/db"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("find out how large etcd's database is: %w", err)
-	}
-	return info.Size(), nil
 }

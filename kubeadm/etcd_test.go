@@ -10,12 +10,13 @@ import (
 
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/verify/apitest"
 )
 
 func TestLocalEtcd(t *testing.T) {
 	f, m := newFake(t)
-	if _, err := m.LocalEtcd(); !errors.Is(err, ErrNoEtcd) {
+	if _, err := m.LocalEtcd(); !errors.Is(err, leave.ErrNoEtcd) {
 		t.Errorf("on a worker: %v", err)
 	}
 	f.Put(t, "etc/kubernetes/manifests/etcd.yaml", "")
@@ -36,7 +37,7 @@ func TestFullEtcdKeepsNodes(t *testing.T) {
 	if _, err := pb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(), raise); err != nil {
 		t.Fatal(err)
 	}
-	d := &Departure{Name: "w1", etcd: &etcd.Client{URL: url}}
+	d := &leave.Departure{Name: "w1", Etcd: &etcd.Client{URL: url}}
 	if err := d.Allowed(t.Context(), false); err == nil || !strings.Contains(err.Error(), "NOSPACE") || !strings.Contains(advice.Of(err), "defrag") {
 		t.Errorf("got %v, advice %q", err, advice.Of(err))
 	}

@@ -10,6 +10,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
@@ -24,7 +25,7 @@ func Init(m Machine, c Config, n Node, f runtime.Facts) step.Step {
 		Done: func(ctx context.Context) (bool, error) { return m.nodeHolds(ctx, ready) },
 		Plan: func(context.Context) ([]string, error) { return m.planInit(c, n, f) },
 		Run:  func(ctx context.Context) error { return m.init(ctx, c, n, f, nil) },
-		Undo: func(ctx context.Context) error { return m.leave(ctx) },
+		Undo: func(ctx context.Context) error { return m.Leave(ctx) },
 	}
 }
 
@@ -45,9 +46,9 @@ func (m Machine) init(ctx context.Context, c Config, n Node, f runtime.Facts, sa
 	err = m.begin(ctx, command{
 		verb: "init",
 		// kubeadm makes a bootstrap token unasked, and would write it into the log.
-		args: append([]string{"--config", m.Path(ConfigFile), "--skip-token-print"}, saved.args()...),
+		args: append([]string{"--config", m.Path(leave.ConfigFile), "--skip-token-print"}, saved.args()...),
 		prepare: inOrder(
-			func() error { return host.WriteFile(m.Path(ConfigFile), text, 0o600) },
+			func() error { return host.WriteFile(m.Path(leave.ConfigFile), text, 0o600) },
 			func() error { return m.noteConfigured(c, n) },
 			func() error { return saved.bring(ctx, m, c, n) },
 		),

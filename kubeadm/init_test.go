@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
@@ -31,7 +32,7 @@ func TestInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	hosttest.MustHold(t, s.Done, true)
-	if f.Ran("kubeadm init --config "+ConfigFile+" --skip-token-print") != 1 || f.Ran("kubeadm reset") != 0 {
+	if f.Ran("kubeadm init --config "+leave.ConfigFile+" --skip-token-print") != 1 || f.Ran("kubeadm reset") != 0 {
 		t.Errorf("ran %v", f.Calls)
 	}
 
@@ -51,7 +52,7 @@ func TestInit(t *testing.T) {
 	if err := s.Undo(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if f.Has(ConfigFile) || f.Has(node.StateFile) || f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock") != 1 {
+	if f.Has(leave.ConfigFile) || f.Has(node.StateFile) || f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock") != 1 {
 		t.Errorf("undo ran %v", f.Calls)
 	}
 }

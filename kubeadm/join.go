@@ -38,7 +38,7 @@ func Join(m Machine, c Config, n Node, material joincode.JoinMaterial, ticket fu
 		Done: func(ctx context.Context) (bool, error) { return m.nodeHolds(ctx, j.ready) },
 		Plan: func(context.Context) ([]string, error) { return m.planJoin(n, material) },
 		Run:  j.run,
-		Undo: func(ctx context.Context) error { return m.leave(ctx) },
+		Undo: func(ctx context.Context) error { return m.Leave(ctx) },
 	}
 }
 

@@ -20,8 +20,5 @@ package kubeadm
 
 import "airgap.dev/airgap/kubeadm/leave"
 
-// Where things lie on a node, before Machine.Root.
-const ConfigFile = "/etc/airgap/kubeadm.yaml"
-
 // Machine is the host that the steps change.
 type Machine struct{ leave.Member }

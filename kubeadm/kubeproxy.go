@@ -15,18 +15,11 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 )
 
 const kubeProxy = "kube-proxy" // the DaemonSet, and the ConfigMap that its pods read when they start
-
-// proxiedFile says with which configuration this host has set up kube-proxy in an
-// upgrade, proxyingFile that its pods may have to be started anew: it is there from
-// before kubeadm writes their configuration until they have been.
-const (
-	proxiedFile  = host.StateDir + "/kube-proxy.configured"
-	proxyingFile = host.StateDir + "/kube-proxy.begun"
-)
 
 // KubeProxy has kubeadm write kube-proxy's own document, which its upgrade does not
 // replace, on the first host, when all API servers are upgraded: kube-proxy must not
@@ -39,7 +32,7 @@ func (u Upgrade) KubeProxy() step.Step {
 			if err != nil {
 				return false, err
 			}
-			return host.Holds(u.Machine.Path(proxiedFile), want, 0o600)
+			return host.Holds(u.Machine.Path(leave.ProxiedFile), want, 0o600)
 		},
 		Plan: func(context.Context) ([]string, error) {
 			return []string{"kubeadm init phase addon kube-proxy: Kubernetes " + u.Config.Tag()}, nil
@@ -52,7 +45,7 @@ func (u Upgrade) KubeProxy() step.Step {
 			if err != nil {
 				return err
 			}
-			return errors.Join(host.WriteFile(u.Machine.Path(proxiedFile), want, 0o600), host.Remove(u.Machine.Path(proxyingFile)))
+			return errors.Join(host.WriteFile(u.Machine.Path(leave.ProxiedFile), want, 0o600), host.Remove(u.Machine.Path(leave.ProxyingFile)))
 		},
 	}
 }
@@ -70,15 +63,15 @@ func (u Upgrade) kubeProxy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, notBegun := os.Stat(u.Machine.Path(proxyingFile))
+	_, notBegun := os.Stat(u.Machine.Path(leave.ProxyingFile))
 	before, err := proxyConfig(ctx, client)
 	if err != nil {
 		return err
 	}
-	if err := host.WriteFile(u.Machine.Path(proxyingFile), nil, 0o600); err != nil {
+	if err := host.WriteFile(u.Machine.Path(leave.ProxyingFile), nil, 0o600); err != nil {
 		return err
 	}
-	if err := node.Kubeadm(ctx, u.Machine.Machine, nil, nil, "init", "phase", "addon", kubeProxy, "--config", u.Machine.Path(ConfigFile)); err != nil {
+	if err := node.Kubeadm(ctx, u.Machine.Machine, nil, nil, "init", "phase", "addon", kubeProxy, "--config", u.Machine.Path(leave.ConfigFile)); err != nil {
 		return err
 	}
 	after, err := proxyConfig(ctx, client)

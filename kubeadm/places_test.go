@@ -1,14 +1,17 @@
 package kubeadm
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
@@ -34,6 +37,18 @@ func replace(t *testing.T, m Machine, p, target string) {
 	hosttest.Do(t, func() error { return os.RemoveAll(m.Path(p)) }, func() error { return os.Symlink(target, m.Path(p)) })
 }
 
+// olderRecord is that of an airgap which did not write down where paths lead. It returns what was
+// written.
+func olderRecord(t *testing.T, m Machine) (before map[string]any) {
+	t.Helper()
+	file := m.Path(host.UndoDir + "/host.json")
+	before, err := host.ReadJSON[map[string]any](file)
+	r := maps.Clone(before)
+	delete(r, "places")
+	hosttest.Do(t, func() error { return err }, func() error { return host.WriteJSON(file, r) })
+	return before
+}
+
 // realReset has kubeadm reset do what it does: empty directories through their links.
 func realReset(f *hosttest.Fake, m Machine) {
 	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) {
@@ -57,10 +72,7 @@ func TestResetFollowsNoNewLink(t *testing.T) {
 			f, m := clusterOn(t)
 			realReset(f, m)
 			if old { // installed by an airgap that did not write down where paths lead
-				file := m.Path(host.UndoDir + "/host.json")
-				r, err := host.ReadJSON[map[string]any](file)
-				delete(r, "places")
-				hosttest.Do(t, func() error { return err }, func() error { return host.WriteJSON(file, r) })
+				olderRecord(t, m)
 			}
 			other := otherDisk(t)
 			if p == "/var/lib" {
@@ -72,7 +84,7 @@ func TestResetFollowsNoNewLink(t *testing.T) {
 			} else {
 				replace(t, m, p, other)
 			}
-			refused := ResetRefused(m, true)
+			refused := leave.ResetRefused(m.Member, true)
 			if refused == nil || !strings.Contains(refused.Error(), p) || !strings.Contains(refused.Error(), other) {
 				t.Errorf("%s, old record %v: %v", p, old, refused)
 			}
@@ -82,7 +94,7 @@ func TestResetFollowsNoNewLink(t *testing.T) {
 					t.Errorf("%s: %v, ran %v", p, err, f.Calls)
 				}
 			}
-			t.Log(Record(m).Undo(t.Context()), WipeData(t.Context(), m))
+			t.Log(leave.Record(m.Member).Undo(t.Context()), leave.WipeData(t.Context(), m.Member))
 			stays(t, other)
 		}
 	}
@@ -99,12 +111,12 @@ func TestResetEmptiesALinkedDirectory(t *testing.T) {
 	}
 	realReset(f, m)
 	withKubeadm(t, f, m, kubetest.NewAPI(t))
-	r := Record(m)
+	r := leave.Record(m.Member)
 	hosttest.Do(t, func() error { return r.Run(t.Context()) }, func() error { return initStep(t, m).Run(t.Context()) })
 	f.Put(t, runtime.KubeletDir+"/pods/x", "")
 	f.Put(t, "/var/lib/containerd/content", "image")
 	hosttest.Do(t, func() error { return os.Symlink(disk, m.Path(runtime.KubeletDir+"/pods/out")) })
-	hosttest.Do(t, func() error { return ResetRefused(m, true) }, back(t, initStep(t, m)), back(t, r), func() error { return WipeData(t.Context(), m) })
+	hosttest.Do(t, func() error { return leave.ResetRefused(m.Member, true) }, back(t, initStep(t, m)), back(t, r), func() error { return leave.WipeData(t.Context(), m.Member) })
 	for _, name := range []string{"kubelet", "containerd"} {
 		left, err := os.ReadDir(filepath.Join(disk, name))
 		if err != nil || len(left) != 0 {
@@ -122,11 +134,11 @@ func TestInstallRefusesALinkToOthersData(t *testing.T) {
 	_, m := newFake(t)
 	other := otherDisk(t)
 	hosttest.Do(t, func() error { return os.MkdirAll(m.Path("/var/lib"), 0o755) }, func() error { return os.Symlink(other, m.Path(runtime.KubeletDir)) })
-	err := Record(m).Run(t.Context())
+	err := leave.Record(m.Member).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), other) {
 		t.Errorf("got %v", err)
 	}
-	hosttest.MustHold(t, Record(m).Done, false)
+	hosttest.MustHold(t, leave.Record(m.Member).Done, false)
 	stays(t, other)
 }
 
@@ -135,7 +147,7 @@ func TestResetStopsAtANewMount(t *testing.T) {
 	for _, p := range []string{runtime.KubeletDir, node.EtcdDir, "/var/lib/containerd"} {
 		f, m := clusterOn(t)
 		f.Put(t, "proc/self/mountinfo", "22 1 0:20 / / rw - ext4 /dev/sda1 rw\n30 22 0:20 /srv/ledger "+p+" rw - ext4 /dev/sda1 rw\n")
-		if err := ResetRefused(m, true); err == nil || !strings.Contains(err.Error(), p) || !strings.Contains(err.Error(), "/srv/ledger") {
+		if err := leave.ResetRefused(m.Member, true); err == nil || !strings.Contains(err.Error(), p) || !strings.Contains(err.Error(), "/srv/ledger") {
 			t.Errorf("%s: %v", p, err)
 		}
 		if err := initStep(t, m).Undo(t.Context()); p != "/var/lib/containerd" && (err == nil || f.Ran("kubeadm reset") != 0) {
@@ -147,20 +159,13 @@ func TestResetStopsAtANewMount(t *testing.T) {
 // TestRecordOfAnOlderAirgap gets the places at the next installation, and keeps the rest.
 func TestRecordOfAnOlderAirgap(t *testing.T) {
 	_, m := clusterOn(t)
-	before, err := m.record()
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := before
-	old.Places = nil
-	r := Record(m)
-	hosttest.Do(t, func() error { return host.WriteJSON(m.Path(recordFile), old) })
+	before := olderRecord(t, m)
+	r := leave.Record(m.Member)
 	hosttest.MustHold(t, r.Done, false)
 	hosttest.Do(t, func() error { return r.Run(t.Context()) })
 	hosttest.MustHold(t, r.Done, true)
-	after, err := m.record()
-	if err != nil || after.Paths[runtime.KubeletDir] != before.Paths[runtime.KubeletDir] ||
-		after.Places[runtime.KubeletDir] != before.Places[runtime.KubeletDir] || after.Places[runtime.KubeletDir].Real == "" {
-		t.Errorf("record: %v, %v", after, err)
+	after, err := host.ReadJSON[map[string]any](m.Path(host.UndoDir + "/host.json"))
+	if err != nil || !reflect.DeepEqual(after, before) || before["places"] == nil {
+		t.Errorf("record: %v, %v, want %v", after, err, before)
 	}
 }

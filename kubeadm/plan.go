@@ -6,6 +6,7 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
@@ -22,7 +23,7 @@ func (m Machine) planInit(c Config, n Node, f runtime.Facts) ([]string, error) {
 	if err != nil {
 		return changes, err
 	}
-	file, err := host.PlanFiles(map[string][]byte{m.Path(ConfigFile): text}, 0o600)
+	file, err := host.PlanFiles(map[string][]byte{m.Path(leave.ConfigFile): text}, 0o600)
 	return append(file, changes...), err
 }
 

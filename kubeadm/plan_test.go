@@ -7,6 +7,7 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/kubeadm/joincode"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 )
 
@@ -14,9 +15,9 @@ func TestPlanOfNode(t *testing.T) {
 	f, m := newFake(t)
 	s := initStep(t, m)
 	init := "kubeadm init: Kubernetes v1.36.3, API server at 192.0.2.11:6443"
-	hosttest.WantPlan(t, f, s, "write "+ConfigFile+" (new)", "enable kubelet.service", init)
+	hosttest.WantPlan(t, f, s, "write "+leave.ConfigFile+" (new)", "enable kubelet.service", init)
 	f.Put(t, node.StateFile, "began\n")
-	hosttest.WantPlan(t, f, s, "write "+ConfigFile+" (new)", "kubeadm reset: takes back the interrupted init", init)
+	hosttest.WantPlan(t, f, s, "write "+leave.ConfigFile+" (new)", "kubeadm reset: takes back the interrupted init", init)
 	f.Put(t, node.StateFile, "ended\n")
 	hosttest.WantPlan(t, f, s, "enable and start kubelet.service, and wait for the node")
 

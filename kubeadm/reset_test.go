@@ -1,7 +1,6 @@
 package kubeadm
 
 import (
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -41,7 +40,7 @@ func clusterOn(t *testing.T) (*hosttest.Fake, Machine) {
 	withHost(t, f)
 	withKubeadm(t, f, m, kubetest.NewAPI(t))
 	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path(kube.ClusterCA)) }
-	r := Record(m)
+	r := leave.Record(m.Member)
 	hosttest.MustHold(t, r.Done, false)
 	hosttest.Do(t, func() error { return r.Run(t.Context()) })
 	hosttest.MustHold(t, r.Done, true)
@@ -63,11 +62,11 @@ func clusterOn(t *testing.T) (*hosttest.Fake, Machine) {
 
 func TestReset(t *testing.T) {
 	f, m := clusterOn(t)
-	data, err := Data(m)
+	data, err := leave.Data(m.Member)
 	if got := strings.Join(data, " "); err != nil || got != "/var/lib/containerd /var/lib/etcd" {
 		t.Errorf("data: %q, %v", got, err)
 	}
-	hosttest.Do(t, back(t, initStep(t, m)), back(t, Record(m)))
+	hosttest.Do(t, back(t, initStep(t, m)), back(t, leave.Record(m.Member)))
 	if f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock --skip-phases remove-etcd-member") != 1 ||
 		f.Ran("ip link delete flannel.1") != 1 || f.Ran("ip link delete cni0") != 0 || f.Ran("ip link delete cali12ab") != 1 || f.Ran("ip link delete mycali0") != 0 {
 		t.Errorf("ran %v", f.Calls)
@@ -78,7 +77,7 @@ func TestReset(t *testing.T) {
 	for name, want := range map[string]bool{
 		"etc/cni/net.d/10-flannel.conflist": false, "run/flannel": false, "var/lib/kubelet": false, "etc/kubernetes/pki": false, "sys/fs/cgroup/cpuset/kubepods.slice": false,
 		"etc/cni/net.d/87-podman-bridge.conflist": true, "etc/kubernetes/manifests/mine.txt": true,
-		"var/lib/containerd/content": true, "var/lib/etcd": false, host.UndoDir + "/host.json": false, node.StateFile: false, pki.SuccessionFile: false, ConfigFile: false,
+		"var/lib/containerd/content": true, "var/lib/etcd": false, host.UndoDir + "/host.json": false, node.StateFile: false, pki.SuccessionFile: false, leave.ConfigFile: false,
 	} {
 		if f.Has(name) != want {
 			t.Errorf("%s is there: %v, want %v", name, !want, want)
@@ -86,14 +85,14 @@ func TestReset(t *testing.T) {
 	}
 
 	// What was kept is told, survives another cluster, and can be wiped.
-	data, err = Kept(m)
-	if err != nil || len(data) != 2 || !strings.HasPrefix(data[0], KeptDir+"/etcd-") || f.Get(data[0]+"/wal") != "data" {
+	data, err = leave.Kept(m.Member)
+	if err != nil || len(data) != 2 || !strings.HasPrefix(data[0], leave.KeptDir+"/etcd-") || f.Get(data[0]+"/wal") != "data" {
 		t.Fatalf("kept: %v, %v", data, err)
 	}
-	r := Record(m)
+	r := leave.Record(m.Member)
 	hosttest.Do(t, func() error { return r.Run(t.Context()) }, back(t, r))
-	hosttest.Do(t, func() error { return WipeData(t.Context(), m) }, func() error { return WipeData(t.Context(), m) })
-	if f.Has("var/lib/containerd/content") || !f.Has("var/lib/containerd/lost+found/x") || f.Has(KeptDir) {
+	hosttest.Do(t, func() error { return leave.WipeData(t.Context(), m.Member) }, func() error { return leave.WipeData(t.Context(), m.Member) })
+	if f.Has("var/lib/containerd/content") || !f.Has("var/lib/containerd/lost+found/x") || f.Has(leave.KeptDir) {
 		t.Error("the data is still there, or more than the data is gone")
 	}
 }
@@ -113,7 +112,7 @@ func TestKeptDataKeepsItsKey(t *testing.T) {
 	}
 	delete(f.Answers, "sync")
 	hosttest.Do(t, back(t, initStep(t, m)), back(t, initStep(t, m)), back(t, keys), back(t, keys))
-	kept, err := Kept(m)
+	kept, err := leave.Kept(m.Member)
 	if err != nil || len(kept) != 1 || f.Has(encryption.EncryptionFile) {
 		t.Fatalf("kept: %v, %v; the key stayed: %v", kept, err, f.Has(encryption.EncryptionFile))
 	}
@@ -138,7 +137,7 @@ func TestResetKeepsNothingUnwanted(t *testing.T) {
 	m.Wipe = true
 	hosttest.Do(t, back(t, initStep(t, m)))
 	if f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock") != 1 ||
-		f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock --skip") != 0 || f.Has(KeptDir) {
+		f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock --skip") != 0 || f.Has(leave.KeptDir) {
 		t.Errorf("ran %v", f.Calls)
 	}
 }
@@ -151,7 +150,7 @@ func TestResetStopsAtABusyMount(t *testing.T) {
 	f.Put(t, "proc/self/mountinfo", "30 22 0:31 / /var/lib/kubelet/pods/a\\040b rw - nfs4 filer:/ rw\n")
 	f.Put(t, "var/lib/kubelet/pods/a b/precious", "")
 	f.Fails("umount /var/lib/kubelet/pods/a b", 32, "target is busy")
-	err := Record(m).Undo(t.Context())
+	err := leave.Record(m.Member).Undo(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "unmount /var/lib/kubelet/pods/a b") || !f.Has("var/lib/kubelet/pods/a b/precious") {
 		t.Errorf("got %v", err)
 	}
@@ -162,37 +161,5 @@ func TestResetLeavesAForeignClusterAlone(t *testing.T) {
 	f.Put(t, kube.AdminConf, "theirs")
 	if err := initStep(t, m).Undo(t.Context()); err != nil || len(f.Calls) != 0 {
 		t.Errorf("got %v, ran %v", err, f.Calls)
-	}
-}
-
-// The rules are what nft lists after the iptables of kube-proxy and flannel, in
-// tables that others use as well, beside kube-proxy's table in nftables mode.
-func TestPacketFilter(t *testing.T) {
-	f, m := newFake(t)
-	listed, err := os.ReadFile("testdata/ruleset.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var script string
-	f.Answers["nft --json"] = func(host.Cmd) ([]byte, error) { return listed, nil }
-	f.Answers["nft --file -"] = func(c host.Cmd) ([]byte, error) {
-		data, err := io.ReadAll(c.Stdin)
-		script = string(data)
-		return nil, err
-	}
-	m.Network.Chains = []string{"FLANNEL-"}
-	if err := m.cleanFilter(t.Context(), record{Tables: []string{"inet bank", "ip filter"}, Chains: []string{"ip filter INPUT"}}); err != nil {
-		t.Fatal(err)
-	}
-	hosttest.Golden(t, "ruleset.golden.nft", []byte(script))
-}
-
-func TestUnused(t *testing.T) {
-	f, m := newFake(t)
-	for _, want := range []string{"/var/etcd-1", "/var/etcd-1-2", "/var/etcd-1-3"} {
-		if got := m.unused("/var/etcd-1"); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-		f.Put(t, want+"/wal", "data")
 	}
 }

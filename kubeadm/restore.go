@@ -54,11 +54,7 @@ func (s *Saved) bring(ctx context.Context, m Machine, c Config, n Node) error {
 	if err := pki.TakeOver(m.Machine, s.Keys, SharedSecrets(c)); err != nil {
 		return err
 	}
-	r, err := m.record()
-	if err != nil {
-		return err
-	}
-	if err := m.unmoved(r, node.EtcdDir); err != nil {
+	if err := m.Unmoved(node.EtcdDir); err != nil {
 		return err
 	}
 	if err := host.RemoveTree(m.Path(node.EtcdDir + "/member")); err != nil {

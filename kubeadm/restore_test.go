@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/kubeadm/etcd"
 	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/verify/apitest"
@@ -30,7 +31,7 @@ func TestRestore(t *testing.T) {
 	s := Restore(m, section(t, `version: 1.36.3`), Node{Name: "cp1", Address: "192.0.2.11"}, runtime.Facts{OS: "el9", Kernel: "5.14.0", Driver: runtime.Systemd}, saved)
 
 	whole, died := f.Answers["kubeadm init"], errors.New("the power went")
-	const line = "kubeadm init --config " + ConfigFile + " --skip-token-print --ignore-preflight-errors DirAvailable--var-lib-etcd"
+	const line = "kubeadm init --config " + leave.ConfigFile + " --skip-token-print --ignore-preflight-errors DirAvailable--var-lib-etcd"
 	starts := 0
 	f.Answers["kubeadm init"] = func(host.Cmd) ([]byte, error) {
 		starts++
@@ -77,7 +78,7 @@ func TestRestoreTakenBack(t *testing.T) {
 		f.Put(t, "/var/lib/etcd/member/snap/db", "data")
 		f.Put(t, "/var/lib/etcd/"+etcd.Draft+"/member/wal", "draft")
 		if config {
-			f.Put(t, ConfigFile, "kind: InitConfiguration")
+			f.Put(t, leave.ConfigFile, "kind: InitConfiguration")
 		}
 		if err := initStep(t, m).Undo(t.Context()); err != nil {
 			t.Fatal(err)

@@ -33,7 +33,7 @@ func (m Machine) begin(ctx context.Context, c command) error {
 		return fmt.Errorf("enable the kubelet: %w", err)
 	}
 	if s == node.Began {
-		if err := m.kubeadmReset(ctx, "--force", "--cri-socket", runtime.Endpoint(m.Machine)); err != nil {
+		if err := m.KubeadmReset(ctx, "--force", "--cri-socket", runtime.Endpoint(m.Machine)); err != nil {
 			return fmt.Errorf("take back the interrupted %s: %w", c.verb, err)
 		}
 	}
@@ -47,17 +47,4 @@ func (m Machine) begin(ctx context.Context, c command) error {
 		return err
 	}
 	return node.SetState(m.Machine, node.Ended)
-}
-
-// kubeadmReset follows links and deletes what it finds there: it runs only where they
-// lead to where they led at the installation.
-func (m Machine) kubeadmReset(ctx context.Context, args ...string) error {
-	r, err := m.record()
-	if err != nil {
-		return err
-	}
-	if err := m.unmoved(r, kubeadmDeletes()...); err != nil {
-		return err
-	}
-	return node.Kubeadm(ctx, m.Machine, nil, nil, "reset", args...)
 }

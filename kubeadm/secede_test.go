@@ -14,9 +14,9 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/host/hosttest"
-	"airgap.dev/airgap/kubeadm/etcd"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 )
 
@@ -45,7 +45,7 @@ func oneOfTwo(t *testing.T) (*hosttest.Fake, Machine, *kubetest.API) {
 
 func wantListed(t *testing.T, m Machine, want string) {
 	t.Helper()
-	if got, err := StillListed(m); err != nil || got != want {
+	if got, err := leave.StillListed(m.Member); err != nil || got != want {
 		t.Errorf("still listed: %q, %v, want %q", got, err, want)
 	}
 }
@@ -56,16 +56,6 @@ func TestSecede(t *testing.T) {
 	wantListed(t, m, "")
 	if a.Deleted != 1 {
 		t.Errorf("its Node was deleted %d times, want once", a.Deleted)
-	}
-}
-
-// TestMayLeave: a host does not leave while another member is away: kubeadm would only warn.
-func TestMayLeave(t *testing.T) {
-	all := []etcd.Member{{ID: 1, Name: "a"}, {ID: 2, Name: "b"}, {ID: 3, Name: "c", Err: errors.New("no answer")}}
-	for name, may := range map[string]bool{"a": false, "b": false, "c": true, "d": true} {
-		if err := mayLeave(all, name); (err == nil) != may {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/internal/overlay"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
@@ -32,11 +33,7 @@ type Upgrade struct {
 }
 
 const (
-	// upgradedFile says for which configuration kubeadm has done its part of an
-	// upgrade, when the kubelet has yet to do its own. While it is there it alone
-	// counts: a host that goes back has the configuration of before noted all along.
-	upgradedFile = host.StateDir + "/kubeadm.upgraded"
-	upgradeFile  = "/etc/airgap/kubeadm-upgrade.yaml" // UpgradeConfiguration
+	upgradeFile = "/etc/airgap/kubeadm-upgrade.yaml" // UpgradeConfiguration
 )
 
 // ControlPlane has kubeadm upgrade the static pods of this host, if it has any, the
@@ -78,17 +75,17 @@ func (u Upgrade) noted() (want, whole, half configured, err error) {
 	if want, err = u.Machine.configuredBy(u.Config, u.Node); err != nil {
 		return want, whole, half, err
 	}
-	if whole, err = host.ReadJSON[configured](u.Machine.Path(configuredFile)); err != nil {
+	if whole, err = host.ReadJSON[configured](u.Machine.Path(leave.ConfiguredFile)); err != nil {
 		return want, whole, half, err
 	}
-	half, err = host.ReadJSON[configured](u.Machine.Path(upgradedFile))
+	half, err = host.ReadJSON[configured](u.Machine.Path(leave.UpgradedFile))
 	return want, whole, half, err
 }
 
 func (u Upgrade) plan() []string {
 	changes := []string{"kubeadm " + u.verb() + ": Kubernetes " + u.Config.Tag()}
 	if u.First {
-		changes = append([]string{"write " + ConfigFile, "upload the configuration of kubeadm and of the kubelets to the cluster"}, changes...)
+		changes = append([]string{"write " + leave.ConfigFile, "upload the configuration of kubeadm and of the kubelets to the cluster"}, changes...)
 	}
 	return changes
 }
@@ -121,7 +118,7 @@ func (u Upgrade) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return host.WriteJSON(m.Path(upgradedFile), want)
+	return host.WriteJSON(m.Path(leave.UpgradedFile), want)
 }
 
 // runFirst gives the cluster the new configuration, from which kubeadm then makes
@@ -133,10 +130,10 @@ func (u Upgrade) runFirst(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := host.WriteFile(m.Path(ConfigFile), text, 0o600); err != nil {
+	if err := host.WriteFile(m.Path(leave.ConfigFile), text, 0o600); err != nil {
 		return err
 	}
-	if err := node.Kubeadm(ctx, m.Machine, nil, nil, "init", "phase", "upload-config", "all", "--config", m.Path(ConfigFile)); err != nil {
+	if err := node.Kubeadm(ctx, m.Machine, nil, nil, "init", "phase", "upload-config", "all", "--config", m.Path(leave.ConfigFile)); err != nil {
 		return err
 	}
 	return u.apply(ctx)
@@ -187,7 +184,7 @@ func (u Upgrade) startKubelet(ctx context.Context) error {
 	if err := m.noteConfigured(u.Config, u.Node); err != nil {
 		return err
 	}
-	return host.Remove(m.Path(upgradedFile))
+	return host.Remove(m.Path(leave.UpgradedFile))
 }
 
 // kubeletPatience is how long a kubelet may take to be seen with its new version: on

@@ -16,6 +16,7 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/kubetest"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
@@ -116,7 +117,7 @@ func TestUpgrade(t *testing.T) {
 			want := []string{"kubeadm upgrade node --config " + upgradeFile}
 			if first {
 				want = []string{
-					"kubeadm init phase upload-config all --config " + ConfigFile,
+					"kubeadm init phase upload-config all --config " + leave.ConfigFile,
 					"kubeadm upgrade apply --yes --config " + upgradeFile,
 				}
 			}
@@ -209,7 +210,7 @@ func TestKubeProxy(t *testing.T) {
 	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1", ControlPlane: true}, First: true}
 	s := u.KubeProxy()
 	hosttest.MustHold(t, s.Done, false)
-	if err := s.Run(t.Context()); err != nil || f.Ran("kubeadm init phase addon kube-proxy --config "+ConfigFile) != 1 {
+	if err := s.Run(t.Context()); err != nil || f.Ran("kubeadm init phase addon kube-proxy --config "+leave.ConfigFile) != 1 {
 		t.Errorf("%v, ran %q", err, f.Calls)
 	}
 	hosttest.MustHold(t, s.Done, true)
@@ -239,7 +240,7 @@ func TestKubeProxyKilled(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil || restarts.Load() != 0 {
 		t.Errorf("the same configuration: %v, %d restarts", err, restarts.Load())
 	}
-	f.Put(t, proxyingFile, "")
+	f.Put(t, leave.ProxyingFile, "")
 	if err := s.Run(t.Context()); err != nil || restarts.Load() != 1 {
 		t.Errorf("after a kill: %v, %d restarts", err, restarts.Load())
 	}

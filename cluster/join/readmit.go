@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 // welcome prepares the cluster for a node that is about to get a code: etcd takes
@@ -43,8 +43,8 @@ func welcome(ctx context.Context, s *site.Site, client kubernetes.Interface, nod
 
 // Departing looks at a node. The balancer may still send to a host that has just
 // died, so it asks more than once.
-func Departing(ctx context.Context, s *site.Site, name, address string) (*kubeadm.Departure, error) {
-	return site.Patiently(ctx, func(ctx context.Context) (*kubeadm.Departure, error) {
+func Departing(ctx context.Context, s *site.Site, name, address string) (*leave.Departure, error) {
+	return site.Patiently(ctx, func(ctx context.Context) (*leave.Departure, error) {
 		return s.Machine.Departing(ctx, name, address)
 	})
 }
@@ -52,7 +52,7 @@ func Departing(ctx context.Context, s *site.Site, name, address string) (*kubead
 // NotFull is for hosts with a member of etcd.
 func NotFull(ctx context.Context, s *site.Site) error {
 	member, err := s.Machine.LocalEtcd()
-	if errors.Is(err, kubeadm.ErrNoEtcd) {
+	if errors.Is(err, leave.ErrNoEtcd) {
 		return nil
 	}
 	if err != nil {
@@ -62,7 +62,7 @@ func NotFull(ctx context.Context, s *site.Site) error {
 }
 
 func readmit(ctx context.Context, s *site.Site, client kubernetes.Interface, node config.Node) error {
-	_, err := site.Patiently(ctx, func(ctx context.Context) (any, error) { return nil, kubeadm.LetIn(ctx, client, node.Name) })
+	_, err := site.Patiently(ctx, func(ctx context.Context) (any, error) { return nil, leave.LetIn(ctx, client, node.Name) })
 	if err != nil || !slices.Contains(s.Removed, node.Name) {
 		return err
 	}

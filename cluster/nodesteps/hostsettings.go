@@ -13,14 +13,14 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/preflight"
 )
 
 // FirstSteps write down what the host is like and whom it trusts, and let the
 // other hosts in before anything listens.
 func FirstSteps(s *site.Site) []step.Step {
-	steps := append([]step.Step{kubeadm.Record(s.Machine), TrustStep(site.RequiredFile, s.Required)}, choiceSteps(s)...)
+	steps := append([]step.Step{leave.Record(s.Machine.Member), TrustStep(site.RequiredFile, s.Required)}, choiceSteps(s)...)
 	if s.Config.HostSettings.Firewalld == settings.LeaveFirewalld {
 		return steps
 	}

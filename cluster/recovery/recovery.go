@@ -20,9 +20,9 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/etcd"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 // Options are those of airgap restore.
@@ -202,7 +202,7 @@ func (r Restoration) lost(ctx context.Context) (nodes []config.Node, strangers [
 	if err != nil {
 		return nil, nil, err
 	}
-	silent, err := kubeadm.Lost(ctx, client, r.From.Etcd.Revision)
+	silent, err := leave.Lost(ctx, client, r.From.Etcd.Revision)
 	if err != nil {
 		return nil, nil, err
 	}

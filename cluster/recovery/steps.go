@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 )
@@ -34,7 +35,7 @@ func (r Restoration) steps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Prog
 		instead(steps, encryption.Encryption(m.Machine, k.EncryptionAtRest, func(context.Context) ([]byte, error) { return r.From.keys[encryption.EncryptionFile], nil }))
 	}
 	instead(steps, kubeadm.Restore(m, k, s.KubeNode(), s.Facts, kubeadm.Saved{Keys: r.From.keys, Snapshot: r.From.Snapshot()}))
-	steps = insertAfter(steps, "kubeadm", kubeadm.RevokeOld(m, r.From.Etcd.Revision))
+	steps = insertAfter(steps, "kubeadm", leave.RevokeOld(m.Member, r.From.Etcd.Revision))
 	return insertAfter(steps, "record", inherited...), nil
 }
 
@@ -47,7 +48,7 @@ func (r Restoration) Again(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Prog
 		return nil, err
 	}
 	instead(steps, kubeadm.Restore(m, k, s.KubeNode(), s.Facts, kubeadm.Saved{Keys: r.From.keys, Snapshot: r.From.Snapshot()}))
-	return insertAfter(steps, "kubeadm", kubeadm.RevokeOld(m, r.From.Etcd.Revision)), nil
+	return insertAfter(steps, "kubeadm", leave.RevokeOld(m.Member, r.From.Etcd.Revision)), nil
 }
 
 // inherited are the steps that a new cluster has none of.

@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 // TakeOptions say where a backup goes, and who can read it.
@@ -41,7 +41,7 @@ func Take(ctx context.Context, o TakeOptions) (Taken, error) {
 		}
 	}
 	b, err := store.Take(ctx)
-	if errors.Is(err, kubeadm.ErrNoEtcd) {
+	if errors.Is(err, leave.ErrNoEtcd) {
 		return Taken{}, advice.Add(err, "run airgap backup on a control-plane host")
 	}
 	if err != nil {

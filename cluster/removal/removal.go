@@ -15,8 +15,8 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 // Options are those of airgap remove.
@@ -75,7 +75,7 @@ type removal struct {
 	site      *site.Site
 	node      config.Node // of airgap.yaml; else as much as its Node tells
 	options   Options
-	departure *kubeadm.Departure
+	departure *leave.Departure
 
 	fleet  *fleet.Fleet  // of the other hosts; nil without SSH
 	leaves *fleet.Member // the host itself; nil when it is not reached

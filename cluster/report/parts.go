@@ -19,6 +19,7 @@ import (
 	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify/nodereport"
@@ -143,7 +144,7 @@ func (s Settings) ownAPIServer(ctx context.Context, m kubeadm.Machine) (*noderep
 
 func etcdMember(ctx context.Context, m kubeadm.Machine) (*nodereport.Etcd, error) {
 	member, err := m.LocalEtcd()
-	if errors.Is(err, kubeadm.ErrNoEtcd) { // of this host it was said that there is one
+	if errors.Is(err, leave.ErrNoEtcd) { // of this host it was said that there is one
 		return &nodereport.Etcd{Error: err.Error()}, nil
 	}
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 // Options are those of airgap reset.
@@ -113,7 +113,7 @@ func planOf(j *step.Journal, wipe bool) ([]step.Step, Plan, error) {
 func refused(standing, wipe bool) error {
 	m := site.ThisMachine()
 	if standing {
-		if err := kubeadm.ResetRefused(m, wipe); err != nil {
+		if err := leave.ResetRefused(m.Member, wipe); err != nil {
 			return err
 		}
 	}
@@ -125,12 +125,12 @@ func refused(standing, wipe bool) error {
 			return advice.Add(err, "move what is there out of the way and remove the link or the mount; then run airgap reset --wipe-data again")
 		}
 	}
-	return kubeadm.WipeRefused(m)
+	return leave.WipeRefused(m.Member)
 }
 
 // ownData are airgap's own directories with data; LogDir itself is airgap.rpm's.
 func ownData() []string {
-	return []string{site.StoreDir, site.PushedDir, site.BackupDir, site.UpgradeDir, kubeadm.KeptDir}
+	return []string{site.StoreDir, site.PushedDir, site.BackupDir, site.UpgradeDir, leave.KeptDir}
 }
 
 func (p Plan) Write(w io.Writer) error {
@@ -180,7 +180,7 @@ func takeBack(ctx context.Context, j *step.Journal, steps []step.Step, wipe bool
 	if err != nil {
 		return result, err
 	}
-	if result.Listed, err = kubeadm.StillListed(site.ThisMachine()); err != nil {
+	if result.Listed, err = leave.StillListed(site.ThisMachine().Member); err != nil {
 		return result, err
 	}
 	data, err := dataHere(false)
@@ -202,9 +202,9 @@ func takeBack(ctx context.Context, j *step.Journal, steps []step.Step, wipe bool
 // this host.
 func dataHere(standing bool) ([]string, error) {
 	m := site.ThisMachine()
-	list := kubeadm.Kept
+	list := leave.Kept
 	if standing {
-		list = kubeadm.Data
+		list = leave.Data
 	}
 	data, err := list(m)
 	if err != nil {
@@ -220,7 +220,7 @@ func dataHere(standing bool) ([]string, error) {
 }
 
 func wipeData(ctx context.Context) error {
-	if err := kubeadm.WipeData(ctx, site.ThisMachine()); err != nil {
+	if err := leave.WipeData(ctx, site.ThisMachine().Member); err != nil {
 		return err
 	}
 	err := host.EmptyTree(site.LogDir)

@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/kubeadm/encryption"
 	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
@@ -28,7 +29,7 @@ func Steps(wipe bool) []step.Step {
 	cards := gpu.Setup{Host: m.Host, Root: m.Root}
 	back := func(title string, s step.Step) step.Step { s.Title = title; return s }
 	return []step.Step{
-		back("Remove what else has come since", kubeadm.Record(m)),
+		back("Remove what else has come since", leave.Record(m.Member)),
 		back("Forget which keys bundles must be signed with", nodesteps.TrustStep(site.RequiredFile, nil)),
 		back("Forget how pods' packets travel", site.FilesStep("network-choice", "", site.NetworkDir, nil)),
 		back("Forget the backup that this host was restored from", site.FilesStep("restored", "", site.RestoredDir, nil)),

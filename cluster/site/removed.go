@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/internal/config"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 // RemovedName is the file with the nodes that were removed from the cluster, in
@@ -72,7 +72,7 @@ func (s *Site) Listed(name string) (config.Node, error) {
 func (s *Site) AskRemoved(ctx context.Context, client kubernetes.Interface) (*Site, error) {
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	removed, err := kubeadm.Removed(limited, client)
+	removed, err := leave.Removed(limited, client)
 	if err != nil {
 		return s, ctx.Err()
 	}

@@ -27,8 +27,8 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/ui/uitest"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/etcd"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/registry"
 )
 
@@ -114,7 +114,7 @@ func TestKeepRemoved(t *testing.T) {
 	if err != nil || len(nodes.Items) != 1 || nodes.Items[0].Name != "w1" {
 		t.Errorf("there are %v, %v", nodes.Items, err)
 	}
-	if removed, err := kubeadm.Removed(t.Context(), client); err != nil || !slices.Equal(removed, []string{"w2", "w3"}) {
+	if removed, err := leave.Removed(t.Context(), client); err != nil || !slices.Equal(removed, []string{"w2", "w3"}) {
 		t.Errorf("the cluster says %q were removed, %v", removed, err)
 	}
 }

@@ -20,9 +20,9 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/drain"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/registry"
 )
 
@@ -308,7 +308,7 @@ func keepRemoved(ctx context.Context, client kubernetes.Interface, names []strin
 			if err != nil && !apierrors.IsNotFound(err) {
 				return nil, fmt.Errorf("delete node %s: %w", name, err)
 			}
-			return nil, kubeadm.NoteRemoved(ctx, client, name)
+			return nil, leave.NoteRemoved(ctx, client, name)
 		})
 		if err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 
 	"airgap.dev/airgap/cluster/reset"
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/kubeadm"
+	"airgap.dev/airgap/kubeadm/leave"
 )
 
 const resetLong = `Takes back the steps of install or join, last first, by what they wrote down when
@@ -19,7 +19,7 @@ Afterwards the server is as it was before, but for data, which stays:
   ` + site.StoreDir + `              bundles: the next install need not copy them again
   ` + site.PushedDir + `             images that the site pushed
   ` + site.BackupDir + `, upgrade    backups: each day's, those from before an upgrade
-  ` + kubeadm.KeptDir + `/etcd-*        etcd's data, moved there, on the last control-plane
+  ` + leave.KeptDir + `/etcd-*        etcd's data, moved there, on the last control-plane
                                      host, or one that reaches no other
   /var/lib/containerd, crio          images, which the registry would give again
   /var/log/pods, containers, airgap  logs

@@ -31,4 +31,3 @@ type Traces struct {
 	Dirs   []string // directories that others may use as well: gone when they are empty
 	Data   []string // directories that outlast a reset unless their data is unwanted
 }
-

@@ -1,4 +1,4 @@
-package kubeadm
+package leave
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // control plane down and having it back, where there is no way but on: etcd's data is
 // kept, then a snapshot of so many bytes is restored. saving are the bytes that a backup
 // takes beside etcd's data before, where it has yet to be taken.
-func (m Machine) RoomToReturn(snapshot, saving int64) error {
+func (m Member) RoomToReturn(snapshot, saving int64) error {
 	data, err := host.BytesBelow(m.Path(node.EtcdDir + "/member"))
 	if err != nil || data == 0 { // it has left
 		return err

@@ -1,4 +1,4 @@
-package kubeadm
+package leave
 
 import (
 	"context"
@@ -38,13 +38,13 @@ type Departure struct {
 	Silent  error         // why its host counts as dead; nil while kubelet or etcd answers
 
 	client kubernetes.Interface
-	etcd   *etcd.Client // this host's; nil where etcd is outside of the cluster
+	Etcd   *etcd.Client // this host's; nil where etcd is outside of the cluster
 	voters int          // members of etcd with a vote
 }
 
 // Departing looks at a node from this control-plane host. address is its host's;
 // "" takes its Node's word.
-func (m Machine) Departing(ctx context.Context, name, address string) (*Departure, error) {
+func (m Member) Departing(ctx context.Context, name, address string) (*Departure, error) {
 	client, err := kube.Client(m.Machine, kube.AdminConf)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (m Machine) Departing(ctx context.Context, name, address string) (*Departur
 	if err != nil {
 		return nil, err
 	}
-	d := &Departure{Name: name, Address: address, client: client, etcd: member}
+	d := &Departure{Name: name, Address: address, client: client, Etcd: member}
 	if d.Node, err = client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		d.Node, err = nil, nil
 	}
@@ -71,8 +71,8 @@ func (m Machine) Departing(ctx context.Context, name, address string) (*Departur
 
 // look finds the host's members, and whether it lives.
 func (d *Departure) look(ctx context.Context) error {
-	if d.etcd != nil {
-		all, err := d.etcd.Members(ctx)
+	if d.Etcd != nil {
+		all, err := d.Etcd.Members(ctx)
 		if err != nil {
 			return err
 		}
@@ -124,8 +124,8 @@ func (d *Departure) Drained() bool {
 // never by force, etcd keeps its quorum and takes writes, and no budget holds its
 // pods for ever. Nothing is changed.
 func (d *Departure) Allowed(ctx context.Context, force bool) error {
-	if d.etcd != nil {
-		if err := d.etcd.Full(ctx); err != nil {
+	if d.Etcd != nil {
+		if err := d.Etcd.Full(ctx); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func (d *Departure) quorumStays(ctx context.Context) error {
 	if len(d.Own) == 0 {
 		return nil
 	}
-	all, err := d.etcd.Members(ctx)
+	all, err := d.Etcd.Members(ctx)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (d *Departure) Leave(ctx context.Context) error {
 		if err := d.quorumStays(ctx); err != nil { // hosts may have died since
 			return err
 		}
-		if err := d.etcd.Remove(ctx, own); err != nil {
+		if err := d.Etcd.Remove(ctx, own); err != nil {
 			return err
 		}
 	}
@@ -243,12 +243,12 @@ func (d *Departure) ClearWay(ctx context.Context) (removed []etcd.Member, err er
 		if own.Err == nil {
 			continue
 		}
-		all, err := d.etcd.Members(ctx)
+		all, err := d.Etcd.Members(ctx)
 		if err == nil {
 			err = etcd.MayGo(all, own)
 		}
 		if err == nil {
-			err = d.etcd.Remove(ctx, own)
+			err = d.Etcd.Remove(ctx, own)
 		}
 		if err != nil {
 			return removed, err

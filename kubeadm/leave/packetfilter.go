@@ -1,4 +1,4 @@
-package kubeadm
+package leave
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm/leave"
 )
 
 // ruleset is the kernel's packet filter as `nft --json` lists it. iptables of
@@ -38,7 +37,7 @@ func (t table) words() string { return t.Family + " " + t.Name }
 func (c chain) words() string { return c.Family + " " + c.Table + " " + c.Name }
 
 // ruleset reads it. Where nft is not installed nobody has made rules yet.
-func (m Machine) ruleset(ctx context.Context) (ruleset, error) {
+func (m Member) ruleset(ctx context.Context) (ruleset, error) {
 	var r ruleset
 	out, err := m.Host.Run(ctx, host.Cmd{Name: "nft", Args: []string{"--json", "--handle", "list", "ruleset"}})
 	if errors.Is(err, exec.ErrNotFound) {
@@ -73,7 +72,7 @@ func (r ruleset) chains() (all []chain) {
 
 // cleanFilter takes the cluster's rules out of the packet filter, all or none.
 // Other people's rules in the same tables stay.
-func (m Machine) cleanFilter(ctx context.Context, before record) error {
+func (m Member) cleanFilter(ctx context.Context, before record) error {
 	rules, err := m.ruleset(ctx)
 	if err != nil {
 		return err
@@ -92,7 +91,7 @@ func (m Machine) cleanFilter(ctx context.Context, before record) error {
 // withdrawal is nft's script that removes what the cluster brought: its tables,
 // its chains, the rules that lead to them, and the tables and chains that iptables
 // makes for itself, where nothing is left in one that was not there before.
-func (r ruleset) withdrawal(t leave.Traces, before record) string {
+func (r ruleset) withdrawal(t Traces, before record) string {
 	gone, used := map[string]bool{}, map[string]bool{} // by their words; used has what holds rules of others
 	var rules, chains, tables []string
 	for _, at := range r.tables() {
@@ -145,7 +144,7 @@ func each(command string, objects []string) string {
 }
 
 // claims reports whether a chain has one of the cluster's names.
-func claims(t leave.Traces, c chain) bool {
+func claims(t Traces, c chain) bool {
 	return slices.ContainsFunc(t.Chains, func(beginning string) bool { return strings.HasPrefix(c.Name, beginning) })
 }
 

@@ -1,4 +1,4 @@
-package kubeadm
+package leave
 
 import (
 	"context"
@@ -25,12 +25,12 @@ const (
 
 // StillListed is the name of the Node that a host which left its cluster could
 // not delete, or had no time to; "" for none. A worker never can.
-func StillListed(m Machine) (string, error) {
+func StillListed(m Member) (string, error) {
 	name, err := os.ReadFile(m.Path(listedFile))
 	return strings.TrimSpace(string(name)), host.IgnoreMissing(err)
 }
 
-func (m Machine) noteListed() error {
+func (m Member) noteListed() error {
 	name, err := node.Name(m.Machine)
 	if err != nil || name == "" {
 		return err
@@ -40,7 +40,7 @@ func (m Machine) noteListed() error {
 
 // others reports whether this is a control-plane host beside others, as far as
 // the API server can and may be asked. A cluster that is down has nobody to tell.
-func (m Machine) others(ctx context.Context) (kubernetes.Interface, bool) {
+func (m Member) others(ctx context.Context) (kubernetes.Interface, bool) {
 	if m.Alone {
 		return nil, false
 	}
@@ -54,12 +54,12 @@ func (m Machine) others(ctx context.Context) (kubernetes.Interface, bool) {
 
 // secede takes this host out of a control plane that goes on: its member out of
 // etcd, whose data then is of no use to anybody, and its Node.
-func (m Machine) secede(ctx context.Context, client kubernetes.Interface, args []string) error {
+func (m Member) secede(ctx context.Context, client kubernetes.Interface, args []string) error {
 	name, err := StillListed(m)
 	if err != nil {
 		return err
 	}
-	if err := m.kubeadmReset(ctx, args...); err != nil || name == "" {
+	if err := m.KubeadmReset(ctx, args...); err != nil || name == "" {
 		return err
 	}
 	err = await.Until(ctx, 30*time.Second, func(ctx context.Context) error { // the balancer may still send to this host
@@ -77,7 +77,7 @@ func (m Machine) secede(ctx context.Context, client kubernetes.Interface, args [
 
 // quorumStays is nil when etcd does without this host's member. kubeadm would only warn
 // where etcd refuses to let it go, and delete its data all the same.
-func (m Machine) quorumStays(ctx context.Context) error {
+func (m Member) quorumStays(ctx context.Context) error {
 	member, err := m.LocalEtcd()
 	if err != nil {
 		return ctx.Err() // none, it has left in a run before, or its keys are broken: reset is the way out

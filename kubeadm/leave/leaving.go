@@ -1,4 +1,4 @@
-package kubeadm
+package leave
 
 import (
 	"context"
@@ -22,10 +22,10 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// leave undoes init or join: pods, certificates, then what is left of the
+// Leave undoes init or join: pods, certificates, then what is left of the
 // cluster in the kernel. On a host where kubeadm never began it does nothing,
 // so that a cluster of somebody else stays as it is.
-func (m Machine) leave(ctx context.Context) error {
+func (m Member) Leave(ctx context.Context) error {
 	s, err := node.StateOf(m.Machine)
 	if err != nil || s == node.Untouched {
 		return err
@@ -53,7 +53,7 @@ func (m Machine) leave(ctx context.Context) error {
 		return err
 	}
 	var errs []error
-	for _, file := range []string{ConfigFile, configuredFile, upgradedFile, proxiedFile, proxyingFile, pki.RenewalFile, pki.SuccessionFile, joincode.JoinConf, node.StateFile} {
+	for _, file := range []string{ConfigFile, ConfiguredFile, UpgradedFile, ProxiedFile, ProxyingFile, pki.RenewalFile, pki.SuccessionFile, joincode.JoinConf, node.StateFile} {
 		errs = append(errs, host.Remove(m.Path(file)))
 	}
 	return errors.Join(errs...)
@@ -61,14 +61,14 @@ func (m Machine) leave(ctx context.Context) error {
 
 // StandDown takes this host out of a cluster that is about to be another one, restored
 // from a backup: nothing is asked of the old one. What else airgap set up stays.
-func (m Machine) StandDown(ctx context.Context) error {
+func (m Member) StandDown(ctx context.Context) error {
 	m.Alone = true
-	return m.leave(ctx)
+	return m.Leave(ctx)
 }
 
 // resetNode runs kubeadm reset. The runtime has to run for it: with a dead one
 // kubeadm only warns, and the pods would go on.
-func (m Machine) resetNode(ctx context.Context, s node.State) error {
+func (m Member) resetNode(ctx context.Context, s node.State) error {
 	if err := runtime.Start(ctx, m.Machine, "which has to remove the pods"); err != nil {
 		return err
 	}
@@ -88,14 +88,14 @@ func (m Machine) resetNode(ctx context.Context, s node.State) error {
 		return m.secede(ctx, client, args)
 	}
 	if s != node.Ended || m.Wipe {
-		if err := m.kubeadmReset(ctx, args...); err != nil || s == node.Ended {
+		if err := m.KubeadmReset(ctx, args...); err != nil || s == node.Ended {
 			return err
 		}
 		return m.dropRestored()
 	}
 	// The phase deletes etcd's data. It also tells the other members, but
 	// there are none, or none that can be reached.
-	if err := m.kubeadmReset(ctx, append(args, "--skip-phases", "remove-etcd-member")...); err != nil {
+	if err := m.KubeadmReset(ctx, append(args, "--skip-phases", "remove-etcd-member")...); err != nil {
 		return err
 	}
 	if m.Wipe {
@@ -106,7 +106,7 @@ func (m Machine) resetNode(ctx context.Context, s node.State) error {
 
 // dropRestored deletes the data that an interrupted init has restored. kubeadm
 // deletes etcd's, but only where it had come so far as to know of an etcd.
-func (m Machine) dropRestored() error {
+func (m Member) dropRestored() error {
 	if _, err := os.Stat(m.Path(ConfigFile)); err != nil {
 		return host.IgnoreMissing(err) // it was to join
 	}
@@ -117,7 +117,7 @@ func (m Machine) dropRestored() error {
 // kubeadm init wants its directory empty. The file systems may be two. The keys
 // of its Secrets go along here, where it is known whose data this is: an undo
 // that comes later may be another life's of this host.
-func (m Machine) keepEtcd(ctx context.Context) error {
+func (m Member) keepEtcd(ctx context.Context) error {
 	data, copied := node.EtcdDir+"/member", node.EtcdDir+"/copied"
 	if err := host.RemoveTree(m.Path(copied)); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (m Machine) keepEtcd(ctx context.Context) error {
 }
 
 // copyEtcd makes a durable copy of etcd's data, with the keys.
-func (m Machine) copyEtcd(ctx context.Context, data, to string) error {
+func (m Member) copyEtcd(ctx context.Context, data, to string) error {
 	if err := m.Run(ctx, "cp", "--archive", "--reflink=auto", m.Path(data), m.Path(to)); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (m Machine) copyEtcd(ctx context.Context, data, to string) error {
 
 // unused is p, or p with a number where that is taken: clocks jump, and may show
 // the same second twice.
-func (m Machine) unused(p string) string {
+func (m Member) unused(p string) string {
 	free := p
 	for n := 2; ; n++ {
 		if _, err := os.Lstat(m.Path(free)); err != nil {
@@ -174,7 +174,7 @@ func (m Machine) unused(p string) string {
 
 // deleteLinks removes the cluster's network interfaces, and their routes with
 // them.
-func (m Machine) deleteLinks(ctx context.Context, before record) error {
+func (m Member) deleteLinks(ctx context.Context, before record) error {
 	now, err := m.links(ctx)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (m Machine) deleteLinks(ctx context.Context, before record) error {
 
 // deleteRoutes removes the routes to pods of other hosts that go by the host's own
 // interface, as a pod network without a tunnel makes them.
-func (m Machine) deleteRoutes(ctx context.Context, before record) error {
+func (m Member) deleteRoutes(ctx context.Context, before record) error {
 	if before.Pods == "" { // written down by an airgap that knew no such network
 		return nil
 	}
@@ -226,7 +226,7 @@ func (m Machine) deleteRoutes(ctx context.Context, before record) error {
 
 // deleteLink takes one that went in the meantime for deleted: the two ends of a
 // pair go together.
-func (m Machine) deleteLink(ctx context.Context, link string) error {
+func (m Member) deleteLink(ctx context.Context, link string) error {
 	failed := m.Run(ctx, "ip", "link", "delete", link)
 	if failed == nil {
 		return nil
@@ -239,7 +239,7 @@ func (m Machine) deleteLink(ctx context.Context, link string) error {
 
 // links are the names of the host's network interfaces. /sys may be another
 // network namespace's.
-func (m Machine) links(ctx context.Context) ([]string, error) {
+func (m Member) links(ctx context.Context) ([]string, error) {
 	out, err := m.Host.Run(ctx, host.Cmd{Name: "ip", Args: []string{"-json", "link"}})
 	var all []struct{ IfName string }
 	if err == nil && len(out) > 0 {
@@ -253,4 +253,13 @@ func (m Machine) links(ctx context.Context) ([]string, error) {
 		names[i] = link.IfName
 	}
 	return names, nil
+}
+
+// KubeadmReset follows links and deletes what it finds there: it runs only where they
+// lead to where they led at the installation.
+func (m Member) KubeadmReset(ctx context.Context, args ...string) error {
+	if err := m.Unmoved(kubeadmDeletes()...); err != nil {
+		return err
+	}
+	return node.Kubeadm(ctx, m.Machine, nil, nil, "reset", args...)
 }

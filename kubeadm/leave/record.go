@@ -1,4 +1,4 @@
-package kubeadm
+package leave
 
 import (
 	"context"
@@ -51,7 +51,7 @@ const (
 // Record writes down what the host has, before anything is changed. Its undo
 // comes last and takes away what has come since, but for data, which it lists
 // for WipeData.
-func Record(m Machine) step.Step {
+func Record(m Member) step.Step {
 	return step.Step{
 		Name: "record", Title: "Write down what the host is like",
 		Done: func(context.Context) (bool, error) {
@@ -64,7 +64,7 @@ func Record(m Machine) step.Step {
 	}
 }
 
-func (m Machine) writeRecord(ctx context.Context) error {
+func (m Member) writeRecord(ctx context.Context) error {
 	r, err := m.record()
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (m Machine) writeRecord(ctx context.Context) error {
 
 // places are where the paths lead now. Before the kubelet's first file its directory may
 // not lead to one with something else in it.
-func (m Machine) places(r record) (map[string]place, error) {
+func (m Member) places(r record) (map[string]place, error) {
 	all := map[string]place{}
 	for p := range r.Paths {
 		at, err := m.placeOf(p)
@@ -100,7 +100,7 @@ func (m Machine) places(r record) (map[string]place, error) {
 }
 
 // observe is what the host is like before the cluster.
-func (m Machine) observe(ctx context.Context) (record, error) {
+func (m Member) observe(ctx context.Context) (record, error) {
 	rules, err := m.ruleset(ctx)
 	if err != nil {
 		return record{}, err
@@ -131,7 +131,7 @@ func (m Machine) observe(ctx context.Context) (record, error) {
 	return r, nil
 }
 
-func (m Machine) undoRecord(ctx context.Context) error {
+func (m Member) undoRecord(ctx context.Context) error {
 	r, err := m.record()
 	if err != nil {
 		return err
@@ -157,13 +157,13 @@ func (m Machine) undoRecord(ctx context.Context) error {
 }
 
 // inUse reports whether a directory holds something: it then stays.
-func (m Machine) inUse(p string) bool {
+func (m Member) inUse(p string) bool {
 	c, err := contentOf(m.Path(p))
 	return err == nil && c == full
 }
 
 // listData keeps in mind which data is the cluster's, and where, for a WipeData in years.
-func (m Machine) listData(paths []string, r record) error {
+func (m Member) listData(paths []string, r record) error {
 	kept, places := map[string]content{}, map[string]place{}
 	for _, p := range paths {
 		if was := r.Paths[p]; (was == absent || was == empty) && m.inUse(p) {
@@ -181,7 +181,7 @@ func (m Machine) listData(paths []string, r record) error {
 
 // Data are the directories with data that a reset now would leave on this
 // host, sorted.
-func Data(m Machine) ([]string, error) {
+func Data(m Member) ([]string, error) {
 	before, err := m.record()
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func Data(m Machine) ([]string, error) {
 }
 
 // Kept are the directories with data that resets left on this host, sorted.
-func Kept(m Machine) ([]string, error) {
+func Kept(m Member) ([]string, error) {
 	kept, err := host.ReadJSON[map[string]content](m.Path(keptFile))
 	if err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func Kept(m Machine) ([]string, error) {
 
 // WipeData deletes what Kept lists. A directory that was there before the
 // cluster is emptied.
-func WipeData(ctx context.Context, m Machine) error {
+func WipeData(ctx context.Context, m Member) error {
 	r, err := m.kept()
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func WipeData(ctx context.Context, m Machine) error {
 }
 
 // WipeRefused says why WipeData would delete something else than the cluster's data.
-func WipeRefused(m Machine) error {
+func WipeRefused(m Member) error {
 	r, err := m.kept()
 	if err != nil {
 		return err
@@ -247,7 +247,7 @@ func WipeRefused(m Machine) error {
 }
 
 // kept is what listData keeps in mind.
-func (m Machine) kept() (r record, err error) {
+func (m Member) kept() (r record, err error) {
 	if r.Paths, err = host.ReadJSON[map[string]content](m.Path(keptFile)); err != nil {
 		return r, err
 	}
@@ -257,7 +257,7 @@ func (m Machine) kept() (r record, err error) {
 
 // record is what Record wrote down; without one everything counts as having
 // been there, and nothing is taken away.
-func (m Machine) record() (record, error) {
+func (m Member) record() (record, error) {
 	return host.ReadJSON[record](m.Path(recordFile))
 }
 

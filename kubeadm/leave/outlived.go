@@ -1,4 +1,4 @@
-package kubeadm
+package leave
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func fromBefore(o metav1.Object, revision int64) bool {
 
 // RevokeOld takes back the codes for joining that were in a snapshot of that
 // revision: some of them have been used since, and each is good for one host.
-func RevokeOld(m Machine, revision int64) step.Step {
+func RevokeOld(m Member, revision int64) step.Step {
 	return step.Step{
 		Name: "old-codes", Title: "Take back the codes for joining that were restored",
 		Done: func(ctx context.Context) (bool, error) {

@@ -1,20 +1,19 @@
-package kubeadm
+package leave
 
 import (
 	"path"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/settings"
-	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // traces are those of kubeadm, kubelet, kube-proxy and the runtimes, together
 // with those of the network plugin.
-func (m Machine) traces() leave.Traces {
+func (m Member) traces() Traces {
 	n := m.Network
-	return leave.Traces{
+	return Traces{
 		Links:  append([]string{settings.IPVSLink}, n.Links...),
 		Tables: append([]string{"kube-proxy", "crio-hostports"}, n.Tables...),
 		Chains: append([]string{"KUBE-", "CRIO-"}, n.Chains...),

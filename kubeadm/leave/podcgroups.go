@@ -1,4 +1,4 @@
-package kubeadm
+package leave
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // podCgroups are the outermost cgroups of pods: one with cgroup v2, one for each
 // controller with v1.
-func (m Machine) podCgroups() ([]string, error) {
+func (m Member) podCgroups() ([]string, error) {
 	var all []string
 	for _, pattern := range []string{"/sys/fs/cgroup/kubepods*", "/sys/fs/cgroup/*/kubepods*"} {
 		found, err := filepath.Glob(m.Path(pattern))
@@ -28,7 +28,7 @@ func (m Machine) podCgroups() ([]string, error) {
 
 // removeCgroups removes those of the pods. The runtime leaves the outer ones,
 // as slices of systemd or, with cgroup v1, as bare directories.
-func (m Machine) removeCgroups(ctx context.Context) error {
+func (m Member) removeCgroups(ctx context.Context) error {
 	if err := m.thaw(); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (m Machine) removeCgroups(ctx context.Context) error {
 // thaw lets the processes of pods go on that were stopped in the freezer of cgroup v1, where
 // no signal reaches them, and systemd's waits in vain: a runc that is killed while it makes a
 // container leaves it so, and the runtime knows nothing of it.
-func (m Machine) thaw() error {
+func (m Member) thaw() error {
 	outer, err := filepath.Glob(m.Path("/sys/fs/cgroup/freezer/kubepods*"))
 	if err != nil {
 		return err

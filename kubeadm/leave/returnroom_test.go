@@ -1,4 +1,4 @@
-package kubeadm
+package leave
 
 import (
 	"os"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 )
 
@@ -25,7 +24,7 @@ func TestRoomToReturn(t *testing.T) {
 		"none for the snapshot": {1 << 20, more, 0, "restoring etcd takes"},
 		"it has left by then":   {0, more, more, ""},
 	} {
-		m := Machine{Member: leave.Member{Machine: host.Machine{Root: t.TempDir()}}}
+		m := Member{Machine: host.Machine{Root: t.TempDir()}}
 		log := filepath.Join(m.Root, node.EtcdDir, "member/wal/0.wal")
 		for _, dir := range []string{filepath.Dir(log), filepath.Join(m.Root, host.StateDir)} {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -49,7 +48,7 @@ func TestRoomToReturn(t *testing.T) {
 
 // TestRoomToReturnAgain: what a killed run has copied is deleted before the next one copies.
 func TestRoomToReturnAgain(t *testing.T) {
-	m := Machine{Member: leave.Member{Machine: host.Machine{Root: t.TempDir()}}}
+	m := Member{Machine: host.Machine{Root: t.TempDir()}}
 	for file, size := range map[string]int64{node.EtcdDir + "/member/snap/db": 8 << 40, partlyKept + "/snap/db": 8 << 40} {
 		if err := os.MkdirAll(filepath.Join(m.Root, filepath.Dir(file)), 0o700); err != nil {
 			t.Fatal(err)

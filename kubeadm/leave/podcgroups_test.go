@@ -1,4 +1,4 @@
-package kubeadm
+package leave
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 // TestThaw: what a killed runc has left in the freezer can be ended again; other cgroups are
 // not ours.
 func TestThaw(t *testing.T) {
-	f, m := newFake(t)
+	f, m := newMember(t)
 	const pods, others = "/sys/fs/cgroup/freezer/kubepods.slice/kubepods-burstable.slice/cri-containerd-1.scope/freezer.state", "/sys/fs/cgroup/freezer/machine.slice/freezer.state"
 	if err := m.thaw(); err != nil {
 		t.Errorf("without cgroup v1: %v", err)

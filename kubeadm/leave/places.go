@@ -1,4 +1,4 @@
-package kubeadm
+package leave
 
 import (
 	"cmp"
@@ -33,7 +33,7 @@ func (p place) String() string {
 }
 
 // placeOf is where p leads now; it need not exist.
-func (m Machine) placeOf(p string) (place, error) {
+func (m Member) placeOf(p string) (place, error) {
 	resolved, err := realPath(m.Path(p))
 	if err != nil {
 		return place{}, err
@@ -77,9 +77,18 @@ func mountedAt(dir string, at mount) (string, error) {
 	return fmt.Sprintf("%s inode %d of %d", at.root, s.Ino, s.Btime.Sec), nil
 }
 
+// Unmoved is nil where each path leads to where it led when the host was written down (Record).
+func (m Member) Unmoved(paths ...string) error {
+	r, err := m.record()
+	if err != nil {
+		return err
+	}
+	return m.unmoved(r, paths...)
+}
+
 // unmoved refuses to delete below paths that lead elsewhere than they did when they were
 // written down, and below links and mounts that had something else in them even then.
-func (m Machine) unmoved(r record, paths ...string) error {
+func (m Member) unmoved(r record, paths ...string) error {
 	for _, p := range paths {
 		was, err := r.place(m, p)
 		if err != nil {
@@ -109,7 +118,7 @@ func errForeign(at place) error {
 
 // place is what was written down; an older airgap wrote down nothing, and then no link
 // counts, and a mount only where an empty directory was.
-func (r record) place(m Machine, p string) (place, error) {
+func (r record) place(m Member, p string) (place, error) {
 	if was, known := r.Places[p]; known {
 		return was, nil
 	}
@@ -132,7 +141,7 @@ func kubeadmDeletes() []string {
 
 // ResetRefused says why a reset would delete something else than the cluster's data: a
 // path leads elsewhere than it did. wipe says that data goes as well.
-func ResetRefused(m Machine, wipe bool) error {
+func ResetRefused(m Member, wipe bool) error {
 	r, err := m.record()
 	if err != nil {
 		return err
@@ -163,7 +172,7 @@ type mount struct {
 }
 
 // mounts are those of this process's namespace, in the order in which they were made.
-func (m Machine) mounts() ([]mount, error) {
+func (m Member) mounts() ([]mount, error) {
 	text, err := fs.ReadFile(m.Host.FS(), "proc/self/mountinfo")
 	if err != nil {
 		return nil, fmt.Errorf("list mounts: %w", err)

@@ -1,4 +1,4 @@
-package kubeadm
+package leave
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 // takeAway removes what has come to p since it was written down, where p led then.
 // Nothing is deleted through a mount: what is mounted there may be a volume with
 // somebody's data.
-func (m Machine) takeAway(ctx context.Context, p string, r record) error {
+func (m Member) takeAway(ctx context.Context, p string, r record) error {
 	if was := r.Paths[p]; was != absent && was != empty {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (m Machine) takeAway(ctx context.Context, p string, r record) error {
 }
 
 // unmountBelow undoes the mounts in a directory, the inner ones first.
-func (m Machine) unmountBelow(ctx context.Context, dir string) error {
+func (m Member) unmountBelow(ctx context.Context, dir string) error {
 	mounts, err := m.mounts()
 	if err != nil {
 		return err
