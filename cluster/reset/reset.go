@@ -206,7 +206,7 @@ func dataHere(standing bool) ([]string, error) {
 	if standing {
 		list = leave.Data
 	}
-	data, err := list(m)
+	data, err := list(m.Member)
 	if err != nil {
 		return nil, err
 	}

@@ -151,7 +151,9 @@ func TestDrainIsHeld(t *testing.T) {
 	runningPod(t, client, "stays")
 	guard(t, client, "web", "web", counted(2, 1, 1))
 	err := Drain(t.Context(), client, "n1", DrainOptions{Timeout: 2 * time.Second})
-	for _, want := range []string{"drain node n1: after 2s", "pod default/stays: has been ending since", "pod default/web: PodDisruptionBudget default/web allows 0 disruptions: 1 pods are well, it wants 1"} {
+	for _, want := range []string{
+		"drain node n1: after 2s", "pod default/stays: has been ending since", "pod default/web: PodDisruptionBudget default/web allows 0 disruptions: 1 pods are well, it wants 1",
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}

@@ -51,9 +51,10 @@ func TestEncryptionMakesOneKeyOnce(t *testing.T) {
 func TestEncryptionReplacesNothing(t *testing.T) {
 	for name, text := range map[string]string{
 		"foreign": "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [secrets], providers: [{kms: {name: hsm}}]}]\n",
-		"more":    "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [secrets, configmaps], providers: [{secretbox: {keys: [{name: key1, secret: c2VjcmV0}]}}]}]\n",
-		"cut":     "apiVersion: apiserver.config",
-		"empty":   "",
+		"more": "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\n" +
+			"resources: [{resources: [secrets, configmaps], providers: [{secretbox: {keys: [{name: key1, secret: c2VjcmV0}]}}]}]\n",
+		"cut":   "apiVersion: apiserver.config",
+		"empty": "",
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := hosttest.New(t)

@@ -22,7 +22,10 @@ func TestCodes(t *testing.T) {
 			t.Errorf("printing it tells the secret: %s", text)
 		}
 	}
-	for _, bad := range []string{"", "abcdef", "qwerty.0123456789abcdeX", "QWERTY.0123456789abcdef", "qwerty.zzzz456789abcdef", "qwerty.zzzz456789abcdef.abcdefghijklmnop.", "qwerty.zzzz456789abcdef.short", "qwerty.zzzz456789abcdef.abcdefghijklmnop.short", "qwerty.zzzz456789abcdef\nx"} {
+	for _, bad := range []string{
+		"", "abcdef", "qwerty.0123456789abcdeX", "QWERTY.0123456789abcdef", "qwerty.zzzz456789abcdef", "qwerty.zzzz456789abcdef.abcdefghijklmnop.", "qwerty.zzzz456789abcdef.short",
+		"qwerty.zzzz456789abcdef.abcdefghijklmnop.short", "qwerty.zzzz456789abcdef\nx",
+	} {
 		if _, err := ParseCode(bad); err == nil || strings.Contains(strings.ToLower(err.Error()), "qwerty") {
 			t.Errorf("%q: %v", bad, err)
 		}

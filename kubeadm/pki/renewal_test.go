@@ -169,7 +169,9 @@ func (c *controlPlane) renewAll() {
 
 func kubeconfig(server, ca, cert, key string) string {
 	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-	return fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {client-certificate-data: %s, client-key-data: %s}}]\nclusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s}}]\n",
+	return fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n"+
+		"users: [{name: u, user: {client-certificate-data: %s, client-key-data: %s}}]\n"+
+		"clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s}}]\n",
 		encode(cert), encode(key), server, encode(ca))
 }
 

@@ -234,7 +234,10 @@ func (d *domain) serve() {
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Status: ready},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-public", Name: clusterInfo}, Data: map[string]string{"kubeconfig": kubeconfig(d.c.at, d.c.f.Get(kube.ClusterCA), "", "")}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-abcdef"}, Type: corev1.SecretTypeBootstrapToken, Data: map[string][]byte{"description": []byte("airgap join")}},
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-abcdef"},
+			Type:       corev1.SecretTypeBootstrapToken, Data: map[string][]byte{"description": []byte("airgap join")},
+		},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "bootstrap-token-others"}, Type: corev1.SecretTypeBootstrapToken},
 	)
 	d.client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, apiruntime.Object, error) {
