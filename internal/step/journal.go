@@ -60,7 +60,7 @@ func (j *Journal) append(e Entry) error {
 			return fmt.Errorf("write journal: %w", err)
 		}
 	}
-	// The line feed in front ends a line that a power loss cut short.
+	// The line feed in front ends a line that a kill or a power loss cut short.
 	if _, err := f.Write(slices.Concat([]byte{'\n'}, line, []byte{'\n'})); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
@@ -103,7 +103,7 @@ func (j *Journal) Ended(name, of string) (bool, error) {
 }
 
 // Entries are the journal's lines, oldest first; none when there is no
-// journal. A last line cut by a power loss is left out.
+// journal. Lines that a kill or a power loss cut short are left out.
 func (j *Journal) Entries() ([]Entry, error) {
 	data, err := os.ReadFile(j.path)
 	if errors.Is(err, fs.ErrNotExist) {

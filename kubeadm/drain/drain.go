@@ -1,3 +1,5 @@
+// Package drain empties a node: it cordons the node, evicts its pods, and says which pod or
+// PodDisruptionBudget holds it up. Budgets tells beforehand what would never allow it.
 package drain
 
 import (

@@ -1,3 +1,9 @@
+// Package encryption keeps the keys that Secrets are encrypted with in etcd, and replaces them.
+//
+// In flow the file of keys on this host (EncryptionFile), and the Cluster. Out flow the step that
+// makes or takes the first key (Encryption), and Rotation, which gives all control-plane hosts a new
+// key, has the API servers load it, and has every Secret written again. A file of keys that is there
+// is never replaced by a step: without it the Secrets are lost.
 package encryption
 
 import (

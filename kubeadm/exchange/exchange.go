@@ -1,3 +1,8 @@
+// Package exchange lets the control-plane hosts of a cluster go through something together, in
+// phases: a new key of the Secrets, a new authority.
+//
+// A Secret in kube-system says who leads and in which phase all are. A secret key goes to each host
+// sealed (HPKE) with a key that the host makes for this once.
 package exchange
 
 import (

@@ -64,7 +64,8 @@ type JournalEntry struct {
 	Step, Event string
 }
 
-// Journal reads a server's journal; each line has to be whole.
+// Journal reads a server's journal. A line may be cut, since a kill can end a write between two
+// pages; any other line has to be an entry.
 func Journal(ctx context.Context, m lab.Machine) ([]JournalEntry, error) {
 	text, err := lab.Output(ctx, m, "cat", "/var/lib/airgap/journal.jsonl")
 	if err != nil {
@@ -72,7 +73,7 @@ func Journal(ctx context.Context, m lab.Machine) ([]JournalEntry, error) {
 	}
 	var entries []JournalEntry
 	for line := range strings.Lines(text) {
-		if strings.TrimSpace(line) == "" {
+		if whole := strings.TrimSpace(line); !strings.HasSuffix(whole, "}") {
 			continue
 		}
 		var j JournalEntry
