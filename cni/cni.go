@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"slices"
 
+	"airgap.dev/airgap/internal/reference"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/manifests"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,10 +30,19 @@ func Images(config Config) []string {
 	return slices.Concat(nodes, others)
 }
 
-// NodeImages are those of Images without which a node has no pod network.
-func NodeImages(config Config) []string {
+// NodeImages are those among the images of the plugin without which a node has no pod network.
+func NodeImages(config Config, images []string) []string {
 	nodes, _ := config.plugin().images(config)
-	return nodes
+	repository := func(image string) string {
+		ref, err := reference.Parse(image)
+		if err != nil {
+			return image
+		}
+		return ref.Repository()
+	}
+	return slices.DeleteFunc(slices.Clone(images), func(image string) bool {
+		return !slices.ContainsFunc(nodes, func(n string) bool { return repository(n) == repository(image) })
+	})
 }
 
 // From is what the bundle has to fetch of the plugin's project.

@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-
-	rpmversion "github.com/knqyf263/go-rpm-version"
 )
 
 // Kernel is the running kernel.
@@ -98,17 +95,9 @@ func newestKernel(f *Facts) string {
 	if strings.Contains(f.Kernel.Release, "uek") {
 		name = "kernel-uek-core"
 	}
-	var kernels []Package
-	for _, p := range f.Packages {
-		if p.Name == name {
-			kernels = append(kernels, p)
-		}
-	}
-	if len(kernels) == 0 {
+	newest, is := f.Newest(name)
+	if !is {
 		return ""
 	}
-	newest := slices.MaxFunc(kernels, func(a, b Package) int {
-		return rpmversion.NewVersion(a.EVR()).Compare(rpmversion.NewVersion(b.EVR()))
-	})
-	return newest.Version + "-" + newest.Release + "." + newest.Arch
+	return newest.Kernel()
 }

@@ -4,9 +4,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 // OS is the operating system as /etc/os-release names it.
@@ -27,26 +28,18 @@ func (o OS) Major() int {
 	return major
 }
 
-// atLeast judges Enterprise Linux by its version within one major; what only says
-// its major is the newest of it.
-func (o OS) atLeast(major, minor int) bool {
+// atLeast judges a system by its version within its major; what only says its major is the
+// newest of it.
+func (o OS) atLeast(minor int) bool {
 	_, text, found := strings.Cut(o.Version, ".")
 	have, err := strconv.Atoi(text)
-	return o.Enterprise() != "" && o.Major() == major && (!found || err == nil && have >= minor)
+	return !found || err == nil && have >= minor
 }
 
-// Enterprise names the Enterprise Linux major: "el9"; "" for anything else.
+// Enterprise names the Enterprise Linux major: "el9"; "" for anything else. A system that
+// only says ID_LIKE="rhel" may have other packages.
 func (o OS) Enterprise() string {
-	if !slices.Contains(rebuilds(), o.ID) || o.Major() == 0 {
-		return ""
-	}
-	return fmt.Sprintf("el%d", o.Major())
-}
-
-// rebuilds are the IDs of RHEL and of systems that are built from its sources, with
-// its packages' names and versions. One that only says ID_LIKE="rhel" may have others.
-func rebuilds() []string {
-	return []string{"rhel", "rocky", "almalinux", "ol", "centos", "navix", "miraclelinux"}
+	return enterprise.Name(o.Version, o.ID)
 }
 
 func readOS(_ context.Context, r reader, f *Facts) error {
@@ -94,7 +87,7 @@ func judgeOS(f *Facts, w *Want) Result {
 	el := f.OS.Enterprise()
 	found := fmt.Sprintf("%s (%s %s)", f.OS.Name, f.OS.ID, f.OS.Version)
 	switch {
-	case el != "el8" && el != "el9" && el != "el10":
+	case enterprise.Of(el) == enterprise.Release{}:
 		return Result{Fail, found, "RHEL, Rocky Linux, AlmaLinux, Oracle Linux, Navix, MIRACLE LINUX or CentOS Stream 8, 9 or 10", "use a supported operating system"}
 	case w.OS != "" && w.OS != el:
 		return Result{Fail, found, w.OS + ", which the bundle was made for", "make a bundle with packages.os: " + el}

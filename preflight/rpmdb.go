@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // Package is an installed RPM.
@@ -27,8 +29,21 @@ type Package struct {
 	Files []string `yaml:"files,omitempty" json:"files,omitempty"`
 }
 
-// EVR is epoch:version-release.
-func (p Package) EVR() string { return p.Epoch + ":" + p.Version + "-" + p.Release }
+// NEVRA is the package's name as a value. The error is about an epoch that is no number.
+func (p Package) NEVRA() (nevra.NEVRA, error) {
+	evr, err := nevra.EVROf(p.Epoch, p.Version, p.Release)
+	return nevra.NEVRA{Name: p.Name, EVR: evr, Arch: p.Arch}, err
+}
+
+// Newest is the newest installed package of a name; ok is false where there is none.
+func (f *Facts) Newest(name string) (newest nevra.NEVRA, ok bool) {
+	for _, p := range f.Packages {
+		if n, err := p.NEVRA(); p.Name == name && err == nil && (!ok || n.Compare(newest.EVR) > 0) {
+			newest, ok = n, true
+		}
+	}
+	return newest, ok
+}
 
 // Capability is what a package provides or asks for. As text it is what rpm
 // prints: "bash >= 5.1".

@@ -1,37 +1,42 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 // tool is a program that Kubernetes runs, and the packages that have it.
 type tool struct {
 	name     string
-	packages []string // the first is what to ask for
-	el8      string   // what to ask for on EL 8, where it is another one
-	needed   bool     // kubeadm stops without it, and does not only warn
+	packages []string // the first is what to ask for, unless from says another one
+	from     func(enterprise.Release) string
+	needed   bool // kubeadm stops without it, and does not only warn
 }
 
-// from is the package to ask for on a system: "el8".
-func (t tool) from(system string) string {
-	if system == "el8" && t.el8 != "" {
-		return t.el8
+// on is the package to ask for on a release.
+func (t tool) on(r enterprise.Release) string {
+	if t.from == nil {
+		return t.packages[0]
 	}
-	return t.packages[0]
+	return cmp.Or(t.from(r), t.packages[0])
 }
 
 func tools() []tool {
+	iptables := func(r enterprise.Release) string { return r.Iptables }
+	utilLinux := func(r enterprise.Release) string { return r.UtilLinux }
 	return []tool{
-		{"ip", []string{"iproute"}, "", true},
-		{"iptables", []string{"iptables-nft", "iptables", "iptables-legacy"}, "iptables", true},
-		{"mount", []string{"util-linux-core", "util-linux"}, "util-linux", true},
-		{"nsenter", []string{"util-linux-core", "util-linux"}, "util-linux", true},
-		{"ethtool", []string{"ethtool"}, "", false},
-		{"socat", []string{"socat"}, "", false},
-		{"tc", []string{"iproute-tc"}, "", false},
-		{"nft", []string{"nftables"}, "", false},
+		{"ip", []string{"iproute"}, nil, true},
+		{"iptables", []string{"iptables-nft", "iptables", "iptables-legacy"}, iptables, true},
+		{"mount", []string{"util-linux-core", "util-linux"}, utilLinux, true},
+		{"nsenter", []string{"util-linux-core", "util-linux"}, utilLinux, true},
+		{"ethtool", []string{"ethtool"}, nil, false},
+		{"socat", []string{"socat"}, nil, false},
+		{"tc", []string{"iproute-tc"}, nil, false},
+		{"nft", []string{"nftables"}, nil, false},
 	}
 }
 
@@ -78,7 +83,7 @@ func judgeTools(f *Facts, w *Want) Result {
 		if slices.Contains(f.Tools, t.name) || brought || t.name == "nft" && w.ProxyMode != "nftables" {
 			continue
 		}
-		packages = append(packages, t.from(f.OS.Enterprise()))
+		packages = append(packages, t.on(enterprise.Of(f.OS.Enterprise())))
 		if t.needed {
 			needed = append(needed, t.name)
 		} else {

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"strings"
 
+	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/enterprise"
 	"airgap.dev/airgap/kubeadm/release"
 	"airgap.dev/airgap/preflight"
 )
@@ -27,7 +29,7 @@ type Table struct {
 // Used marks the row that airgap.yaml is about.
 type (
 	systemRow struct {
-		preflight.System
+		enterprise.Release
 		Used bool `json:"used"`
 	}
 	kubernetesRow struct {
@@ -58,8 +60,12 @@ func Read(file string, named bool) (*Table, error) {
 }
 
 func of(c *config.Cluster) *Table {
-	m := &Table{Kernels: preflight.KernelNeeds(), Cards: gpu.IDRanges(), GPUs: gpu.Generations()}
-	for _, s := range preflight.Systems() {
+	var networks []preflight.Network
+	for _, n := range cni.AllNeeds() {
+		networks = append(networks, preflight.Network(n))
+	}
+	m := &Table{Kernels: preflight.KernelNeeds(networks...), Cards: gpu.IDRanges(), GPUs: gpu.Generations()}
+	for _, s := range enterprise.Releases() {
 		m.Systems = append(m.Systems, systemRow{s, s.OS == c.Packages.OS})
 	}
 	for _, r := range release.All() {

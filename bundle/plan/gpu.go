@@ -111,10 +111,9 @@ func strangers(c *config.Cluster, surveyed []*preflight.Facts) string {
 func inTheWay(p gpu.Plan, f *preflight.Facts) []clash {
 	var clashes []clash
 	for _, family := range [][]string{{"kmod-nvidia-open-dkms", "kmod-nvidia-latest-dkms"}, {"nvidia-fabricmanager", "nvidia-fabric-manager"}} {
-		for _, brought := range f.Brought {
-			n, err := rpm.ParseNEVRA(brought)
+		for _, n := range f.Brought {
 			there := slices.ContainsFunc(f.Packages, func(p preflight.Package) bool { return p.Name == n.Name }) // somebody may have erased it since
-			if err != nil || !there || !slices.Contains(family, n.Name) || slices.Contains(p.Driver, n.Name) {
+			if !there || !slices.Contains(family, n.Name) || slices.Contains(p.Driver, n.Name) {
 				continue
 			}
 			i := slices.IndexFunc(p.Driver, func(name string) bool { return slices.Contains(family, name) })
@@ -176,17 +175,11 @@ func kernelsOf(f *preflight.Facts) []string {
 // newest is the release of the newest installed package of that name, as uname -r
 // would have it; "" where there is none.
 func newest(f *preflight.Facts, name string) string {
-	var found preflight.Package
-	for _, p := range f.Packages {
-		evr := rpm.EVR{Version: p.Version, Release: p.Release}
-		if p.Name == name && (found.Name == "" || evr.Compare(rpm.EVR{Version: found.Version, Release: found.Release}) > 0) {
-			found = p
-		}
-	}
-	if found.Name == "" {
+	n, is := f.Newest(name)
+	if !is {
 		return ""
 	}
-	return found.Version + "-" + found.Release + "." + found.Arch
+	return n.Kernel()
 }
 
 // driverPackages are what nodes with cards get beside the others.

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/internal/enterprise"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/reference"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
@@ -31,7 +34,7 @@ func Images(version string) ([]string, error) {
 	images := []string{
 		"registry.k8s.io/coredns/coredns:" + r.CoreDNS,
 		"registry.k8s.io/etcd:" + r.Etcd,
-		"registry.k8s.io/pause:" + r.Pause,
+		sandboxRepository + ":" + r.Pause,
 	}
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler"} {
 		images = append(images, "registry.k8s.io/"+name+":"+Tag(version))
@@ -40,19 +43,24 @@ func Images(version string) ([]string, error) {
 	return images, nil
 }
 
-// NodeImages are those among Images that every node runs.
-func NodeImages(version string) ([]string, error) {
-	sandbox, err := Sandbox(version)
-	return []string{"registry.k8s.io/kube-proxy:" + Tag(version), sandbox}, err
+const sandboxRepository, proxyRepository = "registry.k8s.io/pause", "registry.k8s.io/kube-proxy"
+
+// NodeImages are those among a cluster's images that every node runs.
+func NodeImages(images []string) []string {
+	return slices.DeleteFunc(slices.Clone(images), func(image string) bool { return !isOf(sandboxRepository, image) && !isOf(proxyRepository, image) })
 }
 
-// Sandbox is the image that holds every pod's namespaces in this version.
-func Sandbox(version string) (string, error) {
-	r, err := Of(version)
-	if err != nil {
-		return "", err
+// Sandbox is the one among a cluster's images that holds every pod's namespaces.
+func Sandbox(images []string) (string, error) {
+	if at := slices.IndexFunc(images, func(image string) bool { return isOf(sandboxRepository, image) }); at >= 0 {
+		return images[at], nil
 	}
-	return "registry.k8s.io/pause:" + r.Pause, nil
+	return "", &host.Failure{What: "find the image of every pod's sandbox", Err: fmt.Errorf("the bundle has no %s", sandboxRepository), Next: "make the bundle again from this airgap.yaml"}
+}
+
+func isOf(repository, image string) bool {
+	ref, err := reference.Parse(image)
+	return err == nil && ref.Repository() == repository
 }
 
 // Repository is where the RPMs of one minor come from.
@@ -73,16 +81,12 @@ func PackageRepository(text string) (Repository, error) {
 // Packages are the RPMs to install on every node, as dnf takes them: NAME or
 // NAME-VERSION. Their dependencies are the solver's business; named here too
 // is what kubelet, kube-proxy or the runtime call without their RPM saying so.
-// os is "el8", "el9" or "el10".
+// os is one of enterprise.Names.
 func Packages(version, os string) []string {
 	version = strings.TrimPrefix(version, "v")
-	iptables := "iptables-nft"
-	if os == "el8" {
-		iptables = "iptables" // EL8 ships the nft flavour under the plain name
-	}
 	return []string{
 		"kubelet-" + version, "kubeadm-" + version, "kubectl-" + version,
 		"container-selinux", // the runtime comes as an archive that cannot ask for its policy
-		"conntrack-tools", "ethtool", "iproute", iptables, "socat",
+		"conntrack-tools", "ethtool", "iproute", enterprise.Of(os).Iptables, "socat",
 	}
 }

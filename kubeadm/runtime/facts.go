@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"airgap.dev/airgap/internal/enterprise"
 	"airgap.dev/airgap/internal/host"
 	"k8s.io/apimachinery/pkg/util/version"
 )
@@ -50,13 +51,7 @@ func family(osRelease []byte) string {
 			values[key] = strings.Trim(value, `"'`)
 		}
 	}
-	for id := range strings.FieldsSeq(values["ID"] + " " + values["ID_LIKE"]) {
-		if id == "rhel" || id == "centos" || id == "rocky" || id == "almalinux" || id == "ol" {
-			major, _, _ := strings.Cut(values["VERSION_ID"], ".")
-			return "el" + major
-		}
-	}
-	return ""
+	return enterprise.Name(values["VERSION_ID"], strings.Fields(values["ID"]+" "+values["ID_LIKE"])...)
 }
 
 // ProxyMode is kube-proxy's mode on such a host unless airgap.yaml overrides it:
@@ -65,7 +60,7 @@ func family(osRelease []byte) string {
 // and EL9 are what their own tools expect.
 func (f Facts) ProxyMode() string {
 	kernel, err := version.ParseGeneric(f.Kernel)
-	if f.OS == "el10" && err == nil && kernel.AtLeast(version.MajorMinor(5, 13)) {
+	if enterprise.Of(f.OS).NFTables && err == nil && kernel.AtLeast(version.MajorMinor(5, 13)) {
 		return "nftables"
 	}
 	return "iptables"

@@ -1,0 +1,26 @@
+package bundle
+
+import "strings"
+
+// Parts of the cluster in NeededBy, each with what it is behind it: "kubernetes v1.36.3". GPUList
+// is one, too.
+const (
+	Kubernetes = "kubernetes"
+	PodNetwork = "network"
+)
+
+// ImagesFor are the names of the images that a part of the cluster needs by itself, as the lock
+// decided; what only objects of its project name is not among them.
+func (l Lock) ImagesFor(part string) []string {
+	var names []string
+	for _, i := range l.Images {
+		for _, by := range i.NeededBy {
+			whose, _, of := strings.Cut(by, ": ")
+			if word, _, _ := strings.Cut(whose, " "); !of && word == part {
+				names = append(names, i.Name)
+				break
+			}
+		}
+	}
+	return names
+}
