@@ -26,7 +26,7 @@ var allowed = map[string][]string{
 	"bundle/fetch":     {"bundle/rpm"}, // what a login is
 	"bundle/image":     {"bundle/fetch"},
 	"bundle/inspect":   {"bundle", "cluster/site"},
-	"bundle/matrix":    {"cni", "gpu", "internal/config", "kubeadm/release", "preflight"},
+	"bundle/matrix":    {"gpu", "internal/config", "kubeadm/release", "preflight"},
 	"bundle/push":      {"bundle", "cluster/site", "internal/config", "registry"},
 	"bundle/program":   {"bundle", "bundle/plan", "bundle/rpm", "cluster/site", "gpu", "gpu/nvml", "kubeadm", "kubeadm/backup", "registry", "upkeep", "verify/nodereport"},
 	"bundle/rpm":       {},
@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"bundle/workload":  {},
 	"registry":         {"bundle", "registry/trust"},
 	"registry/trust":   {"bundle"}, // a receipt lists bundles
-	"preflight":        {"gpu/nvml", "preflight/replay"},
+	"preflight":        {"cni", "gpu/nvml", "preflight/replay"},
 	"preflight/replay": {},
 
 	"preflight/netprobe":      {}, // hosts are measured by what the command tells it of them

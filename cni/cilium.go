@@ -109,7 +109,7 @@ func (cilium) objects(c Config, k Cluster, fetched []*unstructured.Unstructured)
 // needs: cilium/cilium: pkg/datapath/loader, base programs, for rp_filter.
 func (cilium) needs() Needs {
 	return Needs{
-		Kernel: "5.10", KernelFrom: map[int]int{8: 10},
+		Kernel: "5.10", KernelFrom: map[string]int{"8": 10},
 		KernelSource: "Cilium: system requirements (5.10, or 4.18 of RHEL 8.10, which has what it needs from newer ones)",
 		KernelFix:    "set network.plugin to calico or flannel, or use Enterprise Linux 8.10 or 9",
 		Iptables:     true, StrictFails: true, ByLink: true,

@@ -3,7 +3,7 @@ package cni
 import "slices"
 
 // Needs are what a pod network asks of a node's kernel, and of what others set there: data for
-// preflight (as preflight.Network) and for the steps that set a host up. Its ports are those of
+// preflight and for the steps that set a host up. Its ports are those of
 // Ports.
 type Needs struct {
 	Plugin string
@@ -12,7 +12,7 @@ type Needs struct {
 	// KernelFrom are older ones that do, since their vendor has put in what it needs: by the major
 	// version of Enterprise Linux, the minor from which on.
 	Kernel                  string
-	KernelFrom              map[int]int
+	KernelFrom              map[string]int
 	KernelSource, KernelFix string
 
 	// Modules are the kernel modules that it wants loaded beside those of every node, each with
@@ -40,7 +40,7 @@ func NeedsOf(config Config) Needs {
 	return n
 }
 
-// AllNeeds are those of every plugin, with tunnels.
+// AllNeeds are those of every plugin, with tunnels, by their names.
 func AllNeeds() []Needs {
 	var all []Needs
 	for _, name := range slices.Sorted(slices.Values(pluginNames())) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -144,8 +145,8 @@ func TestNetworkChecks(t *testing.T) {
 
 		{"strict with one network", rpFilter, &Facts{Links: one, Filtering: strict}, Want{}, Pass, "single network"},
 		{"strict with two", rpFilter, &Facts{Links: two, Filtering: strict}, Want{}, Warn, "strict on e0, e1"},
-		{"strict, and the network plugin cannot", rpFilter, &Facts{Links: one, Filtering: strict}, Want{Network: Network{StrictFails: true}}, Fail, "strict on e0"},
-		{"loose is the larger number", rpFilter, &Facts{Links: two, Filtering: []Filtering{{"all", 2, 0, 0}, {"e0", 1, 0, 0}}}, Want{Network: Network{StrictFails: true}}, Pass, "not strict"},
+		{"strict, and the network plugin cannot", rpFilter, &Facts{Links: one, Filtering: strict}, Want{Network: cni.Needs{StrictFails: true}}, Fail, "strict on e0"},
+		{"loose is the larger number", rpFilter, &Facts{Links: two, Filtering: []Filtering{{"all", 2, 0, 0}, {"e0", 1, 0, 0}}}, Want{Network: cni.Needs{StrictFails: true}}, Pass, "not strict"},
 		{"calico ends where all links are loose", rpFilter, &Facts{Links: one, Filtering: []Filtering{{"all", 2, 0, 0}}}, Want{Network: network("calico")}, Fail, "loose for all links"},
 		{"calico with one loose link", rpFilter, &Facts{Links: one, Filtering: []Filtering{{"all", 0, 0, 0}, {"e0", 2, 0, 0}}}, Want{Network: network("calico")}, Pass, "not strict"},
 		{"a real server of a balancer", arpSysctl, &Facts{Links: one, Filtering: []Filtering{{"all", 0, 0, 1}}}, Want{}, Warn, "arp_ignore = 1 on e0"},

@@ -296,13 +296,13 @@ func TestIdleWatch(t *testing.T) {
 }
 
 // network is what a plugin states, with tunnels.
-func network(plugin string) Network {
+func network(plugin string) cni.Needs {
 	c := cni.Config{Plugin: plugin}
 	c.Default()
-	return Network(cni.NeedsOf(c))
+	return cni.NeedsOf(c)
 }
 
 // native is what a plugin states without tunnels.
-func native(plugin string) Network {
-	return Network(cni.NeedsOf(cni.Config{Plugin: plugin, Encapsulation: cni.Native}))
+func native(plugin string) cni.Needs {
+	return cni.NeedsOf(cni.Config{Plugin: plugin, Encapsulation: cni.Native})
 }

@@ -3,6 +3,9 @@ package preflight
 import (
 	"fmt"
 	"strings"
+
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 // KernelNeed is the oldest kernel that something works with.
@@ -15,8 +18,8 @@ type KernelNeed struct {
 	applies func(*Facts, *Want) bool
 }
 
-// KernelNeeds lists them, those that fail first, with what pod networks ask for.
-func KernelNeeds(networks ...Network) []KernelNeed {
+// KernelNeeds lists them, those that fail first, with those of every pod network.
+func KernelNeeds() []KernelNeed {
 	always := func(*Facts, *Want) bool { return true }
 	needs := []KernelNeed{
 		{"Kubernetes", "4.18", Fail, "kubernetes/system-validators", "use Enterprise Linux 8 or newer", always},
@@ -25,9 +28,9 @@ func KernelNeeds(networks ...Network) []KernelNeed {
 			"use kube-proxy's iptables mode, or Enterprise Linux 9", func(_ *Facts, w *Want) bool { return w.ProxyMode == "nftables" },
 		},
 	}
-	for _, n := range networks {
+	for _, n := range cni.AllNeeds() {
 		if n.Kernel != "" {
-			needs = append(needs, n.kernelNeed())
+			needs = append(needs, kernelNeed(n))
 		}
 	}
 	return append(needs, []KernelNeed{
@@ -43,11 +46,11 @@ func KernelNeeds(networks ...Network) []KernelNeed {
 }
 
 // kernelNeed: what comes with a later minor of a release has what the plugin needs of newer kernels.
-func (n Network) kernelNeed() KernelNeed {
+func kernelNeed(n cni.Needs) KernelNeed {
 	name := strings.ToUpper(n.Plugin[:1]) + n.Plugin[1:]
-	return KernelNeed{name, n.Kernel, Fail, n.KernelSource, n.KernelFix, func(f *Facts, _ *Want) bool {
-		minor, has := n.KernelFrom[f.OS.Major()]
-		return !has || f.OS.Enterprise() == "" || !f.OS.atLeast(minor)
+	return KernelNeed{name, n.Kernel, Fail, n.KernelSource, n.KernelFix, func(f *Facts, w *Want) bool {
+		minor, has := n.KernelFrom[enterprise.Of(f.OS.Enterprise()).Major()]
+		return w.Network.Plugin == n.Plugin && (!has || !f.OS.atLeast(minor))
 	}}
 }
 
@@ -55,7 +58,7 @@ func (n Network) kernelNeed() KernelNeed {
 // their order. The error is about a kernel whose version cannot be read.
 func UnmetKernelNeeds(f *Facts, w *Want) ([]KernelNeed, error) {
 	var unmet []KernelNeed
-	for _, need := range KernelNeeds(w.Network) {
+	for _, need := range KernelNeeds() {
 		var major, minor int
 		if _, err := fmt.Sscanf(need.From, "%d.%d", &major, &minor); err != nil {
 			return nil, fmt.Errorf("parse kernel version %q: %w", need.From, err)

@@ -41,7 +41,7 @@ func TestKernelNeeds(t *testing.T) {
 			}
 		})
 	}
-	for _, need := range KernelNeeds(network("cilium")) {
+	for _, need := range KernelNeeds() {
 		if need.Source == "" || need.fix == "" {
 			t.Errorf("row without a source or a fix: %+v", need)
 		}

@@ -3,6 +3,8 @@ package preflight
 import (
 	"slices"
 	"time"
+
+	"airgap.dev/airgap/cni"
 )
 
 // Role is what a host does in the cluster.
@@ -33,8 +35,8 @@ type Want struct {
 	ServiceSubnet  string
 	OtherAddresses []string // of the cluster's hosts and of the balancer before them, IPs or names: subnets and proxies must leave them alone
 
-	Network Network // what the pod network asks of the host
-	Ports   []Port  // that must be free
+	Network cni.Needs // what the pod network asks of the host
+	Ports   []Port    // that must be free
 	// FirewallLeft are the ports that the site's own people have to open in
 	// firewalld, in words; nil when the installation opens them.
 	FirewallLeft []string
@@ -94,22 +96,6 @@ type Peer struct {
 // Is reports whether the host has one of the roles.
 func (w *Want) Is(roles ...Role) bool {
 	return slices.ContainsFunc(roles, func(r Role) bool { return slices.Contains(w.Roles, r) })
-}
-
-// Network is what a pod network asks of a host: cni.Needs, which has the meaning of each field.
-type Network struct {
-	Plugin string
-
-	Kernel                  string
-	KernelFrom              map[int]int
-	KernelSource, KernelFix string
-
-	Modules  map[string]string
-	Iptables bool
-
-	StrictFails, LooseForAllFails, ByLink bool
-
-	FilterAlone bool
 }
 
 // Port is a port that must be free.

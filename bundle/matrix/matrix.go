@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"strings"
 
-	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/enterprise"
@@ -60,11 +59,7 @@ func Read(file string, named bool) (*Table, error) {
 }
 
 func of(c *config.Cluster) *Table {
-	var networks []preflight.Network
-	for _, n := range cni.AllNeeds() {
-		networks = append(networks, preflight.Network(n))
-	}
-	m := &Table{Kernels: preflight.KernelNeeds(networks...), Cards: gpu.IDRanges(), GPUs: gpu.Generations()}
+	m := &Table{Kernels: preflight.KernelNeeds(), Cards: gpu.IDRanges(), GPUs: gpu.Generations()}
 	for _, s := range enterprise.Releases() {
 		m.Systems = append(m.Systems, systemRow{s, s.OS == c.Packages.OS})
 	}

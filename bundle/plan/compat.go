@@ -125,7 +125,7 @@ func hostClashes(c *config.Cluster, f *preflight.Facts, cards gpu.Plan) ([]clash
 	want := preflight.Want{
 		OS: c.Packages.OS, KubernetesVersion: c.Kubernetes.Version, Site: c.Preflight, AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		ProxyMode: c.Kubernetes.ProxyMode(runtime.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
-		Network:   preflight.Network(cni.NeedsOf(c.Network)), Roles: c.PreflightRoles(f.Host),
+		Network:   cni.NeedsOf(c.Network), Roles: c.PreflightRoles(f.Host),
 		Packages: slices.Concat(cards.Driver, cards.Packages), Installer: c.GPU.Source == gpu.Runfile,
 	}
 	seen := preflight.Cards(gpu.Look(f.PCI, f.Driver))

@@ -106,7 +106,7 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 		NodeAddress:   s.Node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		AuditBytes: c.Kubernetes.Audit.Bytes(),
 		SysctlFile: settings.SysctlFile, KubeletSysctls: settings.KubeletSysctls(), Nodes: len(c.Nodes), MediumDevice: s.Medium,
-		Network:    preflight.Network(cni.NeedsOf(c.Network)),
+		Network:    cni.NeedsOf(c.Network),
 		ImageBytes: holds.Images.Bytes, BundleCreated: s.Index.Created, Ours: began,
 		LastRun: lastRun, Peer: s.Peer, Ports: nodesteps.PortsToHold(s), SwapOff: c.HostSettings.Swap == settings.DisableSwap,
 		CRIO: c.Runtime.CRIO(), RuntimePackage: c.Runtime.Package(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, Site: c.Preflight,
