@@ -1,6 +1,9 @@
 package bundle
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Parts of the cluster in NeededBy, each with what it is behind it: "kubernetes v1.36.3". GPUList
 // is one, too.
@@ -14,12 +17,8 @@ const (
 func (l Lock) ImagesFor(part string) []string {
 	var names []string
 	for _, i := range l.Images {
-		for _, by := range i.NeededBy {
-			whose, _, of := strings.Cut(by, ": ")
-			if word, _, _ := strings.Cut(whose, " "); !of && word == part {
-				names = append(names, i.Name)
-				break
-			}
+		if slices.ContainsFunc(i.NeededBy, func(by string) bool { return !strings.Contains(by, ": ") && strings.HasPrefix(by+" ", part+" ") }) {
+			names = append(names, i.Name)
 		}
 	}
 	return names

@@ -33,16 +33,7 @@ func Images(config Config) []string {
 // NodeImages are those among the images of the plugin without which a node has no pod network.
 func NodeImages(config Config, images []string) []string {
 	nodes, _ := config.plugin().images(config)
-	repository := func(image string) string {
-		ref, err := reference.Parse(image)
-		if err != nil {
-			return image
-		}
-		return ref.Repository()
-	}
-	return slices.DeleteFunc(slices.Clone(images), func(image string) bool {
-		return !slices.ContainsFunc(nodes, func(n string) bool { return repository(n) == repository(image) })
-	})
+	return reference.Among(images, nodes...)
 }
 
 // From is what the bundle has to fetch of the plugin's project.

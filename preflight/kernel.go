@@ -87,17 +87,12 @@ func judgeKernelRunning(f *Facts, w *Want) Result {
 // the boot loader's own word, else the newest installed one; "" where no RPM has one.
 func (f *Facts) NextKernel() string { return cmp.Or(f.Kernel.Next, newestKernel(f)) }
 
-// newestKernel is the newest installed kernel of the running one's kind
-// (Oracle's UEK beside Red Hat's), in the form of uname -r. A boot loader that was told
-// no other one starts it.
+// newestKernel is of the running one's kind (Oracle's UEK beside Red Hat's). A boot loader that
+// was told no other one starts it.
 func newestKernel(f *Facts) string {
 	name := "kernel-core"
 	if strings.Contains(f.Kernel.Release, "uek") {
 		name = "kernel-uek-core"
 	}
-	newest, is := f.Newest(name)
-	if !is {
-		return ""
-	}
-	return newest.Kernel()
+	return f.NewestOf(name)
 }

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"strconv"
@@ -16,16 +15,6 @@ type OS struct {
 	IDLike  []string `yaml:"idLike,omitempty" json:"idLike,omitempty"`
 	Version string   `yaml:"version" json:"version"`
 	Name    string   `yaml:"name" json:"name"` // for people
-}
-
-// Major is the first number of the version: 9 of 9.6.
-func (o OS) Major() int {
-	first, _, _ := strings.Cut(o.Version, ".")
-	major, err := strconv.Atoi(first)
-	if err != nil {
-		return 0
-	}
-	return major
 }
 
 // atLeast judges a system by its version within its major; what only says its major is the
@@ -59,22 +48,8 @@ func readOS(_ context.Context, r reader, f *Facts) error {
 
 // parseOSRelease reads the shell-like assignments of os-release(5).
 func parseOSRelease(text string) OS {
-	values := map[string]string{}
-	lines := bufio.NewScanner(strings.NewReader(text))
-	for lines.Scan() {
-		key, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
-		if ok && !strings.HasPrefix(key, "#") {
-			values[key] = unquote(value)
-		}
-	}
+	values := enterprise.Fields(text)
 	return OS{ID: values["ID"], IDLike: strings.Fields(values["ID_LIKE"]), Version: values["VERSION_ID"], Name: values["PRETTY_NAME"]}
-}
-
-func unquote(value string) string {
-	if len(value) >= 2 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {
-		value = value[1 : len(value)-1]
-	}
-	return strings.NewReplacer(`\"`, `"`, `\$`, `$`, "\\`", "`", `\\`, `\`).Replace(value)
 }
 
 var osSupported = Check{

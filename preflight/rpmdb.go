@@ -35,14 +35,19 @@ func (p Package) NEVRA() (nevra.NEVRA, error) {
 	return nevra.NEVRA{Name: p.Name, EVR: evr, Arch: p.Arch}, err
 }
 
-// Newest is the newest installed package of a name; ok is false where there is none.
-func (f *Facts) Newest(name string) (newest nevra.NEVRA, ok bool) {
+// NewestOf is the newest installed package of a name, a part of a kernel, as uname -r has that
+// kernel; "" where there is none.
+func (f *Facts) NewestOf(name string) string {
+	var newest nevra.NEVRA
 	for _, p := range f.Packages {
-		if n, err := p.NEVRA(); p.Name == name && err == nil && (!ok || n.Compare(newest.EVR) > 0) {
-			newest, ok = n, true
+		if n, err := p.NEVRA(); p.Name == name && err == nil && (newest.Name == "" || n.Compare(newest.EVR) > 0) {
+			newest = n
 		}
 	}
-	return newest, ok
+	if newest.Name == "" {
+		return ""
+	}
+	return newest.Kernel()
 }
 
 // Capability is what a package provides or asks for. As text it is what rpm

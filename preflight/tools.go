@@ -12,31 +12,23 @@ import (
 // tool is a program that Kubernetes runs, and the packages that have it.
 type tool struct {
 	name     string
-	packages []string // the first is what to ask for, unless from says another one
-	from     func(enterprise.Release) string
-	needed   bool // kubeadm stops without it, and does not only warn
+	packages []string // the first is what to ask for
+	needed   bool     // kubeadm stops without it, and does not only warn
 }
 
-// on is the package to ask for on a release.
-func (t tool) on(r enterprise.Release) string {
-	if t.from == nil {
-		return t.packages[0]
-	}
-	return cmp.Or(t.from(r), t.packages[0])
-}
-
-func tools() []tool {
-	iptables := func(r enterprise.Release) string { return r.Iptables }
-	utilLinux := func(r enterprise.Release) string { return r.UtilLinux }
+// tools are those of a release: it has some in other packages than the one before.
+func tools(r enterprise.Release) []tool {
+	iptables := cmp.Or(r.Iptables, "iptables-nft")
+	utilLinux := cmp.Or(r.UtilLinux, "util-linux-core")
 	return []tool{
-		{"ip", []string{"iproute"}, nil, true},
-		{"iptables", []string{"iptables-nft", "iptables", "iptables-legacy"}, iptables, true},
-		{"mount", []string{"util-linux-core", "util-linux"}, utilLinux, true},
-		{"nsenter", []string{"util-linux-core", "util-linux"}, utilLinux, true},
-		{"ethtool", []string{"ethtool"}, nil, false},
-		{"socat", []string{"socat"}, nil, false},
-		{"tc", []string{"iproute-tc"}, nil, false},
-		{"nft", []string{"nftables"}, nil, false},
+		{"ip", []string{"iproute"}, true},
+		{"iptables", []string{iptables, "iptables-nft", "iptables", "iptables-legacy"}, true},
+		{"mount", []string{utilLinux, "util-linux-core", "util-linux"}, true},
+		{"nsenter", []string{utilLinux, "util-linux-core", "util-linux"}, true},
+		{"ethtool", []string{"ethtool"}, false},
+		{"socat", []string{"socat"}, false},
+		{"tc", []string{"iproute-tc"}, false},
+		{"nft", []string{"nftables"}, false},
 	}
 }
 
@@ -53,7 +45,7 @@ func (r reader) has(program string) bool {
 // toolPaths are where the programs may be.
 func toolPaths() []string {
 	var paths []string
-	for _, t := range tools() {
+	for _, t := range tools(enterprise.Release{}) {
 		for _, dir := range binDirs() {
 			paths = append(paths, dir+"/"+t.name)
 		}
@@ -62,7 +54,7 @@ func toolPaths() []string {
 }
 
 func readTools(_ context.Context, r reader, f *Facts) error {
-	for _, t := range tools() {
+	for _, t := range tools(enterprise.Release{}) {
 		if r.has(t.name) {
 			f.Tools = append(f.Tools, t.name)
 		}
@@ -78,12 +70,12 @@ var toolsThere = Check{
 
 func judgeTools(f *Facts, w *Want) Result {
 	var needed, useful, packages []string
-	for _, t := range tools() {
+	for _, t := range tools(enterprise.Of(f.OS.Enterprise())) {
 		brought := slices.ContainsFunc(t.packages, func(p string) bool { return slices.Contains(w.Packages, p) })
 		if slices.Contains(f.Tools, t.name) || brought || t.name == "nft" && w.ProxyMode != "nftables" {
 			continue
 		}
-		packages = append(packages, t.on(enterprise.Of(f.OS.Enterprise())))
+		packages = append(packages, t.packages[0])
 		if t.needed {
 			needed = append(needed, t.name)
 		} else {

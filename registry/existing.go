@@ -41,7 +41,7 @@ func (e Existing) Check() error {
 	host, path := e.split()
 	_, err := name.NewRegistry(host, name.StrictValidation)
 	if path != "" && err == nil {
-		err = reference.CheckPath(path)
+		_, err = reference.Named(path)
 	}
 	// A name that has neither dot nor port means a repository of Docker Hub in an
 	// image's name.

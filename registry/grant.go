@@ -60,7 +60,7 @@ func limitLine(name string, prefixes []string) ([]string, error) {
 	}
 	for _, prefix := range prefixes {
 		first, _, _ := strings.Cut(prefix, "/")
-		err := reference.CheckPath(strings.TrimSuffix(prefix, "/"))
+		_, err := reference.Named(strings.TrimSuffix(prefix, "/"))
 		switch {
 		case err != nil || prefix != strings.ToLower(prefix):
 			return nil, fmt.Errorf("prefix %q: give the beginning of a repository's name, such as team-a/", prefix)

@@ -40,7 +40,7 @@ func (i images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path.name = RepositoryName(i.upstream(r), path.name)
-	if err := reference.CheckPath(path.name); err != nil {
+	if _, err := reference.Named(path.name); err != nil {
 		writeError(w, http.StatusBadRequest, "NAME_INVALID", fmt.Sprintf("%q: %v", path.name, err))
 		return
 	}

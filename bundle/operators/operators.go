@@ -13,7 +13,6 @@ package operators
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -263,7 +262,7 @@ func byPath(rules []Rule) map[string][]*Rule {
 	for i := range rules {
 		last := map[string]bool{}
 		for _, repository := range rules[i].Operator {
-			last[path.Base(repository)] = true
+			last[reference.BaseOf(repository)] = true
 		}
 		for _, part := range slices.Sorted(maps.Keys(last)) {
 			all[part] = append(all[part], &rules[i])

@@ -158,7 +158,7 @@ func unreadForDriver(c *config.Cluster, f *preflight.Facts) []clash {
 }
 
 func gpuServer(f *preflight.Facts) gpu.Server {
-	return gpu.Server{OS: f.OS.Enterprise(), Kernels: kernelsOf(f), Core: newest(f, "kernel-core"), Compiler: gpu.Compiler(f.Kernel.Built), Devices: gpu.Detect(f.PCI)}
+	return gpu.Server{OS: f.OS.Enterprise(), Kernels: kernelsOf(f), Core: f.NewestOf("kernel-core"), Compiler: gpu.Compiler(f.Kernel.Built), Devices: gpu.Detect(f.PCI)}
 }
 
 // kernelsOf are the running kernel and the one that the host boots next.
@@ -170,16 +170,6 @@ func kernelsOf(f *preflight.Facts) []string {
 		return []string{f.Kernel.Release, next}
 	}
 	return []string{f.Kernel.Release}
-}
-
-// newest is the release of the newest installed package of that name, as uname -r
-// would have it; "" where there is none.
-func newest(f *preflight.Facts, name string) string {
-	n, is := f.Newest(name)
-	if !is {
-		return ""
-	}
-	return n.Kernel()
 }
 
 // driverPackages are what nodes with cards get beside the others.

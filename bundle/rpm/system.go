@@ -73,7 +73,6 @@ func newKnown(in Installed) *known {
 	return k
 }
 
-// self is the capability that every package has.
 // self is what each package provides by its name.
 func self(n nevra.NEVRA) Capability { return Capability{Name: n.Name, Flags: "EQ", EVR: n.EVR} }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/internal/enterprise"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/nevra"
 )
@@ -226,7 +227,7 @@ func (t Transaction) dnfIn(ctx context.Context, dir string, by []string, args ..
 	argv := append([]string{"--verbose", "--wait", lockSeconds, t.lockPath()}, by...)
 	argv = append(argv, "env", "-C", dir, "dnf", "--config", t.config(), "--disablerepo=*", "--enablerepo="+repositoryID)
 	if t.OS != "" {
-		argv = append(argv, "--releasever="+strings.TrimPrefix(t.OS, "el"))
+		argv = append(argv, "--releasever="+enterprise.Of(t.OS).Major())
 	}
 	env := []string{"LC_ALL=C.UTF-8", "PYTHONUNBUFFERED=1"} // its errors come last in the log
 	_, err := t.Host.Run(ctx, host.Cmd{Name: "flock", Args: append(argv, args...), Env: env, Log: t.Log})

@@ -92,6 +92,25 @@ func Name(version string, ids ...string) string {
 	return fmt.Sprintf("el%d", major)
 }
 
+// Fields are those of an os-release(5), whose lines are assignments like a shell's.
+func Fields(osRelease string) map[string]string {
+	values := map[string]string{}
+	for line := range strings.Lines(osRelease) {
+		key, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if ok && !strings.HasPrefix(key, "#") {
+			values[key] = unquote(value)
+		}
+	}
+	return values
+}
+
+func unquote(value string) string {
+	if len(value) >= 2 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {
+		value = value[1 : len(value)-1]
+	}
+	return strings.NewReplacer(`\"`, `"`, `\$`, `$`, "\\`", "`", `\\`, `\`).Replace(value)
+}
+
 // isRebuild knows RHEL and the systems that are built from its sources, with its packages' names
 // and versions.
 func isRebuild(id string) bool {

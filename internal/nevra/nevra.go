@@ -5,6 +5,7 @@
 package nevra
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -108,33 +109,24 @@ func Parse(s string) (NEVRA, error) {
 
 // ParseEVR reads [epoch:]version[-release].
 func ParseEVR(s string) (EVR, error) {
-	var v EVR
-	if epoch, rest, found := strings.Cut(s, ":"); found {
-		n, err := strconv.ParseUint(epoch, 10, 31)
-		if err != nil {
-			return EVR{}, fmt.Errorf("read version %q: epoch is not a number", s)
-		}
-		v.Epoch, s = int(n), rest
+	epoch, rest, found := strings.Cut(s, ":")
+	if !found {
+		epoch, rest = "0", s
 	}
-	v.Version, v.Release, _ = strings.Cut(s, "-")
-	if v.Version == "" {
-		return EVR{}, fmt.Errorf("read version %q: it has none", s)
+	version, release, _ := strings.Cut(rest, "-")
+	if version == "" || epoch == "" {
+		return EVR{}, fmt.Errorf("read version %q: expected [EPOCH:]VERSION[-RELEASE]", s)
 	}
-	return v, nil
+	return EVROf(epoch, version, release)
 }
 
 // EVROf is the version of what rpm and metadata have in parts; an empty epoch is 0.
 func EVROf(epoch, version, release string) (EVR, error) {
-	v := EVR{Version: version, Release: release}
-	if epoch == "" {
-		return v, nil
-	}
-	n, err := strconv.ParseUint(epoch, 10, 31)
+	n, err := strconv.ParseUint(cmp.Or(epoch, "0"), 10, 31)
 	if err != nil {
-		return v, fmt.Errorf("read epoch %q: it is not a number", epoch)
+		return EVR{}, fmt.Errorf("read epoch %q: it is not a number", epoch)
 	}
-	v.Epoch = int(n)
-	return v, nil
+	return EVR{int(n), version, release}, nil
 }
 
 // Valid keeps foreign metadata from smuggling paths or options into names.

@@ -5,6 +5,7 @@ package reference
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/distribution/reference"
@@ -25,32 +26,6 @@ func Parse(text string) (Reference, error) {
 	if err != nil {
 		return Reference{}, fmt.Errorf("image reference %q: %w", text, err)
 	}
-	return of(named), nil
-}
-
-// ParseFull reads a reference that has to have its host: "docker.io/library/nginx".
-func ParseFull(text string) (Reference, error) {
-	named, err := reference.ParseNamed(text)
-	if err != nil {
-		return Reference{}, fmt.Errorf("image reference %q: %w", text, err)
-	}
-	return of(named), nil
-}
-
-// ParseAsWritten reads HOST/PATH without knowing what stands for what: "docker.io/nginx" stays that.
-func ParseAsWritten(text string) (Reference, error) {
-	ref, err := reference.Parse(text)
-	if err != nil {
-		return Reference{}, fmt.Errorf("image reference %q: %w", text, err)
-	}
-	named, is := ref.(reference.Named)
-	if !is || reference.Domain(named) == "" {
-		return Reference{}, fmt.Errorf("image reference %q: want HOST/PATH", text)
-	}
-	return of(named), nil
-}
-
-func of(named reference.Named) Reference {
 	r := Reference{Host: reference.Domain(named), Path: reference.Path(named)}
 	if tagged, is := named.(reference.Tagged); is {
 		r.Tag = tagged.Tag()
@@ -58,7 +33,16 @@ func of(named reference.Named) Reference {
 	if digested, is := named.(reference.Digested); is {
 		r.Digest = digested.Digest().String()
 	}
-	return r
+	return r, nil
+}
+
+// ParseFull reads a reference that has to be written in full, as a lock has it.
+func ParseFull(text string) (Reference, error) {
+	r, err := Parse(text)
+	if err == nil && r.String() != text {
+		err = fmt.Errorf("image reference %q: want it in full: %s", text, r)
+	}
+	return r, err
 }
 
 // Repository is HOST/PATH.
@@ -100,21 +84,26 @@ func (r Reference) String() string {
 
 // Familiar is the repository as people write it: "nginx".
 func (r Reference) Familiar() string {
-	named, err := reference.ParseNormalizedNamed(r.Repository())
-	if err != nil {
-		return r.Repository()
-	}
-	return reference.FamiliarName(named)
+	return strings.TrimPrefix(strings.TrimPrefix(r.Repository(), "docker.io/"), "library/")
 }
 
-// CheckPath wants a repository's path, or its name in a registry.
-func CheckPath(path string) error {
-	_, err := reference.WithName(path)
-	return err
-}
-
-// Named is a repository's name as the libraries of registries take it.
+// Named is a repository's name as the libraries of registries take it. The error is about one
+// that is none, with its host or without.
 func Named(name string) (reference.Named, error) { return reference.WithName(name) }
+
+// Among are those of the images that come from the same repository as one of the others.
+func Among(images []string, others ...string) []string {
+	repository := func(image string) string {
+		ref, err := Parse(image)
+		if err != nil {
+			return image
+		}
+		return ref.Repository()
+	}
+	return slices.DeleteFunc(slices.Clone(images), func(image string) bool {
+		return !slices.ContainsFunc(others, func(other string) bool { return repository(other) == repository(image) })
+	})
+}
 
 // SplitHost takes a repository apart that begins with its host; the path may be empty.
 func SplitHost(repository string) (host, path string) {

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,14 +28,10 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q was read as %+v", text, r)
 		}
 	}
-	if r, err := ParseFull("nginx:1"); err == nil {
-		t.Errorf("nginx:1 has no host, and was read as %+v", r)
-	}
-	if r, err := ParseAsWritten("docker.io/nginx:1"); err != nil || r.Path != "nginx" {
-		t.Errorf("docker.io/nginx:1 as written: %+v, %v", r, err)
-	}
-	if r, err := ParseAsWritten("nginx:1"); err == nil {
-		t.Errorf("nginx:1 as written: %+v", r)
+	for _, text := range []string{"nginx:1", "docker.io/nginx:1", "index.docker.io/library/nginx:1"} {
+		if r, err := ParseFull(text); err == nil {
+			t.Errorf("%q is not in full, and was read as %+v", text, r)
+		}
 	}
 }
 
@@ -53,6 +50,9 @@ func TestForms(t *testing.T) {
 	}
 	if d, has := DigestOf("docker-pullable://a@" + digest); !has || d != digest || HasEnd("h:5000/a") || !HasEnd("h:5000/a:1") || !HasEnd("a@"+digest) {
 		t.Errorf("digest %s, %t", d, has)
+	}
+	if got := Among([]string{"quay.io/a:1", "quay.io/b:1", "docker.io/library/c:1", "%"}, "quay.io/b", "c:2"); !slices.Equal(got, []string{"quay.io/b:1", "docker.io/library/c:1"}) {
+		t.Errorf("of the same repositories: %v", got)
 	}
 	for text, want := range map[string]bool{"quay.io/a": true, "h:1/a": true, "localhost/a": true, "team/a": false, "a": false} {
 		if host, has := HostOf(text); has != want {

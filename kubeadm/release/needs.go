@@ -25,6 +25,8 @@ func Of(text string) (Release, error) {
 	return Release{}, fmt.Errorf("version %s is not supported: choose one of Kubernetes %s", Line(v), minors())
 }
 
+const sandboxRepository, proxyRepository = "registry.k8s.io/pause", "registry.k8s.io/kube-proxy"
+
 // Images are the images that a cluster of this version starts with, sorted.
 func Images(version string) ([]string, error) {
 	r, err := Of(version)
@@ -34,33 +36,26 @@ func Images(version string) ([]string, error) {
 	images := []string{
 		"registry.k8s.io/coredns/coredns:" + r.CoreDNS,
 		"registry.k8s.io/etcd:" + r.Etcd,
-		sandboxRepository + ":" + r.Pause,
+		sandboxRepository + ":" + r.Pause, proxyRepository + ":" + Tag(version),
 	}
-	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler"} {
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		images = append(images, "registry.k8s.io/"+name+":"+Tag(version))
 	}
 	slices.Sort(images)
 	return images, nil
 }
 
-const sandboxRepository, proxyRepository = "registry.k8s.io/pause", "registry.k8s.io/kube-proxy"
-
 // NodeImages are those among a cluster's images that every node runs.
 func NodeImages(images []string) []string {
-	return slices.DeleteFunc(slices.Clone(images), func(image string) bool { return !isOf(sandboxRepository, image) && !isOf(proxyRepository, image) })
+	return reference.Among(images, sandboxRepository, proxyRepository)
 }
 
 // Sandbox is the one among a cluster's images that holds every pod's namespaces.
 func Sandbox(images []string) (string, error) {
-	if at := slices.IndexFunc(images, func(image string) bool { return isOf(sandboxRepository, image) }); at >= 0 {
-		return images[at], nil
+	if found := reference.Among(images, sandboxRepository); len(found) > 0 {
+		return found[0], nil
 	}
 	return "", &host.Failure{What: "find the image of every pod's sandbox", Err: fmt.Errorf("the bundle has no %s", sandboxRepository), Next: "make the bundle again from this airgap.yaml"}
-}
-
-func isOf(repository, image string) bool {
-	ref, err := reference.Parse(image)
-	return err == nil && ref.Repository() == repository
 }
 
 // Repository is where the RPMs of one minor come from.

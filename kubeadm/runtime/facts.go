@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io/fs"
@@ -40,18 +39,9 @@ func Observe(h host.Host) (Facts, error) {
 		return Facts{}, err
 	}
 	_, noSELinux := fs.Stat(h.FS(), "sys/fs/selinux/enforce")
-	return Facts{OS: family(release), Kernel: string(bytes.TrimSpace(kernel)), Driver: driver, CgroupVersion: cgroup, SELinux: noSELinux == nil}, nil
-}
-
-// family is "el" and the major version for RHEL and its rebuilds.
-func family(osRelease []byte) string {
-	values := map[string]string{}
-	for lines := bufio.NewScanner(bytes.NewReader(osRelease)); lines.Scan(); {
-		if key, value, ok := strings.Cut(lines.Text(), "="); ok {
-			values[key] = strings.Trim(value, `"'`)
-		}
-	}
-	return enterprise.Name(values["VERSION_ID"], strings.Fields(values["ID"]+" "+values["ID_LIKE"])...)
+	of := enterprise.Fields(string(release))
+	family := enterprise.Name(of["VERSION_ID"], strings.Fields(of["ID"]+" "+of["ID_LIKE"])...)
+	return Facts{OS: family, Kernel: string(bytes.TrimSpace(kernel)), Driver: driver, CgroupVersion: cgroup, SELinux: noSELinux == nil}, nil
 }
 
 // ProxyMode is kube-proxy's mode on such a host unless airgap.yaml overrides it:
