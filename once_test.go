@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,149 +15,138 @@ import (
 	"airgap.dev/airgap/internal/enterprise"
 )
 
-// goFile is a Go file of the program: no test, nothing that helps tests, nothing of the lab.
-type goFile struct {
-	dir, path string
-	parsed    *ast.File
-	positions *token.FileSet
-}
-
-func (s goFile) at(n ast.Node) string { return s.positions.Position(n.Pos()).String() }
-
-func goFiles(t *testing.T) []goFile {
-	t.Helper()
-	var all []goFile
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "e2e" || path != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasSuffix(d.Name(), "test"))):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-			return nil
+// TestOnce: what one package knows for all, no other package of the program works out again. What
+// helps tests, and the lab, are free to.
+func TestOnce(t *testing.T) {
+	rules := []func(dir string, n ast.Node) (again, ask string){releaseNamed, packageNamed, pluginNamed, referenceParsed, imagesListed}
+	for _, path := range goFiles(t) {
+		dir := filepath.ToSlash(filepath.Dir(path))
+		if strings.HasSuffix(path, "_test.go") || strings.HasSuffix(dir, "test") || strings.HasPrefix(dir, "e2e") {
+			continue
 		}
 		positions := token.NewFileSet()
 		parsed, err := parser.ParseFile(positions, path, nil, 0)
-		all = append(all, goFile{filepath.Dir(path), path, parsed, positions})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			for _, rule := range rules {
+				if again, ask := rule(dir, n); again != "" {
+					t.Errorf("%s: %s: %s", positions.Position(n.Pos()), again, ask)
+				}
+			}
+			return true
+		})
 	}
-	return all
 }
 
-// TestReleasesAreOneTable: what depends on the release of Enterprise Linux is a column of
-// internal/enterprise, and nobody else names one.
-func TestReleasesAreOneTable(t *testing.T) {
-	for _, s := range goFiles(t) {
-		if s.dir == "internal/enterprise" {
-			continue
+// TestOnceFinds: each rule finds what it is about, and nothing in the package that knows it.
+func TestOnceFinds(t *testing.T) {
+	for _, tc := range []struct {
+		rule              func(dir string, n ast.Node) (again, ask string)
+		dir, home, source string
+	}{
+		{releaseNamed, "preflight", "internal/enterprise", `"el10"`},
+		{releaseNamed, "bundle/rpm", "internal/enterprise", `strings.TrimPrefix(t.OS, "el")`},
+		{packageNamed, "bundle", "internal/nevra", `fmt.Sprintf("%s-%d:%s-%s.%s", a)`},
+		{packageNamed, "cluster/nodesteps", "bundle/rpm", `nevra.Parse(text)`},
+		{pluginNamed, "cluster/hostcheck", "cni", `c.Plugin == cni.Cilium`},
+		{pluginNamed, "internal/settings", "cni", `w.Plugin == "calico"`},
+		{referenceParsed, "registry", "internal/reference", `strings.Cut(s.ImageID, "@")`},
+		{referenceParsed, "verify", "internal/reference", `strings.HasSuffix(ref, "@"+digest)`},
+		{imagesListed, "cluster/nodesteps", "bundle/plan", `release.Images(version)`},
+		{imagesListed, "cluster/nodesteps", "bundle/plan", `c.GPU.Image()`},
+	} {
+		parsed, err := parser.ParseExpr(tc.source)
+		if err != nil {
+			t.Fatal(err)
 		}
-		ast.Inspect(s.parsed, func(n ast.Node) bool {
-			text, is := n.(*ast.BasicLit)
-			if !is || text.Kind != token.STRING {
+		for dir, want := range map[string]bool{tc.dir: true, tc.home: false} {
+			found := false
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				again, _ := tc.rule(dir, n)
+				found = found || again != ""
 				return true
+			})
+			if found != want {
+				t.Errorf("%s in %s: found %t", tc.source, dir, found)
 			}
-			if name, err := strconv.Unquote(text.Value); err == nil && slices.Contains(enterprise.Names(), name) {
-				t.Errorf("%s: %s: make it a column of internal/enterprise", s.at(n), name)
-			}
-			return true
-		})
+		}
 	}
 }
 
-// TestPackageNamesAreOnePackage: a package of RPMs is named by internal/nevra, and only text that
-// comes from outside, of rpm, dnf and metadata, is parsed.
-func TestPackageNamesAreOnePackage(t *testing.T) {
-	form := regexp.MustCompile(`%[sq]-(%d:)?%[sqv]-%[sqv]`)
-	for _, s := range goFiles(t) {
-		if s.dir == "internal/nevra" {
-			continue
-		}
-		for _, i := range s.parsed.Imports {
-			if i.Path.Value == `"github.com/knqyf263/go-rpm-version"` {
-				t.Errorf("%s: compare versions by internal/nevra", s.at(i))
-			}
-		}
-		ast.Inspect(s.parsed, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.BasicLit:
-				if n.Kind == token.STRING && form.MatchString(n.Value) {
-					t.Errorf("%s: %s: write the name of a package by internal/nevra", s.at(n), n.Value)
-				}
-			case *ast.SelectorExpr:
-				if of, is := n.X.(*ast.Ident); is && of.Name == "nevra" && strings.HasPrefix(n.Sel.Name, "Parse") && s.dir != "bundle/rpm" {
-					t.Errorf("%s: nevra.%s: this text was a value before: pass that on", s.at(n), n.Sel.Name)
-				}
-			}
-			return true
-		})
+// releaseNamed: what depends on the release of Enterprise Linux is a column of one table.
+func releaseNamed(dir string, n ast.Node) (again, ask string) {
+	if name := textOf(n); dir != "internal/enterprise" && (name == "el" || slices.Contains(enterprise.Names(), name)) {
+		return name, "make it a column of internal/enterprise"
 	}
+	return "", ""
 }
 
-// TestPluginsStateTheirNeeds: whoever judges a host or sets it up asks cni.NeedsOf, and knows no
-// plugin by its name.
-func TestPluginsStateTheirNeeds(t *testing.T) {
-	named := []string{cni.Flannel, cni.Calico, cni.Cilium}
-	for _, s := range goFiles(t) {
-		if s.dir != "preflight" && s.dir != "kubeadm" && !strings.HasPrefix(s.dir, "cluster/") {
-			continue
-		}
-		ast.Inspect(s.parsed, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.BasicLit:
-				if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && slices.Contains(named, text) {
-					t.Errorf("%s: %s: make it a field of cni.Needs", s.at(n), n.Value)
-				}
-			case *ast.SelectorExpr:
-				if of, is := n.X.(*ast.Ident); is && of.Name == "cni" && slices.Contains([]string{"Flannel", "Calico", "Cilium"}, n.Sel.Name) {
-					t.Errorf("%s: cni.%s: make it a field of cni.Needs", s.at(n), n.Sel.Name)
-				}
-			}
-			return true
-		})
+var packageForm = regexp.MustCompile(`%[sq]-(%d:)?%[sqv]-%[sqv]`)
+
+// packageNamed: only text that comes from outside, of rpm, dnf and metadata, is parsed.
+func packageNamed(dir string, n ast.Node) (again, ask string) {
+	of, name := selected(n)
+	switch text := textOf(n); {
+	case dir == "internal/nevra":
+	case packageForm.MatchString(text):
+		return text, "write the name of a package by internal/nevra"
+	case text == "github.com/knqyf263/go-rpm-version":
+		return text, "compare versions by internal/nevra"
+	case of == "nevra" && strings.HasPrefix(name, "Parse") && dir != "bundle/rpm":
+		return "nevra." + name, "this text was a value before: pass that on"
 	}
+	return "", ""
 }
 
-// TestReferencesAreParsedOnce: image references are taken apart by internal/reference alone.
-func TestReferencesAreParsedOnce(t *testing.T) {
-	parsers := []string{"ParseReference", "NewTag", "NewDigest", "MustParseReference"}
-	cutters := regexp.MustCompile(`^(Cut|Index|LastIndex|Split)`)
-	for _, s := range goFiles(t) {
-		if s.dir == "internal/reference" {
-			continue
-		}
-		for _, i := range s.parsed.Imports {
-			if i.Path.Value == `"github.com/distribution/reference"` {
-				t.Errorf("%s: ask internal/reference", s.at(i))
-			}
-		}
-		ast.Inspect(s.parsed, func(n ast.Node) bool {
-			call, is := n.(*ast.CallExpr)
-			if !is {
-				return true
-			}
-			f, is := call.Fun.(*ast.SelectorExpr)
-			if !is {
-				return true
-			}
-			of, _ := f.X.(*ast.Ident)
-			switch {
-			case of == nil:
-			case of.Name == "name" && slices.Contains(parsers, f.Sel.Name):
-				t.Errorf("%s: name.%s: ask internal/reference", s.at(n), f.Sel.Name)
-			case of.Name == "strings" && cutters.MatchString(f.Sel.Name) && len(call.Args) > 1 && isSeparator(call.Args[1]) && isImage(call.Args[0]):
-				t.Errorf("%s: strings.%s takes a reference apart: ask internal/reference", s.at(n), f.Sel.Name)
-			}
-			return true
-		})
+// pluginNamed: those who judge a host or set it up know no plugin by its name.
+func pluginNamed(dir string, n ast.Node) (again, ask string) {
+	within := dir == "preflight" || dir == "internal/settings" || strings.HasPrefix(dir, "kubeadm") || strings.HasPrefix(dir, "cluster/")
+	of, name := selected(n)
+	if of != "cni" {
+		name = textOf(n)
 	}
+	if within && slices.Contains([]string{cni.Flannel, cni.Calico, cni.Cilium}, strings.ToLower(name)) {
+		return name, "make it a field of cni.Needs"
+	}
+	return "", ""
+}
+
+var cutting = regexp.MustCompile(`^(Cut|Index|LastIndex|Split)`)
+
+// referenceParsed: nobody else takes image references apart.
+func referenceParsed(dir string, n ast.Node) (again, ask string) {
+	if dir == "internal/reference" {
+		return "", ""
+	}
+	if textOf(n) == "github.com/distribution/reference" {
+		return textOf(n), "ask internal/reference"
+	}
+	call, is := n.(*ast.CallExpr)
+	if !is {
+		return "", ""
+	}
+	of, name := selected(call.Fun)
+	switch {
+	case of == "name" && slices.Contains([]string{"ParseReference", "NewTag", "NewDigest", "MustParseReference"}, name):
+	case of == "strings" && cutting.MatchString(name) && len(call.Args) > 1 && isSeparator(call.Args[1]) && isImage(call.Args[0]):
+	case of == "strings" && strings.HasPrefix(name, "Has") && len(call.Args) > 1 && isJoined(call.Args[1]):
+	default:
+		return "", ""
+	}
+	return of + "." + name, "ask internal/reference"
 }
 
 func isSeparator(e ast.Expr) bool {
 	text, is := e.(*ast.BasicLit)
 	return is && slices.Contains([]string{`"@"`, `":"`, `"/"`, "'@'", "':'", "'/'"}, text.Value)
+}
+
+// isJoined reports whether an expression is a digest behind its @.
+func isJoined(e ast.Expr) bool {
+	sum, is := e.(*ast.BinaryExpr)
+	return is && textOf(sum.X) == "@"
 }
 
 // isImage reports whether an expression names an image: image, i.Image, s.ImageID.
@@ -172,32 +160,43 @@ func isImage(e ast.Expr) bool {
 	return found
 }
 
-// TestServersAskTheLock: what a server needs of the images is asked of the lock, which decided it;
-// only the connected side has lists by versions.
-func TestServersAskTheLock(t *testing.T) {
-	lists := map[string][]string{"release": {"Images"}, "cni": {"Images"}}
-	for _, s := range goFiles(t) {
-		if !strings.HasPrefix(s.dir, "cluster/") && s.dir != "registry" && s.dir != "cmd/airgap" && s.dir != "verify" {
-			continue
-		}
-		ast.Inspect(s.parsed, func(n ast.Node) bool {
-			f, is := n.(*ast.SelectorExpr)
-			if !is {
-				return true
-			}
-			of, _ := f.X.(*ast.Ident)
-			switch {
-			case of != nil && slices.Contains(lists[of.Name], f.Sel.Name):
-				t.Errorf("%s: %s.%s: ask Lock.ImagesFor", s.at(n), of.Name, f.Sel.Name)
-			case f.Sel.Name == "Image" && isField(f.X, "GPU"):
-				t.Errorf("%s: the device plugin's image: ask Lock.ImagesFor", s.at(n))
-			}
-			return true
-		})
+// imagesListed: what a server needs of the images is asked of the lock, which decided it; only the
+// connected side has lists by versions.
+func imagesListed(dir string, n ast.Node) (again, ask string) {
+	if !strings.HasPrefix(dir, "cluster/") && !slices.Contains([]string{"registry", "cmd/airgap", "verify", "kubeadm", "kubeadm/runtime"}, dir) {
+		return "", ""
 	}
+	of, name := selected(n)
+	if f, is := n.(*ast.SelectorExpr); is && of == "" && name == "Image" {
+		within, _ := f.X.(*ast.SelectorExpr)
+		if within != nil && within.Sel.Name == "GPU" {
+			return "the device plugin's image", "ask Lock.ImagesFor"
+		}
+	}
+	if name == "Images" && (of == "release" || of == "cni") {
+		return of + ".Images", "ask Lock.ImagesFor"
+	}
+	return "", ""
 }
 
-func isField(e ast.Expr, name string) bool {
-	f, is := e.(*ast.SelectorExpr)
-	return is && f.Sel.Name == name
+// textOf is the text of a literal, and of an import; "" for any other node.
+func textOf(n ast.Node) string {
+	literal, is := n.(*ast.BasicLit)
+	if !is || literal.Kind != token.STRING {
+		return ""
+	}
+	text, _ := strconv.Unquote(literal.Value) // the parser has read it
+	return text
+}
+
+// selected are the two names of a selector, cni and Cilium; of is "" where it is not of a name.
+func selected(n ast.Node) (of, name string) {
+	f, is := n.(*ast.SelectorExpr)
+	if !is {
+		return "", ""
+	}
+	if x, is := f.X.(*ast.Ident); is {
+		of = x.Name
+	}
+	return of, f.Sel.Name
 }
