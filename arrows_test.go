@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"bundle/workload":  {},
 	"registry":         {"bundle", "registry/trust"},
 	"registry/trust":   {"bundle"}, // a receipt lists bundles
-	"preflight":        {"gpu/nvml", "preflight/replay"},
+	"preflight":        {"cni", "gpu/nvml", "preflight/replay"},
 	"preflight/replay": {},
 
 	"preflight/netprobe": {}, // hosts are measured by what the command tells it of them
@@ -94,17 +94,20 @@ var allowed = map[string][]string{
 	"cluster/status":    {"cluster/certs", "cluster/hostcheck", "cluster/install", "cluster/join", "cluster/report", "cluster/site", "cluster/store", "cluster/verdict"},
 	"cluster/support":   {"cluster/certs", "cluster/gpustatus", "cluster/hostcheck", "cluster/report", "cluster/site", "cluster/status", "cluster/verdict"},
 
-	"internal/advice":   {},
-	"internal/await":    {},
-	"internal/exitcode": {},
+	"internal/advice":     {},
+	"internal/await":      {},
+	"internal/enterprise": {},
+	"internal/exitcode":   {},
 	"internal/config": {"bundle", "bundle/fetch", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/remote", "internal/settings",
 		"internal/ui", "kubeadm", "kubeadm/backup", "kubeadm/runtime", "preflight", "registry"},
 	"internal/host":       {},
 	"internal/httpclient": {},
 	"internal/listen":     {},
+	"internal/nevra":      {},
 	"internal/output":     {},
 	"internal/overlay":    {},
 	"internal/redact":     {},
+	"internal/reference":  {},
 	"internal/remote":     {"internal/host"},
 	"internal/settings":   {"internal/host", "internal/step"},
 	"internal/step":       {"internal/host"}, // to write its journal durably
@@ -113,7 +116,8 @@ var allowed = map[string][]string{
 	"internal/version":    {},
 }
 
-var shared = []string{"internal/advice", "internal/host", "internal/httpclient", "internal/listen", "internal/output", "internal/step", "internal/ui", "internal/validity", "internal/version"}
+var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/httpclient", "internal/listen", "internal/nevra",
+	"internal/output", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version"}
 
 // orchestration is the layer between the commands and the packages that each know one thing.
 const orchestration = "cluster/"

@@ -63,21 +63,30 @@ type sizes struct {
 func measure(t *testing.T) sizes {
 	t.Helper()
 	s := sizes{map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}}
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "vendor" || path != "." && strings.HasPrefix(d.Name(), ".")):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".go"):
-			return nil
+	for _, path := range goFiles(t) {
+		if err := s.file(path); err != nil {
+			t.Fatal(err)
 		}
-		return s.file(path)
+	}
+	return s
+}
+
+// goFiles are all of the tree, with those of tests and of the lab.
+func goFiles(t *testing.T) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "testdata" || d.Name() == "vendor" || path != "." && strings.HasPrefix(d.Name(), ".")) {
+			return filepath.SkipDir
+		}
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".go") {
+			all = append(all, path)
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return all
 }
 
 func (s sizes) file(path string) error {

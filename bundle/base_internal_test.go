@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // TestBaseValidation: a delta's lock may name what is left out, and a base may
@@ -36,7 +38,7 @@ func TestBaseValidation(t *testing.T) {
 		x := smallIndex(t)
 		x.FormatVersion = DeltaVersion
 		x.Base = &Base{Cluster: "x", Bundles: []string{"x"}, Files: []Held{{Path: "rpm/p", Size: 7, SHA256: sum}}}
-		x.Lock.Packages = []Package{{NEVRA: "p-0:1-1.x86_64", Path: "rpm/p", Size: 7, SHA256: sum}}
+		x.Lock.Packages = []Package{{NEVRA: nevra.MustParse("p-0:1-1.x86_64"), Path: "rpm/p", Size: 7, SHA256: sum}}
 		tt.spoil(x)
 		data, err := json.Marshal(x)
 		if err != nil {

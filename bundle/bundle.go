@@ -10,7 +10,11 @@
 // byte that the signed index does not vouch for.
 package bundle
 
-import "time"
+import (
+	"time"
+
+	"airgap.dev/airgap/internal/nevra"
+)
 
 // Versions of bundle.json that this program writes and reads. An airgap from
 // before there were deltas knows the first one only, and refuses a delta by that.
@@ -113,14 +117,14 @@ type Repository struct {
 
 // Package is one RPM; in the bundle it lies at rpm/OS/Packages/FILE.
 type Package struct {
-	NEVRA      string   `json:"nevra"` // name-epoch:version-release.arch, epoch always written
-	Repository string   `json:"repository"`
-	URL        string   `json:"url"` // as upstream names it, before sources: rewrites it
-	Path       string   `json:"path"`
-	Size       int64    `json:"size"`
-	SHA256     string   `json:"sha256"`
-	License    string   `json:"license,omitempty"` // the vendor's words
-	NeededBy   []string `json:"neededBy"`
+	NEVRA      nevra.Text `json:"nevra"`
+	Repository string     `json:"repository"`
+	URL        string     `json:"url"` // as upstream names it, before sources: rewrites it
+	Path       string     `json:"path"`
+	Size       int64      `json:"size"`
+	SHA256     string     `json:"sha256"`
+	License    string     `json:"license,omitempty"` // the vendor's words
+	NeededBy   []string   `json:"neededBy"`
 	// Hosts are the surveyed servers that it is for, where not all need it.
 	Hosts []string `json:"hosts,omitempty"`
 }

@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/distribution/reference"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/bundle/chart"
 	"airgap.dev/airgap/bundle/fetch"
+	"airgap.dev/airgap/internal/reference"
 )
 
 const (
@@ -162,12 +162,12 @@ func (up upstream) chartOfIndex(ctx context.Context, need AddonNeed, locked *Cha
 
 // taggedChart is a reference to a chart in a registry. One without a tag gets the version. A
 // tag cannot have a plus; Helm writes an underscore.
-func taggedChart(ref, version string) (reference.Named, error) {
-	named, err := reference.ParseNormalizedNamed(ref)
+func taggedChart(ref, version string) (reference.Reference, error) {
+	named, err := reference.Parse(ref)
 	if err != nil {
-		return nil, err
+		return named, err
 	}
-	if reference.IsNameOnly(named) {
+	if named.Bare() {
 		ref += ":" + strings.ReplaceAll(version, "+", "_")
 	}
 	return parseName(ref)
@@ -231,8 +231,8 @@ func (up upstream) chartByName(ctx context.Context, need AddonNeed, locked *Char
 }
 
 // chartOfRegistry reads a chart by its tag, or by the digest that it is locked to.
-func (up upstream) chartOfRegistry(ctx context.Context, need AddonNeed, named reference.Named, digest string) (fetchedChart, error) {
-	repo, err := up.Repository(named.Name())
+func (up upstream) chartOfRegistry(ctx context.Context, need AddonNeed, named reference.Reference, digest string) (fetchedChart, error) {
+	repo, err := up.Repository(named.Repository())
 	if err != nil {
 		return fetchedChart{}, err
 	}

@@ -113,7 +113,7 @@ func (p *Plan) describe(path string) string {
 	}
 	for _, r := range p.Lock.Packages {
 		if r.Path == path {
-			return "package " + r.NEVRA
+			return "package " + r.NEVRA.String()
 		}
 	}
 	return path

@@ -63,7 +63,7 @@ func (l Lock) identities() map[string]string {
 		ids["image "+i.Name] = i.Digest
 	}
 	for _, p := range l.Packages {
-		ids["package "+p.NEVRA] = p.SHA256
+		ids["package "+p.NEVRA.String()] = p.SHA256
 	}
 	for _, f := range l.Files {
 		ids["file "+f.Name] = f.SHA256

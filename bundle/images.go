@@ -2,11 +2,12 @@ package bundle
 
 import (
 	"fmt"
+	"strings"
 
-	"github.com/distribution/reference"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"airgap.dev/airgap/bundle/fetch"
+	"airgap.dev/airgap/internal/reference"
 )
 
 // Images is the images section of airgap.yaml.
@@ -45,13 +46,10 @@ func FullName(ref string) (string, error) {
 	return named.String(), nil
 }
 
-func parseName(ref string) (reference.Named, error) {
-	named, err := reference.ParseNormalizedNamed(ref)
-	if err != nil {
-		return nil, fmt.Errorf("image reference %q: %w", ref, err)
+func parseName(text string) (reference.Reference, error) {
+	ref, err := reference.Parse(text)
+	if err == nil && ref.Digest != "" && !strings.HasPrefix(ref.Digest, "sha256:") {
+		err = fmt.Errorf("image reference %q: only sha256 digests are supported", text)
 	}
-	if digested, ok := named.(reference.Digested); ok && digested.Digest().Algorithm() != "sha256" {
-		return nil, fmt.Errorf("image reference %q: only sha256 digests are supported", ref)
-	}
-	return reference.TagNameOnly(named), nil
+	return ref.Tagged(), err
 }

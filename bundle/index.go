@@ -150,7 +150,7 @@ func (l *Lock) validate(files []Held) error {
 		}
 	}
 	for _, p := range l.Packages {
-		if err := holds(p.NEVRA, p.Path, p.Size, p.SHA256); err != nil {
+		if err := holds(p.NEVRA.String(), p.Path, p.Size, p.SHA256); err != nil {
 			return err
 		}
 	}

@@ -14,13 +14,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/workload"
+	"airgap.dev/airgap/internal/reference"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -46,20 +46,20 @@ func validateIgnored(list []IgnoredImage, at *field.Path) field.ErrorList {
 
 // matches reports whether the entry is about a reference as it was found.
 func (i IgnoredImage) matches(image string) bool {
-	named, err := reference.ParseNormalizedNamed(image)
+	named, err := reference.Parse(image)
 	if err != nil { // a variable stands in it
 		is, err := path.Match(i.Image, image)
 		return i.Image == image || err == nil && is
 	}
-	full, repository := reference.TagNameOnly(named).String(), named.Name()
+	full, repository := named.Tagged().String(), named.Repository()
 	want := i.Image
-	if own, err := reference.ParseNormalizedNamed(want); err == nil {
-		if !reference.IsNameOnly(own) {
+	if own, err := reference.Parse(want); err == nil {
+		if !own.Bare() {
 			return own.String() == full
 		}
-		want = own.Name()
+		want = own.Repository()
 	}
-	for _, name := range []string{full, repository, reference.FamiliarName(named), image} {
+	for _, name := range []string{full, repository, named.Familiar(), image} {
 		if is, err := path.Match(want, name); err == nil && is {
 			return true
 		}
@@ -117,7 +117,7 @@ var errSilent = errors.New("the registry did not answer before")
 // tryResolve asks for what may be no image. A registry that could not be asked
 // once is not asked for other guesses.
 func (p *Plan) tryResolve(ctx context.Context, up upstream, name string, platform ocispec.Platform, locked string) answer {
-	host, _, _ := strings.Cut(name, "/")
+	host, _ := reference.SplitHost(name)
 	if _, silent := p.likely.silent.Load(host); silent {
 		return answer{err: errSilent}
 	}
@@ -297,12 +297,12 @@ func joinPlaces(all []NotCarried) []NotCarried {
 // isCarried reports whether any tag of a repository is in the bundle: a flag
 // with a base image says the same as the object that names it whole.
 func isCarried(repository string, known reasons, guessed map[string]*resolved) bool {
-	named, err := reference.ParseNormalizedNamed(repository)
+	bare, err := reference.Parse(repository)
 	if err != nil {
 		return false
 	}
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(known)), slices.Collect(maps.Keys(guessed))) {
-		if rest, is := strings.CutPrefix(name, named.Name()); is && rest != "" && strings.ContainsAny(rest[:1], ":@") {
+		if other, err := reference.Parse(name); err == nil && !other.Bare() && other.Repository() == bare.Repository() {
 			return true
 		}
 	}

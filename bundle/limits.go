@@ -50,7 +50,7 @@ func (l Lock) checkSizes() error {
 		}
 	}
 	for _, p := range l.Packages {
-		if err := add("package "+p.NEVRA, p.Path, p.Size); err != nil {
+		if err := add("package "+p.NEVRA.String(), p.Path, p.Size); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // TestLayoutIsBounded: a size out of this world is refused before anything is laid out by it.
@@ -44,10 +46,10 @@ func TestLayoutIsBounded(t *testing.T) {
 func TestSizesOfALock(t *testing.T) {
 	blob := func(size int64) []Blob { return []Blob{{Digest: "sha256:0", Size: size}} }
 	for says, l := range map[string]Lock{
-		"image a: its size is -5 bytes":                                {Images: []Image{{Name: "a", Blobs: blob(-5)}}},
-		"package p: its size is 4611686018427387904 bytes":             {Packages: []Package{{NEVRA: "p", Size: 1 << 62}}},
-		"file f: its size is 4611686018427387904 bytes":                {Files: []File{{Name: "f", Size: 1 << 62}}},
-		"has 5 bytes according to image a, and 6 according to image b": {Images: []Image{{Name: "a", Blobs: blob(5)}, {Name: "b", Blobs: blob(6)}}},
+		"image a: its size is -5 bytes":                                 {Images: []Image{{Name: "a", Blobs: blob(-5)}}},
+		"package p-0:1-1.x86_64: its size is 4611686018427387904 bytes": {Packages: []Package{{NEVRA: nevra.MustParse("p-1-1.x86_64"), Size: 1 << 62}}},
+		"file f: its size is 4611686018427387904 bytes":                 {Files: []File{{Name: "f", Size: 1 << 62}}},
+		"has 5 bytes according to image a, and 6 according to image b":  {Images: []Image{{Name: "a", Blobs: blob(5)}, {Name: "b", Blobs: blob(6)}}},
 	} {
 		if err := l.checkSizes(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/reference"
 )
 
 // Locked holds a plan to what an earlier one decided.
@@ -51,7 +51,7 @@ func (l *Locked) has(name string) bool {
 	return slices.ContainsFunc(l.Lock.Images, func(i Image) bool { return i.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Files, func(f File) bool { return f.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Repositories, func(r Repository) bool { return r.Name == name }) ||
-		slices.ContainsFunc(l.Lock.Packages, func(p Package) bool { return p.Name() == name }) ||
+		slices.ContainsFunc(l.Lock.Packages, func(p Package) bool { return p.NEVRA.Name == name }) ||
 		slices.ContainsFunc(l.Lock.applied(), func(a Addon) bool { return a.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Manifests, func(s Source) bool { return s.URL == name })
 }
@@ -136,21 +136,17 @@ func (l *Locked) source(url, addon string) string {
 }
 
 // packages are those that the closure is held to.
-func (l *Locked) packages() ([]rpm.Locked, error) {
+func (l *Locked) packages() []rpm.Locked {
 	if l == nil {
-		return nil, nil
+		return nil
 	}
 	var all []rpm.Locked
 	for _, p := range l.Lock.Packages {
-		n, err := rpm.ParseNEVRA(p.NEVRA)
-		if err != nil {
-			return nil, fmt.Errorf("read the lock: %w", err)
-		}
-		if !l.free(n.Name) {
-			all = append(all, rpm.Locked{NEVRA: n, SHA256: p.SHA256})
+		if !l.free(p.NEVRA.Name) {
+			all = append(all, rpm.Locked{NEVRA: p.NEVRA.NEVRA, SHA256: p.SHA256})
 		}
 	}
-	return all, nil
+	return all
 }
 
 // repositories are what vouched for them; "all" frees none, or a routine would take what
@@ -169,8 +165,8 @@ func (l *Locked) repositories() []rpm.Seen {
 }
 
 // moved asks where the tag of a locked image leads now.
-func (up upstream) moved(ctx context.Context, fullName string, repo name.Repository, named reference.Named, digest string) (*Moved, error) {
-	if _, fixed := named.(reference.Digested); fixed || digest == "" {
+func (up upstream) moved(ctx context.Context, fullName string, repo name.Repository, named reference.Reference, digest string) (*Moved, error) {
+	if named.Digest != "" || digest == "" {
 		return nil, nil
 	}
 	now, err := up.Head(ctx, refIn(repo, named))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -22,10 +23,7 @@ func (p *Plan) planPackages(ctx context.Context, up upstream, r Request, progres
 		return nil
 	}
 	request := *r.Packages
-	var err error
-	if request.Locked, err = r.Locked.packages(); err != nil {
-		return err
-	}
+	request.Locked = r.Locked.packages()
 	request.Seen = r.Locked.repositories()
 	task := progress.Task("resolve packages", 0, false)
 	closure, err := rpm.Plan(ctx, up, request)
@@ -48,7 +46,7 @@ func (p *Plan) planPackages(ctx context.Context, up upstream, r Request, progres
 	for _, one := range closure.Packages {
 		path := dir + "/" + rpm.PackagesDir + "/" + one.FileName
 		p.Lock.Packages = append(p.Lock.Packages, Package{
-			NEVRA: one.String(), Repository: one.Repository, URL: one.URL,
+			NEVRA: nevra.Text{NEVRA: one.NEVRA}, Repository: one.Repository, URL: one.URL,
 			Path: path, Size: one.Size, SHA256: one.SHA256, License: one.License, NeededBy: one.NeededBy, Hosts: one.Hosts,
 		})
 		p.rpms.byPath[path] = one
@@ -106,15 +104,6 @@ func (p *Plan) SignPackages(key *rpm.Key) error {
 	return nil
 }
 
-// Name is the name in the package's NEVRA, "" when that is none.
-func (p Package) Name() string {
-	n, err := rpm.ParseNEVRA(p.NEVRA)
-	if err != nil {
-		return ""
-	}
-	return n.Name
-}
-
 // RPMDir is where a bundle keeps the dnf repository for an OS, as "el9".
 func RPMDir(os string) string { return "rpm/" + os }
 
@@ -132,14 +121,4 @@ func (p *packages) verify(path string, r io.Reader) error {
 		return fmt.Errorf("check vendor's signature: %w", err)
 	}
 	return nil
-}
-
-// Kernel is the kernel, as uname -r has it, that the package belongs to, where it has one of
-// these names.
-func (p Package) Kernel(names ...string) (kernel string, is bool) {
-	n, err := rpm.ParseNEVRA(p.NEVRA)
-	if err != nil || !slices.Contains(names, n.Name) {
-		return "", false
-	}
-	return n.Version + "-" + n.Release + "." + n.Arch, true
 }

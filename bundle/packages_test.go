@@ -65,7 +65,7 @@ func TestPackages(t *testing.T) {
 	must(t, err)
 	defer b.Close()
 	lock := b.Index().Lock
-	if len(lock.Packages) != 2 || lock.Packages[1].NEVRA != "kubelet-0:1.0-1.x86_64" || lock.OS != "el9" || !strings.HasPrefix(lock.Proof, "assumed") {
+	if len(lock.Packages) != 2 || lock.Packages[1].NEVRA.String() != "kubelet-0:1.0-1.x86_64" || lock.OS != "el9" || !strings.HasPrefix(lock.Proof, "assumed") {
 		t.Fatalf("lock: %+v", lock)
 	}
 	wantSums(t, dir)

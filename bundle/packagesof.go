@@ -15,7 +15,7 @@ func (l Lock) PackagesOf(host string) []Package {
 		return slices.DeleteFunc(slices.Clone(l.Packages), func(p Package) bool { return len(p.Hosts) > 0 && !slices.Contains(p.Hosts, host) })
 	}
 	cards := l.forCards()
-	return slices.DeleteFunc(slices.Clone(l.Packages), func(p Package) bool { return cards[p.Name()] })
+	return slices.DeleteFunc(slices.Clone(l.Packages), func(p Package) bool { return cards[p.NEVRA.Name] })
 }
 
 // Assumes tells whether a profile stands for servers that nobody surveyed.
@@ -26,14 +26,14 @@ func (l Lock) Assumes() bool { return strings.Contains(l.Proof, "assumed") }
 func (l Lock) forCards() map[string]bool {
 	only := map[string]bool{}
 	for _, p := range l.Packages {
-		only[p.Name()] = len(p.NeededBy) > 0
+		only[p.NEVRA.Name] = len(p.NeededBy) > 0
 	}
 	for changed := true; changed; {
 		changed = false
 		for _, p := range l.Packages {
 			other := slices.ContainsFunc(p.NeededBy, func(by string) bool { return by != GPUList && !only[by] })
-			if other && only[p.Name()] {
-				only[p.Name()], changed = false, true
+			if other && only[p.NEVRA.Name] {
+				only[p.NEVRA.Name], changed = false, true
 			}
 		}
 	}

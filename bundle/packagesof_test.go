@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // TestPackagesOf: a server with cards gets what they need, and another one does
 // not, also one that nobody has surveyed.
 func TestPackagesOf(t *testing.T) {
 	locked := func(name string, neededBy []string, hosts ...string) bundle.Package {
-		return bundle.Package{NEVRA: name + "-3:580.82.07-1.x86_64", NeededBy: neededBy, Hosts: hosts}
+		return bundle.Package{NEVRA: nevra.MustParse(name + "-3:580.82.07-1.x86_64"), NeededBy: neededBy, Hosts: hosts}
 	}
 	list := []string{"packages.install"}
 	l := bundle.Lock{Hosts: []string{"g1", "w1"}, Packages: []bundle.Package{
@@ -27,7 +28,7 @@ func TestPackagesOf(t *testing.T) {
 	} {
 		var got []string
 		for _, p := range l.PackagesOf(host) {
-			got = append(got, p.Name())
+			got = append(got, p.NEVRA.Name)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s gets %v, want %v", host, got, want)

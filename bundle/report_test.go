@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -20,7 +21,7 @@ func TestSBOM(t *testing.T) {
 	p := u.plan(t, images...)
 	p.Lock.OS = "el9"
 	p.Lock.Packages = []bundle.Package{
-		{NEVRA: "socat-0:1.7.4-1.el9.x86_64", Path: "rpm/el9/Packages/socat.rpm", URL: "https://m/socat.rpm", SHA256: strings.Repeat("ab", 32), License: "GPLv2 and <others>"},
+		{NEVRA: nevra.MustParse("socat-0:1.7.4-1.el9.x86_64"), Path: "rpm/el9/Packages/socat.rpm", URL: "https://m/socat.rpm", SHA256: strings.Repeat("ab", 32), License: "GPLv2 and <others>"},
 	}
 	text, err := p.SBOM()
 	must(t, err)
@@ -57,7 +58,7 @@ func TestReport(t *testing.T) {
 	must(t, err)
 	p.Lock.Proof = "assumed (profile el9-minimal)"
 	p.Lock.Packages = []bundle.Package{
-		{NEVRA: "socat-0:1.7.4-1.el9.x86_64", URL: "https://m/socat.rpm", SHA256: strings.Repeat("ab", 32), License: "<script>alert(1)</script>", Hosts: []string{"db1", "db2"}},
+		{NEVRA: nevra.MustParse("socat-0:1.7.4-1.el9.x86_64"), URL: "https://m/socat.rpm", SHA256: strings.Repeat("ab", 32), License: "<script>alert(1)</script>", Hosts: []string{"db1", "db2"}},
 	}
 	page, err := p.Report("SHA256:key")
 	must(t, err)

@@ -7,13 +7,13 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/image"
+	"airgap.dev/airgap/internal/reference"
 )
 
 // upstream is what a plan asks of upstream.
@@ -36,7 +36,7 @@ func (up upstream) resolve(ctx context.Context, fullName string, platform ocispe
 	if err != nil {
 		return nil, err
 	}
-	repo, err := up.Repository(named.Name())
+	repo, err := up.Repository(named.Repository())
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +104,11 @@ func (s repositorySource) Blob(ctx context.Context, d digest.Digest) (io.ReadClo
 
 // refIn is the reference within the mirror's repository; a digest wins over
 // a tag.
-func refIn(repo name.Repository, named reference.Named) name.Reference {
-	if digested, ok := named.(reference.Digested); ok {
-		return repo.Digest(digested.Digest().String())
+func refIn(repo name.Repository, named reference.Reference) name.Reference {
+	if named.Digest != "" {
+		return repo.Digest(named.Digest)
 	}
-	return repo.Tag(named.(reference.Tagged).Tag())
+	return repo.Tag(named.Tag)
 }
 
 // manifest reads a manifest or an index of a registry; see image.Parse.

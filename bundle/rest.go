@@ -83,7 +83,7 @@ func (l Lock) owners(files []Held) []string {
 	}
 	for _, p := range l.Packages {
 		if wanted[p.Path] {
-			what = append(what, "package "+p.NEVRA)
+			what = append(what, "package "+p.NEVRA.String())
 		}
 	}
 	for _, f := range l.Files {

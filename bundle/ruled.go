@@ -102,7 +102,7 @@ func (up upstream) missing(ctx context.Context, image string, r Request) (string
 	if r.Locked.image(named.String()) != "" {
 		return "", nil
 	}
-	repo, err := up.Repository(named.Name())
+	repo, err := up.Repository(named.Repository())
 	if err != nil {
 		return "", err
 	}

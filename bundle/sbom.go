@@ -16,7 +16,7 @@ import (
 	"github.com/spdx/tools-golang/spdx"
 	"github.com/spdx/tools-golang/spdx/v2/common"
 
-	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/reference"
 )
 
 // SBOMName is the list of everything in a bundle, for other programs: SPDX 2.3.
@@ -36,14 +36,14 @@ func (p *Plan) SBOM() ([]byte, error) {
 	doc := sbomOf(p.Name, of, p.Tool, p.newest())
 	left := p.left()
 	for i, image := range p.Lock.Images {
-		doc.Packages = append(doc.Packages, inBase(sbomImage(i, image), left.Image(image)))
-	}
-	for i, one := range p.Lock.Packages {
-		entry, err := sbomRPM(i, one, p.Lock.OS)
+		entry, err := sbomImage(i, image)
 		if err != nil {
 			return nil, err
 		}
-		doc.Packages = append(doc.Packages, inBase(entry, left.Path(one.Path)))
+		doc.Packages = append(doc.Packages, inBase(entry, left.Image(image)))
+	}
+	for i, one := range p.Lock.Packages {
+		doc.Packages = append(doc.Packages, inBase(sbomRPM(i, one, p.Lock.OS), left.Path(one.Path)))
 	}
 	for i, file := range p.Lock.Files {
 		entry := sbomEntry("File", i, file.Name, "", file.URL, file.SHA256)
@@ -114,23 +114,20 @@ func purl(kind, name, version string, qualifiers map[string]string) []*spdx.Pack
 
 // sbomImage names an image by its digest; the tag is a qualifier, as the type
 // oci of package URLs has it.
-func sbomImage(i int, image Image) *spdx.Package {
-	repository, tag := image.Name, ""
-	if before, _, is := strings.Cut(repository, "@"); is {
-		repository = before
-	}
-	if colon := strings.LastIndexByte(repository, ':'); colon > strings.LastIndexByte(repository, '/') {
-		repository, tag = repository[:colon], repository[colon+1:]
+func sbomImage(i int, image Image) (*spdx.Package, error) {
+	ref, err := reference.ParseFull(image.Name)
+	if err != nil {
+		return nil, err
 	}
 	hex := strings.TrimPrefix(image.Digest, "sha256:")
 	entry := sbomEntry("Image", i, image.Name, image.Digest, noAssertion, hex)
 	entry.PrimaryPackagePurpose = "CONTAINER"
-	qualifiers := map[string]string{"repository_url": repository}
-	if tag != "" {
-		qualifiers["tag"] = tag
+	qualifiers := map[string]string{"repository_url": ref.Repository()}
+	if ref.Tag != "" {
+		qualifiers["tag"] = ref.Tag
 	}
-	entry.PackageExternalReferences = purl("oci", strings.ToLower(repository[strings.LastIndexByte(repository, '/')+1:]), image.Digest, qualifiers)
-	return entry
+	entry.PackageExternalReferences = purl("oci", strings.ToLower(ref.Base()), image.Digest, qualifiers)
+	return entry, nil
 }
 
 // sbomCharts lists each chart once, and the objects of each add-on.
@@ -159,16 +156,13 @@ func sbomCharts(addons []Addon) []*spdx.Package {
 
 // sbomRPM gives the vendor's licence as a comment: it is often no SPDX
 // expression ("GPLv2+ and MIT").
-func sbomRPM(i int, one Package, os string) (*spdx.Package, error) {
-	n, err := rpm.ParseNEVRA(one.NEVRA)
-	if err != nil {
-		return nil, err
-	}
+func sbomRPM(i int, one Package, os string) *spdx.Package {
+	n := one.NEVRA
 	entry := sbomEntry("RPM", i, n.Name, n.EVR.String(), one.URL, one.SHA256)
 	entry.PackageFileName = one.Path
 	if one.License != "" {
 		entry.PackageLicenseComments = "the package says: " + one.License
 	}
 	entry.PackageExternalReferences = purl("rpm", n.Name, n.Version+"-"+n.Release, map[string]string{"arch": n.Arch, "epoch": strconv.Itoa(n.Epoch), "distro": os})
-	return entry, nil
+	return entry
 }

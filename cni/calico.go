@@ -160,6 +160,10 @@ func (calico) traces() Traces {
 	}
 }
 
+// needs: Felix, its program on each node, ends where all links are loose, because pods could then
+// take others' addresses (projectcalico/calico: felix, IgnoreLooseRPF).
+func (calico) needs() Needs { return Needs{LooseForAllFails: true, ByLink: true, FilterAlone: true} }
+
 // ports are those of Calico's system requirements.
 func (calico) ports(c Config) []Port {
 	ports := vxlanPort(c)

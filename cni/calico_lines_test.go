@@ -15,7 +15,7 @@ func TestOperatorImages(t *testing.T) {
 	} {
 		config := defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: version}})
 		nodes, all := referred(want.nodes, version), referred(want.nodes+" "+want.others, version)
-		if got := NodeImages(config); !slices.Equal(got, nodes) {
+		if got := NodeImages(config, Images(config)); !slices.Equal(got, nodes) {
 			t.Errorf("%s: every node runs %v, want %v", version, got, nodes)
 		}
 		if got := Images(config); !slices.Equal(got, all) {

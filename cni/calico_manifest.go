@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"airgap.dev/airgap/internal/reference"
 )
 
 // calicoManifest patches the plain manifest: Calico makes its pool of addresses
@@ -19,7 +21,7 @@ func calicoManifest(p *patched, c Config, k Cluster, plane string) {
 	p.set(settings, strconv.Itoa(c.podMTU()), "data", "veth_mtu")
 
 	daemon := p.one("DaemonSet", "kube-system", "calico-node")
-	p.fail(checkCalicoManifest(tagOf(p.imageOf("DaemonSet", "kube-system", "calico-node", "calico-node")), c.Calico.Version))
+	p.fail(checkCalicoManifest(reference.TagOf(p.imageOf("DaemonSet", "kube-system", "calico-node", "calico-node")), c.Calico.Version))
 	node := p.container(daemon, "calico-node")
 	node.setEnv("CALICO_IPV4POOL_IPIP", "Never")
 	node.setEnv("CALICO_IPV4POOL_VXLAN", vxlanMode(c))

@@ -2,13 +2,15 @@ package cni
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"airgap.dev/airgap/internal/reference"
 )
 
 // calicoOperator adds what the operator makes a network of. Its own objects stay
 // as they are, and so does the registry of its images: every node's runtime asks
 // the cluster's registries for all hosts.
 func calicoOperator(p *patched, c Config, k Cluster, plane string) {
-	p.fail(checkCalicoOperator(tagOf(p.imageOf("Deployment", "tigera-operator", "tigera-operator", "tigera-operator")), c.Calico.version()))
+	p.fail(checkCalicoOperator(reference.TagOf(p.imageOf("Deployment", "tigera-operator", "tigera-operator", "tigera-operator")), c.Calico.version()))
 	felix := felixSettings(c, plane)
 	delete(felix, "nftablesMode") // the operator's, by linuxDataplane
 	if len(felix) > 0 {

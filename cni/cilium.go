@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/internal/reference"
 )
 
 // CiliumConfig is the section network.cilium of airgap.yaml.
@@ -81,7 +83,7 @@ func ciliumValues(c Config, k Cluster) map[string]any {
 // that a chart does not know, and what was chosen later has to get in here.
 func (cilium) objects(c Config, k Cluster, fetched []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	p := &patched{objects: fetched}
-	p.fail(checkCilium("the chart", tagOf(p.imageOf("DaemonSet", "kube-system", "cilium", "cilium-agent"))))
+	p.fail(checkCilium("the chart", reference.TagOf(p.imageOf("DaemonSet", "kube-system", "cilium", "cilium-agent"))))
 	settings := p.one("ConfigMap", "kube-system", "cilium-config")
 	set := func(key, value string) { p.set(settings, value, "data", key) }
 	set("kube-proxy-replacement", "false")
@@ -102,6 +104,16 @@ func (cilium) objects(c Config, k Cluster, fetched []*unstructured.Unstructured)
 	p.annotate(p.one("DaemonSet", "kube-system", "cilium"), "airgap.dev/configuration", sum)
 	p.annotate(p.one("Deployment", "kube-system", "cilium-operator"), "airgap.dev/configuration", sum)
 	return p.objects, p.err
+}
+
+// needs: cilium/cilium: pkg/datapath/loader, base programs, for rp_filter.
+func (cilium) needs() Needs {
+	return Needs{
+		Kernel: "5.10", KernelFrom: map[string]int{"8": 10},
+		KernelSource: "Cilium: system requirements (5.10, or 4.18 of RHEL 8.10, which has what it needs from newer ones)",
+		KernelFix:    "set network.plugin to calico or flannel, or use Enterprise Linux 8.10 or 9",
+		Iptables:     true, StrictFails: true, ByLink: true,
+	}
 }
 
 // traces: the agent's interfaces, rules, state and BPF objects, and what its CNI

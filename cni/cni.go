@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"slices"
 
+	"airgap.dev/airgap/internal/reference"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/manifests"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,10 +30,10 @@ func Images(config Config) []string {
 	return slices.Concat(nodes, others)
 }
 
-// NodeImages are those of Images without which a node has no pod network.
-func NodeImages(config Config) []string {
+// NodeImages are those among the images of the plugin without which a node has no pod network.
+func NodeImages(config Config, images []string) []string {
 	nodes, _ := config.plugin().images(config)
-	return nodes
+	return reference.Among(images, nodes...)
 }
 
 // From is what the bundle has to fetch of the plugin's project.

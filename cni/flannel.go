@@ -34,6 +34,8 @@ func (flannel) images(Config) (nodes, others []string) {
 
 func (flannel) upstream(Config, Cluster) Upstream { return Upstream{} }
 
+func (flannel) needs() Needs { return Needs{} }
+
 func (flannel) ports(c Config) []Port { return vxlanPort(c) }
 
 func (flannel) forms() []Config { return []Config{{Plugin: Flannel}} }

@@ -27,6 +27,8 @@ type plugin interface {
 	objects(Config, Cluster, []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
 	// traces are what it leaves on a host.
 	traces() Traces
+	// needs are what it asks of a kernel and of what others set on a node.
+	needs() Needs
 	// ports are those that its programs listen on.
 	ports(Config) []Port
 	// system names its namespaces and the workloads that have to run.

@@ -202,7 +202,7 @@ func wantNoIPIP(t *testing.T, objects []*unstructured.Unstructured) {
 // DaemonSets run.
 func wantImages(t *testing.T, config cni.Config, objects []*unstructured.Unstructured, lock bundle.Lock) {
 	t.Helper()
-	locked, pinned := cni.Images(config), cni.NodeImages(config)
+	locked, pinned := cni.Images(config), cni.NodeImages(config, cni.Images(config))
 	if lock.Network != nil {
 		locked = nil
 		for _, i := range lock.Images {

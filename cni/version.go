@@ -7,6 +7,8 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"airgap.dev/airgap/internal/reference"
 )
 
 // VersionError reports a manifest or chart of a version that airgap does not
@@ -56,7 +58,7 @@ func CheckSource(c Config, objects []*unstructured.Unstructured, chart string) e
 		return nil
 	}
 	p := &patched{objects: objects}
-	tag := tagOf(p.imageOf("DaemonSet", "kube-system", "calico-node", "calico-node"))
+	tag := reference.TagOf(p.imageOf("DaemonSet", "kube-system", "calico-node", "calico-node"))
 	if p.err != nil {
 		return fmt.Errorf("%s: %w", stated.Manifest, p.err)
 	}
@@ -121,13 +123,6 @@ func checkCilium(what, version string) error {
 // core is a version without pre-release and build, with the leading v of Calico's tags.
 func core(v *semver.Version) *semver.Version {
 	return semver.MustParse(fmt.Sprintf("v%d.%d.%d", v.Major(), v.Minor(), v.Patch()))
-}
-
-// tagOf is the tag of an image reference; "" for one without.
-func tagOf(image string) string {
-	image, _, _ = strings.Cut(image, "@")
-	_, tag, _ := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], ":")
-	return tag
 }
 
 // version is that of airgap.yaml, or the default one.

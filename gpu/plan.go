@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 // Server is what a plan has to know of a host with cards: its facts.
@@ -72,7 +74,7 @@ func (c Config) Plan(s Server) (Plan, error) {
 	if c.Source == DKMS {
 		p.Packages = append(p.Packages, "dkms")
 	}
-	if c.Source == DKMS && s.OS != "el8" && s.Core != "" {
+	if c.Source == DKMS && !enterprise.Of(s.OS).NoMatchedDevel && s.Core != "" {
 		// EPEL's dkms wants it, and what is installed already must do: the newest one
 		// would bring a kernel of its own, without most of its modules.
 		p.Packages = append(p.Packages, "kernel-devel-matched-"+s.Core)
@@ -148,7 +150,7 @@ func (s Server) builders() []string {
 		}
 		all = append(all, devel+k)
 	}
-	if s.Compiler != 0 && s.Compiler != systemCompiler(s.OS) {
+	if s.Compiler != 0 && s.Compiler != enterprise.Of(s.OS).GCC {
 		all = append(all, fmt.Sprintf("gcc-toolset-%d-gcc", s.Compiler))
 	}
 	return all
@@ -170,12 +172,6 @@ func (s Server) compilers() error {
 
 // oracles tells Oracle's own kernel from Red Hat's, whose compiler is the system's.
 func oracles(kernel string) bool { return strings.Contains(kernel, "uek") }
-
-// systemCompiler is the major version of the package gcc: those of RHEL 8.0, 9.0
-// and 10.0, which stay (Red Hat: developer tools of RHEL).
-func systemCompiler(os string) int {
-	return map[string]int{"el8": 8, "el9": 11, "el10": 14}[os]
-}
 
 // gccVersion is in the kernel's own words, /proc/version:
 //

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
+	"airgap.dev/airgap/internal/reference"
 	"airgap.dev/airgap/kubeadm/encryption"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/node"
@@ -76,7 +77,7 @@ func readManifest(read func(string) ([]byte, error), part node.Part) (staticPodF
 		return staticPodFile{}, errors.Join(fmt.Errorf("%s is no static pod", node.ManifestOf(part)), err)
 	}
 	c := pod.Spec.Containers[0]
-	return staticPodFile{c.Image[strings.LastIndex(c.Image, ":")+1:], process.Flags(c.Command)}, nil
+	return staticPodFile{reference.TagOf(c.Image), process.Flags(c.Command)}, nil
 }
 
 func readEndpoint(read func(string) ([]byte, error)) (string, error) {

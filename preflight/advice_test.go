@@ -20,7 +20,9 @@ func TestAdvice(t *testing.T) {
 	}
 	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 	ends := func(path string, days int) *Facts {
-		return &Facts{Time: Time{Now: now}, Certificates: []Certificate{{Path: path, NotAfter: now.AddDate(0, 0, days)}, {Path: "/etc/kubernetes/pki/front-proxy-client.crt", NotAfter: now.AddDate(0, 0, 300)}}}
+		return &Facts{Time: Time{Now: now}, Certificates: []Certificate{
+			{Path: path, NotAfter: now.AddDate(0, 0, days)}, {Path: "/etc/kubernetes/pki/front-proxy-client.crt", NotAfter: now.AddDate(0, 0, 300)},
+		}}
 	}
 	gpu := func(w Want) Want { w.Roles = []Role{GPU}; return w }
 	secure := &Facts{SecureBoot: SecureBoot{On: true}}
@@ -31,7 +33,7 @@ func TestAdvice(t *testing.T) {
 		facts *Facts
 		want  Want
 	}{
-		{"calico beside firewalld", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{NetworkPlugin: "calico"}},
+		{"calico beside firewalld", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{Network: network("calico")}},
 		{"EL 8 without programs", toolsThere, el("8.10", Facts{}), Want{}},
 		{"EL 9 without programs", toolsThere, el("9.6", Facts{}), Want{}},
 		{"localhost", hostname, &Facts{Host: "localhost"}, Want{}},
@@ -42,7 +44,8 @@ func TestAdvice(t *testing.T) {
 		{"Secure Boot and DKMS", secureBoot, secure, gpu(Want{Packages: []string{"kmod-nvidia-open-dkms"}})},
 		{"Secure Boot and NVIDIA's installer", secureBoot, secure, gpu(Want{Installer: true})},
 		{"Secure Boot and a vendor's modules", secureBoot, secure, gpu(Want{})},
-		{"signatures without Secure Boot", secureBoot, &Facts{SecureBoot: SecureBoot{Lockdown: "integrity"}, Kernel: Kernel{Cmdline: "ro module.sig_enforce=1 lockdown=integrity"}}, gpu(Want{Packages: []string{"kmod-nvidia-open-dkms"}})},
+		{"signatures without Secure Boot", secureBoot, &Facts{SecureBoot: SecureBoot{Lockdown: "integrity"}, Kernel: Kernel{Cmdline: "ro module.sig_enforce=1 lockdown=integrity"}},
+			gpu(Want{Packages: []string{"kmod-nvidia-open-dkms"}})},
 		{"a kernel built for signatures", secureBoot, &Facts{SecureBoot: SecureBoot{Enforced: true}}, gpu(Want{})},
 	} {
 		r := c.check.Run(c.facts, &c.want)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // broughtFile is where airgap keeps which packages it has installed on a host.
@@ -17,16 +19,16 @@ func readBrought(_ context.Context, r reader, f *Facts) error {
 		return err
 	}
 	var done struct {
-		Packages []struct {
-			Name, Version, Release, Arch string
-			Epoch                        int
-		}
+		Packages []nevra.NEVRA
 	}
 	if err := json.Unmarshal([]byte(text), &done); err != nil {
 		return fmt.Errorf("read %s: %w", broughtFile, err)
 	}
 	for _, p := range done.Packages {
-		f.Brought = append(f.Brought, fmt.Sprintf("%s-%d:%s-%s.%s", p.Name, p.Epoch, p.Version, p.Release, p.Arch))
+		if !p.Valid() {
+			return fmt.Errorf("read %s: %q is no package", broughtFile, p)
+		}
+		f.Brought = append(f.Brought, nevra.Text{NEVRA: p})
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func (f *Facts) connected(r Route) bool {
 
 // isPodLink tells the links that a pod network makes.
 func isPodLink(name string) bool {
-	for _, prefix := range []string{"cni0", "flannel", "cali", "vxlan.calico", "tunl0", "cilium_", "lxc", "kube-", "veth"} {
+	for _, prefix := range []string{"cni0", "flannel.", "flannel-", "flannel0", "cali", "vxlan.calico", "tunl0", "cilium_", "lxc", "kube-", "veth"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 var cpuLevel = Check{
@@ -52,10 +54,8 @@ func cpuLevelOf(flags []string) int {
 }
 
 func judgeCPULevel(f *Facts, _ *Want) Result {
-	least := 2
-	if f.OS.Enterprise() == "el10" {
-		least = 3
-	}
+	const anySystem = 2
+	least := max(anySystem, enterprise.Of(f.OS.Enterprise()).CPULevel)
 	switch {
 	case f.CPULevel == 0:
 		return skipped("not an x86 processor")

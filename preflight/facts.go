@@ -9,6 +9,7 @@ import (
 
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // Schema is the version of the form of Facts. It grows when a field changes
@@ -70,9 +71,8 @@ type Facts struct {
 	Tools        []string         `yaml:"tools,flow,omitempty" json:"tools,omitempty"`            // of the programs looked for, those that are there
 	Frozen       []Frozen         `yaml:"frozen,omitempty" json:"frozen,omitempty"`
 	Packages     []Package        `yaml:"packages" json:"packages"`
-	// Brought are the packages that an airgap has installed here, as
-	// NAME-EPOCH:VERSION-RELEASE.ARCH.
-	Brought []string `yaml:"brought,omitempty" json:"brought,omitempty"`
+	// Brought are the packages that an airgap has installed here.
+	Brought []nevra.Text `yaml:"brought,omitempty" json:"brought,omitempty"`
 	// Streams are what dnf was told about module streams: by module the stream
 	// that is enabled, "" where the module is disabled.
 	Streams map[string]string `yaml:"streams,omitempty" json:"streams,omitempty"`

@@ -51,7 +51,8 @@ func judgeKernelDevel(f *Facts, w *Want) Result {
 	}
 	var lacking []string
 	running := func(p Package) bool {
-		return p.Name == devel && p.Version+"-"+p.Release+"."+p.Arch == f.Kernel.Release
+		n, err := p.NEVRA()
+		return p.Name == devel && err == nil && n.Kernel() == f.Kernel.Release
 	}
 	brought := slices.Contains(w.Packages, devel) && (w.Headers == nil || slices.Contains(w.Headers, f.Kernel.Release))
 	if !brought && !slices.ContainsFunc(f.Packages, running) {

@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-
-	rpmversion "github.com/knqyf263/go-rpm-version"
 )
 
 // Kernel is the running kernel.
@@ -90,25 +87,12 @@ func judgeKernelRunning(f *Facts, w *Want) Result {
 // the boot loader's own word, else the newest installed one; "" where no RPM has one.
 func (f *Facts) NextKernel() string { return cmp.Or(f.Kernel.Next, newestKernel(f)) }
 
-// newestKernel is the newest installed kernel of the running one's kind
-// (Oracle's UEK beside Red Hat's), in the form of uname -r. A boot loader that was told
-// no other one starts it.
+// newestKernel is of the running one's kind (Oracle's UEK beside Red Hat's). A boot loader that
+// was told no other one starts it.
 func newestKernel(f *Facts) string {
 	name := "kernel-core"
 	if strings.Contains(f.Kernel.Release, "uek") {
 		name = "kernel-uek-core"
 	}
-	var kernels []Package
-	for _, p := range f.Packages {
-		if p.Name == name {
-			kernels = append(kernels, p)
-		}
-	}
-	if len(kernels) == 0 {
-		return ""
-	}
-	newest := slices.MaxFunc(kernels, func(a, b Package) int {
-		return rpmversion.NewVersion(a.EVR()).Compare(rpmversion.NewVersion(b.EVR()))
-	})
-	return newest.Version + "-" + newest.Release + "." + newest.Arch
+	return f.NewestOf(name)
 }

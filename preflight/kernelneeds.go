@@ -2,6 +2,10 @@ package preflight
 
 import (
 	"fmt"
+	"strings"
+
+	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 // KernelNeed is the oldest kernel that something works with.
@@ -14,19 +18,22 @@ type KernelNeed struct {
 	applies func(*Facts, *Want) bool
 }
 
-// KernelNeeds lists them, those that fail first.
+// KernelNeeds lists them, those that fail first, with those of every pod network.
 func KernelNeeds() []KernelNeed {
 	always := func(*Facts, *Want) bool { return true }
-	return []KernelNeed{
+	needs := []KernelNeed{
 		{"Kubernetes", "4.18", Fail, "kubernetes/system-validators", "use Enterprise Linux 8 or newer", always},
 		{
 			"kube-proxy's nftables mode", "5.13", Fail, "Kubernetes: virtual IPs and service proxies, nftables proxy mode",
 			"use kube-proxy's iptables mode, or Enterprise Linux 9", func(_ *Facts, w *Want) bool { return w.ProxyMode == "nftables" },
 		},
-		{
-			"Cilium", "5.10", Fail, "Cilium: system requirements (5.10, or 4.18 of RHEL 8.10, which has what it needs from newer ones)",
-			"set network.plugin to calico or flannel, or use Enterprise Linux 8.10 or 9", func(f *Facts, w *Want) bool { return w.NetworkPlugin == "cilium" && !f.OS.atLeast(8, 10) },
-		},
+	}
+	for _, n := range cni.AllNeeds() {
+		if n.Kernel != "" {
+			needs = append(needs, kernelNeed(n))
+		}
+	}
+	return append(needs, []KernelNeed{
 		{
 			"Kubernetes without a warning", "4.19", Warn, "kubernetes#131919: kubeadm from 1.34 on warns",
 			"it works, with a warning by kubeadm; plan for Enterprise Linux 9 or newer", always,
@@ -35,7 +42,16 @@ func KernelNeeds() []KernelNeed {
 			"cgroup v2 under runc", "5.2", Warn, "runc: docs/cgroup-v2.md",
 			"it works from 4.15 on, and runc recommends 5.2; plan for Enterprise Linux 9 or newer", func(f *Facts, _ *Want) bool { return f.Cgroup.Mode == "v2" },
 		},
-	}
+	}...)
+}
+
+// kernelNeed: what comes with a later minor of a release has what the plugin needs of newer kernels.
+func kernelNeed(n cni.Needs) KernelNeed {
+	name := strings.ToUpper(n.Plugin[:1]) + n.Plugin[1:]
+	return KernelNeed{name, n.Kernel, Fail, n.KernelSource, n.KernelFix, func(f *Facts, w *Want) bool {
+		minor, has := n.KernelFrom[enterprise.Of(f.OS.Enterprise()).Major()]
+		return w.Network.Plugin == n.Plugin && (!has || !f.OS.atLeast(minor))
+	}}
 }
 
 // UnmetKernelNeeds are those of the needs that the kernel is too old for, in

@@ -2,13 +2,15 @@ package preflight
 
 import (
 	"testing"
+
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 // TestKernelNeeds has for each need a kernel that is too old, one that is new
 // enough, and a host that does not have the need.
 func TestKernelNeeds(t *testing.T) {
 	nftables, v2 := Want{ProxyMode: "nftables"}, Cgroup{Mode: "v2"}
-	cilium := Want{NetworkPlugin: "cilium"}
+	cilium := Want{Network: network("cilium")}
 	el8 := func(version string) Facts {
 		return Facts{OS: OS{ID: "rhel", Version: version}, Kernel: Kernel{Release: "4.18.0-1.el8.x86_64"}}
 	}
@@ -28,7 +30,7 @@ func TestKernelNeeds(t *testing.T) {
 		"Cilium on EL 8.8":          {el8("8.8"), cilium, Fail, "5.10 or newer for Cilium"},
 		"Cilium on EL 8.10":         {el8("8.10"), cilium, Warn, "4.19 or newer for Kubernetes without a warning"},
 		"Cilium on some EL 8":       {el8("8"), cilium, Warn, "4.19 or newer for Kubernetes without a warning"},
-		"Calico on EL 8.8":          {el8("8.8"), Want{NetworkPlugin: "calico"}, Warn, "4.19 or newer for Kubernetes without a warning"},
+		"Calico on EL 8.8":          {el8("8.8"), Want{Network: network("calico")}, Warn, "4.19 or newer for Kubernetes without a warning"},
 		"Cilium on Debian 10":       {Facts{OS: OS{ID: "debian", Version: "10"}, Kernel: Kernel{Release: "4.19.0-6"}}, cilium, Fail, "5.10 or newer for Cilium"},
 		"Cilium on EL 9":            {Facts{Kernel: Kernel{Release: "5.14.0-570.el9.x86_64"}, Cgroup: v2}, cilium, Pass, ""},
 		"nftables on Oracle's UEK7": {Facts{Kernel: Kernel{Release: "5.15.0-300.el8uek.x86_64"}}, nftables, Pass, ""},
@@ -46,12 +48,9 @@ func TestKernelNeeds(t *testing.T) {
 	}
 }
 
-// TestSystems: each is known, whole, and what is assumed of it is its own.
+// TestSystems: each is known, and what is assumed of it is its own.
 func TestSystems(t *testing.T) {
-	for _, s := range Systems() {
-		if s.Source == "" || s.Glibc == "" || s.PacketFilter == "" {
-			t.Errorf("row %+v", s)
-		}
+	for _, s := range enterprise.Releases() {
 		f, ok := Assumed(s.OS)
 		if !ok || f.OS.Enterprise() != s.OS || f.Kernel.Release != s.Kernel || f.Cgroup.Mode != s.Cgroup {
 			t.Errorf("%s: assumed %+v", s.OS, f)

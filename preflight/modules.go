@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -265,11 +266,11 @@ func neededModules(w *Want) [][]string {
 	if w.ProxyMode == "nftables" {
 		needed = append(needed, []string{"nft_chain_nat"}, []string{"nft_nat"}, []string{"nft_masq"})
 	}
-	if w.ProxyMode != "nftables" || w.NetworkPlugin == "cilium" { // whose rules are iptables' in any case
+	if w.ProxyMode != "nftables" || w.Network.Iptables {
 		needed = append(needed, []string{"nft_compat"}, []string{"xt_comment"}, []string{"xt_MASQUERADE", "ipt_MASQUERADE"})
 	}
-	if w.VXLANPort > 0 {
-		needed = append(needed, []string{"vxlan"})
+	for _, name := range slices.Sorted(maps.Keys(w.Network.Modules)) {
+		needed = append(needed, []string{name})
 	}
 	return needed
 }

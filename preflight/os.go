@@ -1,12 +1,12 @@
 package preflight
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 // OS is the operating system as /etc/os-release names it.
@@ -17,36 +17,18 @@ type OS struct {
 	Name    string   `yaml:"name" json:"name"` // for people
 }
 
-// Major is the first number of the version: 9 of 9.6.
-func (o OS) Major() int {
-	first, _, _ := strings.Cut(o.Version, ".")
-	major, err := strconv.Atoi(first)
-	if err != nil {
-		return 0
-	}
-	return major
-}
-
-// atLeast judges Enterprise Linux by its version within one major; what only says
-// its major is the newest of it.
-func (o OS) atLeast(major, minor int) bool {
+// atLeast judges a system by its version within its major; what only says its major is the
+// newest of it.
+func (o OS) atLeast(minor int) bool {
 	_, text, found := strings.Cut(o.Version, ".")
 	have, err := strconv.Atoi(text)
-	return o.Enterprise() != "" && o.Major() == major && (!found || err == nil && have >= minor)
+	return !found || err == nil && have >= minor
 }
 
-// Enterprise names the Enterprise Linux major: "el9"; "" for anything else.
+// Enterprise names the Enterprise Linux major: "el9"; "" for anything else. A system that
+// only says ID_LIKE="rhel" may have other packages.
 func (o OS) Enterprise() string {
-	if !slices.Contains(rebuilds(), o.ID) || o.Major() == 0 {
-		return ""
-	}
-	return fmt.Sprintf("el%d", o.Major())
-}
-
-// rebuilds are the IDs of RHEL and of systems that are built from its sources, with
-// its packages' names and versions. One that only says ID_LIKE="rhel" may have others.
-func rebuilds() []string {
-	return []string{"rhel", "rocky", "almalinux", "ol", "centos", "navix", "miraclelinux"}
+	return enterprise.Name(o.Version, o.ID)
 }
 
 func readOS(_ context.Context, r reader, f *Facts) error {
@@ -66,22 +48,8 @@ func readOS(_ context.Context, r reader, f *Facts) error {
 
 // parseOSRelease reads the shell-like assignments of os-release(5).
 func parseOSRelease(text string) OS {
-	values := map[string]string{}
-	lines := bufio.NewScanner(strings.NewReader(text))
-	for lines.Scan() {
-		key, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
-		if ok && !strings.HasPrefix(key, "#") {
-			values[key] = unquote(value)
-		}
-	}
+	values := enterprise.Fields(text)
 	return OS{ID: values["ID"], IDLike: strings.Fields(values["ID_LIKE"]), Version: values["VERSION_ID"], Name: values["PRETTY_NAME"]}
-}
-
-func unquote(value string) string {
-	if len(value) >= 2 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {
-		value = value[1 : len(value)-1]
-	}
-	return strings.NewReplacer(`\"`, `"`, `\$`, `$`, "\\`", "`", `\\`, `\`).Replace(value)
 }
 
 var osSupported = Check{
@@ -94,7 +62,7 @@ func judgeOS(f *Facts, w *Want) Result {
 	el := f.OS.Enterprise()
 	found := fmt.Sprintf("%s (%s %s)", f.OS.Name, f.OS.ID, f.OS.Version)
 	switch {
-	case el != "el8" && el != "el9" && el != "el10":
+	case enterprise.Of(el) == enterprise.Release{}:
 		return Result{Fail, found, "RHEL, Rocky Linux, AlmaLinux, Oracle Linux, Navix, MIRACLE LINUX or CentOS Stream 8, 9 or 10", "use a supported operating system"}
 	case w.OS != "" && w.OS != el:
 		return Result{Fail, found, w.OS + ", which the bundle was made for", "make a bundle with packages.os: " + el}

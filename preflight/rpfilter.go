@@ -96,13 +96,13 @@ func judgeRPFilter(f *Facts, w *Want) Result {
 	}
 	r := Result{Warn, "strict on " + strings.Join(strict, ", "), "0 or 2 (loose)",
 		"net.ipv4.conf.all.rp_filter = 2 in a file of /etc/sysctl.d, then sysctl --system: the larger value is in force"}
-	if w.NetworkPlugin == "calico" || w.NetworkPlugin == "cilium" {
+	if w.Network.ByLink {
 		r.Fix = looseByLink
 	}
 	switch {
 	case len(strict) == 0:
 		return pass("not strict")
-	case w.LooseFilter:
+	case w.Network.StrictFails:
 		r.Status = Fail
 		return r
 	case len(uplinks) > 1:
@@ -113,17 +113,15 @@ func judgeRPFilter(f *Facts, w *Want) Result {
 }
 
 // looseByLink is for plugins that set what counts for all links themselves, or
-// bear no other value there (cilium/cilium: pkg/datapath/loader, base programs).
+// bear no other value there.
 const looseByLink = "net.ipv4.conf.all.rp_filter = 0 in a file of /etc/sysctl.d, and net.ipv4.conf.LINK.rp_filter = 2 for each link that needs it, then sysctl --system"
 
-// judgeLooseForAll is about Calico alone: Felix, its program on each node, ends
-// where all links are loose, because pods could then take others' addresses
-// (projectcalico/calico: felix, IgnoreLooseRPF).
+// judgeLooseForAll is about plugins that end where all links are loose.
 func judgeLooseForAll(f *Facts, w *Want) (Result, bool) {
-	if w.NetworkPlugin != "calico" || f.filtering("all").RPFilter != 2 {
+	if !w.Network.LooseForAllFails || f.filtering("all").RPFilter != 2 {
 		return Result{}, false
 	}
-	return Result{Fail, "loose for all links", "0 or 1 for all: calico does not start otherwise", looseByLink}, true
+	return Result{Fail, "loose for all links", "0 or 1 for all: " + w.Network.Plugin + " does not start otherwise", looseByLink}, true
 }
 
 var arpSysctl = Check{

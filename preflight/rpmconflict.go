@@ -9,7 +9,7 @@ import (
 
 func sortPackages(packages []Package) {
 	slices.SortFunc(packages, func(a, b Package) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.EVR(), b.EVR()), cmp.Compare(a.Arch, b.Arch))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Release, b.Release), cmp.Compare(a.Arch, b.Arch))
 	})
 }
 

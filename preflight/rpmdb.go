@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // Package is an installed RPM.
@@ -27,8 +29,26 @@ type Package struct {
 	Files []string `yaml:"files,omitempty" json:"files,omitempty"`
 }
 
-// EVR is epoch:version-release.
-func (p Package) EVR() string { return p.Epoch + ":" + p.Version + "-" + p.Release }
+// NEVRA is the package's name as a value. The error is about an epoch that is no number.
+func (p Package) NEVRA() (nevra.NEVRA, error) {
+	evr, err := nevra.EVROf(p.Epoch, p.Version, p.Release)
+	return nevra.NEVRA{Name: p.Name, EVR: evr, Arch: p.Arch}, err
+}
+
+// NewestOf is the newest installed package of a name, a part of a kernel, as uname -r has that
+// kernel; "" where there is none.
+func (f *Facts) NewestOf(name string) string {
+	var newest nevra.NEVRA
+	for _, p := range f.Packages {
+		if n, err := p.NEVRA(); p.Name == name && err == nil && (newest.Name == "" || n.Compare(newest.EVR) > 0) {
+			newest = n
+		}
+	}
+	if newest.Name == "" {
+		return ""
+	}
+	return newest.Kernel()
+}
 
 // Capability is what a package provides or asks for. As text it is what rpm
 // prints: "bash >= 5.1".

@@ -73,8 +73,8 @@ func judgeFirewalld(f *Facts, w *Want) Result {
 	switch {
 	case !f.unit("firewalld.service").Active():
 		return pass("not active")
-	case w.NetworkPlugin == "calico":
-		return Result{Fail, "active", "no other manager of packet filter rules beside calico, or the site's word that it is meant",
+	case w.Network.FilterAlone:
+		return Result{Fail, "active", "no other manager of packet filter rules beside " + w.Network.Plugin + ", or the site's word that it is meant",
 			"leave firewalld on. preflight.checks.firewalld.severity: warn says that it is meant, and install opens the ports; or network.plugin: flannel"}
 	case w.FirewallLeft == nil:
 		return pass("active; install opens the cluster's ports")

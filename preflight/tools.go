@@ -1,37 +1,34 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 // tool is a program that Kubernetes runs, and the packages that have it.
 type tool struct {
 	name     string
 	packages []string // the first is what to ask for
-	el8      string   // what to ask for on EL 8, where it is another one
 	needed   bool     // kubeadm stops without it, and does not only warn
 }
 
-// from is the package to ask for on a system: "el8".
-func (t tool) from(system string) string {
-	if system == "el8" && t.el8 != "" {
-		return t.el8
-	}
-	return t.packages[0]
-}
-
-func tools() []tool {
+// tools are those of a release: it has some in other packages than the one before.
+func tools(r enterprise.Release) []tool {
+	iptables := cmp.Or(r.Iptables, "iptables-nft")
+	utilLinux := cmp.Or(r.UtilLinux, "util-linux-core")
 	return []tool{
-		{"ip", []string{"iproute"}, "", true},
-		{"iptables", []string{"iptables-nft", "iptables", "iptables-legacy"}, "iptables", true},
-		{"mount", []string{"util-linux-core", "util-linux"}, "util-linux", true},
-		{"nsenter", []string{"util-linux-core", "util-linux"}, "util-linux", true},
-		{"ethtool", []string{"ethtool"}, "", false},
-		{"socat", []string{"socat"}, "", false},
-		{"tc", []string{"iproute-tc"}, "", false},
-		{"nft", []string{"nftables"}, "", false},
+		{"ip", []string{"iproute"}, true},
+		{"iptables", []string{iptables, "iptables-nft", "iptables", "iptables-legacy"}, true},
+		{"mount", []string{utilLinux, "util-linux-core", "util-linux"}, true},
+		{"nsenter", []string{utilLinux, "util-linux-core", "util-linux"}, true},
+		{"ethtool", []string{"ethtool"}, false},
+		{"socat", []string{"socat"}, false},
+		{"tc", []string{"iproute-tc"}, false},
+		{"nft", []string{"nftables"}, false},
 	}
 }
 
@@ -48,7 +45,7 @@ func (r reader) has(program string) bool {
 // toolPaths are where the programs may be.
 func toolPaths() []string {
 	var paths []string
-	for _, t := range tools() {
+	for _, t := range tools(enterprise.Release{}) {
 		for _, dir := range binDirs() {
 			paths = append(paths, dir+"/"+t.name)
 		}
@@ -57,7 +54,7 @@ func toolPaths() []string {
 }
 
 func readTools(_ context.Context, r reader, f *Facts) error {
-	for _, t := range tools() {
+	for _, t := range tools(enterprise.Release{}) {
 		if r.has(t.name) {
 			f.Tools = append(f.Tools, t.name)
 		}
@@ -73,12 +70,12 @@ var toolsThere = Check{
 
 func judgeTools(f *Facts, w *Want) Result {
 	var needed, useful, packages []string
-	for _, t := range tools() {
+	for _, t := range tools(enterprise.Of(f.OS.Enterprise())) {
 		brought := slices.ContainsFunc(t.packages, func(p string) bool { return slices.Contains(w.Packages, p) })
 		if slices.Contains(f.Tools, t.name) || brought || t.name == "nft" && w.ProxyMode != "nftables" {
 			continue
 		}
-		packages = append(packages, t.from(f.OS.Enterprise()))
+		packages = append(packages, t.packages[0])
 		if t.needed {
 			needed = append(needed, t.name)
 		} else {

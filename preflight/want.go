@@ -3,6 +3,8 @@ package preflight
 import (
 	"slices"
 	"time"
+
+	"airgap.dev/airgap/cni"
 )
 
 // Role is what a host does in the cluster.
@@ -33,12 +35,8 @@ type Want struct {
 	ServiceSubnet  string
 	OtherAddresses []string // of the cluster's hosts and of the balancer before them, IPs or names: subnets and proxies must leave them alone
 
-	NetworkPlugin string // "flannel" (also when ""), "calico" or "cilium"
-	VXLANPort     int    // UDP; 0 when the network is not VXLAN
-	// LooseFilter says that the network's packets come in by another link than
-	// answers would leave by.
-	LooseFilter bool
-	Ports       []Port // that must be free
+	Network cni.Needs // what the pod network asks of the host
+	Ports   []Port    // that must be free
 	// FirewallLeft are the ports that the site's own people have to open in
 	// firewalld, in words; nil when the installation opens them.
 	FirewallLeft []string

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -22,6 +21,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/reference"
 )
 
 // Existing is a registry of the site's own, a Harbor or a Nexus: airgap push
@@ -33,8 +33,7 @@ type Existing struct {
 
 // split takes the address apart; the path may be empty.
 func (e Existing) split() (host, path string) {
-	host, path, _ = strings.Cut(e.Address, "/")
-	return host, path
+	return reference.SplitHost(e.Address)
 }
 
 // Check reports an address or an authority that cannot be used.
@@ -42,7 +41,7 @@ func (e Existing) Check() error {
 	host, path := e.split()
 	_, err := name.NewRegistry(host, name.StrictValidation)
 	if path != "" && err == nil {
-		_, err = reference.WithName(path)
+		_, err = reference.Named(path)
 	}
 	// A name that has neither dot nor port means a repository of Docker Hub in an
 	// image's name.
@@ -81,7 +80,7 @@ func (e Existing) target(image bundle.Image) (target, error) {
 		return target{}, err
 	}
 	t := target{tag: tag}
-	if strings.Contains(image.Name, "@") {
+	if _, fixed := reference.DigestOf(image.Name); fixed {
 		t.digest = image.Digest
 	}
 	t.repository, err = e.repository(ours)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/distribution/reference"
+	"airgap.dev/airgap/internal/reference"
 )
 
 // grant is what a user may push to: names below the prefixes, or, where there are none,
@@ -60,7 +60,7 @@ func limitLine(name string, prefixes []string) ([]string, error) {
 	}
 	for _, prefix := range prefixes {
 		first, _, _ := strings.Cut(prefix, "/")
-		_, err := reference.WithName(strings.TrimSuffix(prefix, "/"))
+		_, err := reference.Named(strings.TrimSuffix(prefix, "/"))
 		switch {
 		case err != nil || prefix != strings.ToLower(prefix):
 			return nil, fmt.Errorf("prefix %q: give the beginning of a repository's name, such as team-a/", prefix)

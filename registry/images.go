@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/opencontainers/go-digest"
+
+	"airgap.dev/airgap/internal/reference"
 )
 
 // images answers the registry protocol. The engine does the names, the manifests
@@ -39,7 +40,7 @@ func (i images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path.name = RepositoryName(i.upstream(r), path.name)
-	if _, err := reference.WithName(path.name); err != nil {
+	if _, err := reference.Named(path.name); err != nil {
 		writeError(w, http.StatusBadRequest, "NAME_INVALID", fmt.Sprintf("%q: %v", path.name, err))
 		return
 	}

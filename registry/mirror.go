@@ -12,10 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/distribution/reference"
-
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/reference"
 )
 
 // Mirror is a runtime's configuration that sends pulls, whatever their upstream host,
@@ -109,11 +108,11 @@ func (e Existing) Mirror(crio bool, dir string, images []bundle.Image, caFile st
 func upstreamHosts(images []bundle.Image) ([]string, error) {
 	hosts := map[string]bool{}
 	for _, image := range images {
-		ref, err := reference.ParseNamed(image.Name)
+		ref, err := reference.ParseFull(image.Name)
 		if err != nil {
-			return nil, fmt.Errorf("parse image name %q: %w", image.Name, err)
+			return nil, err
 		}
-		hosts[reference.Domain(ref)] = true
+		hosts[ref.Host] = true
 	}
 	return slices.Sorted(maps.Keys(hosts)), nil
 }

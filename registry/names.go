@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/distribution/reference"
 	"github.com/opencontainers/go-digest"
+
+	"airgap.dev/airgap/internal/reference"
 )
 
 const dockerHub = "docker.io"
@@ -19,7 +20,7 @@ const dockerHub = "docker.io"
 // host names hold no underscore.
 func RepositoryName(host, path string) string {
 	if host == "" {
-		host, path, _ = strings.Cut(path, "/")
+		host, path = reference.SplitHost(path)
 	}
 	canonical := repositoryHost(host)
 	for _, written := range []string{host, canonical} {
@@ -48,18 +49,11 @@ func repositoryHost(host string) string {
 // parseImageName splits a lock's image name into our repository's name and the
 // tag, which is empty when the image is named by digest alone.
 func parseImageName(name string) (repository, tag string, err error) {
-	ref, err := reference.Parse(name)
+	ref, err := reference.ParseFull(name)
 	if err != nil {
-		return "", "", fmt.Errorf("parse image name %q: %w", name, err)
+		return "", "", err
 	}
-	named, ok := ref.(reference.Named)
-	if !ok || reference.Domain(named) == "" {
-		return "", "", fmt.Errorf("parse image name %q: want HOST/PATH", name)
-	}
-	if tagged, ok := ref.(reference.Tagged); ok {
-		tag = tagged.Tag()
-	}
-	return RepositoryName(reference.Domain(named), reference.Path(named)), tag, nil
+	return RepositoryName(ref.Host, ref.Path), ref.Tag, nil
 }
 
 // v2Path is a request's path in the registry protocol, taken apart:

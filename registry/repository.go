@@ -6,10 +6,11 @@ import (
 	"fmt"
 
 	"github.com/distribution/distribution/v3"
-	"github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"airgap.dev/airgap/internal/reference"
 )
 
 // openedRepository is a repository as the engine's own handlers see it.
@@ -22,7 +23,7 @@ type openedRepository struct {
 
 // openRepository makes an empty one where there is none of this name.
 func openRepository(ctx context.Context, n distribution.Namespace, name string) (*openedRepository, error) {
-	named, err := reference.WithName(name)
+	named, err := reference.Named(name)
 	if err != nil {
 		return nil, fmt.Errorf("open repository %q: %w", name, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"unique"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"airgap.dev/airgap/internal/reference"
 )
 
 // keptContainer is one that a pod has or had.
@@ -129,8 +131,8 @@ func deleted(p *corev1.Pod) time.Time {
 }
 
 func imageName(s *corev1.ContainerStatus) string {
-	_, digest, known := strings.Cut(s.ImageID, "@")
-	if !known || strings.Contains(s.Image, "@") {
+	digest, known := reference.DigestOf(s.ImageID)
+	if _, fixed := reference.DigestOf(s.Image); !known || fixed {
 		return cmp.Or(s.Image, s.ImageID)
 	}
 	return s.Image + "@" + digest

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/distribution/reference"
-
+	"airgap.dev/airgap/internal/reference"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -22,12 +21,11 @@ func (i image) String() string { return i.repository + "@" + i.digest }
 // parseImage reads the image id of a container's status. An image that was
 // loaded instead of pulled has an id of its own only, and is an error.
 func parseImage(id string) (image, error) {
-	named, err := reference.ParseNormalizedNamed(strings.TrimPrefix(id, "docker-pullable://"))
-	digested, ok := named.(reference.Digested)
-	if err != nil || !ok {
+	ref, err := reference.Parse(strings.TrimPrefix(id, "docker-pullable://"))
+	if err != nil || ref.Digest == "" {
 		return image{}, fmt.Errorf("the runtime knows it only as %s, by no registry's name", id)
 	}
-	return image{named.Name(), digested.Digest().String()}, nil
+	return image{ref.Repository(), ref.Digest}, nil
 }
 
 func runningImages(look func(image) answer) rule {

@@ -2,10 +2,11 @@ package verify
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"airgap.dev/airgap/internal/reference"
 )
 
 func kubeletVersions() rule {
@@ -79,8 +80,7 @@ func apiServerVersions(v view) servers {
 			continue
 		}
 		for _, c := range found.containers {
-			name, _, _ := strings.Cut(c.of.Value().named, "@")
-			is, err := version.ParseSemantic(name[strings.LastIndex(name, ":")+1:])
+			is, err := version.ParseSemantic(reference.TagOf(c.of.Value().named))
 			if err != nil {
 				continue
 			}

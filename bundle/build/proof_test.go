@@ -8,6 +8,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/operators"
+	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -19,7 +20,7 @@ func TestProof(t *testing.T) {
 			{Name: "quay.io/shop/till:1", Digest: "sha256:aa", NeededBy: []string{"add-on cash: Deployment shop/cash, container till", "images.list"}, Blobs: []bundle.Blob{blob}},
 			{Name: "quay.io/shop/till:again", Digest: "sha256:aa", Blobs: []bundle.Blob{blob}},
 		},
-		Packages: []bundle.Package{{NEVRA: "socat-0:1-1.x86_64", SHA256: "bb", Size: 10, NeededBy: []string{"kubernetes"}, Hosts: []string{"db1"}}},
+		Packages: []bundle.Package{{NEVRA: nevra.MustParse("socat-0:1-1.x86_64"), SHA256: "bb", Size: 10, NeededBy: []string{"kubernetes"}, Hosts: []string{"db1"}}},
 		Files:    []bundle.File{{Name: "runc", SHA256: "cc", Size: 20, NeededBy: []string{"runtime runc"}}},
 		Addons: []bundle.Addon{
 			{Name: "cash", Size: 5, Chart: &bundle.Chart{Name: "till", Version: "1.2.3", Digest: "sha256:dd", Size: 7}, Sources: []bundle.Source{{URL: "https://web.example/a.yaml", SHA256: "ee"}}},

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // Image is one image to bundle: Held is the linux/amd64 image, Index the
@@ -84,7 +85,7 @@ func contents(t testing.TB, images []Image) (bundle.Lock, map[string][]byte) {
 	files["oci/index.json"] = marshal(t, layout)
 	for _, name := range []string{"conntrack-tools", "socat"} {
 		data := []byte(strings.Repeat(name, 1000))
-		p := bundle.Package{NEVRA: name + "-0:1.0-1.el9.x86_64", Repository: "base", URL: "https://rpms.example/" + name + ".rpm",
+		p := bundle.Package{NEVRA: nevra.MustParse(name + "-0:1.0-1.el9.x86_64"), Repository: "base", URL: "https://rpms.example/" + name + ".rpm",
 			Path: "rpm/el9/Packages/" + name + "-1.0-1.el9.x86_64.rpm", Size: int64(len(data)), SHA256: sum(data), NeededBy: []string{"packages.install"}}
 		lock.Packages, files[p.Path] = append(lock.Packages, p), data
 	}

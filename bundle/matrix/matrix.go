@@ -8,6 +8,7 @@ import (
 
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/enterprise"
 	"airgap.dev/airgap/kubeadm/release"
 	"airgap.dev/airgap/preflight"
 )
@@ -27,7 +28,7 @@ type Table struct {
 // Used marks the row that airgap.yaml is about.
 type (
 	systemRow struct {
-		preflight.System
+		enterprise.Release
 		Used bool `json:"used"`
 	}
 	kubernetesRow struct {
@@ -59,7 +60,7 @@ func Read(file string, named bool) (*Table, error) {
 
 func of(c *config.Cluster) *Table {
 	m := &Table{Kernels: preflight.KernelNeeds(), Cards: gpu.IDRanges(), GPUs: gpu.Generations()}
-	for _, s := range preflight.Systems() {
+	for _, s := range enterprise.Releases() {
 		m.Systems = append(m.Systems, systemRow{s, s.OS == c.Packages.OS})
 	}
 	for _, r := range release.All() {

@@ -17,9 +17,9 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-	"github.com/distribution/reference"
 
 	"airgap.dev/airgap/bundle/workload"
+	"airgap.dev/airgap/internal/reference"
 )
 
 // Set is the objects of one add-on or file.
@@ -76,11 +76,11 @@ func (f *finder) workload(s Set, o workload.Object, images []string) {
 	by := s.Of + ": " + o.Title(s.Namespace)
 	known := false
 	for _, image := range images {
-		named, err := reference.ParseNormalizedNamed(image)
+		named, err := reference.Parse(image)
 		if err != nil {
 			continue // resolving the images reports it
 		}
-		for _, rule := range f.byRepository[lastPart(named.Name())] {
+		for _, rule := range f.byRepository[named.Base()] {
 			if rule.knows(named) {
 				known = true
 				f.apply(rule, o, Operator{By: by, Image: image, Rule: rule.Name}, named)
@@ -95,7 +95,7 @@ func (f *finder) workload(s Set, o workload.Object, images []string) {
 }
 
 // apply adds the images of this version of the operator.
-func (f *finder) apply(rule *Rule, o workload.Object, op Operator, named reference.Named) {
+func (f *finder) apply(rule *Rule, o workload.Object, op Operator, named reference.Reference) {
 	key := named.String()
 	seen := f.done[rule.Name]
 	switch {
@@ -110,7 +110,7 @@ func (f *finder) apply(rule *Rule, o workload.Object, op Operator, named referen
 }
 
 // expand makes the references, and reports each image that the rule cannot name.
-func (f *finder) expand(op *Operator, rule *Rule, o workload.Object, named reference.Named) {
+func (f *finder) expand(op *Operator, rule *Rule, o workload.Object, named reference.Reference) {
 	tag, number, err := versionOf(named)
 	if err != nil && !rule.anyVersion() {
 		op.lacks("its version is not known (%v), so the images of its pods are not either: list them in images.list", err)
@@ -121,7 +121,7 @@ func (f *finder) expand(op *Operator, rule *Rule, o workload.Object, named refer
 		op.lacks("rule %s knows versions %s, not %s: list the images of its pods in images.list, or give a rule for this version in images.rules", rule.Name, rule.versions(), tag)
 		return
 	}
-	of := operand{tag: tag, number: strings.TrimPrefix(tag, "v"), repository: strings.TrimSuffix(named.Name(), "/"+lastPart(named.Name())), matches: r.Matches}
+	of := operand{tag: tag, number: strings.TrimPrefix(tag, "v"), repository: strings.TrimSuffix(named.Repository(), "/"+named.Base()), matches: r.Matches}
 	add := func(templates []string, of operand, where, instead string) {
 		for _, t := range templates {
 			image, err := of.expand(t)
@@ -246,16 +246,15 @@ func podSpec(o workload.Object) map[string]any {
 
 // versionOf is the tag of an image and its version. A tag that is not a version
 // is returned with the error.
-func versionOf(named reference.Named) (string, *semver.Version, error) {
-	tagged, is := named.(reference.Tagged)
-	if !is {
+func versionOf(named reference.Reference) (string, *semver.Version, error) {
+	if named.Tag == "" {
 		return "", nil, fmt.Errorf("its image has no tag")
 	}
-	v, err := semver.StrictNewVersion(strings.TrimPrefix(tagged.Tag(), "v"))
+	v, err := semver.StrictNewVersion(strings.TrimPrefix(named.Tag, "v"))
 	if err != nil {
-		return tagged.Tag(), nil, fmt.Errorf("tag %s is not a version", tagged.Tag())
+		return named.Tag, nil, fmt.Errorf("tag %s is not a version", named.Tag)
 	}
-	return tagged.Tag(), v, nil
+	return named.Tag, v, nil
 }
 
 func byPath(rules []Rule) map[string][]*Rule {
@@ -263,7 +262,7 @@ func byPath(rules []Rule) map[string][]*Rule {
 	for i := range rules {
 		last := map[string]bool{}
 		for _, repository := range rules[i].Operator {
-			last[lastPart(repository)] = true
+			last[reference.BaseOf(repository)] = true
 		}
 		for _, part := range slices.Sorted(maps.Keys(last)) {
 			all[part] = append(all[part], &rules[i])
@@ -271,5 +270,3 @@ func byPath(rules []Rule) map[string][]*Rule {
 	}
 	return all
 }
-
-func lastPart(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-	"github.com/distribution/reference"
 	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/bundle/workload"
+	"airgap.dev/airgap/internal/reference"
 )
 
 // Rule names the images that the pods of one operator pull.
@@ -130,8 +130,8 @@ func (r *Rule) check() error {
 		return errors.New("operator: expected the repositories of the operator's image")
 	}
 	for i, repository := range r.Operator {
-		named, err := reference.ParseNamed(repository)
-		if err != nil || !reference.IsNameOnly(named) {
+		named, err := reference.ParseFull(repository)
+		if err != nil || !named.Bare() {
 			return fmt.Errorf("operator[%d]: %q: expected a repository with its registry and without a tag, such as quay.io/kubevirt/virt-operator", i, repository)
 		}
 	}
@@ -194,10 +194,10 @@ func (r *Resource) check(matched bool) error {
 
 // knows reports whether the image is the operator's: from the repository of
 // the rule, or from a copy of it below another registry, as mirrors keep them.
-func (r *Rule) knows(image reference.Named) bool {
-	path := "/" + reference.Path(image)
+func (r *Rule) knows(image reference.Reference) bool {
+	path := "/" + image.Path
 	return slices.ContainsFunc(r.Operator, func(repository string) bool {
-		_, own, _ := strings.Cut(repository, "/")
+		_, own := reference.SplitHost(repository)
 		return strings.HasSuffix(path, "/"+own)
 	})
 }

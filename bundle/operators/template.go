@@ -7,9 +7,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/distribution/reference"
-
 	"airgap.dev/airgap/bundle/workload"
+	"airgap.dev/airgap/internal/reference"
 )
 
 // maxValue bounds what a field of a custom resource puts into an image name, in
@@ -44,7 +43,7 @@ func (of operand) expand(template string) (string, error) {
 	if err := errors.Join(errs...); err != nil {
 		return "", err
 	}
-	if _, err := reference.ParseNormalizedNamed(image); err != nil {
+	if _, err := reference.Parse(image); err != nil {
 		return "", fmt.Errorf("%q is no image reference", image)
 	}
 	return image, nil
@@ -119,8 +118,8 @@ func checkTemplate(template string, matched, fields bool) error {
 	if fields && image == "1.0.0" {
 		return nil // a field that holds a whole reference
 	}
-	named, err := reference.ParseNamed(image)
-	if err != nil || reference.IsNameOnly(named) {
+	named, err := reference.ParseFull(image)
+	if err != nil || named.Bare() {
 		return fmt.Errorf("%q: expected an image with its registry and a tag or digest", template)
 	}
 	return nil

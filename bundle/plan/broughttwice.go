@@ -5,12 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/distribution/reference"
-
 	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/workload"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/reference"
 )
 
 // broughtTwice finds add-ons that install something that airgap installs on these
@@ -94,11 +93,11 @@ func runtimeWriters() []string {
 }
 
 func secondProgram(c *config.Cluster, of string, s operators.Set, o workload.Object, image string) []clash {
-	named, err := reference.ParseNormalizedNamed(image)
+	named, err := reference.Parse(image)
 	if err != nil {
 		return nil // planning reports it
 	}
-	path := "/" + reference.Path(named)
+	path := "/" + named.Path
 	is := func(end string) bool { return strings.HasSuffix(path, "/"+end) }
 	for end, name := range networks() {
 		if is(end) && makesNetwork(end, s, o) {

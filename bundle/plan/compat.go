@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
@@ -123,8 +124,8 @@ func hostChecks() []string {
 func hostClashes(c *config.Cluster, f *preflight.Facts, cards gpu.Plan) ([]clash, error) {
 	want := preflight.Want{
 		OS: c.Packages.OS, KubernetesVersion: c.Kubernetes.Version, Site: c.Preflight, AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
-		ProxyMode:     c.Kubernetes.ProxyMode(runtime.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
-		NetworkPlugin: c.Network.Plugin, Roles: c.PreflightRoles(f.Host),
+		ProxyMode: c.Kubernetes.ProxyMode(runtime.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
+		Network:   cni.NeedsOf(c.Network), Roles: c.PreflightRoles(f.Host),
 		Packages: slices.Concat(cards.Driver, cards.Packages), Installer: c.GPU.Source == gpu.Runfile,
 	}
 	seen := preflight.Cards(gpu.Look(f.PCI, f.Driver))

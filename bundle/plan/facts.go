@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"airgap.dev/airgap/bundle/rpm"
@@ -16,6 +15,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/kubeadm/release"
 	"airgap.dev/airgap/preflight"
 )
@@ -132,7 +132,7 @@ func installedPackages(facts *preflight.Facts) (rpm.Installed, error) {
 		if err != nil {
 			return in, err
 		}
-		if !slices.Contains(facts.Brought, one.String()) {
+		if !slices.Contains(facts.Brought, nevra.Text{NEVRA: one.NEVRA}) {
 			in.Packages = append(in.Packages, one)
 		}
 	}
@@ -140,17 +140,17 @@ func installedPackages(facts *preflight.Facts) (rpm.Installed, error) {
 }
 
 func installedPackage(p preflight.Package) (rpm.InstalledPackage, error) {
-	epoch, err := strconv.Atoi(p.Epoch)
+	name, err := p.NEVRA()
 	if err != nil {
-		return rpm.InstalledPackage{}, fmt.Errorf("epoch of %s: %w", p.Name, err)
+		return rpm.InstalledPackage{}, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	one := rpm.InstalledPackage{NEVRA: rpm.NEVRA{Name: p.Name, EVR: rpm.EVR{Epoch: epoch, Version: p.Version, Release: p.Release}, Arch: p.Arch}}
+	one := rpm.InstalledPackage{NEVRA: name}
 	for _, list := range []struct {
 		from []preflight.Capability
 		to   *[]rpm.Capability
 	}{{p.Provides, &one.Provides}, {p.Requires, &one.Requires}, {p.Conflicts, &one.Conflicts}, {p.Obsoletes, &one.Obsoletes}} {
 		for _, c := range list.from {
-			parsed, err := rpm.ParseCapability(c.String())
+			parsed, err := rpm.CapabilityOf(c.Name, c.Op, c.Version)
 			if err != nil {
 				return one, fmt.Errorf("%s: %w", p.Name, err)
 			}

@@ -111,10 +111,9 @@ func strangers(c *config.Cluster, surveyed []*preflight.Facts) string {
 func inTheWay(p gpu.Plan, f *preflight.Facts) []clash {
 	var clashes []clash
 	for _, family := range [][]string{{"kmod-nvidia-open-dkms", "kmod-nvidia-latest-dkms"}, {"nvidia-fabricmanager", "nvidia-fabric-manager"}} {
-		for _, brought := range f.Brought {
-			n, err := rpm.ParseNEVRA(brought)
+		for _, n := range f.Brought {
 			there := slices.ContainsFunc(f.Packages, func(p preflight.Package) bool { return p.Name == n.Name }) // somebody may have erased it since
-			if err != nil || !there || !slices.Contains(family, n.Name) || slices.Contains(p.Driver, n.Name) {
+			if !there || !slices.Contains(family, n.Name) || slices.Contains(p.Driver, n.Name) {
 				continue
 			}
 			i := slices.IndexFunc(p.Driver, func(name string) bool { return slices.Contains(family, name) })
@@ -159,7 +158,7 @@ func unreadForDriver(c *config.Cluster, f *preflight.Facts) []clash {
 }
 
 func gpuServer(f *preflight.Facts) gpu.Server {
-	return gpu.Server{OS: f.OS.Enterprise(), Kernels: kernelsOf(f), Core: newest(f, "kernel-core"), Compiler: gpu.Compiler(f.Kernel.Built), Devices: gpu.Detect(f.PCI)}
+	return gpu.Server{OS: f.OS.Enterprise(), Kernels: kernelsOf(f), Core: f.NewestOf("kernel-core"), Compiler: gpu.Compiler(f.Kernel.Built), Devices: gpu.Detect(f.PCI)}
 }
 
 // kernelsOf are the running kernel and the one that the host boots next.
@@ -171,22 +170,6 @@ func kernelsOf(f *preflight.Facts) []string {
 		return []string{f.Kernel.Release, next}
 	}
 	return []string{f.Kernel.Release}
-}
-
-// newest is the release of the newest installed package of that name, as uname -r
-// would have it; "" where there is none.
-func newest(f *preflight.Facts, name string) string {
-	var found preflight.Package
-	for _, p := range f.Packages {
-		evr := rpm.EVR{Version: p.Version, Release: p.Release}
-		if p.Name == name && (found.Name == "" || evr.Compare(rpm.EVR{Version: found.Version, Release: found.Release}) > 0) {
-			found = p
-		}
-	}
-	if found.Name == "" {
-		return ""
-	}
-	return found.Version + "-" + found.Release + "." + found.Arch
 }
 
 // driverPackages are what nodes with cards get beside the others.

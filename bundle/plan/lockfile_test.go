@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // TestLockFile writes airgap.lock, reads it, and refuses what is none.
@@ -19,7 +20,8 @@ func TestLockFile(t *testing.T) {
 	if lock, err := readLock(path); lock != nil || err != nil {
 		t.Errorf("without a lock: %v, %v", lock, err)
 	}
-	want := bundle.Lock{Platform: "linux/amd64", Images: []bundle.Image{{Name: "a:1", Digest: "sha256:00"}}, Packages: []bundle.Package{{NEVRA: "a-0:1-1.x86_64", Hosts: []string{"db1"}}}}
+	want := bundle.Lock{Platform: "linux/amd64", Images: []bundle.Image{{Name: "a:1", Digest: "sha256:00"}},
+		Packages: []bundle.Package{{NEVRA: nevra.MustParse("a-0:1-1.x86_64"), Hosts: []string{"db1"}}}}
 	if err := WriteLock(path, want); err != nil {
 		t.Fatal(err)
 	}

@@ -51,8 +51,8 @@ func imageNeeds(c *config.Cluster) ([]bundle.Need, error) {
 			needs = append(needs, bundle.Need{Reference: r, NeededBy: by})
 		}
 	}
-	add(core, "kubernetes "+c.Kubernetes.Tag())
-	add(cni.Images(c.Network), "network "+c.Network.Plugin)
+	add(core, bundle.Kubernetes+" "+c.Kubernetes.Tag())
+	add(cni.Images(c.Network), bundle.PodNetwork+" "+c.Network.Plugin)
 	if len(c.GPUNodes()) > 0 {
 		add([]string{c.GPU.Image()}, bundle.GPUList)
 	}

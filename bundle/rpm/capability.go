@@ -1,14 +1,18 @@
 package rpm
 
-import "strings"
+import (
+	"strings"
+
+	"airgap.dev/airgap/internal/nevra"
+)
 
 // Capability is a name that packages provide, require, conflict with or
 // obsolete, maybe for a range of versions.
 type Capability struct {
 	Name string `json:"name" yaml:"name"`
 	// Flags is EQ, LT, LE, GT, GE, or "" for any version.
-	Flags string `json:"flags,omitempty" yaml:"flags,omitempty"`
-	EVR   `yaml:",inline"`
+	Flags     string `json:"flags,omitempty" yaml:"flags,omitempty"`
+	nevra.EVR `yaml:",inline"`
 }
 
 // String is how rpm writes it: "kubernetes-cni >= 1.2.0".
@@ -23,13 +27,24 @@ func (c Capability) String() string {
 // ParseCapability reads how rpm writes it: "kubernetes-cni >= 1.2.0". A rich
 // requirement, in parentheses, is a name as a whole.
 func ParseCapability(s string) (Capability, error) {
-	flags := map[string]string{"=": "EQ", "<": "LT", "<=": "LE", ">": "GT", ">=": "GE"}
 	words := strings.Fields(s)
-	if len(words) != 3 || flags[words[1]] == "" || strings.HasPrefix(s, "(") {
+	if len(words) != 3 || signs()[words[1]] == "" || strings.HasPrefix(s, "(") {
 		return Capability{Name: strings.TrimSpace(s)}, nil
 	}
-	evr, err := parseEVR(words[2])
-	return Capability{Name: words[0], Flags: flags[words[1]], EVR: evr}, err
+	return CapabilityOf(words[0], words[1], words[2])
+}
+
+// CapabilityOf is one whose parts are known: a name, and a sign with a version, or "" for both.
+func CapabilityOf(name, sign, version string) (Capability, error) {
+	if sign == "" {
+		return Capability{Name: name}, nil
+	}
+	evr, err := nevra.ParseEVR(version)
+	return Capability{Name: name, Flags: signs()[sign], EVR: evr}, err
+}
+
+func signs() map[string]string {
+	return map[string]string{"=": "EQ", "<": "LT", "<=": "LE", ">": "GT", ">=": "GE"}
 }
 
 // satisfies reports whether a package that provides c has what the

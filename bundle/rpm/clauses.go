@@ -279,7 +279,7 @@ func (p *problem) exclude() {
 		}
 		for _, c := range e.obsoletes {
 			for _, other := range byName[c.Name] {
-				if other.Name != e.Name && other.self().satisfies(c) {
+				if other.Name != e.Name && self(other.NEVRA).satisfies(c) {
 					p.clauses = append(p.clauses, clause{[]int{-p.number[e], -p.number[other]}, reason{kind: obsoletes, by: e, what: expression{Capability: c}, other: other}})
 				}
 			}
@@ -302,10 +302,10 @@ func (e *entry) parallel() bool {
 func (p *problem) impossible(e *entry) (string, error) {
 	for _, have := range p.system.installed(e.Name) {
 		if have == e.NEVRA {
-			return have.people() + " is installed already", nil
+			return have.People() + " is installed already", nil
 		}
 		if !e.parallel() {
-			return have.people() + " is installed and would be replaced", nil
+			return have.People() + " is installed and would be replaced", nil
 		}
 	}
 	if why := p.system.against(e); why != "" {

@@ -4,6 +4,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // Closure is every package that has to cross the gap, and the proof that no
@@ -48,7 +50,7 @@ func (c *Closure) Newest() time.Time {
 
 // Package is one RPM to carry.
 type Package struct {
-	NEVRA
+	nevra.NEVRA
 	Repository string
 	URL        string   // as upstream names it
 	Mirrors    []string // other URLs of the same

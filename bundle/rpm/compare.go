@@ -3,13 +3,15 @@ package rpm
 import (
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // compare says how the solver's record differs from installing just missing, each in
 // the place of another build that is our own, if there is one.
 // A line is "install B@REPOSITORY", "erase A@@System", "upgrade A@@System
 // B@REPOSITORY", "problem …" and the like, A and B being NAME-EVR.ARCH.
-func compare(lines []string, missing, own []NEVRA) []string {
+func compare(lines []string, missing, own []nevra.NEVRA) []string {
 	var differences []string
 	open := map[string]bool{}
 	for _, p := range missing {
@@ -22,7 +24,7 @@ func compare(lines []string, missing, own []NEVRA) []string {
 		verb, packages, _ := strings.Cut(line, " ")
 		to := packages[strings.LastIndexByte(packages, ' ')+1:]
 		name, from, _ := strings.Cut(to, "@")
-		p, err := ParseNEVRA(name)
+		p, err := nevra.Parse(name)
 		ours := err == nil && from == repositoryID && open[p.String()]
 		if ours {
 			delete(open, p.String())
@@ -41,10 +43,10 @@ func compare(lines []string, missing, own []NEVRA) []string {
 
 // replaces reports whether the packages of a line, "A@@System B@REPOSITORY", are one of
 // our own and p in its place.
-func replaces(own []NEVRA, packages string, p NEVRA) bool {
+func replaces(own []nevra.NEVRA, packages string, p nevra.NEVRA) bool {
 	old, _, found := strings.Cut(packages, "@@System ")
-	n, err := ParseNEVRA(old)
-	return found && err == nil && slices.Contains(own, n) && n.replacedBy(p)
+	n, err := nevra.Parse(old)
+	return found && err == nil && slices.Contains(own, n) && n.ReplacedBy(p)
 }
 
 // objections are what the solver says stands in the way, in its own words and

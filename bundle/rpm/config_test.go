@@ -1,11 +1,14 @@
 package rpm
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
 	"gopkg.in/yaml.v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 func TestConfig(t *testing.T) {
@@ -47,5 +50,21 @@ func TestConfig(t *testing.T) {
 				t.Errorf("got  %v\nwant %v", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestEveryReleaseIsKnown: a release of the table has a profile and is a value of the schema.
+func TestEveryReleaseIsKnown(t *testing.T) {
+	of, _ := reflect.TypeFor[Config]().FieldByName("OS")
+	for _, os := range enterprise.Names() {
+		if _, err := readProfile(os); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(of.Tag.Get("jsonschema")+",", "enum="+os+",") {
+			t.Errorf("the schema of packages.os does not have %s: %s", os, of.Tag)
+		}
+	}
+	if got := strings.Count(of.Tag.Get("jsonschema"), "enum="); got != len(enterprise.Names()) {
+		t.Errorf("the schema of packages.os has %d values", got)
 	}
 }

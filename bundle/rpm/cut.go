@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // A power cut in the middle of a transaction leaves packages that the rpm
@@ -26,7 +27,7 @@ func (t Transaction) begunPath() string { return filepath.Join(t.StateDir, "begu
 func (t Transaction) cutPath() string   { return filepath.Join(t.StateDir, "cut.json") }
 
 // transact has dnf install or reinstall packages.
-func (t Transaction) transact(ctx context.Context, verb string, packages []NEVRA) error {
+func (t Transaction) transact(ctx context.Context, verb string, packages []nevra.NEVRA) error {
 	if err := host.WriteJSON(t.begunPath(), packages); err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (t Transaction) repair(ctx context.Context) error {
 	if err := t.dropDoubles(ctx, begun, have); err != nil {
 		return err
 	}
-	again := slices.DeleteFunc(begun, func(p NEVRA) bool { return !have[p.String()] })
+	again := slices.DeleteFunc(begun, func(p nevra.NEVRA) bool { return !have[p.String()] })
 	if len(again) == 0 {
 		return nil
 	}
@@ -75,10 +76,10 @@ func (t Transaction) repair(ctx context.Context) error {
 
 // dropDoubles erases those of our own packages whose place a transaction that was cut
 // had given to another build: rpm installs the new one before it erases the old one.
-func (t Transaction) dropDoubles(ctx context.Context, begun []NEVRA, have map[string]bool) error {
-	var old []NEVRA
+func (t Transaction) dropDoubles(ctx context.Context, begun []nevra.NEVRA, have map[string]bool) error {
+	var old []nevra.NEVRA
 	for _, n := range t.Own {
-		if have[n.String()] && slices.ContainsFunc(begun, func(p NEVRA) bool { return have[p.String()] && n.replacedBy(p) }) {
+		if have[n.String()] && slices.ContainsFunc(begun, func(p nevra.NEVRA) bool { return have[p.String()] && n.ReplacedBy(p) }) {
 			old = append(old, n)
 		}
 	}
@@ -91,7 +92,7 @@ func (t Transaction) dropDoubles(ctx context.Context, begun []NEVRA, have map[st
 	return nil
 }
 
-func (t Transaction) reinstall(ctx context.Context, packages []NEVRA) error {
+func (t Transaction) reinstall(ctx context.Context, packages []nevra.NEVRA) error {
 	if err := t.configure(); err != nil {
 		return err
 	}
@@ -152,10 +153,10 @@ func (t Transaction) removeHalves(files map[string]bool) error {
 }
 
 // wasCut are the packages of all transactions that were cut.
-func (t Transaction) wasCut() ([]NEVRA, error) {
-	var all []NEVRA
+func (t Transaction) wasCut() ([]nevra.NEVRA, error) {
+	var all []nevra.NEVRA
 	for _, mark := range []string{t.begunPath(), t.cutPath()} {
-		some, err := host.ReadJSON[[]NEVRA](mark)
+		some, err := host.ReadJSON[[]nevra.NEVRA](mark)
 		if err != nil {
 			return nil, fmt.Errorf("read which transaction was cut: %w", err)
 		}

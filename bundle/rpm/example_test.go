@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 func Example() {
@@ -24,7 +25,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	name, err := rpm.ParseNEVRA("hello-0:1.0-1.x86_64")
+	name, err := nevra.Parse("hello-0:1.0-1.x86_64")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -73,9 +73,9 @@ func (p *problem) tell(found *problems, core []clause) {
 		case blocked:
 			found.add("%s", p.want(core, c.by)+c.text)
 		case conflicts:
-			found.add("%s does not go together with %s: it conflicts with %s%s", c.by.people(), p.opponent(c), c.what, p.both(core, c))
+			found.add("%s does not go together with %s: it conflicts with %s%s", c.by.People(), p.opponent(c), c.what, p.both(core, c))
 		case obsoletes:
-			found.add("%s and %s do not go together: the first obsoletes the other%s", c.by.people(), c.other.people(), p.both(core, c))
+			found.add("%s and %s do not go together: the first obsoletes the other%s", c.by.People(), c.other.People(), p.both(core, c))
 		case versions:
 			found.add("%s, %s: there can be one version only", p.wanted(core, c.by), p.wanted(core, c.other))
 		}
@@ -93,13 +93,13 @@ func (p *problem) owner(core []clause, c clause) string {
 // opponent is what a conflict is with.
 func (p *problem) opponent(c clause) string {
 	if c.other != nil {
-		return c.other.people()
+		return c.other.People()
 	}
 	there, err := p.system.providers(p.ctx, p.universe, c.what)
 	if err != nil || len(there) == 0 {
 		return "what is installed"
 	}
-	return there[0].people() + ", which is installed"
+	return there[0].People() + ", which is installed"
 }
 
 // wanters are the clauses of a core that e would fulfil.
@@ -117,7 +117,7 @@ func (p *problem) wanted(core []clause, e *entry) string {
 			return fmt.Sprintf("%s needs %s, which %s has", c.by, c.what, e)
 		}
 	}
-	return e.people()
+	return e.People()
 }
 
 // want leads to why a package that is wanted cannot be taken.
@@ -130,7 +130,7 @@ func (p *problem) want(core []clause, e *entry) string {
 			return fmt.Sprintf("%s needs %s, which %s has, but ", c.by, c.what, e)
 		}
 	}
-	return e.people() + " cannot be planned: "
+	return e.People() + " cannot be planned: "
 }
 
 func (p *problem) both(core []clause, c clause) string {
@@ -153,7 +153,7 @@ func (p *problem) path(core []clause, e *entry) string {
 			}
 		}
 		if next != nil {
-			names = append(names, next.people())
+			names = append(names, next.People())
 		}
 		at = next
 	}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // Extra is what one server gets beside what all get.
@@ -52,7 +54,7 @@ func (u *universe) extra(s system, x Extra, locked []Locked) (asks []asking, ver
 // holds tells whether the server has a package in this version, or an earlier plan
 // chose it.
 func (x Extra) holds(s system, version string, locked []Locked) bool {
-	is := func(n NEVRA) bool { return n.Version == version }
+	is := func(n nevra.NEVRA) bool { return n.Version == version }
 	return slices.ContainsFunc(x.Together, func(name string) bool {
 		name = strings.ReplaceAll(name, versionHere, version)
 		return slices.ContainsFunc(s.installed(name), is) ||
@@ -71,7 +73,7 @@ func (u *universe) common(x Extra) []string {
 		}
 	}
 	maps.DeleteFunc(epochs, func(version string, _ *entry) bool { return len(u.lacking(x, version)) > 0 })
-	return slices.SortedFunc(maps.Keys(epochs), func(a, b string) int { return EVR{Version: b}.Compare(EVR{Version: a}) })
+	return slices.SortedFunc(maps.Keys(epochs), func(a, b string) int { return nevra.EVR{Version: b}.Compare(nevra.EVR{Version: a}) })
 }
 
 // branch tells whether any version of a branch will do.
@@ -106,7 +108,7 @@ func (u *universe) uncommon(x Extra) string {
 				continue
 			}
 			less := u.lacking(x, e.Version)
-			newer := EVR{Version: e.Version}.Compare(EVR{Version: best}) > 0
+			newer := nevra.EVR{Version: e.Version}.Compare(nevra.EVR{Version: best}) > 0
 			if best == "" || len(less) < len(lacking) || len(less) == len(lacking) && newer {
 				best, lacking = e.Version, less
 			}
@@ -120,7 +122,7 @@ func (u *universe) uncommon(x Extra) string {
 	case best != "":
 		return fmt.Sprintf("%s; of %s there is no %s", asks, best, strings.Join(lacking, ", "))
 	case len(there) > 0:
-		slices.SortFunc(there, func(a, b string) int { return EVR{Version: a}.Compare(EVR{Version: b}) })
+		slices.SortFunc(there, func(a, b string) int { return nevra.EVR{Version: a}.Compare(nevra.EVR{Version: b}) })
 		return fmt.Sprintf("%s; there are %s", asks, strings.Join(there, ", "))
 	default:
 		return asks + ", and no repository has any of them: name the one that does in packages.repositories"

@@ -3,6 +3,8 @@ package rpm
 import (
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // driver is a release of NVIDIA's, in the repository's form.
@@ -22,7 +24,7 @@ func TestExtra(t *testing.T) {
 	repository = append(repository, driver("580.95.05", cuda, kmod)...)
 	repository = append(repository, driver("595.1.1", cuda)...)
 	repository = append(repository, pkg{nevra: "app-1-1.x86_64"}, pkg{nevra: "gcc-1-1.x86_64", provides: []string{"compiler"}})
-	bash := InstalledPackage{NEVRA: NEVRA{Name: "bash", EVR: EVR{Version: "5", Release: "1"}, Arch: "x86_64"}}
+	bash := InstalledPackage{NEVRA: nevra.NEVRA{Name: "bash", EVR: nevra.EVR{Version: "5", Release: "1"}, Arch: "x86_64"}}
 	for _, test := range []struct {
 		name     string
 		extra    Extra
@@ -69,7 +71,7 @@ func TestExtra(t *testing.T) {
 			r := w.publish(t, "https://upstream/vendor", aKey(), repository...)
 			g1 := Installed{Host: "g1", Packages: []InstalledPackage{bash}}
 			if test.has != "" {
-				n, err := ParseNEVRA(test.has)
+				n, err := nevra.Parse(test.has)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -116,7 +118,7 @@ func TestPlainModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cuda, err := ParseNEVRA("cuda-3:580.82.07-1.el9.x86_64")
+	cuda, err := nevra.Parse("cuda-3:580.82.07-1.el9.x86_64")
 	if err != nil {
 		t.Fatal(err)
 	}

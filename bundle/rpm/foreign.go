@@ -3,6 +3,8 @@ package rpm
 import (
 	"context"
 	"slices"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // Foreign gives the installed packages of a name, as NAME-EPOCH:VERSION-RELEASE.ARCH, that
@@ -18,7 +20,7 @@ func (t Transaction) Foreign(ctx context.Context, name string) ([]string, error)
 	}
 	var foreign []string
 	for one := range have {
-		n, err := ParseNEVRA(one)
+		n, err := nevra.Parse(one)
 		if err == nil && n.Name == name && !slices.Contains(done.Packages, n) {
 			foreign = append(foreign, one)
 		}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // The layout of an RPM file: a lead of 96 bytes, the signature header padded
@@ -135,9 +137,9 @@ func (h *header) binary(tag uint32) []byte {
 }
 
 // nevra is the name that the header gives the package.
-func (h *header) nevra() NEVRA {
+func (h *header) nevra() nevra.NEVRA {
 	epoch := h.number(tagEpoch)
-	n := NEVRA{Name: h.text(tagName), Arch: h.text(tagArch)}
-	n.EVR = EVR{Epoch: int(epoch), Version: h.text(tagVersion), Release: h.text(tagRelease)}
+	n := nevra.NEVRA{Name: h.text(tagName), Arch: h.text(tagArch)}
+	n.EVR = nevra.EVR{Epoch: int(epoch), Version: h.text(tagVersion), Release: h.text(tagRelease)}
 	return n
 }

@@ -1,5 +1,9 @@
 package rpm
 
+import (
+	"airgap.dev/airgap/internal/nevra"
+)
+
 // Installed is what a server's rpm database says: part of its facts.
 type Installed struct {
 	Host     string             `json:"host,omitempty" yaml:"host,omitempty"` // for reports
@@ -11,9 +15,9 @@ type Installed struct {
 
 // InstalledPackage is one installed package.
 type InstalledPackage struct {
-	NEVRA     `yaml:",inline"`
-	Provides  []Capability `json:"provides,omitempty" yaml:"provides,omitempty"`
-	Requires  []Capability `json:"requires,omitempty" yaml:"requires,omitempty"`
-	Conflicts []Capability `json:"conflicts,omitempty" yaml:"conflicts,omitempty"`
-	Obsoletes []Capability `json:"obsoletes,omitempty" yaml:"obsoletes,omitempty"`
+	nevra.NEVRA `yaml:",inline"`
+	Provides    []Capability `json:"provides,omitempty" yaml:"provides,omitempty"`
+	Requires    []Capability `json:"requires,omitempty" yaml:"requires,omitempty"`
+	Conflicts   []Capability `json:"conflicts,omitempty" yaml:"conflicts,omitempty"`
+	Obsoletes   []Capability `json:"obsoletes,omitempty" yaml:"obsoletes,omitempty"`
 }

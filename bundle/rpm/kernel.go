@@ -7,36 +7,37 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // Kernels are the installed packages that a kernel is made of, of all that the
 // host can boot.
-func Kernels(ctx context.Context, h host.Host) ([]NEVRA, error) {
+func Kernels(ctx context.Context, h host.Host) ([]nevra.NEVRA, error) {
 	all, err := installed(ctx, h, "kernel*")
-	return slices.DeleteFunc(all, func(n NEVRA) bool { return !slices.Contains(kernelPackages(), n.Name) }), err
+	return slices.DeleteFunc(all, func(n nevra.NEVRA) bool { return !slices.Contains(kernelPackages(), n.Name) }), err
 }
 
 // OfVersion are the installed packages of one version whose names are like that: "*nvidia*".
-func OfVersion(ctx context.Context, h host.Host, names, version string) ([]NEVRA, error) {
+func OfVersion(ctx context.Context, h host.Host, names, version string) ([]nevra.NEVRA, error) {
 	all, err := installed(ctx, h, names)
-	return slices.DeleteFunc(all, func(n NEVRA) bool { return n.Version != version }), err
+	return slices.DeleteFunc(all, func(n nevra.NEVRA) bool { return n.Version != version }), err
 }
 
 // installed asks rpm's database, in the order of the names.
-func installed(ctx context.Context, h host.Host, names string) ([]NEVRA, error) {
+func installed(ctx context.Context, h host.Host, names string) ([]nevra.NEVRA, error) {
 	out, err := h.Run(ctx, host.Cmd{Name: "rpm", Args: []string{"-qa", "--qf", `%{NAME}-%{EPOCHNUM}:%{VERSION}-%{RELEASE}.%{ARCH}\n`, names}})
 	if err != nil {
 		return nil, fmt.Errorf("list the installed packages %s: %w", names, err)
 	}
-	var all []NEVRA
+	var all []nevra.NEVRA
 	for name := range strings.FieldsSeq(string(out)) {
-		n, err := ParseNEVRA(name)
+		n, err := nevra.Parse(name)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, n)
 	}
-	slices.SortFunc(all, func(a, b NEVRA) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(all, func(a, b nevra.NEVRA) int { return strings.Compare(a.String(), b.String()) })
 	return all, nil
 }
 

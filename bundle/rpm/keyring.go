@@ -14,6 +14,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 const maxKeyFile = 1 << 20
@@ -102,7 +104,7 @@ func armored(kind string, serialize func(io.Writer) error) ([]byte, error) {
 // forOS judges by the crypto policy that a system has by default. A key whose
 // own signature is over SHA-1 cannot be imported by rpm on EL9 and EL10.
 func (k Keyring) forOS(os string) (Keyring, error) {
-	k.sha1 = os == "el8"
+	k.sha1 = enterprise.Of(os).SHA1
 	for _, e := range k.entities {
 		for name, identity := range e.Identities {
 			if s := identity.SelfSignature; s != nil && !slices.Contains(k.hashes(), s.Hash) {

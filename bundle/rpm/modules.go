@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // modules is what repositories say about module streams: sets of packages of
@@ -250,7 +252,7 @@ func (m modules) without(names []string) modules {
 
 // hides reports whether dnf would not show a package: it belongs to a stream
 // that is not active, or to none though an active one has packages of its name.
-func (m modules) hides(active []moduleBuild) func(NEVRA) bool {
+func (m modules) hides(active []moduleBuild) func(nevra.NEVRA) bool {
 	shown, names, listed := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, b := range m.builds {
 		for _, rpm := range b.Artifacts.RPMs {
@@ -260,12 +262,12 @@ func (m modules) hides(active []moduleBuild) func(NEVRA) bool {
 	for _, b := range active {
 		for _, rpm := range b.Artifacts.RPMs {
 			shown[rpm] = true
-			if n, err := ParseNEVRA(rpm); err == nil && n.Arch != "src" {
+			if n, err := nevra.Parse(rpm); err == nil && n.Arch != "src" {
 				names[n.Name] = true
 			}
 		}
 	}
-	return func(n NEVRA) bool {
+	return func(n nevra.NEVRA) bool {
 		if name := n.String(); shown[name] || !listed[name] {
 			return !shown[name] && (names[n.Name] || strings.Contains(n.Release, ".module"))
 		}

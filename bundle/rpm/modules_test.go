@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 const someModules = `---
@@ -181,7 +183,7 @@ func TestModulesHide(t *testing.T) {
 		"strange-0:1-1.module_el9+1.x86_64":  true, // listed nowhere
 		"container-selinux-0:2-1.el9.noarch": false,
 	} {
-		n, err := ParseNEVRA(name)
+		n, err := nevra.Parse(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,6 +207,6 @@ func FuzzModules(f *testing.F) {
 			enabled[b.Name] = b.Stream
 		}
 		active, _ := m.active(enabled, nil, "el9", "x86_64")
-		m.hides(active)(NEVRA{Name: "a"})
+		m.hides(active)(nevra.NEVRA{Name: "a"})
 	})
 }

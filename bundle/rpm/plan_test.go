@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // planCase is a plan of one repository.
@@ -29,7 +31,7 @@ func (c planCase) test(t *testing.T) {
 
 // there is a package of a host.
 func there(name, version string, provides ...string) InstalledPackage {
-	p := InstalledPackage{NEVRA: NEVRA{Name: name, EVR: EVR{Version: version, Release: "1"}, Arch: "x86_64"}}
+	p := InstalledPackage{NEVRA: nevra.NEVRA{Name: name, EVR: nevra.EVR{Version: version, Release: "1"}, Arch: "x86_64"}}
 	for _, c := range provides {
 		p.Provides = append(p.Provides, Capability{Name: c})
 	}
@@ -189,7 +191,7 @@ func TestPlanOfRivals(t *testing.T) {
 			},
 			want: "a-1<packages.install postfix-1<a"},
 		{name: "what is installed asks for more", install: "a", installed: withBash(
-			InstalledPackage{NEVRA: NEVRA{Name: "policy", EVR: EVR{Version: "1", Release: "1"}, Arch: "noarch"}, Requires: []Capability{{Name: "(a-policy if a)"}}},
+			InstalledPackage{NEVRA: nevra.NEVRA{Name: "policy", EVR: nevra.EVR{Version: "1", Release: "1"}, Arch: "noarch"}, Requires: []Capability{{Name: "(a-policy if a)"}}},
 		),
 			packages: []pkg{{nevra: "a-1-1.x86_64"}, {nevra: "a-policy-1-1.x86_64"}},
 			want:     "a-1<packages.install a-policy-1<policy"},
@@ -318,7 +320,7 @@ func TestPlanSeveralHosts(t *testing.T) {
 	server := func(name string, has ...string) Installed {
 		in := Installed{Host: name}
 		for _, s := range has {
-			n, err := ParseNEVRA(s)
+			n, err := nevra.Parse(s)
 			if err != nil {
 				t.Fatal(err)
 			}

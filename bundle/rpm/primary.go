@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
-	"strconv"
 	"strings"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // entry is one package as primary metadata describes it.
 type entry struct {
-	NEVRA
+	nevra.NEVRA
 	source    *source
 	checksum  checksum
 	url       string
@@ -101,9 +102,9 @@ func parsePackage(element []byte) (*entry, error) {
 	if err := xml.Unmarshal(element, &x); err != nil {
 		return nil, fmt.Errorf("read package: %w", err)
 	}
-	evr, err := xmlEVR(x.Version.Epoch, x.Version.Ver, x.Version.Rel)
-	e := &entry{NEVRA: NEVRA{Name: x.Name, EVR: evr, Arch: x.Arch}, checksum: x.Checksum, size: x.Size.Package, files: x.Format.Files, license: x.Format.License, built: x.Time.File}
-	if err != nil || !e.valid() {
+	evr, err := nevra.EVROf(x.Version.Epoch, x.Version.Ver, x.Version.Rel)
+	e := &entry{NEVRA: nevra.NEVRA{Name: x.Name, EVR: evr, Arch: x.Arch}, checksum: x.Checksum, size: x.Size.Package, files: x.Format.Files, license: x.Format.License, built: x.Time.File}
+	if err != nil || !e.Valid() {
 		return nil, fmt.Errorf("read package %q: its name, version or architecture is not allowed", x.Name)
 	}
 	if e.url, err = x.url(); err != nil {
@@ -163,23 +164,13 @@ func (e *entry) mirrors() []string {
 	return all
 }
 
-func xmlEVR(epoch, ver, rel string) (EVR, error) {
-	v := EVR{Version: ver, Release: rel}
-	if epoch == "" {
-		return v, nil
-	}
-	n, err := strconv.ParseUint(epoch, 10, 31)
-	v.Epoch = int(n)
-	return v, err
-}
-
 func (x xmlEntries) capabilities() ([]Capability, error) {
 	if len(x.Entries) == 0 {
 		return nil, nil
 	}
 	all := make([]Capability, 0, len(x.Entries))
 	for _, e := range x.Entries {
-		evr, err := xmlEVR(e.Epoch, e.Ver, e.Rel)
+		evr, err := nevra.EVROf(e.Epoch, e.Ver, e.Rel)
 		if err != nil {
 			return nil, fmt.Errorf("capability %q: %w", e.Name, err)
 		}

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"airgap.dev/airgap/internal/enterprise"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // A profile file has one word a line: the name of a package that a minimal
@@ -27,7 +30,7 @@ func readProfile(os string) (*profile, error) {
 	p := &profile{name: profileName(os), words: map[string]bool{}}
 	data, err := profileFiles.ReadFile("profiles/" + p.name)
 	if err != nil {
-		return nil, fmt.Errorf("find profile of %q: there are el8, el9 and el10", os)
+		return nil, fmt.Errorf("find profile of %q: there are %s", os, ui.And(enterprise.Names()))
 	}
 	for line := range strings.Lines(string(data)) {
 		word := strings.TrimSpace(line)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // centOS is CentOS Stream 9's metadata, where AIRGAP_REPODATA says that it
@@ -38,7 +40,7 @@ func TestDNFAgrees(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var lock []NEVRA
+			var lock []nevra.NEVRA
 			for _, p := range c.Packages {
 				lock = append(lock, p.NEVRA)
 			}
@@ -50,7 +52,7 @@ func TestDNFAgrees(t *testing.T) {
 }
 
 // solved is what dnf's solver makes of the packages.
-func solved(t *testing.T, root, metadata string, lock []NEVRA) []string {
+func solved(t *testing.T, root, metadata string, lock []nevra.NEVRA) []string {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "dnf.conf"), []byte("[main]\nplugins=0\ninstall_weak_deps=0\n"))

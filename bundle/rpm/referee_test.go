@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/rpmpack"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // referee is dnf's own solver at work on the same metadata.
@@ -133,7 +135,7 @@ func newDuel(t *testing.T, u *universe, random *rand.Rand, metadata string, seed
 		module, stream, _ := strings.Cut(s, ":")
 		write(t, filepath.Join(root, "etc/dnf/modules.d", module+".module"), fmt.Appendf(nil, "[%s]\nname=%[1]s\nstream=%s\nprofiles=\nstate=enabled\n", module, stream))
 	}
-	chosen := map[NEVRA]*entry{}
+	chosen := map[nevra.NEVRA]*entry{}
 	for range seeds {
 		p, err := newProblem(t.Context(), u, newKnown(*d.installed), listed([]string{d.name()}, InstallList))
 		if err != nil {
@@ -249,7 +251,7 @@ func (e *entry) asInstalled() InstalledPackage {
 
 // installStubs writes packages without content into a root's rpm database,
 // with all that the metadata says of them, file names too.
-func installStubs(t *testing.T, root string, packages map[NEVRA]*entry) {
+func installStubs(t *testing.T, root string, packages map[nevra.NEVRA]*entry) {
 	t.Helper()
 	dir := t.TempDir()
 	files := fileLists(t, packages)
@@ -269,7 +271,7 @@ func installStubs(t *testing.T, root string, packages map[NEVRA]*entry) {
 
 // fileLists are the names of all files of packages; AppStream's file lists
 // are empty in the data, so some have only those of primary.
-func fileLists(t *testing.T, packages map[NEVRA]*entry) map[*entry][]string {
+func fileLists(t *testing.T, packages map[nevra.NEVRA]*entry) map[*entry][]string {
 	t.Helper()
 	all := map[*entry][]string{}
 	sources := map[*source]bool{}

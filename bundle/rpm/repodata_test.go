@@ -170,7 +170,7 @@ func FuzzPrimary(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_ = eachElement(bytes.NewReader(data), func(element []byte) error {
 			e, err := parsePackage(element)
-			if err == nil && (!e.valid() || strings.Contains(e.FileName(), "/") || strings.Contains("/"+e.url+"/", "/../")) {
+			if err == nil && (!e.Valid() || strings.Contains(e.FileName(), "/") || strings.Contains("/"+e.url+"/", "/../")) {
 				t.Errorf("%q at %q got through", e, e.url)
 			}
 			return nil

@@ -22,6 +22,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/internal/enterprise"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // Config is the section packages of airgap.yaml.
@@ -95,7 +98,7 @@ type Fetcher interface {
 
 // Request is what Plan has to find packages for.
 type Request struct {
-	OS           string // el8, el9, el10
+	OS           string // of enterprise.Names
 	Arch         string // x86_64, aarch64
 	Repositories []Repository
 	Modules      []string // NAME:STREAM
@@ -120,21 +123,21 @@ type Request struct {
 
 // Locked is a package in the bytes that an earlier plan found.
 type Locked struct {
-	NEVRA
+	nevra.NEVRA
 	SHA256 string
 }
 
 // Default fills in what was left out.
 func (c *Config) Default() {
 	if c.OS == "" {
-		c.OS = "el9"
+		c.OS = enterprise.Usual
 	}
 }
 
 // Validate reports every problem of the section at once.
 func (c Config) Validate(at *field.Path) field.ErrorList {
 	var all field.ErrorList
-	if oses := []string{"el8", "el9", "el10"}; !slices.Contains(oses, c.OS) {
+	if oses := enterprise.Names(); !slices.Contains(oses, c.OS) {
 		all = append(all, field.NotSupported(at.Child("os"), c.OS, oses))
 	}
 	seen := map[string]bool{}
@@ -200,7 +203,6 @@ var (
 	repositoryName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 	installSpec    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+~^:-]*$`)
 	moduleStream   = regexp.MustCompile(`^[A-Za-z0-9._+-]+:[A-Za-z0-9._+-]+$`)
-	packageWord    = regexp.MustCompile(`^[A-Za-z0-9_.+~^-]+$`)
 )
 
 func isURL(s string) bool {

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/internal/enterprise"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // Transaction installs exactly the packages of a lock with the host's dnf,
@@ -22,14 +24,14 @@ type Transaction struct {
 	BaseURL  string            // https://HOST:5000/rpm/el9/
 	CAFile   string            // of BaseURL's certificate; "" for plain http on the loopback
 	Keys     map[string][]byte // the repository's keys/ directory: file name, armored public key
-	Packages []NEVRA           // the lock
+	Packages []nevra.NEVRA     // the lock
 	// IfAbsent are those of Packages that a host does without if it has
 	// another build of them: what others need, on a server that nobody
 	// surveyed.
-	IfAbsent map[NEVRA]bool
+	IfAbsent map[nevra.NEVRA]bool
 	// Own are packages that airgap brought to the host, see Brought: another build of
 	// one takes its place. All others stay as they are.
-	Own  []NEVRA
+	Own  []nevra.NEVRA
 	Log  string // file that dnf's output is appended to; "" for none
 	Root string // where Host's file system begins; "" is "/"
 }
@@ -43,12 +45,12 @@ func (e *TransactionError) Error() string {
 
 // Missing are the packages of the lock that are not installed in exactly that
 // build.
-func (t Transaction) Missing(ctx context.Context) ([]NEVRA, error) {
+func (t Transaction) Missing(ctx context.Context) ([]nevra.NEVRA, error) {
 	have, err := t.installed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var missing []NEVRA
+	var missing []nevra.NEVRA
 	for _, p := range t.Packages {
 		if have[p.String()] || t.IfAbsent[p] && anyBuild(have, p.Name) {
 			continue
@@ -60,7 +62,7 @@ func (t Transaction) Missing(ctx context.Context) ([]NEVRA, error) {
 
 func anyBuild(have map[string]bool, name string) bool {
 	for one := range have {
-		if n, err := ParseNEVRA(one); err == nil && n.Name == name {
+		if n, err := nevra.Parse(one); err == nil && n.Name == name {
 			return true
 		}
 	}
@@ -82,7 +84,7 @@ func (t Transaction) installed(ctx context.Context) (map[string]bool, error) {
 // Check asks dnf what it would do to install what is missing, changes nothing
 // outside StateDir, and returns what is missing. Anything but exactly that is
 // a *TransactionError.
-func (t Transaction) Check(ctx context.Context) ([]NEVRA, error) {
+func (t Transaction) Check(ctx context.Context) ([]nevra.NEVRA, error) {
 	missing, err := t.Missing(ctx)
 	if err != nil || len(missing) == 0 {
 		return nil, err
@@ -129,7 +131,7 @@ func (t Transaction) install(ctx context.Context) error {
 
 // compareInstalled makes sure that no scriptlet or plugin did more than the
 // transaction said.
-func (t Transaction) compareInstalled(ctx context.Context, before map[string]bool, missing []NEVRA) error {
+func (t Transaction) compareInstalled(ctx context.Context, before map[string]bool, missing []nevra.NEVRA) error {
 	after, err := t.installed(ctx)
 	if err != nil {
 		return err
@@ -154,21 +156,18 @@ func (t Transaction) compareInstalled(ctx context.Context, before map[string]boo
 }
 
 // replaced are those of our own packages whose place others of the same name take.
-func (t Transaction) replaced(by []NEVRA) map[string]bool {
+func (t Transaction) replaced(by []nevra.NEVRA) map[string]bool {
 	gone := map[string]bool{}
 	for _, old := range t.Own {
-		gone[old.String()] = slices.ContainsFunc(by, old.replacedBy)
+		gone[old.String()] = slices.ContainsFunc(by, old.ReplacedBy)
 	}
 	return gone
 }
 
-// replacedBy reports whether p is another build of the same package.
-func (n NEVRA) replacedBy(p NEVRA) bool { return p.Name == n.Name && p.Arch == n.Arch && p != n }
-
 // solve has dnf resolve the packages without running the transaction, and
 // gives its solver's own record of the result: that is made for programs,
 // where the table on stdout is not.
-func (t Transaction) solve(ctx context.Context, packages []NEVRA) ([]string, error) {
+func (t Transaction) solve(ctx context.Context, packages []nevra.NEVRA) ([]string, error) {
 	if err := t.configure(); err != nil {
 		return nil, err
 	}
@@ -194,15 +193,15 @@ func (t Transaction) solve(ctx context.Context, packages []NEVRA) ([]string, err
 }
 
 // rpmNames are names as rpm takes them: not every rpm takes an epoch.
-func rpmNames(packages []NEVRA) []string {
+func rpmNames(packages []nevra.NEVRA) []string {
 	all := make([]string, len(packages))
 	for i, p := range packages {
-		all[i] = fmt.Sprintf("%s-%s-%s.%s", p.Name, p.Version, p.Release, p.Arch)
+		all[i] = p.WithoutEpoch()
 	}
 	return all
 }
 
-func names(packages []NEVRA) []string {
+func names(packages []nevra.NEVRA) []string {
 	all := make([]string, len(packages))
 	for i, p := range packages {
 		all[i] = p.String()
@@ -228,7 +227,7 @@ func (t Transaction) dnfIn(ctx context.Context, dir string, by []string, args ..
 	argv := append([]string{"--verbose", "--wait", lockSeconds, t.lockPath()}, by...)
 	argv = append(argv, "env", "-C", dir, "dnf", "--config", t.config(), "--disablerepo=*", "--enablerepo="+repositoryID)
 	if t.OS != "" {
-		argv = append(argv, "--releasever="+strings.TrimPrefix(t.OS, "el"))
+		argv = append(argv, "--releasever="+enterprise.Of(t.OS).Major())
 	}
 	env := []string{"LC_ALL=C.UTF-8", "PYTHONUNBUFFERED=1"} // its errors come last in the log
 	_, err := t.Host.Run(ctx, host.Cmd{Name: "flock", Args: append(argv, args...), Env: env, Log: t.Log})

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/internal/step"
 )
 
@@ -134,7 +135,7 @@ func TestCutTransaction(t *testing.T) {
 	from, repository := vendor(t, spec("agent", "library >= 1.0"), spec("library"))
 	tr := transaction(t, h, from, repository, "agent")
 	all := tr.Packages
-	tr.Packages = slices.DeleteFunc(slices.Clone(all), func(n NEVRA) bool { return n.Name == "agent" })
+	tr.Packages = slices.DeleteFunc(slices.Clone(all), func(n nevra.NEVRA) bool { return n.Name == "agent" })
 	s := PackagesStep(tr)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -231,7 +232,7 @@ func TestCheckRefuses(t *testing.T) {
 			tr.Packages = tr.Packages[:0:0]
 			tr.Packages = append(tr.Packages, named(t, "agent-0:1.0-1.x86_64"))
 		}, ""},
-		{"unknown package", func(tr *Transaction) { tr.Packages = []NEVRA{named(t, "nothing-0:1-1.x86_64")} }, "nothing-0:1-1.x86_64"},
+		{"unknown package", func(tr *Transaction) { tr.Packages = []nevra.NEVRA{named(t, "nothing-0:1-1.x86_64")} }, "nothing-0:1-1.x86_64"},
 		{"foreign key", func(tr *Transaction) { tr.Keys = map[string][]byte{"k": publicKey(t, aKey())} }, "GPG"},
 	}
 	for _, tt := range tests {
@@ -253,7 +254,7 @@ func TestCheckRefuses(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	lock := []NEVRA{named(t, "a-0:1-1.noarch"), named(t, "b-2:1-1.x86_64")}
+	lock := []nevra.NEVRA{named(t, "a-0:1-1.noarch"), named(t, "b-2:1-1.x86_64")}
 	tests := []struct {
 		name  string
 		lines string
@@ -277,7 +278,7 @@ func TestCompare(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := compare(strings.Split(tt.lines, "|"), lock, []NEVRA{named(t, "b-0:1-1.x86_64")}); !slices.Equal(got, tt.want) {
+			if got := compare(strings.Split(tt.lines, "|"), lock, []nevra.NEVRA{named(t, "b-0:1-1.x86_64")}); !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -295,9 +296,9 @@ type silent struct{ host.Local }
 
 func (silent) Run(context.Context, host.Cmd) ([]byte, error) { return nil, nil }
 
-func named(t *testing.T, s string) NEVRA {
+func named(t *testing.T, s string) nevra.NEVRA {
 	t.Helper()
-	n, err := ParseNEVRA(s)
+	n, err := nevra.Parse(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +320,7 @@ func TestIfAbsent(t *testing.T) {
 	if missing, err := tr.Check(t.Context()); err == nil {
 		t.Errorf("the older build would be replaced to install %v", missing)
 	}
-	tr.IfAbsent = map[NEVRA]bool{named(t, "library-0:1.0-1.x86_64"): true}
+	tr.IfAbsent = map[nevra.NEVRA]bool{named(t, "library-0:1.0-1.x86_64"): true}
 	if missing, err := tr.Check(t.Context()); err != nil || len(missing) != 1 || missing[0].Name != "agent" {
 		t.Errorf("missing are %v, %v; want agent alone", missing, err)
 	}
@@ -362,7 +363,7 @@ func TestReplace(t *testing.T) {
 	}
 	cut := build("3.0")
 	newer := filepath.Join(strings.TrimPrefix(cut.BaseURL, "file://"), PackagesDir, "agent-3.0-1.x86_64.rpm")
-	begun := []NEVRA{named(t, "agent-0:3.0-1.x86_64")}
+	begun := []nevra.NEVRA{named(t, "agent-0:3.0-1.x86_64")}
 	if err := errors.Join(cut.remember(begun, map[string]bool{}), host.WriteJSON(cut.begunPath(), begun)); err != nil {
 		t.Fatal(err)
 	}

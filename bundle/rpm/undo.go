@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // record is what we are about to add to a host, written down before.
 type record struct {
-	Packages []NEVRA  `json:"packages"`
-	Keys     []string `json:"keys"`            // as rpm names public keys: gpg-pubkey-ID-TIME
-	Empty    []string `json:"empty,omitempty"` // directories of / with nothing in them: no package need own /opt
+	Packages []nevra.NEVRA `json:"packages"`
+	Keys     []string      `json:"keys"`            // as rpm names public keys: gpg-pubkey-ID-TIME
+	Empty    []string      `json:"empty,omitempty"` // directories of / with nothing in them: no package need own /opt
 }
 
 // Undo erases exactly the packages and the keys that Run added, and the
@@ -34,7 +35,7 @@ func (t Transaction) Undo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	args := rpmNames(slices.DeleteFunc(done.Packages, func(p NEVRA) bool { return !have[p.String()] }))
+	args := rpmNames(slices.DeleteFunc(done.Packages, func(p nevra.NEVRA) bool { return !have[p.String()] }))
 	for _, key := range done.Keys {
 		if have[installedKey(key)] {
 			args = append(args, key)
@@ -150,9 +151,9 @@ func (t Transaction) forgetReplaced(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there := func(p NEVRA) bool { return have[p.String()] }
-	left := slices.DeleteFunc(slices.Clone(done.Packages), func(old NEVRA) bool {
-		return !there(old) && slices.ContainsFunc(done.Packages, func(p NEVRA) bool { return there(p) && old.replacedBy(p) })
+	there := func(p nevra.NEVRA) bool { return have[p.String()] }
+	left := slices.DeleteFunc(slices.Clone(done.Packages), func(old nevra.NEVRA) bool {
+		return !there(old) && slices.ContainsFunc(done.Packages, func(p nevra.NEVRA) bool { return there(p) && old.ReplacedBy(p) })
 	})
 	if len(left) == len(done.Packages) {
 		return nil
@@ -163,13 +164,13 @@ func (t Transaction) forgetReplaced(ctx context.Context) error {
 
 // Brought are the packages that Run has installed on the host with this StateDir, as
 // it left them.
-func Brought(stateDir string) ([]NEVRA, error) {
+func Brought(stateDir string) ([]nevra.NEVRA, error) {
 	done, err := Transaction{StateDir: stateDir}.recorded()
 	return done.Packages, err
 }
 
 // remember adds to the record what is not there before.
-func (t Transaction) remember(missing []NEVRA, before map[string]bool) error {
+func (t Transaction) remember(missing []nevra.NEVRA, before map[string]bool) error {
 	done, err := t.recorded()
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func (n *union) gone(install []string) []string {
 		}
 		for e := range n.packages {
 			if e.Name == l.Name && !slices.ContainsFunc(install, func(spec string) bool { return spec != e.Name && slices.Contains(n.universe.named(spec), e) }) {
-				all = append(all, fmt.Sprintf("%s is locked, but no repository has it any more in the same bytes, only %s: airgap bundle --update %s takes that", l, e.people(), l.Name))
+				all = append(all, fmt.Sprintf("%s is locked, but no repository has it any more in the same bytes, only %s: airgap bundle --update %s takes that", l, e.People(), l.Name))
 			}
 		}
 	}

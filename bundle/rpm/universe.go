@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // universe is every package that the repositories offer, indexed.
@@ -94,14 +96,14 @@ func (u *universe) named(spec string) []*entry {
 		}
 		name = name[:dash]
 		for _, e := range u.byName[name] {
-			if want, err := parseEVR(spec[dash+1:]); err == nil && e.is(want) {
+			if want, err := nevra.ParseEVR(spec[dash+1:]); err == nil && e.is(want) {
 				all = append(all, e)
 			}
 		}
 	}
 }
 
-func (e *entry) is(v EVR) bool {
+func (e *entry) is(v nevra.EVR) bool {
 	return e.Version == v.Version && (v.Release == "" || e.Release == v.Release || e.Release+"."+e.Arch == v.Release)
 }
 
@@ -110,7 +112,7 @@ func (e *entry) is(v EVR) bool {
 func (u *universe) successors(e *entry) []*entry {
 	var all []*entry
 	for _, o := range u.obsoletes[e.Name] {
-		if o.Name != e.Name && slices.ContainsFunc(o.obsoletes, e.self().satisfies) {
+		if o.Name != e.Name && slices.ContainsFunc(o.obsoletes, self(e.NEVRA).satisfies) {
 			all = append(all, o)
 		}
 	}
@@ -128,7 +130,7 @@ func (u *universe) nearest(name string) string {
 	if len(u.byName[name]) == 0 {
 		return ""
 	}
-	return slices.MaxFunc(u.byName[name], func(a, b *entry) int { return a.Compare(b.EVR) }).people()
+	return slices.MaxFunc(u.byName[name], func(a, b *entry) int { return a.Compare(b.EVR) }).People()
 }
 
 // offering are the packages that have what c asks for.

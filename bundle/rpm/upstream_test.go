@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // built is when everything in these tests was made.
@@ -68,9 +70,9 @@ type pkg struct {
 	href                                     string
 }
 
-func (p pkg) parsed(t testing.TB) NEVRA {
+func (p pkg) parsed(t testing.TB) nevra.NEVRA {
 	t.Helper()
-	n, err := ParseNEVRA(p.nevra)
+	n, err := nevra.Parse(p.nevra)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +92,7 @@ func (p pkg) primary(t testing.TB) string {
 	fmt.Fprintf(&b, `<checksum type="sha256" pkgid="YES">%s</checksum><summary>s</summary><description>d</description><packager/><url/>`, p.id())
 	fmt.Fprintf(&b, `<time file="%d" build="%[1]d"/><size package="1000" installed="1" archive="1"/><location href="%s"/><format>`, built.Unix(), href)
 	fmt.Fprint(&b, `<rpm:license>x</rpm:license><rpm:vendor/><rpm:group/><rpm:buildhost/><rpm:sourcerpm/><rpm:header-range start="1" end="2"/>`)
-	self := append([]string{n.self().String()}, p.provides...)
+	self := append([]string{self(n).String()}, p.provides...)
 	for _, list := range []struct {
 		tag  string
 		caps []string

@@ -9,6 +9,8 @@ import (
 	"hash"
 	"io"
 	"strings"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // SignatureError says why a package is not to be trusted.
@@ -31,7 +33,7 @@ func (e *SignatureError) Unwrap() error { return e.Err }
 // VerifyPackage reads an RPM file to its end and checks that it is the package
 // want, that its vendor's signature is by one of the keys, and that header
 // and payload are what was signed. Signatures over SHA-1 do not count.
-func VerifyPackage(r io.Reader, want NEVRA, keys Keyring) error {
+func VerifyPackage(r io.Reader, want nevra.NEVRA, keys Keyring) error {
 	refuse := func(reason string, err error) error {
 		return &SignatureError{Package: want.String(), Reason: reason, Err: err}
 	}

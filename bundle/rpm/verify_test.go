@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 func aPackage(t testing.TB) []byte {
@@ -19,7 +21,7 @@ func aPackage(t testing.TB) []byte {
 
 func TestVerifyPackage(t *testing.T) {
 	good := aPackage(t)
-	want := NEVRA{Name: "agent", EVR: EVR{Version: "1.0", Release: "1"}, Arch: "x86_64"}
+	want := nevra.NEVRA{Name: "agent", EVR: nevra.EVR{Version: "1.0", Release: "1"}, Arch: "x86_64"}
 	unsigned := bytes.Clone(good)
 	at := leadSize + introSize
 	for entries := binary.BigEndian.Uint32(good[leadSize+8:]); entries > 0; entries, at = entries-1, at+entrySize {
@@ -37,7 +39,7 @@ func TestVerifyPackage(t *testing.T) {
 	tests := []struct {
 		name string
 		data []byte
-		want NEVRA
+		want nevra.NEVRA
 		keys Keyring
 		says string
 	}{

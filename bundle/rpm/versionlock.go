@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/internal/step"
 )
 
@@ -19,9 +19,9 @@ import (
 // means of its plugin versionlock. Where the plugin is not installed or is
 // switched off, nothing is done.
 type VersionLock struct {
-	Root     string  // where the host's file system begins; "" is "/"
-	UndoFile string  // what we added, for the undo
-	Packages []NEVRA // to be locked
+	Root     string        // where the host's file system begins; "" is "/"
+	UndoFile string        // what we added, for the undo
+	Packages []nevra.NEVRA // to be locked
 }
 
 // VersionLockList is where the plugin's list is unless its configuration says otherwise.
@@ -51,7 +51,8 @@ func VersionLockStep(l VersionLock) step.Step {
 func (l VersionLock) lines() []string {
 	var lines []string
 	for _, p := range l.Packages {
-		lines = append(lines, fmt.Sprintf("%s-%d:%s-%s.*", p.Name, p.Epoch, p.Version, p.Release))
+		p.Arch = "*"
+		lines = append(lines, p.String())
 	}
 	return lines
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 const theirLocks = "# by hand\nkernel-0:5.14.0-570.el9.*\nopenssl-1:3.2.2-6.el9.*" // without an end of line
@@ -14,7 +16,7 @@ func lockable(t *testing.T, list string, packages ...string) VersionLock {
 	t.Helper()
 	l := VersionLock{Root: t.TempDir(), UndoFile: filepath.Join(t.TempDir(), "versionlock.json")}
 	for _, p := range packages {
-		n, err := ParseNEVRA(p)
+		n, err := nevra.Parse(p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"airgap.dev/airgap/internal/reference"
 )
 
 // custom is a kind of custom resource and its image fields, beside the pod
@@ -95,7 +97,7 @@ func (f *finder) arguments(c map[string]any, where string) {
 			if !joined && i+1 < len(words) {
 				value, _ = words[i+1].(string)
 			}
-			if named(value) && !isOpen(value) {
+			if reference.HasEnd(value) && !isOpen(value) {
 				f.add(value, where+", "+flag)
 			}
 		}
@@ -109,12 +111,6 @@ func (f *finder) arguments(c map[string]any, where string) {
 			f.add(value, where+", variable "+name)
 		}
 	}
-}
-
-// named leaves out a reference without tag or digest: operators add the
-// version of their own to those.
-func named(image string) bool {
-	return strings.ContainsAny(image[strings.LastIndexByte(image, '/')+1:], ":@")
 }
 
 // known finds the image fields of kinds that are data here.

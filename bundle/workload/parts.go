@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/reference"
 )
 
 // role is what a value is of a reference that is written in parts.
@@ -147,7 +149,7 @@ func (p pieces) join() (made, or string) {
 	end := p.end()
 	path := p.repository
 	switch {
-	case p.image != "" && named(p.image):
+	case p.image != "" && reference.HasEnd(p.image):
 		// Whole but for its registry.
 		if end = ""; p.registry == "" && p.repository == "" || hasHost(p.image) {
 			return "", ""
@@ -191,7 +193,7 @@ func (p pieces) end() string {
 	return ""
 }
 
-func hasHost(text string) bool { _, has := hostOf(text); return has }
+func hasHost(text string) bool { _, has := reference.HostOf(text); return has }
 
 // checked is "" for what is no reference with a tag or a digest.
 func checked(made string) string {

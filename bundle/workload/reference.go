@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/distribution/reference"
+	"airgap.dev/airgap/internal/reference"
 )
 
 // maxReference bounds a reference, in bytes: a name has at most 255, a tag 128,
@@ -28,29 +28,28 @@ func formOf(word string) form {
 	if len(word) > maxReference || !strings.ContainsAny(word, "/:@") && !isWord(word) || strings.Contains(word, "://") {
 		return noImage
 	}
-	named, err := reference.ParseNormalizedNamed(word)
-	if err != nil || named.Name() != strings.ToLower(named.Name()) {
+	named, err := reference.Parse(word)
+	if err != nil || named.Repository() != strings.ToLower(named.Repository()) {
 		return noImage
 	}
-	host, hasHost := hostOf(word)
-	if hasHost && !isRegistry(host) || reference.Path(named) == "library/sha256" {
+	host, hasHost := reference.HostOf(word)
+	if hasHost && !isRegistry(host) || named.Path == "library/sha256" {
 		return noImage
 	}
-	if digested, is := named.(reference.Digested); is {
-		if digested.Digest().Algorithm() != "sha256" {
+	if named.Digest != "" {
+		if !strings.HasPrefix(named.Digest, "sha256:") {
 			return noImage
 		}
 		return whole
 	}
-	tagged, is := named.(reference.Tagged)
 	switch {
-	case !is:
+	case named.Tag == "":
 		return untagged
 	case hasHost:
 		return whole
-	case !strings.Contains(word, "/") && isPort(tagged.Tag()) && (strings.Contains(word, ".") || len(tagged.Tag()) > 2):
+	case !strings.Contains(word, "/") && isPort(named.Tag) && (strings.Contains(word, ".") || len(named.Tag) > 2):
 		return noImage // "redis.shop:6379"
-	case strings.Contains(word, "/") && isVersion(tagged.Tag()):
+	case strings.Contains(word, "/") && isVersion(named.Tag):
 		return whole
 	}
 	return unlikely
@@ -69,12 +68,6 @@ var ofHub = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
 // noNames are words that settings have in the place of a name.
 func noNames() []string {
 	return []string{"true", "false", "none", "null", "nil", "auto", "default", "inherit", "yes", "no", "on", "off", "latest"}
-}
-
-// hostOf is the registry of a reference that names one, as Docker decides it.
-func hostOf(word string) (host string, has bool) {
-	host, _, has = strings.Cut(word, "/")
-	return host, has && (strings.ContainsAny(host, ".:") || host == "localhost")
 }
 
 // isRegistry leaves out hosts that no kubelet pulls from: those of Go modules,

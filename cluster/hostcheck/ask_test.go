@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/replay"
 )
 
 // TestAsk: what only one check judges is gathered where that check is chosen, and what came of it is a fact.
@@ -43,5 +45,24 @@ func TestMeasureDisk(t *testing.T) {
 	}
 	if _, try := measureDisk(t.Context(), "/proc/1/task"); !try.Made || try.Failed == "" {
 		t.Errorf("a disk that cannot be written: %+v", try)
+	}
+}
+
+// TestNetworkModulesAreSurveyed: what a plugin wants loaded is among the facts, or nobody could judge it.
+func TestNetworkModulesAreSurveyed(t *testing.T) {
+	h, err := replay.Host([]byte("-- fs/proc/sys/kernel/osrelease --\n5.14.0\n-- fs/lib/modules/5.14.0/modules.builtin --\n-- fs/lib/modules/5.14.0/modules.dep --\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := preflight.Gather(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range cni.AllNeeds() {
+		for module := range n.Modules {
+			if _, known := f.Modules[module]; !known {
+				t.Errorf("%s wants %s, which no survey has: %v", n.Plugin, module, f.Modules)
+			}
+		}
 	}
 }

@@ -49,8 +49,8 @@ func TestModulesOfTheNetwork(t *testing.T) {
 			t.Errorf("%q: %q, %v", settings, plan, err)
 		}
 		w, err := Want(s, true)
-		if err != nil || (w.VXLANPort > 0) != tunnels {
-			t.Errorf("%q: preflight wants VXLAN on %d, %v", settings, w.VXLANPort, err)
+		if err != nil || (w.Network.Modules["vxlan"] != "") != tunnels {
+			t.Errorf("%q: preflight wants the modules %v, %v", settings, w.Network.Modules, err)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 		NodeAddress:   s.Node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		AuditBytes: c.Kubernetes.Audit.Bytes(),
 		SysctlFile: settings.SysctlFile, KubeletSysctls: settings.KubeletSysctls(), Nodes: len(c.Nodes), MediumDevice: s.Medium,
-		NetworkPlugin: c.Network.Plugin, LooseFilter: c.Network.Plugin == cni.Cilium, VXLANPort: c.Network.VXLANPort(),
+		Network:    cni.NeedsOf(c.Network),
 		ImageBytes: holds.Images.Bytes, BundleCreated: s.Index.Created, Ours: began,
 		LastRun: lastRun, Peer: s.Peer, Ports: nodesteps.PortsToHold(s), SwapOff: c.HostSettings.Swap == settings.DisableSwap,
 		CRIO: c.Runtime.CRIO(), RuntimePackage: c.Runtime.Package(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, Site: c.Preflight,
@@ -132,12 +132,12 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 		return w, err
 	}
 	for _, p := range packages {
-		w.Packages = append(w.Packages, p.Name())
-		if kernel, is := p.Kernel("kernel-devel", "kernel-uek-devel"); is {
-			w.Headers = append(w.Headers, kernel)
-		}
-		if kernel, is := p.Kernel("kernel-modules-extra", "kernel-uek-modules-extra"); is {
-			w.ModulesExtra = append(w.ModulesExtra, kernel)
+		w.Packages = append(w.Packages, p.NEVRA.Name)
+		switch p.NEVRA.Name {
+		case "kernel-devel", "kernel-uek-devel":
+			w.Headers = append(w.Headers, p.NEVRA.Kernel())
+		case "kernel-modules-extra", "kernel-uek-modules-extra":
+			w.ModulesExtra = append(w.ModulesExtra, p.NEVRA.Kernel())
 		}
 	}
 	w.NouveauOff, w.Installer = s.Config.GPU.Source != gpu.Site, s.Config.GPU.Source == gpu.Runfile

@@ -8,6 +8,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // TestPackagesByName: checks, transaction and locks are about the same packages, also on
@@ -30,8 +31,8 @@ func TestPackagesByName(t *testing.T) {
 		s := sitetest.SettingsSite(t, "")
 		s.Index.Lock.Hosts = test.surveyed
 		s.Index.Lock.Packages = []bundle.Package{
-			{NEVRA: "kubelet-0:1.36.3-1.x86_64"}, {NEVRA: "kubectl-0:1.36.3-1.x86_64", Hosts: []string{here}},
-			{NEVRA: "kubeadm-0:1.36.3-1.x86_64", Hosts: []string{"w1"}}, {NEVRA: "cri-tools-0:1.36.0-1.x86_64", Hosts: []string{"other"}},
+			{NEVRA: nevra.MustParse("kubelet-0:1.36.3-1.x86_64")}, {NEVRA: nevra.MustParse("kubectl-0:1.36.3-1.x86_64"), Hosts: []string{here}},
+			{NEVRA: nevra.MustParse("kubeadm-0:1.36.3-1.x86_64"), Hosts: []string{"w1"}}, {NEVRA: nevra.MustParse("cri-tools-0:1.36.0-1.x86_64"), Hosts: []string{"other"}},
 		}
 		w, err := Want(s, true)
 		if err != nil || !slices.Equal(w.Packages, test.want) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,20 +113,21 @@ func DeviceSteps(s *site.Site) []step.Step {
 		return nil
 	}
 	plugin := func() (gpu.Plugin, error) {
-		image, err := lockedImage(s.Index.Lock, s.Config.GPU.Image())
+		image, err := devicePlugin(s.Index.Lock)
 		return gpu.Plugin{Image: image, MIGStrategy: s.Config.GPU.MIG.Strategy, TimeSlices: s.Config.GPU.TimeSlices}, err
 	}
 	return append(LabelSteps(s), gpu.PluginStep(plugin, func() (*rest.Config, error) { return kube.RESTConfig(s.Machine.Machine, kube.AdminConf) }))
 }
 
-// lockedImage is an image of the lock, by tag and by digest.
-func lockedImage(l bundle.Lock, name string) (string, error) {
+// devicePlugin is the image of NVIDIA's device plugin in the lock, by tag and by digest.
+func devicePlugin(l bundle.Lock) (string, error) {
+	names := l.ImagesFor(bundle.GPUList)
 	for _, i := range l.Images {
-		if i.Name == name {
+		if slices.Contains(names, i.Name) {
 			return i.Name + "@" + i.Digest, nil
 		}
 	}
-	return "", advice.Add(fmt.Errorf("the bundle has no image %s", name), "make it anew from this airgap.yaml")
+	return "", advice.Add(errors.New("the bundle has no image of the device plugin"), "make it again from this airgap.yaml")
 }
 
 // dividedCards are this host's cards and their parts, as NVIDIA's library has them.

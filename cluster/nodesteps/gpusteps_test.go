@@ -10,6 +10,7 @@ import (
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -117,7 +118,7 @@ func TestGPULocks(t *testing.T) {
 		s := sitetest.GPUSite(t, "", "580.82.07", "2330")
 		s.Config.GPU.Source, s.Index.Lock.Packages = test.source, nil
 		for _, p := range test.driver {
-			s.Index.Lock.Packages = append(s.Index.Lock.Packages, bundle.Package{NEVRA: p, Hosts: []string{s.Node.Name}, NeededBy: []string{bundle.GPUList}})
+			s.Index.Lock.Packages = append(s.Index.Lock.Packages, bundle.Package{NEVRA: nevra.MustParse(p), Hosts: []string{s.Node.Name}, NeededBy: []string{bundle.GPUList}})
 		}
 		s.Machine.Host = sitetest.RPMHost{Rpms: test.rpms}
 		l, err := VersionLock(s)

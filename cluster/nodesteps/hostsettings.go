@@ -11,6 +11,7 @@ import (
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/leave"
@@ -42,7 +43,7 @@ func FirstSteps(s *site.Site) []step.Step {
 func SettingSteps(s *site.Site) []step.Step {
 	m := s.Machine
 	network := s.Config.Network
-	steps := []step.Step{versionLockStep(s), settings.Modules(m.Machine, network.VXLANPort() > 0), settings.Sysctls(m.Machine), settings.NetworkManagerStep(m.Machine, cni.Links(network))}
+	steps := []step.Step{versionLockStep(s), settings.Modules(m.Machine, cni.NeedsOf(network).Modules), settings.Sysctls(m.Machine), settings.NetworkManagerStep(m.Machine, cni.Links(network))}
 	if s.Config.HostSettings.Swap == settings.DisableSwap {
 		steps = append(steps, settings.SwapStep(m.Machine))
 	}
@@ -74,10 +75,7 @@ func VersionLock(s *site.Site) (rpm.VersionLock, error) {
 		return l, err
 	}
 	for _, p := range packages {
-		n, err := rpm.ParseNEVRA(p.NEVRA)
-		if err != nil {
-			return l, err
-		}
+		n := p.NEVRA.NEVRA
 		if slices.Contains(names, n.Name) || cards && strings.Contains(n.Name, "nvidia") {
 			l.Packages = append(l.Packages, n)
 		}
@@ -102,7 +100,7 @@ func VersionLock(s *site.Site) (rpm.VersionLock, error) {
 // installedDriver are the driver's packages that are there: a bundle leaves out what was
 // before it came. By its version the driver is told from the card's firmware, which is
 // Linux's, and from the toolkit.
-func installedDriver(s *site.Site) ([]rpm.NEVRA, error) {
+func installedDriver(s *site.Site) ([]nevra.NEVRA, error) {
 	version := lockedDriver(s)
 	if version == "" {
 		return nil, nil

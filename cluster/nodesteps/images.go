@@ -3,29 +3,24 @@ package nodesteps
 import (
 	"fmt"
 
-	"github.com/distribution/reference"
-
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/reference"
 	"airgap.dev/airgap/kubeadm/release"
 )
 
-// BootstrapImages are those a node needs before it can run anything else, also
-// those of the pod network's objects, which the lock lists.
+// BootstrapImages are those of the lock that a node needs before it can run anything else, also
+// those of the pod network's objects.
 func BootstrapImages(c *config.Cluster, n config.Node, l bundle.Lock) ([]string, error) {
-	of := release.NodeImages
-	if n.Has(config.ControlPlane) {
-		of = release.Images
+	images := l.ImagesFor(bundle.Kubernetes)
+	if !n.Has(config.ControlPlane) {
+		images = release.NodeImages(images)
 	}
-	images, err := of(c.Kubernetes.Version)
-	if err != nil {
-		return nil, err
-	}
-	images = append(images, cni.NodeImages(c.Network)...)
+	images = append(images, cni.NodeImages(c.Network, l.ImagesFor(bundle.PodNetwork))...)
 	var named []string
 	if n.Has(config.GPU) {
-		plugin, err := lockedImage(l, c.GPU.Image())
+		plugin, err := devicePlugin(l)
 		if err != nil {
 			return nil, err
 		}
@@ -37,11 +32,11 @@ func BootstrapImages(c *config.Cluster, n config.Node, l bundle.Lock) ([]string,
 	for _, name := range named {
 		// By tag and by digest, as charts name theirs, a runtime keeps the image by
 		// its digest alone.
-		ref, err := reference.ParseDockerRef(name)
+		ref, err := reference.Parse(name)
 		if err != nil {
 			return nil, fmt.Errorf("read image %s of the lock: %w", name, err)
 		}
-		images = append(images, ref.String())
+		images = append(images, ref.Pulled().String())
 	}
 	return images, nil
 }

@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/registry/trust"
 )
@@ -35,7 +36,7 @@ func transaction(ctx context.Context, s *site.Site, from Source, stateDir, baseU
 // these are the packages found for it; on another one all that is not for the cards of others, but for what is
 // there in another build and was not asked for by name.
 func Locked(s *site.Site, stateDir string) (rpm.Transaction, error) {
-	t := rpm.Transaction{Host: host.Local{}, StateDir: stateDir, OS: s.Index.Lock.OS, IfAbsent: map[rpm.NEVRA]bool{}}
+	t := rpm.Transaction{Host: host.Local{}, StateDir: stateDir, OS: s.Index.Lock.OS, IfAbsent: map[nevra.NEVRA]bool{}}
 	packages, surveyed, err := Packages(s)
 	if err != nil {
 		return t, err
@@ -44,12 +45,8 @@ func Locked(s *site.Site, stateDir string) (rpm.Transaction, error) {
 		return t, err
 	}
 	for _, p := range packages {
-		n, err := rpm.ParseNEVRA(p.NEVRA)
-		if err != nil {
-			return t, err
-		}
-		t.IfAbsent[n] = !surveyed && !slices.Contains(p.NeededBy, rpm.InstallList)
-		t.Packages = append(t.Packages, n)
+		t.IfAbsent[p.NEVRA.NEVRA] = !surveyed && !slices.Contains(p.NeededBy, rpm.InstallList)
+		t.Packages = append(t.Packages, p.NEVRA.NEVRA)
 	}
 	return t, nil
 }
@@ -71,8 +68,8 @@ func Packages(s *site.Site) (all []bundle.Package, surveyed bool, err error) {
 // registry over TLS. The transaction is made when its turn has come, for the repository's
 // keys are read then; whether it holds needs no registry, and taking it back only what it
 // wrote down.
-func PackagesOf(s *site.Site, from Source, addr string, wanted func(rpm.NEVRA) bool) (step.Step, error) {
-	others := func(p rpm.NEVRA) bool { return wanted != nil && !wanted(p) }
+func PackagesOf(s *site.Site, from Source, addr string, wanted func(nevra.NEVRA) bool) (step.Step, error) {
+	others := func(p nevra.NEVRA) bool { return wanted != nil && !wanted(p) }
 	t, err := Locked(s, site.DnfDir)
 	t.Log, t.Packages = site.DnfLog, slices.DeleteFunc(t.Packages, others)
 	made := rpm.PackagesStep(t)

@@ -7,6 +7,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/kubeadm/joincode"
 	"airgap.dev/airgap/registry"
@@ -17,7 +18,7 @@ import (
 // TestReportSettings: a host looks at what it has and no other has.
 func TestReportSettings(t *testing.T) {
 	worker := sitetest.SettingsSite(t, "")
-	worker.Index.Lock.Packages = []bundle.Package{{NEVRA: "kubelet-0:1.36.3-1.x86_64"}, {NEVRA: "socat-0:1.7-1.x86_64"}}
+	worker.Index.Lock.Packages = []bundle.Package{{NEVRA: nevra.MustParse("kubelet-0:1.36.3-1.x86_64")}, {NEVRA: nevra.MustParse("socat-0:1.7-1.x86_64")}}
 	master := *worker
 	master.Node = worker.Config.Nodes[0]
 	crio := sitetest.SettingsSite(t, "runtime: {name: crio}\n")

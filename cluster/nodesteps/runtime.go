@@ -1,6 +1,7 @@
 package nodesteps
 
 import (
+	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
@@ -21,7 +22,7 @@ func MirrorStep(s *site.Site) (step.Step, error) {
 // to come back at all; everything else may be evicted, because the registry can give
 // it back.
 func Runtime(s *site.Site) (runtime.Options, error) {
-	sandbox, err := release.Sandbox(s.Config.Kubernetes.Version)
+	sandbox, err := release.Sandbox(s.Index.Lock.ImagesFor(bundle.Kubernetes))
 	if err != nil {
 		return runtime.Options{}, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -28,7 +29,8 @@ func TestRuntimeFromAPackage(t *testing.T) {
 		if slices.Contains(steps, "runtime-files") != (tc.locked == "") || !slices.Contains(steps, "runtime") {
 			t.Errorf("%s: %v", tc.settings, steps)
 		}
-		s.Index.Lock.Packages = []bundle.Package{{NEVRA: "kubelet-0:1.36.3-1.x86_64"}, {NEVRA: "containerd.io-0:2.3.7-1.el9.x86_64"}, {NEVRA: "cri-o-0:1.36.3-1.x86_64"}}
+		s.Index.Lock.Packages = []bundle.Package{{NEVRA: nevra.MustParse("kubelet-0:1.36.3-1.x86_64")},
+			{NEVRA: nevra.MustParse("containerd.io-0:2.3.7-1.el9.x86_64")}, {NEVRA: nevra.MustParse("cri-o-0:1.36.3-1.x86_64")}}
 		locks, err := VersionLock(s)
 		want := slices.DeleteFunc([]string{tc.locked, "kubelet"}, func(name string) bool { return name == "" })
 		var have []string

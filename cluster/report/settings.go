@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
-	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -22,7 +22,7 @@ type Settings struct {
 	Etcd       bool                  `json:"etcd"` // a member of it runs here
 	Units      []string              `json:"units"`
 	Pinned     []string              `json:"pinned"` // images
-	Locked     []rpm.NEVRA           `json:"locked"` // packages
+	Locked     []nevra.NEVRA         `json:"locked"` // packages
 	Registries []nodereport.Upstream `json:"registries"`
 	Own        *nodereport.Upstream  `json:"own,omitempty"` // the registry of this host
 	GPU        *GPUSettings          `json:"gpu,omitempty"` // on a node with the role gpu

@@ -43,7 +43,7 @@ func Steps(wipe bool) []step.Step {
 		back("Let nouveau have the GPUs again", gpu.NouveauStep(cards)),
 		back("Erase the packages that airgap installed", rpm.PackagesStep(rpm.Transaction{Host: host.Local{}, StateDir: site.DnfDir, Log: site.DnfLog})),
 		back("Unlock the packages in dnf", rpm.VersionLockStep(rpm.VersionLock{UndoFile: site.VersionlockUndo})),
-		back("No more load kernel modules at boot", settings.Modules(m.Machine, false)),
+		back("No more load kernel modules at boot", settings.Modules(m.Machine, nil)),
 		back("Put kernel parameters back", settings.Sysctls(m.Machine)),
 		back("Let NetworkManager have all interfaces", settings.NetworkManagerStep(m.Machine, nil)),
 		back("Turn swap on again", settings.SwapStep(m.Machine)),

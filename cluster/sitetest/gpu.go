@@ -10,6 +10,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // PluginDigest is that of the device plugin's image in a lock.
@@ -44,9 +45,9 @@ func GPUSite(t *testing.T, section, driver string, cards ...string) *site.Site {
 		}
 	}
 	s.Machine.Host = RPMHost{CardHost: CardHost{MapFS: tree}}
-	s.Index.Lock.Images = append(s.Index.Lock.Images, bundle.Image{Name: s.Config.GPU.Image(), Digest: PluginDigest})
+	s.Index.Lock.Images = append(s.Index.Lock.Images, bundle.Image{Name: s.Config.GPU.Image(), Digest: PluginDigest, NeededBy: []string{bundle.GPUList}})
 	if driver != "" {
-		s.Index.Lock.Packages = append(s.Index.Lock.Packages, bundle.Package{NEVRA: "nvidia-driver-cuda-3:" + driver + "-1.el9.x86_64", Hosts: []string{s.Node.Name}, NeededBy: []string{bundle.GPUList}})
+		s.Index.Lock.Packages = append(s.Index.Lock.Packages, bundle.Package{NEVRA: nevra.MustParse("nvidia-driver-cuda-3:" + driver + "-1.el9.x86_64"), Hosts: []string{s.Node.Name}, NeededBy: []string{bundle.GPUList}})
 		s.Index.Lock.Hosts, s.Index.Lock.Drivers = []string{s.Node.Name}, map[string]string{s.Node.Name: driver}
 	}
 	return s

@@ -6,8 +6,10 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/kubeadm/release"
 )
 
 // SettingsSite is the worker of a cluster with these sections of airgap.yaml.
@@ -26,7 +28,24 @@ packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example.c
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &site.Site{Index: &bundle.Index{}, Config: c, Node: c.Nodes[1], Machine: site.ThisMachine()}
+	return &site.Site{Index: &bundle.Index{Lock: bundle.Lock{Images: Images(t, c)}}, Config: c, Node: c.Nodes[1], Machine: site.ThisMachine()}
+}
+
+// Images are those that Kubernetes and the pod network need, as a lock has them.
+func Images(t *testing.T, c *config.Cluster) (all []bundle.Image) {
+	t.Helper()
+	kubernetes, err := release.Images(c.Kubernetes.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(names []string, by string) {
+		for _, name := range names {
+			all = append(all, bundle.Image{Name: name, NeededBy: []string{by}})
+		}
+	}
+	add(kubernetes, bundle.Kubernetes+" "+c.Kubernetes.Tag())
+	add(cni.Images(c.Network), bundle.PodNetwork+" "+c.Network.Plugin)
+	return all
 }
 
 // StepNames are those of the steps, in order.

@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/cluster/verdict"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/reference"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
 )
@@ -197,7 +198,7 @@ func installedBundles(ctx context.Context, client kubernetes.Interface) (map[str
 }
 
 func imageDigest(s corev1.ContainerStatus) (digest.Digest, bool) {
-	_, text, ok := strings.Cut(s.ImageID, "@")
+	text, ok := reference.DigestOf(s.ImageID)
 	d, err := digest.Parse(text)
 	return d, ok && err == nil
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 
-	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/journal"
@@ -16,6 +15,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
@@ -178,7 +178,7 @@ func kubeadmPart(s *site.Site, first bool) kubeadm.Upgrade {
 
 // packagesFirst are kubeadm's package and those that it may want with it.
 func packagesFirst(s *site.Site, from nodesteps.Source, addr string) (step.Step, error) {
-	made, err := nodesteps.PackagesOf(s, from, addr, func(p rpm.NEVRA) bool {
+	made, err := nodesteps.PackagesOf(s, from, addr, func(p nevra.NEVRA) bool {
 		return slices.Contains([]string{"kubeadm", "kubectl", "cri-tools", "kubernetes-cni"}, p.Name)
 	})
 	made.Name, made.Title = "packages-kubeadm", "Install the new kubeadm with dnf"

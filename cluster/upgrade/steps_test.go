@@ -50,7 +50,7 @@ packages:`)
 	m := kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: sitetest.FilesHost{"proc/1/comm": {Data: []byte("systemd\n")}}, Root: t.TempDir()}}}
 	putFiles(t, m.Root, map[string]string{site.StateDir + "/kubeadm.state": "ended\n", site.StateDir + "/kubeadm.configured": `{"version":"1.35.8"}`})
 	u := &upgrade{rollout: rollout{
-		site: &site.Site{Index: &bundle.Index{}, Config: c, Node: c.Nodes[0], Machine: m}, view: bundle.NewView(), p: ui.Discard(),
+		site: &site.Site{Index: &bundle.Index{Lock: bundle.Lock{Images: sitetest.Images(t, c)}}, Config: c, Node: c.Nodes[0], Machine: m}, view: bundle.NewView(), p: ui.Discard(),
 		record: upgraderecord.Record{To: upgraderecord.BundleRef{ID: strings.Repeat("b", 64)}},
 		nodes:  map[string]corev1.Node{"cp1": {}, "cp2": {}, "cp3": {}, "w1": {}, "w2": {}},
 	}}

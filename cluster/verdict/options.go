@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +16,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/reference"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/registry"
@@ -158,7 +158,7 @@ func (o Options) rules(s *site.Site, p ui.Progress) (verify.Options, error) {
 // run under their addresses, by the name that they have there.
 func lookingIn(registries []string, exists verify.ImageExists) verify.ImageExists {
 	return func(ctx context.Context, repository, digest string) (bool, error) {
-		if host, path, _ := strings.Cut(repository, "/"); slices.Contains(registries, host) {
+		if host, path := reference.SplitHost(repository); slices.Contains(registries, host) {
 			repository = path
 		}
 		return exists(ctx, repository, digest)

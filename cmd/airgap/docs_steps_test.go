@@ -66,7 +66,9 @@ func stepSites() []stepSite {
 			tree["sys/bus/pci/devices/0000:01:00.0/"+name] = &fstest.MapFile{Data: []byte(text + "\n")}
 		}
 		s.Machine.Host, s.Index.Lock.Drivers = sitetest.CardHost{MapFS: tree}, map[string]string{}
-		s.Index.Lock.Images = []bundle.Image{{Name: s.Config.GPU.Image(), Digest: "sha256:" + strings.Repeat("0", 64)}}
+		s.Index.Lock.Images = append(s.Index.Lock.Images, bundle.Image{
+			Name: s.Config.GPU.Image(), Digest: "sha256:" + strings.Repeat("0", 64), NeededBy: []string{bundle.GPUList},
+		})
 		for i, n := range s.Config.Nodes {
 			s.Config.Nodes[i].Roles = append(slices.Clone(n.Roles), config.Worker, config.GPU)
 			s.Index.Lock.Drivers[n.Name] = "580.82.07"
@@ -186,6 +188,7 @@ func stepRows(t *testing.T) [][]string {
 	defer v.Close()
 	for _, of := range stepSites() {
 		s := &site.Site{Config: docsConfig(t, ""), Machine: site.ThisMachine(), Store: registry.Store{Dir: site.StoreDir}, Index: &bundle.Index{Name: "bank"}}
+		s.Index.Lock.Images = sitetest.Images(t, s.Config)
 		of.change(s)
 		s.Nodes = s.Config.Nodes
 		for _, host := range []struct {

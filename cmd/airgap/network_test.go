@@ -95,7 +95,7 @@ func TestNetworkOfAChart(t *testing.T) {
 	}
 	s := &site.Site{Index: &bundle.Index{Lock: plan.Lock}, Config: c, Node: c.Nodes[0], Machine: site.ThisMachine()}
 	w, err := hostcheck.Want(s, true)
-	if err != nil || !w.LooseFilter || w.NetworkPlugin != "cilium" || w.VXLANPort != 8472 {
+	if err != nil || !w.Network.StrictFails || w.Network.Plugin != "cilium" || w.Network.Modules["vxlan"] == "" {
 		t.Errorf("preflight wants %+v, %v", w, err)
 	}
 	ports := nodesteps.PortsToOpen(s)

@@ -14,6 +14,8 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
+var tunnels = map[string]string{"vxlan": "VXLAN"}
+
 func TestModules(t *testing.T) {
 	f, m := hosttest.New(t)
 	f.Put(t, "proc/sys/kernel/osrelease", "5.14.0-570.el9\n")
@@ -23,7 +25,7 @@ func TestModules(t *testing.T) {
 		f.Put(t, "sys/module/"+c.Args[0]+"/refcnt", "0")
 		return nil, nil
 	}
-	s := Modules(m, true)
+	s := Modules(m, tunnels)
 	hosttest.MustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -45,7 +47,7 @@ func TestModulesWithoutVXLAN(t *testing.T) {
 	f, m := hosttest.New(t)
 	f.Answers["modprobe"] = func(host.Cmd) ([]byte, error) { return nil, nil }
 	f.Fails("modprobe vxlan", 1, "modprobe: FATAL: Module vxlan not found")
-	if err := Modules(m, false).Run(t.Context()); err != nil {
+	if err := Modules(m, nil).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.Get(modulesFile); got != "overlay\nbr_netfilter\nnf_conntrack\n" {
@@ -65,17 +67,17 @@ func TestModulesAllBuiltIn(t *testing.T) {
 	f.Put(t, "proc/sys/kernel/osrelease", "6.18.5\n")
 	f.Put(t, "proc/sys/net/bridge/bridge-nf-call-iptables", "1")
 	f.Put(t, "proc/sys/net/netfilter/nf_conntrack_max", "65536")
-	if err := Modules(m, true).Run(t.Context()); err != nil || len(f.Calls) != 0 {
+	if err := Modules(m, tunnels).Run(t.Context()); err != nil || len(f.Calls) != 0 {
 		t.Fatalf("got %v, ran %v", err, f.Calls)
 	}
-	hosttest.MustHold(t, Modules(m, true).Done, true)
+	hosttest.MustHold(t, Modules(m, tunnels).Done, true)
 }
 
 func TestModulesMissing(t *testing.T) {
 	f, m := hosttest.New(t)
 	f.Fails("modprobe br_netfilter", 1, "modprobe: FATAL: Module br_netfilter not found")
 	f.Put(t, "sys/module/overlay/refcnt", "1")
-	err := Modules(m, true).Run(t.Context())
+	err := Modules(m, tunnels).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "load kernel module br_netfilter") || f.Has(modulesFile) {
 		t.Errorf("got %v", err)
 	}
@@ -169,7 +171,7 @@ func TestPlanOfHostSettings(t *testing.T) {
 	f.Put(t, "sys/module/vxlan/refcnt", "1")
 	f.Put(t, "proc/sys/net/netfilter/nf_conntrack_max", "65536")
 	f.Put(t, modulesFile, "mine\n")
-	hosttest.WantPlan(t, f, Modules(m, true), "load kernel module br_netfilter", "write "+modulesFile+" (changed)")
+	hosttest.WantPlan(t, f, Modules(m, tunnels), "load kernel module br_netfilter", "write "+modulesFile+" (changed)")
 
 	values(t, f)
 	for _, gone := range []string{"call-iptables", "call-ip6tables"} {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
@@ -19,23 +21,23 @@ const modulesFile = "/etc/modules-load.d/airgap.conf"
 // that builds it and, if it has one, a path that exists while it runs.
 type kernelModule struct{ name, option, trace string }
 
-func kernelModules(vxlan bool) []kernelModule {
+func kernelModules(network map[string]string) []kernelModule {
 	needed := []kernelModule{
 		{"overlay", "CONFIG_OVERLAY_FS", ""},
 		{"br_netfilter", "CONFIG_BRIDGE_NETFILTER", "proc/sys/net/bridge/bridge-nf-call-iptables"},
 		{"nf_conntrack", "CONFIG_NF_CONNTRACK", "proc/sys/net/netfilter/nf_conntrack_max"},
 	}
-	if vxlan {
-		needed = append(needed, kernelModule{"vxlan", "CONFIG_VXLAN", ""})
+	for _, name := range slices.Sorted(maps.Keys(network)) {
+		needed = append(needed, kernelModule{name, "CONFIG_" + network[name], ""})
 	}
 	return needed
 }
 
-// Modules loads the kernel modules of a node, now and at every boot; vxlan says
-// that the pod network has such tunnels. What is built into the kernel counts as
+// Modules loads the kernel modules of a node, now and at every boot; network are those of
+// the pod network, by name, with the kernel option that builds each. What is built into the kernel counts as
 // loaded.
-func Modules(m host.Machine, vxlan bool) step.Step {
-	needed := kernelModules(vxlan)
+func Modules(m host.Machine, network map[string]string) step.Step {
+	needed := kernelModules(network)
 	var text bytes.Buffer
 	for _, k := range needed {
 		fmt.Fprintln(&text, k.name)

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/internal/enterprise"
+	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/reference"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
@@ -22,6 +25,8 @@ func Of(text string) (Release, error) {
 	return Release{}, fmt.Errorf("version %s is not supported: choose one of Kubernetes %s", Line(v), minors())
 }
 
+const sandboxRepository, proxyRepository = "registry.k8s.io/pause", "registry.k8s.io/kube-proxy"
+
 // Images are the images that a cluster of this version starts with, sorted.
 func Images(version string) ([]string, error) {
 	r, err := Of(version)
@@ -31,28 +36,26 @@ func Images(version string) ([]string, error) {
 	images := []string{
 		"registry.k8s.io/coredns/coredns:" + r.CoreDNS,
 		"registry.k8s.io/etcd:" + r.Etcd,
-		"registry.k8s.io/pause:" + r.Pause,
+		sandboxRepository + ":" + r.Pause, proxyRepository + ":" + Tag(version),
 	}
-	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler"} {
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		images = append(images, "registry.k8s.io/"+name+":"+Tag(version))
 	}
 	slices.Sort(images)
 	return images, nil
 }
 
-// NodeImages are those among Images that every node runs.
-func NodeImages(version string) ([]string, error) {
-	sandbox, err := Sandbox(version)
-	return []string{"registry.k8s.io/kube-proxy:" + Tag(version), sandbox}, err
+// NodeImages are those among a cluster's images that every node runs.
+func NodeImages(images []string) []string {
+	return reference.Among(images, sandboxRepository, proxyRepository)
 }
 
-// Sandbox is the image that holds every pod's namespaces in this version.
-func Sandbox(version string) (string, error) {
-	r, err := Of(version)
-	if err != nil {
-		return "", err
+// Sandbox is the one among a cluster's images that holds every pod's namespaces.
+func Sandbox(images []string) (string, error) {
+	if found := reference.Among(images, sandboxRepository); len(found) > 0 {
+		return found[0], nil
 	}
-	return "registry.k8s.io/pause:" + r.Pause, nil
+	return "", &host.Failure{What: "find the image of every pod's sandbox", Err: fmt.Errorf("the bundle has no %s", sandboxRepository), Next: "make the bundle again from this airgap.yaml"}
 }
 
 // Repository is where the RPMs of one minor come from.
@@ -73,16 +76,12 @@ func PackageRepository(text string) (Repository, error) {
 // Packages are the RPMs to install on every node, as dnf takes them: NAME or
 // NAME-VERSION. Their dependencies are the solver's business; named here too
 // is what kubelet, kube-proxy or the runtime call without their RPM saying so.
-// os is "el8", "el9" or "el10".
+// os is one of enterprise.Names.
 func Packages(version, os string) []string {
 	version = strings.TrimPrefix(version, "v")
-	iptables := "iptables-nft"
-	if os == "el8" {
-		iptables = "iptables" // EL8 ships the nft flavour under the plain name
-	}
 	return []string{
 		"kubelet-" + version, "kubeadm-" + version, "kubectl-" + version,
 		"container-selinux", // the runtime comes as an archive that cannot ask for its policy
-		"conntrack-tools", "ethtool", "iproute", iptables, "socat",
+		"conntrack-tools", "ethtool", "iproute", enterprise.Of(os).Iptables, "socat",
 	}
 }

@@ -3,13 +3,12 @@ package runtime
 import (
 	_ "embed"
 	"fmt"
-	"path"
-	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/overlay"
+	"airgap.dev/airgap/internal/reference"
 )
 
 const (
@@ -164,8 +163,7 @@ func pins(sandbox string, images []string) map[string]any {
 		if image == sandbox {
 			continue
 		}
-		base, _, _ := strings.Cut(path.Base(image), "@")
-		base, _, _ = strings.Cut(base, ":")
+		base := reference.BaseOf(image)
 		key := base
 		for n := 2; named[key] != nil && named[key] != image; n++ {
 			key = fmt.Sprintf("%s-%d", base, n)

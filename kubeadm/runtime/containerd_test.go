@@ -26,7 +26,7 @@ func options(t *testing.T, overrides string, f Facts) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sandbox, err := release.Sandbox("1.36.3")
+	sandbox, err := release.Sandbox(images)
 	if err != nil {
 		t.Fatal(err)
 	}

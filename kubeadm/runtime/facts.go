@@ -1,12 +1,12 @@
 package runtime
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io/fs"
 	"strings"
 
+	"airgap.dev/airgap/internal/enterprise"
 	"airgap.dev/airgap/internal/host"
 	"k8s.io/apimachinery/pkg/util/version"
 )
@@ -39,24 +39,9 @@ func Observe(h host.Host) (Facts, error) {
 		return Facts{}, err
 	}
 	_, noSELinux := fs.Stat(h.FS(), "sys/fs/selinux/enforce")
-	return Facts{OS: family(release), Kernel: string(bytes.TrimSpace(kernel)), Driver: driver, CgroupVersion: cgroup, SELinux: noSELinux == nil}, nil
-}
-
-// family is "el" and the major version for RHEL and its rebuilds.
-func family(osRelease []byte) string {
-	values := map[string]string{}
-	for lines := bufio.NewScanner(bytes.NewReader(osRelease)); lines.Scan(); {
-		if key, value, ok := strings.Cut(lines.Text(), "="); ok {
-			values[key] = strings.Trim(value, `"'`)
-		}
-	}
-	for id := range strings.FieldsSeq(values["ID"] + " " + values["ID_LIKE"]) {
-		if id == "rhel" || id == "centos" || id == "rocky" || id == "almalinux" || id == "ol" {
-			major, _, _ := strings.Cut(values["VERSION_ID"], ".")
-			return "el" + major
-		}
-	}
-	return ""
+	of := enterprise.Fields(string(release))
+	family := enterprise.Name(of["VERSION_ID"], strings.Fields(of["ID"]+" "+of["ID_LIKE"])...)
+	return Facts{OS: family, Kernel: string(bytes.TrimSpace(kernel)), Driver: driver, CgroupVersion: cgroup, SELinux: noSELinux == nil}, nil
 }
 
 // ProxyMode is kube-proxy's mode on such a host unless airgap.yaml overrides it:
@@ -65,7 +50,7 @@ func family(osRelease []byte) string {
 // and EL9 are what their own tools expect.
 func (f Facts) ProxyMode() string {
 	kernel, err := version.ParseGeneric(f.Kernel)
-	if f.OS == "el10" && err == nil && kernel.AtLeast(version.MajorMinor(5, 13)) {
+	if enterprise.Of(f.OS).NFTables && err == nil && kernel.AtLeast(version.MajorMinor(5, 13)) {
 		return "nftables"
 	}
 	return "iptables"

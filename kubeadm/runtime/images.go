@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/reference"
 	"airgap.dev/airgap/internal/step"
 )
 
@@ -58,7 +58,7 @@ func unlike(ctx context.Context, m host.Machine, digests map[string]string) ([]s
 			if err != nil {
 				return fmt.Errorf("ask the runtime for %s: %w", image, err)
 			}
-			same := func(ref string) bool { return strings.HasSuffix(ref, "@"+digests[image]) }
+			same := func(ref string) bool { d, has := reference.DigestOf(ref); return has && d == digests[image] }
 			if !slices.ContainsFunc(status.GetImage().GetRepoDigests(), same) {
 				left = append(left, image)
 			}

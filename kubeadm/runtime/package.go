@@ -2,8 +2,8 @@ package runtime
 
 import (
 	"fmt"
-	"strings"
 
+	"airgap.dev/airgap/internal/enterprise"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"airgap.dev/airgap/kubeadm/release"
@@ -19,15 +19,14 @@ func (r Config) Packages() []string {
 	return []string{r.Package() + "-" + r.Version}
 }
 
-// PackageRepositories are where Packages come from, for a system "el8", "el9" or "el10":
+// PackageRepositories are where Packages come from, for one of enterprise.Names:
 // Docker's for RHEL (docs.docker.com: Install Docker Engine on RHEL), or the CRI-O project's
 // of the runtime's minor (cri-o/packaging: README). r was validated.
 func (r Config) PackageRepositories(os string) []release.Repository {
 	switch r.Package() {
 	case containerdPackage().rpm:
 		const base = "https://download.docker.com/linux/rhel/"
-		major := strings.TrimPrefix(os, "el")
-		return []release.Repository{{Name: "docker-ce", BaseURL: base + major + "/x86_64/stable/", GPGKey: base + "gpg"}}
+		return []release.Repository{{Name: "docker-ce", BaseURL: base + enterprise.Of(os).Major() + "/x86_64/stable/", GPGKey: base + "gpg"}}
 	case crioPackage().rpm:
 		v := version.MustParseSemantic(r.Version)
 		base := fmt.Sprintf("https://pkgs.k8s.io/addons:/cri-o:/stable:/v%s/rpm/", release.Line(v))

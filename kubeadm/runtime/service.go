@@ -26,7 +26,7 @@ const runtimeUndo = host.UndoDir + "/runtime.json"
 // Options are what the runtime's configuration depends on.
 type Options struct {
 	Runtime Config
-	Sandbox string   // image of every pod's sandbox: Sandbox(version)
+	Sandbox string   // image of every pod's sandbox
 	Pinned  []string // images that image garbage collection must leave alone: those a node needs to come back at all
 	Mirrors string   // file that says where images come from
 	Facts   Facts

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // realMetadata plans the example for EL 9 against CentOS Stream 9's metadata,
@@ -116,14 +117,14 @@ func published(t *testing.T, repository string) map[string]pkg {
 	must(t, xml.Unmarshal(text, &metadata))
 	all := map[string]pkg{}
 	for _, p := range metadata.Packages {
-		n := rpm.NEVRA{Name: p.Name, Arch: p.Arch, EVR: rpm.EVR{Epoch: p.Version.Epoch, Version: p.Version.Ver, Release: p.Version.Rel}}
+		n := nevra.NEVRA{Name: p.Name, Arch: p.Arch, EVR: nevra.EVR{Epoch: p.Version.Epoch, Version: p.Version.Ver, Release: p.Version.Rel}}
 		if before, twice := all[p.Name]; n.Arch == "i686" || twice && before.Compare(n.EVR) > 0 {
 			continue
 		}
 		one := pkg{NEVRA: n, lists: map[string][]string{"files": p.Files}}
 		for list, entries := range map[string][]entry{"provides": p.Provides, "conflicts": p.Conflicts, "obsoletes": p.Obsoletes} {
 			for _, e := range entries {
-				c := rpm.Capability{Name: e.Name, Flags: e.Flags, EVR: rpm.EVR{Epoch: e.Epoch, Version: e.Ver, Release: e.Rel}}
+				c := rpm.Capability{Name: e.Name, Flags: e.Flags, EVR: nevra.EVR{Epoch: e.Epoch, Version: e.Ver, Release: e.Rel}}
 				one.lists[list] = append(one.lists[list], c.String())
 			}
 		}

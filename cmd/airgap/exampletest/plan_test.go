@@ -113,7 +113,7 @@ func (o outcome) String() string {
 		line(&b, "image "+i.Name, i.Size(), i.NeededBy, nil)
 	}
 	for _, p := range o.lock.Packages {
-		line(&b, "package "+p.NEVRA, p.Size, p.NeededBy, p.Hosts)
+		line(&b, "package "+p.NEVRA.String(), p.Size, p.NeededBy, p.Hosts)
 	}
 	for _, f := range o.lock.Files {
 		line(&b, "file "+f.Name, f.Size, f.NeededBy, nil)

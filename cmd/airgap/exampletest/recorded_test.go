@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // recorded is a repository, or what a host has installed: a file of testdata
@@ -26,7 +27,7 @@ type recorded struct {
 }
 
 type pkg struct {
-	rpm.NEVRA
+	nevra.NEVRA
 	size  int64
 	lists map[string][]string
 }
@@ -61,7 +62,7 @@ func readRecorded(t testing.TB, file string) recorded {
 
 func readPackage(t testing.TB, words []string) pkg {
 	t.Helper()
-	n, err := rpm.ParseNEVRA(words[0])
+	n, err := nevra.Parse(words[0])
 	must(t, err)
 	p := pkg{NEVRA: n, lists: map[string][]string{}}
 	p.lists["provides"] = []string{n.Name + " = " + n.EVR.String()}

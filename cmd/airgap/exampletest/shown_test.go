@@ -29,7 +29,7 @@ func shown(t *testing.T, program string, u *upstream) {
 		t.Run(name, func(t *testing.T) {
 			o := plan(t, program, u, layOut(t, u, name, tc.text, tc.from))
 			has := func(name string) bool {
-				return slices.ContainsFunc(o.lock.Packages, func(p bundle.Package) bool { return strings.HasPrefix(p.NEVRA, name+"-") })
+				return slices.ContainsFunc(o.lock.Packages, func(p bundle.Package) bool { return strings.HasPrefix(p.NEVRA.String(), name+"-") })
 			}
 			if o.code != 0 || !has("kubelet") || !has("container-selinux") {
 				t.Errorf("exit code %d, packages %v\n%s\n%s", o.code, o.lock.Packages, o.wrong, tc.text)

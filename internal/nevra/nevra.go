@@ -1,7 +1,13 @@
-package rpm
+// Package nevra is the name of one build of an RPM: name, epoch, version, release, architecture.
+//
+// It is parsed where text comes from outside, from rpm, dnf, repositories and files, and written
+// where text is needed; in between it is a value.
+package nevra
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -65,54 +71,66 @@ func (n NEVRA) String() string {
 	return fmt.Sprintf("%s-%d:%s-%s.%s", n.Name, n.Epoch, n.Version, n.Release, n.Arch)
 }
 
-// people is a package as people write it: a profile knows no versions.
-func (n NEVRA) people() string {
+// People is a package as people write it: a profile knows no versions.
+func (n NEVRA) People() string {
 	if n.Version == "" {
 		return n.Name
 	}
 	return n.Name + "-" + n.EVR.String() + "." + n.Arch
 }
 
-// FileName is the customary name of the package's file.
-func (n NEVRA) FileName() string {
-	return fmt.Sprintf("%s-%s-%s.%s.rpm", n.Name, n.Version, n.Release, n.Arch)
-}
+// WithoutEpoch is name-version-release.arch: not every rpm takes an epoch.
+func (n NEVRA) WithoutEpoch() string { return n.Name + "-" + n.Kernel() }
 
-// ParseNEVRA reads name-[epoch:]version-release.arch.
-func ParseNEVRA(s string) (NEVRA, error) {
+// FileName is the customary name of the package's file.
+func (n NEVRA) FileName() string { return n.WithoutEpoch() + ".rpm" }
+
+// Kernel is the kernel, as uname -r has it, of a package that is a part of one or built with one.
+func (n NEVRA) Kernel() string { return n.Version + "-" + n.Release + "." + n.Arch }
+
+// ReplacedBy reports whether p is another build of the same package.
+func (n NEVRA) ReplacedBy(p NEVRA) bool { return p.Name == n.Name && p.Arch == n.Arch && p != n }
+
+// Parse reads name-[epoch:]version-release.arch.
+func Parse(s string) (NEVRA, error) {
 	dot := strings.LastIndexByte(s, '.')
 	release := strings.LastIndexByte(s[:max(dot, 0)], '-')
 	ver := strings.LastIndexByte(s[:max(release, 0)], '-')
 	if ver <= 0 {
 		return NEVRA{}, fmt.Errorf("read package name %q: expected name-epoch:version-release.arch", s)
 	}
-	evr, err := parseEVR(s[ver+1 : dot])
+	evr, err := ParseEVR(s[ver+1 : dot])
 	n := NEVRA{Name: s[:ver], EVR: evr, Arch: s[dot+1:]}
-	if err != nil || !n.valid() {
+	if err != nil || !n.Valid() {
 		return NEVRA{}, fmt.Errorf("read package name %q: expected name-epoch:version-release.arch", s)
 	}
 	return n, nil
 }
 
-// parseEVR reads [epoch:]version[-release].
-func parseEVR(s string) (EVR, error) {
-	var v EVR
-	if epoch, rest, found := strings.Cut(s, ":"); found {
-		n, err := strconv.ParseUint(epoch, 10, 31)
-		if err != nil {
-			return EVR{}, fmt.Errorf("read version %q: epoch is not a number", s)
-		}
-		v.Epoch, s = int(n), rest
+// ParseEVR reads [epoch:]version[-release].
+func ParseEVR(s string) (EVR, error) {
+	epoch, rest, found := strings.Cut(s, ":")
+	if !found {
+		epoch, rest = "0", s
 	}
-	v.Version, v.Release, _ = strings.Cut(s, "-")
-	if v.Version == "" {
-		return EVR{}, fmt.Errorf("read version %q: it has none", s)
+	version, release, _ := strings.Cut(rest, "-")
+	if version == "" || epoch == "" {
+		return EVR{}, fmt.Errorf("read version %q: expected [EPOCH:]VERSION[-RELEASE]", s)
 	}
-	return v, nil
+	return EVROf(epoch, version, release)
 }
 
-// valid keeps foreign metadata from smuggling paths or options into names.
-func (n NEVRA) valid() bool {
+// EVROf is the version of what rpm and metadata have in parts; an empty epoch is 0.
+func EVROf(epoch, version, release string) (EVR, error) {
+	n, err := strconv.ParseUint(cmp.Or(epoch, "0"), 10, 31)
+	if err != nil {
+		return EVR{}, fmt.Errorf("read epoch %q: it is not a number", epoch)
+	}
+	return EVR{int(n), version, release}, nil
+}
+
+// Valid keeps foreign metadata from smuggling paths or options into names.
+func (n NEVRA) Valid() bool {
 	for _, word := range []string{n.Name, n.Version, n.Release, n.Arch} {
 		if !packageWord.MatchString(word) || word[0] == '-' || word[0] == '.' {
 			return false
@@ -120,3 +138,5 @@ func (n NEVRA) valid() bool {
 	}
 	return true
 }
+
+var packageWord = regexp.MustCompile(`^[A-Za-z0-9_.+~^-]+$`)

@@ -1,0 +1,149 @@
+package preflight
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func TestChecksOfNetwork(t *testing.T) {
+	installs := Want{SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls()}
+	runChecks(t, []checkTest{
+		{"no address", nodeIP, &Facts{Links: []Link{{Name: "lo", Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}}}}, Want{}, Fail, "no address"},
+		{"a default route for IPv6 alone", defaultRoute, &Facts{Routes: []Route{{To: netip.MustParsePrefix("::/0"), Gateway: "fe80::1", Device: "eth0"}}}, Want{}, Fail, "none for IPv4"},
+		{"default routes for both", defaultRoute,
+			&Facts{Routes: []Route{{To: netip.MustParsePrefix("0.0.0.0/0"), Gateway: "10.0.0.1", Device: "eth0"}, {To: netip.MustParsePrefix("::/0"), Gateway: "fe80::1", Device: "eth0"}}},
+			Want{}, Pass, "10.0.0.1 eth0"},
+		{"subnets overlap each other", cidrOverlap, &Facts{}, Want{PodSubnet: "10.96.0.0/11", ServiceSubnet: "10.96.0.0/12"}, Fail, "pod subnet"},
+		{"a name server in the subnet", cidrOverlap, &Facts{Resolv: Resolv{Nameservers: []string{"10.244.1.1"}}}, Want{PodSubnet: "10.244.0.0/16"}, Fail, "name server"},
+		{"another node in the subnet", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", OtherAddresses: []string{"lb.bank.example", "10.244.0.9"}}, Fail, "10.244.0.9"},
+		{"a time server in the subnet", cidrOverlap, &Facts{Time: Time{Servers: []string{"ntp.bank.example", "10.244.0.123"}}}, Want{PodSubnet: "10.244.0.0/16"}, Fail,
+			"overlaps the time server 10.244.0.123/32"},
+		{"the site's registry in the subnet", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", SiteRegistry: "10.244.0.9:8443/airgap"}, Fail, "overlaps the site's registry 10.244.0.9/32"},
+		{"the site's registry elsewhere", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", SiteRegistry: "10.0.0.9/airgap"}, Pass, ""},
+		{"our own pod network", cidrOverlap, &Facts{Links: []Link{{Name: "cni0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.244.0.1/24")}}}},
+			Want{PodSubnet: "10.244.0.0/16", Ours: true}, Pass, ""},
+		{"our own routes without a tunnel", cidrOverlap, &Facts{Routes: []Route{{To: netip.MustParsePrefix("10.244.1.0/24"), Gateway: "10.0.0.12", Device: "eth0"}}},
+			Want{PodSubnet: "10.244.0.0/16", Ours: true, OtherAddresses: []string{"10.0.0.12"}}, Pass, ""},
+		{"somebody's route", cidrOverlap, &Facts{Routes: []Route{{To: netip.MustParsePrefix("10.244.1.0/24"), Gateway: "10.0.0.1", Device: "eth0"}}},
+			Want{PodSubnet: "10.244.0.0/16", Ours: true, OtherAddresses: []string{"10.0.0.12"}}, Fail, "the route through eth0"},
+		{"no prefix", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0"}, Error, "pod subnet"},
+		{"dual stack", cidrOverlap, &Facts{Links: []Link{{Name: "e", Addresses: []netip.Prefix{netip.MustParsePrefix("fd00:1::1/64")}}}}, Want{PodSubnet: "10.244.0.0/16, fd00:1::/48"}, Fail, "fd00:1::/48"},
+		{"a parameter of the kubelet's, before us", kernelDefaults, &Facts{Sysctls: []Sysctl{{"kernel.panic", "60", "60", "/etc/sysctl.d/10-site.conf"}}}, installs, Pass, "no file"},
+		{"a parameter of the kubelet's, after us", kernelDefaults, &Facts{Sysctls: []Sysctl{{"vm.overcommit_memory", "2", "2", "/etc/sysctl.d/99-db.conf"}}}, installs, Fail,
+			"/etc/sysctl.d/99-db.conf sets vm.overcommit_memory = 2"},
+		{"a parameter that nobody wants", kernelDefaults, &Facts{Sysctls: []Sysctl{{"kernel.panic", "60", "60", "/etc/sysctl.conf"}}}, Want{SysctlFile: "/etc/sysctl.d/90-ours.conf"}, Pass, "no file"},
+		{"another value is wanted", kernelDefaults, &Facts{Sysctls: []Sysctl{{"kernel.panic", "10", "10", "/etc/sysctl.conf"}}},
+			Want{SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: map[string]string{"kernel.panic": "20"}}, Fail, "kernel.panic = 10"},
+		{"ours is the later name", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "0", "0", "/etc/sysctl.d/99-a.conf"}}}, Want{SysctlFile: "/etc/sysctl.d/99-ours.conf"}, Pass, "install sets"},
+		{"forwarding switched off before us", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "0", "0", "/etc/sysctl.d/10-site.conf"}}}, installs, Pass, "install sets"},
+		{"forwarding switched off after us", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "1", "0", "/etc/sysctl.conf"}}}, installs, Fail, "/etc/sysctl.conf"},
+		{"no name server", resolvConf, &Facts{}, Want{}, Fail, "none"},
+		{"no name server, declared", resolvConf, &Facts{}, Want{NoDNS: true}, Pass, "none"},
+		{"a TCP port does not hold UDP's", portsFree, &Facts{Listening: []Listener{{Protocol: "tcp", Port: 8472, Process: "x"}}}, Want{Ports: workerPorts()}, Pass, "8472/udp"},
+		{"our registry from an interrupted run", portsFree, &Facts{Listening: []Listener{{Protocol: "tcp", Port: 5000, Process: "airgap"}}}, Want{Ports: masterPorts()}, Pass, "5000/tcp"},
+	})
+}
+
+func TestChecksOfWhatIsThere(t *testing.T) {
+	runChecks(t, []checkTest{
+		{"k3s", oldCluster, &Facts{Units: []Unit{{"k3s.service", "active", "enabled"}}}, Want{}, Fail, "k3s.service runs"},
+		{"a link left over", oldCluster, &Facts{Leftovers: []Leftover{{"link cni0", false}}}, Want{}, Warn, "cni0"},
+		{"our cluster", oldCluster, &Facts{Leftovers: []Leftover{{"/etc/kubernetes/admin.conf", true}}}, Want{Ours: true}, Skip, ""},
+		{"a cluster behind the balancer", endpointFree, &Facts{Asked: Asked{Taken: true}}, Want{Founds: "10.0.0.5:6443"}, Fail, "answers at 10.0.0.5:6443"},
+		{"nobody behind the balancer", endpointFree, &Facts{}, Want{Founds: "10.0.0.5:6443"}, Pass, "10.0.0.5:6443"},
+		{"the site's registry has all", siteRegistry, &Facts{Asked: Asked{MissingImagesTry: Tried(nil)}}, Want{SiteRegistry: "r/p"}, Pass, "r/p has all"},
+		{"the site's registry lacks one", siteRegistry, &Facts{Asked: Asked{MissingImages: []string{"a:1"}, MissingImagesTry: Tried(nil)}}, Want{SiteRegistry: "r/p"}, Fail, "lacks a:1"},
+		{"the site's registry is away", siteRegistry, &Facts{Asked: Asked{MissingImagesTry: Tried(errors.New("no route"))}}, Want{SiteRegistry: "r/p"}, Fail, "no route"},
+		{"the site's registry was not asked", siteRegistry, &Facts{}, Want{SiteRegistry: "r/p"}, Error, "nobody asked r/p"},
+		{"CRI-O", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/crio/crio.sock"}}}, Want{}, Fail, "CRI-O"},
+		{"ours, with containerd, and CRI-O is wanted", runtimePresent, &Facts{Units: []Unit{{"containerd.service", "active", "enabled"}}}, Want{Ours: true, CRIO: true}, Fail,
+			"airgap has installed this host with containerd"},
+		{"Docker's stopped containerd", runtimePresent, &Facts{Units: []Unit{{"containerd.service", "inactive", "disabled"}, {"docker.service", "inactive", "disabled"}}},
+			Want{RuntimePackage: "containerd.io"}, Fail, "which Docker uses"},
+		{"ours, from the other source", runtimePresent,
+			&Facts{Units: []Unit{{"containerd.service", "active", "enabled"}}, Runtimes: Runtimes{Binaries: []string{"/opt/airgap/bin/containerd"}}},
+			Want{Ours: true, RuntimePackage: "containerd.io"}, Fail, "containerd from its archive"},
+		{"ours, from a package, and the archive is wanted", runtimePresent,
+			&Facts{Units: []Unit{{"containerd.service", "active", "enabled"}}, Runtimes: Runtimes{Binaries: []string{"/usr/bin/containerd"}}}, Want{Ours: true}, Fail,
+			"containerd from its package"},
+		{"ours, from the package that is wanted", runtimePresent, &Facts{Units: []Unit{{"crio.service", "active", "enabled"}}, Runtimes: Runtimes{Binaries: []string{"/usr/bin/crio"}}},
+			Want{Ours: true, CRIO: true, RuntimePackage: "cri-o"}, Skip, "brought its runtime"},
+		{"containerd.io beside crun", rpmConflict, &Facts{Packages: []Package{{Name: "crun"}, {Name: "podman"}}}, Want{Packages: []string{"containerd.io"}, RuntimePackage: "containerd.io"}, Pass, ""},
+		{"containerd.io beside runc", rpmConflict, &Facts{Packages: []Package{{Name: "runc"}}}, Want{Packages: []string{"containerd.io"}, RuntimePackage: "containerd.io"}, Fail, "against installed runc"},
+		{"ours, with what is wanted", runtimePresent, &Facts{Units: []Unit{{"crio.service", "active", "enabled"}}, Runtimes: Runtimes{Binaries: []string{"/opt/airgap/bin/crio"}}},
+			Want{Ours: true, CRIO: true}, Skip, "brought its runtime"},
+		{"ours, not so far yet", runtimePresent, &Facts{}, Want{Ours: true}, Skip, "brought its runtime"},
+		{"stopped containerd", runtimePresent, &Facts{Units: []Unit{{"containerd.service", "inactive", "disabled"}}}, Want{}, Fail, "no known package"},
+		{"Docker without containerd's socket", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/docker.sock"}}}, Want{}, Warn, "Docker"},
+		{"declared conflict", rpmConflict, &Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{Name: "kubelet"}}}}}, Want{Packages: []string{"kubelet"}}, Fail, "old conflicts with kubelet"},
+		{"conflict with a version is the solver's", rpmConflict, &Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{"kubelet", "<", "1"}}}}}, Want{Packages: []string{"kubelet"}}, Pass, ""},
+	})
+}
+
+func TestChecksOfCards(t *testing.T) {
+	runChecks(t, []checkTest{
+		{"gpu role, no GPU", gpuPresent, gpus("", ""), Want{Roles: []Role{GPU}}, Fail, "none"},
+		{"GPU, no role", gpuPresent, gpus("1 × T4", ""), Want{}, Pass, "1 × T4; unused"},
+		{"no GPU, no role", gpuPresent, gpus("", ""), Want{}, Skip, "no GPU"},
+		{"one of two GPUs", gpuPresent, gpus("1 × A40", "1 × A40 (virtual function)"), Want{Roles: []Role{GPU}}, Pass, "1 × A40, 1 × A40 (virtual function)"},
+		{"no gpu role, a driver", gpuDriver, driver(Cards{Driver: "595.45", Wanted: "580"}), Want{}, Skip, "no gpu role"},
+		{"no driver yet", gpuDriver, gpus("1 × T4", ""), Want{Roles: []Role{GPU}}, Skip, "no driver is loaded"},
+		{"a driver that nobody judged", gpuDriver, &Facts{Driver: "x"}, Want{Roles: []Role{GPU}}, Skip, "nobody to judge"},
+		{"the card's driver", gpuDriver, driver(Cards{Driver: "driver 580.82"}), Want{Roles: []Role{GPU}}, Pass, "driver 580.82"},
+		{"a driver that dropped the card", gpuDriver, driver(Cards{Driver: "driver 595.45 with a V100", Wanted: "580 and earlier"}), Want{Roles: []Role{GPU}}, Fail, "driver 595.45 with a V100"},
+		{"a driver that is not NVIDIA's", gpuDriver, driver(Cards{Unknown: "what is x"}), Want{Roles: []Role{GPU}}, Warn, "what is x"},
+		{"every GPU passed through", gpuPresent, gpus("", "2 × A40 (vfio-pci)"), Want{Roles: []Role{GPU}}, Fail, "2 × A40 (vfio-pci)"},
+	})
+}
+
+func TestChecksOfClock(t *testing.T) {
+	at := func(seconds int64) *Facts { return &Facts{Time: Time{Now: time.Unix(seconds, 0)}} }
+	runChecks(t, []checkTest{
+		{"clock went back", clockSane, at(100_000), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Fail, "1 d 3 h before airgap was last"},
+		{"clock went back a little", clockSane, at(199_900), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Pass, "1970"},
+		{"clock went back, by a site's limit", clockSane, at(199_900), Want{LastRun: time.Unix(200_000, 0), Site: Config{Settings{"clock-sane": {"back": "1m"}}}}, Fail, "1 min 40 s"},
+		{"joins nobody", clockPeer, at(100), Want{}, Skip, ""},
+		{"clocks agree", clockPeer, at(100), Want{Peer: Peer{"hub", time.Second}}, Pass, "as that of hub"},
+		{"clock a little ahead", clockPeer, at(100), Want{Peer: Peer{"hub", -30 * time.Second}}, Warn, "30 s ahead of that of hub: 1970-01-01T00:01:40Z here, 1970-01-01T00:01:10Z there"},
+		{"clock hours behind", clockPeer, at(100), Want{Peer: Peer{"hub", 3*time.Hour + 5*time.Minute}}, Fail, "3 h 5 min behind that of hub"},
+		{"clock behind, by a site's limit", clockPeer, at(100), Want{Peer: Peer{"hub", time.Hour}, Site: Config{Settings{"clock-registry": {"fail": "2h"}}}}, Warn, "1 h 0 min behind"},
+		{"clock behind", clockSane, &Facts{Time: Time{Now: time.Unix(100, 0)}}, Want{BundleCreated: time.Unix(200, 0)}, Fail, "1970"},
+	})
+}
+
+func TestChecksOfDisks(t *testing.T) {
+	oneDisk := func(size, used int64) *Facts {
+		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: size - used}}}
+	}
+	quota := func(size, used, free int64) *Facts {
+		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: free}}}
+	}
+	runChecks(t, []checkTest{
+		{"room for all on one disk", diskSpace, oneDisk(100*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Pass, "90.0 GB free on /"},
+		{"enough for each, not for all", diskSpace, oneDisk(40*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Fail, "38.0 GB needed"},
+		{"no room for the audit log", diskSpace, &Facts{Filesystems: append(oneDisk(100*gigabyte, 10*gigabyte).Filesystems,
+			Filesystem{Path: logPath, Mount: logPath, Device: "8:9", Size: 2 * gigabyte, Used: gigabyte, Free: gigabyte})},
+			Want{Roles: []Role{ControlPlane}, AuditBytes: 1100 << 20}, Fail, "1.0 GB free on /var/log (audit log), 1.2 GB needed"},
+		{"tight", diskSpace, oneDisk(50*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Warn, "70.0 GB recommended"},
+		{"big but full", diskSpace, oneDisk(1000*gigabyte, 850*gigabyte), Want{}, Fail, "85 % used"},
+		{"room that is not ours to use", diskSpace, quota(1000*gigabyte, 300*gigabyte, 100*gigabyte), Want{}, Fail, "90 % used"},
+		{"installed already", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true}, Pass, "10.0 GB free"},
+		{"half-copied store", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true, StoreBytes: 10 * gigabyte}, Fail, "11.0 GB needed"},
+		{"a new bundle, and etcd's backup before it", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Ours: true, StoreBytes: 8 * gigabyte, BackupBytes: 3 * gigabyte}, Fail,
+			"10.0 GB free on / (kubelet, images, bundle, etcd's backup), 11.8 GB needed"},
+		{"a small disk for etcd's backup", diskSpace, &Facts{Filesystems: append(oneDisk(100*gigabyte, 10*gigabyte).Filesystems,
+			Filesystem{Path: backupPath, Mount: "/var/lib/airgap", Device: "8:9", Size: 2 * gigabyte, Used: 0, Free: 2 * gigabyte})},
+			Want{Ours: true, BackupBytes: 3 * gigabyte}, Fail, "2.0 GB free on /var/lib/airgap (etcd's backup), 3.0 GB needed"},
+		{"the site's own limits", diskSpace, oneDisk(10*gigabyte, 9*gigabyte),
+			Want{Roles: []Role{ControlPlane}, Site: site("disk-space", "kubeletFail", "100MB", "kubeletWarn", "100MB", "imagesFail", "0.3GB", "etcdFail", "500MB", "etcdWarn", "0", "usedFail", "95%")},
+			Pass, "1.0 GB free"},
+
+		{"the site's own limits, not met", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Site: site("disk-space", "kubeletFail", "1GiB", "imagesFail", "0", "usedFail", "100%")}, Fail, "1.1 GB needed"},
+		{"the site's limit for a store", diskSpace, oneDisk(10*gigabyte, 1*gigabyte), Want{Ours: true, StoreBytes: gigabyte, Site: site("disk-space", "storeFail", "10GB")}, Fail, "10.0 GB needed"},
+		{"the site's limit for a store that is full", diskSpace, oneDisk(10*gigabyte, 1*gigabyte), Want{Ours: true, Site: site("disk-space", "storeFail", "10GB")}, Pass, "9.0 GB free"},
+		{"a worker of one processor, and the site wants two", cpuCount, &Facts{CPUs: 1}, Want{Site: site("cpu-count", "fail", "2")}, Fail, "1"},
+		{"memory of a small site", memory, &Facts{Memory: 1_000_000_000}, Want{Roles: []Role{ControlPlane}, Site: site("memory", "fail", "900MB", "warn", "1GB")}, Pass, "1.0 GB"},
+	})
+}
