@@ -49,7 +49,7 @@ func foreignDirs() []foreignDir {
 			Dir: "/proc/PID/root", Owner: "a static pod",
 			Root:     "compliance reads the files that its arguments name: host.Owned, which no link leads out of and which waits for no FIFO",
 			Test:     "TestNamedFiles",
-			OpenedIn: []string{"kubeadm/process.go"},
+			OpenedIn: []string{"kubeadm/node/process.go"},
 		},
 		{
 			Dir: "~/.ssh", Owner: "the user who calls sudo",
