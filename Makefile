@@ -23,13 +23,13 @@ help: ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: build
-build: licenses/third-party.txt dist/airgap-nvml dist/airgap-probe ## build dist/airgap, static and without cgo, and its helpers dist/airgap-nvml (needs gcc) and dist/airgap-probe
+build: licenses/third-party.txt.gz dist/airgap-nvml dist/airgap-probe ## build dist/airgap, static and without cgo, and its helpers dist/airgap-nvml (needs gcc) and dist/airgap-probe
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X $(STAMPED).release=$(VERSION) -X $(STAMPED).committed=$(SOURCE_DATE_EPOCH)" -o dist/airgap ./cmd/airgap
 
 # Part of the program, for who hands it on.
-.PHONY: licenses/third-party.txt
-licenses/third-party.txt:
-	@$(GO) run ./cmd/licenses ./cmd/airgap ./cmd/airgap-nvml ./cmd/airgap-probe >$@.new && mv $@.new $@
+.PHONY: licenses/third-party.txt.gz
+licenses/third-party.txt.gz:
+	@rm -f licenses/third-party.* && $(GO) run ./cmd/licenses ./cmd/airgap ./cmd/airgap-nvml ./cmd/airgap-probe >$@.new && mv $@.new $@
 
 # For glibc 2.28, RHEL 8's. There libdl and libpthread are libraries by themselves,
 # so it asks for them though gcc here needs neither. NVML's functions are bound

@@ -2,7 +2,11 @@
 // what is handed on of it.
 package airgap
 
-import "embed"
+import (
+	"compress/gzip"
+	"embed"
+	"io"
+)
 
 // License is the text that the program is under: Apache-2.0.
 //
@@ -16,9 +20,22 @@ var licenses embed.FS
 // cmd/licenses gathers them for make build. A program that was built
 // otherwise says that it has none.
 func ThirdParty() []byte {
-	text, err := licenses.ReadFile("licenses/third-party.txt")
+	text, err := unpacked("licenses/third-party.txt.gz")
 	if err != nil {
 		return []byte("This program was built without make build, which gathers the licences of the modules that it is made of:\nit is not to be handed on.\n")
 	}
 	return text
+}
+
+func unpacked(name string) ([]byte, error) {
+	packed, err := licenses.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer packed.Close()
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
 }

@@ -88,13 +88,15 @@ func (s *programsSBOM) read(p Program) error {
 // standardLibrary is what advisories call that part of Go.
 const standardLibrary = "stdlib"
 
-// modulesOf are the modules in a program, as they were replaced, and Go's own
-// library.
+// modulesOf are the modules in a program, as they were replaced, and Go's own library. What a
+// directory of this project takes the place of is no part of a program.
 func modulesOf(info *buildinfo.BuildInfo) []*debug.Module {
 	golang, _, _ := strings.Cut(strings.TrimPrefix(info.GoVersion, "go"), " ")
 	all := []*debug.Module{{Path: standardLibrary, Version: golang}}
 	for _, m := range info.Deps {
-		all = append(all, cmp.Or(m.Replace, m))
+		if m = cmp.Or(m.Replace, m); !strings.HasPrefix(m.Path, "./") {
+			all = append(all, m)
+		}
 	}
 	return all
 }

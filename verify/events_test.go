@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -63,7 +64,20 @@ func TestKeptPodIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(keptPod{}); size > 160 {
 		t.Errorf("a keptPod takes %d bytes", size)
 	}
-	if kept := keepPod(pod("shop", "p", "w1")); kept.rare != nil || kept.unwell != nil {
+	well := pod("shop", "p", "w1")
+	well.UID = "0b9a2b7e-6d0b-4f0e-9c55-0d3a5d9f7a10"
+	if kept := keepPod(well); kept.rare != nil || kept.unwell != nil || kept.identity() != string(well.UID) {
 		t.Errorf("a pod that is well takes more: %+v", kept)
+	}
+}
+
+// TestUIDStays: a text that an API server would not write is kept as it is.
+func TestUIDStays(t *testing.T) {
+	for _, uid := range []types.UID{"", "uid-of-p", "0B9A2B7E-6D0B-4F0E-9C55-0D3A5D9F7A10", "{0b9a2b7e-6d0b-4f0e-9c55-0d3a5d9f7a10}", "00000000-0000-0000-0000-000000000000"} {
+		p := pod("shop", "p", "w1")
+		p.UID = uid
+		if got := keepPod(p).identity(); got != string(uid) {
+			t.Errorf("%q became %q", uid, got)
+		}
 	}
 }

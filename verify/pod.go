@@ -4,6 +4,7 @@ import (
 	"time"
 	"unique"
 
+	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -16,7 +17,7 @@ type keptPod struct {
 	objectMeta
 
 	from       unique.Handle[origin]
-	identity   string // UID; of a static pod its name, which it keeps
+	uid        uuid.UUID // as 16 bytes, where its text takes 64; rare has another text
 	node       string
 	created    uint32 // seconds since 1970
 	running    bool   // its phase, and not on its way out
@@ -31,6 +32,7 @@ type keptPod struct {
 
 // rare is what few pods have.
 type rare struct {
+	uid     string    // that is no UUID as API servers write them
 	over    time.Time // when it failed; zero: it did not
 	fell    string    // how the pod as a whole ended badly: "evicted from w1: …"
 	leaving *leaving
@@ -46,13 +48,11 @@ type trouble struct {
 
 func keepPod(p *corev1.Pod) *keptPod {
 	kept := &keptPod{
-		objectMeta: metaOf(p.ObjectMeta), from: unique.Make(originOf(p)), node: once(p.Spec.NodeName), identity: string(p.UID),
+		objectMeta: metaOf(p.ObjectMeta), from: unique.Make(originOf(p)), node: once(p.Spec.NodeName),
 		created: uint32(max(0, p.CreationTimestamp.Unix())), going: p.DeletionTimestamp != nil, lasts: lasts(p),
 		over: p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded, rare: rareOf(p),
 	}
-	if kept.from.Value().kind == "Node" {
-		kept.identity = p.Name
-	}
+	kept.setUID(string(p.UID))
 	kept.running = !kept.going && p.Status.Phase == corev1.PodRunning
 	kept.unwell = troubleOf(p, kept.from.Value())
 	if c, told := condition(p, dataplane.Condition); told {
@@ -64,6 +64,33 @@ func keepPod(p *corev1.Pod) *keptPod {
 		kept.containers = append(kept.containers, keepContainer(p, s, as))
 	}
 	return kept
+}
+
+func (p *keptPod) setUID(text string) {
+	parsed, err := uuid.Parse(text)
+	switch {
+	case text == "":
+	case err == nil && parsed != uuid.Nil && parsed.String() == text:
+		p.uid = parsed
+	case p.rare == nil:
+		p.rare = &rare{uid: text}
+	default:
+		p.rare.uid = text
+	}
+}
+
+// identity returns the UID, and of a static pod the name, which it keeps.
+func (p *keptPod) identity() string {
+	switch {
+	case p.from.Value().kind == "Node":
+		return p.name
+	case p.rare != nil && p.rare.uid != "":
+		return p.rare.uid
+	case p.uid == uuid.Nil:
+		return ""
+	default:
+		return p.uid.String()
+	}
 }
 
 // lasts says that a pod is there to run for good, and is not on its way out.

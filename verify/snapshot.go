@@ -64,7 +64,7 @@ func (v view) containerStates() map[string]result.ContainerState {
 			if !there {
 				state = result.ContainerState{Images: []string{}, Pods: map[string]result.PodState{}}
 			}
-			state.Pods[p.identity] = result.PodState{Name: p.name, Node: p.node, Restarts: c.restarts}
+			state.Pods[p.identity()] = result.PodState{Name: p.name, Node: p.node, Restarts: c.restarts}
 			if of.named != "" && !slices.Contains(state.Images, of.named) {
 				state.Images = append(state.Images, of.named)
 				slices.Sort(state.Images)

@@ -2,6 +2,7 @@ package program
 
 import (
 	"archive/tar"
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ import (
 // the same digest wherever the program lay.
 func TestProgramImage(t *testing.T) {
 	here, there := filepath.Join(t.TempDir(), "airgap"), filepath.Join(t.TempDir(), "copy")
-	program := []byte("the program")
+	program := bytes.Repeat([]byte("the program"), 1000)
 	if err := os.WriteFile(here, program, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -42,16 +43,16 @@ func TestProgramImage(t *testing.T) {
 	if errA != nil || errB != nil || a != b {
 		t.Errorf("digests %s (%v) and %s (%v)", a, errA, b, errB)
 	}
-	if manifest, err := image.Manifest(); err != nil || len(manifest.Layers) != 1 || manifest.Layers[0].MediaType != types.OCIUncompressedLayer || manifest.Layers[0].Size != 3*512+512 {
-		t.Errorf("manifest %+v (%v), want one layer, a tar as it is", manifest, err)
+	if manifest, err := image.Manifest(); err != nil || len(manifest.Layers) != 1 || manifest.Layers[0].MediaType != types.OCILayer || manifest.Layers[0].Size > int64(len(program))/2 {
+		t.Errorf("manifest %+v (%v), want one layer, compressed", manifest, err)
 	}
 	files := tar.NewReader(mutate.Extract(image))
 	h, err := files.Next()
 	if err != nil || h.Name != probeName || h.Mode != 0o755 || h.Uid != 0 {
 		t.Fatalf("it holds %+v (%v)", h, err)
 	}
-	if got, err := io.ReadAll(files); err != nil || string(got) != string(program) {
-		t.Errorf("the program is %q (%v)", got, err)
+	if got, err := io.ReadAll(files); err != nil || !bytes.Equal(got, program) {
+		t.Errorf("the program has %d bytes (%v), want %d", len(got), err, len(program))
 	}
 	if _, err := files.Next(); err != io.EOF {
 		t.Errorf("there is more: %v", err)

@@ -2,13 +2,18 @@ package rpm
 
 import (
 	"bytes"
+	"context"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // need finds the programs that a test is a referee with. Where
@@ -147,6 +152,48 @@ func TestDNFAsksNoProxy(t *testing.T) {
 	t.Setenv("NO_PROXY", "")
 	if missing, err := tr.Check(t.Context()); err != nil || len(missing) != 1 {
 		t.Errorf("dnf would install %v, %v", missing, err)
+	}
+}
+
+// counting counts how often dnf is started.
+type counting struct {
+	host.Host
+
+	started *int
+}
+
+func (h counting) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+	if slices.Contains(cmd.Args, "dnf") {
+		*h.started++
+	}
+	return h.Host.Run(ctx, cmd)
+}
+
+// TestCheckStartsDNFOnce has the real dnf resolve: it is most of the time that preflight takes. It
+// accepts the key of the metadata, and installs, fetches and imports nothing.
+func TestCheckStartsDNFOnce(t *testing.T) {
+	h := aHost(t)
+	from, repository := vendor(t, spec("agent", "library >= 1.0"), spec("library"))
+	tr := transaction(t, h, from, repository, "agent")
+	started := 0
+	tr.Host = counting{h, &started}
+	if missing, err := tr.Check(t.Context()); err != nil || len(missing) != 2 {
+		t.Fatalf("dnf would install %v, %v", missing, err)
+	}
+	if started != 1 {
+		t.Errorf("dnf was started %d times", started)
+	}
+	if there, err := tr.installed(t.Context()); err != nil || len(there) > 0 {
+		t.Errorf("the host has %v, %v", there, err)
+	}
+	err := filepath.WalkDir(tr.StateDir, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".rpm") {
+			t.Errorf("dnf fetched %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -178,13 +178,11 @@ func (t Transaction) solve(ctx context.Context, packages []nevra.NEVRA) ([]strin
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("resolve packages: %w", err)
 	}
-	// Only here may dnf say yes: to our key for the metadata, kept in its
-	// cache. The rpm database learns of no key.
-	if err := t.dnf(ctx, "-y", "makecache"); err != nil {
-		return nil, fmt.Errorf("read the bundle's repository: %w", err)
-	}
-	// "no" makes dnf end with an error, whatever it found.
-	asked := t.dnfIn(ctx, dir, nil, append([]string{"--assumeno", "--debugsolver", "install"}, names(packages)...)...)
+	// One dnf reads the repository and resolves, since starting and reading take it most of its time.
+	// With -y it accepts our key for the metadata, which is kept in its cache; the rpm database
+	// learns of no key. "no" to the transaction itself is the stronger of both answers, and makes
+	// dnf end with an error, whatever it found. tsflags=test is there should a dnf see that otherwise.
+	asked := t.dnfIn(ctx, dir, nil, append([]string{"-y", "--assumeno", "--setopt=tsflags=test", "--refresh", "--debugsolver", "install"}, names(packages)...)...)
 	record, err := os.ReadFile(filepath.Join(dir, "debugdata", "rpms", "solver.result"))
 	if err != nil {
 		return nil, fmt.Errorf("resolve packages: %w", cmp.Or(asked, err))

@@ -1,7 +1,7 @@
 // Licenses writes down the licences of what a program is made of: who hands the
 // program on has to hand them on with it.
 //
-//	go run ./cmd/licenses PACKAGE… >licenses/third-party.txt
+//	go run ./cmd/licenses PACKAGE… >licenses/third-party.txt.gz
 //
 // They are those of the modules whose packages go list names, each with the files
 // that the packages' own directories have, and of Go, whose library is in every
@@ -11,6 +11,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,8 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), os.Stdout, os.Args[1:]); err != nil {
+	z := gzip.NewWriter(os.Stdout) // a sixth of it, in a program that is in every bundle
+	if err := errors.Join(run(context.Background(), z, os.Args[1:]), z.Close()); err != nil {
 		fmt.Fprintf(os.Stderr, "licenses: %v\n", err)
 		os.Exit(1)
 	}
@@ -69,6 +71,7 @@ func partsOf(ctx context.Context, packages []string) ([]part, error) {
 			Module *struct {
 				Path, Version, Dir string
 				Main               bool
+				Replace            *struct{ Path string }
 			}
 		}
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
@@ -76,7 +79,7 @@ func partsOf(ctx context.Context, packages []string) ([]part, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("read what go list says: %w", err)
 		}
-		if m := p.Module; m != nil && !m.Main {
+		if m := p.Module; m != nil && !m.Main && (m.Replace == nil || !strings.HasPrefix(m.Replace.Path, "./")) { // else it is our own
 			parts = append(parts, part{m.Path, m.Version, p.Dir, m.Dir})
 		}
 	}

@@ -116,6 +116,9 @@ func (b *bench) prepare(ctx context.Context, images []string) (err error) {
 	return err
 }
 
+// probeImage is the name of the program's own image, but for its tag.
+const probeImage = "airgap.dev/airgap-probe:"
+
 // planned asks the program itself which images the bundle has, so that both
 // tools fetch the same. The program's own comes from no upstream.
 func (b *bench) planned(ctx context.Context) ([]string, error) {
@@ -129,7 +132,7 @@ func (b *bench) planned(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, i := range lock.Images {
-		if !strings.HasPrefix(i.Name, "airgap.dev/airgap-probe:") {
+		if !strings.HasPrefix(i.Name, probeImage) {
 			names = append(names, i.Name)
 		}
 	}

@@ -105,23 +105,33 @@ func (p *populated) end() {
 	_ = os.RemoveAll(p.dir) // in the work directory, which goes as well
 }
 
-// digests are the images of the bundle as a container's status names them.
-func (b *bench) digests() ([]string, error) {
+// lockedImage is an image of the bundle.
+type lockedImage struct {
+	Name, Digest string
+	Blobs        []struct{ Size int64 } // bytes; the manifest's own, too
+}
+
+// locked are the images in the bundle's index.
+func (b *bench) locked() ([]lockedImage, error) {
 	text, err := os.ReadFile(filepath.Join(b.ours(), "bank", "bundle.json"))
 	if err != nil {
 		return nil, err
 	}
 	var index struct {
-		Lock struct {
-			Images []struct{ Name, Digest string }
-		}
+		Lock struct{ Images []lockedImage }
 	}
 	if err := json.Unmarshal(text, &index); err != nil {
 		return nil, fmt.Errorf("read the bundle's images: %w", err)
 	}
+	return index.Lock.Images, nil
+}
+
+// digests are the images of the bundle as a container's status names them.
+func (b *bench) digests() ([]string, error) {
+	locked, err := b.locked()
 	var all []string
-	for _, i := range index.Lock.Images {
+	for _, i := range locked {
 		all = append(all, i.Name[:strings.LastIndex(i.Name, ":")]+"@"+i.Digest)
 	}
-	return all, nil
+	return all, err
 }

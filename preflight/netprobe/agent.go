@@ -245,9 +245,12 @@ func (a *agent) tryVXLAN(ctx context.Context, to int) {
 		if o.soft {
 			continue
 		}
-		ping := o.attempt(to, VXLANPing, o.ping(to))
+		var ping Attempt
+		var both sync.WaitGroup // where nothing answers, all that takes time is waiting
+		both.Go(func() { ping = o.attempt(to, VXLANPing, o.ping(to)) })
+		both.Go(func() { a.report.tried(o.attempt(to, VXLANUDP, o.datagram(ctx, to))) })
+		both.Wait()
 		a.report.tried(ping)
-		a.report.tried(o.attempt(to, VXLANUDP, o.datagram(ctx, to)))
 		if ping.Result == Answered && !streamed {
 			streamed = true
 			a.tryStream(ctx, to, o)
