@@ -94,6 +94,7 @@ var allowed = map[string][]string{
 	"internal/listen":     {},
 	"internal/output":     {},
 	"internal/overlay":    {},
+	"internal/prose":      {},
 	"internal/redact":     {},
 	"internal/remote":     {"internal/host"},
 	"internal/settings":   {"internal/host", "internal/step"},
