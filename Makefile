@@ -76,9 +76,10 @@ race: ## the unit tests with the race detector: one package after the other, for
 	$(GO) test -race -p 1 -count=1 -timeout 60m ./...
 
 .PHONY: lint
-lint: $(GOLANGCI) ## the linters over both modules, at the pinned version
+lint: $(GOLANGCI) ## the linters over both modules, at the pinned version, and plain words in code and pages (go run ./cmd/prose -v NAME)
 	$(GOLANGCI) run ./...
 	cd e2e && $(GOLANGCI) run ./...
+	$(GO) run ./cmd/prose >/dev/null
 
 # Compiled once: minutes, and more than `go run` would keep.
 $(GOLANGCI):

@@ -106,6 +106,7 @@ var allowed = map[string][]string{
 	"internal/nevra":      {},
 	"internal/output":     {},
 	"internal/overlay":    {},
+	"internal/prose":      {},
 	"internal/redact":     {},
 	"internal/reference":  {},
 	"internal/remote":     {"internal/host"},
