@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"airgap.dev/airgap/verify/imagebook"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -36,8 +37,8 @@ func Rules(probes ...Probe) []RuleInfo {
 	for _, p := range probes {
 		asking = append(asking, newProbed(p))
 	}
-	book := newImageBook(o.ImageExists, nil)
-	defer book.queue.ShutDown() // nobody runs it
+	book := imagebook.New(o.ImageExists, nil)
+	defer book.Close()
 	var all []RuleInfo
 	for _, r := range rules(o, book, asking) {
 		info := RuleInfo{ID: r.id, Title: r.title, LooksAt: []string{}, Needs: needs[r.id], within: r.within}

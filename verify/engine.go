@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
+	"airgap.dev/airgap/verify/imagebook"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -32,7 +33,7 @@ type engine struct {
 	options Options
 	api     *api
 	rules   []rule
-	images  *imageBook
+	images  *imagebook.Book
 	probes  []*probed
 	dirty   *dirty
 	board   *board
@@ -56,7 +57,7 @@ func newEngine(o Options, a *api) *engine {
 		options: o, api: a, dirty: newDirty(), board: newBoard(), judged: map[string]time.Time{}, changes: newChanges(),
 		noted: &confirmations{}, logged: &logged{}, began: time.Now(), site: o.site(),
 	}
-	e.images = newImageBook(o.ImageExists, func() { e.dirty.mark("images") })
+	e.images = imagebook.New(o.ImageExists, func() { e.dirty.mark("images") })
 	for _, p := range o.Probes {
 		e.probes = append(e.probes, newProbed(p))
 	}
@@ -82,7 +83,7 @@ func (e *engine) run(ctx context.Context) bool {
 	defer stop()
 	e.live = newLive(e.options)
 	defer e.live.end()
-	background.Go(func() { e.images.run(ctx) })
+	background.Go(func() { e.images.Run(ctx) })
 	for _, p := range e.probes {
 		background.Go(func() { p.run(ctx, func() { e.dirty.mark(p.ID) }) })
 	}

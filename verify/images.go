@@ -4,31 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
-	"airgap.dev/airgap/internal/reference"
+	"airgap.dev/airgap/verify/imagebook"
 	"airgap.dev/airgap/verify/result"
 )
 
-// image is what a container runs: where it came from and its digest there.
-type image struct {
-	repository string // "registry.k8s.io/kube-proxy"
-	digest     string // "sha256:…"
-}
-
-func (i image) String() string { return i.repository + "@" + i.digest }
-
-// parseImage reads the image id of a container's status. An image that was
-// loaded instead of pulled has an id of its own only, and is an error.
-func parseImage(id string) (image, error) {
-	ref, err := reference.Parse(strings.TrimPrefix(id, "docker-pullable://"))
-	if err != nil || ref.Digest == "" {
-		return image{}, fmt.Errorf("the runtime knows it only as %s, by no registry's name", id)
-	}
-	return image{ref.Repository(), ref.Digest}, nil
-}
-
-func runningImages(look func(image) answer) rule {
+func runningImages(look func(imagebook.Image) imagebook.Answer) rule {
 	return rule{
 		id: "images", title: "Every running image is in our registry", watches: []kind{pods},
 		judge: func(v view) []Finding { return judgeImages(v, look) }, expects: expectImages,
@@ -45,12 +26,12 @@ func expectImages(v view) expectation {
 
 // judgeImages gives one finding an image, however many containers run it,
 // and one for a registry that does not answer.
-func judgeImages(v view, look func(image) answer) []Finding {
+func judgeImages(v view, look func(imagebook.Image) imagebook.Answer) []Finding {
 	var findings []Finding
-	var silent []image
+	var silent []imagebook.Image
 	var reason error
 	for _, id := range v.values(pods, byImage) {
-		img, err := parseImage(id)
+		img, err := imagebook.Parse(id)
 		if err != nil {
 			findings = append(findings, Finding{
 				Object: "Image " + id, Saw: err.Error() + usedBy(v, id), Want: "found by digest",
@@ -58,15 +39,15 @@ func judgeImages(v view, look func(image) answer) []Finding {
 			})
 			continue
 		}
-		switch a := look(img); a.state {
-		case missing:
+		switch a := look(img); a.State {
+		case imagebook.Missing:
 			findings = append(findings, Finding{
 				Object: "Image " + img.String(), Saw: "the registry does not have it" + usedBy(v, id), Want: "found by digest",
 				Fix: "add it to images: in airgap.yaml, bundle again, and airgap registry import the bundle; into a registry of the site's own, airgap push",
 			})
-		case unknown:
+		case imagebook.Unknown:
 			silent = append(silent, img)
-			reason = cmp.Or(reason, a.err)
+			reason = cmp.Or(reason, a.Err)
 		}
 	}
 	if len(silent) > 0 {
@@ -75,7 +56,7 @@ func judgeImages(v view, look func(image) answer) []Finding {
 	return findings
 }
 
-func registrySilent(asked []image, reason error) Finding {
+func registrySilent(asked []imagebook.Image, reason error) Finding {
 	saw := "no answer yet about " + result.Plural(len(asked), "image")
 	if reason != nil {
 		saw = fmt.Sprintf("no answer about %s: %v", result.Plural(len(asked), "image"), reason)

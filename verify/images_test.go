@@ -5,31 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/verify/imagebook"
 	corev1 "k8s.io/api/core/v1"
 )
 
 var digest = "sha256:" + strings.Repeat("a", 64)
-
-func TestParseImage(t *testing.T) {
-	for _, test := range []struct{ id, want string }{
-		{"registry.k8s.io/kube-proxy@" + digest, "registry.k8s.io/kube-proxy@" + digest},
-		{"docker.io/library/hello@" + digest, "docker.io/library/hello@" + digest},
-		{"docker-pullable://hello@" + digest, "docker.io/library/hello@" + digest},
-		{"harbor.bank:5000/team/app@" + digest, "harbor.bank:5000/team/app@" + digest},
-		{digest, ""},
-		{"registry.k8s.io/pause:3.10", ""},
-		{"", ""},
-	} {
-		img, err := parseImage(test.id)
-		if test.want == "" {
-			if err == nil {
-				t.Errorf("%q: got %s, want an error", test.id, img)
-			}
-		} else if err != nil || img.String() != test.want {
-			t.Errorf("%q: got %s (%v), want %s", test.id, img, err, test.want)
-		}
-	}
-}
 
 func TestRunningImages(t *testing.T) {
 	foreign := "quay.io/x/tool@" + digest
@@ -41,18 +21,18 @@ func TestRunningImages(t *testing.T) {
 			p.Status.InitContainerStatuses = p.Status.ContainerStatuses // a sidecar: counted once more, asked for once
 		}))
 	t.Run("answers", func(t *testing.T) {
-		look := func(i image) answer {
-			if i.repository == "quay.io/x/tool" {
-				return answer{state: missing}
+		look := func(i imagebook.Image) imagebook.Answer {
+			if i.Repository == "quay.io/x/tool" {
+				return imagebook.Answer{State: imagebook.Missing}
 			}
-			return answer{state: found}
+			return imagebook.Answer{State: imagebook.Found}
 		}
 		wantSaw(t, judgeImages(v, look),
 			Finding{Object: "Image " + foreign, Saw: "the registry does not have it; it runs in shop/b, shop/c"},
 			Finding{Object: "Image " + digest, Saw: "the runtime knows it only as " + digest + ", by no registry's name; it runs in shop/loaded"})
 	})
 	t.Run("silence is one finding", func(t *testing.T) {
-		look := func(image) answer { return answer{unknown, errors.New("connection refused")} }
+		look := func(imagebook.Image) imagebook.Answer { return imagebook.Answer{Err: errors.New("connection refused")} }
 		got := judgeImages(seen(t, pod("a", "a", "w1"), pod("a", "b", "w1", imageID(foreign))), look)
 		wantSaw(t, got, Finding{Object: "Registry", Saw: "no answer about 2 images: connection refused"})
 	})

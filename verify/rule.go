@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/verify/imagebook"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -37,7 +38,7 @@ type Finding = result.Finding
 
 // rules are all rules, in the order in which they are reported: what others
 // depend on comes first.
-func rules(o Options, images *imageBook, probes []*probed) []rule {
+func rules(o Options, images *imagebook.Book, probes []*probed) []rule {
 	system := namespaces(o.Namespaces)
 	judged := func(string) bool { return true }
 	if o.SystemOnly {
@@ -55,7 +56,7 @@ func rules(o Options, images *imageBook, probes []*probed) []rule {
 		reportsFresh(), unitsRun(), programsRun(), cgroupsAgree(), sysctlsStay(), packagesWhole(), imagesPinned(), registriesReached(), gpus(),
 	}
 	if o.ImageExists != nil {
-		list = append(list, runningImages(images.look))
+		list = append(list, runningImages(images.Look))
 	}
 	for _, p := range probes {
 		list = append(list, p.rule())

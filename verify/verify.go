@@ -24,6 +24,7 @@ import (
 
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify/dataplane"
+	"airgap.dev/airgap/verify/imagebook"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -59,7 +60,7 @@ type Options struct {
 	// namespaces: an add-on may wait for a node that has not joined yet.
 	SystemOnly bool
 	// ImageExists asks our registry; nil leaves the rule about images out.
-	ImageExists ImageExists
+	ImageExists imagebook.Exists
 	Probes      []Probe // rules of the caller's
 	// Only are the rules to judge, by id, none for all: one that does not apply is
 	// unseen then. Skip are those to leave out. That the API server answers is

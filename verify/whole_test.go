@@ -3,7 +3,9 @@ package verify
 import (
 	"context"
 	"maps"
+	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/verify/dataplane"
+	"airgap.dev/airgap/verify/imagebook"
 	"airgap.dev/airgap/verify/nodereport"
 	"airgap.dev/airgap/verify/result"
 )
@@ -104,7 +107,10 @@ func (w *whole) judged(t *testing.T) *board {
 func (w *whole) engine(t *testing.T) *engine {
 	t.Helper()
 	e := newEngine(w.options, nil)
-	t.Cleanup(e.images.queue.ShutDown) // nobody runs it
+	ctx, cancel := context.WithCancel(t.Context())
+	var asking sync.WaitGroup
+	asking.Go(func() { e.images.Run(ctx) })
+	t.Cleanup(func() { cancel(); asking.Wait() })
 	e.live = newLive(w.options)
 	return e
 }
@@ -123,11 +129,13 @@ func (w *whole) judge(t *testing.T, e *engine) {
 		v.heard.take(b, time.Now(), time.Now(), time.Now())
 	}
 	for _, id := range v.values(pods, byImage) {
-		img, err := parseImage(id)
+		img, err := imagebook.Parse(id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.images.answers[img] = answer{state: found}
+		for e.images.Look(img).State != imagebook.Found {
+			runtime.Gosched()
+		}
 	}
 	e.begin(v)
 	e.judge(e.all())

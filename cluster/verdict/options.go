@@ -22,6 +22,7 @@ import (
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/imagebook"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -156,7 +157,7 @@ func (o Options) rules(s *site.Site, p ui.Progress) (verify.Options, error) {
 
 // lookingIn asks for images that were pushed to the registries themselves, and
 // run under their addresses, by the name that they have there.
-func lookingIn(registries []string, exists verify.ImageExists) verify.ImageExists {
+func lookingIn(registries []string, exists imagebook.Exists) imagebook.Exists {
 	return func(ctx context.Context, repository, digest string) (bool, error) {
 		if host, path := reference.SplitHost(repository); slices.Contains(registries, host) {
 			repository = path
