@@ -64,21 +64,30 @@ type JournalEntry struct {
 	Step, Event string
 }
 
-// Journal reads a server's journal. A line may be cut, since a kill can end a write between two
-// pages; any other line has to be an entry.
+// Journal reads a server's journal.
 func Journal(ctx context.Context, m lab.Machine) ([]JournalEntry, error) {
 	text, err := lab.Output(ctx, m, "cat", "/var/lib/airgap/journal.jsonl")
 	if err != nil {
 		return nil, err
 	}
+	entries, err := entriesOf(text)
+	if err != nil {
+		return nil, fmt.Errorf("the journal of %s: %w", m.Name(), err)
+	}
+	return entries, nil
+}
+
+// entriesOf leaves out lines that were cut: a kill can end a write between two pages, and airgap
+// leaves them out, too. Every whole line must be an entry.
+func entriesOf(text string) ([]JournalEntry, error) {
 	var entries []JournalEntry
 	for line := range strings.Lines(text) {
-		if whole := strings.TrimSpace(line); !strings.HasSuffix(whole, "}") {
+		if line = strings.TrimSpace(line); !strings.HasSuffix(line, "}") {
 			continue
 		}
 		var j JournalEntry
 		if err := json.Unmarshal([]byte(line), &j); err != nil {
-			return nil, fmt.Errorf("the journal of %s has the line %q: %w", m.Name(), line, err)
+			return nil, fmt.Errorf("line %q: %w", line, err)
 		}
 		entries = append(entries, j)
 	}
