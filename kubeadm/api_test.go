@@ -32,7 +32,7 @@ func withKubeadm(t *testing.T, f *hosttest.Fake, m Machine, a *kubetest.API) (si
 		return func(host.Cmd) ([]byte, error) {
 			running = true
 			f.Put(t, runtime.KubeletConfig, healthz)
-			f.Put(t, kube.ClusterCA, a.Ca())
+			f.Put(t, kube.ClusterCA, a.CA())
 			for _, file := range files {
 				f.Put(t, file, a.Kubeconfig(m.Path(kube.ClusterCA)))
 			}

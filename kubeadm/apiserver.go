@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-const auditPolicyFile = node.ApiServerDir + "/audit-policy.yaml"
+const auditPolicyFile = node.APIServerDir + "/audit-policy.yaml"
 
 // BeforeControlPlane are the steps that a control-plane host takes before
 // kubeadm; given brings the keys of the hosts before it, nil makes them.
@@ -35,7 +35,7 @@ func APIServerFiles(m Machine, c Config) step.Step {
 		Plan: func(context.Context) ([]string, error) { return m.planAPIServerFiles(c) },
 		Run:  func(context.Context) error { return m.writeAPIServerFiles(c) },
 		Undo: func(context.Context) error {
-			return node.RemoveFrom(m.Machine, node.ApiServerDir, auditPolicyFile, authenticationFile)
+			return node.RemoveFrom(m.Machine, node.APIServerDir, auditPolicyFile, authenticationFile)
 		},
 	}
 }
@@ -111,15 +111,15 @@ func (m Machine) writeAPIServerFiles(c Config) error {
 
 func privateDirs(c Config) []string {
 	if c.Audit.Log == NoAudit {
-		return []string{node.ApiServerDir}
+		return []string{node.APIServerDir}
 	}
-	return []string{node.ApiServerDir, leave.AuditDir}
+	return []string{node.APIServerDir, leave.AuditDir}
 }
 
 // apiServerVolumes are the directories of the host that its pod sees.
 func apiServerVolumes(c Config) []any {
 	volumes := []any{object{
-		"name": "airgap", "hostPath": node.ApiServerDir, "mountPath": node.ApiServerDir,
+		"name": "airgap", "hostPath": node.APIServerDir, "mountPath": node.APIServerDir,
 		"readOnly": true, "pathType": "Directory",
 	}}
 	if c.Audit.Log == NoAudit {

@@ -99,7 +99,7 @@ func TestAPIServerFiles(t *testing.T) {
 	if kubetest.Mode(t, f, leave.AuditDir) != 0o700 || kubetest.Mode(t, f, auditPolicyFile) != 0o600 {
 		t.Error("others can read it")
 	}
-	if err := s.Undo(t.Context()); err != nil || f.Has(node.ApiServerDir) || !f.Has(leave.AuditDir) {
+	if err := s.Undo(t.Context()); err != nil || f.Has(node.APIServerDir) || !f.Has(leave.AuditDir) {
 		t.Errorf("undo: %v; the log's directory is data, and the rest is not", err)
 	}
 

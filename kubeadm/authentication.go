@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-const authenticationFile = node.ApiServerDir + "/authentication.yaml"
+const authenticationFile = node.APIServerDir + "/authentication.yaml"
 
 // anonymousRule lets requests without credentials in where they are needed: probes,
 // and hosts that join, which compare what they get with the code they were given.

@@ -118,7 +118,7 @@ func placed(t *testing.T, c Config, dir string) []string {
 			t.Fatal(err)
 		}
 	}
-	places := strings.NewReplacer(node.ApiServerDir, dir, leave.AuditDir, dir)
+	places := strings.NewReplacer(node.APIServerDir, dir, leave.AuditDir, dir)
 	var args []string
 	for _, a := range argumentsOf(cluster(c, Node{Name: "cp1", Address: "127.0.0.1"}), node.APIServer) {
 		args = append(args, "--"+a.name+"="+places.Replace(a.value))

@@ -32,8 +32,8 @@ func fileControls(c Config) []Control {
 		files("4.1.9, 4.1.10", runtime.KubeletConfig, 0o600, ByAirgap, "tells how the node is protected"),
 		files("-", runtime.KubeletDir+"/*.env", 0o600, ByAirgap, "as above"),
 		files("-", runtime.KubeletDir+"/instance-config.yaml", 0o600, ByAirgap, "as above"),
-		files("-", node.ApiServerDir, 0o700, ByAirgap, "keys, and the rules for who gets in"),
-		files("-", node.ApiServerDir+"/*.yaml", 0o600, ByAirgap, "as above"),
+		files("-", node.APIServerDir, 0o700, ByAirgap, "keys, and the rules for who gets in"),
+		files("-", node.APIServerDir+"/*.yaml", 0o600, ByAirgap, "as above"),
 	}
 	if c.Audit.Log != NoAudit {
 		controls = append(controls,

@@ -61,7 +61,7 @@ func TestComplianceAsksTheKubelet(t *testing.T) {
 	f.Joins(t, "/proc/self", kubetest.HostNetwork)
 	f.Put(t, runtime.KubeletConfig, good)
 	kubetest.Starts(t, f, 60, kubetest.HostNetwork, "/kubelet") // a pod's, which is not the host's
-	f.Put(t, "/proc/60/cgroup", "0::"+kubetest.ApiGroup+"\n")
+	f.Put(t, "/proc/60/cgroup", "0::"+kubetest.APIGroup+"\n")
 	if got := foundWith(t, m, c, "readOnlyPort", configz(t, good)); got.State != Differs || got.Found != "it does not run" {
 		t.Errorf("a kubelet that does not run: %+v", got)
 	}

@@ -52,7 +52,7 @@ func processes(t *testing.T, f *hosttest.Fake, c Config) {
 	}
 	for name, text := range files {
 		f.Put(t, name, string(text))
-		if err := errors.Join(os.Chmod(filepath.Join(f.Root, node.ApiServerDir), 0o700), os.Chmod(filepath.Join(f.Root, name), 0o600)); err != nil {
+		if err := errors.Join(os.Chmod(filepath.Join(f.Root, node.APIServerDir), 0o700), os.Chmod(filepath.Join(f.Root, name), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -239,7 +239,7 @@ overrides:
 		t.Fatal(err)
 	}
 	for text, want := range map[string]int{
-		"value: https://a\n": 1, "value: https://b\n": 1, "name: audit-log-path\n": 1, "mountPath: /run/hsm\n": 1, "mountPath: " + node.ApiServerDir + "\n": 1,
+		"value: https://a\n": 1, "value: https://b\n": 1, "name: audit-log-path\n": 1, "mountPath: /run/hsm\n": 1, "mountPath: " + node.APIServerDir + "\n": 1,
 		"name: profiling\n":                      3, // of three programs
 		"name: profiling\n    value: \"true\"\n": 1,
 	} {

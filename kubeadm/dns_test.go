@@ -42,7 +42,7 @@ func TestNoForwarding(t *testing.T) {
 	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
 	a.Corefile = kubeadmCorefile
-	f.Put(t, kube.ClusterCA, a.Ca())
+	f.Put(t, kube.ClusterCA, a.CA())
 	f.Put(t, kube.AdminConf, a.Kubeconfig(m.Path(kube.ClusterCA)))
 	s := NoForwarding(m)
 	hosttest.MustHold(t, s.Done, false)

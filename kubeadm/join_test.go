@@ -25,7 +25,7 @@ import (
 // ticketFor is a ticket that the fake API server accepts, for a code that was asked for.
 func ticketFor(t *testing.T, a *kubetest.API, text string) *joincode.Ticket {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: a.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(a.Ca())}})
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: a.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(a.CA())}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestJoin(t *testing.T) {
 	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
 	withKubeadm(t, f, m, a)
-	f.Put(t, kube.ClusterCA, a.Ca())
+	f.Put(t, kube.ClusterCA, a.CA())
 	material, err := Material(m, section(t, `version: 1.36.3`))
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestJoinControlPlane(t *testing.T) {
 	for _, name := range pki.ControlPlaneKeys() {
 		keys[name] = []byte("key " + name)
 	}
-	keys[kube.ClusterCA] = []byte(a.Ca())
+	keys[kube.ClusterCA] = []byte(a.CA())
 	keys[encryption.EncryptionFile] = []byte("key2")
 	f.Put(t, encryption.EncryptionFile, "key1") // of a join before the key was changed
 	code, err := joincode.ParseCode(text)
@@ -135,7 +135,7 @@ func TestJoinControlPlane(t *testing.T) {
 	}
 	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path("/etc/kubernetes/pki")) }
 	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "cp2", Address: "192.0.2.12", ControlPlane: true},
-		joincode.JoinMaterial{APIServer: a.Listener.Addr().String(), CA: a.Ca()}, func(context.Context) (*joincode.Ticket, error) { return ticket, nil })
+		joincode.JoinMaterial{APIServer: a.Listener.Addr().String(), CA: a.CA()}, func(context.Context) (*joincode.Ticket, error) { return ticket, nil })
 	if err := s.Run(t.Context()); !errors.Is(err, died) || a.Burnt != 0 {
 		t.Fatalf("got %v, burnt %d times", err, a.Burnt)
 	}
@@ -159,9 +159,9 @@ func TestJoinRefuses(t *testing.T) {
 		ticket   error
 		says     string
 	}{
-		"no ticket":                      {joincode.JoinMaterial{CA: a.Ca()}, Node{Name: "w1"}, noTicket, "no such code"},
-		"a worker's code for a cp":       {joincode.JoinMaterial{CA: a.Ca()}, Node{Name: "cp2", ControlPlane: true}, nil, "the code is a worker's"},
-		"a parcel that is not for these": {joincode.JoinMaterial{CA: a.Ca()}, Node{Name: "cp3", ControlPlane: true}, nil, "airgap-parcel"},
+		"no ticket":                      {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "w1"}, noTicket, "no such code"},
+		"a worker's code for a cp":       {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "cp2", ControlPlane: true}, nil, "the code is a worker's"},
+		"a parcel that is not for these": {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "cp3", ControlPlane: true}, nil, "airgap-parcel"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := newFake(t)
@@ -181,7 +181,7 @@ func TestJoinRefuses(t *testing.T) {
 // joinStep joins a worker with a code that the fake API server accepts.
 func joinStep(t *testing.T, m Machine, a *kubetest.API) step.Step {
 	t.Helper()
-	return Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, joincode.JoinMaterial{CA: a.Ca()}, func(context.Context) (*joincode.Ticket, error) {
+	return Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, joincode.JoinMaterial{CA: a.CA()}, func(context.Context) (*joincode.Ticket, error) {
 		return ticketFor(t, a, "abcdef.0123456789abcdef.abcdefghijklmnop"), nil
 	})
 }

@@ -29,7 +29,7 @@ func Restore(m Machine, c Config, n Node, f runtime.Facts, saved Saved) step.Ste
 	s.Plan = func(context.Context) ([]string, error) {
 		changes, err := m.planInit(c, n, f)
 		if err == nil && !m.finished() {
-			changes = append([]string{"write the cluster's keys to " + node.PkiDir, "restore etcd's data to " + node.EtcdDir}, changes...)
+			changes = append([]string{"write the cluster's keys to " + node.PKIDir, "restore etcd's data to " + node.EtcdDir}, changes...)
 		}
 		return changes, err
 	}

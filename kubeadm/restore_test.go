@@ -47,7 +47,7 @@ func TestRestore(t *testing.T) {
 		f.Put(t, "/var/lib/etcd/member/half", "what etcd wrote before it died")
 		return nil, died
 	}
-	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path(node.PkiDir)) }
+	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path(node.PKIDir)) }
 	for range 2 {
 		if err := s.Run(t.Context()); !errors.Is(err, died) {
 			t.Fatal(err)

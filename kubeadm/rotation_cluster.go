@@ -46,12 +46,12 @@ type liveCluster struct {
 }
 
 func (c liveCluster) Hosts(ctx context.Context) ([]string, error) {
-	at, err := encryption.ApiServers(ctx, c.client)
+	at, err := encryption.APIServers(ctx, c.client)
 	return slices.Sorted(maps.Keys(at)), err
 }
 
 func (c liveCluster) Loaded(ctx context.Context, hash string) error {
-	at, err := encryption.ApiServers(ctx, c.client)
+	at, err := encryption.APIServers(ctx, c.client)
 	if err != nil {
 		return err
 	}

@@ -37,14 +37,14 @@ func savedKeys(t *testing.T, ends time.Time) map[string]string {
 		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: ends}
 		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 		hosttest.Must(err)
-		files[path.Join(node.PkiDir, name+".key")] = text
-		files[path.Join(node.PkiDir, name+".crt")] = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+		files[path.Join(node.PKIDir, name+".key")] = text
+		files[path.Join(node.PKIDir, name+".crt")] = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	}
 	key, text := pemKey(t)
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	hosttest.Must(err)
-	files[path.Join(node.PkiDir, "sa.key")] = text
-	files[path.Join(node.PkiDir, "sa.pub")] = string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
+	files[path.Join(node.PKIDir, "sa.key")] = text
+	files[path.Join(node.PKIDir, "sa.pub")] = string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
 	ring, err := encryption.FirstKeys(encryption.Secretbox)
 	hosttest.Must(err)
 	files[encryption.EncryptionFile] = string(ring)

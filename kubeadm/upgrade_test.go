@@ -86,7 +86,7 @@ func upgradeAPI(t *testing.T, f *hosttest.Fake, m Machine) *atomic.Value {
 	}))
 	t.Cleanup(server.Close)
 	a := &kubetest.API{Server: server}
-	f.Put(t, kube.ClusterCA, a.Ca())
+	f.Put(t, kube.ClusterCA, a.CA())
 	for _, file := range []string{kube.AdminConf, kube.KubeletConf} {
 		f.Put(t, file, a.Kubeconfig(m.Path(kube.ClusterCA)))
 	}
@@ -234,7 +234,7 @@ func TestKubeProxyKilled(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	a := &kubetest.API{Server: server}
-	f.Put(t, kube.ClusterCA, a.Ca())
+	f.Put(t, kube.ClusterCA, a.CA())
 	f.Put(t, kube.AdminConf, a.Kubeconfig(m.Path(kube.ClusterCA)))
 	s := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1", ControlPlane: true}, First: true}.KubeProxy()
 	if err := s.Run(t.Context()); err != nil || restarts.Load() != 0 {
@@ -339,7 +339,7 @@ func TestRehearseWrites(t *testing.T) {
 			}))
 			defer server.Close()
 			a := &kubetest.API{Server: server}
-			f.Put(t, kube.ClusterCA, a.Ca())
+			f.Put(t, kube.ClusterCA, a.CA())
 			f.Put(t, kube.AdminConf, a.Kubeconfig(m.Path(kube.ClusterCA)))
 			client, err := kube.Client(m.Machine, kube.AdminConf)
 			if err != nil {

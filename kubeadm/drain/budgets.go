@@ -21,6 +21,7 @@ type Budget struct {
 	Pods []string // NAMESPACE/NAME of those that it holds
 }
 
+// String names the PodDisruptionBudget and what it allows.
 func (b Budget) String() string {
 	return fmt.Sprintf("PodDisruptionBudget %s holds %s: %s", b.Name, strings.Join(b.Pods, ", "), b.Why)
 }

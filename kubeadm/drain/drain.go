@@ -183,4 +183,5 @@ func (d *Draining) failure(err error) error {
 	return &host.Failure{What: "drain node " + d.Node, Err: err, Next: "mend it and run the same command again; kubectl uncordon " + d.Node + " lets pods onto it as before"}
 }
 
+// PodName is NAMESPACE/NAME.
 func PodName(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }

@@ -21,7 +21,7 @@ import (
 
 // EncryptionFile holds the keys that Secrets are encrypted with in etcd. Every
 // control-plane host has the very same; without it the Secrets are lost.
-const EncryptionFile = node.ApiServerDir + "/encryption.yaml"
+const EncryptionFile = node.APIServerDir + "/encryption.yaml"
 
 // Encryption brings about the keys that Secrets are encrypted with. given
 // brings the file of the cluster's other control-plane hosts; nil makes the
@@ -53,7 +53,7 @@ func keysHold(m host.Machine) (bool, error) {
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != 0o600 {
 		return false, err
 	}
-	return node.PrivateDir(m, node.ApiServerDir)
+	return node.PrivateDir(m, node.APIServerDir)
 }
 
 func planKeys(m host.Machine) ([]string, error) {
@@ -66,7 +66,7 @@ func planKeys(m host.Machine) ([]string, error) {
 }
 
 func placeKeys(ctx context.Context, m host.Machine, given func(context.Context) ([]byte, error)) error {
-	if err := node.MakePrivateDir(m, node.ApiServerDir); err != nil {
+	if err := node.MakePrivateDir(m, node.APIServerDir); err != nil {
 		return err
 	}
 	if _, err := ReadKeyring(m); err == nil {
@@ -89,7 +89,7 @@ func leaveKeys(m host.Machine) error {
 	if err := host.Remove(m.Path(rotationFile)); err != nil { // of one that will not go on
 		return err
 	}
-	return node.RemoveFrom(m, node.ApiServerDir, EncryptionFile)
+	return node.RemoveFrom(m, node.APIServerDir, EncryptionFile)
 }
 
 // CopyKeys puts the keys into a directory with a copy of etcd's data: without

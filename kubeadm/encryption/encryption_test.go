@@ -21,8 +21,8 @@ func TestEncryptionMakesOneKeyOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	hosttest.MustHold(t, s.Done, true)
-	if kubetest.Mode(t, f, EncryptionFile) != 0o600 || kubetest.Mode(t, f, node.ApiServerDir) != 0o700 {
-		t.Errorf("modes are %o and %o", kubetest.Mode(t, f, EncryptionFile), kubetest.Mode(t, f, node.ApiServerDir))
+	if kubetest.Mode(t, f, EncryptionFile) != 0o600 || kubetest.Mode(t, f, node.APIServerDir) != 0o700 {
+		t.Errorf("modes are %o and %o", kubetest.Mode(t, f, EncryptionFile), kubetest.Mode(t, f, node.APIServerDir))
 	}
 	first := f.Get(EncryptionFile)
 
@@ -39,8 +39,8 @@ func TestEncryptionMakesOneKeyOnce(t *testing.T) {
 		t.Error("the key was replaced: every Secret is lost")
 	}
 	f.Put(t, rotationFile, `{"to":"key2"}`)
-	if err := s.Undo(t.Context()); err != nil || f.Has(node.ApiServerDir) || f.Has(rotationFile) {
-		t.Errorf("undo: %v, left the keys: %v, a rotation: %v", err, f.Has(node.ApiServerDir), f.Has(rotationFile))
+	if err := s.Undo(t.Context()); err != nil || f.Has(node.APIServerDir) || f.Has(rotationFile) {
+		t.Errorf("undo: %v, left the keys: %v, a rotation: %v", err, f.Has(node.APIServerDir), f.Has(rotationFile))
 	}
 	if err := s.Run(t.Context()); err != nil || f.Get(EncryptionFile) == first {
 		t.Errorf("another cluster got the same key (%v)", err)

@@ -18,9 +18,9 @@ import (
 // fileHash is how the API server names the file that it has loaded.
 func fileHash(text []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(text)) }
 
-// ApiServers are the addresses of the cluster's API servers by node, each on
+// APIServers are the addresses of the cluster's API servers by node, each on
 // its own: the one endpoint of them all would answer for any.
-func ApiServers(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
+func APIServers(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
 	if err != nil {
 		return nil, fmt.Errorf("list the API servers: %w", err)

@@ -87,6 +87,7 @@ func (x Exchange) Open(ctx context.Context, to string, more map[string][]byte) (
 	return m.Leader, err
 }
 
+// Close deletes the Secret: the hosts are through.
 func (x Exchange) Close(ctx context.Context) error {
 	err := x.Client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, x.Name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -173,6 +174,8 @@ func (x Exchange) Take(m *Minutes, private hpke.PrivateKey) ([]byte, error) {
 	return text, nil
 }
 
+// GatherTime is how long a leader waits for the other hosts.
 const GatherTime = time.Hour
 
+// Phase is the one that the hosts are in.
 func (m *Minutes) Phase() Phase { return Phase(m.Data[PhaseField]) }

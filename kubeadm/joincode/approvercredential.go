@@ -70,7 +70,7 @@ func approverCredential(m host.Machine) ([]byte, error) {
 // clusterCA is the CA's key, and the one of its certificates that belongs to it: while
 // the CA is replaced there are two.
 func clusterCA(m host.Machine, bundle []byte) (crypto.Signer, *x509.Certificate, error) {
-	private, err := keyutil.PrivateKeyFromFile(m.Path(path.Join(node.PkiDir, "ca.key")))
+	private, err := keyutil.PrivateKeyFromFile(m.Path(path.Join(node.PKIDir, "ca.key")))
 	if err != nil {
 		return nil, nil, err
 	}

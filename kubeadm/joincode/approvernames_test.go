@@ -158,7 +158,7 @@ func TestForeignCluster(t *testing.T) {
 
 // TestOtherRole: the code is of the one role that airgap.yaml has for the node.
 func TestOtherRole(t *testing.T) {
-	material := JoinMaterial{CA: kubetest.NewAPI(t).Ca()}
+	material := JoinMaterial{CA: kubetest.NewAPI(t).CA()}
 	pin, err := material.pin()
 	if err != nil {
 		t.Fatal(err)

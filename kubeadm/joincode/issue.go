@@ -96,8 +96,11 @@ func deleteToken(ctx context.Context, client kubernetes.Interface, c Code, dryRu
 	return client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, TokenName(c.ID), metav1.DeleteOptions{DryRun: dryRun})
 }
 
+// TokenName is the name of the Secret in kube-system with the token of a code's ID.
 func TokenName(id string) string { return "bootstrap-token-" + id }
-func ParcelName(c Code) string   { return "airgap-parcel-" + c.ID }
+
+// ParcelName is the name of the Secret in kube-system with the keys that go with a code.
+func ParcelName(c Code) string { return "airgap-parcel-" + c.ID }
 
 const tokenDescription = "airgap join" // by which ours are told from others
 

@@ -86,7 +86,7 @@ func (c Code) box() (cipher.AEAD, error) {
 func (p Parcel) Fit(encrypted bool, now time.Time) error {
 	var errs []error
 	for _, name := range []string{"ca", "front-proxy-ca", "etcd/ca"} {
-		errs = append(errs, p.authority(path.Join(node.PkiDir, name), now))
+		errs = append(errs, p.authority(path.Join(node.PKIDir, name), now))
 	}
 	errs = append(errs, p.serviceAccounts())
 	if encrypted {
@@ -110,11 +110,11 @@ func (p Parcel) authority(name string, now time.Time) error {
 
 // serviceAccounts wants sa.pub to be the public half of sa.key.
 func (p Parcel) serviceAccounts() error {
-	key, err := keyutil.ParsePrivateKeyPEM(p[path.Join(node.PkiDir, "sa.key")])
+	key, err := keyutil.ParsePrivateKeyPEM(p[path.Join(node.PKIDir, "sa.key")])
 	if err != nil {
 		return errors.New("sa.key is no private key")
 	}
-	public, err := keyutil.ParsePublicKeysPEM(p[path.Join(node.PkiDir, "sa.pub")])
+	public, err := keyutil.ParsePublicKeysPEM(p[path.Join(node.PKIDir, "sa.pub")])
 	if err != nil {
 		return errors.New("sa.pub is no public key")
 	}

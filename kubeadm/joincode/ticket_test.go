@@ -52,12 +52,12 @@ func TestPresent(t *testing.T) {
 }
 
 // anyCluster is a cluster that codes are made of, where nothing joins it.
-func anyCluster(t *testing.T) JoinMaterial { return JoinMaterial{CA: kubetest.NewAPI(t).Ca()} }
+func anyCluster(t *testing.T) JoinMaterial { return JoinMaterial{CA: kubetest.NewAPI(t).CA()} }
 
 func TestPresentWithoutAServer(t *testing.T) {
 	gone := kubetest.NewAPI(t)
 	gone.Close()
-	e := Entry{Material: JoinMaterial{APIServer: gone.Listener.Addr().String(), CA: gone.Ca()}}
+	e := Entry{Material: JoinMaterial{APIServer: gone.Listener.Addr().String(), CA: gone.CA()}}
 	_, err := e.present(t.Context(), newCode("", false))
 	if err == nil || !strings.Contains(err.Error(), "reach the API server") {
 		t.Errorf("got %v", err)

@@ -71,21 +71,20 @@ func Kubeconfig(path string) (*rest.Config, error) {
 // Direct uses no proxy, where without it the environment would be asked.
 func Direct(*http.Request) (*url.URL, error) { return nil, nil }
 
+// ByUs are options that name airgap as the manager of the fields that it sets.
 func ByUs() metav1.CreateOptions {
 	return metav1.CreateOptions{FieldManager: manifests.FieldManager}
 }
 
-const AdminConf = "/etc/kubernetes/admin.conf"
-
-const KubeletConf = "/etc/kubernetes/kubelet.conf"
-
-const SchedulerConf = "/etc/kubernetes/scheduler.conf"
-
-const SuperAdminConf = "/etc/kubernetes/super-admin.conf"
-
-const ControllerManagerConf = "/etc/kubernetes/controller-manager.conf"
-
-const ClusterCA = "/etc/kubernetes/pki/ca.crt"
+// The files of a node by which programs reach the API server, before Machine.Root.
+const (
+	AdminConf             = "/etc/kubernetes/admin.conf"
+	KubeletConf           = "/etc/kubernetes/kubelet.conf"
+	SchedulerConf         = "/etc/kubernetes/scheduler.conf"
+	SuperAdminConf        = "/etc/kubernetes/super-admin.conf"
+	ControllerManagerConf = "/etc/kubernetes/controller-manager.conf"
+	ClusterCA             = "/etc/kubernetes/pki/ca.crt"
+)
 
 // NodeReady reports whether the cluster takes the node for ready.
 func NodeReady(node *corev1.Node) bool {
@@ -94,4 +93,5 @@ func NodeReady(node *corev1.Node) bool {
 	})
 }
 
+// ControlPlaneLabel is on the nodes of the control plane.
 const ControlPlaneLabel = "node-role.kubernetes.io/control-plane"

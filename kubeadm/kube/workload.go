@@ -19,6 +19,7 @@ import (
 // Workload is what a pod is started anew by.
 type Workload struct{ Kind, Namespace, Name string }
 
+// String is KIND/NAME -n NAMESPACE, as kubectl takes it.
 func (w Workload) String() string { return w.Kind + "/" + w.Name + " -n " + w.Namespace }
 
 // WorkloadOf follows the controllers up to the one that a person knows.
@@ -89,6 +90,7 @@ func (w Workload) read(ctx context.Context, client kubernetes.Interface) (*metav
 	return nil, nil, nil
 }
 
+// Restart has the controller replace the pods, as kubectl rollout restart does.
 func (w Workload) Restart(ctx context.Context, client kubernetes.Interface, at time.Time) (err error) {
 	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, RestartedAt, at.UTC().Format(time.RFC3339))
 	apps, by := client.AppsV1(), metav1.PatchOptions{FieldManager: manifests.FieldManager}

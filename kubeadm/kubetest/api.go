@@ -1,3 +1,5 @@
+// Package kubetest has what tests of several packages below kubeadm start: an API server, and the
+// processes of a node.
 package kubetest
 
 import (
@@ -30,6 +32,7 @@ type API struct {
 	Theirs    string // what somebody else adds to it then
 }
 
+// NewAPI starts one; it ends with the test.
 func NewAPI(t *testing.T) *API {
 	a := &API{Version: "v1.36.3"}
 	a.Up.Store(true)
@@ -124,10 +127,12 @@ func (a *API) putCoreDNS(w http.ResponseWriter, r *http.Request) {
 	a.getCoreDNS(w, r)
 }
 
-func (a *API) Ca() string {
+// CA is its certificate, PEM.
+func (a *API) CA() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw}))
 }
 
+// Kubeconfig reaches it by the file of a CA.
 func (a *API) Kubeconfig(ca string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: %q, certificate-authority: %q}}]\n", a.URL, ca)
 }

@@ -8,6 +8,7 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
+// Mode returns the permissions of a file of the host.
 func Mode(t *testing.T, f *hosttest.Fake, name string) os.FileMode {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(f.Root, name))

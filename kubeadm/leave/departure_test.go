@@ -108,11 +108,11 @@ func TestDepartureGoesOn(t *testing.T) {
 		t.Error("a node that takes pods again counts as drained")
 	}
 
-	code, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).Ca()}, "w1", nil)
+	code, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).Ca()}, "w2", nil)
+	other, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w2", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

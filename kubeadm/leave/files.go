@@ -1,25 +1,20 @@
 package leave
 
-import (
-	_ "embed"
+import "airgap.dev/airgap/internal/host"
 
-	"airgap.dev/airgap/internal/host"
+// What init, join and upgrade write down on a node, before Machine.Root.
+const (
+	ConfigFile = "/etc/airgap/kubeadm.yaml" // kubeadm's configuration
+	// ConfiguredFile says with which configuration this host became a node, or was upgraded last. It
+	// counts where kubeadm came back fine.
+	ConfiguredFile = host.StateDir + "/kubeadm.configured"
+	// UpgradedFile says for which configuration kubeadm has done its part of an upgrade, when the
+	// kubelet has yet to do its own. While it is there it alone counts: a host that goes back has
+	// the configuration of before noted all along.
+	UpgradedFile = host.StateDir + "/kubeadm.upgraded"
+	ProxiedFile  = host.StateDir + "/kube-proxy.configured" // the same of kube-proxy
+	ProxyingFile = host.StateDir + "/kube-proxy.begun"
 )
 
+// AuditDir has the API server's audit log.
 const AuditDir = "/var/log/kubernetes/audit"
-
-// ConfiguredFile says with which configuration this host became a node, or was
-// upgraded last. It counts where kubeadm came back fine.
-const ConfiguredFile = host.StateDir + "/kubeadm.configured"
-
-// Where things lie on a node, before Machine.Root.
-const ConfigFile = "/etc/airgap/kubeadm.yaml"
-
-const ProxiedFile = host.StateDir + "/kube-proxy.configured"
-
-const ProxyingFile = host.StateDir + "/kube-proxy.begun"
-
-// UpgradedFile says for which configuration kubeadm has done its part of an
-// upgrade, when the kubelet has yet to do its own. While it is there it alone
-// counts: a host that goes back has the configuration of before noted all along.
-const UpgradedFile = host.StateDir + "/kubeadm.upgraded"

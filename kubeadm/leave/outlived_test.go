@@ -84,12 +84,12 @@ func TestLost(t *testing.T) {
 // Secrets.
 func TestRevokeOld(t *testing.T) {
 	client := apitest.Start(t).Client(t)
-	old, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).Ca()}, "w1", nil)
+	old, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w1", nil)
 	hosttest.Must(err)
 	_, err = client.CoreV1().Secrets(metav1.NamespaceSystem).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{})
 	hosttest.Must(err)
 	revision := revisionOf(t, client)
-	fresh, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).Ca()}, "w1", nil)
+	fresh, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w1", nil)
 	hosttest.Must(err)
 	for range 2 {
 		hosttest.Must(revokeOld(t.Context(), client, revision))

@@ -16,6 +16,7 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
+// LockFile is held by kubeadm and by its children, which may outlive airgap.
 const LockFile = "/run/airgap/kubeadm.lock"
 
 // Noting is a shell that runs a command and, when that comes back fine, writes

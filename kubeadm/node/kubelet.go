@@ -102,6 +102,7 @@ func FetchKubeletConfig(ctx context.Context, m host.Machine) error {
 	return RestartKubelet(ctx, m)
 }
 
+// RestartKubelet waits up to a minute until the kubelet is healthy again.
 func RestartKubelet(ctx context.Context, m host.Machine) error {
 	if err := m.Run(ctx, "systemctl", "restart", "kubelet"); err != nil {
 		return runtime.Explain(ctx, m, host.Failure{What: "start the kubelet", Err: err, Unit: "kubelet"})

@@ -14,11 +14,12 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// Subject is by https://kubernetes.io/docs/reference/access-authn-authz/node/.
+// Subject is the subject of a node's certificate, by https://kubernetes.io/docs/reference/access-authn-authz/node/.
 func Subject(node string) *pkix.Name {
 	return &pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}}
 }
 
+// KubeletClientCert is the kubelet's certificate, which it renews.
 const KubeletClientCert = runtime.KubeletDir + "/pki/kubelet-client-current.pem"
 
 // Name is the name under which the kubelet joined: its certificate is for

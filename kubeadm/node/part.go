@@ -1,14 +1,13 @@
 package node
 
-// Part is what a Control is about.
+// Part is a program of Kubernetes on a node.
 type Part string
 
-const APIServer Part = "kube-apiserver"
-
-const ControllerManager Part = "kube-controller-manager"
-
-const Scheduler Part = "kube-scheduler"
-
-const Etcd Part = "etcd"
-
-const Kubelet Part = "kubelet"
+// The parts: four static pods, and the kubelet.
+const (
+	APIServer         Part = "kube-apiserver"
+	ControllerManager Part = "kube-controller-manager"
+	Scheduler         Part = "kube-scheduler"
+	Etcd              Part = "etcd"
+	Kubelet           Part = "kubelet"
+)

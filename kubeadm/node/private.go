@@ -8,11 +8,6 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// ApiServerDir holds the files that the API server starts with beside its
-// certificates. The static pod mounts the directory, not the files: a file
-// that is replaced would be the old one to a pod that mounted it.
-const ApiServerDir = "/etc/kubernetes/apiserver"
-
 // PrivateDir reports whether a directory is root's alone.
 func PrivateDir(m host.Machine, dir string) (bool, error) {
 	info, err := os.Lstat(m.Path(dir))
@@ -22,6 +17,7 @@ func PrivateDir(m host.Machine, dir string) (bool, error) {
 	return info.IsDir() && info.Mode().Perm() == 0o700, nil
 }
 
+// MakePrivateDir makes a directory that is root's alone, or makes an existing one so.
 func MakePrivateDir(m host.Machine, dir string) error {
 	if err := os.MkdirAll(m.Path(dir), 0o700); err != nil {
 		return err

@@ -15,14 +15,17 @@ import (
 // that was cut, and may be reset, from a node that has work to lose.
 const StateFile = host.StateDir + "/kubeadm.state"
 
+// State is how far kubeadm got.
 type State string
 
+// The states. A host where airgap never started kubeadm is untouched.
 const (
 	Untouched State = ""
 	Began     State = "began" // kubeadm was started and did not come back fine
 	Ended     State = "ended" // kubeadm came back fine: never reset on our own
 )
 
+// StateOf reads the state of this host.
 func StateOf(m host.Machine) (State, error) {
 	text, err := os.ReadFile(m.Path(StateFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,6 +41,7 @@ func StateOf(m host.Machine) (State, error) {
 	return s, nil
 }
 
+// SetState writes the state of this host.
 func SetState(m host.Machine, s State) error {
 	return host.WriteFile(m.Path(StateFile), []byte(s+"\n"), 0o644)
 }

@@ -111,6 +111,7 @@ func StaticPodReady(ctx context.Context, m host.Machine, part Part, node string,
 	return nil
 }
 
+// PodIn reads a static pod's manifest, strictly: the pod has at least one container.
 func PodIn(manifest []byte) (*corev1.Pod, error) {
 	var pod corev1.Pod
 	if err := yaml.UnmarshalStrict(manifest, &pod); err != nil {

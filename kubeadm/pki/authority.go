@@ -58,18 +58,18 @@ func OtherAuthority(name, file, key string, leaves []string, o Other) Authority 
 func Authorities() []Authority {
 	return []Authority{
 		{
-			Name: "cluster", file: kube.ClusterCA, key: node.PkiDir + "/ca.key", nodes: true,
-			leaves: []string{node.PkiDir + "/apiserver.crt", node.PkiDir + "/apiserver-kubelet-client.crt", kube.AdminConf, kube.SuperAdminConf, kube.ControllerManagerConf, kube.SchedulerConf},
+			Name: "cluster", file: kube.ClusterCA, key: node.PKIDir + "/ca.key", nodes: true,
+			leaves: []string{node.PKIDir + "/apiserver.crt", node.PKIDir + "/apiserver-kubelet-client.crt", kube.AdminConf, kube.SuperAdminConf, kube.ControllerManagerConf, kube.SchedulerConf},
 			trusts: []node.Part{node.APIServer, node.ControllerManager, node.Scheduler},
 		},
 		{
-			Name: "front-proxy", file: node.PkiDir + "/front-proxy-ca.crt", key: node.PkiDir + "/front-proxy-ca.key",
-			leaves: []string{node.PkiDir + "/front-proxy-client.crt"},
+			Name: "front-proxy", file: node.PKIDir + "/front-proxy-ca.crt", key: node.PKIDir + "/front-proxy-ca.key",
+			leaves: []string{node.PKIDir + "/front-proxy-client.crt"},
 			trusts: []node.Part{node.APIServer},
 		},
 		{
-			Name: "etcd", file: node.PkiDir + "/etcd/ca.crt", key: node.PkiDir + "/etcd/ca.key",
-			leaves: []string{node.PkiDir + "/etcd/server.crt", node.PkiDir + "/etcd/peer.crt", node.PkiDir + "/etcd/healthcheck-client.crt", node.PkiDir + "/apiserver-etcd-client.crt"},
+			Name: "etcd", file: node.PKIDir + "/etcd/ca.crt", key: node.PKIDir + "/etcd/ca.key",
+			leaves: []string{node.PKIDir + "/etcd/server.crt", node.PKIDir + "/etcd/peer.crt", node.PKIDir + "/etcd/healthcheck-client.crt", node.PKIDir + "/apiserver-etcd-client.crt"},
 			trusts: []node.Part{node.Etcd, node.APIServer},
 		},
 	}
@@ -79,7 +79,7 @@ func Authorities() []Authority {
 func (a Authority) Everywhere() bool { return a.nodes || a.other != nil }
 
 // nextDir has the authorities that replace others, while they do.
-const nextDir = node.PkiDir + "/next"
+const nextDir = node.PKIDir + "/next"
 
 func (a Authority) nextFile() string { return nextDir + "/" + a.Name + ".crt" }
 func (a Authority) nextKey() string  { return nextDir + "/" + a.Name + ".key" }

@@ -16,7 +16,7 @@ import (
 func ControlPlaneKeys() []string {
 	var all []string
 	for _, name := range []string{"ca.crt", "ca.key", "sa.pub", "sa.key", "front-proxy-ca.crt", "front-proxy-ca.key", "etcd/ca.crt", "etcd/ca.key"} {
-		all = append(all, path.Join(node.PkiDir, name))
+		all = append(all, path.Join(node.PKIDir, name))
 	}
 	return all
 }

@@ -152,7 +152,7 @@ func ofControlPlane(name string) bool {
 
 func controlPlaneFiles(m host.Machine) ([]string, error) {
 	var names []string
-	for _, pattern := range []string{"/etc/kubernetes/*.conf", node.PkiDir + "/*.crt", node.PkiDir + "/*.key", node.PkiDir + "/etcd/*.crt", node.PkiDir + "/etcd/*.key"} {
+	for _, pattern := range []string{"/etc/kubernetes/*.conf", node.PKIDir + "/*.crt", node.PKIDir + "/*.key", node.PKIDir + "/etcd/*.crt", node.PKIDir + "/etcd/*.key"} {
 		found, err := filepath.Glob(m.Path(pattern))
 		if err != nil {
 			return nil, err
@@ -234,7 +234,7 @@ func allRenewed(m host.Machine, under renewal) error {
 	}
 	for _, name := range under.Due {
 		if ofControlPlane(name) && !slices.Contains(changed, name) {
-			return &host.Failure{What: "renew " + name, Err: errors.New("kubeadm has left it as it was"), Next: "is the authority's key in " + node.PkiDir + "? " + host.LogDir + "/kubeadm-certs.log has what kubeadm said"}
+			return &host.Failure{What: "renew " + name, Err: errors.New("kubeadm has left it as it was"), Next: "is the authority's key in " + node.PKIDir + "? " + host.LogDir + "/kubeadm-certs.log has what kubeadm said"}
 		}
 	}
 	return nil

@@ -110,7 +110,7 @@ func apiServerServesItsFile(ctx context.Context, m host.Machine) error {
 	if err != nil {
 		return err
 	}
-	return presents(ctx, at.Host, clientTrusting(own.CAData), m.Path(node.PkiDir+"/apiserver.crt"))
+	return presents(ctx, at.Host, clientTrusting(own.CAData), m.Path(node.PKIDir+"/apiserver.crt"))
 }
 
 // etcdServesItsFiles asks this host's member, if it has one, where it listens for
@@ -131,7 +131,7 @@ func etcdServesItsFiles(ctx context.Context, m host.Machine) error {
 
 // etcdServes asks at the first of the URLs, as one certificate, for the other.
 func etcdServes(ctx context.Context, m host.Machine, urls, as, want string) error {
-	const dir = node.PkiDir + "/etcd/"
+	const dir = node.PKIDir + "/etcd/"
 	first, _, _ := strings.Cut(urls, ",")
 	at, err := url.Parse(first)
 	if err != nil {

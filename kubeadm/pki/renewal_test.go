@@ -202,7 +202,7 @@ func (c *controlPlane) readCA(a Authority) authority {
 // start is a container that loads the files as they are.
 func (c *controlPlane) start(part string) {
 	if part == "kube-apiserver" {
-		pair, err := tls.LoadX509KeyPair(c.m.Path(node.PkiDir+"/apiserver.crt"), c.m.Path(node.PkiDir+"/apiserver.key"))
+		pair, err := tls.LoadX509KeyPair(c.m.Path(node.PKIDir+"/apiserver.crt"), c.m.Path(node.PKIDir+"/apiserver.key"))
 		if err != nil {
 			c.t.Error(err)
 		}
@@ -264,7 +264,7 @@ func (c *controlPlane) renew(ctx context.Context, due ...string) (Renewed, error
 	return Renewal{Machine: c.m, Say: c.t.Logf}.Run(ctx, func() ([]string, error) { return due, nil })
 }
 
-const apiServerCertificate = node.PkiDir + "/apiserver.crt"
+const apiServerCertificate = node.PKIDir + "/apiserver.crt"
 
 func TestRenewal(t *testing.T) {
 	c := newControlPlane(t)
@@ -273,14 +273,14 @@ func TestRenewal(t *testing.T) {
 	if err != nil || len(done.Files)+len(done.Restarted) > 0 || c.f.Ran("kubeadm") > 0 || c.f.Get(apiServerCertificate) != old {
 		t.Fatalf("nothing is due, and it did %+v, %v; ran %v", done, err, c.f.Calls)
 	}
-	if done, err = c.renew(t.Context(), node.PkiDir+"/front-proxy-client.crt"); err != nil {
+	if done, err = c.renew(t.Context(), node.PKIDir+"/front-proxy-client.crt"); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
 		kube.AdminConf, kube.ControllerManagerConf,
-		node.PkiDir + "/apiserver-etcd-client.crt", node.PkiDir + "/apiserver-kubelet-client.crt", apiServerCertificate,
-		node.PkiDir + "/etcd/healthcheck-client.crt", node.PkiDir + "/etcd/peer.crt", node.PkiDir + "/etcd/server.crt",
-		node.PkiDir + "/front-proxy-client.crt", kube.SchedulerConf, kube.SuperAdminConf,
+		node.PKIDir + "/apiserver-etcd-client.crt", node.PKIDir + "/apiserver-kubelet-client.crt", apiServerCertificate,
+		node.PKIDir + "/etcd/healthcheck-client.crt", node.PKIDir + "/etcd/peer.crt", node.PKIDir + "/etcd/server.crt",
+		node.PKIDir + "/front-proxy-client.crt", kube.SchedulerConf, kube.SuperAdminConf,
 	}
 	if !slices.Equal(done.Files, want) || !slices.Equal(done.Restarted, controlPlaneParts) || done.Resumed {
 		t.Errorf("it did %+v", done)

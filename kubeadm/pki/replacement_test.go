@@ -159,7 +159,7 @@ func (d *domain) started(part string) {
 	case "kube-scheduler":
 		d.trusts[part] = d.poolOf(d.c.f, kube.SchedulerConf)
 	case "kube-apiserver":
-		for field, file := range map[string]string{"client-ca-file": kube.ClusterCA, "requestheader-client-ca-file": node.PkiDir + "/front-proxy-ca.crt"} {
+		for field, file := range map[string]string{"client-ca-file": kube.ClusterCA, "requestheader-client-ca-file": node.PKIDir + "/front-proxy-ca.crt"} {
 			for cert := range strings.SplitAfterSeq(d.c.f.Get(file), "-----END CERTIFICATE-----\n") {
 				if !strings.Contains(d.published[field], cert) {
 					d.published[field] += cert
@@ -219,7 +219,7 @@ func (d *domain) allTrust() {
 	for name, f := range map[string]*hosttest.Fake{"cp1": d.c.f, "w1": d.w} { // these files are read anew all the time
 		pools[name] = x509.NewCertPool()
 		pools[name].AppendCertsFromPEM([]byte(f.Get(kube.ClusterCA)))
-		trusted("the kubelet of "+name+" does not trust the API server's client", d.first(d.c.f.Get(node.PkiDir+"/apiserver-kubelet-client.crt")), pools[name])
+		trusted("the kubelet of "+name+" does not trust the API server's client", d.first(d.c.f.Get(node.PKIDir+"/apiserver-kubelet-client.crt")), pools[name])
 	}
 	for name, leaf := range d.shows {
 		trusted("the API server does not trust the "+name, leaf, pools["cp1"])
@@ -256,7 +256,7 @@ func (d *domain) serve() {
 	})
 	d.client.PrependReactor("delete", "configmaps", func(clienttesting.Action) (bool, apiruntime.Object, error) {
 		d.mu.Lock()
-		d.published = map[string]string{"client-ca-file": d.c.f.Get(kube.ClusterCA), "requestheader-client-ca-file": d.c.f.Get(node.PkiDir + "/front-proxy-ca.crt")}
+		d.published = map[string]string{"client-ca-file": d.c.f.Get(kube.ClusterCA), "requestheader-client-ca-file": d.c.f.Get(node.PKIDir + "/front-proxy-ca.crt")}
 		d.mu.Unlock()
 		return true, nil, nil
 	})

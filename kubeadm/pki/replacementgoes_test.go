@@ -184,7 +184,7 @@ func TestReplacementRefused(t *testing.T) {
 			d.c.f.Put(t, SuccessionFile, `{"authority": "etcd"}`)
 		}, "the authority of etcd is being replaced"},
 		"an authority from elsewhere": {func(d *domain, _ *Replacement) {
-			if err := host.Remove(d.c.m.Path(node.PkiDir + "/ca.key")); err != nil {
+			if err := host.Remove(d.c.m.Path(node.PKIDir + "/ca.key")); err != nil {
 				t.Fatal(err)
 			}
 		}, "ca.key"},
