@@ -49,7 +49,7 @@ func repositoryHost(host string) string {
 // parseImageName splits a lock's image name into our repository's name and the
 // tag, which is empty when the image is named by digest alone.
 func parseImageName(name string) (repository, tag string, err error) {
-	ref, err := reference.ParseFull(name)
+	ref, err := reference.ParseWritten(name)
 	if err != nil {
 		return "", "", err
 	}

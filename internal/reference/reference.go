@@ -26,6 +26,24 @@ func Parse(text string) (Reference, error) {
 	if err != nil {
 		return Reference{}, fmt.Errorf("image reference %q: %w", text, err)
 	}
+	return partsOf(named), nil
+}
+
+// ParseWritten reads a reference HOST/PATH as it stands there: the first part is the host, with a
+// dot or without ("harbor/team/app:1").
+func ParseWritten(text string) (Reference, error) {
+	ref, err := reference.Parse(text)
+	if err != nil {
+		return Reference{}, fmt.Errorf("image reference %q: %w", text, err)
+	}
+	named, is := ref.(reference.Named)
+	if !is || reference.Domain(named) == "" {
+		return Reference{}, fmt.Errorf("image reference %q: want HOST/PATH", text)
+	}
+	return partsOf(named), nil
+}
+
+func partsOf(named reference.Named) Reference {
 	r := Reference{Host: reference.Domain(named), Path: reference.Path(named)}
 	if tagged, is := named.(reference.Tagged); is {
 		r.Tag = tagged.Tag()
@@ -33,7 +51,7 @@ func Parse(text string) (Reference, error) {
 	if digested, is := named.(reference.Digested); is {
 		r.Digest = digested.Digest().String()
 	}
-	return r, nil
+	return r
 }
 
 // ParseFull reads a reference that has to be written in full, as a lock has it.

@@ -60,3 +60,20 @@ func TestForms(t *testing.T) {
 		}
 	}
 }
+
+// TestParseWritten: names of registries whose host has no dot, as locks may have them.
+func TestParseWritten(t *testing.T) {
+	for text, want := range map[string]Reference{
+		"harbor/team/app:1":      {Host: "harbor", Path: "team/app", Tag: "1"},
+		"quay.corp:8443/x/y:1.0": {Host: "quay.corp:8443", Path: "x/y", Tag: "1.0"},
+	} {
+		if got, err := ParseWritten(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"nginx", "nginx:1", "", "Harbor/App:1"} {
+		if got, err := ParseWritten(text); err == nil {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+}
