@@ -143,7 +143,7 @@ func (up upstream) chartIndex(ctx context.Context, at string) (chartIndex, error
 func (up upstream) chartOfIndex(ctx context.Context, need AddonNeed, locked *Chart, entry chartEntry, ref string) (fetchedChart, error) {
 	tagged, err := taggedChart(ref, entry.Version)
 	if err != nil {
-		return fetchedChart{}, fmt.Errorf("the repository's index has it at oci://%s: %w", ref, err)
+		return fetchedChart{}, fmt.Errorf("the repository's index leads to a registry: %w", err)
 	}
 	digest := ""
 	if locked != nil && locked.Digest != "sha256:"+locked.SHA256 { // else the index had an archive when it was locked

@@ -52,7 +52,7 @@ func TestIndexLeadsToRegistry(t *testing.T) {
 		"another digest":        {strings.Repeat("0", 64), "oci://ghcr.io/shop/charts/till:1.2.3", "oci://ghcr.io/shop/charts/till:1.2.3: SHA-256 is " + sha(archive) + ", the repository's index says 0000"},
 		"a tag that is missing": {"", "oci://ghcr.io/shop/charts/till:9", "oci://ghcr.io/shop/charts/till:9, which the repository's index names: does not exist"},
 		"a user in it":          {"", "oci://me:pw@ghcr.io/shop/charts/till:1.2.3", "oci:// takes HOST/PATH, and a tag or digest"},
-		"no reference":          {"", "oci://ghcr.io/Shop/till:1.2.3", "the repository's index has it at oci://ghcr.io/Shop/till:1.2.3: invalid reference format"},
+		"no reference":          {"", "oci://ghcr.io/Shop/till:1.2.3", `the repository's index leads to a registry: image reference "ghcr.io/Shop/till:1.2.3": invalid reference format`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := shopUpstream(t)
