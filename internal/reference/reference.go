@@ -1,4 +1,4 @@
-// Package reference takes image references apart: the one place that knows what "nginx" stands for,
+// Package reference takes image references apart: the one place that knows the full name of "nginx",
 // and where a host, a path, a tag and a digest end.
 package reference
 
@@ -54,7 +54,7 @@ func partsOf(named reference.Named) Reference {
 	return r
 }
 
-// ParseFull reads a reference that has to be written in full, as a lock has it.
+// ParseFull reads a reference that must be written in full, as a lock has it.
 func ParseFull(text string) (Reference, error) {
 	r, err := Parse(text)
 	if err == nil && r.String() != text {
@@ -69,10 +69,10 @@ func (r Reference) Repository() string { return r.Host + "/" + r.Path }
 // Base is the last part of the path: "nginx".
 func (r Reference) Base() string { return path.Base(r.Path) }
 
-// Bare reports whether it has neither a tag nor a digest.
+// Bare reports whether it has no tag and no digest.
 func (r Reference) Bare() bool { return r.Tag == "" && r.Digest == "" }
 
-// Tagged has the tag latest where it has neither a tag nor a digest.
+// Tagged has the tag latest where there is no tag and no digest.
 func (r Reference) Tagged() Reference {
 	if r.Bare() {
 		r.Tag = "latest"
@@ -80,7 +80,7 @@ func (r Reference) Tagged() Reference {
 	return r
 }
 
-// Pulled is what a container runtime keeps: by digest where there is one, and by tag else.
+// Pulled is the name in a container runtime: by digest where there is one, and by tag else.
 func (r Reference) Pulled() Reference {
 	if r.Digest != "" {
 		r.Tag = ""
@@ -109,7 +109,7 @@ func (r Reference) Familiar() string {
 // that is none, with its host or without.
 func Named(name string) (reference.Named, error) { return reference.WithName(name) }
 
-// Among are those of the images that come from the same repository as one of the others.
+// Among returns the images that come from the same repository as one of the others.
 func Among(images []string, others ...string) []string {
 	repository := func(image string) string {
 		ref, err := Parse(image)
@@ -129,30 +129,30 @@ func SplitHost(repository string) (host, path string) {
 	return host, path
 }
 
-// HostOf is the registry of what may be a reference, where it names one, as Docker decides it.
+// HostOf is the registry of a text that may be a reference, where it names one, as Docker decides it.
 func HostOf(text string) (host string, has bool) {
 	host, _, has = strings.Cut(text, "/")
 	return host, has && (strings.ContainsAny(host, ".:") || host == "localhost")
 }
 
-// HasEnd reports whether what may be a reference has a tag or a digest.
+// HasEnd reports whether a text that may be a reference has a tag or a digest.
 func HasEnd(text string) bool { return strings.ContainsAny(path.Base(text), ":@") }
 
-// TagOf is the tag of what may be a reference; "" for one without.
+// TagOf is the tag of a text that may be a reference; "" for one without.
 func TagOf(text string) string {
 	text, _, _ = strings.Cut(text, "@")
 	_, tag, _ := strings.Cut(path.Base(text), ":")
 	return tag
 }
 
-// BaseOf is the last part of the path of what may be a reference: "nginx".
+// BaseOf is the last part of the path of a text that may be a reference: "nginx".
 func BaseOf(text string) string {
 	text, _, _ = strings.Cut(text, "@")
 	base, _, _ := strings.Cut(path.Base(text), ":")
 	return base
 }
 
-// DigestOf is what stands behind the @ of an image's name or of a runtime's image ID.
+// DigestOf is the part behind the @ of an image's name or of a runtime's image ID.
 func DigestOf(text string) (digest string, has bool) {
 	_, digest, has = strings.Cut(text, "@")
 	return digest, has

@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// Image is what a container runs: where it came from and its digest there.
+// Image is the image of a container: its repository and its digest there.
 type Image struct {
 	Repository string // "registry.k8s.io/kube-proxy"
 	Digest     string // "sha256:…"
@@ -23,7 +23,7 @@ type Image struct {
 func (i Image) String() string { return i.Repository + "@" + i.Digest }
 
 // Parse reads the image id of a container's status. An image that was
-// loaded instead of pulled has an id of its own only, and is an error.
+// loaded instead of pulled has no repository, and is an error.
 func Parse(id string) (Image, error) {
 	ref, err := reference.Parse(strings.TrimPrefix(id, "docker-pullable://"))
 	if err != nil || ref.Digest == "" {
@@ -33,11 +33,11 @@ func Parse(id string) (Image, error) {
 }
 
 // Exists reports whether our registry has an image by its digest
-// ("sha256:…"). repository is HOST/PATH, as upstream wrote it. An error says
-// that it could not be told.
+// ("sha256:…"). repository is HOST/PATH, as upstream wrote it. An error means
+// that the registry did not answer.
 type Exists func(ctx context.Context, repository, digest string) (bool, error)
 
-// State is what is known about an image.
+// State says whether the registry has an image.
 type State int
 
 // The states of an image.
@@ -47,17 +47,17 @@ const (
 	Missing
 )
 
-// Answer is what the registry has said of an image.
+// Answer is the last answer of the registry about an image.
 type Answer struct {
 	State State
-	Err   error // of an unknown one: why it could not be told, or nil before the first Answer
+	Err   error // of an unknown one: why there is no answer, or nil before the first request
 }
 
-// Book has the registry's answers. What was found is asked for again each minute, since a
+// Book has the registry's answers. An image that was found is asked for again each minute, since a
 // verification may last for days; everything else slower and slower.
 type Book struct {
 	exists   Exists
-	answered func() // called after every new Answer
+	answered func() // called after every new answer
 	queue    workqueue.TypedRateLimitingInterface[Image]
 
 	mu      sync.Mutex
@@ -69,8 +69,8 @@ const (
 	lookups     = 4 // at a time
 	lookupLimit = 10 * time.Second
 	foundFor    = time.Minute
-	// An answer has the rule look at each image that runs: once a minute at least. What it
-	// has not looked at for so long no pod runs.
+	// An answer has the rule look at each image that runs: once a minute at least. After this time without a
+	// look no pod runs the image.
 	wantedFor = 10 * time.Minute
 )
 
@@ -83,7 +83,7 @@ func New(exists Exists, answered func()) *Book {
 	}
 }
 
-// Look gives what is known now, and has the registry asked about what is not.
+// Look returns the last answer. An image that is new is looked up in the background.
 func (b *Book) Look(img Image) Answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,7 +96,7 @@ func (b *Book) Look(img Image) Answer {
 	return a
 }
 
-// Close ends a book that nobody runs.
+// Close ends a book that does not run.
 func (b *Book) Close() { b.queue.ShutDown() }
 
 // Run asks the registry until ctx ends.

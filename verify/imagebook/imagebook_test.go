@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestForgetsImages: what no rule has looked at for long no pod runs.
+// TestForgetsImages: an image that no rule has looked at for long is forgotten.
 func TestForgetsImages(t *testing.T) {
 	b := New(nil, nil)
 	defer b.Close()
