@@ -258,7 +258,7 @@ func TestRecordsAreWhole(t *testing.T) {
 		if i < len(index) && (index[i][0] != "["+number+"]("+name+")" || !strings.HasPrefix(index[i][1], title+" | ")) {
 			t.Errorf("docs/adr/README.md, row %v: want number, name and title of %s", index[i], file)
 		}
-		for _, part := range []string{"\nDecided ", "**Context.** ", "**Decision.** ", "**Consequences.** ", "**What would change our mind.** "} {
+		for _, part := range []string{"\nDecided ", "**Context.** ", "**Decision.** ", "**Consequences.** ", "**What would change our mind?** "} {
 			if !strings.Contains(string(text), part) {
 				t.Errorf("%s does not say %q", file, strings.TrimSpace(part))
 			}
