@@ -115,7 +115,7 @@ func purl(kind, name, version string, qualifiers map[string]string) []*spdx.Pack
 // sbomImage names an image by its digest; the tag is a qualifier, as the type
 // oci of package URLs has it.
 func sbomImage(i int, image Image) (*spdx.Package, error) {
-	ref, err := reference.ParseFull(image.Name)
+	ref, err := reference.ParseWritten(image.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (r *removal) run(ctx context.Context, p ui.Progress) (Result, error) {
 	result := Result{Node: r.node.Name}
 	d := r.departure
 	if !r.options.Force && d.Node != nil && !d.Drained() {
-		if err := d.Drain(ctx, drain.DrainOptions{Timeout: r.options.Timeout, Unmanaged: r.options.Unmanaged, Say: p.Say}); err != nil {
+		if err := d.Drain(ctx, drain.Options{Timeout: r.options.Timeout, Unmanaged: r.options.Unmanaged, Say: p.Say}); err != nil {
 			return result, err
 		}
 	}

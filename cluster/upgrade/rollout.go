@@ -125,7 +125,7 @@ func (r *rollout) drainStep(n config.Node) step.Step {
 func (r *rollout) drain(ctx context.Context, n config.Node) error {
 	if r.alone(n) {
 		r.p.Say("the pods of %s stay: there is no other host for them", n.Name)
-	} else if err := drain.Drain(ctx, r.client, n.Name, drain.DrainOptions{Timeout: r.drainTimeout, Say: r.p.Say}); err != nil {
+	} else if err := drain.Drain(ctx, r.client, n.Name, drain.Options{Timeout: r.drainTimeout, Say: r.p.Say}); err != nil {
 		return err
 	}
 	return site.Annotate(ctx, r.client, n.Name, site.UpgradeNote, r.target)

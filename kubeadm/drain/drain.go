@@ -23,8 +23,8 @@ import (
 // is asked for again.
 const evictAgain = 5 * time.Second
 
-// DrainOptions say how Drain goes about it.
-type DrainOptions struct {
+// Options say how Drain goes about it.
+type Options struct {
 	Timeout   time.Duration                    // until the last pod is gone; 0 is no limit
 	Unmanaged bool                             // delete pods, too, that nobody would make again
 	Say       func(format string, args ...any) // told of each pod; may be called by several goroutines at once
@@ -38,7 +38,7 @@ type DrainOptions struct {
 // An error that comes later leaves the node without new pods: the same call goes
 // on, and Uncordon takes it back. After Timeout the error names each pod that is
 // left, with what holds it.
-func Drain(ctx context.Context, client kubernetes.Interface, node string, o DrainOptions) error {
+func Drain(ctx context.Context, client kubernetes.Interface, node string, o Options) error {
 	limited, cancel := context.WithCancel(ctx)
 	if o.Timeout > 0 {
 		limited, cancel = context.WithTimeout(ctx, o.Timeout)
@@ -99,7 +99,7 @@ func cordon(ctx context.Context, client kubernetes.Interface, name string, off b
 type Draining struct {
 	Client  kubernetes.Interface
 	Node    string
-	options DrainOptions
+	options Options
 
 	mu    sync.Mutex
 	times map[string]int // how often each pod was asked to go

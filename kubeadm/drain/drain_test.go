@@ -125,7 +125,7 @@ func TestDrain(t *testing.T) {
 	runningPod(t, client, "elsewhere", elsewhere)
 	guard(t, client, "web", "web", counted(2, 1, 2))
 	var h heard
-	if err := Drain(t.Context(), client, "n1", DrainOptions{Timeout: time.Minute, Say: h.say}); err != nil {
+	if err := Drain(t.Context(), client, "n1", Options{Timeout: time.Minute, Say: h.say}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"pod default/web is asked to leave n1", "pod default/web has left n1"}; !slices.Equal(h.lines, want) {
@@ -150,7 +150,7 @@ func TestDrainIsHeld(t *testing.T) {
 	runningPod(t, client, "web")
 	runningPod(t, client, "stays")
 	guard(t, client, "web", "web", counted(2, 1, 1))
-	err := Drain(t.Context(), client, "n1", DrainOptions{Timeout: 2 * time.Second})
+	err := Drain(t.Context(), client, "n1", Options{Timeout: 2 * time.Second})
 	for _, want := range []string{
 		"drain node n1: after 2s", "pod default/stays: has been ending since", "pod default/web: PodDisruptionBudget default/web allows 0 disruptions: 1 pods are well, it wants 1",
 	} {
@@ -177,14 +177,14 @@ func TestDrainKeepsWhatNobodyMakesAgain(t *testing.T) {
 	if err := Drainable(t.Context(), client, "n1"); err == nil || !strings.Contains(err.Error(), "default/alone") {
 		t.Errorf("asked beforehand: %v", err)
 	}
-	err := Drain(t.Context(), client, "n1", DrainOptions{})
+	err := Drain(t.Context(), client, "n1", Options{})
 	if err == nil || !strings.Contains(err.Error(), "default/alone") || strings.Contains(err.Error(), "--force") {
 		t.Errorf("got %v", err)
 	}
 	if unschedulable(t, client) || len(podNames(t, client)) != 2 {
 		t.Error("something was changed")
 	}
-	if err := Drain(t.Context(), client, "n1", DrainOptions{Unmanaged: true}); err != nil {
+	if err := Drain(t.Context(), client, "n1", Options{Unmanaged: true}); err != nil {
 		t.Error(err)
 	}
 }
@@ -193,7 +193,7 @@ func TestDrainEndsWithItsContext(t *testing.T) {
 	client := drainable(t)
 	runningPod(t, client, "stays")
 	ctx, cancel := context.WithCancel(t.Context())
-	err := Drain(ctx, client, "n1", DrainOptions{Say: func(string, ...any) { cancel() }})
+	err := Drain(ctx, client, "n1", Options{Say: func(string, ...any) { cancel() }})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}

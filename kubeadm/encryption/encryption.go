@@ -46,7 +46,7 @@ func FirstKeys(provider string) ([]byte, error) {
 }
 
 func keysHold(m host.Machine) (bool, error) {
-	if _, err := ReadKeyring(m); err != nil {
+	if _, err := readKeyring(m); err != nil {
 		return false, host.IgnoreMissing(err)
 	}
 	info, err := os.Lstat(m.Path(EncryptionFile))
@@ -57,7 +57,7 @@ func keysHold(m host.Machine) (bool, error) {
 }
 
 func planKeys(m host.Machine) ([]string, error) {
-	if _, err := ReadKeyring(m); err == nil {
+	if _, err := readKeyring(m); err == nil {
 		return []string{"close " + EncryptionFile + " (0600, in a directory of 0700)"}, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -69,7 +69,7 @@ func placeKeys(ctx context.Context, m host.Machine, given func(context.Context) 
 	if err := node.MakePrivateDir(m, node.APIServerDir); err != nil {
 		return err
 	}
-	if _, err := ReadKeyring(m); err == nil {
+	if _, err := readKeyring(m); err == nil {
 		return os.Chmod(m.Path(EncryptionFile), 0o600)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -78,7 +78,7 @@ func placeKeys(ctx context.Context, m host.Machine, given func(context.Context) 
 	if err != nil {
 		return err
 	}
-	if _, err := ParseKeyring(text); err != nil {
+	if _, err := parseKeyring(text); err != nil {
 		return fmt.Errorf("take the encryption keys of the other hosts: %w", err)
 	}
 	return host.WriteFile(m.Path(EncryptionFile), text, 0o600)
@@ -102,13 +102,13 @@ func CopyKeys(m host.Machine, dir string) error {
 	return host.WriteFile(m.Path(path.Join(dir, path.Base(EncryptionFile))), text, 0o600)
 }
 
-// ReadKeyring reads the keys of this host.
-func ReadKeyring(m host.Machine) (keyring, error) {
+// readKeyring reads the keys of this host.
+func readKeyring(m host.Machine) (keyring, error) {
 	text, err := os.ReadFile(m.Path(EncryptionFile))
 	if err != nil {
 		return nil, fmt.Errorf("read the encryption keys: %w", err)
 	}
-	ring, err := ParseKeyring(text)
+	ring, err := parseKeyring(text)
 	if err != nil {
 		return nil, &host.Failure{What: "read " + EncryptionFile, Err: err, Next: "put the file back from a backup or from another control-plane host: it is never made anew, because Secrets may depend on it"}
 	}

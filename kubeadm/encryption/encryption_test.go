@@ -97,7 +97,7 @@ func TestKeyring(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := ParseKeyring(text)
+	got, err := parseKeyring(text)
 	if err != nil || len(got) != 3 {
 		t.Fatalf("read back %v: %v", got, err)
 	}

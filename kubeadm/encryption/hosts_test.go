@@ -49,7 +49,7 @@ func (h *hosts) Loaded(_ context.Context, hash string) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	ring, err := ParseKeyring([]byte(h.machines["cp1"].Get(EncryptionFile)))
+	ring, err := parseKeyring([]byte(h.machines["cp1"].Get(EncryptionFile)))
 	names := ""
 	for _, k := range ring {
 		names += k.name
@@ -137,7 +137,7 @@ func (h *hosts) await(what string, holds func() bool) {
 // holdsNoKey looks for the new key in what the API server keeps of it all.
 func (h *hosts) holdsNoKey() {
 	h.t.Helper()
-	ring, err := ParseKeyring([]byte(h.machines["cp1"].Get(EncryptionFile)))
+	ring, err := parseKeyring([]byte(h.machines["cp1"].Get(EncryptionFile)))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -117,9 +117,15 @@ func (p *encryptionProvider) of(provider string) *keyList {
 	return *list
 }
 
-// ParseKeyring reads a file that airgap wrote. Its errors never repeat what is
+// Check reports an error where a text is no file of keys that airgap has written.
+func Check(text []byte) error {
+	_, err := parseKeyring(text)
+	return err
+}
+
+// parseKeyring reads a file that airgap wrote. Its errors never repeat what is
 // in the file.
-func ParseKeyring(text []byte) (keyring, error) {
+func parseKeyring(text []byte) (keyring, error) {
 	var config encryptionConfiguration
 	if yaml.UnmarshalStrict(text, &config) != nil || len(config.Resources) != 1 || !slices.Equal(config.Resources[0].Resources, []string{"secrets"}) {
 		return nil, errors.New("it is no EncryptionConfiguration that airgap wrote")

@@ -86,7 +86,7 @@ type Rotated struct {
 // was missing is ended, and no other begun: nobody knows whether that was an
 // hour or a year ago.
 func (r Rotation) Run(ctx context.Context) (Rotated, error) {
-	before, err := ReadKeyring(r.Machine)
+	before, err := readKeyring(r.Machine)
 	if err != nil {
 		return Rotated{}, err
 	}
@@ -133,7 +133,7 @@ func (r Rotation) followInstead(ctx context.Context, leader string, err error) (
 
 // begin finds out how far an earlier run came, or begins.
 func (r Rotation) begin() (ring keyring, to string, resumed bool, err error) {
-	if ring, err = ReadKeyring(r.Machine); err != nil {
+	if ring, err = readKeyring(r.Machine); err != nil {
 		return nil, "", false, err
 	}
 	under, err := host.ReadJSON[rotation](r.Machine.Path(rotationFile))

@@ -49,7 +49,7 @@ func (r Rotation) follow(ctx context.Context, leader string) (Rotated, error) {
 
 // step brings this host's keys into the order that the leader wants.
 func (r Rotation) step(x exchange.Exchange, m *exchange.Minutes, private hpke.PrivateKey) error {
-	ring, err := ReadKeyring(r.Machine)
+	ring, err := readKeyring(r.Machine)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (r Rotation) noteUnderWay(to string) error {
 
 // endFollowing tells the rotation's end from a leader that gave up.
 func (r Rotation) endFollowing(to string) error {
-	ring, err := ReadKeyring(r.Machine)
+	ring, err := readKeyring(r.Machine)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (c *keyCluster) Loaded(_ context.Context, hash string) error {
 	if fileHash([]byte(text)) != hash {
 		c.t.Fatal("asked for a file that is not there")
 	}
-	ring, err := ParseKeyring([]byte(text))
+	ring, err := parseKeyring([]byte(text))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func rotating(t *testing.T) (*keyCluster, Rotation) {
 	if err := Encryption(m, Secretbox, nil).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ring, err := ReadKeyring(m)
+	ring, err := readKeyring(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestRotationGoesOn(t *testing.T) {
 				t.Fatalf("cut at %d, and run again: %v, %+v", at, err, done)
 			}
 		}
-		ring, ringErr := ReadKeyring(r.Machine)
+		ring, ringErr := readKeyring(r.Machine)
 		if ringErr != nil || len(ring) != 1 || ring[0].name != "key2" || done.Key != "key2" {
 			t.Fatalf("cut at %d: %v of %+v, keys %v", at, ringErr, done, ring)
 		}
@@ -172,7 +172,7 @@ func TestRotationKeepsTheOldKey(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "1 Secrets in etcd are not encrypted by key2") {
 		t.Fatalf("got %v", err)
 	}
-	if ring, err := ReadKeyring(r.Machine); err != nil || len(ring) != 2 || ring[0].name != "key2" {
+	if ring, err := readKeyring(r.Machine); err != nil || len(ring) != 2 || ring[0].name != "key2" {
 		t.Errorf("keys are %v (%v): the old one has to stay", ring, err)
 	}
 }

@@ -90,7 +90,7 @@ func (p Parcel) Fit(encrypted bool, now time.Time) error {
 	}
 	errs = append(errs, p.serviceAccounts())
 	if encrypted {
-		if _, err := encryption.ParseKeyring(p[encryption.EncryptionFile]); err != nil {
+		if err := encryption.Check(p[encryption.EncryptionFile]); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", encryption.EncryptionFile, err))
 		}
 	}

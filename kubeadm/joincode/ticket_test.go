@@ -51,9 +51,6 @@ func TestPresent(t *testing.T) {
 	}
 }
 
-// anyCluster is a cluster that codes are made of, where nothing joins it.
-func anyCluster(t *testing.T) JoinMaterial { return JoinMaterial{CA: kubetest.NewAPI(t).CA()} }
-
 func TestPresentWithoutAServer(t *testing.T) {
 	gone := kubetest.NewAPI(t)
 	gone.Close()

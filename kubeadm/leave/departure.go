@@ -195,7 +195,7 @@ func takesPods(n *corev1.Node) bool {
 }
 
 // Drain moves the pods to other nodes; see Drain.
-func (d *Departure) Drain(ctx context.Context, o drain.DrainOptions) error {
+func (d *Departure) Drain(ctx context.Context, o drain.Options) error {
 	if err := drain.Drain(ctx, d.client, d.Name, o); err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func TestDepartureGoesOn(t *testing.T) {
 		d.Silent = d.silence()
 		return d
 	}
-	if err := look().Drain(t.Context(), drain.DrainOptions{}); err != nil {
+	if err := look().Drain(t.Context(), drain.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if d := look(); d.Drained() {
