@@ -84,30 +84,73 @@ func TestBans(t *testing.T) {
 	}
 }
 
+// overriding is a section with overrides, which are given as YAML.
+func overriding(overrides string) string { return `{version: 1.36.3, overrides: {` + overrides + `}}` }
+
+// trusting is a section with one issuer of identities, https://sso, whose further fields are given.
+func trusting(more string) string {
+	return `{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, ` + more + `}]}}`
+}
+
 func TestBansElsewhere(t *testing.T) {
 	for name, tc := range map[string]struct {
 		section string
 		want    []string
 	}{
-		"kubelet": {`{version: 1.36.3, overrides: {kubelet: {authentication: {anonymous: {enabled: true}}, authorization: {mode: AlwaysAllow}, readOnlyPort: 10255, tlsMinVersion: VersionTLS11}}}`,
-			[]string{"kubelet.authentication.anonymous.enabled: Forbidden", "kubelet.authorization.mode: Forbidden", "kubelet.readOnlyPort: Forbidden", "kubelet.tlsMinVersion: Forbidden"}},
-		"kubelet, by other ways": {`{version: 1.36.3, overrides: {kubelet: {authentication: {x509: {clientCAFile: /etc/pki/other.crt}}, staticPodURL: "https://x", staticPodPath: "", enableServer: false}}}`,
-			[]string{"kubelet.authentication.x509.clientCAFile: Forbidden", "kubelet.staticPodURL: Forbidden", "kubelet.staticPodPath: Forbidden", "kubelet.enableServer: Forbidden"}},
-		"other places": {`{version: 1.36.3, overrides: {clusterConfiguration: {certificatesDir: /x, etcd: {external: {endpoints: ["https://10.0.0.9:2379"]}}}}}`,
-			[]string{"clusterConfiguration.certificatesDir: Forbidden", "clusterConfiguration.etcd.external: Forbidden"}},
-		"kubelet, as it is": {`{version: 1.36.3, overrides: {kubelet: {authentication: {anonymous: {enabled: false}}, authorization: {mode: Webhook}, readOnlyPort: 0}}}`, nil},
-		"signed kubelets":   {`{version: 1.36.3, overrides: {kubelet: {serverTLSBootstrap: true}, clusterConfiguration: {apiServer: {extraArgs: [{name: kubelet-certificate-authority, value: /x}]}}}}`, nil},
-		"a site's own KMS":  {`{version: 1.36.3, encryptionAtRest: none, overrides: {clusterConfiguration: {apiServer: {extraArgs: [{name: encryption-provider-config, value: /x}]}}}}`, nil},
-		"names of ours": {`{version: 1.36.3, overrides: {clusterConfiguration: {apiServer: {extraVolumes: [{name: airgap, hostPath: /x, mountPath: /x}, {name: mine, hostPath: /x, mountPath: /etc/kubernetes/apiserver}], extraEnvs: [{name: AIRGAP_AUDIT_POLICY, value: x}]}}}}`,
-			[]string{"extraVolumes[0].name", "extraVolumes[1].mountPath", "extraEnvs[0].name"}},
-		"a policy that notes nothing":    {`{version: 1.36.3, audit: {policy: {rules: [{level: None, users: [a]}, {level: None}, {level: Metadata}]}}}`, []string{"audit.policy.rules: Forbidden: these rules note nothing"}},
-		"a policy with exceptions":       {`{version: 1.36.3, audit: {policy: {rules: [{level: None, users: [a]}, {level: Metadata}]}}}`, nil},
-		"an issuer without its parts":    {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "http://sso", certificateAuthority: /etc/ca.crt}}]}}`, []string{"jwt[0].issuer.url", "jwt[0].issuer.audiences", "jwt[0].issuer.certificateAuthority", "jwt[0].claimMappings.username: Required"}},
-		"an issuer of the cluster's own": {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, claimMappings: {username: {claim: sub, prefix: "system:"}}}]}}`, []string{"username.prefix"}},
-		"groups of the cluster's own":    {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, claimMappings: {username: {claim: sub, prefix: "sys"}, groups: {claim: groups, prefix: ""}}}]}}`, []string{"username.prefix", "groups.prefix"}},
-		"groups without a prefix":        {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, claimMappings: {username: {claim: sub, prefix: "sso:"}, groups: {claim: groups}}}]}}`, []string{"groups.prefix: Required"}},
-		"a rule about names":             {`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, claimMappings: {username: {claim: sub, prefix: ""}, groups: {claim: groups, prefix: ""}}, userValidationRules: [{expression: "!user.username.startsWith('system:') && user.groups.all(g, !g.startsWith('system:'))", message: no}]}]}}`, nil},
-		"an issuer twice":                {`{version: 1.36.3, authentication: {jwt: [` + ssoIssuer + `, ` + ssoIssuer + `]}}`, []string{"jwt[1].issuer.url: Duplicate"}},
+		"kubelet": {
+			overriding(`kubelet: {authentication: {anonymous: {enabled: true}}, authorization: {mode: AlwaysAllow}, readOnlyPort: 10255, tlsMinVersion: VersionTLS11}`),
+			[]string{
+				"kubelet.authentication.anonymous.enabled: Forbidden",
+				"kubelet.authorization.mode: Forbidden",
+				"kubelet.readOnlyPort: Forbidden",
+				"kubelet.tlsMinVersion: Forbidden",
+			},
+		},
+		"kubelet, by other ways": {
+			overriding(`kubelet: {authentication: {x509: {clientCAFile: /etc/pki/other.crt}}, staticPodURL: "https://x", staticPodPath: "", enableServer: false}`),
+			[]string{
+				"kubelet.authentication.x509.clientCAFile: Forbidden",
+				"kubelet.staticPodURL: Forbidden",
+				"kubelet.staticPodPath: Forbidden",
+				"kubelet.enableServer: Forbidden",
+			},
+		},
+		"other places": {
+			overriding(`clusterConfiguration: {certificatesDir: /x, etcd: {external: {endpoints: ["https://10.0.0.9:2379"]}}}`),
+			[]string{"clusterConfiguration.certificatesDir: Forbidden", "clusterConfiguration.etcd.external: Forbidden"},
+		},
+		"kubelet, as it is": {overriding(`kubelet: {authentication: {anonymous: {enabled: false}}, authorization: {mode: Webhook}, readOnlyPort: 0}`), nil},
+		"signed kubelets": {overriding(`kubelet: {serverTLSBootstrap: true}, ` +
+			`clusterConfiguration: {apiServer: {extraArgs: [{name: kubelet-certificate-authority, value: /x}]}}`), nil},
+		"a site's own KMS": {`{version: 1.36.3, encryptionAtRest: none, ` +
+			`overrides: {clusterConfiguration: {apiServer: {extraArgs: [{name: encryption-provider-config, value: /x}]}}}}`, nil},
+		"names of ours": {
+			overriding(`clusterConfiguration: {apiServer: {` +
+				`extraVolumes: [{name: airgap, hostPath: /x, mountPath: /x}, {name: mine, hostPath: /x, mountPath: /etc/kubernetes/apiserver}], ` +
+				`extraEnvs: [{name: AIRGAP_AUDIT_POLICY, value: x}]}}`),
+			[]string{"extraVolumes[0].name", "extraVolumes[1].mountPath", "extraEnvs[0].name"},
+		},
+		"a policy that notes nothing": {
+			`{version: 1.36.3, audit: {policy: {rules: [{level: None, users: [a]}, {level: None}, {level: Metadata}]}}}`,
+			[]string{"audit.policy.rules: Forbidden: these rules note nothing"},
+		},
+		"a policy with exceptions": {`{version: 1.36.3, audit: {policy: {rules: [{level: None, users: [a]}, {level: Metadata}]}}}`, nil},
+		"an issuer without its parts": {
+			`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "http://sso", certificateAuthority: /etc/ca.crt}}]}}`,
+			[]string{"jwt[0].issuer.url", "jwt[0].issuer.audiences", "jwt[0].issuer.certificateAuthority", "jwt[0].claimMappings.username: Required"},
+		},
+		"an issuer of the cluster's own": {trusting(`claimMappings: {username: {claim: sub, prefix: "system:"}}`), []string{"username.prefix"}},
+		"groups of the cluster's own": {
+			trusting(`claimMappings: {username: {claim: sub, prefix: "sys"}, groups: {claim: groups, prefix: ""}}`),
+			[]string{"username.prefix", "groups.prefix"},
+		},
+		"groups without a prefix": {
+			trusting(`claimMappings: {username: {claim: sub, prefix: "sso:"}, groups: {claim: groups}}`),
+			[]string{"groups.prefix: Required"},
+		},
+		"a rule about names": {trusting(`claimMappings: {username: {claim: sub, prefix: ""}, groups: {claim: groups, prefix: ""}}, ` +
+			`userValidationRules: [{expression: "!user.username.startsWith('system:') && user.groups.all(g, !g.startsWith('system:'))", message: no}]`), nil},
+		"an issuer twice": {`{version: 1.36.3, authentication: {jwt: [` + ssoIssuer + `, ` + ssoIssuer + `]}}`, []string{"jwt[1].issuer.url: Duplicate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hosttest.Compare(t, section(t, tc.section).Validate(field.NewPath("kubernetes")), tc.want)

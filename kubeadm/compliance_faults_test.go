@@ -72,6 +72,9 @@ func TestComplianceReadsContents(t *testing.T) {
 	const head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
 	narrow := string(anonymousRule)
 	identity := "kind: EncryptionConfiguration\nresources: [{resources: [secrets], providers: [{identity: {}}, {secretbox: {keys: [{name: k, secret: s3cret}]}}]}]\n"
+	notFirst := func(first string) string { // a KMS for Secrets, after a rule that writes plain text
+		return "resources: [{resources: [" + first + "], providers: [{identity: {}}]}, {resources: [secrets], providers: [{kms: {}}]}]\n"
+	}
 	for name, tc := range map[string]struct {
 		file, text string
 		control    string
@@ -87,8 +90,8 @@ func TestComplianceReadsContents(t *testing.T) {
 		"authentication, no YAML":      {authenticationFile, "{", anonymousContents, Unknown, "cannot be read"},
 		"encryption, identity":         {encryption.EncryptionFile, identity, encryptionContents, Differs, "identity"},
 		"encryption, not of Secrets":   {encryption.EncryptionFile, strings.Replace(identity, "secrets", "configmaps", 1), encryptionContents, Differs, "nothing about secrets"},
-		"encryption, identity for all": {encryption.EncryptionFile, "resources: [{resources: ['*.*'], providers: [{identity: {}}]}, {resources: [secrets], providers: [{kms: {}}]}]\n", encryptionContents, Differs, "identity"},
-		"encryption, a full stop":      {encryption.EncryptionFile, "resources: [{resources: [secrets.], providers: [{identity: {}}]}, {resources: [secrets], providers: [{kms: {}}]}]\n", encryptionContents, Differs, "identity"},
+		"encryption, identity for all": {encryption.EncryptionFile, notFirst("'*.*'"), encryptionContents, Differs, "identity"},
+		"encryption, a full stop":      {encryption.EncryptionFile, notFirst("secrets."), encryptionContents, Differs, "identity"},
 		"encryption, a KMS":            {encryption.EncryptionFile, "resources: [{resources: [secrets], providers: [{kms: {}}, {identity: {}}]}]\n", encryptionContents, Holds, "kms"},
 		"audit, ours":                  {auditPolicyFile, string(auditPolicy), policyContents, Holds, ""},
 		"audit, none":                  {auditPolicyFile, "kind: Policy\nrules: [{level: None}]\n", policyContents, Differs, "note nothing"},

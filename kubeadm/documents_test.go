@@ -41,9 +41,21 @@ func TestInitDocuments(t *testing.T) {
 		node    Node
 		facts   runtime.Facts
 	}{
-		"init-el9.yaml":  {`version: 1.36.3`, Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, runtime.Facts{OS: "el9", Kernel: "5.14.0-570.el9.x86_64", Driver: runtime.Systemd}},
-		"init-el10.yaml": {`{version: 1.36.3, controlPlaneEndpoint: "k8s.bank.example:6443"}`, Node{Name: "cp1", Address: "192.0.2.11", Workloads: true, ControlPlane: true}, runtime.Facts{OS: "el10", Kernel: "6.12.0-55.el10.x86_64", Driver: runtime.Systemd}},
-		"init-lab.yaml":  {labSection, Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, runtime.Facts{OS: "el9", Kernel: "6.18.5", Driver: runtime.Cgroupfs, CgroupVersion: 1}},
+		"init-el9.yaml": {
+			`version: 1.36.3`,
+			Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true},
+			runtime.Facts{OS: "el9", Kernel: "5.14.0-570.el9.x86_64", Driver: runtime.Systemd},
+		},
+		"init-el10.yaml": {
+			`{version: 1.36.3, controlPlaneEndpoint: "k8s.bank.example:6443"}`,
+			Node{Name: "cp1", Address: "192.0.2.11", Workloads: true, ControlPlane: true},
+			runtime.Facts{OS: "el10", Kernel: "6.12.0-55.el10.x86_64", Driver: runtime.Systemd},
+		},
+		"init-lab.yaml": {
+			labSection,
+			Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true},
+			runtime.Facts{OS: "el9", Kernel: "6.18.5", Driver: runtime.Cgroupfs, CgroupVersion: 1},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := InitDocuments(section(t, tc.section), tc.node, tc.facts)

@@ -20,7 +20,8 @@ func formerHost() map[string]string {
 		node.ManifestOf(node.APIServer):         quoted(manifest("registry.k8s.io/kube-apiserver:v1.36.3", "--service-cluster-ip-range=10.96.0.0/16", "--encryption-provider-config=/x")),
 		node.ManifestOf(node.ControllerManager): manifest("registry.k8s.io/kube-controller-manager:v1.36.3", "--cluster-cidr=10.244.0.0/16"),
 		node.ManifestOf(node.Etcd):              manifest("registry.k8s.io/etcd:3.6.8-0", "--name=cp2"),
-		kube.AdminConf:                          "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: 'https://192.0.2.5:6443'}}]\n",
+		kube.AdminConf: "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n" +
+			"users: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: 'https://192.0.2.5:6443'}}]\n",
 	}
 }
 

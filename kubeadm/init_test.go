@@ -139,7 +139,10 @@ func TestInitWantsAHealthyKubelet(t *testing.T) {
 
 func TestInitExplainsPreflight(t *testing.T) {
 	f, m := newFake(t)
-	f.Fails("kubeadm init", 1, "[preflight] Some fatal errors occurred:\n\t[ERROR Port-6443]: Port 6443 is in use\n\t[ERROR Swap]: swap is enabled\n[preflight] If you know what you are doing, you can make a check non-fatal")
+	f.Fails("kubeadm init", 1, "[preflight] Some fatal errors occurred:\n"+
+		"\t[ERROR Port-6443]: Port 6443 is in use\n"+
+		"\t[ERROR Swap]: swap is enabled\n"+
+		"[preflight] If you know what you are doing, you can make a check non-fatal")
 	err := initStep(t, m).Run(t.Context())
 	var failure *host.Failure
 	if !errors.As(err, &failure) {

@@ -34,7 +34,12 @@ func clusterOn(t *testing.T) (*hosttest.Fake, Machine) {
 	f, m := newFake(t)
 	m.Pods = "10.244.0.0/16"
 	f.Answers["ip -json route"] = func(host.Cmd) ([]byte, error) {
-		return []byte(`[{"dst":"default","gateway":"10.0.0.1","dev":"eth0"},{"dst":"10.0.0.0/24","dev":"eth0"},{"dst":"10.244.1.0/24","gateway":"10.0.0.12","dev":"eth0"},{"dst":"10.88.0.0/16","gateway":"10.0.0.1","dev":"eth0"}]`), nil
+		return []byte(`[
+			{"dst":"default","gateway":"10.0.0.1","dev":"eth0"},
+			{"dst":"10.0.0.0/24","dev":"eth0"},
+			{"dst":"10.244.1.0/24","gateway":"10.0.0.12","dev":"eth0"},
+			{"dst":"10.88.0.0/16","gateway":"10.0.0.1","dev":"eth0"}
+		]`), nil
 	}
 	m.Network = leave.Traces{Links: []string{"cni0", "flannel.1", "cali*"}, Paths: []string{"/run/flannel", "/etc/cni/net.d/10-flannel.conflist"}, Dirs: []string{"/etc/cni/net.d", "/etc/cni"}}
 	withHost(t, f)

@@ -21,36 +21,95 @@ import (
 // TestStrict: what Kubernetes of the minor would ignore, or end at on the
 // servers, is refused when the bundle is made.
 func TestStrict(t *testing.T) {
+	const noField, noGate = "Kubernetes 1.36 has no such field of ", "Kubernetes 1.36 has no such feature gate; "
 	for name, tc := range map[string]struct {
 		section string
 		want    []string // one per expected error, in order
 	}{
 		"the lab's": {labSection, nil},
-		"a section": {`{version: 1.36.3, overrides: {clusterConfiguration: {apiserver: {extraArgs: []}}}}`,
-			[]string{`kubernetes.overrides.clusterConfiguration.apiserver: Invalid value: "apiserver": Kubernetes 1.36 has no such field of ClusterConfiguration; did you mean apiServer?`}},
-		"a field":      {`{version: 1.36.3, overrides: {kubelet: {maxPodz: 5}}}`, []string{`overrides.kubelet.maxPodz: Invalid value: "maxPodz": Kubernetes 1.36 has no such field of KubeletConfiguration; did you mean maxPods?`}},
-		"kube-proxy":   {`{version: 1.36.3, overrides: {kubeProxy: {modee: nftables}}}`, []string{`kubeProxy.modee: Invalid value: "modee": Kubernetes 1.36 has no such field of KubeProxyConfiguration; did you mean mode?`}},
-		"case":         {`{version: 1.36.3, overrides: {kubelet: {MaxPods: 5}}}`, []string{`did you mean maxPods?`}},
-		"nothing near": {`{version: 1.36.3, overrides: {kubelet: {entirelyUnrelated: 5}}}`, []string{`no such field of KubeletConfiguration`}},
-		"all, deeply": {`{version: 1.36.3, overrides: {kubelet: {authentication: {webhook: {cacheTtl: 1m}}, maxPods: many}, kubeProxy: {conntrack: {maxPerCor: 0}, iptables: [a]}}}`,
-			[]string{"kubelet.authentication.webhook.cacheTtl", `kubelet.maxPods: Invalid value: "many": expected a whole number`, "kubeProxy.conntrack.maxPerCor", `kubeProxy.iptables: Invalid value: "a list": expected fields of KubeProxyIPTablesConfiguration`}},
-		"kinds": {`{version: 1.36.3, overrides: {kubelet: {failSwapOn: "no", streamingConnectionIdleTimeout: 300, clusterDNS: 10.96.0.10, maxPods: 99999999999, evictionHard: {memory.available: 1}, systemReserved: [], registerWithTaints: [{key: a, efect: NoSchedule}]}}}`,
-			[]string{"kubelet.clusterDNS", `kubelet.evictionHard[memory.available]: Invalid value: 1: expected a string (in quotes)`, "kubelet.failSwapOn", "kubelet.maxPods", "kubelet.registerWithTaints[0].efect", "kubelet.streamingConnectionIdleTimeout", "kubelet.systemReserved"}},
-		"arguments as kubeadm's v1beta3 had them": {`{version: 1.36.3, overrides: {clusterConfiguration: {apiServer: {extraArgs: {profiling: "true"}}}}}`,
-			[]string{`apiServer.extraArgs: Invalid value: "a mapping": expected a list of {name, value}`}},
-		"an argument": {`{version: 1.36.3, overrides: {clusterConfiguration: {scheduler: {extraArgs: [{name: v, value: 4}, {nam: v, value: "4"}, {name: --v, value: "4"}]}}}}`,
-			[]string{"extraArgs[0].value: Invalid value: 4: expected a string (in quotes)", "extraArgs[1].nam", "extraArgs[1].name: Required value", "extraArgs[2].name: Invalid value: \"--v\": kubeadm writes the dashes: v"}},
-		"an argument's name": {`{version: 1.36.3, overrides: {clusterConfiguration: {apiServer: {extraArgs: [{name: event-tll, value: 2h}]}, controllerManager: {extraArgs: [{name: bind_address, value: a}]}}}}`,
-			[]string{`apiServer.extraArgs[0].name: Invalid value: "event-tll": Kubernetes 1.36 has no such argument of kube-apiserver; did you mean event-ttl?`, "write it as bind-address"}},
-		"nothing": {`{version: 1.36.3, overrides: {clusterConfiguration: {apiServer: }, kubelet: {maxPods: null}}}`,
-			[]string{"kubelet.maxPods: Required value", "clusterConfiguration.apiServer: Required value: it has no value"}},
-		"a gate": {`{version: 1.36.3, overrides: {kubelet: {featureGates: {KubeletInUserNamespce: true, AllAlpha: true}}, kubeProxy: {featureGates: {Nope: true}}}}`,
-			[]string{`kubelet.featureGates[KubeletInUserNamespce]: Invalid value: "KubeletInUserNamespce": Kubernetes 1.36 has no such feature gate; did you mean KubeletInUserNamespace?`, "kubeProxy.featureGates[Nope]"}},
-		"a gate of an argument": {`{version: 1.36.3, overrides: {clusterConfiguration: {scheduler: {extraArgs: [{name: feature-gates, value: "AllAlpha=true,kube:AllBetta=true"}]}}}}`,
-			[]string{`scheduler.extraArgs[0].value[AllBetta]: Invalid value: "AllBetta": Kubernetes 1.36 has no such feature gate; did you mean AllBeta?`}},
-		"the audit policy": {`{version: 1.36.3, audit: {policy: {rules: [{level: Metadata, resource: [{group: ""}]}]}}}`, []string{"audit.policy.rules[0].resource: Invalid value: \"resource\": Kubernetes 1.36 has no such field of PolicyRule; did you mean resources?"}},
-		"an issuer":        {`{version: 1.36.3, authentication: {jwt: [{isuer: {}, issuer: {url: "https://a", audiences: [b]}, claimMappings: {username: {claim: sub, prefix: "sso:"}}}]}}`, []string{"authentication.jwt[0].isuer"}},
-		"a newer field":    {`{version: 1.35.8, overrides: {kubelet: {memoryReservationPolicy: None}}}`, []string{"Kubernetes 1.35 has no such field of KubeletConfiguration"}},
+		"a section": {
+			overriding(`clusterConfiguration: {apiserver: {extraArgs: []}}`),
+			[]string{`kubernetes.overrides.clusterConfiguration.apiserver: Invalid value: "apiserver": ` + noField + `ClusterConfiguration; did you mean apiServer?`},
+		},
+		"a field": {
+			overriding(`kubelet: {maxPodz: 5}`),
+			[]string{`overrides.kubelet.maxPodz: Invalid value: "maxPodz": ` + noField + `KubeletConfiguration; did you mean maxPods?`},
+		},
+		"kube-proxy": {
+			overriding(`kubeProxy: {modee: nftables}`),
+			[]string{`kubeProxy.modee: Invalid value: "modee": ` + noField + `KubeProxyConfiguration; did you mean mode?`},
+		},
+		"case":         {overriding(`kubelet: {MaxPods: 5}`), []string{`did you mean maxPods?`}},
+		"nothing near": {overriding(`kubelet: {entirelyUnrelated: 5}`), []string{`no such field of KubeletConfiguration`}},
+		"all, deeply": {
+			overriding(`kubelet: {authentication: {webhook: {cacheTtl: 1m}}, maxPods: many}, kubeProxy: {conntrack: {maxPerCor: 0}, iptables: [a]}`),
+			[]string{
+				"kubelet.authentication.webhook.cacheTtl",
+				`kubelet.maxPods: Invalid value: "many": expected a whole number`,
+				"kubeProxy.conntrack.maxPerCor",
+				`kubeProxy.iptables: Invalid value: "a list": expected fields of KubeProxyIPTablesConfiguration`,
+			},
+		},
+		"kinds": {
+			overriding(`kubelet: {failSwapOn: "no", streamingConnectionIdleTimeout: 300, clusterDNS: 10.96.0.10, maxPods: 99999999999, ` +
+				`evictionHard: {memory.available: 1}, systemReserved: [], registerWithTaints: [{key: a, efect: NoSchedule}]}`),
+			[]string{
+				"kubelet.clusterDNS",
+				`kubelet.evictionHard[memory.available]: Invalid value: 1: expected a string (in quotes)`,
+				"kubelet.failSwapOn",
+				"kubelet.maxPods",
+				"kubelet.registerWithTaints[0].efect",
+				"kubelet.streamingConnectionIdleTimeout",
+				"kubelet.systemReserved",
+			},
+		},
+		"arguments as kubeadm's v1beta3 had them": {
+			overriding(`clusterConfiguration: {apiServer: {extraArgs: {profiling: "true"}}}`),
+			[]string{`apiServer.extraArgs: Invalid value: "a mapping": expected a list of {name, value}`},
+		},
+		"an argument": {
+			overriding(`clusterConfiguration: {scheduler: {extraArgs: [{name: v, value: 4}, {nam: v, value: "4"}, {name: --v, value: "4"}]}}`),
+			[]string{
+				"extraArgs[0].value: Invalid value: 4: expected a string (in quotes)",
+				"extraArgs[1].nam",
+				"extraArgs[1].name: Required value",
+				`extraArgs[2].name: Invalid value: "--v": kubeadm writes the dashes: v`,
+			},
+		},
+		"an argument's name": {
+			overriding(`clusterConfiguration: {apiServer: {extraArgs: [{name: event-tll, value: 2h}]}, controllerManager: {extraArgs: [{name: bind_address, value: a}]}}`),
+			[]string{
+				`apiServer.extraArgs[0].name: Invalid value: "event-tll": Kubernetes 1.36 has no such argument of kube-apiserver; did you mean event-ttl?`,
+				"write it as bind-address",
+			},
+		},
+		"nothing": {
+			overriding(`clusterConfiguration: {apiServer: }, kubelet: {maxPods: null}`),
+			[]string{"kubelet.maxPods: Required value", "clusterConfiguration.apiServer: Required value: it has no value"},
+		},
+		"a gate": {
+			overriding(`kubelet: {featureGates: {KubeletInUserNamespce: true, AllAlpha: true}}, kubeProxy: {featureGates: {Nope: true}}`),
+			[]string{
+				`kubelet.featureGates[KubeletInUserNamespce]: Invalid value: "KubeletInUserNamespce": ` + noGate + `did you mean KubeletInUserNamespace?`,
+				"kubeProxy.featureGates[Nope]",
+			},
+		},
+		"a gate of an argument": {
+			overriding(`clusterConfiguration: {scheduler: {extraArgs: [{name: feature-gates, value: "AllAlpha=true,kube:AllBetta=true"}]}}`),
+			[]string{`scheduler.extraArgs[0].value[AllBetta]: Invalid value: "AllBetta": ` + noGate + `did you mean AllBeta?`},
+		},
+		"the audit policy": {
+			`{version: 1.36.3, audit: {policy: {rules: [{level: Metadata, resource: [{group: ""}]}]}}}`,
+			[]string{`audit.policy.rules[0].resource: Invalid value: "resource": ` + noField + `PolicyRule; did you mean resources?`},
+		},
+		"an issuer": {
+			trusting(`isuer: {}, claimMappings: {username: {claim: sub, prefix: "sso:"}}`),
+			[]string{"authentication.jwt[0].isuer"},
+		},
+		"a newer field": {
+			`{version: 1.35.8, overrides: {kubelet: {memoryReservationPolicy: None}}}`,
+			[]string{"Kubernetes 1.35 has no such field of KubeletConfiguration"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hosttest.Compare(t, section(t, tc.section).Validate(field.NewPath("kubernetes")), tc.want)

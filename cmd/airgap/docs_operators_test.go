@@ -42,7 +42,16 @@ func TestDocsOperatorExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := workload.Parse("ledger.yaml", []byte("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: o}\nspec: {template: {spec: {containers: [{name: o, image: 'registry.example/ledger/operator:v1.4.0'}]}}}\n---\napiVersion: ledger.example/v1\nkind: Ledger\nmetadata: {name: main}\nspec: {}\n"))
+	objects, err := workload.Parse("ledger.yaml", []byte(`apiVersion: apps/v1
+kind: Deployment
+metadata: {name: o}
+spec: {template: {spec: {containers: [{name: o, image: 'registry.example/ledger/operator:v1.4.0'}]}}}
+---
+apiVersion: ledger.example/v1
+kind: Ledger
+metadata: {name: main}
+spec: {}
+`))
 	if err != nil {
 		t.Fatal(err)
 	}

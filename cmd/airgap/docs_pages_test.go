@@ -84,7 +84,9 @@ func lacks(page string, sections []string) []string {
 
 func TestLacks(t *testing.T) {
 	sections := []string{"What it looks at", "\n## Why it matters\n", "\n## How to mend it\n"}
-	whole := "# x\n\nWhat it looks at: this and that, which is long enough to be something.\n\n## Why it matters\n\nBecause of this and that, which is long enough.\n\n## How to mend it\n\nThe same on EL 8, 9 and 10: `swapoff -a`, which is long enough.\n"
+	whole := "# x\n\nWhat it looks at: this and that, which is long enough to be something.\n\n" +
+		"## Why it matters\n\nBecause of this and that, which is long enough.\n\n" +
+		"## How to mend it\n\nThe same on EL 8, 9 and 10: `swapoff -a`, which is long enough.\n"
 	for change, want := range map[string]string{
 		"":                      "",
 		"## Why it matters":     "## Why it matters",

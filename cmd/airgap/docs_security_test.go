@@ -58,7 +58,14 @@ func TestSecretsAreFound(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"etc/airgap/registry.htpasswd", "etc/kubernetes/apiserver/encryption.yaml", "var/lib/airgap/kept/etcd-1/encryption.yaml", "var/lib/kubelet/pki/kubelet.key", "var/lib/dkms/mok.key", "root/.ssh/id_ed25519"} {
+	for _, name := range []string{
+		"etc/airgap/registry.htpasswd",
+		"etc/kubernetes/apiserver/encryption.yaml",
+		"var/lib/airgap/kept/etcd-1/encryption.yaml",
+		"var/lib/kubelet/pki/kubelet.key",
+		"var/lib/dkms/mok.key",
+		"root/.ssh/id_ed25519",
+	} {
 		dir := t.TempDir()
 		key := []byte("-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg" + strings.Repeat("Zm9v", 8) + "\n-----END PRIVATE KEY-----\n")
 		if err := host.WriteFile(filepath.Join(dir, name), key, 0o600); err != nil {
@@ -282,9 +289,12 @@ func TestPodRow(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{containers: [{name: a}]}`:                                        "root | none",
 		`{securityContext: {runAsNonRoot: true}, containers: [{name: a}]}`: "not root | none: profile restricted",
-		`{securityContext: {runAsNonRoot: true}, containers: [{name: a, securityContext: {runAsNonRoot: false, runAsUser: 0}}]}`:                               "root | none",
-		`{containers: [{name: a, securityContext: {runAsUser: 1000}}], initContainers: [{name: b, securityContext: {privileged: true}}]}`:                      "root, not root | privileged",
-		`{hostPID: true, containers: [{name: a}, {name: b, securityContext: {capabilities: {add: [NET_RAW]}}}], volumes: [{name: v, hostPath: {path: /run}}]}`: "root | the host's processes, NET_RAW, `/run`",
+		`{securityContext: {runAsNonRoot: true}, ` +
+			`containers: [{name: a, securityContext: {runAsNonRoot: false, runAsUser: 0}}]}`: "root | none",
+		`{containers: [{name: a, securityContext: {runAsUser: 1000}}], ` +
+			`initContainers: [{name: b, securityContext: {privileged: true}}]}`: "root, not root | privileged",
+		`{hostPID: true, containers: [{name: a}, {name: b, securityContext: {capabilities: {add: [NET_RAW]}}}], ` +
+			`volumes: [{name: v, hostPath: {path: /run}}]}`: "root | the host's processes, NET_RAW, `/run`",
 	} {
 		objects, err := manifests.Parse([]byte("{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: x, namespace: y}, spec: {template: {spec: " + spec + "}}}"))
 		if err != nil {

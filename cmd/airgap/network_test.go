@@ -45,7 +45,10 @@ func TestNetworkOfUpstream(t *testing.T) {
 	if err := build.ProofOf(plan).Write(&text); err != nil {
 		t.Fatal(err)
 	}
-	if want := "manifest https://raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/calico.yaml\n           sha256:" + plan.Lock.Network.Sources[0].SHA256 + "\n           for network calico\n"; !strings.Contains(text.String(), want) {
+	want := "manifest https://raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/calico.yaml\n" +
+		"           sha256:" + plan.Lock.Network.Sources[0].SHA256 + "\n" +
+		"           for network calico\n"
+	if !strings.Contains(text.String(), want) {
 		t.Errorf("no %q in\n%s", want, &text)
 	}
 	page, err := plan.Report("SHA256:key")

@@ -20,7 +20,9 @@ func TestNetworkManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	hosttest.MustHold(t, s.Done, true)
-	if got := f.Get(keyfile); got != "# Written by airgap: these belong to the pod network.\n[keyfile]\nunmanaged-devices+=interface-name:kube-ipvs0;interface-name:flannel.1;interface-name:cni0;interface-name:veth*\n" {
+	ours := "# Written by airgap: these belong to the pod network.\n[keyfile]\n" +
+		"unmanaged-devices+=interface-name:kube-ipvs0;interface-name:flannel.1;interface-name:cni0;interface-name:veth*\n"
+	if got := f.Get(keyfile); got != ours {
 		t.Errorf("%s", got)
 	}
 	for name, list := range map[string]string{"cni0": "cni0:connected (externally)\n", "a pod's": "veth1a2b:disconnected\n"} {

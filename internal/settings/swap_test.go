@@ -13,7 +13,12 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-const theirFstab = "# /etc/fstab\nUUID=1 / xfs defaults 0 0\n/dev/mapper/rl-swap\tnone  swap  defaults 0 0\n#/dev/old none swap defaults 0 0\n/swap\\040file none swap pri=5 0 0\nbank:/export /mnt nfs swap 0 0\n"
+const theirFstab = "# /etc/fstab\n" +
+	"UUID=1 / xfs defaults 0 0\n" +
+	"/dev/mapper/rl-swap\tnone  swap  defaults 0 0\n" +
+	"#/dev/old none swap defaults 0 0\n" +
+	"/swap\\040file none swap pri=5 0 0\n" +
+	"bank:/export /mnt nfs swap 0 0\n"
 
 // fakeSwap is a host with active areas, by path with their priorities, and the
 // units that systemd lists.

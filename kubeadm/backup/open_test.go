@@ -22,7 +22,8 @@ func controlPlane(t *testing.T, s Store) {
 		"manifests/kube-apiserver.yaml":          pod("registry.k8s.io/kube-apiserver:v1.36.3", "--service-cluster-ip-range=10.96.0.0/16"),
 		"manifests/kube-controller-manager.yaml": pod("registry.k8s.io/kube-controller-manager:v1.36.3", "--cluster-cidr=10.244.0.0/16"),
 		"manifests/etcd.yaml":                    pod("registry.k8s.io/etcd:3.6.8-0", "--name=cp1"),
-		"admin.conf":                             "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: 'https://192.0.2.5:6443'}}]\n",
+		"admin.conf": "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n" +
+			"users: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: 'https://192.0.2.5:6443'}}]\n",
 	} {
 		file := filepath.Join(s.Root, "etc/kubernetes", name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {

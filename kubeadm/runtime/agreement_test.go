@@ -38,10 +38,12 @@ func TestReadBack(t *testing.T) {
 		"the kubelet has its default": {dumpWith("runc", ""), "healthzPort: 0\nkind: KubeletConfiguration\n", "the kubelet uses cgroupfs"},
 		"a toolkit took over":         {dumpWith("nvidia", gpu), "cgroupDriver: systemd\n", "containerd uses cgroupfs"},
 		"the default is gone":         {dumpWith("nvidia", ""), "cgroupDriver: systemd\n", `default runtime "nvidia" is not defined`},
-		"another's mirrors":           {strings.Replace(dumpWith("runc", ""), "/etc/containerd/certs.d", "/etc/docker/certs.d", 1), "cgroupDriver: systemd\n", `in "/etc/docker/certs.d", not in /etc/containerd/certs.d`},
-		"no mirrors":                  {strings.Replace(dumpWith("runc", ""), ourMirrors, "", 1), "cgroupDriver: systemd\n", `in "", not in`},
+		"another's mirrors": {strings.Replace(dumpWith("runc", ""), "/etc/containerd/certs.d", "/etc/docker/certs.d", 1), "cgroupDriver: systemd\n",
+			`in "/etc/docker/certs.d", not in /etc/containerd/certs.d`},
+		"no mirrors": {strings.Replace(dumpWith("runc", ""), ourMirrors, "", 1), "cgroupDriver: systemd\n", `in "", not in`},
 		"version 2": {"version = 2\n[plugins.'io.containerd.grpc.v1.cri'.registry]\nconfig_path = '/etc/containerd/certs.d'\n" +
-			"[plugins.'io.containerd.grpc.v1.cri'.containerd]\ndefault_runtime_name = 'runc'\n[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]\nSystemdCgroup = true\n", "cgroupDriver: systemd\n", ""},
+			"[plugins.'io.containerd.grpc.v1.cri'.containerd]\ndefault_runtime_name = 'runc'\n" +
+			"[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]\nSystemdCgroup = true\n", "cgroupDriver: systemd\n", ""},
 		"no TOML": {"version = ", "cgroupDriver: systemd\n", "read the runtime's effective configuration"},
 		"no YAML": {dumpWith("runc", ""), "{", "read the kubelet's configuration"},
 	} {

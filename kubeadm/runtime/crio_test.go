@@ -58,7 +58,15 @@ func TestCRIOConfig(t *testing.T) {
 			if e, err := readCRIODump([]byte(dump)); err != nil || e != (effective{Driver: tc.driver}) {
 				t.Errorf("in effect is %+v, %v:\n%s", e, err, dump)
 			}
-			for _, setting := range []string{`pull_progress_timeout = "20s"`, `root = "/var/lib/crio/storage"`, `"registry.k8s.io/kube-proxy:v1.36.3"`, `runtime_path = "/opt/airgap/bin/runc"`, `pause_image = "registry.k8s.io/pause:3.10.2"`, `default_mounts_file = "/dev/null"`, `irqbalance_config_restore_file = "disable"`} {
+			for _, setting := range []string{
+				`pull_progress_timeout = "20s"`,
+				`root = "/var/lib/crio/storage"`,
+				`"registry.k8s.io/kube-proxy:v1.36.3"`,
+				`runtime_path = "/opt/airgap/bin/runc"`,
+				`pause_image = "registry.k8s.io/pause:3.10.2"`,
+				`default_mounts_file = "/dev/null"`,
+				`irqbalance_config_restore_file = "disable"`,
+			} {
 				if !strings.Contains(dump, setting) {
 					t.Errorf("not in effect: %s", setting)
 				}

@@ -130,7 +130,12 @@ func TestDropInTakesAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = service{m, o}.add(t.Context(), containerd(), text)
-	for _, setting := range []string{"cri.sandbox_image would change", "registry.config_path would change", "runtimes.runc.options.SystemdCgroup would change", `cri.image_pull_progress_timeout would change from "20s"`} {
+	for _, setting := range []string{
+		"cri.sandbox_image would change",
+		"registry.config_path would change",
+		"runtimes.runc.options.SystemdCgroup would change",
+		`cri.image_pull_progress_timeout would change from "20s"`,
+	} {
 		if err == nil || !strings.Contains(err.Error(), setting) {
 			t.Errorf("it does not say %q: %v", setting, err)
 		}

@@ -63,7 +63,10 @@ func TestFapolicyd(t *testing.T) {
 	if got, want := f.Get(trustFile), fmt.Sprintf("/opt/airgap/bin/containerd 3 %064x\n/opt/airgap/bin/runc 5 %064x\n", 3, 5); got != want {
 		t.Errorf("trusted:\n%s", got)
 	}
-	if !strings.Contains(f.Get(compiledRules), "allow perm=execute exe=/opt/airgap/bin/containerd : dir=/opt/cni/bin/\nallow perm=execute exe=/opt/cni/bin/calico : path=/opt/cni/bin/calico-ipam\ndeny_audit") {
+	allowed := "allow perm=execute exe=/opt/airgap/bin/containerd : dir=/opt/cni/bin/\n" +
+		"allow perm=execute exe=/opt/cni/bin/calico : path=/opt/cni/bin/calico-ipam\n" +
+		"deny_audit"
+	if !strings.Contains(f.Get(compiledRules), allowed) {
 		t.Errorf("rules:\n%s", f.Get(compiledRules))
 	}
 

@@ -24,8 +24,10 @@ func TestImagesStep(t *testing.T) {
 		{name: "none is", comes: digests, pulled: []string{etcd, pause}},
 		{name: "one is another one of its name", has: map[string]string{etcd: "sha256:e7cd", pause: "sha256:01d"}, comes: digests, pulled: []string{pause}},
 		{name: "one was loaded, and has no digest", has: map[string]string{etcd: "", pause: "sha256:9a5e"}, comes: digests, pulled: []string{etcd}},
-		{name: "another one comes", has: map[string]string{etcd: "sha256:e7cd"}, comes: map[string]string{pause: "sha256:bad"}, pulled: []string{pause}, refused: pause + " came with another digest than sha256:9a5e"},
-		{name: "the digest's end alone is no digest", has: map[string]string{etcd: "sha256:e7cd", pause: "sha256:0sha256:9a5e"}, pulled: []string{pause}, refused: pause + " came with another digest"},
+		{name: "another one comes", has: map[string]string{etcd: "sha256:e7cd"}, comes: map[string]string{pause: "sha256:bad"}, pulled: []string{pause},
+			refused: pause + " came with another digest than sha256:9a5e"},
+		{name: "the digest's end alone is no digest", has: map[string]string{etcd: "sha256:e7cd", pause: "sha256:0sha256:9a5e"}, pulled: []string{pause},
+			refused: pause + " came with another digest"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, m := hosttest.New(t)

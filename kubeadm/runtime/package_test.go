@@ -191,7 +191,14 @@ func TestPackagedCRIO(t *testing.T) {
 			t.Errorf("not in effect of runc: %s", setting)
 		}
 	}
-	for _, setting := range []string{`default_runtime = "runc"`, `pids_limit = 4096`, `pinns_path = "/usr/bin/pinns"`, `signature_policy = "` + crioPolicy + `"`, `[crio.runtime.runtimes.crun]`, `[crio.runtime.runtimes.nvidia]`} {
+	for _, setting := range []string{
+		`default_runtime = "runc"`,
+		`pids_limit = 4096`,
+		`pinns_path = "/usr/bin/pinns"`,
+		`signature_policy = "` + crioPolicy + `"`,
+		`[crio.runtime.runtimes.crun]`,
+		`[crio.runtime.runtimes.nvidia]`,
+	} {
 		if !strings.Contains(dump, setting) {
 			t.Errorf("not in effect: %s\n%s", setting, dump)
 		}

@@ -98,7 +98,8 @@ func TestDropInReplacesOurs(t *testing.T) {
 	f, m := hosttest.New(t)
 	withContainerd(t, f, m)
 	f.Answers[host.BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) {
-		return []byte("version = 2\n[plugins.'io.containerd.grpc.v1.cri'.containerd]\ndefault_runtime_name = 'runc'\n[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]\nSystemdCgroup = false\n"), nil
+		return []byte("version = 2\n[plugins.'io.containerd.grpc.v1.cri'.containerd]\ndefault_runtime_name = 'runc'\n" +
+			"[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]\nSystemdCgroup = false\n"), nil
 	}
 	s := ServiceStep(m, options(t, "", Facts{Driver: Systemd}))
 	var failed *host.Failure

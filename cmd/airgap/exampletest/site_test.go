@@ -59,7 +59,8 @@ func beside(t testing.TB, u *upstream) map[string][]byte {
 		"gpu-policy.yaml":            []byte("apiVersion: nvidia.com/v1\nkind: ClusterPolicy\nmetadata: {name: cluster-policy}\nspec: {driver: {enabled: true}}\n"),
 		"doubtful.yaml":              []byte(doubtful),
 		"own-rule.yaml":              []byte(ownRule),
-		"calico.yaml":                []byte("apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: calico-node, namespace: kube-system}\nspec: {template: {spec: {containers: [{name: calico-node, image: 'quay.io/calico/node:v3.31.7'}]}}}\n"),
+		"calico.yaml": []byte("apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: calico-node, namespace: kube-system}\n" +
+			"spec: {template: {spec: {containers: [{name: calico-node, image: 'quay.io/calico/node:v3.31.7'}]}}}\n"),
 	}
 }
 
