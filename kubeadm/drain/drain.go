@@ -3,10 +3,12 @@
 package drain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubectl/pkg/drain"
 
+	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -45,10 +48,11 @@ func Drain(ctx context.Context, client kubernetes.Interface, node string, o Opti
 	}
 	defer cancel()
 	d := &Draining{Client: client, Node: node, options: o, times: map[string]int{}}
-	if _, err := d.Pods(limited); err != nil { // before anything is changed
+	err := again(limited, func() error { _, err := d.Pods(limited); return err })
+	if err != nil { // before anything is changed
 		return err
 	}
-	err := cordon(limited, client, node, true)
+	err = cordon(limited, client, node, true)
 	if err == nil {
 		err = d.evict(limited)
 	}
@@ -80,19 +84,35 @@ func cordon(ctx context.Context, client kubernetes.Interface, name string, off b
 	if off {
 		what = "keep new pods off node " + name
 	}
-	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	err := again(ctx, func() error {
+		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		helper := drain.NewCordonHelper(node)
+		if !helper.UpdateIfRequired(off) {
+			return nil
+		}
+		return errors.Join(helper.PatchOrReplaceWithContext(ctx, client, false))
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	helper := drain.NewCordonHelper(node)
-	if !helper.UpdateIfRequired(off) {
-		return nil
-	}
-	failed, noPatch := helper.PatchOrReplaceWithContext(ctx, client, false)
-	if err := errors.Join(failed, noPatch); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
 	return nil
+}
+
+// again asks again, for a minute, where no API server has answered: a balancer needs that long to
+// leave out one that restarts.
+func again(ctx context.Context, ask func() error) error {
+	var last error
+	err := await.Until(ctx, time.Minute, func(context.Context) error {
+		var unanswered *url.Error
+		if last = ask(); errors.As(last, &unanswered) {
+			return last
+		}
+		return nil
+	})
+	return cmp.Or(last, err)
 }
 
 // Draining is one run of Drain.

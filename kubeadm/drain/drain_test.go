@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -13,9 +14,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/verify/apitest"
@@ -272,4 +276,23 @@ func unschedulable(t *testing.T, client kubernetes.Interface) bool {
 		t.Fatal(err)
 	}
 	return node.Spec.Unschedulable
+}
+
+// TestDrainAsksAgain: behind a balancer a request may get no answer.
+func TestDrainAsksAgain(t *testing.T) {
+	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+	for _, kind := range []string{"pods", "nodes"} {
+		silent := 2
+		client.PrependReactor("*", kind, func(clienttesting.Action) (bool, runtime.Object, error) {
+			silent--
+			return silent >= 0, nil, &url.Error{Op: "Get", URL: "https://api", Err: context.DeadlineExceeded}
+		})
+	}
+	if err := Drain(t.Context(), client, "n1", Options{Timeout: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	node, err := client.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
+	if err != nil || !node.Spec.Unschedulable {
+		t.Errorf("the node takes pods: %v", err)
+	}
 }
