@@ -1,9 +1,9 @@
 // Package kubeadm turns a prepared host into a node of a cluster, and upgrades it.
 //
-// In flow the sections kubernetes: and runtime: of airgap.yaml, what was observed of the host, and
-// the files of the bundle. Out flow what the bundle has to hold (Images, Files, Packages), the table
-// of ports (Listens), and steps with their undo: init or join, files of the API server, modes of
-// files; Compliance, which compares a host with the CIS benchmark; Upgrade.
+// In flow the section kubernetes: of airgap.yaml (Config), the Node, and the facts of its runtime.
+// Out flow steps with their undo: Init, Join and Restore, APIServerFiles, Permissions,
+// AgreementStep. Upgrade takes a node to another version, Compliance compares a host with the CIS
+// benchmark. Images and packages of a version are in package release.
 //
 // kubeadm does kubeadm's work: this package writes its configuration, runs it and explains its
 // failures. Of what kubeadm made it changes the modes of files and, of CoreDNS, the Corefile at a

@@ -79,7 +79,7 @@ func keepRequest(o *certificatesv1.CertificateSigningRequest) *keptRequest {
 	return kept
 }
 
-// joinTokensGroup is that of the tokens of airgap join, which kubeadm.Approver decides about.
+// joinTokensGroup is that of the tokens of airgap join, which joincode.Approver decides about.
 const joinTokensGroup = "system:bootstrappers:airgap:join"
 
 // foreignRequest is what a node requests in another name than its own, or a bootstrap
@@ -113,7 +113,7 @@ func requestedName(text []byte) string {
 	return form.Subject.CommonName
 }
 
-// deniedByAirgap begins the reasons of kubeadm.Approver.
+// deniedByAirgap begins the reasons of joincode.Approver.
 const deniedByAirgap = "AirgapJoin"
 
 func joinTokens() rule {

@@ -178,10 +178,10 @@ func (t Transaction) solve(ctx context.Context, packages []nevra.NEVRA) ([]strin
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("resolve packages: %w", err)
 	}
-	// One dnf reads the repository and resolves, since starting and reading take it most of its time.
-	// With -y it accepts our key for the metadata, which is kept in its cache; the rpm database
-	// learns of no key. "no" to the transaction itself is the stronger of both answers, and makes
-	// dnf end with an error, whatever it found. tsflags=test is there should a dnf see that otherwise.
+	// One dnf reads the repository and resolves: most of its time goes into starting and reading.
+	// With -y it accepts our key for the metadata and keeps it in its cache, not in the rpm database.
+	// For the transaction --assumeno wins over -y, so dnf always ends with an error. A dnf in which
+	// -y wins still installs nothing, because of tsflags=test.
 	asked := t.dnfIn(ctx, dir, nil, append([]string{"-y", "--assumeno", "--setopt=tsflags=test", "--refresh", "--debugsolver", "install"}, names(packages)...)...)
 	record, err := os.ReadFile(filepath.Join(dir, "debugdata", "rpms", "solver.result"))
 	if err != nil {

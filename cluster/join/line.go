@@ -124,7 +124,7 @@ func MissingNodes(ctx context.Context, s *site.Site) ([]config.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	there, err := site.Patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+	there, err := kube.Patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
 		return client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/leave"
 )
 
@@ -44,7 +45,7 @@ func welcome(ctx context.Context, s *site.Site, client kubernetes.Interface, nod
 // Departing looks at a node. The balancer may still send to a host that has just
 // died, so it asks more than once.
 func Departing(ctx context.Context, s *site.Site, name, address string) (*leave.Departure, error) {
-	return site.Patiently(ctx, func(ctx context.Context) (*leave.Departure, error) {
+	return kube.Patiently(ctx, func(ctx context.Context) (*leave.Departure, error) {
 		return s.Machine.Departing(ctx, name, address)
 	})
 }
@@ -62,7 +63,7 @@ func NotFull(ctx context.Context, s *site.Site) error {
 }
 
 func readmit(ctx context.Context, s *site.Site, client kubernetes.Interface, node config.Node) error {
-	_, err := site.Patiently(ctx, func(ctx context.Context) (any, error) { return nil, leave.LetIn(ctx, client, node.Name) })
+	_, err := kube.Patiently(ctx, func(ctx context.Context) (any, error) { return nil, leave.LetIn(ctx, client, node.Name) })
 	if err != nil || !slices.Contains(s.Removed, node.Name) {
 		return err
 	}

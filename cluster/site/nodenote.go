@@ -12,11 +12,10 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// Annotations of a Node, by which an upgrade knows how far each host is, whoever
-// works on it. The value is the ID of a bundle.
+// Annotations of a Node: how far an upgrade has come on each host. The value is the ID of a bundle.
 const (
-	BundleNote   = "airgap.dev/bundle"   // the host is as this one says; it says so itself
-	PreparedNote = "airgap.dev/prepared" // the host has what it needs of this one; it says so itself
+	BundleNote   = "airgap.dev/bundle"   // set by the host: it runs this bundle
+	PreparedNote = "airgap.dev/prepared" // set by the host: it has the files of this bundle
 	UpgradeNote  = "airgap.dev/upgrade"  // the host may be upgraded to this one now, for its pods are elsewhere
 )
 
@@ -26,7 +25,7 @@ func (s *Site) OwnNote(ctx context.Context, key string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	node, err := Patiently(ctx, func(ctx context.Context) (map[string]string, error) {
+	node, err := kube.Patiently(ctx, func(ctx context.Context) (map[string]string, error) {
 		node, err := client.CoreV1().Nodes().Get(ctx, s.Node.Name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
@@ -42,7 +41,7 @@ func (s *Site) OwnNote(ctx context.Context, key string) (string, error) {
 // Annotate sets an annotation of a Node.
 func Annotate(ctx context.Context, client kubernetes.Interface, node, key, value string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
-	_, err := Patiently(ctx, func(ctx context.Context) (any, error) {
+	_, err := kube.Patiently(ctx, func(ctx context.Context) (any, error) {
 		return client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
 	})
 	if err != nil {
@@ -51,7 +50,7 @@ func Annotate(ctx context.Context, client kubernetes.Interface, node, key, value
 	return nil
 }
 
-// Noted is nil where a node has said that it is as the bundle of this ID.
+// Noted is nil where a node has the annotation key for the bundle of this ID.
 func Noted(node *corev1.Node, key, id string) error {
 	if node.Annotations[key] != id {
 		return fmt.Errorf("it has not said so (annotation %s)", key)

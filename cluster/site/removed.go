@@ -19,8 +19,8 @@ import (
 
 // RemovedName is the file with the nodes that were removed from the cluster, in
 // JoinDir for hosts that join, and on those in IndexDir: the signed configuration
-// goes on to list them. The cluster's own record, kubeadm.Removed, is what it comes
-// from, and what counts where that can be asked.
+// goes on to list them. It is a copy of the cluster's record (leave.Removed), which counts
+// wherever an API server answers.
 const RemovedName = "removed.json"
 
 // recordedRemoved are those that this host knows of.

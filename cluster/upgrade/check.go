@@ -10,12 +10,12 @@ import (
 
 	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/cluster/join"
-	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/drain"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/release"
 )
 
@@ -83,7 +83,7 @@ func (u *upgrade) fixed() error {
 // order compares versions: of the API server, which is what the upgrade starts from,
 // and of the kubelets.
 func (u *upgrade) order(ctx context.Context) error {
-	version, err := site.Patiently(ctx, func(context.Context) (string, error) {
+	version, err := kube.Patiently(ctx, func(context.Context) (string, error) {
 		v, err := u.client.Discovery().ServerVersion()
 		if err != nil {
 			return "", err

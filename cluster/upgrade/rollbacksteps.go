@@ -303,7 +303,7 @@ func (r *rollback) removedAgain(ctx context.Context) error {
 
 func keepRemoved(ctx context.Context, client kubernetes.Interface, names []string) error {
 	for _, name := range names {
-		_, err := site.Patiently(ctx, func(ctx context.Context) (any, error) {
+		_, err := kube.Patiently(ctx, func(ctx context.Context) (any, error) {
 			err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
 				return nil, fmt.Errorf("delete node %s: %w", name, err)

@@ -56,7 +56,7 @@ func (r *rollout) look(ctx context.Context) (err error) {
 	if err := r.awaitAPI(ctx); err != nil {
 		return advice.Add(err, "airgap verify says what is wrong with the cluster; airgap rollback takes an upgrade back that broke it")
 	}
-	nodes, err := site.Patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+	nodes, err := kube.Patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
 		return r.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	})
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *rollout) know(nodes []corev1.Node) (strangers []string) {
 // that what is told in the end is what the last one was answered.
 func (r *rollout) awaitAPI(ctx context.Context) error {
 	var said bool
-	_, err := site.PatientlyFor(ctx, r.site.Config.Kubernetes.APIPatience(), func(context.Context) (any, error) {
+	_, err := kube.PatientlyFor(ctx, r.site.Config.Kubernetes.APIPatience(), func(context.Context) (any, error) {
 		_, err := r.client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 		if err != nil && !said {
 			said = true

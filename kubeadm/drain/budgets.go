@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/kubeadm/kube"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +33,9 @@ func (b Budget) String() string {
 // wants as many pods as its controllers make, by maxUnavailable 0, by minAvailable,
 // or by rounding; or two budgets select the same pod, which the eviction API refuses.
 func NeverAllows(ctx context.Context, client kubernetes.Interface, nodes ...string) ([]Budget, error) {
-	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	pods, err := kube.Patiently(ctx, func(ctx context.Context) (*corev1.PodList, error) {
+		return client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list pods: %w", err)
 	}
@@ -75,7 +78,9 @@ type budget struct {
 }
 
 func budgetsOf(ctx context.Context, client kubernetes.Interface) ([]budget, error) {
-	list, err := client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	list, err := kube.Patiently(ctx, func(ctx context.Context) (*policyv1.PodDisruptionBudgetList, error) {
+		return client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list PodDisruptionBudgets: %w", err)
 	}

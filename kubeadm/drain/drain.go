@@ -1,14 +1,12 @@
-// Package drain empties a node: it cordons the node, evicts its pods, and says which pod or
-// PodDisruptionBudget holds it up. Budgets tells beforehand what would never allow it.
+// Package drain empties a node: it cordons the node, evicts its pods, and reports the pod or
+// PodDisruptionBudget that holds it up. NeverAllows finds beforehand the budgets that never allow it.
 package drain
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -18,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubectl/pkg/drain"
 
-	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
 // evictAgain is how long a pod that its budget holds is left alone before it
@@ -48,11 +46,10 @@ func Drain(ctx context.Context, client kubernetes.Interface, node string, o Opti
 	}
 	defer cancel()
 	d := &Draining{Client: client, Node: node, options: o, times: map[string]int{}}
-	err := again(limited, func() error { _, err := d.Pods(limited); return err })
-	if err != nil { // before anything is changed
+	if _, err := d.Pods(limited); err != nil { // before anything is changed
 		return err
 	}
-	err = cordon(limited, client, node, true)
+	err := cordon(limited, client, node, true)
 	if err == nil {
 		err = d.evict(limited)
 	}
@@ -84,35 +81,21 @@ func cordon(ctx context.Context, client kubernetes.Interface, name string, off b
 	if off {
 		what = "keep new pods off node " + name
 	}
-	err := again(ctx, func() error {
+	_, err := kube.Patiently(ctx, func(ctx context.Context) (any, error) {
 		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		helper := drain.NewCordonHelper(node)
 		if !helper.UpdateIfRequired(off) {
-			return nil
+			return nil, nil
 		}
-		return errors.Join(helper.PatchOrReplaceWithContext(ctx, client, false))
+		return nil, errors.Join(helper.PatchOrReplaceWithContext(ctx, client, false))
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
-}
-
-// again asks again, for a minute, where no API server has answered: a balancer needs that long to
-// leave out one that restarts.
-func again(ctx context.Context, ask func() error) error {
-	var last error
-	err := await.Until(ctx, time.Minute, func(context.Context) error {
-		var unanswered *url.Error
-		if last = ask(); errors.As(last, &unanswered) {
-			return last
-		}
-		return nil
-	})
-	return cmp.Or(last, err)
 }
 
 // Draining is one run of Drain.
@@ -135,15 +118,20 @@ func (d *Draining) helper(ctx context.Context) *drain.Helper {
 	}
 }
 
-// Pods are those that have to go. The error names those that nobody would make
-// again.
+// Pods returns the pods that must leave the node. The error names pods without a controller.
 func (d *Draining) Pods(ctx context.Context) ([]corev1.Pod, error) {
-	list, problems := d.helper(ctx).GetPodsForDeletion(d.Node)
-	if len(problems) == 0 {
+	var problems []error
+	list, err := kube.Patiently(ctx, func(ctx context.Context) (list *drain.PodDeleteList, err error) {
+		if list, problems = d.helper(ctx).GetPodsForDeletion(d.Node); list == nil || ctx.Err() != nil {
+			err = errors.Join(problems...)
+		}
+		return list, err
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("list the pods on node %s: %w", d.Node, err)
+	case len(problems) == 0:
 		return list.Pods(), nil
-	}
-	if list == nil || ctx.Err() != nil {
-		return nil, fmt.Errorf("list the pods on node %s: %w", d.Node, errors.Join(problems...))
 	}
 	text := strings.ReplaceAll(errors.Join(problems...).Error(), " (use --force to override)", "") // kubectl's flag, not ours
 	return nil, &host.Failure{What: "drain node " + d.Node, Err: errors.New(text), Next: "nothing makes these pods again elsewhere: save what they hold and delete them"}

@@ -281,8 +281,8 @@ func unschedulable(t *testing.T, client kubernetes.Interface) bool {
 // TestDrainAsksAgain: behind a balancer a request may get no answer.
 func TestDrainAsksAgain(t *testing.T) {
 	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
-	for _, kind := range []string{"pods", "nodes"} {
-		silent := 2
+	for _, kind := range []string{"pods", "nodes", "poddisruptionbudgets"} {
+		silent := 1
 		client.PrependReactor("*", kind, func(clienttesting.Action) (bool, runtime.Object, error) {
 			silent--
 			return silent >= 0, nil, &url.Error{Op: "Get", URL: "https://api", Err: context.DeadlineExceeded}
@@ -294,5 +294,8 @@ func TestDrainAsksAgain(t *testing.T) {
 	node, err := client.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
 	if err != nil || !node.Spec.Unschedulable {
 		t.Errorf("the node takes pods: %v", err)
+	}
+	if _, err := NeverAllows(t.Context(), client, "n1"); err != nil {
+		t.Error(err)
 	}
 }
