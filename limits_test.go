@@ -1,7 +1,6 @@
 package airgap_test
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"go/ast"
@@ -146,8 +145,8 @@ func receiver(f *ast.FuncDecl) string {
 
 func wide(text []byte) int {
 	count := 0
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		if utf8.RuneCount(lines.Bytes()) > 200 {
+	for line := range bytes.Lines(text) {
+		if utf8.RuneCount(bytes.TrimRight(line, "\n")) > 200 {
 			count++
 		}
 	}
