@@ -51,7 +51,7 @@ func TestDocsOf(t *testing.T) {
 	t.Setenv("LC_ALL", "C")
 	for name, want := range map[string]string{
 		"network.port": "network.port", "gpu.branch": "gpu.branch", "nodes.roles": "nodes[].roles", "hostSettings": "hostSettings.swap", "packages": "packages.repositories",
-		"swap": "## How to mend it", "3": "preflight failed", "denied": "507",
+		"swap": "## How to fix it", "3": "preflight failed", "denied": "507",
 	} {
 		var out bytes.Buffer
 		a := &app{stdout: &out, stderr: &out}

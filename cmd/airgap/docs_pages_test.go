@@ -24,8 +24,11 @@ import (
 	"airgap.dev/airgap/verify"
 )
 
-// TestDocsCheckPages: the page of each check and rule, in each language, says what it looks
-// at, why it matters, and how to mend it on each Enterprise Linux, by commands.
+// belowFacts is the end of the table of facts. The text below it describes the check or rule.
+const belowFacts = "|\n\n"
+
+// TestDocsCheckPages: the page of each check and rule, in each language, describes the check or rule,
+// why it matters, and how to fix it on each Enterprise Linux, with commands.
 func TestDocsCheckPages(t *testing.T) {
 	var pages []string
 	for _, c := range preflight.Checks() {
@@ -35,8 +38,8 @@ func TestDocsCheckPages(t *testing.T) {
 		pages = append(pages, "checks/verify/"+r.ID)
 	}
 	for language, sections := range map[docs.Language][]string{
-		docs.English: {"What it looks at", "\n## Why it matters\n", "\n## How to mend it\n"},
-		docs.Korean:  {"보는 것", "\n## 왜 중요한가\n", "\n## 고치는 법\n"},
+		docs.English: {belowFacts, "\n## Why it matters\n", "\n## How to fix it\n"},
+		docs.Korean:  {belowFacts, "\n## 왜 중요한가\n", "\n## 고치는 법\n"},
 	} {
 		b, err := docs.Read(language)
 		if err != nil {
@@ -83,19 +86,20 @@ func lacks(page string, sections []string) []string {
 }
 
 func TestLacks(t *testing.T) {
-	sections := []string{"What it looks at", "\n## Why it matters\n", "\n## How to mend it\n"}
-	whole := "# x\n\nWhat it looks at: this and that, which is long enough to be something.\n\n" +
+	sections := []string{belowFacts, "\n## Why it matters\n", "\n## How to fix it\n"}
+	whole := "# x\n\n|  |  |\n|---|---|\n| fact | y |\n\nThis check reads this and that, which is long enough to be something.\n\n" +
 		"## Why it matters\n\nBecause of this and that, which is long enough.\n\n" +
-		"## How to mend it\n\nThe same on EL 8, 9 and 10: `swapoff -a`, which is long enough.\n"
+		"## How to fix it\n\nThe same on EL 8, 9 and 10: `swapoff -a`, which is long enough.\n"
 	for change, want := range map[string]string{
-		"":                      "",
-		"## Why it matters":     "## Why it matters",
-		", 9 and 10":            "EL 9,EL 10",
-		"`swapoff -a`":          "",
-		"`":                     "a command",
-		"Because of this and ":  "## Why it matters", // too little
-		"What it looks at: ":    "What it looks at",
-		"on EL 8, 9 and 10: `s": "EL 8,EL 9,EL 10",
+		"":                                 "",
+		"## Why it matters":                "## Why it matters",
+		", 9 and 10":                       "EL 9,EL 10",
+		"`swapoff -a`":                     "",
+		"`":                                "a command",
+		"Because of this and ":             "## Why it matters", // too little
+		"This check reads this and that, ": "|",                 // too little
+		belowFacts:                         "|",
+		"on EL 8, 9 and 10: `s":            "EL 8,EL 9,EL 10",
 	} {
 		page := strings.ReplaceAll(whole, change, "")
 		if change == "" {
