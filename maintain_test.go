@@ -190,7 +190,7 @@ func quotedCommits(t *testing.T) []quote {
 // behind each, up to the next one or the end of the paragraph.
 func shownWays(t *testing.T, text string) []quote {
 	t.Helper()
-	_, ways, _ := strings.Cut(text, "\n## What is added most often\n")
+	_, ways, _ := strings.Cut(text, "\n## Common additions\n")
 	ways, _, _ = strings.Cut(ways, "\n## ")
 	subject, file := regexp.MustCompile("[^*]\\*(\\w[^*`]+)\\*:"), regexp.MustCompile("`([\\w.-]+(?:/[\\w.-]+)+)`")
 	end := regexp.MustCompile(`\n\n|\n[0-9]\. `)
