@@ -16,18 +16,20 @@ import (
 )
 
 func docsLong() string {
-	return `Prints the page of a check, a rule of verify or a command on the terminal, or what
-the book says of a field of airgap.yaml, an exit code or an error code of the registry.
-Without NAME the whole book is served to a browser on this computer, until Ctrl-C; from
-another one it is reached through SSH:
+	return `Prints the page of a check, a rule of verify or a command on the terminal, or the section
+about a field of airgap.yaml, an exit code or an error code of the registry. Any other
+words are searched for in all pages; a synonym also matches (docker finds podman).
+
+Without words it serves the documentation to a browser on this computer, until Ctrl-C. From
+another computer, use SSH:
 
   ssh -L 8088:127.0.0.1:8088 SERVER airgap docs --listen 127.0.0.1:8088
 
-Pages are in Korean where the first of LC_ALL, LC_MESSAGES and LANG that is set says so
-(ko_KR.UTF-8), else in English.
+Pages are in Korean if the first of LC_ALL, LC_MESSAGES and LANG that is set is Korean
+(ko_KR.UTF-8), otherwise in English.
 
-The same book lies on the stick as ` + docs.English.File() + ` and ` + docs.Korean.File() + `: one file that needs nothing else,
-to be opened, searched and printed.`
+The USB drive has the same documentation as ` + docs.English.File() + ` and ` + docs.Korean.File() + `. Each is a
+single file for any browser, to search and print.`
 }
 
 type docsOptions struct {
@@ -40,11 +42,11 @@ type docsOptions struct {
 func docsCommand(a *app) *cobra.Command {
 	var o docsOptions
 	cmd := &cobra.Command{
-		Use:     "docs [NAME]",
-		Short:   "The book of airgap, where there is no internet: a page, or all of it in a browser",
+		Use:     "docs [NAME | WORD…]",
+		Short:   "Show the documentation: a page on the terminal, or all pages in a browser",
 		Long:    docsLong(),
-		Example: "  airgap docs selinux\n  airgap docs network.port\n  airgap docs DENIED\n  airgap docs \"airgap upgrade\"\n  airgap docs\n  airgap docs --language ko --file airgap.ko.html",
-		Args:    cobra.MaximumNArgs(1),
+		Example: "  airgap docs selinux\n  airgap docs network.port\n  airgap docs DENIED\n  airgap docs disk full\n  airgap docs \"airgap upgrade\"\n  airgap docs\n  airgap docs --language ko --file airgap.ko.html",
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := docs.Read(cmp.Or(docs.Language(o.language), docs.Spoken(os.Getenv)))
 			if err != nil {
@@ -53,25 +55,25 @@ func docsCommand(a *app) *cobra.Command {
 			switch {
 			case o.list && len(args) == 0:
 				return listPages(a, b)
-			case len(args) == 1 && !o.list && o.file == "":
-				return showPages(a, b, args[0])
-			case len(args) == 1:
-				return advice.Usagef("%s: a page is printed; --list and --file are about the whole book", cmd.CommandPath())
+			case len(args) > 0 && !o.list && o.file == "":
+				return showPages(a, b, strings.Join(args, " "))
+			case len(args) > 0:
+				return advice.Usagef("%s: --list and --file are not for a single page: leave them out, or leave NAME out", cmd.CommandPath())
 			case o.file != "":
 				return b.WriteFile(o.file, version.String())
 			default:
 				return docs.Serve(cmd.Context(), b.Language, version.String(), o.listen, func(url string) {
 					fmt.Fprintln(a.stdout, url)
-					fmt.Fprintln(a.stderr, "open this in a browser on this computer; Ctrl-C ends it")
+					fmt.Fprintln(a.stderr, "open this address in a browser on this computer; press Ctrl-C to stop")
 				})
 			}
 		},
 	}
-	cmd.Flags().StringVar(&o.language, "language", "", "of the book: en or ko; default: by LC_ALL, LC_MESSAGES or LANG")
+	cmd.Flags().StringVar(&o.language, "language", "", "language of the documentation: en or ko; default: from LC_ALL, LC_MESSAGES or LANG")
 	cmd.Flags().BoolVar(&o.list, "list", false, "list the pages")
-	cmd.Flags().StringVar(&o.file, "file", "", "write the whole book to this file, as HTML")
-	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:0", "address on this computer that the browser asks; port 0 is any free one")
-	return gives(cmd, asText, asJSON)
+	cmd.Flags().StringVar(&o.file, "file", "", "write the documentation to this HTML file")
+	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:0", "address on this computer to listen on; port 0 selects a free port")
+	return withFormats(cmd, asText, asJSON)
 }
 
 func listPages(a *app, b *docs.Book) error {
@@ -93,16 +95,12 @@ func listPages(a *app, b *docs.Book) error {
 	})
 }
 
-// showPages prints all pages of a name: a check before the installation and a rule
-// of the running cluster may share one.
+// showPages prints all pages with a name: a preflight check and a rule of verify can have the
+// same name. Without such a page it lists the sections with these words.
 func showPages(a *app, b *docs.Book, name string) error {
 	pages, err := b.Find(name)
 	if err != nil {
-		var names []string
-		for _, p := range b.Pages {
-			names = append(names, path.Base(p.Name()))
-		}
-		return advice.Usagef("airgap docs: there is no page %q%s (airgap docs --list has all)", name, advice.ButNear(name, names))
+		return showHits(a, b, name)
 	}
 	return a.print(pages, func(w io.Writer) error {
 		for i, p := range pages {
@@ -110,6 +108,25 @@ func showPages(a *app, b *docs.Book, name string) error {
 				fmt.Fprintf(w, "\n%s\n\n", strings.Repeat("─", 72))
 			}
 			if _, err := fmt.Fprintln(w, p.Plain()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func showHits(a *app, b *docs.Book, query string) error {
+	hits := b.Search(query)
+	if len(hits) == 0 {
+		var names []string
+		for _, p := range b.Pages {
+			names = append(names, path.Base(p.Name()))
+		}
+		return advice.Usagef("airgap docs: no page has %q%s (airgap docs --list lists all)", query, advice.ButNear(query, names))
+	}
+	return a.print(hits, func(w io.Writer) error {
+		for _, h := range hits {
+			if _, err := fmt.Fprintf(w, "airgap docs %s\n    %s\n    %s\n", h.Page, h.Section, h.Line); err != nil {
 				return err
 			}
 		}
