@@ -6,17 +6,18 @@ import (
 	"airgap.dev/airgap/cluster/service"
 )
 
-// joinApproverCommand is what airgap-join-approver.service runs.
+// joinApproverCommand is run by airgap-join-approver.service.
 func joinApproverCommand(a *app) *cobra.Command {
 	var credential bool
 	cmd := &cobra.Command{
-		Use: "join-approver", Short: "Decide which node a join token admits", Hidden: true, Args: noArgs,
-		Long: `Decides about the certificates that joining hosts request: a join token gets one,
-once, of the node that it was made for. airgap-join-approver.service runs it on every
-control-plane host; journalctl -u airgap-join-approver shows what was approved, and
-what was refused, with the reason.
+		Use: "join-approver", Short: "Approve certificate requests of joining hosts", Hidden: true, Args: noArgs,
+		Long: `Approves or refuses the certificate requests of joining hosts. A join token gets one
+certificate, for the node that it was created for.
 
-With --credential it makes, as root, the certificate that it then runs with.`,
+airgap-join-approver.service runs this command on every control-plane host.
+journalctl -u airgap-join-approver shows each approval, and each refusal with its reason.
+
+--credential creates, as root, the certificate that the service uses.`,
 		Example: "  journalctl -u airgap-join-approver",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if credential {
@@ -25,6 +26,6 @@ With --credential it makes, as root, the certificate that it then runs with.`,
 			return service.Approve(cmd.Context(), a.say)
 		},
 	}
-	cmd.Flags().BoolVar(&credential, "credential", false, "only make the certificate, for a day")
+	cmd.Flags().BoolVar(&credential, "credential", false, "only create the certificate, which is valid for one day")
 	return cmd
 }

@@ -4,15 +4,34 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/exitcode"
 )
 
-func unknownArgument(cmd *cobra.Command, arg string) error {
-	if cmd.HasAvailableSubCommands() {
-		return fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), arg)
+// noArgs is cobra.NoArgs with exit code 2 and a hint.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
 	}
-	return fmt.Errorf("%s: takes no arguments, got %q", cmd.CommandPath(), arg)
+	if cmd.HasAvailableSubCommands() {
+		return usageError(cmd, fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), args[0]))
+	}
+	return usageError(cmd, fmt.Errorf("%s: unexpected argument %q", cmd.CommandPath(), args[0]))
 }
 
-func wantArgument(cmd *cobra.Command, what string, got int) error {
-	return fmt.Errorf("%s: want %s as the only argument, got %d arguments", cmd.CommandPath(), what, got)
+// oneArg is cobra.ExactArgs(1) with exit code 2 and a hint. The name of the argument has an
+// article: "the node name".
+func oneArg(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		return usageError(cmd, fmt.Errorf("%s: expected one argument, %s, got %d", cmd.CommandPath(), name, len(args)))
+	}
+}
+
+// usageError returns err with exit code 2 and a hint to the help of cmd.
+func usageError(cmd *cobra.Command, err error) error {
+	return advice.Add(&exitError{exitcode.Usage, err}, "run %s --help", cmd.CommandPath())
 }

@@ -32,63 +32,67 @@ const smallest = `The smallest airgap.yaml:
         baseURL: https://dl.rockylinux.org/pub/rocky/9/AppStream/x86_64/os/
         gpgKeys: [https://dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9]`
 
-const bundleHelp = `Decides what the cluster of airgap.yaml needs (images, RPMs with everything they
-require, the runtime), asks upstream for digests and sizes, fetches it all into
-DIR/NAME, reads it back from the disk, and signs it. Needs no root, no container
-engine and no dnf.
+const bundleHelp = `Selects the images, the RPMs with all dependencies, and the container runtime for the
+cluster in airgap.yaml. Resolves their digests and sizes upstream, downloads them to
+DIR/NAME, reads every file back from the disk, and signs the bundle. It needs no root, no
+container engine and no dnf.
 
-What was decided is kept in airgap.lock beside airgap.yaml: with it the same
-bundle comes out again, byte for byte. A tag that upstream has moved since is
-told, not followed; --update NAME decides an image, a package, a file, an add-on, the
-pod network's plugin or the manifests of a URL anew. What vouched for a repository of
-packages has to vouch for it again: its keys, a signature of its metadata, metadata that
-is not older. --update NAME of the repository takes what it has now; --update all does not.
+airgap.lock, next to airgap.yaml, records the result. With it the next run creates the
+same bundle, byte for byte. If upstream moved a tag, the command reports it and keeps the
+locked digest. --update NAME resolves one entry again: an image, a package, a file, an
+add-on, the plugin of the pod network, or the manifests at a URL.
 
-Images come from where they are named: images.list, images.manifests, and addons, whose
-Helm charts are rendered here, as they will be installed. Before anything is fetched
-each image that a pod is known to pull has to resolve; everything that does not is
-reported at once. --plan prints each reference, who needs it, its digest, its size.
+A package repository must be as trustworthy as before: the same keys, signed metadata if
+it was signed, and no older metadata. --update NAME of the repository accepts its present
+state; --update all does not.
 
-Arguments, variables, ConfigMaps, Secrets, annotations and custom resources name images
-too. What looks like an image there is carried if its registry has it. What its
-registry does not have is listed as not carried: write it into images.list if a pod
-pulls it, into images.ignore with a reason if none does. --strict fails until that is
-done, and until a rule knows each operator; "all resolved" is printed only then.
+Images come from images.list, images.manifests and addons. Helm charts are rendered here,
+exactly as they are installed later. Every image that a pod is known to pull must resolve
+before the download begins. The command reports all failures together. --plan prints each
+reference with its digest, its size and the objects that need it.
 
-The pod network comes along: flannel's objects are airgap's own, Calico's manifest and
-Cilium's chart are fetched and locked here, and patched when they are applied. What
-upstream has changed so that a patch finds nothing is told now.
+Arguments, environment variables, ConfigMaps, Secrets, annotations and custom resources
+can contain image names, too. A string that looks like an image is included if its
+registry has the image. Otherwise it is listed as not included: add it to images.list if a
+pod pulls it, or to images.ignore with a reason if no pod does. --strict fails while such
+a string is open, or while an operator has no rule. "all resolved" is printed only when
+nothing is open.
 
-Charts are rendered as helm template does it, for the Kubernetes of airgap.yaml and the
-kinds that all add-ons define. What Helm tolerates is bundled. Helm takes the last of two
-equal keys: a warning names template, line and key. A chart
-that makes passwords or keys while it is rendered is refused, as they would be on the
-stick: the error names the values to set. Images that only an operator's program knows
-come from rules: airgap docs operators. An operator without a rule is named; its images
-belong in images.list.
+The bundle contains the pod network. The flannel objects are part of airgap. The Calico
+manifest and the Cilium chart are downloaded and locked here, and patched when they are
+applied. If an upstream change breaks a patch, the command reports it now.
 
-With --delta-from the bundle leaves out what a bundle before, or a signed receipt
-from a registry host, says is there: DIR/NAME-delta-… is a bundle of the whole
-cluster like any other, but a server without its base refuses it, naming what lacks.
+Charts are rendered as helm template does, for the Kubernetes version in airgap.yaml and
+the kinds that all add-ons define. A chart that Helm accepts is bundled. For duplicate
+keys Helm uses the last one; a warning shows template, line and key. A chart that creates
+passwords or keys during rendering is refused, because they would be on the USB drive; the
+error shows the values to set.
 
-Versions that cannot work together are refused first, by airgap.yaml and by the
-kernels, systems, GPUs and loaded GPU drivers of the surveyed servers; --matrix
-prints the table with its sources.
+Some image names are only in the program of an operator. Rules provide them: airgap docs
+operators. An operator without a rule is reported; add its images to images.list.
 
-The facts of nodes with the role gpu decide their driver: branch and module by their
-cards, headers and compiler by their kernels. packages.repositories has to name
-NVIDIA's repository, and for DKMS EPEL; the section gpu may decide otherwise.
+--delta-from leaves out the files of an earlier bundle, or of a signed receipt from a
+registry host. The result, DIR/NAME-delta-…, is a bundle of the whole cluster. A server
+without the base refuses it and lists the missing files.
 
-A key of this user's own, made with the first bundle, signs it. --sign-key FILE signs
-with one that the site keeps: ECDSA P-256, as openssl writes it. On the servers
---require-key then holds to exactly that key.
+Incompatible versions are refused first. The check uses airgap.yaml and the kernels,
+operating systems, GPUs and loaded GPU drivers of the surveyed servers. --matrix prints
+the compatibility table with its sources.
 
-Interrupted, even killed, the same command goes on where it stopped. A bundle
-that is complete already is left alone.
+For nodes with the role gpu, the facts select the driver: the GPUs select branch and
+module, the kernels select headers and compiler. packages.repositories must contain the
+repository of NVIDIA, and EPEL for DKMS. The section gpu overrides the selection.
 
-Files that airgap.yaml names are looked for beside it. examples/ of airgap's source has the
-files of five sites: one GPU server, three control-plane hosts behind a balancer, RHEL 8 with
-podman, RHEL 10 with Cilium, a corporate mirror.
+The bundle is signed with a key of this user, which the first bundle creates. --sign-key
+FILE signs with a key of the site: ECDSA P-256, as openssl writes it. On the servers
+--require-key then accepts only that key.
+
+After an interruption, even a kill, the same command continues where it stopped. It does
+not change a complete bundle.
+
+File names in airgap.yaml are relative to its directory. The source of airgap has the
+files of five sites in examples/: one GPU server, three control-plane hosts behind a
+load balancer, RHEL 8 with podman, RHEL 10 with Cilium, a corporate mirror.
 
 `
 
@@ -97,7 +101,7 @@ func bundleCommand(a *app) *cobra.Command {
 	var planOnly, showMatrix bool
 	cmd := &cobra.Command{
 		Use:   "bundle -f airgap.yaml -o DIR",
-		Short: "Put everything the cluster needs onto one stick",
+		Short: "Create a bundle with everything that the cluster needs",
 		Long:  bundleHelp + smallest,
 		Example: "  airgap bundle -f airgap.yaml -o /media/stick\n  airgap bundle -f airgap.yaml --facts facts/ --plan\n" +
 			"  airgap bundle --facts facts/ -o /media/stick --delta-from last-year/bank    # its bundle.json and SHA256SUMS* are enough\n" +
@@ -108,7 +112,7 @@ func bundleCommand(a *app) *cobra.Command {
 			case showMatrix:
 				return a.finish(matrix.Read(o.File, cmd.Flags().Changed("file")))
 			case o.Out == "" && !planOnly:
-				return advice.Usagef("airgap bundle: where to? Give -o DIR, or --plan to only see what it would hold")
+				return advice.Usagef("airgap bundle: --out is missing: set -o DIR, or --plan to print the contents only")
 			}
 			o.Commands, o.Progress = commands, a.newProgress()
 			if planOnly {
@@ -122,21 +126,21 @@ func bundleCommand(a *app) *cobra.Command {
 		},
 	}
 	bundleFlags(cmd.Flags(), &o)
-	cmd.Flags().BoolVar(&planOnly, "plan", false, "print what the bundle would hold and who needs it; fetch and write nothing")
-	cmd.Flags().BoolVar(&showMatrix, "matrix", false, "print which versions go together, with sources, marking those of airgap.yaml; fetch and write nothing")
+	cmd.Flags().BoolVar(&planOnly, "plan", false, "print the contents of the bundle and the reason for each; download and write nothing")
+	cmd.Flags().BoolVar(&showMatrix, "matrix", false, "print the compatible versions with their sources, and mark those in airgap.yaml; download and write nothing")
 	return cmd
 }
 
 func bundleFlags(f *pflag.FlagSet, o *build.Options) {
-	f.StringVarP(&o.File, "file", "f", "airgap.yaml", "configuration")
-	f.StringVarP(&o.Out, "out", "o", "", "directory of the stick; the bundle becomes DIR/NAME")
-	f.StringVar(&o.Facts, "facts", "", "directory of what airgap survey or its script wrote on the servers (*.facts.yaml, *.survey, *.survey.gz); without it a minimal installation is assumed")
-	f.StringVar(&o.Keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; the first bundle makes them there")
-	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs the bundle instead of the one in --keys; may be a pipe")
-	f.StringVar(&o.PartSize, "part-size", "4095MiB", "largest part; a multiple of 1MiB, at least 64MiB")
-	f.StringArrayVar(&o.Update, "update", nil, "decide this anew: an image, a package, a repository, a file, an add-on or the pod network's plugin of airgap.lock, the URL of manifests, or all")
-	f.StringVar(&o.Delta.From, "delta-from", "", "what the servers have: directory of a bundle before, or a receipt; only the rest is bundled")
-	f.StringVar(&o.Delta.Authority, "receipt-key", "", "registry authority that the receipt must be signed by, sha256:…; airgap registry status --receipt prints it")
-	f.StringArrayVar(&o.Delta.Keys, "require-key", nil, "key that the bundle of --delta-from must be signed with: public key (PEM) or SHA256:…; default: the one in --keys, or that of --sign-key")
-	f.BoolVar(&o.Strict, "strict", false, "fail if something looks like an image and is neither carried nor named in images.ignore, or if no rule knows what the pods of an operator pull")
+	f.StringVarP(&o.File, "file", "f", "airgap.yaml", "configuration file")
+	f.StringVarP(&o.Out, "out", "o", "", "directory on the USB drive; the bundle is written to DIR/NAME")
+	f.StringVar(&o.Facts, "facts", "", "directory with the files of airgap survey or its script (*.facts.yaml, *.survey, *.survey.gz); default: assume a minimal installation")
+	f.StringVar(&o.Keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; the first bundle creates them")
+	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) to sign the bundle with, instead of the key in --keys; can be a pipe")
+	f.StringVar(&o.PartSize, "part-size", "4095MiB", "maximum size of a part; a multiple of 1MiB, at least 64MiB")
+	f.StringArrayVar(&o.Update, "update", nil, "entry of airgap.lock to resolve again: an image, a package, a repository, a file, an add-on, the plugin of the pod network, the URL of manifests, or all; can be repeated")
+	f.StringVar(&o.Delta.From, "delta-from", "", "directory of an earlier bundle, or a receipt: leave out the files in it, because the servers have them")
+	f.StringVar(&o.Delta.Authority, "receipt-key", "", "CA of the registry that must have signed the receipt, sha256:…; airgap registry status --receipt prints it")
+	f.StringArrayVar(&o.Delta.Keys, "require-key", nil, "key that must have signed the bundle of --delta-from: public key (PEM) or SHA256:…; can be repeated; default: the key in --keys, or the key of --sign-key")
+	f.BoolVar(&o.Strict, "strict", false, "fail if a string looks like an image and is not included and not in images.ignore, or if an operator has no rule for the images of its pods")
 }

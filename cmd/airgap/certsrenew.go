@@ -12,29 +12,30 @@ func certsRenewCommand(a *app) *cobra.Command {
 	var o certs.RenewOptions
 	cmd := &cobra.Command{
 		Use:   "renew",
-		Short: "Make the certificates of this server anew before they end",
-		Long: `Makes certificates of this server anew that end within --within, with the same
-names and by the same authorities, so nothing else has to be told. On a control-plane
-host one that is due renews all of kubeadm's (kubeadm certs renew all): the API
-server, the controller manager and the scheduler of this host are restarted, one
-after the other, and each has to be ready before the next; etcd reads its files anew
-by itself. The command ends when the new certificates are what the servers present.
-The registry's is renewed without a restart. On every host the certificate is renewed
-that the kubelet serves with, for which the kubelet is restarted: pods run on. The
-one with which a kubelet asks the API server it renews itself.
+		Short: "Renew the certificates of this server before they expire",
+		Long: `Renews the certificates of this server that expire within --within. Names and CAs stay the
+same, so no other host changes. If no certificate is due, the command changes nothing.
 
-When nothing is due nothing is changed. While the API server of the only
-control-plane host is restarted, the cluster does not answer for some seconds; pods
-run on. Control-plane hosts take turns, by the Lease ` + pki.TurnLease + ` in kube-system: the command
-waits for another host that restarts its own. Where no API server answers, nobody can
-tell whose turn it is. The command then goes on if certificates of this host have ended,
-or if it was interrupted before; else it changes nothing, unless --alone is given.
+On a control-plane host, one certificate that is due renews all certificates of kubeadm
+(kubeadm certs renew all). The API server, the controller manager and the scheduler of
+this host restart one at a time; each must be ready before the next restart. etcd reloads
+its certificates without a restart. The command ends when the servers present the new
+certificates. The certificate of the registry is renewed without a restart.
 
-` + upkeep.RenewTimer + ` runs it every day on each host, with --within 60d.
+On every host the command also renews the serving certificate of the kubelet and restarts
+the kubelet. Pods keep running. The kubelet renews its client certificate itself.
 
-The old files are kept until the end. The command can be interrupted at any point and
-run again: it goes on where it stopped. Copies of admin.conf elsewhere stay good until
-their own end; replace them by the new one.`,
+With a single control-plane host, the API server does not answer for some seconds during
+its restart. Pods keep running. Several control-plane hosts restart in turn: the Lease
+` + pki.TurnLease + ` in kube-system holds the lock, and the command waits for it. If no API
+server answers, the state of the lock is unknown. The command then continues only if a
+certificate of this host has expired, if an earlier run was interrupted, or with --alone.
+
+` + upkeep.RenewTimer + ` runs this command every day on each host, with --within 60d.
+
+The old files are kept until the command ends. It can be interrupted at any point: the
+next run continues where it stopped. Copies of admin.conf on other hosts are valid until
+their certificate expires; replace them with the new file.`,
 		Example: "  airgap certs renew\n  airgap certs renew --within 30d\n  airgap certs renew --all",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,8 +43,8 @@ their own end; replace them by the new one.`,
 			return a.finish(certs.Renew(cmd.Context(), o))
 		},
 	}
-	cmd.Flags().StringVar(&o.Within, "within", "90d", "renew what ends within this time: days as 90d, or hours as 12h")
-	cmd.Flags().BoolVar(&o.Alone, "alone", false, "do not wait for the turns of other control-plane hosts")
-	cmd.Flags().BoolVar(&o.All, "all", false, "renew everything, however long it is good")
+	cmd.Flags().StringVar(&o.Within, "within", "90d", "renew certificates that expire within this time: days as 90d, or hours as 12h")
+	cmd.Flags().BoolVar(&o.Alone, "alone", false, "do not wait for the restarts of other control-plane hosts")
+	cmd.Flags().BoolVar(&o.All, "all", false, "renew all certificates, whenever they expire")
 	return cmd
 }

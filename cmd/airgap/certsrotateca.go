@@ -12,47 +12,48 @@ import (
 )
 
 func rotateCALong() string {
-	return `Makes a new authority and has it take the old one's place, so that no program ever
-meets a certificate that it does not trust: first everybody trusts both, then every
-certificate is made anew by the new one, then the old one goes. One authority at a
-time, by --only:
+	return `Creates a new CA and replaces the old one on all hosts. No program gets a certificate that
+it does not trust: first all hosts trust both CAs, then the new CA signs every
+certificate, then the old CA is removed. --only selects one CA per run:
 
   cluster      signs the API server, kubelets and administrators; all hosts and all
-               pods that talk to the API server trust it
+               pods that use the API server trust it
   front-proxy  signs the API server, for extension API servers
-  etcd         signs etcd's members and their clients
-  registry     signs the hosts' registries; runtimes, dnf and joining hosts trust it
+  etcd         signs the etcd members and their clients
+  registry     signs the registries; runtimes, dnf and joining hosts trust it
 
-Run it on a control-plane host. With ssh in airgap.yaml it has the others take part;
-without, or with --no-ssh, run it with --follow on each of them: those with a control
-plane for etcd and front-proxy, all for cluster and registry. Hosts with a control plane take
-turns, and with several of them the API server answers all the while but for what the
-balancer takes to notice. Pods run on, with one exception:
+Run it on a control-plane host. With a section ssh in airgap.yaml it includes the other
+hosts. Otherwise, or with --no-ssh, run it with --follow on each of them: for etcd and
+front-proxy on the control-plane hosts, for cluster and registry on all hosts.
+Control-plane hosts restart in turn. With several of them the API server stays available,
+except until the load balancer detects each restart. Pods keep running, with one
+exception:
 
-Pods read the cluster's authority when they are started, and many never again. Those
-of kubeadm and airgap are started anew. For others the command waits, and says which
-they are, until somebody has done so; --pods restart does it by their Deployment,
-DaemonSet or StatefulSet, --pods leave goes on without: programs that read the file
-once lose the API server then. At the end the command lists whose pods still trust the
-old authority beside the new one.
+Pods read the cluster CA when they start, and many programs do not read it again. The
+pods of kubeadm and airgap are restarted. For other pods the command waits and lists them
+until they are restarted. --pods restart restarts them through their Deployment, DaemonSet
+or StatefulSet. --pods leave continues without a restart: a program that read the file
+once then loses its connection to the API server. At the end the command lists the pods
+that trust both the old and the new CA.
 
-Copies of admin.conf and certificates for people, which the old authority has signed,
-are of no use afterwards. Codes for joining are revoked. Until the end no new ones are
-made, and airgap install, join and upgrade are refused. Take a backup afterwards
-(airgap backup): the ones before hold the old authority, and hosts of today do not
-trust a cluster that is restored from them.
+Copies of admin.conf and user certificates that the old CA signed no longer work
+afterwards. Join tokens are revoked. During the rotation no new join tokens are created,
+and airgap install, join and upgrade are refused. Run airgap backup afterwards: earlier
+backups contain the old CA, and hosts do not trust a cluster that is restored from them.
 
-The command can be interrupted at any point and run again on the same hosts: it goes
-on where it stopped. After the registry's authority join lines have another --ca-hash
-(airgap join --new-code prints them), receipts another --receipt-key, and who
-pushes images has to get the new certificate, ` + trust.PKI{Dir: site.PKIDir}.CAFile() + `.`
+The command can be interrupted at any point. Run it again on the same hosts: it continues
+where it stopped.
+
+After a rotation of the registry CA, join commands have another --ca-hash (airgap join
+--new-code prints them) and receipts another --receipt-key. Clients that push images
+require the new certificate, ` + trust.PKI{Dir: site.PKIDir}.CAFile() + `.`
 }
 
 func certsRotateCACommand(a *app) *cobra.Command {
 	var o rotation.AuthorityOptions
 	cmd := &cobra.Command{
 		Use:     "rotate-ca",
-		Short:   "Replace an authority of the cluster by a new one, on all hosts that trust it",
+		Short:   "Replace a CA of the cluster on all hosts that trust it",
 		Long:    rotateCALong(),
 		Example: "  airgap certs rotate-ca --only cluster --pods restart\n  airgap certs rotate-ca --only etcd --no-ssh\n  airgap certs rotate-ca --only etcd --follow",
 		Args:    noArgs,
@@ -61,10 +62,10 @@ func certsRotateCACommand(a *app) *cobra.Command {
 			return a.finish(rotation.Authority(cmd.Context(), o))
 		},
 	}
-	cmd.Flags().StringVar(&o.Name, "only", "", "which authority: "+strings.Join(rotation.Authorities(), ", "))
-	cmd.Flags().StringVar(&o.Pods, "pods", string(pki.WaitForPods), "pods that trust the old authority alone: wait, restart or leave")
-	cmd.Flags().BoolVar(&o.Follow, "follow", false, "take part in what another host leads")
-	cmd.Flags().BoolVar(&o.NoSSH, "no-ssh", false, "do not log in on other hosts: somebody runs it there with --follow")
+	cmd.Flags().StringVar(&o.Name, "only", "", "CA to replace: "+strings.Join(rotation.Authorities(), ", "))
+	cmd.Flags().StringVar(&o.Pods, "pods", string(pki.WaitForPods), "handling of pods that trust only the old CA: wait, restart or leave")
+	cmd.Flags().BoolVar(&o.Follow, "follow", false, "take part in the rotation that another host leads")
+	cmd.Flags().BoolVar(&o.NoSSH, "no-ssh", false, "do not log in to other hosts: run the command there with --follow")
 	keyFlags(cmd, &o.Keys)
 	return cmd
 }

@@ -16,10 +16,9 @@ import (
 	"airgap.dev/airgap/verify"
 )
 
-// completed says of every flag with a value, and of every argument, what a shell
-// is to offer for it. A flag means the same under all commands, but where it is
-// listed with one of them.
-func completed(root *cobra.Command) *cobra.Command {
+// addCompletions sets the shell completions of every flag with a value, and of every argument.
+// The completions of a flag apply to all commands, except those listed with a command.
+func addCompletions(root *cobra.Command) *cobra.Command {
 	values, arguments := flagValues(), argumentValues()
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
@@ -31,7 +30,7 @@ func completed(root *cobra.Command) *cobra.Command {
 					offer = values[f.Name]
 				}
 				if offer != nil {
-					_ = cmd.RegisterFlagCompletionFunc(f.Name, offer) // fails for flags that there are not
+					_ = cmd.RegisterFlagCompletionFunc(f.Name, offer) // fails only for unknown flags
 				}
 			})
 		}
@@ -47,7 +46,7 @@ func completed(root *cobra.Command) *cobra.Command {
 	return root
 }
 
-// flagValues are by a flag's name, or by command and name.
+// flagValues returns the completions of flags by flag name, or by command and flag name.
 func flagValues() map[string]cobra.CompletionFunc {
 	all := map[string]cobra.CompletionFunc{
 		"output": func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -86,7 +85,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 	return all
 }
 
-// nameValues are those of flags that take names from lists.
+// nameValues returns the completions of flags with names from lists.
 func nameValues() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"node":                 nodeNames,
@@ -103,8 +102,8 @@ func nameValues() map[string]cobra.CompletionFunc {
 	}
 }
 
-// argumentValues are by command; the others have arguments that no file names,
-// or none.
+// argumentValues returns the completions of arguments by command. Other commands have no
+// arguments, or arguments without completion.
 func argumentValues() map[string]cobra.CompletionFunc {
 	all := map[string]cobra.CompletionFunc{
 		"preflight": func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -128,7 +127,7 @@ func argumentValues() map[string]cobra.CompletionFunc {
 	return all
 }
 
-// first offers something for the first argument, and nothing behind it.
+// first completes only the first argument.
 func first(offer cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -146,7 +145,7 @@ func words(all ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// files offers those that end in one of these, and directories.
+// files completes files with these extensions, and directories.
 func files(extensions ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(extensions, cobra.ShellCompDirectiveFilterFileExt)
 }
@@ -159,7 +158,7 @@ func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// checks are the ids of preflight's checks with their titles.
+// checks returns the IDs and titles of the preflight checks.
 func checks() []string {
 	var all []string
 	for _, c := range preflight.Checks() {
@@ -168,7 +167,7 @@ func checks() []string {
 	return all
 }
 
-// rules are the ids of verify's rules with their titles.
+// rules returns the IDs and titles of the rules of verify.
 func rules() []string {
 	var all []string
 	for _, r := range verify.Rules(verdict.RegistriesWhole()) {
@@ -183,9 +182,9 @@ func one(ids func() []string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return only(ids()...) }
 }
 
-// listed offers ids for the last place of a list with commas, but those that
-// are in it already. Behind a comma they have no titles: where there are some,
-// cobra's script for bash looks for what is typed with the comma escaped.
+// listed completes the last element of a comma-separated list, without the IDs that the list has
+// already. After a comma it offers no titles: with titles, the bash script of cobra searches for
+// the typed text with an escaped comma.
 func listed(ids func() []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndexByte(typed, ',')+1]

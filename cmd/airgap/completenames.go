@@ -7,8 +7,8 @@ import (
 	"airgap.dev/airgap/cluster/store"
 )
 
-// nodeNames offers the nodes of airgap.yaml with their addresses: those of the bundle which the
-// command is given, else of those that this host has.
+// nodeNames completes the nodes of airgap.yaml with their addresses, from the bundle on the command
+// line, or else from the bundles on this host.
 func nodeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	dirs := args
 	if f := cmd.Flags().Lookup("bundle"); f != nil && f.Changed {
@@ -21,7 +21,7 @@ func nodeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.She
 	return only(names...)
 }
 
-// storeNames offers the bundles of the store.
+// storeNames completes the bundles in the store.
 func storeNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return only(store.Names(cmd.Flag("store").Value.String())...)
 }

@@ -13,14 +13,15 @@ func complianceCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compliance",
 		Short: "Compare this server with the compliance baseline",
-		Long: `Reads back what this server effectively has of the compliance baseline: arguments
-of the programs that run, what the files say that these name, the kubelet's
-configuration as the kubelet itself reports it, modes of files. The numbers
-are those of the ` + kubeadm.Benchmark + `. A value that airgap.yaml
-chooses is shown as chosen, one that could not be read as unknown. Nothing is
-changed.
+		Long: `Compares the effective settings of this server with the compliance baseline: arguments of
+running programs, the files in these arguments, the configuration that the kubelet
+reports, and file modes. Nothing is changed.
 
-Exit code 4 when something differs from both, or is unknown.`,
+The numbers refer to the ` + kubeadm.Benchmark + `. A value from airgap.yaml is shown as
+chosen. A value that cannot be read is shown as unknown.
+
+The exit code is 4 if a value differs from both the baseline and airgap.yaml, or is
+unknown.`,
 		Example: "  airgap compliance\n  airgap compliance --output json > $(hostname).json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -28,7 +29,7 @@ Exit code 4 when something differs from both, or is unknown.`,
 			if err := a.finish(found, err); err != nil || found.Holds() {
 				return err
 			}
-			return &coded{exitcode.Verify, errShown}
+			return &exitError{exitcode.Verify, errPrinted}
 		},
 	}
 	keyFlags(cmd, &keys)

@@ -18,8 +18,7 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// TestDeltaScripts runs testdata/delta/*.txtar with a bundle, a delta on it, and
-// a registry's authority.
+// TestDeltaScripts runs testdata/delta/*.txtar with a bundle, a delta on it, and a registry CA.
 func TestDeltaScripts(t *testing.T) {
 	must := func(t *testing.T, err error) {
 		t.Helper()

@@ -13,13 +13,13 @@ import (
 	"airgap.dev/airgap/internal/exitcode"
 )
 
-// nextStep begins, in each language, what somebody does who was shown a code.
+// nextStep is the beginning of the next step for the operator, in each language.
 func nextStep() map[docs.Language]string {
 	return map[docs.Language]string{docs.English: "\nNext: ", docs.Korean: "\n다음: "}
 }
 
-// TestDocsCodes: each exit code of the program, and each error code that the registry's
-// engine knows, can be looked up, in each language: what it means, and what comes next.
+// TestDocsCodes: airgap docs shows each exit code of the program and each error code of the registry
+// library, in each language, with the meaning and the next step.
 func TestDocsCodes(t *testing.T) {
 	want := map[string]string{} // by code: words of its section
 	for _, code := range []int{exitcode.OK, exitcode.Failed, exitcode.Usage, exitcode.Preflight, exitcode.Verify, exitcode.Interrupted} {
@@ -29,7 +29,7 @@ func TestDocsCodes(t *testing.T) {
 		want[d.Value] = fmt.Sprintf("HTTP %d", d.HTTPStatusCode)
 	}
 	if len(want) < 20 || want["MANIFEST_INVALID"] == "" {
-		t.Errorf("the engine has other codes than it had: %v", want)
+		t.Errorf("the registry library has other codes: %v", want)
 	}
 	for language, next := range nextStep() {
 		b, err := docs.Read(language)
@@ -45,8 +45,8 @@ func TestDocsCodes(t *testing.T) {
 	}
 }
 
-// TestDocsOf prints what its help promises: a field, a section of airgap.yaml, a check that
-// has the name of a section, a code.
+// TestDocsOf: airgap docs prints a field, a section of airgap.yaml, a check with the name of a
+// section, and a code.
 func TestDocsOf(t *testing.T) {
 	t.Setenv("LC_ALL", "C")
 	for name, want := range map[string]string{

@@ -14,10 +14,10 @@ import (
 	"airgap.dev/airgap/internal/exitcode"
 )
 
-// TestDocsCommands: a page for each command that people see, which is its help; cobra's own
-// are among them, but for help itself.
+// TestDocsCommands: each visible command has a page with its help, also the commands of cobra,
+// except help.
 func TestDocsCommands(t *testing.T) {
-	rows := [][]string{{"Command", "What"}}
+	rows := [][]string{{"Command", "Description"}}
 	pages := map[string]bool{}
 	root := rootCommand(&app{})
 	root.InitDefaultHelpCmd()
@@ -41,7 +41,7 @@ func commandPage(cmd *cobra.Command) []byte {
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, "\n## Examples\n\n```\n%s\n```\n", unindent(cmd.Example))
 	}
-	rows := [][]string{{"Flag", "Default", "What"}}
+	rows := [][]string{{"Flag", "Default", "Description"}}
 	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden && f.Name != "help" {
 			rows = append(rows, flagRow(f))
@@ -51,14 +51,14 @@ func commandPage(cmd *cobra.Command) []byte {
 		b.WriteString("\n## Flags\n\n" + markdownTable(rows...))
 	}
 	if cmd.HasAvailableSubCommands() {
-		b.WriteString("\n## Its commands\n\n")
+		b.WriteString("\n## Subcommands\n\n")
 		for _, sub := range cmd.Commands() {
 			if !sub.Hidden {
 				fmt.Fprintf(&b, "- [%s](%s.md): %s\n", sub.CommandPath(), strings.ReplaceAll(sub.CommandPath(), " ", "-"), sub.Short)
 			}
 		}
 	}
-	fmt.Fprintf(&b, "\nResults: `--output` %s. How it ends: [exit codes](../exit-codes.md). All commands: [here](../commands.md).\n", strings.Join(formatsOf(cmd), ", "))
+	fmt.Fprintf(&b, "\nOutput formats: `--output` %s. [Exit codes](../exit-codes.md). [All commands](../commands.md).\n", strings.Join(formatsOf(cmd), ", "))
 	return []byte(b.String())
 }
 
@@ -78,8 +78,7 @@ func flagRow(f *pflag.Flag) []string {
 	return []string{name + "`", def, about}
 }
 
-// paragraphs makes Markdown of a help text: what is indented there is a block of
-// code.
+// paragraphs converts a help text to Markdown. Indented lines become code blocks.
 func paragraphs(help string) string {
 	var b strings.Builder
 	code := false
@@ -115,12 +114,12 @@ func unindent(example string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestDocsExitCodes: each code and what it means, as --help has it.
+// TestDocsExitCodes: the page has each exit code with its meaning, as in --help.
 func TestDocsExitCodes(t *testing.T) {
 	rows := [][]string{{"Code", "Meaning"}}
 	_, list, found := strings.Cut(about, "Exit codes: ")
 	if !found {
-		t.Fatal("the help names no exit codes")
+		t.Fatal("the help has no exit codes")
 	}
 	for entry := range strings.SplitSeq(strings.TrimSuffix(list, "."), ", ") {
 		code, meaning, _ := strings.Cut(entry, " ")
@@ -128,7 +127,7 @@ func TestDocsExitCodes(t *testing.T) {
 	}
 	for _, code := range []int{exitcode.OK, exitcode.Failed, exitcode.Usage, exitcode.Preflight, exitcode.Verify, exitcode.Interrupted} {
 		if !slices.ContainsFunc(rows, func(row []string) bool { return row[0] == fmt.Sprintf("**%d**", code) }) {
-			t.Errorf("the help does not say what exit code %d means", code)
+			t.Errorf("the help does not describe exit code %d", code)
 		}
 	}
 	inBoth(t, "exit-codes.md", "exit-codes", markdownTable(rows...))

@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 )
 
-// TestDocsConfiguration: every field of airgap.yaml, by the schema.
+// TestDocsConfiguration: the page lists every field of airgap.yaml, from the schema.
 func TestDocsConfiguration(t *testing.T) {
 	text, err := config.Schema()
 	if err != nil {
@@ -25,7 +25,7 @@ func TestDocsConfiguration(t *testing.T) {
 	for _, section := range schema.names() {
 		s := schema.field(section)
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n", section, sentence(s.Description))
-		rows := [][]string{{"Field", "What", "Default"}}
+		rows := [][]string{{"Field", "Description", "Default"}}
 		s.rows(section, &rows)
 		if len(rows) > 1 {
 			b.WriteString(markdownTable(rows...) + "\n")
@@ -34,7 +34,7 @@ func TestDocsConfiguration(t *testing.T) {
 	made(t, "configuration.md", "fields", b.String())
 }
 
-// fieldSchema is what a page says of a JSON schema. Properties keep the order of the
+// fieldSchema has the parts of a JSON schema that the page shows. Properties keep the order of the
 // Go types.
 type fieldSchema struct {
 	Description          string            `json:"description"`
@@ -60,7 +60,7 @@ func (o *orderedProperties) UnmarshalJSON(data []byte) error {
 	for depth := 0; ; {
 		token, err := d.Token()
 		if err != nil {
-			return nil //nolint:nilerr // its end: that it can be read is known
+			return nil //nolint:nilerr // the end: the first Unmarshal has read the data
 		}
 		switch token := token.(type) {
 		case json.Delim:
@@ -81,7 +81,7 @@ func (s fieldSchema) names() []string { return s.Properties.names }
 
 func (s fieldSchema) field(name string) fieldSchema { return s.Properties.by[name] }
 
-// rows are the fields below one.
+// rows appends the fields below a field.
 func (s fieldSchema) rows(at string, rows *[][]string) {
 	if s.Items != nil {
 		s.Items.rows(at+"[]", rows)

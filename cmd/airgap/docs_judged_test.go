@@ -7,8 +7,8 @@ import (
 	"airgap.dev/airgap/verify/judged"
 )
 
-// TestDocsJudgements: the list of rules ends with who judges which state, and which kinds
-// as a whole. The table's words stay English, as verify's findings do.
+// TestDocsJudgements: the page lists the rules for each state of an object, and for each kind as a
+// whole. The words in the tables stay English, like the findings of verify.
 func TestDocsJudgements(t *testing.T) {
 	for _, w := range []struct{ dir, kind, owner, state, rule string }{
 		{"", "Kind", "Owner", "State", "Found by"},

@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// TestDocsOperators: the page lists the rules that there are.
+// TestDocsOperators: the page lists the built-in rules.
 func TestDocsOperators(t *testing.T) {
 	rules, err := operators.Builtin()
 	if err != nil {
@@ -28,7 +28,7 @@ func TestDocsOperators(t *testing.T) {
 	inBoth(t, "operators.md", "operators", markdownTable(rows...))
 }
 
-// TestDocsOperatorExample: the rule on the page does what the page says.
+// TestDocsOperatorExample: the rule on the page finds the images on the page.
 func TestDocsOperatorExample(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(docsDir, "operators.md"))
 	if err != nil {

@@ -10,44 +10,44 @@ import (
 func encryptionCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "encryption",
-		Short: "The key that Secrets are encrypted with in etcd",
-		Long: `Secrets lie in etcd, and in its backups, encrypted with a key that is made on the
-first control-plane host and is in /etc/kubernetes/apiserver/encryption.yaml on all of
-them; kubernetes.encryptionAtRest in airgap.yaml says by which provider, or that they
-are not. airgap encryption rotate replaces the key.`,
+		Short: "Manage the key that encrypts Secrets in etcd",
+		Long: `Secrets are encrypted in etcd and in its backups. The first control-plane host creates the
+key. All control-plane hosts have it in /etc/kubernetes/apiserver/encryption.yaml.
+kubernetes.encryptionAtRest in airgap.yaml selects the provider, or disables encryption.
+airgap encryption rotate replaces the key.`,
 		Example: "  airgap encryption rotate",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(encryptionRotateCommand(a))
-	return gives(cmd, asText)
+	return withFormats(cmd, asText)
 }
 
 func encryptionRotateCommand(a *app) *cobra.Command {
 	var o rotation.KeyOptions
 	cmd := &cobra.Command{
 		Use:   "rotate",
-		Short: "Replace the key that Secrets are encrypted with",
-		Long: `Makes a new key and has every Secret written again with it; then the old key goes.
-Nothing is restarted, and Secrets can be read and written all the while. It takes
-three to four minutes: an API server looks once a minute whether its keys changed,
-and every one must have loaded a key before it is used.
+		Short: "Replace the key that encrypts Secrets in etcd",
+		Long: `Creates a new key, writes every Secret again with it, and removes the old key. Nothing is
+restarted, and Secrets stay readable and writable. The rotation takes three to four
+minutes: an API server checks its keys once a minute, and every API server must load a key
+before the key is used. The old key is removed only when etcd has no Secret with it.
 
-The command can be interrupted at any point and run again: it goes on where it
-stopped, and says so when that was the end of it and a new key takes another run.
-The old key goes only when etcd itself shows no Secret of it any more.
+Run it on a control-plane host. With several control-plane hosts, start it on each of them
+without waiting for the first run to end: the hosts rotate the key together. The host
+that starts first leads. The others get the new key from it, encrypted for each of them.
+Do not join a control-plane host during the rotation. Rotate the key once a year, and when
+a person with access to the key leaves. The new key uses the provider in
+kubernetes.encryptionAtRest.
 
-The key lies in ` + encryption.EncryptionFile + ` and, since they hold
-etcd too, in the backups of airgap backup, with the key of their day. A snapshot of
-etcd alone, made by other programs, is of no use without it. What etcd deleted stays
-in its files for a while, encrypted with the old key.
+The command can be interrupted at any point. The next run continues where it stopped. If
+that completes the earlier rotation, the command reports it: another run creates a new
+key.
 
-Run it on a control-plane host; where there are several, start it on each of them
-without waiting for the first to end: they go through it together. The one where it
-was run first leads, the others get the new key from it, sealed for them alone, and
-follow. Let no control-plane host join meanwhile. Do it once a year, and when somebody
-who knew the key has left. The new key is of the provider that
-kubernetes.encryptionAtRest names.`,
+The key is in ` + encryption.EncryptionFile + `. Each backup of
+airgap backup contains the key of its time, together with the data of etcd. An etcd
+snapshot from another program is useless without the key. Data that etcd deleted stays in
+its files for a while, encrypted with the old key.`,
 		Example: "  airgap encryption rotate",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,6 +56,6 @@ kubernetes.encryptionAtRest names.`,
 		},
 	}
 	keyFlags(cmd, &o.Keys)
-	cmd.Flags().StringVar(&o.Node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
+	cmd.Flags().StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses")
 	return cmd
 }

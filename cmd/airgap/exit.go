@@ -11,23 +11,23 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// coded is an error with its exit code.
-type coded struct {
+// exitError is an error with an exit code.
+type exitError struct {
 	code int
 	err  error
 }
 
-func (c *coded) Error() string { return c.err.Error() }
+func (e *exitError) Error() string { return e.err.Error() }
 
-func (c *coded) Unwrap() error { return c.err }
+func (e *exitError) Unwrap() error { return e.err }
 
-// errShown says that the command has printed what went wrong itself: the
-// preflight and verify reports are results, on stdout.
-var errShown = errors.New("already shown")
+// errPrinted means that stdout already shows the failure: the reports of preflight and verify
+// are results.
+var errPrinted = errors.New("already printed")
 
 func codeOf(err error) int {
-	if c, is := errors.AsType[*coded](err); is {
-		return c.code
+	if e, is := errors.AsType[*exitError](err); is {
+		return e.code
 	}
 	if advice.IsUsage(err) {
 		return exitcode.Usage
@@ -47,42 +47,42 @@ func codeOf(err error) int {
 	return exitcode.Failed
 }
 
-// interrupted says that a signal ended the work, and nothing else.
+// interrupted replaces the error of a canceled context with "interrupted" and a hint.
 func interrupted(err error) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
 	}
-	return advice.Replace(&coded{exitcode.Interrupted, errors.New("interrupted")}, "run the same command again: it goes on where it stopped")
+	return advice.Replace(&exitError{exitcode.Interrupted, errors.New("interrupted")}, "run the same command again: it continues where it stopped")
 }
 
-// show prints the report that an error carries: it is the command's result.
+// show prints the report in an error: the report is the result of the command.
 func (a *app) show(err error) error {
 	var printed error
 	if one, is := errors.AsType[*preflight.ReportError](err); is {
 		r := one.Report
-		printed = a.printReport(r, forms{r.Text, r.JUnit, preflight.Reports{r}.HTML})
+		printed = a.printReport(r, reportWriters{r.Text, r.JUnit, preflight.Reports{r}.HTML})
 	} else if all, is := errors.AsType[*preflight.ReportsError](err); is {
-		printed = a.printReport(all.Failed, forms{all.Failed.Text, all.All.JUnit, all.All.HTML})
+		printed = a.printReport(all.Failed, reportWriters{all.Failed.Text, all.All.JUnit, all.All.HTML})
 	} else if bad, is := errors.AsType[*verdict.ReportError](err); is {
 		r := bad.Report
-		printed = a.printReport(r, forms{r.WriteText, r.WriteJUnit, r.WriteHTML})
+		printed = a.printReport(r, reportWriters{r.WriteText, r.WriteJUnit, r.WriteHTML})
 	} else {
 		return err
 	}
 	if printed != nil {
 		return printed
 	}
-	return advice.Replace(&coded{codeOf(err), errShown}, "%s", advice.Of(err))
+	return advice.Replace(&exitError{codeOf(err), errPrinted}, "%s", advice.Of(err))
 }
 
-// report prints err once and returns the exit code.
+// report prints err and its hint, and returns the exit code.
 func (a *app) report(err error) int {
 	a.endProgress()
 	if err == nil {
 		return exitcode.OK
 	}
 	code := codeOf(err)
-	if !errors.Is(err, errShown) {
+	if !errors.Is(err, errPrinted) {
 		fmt.Fprintf(a.stderr, "airgap: error: %v\n", err)
 	}
 	if next := advice.Of(err); next != "" {

@@ -19,7 +19,7 @@ func TestHintKeepsTheExitCode(t *testing.T) {
 	}{
 		"an error":             {errors.New("no room"), exitcode.Failed, "airgap: error: upgrade: no room\nairgap: hint: mend it\n"},
 		"a mistake":            {advice.Usagef("no such flag"), exitcode.Usage, "airgap: error: upgrade: no such flag\nairgap: hint: mend it\n"},
-		"a verdict, shown":     {&coded{exitcode.Verify, errShown}, exitcode.Verify, "airgap: hint: mend it\n"},
+		"a verdict, shown":     {&exitError{exitcode.Verify, errPrinted}, exitcode.Verify, "airgap: hint: mend it\n"},
 		"an error with a hint": {advice.Add(errors.New("no room"), "make some"), exitcode.Failed, "airgap: error: upgrade: no room\nairgap: hint: make some\n"},
 	} {
 		var stderr bytes.Buffer

@@ -9,53 +9,51 @@ import (
 )
 
 const (
-	// verifyGC is Go's GOGC for verification: of a large cluster memory is what is
-	// scarce, beside the API server on a control-plane host. Of 100,000 pods about 115 MB are in use
-	// while the first lists come in, of which each percent is 1 MB more.
+	// verifyGC is GOGC for airgap verify. It is low because memory is scarce next to the API
+	// server on a control-plane host: with 100,000 pods about 115 MB are in use during the
+	// first lists, so each percent costs about 1 MB.
 	verifyGC = 10
-	// listingHeap is to how many bytes the heap may grow, where mostGC lets it, before garbage is
-	// collected while the first lists come in: nearly all that is read then is garbage at once, and
-	// by a GOGC of 30 alone collecting it took two fifths of the processor time that a verdict
-	// about 50,000 pods took. 100,000 pods have that much anyway.
+	// listingHeap is the target size of the heap in bytes during the first lists, limited by
+	// mostGC. Nearly all data of a list is garbage immediately: with GOGC=30, collection took
+	// two fifths of the CPU time for 50,000 pods. 100,000 pods require this heap anyway.
 	listingHeap = 112 << 20
-	// mostGC is GOGC at most then: a few thousand pods would need less memory than that, and
-	// would gain a third of a second by more.
+	// mostGC is the maximum of GOGC during the first lists. With a few thousand pods, a higher
+	// value would save only a third of a second.
 	mostGC    = 200
 	tuneEvery = 20 * time.Millisecond
 )
 
-// collectForVerify has garbage collected as suits lists, and as suits what comes
-// after them when listed is called, which is called any number of times. A GOGC that is set
-// in the environment stays.
-func collectForVerify() (listed func()) {
+// tuneGCForVerify tunes the garbage collector for the first lists until listed is called, then
+// sets verifyGC. listed can be called several times. GOGC in the environment has priority.
+func tuneGCForVerify() (listed func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
 	debug.SetGCPercent(verifyGC)
-	over, ended := make(chan struct{}), make(chan struct{})
+	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		for is := verifyGC; ; {
 			select {
-			case <-over:
+			case <-stop:
 				return
 			case <-time.After(tuneEvery):
 			}
-			if want := listingGC(heapInUse()); want != is { // to set it stops all else for a moment
+			if want := listingGC(heapInUse()); want != is { // setting it stops the world for a moment
 				is = want
 				debug.SetGCPercent(is)
 			}
 		}
 	}()
 	return sync.OnceFunc(func() {
-		close(over)
+		close(stop)
 		<-ended
 		debug.SetGCPercent(verifyGC)
 	})
 }
 
-// listingGC is the GOGC by which a heap of which so many bytes are in use grows to
-// listingHeap, but between verifyGC and mostGC.
+// listingGC returns the GOGC that lets a heap with inUse bytes grow to listingHeap, between
+// verifyGC and mostGC.
 func listingGC(inUse uint64) int {
 	if inUse >= listingHeap {
 		return verifyGC
@@ -63,7 +61,7 @@ func listingGC(inUse uint64) int {
 	return min(max(verifyGC, int(100*(listingHeap-inUse)/max(inUse, 1))), mostGC)
 }
 
-// heapInUse is what the newest collection found in use, in bytes.
+// heapInUse returns the live heap in bytes after the last collection.
 func heapInUse() uint64 {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)

@@ -28,13 +28,13 @@ func TestListingGC(t *testing.T) {
 	}
 }
 
-// TestCollectForVerify: GOGC is high while lists come in, and verify's own afterwards; one
+// TestTuneGCForVerify: GOGC is high while lists come in, and verify's own afterwards; one
 // that is set in the environment stays.
-func TestCollectForVerify(t *testing.T) {
+func TestTuneGCForVerify(t *testing.T) {
 	was := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(was)
 	t.Setenv("GOGC", "100")
-	collectForVerify()()
+	tuneGCForVerify()()
 	if is := gogc(); is != 100 {
 		t.Errorf("with GOGC=100: %d", is)
 	}
@@ -42,7 +42,7 @@ func TestCollectForVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtime.GC()
-	listed := collectForVerify()
+	listed := tuneGCForVerify()
 	defer listed()
 	for began := time.Now(); gogc() <= verifyGC; time.Sleep(time.Millisecond) {
 		if time.Since(began) > 10*time.Second {

@@ -10,15 +10,15 @@ func inspectCommand(a *app) *cobra.Command {
 	var o inspect.Options
 	cmd := &cobra.Command{
 		Use:   "inspect DIR",
-		Short: "Show what a bundle holds and whether it is whole",
-		Long: `Checks the signature, the index and the sizes of all parts, and prints what is
-inside. With --full every byte is read and compared. Of a delta it says what has to be
-in the servers' store already; --list has every such file.
+		Short: "Show the contents of a bundle and check its integrity",
+		Long: `Checks the signature, the index and the sizes of all parts, and prints the contents.
+--full reads and compares every byte. For a delta it also shows the files that must be in
+the store of the servers already; --list lists each of them.
 
---require-key says whose signature it must be: the key's file, or its fingerprint as
-whoever signed the bundle gave it to you on another way than the stick.`,
+--require-key selects the accepted key: the public key file, or its fingerprint. Get the
+fingerprint from the signer, not from the USB drive.`,
 		Example: "  airgap inspect /media/stick/bank --full\n  airgap inspect ./bank --list --output json | jq -r '.lock.images[].name'",
-		Args:    oneArg("the bundle's directory"),
+		Args:    oneArg("the directory of the bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir, o.Progress = args[0], a.newProgress()
 			return a.finish(inspect.Bundle(cmd.Context(), o))

@@ -9,52 +9,53 @@ import (
 	"airgap.dev/airgap/cluster/site"
 )
 
-const installLong = `Checks this server, copies the bundle into its store, serves it, and installs
-packages, runtime and Kubernetes from there, then the add-ons of airgap.yaml as they
-were rendered into the bundle; then verifies the cluster. The configuration is the
-one inside the bundle. Pods of add-ons are not waited for: they may need a server
-that has yet to join.
+const installLong = `Checks this server, copies the bundle to its store, and serves it. Installs packages,
+container runtime and Kubernetes from there, then the add-ons of airgap.yaml as the bundle
+has them. Verifies the cluster. The configuration is the airgap.yaml inside the bundle.
+The command does not wait for the pods of add-ons: they can require a server that has not
+joined yet.
 
-If that has a section ssh, the other servers are checked and joined too, at the same
-time: with keys, an SSH agent or a password, and with sudo for anybody but root. Host
-keys must be known, by known-hosts files or by nodes[].ssh.hostKey; at a terminal
-airgap asks about one that is not. What each server said is in ` + site.HostLogDir + `.
-Without the section, or with --no-ssh, the line to run on them is printed.
+With a section ssh in airgap.yaml, the command also checks and joins the other servers, in
+parallel. It logs in with keys, an SSH agent or a password, and uses sudo for users other
+than root. Host keys must be in a known-hosts file or in nodes[].ssh.hostKey; on a
+terminal, airgap asks about an unknown host key. The output of each server is in
+` + site.HostLogDir + `. Without the section, or with --no-ssh, the command prints
+the airgap join command for the other servers.
 
-Nodes are added by a bundle that lists them, or a delta: the same command lets the new
-ones in, and the others learn of them. airgap remove takes a node out. Another version
-of Kubernetes is for airgap upgrade.
+To add nodes, install a bundle or a delta that lists them: the same command joins the new
+nodes and updates the other nodes. airgap remove removes a node. airgap upgrade changes
+the Kubernetes version.
 
-Nothing is changed before every check has passed. The command can be interrupted
-at any point and run again: it goes on with what does not hold yet, and a second
-run on a finished host changes nothing. What has drifted since is put right. Once the
-bundle is copied DIR may also be its copy, where the stick is gone: airgap status names
-it. A later bundle of the same cluster lies in ` + site.StoreDir + `/NAME-ID.
+Nothing is changed before every check passes. The command can be interrupted at any point.
+The next run continues with the remaining steps and repairs drift. On a finished host it
+changes nothing. After the bundle is copied, DIR can be the copy: airgap status shows its
+path. A later bundle of the same cluster is in ` + site.StoreDir + `/NAME-ID.
 
-With --require-key the bundle must be signed with exactly that key, whatever key
-airgap.rpm brought. The server keeps to it in later commands, and the servers that
-join get it with their line, until --require-key names another one.
+With --require-key the bundle must be signed with exactly that key; the keys from
+airgap.rpm do not count. Later commands on the server require the same key, until
+--require-key selects another one. The airgap join command for the other servers includes
+the key.
 
-With --dry-run nothing is changed, not even a file of airgap's own: it checks this
-server and lists what each step would change here, and which steps airgap join
-would run on the other servers. Exit code 3 when a check fails.
+--dry-run changes nothing, not even a file of airgap. It checks this server, lists the
+changes of each step here, and lists the steps of airgap join on the other servers. The
+exit code is 3 if a check fails.
 
---output html and junit are for the checks: where one fails, the reports of all
-servers are written so. What else there is to say is text then.`
+--output html and junit apply to the checks: if one fails, the reports of all servers are
+written in that format. All other results are text.`
 
 func installCommand(a *app) *cobra.Command {
 	var o install.Options
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:     "install DIR",
-		Short:   "Make this server the first control-plane host, and the others nodes",
+		Short:   "Install the cluster on this server and join the other servers",
 		Long:    installLong,
 		Example: "  airgap install /media/stick/bank --dry-run\n  airgap install /media/stick/bank\n  airgap install /media/stick/bank --require-key SHA256:4be0…   # signed with the site's own key",
-		Args:    oneArg("the bundle's directory"),
+		Args:    oneArg("the directory of the bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir, o.Console = args[0], a.terminal()
 			if dryRun {
-				if err := a.noReport("airgap install --dry-run"); err != nil {
+				if err := a.refuseReportFormat("airgap install --dry-run"); err != nil {
 					return err
 				}
 				return a.showDryRun(install.Rehearse(cmd.Context(), o))
@@ -67,11 +68,11 @@ func installCommand(a *app) *cobra.Command {
 		},
 	}
 	keyFlags(cmd, &o.Keys)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would change, and on which host")
-	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "preflight checks to leave out, by id; also of verify's rules those with the same one")
-	cmd.Flags().StringVar(&o.Node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
-	cmd.Flags().BoolVar(&o.InPlace, "in-place", false, "serve the bundle from DIR instead of copying it to "+site.StoreDir+": DIR has to stay there, for pods and for servers that join")
-	cmd.Flags().BoolVar(&o.NoSSH, "no-ssh", false, "print the line for the other servers instead of joining them through SSH")
-	wellTimeoutFlag(cmd.Flags(), &o.Timeout, "how long the cluster may take to be well at the end")
-	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show the changes on each host")
+	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks to skip, and of rules of verify with the same ID")
+	cmd.Flags().StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses")
+	cmd.Flags().BoolVar(&o.InPlace, "in-place", false, "serve the bundle from DIR instead of copying it to "+site.StoreDir+"; DIR must stay available for pods and for joining servers")
+	cmd.Flags().BoolVar(&o.NoSSH, "no-ssh", false, "print the airgap join command for the other servers instead of joining them through SSH")
+	healthTimeoutFlag(cmd.Flags(), &o.Timeout, "maximum time to wait for a healthy cluster at the end")
+	return withFormats(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }

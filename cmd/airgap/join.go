@@ -7,31 +7,30 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-const joinLong = `Joins this server to the cluster whose registry is at ADDRESS:PORT; airgap install
-prints the line. Everything comes from that registry, checked against the signed
-index; the server needs airgap.rpm and nothing else. airgap.yaml says whether it
-becomes a worker or a further control-plane host, which serves a registry as well.
+const joinLong = `Joins this server to the cluster with the registry at ADDRESS:PORT. airgap install prints
+the command. All files come from that registry and are checked against the signed index.
+The server requires only airgap.rpm. airgap.yaml decides whether the server becomes a
+worker or another control-plane host. A control-plane host also serves a registry.
 
-The code lets the server of one node in, once, within two hours, and only into the
-cluster that it is of. It is read from a prompt, from
-standard input or from --code-file, never from the command line, where every user of
-this host could read it.
+A join token is valid for one node of this cluster, once, for two hours. The command reads
+it from a prompt, from standard input or from --code-file. It is never on the command
+line, where every user of this host could read it.
 
-A machine that takes a dead host's place, with its name and address, joins in the same
-way. For a control-plane host, making the code takes what the dead one left in etcd
-out of it first; while that one answers, and for about a minute after, no code is made.`
+A replacement for a dead host, with the same name and address, joins in the same way. For
+a control-plane host, --new-code first removes the etcd member of the dead host. While the
+old host answers, and for about a minute afterwards, no join token is created.`
 
 func joinCommand(a *app) *cobra.Command {
 	var o join.Options
 	var newCode, dryRun bool
 	cmd := &cobra.Command{
 		Use:     "join ADDRESS:PORT --ca-hash sha256:…",
-		Short:   "Make this server a node of the cluster",
+		Short:   "Join this server to the cluster",
 		Long:    joinLong,
-		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-code --node node4   # on a control-plane host: the line, and a fresh code",
+		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-code --node node4   # on a control-plane host: the command, and a new join token",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if newCode && dryRun {
-				return advice.Usagef("airgap join: --new-code makes a code, and --dry-run changes nothing: one or the other")
+				return advice.Usagef("airgap join: --new-code and --dry-run exclude each other: leave one of them out")
 			}
 			if newCode {
 				return noArgs(cmd, args)
@@ -50,11 +49,11 @@ func joinCommand(a *app) *cobra.Command {
 		},
 	}
 	keyFlags(cmd, &o.Keys)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would change; asks for no code")
-	cmd.Flags().StringVar(&o.CAHash, "ca-hash", "", "SHA-256 of the registry's authority, as airgap install prints it")
-	cmd.Flags().StringVar(&o.CodeFile, "code-file", "", "file with the one-time code; default: prompt, or standard input when it is not a terminal")
-	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "preflight checks to leave out, by id")
-	cmd.Flags().StringVar(&o.Node, "node", "", "which node of airgap.yaml this host is; default: by its addresses. With --new-code: which node is to join; default: the only one that has not")
-	cmd.Flags().BoolVar(&newCode, "new-code", false, "on a control-plane host: print the line and a fresh code")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show the changes; requires no join token")
+	cmd.Flags().StringVar(&o.CAHash, "ca-hash", "", "SHA-256 of the registry CA, as airgap install prints it")
+	cmd.Flags().StringVar(&o.CodeFile, "code-file", "", "file with the join token; default: prompt, or standard input if it is not a terminal")
+	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks to skip")
+	cmd.Flags().StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses. With --new-code: the node to join; default: the only node that has not joined")
+	cmd.Flags().BoolVar(&newCode, "new-code", false, "on a control-plane host: print the airgap join command and a new join token")
 	return cmd
 }

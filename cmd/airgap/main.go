@@ -1,9 +1,8 @@
-// Command airgap puts a Kubernetes cluster onto servers that have never seen
-// the internet: bundle where there is internet, install where there is none,
-// verify after every change.
+// Command airgap installs Kubernetes clusters on servers without internet access: airgap bundle
+// on a connected host, airgap install on the servers, airgap verify after every change.
 //
-// This package is the only one that prints or exits. Results go to stdout,
-// progress and errors to stderr; the exit codes are in exit.go.
+// Only this package prints and exits. It writes results to stdout, and progress and errors to
+// stderr. The exit codes are in exit.go.
 package main
 
 import (
@@ -17,12 +16,12 @@ import (
 )
 
 func main() {
-	syscall.Umask(0o022) // hardened hosts run 077, and then pods cannot read what we lay out
+	syscall.Umask(0o022) // with 077, as on hardened hosts, pods cannot read the files that airgap writes
 	os.Exit(run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// untilSignal ends with Ctrl-C, with SIGTERM, and with the terminal, unless
-// nohup keeps that from us. A second signal kills, whatever is going on.
+// untilSignal returns a context that ends on SIGINT, SIGTERM and SIGHUP. It ignores SIGHUP
+// under nohup. A second signal kills the process.
 func untilSignal() context.Context {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -39,7 +38,7 @@ func untilSignal() context.Context {
 	return ctx
 }
 
-// run is the whole program as a function: tests call it too.
+// run is the whole program. Tests call it, too.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app, out := newApp(stdin, stdout, stderr)
 	root := rootCommand(app)
@@ -57,7 +56,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return app.report(err)
 }
 
-// newApp prints through escapers: much of what it prints comes from other hosts, pods and files.
+// newApp escapes all output, because the text comes from other hosts, pods and files.
 func newApp(stdin io.Reader, stdout, stderr io.Writer) (*app, *results) {
 	a := &app{stdin: stdin, stderr: ui.NewEscaper(stderr)}
 	out := &results{w: ui.NewEscaper(stdout), begin: a.endProgress}

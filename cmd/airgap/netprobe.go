@@ -12,19 +12,20 @@ import (
 func netprobeCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "netprobe",
-		Short: "Measure what the network between the servers lets through",
-		Long: `Measures between all servers of airgap.yaml, before anything is installed: TCP
-and UDP ports, protocol 4, packets of each size, a real VXLAN, clocks, and, where the
-pod network may do without a tunnel, a few packets with pods' addresses. Nothing on a
-server is changed but that airgap.rpm has to be there. With SSH between the servers
-airgap preflight --all-hosts and airgap install bring it and measure by themselves;
-without, two commands do:
+		Short: "Measure the network between the servers",
+		Long: `Measures the network between all servers of airgap.yaml before an installation: TCP and
+UDP ports, protocol 4, packets of each size, a real VXLAN, and clocks. If the pod network
+can work without a tunnel, it also sends a few packets with pod addresses. The servers
+require airgap.rpm; nothing else on them is changed.
 
-  first server     airgap netprobe listen DIR       shows a code, and waits for the others
+With SSH between the servers, airgap preflight --all-hosts and airgap install install
+airgap.rpm and measure automatically. Without SSH, use two commands:
+
+  first server     airgap netprobe listen DIR       shows a one-time code, and waits for the others
   other servers    airgap netprobe join ADDRESS     asks for the code
 
-The verdict comes on the first server. airgap netprobe page says in advance what the
-network has to carry, for its owners.`,
+The first server shows the result. airgap netprobe page writes the network requirements in
+advance, for the network team.`,
 		Example: "  airgap netprobe page -f airgap.yaml --output html > network.html\n  airgap netprobe listen /media/stick/bank\n  airgap netprobe join 10.20.0.11",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -37,40 +38,41 @@ func netprobeListenCommand(a *app) *cobra.Command {
 	var o measure.ListenOptions
 	cmd := &cobra.Command{
 		Use:   "listen DIR",
-		Short: "Wait for the other servers, measure, and give the verdict",
-		Long: `Shows a code for the other servers, waits until all of airgap.yaml have come, or
---wait is over, and has all of them measure at the same time. DIR is the bundle's
-directory.
+		Short: "Wait for the other servers, measure the network, and show the result",
+		Long: `Shows a one-time code for the other servers. Waits until all servers of airgap.yaml have
+joined, or until --wait has passed. Then all servers measure at the same time. DIR is the
+directory of the bundle.
 
-With network.encapsulation: auto, no cluster yet and no failure, what was chosen of
-ports and sizes is kept on this server (` + site.MeasuredFile + `): airgap install takes it from
-there, unless it measures through SSH itself.
+With network.encapsulation: auto, without a cluster and without a failure, the selected
+port and packet size are stored in ` + site.MeasuredFile + ` on this server.
+airgap install uses them, unless it measures through SSH itself.
 
-Exit code 3 when the cluster would break on something.`,
+The exit code is 3 if the cluster would fail on this network.`,
 		Example: "  airgap netprobe listen /media/stick/bank\n  airgap netprobe listen /media/stick/bank --output html > network.html",
-		Args:    oneArg("the bundle's directory"),
+		Args:    oneArg("the directory of the bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir, o.Console = args[0], a.terminal()
 			return a.finishPreflight(measure.Listen(cmd.Context(), o))
 		},
 	}
 	keyFlags(cmd, &o.Keys)
-	cmd.Flags().StringVar(&o.Node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
-	cmd.Flags().IntVar(&o.Port, "port", measure.MeetingPort, "TCP port at which this host waits")
-	cmd.Flags().DurationVar(&o.Wait, "wait", 10*time.Minute, "how long to wait for the other servers")
+	cmd.Flags().StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses")
+	cmd.Flags().IntVar(&o.Port, "port", measure.MeetingPort, "TCP port to listen on")
+	cmd.Flags().DurationVar(&o.Wait, "wait", 10*time.Minute, "maximum time to wait for the other servers")
 	pageFlag(cmd, &o.Page)
-	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
+	return withFormats(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }
 
 func netprobeJoinCommand(a *app) *cobra.Command {
 	var o measure.JoinOptions
 	cmd := &cobra.Command{
 		Use:   "join ADDRESS[:PORT]",
-		Short: "Measure together with the server that waits at ADDRESS",
-		Long: `Takes part in what airgap netprobe listen measures on the server at ADDRESS: asks for
-the code that it shows, waits until all servers have come, measures to and from each
-of them, and hands over what it saw. The verdict comes on that server. Nothing on this
-one is changed; it needs airgap.rpm and no bundle.`,
+		Short: "Take part in the network measurement of the server at ADDRESS",
+		Long: `Takes part in the measurement that airgap netprobe listen runs on the server at ADDRESS.
+Asks for the one-time code from there, waits for all servers, measures to and from each of
+them, and sends its results. The server at ADDRESS shows the result.
+
+Nothing on this server is changed. It requires airgap.rpm and no bundle.`,
 		Example: "  airgap netprobe join 10.20.0.11\n  airgap netprobe join 10.20.0.11 --code-file /run/code",
 		Args:    oneArg("the address that airgap netprobe listen shows"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -78,14 +80,14 @@ one is changed; it needs airgap.rpm and no bundle.`,
 			return measure.Join(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.CodeFile, "code-file", "", "file with the code; default: prompt, or standard input when it is not a terminal")
+	cmd.Flags().StringVar(&o.CodeFile, "code-file", "", "file with the one-time code; default: prompt, or standard input if it is not a terminal")
 	return cmd
 }
 
-// netprobeAgentCommand is what measures on each host; whoever started it speaks to it.
+// netprobeAgentCommand measures on each host. Its caller controls it through standard input.
 func netprobeAgentCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "agent", Short: "Measure as standard input says", Hidden: true, Args: noArgs,
+		Use: "agent", Short: "Measure the network as requested on standard input", Hidden: true, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return measure.Agent(cmd.Context(), a.stdin, a.stdout) },
 	}
 }

@@ -9,19 +9,21 @@ import (
 	"airgap.dev/airgap/internal/output"
 )
 
-// nodeReportCommand is what airgap-node-report.service runs.
+// nodeReportCommand is run by airgap-node-report.service.
 func nodeReportCommand(a *app) *cobra.Command {
 	var once bool
 	cmd := &cobra.Command{
-		Use: "node-report", Short: "Tell the cluster what only this host knows", Hidden: true, Args: noArgs,
-		Long: `Looks at what no other host can see: what runtime and kubelet effectively use,
-pinned images, packages, links, kernel parameters, registries, clock, certificates,
-free space, etcd, the API server, cards; and keeps it in the cluster as the NodeReport of this node, with the
-kubelet's own identity, until it is ended. airgap-node-report.service runs it on
-every host; kubectl get nodereports shows what they say.
+		Use: "node-report", Short: "Report the state of this host to the cluster", Hidden: true, Args: noArgs,
+		Long: `Observes the state that only this host knows: the effective settings of container runtime
+and kubelet, pinned images, packages, links, kernel parameters, registries, clock,
+certificates, free space, etcd, the API server, GPUs. Writes it to the NodeReport of this
+node, with the identity of the kubelet, until the command is stopped.
 
-With --once it looks one time and prints what it would write. Nothing is written,
-and no cluster is needed.`,
+airgap-node-report.service runs this command on every host. kubectl get nodereports shows
+the reports.
+
+--once observes once and prints the report. Nothing is written, and no cluster is
+required.`,
 		Example: "  airgap node-report --once --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !once {
@@ -34,6 +36,6 @@ and no cluster is needed.`,
 			return a.print(report, func(w io.Writer) error { return output.YAML(w, report) })
 		},
 	}
-	cmd.Flags().BoolVar(&once, "once", false, "print the report once, and write nothing")
+	cmd.Flags().BoolVar(&once, "once", false, "print the report once and write nothing")
 	return cmd
 }

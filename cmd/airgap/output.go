@@ -26,24 +26,24 @@ const (
 	asHTML  = "html"
 )
 
-const formatsKey = "formats" // in a command's annotations
+const formatsKey = "formats" // annotation of a command
 
-// gives notes the formats that a command has, where they are not the usual.
-func gives(cmd *cobra.Command, formats ...string) *cobra.Command {
+// withFormats records the formats of a command that has other formats than the default.
+func withFormats(cmd *cobra.Command, formats ...string) *cobra.Command {
 	cmd.Annotations = map[string]string{formatsKey: strings.Join(formats, " ")}
 	return cmd
 }
 
 func formatsOf(cmd *cobra.Command) []string {
-	if formats, unusual := cmd.Annotations[formatsKey]; unusual {
+	if formats, set := cmd.Annotations[formatsKey]; set {
 		return strings.Fields(formats)
 	}
 	return []string{asText, asJSON, asYAML}
 }
 
-// results is stdout. Progress ends before the first byte of a result, for bars
-// that are drawn again would erase it. The first error is kept and reported at
-// the end: a result that is cut short must not look like a whole one.
+// results is stdout. The progress ends before the first byte of a result, because redrawn
+// progress bars would erase the result. results keeps the first error until the end, so that
+// the command fails when its result is truncated.
 type results struct {
 	w     *ui.Escaper
 	begin func()
@@ -60,7 +60,7 @@ func (r *results) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// end is the first error of a result.
+// end flushes the result and returns its first error.
 func (r *results) end() error {
 	if err := r.w.Flush(); r.err == nil {
 		r.err = err
@@ -71,8 +71,8 @@ func (r *results) end() error {
 	return nil
 }
 
-// print writes a result in the format asked for; text writes the human form,
-// which stands for the formats that only reports have.
+// print writes a result in the format of --output. text writes the human-readable form, which
+// also replaces the formats that only reports have.
 func (a *app) print(v any, text func(io.Writer) error) error {
 	switch a.output {
 	case asJSON:
@@ -84,49 +84,50 @@ func (a *app) print(v any, text func(io.Writer) error) error {
 	}
 }
 
-// forms write a report in the formats that its kind has; nil for none.
-type forms struct{ text, junit, html func(io.Writer) error }
+// reportWriters write a report in the formats that only reports have, and as text. A nil
+// function means that the report does not have the format.
+type reportWriters struct{ text, junit, html func(io.Writer) error }
 
-// printReport is print for results that have more forms than a text.
-func (a *app) printReport(v any, f forms) error {
+// printReport is print for results with more formats.
+func (a *app) printReport(v any, w reportWriters) error {
 	switch {
-	case a.output == asJUnit && f.junit != nil:
-		return f.junit(a.stdout)
-	case a.output == asHTML && f.html != nil:
-		return f.html(a.stdout)
+	case a.output == asJUnit && w.junit != nil:
+		return w.junit(a.stdout)
+	case a.output == asHTML && w.html != nil:
+		return w.html(a.stdout)
 	default:
-		return a.print(v, f.text)
+		return a.print(v, w.text)
 	}
 }
 
-// worded is a result with its text for people.
-type worded interface{ Write(w io.Writer) error }
+// textWriter is a result with a human-readable form.
+type textWriter interface{ Write(w io.Writer) error }
 
-// finish prints the result of a call, unless there is an error.
-func (a *app) finish(r worded, err error) error {
+// finish prints the result of a call, or returns its error.
+func (a *app) finish(r textWriter, err error) error {
 	if err != nil {
 		return err
 	}
 	return a.print(r, r.Write)
 }
 
-// finishPart prints what a call has done, if it came to do anything, also where it failed then.
-func (a *app) finishPart(r worded, began bool, err error) error {
+// finishPart also prints the result of a failed call if the call began to change something.
+func (a *app) finishPart(r textWriter, began bool, err error) error {
 	if !began {
 		return err
 	}
 	return errors.Join(a.print(r, r.Write), err)
 }
 
-// say writes a line for the journal of the unit that runs the command.
+// say writes one line to stderr, which is the journal when a unit runs the command.
 func (a *app) say(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) }
 
-// agree shows what is about to be done, and wants a yes.
-func (a *app) agree(ctx context.Context, plan worded) error {
-	return errors.Join(plan.Write(a.stderr), ui.Confirm(ctx, a.terminal(), "Type yes to go on: "))
+// confirm shows the plan and asks the user to type yes.
+func (a *app) confirm(ctx context.Context, plan textWriter) error {
+	return errors.Join(plan.Write(a.stderr), ui.Confirm(ctx, a.terminal(), "Type yes to continue: "))
 }
 
-// showDryRun prints the result and turns failed checks into exit code 3.
+// showDryRun prints the plan. If a preflight check failed, the exit code is 3.
 func (a *app) showDryRun(d rehearsal.Plan, err error) error {
 	if err == nil {
 		err = a.print(d, d.Write)
@@ -135,24 +136,23 @@ func (a *app) showDryRun(d rehearsal.Plan, err error) error {
 		return err
 	}
 	if !d.Preflight.Passed() {
-		return advice.Add(&coded{exitcode.Preflight, errShown}, "nothing was changed; as long as these checks fail, nothing will be")
+		return advice.Add(&exitError{exitcode.Preflight, errPrinted}, "fix the failed checks, then run the same command again; nothing was changed")
 	}
 	return nil
 }
 
-// noReport refuses the formats of reports where a command, with the flags that
-// it was given, makes none.
-func (a *app) noReport(command string) error {
+// refuseReportFormat refuses junit and html for a command, with its flags, that prints no report.
+func (a *app) refuseReportFormat(command string) error {
 	if a.output == asJUnit || a.output == asHTML {
-		return advice.Usagef("%s: --output %s is for reports, and this gives none", command, a.output)
+		return advice.Usagef("%s: --output %s is only for reports", command, a.output)
 	}
 	return nil
 }
 
-// oneOf checks the value of a flag that takes one of a few words.
-func oneOf(flag, value string, words ...string) error {
-	if slices.Contains(words, value) {
+// oneOf checks the value of a flag with a fixed set of values.
+func oneOf(flag, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return advice.Usagef("--%s %q: want one of %v", flag, value, words)
+	return advice.Usagef("--%s %q: expected one of %s", flag, value, strings.Join(allowed, ", "))
 }

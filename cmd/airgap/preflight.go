@@ -9,28 +9,26 @@ import (
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/preflight"
 )
 
-const preflightLong = `Reads the facts of this server and judges them by what the bundle in DIR is
-about to install. Nothing is changed. airgap install runs the same checks first.
+const preflightLong = `Reads the facts of this server and checks whether the bundle in DIR can be installed on
+it. Nothing is changed. airgap install runs the same checks first.
 
-A site sets limits of the checks, and which of them only warn, in airgap.yaml
-under preflight.checks; airgap schema has the names.
+preflight.checks in airgap.yaml sets the limits of the checks, and turns failures into
+warnings. airgap schema lists the names.
 
-With --all-hosts it checks the other hosts too, through SSH, and measures what
-the network between all of them lets through: ports, packets of each size, a
-real VXLAN, protocol 4, clocks. Without SSH between hosts, airgap netprobe
-measures the same.
+--all-hosts also checks the other hosts through SSH, and measures the network between all
+of them: ports, packets of each size, a real VXLAN, protocol 4, clocks. Without SSH
+between the hosts, airgap netprobe measures the same.
 
---output html is a page to be printed, or handed to those who look after the
-servers. Where hosts cannot reach each other, each writes its own report with
---output json, and --reports makes one of them all, in any format.
+--output html writes a page for printing, or for the server team. If hosts cannot reach
+each other, write a report on each host with --output json; --reports combines them into
+one report, in any format.
 
-Exit code 3 when a check fails, or when something could not be told.`
+The exit code is 3 if a check fails or cannot be evaluated.`
 
-// preflightFlags say what is judged, or shown instead.
+// preflightFlags select the checks to run, or other output.
 type preflightFlags struct {
 	hostcheck.Options
 
@@ -42,7 +40,7 @@ func preflightCommand(a *app) *cobra.Command {
 	var o preflightFlags
 	cmd := &cobra.Command{
 		Use:   "preflight DIR | --reports FILE…",
-		Short: "Check this server before anything on it is changed",
+		Short: "Check this server before an installation",
 		Long:  preflightLong,
 		Example: "  airgap preflight /media/stick/bank\n  airgap preflight /media/stick/bank --output junit > preflight.xml\n" +
 			"  airgap preflight /media/stick/bank --output json > /media/stick/reports/$(hostname).json\n" +
@@ -70,65 +68,65 @@ func preflightCommand(a *app) *cobra.Command {
 		},
 	}
 	o.add(cmd)
-	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
+	return withFormats(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }
 
 func (o *preflightFlags) add(cmd *cobra.Command) {
 	keyFlags(cmd, &o.Keys)
 	pageFlag(cmd, &o.page)
 	f := cmd.Flags()
-	f.StringSliceVar(&o.Choice.Skip, "skip", nil, "checks to leave out, by id")
-	f.StringSliceVar(&o.Choice.Only, "only", nil, "the checks to run, by id; default: all")
-	f.StringVar(&o.Node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
-	f.BoolVar(&o.byIndex, "index", false, "DIR has the signed index and no parts, as on a host that is going to join; dnf is not asked")
-	f.BoolVar(&o.everywhere, "all-hosts", false, "check all hosts of airgap.yaml through SSH, and the network between them; puts airgap.rpm on the others")
+	f.StringSliceVar(&o.Choice.Skip, "skip", nil, "IDs of the checks to skip")
+	f.StringSliceVar(&o.Choice.Only, "only", nil, "IDs of the checks to run; default: all")
+	f.StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses")
+	f.BoolVar(&o.byIndex, "index", false, "DIR contains only the signed index, as on a host that is about to join; skips dnf")
+	f.BoolVar(&o.everywhere, "all-hosts", false, "check all hosts of airgap.yaml through SSH, and the network between them; installs airgap.rpm on the other hosts")
 	f.BoolVar(&o.list, "list", false, "list the checks")
-	f.BoolVar(&o.reports, "reports", false, "judge nothing, but show the reports that are named in place of the bundle as one: files that --output json wrote on hosts, or directories of them (*.json)")
-	f.StringVar(&o.explain, "explain", "", "say of one check, by id, what breaks without it and what a site may set")
+	f.BoolVar(&o.reports, "reports", false, "combine reports of --output json instead of checking; the arguments are report files or directories with *.json")
+	f.StringVar(&o.explain, "explain", "", "explain the check with this ID: the failure that it prevents, and its settings")
 }
 
-// check wants flags that go together, and the arguments that go with them.
+// check refuses flags that exclude each other, and wrong arguments.
 func (o *preflightFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case o.page != "" && !o.everywhere:
-		return advice.Usagef("%s: --network-page is about several hosts: give --all-hosts, or use airgap netprobe", cmd.CommandPath())
+		return advice.Usagef("%s: --network-page requires --all-hosts; without SSH use airgap netprobe", cmd.CommandPath())
 	case o.everywhere && (o.byIndex || o.list || o.reports || o.explain != ""):
-		return advice.Usagef("%s: --all-hosts judges the hosts of a whole bundle: leave --index, --list, --explain and --reports away", cmd.CommandPath())
+		return advice.Usagef("%s: --all-hosts excludes --index, --list, --explain and --reports", cmd.CommandPath())
 	case o.reports:
 		return onlyReports(cmd, args)
 	case o.list || o.explain != "":
 		return noArgs(cmd, args)
 	default:
-		return oneArg("the bundle's directory")(cmd, args)
+		return oneArg("the directory of the bundle")(cmd, args)
 	}
 }
 
-// onlyReports wants files, and refuses the flags that say how a host is judged:
-// these were judged when their reports were written.
+// onlyReports requires report files, and refuses the flags for checking a host: the reports
+// have results already.
 func onlyReports(cmd *cobra.Command, args []string) error {
 	for _, flag := range []string{"list", "explain", "skip", "only", "node", "index", "all-hosts", "require-key"} {
 		if cmd.Flags().Changed(flag) {
-			return advice.Usagef("%s: --reports shows what was judged already: leave --%s away", cmd.CommandPath(), flag)
+			return advice.Usagef("%s: --reports shows existing results: leave out --%s", cmd.CommandPath(), flag)
 		}
 	}
 	if len(args) > 0 {
 		return nil
 	}
-	return advice.Add(&coded{exitcode.Usage, fmt.Errorf("%s: --reports wants the reports' files, or their directory", cmd.CommandPath())}, "see %s --help", cmd.CommandPath())
+	return usageError(cmd, fmt.Errorf("%s: --reports requires report files or their directory", cmd.CommandPath()))
 }
 
-// finishPreflight prints the report of a call, unless the error carries it.
+// finishPreflight prints the report of a call, unless the error contains the report.
 func (a *app) finishPreflight(r preflight.Report, err error) error {
-	if _, carried := errors.AsType[*preflight.ReportError](err); err != nil && (carried || len(r.Results) == 0) {
+	if _, included := errors.AsType[*preflight.ReportError](err); err != nil && (included || len(r.Results) == 0) {
 		return err
 	}
-	return errors.Join(a.printReport(r, forms{r.Text, r.JUnit, preflight.Reports{r}.HTML}), err)
+	return errors.Join(a.printReport(r, reportWriters{r.Text, r.JUnit, preflight.Reports{r}.HTML}), err)
 }
 
-// finishReports prints the reports of a call, unless there is an error, which may carry them.
+// finishReports prints the reports of a call, or returns its error, which can contain them.
 func (a *app) finishReports(all preflight.Reports, err error) error {
 	if err != nil {
 		return err
 	}
-	return a.printReport(all, forms{all.Text, all.JUnit, all.HTML})
+	return a.printReport(all, reportWriters{all.Text, all.JUnit, all.HTML})
 }

@@ -8,52 +8,52 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// explained is a check without its code.
-type explained struct {
-	ID     string         `json:"id"`
-	Title  string         `json:"title"`
-	Breaks string         `json:"breaks"`
-	Source string         `json:"source"`
-	Role   preflight.Role `json:"role,omitempty"` // which it is for; all without one
-	Limits []limitAllowed `json:"limits"`
+// checkDescription describes a check for --explain.
+type checkDescription struct {
+	ID     string             `json:"id"`
+	Title  string             `json:"title"`
+	Breaks string             `json:"breaks"`
+	Source string             `json:"source"`
+	Role   preflight.Role     `json:"role,omitempty"` // hosts with this role; empty: all hosts
+	Limits []limitDescription `json:"limits"`
 }
 
-// limitAllowed is what a site may set in airgap.yaml.
-type limitAllowed struct {
+// limitDescription describes a setting of a check in airgap.yaml.
+type limitDescription struct {
 	Name  string            `json:"name"` // preflight.checks.ID.NAME
 	Unit  preflight.Measure `json:"unit"`
 	About string            `json:"about"`
 }
 
-// explainCheck says of a check what nobody can look up at a site without internet.
+// explainCheck prints the description of a check, for sites without internet access.
 func explainCheck(a *app, id string) error {
-	if err := a.noReport("airgap preflight --explain"); err != nil {
+	if err := a.refuseReportFormat("airgap preflight --explain"); err != nil {
 		return err
 	}
 	c, err := preflight.Lookup(id)
 	if err != nil {
 		return advice.Usagef("%v", err)
 	}
-	e := explained{ID: c.ID, Title: c.Title, Breaks: c.Breaks, Source: c.Source, Role: c.Role}
+	e := checkDescription{ID: c.ID, Title: c.Title, Breaks: c.Breaks, Source: c.Source, Role: c.Role}
 	for _, l := range c.Limits {
-		e.Limits = append(e.Limits, limitAllowed{l.Name, l.Unit, l.About})
+		e.Limits = append(e.Limits, limitDescription{l.Name, l.Unit, l.About})
 	}
 	return a.print(e, func(w io.Writer) error {
-		fmt.Fprintf(w, "%s: %s\n\n  without it  %s\n", e.ID, e.Title, e.Breaks)
+		fmt.Fprintf(w, "%s: %s\n\n  impact      %s\n", e.ID, e.Title, e.Breaks)
 		if e.Role != "" {
 			fmt.Fprintf(w, "  hosts       with the role %s\n", e.Role)
 		}
 		for _, l := range e.Limits {
 			fmt.Fprintf(w, "  limit       %s (%s): %s\n", l.Name, l.Unit, l.About)
 		}
-		fmt.Fprintf(w, "  airgap.yaml preflight.checks.%s.severity: warn, and it only warns\n", e.ID)
+		fmt.Fprintf(w, "  airgap.yaml preflight.checks.%s.severity: warn turns a failure into a warning\n", e.ID)
 		_, err := fmt.Fprintf(w, "  skip        --skip %s\n  source      %s\n", e.ID, e.Source)
 		return err
 	})
 }
 
 func listChecks(a *app) error {
-	if err := a.noReport("airgap preflight --list"); err != nil {
+	if err := a.refuseReportFormat("airgap preflight --list"); err != nil {
 		return err
 	}
 	checks := preflight.Checks()

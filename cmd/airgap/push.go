@@ -9,30 +9,29 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-const pushLong = `Pushes the images of the bundle in DIR to REGISTRY, a Harbor, a Nexus or any other
-that follows the OCI distribution specification: HOST or HOST:PORT with the project
-behind it. Left out, it is the one that airgap.yaml names under registry.existing,
-from which the nodes then pull.
+const pushLong = `Pushes the images of the bundle in DIR to REGISTRY: Harbor, Nexus or another registry that
+follows the OCI distribution specification. REGISTRY is HOST/PROJECT or HOST:PORT/PROJECT.
+The default is registry.existing in airgap.yaml, from which the nodes pull.
 
-docker.io/library/nginx:1.27 becomes REGISTRY/docker.io/library/nginx:1.27. What is
-there is not sent again, so an interrupted push goes on; a delta's base has to be
-there. A tag that named another image is moved, and the output says so. Most
-registries refuse an image index of which the bundle has one platform only: the tag
-names that platform's manifest then, which the output says, too.
+docker.io/library/nginx:1.27 becomes REGISTRY/docker.io/library/nginx:1.27. Existing
+images are not sent again, so an interrupted push continues. The base of a delta must be
+in the registry already. If a tag pointed to another image, the command moves it and
+reports it. Most registries refuse an image index if the bundle has only one of its
+platforms: the tag then points to the manifest of that platform, which is also reported.
 
-Credentials are those of podman login or docker login, or --user's, whose password
-is asked for, or read as one line from standard input. Plain HTTP is refused.`
+Credentials come from podman login or docker login, or from --user: the command asks for
+the password, or reads one line from standard input. Plain HTTP is refused.`
 
 func pushCommand(a *app) *cobra.Command {
 	var o push.Options
 	cmd := &cobra.Command{
 		Use:     "push DIR [REGISTRY]",
-		Short:   "Bring a bundle's images into a registry that the site has already",
+		Short:   "Push the images of a bundle to an existing registry",
 		Long:    pushLong,
 		Example: "  airgap push /media/stick/bank harbor.bank.example/airgap --ca /etc/pki/bank-ca.crt --user robot\n  airgap push /media/stick/bank",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return advice.Usagef("airgap push: give the bundle's directory, and the registry where airgap.yaml names none")
+				return advice.Usagef("airgap push: expected the directory of the bundle, and the registry if registry.existing in airgap.yaml is empty")
 			}
 			return nil
 		},
@@ -49,7 +48,7 @@ func pushCommand(a *app) *cobra.Command {
 		},
 	}
 	keyFlags(cmd, &o.Keys)
-	cmd.Flags().StringVar(&o.CA, "ca", "", "PEM file with the certificate of the registry's authority; default: airgap.yaml's, else what this host trusts")
-	cmd.Flags().StringVar(&o.User, "user", "", "log in as this user; default: the login that podman or docker keeps")
+	cmd.Flags().StringVar(&o.CA, "ca", "", "PEM file with the CA certificate of the registry; default: the CA in airgap.yaml, else the CAs that this host trusts")
+	cmd.Flags().StringVar(&o.User, "user", "", "user name for the login; default: the login of podman or docker")
 	return cmd
 }

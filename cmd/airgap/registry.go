@@ -10,20 +10,19 @@ import (
 func registryCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "registry",
-		Short: "The registry that serves bundles to the cluster",
-		Long: `Serves the bundles in ` + site.StoreDir + ` in place: images under the names that
-upstream gave them, RPMs for dnf, files for joining hosts. Every byte is verified
-when it is first read.`,
+		Short: "Manage the registry that serves bundles to the cluster",
+		Long: `The registry serves the bundles in ` + site.StoreDir + ` in place: images with their upstream
+names, RPMs for dnf, files for joining hosts. It verifies every byte on the first read.`,
 		Example: "  airgap registry status\n  airgap registry import /media/stick/bank\n  airgap registry prune --dry-run",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(registryServeCommand(a), registryStatusCommand(a), registryImportCommand(a), registryPruneCommand(a), registryPasswdCommand(a), registryRenewCommand(a))
-	return gives(cmd, asText)
+	return withFormats(cmd, asText)
 }
 
-// placeFlags are shared by the registry's commands.
-func placeFlags(cmd *cobra.Command, p *store.Place) {
+// storeFlags adds the flags that the commands of the registry share.
+func storeFlags(cmd *cobra.Command, p *store.Place) {
 	cmd.Flags().StringVar(&p.Dir, "store", site.StoreDir, "directory of the bundles")
 	keyFlags(cmd, &p.Keys)
 }

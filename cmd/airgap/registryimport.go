@@ -12,20 +12,20 @@ func registryImportCommand(a *app) *cobra.Command {
 	var o store.ImportOptions
 	cmd := &cobra.Command{
 		Use:   "import DIR | --from ADDRESS:PORT [NAME]",
-		Short: "Copy a bundle into this host's store, or repair it there",
-		Long: `Copies a bundle into this host's store, verifying while copying. Interrupted, it goes
-on where it stopped. A delta is refused while something that it leaves out is not
-there. A bundle that the store has already is read and verified, and what is damaged
-is written anew; the registry gives it out at once.
+		Short: "Copy a bundle to the store of this host, or repair its copy",
+		Long: `Copies a bundle to the store of this host and verifies it during the copy. After an
+interruption, the next run continues where it stopped. A delta is refused until the store
+has every file that it leaves out. If the store has the bundle already, the command
+verifies it and replaces damaged files. The registry serves the replaced files at once.
 
-With --from the bytes come from another registry of the cluster instead of a stick:
-the bundle called NAME with what it rests on, or all that are served there.
+--from copies from another registry of the cluster instead of a USB drive: the bundle NAME
+with its bases, or all bundles of that registry.
 
-The registry is restarted when a bundle is new, and serves it.`,
+The registry restarts to serve a new bundle.`,
 		Example: "  airgap registry import /media/stick/bank\n  airgap registry import --from 10.0.0.2:5000",
 		Args: func(_ *cobra.Command, args []string) error {
 			if o.From == "" && len(args) != 1 || len(args) > 1 || o.From != "" && o.InPlace {
-				return advice.Usagef("airgap registry import: give the bundle's directory, which may be served --in-place; or --from ADDRESS:PORT and at most one name")
+				return advice.Usagef("airgap registry import: expected the directory of the bundle, which --in-place can serve; or --from ADDRESS:PORT and at most one name")
 			}
 			return nil
 		},
@@ -38,9 +38,9 @@ The registry is restarted when a bundle is new, and serves it.`,
 			return a.finishPart(done, done != nil, err)
 		},
 	}
-	placeFlags(cmd, &o.Place)
-	cmd.Flags().BoolVar(&o.InPlace, "in-place", false, "serve the bundle from DIR instead of copying it; importing it again without this flag makes a copy")
-	cmd.Flags().StringVar(&o.From, "from", "", "another registry of this cluster")
-	cmd.Flags().StringVar(&o.PKI, "pki", site.PKIDir, "directory of the registries' authority, ca.crt")
+	storeFlags(cmd, &o.Place)
+	cmd.Flags().BoolVar(&o.InPlace, "in-place", false, "serve the bundle from DIR instead of copying it; a later import without this flag copies it")
+	cmd.Flags().StringVar(&o.From, "from", "", "ADDRESS:PORT of another registry of this cluster")
+	cmd.Flags().StringVar(&o.PKI, "pki", site.PKIDir, "directory with ca.crt, the CA of the registries")
 	return cmd
 }

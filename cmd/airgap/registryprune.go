@@ -9,50 +9,51 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-const pruneLong = `Removes the bundles in the directories NAME of this host's store, or all that nothing
-needs: of several bundles of one cluster the later ones have their ID behind the name. A
-bundle stays, and what needs it is said, as long as
+const pruneLong = `Removes the bundles in the directories NAME of the store of this host, or all unused
+bundles. For several bundles of one cluster, the directory of a later one is NAME-ID. A
+bundle is kept, and the reason is shown, in these cases:
 
-  tags            a name of an image would lose its content
-  pushed images   an image that was pushed rests on its layers
-  pods            a running pod's image is in no other bundle
-  deltas          a later bundle leaves out what this one has
-  rollback        it is the one before the last upgrade, to which airgap rollback goes back
-  cluster         it is the newest, which has the cluster's configuration; one that no node
-                  is as, since it was only imported, may be named
+  tags            an image name would lose its content
+  pushed images   a pushed image uses its layers
+  pods            the image of a running pod is in no other bundle
+  deltas          a later bundle leaves out files of this one
+  rollback        it is the bundle before the last upgrade, which airgap rollback restores
+  cluster         it is the newest bundle, with the configuration of the cluster; one that
+                  was only imported, and that no node runs, can be removed by name
 
-With --no-way-back rollback is no reason, with --drop-tags names of images may go with
-the bundles that are named. The pods are asked for with the cluster's kubeconfig;
-where there is a cluster that does not answer, nothing is removed, but with --no-pods.
-A delta that is being made somewhere against a receipt of this host counts on what is
-removed, and will be refused here.
+--no-way-back ignores the reason rollback. --drop-tags allows the named bundles to take
+image names with them. The command reads the pods with the kubeconfig of the cluster. If
+the cluster does not answer, nothing is removed, except with --no-pods.
 
-The registry is restarted when something was removed. The store remembers the names
-of the images: nobody can push to them, and an earlier push is not served again.`
+A delta that is built from an earlier receipt of this host can require a removed bundle:
+this host then refuses the delta.
+
+The registry restarts after a removal. The store keeps a record of the image names: pushes
+to them stay refused, and an earlier push is not served again.`
 
 func registryPruneCommand(a *app) *cobra.Command {
 	var o store.PruneOptions
 	cmd := &cobra.Command{
 		Use:     "prune [NAME...]",
-		Short:   "Remove bundles from this host's store that nothing needs any more",
+		Short:   "Remove unused bundles from the store of this host",
 		Long:    pruneLong,
 		Example: "  airgap registry prune --dry-run\n  airgap registry prune bank-0f3c19d2a7b4 --drop-tags",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.DropTags && len(args) == 0 {
-				return advice.Usagef("airgap registry prune: --drop-tags wants the names of the bundles")
+				return advice.Usagef("airgap registry prune: --drop-tags requires the names of the bundles")
 			}
 			o.Names = args
 			done, err := store.Prune(cmd.Context(), o)
 			return a.finishPart(done, done != nil, err)
 		},
 	}
-	placeFlags(cmd, &o.Place)
+	storeFlags(cmd, &o.Place)
 	f := cmd.Flags()
-	f.StringVar(&o.Pushed, "pushed", site.PushedDir, "directory of what was pushed")
-	f.StringVar(&o.Kubeconfig, "kubeconfig", kube.AdminConf, "kubeconfig of the cluster that pulls from here")
-	f.BoolVar(&o.NoPods, "no-pods", false, "do not ask which pods run")
-	f.BoolVar(&o.DropTags, "drop-tags", false, "let the names of images go that only the named bundles have")
-	f.BoolVar(&o.NoWayBack, "no-way-back", false, "let the bundle go that airgap rollback would go back to")
-	f.BoolVar(&o.DryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	f.StringVar(&o.Pushed, "pushed", site.PushedDir, "directory of the pushed images")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", kube.AdminConf, "kubeconfig of the cluster that pulls from this host")
+	f.BoolVar(&o.NoPods, "no-pods", false, "do not check the images of running pods")
+	f.BoolVar(&o.DropTags, "drop-tags", false, "also remove image names that only the named bundles have")
+	f.BoolVar(&o.NoWayBack, "no-way-back", false, "also remove the bundle that airgap rollback would restore")
+	f.BoolVar(&o.DryRun, "dry-run", false, "show the bundles to remove, and remove nothing")
 	return cmd
 }

@@ -12,15 +12,16 @@ func registryRenewCommand(a *app) *cobra.Command {
 	var pki string
 	cmd := &cobra.Command{
 		Use:   "renew",
-		Short: "Renew the registry's certificate when it ends within 30 days; what " + registry.RenewTimer + " runs",
-		Long: `Issues the certificate of this host's registry anew when it ends within 30 days, for
-the same names, by the authority whose key is on every control-plane host. The
-registry serves it from the next connection on. ` + registry.RenewTimer + ` does
-this every day.`,
+		Short: "Renew the certificate of the registry if it expires within 30 days",
+		Long: `Renews the certificate of the registry on this host if it expires within 30 days. The
+names stay the same. The registry CA signs it; every control-plane host has the CA key. The
+registry uses the new certificate from the next connection.
+
+` + registry.RenewTimer + ` runs this command every day.`,
 		Example: "  airgap registry renew\n  airgap registry renew --output json",
 		Args:    noArgs,
 		RunE:    func(*cobra.Command, []string) error { return a.finish(store.RenewCertificate(pki)) },
 	}
-	cmd.Flags().StringVar(&pki, "pki", site.PKIDir, "directory of the certificates and of the authority's key")
+	cmd.Flags().StringVar(&pki, "pki", site.PKIDir, "directory of the certificates and the CA key")
 	return cmd
 }

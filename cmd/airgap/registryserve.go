@@ -10,18 +10,20 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-const serveLong = `Serves every bundle of the store until it is ended by a signal, with what the site
-has pushed, and copies from the other registries (--peer) what was pushed there.
+const serveLong = `Serves all bundles of the store and all images that the site pushed, until a signal stops
+it. Copies the images that were pushed to the other registries (--peer).
+
 airgap install and join start it as ` + registry.UnitName + `, with options in
-` + site.RegistryOpts + `, as a user who owns nothing but what was
-pushed. A bundle that comes later is served after a restart, which airgap registry
-import sees to; a certificate that was renewed is served from the next connection on.`
+` + site.RegistryOpts + `. Its user owns only the pushed images.
+
+A new bundle is served after a restart, which airgap registry import does. A renewed
+certificate is used from the next connection.`
 
 func registryServeCommand(a *app) *cobra.Command {
 	var o store.ServeOptions
 	cmd := &cobra.Command{
 		Use:     "serve",
-		Short:   "Serve the store over TLS; what " + registry.UnitName + " runs",
+		Short:   "Serve the store over TLS, as " + registry.UnitName + " does",
 		Long:    serveLong,
 		Example: "  airgap registry serve\n  airgap registry serve --store ./bundles --pki ./pki --pushed '' --port 5443",
 		Args:    noArgs,
@@ -30,13 +32,13 @@ func registryServeCommand(a *app) *cobra.Command {
 			return store.Serve(cmd.Context(), o)
 		},
 	}
-	placeFlags(cmd, &o.Place)
+	storeFlags(cmd, &o.Place)
 	f := cmd.Flags()
-	f.IntVar(&o.Port, "port", registry.DefaultPort, "TCP port")
-	f.StringVar(&o.PKI, "pki", site.PKIDir, "directory of registry.crt and registry.key")
-	f.StringVar(&o.Pushed, "pushed", site.PushedDir, "directory of what is pushed; empty: nobody may push")
-	f.StringVar(&o.Users, "users", site.UsersFile, "htpasswd file of those who may push")
-	f.StringArrayVar(&o.Peers, "peer", nil, "ADDRESS:PORT of another registry of this cluster, whose pushes are copied; may be given more than once")
-	f.StringVar(&o.Join, "join", site.JoinDir, "directory that joining hosts may read")
-	return gives(cmd, asText)
+	f.IntVar(&o.Port, "port", registry.DefaultPort, "TCP port to listen on")
+	f.StringVar(&o.PKI, "pki", site.PKIDir, "directory with registry.crt and registry.key")
+	f.StringVar(&o.Pushed, "pushed", site.PushedDir, "directory of the pushed images; empty: pushes are refused")
+	f.StringVar(&o.Users, "users", site.UsersFile, "htpasswd file with the users that can push")
+	f.StringArrayVar(&o.Peers, "peer", nil, "ADDRESS:PORT of another registry of this cluster, to copy pushed images from; can be repeated")
+	f.StringVar(&o.Join, "join", site.JoinDir, "directory that joining hosts can read")
+	return withFormats(cmd, asText)
 }

@@ -12,10 +12,12 @@ func registryStatusCommand(a *app) *cobra.Command {
 	var receipt, pki string
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "List the bundles of this host's store, or sign a receipt of what they hold",
-		Long: `Lists the bundles of this host's store. With --receipt FILE it writes what they
-hold, signed by the registry's authority, for airgap bundle --delta-from: the next
-bundle leaves that out. The receipt holds names, sizes and digests, and no secret.`,
+		Short: "List the bundles in the store of this host, or sign a receipt of their contents",
+		Long: `Lists the bundles in the store of this host.
+
+--receipt FILE writes a receipt of their contents, signed by the registry CA, for airgap
+bundle --delta-from. The next bundle leaves these contents out. The receipt contains
+names, sizes and digests, and no secrets.`,
 		Example: "  airgap registry status --receipt /media/stick/bank.receipt",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -27,8 +29,8 @@ bundle leaves that out. The receipt holds names, sizes and digests, and no secre
 			return a.finishPart(list, list != nil, err)
 		},
 	}
-	placeFlags(cmd, &p)
-	cmd.Flags().StringVar(&receipt, "receipt", "", "file to write, and sign, what the bundles hold to")
-	cmd.Flags().StringVar(&pki, "pki", site.PKIDir, "directory of the registry's authority, ca.crt and ca.key")
+	storeFlags(cmd, &p)
+	cmd.Flags().StringVar(&receipt, "receipt", "", "file for the signed receipt")
+	cmd.Flags().StringVar(&pki, "pki", site.PKIDir, "directory with ca.crt and ca.key, the registry CA")
 	return cmd
 }

@@ -8,23 +8,22 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-// releaseCommand writes what is handed on of this program: for make release, which
-// builds it first.
+// releaseCommand writes the files of a release. make release builds the program and runs it.
 func releaseCommand(a *app) *cobra.Command {
 	var o program.ReleaseOptions
 	cmd := &cobra.Command{
-		Use: "release", Short: "Write the files of a release of this program", Hidden: true, Args: noArgs,
+		Use: "release", Short: "Write the files of a release", Hidden: true, Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if o.Out == "" {
-				return advice.Usagef("airgap release: where to? Give --out DIR")
+				return advice.Usagef("airgap release: --out DIR is missing")
 			}
 			o.Commands = commands
 			return a.finish(program.Release(o))
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Out, "out", "", "directory to make")
-	f.StringVar(&o.Keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; those that are not there are made")
-	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) that signs SHA256SUMS instead of the one in --keys")
+	f.StringVar(&o.Out, "out", "", "directory to create")
+	f.StringVar(&o.Keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; missing keys are created")
+	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) to sign SHA256SUMS with, instead of the key in --keys")
 	return cmd
 }

@@ -9,56 +9,55 @@ import (
 	"airgap.dev/airgap/cluster/removal"
 )
 
-const removeLong = `Takes a node out, from a control-plane host that stays. It says first what it is
-going to do, and asks. Nothing is changed before it is certain that etcd keeps its
-quorum and takes writes, and that no PodDisruptionBudget holds the node's pods for
-ever; those that do are named.
+const removeLong = `Removes a node from the cluster. Run it on a control-plane host that stays. It shows the
+plan first, and asks for confirmation. Before any change it checks that etcd keeps its
+quorum and accepts writes, and that no PodDisruptionBudget blocks the pods of the node
+permanently. Blocking budgets are listed.
 
-Then the node gets no more pods and those that it has are moved, as their budgets
-allow; what they keep in an emptyDir goes with them. What is still there after
---timeout is named with what holds it. With a section ssh in airgap.yaml airgap reset
-takes the host itself back; else the line to run there is printed. A control-plane
-host's member leaves etcd before its Node is deleted. The other hosts take the node
-out of their lists: registries, firewall.
+Then the node is cordoned and drained within the PodDisruptionBudgets. Data in emptyDir
+volumes is lost. Pods that remain after --timeout are listed with the reason. With a
+section ssh in airgap.yaml, the command runs airgap reset on the host; otherwise it prints
+the command to run there. The etcd member of a control-plane host is removed before its
+Node is deleted. The other hosts remove the node from their registries and firewall lists.
 
-A host that is dead for good wants --force: its pods are not waited for, and start
-elsewhere. Another machine of its name and address joins as any other does; nothing
-has to be removed for that.
+For a dead host use --force: the command does not wait for its pods, and they start on
+other nodes. A replacement with the same name and address joins like any other host; its
+predecessor does not have to be removed.
 
-The bundle goes on to list the node. That it was removed is written down in the
-cluster, so that airgap verify and airgap install do not miss it; airgap join
---new-code --node NODE lets it in again.
+The bundle still lists the node. The cluster records the removal, so that airgap verify
+and airgap install do not report the node as missing. airgap join --new-code --node NODE
+lets it join again.
 
-It can be interrupted at any point and run again.`
+The command can be interrupted at any point and run again.`
 
 func removeCommand(a *app) *cobra.Command {
 	var o removal.Options
 	var yes, dryRun bool
 	cmd := &cobra.Command{
 		Use:     "remove NODE",
-		Short:   "Take a node out of the cluster, for good or until it joins by a new code",
+		Short:   "Remove a node from the cluster",
 		Long:    removeLong,
 		Example: "  airgap remove node5 --dry-run\n  airgap remove node5 --timeout 30m\n  airgap remove node3 --force   # its host is dead",
-		Args:    oneArg("the node's name"),
+		Args:    oneArg("the node name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Node, o.Console = args[0], a.terminal()
 			if dryRun {
 				return a.finish(removal.Rehearse(cmd.Context(), o))
 			}
 			if !yes {
-				o.Agree = func(ctx context.Context, plan removal.Plan) error { return a.agree(ctx, plan) }
+				o.Agree = func(ctx context.Context, plan removal.Plan) error { return a.confirm(ctx, plan) }
 			}
 			return a.finish(removal.Run(cmd.Context(), o))
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.Force, "force", false, "its host is dead: take it out as it is")
-	f.BoolVar(&o.Unmanaged, "delete-unmanaged", false, "delete pods, too, that nobody would make again")
-	f.BoolVar(&yes, "yes", false, "do not ask")
-	f.BoolVar(&dryRun, "dry-run", false, "only check, and say what would be done")
-	f.BoolVar(&o.NoSSH, "no-ssh", false, "print what to run on other hosts instead of doing it through SSH")
-	f.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "how long its pods may take to leave; 0: as long as they want")
-	f.StringSliceVar(&o.Skip, "skip", nil, "preflight checks to leave out on the hosts whose lists change, by id")
+	f.BoolVar(&o.Force, "force", false, "the host is dead: do not wait for it")
+	f.BoolVar(&o.Unmanaged, "delete-unmanaged", false, "also delete pods that no controller would create again")
+	f.BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	f.BoolVar(&dryRun, "dry-run", false, "only check, and show the plan")
+	f.BoolVar(&o.NoSSH, "no-ssh", false, "print the commands for other hosts instead of running them through SSH")
+	f.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "maximum time to wait for the pods to terminate; 0: no limit")
+	f.StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks to skip on the hosts with changed lists")
 	keyFlags(cmd, &o.Keys)
 	return cmd
 }

@@ -24,7 +24,7 @@ func TestReportsOfSeveralHosts(t *testing.T) {
 		var out bytes.Buffer
 		a := &app{stdout: &out, output: format}
 		err := a.show(&preflight.ReportsError{Failed: preflight.Reports{bad}, All: preflight.Reports{good, bad}})
-		if c, is := errors.AsType[*coded](err); !is || c.code != exitcode.Preflight {
+		if c, is := errors.AsType[*exitError](err); !is || c.code != exitcode.Preflight {
 			t.Errorf("%s: %v", format, err)
 		}
 		for _, want := range wants {

@@ -6,46 +6,50 @@ import (
 	"airgap.dev/airgap/cluster/upgrade"
 )
 
-const rollbackLong = `Takes the last upgrade back: the cluster has the bundle, the packages and the
-configuration again that it had before, and etcd's data as they were when the first
-host was about to be changed. What was written to the cluster since is lost. Run it on
-the first control-plane host; it knows how far the upgrade came, and an upgrade that
-had changed no host yet is just forgotten. On another control-plane host it takes that
-one out of the upgraded cluster: run it there when the first one says so.
+const rollbackLong = `Rolls back the last upgrade. The cluster gets its earlier bundle, packages and
+configuration, and the etcd data from before the first host was changed. Everything that
+was written to the cluster since then is lost.
 
-The control plane stands still from the moment at which the control-plane hosts leave
-the upgraded cluster until the first one is back. Pods go on meanwhile; those that came
-since the upgrade began end when their kubelets hear of the restored cluster.
+Run it on the first control-plane host, which records the progress of the upgrade. If the
+upgrade has changed no host yet, the command only deletes the record. On another
+control-plane host the command removes that host from the upgraded cluster: run it there
+when the first one asks for it.
 
-Bundles that came into the stores after the one to go back to leave them: of several the
-newest would be installed from. Nodes that were removed since stay removed. A control-plane
-host that came since, and that the bundle of before does not have, is to be removed first.
+The control plane is down from the moment the control-plane hosts leave the upgraded
+cluster until the first one is back. Pods keep running during that time. Pods that were
+created after the upgrade began are deleted when their kubelets connect to the restored
+cluster.
 
-Other hosts are worked on through SSH where airgap.yaml has a section ssh; without, or
-with --no-ssh, it says what to run on which host, and goes on when that is done.
+Bundles that are newer than the restored one are removed from the stores, because airgap
+uses the newest bundle. Nodes that were removed since then stay removed. If a
+control-plane host was added that the earlier bundle does not list, remove it first.
 
-The command can be interrupted at any point, and goes on when it is run again. At the
-end the cluster is compared with what it was like before the upgrade.`
+With a section ssh in airgap.yaml, the command runs on the other hosts through SSH.
+Otherwise, or with --no-ssh, it shows the command for each host, and continues when they
+are done.
+
+The command can be interrupted at any point. The next run continues where it stopped. At
+the end the cluster is compared with its state before the upgrade.`
 
 func rollbackCommand(a *app) *cobra.Command {
 	var o upgrade.BackOptions
 	cmd := &cobra.Command{
-		Use: "rollback", Short: "Take the last upgrade back, and what was written since", Args: noArgs,
+		Use: "rollback", Short: "Roll back the last upgrade, and lose all later writes", Args: noArgs,
 		Long:    rollbackLong,
-		Example: "  airgap rollback\n  airgap rollback --yes   # asks nothing",
+		Example: "  airgap rollback\n  airgap rollback --yes   # without confirmation",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Console = a.terminal()
 			return a.finish(upgrade.Back(cmd.Context(), o))
 		},
 	}
 	keyFlags(cmd, &o.Keys)
-	backupFlags(cmd, &o.Backup, ". Default: this host's own")
+	backupFlags(cmd, &o.Backup, "; default: the key of this host")
 	f := cmd.Flags()
-	f.BoolVar(&o.Yes, "yes", false, "do not ask")
-	f.BoolVar(&o.NoSSH, "no-ssh", false, "say what to run on the other hosts instead of running it there through SSH")
-	f.StringSliceVar(&o.Skip, "skip", nil, "preflight checks and rules of verify to leave out, by id")
-	wellTimeoutFlag(f, &o.Timeout, "how long the cluster may take to be as before the upgrade at the end")
-	f.BoolVar(&o.Forget, "forget", false, "on another control-plane host: only forget the new bundle, for no host was changed")
-	f.StringVar(&o.Of, "of", "", "on another control-plane host: which upgrade, by the ID of its bundle;\nairgap rollback on the first one names it. One that this host was not prepared for,\nor has left already, is nothing to do")
+	f.BoolVar(&o.Yes, "yes", false, "do not ask for confirmation")
+	f.BoolVar(&o.NoSSH, "no-ssh", false, "show the commands for the other hosts instead of running them through SSH")
+	f.StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks and rules of verify to skip")
+	healthTimeoutFlag(f, &o.Timeout, "maximum time to wait at the end until the cluster matches its state before the upgrade")
+	f.BoolVar(&o.Forget, "forget", false, "on another control-plane host: only remove the new bundle, because no host was changed")
+	f.StringVar(&o.Of, "of", "", "on another control-plane host: ID of the bundle of the upgrade, as airgap rollback\non the first one shows it. Nothing is changed if this host was not prepared for\nthe upgrade or has left it already")
 	return cmd
 }

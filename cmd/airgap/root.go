@@ -5,13 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/version"
 )
 
-// app is what every command shares: the streams and the global flags.
+// app has the streams and the global flags that all commands share.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -20,24 +18,24 @@ type app struct {
 	console        *ui.Terminal
 }
 
-const about = `airgap puts a Kubernetes cluster onto servers that have never seen the internet.
+const about = `airgap installs Kubernetes clusters on servers without internet access.
 
-  connected host   airgap bundle -f airgap.yaml -o /media/stick     everything onto one stick
-  first server     airgap install /media/stick/NAME                 checks, registry, packages, cluster
+  connected host   airgap bundle -f airgap.yaml -o /media/stick     write everything to one USB drive
+  first server     airgap install /media/stick/NAME                 check, then install registry, packages, cluster;
                                                                     with a section ssh in airgap.yaml: on all servers
-  other servers    airgap join ADDRESS:PORT --ca-hash sha256:…      without SSH; the code comes by prompt or stdin
-  any time         airgap verify                                    is everything as it should be?
-                   airgap docs NAME                                 the page of a check, a rule, a command
-  in trouble       airgap status                                    the first screen: what is here, and what to do
-                   airgap support-bundle                            what others need to help, without secrets
+  other servers    airgap join ADDRESS:PORT --ca-hash sha256:…      without SSH; join token from a prompt or stdin
+  any time         airgap verify                                    check that the cluster is healthy
+                   airgap docs NAME                                 the page of a check, a rule or a command
+  on a problem     airgap status                                    the state of this server, and what to do next
+                   airgap support-bundle                            diagnostic data without secrets
 
-Results are written to stdout, progress and errors to stderr.
+Results are written to stdout. Progress and errors are written to stderr.
 Exit codes: 0 fine, 1 error, 2 usage, 3 preflight failed, 4 verification failed, 130 interrupted.`
 
 func rootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "airgap",
-		Short:         "Kubernetes onto servers that have never seen the internet",
+		Short:         "Install Kubernetes clusters on servers without internet access",
 		Long:          about,
 		Version:       version.String(),
 		SilenceUsage:  true,
@@ -51,23 +49,21 @@ func rootCommand(a *app) *cobra.Command {
 			return oneOf("progress", a.progress, string(ui.Auto), string(ui.Bars), string(ui.Plain), string(ui.JSON))
 		},
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true // airgap.rpm brings what shells complete by
+	root.CompletionOptions.HiddenDefaultCmd = true // airgap.rpm installs the completions
 	root.PersistentFlags().StringVar(&a.output, "output", asText, "format of the result: text, json, yaml; preflight, install and verify also junit and html")
-	root.PersistentFlags().StringVar(&a.progress, "progress", string(ui.Auto), "progress on stderr: auto, bars, plain, json")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return advice.Add(&coded{exitcode.Usage, err}, "see %s --help", cmd.CommandPath())
-	})
+	root.PersistentFlags().StringVar(&a.progress, "progress", string(ui.Auto), "format of the progress on stderr: auto, bars, plain, json")
+	root.SetFlagErrorFunc(usageError)
 	root.AddCommand(surveyCommand(a), bundleCommand(a), inspectCommand(a), preflightCommand(a), netprobeCommand(a), installCommand(a), joinCommand(a),
 		verifyCommand(a), upgradeCommand(a), rollbackCommand(a), backupCommand(a), restoreCommand(a), certsCommand(a), removeCommand(a), resetCommand(a), statusCommand(a), supportBundleCommand(a),
 		complianceCommand(a), encryptionCommand(a), gpuCommand(a),
 		registryCommand(a), pushCommand(a), schemaCommand(a), docsCommand(a), membershipCommand(a), nodeReportCommand(a), joinApproverCommand(a), releaseCommand(a))
-	return completed(gives(root, asText))
+	return addCompletions(withFormats(root, asText))
 }
 
-// commands makes the tree of commands for the manual, the completions and tests.
+// commands returns all commands, for the manual pages, the completions and tests.
 func commands() *cobra.Command { return rootCommand(&app{}) }
 
-// terminal is where the person is who started the command. The flags are known by then.
+// terminal returns the terminal of the user. Call it after the flags are parsed.
 func (a *app) terminal() *ui.Terminal {
 	if a.console == nil {
 		a.console = &ui.Terminal{In: a.stdin, Err: a.stderr, Format: ui.Format(a.progress)}
@@ -75,25 +71,7 @@ func (a *app) terminal() *ui.Terminal {
 	return a.console
 }
 
-// newProgress shows what is under way on stderr, until a result or an error is
-// written.
+// newProgress shows progress on stderr until the first byte of a result or an error.
 func (a *app) newProgress() ui.Progress { return a.terminal().Progress() }
 
 func (a *app) endProgress() { a.terminal().EndProgress() }
-
-// noArgs, oneArg: like cobra's own, but a usage error with its exit code.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return advice.Add(&coded{exitcode.Usage, unknownArgument(cmd, args[0])}, "see %s --help", cmd.CommandPath())
-	}
-	return nil
-}
-
-func oneArg(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return advice.Add(&coded{exitcode.Usage, wantArgument(cmd, what, len(args))}, "see %s --help", cmd.CommandPath())
-		}
-		return nil
-	}
-}

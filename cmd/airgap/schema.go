@@ -7,12 +7,11 @@ import (
 )
 
 func schemaCommand(a *app) *cobra.Command {
-	return gives(&cobra.Command{
+	return withFormats(&cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of airgap.yaml",
-		Long: `Prints the JSON schema of airgap.yaml, for editors that complete and check
-while one types. Those that know yaml-language-server take it by a line in
-airgap.yaml:
+		Long: `Prints the JSON schema of airgap.yaml, for completion and validation in editors. Editors
+with yaml-language-server read it through this line in airgap.yaml:
 
   # yaml-language-server: $schema=airgap.schema.json`,
 		Example: "  airgap schema > airgap.schema.json",

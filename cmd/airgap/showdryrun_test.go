@@ -19,7 +19,7 @@ func TestDryRunWithFailedChecks(t *testing.T) {
 		var out bytes.Buffer
 		a := &app{stdout: &out, output: format}
 		err := a.showDryRun(d, nil)
-		if c, is := errors.AsType[*coded](err); !is || c.code != exitcode.Preflight || !errors.Is(err, errShown) {
+		if c, is := errors.AsType[*exitError](err); !is || c.code != exitcode.Preflight || !errors.Is(err, errPrinted) {
 			t.Errorf("%s: got %v, want exit code 3", format, err)
 		}
 		if !strings.Contains(out.String(), "2 GB on /dev/sda2") || !strings.Contains(out.String(), "Set kernel parameters") {

@@ -12,18 +12,18 @@ func statusCommand(a *app) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show what airgap has installed on this server, what has drifted, and what to do next",
-		Long: `The first look at a server. Shows the cluster and this server's part in it, the
-bundle it was installed from, whether the registry answers and the nodes are ready,
-certificates that end within 30 days, the newest backup, and the steps. Steps that
-hold are only named; of each other one it says when it ran, and what airgap install
-(or the same airgap join) would change to put it right. --steps says so of all. At
-the end stands what to do next.
+		Short: "Show the installation on this server, its drift, and the next steps",
+		Long: `Use it first to diagnose a server. It shows the cluster and the role of this server, the
+installed bundle, the state of the registry and the nodes, certificates that expire within
+30 days, the newest backup, and the steps. For a drifted step it shows the time of the
+last run and the changes that airgap install (or the same airgap join) would make. Other
+steps are only listed; --steps shows the details of all steps. The next steps for the
+operator are at the end.
 
-Nothing is changed. Root sees all; other users what they may read.
+Nothing is changed. Root sees everything; other users see the files that they can read.
 
-A drifted step is no error of this command: the exit code is 0, since drift may be
-somebody's decision. airgap verify gives a verdict on the cluster.`,
+The exit code is 0 even with drift, because drift can be intended. airgap verify checks
+the health of the cluster.`,
 		Example: "  airgap status\n  airgap status --steps\n  airgap status --output json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -36,7 +36,7 @@ somebody's decision. airgap verify gives a verdict on the cluster.`,
 		},
 	}
 	keyFlags(cmd, &keys)
-	cmd.Flags().StringVar(&node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
-	cmd.Flags().BoolVar(&all, "steps", false, "list all steps, also those that hold")
+	cmd.Flags().StringVar(&node, "node", "", "name of this host in airgap.yaml; default: by its addresses")
+	cmd.Flags().BoolVar(&all, "steps", false, "show the details of all steps, also without drift")
 	return cmd
 }

@@ -10,24 +10,24 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-const surveyLong = `Reads what this server is: OS, kernel, installed packages, cgroups, network,
-disks, PCI devices, cards by a driver that is there. Nothing is changed, and most of
-it needs no root; what could not be read is listed under "unknown".
+const surveyLong = `Records the facts of this server: OS, kernel, installed packages, cgroups, network, disks,
+PCI devices, and GPUs if their driver is installed. Nothing is changed. Most facts can be
+read without root; the others are listed under "unknown".
 
-Carry the file to the connected host: airgap bundle --facts DIR then bundles
-exactly what this server lacks. --file makes the directory; a file of before is not
-written over.
+Copy the file to the connected host: airgap bundle --facts DIR then bundles exactly the
+packages that this server is missing. --file creates the directory, and does not overwrite
+an existing file.
 
-Where no program may run before it was approved, --script prints the same
-survey as a shell script of 150 lines. What it writes is read by --facts too,
-from NAME.survey or, packed, NAME.survey.gz; --from shows it as facts.`
+If programs must be approved before they run on a server, use --script: it prints the same
+survey as a shell script of 150 lines. --facts also reads the output of the script, from
+NAME.survey or, compressed, NAME.survey.gz. --from shows that output as facts.`
 
 func surveyCommand(a *app) *cobra.Command {
 	var o survey.Options
 	var script bool
 	cmd := &cobra.Command{
 		Use:   "survey",
-		Short: "Write down the facts of this server, for the bundle",
+		Short: "Record the facts of this server for the bundle",
 		Long:  surveyLong,
 		Example: `  airgap survey --file /media/stick/facts/$(hostname).facts.yaml
   airgap survey --script >survey.sh                              anywhere
@@ -36,7 +36,7 @@ func surveyCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case o.File != "" && a.output != asText:
-				return advice.Usagef("airgap survey: --file is always written as YAML; leave --output away")
+				return advice.Usagef("airgap survey: --file always writes YAML: leave out --output")
 			case script:
 				return surveyScript(a, o.File)
 			}
@@ -48,16 +48,16 @@ func surveyCommand(a *app) *cobra.Command {
 			return a.print(facts, facts.Write)
 		},
 	}
-	cmd.Flags().StringVar(&o.File, "file", "", "write the facts to this file instead of stdout")
-	cmd.Flags().BoolVar(&script, "script", false, "print the survey as a shell script instead, and read nothing")
-	cmd.Flags().StringVar(&o.From, "from", "", "read what the script wrote on a server, NAME.survey or NAME.survey.gz, instead of this server")
+	cmd.Flags().StringVar(&o.File, "file", "", "file for the facts; default: stdout")
+	cmd.Flags().BoolVar(&script, "script", false, "print the survey as a shell script, and read nothing")
+	cmd.Flags().StringVar(&o.From, "from", "", "output of the script on a server, NAME.survey or NAME.survey.gz, to read instead of this server")
 	cmd.MarkFlagsMutuallyExclusive("script", "from")
 	return cmd
 }
 
 func surveyScript(a *app, out string) error {
 	if out != "" || a.output != asText {
-		return advice.Usagef("airgap survey: --script prints to stdout; leave --file and --output away")
+		return advice.Usagef("airgap survey: --script prints to stdout: leave out --file and --output")
 	}
 	text, err := preflight.SurveyScript()
 	if err != nil {

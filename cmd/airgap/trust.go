@@ -6,7 +6,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 )
 
-// keyFlags lets a command be told which keys a bundle must be signed with.
+// keyFlags adds --require-key, which selects the accepted keys of a bundle.
 func keyFlags(cmd *cobra.Command, values *[]string) {
-	cmd.Flags().StringArrayVar(values, "require-key", nil, "the bundle must be signed with exactly this key: a public key (PEM), or its fingerprint, SHA256:…; given more than once, with one of them. Default: what install or join wrote down here when they had this flag, else the keys that airgap.rpm brought to "+site.TrustDir+", else this user's own")
+	cmd.Flags().StringArrayVar(values, "require-key", nil, "key that must have signed the bundle: a public key file (PEM), or its fingerprint, SHA256:…; can be repeated to accept several keys; default: the key that an earlier install or join with this flag recorded here, else the keys of airgap.rpm in "+site.TrustDir+", else the key of this user")
 }

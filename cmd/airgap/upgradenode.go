@@ -6,19 +6,20 @@ import (
 	"airgap.dev/airgap/cluster/upgrade"
 )
 
-const upgradeNodeLong = `Does this server's part of an upgrade, or of the way back from one. airgap upgrade on the
-first control-plane host says when it is this one's turn, and prints the line; where
-airgap.yaml has a section ssh, it runs it here itself. Everything comes from the registry
-at ADDRESS:PORT, checked against the signed index.
+const upgradeNodeLong = `Upgrades or rolls back this server. airgap upgrade on the first control-plane host prints
+this command when it is the turn of this server. With a section ssh in airgap.yaml it runs
+the command here itself. All files come from the registry at ADDRESS:PORT and are checked
+against the signed index.
 
-With --prepare it only gets what the upgrade takes: images, on a control-plane host also
-the bundle for its registry, and a backup of what is here. The server goes on as it was.`
+--prepare only prepares the upgrade. It copies the images, on a control-plane host also
+the bundle for its registry, and takes a backup of this server. The server itself stays
+unchanged.`
 
 func upgradeNodeCommand(a *app) *cobra.Command {
 	var o upgrade.NodeOptions
 	cmd := &cobra.Command{
 		Use:     "node ADDRESS:PORT --ca-hash sha256:…",
-		Short:   "Do this server's part of an upgrade, when its turn has come",
+		Short:   "Upgrade this server when it is its turn",
 		Long:    upgradeNodeLong,
 		Example: "  airgap upgrade node 10.0.0.11:5000 --ca-hash sha256:1f6b… --prepare\n  airgap upgrade node 10.0.0.11:5000 --ca-hash sha256:1f6b…",
 		Args:    oneArg("the registry's ADDRESS:PORT"),
@@ -29,9 +30,9 @@ func upgradeNodeCommand(a *app) *cobra.Command {
 	}
 	keyFlags(cmd, &o.Keys)
 	f := cmd.Flags()
-	f.StringVar(&o.CAHash, "ca-hash", "", "SHA-256 of the registry's authority, as airgap install prints it")
-	f.StringSliceVar(&o.Skip, "skip", nil, "preflight checks to leave out, by id")
-	f.StringVar(&o.Node, "node", "", "which node of airgap.yaml this host is; default: by its addresses")
-	f.BoolVar(&o.Prepare, "prepare", false, "only get what the upgrade takes")
+	f.StringVar(&o.CAHash, "ca-hash", "", "SHA-256 of the registry CA, as airgap install prints it")
+	f.StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks to skip")
+	f.StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses")
+	f.BoolVar(&o.Prepare, "prepare", false, "only prepare the upgrade")
 	return cmd
 }

@@ -16,49 +16,50 @@ import (
 	"airgap.dev/airgap/verify"
 )
 
-const verifyLong = `Watches nodes, system workloads, running images and what pods on every node
-reach of the pod network through informers, until everything has held for the soak
-window, or the timeout has passed; then each broken rule says what it last saw, of
-which object, and what to do.
+const verifyLong = `Watches nodes, system workloads and running images through informers, and the connections
+of pods on every node in the pod network. The command ends when all rules have passed for
+the whole soak window, or after --timeout. For each broken rule it then shows the object,
+the last observation, and the fix.
 
-On a control-plane host nothing needs to be given. Elsewhere, give --kubeconfig,
-and --registry with --ca so that images can be looked up.
+A control-plane host requires no flags. On other hosts, use --kubeconfig, and --registry
+with --ca to look up images.
 
---watch stays, and tells each change as it happens, until a signal or a --timeout
-that was given. With --output json each is a JSON object on a line of its own: event
-is broken, unseen (the rule cannot be judged), changed, mended (afterSeconds: for how
-long it was so), well (nothing is broken or unseen any more) or, last, verdict with the
-report. Of one object of the cluster there is a line a second at most, and leftOut
-counts those left out.
+--watch keeps running and prints each change, until a signal or an explicit --timeout.
+With --output json each change is one JSON object per line. event is broken, unseen (the
+rule cannot be evaluated), changed, mended (fixed; afterSeconds is the duration of the
+fault), well (nothing is broken or unseen) or, as the last line, verdict with the report.
+One object of the cluster causes at most one line per second; leftOut counts the skipped
+lines.
 
---baseline save FILE writes down, at the end, the cluster as it is: before a change.
---baseline compare FILE, after the change, fails only for what is new: nodes and
-workloads that vanished and containers that restarted are findings too. What was
-broken before and what changed (versions, images) is told and decides nothing.
+--baseline save FILE records the state of the cluster at the end: use it before a change.
+--baseline compare FILE, after the change, fails only for new findings. Missing nodes,
+missing workloads and restarted containers are findings, too. Earlier findings and changed
+versions or images are reported, but do not change the result.
 
---since asks also for what went wrong lately, though it is well now: containers that
-ended badly or restarted, nodes whose Ready turned, pods that were evicted.
+--since also reports past faults: failed or restarted containers, nodes with a changed
+Ready condition, evicted pods.
 
---namespace is for who may see only some: rules about more than pods, workloads and
-their images are left out.
+--namespace is for users with access to some namespaces only. It skips the rules that
+require more than pods, workloads and their images.
 
-A rule holds only if it saw what it is about. It is unseen where something was missing,
-such as a host's report, which is as bad as broken; n/a where the cluster need not have
-it, such as GPUs. A rule that --only asks for is never n/a: nothing seen is unseen.
+A rule passes only if its objects were observed. It is unseen if an observation is
+missing, such as the report of a host; this counts as broken. It is n/a if the cluster
+does not have the optional object, such as a GPU. A rule in --only is never n/a: without
+an observation it is unseen.
 
---output html is a page for a change ticket. --textfile is for Prometheus: a file in
-the directory of node_exporter's textfile collector, written with the verdict; with
---watch after each change, and once a minute.
+--output html writes a page for a change ticket. --textfile writes the result for
+Prometheus, to the directory of the textfile collector of node_exporter; with --watch
+after each change, and once a minute.
 
-` + upkeep.VerifyTimer + ` verifies every day on each control-plane host. The verdicts are in
-journalctl -u airgap-verify, the last one is in ` + upkeep.MetricsDir + `
-for node_exporter (--collector.textfile.directory), and ` + upkeep.VerifyService + ` has failed
-where that was bad.
+` + upkeep.VerifyTimer + ` runs airgap verify every day on each control-plane host. The results are
+in journalctl -u airgap-verify. The last result is in ` + upkeep.MetricsDir + `
+for node_exporter (--collector.textfile.directory). ` + upkeep.VerifyService + ` is failed if
+the last result is not ok.
 
-Rights to verify and to change nothing are the ClusterRole ` + verify.ReaderRole + `:
+The ClusterRole ` + verify.ReaderRole + ` has read-only permissions for this command:
 kubectl create clusterrolebinding NAME --clusterrole ` + verify.ReaderRole + ` --user USER
 
-Exit code 4 when something is broken or unseen, with --watch: at its end.`
+The exit code is 4 if a rule is broken or unseen, with --watch at the end.`
 
 const verifyExample = "  airgap verify\n  airgap verify --timeout 10m --output junit > verify.xml\n" +
 	"  airgap verify --baseline save before.json\n" +
@@ -70,14 +71,14 @@ func verifyCommand(a *app) *cobra.Command {
 	var o verdict.Options
 	cmd := &cobra.Command{
 		Use:     "verify [--baseline save|compare FILE]",
-		Short:   "Watch the cluster until everything is as it should be, or say what is not",
+		Short:   "Check that the cluster is healthy, and report each fault",
 		Long:    verifyLong,
 		Example: verifyExample,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.Modes.Baseline == "" {
 				return noArgs(cmd, args)
 			}
-			return oneArg("the baseline's file")(cmd, args)
+			return oneArg("the baseline file")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Modes.List {
@@ -87,12 +88,12 @@ func verifyCommand(a *app) *cobra.Command {
 				return err
 			}
 			if o.Modes.Watch && !cmd.Flags().Changed("timeout") {
-				o.Timeout = 0 // no end
+				o.Timeout = 0 // no limit
 			}
 			if len(args) > 0 {
 				o.Modes.File = args[0]
 			}
-			o.Listed = collectForVerify()
+			o.Listed = tuneGCForVerify()
 			defer o.Listed()
 			if o.Modes.Watch {
 				return watch(cmd.Context(), a, o)
@@ -101,44 +102,43 @@ func verifyCommand(a *app) *cobra.Command {
 		},
 	}
 	verifyFlags(cmd, &o)
-	return gives(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
+	return withFormats(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }
 
 func verifyFlags(cmd *cobra.Command, o *verdict.Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig; default: $KUBECONFIG, else "+kube.AdminConf)
-	f.StringVar(&o.Registry, "registry", "", "ADDRESS:PORT of the registry; default: this host's own cluster's")
-	f.StringVar(&o.CA, "ca", trust.PKI{Dir: site.PKIDir}.CAFile(), "certificate of the registry's authority")
-	f.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "give up after this time; with --watch the default is to go on")
-	f.DurationVar(&o.Soak, "soak", verify.DefaultSoak, "everything has to hold this long")
-	f.BoolVar(&o.JoinedOnly, "joined", false, "do not ask for nodes of airgap.yaml that have not joined yet")
-	f.StringSliceVarP(&o.Scope, "namespace", "n", nil, "look at these namespaces only, with rights for no more; can be given more than once")
+	f.StringVar(&o.Registry, "registry", "", "ADDRESS:PORT of the registry; default: the registry of the cluster of this host")
+	f.StringVar(&o.CA, "ca", trust.PKI{Dir: site.PKIDir}.CAFile(), "CA certificate of the registry")
+	f.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "maximum time to wait; with --watch: no limit by default")
+	f.DurationVar(&o.Soak, "soak", verify.DefaultSoak, "time for which all rules must pass")
+	f.BoolVar(&o.JoinedOnly, "joined", false, "ignore nodes of airgap.yaml that have not joined yet")
+	f.StringSliceVarP(&o.Scope, "namespace", "n", nil, "check only these namespaces, with permissions for no others; can be repeated")
 	modeFlags(&o.Modes, cmd)
 	keyFlags(cmd, &o.Keys)
 }
 
-// finishVerdict prints the report and turns a bad one into exit code 4, with what is to be said
-// beside it.
+// finishVerdict prints the report. If a rule is broken or unseen, the error has exit code 4 and
+// the hint of the result.
 func (a *app) finishVerdict(o verdict.Outcome, err error) error {
 	if err == nil {
-		err = a.printReport(o.Report, forms{o.Report.WriteText, o.Report.WriteJUnit, o.Report.WriteHTML})
+		err = a.printReport(o.Report, reportWriters{o.Report.WriteText, o.Report.WriteJUnit, o.Report.WriteHTML})
 	}
 	if err != nil {
 		return err
 	}
-	return after(o)
+	return verifyError(o)
 }
 
-// after is the end of a run whose verdict is shown, and which may have failed to write a file
-// then.
-func after(o verdict.Outcome) error {
+// verifyError returns the error of a printed result, or of a file that could not be written.
+func verifyError(o verdict.Outcome) error {
 	switch {
 	case o.Report.OK:
 		return o.Unwritten
 	case o.Unwritten != nil:
-		return &coded{exitcode.Verify, o.Unwritten}
+		return &exitError{exitcode.Verify, o.Unwritten}
 	}
-	err := error(&coded{exitcode.Verify, errShown})
+	err := error(&exitError{exitcode.Verify, errPrinted})
 	if o.Hint != "" {
 		err = advice.Add(err, "%s", o.Hint)
 	}

@@ -9,15 +9,15 @@ import (
 	"airgap.dev/airgap/verify"
 )
 
-// listRules prints what verify may judge.
+// listRules prints the rules of airgap verify.
 func listRules(a *app) error {
-	if err := a.noReport("airgap verify --list"); err != nil {
+	if err := a.refuseReportFormat("airgap verify --list"); err != nil {
 		return err
 	}
 	all := verify.Rules(verdict.RegistriesWhole())
 	return a.print(all, func(w io.Writer) error {
 		for _, r := range all {
-			if _, err := fmt.Fprintf(w, "%-17s %-58s %s\n", r.ID, r.Title, looksAt(r)); err != nil {
+			if _, err := fmt.Fprintf(w, "%-17s %-58s %s\n", r.ID, r.Title, observes(r)); err != nil {
 				return err
 			}
 		}
@@ -25,10 +25,10 @@ func listRules(a *app) error {
 	})
 }
 
-func looksAt(r verify.RuleInfo) string {
+func observes(r verify.RuleInfo) string {
 	text := strings.Join(r.LooksAt, ", ")
 	if len(r.LooksAt) == 0 {
-		text = "asks outside of the cluster"
+		text = "outside the cluster"
 	}
 	if r.Needs != "" {
 		text += "; with " + r.Needs

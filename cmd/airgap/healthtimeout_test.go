@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestWellTimeout: --timeout has the usual value, takes others, and refuses what no
+// TestHealthTimeout: --timeout has the usual value, takes others, and refuses what no
 // cluster could keep to.
-func TestWellTimeout(t *testing.T) {
+func TestHealthTimeout(t *testing.T) {
 	for _, tc := range []struct {
 		args []string
 		want time.Duration
@@ -24,7 +24,7 @@ func TestWellTimeout(t *testing.T) {
 	} {
 		var timeout time.Duration
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		wellTimeoutFlag(flags, &timeout, "how long")
+		healthTimeoutFlag(flags, &timeout, "how long")
 		err := flags.Parse(tc.args)
 		if tc.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tc.err) {
@@ -38,8 +38,8 @@ func TestWellTimeout(t *testing.T) {
 	}
 }
 
-// TestWellTimeoutOfCommands: each command that waits for the cluster to be well has it.
-func TestWellTimeoutOfCommands(t *testing.T) {
+// TestHealthTimeoutOfCommands: each command that waits for the cluster to be well has it.
+func TestHealthTimeoutOfCommands(t *testing.T) {
 	a := &app{}
 	for _, cmd := range []interface{ Flags() *pflag.FlagSet }{installCommand(a), restoreCommand(a), upgradeCommand(a), rollbackCommand(a)} {
 		if f := cmd.Flags().Lookup("timeout"); f == nil || f.DefValue != "10m0s" || f.Value.Type() != "duration" {
