@@ -21,7 +21,7 @@ import (
 
 // Those for maintainers (design.md, adr and so on) are no part of it.
 //
-//go:embed README.md walkthrough.md trouble.md network.md security.md compliance.md configuration.md operators.md exit-codes.md
+//go:embed README.md walkthrough.md trouble.md network.md security.md compliance.md configuration.md operators.md exit-codes.md limitations.md
 //go:embed commands.md checks.md commands checks ko pictures
 var files embed.FS
 
