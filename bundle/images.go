@@ -15,8 +15,8 @@ type Images struct {
 	List []string `yaml:"list" json:"list,omitempty" jsonschema:"description=Image references to carry beside those that Kubernetes needs,example=docker.io/library/nginx:1.27"`
 	// Manifests are read for their images only; addons are installed too.
 	Manifests []string       `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files of Kubernetes objects whose images are carried: paths relative to airgap.yaml or https URLs. Nothing of them is installed"`
-	Rules     []string       `yaml:"rules" json:"rules,omitempty" jsonschema_description:"Files that say which images the pods of an operator pull, beside airgap's own rules: paths relative to airgap.yaml. A rule with the name of one of airgap's takes its place. The page operators has the format."`
-	Ignore    []IgnoredImage `yaml:"ignore" json:"ignore,omitempty" jsonschema_description:"References that no pod pulls, each with a reason: what looks like an image in an argument, a variable or a setting, and what a chart's annotation names. They are not carried, and the report lists them."`
+	Rules     []string       `yaml:"rules" json:"rules,omitempty" jsonschema_description:"Files with rules for the images that an operator's pods pull, in addition to airgap's rules: paths relative to airgap.yaml. A rule with the name of one of airgap's rules replaces it. The page operators describes the format."`
+	Ignore    []IgnoredImage `yaml:"ignore" json:"ignore,omitempty" jsonschema_description:"References that no pod pulls, each with a reason: text that looks like an image in an argument, a variable, a setting or a chart annotation. The bundle does not contain them, and the report lists them."`
 }
 
 // Validate reports every reference and every source that is none.

@@ -27,7 +27,7 @@ import (
 // IgnoredImage is one item of images.ignore: what looks like an image, or what a
 // chart's annotation names, and is not carried.
 type IgnoredImage struct {
-	Image  string `yaml:"image" json:"image" jsonschema:"required,example=quay.io/shop/debug" jsonschema_description:"A reference. Without a tag and a digest it means all of that repository; * stands for any text without a slash."`
+	Image  string `yaml:"image" json:"image" jsonschema:"required,example=quay.io/shop/debug" jsonschema_description:"Image reference. Without a tag and a digest it covers the whole repository; * matches any text without a slash."`
 	Reason string `yaml:"reason" json:"reason" jsonschema:"required,description=Why no pod pulls it. The report repeats it"`
 }
 

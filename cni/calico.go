@@ -12,11 +12,11 @@ import (
 
 // CalicoConfig is the section network.calico of airgap.yaml.
 type CalicoConfig struct {
-	Form      string `yaml:"form,omitempty" json:"form,omitempty" jsonschema:"enum=manifest,enum=operator,default=manifest" jsonschema_description:"What of Calico's is installed: its plain manifest, which needs three images, or its operator, with Typha and Calico's own API."`
-	Version   string `yaml:"version,omitempty" json:"version,omitempty" jsonschema:"default=v3.32.4,example=v3.32.4" jsonschema_description:"Exact version of Calico, from 3.31 on. With source: left out, form manifest takes what the directory has."`
-	Source    string `yaml:"source,omitempty" json:"source,omitempty" jsonschema_description:"Directory with Calico's manifests of that version: https URL, or path beside airgap.yaml. Default: the project's own on GitHub."`
-	BGP       bool   `yaml:"bgp,omitempty" json:"bgp,omitempty" jsonschema:"default=false" jsonschema_description:"Whether nodes exchange routes by BGP (TCP 179). VXLAN does not need it."`
-	Dataplane string `yaml:"dataplane,omitempty" json:"dataplane,omitempty" jsonschema:"enum=auto,enum=iptables,enum=nftables,default=auto" jsonschema_description:"What Calico writes its rules with. auto follows kube-proxy's mode, as it has to be for Services to work; iptables means that over nf_tables, as Enterprise Linux has it."`
+	Form      string `yaml:"form,omitempty" json:"form,omitempty" jsonschema:"enum=manifest,enum=operator,default=manifest" jsonschema_description:"Form of Calico: its manifest, which needs three images, or its operator with Typha and the Calico API."`
+	Version   string `yaml:"version,omitempty" json:"version,omitempty" jsonschema:"default=v3.32.4,example=v3.32.4" jsonschema_description:"Exact version of Calico, 3.31 or later. If source is set and the form is manifest, the default is the version in that directory."`
+	Source    string `yaml:"source,omitempty" json:"source,omitempty" jsonschema_description:"Directory with the manifests of this Calico version: https URL, or path relative to airgap.yaml. Default: the project's directory on GitHub."`
+	BGP       bool   `yaml:"bgp,omitempty" json:"bgp,omitempty" jsonschema:"default=false" jsonschema_description:"Exchange of routes between nodes by BGP (TCP 179). VXLAN does not need it."`
+	Dataplane string `yaml:"dataplane,omitempty" json:"dataplane,omitempty" jsonschema:"enum=auto,enum=iptables,enum=nftables,default=auto" jsonschema_description:"Packet filter for Calico's rules. auto uses the mode of kube-proxy, which Services require. iptables means iptables over nf_tables, as in Enterprise Linux."`
 }
 
 // What CalicoConfig knows.

@@ -14,8 +14,8 @@ import (
 
 // CiliumConfig is the section network.cilium of airgap.yaml.
 type CiliumConfig struct {
-	Version string `yaml:"version,omitempty" json:"version,omitempty" jsonschema:"default=1.20.3,example=1.20.3" jsonschema_description:"Exact version of Cilium and of its Helm chart, from 1.18 on."`
-	Source  string `yaml:"source,omitempty" json:"source,omitempty" jsonschema_description:"Where the chart comes from: a chart repository (https URL, or oci://HOST/PATH without the chart's name), or a directory or archive beside airgap.yaml. Default: https://helm.cilium.io."`
+	Version string `yaml:"version,omitempty" json:"version,omitempty" jsonschema:"default=1.20.3,example=1.20.3" jsonschema_description:"Exact version of Cilium and its Helm chart, 1.18 or later."`
+	Source  string `yaml:"source,omitempty" json:"source,omitempty" jsonschema_description:"Source of the chart: a chart repository (https URL, or oci://HOST/PATH without the chart's name), or a directory or archive relative to airgap.yaml. Default: https://helm.cilium.io."`
 }
 
 const (

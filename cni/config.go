@@ -22,13 +22,13 @@ const (
 
 // Config is the section network of airgap.yaml.
 type Config struct {
-	Plugin        string `yaml:"plugin" json:"plugin" jsonschema:"enum=flannel,enum=calico,enum=cilium,default=flannel" jsonschema_description:"Which program connects the pods of different nodes. flannel has the fewest images and knows no NetworkPolicy."`
-	Encapsulation string `yaml:"encapsulation" json:"encapsulation" jsonschema:"enum=auto,enum=vxlan,enum=crosssubnet,enum=native,default=auto" jsonschema_description:"How packets between pods travel between nodes: in VXLAN (vxlan), in VXLAN between subnets only (crosssubnet: calico), or as they are (native: calico with bgp; flannel and cilium, where all nodes are in one layer-2 network). auto goes by what was measured between the servers: VXLAN, on another port than network.port where only that one passes, and native only where no tunnel passes. airgap install measures through SSH; without SSH airgap netprobe listen does so before, and keeps its choice on the first server. Where nobody has measured auto is VXLAN on network.port. IP-in-IP is never used."`
-	Port          int    `yaml:"port" json:"port" jsonschema:"minimum=1,maximum=65535" jsonschema_description:"UDP port of VXLAN between nodes; with encapsulation auto the first one that is tried. Default: 8472, with calico 4789. On vSphere 8472 without NSX and 4789 with it; other ports are dropped by ESXi 8.0U2."`
-	MTU           int    `yaml:"mtu" json:"mtu" jsonschema_description:"Largest packet in bytes the network between the nodes carries; VXLAN's 50 bytes are taken off it. 0 takes the interface's own."`
+	Plugin        string `yaml:"plugin" json:"plugin" jsonschema:"enum=flannel,enum=calico,enum=cilium,default=flannel" jsonschema_description:"Network plugin that connects pods on different nodes. flannel has the fewest images and does not support NetworkPolicy."`
+	Encapsulation string `yaml:"encapsulation" json:"encapsulation" jsonschema:"enum=auto,enum=vxlan,enum=crosssubnet,enum=native,default=auto" jsonschema_description:"Encapsulation of pod packets between nodes. vxlan: VXLAN. crosssubnet: VXLAN between subnets only (calico). native: no encapsulation (calico with bgp; flannel and cilium if all nodes are in one layer-2 network). auto: chosen from the measurement between the servers. It is VXLAN, on another port than network.port if only that port passes, and native only if no tunnel passes. airgap install measures through SSH. Without SSH, run airgap netprobe listen first; it stores its choice on the first server. Without a measurement, auto is VXLAN on network.port. airgap never uses IP-in-IP."`
+	Port          int    `yaml:"port" json:"port" jsonschema:"minimum=1,maximum=65535" jsonschema_description:"UDP port of VXLAN between nodes. With encapsulation auto it is the first port to try. Default: 8472, and 4789 for calico. On vSphere use 8472 without NSX and 4789 with NSX: ESXi 8.0U2 drops other ports."`
+	MTU           int    `yaml:"mtu" json:"mtu" jsonschema_description:"MTU of the network between the nodes, in bytes. airgap subtracts 50 bytes for VXLAN. 0 means the MTU of the interface."`
 
-	Calico CalicoConfig `yaml:"calico,omitempty" json:"calico,omitzero" jsonschema_description:"What only calico has."`
-	Cilium CiliumConfig `yaml:"cilium,omitempty" json:"cilium,omitzero" jsonschema_description:"What only cilium has."`
+	Calico CalicoConfig `yaml:"calico,omitempty" json:"calico,omitzero" jsonschema_description:"Settings for calico only."`
+	Cilium CiliumConfig `yaml:"cilium,omitempty" json:"cilium,omitzero" jsonschema_description:"Settings for cilium only."`
 }
 
 const (

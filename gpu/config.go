@@ -23,25 +23,25 @@ const (
 
 // Config is the section gpu of airgap.yaml. It is about nodes with the role gpu.
 type Config struct {
-	Source       Source    `yaml:"source,omitempty" json:"source,omitempty" jsonschema:"enum=dkms,enum=precompiled,enum=runfile,enum=host,default=dkms" jsonschema_description:"Where the driver comes from. dkms: RPMs of NVIDIA's repository, which packages.repositories has to name; the module is built on each host, for the kernel that runs and the one of the next boot. precompiled: RPMs with a module for just these kernels, without a compiler. runfile: NVIDIA's installer. host: the site installs the driver itself."`
-	Branch       int       `yaml:"branch,omitempty" json:"branch,omitempty" jsonschema_description:"Branch of the driver, 580 for instance. Left out: the one with the longest support that drives all cards of a host."`
-	Flavour      Flavour   `yaml:"flavour,omitempty" json:"flavour,omitempty" jsonschema:"enum=open,enum=proprietary" jsonschema_description:"Which of NVIDIA's two kernel modules. Left out: the open one where it drives all cards of a host, else the proprietary one."`
-	Installer    Download  `yaml:"installer,omitempty" json:"installer,omitzero" jsonschema_description:"With source runfile: where NVIDIA's installer is fetched from when the bundle is made."`
-	DevicePlugin string    `yaml:"devicePlugin,omitempty" json:"devicePlugin,omitempty" jsonschema_description:"Version of NVIDIA's device plugin for Kubernetes. Default 0.19.2."`
-	TimeSlices   int       `yaml:"timeSlices,omitempty" json:"timeSlices,omitempty" jsonschema:"minimum=0" jsonschema_description:"So many pods may take turns on one card, without a limit on the memory of each. 0: a card belongs to one pod."`
-	MIG          MIGConfig `yaml:"mig,omitempty" json:"mig,omitzero" jsonschema_description:"Cards that are divided into several smaller ones (Multi-Instance GPU). All cards of a host are divided in the same way; where one of them cannot be, no bundle is made."`
+	Source       Source    `yaml:"source,omitempty" json:"source,omitempty" jsonschema:"enum=dkms,enum=precompiled,enum=runfile,enum=host,default=dkms" jsonschema_description:"Source of the driver. dkms: RPMs from NVIDIA's repository, which packages.repositories must contain; each host builds the module for the running kernel and the kernel of the next boot. precompiled: RPMs with modules for these kernels, without a compiler. runfile: NVIDIA's installer. host: the site installs the driver."`
+	Branch       int       `yaml:"branch,omitempty" json:"branch,omitempty" jsonschema_description:"Driver branch. Default: the branch with the longest support that supports all GPUs of a host."`
+	Flavour      Flavour   `yaml:"flavour,omitempty" json:"flavour,omitempty" jsonschema:"enum=open,enum=proprietary" jsonschema_description:"NVIDIA kernel module. Default: open if it supports all GPUs of a host, otherwise proprietary."`
+	Installer    Download  `yaml:"installer,omitempty" json:"installer,omitzero" jsonschema_description:"For source runfile: download of NVIDIA's installer."`
+	DevicePlugin string    `yaml:"devicePlugin,omitempty" json:"devicePlugin,omitempty" jsonschema_description:"Version of NVIDIA's Kubernetes device plugin. Default: 0.19.2."`
+	TimeSlices   int       `yaml:"timeSlices,omitempty" json:"timeSlices,omitempty" jsonschema:"minimum=0" jsonschema_description:"Number of pods that share one GPU by time slicing, without a memory limit for each. 0: one pod per GPU."`
+	MIG          MIGConfig `yaml:"mig,omitempty" json:"mig,omitzero" jsonschema_description:"Division of GPUs into instances (Multi-Instance GPU). All GPUs of a host get the same division. If one GPU does not support it, airgap builds no bundle."`
 }
 
 // Download is a file that is fetched when the bundle is made.
 type Download struct {
-	URL    string `yaml:"url" json:"url" jsonschema:"required" jsonschema_description:"NVIDIA-Linux-x86_64-VERSION.run, by https."`
-	SHA256 string `yaml:"sha256" json:"sha256" jsonschema:"required" jsonschema_description:"Its checksum."`
+	URL    string `yaml:"url" json:"url" jsonschema:"required" jsonschema_description:"https URL of NVIDIA-Linux-x86_64-VERSION.run."`
+	SHA256 string `yaml:"sha256" json:"sha256" jsonschema:"required" jsonschema_description:"SHA-256 checksum of the file."`
 }
 
 // MIGConfig is how cards are divided into instances.
 type MIGConfig struct {
-	Strategy string   `yaml:"strategy,omitempty" json:"strategy,omitempty" jsonschema:"enum=none,enum=single,enum=mixed,default=none" jsonschema_description:"How pods ask for parts: single as for whole cards, nvidia.com/gpu; mixed by their kind, nvidia.com/mig-1g.10gb."`
-	Profiles []string `yaml:"profiles,omitempty" json:"profiles,omitempty" jsonschema_description:"The parts of each card, 1g.10gb for instance; one entry a part. Their names, and how many there is room for, differ from card to card: the facts of a host tell before a bundle is made. Left out: cards stay as they are, but what airgap divided before is made whole again."`
+	Strategy string   `yaml:"strategy,omitempty" json:"strategy,omitempty" jsonschema:"enum=none,enum=single,enum=mixed,default=none" jsonschema_description:"Resource name of MIG instances. single: nvidia.com/gpu, as for whole GPUs. mixed: by profile, for example nvidia.com/mig-1g.10gb."`
+	Profiles []string `yaml:"profiles,omitempty" json:"profiles,omitempty" jsonschema_description:"MIG profiles of each GPU, one entry per instance, for example 1g.10gb. Profiles and their number depend on the GPU model; airgap checks them against the facts of each host when it builds the bundle. Without this field airgap does not divide GPUs, and removes the instances that it created before."`
 }
 
 // pluginVersion is the newest that was tried (with Kubernetes 1.36).

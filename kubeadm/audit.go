@@ -29,11 +29,11 @@ var auditPolicy []byte
 
 // Audit is kubernetes.audit of airgap.yaml.
 type Audit struct {
-	Log        string         `yaml:"log,omitempty" json:"log,omitempty" jsonschema:"enum=file,enum=none,default=file" jsonschema_description:"Whether there is an audit log."`
-	Policy     map[string]any `yaml:"policy,omitempty" json:"policy,omitempty" jsonschema_description:"A Policy (audit.k8s.io/v1) instead of airgap's own, which notes who did what to which object, the content of changes to permissions, and never the content of Secrets, ConfigMaps or tokens."`
-	MaxAge     int            `yaml:"maxAge,omitempty" json:"maxAge,omitempty" jsonschema:"minimum=1,default=30" jsonschema_description:"Days after which an old file is deleted."`
-	MaxBackups int            `yaml:"maxBackups,omitempty" json:"maxBackups,omitempty" jsonschema:"minimum=1,default=10" jsonschema_description:"Old files that are kept beside the current one; older ones go, whatever maxAge says."`
-	MaxSize    int            `yaml:"maxSize,omitempty" json:"maxSize,omitempty" jsonschema:"minimum=1,default=100" jsonschema_description:"Megabytes at which a new file is begun."`
+	Log        string         `yaml:"log,omitempty" json:"log,omitempty" jsonschema:"enum=file,enum=none,default=file" jsonschema_description:"Destination of the audit log."`
+	Policy     map[string]any `yaml:"policy,omitempty" json:"policy,omitempty" jsonschema_description:"Audit Policy (audit.k8s.io/v1) that replaces airgap's. airgap's policy logs user, action and object of each request and the content of permission changes, and never the content of Secrets, ConfigMaps or tokens."`
+	MaxAge     int            `yaml:"maxAge,omitempty" json:"maxAge,omitempty" jsonschema:"minimum=1,default=30" jsonschema_description:"Days to keep an old log file."`
+	MaxBackups int            `yaml:"maxBackups,omitempty" json:"maxBackups,omitempty" jsonschema:"minimum=1,default=10" jsonschema_description:"Number of old log files to keep. Older files are deleted also before maxAge."`
+	MaxSize    int            `yaml:"maxSize,omitempty" json:"maxSize,omitempty" jsonschema:"minimum=1,default=100" jsonschema_description:"Size in megabytes at which the API server starts a new log file."`
 }
 
 // Default fills what was left out with the values of the CIS benchmark.

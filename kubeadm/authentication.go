@@ -25,7 +25,7 @@ var anonymousRule []byte
 
 // Authentication is kubernetes.authentication of airgap.yaml.
 type Authentication struct {
-	JWT []map[string]any `yaml:"jwt,omitempty" json:"jwt,omitempty" jsonschema_description:"Issuers of tokens (OIDC) that the API server trusts, each a JWTAuthenticator of AuthenticationConfiguration (apiserver.config.k8s.io/v1): issuer, claimMappings, claimValidationRules, userValidationRules. It takes the place of the arguments oidc-*."`
+	JWT []map[string]any `yaml:"jwt,omitempty" json:"jwt,omitempty" jsonschema_description:"OIDC token issuers that the API server trusts, each a JWTAuthenticator of AuthenticationConfiguration (apiserver.config.k8s.io/v1): issuer, claimMappings, claimValidationRules, userValidationRules. Replaces the arguments oidc-*."`
 }
 
 // file is the AuthenticationConfiguration that the API server reads, and reads

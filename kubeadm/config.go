@@ -10,17 +10,17 @@ import (
 
 // Config is the section kubernetes: of airgap.yaml.
 type Config struct {
-	Version              string         `yaml:"version" json:"version" jsonschema:"example=1.36.3" jsonschema_description:"Kubernetes version to install, with its patch: 1.35, 1.36 or 1.37."`
-	ControlPlaneEndpoint string         `yaml:"controlPlaneEndpoint,omitempty" json:"controlPlaneEndpoint,omitempty" jsonschema:"example=k8s.bank.example:6443" jsonschema_description:"HOST:PORT under which every node reaches the API server: a load balancer or virtual IP. With several control-plane nodes it has to be given, and is none of the nodes. Default: port 6443 of the only control-plane node."`
-	PodSubnet            string         `yaml:"podSubnet,omitempty" json:"podSubnet,omitempty" jsonschema:"default=10.244.0.0/16" jsonschema_description:"IPv4 network of the pods; each node takes a /24 of it."`
+	Version              string         `yaml:"version" json:"version" jsonschema:"example=1.36.3" jsonschema_description:"Kubernetes version to install, with the patch version. Minor versions: 1.35, 1.36 or 1.37."`
+	ControlPlaneEndpoint string         `yaml:"controlPlaneEndpoint,omitempty" json:"controlPlaneEndpoint,omitempty" jsonschema:"example=k8s.bank.example:6443" jsonschema_description:"HOST:PORT at which every node reaches the API server: a load balancer or virtual IP. Required with several control-plane nodes, and then not the address of a node. Default: port 6443 of the only control-plane node."`
+	PodSubnet            string         `yaml:"podSubnet,omitempty" json:"podSubnet,omitempty" jsonschema:"default=10.244.0.0/16" jsonschema_description:"IPv4 network of the pods. Each node gets a /24 of it."`
 	ServiceSubnet        string         `yaml:"serviceSubnet,omitempty" json:"serviceSubnet,omitempty" jsonschema:"default=10.96.0.0/16" jsonschema_description:"IPv4 network of the Services."`
-	DNS                  string         `yaml:"dns,omitempty" json:"dns,omitempty" jsonschema:"enum=site,enum=none,default=site" jsonschema_description:"Where CoreDNS sends names that are not the cluster's: to the name servers in /etc/resolv.conf of its node (site), or nowhere, because the site has no name server (none)."`
-	EncryptionAtRest     string         `yaml:"encryptionAtRest,omitempty" json:"encryptionAtRest,omitempty" jsonschema:"enum=secretbox,enum=aescbc,enum=none,default=secretbox" jsonschema_description:"How the API server encrypts Secrets before they reach etcd: secretbox, aescbc where only FIPS-approved algorithms may be used, or none. airgap encryption rotate changes the key."`
-	Audit                Audit          `yaml:"audit,omitempty" json:"audit" jsonschema_description:"The API server's audit log, in /var/log/kubernetes/audit on every control-plane host."`
-	Authentication       Authentication `yaml:"authentication,omitempty" json:"authentication" jsonschema_description:"Who gets in at the API server, besides the cluster's own certificates and accounts."`
-	Overrides            Overrides      `yaml:"overrides,omitempty" json:"overrides" jsonschema_description:"Fields merged last into the generated configuration. What Kubernetes of this version does not read is refused, and so is what opens or breaks the cluster."`
+	DNS                  string         `yaml:"dns,omitempty" json:"dns,omitempty" jsonschema:"enum=site,enum=none,default=site" jsonschema_description:"Where CoreDNS forwards names outside the cluster. site: to the name servers in /etc/resolv.conf of its node. none: nowhere, for sites without a name server."`
+	EncryptionAtRest     string         `yaml:"encryptionAtRest,omitempty" json:"encryptionAtRest,omitempty" jsonschema:"enum=secretbox,enum=aescbc,enum=none,default=secretbox" jsonschema_description:"Encryption of Secrets in etcd: secretbox, aescbc (for sites that allow only FIPS-approved algorithms), or none. airgap encryption rotate changes the key."`
+	Audit                Audit          `yaml:"audit,omitempty" json:"audit" jsonschema_description:"Audit log of the API server, in /var/log/kubernetes/audit on every control-plane host."`
+	Authentication       Authentication `yaml:"authentication,omitempty" json:"authentication" jsonschema_description:"Ways to authenticate at the API server, in addition to client certificates and service accounts."`
+	Overrides            Overrides      `yaml:"overrides,omitempty" json:"overrides" jsonschema_description:"Fields merged last into the generated configuration. airgap refuses fields that this Kubernetes version does not read, and fields that make the cluster insecure or break it."`
 	// IgnorePreflightErrors are the checks of kubeadm, not of airgap.
-	IgnorePreflightErrors []string `yaml:"ignorePreflightErrors,omitempty" json:"ignorePreflightErrors,omitempty" jsonschema:"example=SystemVerification" jsonschema_description:"Names of kubeadm's own preflight checks whose errors become warnings."`
+	IgnorePreflightErrors []string `yaml:"ignorePreflightErrors,omitempty" json:"ignorePreflightErrors,omitempty" jsonschema:"example=SystemVerification" jsonschema_description:"Names of kubeadm's preflight checks. Their errors become warnings."`
 }
 
 // Overrides are merged into what airgap generates: maps key by key, anything
@@ -28,8 +28,8 @@ type Config struct {
 type Overrides struct {
 	Kubelet              map[string]any    `yaml:"kubelet,omitempty" json:"kubelet,omitempty" jsonschema_description:"Fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."`
 	KubeProxy            map[string]any    `yaml:"kubeProxy,omitempty" json:"kubeProxy,omitempty" jsonschema_description:"Fields of KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1)."`
-	ClusterConfiguration map[string]any    `yaml:"clusterConfiguration,omitempty" json:"clusterConfiguration,omitempty" jsonschema_description:"Fields of kubeadm's ClusterConfiguration (v1beta4). featureGates that kubeadm of this version knows no longer are refused."`
-	Timeouts             map[string]string `yaml:"timeouts,omitempty" json:"timeouts,omitempty" jsonschema_description:"kubeadm's timeouts for slow machines: kubeletHealthCheck: 10m."`
+	ClusterConfiguration map[string]any    `yaml:"clusterConfiguration,omitempty" json:"clusterConfiguration,omitempty" jsonschema_description:"Fields of kubeadm's ClusterConfiguration (v1beta4). airgap refuses feature gates that this kubeadm version has removed."`
+	Timeouts             map[string]string `yaml:"timeouts,omitempty" json:"timeouts,omitempty" jsonschema_description:"kubeadm's timeouts for slow machines, for example kubeletHealthCheck: 10m."`
 }
 
 // Within are the host and the networks of the cluster itself, which no proxy is for.

@@ -14,25 +14,24 @@ import (
 
 // Config is the section preflight of airgap.yaml.
 type Config struct {
-	Checks Settings `yaml:"checks" json:"checks,omitempty" jsonschema_description:"What this site changes in the checks, by their IDs."`
+	Checks Settings `yaml:"checks" json:"checks,omitempty" jsonschema_description:"Settings of preflight checks for this site, by check ID."`
 }
 
-// Settings are what a site changes in the checks: by the check's ID, then by
-// the name of one of its limits, or severity.
+// Settings has the site's settings: by check ID, then by "severity" or the name of a limit.
 type Settings map[string]map[string]string
 
-// severity is the setting that every check has. With warn a check does not
-// stop an installation: what fails, or cannot be told, is a warning.
+// severity is a setting of every check. With the value warn, failures and unknown results are
+// warnings, and the check does not stop an installation.
 const severity = "severity"
 
-// Validate reports every setting that no check has, or that does not parse.
+// Validate reports every unknown or invalid setting.
 func (c Config) Validate(at *field.Path) field.ErrorList {
 	var all field.ErrorList
 	at = at.Child("checks")
 	for _, id := range slices.Sorted(maps.Keys(c.Checks)) {
 		i := slices.IndexFunc(Checks(), func(check Check) bool { return check.ID == id })
 		if i < 0 {
-			all = append(all, field.Invalid(at.Child(id), id, "no check has this ID: airgap preflight --list"))
+			all = append(all, field.Invalid(at.Child(id), id, "no check has this ID; airgap preflight --list lists all"))
 			continue
 		}
 		all = append(all, Checks()[i].validate(at.Child(id), c.Checks[id])...)
@@ -53,7 +52,7 @@ func (c Check) validate(at *field.Path, settings map[string]string) field.ErrorL
 func (c Check) accept(name, value string) error {
 	if name == severity {
 		if value != string(Warn) && value != string(Fail) {
-			return fmt.Errorf("want %s or %s", Fail, Warn)
+			return fmt.Errorf("expected %s or %s", Fail, Warn)
 		}
 		return nil
 	}
@@ -63,11 +62,10 @@ func (c Check) accept(name, value string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("check %s has no such setting", c.ID)
+	return fmt.Errorf("check %s does not have this setting", c.ID)
 }
 
-// JSONSchema is made from the list of checks: each with its settings, no
-// other.
+// JSONSchema is generated from the list of checks and allows no other settings.
 func (Settings) JSONSchema() *jsonschema.Schema {
 	properties := jsonschema.NewProperties()
 	for _, c := range Checks() {
@@ -79,7 +77,7 @@ func (Settings) JSONSchema() *jsonschema.Schema {
 func (c Check) schema() *jsonschema.Schema {
 	properties := jsonschema.NewProperties()
 	properties.Set(severity, &jsonschema.Schema{Type: "string", Enum: []any{string(Fail), string(Warn)}, Default: string(Fail),
-		Description: "With warn the check stops no installation: what fails, or cannot be told, is a warning."})
+		Description: "With warn, failures and unknown results are warnings, and the check does not stop an installation."})
 	for _, l := range c.Limits {
 		properties.Set(l.Name, l.schema())
 	}
@@ -101,7 +99,7 @@ func (l Limit) schema() *jsonschema.Schema {
 	return s
 }
 
-// text is what the site set for a check, for the report: "fail 2, warn 4".
+// text has the site's settings for a check, for the report: "fail 2, warn 4".
 func (s Settings) text(id string) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(s[id])) {
@@ -110,8 +108,7 @@ func (s Settings) text(id string) string {
 	return strings.Join(parts, ", ")
 }
 
-// soften turns a result that would stop the installation into a warning,
-// where the site says so.
+// soften turns a failure or an unknown result into a warning if the severity of the check is warn.
 func (s Settings) soften(id string, r Result) Result {
 	if s[id][severity] == string(Warn) && (r.Status == Fail || r.Status == Error) {
 		r.Status = Warn

@@ -28,7 +28,7 @@ import (
 // fills it, and nodes may pull from it instead of from ours.
 type Existing struct {
 	Address string `yaml:"address" json:"address" jsonschema:"required,description=HOST or HOST:PORT with the project behind it: harbor.bank.example/airgap"`
-	CA      string `yaml:"ca" json:"ca,omitempty" jsonschema_description:"Certificate of the authority that vouches for it: the PEM text itself (ca: |), not the name of a file. Left out: what the servers trust already."`
+	CA      string `yaml:"ca" json:"ca,omitempty" jsonschema_description:"CA certificate of the registry: the PEM text (ca: |), not a file name. Default: the CAs that the servers already trust."`
 }
 
 // split takes the address apart; the path may be empty.

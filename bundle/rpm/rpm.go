@@ -29,32 +29,32 @@ import (
 
 // Config is the section packages of airgap.yaml.
 type Config struct {
-	OS           string       `yaml:"os" json:"os,omitempty" jsonschema:"enum=el8,enum=el9,enum=el10,default=el9" jsonschema_description:"What the servers run: the major version of RHEL or of a rebuild of it."`
-	Repositories []Repository `yaml:"repositories" json:"repositories,omitempty" jsonschema_description:"The dnf repositories that packages may come from."`
-	Modules      []string     `yaml:"modules" json:"modules,omitempty" jsonschema_description:"Module streams to take packages from beside the default ones: NAME:STREAM."`
-	Install      []string     `yaml:"install" json:"install,omitempty" jsonschema_description:"Packages to install beside those that Kubernetes needs: NAME, NAME-VERSION or NAME-VERSION-RELEASE; NAME may be something that packages provide."`
+	OS           string       `yaml:"os" json:"os,omitempty" jsonschema:"enum=el8,enum=el9,enum=el10,default=el9" jsonschema_description:"Operating system of the servers: the major version of RHEL or a rebuild."`
+	Repositories []Repository `yaml:"repositories" json:"repositories,omitempty" jsonschema_description:"dnf repositories for packages."`
+	Modules      []string     `yaml:"modules" json:"modules,omitempty" jsonschema_description:"Module streams to use in addition to the default streams: NAME:STREAM."`
+	Install      []string     `yaml:"install" json:"install,omitempty" jsonschema_description:"Packages to install in addition to those that Kubernetes needs: NAME, NAME-VERSION or NAME-VERSION-RELEASE. NAME can be a capability that packages provide."`
 }
 
 // Repository is one upstream dnf repository.
 type Repository struct {
-	Name    string `yaml:"name" json:"name" jsonschema:"required,pattern=^[a-z0-9][a-z0-9._-]*$" jsonschema_description:"A short name for reports."`
-	BaseURL string `yaml:"baseURL" json:"baseURL,omitempty" jsonschema_description:"The directory above repodata/. Either this, mirrorList or metalink."`
+	Name    string `yaml:"name" json:"name" jsonschema:"required,pattern=^[a-z0-9][a-z0-9._-]*$" jsonschema_description:"Short name for reports."`
+	BaseURL string `yaml:"baseURL" json:"baseURL,omitempty" jsonschema_description:"URL of the directory that contains repodata/. Set this, mirrorList or metalink."`
 	// MirrorList and Metalink lead to such directories.
-	MirrorList string   `yaml:"mirrorList" json:"mirrorList,omitempty" jsonschema_description:"URL of a list of such directories, one a line; the first that answers is read."`
-	Metalink   string   `yaml:"metalink" json:"metalink,omitempty" jsonschema_description:"URL of a metalink of repomd.xml: mirrors, and the checksums that repomd.xml may have."`
-	GPGKeys    []string `yaml:"gpgKeys" json:"gpgKeys" jsonschema:"required" jsonschema_description:"The vendor's public keys: URLs, or paths of files, from airgap.yaml's directory on."`
-	Signed     string   `yaml:"signedMetadata" json:"signedMetadata,omitempty" jsonschema:"enum=required,enum=optional" jsonschema_description:"Whether repomd.xml has to be signed, by one of gpgKeys: required, or optional, which takes it without. Left out: it has to be once airgap.lock saw a signature."`
-	Login      Login    `yaml:"login" json:"login,omitzero" jsonschema_description:"Name and password, or the client certificate, that the server asks for; sent to nobody but the repository, or the mirror that sources.rewrite puts in its place."`
+	MirrorList string   `yaml:"mirrorList" json:"mirrorList,omitempty" jsonschema_description:"URL of a list of such directories, one per line. airgap uses the first that responds."`
+	Metalink   string   `yaml:"metalink" json:"metalink,omitempty" jsonschema_description:"URL of a metalink file for repomd.xml, with mirrors and the permitted checksums."`
+	GPGKeys    []string `yaml:"gpgKeys" json:"gpgKeys" jsonschema:"required" jsonschema_description:"Public keys of the vendor: URLs, or file paths relative to airgap.yaml."`
+	Signed     string   `yaml:"signedMetadata" json:"signedMetadata,omitempty" jsonschema:"enum=required,enum=optional" jsonschema_description:"Signature of repomd.xml by one of gpgKeys: required or optional. Default: required after airgap.lock has recorded a signature."`
+	Login      Login    `yaml:"login" json:"login,omitzero" jsonschema_description:"User name and password, or client certificate, for the repository. airgap sends them only to the repository, or to its mirror in sources.rewrite."`
 }
 
 // Login is how a server knows its subscribers. Passwords are only referred to:
 // the file travels in the bundle. Paths begin at airgap.yaml's directory.
 type Login struct {
-	ClientCert   string `yaml:"clientCert" json:"clientCert,omitempty" jsonschema_description:"PEM file of a client certificate, as Red Hat's subscriptions have it in /etc/pki/entitlement."`
-	ClientKey    string `yaml:"clientKey" json:"clientKey,omitempty" jsonschema_description:"PEM file of its key, where that is not in the same file."`
+	ClientCert   string `yaml:"clientCert" json:"clientCert,omitempty" jsonschema_description:"PEM file with a client certificate. Red Hat subscriptions have it in /etc/pki/entitlement."`
+	ClientKey    string `yaml:"clientKey" json:"clientKey,omitempty" jsonschema_description:"PEM file with the key of the certificate, if it is in another file."`
 	Username     string `yaml:"username" json:"username,omitempty" jsonschema_description:"User name for HTTP basic authentication."`
-	PasswordFile string `yaml:"passwordFile" json:"passwordFile,omitempty" jsonschema_description:"File with that user's password."`
-	PasswordEnv  string `yaml:"passwordEnv" json:"passwordEnv,omitempty" jsonschema_description:"Environment variable with that user's password."`
+	PasswordFile string `yaml:"passwordFile" json:"passwordFile,omitempty" jsonschema_description:"File with the password of this user."`
+	PasswordEnv  string `yaml:"passwordEnv" json:"passwordEnv,omitempty" jsonschema_description:"Environment variable with the password of this user."`
 }
 
 // Files are the fields that name files.

@@ -5,8 +5,8 @@ import "k8s.io/apimachinery/pkg/util/validation/field"
 // HostSettings is the section hostSettings: of airgap.yaml: what of a host
 // belongs to somebody else at this site.
 type HostSettings struct {
-	Firewalld string `yaml:"firewalld,omitempty" json:"firewalld,omitempty" jsonschema:"enum=open,enum=leave,default=open" jsonschema_description:"Whether install opens the cluster's ports in a firewalld that runs (open), or leaves that to the site's own people (leave): airgap preflight then lists the ports."`
-	Swap      string `yaml:"swap,omitempty" json:"swap,omitempty" jsonschema:"enum=refuse,enum=disable,default=refuse" jsonschema_description:"What to do about active swap: stop before anything is changed (refuse), or turn it off until airgap reset puts it back (disable)."`
+	Firewalld string `yaml:"firewalld,omitempty" json:"firewalld,omitempty" jsonschema:"enum=open,enum=leave,default=open" jsonschema_description:"Ports of the cluster in a running firewalld. open: airgap install opens them. leave: the site opens them, and airgap preflight lists them."`
+	Swap      string `yaml:"swap,omitempty" json:"swap,omitempty" jsonschema:"enum=refuse,enum=disable,default=refuse" jsonschema_description:"Handling of active swap. refuse: stop before any change. disable: turn swap off; airgap reset restores it."`
 }
 
 // What HostSettings knows.

@@ -14,10 +14,10 @@ import (
 // Config is the section runtime: of airgap.yaml.
 type Config struct {
 	Name        string         `yaml:"name,omitempty" json:"name,omitempty" jsonschema:"enum=containerd,enum=crio,default=containerd" jsonschema_description:"Container runtime."`
-	Source      string         `yaml:"source,omitempty" json:"source,omitempty" jsonschema:"enum=archive,enum=package,default=archive" jsonschema_description:"Where the runtime comes from. archive: its project's release, unpacked into /opt/airgap/bin beside whatever is in /usr/bin. package: an RPM, containerd.io of Docker's repository or cri-o of the CRI-O project's."`
-	Version     string         `yaml:"version,omitempty" json:"version,omitempty" jsonschema_description:"Version of the runtime, with its patch. Left out: containerd 2.3.7, or a CRI-O of Kubernetes' own minor."`
-	RuncVersion string         `yaml:"runcVersion,omitempty" json:"runcVersion,omitempty" jsonschema_description:"runc version, with its patch, beside containerd from an archive: 1.5.2 where it is left out. CRI-O and the package containerd.io bring their own."`
-	Overrides   map[string]any `yaml:"overrides,omitempty" json:"overrides,omitempty" jsonschema_description:"Merged last into the runtime's configuration: containerd's, in its version 3 (with containerd 1.7: version 2), or CRI-O's, below crio."`
+	Source      string         `yaml:"source,omitempty" json:"source,omitempty" jsonschema:"enum=archive,enum=package,default=archive" jsonschema_description:"Source of the runtime. archive: the project's release, unpacked into /opt/airgap/bin; programs in /usr/bin stay unchanged. package: an RPM, containerd.io from Docker's repository or cri-o from the CRI-O project's."`
+	Version     string         `yaml:"version,omitempty" json:"version,omitempty" jsonschema_description:"Full version of the runtime. Default: containerd 2.3.7, or a CRI-O with the minor version of Kubernetes."`
+	RuncVersion string         `yaml:"runcVersion,omitempty" json:"runcVersion,omitempty" jsonschema_description:"Full version of runc for containerd from an archive. Default: 1.5.2. CRI-O and the package containerd.io contain runc."`
+	Overrides   map[string]any `yaml:"overrides,omitempty" json:"overrides,omitempty" jsonschema_description:"Fields merged last into the runtime's configuration: containerd's in version 3 (version 2 for containerd 1.7), or CRI-O's below crio."`
 }
 
 // The sources of a runtime.
