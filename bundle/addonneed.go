@@ -17,20 +17,20 @@ import (
 // AddonNeed is one item of the addons section of airgap.yaml: objects to carry
 // with their images, and to install. Paths are relative to airgap.yaml.
 type AddonNeed struct {
-	Name      string     `yaml:"name" json:"name" jsonschema:"required,description=Name of the add-on and of its Helm release: a DNS label,example=monitoring"`
-	Namespace string     `yaml:"namespace" json:"namespace,omitempty" jsonschema:"description=Namespace of objects that name none; made if it is not there. Default: the add-on's name"`
-	Chart     *ChartNeed `yaml:"chart" json:"chart,omitempty" jsonschema:"description=Helm chart; it is rendered on the connected host"`
+	Name      string     `yaml:"name" json:"name" jsonschema:"required,description=Name of the add-on and its Helm release: a DNS label,example=monitoring"`
+	Namespace string     `yaml:"namespace" json:"namespace,omitempty" jsonschema:"description=Namespace for objects without one; airgap creates it if necessary. Default: the name of the add-on"`
+	Chart     *ChartNeed `yaml:"chart" json:"chart,omitempty" jsonschema:"description=Helm chart. airgap renders it on the connected host"`
 	Values    Values     `yaml:"values" json:"values,omitzero" jsonschema_description:"Values for the chart, as for helm --values: the path of a YAML file, or the values. Do not write secrets here: name a Secret that exists in the cluster."`
-	Manifests []string   `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files of Kubernetes objects (path or https URL) that are applied after the chart's"`
+	Manifests []string   `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files with Kubernetes objects (path or https URL) to apply after the chart"`
 }
 
 // ChartNeed says where a chart comes from: a repository, with name and version,
 // or a path.
 type ChartNeed struct {
-	Repository string `yaml:"repository" json:"repository,omitempty" jsonschema:"description=https URL of a chart repository (its index may name charts at oci://) or oci://HOST/PATH without the chart's name,example=https://grafana.github.io/helm-charts"`
+	Repository string `yaml:"repository" json:"repository,omitempty" jsonschema:"description=https URL of a chart repository (its index may contain oci:// URLs) or oci://HOST/PATH without the chart's name,example=https://grafana.github.io/helm-charts"`
 	Name       string `yaml:"name" json:"name,omitempty" jsonschema:"description=Name of the chart in its repository"`
 	Version    string `yaml:"version" json:"version,omitempty" jsonschema:"description=Exact version of the chart"`
-	Path       string `yaml:"path" json:"path,omitempty" jsonschema:"description=Directory or archive (.tgz) of a chart instead of a repository"`
+	Path       string `yaml:"path" json:"path,omitempty" jsonschema:"description=Directory or archive (.tgz) with the chart; replaces repository"`
 }
 
 // Values are those of a chart: a file, or text that was written in airgap.yaml.

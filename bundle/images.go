@@ -12,9 +12,9 @@ import (
 
 // Images is the images section of airgap.yaml.
 type Images struct {
-	List []string `yaml:"list" json:"list,omitempty" jsonschema:"description=Image references to carry beside those that Kubernetes needs,example=docker.io/library/nginx:1.27"`
+	List []string `yaml:"list" json:"list,omitempty" jsonschema:"description=Image references to include in addition to those that Kubernetes needs,example=docker.io/library/nginx:1.27"`
 	// Manifests are read for their images only; addons are installed too.
-	Manifests []string       `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files of Kubernetes objects whose images are carried: paths relative to airgap.yaml or https URLs. Nothing of them is installed"`
+	Manifests []string       `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files with Kubernetes objects: paths relative to airgap.yaml or https URLs. The bundle includes their images. airgap does not install the objects"`
 	Rules     []string       `yaml:"rules" json:"rules,omitempty" jsonschema_description:"Files with rules for the images that an operator's pods pull, in addition to airgap's rules: paths relative to airgap.yaml. A rule with the name of one of airgap's rules replaces it. The page operators describes the format."`
 	Ignore    []IgnoredImage `yaml:"ignore" json:"ignore,omitempty" jsonschema_description:"References that no pod pulls, each with a reason: text that looks like an image in an argument, a variable, a setting or a chart annotation. The bundle does not contain them, and the report lists them."`
 }

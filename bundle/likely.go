@@ -28,7 +28,7 @@ import (
 // chart's annotation names, and is not carried.
 type IgnoredImage struct {
 	Image  string `yaml:"image" json:"image" jsonschema:"required,example=quay.io/shop/debug" jsonschema_description:"Image reference. Without a tag and a digest it covers the whole repository; * matches any text without a slash."`
-	Reason string `yaml:"reason" json:"reason" jsonschema:"required,description=Why no pod pulls it. The report repeats it"`
+	Reason string `yaml:"reason" json:"reason" jsonschema:"required,description=Reason why no pod pulls the image; shown in the report"`
 }
 
 func validateIgnored(list []IgnoredImage, at *field.Path) field.ErrorList {

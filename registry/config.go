@@ -7,9 +7,9 @@ const DefaultPort = 5000
 
 // Config is the section registry of airgap.yaml.
 type Config struct {
-	Port int `yaml:"port" json:"port,omitempty" jsonschema:"description=TCP port of the registry on its hosts,default=5000"`
+	Port int `yaml:"port" json:"port,omitempty" jsonschema:"description=TCP port of the registry on the control-plane hosts,default=5000"`
 	// The registry on the control-plane hosts stays: it has the packages and what joining hosts need.
-	Existing *Existing `yaml:"existing" json:"existing,omitempty" jsonschema:"description=A registry of the site's own that nodes pull images from instead. airgap push fills it"`
+	Existing *Existing `yaml:"existing" json:"existing,omitempty" jsonschema:"description=Registry of the site from which nodes pull images. airgap push fills it"`
 }
 
 // Default fills in what the file left out.

@@ -27,7 +27,7 @@ import (
 // Existing is a registry of the site's own, a Harbor or a Nexus: airgap push
 // fills it, and nodes may pull from it instead of from ours.
 type Existing struct {
-	Address string `yaml:"address" json:"address" jsonschema:"required,description=HOST or HOST:PORT with the project behind it: harbor.bank.example/airgap"`
+	Address string `yaml:"address" json:"address" jsonschema:"required,description=HOST or HOST:PORT with the project: harbor.bank.example/airgap"`
 	CA      string `yaml:"ca" json:"ca,omitempty" jsonschema_description:"CA certificate of the registry: the PEM text (ca: |), not a file name. Default: the CAs that the servers already trust."`
 }
 

@@ -13,17 +13,17 @@ import (
 // Sources is the sources section of airgap.yaml: how the connected host
 // reaches what upstream offers. Names in the lock stay upstream's.
 type Sources struct {
-	Rewrite []Rewrite `yaml:"rewrite" json:"rewrite,omitempty" jsonschema:"description=Corporate mirrors to ask instead of upstream hosts; the longest match wins"`
-	CA      string    `yaml:"ca" json:"ca,omitempty" jsonschema:"description=PEM file with CAs to trust beside the system's; for mirrors and TLS-inspecting proxies. A relative path begins at airgap.yaml's directory"`
-	Proxy   string    `yaml:"proxy" json:"proxy,omitempty" jsonschema:"description=URL of the HTTP proxy; left out: taken from the environment (HTTPS_PROXY and NO_PROXY)"`
+	Rewrite []Rewrite `yaml:"rewrite" json:"rewrite,omitempty" jsonschema:"description=Corporate mirrors that replace upstream hosts; the longest match wins"`
+	CA      string    `yaml:"ca" json:"ca,omitempty" jsonschema:"description=PEM file with CAs to trust in addition to the system's; for mirrors and TLS-inspecting proxies. Relative paths start at the directory of airgap.yaml"`
+	Proxy   string    `yaml:"proxy" json:"proxy,omitempty" jsonschema:"description=URL of the HTTP proxy. Default: HTTPS_PROXY and NO_PROXY from the environment"`
 }
 
 // Rewrite maps one upstream host, or a path below it, to a mirror. From "*"
 // maps every host to To/HOST.
 type Rewrite struct {
-	From  string    `yaml:"from" json:"from" jsonschema:"description=HOST or HOST/PATH as upstream is called; * for every host,example=registry.k8s.io"`
+	From  string    `yaml:"from" json:"from" jsonschema:"description=Upstream HOST or HOST/PATH; * matches every host,example=registry.k8s.io"`
 	To    string    `yaml:"to" json:"to" jsonschema:"description=HOST[:PORT][/PATH] of the mirror (https),example=mirror.example:8443/registry.k8s.io"`
-	Login rpm.Login `yaml:"login" json:"login,omitzero" jsonschema:"description=What the mirror wants to see; for packages and files and with a user name for images too where the Docker configuration has nothing for it"`
+	Login rpm.Login `yaml:"login" json:"login,omitzero" jsonschema:"description=Login at the mirror for packages and files. With a user name also for images if the Docker configuration has no login for it"`
 }
 
 // Default fills in nothing: without mirrors, upstream is asked.

@@ -24,10 +24,10 @@ const (
 
 // Node is one server of the bank.
 type Node struct {
-	Name    string           `yaml:"name" json:"name" jsonschema:"required,description=Name of the Kubernetes node and of the host: a DNS label such as cp1"`
-	Address string           `yaml:"address" json:"address" jsonschema:"required,description=IPv4 address by which the other nodes reach this one"`
+	Name    string           `yaml:"name" json:"name" jsonschema:"required,description=Name of the Kubernetes node and the host: a DNS label such as cp1"`
+	Address string           `yaml:"address" json:"address" jsonschema:"required,description=IPv4 address at which the other nodes reach this node"`
 	Roles   []Role           `yaml:"roles" json:"roles" jsonschema:"required,minItems=1,enum=control-plane,enum=worker,enum=gpu" jsonschema_description:"Roles of the node: control-plane, worker and gpu. gpu makes GPUs available to containers and requires worker. The number of control-plane nodes is 1, 3, 5 or 7."`
-	SSH     *remote.Override `yaml:"ssh" json:"ssh,omitempty" jsonschema:"description=What differs from the section ssh on this server"`
+	SSH     *remote.Override `yaml:"ssh" json:"ssh,omitempty" jsonschema:"description=SSH settings of this server that differ from the section ssh"`
 }
 
 // Has reports whether the node has the role.

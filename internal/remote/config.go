@@ -10,20 +10,20 @@ import (
 // Config is the section ssh: of airgap.yaml. With it `airgap install` does the
 // other hosts too; without it, it prints what to run on them.
 type Config struct {
-	User         string   `yaml:"user" json:"user" jsonschema:"default=root,pattern=^[A-Za-z0-9_][A-Za-z0-9_.@$+-]*$,example=root,example=ops,description=Who logs in. Anybody but root needs sudo"`
+	User         string   `yaml:"user" json:"user" jsonschema:"default=root,pattern=^[A-Za-z0-9_][A-Za-z0-9_.@$+-]*$,example=root,example=ops,description=Login user. Users other than root need sudo"`
 	Port         int      `yaml:"port" json:"port" jsonschema:"default=22,minimum=1,maximum=65535,description=TCP port of sshd"`
-	IdentityFile string   `yaml:"identityFile" json:"identityFile" jsonschema:"example=~/.ssh/id_ed25519,description=Private key on the first host. Left out: the keys of the SSH agent and those of the user"`
-	KnownHosts   []string `yaml:"knownHosts" json:"knownHosts" jsonschema:"example=/etc/airgap/known_hosts,description=Files on the first host with the keys of the others beside ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts"`
-	Parallel     int      `yaml:"parallel" json:"parallel" jsonschema:"default=5,minimum=1,maximum=100,description=How many hosts are worked on at the same time"`
+	IdentityFile string   `yaml:"identityFile" json:"identityFile" jsonschema:"example=~/.ssh/id_ed25519,description=Private key on the first host. Default: the keys of the SSH agent and the user's keys"`
+	KnownHosts   []string `yaml:"knownHosts" json:"knownHosts" jsonschema:"example=/etc/airgap/known_hosts,description=Files on the first host with known host keys in addition to ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts"`
+	Parallel     int      `yaml:"parallel" json:"parallel" jsonschema:"default=5,minimum=1,maximum=100,description=Maximum number of hosts that airgap works on in parallel"`
 }
 
 // Override is nodes[].ssh: what is different on one host.
 type Override struct {
-	Address      string `yaml:"address" json:"address" jsonschema:"description=Name or address where sshd answers. Left out: the node's address"`
-	User         string `yaml:"user" json:"user" jsonschema:"pattern=^[A-Za-z0-9_][A-Za-z0-9_.@$+-]*$,example=root,example=ops,description=Who logs in on this host"`
+	Address      string `yaml:"address" json:"address" jsonschema:"description=Name or address of sshd. Default: the address of the node"`
+	User         string `yaml:"user" json:"user" jsonschema:"pattern=^[A-Za-z0-9_][A-Za-z0-9_.@$+-]*$,example=root,example=ops,description=Login user on this host"`
 	Port         int    `yaml:"port" json:"port" jsonschema:"minimum=1,maximum=65535,description=TCP port of sshd on this host"`
 	IdentityFile string `yaml:"identityFile" json:"identityFile" jsonschema:"example=~/.ssh/id_ed25519,description=Private key for this host"`
-	HostKey      string `yaml:"hostKey" json:"hostKey" jsonschema:"pattern=^SHA256:[A-Za-z0-9+/]{43}$,example=SHA256:uNiVztksCsDhcc0u9e8BrwCUQ7O4PA2wSl2mCgBPzRQ,description=Fingerprint of this host's key as ssh-keygen -l prints it. No other key is taken then"`
+	HostKey      string `yaml:"hostKey" json:"hostKey" jsonschema:"pattern=^SHA256:[A-Za-z0-9+/]{43}$,example=SHA256:uNiVztksCsDhcc0u9e8BrwCUQ7O4PA2wSl2mCgBPzRQ,description=Fingerprint of this host's key as ssh-keygen -l prints it. airgap then refuses any other key"`
 }
 
 // Default fills in what was left out.

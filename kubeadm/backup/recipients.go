@@ -15,7 +15,7 @@ import (
 
 // Config is the section backup of airgap.yaml.
 type Config struct {
-	EncryptTo []string `yaml:"encryptTo" json:"encryptTo,omitempty" jsonschema:"description=Whom backups are encrypted to: age recipients (age1…) or SSH public keys (ssh-ed25519 …; ssh-rsa …). The private halves stay away from the servers. Left out: backups are signed and not encrypted"`
+	EncryptTo []string `yaml:"encryptTo" json:"encryptTo,omitempty" jsonschema:"description=Recipients of encrypted backups: age recipients (age1…) or SSH public keys (ssh-ed25519 …; ssh-rsa …). Keep the private keys away from the servers. Default: backups are signed and not encrypted"`
 }
 
 // Validate reports recipients that age cannot encrypt to.
