@@ -13,14 +13,13 @@ import (
 	"time"
 )
 
-// authority issues certificates: for the internet's hosts, or a company's, or
-// Red Hat's, to subscribers too.
-type authority struct {
+// ca issues certificates for hosts on the internet, of a company or of Red Hat, also for subscribers.
+type ca struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-func newAuthority(t testing.TB, name string) *authority {
+func newCA(t testing.TB, name string) *ca {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
@@ -32,11 +31,11 @@ func newAuthority(t testing.TB, name string) *authority {
 	must(t, err)
 	cert, err := x509.ParseCertificate(der)
 	must(t, err)
-	return &authority{cert, key}
+	return &ca{cert, key}
 }
 
-// issue makes a certificate for a host, or a subscriber, of that name.
-func (a *authority) issue(name string) (*tls.Certificate, error) {
+// issue creates a certificate for a host or a subscriber with that name.
+func (a *ca) issue(name string) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -50,19 +49,19 @@ func (a *authority) issue(name string) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// pem is its certificate as files have it.
-func (a *authority) pem() []byte {
+// pem returns the CA certificate as PEM.
+func (a *ca) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
 
-// pool trusts it alone.
-func (a *authority) pool() *x509.CertPool {
+// pool returns a pool with only this CA.
+func (a *ca) pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
 }
 
-// keyPEM is a private key as openssl writes it.
+// keyPEM returns a private key as openssl writes it.
 func keyPEM(t testing.TB, key any) []byte {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(key)

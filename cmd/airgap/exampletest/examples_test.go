@@ -1,12 +1,10 @@
-// Package exampletest holds the examples to what they promise: each airgap.yaml in
-// examples/ is planned by the program itself, against an internet that testdata has in
-// shape, written for this, and servers as the tests of preflight and gpu have them; one
-// of them against CentOS Stream 9's own metadata, too, where AIRGAP_REPODATA is set.
+// Package exampletest tests the examples: airgap bundle plans each airgap.yaml in examples/ with an
+// emulated internet in testdata, and with the recorded servers of the tests of preflight and gpu. If
+// AIRGAP_REPODATA is set, one example also uses the real metadata of CentOS Stream 9.
 //
-// An example that no longer fits the program, upstream or the compatibility tables
-// fails here, and so does a plan that comes to something else than before. Some
-// of it changes by time alone: a driver's branch that gets no more fixes is a
-// warning that was not there, and the example is to be brought up to date.
+// An example that no longer fits the program, upstream or the compatibility tables fails here. So does
+// a changed plan. Some changes come only with time: a driver branch without fixes adds a warning. Then
+// update the example.
 package exampletest
 
 import (
@@ -26,11 +24,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// company is in the environment of whom the corporate mirror belongs to: what the system
-// trusts is of no use there, since the proxy opens TLS.
+// company is the example with a corporate mirror. Its proxy intercepts TLS, so the CAs of the system do
+// not help.
 const company = "corporate-mirror"
 
-// cases are the examples and the servers that they are planned for.
+// cases returns the examples with their servers.
 func cases() map[string]servers {
 	return map[string]servers{
 		"gpu-box":       {names: []string{"gpu1"}, host: "rocky9", installed: "rocky9", cards: "hgx-h200"},
@@ -41,7 +39,7 @@ func cases() map[string]servers {
 	}
 }
 
-// visit lays out an example where its site is.
+// visit creates the site of an example.
 func visit(t testing.TB, u *upstream, name string, from servers, edits ...string) site {
 	t.Helper()
 	s := newSite(t, u, name, from, edits...)
@@ -52,7 +50,7 @@ func visit(t testing.TB, u *upstream, name string, from servers, edits ...string
 	return s
 }
 
-// TestPlans compares what the plan of each example comes to with its golden file.
+// TestPlans compares the plan of each example with its golden file.
 func TestPlans(t *testing.T) {
 	program, u := built(t), connect(t)
 	for name, from := range cases() {
@@ -63,12 +61,12 @@ func TestPlans(t *testing.T) {
 	t.Run("shown", func(t *testing.T) { shown(t, program, u) })
 	t.Run("mistakes", func(t *testing.T) { mistakes(t, program, u) })
 	t.Run("strict", func(t *testing.T) { strict(t, program, u) })
-	t.Run("metadata that is not as it was signed", func(t *testing.T) { altered(t, program, u) })
+	t.Run("altered metadata", func(t *testing.T) { altered(t, program, u) })
 	t.Run("real metadata", func(t *testing.T) { realMetadata(t, program, u) })
 	t.Run("schema", func(t *testing.T) { schema(t, program) })
 }
 
-// TestEveryExampleIsPlanned: a new directory wants a case, and says what it is.
+// TestEveryExampleIsPlanned: each example has a case, a README and an entry in the list.
 func TestEveryExampleIsPlanned(t *testing.T) {
 	entries, err := os.ReadDir(examplesDir)
 	must(t, err)
@@ -81,10 +79,10 @@ func TestEveryExampleIsPlanned(t *testing.T) {
 		}
 		found = append(found, e.Name())
 		if _, known := cases()[e.Name()]; !known {
-			t.Errorf("examples/%s is not planned: it needs a case in cases()", e.Name())
+			t.Errorf("examples/%s is not planned: add a case to cases()", e.Name())
 		}
 		if _, err := os.Stat(filepath.Join(examplesDir, e.Name(), "README.md")); err != nil {
-			t.Errorf("examples/%s does not say whose it is: %v", e.Name(), err)
+			t.Errorf("examples/%s has no README.md: %v", e.Name(), err)
 		}
 		if !strings.Contains(string(index), "("+e.Name()+"/)") {
 			t.Errorf("examples/README.md does not list %s", e.Name())
@@ -97,7 +95,7 @@ func TestEveryExampleIsPlanned(t *testing.T) {
 	}
 }
 
-// schema has each example judged by what airgap schema prints for editors.
+// schema validates each example with the output of airgap schema.
 func schema(t *testing.T, program string) {
 	text, err := exec.CommandContext(t.Context(), program, "schema").Output()
 	must(t, err)

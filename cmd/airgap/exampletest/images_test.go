@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// images answers as registries do, for all of them at once. It has manifests and
-// configurations and no layers: a plan fetches none.
+// images emulates all registries. It has manifests and configurations but no layers, because a plan
+// downloads no layers.
 type images struct {
 	tags  map[string]string // digests by HOST/PATH:TAG
 	blobs map[string]blob   // by digest
@@ -27,8 +27,8 @@ type blob struct {
 	mediaType types.MediaType
 }
 
-// readImages makes the images of testdata: nothing in them is from anywhere, so the
-// digests are the test's own.
+// readImages creates the images in testdata. Their content is invented, so the digests are not the real
+// ones.
 func readImages(t testing.TB) *images {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(recordedDir, "images.txt"))
@@ -46,8 +46,8 @@ func readImages(t testing.TB) *images {
 	return i
 }
 
-// image adds one for each platform, and an index where there are several. It
-// returns the digest that the tag leads to.
+// image adds an image for each platform, and an index for several platforms. It returns the digest of
+// the tag.
 func (i *images) image(t testing.TB, ref string, size int64, platforms []string) string {
 	t.Helper()
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
@@ -55,7 +55,7 @@ func (i *images) image(t testing.TB, ref string, size int64, platforms []string)
 		platform, err := v1.ParsePlatform(name)
 		must(t, err)
 		layer := v1.Descriptor{MediaType: types.OCILayer, Size: size, Digest: digestOf([]byte("layer of " + ref + " for " + name))}
-		root := v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{layer.Digest}} // containerd wants as many as there are layers
+		root := v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{layer.Digest}} // containerd requires one for each layer
 		config := i.add(t, types.OCIConfigJSON, v1.ConfigFile{OS: platform.OS, Architecture: platform.Architecture, RootFS: root})
 		d := i.add(t, types.OCIManifestSchema1, v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: config, Layers: []v1.Descriptor{layer}})
 		d.Platform = platform
@@ -80,12 +80,11 @@ func digestOf(data []byte) v1.Hash {
 	return v1.Hash{Algorithm: "sha256", Hex: fmt.Sprintf("%x", sha256.Sum256(data))}
 }
 
-// serve answers for the registry that upstream calls host: GET /v2/NAME/manifests/REF
-// and /v2/NAME/blobs/DIGEST.
+// serve answers for the registry host: GET /v2/NAME/manifests/REF and /v2/NAME/blobs/DIGEST.
 func (i *images) serve(w http.ResponseWriter, r *http.Request, host, path string) {
 	path = strings.TrimPrefix(path, "/v2/")
 	if path == "" {
-		return // who is asked what is there: it speaks the protocol
+		return // version check of the protocol
 	}
 	name, ref, found := strings.Cut(path, "/manifests/")
 	if !found {

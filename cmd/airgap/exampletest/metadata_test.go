@@ -14,10 +14,9 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// realMetadata plans the example for EL 9 against CentOS Stream 9's metadata,
-// where AIRGAP_REPODATA says that they lie: nothing of them is cut down. The servers
-// are a minimal installation of its BaseOS, which is older than AppStream, with
-// the policy that container-selinux asks for.
+// realMetadata plans the example for EL 9 with the complete metadata of CentOS Stream 9 in
+// AIRGAP_REPODATA. The servers are a minimal installation of its BaseOS, which is older than AppStream,
+// with the SELinux policy that container-selinux requires.
 func realMetadata(t *testing.T, program string, u *upstream) {
 	dir := os.Getenv("AIRGAP_REPODATA")
 	if dir == "" {
@@ -41,8 +40,8 @@ func realMetadata(t *testing.T, program string, u *upstream) {
 	golden(t, "ha-rocky9-centos", plan(t, program, u, visit(t, u, "ha-rocky9", from)).String())
 }
 
-// minimal is the database of a host with the packages of the profile that stands for a
-// minimal installation of EL 9, in the builds of a repository.
+// minimal returns the RPM database of a host with the packages of a minimal installation of EL 9, in
+// the builds of a repository.
 func minimal(t *testing.T, repository string) string {
 	t.Helper()
 	words, err := os.ReadFile("../../../bundle/rpm/profiles/el9-minimal")
@@ -64,7 +63,7 @@ func minimal(t *testing.T, repository string) string {
 	return r.database(t)
 }
 
-// updated is a package in another build.
+// updated returns a package in another build.
 func updated(p pkg, version, release string) pkg {
 	before := p.EVR.String()
 	p.Version, p.Release = version, release
@@ -84,8 +83,7 @@ type entry struct {
 	Rel   string `xml:"rel,attr"`
 }
 
-// published are the packages of a repository's primary metadata, the newest build of
-// each name.
+// published returns the packages in the primary metadata of a repository, the newest build of each name.
 func published(t *testing.T, repository string) map[string]pkg {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(repository, "repodata/*primary.xml.gz"))

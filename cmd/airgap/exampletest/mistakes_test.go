@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// mistakes has what makes an example wrong be found.
+// mistakes checks that airgap bundle finds errors in an example.
 func mistakes(t *testing.T, program string, u *upstream) {
 	for name, tc := range map[string]struct {
 		example string
@@ -15,41 +15,41 @@ func mistakes(t *testing.T, program string, u *upstream) {
 		code    int
 		want    []string // in the error
 	}{
-		"a field of no meaning": {"ha-rocky9", []string{"podSubnet:", "podSubnett:"}, 2,
+		"an unknown field": {"ha-rocky9", []string{"podSubnet:", "podSubnett:"}, 2,
 			[]string{"kubernetes.podSubnett: unknown field"}},
-		"a version that no row has": {"ha-rocky9", []string{`"1.36.3"`, `"1.30.3"`}, 2,
+		"an unsupported version": {"ha-rocky9", []string{`"1.36.3"`, `"1.30.3"`}, 2,
 			[]string{"version 1.30 is not supported"}},
-		"a patch that nobody made": {"ha-rocky9", []string{`"1.36.3"`, `"1.36.9"`}, 1,
+		"a patch that does not exist": {"ha-rocky9", []string{`"1.36.3"`, `"1.36.9"`}, 1,
 			[]string{"registry.k8s.io/kube-proxy:v1.36.9", "does not exist", "kubelet-1.36.9"}},
-		"a package that upstream lacks": {"ha-rocky9", []string{"nfs-utils", "nfs-utilz"}, 1,
+		"a missing package": {"ha-rocky9", []string{"nfs-utils", "nfs-utilz"}, 1,
 			[]string{"nfs-utilz"}},
-		"an image that upstream lacks": {"gpu-box", []string{"openai:v0.11.0", "openai:v0.11.99"}, 1,
+		"a missing image": {"gpu-box", []string{"openai:v0.11.0", "openai:v0.11.99"}, 1,
 			[]string{"docker.io/vllm/vllm-openai:v0.11.99", "does not exist"}},
-		"a chart that upstream lacks": {"ha-rocky9", []string{"37.1.1", "37.1.99"}, 1,
+		"a missing chart": {"ha-rocky9", []string{"37.1.1", "37.1.99"}, 1,
 			[]string{"add-on traefik", "it has 37.1.1"}},
-		"a driver that is no more": {"gpu-box", []string{"\npackages:\n", "\ngpu: {branch: 620, flavour: proprietary}\npackages:\n"}, 2,
+		"a driver that does not exist": {"gpu-box", []string{"\npackages:\n", "\ngpu: {branch: 620, flavour: proprietary}\npackages:\n"}, 2,
 			[]string{"gpu1: no driver 620 (proprietary) drives all cards: NVIDIA Hopper"}},
 		"no compiler for the driver": {"gpu-box", []string{"9.6/AppStream", "9.6/BaseOS"}, 1,
 			[]string{"gcc", "kernel-devel-5.14.0-570.12.1.el9_6"}},
-		"a runtime that puts podman's out": {"rhel8-podman", []string{"source: archive", "source: package"}, 1,
+		"a runtime that replaces the one of podman": {"rhel8-podman", []string{"source: archive", "source: package"}, 1,
 			[]string{"containerd.io", "runc-1:1.1.12", "runtime.source: archive brings containerd beside the packages"}},
-		"cgroup v1, and nobody allowed it": {"rhel8-podman", []string{"failCgroupV1: false", "failSwapOn: true"}, 2,
+		"cgroup v1 without permission": {"rhel8-podman", []string{"failCgroupV1: false", "failSwapOn: true"}, 2,
 			[]string{"set1, set2, set3: v1, want v2"}},
 		"a CDN without a subscription": {"rhel8-podman",
-			[]string{"login: {clientCert: entitlement.pem, clientKey: entitlement-key.pem}", "# nobody"}, 1,
+			[]string{"login: {clientCert: entitlement.pem, clientKey: entitlement-key.pem}", "# no login"}, 1,
 			[]string{"read repository ", "certificate required; login, in packages.repositories"}},
 		"modules of another kernel": {"rhel10-cilium", []string{"55.9.1.el10_0\n", "55.27.1.el10_0\n"}, 1,
 			[]string{"kernel-uname-r = 6.12.0-55.27.1.el10_0.x86_64"}},
 		"a mirror without a login": {company, []string{", login: *artifactory", ""}, 1,
 			[]string{"https://artifactory.corp.example/artifactory/", "401 Unauthorized; login, in packages.repositories or in sources.rewrite"}},
-		"a proxy that opens TLS": {company, []string{"  ca: corporate-ca.pem\n", ""}, 1,
+		"a proxy that intercepts TLS": {company, []string{"  ca: corporate-ca.pem\n", ""}, 1,
 			[]string{"certificate signed by unknown authority"}},
 		"a second driver": {"gpu-box", []string{"\nimages:\n", "\naddons: [{name: gpu-operator, manifests: [gpu-policy.yaml]}]\nimages:\n"}, 2,
 			[]string{"add-on gpu-operator: ClusterPolicy cluster-policy: driver.enabled is true", "to false: driver.enabled, toolkit.enabled, devicePlugin.enabled"}},
-		"Calico's operator of another version": {"gpu-box",
+		"another version of the Calico operator": {"gpu-box",
 			[]string{"\nimages:\n", "\nnetwork: {plugin: calico, calico: {form: operator, source: .}} # calico.yaml\nimages:\n"}, 1,
 			[]string{"network calico: calico.yaml is of Calico v3.31.7, expected v3.32.4", "set network.calico.version to v3.31.7"}},
-		"a key written into the file": {company, []string{"passwordFile: artifactory.password", "password: " + password}, 2,
+		"a password in the file": {company, []string{"passwordFile: artifactory.password", "password: " + password}, 2,
 			[]string{"inline credential"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,8 +66,7 @@ func mistakes(t *testing.T, program string, u *upstream) {
 	}
 }
 
-// altered serves metadata that are not what their vendor has signed: it is not
-// enough that a server gives them.
+// altered serves metadata that differ from the signed metadata of the vendor.
 func altered(t *testing.T, program string, u *upstream) {
 	const repomd = "dl.rockylinux.org/pub/rocky/9/BaseOS/x86_64/os/repodata/repomd.xml"
 	before := maps.Clone(u.files)

@@ -17,8 +17,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// built is the program as make build makes it, with airgap-probe beside it: it goes onto sticks, so it has to be
-// static, which a test's own binary is not.
+// built builds airgap like make build, with airgap-probe next to it. The program must be static, because
+// it is copied to USB drives. The binary of a test is not static.
 func built(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func built(t testing.TB) string {
 	return filepath.Join(dir, "airgap")
 }
 
-// outcome is what airgap bundle --plan came to.
+// outcome is the result of airgap bundle --plan.
 type outcome struct {
 	code  int
 	said  []string // warnings and the like
@@ -39,7 +39,7 @@ type outcome struct {
 	asked []string // hosts
 }
 
-// plan runs the program in a directory where nothing lies.
+// plan runs the program in an empty directory.
 func plan(t testing.TB, program string, u *upstream, s site) outcome {
 	t.Helper()
 	args := []string{"bundle", "-f", s.config(), "--plan", "--output", "json", "--progress", "json"}
@@ -74,7 +74,7 @@ func plan(t testing.TB, program string, u *upstream, s site) outcome {
 	return o
 }
 
-// wantSaid: the sentences of the screen are in the JSON, too.
+// wantSaid checks that the JSON result has the notes of the terminal, too.
 func wantSaid(t testing.TB, said []string, result []byte) {
 	t.Helper()
 	var in struct{ Notices, Remarks []string }
@@ -82,14 +82,13 @@ func wantSaid(t testing.TB, said []string, result []byte) {
 	for prefix, sentences := range map[string][]string{"not checked: ": in.Notices, "note: ": in.Remarks} {
 		for _, s := range said {
 			if text, is := strings.CutPrefix(s, prefix); is && !slices.Contains(sentences, text) {
-				t.Errorf("the JSON lacks %q", s)
+				t.Errorf("the JSON has no %q", s)
 			}
 		}
 	}
 }
 
-// String is the outcome for people, without what is different with each build of the
-// program: the image of itself.
+// String returns the outcome without the image of airgap-probe, which changes with each build.
 func (o outcome) String() string {
 	var b strings.Builder
 	for _, s := range o.said {

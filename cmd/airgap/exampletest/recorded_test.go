@@ -11,14 +11,13 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// recorded is a repository, or what a host has installed: a file of testdata
-// whose lines are
+// recorded is a repository, or the installed packages of a host, from a file in testdata. Its lines are
 //
-//	at URL                  where it is; there may be several
-//	key URL                 where its key is; else that lies beside airgap.yaml
-//	signed                  its metadata are signed
-//	NAME-[E:]V-R.ARCH SIZE  a package, in bytes; of installed ones without
-//	  provides A, B = 1     of the package above, and so requires, conflicts, obsoletes, files
+//	at URL                  URL of the repository; can be repeated
+//	key URL                 URL of the key; otherwise the key is next to airgap.yaml
+//	signed                  the metadata are signed
+//	NAME-[E:]V-R.ARCH SIZE  a package with its size in bytes; without size if installed
+//	  provides A, B = 1     of the package above; also requires, conflicts, obsoletes, files
 type recorded struct {
 	at       []string
 	key      string
@@ -76,7 +75,7 @@ func readPackage(t testing.TB, words []string) pkg {
 	return p
 }
 
-// database is what the survey asks rpm for, of the packages of an installed host.
+// database returns the output of rpm for the survey of a host with these packages.
 func (r recorded) database(t testing.TB) string {
 	t.Helper()
 	var b strings.Builder

@@ -13,11 +13,10 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 )
 
-// signedAt is when everything recorded was signed.
+// signedAt is the time of all signatures.
 var signedAt = time.Unix(1_790_000_000, 0)
 
-// repodata is the repository's metadata as createrepo_c writes them, by their paths
-// below the repository.
+// repodata returns the metadata of the repository as createrepo_c writes them, by path.
 func (r recorded) repodata(t testing.TB, key *rpm.Key) map[string][]byte {
 	t.Helper()
 	var primary, filelists strings.Builder

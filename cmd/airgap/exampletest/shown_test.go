@@ -10,9 +10,8 @@ import (
 	"airgap.dev/airgap/bundle"
 )
 
-// shown plans what people are shown before they know of the examples: the smallest
-// airgap.yaml of the bundle's help, without facts, and that of the walk-through, with those of
-// its servers.
+// shown plans the airgap.yaml files in the documentation: the smallest one in the help of airgap bundle,
+// without facts, and the one of the walk-through, with the facts of its servers.
 func shown(t *testing.T, program string, u *upstream) {
 	help, err := exec.CommandContext(t.Context(), program, "bundle", "--help").Output()
 	must(t, err)
@@ -38,10 +37,10 @@ func shown(t *testing.T, program string, u *upstream) {
 	}
 }
 
-// walked are the walk-through's servers.
+// walked are the servers of the walk-through.
 var walked = servers{names: []string{"cp1", "cp2", "cp3", "w1", "w2"}, host: "rocky9", installed: "rocky9"}
 
-// indented is what a command's help shows.
+// indented returns the airgap.yaml in the help of a command.
 func indented(help string) string {
 	_, rest, _ := strings.Cut(help, "\n  apiVersion:")
 	var b strings.Builder
@@ -55,7 +54,7 @@ func indented(help string) string {
 	return b.String()
 }
 
-// fenced is what a page shows.
+// fenced returns the airgap.yaml on a page.
 func fenced(t testing.TB, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)

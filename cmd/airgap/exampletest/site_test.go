@@ -22,26 +22,25 @@ const (
 	cardsDir    = "../../../gpu/testdata"
 )
 
-// site is an example as somebody has it: its airgap.yaml in a directory of
-// its own, with the files that it names beside it, and the facts of its servers.
+// site is an example in use: a directory with airgap.yaml and the files in it, and the facts of its
+// servers.
 type site struct {
 	dir   string
-	facts string // its directory, or "": nobody has been there
+	facts string // directory, or "" without a survey
 	env   []string
 	flags []string
 }
 
-// servers are what an example's facts are made of.
+// servers describes the servers of an example. Their facts are created from it.
 type servers struct {
 	names     []string
-	host      string // a recorded host: what it is
-	installed string // what it has installed
+	host      string // recorded host
+	installed string // installed packages
 	cards     string // a recorded PCI tree
-	database  string // instead of installed: what rpm says itself
+	database  string // output of rpm, instead of installed
 }
 
-// beside are the files that the examples have beside airgap.yaml, as the people of
-// these sites would put them there.
+// beside returns the files next to airgap.yaml, which the operators of the sites would provide.
 func beside(t testing.TB, u *upstream) map[string][]byte {
 	t.Helper()
 	public, err := u.key.Public()
@@ -64,8 +63,7 @@ func beside(t testing.TB, u *upstream) map[string][]byte {
 	}
 }
 
-// newSite lays an example out; edits, pairs of old and new text, change its
-// airgap.yaml.
+// newSite creates the site of an example. edits are pairs of old and new text in its airgap.yaml.
 func newSite(t testing.TB, u *upstream, name string, s servers, edits ...string) site {
 	t.Helper()
 	text := string(example(t, name))
@@ -78,7 +76,7 @@ func newSite(t testing.TB, u *upstream, name string, s servers, edits ...string)
 	return layOut(t, u, name, text, s)
 }
 
-// layOut makes a site of an airgap.yaml.
+// layOut creates a site from an airgap.yaml.
 func layOut(t testing.TB, u *upstream, name, text string, s servers) site {
 	t.Helper()
 	dir := t.TempDir()
@@ -95,7 +93,7 @@ func layOut(t testing.TB, u *upstream, name, text string, s servers) site {
 	write(t, trusted, u.public.pem())
 	here.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "HTTPS_PROXY=http://" + user + ":" + password + "@" + u.proxy,
-		"SSL_CERT_FILE=" + trusted, "SSL_CERT_DIR=" + home, // what the connected host's system trusts
+		"SSL_CERT_FILE=" + trusted, "SSL_CERT_DIR=" + home, // CAs that the system of the connected host trusts
 	}
 	here.dockerLogin(t, home)
 	if len(s.names) == 0 {
@@ -111,7 +109,7 @@ func layOut(t testing.TB, u *upstream, name, text string, s servers) site {
 
 func (s site) config() string { return filepath.Join(s.dir, "airgap.yaml") }
 
-// dockerLogin is what docker or podman login leaves for the company's own images.
+// dockerLogin writes the file that docker login or podman login writes for the images of the company.
 func (s *site) dockerLogin(t testing.TB, home string) {
 	t.Helper()
 	must(t, os.Mkdir(filepath.Join(home, ".docker"), 0o700))
@@ -119,7 +117,7 @@ func (s *site) dockerLogin(t testing.TB, home string) {
 	write(t, filepath.Join(home, ".docker/config.json"), fmt.Appendf(nil, `{"auths":{"artifactory.corp.example":{"auth":%q}}}`, auth))
 }
 
-// signedBy makes a key that the site keeps, and has the bundle signed with it.
+// signedBy creates a key of the site, and signs the bundle with it.
 func (s *site) signedBy(t testing.TB, file string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -136,7 +134,7 @@ func example(t testing.TB, name string) []byte {
 	return text
 }
 
-// survey is what the survey's script writes on the server of that name.
+// survey returns the output of the survey script on the server with that name.
 func (s servers) survey(t testing.TB, name string) []byte {
 	t.Helper()
 	all := recording(t, filepath.Join(hostsDir, s.host+".txtar"))
@@ -149,7 +147,7 @@ func (s servers) survey(t testing.TB, name string) []byte {
 	return fmt.Appendf(all, "-- fs/proc/sys/kernel/hostname --\n%s\n-- run/rpm -qa --\n%s-- end/ --\n", name, s.database)
 }
 
-// recording is a recorded host, put over the one that its comment is based on.
+// recording returns a recorded host, on top of the host in its comment "based on".
 func recording(t testing.TB, file string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -22,8 +22,8 @@ operator: [docker.io/vllm/vllm-openai]
 ranges: [{versions: "*", source: we wrote it, shown: "it runs what its arguments name"}]
 `
 
-// strict has a plan that may not be complete pass, and fail with --strict until each doubt
-// is answered.
+// strict: a plan that can be incomplete passes. With --strict it fails until each open point has an
+// answer.
 func strict(t *testing.T, program string, u *upstream) {
 	image := "docker.io/vllm/gone:1.0 looks like an image and is not carried: its registry has no such image"
 	operator := "add-on own: Deployment own/own, operator docker.io/vllm/vllm-openai:v0.11.0: it can create pods"
@@ -32,11 +32,11 @@ func strict(t *testing.T, program string, u *upstream) {
 		flags   []string
 		wrong   []string
 	}{
-		"without":             {"", nil, nil},
-		"with":                {"", []string{"--strict"}, []string{image, operator, "images.ignore", "images.rules"}},
-		"an image is left":    {"  rules: [own-rule.yaml]\n", []string{"--strict"}, []string{image}},
-		"an operator is left": {"  ignore: [{image: docker.io/vllm/gone, reason: it is gone}]\n", []string{"--strict"}, []string{operator}},
-		"all is answered":     {"  rules: [own-rule.yaml]\n  ignore: [{image: docker.io/vllm/gone, reason: it is gone}]\n", []string{"--strict"}, nil},
+		"without":          {"", nil, nil},
+		"with":             {"", []string{"--strict"}, []string{image, operator, "images.ignore", "images.rules"}},
+		"an open image":    {"  rules: [own-rule.yaml]\n", []string{"--strict"}, []string{image}},
+		"an open operator": {"  ignore: [{image: docker.io/vllm/gone, reason: it is gone}]\n", []string{"--strict"}, []string{operator}},
+		"all is answered":  {"  rules: [own-rule.yaml]\n  ignore: [{image: docker.io/vllm/gone, reason: it is gone}]\n", []string{"--strict"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := visit(t, u, "gpu-box", cases()["gpu-box"], "\nimages:\n", "\naddons: [{name: own, manifests: [doubtful.yaml]}]\nimages:\n"+tc.answers)
@@ -48,7 +48,7 @@ func strict(t *testing.T, program string, u *upstream) {
 			for _, want := range []string{image, operator} {
 				is := strings.Contains(o.wrong, want)
 				if wants := strings.Contains(strings.Join(tc.wrong, "\n"), want); is != wants {
-					t.Errorf("%q is said: %v, want %v; in\n%s", want, is, wants, o.wrong)
+					t.Errorf("%q is in the error: %v, want %v\n%s", want, is, wants, o.wrong)
 				}
 			}
 			for _, want := range tc.wrong {

@@ -28,28 +28,27 @@ import (
 
 const recordedDir = "testdata/upstream"
 
-// The one who may use the proxy and the company's mirror, and Red Hat's CDN, which
-// wants a subscriber's certificate.
+// The user of the proxy and of the mirror of the company; and the CDN of Red Hat, which requires the
+// certificate of a subscriber.
 const (
 	user, password = "svc-airgap", "s3cret"
 	cdn            = "cdn.redhat.com"
 )
 
-// upstream is the internet behind a proxy: every host by its own name, over TLS, from
-// what testdata has in its shape. Nothing of it is reached in another way.
+// upstream emulates the internet behind a proxy: every host by name, over TLS, with the data in
+// testdata. No connection goes to the real internet.
 type upstream struct {
 	proxy  string // HOST:PORT
 	key    *rpm.Key
 	images *images
 	files  map[string][]byte // by HOST/PATH
-	sizes  map[string]int64  // of files that are nothing but long, likewise
+	sizes  map[string]int64  // of files without content, by HOST/PATH
 
-	public, redhat, company *authority
+	public, redhat, company *ca
 
 	mu    sync.Mutex
-	asked map[string]bool // hosts that somebody was connected to
-	// inspected says that the proxy opens TLS: whoever is asked shows the company's
-	// certificate.
+	asked map[string]bool // hosts with a connection
+	// inspected: the proxy intercepts TLS, so that every host presents a certificate of the company.
 	inspected bool
 }
 
@@ -58,7 +57,7 @@ func connect(t testing.TB) *upstream {
 	t.Helper()
 	u := &upstream{
 		images: readImages(t), files: map[string][]byte{}, sizes: map[string]int64{}, asked: map[string]bool{},
-		public: newAuthority(t, "everybody's"), redhat: newAuthority(t, "Red Hat's"), company: newAuthority(t, "the company's"),
+		public: newCA(t, "public"), redhat: newCA(t, "Red Hat"), company: newCA(t, "company"),
 	}
 	var err error
 	u.key, err = rpm.NewKey(signedAt.Add(-time.Hour))
@@ -78,7 +77,7 @@ func connect(t testing.TB) *upstream {
 	return u
 }
 
-// handedOver listens for connections that the proxy's clients have opened.
+// handedOver is a listener for the connections of the clients of the proxy.
 type handedOver struct {
 	conns chan net.Conn
 	ended context.Context
@@ -94,7 +93,7 @@ func (h *handedOver) Accept() (net.Conn, error) {
 	}
 }
 
-// give hands one over.
+// give passes a connection to Accept.
 func (h *handedOver) give(c net.Conn) {
 	select {
 	case h.conns <- c:
@@ -106,11 +105,11 @@ func (h *handedOver) give(c net.Conn) {
 func (h *handedOver) Close() error   { h.end(); return nil }
 func (h *handedOver) Addr() net.Addr { return &net.TCPAddr{} }
 
-// tunnel is CONNECT, for those who may. The other end of every tunnel is serve.
+// tunnel handles CONNECT for the user of the proxy. The other end of every tunnel is serve.
 func (u *upstream) tunnel(w http.ResponseWriter, r *http.Request, to *handedOver) {
 	who := &http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}
 	if name, secret, _ := who.BasicAuth(); r.Method != http.MethodConnect || name != user || secret != password {
-		http.Error(w, "the proxy wants to know who asks", http.StatusProxyAuthRequired)
+		http.Error(w, "the proxy requires a login", http.StatusProxyAuthRequired)
 		return
 	}
 	conn, buffered, err := http.NewResponseController(w).Hijack()
@@ -127,7 +126,7 @@ func (u *upstream) tunnel(w http.ResponseWriter, r *http.Request, to *handedOver
 	to.give(conn)
 }
 
-// identity shows for every name the certificate that one sees there.
+// identity presents a certificate for every host name.
 func (u *upstream) identity() *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -151,8 +150,8 @@ func (u *upstream) identity() *tls.Config {
 	return config
 }
 
-// mirrored is what the company's Artifactory stands for, by its paths. Its own
-// images are its own.
+// mirrored maps the paths of the Artifactory of the company to upstream. Images of the company are only
+// there.
 func mirrored() map[string]string {
 	return map[string]string{
 		"/v2/k8s-images/": "registry.k8s.io/v2/", "/v2/ghcr-images/": "ghcr.io/v2/", "/v2/payments/": "artifactory.corp.example/v2/payments/",
@@ -189,7 +188,7 @@ func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
 func (u *upstream) file(w http.ResponseWriter, r *http.Request, name string) {
 	if size, known := u.sizes[name]; known {
 		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
-		return // the rest is not asked for
+		return // a plan does not request the content
 	}
 	content, known := u.files[name]
 	if !known {
@@ -199,7 +198,7 @@ func (u *upstream) file(w http.ResponseWriter, r *http.Request, name string) {
 	http.ServeContent(w, r, path.Base(name), time.Time{}, bytes.NewReader(content))
 }
 
-// record puts everything recorded on its hosts.
+// record adds the files in testdata to their hosts.
 func (u *upstream) record(t testing.TB) {
 	t.Helper()
 	public, err := u.key.Public()
@@ -250,7 +249,7 @@ func (u *upstream) recordChart(t testing.TB, name, version, at string) {
 
 func hostPath(url string) string { return strings.TrimPrefix(url, "https://") }
 
-// hosts are those that were asked since the last time.
+// hosts returns the hosts with a connection since the last call.
 func (u *upstream) hosts() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
