@@ -8,17 +8,17 @@ import (
 	report "airgap.dev/airgap/gpu/nvml"
 )
 
-// reader reads one card into its form.
+// reader reads one GPU.
 type reader struct {
 	library
 	device
-	card *report.Card
+	gpu *report.Card
 }
 
-func (l library) card(index int, d device) report.Card {
-	card := report.Card{Index: index, Lost: d.lost}
+func (l library) gpu(index int, d device) report.Card {
+	gpu := report.Card{Index: index, Lost: d.lost}
 	if d.lost == "" {
-		r := reader{l, d, &card}
+		r := reader{l, d, &gpu}
 		r.identity()
 		r.ecc()
 		r.rows()
@@ -28,11 +28,11 @@ func (l library) card(index int, d device) report.Card {
 		r.heat()
 		r.state()
 	}
-	return card
+	return gpu
 }
 
-// value is what call gives, or nil where the library has no such function or
-// the card no such value. A card that does not answer is noted.
+// value returns the result of call, or nil if the library does not have the function or the GPU does
+// not have the value. It records a GPU that does not answer.
 func value[T any](r reader, function string, call func() (T, nvml.Return)) *T {
 	if !r.has(function) {
 		return nil
@@ -42,7 +42,7 @@ func value[T any](r reader, function string, call func() (T, nvml.Return)) *T {
 	case nvml.SUCCESS:
 		return &v
 	case nvml.ERROR_GPU_IS_LOST, nvml.ERROR_RESET_REQUIRED:
-		r.card.Lost = said(ret)
+		r.gpu.Lost = said(ret)
 	}
 	return nil
 }
@@ -53,16 +53,16 @@ func (r reader) identity() {
 		call     func() (string, nvml.Return)
 		into     *string
 	}{
-		{"nvmlDeviceGetUUID", r.GetUUID, &r.card.UUID},
-		{"nvmlDeviceGetName", r.GetName, &r.card.Name},
-		{"nvmlDeviceGetSerial", r.GetSerial, &r.card.Serial},
+		{"nvmlDeviceGetUUID", r.GetUUID, &r.gpu.UUID},
+		{"nvmlDeviceGetName", r.GetName, &r.gpu.Name},
+		{"nvmlDeviceGetSerial", r.GetSerial, &r.gpu.Serial},
 	} {
 		if v := value(r, name.function, name.call); v != nil {
 			*name.into = *v
 		}
 	}
 	if p := value(r, "nvmlDeviceGetPciInfo_v3", r.GetPciInfo); p != nil {
-		r.card.Address = report.Address(p.Domain, p.Bus, p.Device, 0) // a GPU is its card's first function
+		r.gpu.Address = report.Address(p.Domain, p.Bus, p.Device, 0) // a GPU is function 0 of its PCI device
 	}
 }
 
@@ -72,7 +72,7 @@ func (r reader) ecc() {
 		return report.Mode{Current: current == nvml.FEATURE_ENABLED, Pending: pending == nvml.FEATURE_ENABLED}, ret
 	})
 	if mode != nil {
-		r.card.ECC = &report.ECC{Mode: *mode, Volatile: r.errors(nvml.VOLATILE_ECC), Aggregate: r.errors(nvml.AGGREGATE_ECC)}
+		r.gpu.ECC = &report.ECC{Mode: *mode, Volatile: r.errors(nvml.VOLATILE_ECC), Aggregate: r.errors(nvml.AGGREGATE_ECC)}
 	}
 }
 
@@ -84,7 +84,7 @@ func (r reader) errors(since nvml.EccCounterType) report.Errors {
 }
 
 func (r reader) rows() {
-	r.card.Rows = value(r, "nvmlDeviceGetRemappedRows", func() (report.Rows, nvml.Return) {
+	r.gpu.Rows = value(r, "nvmlDeviceGetRemappedRows", func() (report.Rows, nvml.Return) {
 		corrected, uncorrected, pending, failed, ret := r.GetRemappedRows()
 		return report.Rows{Corrected: corrected, Uncorrected: uncorrected, Pending: pending, Failed: failed}, ret
 	})
@@ -98,40 +98,40 @@ func (r reader) mig() {
 	if mode == nil {
 		return
 	}
-	r.card.MIG = &report.MIG{Mode: *mode}
+	r.gpu.MIG = &report.MIG{Mode: *mode}
 	most := value(r, "nvmlDeviceGetMaxMigDeviceCount", r.GetMaxMigDeviceCount)
 	if !mode.Current || most == nil {
 		return
 	}
-	for i := range *most { // places, of which any may be empty
-		part := value(r, "nvmlDeviceGetMigDeviceHandleByIndex", func() (nvml.Device, nvml.Return) { return r.GetMigDeviceHandleByIndex(i) })
-		if part != nil {
-			r.card.MIG.Instances = append(r.card.MIG.Instances, r.instance(*part))
+	for i := range *most { // slots, which can be empty
+		mig := value(r, "nvmlDeviceGetMigDeviceHandleByIndex", func() (nvml.Device, nvml.Return) { return r.GetMigDeviceHandleByIndex(i) })
+		if mig != nil {
+			r.gpu.MIG.Instances = append(r.gpu.MIG.Instances, r.instance(*mig))
 		}
 	}
 }
 
-func (r reader) instance(part nvml.Device) report.Instance {
+func (r reader) instance(mig nvml.Device) report.Instance {
 	var found report.Instance
-	if v := value(r, "nvmlDeviceGetUUID", part.GetUUID); v != nil {
+	if v := value(r, "nvmlDeviceGetUUID", mig.GetUUID); v != nil {
 		found.UUID = *v
 	}
-	if v := value(r, "nvmlDeviceGetName", part.GetName); v != nil {
+	if v := value(r, "nvmlDeviceGetName", mig.GetName); v != nil {
 		found.Name = *v
 	}
-	found.GPU = value(r, "nvmlDeviceGetGpuInstanceId", part.GetGpuInstanceId)
-	found.Compute = value(r, "nvmlDeviceGetComputeInstanceId", part.GetComputeInstanceId)
+	found.GPU = value(r, "nvmlDeviceGetGpuInstanceId", mig.GetGpuInstanceId)
+	found.Compute = value(r, "nvmlDeviceGetComputeInstanceId", mig.GetComputeInstanceId)
 	return found
 }
 
-// links asks for one after the other until the card says that it has no more.
+// links reads the NVLinks in order, until the GPU reports no link.
 func (r reader) links() {
 	for i := range nvml.NVLINK_MAX_LINKS {
 		state := value(r, "nvmlDeviceGetNvLinkState", func() (nvml.EnableState, nvml.Return) { return r.GetNvLinkState(i) })
 		if state == nil {
 			return
 		}
-		r.card.NVLinks = append(r.card.NVLinks, *state == nvml.FEATURE_ENABLED)
+		r.gpu.NVLinks = append(r.gpu.NVLinks, *state == nvml.FEATURE_ENABLED)
 	}
 }
 
@@ -142,23 +142,23 @@ func (r reader) fabric() {
 	}
 	switch info.State {
 	case nvml.GPU_FABRIC_STATE_NOT_STARTED:
-		r.card.Fabric = &report.Fabric{State: report.FabricNotStarted}
+		r.gpu.Fabric = &report.Fabric{State: report.FabricNotStarted}
 	case nvml.GPU_FABRIC_STATE_IN_PROGRESS:
-		r.card.Fabric = &report.Fabric{State: report.FabricInProgress}
+		r.gpu.Fabric = &report.Fabric{State: report.FabricInProgress}
 	case nvml.GPU_FABRIC_STATE_COMPLETED:
-		r.card.Fabric = &report.Fabric{State: report.FabricCompleted}
+		r.gpu.Fabric = &report.Fabric{State: report.FabricCompleted}
 		if ret := nvml.Return(info.Status); ret != nvml.SUCCESS {
-			r.card.Fabric.Error = said(ret)
+			r.gpu.Fabric.Error = said(ret)
 		}
 	}
 }
 
 func (r reader) state() {
-	r.card.PowerDraw = number(value(r, "nvmlDeviceGetPowerUsage", r.GetPowerUsage))
-	r.card.PowerLimit = number(value(r, "nvmlDeviceGetEnforcedPowerLimit", r.GetEnforcedPowerLimit))
+	r.gpu.PowerDraw = number(value(r, "nvmlDeviceGetPowerUsage", r.GetPowerUsage))
+	r.gpu.PowerLimit = number(value(r, "nvmlDeviceGetEnforcedPowerLimit", r.GetEnforcedPowerLimit))
 	if m := value(r, "nvmlDeviceGetMemoryInfo", r.GetMemoryInfo); m != nil {
 		total := int64(m.Total)
-		r.card.Memory = &total
+		r.gpu.Memory = &total
 	}
 }
 

@@ -1,7 +1,6 @@
-// Included first in every C file of airgap-nvml, those of Go's runtime too, by
-// the Makefile: it binds them to symbols that RHEL 8's glibc 2.28 has. A newer
-// one to build with would bind them to its own, up to GLIBC_2.34, when
-// libpthread and libdl became part of libc.
+// The Makefile includes this file first in every C file of airgap-nvml, also in those of the Go
+// runtime. It binds them to symbols in glibc 2.28 of RHEL 8. Otherwise a newer glibc on the build host
+// would bind them to its symbols, up to GLIBC_2.34, where libpthread and libdl became part of libc.
 #if !defined(__ASSEMBLER__) && !defined(AIRGAP_GLIBC_H)
 #define AIRGAP_GLIBC_H
 
@@ -12,7 +11,7 @@
 #define FIRST "GLIBC_2.17"
 #define DLINFO FIRST
 #else
-#error "which glibc was the first on this architecture?"
+#error "set the first glibc version of this architecture"
 #endif
 
 #define BIND(name, version) __asm__(".symver " #name ", " #name "@" version)

@@ -11,17 +11,17 @@ import (
 	report "airgap.dev/airgap/gpu/nvml"
 )
 
-// heat asks for limits as temperatures, and where those are not told, as margins:
-// nvml.h announces that from Ada on only these will be.
+// heat reads limits as temperatures, or as margins if the GPU does not report temperatures. nvml.h
+// announces only margins from Ada on.
 func (r reader) heat() {
-	r.card.Temperature = number(value(r, "nvmlDeviceGetTemperature", func() (uint32, nvml.Return) { return r.GetTemperature(nvml.TEMPERATURE_GPU) }))
+	r.gpu.Temperature = number(value(r, "nvmlDeviceGetTemperature", func() (uint32, nvml.Return) { return r.GetTemperature(nvml.TEMPERATURE_GPU) }))
 	margin := r.margin()
 	limit := func(threshold nvml.TemperatureThresholds, field uint32) *int {
 		at := number(value(r, "nvmlDeviceGetTemperatureThreshold", func() (uint32, nvml.Return) { return r.GetTemperatureThreshold(threshold) }))
-		return cmp.Or(at, report.AtMargin(r.card.Temperature, margin, r.field(field)))
+		return cmp.Or(at, report.AtMargin(r.gpu.Temperature, margin, r.field(field)))
 	}
-	r.card.SlowdownTemperature = limit(nvml.TEMPERATURE_THRESHOLD_SLOWDOWN, nvml.FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT)
-	r.card.ShutdownTemperature = limit(nvml.TEMPERATURE_THRESHOLD_SHUTDOWN, nvml.FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT)
+	r.gpu.SlowdownTemperature = limit(nvml.TEMPERATURE_THRESHOLD_SLOWDOWN, nvml.FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT)
+	r.gpu.ShutdownTemperature = limit(nvml.TEMPERATURE_THRESHOLD_SHUTDOWN, nvml.FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT)
 }
 
 func (r reader) margin() *int {
@@ -31,8 +31,7 @@ func (r reader) margin() *int {
 	})
 }
 
-// field is a value of 32 bits with a sign, among those that the library has by
-// numbers.
+// field returns a signed 32-bit value of the library by its number.
 func (r reader) field(number uint32) *int {
 	return value(r, "nvmlDeviceGetFieldValues", func() (int, nvml.Return) {
 		one := []nvml.FieldValue{{FieldId: number}}

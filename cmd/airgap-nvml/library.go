@@ -15,16 +15,16 @@ import (
 	report "airgap.dev/airgap/gpu/nvml"
 )
 
-// library is NVML, to be asked only for functions that it has: they are bound
-// when they are first called, and a missing one ends the program.
+// library is NVML. Check that a function exists before the first call: functions are bound on the
+// first call, and a missing one ends the program.
 type library struct{ nvml.Interface }
 
-// open loads and starts the library of this host's driver.
+// open loads and starts the library of the driver on this host.
 func open() (library, error) {
 	l := library{nvml.New()}
 	switch ret := l.Init(); ret {
 	case nvml.SUCCESS:
-		return l, l.lacks("nvmlShutdown", "nvmlErrorString", "nvmlSystemGetDriverVersion")
+		return l, l.require("nvmlShutdown", "nvmlErrorString", "nvmlSystemGetDriverVersion")
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
 		return l, report.ErrNoLibrary
 	case nvml.ERROR_DRIVER_NOT_LOADED:
@@ -38,8 +38,8 @@ func open() (library, error) {
 	}
 }
 
-// lacks is about functions without which there is nothing to report.
-func (l library) lacks(functions ...string) error {
+// require returns an error if the library does not have one of the functions.
+func (l library) require(functions ...string) error {
 	missing := slices.DeleteFunc(functions, l.has)
 	if len(missing) == 0 {
 		return nil
@@ -49,15 +49,14 @@ func (l library) lacks(functions ...string) error {
 
 func (l library) has(function string) bool { return l.Extensions().LookupSymbol(function) == nil }
 
-// said is the library's word for a return code, in memory of our own.
+// said returns the message of the library for a return code, in Go memory.
 func said(ret nvml.Return) string { return strings.Clone(ret.Error()) }
 
-// versions are those of the driver and, unless the library is too old to tell,
-// of CUDA.
+// versions returns the versions of the driver and of CUDA. cuda is empty if the library is too old.
 func (l library) versions() (driver, cuda string, err error) {
 	driver, ret := l.SystemGetDriverVersion()
 	if ret != nvml.SUCCESS {
-		return "", "", fmt.Errorf("ask for the driver's version: %s", said(ret))
+		return "", "", fmt.Errorf("read the driver version: %s", said(ret))
 	}
 	if !l.has("nvmlSystemGetCudaDriverVersion_v2") {
 		return driver, "", nil
@@ -68,7 +67,7 @@ func (l library) versions() (driver, cuda string, err error) {
 	return driver, cuda, nil
 }
 
-// device is a card, or why there is no handle for it.
+// device is a GPU, or the reason for a missing handle.
 type device struct {
 	nvml.Device
 	lost string
@@ -76,11 +75,11 @@ type device struct {
 
 func (l library) devices() ([]device, error) {
 	if !l.has("nvmlDeviceGetCount_v2") || !l.has("nvmlDeviceGetHandleByIndex_v2") {
-		return nil, errors.New("NVIDIA's library is older than any that airgap knows: install a driver of branch 535 or later")
+		return nil, errors.New("NVIDIA's library is older than airgap supports: install a driver of branch 535 or later")
 	}
 	count, ret := l.DeviceGetCount()
 	if ret != nvml.SUCCESS {
-		return nil, fmt.Errorf("count the cards: %s", said(ret))
+		return nil, fmt.Errorf("count the GPUs: %s", said(ret))
 	}
 	var all []device
 	for i := range count {

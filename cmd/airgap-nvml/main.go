@@ -1,12 +1,10 @@
 //go:build cgo && linux
 
-// Command airgap-nvml asks NVIDIA's management library what it knows of this
-// host's cards, and writes it to stdout as one JSON object, the Report of package
-// gpu/nvml. It is a program by itself because that library can only be called
-// with cgo, and airgap is static; airgap runs it on hosts with cards.
+// Command airgap-nvml reads the GPUs of this host through the NVIDIA management library (NVML).
+// It writes one JSON object to stdout, the Report of package gpu/nvml. It is a separate program
+// because NVML requires cgo and airgap is static. airgap runs it on hosts with GPUs.
 //
-// It exits with 0, with 1 after an error, which is one line on stderr, and with 2
-// when it was called wrongly.
+// The exit code is 0, 1 after an error, or 2 after wrong usage. An error is one line on stderr.
 package main
 
 import (
@@ -27,7 +25,7 @@ const (
 	exitUsage = 2
 )
 
-// maxWatch keeps a forgotten run from staying for ever.
+// maxWatch limits a forgotten run.
 const maxWatch = time.Hour
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -35,7 +33,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("airgap-nvml", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	watch := flags.Duration("watch-xid", 0, "listen for Xid events for this long before the cards are read: 10s; at most 1h")
+	watch := flags.Duration("watch-xid", 0, "time to wait for Xid events before the GPUs are read, such as 10s; at most 1h")
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -43,9 +41,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		flags.Usage()
 		return exitOK
 	case err == nil && flags.NArg() > 0:
-		err = fmt.Errorf("no arguments are taken: %q", flags.Args())
+		err = fmt.Errorf("unexpected arguments: %q", flags.Args())
 	case err == nil && (*watch < 0 || *watch > maxWatch):
-		err = fmt.Errorf("--watch-xid %s: from 0s to %s", *watch, maxWatch)
+		err = fmt.Errorf("--watch-xid %s: expected a duration from 0s to %s", *watch, maxWatch)
 	}
 	if err != nil {
 		return fail(stderr, exitUsage, err)
@@ -65,7 +63,7 @@ func fail(stderr io.Writer, code int, err error) int {
 	return code
 }
 
-// look listens first: what an event did to a card is then in what is read of it.
+// look waits for events first, so that the values of a GPU include the effect of an event.
 func look(watch time.Duration) (*report.Report, error) {
 	l, err := open()
 	if err != nil {
@@ -86,7 +84,7 @@ func look(watch time.Duration) (*report.Report, error) {
 		return nil, err
 	}
 	for i, d := range devices {
-		found.Cards = append(found.Cards, l.card(i, d))
+		found.Cards = append(found.Cards, l.gpu(i, d))
 	}
 	return found, nil
 }

@@ -1,6 +1,6 @@
-// The one call of glibc that is in no source: gcc's start file makes it, and the
-// Makefile has the linker send it here (--wrap). The old version does what the
-// new one does but for running the program's own constructors; there are none.
+// The start file of gcc calls __libc_start_main, so no source can bind it. The Makefile redirects the
+// call to this file (ld --wrap). The only difference between the old and the new version: the old one
+// does not run the constructors of the program. There are none.
 #include "glibc.h"
 
 typedef int main_function(int, char **, char **);

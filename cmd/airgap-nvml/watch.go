@@ -11,10 +11,10 @@ import (
 	report "airgap.dev/airgap/gpu/nvml"
 )
 
-// watch listens for the cards' Xid events for that long; what was before it the
-// library does not tell. The result is nil where no card has such events.
+// watch waits for Xid events of the GPUs for the duration. The library does not report earlier events.
+// The result is nil if no GPU supports Xid events.
 func (l library) watch(devices []device, long time.Duration) ([]report.Xid, error) {
-	if err := l.lacks("nvmlEventSetCreate", "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2", "nvmlEventSetFree"); err != nil {
+	if err := l.require("nvmlEventSetCreate", "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2", "nvmlEventSetFree"); err != nil {
 		return nil, err
 	}
 	set, ret := l.EventSetCreate()
@@ -22,27 +22,27 @@ func (l library) watch(devices []device, long time.Duration) ([]report.Xid, erro
 		return nil, fmt.Errorf("listen for Xid events: %s", said(ret))
 	}
 	defer set.Free()
-	heard := 0
+	registered := 0
 	for i, d := range devices {
 		if d.lost != "" {
 			continue
 		}
 		switch ret := d.RegisterEvents(nvml.EventTypeXidCriticalError, set); ret {
 		case nvml.SUCCESS:
-			heard++
-		case nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_GPU_IS_LOST: // of the second, reading the card tells
+			registered++
+		case nvml.ERROR_NOT_SUPPORTED, nvml.ERROR_GPU_IS_LOST: // reading the GPU later reports a lost GPU
 		default:
 			return nil, fmt.Errorf("listen for Xid events of GPU %d: %s", i, said(ret))
 		}
 	}
-	if heard == 0 {
+	if registered == 0 {
 		return nil, nil
 	}
 	return events(set, devices, time.Now().Add(long))
 }
 
-// events come one at a time until the end, or until a card is lost: reading the
-// cards then tells which. The result is not nil.
+// events collects events until the end, or until a GPU is lost: reading the GPUs then shows which one.
+// The result is not nil.
 func events(set nvml.EventSet, devices []device, end time.Time) ([]report.Xid, error) {
 	all := []report.Xid{}
 	for left := time.Until(end); left > 0; left = time.Until(end) {
@@ -59,7 +59,7 @@ func events(set nvml.EventSet, devices []device, end time.Time) ([]report.Xid, e
 	return all, nil
 }
 
-// indexOf is -1 for a card that is none of devices.
+// indexOf returns -1 for a GPU that is not in devices.
 func indexOf(devices []device, of nvml.Device) int {
 	for i, d := range devices {
 		if d.Device == of {

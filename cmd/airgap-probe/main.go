@@ -1,6 +1,6 @@
-// Command airgap-probe tries the pod network from within a pod. The pods of the
-// DaemonSet airgap-system/data-plane run it; `airgap verify` says what they found.
-// Its settings come from the environment: POD_NAME, NODE_NAME and HOST_IP.
+// Command airgap-probe tests the pod network from a pod. The pods of the DaemonSet
+// airgap-system/data-plane run it. `airgap verify` reports the results. The settings are the
+// environment variables POD_NAME, NODE_NAME and HOST_IP.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 func run(ctx context.Context) error {
 	self := dataplane.Self{Pod: os.Getenv("POD_NAME"), Node: os.Getenv("NODE_NAME"), Host: os.Getenv("HOST_IP")}
 	if self.Pod == "" || self.Node == "" {
-		return errors.New("POD_NAME or NODE_NAME is not set: this program runs in the pods that airgap install makes; airgap verify says what they found")
+		return errors.New("POD_NAME or NODE_NAME is not set: this program runs only in the pods of airgap; run airgap verify for the results")
 	}
 	api, err := dataplane.InCluster()
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// largest is how big the program may be, bytes: its image is in every bundle.
+// largest is the maximum size of the program in bytes: its image is in every bundle.
 const largest = 8 << 20
 
-// TestProbeIsSmall builds the program as the Makefile does. Outside a pod it says what it
-// is and ends.
+// TestProbeIsSmall builds the program like the Makefile. Outside a pod the program fails with an
+// explanation.
 func TestProbeIsSmall(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "airgap-probe")
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
