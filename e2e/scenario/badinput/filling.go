@@ -155,7 +155,7 @@ func endWhileFilling(ctx context.Context, e *scenario.Env, signal syscall.Signal
 		}
 		return nil
 	}
-	return r.Want("bundle ended by a signal", 130, "interrupted", "goes on where it stopped")
+	return r.Want("bundle ended by a signal", 130, "interrupted", "continues where it stopped")
 }
 
 // endAt runs the program on the connected host and sends it a signal some
