@@ -11,7 +11,7 @@ func joinApproverCommand(a *app) *cobra.Command {
 	var credential bool
 	cmd := &cobra.Command{
 		Use: "join-approver", Short: "Approve certificate requests of joining hosts", Hidden: true, Args: noArgs,
-		Long: `Approves or refuses the certificate requests of joining hosts. A join token gets one
+		Long: `Approve or refuse the certificate requests of joining hosts. A join token gets one
 certificate, for the node that it was created for.
 
 airgap-join-approver.service runs this command on every control-plane host.

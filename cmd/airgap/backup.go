@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
-const backupLong = `Takes an etcd snapshot and checks it against the checksum of etcd. Writes it to a new
+const backupLong = `Take an etcd snapshot and check it against the checksum of etcd. Write it to a new
 directory under ` + site.BackupDir + `, together with the configuration and keys of
 Kubernetes and of the registry, and the journal of airgap.
 

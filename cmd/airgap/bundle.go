@@ -32,10 +32,10 @@ const smallest = `The smallest airgap.yaml:
         baseURL: https://dl.rockylinux.org/pub/rocky/9/AppStream/x86_64/os/
         gpgKeys: [https://dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9]`
 
-const bundleHelp = `Selects the images, the RPMs with all dependencies, and the container runtime for the
-cluster in airgap.yaml. Resolves their digests and sizes upstream, downloads them to
-DIR/NAME, reads every file back from the disk, and signs the bundle. It needs no root, no
-container engine and no dnf.
+const bundleHelp = `Select the images, the RPMs with all dependencies, and the container runtime for the
+cluster in airgap.yaml. Resolve their digests and sizes upstream, download them to
+DIR/NAME, read every file back from the disk, and sign the bundle. The command requires
+no root, no container engine and no dnf.
 
 airgap.lock, next to airgap.yaml, records the result. With it the next run creates the
 same bundle, byte for byte. If upstream moved a tag, the command reports it and keeps the

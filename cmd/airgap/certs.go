@@ -11,7 +11,7 @@ func certsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "certs",
 		Short: "List the certificates of this server and their expiry dates",
-		Long: `Lists the certificates of this server, sorted by expiry date: those of the control plane,
+		Long: `List the certificates of this server, sorted by expiry date: those of the control plane,
 of kubeconfigs, of the kubelet and of the registry. Nothing is changed.
 
 The last column shows how a certificate is renewed: by airgap certs renew, for the registry

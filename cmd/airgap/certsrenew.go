@@ -13,7 +13,7 @@ func certsRenewCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "renew",
 		Short: "Renew the certificates of this server before they expire",
-		Long: `Renews the certificates of this server that expire within --within. Names and CAs stay the
+		Long: `Renew the certificates of this server that expire within --within. Names and CAs stay the
 same, so no other host changes. If no certificate is due, the command changes nothing.
 
 On a control-plane host, one certificate that is due renews all certificates of kubeadm

@@ -12,7 +12,7 @@ import (
 )
 
 func rotateCALong() string {
-	return `Creates a new CA and replaces the old one on all hosts. No program gets a certificate that
+	return `Create a new CA and replace the old one on all hosts. No program gets a certificate that
 it does not trust: first all hosts trust both CAs, then the new CA signs every
 certificate, then the old CA is removed. --only selects one CA per run:
 

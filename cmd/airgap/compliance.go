@@ -13,7 +13,7 @@ func complianceCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compliance",
 		Short: "Compare this server with the compliance baseline",
-		Long: `Compares the effective settings of this server with the compliance baseline: arguments of
+		Long: `Compare the effective settings of this server with the compliance baseline: arguments of
 running programs, the files in these arguments, the configuration that the kubelet
 reports, and file modes. Nothing is changed.
 

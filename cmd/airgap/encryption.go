@@ -11,8 +11,8 @@ func encryptionCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "encryption",
 		Short: "Manage the key that encrypts Secrets in etcd",
-		Long: `Secrets are encrypted in etcd and in its backups. The first control-plane host creates the
-key. All control-plane hosts have it in /etc/kubernetes/apiserver/encryption.yaml.
+		Long: `Manage the key that encrypts Secrets in etcd and in its backups. The first control-plane
+host creates the key. All control-plane hosts have it in /etc/kubernetes/apiserver/encryption.yaml.
 kubernetes.encryptionAtRest in airgap.yaml selects the provider, or disables encryption.
 airgap encryption rotate replaces the key.`,
 		Example: "  airgap encryption rotate",
@@ -28,7 +28,7 @@ func encryptionRotateCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate",
 		Short: "Replace the key that encrypts Secrets in etcd",
-		Long: `Creates a new key, writes every Secret again with it, and removes the old key. Nothing is
+		Long: `Create a new key, write every Secret again with it, and remove the old key. Nothing is
 restarted, and Secrets stay readable and writable. The rotation takes three to four
 minutes: an API server checks its keys once a minute, and every API server must load a key
 before the key is used. The old key is removed only when etcd has no Secret with it.

@@ -13,8 +13,8 @@ func gpuCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gpu",
 		Short: "Inspect the GPUs of this server",
-		Long: `airgap gpu status shows the GPUs of this server and their faults. airgap bundle selects the
-driver. airgap install installs the driver and everything that containers need to use a
+		Long: `Inspect the GPUs of this server. airgap gpu status shows the GPUs and their faults. airgap
+bundle selects the driver. airgap install installs the driver and everything that containers need to use a
 GPU. airgap verify checks the GPUs of all nodes.`,
 		Example: "  airgap gpu status",
 		Args:    noArgs,
@@ -32,7 +32,7 @@ func gpuStatusCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the GPUs of this server and their faults",
-		Long: `Shows the GPUs and NVSwitches on the PCI bus, the loaded driver, and the report of the
+		Long: `Show the GPUs and NVSwitches on the PCI bus, the loaded driver, and the report of the
 NVIDIA library (NVML) for each GPU: name, UUID, memory, temperature with the slowdown and
 shutdown temperatures, power and its limit, memory errors, remapped rows, MIG instances,
 NVLinks. Faults are listed at the end.

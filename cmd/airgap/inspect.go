@@ -11,7 +11,7 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect DIR",
 		Short: "Show the contents of a bundle and check its integrity",
-		Long: `Checks the signature, the index and the sizes of all parts, and prints the contents.
+		Long: `Check the signature, the index and the sizes of all parts, and print the contents.
 --full reads and compares every byte. For a delta it also shows the files that must be in
 the store of the servers already; --list lists each of them.
 

@@ -9,9 +9,9 @@ import (
 	"airgap.dev/airgap/cluster/site"
 )
 
-const installLong = `Checks this server, copies the bundle to its store, and serves it. Installs packages,
+const installLong = `Check this server, copy the bundle to its store, and serve it. Install packages,
 container runtime and Kubernetes from there, then the add-ons of airgap.yaml as the bundle
-has them. Verifies the cluster. The configuration is the airgap.yaml inside the bundle.
+has them. Verify the cluster. The configuration is the airgap.yaml inside the bundle.
 The command does not wait for the pods of add-ons: they can require a server that has not
 joined yet.
 

@@ -7,7 +7,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-const joinLong = `Joins this server to the cluster with the registry at ADDRESS:PORT. airgap install prints
+const joinLong = `Join this server to the cluster with the registry at ADDRESS:PORT. airgap install prints
 the command. All files come from that registry and are checked against the signed index.
 The server requires only airgap.rpm. airgap.yaml decides whether the server becomes a
 worker or another control-plane host. A control-plane host also serves a registry.

@@ -13,7 +13,7 @@ func netprobeCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "netprobe",
 		Short: "Measure the network between the servers",
-		Long: `Measures the network between all servers of airgap.yaml before an installation: TCP and
+		Long: `Measure the network between all servers of airgap.yaml before an installation: TCP and
 UDP ports, protocol 4, packets of each size, a real VXLAN, and clocks. If the pod network
 can work without a tunnel, it also sends a few packets with pod addresses. The servers
 require airgap.rpm; nothing else on them is changed.
@@ -39,7 +39,7 @@ func netprobeListenCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "listen DIR",
 		Short: "Wait for the other servers, measure the network, and show the result",
-		Long: `Shows a one-time code for the other servers. Waits until all servers of airgap.yaml have
+		Long: `Show a one-time code for the other servers. Wait until all servers of airgap.yaml have
 joined, or until --wait has passed. Then all servers measure at the same time. DIR is the
 directory of the bundle.
 
@@ -68,9 +68,9 @@ func netprobeJoinCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join ADDRESS[:PORT]",
 		Short: "Take part in the network measurement of the server at ADDRESS",
-		Long: `Takes part in the measurement that airgap netprobe listen runs on the server at ADDRESS.
-Asks for the one-time code from there, waits for all servers, measures to and from each of
-them, and sends its results. The server at ADDRESS shows the result.
+		Long: `Take part in the measurement that airgap netprobe listen runs on the server at ADDRESS.
+The command asks for the one-time code from there, waits for all servers, measures to and
+from each of them, and sends its results. The server at ADDRESS shows the result.
 
 Nothing on this server is changed. It requires airgap.rpm and no bundle.`,
 		Example: "  airgap netprobe join 10.20.0.11\n  airgap netprobe join 10.20.0.11 --code-file /run/code",

@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-const preflightLong = `Reads the facts of this server and checks whether the bundle in DIR can be installed on
+const preflightLong = `Read the facts of this server and check whether the bundle in DIR can be installed on
 it. Nothing is changed. airgap install runs the same checks first.
 
 preflight.checks in airgap.yaml sets the limits of the checks, and turns failures into

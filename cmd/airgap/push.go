@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-const pushLong = `Pushes the images of the bundle in DIR to REGISTRY: Harbor, Nexus or another registry that
+const pushLong = `Push the images of the bundle in DIR to REGISTRY: Harbor, Nexus or another registry that
 follows the OCI distribution specification. REGISTRY is HOST/PROJECT or HOST:PORT/PROJECT.
 The default is registry.existing in airgap.yaml, from which the nodes pull.
 

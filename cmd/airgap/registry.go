@@ -11,8 +11,9 @@ func registryCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "registry",
 		Short: "Manage the registry that serves bundles to the cluster",
-		Long: `The registry serves the bundles in ` + site.StoreDir + ` in place: images with their upstream
-names, RPMs for dnf, files for joining hosts. It verifies every byte on the first read.`,
+		Long: `Manage the registry of this host. It serves the bundles in ` + site.StoreDir + `
+in place: images with their upstream names, RPMs for dnf, files for joining hosts. It
+verifies every byte on the first read.`,
 		Example: "  airgap registry status\n  airgap registry import /media/stick/bank\n  airgap registry prune --dry-run",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -13,7 +13,7 @@ func registryImportCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import DIR | --from ADDRESS:PORT [NAME]",
 		Short: "Copy a bundle to the store of this host, or repair its copy",
-		Long: `Copies a bundle to the store of this host and verifies it during the copy. After an
+		Long: `Copy a bundle to the store of this host and verify it during the copy. After an
 interruption, the next run continues where it stopped. A delta is refused until the store
 has every file that it leaves out. If the store has the bundle already, the command
 verifies it and replaces damaged files. The registry serves the replaced files at once.

@@ -9,7 +9,7 @@ import (
 )
 
 func passwdLong() string {
-	return `Allows USER to push images of the site to the registry of this host. The command asks for
+	return `Allow USER to push images of the site to the registry of this host. The command asks for
 the password, or reads one line from standard input. Pulling requires no password.
 
 With --prefix USER can push and delete only names with these prefixes. Without it USER can

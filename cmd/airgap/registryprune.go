@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-const pruneLong = `Removes the bundles in the directories NAME of the store of this host, or all unused
+const pruneLong = `Remove the bundles in the directories NAME of the store of this host, or all unused
 bundles. For several bundles of one cluster, the directory of a later one is NAME-ID. A
 bundle is kept, and the reason is shown, in these cases:
 

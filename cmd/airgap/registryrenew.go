@@ -13,7 +13,7 @@ func registryRenewCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "renew",
 		Short: "Renew the certificate of the registry if it expires within 30 days",
-		Long: `Renews the certificate of the registry on this host if it expires within 30 days. The
+		Long: `Renew the certificate of the registry on this host if it expires within 30 days. The
 names stay the same. The registry CA signs it; every control-plane host has the CA key. The
 registry uses the new certificate from the next connection.
 

@@ -10,10 +10,10 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-const serveLong = `Serves all bundles of the store and all images that the site pushed, until a signal stops
-it. Copies the images that were pushed to the other registries (--peer).
+const serveLong = `Serve all bundles of the store and all images that the site pushed, until a signal stops
+the command. Copy the images that were pushed to the other registries (--peer).
 
-airgap install and join start it as ` + registry.UnitName + `, with options in
+airgap install and join start the command as ` + registry.UnitName + `, with options in
 ` + site.RegistryOpts + `. Its user owns only the pushed images.
 
 A new bundle is served after a restart, which airgap registry import does. A renewed

@@ -13,7 +13,7 @@ func registryStatusCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "List the bundles in the store of this host, or sign a receipt of their contents",
-		Long: `Lists the bundles in the store of this host.
+		Long: `List the bundles in the store of this host.
 
 --receipt FILE writes a receipt of their contents, signed by the registry CA, for airgap
 bundle --delta-from. The next bundle leaves these contents out. The receipt contains

@@ -9,10 +9,10 @@ import (
 	"airgap.dev/airgap/cluster/removal"
 )
 
-const removeLong = `Removes a node from the cluster. Run it on a control-plane host that stays. It shows the
-plan first, and asks for confirmation. Before any change it checks that etcd keeps its
-quorum and accepts writes, and that no PodDisruptionBudget blocks the pods of the node
-permanently. Blocking budgets are listed.
+const removeLong = `Remove a node from the cluster. Run the command on a control-plane host that stays. It
+shows the plan first, and asks for confirmation. Before any change it checks that etcd
+keeps its quorum and accepts writes, and that no PodDisruptionBudget blocks the pods of
+the node permanently. Blocking budgets are listed.
 
 Then the node is cordoned and drained within the PodDisruptionBudgets. Data in emptyDir
 volumes is lost. Pods that remain after --timeout are listed with the reason. With a

@@ -10,10 +10,10 @@ import (
 	"airgap.dev/airgap/kubeadm/leave"
 )
 
-const resetLong = `Undoes the steps of airgap install or join in reverse order, as the journal of this server
-records them. The USB drive and the registry are not required. It shows the plan first,
-and asks for confirmation. It also works after an interrupted installation. The command
-can be interrupted at any point and run again.
+const resetLong = `Undo the steps of airgap install or join in reverse order, as the journal of this server
+records them. The USB drive and the registry are not required. The command shows the plan
+first, and asks for confirmation. It also works after an interrupted installation. The
+command can be interrupted at any point and run again.
 
 Afterwards the server is in its earlier state, except for this data, which is kept:
   ` + site.StoreDir + `              bundles: the next install does not copy them again

@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-const restoreLong = `Restores a lost cluster from the backup in the directory BACKUP. This server must not have
+const restoreLong = `Restore a lost cluster from the backup in the directory BACKUP. This server must not have
 a cluster. It becomes the first control-plane host of the restored cluster, with the keys,
 the Secrets and all objects of the backup. Later changes are lost. Any control-plane host
 in airgap.yaml can restore, also from a backup of another host.

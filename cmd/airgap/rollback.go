@@ -6,7 +6,7 @@ import (
 	"airgap.dev/airgap/cluster/upgrade"
 )
 
-const rollbackLong = `Rolls back the last upgrade. The cluster gets its earlier bundle, packages and
+const rollbackLong = `Roll back the last upgrade. The cluster gets its earlier bundle, packages and
 configuration, and the etcd data from before the first host was changed. Everything that
 was written to the cluster since then is lost.
 

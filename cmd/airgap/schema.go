@@ -10,7 +10,7 @@ func schemaCommand(a *app) *cobra.Command {
 	return withFormats(&cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of airgap.yaml",
-		Long: `Prints the JSON schema of airgap.yaml, for completion and validation in editors. Editors
+		Long: `Print the JSON schema of airgap.yaml, for completion and validation in editors. Editors
 with yaml-language-server read it through this line in airgap.yaml:
 
   # yaml-language-server: $schema=airgap.schema.json`,

@@ -13,12 +13,13 @@ func statusCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the installation on this server, its drift, and the next steps",
-		Long: `Use it first to diagnose a server. It shows the cluster and the role of this server, the
-installed bundle, the state of the registry and the nodes, certificates that expire within
-30 days, the newest backup, and the steps. For a drifted step it shows the time of the
-last run and the changes that airgap install (or the same airgap join) would make. Other
-steps are only listed; --steps shows the details of all steps. The next steps for the
-operator are at the end.
+		Long: `Show the cluster and the role of this server, the installed bundle, the state of the
+registry and the nodes, certificates that expire within 30 days, the newest backup, and
+the steps. Use this command first to diagnose a server.
+
+For a drifted step it shows the time of the last run and the changes that airgap install
+(or the same airgap join) would make. Other steps are only listed; --steps shows the
+details of all steps. The next steps for the operator are at the end.
 
 Nothing is changed. Root sees everything; other users see the files that they can read.
 

@@ -11,7 +11,7 @@ func supportBundleCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "support-bundle",
 		Short: "Collect diagnostic data of this server, without secrets",
-		Long: `Collects diagnostic data of this server in one archive of text files, of at most 20 MB,
+		Long: `Collect diagnostic data of this server in one archive of text files, of at most 20 MB,
 for support staff without access to the server. It contains status, facts, the journal and
 logs of airgap, reports of preflight and verify, logs of container runtime, kubelet,
 registry and static pods, the effective configurations, packet filter, addresses,

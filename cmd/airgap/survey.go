@@ -10,7 +10,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-const surveyLong = `Records the facts of this server: OS, kernel, installed packages, cgroups, network, disks,
+const surveyLong = `Record the facts of this server: OS, kernel, installed packages, cgroups, network, disks,
 PCI devices, and GPUs if their driver is installed. Nothing is changed. Most facts can be
 read without root; the others are listed under "unknown".
 

@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/cluster/upgrade"
 )
 
-const upgradeLong = `Upgrades the cluster to the bundle in DIR: to the next minor version or a patch of
+const upgradeLong = `Upgrade the cluster to the bundle in DIR: to the next minor version or a patch of
 Kubernetes, to other versions of its components, or to another configuration only. Run it
 on the first control-plane host, with the airgap.rpm of that bundle installed (rpm -U
 --oldpackage --replacepkgs airgap.rpm). The bundle must have the same name: keep the name

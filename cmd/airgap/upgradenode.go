@@ -6,7 +6,7 @@ import (
 	"airgap.dev/airgap/cluster/upgrade"
 )
 
-const upgradeNodeLong = `Upgrades or rolls back this server. airgap upgrade on the first control-plane host prints
+const upgradeNodeLong = `Upgrade or roll back this server. airgap upgrade on the first control-plane host prints
 this command when it is the turn of this server. With a section ssh in airgap.yaml it runs
 the command here itself. All files come from the registry at ADDRESS:PORT and are checked
 against the signed index.

@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/verify"
 )
 
-const verifyLong = `Watches nodes, system workloads and running images through informers, and the connections
+const verifyLong = `Watch nodes, system workloads and running images through informers, and the connections
 of pods on every node in the pod network. The command ends when all rules have passed for
 the whole soak window, or after --timeout. For each broken rule it then shows the object,
 the last observation, and the fix.
