@@ -35,7 +35,7 @@ func TestClockAgrees(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tc.says)
 		}
 		if err != nil && (codeOf(err) != exitcode.Preflight || !strings.Contains(advice.Of(err), "chronyc")) {
-			t.Errorf("%s: exit code or remedy is missing: %#v", name, err)
+			t.Errorf("%s: exit code or hint is missing: %#v", name, err)
 		}
 	}
 	err := hostcheck.Apart("10.0.0.11:5000", &trust.ClockError{Ahead: 100 * time.Hour, Err: errors.New("not yet valid")})

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestDocsServed: a browser gets the book that was asked for, both by their names, and
-// nothing else, until Ctrl-C.
+// TestDocsServed: until Ctrl-C, a browser gets the documentation in the selected language, each
+// language by its file name, and nothing else.
 func TestDocsServed(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	read, write := io.Pipe()
@@ -19,7 +19,7 @@ func TestDocsServed(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		err := cmd.ExecuteContext(ctx)
-		write.CloseWithError(err) // nobody waits for an address that will not come
+		write.CloseWithError(err) // ends the wait for the address
 		ended <- err
 	}()
 	url, err := bufio.NewReader(read).ReadString('\n')

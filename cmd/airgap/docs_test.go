@@ -18,7 +18,7 @@ import (
 
 const docsDir = "../../docs"
 
-// made keeps what stands between the marks of a page as the program has it.
+// made compares the generated section of a page with the table, and writes it with -update.
 func made(t *testing.T, page, name, table string) {
 	t.Helper()
 	file := filepath.Join(docsDir, page)
@@ -35,14 +35,14 @@ func made(t *testing.T, page, name, table string) {
 	keep(t, page, want)
 }
 
-// inBoth is made for the page in English and in Korean.
+// inBoth does the same for the English and the Korean page.
 func inBoth(t *testing.T, page, name, table string) {
 	t.Helper()
 	made(t, page, name, table)
 	made(t, "ko/"+page, name, table)
 }
 
-// keep compares a page with what it should be, and writes it with -update.
+// keep compares a page with its expected text, and writes it with -update.
 func keep(t *testing.T, page string, want []byte) {
 	t.Helper()
 	file := filepath.Join(docsDir, page)
@@ -54,11 +54,11 @@ func keep(t *testing.T, page string, want []byte) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("docs/%s is not what the program says (go test ./cmd/airgap -run TestDocs -update writes it): %v", page, err)
+		t.Errorf("docs/%s differs from the program (go test ./cmd/airgap -run TestDocs -update writes it): %v", page, err)
 	}
 }
 
-// markdownTable writes rows for Markdown; the first has the headings.
+// markdownTable writes a Markdown table. The first row has the headings.
 func markdownTable(rows ...[]string) string {
 	var b strings.Builder
 	for i, row := range rows {
@@ -73,7 +73,7 @@ func markdownTable(rows ...[]string) string {
 	return b.String()
 }
 
-// noOthers finds pages of what is there no more.
+// noOthers finds pages without a subject.
 func noOthers(t *testing.T, dir string, pages map[string]bool) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(docsDir, dir))
@@ -82,12 +82,12 @@ func noOthers(t *testing.T, dir string, pages map[string]bool) {
 	}
 	for _, e := range entries {
 		if !pages[e.Name()] {
-			t.Errorf("docs/%s/%s is about nothing that there is", dir, e.Name())
+			t.Errorf("docs/%s/%s has no subject: delete it", dir, e.Name())
 		}
 	}
 }
 
-// TestDocsLead: each page is reached, each link leads somewhere, in each language.
+// TestDocsLead: in each language, links reach each page, and each link has a target.
 func TestDocsLead(t *testing.T) {
 	for _, language := range docs.Languages() {
 		b, err := docs.Read(language)
@@ -118,7 +118,7 @@ func TestDocsLead(t *testing.T) {
 	}
 }
 
-// leadWithin wants each link within a bound book to have its place there.
+// leadWithin checks that each internal link of the HTML page has a target in it.
 func leadWithin(t *testing.T, b *docs.Book) {
 	t.Helper()
 	var html bytes.Buffer
@@ -128,7 +128,7 @@ func leadWithin(t *testing.T, b *docs.Book) {
 	for _, link := range regexp.MustCompile(`href="#([^"]+)"`).FindAllSubmatch(html.Bytes(), -1) {
 		place, err := url.PathUnescape(string(link[1]))
 		if err != nil || !bytes.Contains(html.Bytes(), []byte(`id="`+place+`"`)) {
-			t.Errorf("%s: a link leads to %q, which is no place in it: %v", b.Language.File(), place, err)
+			t.Errorf("%s: no target for the link to %q: %v", b.Language.File(), place, err)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// TestForeignTextIsEscaped: whatever prints it.
+// TestForeignTextIsEscaped: every kind of output escapes text from other hosts.
 func TestForeignTextIsEscaped(t *testing.T) {
 	report := result.Report{
 		About: result.About{Cluster: uitest.Evil, Server: uitest.Evil, By: uitest.Evil}, Began: time.Unix(0, 0),
@@ -54,7 +54,7 @@ func TestForeignTextIsEscaped(t *testing.T) {
 	}
 }
 
-// TestBarsEscapeForeignText: bars move the cursor by their own sequences, and have none of the text's.
+// TestBarsEscapeForeignText: progress bars use escape sequences, but none from foreign text.
 func TestBarsEscapeForeignText(t *testing.T) {
 	tty := uitest.New(t)
 	p := ui.New(ui.NewEscaper(tty.File), ui.Auto)

@@ -10,21 +10,21 @@ import (
 	"airgap.dev/airgap/internal/exitcode"
 )
 
-// TestHintKeepsTheExitCode: what to do about it changes nothing about what it was.
+// TestHintKeepsTheExitCode: a hint does not change the exit code of an error.
 func TestHintKeepsTheExitCode(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error
 		code int
 		said string
 	}{
-		"an error":             {errors.New("no room"), exitcode.Failed, "airgap: error: upgrade: no room\nairgap: hint: mend it\n"},
-		"a mistake":            {advice.Usagef("no such flag"), exitcode.Usage, "airgap: error: upgrade: no such flag\nairgap: hint: mend it\n"},
-		"a verdict, shown":     {&exitError{exitcode.Verify, errPrinted}, exitcode.Verify, "airgap: hint: mend it\n"},
+		"an error":             {errors.New("no room"), exitcode.Failed, "airgap: error: upgrade: no room\nairgap: hint: fix it\n"},
+		"a mistake":            {advice.Usagef("no such flag"), exitcode.Usage, "airgap: error: upgrade: no such flag\nairgap: hint: fix it\n"},
+		"a printed result":     {&exitError{exitcode.Verify, errPrinted}, exitcode.Verify, "airgap: hint: fix it\n"},
 		"an error with a hint": {advice.Add(errors.New("no room"), "make some"), exitcode.Failed, "airgap: error: upgrade: no room\nairgap: hint: make some\n"},
 	} {
 		var stderr bytes.Buffer
 		a := &app{stderr: &stderr}
-		if code := a.report(advice.Add(fmt.Errorf("upgrade: %w", tc.err), "mend it")); code != tc.code || stderr.String() != tc.said {
+		if code := a.report(advice.Add(fmt.Errorf("upgrade: %w", tc.err), "fix it")); code != tc.code || stderr.String() != tc.said {
 			t.Errorf("%s: %d, %q; want %d, %q", name, code, stderr.String(), tc.code, tc.said)
 		}
 	}

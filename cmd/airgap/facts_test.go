@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/cluster/hostcheck"
 )
 
-// TestFactsAndReceiptsAreRegularFiles: they come from servers, as reports do, on a stick that can hold
-// links to this host's files, and FIFOs.
+// TestFactsAndReceiptsAreRegularFiles: facts, receipts and reports come from servers on a USB drive,
+// which can contain links to files of this host, and FIFOs.
 func TestFactsAndReceiptsAreRegularFiles(t *testing.T) {
 	dir := t.TempDir()
 	link, fifo := filepath.Join(dir, "link.facts.yaml"), filepath.Join(dir, "fifo.survey")

@@ -7,39 +7,39 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// foreignDir is a directory on a server that another user than root can change, and in
-// which a program of root's works all the same.
+// foreignDir is a directory on a server that a user other than root can change, and that a program
+// of root uses.
 type foreignDir struct {
 	Dir   string
 	Owner string
-	Unit  string // the unit that gives it to that user; "" where the system does
-	Root  string // what root does there, and why a link of that user's misleads nothing
-	Test  string // the test in which that user sets traps
-	// OpenedIn are the files of the source that open it by host.OpenOwned.
+	Unit  string // the unit that gives the directory to that user; "": the system
+	Root  string // the action of root there, and why a link of that user is harmless
+	Test  string // the test with traps by that user
+	// OpenedIn are the source files that open it with host.OpenOwned.
 	OpenedIn []string
 }
 
-// foreignDirs are all of them: root uses no other directory that another user can change.
+// foreignDirs returns all of them: root uses no other directory that another user can change.
 func foreignDirs() []foreignDir {
 	return []foreignDir{
 		{
 			Dir: site.PushedDir, Owner: site.ServiceGroup, Unit: registry.UnitName,
-			Root:     "rollback keeps blobs there and prune reads: host.Owned, which no link leads out of and which hands files over by their descriptor; reset --wipe-data deletes: host.RemoveTree",
+			Root:     "rollback writes blobs and prune reads them: host.Owned, which follows no link out of it and changes owners by descriptor; reset --wipe-data deletes: host.RemoveTree",
 			Test:     "TestKeepPushedFollowsNoLink",
 			OpenedIn: []string{"registry/files.go", "registry/keep.go"},
 		},
 		{
 			Dir: service.ApproverDir, Owner: "airgap-approver", Unit: joincode.ApproverUnit,
-			Root:     "join-approver --credential writes the certificate there before that user's program starts: host.Owned; systemd makes the directory and removes it",
+			Root:     "join-approver --credential writes the certificate before the program of that user starts: host.Owned; systemd creates and removes the directory",
 			Test:     "TestApproverCredentialFollowsNoLink",
 			OpenedIn: []string{"cluster/service/approver.go"},
 		},
 		{
 			Dir: "/tmp", Owner: "every user",
-			Root: "scratch: a directory of its own by mkdtemp; an older one is removed where a lock on the open directory shows it to be root's",
+			Root: "scratch: a private directory by mkdtemp; an older one is removed if a lock on the open directory shows that root owns it",
 			Test: "TestScratch",
 		},
-		{Dir: "/var/tmp", Owner: "every user", Root: "remote.RunWith: a directory of its own by mktemp, mode 0700", Test: "TestRunWithFiles"},
+		{Dir: "/var/tmp", Owner: "every user", Root: "remote.RunWith: a private directory by mktemp, mode 0700", Test: "TestRunWithFiles"},
 		{
 			Dir: "/var/lib/kubelet/pods", Owner: "pods' users, in their volumes",
 			Root: "reset deletes: host.RemoveTree, which follows no link and crosses no mount",
@@ -47,13 +47,13 @@ func foreignDirs() []foreignDir {
 		},
 		{
 			Dir: "/proc/PID/root", Owner: "a static pod",
-			Root:     "compliance reads the files that its arguments name: host.Owned, which no link leads out of and which waits for no FIFO",
+			Root:     "compliance reads the files in its arguments: host.Owned, which follows no link out of it and does not wait for a FIFO",
 			Test:     "TestNamedFiles",
 			OpenedIn: []string{"kubeadm/node/process.go"},
 		},
 		{
 			Dir: "~/.ssh", Owner: "the user who calls sudo",
-			Root: "install reads keys and known_hosts with the rights of that user (host.AsOwner); it writes nothing there",
+			Root: "install reads keys and known_hosts with the permissions of that user (host.AsOwner), and writes nothing",
 			Test: "TestKnownHostsAsTheirUser",
 		},
 	}

@@ -15,8 +15,8 @@ import (
 	"airgap.dev/airgap/bundle/program"
 )
 
-// TestUnitsGiveNoOtherDirectory: a directory that a unit gives to another user than root
-// is in the list, with that user.
+// TestUnitsGiveNoOtherDirectory: the list has each directory that a unit gives to a user other than
+// root.
 func TestUnitsGiveNoOtherDirectory(t *testing.T) {
 	units, err := program.Units()
 	if err != nil {
@@ -32,7 +32,7 @@ func TestUnitsGiveNoOtherDirectory(t *testing.T) {
 			given = append(given, dir)
 			i := slices.IndexFunc(foreignDirs(), func(d foreignDir) bool { return d.Dir == dir })
 			if i < 0 || foreignDirs()[i].Owner != user || foreignDirs()[i].Unit != name {
-				t.Errorf("%s gives %s to user %s: foreignDirs has to say what root does there", name, dir, user)
+				t.Errorf("%s gives %s to user %s: add it to foreignDirs with the action of root", name, dir, user)
 			}
 		}
 	}
@@ -73,8 +73,8 @@ func unitDirectories(text string) (all []string) {
 	return all
 }
 
-// TestCodeGivesNoOtherDirectory: files change their owner in package host alone, and who
-// works in another user's directory is in the list.
+// TestCodeGivesNoOtherDirectory: only package host changes owners of files, and the list has each
+// source file that opens the directory of another user.
 func TestCodeGivesNoOtherDirectory(t *testing.T) {
 	var listed []string
 	for _, d := range foreignDirs() {
@@ -85,33 +85,33 @@ func TestCodeGivesNoOtherDirectory(t *testing.T) {
 		for _, call := range calls {
 			switch {
 			case slices.Contains([]string{"Chown", "Lchown", "Fchown", "Fchownat"}, call):
-				t.Errorf("%s calls %s: host.Owned and host.WriteForGroup do that by the open file", file, call)
+				t.Errorf("%s calls %s: use host.Owned or host.WriteForGroup, which use the open file", file, call)
 			case call == "OpenOwned":
 				opened[file] = true
 			case call == "RemoveAll" && !slices.Contains(ownScratch(), file):
-				t.Errorf("%s calls RemoveAll: host.RemoveTree follows no link and crosses no mount", file)
+				t.Errorf("%s calls RemoveAll: use host.RemoveTree, which follows no link and crosses no mount", file)
 			}
 		}
 	}
 	for file := range opened {
 		if !slices.Contains(listed, file) {
-			t.Errorf("%s works in another user's directory: foreignDirs has to say what it does there", file)
+			t.Errorf("%s opens the directory of another user: add it to foreignDirs", file)
 		}
 	}
 	for _, file := range listed {
 		if !opened[file] {
-			t.Errorf("%s opens no other user's directory", file)
+			t.Errorf("%s does not open the directory of another user", file)
 		}
 	}
 }
 
-// ownScratch are files that delete what the same process has made, or what the registry
-// has in its own directory.
+// ownScratch returns the source files that delete files of the same process, or files of the registry
+// in its own directory.
 func ownScratch() []string {
 	return []string{"cluster/site/scratch.go", "registry/files.go", "registry/inplace.go"}
 }
 
-// sourceCalls are the names that each file of the program calls, but for package host.
+// sourceCalls returns the names of the functions that each source file calls, except package host.
 func sourceCalls(t *testing.T) map[string][]string {
 	t.Helper()
 	root, all := "../..", map[string][]string{}
@@ -134,7 +134,7 @@ func sourceCalls(t *testing.T) map[string][]string {
 			return err
 		}
 		if strings.Contains(string(text), "chown ") {
-			t.Errorf("%s has a script that changes an owner", name)
+			t.Errorf("%s has a script that runs chown", name)
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, text, 0)
 		if err != nil {
@@ -156,8 +156,7 @@ func sourceCalls(t *testing.T) map[string][]string {
 	return all
 }
 
-// TestForeignDirsAreTrapped: each directory of the list has a test in which its user
-// sets traps.
+// TestForeignDirsAreTrapped: each directory in the list has a test with traps by its user.
 func TestForeignDirsAreTrapped(t *testing.T) {
 	out, err := exec.Command("grep", "-rhoE", `^func Test[A-Za-z0-9]+\(`, "--include=*_test.go", "../..").Output()
 	if err != nil {
@@ -165,10 +164,10 @@ func TestForeignDirsAreTrapped(t *testing.T) {
 	}
 	for _, d := range foreignDirs() {
 		if d.Dir == "" || d.Owner == "" || d.Root == "" {
-			t.Errorf("%+v does not say everything", d)
+			t.Errorf("%+v is incomplete", d)
 		}
 		if !strings.Contains(string(out), "func "+d.Test+"(") {
-			t.Errorf("%s: there is no test %q", d.Dir, d.Test)
+			t.Errorf("%s: no test %q", d.Dir, d.Test)
 		}
 	}
 }

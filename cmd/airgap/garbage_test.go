@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestListingGC: the heap may grow to what is given for lists, a small one to three times
-// its size, a large one by as much as at all other times.
+// TestListingGC: the heap can grow to listingHeap, a small heap to three times its size, a large heap
+// by verifyGC.
 func TestListingGC(t *testing.T) {
 	for inUse, want := range map[uint64]int{
 		0:         mostGC,
@@ -18,18 +18,18 @@ func TestListingGC(t *testing.T) {
 		42 << 20:  166,
 		56 << 20:  100,
 		94 << 20:  19,
-		104 << 20: verifyGC, // 8 are less than what is given anyway
+		104 << 20: verifyGC, // 8 MiB are less than verifyGC allows
 		112 << 20: verifyGC,
 		1 << 40:   verifyGC,
 	} {
 		if got := listingGC(inUse); got != want {
-			t.Errorf("of %d MiB in use: %d, want %d", inUse>>20, got, want)
+			t.Errorf("with %d MiB in use: %d, want %d", inUse>>20, got, want)
 		}
 	}
 }
 
-// TestTuneGCForVerify: GOGC is high while lists come in, and verify's own afterwards; one
-// that is set in the environment stays.
+// TestTuneGCForVerify: GOGC is high during the first lists, and verifyGC afterwards. GOGC in the
+// environment has priority.
 func TestTuneGCForVerify(t *testing.T) {
 	was := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(was)

@@ -11,11 +11,11 @@ import (
 	"airgap.dev/airgap/internal/exitcode"
 )
 
-// TestGPUStatusOfThisHost runs the command: where there is no card it says so, in
-// each format, and what it is told wrongly is a usage error.
+// TestGPUStatusOfThisHost runs the command: without a GPU it fails in each format, and a wrong flag is
+// a usage error.
 func TestGPUStatusOfThisHost(t *testing.T) {
 	if cards, err := (gpu.Setup{Host: site.ThisMachine().Host}).FreeCards(); len(cards) > 0 || err != nil {
-		t.Skip("this machine has cards", len(cards), err)
+		t.Skip("this machine has GPUs", len(cards), err)
 	}
 	for args, want := range map[string]int{"": exitcode.Failed, "--output json": exitcode.Failed, "--watch-xid 2h": exitcode.Usage, "--watch-xid -1s": exitcode.Usage, "more": exitcode.Usage} {
 		var stdout, stderr bytes.Buffer

@@ -16,8 +16,8 @@ import (
 	"airgap.dev/airgap/internal/ui/uitest"
 )
 
-// TestGPUSettings: what the host's report is compared with, and that the plugin's
-// image is kept, under the name that a runtime has it by.
+// TestGPUSettings: the expected values of the host report, and the pinned image of the device plugin,
+// with the name that a container runtime uses.
 func TestGPUSettings(t *testing.T) {
 	settings := func(s *site.Site) (*report.GPUSettings, bool) {
 		t.Helper()
@@ -39,7 +39,7 @@ func TestGPUSettings(t *testing.T) {
 		`{"node": "w1", "gpu": {"cards": 8}}`: {8, "warning: w1 had 8 cards, and has 2 on its bus: airgap verify goes on to miss the others. " +
 			"To have it count anew, where some were taken out: rm /var/lib/airgap/report.json there"},
 		`{"node": "w1", "gpu": {"cards": 1}}`: {2, ""},
-		`{"node": "w1"}`:                      {2, ""}, // it had not the role gpu
+		`{"node": "w1"}`:                      {2, ""}, // without the role gpu
 	} {
 		s.Machine.Host.(sitetest.RPMHost).MapFS["var/lib/airgap/report.json"] = &fstest.MapFile{Data: []byte(before)}
 		if got, _ := settings(s); got.Cards != want.cards {
@@ -48,7 +48,7 @@ func TestGPUSettings(t *testing.T) {
 		told := &uitest.Sayings{Progress: ui.Discard()}
 		unit := nodesteps.NodeReportUnitStep(s, told)
 		for range 2 {
-			unit.Done(t.Context()) // this machine reports to nobody
+			unit.Done(t.Context()) // this machine has no cluster
 		}
 		if all := strings.Join(told.Said, "\n"); len(told.Said) > 1 || !strings.HasPrefix(all, want.warns) || (all == "") != (want.warns == "") {
 			t.Errorf("before %s: told %q, want %q", before, told.Said, want.warns)
@@ -56,11 +56,11 @@ func TestGPUSettings(t *testing.T) {
 	}
 	s.Machine.Host.(sitetest.RPMHost).MapFS["var/lib/airgap/report.json"] = &fstest.MapFile{Data: []byte("{")}
 	if _, err := nodesteps.Settings(s); err == nil || !strings.Contains(err.Error(), "read /var/lib/airgap/report.json") || !strings.Contains(advice.Of(err), "remove that file") {
-		t.Errorf("settings that are none: %v", err)
+		t.Errorf("invalid settings: %v", err)
 	}
 	delete(s.Machine.Host.(sitetest.RPMHost).MapFS, "var/lib/airgap/report.json")
 	if got, _ := settings(sitetest.GPUSite(t, "gpu: {source: host}\n", "", "2330")); got.Driver != "" || got.Cards != 1 {
-		t.Errorf("the site's own: %+v", got)
+		t.Errorf("driver of the site: %+v", got)
 	}
 	s.Node.Roles = []config.Role{config.Worker}
 	if got, kept := settings(s); got != nil || kept {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestHealthTimeout: --timeout has the usual value, takes others, and refuses what no
-// cluster could keep to.
+// TestHealthTimeout: --timeout has a default, accepts other values, and refuses a value that is not
+// longer than the soak window.
 func TestHealthTimeout(t *testing.T) {
 	for _, tc := range []struct {
 		args []string
@@ -18,8 +18,8 @@ func TestHealthTimeout(t *testing.T) {
 	}{
 		{nil, 10 * time.Minute, ""},
 		{[]string{"--timeout", "25m"}, 25 * time.Minute, ""},
-		{[]string{"--timeout=0"}, 0, `invalid argument "0" for "--timeout" flag: want more than 5s, for which everything has to hold`},
-		{[]string{"--timeout", "-3m"}, 0, "want more than 5s"},
+		{[]string{"--timeout=0"}, 0, `invalid argument "0" for "--timeout" flag: expected more than 5s, the soak window of airgap verify`},
+		{[]string{"--timeout", "-3m"}, 0, "expected more than 5s"},
 		{[]string{"--timeout", "25"}, 0, "missing unit in duration"},
 	} {
 		var timeout time.Duration
@@ -38,7 +38,7 @@ func TestHealthTimeout(t *testing.T) {
 	}
 }
 
-// TestHealthTimeoutOfCommands: each command that waits for the cluster to be well has it.
+// TestHealthTimeoutOfCommands: each command that waits for a healthy cluster has the flag.
 func TestHealthTimeoutOfCommands(t *testing.T) {
 	a := &app{}
 	for _, cmd := range []interface{ Flags() *pflag.FlagSet }{installCommand(a), restoreCommand(a), upgradeCommand(a), rollbackCommand(a)} {

@@ -12,18 +12,18 @@ import (
 	"airgap.dev/airgap/bundle/program"
 )
 
-// helpColumns is how wide a line of a help text may be.
+// helpColumns is the maximum width of a line in a help text.
 const helpColumns = 100
 
-// TestHelpTexts: what a command is for, how, and an example of it, for all that
-// people may call; the manual pages are made of it.
+// TestHelpTexts: each visible command has a short text, a long text and an example. The manual pages
+// consist of these texts.
 func TestHelpTexts(t *testing.T) {
 	root := rootCommand(&app{})
 	for _, cmd := range program.Documented(root) {
 		name := cmd.CommandPath()
 		first, _ := utf8.DecodeRuneInString(cmd.Short)
 		if cmd.Short == "" || !unicode.IsUpper(first) || strings.HasSuffix(cmd.Short, ".") {
-			t.Errorf("%s: Short %q: want a few words, capitalized, without a full stop", name, cmd.Short)
+			t.Errorf("%s: Short %q: want an imperative phrase, capitalized, without a full stop", name, cmd.Short)
 		}
 		if cmd.Long == "" || cmd.Long == cmd.Short {
 			t.Errorf("%s has no Long", name)
@@ -47,7 +47,7 @@ func TestHelpTexts(t *testing.T) {
 	}
 }
 
-// checkExample: an example shows commands and flags that there are.
+// checkExample checks that the commands and flags in an example exist.
 func checkExample(t *testing.T, root *cobra.Command, of, line string) {
 	t.Helper()
 	if !strings.HasPrefix(line, "  ") {
@@ -55,7 +55,7 @@ func checkExample(t *testing.T, root *cobra.Command, of, line string) {
 	}
 	words := strings.Fields(line)
 	if words[0] != "airgap" {
-		return // what goes before or behind it
+		return // a line for another program
 	}
 	cmd, rest, err := root.Find(words[1:])
 	if err != nil {
@@ -73,13 +73,13 @@ func checkExample(t *testing.T, root *cobra.Command, of, line string) {
 	}
 }
 
-// TestCompleted: of each flag that takes a value it is said what a shell offers.
+// TestCompleted: each flag with a value has shell completions.
 func TestCompleted(t *testing.T) {
 	root := rootCommand(&app{})
 	for _, cmd := range program.Documented(root) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if _, said := cmd.GetFlagCompletionFunc(f.Name); !said && f.NoOptDefVal == "" {
-				t.Errorf("%s --%s: say in complete.go what may stand there", cmd.CommandPath(), f.Name)
+				t.Errorf("%s --%s: add its completions to complete.go", cmd.CommandPath(), f.Name)
 			}
 		})
 	}
@@ -91,12 +91,12 @@ func TestCompleted(t *testing.T) {
 	}
 	for name := range flagValues() {
 		if !known[name] {
-			t.Errorf("complete.go speaks of a flag %q, which no command has", name)
+			t.Errorf("complete.go has the flag %q, but no command does", name)
 		}
 	}
 	for path := range argumentValues() {
 		if !known[path] {
-			t.Errorf("complete.go speaks of a command %q, which there is not", path)
+			t.Errorf("complete.go has the command %q, which does not exist", path)
 		}
 	}
 }

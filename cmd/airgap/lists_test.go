@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// TestNoListIsNull prints results that hold nothing.
+// TestNoListIsNull: an empty list is never null in JSON and YAML.
 func TestNoListIsNull(t *testing.T) {
 	for name, result := range map[string]any{
 		"lock": bundle.Lock{Images: []bundle.Image{{Name: "x"}}}, "index": &bundle.Index{}, "facts": &preflight.Facts{}, "report": preflight.Report{},

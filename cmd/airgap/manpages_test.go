@@ -15,10 +15,10 @@ import (
 	"airgap.dev/airgap/bundle/program"
 )
 
-// TestManPages: each has its command's flags, the month that it was given, and
-// nothing of whoever makes them.
+// TestManPages: each page has the flags of its command and the given month, but nothing of the user
+// who creates the pages.
 func TestManPages(t *testing.T) {
-	t.Setenv("XDG_CONFIG_HOME", "/home/somebody/config")
+	t.Setenv("XDG_CONFIG_HOME", "/home/user/config")
 	at := time.Date(2031, time.May, 31, 23, 30, 0, 0, time.FixedZone("west", -7200)) // June in UTC
 	pages, err := program.ManPages(commands(), at)
 	if err != nil {
@@ -29,27 +29,26 @@ func TestManPages(t *testing.T) {
 		page := string(pages[name])
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if !strings.Contains(page, `--`+f.Name+`\fP`) {
-				t.Errorf("%s lacks --%s", name, f.Name)
+				t.Errorf("%s has no --%s", name, f.Name)
 			}
 		})
 		for _, want := range []string{` "1" "Jun 2031" "airgap `, ".SH DESCRIPTION\n"} {
 			if !strings.Contains(page, want) {
-				t.Errorf("%s lacks %q", name, want)
+				t.Errorf("%s has no %q", name, want)
 			}
 		}
 		for _, not := range []string{"/home/", "cobra", "2031-", "```"} {
 			if strings.Contains(page, not) {
-				t.Errorf("%s says %q", name, not)
+				t.Errorf("%s contains %q", name, not)
 			}
 		}
 	}
 	if page := string(pages["airgap-bundle.1"]); !strings.Contains(page, `--keys\fP="~/.config/airgap/keys"`) || !strings.Contains(page, ".EX\n  apiVersion: airgap.dev/v1alpha1\n  kind: Cluster\n") {
-		t.Errorf("airgap-bundle.1 lacks the usual directory, or airgap.yaml as it is:\n%s", page)
+		t.Errorf("airgap-bundle.1 has no default directory, or no unchanged airgap.yaml:\n%s", page)
 	}
 }
 
-// TestManPagesAsShown has groff read all pages: whatever it complains of is a
-// mark that we did not mean.
+// TestManPagesAsShown renders all pages with groff. A warning means an unintended markup character.
 func TestManPagesAsShown(t *testing.T) {
 	bundletest.Need(t, "groff")
 	pages, err := program.ManPages(commands(), time.Unix(0, 0))
@@ -62,14 +61,14 @@ func TestManPagesAsShown(t *testing.T) {
 		if err := os.WriteFile(file, page, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		var complains bytes.Buffer
+		var warnings bytes.Buffer
 		groff := exec.Command("groff", "-man", "-Tutf8", "-Kutf8", "-wall", "-rLL=200n", "-P-cbou", file)
-		groff.Stderr = &complains
+		groff.Stderr = &warnings
 		shown, err := groff.Output()
-		if err != nil || complains.Len() > 0 {
-			t.Errorf("groff %s: %v: %s", name, err, &complains)
+		if err != nil || warnings.Len() > 0 {
+			t.Errorf("groff %s: %v: %s", name, err, &warnings)
 		}
-		if name == "airgap-bundle.1" && !bytes.Contains(shown, []byte("directory of what airgap survey or its script wrote on the servers (*.facts.yaml, *.survey, *.survey.gz)")) {
+		if name == "airgap-bundle.1" && !bytes.Contains(shown, []byte("directory with the files of airgap survey or its script (*.facts.yaml, *.survey, *.survey.gz)")) {
 			t.Errorf("airgap-bundle.1 is shown as\n%s", shown)
 		}
 	}

@@ -24,7 +24,7 @@ const k8s = configtest.Kubernetes
 
 const withCalico = "network: {plugin: calico}\n"
 
-// TestNetworkOfUpstream goes from airgap.yaml to what install would apply.
+// TestNetworkOfUpstream: the objects that airgap install applies, planned from airgap.yaml.
 func TestNetworkOfUpstream(t *testing.T) {
 	upstream := cnitest.Serve(t)
 	c := configtest.On(t, "el9", k8s+withCalico)
@@ -53,7 +53,7 @@ func TestNetworkOfUpstream(t *testing.T) {
 	}
 	page, err := plan.Report("SHA256:key")
 	if err != nil || !strings.Contains(string(page), plan.Lock.Network.Sources[0].SHA256) || !strings.Contains(string(page), "network/calico.yaml") {
-		t.Errorf("the report lacks the pod network (%v)", err)
+		t.Errorf("the report has no pod network (%v)", err)
 	}
 
 	s := &site.Site{Index: &bundle.Index{Lock: plan.Lock}, Config: c, Node: c.Nodes[0], Machine: site.ThisMachine()}
@@ -78,8 +78,8 @@ func TestNetworkOfUpstream(t *testing.T) {
 	}
 }
 
-// TestNetworkOfAChart: its images are pinned by their digest, where the chart names
-// one, as the runtime knows them then.
+// TestNetworkOfAChart: images with a digest in the chart are pinned by digest, as the container
+// runtime stores them.
 func TestNetworkOfAChart(t *testing.T) {
 	c := configtest.On(t, "el9", k8s+"network: {plugin: cilium, mtu: 1450}\n")
 	plan, err := cnitest.Serve(t).Plan(t, c.Network, c.PodCluster(""), nil)
@@ -107,7 +107,7 @@ func TestNetworkOfAChart(t *testing.T) {
 	}
 	for _, own := range []preflight.Port{{Number: 9891, Protocol: "tcp", For: "cilium-operator gops"}, {Number: 9964, Protocol: "tcp", For: "cilium-envoy metrics"}} {
 		if !slices.Contains(w.Ports, own) || strings.Contains(strings.Join(ports, " "), strconv.Itoa(own.Number)) {
-			t.Errorf("%v has to be free and not opened: preflight wants %v, the firewall gets %v", own, w.Ports, ports)
+			t.Errorf("%v must be free and not opened: preflight has %v, the firewall %v", own, w.Ports, ports)
 		}
 	}
 }

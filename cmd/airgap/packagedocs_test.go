@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 )
 
-// TestCompletionsAreRead has each shell read what airgap.rpm brings for it.
+// TestCompletionsAreRead: each shell can read its completions in airgap.rpm.
 func TestCompletionsAreRead(t *testing.T) {
 	files, err := program.Documentation(commands, time.Unix(1_600_000_000, 0))
 	if err != nil {
@@ -42,27 +42,26 @@ func TestCompletionsAreRead(t *testing.T) {
 				t.Errorf("%s %s: %v: %s", shell[0], name, err, out)
 			}
 			if out, err := reads(append(script, "\nif true (\n"...)); err == nil {
-				t.Errorf("%s takes half a line, so it proves nothing: %s", shell[0], out)
+				t.Errorf("%s accepts an incomplete line, so the test proves nothing: %s", shell[0], out)
 			}
 		})
 	}
 }
 
-// offers has bash complete the words behind "airgap" by the function that it has for that.
-// The package bash-completion, which takes a line apart for it, need not be here.
+// offers lets bash complete the words after "airgap" with the function of the completions. It
+// replaces _init_completion, so that the package bash-completion is not required.
 const offers = `
 source "$1" || exit
 read -ra how < <(complete -p airgap)
-[ "${how[-2]} ${how[-1]}" = "__start_airgap airgap" ] || { echo "airgap is completed by: ${how[*]}"; exit 1; }
+[ "${how[-2]} ${how[-1]}" = "__start_airgap airgap" ] || { echo "the completion of airgap is: ${how[*]}"; exit 1; }
 _init_completion() { words=("${COMP_WORDS[@]}") cword=$COMP_CWORD cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}; }
 shift
 COMP_WORDS=(airgap "$@") COMP_CWORD=$# COMP_TYPE=9 COLUMNS=80
-__start_airgap 2>/dev/null # compopt complains where nobody types
+__start_airgap 2>/dev/null # compopt fails without a terminal
 printf '%s\n' "${COMPREPLY[@]}"
 `
 
-// TestBashOffers: what bash makes of a key pressed behind some words, by the file of
-// airgap.rpm and the program.
+// TestBashOffers: bash completes some words with the completions in airgap.rpm and the program.
 func TestBashOffers(t *testing.T) {
 	bundletest.Need(t, "bash")
 	files, err := program.Documentation(commands, time.Unix(1_600_000_000, 0))
@@ -95,6 +94,6 @@ func fileOf(t *testing.T, files []rpm.File, name string) []byte {
 			return f.Data
 		}
 	}
-	t.Fatalf("there is no %s in the package", name)
+	t.Fatalf("no %s in the package", name)
 	return nil
 }

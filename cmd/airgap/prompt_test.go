@@ -12,21 +12,21 @@ import (
 	"airgap.dev/airgap/internal/ui/uitest"
 )
 
-// asks is a program that asks for a code, or with an argument for a yes.
+// asks is a program that asks for a join token, or with an argument for confirmation.
 func asks() {
 	ctx := untilSignal()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	if len(os.Args) > 1 {
 		os.Exit(a.report(interrupted(ui.Confirm(ctx, a.terminal(), "Sure? "))))
 	}
-	code, err := ui.Secret(ctx, a.terminal(), "", "One-time code (not shown): ")
+	token, err := ui.Secret(ctx, a.terminal(), "", "Join token (not shown): ")
 	if err == nil {
-		fmt.Print("got ", code)
+		fmt.Print("got ", token)
 	}
 	os.Exit(a.report(interrupted(err)))
 }
 
-// stuck is a program that does not end when it should.
+// stuck is a program that ignores the first signal.
 func stuck() {
 	ctx := untilSignal()
 	fmt.Println("begun")
@@ -56,22 +56,22 @@ func TestPromptEndsWithASignal(t *testing.T) {
 			cmd := y.Start(t, "asks")
 			y.Await(t, "(not shown): ")
 			if y.Echoes(t) {
-				t.Error("the terminal shows the code")
+				t.Error("the terminal shows the token")
 			}
 			end(t, y, cmd)
-			_ = cmd.Wait() // the exit code tells
+			_ = cmd.Wait() // checked by the exit code
 			if code := cmd.ProcessState.ExitCode(); code != exitcode.Interrupted {
 				t.Errorf("exit code %d, want %d", code, exitcode.Interrupted)
 			}
 			if !y.Echoes(t) {
-				t.Error("the terminal stays silent")
+				t.Error("the terminal does not echo again")
 			}
 			y.Await(t, "airgap: error: interrupted")
 		})
 	}
 }
 
-func TestPromptReadsTheCode(t *testing.T) {
+func TestPromptReadsTheToken(t *testing.T) {
 	y := uitest.New(t)
 	cmd := y.Start(t, "asks")
 	y.Await(t, "(not shown): ")
@@ -79,7 +79,7 @@ func TestPromptReadsTheCode(t *testing.T) {
 	if err := cmd.Wait(); err != nil || !y.Echoes(t) {
 		t.Errorf("%v; echo %v", err, y.Echoes(t))
 	}
-	if screen := y.Screen(); screen != "One-time code (not shown): \ngot abcdef.0123456789abcdef.abcdefghijklmnop\n" {
+	if screen := y.Screen(); screen != "Join token (not shown): \ngot abcdef.0123456789abcdef.abcdefghijklmnop\n" {
 		t.Errorf("the screen shows\n%s", screen)
 	}
 }
@@ -91,7 +91,7 @@ func TestSecondSignalKills(t *testing.T) {
 	y.Press(t, ctrlC)
 	y.Await(t, "ending")
 	y.Press(t, ctrlC)
-	_ = cmd.Wait() // the state tells
+	_ = cmd.Wait() // checked by the state
 	if s, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGINT {
 		t.Errorf("ended with %v", cmd.ProcessState)
 	}
@@ -105,13 +105,13 @@ func TestConfirm(t *testing.T) {
 		"yes\n": {exitcode.OK, "Sure? yes\n"},
 		"y\n":   {exitcode.Usage, "Sure? y\nairgap: error: not confirmed; nothing was changed\n"},
 		"\x04":  {exitcode.Usage, "Sure? airgap: error: not confirmed; nothing was changed\n"}, // Ctrl-D
-		ctrlC:   {exitcode.Interrupted, "Sure? ^C\nairgap: error: interrupted\nairgap: hint: run the same command again: it goes on where it stopped\n"},
+		ctrlC:   {exitcode.Interrupted, "Sure? ^C\nairgap: error: interrupted\nairgap: hint: run the same command again: it continues where it stopped\n"},
 	} {
 		y := uitest.New(t)
 		cmd := y.Start(t, "asks", "yes")
 		y.Await(t, "Sure? ")
 		y.Press(t, keys)
-		_ = cmd.Wait() // the exit code tells
+		_ = cmd.Wait() // checked by the exit code
 		if code := cmd.ProcessState.ExitCode(); code != want.code {
 			t.Errorf("%q: exit code %d, want %d", keys, code, want.code)
 		}
@@ -121,8 +121,7 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// TestNohupIsRespected: a hangup that the user has taken out of the way ends
-// nothing.
+// TestNohupIsRespected: an ignored SIGHUP does not end the program.
 func TestNohupIsRespected(t *testing.T) {
 	y := uitest.New(t)
 	cmd := y.Start(t, "sh", "-c", `trap "" HUP; exec asks`)

@@ -12,9 +12,8 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// TestPushScripts runs testdata/push/*.txtar: BUNDLE, signed by KEY, is pushed to a
-// registry at 127.0.0.1:PORT, which serves the bundle in STORE and whose authority
-// is in PKI.
+// TestPushScripts runs testdata/push/*.txtar. The scripts push BUNDLE, signed with KEY, to a registry
+// at 127.0.0.1:PORT. The registry serves the bundle OTHER; its CA is in PKI.
 func TestPushScripts(t *testing.T) {
 	must := func(err error) {
 		t.Helper()

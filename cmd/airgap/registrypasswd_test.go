@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestPasswd: prefixes are recorded with the user, and a name that bundles have is refused
-// before anything is written.
+// TestPasswd: the prefixes are stored with the user, and a reserved name is refused before any write.
 func TestPasswd(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "htpasswd")
 	passwd := func(args ...string) (int, string) {

@@ -20,8 +20,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-// TestRelease checks a release as its README says, without airgap, and makes it
-// twice.
+// TestRelease checks a release with the commands of its README, without airgap. Two builds are equal.
 func TestRelease(t *testing.T) {
 	bundletest.Need(t, "openssl", "sha256sum", "rpm")
 	own, err := os.Executable()
@@ -71,8 +70,8 @@ done`, "sh", one, filepath.Join(dir, "db"))
 	checkReleaseSBOM(t, text)
 }
 
-// TestReleaseNeedsNoLibraries: what not every server could start is no release. The test's own
-// program is one such, where there is cgo.
+// TestReleaseNeedsNoLibraries: a dynamically linked program is refused. With cgo, the program of this
+// test is one.
 func TestReleaseNeedsNoLibraries(t *testing.T) {
 	own, err := os.Executable()
 	if err != nil {
@@ -89,14 +88,14 @@ func TestReleaseNeedsNoLibraries(t *testing.T) {
 	dir := t.TempDir()
 	_, err = program.Release(program.ReleaseOptions{Commands: commands, Out: filepath.Join(dir, "release"), Keys: filepath.Join(dir, "keys")})
 	if err == nil || !strings.Contains(err.Error(), "not a static x86_64 program") || !strings.Contains(advice.Of(err), "make build") {
-		t.Errorf("a release of %s: %v", own, err)
+		t.Errorf("release of %s: %v", own, err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("it leaves %v, %v", left, err)
+		t.Errorf("left files: %v, %v", left, err)
 	}
 }
 
-// checkReleaseSBOM wants what go version -m says of the programs.
+// checkReleaseSBOM checks that the SBOM has the modules in go version -m.
 func checkReleaseSBOM(t *testing.T, text []byte) {
 	t.Helper()
 	doc, err := spdxjson.Read(bytes.NewReader(text))
@@ -119,7 +118,7 @@ func checkReleaseSBOM(t *testing.T, text []byte) {
 	}
 	goVersion := strings.TrimPrefix(runtime.Version(), "go")
 	if locators["pkg:golang/stdlib@"+goVersion] == nil {
-		t.Errorf("the SBOM lacks Go %s", goVersion)
+		t.Errorf("the SBOM has no Go %s", goVersion)
 	}
 	module := strings.Fields(string(runs(t, "go", "list", "-m", "github.com/spf13/cobra", "github.com/NVIDIA/go-nvml")))
 	sums, err := os.ReadFile(filepath.Join("..", "..", "go.sum"))
@@ -130,9 +129,9 @@ func checkReleaseSBOM(t *testing.T, text []byte) {
 		p := locators["pkg:golang/"+module[i]+"@"+module[i+1]]
 		switch {
 		case p == nil:
-			t.Errorf("the SBOM lacks %s %s", module[i], module[i+1])
+			t.Errorf("the SBOM has no %s %s", module[i], module[i+1])
 		case !bytes.Contains(sums, []byte(module[i]+" "+module[i+1]+" "+strings.TrimPrefix(p.PackageSourceInfo, "go.sum: ")+"\n")):
-			t.Errorf("of %s the SBOM says %q", module[i], p.PackageSourceInfo)
+			t.Errorf("for %s the SBOM has %q", module[i], p.PackageSourceInfo)
 		}
 	}
 	if len(contains) != 2 || contains["airgap-nvml"] < 2 {

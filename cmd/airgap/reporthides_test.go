@@ -9,8 +9,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// TestReportHidesSecrets: the process that reports sees no secret that it reports
-// nothing of.
+// TestReportHidesSecrets: airgap-node-report.service cannot read secrets that it does not report on.
 func TestReportHidesSecrets(t *testing.T) {
 	var hidden []string
 	for line := range strings.Lines(string(nodereport.UnitText())) {
@@ -24,13 +23,13 @@ func TestReportHidesSecrets(t *testing.T) {
 		"etc/airgap/pki/ca.key", "etc/airgap/pki/registry.key", "etc/airgap/registry.htpasswd", "etc/kubernetes/apiserver",
 		"etc/kubernetes/pki/ca.key", "etc/kubernetes/pki/sa.key", "etc/kubernetes/pki/front-proxy-ca.key", "etc/kubernetes/pki/etcd/ca.key", "etc/kubernetes/pki/next",
 	}
-	needed := []string{ // its identity, when certificates expire, the newest backup; ProtectHome hides /root
+	needed := []string{ // identity, expiry of certificates, newest backup; ProtectHome hides /root
 		"var/lib/kubelet/pki", "var/lib/airgap/backup", "etc/airgap", "etc/kubernetes", "root/.ssh", "root/.docker",
 	}
 	for _, place := range append(files, support.SecretPlaces()...) {
 		covers := func(dir string) bool { return place == dir || strings.HasPrefix(dir, place+"/") }
 		if !slices.ContainsFunc(hidden, covers) && !slices.Contains(needed, place) {
-			t.Errorf("airgap-node-report.service can read /%s, and reports nothing of it", place)
+			t.Errorf("airgap-node-report.service can read /%s, but does not report on it", place)
 		}
 	}
 }

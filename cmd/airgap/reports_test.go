@@ -10,8 +10,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// TestReportsOfSeveralHosts: a terminal gets the hosts that failed, a page and a
-// file for a CI all of them.
+// TestReportsOfSeveralHosts: text, JSON and YAML have only the failed hosts, JUnit and HTML have all.
 func TestReportsOfSeveralHosts(t *testing.T) {
 	report := func(host string, status preflight.Status) preflight.Report {
 		return preflight.Report{Host: host, Worst: status, Results: []preflight.Entry{{ID: "swap", Result: preflight.Result{Status: status}}}}

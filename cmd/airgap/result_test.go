@@ -15,8 +15,8 @@ import (
 	"airgap.dev/airgap/internal/ui/uitest"
 )
 
-// TestResultStaysOnTheTerminal reads a bundle with bars on a real terminal: what
-// the command found must be there to see when it has ended.
+// TestResultStaysOnTheTerminal reads a bundle with progress bars on a real terminal: the result must
+// be visible at the end.
 func TestResultStaysOnTheTerminal(t *testing.T) {
 	f := bundletest.New(t)
 	public, err := bundle.MarshalPublicKey(&f.Key.PublicKey)
@@ -30,7 +30,7 @@ func TestResultStaysOnTheTerminal(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
 		code int
-		want []string // in this order, at the screen's end
+		want []string // in this order, at the end of the screen
 	}{
 		"result": {[]string{"inspect", f.Dir, "--full"}, exitcode.OK, []string{"done", "every byte verified", "files "}},
 		"import": {[]string{"registry", "import", f.Dir, "--store", t.TempDir()}, exitcode.OK, []string{"done", "test is in the store"}},
@@ -42,13 +42,13 @@ func TestResultStaysOnTheTerminal(t *testing.T) {
 			}
 			screen := tty.Screen()
 			if !strings.Contains(tty.Text(), "\x1b[") {
-				t.Errorf("no bar was drawn:\n%q", tty.Text())
+				t.Errorf("no progress bar:\n%q", tty.Text())
 			}
 			rest := screen
 			for _, want := range tc.want {
 				_, after, found := strings.Cut(rest, want)
 				if !found {
-					t.Fatalf("%q is not to be seen in its place:\n%s", want, screen)
+					t.Fatalf("%q is not in its place:\n%s", want, screen)
 				}
 				rest = after
 			}
@@ -56,7 +56,7 @@ func TestResultStaysOnTheTerminal(t *testing.T) {
 	}
 }
 
-// TestErrorStaysOnTheTerminal ends with a bar that failed, then the error.
+// TestErrorStaysOnTheTerminal: the error is visible after a failed progress bar.
 func TestErrorStaysOnTheTerminal(t *testing.T) {
 	tty := uitest.New(t)
 	a := &app{stdout: tty.File, stderr: tty.File, progress: "auto"}
@@ -69,7 +69,7 @@ func TestErrorStaysOnTheTerminal(t *testing.T) {
 	}
 }
 
-// TestHostsStayOnTheTerminal leaves a line for each host, and how it ended.
+// TestHostsStayOnTheTerminal: a line with the result of each host stays visible.
 func TestHostsStayOnTheTerminal(t *testing.T) {
 	tty := uitest.New(t)
 	a := &app{stderr: tty.File, progress: "auto"}
@@ -89,8 +89,7 @@ func TestHostsStayOnTheTerminal(t *testing.T) {
 	}
 }
 
-// TestTableStaysInPlace draws rules anew, with something told above them, and
-// leaves only that.
+// TestTableStaysInPlace redraws a table of rules. A line above the table stays, the table does not.
 func TestTableStaysInPlace(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	tty := uitest.New(t)
@@ -113,11 +112,11 @@ func TestTableStaysInPlace(t *testing.T) {
 		}
 	}
 	if strings.Contains(tty.Text(), "\x1b[32m") {
-		t.Error("colours in spite of NO_COLOR")
+		t.Error("colors despite NO_COLOR")
 	}
 	for _, format := range []ui.Format{ui.Auto, ui.Bars, ui.Plain, ui.JSON} {
 		if ui.New(io.Discard, format).Table() != nil {
-			t.Errorf("%s draws a table off a terminal", format)
+			t.Errorf("%s draws a table without a terminal", format)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"airgap.dev/airgap/verify/dataplane/deploy"
 )
 
-// TestRightsOfOurAccounts lists what the ServiceAccounts of airgap's manifests may do at the API
-// server. A wider role fails it: whether an admission policy has to bound it is decided here.
+// TestRightsOfOurAccounts lists the API permissions of the ServiceAccounts in the manifests of airgap.
+// A wider role fails the test: first decide whether an admission policy must limit it.
 func TestRightsOfOurAccounts(t *testing.T) {
 	flannel, err := cni.Objects(cni.Config{Plugin: "flannel"}, cni.Cluster{PodSubnet: "10.244.0.0/16"}, nil)
 	if err != nil {
@@ -65,7 +65,7 @@ func TestRightsOfOurAccounts(t *testing.T) {
 	}
 }
 
-// rightsIn are the rules of a role, and the subjects of a binding.
+// rightsIn returns the rules of a role, or the subjects of a binding.
 func rightsIn(t *testing.T, o *unstructured.Unstructured) []string {
 	t.Helper()
 	var rights []string

@@ -11,16 +11,14 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 )
 
-// TestMain has the tests, and the program that their scripts run, in UTC wherever they run:
-// screens show local time.
+// TestMain runs the tests, and the program in their scripts, in UTC, because screens show local time.
 func TestMain(m *testing.M) {
 	time.Local = time.UTC
 	testscript.Main(m, map[string]func(){"airgap": main, "asks": asks, "stuck": stuck})
 }
 
-// TestScripts runs the program as a black box: testdata/script/*.txtar. Two
-// bundles, of different keys, are there for all scripts: BUNDLE, which lies in
-// STORE too, and OTHER.
+// TestScripts runs the program as a black box: testdata/script/*.txtar. All scripts have two bundles
+// with different keys: BUNDLE, which is also in STORE, and OTHER.
 func TestScripts(t *testing.T) {
 	one, other := bundletest.New(t), bundletest.New(t)
 	testscript.Run(t, testscript.Params{
@@ -38,7 +36,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits CODE ARGS… runs airgap and wants this exit code.
+// exits CODE ARGS… runs airgap and checks the exit code.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec("sh", append([]string{"-c", `code=$1; shift; airgap "$@"; got=$?; [ "$got" -eq "$code" ] || { echo "exit code $got, want $code" >&2; exit 99; }`, "sh"}, args...)...)
 	ts.Check(err)

@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// TestDryRunWithFailedChecks: they are part of the result, and its exit code.
+// TestDryRunWithFailedChecks: failed checks are in the result, and the exit code is 3.
 func TestDryRunWithFailedChecks(t *testing.T) {
 	report := preflight.Report{Host: "cp1", Worst: preflight.Fail, Results: []preflight.Entry{{ID: "swap", Result: preflight.Result{Status: preflight.Fail, Found: "2 GB on /dev/sda2"}}}}
 	d := rehearsal.Plan{Preflight: report, Hosts: []rehearsal.Host{{Node: "cp1", Steps: []rehearsal.Change{{Step: "sysctls", Title: "Set kernel parameters"}}}}}

@@ -15,14 +15,14 @@ import (
 	"airgap.dev/airgap/internal/exitcode"
 )
 
-// TestSupportBundleOfThisHost runs the command on a host where nothing was installed. Looking
-// changes nothing there: dnf would begin a history when it is asked for it.
+// TestSupportBundleOfThisHost runs the command on a host without an installation. It changes nothing
+// there: dnf would create a history database if it were asked for the history.
 func TestSupportBundleOfThisHost(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := os.Stat("/var/lib/dnf/history.sqlite"); errors.Is(err, fs.ErrNotExist) {
 		t.Cleanup(func() {
 			if _, err := os.Stat("/var/lib/dnf/history.sqlite"); err == nil {
-				t.Error("there is a history of dnf's now")
+				t.Error("dnf created a history database")
 			}
 		})
 	}
@@ -50,7 +50,7 @@ func TestSupportBundleOfThisHost(t *testing.T) {
 	}
 	stderr.Reset()
 	if code := run(t.Context(), []string{"support-bundle", "--file", file}, nil, io.Discard, &stderr); code != exitcode.Failed || !strings.Contains(stderr.String(), "it is there already") {
-		t.Errorf("written over: %d, %s", code, &stderr)
+		t.Errorf("overwritten: %d, %s", code, &stderr)
 	}
 	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
 		t.Errorf("it changed: %v", err)

@@ -69,7 +69,7 @@ func (c *oneNode) ready(status corev1.ConditionStatus) {
 	c.t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, Reason: "Tested"}}
-	_, _ = c.client.CoreV1().Nodes().Create(c.t.Context(), n, metav1.CreateOptions{}) // there from the second time on
+	_, _ = c.client.CoreV1().Nodes().Create(c.t.Context(), n, metav1.CreateOptions{}) // exists after the first call
 	if _, err := c.client.CoreV1().Nodes().UpdateStatus(c.t.Context(), n, metav1.UpdateOptions{}); err != nil {
 		c.t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func (c *oneNode) nodesReady(more ...string) []string {
 	return c.args(append([]string{"--only", "nodes-ready"}, more...)...)
 }
 
-// verify runs the command with one rule, and wants this exit code.
+// verify runs the command with one rule, and checks the exit code.
 func (c *oneNode) verify(code int, more ...string) (stdout, stderr string) {
 	c.t.Helper()
 	return c.run(code, c.nodesReady(more...))
@@ -136,8 +136,7 @@ func writesPage(t *testing.T, c *oneNode) {
 	}
 }
 
-// nothingThere asks for rules of which this cluster has nothing, and for a namespace that it
-// does not have.
+// nothingThere runs rules without objects in this cluster, and a namespace that does not exist.
 func nothingThere(t *testing.T, c *oneNode) {
 	for _, rule := range []string{"certificates", "etcd", "units", "data-plane", "gpus", "pods"} {
 		file := filepath.Join(t.TempDir(), "airgap.prom")
@@ -156,8 +155,8 @@ func nothingThere(t *testing.T, c *oneNode) {
 	}
 }
 
-// timeIsForAll has an API server that answers nothing: what is asked for before the verification
-// takes from its time.
+// timeIsForAll uses an API server that does not answer: requests before the verification count toward
+// --timeout, too.
 func timeIsForAll(t *testing.T, c *oneNode) {
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer silent.Close()
@@ -173,7 +172,7 @@ func timeIsForAll(t *testing.T, c *oneNode) {
 	}
 }
 
-// watchesAsJSON ends when it was told that everything holds.
+// watchesAsJSON ends after the event well.
 func watchesAsJSON(t *testing.T, c *oneNode) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -192,7 +191,7 @@ func watchesAsJSON(t *testing.T, c *oneNode) {
 	}
 }
 
-// waiting calls then when text is written.
+// waiting calls then when the text is written.
 type waiting struct {
 	io.Writer
 	text string
@@ -206,8 +205,7 @@ func (w *waiting) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// watchesOnTerminal draws the rules below what is told, and leaves the changes
-// and the verdict.
+// watchesOnTerminal shows the rules below the changes, and leaves the changes and the result.
 func watchesOnTerminal(t *testing.T, c *oneNode) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
