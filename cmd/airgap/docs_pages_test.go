@@ -114,8 +114,8 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// TestDocsCommandsAreThere: what the book has people type, the program has: each command in
-// a block of code, or between backticks, with its flags. Words in capitals stand for others.
+// TestDocsCommandsAreThere: each command in a code block or in backticks of the documentation exists, with
+// its flags. Words in capitals are placeholders.
 func TestDocsCommandsAreThere(t *testing.T) {
 	root := rootCommand(&app{})
 	for _, language := range docs.Languages() {
@@ -131,13 +131,13 @@ func TestDocsCommandsAreThere(t *testing.T) {
 			}
 		}
 		if typed < 200 {
-			t.Errorf("%s: found %d commands: are they looked for still?", language, typed)
+			t.Errorf("%s: found %d commands: does the search still work?", language, typed)
 		}
 	}
 }
 
-// outsideTheBook are pages that people read before they have the book, or beside it.
-func outsideTheBook(t *testing.T) []string {
+// outsidePages returns the pages outside the documentation: READMEs and pages for maintainers.
+func outsidePages(t *testing.T) []string {
 	t.Helper()
 	var all []string
 	for _, pattern := range []string{"README*.md", "CONTRIBUTING.md", "examples/README.md", "examples/*/README.md", "docs/*.md", "docs/adr/*.md"} {
@@ -150,18 +150,17 @@ func outsideTheBook(t *testing.T) []string {
 	return all
 }
 
-// TestCommandsOutsideTheBookAreThere: the same of the READMEs, of those of the examples, and
-// of the maintainers' pages.
+// TestCommandsOutsideTheBookAreThere: the same for the READMEs and the pages for maintainers.
 func TestCommandsOutsideTheBookAreThere(t *testing.T) {
 	root := rootCommand(&app{})
-	for _, file := range outsideTheBook(t) {
+	for _, file := range outsidePages(t) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		lines := commandsIn(string(text))
 		if strings.Contains(file, "README") && !strings.Contains(file, "docs/") && len(lines) == 0 {
-			t.Errorf("%s: found no commands: are they looked for still?", file)
+			t.Errorf("%s: found no commands: does the search still work?", file)
 		}
 		for _, line := range lines {
 			checkTyped(t, root, file, line)
@@ -169,7 +168,7 @@ func TestCommandsOutsideTheBookAreThere(t *testing.T) {
 	}
 }
 
-// TestCommandsOfInstallTextAreThere: the same of the text on each stick, whatever is in the bundle.
+// TestCommandsOfInstallTextAreThere: the same for INSTALL.txt in each kind of bundle.
 func TestCommandsOfInstallTextAreThere(t *testing.T) {
 	root := rootCommand(&app{})
 	key, err := rpm.NewKey(time.Unix(1_600_000_000, 0))
@@ -184,7 +183,7 @@ func TestCommandsOfInstallTextAreThere(t *testing.T) {
 		more string
 		base *bundle.Base
 		own  bool
-		want string // an other way of the other servers
+		want string // command for the other servers
 	}{
 		"ssh":    {"ssh: {}\n", nil, true, "airgap install /run/media/stick/bank --no-ssh"},
 		"no ssh": {"", nil, false, "airgap join ..."},
@@ -204,10 +203,10 @@ func TestCommandsOfInstallTextAreThere(t *testing.T) {
 	}
 }
 
-// TestLinksOutsideTheBookLead: a link to a file of the repository has it.
+// TestLinksOutsideTheBookLead: the target of each link to a file exists.
 func TestLinksOutsideTheBookLead(t *testing.T) {
 	links := 0
-	for _, file := range outsideTheBook(t) {
+	for _, file := range outsidePages(t) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -219,17 +218,17 @@ func TestLinksOutsideTheBookLead(t *testing.T) {
 			}
 			links++
 			if _, err := os.Stat(filepath.Join(filepath.Dir(file), to)); err != nil {
-				t.Errorf("%s: a link leads to %s: %v", file, m[1], err)
+				t.Errorf("%s: no target for the link to %s: %v", file, m[1], err)
 			}
 		}
 	}
 	if links < 100 {
-		t.Errorf("found %d links: are they looked for still?", links)
+		t.Errorf("found %d links: does the search still work?", links)
 	}
 }
 
-// commandsIn are the command lines of airgap in a page of Markdown: in blocks of code, where
-// who types one may stand in a column before it, and between backticks.
+// commandsIn returns the command lines of airgap in a Markdown page: in backticks, and in code blocks,
+// where a column before the command can have the host.
 func commandsIn(page string) []string {
 	var found []string
 	var prose strings.Builder
@@ -264,12 +263,12 @@ func checkTyped(t *testing.T, root *cobra.Command, page, line string) {
 	}
 	cmd, rest, err := root.Find(words[1:])
 	if err != nil || cmd == root && !strings.HasPrefix(words[1], "-") {
-		t.Errorf("%s: %q: there is no such command: %v", page, line, err)
+		t.Errorf("%s: %q: no such command: %v", page, line, err)
 		return
 	}
 	for c := cmd; c != nil; c = c.Parent() {
 		if c.Hidden {
-			t.Errorf("%s: %q: nobody is told of %s: it is airgap's own", page, line, c.CommandPath())
+			t.Errorf("%s: %q: %s is an internal command", page, line, c.CommandPath())
 		}
 	}
 	for _, word := range rest {

@@ -45,13 +45,13 @@ func TestGPUSettings(t *testing.T) {
 		if got, _ := settings(s); got.Cards != want.cards {
 			t.Errorf("before %s, now %d cards, want %d", before, got.Cards, want.cards)
 		}
-		told := &uitest.Sayings{Progress: ui.Discard()}
-		unit := nodesteps.NodeReportUnitStep(s, told)
+		said := &uitest.Sayings{Progress: ui.Discard()}
+		unit := nodesteps.NodeReportUnitStep(s, said)
 		for range 2 {
 			unit.Done(t.Context()) // this machine has no cluster
 		}
-		if all := strings.Join(told.Said, "\n"); len(told.Said) > 1 || !strings.HasPrefix(all, want.warns) || (all == "") != (want.warns == "") {
-			t.Errorf("before %s: told %q, want %q", before, told.Said, want.warns)
+		if all := strings.Join(said.Said, "\n"); len(said.Said) > 1 || !strings.HasPrefix(all, want.warns) || (all == "") != (want.warns == "") {
+			t.Errorf("before %s: said %q, want %q", before, said.Said, want.warns)
 		}
 	}
 	s.Machine.Host.(sitetest.RPMHost).MapFS["var/lib/airgap/report.json"] = &fstest.MapFile{Data: []byte("{")}

@@ -15,8 +15,8 @@ import (
 	"airgap.dev/airgap/bundle/program"
 )
 
-// TestManPages: each page has the flags of its command and the given month, but nothing of the user
-// who creates the pages.
+// TestManPages: each page has the flags of its command and the given month, but no data of the build
+// user.
 func TestManPages(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "/home/user/config")
 	at := time.Date(2031, time.May, 31, 23, 30, 0, 0, time.FixedZone("west", -7200)) // June in UTC

@@ -99,7 +99,7 @@ func TestNetworkOfAChart(t *testing.T) {
 	s := &site.Site{Index: &bundle.Index{Lock: plan.Lock}, Config: c, Node: c.Nodes[0], Machine: site.ThisMachine()}
 	w, err := hostcheck.Want(s, true)
 	if err != nil || !w.Network.StrictFails || w.Network.Plugin != "cilium" || w.Network.Modules["vxlan"] == "" {
-		t.Errorf("preflight wants %+v, %v", w, err)
+		t.Errorf("preflight expects %+v, %v", w, err)
 	}
 	ports := nodesteps.PortsToOpen(s)
 	if !slices.Contains(ports, "8472/udp from nodes") || !slices.Contains(ports, "4240/tcp from nodes") {
