@@ -112,8 +112,8 @@ func TestInstallTextOfADelta(t *testing.T) {
 		{nil, false, []string{"rpm -U --oldpackage --replacepkgs airgap.rpm", "prints a page.\n\n1. Trust"}, []string{"delta"}},
 		{&bundle.Base{Bundles: []string{"test-delta-0", "test"}, Files: make([]bundle.Held, 3)}, false,
 			[]string{
-				"This is a delta. 3 files", "them by test-delta-0, test.", "rpm -U --replacepkgs airgap.rpm",
-				"airgap install /run/media/stick/test-delta-1\n", "airgap upgrade /run/media/stick/test-delta-1", "and needs no code",
+				"This is a delta. It does not contain 3 files", "have from\ntest-delta-0, test.", "rpm -U --replacepkgs airgap.rpm",
+				"airgap install /run/media/stick/test-delta-1\n", "airgap upgrade /run/media/stick/test-delta-1", "and needs no join token",
 			}, nil},
 	} {
 		text, err := InstallText(c, &bundle.Plan{Name: "test-delta-1", Base: tt.base}, &program.Keys{RPM: key, Bundle: own, Own: tt.own})
