@@ -1,4 +1,4 @@
-// Package reset takes back what airgap did to this host.
+// Package reset undoes the recorded changes of airgap on this host.
 package reset
 
 import (
@@ -25,14 +25,14 @@ import (
 
 // Options are those of airgap reset.
 type Options struct {
-	Wipe    bool                              // delete data, too
-	Agree   func(context.Context, Plan) error // asks before anything is done; nil: nobody is asked
+	Wipe    bool                              // also delete data
+	Agree   func(context.Context, Plan) error // asks for confirmation before the first change; nil: no question
 	Console ui.Console
 }
 
 // Plan is the result of --dry-run.
 type Plan struct {
-	Steps  []plannedStep `json:"steps"` // in the order in which they are taken back
+	Steps  []plannedStep `json:"steps"` // in the order of the undo
 	Delete []string      `json:"delete,omitempty"`
 	Keep   []string      `json:"keep,omitempty"`
 }
@@ -42,15 +42,15 @@ type plannedStep struct {
 	Title string `json:"title"`
 }
 
-// Result is what was done.
+// Result lists the changes.
 type Result struct {
-	Undone  int      `json:"undone"`            // steps taken back
+	Undone  int      `json:"undone"`            // number of steps
 	Deleted []string `json:"deleted,omitempty"` // directories with data
 	Kept    []string `json:"kept,omitempty"`
-	Listed  string   `json:"listed,omitempty"` // the Node that is still to be deleted
+	Listed  string   `json:"listed,omitempty"` // Node that must be deleted by hand
 }
 
-// Run takes back what airgap did to this host.
+// Run undoes the recorded changes of airgap on this host.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if err := hostcheck.MustBeRoot("reset"); err != nil {
 		return Result{}, err
@@ -70,11 +70,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			return Result{}, err
 		}
 	}
-	result, err := takeBack(ctx, j, steps, o.Wipe, o.Console.Progress())
-	return result, advice.Add(err, "mend it and run airgap reset again: what was taken back already is not repeated")
+	result, err := undo(ctx, j, steps, o.Wipe, o.Console.Progress())
+	return result, advice.Add(err, "fix the error and run airgap reset again: completed steps do not run again")
 }
 
-// Rehearse says what Run would do.
+// Rehearse returns the changes that Run would make.
 func Rehearse(wipe bool) (Plan, error) {
 	if err := hostcheck.MustBeRoot("reset"); err != nil {
 		return Plan{}, err
@@ -83,7 +83,7 @@ func Rehearse(wipe bool) (Plan, error) {
 	return plan, err
 }
 
-// planOf finds the steps that stand, and refuses what must not be deleted.
+// planOf returns the steps to undo. It returns an error if the reset would delete data outside the cluster.
 func planOf(j *step.Journal, wipe bool) ([]step.Step, Plan, error) {
 	var plan Plan
 	steps, err := j.Standing(Steps(wipe))
@@ -108,8 +108,7 @@ func planOf(j *step.Journal, wipe bool) ([]step.Step, Plan, error) {
 	return steps, plan, nil
 }
 
-// refused is why a reset would delete something else than the cluster's, found out
-// before anything is changed.
+// refused returns an error if a reset would delete data that does not belong to the cluster.
 func refused(standing, wipe bool) error {
 	m := site.ThisMachine()
 	if standing {
@@ -122,27 +121,27 @@ func refused(standing, wipe bool) error {
 	}
 	for _, dir := range ownData() {
 		if err := host.TreeRefused(dir); err != nil {
-			return advice.Add(err, "move what is there out of the way and remove the link or the mount; then run airgap reset --wipe-data again")
+			return advice.Add(err, "move the contents to another place and remove the link or the mount; then run airgap reset --wipe-data again")
 		}
 	}
 	return leave.WipeRefused(m.Member)
 }
 
-// ownData are airgap's own directories with data; LogDir itself is airgap.rpm's.
+// ownData lists airgap's directories with data. LogDir is not among them: it belongs to airgap.rpm.
 func ownData() []string {
 	return []string{site.StoreDir, site.PushedDir, site.BackupDir, site.UpgradeDir, leave.KeptDir}
 }
 
 func (p Plan) Write(w io.Writer) error {
 	if len(p.Steps)+len(p.Delete) == 0 {
-		fmt.Fprintln(w, "nothing to take back: airgap did not begin anything on this host")
+		fmt.Fprintln(w, "nothing to undo: airgap has changed nothing on this host")
 	} else {
-		fmt.Fprintln(w, "airgap reset takes back, in this order:")
+		fmt.Fprintln(w, "airgap reset undoes these steps in this order:")
 	}
 	for _, s := range p.Steps {
 		fmt.Fprintf(w, "  %-16s %s\n", s.Step, s.Title)
 	}
-	writePaths(w, "and deletes:", p.Delete)
+	writePaths(w, "It deletes:", p.Delete)
 	writePaths(w, "It keeps (--wipe-data deletes it):", p.Keep)
 	return nil
 }
@@ -150,9 +149,9 @@ func (p Plan) Write(w io.Writer) error {
 func (r Result) Write(w io.Writer) error {
 	switch {
 	case r.Undone > 0:
-		fmt.Fprintf(w, "taken back: %d steps\n", r.Undone)
+		fmt.Fprintf(w, "undone: %d steps\n", r.Undone)
 	case len(r.Deleted) == 0:
-		fmt.Fprintln(w, "nothing to take back: airgap did not begin anything on this host")
+		fmt.Fprintln(w, "nothing to undo: airgap has changed nothing on this host")
 	}
 	writePaths(w, "deleted:", r.Deleted)
 	writePaths(w, "kept (airgap reset --wipe-data deletes it):", r.Kept)
@@ -172,9 +171,9 @@ func writePaths(w io.Writer, heading string, paths []string) {
 	}
 }
 
-// takeBack undoes the steps, and deletes the data if that is wanted. The
-// journal goes when all else is gone: as long as it is there, a reset goes on.
-func takeBack(ctx context.Context, j *step.Journal, steps []step.Step, wipe bool, p ui.Progress) (Result, error) {
+// undo runs the undo of the steps, and deletes the data if wipe is set. It removes the journal
+// last, so that an interrupted reset continues.
+func undo(ctx context.Context, j *step.Journal, steps []step.Step, wipe bool, p ui.Progress) (Result, error) {
 	result := Result{Undone: len(steps)}
 	err := step.Undo(ctx, j, steps, func(e step.Event) { journal.Show(p, e) })
 	if err != nil {
@@ -198,8 +197,7 @@ func takeBack(ctx context.Context, j *step.Journal, steps []step.Step, wipe bool
 	return result, forget("/")
 }
 
-// dataHere lists the directories with data of a cluster that is, or was, on
-// this host.
+// dataHere lists the directories with data of a current or former cluster on this host.
 func dataHere(standing bool) ([]string, error) {
 	m := site.ThisMachine()
 	list := leave.Kept
@@ -230,21 +228,20 @@ func wipeData(ctx context.Context) error {
 	return err
 }
 
-// forget removes what airgap keeps in mind of the host whose file system begins
-// at root, also its last upgrade, which its next cluster knows nothing of; the backups of
-// before that one stay. Drafts that a killed run left in UndoDir go along. The lock goes
-// after the journal, so that nobody begins another one before.
+// forget removes airgap's state files below root, with the record of the last upgrade and files
+// that a killed run left in UndoDir. Backups from before the upgrade stay. It removes the lock
+// after the journal, so that no other run starts in between.
 func forget(root string) error {
 	if err := host.RemoveTree(filepath.Join(root, site.UndoDir)); err != nil {
 		return err
 	}
-	site.RemoveAbandoned(filepath.Join(root, site.StateDir, "airgap-restore-")) // a killed restore's copy of the backup
+	site.RemoveAbandoned(filepath.Join(root, site.StateDir, "airgap-restore-")) // backup copy of a killed restore
 	for _, name := range []string{upgraderecord.UpgradeRecordFile, upgraderecord.UpgradeBaselineFile} {
 		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err
 		}
 	}
-	if err := host.Remove(filepath.Join(root, site.UpgradeDir)); err != nil && !errors.Is(err, fs.ErrExist) { // it has backups
+	if err := host.Remove(filepath.Join(root, site.UpgradeDir)); err != nil && !errors.Is(err, fs.ErrExist) { // it contains backups
 		return err
 	}
 	for _, name := range []string{joincode.JoinConf, site.KnownHostsFile, site.MeasuredFile, site.JournalFile, site.LockFile} {

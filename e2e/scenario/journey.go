@@ -349,5 +349,5 @@ func resetWorker(ctx context.Context, e *Env, first, worker lab.Machine) error {
 		"! systemctl is-active --quiet containerd",
 		"! systemctl is-active --quiet airgap-node-report && ! systemctl is-enabled --quiet airgap-node-report && ! test -e /var/lib/airgap/report.json",
 		"! systemctl is-active --quiet airgap-certs-renew.timer && ! systemctl is-enabled --quiet airgap-certs-renew.timer",
-		"airgap reset --yes | grep -q 'nothing to take back'")
+		"airgap reset --yes | grep -q 'nothing to undo'")
 }

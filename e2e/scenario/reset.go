@@ -174,7 +174,7 @@ func (e *Env) Killed(ctx context.Context, m lab.Machine, command, soFar string) 
 
 // ResetAll takes everything back, airgap.rpm and its key at last.
 func ResetAll(ctx context.Context, e *Env, m lab.Machine, bare Picture, also ...Exception) error {
-	plan, err := e.Must(ctx, m, []string{"Leave the cluster", "and deletes:", "/var/lib/c"}, "airgap", "reset", "--dry-run", "--wipe-data")
+	plan, err := e.Must(ctx, m, []string{"Remove this node from the cluster", "It deletes:", "/var/lib/c"}, "airgap", "reset", "--dry-run", "--wipe-data")
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func ResetAll(ctx context.Context, e *Env, m lab.Machine, bare Picture, also ...
 		return err
 	}
 	fmt.Fprint(e.Log, r.Stderr, r.Stdout)
-	if _, err := e.Must(ctx, m, []string{"nothing to take back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+	if _, err := e.Must(ctx, m, []string{"nothing to undo"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
 	if err := e.Script(ctx, m, "rpm -e airgap", "rpm -q gpg-pubkey --qf '%{NAME}-%{VERSION}-%{RELEASE}\\n' | xargs rpm -e"); err != nil {
