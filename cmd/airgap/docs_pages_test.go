@@ -51,41 +51,41 @@ func TestDocsCheckPages(t *testing.T) {
 				t.Error(err)
 				continue
 			}
-			for _, lack := range lacks(found[0].Text, sections) {
-				t.Errorf("%s: %s lacks %s", language, name, lack)
+			for _, part := range missingParts(found[0].Text, sections) {
+				t.Errorf("%s: %s has no %s", language, name, part)
 			}
 		}
 	}
 }
 
-// lacks are what a page should have and has not: its sections in their order, each with
-// words in it, a command, and each system.
-func lacks(page string, sections []string) []string {
-	var lacking []string
+// missingParts returns the missing parts of a page: sections in order with some text, a command, and
+// each operating system.
+func missingParts(page string, sections []string) []string {
+	var missing []string
 	rest := page
 	for _, section := range sections {
 		_, after, found := strings.Cut(rest, section)
 		words, _, _ := strings.Cut(after, "\n## ")
 		if !found || len(strings.TrimSpace(words)) < 40 {
-			lacking = append(lacking, strings.TrimSpace(section))
+			missing = append(missing, strings.TrimSpace(section))
 		}
 		if found {
 			rest = "\n" + after // the next heading may follow at once
 		}
 	}
-	mend := rest
-	if !strings.Contains(mend, "```") && !strings.Contains(mend, "\n    ") && !strings.Contains(mend, "`") {
-		lacking = append(lacking, "a command")
+	fix := rest
+	if !strings.Contains(fix, "```") && !strings.Contains(fix, "\n    ") && !strings.Contains(fix, "`") {
+		missing = append(missing, "a command")
 	}
 	for _, version := range []string{"8", "9", "10"} {
 		if !regexp.MustCompile(`EL[ \n](\*\*)?[^.]{0,24}?\b` + version + `\b`).MatchString(page) {
-			lacking = append(lacking, "EL "+version)
+			missing = append(missing, "EL "+version)
 		}
 	}
-	return lacking
+	return missing
 }
 
-func TestLacks(t *testing.T) {
+func TestMissingParts(t *testing.T) {
 	sections := []string{belowFacts, "\n## Why it matters\n", "\n## How to fix it\n"}
 	whole := "# x\n\n|  |  |\n|---|---|\n| fact | y |\n\nThis check reads this and that, which is long enough to be something.\n\n" +
 		"## Why it matters\n\nBecause of this and that, which is long enough.\n\n" +
@@ -108,7 +108,7 @@ func TestLacks(t *testing.T) {
 		if change == "`swapoff -a`" {
 			page = strings.ReplaceAll(whole, change, "`swapoff`")
 		}
-		if got := strings.Join(lacks(page, sections), ","); got != want {
+		if got := strings.Join(missingParts(page, sections), ","); got != want {
 			t.Errorf("without %q: %q, want %q", change, got, want)
 		}
 	}
