@@ -20,8 +20,8 @@ func docsLong() string {
 about a field of airgap.yaml, an exit code or an error code of the registry. Any other
 words are searched for in all pages; a synonym also matches (docker finds podman).
 
-Without words the command serves the documentation to a browser on this computer, until Ctrl-C. From
-another computer, use SSH:
+Without words the command serves the documentation to a browser on this computer, until
+Ctrl-C. From another computer, use SSH:
 
   ssh -L 8088:127.0.0.1:8088 SERVER airgap docs --listen 127.0.0.1:8088
 

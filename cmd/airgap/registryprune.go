@@ -21,8 +21,8 @@ bundle is kept, and the reason is shown, in these cases:
   cluster         it is the newest bundle, with the configuration of the cluster; one that
                   was only imported, and that no node runs, can be removed by name
 
---no-way-back ignores the reason rollback. --drop-tags allows the named bundles to take
-image names with them. The command reads the pods with the kubeconfig of the cluster. If
+--no-way-back ignores the reason rollback. --drop-tags also removes image names that only
+the named bundles have. The command reads the pods with the kubeconfig of the cluster. If
 the cluster does not answer, nothing is removed, except with --no-pods.
 
 A delta that is built from an earlier receipt of this host can require a removed bundle:

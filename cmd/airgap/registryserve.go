@@ -11,7 +11,7 @@ import (
 )
 
 const serveLong = `Serve all bundles of the store and all images that the site pushed, until a signal stops
-the command. Copy the images that were pushed to the other registries (--peer).
+the command. Copy images from the other registries (--peer) if they were pushed there.
 
 airgap install and join start the command as ` + registry.UnitName + `, with options in
 ` + site.RegistryOpts + `. Its user owns only the pushed images.

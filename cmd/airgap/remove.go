@@ -18,7 +18,8 @@ Then the node is cordoned and drained within the PodDisruptionBudgets. Data in e
 volumes is lost. Pods that remain after --timeout are listed with the reason. With a
 section ssh in airgap.yaml, the command runs airgap reset on the host; otherwise it prints
 the command to run there. The etcd member of a control-plane host is removed before its
-Node is deleted. The other hosts remove the node from their registries and firewall lists.
+Node is deleted. The other hosts remove the node from their lists for registries and
+firewall.
 
 For a dead host use --force: the command does not wait for its pods, and they start on
 other nodes. A replacement with the same name and address joins like any other host; its
