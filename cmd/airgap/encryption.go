@@ -12,9 +12,9 @@ func encryptionCommand(a *app) *cobra.Command {
 		Use:   "encryption",
 		Short: "Manage the key that encrypts Secrets in etcd",
 		Long: `Manage the key that encrypts Secrets in etcd and in its backups. The first control-plane
-host creates the key. All control-plane hosts have it in /etc/kubernetes/apiserver/encryption.yaml.
-kubernetes.encryptionAtRest in airgap.yaml selects the provider, or disables encryption.
-airgap encryption rotate replaces the key.`,
+host creates the key. All control-plane hosts have it in
+/etc/kubernetes/apiserver/encryption.yaml. kubernetes.encryptionAtRest in airgap.yaml
+selects the provider, or disables encryption. airgap encryption rotate replaces the key.`,
 		Example: "  airgap encryption rotate",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

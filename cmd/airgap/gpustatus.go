@@ -14,8 +14,8 @@ func gpuCommand(a *app) *cobra.Command {
 		Use:   "gpu",
 		Short: "Inspect the GPUs of this server",
 		Long: `Inspect the GPUs of this server. airgap gpu status shows the GPUs and their faults. airgap
-bundle selects the driver. airgap install installs the driver and everything that containers need to use a
-GPU. airgap verify checks the GPUs of all nodes.`,
+bundle selects the driver. airgap install installs the driver and everything that
+containers need to use a GPU. airgap verify checks the GPUs of all nodes.`,
 		Example: "  airgap gpu status",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
