@@ -15,6 +15,7 @@ import (
 // on a server: a clear error, the documented exit code, everything as it was.
 func BadInput(ctx context.Context, e *scenario.Env) error {
 	return e.InOrder([]scenario.Part{
+		{Title: "a root with the programs alone", Run: func() error { return emptyRoot(ctx, e) }},
 		{Title: "a typo in the file", Run: func() error { return typo(ctx, e) }},
 		{Title: "an image that does not exist", Run: func() error { return missingImage(ctx, e) }},
 		{Title: "wrong permissions", Run: func() error { return noPermission(ctx, e) }},
