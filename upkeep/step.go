@@ -7,12 +7,12 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// Step starts the timers of a host. Undo stops all of this package, also what they have started,
-// and removes the file of the last verdict, in metrics.
+// Step enables and starts the timers of a host. Undo disables all timers of this package, stops
+// the services that they started, and removes metrics, the directory with the last result.
 func Step(h host.Host, metrics string, timers []string) step.Step {
 	s := system{h}
 	return step.Step{
-		Name: "upkeep", Title: "Verify the cluster and renew certificates, every day",
+		Name: "upkeep", Title: "Enable daily verification and certificate renewal",
 		Done: func(ctx context.Context) (bool, error) { return s.run(ctx, timers) },
 		Plan: func(ctx context.Context) (changes []string, err error) {
 			for _, timer := range timers {
@@ -33,7 +33,7 @@ func Step(h host.Host, metrics string, timers []string) step.Step {
 			if err := s.systemctl(ctx, append([]string{"disable", "--now"}, Timers(true)...)...); err != nil {
 				return err
 			}
-			if err := s.systemctl(ctx, "stop", VerifyService, RenewService); err != nil { // at work
+			if err := s.systemctl(ctx, "stop", VerifyService, RenewService); err != nil { // they may be running
 				return err
 			}
 			return host.RemoveTree(metrics)

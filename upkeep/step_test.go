@@ -14,16 +14,16 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// systemd is a host that knows which units are enabled and run.
+// systemd is a host that records which units are enabled and active.
 type systemd struct {
 	host.Host
 
 	on    map[string]bool
-	asked []string
+	calls []string
 }
 
 func (s *systemd) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
-	s.asked = append(s.asked, strings.Join(cmd.Args, " "))
+	s.calls = append(s.calls, strings.Join(cmd.Args, " "))
 	names := cmd.Args[1:]
 	switch cmd.Args[0] {
 	case "enable":
@@ -42,42 +42,42 @@ func (s *systemd) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	return nil, nil
 }
 
-// TestStep: a timer that is off is drift; reset leaves no timer, nothing at work and no file.
+// TestStep: a disabled timer is drift. Reset disables the timers, stops the services and removes the metrics.
 func TestStep(t *testing.T) {
 	metrics := filepath.Join(t.TempDir(), "metrics")
 	s := &systemd{on: map[string]bool{}}
 	step := Step(s, metrics, Timers(true))
-	holds := func(want bool) {
+	wantDone := func(want bool) {
 		t.Helper()
 		if is, err := step.Done(t.Context()); err != nil || is != want {
-			t.Fatalf("it holds: %v, %v", is, err)
+			t.Fatalf("Done is %v (%v), want %v", is, err, want)
 		}
 	}
-	holds(false)
+	wantDone(false)
 	if err := step.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	holds(true)
+	wantDone(true)
 	delete(s.on, RenewTimer)
-	holds(false)
+	wantDone(false)
 	if plan, err := step.Plan(t.Context()); err != nil || !slices.Equal(plan, []string{"enable and start " + RenewTimer}) {
 		t.Errorf("the plan is %q (%v)", plan, err)
 	}
 	if err := os.Mkdir(metrics, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := step.Undo(t.Context()); err != nil || len(s.on) > 0 || !slices.Contains(s.asked, "stop airgap-verify.service airgap-certs-renew.service") {
-		t.Errorf("undo: %v; on are %v, asked was %q", err, s.on, s.asked)
+	if err := step.Undo(t.Context()); err != nil || len(s.on) > 0 || !slices.Contains(s.calls, "stop airgap-verify.service airgap-certs-renew.service") {
+		t.Errorf("undo: %v; active units are %v, the calls were %q", err, s.on, s.calls)
 	}
 	if _, err := os.Stat(metrics); err == nil {
-		t.Error("the file of the last verdict stays")
+		t.Error("the directory of metrics remains")
 	}
 	if workers := Timers(false); !slices.Equal(workers, []string{RenewTimer}) {
-		t.Errorf("a worker has %v", workers)
+		t.Errorf("the timers of a worker are %v", workers)
 	}
 }
 
-// TestUnits has systemd read the units, with programs that are there.
+// TestUnits checks the units with systemd-analyze. /bin/true stands for airgap.
 func TestUnits(t *testing.T) {
 	bundletest.Need(t, "systemd-analyze")
 	units, err := Units()
@@ -98,10 +98,10 @@ func TestUnits(t *testing.T) {
 		}
 	}
 	slices.Sort(files)
-	said, _ := exec.Command("systemd-analyze", append([]string{"verify", "--man=no"}, files...)...).CombinedOutput() // it complains of the host's own units, too
+	said, _ := exec.Command("systemd-analyze", append([]string{"verify", "--man=no"}, files...)...).CombinedOutput() // the output also has warnings about units of this machine
 	for line := range strings.Lines(string(said)) {
 		if strings.Contains(line, dir) || strings.Contains(line, "airgap") {
-			t.Errorf("systemd says %s", strings.TrimSpace(line))
+			t.Errorf("systemd reports %s", strings.TrimSpace(line))
 		}
 	}
 }
