@@ -14,35 +14,34 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// FieldManager is the name under which the API server records our fields.
+// FieldManager is the field manager of airgap's fields.
 const FieldManager = "airgap"
 
-// Target is a cluster, and the namespace there for objects that name none
-// though their kind wants one; "" leaves them to the API server's refusal.
+// Target is a cluster and a default namespace for namespaced objects without one. If Namespace is
+// "", the API server refuses such objects.
 type Target struct {
 	Config    *rest.Config
 	Namespace string
 }
 
-// Apply is Target's without a namespace.
+// Apply calls Target.Apply without a default namespace.
 func Apply(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) (changed int, err error) {
 	return Target{Config: config}.Apply(ctx, objects)
 }
 
-// Apply brings the objects about, in their order, by server-side apply, and
-// stops at the first error. What is there already is asked for but not
-// written; changed counts the objects that were written. After the definition
-// of a kind it waits until the API server has established it.
+// Apply writes the objects in their order by server-side apply, and stops at the first error. It
+// does not write objects that are up to date. changed is the number of objects that it wrote. After
+// a CustomResourceDefinition it waits until the API server serves the new kind.
 //
-// A field of another manager with another value gives a *ConflictError. An
-// object that somebody else is writing at the same moment is tried again.
+// If another manager has set a field to another value, the error is a *ConflictError. If another
+// client writes an object at the same time, Apply retries.
 func (t Target) Apply(ctx context.Context, objects []*unstructured.Unstructured) (changed int, err error) {
 	c, err := connect(t)
 	if err != nil {
 		return 0, err
 	}
 	for _, object := range objects {
-		wrote, err := c.bringAbout(ctx, object)
+		wrote, err := c.ensure(ctx, object)
 		if err == nil && isDefinition(object) {
 			err = c.established(ctx, object)
 		}
@@ -56,36 +55,35 @@ func (t Target) Apply(ctx context.Context, objects []*unstructured.Unstructured)
 	return changed, nil
 }
 
-// Current is Target's without a namespace.
+// Current calls Target.Current without a default namespace.
 func Current(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) (bool, error) {
 	return Target{Config: config}.Current(ctx, objects)
 }
 
-// Current reports whether Apply would write nothing. It changes nothing: the
-// API server is asked what an apply would give, and that is compared.
+// Current reports whether Apply would write nothing. It compares the live objects with the result
+// of a dry run, and changes nothing.
 func (t Target) Current(ctx context.Context, objects []*unstructured.Unstructured) (bool, error) {
 	c, err := connect(t)
 	if err != nil {
 		return false, err
 	}
 	for _, object := range objects {
-		holds, err := c.holds(ctx, object)
+		unchanged, err := c.unchanged(ctx, object)
 		if meta.IsNoMatchError(err) {
-			return false, nil // its definition is not there yet either
+			return false, nil // its CustomResourceDefinition does not exist yet
 		}
 		if err != nil {
 			return false, fmt.Errorf("compare %s: %w", title(object), err)
 		}
-		if !holds {
+		if !unchanged {
 			return false, nil
 		}
 	}
 	return true, nil
 }
 
-// bringAbout writes the object unless it is there already. Races are tried
-// again for about a second and a half.
-func (c *cluster) bringAbout(ctx context.Context, object *unstructured.Unstructured) (wrote bool, err error) {
+// ensure writes the object if it is not up to date. It retries after a race, for about 1.5 seconds.
+func (c *cluster) ensure(ctx context.Context, object *unstructured.Unstructured) (wrote bool, err error) {
 	pause := wait.Backoff{Steps: 5, Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1}
 	for {
 		wrote, err = c.write(ctx, object)
@@ -101,15 +99,15 @@ func (c *cluster) bringAbout(ctx context.Context, object *unstructured.Unstructu
 }
 
 func (c *cluster) write(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
-	holds, err := c.holds(ctx, object)
-	if err != nil || holds {
+	unchanged, err := c.unchanged(ctx, object)
+	if err != nil || unchanged {
 		return false, err
 	}
 	_, err = c.apply(ctx, object, false)
 	return err == nil, err
 }
 
-// isRace says that the same request may well succeed on the fresh object.
+// isRace reports whether the same request may succeed with the new version of the object.
 func isRace(err error) bool {
 	if _, is := errors.AsType[*ConflictError](err); is {
 		return false

@@ -45,17 +45,17 @@ spec:
 
 func TestApply(t *testing.T) {
 	server := apitest.Start(t)
-	t.Run("nothing is written twice", func(t *testing.T) { appliesOnce(t, server) })
-	t.Run("own changes are written, alone", func(t *testing.T) { appliesChange(t, server) })
-	t.Run("other managers' fields are left to them", func(t *testing.T) { reportsConflict(t, server) })
-	t.Run("races are tried again", func(t *testing.T) { retriesRace(t, server) })
-	t.Run("another's writing is no change of ours", func(t *testing.T) { comparesOneVersion(t, server) })
-	t.Run("a race that does not end is told", func(t *testing.T) { endlessRace(t, server) })
-	t.Run("a kind is waited for", func(t *testing.T) { waitsForKind(t, server) })
-	t.Run("a version is waited for", func(t *testing.T) { waitsForVersion(t, server) })
-	t.Run("a kind that is refused", func(t *testing.T) { refusedKind(t, server) })
+	t.Run("objects that are up to date are not written", func(t *testing.T) { appliesOnce(t, server) })
+	t.Run("only changed objects are written", func(t *testing.T) { appliesChange(t, server) })
+	t.Run("fields of other managers do not change", func(t *testing.T) { reportsConflict(t, server) })
+	t.Run("a race is retried", func(t *testing.T) { retriesRace(t, server) })
+	t.Run("a write of another client is not drift", func(t *testing.T) { comparesOneVersion(t, server) })
+	t.Run("an endless race is an error", func(t *testing.T) { endlessRace(t, server) })
+	t.Run("Apply waits for a new kind", func(t *testing.T) { waitsForKind(t, server) })
+	t.Run("Apply waits for a new version", func(t *testing.T) { waitsForVersion(t, server) })
+	t.Run("a kind with names in use", func(t *testing.T) { refusedKind(t, server) })
 	t.Run("objects without a namespace", func(t *testing.T) { fillsNamespace(t, server) })
-	t.Run("a kind nobody knows", func(t *testing.T) { unknownKind(t, server) })
+	t.Run("an unknown kind", func(t *testing.T) { unknownKind(t, server) })
 }
 
 func appliesOnce(t *testing.T, server *apitest.Server) {
@@ -68,7 +68,7 @@ func appliesOnce(t *testing.T, server *apitest.Server) {
 	}
 	got, err := server.Client(t).CoreV1().ConfigMaps("shop").Get(t.Context(), "prices", metav1.GetOptions{})
 	if err != nil || len(got.ManagedFields) != 1 || got.ManagedFields[0].Manager != manifests.FieldManager || got.ManagedFields[0].Operation != metav1.ManagedFieldsOperationApply {
-		t.Errorf("the fields of prices are %v's (%v), want airgap's, applied server-side", got.ManagedFields, err)
+		t.Errorf("the managed fields of prices are %v (%v), want only airgap's, applied server-side", got.ManagedFields, err)
 	}
 	wantCurrent(t, config, shop, true)
 	wantChanged(t, config, shop, 0)
@@ -81,7 +81,7 @@ func appliesChange(t *testing.T, server *apitest.Server) {
 	dearer := strings.Replace(shop, `apple: "2"`, `apple: "3", pear: "1"`, 1)
 	wantCurrent(t, server.Config, dearer, false)
 	wantChanged(t, server.Config, dearer, 1)
-	// A field that is no longer ours to give goes away.
+	// A field that is no longer in the manifest is removed.
 	wantCurrent(t, server.Config, shop, false)
 	wantChanged(t, server.Config, shop, 1)
 	got, err := server.Client(t).CoreV1().ConfigMaps("shop").Get(t.Context(), "prices", metav1.GetOptions{})
@@ -107,7 +107,7 @@ func reportsConflict(t *testing.T, server *apitest.Server) {
 	}
 	for _, want := range []string{"ConfigMap shop/prices", "shopkeeper", "apple"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q does not say %s", err, want)
+			t.Errorf("%q does not contain %s", err, want)
 		}
 	}
 	if _, err := manifests.Current(t.Context(), server.Config, objects(t, shop)); !errors.As(err, &conflict) {
@@ -119,8 +119,8 @@ func reportsConflict(t *testing.T, server *apitest.Server) {
 	}
 }
 
-// retriesRace lets the first write fail as it does when somebody else was
-// faster, who really was: the fresh object has both changes in the end.
+// retriesRace lets another client write first and refuses the first write with a conflict. In the
+// end the object has both changes.
 func retriesRace(t *testing.T, server *apitest.Server) {
 	maps := server.Client(t).CoreV1().ConfigMaps("shop")
 	wantChanged(t, server.Config, race("b"), 1)
@@ -144,12 +144,12 @@ func retriesRace(t *testing.T, server *apitest.Server) {
 		t.Errorf("after the race: %v (%v), want both changes", got.Data, err)
 	}
 	if refused.Load() != 1 || readAfter.Load() == 0 {
-		t.Errorf("%d writes refused, then %d reads: the fresh object was not asked for", refused.Load(), readAfter.Load())
+		t.Errorf("%d writes refused, then %d reads: the new version of the object was not read", refused.Load(), readAfter.Load())
 	}
 }
 
-// comparesOneVersion has somebody else write between what is there and what would be:
-// that is no change of ours.
+// comparesOneVersion lets another client write between the read of the live object and the dry run.
+// That is not a change of airgap's fields.
 func comparesOneVersion(t *testing.T, server *apitest.Server) {
 	maps := server.Client(t).CoreV1().ConfigMaps("shop")
 	var between atomic.Int32
@@ -164,11 +164,11 @@ func comparesOneVersion(t *testing.T, server *apitest.Server) {
 	})
 	wantCurrent(t, config, race("c"), true)
 	if between.Load() != 1 {
-		t.Error("nobody wrote in between")
+		t.Error("no client wrote in between")
 	}
 }
 
-// Somebody who is always faster is an error in the end, not a loop.
+// endlessRace: if another client is always faster, Apply stops with an error.
 func endlessRace(t *testing.T, server *apitest.Server) {
 	var refused atomic.Int32
 	config := watched(server.Config, func(r *http.Request) *http.Response {
@@ -188,7 +188,7 @@ func race(value string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: race, namespace: shop}\ndata: {a: " + value + "}\n"
 }
 
-// watched lets answer see each request first; nil lets it through.
+// watched calls answer for each request. If answer returns nil, the request goes to the API server.
 func watched(config *rest.Config, answer func(*http.Request) *http.Response) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -217,7 +217,7 @@ spec:
       schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// An object of a kind that was defined right before it.
+// waitsForKind applies a definition and an object of its kind together.
 func waitsForKind(t *testing.T, server *apitest.Server) {
 	both := shops + "---\napiVersion: example.org/v1\nkind: Shop\nmetadata: {name: corner, namespace: shop}\nspec: {open: true}\n"
 	wantCurrent(t, server.Config, both, false)
@@ -226,8 +226,8 @@ func waitsForKind(t *testing.T, server *apitest.Server) {
 	wantChanged(t, server.Config, both, 0)
 }
 
-// An object of a version that the definition right before it has got, of a kind that the
-// cluster knows already.
+// waitsForVersion applies an object of a version that the definition before it adds. The cluster
+// knows the kind already.
 func waitsForVersion(t *testing.T, server *apitest.Server) {
 	stalls := strings.NewReplacer("shops", "stalls", "shop", "stall", "Shop", "Stall", "- name: v1", "- name: v1alpha1").Replace(shops)
 	wantChanged(t, server.Config, stalls, 1)
@@ -241,18 +241,18 @@ func waitsForVersion(t *testing.T, server *apitest.Server) {
 	wantChanged(t, server.Config, both, 0)
 }
 
-// A definition whose names another one has is told with the API server's words.
+// refusedKind: the error about names that another definition uses contains the API server's message.
 func refusedKind(t *testing.T, server *apitest.Server) {
 	other := strings.NewReplacer("shops.example.org", "stores.example.org", "plural: shops", "plural: stores").Replace(shops)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	_, err := manifests.Apply(ctx, server.Config, objects(t, other))
 	if err == nil || !strings.Contains(err.Error(), "CustomResourceDefinition stores.example.org") || !strings.Contains(err.Error(), "already in use") {
-		t.Errorf("got %v, want the name that is taken", err)
+		t.Errorf("got %v, want the name that is in use", err)
 	}
 }
 
-// Kinds without namespaces are left alone, also where an object names one.
+// fillsNamespace does not change objects of cluster-scoped kinds, even if the object names a namespace.
 func fillsNamespace(t *testing.T, server *apitest.Server) {
 	target := manifests.Target{Config: server.Config, Namespace: "shop"}
 	list := objects(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stray}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: stray, namespace: shop}\nrules: []\n")
@@ -307,7 +307,7 @@ func wantCurrent(t *testing.T, config *rest.Config, text string, want bool) {
 	}
 	pending, err := manifests.Pending(t.Context(), config, objects(t, text))
 	if err != nil || (len(pending) == 0) != want {
-		t.Errorf("pending are %q (%v), though Current is %v", pending, err, want)
+		t.Errorf("the pending objects are %q (%v), though Current is %v", pending, err, want)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 type cluster struct {
 	objects   dynamic.Interface
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
-	namespace string // of objects that name none
+	namespace string // for objects without one
 }
 
 func connect(t Target) (*cluster, error) {
@@ -30,21 +30,21 @@ func connect(t Target) (*cluster, error) {
 	return &cluster{objects, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)), t.Namespace}, nil
 }
 
-// resource is where the object lives, and the object with its namespace. Kinds are
-// looked up once, and again only where a definition is waited for (established).
+// resource returns the client for the object's kind and namespace, and the object with its
+// namespace. Discovery runs once, and again only in established.
 func (c *cluster) resource(object *unstructured.Unstructured) (dynamic.ResourceInterface, *unstructured.Unstructured, error) {
 	gvk := object.GroupVersionKind()
 	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
 		return nil, nil, err
 	}
-	everywhere := c.objects.Resource(mapping.Resource)
+	all := c.objects.Resource(mapping.Resource)
 	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
-		return everywhere, object, nil
+		return all, object, nil
 	}
 	if object.GetNamespace() == "" {
 		object = object.DeepCopy()
 		object.SetNamespace(c.namespace)
 	}
-	return everywhere.Namespace(object.GetNamespace()), object, nil
+	return all.Namespace(object.GetNamespace()), object, nil
 }

@@ -9,10 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// holds reports whether applying the object would change nothing. The API
-// server's dry run decides, so defaults, admission and ownership of fields
-// count exactly as they will.
-func (c *cluster) holds(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
+// unchanged reports whether applying the object would change nothing. It uses the API server's dry
+// run, so that defaults, admission and field ownership count.
+func (c *cluster) unchanged(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
 	r, object, err := c.resource(object)
 	if err != nil {
 		return false, err
@@ -29,18 +28,18 @@ func (c *cluster) holds(ctx context.Context, object *unstructured.Unstructured) 
 		if err != nil {
 			return false, err
 		}
-		same := equality.Semantic.DeepEqual(judged(live), judged(would))
-		// A dry run gives no new version: where it is another one, somebody else has
-		// written between the two answers, as many do on a Node that has just joined.
+		same := equality.Semantic.DeepEqual(ownedPart(live), ownedPart(would))
+		// A dry run does not change the resource version. Another version means that another
+		// client wrote between the two requests, as often happens on a Node that just joined.
 		if same || live.GetResourceVersion() == would.GetResourceVersion() {
 			return same, nil
 		}
 	}
 }
 
-// judged leaves out what says nothing about our fields: the status, which
-// controllers may write between the two answers, and times of writing.
-func judged(object *unstructured.Unstructured) map[string]any {
+// ownedPart removes the parts that do not concern airgap's fields: the status, which controllers
+// may write between the two requests, the resource version, and other managers' entries and times.
+func ownedPart(object *unstructured.Unstructured) map[string]any {
 	out := object.DeepCopy()
 	unstructured.RemoveNestedField(out.Object, "status")
 	out.SetResourceVersion("")

@@ -10,22 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ConflictError says that fields of an object belong to somebody else who
-// wants other values.
+// ConflictError reports that other managers have set fields of an object to other values.
 type ConflictError struct {
 	Object    string   // "DaemonSet kube-flannel/kube-flannel-ds"
-	Conflicts []string // field and manager, as the API server words it
+	Conflicts []string // field and manager, in the words of the API server
 	Err       error
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("fields of %s are managed by others: %s", e.Object, strings.Join(e.Conflicts, "; "))
+	return fmt.Sprintf("other managers own fields of %s: %s", e.Object, strings.Join(e.Conflicts, "; "))
 }
 
 func (e *ConflictError) Unwrap() error { return e.Err }
 
-// explain turns an API error about other managers into a *ConflictError and
-// leaves every other one as it is.
+// explain turns an API error about other managers into a *ConflictError. It returns other errors
+// unchanged.
 func explain(object *unstructured.Unstructured, err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {

@@ -12,22 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// establishing is how long an API server may take to serve a new kind.
-const establishing = time.Minute
+// establishTimeout is the time limit for the API server to serve a new kind.
+const establishTimeout = time.Minute
 
 func isDefinition(object *unstructured.Unstructured) bool {
 	return object.GroupVersionKind().GroupKind() == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 }
 
-// established waits until objects of the defined kind can be written: the
-// definition's condition says so, and discovery knows the kind in each version.
+// established waits until the API server accepts objects of the defined kind. The condition of the
+// definition must be True, and discovery must list the kind in each served version.
 func (c *cluster) established(ctx context.Context, definition *unstructured.Unstructured) error {
 	r, _, err := c.resource(definition)
 	if err != nil {
 		return err
 	}
-	last := errors.New("the API server has said nothing about it yet")
-	waiting := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, establishing, true, func(ctx context.Context) (bool, error) {
+	last := errors.New("the API server has not answered yet")
+	waiting := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, establishTimeout, true, func(ctx context.Context) (bool, error) {
 		live, err := r.Get(ctx, definition.GetName(), metav1.GetOptions{})
 		if err == nil {
 			err = condition(live)
@@ -41,13 +41,13 @@ func (c *cluster) established(ctx context.Context, definition *unstructured.Unst
 		return err == nil, nil
 	})
 	if waiting != nil {
-		return fmt.Errorf("wait until its kind is served: %w (%w)", waiting, last)
+		return fmt.Errorf("wait until the API server serves the kind: %w (%w)", waiting, last)
 	}
 	return nil
 }
 
-// discovered says which served version of the defined kind discovery does not know. What
-// was discovered before may be too old for it, and is then forgotten.
+// discovered returns an error for a served version of the kind that discovery does not list. It then
+// resets the cached discovery, which may be older than the definition.
 func (c *cluster) discovered(definition *unstructured.Unstructured) error {
 	kind := definedKind(definition)
 	for _, version := range servedVersions(definition) {
@@ -59,10 +59,10 @@ func (c *cluster) discovered(definition *unstructured.Unstructured) error {
 	return nil
 }
 
-// condition says what keeps a definition from being established.
+// condition returns the reason why a definition is not established, or nil.
 func condition(definition *unstructured.Unstructured) error {
 	list, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
-	why := errors.New("it is not established yet")
+	why := errors.New("the definition is not established yet")
 	for _, item := range list {
 		c, _ := item.(map[string]any)
 		if c["type"] == "Established" && c["status"] == "True" {
@@ -82,7 +82,7 @@ func definedKind(definition *unstructured.Unstructured) schema.GroupKind {
 }
 
 func servedVersions(definition *unstructured.Unstructured) []string {
-	field, _, _ := unstructured.NestedFieldNoCopy(definition.Object, "spec", "versions") // whose schemas may be large
+	field, _, _ := unstructured.NestedFieldNoCopy(definition.Object, "spec", "versions") // without a copy: the schemas may be large
 	list, _ := field.([]any)
 	var served []string
 	for _, item := range list {

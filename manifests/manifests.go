@@ -1,13 +1,12 @@
-// Package manifests holds the Kubernetes objects that airgap itself brings:
-// as YAML files in the program, rendered with values, applied server-side.
+// Package manifests contains the Kubernetes objects that airgap itself adds to a cluster. They are
+// embedded YAML templates, rendered with values and applied server-side.
 //
-// What flows in are a file's name and the values for it; what flows out are
-// unstructured objects, which the caller may still change as objects, and
-// which Apply sends to the API server under the field manager "airgap".
+// Render takes the name of a file and its values, and returns unstructured objects. The caller may
+// change these objects. Apply sends them to the API server with the field manager "airgap".
 //
-// A value that a template names and the caller does not give is an error,
-// never an empty string. The package never takes a field away from another
-// manager: such a conflict is reported with the other one's name.
+// A value that a template names and the caller does not give is an error, never an empty string.
+// The package never takes a field from another manager: it reports the conflict with that
+// manager's name.
 package manifests
 
 import (
@@ -29,9 +28,9 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Render gives the objects of the embedded file name ("flannel.yaml") in its
-// order, with values (a struct or a map) filled in. In a template,
-// {{json .X}} writes X as JSON, which quotes a string for YAML as well.
+// Render returns the objects of the embedded file name ("flannel.yaml") in the order of the file.
+// values is a struct or a map. In a template, {{json .X}} writes X as JSON, which is also a
+// quoted YAML string.
 func Render(name string, values any) ([]*unstructured.Unstructured, error) {
 	source, err := files.ReadFile(name)
 	if err != nil {
@@ -64,9 +63,8 @@ func fill(name, source string, values any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Parse reads the objects of a YAML stream. Documents without content are
-// left out; an object without apiVersion, kind or name is an error, and so
-// is a key that is there twice.
+// Parse reads the objects of a YAML stream. It skips documents without content. An object without
+// apiVersion, kind or name is an error, and so is a duplicate key.
 func Parse(stream []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(stream)))
@@ -106,7 +104,7 @@ func parse(document []byte) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// Embedded gives the objects of an embedded file that takes no values.
+// Embedded returns a function that renders the embedded file name without values.
 func Embedded(name string) func(context.Context) ([]*unstructured.Unstructured, error) {
 	return func(context.Context) ([]*unstructured.Unstructured, error) { return Render(name, nil) }
 }

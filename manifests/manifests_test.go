@@ -11,7 +11,7 @@ func TestRenderNeedsEveryValue(t *testing.T) {
 		t.Errorf("missing values: got %v, want an error that names file and value", err)
 	}
 	if _, err := Render("nosuch.yaml", nil); err == nil {
-		t.Error("a file that is not there gave no error")
+		t.Error("a missing file gave no error")
 	}
 }
 
@@ -37,23 +37,23 @@ func TestRenderQuotesValues(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
-		name, in  string
-		objects   int
-		complaint string
+		name, in string
+		objects  int
+		message  string
 	}{
 		{"two", "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: b}\n", 2, ""},
 		{"empty documents", "---\n# nothing\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n", 1, ""},
-		{"nothing", "", 0, ""},
+		{"empty stream", "", 0, ""},
 		{"no kind", "apiVersion: v1\nmetadata: {name: a}\n", 0, "Kind"},
 		{"no name", "apiVersion: v1\nkind: Namespace\n", 0, "metadata.name"},
 		{"no version", "kind: Namespace\nmetadata: {name: a}\n", 0, "apiVersion"},
-		{"key twice", "apiVersion: v1\nkind: A\nkind: B\nmetadata: {name: a}\n", 0, "document 1"},
+		{"duplicate key", "apiVersion: v1\nkind: A\nkind: B\nmetadata: {name: a}\n", 0, "document 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			objects, err := Parse([]byte(test.in))
-			if test.complaint != "" {
-				if err == nil || !strings.Contains(err.Error(), test.complaint) {
-					t.Errorf("got %v, want an error about %s", err, test.complaint)
+			if test.message != "" {
+				if err == nil || !strings.Contains(err.Error(), test.message) {
+					t.Errorf("got %v, want an error about %s", err, test.message)
 				}
 				return
 			}
@@ -64,7 +64,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// at walks down maps by key and lists by number.
+// at returns the nested value at path: keys of maps and indexes of lists.
 func at(t *testing.T, value any, path ...any) any {
 	t.Helper()
 	for _, step := range path {

@@ -9,13 +9,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Pending is Target's without a namespace.
+// Pending calls Target.Pending without a default namespace.
 func Pending(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) ([]string, error) {
 	return Target{Config: config}.Pending(ctx, objects)
 }
 
-// Pending are the objects that Apply would write, in its order, by kind and
-// name. Like Current it changes nothing.
+// Pending returns kind and name of the objects that Apply would write, in its order. Like Current,
+// it changes nothing.
 func (t Target) Pending(ctx context.Context, objects []*unstructured.Unstructured) ([]string, error) {
 	c, err := connect(t)
 	if err != nil {
@@ -23,18 +23,18 @@ func (t Target) Pending(ctx context.Context, objects []*unstructured.Unstructure
 	}
 	var pending []string
 	for _, object := range objects {
-		holds, err := c.holds(ctx, object)
+		unchanged, err := c.unchanged(ctx, object)
 		if err != nil && !meta.IsNoMatchError(err) {
 			return pending, fmt.Errorf("compare %s: %w", title(object), err)
 		}
-		if !holds {
+		if !unchanged {
 			pending = append(pending, title(object))
 		}
 	}
 	return pending, nil
 }
 
-// Titles are the objects by kind and name: "DaemonSet kube-flannel/kube-flannel-ds".
+// Titles returns kind and name of each object: "DaemonSet kube-flannel/kube-flannel-ds".
 func Titles(objects []*unstructured.Unstructured) []string {
 	titles := make([]string, len(objects))
 	for i, object := range objects {

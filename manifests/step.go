@@ -8,19 +8,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Applied are objects that a step of an installation brings to a cluster.
+// Applied is the set of objects that an installation step applies to a cluster.
 type Applied struct {
-	// Connect is called when the step's turn has come, since there is no API
-	// server before.
+	// Connect is called when the step runs, because before that there may be no API server.
 	Connect func() (*rest.Config, error)
 	Objects func(context.Context) ([]*unstructured.Unstructured, error)
-	// Refuse says why the objects do not belong in this cluster; nil: they do.
+	// Refuse returns an error if the objects do not belong in this cluster. It may be nil.
 	Refuse func(context.Context, *rest.Config) error
 }
 
-// Step applies the objects where they are not there already. It does not wait
-// for their pods, and has nothing of its own to undo: resetting the hosts
-// takes the cluster with it.
+// Step applies the objects that are not up to date. It does not wait for their pods. It has no
+// Undo: a reset of the hosts removes the cluster and its objects.
 func (a Applied) Step(name, title string) step.Step {
 	return step.Step{
 		Name: name, Title: title, Plan: a.plan,
@@ -62,8 +60,7 @@ func (a Applied) refuse(ctx context.Context, api *rest.Config) error {
 	return a.Refuse(ctx, api)
 }
 
-// plan lists the objects that are written: all of them while there is no API
-// server to ask.
+// plan lists the objects that the step writes. Without an API server, these are all objects.
 func (a Applied) plan(ctx context.Context) ([]string, error) {
 	objects, err := a.Objects(ctx)
 	if err != nil {
