@@ -100,11 +100,11 @@ func replace(ctx context.Context, r pki.Replacement, o AuthorityOptions, p ui.Pr
 		if err != nil {
 			return pki.Replaced{}, err
 		}
-		away, err := upgrade.Away(ctx, s.Machine)
+		pending, err := upgrade.Pending(ctx, s.Machine)
 		if err != nil {
 			return pki.Replaced{}, err
 		}
-		if err := upgraderecord.RefuseAmidUpgrade(s, upgrade, away, "replace the authority of "+r.Authority.Name); err != nil {
+		if err := upgraderecord.RefuseDuringUpgrade(s, upgrade, pending, "rotate the CA of "+r.Authority.Name); err != nil {
 			return pki.Replaced{}, err
 		}
 	}

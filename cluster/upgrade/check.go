@@ -19,33 +19,32 @@ import (
 	"airgap.dev/airgap/kubeadm/release"
 )
 
-// check finds what would stop the upgrade, before anything is changed. What the
-// cluster itself may have to say is asked only until the first host is touched: from
-// then on the cluster is what it is, and going on is the way out.
+// check finds the reasons that would block the upgrade, before any change. Once the first host is
+// changed, it no longer checks the state of the cluster: the upgrade must continue then.
 func (u *upgrade) check(ctx context.Context) error {
-	if err := u.fixed(); err != nil {
+	if err := u.checkFixed(); err != nil {
 		return err
 	}
-	if err := u.look(ctx); err != nil {
+	if err := u.readNodes(ctx); err != nil {
 		return err
 	}
-	if err := u.order(ctx); err != nil {
+	if err := u.checkVersions(ctx); err != nil {
 		return err
 	}
 	if !u.record.Changed {
-		if err := u.undisturbed(ctx); err != nil {
+		if err := u.checkCluster(ctx); err != nil {
 			return err
 		}
 		if len(u.site.Config.ControlPlanes()) == 1 {
-			u.p.Say("%s is the only control-plane host, so the backup from before the upgrade has no second copy: airgap backup --dir, before that, puts one onto another machine's disk", u.site.Node.Name)
+			u.p.Say("%s is the only control-plane host, so the backup from before the upgrade has no second copy: use airgap backup --dir before the upgrade to save one on the disk of another machine", u.site.Node.Name)
 		}
 	}
-	_, err := install.Gate(ctx, u.site, u.skip, u.view, u.trusted, u.fleet, u.p) // of a cluster that is there it measures nothing
+	_, err := install.Gate(ctx, u.site, u.skip, u.view, u.trusted, u.fleet, u.p) // it makes no measurement in an existing cluster
 	return err
 }
 
-// fixed refuses what a running cluster cannot change.
-func (u *upgrade) fixed() error {
+// checkFixed returns an error if airgap.yaml changes a setting that is fixed in a running cluster.
+func (u *upgrade) checkFixed() error {
 	was, is := u.old.Config, u.site.Config
 	var all []string
 	for _, f := range []struct{ name, was, is string }{
@@ -60,7 +59,7 @@ func (u *upgrade) fixed() error {
 		{"registry.port", fmt.Sprint(was.Registry.Port), fmt.Sprint(is.Registry.Port)},
 	} {
 		if f.was != f.is {
-			all = append(all, fmt.Sprintf("%s is %s, and was %s", f.name, f.is, f.was))
+			all = append(all, fmt.Sprintf("%s is %s and was %s", f.name, f.is, f.was))
 		}
 	}
 	for _, then := range was.Nodes {
@@ -68,21 +67,21 @@ func (u *upgrade) fixed() error {
 		switch {
 		case err != nil:
 		case now.Address != then.Address:
-			all = append(all, fmt.Sprintf("the address of node %s is %s, and was %s", then.Name, now.Address, then.Address))
+			all = append(all, fmt.Sprintf("the address of node %s is %s and was %s", then.Name, now.Address, then.Address))
 		case now.Has(config.ControlPlane) != then.Has(config.ControlPlane):
-			all = append(all, fmt.Sprintf("node %s has the roles %s, and had %s", then.Name, ui.Words(now.Roles), ui.Words(then.Roles)))
+			all = append(all, fmt.Sprintf("node %s has the roles %s and had %s", then.Name, ui.Words(now.Roles), ui.Words(then.Roles)))
 		}
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	return advice.Add(errors.New("the bundle's airgap.yaml changes what a running cluster cannot change:\n  "+strings.Join(all, "\n  ")),
-		"make the bundle anew with these as they were; airgap encryption rotate changes the encryption of Secrets")
+	return advice.Add(errors.New("the bundle's airgap.yaml changes settings that are fixed in a running cluster:\n  "+strings.Join(all, "\n  ")),
+		"create the bundle again with the old settings; for another encryption of Secrets use airgap encryption rotate")
 }
 
-// order compares versions: of the API server, which is what the upgrade starts from,
-// and of the kubelets.
-func (u *upgrade) order(ctx context.Context) error {
+// checkVersions returns an error if the API server or a kubelet cannot be upgraded to the version
+// of the bundle.
+func (u *upgrade) checkVersions(ctx context.Context) error {
 	version, err := kube.Patiently(ctx, func(context.Context) (string, error) {
 		v, err := u.client.Discovery().ServerVersion()
 		if err != nil {
@@ -91,7 +90,7 @@ func (u *upgrade) order(ctx context.Context) error {
 		return strings.TrimPrefix(v.GitVersion, "v"), nil
 	})
 	if err != nil {
-		return fmt.Errorf("ask the API server for its version: %w", err)
+		return fmt.Errorf("get the version of the API server: %w", err)
 	}
 	want := u.site.Config.Kubernetes.Version
 	if err := release.UpgradePath(version, want); err != nil {
@@ -106,14 +105,14 @@ func (u *upgrade) order(ctx context.Context) error {
 	return nil
 }
 
-// undisturbed wants a cluster that takes writes and is well, with nothing in it that
-// would hold the upgrade up, and a way back.
-func (u *upgrade) undisturbed(ctx context.Context) error {
+// checkCluster returns an error if the cluster refuses writes or is unhealthy, if an object in it
+// would block the upgrade, or if a rollback would be impossible.
+func (u *upgrade) checkCluster(ctx context.Context) error {
 	if err := join.NotFull(ctx, u.site); err != nil {
 		return err
 	}
-	if err := u.wayBackMissing(); err != nil && !u.noWayBack {
-		return advice.Add(fmt.Errorf("this upgrade could not be taken back: %w", err), "mend that; or airgap upgrade --no-way-back, if the site can live without a way back")
+	if err := u.rollbackBlocked(); err != nil && !u.noRollback {
+		return advice.Add(fmt.Errorf("a rollback of this upgrade would be impossible: %w", err), "fix the error; if you accept an upgrade without a rollback, use airgap upgrade --no-way-back")
 	}
 	budgets, err := drain.NeverAllows(ctx, u.client, slices.Sorted(maps.Keys(u.nodes))...)
 	if err != nil {
@@ -124,7 +123,7 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 		for _, b := range budgets {
 			all = append(all, b.String())
 		}
-		return advice.Add(errors.New("PodDisruptionBudgets that would never let a host be drained:\n  "+strings.Join(all, "\n  ")), "let each allow one pod to be away, or give it one pod more, for the time of the upgrade")
+		return advice.Add(errors.New("PodDisruptionBudgets that never allow the drain of a host:\n  "+strings.Join(all, "\n  ")), "during the upgrade, let each budget allow one unavailable pod, or add one replica")
 	}
 	var drained []string
 	for _, n := range append([]config.Node{u.site.Node}, u.others()...) {
@@ -143,8 +142,8 @@ func (u *upgrade) undisturbed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := u.judge(ctx, v); err != nil {
-		return advice.Add(err, "mend what is broken before the upgrade; --skip leaves a rule out")
+	if err := u.runVerify(ctx, v); err != nil {
+		return advice.Add(err, "fix the cluster before the upgrade, or leave out a rule with --skip")
 	}
 	return nil
 }

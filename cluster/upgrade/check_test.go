@@ -24,15 +24,15 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// keyPair is a certificate that signs itself, and its key.
+// keyPair returns a self-signed certificate and its key.
 func keyPair(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, form, form, &private.PublicKey, private)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	certificate = sitetest.PEM(t, "CERTIFICATE", der, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
 	return certificate, sitetest.PEM(t, "PRIVATE KEY", secret, err)
@@ -47,8 +47,8 @@ func putFiles(t *testing.T, root string, files map[string]string) {
 	}
 }
 
-// withFullEtcd is a host whose member of etcd has given the alarm that it is full.
-func withFullEtcd(t *testing.T) kubeadm.Machine {
+// hostWithFullEtcd returns a host with an etcd member that has raised the NOSPACE alarm.
+func hostWithFullEtcd(t *testing.T) kubeadm.Machine {
 	t.Helper()
 	m := kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: host.Local{}, Root: t.TempDir()}, EtcdURL: apitest.Start(t).Etcd()}}
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{m.EtcdURL}})
@@ -56,8 +56,8 @@ func withFullEtcd(t *testing.T) kubeadm.Machine {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	raise := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: pb.AlarmType_NOSPACE}
-	if _, err := pb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(), raise); err != nil {
+	alarm := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: pb.AlarmType_NOSPACE}
+	if _, err := pb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(), alarm); err != nil {
 		t.Fatal(err)
 	}
 	certificate, key := keyPair(t)
@@ -70,10 +70,10 @@ func withFullEtcd(t *testing.T) kubeadm.Machine {
 	return m
 }
 
-// TestFullEtcdStopsTheUpgrade: before anything else is asked, let alone changed.
-func TestFullEtcdStopsTheUpgrade(t *testing.T) {
-	u := &upgrade{rollout: rollout{site: &site.Site{Config: sitetest.ClusterFrom(t), Machine: withFullEtcd(t)}, p: ui.Discard()}}
-	err := u.undisturbed(t.Context())
+// TestFullEtcdBlocksTheUpgrade: a full etcd is an error before all other checks.
+func TestFullEtcdBlocksTheUpgrade(t *testing.T) {
+	u := &upgrade{rollout: rollout{site: &site.Site{Config: sitetest.ClusterFrom(t), Machine: hostWithFullEtcd(t)}, p: ui.Discard()}}
+	err := u.checkCluster(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "etcd is full") || !strings.Contains(advice.Of(err), "alarm disarm") {
 		t.Errorf("got %v, advice %q", err, advice.Of(err))
 	}

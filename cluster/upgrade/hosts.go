@@ -14,11 +14,11 @@ import (
 	"airgap.dev/airgap/kubeadm/drain"
 )
 
-// prepareStep has all other hosts get what they will need, at the same time.
+// prepareStep prepares all other hosts at the same time: they copy the files for their upgrade.
 func (u *upgrade) prepareStep(others []config.Node) step.Step {
 	prepared := func(n *corev1.Node) error { return site.Noted(n, site.PreparedNote, u.target) }
 	return step.Step{
-		Name: "prepare", Title: "Bring images and registries of the other hosts up to date",
+		Name: "prepare", Title: "Update images and registries on the other hosts",
 		Done: func(ctx context.Context) (bool, error) { return u.all(ctx, others, prepared) },
 		Run: func(ctx context.Context) error {
 			if u.fleet == nil {
@@ -31,19 +31,19 @@ func (u *upgrade) prepareStep(others []config.Node) step.Step {
 				line.End(err)
 				return err
 			})
-			return f.Problems(ctx, "could not be prepared", "mend it and run the same command again")
+			return f.Problems(ctx, "could not be prepared", "fix the error and run the same command again")
 		},
 	}
 }
 
-// hostStep upgrades another host.
+// hostStep returns the step that upgrades another host.
 func (u *upgrade) hostStep(n config.Node) step.Step {
 	return step.Step{
 		Name: "upgrade-" + n.Name, Title: "Upgrade " + n.Name,
 		Done: func(ctx context.Context) (bool, error) {
 			return u.all(ctx, []config.Node{n}, func(node *corev1.Node) error {
-				if !u.released(node) {
-					return errors.New("it takes no pods")
+				if !u.takesPods(node) {
+					return errors.New("it is cordoned")
 				}
 				return u.upgraded(node)
 			})
@@ -52,7 +52,7 @@ func (u *upgrade) hostStep(n config.Node) step.Step {
 			if err := u.drain(ctx, n); err != nil {
 				return err
 			}
-			if err := u.work(ctx, n); err != nil {
+			if err := u.runHost(ctx, n); err != nil {
 				return err
 			}
 			if slices.Contains(u.record.Cordoned, n.Name) {

@@ -22,33 +22,33 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// NodeOptions are those of airgap upgrade node.
+// NodeOptions contains the flags of airgap upgrade node.
 type NodeOptions struct {
 	join.Options
-	Prepare bool // only get onto this host what its upgrade takes
+	Prepare bool // only copy the files for the upgrade to this host
 }
 
 // NodeResult is the result of airgap upgrade node.
 type NodeResult struct {
 	Node      string `json:"node"`
 	Changed   int    `json:"changed"`   // steps that ran
-	Unchanged int    `json:"unchanged"` // steps whose result held already
+	Unchanged int    `json:"unchanged"` // steps that had nothing to do
 	prepared  bool
-	leader    string // the host that airgap upgrade runs on
+	leader    string // host where airgap upgrade runs
 }
 
-// Write says what was done, and where the upgrade goes on.
+// Write prints the result, and the host where the upgrade continues.
 func (r NodeResult) Write(w io.Writer) error {
 	done := "upgraded"
 	if r.prepared {
 		done = "prepared"
 	}
-	_, err := fmt.Fprintf(w, "%s: %s (%d steps ran, %d held already); airgap upgrade on %s goes on\n", r.Node, done, r.Changed, r.Unchanged, r.leader)
+	_, err := fmt.Fprintf(w, "%s: %s (%d steps ran, %d were up to date); airgap upgrade on %s continues\n", r.Node, done, r.Changed, r.Unchanged, r.leader)
 	return err
 }
 
-// Node does one host's part of an upgrade, or of the way back from one, on a host that has
-// joined: airgap upgrade on the first control-plane host says when it is this one's turn.
+// Node upgrades or rolls back this host, which has joined the cluster. airgap upgrade on the first
+// control-plane host decides when it is the turn of this host.
 func Node(ctx context.Context, o NodeOptions) (NodeResult, error) {
 	c, err := join.Find(ctx, "upgrade node", o.Options)
 	if err != nil {
@@ -56,7 +56,7 @@ func Node(ctx context.Context, o NodeOptions) (NodeResult, error) {
 	}
 	s := c.Site
 	if joined, err := s.Machine.Joined(); err != nil || !joined {
-		return NodeResult{}, cmp.Or(err, advice.Add(errors.New("upgrade this host: it is no node"), "airgap join makes it one"))
+		return NodeResult{}, cmp.Or(err, advice.Add(errors.New("upgrade this host: it is not a node"), "join the cluster first: airgap join"))
 	}
 	n := &node{NodeOptions: o, Candidate: c}
 	if !o.Prepare {
@@ -79,35 +79,34 @@ func Node(ctx context.Context, o NodeOptions) (NodeResult, error) {
 	}
 	done, err := run(ctx, p)
 	if err != nil {
-		return NodeResult{}, advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
+		return NodeResult{}, advice.Add(err, "fix the error and run the same command again: completed steps do not run again")
 	}
 	return NodeResult{Node: s.Node.Name, Changed: done.Changed, Unchanged: done.Unchanged, prepared: o.Prepare, leader: s.Config.Master().Name}, nil
 }
 
-// node is a host of a cluster that is being upgraded.
+// node is this host during an upgrade of the cluster.
 type node struct {
 	NodeOptions
 	*join.Candidate
 }
 
-// itsTurn refuses a host whose pods are still there, or which comes before the API servers
-// are upgraded.
+// itsTurn returns an error if this host is not drained, or if the API servers are not upgraded yet.
 func (n *node) itsTurn(ctx context.Context) error {
 	turn, err := n.Site.OwnNote(ctx, site.UpgradeNote)
 	if err != nil || turn == n.Site.Index.ID() {
 		return err
 	}
 	return advice.Add(fmt.Errorf("upgrade %s: it is not this host's turn", n.Site.Node.Name),
-		"airgap upgrade on %s, the first control-plane host, upgrades one host after the other, and says when it is this one's turn", n.Site.Config.Master().Name)
+		"run airgap upgrade on %s, the first control-plane host: it upgrades one host after the other, and asks for this host at its turn", n.Site.Config.Master().Name)
 }
 
-// upgrade brings this host to the bundle.
+// upgrade upgrades this host to the bundle.
 func (n *node) upgrade(ctx context.Context, p ui.Progress) (step.Result, error) {
 	s, h := n.Site, n.Hub
-	if err := mendTorn(ctx, s, p); err != nil {
+	if err := repairTorn(ctx, s, p); err != nil {
 		return step.Result{}, err
 	}
-	part, err := partOf(ctx, s, h)
+	part, err := upgradePart(ctx, s, h)
 	if err != nil {
 		return step.Result{}, err
 	}
@@ -121,14 +120,14 @@ func (n *node) upgrade(ctx context.Context, p ui.Progress) (step.Result, error) 
 	return journal.Run(ctx, steps, p)
 }
 
-// prepare gets onto this host everything that its upgrade takes, while it goes on as it was.
+// prepare copies the files for the upgrade to this host and changes nothing else.
 func (n *node) prepare(ctx context.Context, p ui.Progress) (step.Result, error) {
 	s, h := n.Site, n.Hub
 	images, err := imagesStep(s)
 	if err != nil {
 		return step.Result{}, err
 	}
-	prepared := nodesteps.NoteStep(s, "prepared", "Say that this host is prepared", site.PreparedNote)
+	prepared := nodesteps.NoteStep(s, "prepared", "Mark this host as prepared", site.PreparedNote)
 	if !s.ServesRegistry() {
 		return journal.Run(ctx, []step.Step{images, prepared}, p)
 	}
@@ -136,7 +135,7 @@ func (n *node) prepare(ctx context.Context, p ui.Progress) (step.Result, error) 
 	if err != nil {
 		return step.Result{}, err
 	}
-	record, err := preparing(ctx, s, h)
+	record, err := recordToPrepare(ctx, s, h)
 	if err != nil {
 		return step.Result{}, err
 	}
@@ -144,9 +143,9 @@ func (n *node) prepare(ctx context.Context, p ui.Progress) (step.Result, error) 
 	return journal.Run(ctx, append(steps, upgraderecord.BackupBefore(s.Index.ID()), images, prepared), p)
 }
 
-// partOf returns the steps of the upgrade that come between those of a join; none where
-// this host's Kubernetes is as the bundle has it.
-func partOf(ctx context.Context, s *site.Site, h *join.Hub) (join.UpgradePart, error) {
+// upgradePart returns the steps of the upgrade that run between the steps of a join. There are none if
+// this host has the Kubernetes version of the bundle.
+func upgradePart(ctx context.Context, s *site.Site, h *join.Hub) (join.UpgradePart, error) {
 	before, err := stepsBefore(ctx, s, h.Open, h.Addr, false)
 	if err != nil || len(before) == 0 {
 		return join.UpgradePart{}, err
@@ -154,16 +153,16 @@ func partOf(ctx context.Context, s *site.Site, h *join.Hub) (join.UpgradePart, e
 	return join.UpgradePart{Before: before, Kubelet: []step.Step{kubeadmPart(s, false).Kubelet()}}, nil
 }
 
-// stepsBefore returns the steps of a host that is to be upgraded which come before all
-// that a joining host does; none where its Kubernetes is as the bundle has it. The kubelet's
-// package is not among them: a kubelet must not be newer than the API server.
+// stepsBefore returns the steps of the upgrade that run before the steps of a join. There are none if
+// the host has the Kubernetes version of the bundle. The kubelet's package is not among them: a
+// kubelet must not be newer than the API server.
 func stepsBefore(ctx context.Context, s *site.Site, from nodesteps.Source, addr string, first bool) ([]step.Step, error) {
 	reason, err := s.Behind(ctx)
 	if err != nil || reason == "" {
 		return nil, err
 	}
 	var l step.List
-	l.Try(packagesFirst(s, from, addr))
+	l.Try(kubeadmPackages(s, from, addr))
 	if s.ServesRegistry() {
 		l.Add(kubeadm.APIServerFiles(s.Machine, s.Config.Kubernetes))
 	}
@@ -171,13 +170,14 @@ func stepsBefore(ctx context.Context, s *site.Site, from nodesteps.Source, addr 
 	return l.Steps()
 }
 
-// kubeadmPart returns kubeadm's part of this host's upgrade; first is for the first control-plane host.
+// kubeadmPart returns the part of this host's upgrade that kubeadm does. first is true on the first
+// control-plane host.
 func kubeadmPart(s *site.Site, first bool) kubeadm.Upgrade {
 	return kubeadm.Upgrade{Machine: s.Machine, Config: s.Config.Kubernetes, Node: s.KubeNode(), Facts: s.Facts, First: first}
 }
 
-// packagesFirst are kubeadm's package and those that it may want with it.
-func packagesFirst(s *site.Site, from nodesteps.Source, addr string) (step.Step, error) {
+// kubeadmPackages returns the step that installs kubeadm and the packages that it may require.
+func kubeadmPackages(s *site.Site, from nodesteps.Source, addr string) (step.Step, error) {
 	made, err := nodesteps.PackagesOf(s, from, addr, func(p nevra.NEVRA) bool {
 		return slices.Contains([]string{"kubeadm", "kubectl", "cri-tools", "kubernetes-cni"}, p.Name)
 	})
@@ -185,11 +185,10 @@ func packagesFirst(s *site.Site, from nodesteps.Source, addr string) (step.Step,
 	return made, err
 }
 
-// preparing is what another control-plane host writes down of an upgrade, for the way
-// back.
-func preparing(ctx context.Context, s *site.Site, h *join.Hub) (upgraderecord.Record, error) {
+// recordToPrepare returns the record of the upgrade on another control-plane host, for a rollback.
+func recordToPrepare(ctx context.Context, s *site.Site, h *join.Hub) (upgraderecord.Record, error) {
 	record, err := upgraderecord.Read()
-	if err != nil || record.Under() && record.To.ID == s.Index.ID() {
+	if err != nil || record.InProgress() && record.To.ID == s.Index.ID() {
 		return record, err
 	}
 	old, err := s.InstalledIndex(ctx, h.Trusted)
@@ -199,7 +198,7 @@ func preparing(ctx context.Context, s *site.Site, h *join.Hub) (upgraderecord.Re
 	return upgraderecord.New(old, s.Index)
 }
 
-// imagesStep pulls what this host needs to come back, by the new bundle.
+// imagesStep returns the step that pulls the images of the new bundle that the node needs to start.
 func imagesStep(s *site.Site) (step.Step, error) {
 	names, err := nodesteps.BootstrapImages(s.Config, s.Node, s.Index.Lock)
 	if err != nil {

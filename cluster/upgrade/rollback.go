@@ -27,51 +27,51 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// BackOptions are those of airgap rollback.
+// BackOptions contains the flags of airgap rollback.
 type BackOptions struct {
 	Keys    []string      // of --require-key
 	Skip    []string      // preflight checks and rules of verify
-	Yes     bool          // ask nothing
-	NoSSH   bool          // the other hosts are worked on by hand
-	Timeout time.Duration // for the cluster to be as before at the end
+	Yes     bool          // do not ask for confirmation
+	NoSSH   bool          // show the commands for the other hosts instead of running them
+	Timeout time.Duration // maximum wait at the end until the cluster has its earlier state
 	Backup  recovery.BackupTrust
-	Forget  bool   // on another control-plane host: only forget the new bundle
-	Of      string // the beginning of the ID of the bundle that the upgrade was to
+	Forget  bool   // on another control-plane host: only remove the new bundle
+	Of      string // prefix of the ID of the upgrade's new bundle
 	Console ui.Console
 }
 
-// rollback is one at work.
+// rollback is one run of airgap rollback.
 type rollback struct {
-	rollout // to the bundle of before
+	rollout // to the earlier bundle
 	options BackOptions
 	backup  *recovery.SavedCluster
-	// installs says that hosts are installed from the bundle of before: a newer one that stays
-	// in a store would be installed from instead.
+	// installs is true if hosts install from the earlier bundle. A newer bundle must not stay in a
+	// store then, because airgap would install from that.
 	installs bool
-	made     time.Time // when the bundle of before was
+	created  time.Time // of the earlier bundle
 }
 
 // BackResult is the result of a rollback: of the whole cluster, or of one other control-plane host.
 type BackResult struct {
-	Node      string                  `json:"node,omitempty"` // the other host
+	Node      string                  `json:"node,omitempty"` // other control-plane host
 	From      upgraderecord.BundleRef `json:"from,omitzero"`
 	To        upgraderecord.BundleRef `json:"to,omitzero"`
 	Changed   int                     `json:"changed"`   // steps that ran
-	Unchanged int                     `json:"unchanged"` // steps whose result held already
-	said      string
+	Unchanged int                     `json:"unchanged"` // steps that had nothing to do
+	message   string
 }
 
 func (r BackResult) Write(w io.Writer) error {
-	_, err := fmt.Fprintln(w, r.said)
+	_, err := fmt.Fprintln(w, r.message)
 	return err
 }
 
-// Back takes the last upgrade back.
+// Back rolls back the last upgrade.
 func Back(ctx context.Context, o BackOptions) (BackResult, error) {
 	if err := hostcheck.MustBeRoot("rollback"); err != nil {
 		return BackResult{}, err
 	}
-	if err := pki.RefuseAmidReplacement(site.ThisMachine().Machine, "take the last upgrade back"); err != nil {
+	if err := pki.RefuseAmidReplacement(site.ThisMachine().Machine, "roll back the last upgrade"); err != nil {
 		return BackResult{}, err
 	}
 	skip, rules, err := verdict.SplitSkip(o.Skip)
@@ -79,7 +79,7 @@ func Back(ctx context.Context, o BackOptions) (BackResult, error) {
 		return BackResult{}, err
 	}
 	o.Skip = skip
-	r := &rollback{rollout: rollout{pace: pace{rules, 15 * time.Minute, o.Timeout}, journal: step.OpenJournal(site.JournalFile)}, options: o}
+	r := &rollback{rollout: rollout{limits: limits{rules, 15 * time.Minute, o.Timeout}, journal: step.OpenJournal(site.JournalFile)}, options: o}
 	record, err := upgraderecord.Read()
 	if err != nil {
 		return BackResult{}, err
@@ -89,8 +89,8 @@ func Back(ctx context.Context, o BackOptions) (BackResult, error) {
 		return BackResult{}, err
 	}
 	r.installs = record.Changed || o.Of != "" && !o.Forget
-	if r.record = record; takenBack(record, o, joined) {
-		return BackResult{said: "nothing to do: of that upgrade there is nothing, or nothing any more, on this host"}, nil
+	if r.record = record; alreadyRolledBack(record, o, joined) {
+		return BackResult{message: "nothing to do: this host has nothing of that upgrade"}, nil
 	}
 	if err := r.open(ctx, o); err != nil {
 		return BackResult{}, err
@@ -105,13 +105,13 @@ func Back(ctx context.Context, o BackOptions) (BackResult, error) {
 		if err := r.confirmStandDown(ctx, first.Name); err != nil {
 			return BackResult{}, err
 		}
-		return r.standDownHere(ctx, o)
+		return r.standDownOther(ctx, o)
 	}
-	return r.leads(ctx)
+	return r.runOnFirstHost(ctx)
 }
 
-// leads takes the upgrade back on the first control-plane host.
-func (r *rollback) leads(ctx context.Context) (done BackResult, err error) {
+// runOnFirstHost rolls back the upgrade on the first control-plane host.
+func (r *rollback) runOnFirstHost(ctx context.Context) (done BackResult, err error) {
 	if err := r.confirm(ctx); err != nil {
 		return done, err
 	}
@@ -134,20 +134,19 @@ func (r *rollback) leads(ctx context.Context) (done BackResult, err error) {
 	}
 	result, err := journal.Run(ctx, steps, r.p)
 	if err != nil {
-		return done, advice.Add(err, "mend it and run airgap rollback again: finished steps are not repeated")
+		return done, advice.Add(err, "fix the error and run airgap rollback again: completed steps do not run again")
 	}
 	return BackResult{
 		From: r.record.To, To: r.record.From, Changed: result.Changed, Unchanged: result.Unchanged,
-		said: fmt.Sprintf("rolled back to Kubernetes %s, of bundle %s (%d steps ran, %d held already)", r.record.From.Kubernetes, r.record.From.Name, result.Changed, result.Unchanged),
+		message: fmt.Sprintf("rolled back to Kubernetes %s of bundle %s (%d steps ran, %d were up to date)", r.record.From.Kubernetes, r.record.From.Name, result.Changed, result.Unchanged),
 	}, nil
 }
 
-// takenBack reports whether this host has done its part in taking the upgrade back that
-// the first host names: who lost the connection to it, or was killed, asks again. A host
-// may also know nothing of an upgrade that was broken off before it was prepared; what it
-// knows of the one before must stay then, for the cluster is as that one left it. One that
-// is in no cluster has none to leave.
-func takenBack(r upgraderecord.Record, o BackOptions, joined bool) bool {
+// alreadyRolledBack reports whether this host has no part left in the rollback that the first host
+// asks for. The first host repeats the request after a lost connection or a kill. A host that was not
+// prepared for that upgrade keeps the record of the one before it, because the cluster still has its
+// bundle. A host outside a cluster has none to leave.
+func alreadyRolledBack(r upgraderecord.Record, o BackOptions, joined bool) bool {
 	if o.Of == "" {
 		return false
 	}
@@ -157,13 +156,14 @@ func takenBack(r upgraderecord.Record, o BackOptions, joined bool) bool {
 	return !r.RolledBack.IsZero()
 }
 
-// open reads what there is to take back, and whether that can be done.
+// open reads the record, the earlier bundle and the backup, and returns an error if a rollback is
+// impossible.
 func (r *rollback) open(ctx context.Context, o BackOptions) (err error) {
 	if o.Of != "" && !strings.HasPrefix(r.record.To.ID, o.Of) {
-		return advice.Add(errors.New("take the last upgrade back: this host was not upgraded, but came into the cluster later, and has nothing to go back to"), "airgap reset here, then airgap rollback again on the first control-plane host, which has this one join anew")
+		return advice.Add(errors.New("roll back the last upgrade: this host joined the cluster after the upgrade, and has no earlier state"), "run airgap reset here; then run airgap rollback again on the first control-plane host, which joins this host again")
 	}
 	if r.record.To.ID == "" || !r.record.RolledBack.IsZero() {
-		return advice.Add(errors.New("take the last upgrade back: there is none on this host"), "airgap rollback is for the first control-plane host, after airgap upgrade; airgap restore brings a lost cluster back")
+		return advice.Add(errors.New("roll back the last upgrade: this host has no record of one"), "run airgap rollback on the first control-plane host after airgap upgrade; to restore a lost cluster, use airgap restore")
 	}
 	t, err := site.TrustedKeys(o.Keys, site.StoredBundles(site.StoreDir)...)
 	if err != nil {
@@ -171,7 +171,7 @@ func (r *rollback) open(ctx context.Context, o BackOptions) (err error) {
 	}
 	r.trusted = t.Keys
 	if err := r.openView(); err != nil {
-		return advice.Add(fmt.Errorf("take the last upgrade back: %w", err), "airgap registry import DIR, with bundle %s of before, or the one that it is a delta against, puts it into the store", r.record.From.Name)
+		return advice.Add(fmt.Errorf("roll back the last upgrade: %w", err), "import the earlier bundle %s, or the bundle that it is a delta of: airgap registry import DIR", r.record.From.Name)
 	}
 	if r.site, err = site.New(r.view.Top().Index(), ""); err != nil {
 		return err
@@ -182,46 +182,46 @@ func (r *rollback) open(ctx context.Context, o BackOptions) (err error) {
 	}
 	newest, err := upgraderecord.BackupsBefore(r.record.To.ID).Newest()
 	if err != nil || newest == nil {
-		return advice.Add(errors.Join(errors.New("take the last upgrade back: the backup from before it is gone"), err), "airgap restore brings the cluster back from another backup")
+		return advice.Add(errors.Join(errors.New("roll back the last upgrade: the backup from before the upgrade is missing"), err), "restore the cluster from another backup: airgap restore")
 	}
 	if r.backup, err = recovery.OpenBefore(ctx, newest.Dir, site.BackupKeys, o.Backup); ctx.Err() != nil {
 		return ctx.Err()
 	} else if errors.Is(err, backup.ErrUnsigned) {
-		return advice.Add(fmt.Errorf("take the last upgrade back: %w", err), "if the upgrade was begun by an airgap that did not sign, and nobody but root could write there: airgap rollback --allow-unsigned")
-	} else if err != nil { // without its advice, which is for a restore
-		return advice.Add(errors.New("take the last upgrade back: "+err.Error()), "%s", r.otherCopies())
+		return advice.Add(fmt.Errorf("roll back the last upgrade: %w", err), "if an airgap without signatures started the upgrade, and only root could write there, use airgap rollback --allow-unsigned")
+	} else if err != nil { // without its hint, which is for airgap restore
+		return advice.Add(errors.New("roll back the last upgrade: "+err.Error()), "%s", r.otherCopies())
 	}
-	if err := r.sameAuthority(); err != nil {
+	if err := r.checkCA(); err != nil {
 		return err
 	}
-	return r.possible(ctx)
+	return r.checkPossible(ctx)
 }
 
-// otherCopies is where another copy of the backup may be.
+// otherCopies returns the hint that says where another copy of the backup may be.
 func (r *rollback) otherCopies() string {
 	dir := upgraderecord.BackupsBefore(r.record.To.ID).Dir
 	if len(r.site.Config.ControlPlanes()) == 1 {
-		return "airgap backup --dir may have put a copy elsewhere, from before the upgrade: put it into " + dir + " in the place of this one, decrypted; airgap restore brings the cluster back from any backup"
+		return "if airgap backup --dir made a copy before the upgrade, replace this backup in " + dir + " with the decrypted copy; airgap restore accepts any backup"
 	}
-	return "each other control-plane host has a copy of its own, made before it was upgraded, in " + dir + ": put one in the place of this host's, as it is, and name that host's key, which airgap status prints there: airgap rollback --backup-key SHA256:…"
+	return "each other control-plane host has its own backup from before its upgrade in " + dir + ": replace this host's backup with an unchanged copy of that, and name the key of that host, which airgap status prints there: airgap rollback --backup-key SHA256:…"
 }
 
-// openView opens the bundle of before, with what it leaves out: not of those that are about to
-// go.
+// openView opens the earlier bundle with the bundles that it depends on, without those that the
+// rollback removes.
 func (r *rollback) openView() (err error) {
 	store := registry.Store{Dir: site.StoreDir}
 	v, err := store.Named(r.record.From.ID, r.trusted...)
 	if err != nil {
 		return err
 	}
-	r.made = v.Top().Index().Created
+	r.created = v.Top().Index().Created
 	v.Close()
-	r.view, err = store.Without(r.record.From.ID, r.goes, r.trusted...)
+	r.view, err = store.Without(r.record.From.ID, r.removes, r.trusted...)
 	return err
 }
 
-// sameAuthority refuses a way back to an authority that kubelets do not trust any more.
-func (r *rollback) sameAuthority() error {
+// checkCA returns an error if the backup has another cluster CA: kubelets no longer trust that one.
+func (r *rollback) checkCA() error {
 	was, err := r.backup.File(kube.ClusterCA)
 	if err != nil {
 		return err
@@ -230,50 +230,51 @@ func (r *rollback) sameAuthority() error {
 	if err != nil || bytes.Equal(now, was) {
 		return host.IgnoreMissing(err)
 	}
-	return advice.Add(errors.New("take the last upgrade back: the cluster's authority has been replaced since, and the other hosts do not trust the one in the backup"), "airgap restore brings the cluster of then back, on hosts that join anew")
+	return advice.Add(errors.New("roll back the last upgrade: the cluster CA was rotated after the upgrade, and the other hosts do not trust the CA in the backup"), "restore the earlier cluster with airgap restore, and join the other hosts again")
 }
 
-// confirm tells what is lost.
+// confirm shows the data that is lost, and asks for confirmation.
 func (r *rollback) confirm(ctx context.Context) error {
-	if r.options.Yes || !r.record.Changed || r.record.GoesBack() {
+	if r.options.Yes || !r.record.Changed || r.record.HasRollback() {
 		return nil
 	}
-	what := fmt.Sprintf("Kubernetes %s → %s. What was written to the cluster since %s is lost.",
+	text := fmt.Sprintf("Kubernetes %s → %s. All writes to the cluster since %s are lost.",
 		r.record.To.Kubernetes, r.record.From.Kubernetes, r.backup.Taken.Local().Format("2006-01-02 15:04:05 MST"))
-	if later, err := r.laterBundles(); err != nil {
+	if later, err := r.newerBundles(); err != nil {
 		return err
 	} else if len(later) > 0 {
-		what += " Out of the stores go, since the newest bundle is what is installed from: " + strings.Join(later, ", ") + "."
+		text += " These newer bundles are removed from the stores, because airgap installs from the newest bundle: " + strings.Join(later, ", ") + "."
 	}
-	return r.agreed(ctx, what)
+	return r.askConfirmation(ctx, text)
 }
 
-// confirmStandDown is for who runs it on another host than the first one says.
+// confirmStandDown asks for confirmation on another control-plane host, in case the user has not come
+// here at the request of the first one.
 func (r *rollback) confirmStandDown(ctx context.Context, first string) error {
 	if r.options.Yes || !r.site.ServesRegistry() {
 		return nil
 	}
-	return r.agreed(ctx, fmt.Sprintf("airgap rollback begins on %s, which says when it is this host's turn. Here it takes %s out of the upgraded cluster.", first, r.site.Node.Name))
+	return r.askConfirmation(ctx, fmt.Sprintf("airgap rollback starts on %s, which says when it is the turn of this host. Here it removes %s from the upgraded cluster.", first, r.site.Node.Name))
 }
 
-// agreed is nil when the person says yes to what will be.
-func (r *rollback) agreed(ctx context.Context, what string) error {
+// askConfirmation shows the text, and returns nil if the user answers yes.
+func (r *rollback) askConfirmation(ctx context.Context, text string) error {
 	console := r.options.Console
-	console.Tell(what)
+	console.Tell(text)
 	if !console.Attended() {
-		return advice.Usagef("airgap rollback: nobody is there to be asked; --yes says that this is known")
+		return advice.Usagef("airgap rollback: cannot ask for confirmation without a terminal; use --yes to confirm")
 	}
-	answer, err := console.Ask(ctx, "Type yes to go on: ", false)
+	answer, err := console.Ask(ctx, "Type yes to continue: ", false)
 	if err == nil && strings.TrimSpace(answer) != "yes" {
 		err = errors.New("nothing was changed")
 	}
 	return err
 }
 
-// standDownHere is rollback on another control-plane host.
-func (r *rollback) standDownHere(ctx context.Context, o BackOptions) (BackResult, error) {
+// standDownOther runs the rollback on another control-plane host.
+func (r *rollback) standDownOther(ctx context.Context, o BackOptions) (BackResult, error) {
 	if !r.site.ServesRegistry() {
-		return BackResult{}, advice.Add(errors.New("rollback: this is no control-plane host"), "run airgap rollback on %s", r.site.Config.Master().Name)
+		return BackResult{}, advice.Add(errors.New("rollback: this host is not a control-plane host"), "run airgap rollback on %s", r.site.Config.Master().Name)
 	}
 	steps := []step.Step{r.onceStep(standDownName, "Leave the upgraded cluster", r.standDown), r.forgetBundleStep()}
 	if o.Forget {
@@ -290,7 +291,7 @@ func (r *rollback) standDownHere(ctx context.Context, o BackOptions) (BackResult
 		return BackResult{}, err
 	}
 	return BackResult{
-		Node: r.site.Node.Name,
-		said: fmt.Sprintf("%s: has forgotten bundle %s; airgap rollback on %s goes on", r.site.Node.Name, r.record.To.Name, r.site.Config.Master().Name),
+		Node:    r.site.Node.Name,
+		message: fmt.Sprintf("%s: removed bundle %s; airgap rollback on %s continues", r.site.Node.Name, r.record.To.Name, r.site.Config.Master().Name),
 	}, nil
 }

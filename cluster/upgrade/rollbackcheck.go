@@ -15,72 +15,72 @@ import (
 	"airgap.dev/airgap/kubeadm/etcd"
 )
 
-// possible finds what would stop the way back, or spoil it, before the control plane is
-// taken down: from then on there is no way but on.
-func (r *rollback) possible(ctx context.Context) error {
-	left, err := r.journal.Ended(backName+standDownName, r.record.WayBack())
+// checkPossible finds the reasons that would block or damage the rollback, before it stops the control
+// plane. After that, the rollback must continue.
+func (r *rollback) checkPossible(ctx context.Context) error {
+	left, err := r.journal.Ended(rollbackPrefix+standDownName, r.record.RollbackName())
 	if err != nil || left {
 		return err
 	}
 	if err := r.site.Machine.RoomToReturn(r.backup.Etcd.Bytes, 0); err != nil {
-		return advice.Add(fmt.Errorf("take the last upgrade back: %w", err), "make room there, and run airgap rollback again")
+		return advice.Add(fmt.Errorf("roll back the last upgrade: %w", err), "free space there, and run airgap rollback again")
 	}
-	if r.record.GoesBack() {
+	if r.record.HasRollback() {
 		return nil
 	}
-	// Another host may have removed some. Where the upgrade broke even the way to ask, what this
-	// host knows has to do.
+	// Another host may have removed nodes. If the upgrade broke the API server, the records of this
+	// host are used.
 	if known, err := join.OfThisCluster(ctx, r.site); ctx.Err() != nil {
 		return ctx.Err()
 	} else if err == nil {
 		r.site = known
 	}
-	late, err := r.latecomers(ctx)
+	late, err := r.lateHosts(ctx)
 	if err != nil || len(late) == 0 {
 		return err
 	}
-	return advice.Add(fmt.Errorf("take the last upgrade back: control-plane hosts have come since that the bundle of before does not have: %s. They would go on in the cluster's name, with data that are taken back", strings.Join(late, ", ")),
-		"airgap remove takes each of them out of the cluster; where that cannot be, airgap reset on it")
+	return advice.Add(fmt.Errorf("roll back the last upgrade: the earlier bundle does not list these control-plane hosts, which joined after the upgrade: %s. They would continue as this cluster, with data that is rolled back", strings.Join(late, ", ")),
+		"remove each of them with airgap remove; if that fails, run airgap reset on it")
 }
 
-// latecomers are control-plane hosts that nobody would have leave, since they came after
-// the upgrade had begun: by what etcd says of its members or, where the upgrade broke that,
-// by who answers in the place of one.
-func (r *rollback) latecomers(ctx context.Context) (late []string, err error) {
+// lateHosts returns the control-plane hosts that joined after the upgrade began: no rollback step would
+// make them leave. It reads the members of etcd. If the upgrade broke etcd, it returns the unknown
+// hosts that answer on etcd's port.
+func (r *rollback) lateHosts(ctx context.Context) (late []string, err error) {
 	members, err := r.etcdMembers(ctx)
-	late = r.strangers(members)
+	late = r.unknownMembers(members)
 	if err == nil || ctx.Err() != nil {
 		return late, ctx.Err()
 	}
 	index, err := site.StoredIndex(r.site.Store, r.trusted, func(i *bundle.Index) bool { return i.ID() == r.record.To.ID })
 	if err != nil {
-		return nil, ctx.Err() // nobody knows: it may have been taken out
+		return nil, ctx.Err() // unknown: the bundle may have been removed
 	}
 	c, err := config.ParseStored("airgap.yaml of bundle "+index.Name, []byte(index.Config))
 	if err != nil {
 		return nil, err
 	}
-	late = atEtcdsPlace(c.ControlPlanes(), r.knows, func(address string) bool { return answers(ctx, address) })
+	late = answersAsEtcd(c.ControlPlanes(), r.inBundle, func(address string) bool { return answers(ctx, address) })
 	return late, ctx.Err()
 }
 
-// knows reports whether a member's host is in the bundle to go back to.
-func (r *rollback) knows(m etcd.Member) bool {
+// inBundle reports whether the earlier bundle lists the host of a member.
+func (r *rollback) inBundle(m etcd.Member) bool {
 	return slices.ContainsFunc(r.site.Nodes, func(n config.Node) bool { return n.Has(config.ControlPlane) && m.Of(n.Name, n.Address) })
 }
 
-// strangers are members whose host that bundle does not have.
-func (r *rollback) strangers(members []etcd.Member) (late []string) {
+// unknownMembers returns the members on hosts that the earlier bundle does not list.
+func (r *rollback) unknownMembers(members []etcd.Member) (late []string) {
 	for _, m := range members {
-		if !r.knows(m) {
+		if !r.inBundle(m) {
 			late = append(late, m.Called())
 		}
 	}
 	return late
 }
 
-// atEtcdsPlace are the hosts that nobody knew before and that answer where a member of etcd would.
-func atEtcdsPlace(hosts []config.Node, known func(etcd.Member) bool, answers func(address string) bool) (late []string) {
+// answersAsEtcd returns the unknown hosts that answer on etcd's port.
+func answersAsEtcd(hosts []config.Node, known func(etcd.Member) bool, answers func(address string) bool) (late []string) {
 	for _, n := range hosts {
 		if !known(etcd.Member{Name: n.Name}) && answers(net.JoinHostPort(n.Address, "2379")) {
 			late = append(late, n.Name)
@@ -97,11 +97,12 @@ func (r *rollback) etcdMembers(ctx context.Context) ([]etcd.Member, error) {
 	return member.Members(ctx)
 }
 
-// laterBundles are those that go beside the one that the upgrade was to.
-func (r *rollback) laterBundles() (names []string, err error) {
-	going, staying, err := r.divided()
-	defer bundle.NewView(slices.Concat(going, staying)...).Close()
-	for _, b := range going {
+// newerBundles returns the names of the bundles that the rollback removes in addition to the bundle of
+// the upgrade.
+func (r *rollback) newerBundles() (names []string, err error) {
+	removed, kept, err := r.splitStore()
+	defer bundle.NewView(slices.Concat(removed, kept)...).Close()
+	for _, b := range removed {
 		if b.ID() != r.record.To.ID {
 			names = append(names, site.NameInStore(b))
 		}
@@ -109,11 +110,11 @@ func (r *rollback) laterBundles() (names []string, err error) {
 	return names, err
 }
 
-// goes reports whether a bundle leaves the stores: the one that the upgrade was to and, where
-// hosts are installed from the one to go back to, what is newer than that.
-func (r *rollback) goes(b *bundle.Bundle) bool {
+// removes reports whether the rollback removes a bundle from the stores: the bundle of the upgrade and,
+// if hosts install from the earlier bundle, all bundles that are newer than that.
+func (r *rollback) removes(b *bundle.Bundle) bool {
 	if b.ID() == r.record.From.ID {
 		return false
 	}
-	return b.ID() == r.record.To.ID || r.installs && b.Index().Created.After(r.made)
+	return b.ID() == r.record.To.ID || r.installs && b.Index().Created.After(r.created)
 }

@@ -26,34 +26,34 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// steps take an upgrade back that has changed a host: the control plane is restored
-// from the backup as on a host that has none, and the others come back to it.
+// steps returns the steps that roll back an upgrade that has changed a host. They restore the control
+// plane from the backup, as on a host without one, and bring the other hosts back to it.
 func (r *rollback) steps() ([]step.Step, error) {
 	var l step.List
 	l.Add(r.beginStep())
 	for _, n := range r.others() {
 		if n.Has(config.ControlPlane) {
-			l.Add(r.onceStep("down-"+n.Name, n.Name+" leaves the upgraded cluster", func(ctx context.Context) error { return r.down(ctx, n) }))
+			l.Add(r.onceStep("down-"+n.Name, "Remove "+n.Name+" from the upgraded cluster", func(ctx context.Context) error { return r.down(ctx, n) }))
 		}
 	}
 	l.Add(r.onceStep(standDownName, "Leave the upgraded cluster", r.standDown), r.forgetBundleStep())
 	l.Extend(recovery.Restoration{Site: r.site, From: r.backup}.Again(r.view, r.trusted, r.p))
 	l.Add(
-		r.onceStep("removed", "Have nodes that were removed since stay removed", r.removedAgain),
-		r.onceStep("unsaid", "Have every other host say again that it is as before", r.unsay))
+		r.onceStep("removed", "Remove the nodes that were removed after the backup", r.removeAgain),
+		r.onceStep("unsaid", "Clear the bundle annotations of the other hosts", r.clearAnnotations))
 	for _, n := range r.others() {
-		l.Add(r.onceStep("back-"+n.Name, n.Name+" comes back", func(ctx context.Context) error { return r.back(ctx, n) }))
+		l.Add(r.onceStep("back-"+n.Name, "Bring "+n.Name+" back to the restored cluster", func(ctx context.Context) error { return r.bringBack(ctx, n) }))
 	}
-	l.Add(r.onceStep("compare", "Compare the cluster with what it was like", r.compareRestored), r.unpreparedStep(), r.rolledBackStep())
+	l.Add(r.onceStep("compare", "Compare the cluster with its state before the upgrade", r.compareRestored), r.unpreparedStep(), r.rolledBackStep())
 	return l.Steps()
 }
 
-// forgetSteps take an upgrade back that has changed no host.
+// forgetSteps returns the steps that roll back an upgrade that has changed no host.
 func (r *rollback) forgetSteps() ([]step.Step, error) {
 	steps := []step.Step{r.beginStep()}
 	for _, n := range r.others() {
 		if n.Has(config.ControlPlane) {
-			steps = append(steps, r.onceStep("forget-"+n.Name, n.Name+" forgets the new bundle", func(ctx context.Context) error { return r.forget(ctx, n) }))
+			steps = append(steps, r.onceStep("forget-"+n.Name, "Remove the new bundle from "+n.Name, func(ctx context.Context) error { return r.forget(ctx, n) }))
 		}
 	}
 	s := r.site
@@ -61,35 +61,35 @@ func (r *rollback) forgetSteps() ([]step.Step, error) {
 	return append(steps, r.unpreparedStep(), r.rolledBackStep()), nil
 }
 
-// beginStep notes, before any host has left, that there is no way but back, and which nodes
-// were removed: the restored cluster does not know of those of since.
+// beginStep records that the rollback has started, before any host leaves the cluster. It also records
+// the removed nodes: the restored cluster does not know the removals since the backup.
 func (r *rollback) beginStep() step.Step {
-	return r.onceStep("begins", "Note that the upgrade is being taken back", func(context.Context) error {
+	return r.onceStep("begins", "Record that the rollback has started", func(context.Context) error {
 		if err := join.LayOutRemoved(r.site); err != nil {
 			return err
 		}
-		return upgraderecord.Note(func(u *upgraderecord.Record) { u.BackBegan = time.Now().UTC() })
+		return upgraderecord.Note(func(u *upgraderecord.Record) { u.RollbackBegan = time.Now().UTC() })
 	})
 }
 
-// backName begins the names of the steps that a rollback runs once.
-const backName = "rollback-"
+// rollbackPrefix is the prefix of the names of steps that a rollback runs once.
+const rollbackPrefix = "rollback-"
 
-// standDownName is of the step by which a host leaves the upgraded cluster.
+// standDownName names the step in which a host leaves the upgraded cluster.
 const standDownName = "stand-down"
 
-// onceStep is a step of the rollback that nothing on the host tells of.
+// onceStep returns a step of the rollback with a result that only the journal shows.
 func (r *rollback) onceStep(name, title string, run func(context.Context) error) step.Step {
-	return step.Step{Name: backName + name, Title: title, Once: r.record.WayBack(), Run: run}
+	return step.Step{Name: rollbackPrefix + name, Title: title, Once: r.record.RollbackName(), Run: run}
 }
 
-// unpreparedStep takes off what says that hosts have what they need of the new bundle: the
-// backup was taken when they had, and an upgrade to the same one would not prepare them again.
+// unpreparedStep removes the annotations that mark hosts as prepared for the new bundle. The backup
+// contains them, and another upgrade to the same bundle would not prepare the hosts again.
 func (r *rollback) unpreparedStep() step.Step {
 	return step.Step{
-		Name: "rollback-unprepared", Title: "Note that no host is prepared for the new bundle any more",
+		Name: "rollback-unprepared", Title: "Remove the marks of hosts that were prepared for the new bundle",
 		Done: func(ctx context.Context) (bool, error) {
-			err := r.look(ctx)
+			err := r.readNodes(ctx)
 			return len(r.prepared()) == 0, err
 		},
 		Run: func(ctx context.Context) error {
@@ -103,7 +103,7 @@ func (r *rollback) unpreparedStep() step.Step {
 	}
 }
 
-// prepared are the nodes that say they have what they need of the new bundle.
+// prepared returns the names of the nodes that are marked as prepared for the new bundle.
 func (r *rollback) prepared() (names []string) {
 	for name, n := range r.nodes {
 		if site.Noted(&n, site.PreparedNote, r.record.To.ID) == nil {
@@ -116,7 +116,7 @@ func (r *rollback) prepared() (names []string) {
 
 func (r *rollback) rolledBackStep() step.Step {
 	return step.Step{
-		Name: "rolled-back", Title: "Note that the upgrade was taken back",
+		Name: "rolled-back", Title: "Record that the rollback is finished",
 		Done: func(context.Context) (bool, error) {
 			u, err := upgraderecord.Read()
 			return !u.RolledBack.IsZero(), err
@@ -127,60 +127,60 @@ func (r *rollback) rolledBackStep() step.Step {
 	}
 }
 
-// others returns all nodes but the first control-plane host, those of the control plane
-// first: there is no cluster to ask which of them have joined.
+// others returns all nodes except the first control-plane host, and control-plane hosts before workers.
+// Without a cluster nothing shows which of them have joined.
 func (r *rollback) others() []config.Node {
-	var masters, workers []config.Node
+	var controlPlanes, workers []config.Node
 	for _, n := range r.site.Config.Nodes {
 		switch {
 		case n.Name == r.site.Node.Name:
 		case n.Has(config.ControlPlane):
-			masters = append(masters, n)
+			controlPlanes = append(controlPlanes, n)
 		default:
 			workers = append(workers, n)
 		}
 	}
-	return append(masters, workers...)
+	return append(controlPlanes, workers...)
 }
 
-// standDown keeps etcd's data on the first host, for whoever may still want to look
-// at what was written since.
+// standDown makes this host leave the upgraded cluster. On the first host it keeps the etcd data, which
+// may still be needed to look at later writes.
 func (r *rollback) standDown(ctx context.Context) error {
 	m := r.site.Machine
 	m.Wipe = r.site.Node.Name != r.site.Config.Master().Name
 	return m.StandDown(ctx)
 }
 
-// forgetBundleStep takes the new bundle, and newer ones, out of this host's store, so that
-// packages, images and the signed index are those of before.
+// forgetBundleStep returns the step that removes the new bundle and newer ones from this host's store,
+// so that packages, images and the signed index come from the earlier bundle.
 func (r *rollback) forgetBundleStep() step.Step {
-	s := r.onceStep("bundle", "Take the new bundle out of the store", func(ctx context.Context) error {
+	s := r.onceStep("bundle", "Remove the new bundle from the store", func(ctx context.Context) error {
 		if err := r.forgetBundles(ctx); err != nil {
 			return err
 		}
-		// Also where an interrupted run has taken them out: the registry would go on serving them.
+		// Also if an interrupted run has removed them: the registry would still serve them.
 		_, err := host.Local{}.Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"restart", registry.UnitName}})
 		return err
 	})
 	s.Done = func(context.Context) (bool, error) {
-		going, staying, err := r.divided()
-		bundle.NewView(slices.Concat(going, staying)...).Close()
-		return len(going) == 0, err
+		removed, kept, err := r.splitStore()
+		bundle.NewView(slices.Concat(removed, kept)...).Close()
+		return len(removed) == 0, err
 	}
 	return s
 }
 
-// forgetBundles keeps what images rest on that were pushed since.
+// forgetBundles removes the bundles, but keeps the layers that pushed images need.
 func (r *rollback) forgetBundles(ctx context.Context) error {
-	going, staying, err := r.divided()
-	defer bundle.NewView(slices.Concat(going, staying)...).Close()
+	removed, kept, err := r.splitStore()
+	defer bundle.NewView(slices.Concat(removed, kept)...).Close()
 	if err != nil {
 		return err
 	}
-	for i, b := range going {
-		if err := registry.KeepPushed(ctx, site.PushedDir, b, slices.Concat(going[i+1:], staying)); ctx.Err() != nil {
+	for i, b := range removed {
+		if err := registry.KeepPushed(ctx, site.PushedDir, b, slices.Concat(removed[i+1:], kept)); ctx.Err() != nil {
 			return err
-		} else if err != nil { // the control plane is down: what was pushed can be pushed again
+		} else if err != nil { // continue, because the control plane is down; the site can push its images again
 			r.p.Say("warning: %v", err)
 		}
 		if err := r.site.Store.Remove(b); err != nil {
@@ -190,45 +190,45 @@ func (r *rollback) forgetBundles(ctx context.Context) error {
 	return nil
 }
 
-// divided are the bundles of this host's store that go, the newest first, and that stay.
-func (r *rollback) divided() (going, staying []*bundle.Bundle, err error) {
+// splitStore returns the bundles of this host's store that the rollback removes, newest first, and those
+// that it keeps.
+func (r *rollback) splitStore() (removed, kept []*bundle.Bundle, err error) {
 	bundles, err := r.site.Store.Open(r.trusted...)
 	for _, b := range bundle.NewestFirst(bundles) {
-		if r.goes(b) {
-			going = append(going, b)
+		if r.removes(b) {
+			removed = append(removed, b)
 		} else {
-			staying = append(staying, b)
+			kept = append(kept, b)
 		}
 	}
 	if len(bundles) > 0 {
-		err = nil // another one that cannot be read is not of interest
+		err = nil // ignore other bundles that cannot be read
 	}
-	return going, staying, err
+	return removed, kept, err
 }
 
-// down has another control-plane host leave: as long as one is there, it may answer
-// in the cluster's name, with data that are about to be taken back.
+// down makes another control-plane host leave the upgraded cluster. A host that stays may answer as this
+// cluster, with data that is rolled back.
 func (r *rollback) down(ctx context.Context, n config.Node) error {
 	if r.fleet != nil {
-		return r.far(ctx, n, "rollback", "--yes", "--of", r.record.To.ID)
+		return r.runRemote(ctx, n, "rollback", "--yes", "--of", r.record.To.ID)
 	}
 	r.p.Say("on %s, run:\n  airgap rollback --of %s", n.Name, r.record.To.ID[:12])
-	r.p.Now("waits for " + n.Name)
+	r.p.Now("Wait for " + n.Name)
 	defer r.p.Now("")
 	return awaitSilence(ctx, n.Address+":2379", 2*time.Second)
 }
 
 func (r *rollback) forget(ctx context.Context, n config.Node) error {
 	if r.fleet != nil {
-		return r.far(ctx, n, "rollback", "--yes", "--forget", "--of", r.record.To.ID)
+		return r.runRemote(ctx, n, "rollback", "--yes", "--forget", "--of", r.record.To.ID)
 	}
 	r.p.Say("on %s, run:\n  airgap rollback --forget --of %s", n.Name, r.record.To.ID[:12])
 	return nil
 }
 
-// far runs airgap on another host, once what the upgrade may have left at work there has
-// come to its end.
-func (r *rollback) far(ctx context.Context, n config.Node, args ...string) error {
+// runRemote runs airgap on another host, after a command that the upgrade may have left running there.
+func (r *rollback) runRemote(ctx context.Context, n config.Node, args ...string) error {
 	m, line := r.fleet.Member(n.Name), r.p.Host(n.Name)
 	err := r.fleet.UntilDone(ctx, m, line, func() error {
 		return m.Run(ctx, &fleet.Faraway{Show: line}, nil, "", append(args, "--output", "json", "--progress", "json")...)
@@ -240,15 +240,15 @@ func (r *rollback) far(ctx context.Context, n config.Node, args ...string) error
 	return nil
 }
 
-// looks is how often in a row nobody may answer before a host counts as gone: a server
-// that is being started anew is silent once or twice.
-const looks = 5
+// silentTries is the number of consecutive connections without an answer before a host counts as gone.
+// During a restart a server fails to answer once or twice.
+const silentTries = 5
 
-// awaitSilence waits until nobody has answered at the address for a while.
+// awaitSilence waits until the address has not answered silentTries times in a row.
 func awaitSilence(ctx context.Context, address string, pause time.Duration) error {
-	for none := 0; none < looks; {
-		if none++; answers(ctx, address) {
-			none = 0
+	for silent := 0; silent < silentTries; {
+		if silent++; answers(ctx, address) {
+			silent = 0
 		}
 		select {
 		case <-ctx.Done():
@@ -265,16 +265,15 @@ func answers(ctx context.Context, address string) bool {
 	return err == nil && conn.Close() == nil
 }
 
-// back brings another host back: a control-plane host joins the restored cluster
-// anew, a worker that was upgraded goes the way of an upgrade in the other direction,
-// and one that was not just hears that it may stay as it is. One that was no node when the
-// backup was taken is none now.
-func (r *rollback) back(ctx context.Context, n config.Node) error {
-	if err := r.knowNodes(ctx); err != nil {
+// bringBack brings another host back to the restored cluster. A control-plane host joins again. A worker
+// runs the steps of an upgrade to the earlier bundle, which change nothing if it was not upgraded. A host
+// that was not a node at the time of the backup is skipped.
+func (r *rollback) bringBack(ctx context.Context, n config.Node) error {
+	if err := r.readNodesOnce(ctx); err != nil {
 		return err
 	}
 	if _, was := r.nodes[n.Name]; !was {
-		r.p.Say("%s was no node before the upgrade: airgap reset there if it is one by now, and its join line (airgap join --new-code) brings it in", n.Name)
+		r.p.Say("%s was not a node before the upgrade: if it is one now, run airgap reset there, and join it again with the command from airgap join --new-code", n.Name)
 		return nil
 	}
 	if !n.Has(config.ControlPlane) {
@@ -282,7 +281,7 @@ func (r *rollback) back(ctx context.Context, n config.Node) error {
 			return err
 		}
 	}
-	if err := r.work(ctx, n); err != nil {
+	if err := r.runHost(ctx, n); err != nil {
 		return err
 	}
 	if slices.Contains(r.record.Cordoned, n.Name) {
@@ -291,9 +290,9 @@ func (r *rollback) back(ctx context.Context, n config.Node) error {
 	return drain.Uncordon(ctx, r.client, n.Name)
 }
 
-// removedAgain takes nodes out that the backup has and that were removed since: their hosts
-// are reset, or dead.
-func (r *rollback) removedAgain(ctx context.Context) error {
+// removeAgain removes nodes that the backup contains and that were removed after it: their hosts were
+// reset, or are dead.
+func (r *rollback) removeAgain(ctx context.Context) error {
 	client, err := kube.Client(r.site.Machine.Machine, kube.AdminConf)
 	if err != nil {
 		return err
@@ -317,14 +316,13 @@ func keepRemoved(ctx context.Context, client kubernetes.Interface, names []strin
 	return nil
 }
 
-// unsay takes off what the backup says in the name of hosts that have changed since: which
-// bundle they are as. Each says it again when it has come back; one that the upgrade has not
-// come to is as before.
-func (r *rollback) unsay(ctx context.Context) error {
-	if err := r.knowNodes(ctx); err != nil {
+// clearAnnotations removes the bundle annotation of each host that has changed since the backup. A host
+// sets it again when it is back. A host that the upgrade has not reached keeps it.
+func (r *rollback) clearAnnotations(ctx context.Context) error {
+	if err := r.readNodesOnce(ctx); err != nil {
 		return err
 	}
-	upgraded, err := r.journal.Ended(compareName+r.site.Node.Name, r.record.Upgrade())
+	upgraded, err := r.journal.Ended(compareName+r.site.Node.Name, r.record.UpgradeName())
 	if err != nil {
 		return err
 	}
@@ -339,16 +337,16 @@ func (r *rollback) unsay(ctx context.Context) error {
 	return nil
 }
 
-// knowNodes asks the restored cluster for its nodes, once.
-func (r *rollback) knowNodes(ctx context.Context) error {
+// readNodesOnce reads the nodes of the restored cluster once.
+func (r *rollback) readNodesOnce(ctx context.Context) error {
 	if r.nodes != nil {
 		return nil
 	}
-	return r.look(ctx)
+	return r.readNodes(ctx)
 }
 
 func (r *rollback) compareRestored(ctx context.Context) error {
-	if err := r.knowNodes(ctx); err != nil {
+	if err := r.readNodesOnce(ctx); err != nil {
 		return err
 	}
 	return r.compare(ctx)

@@ -20,8 +20,8 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// work runs what there is to run on a host that was drained.
-func (r *rollout) work(ctx context.Context, n config.Node) error {
+// runHost upgrades or joins a drained host.
+func (r *rollout) runHost(ctx context.Context, n config.Node) error {
 	if r.fleet == nil {
 		return r.byHand(ctx, []config.Node{n}, r.upgraded)
 	}
@@ -39,8 +39,7 @@ func (r *rollout) work(ctx context.Context, n config.Node) error {
 	return r.await(ctx, []config.Node{n}, r.upgraded, time.Minute)
 }
 
-// upgraded is nil for a host that says that it is as the bundle has it, and whose
-// kubelet shows it.
+// upgraded returns nil if a node has the bundle's kubelet version and annotation, and is ready.
 func (r *rollout) upgraded(node *corev1.Node) error {
 	if have := node.Status.NodeInfo.KubeletVersion; have != r.site.Config.Kubernetes.Tag() {
 		return fmt.Errorf("its kubelet is %s", have)
@@ -51,14 +50,14 @@ func (r *rollout) upgraded(node *corev1.Node) error {
 	return site.Noted(node, site.BundleNote, r.target)
 }
 
-// released reports whether a host takes pods, or did not before the upgrade either.
-func (r *rollout) released(node *corev1.Node) bool {
+// takesPods reports whether a node is not cordoned, or was cordoned before the upgrade.
+func (r *rollout) takesPods(node *corev1.Node) bool {
 	return !node.Spec.Unschedulable || slices.Contains(r.record.Cordoned, node.Name)
 }
 
-// keepsPodsOff is a taint that pods seldom tolerate. Kubernetes' own say how a host is just
-// now: one that an interrupted run has left cordoned takes pods again soon.
-func keepsPodsOff(t corev1.Taint) bool {
+// repelsPods reports whether a taint keeps most pods off a node. Kubernetes' own taints show the current
+// state: a node that an interrupted run has left cordoned soon accepts pods again.
+func repelsPods(t corev1.Taint) bool {
 	return t.Effect == corev1.TaintEffectNoSchedule && !strings.HasPrefix(t.Key, "node.kubernetes.io/")
 }
 
@@ -70,8 +69,7 @@ func (r *rollout) members(nodes []config.Node) []*fleet.Member {
 	return all
 }
 
-// byHand says what somebody has to run on hosts that nobody reaches through SSH, and
-// waits until it is done.
+// byHand shows the command for hosts without SSH access, and waits until its result is visible.
 func (r *rollout) byHand(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error, flags ...string) error {
 	command := "upgrade node"
 	if r.leftCluster(nodes[0]) {
@@ -88,16 +86,15 @@ func (r *rollout) byHand(ctx context.Context, nodes []config.Node, done func(*co
 	line = strings.Join(append([]string{line}, flags...), " ")
 	r.p.Say("on %s, with this bundle's airgap.rpm installed (rpm -U --oldpackage --replacepkgs airgap.rpm), run:\n  %s", strings.Join(names, ", "), line)
 	if command == "join" {
-		r.p.Say("it asks for a code; here, in another terminal, airgap join --new-code --node %[1]s prints one.\n"+
-			"If %[1]s is dead for good: press Ctrl-C, airgap remove %[1]s --force, and airgap rollback again", nodes[0].Name)
+		r.p.Say("It asks for a join token. Create one here in another terminal: airgap join --new-code --node %[1]s\n"+
+			"If %[1]s is lost: press Ctrl-C, then run airgap remove %[1]s --force, and airgap rollback again", nodes[0].Name)
 	}
-	r.p.Now("waits for " + strings.Join(names, ", "))
+	r.p.Now("Wait for " + strings.Join(names, ", "))
 	defer r.p.Now("")
 	return r.await(ctx, nodes, done, 0)
 }
 
-// await waits until what is asked of some hosts holds; at most that long, 0 being for
-// ever.
+// await waits until done returns nil for all these hosts, at most for this time; 0 means no limit.
 func (r *rollout) await(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error, atMost time.Duration) error {
 	waiting := ctx
 	if atMost > 0 {
@@ -107,9 +104,9 @@ func (r *rollout) await(ctx context.Context, nodes []config.Node, done func(*cor
 	}
 	var last error
 	for {
-		left, err := r.left(waiting, nodes, done)
+		pending, err := r.pending(waiting, nodes, done)
 		if waiting.Err() == nil {
-			if last = errors.Join(left, err); last == nil {
+			if last = errors.Join(pending, err); last == nil {
 				return nil
 			}
 		}
@@ -118,49 +115,53 @@ func (r *rollout) await(ctx context.Context, nodes []config.Node, done func(*cor
 			if ctx.Err() != nil {
 				return errors.Join(last, ctx.Err())
 			}
-			return r.notBack(atMost, cmp.Or(last, waiting.Err()))
+			return r.waitError(atMost, cmp.Or(last, waiting.Err()))
 		case <-time.After(2 * time.Second):
 		}
 	}
 }
 
-// notBack is the error of a host that airgap has upgraded, or taken back, and that the
-// cluster does not see so.
-func (r *rollout) notBack(after time.Duration, last error) error {
+// waitError returns the error for a host that airgap has upgraded or rolled back, if the cluster does not
+// show that in time.
+func (r *rollout) waitError(after time.Duration, last error) error {
 	f := &host.Failure{
-		What: fmt.Sprintf("wait %s for the upgraded host to be back in the cluster", after), Err: last,
-		Next: "on that host airgap status and journalctl -u kubelet say why; mend it and run the same command again: it goes on there, and no other host is touched before",
+		What: fmt.Sprintf("wait %s for the upgraded host to become ready", after), Err: last,
+		Next: "on that host, find the cause with airgap status and journalctl -u kubelet; fix it and run the same command again: it continues with that host, before any other host is changed",
 	}
-	if r.goesBack() {
-		f.What = fmt.Sprintf("wait %s for the host to be as it was before", after)
+	if r.isRollback() {
+		f.What = fmt.Sprintf("wait %s for the host to have its earlier state", after)
 	} else {
-		f.Next += ". airgap rollback takes the upgrade back"
+		f.Next += "; " + rollbackHint
 	}
 	return f
 }
 
-// leftCluster reports whether a host has to join again: for a rollback, each control-plane
-// host has left the upgraded cluster.
-func (r *rollout) leftCluster(n config.Node) bool { return r.goesBack() && n.Has(config.ControlPlane) }
-
-// goesBack tells the way back from the upgrade.
-func (r *rollout) goesBack() bool { return r.target == r.record.From.ID && r.target != r.record.To.ID }
-
-func (r *rollout) all(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error) (bool, error) {
-	left, err := r.left(ctx, nodes, done)
-	return left == nil, err
+// leftCluster reports whether a host must join again: in a rollback each control-plane host has left the
+// upgraded cluster.
+func (r *rollout) leftCluster(n config.Node) bool {
+	return r.isRollback() && n.Has(config.ControlPlane)
 }
 
-// left says of which hosts it does not hold.
-func (r *rollout) left(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error) (left, err error) {
+// isRollback reports whether this is a rollback.
+func (r *rollout) isRollback() bool {
+	return r.target == r.record.From.ID && r.target != r.record.To.ID
+}
+
+func (r *rollout) all(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error) (bool, error) {
+	pending, err := r.pending(ctx, nodes, done)
+	return pending == nil, err
+}
+
+// pending joins the errors of done for these hosts.
+func (r *rollout) pending(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error) (pending, err error) {
 	for _, n := range nodes {
 		node, err := r.client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 		if err != nil {
-			return nil, fmt.Errorf("ask for node %s: %w", n.Name, err)
+			return nil, fmt.Errorf("get node %s: %w", n.Name, err)
 		}
 		if problem := done(node); problem != nil {
-			left = errors.Join(left, fmt.Errorf("%s: %w", n.Name, problem))
+			pending = errors.Join(pending, fmt.Errorf("%s: %w", n.Name, problem))
 		}
 	}
-	return left, nil
+	return pending, nil
 }

@@ -15,23 +15,23 @@ import (
 	"airgap.dev/airgap/verify"
 )
 
-// steps is the whole upgrade, in order.
+// steps returns all steps of the upgrade in their order.
 func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 	s := u.site
 	images, err := imagesStep(s)
 	if err != nil {
 		return nil, err
 	}
-	own, err := u.ownSteps(ctx)
+	own, err := u.firstHostSteps(ctx)
 	if err != nil {
 		return nil, err
 	}
-	steps := append([]step.Step{upgraderecord.RecordStep(u.record), eachRun(u.baselineStep(), upgraderecord.RecordedChange)}, nodesteps.RegistrySteps(s, u.view, u.trusted, u.p)...)
+	steps := append([]step.Step{upgraderecord.RecordStep(u.record), repeatUntilChanged(u.baselineStep(), upgraderecord.RecordedChange)}, nodesteps.RegistrySteps(s, u.view, u.trusted, u.p)...)
 	steps = append(steps, join.MaterialStep(s, u.view.Top()), images)
 	if others := u.others(); len(others) > 0 {
 		steps = append(steps, u.prepareStep(others))
 	}
-	steps = append(steps, eachRun(upgraderecord.BackupBefore(u.record.To.ID), upgraderecord.RecordedChange), u.changedStep())
+	steps = append(steps, repeatUntilChanged(upgraderecord.BackupBefore(u.record.To.ID), upgraderecord.RecordedChange), u.changedStep())
 	steps = append(append(steps, own...), u.compareStep(s.Node.Name, "after "+s.Node.Name))
 	var workers []step.Step
 	for _, n := range u.others() {
@@ -47,11 +47,11 @@ func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 	return append(steps, u.compareStep("", "at the end"), u.endStep()), nil
 }
 
-// baselineStep writes the cluster down as it is, also what the site's own workloads
-// lack: that is no fault of the upgrade then.
+// baselineStep returns the step that records the state of the cluster, including unhealthy workloads of
+// the site: the upgrade is not the cause of those.
 func (u *upgrade) baselineStep() step.Step {
 	return step.Step{
-		Name: "baseline", Title: "Write the cluster down as it is before the upgrade",
+		Name: "baseline", Title: "Record the state of the cluster before the upgrade",
 		Done: func(context.Context) (bool, error) { return site.Exists(upgraderecord.UpgradeBaselineFile), nil },
 		Run: func(ctx context.Context) error {
 			v, err := u.verification(false)
@@ -73,9 +73,9 @@ func (u *upgrade) baselineStep() step.Step {
 	}
 }
 
-// eachRun is a step that writes down what was before: each run does so until the first host
-// is changed, for the run before may be days old.
-func eachRun(s step.Step, changed func() (bool, error)) step.Step {
+// repeatUntilChanged returns a step that records the state before the upgrade. It runs again in each run
+// until the first host is changed, because the previous run may be days old.
+func repeatUntilChanged(s step.Step, changed func() (bool, error)) step.Step {
 	done, run, ran := s.Done, s.Run, false
 	s.Done = func(ctx context.Context) (bool, error) {
 		if is, err := changed(); err != nil || !is && !ran {
@@ -91,14 +91,14 @@ func eachRun(s step.Step, changed func() (bool, error)) step.Step {
 	return s
 }
 
-// changedStep notes, before it is so, that there is something to take back, and which
-// nodes were cordoned by then: from here on it is the upgrade that does it.
+// changedStep returns the step that records, before the first change of a host, that a rollback has a host
+// to restore, and the names of the cordoned nodes. After this step the upgrade cordons nodes.
 func (u *upgrade) changedStep() step.Step {
 	return step.Step{
-		Name: "upgrade-begins", Title: "Note that the first host is about to be changed",
+		Name: "upgrade-begins", Title: "Record that the first host will be changed",
 		Done: func(context.Context) (bool, error) { return upgraderecord.RecordedChange() },
 		Run: func(ctx context.Context) error {
-			if err := u.look(ctx); err != nil { // other hosts may have taken days to be prepared
+			if err := u.readNodes(ctx); err != nil { // the preparation of other hosts may have taken days
 				return err
 			}
 			return upgraderecord.Note(func(r *upgraderecord.Record) { r.Changed, r.Cordoned = true, u.record.Cordoned })
@@ -106,21 +106,21 @@ func (u *upgrade) changedStep() step.Step {
 	}
 }
 
-// compareStep compares the cluster with what it was like, once: host is the node that
-// was upgraded before it, "" is the end.
+// compareStep returns the step that compares the cluster once with its state before the upgrade. host is
+// the node that was upgraded before; "" is the end.
 func (u *upgrade) compareStep(host, when string) step.Step {
 	return step.Step{
-		Name: compareName + host, Title: "Compare the cluster with what it was like, " + when,
-		Once: u.record.Upgrade(), Run: u.compare,
+		Name: compareName + host, Title: "Compare the cluster with its state before the upgrade, " + when,
+		Once: u.record.UpgradeName(), Run: u.compare,
 	}
 }
 
-// compareName begins the name of each step that compares the cluster.
+// compareName is the prefix of the names of steps that compare the cluster.
 const compareName = "compare-"
 
 func (u *upgrade) endStep() step.Step {
 	return step.Step{
-		Name: "upgrade-ends", Title: "Note that the upgrade has come to its end",
+		Name: "upgrade-ends", Title: "Record that the upgrade is finished",
 		Done: func(context.Context) (bool, error) {
 			r, err := upgraderecord.Read()
 			return !r.Ended.IsZero(), err

@@ -20,28 +20,28 @@ import (
 	"airgap.dev/airgap/kubeadm/leave"
 )
 
-// TestWrittenDownEachRun: what is compared with, and gone back to, is what was before the
-// first host was changed, not before a run that was broken off.
-func TestWrittenDownEachRun(t *testing.T) {
-	changed, written, taken := false, true, 0 // a run before has written it
+// TestRepeatUntilChanged: the upgrade is compared with, and rolled back to, the state right before the first
+// change of a host, not the state before an interrupted run.
+func TestRepeatUntilChanged(t *testing.T) {
+	changed, written, runs := false, true, 0 // an earlier run has written it
 	of := func() step.Step {
-		return eachRun(step.Step{
+		return repeatUntilChanged(step.Step{
 			Name: "baseline",
 			Done: func(context.Context) (bool, error) { return written, nil },
-			Run:  func(context.Context) error { written = true; taken++; return nil },
+			Run:  func(context.Context) error { written = true; runs++; return nil },
 		}, func() (bool, error) { return changed, nil })
 	}
-	for i, want := range []int{1, 2, 2, 2} { // runs, the third and fourth after the change
+	for i, want := range []int{1, 2, 2, 2} { // the third and fourth run are after the change
 		changed = i >= 2
-		if _, err := step.Run(t.Context(), step.OpenJournal(filepath.Join(t.TempDir(), "journal")), []step.Step{of()}, func(step.Event) {}); err != nil || taken != want {
-			t.Errorf("run %d: taken %d times, want %d: %v", i, taken, want, err)
+		if _, err := step.Run(t.Context(), step.OpenJournal(filepath.Join(t.TempDir(), "journal")), []step.Step{of()}, func(step.Event) {}); err != nil || runs != want {
+			t.Errorf("run %d: the step ran %d times, want %d: %v", i, runs, want, err)
 		}
 	}
 }
 
-// TestStepsOfAnUpgrade: every host has its images, and every control-plane host its
-// backup, before the first host is changed; then one host comes after the other, each
-// compared before the next, control-plane hosts before workers.
+// TestStepsOfAnUpgrade: before the first change, every host has its images, and every control-plane host its
+// backup. Then the hosts are upgraded one after the other, control-plane hosts before workers. The cluster
+// is compared after each host.
 func TestStepsOfAnUpgrade(t *testing.T) {
 	c := sitetest.ClusterFrom(t, "1.35.8", "1.36.3", "packages:", `  - {name: w2, address: 192.0.2.22, roles: [worker]}
   - {name: cp2, address: 192.0.2.12, roles: [control-plane]}

@@ -1,4 +1,4 @@
-// Package upgrade brings a cluster to another bundle, and takes that back.
+// Package upgrade upgrades a cluster to another bundle, and rolls that back.
 package upgrade
 
 import (
@@ -25,25 +25,25 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// Options are those of airgap upgrade.
+// Options contains the flags of airgap upgrade.
 type Options struct {
 	Dir          string   // the bundle's
 	Keys         []string // of --require-key
 	Skip         []string // preflight checks and rules of verify
 	NoSSH        bool
-	NoWayBack    bool          // go on where a rollback is not possible
-	DrainTimeout time.Duration // for the pods of one host to leave it
-	Timeout      time.Duration // for the cluster to be well: before the first host, and after each
+	NoWayBack    bool          // upgrade even if a rollback is impossible
+	DrainTimeout time.Duration // to drain one host
+	Timeout      time.Duration // until the cluster is healthy, before the first host and after each
 	Console      ui.Console
 }
 
-// upgrade is one at work, on the first control-plane host.
+// upgrade is one run of airgap upgrade on the first control-plane host.
 type upgrade struct {
 	rollout
-	skip      []string   // preflight checks
-	noWayBack bool       // it goes on where a rollback is not possible
-	old       *site.Site // as the cluster is
-	release   func()     // the host's lock
+	skip       []string   // preflight checks
+	noRollback bool       // upgrade even if a rollback is impossible
+	old        *site.Site // of the installed bundle
+	release    func()     // releases the host's lock
 }
 
 // Result is the result on stdout.
@@ -51,17 +51,17 @@ type Result struct {
 	From      upgraderecord.BundleRef `json:"from"`
 	To        upgraderecord.BundleRef `json:"to"`
 	Changed   int                     `json:"changed"`   // steps that ran
-	Unchanged int                     `json:"unchanged"` // steps whose result held already
+	Unchanged int                     `json:"unchanged"` // steps that had nothing to do
 }
 
-// Run brings the cluster to the bundle in the directory.
+// Run upgrades the cluster to the bundle in the directory.
 func Run(ctx context.Context, o Options) (Result, error) {
 	u, err := begin(ctx, o)
 	if err != nil {
 		return Result{}, err
 	}
 	defer u.close()
-	if err := mendTorn(ctx, u.site, u.p); err != nil {
+	if err := repairTorn(ctx, u.site, u.p); err != nil {
 		return Result{}, err
 	}
 	if err := u.check(ctx); err != nil {
@@ -69,12 +69,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	result, err := u.run(ctx)
 	if err != nil {
-		return Result{}, orBack(advice.Add(err, "mend it and run the same command again: finished steps are not repeated"))
+		return Result{}, withRollbackHint(advice.Add(err, "fix the error and run the same command again: completed steps do not run again"))
 	}
 	return Result{u.record.From, u.record.To, result.Changed, result.Unchanged}, nil
 }
 
-// Rehearse checks what Run checks, and says what it would do.
+// Rehearse runs the checks of Run, and returns its plan.
 func Rehearse(ctx context.Context, o Options) (Plan, error) {
 	u, err := begin(ctx, o)
 	if err != nil {
@@ -87,8 +87,8 @@ func Rehearse(ctx context.Context, o Options) (Plan, error) {
 	return u.plan(), nil
 }
 
-// begin finds out what is to be upgraded from, takes the host's lock and logs in on the
-// other hosts. The caller closes it.
+// begin opens the bundles, takes the host's lock and logs in to the other hosts. The caller must close
+// the result.
 func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 	if err := hostcheck.MustBeRoot("upgrade"); err != nil {
 		return nil, err
@@ -105,8 +105,8 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 		return nil, err
 	}
 	u := &upgrade{
-		rollout: rollout{pace: pace{rules, o.DrainTimeout, o.Timeout}, view: v, trusted: t.Keys, journal: step.OpenJournal(site.JournalFile)},
-		skip:    skip, noWayBack: o.NoWayBack, release: func() {},
+		rollout: rollout{limits: limits{rules, o.DrainTimeout, o.Timeout}, view: v, trusted: t.Keys, journal: step.OpenJournal(site.JournalFile)},
+		skip:    skip, noRollback: o.NoWayBack, release: func() {},
 	}
 	defer func() {
 		if err != nil {
@@ -134,26 +134,28 @@ func (u *upgrade) close() {
 	u.view.Close()
 }
 
-// orBack adds the way back to whatever else is to be done about an upgrade that failed.
-func orBack(err error) error {
-	const back = "airgap rollback takes the upgrade back"
+// rollbackHint ends the hint for an upgrade that failed.
+const rollbackHint = "or roll back the upgrade: airgap rollback"
+
+// withRollbackHint adds the rollback to the hint of an upgrade that failed.
+func withRollbackHint(err error) error {
 	next := advice.Of(err)
-	if strings.Contains(next, back) {
+	if strings.Contains(next, rollbackHint) {
 		return err
 	}
-	return advice.Replace(err, "%s. %s", next, back)
+	return advice.Replace(err, "%s; %s", next, rollbackHint)
 }
 
 func (r Result) Write(w io.Writer) error {
 	if r.Changed == 0 {
-		_, err := fmt.Fprintf(w, "nothing to do: the cluster is as bundle %s has it, with Kubernetes %s\n", r.To.Name, r.To.Kubernetes)
+		_, err := fmt.Fprintf(w, "nothing to do: the cluster already runs bundle %s with Kubernetes %s\n", r.To.Name, r.To.Kubernetes)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "upgraded from Kubernetes %s to %s and verified (%d steps ran, %d held already)\n", r.From.Kubernetes, r.To.Kubernetes, r.Changed, r.Unchanged)
+	_, err := fmt.Fprintf(w, "upgraded from Kubernetes %s to %s and verified (%d steps ran, %d were up to date)\n", r.From.Kubernetes, r.To.Kubernetes, r.Changed, r.Unchanged)
 	return err
 }
 
-// open finds out what is to be upgraded from, and whether this is the host to do it.
+// open finds the installed bundle, and returns an error on a wrong host.
 func (u *upgrade) open(ctx context.Context, t *site.Trust) error {
 	index := u.view.Top().Index()
 	s, err := site.Fresh(index, "")
@@ -163,54 +165,54 @@ func (u *upgrade) open(ctx context.Context, t *site.Trust) error {
 	s = s.With(site.Given{Required: t.Required})
 	u.site, u.target = s, index.ID()
 	if first := s.Config.Master(); s.Node.Name != first.Name {
-		return advice.Add(fmt.Errorf("upgrade on %s: the first control-plane host does it, %s", s.Node.Name, first.Name), "run the same command there")
+		return advice.Add(fmt.Errorf("upgrade on %s: this host is not the first control-plane host, %s", s.Node.Name, first.Name), "run the same command on %s", first.Name)
 	}
 	joined, err := s.Machine.Joined()
 	if err != nil {
 		return err
 	}
 	if !joined {
-		return advice.Add(errors.New("upgrade the cluster: this host is not in one"), "airgap install %s sets one up", u.view.Top().Dir())
+		return advice.Add(errors.New("upgrade the cluster: this host is not in a cluster"), "install a cluster: airgap install %s", u.view.Top().Dir())
 	}
 	if u.record, err = upgraderecord.Read(); err != nil {
 		return err
 	}
-	if err := u.record.RefuseAmidRollback(); err != nil {
+	if err := u.record.RefuseDuringRollback(); err != nil {
 		return err
 	}
-	if u.record.Under() && u.record.To.ID != u.target {
-		return advice.Add(fmt.Errorf("an upgrade to bundle %s (Kubernetes %s) has begun on %s, and not ended", u.record.To.Name, u.record.To.Kubernetes, u.record.Began.Local().Format(time.DateTime)),
-			"end it by airgap upgrade with that bundle, or take it back by airgap rollback")
+	if u.record.InProgress() && u.record.To.ID != u.target {
+		return advice.Add(fmt.Errorf("the upgrade to bundle %s (Kubernetes %s), which started on %s, is not finished", u.record.To.Name, u.record.To.Kubernetes, u.record.Began.Local().Format(time.DateTime)),
+			"finish it with airgap upgrade and that bundle, or roll it back with airgap rollback")
 	}
-	if err := u.openOld(ctx); err != nil || u.record.Changed {
+	if err := u.openInstalled(ctx); err != nil || u.record.Changed {
 		return err
 	}
-	return newestIn(u.site.Store, u.trusted, u.site.Index)
+	return refuseNewerInStore(u.site.Store, u.trusted, u.site.Index)
 }
 
-// newestIn refuses a bundle beside one in the store that was made later, whoever brought
-// that: it would be installed from instead.
-func newestIn(store registry.Store, trusted []*ecdsa.PublicKey, next *bundle.Index) error {
+// refuseNewerInStore returns an error if the store contains a bundle that is newer than next: hosts would
+// install from that one.
+func refuseNewerInStore(store registry.Store, trusted []*ecdsa.PublicKey, next *bundle.Index) error {
 	bundles, err := store.Open(trusted...)
 	defer bundle.NewView(bundles...).Close()
 	for _, b := range bundles {
 		if b.ID() != next.ID() && b.Index().Created.After(next.Created) {
-			return advice.Add(fmt.Errorf("bundle %s, which was only imported, was made later than this one: of those in %s the newest counts", site.NameInStore(b), store.Dir),
-				"airgap registry prune %s --drop-tags, on each control-plane host that has it, lets it go; or upgrade to that one, or make this one anew", site.NameInStore(b))
+			return advice.Add(fmt.Errorf("bundle %s, which was only imported, is newer than this bundle: airgap uses the newest bundle in %s", site.NameInStore(b), store.Dir),
+				"remove it on each control-plane host that has it: airgap registry prune %s --drop-tags; or upgrade to that bundle, or create this bundle again", site.NameInStore(b))
 		}
 	}
 	if len(bundles) > 0 {
-		err = nil // another one that cannot be read is not of interest
+		err = nil // ignore other bundles that cannot be read
 	}
 	return err
 }
 
-// openOld finds the bundle that the cluster is as: what the upgrade that is under way
-// began from, else what this host says of itself.
-func (u *upgrade) openOld(ctx context.Context) error {
+// openInstalled finds the installed bundle: the one that the upgrade in progress started from, otherwise
+// the one in the records of this host.
+func (u *upgrade) openInstalled(ctx context.Context) error {
 	var index *bundle.Index
 	var err error
-	if u.record.Under() {
+	if u.record.InProgress() {
 		index, err = site.StoredIndex(u.site.Store, u.trusted, func(i *bundle.Index) bool { return i.ID() == u.record.From.ID })
 	} else {
 		index, err = u.site.InstalledIndex(ctx, u.trusted)
@@ -221,8 +223,8 @@ func (u *upgrade) openOld(ctx context.Context) error {
 	if u.old, err = site.New(index, u.site.Node.Name); err != nil {
 		return err
 	}
-	if u.record.Under() || index.ID() == u.target && u.record.To.ID == u.target && u.record.RolledBack.IsZero() {
-		return nil // it goes on, or has come to its end
+	if u.record.InProgress() || index.ID() == u.target && u.record.To.ID == u.target && u.record.RolledBack.IsZero() {
+		return nil // it continues, or is finished
 	}
 	if index.ID() != u.target {
 		if err := newerThan(u.site.Index, index); err != nil {
@@ -233,32 +235,31 @@ func (u *upgrade) openOld(ctx context.Context) error {
 	return err
 }
 
-// newerThan refuses a bundle that was made before the one that the cluster is as: of those in
-// a store the newest counts, for dnf, for tags and for hosts that join.
+// newerThan returns an error if next is not newer than the installed bundle: the newest bundle in a store
+// counts for dnf, for tags and for hosts that join.
 func newerThan(next, now *bundle.Index) error {
 	if next.Created.After(now.Created) {
 		return nil
 	}
 	const stamp = "2006-01-02 15:04:05 MST"
-	return advice.Add(fmt.Errorf("bundle %s was made %s, and the one that the cluster is as %s: the newest counts", next.Name, next.Created.Format(stamp), now.Created.Format(stamp)),
-		"make the bundle anew of that airgap.yaml and its airgap.lock; or airgap rollback, if it was the last upgrade that is to be taken back")
+	return advice.Add(fmt.Errorf("bundle %s was created %s, and the installed bundle %s: airgap uses the newest bundle", next.Name, next.Created.Format(stamp), now.Created.Format(stamp)),
+		"create the bundle again from its airgap.yaml and airgap.lock; to roll back the last upgrade, use airgap rollback")
 }
 
-// others returns the nodes beside the first control-plane host, in the order of an
-// upgrade.
+// others returns the nodes except the first control-plane host, in the order of an upgrade.
 func (u *upgrade) others() []config.Node {
-	var masters, workers []config.Node
+	var controlPlanes, workers []config.Node
 	for _, n := range u.site.Config.Nodes {
-		_, there := u.nodes[n.Name]
+		_, joined := u.nodes[n.Name]
 		switch {
-		case n.Name == u.site.Node.Name || !there:
+		case n.Name == u.site.Node.Name || !joined:
 		case n.Has(config.ControlPlane):
-			masters = append(masters, n)
+			controlPlanes = append(controlPlanes, n)
 		default:
 			workers = append(workers, n)
 		}
 	}
-	return append(masters, workers...)
+	return append(controlPlanes, workers...)
 }
 
 func (u *upgrade) run(ctx context.Context) (step.Result, error) {
@@ -269,24 +270,24 @@ func (u *upgrade) run(ctx context.Context) (step.Result, error) {
 	return journal.Run(ctx, steps, u.p)
 }
 
-// Plan is what an upgrade would do, in which order.
+// Plan describes the changes of an upgrade in their order.
 type Plan struct {
 	upgraderecord.Record
-	order   []string // of the hosts
-	wayBack string
-	changed string // what the rehearsal itself has changed
+	order    []string // of the hosts
+	rollback string
+	changed  string // changes that the dry run itself has made
 }
 
 func (p Plan) Write(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "every check passes; Kubernetes %s → %s, one host after the other: %s\n%s\n%s\n",
-		p.From.Kubernetes, p.To.Kubernetes, strings.Join(p.order, ", "), p.wayBack, p.changed)
+	_, err := fmt.Fprintf(w, "all checks pass; Kubernetes %s → %s, one host after the other: %s\n%s\n%s\n",
+		p.From.Kubernetes, p.To.Kubernetes, strings.Join(p.order, ", "), p.rollback, p.changed)
 	return err
 }
 
 func (u *upgrade) plan() Plan {
-	p := Plan{Record: u.record, wayBack: u.wayBack(), changed: "nothing was changed"}
-	if u.fleet != nil { // it is their own program that judges them
-		p.changed += ", but that the other hosts have this bundle's airgap.rpm now"
+	p := Plan{Record: u.record, rollback: u.rollbackNote(), changed: "nothing was changed"}
+	if u.fleet != nil { // each host is checked by its own airgap
+		p.changed += ", except that the other hosts now have this bundle's airgap.rpm"
 	}
 	for _, n := range append([]config.Node{u.site.Node}, u.others()...) {
 		p.order = append(p.order, n.Name)

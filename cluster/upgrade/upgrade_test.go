@@ -24,9 +24,9 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// TestFixed: what a running cluster cannot change is told all at once; the rest is no
-// matter.
-func TestFixed(t *testing.T) {
+// TestCheckFixed: one error lists all changes of settings that are fixed in a running cluster. Other changes
+// are accepted.
+func TestCheckFixed(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		edits []string
@@ -34,18 +34,18 @@ func TestFixed(t *testing.T) {
 	}{
 		{"nothing", nil, nil},
 		{"versions", []string{"1.35.8", "1.36.3", "packages:", "runtime: {version: 2.3.6}\npackages:"}, nil},
-		{"a node more", []string{"packages:", "  - {name: w2, address: 192.0.2.22, roles: [worker]}\npackages:"}, nil},
+		{"an additional node", []string{"packages:", "  - {name: w2, address: 192.0.2.22, roles: [worker]}\npackages:"}, nil},
 		{"networks and endpoint", []string{"k8s.bank", "api.bank", "kubernetes: {", "kubernetes: {podSubnet: 10.99.0.0/16, serviceSubnet: 10.98.0.0/16, "},
-			[]string{"controlPlaneEndpoint is api.bank.example:6443, and was k8s.bank.example:6443", "podSubnet is 10.99.0.0/16", "serviceSubnet is 10.98.0.0/16"}},
-		{"an address", []string{"192.0.2.21", "192.0.2.31"}, []string{"address of node w1 is 192.0.2.31, and was 192.0.2.21"}},
+			[]string{"controlPlaneEndpoint is api.bank.example:6443 and was k8s.bank.example:6443", "podSubnet is 10.99.0.0/16", "serviceSubnet is 10.98.0.0/16"}},
+		{"an address", []string{"192.0.2.21", "192.0.2.31"}, []string{"address of node w1 is 192.0.2.31 and was 192.0.2.21"}},
 		{"a role", []string{"roles: [worker]", "roles: [control-plane]", "packages:", "  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\npackages:"},
-			[]string{"node w1 has the roles control-plane, and had worker"}},
-		{"the runtime", []string{"packages:", "runtime: {name: crio}\npackages:"}, []string{"runtime.name is crio, and was containerd"}},
-		{"another cluster", []string{"name: bank", "name: branch"}, []string{"name is branch, and was bank"}},
+			[]string{"node w1 has the roles control-plane and had worker"}},
+		{"the runtime", []string{"packages:", "runtime: {name: crio}\npackages:"}, []string{"runtime.name is crio and was containerd"}},
+		{"another cluster", []string{"name: bank", "name: branch"}, []string{"name is branch and was bank"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			u := &upgrade{old: &site.Site{Config: sitetest.ClusterFrom(t)}, rollout: rollout{site: &site.Site{Config: sitetest.ClusterFrom(t, tc.edits...)}}}
-			err := u.fixed()
+			err := u.checkFixed()
 			if (err == nil) != (len(tc.says) == 0) {
 				t.Fatalf("got %v, want %q", err, tc.says)
 			}
@@ -58,8 +58,7 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// TestOrderOfHosts: control-plane hosts come before workers, and a node that has not
-// joined has nothing to be upgraded.
+// TestOrderOfHosts: control-plane hosts come before workers, and a node that has not joined is skipped.
 func TestOrderOfHosts(t *testing.T) {
 	c := sitetest.ClusterFrom(t, "packages:", `  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}
   - {name: cp2, address: 192.0.2.12, roles: [control-plane]}
@@ -75,41 +74,40 @@ packages:`)
 	}
 }
 
-// TestNewerThan: going back to an older stick would have every server take the newer one's
-// packages.
+// TestNewerThan: with an older bundle, every server would still install the packages of the newer one.
 func TestNewerThan(t *testing.T) {
 	at := time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
 	now := &bundle.Index{Name: "bank", Created: at}
 	for after, fails := range map[time.Duration]bool{time.Second: false, 0: true, -time.Hour: true} {
 		err := newerThan(&bundle.Index{Name: "bank", Created: at.Add(after)}, now)
-		if (err != nil) != fails || fails && !strings.Contains(advice.Of(err), "make the bundle anew") {
+		if (err != nil) != fails || fails && !strings.Contains(advice.Of(err), "create the bundle again") {
 			t.Errorf("%s later: %v", after, err)
 		}
 	}
 }
 
-// TestNewestInTheStore: what somebody imported since would be installed from instead.
-func TestNewestInTheStore(t *testing.T) {
+// TestRefuseNewerInStore: hosts would install from a newer bundle that was imported later.
+func TestRefuseNewerInStore(t *testing.T) {
 	before := bundletest.New(t)
 	next := before.Delta(t, "next", before.Images...)
 	later := next.Delta(t, "later", before.Images...)
 	keys := []*ecdsa.PublicKey{&before.Key.PublicKey}
 	store := registry.Store{Dir: t.TempDir()}
 	for _, step := range []struct {
-		comes *bundletest.Fixture
-		fails bool
+		imported *bundletest.Fixture
+		fails    bool
 	}{{before, false}, {next, false}, {later, true}} {
-		if _, err := store.Import(t.Context(), step.comes.Open(t), ui.Discard(), keys...); err != nil {
+		if _, err := store.Import(t.Context(), step.imported.Open(t), ui.Discard(), keys...); err != nil {
 			t.Fatal(err)
 		}
-		err := newestIn(store, keys, next.Open(t).Index())
+		err := refuseNewerInStore(store, keys, next.Open(t).Index())
 		if (err != nil) != step.fails || step.fails && (!strings.Contains(err.Error(), "bundle later, which was only imported") || !strings.Contains(advice.Of(err), "airgap registry prune later")) {
-			t.Errorf("with %s: %v, advice %q", step.comes.Dir, err, advice.Of(err))
+			t.Errorf("with %s: %v, hint %q", step.imported.Dir, err, advice.Of(err))
 		}
 	}
 }
 
-// TestAlone: a host is drained where its pods can go somewhere.
+// TestAlone: a host is drained if another host accepts pods.
 func TestAlone(t *testing.T) {
 	taint := []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}
 	c := sitetest.ClusterFrom(t)
@@ -123,17 +121,17 @@ func TestAlone(t *testing.T) {
 	}
 	u.nodes["w1"] = corev1.Node{Spec: corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}}}
 	if u.alone(c.Nodes[0]) {
-		t.Error("w1 was left cordoned by an interrupted run, and is taken for no place to go")
+		t.Error("w1 was left cordoned by an interrupted run, and does not count as a host for pods")
 	}
 	u.record.Cordoned = []string{"w1"}
 	if !u.alone(c.Nodes[0]) {
-		t.Error("w1 took no pods before the upgrade, and is taken for a place to go")
+		t.Error("w1 was cordoned before the upgrade, and counts as a host for pods")
 	}
 }
 
-// TestCordonedBefore: what counts is how the nodes were when the first of them was about
-// to be changed, not when the record was begun.
-func TestCordonedBefore(t *testing.T) {
+// TestCordonedBeforeTheUpgrade: the cordoned nodes are recorded right before the first change of a host, not
+// at the start of the record.
+func TestCordonedBeforeTheUpgrade(t *testing.T) {
 	nodes := []corev1.Node{
 		{ObjectMeta: metav1.ObjectMeta{Name: "cp1"}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Spec: corev1.NodeSpec{Unschedulable: true}},
@@ -144,8 +142,8 @@ func TestCordonedBefore(t *testing.T) {
 		want    string
 	}{{false, "w1"}, {true, "cp1"}} {
 		u := &upgrade{rollout: rollout{site: &site.Site{Config: sitetest.ClusterFrom(t)}, record: upgraderecord.Record{Cordoned: []string{"cp1"}, Changed: tc.changed}}}
-		if strangers := u.know(nodes); !slices.Equal(strangers, []string{"w9"}) {
-			t.Errorf("strangers: %v", strangers)
+		if unlisted := u.recordNodes(nodes); !slices.Equal(unlisted, []string{"w9"}) {
+			t.Errorf("unlisted nodes: %v", unlisted)
 		}
 		if got := strings.Join(u.record.Cordoned, " "); got != tc.want {
 			t.Errorf("changed %v: %s were cordoned, want %s", tc.changed, got, tc.want)
@@ -153,10 +151,10 @@ func TestCordonedBefore(t *testing.T) {
 	}
 }
 
-// TestRehearse: the program that judged the other hosts is there now.
+// TestRehearse: the plan mentions the airgap.rpm that the dry run has installed on the other hosts.
 func TestRehearse(t *testing.T) {
 	c := sitetest.ClusterFrom(t)
-	for f, says := range map[*fleet.Fleet]string{nil: "\nnothing was changed\n", {}: "\nnothing was changed, but that the other hosts have this bundle's airgap.rpm now\n"} {
+	for f, says := range map[*fleet.Fleet]string{nil: "\nnothing was changed\n", {}: "\nnothing was changed, except that the other hosts now have this bundle's airgap.rpm\n"} {
 		var text bytes.Buffer
 		u := &upgrade{rollout: rollout{fleet: f, site: &site.Site{Config: c, Node: c.Master()}}}
 		u.record.To.ID = strings.Repeat("0", 64)
@@ -166,7 +164,7 @@ func TestRehearse(t *testing.T) {
 	}
 }
 
-// TestUpgraded wants version, readiness and the host's own word.
+// TestUpgraded: an upgraded node has the new version, is ready, and has the bundle annotation.
 func TestUpgraded(t *testing.T) {
 	u := &upgrade{rollout: rollout{target: "id", site: &site.Site{Config: sitetest.ClusterFrom(t)}}}
 	node := func(version, note string, ready corev1.ConditionStatus) *corev1.Node {
@@ -190,17 +188,17 @@ func TestUpgraded(t *testing.T) {
 	}
 }
 
-// TestOrBack: whatever an upgrade failed for, the way back is told, and once.
-func TestOrBack(t *testing.T) {
-	failed := &host.Failure{What: "kubeadm upgrade", Err: errors.New("timed out"), Next: "journalctl -u kubelet has more"}
+// TestRollbackHint: the hint of each failed upgrade contains the rollback once.
+func TestRollbackHint(t *testing.T) {
+	failed := &host.Failure{What: "kubeadm upgrade", Err: errors.New("timed out"), Next: "read journalctl -u kubelet"}
 	for want, err := range map[string]error{
-		"journalctl -u kubelet has more. airgap rollback takes the upgrade back": advice.Add(failed, "run the same command again"),
-		"run the same command again. airgap rollback takes the upgrade back":     advice.Add(errors.New("a disk"), "run the same command again"),
-		"or airgap rollback takes the upgrade back, later":                       advice.Add(errors.New("a host"), "or airgap rollback takes the upgrade back, later"),
+		"read journalctl -u kubelet; or roll back the upgrade: airgap rollback": advice.Add(failed, "run the same command again"),
+		"run the same command again; or roll back the upgrade: airgap rollback": advice.Add(errors.New("a disk"), "run the same command again"),
+		"wait; or roll back the upgrade: airgap rollback, later":                advice.Add(errors.New("a host"), "wait; or roll back the upgrade: airgap rollback, later"),
 	} {
-		told := orBack(err)
-		if got := advice.Of(told); got != want || advice.IsUsage(told) || told.Error() != err.Error() {
-			t.Errorf("advice %q of %v", got, told)
+		hinted := withRollbackHint(err)
+		if got := advice.Of(hinted); got != want || advice.IsUsage(hinted) || hinted.Error() != err.Error() {
+			t.Errorf("hint %q of %v", got, hinted)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package upgraderecord is what a control-plane host writes down of an upgrade, for the way on
-// and the way back.
+// Package upgraderecord reads and writes the record of an upgrade on a control-plane host. A later
+// run of the upgrade or a rollback continues from it.
 package upgraderecord
 
 import (
@@ -24,29 +24,28 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// Record is what the first control-plane host writes down of the last upgrade,
-// for going on with it and for taking it back.
+// Record describes the last upgrade of the cluster.
 type Record struct {
 	From     BundleRef `json:"from"`
 	To       BundleRef `json:"to"`
 	Began    time.Time `json:"began"`
-	Cordoned []string  `json:"cordoned"` // nodes that took no new pods before it began
-	Changed  bool      `json:"changed"`  // what is in etcd, or a host, is or may be the new version's
+	Cordoned []string  `json:"cordoned"` // nodes that were cordoned before the upgrade
+	Changed  bool      `json:"changed"`  // the upgrade may have changed etcd or a host
 	Ended    time.Time `json:"ended,omitzero"`
-	// Of a rollback: when it began, and when it had come to its end.
-	BackBegan  time.Time `json:"backBegan,omitzero"`
-	RolledBack time.Time `json:"rolledBack,omitzero"`
+	// Start and end of the rollback of this upgrade.
+	RollbackBegan time.Time `json:"backBegan,omitzero"`
+	RolledBack    time.Time `json:"rolledBack,omitzero"`
 }
 
-// Upgrade returns the name under which the journal keeps the steps that this upgrade runs once.
-func (r Record) Upgrade() string {
+// UpgradeName returns the name of this upgrade in the journal. Its one-time steps are recorded there.
+func (r Record) UpgradeName() string {
 	return "upgrade to " + r.To.ID + " of " + r.Began.UTC().Format(time.RFC3339Nano)
 }
 
-// WayBack returns the name under which the journal keeps the steps that its rollback runs once.
-func (r Record) WayBack() string { return "rollback of " + r.Upgrade() }
+// RollbackName returns the name of the rollback in the journal. Its one-time steps are recorded there.
+func (r Record) RollbackName() string { return "rollback of " + r.UpgradeName() }
 
-// BundleRef tells a bundle from all others.
+// BundleRef identifies a bundle.
 type BundleRef struct {
 	Name       string `json:"name"`
 	ID         string `json:"id"`
@@ -61,7 +60,7 @@ func refTo(i *bundle.Index) (BundleRef, error) {
 	return BundleRef{Name: i.Name, ID: i.ID(), Kubernetes: c.Kubernetes.Version}, nil
 }
 
-// New returns the record of an upgrade that begins now.
+// New returns the record of an upgrade that starts now.
 func New(from, to *bundle.Index) (r Record, err error) {
 	r = Record{Began: time.Now().UTC(), Cordoned: []string{}}
 	if r.From, err = refTo(from); err != nil {
@@ -71,54 +70,55 @@ func New(from, to *bundle.Index) (r Record, err error) {
 	return r, err
 }
 
-// Files of UpgradeDir.
+// Files in UpgradeDir.
 const (
 	UpgradeRecordFile   = site.UpgradeDir + "/record.json"
 	UpgradeBaselineFile = site.UpgradeDir + "/baseline.json"
 )
 
-// Read returns the record, empty if there was no upgrade.
+// Read returns the record. It is empty if there was no upgrade.
 func Read() (Record, error) {
 	return host.ReadJSON[Record](UpgradeRecordFile)
 }
 
-// Under reports whether an upgrade, or the way back from one, has begun and not ended.
-func (r Record) Under() bool {
-	return r.To.ID != "" && r.RolledBack.IsZero() && (r.Ended.IsZero() || r.GoesBack())
+// InProgress reports whether an upgrade or its rollback has started and not ended.
+func (r Record) InProgress() bool {
+	return r.To.ID != "" && r.RolledBack.IsZero() && (r.Ended.IsZero() || r.HasRollback())
 }
 
-// GoesBack reports whether a rollback has begun.
-func (r Record) GoesBack() bool { return !r.BackBegan.IsZero() }
+// HasRollback reports whether a rollback has begun.
+func (r Record) HasRollback() bool { return !r.RollbackBegan.IsZero() }
 
-// RefuseAmidRollback is for an upgrade: on a host that has left the cluster it would go on
-// with what is about to be taken back.
-func (r Record) RefuseAmidRollback() error {
-	if !r.Under() || !r.GoesBack() {
+// RefuseDuringRollback returns an error during a rollback. An upgrade must not continue then: the
+// host may have left the cluster already.
+func (r Record) RefuseDuringRollback() error {
+	if !r.InProgress() || !r.HasRollback() {
 		return nil
 	}
-	return advice.Add(fmt.Errorf("the upgrade to bundle %s (Kubernetes %s) is being taken back, and that has not ended", r.To.Name, r.To.Kubernetes), "airgap rollback ends it")
+	return advice.Add(fmt.Errorf("the rollback of the upgrade to bundle %s (Kubernetes %s) is not finished", r.To.Name, r.To.Kubernetes), "finish the rollback: airgap rollback")
 }
 
-// RefuseAmidUpgrade is for what an upgrade of the cluster must not meet. Only the first
-// control-plane host is told of the end: the others keep their records for the way back,
-// and ask the nodes. away are those to which the upgrade has not come.
-func RefuseAmidUpgrade(s *site.Site, r Record, away []string, what string) error {
+// RefuseDuringUpgrade returns an error if an action cannot run during an upgrade of the cluster. action
+// begins the error. Only the record of the first control-plane host contains the end of an upgrade.
+// The other hosts keep their records for a rollback, so they depend on pending: the nodes that are
+// not upgraded yet.
+func RefuseDuringUpgrade(s *site.Site, r Record, pending []string, action string) error {
 	first := s.Config.Master().Name
 	switch {
-	case !r.Under():
+	case !r.InProgress():
 		return nil
 	case s.Node.Name == first:
-		return advice.Add(fmt.Errorf("%s: the upgrade to bundle %s has not ended", what, r.To.Name), "airgap upgrade ends it, airgap rollback takes it back")
-	case len(away) > 0:
-		return advice.Add(fmt.Errorf("%s: the upgrade to bundle %s has not come to %s", what, r.To.Name, strings.Join(away, ", ")),
-			"airgap upgrade on %s ends it, airgap rollback there takes it back; where it has ended, run this on %s", first, first)
+		return advice.Add(fmt.Errorf("%s: the upgrade to bundle %s is not finished", action, r.To.Name), "finish it with airgap upgrade, or roll it back with airgap rollback")
+	case len(pending) > 0:
+		return advice.Add(fmt.Errorf("%s: these nodes are not upgraded to bundle %s yet: %s", action, r.To.Name, strings.Join(pending, ", ")),
+			"on %s, finish the upgrade with airgap upgrade, or roll it back with airgap rollback; if the upgrade is finished, run this command on %s", first, first)
 	}
 	return nil
 }
 
-// Away are the nodes that do not say of themselves that they are as the upgrade has them.
-func (r Record) Away(ctx context.Context, m kubeadm.Machine) ([]string, error) {
-	if !r.Under() {
+// Pending returns the names of the nodes without the bundle of an upgrade in progress.
+func (r Record) Pending(ctx context.Context, m kubeadm.Machine) ([]string, error) {
+	if !r.InProgress() {
 		return nil, nil
 	}
 	client, err := kube.Client(m.Machine, kube.AdminConf)
@@ -131,11 +131,11 @@ func (r Record) Away(ctx context.Context, m kubeadm.Machine) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the nodes: %w", err)
 	}
-	return without(nodes.Items, site.BundleNote, r.To.ID), nil
+	return notAnnotated(nodes.Items, site.BundleNote, r.To.ID), nil
 }
 
-// without are the names of the nodes whose annotation is another one.
-func without(nodes []corev1.Node, key, id string) (names []string) {
+// notAnnotated returns the names of the nodes without this value in the annotation.
+func notAnnotated(nodes []corev1.Node, key, id string) (names []string) {
 	for i := range nodes {
 		if site.Noted(&nodes[i], key, id) != nil {
 			names = append(names, nodes[i].Name)
@@ -144,7 +144,7 @@ func without(nodes []corev1.Node, key, id string) (names []string) {
 	return names
 }
 
-// Note changes the record.
+// Note changes the record on disk.
 func Note(change func(*Record)) error {
 	r, err := Read()
 	if err != nil {
@@ -154,7 +154,8 @@ func Note(change func(*Record)) error {
 	return host.WriteJSON(UpgradeRecordFile, r)
 }
 
-// begin forgets the upgrade before this one, and with it its way back.
+// begin replaces the record and the backup of the previous upgrade, which cannot be rolled back
+// after that.
 func begin(r Record) error {
 	if err := host.RemoveTree(site.UpgradeDir); err != nil {
 		return err
@@ -165,17 +166,17 @@ func begin(r Record) error {
 	return host.WriteJSON(UpgradeRecordFile, r)
 }
 
-// BackupsBefore is where a control-plane host keeps itself as it was before it was
-// upgraded to a bundle.
+// BackupsBefore returns the store for the backup from before the upgrade to a bundle. Each
+// control-plane host has one.
 func BackupsBefore(id string) backup.Store {
 	s := site.Backups()
 	s.Dir, s.Keep = filepath.Join(site.UpgradeDir, "before-"+id[:12]), 1
 	return s
 }
 
-// BackupBefore is the step that takes it, once for each upgrade.
+// BackupBefore returns the step that takes this backup once for each upgrade.
 func BackupBefore(id string) step.Step {
 	s := backup.Once(BackupsBefore(id))
-	s.Name, s.Title = "backup-before", "Back up the control plane as it is before the upgrade"
+	s.Name, s.Title = "backup-before", "Back up the control plane before the upgrade"
 	return s
 }

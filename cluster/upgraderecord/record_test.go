@@ -14,39 +14,39 @@ import (
 	"airgap.dev/airgap/internal/config"
 )
 
-// TestOnlyTheFirstHostIsAmidAnUpgrade: the others are not told of its end, and must not
-// keep it from what comes after for ever.
-func TestOnlyTheFirstHostIsAmidAnUpgrade(t *testing.T) {
+// TestRefuseDuringUpgrade: only the first host records the end of an upgrade. Another host must not
+// refuse actions after the end.
+func TestRefuseDuringUpgrade(t *testing.T) {
 	c := sitetest.ClusterFrom(t)
-	under := Record{To: BundleRef{Name: "next", ID: "id"}, Began: time.Now()}
+	upgrade := Record{To: BundleRef{Name: "next", ID: "id"}, Began: time.Now()}
 	other := c.Nodes[slices.IndexFunc(c.Nodes, func(n config.Node) bool { return n.Name != c.Master().Name })]
 	first, second := &site.Site{Config: c, Node: c.Master()}, &site.Site{Config: c, Node: other}
-	if err := RefuseAmidUpgrade(first, under, nil, "turn"); err == nil || !strings.Contains(err.Error(), "bundle next has not ended") {
-		t.Errorf("the first host says %v", err)
+	if err := RefuseDuringUpgrade(first, upgrade, nil, "rotate"); err == nil || !strings.Contains(err.Error(), "rotate: the upgrade to bundle next is not finished") {
+		t.Errorf("on the first host: %v", err)
 	}
-	if err := RefuseAmidUpgrade(second, under, []string{"w1"}, "turn"); err == nil || !strings.Contains(err.Error(), "bundle next has not come to w1") {
-		t.Errorf("another host, amid it, says %v", err)
+	if err := RefuseDuringUpgrade(second, upgrade, []string{"w1"}, "rotate"); err == nil || !strings.Contains(err.Error(), "rotate: these nodes are not upgraded to bundle next yet: w1") {
+		t.Errorf("on another host, during the upgrade: %v", err)
 	}
-	if err := RefuseAmidUpgrade(second, under, nil, "turn"); err != nil {
+	if err := RefuseDuringUpgrade(second, upgrade, nil, "rotate"); err != nil {
 		t.Error(err)
 	}
-	under.Ended = time.Now()
-	if err := RefuseAmidUpgrade(first, under, nil, "turn"); err != nil {
+	upgrade.Ended = time.Now()
+	if err := RefuseDuringUpgrade(first, upgrade, nil, "rotate"); err != nil {
 		t.Error(err)
 	}
-	under.BackBegan = time.Now()
-	if err := RefuseAmidUpgrade(first, under, nil, "turn"); err == nil {
-		t.Error("nothing is refused amid a rollback")
+	upgrade.RollbackBegan = time.Now()
+	if err := RefuseDuringUpgrade(first, upgrade, nil, "rotate"); err == nil {
+		t.Error("no error during a rollback")
 	}
 }
 
-// TestWithout: a node that says nothing of itself has not been reached.
-func TestWithout(t *testing.T) {
-	note := func(name string, notes map[string]string) corev1.Node {
-		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: notes}}
+// TestNotAnnotated: a node without annotations is not upgraded.
+func TestNotAnnotated(t *testing.T) {
+	node := func(name string, annotations map[string]string) corev1.Node {
+		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}}
 	}
-	got := without(
-		[]corev1.Node{note("cp1", map[string]string{site.BundleNote: "id"}), note("cp2", map[string]string{site.BundleNote: "old", site.PreparedNote: "id"}), note("w1", nil)},
+	got := notAnnotated(
+		[]corev1.Node{node("cp1", map[string]string{site.BundleNote: "id"}), node("cp2", map[string]string{site.BundleNote: "old", site.PreparedNote: "id"}), node("w1", nil)},
 		site.BundleNote,
 		"id",
 	)
@@ -55,29 +55,29 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// TestNoUpgradeAmidRollback: a host that has left the cluster must not go on in it.
-func TestNoUpgradeAmidRollback(t *testing.T) {
+// TestRefuseDuringRollback: a host that has left the cluster must not continue the upgrade.
+func TestRefuseDuringRollback(t *testing.T) {
 	now := time.Now()
 	to := BundleRef{Name: "next", ID: "id", Kubernetes: "1.36.3"}
 	for name, tc := range map[string]struct {
 		r       Record
 		refused bool
 	}{
-		"none":                    {Record{}, false},
-		"an upgrade under way":    {Record{To: to}, false},
-		"it is being taken back":  {Record{To: to, BackBegan: now}, true},
-		"also where it had ended": {Record{To: to, Ended: now, BackBegan: now}, true},
-		"it was taken back":       {Record{To: to, BackBegan: now, RolledBack: now}, false},
+		"no upgrade":                     {Record{}, false},
+		"upgrade in progress":            {Record{To: to}, false},
+		"rollback in progress":           {Record{To: to, RollbackBegan: now}, true},
+		"rollback of a finished upgrade": {Record{To: to, Ended: now, RollbackBegan: now}, true},
+		"finished rollback":              {Record{To: to, RollbackBegan: now, RolledBack: now}, false},
 	} {
-		err := tc.r.RefuseAmidRollback()
-		if (err != nil) != tc.refused || err != nil && !strings.Contains(err.Error(), "is being taken back") {
+		err := tc.r.RefuseDuringRollback()
+		if (err != nil) != tc.refused || err != nil && !strings.Contains(err.Error(), "the rollback of the upgrade to bundle next (Kubernetes 1.36.3) is not finished") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// TestUnder: an upgrade that ended or was taken back is over.
-func TestUnder(t *testing.T) {
+// TestInProgress: an upgrade is no longer in progress after its end or its rollback.
+func TestInProgress(t *testing.T) {
 	now := time.Now()
 	for _, tc := range []struct {
 		r    Record
@@ -87,10 +87,10 @@ func TestUnder(t *testing.T) {
 		{Record{To: BundleRef{ID: "b"}}, true},
 		{Record{To: BundleRef{ID: "b"}, Ended: now}, false},
 		{Record{To: BundleRef{ID: "b"}, RolledBack: now}, false},
-		{Record{To: BundleRef{ID: "b"}, Ended: now, BackBegan: now}, true},
-		{Record{To: BundleRef{ID: "b"}, Ended: now, BackBegan: now, RolledBack: now}, false},
+		{Record{To: BundleRef{ID: "b"}, Ended: now, RollbackBegan: now}, true},
+		{Record{To: BundleRef{ID: "b"}, Ended: now, RollbackBegan: now, RolledBack: now}, false},
 	} {
-		if got := tc.r.Under(); got != tc.want {
+		if got := tc.r.InProgress(); got != tc.want {
 			t.Errorf("%+v: %v", tc.r, got)
 		}
 	}

@@ -6,10 +6,10 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// RecordStep begins an upgrade on a control-plane host.
+// RecordStep returns the step that starts an upgrade on a control-plane host.
 func RecordStep(to Record) step.Step {
 	return step.Step{
-		Name: "upgrade-record", Title: "Write down what is upgraded from and to",
+		Name: "upgrade-record", Title: "Record the bundles and versions of the upgrade",
 		Done: func(context.Context) (bool, error) {
 			r, err := Read()
 			return r.To.ID == to.To.ID && r.Began.Equal(to.Began), err
@@ -18,7 +18,7 @@ func RecordStep(to Record) step.Step {
 	}
 }
 
-// RecordedChange reports whether an upgrade has begun to change the first host.
+// RecordedChange reports whether an upgrade has started to change the first host.
 func RecordedChange() (bool, error) {
 	r, err := Read()
 	return r.Changed, err

@@ -74,7 +74,7 @@ func loses(ctx context.Context, u *Upgrading, m lab.Machine) error {
 		if err != nil {
 			return err
 		}
-		return r.Want("upgrade without "+m.Name(), 1, m.Name()+": wait 10m0s for the host to come back: ", "run the same command again", "airgap rollback takes the upgrade back")
+		return r.Want("upgrade without "+m.Name(), 1, m.Name()+": wait 10m0s for the host to come back: ", "run the same command again", "roll back the upgrade: airgap rollback")
 	})
 	g.Go(func() error {
 		const begins = `count() { grep -c '"step":"kubelet-upgrade","event":"began"' /var/lib/airgap/journal.jsonl; }
@@ -102,7 +102,7 @@ func breaks(ctx context.Context, u *Upgrading) error {
 		if err != nil {
 			return err
 		}
-		return r.Want("upgrade beside a workload that breaks", 4, "default/till", "run the same command again", "airgap rollback takes the upgrade back")
+		return r.Want("upgrade beside a workload that breaks", 4, "default/till", "run the same command again", "roll back the upgrade: airgap rollback")
 	})
 	g.Go(func() error {
 		const compared = `count() { grep -c '"step":"compare-node1","event":"ended"' /var/lib/airgap/journal.jsonl; }
@@ -127,5 +127,5 @@ func serverFails(ctx context.Context, u *Upgrading) error {
 		return err
 	}
 	fmt.Fprint(u.E.Log, r.Stderr)
-	return r.Want("upgrade to an API server that does not start", 1, "kube-apiserver, which has ended, said last", "event-ttl", "airgap rollback takes the upgrade back")
+	return r.Want("upgrade to an API server that does not start", 1, "kube-apiserver, which has ended, said last", "event-ttl", "roll back the upgrade: airgap rollback")
 }

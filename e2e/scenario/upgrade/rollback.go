@@ -49,7 +49,7 @@ func Rollback(ctx context.Context, e *scenario.Env) error {
 		parts = slices.Insert(parts, last, scenario.Part{Title: "killed while it is taken back", Run: func() error { return u.wayBackKilled(ctx) }})
 		return e.InOrder(append(parts,
 			scenario.Part{Title: "as after a power cut during kubeadm-upgrade", Run: func() error { return u.torn(ctx) }},
-			scenario.Part{Title: "upgrade, all the way", Run: func() error { return u.upgrade(ctx, "etcd.yaml: put back", "kube-apiserver.yaml: put back") }},
+			scenario.Part{Title: "upgrade, all the way", Run: func() error { return u.upgrade(ctx, "etcd.yaml: restored", "kube-apiserver.yaml: restored") }},
 			scenario.Part{Title: "every host has the new versions", Run: func() error { return u.versions(ctx, "1.36.3", "2.3.7") }},
 			scenario.Part{Title: "another configuration, the same way", Run: func() error { return u.reconfigured(ctx) }},
 			scenario.Part{Title: "verify", Run: func() error { return e.Verified(ctx, u.first()) }},
@@ -67,7 +67,7 @@ func (u *Upgrading) nothingToTakeBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.Want("rollback without an upgrade", 1, "there is none on this host")
+	return r.Want("rollback without an upgrade", 1, "this host has no record of one")
 }
 
 // KilledAmid writes something into the cluster, begins the upgrade, and ends it by

@@ -152,7 +152,7 @@ func (u *Upgrading) rollbackCommand() []string {
 }
 
 func (u *Upgrading) rehearsed(ctx context.Context) error {
-	_, err := u.E.Must(ctx, u.first(), []string{"1.35.8 → 1.36.3", "one host after the other: node1, node2", "way back: airgap rollback", "nothing was changed, but that the other hosts have this bundle's airgap.rpm now"}, Command("--dry-run")...)
+	_, err := u.E.Must(ctx, u.first(), []string{"1.35.8 → 1.36.3", "one host after the other: node1, node2", "airgap rollback restores Kubernetes 1.35.8", "nothing was changed, except that the other hosts now have this bundle's airgap.rpm"}, Command("--dry-run")...)
 	return errors.Join(err, untouched(ctx, u))
 }
 
@@ -178,7 +178,7 @@ func (u *Upgrading) halfBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("upgrade during a rollback", 1, "is being taken back", "airgap rollback ends it"); err != nil {
+	if err := r.Want("upgrade during a rollback", 1, "the rollback of the upgrade to bundle bank", "is not finished", "finish the rollback: airgap rollback"); err != nil {
 		return err
 	}
 	return u.back(ctx)
@@ -278,7 +278,7 @@ func (u *Upgrading) damagedBefore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("rollback by a damaged backup", 1, "etcd.db", "each other control-plane host has a copy of its own", upgradeDir+"/before-"); err != nil {
+	if err := r.Want("rollback by a damaged backup", 1, "etcd.db", "each other control-plane host has its own backup", upgradeDir+"/before-"); err != nil {
 		return err
 	}
 	if err := u.versions(ctx, "1.36.3", "2.3.7"); err != nil {
@@ -344,7 +344,7 @@ func (u *Upgrading) allBack(ctx context.Context) error {
 
 func (u *Upgrading) again(ctx context.Context) error {
 	began := time.Now()
-	_, err := u.E.Must(ctx, u.first(), []string{"nothing to do: the cluster is as bundle bank has it"}, Command()...)
+	_, err := u.E.Must(ctx, u.first(), []string{"nothing to do: the cluster already runs bundle bank"}, Command()...)
 	fmt.Fprintf(u.E.Log, "again: %.0f s\n", time.Since(began).Seconds())
 	return err
 }

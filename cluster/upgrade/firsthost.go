@@ -11,9 +11,9 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// ownSteps upgrade the first control-plane host, which takes the new bundle from the
-// stick.
-func (u *upgrade) ownSteps(ctx context.Context) ([]step.Step, error) {
+// firstHostSteps returns the steps that upgrade the first control-plane host. It reads the new bundle
+// from the USB drive.
+func (u *upgrade) firstHostSteps(ctx context.Context) ([]step.Step, error) {
 	s, from := u.site, nodesteps.FromView(u.view)
 	var l step.List
 	l.Add(nodesteps.FirstSteps(s)...)
@@ -33,9 +33,9 @@ func (u *upgrade) ownSteps(ctx context.Context) ([]step.Step, error) {
 		kubeadm.AgreementStep(s.Machine, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(s.Machine, s.Config.Kubernetes),
 		joincode.ApproverStep(s.Machine.Machine),
-		nodesteps.NoteStep(s, "bundle-note", "Say which bundle this host is as", site.BundleNote),
+		nodesteps.NoteStep(s, "bundle-note", "Record the bundle of this host on its Node", site.BundleNote),
 		nodesteps.UpkeepStep(s),
 		nodesteps.NodeReportUnitStep(s, u.p),
-		u.releaseStep(s.Node))
+		u.uncordonStep(s.Node))
 	return l.Steps()
 }

@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/verify"
 )
 
-// compare judges the cluster by how it was before the upgrade, but for nodes that were removed
-// since. An upgrade restarts containers, so their restarts do not count.
+// compare compares the cluster with its state before the upgrade, except for nodes that were removed
+// since. An upgrade restarts containers, so it ignores restarts.
 func (r *rollout) compare(ctx context.Context) error {
 	before, err := (&verdict.Modes{Baseline: verdict.CompareBaseline, File: upgraderecord.UpgradeBaselineFile}).Before()
 	if err != nil {
@@ -26,10 +26,10 @@ func (r *rollout) compare(ctx context.Context) error {
 		return err
 	}
 	v.Baseline, v.Skip = before, append([]string{"restarts"}, v.Skip...)
-	return r.judge(ctx, v)
+	return r.runVerify(ctx, v)
 }
 
-// verification is of the nodes that there are: others of airgap.yaml join later.
+// verification returns the options of verify for the existing nodes: other nodes in airgap.yaml join later.
 func (r *rollout) verification(systemOnly bool) (verify.Options, error) {
 	v, err := verdict.Verification(r.site, verdict.Options{
 		Kubeconfig: kube.AdminConf, SystemOnly: systemOnly, Skip: r.rules, Timeout: r.timeout,
@@ -38,13 +38,13 @@ func (r *rollout) verification(systemOnly bool) (verify.Options, error) {
 	facts := v.Facts
 	v.Facts = func(ctx context.Context) verify.Facts {
 		f := facts(ctx)
-		f.Nodes = nil // they stay
+		f.Nodes = nil // these nodes stay
 		return f
 	}
 	return v, err
 }
 
-func (r *rollout) judge(ctx context.Context, v verify.Options) error {
+func (r *rollout) runVerify(ctx context.Context, v verify.Options) error {
 	report, err := verify.Run(ctx, v)
 	if err != nil {
 		return err

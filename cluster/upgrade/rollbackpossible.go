@@ -12,11 +12,11 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// wayBackMissing says why airgap rollback could not take this upgrade back, whatever is
-// backed up before it; nil when it could. It judges this host's files as rollback and
-// restore will judge their copies: the authorities' keys may be kept elsewhere, or not
-// fit, etcd's data may lie where airgap does not restore them, or room lack.
-func (u *upgrade) wayBackMissing() error {
+// rollbackBlocked returns the reasons why airgap rollback could not roll back this upgrade, even with a
+// complete backup; nil if it could. It checks this host's files as rollback and restore will check their
+// copies. The keys of the CAs may be stored elsewhere or not match, the etcd data may be in a directory
+// that airgap does not restore, or the disk may be too full.
+func (u *upgrade) rollbackBlocked() error {
 	read := func(path string) ([]byte, error) { return os.ReadFile(filepath.Join("/", u.site.Machine.Root, path)) }
 	id, err := kubeadm.ReadIdentity(read)
 	if err != nil {
@@ -34,18 +34,18 @@ func registryKey(read func(path string) ([]byte, error)) error {
 	pki := trust.PKI{Dir: site.PKIDir}
 	ca, err := read(pki.CAFile())
 	if err != nil {
-		return fmt.Errorf("read the registry's authority: %w", err)
+		return fmt.Errorf("read the registry's CA: %w", err)
 	}
 	key, err := read(pki.CAKeyFile())
 	if err != nil {
-		return fmt.Errorf("read the registry's authority: %w", err)
+		return fmt.Errorf("read the key of the registry's CA: %w", err)
 	}
 	return trust.CheckAuthority(ca, key, time.Now())
 }
 
-func (u *upgrade) wayBack() string {
-	if err := u.wayBackMissing(); err != nil {
-		return "no way back: " + err.Error()
+func (u *upgrade) rollbackNote() string {
+	if err := u.rollbackBlocked(); err != nil {
+		return "airgap rollback would be impossible: " + err.Error()
 	}
-	return fmt.Sprintf("way back: airgap rollback brings back Kubernetes %s and etcd's data of the moment before the first host is changed; what is written later is lost then", u.record.From.Kubernetes)
+	return fmt.Sprintf("airgap rollback restores Kubernetes %s and the etcd data from before the first host is changed; all later writes are lost then", u.record.From.Kubernetes)
 }

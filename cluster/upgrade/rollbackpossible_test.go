@@ -25,8 +25,7 @@ import (
 
 const kubePKI = "/etc/kubernetes/pki/"
 
-// upgradableHost has the files of a first control-plane host of the cluster upgradable,
-// by their paths.
+// upgradableHost returns the files of a first control-plane host that can be upgraded, by their paths.
 func upgradableHost(t *testing.T) map[string]string {
 	t.Helper()
 	pod := func(image, arg string) string {
@@ -52,24 +51,24 @@ func upgradableHost(t *testing.T) map[string]string {
 	return files
 }
 
-// TestNoWayBack: what airgap rollback could not do is known before anything is changed.
-func TestNoWayBack(t *testing.T) {
+// TestRollbackBlocked: the reasons that would block airgap rollback are found before any change.
+func TestRollbackBlocked(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		more  string            // in the section kubernetes of the cluster's airgap.yaml
-		files map[string]string // "" is not there
+		files map[string]string // "" removes the file
 		says  string
 	}{
-		{"there is one", "", nil, ""},
-		{"the authority's key is kept elsewhere", "", map[string]string{kubePKI + "ca.key": ""}, "ca.key"},
-		{"a key that does not fit", "", map[string]string{kubePKI + "etcd/ca.key": upgradableHost(t)[kubePKI+"ca.key"]}, "etcd/ca"},
-		{"the registry's key is not there", "", map[string]string{site.PKIDir + "/ca.key": ""}, "read the registry's authority"},
-		{"Secrets that nobody could read", "", map[string]string{
+		{"possible", "", nil, ""},
+		{"the CA's key is stored elsewhere", "", map[string]string{kubePKI + "ca.key": ""}, "ca.key"},
+		{"a key that does not match", "", map[string]string{kubePKI + "etcd/ca.key": upgradableHost(t)[kubePKI+"ca.key"]}, "etcd/ca"},
+		{"the key of the registry's CA is missing", "", map[string]string{site.PKIDir + "/ca.key": ""}, "read the key of the registry's CA"},
+		{"Secrets that would be unreadable", "", map[string]string{
 			"/etc/kubernetes/manifests/kube-apiserver.yaml": "kind: Pod\nspec: {containers: [{image: 'a:v1.35.8', " +
 				"command: [prog, --service-cluster-ip-range=10.96.0.0/16, --encryption-provider-config=/e]}]}\n",
 		}, "encryption"},
-		{"etcd's data elsewhere", "overrides: {clusterConfiguration: {etcd: {local: {dataDir: /data/etcd}}}}, ", nil, "which airgap does not restore"},
-		{"another network than the bundle's", "podSubnet: 10.99.0.0/16, ", nil, "the pods' network was 10.244.0.0/16"},
+		{"etcd data in another directory", "overrides: {clusterConfiguration: {etcd: {local: {dataDir: /data/etcd}}}}, ", nil, "which airgap does not restore"},
+		{"another pod network than in the bundle", "podSubnet: 10.99.0.0/16, ", nil, "the pods' network was 10.244.0.0/16"},
 		{"no manifest", "", map[string]string{"/etc/kubernetes/manifests/etcd.yaml": ""}, "read which cluster it was"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -84,20 +83,20 @@ func TestNoWayBack(t *testing.T) {
 				}
 			}
 			u := &upgrade{rollout: rollout{site: &site.Site{Machine: m}}, old: &site.Site{Config: sitetest.ClusterFrom(t, "kubernetes: {", "kubernetes: {encryptionAtRest: none, "+tc.more)}}
-			err := u.wayBackMissing()
+			err := u.rollbackBlocked()
 			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("got %v, want %q", err, tc.says)
 			}
-			if said := u.wayBack(); strings.HasPrefix(said, "way back: ") != (tc.says == "") {
-				t.Errorf("a dry run says %q", said)
+			if note := u.rollbackNote(); strings.HasPrefix(note, "airgap rollback restores ") != (tc.says == "") {
+				t.Errorf("a dry run shows %q", note)
 			}
 		})
 	}
 }
 
-// TestBackupWantsRoom: a host that runs etcd keeps a copy of it before it is upgraded, and
-// preflight asks each of them for its room.
-func TestBackupWantsRoom(t *testing.T) {
+// TestBackupNeedsSpace: a host with etcd keeps a copy of it before its upgrade, and preflight checks the
+// free space for that.
+func TestBackupNeedsSpace(t *testing.T) {
 	s := sitetest.SettingsSite(t, "")
 	s.Machine.Root = t.TempDir()
 	for _, size := range []int64{0, 5 << 30} {
@@ -108,37 +107,37 @@ func TestBackupWantsRoom(t *testing.T) {
 			}
 		}
 		if w, err := hostcheck.Want(s, true); err != nil || (w.BackupBytes > size) != (size > 0) {
-			t.Errorf("beside an etcd of %d bytes: %d wanted, %v", size, w.BackupBytes, err)
+			t.Errorf("with an etcd of %d bytes: %d bytes required, %v", size, w.BackupBytes, err)
 		}
 	}
 }
 
-// TestOldBundleIsGone: an upgrade begins where the bundle of before is in the store,
-// whole: airgap rollback installs from it.
-func TestOldBundleIsGone(t *testing.T) {
+// TestInstalledBundleIsMissing: an upgrade needs the complete installed bundle in the store, because airgap
+// rollback installs from it.
+func TestInstalledBundleIsMissing(t *testing.T) {
 	f, store := bundletest.New(t), registry.Store{Dir: t.TempDir()}
 	old := f.Open(t)
 	of := func(i *bundle.Index) bool { return i.ID() == old.ID() }
 	keys := []*ecdsa.PublicKey{&f.Key.PublicKey}
-	gone := func(when string) {
+	missing := func(when string) {
 		t.Helper()
 		if _, err := site.StoredIndex(store, keys, of); err == nil || !strings.Contains(err.Error(), "it is not in "+store.Dir) || !strings.Contains(advice.Of(err), "airgap registry import DIR") {
-			t.Errorf("%s: %v, advice %q", when, err, advice.Of(err))
+			t.Errorf("%s: %v, hint %q", when, err, advice.Of(err))
 		}
 	}
-	gone("never there")
+	missing("never imported")
 	if _, err := store.Import(t.Context(), old, ui.Discard(), keys...); err != nil {
 		t.Fatal(err)
 	}
 	if index, err := site.StoredIndex(store, keys, of); err != nil || index.ID() != old.ID() {
-		t.Errorf("there: %v", err)
+		t.Errorf("imported: %v", err)
 	}
 	parts, err := filepath.Glob(filepath.Join(store.Dir, "*", "bundle.tar.*"))
 	if err != nil || len(parts) == 0 {
-		t.Fatalf("the parts are %v, %v", parts, err)
+		t.Fatalf("parts: %v, %v", parts, err)
 	}
 	if err := os.Truncate(parts[len(parts)-1], 1); err != nil {
 		t.Fatal(err)
 	}
-	gone("cut off")
+	missing("truncated")
 }
