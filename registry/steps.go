@@ -79,7 +79,7 @@ func CertificatesStep(p trust.PKI, names []string) step.Step {
 	return step.Step{
 		Name:  "certificates",
 		Title: "Make the registry's certificates",
-		Done:  func(context.Context) (bool, error) { return p.Holds(names, time.Now()) },
+		Done:  func(context.Context) (bool, error) { return p.Valid(names, time.Now()) },
 		Plan:  func(context.Context) ([]string, error) { return planCertificates(p, names), nil },
 		Run:   func(context.Context) error { return p.Ensure(names, time.Now()) },
 		Undo:  func(context.Context) error { return p.Remove() },
@@ -93,7 +93,7 @@ func AuthorityStep(p trust.PKI, ca []byte, key func(context.Context) ([]byte, er
 	return step.Step{
 		Name:  "authority",
 		Title: "Take over the registry's authority",
-		Done:  func(context.Context) (bool, error) { return p.IsAuthority(ca) },
+		Done:  func(context.Context) (bool, error) { return p.HasCA(ca) },
 		Plan: func(context.Context) ([]string, error) {
 			return []string{"certificate " + p.CAFile(), "key " + p.CAKeyFile()}, nil
 		},
@@ -102,7 +102,7 @@ func AuthorityStep(p trust.PKI, ca []byte, key func(context.Context) ([]byte, er
 			if err != nil {
 				return err
 			}
-			return p.Adopt(ca, secret)
+			return p.Install(ca, secret)
 		},
 		Undo: func(context.Context) error { return p.Remove() },
 	}

@@ -13,11 +13,10 @@ import (
 	"airgap.dev/airgap/internal/validity"
 )
 
-// Adopt makes an authority of another host's certificate and key (PEM) this
-// one's as well.
-func (p PKI) Adopt(ca, key []byte) error {
+// Install writes certificate and key of the CA (PEM), which come from another host.
+func (p PKI) Install(ca, key []byte) error {
 	if _, err := tls.X509KeyPair(ca, key); err != nil {
-		return fmt.Errorf("take over the registry's authority: %w", err)
+		return fmt.Errorf("install registry CA: %w", err)
 	}
 	if err := host.WriteFile(p.CAKeyFile(), key, 0o600); err != nil {
 		return err
@@ -25,23 +24,23 @@ func (p PKI) Adopt(ca, key []byte) error {
 	return host.WriteFile(p.CAFile(), ca, 0o644)
 }
 
-// CheckAuthority wants the key (PEM) to be that of the authority's certificate, and
-// that to be good now.
+// CheckAuthority returns an error if key (PEM) does not belong to the certificate of the CA, or if
+// the certificate is not valid at now.
 func CheckAuthority(ca, key []byte, now time.Time) error {
 	pair, err := tls.X509KeyPair(ca, key)
 	if err == nil {
 		if trouble := validity.Of(pair.Leaf).Trouble(now, 0); trouble != "" {
-			err = errors.New("it " + trouble)
+			err = errors.New("the certificate " + trouble)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("check the registry's authority: %w", err)
+		return fmt.Errorf("check registry CA: %w", err)
 	}
 	return nil
 }
 
-// IsAuthority reports whether this host has the authority ca with its key.
-func (p PKI) IsAuthority(ca []byte) (bool, error) {
+// HasCA reports whether this host has the CA ca (PEM) and its key.
+func (p PKI) HasCA(ca []byte) (bool, error) {
 	have, err := os.ReadFile(p.CAFile())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(have, ca) {
 		return false, nil

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestCheckAuthority: a key of another one, and an authority that has ended.
+// TestCheckAuthority: the key of another CA and an expired CA are errors.
 func TestCheckAuthority(t *testing.T) {
-	authority := func() (ca, key []byte) {
+	newCA := func() (ca, key []byte) {
 		p := PKI{Dir: t.TempDir()}
 		must(t, p.Ensure(nil, time.Now()))
 		ca, err := os.ReadFile(p.CAFile())
@@ -17,13 +17,13 @@ func TestCheckAuthority(t *testing.T) {
 		must(t, err)
 		return ca, key
 	}
-	ca, key := authority()
-	_, other := authority()
+	ca, key := newCA()
+	_, other := newCA()
 	must(t, CheckAuthority(ca, key, time.Now()))
 	if err := CheckAuthority(ca, other, time.Now()); err == nil {
-		t.Error("another one's key is taken")
+		t.Error("the key of another CA is accepted")
 	}
 	if err := CheckAuthority(ca, key, time.Now().AddDate(caYears+1, 0, 0)); err == nil {
-		t.Error("one that has ended is taken")
+		t.Error("an expired CA is accepted")
 	}
 }

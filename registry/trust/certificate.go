@@ -21,13 +21,13 @@ import (
 const (
 	caYears     = 10
 	serverYears = 2
-	// clockSkew is how far behind a server's clock may be without it taking
-	// new certificates for future ones.
+	// clockSkew is how far the clock of a server may be behind, so that a new certificate is
+	// already valid there.
 	clockSkew = 24 * time.Hour
 )
 
-// CAHash names an authority in a join line: "sha256:" and the lower-case hex of
-// its certificate's DER form.
+// CAHash identifies a CA in a join command: "sha256:" and the lower-case hexadecimal SHA-256 of
+// the DER form of its certificate.
 func CAHash(ca *x509.Certificate) string {
 	sum := sha256.Sum256(ca.Raw)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -40,7 +40,7 @@ func IsCAHash(text string) bool {
 	return prefixed && err == nil && len(sum) == sha256.Size
 }
 
-// CAHashOf is CAHash of a PEM file's first certificate.
+// CAHashOf returns the CAHash of the first certificate in a PEM file.
 func CAHashOf(file string) (string, error) {
 	ca, err := readCertificate(file)
 	if err != nil {
@@ -49,7 +49,7 @@ func CAHashOf(file string) (string, error) {
 	return CAHash(ca), nil
 }
 
-func newAuthority(now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+func newCA(now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	key, template, err := newTemplate("airgap registry CA", now, caYears)
 	if err != nil {
 		return nil, nil, err

@@ -13,59 +13,57 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// ClockError says that a registry's certificate is not valid by this host's
-// clock, because that is not the registry host's.
+// ClockError reports that this host cannot verify the certificate of a registry, because the
+// clocks of the two hosts differ.
 type ClockError struct {
-	Ahead time.Duration // of the registry host's clock before this one's; negative when it is behind
-	Err   error         // what the verification said
+	Ahead time.Duration // how far the registry host's clock is ahead of this host's; negative if it is behind
+	Err   error         // the error of the verification
 }
 
 func (e *ClockError) Error() string { return e.Err.Error() }
 
-// Unwrap gives what the verification said.
+// Unwrap returns the error of the verification.
 func (e *ClockError) Unwrap() error { return e.Err }
 
-// Ahead is how far the clock of the registry at addr (HOST:PORT) is ahead of
-// this host's, to about a second, and negative when it is behind. The answer
-// is the registry's own, by its authority ca (PEM); only the times in its
-// certificate are not held against it, for they are what the clocks decide.
+// Ahead returns how far the clock of the registry at addr (HOST:PORT) is ahead of this host's, to
+// about a second. It is negative if the clock is behind. ca (PEM) must have signed the registry's
+// certificate. The validity period of the certificate does not count, since the clocks may be wrong.
 func Ahead(ctx context.Context, addr string, ca []byte) (time.Duration, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
-		return 0, errors.New("read registry CA: no certificate in it")
+		return 0, errors.New("read registry CA: it contains no certificate")
 	}
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return 0, fmt.Errorf("ask registry for its time: %w", err)
+		return 0, fmt.Errorf("query registry's clock: %w", err)
 	}
 	client := httpclient.New(&http.Transport{
 		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSHandshakeTimeout: dialTimeout, DisableKeepAlives: true,
-		// timeless verifies all but the time.
-		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, VerifyConnection: timeless(host, roots)}, //nolint:gosec // as said
+		// ignoreTime verifies everything except the validity period.
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, VerifyConnection: ignoreTime(host, roots)}, //nolint:gosec // see above
 	})
 	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, "https://"+addr+"/healthz", nil)
 	if err != nil {
-		return 0, fmt.Errorf("ask registry for its time: %w", err)
+		return 0, fmt.Errorf("query registry's clock: %w", err)
 	}
 	asked := time.Now()
 	resp, err := client.Do(req)
 	if err != nil {
-		return 0, fmt.Errorf("ask registry for its time: %w", err)
+		return 0, fmt.Errorf("query registry's clock: %w", err)
 	}
 	resp.Body.Close()
 	there, err := http.ParseTime(resp.Header.Get("Date"))
 	if err != nil {
-		return 0, fmt.Errorf("ask registry for its time: %w", err)
+		return 0, fmt.Errorf("query registry's clock: %w", err)
 	}
-	// The header's second is half over on average, and so is the way.
+	// The header has whole seconds, which are half over on average. So is the round trip.
 	return there.Add(time.Second / 2).Sub(asked.Add(time.Since(asked) / 2)), nil
 }
 
-// timeless verifies the chain and the name as TLS does, at a time when the
-// certificate was valid.
-func timeless(host string, roots *x509.CertPool) func(tls.ConnectionState) error {
+// ignoreTime verifies chain and name as TLS does, at a time when the certificate was valid.
+func ignoreTime(host string, roots *x509.CertPool) func(tls.ConnectionState) error {
 	return func(c tls.ConnectionState) error {
 		leaf := c.PeerCertificates[0] // a client always has one
 		between := x509.NewCertPool()
@@ -77,16 +75,16 @@ func timeless(host string, roots *x509.CertPool) func(tls.ConnectionState) error
 	}
 }
 
-// clockAtFault turns the error of a handshake into a *ClockError where the
-// clocks are too far apart for the certificate, and leaves every other error.
-func clockAtFault(ctx context.Context, addr string, ca *x509.Certificate, err error) error {
+// explainClock turns the error of a handshake into a *ClockError if the clocks differ too much for
+// the certificate. It returns other errors unchanged.
+func explainClock(ctx context.Context, addr string, ca *x509.Certificate, err error) error {
 	invalid, is := errors.AsType[x509.CertificateInvalidError](err)
 	if !is || invalid.Reason != x509.Expired {
 		return err
 	}
 	ahead, asked := Ahead(ctx, addr, encodeCertificate(ca))
 	if asked != nil || ahead.Abs() < time.Hour {
-		return err // the certificate is over by both clocks
+		return err // the certificate has expired on both clocks
 	}
 	return &ClockError{Ahead: ahead, Err: err}
 }

@@ -12,26 +12,26 @@ import (
 	"time"
 )
 
-// hubAt is a registry host whose clock is ahead by so much: its certificates
-// were made by it, and its answers carry it.
-func hubAt(t *testing.T, ahead time.Duration) (addr string, pki PKI) {
+// serverAt starts a registry host with a clock that is ahead by the given time. Its certificates and
+// its answers use that clock.
+func serverAt(t *testing.T, ahead time.Duration) (addr string, pki PKI) {
 	t.Helper()
 	pki = PKI{Dir: t.TempDir()}
 	must(t, pki.Ensure([]string{"127.0.0.1"}, time.Now().Add(ahead)))
 	pair, err := tls.LoadX509KeyPair(pki.CertificateFile(), pki.KeyFile())
 	must(t, err)
-	hub := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
 	}))
-	hub.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
-	hub.StartTLS()
-	t.Cleanup(hub.Close)
-	return hub.Listener.Addr().String(), pki
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String(), pki
 }
 
 func TestAhead(t *testing.T) {
 	for _, ahead := range []time.Duration{0, -3 * time.Hour, 5 * time.Hour, 80 * time.Hour, -3 * 365 * 24 * time.Hour} {
-		addr, pki := hubAt(t, ahead)
+		addr, pki := serverAt(t, ahead)
 		ca, err := os.ReadFile(pki.CAFile())
 		must(t, err)
 		got, err := Ahead(t.Context(), addr, ca)
@@ -48,36 +48,36 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// The time is taken from the authority's own registry only.
+// TestAheadOfAStranger: only a registry with a certificate of the CA may report the time.
 func TestAheadOfAStranger(t *testing.T) {
-	_, pki := hubAt(t, 0)
+	_, pki := serverAt(t, 0)
 	ca, err := os.ReadFile(pki.CAFile())
 	must(t, err)
-	stranger, _ := hubAt(t, time.Hour)
+	stranger, _ := serverAt(t, time.Hour)
 	if ahead, err := Ahead(t.Context(), stranger, ca); err == nil {
-		t.Errorf("another authority's registry was believed: %s", ahead)
+		t.Errorf("a registry with another CA was trusted: %s", ahead)
 	}
 }
 
-// A certificate of tomorrow is none: it is reissued, or the authority's own
-// error says what the clock has to do with it.
+// TestPKIAfterTheClockWentBack: a certificate of the future is not valid. The error about a CA of
+// the future names the clock.
 func TestPKIAfterTheClockWentBack(t *testing.T) {
 	pki := PKI{Dir: t.TempDir()}
 	names, future := []string{"10.1.2.3"}, time.Now().Add(72*time.Hour)
 	must(t, pki.Ensure(names, future))
-	if holds, err := pki.Holds(names, time.Now()); err != nil || holds {
-		t.Errorf("certificates of in three days hold: %v, %v", holds, err)
+	if valid, err := pki.Valid(names, time.Now()); err != nil || valid {
+		t.Errorf("certificates of the future are valid: %v (%v)", valid, err)
 	}
 	err := pki.Ensure(names, time.Now())
 	if err == nil {
-		t.Fatal("an authority of in two days issued a certificate")
+		t.Fatal("a CA of the future issued a certificate")
 	}
 	for _, words := range []string{pki.CAFile(), "valid only from", "clock"} {
 		if !strings.Contains(err.Error(), words) {
-			t.Errorf("%q does not say %q", err, words)
+			t.Errorf("%q does not contain %q", err, words)
 		}
 	}
-	if holds, err := pki.Holds(names, future); err != nil || !holds {
-		t.Errorf("by the clock that made them: %v, %v", holds, err)
+	if valid, err := pki.Valid(names, future); err != nil || !valid {
+		t.Errorf("with the clock of their creation, certificates are valid: %v (%v)", valid, err)
 	}
 }

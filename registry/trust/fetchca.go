@@ -13,10 +13,10 @@ import (
 
 const dialTimeout = 10 * time.Second
 
-// FetchCA gets the authority's certificate (PEM) from the registry at addr
-// (HOST:PORT), knowing only its CAHash. It trusts nothing else: the registry
-// must show a certificate with that hash, and then prove, in a second and full
-// handshake, that its own was signed by it. Where that fails for the clocks of
+// FetchCA gets the certificate of the CA (PEM) from the registry at addr (HOST:PORT). hash is its
+// CAHash, and the only trust anchor. The registry must present a CA certificate with this hash. In a
+// second, full handshake it must prove that this CA signed its certificate. If only the clocks of
+// the two hosts prevent that, the error is a *ClockError.
 // the two hosts alone, the error is a *ClockError.
 func FetchCA(ctx context.Context, addr, hash string) ([]byte, error) {
 	shown, err := shownChain(ctx, addr)
@@ -30,13 +30,13 @@ func FetchCA(ctx context.Context, addr, hash string) ([]byte, error) {
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)
 	if err := handshake(ctx, addr, roots); err != nil {
-		return nil, fmt.Errorf("verify registry %s against its CA: %w", addr, clockAtFault(ctx, addr, ca, err))
+		return nil, fmt.Errorf("verify registry %s against its CA: %w", addr, explainClock(ctx, addr, ca, err))
 	}
 	return encodeCertificate(ca), nil
 }
 
-// shownChain is what the server shows to a client that trusts nobody. Its
-// handshake is meant to fail, and the failure carries the chain.
+// shownChain returns the certificates that the server presents. Its handshake has no trusted CA and
+// must fail. The error contains the chain.
 func shownChain(ctx context.Context, addr string) ([]*x509.Certificate, error) {
 	err := handshake(ctx, addr, x509.NewCertPool())
 	var unverified *tls.CertificateVerificationError
@@ -46,7 +46,7 @@ func shownChain(ctx context.Context, addr string) ([]*x509.Certificate, error) {
 	case err != nil:
 		return nil, err
 	}
-	return nil, errors.New("a certificate was accepted that nobody signed")
+	return nil, errors.New("the handshake accepted a certificate without a trusted CA")
 }
 
 func pick(chain []*x509.Certificate, hash string) (*x509.Certificate, error) {
@@ -60,7 +60,7 @@ func pick(chain []*x509.Certificate, hash string) (*x509.Certificate, error) {
 		}
 		shown = CAHash(c)
 	}
-	return nil, fmt.Errorf("want CA %s, the registry shows %s: the join line is another cluster's, or something on the way answers in the registry's place", hash, shown)
+	return nil, fmt.Errorf("expected CA %s, the registry presents %s: the join command belongs to another cluster, or another server answers instead of the registry", hash, shown)
 }
 
 func handshake(ctx context.Context, addr string, roots *x509.CertPool) error {

@@ -14,17 +14,17 @@ func TestCertificates(t *testing.T) {
 	p := PKI{Dir: t.TempDir() + "/pki"}
 	names := []string{"10.1.2.3", "cp1.bank.example"}
 	now := time.Now()
-	holds := func(names []string, at time.Time, want bool) {
+	wantValid := func(names []string, at time.Time, want bool) {
 		t.Helper()
-		if got, err := p.Holds(names, at); err != nil || got != want {
-			t.Errorf("Holds(%v, %s) = %v, %v, want %v", names, at.Format(time.DateOnly), got, err, want)
+		if got, err := p.Valid(names, at); err != nil || got != want {
+			t.Errorf("Valid(%v, %s) = %v, %v, want %v", names, at.Format(time.DateOnly), got, err, want)
 		}
 	}
-	holds(names, now, false)
+	wantValid(names, now, false)
 	must(t, p.Ensure(names, now))
-	holds(names, now, true)
-	holds(append(names, "10.9.9.9"), now, false)
-	holds(names, now.AddDate(2, 0, -20), false)
+	wantValid(names, now, true)
+	wantValid(append(names, "10.9.9.9"), now, false)
+	wantValid(names, now.AddDate(2, 0, -20), false)
 	for file, mode := range map[string]os.FileMode{p.CAKeyFile(): 0o600, p.KeyFile(): 0o640, p.CAFile(): 0o644, p.CertificateFile(): 0o644} {
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v %v, want mode %o", file, info, err, mode)
@@ -34,19 +34,19 @@ func TestCertificates(t *testing.T) {
 	before, err := CAHashOf(p.CAFile())
 	must(t, err)
 	must(t, p.Ensure(append(names, "10.9.9.9"), now))
-	holds(append(names, "10.9.9.9"), now, true)
+	wantValid(append(names, "10.9.9.9"), now, true)
 	if after, _ := CAHashOf(p.CAFile()); after != before {
-		t.Error("a new server certificate changed the authority")
+		t.Error("a new server certificate changed the CA")
 	}
 
-	must(t, os.Remove(p.CertificateFile())) // a crash between the key and the certificate
-	holds(names, now, false)
+	must(t, os.Remove(p.CertificateFile())) // a crash after the key and before the certificate
+	wantValid(names, now, false)
 	must(t, p.Ensure(names, now))
-	holds(names, now, true)
+	wantValid(names, now, true)
 
 	must(t, os.Remove(p.CAKeyFile()))
 	if err := p.Ensure(names, now); err == nil {
-		t.Error("a certificate was issued without the authority's key")
+		t.Error("a certificate was issued without the CA's key")
 	}
 	must(t, p.Remove())
 	if _, err := os.Stat(p.Dir); !os.IsNotExist(err) {
@@ -55,7 +55,7 @@ func TestCertificates(t *testing.T) {
 }
 
 func TestFetchCA(t *testing.T) {
-	addr, pki := hubAt(t, 0)
+	addr, pki := serverAt(t, 0)
 	want, err := os.ReadFile(pki.CAFile())
 	must(t, err)
 	hash, err := CAHashOf(pki.CAFile())
@@ -65,15 +65,15 @@ func TestFetchCA(t *testing.T) {
 		t.Fatalf("FetchCA: %v", err)
 	}
 	_, err = FetchCA(context.Background(), addr, "sha256:"+strings.Repeat("0", 64))
-	if err == nil || !strings.Contains(err.Error(), "shows "+hash) {
+	if err == nil || !strings.Contains(err.Error(), "presents "+hash) {
 		t.Errorf("wrong hash: %v", err)
 	}
 	if _, err := FetchCA(context.Background(), "127.0.0.1:1", hash); err == nil {
-		t.Error("nobody listens, and a CA came")
+		t.Error("FetchCA succeeded without a server")
 	}
 }
 
-// Whoever sits in between can copy the real CA's certificate, but not sign.
+// TestFetchCAFromAnImpostor: an impostor can copy the real CA certificate, but cannot sign with it.
 func TestFetchCAFromAnImpostor(t *testing.T) {
 	victim, impostor := PKI{Dir: t.TempDir()}, PKI{Dir: t.TempDir()}
 	must(t, victim.Ensure(nil, time.Now()))
@@ -102,33 +102,33 @@ func TestFetchCAFromAnImpostor(t *testing.T) {
 	}
 }
 
-// TestRenew leaves a certificate alone until 30 days before its end, and issues one
-// for the same names then, also after it.
+// TestRenew: Renew keeps a certificate until 30 days before it expires. Then, and after it has
+// expired, Renew issues a new one for the same names.
 func TestRenew(t *testing.T) {
 	now := time.Now()
 	for name, tc := range map[string]struct {
 		made time.Time
 		want bool
 	}{
-		"fresh":             {now, false},
-		"ends in 40 days":   {now.AddDate(-serverYears, 0, 40), false},
-		"ends in 20 days":   {now.AddDate(-serverYears, 0, 20), true},
-		"ended 20 days ago": {now.AddDate(-serverYears, 0, -20), true},
+		"fresh":               {now, false},
+		"expires in 40 days":  {now.AddDate(-serverYears, 0, 40), false},
+		"expires in 20 days":  {now.AddDate(-serverYears, 0, 20), true},
+		"expired 20 days ago": {now.AddDate(-serverYears, 0, -20), true},
 	} {
 		p := PKI{Dir: t.TempDir()}
 		must(t, p.Ensure([]string{"cp1.bank.example", "10.1.2.3"}, tc.made))
 		renewed, ends, err := p.Renew(now)
 		if err != nil || renewed != tc.want || tc.want && ends.Before(now.AddDate(serverYears, 0, -1)) {
-			t.Errorf("%s: renewed %t, ends %s, %v", name, renewed, ends, err)
+			t.Errorf("%s: renewed %t, expires %s, %v", name, renewed, ends, err)
 		}
-		if good, err := p.Holds([]string{"cp1.bank.example", "10.1.2.3"}, now); !good || err != nil {
-			t.Errorf("%s: holds %t, %v", name, good, err)
+		if good, err := p.Valid([]string{"cp1.bank.example", "10.1.2.3"}, now); !good || err != nil {
+			t.Errorf("%s: valid %t, %v", name, good, err)
 		}
 	}
 	p, other := PKI{Dir: t.TempDir()}, PKI{Dir: t.TempDir()}
 	must(t, errors.Join(p.Ensure(nil, now), other.Ensure(nil, now), os.Rename(other.KeyFile(), p.KeyFile())))
 	if renewed, _, err := p.Renew(now); !renewed || err != nil {
-		t.Errorf("with another's key: %t, %v", renewed, err)
+		t.Errorf("with the key of another server: %t, %v", renewed, err)
 	}
 	if _, _, err := (PKI{Dir: t.TempDir()}).Renew(now); err == nil {
 		t.Error("without a certificate: no error")

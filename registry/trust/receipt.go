@@ -17,9 +17,9 @@ import (
 	"airgap.dev/airgap/bundle"
 )
 
-// Receipt is what a registry host says that it has, for whoever makes the next
-// bundle. Its file is this in JSON, then the authority's certificate and the
-// signature over all that stands before them, in PEM.
+// Receipt lists the contents of a registry host's store, for the host that builds the next bundle.
+// Its file is this struct in JSON. Then follow, in PEM, the CA certificate and the signature of the
+// CA over everything before them.
 type Receipt struct {
 	Version int       `json:"version"` // 1
 	Host    string    `json:"host"`
@@ -33,13 +33,13 @@ const MaxReceipt = 256 << 20
 const (
 	receiptVersion = 1
 	signatureBlock = "AIRGAP RECEIPT SIGNATURE" // ECDSA over SHA-256, ASN.1 DER
-	receiptEnd     = "\n-----BEGIN "            // no string of JSON holds a line break
+	receiptEnd     = "\n-----BEGIN "            // a JSON string contains no line break
 )
 
-// NewReceipt counts what the bundles hold, newest first.
+// NewReceipt lists the contents of the bundles, newest first.
 func NewReceipt(host string, now time.Time, bundles []*bundle.Bundle) (Receipt, error) {
 	if len(bundles) == 0 {
-		return Receipt{}, errors.New("write receipt: no bundle in the store")
+		return Receipt{}, errors.New("write receipt: the store contains no bundle")
 	}
 	var indexes []*bundle.Index
 	for _, b := range bundles {
@@ -48,10 +48,9 @@ func NewReceipt(host string, now time.Time, bundles []*bundle.Bundle) (Receipt, 
 	return Receipt{Version: receiptVersion, Host: host, Time: now.UTC().Truncate(time.Second), Inventory: bundle.NewInventory(indexes...)}, nil
 }
 
-// SignReceipt writes the receipt, signed by the registry's authority, and names
-// the authority by its CAHash. Where this host does not have the authority's key
-// the error is fs.ErrNotExist.
-func (p PKI) SignReceipt(r Receipt) (text []byte, authority string, err error) {
+// SignReceipt returns the receipt, signed by the registry CA, and the CAHash of that CA. If this
+// host does not have the CA's key, the error is fs.ErrNotExist.
+func (p PKI) SignReceipt(r Receipt) (text []byte, caHash string, err error) {
 	ca, err := readCertificate(p.CAFile())
 	if err != nil {
 		return nil, "", fmt.Errorf("sign receipt: %w", err)
@@ -74,27 +73,26 @@ func (p PKI) SignReceipt(r Receipt) (text []byte, authority string, err error) {
 	return append(text, pem.EncodeToMemory(&pem.Block{Type: signatureBlock, Bytes: signature})...), CAHash(ca), nil
 }
 
-// ErrReceipt is for errors.Is: a receipt that is none, is not signed, or was
-// changed after it was signed.
-var ErrReceipt = errors.New("not a receipt as a registry host wrote it")
+// ErrReceipt is for errors.Is: the text is not a receipt, is not signed, or was changed after it was
+// signed.
+var ErrReceipt = errors.New("not an unchanged receipt of a registry host")
 
-// AuthorityError says that a receipt is signed by another authority than the
-// wanted one.
+// AuthorityError reports that another CA than the expected one signed a receipt.
 type AuthorityError struct {
-	Cluster, Host string // as the receipt says
-	Shown, Want   string // CAHash; Want is "" when nobody has vouched for any
+	Cluster, Host string // according to the receipt
+	Shown, Want   string // CAHash; Want is "" if the caller has named no CA
 }
 
 func (e *AuthorityError) Error() string {
 	if e.Want == "" {
-		return fmt.Sprintf("the receipt of %s says it is from %s and is signed by authority %s, for which nobody has vouched", e.Cluster, e.Host, e.Shown)
+		return fmt.Sprintf("the receipt names cluster %s and host %s, and is signed by CA %s, which you have not confirmed", e.Cluster, e.Host, e.Shown)
 	}
-	return fmt.Sprintf("the receipt of %s is signed by authority %s, want %s", e.Cluster, e.Shown, e.Want)
+	return fmt.Sprintf("the receipt of %s is signed by CA %s, expected CA %s", e.Cluster, e.Shown, e.Want)
 }
 
-// ReadReceipt reads a receipt and checks that the authority with this CAHash
-// signed it. Errors are ErrReceipt for errors.Is, or *AuthorityError.
-func ReadReceipt(text []byte, authority string) (*Receipt, error) {
+// ReadReceipt reads a receipt and checks that the CA with caHash signed it. The error is ErrReceipt
+// for errors.Is, or *AuthorityError.
+func ReadReceipt(text []byte, caHash string) (*Receipt, error) {
 	body, ca, err := verifyReceipt(text)
 	if err != nil {
 		return nil, fmt.Errorf("read receipt: %w: %w", ErrReceipt, err)
@@ -104,18 +102,18 @@ func ReadReceipt(text []byte, authority string) (*Receipt, error) {
 		return nil, fmt.Errorf("read receipt: %w: %w", ErrReceipt, err)
 	}
 	if r.Version != receiptVersion {
-		return nil, fmt.Errorf("read receipt: version %d, this airgap knows %d: use the airgap that the servers have", r.Version, receiptVersion)
+		return nil, fmt.Errorf("read receipt: it has version %d, this airgap reads version %d: use the airgap version of the servers", r.Version, receiptVersion)
 	}
 	if err := r.Validate(); err != nil {
 		return nil, fmt.Errorf("read receipt: %w: %w", ErrReceipt, err)
 	}
-	if shown := CAHash(ca); shown != strings.ToLower(authority) {
-		return nil, fmt.Errorf("read receipt: %w", &AuthorityError{Cluster: r.Cluster, Host: r.Host, Shown: shown, Want: authority})
+	if shown := CAHash(ca); shown != strings.ToLower(caHash) {
+		return nil, fmt.Errorf("read receipt: %w", &AuthorityError{Cluster: r.Cluster, Host: r.Host, Shown: shown, Want: caHash})
 	}
 	return r, nil
 }
 
-// verifyReceipt returns what was signed, and whose certificate says so.
+// verifyReceipt returns the signed text and the certificate of the CA that signed it.
 func verifyReceipt(text []byte) ([]byte, *x509.Certificate, error) {
 	end := bytes.Index(text, []byte(receiptEnd))
 	if end < 0 {
@@ -124,14 +122,14 @@ func verifyReceipt(text []byte) ([]byte, *x509.Certificate, error) {
 	body := text[:end+1]
 	certificate, rest := pem.Decode(text[end+1:])
 	if certificate == nil || certificate.Type != "CERTIFICATE" {
-		return nil, nil, errors.New("the authority's certificate is missing")
+		return nil, nil, errors.New("the CA's certificate is missing")
 	}
 	signature, rest := pem.Decode(rest)
 	if signature == nil || signature.Type != signatureBlock {
 		return nil, nil, errors.New("it has no signature")
 	}
 	if len(bytes.TrimSpace(rest)) > 0 {
-		return nil, nil, errors.New("something follows the signature")
+		return nil, nil, errors.New("there is text after the signature")
 	}
 	ca, err := x509.ParseCertificate(certificate.Bytes)
 	if err != nil {
@@ -139,11 +137,11 @@ func verifyReceipt(text []byte) ([]byte, *x509.Certificate, error) {
 	}
 	key, ok := ca.PublicKey.(*ecdsa.PublicKey)
 	if !ok || key.Curve != elliptic.P256() {
-		return nil, nil, errors.New("the authority's key is no ECDSA P-256 key")
+		return nil, nil, errors.New("the CA's key is not an ECDSA P-256 key")
 	}
 	digest := sha256.Sum256(body)
 	if !ecdsa.VerifyASN1(key, digest[:], signature.Bytes) {
-		return nil, nil, errors.New("the signature is wrong: it was changed since it was written")
+		return nil, nil, errors.New("the signature is wrong: the text was changed after it was signed")
 	}
 	return body, ca, nil
 }

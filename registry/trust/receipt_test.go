@@ -16,14 +16,14 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 )
 
-// signedReceipt is of a store with a base and a delta.
-func signedReceipt(t testing.TB, pki PKI, bundles []*bundle.Bundle) (text []byte, authority string) {
+// signedReceipt returns a receipt of the bundles and the CAHash of its CA.
+func signedReceipt(t testing.TB, pki PKI, bundles []*bundle.Bundle) (text []byte, caHash string) {
 	t.Helper()
 	r, err := NewReceipt("cp1", time.Unix(1_700_100_000, 0), bundle.NewestFirst(bundles))
 	must(t, err)
-	text, authority, err = pki.SignReceipt(r)
+	text, caHash, err = pki.SignReceipt(r)
 	must(t, err)
-	return text, authority
+	return text, caHash
 }
 
 func TestReceipt(t *testing.T) {
@@ -31,11 +31,11 @@ func TestReceipt(t *testing.T) {
 	bundles := []*bundle.Bundle{base.Open(t), delta.Open(t)}
 	pki := PKI{Dir: t.TempDir()}
 	must(t, pki.Ensure(nil, time.Now()))
-	text, authority := signedReceipt(t, pki, bundles)
-	if hash, err := CAHashOf(pki.CAFile()); err != nil || hash != authority {
-		t.Errorf("signed by %s, the authority is %s", authority, hash)
+	text, caHash := signedReceipt(t, pki, bundles)
+	if hash, err := CAHashOf(pki.CAFile()); err != nil || hash != caHash {
+		t.Errorf("signed by %s, the CA is %s", caHash, hash)
 	}
-	r, err := ReadReceipt(text, strings.ToUpper(authority))
+	r, err := ReadReceipt(text, strings.ToUpper(caHash))
 	must(t, err)
 	if r.Host != "cp1" || r.Cluster != "test" || !slices.Equal(r.Bundles, []string{"test-delta-1", "test"}) || !r.Newest.Equal(delta.Open(t).Index().Created) {
 		t.Errorf("receipt: %s of %s, %v, newest of %s", r.Cluster, r.Host, r.Bundles, r.Newest)
@@ -46,16 +46,16 @@ func TestReceipt(t *testing.T) {
 	for _, b := range bundles {
 		for _, e := range b.Index().Files {
 			if !slices.Contains(r.Files, bundle.Held{Path: e.Path, Size: e.Size, SHA256: e.SHA256}) {
-				t.Errorf("the receipt lacks %s of %s", e.Path, b.Index().Name)
+				t.Errorf("the receipt does not list %s of %s", e.Path, b.Index().Name)
 			}
 		}
 	}
 	if _, err := NewReceipt("cp1", time.Now(), nil); err == nil {
-		t.Error("a receipt of an empty store")
+		t.Error("an empty store has a receipt")
 	}
 	must(t, os.Remove(pki.CAKeyFile()))
 	if _, _, err := pki.SignReceipt(*r); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("signed without the authority's key: %v", err)
+		t.Errorf("signed without the CA's key: %v", err)
 	}
 }
 
@@ -64,36 +64,36 @@ func TestReceiptIsRefused(t *testing.T) {
 	must(t, pki.Ensure(nil, time.Now()))
 	must(t, other.Ensure(nil, time.Now()))
 	bundles := []*bundle.Bundle{bundletest.New(t).Open(t)}
-	text, authority := signedReceipt(t, pki, bundles)
+	text, caHash := signedReceipt(t, pki, bundles)
 	forged, forger := signedReceipt(t, other, bundles)
 	end := bytes.Index(text, []byte(receiptEnd)) + 1
 	signature := func(text []byte) int { return bytes.Index(text, []byte("-----BEGIN "+signatureBlock)) }
 	replace := func(old, by string) []byte { return bytes.Replace(text, []byte(old), []byte(by), 1) }
-	for what, tt := range map[string]struct {
-		text []byte
-		says string
+	for name, tt := range map[string]struct {
+		text    []byte
+		message string
 	}{
-		"nothing":               {nil, "it has no signature"},
+		"empty text":            {nil, "it has no signature"},
 		"no signature":          {text[:end], "it has no signature"},
 		"certificate alone":     {text[:signature(text)], "it has no signature"},
 		"another host":          {replace(`"cp1"`, `"cp2"`), "the signature is wrong"},
-		"a file more":           {replace(`"files": [`, `"files": [{"path":"x"},`), "the signature is wrong"},
-		"something behind":      {append(bytes.Clone(text), "x"...), "something follows the signature"},
+		"an additional file":    {replace(`"files": [`, `"files": [{"path":"x"},`), "the signature is wrong"},
+		"text at the end":       {append(bytes.Clone(text), "x"...), "text after the signature"},
 		"another's certificate": {slices.Concat(text[:end], forged[end:signature(forged)], text[signature(text):]), "the signature is wrong"},
 		"no certificate":        {slices.Concat(text[:end], text[signature(text):]), "certificate is missing"},
 	} {
-		if _, err := ReadReceipt(tt.text, authority); !errors.Is(err, ErrReceipt) || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%s: %v, want %q", what, err, tt.says)
+		if _, err := ReadReceipt(tt.text, caHash); !errors.Is(err, ErrReceipt) || !strings.Contains(err.Error(), tt.message) {
+			t.Errorf("%s: %v, want %q", name, err, tt.message)
 		}
 	}
 	var wrong *AuthorityError
-	if _, err := ReadReceipt(forged, authority); !errors.As(err, &wrong) || wrong.Shown != forger || wrong.Want != authority {
-		t.Errorf("another authority's: %v", err)
+	if _, err := ReadReceipt(forged, caHash); !errors.As(err, &wrong) || wrong.Shown != forger || wrong.Want != caHash {
+		t.Errorf("receipt of another CA: %v", err)
 	}
-	if _, err := ReadReceipt(text, ""); !errors.As(err, &wrong) || wrong.Shown != authority || !strings.Contains(err.Error(), "nobody has vouched") {
-		t.Errorf("an authority that nobody vouched for: %v", err)
+	if _, err := ReadReceipt(text, ""); !errors.As(err, &wrong) || wrong.Shown != caHash || !strings.Contains(err.Error(), "you have not confirmed") {
+		t.Errorf("a CA without confirmation: %v", err)
 	}
-	for what, spoil := range map[string]func(r *Receipt){
+	for name, spoil := range map[string]func(r *Receipt){
 		"version 9":          func(r *Receipt) { r.Version = 9 },
 		"it names no bundle": func(r *Receipt) { r.Bundles = nil },
 		`path "../x" is not`: func(r *Receipt) { r.Files[0].Path = "../x" },
@@ -108,13 +108,13 @@ func TestReceiptIsRefused(t *testing.T) {
 		spoil(&r)
 		signed, _, err := pki.SignReceipt(r)
 		must(t, err)
-		if _, err := ReadReceipt(signed, authority); err == nil || !strings.Contains(err.Error(), what) {
-			t.Errorf("got %v, want %q", err, what)
+		if _, err := ReadReceipt(signed, caHash); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v, want %q", err, name)
 		}
 	}
 }
 
-// TestOpensslReadsTheReceipt: it can be checked without airgap.
+// TestOpensslReadsTheReceipt: openssl can verify a receipt without airgap.
 func TestOpensslReadsTheReceipt(t *testing.T) {
 	bundletest.Need(t, "openssl")
 	pki, dir := PKI{Dir: t.TempDir()}, t.TempDir()
@@ -132,16 +132,16 @@ openssl dgst -sha256 -verify key -signature signature body`)
 	}
 }
 
-// FuzzReceipt: nothing passes but what was signed.
+// FuzzReceipt: ReadReceipt accepts only the signed text.
 func FuzzReceipt(f *testing.F) {
 	pki := PKI{Dir: f.TempDir()}
 	must(f, pki.Ensure(nil, time.Now()))
 	small := Receipt{Version: receiptVersion, Host: "cp1", Inventory: bundle.Inventory{
 		Cluster: "test", Bundles: []string{"test"}, Files: []bundle.Held{{Path: "files/a", Size: 1, SHA256: strings.Repeat("0", 64)}},
 	}}
-	text, authority, err := pki.SignReceipt(small)
+	text, caHash, err := pki.SignReceipt(small)
 	must(f, err)
-	if _, err := ReadReceipt(text, authority); err != nil {
+	if _, err := ReadReceipt(text, caHash); err != nil {
 		f.Fatal(err)
 	}
 	signed := text[:bytes.Index(text, []byte(receiptEnd))+1]
@@ -149,7 +149,7 @@ func FuzzReceipt(f *testing.F) {
 	f.Add(signed)
 	f.Add([]byte("{}\n-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if _, err := ReadReceipt(data, authority); err == nil && !bytes.HasPrefix(data, signed) {
+		if _, err := ReadReceipt(data, caHash); err == nil && !bytes.HasPrefix(data, signed) {
 			t.Errorf("accepted %q", data)
 		}
 	})

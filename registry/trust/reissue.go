@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// NewAuthority makes a registry's authority as PEM, without a file of it.
+// NewAuthority makes a registry CA, certificate and key as PEM. It writes no file.
 func NewAuthority(now time.Time) (certificate, key []byte, err error) {
-	ca, private, err := newAuthority(now)
+	ca, private, err := newCA(now)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -15,15 +15,15 @@ func NewAuthority(now time.Time) (certificate, key []byte, err error) {
 	return encodeCertificate(ca), key, err
 }
 
-// Reissue has the authority sign the server's certificate anew, for the same names. A
-// running registry serves it from the next connection on.
+// Reissue issues a new server certificate for the same names. A running registry serves it from
+// the next connection on.
 func (p PKI) Reissue(now time.Time) error {
 	leaf, err := readCertificate(p.CertificateFile())
 	if err != nil {
-		return fmt.Errorf("issue the registry's certificate anew: %w", err)
+		return fmt.Errorf("reissue registry certificate: %w", err)
 	}
 	if err := p.Ensure(subjectsOf(leaf), now); err != nil {
-		return fmt.Errorf("issue the registry's certificate anew: %w", err)
+		return fmt.Errorf("reissue registry certificate: %w", err)
 	}
 	return nil
 }
