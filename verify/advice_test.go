@@ -15,10 +15,10 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-var update = flag.Bool("update", false, "write the golden file anew")
+var update = flag.Bool("update", false, "write the golden file again")
 
-// TestAdvice: what the rules about hosts tell people to do. Each line has been read
-// against what the command does; one that changes wants to be read again.
+// TestAdvice compares the fixes of the rules about hosts with the golden file. Each line was
+// checked against the effect of its command. Check a changed line again.
 func TestAdvice(t *testing.T) {
 	whole := metav1.NewTime(time.Now())
 	etcd := func(change func(*nodereport.Etcd)) nodereport.Report {
@@ -56,6 +56,6 @@ func TestAdvice(t *testing.T) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil || got.String() != string(want) {
-		t.Errorf("%s differs (go test ./verify -update writes it anew), %v:\n%s", path, err, got.String())
+		t.Errorf("%s differs (go test ./verify -update writes it again), %v:\n%s", path, err, got.String())
 	}
 }

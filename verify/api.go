@@ -19,46 +19,46 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// api is the API server: for what client-go has Go types for, in protobuf,
-// which takes a fraction of JSON's time and memory; and for the rest.
+// api is the API server. Types that client-go knows travel as protobuf, which takes a
+// fraction of the time and memory of JSON.
 type api struct {
 	rest      rest.Interface
 	dynamic   dynamic.Interface
 	transport http.RoundTripper // of both
-	// failed holds why a request did not get through, or why its answer broke
-	// off. Reflectors tell nobody: they ask again.
+	// failed gets the error of a request that failed, or of an answer that broke off. Reflectors
+	// retry without reporting these errors.
 	failed chan error
 }
 
 func newAPI(config *rest.Config) (*api, error) {
 	a := &api{failed: make(chan error, 1)}
 	c := rest.CopyConfig(config)
-	c.Timeout = 0 // watches last
+	c.Timeout = 0 // a watch has no time limit
 	if c.QPS == 0 {
-		// A watch for each kind and namespace begins at once. The API server bounds what it
-		// takes from one user (priority and fairness), and reflectors wait longer and longer.
+		// All watches, one for each kind and namespace, begin together. The API server limits each
+		// user (API Priority and Fairness), and reflectors increase their pauses.
 		c.QPS, c.Burst = 200, 400
 	}
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return attentive{next, a.failed} })
 	client, err := rest.HTTPClientFor(c)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for the API server: %w", err)
+		return nil, fmt.Errorf("create a client for the API server: %w", err)
 	}
 	a.transport = client.Transport
 	if a.dynamic, err = dynamic.NewForConfigAndClient(c, client); err != nil {
-		return nil, fmt.Errorf("make a client for the API server: %w", err)
+		return nil, fmt.Errorf("create a client for the API server: %w", err)
 	}
 	c.ContentConfig = rest.ContentConfig{
 		ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json",
 		NegotiatedSerializer: scheme.Codecs.WithoutConversion(), GroupVersion: &schema.GroupVersion{Version: "v1"},
 	}
 	if a.rest, err = rest.RESTClientForConfigAndClient(c, client); err != nil {
-		return nil, fmt.Errorf("make a client for the API server: %w", err)
+		return nil, fmt.Errorf("create a client for the API server: %w", err)
 	}
 	return a, nil
 }
 
-// requests list and watch a resource that client-go has a Go type for.
+// requests lists and watches a resource of a Go type that client-go knows.
 func (a *api) requests(r schema.GroupVersionResource, namespace string) cache.ListWatch {
 	request := func(o metav1.ListOptions) *rest.Request {
 		return a.rest.Get().AbsPath(pathOf(r.GroupVersion())).NamespaceIfScoped(namespace, namespace != "").Resource(r.Resource).
@@ -75,12 +75,12 @@ func (a *api) requests(r schema.GroupVersionResource, namespace string) cache.Li
 	}
 }
 
-// hangUp has the next request dial: behind a balancer, another API server may
-// answer. A connection with HTTP/2 lasts as long as somebody uses it, also to a
-// server that is not ready any more.
+// hangUp makes the next request dial again: behind a load balancer, another API server may
+// answer. An HTTP/2 connection stays open while it is used, even to a server that is no
+// longer ready.
 func (a *api) hangUp() { utilnet.CloseIdleConnectionsFor(a.transport) }
 
-// forget drops a failure of before.
+// forget drops an earlier error.
 func (a *api) forget() {
 	select {
 	case <-a.failed:
@@ -88,16 +88,15 @@ func (a *api) forget() {
 	}
 }
 
-// attentive tells of requests that do not get through, and of answers that break
-// off: of a watch, those are all events until then.
+// attentive reports requests that fail and answers that break off. The answer of a watch is
+// the stream of its events.
 type attentive struct {
 	http.RoundTripper
 
 	failed chan<- error
 }
 
-// WrappedRoundTripper is for CloseIdleConnectionsFor, which closes the innermost
-// one's.
+// WrappedRoundTripper lets CloseIdleConnectionsFor find the innermost transport.
 func (t attentive) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
 func (t attentive) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -106,13 +105,13 @@ func (t attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.tell(r, err)
 		return response, err
 	}
-	// With it client-go would ask again by itself, ten times, before anybody hears of it.
+	// With this header client-go retries ten times before it returns an error.
 	response.Header.Del("Retry-After")
 	response.Body = &body{ReadCloser: response.Body, broke: func(err error) { t.tell(r, err) }}
 	return response, nil
 }
 
-// tell is silent about what we ended ourselves.
+// tell ignores requests that were canceled here.
 func (t attentive) tell(r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return
@@ -123,7 +122,7 @@ func (t attentive) tell(r *http.Request, err error) {
 	}
 }
 
-// body is an answer. That it ends because its reader has closed it is no news.
+// body is the body of an answer. It reports no error after Close.
 type body struct {
 	io.ReadCloser
 

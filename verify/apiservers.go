@@ -7,12 +7,12 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// behindAtMost is by how many seconds an API server's cache may be older than etcd: four renewals
-// of the lease by which that is measured.
+// behindAtMost is how many seconds the cache of an API server may be behind etcd: four
+// renewals of the Lease that measures it.
 const behindAtMost = 40
 
-// apiServers judges each API server by what its own host reports: behind a balancer one of
-// several may be cut off, and whoever asks the balancer is sent to another one.
+// apiServers reads the report of each host about its own API server: behind a load balancer,
+// verify does not reach a server that has failed.
 func apiServers() rule {
 	return rule{
 		id: "api-servers", title: "Every API server is ready, and its cache is up to date", watches: []kind{nodeReports, nodes}, every: time.Second, judge: judgeAPIServers,
@@ -32,10 +32,10 @@ func judgeAPIServers(v view) []Finding {
 		switch {
 		case a.Error != "":
 			f.Saw, f.Want = a.Error, "ready"
-			f.Fix = "on " + r.name + ": crictl ps -a --name kube-apiserver; crictl logs of it; curl -k 'https://ADDRESS:6443/readyz?verbose', with the host's own address"
+			f.Fix = "on " + r.name + ": crictl ps -a --name kube-apiserver; crictl logs CONTAINER; curl -k 'https://ADDRESS:6443/readyz?verbose' (ADDRESS is the host's own address)"
 		case a.Behind > behindAtMost:
-			f.Saw, f.Want = fmt.Sprintf("its cache is %d seconds behind etcd", a.Behind), fmt.Sprintf("%d at most", behindAtMost)
-			f.Fix = "on " + r.name + ": crictl logs of kube-apiserver says why it does not follow etcd; crictl stop ends it, and the kubelet starts it again"
+			f.Saw, f.Want = fmt.Sprintf("its cache is %d seconds behind etcd", a.Behind), fmt.Sprintf("at most %d seconds", behindAtMost)
+			f.Fix = "on " + r.name + ": crictl ps --name kube-apiserver; read in its log why it does not follow etcd: crictl logs CONTAINER; restart it: crictl stop CONTAINER (the kubelet starts it again)"
 		default:
 			continue
 		}

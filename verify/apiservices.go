@@ -9,19 +9,19 @@ import (
 
 func apiServicesAnswer(judged func(namespace string) bool) rule {
 	return rule{
-		id: "api-services", title: "Every APIService answers", watches: []kind{apiServices},
+		id: "api-services", title: "APIServices are available", watches: []kind{apiServices},
 		judge: func(v view) []Finding { return judgeAPIServices(v.servedElsewhere(judged)) },
 		expects: func(v view) expectation {
 			if len(v.servedElsewhere(judged)) > 0 {
 				return expectation{}
 			}
-			return expectation{nothing: "no APIService leads to a Service of the namespaces that are judged"}
+			return expectation{nothing: "no APIService refers to a Service in the checked namespaces"}
 		},
 	}
 }
 
-// servedElsewhere are the APIServices for which not the API server itself answers, but a
-// Service in a namespace that is judged.
+// servedElsewhere returns the APIServices that a Service in a checked namespace answers, not
+// the API server itself.
 func (v view) servedElsewhere(judged func(namespace string) bool) []*keptAPIService {
 	return slices.DeleteFunc(all[*keptAPIService](v, apiServices), func(s *keptAPIService) bool {
 		namespace, _, is := strings.Cut(s.service, "/")
@@ -37,7 +37,7 @@ func judgeAPIServices(all []*keptAPIService) []Finding {
 		}
 		findings = append(findings, Finding{
 			Object: s.title("APIService"), Saw: "not available: " + s.reason, Want: "Service " + s.service + " answers",
-			Fix: "mend Service " + s.service + ", or kubectl delete apiservice " + s.name + "; until then namespaces cannot be deleted",
+			Fix: "repair Service " + s.service + ", or, if it is no longer needed: kubectl delete apiservice " + s.name + "; until then no namespace can be deleted",
 		})
 	}
 	return findings

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// balancer passes TCP on to one server.
+// balancer forwards TCP connections to one server.
 type balancer struct {
 	listener net.Listener
-	frozen   atomic.Bool // connections stay and carry nothing
+	frozen   atomic.Bool // connections stay open without traffic
 
 	mu    sync.Mutex
 	to    string
@@ -52,7 +52,7 @@ func (b *balancer) serve() {
 	}
 }
 
-// unlessFrozen loses what is written while the balancer is frozen.
+// unlessFrozen drops the data while the balancer is frozen.
 func (b *balancer) unlessFrozen(w io.Writer) io.Writer {
 	return writes(func(p []byte) (int, error) {
 		if b.frozen.Load() {
@@ -66,14 +66,14 @@ type writes func([]byte) (int, error)
 
 func (f writes) Write(p []byte) (int, error) { return f(p) }
 
-// nextTo sends new connections to another server; those that are stay.
+// nextTo sends new connections to another server. Existing connections stay.
 func (b *balancer) nextTo(to string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.to = to
 }
 
-// sendTo ends all connections; new ones go to another server.
+// sendTo closes all connections and sends new ones to another server.
 func (b *balancer) sendTo(to string) {
 	b.nextTo(to)
 	b.mu.Lock()

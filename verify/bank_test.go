@@ -17,15 +17,14 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// bank is a cluster in a real API server, whose controllers and kubelets are
-// the test's own hands.
+// bank is a cluster in a real API server. The test itself acts as its controllers and kubelets.
 type bank struct {
 	t      *testing.T
 	server *apitest.Server
 	client kubernetes.Interface
 }
 
-// newBank is a well cluster of one control-plane node.
+// newBank creates a healthy cluster with one control-plane node.
 func newBank(t *testing.T, flags ...string) *bank {
 	server := apitest.Start(t, flags...)
 	b := &bank{t, server, server.Client(t)}
@@ -33,7 +32,7 @@ func newBank(t *testing.T, flags ...string) *bank {
 	return b
 }
 
-// fill makes an empty cluster the bank.
+// fill creates the objects of the cluster.
 func (b *bank) fill() {
 	t := b.t
 	_, err := b.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-flannel"}}, metav1.CreateOptions{})
@@ -63,7 +62,7 @@ func (b *bank) options() Options {
 	return Options{API: b.server.Config, Nodes: []string{"cp1"}, Timeout: 20e9, Soak: 300e6}
 }
 
-// node makes or changes a node to have this status.
+// node creates a node or updates its status.
 func (b *bank) node(n *corev1.Node) {
 	b.t.Helper()
 	api := b.client.CoreV1().Nodes()
@@ -111,7 +110,7 @@ func (b *bank) daemonSet(namespace, name string) {
 	b.pod(pod(namespace, name+"-cp1", "cp1", ownedBy(string(d.UID))))
 }
 
-// deployment makes or changes CoreDNS: two pods wanted, so many available.
+// deployment creates or updates CoreDNS with two wanted pods.
 func (b *bank) deployment(available int32) {
 	b.t.Helper()
 	api := b.client.AppsV1().Deployments("kube-system")
@@ -139,7 +138,7 @@ func (b *bank) lease(l *coordinationv1.Lease) {
 	b.must(err)
 }
 
-// renews has a kubelet renew its lease until the test ends.
+// renews makes a kubelet renew its Lease until the test ends.
 func (b *bank) renews(host string, pause time.Duration) {
 	ctx, end := context.WithCancel(b.t.Context())
 	var renewing sync.WaitGroup
@@ -150,13 +149,13 @@ func (b *bank) renews(host string, pause time.Duration) {
 			l, err := api.Get(ctx, host, metav1.GetOptions{})
 			if err == nil {
 				l.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
-				_, _ = api.Update(ctx, l, metav1.UpdateOptions{}) // the next one may do
+				_, _ = api.Update(ctx, l, metav1.UpdateOptions{}) // the next one may succeed
 			}
 		}
 	})
 }
 
-// dns is CoreDNS' Service, with an end that is ready.
+// dns creates the Service of CoreDNS with a ready endpoint.
 func (b *bank) dns() {
 	b.t.Helper()
 	s, slice := dnsService(), endpoints(true)
@@ -167,7 +166,7 @@ func (b *bank) dns() {
 	b.must(err)
 }
 
-// verify runs the verification to its end.
+// verify runs the verification.
 func (b *bank) verify(o Options) result.Report {
 	b.t.Helper()
 	report, err := Run(context.Background(), o)

@@ -12,9 +12,9 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// ClusterID is what tells a cluster from all others: the UID of its namespace
-// kube-system. For a user who may not get that, it is the UID of the first namespace of
-// scope, for which a Role there is enough.
+// ClusterID returns the UID of the namespace kube-system, which identifies the cluster. If the
+// user is not allowed to get that namespace, it returns the UID of the first namespace of scope.
+// A Role in that namespace is enough.
 func ClusterID(ctx context.Context, client kubernetes.Interface, scope []string) (string, error) {
 	limited, cancel := limit(ctx)
 	defer cancel()
@@ -23,15 +23,15 @@ func ClusterID(ctx context.Context, client kubernetes.Interface, scope []string)
 		namespace, err = client.CoreV1().Namespaces().Get(limited, scope[0], metav1.GetOptions{})
 	}
 	if apierrors.IsForbidden(err) {
-		return "", fmt.Errorf("ask which cluster it is: %w; give this user the verb get on namespaces", err)
+		return "", fmt.Errorf("get the cluster ID: %w; give this user the verb get on namespaces", err)
 	}
 	if err != nil {
-		return "", fmt.Errorf("ask which cluster it is: %w", err)
+		return "", fmt.Errorf("get the cluster ID: %w", err)
 	}
 	return string(namespace.UID), nil
 }
 
-// lasting are the findings that a later run may find again.
+// lasting returns the findings that a later run may find again.
 func (e *engine) lasting() []result.KnownFinding {
 	all := []result.KnownFinding{}
 	for _, r := range e.rules {
@@ -44,7 +44,7 @@ func (e *engine) lasting() []result.KnownFinding {
 	return all
 }
 
-// missed names the objects that each rule expected and did not see.
+// missed returns, by rule, the expected objects that were not seen.
 func (e *engine) missed() map[string]string {
 	all := map[string]string{}
 	for id, row := range e.board.rows {
@@ -55,17 +55,17 @@ func (e *engine) missed() map[string]string {
 	return all
 }
 
-// forgive lets a rule that misses the very same as in the baseline decide nothing.
+// forgive ignores missing objects if the baseline has exactly the same ones for the rule.
 func forgive(b *result.Baseline, rule string, e expectation) expectation {
 	if e.missing != "" && e.missing == b.Unseen[rule] {
-		return expectation{nothing: "unseen as in the baseline: " + e.missing, fix: e.fix}
+		return expectation{nothing: "unseen, as in the baseline: " + e.missing, fix: e.fix}
 	}
 	return e
 }
 
-// know marks those findings of a rule that the baseline had too: as many of an
-// object, by its lasting name, that lack the same, as there were. Those of the very
-// same object come first.
+// know marks the findings of a rule that the baseline has too. It compares the lasting name of
+// the object and the required state, and marks at most as many findings as the baseline has.
+// Findings with the same object come first.
 func know(b *result.Baseline, v view, rule string, findings []Finding) {
 	type fault struct{ object, want string }
 	had, same := map[fault]int{}, map[string]bool{}
@@ -88,6 +88,6 @@ func know(b *result.Baseline, v view, rule string, findings []Finding) {
 
 var numbered = regexp.MustCompile(`v?\d[\w.:-]*`)
 
-// lacks is what a finding wants, whatever its numbers: a version, a count or a time may be
-// another one by now.
+// lacks returns the required state without its numbers: a version, a count or a time may have
+// changed since.
 func lacks(f Finding) string { return numbered.ReplaceAllString(f.Want, "#") }

@@ -9,8 +9,7 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// FuzzReadBaseline wants what could be read to be usable: no part of it is
-// missing.
+// FuzzReadBaseline checks that each baseline that can be read is complete and can be used.
 func FuzzReadBaseline(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"airgap.dev/v1alpha1","kind":"VerifyBaseline","cluster":"x","taken":"2026-11-21T08:00:00Z","snapshot":{"nodes":{},"workloads":{},"containers":{"a":{}}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -16,17 +16,16 @@ import (
 )
 
 const (
-	early   = 20 * time.Second // when it begins, and everything has held until then
+	early   = 20 * time.Second // start of the fault; all rules are ok before
 	forever = time.Hour
 )
 
-// blindness is a way in which an engine does not see all of a cluster, and no request
-// fails.
+// blindness is a fault that hides a part of the cluster from an engine, without a failed request.
 type blindness struct {
 	name      string
 	spells    []spell
-	meanwhile func(*blinded)            // happens shortly after early
-	want      map[string]result.Outcome // of rules; all others hold
+	meanwhile func(*blinded)            // runs shortly after early
+	want      map[string]result.Outcome // by rule; all others are ok
 	saw       string                    // of the finding about the kind
 }
 
@@ -36,7 +35,7 @@ type blinded struct {
 
 	server *memoryServer
 	proxy  *chaosProxy
-	rest   func() // the hosts report no more
+	rest   func() // stops the reports of the hosts
 }
 
 func blindnesses() []blindness {
@@ -46,9 +45,9 @@ func blindnesses() []blindness {
 		return spell{fault: f, kinds: []kind{k}, from: from, to: to}
 	}
 	return []blindness{
-		{"a watch that says nothing", []spell{from(mute, pods, early, forever)}, loses, map[string]result.Outcome{"control-plane": result.Broken}, "kube-scheduler-cp1: it does not exist"},
-		{"watches that end before they say anything", []spell{from(short, pods, early, forever)}, loses, map[string]result.Outcome{"control-plane": result.Broken}, "kube-scheduler-cp1: it does not exist"},
-		{"one kind's objects cannot be read", []spell{from(unreadable, pods, 0, forever)}, nil, ofPods, "pods: no complete list yet"},
+		{"a silent watch", []spell{from(mute, pods, early, forever)}, loses, map[string]result.Outcome{"control-plane": result.Broken}, "kube-scheduler-cp1: it does not exist"},
+		{"watches that end without an event", []spell{from(short, pods, early, forever)}, loses, map[string]result.Outcome{"control-plane": result.Broken}, "kube-scheduler-cp1: it does not exist"},
+		{"the objects of one kind cannot be read", []spell{from(unreadable, pods, 0, forever)}, nil, ofPods, "pods: no complete list received"},
 	}
 }
 
@@ -70,7 +69,7 @@ func newBlinded(t *testing.T, spells ...spell) *blinded {
 	return b
 }
 
-// options are those of a run that would end some time after early.
+// options are the options of a run that would end some time after early.
 func (b *blinded) options() Options {
 	return Options{
 		API: b.proxy.config(), Nodes: []string{"cp1", "w1", "w2"}, NodeReports: true, Only: chaosRules(), Workloads: []string{"Deployment kube-system/coredns"},
@@ -78,8 +77,8 @@ func (b *blinded) options() Options {
 	}
 }
 
-// TestBlind: what an engine cannot see costs the rules that read it, and only
-// those, and no verdict rests on it.
+// TestBlind checks that exactly the rules with hidden kinds are unseen, and that the cluster is not
+// reported as ok.
 func TestBlind(t *testing.T) {
 	for _, a := range blindnesses() {
 		t.Run(a.name, func(t *testing.T) {
@@ -97,7 +96,7 @@ func (a blindness) try(t *testing.T) {
 	}
 	r := b.verify(b.options())
 	if r.OK {
-		t.Error("it is said to be well")
+		t.Error("the cluster is reported as ok")
 	}
 	for _, rule := range r.Rules[1:] {
 		if want := cmp.Or(a.want[rule.ID], result.Holds); rule.Outcome != want {
@@ -105,15 +104,15 @@ func (a blindness) try(t *testing.T) {
 		}
 	}
 	if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return strings.Contains(f.Object+": "+f.Saw, a.saw) && f.Fix != "" }) {
-		t.Errorf("nothing says %q: %+v", a.saw, r.Findings)
+		t.Errorf("no finding contains %q: %+v", a.saw, r.Findings)
 	}
 	if n := b.proxy.listed(services); n != 1 {
-		t.Errorf("Services, which can be seen, were listed %d times", n)
+		t.Errorf("Services have no fault and were listed %d times", n)
 	}
 }
 
-// TestRestored: etcd goes back to what it was before a pod was made, and the watches that
-// wait for versions of the future bring nothing any more.
+// TestRestored restores etcd to the state before a pod was created. The watches wait for future
+// versions and then receive nothing.
 func TestRestored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBlinded(t)
@@ -123,7 +122,7 @@ func TestRestored(t *testing.T) {
 		b.lose("kube-scheduler-cp1")
 		backup := b.server.backup()
 		b.pod(pod("kube-system", "kube-scheduler-cp1", "cp1"))
-		for range 200 { // renewals of leases take many minutes to be as far again
+		for range 200 { // with Lease renewals alone, the version would need many minutes to get here again
 			b.report("w1", "active")
 		}
 		time.AfterFunc(early, func() { b.server.restore(backup) })
@@ -138,7 +137,7 @@ func TestRestored(t *testing.T) {
 		time.AfterFunc(10*time.Minute, end)
 		_, _ = Run(ctx, o)
 		if found.IsZero() || found.Sub(began) > early+4*time.Minute {
-			t.Errorf("what is gone by the restore was found after %s", found.Sub(began))
+			t.Errorf("the pod that is missing after the restore was found after %s", found.Sub(began))
 		}
 	})
 }

@@ -9,26 +9,26 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// board holds the last judgement on every rule, and since when all hold.
+// board has the last result of each rule, and the time since which all rules are ok.
 type board struct {
-	ids        []string // in the order of reports
+	ids        []string // in the order of the report
 	rows       map[string]*row
-	holdsSince time.Time // zero while a rule is broken or was never judged
-	lastBroken Finding   // the newest one that has gone
+	holdsSince time.Time // zero while a rule is broken or was never evaluated
+	lastBroken Finding   // the newest finding that is gone
 }
 
 type row struct {
 	title    string
-	asked    bool // for by a user: that it does not apply is that it was not seen
-	stays    bool // its findings decide, and nobody waits for their end
+	asked    bool // for by the user: if it does not apply, it is unseen
+	stays    bool // its findings decide, but no run waits for their end
 	judged   bool
-	left     string    // why what the rule is about cannot be seen; "": it can
-	unseen   string    // why it cannot hold: objects were not seen; "": they were
-	stale    string    // why its last judgement says nothing of now: kinds were not confirmed; "": they were
-	doubtful string    // all that was doubted then, also what it was judged without
-	nothing  string    // why the cluster may be without what it judges; "": it is not
-	fix      string    // what to do about any of these
-	since    time.Time // that it cannot be judged
+	left     string    // why the rule does not apply; "": it applies
+	unseen   string    // why it is unseen: objects are missing; "": none
+	stale    string    // why its last result is outdated: kinds are not confirmed; "": they are
+	doubtful string    // all doubts at that time, also about optional kinds
+	nothing  string    // why the cluster may have no objects for it; "": it has
+	fix      string    // how to fix these reasons
+	since    time.Time // when it could first not be evaluated
 	findings []Finding
 	told     string
 }
@@ -41,8 +41,8 @@ func (b *board) add(id, title string) *row {
 	return b.rows[id]
 }
 
-// record takes in a judgement made at now. An object that was found before
-// keeps the time at which it was first found, unless its rule knows better.
+// record stores a result of time now. An object that was found before keeps the time at which
+// it was first found, unless the rule sets one.
 func (b *board) record(id string, findings []Finding, now time.Time) {
 	r := b.rows[id]
 	since := map[string]time.Time{}
@@ -72,8 +72,8 @@ func (b *board) record(id string, findings []Finding, now time.Time) {
 	b.settle(now)
 }
 
-// doubt takes back that rules hold, because nobody sees the cluster any
-// more. Broken ones keep what was last seen.
+// doubt discards the ok results, because the cluster cannot be seen at the moment. Broken rules
+// keep their last findings.
 func (b *board) doubt() {
 	for _, r := range b.rows {
 		r.judged = r.judged && len(r.findings) > 0
@@ -93,7 +93,7 @@ func (b *board) settle(now time.Time) {
 	}
 }
 
-// apply says why what a rule is about cannot be seen; "": it can.
+// apply sets why a rule does not apply; "": it applies.
 func (b *board) apply(id, left string) {
 	r := b.rows[id]
 	if r.left = left; left != "" {
@@ -105,7 +105,7 @@ func (b *board) applies(id string) bool { return b.rows[id].left == "" }
 
 func (b *board) holds() bool { return !b.holdsSince.IsZero() }
 
-// well says that everything holds now, also what nobody waits for.
+// well reports whether all rules are ok now, including those that no run waits for.
 func (b *board) well() bool {
 	for _, r := range b.rows {
 		if len(r.deciding()) > 0 {
@@ -115,13 +115,13 @@ func (b *board) well() bool {
 	return b.holds()
 }
 
-// judgedAny tells whether a rule applied: beside that the API server answers, which says
-// nothing of the cluster.
+// judgedAny reports whether a rule applied. The rule about the API server does not count: it
+// says nothing about the cluster.
 func (b *board) judgedAny() bool {
 	return slices.ContainsFunc(b.ids, func(id string) bool { return id != apiServer && b.rows[id].outcome() != result.LeftOut })
 }
 
-// outcomes are those of all rules, in the order of reports.
+// outcomes returns the outcomes of all rules, in the order of the report.
 func (b *board) outcomes() []result.Outcome {
 	var all []result.Outcome
 	for _, id := range b.ids {
@@ -130,9 +130,8 @@ func (b *board) outcomes() []result.Outcome {
 	return all
 }
 
-// tell says what changed since it was last told. How many more findings there are is no
-// news by itself, nor that of a rule that held an answer is still to come: while a cluster
-// comes up, that changes all the time.
+// tell prints the changes since the last call. It skips changes in the number of findings, and
+// a rule that was ok and waits for an answer: these change all the time while a cluster starts.
 func (b *board) tell(say func(format string, args ...any)) {
 	for _, id := range b.ids {
 		r := b.rows[id]
@@ -147,13 +146,13 @@ func (b *board) tell(say func(format string, args ...any)) {
 	}
 }
 
-// line is how a rule is, with what was seen first, and how much more there is.
+// line returns the state of a rule with its first finding, and the number of other findings.
 func (r *row) line() (line, more string) {
 	switch {
 	case !r.judged && r.stale == "":
 		return "", ""
 	case r.outcome() == result.Known:
-		return r.title + ": broken as before", ""
+		return r.title + ": broken, as in the baseline", ""
 	case r.outcome() == result.Holds:
 		return r.held(), ""
 	case r.outcome() == result.LeftOut, r.outcome() == result.Unseen:
@@ -161,14 +160,14 @@ func (r *row) line() (line, more string) {
 	}
 	line, more = r.first()
 	if r.stays {
-		return r.title + ": no: " + line, more
+		return r.title + ": broken: " + line, more
 	}
 	return r.title + ": not yet: " + line, more
 }
 
-func (r *row) held() string { return r.title + ": holds" }
+func (r *row) held() string { return r.title + ": ok" }
 
-// early says that the rule has findings, and that each only waits for an answer.
+// early reports whether the rule has findings that all only wait for an answer.
 func (r *row) early() bool {
 	found := r.deciding()
 	return len(found) > 0 && !slices.ContainsFunc(found, func(f Finding) bool { return !f.Early })
@@ -182,8 +181,8 @@ func (r *row) first() (line, more string) {
 	return result.OneLine(found[0].Object + ": " + found[0].Saw), more
 }
 
-// deciding are the findings that the baseline did not have. Of what is not seen any more
-// none are.
+// deciding returns the findings that the baseline does not have. If the result is outdated, it
+// returns none.
 func (r *row) deciding() []Finding {
 	if r.stale != "" {
 		return nil
@@ -191,7 +190,7 @@ func (r *row) deciding() []Finding {
 	return slices.DeleteFunc(slices.Clone(r.findings), func(f Finding) bool { return f.Known })
 }
 
-// blind says why the rule could not be judged, "" where it could or need not.
+// blind returns why the rule could not be evaluated, or "".
 func (r *row) blind() string {
 	without := cmp.Or(r.left, r.nothing)
 	switch {
@@ -207,15 +206,15 @@ func (r *row) blind() string {
 	return ""
 }
 
-// why says why the rule does not hold, or only in part, beside its findings.
+// why returns why the rule is not ok or only partly evaluated, in addition to its findings.
 func (r *row) why() string { return cmp.Or(r.blind(), r.left, r.nothing) }
 
-// toTell are the findings that decide, and why the rule could not be judged. Of kinds that
-// are not confirmed the rule api-server tells.
+// toTell returns the findings that decide, and a finding if the rule could not be evaluated.
+// The rule api-server reports kinds that are not confirmed.
 func (r *row) toTell(id string) []Finding {
 	told := r.deciding()
 	if why := r.blind(); why != "" {
-		told = append(told, Finding{Rule: id, Object: "Rule " + id, Saw: why, Want: "it can be judged", Fix: r.fix, Since: r.since, Blind: true})
+		told = append(told, Finding{Rule: id, Object: "Rule " + id, Saw: why, Want: "the rule can be evaluated", Fix: r.fix, Since: r.since, Blind: true})
 	}
 	return told
 }

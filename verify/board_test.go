@@ -17,21 +17,21 @@ func TestBoard(t *testing.T) {
 	b.add("b", "B")
 	b.record("a", nil, at(0))
 	if b.holds() {
-		t.Error("holds although b was never judged")
+		t.Error("ok although b was never evaluated")
 	}
 	b.record("b", []Finding{{Object: "x", Saw: "1"}}, at(1))
 	b.record("b", []Finding{{Object: "y", Saw: "2"}, {Object: "x", Saw: "3"}}, at(2))
 	if f := b.rows["b"].findings; f[0].Object != "x" || f[0].Since != at(1) || f[0].Saw != "3" || f[1].Since != at(2) {
-		t.Errorf("findings are %+v: want x since the first time, with what was seen last, then y", f)
+		t.Errorf("findings are %+v: want x with its first time and its last state, then y", f)
 	}
 	b.record("b", nil, at(3))
 	b.record("a", nil, at(4))
 	if b.holdsSince != at(3) {
-		t.Errorf("holds since %v, want %v: judging again starts no new window", b.holdsSince, at(3))
+		t.Errorf("ok since %v, want %v: a new evaluation starts no new window", b.holdsSince, at(3))
 	}
 	b.doubt()
 	if b.holds() || b.rows["a"].outcome() != result.Unseen {
-		t.Error("holds although nobody sees the cluster")
+		t.Error("ok although the cluster cannot be seen")
 	}
 }
 
@@ -45,13 +45,13 @@ func TestBoardTellsChangesOnly(t *testing.T) {
 		{{Object: "x", Saw: "bad"}, {Object: "y", Saw: "worse"}},
 		{{Object: "x", Saw: "bad"}},
 		nil, nil,
-		{{Object: "x", Saw: "no answer yet", Early: true}}, nil, // no news after it held
+		{{Object: "x", Saw: "no answer yet", Early: true}}, nil, // not reported after it was ok
 		{{Object: "x", Saw: "no answer", Early: false}}, {{Object: "x", Saw: "no answer yet", Early: true}},
 	} {
 		b.record("a", findings, time.Now())
 		b.tell(say)
 	}
-	if want := []string{"A: not yet: x: bad (and 1 more)", "A: holds", "A: not yet: x: no answer", "A: not yet: x: no answer yet"}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+	if want := []string{"A: not yet: x: bad (and 1 more)", "A: ok", "A: not yet: x: no answer", "A: not yet: x: no answer yet"}; !slices.Equal(told, want) {
+		t.Errorf("printed %q, want %q", told, want)
 	}
 }

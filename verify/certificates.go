@@ -8,13 +8,13 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// endsSoon is when an administrator should act on a certificate: the kubelet
-// renews its own with a third of its time left, and airgap the others with 60 days left.
+// endsSoon is the remaining time at which an administrator should act. The kubelet renews its
+// own certificate in the last third of its lifetime, and airgap the others in the last 60 days.
 const endsSoon = 30 * 24 * time.Hour
 
 func certificates() rule {
 	return rule{
-		id: "certificates", title: "Every certificate is valid, and for 30 days at least", watches: []kind{nodeReports, nodes}, every: time.Second,
+		id: "certificates", title: "Certificates are valid for at least 30 more days", watches: []kind{nodeReports, nodes}, every: time.Second,
 		expects: func(v view) expectation {
 			return v.expectPart(part{name: "certificates", in: func(r nodereport.Report) bool { return len(r.Certificates) > 0 }})
 		},
@@ -24,7 +24,7 @@ func certificates() rule {
 				for _, c := range r.report.Certificates {
 					if saw := spanOf(c).Trouble(v.now, endsSoon); saw != "" {
 						findings = append(findings, Finding{
-							Object: "Node " + r.name + ", " + c.File, Saw: saw, Want: "valid now, and for 30 days at least",
+							Object: "Node " + r.name + ", " + c.File, Saw: saw, Want: "valid now and for at least 30 more days",
 							Fix: "on " + r.name + ": " + fixOf(c, v.now),
 						})
 					}
@@ -43,24 +43,24 @@ func spanOf(c nodereport.Certificate) validity.Span {
 	return s
 }
 
-// fixOf asks for the clock first, where that may be what is wrong.
+// fixOf checks the clock first if a wrong clock may be the cause.
 func fixOf(c nodereport.Certificate, now time.Time) string {
 	if spanOf(c).Early(now) {
-		return "chronyc tracking says whether its clock is right; if it is, " + renewal(c.File)
+		return "check the clock: chronyc tracking; if it is right: " + renewal(c.File)
 	}
 	return renewal(c.File)
 }
 
-// renewal is what renews the certificate in a file.
+// renewal returns how to renew the certificate in a file.
 func renewal(file string) string {
 	switch nodereport.RenewerOf(file) {
 	case nodereport.RenewedByNobody:
-		return "this is an authority: airgap certs rotate-ca --help says which ones it replaces"
+		return "this is a CA certificate; airgap certs rotate-ca --help lists the CAs that it rotates"
 	case nodereport.RenewedByKubelet:
-		return "the kubelet renews it itself, and has not: journalctl -u kubelet | grep -i certificate"
+		return "the kubelet renews this certificate and did not; find the cause: journalctl -u kubelet | grep -i certificate"
 	}
 	if strings.HasPrefix(file, "/etc/airgap/pki/") {
-		return "airgap certs renew; systemctl status airgap-registry-renew.timer, which had to renew it"
+		return "airgap certs renew; find out why the timer did not renew it: systemctl status airgap-registry-renew.timer"
 	}
-	return "airgap certs renew; systemctl status airgap-certs-renew.timer, which had to renew it"
+	return "airgap certs renew; find out why the timer did not renew it: systemctl status airgap-certs-renew.timer"
 }

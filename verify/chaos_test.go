@@ -24,17 +24,17 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// TestChaos: an engine looks at a cluster through a proxy that breaks the conversation by
-// seed, while the cluster breaks and mends. No verdict says that a cluster holds which has
-// had an ailment for longer than the bound, and none that one is broken which has been whole
-// for as long; nor does any rule say so of what it watches. When all faults are over, the engine comes to the right verdict.
+// TestChaos runs an engine behind a proxy with random faults, while the cluster breaks and is
+// repaired. The seed determines the faults. The reports must be right, for the whole cluster and
+// for each rule: never ok if an ailment is older than the bound, and never broken if the cluster
+// has been healthy for that long. After all faults, the engine must report the right state.
 //
-// The clock is a fake one and the API server is in memory (TestMemoryServer holds it to the
-// real one), so a seed has the engine's own bounds, takes twenty minutes, and is over in a
-// second. TestChaosForReal has the real API server and the real clock.
+// The clock is fake and the API server is in memory (TestMemoryServer compares it with the real
+// one). So a seed uses the real bounds of the engine, covers twenty minutes, and takes a second.
+// TestChaosForReal uses the real API server and the real clock.
 //
-// AIRGAP_CHAOS_SEEDS says how many seeds, AIRGAP_CHAOS_SEED which one alone. The same seed
-// may go another way: requests that meet at the same moment have no order.
+// AIRGAP_CHAOS_SEEDS sets the number of seeds, AIRGAP_CHAOS_SEED a single seed. Two runs with the
+// same seed may differ: simultaneous requests have no fixed order.
 func TestChaos(t *testing.T) {
 	var own bounds
 	own.fill()
@@ -51,8 +51,8 @@ func TestChaos(t *testing.T) {
 	all.check(t)
 }
 
-// TestChaosForReal does the same with a real API server, in real time and with a short
-// bound. On a machine that is busy, verdicts may be as late as the server is.
+// TestChaosForReal is TestChaos with a real API server, in real time and with a short bound. On a
+// busy machine, reports may be as late as the server.
 func TestChaosForReal(t *testing.T) {
 	t.Parallel()
 	quick := pace{bound: 3 * time.Second, slack: 2 * time.Second, length: 15 * time.Second, mark: 300 * time.Millisecond}
@@ -83,14 +83,14 @@ func chaosSeeds(t *testing.T) []uint64 {
 	return seeds
 }
 
-// realChaosBank is in a real API server.
+// realChaosBank creates the cluster in a real API server.
 func realChaosBank(t *testing.T) *chaosBank {
 	b := &chaosBank{bank: newBank(t), hosts: map[string]string{}}
 	var err error
 	b.dynamic, err = dynamic.NewForConfig(b.server.Config)
 	b.must(err)
 	b.nodeReports(b.dynamic)
-	b.createReport(b.dynamic, report(t, "cp1", nodereport.Report{Heartbeat: metav1.NowMicro()})) // it waits until that is served
+	b.createReport(b.dynamic, report(t, "cp1", nodereport.Report{Heartbeat: metav1.NowMicro()})) // waits until the API server serves the kind
 	transport, err := rest.TransportFor(b.server.Config)
 	b.must(err)
 	to, err := url.Parse(b.server.Config.Host)
@@ -103,13 +103,13 @@ func realChaosBank(t *testing.T) *chaosBank {
 	return b
 }
 
-// memoryChaosBank is in a server in memory.
+// memoryChaosBank creates the cluster in a server in memory.
 func memoryChaosBank(t *testing.T, server *memoryServer) *chaosBank {
 	network := newMemoryNet()
 	end := network.serve(server)
 	transport := network.transport()
 	t.Cleanup(func() {
-		time.Sleep(time.Minute) // a reflector that waits after a 429 looks at its context later
+		time.Sleep(time.Minute) // a reflector that waits after a 429 checks its context later
 		transport.CloseIdleConnections()
 		end()
 	})
@@ -129,7 +129,7 @@ func memoryChaosBank(t *testing.T, server *memoryServer) *chaosBank {
 	return b
 }
 
-// more gives the bank two more nodes, and each node a report and a kubelet that renews its lease.
+// more adds two nodes. Each node gets a report and a kubelet that renews its Lease.
 func (b *chaosBank) more(renewed time.Duration) {
 	b.renews("cp1", renewed)
 	for _, host := range []string{"w1", "w2"} {
@@ -154,7 +154,7 @@ type guest struct {
 	oracle  *oracle
 }
 
-// chaos lets the first seed's script happen under the eyes of an engine for each seed.
+// chaos runs the script of the first seed, with one engine for each seed.
 func (b *chaosBank) chaos(pace pace, bounds bounds, seeds ...uint64) *chaosFigures {
 	ctx, end := context.WithCancel(b.t.Context())
 	var running sync.WaitGroup
@@ -193,7 +193,7 @@ func (b *chaosBank) chaos(pace pace, bounds bounds, seeds ...uint64) *chaosFigur
 	return figures
 }
 
-// settle waits for a right verdict of each engine, now that the faults are over.
+// settle waits until each engine reports the right state after the last fault.
 func settle(t *testing.T, guests []*guest, pace pace, from time.Time) {
 	patience := 2*time.Minute + 4*pace.bound
 	for limit := from.Add(patience); time.Now().Before(limit); time.Sleep(100 * time.Millisecond) {
@@ -203,13 +203,12 @@ func settle(t *testing.T, guests []*guest, pace pace, from time.Time) {
 	}
 	for _, g := range guests {
 		if !g.oracle.settled(from) {
-			t.Errorf("seed %d: no right verdict for %s after the last fault; it says %+v\n%s", g.seed, patience, g.oracle.said, g.again())
+			t.Errorf("seed %d: no right report for %s after the last fault; the last one is %+v\n%s", g.seed, patience, g.oracle.said, g.again())
 		}
 	}
 }
 
-// run watches with every other seed, and gives one verdict after the other with those
-// between.
+// run watches with even seeds. With odd seeds, it runs one verification after the other.
 func (g *guest) run(ctx context.Context) {
 	if g.seed%2 == 1 {
 		for ctx.Err() == nil {
@@ -233,7 +232,7 @@ func (g *guest) run(ctx context.Context) {
 	_, _ = Run(ctx, o)
 }
 
-// chaosFigures are what came of some seeds.
+// chaosFigures are the results of some seeds.
 type chaosFigures struct {
 	mu         sync.Mutex
 	seeds, bad int
@@ -261,15 +260,15 @@ func sum[K comparable](a, b map[K]int) map[K]int {
 }
 
 func (f *chaosFigures) String() string {
-	text := fmt.Sprintf("%d seeds, %d with a wrong verdict; longest time to a right verdict %s\n", f.seeds, f.bad, f.longest.Round(time.Millisecond))
-	return text + "faults: " + counted(f.faults) + "\nverdicts: " + counted(f.verdicts) + "\nseeds with a wrong verdict: " + counted(f.wrong)
+	text := fmt.Sprintf("%d seeds, %d with a wrong report; longest time to a right report %s\n", f.seeds, f.bad, f.longest.Round(time.Millisecond))
+	return text + "faults: " + counted(f.faults) + "\nreports: " + counted(f.verdicts) + "\nseeds with a wrong report: " + counted(f.wrong)
 }
 
-// check tells the figures. Engines that never said one of both were not tested.
+// check logs the figures. It fails if no engine ever reported ok, or none reported broken.
 func (f *chaosFigures) check(t *testing.T) {
 	t.Log(f)
 	if f.seeds > 1 && (f.verdicts[result.Holds] == 0 || f.verdicts[result.Broken] == 0) {
-		t.Error("no engine ever called the cluster whole, or none called it broken")
+		t.Error("no engine ever reported the cluster as ok, or none as broken")
 	}
 }
 
@@ -281,7 +280,7 @@ func counted[K ~string](of map[K]int) string {
 	return text
 }
 
-// figures tells what was wrong, and how to see it again.
+// figures reports the errors of an engine, and how to reproduce them.
 func (g *guest) figures(t *testing.T) *chaosFigures {
 	o := g.oracle
 	o.mu.Lock()
@@ -296,7 +295,7 @@ func (g *guest) figures(t *testing.T) *chaosFigures {
 	return f
 }
 
-// again says what the proxy did, and how to see it again.
+// again returns the plan of the proxy, and the command that reproduces it.
 func (g *guest) again() string {
-	return fmt.Sprintf("%s\nalone: AIRGAP_CHAOS_SEED=%d go test ./verify -run 'TestChaos$' -count=1 -v", g.proxy.plan, g.seed)
+	return fmt.Sprintf("%s\nthis seed only: AIRGAP_CHAOS_SEED=%d go test ./verify -run 'TestChaos$' -count=1 -v", g.proxy.plan, g.seed)
 }

@@ -18,7 +18,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// chaosObjects are the kinds that the chaos test's rules look at.
+// chaosObjects has the kinds of the rules in the chaos test.
 func chaosObjects() map[kind]metav1.TypeMeta {
 	return map[kind]metav1.TypeMeta{
 		nodes:          {APIVersion: "v1", Kind: "Node"},
@@ -38,17 +38,17 @@ func chaosKinds() []kind {
 	return []kind{nodes, pods, services, daemonSets, deployments, statefulSets, replicaSets, endpointSlices, leases, nodeReports}
 }
 
-// chaosRules are those that notice an ailment.
+// chaosRules are the rules that detect an ailment.
 func chaosRules() []string {
 	return []string{"nodes-ready", "control-plane", "system-workloads", "system-pods", "dns", "node-reports", "units"}
 }
 
-// ailment is something that can be wrong with the cluster.
+// ailment is a problem of the cluster.
 type ailment struct {
 	name string
-	kind kind // that shows it
+	kind kind // kind with the problem
 	set  func(b *chaosBank, well bool)
-	// rules do not hold with it, and are not broken without it and the others that name them.
+	// rules are broken by the ailment. Without it and the others of the same rules, they are ok.
 	rules []string
 }
 
@@ -86,7 +86,7 @@ func ailments() []ailment {
 				b.report("w2", "active")
 			}
 		}, []string{"node-reports", "units"}},
-		{"DNS has no end", endpointSlices, func(b *chaosBank, well bool) {
+		{"DNS has no endpoint", endpointSlices, func(b *chaosBank, well bool) {
 			slices := b.client.DiscoveryV1().EndpointSlices("kube-system")
 			_, err := slices.Update(b.t.Context(), endpoints(well), metav1.UpdateOptions{})
 			b.must(err)
@@ -101,24 +101,24 @@ func ready(well bool) corev1.ConditionStatus {
 	return corev1.ConditionFalse
 }
 
-// stale is an ailment that begins staleAfter before it shows: w2's last heartbeat.
+// stale is an ailment that begins staleAfter before it is visible: at the last heartbeat of w2.
 const (
 	stale  = "a report is stale"
 	silent = "a host reports for the last time"
 )
 
-// chaosBank is the cluster that the engines look at, whole when it begins.
+// chaosBank is the cluster of the engines. It is healthy at the start.
 type chaosBank struct {
 	*bank
 
 	mu    sync.Mutex
-	hosts map[string]string // those that report, with the state of their kubelet
+	hosts map[string]string // reporting hosts, with the state of their kubelet
 
 	dynamic   dynamic.Interface
 	transport http.RoundTripper // to the API server
 }
 
-// report writes what a host says: the state of its kubelet.
+// report writes the report of a host with the state of its kubelet.
 func (b *chaosBank) report(host, kubelet string) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -127,14 +127,14 @@ func (b *chaosBank) report(host, kubelet string) {
 	b.beat(host)
 }
 
-// silence has a host report no more.
+// silence stops the reports of a host.
 func (b *chaosBank) silence(host string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.hosts, host)
 }
 
-// beats has each host report each minute.
+// beats sends a report of each host every minute.
 func (b *chaosBank) beats(ctx context.Context) {
 	for sleep(ctx, time.Minute); ctx.Err() == nil; sleep(ctx, time.Minute) {
 		b.mu.Lock()
@@ -160,7 +160,7 @@ func (b *chaosBank) beat(host string) {
 	b.must(err)
 }
 
-// change is a step of what happens to the cluster.
+// change is a step in the script of the cluster.
 type change struct {
 	at      time.Duration
 	ailment ailment
@@ -168,11 +168,11 @@ type change struct {
 }
 
 func (c change) String() string {
-	return fmt.Sprintf("%s: %s: %s", c.at.Round(time.Millisecond), c.ailment.name, map[bool]string{true: "whole", false: "broken"}[c.well])
+	return fmt.Sprintf("%s: %s: %s", c.at.Round(time.Millisecond), c.ailment.name, map[bool]string{true: "healthy", false: "broken"}[c.well])
 }
 
-// newScript breaks and mends the cluster by turns: for longer than the bound, or for a
-// moment, by one ailment or by two that overlap. It ends at random, whole or broken.
+// newScript breaks and repairs the cluster in turn, for longer than the bound or for a moment, by
+// one ailment or by two that overlap. The state at its end is random.
 func newScript(seed uint64, pace pace) []change {
 	random := rand.New(rand.NewPCG(seed, 7))
 	length := func() time.Duration {
@@ -182,7 +182,7 @@ func newScript(seed uint64, pace pace) []change {
 		return pace.bound + pace.slack + time.Duration(random.Int64N(int64(pace.bound)))
 	}
 	var script []change
-	at, free := time.Second, staleAfter // free is when w2 reports, for good
+	at, free := time.Second, staleAfter // free is when w2 reports permanently
 	for at < pace.length {
 		some := slices.DeleteFunc(ailments(), func(a ailment) bool { return a.name == stale && at-staleAfter < free })
 		first, second := pick(random, some...), pick(random, some...)
@@ -209,13 +209,13 @@ func newScript(seed uint64, pace pace) []change {
 	return script
 }
 
-// past has what each kind was like after each change.
+// past has the lists of each kind after each change.
 type past struct {
 	mu    sync.Mutex
 	lists map[kind][][]byte
 }
 
-// note lists a kind as it is now.
+// note adds the current list of a kind.
 func (p *past) note(b *chaosBank, k kind) {
 	list, err := b.dynamic.Resource(sources[k].resource).List(b.t.Context(), metav1.ListOptions{})
 	b.must(err)
@@ -226,7 +226,7 @@ func (p *past) note(b *chaosBank, k kind) {
 	p.lists[k] = append(p.lists[k], text)
 }
 
-// before is the newest list that is older than a version, and than the last change.
+// before returns the newest list that is older than a version and than the last change.
 func (p *past) before(k kind, version uint64) ([]byte, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// pace is how fast a chaos test goes.
+// pace is the speed of a chaos test.
 type pace struct {
-	bound  time.Duration // of freshness, in the engine
-	slack  time.Duration // for a verdict to be told
-	length time.Duration // of what happens to the cluster
-	mark   time.Duration // between bookmarks that the proxy makes; 0: the API server's come often enough
+	bound  time.Duration // freshness bound of the engine
+	slack  time.Duration // time until a report
+	length time.Duration // length of the script
+	mark   time.Duration // between bookmarks of the proxy; 0: those of the API server are enough
 }
 
-// fault is what the proxy does to a request.
+// fault is an effect of the proxy on a request.
 type fault string
 
 const (
@@ -25,7 +25,7 @@ const (
 	notFound     fault = "404"
 	tooMany      fault = "429"
 	gone         fault = "410"
-	goneAmid     fault = "410 amid a streaming list"
+	goneAmid     fault = "410 during a streaming list"
 	internal     fault = "500"
 	goAway       fault = "GOAWAY"
 	cut          fault = "cut stream"
@@ -34,17 +34,17 @@ const (
 	older        fault = "older version"
 	unreadable   fault = "unreadable object"
 	hangUp       fault = "lost connections"
-	dead         fault = "dead connection" // it carries nothing, and nobody hears of it
-	short        fault = "short watch"     // it ends before it says anything
+	dead         fault = "dead connection" // no traffic, without an error
+	short        fault = "short watch"     // it ends without an event
 )
 
-// spell is a time in which every request for a kind meets the same fault. Requests for
-// "" are all that are not for a kind: /readyz, the version, discovery.
+// spell is a time in which every request for a kind meets the same fault. The kind "" means all
+// other requests: /readyz, the version, discovery.
 type spell struct {
 	fault    fault
 	kinds    []kind
 	from, to time.Duration // since the plan began
-	variant  int           // of the answer: which Retry-After, for example
+	variant  int           // of the answer, for example a value of Retry-After
 }
 
 func (s spell) covers(k kind, at time.Duration) bool {
@@ -55,8 +55,8 @@ func (s spell) String() string {
 	return fmt.Sprintf("%s of %v from %s to %s", s.fault, s.kinds, s.from.Round(time.Millisecond), s.to.Round(time.Millisecond))
 }
 
-// faults are those of spells. Where time is real, the engine's limits for a whole server
-// are too long for those that concern all of it.
+// faults returns the faults for spells. In real time, faults of the whole server would take too
+// long: the engine's limits for them are long.
 func (p pace) faults() []fault {
 	all := []fault{tooMany, tooMany, gone, goneAmid, internal, denied, notFound, slow, mute, older, unreadable, short}
 	if p.mark > 0 {
@@ -65,19 +65,19 @@ func (p pace) faults() []fault {
 	return append(all, hangUp, dead, unauthorized)
 }
 
-// plan is what one proxy does, by its seed.
+// plan has the faults of one proxy, by its seed.
 type plan struct {
 	pace
 	random  *rand.Rand
 	spells  []spell
 	script  []change // of the cluster
 	streams bool     // the server can begin a watch with a list
-	noise   int      // one of so many requests meets a fault by chance
+	noise   int      // one of noise requests meets a random fault
 	ends    time.Duration
 }
 
-// newPlan draws the spells of a seed. Half of them begin a moment before something in the
-// cluster changes, so that the change happens while nobody can see it.
+// newPlan draws the spells of a seed. Half of them begin shortly before a change of the cluster,
+// so that the engine cannot see the change.
 func newPlan(seed uint64, pace pace, changes []change) *plan {
 	random := rand.New(rand.NewPCG(seed, 41))
 	p := &plan{pace: pace, script: changes, random: random, streams: random.IntN(2) == 0, noise: 8 + random.IntN(40)}
@@ -101,7 +101,7 @@ func newPlan(seed uint64, pace pace, changes []change) *plan {
 
 func pick[T any](random *rand.Rand, of ...T) T { return of[random.IntN(len(of))] }
 
-// over tells whether a kind had this fault after a time, and has none now.
+// over reports whether a fault of a kind ended after a time, and no fault is active now.
 func (p *plan) over(f fault, k kind, after, at time.Duration) bool {
 	_, met := p.during(k, at)
 	return !met && slices.ContainsFunc(p.spells, func(s spell) bool {
@@ -109,7 +109,7 @@ func (p *plan) over(f fault, k kind, after, at time.Duration) bool {
 	})
 }
 
-// during is the spell that covers a kind, if any.
+// during returns the spell of a kind at a time, if any.
 func (p *plan) during(k kind, at time.Duration) (spell, bool) {
 	for _, s := range p.spells {
 		if s.covers(k, at) {
@@ -119,7 +119,7 @@ func (p *plan) during(k kind, at time.Duration) (spell, bool) {
 	return spell{}, false
 }
 
-// chance is a fault that a single request meets.
+// chance returns the fault of a single request, if any.
 func (p *plan) chance(at time.Duration) (fault, bool) {
 	if p.noise == 0 || at >= p.ends || p.random.IntN(p.noise) != 0 {
 		return "", false
@@ -128,7 +128,7 @@ func (p *plan) chance(at time.Duration) (fault, bool) {
 }
 
 func (p *plan) String() string {
-	lines := []string{fmt.Sprintf("streams %v, one of %d requests fails by chance", p.streams, p.noise)}
+	lines := []string{fmt.Sprintf("streams %v, one of %d requests fails at random", p.streams, p.noise)}
 	for _, s := range p.spells {
 		lines = append(lines, s.String())
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// memoryNet carries HTTP/2 between goroutines, so that a test under a fake clock waits for
-// nothing but time.
+// memoryNet carries HTTP/2 between goroutines, so that a test with a fake clock waits only for
+// time.
 type memoryNet struct {
 	accepted chan net.Conn
 	closed   chan struct{}
@@ -25,10 +25,10 @@ func newMemoryNet() *memoryNet {
 	return &memoryNet{accepted: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// connection is the key of a request's *memoryConn in its context.
+// connection is the context key of a request's *memoryConn.
 type connection struct{}
 
-// serve answers by a handler, and returns what ends that.
+// serve starts a server with a handler, and returns the function that stops it.
 func (n *memoryNet) serve(handler http.Handler) (end func()) {
 	server := &http.Server{
 		Handler: handler, Protocols: unencrypted(), ErrorLog: log.New(io.Discard, "", 0),
@@ -39,7 +39,7 @@ func (n *memoryNet) serve(handler http.Handler) (end func()) {
 	return func() { n.drop(); server.Close(); serving.Wait() }
 }
 
-// transport dials the server, with the pings of client-go's own.
+// transport dials the server, with the pings of client-go.
 func (n *memoryNet) transport() *http.Transport {
 	return &http.Transport{
 		DialContext: n.dial, Protocols: unencrypted(),
@@ -79,7 +79,7 @@ func (n *memoryNet) drop() {
 	n.conns = nil
 }
 
-// kill has all connections carry nothing more, and nobody hears of it.
+// kill stops the traffic of all connections without an error.
 func (n *memoryNet) kill() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -101,7 +101,7 @@ func (n *memoryNet) Accept() (net.Conn, error) {
 func (n *memoryNet) Close() error   { n.once.Do(func() { close(n.closed) }); return nil }
 func (n *memoryNet) Addr() net.Addr { return &net.TCPAddr{} }
 
-// pipe is one direction of a connection, with room for everything.
+// pipe is one direction of a connection, with an unlimited buffer.
 type pipe struct {
 	mu     sync.Mutex
 	some   *sync.Cond
@@ -160,7 +160,7 @@ func (c *memoryConn) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// lost tells whether what was written may not arrive.
+// lost reports whether written data may be lost.
 func (c *memoryConn) lost() bool {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()

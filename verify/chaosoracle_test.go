@@ -15,14 +15,14 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// span is a time in which the cluster was whole, or broken.
+// span is a time in which the cluster was healthy or broken.
 type span struct {
 	broken   bool
 	from, to time.Time // to is zero while it lasts
-	ailments string    // that it began with
+	ailments string    // ailments at its start
 }
 
-// truth is when the cluster was whole, and when broken. While a change is on its way it is
+// truth records when the cluster was healthy and when it was broken. During a change it is
 // neither.
 type truth struct {
 	began  time.Time
@@ -36,7 +36,7 @@ func newTruth() *truth {
 	return &truth{began: now, spans: []span{{from: now}}, active: map[string]time.Time{}}
 }
 
-// truths are by rule; that of "" is about the whole cluster.
+// truths has one truth for each rule, and one for the whole cluster under "".
 type truths map[string]*truth
 
 func newTruths() truths {
@@ -47,7 +47,7 @@ func newTruths() truths {
 	return all
 }
 
-// step does what a change says.
+// step applies a change.
 func (all truths) step(b *chaosBank, c change) {
 	var about []*truth
 	for id, t := range all {
@@ -65,7 +65,7 @@ func (all truths) step(b *chaosBank, c change) {
 	}
 }
 
-// begin notes that a change is on its way, and returns what notes that it is done.
+// begin records the start of a change, and returns the function that records its end.
 func (t *truth) begin(c change) (done func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,8 +87,8 @@ func (t *truth) begin(c change) (done func()) {
 	}
 }
 
-// since tells for how long the cluster has had an ailment. Of two that follow each other the
-// first may have been seen to end, and the second not seen to begin.
+// since returns how long the cluster has had its oldest ailment. An engine may have seen the end of
+// one ailment and not the start of the next one.
 func (t *truth) since(at time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,7 +99,7 @@ func (t *truth) since(at time.Time) time.Duration {
 	return longest
 }
 
-// during is the span that all of this time lies in.
+// during returns the span that contains this whole time, if any.
 func (t *truth) during(from, to time.Time) (span, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,8 +111,8 @@ func (t *truth) during(from, to time.Time) (span, bool) {
 	return span{}, false
 }
 
-// canary changes an object in the API server all the time, and looks how long its watch
-// takes to say so: on a machine that is busy with something else, verdicts are as late.
+// canary changes an object in the API server permanently, and measures the delay of its watch: on
+// a busy machine, reports are late by the same delay.
 type canary struct {
 	mu     sync.Mutex
 	delays []span
@@ -123,7 +123,7 @@ func (c *canary) run(ctx context.Context, t *testing.T, client kubernetes.Interf
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "canary-"}}
 	object, err := maps.Create(ctx, object, metav1.CreateOptions{})
 	if err != nil {
-		t.Errorf("make the canary: %v", err)
+		t.Errorf("create the canary: %v", err)
 		return
 	}
 	watch, err := maps.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + object.Name, ResourceVersion: object.ResourceVersion})
@@ -156,7 +156,7 @@ func (c *canary) end() {
 	c.delays[len(c.delays)-1].to = time.Now()
 }
 
-// worst is the longest delay of those that were on their way after from.
+// worst returns the longest delay of the changes after from.
 func (c *canary) worst(from time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +173,7 @@ func (c *canary) worst(from time.Time) time.Duration {
 	return worst
 }
 
-// oracle holds the verdicts of one engine to the truth.
+// oracle compares the reports of one engine with the truth.
 type oracle struct {
 	pace
 	truth  truths
@@ -183,18 +183,18 @@ type oracle struct {
 	said     result.Report
 	saidAt   time.Time
 	verdicts map[result.Outcome]int
-	wrong    map[string]int // by sort
-	first    []string       // the first wrong ones in words
-	right    time.Time      // of the newest right verdict
-	longest  time.Duration  // that a right verdict took, after the cluster had changed
+	wrong    map[string]int // by type
+	first    []string       // description of the first error of each type
+	right    time.Time      // time of the newest right report
+	longest  time.Duration  // longest time from a change to a right report
 }
 
 func newOracle(pace pace, t truths, c *canary) *oracle {
 	return &oracle{pace: pace, truth: t, canary: c, verdicts: map[result.Outcome]int{}, wrong: map[string]int{}}
 }
 
-// chaosOutcome is what a report says of the whole cluster. That the API server
-// does not answer is no word about the cluster: the proxy sees to that.
+// chaosOutcome returns the outcome of a report for the whole cluster. The rule about the API
+// server does not count: the proxy causes its findings.
 func chaosOutcome(r result.Report) (result.Outcome, string) {
 	if r.OK {
 		return result.Holds, ""
@@ -207,7 +207,7 @@ func chaosOutcome(r result.Report) (result.Outcome, string) {
 	return result.Unseen, ""
 }
 
-// verdict judges a verdict that is given.
+// verdict checks a new report.
 func (o *oracle) verdict(r result.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -217,7 +217,7 @@ func (o *oracle) verdict(r result.Report) {
 	o.judge(o.saidAt)
 }
 
-// look judges the verdict that stands.
+// look checks the last report again.
 func (o *oracle) look() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -244,14 +244,14 @@ func (o *oracle) judge(at time.Time) {
 	}
 }
 
-// compare holds what was said of the cluster, or of a rule, to the truth about that.
+// compare compares the outcome of the cluster or of a rule with the truth.
 func (o *oracle) compare(at time.Time, limit time.Duration, of string, outcome result.Outcome, rule string) {
 	t := o.truth[of]
 	s, steady := t.during(at.Add(-limit), at)
 	if !steady || (outcome != result.Holds || t.since(at) < limit) && (outcome != result.Broken || s.broken) {
 		return
 	}
-	sort := fmt.Sprintf("%q of a cluster that is %s", outcome, map[bool]string{true: "broken", false: "whole"}[s.broken])
+	sort := fmt.Sprintf("reported %q, the cluster is %s", outcome, map[bool]string{true: "broken", false: "healthy"}[s.broken])
 	if of != "" {
 		sort = "rule " + of + ": " + sort
 	}
@@ -261,7 +261,7 @@ func (o *oracle) compare(at time.Time, limit time.Duration, of string, outcome r
 	}
 }
 
-// settled says that a right verdict was given after a time.
+// settled reports whether a right report came after a time.
 func (o *oracle) settled(after time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

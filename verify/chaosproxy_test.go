@@ -14,8 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// chaosProxy stands between one engine and the API server, speaks HTTP/2 to both, and
-// does what its plan says.
+// chaosProxy is an HTTP/2 proxy between one engine and the API server. It executes its plan.
 type chaosProxy struct {
 	plan  *plan
 	past  *past
@@ -27,8 +26,8 @@ type chaosProxy struct {
 	mu     sync.Mutex
 	did    map[fault]int
 	lists  map[kind]int
-	stale  map[kind]bool   // the newest list was an old one
-	newest map[kind]uint64 // version that the engine has seen since it began
+	stale  map[kind]bool   // the last list was an old one
+	newest map[kind]uint64 // newest version that the engine has seen
 }
 
 func newChaosProxy(to http.RoundTripper, p *plan, past *past) *chaosProxy {
@@ -37,12 +36,12 @@ func newChaosProxy(to http.RoundTripper, p *plan, past *past) *chaosProxy {
 	return c
 }
 
-// config is for a client of the proxy.
+// config returns the configuration of a client of the proxy.
 func (c *chaosProxy) config() *rest.Config {
 	return &rest.Config{Host: "http://chaos", Transport: c.net.transport(), QPS: -1}
 }
 
-// count notes a fault that was done.
+// count counts an executed fault.
 func (c *chaosProxy) count(f fault) {
 	if f == "" {
 		return
@@ -52,7 +51,7 @@ func (c *chaosProxy) count(f fault) {
 	c.did[f]++
 }
 
-// list notes a complete list.
+// list counts a complete list.
 func (c *chaosProxy) list(k kind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +59,7 @@ func (c *chaosProxy) list(k kind) {
 	c.stale[k] = false
 }
 
-// listed is how often a kind was listed.
+// listed returns how often a kind was listed.
 func (c *chaosProxy) listed(k kind) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,15 +72,15 @@ func (c *chaosProxy) faults() map[fault]int {
 	return maps.Clone(c.did)
 }
 
-// forget is for an engine that begins: it has seen nothing yet.
+// forget prepares for a new engine, which has seen nothing yet.
 func (c *chaosProxy) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.newest = map[kind]uint64{}
 }
 
-// show notes that the engine gets to see a version of the kind, unless its connection is lost
-// while that is on its way.
+// show records that the engine sees a version of the kind, unless its connection is lost during
+// the transfer.
 func (x *exchange) show(version uint64) {
 	carries := x.r.Context().Value(connection{}).(*memoryConn)
 	time.AfterFunc(onItsWay, func() {
@@ -102,7 +101,7 @@ func (c *chaosProxy) shown(k kind) uint64 {
 }
 
 func (c *chaosProxy) chance(at time.Duration) (fault, bool) {
-	c.mu.Lock() // a source of chance is not for several goroutines
+	c.mu.Lock() // rand.Rand is not safe for concurrent use
 	defer c.mu.Unlock()
 	return c.plan.chance(at)
 }
@@ -120,7 +119,7 @@ type exchange struct {
 	watch   bool
 	streams bool // a watch that begins with a list
 	cutAt   time.Duration
-	late    time.Duration // how long the answer stays on its way
+	late    time.Duration // delay of the answer
 }
 
 func (c *chaosProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -135,7 +134,7 @@ func (c *chaosProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.pass()
 }
 
-// chaosKind is the kind that a request lists or watches, "" for any other request.
+// chaosKind returns the kind that a request lists or watches, "" for any other request.
 func chaosKind(r *http.Request) kind {
 	last := kind(path.Base(r.URL.Path))
 	if _, is := chaosObjects()[last]; is {
@@ -144,7 +143,7 @@ func chaosKind(r *http.Request) kind {
 	return ""
 }
 
-// meet answers by the fault of a spell, or says that the request may go on.
+// meet answers with the fault of a spell, or returns false: the request continues.
 func (x *exchange) meet(s spell) bool {
 	switch s.fault {
 	case tooMany:
@@ -156,11 +155,11 @@ func (x *exchange) meet(s spell) bool {
 	case denied:
 		x.refuse(denied, http.StatusForbidden, "Forbidden", "")
 	case notFound:
-		if x.kind == "" || x.kind == nodeReports { // a cluster that says so of these has none
+		if x.kind == "" || x.kind == nodeReports { // for these, a 404 means that the cluster does not have them
 			return false
 		}
 		x.refuse(notFound, http.StatusNotFound, "NotFound", "")
-	case gone: // of lists, only those that go on are answered so
+	case gone: // an API server answers so only to the next pages of a list
 		if !x.watch && x.query.Get("continue") == "" || x.streams {
 			return false
 		}
@@ -170,7 +169,7 @@ func (x *exchange) meet(s spell) bool {
 			return false
 		}
 		x.count(slow)
-		if s.variant == 1 { // what it says is of now, and arrives later
+		if s.variant == 1 { // the answer shows the current state, and arrives later
 			x.late = s.to - x.now()
 			return false
 		}
@@ -184,16 +183,16 @@ func (x *exchange) meet(s spell) bool {
 	case dead:
 		x.count(dead)
 		x.net.kill()
-	default: // of mute, unreadable, short and goneAmid, the answer knows
+	default: // the code of the answer handles mute, unreadable, short and goneAmid
 		return false
 	}
 	return true
 }
 
-// chanced is meet for a fault of one request.
+// chanced handles a fault of a single request.
 func (x *exchange) chanced(f fault) bool {
 	switch f {
-	case goAway: // the answer is whole, and the connection takes no more requests
+	case goAway: // the answer is complete, and the connection closes after it
 		x.count(goAway)
 		x.w.Header().Set("Connection", "close")
 		return false
@@ -212,7 +211,7 @@ func (x *exchange) chanced(f fault) bool {
 	}
 }
 
-// wait reports whether the client is still there after d.
+// wait waits for d and reports whether the client is still connected.
 func (x *exchange) wait(d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -222,7 +221,7 @@ func (x *exchange) wait(d time.Duration) bool {
 	}
 }
 
-// refuse answers by a Status, as an API server does.
+// refuse answers with a Status, like an API server.
 func (x *exchange) refuse(f fault, code int, reason, retryAfter string) {
 	x.count(f)
 	if retryAfter != "" {
@@ -237,7 +236,7 @@ func status(code int, reason string) []byte {
 	return fmt.Appendf(nil, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"chaos","reason":%q,"code":%d}`, reason, code)
 }
 
-// pass hands the request to the API server, and its answer back.
+// pass forwards the request to the API server, and returns its answer.
 func (x *exchange) pass() {
 	if x.streams && !x.plan.streams {
 		x.refuse("", http.StatusUnprocessableEntity, "Invalid", "") // no fault: an older server
@@ -266,12 +265,12 @@ func (x *exchange) forward() (*http.Response, error) {
 	out.RequestURI, out.Body = "", nil // engines only read
 	out.Header.Del("Accept-Encoding")
 	if x.kind != "" {
-		out.Header.Set("Accept", "application/json") // so that a proxy can read it
+		out.Header.Set("Accept", "application/json") // the proxy reads the answer
 	}
 	return x.to.RoundTrip(out)
 }
 
-// passList hands a list on.
+// passList forwards a list.
 func (x *exchange) passList(response *http.Response) {
 	list, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -291,7 +290,7 @@ func (x *exchange) passList(response *http.Response) {
 	_, _ = x.w.Write(list)
 }
 
-// garbled is JSON that is not of its kind's form.
+// garbled returns JSON that does not match the type of its kind.
 func (x *exchange) garbled(json []byte) []byte {
 	x.count(unreadable)
 	for _, field := range []string{`"heartbeat":`, `"status":`, `"subsets":`, `"endpoints":`, `"spec":`} {

@@ -17,15 +17,15 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// memoryServer is as much of an API server as engines and the test's own hands ask for:
-// kinds with lists, watches, bookmarks and writes. TestMemoryServer holds it to the real one.
+// memoryServer implements the parts of an API server that engines and tests use: lists, watches,
+// bookmarks and writes. TestMemoryServer compares it with the real one.
 type memoryServer struct {
 	mu      sync.Mutex
 	version uint64
 	objects map[kind]map[string]json.RawMessage // by namespace/name
 	events  []memoryEvent
 	news    chan struct{} // closed at the next event
-	pages   [][]byte      // lists that go on, by their tokens
+	pages   [][]byte      // incomplete lists, by continue token
 }
 
 type memoryEvent struct {
@@ -39,7 +39,7 @@ func newMemoryServer() *memoryServer {
 	return &memoryServer{version: 1000, objects: map[kind]map[string]json.RawMessage{}, news: make(chan struct{})}
 }
 
-// memoryBackup is what etcd had at a moment.
+// memoryBackup is the state of etcd at a time.
 type memoryBackup struct {
 	version uint64
 	objects map[kind]map[string]json.RawMessage
@@ -55,7 +55,7 @@ func (s *memoryServer) backup() memoryBackup {
 	return b
 }
 
-// restore goes back to a backup. Watches go on: they are told nothing.
+// restore goes back to a backup. Watches continue and receive no event.
 func (s *memoryServer) restore(b memoryBackup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *memoryServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer lists a kind, not older than a version: one that it has not seen yet is an error.
+// answer lists a kind at least at a version. A version in the future is an error.
 func (s *memoryServer) answer(w http.ResponseWriter, k kind, namespace string, q url.Values) {
 	list, version, at := s.list(k, namespace), uint64(0), 0
 	if token := q.Get("continue"); token != "" {
@@ -106,10 +106,10 @@ func (s *memoryServer) answer(w http.ResponseWriter, k kind, namespace string, q
 		`"details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":1}}`)
 }
 
-// pageSize is less than anybody asks for, so that the few objects are more than a page.
+// pageSize is smaller than any requested limit, so that few objects need more than one page.
 const pageSize = 3
 
-// page is a part of a list, from its at-th object on.
+// page returns a part of a list, starting at an index.
 func (s *memoryServer) page(k kind, list []byte, at int) []byte {
 	items := itemsOf(k, list)
 	if at+pageSize >= len(items) {
@@ -121,12 +121,12 @@ func (s *memoryServer) page(k kind, list []byte, at int) []byte {
 	return listOf(k, versionIn(list), fmt.Sprintf("%d %d", len(s.pages)-1, at+pageSize), items[at:at+pageSize])
 }
 
-// goesOn is the list that a token is of, and where it goes on.
+// goesOn returns the list of a continue token, and the next index.
 func (s *memoryServer) goesOn(token string) (list []byte, at int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	nth := 0
-	_, _ = fmt.Sscan(token, &nth, &at) // it is ours
+	_, _ = fmt.Sscan(token, &nth, &at) // created by page
 	return s.pages[nth], at
 }
 
@@ -135,7 +135,7 @@ func listOf(k kind, version uint64, token string, items [][]byte) []byte {
 	return fmt.Appendf(nil, `{"kind":"%sList","apiVersion":%q,"metadata":{"resourceVersion":"%d","continue":%q},"items":[%s]}`, of.Kind, of.APIVersion, version, token, bytes.Join(items, []byte(",")))
 }
 
-// memoryPath is the kind that a path is about, and namespace and name of an object.
+// memoryPath returns the kind of a path, and the namespace and name of an object.
 func memoryPath(path string) (k kind, namespace, name string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	parts = parts[min(len(parts), map[string]int{"api": 2, "apis": 3}[parts[0]]):]
@@ -146,7 +146,7 @@ func memoryPath(path string) (k kind, namespace, name string) {
 	return kind(parts[0]), namespace, parts[1]
 }
 
-// within tells whether a key is of a namespace, "" for all.
+// within reports whether a key is in a namespace, "" for all.
 func within(key, namespace string) bool {
 	return namespace == "" || strings.HasPrefix(key, namespace+"/")
 }
@@ -179,7 +179,7 @@ func (s *memoryServer) list(k kind, namespace string) []byte {
 	return listOf(k, s.version, "", items)
 }
 
-// write takes an object as it comes, status and all: the test's hands write whole ones.
+// write stores a complete object, including its status.
 func (s *memoryServer) write(w http.ResponseWriter, r *http.Request, k kind, key string) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
@@ -205,7 +205,7 @@ func (s *memoryServer) write(w http.ResponseWriter, r *http.Request, k kind, key
 	}
 }
 
-// change makes, replaces or, where object is nil, deletes an object.
+// change creates, replaces or, if object is nil, deletes an object.
 func (s *memoryServer) change(k kind, key string, object map[string]any, there bool) []byte {
 	s.version++
 	event := map[bool]string{true: "MODIFIED", false: "ADDED"}[there]
@@ -234,7 +234,7 @@ func (s *memoryServer) change(k kind, key string, object map[string]any, there b
 	return text
 }
 
-// since are the events of a kind after a version, and what is closed at the next one.
+// since returns the events of a kind after a version, and a channel that closes at the next event.
 func (s *memoryServer) since(k kind, namespace string, version uint64) (lines [][]byte, now uint64, news <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +277,7 @@ func (s *memoryServer) watch(w http.ResponseWriter, r *http.Request, k kind, nam
 		for _, line := range lines {
 			send(line)
 		}
-		version = max(version, now) // after a restore, the one that was asked for is of the future
+		version = max(version, now) // after a restore, the requested version is in the future
 		select {
 		case <-news:
 		case <-mark.C:
@@ -298,7 +298,7 @@ func added(object []byte) []byte {
 	return fmt.Appendf(nil, `{"type":"ADDED","object":%s}`+"\n", object)
 }
 
-// bookmark says that there was nothing else up to a version.
+// bookmark returns a bookmark event at a version.
 func bookmark(k kind, version uint64, annotations string) []byte {
 	of := chaosObjects()[k]
 	return fmt.Appendf(nil, `{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"%s}}}`+"\n", of.Kind, of.APIVersion, version, annotations)

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// stream is a watch on its way to the engine.
+// stream is a watch between the server and the engine.
 type stream struct {
 	*exchange
 
 	began    time.Duration
-	version  uint64 // up to which the engine has seen everything
-	complete bool   // the list that a watch may begin with is over
+	version  uint64 // the engine has seen all events up to it
+	complete bool   // the initial list is complete
 	marked   time.Time
-	held     [][]byte // events that a silent watch keeps back
+	held     [][]byte // events that a silent watch holds
 	muted    bool
 }
 
-// passWatch hands events on until the client goes, the server ends, or the plan wants so.
+// passWatch forwards events until the client or the server closes the watch, or the plan ends it.
 func (x *exchange) passWatch(response *http.Response) {
 	s := x.stream()
 	events := make(chan []byte)
@@ -72,7 +72,7 @@ func (x *exchange) stream() *stream {
 	return s
 }
 
-// event hands one event on, or keeps it back. False: the watch is over.
+// event forwards one event, or holds it. It returns false at the end of the watch.
 func (s *stream) event(line []byte) bool {
 	spell, met := s.plan.during(s.kind, s.now())
 	if s.muted || met && spell.fault == short && !s.streams {
@@ -100,11 +100,11 @@ func (s *stream) event(line []byte) bool {
 	return true
 }
 
-// look does what the plan says of this moment. False: the watch is over.
+// look applies the plan at this moment. It returns false at the end of the watch.
 func (s *stream) look() bool {
 	now, met := s.plan.during(s.kind, s.now())
 	switch {
-	case met && now.fault == short && !s.streams, !s.muted && len(s.held) > 0: // what it kept back comes with the next one
+	case met && now.fault == short && !s.streams, !s.muted && len(s.held) > 0: // the next watch sends the held events
 		s.count(short)
 		return false
 	case met && now.fault == mute:
@@ -117,7 +117,7 @@ func (s *stream) look() bool {
 		return s.speak()
 	case met && s.began < now.from:
 		return s.end(now)
-	case s.plan.over(unreadable, s.kind, s.began, s.now()): // an object is changed when it is mended
+	case s.plan.over(unreadable, s.kind, s.began, s.now()): // the repair of an object changes it
 		return s.end(spell{fault: gone})
 	}
 	if s.plan.mark > 0 && s.complete && time.Since(s.marked) >= s.plan.mark {
@@ -126,7 +126,7 @@ func (s *stream) look() bool {
 	return true
 }
 
-// speak ends a silence: what was kept back comes late, or the stream is cut.
+// speak ends a silence: the held events arrive late, or the stream is cut.
 func (s *stream) speak() bool {
 	if s.plan.streams {
 		panic(http.ErrAbortHandler)
@@ -139,10 +139,10 @@ func (s *stream) speak() bool {
 	return true
 }
 
-// end is how a spell ends the watches that it finds.
+// end ends a watch that was open at the start of a spell.
 func (s *stream) end(spell spell) bool {
 	switch spell.fault {
-	case gone, goneAmid, slow, unreadable, older: // it has to be listed again
+	case gone, goneAmid, slow, unreadable, older: // it must be listed again
 		s.count(map[bool]fault{true: gone, false: goneAmid}[s.complete])
 		s.write(fmt.Appendf(nil, `{"type":"ERROR","object":%s}`+"\n", status(http.StatusGone, "Expired")))
 	case hangUp:
@@ -159,17 +159,16 @@ func (s *stream) write(data []byte) {
 	s.w.(http.Flusher).Flush()
 }
 
-// bookmark says that there was nothing else up to a version.
+// bookmark sends a bookmark.
 func (s *stream) bookmark(version uint64, annotations string) {
 	s.marked = time.Now()
 	s.show(version)
 	s.write(bookmark(s.kind, version, annotations))
 }
 
-// old answers as a server that is behind: an older list, and a watch in which nothing
-// happens. The next list that arrives is of now, as from the server beside it: two old ones in
-// a row would be those of an etcd that was restored. It says no where the
-// engine has seen nothing newer, or asks for newer events.
+// old answers like a server that is behind: with an older list, or a watch without events. The next
+// list is current, as from a server that is not behind: two old lists in a row would mean that etcd
+// was restored. It returns false if the engine has seen nothing newer, or requests newer events.
 func (x *exchange) old() bool {
 	list, is := x.past.before(x.kind, x.shown(x.kind))
 	if !is {
@@ -191,7 +190,7 @@ func (x *exchange) old() bool {
 	return true
 }
 
-// turnsOld is true where the list before was none of an older version.
+// turnsOld reports whether the last list was not an older one.
 func (c *chaosProxy) turnsOld(k kind) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,7 +199,7 @@ func (c *chaosProxy) turnsOld(k kind) bool {
 	return !was
 }
 
-// behind is a watch in which nothing happens after an old version.
+// behind serves a watch without events after an old version.
 func (x *exchange) behind(list []byte, version uint64) {
 	s := x.stream()
 	s.count(older)
@@ -218,7 +217,7 @@ func (x *exchange) behind(list []byte, version uint64) {
 	}
 }
 
-// headed is the head of an object or a list.
+// headed has the metadata of an object or a list.
 type headed struct {
 	Metadata struct {
 		ResourceVersion string `json:"resourceVersion"`
@@ -230,14 +229,14 @@ func (h headed) version() uint64 {
 	return version
 }
 
-// versionIn is the version of a list.
+// versionIn returns the version of a list.
 func versionIn(list []byte) uint64 {
 	var of headed
 	_ = json.Unmarshal(list, &of) // 0 is older than anything
 	return of.version()
 }
 
-// itemsOf are the objects of a list, each with its kind, which a list says once.
+// itemsOf returns the objects of a list, each with its kind.
 func itemsOf(k kind, list []byte) [][]byte {
 	var of struct{ Items []map[string]any }
 	_ = json.Unmarshal(list, &of)

@@ -11,25 +11,24 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// RuleInfo is what there is to know of a rule before it is judged.
+// RuleInfo describes a rule before it is evaluated.
 type RuleInfo struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
-	// LooksAt are the kinds of objects that it judges; none where it asks
-	// something else than the API server.
+	// LooksAt are the kinds of objects that it reads; none if it does not read from the API server.
 	LooksAt []string `json:"looksAt"`
-	// Needs is the flag without which it is not judged, or "".
+	// Needs is the flag that enables the rule, or "".
 	Needs string `json:"needs,omitempty"`
 
 	within func(scope []string) bool
 }
 
-// Within tells whether the rule can be judged by who may look at these namespaces only;
-// none are the whole cluster.
+// Within reports whether read access to these namespaces is enough to evaluate the rule. No
+// namespaces mean the whole cluster.
 func (r RuleInfo) Within(scope []string) bool { return r.within(scope) }
 
-// Rules are all rules that may be chosen, in the order of reports, with the
-// caller's probes.
+// Rules returns all rules that a user may choose, in the order of the report, with the probes
+// of the caller.
 func Rules(probes ...Probe) []RuleInfo {
 	o := Options{ImageExists: func(context.Context, string, string) (bool, error) { return false, errors.ErrUnsupported }, Baseline: &result.Baseline{}, Since: time.Unix(1, 0)}
 	needs := map[string]string{sinceID: "--since", "baseline": "--baseline compare", "restarts": "--baseline compare"}
@@ -50,7 +49,7 @@ func Rules(probes ...Probe) []RuleInfo {
 	return all
 }
 
-// asked are the rules that only somebody who asks for them gets.
+// asked returns the rules that only a separate flag enables.
 func asked(o Options) []rule {
 	var some []rule
 	if o.Baseline != nil {
@@ -62,28 +61,26 @@ func asked(o Options) []rule {
 	return some
 }
 
-// asksFor tells whether a user asks for this very rule. What a baseline is compared by goes
-// with the rest.
+// asksFor reports whether the user chose this rule by name. The rules of a baseline do not
+// count as chosen.
 func (o Options) asksFor(id string) bool {
 	return slices.Contains(o.Only, id) || id == sinceID && !o.Since.IsZero()
 }
 
-// check reports a rule that was asked for and is not among those to judge, and that there
-// are none.
+// check returns an error if o.Only has a rule that is not in toJudge, or if toJudge is empty.
 func (o Options) check(toJudge []rule) error {
 	for _, id := range o.Only {
 		if !slices.Contains(o.Skip, id) && !slices.ContainsFunc(toJudge, func(r rule) bool { return r.id == id }) {
-			return fmt.Errorf("verify: there is no rule %q, or not without the option that it needs", id)
+			return fmt.Errorf("verify: rule %q does not exist, or it needs an option that is not given", id)
 		}
 	}
 	if len(toJudge) == 0 {
-		return errors.New("verify: no rule is left to judge")
+		return errors.New("verify: no rule is left to evaluate")
 	}
 	return nil
 }
 
-// chosen leaves out what was not chosen. What a flag of its own asks for is
-// chosen by that.
+// chosen returns the rules that the options choose. A flag that enables rules also chooses them.
 func (o Options) chosen(all []rule) []rule {
 	byFlag := asked(o)
 	return slices.DeleteFunc(all, func(r rule) bool {

@@ -11,22 +11,21 @@ import (
 
 func clocks() rule {
 	return rule{
-		id: "clocks", title: "The hosts' clocks agree with this computer's", watches: []kind{leases, nodes}, every: time.Second,
+		id: "clocks", title: "Host clocks agree with the clock of this computer", watches: []kind{leases, nodes}, every: time.Second,
 		judge: judgeClocks, expects: expectClocks,
 	}
 }
 
-// beatsToTell is how many renewals a kubelet's clock is judged by: one alone may
-// have been long on its way.
+// beatsToTell is how many renewals are needed to compare a clock: a single one may have been
+// delayed.
 const beatsToTell = 2
 
-// aheadAtMost is by how much a host's clock may differ, as for preflight's
-// check time-sync.
+// aheadAtMost is the largest difference between clocks, the same as in the preflight check
+// time-sync.
 const aheadAtMost = 2 * time.Second
 
-// judgeClocks compares the time that a kubelet writes into its lease with when
-// it came in here. A slow way makes a clock look behind, so that side has more
-// room.
+// judgeClocks compares the time in a kubelet's Lease with the time at which the renewal was
+// received. A delay makes a clock look behind, so the limit on that side is twice as large.
 func judgeClocks(v view) []Finding {
 	var findings []Finding
 	for _, node := range v.allNodes() {
@@ -42,8 +41,8 @@ func judgeClocks(v view) []Finding {
 	return findings
 }
 
-// expectClocks finds it too soon to tell where leases came in too seldom yet. A run does
-// not wait for that.
+// expectClocks reports "too soon to tell" until each Lease was renewed often enough. No run
+// waits for that.
 func expectClocks(v view) expectation {
 	e := joined(v)
 	var silent []string
@@ -54,18 +53,18 @@ func expectClocks(v view) expectation {
 	}
 	if len(silent) > 0 {
 		slices.Sort(silent)
-		e.nothing = "too soon to tell: no two renewals yet of the lease of " + result.Some(silent)
+		e.nothing = "too soon to tell: fewer than two lease renewals received from " + result.Some(silent)
 	}
 	return e
 }
 
 func timeSynchronized() rule {
 	clock := part{name: "clock", in: func(r nodereport.Report) bool { return r.Clock != nil }}
-	return reported("time-sync", "Clocks follow a time server", clock, func(host string, r nodereport.Report) []Finding {
+	return reported("time-sync", "Clocks are synchronized with a time server", clock, func(host string, r nodereport.Report) []Finding {
 		if r.Clock.Synchronized {
 			return nil
 		}
-		return []Finding{{Object: "Node " + host, Saw: "its clock follows no time server", Want: "synchronized", Fix: clockFix(host) + "; /etc/chrony.conf has to name the site's time servers, and to say rtcsync"}}
+		return []Finding{{Object: "Node " + host, Saw: "its clock is not synchronized with a time server", Want: "synchronized", Fix: clockFix(host) + "; set the site's time servers and rtcsync in /etc/chrony.conf"}}
 	})
 }
 

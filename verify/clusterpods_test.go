@@ -8,17 +8,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// drawnPod is a pod by the dimensions of the table.
+// drawnPod is a random pod, by the dimensions of the table.
 type drawnPod struct {
 	name    string
 	of      string // owner
-	nth     int    // of that sort
+	nth     int    // index in that type of owner
 	age     time.Duration
 	node    string // w1, w2, or gone
 	restart corev1.RestartPolicy
-	life    string // where it is in its life
-	work    string // of a running one: how its first container is
-	second  bool   // it has another container, that works
+	life    string // phase of its life
+	work    string // state of the first container of a running pod
+	second  bool   // it has a second container, which works
 	sidecar string
 	debug   bool   // a failed ephemeral container
 	gate    string // a readiness gate
@@ -44,7 +44,7 @@ func (p drawnPod) over() bool {
 	return p.life == "succeeded" || p.life == "failed" || p.life == "evicted"
 }
 
-// broken decides by what was drawn.
+// broken returns whether the pod must be reported.
 func (p drawnPod) broken(others []drawnPod) bool {
 	switch {
 	case p.deleted != "":
@@ -59,12 +59,12 @@ func (p drawnPod) broken(others []drawnPod) bool {
 	return p.troubled()
 }
 
-// precedes tells whether another pod is its successor: it is a minute younger at least.
+// precedes reports whether another pod is its successor, which is at least a minute younger.
 func (p drawnPod) precedes(o drawnPod) bool {
 	return o.of == p.of && o.nth == p.nth && o.age < p.age && o.deleted == "" && !o.troubled()
 }
 
-// troubled tells whether it does not do its work, whoever is to blame.
+// troubled reports whether the pod does not do its work, for any cause.
 func (p drawnPod) troubled() bool {
 	comesBack := p.restart == corev1.RestartPolicyAlways
 	finished := p.work == "done" && !p.second && !comesBack
@@ -79,7 +79,7 @@ func (p drawnPod) troubled() bool {
 	return !finished && (p.sidecar == "killed" || p.gate == "closed" || p.work != "fine" && (p.work != "done" || comesBack))
 }
 
-// object is the pod as an API server would have it.
+// object returns the pod as an API server would return it.
 func (p drawnPod) object(namespace string) *corev1.Pod {
 	made := time.Now().Add(-p.age)
 	o := pod(namespace, p.name, p.node, owners()[p.of][p.nth], bornAt(made))
@@ -90,7 +90,7 @@ func (p drawnPod) object(namespace string) *corev1.Pod {
 		live(o)
 	}
 	if p.over() {
-		o.CreationTimestamp = metav1.NewTime(made.Add(-30 * time.Second)) // it ended between its birth and that of the next
+		o.CreationTimestamp = metav1.NewTime(made.Add(-30 * time.Second)) // it ended between its creation and that of the next pod
 		for i := range o.Status.ContainerStatuses {
 			o.Status.ContainerStatuses[i].State = terminated(map[string]int32{"failed": 3}[p.life], made)
 		}
@@ -107,7 +107,7 @@ func (p drawnPod) object(namespace string) *corev1.Pod {
 	return o
 }
 
-// works adds containers and what the kubelet says of them.
+// works adds containers and their statuses.
 func (p drawnPod) works(o *corev1.Pod) {
 	if p.second {
 		beside(o)

@@ -14,10 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FuzzClusters makes a cluster of each seed, of nodes, owners and pods in states that the
-// table has, in any combination. What is broken is decided here, by what was drawn and not
-// by what the objects say. Each broken object is named by a finding, itself or through its
-// owner, and no other object is.
+// FuzzClusters creates a random cluster for each seed, with nodes, owners and pods in any
+// combination of the states in the table. The test decides by the drawn values, not by the
+// objects, which objects are broken. The findings must name exactly these objects, or their owners.
 func FuzzClusters(f *testing.F) {
 	for seed := range uint64(400) {
 		f.Add(seed)
@@ -30,18 +29,18 @@ func FuzzClusters(f *testing.F) {
 		}
 		for _, object := range slices.Sorted(maps.Keys(c.broken)) {
 			if _, is := named[object]; !is {
-				t.Errorf("nobody names %s: %s", object, c.broken[object])
+				t.Errorf("no finding names %s: %s", object, c.broken[object])
 			}
 		}
 		for _, object := range slices.Sorted(maps.Keys(named)) {
 			if _, is := c.broken[object]; !is {
-				t.Errorf("%s is named and not broken: %s; drawn: %s", object, named[object], c.drawn[object])
+				t.Errorf("a finding names %s, which is not broken: %s; drawn: %s", object, named[object], c.drawn[object])
 			}
 		}
 	})
 }
 
-// drawnCluster is one with what is broken in it, and how each pod was drawn.
+// drawnCluster is a random cluster, with its broken objects and the drawn values of each pod.
 type drawnCluster struct {
 	*rand.Rand
 
@@ -74,7 +73,7 @@ func drawCluster(seed uint64) *drawnCluster {
 func (c *drawnCluster) one(of ...string) string { return of[c.IntN(len(of))] }
 
 func (c *drawnCluster) node() {
-	ready, kind := corev1.ConditionTrue, c.one("well", "silent", "cordoned", "pressed")
+	ready, kind := corev1.ConditionTrue, c.one("healthy", "silent", "cordoned", "pressed")
 	if kind == "silent" {
 		ready = corev1.ConditionUnknown
 	}
@@ -84,12 +83,12 @@ func (c *drawnCluster) node() {
 			n.Status.Conditions[0].Status = corev1.ConditionTrue
 		}
 	}))
-	if kind != "well" {
+	if kind != "healthy" {
 		c.broken["Node w2"] = kind
 	}
 }
 
-// owners are whole or have a pod too few; the DaemonSet is as its pods are.
+// owners are complete or have a pod too few. The state of the DaemonSet depends on its pods.
 func (c *drawnCluster) owners() {
 	for i, name := range []string{"Deployment", "ReplicaSet", "StatefulSet"} {
 		lacks := int32(c.IntN(2))
@@ -120,8 +119,8 @@ func (c *drawnCluster) owners() {
 	}
 }
 
-// late notes an object that was deleted long ago as broken, unless it waits for a pod
-// within its grace period.
+// late marks an object that was deleted long ago as broken, unless it waits for a pod within its
+// grace period.
 func (c *drawnCluster) late(name string) {
 	if !slices.ContainsFunc(c.pods, func(p drawnPod) bool { return p.deleted == "in grace" }) {
 		c.broken[name] = "deleted long ago"

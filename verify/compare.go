@@ -7,17 +7,17 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// stillThere wants every node and workload that the baseline had.
+// stillThere requires every node and workload of the baseline.
 func stillThere(b *result.Baseline) rule {
 	return rule{
-		id: "baseline", title: "Nodes and workloads of the baseline are still there", watches: []kind{daemonSets, deployments, statefulSets}, also: []kind{nodes},
+		id: "baseline", title: "Nodes and workloads of the baseline exist", watches: []kind{daemonSets, deployments, statefulSets}, also: []kind{nodes},
 		judge: func(v view) []Finding {
 			return append(
-				vanished(b.Snapshot.Nodes, v.nodeStates(), "Node ", "airgap join brings a node back; one that was taken out on purpose needs a new baseline"),
-				vanished(b.Snapshot.Workloads, v.workloadStates(), "", "install it again; where it was removed on purpose, save a new baseline")...)
+				vanished(b.Snapshot.Nodes, v.nodeStates(), "Node ", "join the node again: airgap join; if it was removed on purpose, save a new baseline"),
+				vanished(b.Snapshot.Workloads, v.workloadStates(), "", "install it again; if it was removed on purpose, save a new baseline")...)
 		},
 		expects: func(view) expectation {
-			return expectation{nothing: needs(len(b.Snapshot.Nodes)+len(b.Snapshot.Workloads) > 0, "the baseline has neither nodes nor workloads")}
+			return expectation{nothing: needs(len(b.Snapshot.Nodes)+len(b.Snapshot.Workloads) > 0, "the baseline has no nodes and no workloads")}
 		},
 	}
 }
@@ -26,20 +26,19 @@ func vanished[T any](before, now map[string]T, prefix, fix string) []Finding {
 	var findings []Finding
 	for name := range before {
 		if _, there := now[name]; !there {
-			findings = append(findings, Finding{Object: prefix + name, Saw: "it does not exist any more", Want: "there, as in the baseline", Fix: fix})
+			findings = append(findings, Finding{Object: prefix + name, Saw: "it no longer exists", Want: "it exists, as in the baseline", Fix: fix})
 		}
 	}
 	return findings
 }
 
-// noRestarts wants no container that runs for good to have been started again
-// since the baseline.
+// noRestarts requires that no long-running container restarted since the baseline.
 func noRestarts(b *result.Baseline) rule {
 	return rule{
 		id: "restarts", title: "No container restarted since the baseline", watches: []kind{pods}, also: []kind{nodes}, stays: true,
 		judge: func(v view) []Finding { return restarts(b.Snapshot, v) },
 		expects: func(v view) expectation {
-			return expectation{nothing: needs(v.count(pods) > 0, "there is no pod")}
+			return expectation{nothing: needs(v.count(pods) > 0, "the cluster has no pods")}
 		},
 	}
 }
@@ -59,16 +58,15 @@ func restarts(before result.Snapshot, v view) []Finding {
 			slices.Sort(in)
 			findings = append(findings, Finding{
 				Object: name, Saw: fmt.Sprintf("%s since the baseline, in %s", result.Plural(int(total), "restart"), result.Some(in)), Want: "none",
-				Fix: "kubectl logs --previous, and kubectl describe, of these pods",
+				Fix: "for each of these pods: kubectl logs --previous POD; kubectl describe pod POD",
 			})
 		}
 	}
 	return findings
 }
 
-// restartsOf counts the restarts that were not there before. A pod that is new
-// since then, also a static one under its old name, is compared with zero; one
-// restart is the host's, where that was started again.
+// restartsOf counts the restarts since the baseline. A pod that is new since then, also a static
+// pod under its old name, is compared with zero. A reboot of the host explains one restart.
 func restartsOf(before, now result.PodState, rebooted bool) int32 {
 	n := now.Restarts
 	if before.Restarts <= n {

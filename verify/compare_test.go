@@ -21,8 +21,7 @@ func restarted(n int32) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = n }
 }
 
-// of makes the pod one of a controller's: "ReplicaSet coredns-7d", with the
-// hash after the last dash.
+// of makes the pod one of a controller: "ReplicaSet coredns-7d", with the hash after the last dash.
 func of(kind, name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		yes := true
@@ -54,7 +53,7 @@ func TestRestarts(t *testing.T) {
 		want []Finding
 	}{
 		"nothing": {before, nil},
-		"one more": {
+		"two more": {
 			[]metav1.Object{pod("kube-system", "coredns-7d-a", "w1", dns, withUID("a"), restarted(6))},
 			[]Finding{{Object: "Deployment kube-system/coredns, container main", Saw: "2 restarts since the baseline, in coredns-7d-a"}},
 		},
@@ -63,21 +62,21 @@ func TestRestarts(t *testing.T) {
 			[]Finding{{Object: "Deployment kube-system/coredns, container main", Saw: "3 restarts since the baseline, in coredns-9f-b"}},
 		},
 		"a successor that never restarted": {[]metav1.Object{pod("kube-system", "coredns-9f-b", "w1", of("ReplicaSet", "coredns-9f"), withUID("b"))}, nil},
-		"a static pod's mirror was made anew": {
+		"a mirror pod was created again": {
 			[]metav1.Object{pod("kube-system", "etcd-cp1", "cp1", of("Node", "cp1"), withUID("e2"), restarted(7))}, nil,
 		},
 		"a static pod was changed": {
 			[]metav1.Object{pod("kube-system", "etcd-cp1", "cp1", of("Node", "cp1"), withUID("e2"), restarted(1))},
 			[]Finding{{Object: "Pod kube-system/etcd-cp1, container main", Saw: "1 restart since the baseline, in etcd-cp1"}},
 		},
-		"the host was started again": {
+		"the host was rebooted": {
 			[]metav1.Object{node("w1", corev1.ConditionTrue, booted("2")), pod("kube-system", "kube-proxy-x", "w1", proxy, withUID("x"), restarted(3))}, nil,
 		},
-		"the host was started again, and more": {
+		"the host was rebooted, and more restarts": {
 			[]metav1.Object{node("w1", corev1.ConditionTrue, booted("2")), pod("kube-system", "kube-proxy-x", "w1", proxy, withUID("x"), restarted(5))},
 			[]Finding{{Object: "DaemonSet kube-system/kube-proxy, container main", Saw: "2 restarts since the baseline, in kube-proxy-x"}},
 		},
-		"a job may": {
+		"a Job may restart": {
 			[]metav1.Object{pod("bank", "nightly-x", "w1", of("Job", "nightly"), withUID("j"), restarted(5), func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure })}, nil,
 		},
 	} {
@@ -91,8 +90,8 @@ func TestVanished(t *testing.T) {
 	b := &result.Baseline{Snapshot: seen(t, node("w1", corev1.ConditionTrue), node("w2", corev1.ConditionFalse), daemonSet("kube-proxy", 2), deployment("coredns")).snapshot()}
 	now := seen(t, node("w2", corev1.ConditionTrue), node("w3", corev1.ConditionTrue), deployment("coredns"))
 	wantSaw(t, stillThere(b).judge(now),
-		Finding{Object: "Node w1", Saw: "it does not exist any more"},
-		Finding{Object: "DaemonSet kube-system/kube-proxy", Saw: "it does not exist any more"})
+		Finding{Object: "Node w1", Saw: "it no longer exists"},
+		Finding{Object: "DaemonSet kube-system/kube-proxy", Saw: "it no longer exists"})
 }
 
 func TestDifferences(t *testing.T) {
@@ -123,8 +122,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestKnow has pods with successors: as many of them as were broken before are
-// known, and no more.
+// TestKnow checks pods with successors: as many of them are known as were broken before.
 func TestKnow(t *testing.T) {
 	dns, proxy := of("ReplicaSet", "coredns-7d"), of("DaemonSet", "kube-proxy")
 	now := seen(t,
@@ -159,25 +157,25 @@ func TestKnow(t *testing.T) {
 	for want, known := range map[string]bool{"no MemoryPressure": true, "no DiskPressure": false} {
 		f := []Finding{{Object: "Node w1", Want: want}}
 		if know(pressed, now, "nodes-pressure", f); f[0].Known != known {
-			t.Errorf("%s is known: %t", want, !known)
+			t.Errorf("%s: known %t", want, !known)
 		}
 	}
 	for want, known := range map[string]bool{"one of 30h0m0s at most, v3.7": true, "a leader": false} {
 		f := []Finding{{Object: "etcd on cp1", Want: want}}
 		if know(pressed, now, "etcd", f); f[0].Known != known {
-			t.Errorf("%s is known: %t", want, !known)
+			t.Errorf("%s: known %t", want, !known)
 		}
 	}
 	now.put(t, job("shop", "night-2", func(j *batchv1.Job) { j.OwnerReferences = controlledBy("batch/v1", "CronJob", "night") }))
 	nightly := &result.Baseline{Findings: []result.KnownFinding{{Finding: Finding{Rule: "jobs", Object: "Job shop/night-1"}, Lasting: "Job of CronJob shop/night"}}}
 	failed := []Finding{{Object: "Job shop/night-2"}, {Object: "Job shop/other"}}
 	if know(nightly, now, "jobs", failed); !failed[0].Known || failed[1].Known {
-		t.Errorf("the next Job of a CronJob is known: %t; another one: %t", failed[0].Known, failed[1].Known)
+		t.Errorf("known: the next Job of a CronJob %t, another Job %t", failed[0].Known, failed[1].Known)
 	}
 	b.Findings[0].Object = "Pod kube-system/coredns-7d-c"
 	findings = []Finding{{Object: "Pod kube-system/coredns-7d-b"}, {Object: "Pod kube-system/coredns-7d-c"}}
 	know(b, now, "pods", findings)
 	if findings[0].Known || !findings[1].Known {
-		t.Errorf("not the very same pod is known, but %+v", findings)
+		t.Errorf("another pod than the one of the baseline is known: %+v", findings)
 	}
 }

@@ -11,18 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// bounds are how old the API server's last word about a kind may be for rules that read it.
+// bounds limit how old the last confirmation of a kind may be for the rules that read it.
 type bounds struct {
-	// down is how long a kind may have no open watch. A watch ends every few minutes and
-	// the next one is open within milliseconds.
+	// down is how long a kind may have no open watch. The API server ends a watch every few
+	// minutes, and the next one opens within milliseconds.
 	down time.Duration
-	// silent is how long an open watch may bring nothing: no event and no bookmark.
+	// silent is how long an open watch may receive no event and no bookmark.
 	silent time.Duration
-	// renew is how long it may be silent before the kind is listed again. An API server
-	// sends a bookmark each minute, so a healthy watch is not. It is more than two minutes,
-	// after which a reflector forgets how often it had to wait.
+	// renew is how long a watch may be silent before the kind is listed again. An API server
+	// sends a bookmark each minute. It is more than two minutes, because then a reflector resets
+	// its backoff.
 	renew time.Duration
-	// early is how long a first list may be due before that is news.
+	// early is how long a first list may take before it is reported.
 	early time.Duration
 }
 
@@ -32,41 +32,41 @@ func (b *bounds) fill() {
 	}
 }
 
-// confirmation is what the API server last said about one kind, in one namespace or in
-// all. It lives as long as the run: a session begins it again and keeps its counts.
+// confirmation is the last confirmation of one kind by the API server, in one namespace or in
+// all. It lasts for the whole run: a new session restarts it and keeps its counts.
 type confirmation struct {
 	kind      kind
 	namespace string // "" for all
 
 	mu      sync.Mutex
-	at      time.Time     // when the API server last confirmed what is cached
-	open    bool          // a watch is open, and past its initial events
-	closed  time.Time     // when there was one last; else when the session began
-	refused bool          // the newest list was older, and is asked for again
+	at      time.Time     // when the API server last confirmed the cache
+	open    bool          // a watch is open and has sent its initial events
+	closed  time.Time     // when the last watch closed, or when the session began
+	refused bool          // the last list was older than newest and was requested again
 	newest  string        // resourceVersion of the newest list, event or bookmark
-	listed  string        // that of the newest complete list; "": the cache has it
-	reason  error         // of the newest request, nil when it succeeded
-	failing chan struct{} // closed by the first failure of a session
-	lost    func(error)   // ends the session: its credentials are not accepted
+	listed  string        // resourceVersion of the newest complete list; "": it is in the cache
+	reason  error         // error of the newest request; nil: it succeeded
+	failing chan struct{} // closed at the first failure of a session
+	lost    func(error)   // ends the session if its credentials are rejected
 	opened  int           // watches
 	errors  int           // requests that failed, and answers that broke off
-	back    int           // times that resourceVersion went back
-	gap     gap           // the newest one
+	back    int           // how often resourceVersion went back
+	gap     gap           // the newest gap
 }
 
-// gap is a time in which nothing of a kind came in. What comes at its end may be as old as
+// gap is a time in which nothing of a kind was received. An event at its end may be as old as
 // its beginning.
 type gap struct{ from, to time.Time }
 
 const (
-	// gapNoted is longer than the ten seconds between two renewals of a kubelet's lease. With
-	// less, a clock that was set back would make each renewal look ten seconds old.
+	// gapNoted is longer than the ten seconds between two renewals of a kubelet's Lease. With a
+	// shorter time, each renewal would look ten seconds old after a clock was set back.
 	gapNoted = 15 * time.Second
 	// handledIn is the longest time from an event to the end of its handler.
 	handledIn = 5 * time.Second
 )
 
-// begin is called before the informer of a session starts.
+// begin is called before an informer of a new session starts.
 func (c *confirmation) begin(lost func(error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *confirmation) begin(lost func(error)) {
 	c.failing, c.lost = make(chan struct{}), lost
 }
 
-// failed notes why a request did not succeed, or why its answer ended.
+// failed records why a request failed, or why its answer ended.
 func (c *confirmation) failed(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,15 +91,15 @@ func (c *confirmation) failed(err error) {
 	}
 }
 
-// knows tells whether a failure is the one that was noted last.
+// knows reports whether err is the last recorded error.
 func (c *confirmation) knows(err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reason != nil && errors.Is(err, c.reason)
 }
 
-// heard notes a complete list, an event or a bookmark of a resourceVersion: what is cached
-// is what was so at a time.
+// heard records a complete list, an event or a bookmark of a resourceVersion: the cache shows
+// the state at that time.
 func (c *confirmation) heard(version string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +113,7 @@ func (c *confirmation) heard(version string, at time.Time) {
 	c.reason, c.refused, c.newest = nil, false, cmp.Or(version, c.newest)
 }
 
-// sentAfter is what an event that is handled now is younger than.
+// sentAfter returns a time after which an event was sent that is handled now.
 func (c *confirmation) sentAfter(now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,9 +123,9 @@ func (c *confirmation) sentAfter(now time.Time) time.Time {
 	return c.gap.from
 }
 
-// older tells whether a resourceVersion is from before the newest one: the API server
-// that answers is behind the one that answered before, or etcd was restored. Both are
-// numbers that grow (KEP-5504); others are never older.
+// older reports whether a resourceVersion is older than the newest one. Then the API server
+// that answers is behind the previous one, or etcd was restored. Both must be increasing
+// numbers (KEP-5504); other versions are never older.
 func (c *confirmation) older(version string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,9 +137,8 @@ func isBefore(version, other string) bool {
 	return err == nil && order < 0
 }
 
-// hasRefused tells whether the newest answer was a list that was refused: the first of two
-// in a row that are older than what was known, since the next one may be of a server that is
-// not behind. The second one is taken for the truth.
+// hasRefused reports whether the newest list was refused because it was old. The next list may
+// come from a server that is not behind. A second old list in a row is accepted.
 func (c *confirmation) hasRefused() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,8 +151,8 @@ func (c *confirmation) refuse() {
 	c.refused = true
 }
 
-// begun notes a resourceVersion of a list that is not complete yet: even where the rest fails, a
-// list that is older comes from a server that is behind.
+// begun records the resourceVersion of an incomplete list. Even if the rest fails, an older list
+// comes from a server that is behind.
 func (c *confirmation) begun(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +161,7 @@ func (c *confirmation) begun(version string) {
 	}
 }
 
-// wentBack notes that the cluster continues from an older resourceVersion.
+// wentBack records that the cluster continues from an older resourceVersion.
 func (c *confirmation) wentBack(to string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,8 +169,8 @@ func (c *confirmation) wentBack(to string) {
 	c.newest = to
 }
 
-// watching notes that a watch opens or ends. That one opens confirms nothing: it may end
-// before it brings what has happened.
+// watching records that a watch opens or ends. An open watch alone confirms nothing: it may end
+// before it sends an event.
 func (c *confirmation) watching(open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,23 +184,22 @@ func (c *confirmation) watching(open bool) {
 	c.open = open
 }
 
-// age is how long ago the API server confirmed the kind.
+// age returns the time since the API server confirmed the kind.
 func (c *confirmation) age() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Since(c.at)
 }
 
-// complete notes that the version is that of a list, which is on its way into the cache.
+// complete records the version of a complete list that is not in the cache yet.
 func (c *confirmation) complete(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.listed = version
 }
 
-// doubt says why what is cached of the kind is not to be relied on at now, "" when it is.
-// synced says that there has been a complete list in this session, cached is the version
-// that the cache has.
+// doubt returns why the cached objects are not reliable at now, or nil. synced reports whether
+// this session received a complete list; cached is the resourceVersion of the cache.
 func (c *confirmation) doubt(now time.Time, b bounds, synced bool, cached string) *doubt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,14 +209,14 @@ func (c *confirmation) doubt(now time.Time, b bounds, synced bool, cached string
 	d := &doubt{kind: c.kind, namespace: c.namespace, reason: c.reason, since: c.closed}
 	switch {
 	case !synced:
-		d.saw, d.never = "no complete list yet", true
+		d.saw, d.never = "no complete list received", true
 		d.early = now.Sub(c.closed) <= b.early && (c.reason == nil || apierrors.IsTooManyRequests(c.reason))
 	case !c.open && now.Sub(c.closed) > b.down:
 		d.saw = "no watch is open"
 	case c.listed != "" && now.Sub(c.closed) > b.down:
-		d.saw = "its newest list is not read yet"
+		d.saw = "its newest list is not in the cache"
 	case now.Sub(c.at) > b.silent:
-		d.saw, d.since = "its watch is silent", c.at
+		d.saw, d.since = "its watch received nothing", c.at
 	default:
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// confirmations are those of a run, by kind and namespace.
+// confirmations has the confirmations of a run, by kind and namespace.
 type confirmations struct {
 	mu  sync.Mutex
 	all []*confirmation
@@ -26,7 +26,7 @@ func (c *confirmations) of(k kind, namespace string) *confirmation {
 	return one
 }
 
-// results are for the report, a line for each kind.
+// results returns one entry for each kind, for the report.
 func (c *confirmations) results(now time.Time) []result.KindResult {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,37 +14,37 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// keptContainer is one that a pod has or had.
+// keptContainer is one container of a pod.
 type keptContainer struct {
 	of       unique.Handle[program]
 	restarts int32
-	ended    *ending // how it ended last, badly or so that it was started again
+	ended    *ending // the last failure or restart
 }
 
-// program is what all containers of one name in a workload have in common.
+// program is the same for all containers of one name in a workload.
 type program struct {
 	name  string
-	image string // id, of one that runs
-	named string // NAME:TAG@DIGEST, where both are known
+	image string // ID, if it runs
+	named string // NAME:TAG@DIGEST, if both are known
 }
 
-// ending is one that nobody wished for.
+// ending is an unexpected end of a container.
 type ending struct {
 	at  time.Time
 	how string
 }
 
-// role is what a container is for.
+// role is the purpose of a container.
 type role byte
 
 const (
 	ordinary  role = iota
-	initial        // an init container, which ends before ordinary ones begin
-	sidecar        // an init container that runs until the ordinary ones have ended
-	debugging      // an ephemeral container: a person looks into the pod (kubectl debug)
+	initial        // an init container: it ends before the ordinary ones start
+	sidecar        // an init container that runs until the ordinary ones end
+	debugging      // an ephemeral container (kubectl debug)
 )
 
-// containersOf are the statuses of a pod's containers: of init containers first.
+// containersOf returns the statuses of a pod's containers, init containers first.
 func containersOf(p *corev1.Pod) iter.Seq2[*corev1.ContainerStatus, role] {
 	return func(yield func(*corev1.ContainerStatus, role) bool) {
 		each := func(all []corev1.ContainerStatus, as func(name string) role) bool {
@@ -69,8 +69,8 @@ func initRole(p *corev1.Pod, name string) role {
 	return sidecar
 }
 
-// comesBack tells whether an ordinary container is started again after it ended well:
-// its own policy counts before the pod's.
+// comesBack reports whether an ordinary container is restarted after it succeeded. The policy of
+// the container overrides the policy of the pod.
 func comesBack(p *corev1.Pod, name string) bool {
 	policy := p.Spec.RestartPolicy
 	i := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
@@ -80,13 +80,13 @@ func comesBack(p *corev1.Pod, name string) bool {
 	return policy != corev1.RestartPolicyNever && policy != corev1.RestartPolicyOnFailure
 }
 
-// done tells whether an ordinary container has done its work.
+// done reports whether an ordinary container succeeded and is not restarted.
 func done(p *corev1.Pod, s *corev1.ContainerStatus) bool {
 	return s.State.Terminated != nil && s.State.Terminated.ExitCode == 0 && !comesBack(p, s.Name)
 }
 
-// finished tells whether all ordinary containers have ended for good. Sidecars are
-// stopped then, so how they end (137, 143) says nothing.
+// finished reports whether all ordinary containers ended and are not restarted. Sidecars are
+// stopped then, so their exit codes (137, 143) are no failure.
 func finished(p *corev1.Pod) bool {
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return true
@@ -106,13 +106,13 @@ func keepContainer(p *corev1.Pod, s *corev1.ContainerStatus, as role) keptContai
 	case t != nil && t.ExitCode != 0 && !stopped(p, t, as):
 		c.ended = &ending{t.FinishedAt.Time, ended(t)}
 	case last != nil:
-		c.ended = &ending{last.FinishedAt.Time, fmt.Sprintf("%s; started again, restarts: %d", ended(last), s.RestartCount)}
+		c.ended = &ending{last.FinishedAt.Time, fmt.Sprintf("%s; restarted, restart count %d", ended(last), s.RestartCount)}
 	}
 	return c
 }
 
-// stopped tells whether the kubelet ended a container on purpose: its pod was deleted
-// before, or it is a sidecar of a pod that has done its work.
+// stopped reports whether the kubelet ended a container on purpose: its pod was deleted before,
+// or it is a sidecar of a finished pod.
 func stopped(p *corev1.Pod, t *corev1.ContainerStateTerminated, as role) bool {
 	if as == sidecar && finished(p) {
 		return true
@@ -120,8 +120,8 @@ func stopped(p *corev1.Pod, t *corev1.ContainerStateTerminated, as role) bool {
 	return p.DeletionTimestamp != nil && !t.FinishedAt.Time.Before(deleted(p))
 }
 
-// deleted is when somebody asked to delete a pod: its DeletionTimestamp is the end of the
-// grace period.
+// deleted returns when the deletion of a pod was requested. Its DeletionTimestamp is the end of
+// the grace period.
 func deleted(p *corev1.Pod) time.Time {
 	at := p.DeletionTimestamp.Time
 	if grace := p.DeletionGracePeriodSeconds; grace != nil {
@@ -138,14 +138,14 @@ func imageName(s *corev1.ContainerStatus) string {
 	return s.Image + "@" + digest
 }
 
-// containerTrouble says why a container does not run although it should.
+// containerTrouble returns why a container that should run does not run, or "".
 func containerTrouble(s *corev1.ContainerStatus) string {
 	if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
 		return ended(t)
 	}
 	w := s.State.Waiting
 	if w == nil || w.Reason == "PodInitializing" {
-		return "" // an init container says more
+		return "" // the status of an init container has the cause
 	}
 	saw := because(w.Reason, w.Message)
 	if t := s.LastTerminationState.Terminated; t != nil {
@@ -154,8 +154,8 @@ func containerTrouble(s *corev1.ContainerStatus) string {
 	return saw
 }
 
-// ended has the last line of the message alone: it may be the end of a log, up to 2048 bytes
-// (terminationMessagePolicy FallbackToLogsOnError).
+// ended uses only the last line of the message. The message may be the end of a log, up to 2048
+// bytes (terminationMessagePolicy FallbackToLogsOnError).
 func ended(t *corev1.ContainerStateTerminated) string {
 	message := strings.TrimSpace(t.Message)
 	last := strings.TrimSpace(message[strings.LastIndex(message, "\n")+1:])

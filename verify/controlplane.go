@@ -11,14 +11,14 @@ const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 func controlPlane() rule {
 	return rule{
-		id: "control-plane", title: "Every control-plane node runs its static pods", watches: []kind{nodes, pods}, also: []kind{nodeReports},
+		id: "control-plane", title: "Control-plane nodes run their static pods", watches: []kind{nodes, pods}, also: []kind{nodeReports},
 		judge: judgeControlPlane, expects: joined,
 	}
 }
 
 func judgeControlPlane(v view) []Finding {
 	var hosts []string
-	// Whether etcd is beside the API server, not outside the cluster, an old report says as well.
+	// An old report also shows whether etcd is stacked or external.
 	stacked := slices.ContainsFunc(all[*keptReport](v, nodeReports), func(r *keptReport) bool { return r.report.Etcd != nil })
 	for _, node := range v.allNodes() {
 		if !ofControlPlane(node) {
@@ -28,7 +28,7 @@ func judgeControlPlane(v view) []Finding {
 		stacked = stacked || staticPod(v, "etcd", node.Name) != nil
 	}
 	if len(hosts) == 0 && len(v.allNodes()) > 0 {
-		return []Finding{{Object: "Cluster", Saw: "no node has the label " + controlPlaneLabel, Want: "at least one", Fix: "kubectl label node NAME " + controlPlaneLabel + "=, for each host of the control plane"}}
+		return []Finding{{Object: "Cluster", Saw: "no node has the label " + controlPlaneLabel, Want: "at least one", Fix: "for each control-plane node: kubectl label node NAME " + controlPlaneLabel + "="}}
 	}
 	components := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 	if stacked {
@@ -40,7 +40,7 @@ func judgeControlPlane(v view) []Finding {
 			if saw := staticTrouble(staticPod(v, component, host)); saw != "" {
 				findings = append(findings, Finding{
 					Object: "Pod kube-system/" + component + "-" + host, Saw: saw, Want: "running and ready",
-					Fix: "on " + host + ": look at /etc/kubernetes/manifests/" + component + ".yaml and journalctl -u kubelet",
+					Fix: "on " + host + ": check /etc/kubernetes/manifests/" + component + ".yaml; journalctl -u kubelet",
 				})
 			}
 		}
@@ -53,8 +53,8 @@ func ofControlPlane(node *corev1.Node) bool {
 	return is
 }
 
-// staticPod is the mirror of a static pod, which the kubelet names after the
-// node, or nil.
+// staticPod returns the mirror pod of a static pod, or nil. The kubelet appends the name of the
+// node to the name of the pod.
 func staticPod(v view, component, node string) *keptPod {
 	return get[*keptPod](v, pods, metav1.NamespaceSystem, component+"-"+node)
 }

@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// daemonSetTrouble does not take the status alone for it: that comes from a
-// controller, which may be what is broken.
+// daemonSetTrouble does not rely on the status alone: the controller that writes it may have
+// failed.
 func daemonSetTrouble(v view, d *appsv1.DaemonSet) string {
 	s := d.Status
 	if s.ObservedGeneration < d.Generation {
@@ -22,7 +22,7 @@ func daemonSetTrouble(v view, d *appsv1.DaemonSet) string {
 	}
 	updated := s.UpdatedNumberScheduled
 	if d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
-		updated = s.DesiredNumberScheduled // whoever updates it does so when it suits
+		updated = s.DesiredNumberScheduled // the operator updates it by hand
 	}
 	saw := fewer(s.DesiredNumberScheduled, updated, s.NumberAvailable)
 	if missing := nodesWithout(v, d); len(missing) > 0 {
@@ -31,8 +31,8 @@ func daemonSetTrouble(v view, d *appsv1.DaemonSet) string {
 	return strings.Join(saw, ", ")
 }
 
-// nodesWithout are the nodes on which d should have a pod and has none. One that has
-// ended is none: its controller has to make another.
+// nodesWithout returns the nodes on which d should have a pod and has none. A pod that has
+// ended does not count: the controller must create a new one.
 func nodesWithout(v view, d *appsv1.DaemonSet) []string {
 	has := map[string]bool{}
 	for _, p := range by[*keptPod](v, pods, byOwner, string(d.UID)) {
@@ -50,8 +50,8 @@ func nodesWithout(v view, d *appsv1.DaemonSet) []string {
 	return missing
 }
 
-// belongsOn decides as the DaemonSet controller does: name, selector, affinity and
-// taints, with the tolerations it gives to every daemon pod.
+// belongsOn decides like the DaemonSet controller: by name, selector, affinity and taints, with
+// the tolerations that every daemon pod gets.
 func belongsOn(d *appsv1.DaemonSet, node *corev1.Node) bool {
 	pod := &corev1.Pod{Spec: d.Spec.Template.Spec}
 	if name := pod.Spec.NodeName; name != "" && name != node.Name {

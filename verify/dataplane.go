@@ -14,14 +14,14 @@ import (
 
 func dataPlane() rule {
 	return rule{
-		id: "data-plane", title: "From every node pods, Services, names and NodePorts answer",
+		id: "data-plane", title: "Pods, Services, DNS names and NodePorts answer from every node",
 		watches: []kind{pods}, also: []kind{nodes}, in: dataplane.Namespace,
 		judge: judgeDataPlane, expects: expectDataPlane,
 	}
 }
 
-// expectDataPlane expects a pod that runs and is ready on each node of Linux: what one said
-// that does not answer itself may be old.
+// expectDataPlane expects a ready pod on each Linux node: the last result of a pod that is not
+// ready may be old.
 func expectDataPlane(v view) expectation {
 	on := map[string]bool{}
 	for _, p := range v.probing() {
@@ -30,36 +30,36 @@ func expectDataPlane(v view) expectation {
 	const fix = "kubectl -n " + dataplane.Namespace + " get pods -o wide; kubectl -n " + dataplane.Namespace + " describe daemonset " + dataplane.Name
 	switch {
 	case len(on) == 0 && !v.site.dataPlane:
-		return expectation{nothing: "no pods try the pod network: the cluster is not airgap's"}
-	case !v.has(nodes): // who may look at this namespace alone does not know them
-		return expectation{missing: needs(len(on) > 0, "no pod tries the pod network"), fix: fix}
+		return expectation{nothing: "no pods test the pod network: airgap did not install this cluster"}
+	case !v.has(nodes): // a user of only this namespace cannot read them
+		return expectation{missing: needs(len(on) > 0, "no pod tests the pod network"), fix: fix}
 	}
 	return v.each(func(n *corev1.Node) lack {
 		if on[n.Name] || n.Labels[corev1.LabelOSStable] == "windows" {
 			return lack{}
 		}
-		return lack{"no pod that tries the pod network runs and is ready", fix}
+		return lack{"no pod that tests the pod network is running and ready", fix}
 	})
 }
 
-// probing are the pods that try the pod network, as far as they run.
+// probing returns the running pods that test the pod network.
 func (v view) probing() []*keptPod {
 	return slices.DeleteFunc(in[*keptPod](v, pods, dataplane.Namespace), func(p *keptPod) bool {
 		return p.from.Value().app != dataplane.Name || !p.running
 	})
 }
 
-// judgeDataPlane reads what the pods of the data plane say they tried in vain:
-// a finding for each thing that was tried, with the nodes it was tried from.
+// judgeDataPlane reads the failed tests of the data-plane pods. It returns one finding for each
+// target, with the nodes from which it failed.
 func judgeDataPlane(v view) []Finding {
 	var findings []Finding
-	tried := map[dataplane.Failure][]string{} // in vain, from these nodes
+	tried := map[dataplane.Failure][]string{} // failed from these nodes
 	for _, p := range v.probing() {
 		switch {
 		case p.reach == nil:
 			findings = append(findings, Finding{
-				Object: p.title("Pod"), Saw: "it has not said yet what answers from " + p.node,
-				Want: "its condition " + string(dataplane.Condition), Fix: fmt.Sprintf("kubectl -n %s logs %s", p.namespace, p.name),
+				Object: p.title("Pod"), Saw: "it has not reported yet which connections work from " + p.node,
+				Want: "the condition " + string(dataplane.Condition), Fix: fmt.Sprintf("kubectl -n %s logs %s", p.namespace, p.name),
 			})
 		case p.reach.Status != corev1.ConditionTrue && p.unwell == nil:
 			for _, f := range dataplane.Parse(p.reach.Message) {
@@ -77,17 +77,16 @@ func judgeDataPlane(v view) []Finding {
 	return findings
 }
 
-// dataPlaneFix is where to look first. The words are those of the package
-// dataplane.
+// dataPlaneFix returns where to look first. The targets come from the package dataplane.
 func dataPlaneFix(target string) string {
 	switch {
 	case strings.HasSuffix(target, ", 64 KiB"):
-		return "small packets pass and large ones do not: network.mtu of airgap.yaml is more than the network carries; airgap preflight --all-hosts measures it"
+		return "small packets pass and large packets do not: network.mtu in airgap.yaml is larger than the network allows; measure it: airgap preflight --all-hosts"
 	case strings.HasPrefix(target, "pod on "):
-		return "airgap preflight --all-hosts measures what passes between the hosts; on both: is the tunnel's UDP port open in the firewall?"
+		return "test the network between the hosts: airgap preflight --all-hosts; on both hosts, check that the firewall allows the tunnel's UDP port"
 	case strings.HasPrefix(target, "name "):
-		return "kubectl -n kube-system get pods -l k8s-app=kube-dns -o wide; a Service that answers by its address says that only CoreDNS is to blame"
+		return "kubectl -n kube-system get pods -l k8s-app=kube-dns -o wide; if a Service answers by its address, only CoreDNS has failed"
 	default:
-		return "kubectl -n kube-system logs -l k8s-app=kube-proxy; on that node iptables-save or nft list ruleset: are its rules still there?"
+		return "kubectl -n kube-system logs -l k8s-app=kube-proxy; on that node, check that its rules exist: iptables-save, or nft list ruleset"
 	}
 }

@@ -29,10 +29,10 @@ func TestDataPlane(t *testing.T) {
 	}{
 		{"everything answers", []metav1.Object{on("cp1", answered), on("w1", answered)}, nil},
 		{"no such pods", nil, nil},
-		{"nothing said yet", []metav1.Object{on("cp1", answered), on("w1")},
-			[]Finding{{Object: "Pod airgap-system/data-plane-w1", Saw: "it has not said yet what answers from w1"}}},
-		{"judged elsewhere", []metav1.Object{on("cp1", answered), on("w1", going), on("w2", pending), pod(dataplane.Namespace, "another", "w3")}, nil},
-		{"it is not ready, and what it said may be old", []metav1.Object{on("cp1", answered), on("w1", unready("ContainersNotReady", "probe"), says(corev1.ConditionFalse, "pod on cp1: no answer"))}, nil},
+		{"nothing reported yet", []metav1.Object{on("cp1", answered), on("w1")},
+			[]Finding{{Object: "Pod airgap-system/data-plane-w1", Saw: "it has not reported yet which connections work from w1"}}},
+		{"checked by other rules", []metav1.Object{on("cp1", answered), on("w1", going), on("w2", pending), pod(dataplane.Namespace, "another", "w3")}, nil},
+		{"it is not ready, and its last report may be old", []metav1.Object{on("cp1", answered), on("w1", unready("ContainersNotReady", "probe"), says(corev1.ConditionFalse, "pod on cp1: no answer"))}, nil},
 		{"one node cannot be reached", []metav1.Object{
 			on("w4", says(corev1.ConditionFalse, "pod on w1: no answer")), on("cp1", says(corev1.ConditionFalse, "pod on w1: no answer")),
 			on("w2", says(corev1.ConditionFalse, "pod on w1: no answer")), on("w3", says(corev1.ConditionFalse, "pod on w1: no answer\nname kubernetes.default.svc: no such name")), on("w1", answered)},

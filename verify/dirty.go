@@ -2,10 +2,10 @@ package verify
 
 import "sync"
 
-// dirty is the set of rules to judge again. Marking is cheap and never
-// blocks; however many events come in, a rule is in it once.
+// dirty is the set of rules to evaluate again. Marking is cheap and never blocks. A rule is in
+// the set once, however many events arrive.
 type dirty struct {
-	// ring holds a value while there is something to take.
+	// ring has a value while the set is not empty.
 	ring chan struct{}
 
 	mu    sync.Mutex

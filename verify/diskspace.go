@@ -9,9 +9,9 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// Shares of a file system that have to be free, in percent. With less the kubelet deletes images
-// and evicts pods (its defaults imagefs.available and nodefs.inodesFree), and up to there a node
-// that collects its images' garbage may be at any time.
+// Free shares of a file system that are required, in percent. Below them, the kubelet deletes
+// images and evicts pods (its defaults imagefs.available and nodefs.inodesFree). A healthy node may
+// come close to them, because it collects old images only then.
 const (
 	leastFree   = 15
 	leastInodes = 5
@@ -19,7 +19,7 @@ const (
 
 func diskSpace() rule {
 	return rule{
-		id: "disk-space", title: "Every file system of the cluster has room", watches: []kind{nodeReports, nodes}, every: time.Second, judge: judgeDisks,
+		id: "disk-space", title: "File systems have enough free space", watches: []kind{nodeReports, nodes}, every: time.Second, judge: judgeDisks,
 		expects: func(v view) expectation { return v.expectPart(disksPart()) },
 	}
 }
@@ -35,8 +35,8 @@ func judgeDisks(v view) []Finding {
 			if saw := diskTrouble(d); saw != "" {
 				findings = append(findings, Finding{
 					Object: "Node " + r.name + ", " + d.Path, Saw: saw + " (" + strings.Join(d.Uses, ", ") + ")",
-					Want: fmt.Sprintf("%d %% free, and %d %% of the inodes", leastFree, leastInodes),
-					Fix:  fmt.Sprintf("on %s: du -xhd2 %s | sort -h shows what takes the room: delete it, or grow the file system", r.name, d.Path),
+					Want: fmt.Sprintf("at least %d %% free, and at least %d %% of the inodes", leastFree, leastInodes),
+					Fix:  fmt.Sprintf("on %s: find the large directories: du -xhd2 %s | sort -h; delete files, or extend the file system", r.name, d.Path),
 				})
 			}
 		}
@@ -44,7 +44,7 @@ func judgeDisks(v view) []Finding {
 	return findings
 }
 
-// diskTrouble counts as the kubelet does, without what is kept for root.
+// diskTrouble counts like the kubelet, without the blocks that are reserved for root.
 func diskTrouble(d nodereport.Disk) string {
 	percent := func(free, all int64) int64 { return int64(float64(free) / float64(all) * 100) }
 	switch {

@@ -20,8 +20,8 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// TestOldStreamedList: the first list that is older than what was known is asked for again,
-// the second one is taken for the truth.
+// TestOldStreamedList: the first list that is older than the newest known version is requested
+// again, and the second one is accepted.
 func TestOldStreamedList(t *testing.T) {
 	noted := &confirmation{kind: pods, newest: "100", failing: make(chan struct{})}
 	end := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "99", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
@@ -36,9 +36,8 @@ func TestOldStreamedList(t *testing.T) {
 	}
 }
 
-// TestRestoreBetweenPages: of a list whose second page is of an older history the first one is not
-// kept, and a list that is not older than what is known is confirmed as of when its first page was
-// asked for.
+// TestRestoreBetweenPages: if the second page of a list is from an older history, the first page is
+// dropped. A list that is not old confirms the time at which its first page was requested.
 func TestRestoreBetweenPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := func(version, next string, names ...string) *corev1.PodList {
@@ -65,27 +64,27 @@ func TestRestoreBetweenPages(t *testing.T) {
 		began := time.Now()
 		pages.PageSize = 0
 		if _, _, err = pages.List(t.Context(), metav1.ListOptions{}); err != nil || !noted.at.Equal(began) {
-			t.Errorf("a list of two pages was confirmed %s after it was asked for: %v", noted.at.Sub(began), err)
+			t.Errorf("a list of two pages was confirmed %s after its request: %v", noted.at.Sub(began), err)
 		}
 	})
 }
 
-// TestFailureBetweenOldLists: a server that is behind answers twice, and the one beside it fails
-// between. That makes no two in a row.
+// TestFailureBetweenOldLists: a server that is behind answers twice, and another server fails in
+// between. These are not two old lists in a row.
 func TestFailureBetweenOldLists(t *testing.T) {
 	noted := &confirmation{kind: pods, newest: "100", failing: make(chan struct{})}
 	end := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "99", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
 	for range 3 {
 		a := &attended{lister: &lister{noted: noted}, initial: true}
 		if got := a.note(t.Context(), watch.Event{Type: watch.Bookmark, Object: end}); got.Type != watch.Error {
-			t.Errorf("%s of the older list", got.Type)
+			t.Errorf("%s for the older list", got.Type)
 		}
 		noted.failed(errors.New("connection reset"))
 	}
 }
 
-// TestLostAgain: what was unseen when the API server was lost is not broken or whole after,
-// however often a session begins and is lost before anything is judged.
+// TestLostAgain: a rule that was unseen at the loss of the API server stays unseen, even if several
+// sessions begin and end before an evaluation.
 func TestLostAgain(t *testing.T) {
 	o := Options{Only: []string{"units"}}
 	o.fill()
@@ -97,14 +96,14 @@ func TestLostAgain(t *testing.T) {
 	for range 2 {
 		e.lose(errors.New("no answer"))
 		if got := row.outcome(); got != result.Unseen {
-			t.Errorf("%s, of what nobody has seen for long", got)
+			t.Errorf("%s although the kind has not been confirmed for long", got)
 		}
 		e.lost = time.Time{}
 	}
 }
 
-// TestSessionJudgesAtOnce: a session that is lost right after it has begun has judged what it
-// listed, so that nothing of an older one stands.
+// TestSessionJudgesAtOnce: a session that is lost right after its start has evaluated its lists, so
+// that no result of an older session stays.
 func TestSessionJudgesAtOnce(t *testing.T) {
 	o := Options{Only: []string{"nodes-ready"}}
 	o.fill()
@@ -119,8 +118,8 @@ func TestSessionJudgesAtOnce(t *testing.T) {
 	}
 }
 
-// TestLostForLong: what was found before the API server was lost is soon not known to be so
-// any more, and who watches gets to see that at once.
+// TestLostForLong: soon after the loss of the API server, the findings are outdated, and a run that
+// watches reports it at once.
 func TestLostForLong(t *testing.T) {
 	var seen []result.Outcome
 	o := Options{Only: []string{"nodes-ready"}, Watch: func(result.Event) {}, Seen: func(r result.Report) { seen = append(seen, r.Rules[1].Outcome) }}
@@ -138,12 +137,12 @@ func TestLostForLong(t *testing.T) {
 	}
 }
 
-// TestHeartbeatWithoutEvent: an object that could not be read, and can be now, has a newer
-// heartbeat than the last one that came under our eyes.
+// TestHeartbeatWithoutEvent: an object could not be read, and can be read now with a newer
+// heartbeat than the last received one.
 func TestHeartbeatWithoutEvent(t *testing.T) {
 	now := time.Now()
 	h := newHeard()
-	ahead := time.Hour // is the host's clock
+	ahead := time.Hour // the host's clock is ahead
 	h.take(reportOf("w1"), now.Add(-5*time.Minute+ahead), now.Add(-5*time.Minute), now.Add(-5*time.Minute))
 	v := view{now: now, heard: h}
 	for said, want := range map[time.Duration]time.Duration{-5 * time.Minute: 5 * time.Minute, -time.Minute: time.Minute} {
@@ -153,8 +152,8 @@ func TestHeartbeatWithoutEvent(t *testing.T) {
 	}
 }
 
-// TestBrokenOffListIsRemembered: of a list of which only the beginning came, page or stream, the
-// version is known. An older list is asked for again.
+// TestBrokenOffListIsRemembered: if a list breaks off after its beginning, as page or stream, its
+// version is known, and an older list is requested again.
 func TestBrokenOffListIsRemembered(t *testing.T) {
 	answers := []corev1.PodList{
 		{ListMeta: metav1.ListMeta{ResourceVersion: "10", Continue: "more"}},
@@ -179,17 +178,17 @@ func TestBrokenOffListIsRemembered(t *testing.T) {
 	}
 	got, err := l.list(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil || got.(*corev1.PodList).ResourceVersion != "11" {
-		t.Errorf("after it, %v (%v) was taken", got, err)
+		t.Errorf("the next list is %v (%v)", got, err)
 	}
 	a := &attended{lister: l, initial: true}
 	a.note(t.Context(), watch.Event{Type: watch.Added, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "20"}}})
 	if !noted.older("19") {
-		t.Error("the beginning of a streamed list was forgotten")
+		t.Error("the version of an incomplete streamed list is not known")
 	}
 }
 
-// TestSilenceBeforeTheFirstList: before a first list came, nothing could be heard. What its objects
-// say is dated by their hosts' clocks, which nobody knows yet.
+// TestSilenceBeforeTheFirstList: before the first list, no heartbeat can be received. Its objects
+// are dated by the clocks of their hosts, which are not known yet.
 func TestSilenceBeforeTheFirstList(t *testing.T) {
 	now := time.Now()
 	h := newHeard()
@@ -204,7 +203,7 @@ func TestSilenceBeforeTheFirstList(t *testing.T) {
 	events := marking(func() { marks++ }, h.arrive, nil)
 	events.OnUpdate(&keptUnreadable{objectMeta: report.objectMeta}, report)
 	if got, known := v.silence(reportOf("w1"), said); known || got > time.Second || marks != 1 {
-		t.Errorf("right after it could be read: silent for %s (known: %t), judged %d times", got, known, marks)
+		t.Errorf("right after it could be read: silent for %s (known: %t), marked %d times", got, known, marks)
 	}
 	h.came = map[beat]time.Time{}
 	events.OnAdd(report, true)
@@ -213,14 +212,14 @@ func TestSilenceBeforeTheFirstList(t *testing.T) {
 	}
 }
 
-// TestHeartbeatComesLate: a heartbeat that comes in after the API server said nothing for a while
-// was sent when the host says, by its clock as it was known before, and not before the silence.
+// TestHeartbeatComesLate: a heartbeat that arrives after a silence of the API server was sent at the
+// time that the host reports, corrected by its known clock, and not before the silence.
 func TestHeartbeatComesLate(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {
 		name  string
-		ahead time.Duration // is the host's clock
-		known bool          // heard before
+		ahead time.Duration // the host's clock is ahead
+		known bool          // an earlier heartbeat was received
 		said  time.Duration // by that clock, corrected
 		gap   time.Duration // until now
 		want  time.Duration // silent
@@ -246,8 +245,8 @@ func TestHeartbeatComesLate(t *testing.T) {
 	}
 }
 
-// TestGap: what is handled right after a kind was confirmed again may be as old as the silence,
-// also where a list ends it and the events that came while it was on its way follow.
+// TestGap: an event that is handled right after a gap may be as old as its beginning. This is also
+// true if a list ends the gap and the events during the list follow.
 func TestGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &confirmation{kind: nodeReports}
@@ -258,11 +257,11 @@ func TestGap(t *testing.T) {
 		if got := c.sentAfter(time.Now()); !got.Equal(time.Now()) {
 			t.Errorf("sent after %s, with no gap", got.Sub(began))
 		}
-		for range 3 { // renewals of a lease are no gap
+		for range 3 { // the time between two Lease renewals is no gap
 			time.Sleep(10 * time.Second)
 			c.heard("1", time.Now())
 			if got := c.sentAfter(time.Now()); !got.Equal(time.Now()) {
-				t.Errorf("sent after %s, of a lease that is renewed", got.Sub(began))
+				t.Errorf("sent after %s, with Lease renewals", got.Sub(began))
 			}
 		}
 		last := time.Now()
@@ -273,7 +272,7 @@ func TestGap(t *testing.T) {
 		c.heard("3", time.Now())
 		c.heard("4", time.Now())
 		if got := c.sentAfter(time.Now()).Sub(last); got != 0 {
-			t.Errorf("sent %s after the last word before the gap, want 0", got)
+			t.Errorf("sent %s after the last confirmation before the gap, want 0", got)
 		}
 		time.Sleep(2 * handledIn)
 		if got := c.sentAfter(time.Now()); !got.Equal(time.Now()) {

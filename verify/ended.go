@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// brokeOff tells whether a pod has ended well although it should run for good: the
-// kubelet of a host that shuts down leaves some so.
+// brokeOff reports whether a pod succeeded although it should run permanently. The kubelet of a
+// host that shuts down leaves such pods.
 func brokeOff(p *corev1.Pod) bool {
 	if p.Status.Phase != corev1.PodSucceeded {
 		return false
@@ -20,8 +20,8 @@ func brokeOff(p *corev1.Pod) bool {
 	return comesBack(p, "")
 }
 
-// endOf is when a pod ended, by its host's clock: the last that its conditions and containers
-// know of. Where they know of nothing it is when the pod was made, by an API server's.
+// endOf returns when a pod ended, by the clock of its host: the last time in its conditions and
+// containers. Without any, it returns the creation time, by the clock of an API server.
 func endOf(p *corev1.Pod) time.Time {
 	var at time.Time
 	for _, c := range p.Status.Conditions {
@@ -38,7 +38,7 @@ func endOf(p *corev1.Pod) time.Time {
 	return at
 }
 
-// fell is how a failed pod as a whole came to its end; "" where its containers tell it.
+// fell returns why a pod as a whole failed; "": its containers have the cause.
 func fell(p *corev1.Pod) string {
 	switch {
 	case p.Status.Reason == "" && p.Status.Message == "":
@@ -52,11 +52,11 @@ func fell(p *corev1.Pod) string {
 	}
 }
 
-// endTrouble is why a pod that has ended does not do its work, "" where it has done it.
+// endTrouble returns why an ended pod has not done its work, or "".
 func endTrouble(p *corev1.Pod) string {
 	switch {
 	case p.Status.Phase == corev1.PodSucceeded && brokeOff(p):
-		return "it ended with success, and should run for good"
+		return "it succeeded, but it should run permanently"
 	case p.Status.Phase != corev1.PodFailed:
 		return ""
 	case p.Status.Reason != "" || p.Status.Message != "":
@@ -70,10 +70,10 @@ func endTrouble(p *corev1.Pod) string {
 	return "failed: " + because("", "")
 }
 
-// successors remembers of each owner when its newest good pod was made.
+// successors has, by owner, the creation time of its newest healthy pod.
 type successors struct {
 	view   view
-	ahead  time.Duration // of the clocks by which pods are made
+	ahead  time.Duration // of the clocks that date the creation of pods
 	newest map[string]uint32
 }
 
@@ -81,9 +81,9 @@ func (v view) successors() successors {
 	return successors{v, v.serversAhead(), map[string]uint32{}}
 }
 
-// replaced tells whether a pod that ended has a successor: one of the same owner that was
-// made after the end, and runs or has done its work. An API server dates the one and a host
-// the other, in whole seconds.
+// replaced reports whether an ended pod has a successor: a healthy pod of the same owner that
+// was created after the end. An API server dates the creation and a host the end, both in whole
+// seconds.
 func (s successors) replaced(p *keptPod) bool {
 	owner := p.from.Value().owner
 	newest, known := s.newest[owner]

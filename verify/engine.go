@@ -25,10 +25,10 @@ const (
 	seenEvery     = time.Minute
 )
 
-// apiServer is a rule that the engine itself judges, as result.Soaking is.
+// apiServer is a rule that the engine evaluates itself, like result.Soaking.
 const apiServer = "api-server"
 
-// engine judges rules until they all held for the soak window.
+// engine evaluates rules until all were ok for the soak window.
 type engine struct {
 	options Options
 	api     *api
@@ -42,14 +42,14 @@ type engine struct {
 	logged  *logged
 	live    *live
 	began   time.Time
-	view    view // of the newest session that began to judge
+	view    view // of the newest session with complete lists
 	judged  map[string]time.Time
 	server  string // version of the API server
 	site    site
-	seen    bool             // there was one
+	seen    bool             // a view existed
 	lost    time.Time        // when the API server was lost; zero while a session judges
-	shown   time.Time        // when Seen was last called
-	shownAs []result.Outcome // of the rules then
+	shown   time.Time        // last call of Seen
+	shownAs []result.Outcome // of the rules at that call
 }
 
 func newEngine(o Options, a *api) *engine {
@@ -70,12 +70,11 @@ func newEngine(o Options, a *api) *engine {
 	return e
 }
 
-// choose makes the rules for what is known of the cluster.
+// choose creates the rules from the known facts about the cluster.
 func (e *engine) choose() { e.rules = e.options.chosen(rules(e.options, e.images, e.probes)) }
 
-// run reports whether everything held through the soak window before ctx
-// ended. Whenever the API server is lost it starts over with a new session,
-// whose informers list everything again.
+// run reports whether all rules were ok for the soak window before ctx ended. If the connection
+// to the API server is lost, it starts a new session with new lists.
 func (e *engine) run(ctx context.Context) bool {
 	ctx, stop := context.WithCancel(klog.NewContext(ctx, logr.New(e.logged)))
 	var background sync.WaitGroup
@@ -112,21 +111,21 @@ func (e *engine) lose(reason error) {
 	}
 	for _, r := range e.rules {
 		row := e.board.rows[r.id]
-		row.stale = cmp.Or(e.unknown(r), row.stale) // until it is judged again
+		row.stale = cmp.Or(e.unknown(r), row.stale) // until it is evaluated again
 	}
 	e.record(apiServer, []Finding{{
-		Object: "API server", Saw: reason.Error(), Want: "it answers lists and watches",
+		Object: "API server", Saw: reason.Error(), Want: "it answers list and watch requests",
 		Fix: silenceFix(reason),
 	}})
 	e.tell()
 }
 
-// unknown says why a rule's last judgement says nothing of now, while the API server is
-// lost. A session that is lost as soon as it begins confirms nothing.
+// unknown returns why the last result of a rule is outdated while the API server is lost. A
+// session that ends at once confirms nothing.
 func (e *engine) unknown(r rule) string {
 	why := e.view.stale(r)
 	if why == "" && e.view.now.Sub(e.lost) > e.options.bounds.down {
-		why = "the API server was lost at " + e.lost.UTC().Format(time.RFC3339)
+		why = "the connection to the API server was lost at " + e.lost.UTC().Format(time.RFC3339)
 	}
 	return why
 }
@@ -145,22 +144,21 @@ func (e *engine) reconnect() {
 			return
 		}
 	}
-	e.lose(fmt.Errorf("read how to reach the API server: %w", err))
+	e.lose(fmt.Errorf("read the address and credentials of the API server: %w", err))
 }
 
-// silenceFix knows certificates that have ended. The client reports the server's; the server
-// answers Unauthorized where the client's has ended.
+// silenceFix handles expired certificates. The client reports an expired server certificate; the
+// server answers Unauthorized for an expired client certificate.
 func silenceFix(reason error) string {
 	text := reason.Error()
 	if strings.Contains(text, "certificate has expired") || apierrors.IsUnauthorized(reason) {
-		return "on each control-plane host: airgap certs lists what has ended, and airgap certs renew renews it; where nothing has, compare the clocks: chronyc tracking"
+		return "on each control-plane host: airgap certs shows expired certificates, and airgap certs renew renews them; if none has expired, compare the clocks: chronyc tracking"
 	}
-	return "on a control-plane node: journalctl -u kubelet; crictl logs of kube-apiserver and etcd"
+	return "on a control-plane node: journalctl -u kubelet; for kube-apiserver and etcd: crictl ps -a; crictl logs CONTAINER"
 }
 
-// judge judges the given rules, tells what changed by it, and says for how long
-// to leave them alone: a round of judging takes a tenth of a processor, and more
-// only where half a second passes until the next one.
+// judge evaluates the given rules, reports the changes, and returns the pause until the next
+// round. The pause limits a round to a tenth of a processor, unless it is cut to half a second.
 func (e *engine) judge(which map[string]bool) time.Duration {
 	began := time.Now()
 	e.view.now = began
@@ -175,18 +173,18 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 	return min(max(10*time.Since(began), shortestPause), longestPause)
 }
 
-// judgeRule leaves what was found before where a kind that the rule reads is not confirmed:
-// neither is known to be so now, nor to be mended.
+// judgeRule keeps the last findings of a rule if a kind that it reads is not confirmed: their
+// current state is not known.
 func (e *engine) judgeRule(r rule) {
 	row := e.board.rows[r.id]
 	row.doubtful = r.doubtful(e.view)
 	row.stale = ""
-	if doubts := e.view.doubtsOf(r); len(doubts) > 0 { // asked once: a kind may be confirmed at any moment
+	if doubts := e.view.doubtsOf(r); len(doubts) > 0 { // read once: a kind may be confirmed at any moment
 		row.stale, row.fix = doubts[0].String(), doubts[0].fix()
 		e.board.settle(e.view.now)
 		return
 	}
-	findings := slices.Clone(r.judge(e.view)) // a probe's are its own
+	findings := slices.Clone(r.judge(e.view)) // a probe keeps its slice
 	unreadable := e.view.unreadable(r.kinds())
 	findings = slices.DeleteFunc(findings, func(f Finding) bool {
 		return slices.ContainsFunc(unreadable, func(d *doubt) bool { return d.object == f.Object })
@@ -203,8 +201,8 @@ func (e *engine) judgeRule(r rule) {
 	e.record(r.id, findings)
 }
 
-// expected says why a rule cannot hold, whatever it found: a namespace is not there, or
-// objects that it judges are not.
+// expected returns why a rule cannot be ok, even without findings: a namespace or an object that
+// it expects does not exist.
 func (e *engine) expected(r rule) expectation {
 	if unknown := e.view.unknownNamespace(); unknown.missing != "" || r.expects == nil {
 		return unknown
@@ -217,8 +215,8 @@ func (e *engine) record(rule string, findings []Finding) {
 	e.changes.note(rule, e.board.rows[rule].toTell(rule))
 }
 
-// tell shows where things stand: drawn in place, else as lines of what changed;
-// whoever watches gets the changes instead of lines.
+// tell shows the current state: in place on a terminal, otherwise the changes as lines. A run
+// that watches gets events instead of lines.
 func (e *engine) tell() {
 	if !e.live.show(e) && e.options.Watch == nil {
 		e.board.tell(e.options.Progress.Say)
@@ -226,7 +224,7 @@ func (e *engine) tell() {
 	e.watched()
 }
 
-// watched tells whoever watches what changed.
+// watched sends the changes to the callbacks of a run that watches.
 func (e *engine) watched() {
 	if e.options.Watch == nil {
 		return

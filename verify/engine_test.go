@@ -19,24 +19,24 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// TestRun goes through the life of one cluster in a real API server; each
-// case leaves it well.
+// TestRun runs its cases in order on one cluster in a real API server. Each case leaves the cluster
+// healthy.
 func TestRun(t *testing.T) {
 	b := newBank(t)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *bank)
 	}{
-		{"well", isWell},
-		{"becomes well", becomesWell},
-		{"never becomes well", staysBroken},
+		{"healthy", isWell},
+		{"becomes healthy", becomesWell},
+		{"stays broken", staysBroken},
 		{"breaks within the soak window", breaksInSoak},
-		{"never soaks", neverSoaks},
-		{"an image is missing, then brought", imageBrought},
-		{"may not look", forbidden},
+		{"never completes the soak window", neverSoaks},
+		{"an image is missing, then pushed", imageBrought},
+		{"no permission", forbidden},
 		{"interrupted", interrupted},
-		{"API server lost and back", apiServerBack},
-		{"API server lost for good", apiServerGone},
+		{"API server lost and available again", apiServerBack},
+		{"API server lost permanently", apiServerGone},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(t, &bank{t, b.server, b.client})
@@ -54,7 +54,7 @@ func isWell(t *testing.T, b *bank) {
 		t.Fatalf("findings %+v", r.Findings)
 	}
 	if listed != 1 {
-		t.Errorf("it was told %d times that all is listed", listed)
+		t.Errorf("Listed was called %d times", listed)
 	}
 	if want := (result.Counts{Nodes: 1, Pods: 6, Workloads: 3, Images: 1}); r.Counts != want {
 		t.Errorf("looked at %+v, want %+v", r.Counts, want)
@@ -62,8 +62,8 @@ func isWell(t *testing.T, b *bank) {
 	if r.Took < o.Soak || r.Took > o.Soak+10*time.Second {
 		t.Errorf("took %s with a soak window of %s", r.Took, o.Soak)
 	}
-	// Nothing reports here what only a host knows, nothing is Calico's, there are no
-	// webhooks, and no kubelet renews a lease.
+	// No host sends a NodeReport, Calico is not installed, there are no webhooks, and no kubelet
+	// renews a Lease.
 	holds := []string{
 		apiServer, "nodes-ready", "node-leases", "nodes-pressure", "nodes-schedulable", "kubelet-versions", "control-plane", "leaders",
 		"system-workloads", "system-pods", "terminating", "dns", "images",
@@ -90,7 +90,7 @@ func becomesWell(t *testing.T, b *bank) {
 	if r := b.verify(o); !r.OK {
 		t.Fatalf("findings %+v", r.Findings)
 	}
-	said.want(t, "Node cp1: not Ready: KubeletNotReady: cni plugin not initialized", "Nodes are Ready: holds")
+	said.want(t, "Node cp1: not Ready: KubeletNotReady: cni plugin not initialized", "Nodes are Ready: ok")
 }
 
 func staysBroken(t *testing.T, b *bank) {
@@ -104,9 +104,9 @@ func staysBroken(t *testing.T, b *bank) {
 	})
 	r := b.verify(o)
 	if r.OK {
-		t.Fatal("it is said to be well")
+		t.Fatal("the cluster is reported as ok")
 	}
-	// What is reported is what was seen last.
+	// The report has the last state.
 	crash := "container main: CrashLoopBackOff: back-off 10s"
 	wantSaw(t, r.Findings,
 		Finding{Object: "Node w1", Saw: "it has not joined"},
@@ -122,14 +122,14 @@ func staysBroken(t *testing.T, b *bank) {
 func breaksInSoak(t *testing.T, b *bank) {
 	o, said := b.listening()
 	o.Soak = 2500 * time.Millisecond
-	said.on("Nodes are Ready: holds", func() {
-		time.Sleep(1200 * time.Millisecond) // it holds for a while
+	said.on("Nodes are Ready: ok", func() {
+		time.Sleep(1200 * time.Millisecond) // it is ok for a while
 		b.deployment(1)
 		time.AfterFunc(300*time.Millisecond, func() { b.deployment(2) })
 	})
 	r := b.verify(o)
 	if !r.OK || r.Took < o.Soak+time.Second {
-		t.Errorf("ok %v after %s: the soak window did not start anew", r.OK, r.Took)
+		t.Errorf("ok %v after %s: the soak window did not start again", r.OK, r.Took)
 	}
 }
 
@@ -137,7 +137,7 @@ func neverSoaks(t *testing.T, b *bank) {
 	o := b.options()
 	o.Soak, o.Timeout = time.Minute, 2*time.Second
 	r := b.verify(o)
-	if r.OK || len(r.Findings) != 1 || r.Findings[0].Rule != "soak" || !strings.Contains(r.Findings[0].Saw, "has held for") {
+	if r.OK || len(r.Findings) != 1 || r.Findings[0].Rule != "soak" || !strings.Contains(r.Findings[0].Saw, "have been ok for") {
 		t.Errorf("ok %v, findings %+v", r.OK, r.Findings)
 	}
 }
@@ -160,9 +160,9 @@ func imageBrought(t *testing.T, b *bank) {
 	if r := b.verify(o); !r.OK {
 		t.Fatalf("findings %+v", r.Findings)
 	}
-	said.want(t, "the registry does not have it; it runs in kube-flannel/", "Every running image is in our registry: holds")
+	said.want(t, "it is not in the registry; it runs in kube-flannel/", "Every running image is in the registry: ok")
 	if n := asked.Load(); n != 4 {
-		t.Errorf("the registry was asked %d times, want 4: an answer found stays", n)
+		t.Errorf("the registry was asked %d times, want 4: a found image is not checked again", n)
 	}
 }
 
@@ -182,7 +182,7 @@ func forbidden(t *testing.T, b *bank) {
 	}
 	for _, rule := range r.Rules[1:] {
 		if rule.Outcome == result.Holds || rule.Outcome == result.LeftOut && !strings.HasPrefix(rule.Why, "the cluster does not have nodereports") {
-			t.Errorf("%s: %s (%s) without having seen anything", rule.ID, rule.Outcome, rule.Why)
+			t.Errorf("%s: %s (%s) although it could read nothing", rule.ID, rule.Outcome, rule.Why)
 		}
 	}
 }
@@ -197,11 +197,11 @@ func interrupted(t *testing.T, b *bank) {
 	}
 }
 
-// apiServerBack changes the cluster while nobody can see it.
+// apiServerBack changes the cluster while the engine cannot see it.
 func apiServerBack(t *testing.T, b *bank) {
 	o, said := b.listening()
 	o.Soak = 3 * time.Second
-	said.on("Nodes are Ready: holds", b.server.Stop)
+	said.on("Nodes are Ready: ok", b.server.Stop)
 	said.on("The API server answers: not yet", func() {
 		b.server.Resume(b.t)
 		b.must(b.client.CoreV1().Pods("kube-system").Delete(b.t.Context(), "kube-scheduler-cp1", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
@@ -210,26 +210,26 @@ func apiServerBack(t *testing.T, b *bank) {
 	if r := b.verify(o); !r.OK {
 		t.Fatalf("findings %+v", r.Findings)
 	}
-	said.want(t, "The API server answers: not yet", "The API server answers: holds", "kube-scheduler-cp1: it does not exist")
+	said.want(t, "The API server answers: not yet", "The API server answers: ok", "kube-scheduler-cp1: it does not exist")
 }
 
 func apiServerGone(t *testing.T, b *bank) {
 	o, said := b.listening()
 	o.Soak, o.Timeout = time.Minute, 5*time.Second
-	said.on("Nodes are Ready: holds", b.server.Stop)
+	said.on("Nodes are Ready: ok", b.server.Stop)
 	r := b.verify(o)
 	if r.OK || len(r.Findings) != 1 || r.Findings[0].Rule != "api-server" {
 		t.Fatalf("ok %v, findings %+v", r.OK, r.Findings)
 	}
 	if i := slices.IndexFunc(r.Rules, func(r result.RuleResult) bool { return r.Outcome == result.Holds }); i >= 0 {
-		t.Errorf("%s is said to hold although nobody sees it", r.Rules[i].ID)
+		t.Errorf("%s is ok although the cluster cannot be seen", r.Rules[i].ID)
 	}
 	if r.Counts.Nodes != 1 {
-		t.Errorf("forgot what it had seen: %+v", r.Counts)
+		t.Errorf("the counts of the last view are lost: %+v", r.Counts)
 	}
 }
 
-// listening are options whose progress can be waited on.
+// listening returns options with a progress that the test can wait for.
 func (b *bank) listening() (Options, *said) {
 	s := &said{Progress: ui.Discard(), react: map[string]func(){}}
 	o := b.options()
@@ -238,7 +238,7 @@ func (b *bank) listening() (Options, *said) {
 	return o, s
 }
 
-// said records progress, and reacts to a line once.
+// said records the progress, and reacts to a line once.
 type said struct {
 	ui.Progress
 	mu        sync.Mutex
@@ -268,7 +268,7 @@ func (s *said) want(t *testing.T, parts ...string) {
 	defer s.mu.Unlock()
 	for _, part := range parts {
 		if !strings.Contains(strings.Join(s.lines, "\n"), part) {
-			t.Errorf("never said %q, but\n%s", part, strings.Join(s.lines, "\n"))
+			t.Errorf("no line contains %q:\n%s", part, strings.Join(s.lines, "\n"))
 		}
 	}
 }
@@ -279,7 +279,7 @@ func (s *said) wantNever(t *testing.T, part string) {
 	defer s.mu.Unlock()
 	for _, line := range s.lines {
 		if strings.Contains(line, part) {
-			t.Errorf("said %q", line)
+			t.Errorf("unexpected line %q", line)
 		}
 	}
 }

@@ -14,23 +14,23 @@ import (
 
 func etcdWhole() rule {
 	return rule{
-		id: "etcd", title: "etcd has all its members, one leader, room and a backup", watches: []kind{nodeReports, nodes}, every: time.Second,
+		id: "etcd", title: "etcd has all members, one leader, free space and a recent backup", watches: []kind{nodeReports, nodes}, every: time.Second,
 		judge: judgeEtcd, expects: expectEtcd,
 	}
 }
 
-// backupAge is twice what lies between two backups.
+// backupAge is twice the time between two backups.
 const backupAge = 48 * time.Hour
 
-// nearlyFull is the share of its quota at which etcd should be looked at: at
-// all of it, it takes no more writes.
+// nearlyFull is the share of the quota at which etcd needs attention. At its full quota, etcd
+// accepts no writes.
 const nearlyFull = 0.8
 
-const peersReached = "do all control-plane hosts run, and reach each other? On each: timeout 3 bash -c '</dev/tcp/OTHER/2380' && echo open"
+const peersReached = "check that all control-plane hosts run and reach each other; on each: timeout 3 bash -c '</dev/tcp/OTHER/2380' && echo open"
 
 func judgeEtcd(v view) []Finding {
 	var findings []Finding
-	members := map[string]*nodereport.Etcd{} // that answer, by host
+	members := map[string]*nodereport.Etcd{} // members that answer, by host
 	for _, r := range v.reportsWith(etcdPart()) {
 		e := r.report.Etcd
 		if e.Answers() {
@@ -45,44 +45,46 @@ func etcdPart() part {
 	return part{name: "etcd", in: func(r nodereport.Report) bool { return r.Etcd != nil }}
 }
 
-// expectEtcd expects a member on each host of the control plane, unless none of them has
-// one: etcd is elsewhere then, and others look after it.
+// expectEtcd expects a member on each control-plane host, unless no host has one: then etcd is
+// external.
 func expectEtcd(v view) expectation {
 	if len(v.allNodes()) > 0 && !slices.ContainsFunc(v.allNodes(), ofControlPlane) {
-		return expectation{nothing: "no node is of the control plane: whoever runs that looks after etcd"}
+		return expectation{nothing: "no node has the control-plane label: etcd is managed outside of this cluster"}
 	}
 	if e := v.expectPartOf(ofControlPlane, part{name: "etcd"}); e != (expectation{}) || len(v.reportsWith(etcdPart())) > 0 {
 		return v.expectPartOf(ofControlPlane, etcdPart())
 	}
-	return expectation{nothing: "no host of the control plane has a member of etcd: it runs elsewhere"}
+	return expectation{nothing: "no control-plane host runs an etcd member: etcd is external"}
 }
 
-// memberTrouble is what is wrong with one member by itself. One with an alarm or
-// without a leader calls itself not healthy, too: the reason says more.
+// memberTrouble returns the findings about one member. A member with an alarm or without a
+// leader also reports itself as not healthy; the finding about the cause replaces that report.
 func memberTrouble(now time.Time, host string, e *nodereport.Etcd) []Finding {
 	var findings []Finding
 	add := func(saw, want, fix string) {
 		findings = append(findings, Finding{Object: "etcd on " + host, Saw: saw, Want: want, Fix: fix})
 	}
-	sick := func() { add(e.Error, "healthy", "on "+host+": crictl ps -a --name etcd; crictl logs of it; its disk") }
+	sick := func() {
+		add(e.Error, "healthy", "on "+host+": crictl ps -a --name etcd; crictl logs CONTAINER; check its disk")
+	}
 	if !e.Answers() {
 		sick()
 		return findings
 	}
 	if !e.HasLeader {
-		add("it knows of no leader", "one", peersReached)
+		add("it knows no leader", "one leader", peersReached)
 	}
 	for _, alarm := range e.Alarms {
-		add("alarm "+alarm, "none", "find out what is stored so often and delete it; NOSPACE: compact, defrag on each host, then alarm disarm, by etcdctl, which is in the pod: airgap docs etcd has its line")
+		add("alarm "+alarm, "no alarm", "find the objects that fill etcd and delete them; for NOSPACE, run etcdctl in its pod: compact, defrag on each host, then alarm disarm (commands: airgap docs etcd)")
 	}
 	if e.Error != "" && len(findings) == 0 {
 		sick()
 	}
 	if e.Quota > 0 && float64(e.Bytes) > nearlyFull*float64(e.Quota) {
-		add(fmt.Sprintf("its database is %s of %s", ui.Size(e.Bytes), ui.Size(e.Quota)), "below 80 % of its quota", "what is stored so often? Then defragment it, one host after the other: airgap docs etcd has the line")
+		add(fmt.Sprintf("its database is %s of %s", ui.Size(e.Bytes), ui.Size(e.Quota)), "below 80 % of its quota", "find the objects that fill it and delete them; then defragment it, one host after the other (command: airgap docs etcd)")
 	}
 	if saw := backupTrouble(now, e.Snapshot); saw != "" {
-		add(saw, "one of the last two days", "on "+host+": airgap backup; systemctl status airgap-backup.timer; journalctl -u airgap-backup")
+		add(saw, "a backup from the last two days", "on "+host+": airgap backup; systemctl status airgap-backup.timer; journalctl -u airgap-backup")
 	}
 	return findings
 }
@@ -90,16 +92,16 @@ func memberTrouble(now time.Time, host string, e *nodereport.Etcd) []Finding {
 func backupTrouble(now time.Time, taken *metav1.Time) string {
 	switch {
 	case taken == nil:
-		return "there is no backup of it on this host"
+		return "this host has no backup of etcd"
 	case now.Sub(taken.Time) > backupAge:
-		return "the newest backup is of " + taken.UTC().Format(time.RFC3339)
+		return "the newest backup is from " + taken.UTC().Format(time.RFC3339)
 	case taken.Sub(now) > aheadAtMost:
 		return "the newest backup is from the future, " + taken.UTC().Format(time.RFC3339) + ": the clock was ahead when it was taken, or is behind now"
 	}
 	return ""
 }
 
-// membership compares who belongs to etcd with which hosts have a member.
+// membership compares the members of etcd with the hosts that run one.
 func membership(v view, members map[string]*nodereport.Etcd) []Finding {
 	var findings []Finding
 	var leads []string
@@ -117,25 +119,25 @@ func membership(v view, members map[string]*nodereport.Etcd) []Finding {
 	}
 	if len(leads) > 1 {
 		slices.Sort(leads)
-		findings = append(findings, Finding{Object: "etcd", Saw: strings.Join(leads, " and ") + " say to lead", Want: "one leader", Fix: peersReached})
+		findings = append(findings, Finding{Object: "etcd", Saw: strings.Join(leads, " and ") + " both report that they are the leader", Want: "one leader", Fix: peersReached})
 	}
 	for name := range known {
 		if v.node(name) == nil {
 			findings = append(findings, Finding{
-				Object: "etcd", Saw: "it has the member " + name + ", and there is no such node", Want: "a host for each member",
-				Fix: "it counts for the quorum: airgap remove " + name + " --force, on a control-plane host",
+				Object: "etcd", Saw: "it has the member " + name + ", but no such node exists", Want: "a host for each member",
+				Fix: "the member counts for the quorum; on a control-plane host: airgap remove " + name + " --force",
 			})
 		}
 	}
 	for at := range unstarted {
 		findings = append(findings, Finding{
-			Object: "etcd", Saw: "its member at " + at + " has never started", Want: "members that run",
-			Fix: "that host's join is under way, or was interrupted: run it again there; it will never join? airgap remove NODE on a control-plane host, with its name in airgap.yaml",
+			Object: "etcd", Saw: "its member at " + at + " has never started", Want: "all members run",
+			Fix: "the join of that host is in progress or was interrupted: run it again there; if the host will not join, on a control-plane host: airgap remove NODE (its name in airgap.yaml)",
 		})
 	}
 	for host := range members {
 		if !known[host] {
-			findings = append(findings, Finding{Object: "etcd on " + host, Saw: "it is no member", Want: "a member on each control-plane host", Fix: "on " + host + ": airgap status"})
+			findings = append(findings, Finding{Object: "etcd on " + host, Saw: "it is not a member", Want: "a member on each control-plane host", Fix: "on " + host + ": airgap status"})
 		}
 	}
 	return findings

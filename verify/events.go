@@ -5,15 +5,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// marking calls mark for every event that tells something new. A list that
-// was taken again brings every object as an update of itself, with the same
-// resource version: that is no change, unless it could not be read before. A deletion whose last state was missed
-// (a tombstone) marks like any other, since rules look at the listers and
-// never at the event.
+// marking calls mark for every event with news. A repeated list sends every object as an update
+// with the same resourceVersion. That is no change, unless the object could not be read before.
+// A deletion without a last state (a tombstone) also marks: rules read the listers, not the
+// events.
 //
-// hear is called with each change under our eyes: an object's state before, nil
-// when it is new, and after. arrive is called with each object of the first
-// list, and with one that can be read now and has not changed.
+// hear is called with each observed change: the object before, nil if it is new, and after.
+// arrive is called with each object of the first list, and with an unchanged object that can be
+// read now.
 func marking(mark func(), arrive func(any), hear func(before, after any)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, first bool) {
@@ -29,7 +28,7 @@ func marking(mark func(), arrive func(any), hear func(before, after any)) cache.
 			switch {
 			case resourceVersion(before) != resourceVersion(after) || resourceVersion(after) == "":
 				hear(before, after)
-			case unread: // what was wrong was the answer, not the object
+			case unread: // the answer was wrong, not the object
 				arrive(after)
 			default:
 				return

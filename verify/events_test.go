@@ -47,19 +47,19 @@ func TestTrimKeepsWhatIsJudged(t *testing.T) {
 	}
 	got := trimmed.(*keptPod)
 	if got.GetResourceVersion() != "7" || got.node != "w1" || got.from.Value().owner != "x" || got.containers[0].of.Value().image != proxyImage || !got.running || got.unwell != nil {
-		t.Errorf("lost what is judged: %+v", got)
+		t.Errorf("a used field is lost: %+v", got)
 	}
 	if twice, err := trim(got); err != nil || twice != any(got) {
-		t.Errorf("trimmed again it became %v (%v)", twice, err)
+		t.Errorf("trimming again changed it to %v (%v)", twice, err)
 	}
 	tombstone := cache.DeletedFinalStateUnknown{Key: "p", Obj: p}
 	if same, err := trim(tombstone); err != nil || same != any(tombstone) {
-		t.Errorf("a tombstone became %v (%v)", same, err)
+		t.Errorf("trimming changed a tombstone to %v (%v)", same, err)
 	}
 }
 
-// TestKeptPodIsSmall: Go gives a keptPod 160 bytes; the next size is 176, of which 100,000
-// pods take 1.6 MB more.
+// TestKeptPodIsSmall: a keptPod takes 160 bytes. The next size class is 176 bytes, which is 1.6 MB
+// more for 100,000 pods.
 func TestKeptPodIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(keptPod{}); size > 160 {
 		t.Errorf("a keptPod takes %d bytes", size)
@@ -67,17 +67,17 @@ func TestKeptPodIsSmall(t *testing.T) {
 	well := pod("shop", "p", "w1")
 	well.UID = "0b9a2b7e-6d0b-4f0e-9c55-0d3a5d9f7a10"
 	if kept := keepPod(well); kept.rare != nil || kept.unwell != nil || kept.identity() != string(well.UID) {
-		t.Errorf("a pod that is well takes more: %+v", kept)
+		t.Errorf("a healthy pod takes more memory: %+v", kept)
 	}
 }
 
-// TestUIDStays: a text that an API server would not write is kept as it is.
+// TestUIDStays: a UID in another format than that of API servers is kept unchanged.
 func TestUIDStays(t *testing.T) {
 	for _, uid := range []types.UID{"", "uid-of-p", "0B9A2B7E-6D0B-4F0E-9C55-0D3A5D9F7A10", "{0b9a2b7e-6d0b-4f0e-9c55-0d3a5d9f7a10}", "00000000-0000-0000-0000-000000000000"} {
 		p := pod("shop", "p", "w1")
 		p.UID = uid
 		if got := keepPod(p).identity(); got != string(uid) {
-			t.Errorf("%q became %q", uid, got)
+			t.Errorf("%q changed to %q", uid, got)
 		}
 	}
 }

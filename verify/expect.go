@@ -13,25 +13,24 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// expectation says whether the objects that a rule judges are there. A rule without
-// findings holds only if it looked at something: absence is not health.
+// expectation reports whether the objects that a rule checks exist. A rule without findings is
+// ok only if it checked something: absence is not health.
 type expectation struct {
-	// missing says which objects should be there and are not: the rule is unseen. "" when
-	// all are.
+	// missing names the expected objects that do not exist: the rule is unseen. "": all exist.
 	missing string
-	// nothing says why the cluster may be without any of them, or why it is too soon to
-	// tell: the rule does not apply, or, where a user asked for this very rule, is unseen.
+	// nothing is why the cluster may have no such objects, or why it is too soon to tell. Then
+	// the rule does not apply. If the user asked for this rule, it is unseen.
 	nothing string
-	// fix is what to do where something is missing.
+	// fix is the advice for missing objects.
 	fix string
 }
 
-// site holds the caller's knowledge of the cluster: the objects that have to be there.
+// site has the facts of the caller about the cluster: the objects that must exist.
 type site struct {
-	nodes     []string            // that must have joined
-	reports   bool                // its hosts report what only they know
-	dataPlane bool                // a pod on each node tries the pod network
-	scope     map[string]presence // the only namespaces that may be looked at; none: all
+	nodes     []string            // nodes that must have joined
+	reports   bool                // its hosts send NodeReports
+	dataPlane bool                // a pod on each node tests the pod network
+	scope     map[string]presence // the only namespaces that may be read; empty: all
 }
 
 func (o Options) site() site {
@@ -43,18 +42,18 @@ func (o Options) site() site {
 	return s
 }
 
-// namespaces are those of the scope, sorted.
+// namespaces returns the namespaces of the scope, sorted.
 func (s site) namespaces() []string { return slices.Sorted(maps.Keys(s.scope)) }
 
-// longer is what to do where a run was too short.
-const longer = "run airgap verify again, with a longer --timeout"
+// longer is the fix for a run that was too short.
+const longer = "run airgap verify again with a longer --timeout"
 
-// lack is what a host lacks, and what to do about it: HOST stands for its name. The zero
-// value is nothing.
+// lack is a missing thing of a host, and its fix. In fix, HOST stands for the name of the host.
+// The zero value means that nothing is missing.
 type lack struct{ what, fix string }
 
-// each expects something of each host: of those that joined and of those that must
-// have. Hosts that lack the same are named together.
+// each expects something of each host: of the hosts that joined, and of those that must have
+// joined. It lists hosts with the same lack together.
 func (v view) each(lacking func(*corev1.Node) lack) expectation {
 	lacks := map[lack][]string{}
 	for _, node := range v.allNodes() {
@@ -64,7 +63,7 @@ func (v view) each(lacking func(*corev1.Node) lack) expectation {
 	}
 	for _, name := range v.site.nodes {
 		if v.node(name) == nil {
-			l := lack{"not joined", "on HOST: airgap join; where it is not to come, on a control-plane host: airgap remove HOST"}
+			l := lack{"not joined", "on HOST: airgap join; if it will not join, on a control-plane host: airgap remove HOST"}
 			lacks[l] = append(lacks[l], name)
 		}
 	}
@@ -74,7 +73,7 @@ func (v view) each(lacking func(*corev1.Node) lack) expectation {
 	return lacked(lacks)
 }
 
-// needs gives the reason where nothing is there.
+// needs returns otherwise if a condition is false.
 func needs(there bool, otherwise string) string {
 	if there {
 		return ""
@@ -82,7 +81,7 @@ func needs(there bool, otherwise string) string {
 	return otherwise
 }
 
-// lacked names who lacks what.
+// lacked lists the hosts of each lack.
 func lacked(lacks map[lack][]string) expectation {
 	var e expectation
 	var texts []string
@@ -97,11 +96,11 @@ func lacked(lacks map[lack][]string) expectation {
 	return e
 }
 
-// joined expects no more than the nodes.
+// joined expects only the nodes.
 func joined(v view) expectation { return v.each(func(*corev1.Node) lack { return lack{} }) }
 
-// reporting expects that each kubelet says how its node is: of one that is silent, the
-// conditions are old or unknown.
+// reporting expects a report from each kubelet: the conditions of a silent kubelet are old or
+// unknown.
 func reporting(v view) expectation {
 	return v.each(func(n *corev1.Node) lack {
 		if c, found := readyOf(n); !found || c.Status == corev1.ConditionUnknown {
@@ -111,7 +110,7 @@ func reporting(v view) expectation {
 	})
 }
 
-// somePods expects a pod in the namespaces that are judged.
+// somePods expects a pod in the checked namespaces.
 func somePods(of string, judged func(namespace string) bool) func(view) expectation {
 	return func(v view) expectation { return v.anyOf("pod", of, judged, pods) }
 }
@@ -122,17 +121,17 @@ func someWorkloads(of string, judged func(namespace string) bool) func(view) exp
 	}
 }
 
-// anyOf expects an object of one of the kinds in the namespaces that are judged.
+// anyOf expects an object of one of the kinds in the checked namespaces.
 func (v view) anyOf(noun, of string, judged func(namespace string) bool, kinds ...kind) expectation {
 	for _, k := range kinds {
 		if slices.ContainsFunc(v.values(k, cache.NamespaceIndex), judged) {
 			return expectation{}
 		}
 	}
-	return expectation{nothing: fmt.Sprintf("there is no %s %s", noun, of)}
+	return expectation{nothing: fmt.Sprintf("no %s %s", noun, of)}
 }
 
-// needed makes of objects that a cluster may be without those that each must have.
+// needed turns optional objects into required ones.
 func needed(expects func(view) expectation, fix string) func(view) expectation {
 	return func(v view) expectation {
 		e := expects(v)

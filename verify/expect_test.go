@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// taken is something that a cluster loses.
+// taken is a change that removes something from a cluster.
 type taken struct {
 	name string
 	from func(*whole)
@@ -24,7 +24,7 @@ func object(name string) taken {
 	return taken{"no " + name, func(w *whole) { delete(w.objects, name) }}
 }
 
-// reportOfW1 are the ways for a part of it to be no evidence.
+// reportOfW1 returns the changes after which a part of the report of w1 is no evidence.
 func reportOfW1(parts ...string) []taken {
 	all := []taken{
 		object("Node w1"),
@@ -44,7 +44,7 @@ func reportOfW1(parts ...string) []taken {
 	return all
 }
 
-// clearPart empties the part of this name in JSON.
+// clearPart clears the part with this JSON name.
 func clearPart(r *nodereport.Report, name string) {
 	v := reflect.ValueOf(r).Elem()
 	for i := range v.NumField() {
@@ -61,7 +61,7 @@ func unknownPart(host, name string) taken {
 	}}
 }
 
-// without lists for each rule the things without which it cannot hold.
+// without returns, for each rule, the changes after which it cannot be ok.
 func without() map[string][]taken {
 	nodes := []taken{object("Node w1"), {"no nodes", func(w *whole) {
 		delete(w.objects, "Node w1")
@@ -73,12 +73,12 @@ func without() map[string][]taken {
 		node.Status.Conditions[1].Status = corev1.ConditionUnknown
 	}}
 	ahead := func(name string) taken {
-		return taken{"ahead and never heard: " + name, func(w *whole) {
+		return taken{"ahead, and no renewal received: " + name, func(w *whole) {
 			old := w.objects["Lease "+name]
 			w.beats, w.objects["Lease "+name] = nil, lease(old.GetNamespace(), name, time.Now().Add(time.Hour))
 		}}
 	}
-	unheard := taken{"no renewal heard", func(w *whole) { w.beats = nil }}
+	unheard := taken{"no renewal received", func(w *whole) { w.beats = nil }}
 	return map[string][]taken{
 		"nodes-ready": nodes, "nodes-schedulable": nodes, "nodes-pressure": append(nodes, silentKubelet),
 		"node-leases": append(nodes, object("Lease w1"), ahead("w1")),
@@ -104,7 +104,7 @@ func without() map[string][]taken {
 		"kube-proxy-mode": reportOfW1("proxyMode"), "node-reports": append(reportOfW1(), unknownPart("w1", "packages")), "units": reportOfW1("units"),
 		"programs": reportOfW1("programs"), "cgroups": reportOfW1("cgroup"), "sysctls": append(reportOfW1(), unknownPart("w1", "sysctls")),
 		"packages": reportOfW1("packages"), "pinned-images": reportOfW1("images"), "registry-reach": reportOfW1("registries"),
-		"gpus": append(reportOfW1("gpu"), taken{"no cards at all", func(w *whole) {
+		"gpus": append(reportOfW1("gpu"), taken{"no GPUs at all", func(w *whole) {
 			clearPart(w.reports["w1"], "gpu")
 			w.objects["Node w1"].(*corev1.Node).Status.Allocatable = nil
 		}}),
@@ -140,16 +140,16 @@ func noPods(w *whole) {
 	}
 }
 
-// TestAbsenceIsNotHealth goes through all rules: each holds where it sees what it
-// expects, and with one thing less it does not.
+// TestAbsenceIsNotHealth checks each rule: it is ok in a healthy cluster, and not ok if one expected
+// thing is missing.
 func TestAbsenceIsNotHealth(t *testing.T) {
 	b := newWhole().judged(t)
 	for _, id := range b.ids {
 		if id != apiServer && b.rows[id].outcome() != result.Holds {
-			t.Errorf("%s: %s (%s) %+v in a cluster that is whole", id, b.rows[id].outcome(), b.rows[id].why(), b.rows[id].findings)
+			t.Errorf("%s: %s (%s) %+v in a healthy cluster", id, b.rows[id].outcome(), b.rows[id].why(), b.rows[id].findings)
 		}
 		if id != apiServer && len(without()[id]) == 0 {
-			t.Errorf("%s: nothing is said of what the rule expects", id)
+			t.Errorf("%s: the test has no expected things for this rule", id)
 		}
 	}
 	for id, all := range without() {
@@ -158,21 +158,21 @@ func TestAbsenceIsNotHealth(t *testing.T) {
 			less.from(w)
 			row := w.judged(t).rows[id]
 			if row.outcome() == result.Holds {
-				t.Errorf("%s holds: %s", id, less.name)
+				t.Errorf("%s is ok: %s", id, less.name)
 			}
 			if row.outcome() == result.Unseen && row.fix == "" {
-				t.Errorf("%s, %s: what to do where %q?", id, less.name, row.why())
+				t.Errorf("%s, %s: no fix for %q", id, less.name, row.why())
 			}
 			w.options.Only = []string{id}
 			if got := w.judged(t).rows[id].outcome(); got == result.Holds || got == result.LeftOut {
-				t.Errorf("%s was asked for and is %s: %s", id, got, less.name)
+				t.Errorf("%s was chosen and is %s: %s", id, got, less.name)
 			}
 		}
 	}
 }
 
-// TestNothingThere: in a cluster without any object no rule holds, and of those that were
-// asked for each says that nothing was seen.
+// TestNothingThere: in a cluster without objects, no rule is ok. A chosen rule reports that it saw
+// nothing.
 func TestNothingThere(t *testing.T) {
 	for _, airgaps := range []bool{true, false} {
 		w := newWhole()
@@ -184,20 +184,20 @@ func TestNothingThere(t *testing.T) {
 		b := w.judged(t)
 		for _, id := range b.ids {
 			if b.rows[id].outcome() == result.Holds && id != apiServer {
-				t.Errorf("%s holds, airgap's %t", id, airgaps)
+				t.Errorf("%s is ok, cluster of airgap: %t", id, airgaps)
 			}
 			w.options.Only = append(w.options.Only, id)
 		}
 		b = w.judged(t)
 		for _, id := range b.ids[1:] {
 			if got := b.rows[id].outcome(); got != result.Unseen && got != result.Broken {
-				t.Errorf("%s was asked for and is %s, airgap's %t", id, got, airgaps)
+				t.Errorf("%s was chosen and is %s, cluster of airgap: %t", id, got, airgaps)
 			}
 		}
 	}
 }
 
-// TestExpectationsOfOthers: a rule says why it does not apply to a cluster of others, or what is missing.
+// TestExpectationsOfOthers: a rule reports why it does not apply to a foreign cluster, or names the missing objects.
 func TestExpectationsOfOthers(t *testing.T) {
 	for _, test := range []struct {
 		id   string
@@ -205,14 +205,14 @@ func TestExpectationsOfOthers(t *testing.T) {
 		want result.Outcome
 		why  string
 	}{
-		{"etcd", func(w *whole) { w.reports["cp1"].Etcd = nil }, result.LeftOut, "it runs elsewhere"},
-		{"etcd", func(w *whole) { delete(w.objects["Node cp1"].(*corev1.Node).Labels, controlPlaneLabel) }, result.LeftOut, "whoever runs that"},
+		{"etcd", func(w *whole) { w.reports["cp1"].Etcd = nil }, result.LeftOut, "etcd is external"},
+		{"etcd", func(w *whole) { delete(w.objects["Node cp1"].(*corev1.Node).Labels, controlPlaneLabel) }, result.LeftOut, "managed outside of this cluster"},
 		{"gpus", func(w *whole) {
 			w.reports["w1"].GPU = nil
 			w.objects["Node w1"].(*corev1.Node).Status.Allocatable = nil
-		}, result.LeftOut, "no host has cards"},
-		{"gpus", func(w *whole) { w.reports["w1"].GPU = nil }, result.Unseen, "the NodeReport does not have gpu: w1"},
-		{"webhooks", object("Webhook").from, result.LeftOut, "no webhook leads to a Service"},
+		}, result.LeftOut, "no host has GPUs"},
+		{"gpus", func(w *whole) { w.reports["w1"].GPU = nil }, result.Unseen, "the NodeReport does not contain gpu: w1"},
+		{"webhooks", object("Webhook").from, result.LeftOut, "no webhook refers to a Service"},
 		{"certificates", func(w *whole) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }, result.Unseen, "no new NodeReport for more than 3m0s: w1"},
 		{"units", func(w *whole) { w.options.Nodes = append(w.options.Nodes, "w9") }, result.Unseen, "not joined: w9"},
 	} {
@@ -224,7 +224,7 @@ func TestExpectationsOfOthers(t *testing.T) {
 	}
 }
 
-// TestStaleReportsDoNotVote: a host that is silent is no evidence against those that speak.
+// TestStaleReportsDoNotVote: a stale report is no evidence against the fresh reports.
 func TestStaleReportsDoNotVote(t *testing.T) {
 	w := newWhole()
 	for _, host := range []string{"w2", "w3"} {
@@ -236,16 +236,16 @@ func TestStaleReportsDoNotVote(t *testing.T) {
 	b := w.judged(t)
 	for _, id := range []string{"etcd", "pod-network-mtu", "kube-proxy-mode"} {
 		if row := b.rows[id]; len(row.findings) > 0 {
-			t.Errorf("%s: found %+v by stale reports", id, row.findings)
+			t.Errorf("%s: found %+v from stale reports", id, row.findings)
 		}
 	}
 	if got := b.rows["pod-network-mtu"].outcome(); got != result.Unseen {
-		t.Errorf("pod-network-mtu: %s although two hosts do not speak", got)
+		t.Errorf("pod-network-mtu: %s although two hosts do not report", got)
 	}
 }
 
-// TestUnseenIsTold: who watches is told of a rule that cannot be judged any more, and of one
-// that can again.
+// TestUnseenIsTold: a run that watches reports when a rule can no longer be evaluated, and when it
+// can be evaluated again.
 func TestUnseenIsTold(t *testing.T) {
 	w := newWhole()
 	e := w.engine(t)
@@ -261,30 +261,30 @@ func TestUnseenIsTold(t *testing.T) {
 	}
 	w.judge(t, e)
 	if got := told(0); !slices.Equal(got, []string{"well "}) {
-		t.Fatalf("of a cluster that is whole %q is told", got)
+		t.Fatalf("events of a healthy cluster: %q", got)
 	}
 	units := w.reports["w1"].Units
 	clearPart(w.reports["w1"], "units")
 	w.judge(t, e)
 	if got := told(2 * time.Second); !slices.Equal(got, []string{"unseen Rule units"}) {
-		t.Errorf("without what it expects %q is told", got)
+		t.Errorf("events without the expected part: %q", got)
 	}
 	w.reports["w1"].Units = units
 	w.judge(t, e)
 	if got := told(4 * time.Second); !slices.Equal(got, []string{"mended Rule units", "well "}) {
-		t.Errorf("with it again %q is told", got)
+		t.Errorf("events with the part again: %q", got)
 	}
 }
 
-// TestMissedAsBefore: an object that was missing when the baseline was saved decides nothing,
-// one that is missing since then does.
+// TestMissedAsBefore: an object that was missing in the baseline does not decide. An object that is
+// missing since then decides.
 func TestMissedAsBefore(t *testing.T) {
 	w := newWhole()
 	delete(w.reports, "w1")
 	e := w.engine(t)
 	w.judge(t, e)
 	w.options.Baseline.Unseen = e.last(false, time.Now()).Missed
-	if row := w.judged(t).rows["units"]; row.outcome() != result.LeftOut || row.why() != "unseen as in the baseline: no NodeReport: w1" {
+	if row := w.judged(t).rows["units"]; row.outcome() != result.LeftOut || row.why() != "unseen, as in the baseline: no NodeReport: w1" {
 		t.Errorf("the same: %s (%s)", row.outcome(), row.why())
 	}
 	delete(w.reports, "cp1")

@@ -20,7 +20,7 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// faulty is a wire on which requests for pods fail, once their first watch has ended.
+// faulty is a wire on which requests for pods fail after the end of their first watch.
 type faulty struct {
 	wire
 
@@ -47,7 +47,7 @@ func newFaulty(code int32, reason metav1.StatusReason, first func()) *faulty {
 		}
 		f.once.Do(f.first)
 		if q := r.URL.Query(); f.status.Code == http.StatusGone && q.Get("resourceVersion") == "" {
-			select { // a new list takes for ever
+			select { // a new list never ends
 			case <-r.Context().Done():
 			case <-f.lifted:
 			}
@@ -73,9 +73,9 @@ func (f *faulty) refuses(r *http.Request) *http.Response {
 	return &http.Response{StatusCode: int(f.status.Code), Header: header, Body: io.NopCloser(bytes.NewReader(said)), Request: r}
 }
 
-// TestOneKindFails: a pod is deleted while the API server refuses every request for pods.
-// The rules that read pods are unseen until it answers again, and find that then. All
-// others hold, and nothing else is listed again.
+// TestOneKindFails deletes a pod while the API server refuses all requests for pods. The rules that
+// read pods are unseen until it answers again, and then report the missing pod. All other rules are
+// ok, and no other kind is listed again.
 func TestOneKindFails(t *testing.T) {
 	bank0 := newBank(t)
 	for _, test := range []struct {
@@ -106,18 +106,18 @@ func TestOneKindFails(t *testing.T) {
 			said.want(t, "System pods run and are ready: unseen: Kind pods: no watch is open", "kube-scheduler-cp1: it does not exist")
 			said.wantNever(t, "Nodes are Ready: unseen")
 			if n := f.count("/api/v1/nodes"); n != 1 {
-				t.Errorf("nodes were asked for %d times", n)
+				t.Errorf("nodes were requested %d times", n)
 			}
 			i := slices.IndexFunc(r.Kinds, func(k result.KindResult) bool { return k.Kind == "pods" })
 			if k := r.Kinds[i]; k.Errors == 0 || k.Restarts == 0 || k.Age > 30 {
-				t.Errorf("the report has %+v", k)
+				t.Errorf("the report contains %+v", k)
 			}
 		})
 	}
 }
 
-// TestSoakTrustsNoDeadWatch: a soak window that began before the watch ended does not end
-// well, though no event says that anything changed.
+// TestSoakTrustsNoDeadWatch: a soak window that began before the end of a watch does not complete,
+// although no event shows a change.
 func TestSoakTrustsNoDeadWatch(t *testing.T) {
 	b := newBank(t)
 	f := newFaulty(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, func() {
@@ -128,7 +128,7 @@ func TestSoakTrustsNoDeadWatch(t *testing.T) {
 	began := time.Now()
 	r := b.verify(o)
 	if took := time.Since(began); took > o.Timeout+2*time.Second {
-		t.Errorf("it took %s to stop", took)
+		t.Errorf("the run stopped after %s", took)
 	}
 	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == apiServer && f.Object == "Kind pods" })
 	if r.OK || i < 0 || !strings.Contains(r.Findings[i].Fix, "priority_and_fairness") {
@@ -144,8 +144,8 @@ func TestSoakTrustsNoDeadWatch(t *testing.T) {
 	}
 }
 
-// TestUnreadableObject: one NodeReport that cannot be read costs the rules about hosts,
-// which name it. A heartbeat without a fraction can be read.
+// TestUnreadableObject: if one NodeReport cannot be read, the rules about hosts are unseen and name
+// it. A heartbeat without a fraction can be read.
 func TestUnreadableObject(t *testing.T) {
 	b := newBank(t)
 	client, err := dynamic.NewForConfig(b.server.Config)
@@ -159,18 +159,18 @@ func TestUnreadableObject(t *testing.T) {
 	}
 	write("yesterday")
 	o, said := b.listening()
-	o.Only = []string{"nodes-ready", "node-reports"} // this report has nothing for the others
+	o.Only = []string{"nodes-ready", "node-reports"} // this report has no parts for other rules
 	said.on("unseen: NodeReport cp1: it cannot be read", func() { write(time.Now().UTC().Format(time.RFC3339)) })
 	if r := b.verify(o); !r.OK {
 		t.Fatalf("findings %+v", r.Findings)
 	}
 	said.want(t, "unseen: NodeReport cp1: it cannot be read")
 	said.want(t, "The API server answers: not yet: NodeReport cp1: it cannot be read")
-	said.wantNever(t, "Every host reports what only it knows: not yet")
+	said.wantNever(t, "Every host sends a complete NodeReport: not yet")
 	said.wantNever(t, "Nodes are Ready: unseen")
 }
 
-// TestRenewedCredentials: what was read at the start is not accepted any more.
+// TestRenewedCredentials: the credentials from the start are no longer accepted.
 func TestRenewedCredentials(t *testing.T) {
 	b := newBank(t)
 	o, said := b.listening()
@@ -179,23 +179,23 @@ func TestRenewedCredentials(t *testing.T) {
 	read := 0
 	o.Connect = func() (*rest.Config, error) { read++; return b.server.Config, nil }
 	if r := b.verify(o); !r.OK || read != 1 {
-		t.Fatalf("read again %d times, findings %+v", read, r.Findings)
+		t.Fatalf("credentials were read %d times, findings %+v", read, r.Findings)
 	}
-	said.want(t, "The API server answers: not yet: API server: ask API server: Unauthorized", "The API server answers: holds")
+	said.want(t, "The API server answers: not yet: API server: check API server: Unauthorized", "The API server answers: ok")
 }
 
-// TestDeadConnection: a connection that carries nothing more does not keep a run beyond its
-// time, whatever it asks for then.
+// TestDeadConnection: a dead connection does not delay the end of a run, for any request at that
+// time.
 func TestDeadConnection(t *testing.T) {
 	b := newBank(t)
 	lb := newBalancer(t, b.server.Address())
 	o, said := b.listening()
 	o.API = rest.CopyConfig(o.API)
 	o.API.Host, o.Soak, o.Timeout, o.grow = "https://"+lb.address(), time.Minute, 10*time.Second, 50*time.Millisecond
-	said.on("Nodes are Ready: holds", func() { lb.frozen.Store(true) })
+	said.on("Nodes are Ready: ok", func() { lb.frozen.Store(true) })
 	r := b.verify(o)
 	if r.OK || r.Took > o.Timeout+2*time.Second {
 		t.Errorf("ok %v after %s", r.OK, r.Took)
 	}
-	said.want(t, "Nodes are Ready: holds")
+	said.want(t, "Nodes are Ready: ok")
 }

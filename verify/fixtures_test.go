@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// seen is a view of exactly these objects, trimmed as the informers do, by a
-// cluster that has every kind.
+// seen returns a view of exactly these objects, trimmed like in the informers. The cluster has every
+// kind.
 func seen(t *testing.T, objects ...metav1.Object) view {
 	t.Helper()
 	v := view{now: time.Now(), caches: map[kind][]cache.Indexer{}, heard: newHeard(), server: "v1.36.3"}
@@ -42,7 +42,7 @@ func seen(t *testing.T, objects ...metav1.Object) view {
 	return v
 }
 
-// put adds an object or changes it. Of a host that reports, the lease was heard.
+// put adds or changes an object. For a host with a report, it adds a heartbeat of the Lease.
 func (v view) put(t *testing.T, object metav1.Object) {
 	t.Helper()
 	k := kindOf(t, object)
@@ -51,10 +51,10 @@ func (v view) put(t *testing.T, object metav1.Object) {
 		t.Fatal(err)
 	}
 	if _, is := trimmed.(runtime.Object); !is {
-		t.Fatalf("the mutation detector does not look at a %T: give it a copier, as mutation_test.go has for others", trimmed)
+		t.Fatalf("the mutation detector does not check a %T: add a DeepCopyObject to mutation_test.go", trimmed)
 	}
 	if _, known := v.heard.last(leaseOf(object.GetName())); k == nodeReports && !known {
-		v.heard.take(leaseOf(object.GetName()), v.now, v.now, v.now) // its clock is right
+		v.heard.take(leaseOf(object.GetName()), v.now, v.now, v.now) // the clock is right
 	}
 	if err := v.caches[k][0].Add(trimmed); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func kindOf(t *testing.T, object metav1.Object) kind {
 	return ""
 }
 
-// wantSaw compares object and reason of findings, in any order.
+// wantSaw compares the objects and reasons of findings, in any order.
 func wantSaw(t *testing.T, got []Finding, want ...Finding) {
 	t.Helper()
 	byObject := func(a, b Finding) int { return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Saw, b.Saw)) }
@@ -118,7 +118,7 @@ func wantSaw(t *testing.T, got []Finding, want ...Finding) {
 		case got[i].Object != want[i].Object || got[i].Saw != want[i].Saw:
 			t.Errorf("found\n  %s: %s\nwant\n  %s: %s", got[i].Object, got[i].Saw, want[i].Object, want[i].Saw)
 		case got[i].Want == "":
-			t.Errorf("%s: does not say what is wanted", got[i].Object)
+			t.Errorf("%s: Want is empty", got[i].Object)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func tainted(key string) func(*corev1.Node) {
 
 const proxyImage = "registry.k8s.io/kube-proxy@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-// pod is one that is well.
+// pod returns a healthy pod.
 func pod(namespace, name, on string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -197,7 +197,7 @@ func imageID(id string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.ContainerStatuses[0].ImageID = id }
 }
 
-// daemonSet is one that has all its pods: its status says so.
+// daemonSet returns a DaemonSet with a complete status.
 func daemonSet(name string, pods int32, changes ...func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, UID: types.UID(name), Generation: 1}}
 	d.Status = appsv1.DaemonSetStatus{
@@ -210,7 +210,7 @@ func daemonSet(name string, pods int32, changes ...func(*appsv1.DaemonSet)) *app
 	return d
 }
 
-// deployment has two pods, all of them available.
+// deployment returns a Deployment with two available pods.
 func deployment(name string, changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	pods := int32(2)
 	d := &appsv1.Deployment{
@@ -226,7 +226,7 @@ func deployment(name string, changes ...func(*appsv1.Deployment)) *appsv1.Deploy
 	return d
 }
 
-// lease is one that is renewed every now and then: it lasts for an hour.
+// lease returns a Lease with a duration of an hour.
 func lease(namespace, name string, renewed time.Time) *coordinationv1.Lease {
 	seconds := int32(3600)
 	return &coordinationv1.Lease{
@@ -239,7 +239,7 @@ func dnsService() *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}}
 }
 
-// endpoints is the one end of CoreDNS' Service.
+// endpoints returns the only endpoint of the CoreDNS Service.
 func endpoints(ready bool) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-dns-x", Labels: map[string]string{discoveryv1.LabelServiceName: "kube-dns"}},

@@ -10,20 +10,20 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// doubt is why one kind was not confirmed.
+// doubt is the reason why a kind is not confirmed.
 type doubt struct {
 	kind      kind
 	namespace string // "" for all
-	object    string // the one that cannot be read; "" for the kind as a whole
+	object    string // the object that cannot be read; "" for the whole kind
 	saw       string
-	reason    error // of the API server; nil: it gave none
+	reason    error // from the API server; nil: none
 	since     time.Time
-	early     bool // its first list has only begun: no news
-	never     bool // it was not listed in this session
+	early     bool // its first list has just begun: not worth a report
+	never     bool // it has not been listed in this session
 }
 
 func (d *doubt) String() string {
-	return fmt.Sprintf("%s: %s since %s", d.title(), d.cause(), d.since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s: %s (since %s)", d.title(), d.cause(), d.since.UTC().Format(time.RFC3339))
 }
 
 func (d *doubt) title() string {
@@ -45,11 +45,11 @@ func (d *doubt) cause() string {
 }
 
 func (d *doubt) finding() Finding {
-	return Finding{Object: d.title(), Saw: d.cause(), Want: "the API server lists and watches it, and it can be read", Fix: d.fix(), Since: d.since}
+	return Finding{Object: d.title(), Saw: d.cause(), Want: "the API server lists and watches it, and airgap can read it", Fix: d.fix(), Since: d.since}
 }
 
-// stale says which kind that a rule reads the API server has not confirmed within the
-// bounds, why and since when; "" when all are confirmed.
+// stale returns which kind of a rule the API server has not confirmed within the bounds, why and
+// since when; "": all are confirmed.
 func (v view) stale(r rule) string {
 	if doubts := v.doubtsOf(r); len(doubts) > 0 {
 		return doubts[0].String()
@@ -57,7 +57,7 @@ func (v view) stale(r rule) string {
 	return ""
 }
 
-// listed tells whether there has been a complete list of each of these kinds that is watched.
+// listed reports whether each of these kinds that is watched has a complete list.
 func (v view) listed(kinds []kind) bool {
 	for _, k := range kinds {
 		if slices.ContainsFunc(v.informers[k], func(one *informer) bool { return !one.shared.HasSynced() }) {
@@ -67,7 +67,7 @@ func (v view) listed(kinds []kind) bool {
 	return true
 }
 
-// doubts are those about these kinds.
+// doubts returns the doubts about these kinds.
 func (v view) doubts(kinds []kind) []*doubt {
 	var all []*doubt
 	for _, k := range kinds {
@@ -80,27 +80,26 @@ func (v view) doubts(kinds []kind) []*doubt {
 	return all
 }
 
-// doubtsOf are those that keep a rule from being judged.
+// doubtsOf returns the doubts that prevent the evaluation of a rule.
 func (v view) doubtsOf(r rule) []*doubt {
 	return append(v.doubts(r.watches), slices.DeleteFunc(v.doubts(r.besides()), (*doubt).refused)...)
 }
 
-// hidden are those about kinds that who verifies may not read, and without which a rule is
-// judged: what it finds is so, and it cannot hold.
+// hidden returns the doubts about optional kinds that the user must not read. The rule is
+// evaluated without them: its findings are valid, but it cannot be ok.
 func (r rule) hidden(v view) []*doubt {
 	return slices.DeleteFunc(v.doubts(r.besides()), func(d *doubt) bool { return !d.refused() })
 }
 
-// refused says that nothing of the kind is known. What was listed before it was refused is old.
+// refused reports that nothing of the kind is known. A list from before the refusal is outdated.
 func (d *doubt) refused() bool {
 	return d.never && (apierrors.IsForbidden(d.reason) || apierrors.IsNotFound(d.reason))
 }
 
-// doubtful is all that is doubted of what a rule reads.
+// doubtful returns all doubts about the kinds of a rule.
 func (r rule) doubtful(v view) string { return fmt.Sprint(v.doubts(r.kinds())) }
 
-// unreadable are the objects of these kinds that are there and have another form than
-// theirs.
+// unreadable returns the objects of these kinds with an unexpected format.
 func (v view) unreadable(kinds []kind) []*doubt {
 	var all []*doubt
 	for _, k := range kinds {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestDoubt: when the API server's word about a kind is old.
+// TestDoubt checks when the last confirmation of a kind is too old.
 func TestDoubt(t *testing.T) {
 	limits := bounds{down: 5 * time.Second, silent: 90 * time.Second, early: 5 * time.Second}
 	now := time.Now()
@@ -24,19 +24,19 @@ func TestDoubt(t *testing.T) {
 		name   string
 		noted  *confirmation
 		synced bool
-		want   string // part of what is said; "" for nothing
+		want   string // part of the doubt; "" for no doubt
 		early  bool
 	}{
 		{"open, and a bookmark came a minute ago", &confirmation{open: true, at: ago(time.Minute)}, true, "", false},
-		{"open, and nothing came for long", &confirmation{open: true, at: ago(2 * time.Minute)}, true, "its watch is silent", false},
+		{"open, and nothing came for long", &confirmation{open: true, at: ago(2 * time.Minute)}, true, "its watch received nothing", false},
 		{"opened again at once", &confirmation{closed: ago(time.Second), at: ago(time.Second)}, true, "", false},
 		{"refused for long", &confirmation{closed: ago(6 * time.Second), at: ago(7 * time.Second), reason: busy}, true, "no watch is open: busy", false},
-		{"its list is not cached", &confirmation{open: true, closed: ago(6 * time.Second), at: now, listed: "20", newest: "21"}, true, "its newest list is not read yet", false},
-		{"its list is not cached, after a restore", &confirmation{open: true, closed: ago(6 * time.Second), at: now, listed: "8", newest: "9"}, true, "its newest list is not read yet", false},
-		{"its list is cached", &confirmation{open: true, closed: ago(6 * time.Second), at: now, listed: "9", newest: "10"}, true, "", false},
-		{"versions are no numbers", &confirmation{open: true, closed: ago(6 * time.Second), at: now, listed: "b", newest: "c"}, true, "", false},
-		{"its first list goes on", &confirmation{closed: ago(time.Second)}, false, "no complete list yet", true},
-		{"its first list takes long", &confirmation{closed: ago(time.Minute)}, false, "no complete list yet", false},
+		{"its list is not in the cache", &confirmation{open: true, closed: ago(6 * time.Second), at: now, listed: "20", newest: "21"}, true, "its newest list is not in the cache", false},
+		{"its list is not in the cache, after a restore", &confirmation{open: true, closed: ago(6 * time.Second), at: now, listed: "8", newest: "9"}, true, "its newest list is not in the cache", false},
+		{"its list is in the cache", &confirmation{open: true, closed: ago(6 * time.Second), at: now, listed: "9", newest: "10"}, true, "", false},
+		{"versions are not numbers", &confirmation{open: true, closed: ago(6 * time.Second), at: now, listed: "b", newest: "c"}, true, "", false},
+		{"its first list continues", &confirmation{closed: ago(time.Second)}, false, "no complete list received", true},
+		{"its first list takes long", &confirmation{closed: ago(time.Minute)}, false, "no complete list received", false},
 		{"its first list is refused", &confirmation{closed: ago(time.Second), reason: apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", nil)}, false, "forbidden", false},
 	} {
 		test.noted.kind = pods
@@ -50,17 +50,17 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestRefusedLater: what was listed before its kind was forbidden is old, and no rule is judged by it.
+// TestRefusedLater: a list from before its kind was forbidden is outdated, and no rule uses it.
 func TestRefusedLater(t *testing.T) {
 	forbidden := &confirmation{kind: namespaceObjects, closed: time.Now().Add(-time.Minute), reason: apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "", nil)}
 	for _, listed := range []bool{true, false} {
 		if got := forbidden.doubt(time.Now(), bounds{}, listed, "").refused(); got == listed {
-			t.Errorf("listed before %v: judged without it %v", listed, got)
+			t.Errorf("listed before %v: evaluated without it %v", listed, got)
 		}
 	}
 }
 
-// TestKindFix: what to do fits the API server's reason.
+// TestKindFix: the fix depends on the error of the API server.
 func TestKindFix(t *testing.T) {
 	of := schema.GroupResource{Resource: "nodereports"}
 	for _, test := range []struct {
@@ -68,10 +68,10 @@ func TestKindFix(t *testing.T) {
 		want   string
 	}{
 		{apierrors.NewForbidden(of, "", nil), "--verb=list,watch --resource=nodereports.airgap.dev"},
-		{apierrors.NewTooManyRequests("", 1), "too much to do"},
+		{apierrors.NewTooManyRequests("", 1), "overloaded"},
 		{apierrors.NewInternalError(context.Canceled), "conversion webhook of kubectl get crd nodereports.airgap.dev"},
 		{apierrors.NewNotFound(of, ""), "in version v1alpha1"},
-		{apierrors.NewResourceExpired(""), "etcd forgets"},
+		{apierrors.NewResourceExpired(""), "etcd compacts"},
 		{nil, "how long the API server takes"},
 	} {
 		if got := (&doubt{kind: nodeReports, reason: test.reason}).fix(); !strings.Contains(got, test.want) {
@@ -80,9 +80,8 @@ func TestKindFix(t *testing.T) {
 	}
 }
 
-// TestVersionWentBack: the API server that answers now has an older state than the one that
-// answered before. A list of it is taken, and noted; an event or a silent watch has the
-// kind listed again.
+// TestVersionWentBack: the API server that answers now has an older state than the one before. Its
+// list is accepted and counted. After an event or a silent watch, the kind is listed again.
 func TestVersionWentBack(t *testing.T) {
 	b := newBank(t)
 	a, err := newAPI(b.server.Config)
@@ -106,19 +105,19 @@ func TestVersionWentBack(t *testing.T) {
 	}
 	times := func() int { return w.noted.results(time.Now())[0].WentBack }
 	await := func(n int) {
-		for times() < n { // the limit is the test's own
+		for times() < n { // limited by the timeout of the test
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
 	await(1) // by its list
 	ahead()
-	await(2) // the silent watch asks
+	await(2) // by a silent watch
 	ahead()
 	b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now()))
 	await(3) // by an event
 }
 
-// TestOldEventIsNotPassedOn: a reflector that got it would take its state for the newest.
+// TestOldEventIsNotPassedOn: a reflector would store the old state as the newest.
 func TestOldEventIsNotPassedOn(t *testing.T) {
 	a := &attended{lister: &lister{noted: &confirmation{kind: pods, newest: "100", failing: make(chan struct{})}}}
 	for version, want := range map[string]watch.EventType{"99": watch.Error, "100": watch.Modified, "101": watch.Modified} {
@@ -130,7 +129,7 @@ func TestOldEventIsNotPassedOn(t *testing.T) {
 	}
 }
 
-// TestNamespaces: a kind is watched where rules read it.
+// TestNamespaces: a kind is watched only in the namespaces that rules read.
 func TestNamespaces(t *testing.T) {
 	system := []string{corev1.NamespaceNodeLease, metav1.NamespaceSystem}
 	for _, test := range []struct {

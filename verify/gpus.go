@@ -13,13 +13,13 @@ import (
 
 func gpus() rule {
 	return rule{
-		id: "gpus", title: "Every card on the bus works, and can be asked for", watches: []kind{nodes, nodeReports}, every: time.Second,
+		id: "gpus", title: "GPUs work, and pods can request them", watches: []kind{nodes, nodeReports}, every: time.Second,
 		judge: judgeGPUs, expects: expectGPUs,
 	}
 }
 
-// expectGPUs expects cards in the report of each node that offers some. A cluster may
-// have none.
+// expectGPUs expects GPUs in the report of each node that offers some. A cluster may have no
+// GPUs.
 func expectGPUs(v view) expectation {
 	gpu := part{name: "gpu", in: func(r nodereport.Report) bool { return r.GPU != nil }}
 	offers := func(n *corev1.Node) bool { return len(n.Status.Allocatable) > 0 }
@@ -27,19 +27,19 @@ func expectGPUs(v view) expectation {
 	case e != (expectation{}):
 		return e
 	case !slices.ContainsFunc(v.allNodes(), offers) && len(v.reportsWith(gpu)) == 0:
-		return expectation{nothing: "no host has cards"}
+		return expectation{nothing: "no host has GPUs"}
 	}
 	return v.expectPartOf(offers, gpu)
 }
 
 const (
-	gpuDomain   = "nvidia.com/" // of what the device plugin offers
+	gpuDomain   = "nvidia.com/" // of the resources of the device plugin
 	gpuResource = corev1.ResourceName(gpuDomain + "gpu")
 )
 
-// judgeGPUs compares what four say of one thing: the bus, the kernel, NVIDIA's
-// library and the scheduler; and with what airgap has set up. A host without a
-// driver and without a device plugin is one whose cards nobody has set up.
+// judgeGPUs compares the numbers of the PCI bus, the kernel, the NVIDIA library and the
+// scheduler with each other, and with the setup by airgap. On a host without a driver and without
+// a device plugin, the GPUs are not set up.
 func judgeGPUs(v view) []Finding {
 	var findings []Finding
 	for _, r := range v.freshReports() {
@@ -64,15 +64,14 @@ func judgeGPUs(v view) []Finding {
 	return findings
 }
 
-// missingCards is about one that has left the bus, which no driver tells of after
-// a reboot.
+// missingCards finds GPUs that have left the bus. After a reboot, no driver reports them.
 func missingCards(g *nodereport.GPU) []Finding {
 	if g.Want == nil || g.Bus >= g.Want.Count {
 		return nil
 	}
 	return []Finding{{
-		Saw: fmt.Sprintf("%d on the bus, %d when they were set up", g.Bus, g.Want.Count), Want: "all of them",
-		Fix: "lspci -d 10de:; dmesg | grep -i 'fallen off the bus'; power the server off and on. One that was taken out: rm /var/lib/airgap/report.json, then the same airgap install, or join, again",
+		Saw: fmt.Sprintf("%d on the PCI bus, %d when airgap set them up", g.Bus, g.Want.Count), Want: "all of them",
+		Fix: "lspci -d 10de:; dmesg | grep -i 'fallen off the bus'; power the server off and on; if a GPU was removed on purpose: rm /var/lib/airgap/report.json, then run the same airgap install or airgap join again",
 	}}
 }
 
@@ -82,24 +81,24 @@ func unloaded(g *nodereport.GPU, kernel string) []Finding {
 		return nil
 	case g.Module:
 		return []Finding{{
-			Saw: "NVIDIA's kernel module is not loaded", Want: "loaded",
+			Saw: "the NVIDIA kernel module is not loaded", Want: "loaded",
 			Fix: "modprobe nvidia; dmesg | grep -i -e nvrm -e nouveau",
 		}}
 	default:
 		return []Finding{{
-			Saw: "no NVIDIA module for the running kernel " + kernel, Want: "one, and loaded",
-			Fix: "dkms status; boot the kernel that it was made for (grubby --info=ALL), or bring a bundle made with a new survey of this host",
+			Saw: "no NVIDIA kernel module for the running kernel " + kernel, Want: "a module for this kernel, and loaded",
+			Fix: "dkms status; boot the kernel that the module was built for (grubby --info=ALL), or use a bundle that was made with a new survey of this host",
 		}}
 	}
 }
 
-// drivers is about the version and what is wrong where a driver is loaded.
+// drivers compares the driver versions and reports the faults if a driver is loaded.
 func drivers(g *nodereport.GPU) []Finding {
 	var found []Finding
 	if g.Want != nil && g.Want.Driver != "" && g.Driver != g.Want.Driver {
 		found = append(found, Finding{
-			Saw: "kernel module " + g.Driver, Want: g.Want.Driver + ", as locked",
-			Fix: "rpm -qa '*nvidia*'; if the packages are right, reboot; else the same airgap install, or join, again",
+			Saw: "kernel module " + g.Driver, Want: g.Want.Driver + ", the locked version",
+			Fix: "rpm -qa '*nvidia*'; if the packages have the locked version, reboot; otherwise run the same airgap install or airgap join again",
 		})
 	}
 	if g.NVML == nil {
@@ -107,13 +106,13 @@ func drivers(g *nodereport.GPU) []Finding {
 	}
 	found = append(found, library(g)...)
 	for _, fault := range g.NVML.Faults {
-		found = append(found, Finding{Saw: withUUID(fault, g.NVML.GPUs), Want: "no faults", Fix: "airgap gpu status; dmesg | grep -i -e nvrm -e xid; drain the node before its cards are reset"})
+		found = append(found, Finding{Saw: withUUID(fault, g.NVML.GPUs), Want: "no faults", Fix: "airgap gpu status; dmesg | grep -i -e nvrm -e xid; drain the node before you reset its GPUs"})
 	}
 	return found
 }
 
-// withUUID adds the name that the device plugin's log has for the card that a fault
-// begins with: "GPU 3 (0000:4e:00.0): …", or by the kernel's log "0000:4e:00.0: …".
+// withUUID appends the UUID that the device plugin logs for the GPU at the start of a fault:
+// "GPU 3 (0000:4e:00.0): …", or from the kernel log "0000:4e:00.0: …".
 func withUUID(fault string, cards []nodereport.Card) string {
 	subject, _, _ := strings.Cut(fault, ": ")
 	for _, c := range cards {
@@ -124,34 +123,33 @@ func withUUID(fault string, cards []nodereport.Card) string {
 	return fault
 }
 
-// library is about NVIDIA's beside bus and kernel. An error of it says itself what
-// to do; where the site keeps the driver in a container, the host has no library,
-// and nobody wants one there.
+// library compares the NVIDIA library with the bus and the kernel. Its error contains the fix. If
+// the site runs the driver in a container, the host needs no library.
 func library(g *nodereport.GPU) []Finding {
 	var found []Finding
 	switch {
 	case g.NVML.Error != "" && g.Want == nil:
 		return nil
 	case g.NVML.Error != "":
-		return []Finding{{Saw: g.NVML.Error, Want: "an answer of NVIDIA's library", Fix: "airgap gpu status"}}
+		return []Finding{{Saw: g.NVML.Error, Want: "an answer from the NVIDIA library", Fix: "airgap gpu status"}}
 	}
 	if g.NVML.Driver != g.Driver {
 		found = append(found, Finding{
 			Saw: fmt.Sprintf("kernel module %s, library %s", g.Driver, g.NVML.Driver), Want: "the same version",
-			Fix: "reboot; if they still differ, install the driver's packages again, all of one version",
+			Fix: "reboot; if they still differ, install all driver packages again in the same version",
 		})
 	}
 	if g.NVML.Cards != g.Bus {
 		found = append(found, Finding{
-			Saw: fmt.Sprintf("%d on the bus, %d for NVML", g.Bus, g.NVML.Cards), Want: "the same number",
+			Saw: fmt.Sprintf("%d on the PCI bus, %d in NVML", g.Bus, g.NVML.Cards), Want: "the same number",
 			Fix: "nvidia-smi -L; dmesg | grep -i nvrm; reboot",
 		})
 	}
 	return found
 }
 
-// offered compares with what the scheduler should have: by the host's word, or,
-// where nobody has set the cards up and a device plugin runs, one for each card.
+// offered compares the allocatable resources with the resources that the host reports. If the
+// GPUs are not set up by airgap and a device plugin runs, it expects one resource for each GPU.
 func offered(g *nodereport.GPU, has corev1.ResourceList) []Finding {
 	want := g.Offers
 	if _, told := has[gpuResource]; told && g.Want == nil {
@@ -162,16 +160,15 @@ func offered(g *nodereport.GPU, has corev1.ResourceList) []Finding {
 		q := has[corev1.ResourceName(o.Resource)]
 		if int(q.Value()) != o.Count {
 			found = append(found, Finding{
-				Saw: fmt.Sprintf("%d %s for the scheduler", q.Value(), o.Resource), Want: fmt.Sprint(o.Count),
-				Fix: "kubectl get pods -A -o wide | grep device-plugin, and its log; airgap gpu status; after a change of the section gpu: the same airgap join again",
+				Saw: fmt.Sprintf("%d %s allocatable", q.Value(), o.Resource), Want: fmt.Sprint(o.Count),
+				Fix: "kubectl get pods -A -o wide | grep device-plugin; read the log of that pod; airgap gpu status; after a change of the section gpu, run the same airgap join again",
 			})
 		}
 	}
 	return found
 }
 
-// cardsOf keeps of a node's resources those of the device plugin; nil where it
-// has told of none.
+// cardsOf returns the resources of the device plugin; nil if a node has none.
 func cardsOf(all corev1.ResourceList) corev1.ResourceList {
 	var kept corev1.ResourceList
 	for name, q := range all {

@@ -9,36 +9,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// heard remembers when each heartbeat came in under our eyes, by this
-// computer's clock, so that a host whose clock is wrong is not taken for one
-// that is silent. A heartbeat from before the first list is known by the
-// host's own clock only.
+// heard has the time of each heartbeat that was received, by the clock of this computer. So a
+// host with a wrong clock does not look silent. Heartbeats from before the first list are dated
+// by the clock of the host.
 type heard struct {
-	began time.Time // before it nothing could be heard
+	began time.Time // no heartbeat was received before
 
 	mu    sync.Mutex
 	beats map[beat]heardAt
-	came  map[beat]time.Time // when it could be read first, without a change
+	came  map[beat]time.Time // when an object could first be read, without a change
 }
 
-// beat is whose: a lease's, or a NodeReport's.
+// beat identifies the object with a heartbeat: a Lease or a NodeReport.
 type beat struct {
 	kind            kind
 	namespace, name string
 }
 
-// leaseOf is the lease that a node's kubelet renews.
+// leaseOf is the Lease that the kubelet of a node renews.
 func leaseOf(node string) beat { return beat{leases, corev1.NamespaceNodeLease, node} }
 
-// leaderOf is the lease that the leader of a control plane's part renews.
+// leaderOf is the Lease that the leader of a control-plane component renews.
 func leaderOf(component string) beat { return beat{leases, metav1.NamespaceSystem, component} }
 
 func reportOf(node string) beat { return beat{nodeReports, "", node} }
 
 type heardAt struct {
-	at time.Time // that it was sent, by this computer's clock
-	// ahead is by how much the host's clock is ahead of this computer's, as
-	// the last three beats have it that were least delayed on their way.
+	at time.Time // when it was sent, by the clock of this computer
+	// ahead is how much the clock of the host is ahead of this computer's: the largest value of
+	// the last three heartbeats, which is the least delayed one.
 	ahead  time.Duration
 	recent []time.Duration
 }
@@ -49,8 +48,8 @@ func newHeard() *heard {
 	return &heard{began: time.Now(), beats: map[beat]heardAt{}, came: map[beat]time.Time{}}
 }
 
-// take notes a beat that says to be of the time said. It came now, and was sent after from:
-// how long it was on its way, only the host's clock tells.
+// take records a heartbeat dated said by its host. It was sent after from and received at now;
+// only the clock of the host shows when.
 func (h *heard) take(b beat, said, from, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,7 +84,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// last tells when a beat was heard, if it was.
+// last returns the last heartbeat, if one was received.
 func (h *heard) last(b beat) (heardAt, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -93,12 +92,12 @@ func (h *heard) last(b beat) (heardAt, bool) {
 	return at, known
 }
 
-// silence is how long nothing was heard of b, which says to have beaten last at said. A
-// NodeReport of which nothing was heard is dated by what the lease tells of its host's clock.
+// silence returns the time since the last heartbeat of b, which b dates at said. If no heartbeat
+// of a NodeReport was received, the Lease of its host shows the offset of the clock.
 //
-// known is false as long as that is no evidence: nothing was heard, and the host's clock is
-// not known, or said is yet to come by this computer's. Its host may be dead with a clock
-// that was ahead. The silence is then since its object could be read.
+// known is false if that is no evidence: no heartbeat was received, and the clock of the host is
+// not known, or said is in the future. The host may be dead, and its clock may have been ahead.
+// The silence then begins when the object could first be read.
 func (v view) silence(b beat, said time.Time) (silent time.Duration, known bool) {
 	h, heard := v.heard.last(b)
 	beat, dated := v.ours(b, said)
@@ -106,7 +105,7 @@ func (v view) silence(b beat, said time.Time) (silent time.Duration, known bool)
 		beat, dated = v.ours(leaseOf(b.name), said)
 	}
 	switch {
-	case heard && beat.After(h.at) && beat.Before(v.now): // it could not be read for a while, and came without an event
+	case heard && beat.After(h.at) && beat.Before(v.now): // it could not be read for a while, and arrived without an event
 		return v.now.Sub(beat), true
 	case heard:
 		return v.now.Sub(h.at), true
@@ -116,7 +115,7 @@ func (v view) silence(b beat, said time.Time) (silent time.Duration, known bool)
 	return v.now.Sub(beat), true
 }
 
-// listening returns since when b's next beat would have been heard: not before b's object
+// listening returns since when the next heartbeat of b would be received: not before its object
 // could be read.
 func (h *heard) listening(b beat) time.Time {
 	h.mu.Lock()
@@ -124,14 +123,14 @@ func (h *heard) listening(b beat) time.Time {
 	return later(h.began, h.came[b])
 }
 
-// ours is a time that b's host said, by this computer's clock. Where nothing was heard of b
-// yet it is the host's word, and false.
+// ours converts a time of b's host to the clock of this computer. Before the first heartbeat of
+// b, it returns the time unchanged, and false.
 func (v view) ours(b beat, said time.Time) (time.Time, bool) {
 	h, heard := v.heard.last(b)
 	return said.Add(-h.ahead), heard
 }
 
-// keptLease is what is kept of a lease.
+// keptLease has the used fields of a Lease.
 type keptLease struct {
 	objectMeta
 
@@ -154,7 +153,7 @@ func keepLease(l *coordinationv1.Lease) *keptLease {
 	return kept
 }
 
-// hear notes the heartbeat of an object that has changed under our eyes, after from.
+// hear records the heartbeat of an object that changed. It was sent after from.
 func (h *heard) hear(before, after any, from time.Time) {
 	b, said, is := beatOf(after)
 	if !is {
@@ -165,7 +164,7 @@ func (h *heard) hear(before, after any, from time.Time) {
 	}
 }
 
-// arrive notes an object that can be read, and could not before: nobody knows since when it is so.
+// arrive records that an object can be read now. The time of its last change is not known.
 func (h *heard) arrive(obj any) {
 	if b, _, is := beatOf(obj); is {
 		h.mu.Lock()
@@ -174,7 +173,7 @@ func (h *heard) arrive(obj any) {
 	}
 }
 
-// beatOf returns whose heartbeat an object has, and of what time it says to be.
+// beatOf returns the object with the heartbeat, and the time that it contains.
 func beatOf(obj any) (b beat, said time.Time, is bool) {
 	switch o := obj.(type) {
 	case *keptLease:

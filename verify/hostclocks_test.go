@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestHostsDateEnds: an hour ago a pod ended on a host, by whose clock it was another time; an
-// API server, by a third clock, dated the pod that may have replaced it.
+// TestHostsDateEnds: an hour ago a pod ended on a host with a wrong clock. An API server with a third
+// clock dated the pod that may have replaced it.
 func TestHostsDateEnds(t *testing.T) {
 	now := time.Now()
 	const hour = time.Hour
@@ -27,7 +27,7 @@ func TestHostsDateEnds(t *testing.T) {
 		{"the host is ahead", 0, 2 * hour, hour / 2, true, true},
 		{"the host is behind, and an older pod", 0, -2 * hour, hour + hour/2, false, true},
 		{"the server is ahead, and an older pod", 2 * hour, 0, hour + hour/2, false, true},
-		{"made in the second of the end", 0, 0, hour, true, true},
+		{"created in the second of the end", 0, 0, hour, true, true},
 	} {
 		by := owners()[otherOwns][0]
 		said := func(ago, ahead time.Duration) time.Time { return now.Add(ahead - ago).Truncate(time.Second) }
@@ -47,21 +47,21 @@ func TestHostsDateEnds(t *testing.T) {
 			t.Errorf("%s: replaced %v", test.name, got)
 		}
 		if got := len(judgeJobs(v, everywhere)) == 1; got != test.noRetryInTime {
-			t.Errorf("%s: the Job was not retried in time %v", test.name, got)
+			t.Errorf("%s: Job not retried in time: %v", test.name, got)
 		}
 	}
 }
 
-// TestServersDateDeletions: alone, the rule terminating hears of the servers' clocks, too.
+// TestServersDateDeletions: the rule terminating also uses the clocks of the servers if it is the only rule.
 func TestServersDateDeletions(t *testing.T) {
 	for _, r := range []rule{terminating(everywhere), jobsDone(everywhere), otherPods(nil), systemPods(nil)} {
 		if !slices.Contains(r.kinds(), leases) {
-			t.Errorf("%s does not ask for leases", r.id)
+			t.Errorf("%s does not read leases", r.id)
 		}
 	}
 	v := seen(t, node("cp1", corev1.ConditionTrue, controlPlaneNode), deletedAgo(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, time.Second))
 	v.heard.take(leaseOf("cp1"), v.now.Add(time.Hour), v.now, v.now)
 	if f := terminating(everywhere).judge(v); len(f) != 1 {
-		t.Errorf("deleted an hour ago by the server's clock: %+v", f)
+		t.Errorf("deleted an hour ago by the clock of the server: %+v", f)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// report is a NodeReport as it comes in.
+// report returns a NodeReport like one from the API server.
 func report(t *testing.T, host string, r nodereport.Report) *unstructured.Unstructured {
 	t.Helper()
 	if r.Heartbeat.IsZero() {
@@ -36,7 +36,7 @@ func untyped(apiVersion, kind, name string, spec map[string]any) *unstructured.U
 	}}
 }
 
-// TestReported: what a host says of itself, and which rule takes offence.
+// TestReported checks the rules about the parts of a NodeReport.
 func TestReported(t *testing.T) {
 	now := time.Now()
 	whole := func(r nodereport.Report) nodereport.Report {
@@ -49,51 +49,51 @@ func TestReported(t *testing.T) {
 		says nodereport.Report
 		want []Finding
 	}{
-		{"well", reportsFresh(), nodereport.Report{}, nil},
-		{"a part could not be looked at", reportsFresh(), nodereport.Report{Unknown: []nodereport.Unknown{{Part: "packages", Reason: "rpm: no database"}}},
-			[]Finding{{Object: "NodeReport w1", Saw: "packages could not be looked at (rpm: no database)"}}},
-		{"cards could not be looked at", reportsFresh(), nodereport.Report{Unknown: []nodereport.Unknown{{Part: "gpu", Reason: "read PCI device 0000:af:00.0: file does not exist"}}},
-			[]Finding{{Object: "NodeReport w1", Saw: "gpu could not be looked at (read PCI device 0000:af:00.0: file does not exist)"}}},
+		{"healthy", reportsFresh(), nodereport.Report{}, nil},
+		{"a part could not be checked", reportsFresh(), nodereport.Report{Unknown: []nodereport.Unknown{{Part: "packages", Reason: "rpm: no database"}}},
+			[]Finding{{Object: "NodeReport w1", Saw: "packages could not be checked (rpm: no database)"}}},
+		{"GPUs could not be checked", reportsFresh(), nodereport.Report{Unknown: []nodereport.Unknown{{Part: "gpu", Reason: "read PCI device 0000:af:00.0: file does not exist"}}},
+			[]Finding{{Object: "NodeReport w1", Saw: "gpu could not be checked (read PCI device 0000:af:00.0: file does not exist)"}}},
 		{"units", unitsRun(), nodereport.Report{Units: []nodereport.Unit{{Name: "kubelet.service", State: "failed"}, {Name: "containerd.service", State: "active"}}},
 			[]Finding{{Object: "Node w1, kubelet.service", Saw: "failed"}}},
-		{"an older airgap that does not say what is installed", programsRun(), nodereport.Report{Program: "1.0.0"}, nil},
+		{"an older airgap that does not report the installed version", programsRun(), nodereport.Report{Program: "1.0.0"}, nil},
 		{"programs are the installed ones", programsRun(), nodereport.Report{Program: "1.1.0", Programs: &nodereport.Programs{Installed: "1.1.0", Registry: "1.1.0", Approver: "1.1.0"}}, nil},
 		{"airgap.rpm was updated and nothing restarted", programsRun(), nodereport.Report{Program: "1.0.0", Programs: &nodereport.Programs{Installed: "1.1.0", Registry: "unknown", Approver: "1.0.0"}},
 			[]Finding{{Object: "Node w1, airgap-node-report.service", Saw: "it runs airgap version 1.0.0"}, {Object: "Node w1, airgap-registry.service", Saw: "it runs airgap version unknown"},
 				{Object: "Node w1, airgap-join-approver.service", Saw: "it runs airgap version 1.0.0"}}},
 		{"drivers agree", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd", Configured: "systemd"}}, nil},
 		{"drivers disagree", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "cgroupfs", Kubelet: "systemd"}},
-			[]Finding{{Object: "Node w1", Saw: "the runtime uses cgroupfs, the kubelet systemd"}}},
+			[]Finding{{Object: "Node w1", Saw: "the runtime uses cgroupfs, the kubelet uses systemd"}}},
 		{"the kubelet's file disagrees", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd", Configured: "cgroupfs"}},
-			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use systemd, the kubelet's file says cgroupfs"}}},
-		{"drivers agree, and are the host's", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd", Configured: "systemd", Host: "systemd"}}, nil},
+			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use systemd, but the kubelet's configuration file has cgroupfs"}}},
+		{"drivers agree, and the host requires this driver", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd", Configured: "systemd", Host: "systemd"}}, nil},
 		{
 			"drivers agree on a host without systemd",
 			cgroupsAgree(),
 			nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 1, Runtime: "cgroupfs", Kubelet: "cgroupfs", Configured: "cgroupfs", Host: "cgroupfs"}},
 			nil,
 		},
-		{"drivers agree on what the host does not need", cgroupsAgree(), nodereport.Report{
+		{"drivers agree, but the host requires another driver", cgroupsAgree(), nodereport.Report{
 			Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "cgroupfs", Kubelet: "cgroupfs", Configured: "cgroupfs", Host: "systemd"},
 		},
-			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use cgroupfs on a host of systemd (cgroup v2)"}}},
+			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use cgroupfs, but the host requires systemd (cgroup v2)"}}},
 		{"the kubelet asked the runtime", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 1, Runtime: "cgroupfs", Kubelet: "cgroupfs", Configured: "systemd", Host: "systemd"}},
-			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use cgroupfs on a host of systemd (cgroup v1)"}}},
+			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use cgroupfs, but the host requires systemd (cgroup v1)"}}},
 		{"pins", imagesPinned(), nodereport.Report{Images: &nodereport.Images{Unpinned: []string{"pause:3.10"}, Missing: []string{"flannel:v1"}}},
-			[]Finding{{Object: "Node w1", Saw: "flannel:v1: not there"}, {Object: "Node w1", Saw: "pause:3.10: not pinned, the kubelet may delete it when the disk fills up"}}},
+			[]Finding{{Object: "Node w1", Saw: "flannel:v1: missing"}, {Object: "Node w1", Saw: "pause:3.10: not pinned, the kubelet may delete it when the disk fills up"}}},
 		{"packages", packagesWhole(), nodereport.Report{Packages: &nodereport.Packages{Changed: []string{"S.5....T.  /usr/bin/kubelet"}, Unlocked: []string{"kubelet"}}},
-			[]Finding{{Object: "Node w1", Saw: "changed since: S.5....T.  /usr/bin/kubelet"}, {Object: "Node w1", Saw: "kubelet: the next dnf update may change it"}}},
+			[]Finding{{Object: "Node w1", Saw: "changed since the installation: S.5....T.  /usr/bin/kubelet"}, {Object: "Node w1", Saw: "kubelet: the next dnf update may change it"}}},
 		{"sysctl", sysctlsStay(), nodereport.Report{Sysctls: []nodereport.Setting{{Key: "net.ipv4.ip_forward", Saw: "0", Want: "1"}}},
 			[]Finding{{Object: "Node w1, net.ipv4.ip_forward", Saw: "0"}}},
 		{"registry", registriesReached(), nodereport.Report{Registries: []nodereport.Registry{{Address: "10.0.0.1:5000", Error: "connection refused"}, {Address: "10.0.0.2:5000"}}},
 			[]Finding{{Object: "Registry 10.0.0.1:5000 from w1", Saw: "connection refused"}}},
-		{"registries of a host that is there, and of one that has yet to join", registriesReached(), nodereport.Report{
+		{"registries on a joined host, and on a host that has not joined yet", registriesReached(), nodereport.Report{
 			Registries: []nodereport.Registry{{Address: "10.0.0.1:5000", Node: "w1", Error: "no answer"}, {Address: "10.0.0.2:5000", Node: "w2", Error: "no answer"}},
 		},
 			[]Finding{{Object: "Registry 10.0.0.1:5000 from w1", Saw: "no answer"}}},
-		{"clock", timeSynchronized(), nodereport.Report{Clock: &nodereport.Clock{}}, []Finding{{Object: "Node w1", Saw: "its clock follows no time server"}}},
+		{"clock", timeSynchronized(), nodereport.Report{Clock: &nodereport.Clock{}}, []Finding{{Object: "Node w1", Saw: "its clock is not synchronized with a time server"}}},
 		{"certificate with months left", certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: metav1.NewTime(now.Add(90 * 24 * time.Hour))}}}, nil},
-		{"certificate that ends", certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: metav1.NewTime(now.Add(10*24*time.Hour + time.Hour))}}},
+		{"certificate that expires soon", certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: metav1.NewTime(now.Add(10*24*time.Hour + time.Hour))}}},
 			[]Finding{{Object: "Node w1, /a.crt", Saw: "ends in 10 days, " + now.Add(10*24*time.Hour+time.Hour).UTC().Format(time.RFC3339)}}},
 		{"tunl0 that is down", noIPIP(), nodereport.Report{Links: []nodereport.Link{{Name: "tunl0", Kind: "ipip", MTU: 1480}}}, nil},
 		{"tunl0 that is up", noIPIP(), nodereport.Report{Links: []nodereport.Link{{Name: "tunl0", Kind: "ipip", MTU: 1480, Up: true}}},
@@ -108,22 +108,22 @@ func TestReported(t *testing.T) {
 	}
 }
 
-// TestStaleReport: silence is told from a clock that is wrong.
+// TestStaleReport: a silent host is not the same as a host with a wrong clock.
 func TestStaleReport(t *testing.T) {
 	now := time.Now()
 	old := report(t, "w1", nodereport.Report{Heartbeat: metav1.NewMicroTime(now.Add(-time.Hour))})
 	v := seen(t, node("w1", corev1.ConditionTrue), node("w2", corev1.ConditionTrue), old)
 	v.now = now
 	wantSaw(t, judgeReports(v),
-		Finding{Object: "NodeReport w1", Saw: "nothing new since " + now.Add(-time.Hour).UTC().Format(time.RFC3339)},
+		Finding{Object: "NodeReport w1", Saw: "no update since " + now.Add(-time.Hour).UTC().Format(time.RFC3339)},
 		Finding{Object: "NodeReport w2", Saw: "it does not exist"})
-	// It came in just now, from a host whose clock is an hour behind.
+	// It was received just now, from a host with a clock an hour behind.
 	v.heard.take(reportOf("w1"), now.Add(-time.Hour), now.Add(-time.Second), now.Add(-time.Second))
 	wantSaw(t, judgeReports(v), Finding{Object: "NodeReport w2", Saw: "it does not exist"})
 }
 
-// TestDeadReportOfClockAhead: a report that came before we listened is dated by what the lease
-// tells of its host's clock, and is no evidence as long as that tells nothing.
+// TestDeadReportOfClockAhead: a report from before the first list is dated by the clock of its host,
+// which the Lease shows. Without a renewal of the Lease, it is no evidence.
 func TestDeadReportOfClockAhead(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {
@@ -132,11 +132,11 @@ func TestDeadReportOfClockAhead(t *testing.T) {
 		heard       bool // the lease
 		want        string
 	}{
-		{"fresh, by a clock that is not known", -time.Minute, 0, false, "too soon to tell"},
+		{"fresh, by an unknown clock", -time.Minute, 0, false, "too soon to tell"},
 		{"fresh", -time.Minute, 0, true, ""},
 		{"dead for an hour, by a clock that is ahead", -time.Minute, time.Hour, true, "no new NodeReport"},
 		{"fresh, by a clock that is behind", -time.Hour, -time.Hour, true, ""},
-		{"of the time before a clock was set back", time.Hour, 0, true, "too soon to tell"},
+		{"from before the clock was set back", time.Hour, 0, true, "too soon to tell"},
 	} {
 		v := seen(t, node("w1", corev1.ConditionTrue), report(t, "w1", nodereport.Report{Heartbeat: metav1.NewMicroTime(now.Add(test.said))}))
 		if v.heard = newHeard(); test.heard {
@@ -148,7 +148,7 @@ func TestDeadReportOfClockAhead(t *testing.T) {
 	}
 }
 
-// TestOddOneOut: where nobody says what is wanted, most hosts do.
+// TestOddOneOut: without a wanted value, the most frequent value counts.
 func TestOddOneOut(t *testing.T) {
 	size := func(bytes int) nodereport.Report {
 		return nodereport.Report{Links: []nodereport.Link{{Name: "flannel.1", MTU: bytes, Up: true}}}
@@ -194,21 +194,21 @@ func TestEtcd(t *testing.T) {
 		third func(*nodereport.Etcd)
 		want  []Finding
 	}{
-		{"well", same, nil},
+		{"healthy", same, nil},
 		{"stopped", func(e *nodereport.Etcd) { *e = nodereport.Etcd{Error: "connection refused"} }, []Finding{{Object: "etcd on cp3", Saw: "connection refused"}}},
-		{"not healthy, for a reason of its own", func(e *nodereport.Etcd) { e.Error = "it is not healthy: QGET ERROR" }, []Finding{{Object: "etcd on cp3", Saw: "it is not healthy: QGET ERROR"}}},
-		{"without a leader", func(e *nodereport.Etcd) { e.HasLeader, e.Error = false, "it is not healthy: RAFT NO LEADER" }, []Finding{{Object: "etcd on cp3", Saw: "it knows of no leader"}}},
-		{"two leaders", leads, []Finding{{Object: "etcd", Saw: "cp1 and cp3 say to lead"}}},
+		{"not healthy, for another reason", func(e *nodereport.Etcd) { e.Error = "it is not healthy: QGET ERROR" }, []Finding{{Object: "etcd on cp3", Saw: "it is not healthy: QGET ERROR"}}},
+		{"without a leader", func(e *nodereport.Etcd) { e.HasLeader, e.Error = false, "it is not healthy: RAFT NO LEADER" }, []Finding{{Object: "etcd on cp3", Saw: "it knows no leader"}}},
+		{"two leaders", leads, []Finding{{Object: "etcd", Saw: "cp1 and cp3 both report that they are the leader"}}},
 		{"an alarm, and nearly full", func(e *nodereport.Etcd) {
 			e.Alarms, e.Error, e.Bytes = []string{"NOSPACE"}, "it is not healthy: ALARM NOSPACE", 1900<<20
 		}, []Finding{{Object: "etcd on cp3", Saw: "alarm NOSPACE"}, {Object: "etcd on cp3", Saw: "its database is 2.0 GB of 2.1 GB"}}},
 		{"nearly full", func(e *nodereport.Etcd) { e.Bytes = 1900 << 20 }, []Finding{{Object: "etcd on cp3", Saw: "its database is 2.0 GB of 2.1 GB"}}},
-		{"without a backup", func(e *nodereport.Etcd) { e.Snapshot = nil }, []Finding{{Object: "etcd on cp3", Saw: "there is no backup of it on this host"}}},
+		{"without a backup", func(e *nodereport.Etcd) { e.Snapshot = nil }, []Finding{{Object: "etcd on cp3", Saw: "this host has no backup of etcd"}}},
 		{"with an old backup", func(e *nodereport.Etcd) { e.Snapshot = &metav1.Time{Time: now.Add(-49 * time.Hour)} },
-			[]Finding{{Object: "etcd on cp3", Saw: "the newest backup is of " + now.Add(-49*time.Hour).UTC().Format(time.RFC3339)}}},
+			[]Finding{{Object: "etcd on cp3", Saw: "the newest backup is from " + now.Add(-49*time.Hour).UTC().Format(time.RFC3339)}}},
 		{"a member that has never started", func(e *nodereport.Etcd) { e.Unstarted = []string{"https://10.0.0.4:2380"} },
 			[]Finding{{Object: "etcd", Saw: "its member at https://10.0.0.4:2380 has never started"}}},
-		{"a member whose host is gone", func(e *nodereport.Etcd) { e.Members = append(e.Members, "cp4") }, []Finding{{Object: "etcd", Saw: "it has the member cp4, and there is no such node"}}},
+		{"a member without a host", func(e *nodereport.Etcd) { e.Members = append(e.Members, "cp4") }, []Finding{{Object: "etcd", Saw: "it has the member cp4, but no such node exists"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := seen(t, report(t, "cp1", member(leads)), report(t, "cp2", member(same)), report(t, "cp3", member(test.third)),
@@ -219,8 +219,7 @@ func TestEtcd(t *testing.T) {
 	}
 }
 
-// TestGPUs: each thing that is wrong with cards is told by itself, with what to
-// do.
+// TestGPUs: each problem of the GPUs is a separate finding with a fix.
 func TestGPUs(t *testing.T) {
 	type list = corev1.ResourceList
 	has := func(n string) list {
@@ -237,15 +236,15 @@ func TestGPUs(t *testing.T) {
 		gpu  nodereport.GPU
 		saw  []string
 	}{
-		{"nobody has set them up", nil, nodereport.GPU{Bus: 8}, nil},
-		{"the site has", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library()}, nil},
-		{"by a device plugin in a container, as the driver", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: &nodereport.NVML{Error: "no library"}}, nil},
-		{"the site's, one has fallen off the bus", has("8"), nodereport.GPU{Bus: 7, Driver: "580.95.05", NVML: library()},
-			[]string{"7 on the bus, 8 for NVML", "8 nvidia.com/gpu for the scheduler"}},
+		{"not set up", nil, nodereport.GPU{Bus: 8}, nil},
+		{"set up by the site", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library()}, nil},
+		{"device plugin and driver in containers", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: &nodereport.NVML{Error: "no library"}}, nil},
+		{"set up by the site, one has fallen off the bus", has("8"), nodereport.GPU{Bus: 7, Driver: "580.95.05", NVML: library()},
+			[]string{"7 on the PCI bus, 8 in NVML", "8 nvidia.com/gpu allocatable"}},
 		{"library of another version", has("8"), nodereport.GPU{Bus: 8, Driver: "575.1", NVML: library()}, []string{"kernel module 575.1, library 580.95.05"}},
 		{"faults", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library("GPU 1: Xid 79", "GPU 2: no link")}, []string{"GPU 1: Xid 79", "GPU 2: no link"}},
 
-		{"faults, and whose they are", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: &nodereport.NVML{
+		{"faults with UUIDs", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: &nodereport.NVML{
 			Driver: "580.95.05", Cards: 8, GPUs: []nodereport.Card{{UUID: "GPU-a", Address: "0000:4e:00.0"}, {Index: 1, UUID: "GPU-b", Address: "10000:4e:00.0"}, {Index: 2, Address: "0000:bd:00.0"}},
 			Faults: []string{
 				"GPU 1 (10000:4e:00.0): no NVLink is active, where GPU 0 (0000:4e:00.0) has 18", "0000:4e:00.0: Xid 79 at 2025-11-23T00:00:05Z",
@@ -257,17 +256,17 @@ func TestGPUs(t *testing.T) {
 		}},
 
 		{"set up", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", Module: true, NVML: library(), Want: want, Offers: whole}, nil},
-		{"without a device plugin", nil, nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library(), Want: want, Offers: whole}, []string{"0 nvidia.com/gpu for the scheduler"}},
-		{"in slices", has("32"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library(), Want: want, Offers: []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 32}}}, nil},
-		{"in parts", list{gpuResource: resource.MustParse("7"), "nvidia.com/mig-1g.10gb": resource.MustParse("6")},
+		{"without a device plugin", nil, nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library(), Want: want, Offers: whole}, []string{"0 nvidia.com/gpu allocatable"}},
+		{"with time-slicing", has("32"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library(), Want: want, Offers: []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 32}}}, nil},
+		{"with MIG instances", list{gpuResource: resource.MustParse("7"), "nvidia.com/mig-1g.10gb": resource.MustParse("6")},
 			nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library(), Want: want, Offers: []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 7}, {Resource: "nvidia.com/mig-1g.10gb", Count: 7}}},
-			[]string{"6 nvidia.com/mig-1g.10gb for the scheduler"}},
-		{"one is gone", has("8"), nodereport.GPU{Bus: 7, Driver: "580.95.05", NVML: library(), Want: want, Offers: whole},
-			[]string{"7 on the bus, 8 when they were set up", "7 on the bus, 8 for NVML"}},
-		{"all are gone", nil, nodereport.GPU{Want: want}, []string{"0 on the bus, 8 when they were set up"}},
-		{"nobody has counted", nil, nodereport.GPU{Want: &nodereport.Cards{}}, nil},
-		{"a new kernel", has("0"), nodereport.GPU{Bus: 8, Want: want}, []string{"no NVIDIA module for the running kernel 5.14.0-611"}},
-		{"the module does not load", has("0"), nodereport.GPU{Bus: 8, Module: true, Want: want}, []string{"NVIDIA's kernel module is not loaded"}},
+			[]string{"6 nvidia.com/mig-1g.10gb allocatable"}},
+		{"one is missing", has("8"), nodereport.GPU{Bus: 7, Driver: "580.95.05", NVML: library(), Want: want, Offers: whole},
+			[]string{"7 on the PCI bus, 8 when airgap set them up", "7 on the PCI bus, 8 in NVML"}},
+		{"all are missing", nil, nodereport.GPU{Want: want}, []string{"0 on the PCI bus, 8 when airgap set them up"}},
+		{"no count at setup", nil, nodereport.GPU{Want: &nodereport.Cards{}}, nil},
+		{"a new kernel", has("0"), nodereport.GPU{Bus: 8, Want: want}, []string{"no NVIDIA kernel module for the running kernel 5.14.0-611"}},
+		{"the module does not load", has("0"), nodereport.GPU{Bus: 8, Module: true, Want: want}, []string{"the NVIDIA kernel module is not loaded"}},
 		{
 			"another version than the locked one",
 			has("8"),
@@ -286,24 +285,23 @@ func TestGPUs(t *testing.T) {
 			wantSaw(t, got, wanted...)
 			for _, f := range got {
 				if !strings.HasPrefix(f.Fix, "on g1: ") {
-					t.Errorf("%s: the advice is %q", f.Saw, f.Fix)
+					t.Errorf("%s: the fix is %q", f.Saw, f.Fix)
 				}
 			}
 		})
 	}
 }
 
-// TestRenewal: the advice is of the very certificate, each of which is renewed by
-// somebody else.
+// TestRenewal: the fix depends on the certificate, because different programs renew them.
 func TestRenewal(t *testing.T) {
 	for file, want := range map[string]string{
 		"/etc/airgap/pki/registry.crt":                    "airgap-registry-renew.timer",
-		"/etc/airgap/pki/ca.crt":                          "authority",
+		"/etc/airgap/pki/ca.crt":                          "CA certificate",
 		"/var/lib/kubelet/pki/kubelet.crt":                "airgap certs renew",
-		"/var/lib/kubelet/pki/kubelet-client-current.pem": "the kubelet renews it itself",
-		"/etc/kubernetes/kubelet.conf":                    "the kubelet renews it itself",
+		"/var/lib/kubelet/pki/kubelet-client-current.pem": "the kubelet renews this certificate",
+		"/etc/kubernetes/kubelet.conf":                    "the kubelet renews this certificate",
 		"/etc/kubernetes/pki/apiserver.crt":               "airgap certs renew",
-		"/etc/kubernetes/pki/etcd/ca.crt":                 "authority",
+		"/etc/kubernetes/pki/etcd/ca.crt":                 "CA certificate",
 		"/etc/kubernetes/pki/etcd/healthcheck-client.crt": "airgap certs renew",
 		"/etc/kubernetes/admin.conf":                      "airgap certs renew",
 	} {
@@ -312,27 +310,27 @@ func TestRenewal(t *testing.T) {
 		v.now = time.Now()
 		found := certificates().judge(v)
 		if len(found) != 1 || !strings.HasPrefix(found[0].Fix, "on w1: ") || !strings.Contains(found[0].Fix, want) {
-			t.Errorf("%s: %+v, want the advice %q", file, found, want)
+			t.Errorf("%s: %+v, want the fix %q", file, found, want)
 		}
 	}
 }
 
-// TestDriversFix: what install puts right, and what it does not.
+// TestDriversFix checks which cgroup problems airgap install repairs.
 func TestDriversFix(t *testing.T) {
 	for name, test := range map[string]struct {
 		says nodereport.Cgroup
 		want string
 	}{
-		"the kubelet's file": {nodereport.Cgroup{Runtime: "systemd", Kubelet: "systemd", Configured: "cgroupfs", Host: "systemd"}, "install, or join, again, puts both right"},
-		"somebody's file": {
+		"the kubelet's file": {nodereport.Cgroup{Runtime: "systemd", Kubelet: "systemd", Configured: "cgroupfs", Host: "systemd"}, "airgap install or airgap join again: it repairs both"},
+		"a foreign file": {
 			nodereport.Cgroup{Runtime: "cgroupfs", Kubelet: "systemd", Configured: "systemd", Host: "systemd", Others: []string{"/etc/containerd/conf.d/99-nvidia.toml"}},
-			"/etc/containerd/conf.d/99-nvidia.toml, not of airgap",
+			"/etc/containerd/conf.d/99-nvidia.toml, which airgap did not write",
 		},
 		"the kubelet that runs":     {nodereport.Cgroup{Runtime: "systemd", Kubelet: "cgroupfs", Configured: "systemd", Host: "systemd"}, "systemctl restart kubelet"},
-		"a report of an older kind": {nodereport.Cgroup{Runtime: "cgroupfs", Kubelet: "systemd"}, "install, or join, again, puts both right"},
+		"a report of an older kind": {nodereport.Cgroup{Runtime: "cgroupfs", Kubelet: "systemd"}, "airgap install or airgap join again: it repairs both"},
 	} {
 		if got := driversFix(test.says); !strings.Contains(got, test.want) {
-			t.Errorf("%s: %q, want it to say %q", name, got, test.want)
+			t.Errorf("%s: %q does not contain %q", name, got, test.want)
 		}
 	}
 }

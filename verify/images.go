@@ -11,21 +11,21 @@ import (
 
 func runningImages(look func(imagebook.Image) imagebook.Answer) rule {
 	return rule{
-		id: "images", title: "Every running image is in our registry", watches: []kind{pods},
+		id: "images", title: "Every running image is in the registry", watches: []kind{pods},
 		judge: func(v view) []Finding { return judgeImages(v, look) }, expects: expectImages,
 	}
 }
 
-// expectImages expects that something runs; in a namespace that need not be.
+// expectImages expects a running container. A namespace may have none.
 func expectImages(v view) expectation {
 	if len(v.values(pods, byImage)) > 0 {
 		return expectation{}
 	}
-	return expectation{nothing: "nothing runs"}
+	return expectation{nothing: "no container runs"}
 }
 
-// judgeImages gives one finding an image, however many containers run it,
-// and one for a registry that does not answer.
+// judgeImages returns one finding for each image, however many containers run it, and one
+// finding for a registry that does not answer.
 func judgeImages(v view, look func(imagebook.Image) imagebook.Answer) []Finding {
 	var findings []Finding
 	var silent []imagebook.Image
@@ -35,15 +35,15 @@ func judgeImages(v view, look func(imagebook.Image) imagebook.Answer) []Finding 
 		if err != nil {
 			findings = append(findings, Finding{
 				Object: "Image " + id, Saw: err.Error() + usedBy(v, id), Want: "found by digest",
-				Fix: "remove it from the node and let it be pulled",
+				Fix: "remove the image from the node; the kubelet pulls it again",
 			})
 			continue
 		}
 		switch a := look(img); a.State {
 		case imagebook.Missing:
 			findings = append(findings, Finding{
-				Object: "Image " + img.String(), Saw: "the registry does not have it" + usedBy(v, id), Want: "found by digest",
-				Fix: "add it to images: in airgap.yaml, bundle again, and airgap registry import the bundle; into a registry of the site's own, airgap push",
+				Object: "Image " + img.String(), Saw: "it is not in the registry" + usedBy(v, id), Want: "found by digest",
+				Fix: "add it to images: in airgap.yaml, make a new bundle (airgap bundle) and import it (airgap registry import); for the site's own registry, use airgap push",
 			})
 		case imagebook.Unknown:
 			silent = append(silent, img)
@@ -61,10 +61,10 @@ func registrySilent(asked []imagebook.Image, reason error) Finding {
 	if reason != nil {
 		saw = fmt.Sprintf("no answer about %s: %v", result.Plural(len(asked), "image"), reason)
 	}
-	return Finding{Object: "Registry", Saw: saw, Want: "an answer about every running image", Fix: "airgap registry status; a registry of the site's own has its own people", Early: reason == nil}
+	return Finding{Object: "Registry", Saw: saw, Want: "an answer about every running image", Fix: "airgap registry status; for the site's own registry, ask its operators", Early: reason == nil}
 }
 
-// usedBy names the pods that run an image.
+// usedBy lists the pods that run an image.
 func usedBy(v view, id string) string {
 	var names []string
 	for _, p := range by[*keptPod](v, pods, byImage, id) {

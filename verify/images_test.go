@@ -18,7 +18,7 @@ func TestRunningImages(t *testing.T) {
 		pod("shop", "loaded", "w1", imageID(digest)),
 		pod("shop", "not-running", "w1", imageID("quay.io/x/gone@"+digest), waiting("CrashLoopBackOff", "")),
 		pod("shop", "init", "w1", func(p *corev1.Pod) {
-			p.Status.InitContainerStatuses = p.Status.ContainerStatuses // a sidecar: counted once more, asked for once
+			p.Status.InitContainerStatuses = p.Status.ContainerStatuses // a sidecar: counted twice, checked once
 		}))
 	t.Run("answers", func(t *testing.T) {
 		look := func(i imagebook.Image) imagebook.Answer {
@@ -28,10 +28,10 @@ func TestRunningImages(t *testing.T) {
 			return imagebook.Answer{State: imagebook.Found}
 		}
 		wantSaw(t, judgeImages(v, look),
-			Finding{Object: "Image " + foreign, Saw: "the registry does not have it; it runs in shop/b, shop/c"},
+			Finding{Object: "Image " + foreign, Saw: "it is not in the registry; it runs in shop/b, shop/c"},
 			Finding{Object: "Image " + digest, Saw: "the runtime knows it only as " + digest + ", by no registry's name; it runs in shop/loaded"})
 	})
-	t.Run("silence is one finding", func(t *testing.T) {
+	t.Run("no answer is one finding", func(t *testing.T) {
 		look := func(imagebook.Image) imagebook.Answer { return imagebook.Answer{Err: errors.New("connection refused")} }
 		got := judgeImages(seen(t, pod("a", "a", "w1"), pod("a", "b", "w1", imageID(foreign))), look)
 		wantSaw(t, got, Finding{Object: "Registry", Saw: "no answer about 2 images: connection refused"})

@@ -25,12 +25,12 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// wire sees the requests on their way, and may change or hold them.
+// wire records the requests, and may change or hold them.
 type wire struct {
 	mu       sync.Mutex
 	requests []*url.URL
 	touch    func(*http.Request)
-	answer   func(*http.Request) *http.Response // in the server's place; nil lets the request through
+	answer   func(*http.Request) *http.Response // instead of the server; nil forwards the request
 }
 
 // on puts the wire between a client and the server.
@@ -59,8 +59,8 @@ func (w *wire) on(config *rest.Config) *rest.Config {
 	return c
 }
 
-// asked are the requests for pods, in their order: "watch", "stream" for a watch
-// that begins with a list, or "list".
+// asked returns the requests for pods in order: "watch", "stream" for a watch that begins with a
+// list, or "list".
 func (w *wire) asked() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,8 +83,8 @@ type through func(*http.Request) (*http.Response, error)
 
 func (t through) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// TestStreamingLists: where the server can, no list comes in one piece; where it
-// cannot, verification works as well.
+// TestStreamingLists: if the server can stream lists, no plain list is requested. If it cannot,
+// verification works too.
 func TestStreamingLists(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -104,20 +104,20 @@ func TestStreamingLists(t *testing.T) {
 				t.Fatalf("findings %+v", r.Findings)
 			}
 			if got := w.asked(); !slices.Equal(got, test.want) {
-				t.Errorf("asked for pods by %q, want %q", got, test.want)
+				t.Errorf("requests for pods %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-// forgetful is a cluster whose etcd forgets what pods were like, between the first
-// watch of them and the second: that one is told that it comes too late.
+// forgetful is a cluster that compacts its etcd between the first and the second watch of pods, so
+// that the second watch is expired.
 type forgetful struct {
 	*bank
 	wire
 
-	ended chan struct{} // the first watch has ended
-	goOn  chan struct{} // the second one may go on
+	ended chan struct{} // closed after the first watch
+	goOn  chan struct{} // closed to let the second watch continue
 	once  sync.Once
 }
 
@@ -137,21 +137,19 @@ func newForgetful(t *testing.T) *forgetful {
 	return f
 }
 
-// forget waits for the end of the first watch, lets something happen, and has
-// etcd forget it.
+// forget waits for the end of the first watch, calls meanwhile, and compacts etcd.
 func (f *forgetful) forget(meanwhile func()) {
 	<-f.ended
 	meanwhile()
-	for range 2 { // so that it is past
+	for range 2 { // so that the change is in the past
 		f.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now()))
 	}
 	compact(f.t, f.server.Etcd())
 	close(f.goOn)
 }
 
-// TestExpired: a watch ends as watches do, something is deleted meanwhile, and
-// etcd has forgotten since when. The informer lists again, by itself: what is
-// gone comes as a tombstone, and nothing was lost.
+// TestExpired: a watch ends, an object is deleted, and etcd is compacted. The informer lists again
+// without a new session, the deleted object arrives as a tombstone, and no change is lost.
 func TestExpired(t *testing.T) {
 	t.Parallel()
 	f := newForgetful(t)
@@ -167,12 +165,11 @@ func TestExpired(t *testing.T) {
 	said.want(t, "kube-scheduler-cp1: it does not exist")
 	said.wantNever(t, "The API server answers: not yet")
 	if asked := f.asked(); count(asked, "list") < 2 {
-		t.Errorf("it never listed again: %q", asked)
+		t.Errorf("pods were not listed again: %q", asked)
 	}
 }
 
-// TestListedAgain: what comes once more, with the version that it had, is no
-// change.
+// TestListedAgain: an object that is listed again with the same version is no change.
 func TestListedAgain(t *testing.T) {
 	t.Parallel()
 	f := newForgetful(t)
@@ -199,10 +196,10 @@ func TestListedAgain(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	f.pod(pod("kube-system", "new", "cp1"))
-	<-marks // one that is made, and its status
+	<-marks // the new pod, and its status
 	<-marks
 	if n := len(marks); n > 0 {
-		t.Errorf("%d marks more than changes: %d pods were listed again", n, first)
+		t.Errorf("%d marks too many: %d pods were listed again", n, first)
 	}
 }
 
@@ -216,7 +213,7 @@ func count(of []string, what string) int {
 	return n
 }
 
-// compact has etcd forget everything but the present.
+// compact removes the history of etcd.
 func compact(t *testing.T, etcd string) {
 	t.Helper()
 	revision := ask(t, etcd+"/v3/kv/range", `{"key":"AA==","limit":1}`)
@@ -243,8 +240,8 @@ func ask(t *testing.T, at, what string) string {
 	return string(said)
 }
 
-// TestFailover: a balancer sends everybody to another API server. That is
-// survived, and what happened meanwhile is seen.
+// TestFailover: a load balancer switches to another API server. The run continues and sees the
+// changes from that time.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	b := newBank(t)
@@ -255,7 +252,7 @@ func TestFailover(t *testing.T) {
 	o.API.Host, o.Soak = "https://"+lb.address(), 3*time.Second
 	others := *b
 	others.client = twin.Client(t)
-	said.on("Nodes are Ready: holds", func() {
+	said.on("Nodes are Ready: ok", func() {
 		lb.sendTo(twin.Address())
 		b.server.Stop()
 		others.deployment(1)
@@ -267,8 +264,8 @@ func TestFailover(t *testing.T) {
 	said.want(t, "coredns: 1 of 2 pods available")
 }
 
-// TestNotReady: an API server that is not ready goes on to answer whoever is
-// connected to it. The next connection may reach another one.
+// TestNotReady: an API server that is not ready still answers on existing connections. The next
+// connection may reach another server.
 func TestNotReady(t *testing.T) {
 	t.Parallel()
 	b := newBank(t, "--shutdown-delay-duration=5m")
@@ -276,16 +273,15 @@ func TestNotReady(t *testing.T) {
 	lb := newBalancer(t, b.server.Address())
 	o, said := b.listening()
 	o.API = rest.CopyConfig(o.API)
-	o.API.Host, o.Soak, o.Timeout = "https://"+lb.address(), 25*time.Second, 2*time.Minute // longer than a probe takes to come
-	said.on("Nodes are Ready: holds", func() { lb.nextTo(twin.Address()); b.server.Leave(t) })
+	o.API.Host, o.Soak, o.Timeout = "https://"+lb.address(), 25*time.Second, 2*time.Minute // longer than the time between two probes
+	said.on("Nodes are Ready: ok", func() { lb.nextTo(twin.Address()); b.server.Leave(t) })
 	if r := b.verify(o); !r.OK {
 		t.Fatalf("findings %+v", r.Findings)
 	}
-	said.want(t, "The API server answers: not yet: API server: ask API server: it is not ready: shutdown", "The API server answers: holds")
+	said.want(t, "The API server answers: not yet: API server: check API server: not ready: shutdown", "The API server answers: ok")
 }
 
-// TestNewKind: NodeReports come to the cluster while it is watched, and with
-// them the rules about them.
+// TestNewKind: NodeReports are added to the cluster while it is watched, and their rules apply then.
 func TestNewKind(t *testing.T) {
 	t.Parallel()
 	b := newBank(t)
@@ -293,7 +289,7 @@ func TestNewKind(t *testing.T) {
 	o.Soak, o.grow = 3*time.Second, 50*time.Millisecond
 	others, err := dynamic.NewForConfig(b.server.Config)
 	b.must(err)
-	said.on("Nodes are Ready: holds", func() { b.nodeReports(others) })
+	said.on("Nodes are Ready: ok", func() { b.nodeReports(others) })
 	said.on("NodeReport cp1: it does not exist", func() {
 		r := report(t, "cp1", *newWhole().reports["cp1"])
 		_, err := others.Resource(nodereport.Resource).Create(b.t.Context(), r, metav1.CreateOptions{})
@@ -311,15 +307,15 @@ func TestNewKind(t *testing.T) {
 	said.wantNever(t, "The API server answers: not yet")
 }
 
-// nodeReports teaches the cluster the kind, without its schema. From then on the kubelet of cp1
-// renews its lease, by which its reports are dated.
+// nodeReports defines the kind NodeReport without its schema. From then on the kubelet of cp1 renews
+// its Lease, which dates its reports.
 func (b *bank) nodeReports(client dynamic.Interface) {
 	b.t.Helper()
 	b.must(b.defineReports(client, nodereport.Kind.Version))
 	b.renews("cp1", 100*time.Millisecond)
 }
 
-// defineReports teaches it one version of the kind.
+// defineReports defines one version of the kind.
 func (b *bank) defineReports(client dynamic.Interface, version string) error {
 	crd := untyped("apiextensions.k8s.io/v1", "CustomResourceDefinition", "nodereports.airgap.dev", map[string]any{
 		"group": nodereport.Kind.Group, "scope": "Cluster",
@@ -336,7 +332,7 @@ func definitions() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// TestScope: who may see one namespace only, verifies that one.
+// TestScope: a user with access to one namespace verifies that namespace.
 func TestScope(t *testing.T) {
 	t.Parallel()
 	b := newBank(t)
@@ -351,8 +347,8 @@ func TestScope(t *testing.T) {
 	}
 	apart := o
 	apart.Only = []string{"nodes-ready"}
-	if r := b.verify(apart); r.OK || r.Rules[1].Outcome != result.Unseen || r.Rules[1].Why != "it is about more than is in shop" {
-		t.Errorf("of nothing that may be seen: %+v, findings %+v", r.Rules, r.Findings)
+	if r := b.verify(apart); r.OK || r.Rules[1].Outcome != result.Unseen || r.Rules[1].Why != "it needs more than the namespaces shop" {
+		t.Errorf("without access to nodes: %+v, findings %+v", r.Rules, r.Findings)
 	}
 	b.pod(pod("shop", "cart", "cp1", waiting("CrashLoopBackOff", "back-off 10s")))
 	wantSaw(t, b.verify(o).Findings, Finding{Object: "Pod shop/cart", Saw: "container main: CrashLoopBackOff: back-off 10s"})
@@ -365,11 +361,11 @@ func TestScope(t *testing.T) {
 		t.Errorf("the tenant's cluster is %q (%v), want %q", id, err, shop.UID)
 	}
 	if _, err := ClusterID(t.Context(), tenant, nil); err == nil || !strings.Contains(err.Error(), "the verb get on namespaces") {
-		t.Errorf("asked for more than the tenant may know: %v", err)
+		t.Errorf("the tenant has no access to this namespace: %v", err)
 	}
 }
 
-// mayRead makes a namespace in which a user has these verbs for everything.
+// mayRead creates a namespace in which a user has these verbs for all resources.
 func (b *bank) mayRead(user, namespace string, verbs ...string) {
 	b.t.Helper()
 	_, err := b.client.CoreV1().Namespaces().Create(b.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})

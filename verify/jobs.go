@@ -9,15 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// retriesWithin is longer than the Job controller ever waits before it retries: ten minutes.
+// retriesWithin is longer than the longest backoff of the Job controller, which is ten minutes.
 const retriesWithin = 12 * time.Minute
 
-// jobsDone judges Jobs by their status, not by their pods: a Job that failed by its
-// deadline, or whose pods restart in place, has none left. It is judged by the clock,
-// since a retry that does not come is no event.
+// jobsDone reads the status of Jobs, not their pods: a Job that failed may have no pods left, for
+// example after its deadline, or if its pods restart in place. The rule is evaluated periodically,
+// because a missing retry sends no event.
 func jobsDone(judged func(namespace string) bool) rule {
 	return rule{
-		id: "jobs", title: "No Job has failed or waits for a pod in vain", watches: []kind{jobs, pods}, also: []kind{leases}, every: 2 * time.Second,
+		id: "jobs", title: "Jobs are running or complete", watches: []kind{jobs, pods}, also: []kind{leases}, every: 2 * time.Second,
 		judge: func(v view) []Finding { return judgeJobs(v, judged) },
 	}
 }
@@ -29,16 +29,16 @@ func judgeJobs(v view, judged func(namespace string) bool) []Finding {
 	for _, j := range list {
 		if saw := j.trouble(v); saw != "" && judged(j.namespace) && (j.schedule == "" || !done[j.schedule].After(j.created)) {
 			findings = append(findings, Finding{
-				Object: j.title("Job"), Saw: saw, Want: "done, or at work",
-				Fix: fmt.Sprintf("kubectl -n %[1]s describe job %[2]s; kubectl -n %[1]s logs job/%[2]s --all-containers; when the cause is repaired, run it again or kubectl -n %[1]s delete job %[2]s", j.namespace, j.name),
+				Object: j.title("Job"), Saw: saw, Want: "complete or running",
+				Fix: fmt.Sprintf("kubectl -n %[1]s describe job %[2]s; kubectl -n %[1]s logs job/%[2]s --all-containers; after the repair, run the Job again or delete it: kubectl -n %[1]s delete job %[2]s", j.namespace, j.name),
 			})
 		}
 	}
 	return findings
 }
 
-// lastDone is of each CronJob when the newest of its Jobs was made that succeeded: earlier
-// failures are over.
+// lastDone returns, by CronJob, the creation time of its newest Job that succeeded. Earlier
+// failures do not count.
 func lastDone(list []*keptJob) map[string]time.Time {
 	last := map[string]time.Time{}
 	for _, j := range list {
@@ -49,7 +49,7 @@ func lastDone(list []*keptJob) map[string]time.Time {
 	return last
 }
 
-// keptJob is what is kept of one.
+// keptJob has the used fields of a Job.
 type keptJob struct {
 	objectMeta
 
@@ -58,10 +58,10 @@ type keptJob struct {
 	cron     string // name of its CronJob
 	created  time.Time
 	leaving  *leaving
-	failed   string // why it is not retried
+	failed   string // why it is not retried; "": it is
 	complete bool
 	idle     bool // it should have a pod and has none
-	tried    bool // it had one
+	tried    bool // it had a pod
 }
 
 func keepJob(o *batchv1.Job) *keptJob {
@@ -74,13 +74,13 @@ func keepJob(o *batchv1.Job) *keptJob {
 	}
 	failed := jobCondition(o, batchv1.JobFailed)
 	if failed == nil {
-		failed = jobCondition(o, batchv1.JobFailureTarget) // its pods are still on their way out
+		failed = jobCondition(o, batchv1.JobFailureTarget) // its pods are still terminating
 	}
 	switch indexes := o.Status.FailedIndexes; {
 	case failed != nil:
 		kept.failed = "failed: " + because(failed.Reason, failed.Message)
 	case indexes != nil && *indexes != "" && !kept.complete:
-		kept.failed = "it goes on, and is not retried for its indexes " + *indexes
+		kept.failed = "it continues, but does not retry its failed indexes " + *indexes
 	}
 	return kept
 }
@@ -94,8 +94,8 @@ func jobCondition(o *batchv1.Job, of batchv1.JobConditionType) *batchv1.JobCondi
 	return nil
 }
 
-// idle tells whether a Job should have a pod and has none. One that is suspended, that
-// wants no pod, or that another controller than Kubernetes' own works on, should not.
+// idle reports whether a Job should have a pod and has none. A Job needs no pod if it is
+// suspended, has a parallelism of 0, or is managed by another controller.
 func idle(o *batchv1.Job) bool {
 	held := o.Spec.Suspend != nil && *o.Spec.Suspend || o.Spec.Parallelism != nil && *o.Spec.Parallelism == 0
 	foreign := o.Spec.ManagedBy != nil && *o.Spec.ManagedBy != batchv1.JobControllerName
@@ -116,11 +116,11 @@ func (j *keptJob) trouble(v view) string {
 	if last.IsZero() || v.now.Sub(last) < retriesWithin {
 		return ""
 	}
-	return "it has no pod, and its last one ended at " + last.UTC().Format(time.RFC3339)
+	return "it has no pod, and its last pod ended at " + last.UTC().Format(time.RFC3339)
 }
 
-// lastEnd is when the newest pod of an owner failed, by this computer's clock as far as that of
-// its host is known; zero where none has.
+// lastEnd returns when the newest pod of an owner failed, by the clock of this computer if the
+// clock of the host is known; zero if none failed.
 func (v view) lastEnd(owner string) time.Time {
 	var last time.Time
 	for _, p := range by[*keptPod](v, pods, byOwner, owner) {

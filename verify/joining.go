@@ -11,8 +11,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// keptBinding is a ClusterRoleBinding: to which ClusterRole it binds, and those of its
-// subjects that a bootstrap token or a node may come as.
+// keptBinding is a ClusterRoleBinding: its ClusterRole, and its subjects that match a bootstrap
+// token or a node.
 type keptBinding struct {
 	objectMeta
 
@@ -24,11 +24,12 @@ type keptBinding struct {
 type keptRole struct {
 	objectMeta
 
-	approves bool // the controller manager approves a certificate of any node for its holder
+	approves bool // kube-controller-manager approves a certificate for any node
 }
 
-// keptRequest is a CertificateSigningRequest: what airgap's approver has denied, and
-// what no approver decides about although it is not for its user to ask. "" is neither.
+// keptRequest is a CertificateSigningRequest. refused is the message if airgap's approver denied
+// it. foreign describes a request that its user must not make and that no approver decides. Both
+// are "" otherwise.
 type keptRequest struct {
 	objectMeta
 
@@ -45,8 +46,8 @@ func keepBinding(o *rbacv1.ClusterRoleBinding) *keptBinding {
 	return kept
 }
 
-// comesWithToken also takes nodes: one of them must not get the certificate of another.
-// Besides groups of its own a token has those of everybody who has a name.
+// comesWithToken includes nodes: a node must not get the certificate of another node. A token
+// also has the groups of all authenticated users.
 func comesWithToken(s rbacv1.Subject) bool {
 	switch s.Kind {
 	case rbacv1.GroupKind:
@@ -79,28 +80,28 @@ func keepRequest(o *certificatesv1.CertificateSigningRequest) *keptRequest {
 	return kept
 }
 
-// joinTokensGroup is that of the tokens of airgap join, which joincode.Approver decides about.
+// joinTokensGroup is the group of the join tokens. joincode.Approver decides about its requests.
 const joinTokensGroup = "system:bootstrappers:airgap:join"
 
-// foreignRequest is what a node requests in another name than its own, or a bootstrap
-// token from a signer that is not for nodes, or one that is no join token. It stays
-// pending: nothing else reports it.
+// foreignRequest describes a request of a node for another name than its own. For a bootstrap
+// token, it describes a request to a signer that is not for nodes, or of a token that is not a
+// join token. Such a request stays pending, and nothing else reports it.
 func foreignRequest(o *certificatesv1.CertificateSigningRequest) string {
 	r := o.Spec
 	switch token := strings.HasPrefix(r.Username, "system:bootstrap:"); {
 	case token && r.SignerName != certificatesv1.KubeAPIServerClientKubeletSignerName:
-		return "a certificate of the signer " + r.SignerName
+		return "a certificate from the signer " + r.SignerName
 	case token && !slices.Contains(r.Groups, joinTokensGroup) && len(o.Status.Conditions) == 0:
-		return "a certificate with a bootstrap token that is no join token"
+		return "a certificate with a bootstrap token that is not a join token"
 	case strings.HasPrefix(r.Username, "system:node:"):
 		if name := requestedName(r.Request); name != r.Username {
-			return fmt.Sprintf("a certificate of %q", name)
+			return fmt.Sprintf("a certificate for %q", name)
 		}
 	}
 	return ""
 }
 
-// requestedName is "" for what is no request.
+// requestedName returns the common name of a request, or "" if it cannot be parsed.
 func requestedName(text []byte) string {
 	block, _ := pem.Decode(text)
 	if block == nil {
@@ -113,7 +114,7 @@ func requestedName(text []byte) string {
 	return form.Subject.CommonName
 }
 
-// deniedByAirgap begins the reasons of joincode.Approver.
+// deniedByAirgap is the prefix of the reasons of joincode.Approver.
 const deniedByAirgap = "AirgapJoin"
 
 func joinTokens() rule {
@@ -124,8 +125,8 @@ func joinTokens() rule {
 	}
 }
 
-// expectJoinTokens expects a binding for bootstrap tokens: without one no host joins by a
-// token. Those of all users and of nodes every cluster has.
+// expectJoinTokens expects a binding for bootstrap tokens: without one, no host can join with a
+// token. Bindings for all users and for nodes exist in every cluster.
 func expectJoinTokens(v view) expectation {
 	isForTokens := func(b *keptBinding) bool {
 		return slices.ContainsFunc(b.tokens, func(subject string) bool { return strings.Contains(subject, " system:bootstrap") })
@@ -133,7 +134,7 @@ func expectJoinTokens(v view) expectation {
 	if slices.ContainsFunc(all[*keptBinding](v, clusterRoleBindings), isForTokens) {
 		return expectation{}
 	}
-	return expectation{nothing: "no ClusterRoleBinding is for join tokens"}
+	return expectation{nothing: "no ClusterRoleBinding exists for join tokens"}
 }
 
 func judgeJoinTokens(v view) []Finding {
@@ -144,8 +145,8 @@ func judgeJoinTokens(v view) []Finding {
 			continue
 		}
 		findings = append(findings, Finding{
-			Object: b.title("ClusterRoleBinding"), Saw: "a certificate of any node is approved for " + strings.Join(b.tokens, ", "),
-			Want: "airgap-join-approver alone decides", Fix: "kubectl delete clusterrolebinding " + b.name + "; kubeadm's own, which kubeadm upgrade creates: the same airgap install again removes it",
+			Object: b.title("ClusterRoleBinding"), Saw: "a certificate for any node is approved for " + strings.Join(b.tokens, ", "),
+			Want: "only airgap-join-approver approves", Fix: "kubectl delete clusterrolebinding " + b.name + "; if kubeadm upgrade created it, run the same airgap install again, which removes it",
 		})
 	}
 	for _, r := range all[*keptRequest](v, certificateRequests) {
@@ -161,13 +162,13 @@ func (r *keptRequest) judge() *Finding {
 	switch {
 	case r.refused != "":
 		return &Finding{
-			Object: object, Saw: "refused to " + r.user + ": " + r.refused, Want: "no request that its join token is not for",
-			Fix: "who has the token, and from where? The audit log of the API servers has its address; then kubectl delete csr " + r.name,
+			Object: object, Saw: "denied for " + r.user + ": " + r.refused, Want: "only requests that the join token allows",
+			Fix: "find the sender: the audit log of the API servers has its address; find out how it got the token; then kubectl delete csr " + r.name,
 		}
 	case r.foreign != "":
 		return &Finding{
-			Object: object, Saw: r.user + " requested " + r.foreign, Want: "a node requests its own certificate, a join token that of its node",
-			Fix: "find in the audit log of the API servers where it came from: its sender has the key of " + r.user + "; do not approve it; then kubectl delete csr " + r.name,
+			Object: object, Saw: r.user + " requested " + r.foreign, Want: "a node requests its own certificate, and a join token the certificate of its node",
+			Fix: "do not approve it; find the sender in the audit log of the API servers: it has the credentials of " + r.user + "; then kubectl delete csr " + r.name,
 		}
 	}
 	return nil

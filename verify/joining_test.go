@@ -57,7 +57,7 @@ func TestJoinTokens(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		object metav1.Object
-		saw    string // "" holds
+		saw    string // "": no finding
 	}{
 		"kubeadm's binding": {
 			binding("kubeadm:node-autoapprove-bootstrap", anyNode, "Group", "system:bootstrappers:kubeadm:default-node-token"),
@@ -65,25 +65,25 @@ func TestJoinTokens(t *testing.T) {
 		},
 		"to airgap's tokens":            {binding("x", anyNode, "Group", "system:bootstrappers:airgap:join"), "any node"},
 		"to all tokens":                 {binding("x", anyNode, "Group", "system:bootstrappers"), "any node"},
-		"to everybody":                  {binding("x", anyNode, "Group", "system:authenticated"), "any node"},
+		"to all users":                  {binding("x", anyNode, "Group", "system:authenticated"), "any node"},
 		"to all nodes":                  {binding("x", anyNode, "Group", "system:nodes"), "any node is approved for Group system:nodes"},
 		"to one node":                   {binding("x", anyNode, "User", "system:node:w1"), "any node"},
 		"to one token":                  {binding("x", anyNode, "User", "system:bootstrap:abcdef"), "any node"},
 		"by another role":               {binding("x", "everything", "Group", "system:bootstrappers"), "any node"},
 		"nodes for themselves":          {binding("rotation", "own", "Group", "system:nodes"), ""},
-		"tokens may ask":                {binding("bootstrap", "node-bootstrapper", "Group", "system:bootstrappers:airgap:join"), ""},
+		"tokens may request":            {binding("bootstrap", "node-bootstrapper", "Group", "system:bootstrappers:airgap:join"), ""},
 		"a group of the site":           {binding("x", anyNode, "Group", "bank:operators"), ""},
-		"a role that is not there":      {binding("x", "gone", "Group", "system:bootstrappers"), ""},
-		"a request that was refused":    {request("attack", certificatesv1.CertificateDenied, "AirgapJoinOtherNode"), "refused to system:bootstrap:abcdef: the join token is for node w1"},
-		"a request that others refused": {request("site", certificatesv1.CertificateDenied, "No"), ""},
+		"a role that does not exist":    {binding("x", "gone", "Group", "system:bootstrappers"), ""},
+		"a request that airgap denied":  {request("attack", certificatesv1.CertificateDenied, "AirgapJoinOtherNode"), "denied for system:bootstrap:abcdef: the join token is for node w1"},
+		"a request that others denied":  {request("site", certificatesv1.CertificateDenied, "No"), ""},
 		"a node renews its own":         {asks("system:node:w1", kubelets, "system:node:w1"), ""},
 		"a node for its server":         {asks("system:node:w1", certificatesv1.KubeletServingSignerName, "system:node:w1"), ""},
-		"a node for another one":        {asks("system:node:w1", kubelets, "system:node:cp1"), `system:node:w1 requested a certificate of "system:node:cp1"`},
-		"a node for an administrator":   {asks("system:node:w1", clients, "admin"), `requested a certificate of "admin"`},
+		"a node for another one":        {asks("system:node:w1", kubelets, "system:node:cp1"), `system:node:w1 requested a certificate for "system:node:cp1"`},
+		"a node for an administrator":   {asks("system:node:w1", clients, "admin"), `requested a certificate for "admin"`},
 		"a token for its node":          {join(asks("system:bootstrap:abcdef", kubelets, "system:node:w1")), ""},
-		"a token that is no join token": {asks("system:bootstrap:abcdef", kubelets, "system:node:w1"), "with a bootstrap token that is no join token"},
-		"a token for an administrator":  {asks("system:bootstrap:abcdef", clients, "admin"), "system:bootstrap:abcdef requested a certificate of the signer " + clients},
-		"somebody else":                 {asks("admin", clients, "x"), ""},
+		"a token that is no join token": {asks("system:bootstrap:abcdef", kubelets, "system:node:w1"), "with a bootstrap token that is not a join token"},
+		"a token for an administrator":  {asks("system:bootstrap:abcdef", clients, "admin"), "system:bootstrap:abcdef requested a certificate from the signer " + clients},
+		"another user":                  {asks("admin", clients, "x"), ""},
 		"a request that was approved":   {request("fine", certificatesv1.CertificateApproved, "AirgapJoin"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,15 +13,15 @@ import (
 	"airgap.dev/airgap/verify/judged"
 )
 
-// inState are objects in one state of the table.
+// inState has objects in one state of the table.
 type inState struct {
 	objects []metav1.Object
 	names   string // the object of the finding
 }
 
-// TestJudgements walks the table: exactly the rule that a row names finds an object in that
-// state, by the name that it should have, or none does. Each row is tried in a namespace of
-// the system's and in another one, with each of its owners.
+// TestJudgements checks each row of the table: exactly the named rule reports an object in this
+// state, with the expected name, or no rule does. Each row is checked with each of its owners, in a
+// system namespace and in another one.
 func TestJudgements(t *testing.T) {
 	for _, j := range judged.All() {
 		if j.State == "" {
@@ -51,7 +51,7 @@ func TestJudgements(t *testing.T) {
 	}
 }
 
-// quiet is a cluster of two nodes without any workload.
+// quiet returns a cluster of two nodes without workloads.
 func quiet() []metav1.Object {
 	cp := node("cp1", corev1.ConditionTrue, controlPlaneNode)
 	w1 := node("w1", corev1.ConditionTrue, func(n *corev1.Node) { n.Labels[corev1.LabelHostname] = "w1" })
@@ -62,7 +62,7 @@ func quiet() []metav1.Object {
 	return list
 }
 
-// judgeStates has the rules of the states judge a cluster.
+// judgeStates evaluates the rules about states.
 func judgeStates(v view) []Finding {
 	var found []Finding
 	for _, r := range rules(Options{Namespaces: []string{"kube-system"}, Workloads: []string{}}, nil, nil) {
@@ -79,7 +79,7 @@ func judgeStates(v view) []Finding {
 	return found
 }
 
-// statesOf are objects in a state of the table, one case for each sort of owner.
+// statesOf returns objects in a state of the table, one case for each type of owner.
 func statesOf(j judged.Judgement, namespace string) []inState {
 	switch {
 	case j.Kind != "Pod":
@@ -90,7 +90,7 @@ func statesOf(j judged.Judgement, namespace string) []inState {
 	return endedPods(j.Owner, namespace)[j.State]
 }
 
-// livePods are of each owner, all of whom are whole.
+// livePods returns pods of each type of owner. The owners are complete.
 func livePods(namespace string) map[string][]inState {
 	all := map[string][]inState{}
 	add := func(state string, changes ...func(*corev1.Pod)) {
@@ -141,7 +141,7 @@ func livePods(namespace string) map[string][]inState {
 	return all
 }
 
-// endedPods are those that failed, were evicted, or ended though they should run for good.
+// endedPods returns pods that failed, were evicted, or succeeded although they should run permanently.
 func endedPods(owner, namespace string) map[string][]inState {
 	all := map[string][]inState{}
 	born := time.Now().Add(-time.Hour)
@@ -169,17 +169,17 @@ func endedPods(owner, namespace string) map[string][]inState {
 	return all
 }
 
-// lacking are the owners, of which the i-th has a pod too few.
+// lacking returns the owners; the i-th one has a pod too few.
 func lacking(namespace string, i int) []metav1.Object {
 	list := ownersOf(namespace, 0)
 	if i == 3 {
-		return list // its pod is the one that ended
+		return list // its pod is the ended one
 	}
 	list[i] = ownersOf(namespace, 1)[i]
 	return append(list, pod(namespace, "agent-on-w1", "w1", owners()[workloadsOwn][3]))
 }
 
-// deletedAgo deletes an object that has no grace period.
+// deletedAgo marks an object without a grace period as deleted.
 func deletedAgo[T metav1.Object](o T, ago time.Duration, finalizers ...string) T {
 	at := metav1.NewTime(time.Now().Add(-ago))
 	o.SetDeletionTimestamp(&at)
@@ -192,7 +192,7 @@ func changed[T any](o T, change func(T)) T {
 	return o
 }
 
-// paused is a Deployment whose template was changed since.
+// paused pauses a Deployment after a change of its template.
 func paused(d *appsv1.Deployment) {
 	d.Spec.Paused, d.Status.UpdatedReplicas = true, 0
 }

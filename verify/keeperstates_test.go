@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// keeperStates are what keeps pods, namespaces and nodes, by "KIND STATE".
+// keeperStates returns the states of workloads, Jobs, namespaces and nodes, by "KIND STATE".
 func keeperStates(namespace string) map[string][]inState {
 	all := map[string][]inState{}
 	for _, states := range []func(string, func(string, string, ...metav1.Object)){replicaStates, daemonStates, jobStates, otherStates} {

@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// kind is one sort of object that is watched.
+// kind is a watched resource type.
 type kind string
 
 const (
@@ -35,17 +35,17 @@ const (
 	felixSettings       kind = "felixconfigurations"
 )
 
-// source is where a kind comes from.
+// source describes where a kind comes from.
 type source struct {
 	resource   schema.GroupVersionResource
 	namespaced bool
 	untyped    bool // client-go has no Go type for it
-	optional   bool // a cluster may do without the kind, and so do the rules then
+	optional   bool // some clusters do not have the kind; then its rules do not apply
 	indexers   cache.Indexers
 	only       []string // namespaces that rules read; nil: all
 }
 
-// sources are all kinds that are watched.
+// sources has all watched kinds.
 var sources = map[kind]source{ //nolint:gochecknoglobals // a table of constants
 	nodes:               {resource: builtin("", nodes)},
 	pods:                {resource: builtin("", pods), namespaced: true, indexers: podIndexers()},
@@ -69,12 +69,12 @@ var sources = map[kind]source{ //nolint:gochecknoglobals // a table of constants
 	felixSettings:       {resource: calico(felixSettings), untyped: true, optional: true},
 }
 
-// builtin is a resource of Kubernetes itself; all that are watched have a v1.
+// builtin is a resource of Kubernetes. All watched ones have version v1.
 func builtin(group string, k kind) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: string(k)}
 }
 
-// calico is a resource of Calico's, as its own programs store it.
+// calico is a resource of Calico, in the API group in which Calico stores it.
 func calico(k kind) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "crd.projectcalico.org", Version: "v1", Resource: string(k)}
 }

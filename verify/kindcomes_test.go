@@ -13,8 +13,9 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// TestKindGoesAndComes: the definition of NodeReports is deleted, comes back with another
-// version, and then with ours. The rules about hosts follow; nothing else is listed again.
+// TestKindGoesAndComes deletes the definition of NodeReports and creates it again, first with an
+// unknown version and then with the known one. The rules about hosts follow, and no other kind is
+// listed again.
 func TestKindGoesAndComes(t *testing.T) {
 	b := newBank(t)
 	client, err := dynamic.NewForConfig(b.server.Config)
@@ -25,23 +26,23 @@ func TestKindGoesAndComes(t *testing.T) {
 	var w wire
 	o, said := b.listening()
 	o.API, o.Soak, o.Timeout, o.grow = w.on(o.API), 5*time.Second, time.Minute, 50*time.Millisecond
-	o.Only = []string{"nodes-ready", "node-reports"} // the reports have nothing for the others
-	said.on("Every host reports what only it knows: holds", func() {
+	o.Only = []string{"nodes-ready", "node-reports"} // the reports have no parts for other rules
+	said.on("Every host sends a complete NodeReport: ok", func() {
 		b.redefineReports(client, "v9")
-		w.await(w.count("/apis/airgap.dev/v1alpha1") + 3) // it is missed, and not found
+		w.await(w.count("/apis/airgap.dev/v1alpha1") + 3) // the run checks for the kind and does not find it
 		b.redefineReports(client, nodereport.Kind.Version)
 	})
 	said.on("NodeReport cp1: it does not exist", create)
 	if r := b.verify(o); !r.OK {
 		t.Fatalf("findings %+v", r.Findings)
 	}
-	said.want(t, "Every host reports what only it knows: holds", "NodeReport cp1: it does not exist", "Every host reports what only it knows: holds")
+	said.want(t, "Every host sends a complete NodeReport: ok", "NodeReport cp1: it does not exist", "Every host sends a complete NodeReport: ok")
 	if n := w.count("/api/v1/nodes"); n != 1 {
-		t.Errorf("nodes were asked for %d times", n)
+		t.Errorf("nodes were requested %d times", n)
 	}
 }
 
-// createReport waits until the API server serves what was defined a moment ago.
+// createReport retries until the API server serves the new kind.
 func (b *bank) createReport(client dynamic.Interface, r *unstructured.Unstructured) {
 	b.t.Helper()
 	for {
@@ -54,15 +55,15 @@ func (b *bank) createReport(client dynamic.Interface, r *unstructured.Unstructur
 	}
 }
 
-// redefineReports deletes the definition, and makes it again when it has gone.
+// redefineReports deletes the definition, and creates it again when it is gone.
 func (b *bank) redefineReports(client dynamic.Interface, version string) {
 	b.must(client.Resource(definitions()).Delete(b.t.Context(), "nodereports.airgap.dev", metav1.DeleteOptions{}))
-	for b.defineReports(client, version) != nil { // the limit is the test's own
+	for b.defineReports(client, version) != nil { // limited by the timeout of the test
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-// count counts the requests for a path.
+// count returns the number of requests for a path.
 func (w *wire) count(path string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,7 +76,7 @@ func (w *wire) count(path string) int {
 	return n
 }
 
-// await waits for so many requests that ask whether NodeReports are there.
+// await waits for n requests that check whether the cluster has NodeReports.
 func (w *wire) await(n int) {
 	for w.count("/apis/airgap.dev/v1alpha1") < n {
 		time.Sleep(20 * time.Millisecond)

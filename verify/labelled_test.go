@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestWorkloadsOfARealServer: a ReplicaSet without a Deployment, one that was orphaned, and a
-// Job that lack a pod are named, one of a Deployment is not; a pod and a namespace that were
-// deleted a moment ago are in order.
+// TestWorkloadsOfARealServer: a ReplicaSet without a Deployment, an orphaned ReplicaSet and a Job
+// without their pods are findings. A ReplicaSet of a Deployment, and a pod and a namespace that were
+// deleted a moment ago, are not.
 func TestWorkloadsOfARealServer(t *testing.T) {
 	t.Parallel()
 	b := newBank(t)
@@ -43,11 +43,11 @@ func TestWorkloadsOfARealServer(t *testing.T) {
 		}
 	}
 	if saw["ReplicaSet shop/web-7d"] != "" || saw["Pod shop/booked"] != "" {
-		t.Errorf("found what is in order, or was deleted a moment ago: %q", saw)
+		t.Errorf("unexpected findings about healthy or just deleted objects: %q", saw)
 	}
 }
 
-// replicaSet makes one that wants a pod and has none.
+// replicaSet creates a ReplicaSet with one replica and no pod.
 func (b *bank) replicaSet(name string, meta metav1.ObjectMeta) {
 	b.t.Helper()
 	one := int32(1)

@@ -15,16 +15,15 @@ func nodeLeases() rule {
 	}
 }
 
-// judgeNodeLeases tells of a dead host long before its node stops to be Ready:
-// a kubelet renews its lease four times in its duration (KEP-589), and half of
-// it is two renewals missed.
+// judgeNodeLeases detects a dead host long before its node becomes NotReady. A kubelet renews
+// its Lease four times in the Lease's duration (KEP-589), so half of it is two missed renewals.
 func judgeNodeLeases(v view) []Finding {
 	var findings []Finding
 	for _, node := range v.allNodes() {
 		l := get[*keptLease](v, leases, corev1.NamespaceNodeLease, node.Name)
-		fix := "on " + node.Name + ": is it up, does it reach the API server? journalctl -u kubelet --since -5min"
+		fix := "check that " + node.Name + " is up and reaches the API server; on it: journalctl -u kubelet --since -5min"
 		if l == nil {
-			findings = append(findings, Finding{Object: "Node " + node.Name, Saw: "its kubelet has no lease", Want: "one that is renewed", Fix: fix})
+			findings = append(findings, Finding{Object: "Node " + node.Name, Saw: "its kubelet has no lease", Want: "a lease that is renewed", Fix: fix})
 			continue
 		}
 		if silent, _ := v.silence(leaseOf(node.Name), l.renewed); silent > l.lasts/2 {
@@ -37,7 +36,7 @@ func judgeNodeLeases(v view) []Finding {
 	return findings
 }
 
-// expectNodeLeases expects a renewal of each kubelet that is evidence.
+// expectNodeLeases expects a reliable renewal of each kubelet.
 func expectNodeLeases(v view) expectation {
 	return v.each(func(n *corev1.Node) lack {
 		l := get[*keptLease](v, leases, corev1.NamespaceNodeLease, n.Name)
@@ -48,40 +47,40 @@ func expectNodeLeases(v view) expectation {
 	})
 }
 
-// unheard is about a beat that says to be yet to come, while none was heard.
+// unheard reports a heartbeat that is in the future, if none was received since.
 func (v view) unheard(of string, b beat, said time.Time) lack {
 	if _, known := v.silence(b, said); known {
 		return lack{}
 	}
-	return lack{"too soon to tell: by this computer's clock the last renewal of the " + of + " is yet to come, and no other was heard", longer + "; on each host: timedatectl"}
+	return lack{"too soon to tell: the last renewal of the " + of + " is in the future by this computer's clock, and no newer one was received", longer + "; on each host: timedatectl"}
 }
 
-// electing are the components of which one leads, by a lease.
+// electing returns the components that elect a leader with a Lease.
 func electing() []string { return []string{"kube-scheduler", "kube-controller-manager"} }
 
 func leaders() rule {
 	return rule{
-		id: "leaders", title: "Scheduler and controller manager are at work", watches: []kind{leases}, in: metav1.NamespaceSystem, every: time.Second,
+		id: "leaders", title: "kube-scheduler and kube-controller-manager have a leader", watches: []kind{leases}, in: metav1.NamespaceSystem, every: time.Second,
 		judge: judgeLeaders, expects: expectLeaders,
 	}
 }
 
-// judgeLeaders wants the leases renewed by which the control plane's parts
-// elect who works: nobody else notices that nothing is scheduled.
+// judgeLeaders requires renewed Leases of the components that elect a leader. Without a leader,
+// nothing is scheduled, and no other rule notices it.
 func judgeLeaders(v view) []Finding {
 	var findings []Finding
 	for _, component := range electing() {
 		l := get[*keptLease](v, leases, metav1.NamespaceSystem, component)
-		saw := "none of them leads"
+		saw := "it has no leader"
 		if l != nil && l.holder != "" {
 			silent, _ := v.silence(leaderOf(component), l.renewed)
 			if silent <= 2*l.lasts {
 				continue
 			}
-			saw = fmt.Sprintf("%s leads, and has not renewed its lease since %s", l.holder, l.renewed.UTC().Format(time.RFC3339))
+			saw = fmt.Sprintf("the leader %s has not renewed its lease since %s", l.holder, l.renewed.UTC().Format(time.RFC3339))
 		}
 		findings = append(findings, Finding{
-			Object: "Lease kube-system/" + component, Saw: saw, Want: "a leader that renews it",
+			Object: "Lease kube-system/" + component, Saw: saw, Want: "a leader that renews the lease",
 			Fix: "kubectl -n kube-system logs -l component=" + component,
 		})
 	}

@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// leaving is an object that somebody has deleted and that is still there.
+// leaving describes an object that was deleted and still exists.
 type leaving struct {
-	until      time.Time // the end of a pod's grace period; of other kinds when it was deleted
-	finalizers []string  // which hold it
-	held       string    // what else holds it, as its status says
+	until      time.Time // end of a pod's grace period; for other kinds, the time of the deletion
+	finalizers []string  // that block the deletion
+	held       string    // other reasons from its status
 }
 
-// leavingOf is nil of an object that nobody has deleted.
+// leavingOf returns nil for an object that was not deleted.
 func leavingOf(m metav1.ObjectMeta) *leaving {
 	if m.DeletionTimestamp == nil {
 		return nil
@@ -23,15 +23,15 @@ func leavingOf(m metav1.ObjectMeta) *leaving {
 	return &leaving{until: m.DeletionTimestamp.Time, finalizers: m.Finalizers}
 }
 
-// keptNamespace is what is kept of one.
+// keptNamespace has the used fields of a Namespace.
 type keptNamespace struct {
 	objectMeta
 
 	leaving *leaving
 }
 
-// keepNamespace keeps what the namespace controller says of a deletion that hangs. The
-// finalizer kubernetes is its own: every namespace has it until it is empty.
+// keepNamespace keeps the reasons of the namespace controller for a deletion that does not end.
+// It drops the finalizer kubernetes, which every namespace has until it is empty.
 func keepNamespace(o *corev1.Namespace) *keptNamespace {
 	kept := &keptNamespace{metaOf(o.ObjectMeta), leavingOf(o.ObjectMeta)}
 	if kept.leaving == nil {
@@ -52,7 +52,7 @@ func keepNamespace(o *corev1.Namespace) *keptNamespace {
 	return kept
 }
 
-// departure is an object that was deleted and is still there.
+// departure is an object that was deleted and still exists.
 type departure struct {
 	*leaving
 
@@ -65,7 +65,7 @@ func (d departure) title() string {
 	return m.title(d.kind)
 }
 
-// departures are all that are on their way out, of the kinds that are watched with them.
+// departures returns all objects that are being deleted, of the watched kinds.
 func (v view) departures() []departure {
 	var list []departure
 	add := func(l *leaving, kind string, m objectMeta, node string) {

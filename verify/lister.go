@@ -14,23 +14,23 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// lister lists and watches one kind for its reflector, and notes what the API server
-// confirms. Reflectors retry without a word, so this is the only place that sees it.
+// lister lists and watches one kind for its reflector, and records the confirmations of the API
+// server. Reflectors retry silently, so only this code sees the errors.
 type lister struct {
 	cache.ListWatch // the requests
 
 	noted *confirmation
 	renew time.Duration
-	asked time.Time // of the list that is under way
+	asked time.Time // start of the current list
 	first string    // resourceVersion of its first page
 }
 
-// attentive is what a reflector gets.
+// attentive returns the functions for a reflector.
 func (l *lister) attentive() *cache.ListWatch {
 	return &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
 }
 
-// list asks again for what etcd has where the first answer is older than what was known.
+// list repeats the request against etcd if the first answer is older than the newest known one.
 func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if o.Continue == "" {
 		l.asked, l.first = time.Now(), ""
@@ -40,7 +40,7 @@ func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 		l.asked = time.Now()
 		list, m, err = l.ask(ctx, metav1.ListOptions{})
 	}
-	if err == nil && isBefore(m.GetResourceVersion(), l.first) { // the reflector asks for a whole list then
+	if err == nil && isBefore(m.GetResourceVersion(), l.first) { // then the reflector requests a complete list
 		err = apierrors.NewResourceExpired("resourceVersion went back to " + m.GetResourceVersion() + " between two pages")
 	}
 	if err != nil {
@@ -55,7 +55,7 @@ func (l *lister) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	return list, nil
 }
 
-// ask returns a list, or a page of it, and what it says of itself.
+// ask returns a list, or one page of it, with its metadata.
 func (l *lister) ask(ctx context.Context, o metav1.ListOptions) (runtime.Object, metav1.ListInterface, error) {
 	list, err := l.ListWithContextFunc(ctx, o)
 	if err != nil {
@@ -65,8 +65,8 @@ func (l *lister) ask(ctx context.Context, o metav1.ListOptions) (runtime.Object,
 	return list, m, err
 }
 
-// complete notes a list of all objects. Nothing was newer when its first page was asked for;
-// how long the answers took, nobody knows what happened.
+// complete records a list of all objects. It confirms the state at the request of its first page:
+// events during the answers may be missing.
 func (l *lister) complete(version string, asked time.Time) {
 	if l.noted.older(version) {
 		l.noted.wentBack(version)
@@ -86,11 +86,11 @@ func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 	asked := time.Now()
 	inner, err := l.WatchFuncWithContext(ctx, o)
 	if err != nil {
-		if !streams || !apierrors.IsInvalid(err) { // a server that cannot stream lists is asked for a plain one
+		if !streams || !apierrors.IsInvalid(err) { // a server that cannot stream lists gets a plain request
 			l.failed(ctx, err)
 		}
 		if streams && o.ResourceVersion == "" && apierrors.IsResourceExpired(err) {
-			// A reflector would ask again at once, for ever. So it asks for a plain list.
+			// A reflector would retry this at once, without end. This error makes it request a plain list.
 			err = apierrors.NewInternalError(err)
 		}
 		return nil, err
@@ -99,17 +99,17 @@ func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 		l.noted.watching(true)
 	}
 	a := &attended{lister: l, inner: inner, asked: asked, initial: streams, events: make(chan watch.Event), stopped: make(chan struct{})}
-	go a.run(ctx) // until its reflector stops it
+	go a.run(ctx) // until the reflector stops it
 	return a, nil
 }
 
-// attended is a watch whose events are noted before its reflector gets them.
+// attended is a watch that records each event before its reflector receives it.
 type attended struct {
 	*lister
 
 	inner   watch.Interface
 	asked   time.Time
-	initial bool // its events are still those of a list
+	initial bool // its events still belong to the initial list
 	events  chan watch.Event
 	stopped chan struct{}
 	once    sync.Once
@@ -125,7 +125,7 @@ func (a *attended) run(ctx context.Context) {
 	defer a.noted.watching(false)
 	due := a.renew
 	if !a.initial {
-		due -= a.noted.age() // that it is open confirms nothing yet
+		due -= a.noted.age() // an open watch alone confirms nothing
 	}
 	silent := time.NewTimer(due)
 	defer silent.Stop()
@@ -134,7 +134,7 @@ func (a *attended) run(ctx context.Context) {
 		case <-a.stopped:
 			return
 		case <-silent.C:
-			a.pass(a.expired(ctx, "the watch brought nothing for "+a.renew.String()))
+			a.pass(a.expired(ctx, "the watch received nothing for "+a.renew.String()))
 			return
 		case event, more := <-a.inner.ResultChan():
 			if !more || !a.pass(a.note(ctx, event)) {
@@ -154,8 +154,8 @@ func (a *attended) pass(event watch.Event) bool {
 	}
 }
 
-// note turns an event that is older than what was known into one that makes the reflector
-// list again.
+// note replaces an event that is older than the newest known one by an error, so that the
+// reflector lists again.
 func (a *attended) note(ctx context.Context, event watch.Event) watch.Event {
 	if event.Type == watch.Error {
 		a.failed(ctx, apierrors.FromObject(event.Object))
@@ -185,9 +185,9 @@ func (a *attended) note(ctx context.Context, event watch.Event) watch.Event {
 	return event
 }
 
-// expired has the reflector list again. Only a list tells what a silent watch kept back: a
-// proxy may open every watch and hand nothing on, and after etcd was restored a watch waits
-// for a resourceVersion of the future.
+// expired makes the reflector list again. Only a list shows the events that a silent watch did
+// not send. For example, a proxy may open a watch and forward nothing, and after a restore of
+// etcd a watch may wait for a resourceVersion in the future.
 func (a *attended) expired(ctx context.Context, why string) watch.Event {
 	err := apierrors.NewResourceExpired(why)
 	a.failed(ctx, err)

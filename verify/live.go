@@ -9,14 +9,14 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// live draws a line for each rule in place, where somebody sits at a terminal.
+// live draws one line for each rule in place on a terminal.
 type live struct {
-	table ui.Table // nil: nobody does
+	table ui.Table // nil: no terminal
 }
 
 func newLive(o Options) *live { return &live{table: o.Progress.Table()} }
 
-// show draws the lines anew. It says no where nothing can be drawn.
+// show draws the lines again. It returns false without a terminal.
 func (l *live) show(e *engine) bool {
 	if l.table == nil {
 		return false
@@ -50,23 +50,23 @@ func (r *row) live(id string) ui.Line {
 	return l
 }
 
-// heading says how long it has gone on, and how far the soak window is.
+// heading returns how long the run has taken, and the progress of the soak window.
 func (e *engine) heading(now time.Time) string {
 	took := now.Sub(e.began).Round(time.Second)
 	switch {
 	case !e.board.holds() && e.options.Timeout > 0:
-		return fmt.Sprintf("not everything holds yet, after %s of at most %s", took, e.options.Timeout)
+		return fmt.Sprintf("not all rules are ok yet, after %s of at most %s", took, e.options.Timeout)
 	case !e.board.holds():
-		return fmt.Sprintf("not everything holds, after %s", took)
+		return fmt.Sprintf("not all rules are ok, after %s", took)
 	}
 	held := now.Sub(e.board.holdsSince).Round(time.Second)
 	if e.options.Watch != nil {
-		return fmt.Sprintf("everything has held for %s", held)
+		return fmt.Sprintf("all rules have been ok for %s", held)
 	}
-	return fmt.Sprintf("%s everything has held for %s of %s", gauge(held, e.options.Soak), held, e.options.Soak)
+	return fmt.Sprintf("%s all rules have been ok for %s of %s", gauge(held, e.options.Soak), held, e.options.Soak)
 }
 
-// gauge is a bar of 20 columns.
+// gauge returns a bar of 20 columns.
 func gauge(done, total time.Duration) string {
 	n := min(int(20*done/total), 20)
 	return "[" + strings.Repeat("=", n) + strings.Repeat(" ", 20-n) + "]"

@@ -6,13 +6,13 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// logged counts what client-go would log: warnings and errors of reflectors, which say in
-// other words what our findings say. It is a logr.LogSink.
+// logged counts the log lines of client-go instead of printing them: warnings and errors of
+// reflectors, which the findings also report. It is a logr.LogSink.
 type logged struct{ lines atomic.Int64 }
 
 func (l *logged) Init(logr.RuntimeInfo) {}
 
-// Enabled takes what is logged without asking for more.
+// Enabled accepts only messages of the default level.
 func (l *logged) Enabled(level int) bool { return level == 0 }
 
 func (l *logged) Info(int, string, ...any) { l.lines.Add(1) }

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// TestMain lets eight tests run at a time: most of them wait for a server or for time to
-// pass, not for a processor.
+// TestMain runs eight tests in parallel: most of them wait for a server or for time, not for a
+// processor.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = f.Value.Set("8") // a number is always taken
+		_ = f.Value.Set("8") // a number is always valid
 	}
 	m.Run()
 }

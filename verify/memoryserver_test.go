@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestMemoryServer: the server in memory answers a client of the bank as the real one does.
+// TestMemoryServer: the server in memory answers a client like the real API server.
 func TestMemoryServer(t *testing.T) {
 	t.Parallel()
 	network := newMemoryNet()
@@ -27,11 +27,11 @@ func TestMemoryServer(t *testing.T) {
 	memory := &bank{t: t, client: client}
 	memory.fill()
 	if got, want := memory.transcript(), newBank(t).transcript(); !slices.Equal(got, want) {
-		t.Errorf("the server in memory says\n%q\nthe real one\n%q", got, want)
+		t.Errorf("the server in memory answers\n%q\nthe real one answers\n%q", got, want)
 	}
 }
 
-// transcript is what a server answers: to lists, watches and writes of pods.
+// transcript records the answers of a server to lists, watches and writes of pods.
 func (b *bank) transcript() []string {
 	api, ctx := b.client.CoreV1().Pods("kube-system"), b.t.Context()
 	list, err := api.List(ctx, metav1.ListOptions{})
@@ -58,14 +58,14 @@ func (b *bank) transcript() []string {
 	_, err = api.Create(ctx, pod("kube-system", "etcd-cp1", "cp1", writable), metav1.CreateOptions{})
 	said = append(said, string(apierrors.ReasonForError(err)))
 	_, err = api.List(ctx, metav1.ListOptions{ResourceVersion: strconv.Itoa(number(last) + 1000)})
-	said = slices.Compact(said) // the real one marks a pod before it deletes it
+	said = slices.Compact(said) // the real server modifies a pod before it deletes it
 	return append(said, fmt.Sprint("too large ", apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)))
 }
 
-// writable is a pod that an API server accepts.
+// writable makes a pod that an API server accepts.
 func writable(p *corev1.Pod) { p.Spec.Containers = []corev1.Container{{Name: "main", Image: "x"}} }
 
-// streamed is a watch that begins with a list, to the end of that.
+// streamed records a watch that begins with a list, until the end of that list.
 func (b *bank) streamed(version string) []string {
 	yes := true
 	w, err := b.client.CoreV1().Pods("kube-system").Watch(b.t.Context(), metav1.ListOptions{

@@ -6,10 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// objectMeta is the identity of an object of which no more is kept than rules judge:
-// what a cache asks of a metav1.Object, in a tenth of its size.
+// objectMeta identifies an object that is kept in part. It has the fields that a cache reads from a
+// metav1.Object, in a tenth of the size.
 type objectMeta struct {
-	metav1.Object // nil: nobody asks for anything else
+	metav1.Object // nil: its other methods are never called
 
 	namespace, name, version string
 }
@@ -30,5 +30,5 @@ func (m *objectMeta) title(kind string) string {
 	return kind + " " + m.namespace + "/" + m.name
 }
 
-// once has a text that thousands of objects share in memory one time only.
+// once stores a text that thousands of objects share only once in memory.
 func once(s string) string { return unique.Make(s).Value() }

@@ -14,8 +14,8 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// TestModes goes through the life of one cluster in a real API server; each
-// case leaves it well.
+// TestModes runs its cases in order on one cluster in a real API server. Each case leaves the cluster
+// healthy.
 func TestModes(t *testing.T) {
 	b := newBank(t)
 	for _, test := range []struct {
@@ -36,13 +36,13 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// watched breaks and mends the cluster, takes its API server away, and ends
-// when what it waits for was told.
+// watched breaks and repairs the cluster, stops its API server, and ends after the last expected
+// event.
 func watched(t *testing.T, b *bank) {
 	ctx, end := context.WithCancel(t.Context())
 	o, w := b.watching()
-	o.Timeout = time.Minute // the test's, not the run's
-	var states []bool       // well or not, each once
+	o.Timeout = time.Minute // limit of the test
+	var states []bool       // OK or not, without repetitions
 	o.Seen = func(r result.Report) { states = slices.Compact(append(states, r.OK)) }
 	w.on("well", func() { b.node(node("cp1", corev1.ConditionFalse, controlPlaneNode)) })
 	w.on("broken nodes-ready: Node cp1", func() { b.node(node("cp1", corev1.ConditionUnknown, controlPlaneNode)) })
@@ -56,17 +56,17 @@ func watched(t *testing.T, b *bank) {
 	}
 	w.end = end
 	r, err := Run(ctx, o)
-	w.reactions.Wait() // what was told last may come before the answer to who changed it
+	w.reactions.Wait() // the last event may arrive before the answer to the change
 	if err != nil || !r.OK {
 		t.Errorf("ended with %v, findings %+v", err, r.Findings)
 	}
 	w.want(t, "well", "broken nodes-ready: Node cp1", "changed nodes-ready: Node cp1", "broken api-server: API server", "mended api-server: API server", "mended nodes-ready: Node cp1", "well")
 	if want := []bool{true, false, true}; !slices.Equal(states, want) {
-		t.Errorf("well or not: %v, want %v", states, want)
+		t.Errorf("states %v, want %v", states, want)
 	}
 }
 
-// watchedForATime ends by its timeout, and says how things stand then.
+// watchedForATime ends by its timeout and returns the last state.
 func watchedForATime(t *testing.T, b *bank) {
 	o, w := b.watching()
 	o.Timeout = 3 * time.Second
@@ -78,8 +78,8 @@ func watchedForATime(t *testing.T, b *bank) {
 	w.want(t, "broken nodes-ready: Node w1")
 }
 
-// compared saves a cluster that is not well, breaks something else, and has
-// only that decide.
+// compared saves a baseline of a broken cluster, breaks something else, and checks that only the new
+// problem decides.
 func compared(t *testing.T, b *bank) {
 	b.deployment(1)
 	defer b.deployment(2)
@@ -89,13 +89,13 @@ func compared(t *testing.T, b *bank) {
 	b.must(err)
 	before := result.NewBaseline(b.verify(o), cluster)
 	if before == nil || before.OK || len(before.Findings) != 1 {
-		t.Fatalf("saved %+v", before)
+		t.Fatalf("baseline %+v", before)
 	}
 	o = b.options()
 	o.Baseline = before
 	r := b.verify(o)
 	if !r.OK || len(r.Baseline.Known) != 1 || r.Baseline.Known[0].Object != "Deployment kube-system/coredns" {
-		t.Fatalf("what was broken before decides: findings %+v, known %+v", r.Findings, r.Baseline.Known)
+		t.Fatalf("known problems decide: findings %+v, known %+v", r.Findings, r.Baseline.Known)
 	}
 
 	b.pod(pod("kube-system", "kube-proxy-cp1", "cp1", restarted(2)))
@@ -103,13 +103,13 @@ func compared(t *testing.T, b *bank) {
 	o.Timeout = 3 * time.Second
 	r = b.verify(o)
 	wantSaw(t, r.Findings,
-		Finding{Object: "Node w1", Saw: "it does not exist any more"},
+		Finding{Object: "Node w1", Saw: "it no longer exists"},
 		Finding{Object: b.ownerOf("kube-proxy-cp1") + ", container main", Saw: "2 restarts since the baseline, in kube-proxy-cp1"})
 	if r.OK {
-		t.Error("it is said to be well")
+		t.Error("the cluster is reported as ok")
 	}
 
-	// Waiting mends no restart: the verdict comes after the soak window.
+	// Waiting does not fix a restart: the report comes after the soak window.
 	delete(before.Snapshot.Nodes, "w1")
 	o.Timeout = 20 * time.Second
 	if r = b.verify(o); r.OK || r.Took > 10*time.Second || len(r.Findings) != 1 {
@@ -138,16 +138,16 @@ func sinceThen(t *testing.T, b *bank) {
 	}
 	o.Since = time.Now().Add(-time.Minute)
 	if r = b.renewing(o, 0); !r.OK {
-		t.Errorf("findings %+v, of an hour ago", r.Findings)
+		t.Errorf("findings %+v from an hour ago", r.Findings)
 	}
 	// The host is an hour behind: by this computer's clock it was just now.
 	if r = b.renewing(o, -time.Hour); r.OK || len(r.Findings) == 0 || r.Findings[len(r.Findings)-1].Rule != "since" {
-		t.Errorf("of a host that is an hour behind: ok %v, findings %+v", r.OK, r.Findings)
+		t.Errorf("with a host clock an hour behind: ok %v, findings %+v", r.OK, r.Findings)
 	}
 	b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now()))
 	o.Timeout = 2 * time.Second
 	if r = b.verify(o); r.OK || len(r.Unseen()) != 1 || r.Unseen()[0].ID != "since" {
-		t.Errorf("of a host whose clock is not known: ok %v, unseen %+v", r.OK, r.Unseen())
+		t.Errorf("with an unknown host clock: ok %v, unseen %+v", r.OK, r.Unseen())
 	}
 }
 
@@ -160,23 +160,23 @@ func onlySome(t *testing.T, b *bank) {
 		ids = append(ids, r.ID)
 	}
 	if want := []string{apiServer, "nodes-ready", "since"}; !slices.Equal(ids, want) {
-		t.Errorf("judged %q, want %q", ids, want)
+		t.Errorf("evaluated %q, want %q", ids, want)
 	}
 }
 
-// tooSoon: of a cluster whose leases nobody has renewed yet nothing is said of the clocks,
-// and nobody waits for it; who asks for just that has to.
+// tooSoon: before the first Lease renewals, the rule about clocks does not apply, and no run waits
+// for it. A run that chooses only this rule waits.
 func tooSoon(t *testing.T, b *bank) {
 	o := b.options()
 	r := b.verify(o)
 	i := slices.IndexFunc(r.Rules, func(r result.RuleResult) bool { return r.ID == "clocks" })
-	if clocks := r.Rules[i]; !r.OK || clocks.Outcome != result.LeftOut || clocks.Why != "too soon to tell: no two renewals yet of the lease of cp1" {
+	if clocks := r.Rules[i]; !r.OK || clocks.Outcome != result.LeftOut || clocks.Why != "too soon to tell: fewer than two lease renewals received from cp1" {
 		t.Errorf("ok %v, clocks %+v", r.OK, clocks)
 	}
 	o.Only, o.Timeout = []string{"clocks"}, 2*time.Second
 	r = b.verify(o)
-	if clocks := r.Rules[1]; r.OK || len(r.Findings) != 0 || clocks.Outcome != result.Unseen || clocks.Why != "too soon to tell: no two renewals yet of the lease of cp1" || clocks.Fix == "" {
-		t.Errorf("asked for it alone: ok %v, %+v, findings %+v", r.OK, clocks, r.Findings)
+	if clocks := r.Rules[1]; r.OK || len(r.Findings) != 0 || clocks.Outcome != result.Unseen || clocks.Why != "too soon to tell: fewer than two lease renewals received from cp1" || clocks.Fix == "" {
+		t.Errorf("only this rule: ok %v, %+v, findings %+v", r.OK, clocks, r.Findings)
 	}
 
 	o.Timeout = 20 * time.Second
@@ -185,8 +185,8 @@ func tooSoon(t *testing.T, b *bank) {
 	}
 }
 
-// deadAhead: a kubelet whose clock was an hour ahead has died, so its lease is of the
-// future. That is no evidence, and after a while no renewal is the finding.
+// deadAhead: a kubelet with a clock an hour ahead has died, so its Lease is in the future. That is no
+// evidence. After a while, the missing renewal is a finding.
 func deadAhead(t *testing.T, b *bank) {
 	b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now().Add(time.Hour)))
 	defer func() { b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now())) }()
@@ -198,15 +198,15 @@ func deadAhead(t *testing.T, b *bank) {
 	}
 	o.Timeout = 20 * time.Second
 	if r = b.renewing(o, time.Hour); !r.OK {
-		t.Errorf("of one that lives: %+v, findings %+v", r.Rules[1], r.Findings)
+		t.Errorf("with a running kubelet: %+v, findings %+v", r.Rules[1], r.Findings)
 	}
 }
 
-// renewing verifies while the kubelet of cp1 renews its lease, by a clock that is ahead.
+// renewing verifies while the kubelet of cp1 renews its Lease with a clock that is ahead.
 func (b *bank) renewing(o Options, ahead time.Duration) result.Report {
 	verdict := make(chan result.Report)
 	go func() {
-		report, _ := Run(b.t.Context(), o) // what went wrong is in it
+		report, _ := Run(b.t.Context(), o) // the report contains the errors
 		verdict <- report
 	}()
 	for {
@@ -219,7 +219,7 @@ func (b *bank) renewing(o Options, ahead time.Duration) result.Report {
 	}
 }
 
-// TestRulesAreTold has every rule that may be chosen, each once.
+// TestRulesAreTold checks that Rules returns each rule once.
 func TestRulesAreTold(t *testing.T) {
 	var ids []string
 	for _, r := range Rules(Probe{ID: "mine", Title: "My own"}) {
@@ -234,11 +234,11 @@ func TestRulesAreTold(t *testing.T) {
 		}
 	}
 	if slices.Sort(ids); len(slices.Compact(slices.Clone(ids))) != len(ids) {
-		t.Errorf("an id is there twice: %q", ids)
+		t.Errorf("duplicate IDs: %q", ids)
 	}
 }
 
-// watching are options of a run that watches.
+// watching returns the options of a run that watches.
 func (b *bank) watching() (Options, *watcher) {
 	w := &watcher{react: map[string]func(){}}
 	o := b.options()
@@ -246,7 +246,7 @@ func (b *bank) watching() (Options, *watcher) {
 	return o, w
 }
 
-// watcher records events, and reacts to each kind once.
+// watcher records events, and reacts to each of them once.
 type watcher struct {
 	told      []string
 	react     map[string]func()
@@ -272,14 +272,14 @@ func (w *watcher) take(e result.Event) {
 	}
 }
 
-// want wants these events in this order, and maybe others between them.
+// want checks that these events occur in this order. Other events may occur in between.
 func (w *watcher) want(t *testing.T, events ...string) {
 	t.Helper()
 	rest := w.told
 	for _, event := range events {
 		i := slices.Index(rest, event)
 		if i < 0 {
-			t.Fatalf("%q was not told in its place, but\n%s", event, strings.Join(w.told, "\n"))
+			t.Fatalf("event %q is missing in its place:\n%s", event, strings.Join(w.told, "\n"))
 		}
 		rest = rest[i+1:]
 	}

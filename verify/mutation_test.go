@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The mutation detector looks at a runtime.Object only. In tests, the objects that
-// trim makes are such objects, too.
+// The mutation detector of client-go checks only runtime.Objects. In tests, the objects of trim
+// implement that interface too.
 
 func (m *objectMeta) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
@@ -38,15 +38,15 @@ func (k *keptNamespace) DeepCopyObject() runtime.Object  { return copied(k) }
 func (k *keptInside) DeepCopyObject() runtime.Object     { return copied(k) }
 func (k *keptUnreadable) DeepCopyObject() runtime.Object { return copied(k) }
 
-// copied is a deep copy of what k points to.
+// copied returns a deep copy of the value of k.
 func copied[T any](k *T) *T {
 	to := new(T)
 	copyValue(reflect.ValueOf(to).Elem(), reflect.ValueOf(k).Elem())
 	return to
 }
 
-// copyValue copies pointers, slices, maps and structs with all their fields. What other
-// packages keep to themselves (a time's zone, an interned text) nobody here can change.
+// copyValue copies pointers, slices, maps and structs with all fields. It does not copy the private
+// fields of other packages (the zone of a time, an interned text), which this package cannot change.
 func copyValue(to, from reflect.Value) {
 	to.Set(from)
 	switch from.Kind() {
@@ -81,27 +81,27 @@ func copyValue(to, from reflect.Value) {
 	}
 }
 
-// open is a field that may be read and written, also one with a small letter.
+// open makes a field readable and writable, even an unexported one.
 func open(field reflect.Value) reflect.Value {
 	return reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()
 }
 
-// spoilers are rules that change a cached object.
+// spoilers returns rules that change a cached object.
 func spoilers() map[string]rule {
 	return map[string]rule{
 		"a typed object": {id: "spoiler", watches: []kind{nodes}, judge: func(v view) []Finding {
 			v.allNodes()[0].Labels["spoiled"] = "yes"
 			return nil
 		}},
-		"an object that was cut down": {id: "spoiler", watches: []kind{pods}, judge: func(v view) []Finding {
+		"a trimmed object": {id: "spoiler", watches: []kind{pods}, judge: func(v view) []Finding {
 			all[*keptPod](v, pods)[0].containers[0].restarts++
 			return nil
 		}},
 	}
 }
 
-// TestCachedObjectsStay runs each spoiler in a process of its own: client-go's detector
-// ends it by a panic. It fails where the detector is off.
+// TestCachedObjectsStay runs each spoiler in a separate process: the detector of client-go stops it
+// with a panic. The test fails if the detector is off.
 func TestCachedObjectsStay(t *testing.T) {
 	if name := os.Getenv("AIRGAP_SPOILER"); name != "" {
 		spoil(t, name)
@@ -115,18 +115,18 @@ func TestCachedObjectsStay(t *testing.T) {
 			child.Env = append(bare(), "AIRGAP_SPOILER="+name, "AIRGAP_SPOILED="+b.server.Config.Host+" "+b.server.Config.CAFile+" "+b.server.Config.BearerToken)
 			said, err := child.CombinedOutput()
 			if err == nil || !strings.Contains(string(said), "ALTERED!") {
-				t.Errorf("a rule that changes what is cached goes on: %v\n%s", err, said)
+				t.Errorf("no panic after a rule changed a cached object: %v\n%s", err, said)
 			}
 		})
 	}
 }
 
-// bare is our environment before the detector was turned on.
+// bare returns the environment without the setting of the detector.
 func bare() []string {
 	return slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "KUBE_CACHE_MUTATION_DETECTOR=") })
 }
 
-// spoil verifies with a spoiler. It returns only where nobody minds.
+// spoil verifies with a spoiler. It returns only if no error was detected.
 func spoil(t *testing.T, name string) {
 	of := strings.Fields(os.Getenv("AIRGAP_SPOILED"))
 	o := Options{API: config(of[0], of[1], of[2]), Soak: time.Minute}

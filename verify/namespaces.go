@@ -10,23 +10,23 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// presence is whether a namespace of the scope is there.
+// presence is whether a namespace of the scope exists.
 type presence int
 
 const (
 	isThere presence = iota
 	isNot
-	mayBe // who verifies may not ask
+	mayBe // the user is not allowed to get it
 )
 
-// learned is what no informer tells.
+// learned has the facts that no informer provides.
 type learned struct {
 	facts Facts
 	scope map[string]presence
 }
 
-// learn asks the caller what it knows of the cluster now, and the API server for each namespace
-// of the scope: a list of what is in one that does not exist is empty, and no error.
+// learn asks the caller for the current facts, and the API server for each namespace of the
+// scope: listing in a namespace that does not exist returns an empty list and no error.
 func (e *engine) learn(ctx context.Context) (learned, error) {
 	l := learned{scope: map[string]presence{}}
 	if e.options.Facts != nil {
@@ -44,7 +44,7 @@ func (e *engine) learn(ctx context.Context) (learned, error) {
 		case apierrors.IsForbidden(err):
 			l.scope[name] = mayBe
 		case err != nil:
-			return learned{}, fmt.Errorf("ask API server for the namespace %s: %w", name, err)
+			return learned{}, fmt.Errorf("get namespace %s: %w", name, err)
 		default:
 			l.scope[name] = isThere
 		}
@@ -52,8 +52,8 @@ func (e *engine) learn(ctx context.Context) (learned, error) {
 	return l, nil
 }
 
-// learnAgain learns every few minutes, since a session may last for days. What was learned
-// before stands where nobody answers.
+// learnAgain repeats learn every few minutes, because a session may last for days. If it fails,
+// the earlier facts stay.
 func (e *engine) learnAgain(ctx context.Context, to chan<- learned) {
 	for ctx.Err() == nil {
 		sleep(ctx, wait.Jitter(e.options.learn, 0.2))
@@ -68,7 +68,7 @@ func (e *engine) learnAgain(ctx context.Context, to chan<- learned) {
 	}
 }
 
-// heed judges by what was learned from now on. Rules keep their ids.
+// heed applies the learned facts. The IDs of the rules do not change.
 func (e *engine) heed(l learned) {
 	if e.options.Facts != nil {
 		e.options.take(l.facts)
@@ -78,22 +78,22 @@ func (e *engine) heed(l learned) {
 	e.site.scope = l.scope
 }
 
-// unknownNamespace names one of the scope that is not there, or of which nobody can tell:
-// it is empty. What the other ones have is half of what was asked for.
+// unknownNamespace returns a namespace of the scope that does not exist, or that is empty and
+// possibly does not exist. The results of the other namespaces alone would be incomplete.
 func (v view) unknownNamespace() expectation {
-	fix := "kubectl get namespaces; is the name right?"
+	fix := "check the name: kubectl get namespaces"
 	for _, name := range v.site.namespaces() {
 		switch {
 		case v.site.scope[name] == isNot:
-			return expectation{missing: "the namespace " + name + " does not exist", fix: fix}
+			return expectation{missing: "namespace " + name + " does not exist", fix: fix}
 		case v.site.scope[name] == mayBe && v.empty(name):
-			return expectation{missing: "nothing is in the namespace " + name + ", and whether it exists may not be asked", fix: fix}
+			return expectation{missing: "namespace " + name + " is empty, and this user is not allowed to check whether it exists", fix: fix}
 		}
 	}
 	return expectation{}
 }
 
-// empty tells whether nothing that is watched is in a namespace.
+// empty reports whether no watched object is in a namespace.
 func (v view) empty(namespace string) bool {
 	for k := range v.caches {
 		if slices.Contains(v.values(k, cache.NamespaceIndex), namespace) {

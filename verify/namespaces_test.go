@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// TestEmptyCluster: a real API server with what it makes by itself, and nothing else.
+// TestEmptyCluster uses a real API server with only its default objects.
 func TestEmptyCluster(t *testing.T) {
 	server := apitest.Start(t)
 	o := Options{API: server.Config, Timeout: 5 * time.Second, Soak: 300 * time.Millisecond}
@@ -24,7 +24,7 @@ func TestEmptyCluster(t *testing.T) {
 	}
 	for _, rule := range r.Rules[1:] {
 		if rule.Outcome == result.Holds {
-			t.Errorf("%s holds", rule.ID)
+			t.Errorf("%s is ok", rule.ID)
 		}
 		o.Only = append(o.Only, rule.ID)
 	}
@@ -33,14 +33,14 @@ func TestEmptyCluster(t *testing.T) {
 	}
 	for _, rule := range r.Rules[1:] {
 		if rule.Outcome != result.Broken && (rule.Outcome != result.Unseen || rule.Why == "" || rule.Fix == "") {
-			t.Errorf("asked for: %+v", rule)
+			t.Errorf("chosen: %+v", rule)
 		}
 	}
 	t.Run("namespaces", func(t *testing.T) { oddNamespaces(t, &bank{t, server, server.Client(t)}) })
 }
 
-// oddNamespaces are one that does not exist, one that is empty, and one of which who
-// verifies may not even ask whether it exists.
+// oddNamespaces checks a namespace that does not exist, an empty one, and one that the user is not
+// allowed to get.
 func oddNamespaces(t *testing.T, b *bank) {
 	b.mayRead("tenant", "shop", "list", "watch")
 	tenant := rest.CopyConfig(b.server.Config)
@@ -49,32 +49,32 @@ func oddNamespaces(t *testing.T, b *bank) {
 		t.Helper()
 		r := b.verify(o)
 		if r.OK {
-			t.Errorf("in %v it is said to be well: %+v", o.Scope, r.Rules)
+			t.Errorf("ok in %v: %+v", o.Scope, r.Rules)
 		}
 		return ruleOf(t, r, "pods")
 	}
 	o := Options{API: b.server.Config, Scope: []string{"shpo"}, Timeout: 2 * time.Second, Soak: 300 * time.Millisecond}
-	if got := seen(o); got.Outcome != result.Unseen || got.Why != "the namespace shpo does not exist" {
-		t.Errorf("of none: %+v", got)
+	if got := seen(o); got.Outcome != result.Unseen || got.Why != "namespace shpo does not exist" {
+		t.Errorf("namespace that does not exist: %+v", got)
 	}
 	o.Scope = []string{"shop"}
-	if got := seen(o); got.Outcome != result.LeftOut || got.Why != "there is no pod beside the system's" {
-		t.Errorf("of an empty one: %+v", got)
+	if got := seen(o); got.Outcome != result.LeftOut || got.Why != "no pods outside of the system namespaces" {
+		t.Errorf("empty namespace: %+v", got)
 	}
 	o.API = tenant
-	if got := seen(o); got.Outcome != result.Unseen || !strings.HasPrefix(got.Why, "nothing is in the namespace shop") {
-		t.Errorf("of one that seems empty: %+v", got)
+	if got := seen(o); got.Outcome != result.Unseen || !strings.HasPrefix(got.Why, "namespace shop is empty") {
+		t.Errorf("namespace that seems empty: %+v", got)
 	}
 	_, err := b.client.CoreV1().Nodes().Create(t.Context(), node("cp1", corev1.ConditionTrue), metav1.CreateOptions{})
 	b.must(err)
 	b.pod(pod("shop", "cart", "cp1"))
 	if r := b.verify(o); !r.OK || ruleOf(t, r, "pods").Outcome != result.Holds {
-		t.Errorf("of one with a pod: ok %v, %+v, findings %+v", r.OK, r.Rules, r.Findings)
+		t.Errorf("namespace with a pod: ok %v, %+v, findings %+v", r.OK, r.Rules, r.Findings)
 	}
 }
 
-// TestLearnsAgain: a node is removed from the site's list, and a namespace of the scope is made,
-// in the middle of a session.
+// TestLearnsAgain: during a session, a node is removed from the list of the site, and a namespace of
+// the scope is created.
 func TestLearnsAgain(t *testing.T) {
 	t.Parallel()
 	b := newBank(t)
@@ -95,11 +95,11 @@ func TestLearnsAgain(t *testing.T) {
 		t.Errorf("findings %+v", r.Findings)
 	}
 	if n := w.count("/api/v1/nodes"); n != 1 {
-		t.Errorf("nodes were asked for %d times", n)
+		t.Errorf("nodes were requested %d times", n)
 	}
 	o, said = b.listening()
 	o.Only, o.Scope, o.learn, o.Nodes = []string{"pods"}, []string{"shop"}, 50*time.Millisecond, nil
-	said.on("the namespace shop does not exist", func() {
+	said.on("namespace shop does not exist", func() {
 		b.mayRead("nobody", "shop", "list")
 		b.pod(pod("shop", "cart", "cp1"))
 	})
@@ -115,11 +115,11 @@ func ruleOf(t *testing.T, r result.Report, id string) result.RuleResult {
 			return rule
 		}
 	}
-	t.Fatalf("there is no rule %s in %+v", id, r.Rules)
+	t.Fatalf("rule %s is missing in %+v", id, r.Rules)
 	return result.RuleResult{}
 }
 
-// TestRulesThatThereAreNot: a name that is no rule's is an error, and so is no rule at all.
+// TestRulesThatThereAreNot: an unknown rule and an empty list of rules are errors.
 func TestRulesThatThereAreNot(t *testing.T) {
 	config := &rest.Config{Host: "https://127.0.0.1:1"}
 	var all []string
@@ -127,8 +127,8 @@ func TestRulesThatThereAreNot(t *testing.T) {
 		all = append(all, r.ID)
 	}
 	for want, o := range map[string]Options{
-		`there is no rule "nodes-redy"`: {Only: []string{"nodes-redy"}},
-		`there is no rule "since"`:      {Only: []string{"since"}},
+		`rule "nodes-redy" does not exist`: {Only: []string{"nodes-redy"}},
+		`rule "since" does not exist`: {Only: []string{"since"}},
 		"no rule is left":               {Skip: all},
 	} {
 		o.API = config

@@ -11,7 +11,7 @@ import (
 
 func noIPIP() rule {
 	return rule{
-		id: "no-ipip", title: "Nothing sends IP-in-IP", watches: []kind{nodeReports, calicoPools, felixSettings}, also: []kind{nodes}, every: time.Second,
+		id: "no-ipip", title: "No host uses IP-in-IP", watches: []kind{nodeReports, calicoPools, felixSettings}, also: []kind{nodes}, every: time.Second,
 		judge: judgeIPIP, expects: func(v view) expectation { return v.expectPart(linksPart()) },
 	}
 }
@@ -20,17 +20,16 @@ func linksPart() part {
 	return part{name: "links", in: func(r nodereport.Report) bool { return len(r.Links) > 0 }}
 }
 
-// judgeIPIP wants no protocol 4 from anybody: somewhere between two racks it is
-// dropped, and nobody can say where. tunl0 comes with the module and is no
-// fault while it is down.
+// judgeIPIP requires that nothing uses IP protocol 4: networks between racks often drop it
+// without a trace. tunl0 comes with the kernel module and is no problem while it is down.
 func judgeIPIP(v view) []Finding {
-	const want = "no protocol 4 between hosts"
+	const want = "no IP-in-IP (protocol 4) between hosts"
 	var findings []Finding
 	for _, p := range all[*keptPool](v, calicoPools) {
 		if p.ipip != "" && p.ipip != "Never" {
 			findings = append(findings, Finding{
 				Object: p.title("IPPool"), Saw: "ipipMode: " + p.ipip, Want: want,
-				Fix: fmt.Sprintf(`kubectl patch ippools.crd.projectcalico.org %s --type merge -p '{"spec":{"ipipMode":"Never"}}'; who set it?`, p.name),
+				Fix: fmt.Sprintf(`kubectl patch ippools.crd.projectcalico.org %s --type merge -p '{"spec":{"ipipMode":"Never"}}'; find out why it is set`, p.name),
 			})
 		}
 	}
@@ -42,24 +41,24 @@ func judgeIPIP(v view) []Finding {
 	for _, r := range v.reportsWith(linksPart()) {
 		for _, l := range r.report.Links {
 			if l.Kind == "ipip" && l.Up {
-				findings = append(findings, Finding{Object: "Node " + r.name + ", link " + l.Name, Saw: "an IP-in-IP tunnel that is up", Want: want, Fix: "on " + r.name + ": ip link set " + l.Name + " down; who made it?"})
+				findings = append(findings, Finding{Object: "Node " + r.name + ", link " + l.Name, Saw: "an IP-in-IP tunnel that is up", Want: want, Fix: "on " + r.name + ": ip link set " + l.Name + " down; find out why it exists"})
 			}
 		}
 	}
 	return findings
 }
 
-// podNetworkMTU is about the pod network's links, by name: "flannel.1", "cni0".
+// podNetworkMTU checks the links of the pod network, by name: "flannel.1", "cni0".
 func podNetworkMTU(links []string) rule {
 	return rule{
-		id: "pod-network-mtu", title: "The pod network's packets have the same size on every host", watches: []kind{nodeReports, nodes}, every: time.Second,
+		id: "pod-network-mtu", title: "The pod network has the same MTU on every host", watches: []kind{nodeReports, nodes}, every: time.Second,
 		judge:   func(v view) []Finding { return judgeMTU(v, links) },
 		expects: func(v view) expectation { return expectMTU(v, links) },
 	}
 }
 
-// expectMTU expects one of the links on each host, unless the pod network has none of a
-// name that is known before.
+// expectMTU expects one of the links on each host, unless the pod network has none with a known
+// name.
 func expectMTU(v view, links []string) expectation {
 	hasOne := func(r nodereport.Report) bool {
 		return slices.ContainsFunc(links, func(name string) bool { _, there := link(r, name); return there })
@@ -68,7 +67,7 @@ func expectMTU(v view, links []string) expectation {
 	if e := v.expectPart(linksPart()); e != (expectation{}) || found {
 		return v.expectPart(part{name: "links of the pod network", in: hasOne})
 	}
-	return expectation{nothing: "no host has a link of the pod network with a name that is known before"}
+	return expectation{nothing: "no host has a pod network link with a known name"}
 }
 
 func judgeMTU(v view, links []string) []Finding {
@@ -84,7 +83,7 @@ func judgeMTU(v view, links []string) []Finding {
 		for _, host := range odd {
 			findings = append(findings, Finding{
 				Object: "Node " + host + ", link " + name, Saw: said[host], Want: mtu,
-				Fix: "on " + host + ": who changed it? ip link set " + name + " mtu BYTES",
+				Fix: "on " + host + ": ip link set " + name + " mtu BYTES; find out why it changed",
 			})
 		}
 	}
@@ -104,7 +103,7 @@ func link(r nodereport.Report, name string) (nodereport.Link, bool) {
 func proxyMode(wanted string) rule {
 	mode := part{name: "proxyMode", in: func(r nodereport.Report) bool { return r.ProxyMode != "" }}
 	return rule{
-		id: "kube-proxy-mode", title: "kube-proxy works in the same mode everywhere", watches: []kind{nodeReports, nodes}, every: time.Second,
+		id: "kube-proxy-mode", title: "kube-proxy uses the same mode on every node", watches: []kind{nodeReports, nodes}, every: time.Second,
 		judge:   func(v view) []Finding { return judgeProxyMode(v.reportsWith(mode), wanted) },
 		expects: func(v view) expectation { return v.expectPart(mode) },
 	}
@@ -120,7 +119,7 @@ func judgeProxyMode(reports []*keptReport, wanted string) []Finding {
 	for _, host := range odd {
 		findings = append(findings, Finding{
 			Object: "Node " + host, Saw: "kube-proxy's mode is " + said[host], Want: want,
-			Fix: "kubectl -n kube-system get configmap kube-proxy -o yaml; its pods read it when they start",
+			Fix: "kubectl -n kube-system get configmap kube-proxy -o yaml; kube-proxy pods read it only when they start",
 		})
 	}
 	return findings

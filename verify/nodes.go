@@ -29,7 +29,7 @@ func judgeNodes(v view, expected []string) []Finding {
 		if !joined[name] {
 			findings = append(findings, Finding{
 				Object: "Node " + name, Saw: "it has not joined", Want: "Ready",
-				Fix: "run airgap join on it; it is not to come? airgap remove " + name,
+				Fix: "run airgap join on it; if it will not join: airgap remove " + name,
 			})
 		}
 	}
@@ -39,7 +39,7 @@ func judgeNodes(v view, expected []string) []Finding {
 	return findings
 }
 
-// notReady says why a node is not Ready, or "".
+// notReady returns why a node is not Ready, or "".
 func notReady(node *corev1.Node) string {
 	c, found := readyOf(node)
 	switch {
@@ -48,7 +48,7 @@ func notReady(node *corev1.Node) string {
 	case c.Status == corev1.ConditionTrue:
 		return ""
 	case c.Status == corev1.ConditionUnknown:
-		return "silent: " + because(c.Reason, c.Message)
+		return "not reporting: " + because(c.Reason, c.Message)
 	default:
 		return "not Ready: " + because(c.Reason, c.Message)
 	}
@@ -62,7 +62,7 @@ func readyOf(node *corev1.Node) (ready corev1.NodeCondition, found bool) {
 	return node.Status.Conditions[i], true
 }
 
-// because joins a reason and a message, of which either may be missing.
+// because joins a reason and a message. Both may be empty.
 func because(reason, message string) string {
 	switch {
 	case reason == "" && message == "":
@@ -78,15 +78,15 @@ func because(reason, message string) string {
 
 func nodesPressed() rule {
 	return rule{
-		id: "nodes-pressure", title: "No node is short of memory, disk or process numbers", watches: []kind{nodes},
+		id: "nodes-pressure", title: "No node is short of memory, disk space or PIDs", watches: []kind{nodes},
 		judge: judgePressure, expects: reporting,
 	}
 }
 
 func judgePressure(v view) []Finding {
 	fixes := map[corev1.NodeConditionType]string{
-		corev1.NodeMemoryPressure: "free -h; crictl stats tells which pods take it",
-		corev1.NodeDiskPressure:   "df -h of /var/lib/containerd and /var/lib/kubelet: the kubelet deletes unused images and evicts pods until there is room",
+		corev1.NodeMemoryPressure: "free -h; find the pods that use the memory: crictl stats",
+		corev1.NodeDiskPressure:   "df -h /var/lib/containerd /var/lib/kubelet; the kubelet deletes unused images and evicts pods until enough space is free",
 		corev1.NodePIDPressure:    "ps -eLf | wc -l; sysctl kernel.pid_max",
 	}
 	var findings []Finding
@@ -105,26 +105,25 @@ func judgePressure(v view) []Finding {
 
 func nodesSchedulable() rule {
 	return rule{
-		id: "nodes-schedulable", title: "Every node takes new pods", watches: []kind{nodes},
+		id: "nodes-schedulable", title: "Nodes are schedulable", watches: []kind{nodes},
 		judge: judgeSchedulable, expects: joined,
 	}
 }
 
-// judgeSchedulable finds nodes that were cordoned and forgotten, and those that
-// somebody declared lost. Taints that go with Ready or a pressure are those
-// rules' own; a site's taints are its own affair.
+// judgeSchedulable finds nodes that are still cordoned, and nodes that are marked out of
+// service. The rules about Ready and pressure cover their taints; a site may set other taints.
 func judgeSchedulable(v view) []Finding {
 	var findings []Finding
 	for _, node := range v.allNodes() {
 		switch {
 		case node.Spec.Unschedulable:
 			findings = append(findings, Finding{
-				Object: "Node " + node.Name, Saw: "cordoned", Want: "it takes new pods", Fix: "when the work on it is done: kubectl uncordon " + node.Name,
+				Object: "Node " + node.Name, Saw: "cordoned", Want: "schedulable", Fix: "when its maintenance is done: kubectl uncordon " + node.Name,
 			})
 		case slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }):
 			findings = append(findings, Finding{
-				Object: "Node " + node.Name, Saw: "declared out of service", Want: "it takes new pods",
-				Fix: "when it is back: kubectl taint node " + node.Name + " " + corev1.TaintNodeOutOfService + "-",
+				Object: "Node " + node.Name, Saw: "marked out of service", Want: "schedulable",
+				Fix: "when it is available again: kubectl taint node " + node.Name + " " + corev1.TaintNodeOutOfService + "-",
 			})
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// kubeletLease is that of w1's kubelet: 40 seconds, as Kubernetes has it.
+// kubeletLease returns the Lease of the kubelet of w1 with the default duration of 40 seconds.
 func kubeletLease(renewed time.Time) *coordinationv1.Lease {
 	l := lease(corev1.NamespaceNodeLease, "w1", renewed)
 	seconds := int32(40)
@@ -25,12 +25,12 @@ func TestNodeLeases(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		objects []metav1.Object
-		heard   time.Duration // ago; 0: never
+		heard   time.Duration // time since the last heartbeat; 0: none
 		saw     string
 	}{
 		{"renewed", []metav1.Object{kubeletLease(now.Add(-9 * time.Second))}, 0, ""},
 		{"two renewals missed", []metav1.Object{kubeletLease(now.Add(-21 * time.Second))}, 0, "its kubelet has not renewed its lease since " + now.Add(-21*time.Second).UTC().Format(time.RFC3339)},
-		{"clock behind, heard just now", []metav1.Object{kubeletLease(now.Add(-time.Hour))}, 5 * time.Second, ""},
+		{"clock behind, received just now", []metav1.Object{kubeletLease(now.Add(-time.Hour))}, 5 * time.Second, ""},
 		{"clock ahead, silent", []metav1.Object{kubeletLease(now.Add(time.Hour))}, 30 * time.Second, "its kubelet has not renewed its lease since " + now.Add(-30*time.Second).UTC().Format(time.RFC3339)},
 		{"none", nil, 0, "its kubelet has no lease"},
 		{"dead with a clock that was ahead", []metav1.Object{kubeletLease(now.Add(time.Hour))}, 0, "its kubelet has not renewed its lease since " + now.Add(-time.Minute).UTC().Format(time.RFC3339)},
@@ -63,14 +63,14 @@ func TestLeaders(t *testing.T) {
 	v := seen(t, work("kube-controller-manager", now.Add(-time.Minute)), nobody)
 	v.now = now
 	wantSaw(t, judgeLeaders(v),
-		Finding{Object: "Lease kube-system/kube-controller-manager", Saw: "kube-controller-manager leads, and has not renewed its lease since " + now.Add(-time.Minute).UTC().Format(time.RFC3339)},
-		Finding{Object: "Lease kube-system/kube-scheduler", Saw: "none of them leads"})
+		Finding{Object: "Lease kube-system/kube-controller-manager", Saw: "the leader kube-controller-manager has not renewed its lease since " + now.Add(-time.Minute).UTC().Format(time.RFC3339)},
+		Finding{Object: "Lease kube-system/kube-scheduler", Saw: "it has no leader"})
 	v = seen(t, work("kube-controller-manager", now.Add(-20*time.Second)), work("kube-scheduler", now))
 	v.now = now
 	wantSaw(t, judgeLeaders(v))
 }
 
-// TestClocks: a beat that was long on its way is no clock that is wrong.
+// TestClocks: a delayed heartbeat does not mean a wrong clock.
 func TestClocks(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {
@@ -80,8 +80,8 @@ func TestClocks(t *testing.T) {
 	}{
 		{"right", []time.Duration{-20 * time.Millisecond, -10 * time.Millisecond}, ""},
 		{"one was slow", []time.Duration{-30 * time.Second, -10 * time.Millisecond, -8 * time.Second}, ""},
-		{"heard once", []time.Duration{time.Hour}, ""},
-		{"never heard", nil, ""},
+		{"received once", []time.Duration{time.Hour}, ""},
+		{"never received", nil, ""},
 		{"ahead", []time.Duration{3 * time.Second, 3*time.Second - time.Millisecond}, "its clock is 3s ahead of this computer's"},
 		{"behind", []time.Duration{-time.Hour, -time.Hour - time.Second}, "its clock is 1h0m0s behind this computer's"},
 	} {
@@ -96,7 +96,7 @@ func TestClocks(t *testing.T) {
 			}
 			wantSaw(t, judgeClocks(v), want...)
 			if e := expectClocks(v); e.missing != "" || (e.nothing == "") != (len(test.beats) >= 2) {
-				t.Errorf("after %d beats it says %+v", len(test.beats), e)
+				t.Errorf("after %d heartbeats: %+v", len(test.beats), e)
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func TestNodeConditions(t *testing.T) {
 	cordoned := node("w1", corev1.ConditionTrue, func(n *corev1.Node) { n.Spec.Unschedulable = true })
 	lost := node("w2", corev1.ConditionTrue, tainted(corev1.TaintNodeOutOfService))
 	wantSaw(t, judgeSchedulable(seen(t, cordoned, lost, node("w3", corev1.ConditionTrue, tainted("bank/gpu")))),
-		Finding{Object: "Node w1", Saw: "cordoned"}, Finding{Object: "Node w2", Saw: "declared out of service"})
+		Finding{Object: "Node w1", Saw: "cordoned"}, Finding{Object: "Node w2", Saw: "marked out of service"})
 }
 
 func TestKubeletVersions(t *testing.T) {
@@ -120,7 +120,7 @@ func TestKubeletVersions(t *testing.T) {
 	wantSaw(t, judgeVersions(seen(t, of("same", "v1.36.3"), of("older", "v1.33.0"), of("patch", "v1.36.9"), of("old", "v1.32.9"), of("newer", "v1.37.0"))),
 		Finding{Object: "Node newer", Saw: "its kubelet is v1.37.0: newer than the API server (v1.36.3)"},
 		Finding{Object: "Node old", Saw: "its kubelet is v1.32.9: more than 3 minor versions older than the API server (v1.36.3)"})
-	// Amid an upgrade: a control-plane host's kubelet asks its own API server, others any.
+	// During an upgrade: a control-plane host's kubelet uses its own API server, others use any.
 	server := func(node, version string) *corev1.Pod {
 		return pod("kube-system", "kube-apiserver-"+node, node, func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Image = "registry.k8s.io/kube-apiserver:" + version })
 	}
@@ -145,7 +145,7 @@ func TestStatefulSets(t *testing.T) {
 		set  *appsv1.StatefulSet
 		saw  string
 	}{
-		{"well", of(func(*appsv1.StatefulSet) {}), ""},
+		{"healthy", of(func(*appsv1.StatefulSet) {}), ""},
 		{"updating", of(updating), "1 of 3 pods updated"},
 		{"updated up to its partition", of(func(s *appsv1.StatefulSet) {
 			updating(s)
@@ -168,7 +168,7 @@ func TestStatefulSets(t *testing.T) {
 	}
 }
 
-// TestNowhere: Services that nobody answers for, and who leads there.
+// TestNowhere checks Services without an endpoint, and the objects that refer to them.
 func TestNowhere(t *testing.T) {
 	hookTo := func(service string) *admissionv1.ValidatingWebhookConfiguration {
 		return &admissionv1.ValidatingWebhookConfiguration{
@@ -190,14 +190,14 @@ func TestNowhere(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "site"}, Webhooks: []admissionv1.MutatingWebhook{{Name: "pods.site", ClientConfig: admissionv1.WebhookClientConfig{URL: &outside}}},
 	}
 	v := seen(t, dnsService(), endpoints(true), hookTo("kube-dns"), mutating, elsewhere)
-	wantSaw(t, judgeWebhooks(v, everywhere), Finding{Object: "MutatingWebhookConfiguration inject, pods.inject", Saw: "Service kube-system/gone does not exist; its objects are let through unseen"})
+	wantSaw(t, judgeWebhooks(v, everywhere), Finding{Object: "MutatingWebhookConfiguration inject, pods.inject", Saw: "Service kube-system/gone does not exist; the API server accepts its objects without it"})
 	wantSaw(t, dns().judge(v))
 
 	v = seen(t, dnsService(), endpoints(false), hookTo("kube-dns"))
 	wantSaw(
 		t,
 		judgeWebhooks(v, everywhere),
-		Finding{Object: "ValidatingWebhookConfiguration policy, pods.policy", Saw: "Service kube-system/kube-dns has no ready pod; the API server refuses what it should look at"},
+		Finding{Object: "ValidatingWebhookConfiguration policy, pods.policy", Saw: "Service kube-system/kube-dns has no ready pod; the API server rejects the objects that it should check"},
 	)
 	wantSaw(t, judgeWebhooks(v, namespaces{"kube-system"}.hasNot))
 	wantSaw(t, dns().judge(v), Finding{Object: "Service kube-system/kube-dns", Saw: "Service kube-system/kube-dns has no ready pod"})
@@ -215,8 +215,8 @@ func TestAPIServices(t *testing.T) {
 		Finding{Object: "APIService bad", Saw: "not available: MissingEndpoints: none"})
 }
 
-// TestWorkloadsSeeNodes: alone, too, the rule knows the nodes on which a DaemonSet should
-// be, unless they may not be seen.
+// TestWorkloadsSeeNodes: if it is the only rule, workloads still watches the nodes for DaemonSets,
+// unless the scope excludes nodes.
 func TestWorkloadsSeeNodes(t *testing.T) {
 	for _, scope := range [][]string{nil, {"shop"}} {
 		e := newEngine(Options{Only: []string{"workloads"}, Scope: scope}, nil)
@@ -226,7 +226,7 @@ func TestWorkloadsSeeNodes(t *testing.T) {
 	}
 }
 
-// TestApplies: a rule is judged where what it is about can be seen.
+// TestApplies: a rule is evaluated if the cluster and the scope have its kinds.
 func TestApplies(t *testing.T) {
 	everything := seen(t)
 	plain := seen(t)
@@ -257,16 +257,16 @@ func TestApplies(t *testing.T) {
 		{systemPods(nil), true, true, false},
 	} {
 		if got := test.rule.leftOut(everything) == ""; got != test.all {
-			t.Errorf("%s: %v where there is everything", test.rule.id, got)
+			t.Errorf("%s: %v in a cluster with all kinds", test.rule.id, got)
 		}
 		if got := test.rule.leftOut(plain) == ""; got != test.plain {
-			t.Errorf("%s: %v in a cluster of somebody else's", test.rule.id, got)
+			t.Errorf("%s: %v in a cluster without optional kinds", test.rule.id, got)
 		}
 		if got := test.rule.leftOut(tenant) == ""; got != test.oneOfMine {
-			t.Errorf("%s: %v for who may see one namespace", test.rule.id, got)
+			t.Errorf("%s: %v with access to one namespace", test.rule.id, got)
 		}
 		if got := test.rule.within([]string{"shop"}); got != test.oneOfMine {
-			t.Errorf("%s: %v before anything is seen", test.rule.id, got)
+			t.Errorf("%s: %v before a view exists", test.rule.id, got)
 		}
 	}
 }

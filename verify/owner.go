@@ -9,14 +9,14 @@ import (
 	"airgap.dev/airgap/verify/dataplane"
 )
 
-// origin is what all pods of one owner have in common, and keep once.
+// origin is shared by all pods of one owner.
 type origin struct {
 	owner string // UID of the controller
-	kind  string // of the Deployment where a ReplicaSet is between; "Node" of a static pod
+	kind  string // "Deployment" for a pod of its ReplicaSet; "Node" for a static pod
 	name  string
 	app   string // label app.kubernetes.io/name
-	// judged says that a rule judges the controller, which makes a new pod for one
-	// that ended: such a pod is no finding by itself.
+	// judged: a rule checks the controller, which replaces a pod that ended. Such a pod is no
+	// finding.
 	judged bool
 }
 
@@ -33,9 +33,9 @@ func originOf(p *corev1.Pod) origin {
 	return from
 }
 
-// judgesOwner tells whether workloads, system-workloads or jobs judge a controller. Other
-// projects have kinds of the same names (a Job of Volcano, a StatefulSet of OpenKruise),
-// so the API group decides as well.
+// judgesOwner reports whether workloads, system-workloads or jobs check a controller. Other
+// projects have kinds with the same names (the Job of Volcano, the StatefulSet of OpenKruise),
+// so the API group counts too.
 func judgesOwner(owner *metav1.OwnerReference) bool {
 	group, _, _ := strings.Cut(owner.APIVersion, "/")
 	switch owner.Kind {

@@ -11,38 +11,38 @@ import (
 	"airgap.dev/airgap/verify/dataplane"
 )
 
-// keptPod is what is kept of one. What is wrong with it by itself is told when it
-// arrives; the rest of it is forgotten. It takes 160 bytes: a cluster has 100,000.
+// keptPod has the used fields of a pod. Its own problems are evaluated when it is received. It
+// takes 160 bytes, because a cluster may have 100,000 pods.
 type keptPod struct {
 	objectMeta
 
 	from       unique.Handle[origin]
-	uid        uuid.UUID // as 16 bytes, where its text takes 64; rare has another text
+	uid        uuid.UUID // 16 bytes instead of 64 as a text; rare has other formats
 	node       string
 	created    uint32 // seconds since 1970
-	running    bool   // its phase, and not on its way out
-	going      bool   // on its way out
-	lasts      bool   // it is to run for good
-	over       bool   // it has ended, well or badly, and is not started again
+	running    bool   // its phase is Running, and it is not being deleted
+	going      bool   // it is being deleted
+	lasts      bool   // it should run permanently
+	over       bool   // it succeeded or failed, and is not restarted
 	unwell     *trouble
-	rare       *rare                // nil of most
-	reach      *corev1.PodCondition // of pods that try the data plane
+	rare       *rare                // nil for most pods
+	reach      *corev1.PodCondition // of data-plane pods
 	containers []keptContainer
 }
 
-// rare is what few pods have.
+// rare has the fields that few pods need.
 type rare struct {
-	uid     string    // that is no UUID as API servers write them
-	over    time.Time // when it failed; zero: it did not
-	fell    string    // how the pod as a whole ended badly: "evicted from w1: …"
+	uid     string    // if it is not a UUID in the format of API servers
+	over    time.Time // when it failed; zero: it did not fail
+	fell    string    // why the pod as a whole failed: "evicted from w1: …"
 	leaving *leaving
 }
 
-// trouble is why a pod does not do its work, and what to do about that; nil: it
-// does, or nobody wants it to any more.
+// trouble is why a pod does not do its work, and the fix. nil: it works, or it need not run any
+// longer.
 type trouble struct {
 	why, fix string
-	// unlessReplaced: no rule judges its controller, which may have replaced the pod.
+	// unlessReplaced: no rule checks its controller, which may have replaced the pod.
 	unlessReplaced bool
 }
 
@@ -79,7 +79,7 @@ func (p *keptPod) setUID(text string) {
 	}
 }
 
-// identity returns the UID, and of a static pod the name, which it keeps.
+// identity returns the UID, or for a static pod its name, which does not change.
 func (p *keptPod) identity() string {
 	switch {
 	case p.from.Value().kind == "Node":
@@ -93,7 +93,7 @@ func (p *keptPod) identity() string {
 	}
 }
 
-// lasts says that a pod is there to run for good, and is not on its way out.
+// lasts reports whether a pod should run permanently and is not being deleted.
 func lasts(p *corev1.Pod) bool {
 	switch {
 	case p.DeletionTimestamp != nil, p.Spec.RestartPolicy == corev1.RestartPolicyNever, p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
@@ -121,9 +121,9 @@ func rareOf(p *corev1.Pod) *rare {
 // Names of the pod indexes.
 const (
 	byOwner   = "owner"   // UID of the controller
-	byImage   = "image"   // ids of the images that run
-	byTrouble = "trouble" // "yes": those that do not do their work
-	byLeaving = "leaving" // "yes": those on their way out
+	byImage   = "image"   // IDs of running images
+	byTrouble = "trouble" // "yes": pods that do not do their work
+	byLeaving = "leaving" // "yes": pods that are being deleted
 )
 
 func podIndexers() cache.Indexers {
@@ -151,7 +151,7 @@ func podIndexers() cache.Indexers {
 	}
 }
 
-// yes is the value of an index of few objects: others take no room in it.
+// yes returns the index value of few objects; other objects take no memory in the index.
 func yes(is bool) []string {
 	if is {
 		return []string{"yes"}
@@ -159,7 +159,7 @@ func yes(is bool) []string {
 	return nil
 }
 
-// indexed is an index function over one type of kept object.
+// indexed returns an index function for one type of kept objects.
 func indexed[T any](values func(T) []string) cache.IndexFunc {
 	return func(obj any) ([]string, error) {
 		if o, is := obj.(T); is {

@@ -22,8 +22,7 @@ func otherPods(system namespaces) rule {
 	}
 }
 
-// judgePods looks only at those which have a trouble of their own, however
-// many others there are.
+// judgePods reads only the pods with a problem, however many others exist.
 func judgePods(v view, judged func(namespace string) bool) []Finding {
 	var findings []Finding
 	successors := v.successors()
@@ -35,8 +34,8 @@ func judgePods(v view, judged func(namespace string) bool) []Finding {
 	return findings
 }
 
-// troubleOf is why a pod does not do its work, or nil. Pods that have done it, are on
-// their way out, or ended and have a controller that is judged instead are in no trouble.
+// troubleOf returns why a pod does not do its work, or nil. It returns nil for pods that have
+// finished or are being deleted, and for ended pods if a rule checks their controller.
 func troubleOf(pod *corev1.Pod, from origin) *trouble {
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	var why string
@@ -54,11 +53,11 @@ func troubleOf(pod *corev1.Pod, from origin) *trouble {
 	return &trouble{why, podFix(pod), ended && from.owner != "" && from.kind != "Node"}
 }
 
-// liveTrouble is that of a pod that has not ended.
+// liveTrouble returns the problem of a pod that has not ended.
 func liveTrouble(pod *corev1.Pod) string {
 	if c, found := condition(pod, corev1.PodScheduled); found && c.Status != corev1.ConditionTrue {
 		if c.Reason == corev1.PodReasonSchedulingGated {
-			return "" // held back on purpose, until the gate's owner opens it
+			return "" // held on purpose until its scheduling gate is removed
 		}
 		return "not scheduled: " + because(c.Reason, c.Message)
 	}
@@ -77,8 +76,8 @@ func liveTrouble(pod *corev1.Pod) string {
 	return ""
 }
 
-// restReady tells whether a pod is unready only since some of its containers have done
-// their work: all others are ready, and its readiness gates are open.
+// restReady reports whether a pod is unready only because some containers have finished: all
+// others are ready, and its readiness gates are open.
 func restReady(pod *corev1.Pod) bool {
 	someDone := false
 	for s, as := range containersOf(pod) {
@@ -108,7 +107,7 @@ func podFix(pod *corev1.Pod) string {
 		if w := status.State.Waiting; w != nil && as != debugging {
 			switch w.Reason {
 			case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable":
-				return "airgap registry status; is " + status.Image + " in the bundle?"
+				return "airgap registry status; check that " + status.Image + " is in the bundle"
 			case "CrashLoopBackOff":
 				return fmt.Sprintf("kubectl -n %s logs %s -c %s --previous", pod.Namespace, pod.Name, status.Name)
 			}

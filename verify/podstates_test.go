@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/verify/judged"
 )
 
-// The changes below put a pod of the fixtures into a state of the table.
+// The functions below put a pod of the fixtures into a state of the table.
 
 func onFailure(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }
 
@@ -24,14 +24,14 @@ func terminated(code int32, at time.Time) corev1.ContainerState {
 	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, FinishedAt: metav1.NewTime(at)}}
 }
 
-// beside adds a second container, that works.
+// beside adds a second container that works.
 func beside(p *corev1.Pod) {
 	second := p.Status.ContainerStatuses[0]
 	second.Name = "second"
 	p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, second)
 }
 
-// exits has the first container end.
+// exits ends the first container.
 func exits(code int32) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		unready("ContainersNotReady", "containers with unready status: [main]")(p)
@@ -61,7 +61,7 @@ func withEphemeral(state corev1.ContainerState) func(*corev1.Pod) {
 	}
 }
 
-// gated is held by a scheduling gate.
+// gated holds the pod by a scheduling gate.
 func gated(p *corev1.Pod) { unscheduledFor(p, corev1.PodReasonSchedulingGated) }
 
 func unscheduled(p *corev1.Pod) { unscheduledFor(p, corev1.PodReasonUnschedulable) }
@@ -86,13 +86,13 @@ func failedPod(p *corev1.Pod) {
 	p.Status.Phase = corev1.PodFailed
 }
 
-// evictedPod failed as a whole.
+// evictedPod makes the pod fail as a whole.
 func evictedPod(p *corev1.Pod) {
 	unready("", "")(p)
 	p.Status.Phase, p.Status.Reason, p.Status.Message, p.Status.ContainerStatuses = corev1.PodFailed, "Evicted", "low on memory", nil
 }
 
-// goingSince was deleted with a grace period that ends at a time from now.
+// goingSince deletes the pod. Its grace period ends at left from now.
 func goingSince(left time.Duration, finalizers ...string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		until, grace := metav1.NewTime(time.Now().Add(left)), int64(30)
@@ -104,13 +104,13 @@ func bornAt(at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(at) }
 }
 
-// controlledBy gives an object a controller: "apps/v1", "ReplicaSet", "web-7d".
+// controlledBy returns a controller reference: "apps/v1", "ReplicaSet", "web-7d".
 func controlledBy(version, kind, name string) []metav1.OwnerReference {
 	yes := true
 	return []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: name, UID: types.UID(kind + name), Controller: &yes}}
 }
 
-// Owners, as the table of judgements has them.
+// Owners in the table of judgements.
 const (
 	anyOwner     = judged.AnyOwner
 	workloadsOwn = judged.WorkloadsOwn
@@ -120,7 +120,7 @@ const (
 	otherOwns    = judged.OtherOwns
 )
 
-// owners gives a pod each sort of owner that the table has, with a key of its own.
+// owners returns, for each type of owner in the table, functions that set such an owner.
 func owners() map[string][]func(*corev1.Pod) {
 	by := func(version, kind, name string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
@@ -139,8 +139,7 @@ func owners() map[string][]func(*corev1.Pod) {
 	}
 }
 
-// The owners themselves, in a namespace, whole or with a pod too few.
-
+// ownersOf returns the owners in a namespace. Each of them has lacks pods too few.
 func ownersOf(namespace string, lacks int32) []metav1.Object {
 	m := func(name, kind string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(kind + name), Generation: 1}
@@ -170,7 +169,7 @@ func ownersOf(namespace string, lacks int32) []metav1.Object {
 	}
 }
 
-// onlyOn is the template of a DaemonSet for one node.
+// onlyOn returns the template of a DaemonSet for one node.
 func onlyOn(name string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelHostname: name}}}
 }

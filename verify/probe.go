@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Probe asks what no watch of the API server tells.
+// Probe checks something that no watch of the API server shows.
 type Probe struct {
-	ID    string // as a rule's
+	ID    string // ID of its rule
 	Title string
-	// Ask is called again and again; no findings: it holds. It ends with ctx.
+	// Ask is called periodically. Without findings, the rule is ok. It ends with ctx.
 	Ask func(ctx context.Context) []Finding
 }
 
@@ -19,7 +19,7 @@ const (
 	askLimit = 10 * time.Second
 )
 
-// probed is a probe with its last answer, so that its rule need not wait.
+// probed is a probe with its last answer, so that its rule does not wait.
 type probed struct {
 	Probe
 
@@ -28,7 +28,7 @@ type probed struct {
 }
 
 func newProbed(p Probe) *probed {
-	return &probed{Probe: p, findings: []Finding{{Object: "Probe", Saw: "no answer yet", Want: "an answer", Fix: "run airgap verify again, with a longer --timeout", Early: true}}}
+	return &probed{Probe: p, findings: []Finding{{Object: "Probe", Saw: "no answer yet", Want: "an answer", Fix: "run airgap verify again with a longer --timeout", Early: true}}}
 }
 
 func (p *probed) rule() rule {
@@ -39,7 +39,7 @@ func (p *probed) rule() rule {
 	}}
 }
 
-// run asks until ctx ends.
+// run repeats the probe until ctx ends.
 func (p *probed) run(ctx context.Context, answered func()) {
 	for ctx.Err() == nil {
 		limited, cancel := context.WithTimeout(ctx, askLimit)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A probe is not waited for: until it answers, its rule does not hold.
+// No run waits for a probe: its rule is not ok until it answers.
 func TestProbe(t *testing.T) {
 	var asked atomic.Int32
-	p := newProbed(Probe{ID: "x", Title: "X holds", Ask: func(context.Context) []Finding {
+	p := newProbed(Probe{ID: "x", Title: "X is ok", Ask: func(context.Context) []Finding {
 		if asked.Add(1) == 1 {
 			return []Finding{{Object: "X", Saw: "bad", Want: "good"}}
 		}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// kinds are those that the rules watch, as far as the cluster has them, and those that it
-// may have later.
+// kinds returns the kinds of the rules: those that the cluster has, and those that it may get
+// later.
 func (e *engine) kinds(ctx context.Context) (have, missing []kind, err error) {
 	for _, k := range e.kindsWatched() {
 		switch there, err := e.api.knows(ctx, k); {
@@ -31,10 +31,10 @@ func (e *engine) kinds(ctx context.Context) (have, missing []kind, err error) {
 	return have, missing, nil
 }
 
-// snapshotKinds are what a baseline has of the cluster.
+// snapshotKinds are the kinds in a baseline.
 func snapshotKinds() []kind { return []kind{nodes, pods, daemonSets, deployments, statefulSets} }
 
-// kindsWatched are those of all rules that this verification can watch.
+// kindsWatched returns the kinds of all rules that this run can watch.
 func (e *engine) kindsWatched() []kind {
 	var all, list []kind
 	for _, r := range e.rules {
@@ -52,8 +52,8 @@ func (e *engine) kindsWatched() []kind {
 	return list
 }
 
-// reading are the rules that read a kind and are judged on its events. Renewals of leases are
-// no events: what they tell of clocks counts when something else happens.
+// reading returns the rules that read a kind and are evaluated on its events. Renewals of Leases
+// do not count as events: their clocks are used when something else happens.
 func (e *engine) reading(k kind) []string {
 	var ids []string
 	for _, r := range e.rules {
@@ -64,8 +64,8 @@ func (e *engine) reading(k kind) []string {
 	return ids
 }
 
-// knows tells whether the cluster has a kind that it may do without. One whose group the
-// API server refuses to describe is taken to be there: its list has the reason.
+// knows reports whether the cluster has an optional kind. If the API server refuses to describe
+// its group, the kind counts as existing: its list returns the reason.
 func (a *api) knows(ctx context.Context, k kind) (bool, error) {
 	s := sources[k]
 	if !s.optional {
@@ -80,14 +80,14 @@ func (a *api) knows(ctx context.Context, k kind) (bool, error) {
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case apierrors.IsUnauthorized(err), err != nil && !errors.As(err, &status):
-		return false, fmt.Errorf("ask API server for %s: %w", s.resource.GroupVersion(), err)
+		return false, fmt.Errorf("get API group %s: %w", s.resource.GroupVersion(), err)
 	case err != nil:
 		return true, nil
 	}
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == s.resource.Resource }), nil
 }
 
-// pathOf is where the API server has the resources of a group and version.
+// pathOf returns the URL path of a group and version.
 func pathOf(v schema.GroupVersion) string {
 	if v.Group == "" {
 		return "/api/" + v.Version
@@ -95,17 +95,17 @@ func pathOf(v schema.GroupVersion) string {
 	return "/apis/" + v.String()
 }
 
-// version is the API server's: "v1.36.3".
+// version returns the version of the API server: "v1.36.3".
 func (a *api) version(ctx context.Context) (string, error) {
 	limited, cancel := limit(ctx)
 	defer cancel()
 	said, err := a.rest.Get().AbsPath("/version").Do(limited).Raw()
 	if err != nil {
-		return "", fmt.Errorf("ask API server for its version: %w", err)
+		return "", fmt.Errorf("get the API server's version: %w", err)
 	}
 	var info version.Info
 	if err := json.Unmarshal(said, &info); err != nil {
-		return "", fmt.Errorf("read the API server's version: %w", err)
+		return "", fmt.Errorf("parse the API server's version: %w", err)
 	}
 	return info.GitVersion, nil
 }
@@ -115,20 +115,20 @@ func (a *api) ready(ctx context.Context) error {
 	defer cancel()
 	err := a.rest.Get().AbsPath("/readyz").Do(limited).Error()
 	if failed := failedChecks(err); failed != "" {
-		return fmt.Errorf("ask API server: it is not ready: %s", failed)
+		return fmt.Errorf("check API server: not ready: %s", failed)
 	}
 	if err != nil {
-		return fmt.Errorf("ask API server: %w", err)
+		return fmt.Errorf("check API server: %w", err)
 	}
 	return nil
 }
 
-// limit is for a request that is answered at once, or not at all.
+// limit bounds a short request.
 func limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, probeLimit, errors.New("no answer"))
 }
 
-// failedChecks names those that fail in the answer of /readyz, which lists all:
+// failedChecks returns the failed checks in an answer of /readyz, which lists all checks:
 // "[+]ping ok", "[-]etcd failed: reason withheld".
 func failedChecks(err error) string {
 	var status apierrors.APIStatus
@@ -147,8 +147,8 @@ func failedChecks(err error) string {
 	return strings.Join(failed, ", ")
 }
 
-// probe ends the session when the API server does not answer: a connection may die unseen.
-// When a request breaks off it asks at once: one stream may have been cut, or all of them.
+// probe ends the session if the API server does not answer: a connection may die silently. After
+// a failed request it probes at once, because all connections may be lost.
 func (e *engine) probe(ctx context.Context, end context.CancelCauseFunc) {
 	for ctx.Err() == nil {
 		broke := error(nil)
@@ -160,7 +160,7 @@ func (e *engine) probe(ctx context.Context, end context.CancelCauseFunc) {
 		}
 		if err := e.api.ready(ctx); err != nil && ctx.Err() == nil {
 			if broke != nil {
-				err = fmt.Errorf("talk to API server: %w", broke)
+				err = fmt.Errorf("request to the API server: %w", broke)
 			}
 			end(err)
 		}

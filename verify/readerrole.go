@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ReaderRole is the name of the ClusterRole that ReaderObjects defines.
+// ReaderRole is the name of the ClusterRole in ReaderObjects.
 const ReaderRole = "airgap-verify-reader"
 
-// ReaderObjects is the ClusterRole of a user who may verify the whole cluster and change nothing:
-// to get, list and watch each kind that a rule reads, to ask which cluster it is, and to ask the
-// API server how it is. It reads no Secrets and no ConfigMaps. Nobody is bound to it.
+// ReaderObjects returns the ClusterRole for read-only users of airgap verify, without a binding. It
+// allows get, list and watch of each kind that a rule reads, and the requests for the cluster ID
+// and the state of the API server. It does not allow Secrets and ConfigMaps.
 func ReaderObjects() []*unstructured.Unstructured {
 	byGroup := map[string][]string{}
 	for _, s := range sources {

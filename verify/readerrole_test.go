@@ -20,8 +20,8 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// TestReaderRole: a user with that role alone verifies all that there is, the hosts' reports too;
-// without the right to one resource the verdict names it.
+// TestReaderRole: a user with only this role verifies everything, including the reports of the
+// hosts. Without access to one resource, the report names that resource.
 func TestReaderRole(t *testing.T) {
 	t.Parallel()
 	b := newBank(t)
@@ -32,7 +32,7 @@ func TestReaderRole(t *testing.T) {
 	b.binds("auditor", o.API, readerRole(t))
 	r := b.verify(o)
 	if text := inJSON(t, r); strings.Contains(text, "forbidden") {
-		t.Errorf("something is forbidden:\n%s", text)
+		t.Errorf("a request is forbidden:\n%s", text)
 	}
 	for _, rule := range r.Rules {
 		if rule.Outcome == result.Unseen && rule.Why != "no NodeReport: cp1" {
@@ -43,7 +43,7 @@ func TestReaderRole(t *testing.T) {
 	client, err := kubernetes.NewForConfig(o.API)
 	b.must(err)
 	if id, err := ClusterID(t.Context(), client, nil); err != nil || id == "" {
-		t.Errorf("which cluster it is: %q, %v", id, err)
+		t.Errorf("cluster ID: %q, %v", id, err)
 	}
 
 	less := readerRole(t)
@@ -55,12 +55,12 @@ func TestReaderRole(t *testing.T) {
 	r = b.verify(o)
 	text := inJSON(t, r)
 	if r.OK || !strings.Contains(text, `cannot list resource \"daemonsets\"`) && !strings.Contains(text, `cannot watch resource \"daemonsets\"`) {
-		t.Errorf("the verdict does not name the verb and the resource that are missing:\n%s", text)
+		t.Errorf("the report does not name the missing verb and resource:\n%s", text)
 	}
 }
 
-// TestHiddenKind: who may read all but namespaces gets what the rule terminating finds of other
-// kinds, and not that it holds.
+// TestHiddenKind: without access to namespaces, the rule terminating reports the findings of other
+// kinds, but it is not ok.
 func TestHiddenKind(t *testing.T) {
 	t.Parallel()
 	b := newBank(t)
@@ -84,18 +84,17 @@ func TestHiddenKind(t *testing.T) {
 	wantSaw(t, r.Findings[len(r.Findings)-1:], Finding{Object: "Pod kube-system/lost", Saw: "its node w9 does not exist"})
 }
 
-// TestReaderRoleReadsNoSecrets: nothing is written, and nothing is read that verify has no rule
-// about.
+// TestReaderRoleReadsNoSecrets: the role allows no writes, and no resources without a rule.
 func TestReaderRoleReadsNoSecrets(t *testing.T) {
 	for _, rule := range readerRole(t).Rules {
 		for _, verb := range rule.Verbs {
 			if !slices.Contains([]string{"get", "list", "watch"}, verb) {
-				t.Errorf("it may %s %v", verb, rule.Resources)
+				t.Errorf("the role allows %s of %v", verb, rule.Resources)
 			}
 		}
 		for _, resource := range append(slices.Clone(rule.Resources), rule.APIGroups...) {
 			if slices.Contains([]string{"*", "secrets", "configmaps", "pods/log", "pods/exec"}, resource) {
-				t.Errorf("it may read %s", resource)
+				t.Errorf("the role allows reading %s", resource)
 			}
 		}
 	}
@@ -111,11 +110,11 @@ func readerRole(t *testing.T) *rbacv1.ClusterRole {
 	return role
 }
 
-// binds makes or changes the role and binds it to the user. It returns when the API server heeds
-// whether the user may list DaemonSets.
+// binds creates or changes the role and binds it to the user. It waits until the API server applies
+// the access to DaemonSets.
 func (b *bank) binds(user string, as *rest.Config, role *rbacv1.ClusterRole) {
 	b.t.Helper()
-	_, err := b.client.RbacV1().ClusterRoles().Update(b.t.Context(), role, metav1.UpdateOptions{}) // makes it, too
+	_, err := b.client.RbacV1().ClusterRoles().Update(b.t.Context(), role, metav1.UpdateOptions{}) // an update creates it too
 	b.must(err)
 	_, err = b.client.RbacV1().ClusterRoleBindings().Create(b.t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: role.Name},

@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// report is the verdict as of now.
+// report returns the report as of now.
 func (e *engine) report(well bool, began time.Time) result.Report {
 	r := result.Report{About: e.options.About, Began: began.UTC(), Took: time.Since(began), Findings: []Finding{}, Counts: e.counts(), Kinds: e.noted.results(time.Now())}
 	r.Logged = e.logged.lines.Load()
@@ -48,7 +48,7 @@ func (r *row) result(id string) result.RuleResult {
 	return line
 }
 
-// last is the report with what is looked at once, at the end.
+// last returns the final report, with the snapshot.
 func (e *engine) last(well bool, began time.Time) result.Report {
 	r := e.report(well, began)
 	if !e.seen || !e.view.listed(snapshotKinds()) {
@@ -62,19 +62,18 @@ func (e *engine) last(well bool, began time.Time) result.Report {
 	return r
 }
 
-// unsettled says why a cluster of whose rules none is broken or unseen is not called well
-// all the same.
+// unsettled returns why a cluster is not ok although no rule is broken or unseen, or nil.
 func (e *engine) unsettled(well bool, now time.Time) []Finding {
-	f := Finding{Rule: result.Soaking, Object: "Cluster", Since: now, Want: fmt.Sprintf("everything holds for %s", e.options.Soak)}
+	f := Finding{Rule: result.Soaking, Object: "Cluster", Since: now, Want: fmt.Sprintf("all rules are ok for %s", e.options.Soak)}
 	switch {
 	case !e.board.judgedAny():
-		f.Saw, f.Want = "nothing was judged: no rule applies to what is there", "at least one rule that does"
-		f.Fix = "airgap verify --list says what each rule looks at; ask for other rules or namespaces"
+		f.Saw, f.Want = "no rule was evaluated: no rule applies to this cluster", "at least one rule that applies"
+		f.Fix = "airgap verify --list shows the objects of each rule; choose other rules or namespaces"
 	case well:
 		return nil
 	default:
 		f.Since = e.board.holdsSince
-		f.Saw = fmt.Sprintf("it has held for %s only", now.Sub(e.board.holdsSince).Round(time.Millisecond))
+		f.Saw = fmt.Sprintf("all rules have been ok for only %s", now.Sub(e.board.holdsSince).Round(time.Millisecond))
 		if last := e.board.lastBroken; last.Rule != "" {
 			f.Saw += fmt.Sprintf("; broken before: %s: %s: %s", last.Rule, last.Object, last.Saw)
 		}

@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// TestFromTheFuture: what a clock that was ahead has made.
+// TestFromTheFuture checks dates from a clock that was ahead.
 func TestFromTheFuture(t *testing.T) {
 	now := time.Now()
 	later, before := metav1.NewTime(now.Add(time.Hour)), metav1.NewTime(now.Add(-time.Hour))
@@ -25,11 +25,11 @@ func TestFromTheFuture(t *testing.T) {
 		says nodereport.Report
 		want []Finding
 	}{
-		"a certificate that is valid": {certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: lasts, Begins: &before}}}, nil},
-		"a certificate that is not yet": {certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: lasts, Begins: &later}}},
+		"a valid certificate": {certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: lasts, Begins: &before}}}, nil},
+		"a certificate that is not valid yet": {certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: lasts, Begins: &later}}},
 			[]Finding{{Object: "Node w1, /a.crt", Saw: "is valid only from " + at(later) + ": the clock was ahead when it was made, or is behind now"}}},
 		"a backup": {etcdWhole(), nodereport.Report{Etcd: backed(before)}, nil},
-		"a backup of later": {etcdWhole(), nodereport.Report{Etcd: backed(later)},
+		"a backup from the future": {etcdWhole(), nodereport.Report{Etcd: backed(later)},
 			[]Finding{{Object: "etcd on w1", Saw: "the newest backup is from the future, " + at(later) + ": the clock was ahead when it was taken, or is behind now"}}},
 	} {
 		v := seen(t, node("w1", corev1.ConditionTrue), report(t, "w1", test.says))
@@ -47,10 +47,10 @@ func TestDiskSpace(t *testing.T) {
 		disk nodereport.Disk
 		saw  string
 	}{
-		"room":                        {disk(15*gb, 50), ""},
-		"little room":                 {disk(14*gb, 900), "14 % free, 14.0 GB of 100.0 GB (kubelet, etcd)"},
-		"few inodes":                  {disk(90*gb, 49), "4 % of its inodes free (kubelet, etcd)"},
-		"inodes are made when needed": {nodereport.Disk{Size: 100 * gb, Free: 50 * gb}, ""},
+		"enough space":                   {disk(15*gb, 50), ""},
+		"little space":                   {disk(14*gb, 900), "14 % free, 14.0 GB of 100.0 GB (kubelet, etcd)"},
+		"few inodes":                     {disk(90*gb, 49), "4 % of its inodes free (kubelet, etcd)"},
+		"inodes are created when needed": {nodereport.Disk{Size: 100 * gb, Free: 50 * gb}, ""},
 	} {
 		var want []Finding
 		if test.saw != "" {
@@ -69,8 +69,8 @@ func TestAPIServers(t *testing.T) {
 	wantSaw(t, judgeAPIServers(v), Finding{Object: "API server on cp2", Saw: "it is not ready: etcd"}, Finding{Object: "API server on cp3", Saw: "its cache is 41 seconds behind etcd"})
 }
 
-// TestPartsExpected: a part that hosts with the same airgap report is missed on the others, and
-// not on hosts that an upgrade has not reached.
+// TestPartsExpected: a part is missing on a host if another host with the same airgap version reports
+// it. It is not missing on a host with an older version during an upgrade.
 func TestPartsExpected(t *testing.T) {
 	has, lacks := &nodereport.APIServer{}, (*nodereport.APIServer)(nil)
 	says := func(program string, a *nodereport.APIServer) *nodereport.Report {
@@ -81,11 +81,11 @@ func TestPartsExpected(t *testing.T) {
 		missing, nothing string
 	}{
 		"both":                 {says("2", has), says("2", has), "", ""},
-		"neither":              {says("2", lacks), says("2", lacks), "", "no host reports apiServer: an older airgap runs there"},
-		"one of two":           {says("2", has), says("2", lacks), "the NodeReport does not have apiServer: cp2", ""},
+		"neither":              {says("2", lacks), says("2", lacks), "", "no host reports apiServer: the hosts run an older airgap"},
+		"one of two":           {says("2", has), says("2", lacks), "the NodeReport does not contain apiServer: cp2", ""},
 		"an older airgap":      {says("2", has), says("1", lacks), "", ""},
 		"one has no report":    {says("2", has), nil, "no NodeReport: cp2", ""},
-		"none has a report":    {nil, nil, "", "no host reports apiServer: an older airgap runs there"},
+		"none has a report":    {nil, nil, "", "no host reports apiServer: the hosts run an older airgap"},
 		"an older one reports": {says("1", has), says("2", lacks), "", ""},
 	} {
 		v := seen(t, node("cp1", corev1.ConditionTrue, controlPlaneNode), node("cp2", corev1.ConditionTrue, controlPlaneNode), node("w1", corev1.ConditionTrue))
@@ -98,7 +98,7 @@ func TestPartsExpected(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if got := diskSpace().expects(v); !strings.HasPrefix(got.nothing, "no host reports") {
-			t.Errorf("%s: %+v of disks, which nobody reports", name, got)
+			t.Errorf("%s: %+v for disks, which no host reports", name, got)
 		}
 	}
 }

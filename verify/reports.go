@@ -15,7 +15,7 @@ const staleAfter = 3 * time.Minute
 
 func reportsFresh() rule {
 	return rule{
-		id: "node-reports", title: "Every host reports what only it knows", watches: []kind{nodeReports, nodes}, every: time.Second,
+		id: "node-reports", title: "Every host sends a complete NodeReport", watches: []kind{nodeReports, nodes}, every: time.Second,
 		judge: judgeReports, expects: func(v view) expectation { return v.expectPart(part{}) },
 	}
 }
@@ -25,7 +25,7 @@ func judgeReports(v view) []Finding {
 	for _, node := range v.allNodes() {
 		if saw := reportTrouble(v, node.Name); saw != "" {
 			findings = append(findings, Finding{
-				Object: "NodeReport " + node.Name, Saw: saw, Want: "a whole one, each minute",
+				Object: "NodeReport " + node.Name, Saw: saw, Want: "a complete NodeReport every minute",
 				Fix: "on " + node.Name + ": systemctl status airgap-node-report; journalctl -u airgap-node-report",
 			})
 		}
@@ -39,17 +39,17 @@ func reportTrouble(v view, node string) string {
 		return "it does not exist"
 	}
 	if silent, _ := v.silence(reportOf(node), r.report.Heartbeat.Time); silent > staleAfter {
-		return "nothing new since " + v.now.Add(-silent).UTC().Format(time.RFC3339)
+		return "no update since " + v.now.Add(-silent).UTC().Format(time.RFC3339)
 	}
 	var parts []string
 	for _, u := range r.report.Unknown {
-		parts = append(parts, fmt.Sprintf("%s could not be looked at (%s)", u.Part, u.Reason))
+		parts = append(parts, fmt.Sprintf("%s could not be checked (%s)", u.Part, u.Reason))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// reported is a rule about one part of what each host reports of itself. judge gets the
-// reports that are fresh and have it.
+// reported is a rule about one part of the NodeReports. judge gets the fresh reports that have
+// the part.
 func reported(id, title string, of part, judge func(host string, r nodereport.Report) []Finding) rule {
 	return rule{
 		id: id, title: title, watches: []kind{nodeReports, nodes}, every: time.Second,
@@ -65,7 +65,7 @@ func reported(id, title string, of part, judge func(host string, r nodereport.Re
 }
 
 func unitsRun() rule {
-	return reported("units", "Runtime and kubelet run as units of systemd", part{name: "units", in: func(r nodereport.Report) bool { return len(r.Units) > 0 }}, func(host string, r nodereport.Report) []Finding {
+	return reported("units", "The units of the container runtime and the kubelet are active", part{name: "units", in: func(r nodereport.Report) bool { return len(r.Units) > 0 }}, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		for _, u := range r.Units {
 			if u.State != "active" {
@@ -80,7 +80,7 @@ func unitsRun() rule {
 }
 
 func cgroupsAgree() rule {
-	return reported("cgroups", "Runtime and kubelet use the same cgroup driver", part{name: "cgroup", in: func(r nodereport.Report) bool { return r.Cgroup != nil }}, func(host string, r nodereport.Report) []Finding {
+	return reported("cgroups", "The container runtime and the kubelet use the same cgroup driver", part{name: "cgroup", in: func(r nodereport.Report) bool { return r.Cgroup != nil }}, func(host string, r nodereport.Report) []Finding {
 		saw, want := driversSeen(*r.Cgroup)
 		if saw == "" {
 			return nil
@@ -89,66 +89,66 @@ func cgroupsAgree() rule {
 	})
 }
 
-// driversSeen is what is wrong, or "". Runtime and kubelet may well agree on the wrong one:
-// the kubelet asks the runtime when it starts (KEP-4033). A host that does not say what it
-// needs is judged by whether both are the same.
+// driversSeen returns the problem, or "". Runtime and kubelet may agree on the wrong driver: the
+// kubelet asks the runtime at its start (KEP-4033). If a host does not report the driver that it
+// requires, both must only be the same.
 func driversSeen(c nodereport.Cgroup) (saw, want string) {
-	if want = "the same"; c.Host != "" {
-		want = c.Host + ", as the host needs"
+	if want = "the same driver"; c.Host != "" {
+		want = c.Host + ", which the host requires"
 	}
 	switch {
 	case c.Runtime != c.Kubelet:
-		return fmt.Sprintf("the runtime uses %s, the kubelet %s", c.Runtime, c.Kubelet), want
+		return fmt.Sprintf("the runtime uses %s, the kubelet uses %s", c.Runtime, c.Kubelet), want
 	case c.Host != "" && c.Runtime != c.Host:
-		return fmt.Sprintf("runtime and kubelet use %s on a host of %s (cgroup v%d)", c.Runtime, c.Host, c.Version), want
+		return fmt.Sprintf("runtime and kubelet use %s, but the host requires %s (cgroup v%d)", c.Runtime, c.Host, c.Version), want
 	case c.Configured != "" && c.Configured != c.Runtime:
-		return fmt.Sprintf("runtime and kubelet use %s, the kubelet's file says %s", c.Runtime, c.Configured), want
+		return fmt.Sprintf("runtime and kubelet use %s, but the kubelet's configuration file has %s", c.Runtime, c.Configured), want
 	}
 	return "", ""
 }
 
-// driversFix names what install puts right, and what it leaves to a person.
+// driversFix returns the fix. airgap install repairs some causes and not others.
 func driversFix(c nodereport.Cgroup) string {
-	const again = "the same airgap install, or join, again"
+	const again = "run the same airgap install or airgap join again"
 	switch {
 	case len(c.Others) > 0:
-		return strings.Join(c.Others, ", ") + ", not of airgap, may have set it: " + again + ", has it overruled and restarts both; with containerd 1.7 take it out first"
-	case c.Host != "" && c.Runtime == c.Host && c.Configured == c.Host: // the kubelet alone still has another
-		return "systemctl restart kubelet; " + again + ", does it, too"
+		return strings.Join(c.Others, ", ") + ", which airgap did not write, may set it; with containerd 1.7, remove that setting first; " + again + ": it overrides the setting and restarts both"
+	case c.Host != "" && c.Runtime == c.Host && c.Configured == c.Host: // only the running kubelet still uses another one
+		return "systemctl restart kubelet, or " + again
 	}
-	return again + ", puts both right"
+	return again + ": it repairs both"
 }
 
 func imagesPinned() rule {
-	return reported("pinned-images", "Images without which a node does not come back are kept", part{name: "images", in: func(r nodereport.Report) bool { return r.Images != nil }}, func(host string, r nodereport.Report) []Finding {
+	return reported("pinned-images", "Images that a node needs for its start are present and pinned", part{name: "images", in: func(r nodereport.Report) bool { return r.Images != nil }}, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		lost := func(images []string, saw, fix string) {
 			if len(images) > 0 {
 				findings = append(findings, Finding{
-					Object: "Node " + host, Saw: result.Some(images) + saw, Want: "there, and pinned", Fix: "on " + host + ": " + fix,
+					Object: "Node " + host, Saw: result.Some(images) + saw, Want: "present and pinned", Fix: "on " + host + ": " + fix,
 				})
 			}
 		}
-		const again = "the same airgap install, or join, again"
-		lost(r.Images.Unpinned, ": not pinned, the kubelet may delete it when the disk fills up", again+", puts the runtime's configuration right; then crictl pull each")
-		lost(r.Images.Missing, ": not there", "crictl pull each; with containerd 1.7 "+again+", pins it, too")
+		const again = "run the same airgap install or airgap join again"
+		lost(r.Images.Unpinned, ": not pinned, the kubelet may delete it when the disk fills up", again+": it repairs the runtime's configuration; then pull each image: crictl pull")
+		lost(r.Images.Missing, ": missing", "pull each image: crictl pull; with containerd 1.7, "+again+" to pin it")
 		return findings
 	})
 }
 
 func packagesWhole() rule {
-	return reported("packages", "Our packages are as they were installed, and locked", part{name: "packages", in: func(r nodereport.Report) bool { return r.Packages != nil }}, func(host string, r nodereport.Report) []Finding {
+	return reported("packages", "airgap's packages are unchanged and locked", part{name: "packages", in: func(r nodereport.Report) bool { return r.Packages != nil }}, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		if c := r.Packages.Changed; len(c) > 0 {
 			findings = append(findings, Finding{
-				Object: "Node " + host, Saw: "changed since: " + result.Some(c), Want: "as rpm installed them",
-				Fix: "on " + host + ": rpm -qf FILE names the package; dnf --config /var/lib/airgap/dnf/dnf.conf --disablerepo='*' --enablerepo=airgap reinstall it, then restart what runs of it. One that is not installed any more: the same airgap install, or join, again",
+				Object: "Node " + host, Saw: "changed since the installation: " + result.Some(c), Want: "as rpm installed them",
+				Fix: "on " + host + ": find the package: rpm -qf FILE; reinstall it: dnf --config /var/lib/airgap/dnf/dnf.conf --disablerepo='*' --enablerepo=airgap reinstall PACKAGE; then restart its services; if a package is no longer installed, run the same airgap install or airgap join again",
 			})
 		}
 		if u := r.Packages.Unlocked; len(u) > 0 {
 			findings = append(findings, Finding{
 				Object: "Node " + host, Saw: result.Some(u) + ": the next dnf update may change it", Want: "locked in dnf",
-				Fix: "on " + host + ": run the same airgap install, or join, again",
+				Fix: "on " + host + ": run the same airgap install or airgap join again",
 			})
 		}
 		return findings
@@ -156,12 +156,12 @@ func packagesWhole() rule {
 }
 
 func sysctlsStay() rule {
-	return reported("sysctls", "Kernel parameters are as they were set", part{name: "sysctls"}, func(host string, r nodereport.Report) []Finding {
+	return reported("sysctls", "Kernel parameters have the values that airgap set", part{name: "sysctls"}, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		for _, s := range r.Sysctls {
 			findings = append(findings, Finding{
 				Object: "Node " + host + ", " + s.Key, Saw: s.Saw, Want: s.Want,
-				Fix: "on " + host + ": who sets it? grep -r " + s.Key + " /etc/sysctl.d /usr/lib/sysctl.d /etc/tuned; then sysctl --system",
+				Fix: "on " + host + ": find the file that sets it: grep -r " + s.Key + " /etc/sysctl.d /usr/lib/sysctl.d /etc/tuned; then sysctl --system",
 			})
 		}
 		return findings
@@ -178,7 +178,7 @@ func registriesPart() part {
 	return part{name: "registries", in: func(r nodereport.Report) bool { return len(r.Registries) > 0 }}
 }
 
-// judgeRegistries asks for no registry on a host that has yet to join.
+// judgeRegistries ignores the registry on a host that has not joined yet.
 func judgeRegistries(v view) []Finding {
 	var findings []Finding
 	for _, r := range v.reportsWith(registriesPart()) {
@@ -188,15 +188,15 @@ func judgeRegistries(v view) []Finding {
 			}
 			findings = append(findings, Finding{
 				Object: "Registry " + at.Address + " from " + r.name, Saw: at.Error, Want: "an answer",
-				Fix: "on " + r.name + ": curl --noproxy '*' -k https://" + at.Address + "/v2/; where it runs: airgap registry status, firewall-cmd --list-all-zones",
+				Fix: "on " + r.name + ": curl --noproxy '*' -k https://" + at.Address + "/v2/; on the host of the registry: airgap registry status; firewall-cmd --list-all-zones",
 			})
 		}
 	}
 	return findings
 }
 
-// sameOnAll are the hosts that say something else than what is wanted; where
-// nothing is wanted, than most others. Where no most is, it is all of them.
+// sameOnAll returns the hosts that differ from the wanted value, or, without one, from the most
+// frequent value. If there is none, it returns all hosts.
 func sameOnAll(said map[string]string, wanted string) (odd []string, want string) {
 	if want = wanted; want == "" {
 		want = mostSaid(said)
@@ -212,7 +212,7 @@ func sameOnAll(said map[string]string, wanted string) (odd []string, want string
 	return odd, want
 }
 
-// mostSaid is what more hosts say than anything else, or "".
+// mostSaid returns the most frequent value, or "" if two are equally frequent.
 func mostSaid(said map[string]string) string {
 	count := map[string]int{}
 	for _, s := range said {

@@ -9,35 +9,33 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// rule is one sentence about the cluster that holds or does not.
+// rule is one statement about the cluster.
 type rule struct {
-	id    string // for programs: "nodes-ready"
-	title string // for people, as a statement: "Nodes are Ready"
-	// watches are the kinds a change of which may change the answer.
+	id    string // "nodes-ready"
+	title string // the desired state: "Nodes are Ready"
+	// watches are the kinds that the rule reads.
 	watches []kind
-	// also are kinds that are watched as well, where the cluster or the namespaces that are
-	// looked at have them. Who may not read one of these gets what the rule finds without
-	// it, and never that it holds.
+	// also are optional kinds, which are watched if the cluster or the namespaces have them. Without
+	// read access to one of them, the rule is evaluated without it, but cannot be ok.
 	also []kind
-	// every is for rules whose answer changes with time alone: judged so often,
-	// and not on events.
+	// every is the period of a rule that changes with time alone. Such a rule is not evaluated
+	// on events.
 	every time.Duration
-	in    string // namespace that it is about; "" for none in particular
-	// judge looks at nothing but its arguments. No findings: it holds.
+	in    string // its only namespace; "" for any
+	// judge reads only its arguments. Without findings, the rule is ok.
 	judge func(view) []Finding
-	// expects says whether the objects that it judges are there; nil: judge itself finds
-	// where they are not.
+	// expects reports whether the objects that the rule checks exist; nil: judge returns findings
+	// about missing objects.
 	expects func(view) expectation
-	// stays says that waiting mends no finding: the soak window does not wait
-	// for that, the verdict counts it.
+	// stays: waiting fixes no finding. The soak window does not wait for this rule, but the result
+	// counts it.
 	stays bool
 }
 
-// Finding is one reason why a rule does not hold.
+// Finding is one reason why a rule is not ok.
 type Finding = result.Finding
 
-// rules are all rules, in the order in which they are reported: what others
-// depend on comes first.
+// rules returns all rules in the order of the report: rules that others depend on come first.
 func rules(o Options, images *imagebook.Book, probes []*probed) []rule {
 	system := namespaces(o.Namespaces)
 	judged := func(string) bool { return true }
@@ -47,10 +45,10 @@ func rules(o Options, images *imagebook.Book, probes []*probed) []rule {
 	list := []rule{
 		nodesReady(o.Nodes), nodeLeases(), nodesPressed(), nodesSchedulable(), kubeletVersions(),
 		controlPlane(), apiServers(), leaders(), etcdWhole(), certificates(), diskSpace(), clocks(), timeSynchronized(),
-		systemWorkloads(system, o.Workloads).expecting(needed(someWorkloads("of the system", system.has), "kubectl get daemonsets,deployments -A; airgap status")),
-		systemPods(system).expecting(needed(somePods("of the system", system.has), "kubectl get pods -A; airgap status")),
-		jobsDone(judged).expecting(func(v view) expectation { return v.anyOf("Job", "in the namespaces that are judged", judged, jobs) }),
-		terminating(judged).expecting(somePods("in the namespaces that are judged", judged)),
+		systemWorkloads(system, o.Workloads).expecting(needed(someWorkloads("in the system namespaces", system.has), "kubectl get daemonsets,deployments -A; airgap status")),
+		systemPods(system).expecting(needed(somePods("in the system namespaces", system.has), "kubectl get pods -A; airgap status")),
+		jobsDone(judged).expecting(func(v view) expectation { return v.anyOf("Job", "in the checked namespaces", judged, jobs) }),
+		terminating(judged).expecting(somePods("in the checked namespaces", judged)),
 		dns(), dataPlane(), noIPIP(), podNetworkMTU(o.PodLinks), proxyMode(o.ProxyMode),
 		webhooks(judged), apiServicesAnswer(judged), joinTokens(),
 		reportsFresh(), unitsRun(), programsRun(), cgroupsAgree(), sysctlsStay(), packagesWhole(), imagesPinned(), registriesReached(), gpus(),
@@ -63,20 +61,20 @@ func rules(o Options, images *imagebook.Book, probes []*probed) []rule {
 	}
 	if !o.SystemOnly {
 		list = append(list,
-			otherWorkloads(system).expecting(someWorkloads("beside the system's", system.hasNot)),
-			otherPods(system).expecting(somePods("beside the system's", system.hasNot)))
+			otherWorkloads(system).expecting(someWorkloads("outside of the system namespaces", system.hasNot)),
+			otherPods(system).expecting(somePods("outside of the system namespaces", system.hasNot)))
 	}
 	return append(list, asked(o)...)
 }
 
-// expecting is the rule with what it expects.
+// expecting returns the rule with an expectation.
 func (r rule) expecting(expects func(view) expectation) rule {
 	r.expects = expects
 	return r
 }
 
-// kinds are all that it looks at. A NodeReport is dated by the clock of its host, of which the
-// lease tells.
+// kinds returns all kinds of the rule. A NodeReport is dated by the clock of its host, which the
+// Lease shows.
 func (r rule) kinds() []kind { return slices.Concat(r.watches, r.besides()) }
 
 func (r rule) besides() []kind {
@@ -86,19 +84,19 @@ func (r rule) besides() []kind {
 	return r.also
 }
 
-// within tells whether it can be judged by who may look at these namespaces only, none for
-// all: it is about what lies in them.
+// within reports whether read access to these namespaces is enough to evaluate the rule. An empty
+// scope is the whole cluster.
 func (r rule) within(scope []string) bool {
 	outside := func(k kind) bool { return !sources[k].namespaced }
 	return len(scope) == 0 || (r.in == "" || slices.Contains(scope, r.in)) && !slices.ContainsFunc(r.watches, outside)
 }
 
-// leftOut says why what the rule is about cannot be seen, "" where it can: each kind that
-// every cluster has, one of those that a cluster may do without, and its namespace. Reports
-// of hosts are missed where there should be some.
+// leftOut returns why the rule does not apply, or "". It applies if the cluster has each required
+// kind, at least one of its optional kinds, and its namespace. Missing NodeReports do not matter
+// if the cluster should have them: then the rule is unseen.
 func (r rule) leftOut(v view) string {
 	if scope := v.site.namespaces(); !r.within(scope) {
-		return "it is about more than is in " + strings.Join(scope, ", ")
+		return "it needs more than the namespaces " + strings.Join(scope, ", ")
 	}
 	var without []string
 	there := false
@@ -109,7 +107,7 @@ func (r rule) leftOut(v view) string {
 		case sources[k].optional:
 			without = append(without, string(k))
 		default:
-			return "the API server does not have " + string(k)
+			return "the API server does not serve " + string(k)
 		}
 	}
 	if len(without) > 0 && !there {

@@ -21,13 +21,13 @@ func TestNodesReady(t *testing.T) {
 		{"more than expected", []metav1.Object{node("cp1", corev1.ConditionTrue), node("w1", corev1.ConditionTrue)}, []string{"cp1"}, nil},
 		{"no network", []metav1.Object{node("w1", corev1.ConditionFalse)}, nil,
 			[]Finding{{Object: "Node w1", Saw: "not Ready: KubeletNotReady: cni plugin not initialized"}}},
-		{"switched off", []metav1.Object{node("w1", corev1.ConditionUnknown)}, nil,
-			[]Finding{{Object: "Node w1", Saw: "silent: NodeStatusUnknown: Kubelet stopped posting node status."}}},
+		{"powered off", []metav1.Object{node("w1", corev1.ConditionUnknown)}, nil,
+			[]Finding{{Object: "Node w1", Saw: "not reporting: NodeStatusUnknown: Kubelet stopped posting node status."}}},
 		{"just registered", []metav1.Object{fresh}, nil,
 			[]Finding{{Object: "Node w1", Saw: "its kubelet has never reported"}}},
 		{"not joined", []metav1.Object{node("cp1", corev1.ConditionTrue)}, []string{"cp1", "w1"},
 			[]Finding{{Object: "Node w1", Saw: "it has not joined"}}},
-		{"an empty cluster is not well", nil, nil,
+		{"an empty cluster is not healthy", nil, nil,
 			[]Finding{{Object: "Cluster", Saw: "it has no nodes"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestControlPlane(t *testing.T) {
 		{"second host has no etcd", append(most, static("kube-scheduler-cp1"), static("etcd-cp1"), node("cp2", corev1.ConditionTrue, controlPlaneNode),
 			static("kube-apiserver-cp2"), static("kube-controller-manager-cp2"), static("kube-scheduler-cp2")),
 			[]Finding{{Object: "Pod kube-system/etcd-cp2", Saw: "it does not exist"}}},
-		{"nobody in control", []metav1.Object{node("w1", corev1.ConditionTrue)},
+		{"no control-plane node", []metav1.Object{node("w1", corev1.ConditionTrue)},
 			[]Finding{{Object: "Cluster", Saw: "no node has the label node-role.kubernetes.io/control-plane"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -81,25 +81,25 @@ func TestWorkloads(t *testing.T) {
 	}{
 		{"complete", []metav1.Object{w1, daemonSet("kube-proxy", 1), proxyOn("w1"), deployment("coredns")},
 			[]string{"DaemonSet kube-system/kube-proxy", "Deployment kube-system/coredns"}, nil},
-		{"never made", []metav1.Object{w1}, []string{"Deployment kube-system/coredns"},
+		{"never created", []metav1.Object{w1}, []string{"Deployment kube-system/coredns"},
 			[]Finding{{Object: "Deployment kube-system/coredns", Saw: "it does not exist"}}},
-		{"other namespaces are the user's", []metav1.Object{w1, deployment("shop", func(d *appsv1.Deployment) { d.Namespace = "shop"; d.Status.AvailableReplicas = 0 })}, nil, nil},
+		{"other namespaces are not checked", []metav1.Object{w1, deployment("shop", func(d *appsv1.Deployment) { d.Namespace = "shop"; d.Status.AvailableReplicas = 0 })}, nil, nil},
 		{"deployment not available", []metav1.Object{w1, deployment("coredns", func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 })}, nil,
 			[]Finding{{Object: "Deployment kube-system/coredns", Saw: "1 of 2 pods available"}}},
 		{"deployment rolling", []metav1.Object{w1, deployment("coredns", rolling)}, nil,
-			[]Finding{{Object: "Deployment kube-system/coredns", Saw: "1 of 2 pods updated, 2 of the version before still there"}}},
+			[]Finding{{Object: "Deployment kube-system/coredns", Saw: "1 of 2 pods updated, 2 pods of the old version still exist"}}},
 		{"stale status", []metav1.Object{w1, deployment("coredns", behind)}, nil,
-			[]Finding{{Object: "Deployment kube-system/coredns", Saw: "its controller has not seen its newest specification (generation 2, seen 1)"}}},
-		{"a node the controller has not noticed", []metav1.Object{w1, w2, daemonSet("kube-proxy", 1), proxyOn("w1")}, nil,
+			[]Finding{{Object: "Deployment kube-system/coredns", Saw: "its controller has not observed its newest specification (generation 2, observed 1)"}}},
+		{"a node that the controller has not seen", []metav1.Object{w1, w2, daemonSet("kube-proxy", 1), proxyOn("w1")}, nil,
 			[]Finding{{Object: "DaemonSet kube-system/kube-proxy", Saw: "no pod on w2"}}},
-		{"daemon not ready", []metav1.Object{w1, daemonSet("kube-proxy", 1, func(d *appsv1.DaemonSet) { d.Status.NumberAvailable = 0 }), proxyOn("w1")}, nil,
+		{"daemon pod not ready", []metav1.Object{w1, daemonSet("kube-proxy", 1, func(d *appsv1.DaemonSet) { d.Status.NumberAvailable = 0 }), proxyOn("w1")}, nil,
 			[]Finding{{Object: "DaemonSet kube-system/kube-proxy", Saw: "0 of 1 pods available"}}},
-		{"daemons that are updated by hand", []metav1.Object{w1, daemonSet("kube-proxy", 1, func(d *appsv1.DaemonSet) {
+		{"daemon pods that are updated by hand", []metav1.Object{w1, daemonSet("kube-proxy", 1, func(d *appsv1.DaemonSet) {
 			d.Spec.UpdateStrategy.Type, d.Status.UpdatedNumberScheduled = appsv1.OnDeleteDaemonSetStrategyType, 0
 		}), proxyOn("w1")}, nil, nil},
-		{"daemons keep off by selector", []metav1.Object{w1, daemonSet("kube-proxy-windows", 0, onLinux)}, nil, nil},
-		{"daemons keep off by taint", []metav1.Object{w1, node("w2", corev1.ConditionTrue, tainted("bank/secret")), daemonSet("kube-proxy", 1), proxyOn("w1")}, nil, nil},
-		{"a cordoned node keeps its daemons", []metav1.Object{w1, node("w2", corev1.ConditionTrue, tainted(corev1.TaintNodeUnschedulable)), daemonSet("kube-proxy", 1), proxyOn("w1")}, nil,
+		{"daemon pods excluded by selector", []metav1.Object{w1, daemonSet("kube-proxy-windows", 0, onLinux)}, nil, nil},
+		{"daemon pods excluded by taint", []metav1.Object{w1, node("w2", corev1.ConditionTrue, tainted("bank/secret")), daemonSet("kube-proxy", 1), proxyOn("w1")}, nil, nil},
+		{"a cordoned node needs its daemon pods", []metav1.Object{w1, node("w2", corev1.ConditionTrue, tainted(corev1.TaintNodeUnschedulable)), daemonSet("kube-proxy", 1), proxyOn("w1")}, nil,
 			[]Finding{{Object: "DaemonSet kube-system/kube-proxy", Saw: "no pod on w2"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -131,23 +131,23 @@ func TestPods(t *testing.T) {
 		change func(*corev1.Pod)
 		saw    string
 	}{
-		{"well", func(*corev1.Pod) {}, ""},
+		{"healthy", func(*corev1.Pod) {}, ""},
 		{"crash loop", crashed, "container main: CrashLoopBackOff: back-off 20s; before that it ended with exit code 1 (Error: no such zone)"},
 		{"image", waiting("ImagePullBackOff", "manifest unknown"), "container main: ImagePullBackOff: manifest unknown"},
 		{"image of an init container", init, "container plugin: ImagePullBackOff: not found"},
-		{"being made", waiting("ContainerCreating", ""), "container main: ContainerCreating"},
-		{"no room", unscheduled, "not scheduled: Unschedulable: 0/2 nodes are available"},
-		{"somebody looked into it", func(p *corev1.Pod) {
+		{"being created", waiting("ContainerCreating", ""), "container main: ContainerCreating"},
+		{"not enough resources", unscheduled, "not scheduled: Unschedulable: 0/2 nodes are available"},
+		{"ephemeral debug containers", func(p *corev1.Pod) {
 			p.Status.EphemeralContainerStatuses = []corev1.ContainerStatus{
 				{Name: "debugger-a", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 130}}},
 				{Name: "debugger-b", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}},
 			}
 		}, ""},
 		{"probe fails", unready("ContainersNotReady", "main"), "Running, not ready: ContainersNotReady: main"},
-		{"evicted, nobody's", failed, "failed: Evicted: disk pressure"},
+		{"evicted, without an owner", failed, "failed: Evicted: disk pressure"},
 		{"evicted, replaced", func(p *corev1.Pod) { failed(p); ownedBy("rs")(p) }, ""},
 		{"done", func(p *corev1.Pod) { onFailure(p); succeeded(p) }, ""},
-		{"going", func(p *corev1.Pod) { unready("x", "")(p); p.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, ""},
+		{"being deleted", func(p *corev1.Pod) { unready("x", "")(p); p.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, ""},
 		{"other namespace", func(p *corev1.Pod) { crashed(p); p.Namespace = "shop" }, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

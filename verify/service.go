@@ -5,10 +5,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// keptService says that one is there.
+// keptService shows that a Service exists.
 type keptService struct{ objectMeta }
 
-// keptSlice is how many ends of a Service are ready to answer.
+// keptSlice has the number of ready endpoints of a Service.
 type keptSlice struct {
 	objectMeta
 
@@ -19,21 +19,21 @@ type keptSlice struct {
 func keepSlice(o *discoveryv1.EndpointSlice) *keptSlice {
 	kept := &keptSlice{objectMeta: metaOf(o.ObjectMeta), service: once(o.Labels[discoveryv1.LabelServiceName])}
 	for _, e := range o.Endpoints {
-		if e.Conditions.Ready == nil || *e.Conditions.Ready { // nil is to be taken for true
+		if e.Conditions.Ready == nil || *e.Conditions.Ready { // nil means true
 			kept.ready++
 		}
 	}
 	return kept
 }
 
-// byService is the index of slices by NAMESPACE/NAME of their Service.
+// byService is the index of EndpointSlices by NAMESPACE/NAME of their Service.
 const byService = "service"
 
 func sliceIndexers() cache.Indexers {
 	return cache.Indexers{byService: indexed(func(s *keptSlice) []string { return []string{s.namespace + "/" + s.service} })}
 }
 
-// nowhere says why a Service does not answer, or "".
+// nowhere returns why a Service does not answer, or "".
 func (v view) nowhere(service string) string {
 	if service == "" {
 		return ""

@@ -13,12 +13,11 @@ import (
 
 const (
 	probeEvery = 15 * time.Second
-	probeLimit = 10 * time.Second // a busy API server is slow, not lost
+	probeLimit = 10 * time.Second // a busy API server is slow, but not lost
 )
 
-// session watches the cluster from one complete list on. It returns nil when
-// everything held through the soak window, else why it ended: ctx, or the loss
-// of the API server.
+// session watches the cluster, starting with a complete list. It returns nil when all rules were
+// ok for the soak window, or the reason why it ended: ctx, or the loss of the API server.
 func (e *engine) session(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	e.api.forget()
@@ -51,7 +50,7 @@ func (e *engine) session(ctx context.Context) error {
 	return e.soak(ctx, w)
 }
 
-// meet asks the API server what it is and which kinds it has, and learns the rest.
+// meet gets the version and the kinds of the API server, and the other facts.
 func (e *engine) meet(ctx context.Context) (have, missing []kind, err error) {
 	if err := e.api.ready(ctx); err != nil {
 		return nil, nil, err
@@ -67,7 +66,7 @@ func (e *engine) meet(ctx context.Context) (have, missing []kind, err error) {
 	return e.kinds(ctx)
 }
 
-// begin judges everything on a view that is complete, or says which kinds lack.
+// begin evaluates all rules on a complete view.
 func (e *engine) begin(v view) {
 	if e.options.Listed != nil {
 		e.options.Listed()
@@ -75,24 +74,24 @@ func (e *engine) begin(v view) {
 	v.site = e.site
 	e.view, e.seen, e.lost = v, true, time.Time{}
 	e.regroup()
-	e.judge(e.dirty.take()) // now: a session may be lost at any moment, and what an older one saw is no evidence
+	e.judge(e.dirty.take()) // at once: this session may be lost at any moment, and results of an older one are no evidence
 }
 
-// regroup judges all rules again, since kinds came or went.
+// regroup evaluates all rules again after kinds were added or removed.
 func (e *engine) regroup() {
 	e.view.now = time.Now()
 	for _, r := range e.rules {
 		left := r.leftOut(e.view)
 		if e.board.apply(r.id, left); left != "" {
-			e.changes.note(r.id, nil) // what was broken has gone with its kind
+			e.changes.note(r.id, nil) // the findings are gone with their kind
 		}
 		e.dirty.mark(r.id)
 	}
 	e.record(apiServer, e.doubted())
-	e.board.settle(e.view.now) // there may be nothing to wait for
+	e.board.settle(e.view.now) // there may be no rule to wait for
 }
 
-// soak judges what is marked until all rules held long enough.
+// soak evaluates marked rules until all rules were ok for long enough.
 func (e *engine) soak(ctx context.Context, w *watching) error {
 	telling := time.NewTicker(tellEvery)
 	defer telling.Stop()
@@ -121,9 +120,8 @@ func (e *engine) soak(ctx context.Context, w *watching) error {
 	}
 }
 
-// review marks what has to be judged again without an event: rules whose answer changes
-// with time alone, and those that read a kind of which the API server says no more, or
-// says something again.
+// review marks the rules that must be evaluated without an event: rules with a period, and rules
+// with a kind that lost its confirmation or has it again.
 func (e *engine) review(w *watching, now time.Time) {
 	e.markDue(now)
 	e.view.now = now
@@ -140,7 +138,7 @@ func (e *engine) review(w *watching, now time.Time) {
 	e.record(apiServer, e.doubted())
 }
 
-// join watches a kind that the cluster did not have before.
+// join watches a kind that is new in the cluster.
 func (e *engine) join(ctx context.Context, w *watching, k kind) error {
 	all, err := e.watch(w, e.view, k)
 	if err != nil {
@@ -151,7 +149,7 @@ func (e *engine) join(ctx context.Context, w *watching, k kind) error {
 	return nil
 }
 
-// leave forgets a kind that the cluster has no longer.
+// leave removes a kind that the cluster no longer has.
 func (e *engine) leave(w *watching, k kind) {
 	for _, one := range e.view.informers[k] {
 		one.stop()
@@ -162,7 +160,7 @@ func (e *engine) leave(w *watching, k kind) {
 	e.regroup()
 }
 
-// doubted are findings about kinds that some rule reads and the API server does not confirm.
+// doubted returns findings about kinds of the rules that the API server does not confirm.
 func (e *engine) doubted() []Finding {
 	var findings []Finding
 	found := map[string]bool{}
@@ -180,8 +178,8 @@ func (e *engine) doubted() []Finding {
 	return findings
 }
 
-// lastLook judges everything as it is now, since events may be a pause old
-// and the API server's last answer some seconds. No watch may be down.
+// lastLook evaluates all rules again, because events may be delayed by a pause and the last
+// answer of the API server by some seconds. All watches must be open.
 func (e *engine) lastLook(ctx context.Context) (well bool, err error) {
 	if err := e.api.ready(ctx); err != nil {
 		return false, err
@@ -192,8 +190,8 @@ func (e *engine) lastLook(ctx context.Context) (well bool, err error) {
 	return e.board.holds(), nil
 }
 
-// soaked fires at the end of the soak window, or never while a rule is
-// broken or somebody watches.
+// soaked fires at the end of the soak window; never while a rule is broken or in a run that
+// watches.
 func (e *engine) soaked() <-chan time.Time {
 	if !e.board.holds() || e.options.Watch != nil {
 		return nil
@@ -209,7 +207,7 @@ func (e *engine) all() map[string]bool {
 	return all
 }
 
-// markDue marks the rules whose answer may have changed with time alone.
+// markDue marks the rules at the end of their period.
 func (e *engine) markDue(now time.Time) {
 	for _, r := range e.rules {
 		if r.every > 0 && now.Sub(e.judged[r.id]) >= r.every {
@@ -218,8 +216,8 @@ func (e *engine) markDue(now time.Time) {
 	}
 }
 
-// watch sets up the informers of a kind, not yet started: each change of an object marks
-// the rules that read the kind.
+// watch creates the informers of a kind without starting them. Each change of an object marks the
+// rules that read the kind.
 func (e *engine) watch(w *watching, v view, k kind) ([]*informer, error) {
 	all, err := w.of(k)
 	if err != nil {
@@ -236,7 +234,7 @@ func (e *engine) watch(w *watching, v view, k kind) ([]*informer, error) {
 	return all, nil
 }
 
-// listen sets an informer up before it is started.
+// listen prepares an informer before its start.
 func (w *informer) listen(h *heard, mark func()) error {
 	if err := w.shared.SetTransform(trim); err != nil {
 		return err
@@ -250,7 +248,7 @@ func (w *informer) listen(h *heard, mark func()) error {
 	return err
 }
 
-// gone tells whether the API server has said that it does not know the kind.
+// gone reports whether the API server answered that the kind does not exist.
 func (c *confirmation) gone() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

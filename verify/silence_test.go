@@ -10,16 +10,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestSilenceFix: an API server whose certificate has ended, or that does not know who asks
-// with one that has, wants another remedy than one that is down.
+// TestSilenceFix: an expired certificate of the API server or of the client needs another fix than
+// an API server that is down.
 func TestSilenceFix(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason error
 		want   string
 	}{
-		"its certificate has ended": {fmt.Errorf("list nodes: %w", x509.CertificateInvalidError{Reason: x509.Expired}), "airgap certs renew"},
-		"ours has ended":            {apierrors.NewUnauthorized("Unauthorized"), "airgap certs renew"},
-		"it is down":                {errors.New("connection refused"), "journalctl -u kubelet"},
+		"its certificate has expired":        {fmt.Errorf("list nodes: %w", x509.CertificateInvalidError{Reason: x509.Expired}), "airgap certs renew"},
+		"the client certificate has expired": {apierrors.NewUnauthorized("Unauthorized"), "airgap certs renew"},
+		"it is down":                         {errors.New("connection refused"), "journalctl -u kubelet"},
 	} {
 		if got := silenceFix(tc.reason); !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %s", name, got)

@@ -9,17 +9,16 @@ import (
 
 const sinceID = "since"
 
-// nothingSince asks also for what went wrong since a time, though it is well
-// now. It judges what objects still show: a pod that was deleted tells nothing.
-//
-// Objects show it by the clocks of hosts, which the renewals of leases correct.
+// nothingSince also reports past failures since a time, even if the cluster is healthy now. It
+// uses only objects that still exist, so it does not see deleted pods. Hosts date these failures,
+// and the renewals of Leases correct their clocks.
 func nothingSince(since time.Time) rule {
 	return rule{
-		id: sinceID, title: "Nothing went wrong since the time that was asked for", watches: []kind{nodes, pods, leases}, every: time.Second, stays: true,
+		id: sinceID, title: "Nothing has failed since the given time", watches: []kind{nodes, pods, leases}, every: time.Second, stays: true,
 		judge: func(v view) []Finding {
 			var findings []Finding
 			for _, i := range v.incidents(since) {
-				findings = append(findings, Finding{Object: i.object, Saw: i.saw, Want: "nothing since " + since.UTC().Format(time.DateTime) + " UTC", Since: i.at, Fix: i.fix})
+				findings = append(findings, Finding{Object: i.object, Saw: i.saw, Want: "no failure since " + since.UTC().Format(time.DateTime) + " UTC", Since: i.at, Fix: i.fix})
 			}
 			return findings
 		},
@@ -27,29 +26,29 @@ func nothingSince(since time.Time) rule {
 	}
 }
 
-// expectSince expects to know the clock of each host by which something is dated.
+// expectSince expects a known clock for each host that dates something.
 func expectSince(v view) expectation {
 	return v.each(func(n *corev1.Node) lack {
 		if l := undated(v, leaseOf(n.Name)); l != (lack{}) {
 			return l
 		}
 		if _, known := v.ours(datedBy(n), time.Time{}); !known {
-			return lack{"too soon to tell: no renewal of the lease of kube-controller-manager was heard yet, by whose clock the node turned silent", longer}
+			return lack{"too soon to tell: no lease renewal of kube-controller-manager was received yet, and its clock dates the change of the node", longer}
 		}
 		return lack{}
 	})
 }
 
-// undated says that the clock of a host is not known, whose kubelet renews this lease.
+// undated reports that the clock of a host is not known, by the Lease of its kubelet.
 func undated(v view, lease beat) lack {
 	if _, known := v.heard.last(lease); known {
 		return lack{}
 	}
-	return lack{"too soon to tell: no renewal of the lease was heard yet, so the host's clock is not known", longer + "; on HOST: journalctl -u kubelet"}
+	return lack{"too soon to tell: no lease renewal was received yet, so the host's clock is not known", longer + "; on HOST: journalctl -u kubelet"}
 }
 
-// datedBy is whose clock says since when a node is Ready, or not: the kubelet's, or, of
-// a silent one, that of the controller manager.
+// datedBy returns the Lease of the component that dates the Ready condition: the kubelet, or
+// kube-controller-manager if the kubelet is silent.
 func datedBy(n *corev1.Node) beat {
 	if c, found := readyOf(n); found && c.Status == corev1.ConditionUnknown {
 		return leaderOf("kube-controller-manager")
@@ -57,15 +56,15 @@ func datedBy(n *corev1.Node) beat {
 	return leaseOf(n.Name)
 }
 
-// incident is something that happened to an object.
+// incident is a past failure of an object.
 type incident struct {
 	object string
-	at     time.Time // by this computer's clock, as far as that of its host is known
+	at     time.Time // by this computer's clock, if the clock of the host is known
 	saw    string
 	fix    string
 }
 
-// incidents are what is still to be seen of what went wrong after since.
+// incidents returns the failures after since that objects still show.
 func (v view) incidents(since time.Time) []incident {
 	var list []incident
 	ahead := v.serversAhead()
@@ -73,7 +72,7 @@ func (v view) incidents(since time.Time) []incident {
 		c, found := readyOf(node)
 		at, _ := v.ours(datedBy(node), c.LastTransitionTime.Time)
 		if found && at.After(since) && node.CreationTimestamp.Add(-ahead).Before(since) {
-			list = append(list, incident{"Node " + node.Name, at, "its Ready turned " + string(c.Status) + ": " + because(c.Reason, c.Message),
+			list = append(list, incident{"Node " + node.Name, at, "its Ready condition changed to " + string(c.Status) + ": " + because(c.Reason, c.Message),
 				fmt.Sprintf("on %s: journalctl -u kubelet --since '%s'", node.Name, c.LastTransitionTime.UTC().Add(-time.Minute).Format("2006-01-02 15:04:05 UTC"))})
 		}
 	}
@@ -83,8 +82,8 @@ func (v view) incidents(since time.Time) []incident {
 	return list
 }
 
-// serversAhead is by how much an API server's clock may be ahead: that of the control-plane
-// host whose is most. By it objects are dated when they are made.
+// serversAhead returns the largest offset of the clocks of control-plane hosts. API servers date
+// the creation of objects.
 func (v view) serversAhead() time.Duration {
 	var most time.Duration
 	for _, node := range v.allNodes() {
@@ -120,7 +119,7 @@ func (v view) incidentsOf(p *keptPod, since time.Time) []incident {
 	return list
 }
 
-// look is where to see why a pod as a whole failed.
+// look returns where to find the cause of a pod's failure.
 func (p *keptPod) look() string {
 	if p.node == "" {
 		return fmt.Sprintf("kubectl -n %s describe pod %s", p.namespace, p.name)

@@ -57,16 +57,16 @@ func TestNothingSince(t *testing.T) {
 		}
 	}
 	wantSaw(t, got,
-		Finding{Object: "Node turned", Saw: "its Ready turned True: KubeletReady"},
-		Finding{Object: "Pod a/killed", Saw: "container main: it ended with exit code 137 (OOMKilled); started again, restarts: 2"},
-		Finding{Object: "Pod a/started-again", Saw: "container main: it ended with exit code 0 (Completed); started again, restarts: 2"},
+		Finding{Object: "Node turned", Saw: "its Ready condition changed to True: KubeletReady"},
+		Finding{Object: "Pod a/killed", Saw: "container main: it ended with exit code 137 (OOMKilled); restarted, restart count 2"},
+		Finding{Object: "Pod a/started-again", Saw: "container main: it ended with exit code 0 (Completed); restarted, restart count 2"},
 		Finding{Object: "Pod a/failed", Saw: "container main: it ended with exit code 3 (Done)"},
 		Finding{Object: "Pod a/ended-before-it-was-deleted", Saw: "container main: it ended with exit code 1 (Done)"},
 		Finding{Object: "Pod a/no-room", Saw: "failed on w1: OutOfcpu: The node was low on resource: memory."},
 		Finding{Object: "Pod a/evicted", Saw: "evicted from w1: The node was low on resource: memory."})
 }
 
-// TestSinceByHostsClocks: half an hour ago is said by hosts whose clocks are wrong.
+// TestSinceByHostsClocks: hosts with wrong clocks date failures of half an hour ago.
 func TestSinceByHostsClocks(t *testing.T) {
 	now := time.Now()
 	ended := func(ago time.Duration) func(*corev1.Pod) {
@@ -84,19 +84,19 @@ func TestSinceByHostsClocks(t *testing.T) {
 		node("behind", corev1.ConditionTrue, made(24*time.Hour)), node("ahead", corev1.ConditionTrue, made(24*time.Hour)),
 		pod("a", "just-now", "behind", ended(65*time.Minute)), pod("a", "long-ago", "ahead", ended(-time.Minute)))
 	if e := expectSince(v); e.missing == "" {
-		t.Error("nothing was heard of any clock, and it is not too soon to tell")
+		t.Error("no clock is known, but it is not too soon to tell")
 	}
 	for host, ahead := range map[string]time.Duration{"cp1": 0, "behind": -time.Hour, "ahead": time.Hour} {
 		v.heard.take(leaseOf(host), now.Add(ahead), now, now)
 	}
 	if e := expectSince(v); e != (expectation{}) {
-		t.Errorf("each clock was heard, and it says %+v", e)
+		t.Errorf("all clocks are known: %+v", e)
 	}
 	wantSaw(t, nothingSince(now.Add(-30*time.Minute)).judge(v),
-		Finding{Object: "Pod a/just-now", Saw: "container main: it ended with exit code 1 (Error); started again, restarts: 0"})
+		Finding{Object: "Pod a/just-now", Saw: "container main: it ended with exit code 1 (Error); restarted, restart count 0"})
 }
 
-// goingAfter is deleted at a time, with a grace period of 30 seconds.
+// goingAfter deletes the pod at a time, with a grace period of 30 seconds.
 func goingAfter(at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		until, grace := metav1.NewTime(at.Add(30*time.Second)), int64(30)

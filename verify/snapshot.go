@@ -43,7 +43,7 @@ func (v view) workloadStates() map[string]result.WorkloadState {
 	return states
 }
 
-// wanted is how many pods; one where nobody said.
+// wanted returns the number of pods; the default is one.
 func wanted(replicas *int32) int32 {
 	if replicas == nil {
 		return 1
@@ -75,8 +75,8 @@ func (v view) containerStates() map[string]result.ContainerState {
 	return states
 }
 
-// bearer is a name for a pod that its successors have too: that of what brings
-// it back. Static pods and those of nobody keep their own.
+// bearer returns a name that a pod shares with its successors: the name of its controller. Static
+// pods and pods without a controller have their own names.
 func (p *keptPod) bearer() string {
 	from := p.from.Value()
 	if from.kind == "" || from.kind == "Node" {
@@ -85,8 +85,8 @@ func (p *keptPod) bearer() string {
 	return from.kind + " " + p.namespace + "/" + from.name
 }
 
-// lasting is the name of a finding's object by which it is known again, when
-// its pod or Job has got a successor. A DaemonSet's pod is told by its node.
+// lasting returns a name for the object of a finding that stays the same when a pod or Job gets a
+// successor. A pod of a DaemonSet is named by its node.
 func (v view) lasting(object string) string {
 	kind, name, _ := strings.Cut(object, " ")
 	namespace, name, _ := strings.Cut(name, "/")

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// lateAfter is how long an object that was deleted may still be there when its grace
-// period is over: the kubelet unmounts volumes and removes the network then.
+// lateAfter is how long a deleted object may exist after its grace period. The kubelet unmounts
+// volumes and removes the network in this time.
 const lateAfter = time.Minute
 
-// terminating is judged by the clock, since an object that stays sends no event.
+// terminating is evaluated periodically, because an object that stays sends no event.
 func terminating(judged func(namespace string) bool) rule {
 	return rule{
 		id: "terminating", title: "Deleted objects and pods of removed nodes are gone", every: 10 * time.Second,
@@ -19,8 +19,8 @@ func terminating(judged func(namespace string) bool) rule {
 	}
 }
 
-// judgeLeaving gives all but pods the time that the pods of their namespace have: a
-// namespace and a workload that is deleted in the foreground wait for these.
+// judgeLeaving gives other objects the same time as the pods of their namespace: a namespace, and
+// a workload with foreground deletion, wait for their pods.
 func judgeLeaving(v view, judged func(namespace string) bool) []Finding {
 	list := v.departures()
 	graceOf := map[string]time.Time{}
@@ -41,15 +41,15 @@ func judgeLeaving(v view, judged func(namespace string) bool) []Finding {
 		}
 		if now.Sub(until) > lateAfter && (home == "" || judged(home)) {
 			findings = append(findings, Finding{
-				Object: d.title(), Saw: d.why(v), Want: fmt.Sprintf("gone %s after its grace period at most", lateAfter), Fix: d.fix(v),
+				Object: d.title(), Saw: d.why(v), Want: fmt.Sprintf("gone at most %s after its grace period", lateAfter), Fix: d.fix(v),
 			})
 		}
 	}
 	return findings
 }
 
-// serversNow is the time by the API servers' clocks, which date a deletion: of those whose
-// heartbeats were heard the one that is most behind, else this computer's.
+// serversNow returns the time of the API servers, which date a deletion: the earliest clock of
+// the control-plane hosts with a heartbeat, or the clock of this computer.
 func (v view) serversNow() time.Time {
 	now, heard := v.now, false
 	for _, node := range v.allNodes() {
@@ -61,7 +61,7 @@ func (v view) serversNow() time.Time {
 	return now
 }
 
-// why names what holds a departure.
+// why returns the reasons that block a deletion.
 func (d departure) why(v view) string {
 	saw := []string{"Terminating since " + d.until.UTC().Format(time.RFC3339)}
 	if d.kind == "Pod" {
@@ -79,7 +79,7 @@ func (d departure) why(v view) string {
 	return strings.Join(saw, "; ")
 }
 
-// silentNode says that the node whose kubelet has to end a pod cannot do it, or "".
+// silentNode returns why the node of a pod cannot end it, or "".
 func (d departure) silentNode(v view) string {
 	if d.node == "" || !v.has(nodes) {
 		return ""
@@ -88,7 +88,7 @@ func (d departure) silentNode(v view) string {
 	case node == nil:
 		return "its node " + d.node + " does not exist"
 	case notReady(node) != "":
-		return "its node " + d.node + " is " + notReady(node)
+		return "its node " + d.node + ": " + notReady(node)
 	default:
 		return ""
 	}
@@ -102,12 +102,12 @@ func (d departure) fix(v view) string {
 	get := fmt.Sprintf("kubectl%s get %s %s -o yaml", in, strings.ToLower(d.kind), d.name)
 	switch {
 	case len(d.finalizers) > 0:
-		return fmt.Sprintf("%s; repair the controller of the finalizer; only where it is gone for good: kubectl%s patch %s %s --type merge -p '{\"metadata\":{\"finalizers\":null}}'",
+		return fmt.Sprintf("%s; repair the controller of the finalizer; only if that controller was removed: kubectl%s patch %s %s --type merge -p '{\"metadata\":{\"finalizers\":null}}'",
 			get, in, strings.ToLower(d.kind), d.name)
 	case d.kind == "Namespace":
 		return get + "; kubectl get apiservices; kubectl -n " + d.name + " get all"
 	case d.silentNode(v) != "":
-		return "bring the node " + d.node + " back; where it is gone for good: airgap remove " + d.node
+		return "bring node " + d.node + " back; if it will not come back: airgap remove " + d.node
 	case d.node != "":
 		return "on " + d.node + ": journalctl -u kubelet --since -15min | grep " + d.name + "; crictl pods --name " + d.name
 	default:
@@ -115,16 +115,16 @@ func (d departure) fix(v view) string {
 	}
 }
 
-// judgeOrphans finds pods of nodes that do not exist: their status stays as it was, and
-// the garbage collector of pods deletes them within a minute where it works. It looks at
-// all pods, since an index by node takes more memory than looking each ten seconds is worth.
+// judgeOrphans finds pods of nodes that do not exist. Their status does not change, and the pod
+// garbage collector deletes them within a minute if it works. It reads all pods every ten
+// seconds: an index by node would cost more memory than that is worth.
 func judgeOrphans(v view, judged func(namespace string) bool) []Finding {
 	exists := map[string]bool{"": true}
 	for _, node := range v.allNodes() {
 		exists[node.Name] = true
 	}
 	if len(exists) == 1 {
-		return nil // nodes may not be seen, or nodes-ready finds that there are none
+		return nil // nodes are not readable, or nodes-ready reports that none exist
 	}
 	var findings []Finding
 	for p := range each[*keptPod](v, pods) {

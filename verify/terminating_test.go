@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestTerminatingNamesWhatHolds: a finding names the finalizers, the node or what the
-// namespace controller says, and its fix is about that.
+// TestTerminatingNamesWhatHolds: a finding names the finalizers, the node or the reasons of the
+// namespace controller, and its fix fits the reason.
 func TestTerminatingNamesWhatHolds(t *testing.T) {
 	space := deletedAgo(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, time.Hour, "bank/audit")
 	space.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes}
@@ -26,7 +26,7 @@ func TestTerminatingNamesWhatHolds(t *testing.T) {
 	for object, words := range map[string][]string{
 		"Namespace shop":  {"bank/audit", "orders.bank has 1 resource instances", "kubectl patch namespace shop"},
 		"Pod shop/booked": {"held by the finalizers bank/book, bank/audit", "kubectl -n shop patch pod booked"},
-		"Pod shop/away":   {"its node w2 is silent", "airgap remove w2"},
+		"Pod shop/away":   {"its node w2: not reporting", "airgap remove w2"},
 		"Pod shop/gone":   {"its node w9 does not exist", "airgap remove w9"},
 		"Pod shop/hangs":  {"its grace period ended at", "on w1: journalctl -u kubelet"},
 	} {
@@ -38,12 +38,12 @@ func TestTerminatingNamesWhatHolds(t *testing.T) {
 		}
 		for _, word := range words {
 			if !strings.Contains(said, word) || strings.Contains(said, "discovered") {
-				t.Errorf("%s: %q does not say %q", object, said, word)
+				t.Errorf("%s: %q does not contain %q", object, said, word)
 			}
 		}
 	}
 	if f := terminating(namespaces{"kube-system"}.has).judge(v); len(f) > 0 {
-		t.Errorf("of other namespaces: %+v", f)
+		t.Errorf("findings in other namespaces: %+v", f)
 	}
 }
 
@@ -62,10 +62,10 @@ func TestJobs(t *testing.T) {
 	}{
 		{"works", func(*batchv1.Job) {}, ""},
 		{"deadline", failed("DeadlineExceeded", "Job was active longer than specified deadline"), "failed: DeadlineExceeded: Job was active longer than specified deadline"},
-		{"indexes", func(j *batchv1.Job) { j.Status.FailedIndexes = &indexes }, "it goes on, and is not retried for its indexes 1,3-5"},
+		{"indexes", func(j *batchv1.Job) { j.Status.FailedIndexes = &indexes }, "it continues, but does not retry its failed indexes 1,3-5"},
 		{"no pod", func(j *batchv1.Job) { j.Status.Active = 0 }, "it has no pod"},
-		{"wants no pod", func(j *batchv1.Job) { j.Status.Active, j.Spec.Parallelism = 0, &zero }, ""},
-		{"another cluster works on it", func(j *batchv1.Job) { j.Status.Active, j.Spec.ManagedBy = 0, &elsewhere }, ""},
+		{"needs no pod", func(j *batchv1.Job) { j.Status.Active, j.Spec.Parallelism = 0, &zero }, ""},
+		{"another cluster runs it", func(j *batchv1.Job) { j.Status.Active, j.Spec.ManagedBy = 0, &elsewhere }, ""},
 		{"about to succeed", turned(batchv1.JobSuccessCriteriaMet, ""), ""},
 		{"waits before it retries", func(j *batchv1.Job) { j.Status.Active, j.Status.Failed = 0, 2 }, ""},
 		{"deleted", func(j *batchv1.Job) { failed("BackoffLimitExceeded", "")(j); deletedAgo(j, 0) }, ""},
@@ -81,7 +81,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestRefusedPods: a workload tells why it gets no pod.
+// TestRefusedPods: a workload reports why its pods are not created.
 func TestRefusedPods(t *testing.T) {
 	const refused = "FailedCreate: pods \"web-\" is forbidden: exceeded quota: small"
 	list := ownersOf("shop", 1)

@@ -15,9 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// trim keeps of each object what rules judge, before it is stored: a pod
-// shrinks to a tenth. It is a cache.TransformFunc; trimming twice is
-// trimming once.
+// trim keeps the used fields of an object before it is stored: a pod shrinks to a tenth. It is a
+// cache.TransformFunc and idempotent.
 func trim(obj any) (any, error) {
 	switch o := obj.(type) {
 	case *corev1.Pod:
@@ -75,8 +74,8 @@ func trimNode(o *corev1.Node) {
 	}
 }
 
-// judgedConditions are Ready, and of the others those that are true: what has a
-// reason to be told.
+// judgedConditions returns Ready, and the other conditions that are true: only their reasons are
+// reported.
 func judgedConditions(all []corev1.NodeCondition) []corev1.NodeCondition {
 	var kept []corev1.NodeCondition
 	for _, c := range all {
@@ -95,7 +94,7 @@ func trimDaemonSet(o *appsv1.DaemonSet) {
 	o.Spec.Template.Spec = corev1.PodSpec{NodeSelector: s.NodeSelector, Affinity: s.Affinity, Tolerations: s.Tolerations, HostNetwork: s.HostNetwork, NodeName: s.NodeName}
 }
 
-// labels are told to thousands of nodes in the same words.
+// labels shares the texts of labels, which are the same on thousands of nodes.
 func labels(of map[string]string) map[string]string {
 	kept := make(map[string]string, len(of))
 	for key, value := range of {

@@ -10,38 +10,38 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// keptReport is a NodeReport.
+// keptReport has a NodeReport.
 type keptReport struct {
 	objectMeta
 
 	report nodereport.Report
 }
 
-// keptAPIService is what is kept of one: whether its server answers.
+// keptAPIService has the used fields of an APIService: whether its server answers.
 type keptAPIService struct {
 	objectMeta
 
-	service   string // NAMESPACE/NAME; "" of those that the API server answers itself
+	service   string // NAMESPACE/NAME; "" if the API server answers itself
 	available metav1.ConditionStatus
 	reason    string
 }
 
-// keptPool is one of Calico's address pools.
+// keptPool is an IPPool of Calico.
 type keptPool struct {
 	objectMeta
 
 	ipip string // ipipMode
 }
 
-// keptFelix are settings of Calico's agent.
+// keptFelix is a FelixConfiguration of Calico.
 type keptFelix struct {
 	objectMeta
 
 	ipip bool // ipipEnabled
 }
 
-// keptUnreadable stands for an object that has another form than its kind's. An error
-// instead would keep the informer from every other object.
+// keptUnreadable replaces an object with an unexpected format. An error would stop the informer
+// for all other objects.
 type keptUnreadable struct {
 	objectMeta
 
@@ -51,7 +51,7 @@ type keptUnreadable struct {
 
 const byUnreadable = "unreadable"
 
-// indexUnreadable has all of them under "".
+// indexUnreadable indexes all of them under "".
 func indexUnreadable(obj any) ([]string, error) {
 	if _, is := obj.(*keptUnreadable); is {
 		return []string{""}, nil
@@ -59,8 +59,7 @@ func indexUnreadable(obj any) ([]string, error) {
 	return nil, nil
 }
 
-// keepUntyped keeps what rules judge of objects without a Go type of
-// client-go's.
+// keepUntyped keeps the used fields of objects that client-go has no Go type for.
 func keepUntyped(u *unstructured.Unstructured) any {
 	m := objectMeta{namespace: u.GetNamespace(), name: u.GetName(), version: u.GetResourceVersion()}
 	kept, err := keepForm(m, u)
@@ -89,7 +88,7 @@ func keepForm(m objectMeta, u *unstructured.Unstructured) (any, error) {
 
 func keepReport(m objectMeta, u *unstructured.Unstructured) (*keptReport, error) {
 	if said, _, _ := unstructured.NestedString(u.Object, "report", "heartbeat"); said != "" {
-		// Kubernetes' own type reads a time with six digits of fraction only.
+		// The Kubernetes type reads only times with a fraction of six digits.
 		if at, err := time.Parse(time.RFC3339, said); err == nil {
 			_ = unstructured.SetNestedField(u.Object, at.Format(metav1.RFC3339Micro), "report", "heartbeat")
 		}

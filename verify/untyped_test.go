@@ -12,8 +12,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// TestOtherForms: of an object that has another form than its kind's nothing is taken, and its
-// rule names it.
+// TestOtherForms: an object with an unexpected format is not used, and its rule names it.
 func TestOtherForms(t *testing.T) {
 	apiService := func(spec, status map[string]any) *unstructured.Unstructured {
 		u := untyped("apiregistration.k8s.io/v1", "APIService", "v1.shop", spec)
@@ -25,7 +24,7 @@ func TestOtherForms(t *testing.T) {
 		object metav1.Object
 	}{
 		"a mode that is a number":      {noIPIP(), untyped("crd.projectcalico.org/v1", "IPPool", "default", map[string]any{"ipipMode": int64(1)})},
-		"settings without a form":      {noIPIP(), untyped("crd.projectcalico.org/v1", "FelixConfiguration", "default", map[string]any{"ipipEnabled": "yes"})},
+		"a setting that is a text":     {noIPIP(), untyped("crd.projectcalico.org/v1", "FelixConfiguration", "default", map[string]any{"ipipEnabled": "yes"})},
 		"a service that is a text":     {apiServicesAnswer(everywhere), apiService(map[string]any{"service": "shop/api"}, nil)},
 		"conditions that are a text":   {apiServicesAnswer(everywhere), apiService(map[string]any{}, map[string]any{"conditions": "all well"})},
 		"a condition that is a number": {apiServicesAnswer(everywhere), apiService(map[string]any{}, map[string]any{"conditions": []any{int64(1)}})},
@@ -48,6 +47,6 @@ func TestOtherForms(t *testing.T) {
 		t.Errorf("%+v, %v", kept, err)
 	}
 	if kept, err := keepAPIService(objectMeta{}, apiService(map[string]any{"service": nil}, nil)); err != nil || kept.service != "" {
-		t.Errorf("the API server's own: %+v, %v", kept, err)
+		t.Errorf("local APIService: %+v, %v", kept, err)
 	}
 }

@@ -1,16 +1,16 @@
-// Package verify says whether a cluster is well, and if not, what is broken.
+// Package verify checks whether a cluster is healthy, and reports the problems if it is not.
 //
-// What flows in is the cluster's state, by informers of one shared factory
-// that keep only what is judged. Rules are pure functions over the listers;
-// an event marks the rules it may concern, and a loop judges them again, at
-// a bounded rate. What flows out is a Report: everything held through the
-// soak window, or the time ran out and each broken rule says what it last
-// saw, of which object, since when, and what to do. A run may also watch, and
-// tell every change as an Event; compare with a Baseline, of which only what is
-// new decides; or ask what went wrong since a time.
+// Informers of one shared factory watch the state of the cluster and keep only the used fields.
+// Rules are pure functions over the listers. An event marks the rules that it may concern, and a
+// loop evaluates the marked rules again, at a bounded rate. The result is a Report. If all rules
+// were ok for the soak window, the cluster is ok. If the time is over first, each broken rule
+// reports its last finding: the object, the observed state, since when, and the fix.
 //
-// A lost API server is a finding, not the end: the view is built anew when it
-// answers again. The package never changes anything in the cluster.
+// A run may also watch and report each change as an Event. It may compare with a Baseline, and
+// then only new findings decide. Or it may report past failures since a time.
+//
+// A lost API server is a finding and does not end the run: when it answers again, the view is
+// built again. The package never changes anything in the cluster.
 package verify
 
 import (
@@ -28,73 +28,70 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// Options say what to verify. Zero values take the defaults named here.
+// Options configure a verification. Zero values mean the defaults that are named here.
 type Options struct {
-	// API is how to reach the API server.
+	// API is the configuration of the client of the API server.
 	API *rest.Config
-	// Connect reads API again whenever the API server was lost: credentials may have been
-	// renewed. Nil: they stay.
+	// Connect reads API again after the API server was lost: credentials may have been renewed.
+	// Nil: they do not change.
 	Connect func() (*rest.Config, error)
-	// Facts says again, in each session and every five minutes, what Nodes, Namespaces,
-	// Workloads and PodLinks are. Nil: they stay.
+	// Facts returns the current Nodes, Namespaces, Workloads and PodLinks, in each session and
+	// every five minutes. Nil: they do not change.
 	Facts func(context.Context) Facts
-	// Nodes are the names that must have joined; nil asks only that those
-	// that have joined are Ready.
+	// Nodes are the names that must have joined; nil: the existing nodes must be Ready.
 	Nodes []string
-	// Namespaces are the system's: kube-system, airgap-system and kube-flannel.
+	// Namespaces are the system namespaces: kube-system, airgap-system and kube-flannel.
 	Namespaces []string
-	// Scope are the only namespaces that may be looked at; nil: the whole
-	// cluster. Rules about more than pods and workloads are left out then.
+	// Scope are the only namespaces that may be read; nil: the whole cluster. With a scope, only
+	// rules about pods and workloads apply.
 	Scope []string
 	// Workloads must exist, written "DaemonSet kube-system/kube-proxy":
 	// kube-proxy, CoreDNS and flannel's.
 	Workloads []string
-	// PodLinks are the host's links of the pod network: "flannel.1".
+	// PodLinks are the network links of the pod network on a host: "flannel.1".
 	PodLinks []string
-	// ProxyMode is kube-proxy's ("nftables"); "": what most hosts have.
+	// ProxyMode is the mode of kube-proxy ("nftables"); "": the most frequent one.
 	ProxyMode string
-	// NodeReports says that this cluster's hosts report what only they know, so
-	// that it is missed where they do not.
+	// NodeReports: the hosts of this cluster send NodeReports, so a missing one is a problem.
 	NodeReports bool
-	// SystemOnly leaves out pods, workloads, webhooks and APIServices of all other
-	// namespaces: an add-on may wait for a node that has not joined yet.
+	// SystemOnly skips pods, workloads, webhooks and APIServices of all other namespaces: an
+	// add-on may wait for a node that has not joined yet.
 	SystemOnly bool
-	// ImageExists asks our registry; nil leaves the rule about images out.
+	// ImageExists asks the registry; nil disables the rule about images.
 	ImageExists imagebook.Exists
-	Probes      []Probe // rules of the caller's
-	// Only are the rules to judge, by id, none for all: one that does not apply is
-	// unseen then. Skip are those to leave out. That the API server answers is
-	// always judged.
+	Probes      []Probe // additional rules of the caller
+	// Only are the IDs of the rules to evaluate, empty for all. Such a rule is unseen if it does
+	// not apply. Skip are the rules to leave out. The rule about the API server is always
+	// evaluated.
 	Only, Skip []string
-	// Snapshot says that the report is to become a baseline: what that has of the cluster
-	// is watched, whatever rules were chosen.
+	// Snapshot: the report becomes a baseline. The kinds of a baseline are watched for all chosen
+	// rules.
 	Snapshot bool
-	// Baseline is what to compare with: findings that it had decide nothing,
-	// what vanished or restarted since then is a finding. Nil compares nothing.
+	// Baseline is compared with the result: its findings do not decide, and objects that vanished
+	// or restarted since then are findings. Nil: no comparison.
 	Baseline *result.Baseline
-	// Since asks also for what went wrong after it, though it is well now.
+	// Since enables the report of past failures after this time.
 	Since time.Time
-	// Watch, where there is one, is told every change, and the verification
-	// goes on until the time is up or ctx ends. It is called by Run, one change
-	// at a time.
+	// Watch receives each change, and the run goes on until the timeout or the end of ctx. Run
+	// calls it, one change at a time. Nil: the run does not watch.
 	Watch func(result.Event)
-	// Listed is called whenever all that is watched has been listed. Nil for nobody.
+	// Listed is called whenever all watched kinds were listed. It may be nil.
 	Listed func()
-	// Seen gets the state of a run that watches: with every change, and once a
-	// minute. Nil for nobody.
+	// Seen receives the state of a run that watches, with each change and once a minute. It may be
+	// nil.
 	Seen     func(result.Report)
-	Timeout  time.Duration // for the whole verification: 5 minutes; without end where somebody watches
-	Soak     time.Duration // everything must hold that long: DefaultSoak
-	Progress ui.Progress   // nil for none
-	About    result.About  // stands in the report
+	Timeout  time.Duration // of the whole run: 5 minutes; a run that watches has no limit
+	Soak     time.Duration // how long all rules must be ok: DefaultSoak
+	Progress ui.Progress   // nil: none
+	About    result.About  // copied into the report
 
-	grow   time.Duration // how often to look for kinds that the cluster did not have
-	learn  time.Duration // how often to ask for what no informer tells
+	grow   time.Duration // how often to look for new kinds
+	learn  time.Duration // how often to ask for facts that no informer provides
 	bounds bounds
 }
 
-// Facts are what the caller knows of the cluster, and may change while a run lasts. Nil
-// leaves the option as it is.
+// Facts are facts about the cluster that may change during a run. Nil leaves the option
+// unchanged.
 type Facts struct{ Nodes, Namespaces, Workloads, PodLinks []string }
 
 func (o *Options) take(f Facts) {
@@ -105,7 +102,7 @@ func (o *Options) take(f Facts) {
 	}
 }
 
-// DefaultSoak is how long everything must hold where nobody says otherwise.
+// DefaultSoak is the default time for which all rules must be ok.
 const DefaultSoak = 5 * time.Second
 
 func (o *Options) fill() {
@@ -132,20 +129,19 @@ func (o *Options) fill() {
 		o.learn = 5 * time.Minute
 	}
 	o.bounds.fill()
-	o.Scope = slices.Compact(slices.Sorted(slices.Values(o.Scope))) // one given twice counts once
+	o.Scope = slices.Compact(slices.Sorted(slices.Values(o.Scope))) // duplicates count once
 	if o.Progress == nil {
 		o.Progress = ui.Discard()
 	}
 }
 
-// Run watches the cluster until everything held through the soak window or
-// the time is up, and reports. A cluster that is not well, or was not seen, is
-// no error: see Report.OK. The error says that there is no rule of o.Only, or
-// that ctx ended first; the report then holds what was seen until then. Where somebody watches, ctx is what ends the run, and
-// that is no error.
+// Run watches the cluster until all rules were ok for the soak window or the time is over, and
+// returns the report. An unhealthy or unseen cluster is no error: see Report.OK. It returns an
+// error if a rule of o.Only does not exist, or if ctx ended first; the report then has the state
+// until that time. With o.Watch, the end of ctx is no error.
 func Run(ctx context.Context, o Options) (result.Report, error) {
 	if o.API == nil {
-		return result.Report{}, errors.New("verify: nothing is said of the API server")
+		return result.Report{}, errors.New("verify: no API server is given")
 	}
 	api, err := newAPI(o.API)
 	if err != nil {

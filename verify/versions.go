@@ -11,27 +11,27 @@ import (
 
 func kubeletVersions() rule {
 	return rule{
-		id: "kubelet-versions", title: "Kubelets are of versions that the API server supports", watches: []kind{nodes, pods},
+		id: "kubelet-versions", title: "Kubelets run versions that the API server supports", watches: []kind{nodes, pods},
 		judge: judgeVersions, expects: expectVersions,
 	}
 }
 
-// expectVersions expects that both sides have said their version.
+// expectVersions expects a version from each kubelet and from an API server.
 func expectVersions(v view) expectation {
 	servers := apiServerVersions(v)
 	return v.each(func(n *corev1.Node) lack {
 		if _, err := version.ParseSemantic(n.Status.NodeInfo.KubeletVersion); err != nil {
-			return lack{"the kubelet does not say its version", "on HOST: journalctl -u kubelet --since -15min"}
+			return lack{"the kubelet does not report its version", "on HOST: journalctl -u kubelet --since -15min"}
 		}
 		if servers.oldest == nil {
-			return lack{"no API server has said its version", "kubectl get --raw /version"}
+			return lack{"no API server has reported its version", "kubectl get --raw /version"}
 		}
 		return lack{}
 	})
 }
 
-// olderMinors is by how many minor versions a kubelet may be older than the API
-// server: https://kubernetes.io/releases/version-skew-policy/
+// olderMinors is how many minor versions a kubelet may be older than the API server:
+// https://kubernetes.io/releases/version-skew-policy/
 const olderMinors = 3
 
 func judgeVersions(v view) []Finding {
@@ -39,12 +39,12 @@ func judgeVersions(v view) []Finding {
 	var findings []Finding
 	for _, node := range v.allNodes() {
 		server := servers.oldest
-		if own := servers.on[node.Name]; own != nil { // which its kubelet asks alone, by kubeadm's ControlPlaneKubeletLocalMode
+		if own := servers.on[node.Name]; own != nil { // its kubelet uses only this one (ControlPlaneKubeletLocalMode of kubeadm)
 			server = own
 		}
 		kubelet, err := version.ParseSemantic(node.Status.NodeInfo.KubeletVersion)
 		if err != nil || server == nil {
-			continue // it has never reported, which nodes-ready says; or no API server has said yet
+			continue // it has never reported, see nodes-ready; or no API server version is known yet
 		}
 		var saw string
 		switch {
@@ -57,23 +57,23 @@ func judgeVersions(v view) []Finding {
 		}
 		findings = append(findings, Finding{
 			Object: "Node " + node.Name, Saw: fmt.Sprintf("its kubelet is %s: %s (v%s)", node.Status.NodeInfo.KubeletVersion, saw, server),
-			Want: "no newer, and at most " + fmt.Sprint(olderMinors) + " minor versions older", Fix: "bring the host to the cluster's version",
+			Want: "not newer than the API server, and at most " + fmt.Sprint(olderMinors) + " minor versions older", Fix: "install the cluster's Kubernetes version on the host",
 		})
 	}
 	return findings
 }
 
-// servers are the versions of the API servers.
+// servers has the versions of the API servers.
 type servers struct {
 	on     map[string]*version.Version // by node
-	oldest *version.Version            // any of them may be asked through a balancer; nil: none is known
+	oldest *version.Version            // a load balancer may choose any of them; nil: none is known
 }
 
-// apiServerVersions goes by the tags of their images, as kubeadm names them. Of API
-// servers that are no pods only the one that was asked is known.
+// apiServerVersions reads the image tags of the API servers, as kubeadm names them. If the API
+// servers are not pods, only the version of the connected one is known.
 func apiServerVersions(v view) servers {
 	all := servers{on: map[string]*version.Version{}}
-	all.oldest, _ = version.ParseSemantic(v.server) // nil: it has not said yet
+	all.oldest, _ = version.ParseSemantic(v.server) // nil: not known yet
 	for _, node := range v.allNodes() {
 		found := staticPod(v, "kube-apiserver", node.Name)
 		if found == nil {

@@ -8,26 +8,24 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// view is the cluster as the informers have it. A kind has a cache for each
-// namespace that was asked for, or one for all of them, or none where the
-// cluster does not know the kind.
+// view is the cluster as the informers see it. A kind has one cache for each namespace of the
+// scope, or one for all namespaces, or none if the cluster does not have the kind.
 type view struct {
-	now    time.Time // of the judgement
+	now    time.Time // time of the evaluation
 	caches map[kind][]cache.Indexer
 	heard  *heard
 	server string // version of the API server: "v1.36.3"
 	site   site
-	// informers are those of the caches, with what the API server last said of each;
-	// bounds are how old that may be.
+	// informers fill the caches and have the last confirmation of the API server. bounds limit its
+	// age.
 	informers map[kind][]*informer
 	bounds    bounds
 }
 
-// has tells whether the cluster knows a kind.
+// has reports whether the cluster has a kind.
 func (v view) has(k kind) bool { return len(v.caches[k]) > 0 }
 
-// The functions below read caches in memory, whose errors are about indexes
-// that do not exist.
+// The functions below read caches in memory. Their only errors are about unknown indexes.
 
 func all[T any](v view, k kind) []T {
 	var list []T
@@ -37,7 +35,7 @@ func all[T any](v view, k kind) []T {
 	return list
 }
 
-// each is all, without a list of their own.
+// each is like all, without a new list.
 func each[T any](v view, k kind) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, c := range v.caches[k] {
@@ -72,7 +70,7 @@ func collect[T any](list []T, objects []any) []T {
 	return list
 }
 
-// get is the object of a name, or T's zero value.
+// get returns the object with a name, or the zero value of T.
 func get[T any](v view, k kind, namespace, name string) T {
 	key := name
 	if namespace != "" {
@@ -90,10 +88,10 @@ func get[T any](v view, k kind, namespace, name string) T {
 
 func (v view) allNodes() []*corev1.Node { return all[*corev1.Node](v, nodes) }
 
-// node is the node of a name, or nil.
+// node returns the node with a name, or nil.
 func (v view) node(name string) *corev1.Node { return get[*corev1.Node](v, nodes, "", name) }
 
-// values are all that an index has.
+// values returns all values of an index.
 func (v view) values(k kind, index string) []string {
 	var all []string
 	for _, c := range v.caches[k] {
@@ -102,7 +100,7 @@ func (v view) values(k kind, index string) []string {
 	return all
 }
 
-// count is how many objects of a kind there are.
+// count returns the number of objects of a kind.
 func (v view) count(k kind) int {
 	n := 0
 	for _, c := range v.caches[k] {

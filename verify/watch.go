@@ -8,29 +8,29 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// oneEvery is how often one object of a rule is told of at most.
+// oneEvery is the shortest time between two events of one object of a rule.
 const oneEvery = time.Second
 
-// changes turns judgements into events.
+// changes turns results into events.
 type changes struct {
 	objects map[place]*told
-	well    bool // that was the last thing told
+	well    bool // the last event was Well
 }
 
-// place is where a finding is.
+// place identifies a finding.
 type place struct{ rule, object string }
 
-// told is what is so, and what was last said of it.
+// told is the current and the last reported state of an object.
 type told struct {
-	now, before *Finding // nil: nothing is broken; before is what was said
-	last        *Finding // the newest that there was
+	now, before *Finding // nil: not broken; before is the last reported one
+	last        *Finding // the newest finding
 	at          time.Time
-	moves       int // since at
+	moves       int // changes since at
 }
 
 func newChanges() *changes { return &changes{objects: map[place]*told{}} }
 
-// note takes in the findings of a rule. Several of one object are one.
+// note records the findings of a rule. It merges findings about the same object.
 func (c *changes) note(rule string, findings []Finding) {
 	present := map[place]*Finding{}
 	for _, f := range findings {
@@ -66,9 +66,8 @@ func (t *told) move(f *Finding) {
 	}
 }
 
-// events are what is to be told now. An object of which something was just
-// told has to wait, and its changes are counted. That everything holds is told
-// when nothing is left that was told to be broken.
+// events returns the events of now. Changes of an object soon after its last event wait and are
+// counted. Well is sent when no reported problem is left.
 func (c *changes) events(now time.Time, well bool) []result.Event {
 	var all []result.Event
 	for at, t := range c.objects {
@@ -102,7 +101,7 @@ func (t *told) event(now time.Time) result.Event {
 		e.Event, e.After = result.Mended, now.Sub(f.Since)
 	case (t.before == nil || t.before.Saw == f.Saw) && f.Blind:
 		e.Event = result.Blind
-	case t.before == nil || t.before.Saw == f.Saw: // the latter went and came back
+	case t.before == nil || t.before.Saw == f.Saw: // the same finding went away and returned
 		e.Event = result.Broke
 	default:
 		e.Event = result.Changed

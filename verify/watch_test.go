@@ -11,18 +11,17 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// TestEvents tells changes at given times: a step is what is judged then, and
-// what is to be told then.
+// TestEvents: each step has a time, the results until then, and the expected events.
 func TestEvents(t *testing.T) {
 	t0 := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	x := func(saw string) []Finding { return []Finding{{Rule: "a", Object: "x", Saw: saw, Since: t0}} }
 	type step struct {
 		at   time.Duration
-		was  [][]Finding // judgements before it is told, of which all but the last are gone again
+		was  [][]Finding // results since the last step; only the last one is current
 		want []string
 	}
 	for name, steps := range map[string][]step{
-		"broken, changed, mended": {
+		"broken, changed, repaired": {
 			{0, [][]Finding{nil}, []string{"well"}},
 			{time.Second, [][]Finding{x("1")}, []string{"broken x: 1"}},
 			{2 * time.Second, [][]Finding{x("1")}, nil},
@@ -47,11 +46,11 @@ func TestEvents(t *testing.T) {
 			{1900 * time.Millisecond, [][]Finding{nil}, nil},
 			{2 * time.Second, [][]Finding{nil}, []string{"mended x: 1 after 2s", "well"}},
 		},
-		"came and went between two looks": {
+		"appeared and disappeared between two steps": {
 			{0, [][]Finding{x("1"), nil}, []string{"mended x: 1 left out 1", "well"}},
 			{2 * time.Second, [][]Finding{x("2")}, []string{"broken x: 2"}},
 		},
-		"nobody has answered yet": {
+		"no answer yet": {
 			{0, [][]Finding{{{Rule: "a", Object: "x", Saw: "no answer yet", Early: true}}}, nil},
 			{time.Second, [][]Finding{nil}, []string{"well"}},
 		},
@@ -64,7 +63,7 @@ func TestEvents(t *testing.T) {
 					c.note("a", findings)
 				}
 				if got := brief(c.events(now, len(s.was[len(s.was)-1]) == 0)); !slices.Equal(got, s.want) {
-					t.Errorf("after %s told %q, want %q", s.at, got, s.want)
+					t.Errorf("after %s: events %q, want %q", s.at, got, s.want)
 				}
 			}
 		})
@@ -89,8 +88,8 @@ func brief(events []result.Event) []string {
 	return all
 }
 
-// TestChangesForgets keeps nothing of objects that are gone: names of pods are
-// new every day.
+// TestChangesForgets: nothing is kept for objects that are gone, because names of pods change every
+// day.
 func TestChangesForgets(t *testing.T) {
 	c, now := newChanges(), time.Now()
 	for i := range 100 {
@@ -99,12 +98,11 @@ func TestChangesForgets(t *testing.T) {
 		c.events(now, false)
 	}
 	if n := len(c.objects); n > 3 {
-		t.Errorf("%d objects kept, of which one is broken", n)
+		t.Errorf("%d objects are kept, only one is broken", n)
 	}
 }
 
-// TestKindGone: what was broken of a kind that the cluster does not have any more
-// is told as mended.
+// TestKindGone: a finding about a kind that the cluster no longer has gets an event that it is gone.
 func TestKindGone(t *testing.T) {
 	o := Options{}
 	o.fill()
@@ -118,7 +116,7 @@ func TestKindGone(t *testing.T) {
 	e.begin(v)
 	told := events(time.Now())
 	if len(told) != 1 || told[0].Event != result.Broke || told[0].Object != "IPPool bad" {
-		t.Fatalf("told %+v", told)
+		t.Fatalf("events %+v", told)
 	}
 	for _, k := range []kind{calicoPools, felixSettings, nodeReports} {
 		delete(v.caches, k)
@@ -126,6 +124,6 @@ func TestKindGone(t *testing.T) {
 	e.begin(v)
 	told = events(time.Now().Add(2 * oneEvery))
 	if len(told) != 1 || told[0].Event != result.Mended {
-		t.Errorf("told %+v", told)
+		t.Errorf("events %+v", told)
 	}
 }

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	listLimit = 30 * time.Second // for first lists: rules that read what is not there by then are unseen
-	stopLimit = time.Second      // a reflector that waits after a 429 does not look at its context
+	listLimit = 30 * time.Second // of first lists: then the rules of missing kinds are unseen
+	stopLimit = time.Second      // a reflector that waits after a 429 ignores its context
 )
 
-// informer is that of one kind, in one namespace or in all.
+// informer watches one kind, in one namespace or in all.
 type informer struct {
 	*confirmation
 
@@ -30,14 +30,14 @@ type informer struct {
 	stop   context.CancelFunc
 }
 
-// unexpected notes what only the reflector finds wrong with an answer.
+// unexpected records errors that only the reflector detects.
 func (w *informer) unexpected(ctx context.Context, _ *cache.Reflector, err error) {
 	if ctx.Err() == nil && !w.knows(err) {
 		w.failed(err)
 	}
 }
 
-// watching are the informers of a session.
+// watching has the informers of a session.
 type watching struct {
 	api     *api
 	scope   []string
@@ -45,14 +45,14 @@ type watching struct {
 	noted   *confirmations
 	lost    func(error)
 	running sync.WaitGroup
-	came    chan kind // kinds that the cluster has now and did not have
+	came    chan kind // kinds that are new in the cluster
 	learned chan learned
 
 	mu      sync.Mutex
 	missing []kind
 }
 
-// of are the informers of a kind, one for each namespace.
+// of returns the informers of a kind, one for each namespace.
 func (w *watching) of(k kind) ([]*informer, error) {
 	var all []*informer
 	for _, namespace := range k.namespaces(w.scope) {
@@ -69,7 +69,7 @@ func (w *watching) of(k kind) ([]*informer, error) {
 	return all, nil
 }
 
-// namespaces are those in which a kind is watched; "" is all of them.
+// namespaces returns the namespaces in which a kind is watched; "" is all of them.
 func (k kind) namespaces(scope []string) []string {
 	s := sources[k]
 	switch {
@@ -101,8 +101,8 @@ func (w *watching) run(ctx context.Context, all []*informer) {
 	}
 }
 
-// settled returns when each informer has a complete list, has failed, or took too long. It
-// returns false when ctx ended before.
+// settled waits until each informer has a complete list, has failed, or has reached the time
+// limit. It returns false if ctx ended first.
 func settled(ctx context.Context, all []*informer) bool {
 	limit := time.NewTimer(listLimit)
 	defer limit.Stop()
@@ -119,24 +119,24 @@ func settled(ctx context.Context, all []*informer) bool {
 	return ctx.Err() == nil
 }
 
-// stop waits for informers whose context has ended.
+// stop waits for informers after the end of their context.
 func (w *watching) stop() {
 	ended := make(chan struct{})
-	go func() { w.running.Wait(); close(ended) }() // they end by themselves, within a minute
+	go func() { w.running.Wait(); close(ended) }() // they end within a minute
 	select {
 	case <-ended:
 	case <-time.After(stopLimit):
 	}
 }
 
-// lacks notes kinds that the cluster does not have.
+// lacks records kinds that the cluster does not have.
 func (w *watching) lacks(kinds ...kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.missing = append(w.missing, kinds...)
 }
 
-// next takes the kind for which nobody has asked for longest.
+// next takes the kind that has waited longest for a request.
 func (w *watching) next() (k kind, some bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,9 +147,8 @@ func (w *watching) next() (k kind, some bool) {
 	return k, true
 }
 
-// await hands on the kinds that the cluster has got.
-//
-// One is asked for at a time, so that a cluster at rest is asked little.
+// await sends the kinds that are new in the cluster. It checks one kind at a time to keep the
+// load low.
 func (w *watching) await(ctx context.Context, pause time.Duration) {
 	for ctx.Err() == nil {
 		sleep(ctx, pause)
@@ -168,7 +167,7 @@ func (w *watching) await(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// source are the requests for a kind, and an example of its objects.
+// source returns the requests for a kind, and an example of its objects.
 func (a *api) source(s source, namespace string) (cache.ListWatch, runtime.Object, error) {
 	if s.untyped {
 		resource := a.dynamic.Resource(s.resource).Namespace(namespace)
@@ -183,7 +182,7 @@ func (a *api) source(s source, namespace string) (cache.ListWatch, runtime.Objec
 	return a.requests(s.resource, namespace), example, err
 }
 
-// listed keeps a list that is nil from becoming an object that is not.
+// listed returns an untyped nil for a nil list.
 func listed(list *unstructured.UnstructuredList, err error) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
@@ -191,7 +190,7 @@ func listed(list *unstructured.UnstructuredList, err error) (runtime.Object, err
 	return list, nil
 }
 
-// exampleOf is an object of the Go type that client-go has for a resource.
+// exampleOf returns an empty object of the Go type of a resource.
 func exampleOf(r schema.GroupVersionResource) (runtime.Object, error) {
 	for name := range scheme.Scheme.KnownTypes(r.GroupVersion()) {
 		of := r.GroupVersion().WithKind(name)

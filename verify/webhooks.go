@@ -8,7 +8,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// keptWebhooks is one configuration of webhooks.
+// keptWebhooks is one webhook configuration.
 type keptWebhooks struct {
 	objectMeta
 
@@ -18,8 +18,8 @@ type keptWebhooks struct {
 
 type hook struct {
 	name    string
-	service string // NAMESPACE/NAME; "" of one that is outside of the cluster
-	fatal   bool   // when it does not answer, the API server refuses
+	service string // NAMESPACE/NAME; "" if it is outside of the cluster
+	fatal   bool   // if it does not answer, the API server rejects the request
 }
 
 func keepValidating(o *admissionv1.ValidatingWebhookConfiguration) *keptWebhooks {
@@ -48,7 +48,7 @@ func keepHook(name string, to admissionv1.WebhookClientConfig, policy *admission
 
 func webhooks(judged func(namespace string) bool) rule {
 	return rule{
-		id: "webhooks", title: "Webhooks lead to a Service that answers",
+		id: "webhooks", title: "Webhooks refer to a Service that answers",
 		watches: []kind{validatingWebhooks, mutatingWebhooks, services, endpointSlices},
 		judge:   func(v view) []Finding { return judgeWebhooks(v, judged) },
 		expects: func(v view) expectation { return expectWebhooks(v, judged) },
@@ -61,20 +61,20 @@ func expectWebhooks(v view, judged func(namespace string) bool) expectation {
 			return expectation{}
 		}
 	}
-	return expectation{nothing: "no webhook leads to a Service of the namespaces that are judged"}
+	return expectation{nothing: "no webhook refers to a Service in the checked namespaces"}
 }
 
 func (v view) allWebhooks() []*keptWebhooks {
 	return slices.Concat(all[*keptWebhooks](v, validatingWebhooks), all[*keptWebhooks](v, mutatingWebhooks))
 }
 
-// inCluster says that it leads to a Service in a namespace that is judged.
+// inCluster reports whether its Service is in a checked namespace.
 func (h hook) inCluster(judged func(namespace string) bool) bool {
 	namespace, _, is := strings.Cut(h.service, "/")
 	return is && judged(namespace)
 }
 
-// judgeWebhooks looks at those whose Service is in a namespace that is judged.
+// judgeWebhooks checks the webhooks with a Service in a checked namespace.
 func judgeWebhooks(v view, judged func(namespace string) bool) []Finding {
 	var findings []Finding
 	for _, w := range v.allWebhooks() {
@@ -86,13 +86,13 @@ func judgeWebhooks(v view, judged func(namespace string) bool) []Finding {
 			if saw == "" {
 				continue
 			}
-			effect := "its objects are let through unseen"
+			effect := "the API server accepts its objects without it"
 			if h.fatal {
-				effect = "the API server refuses what it should look at"
+				effect = "the API server rejects the objects that it should check"
 			}
 			findings = append(findings, Finding{
 				Object: w.title(w.kind) + ", " + h.name, Saw: fmt.Sprintf("%s; %s", saw, effect), Want: "Service " + h.service + " with a ready pod",
-				Fix: fmt.Sprintf("mend Service %s, or delete what nobody answers for: kubectl delete %s %s", h.service, w.kind, w.name),
+				Fix: fmt.Sprintf("repair Service %s, or, if it is no longer needed: kubectl delete %s %s", h.service, w.kind, w.name),
 			})
 		}
 	}

@@ -23,12 +23,12 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// whole is a cluster in which every rule has what it expects, and holds.
+// whole is a cluster in which every rule has its expected objects and is ok.
 type whole struct {
 	options Options
 	objects map[string]metav1.Object
 	reports map[string]*nodereport.Report
-	beats   []beat // heard twice
+	beats   []beat // received twice
 	server  string
 }
 
@@ -76,7 +76,7 @@ func newWhole() *whole {
 
 func (w *whole) add(name string, o metav1.Object) { w.objects[name] = o }
 
-// host adds a node with all that there is on each.
+// host adds a node with all objects of a node.
 func (w *whole) host(name string) {
 	w.add("Node "+name, node(name, corev1.ConditionTrue))
 	w.add("Lease "+name, lease(corev1.NamespaceNodeLease, name, time.Now().Add(-time.Second)))
@@ -96,7 +96,7 @@ func (w *whole) host(name string) {
 	}
 }
 
-// judged is the board after a judgement of all rules on what is there now.
+// judged returns the board after an evaluation of all rules.
 func (w *whole) judged(t *testing.T) *board {
 	t.Helper()
 	e := w.engine(t)
@@ -115,7 +115,7 @@ func (w *whole) engine(t *testing.T) *engine {
 	return e
 }
 
-// judge shows e what is there now.
+// judge evaluates the current objects with e.
 func (w *whole) judge(t *testing.T, e *engine) {
 	t.Helper()
 	objects := slices.Collect(maps.Values(w.objects))

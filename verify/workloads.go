@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// namespaces are those of the system.
+// namespaces are the system namespaces.
 type namespaces []string
 
 func (n namespaces) has(namespace string) bool    { return slices.Contains(n, namespace) }
@@ -32,10 +32,10 @@ func otherWorkloads(system namespaces) rule {
 	}
 }
 
-// judgeWorkloads wants every workload of the namespaces that are judged to be
-// complete, and each required one ("Kind namespace/name") to be there at all.
+// judgeWorkloads requires that every workload in the checked namespaces is complete, and that each
+// required one ("Kind namespace/name") exists.
 func judgeWorkloads(v view, judged func(namespace string) bool, required []string) []Finding {
-	seen := map[string]string{} // workload → what is wrong with it
+	seen := map[string]string{} // workload → problem
 	for _, w := range v.workloads() {
 		if judged(w.GetNamespace()) {
 			seen[w.name()] = w.wrong(v, slices.Contains(required, w.name()))
@@ -58,7 +58,7 @@ func judgeWorkloads(v view, judged func(namespace string) bool, required []strin
 	return findings
 }
 
-// workload is an object that keeps a number of pods.
+// workload is an object that controls a number of pods.
 type workload struct {
 	metav1.Object
 
@@ -68,7 +68,7 @@ type workload struct {
 
 func (w workload) name() string { return w.kind + " " + w.GetNamespace() + "/" + w.GetName() }
 
-// wrong leaves one that was deleted to the rule terminating, unless it is required.
+// wrong leaves a deleted workload to the rule terminating, unless it is required.
 func (w workload) wrong(v view, required bool) string {
 	switch {
 	case w.GetDeletionTimestamp() == nil:
@@ -80,7 +80,7 @@ func (w workload) wrong(v view, required bool) string {
 	}
 }
 
-// workloads are all that the cluster has. A ReplicaSet of a Deployment is that one's.
+// workloads returns all workloads of the cluster. A ReplicaSet of a Deployment is not listed.
 func (v view) workloads() []workload {
 	var list []workload
 	for _, d := range all[*appsv1.DaemonSet](v, daemonSets) {
@@ -98,11 +98,11 @@ func (v view) workloads() []workload {
 	return list
 }
 
-// keptInside is a ReplicaSet of a Deployment, which keeps ten old ones and is judged instead.
+// keptInside is a ReplicaSet of a Deployment. The Deployment keeps ten old ones and is checked
+// instead.
 type keptInside struct{ objectMeta }
 
-// keepReplicaSet asks for the owner. The label that a Deployment gives its ReplicaSets stays
-// on one that was orphaned.
+// keepReplicaSet checks the owner. An orphaned ReplicaSet still has the labels of its Deployment.
 func keepReplicaSet(o *appsv1.ReplicaSet) any {
 	if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.Kind == "Deployment" {
 		return &keptInside{metaOf(o.ObjectMeta)}
@@ -112,7 +112,7 @@ func keepReplicaSet(o *appsv1.ReplicaSet) any {
 	return o
 }
 
-// deploymentTrouble takes a paused one as it is updated: somebody holds its rollout.
+// deploymentTrouble treats a paused Deployment as updated: its rollout is stopped on purpose.
 func deploymentTrouble(d *appsv1.Deployment) string {
 	want, s := wanted(d.Spec.Replicas), d.Status
 	if s.ObservedGeneration < d.Generation {
@@ -124,7 +124,7 @@ func deploymentTrouble(d *appsv1.Deployment) string {
 	}
 	saw := fewer(want, updated, s.AvailableReplicas)
 	if old > 0 {
-		saw = append(saw, fmt.Sprintf("%d of the version before still there", old))
+		saw = append(saw, fmt.Sprintf("%d pods of the old version still exist", old))
 	}
 	if len(saw) == 0 {
 		return ""
@@ -138,7 +138,7 @@ func deploymentTrouble(d *appsv1.Deployment) string {
 	return strings.Join(saw, ", ")
 }
 
-// replicaSetTrouble is that of one without a Deployment.
+// replicaSetTrouble checks a ReplicaSet without a Deployment.
 func replicaSetTrouble(r *appsv1.ReplicaSet) string {
 	want, s := wanted(r.Spec.Replicas), r.Status
 	if s.ObservedGeneration < r.Generation {
@@ -153,8 +153,8 @@ func replicaSetTrouble(r *appsv1.ReplicaSet) string {
 	return strings.Join(saw, ", ")
 }
 
-// statefulSetTrouble takes one that is updated by hand (OnDelete) as it is, and
-// one with a partition up to that.
+// statefulSetTrouble ignores updates of a StatefulSet with OnDelete, and updates beyond a
+// partition.
 func statefulSetTrouble(s *appsv1.StatefulSet) string {
 	want := wanted(s.Spec.Replicas)
 	if s.Status.ObservedGeneration < s.Generation {
@@ -177,7 +177,7 @@ func statefulSetTrouble(s *appsv1.StatefulSet) string {
 }
 
 func unseen(generation, observed int64) string {
-	return fmt.Sprintf("its controller has not seen its newest specification (generation %d, seen %d)", generation, observed)
+	return fmt.Sprintf("its controller has not observed its newest specification (generation %d, observed %d)", generation, observed)
 }
 
 func fewer(want, updated, available int32) []string {

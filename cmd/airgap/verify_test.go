@@ -212,16 +212,16 @@ func watchesOnTerminal(t *testing.T, c *oneNode) {
 	tty := uitest.New(t)
 	ended := make(chan int)
 	go func() { ended <- run(ctx, c.nodesReady("--watch"), tty.File, tty.File, tty.File) }()
-	tty.Await(t, "everything has held for")
+	tty.Await(t, "all rules have been ok for")
 	c.ready(corev1.ConditionFalse)
 	tty.Await(t, "broken  nodes-ready: Node w1: not Ready: Tested; want: Ready")
-	tty.Await(t, "not everything holds")
+	tty.Await(t, "not all rules are ok")
 	cancel()
 	if code := <-ended; code != exitcode.Verify {
 		t.Errorf("exit code %d, want %d", code, exitcode.Verify)
 	}
 	screen := tty.Screen()
-	if !strings.Contains(screen, "The cluster is not well (1 finding)") || strings.Contains(screen, "everything has held") || strings.Count(screen, "nodes-ready: Node w1") != 1 {
+	if !strings.Contains(screen, "The cluster is not well (1 finding)") || strings.Contains(screen, "all rules have been ok") || strings.Count(screen, "nodes-ready: Node w1") != 1 {
 		t.Errorf("left on the screen:\n%s", screen)
 	}
 	c.ready(corev1.ConditionTrue)

@@ -50,11 +50,11 @@ func hostFaults(e *scenario.Env, l *lab.Lab) []Fault {
 		On(e, worker, "a kubelet is silent", "systemctl stop kubelet", "systemctl start kubelet", "node-leases", "Node node4", "not renewed"),
 		On(e, worker, "the kubelet's file has another cgroup driver",
 			"sed -i.was 's/^cgroupDriver: .*/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml", "mv /var/lib/kubelet/config.yaml.was /var/lib/kubelet/config.yaml",
-			"cgroups", "Node node4", "the kubelet's file says cgroupfs"),
+			"cgroups", "Node node4", "configuration file has cgroupfs"),
 		On(e, worker, "a kernel parameter is changed", "sysctl -qw net.ipv4.ip_forward=0", "sysctl -qw net.ipv4.ip_forward=1", "sysctls", "net.ipv4.ip_forward", "0"),
 		On(e, worker, "a package loses its lock", "sed -i.was /^kubelet-/d "+versionlock+lookAgain, "mv "+versionlock+".was "+versionlock+lookAgain, "packages", "Node node4", "kubelet"),
 		On(e, worker, "a program of ours is changed", "cp -p /usr/bin/kubeadm /run/kubeadm; echo >>/usr/bin/kubeadm"+lookAgain, "cp -p /run/kubeadm /usr/bin/kubeadm"+lookAgain, "packages", "Node node4", "/usr/bin/kubeadm"),
-		On(e, worker, "the report's unit is stopped", "systemctl stop airgap-node-report", "systemctl start airgap-node-report", "node-reports", "NodeReport node4", "nothing new since").slowly(5 * time.Minute),
+		On(e, worker, "the report's unit is stopped", "systemctl stop airgap-node-report", "systemctl start airgap-node-report", "node-reports", "NodeReport node4", "no update since").slowly(5 * time.Minute),
 		On(e, first, "a certificate ends in five days", expiring, "mv /etc/kubernetes/pki/front-proxy-client.crt.was /etc/kubernetes/pki/front-proxy-client.crt",
 			"certificates", "front-proxy-client.crt", "ends in 4 days"),
 		On(e, first, "the registry is stopped", "systemctl stop airgap-registry", "systemctl start airgap-registry", "registry-reach", "from node4", "refused"),
@@ -102,7 +102,7 @@ func controlPlaneFaults(e *scenario.Env, l *lab.Lab) []Fault {
 		On(e, third, "a member of etcd is stopped", away("etcd"), back("etcd"), "etcd", "etcd on node3", ""),
 		On(e, second, "a scheduler is stopped", away("kube-scheduler"), back("kube-scheduler"), "control-plane", "kube-scheduler-node2", "does not exist"),
 		{
-			name: "no scheduler is left", rule: "leaders", object: "Lease kube-system/kube-scheduler", saw: "leads", // or nobody does, or one does not renew
+			name: "no scheduler is left", rule: "leaders", object: "Lease kube-system/kube-scheduler", saw: "leader", // there is none, or it does not renew its lease
 			inject: func(ctx context.Context) error { return everywhere(ctx, e, l.Machines[:3], away("kube-scheduler")) },
 			mend:   func(ctx context.Context) error { return everywhere(ctx, e, l.Machines[:3], back("kube-scheduler")) },
 		},
@@ -141,7 +141,7 @@ func networkFaults(e *scenario.Env, l *lab.Lab) []Fault {
 	return []Fault{
 		dropped("a tunnel between two hosts", lab.Drop{Proto: "udp", Port: 8472, From: second.Addr(), To: worker.Addr()}, "data-plane", "pod on node4", "from node2"),
 		dropped("large packets between two hosts", lab.Drop{Proto: "udp", Port: 8472, From: second.Addr(), To: worker.Addr(), Larger: 1200}, "data-plane", "pod on node4, 64 KiB", "from node2"),
-		On(e, worker, "a node is cut off", cutOff, "nft delete table inet cut", "nodes-ready", "Node node4", "silent").slowly(2 * time.Minute),
+		On(e, worker, "a node is cut off", cutOff, "nft delete table inet cut", "nodes-ready", "Node node4", "not reporting").slowly(2 * time.Minute),
 		On(e, worker, "the tunnel's packets have another size", "ip link set flannel.1 mtu 1300", "ip link set flannel.1 mtu 1450", "pod-network-mtu", "Node node4, link flannel.1", "1300 bytes"),
 		On(e, first, "a pool with IP-in-IP", calicoPool+scenario.Kubectl+"apply -f /run/pool.yaml", scenario.Kubectl+"delete ippools.crd.projectcalico.org tunnelled; "+scenario.Kubectl+"delete crd ippools.crd.projectcalico.org",
 			"no-ipip", "IPPool tunnelled", "ipipMode: Always").slowly(3 * time.Minute),
@@ -188,7 +188,7 @@ func clusterFaults(e *scenario.Env, l *lab.Lab) []Fault {
 		applied("a webhook that points nowhere", `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: nowhere}, webhooks: [{name: a.nowhere.example, admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Ignore, clientConfig: {service: {namespace: default, name: nobody}}, rules: [{apiGroups: [nowhere.example], apiVersions: [v1], operations: [CREATE], resources: [things]}]}]}`,
 			"validatingwebhookconfiguration nowhere", "webhooks", "nowhere", "Service default/nobody does not exist"),
 		applied("a binding that approves any node", `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: any-node}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:certificates.k8s.io:certificatesigningrequests:nodeclient"}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:bootstrappers"}]}`,
-			"clusterrolebinding any-node", "join-tokens", "any-node", "a certificate of any node is approved"),
+			"clusterrolebinding any-node", "join-tokens", "any-node", "a certificate for any node is approved"),
 		applied("an APIService that nobody answers", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.nowhere.example}, spec: {group: nowhere.example, version: v1, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {namespace: default, name: nobody}}}`,
 			"apiservice v1.nowhere.example", "api-services", "v1.nowhere.example", "not available"),
 		applied("a pod that ends again and again", `{apiVersion: v1, kind: Pod, metadata: {name: crashing}, spec: {containers: [{name: main, image: docker.io/library/hello:1.0, command: [/nothing]}]}}`,
@@ -198,7 +198,7 @@ func clusterFaults(e *scenario.Env, l *lab.Lab) []Fault {
 		On(e, first, "a system workload gets an image that nobody has", scenario.Kubectl+"-n kube-system set image daemonset/kube-proxy kube-proxy=registry.example/nobody/has:it",
 			scenario.Kubectl+"-n kube-system rollout undo daemonset/kube-proxy", "system-workloads", "DaemonSet kube-system/kube-proxy", "pods updated"),
 		{
-			name: "an image is gone from every registry", rule: "images", object: "/team/hello@sha256:", saw: "the registry does not have it; it runs in default/own", within: 3 * time.Minute,
+			name: "an image is gone from every registry", rule: "images", object: "/team/hello@sha256:", saw: "it is not in the registry; it runs in default/own", within: 3 * time.Minute,
 			inject: func(ctx context.Context) error {
 				return withoutRegistries(ctx, e, l.Machines[:3], "mv /var/lib/airgap/pushed /var/lib/airgap/pushed.away")
 			},

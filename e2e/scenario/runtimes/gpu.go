@@ -252,7 +252,7 @@ func cardFails(ctx context.Context, e *scenario.Env, first, worker lab.Machine) 
 		return err
 	}
 	return errors.Join(e.Script(ctx, first, offered(worker, "1")),
-		finds(ctx, e, first, "gpus", "Node node2", "1 nvidia.com/gpu for the scheduler", "0000:3d:00.0: Xid 79 at 2", "[GPU-4d0b2c7e-1f35-4a11-9c02-000000000100]"),
+		finds(ctx, e, first, "gpus", "Node node2", "1 nvidia.com/gpu allocatable", "0000:3d:00.0: Xid 79 at 2", "[GPU-4d0b2c7e-1f35-4a11-9c02-000000000100]"),
 		e.Script(ctx, worker, "rm "+toldXid, lookAtCards))
 }
 
@@ -265,7 +265,7 @@ func cardGone(ctx context.Context, e *scenario.Env, first, worker lab.Machine) e
 	if err := e.Script(ctx, first, scenario.Kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s", offered(worker, "1")); err != nil {
 		return err
 	}
-	return errors.Join(finds(ctx, e, first, "gpus", "Node node2", "1 on the bus, 2 when they were set up"),
+	return errors.Join(finds(ctx, e, first, "gpus", "Node node2", "1 on the PCI bus, 2 when airgap set them up"),
 		e.Script(ctx, worker, "mv /root/card /usr/lib/lab/pci/0000:3d:00.0"))
 }
 
@@ -293,7 +293,7 @@ func otherKernel(ctx context.Context, e *scenario.Env, first, worker lab.Machine
 		e.Script(ctx, worker, "mv "+headers+" "+away, "cd /lib/modules/$(uname -r) && rm extra/nvidia.ko && sed -i '/^extra.nvidia.ko:/d' modules.dep"),
 		worker.Kill(ctx), worker.Start(ctx),
 		e.Script(ctx, first, scenario.Kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s"),
-		finds(ctx, e, first, "gpus", "Node node2", "no NVIDIA module for the running kernel")); err != nil {
+		finds(ctx, e, first, "gpus", "Node node2", "no NVIDIA kernel module for the running kernel")); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, worker, "", "airgap", "gpu", "status")
@@ -306,7 +306,7 @@ func otherKernel(ctx context.Context, e *scenario.Env, first, worker lab.Machine
 // cardsGivenBack: reset leaves nothing of the driver, and the next boot gives nouveau
 // the cards again. What scripts of NVIDIA's own packages leave is theirs.
 func cardsGivenBack(ctx context.Context, e *scenario.Env, m lab.Machine) error {
-	if _, err := e.Must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+	if _, err := e.Must(ctx, m, []string{"undone: "}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
 	if err := e.Script(ctx, m, "! rpm -qa | grep -i -e nvidia -e kernel-devel -e dkms", "! ls /usr/bin/nvidia-* /usr/lib64/libnvidia-ml* 2>/dev/null",
