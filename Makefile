@@ -1,4 +1,4 @@
-# airgap: `make help` lists what there is.
+# airgap: `make help` lists the targets.
 SHELL := /bin/bash
 GO ?= go
 ifneq ($(filter-out help,$(MAKECMDGOALS)),)
@@ -6,8 +6,8 @@ ifeq ($(shell command -v $(GO)),)
 $(error there is no program "$(GO)" on PATH: airgap is built with Go 1.26. sudo has a PATH of its own: sudo env "PATH=$$PATH" make $(MAKECMDGOALS))
 endif
 endif
-# Of a length of its own, so that clones of any depth have the same; of the
-# commit's time, not of the clock, are the files that the program makes.
+# A fixed length, so that clones of any depth have the same name. Files that the
+# program makes have the time of the commit, not of the clock.
 VERSION ?= $(shell git describe --tags --always --abbrev=12 --dirty 2>/dev/null || echo devel)
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 TOOLS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/airgap-tools
@@ -15,7 +15,7 @@ STAMPED := airgap.dev/airgap/internal/version
 LINT_VERSION := v2.15.0
 GOLANGCI := $(TOOLS)/golangci-lint-$(LINT_VERSION)
 FUZZTIME ?= 10s
-# NVIDIA's header marks as deprecated what go-nvml has to wrap.
+# NVIDIA's header marks functions that go-nvml must wrap as deprecated.
 test lint fuzz dist/airgap-nvml: export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
 .PHONY: help
@@ -26,16 +26,16 @@ help: ## list these targets
 build: licenses/third-party.txt.gz dist/airgap-nvml dist/airgap-probe ## build dist/airgap, static and without cgo, and its helpers dist/airgap-nvml (needs gcc) and dist/airgap-probe
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X $(STAMPED).release=$(VERSION) -X $(STAMPED).committed=$(SOURCE_DATE_EPOCH)" -o dist/airgap ./cmd/airgap
 
-# Part of the program, for who hands it on.
+# The program contains the licences, for distribution.
 .PHONY: licenses/third-party.txt.gz
 licenses/third-party.txt.gz:
 	@rm -f licenses/third-party.* && $(GO) run ./cmd/licenses ./cmd/airgap ./cmd/airgap-nvml ./cmd/airgap-probe >$@.new && mv $@.new $@
 
-# For glibc 2.28, RHEL 8's. There libdl and libpthread are libraries by themselves,
-# so it asks for them though gcc here needs neither. NVML's functions are bound
-# late (-z lazy): it starts where their library is missing or lacks some. Go's
-# cache does not see when glibc.h changes, hence its sum; its directory is not
-# among the flags, which Go makes the build ID of.
+# For glibc 2.28 of RHEL 8. There libdl and libpthread are separate libraries, so the
+# link names them, though gcc here needs neither. NVML's functions are bound
+# late (-z lazy): the program starts without their library or without some of them. Go's
+# cache does not see a change of glibc.h, so a flag has its checksum. Its directory is not
+# a flag, since the build ID depends on the flags.
 NVML_SOURCE := $(CURDIR)/cmd/airgap-nvml
 NVML_LINK := -Wl,-z,lazy -Wl,--wrap=__libc_start_main -Wl,--push-state,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--pop-state
 NVML_OUT ?= dist/airgap-nvml
@@ -49,7 +49,7 @@ dist/airgap-nvml:
 dist/airgap-probe:
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w" -o $@ ./cmd/airgap-probe
 
-# Of what could make other bytes nothing is left but the source, Go and gcc.
+# The bytes depend only on the source, Go and gcc.
 PLAIN := env -u CGO_CFLAGS -u CGO_LDFLAGS -u CPATH -u GOEXPERIMENT GOFLAGS=-buildvcs=false GOOS=linux GOARCH=amd64 GOAMD64=v1
 RELEASE := dist/airgap-$(VERSION)
 

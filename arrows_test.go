@@ -13,7 +13,7 @@ import (
 
 const module = "airgap.dev/airgap"
 
-// allowed are the arrows of docs/design.md: who may import whom. Everybody may
+// allowed has the permitted imports of each package, as in docs/design.md. Every package may
 // import the shared packages; cmd/airgap may import everything.
 var allowed = map[string][]string{
 	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/image", "bundle/workload", "bundle/operators"},
@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"bundle/build":     {"bundle", "bundle/delta", "bundle/operators", "bundle/plan", "bundle/program", "docs", "internal/config"},
 	"bundle/chart":     {"bundle/workload"},
 	"bundle/delta":     {"bundle", "cluster/site", "registry/trust"},
-	"bundle/fetch":     {"bundle/rpm"}, // what a login is
+	"bundle/fetch":     {"bundle/rpm"}, // the type of a login
 	"bundle/image":     {"bundle/fetch"},
 	"bundle/inspect":   {"bundle", "cluster/site"},
 	"bundle/matrix":    {"gpu", "internal/config", "kubeadm/release", "preflight"},
@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"preflight":        {"cni", "gpu/nvml", "preflight/replay"},
 	"preflight/replay": {},
 
-	"preflight/netprobe": {}, // hosts are measured by what the command tells it of them
+	"preflight/netprobe": {}, // the command passes the data of the hosts
 	"kubeadm": {"internal/await", "internal/overlay", "internal/settings", "kubeadm/drain", "kubeadm/encryption", "kubeadm/etcd", "kubeadm/exchange", "kubeadm/joincode",
 		"kubeadm/kube", "kubeadm/leave", "kubeadm/node", "kubeadm/pki", "kubeadm/process", "kubeadm/release", "kubeadm/runtime", "manifests"},
 	"kubeadm/backup":     {"bundle", "kubeadm", "kubeadm/etcd", "kubeadm/joincode"},
@@ -137,7 +137,7 @@ func TestImportsFollowTheArrows(t *testing.T) {
 		}
 		to, known := allowed[from]
 		if !known {
-			t.Errorf("%s is a new package: say in arrows_test.go and docs/design.md whom it may import", from)
+			t.Errorf("%s is a new package: add its permitted imports to arrows_test.go and docs/design.md", from)
 			continue
 		}
 		if !strings.HasPrefix(from, "internal/") {

@@ -21,8 +21,8 @@ import (
 // TestTypesOfTheHouse holds two rules of cluster/ that only types show.
 func TestTypesOfTheHouse(t *testing.T) {
 	packages := aboveSites(t)
-	// No package but cluster/site assigns to a field of a site.Site, or to what is reached through
-	// one. Who learns something makes another site, by its methods.
+	// No package but cluster/site assigns to a field of a site.Site, or through
+	// one. Code with new information makes another site, with its methods.
 	t.Run("a site is never changed", func(t *testing.T) {
 		for _, p := range packages {
 			for _, to := range p.siteChanges() {
@@ -31,7 +31,7 @@ func TestTypesOfTheHouse(t *testing.T) {
 		}
 	})
 	// No method of a struct hides one of a struct of the same package that it embeds: which of the
-	// two runs would depend on who calls.
+	// two runs would depend on the caller.
 	t.Run("nothing shadows", func(t *testing.T) {
 		for _, p := range packages {
 			for _, hidden := range shadows(p.Package) {
@@ -41,7 +41,7 @@ func TestTypesOfTheHouse(t *testing.T) {
 	})
 }
 
-// TestTypesAreFound: the rules find what they look for.
+// TestTypesAreFound: the rules find their violations.
 func TestTypesAreFound(t *testing.T) {
 	p := &checked{positions: token.NewFileSet(), site: "x"}
 	file, err := parser.ParseFile(p.positions, "x.go", `package x
@@ -191,8 +191,8 @@ func (p *checked) check(path string, files []*ast.File, of types.Importer) (err 
 	return err
 }
 
-// aboveSites are the packages below cluster/, and others that import cluster/site. What they import
-// comes from the build.
+// aboveSites are the packages below cluster/, and others that import cluster/site. Their imports
+// come from the build.
 func aboveSites(t *testing.T) []*checked {
 	t.Helper()
 	const site = module + "/cluster/site"
@@ -239,7 +239,7 @@ func aboveSites(t *testing.T) []*checked {
 	return all
 }
 
-// built is what go list says of a package and its build.
+// built is the output of go list for a package and its build.
 type built struct {
 	ImportPath, Export, Dir string
 	GoFiles                 []string

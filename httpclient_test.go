@@ -25,7 +25,7 @@ const (
 // readOnly are functions that read a kubeconfig and make no client of it.
 var readOnly = []string{"kubeadm/identity.go: readEndpoint", "kubeadm/pki/authority.go: leafOf", "verify/nodereport/configz.go: own"}
 
-// TestEveryClientHasThePolicy: whatever sends HTTP goes through internal/httpclient. It
+// TestEveryClientHasThePolicy: all code that sends HTTP goes through internal/httpclient. It
 // reads the source: a client that no test uses is found, too.
 func TestEveryClientHasThePolicy(t *testing.T) {
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
@@ -51,7 +51,7 @@ func TestEveryClientHasThePolicy(t *testing.T) {
 	}
 }
 
-// TestUnguarded: the search finds what it is for.
+// TestUnguarded: the search finds unguarded clients.
 func TestUnguarded(t *testing.T) {
 	const head = "package p\nimport (\n\"net/http\"\nother \"net/http\"\n\"airgap.dev/airgap/internal/httpclient\"\n\"k8s.io/client-go/rest\"\n" +
 		"\"github.com/google/go-containerregistry/pkg/v1/remote\"\n)\nfunc f() {\n"
@@ -185,7 +185,7 @@ func (s *source) visitMade(n ast.Node, kind ast.Expr) {
 	}
 }
 
-// visitFunction wants a function that has the address of an API server to wrap its
+// visitFunction requires that a function with the address of an API server wraps its
 // transport.
 func (s *source) visitFunction(f *ast.FuncDecl) {
 	makes, wraps := "", false

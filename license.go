@@ -1,5 +1,5 @@
-// Package airgap is the program's licence, and those of what it is made of, for
-// what is handed on of it.
+// Package airgap has the licence of the program and the licences of its modules, which every
+// distributed copy contains.
 package airgap
 
 import (
@@ -22,7 +22,7 @@ var licenses embed.FS
 func ThirdParty() []byte {
 	text, err := unpacked("licenses/third-party.txt.gz")
 	if err != nil {
-		return []byte("This program was built without make build, which gathers the licences of the modules that it is made of:\nit is not to be handed on.\n")
+		return []byte("This program was built without make build, which collects the licences of its modules:\ndo not distribute it.\n")
 	}
 	return text
 }

@@ -153,7 +153,7 @@ func wide(text []byte) int {
 	return count
 }
 
-// others are all packages but the command, which has a limit of its own.
+// others are all packages except the command, which has its own limit.
 func others(packages map[string]int) map[string]int {
 	rest := maps.Clone(packages)
 	delete(rest, "cmd/airgap")

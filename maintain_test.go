@@ -76,7 +76,7 @@ func directModules(t *testing.T, dir string) []string {
 	return names
 }
 
-// rows are those of the first table behind a heading, without its head.
+// rows returns the rows of the first table below a heading, without its head.
 func rows(t *testing.T, file, heading string) [][2]string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -153,7 +153,7 @@ func git(args ...string) (string, error) {
 
 type quote struct {
 	file, commit string
-	touched      []string // what is named behind it
+	touched      []string // files named after it
 }
 
 // quotedCommits are the subjects that pages name, and the commits of e2e/RESULTS.md.
@@ -216,7 +216,7 @@ func shownWays(t *testing.T, text string) []quote {
 	return all
 }
 
-// TestHelpNamesEveryTarget: what `make` can be asked for has its line in `make help`.
+// TestHelpNamesEveryTarget: each target of `make` has a line in `make help`.
 func TestHelpNamesEveryTarget(t *testing.T) {
 	text, err := os.ReadFile("Makefile")
 	if err != nil {
@@ -228,7 +228,7 @@ func TestHelpNamesEveryTarget(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`(?m)^\.PHONY: ([a-z0-9-]+)$`).FindAllStringSubmatch(string(text), -1) {
 		if !regexp.MustCompile(`(?m)^` + m[1] + ` +\S`).Match(out) {
-			t.Errorf("make help says nothing of %s: put ## and what it does behind its name", m[1])
+			t.Errorf("make help has no line for %s: add ## and a description after its name", m[1])
 		}
 	}
 }
@@ -266,8 +266,8 @@ func TestRecordsAreWhole(t *testing.T) {
 	}
 }
 
-// TestHostsNeedNoLab: on servers that a file names, `make e2e` neither installs packages nor
-// looks at this machine's kernel nor builds a lab, which it does without the file.
+// TestHostsNeedNoLab: on servers that a file names, `make e2e` does not install packages,
+// check this machine's kernel or build a lab, as it does without the file.
 func TestHostsNeedNoLab(t *testing.T) {
 	would := func(args ...string) string {
 		t.Helper()
@@ -288,7 +288,7 @@ func TestHostsNeedNoLab(t *testing.T) {
 	here := would("RUN=journey")
 	for _, lab := range []string{"apt-get", "id -u", "cmd/kernel", "lab prepare"} {
 		if strings.Contains(there, lab) {
-			t.Errorf("make e2e HOSTS=x.yaml wants %q of this machine:\n%s", lab, there)
+			t.Errorf("make e2e HOSTS=x.yaml uses %q on this machine:\n%s", lab, there)
 		}
 		if !strings.Contains(here, lab) {
 			t.Errorf("make e2e says nothing of %q: this test looks for the wrong words", lab)

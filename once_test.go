@@ -15,8 +15,8 @@ import (
 	"airgap.dev/airgap/internal/enterprise"
 )
 
-// TestOnce: what one package knows for all, no other package of the program works out again. What
-// helps tests, and the lab, are free to.
+// TestOnce: no package of the program repeats the knowledge of another one. Test helpers and the
+// lab may.
 func TestOnce(t *testing.T) {
 	rules := []func(dir string, n ast.Node) (again, ask string){releaseNamed, packageNamed, pluginNamed, referenceParsed, imagesListed}
 	for _, path := range goFiles(t) {
@@ -40,7 +40,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestOnceFinds: each rule finds what it is about, and nothing in the package that knows it.
+// TestOnceFinds: each rule finds its violations, and none in the package with the knowledge.
 func TestOnceFinds(t *testing.T) {
 	for _, tc := range []struct {
 		rule              func(dir string, n ast.Node) (again, ask string)
@@ -75,7 +75,7 @@ func TestOnceFinds(t *testing.T) {
 	}
 }
 
-// releaseNamed: what depends on the release of Enterprise Linux is a column of one table.
+// releaseNamed: each dependency on a release of Enterprise Linux is a column of one table.
 func releaseNamed(dir string, n ast.Node) (again, ask string) {
 	if name := textOf(n); dir != "internal/enterprise" && (name == "el" || slices.Contains(enterprise.Names(), name)) {
 		return name, "make it a column of internal/enterprise"
@@ -100,7 +100,7 @@ func packageNamed(dir string, n ast.Node) (again, ask string) {
 	return "", ""
 }
 
-// pluginNamed: those who judge a host or set it up know no plugin by its name.
+// pluginNamed: code that checks a host or sets it up does not name a plugin.
 func pluginNamed(dir string, n ast.Node) (again, ask string) {
 	within := dir == "preflight" || dir == "internal/settings" || strings.HasPrefix(dir, "kubeadm") || strings.HasPrefix(dir, "cluster/")
 	of, name := selected(n)
@@ -115,7 +115,7 @@ func pluginNamed(dir string, n ast.Node) (again, ask string) {
 
 var cutting = regexp.MustCompile(`^(Cut|Index|LastIndex|Split)`)
 
-// referenceParsed: nobody else takes image references apart.
+// referenceParsed: no other package parses image references.
 func referenceParsed(dir string, n ast.Node) (again, ask string) {
 	if dir == "internal/reference" {
 		return "", ""
@@ -160,8 +160,8 @@ func isImage(e ast.Expr) bool {
 	return found
 }
 
-// imagesListed: what a server needs of the images is asked of the lock, which decided it; only the
-// connected side has lists by versions.
+// imagesListed: a server takes its list of images from the lock. Only the connected side has lists
+// by version.
 func imagesListed(dir string, n ast.Node) (again, ask string) {
 	if !strings.HasPrefix(dir, "cluster/") && !slices.Contains([]string{"registry", "cmd/airgap", "verify", "kubeadm", "kubeadm/runtime"}, dir) {
 		return "", ""

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// commandImports is all that cmd/airgap may import beside cluster/ and bundle/: what flags, texts
-// and the process itself need. Nothing in it works on a host, a cluster or a network.
+// commandImports lists the packages that cmd/airgap may import in addition to cluster/ and bundle/:
+// packages for flags, texts and the process. Nothing in it works on a host, a cluster or a network.
 var commandImports = []string{
 	"cmp", "context", "encoding/json", "errors", "fmt", "io", "log/slog", "maps", "os", "os/signal", "path", "runtime/debug", "runtime/metrics",
 	"slices", "strings", "sync", "syscall", "time", "github.com/spf13/cobra", "github.com/spf13/pflag",
@@ -23,8 +23,8 @@ var commandImports = []string{
 }
 
 // TestCommandsMakeOneCall: on each way through a command's RunE there is at most one call into
-// cluster/ or bundle/, or of anything else that gets the command's context. What the command calls
-// of its own package counts with it; what it gives away to be called by others does not.
+// cluster/ or bundle/, or of anything else that gets the command's context. Calls in functions
+// of its package count too. Calls in function values that it passes on do not count.
 func TestCommandsMakeOneCall(t *testing.T) {
 	c := readCommand(t, "cmd/airgap")
 	commands := 0
@@ -56,7 +56,7 @@ func TestCommandsMakeOneCall(t *testing.T) {
 	}
 }
 
-// TestWaysAreCounted: what TestCommandsMakeOneCall finds, and what it lets pass.
+// TestWaysAreCounted: the cases that TestCommandsMakeOneCall finds, and the cases that it accepts.
 func TestWaysAreCounted(t *testing.T) {
 	for body, want := range map[string]int{
 		"return site.One()":                                                    1,
@@ -231,8 +231,8 @@ func (c *command) choice(file *commandFile, before int, choices ...[]ast.Stmt) (
 	return on, ended
 }
 
-// calls counts those within a statement or an expression, but for function literals: others call
-// these.
+// calls counts the calls within a statement or an expression, without function literals: other
+// code calls these.
 func (c *command) calls(file *commandFile, n ast.Node) (count int) {
 	if n == nil {
 		return 0
@@ -248,7 +248,7 @@ func (c *command) calls(file *commandFile, n ast.Node) (count int) {
 	return count
 }
 
-// call is 1 for a call that is counted, or what a function of this package comes to.
+// call is 1 for a call that is counted, or the count of a function of this package.
 func (c *command) call(file *commandFile, call *ast.CallExpr) int {
 	name := ""
 	switch fun := call.Fun.(type) {
@@ -275,7 +275,7 @@ func (c *command) call(file *commandFile, call *ast.CallExpr) int {
 	return 0
 }
 
-// counts reports whether the name is that of a package below cluster/ or bundle/.
+// counts reports whether the name belongs to a package below cluster/ or bundle/.
 func (s *commandFile) counts(name string) bool {
 	for path, is := range s.imports {
 		if is == name && (strings.HasPrefix(path, module+"/cluster/") || strings.HasPrefix(path, module+"/bundle/")) {

@@ -13,7 +13,7 @@ const byHand = "\n## Measured once, by hand\n"
 var (
 	figureText = regexp.MustCompile(`\d+(?:\.\d+)?`)
 	commitText = regexp.MustCompile(`\b[0-9a-f]{7}\b`)
-	// What has a digit in its name and is no figure.
+	// Names with a digit that are no figures.
 	namesWithDigits = strings.NewReplacer("registry:3", "", "sha256sum", "")
 )
 
@@ -23,7 +23,7 @@ func figuresIn(text string) []string {
 }
 
 // TestFiguresAreMeasured: each figure of the README's first table is in a row of `make bench` of
-// e2e/RESULTS.md, at a commit that the same row of the README names. What is measured "by hand" is in
+// e2e/RESULTS.md, at a commit that the same row of the README names. Figures measured "by hand" are in
 // that section of docs/comparison.md. The Korean README has the same figures of the same commits.
 func TestFiguresAreMeasured(t *testing.T) {
 	results, err := os.ReadFile(resultsFile)
@@ -66,7 +66,7 @@ func TestFiguresAreMeasured(t *testing.T) {
 	}
 }
 
-// measuredRow is one of the README's: what airgap takes and what others take, and the commits at which that was measured.
+// measuredRow is a row of the README: the figures of airgap and of the others, and the measured commits.
 type measuredRow struct {
 	job            string
 	cells, commits []string
