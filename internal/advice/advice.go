@@ -1,4 +1,4 @@
-// Package advice gives an error the next step: what a person does about it.
+// Package advice adds the next step of the user to an error.
 package advice
 
 import (
@@ -57,7 +57,7 @@ type wrong struct{ error }
 
 func (w wrong) Unwrap() error { return w.error }
 
-// Usage says that err is about what the user gave: flags or files. nil stays nil.
+// Usage marks err as caused by the user's input: flags or files. nil stays nil.
 func Usage(err error) error {
 	if err == nil {
 		return nil
@@ -65,10 +65,10 @@ func Usage(err error) error {
 	return wrong{err}
 }
 
-// Usagef is an error about what the user gave.
+// Usagef is an error caused by the user's input.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
-// IsUsage tells whether an error is about what the user gave.
+// IsUsage reports whether the user's input caused an error.
 func IsUsage(err error) bool {
 	_, is := errors.AsType[wrong](err)
 	return is

@@ -30,7 +30,7 @@ func TestNearestAdvice(t *testing.T) {
 		t.Errorf("replaced: %q", got)
 	}
 	if got := advice.Of(advice.Add(silent{near}, "run it again")); got != "open the port" {
-		t.Errorf("around an error without advice of its own: %q", got)
+		t.Errorf("around an error without advice: %q", got)
 	}
 	if got := advice.Of(advice.Add(silent{errors.New("no route")}, "run it again")); got != "run it again" {
 		t.Errorf("none further in: %q", got)

@@ -1,5 +1,5 @@
-// Package await waits for what others do: it tries until that holds, and tells at the end why it
-// did not.
+// Package await waits for other components: it tries until a condition is met or the time is over,
+// and then returns the last reason.
 package await
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Beat is the time between two looks at what somebody else is to do. Tests of long
-// stories look more often.
+// Beat is the time between two checks of another component. Tests of long
+// sequences set a shorter one.
 func Beat(ctx context.Context) time.Duration {
 	if often, is := ctx.Value(Oftener{}).(time.Duration); is {
 		return often

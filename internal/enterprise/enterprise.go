@@ -1,5 +1,5 @@
-// Package enterprise is what airgap knows of the major versions of Enterprise Linux: Red Hat's, and
-// those of the systems that are built from its sources.
+// Package enterprise has the properties of the major versions of Enterprise Linux: Red Hat's and its
+// rebuilds.
 //
 // A new version is a row of Releases, a profile in bundle/rpm, and the value in the schema of
 // packages.os; tests say which is missing.
@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// Release is a major version, as far as Kubernetes and what runs next to it ask for it.
+// Release is a major version, with the properties that Kubernetes and its components depend on.
 type Release struct {
 	OS           string `json:"os"`           // "el9"
 	Kernel       string `json:"kernel"`       // of Red Hat and its rebuilds; Oracle's UEK is another one
 	Glibc        string `json:"glibc"`        // for programs that are not static
-	Cgroup       string `json:"cgroup"`       // that it boots with: "v1", "v2"
-	PacketFilter string `json:"packetFilter"` // what kube-proxy and the pod network find
+	Cgroup       string `json:"cgroup"`       // at boot: "v1", "v2"
+	PacketFilter string `json:"packetFilter"` // for kube-proxy and the pod network
 	Source       string `json:"source"`
 
 	// NFTables says that there are no legacy iptables modules: kube-proxy is in its nftables mode.
@@ -57,10 +57,10 @@ func Releases() []Release {
 	}
 }
 
-// Usual is the release of a bundle whose airgap.yaml names none.
+// Usual is the release of a bundle if airgap.yaml names none.
 const Usual = "el9"
 
-// Names are those of Releases.
+// Names returns the names of Releases.
 func Names() []string {
 	var names []string
 	for _, r := range Releases() {
@@ -81,8 +81,8 @@ func Of(name string) Release {
 // Major is the number of the release: 9.
 func (r Release) Major() string { return strings.TrimPrefix(r.OS, "el") }
 
-// Name is "el9" for the VERSION_ID of an os-release(5) whose ID, or another of the ids, is that of
-// RHEL or of a system built from its sources; "" for any other. It need not be one of Releases.
+// Name is "el9" for the VERSION_ID of an os-release(5) with an ID, or one of the ids, of
+// RHEL or a rebuild; "" for any other. It need not be one of Releases.
 func Name(version string, ids ...string) string {
 	first, _, _ := strings.Cut(version, ".")
 	major, err := strconv.Atoi(first)
@@ -92,7 +92,7 @@ func Name(version string, ids ...string) string {
 	return fmt.Sprintf("el%d", major)
 }
 
-// Fields are those of an os-release(5), whose lines are assignments like a shell's.
+// Fields returns the fields of an os-release(5). Its lines are shell assignments.
 func Fields(osRelease string) map[string]string {
 	values := map[string]string{}
 	for line := range strings.Lines(osRelease) {

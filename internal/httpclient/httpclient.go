@@ -36,8 +36,8 @@ func New(t http.RoundTripper) *http.Client { return &http.Client{Transport: Guar
 // Guard applies the policy to the requests that t sends.
 func Guard(t http.RoundTripper) http.RoundTripper { return guard{t, false} }
 
-// Stay is Guard for a client whose identity is in the connection, as a client certificate
-// is: it follows no redirect to another origin.
+// Stay is Guard for a client that identifies itself in the connection, for example with a client
+// certificate: it follows no redirect to another origin.
 func Stay(t http.RoundTripper) http.RoundTripper { return guard{t, true} }
 
 type guard struct {
@@ -59,7 +59,7 @@ func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.next.RoundTrip(strip(r, earlier))
 }
 
-// chain are the requests whose answers led to r, the last one first.
+// chain returns the requests with redirects that led to r, the last one first.
 func chain(r *http.Request) []*http.Request {
 	var all []*http.Request
 	for r.Response != nil && r.Response.Request != nil && len(all) <= maxHops {
@@ -77,7 +77,7 @@ func (g guard) refuse(r *http.Request, earlier []*http.Request) error {
 	var reason string
 	switch {
 	case earlier[0].URL.Scheme == "https" && r.URL.Scheme != "https":
-		reason = "it leaves https, and everybody on the way could read and change what follows; name an address that stays with https"
+		reason = "it leaves https, so the data could be read and changed on the network; use an address that stays with https"
 	case len(earlier) > maxHops:
 		reason = fmt.Sprintf("these are more than %d redirects", maxHops)
 	case from == to:
@@ -85,7 +85,7 @@ func (g guard) refuse(r *http.Request, earlier []*http.Request) error {
 	case g.stay:
 		reason = "the certificate or token of this connection is for the first one only"
 	case r.Body != nil && r.Body != http.NoBody:
-		reason = "what is sent is for the first one only"
+		reason = "the request body is for the first one only"
 	case r.URL.User != nil:
 		reason = "its address has a user name in it"
 	default:
@@ -94,13 +94,13 @@ func (g guard) refuse(r *http.Request, earlier []*http.Request) error {
 	return &RefusedError{from, to, reason}
 }
 
-// plainHeaders are those that tell another origin nothing but what is wanted. All others
-// may hold a secret: Private-Token, X-JFrog-Art-Api, a Referer with a signed query.
+// plainHeaders returns the headers that may go to another origin. All others
+// may contain a secret: Private-Token, X-JFrog-Art-Api, a Referer with a signed query.
 func plainHeaders() []string {
 	return []string{"Accept", "Accept-Encoding", "Accept-Language", "User-Agent", "Range", "If-Range", "If-None-Match", "If-Modified-Since"}
 }
 
-// strip leaves away what was meant for an origin that the chain has left.
+// strip removes the headers for an origin that the chain has left.
 func strip(r *http.Request, earlier []*http.Request) *http.Request {
 	left := false
 	own := r.Header.Get("Authorization")

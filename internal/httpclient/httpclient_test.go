@@ -144,7 +144,7 @@ func TestBodiesStay(t *testing.T) {
 	}
 }
 
-// TestOrigin: two ways to write an origin are one, and what may be another server is another.
+// TestOrigin: two spellings of an origin are equal, and a possible other server is different.
 func TestOrigin(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

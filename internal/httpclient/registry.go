@@ -9,11 +9,11 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Registry is Guard for the registry at host (HOST or HOST:PORT). It keeps plain HTTP
-// away: go-containerregistry falls back to it where a registry has a private address or a
-// name in .local. And a password goes only to the registry and to a token server of its
-// own site, as auth.docker.io is for index.docker.io: a registry names its token server
-// in an answer, and a mirror may pass on the answer of another.
+// Registry is Guard for the registry at host (HOST or HOST:PORT). It refuses plain
+// HTTP: go-containerregistry falls back to it if a registry has a private address or a
+// name in .local. A password goes only to the registry and to a token server of the same
+// site, such as auth.docker.io for index.docker.io: a registry names its token server
+// in a response, and a mirror may forward the response of another registry.
 func Registry(t http.RoundTripper, host string) http.RoundTripper {
 	return registry{Guard(t), hostname(host)}
 }
@@ -23,7 +23,7 @@ type registry struct {
 	host string
 }
 
-// WrappedRoundTripper is as guard's.
+// WrappedRoundTripper returns the next transport, as guard's does.
 func (t registry) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 func (t registry) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -52,11 +52,11 @@ func (t registry) refuse(r *http.Request) error {
 	return nil
 }
 
-// RealmError says that a registry wants its users' passwords sent to another site.
+// RealmError reports a registry that asks for users' passwords at another site.
 type RealmError struct{ Registry, Realm string }
 
 func (e *RealmError) Error() string {
-	return fmt.Sprintf("log in at %s: its token server is %s (WWW-Authenticate), which is another site and gets no password: ask those who run %[1]s, or remove its login",
+	return fmt.Sprintf("log in at %s: its token server is %s (WWW-Authenticate), which belongs to another site, so airgap sends no password: ask the administrators of %[1]s, or remove its login",
 		e.Registry, e.Realm)
 }
 

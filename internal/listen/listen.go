@@ -14,8 +14,8 @@ func PerAddress(l net.Listener, limit int, refused func(from string)) net.Listen
 	return &perAddress{Listener: l, limit: limit, refused: refused, open: map[string]int{}, full: map[string]bool{}}
 }
 
-// Source is the address in HOST:PORT. Where one host may use a whole network it is that: 64
-// bits of IPv6, and 127.0.0.0/8, from any address of which each local user may connect.
+// Source returns the address in HOST:PORT. If one host can use a whole network, it returns the
+// network: 64 bits of IPv6, and 127.0.0.0/8, since each local user can connect from any of its addresses.
 func Source(addr string) string {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil {

@@ -24,7 +24,7 @@ func FuzzNEVRA(f *testing.F) {
 	})
 }
 
-// FuzzCompare: an order, whatever versions are made of.
+// FuzzCompare: versions have an order for any input.
 func FuzzCompare(f *testing.F) {
 	f.Add("1.0~rc1", "1.0")
 	f.Add("1.0^git1", "1.0.1")

@@ -120,7 +120,7 @@ func ParseEVR(s string) (EVR, error) {
 	return EVROf(epoch, version, release)
 }
 
-// EVROf is the version of what rpm and metadata have in parts; an empty epoch is 0.
+// EVROf returns the version from the parts in rpm's and repositories' metadata; an empty epoch is 0.
 func EVROf(epoch, version, release string) (EVR, error) {
 	n, err := strconv.ParseUint(cmp.Or(epoch, "0"), 10, 31)
 	if err != nil {

@@ -6,7 +6,7 @@ type Text struct{ NEVRA }
 // MarshalText writes name-epoch:version-release.arch.
 func (t Text) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the output of MarshalText.
 func (t *Text) UnmarshalText(text []byte) error {
 	n, err := Parse(string(text))
 	t.NEVRA = n

@@ -1,5 +1,5 @@
-// Package overlay lays what a site sets over what airgap generates: fields of configurations, as
-// they are decoded from YAML or TOML.
+// Package overlay merges the settings of a site into generated configurations: fields as decoded from YAML or
+// TOML.
 package overlay
 
 import (

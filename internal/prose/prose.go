@@ -3,9 +3,10 @@
 //
 // It counts two things per 1,000 words: markers, which are words and phrases that technical English
 // seldom uses (english.terms lists them, each with its replacement), and "what" as a relative
-// pronoun. Korean text is searched for literal translations only (korean.terms). Code, names,
-// quotations and test data are not measured. Limits says how much a package or page may have, and
-// an allow list holds the ones above it.
+// pronoun. Korean text is searched for literal translations (korean.terms), and for other words than
+// the one that glossary.terms has for a thing. Code, names, quotations and test data are not
+// measured. Limits says how much a package or page may have, and an allow list holds the ones above
+// it.
 package prose
 
 import (

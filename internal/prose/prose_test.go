@@ -152,8 +152,35 @@ func TestErrors(t *testing.T) {
 		t.Errorf("a file that is no Go: %v", err)
 	}
 	for _, list := range []string{"told", "told, | report"} {
-		if _, err := parseTerms("# a comment\n"+list, ""); err == nil || !strings.Contains(err.Error(), "line 2") {
+		if _, err := parseTerms("# a comment\n"+list, "", ""); err == nil || !strings.Contains(err.Error(), "line 2") {
 			t.Errorf("%q: %v", list, err)
 		}
+	}
+	for _, list := range []string{"pod | 파드", "pod | | 포드", "| 파드 | 포드"} {
+		if _, err := parseTerms("", "", "# a comment\n"+list); err == nil || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("glossary %q: %v", list, err)
+		}
+	}
+}
+
+// TestGlossary: the Korean of a thing has none of the words that the lists replace, and pages with
+// another word for the thing are found.
+func TestGlossary(t *testing.T) {
+	terms, err := ownTerms()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(glossary) {
+		columns := strings.Split(line, "|")
+		if line[0] == '#' || len(columns) < 3 {
+			continue
+		}
+		if found := terms.koreanIn(passage{{1, columns[1]}}); len(found) > 0 {
+			t.Errorf("%s: %v", line, found)
+		}
+	}
+	got := found(t, "docs/ko/x.md", "GPU 카드가 있는 쿠버네티스 노드\n")
+	if want := []string{"1 korean: 카드", "1 korean: 쿠버네티스"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
 	}
 }

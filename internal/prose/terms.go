@@ -13,6 +13,8 @@ var (
 	englishTerms string
 	//go:embed korean.terms
 	koreanTerms string
+	//go:embed glossary.terms
+	glossary string
 )
 
 // plainly is the replacement of a phrase that is no marker although a part of it is one.
@@ -29,9 +31,9 @@ type terms struct {
 	korean  []term
 }
 
-func ownTerms() (*terms, error) { return parseTerms(englishTerms, koreanTerms) }
+func ownTerms() (*terms, error) { return parseTerms(englishTerms, koreanTerms, glossary) }
 
-func parseTerms(english, korean string) (*terms, error) {
+func parseTerms(english, korean, glossary string) (*terms, error) {
 	t := &terms{english: map[string][]term{}}
 	list, err := parseList(english)
 	if err != nil {
@@ -47,7 +49,37 @@ func parseTerms(english, korean string) (*terms, error) {
 	if t.korean, err = parseList(korean); err != nil {
 		return nil, fmt.Errorf("read korean.terms: %w", err)
 	}
+	others, err := parseGlossary(glossary)
+	if err != nil {
+		return nil, fmt.Errorf("read glossary.terms: %w", err)
+	}
+	t.korean = append(t.korean, others...)
 	return t, nil
+}
+
+// parseGlossary reads one thing a line, "English | Korean | other Korean words", and returns the other
+// words. The Korean term is their replacement.
+func parseGlossary(text string) ([]term, error) {
+	var all []term
+	for i, l := range strings.Split(text, "\n") {
+		if l = strings.TrimSpace(l); l == "" || l[0] == '#' {
+			continue
+		}
+		columns := strings.Split(l, "|")
+		if len(columns) != 3 {
+			return nil, fmt.Errorf("line %d: %q has %d columns, want 3", i+1, l, len(columns))
+		}
+		english, korean := strings.TrimSpace(columns[0]), strings.TrimSpace(columns[1])
+		if english == "" || korean == "" {
+			return nil, fmt.Errorf("line %d: %q has an empty term", i+1, l)
+		}
+		for other := range strings.SplitSeq(columns[2], ",") {
+			if other = strings.TrimSpace(other); other != "" {
+				all = append(all, term{text: other, write: korean + " (" + english + ")"})
+			}
+		}
+	}
+	return all, nil
 }
 
 // parseList reads one term a line, "instead of | write". Several terms with one replacement are

@@ -1,4 +1,4 @@
-// Package version is what this program was built from.
+// Package version has the version and the commit of this program.
 package version
 
 import (

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// Nil is what a client would answer where a key is not there.
+// Nil is a client's error for a missing key.
 var Nil = errors.New("redis: nil")
 
-// UniversalOptions are what the engine hands on from its configuration.
+// UniversalOptions has the fields that the engine copies from its configuration.
 type UniversalOptions struct {
 	Addrs                      []string
 	ClientName                 string
@@ -51,7 +51,7 @@ type UniversalOptions struct {
 // Cmd is a question to a server, and its answer.
 type Cmd[T any] struct{}
 
-// Result panics: nobody makes a client.
+// Result panics: airgap creates no client.
 func (*Cmd[T]) Result() (T, error) { panic("airgap has no redis") }
 
 // Err panics as Result does.
@@ -60,7 +60,7 @@ func (*Cmd[T]) Err() error { panic("airgap has no redis") }
 // Conn is a connection.
 type Conn struct{}
 
-// Ping panics: nobody makes a connection.
+// Ping panics: airgap creates no connection.
 func (*Conn) Ping(context.Context) *Cmd[string] { panic("airgap has no redis") }
 
 // PoolStats count connections.
@@ -95,5 +95,5 @@ type UniversalClient interface {
 	PoolStats() *PoolStats
 }
 
-// NewUniversalClient panics: a configuration that names a Redis is a mistake of ours.
+// NewUniversalClient panics: a configuration with a Redis is a bug in airgap.
 func NewUniversalClient(*UniversalOptions) UniversalClient { panic("airgap has no redis") }

@@ -1,5 +1,5 @@
-// Package redisotel has what the registry's engine calls of github.com/redis/go-redis/extra/redisotel;
-// see package redis beside it.
+// Package redisotel has the functions of github.com/redis/go-redis/extra/redisotel that the registry's
+// engine calls; see package redis.
 package redisotel
 
 import "github.com/redis/go-redis/v9"

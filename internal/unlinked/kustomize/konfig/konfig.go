@@ -1,2 +1,2 @@
-// Package konfig is empty: cli-runtime's own tests import it, and `go mod tidy` wants it to be there.
+// Package konfig is empty: cli-runtime's own tests import it, and `go mod tidy` requires it.
 package konfig
