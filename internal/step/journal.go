@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// What a journal entry says happened.
+// Events of a journal entry.
 const (
 	Began  = "began"
 	Ended  = "ended"
@@ -67,8 +67,8 @@ func (j *Journal) append(e Entry) error {
 	return f.Sync()
 }
 
-// conclude notes that a step ended or was undone, when what it did is durable: what
-// the journal says is so after a power cut, too.
+// conclude records the end or the undo of a step after its changes are durable, so that the
+// journal is right after a power cut, too.
 func (j *Journal) conclude(e Entry) error {
 	if err := host.Sync(); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (j *Journal) conclude(e Entry) error {
 // once is a step that runs once, in its undertaking.
 type once struct{ step, of string }
 
-// history is what the journal says of steps.
+// history has the recorded state of steps.
 type history struct {
 	begun map[string]bool // begun or failed, and not ended since
 	ended map[once]bool

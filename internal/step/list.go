@@ -3,8 +3,8 @@ package step
 import "errors"
 
 // List collects the steps of a command in their order. A step that cannot be built is an
-// error of the list: nothing runs then. The steps that could be built are there all the
-// same, for those who only ask about them.
+// error of the list, and no step runs. Callers that only ask about steps still get the steps
+// that could be built.
 type List struct {
 	steps []Step
 	errs  []error

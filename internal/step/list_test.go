@@ -8,7 +8,7 @@ import (
 )
 
 // TestListKeepsWhatCouldBeBuilt: an error names every step that could not be built, and the
-// others are there for who only asks about them.
+// other steps are still available.
 func TestListKeepsWhatCouldBeBuilt(t *testing.T) {
 	var l step.List
 	noMirror, noDriver := errors.New("no mirror"), errors.New("no driver")

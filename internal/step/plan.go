@@ -7,22 +7,21 @@ import (
 	"time"
 )
 
-// Forecast is what a run would do about one step.
+// Forecast is the expected effect of a run on one step.
 type Forecast struct {
 	Step  Step
-	Holds bool // nothing
-	// Changes are what Run would change, in words for people, as far as that
-	// can be told now.
+	Holds bool // no change
+	// Changes describes the changes of Run for people, as far as they are known now.
 	Changes []string
-	// Untold is why there is no more to tell: what the step asks about is
-	// brought by an earlier one, or does not answer.
+	// Untold is the reason for missing changes: an earlier step provides the
+	// component that the step asks, or the component does not answer.
 	Untold error
 }
 
-// Plan asks the steps, in order, what a run would do. It changes nothing and
-// writes no journal. That a step cannot be told is an error only where a run
-// would stop at it: when no step before it would run, and bring what it asks
-// about. The error names the step.
+// Plan asks the steps, in order, for the effect of a run. It changes nothing and
+// writes no journal. A step with an unknown effect is an error only if a run
+// would stop at it: no earlier step would run and provide the component that it
+// asks. The error names the step.
 func Plan(ctx context.Context, steps []Step) ([]Forecast, error) {
 	var all []Forecast
 	pending := false
@@ -40,9 +39,9 @@ func Plan(ctx context.Context, steps []Step) ([]Forecast, error) {
 	return all, nil
 }
 
-// Check asks all steps at the same time whether they hold, and what a run
-// would change where they do not. A step that does not answer within atMost is
-// untold. Nothing is changed.
+// Check asks all steps in parallel whether their postcondition holds, and for the
+// changes of a run if not. A step that does not answer within atMost is untold.
+// It changes nothing.
 func Check(ctx context.Context, steps []Step, atMost time.Duration) []Forecast {
 	all := make([]Forecast, len(steps))
 	var asked sync.WaitGroup
@@ -70,7 +69,7 @@ func within(ctx context.Context, s Step, atMost time.Duration) Forecast {
 
 func forecast(ctx context.Context, s Step) Forecast {
 	f := Forecast{Step: s}
-	if s.Once != "" { // the journal is not asked: what runs once is in no plan
+	if s.Once != "" { // a plan contains no steps that run once
 		return f
 	}
 	if f.Holds, f.Untold = s.holds(ctx); f.Untold != nil {

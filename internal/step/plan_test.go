@@ -64,8 +64,8 @@ func TestPlanThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// TestCheck asks a step that hangs and ignores its context: it takes as long
-// as it may, not longer, and the others are told.
+// TestCheck asks a step that hangs and ignores its context: Check returns after the limit, with
+// the results of the other steps.
 func TestCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := planned(t, "runtime", true, nil)

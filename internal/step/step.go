@@ -2,13 +2,13 @@
 // run again.
 //
 // Each step declares its postcondition (Done). A step whose postcondition
-// holds is skipped; one that ran must then hold, or the run stops. The
-// journal records what ran, when, and how it ended, durably, before and after
-// each step, so that after a power cut it says which step was under way.
+// holds is skipped. After a step has run, its postcondition must hold, or the run stops.
+// The journal records each step with its time and result, durably, before and after
+// the step, so that it names the interrupted step after a power cut.
 //
-// The postcondition decides, not the journal, which is for people and for undoing.
-// The exception says so: of a step that runs once in an undertaking, such as an
-// upgrade, the journal alone knows that it ran.
+// The postcondition decides, not the journal, which is for people and for undo.
+// The exception is a step that runs once in an undertaking, such as an
+// upgrade: only the journal knows that it ran.
 package step
 
 import (
@@ -23,26 +23,26 @@ import (
 type Step struct {
 	Name  string // for the journal, the status and errors: "registry"
 	Title string // for people: "Start the registry"
-	// Done reports whether the postcondition holds. An error means that it
-	// could not be told. Only a step that runs once may have none.
+	// Done reports whether the postcondition holds. An error means that the
+	// state is unknown. Only a step that runs once may have none.
 	Done func(ctx context.Context) (bool, error)
-	// Once names the undertaking of which the step runs once, where nothing on the
-	// host tells whether it ran: "upgrade to 3f…". The step holds when the journal has
-	// it ended in that undertaking, and Done, where there is one, holds as well.
+	// Once names the undertaking in which the step runs once, if the host has no other trace
+	// of the run: "upgrade to 3f…". The postcondition holds if the journal has the end of
+	// the step in that undertaking, and Done, if set, returns true.
 	Once string
-	// Plan lists what Run would change, in words for people ("write
+	// Plan lists the changes of Run, for people ("write
 	// /etc/hosts (changed)", "net.ipv4.ip_forward 0 → 1"); nil when the title
-	// says it all. It is asked when Done does not hold, changes nothing, and
-	// tells what it can when an earlier step has yet to run. A change that it
-	// lists must be one that Run makes, and nothing Run makes may be missing.
+	// is complete. It is called when Done returns false, changes nothing, and
+	// lists the known changes if an earlier step has not run yet. The list must
+	// contain exactly the changes of Run.
 	Plan func(ctx context.Context) ([]string, error)
 	// Run makes the postcondition true. It may be called again after it was
 	// interrupted at any point.
 	Run func(ctx context.Context) error
-	// Settle is how long the postcondition may take to hold after Run. It is for a
+	// Settle is the time that the postcondition may need after Run. It is for a
 	// postcondition that asks a service: on a busy host one answer may come too late.
 	Settle time.Duration
-	// Undo takes back what Run did; nil when there is nothing to take back.
+	// Undo reverts the changes of Run; nil if there are none.
 	Undo func(ctx context.Context) error
 }
 
@@ -55,7 +55,7 @@ const (
 	Failed    Outcome = "failed"
 )
 
-// Event is told to the observer when a step begins (Outcome "") and ends.
+// Event goes to the observer when a step begins (Outcome "") and ends.
 type Event struct {
 	Step    Step
 	Outcome Outcome
@@ -146,7 +146,7 @@ func runAndCheck(ctx context.Context, s Step) error {
 			return nil
 		}
 		if time.Since(ran) >= s.Settle {
-			return errors.New("it ran, but what it should bring about does not hold")
+			return errors.New("the step ran, but its result is not in place")
 		}
 		select {
 		case <-ctx.Done():

@@ -44,8 +44,8 @@ func TestSecondRunChangesNothing(t *testing.T) {
 	}
 }
 
-// TestOnce: what nothing on the host tells is done once in its undertaking, also over runs, and
-// again in the next one; it is done again where it was interrupted, or does not hold any more.
+// TestOnce: a step without a trace on the host runs once in its undertaking, also over several runs,
+// and again in the next one. It runs again after an interruption, or if Done returns false.
 func TestOnce(t *testing.T) {
 	path, ran, fails, holds := filepath.Join(t.TempDir(), "j"), 0, true, true
 	run := func(of string) error {
@@ -76,7 +76,7 @@ func TestOnce(t *testing.T) {
 	}
 	holds = false
 	if err := run("upgrade 2"); err == nil || ran != 4 {
-		t.Errorf("it does not hold any more, and ran %d times: %v", ran, err)
+		t.Errorf("its postcondition no longer holds, and it ran %d times: %v", ran, err)
 	}
 }
 
@@ -115,8 +115,7 @@ func TestFailuresNameTheStep(t *testing.T) {
 	}
 }
 
-// TestSettle: a postcondition that asks a service may take a moment to hold, if the step
-// says so.
+// TestSettle: a postcondition that asks a service gets the time in Settle.
 func TestSettle(t *testing.T) {
 	for settle, holds := range map[time.Duration]bool{0: false, time.Minute / 2: true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,9 +11,8 @@ import (
 // TakenBack is the outcome of a step that was undone.
 const TakenBack Outcome = "undone"
 
-// Standing are the steps that the journal says were begun and not taken back
-// since, in the order given. A step that only began counts: nobody knows how
-// far it came.
+// Standing returns the steps that were begun and not undone according to the journal, in
+// the given order. A step without a recorded end counts, since its progress is unknown.
 func (j *Journal) Standing(steps []Step) ([]Step, error) {
 	entries, err := j.Entries()
 	if err != nil {
@@ -32,10 +31,10 @@ func (j *Journal) Standing(steps []Step) ([]Step, error) {
 	return standing, nil
 }
 
-// Undo takes the steps back, last first, and writes each one into the journal.
-// It stops at the first that fails, because a step may need what those before
-// it brought: pods are removed by the runtime, packages erased after that. It
-// may be called again after it was interrupted at any point. The error names
+// Undo undoes the steps, last first, and writes each one into the journal.
+// It stops at the first failure, because an undo may need an earlier step: the
+// runtime removes pods, and its package goes after that. It can be called again
+// after an interruption at any point. The error names
 // the step.
 func Undo(ctx context.Context, journal *Journal, steps []Step, observe func(Event)) error {
 	for _, s := range slices.Backward(steps) {
@@ -47,7 +46,7 @@ func Undo(ctx context.Context, journal *Journal, steps []Step, observe func(Even
 		}
 		observe(Event{Step: s, Outcome: outcome, Took: time.Since(began), Err: err})
 		if err != nil {
-			return fmt.Errorf("take back %s: %w", s.Name, err)
+			return fmt.Errorf("undo %s: %w", s.Name, err)
 		}
 	}
 	return nil

@@ -42,8 +42,8 @@ func TestUndo(t *testing.T) {
 	back := standing[1].Undo
 	standing[1].Undo = func(context.Context) error { return stuck }
 	err = step.Undo(t.Context(), journal, standing, quiet)
-	if !errors.Is(err, stuck) || !strings.Contains(err.Error(), "take back b: ") || !slices.Equal(undone, []string{"c"}) {
-		t.Errorf("got %v after %v; what b stands on must stay", err, undone)
+	if !errors.Is(err, stuck) || !strings.Contains(err.Error(), "undo b: ") || !slices.Equal(undone, []string{"c"}) {
+		t.Errorf("got %v after %v; steps before b must stay", err, undone)
 	}
 	standing[1].Undo = back
 	if standing, err = journal.Standing(steps); err != nil || !slices.Equal(names(standing), []string{"a", "b"}) {

@@ -11,7 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// bars draws a bar for each task that is under way.
+// bars draws a bar for each running task.
 type bars struct {
 	p        *mpb.Progress
 	terminal *os.File // nil: it draws nothing

@@ -25,7 +25,7 @@ type Escaper struct {
 // NewEscaper writes to w.
 func NewEscaper(w io.Writer) *Escaper { return &Escaper{w: w} }
 
-// Unwrap is what the Escaper writes to.
+// Unwrap returns the writer below the Escaper.
 func (e *Escaper) Unwrap() io.Writer { return e.w }
 
 // Write implements io.Writer.
@@ -41,7 +41,7 @@ func (e *Escaper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes what no further Write will complete.
+// Flush writes the incomplete rest of the last Write.
 func (e *Escaper) Flush() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -60,7 +60,7 @@ func Escaped(w io.Writer, write func(io.Writer) error) error {
 	return errors.Join(write(e), e.Flush())
 }
 
-// unfinished is how many bytes at the end may belong to what comes next.
+// unfinished returns the number of bytes at the end that the next Write may complete.
 func unfinished(text []byte) int {
 	if len(text) > 0 && text[len(text)-1] == '\r' {
 		return 1

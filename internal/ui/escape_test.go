@@ -73,7 +73,7 @@ func TestEscapedJSONIsTheSame(t *testing.T) {
 	}
 }
 
-// TestProgressEscapes: what hosts and their errors are called reaches no terminal as it is.
+// TestProgressEscapes: names of hosts and their errors reach no terminal without escaping.
 func TestProgressEscapes(t *testing.T) {
 	const marker = "]52;c;"
 	evil := "x\x1b" + marker + "AA\x07\u009b2J\u202e\rfine"

@@ -13,7 +13,7 @@ import (
 // Step implements Progress.
 func (b *bars) Step(n, of int, title string) { b.Now(fmt.Sprintf("%d/%d %s", n, of, title)) }
 
-// barHost is a bar with a host's steps and what is going on there.
+// barHost is a bar with the steps and the current work of a host.
 type barHost struct {
 	bar *mpb.Bar
 	now atomic.Value // string
@@ -33,7 +33,7 @@ func (b *bars) Host(name string) Host {
 	return h
 }
 
-// outOf is nothing as long as nobody knows how many there are.
+// outOf is empty while the total is unknown.
 func outOf(done, total int64) string {
 	if total == 0 {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// twoHosts is work on two hosts, of which one fails.
+// twoHosts shows work on two hosts. One of them fails.
 func twoHosts(format ui.Format) string {
 	var w bytes.Buffer
 	p := ui.New(&w, format)

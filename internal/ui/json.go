@@ -12,7 +12,7 @@ import (
 type Event struct {
 	Event string `json:"event"` // "begin", "end", "say", "step", "now"
 	Task  string `json:"task,omitempty"`
-	Host  string `json:"host,omitempty"` // the other host that it is about
+	Host  string `json:"host,omitempty"` // the other host
 	Text  string `json:"text,omitempty"`
 	Total int64  `json:"total,omitempty"`
 	Done  int64  `json:"done,omitempty"`
@@ -20,7 +20,7 @@ type Event struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Show tells a host's line what its own airgap told there.
+// Show shows an event of airgap on another host in that host's line.
 func (e Event) Show(h Host) {
 	if e.Event == "step" {
 		h.Step(int(e.Done)+1, int(e.Total), e.Text)

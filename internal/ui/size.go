@@ -30,8 +30,8 @@ const SizePattern = `^([0-9]+(?:\.[0-9]+)?) ?(?:([kKMGT])(i?))?B?$`
 
 var sizePattern = regexp.MustCompile(SizePattern)
 
-// ParseSize reads a size in bytes: in powers of 1000, of 1024 with an i. What
-// does not look like one, and what int64 cannot hold, is an error.
+// ParseSize reads a size in bytes: in powers of 1000, or of 1024 with an i. Other text, and
+// a size above the range of int64, is an error.
 func ParseSize(text string) (int64, error) {
 	m := sizePattern.FindStringSubmatch(text)
 	if m == nil {

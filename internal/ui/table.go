@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Tone is what a line's mark means for whoever looks.
+// Tone is the meaning of a line's mark.
 type Tone int
 
 const (
@@ -32,7 +32,7 @@ type Line struct {
 	Text string // cut off where the terminal ends
 }
 
-// Table is lines that stay in their place and are drawn anew there.
+// Table has lines that stay in their place and are redrawn there.
 type Table interface {
 	// Show replaces the lines, and the heading above them. Where the terminal
 	// has too few rows for all, the good ones are counted instead.
@@ -88,7 +88,7 @@ func (t *table) head(w io.Writer, width int) error {
 func (t *table) rows(w io.Writer, width int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lines, left := fit(t.lines, t.height()-3) // the heading, what is said, the cursor
+	lines, left := fit(t.lines, t.height()-3) // the heading, the messages, the cursor
 	names, marks := 0, len("broken")          // the words that most tables have, so that no column jumps
 	for _, l := range lines {
 		names, marks = max(names, len(l.Name)), max(marks, len(l.Mark))

@@ -38,7 +38,7 @@ func (c *Terminal) EndProgress() {
 	}
 }
 
-// Tell shows the text on a line of its own.
+// Tell shows the text on a separate line.
 func (c *Terminal) Tell(text string) { fmt.Fprintln(c.Err, text) }
 
 // Attended reports whether standard input is a terminal.
@@ -102,7 +102,7 @@ func await(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
-// Confirm wants the word yes.
+// Confirm requires the word yes.
 func Confirm(ctx context.Context, c Console, question string) error {
 	answer, err := c.Ask(ctx, question, false)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -114,8 +114,8 @@ func Confirm(ctx context.Context, c Console, question string) error {
 	return nil
 }
 
-// atTerminal prepares a terminal for an answer, and returns what puts it back
-// and ends the question's line. A stdin that is none is left alone.
+// atTerminal prepares a terminal for an answer. It returns a function that restores the
+// terminal and ends the question's line. A stdin that is no terminal stays unchanged.
 func (c *Terminal) atTerminal(ctx context.Context, question string, secret bool) (restore func()) {
 	f, ok := c.In.(*os.File)
 	if !ok {
@@ -135,7 +135,7 @@ func (c *Terminal) atTerminal(ctx context.Context, question string, secret bool)
 	return func() {
 		_ = unix.IoctlSetTermios(fd, unix.TCSETS, before)
 		if secret || ctx.Err() != nil {
-			fmt.Fprintln(c.Err) // nobody else has ended the line
+			fmt.Fprintln(c.Err) // the line has no end yet
 		}
 	}
 }

@@ -12,41 +12,39 @@ import (
 	"golang.org/x/term"
 )
 
-// Progress is told what is under way. It may be called from several
+// Progress shows running work. It may be called from several
 // goroutines.
 type Progress interface {
 	// Task announces a piece of work of total units; bytes says that units
 	// are bytes. A total of 0 means that its size is not known.
 	Task(name string, total int64, bytes bool) Task
-	// Say reports one thing that happened, without a line end.
+	// Say reports one event, without a line end.
 	Say(format string, args ...any)
-	// Now tells what is going on, until it is told again: on a terminal a line
-	// with the time that it has taken so far, elsewhere nothing. "" is nothing.
+	// Now shows the current work until the next call: on a terminal a line with the
+	// elapsed time, elsewhere nothing. "" clears it.
 	Now(what string)
-	// Step tells which of how many steps is going on, as Now does.
+	// Step shows the number and the title of the current step, as Now does.
 	Step(n, of int, title string)
-	// Host announces another host, on which work goes on in steps of its own:
-	// a line that stays.
+	// Host adds a permanent line for another host with its own steps.
 	Host(name string) Host
-	// Table announces lines that are drawn anew in their place. It is nil where
-	// that cannot be done: off a terminal.
+	// Table adds lines that are redrawn in their place. It is nil without a terminal.
 	Table() Table
-	// Close draws the last state, once. Nothing may be told afterwards.
+	// Close draws the last state, once. No call may follow.
 	Close()
 }
 
-// Task is one piece of work under way.
+// Task is one running piece of work.
 type Task interface {
 	Add(n int64)
 	// End closes the task; a non-nil err marks it as failed.
 	End(err error)
 }
 
-// Host is another host that is worked on. One goroutine at a time tells of it.
+// Host is another host with running work. One goroutine at a time may call it.
 type Host interface {
-	// Step tells which of how many steps is going on there.
+	// Step shows the number and the title of the current step there.
 	Step(n, of int, title string)
-	// Now tells what else is going on there: what is waited for.
+	// Now shows other work there, such as a wait.
 	Now(what string)
 	// End closes the line; a non-nil err marks the host as failed.
 	End(err error)
@@ -62,7 +60,7 @@ const (
 	JSON  Format = "json"
 )
 
-// New shows progress on w. What it is given to show may be foreign text, and is escaped.
+// New shows progress on w. Its input may be foreign text and is escaped.
 func New(w io.Writer, format Format) Progress {
 	escaped, is := w.(*Escaper)
 	if !is {
@@ -78,7 +76,7 @@ func New(w io.Writer, format Format) Progress {
 	}
 }
 
-// IsTerminal reports whether w, or what its Escaper writes to, is a terminal.
+// IsTerminal reports whether w, or the writer below an Escaper, is a terminal.
 func IsTerminal(w io.Writer) bool { return terminalOf(w) != nil }
 
 // terminalOf is w where it is a terminal, else nil.

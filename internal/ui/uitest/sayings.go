@@ -6,7 +6,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Sayings is a progress that keeps what is said.
+// Sayings is a progress that records its messages.
 type Sayings struct {
 	ui.Progress
 

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Terminal is a real pseudo-terminal, and what was written to it.
+// Terminal is a real pseudo-terminal with its output.
 type Terminal struct {
 	*os.File          // the side of the program
 	user     *os.File // the side of the person
@@ -56,7 +56,7 @@ func New(t *testing.T) *Terminal {
 	return tty
 }
 
-// read collects what is written until nobody has the program's side open.
+// read collects the output until no process has the program's side open.
 func (y *Terminal) read() {
 	buf := make([]byte, 4096)
 	for {
@@ -80,7 +80,7 @@ func (y *Terminal) Await(t *testing.T, text string) {
 	}
 }
 
-// Shows waits until the text was written, or nothing can come any more.
+// Shows waits until the text was written, or the output has ended.
 func (y *Terminal) Shows(text string) bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -101,7 +101,7 @@ func (y *Terminal) Screen() string {
 	return seen(y.text)
 }
 
-// Movement matches what moves the cursor or erases.
+// Movement matches sequences that move the cursor or erase.
 var Movement = regexp.MustCompile(`\x1b\[(\d*)([AJ])`)
 
 // seen follows the cursor: up so many lines, and erase from here on.
@@ -132,7 +132,7 @@ func seen(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Echoes reports whether the terminal shows what is typed.
+// Echoes reports whether the terminal echoes input.
 func (y *Terminal) Echoes(t *testing.T) bool {
 	t.Helper()
 	state, err := unix.IoctlGetTermios(int(y.user.Fd()), unix.TCGETS)
@@ -153,7 +153,7 @@ func (y *Terminal) Start(t *testing.T, name string, args ...string) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // where it has not ended by itself
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if it still runs
 	return cmd
 }
 
@@ -165,7 +165,7 @@ func (y *Terminal) Press(t *testing.T, keys string) {
 	}
 }
 
-// Types answers questions at the terminal, one after the other.
+// Types answers questions on the terminal, one after another.
 func (y *Terminal) Types(t *testing.T, answers ...[2]string) {
 	t.Helper()
 	go func() {
@@ -179,7 +179,7 @@ func (y *Terminal) Types(t *testing.T, answers ...[2]string) {
 	}()
 }
 
-// readTo makes Await look at what comes behind the text.
+// readTo makes Await start after the text.
 func (y *Terminal) readTo(text string) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
