@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// lieIn has files of the connected host that the file names by a relative path
-// be looked for in dir, where the file itself is: charts and manifests are, too,
-// whatever directory airgap was started in.
+// lieIn resolves relative paths of files on the connected host against dir, the directory of the
+// file, as for charts and manifests. The working directory does not matter.
 func (c *Cluster) lieIn(dir string) {
 	names := []*string{&c.Sources.CA}
 	for i := range c.Sources.Rewrite {

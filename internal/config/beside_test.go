@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFilesLieBesideTheFile: what a relative path names is looked for beside
-// airgap.yaml, and nothing else is touched.
+// TestFilesLieBesideTheFile: relative paths start at the directory of
+// airgap.yaml, and other values stay unchanged.
 func TestFilesLieBesideTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "airgap.yaml")
 	text := `apiVersion: airgap.dev/v1alpha1

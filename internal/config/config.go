@@ -60,8 +60,8 @@ type Cluster struct {
 	HostSettings settings.HostSettings `yaml:"hostSettings" json:"hostSettings" jsonschema:"description=Host settings that airgap install may change"`
 }
 
-// Load reads and judges the file at path. Files that it names are looked for
-// beside it.
+// Load reads and validates the file at path. Relative paths in it start at its
+// directory.
 func Load(path string) (*Cluster, []byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -80,9 +80,8 @@ func Parse(file string, data []byte) (*Cluster, error) {
 	return read(file, data, (*Cluster).validate)
 }
 
-// ParseStored reads the file of a bundle that a host has already. An older airgap
-// took overrides that Parse refuses, and its cluster has to be
-// looked after all the same.
+// ParseStored reads the file of a bundle that a host already has. An older airgap
+// accepted overrides that Parse refuses, and airgap must still manage its cluster.
 func ParseStored(file string, data []byte) (*Cluster, error) {
 	return read(file, data, (*Cluster).validateStored)
 }
@@ -103,7 +102,7 @@ func read(file string, data []byte, validate func(*Cluster) field.ErrorList) (*C
 	}
 	problems = append(problems, shape...)
 	var c Cluster
-	// What has a wrong shape is left out; the rest is judged all the same.
+	// Values with a wrong shape are left out, and the rest is still validated.
 	if err := doc.root.Decode(&c); err != nil && len(problems) == 0 {
 		return nil, syntax(file, err)
 	}

@@ -51,8 +51,8 @@ func TestParseFillsDefaults(t *testing.T) {
 	}
 }
 
-// TestProblems changes one thing in a good file and wants the place, the field
-// and what was expected.
+// TestProblems changes one thing in a good file and expects the place, the field
+// and the expected value.
 func TestProblems(t *testing.T) {
 	for name, tc := range map[string]struct {
 		old, new string
@@ -161,8 +161,8 @@ func TestControlPlanes(t *testing.T) {
 	}
 }
 
-// TestOverridesOfAnOlderAirgap: what would be lost, or opens the cluster, is
-// refused at its line, and the bundle that a host has already can be read.
+// TestOverridesOfAnOlderAirgap: overrides that would be lost, or make the cluster
+// insecure, are refused at their line. The bundle that a host already has can be read.
 func TestOverridesOfAnOlderAirgap(t *testing.T) {
 	text := strings.Replace(
 		full(t),
@@ -206,8 +206,8 @@ func lineWith(text string, parts []string) bool {
 	return false
 }
 
-// TestAllProblemsAtOnceInOrder breaks a good file in several places and wants
-// every one told, in the order of the lines, and nothing that only follows.
+// TestAllProblemsAtOnceInOrder breaks a good file in several places and expects
+// a problem for each, in the order of the lines, and no problem that only follows from another.
 func TestAllProblemsAtOnceInOrder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change []string // old, new, …
@@ -296,7 +296,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestNetworkOfAProject: what a plugin's project brings takes names and ports.
+// TestNetworkOfAProject: components of a plugin's project use names and ports.
 func TestNetworkOfAProject(t *testing.T) {
 	cilium := strings.Replace(full(t), "plugin: flannel", "plugin: cilium", 1)
 	c, err := Parse("airgap.yaml", []byte(cilium))

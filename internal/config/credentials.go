@@ -36,8 +36,8 @@ func (d document) credentials() Problems {
 // cluster by its name: existingSecret.
 func namesSecret(key string) bool { return strings.HasPrefix(strings.ToLower(key), "existing") }
 
-// bareUserinfo is USER:PASSWORD@HOST where no scheme shows what it is; an image
-// by its digest looks alike.
+// bareUserinfo matches USER:PASSWORD@HOST without a scheme. An image with a digest
+// looks similar.
 var bareUserinfo = regexp.MustCompile(`^[^/@\s]+:[^/@\s]+@`)
 
 func hasUserinfo(s string) bool {

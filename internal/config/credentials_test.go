@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzCredentials writes a password into a good file, wherever a person might,
-// with whatever else beside it: if that is an error, it is told without the
-// password.
+// FuzzCredentials writes a password into a good file, at any place and next to any
+// text. If that is an error, the message does not contain the password.
 func FuzzCredentials(f *testing.F) {
 	const secret = "hunter2hunter2"
 	forms := []func(user, rest string) (before, after string){

@@ -7,7 +7,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// PodCluster is what the pod network has to fit, where kube-proxy has that mode.
+// PodCluster has the properties of the cluster that the pod network depends on, for this mode of kube-proxy.
 func (c *Cluster) PodCluster(proxyMode string) cni.Cluster {
 	return cni.Cluster{PodSubnet: c.Kubernetes.PodSubnet, ProxyMode: proxyMode, Nodes: len(c.Nodes)}
 }

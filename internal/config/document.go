@@ -55,8 +55,8 @@ func (d document) problem(n *yaml.Node, path, format string, args ...any) Proble
 	return Problem{File: d.file, Line: n.Line, Column: n.Column, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
-// at finds the node at keys, or its nearest ancestor that is there; key says
-// whether the key of a mapping is wanted rather than its value.
+// at finds the node at keys, or its nearest existing ancestor; key selects the key
+// of a mapping instead of its value.
 func (d document) at(keys []string, key bool) *yaml.Node {
 	n := d.root
 	for i, k := range keys {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// known lists the fields that may stand at a path, for the message about one
-// that may not: "; known here: name, address, roles".
+// known lists the fields that may stand at a path, for the message about an
+// unknown one: "; known here: name, address, roles".
 func known(path []string) string {
 	names := slices.Sorted(maps.Keys(fieldAt(path).Properties))
 	if len(names) == 0 {

@@ -11,14 +11,14 @@ import (
 	"airgap.dev/airgap/internal/remote"
 )
 
-// Role is what a node is for.
+// Role is the role of a node.
 type Role string
 
 const (
 	ControlPlane Role = "control-plane"
 	Worker       Role = "worker"
-	// GPU is for a worker whose GPUs containers use: the checks want a card
-	// and, where a driver is loaded already, one that knows it.
+	// GPU makes the GPUs of a worker available to containers. The checks require a GPU
+	// and, if a driver is loaded, one that supports it.
 	GPU Role = "gpu"
 )
 
@@ -51,14 +51,14 @@ func validateNodes(nodes []Node, at *field.Path) field.ErrorList {
 			masters++
 		}
 	}
-	// An even number of etcd members bears no more failures than one less.
+	// An even number of etcd members tolerates no more failures than one member less.
 	if masters%2 == 0 || masters > 7 {
 		all = append(all, field.Invalid(at, masters, "want 1, 3, 5 or 7 nodes with the role control-plane"))
 	}
 	return all
 }
 
-// validateEndpoint wants an address for the API server that outlives any one of
+// validateEndpoint requires an address of the API server that survives the loss of any one of
 // several control-plane hosts.
 func (c *Cluster) validateEndpoint(at *field.Path) field.ErrorList {
 	endpoint, _, err := net.SplitHostPort(c.Kubernetes.ControlPlaneEndpoint)

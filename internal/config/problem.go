@@ -40,8 +40,8 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted puts the problems into the order of the file and leaves one for a
-// field: an inline credential in an unknown field is told once, as what it is.
+// sorted sorts the problems in the order of the file and keeps one for a
+// field: an inline credential in an unknown field is reported once, as a credential.
 func (ps Problems) sorted() Problems {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
@@ -51,11 +51,11 @@ func (ps Problems) sorted() Problems {
 	})
 }
 
-// Advise gives an error of Load the next step. What is wrong with the file itself is a usage error
+// Advise adds the next step to an error of Load. Problems of the file itself are usage errors
 // (advice.IsUsage).
 func Advise(err error) error {
 	if problems, is := errors.AsType[Problems](err); is {
-		return advice.Add(advice.Usage(fmt.Errorf("%s in the configuration\n%w", ui.Count(len(problems), "problem"), err)), "airgap bundle --help shows the smallest file, airgap schema what may stand in it")
+		return advice.Add(advice.Usage(fmt.Errorf("%s in the configuration\n%w", ui.Count(len(problems), "problem"), err)), "airgap bundle --help shows the smallest file, airgap schema lists the fields")
 	}
 	return advice.Add(err, "name the configuration with -f; airgap bundle --help shows the smallest one")
 }

@@ -124,7 +124,7 @@ func (d document) explain(e *validator.ValidationError) Problems {
 	}
 }
 
-// quoteHint helps with what YAML reads as a number or a boolean: 1.36, no, on.
+// quoteHint helps with text that YAML reads as a number or a boolean: 1.36, no, on.
 func quoteHint(k *kind.Type) string {
 	if slices.Contains(k.Want, "string") && (k.Got == "number" || k.Got == "boolean") {
 		return "; put it in quotes"

@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// setDefaults lets each section fill in what was left out.
+// setDefaults lets each section set the defaults of missing fields.
 func (c *Cluster) setDefaults() {
 	c.Kubernetes.Default(c.Master().Address)
 	c.GPU.Default()

@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// semantic places what the sections found wrong with their values. What only
-// follows from a problem that is known already is left out: one mistake is told
-// once, by its cause.
+// semantic adds the places of the problems that the sections found in their values. It leaves
+// out problems that only follow from a known one, so that one mistake is reported
+// once, with its cause.
 func (d document) semantic(errs field.ErrorList, known Problems) Problems {
 	alone := len(errs)+len(known) == 1
 	var found Problems
@@ -23,8 +23,8 @@ func (d document) semantic(errs field.ErrorList, known Problems) Problems {
 }
 
 // spoiled reports whether the value at keys, or a part of it, has a wrong shape:
-// then it is not what the file's author meant. An unknown field spoils nothing;
-// what stays missing because of it is a problem of its own.
+// then it is not the value that the author meant. An unknown field spoils nothing;
+// a field that stays missing because of it is a separate problem.
 func spoiled(keys []string, known Problems) bool {
 	for _, p := range known {
 		wrong := split(p.Path)

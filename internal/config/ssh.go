@@ -9,7 +9,7 @@ import (
 // Remote is how the node is reached through SSH. Only with the section ssh.
 func (c *Cluster) Remote(n Node) remote.Host { return c.SSH.Host(n.Name, n.Address, n.SSH) }
 
-// validateSSH judges the section ssh together with what the nodes say to it.
+// validateSSH judges the section ssh together with the ssh fields of the nodes.
 func (c *Cluster) validateSSH(at, nodes *field.Path) field.ErrorList {
 	var all field.ErrorList
 	if c.SSH != nil {
@@ -23,7 +23,7 @@ func (c *Cluster) validateSSH(at, nodes *field.Path) field.ErrorList {
 		p := nodes.Index(i).Child("ssh")
 		all = append(all, n.SSH.Validate(p)...)
 		if c.SSH == nil {
-			all = append(all, field.Invalid(p, n.Name, "without the section ssh nobody logs in on a server: write ssh: {} at the top of the file"))
+			all = append(all, field.Invalid(p, n.Name, "without the section ssh airgap does not log in to servers: add ssh: {} at the top of the file"))
 			continue
 		}
 		if h := c.Remote(n); n.SSH.Address != "" && reached[h.Addr()] {

@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// Firewall is what firewalld has to let through on a host.
+// Firewall has the traffic that firewalld must accept on a host.
 type Firewall struct {
 	Address   string   // of this node
 	Ports     []Port   // Listens.Ports
@@ -25,17 +25,17 @@ type Firewall struct {
 	Routed bool
 }
 
-// trustedZone is firewalld's own for interfaces whose packets pass, forwarded
-// ones too: no other zone can be had for that without a reload.
+// trustedZone is firewalld's zone for interfaces with all packets accepted, forwarded
+// ones too. Another zone for that would need a reload.
 const trustedZone = "trusted"
 
 // FirewalldStep opens the cluster's ports and lets the pods' packets through,
-// now and at every boot. Where firewalld does not run there is nothing to do.
+// now and at every boot. Without a running firewalld there is nothing to do.
 //
-// A reload would do away with what others changed at run time only, and with
-// the iptables backend with kube-proxy's rules. So everything is a rule or an
-// interface of a zone that exists: both can be added to a firewall that runs,
-// are told from other people's, and are taken out one by one.
+// A reload would drop run-time changes of others, and, with the iptables
+// backend, kube-proxy's rules. So every change is a rule or an interface of an
+// existing zone: both can be added to a running firewall, can be distinguished
+// from the entries of others, and can be removed one by one.
 func FirewalldStep(m host.Machine, f Firewall) step.Step {
 	w := firewalld{m, f}
 	return step.Step{
@@ -58,15 +58,14 @@ type firewalld struct {
 	want Firewall
 }
 
-// openings are what zones let through, each in the words of firewall-cmd's
+// openings has the accepted traffic of zones, each in the form of firewall-cmd's
 // option: "rich-rule=rule …", "interface=cni0".
 type openings map[string][]string
 
 func (o openings) has(zone, opening string) bool { return slices.Contains(o[zone], opening) }
 
-// wanted are the openings in the given zones. A rule for each port serves
-// better than the zone's list of ports, where firewalld joins ours with what
-// is there.
+// wanted returns the openings in the given zones. It uses a rule for each port, since
+// firewalld merges entries of a zone's list of ports with existing ones.
 func (f Firewall) wanted(zones []string) openings {
 	all := openings{}
 	for _, link := range f.PodLinks {
@@ -88,10 +87,10 @@ func (f Firewall) wanted(zones []string) openings {
 	return all
 }
 
-// refusals keep pods off the registry and etcd. firewalld judges what a zone refuses
-// before what it accepts. By the pods' addresses, since another interface in the zone
-// is the site's own. A pod needs the kubelet of its node (metrics), the API server and
-// what the site has on its nodes.
+// refusals deny pods access to the registry and etcd. firewalld applies the reject rules of a
+// zone before its accept rules. The rules match the pods' addresses, since other interfaces in the
+// zone belong to the site. A pod needs the kubelet of its node (metrics), the API server and
+// the site's services on its nodes.
 func (f Firewall) refusals() []string {
 	if f.PodSubnet == "" {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-// fakeFirewalld answers for firewall-cmd: what each view has, zone by zone, in
-// the words of its options. Writing the permanent view writes a file.
+// fakeFirewalld answers for firewall-cmd: the entries of each view by zone, in
+// the form of its options. Writing the permanent view writes a file.
 type fakeFirewalld struct {
 	host    *hosttest.Fake
 	has     map[string]openings
@@ -124,8 +124,8 @@ const (
 	apiRule   = `rich-rule=rule family="ipv4" port port="6443" protocol="tcp" accept`
 )
 
-// TestFirewalldRouted: packets of other hosts' pods that come as they are pass, and no more
-// once they come in a tunnel.
+// TestFirewalldRouted: unencapsulated packets of other hosts' pods pass, and no longer
+// after a change to a tunnel.
 func TestFirewalldRouted(t *testing.T) {
 	f, m := hosttest.New(t)
 	w := newFirewalld(f)
@@ -150,7 +150,7 @@ func TestFirewalldRouted(t *testing.T) {
 func TestFirewalld(t *testing.T) {
 	f, m := hosttest.New(t)
 	w := newFirewalld(f)
-	w.has["runtime"]["public"] = []string{theirRule, apiRule} // they have opened one of ours, for now
+	w.has["runtime"]["public"] = []string{theirRule, apiRule} // the site has opened one of our rules, at run time
 	w.has["permanent"]["public"] = []string{theirRule}
 	theirs := "<!-- by hand -->\n" + zoneXML(theirRule)
 	f.Put(t, zonesDir+"/public.xml", theirs)
@@ -182,7 +182,7 @@ func TestFirewalld(t *testing.T) {
 		}
 	}
 
-	w.has["runtime"]["public"] = nil // a reload of somebody else's
+	w.has["runtime"]["public"] = nil // a reload by another program
 	hosttest.MustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestFirewalldKeepsPodsOffTheRegistry(t *testing.T) {
 	}
 }
 
-// What others change after us stays, in the form firewalld gave it.
+// Later changes of others stay, in firewalld's form.
 func TestFirewalldUndoLeavesLaterChanges(t *testing.T) {
 	f, m := hosttest.New(t)
 	w := newFirewalld(f)
@@ -246,7 +246,7 @@ func TestFirewalldUndoLeavesLaterChanges(t *testing.T) {
 	}
 }
 
-// A host that leaves the cluster is let in no more.
+// A host that leaves the cluster loses its access.
 func TestFirewalldFollowsTheNodes(t *testing.T) {
 	f, m := hosttest.New(t)
 	w := newFirewalld(f)
@@ -299,7 +299,7 @@ func TestFirewalldPlan(t *testing.T) {
 		`firewall-cmd --zone=trusted --add-interface='cni0'`)
 }
 
-// The record comes first: whatever was added by then is known.
+// The record comes first, so that every added entry is known.
 func TestFirewalldRecordsBeforeItChanges(t *testing.T) {
 	f, m := hosttest.New(t)
 	newFirewalld(f).fail = "trusted"

@@ -18,14 +18,14 @@ const (
 	vendorZones   = "/usr/lib/firewalld/zones"
 )
 
-// firewallRecord is what we added to firewalld, by view, and the zones' files
-// as they were: firewalld writes each anew, in a form of its own.
+// firewallRecord has our additions to firewalld, by view, and the original files of the
+// zones: firewalld rewrites each in its own form.
 type firewallRecord struct {
 	Added map[string]openings  `json:"added"`
 	Files map[string]host.Kept `json:"files"` // by path
 }
 
-// pending are the changes that lead to what is wanted.
+// pending returns the changes from the current to the wanted state.
 func (w firewalld) pending(ctx context.Context) ([]zoneChange, error) {
 	if runs, err := w.m.UnitIs(ctx, "is-active", "firewalld"); err != nil || !runs {
 		return nil, err
@@ -57,7 +57,7 @@ func firewallChanges(ctx context.Context, m host.Machine, want openings, views .
 	return all, nil
 }
 
-// open writes down what it is going to add before it adds it.
+// open records its additions before it makes them.
 func (w firewalld) open(ctx context.Context) error {
 	changes, err := w.pending(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func zoneFiles(zone string) []string {
 	return []string{zonesDir + "/" + zone + ".xml", zonesDir + "/" + zone + ".xml.old"}
 }
 
-// close takes out what we added, and leaves what others have.
+// close removes our additions, and keeps the entries of others.
 func (w firewalld) close(ctx context.Context) error {
 	record, err := host.ReadJSON[firewallRecord](w.m.Path(firewalldUndo))
 	if err != nil {
@@ -161,7 +161,7 @@ func restoreZone(m host.Machine, zone string, before, copyBefore host.Kept) erro
 	return errors.Join(m.PutBack(zone+".xml", before), m.PutBack(zone+".xml.old", copyBefore))
 }
 
-// sameXML compares two documents but for the order of their elements, space
+// sameXML compares two documents without the order of their elements, space
 // and comments.
 func sameXML(a, b []byte) bool {
 	left, errLeft := flatten(a)

@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// view is one of firewalld's two configurations: that which is in force, and
-// that of the next boot.
+// view is one of firewalld's two configurations: the active one, and the one of
+// the next boot.
 type firewallView struct {
 	name string
 	argv []string
@@ -64,8 +64,8 @@ func commandLines(changes []zoneChange) []string {
 	return lines
 }
 
-// changes lead from what a view has to what is wanted; ours that are wanted no
-// more go.
+// changes returns the changes from the state of a view to the wanted state. Obsolete
+// entries of ours go.
 func (v firewallView) changes(have zoneStates, want, ours openings) []zoneChange {
 	var all []zoneChange
 	for _, zone := range slices.Sorted(maps.Keys(union(want, ours))) {
@@ -125,8 +125,8 @@ func (v firewallView) read(ctx context.Context, m host.Machine) (zoneStates, err
 	return parseZones(string(out)), nil
 }
 
-// parseZones reads the zones' names in the first column, what they have below,
-// and their rules one a line after a tab.
+// parseZones reads the names of zones in the first column, their entries below,
+// and their rules, one per line after a tab.
 func parseZones(text string) zoneStates {
 	all := zoneStates{}
 	zone := ""
@@ -174,7 +174,7 @@ func (c zoneChange) make(ctx context.Context, m host.Machine) error {
 	for _, argv := range c.argvs() {
 		if err := m.Run(ctx, argv[0], argv[1:]...); err != nil {
 			return &host.Failure{What: "change zone " + c.zone + " of firewalld", Err: err,
-				Next: "where another team owns the firewall, set hostSettings.firewalld: leave in airgap.yaml and have them open what airgap preflight lists"}
+				Next: "if another team manages the firewall, set hostSettings.firewalld: leave in airgap.yaml and ask the team to open the ports that airgap preflight lists"}
 		}
 	}
 	return nil

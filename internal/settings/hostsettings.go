@@ -2,14 +2,14 @@ package settings
 
 import "k8s.io/apimachinery/pkg/util/validation/field"
 
-// HostSettings is the section hostSettings: of airgap.yaml: what of a host
-// belongs to somebody else at this site.
+// HostSettings is the section hostSettings: of airgap.yaml: the settings of a
+// host that another team manages at this site.
 type HostSettings struct {
 	Firewalld string `yaml:"firewalld,omitempty" json:"firewalld,omitempty" jsonschema:"enum=open,enum=leave,default=open" jsonschema_description:"Ports of the cluster in a running firewalld. open: airgap install opens them. leave: the site opens them, and airgap preflight lists them."`
 	Swap      string `yaml:"swap,omitempty" json:"swap,omitempty" jsonschema:"enum=refuse,enum=disable,default=refuse" jsonschema_description:"Handling of active swap. refuse: stop before any change. disable: turn swap off; airgap reset restores it."`
 }
 
-// What HostSettings knows.
+// Values of HostSettings.
 const (
 	OpenFirewalld  = "open"
 	LeaveFirewalld = "leave"
@@ -17,7 +17,7 @@ const (
 	DisableSwap    = "disable"
 )
 
-// Default fills what was left out.
+// Default sets missing fields.
 func (h *HostSettings) Default() {
 	if h.Firewalld == "" {
 		h.Firewalld = OpenFirewalld

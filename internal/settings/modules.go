@@ -33,8 +33,8 @@ func kernelModules(network map[string]string) []kernelModule {
 	return needed
 }
 
-// Modules loads the kernel modules of a node, now and at every boot; network are those of
-// the pod network, by name, with the kernel option that builds each. What is built into the kernel counts as
+// Modules loads the kernel modules of a node, now and at every boot; network has the modules of
+// the pod network, by name, with the kernel option that builds each. Modules built into the kernel count as
 // loaded.
 func Modules(m host.Machine, network map[string]string) step.Step {
 	needed := kernelModules(network)

@@ -17,9 +17,9 @@ const (
 	keyfileUndo = host.UndoDir + "/networkmanager.json"
 )
 
-// NetworkManagerStep has NetworkManager leave the pods' interfaces alone: it
-// would take their addresses and routes away. Where it neither runs nor is
-// going to there is nothing to do. links are the pod network's interfaces, by
+// NetworkManagerStep makes NetworkManager ignore the pods' interfaces: it would
+// remove their addresses and routes. If it does not run and is not enabled, there
+// is nothing to do. links are the pod network's interfaces, by
 // name, or by the beginning of their names with a * behind it.
 func NetworkManagerStep(m host.Machine, links []string) step.Step {
 	n := networkManager{m, links}
@@ -35,18 +35,18 @@ type networkManager struct {
 }
 
 // keyfileRecord is the file from before, and whether NetworkManager has read
-// ours: it does so only when it is told.
+// ours: it does so only after a reload.
 type keyfileRecord struct {
 	Before host.Kept `json:"before"`
 	Read   bool      `json:"read"`
 }
 
-// interfaces are those of the pod network, and the hosts' ends of the pods'.
+// interfaces returns the interfaces of the pod network, and the host ends of the pods' interfaces.
 func (n networkManager) interfaces() []string {
 	return slices.Concat([]string{IPVSLink}, n.links, []string{"veth*"})
 }
 
-// text adds to the list: a plain "=" would replace what another file says.
+// text adds to the list: a plain "=" would replace the value of another file.
 func (n networkManager) text() []byte {
 	var names []string
 	for _, name := range n.interfaces() {
@@ -82,7 +82,7 @@ func (n networkManager) there(ctx context.Context) (active, enabled bool, err er
 	return active, enabled, err
 }
 
-// managed are those of our interfaces that NetworkManager looks after.
+// managed returns the interfaces of ours that NetworkManager manages.
 func (n networkManager) managed(ctx context.Context) ([]string, error) {
 	out, err := n.m.Host.Run(ctx, host.Cmd{Name: "nmcli", Args: []string{"--terse", "--fields", "DEVICE,STATE", "device"}})
 	if err != nil {
@@ -135,7 +135,7 @@ func (n networkManager) yield(ctx context.Context) error {
 	return host.WriteJSON(n.m.Path(keyfileUndo), record)
 }
 
-// reload reads the configuration anew; connections and name servers stay.
+// reload reloads the configuration; connections and name servers stay.
 func (n networkManager) reload(ctx context.Context) error {
 	active, _, err := n.there(ctx)
 	if err != nil || !active {
@@ -167,7 +167,7 @@ func (n networkManager) undo(ctx context.Context) error {
 // IPVSLink is kube-proxy's in the mode ipvs.
 const IPVSLink = "kube-ipvs0"
 
-// IsNamed judges what Links lists by the name of an interface.
+// IsNamed matches entries of Links with the name of an interface.
 func IsNamed(link string) func(pattern string) bool {
 	return func(pattern string) bool {
 		beginning, wild := strings.CutSuffix(pattern, "*")

@@ -47,7 +47,7 @@ func TestNetworkManager(t *testing.T) {
 		t.Errorf("after the undo: %s", got)
 	}
 	if n := f.Ran("nmcli general reload conf"); n != 4 {
-		t.Errorf("told NetworkManager %d times, want 3 for the runs and 1 for the undo", n)
+		t.Errorf("reloaded NetworkManager %d times, want 3 for the runs and 1 for the undo", n)
 	}
 }
 

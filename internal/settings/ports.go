@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Peers say who connects to a port.
+// Peers are the hosts that connect to a port.
 type Peers string
 
-// Who connects. Nodes are those of airgap.yaml.
+// Values of Peers. Nodes are the nodes of airgap.yaml.
 const (
 	OnlySelf     Peers = "this host"
 	OnlyMasters  Peers = "control-plane nodes"
@@ -16,15 +16,15 @@ const (
 	FromAnywhere Peers = "anywhere"
 )
 
-// registryProgram is what the table calls airgap's registry.
+// registryProgram is the name of airgap's registry in the table.
 const registryProgram = "registry"
 
 // Port is a row of the table of ports: for the host's firewall, for the checks
-// before an installation, and for the people who own the firewalls between.
+// before an installation, and for the network team.
 type Port struct {
 	First, Last int
 	Protocol    string // "tcp" or "udp"
-	Program     string // who listens; "" when nobody does and the packets are redirected
+	Program     string // listening program; "" if packets are redirected instead
 	From        Peers
 	Why         string
 }
@@ -39,8 +39,7 @@ func (p Port) numbers() string {
 	return fmt.Sprintf("%d-%d", p.First, p.Last)
 }
 
-// Listens says what of a cluster listens on a host, beside what does on every
-// one.
+// Listens has the listeners of a cluster on a host that not every host has.
 type Listens struct {
 	ControlPlane bool
 	Registry     int    // its port; 0 when the host serves none
@@ -65,7 +64,7 @@ func (l Listens) Ports() []Port {
 	add(true, 10248, 0, "tcp", "kubelet health", OnlySelf, "health")
 	add(true, 10249, 0, "tcp", "kube-proxy metrics", OnlySelf, "metrics")
 	add(true, 10256, 0, "tcp", "kube-proxy health", FromAnywhere, "load balancers ask there which node to send to")
-	add(l.Registry > 0, l.Registry, 0, "tcp", registryProgram, OnlyNodes, "images, packages, and what joining hosts need")
+	add(l.Registry > 0, l.Registry, 0, "tcp", registryProgram, OnlyNodes, "images, packages, and files for joining hosts")
 	ports = append(ports, l.Network...)
 	add(true, 30000, 32767, "tcp", "", FromAnywhere, "Services of type NodePort and LoadBalancer")
 	add(true, 30000, 32767, "udp", "", FromAnywhere, "Services of type NodePort and LoadBalancer")

@@ -41,7 +41,7 @@ func SwapStep(m host.Machine) step.Step {
 
 type swap struct{ m host.Machine }
 
-// swapRecord is what was there.
+// swapRecord is the state before the change.
 type swapRecord struct {
 	Areas []swapArea `json:"areas"`
 	Zram  host.Kept  `json:"zram"`
@@ -49,12 +49,12 @@ type swapRecord struct {
 }
 
 type swapArea struct {
-	Path     string `json:"path"`              // as the kernel calls it
-	Lasting  string `json:"lasting,omitempty"` // of a disk: by its UUID, since the kernel counts disks anew at each boot
+	Path     string `json:"path"`              // the kernel's name
+	Lasting  string `json:"lasting,omitempty"` // of a disk: by its UUID, since the kernel numbers disks again at each boot
 	Priority int    `json:"priority"`          // below zero the kernel has chosen it
 }
 
-// is tells whether another one is the same, whatever the kernel calls it by now.
+// is reports whether another area is the same, also under a new kernel name.
 func (a swapArea) is(other swapArea) bool {
 	if a.Lasting != "" && other.Lasting != "" {
 		return a.Lasting == other.Lasting
@@ -127,8 +127,8 @@ func (s swap) zramWanted() (bool, error) {
 	return err == nil, host.IgnoreMissing(err)
 }
 
-// bootUnits are units of swap that start at boot: those that somebody has
-// enabled, and those that systemd makes of partitions by their type.
+// bootUnits are units of swap that start at boot: enabled units, and units
+// that systemd generates from partition types.
 type bootUnits struct {
 	Enabled   []string `json:"enabled,omitempty"`
 	Generated []string `json:"generated,omitempty"`
@@ -195,7 +195,7 @@ func (s swap) plan(ctx context.Context) ([]string, error) {
 	return append(changes, prefixed("disable ", units.Enabled)...), err
 }
 
-// off writes down the areas before it changes what they come from.
+// off records the areas before it changes their configuration.
 func (s swap) off(ctx context.Context) error {
 	record, err := host.ReadJSON[swapRecord](s.m.Path(swapUndo))
 	if err != nil {
@@ -223,7 +223,7 @@ func (s swap) off(ctx context.Context) error {
 	}
 	for _, a := range areas {
 		if err := s.m.Run(ctx, "swapoff", a.Path); err != nil {
-			return &host.Failure{What: "turn swap off", Err: err, Next: "free some memory: what is swapped out has to fit into it"}
+			return &host.Failure{What: "turn swap off", Err: err, Next: "free some memory: the swapped pages must fit into it"}
 		}
 	}
 	return s.quiet(ctx, record)
@@ -267,9 +267,9 @@ func (s swap) overrideZram() error {
 	return host.WriteFile(s.m.Path(zramConf), []byte(zramText), 0o644)
 }
 
-// quiet keeps what nothing above has made from starting at boot. A unit whose
-// file is an administrator's can be disabled and not masked; one that is made
-// at boot, the other way round.
+// quiet keeps the other units from starting at boot. A unit with an administrator's
+// file can be disabled and not masked; a generated unit can be masked and not
+// disabled.
 func (s swap) quiet(ctx context.Context, record swapRecord) error {
 	units, err := s.units(ctx)
 	if err != nil || units.none() {
@@ -333,8 +333,8 @@ func (s swap) uncomment() error {
 	return s.editFstab(func(line string, _ bool) string { return strings.TrimPrefix(line, fstabMark) })
 }
 
-// on activates the areas that are not active, but for those that others have
-// taken away since. zram's device is made by its unit.
+// on activates the inactive areas, except areas that others have removed since.
+// The zram unit creates its device.
 func (s swap) on(ctx context.Context, areas []swapArea) error {
 	active, err := s.areas()
 	if err != nil {

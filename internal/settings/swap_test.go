@@ -145,7 +145,7 @@ func TestSwapByUUID(t *testing.T) {
 func TestSwapOfOldRecord(t *testing.T) {
 	old, now := swapArea{Path: "/dev/dm-1"}, swapArea{Path: "/dev/dm-1", Lasting: "/dev/disk/by-uuid/c0ffee-01"}
 	if !old.is(now) || !now.is(old) || now.is(swapArea{Path: "/dev/dm-1", Lasting: "/dev/disk/by-uuid/other"}) {
-		t.Error("areas are not told apart, or taken for two")
+		t.Error("areas are not distinguished, or one counts as two")
 	}
 }
 

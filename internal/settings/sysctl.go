@@ -39,8 +39,8 @@ func NodeSysctls() []Sysctl {
 	}, kubeletSettings()...)
 }
 
-// kubeletSettings are what the kubelet insists on: with protectKernelDefaults it
-// does not set them itself.
+// kubeletSettings returns the parameters that the kubelet requires: with protectKernelDefaults it
+// does not set them.
 func kubeletSettings() []Sysctl {
 	return []Sysctl{
 		{Key: "vm.overcommit_memory", Value: 1},
@@ -62,8 +62,8 @@ func KubeletSysctls() map[string]string {
 	return values
 }
 
-// touched are the parameters that others set for the cluster, on their own or
-// along with one of ours: they are written down and put back as well.
+// touched returns the parameters that other components set for the cluster, alone or
+// together with one of ours: the step records and restores them, too.
 func touched() []string {
 	return []string{
 		// the kernel, when net.ipv4.ip_forward changes
@@ -71,7 +71,7 @@ func touched() []string {
 		// kube-proxy
 		"net.ipv4.conf.all.route_localnet", "net.netfilter.nf_conntrack_max",
 		"net.netfilter.nf_conntrack_tcp_timeout_established", "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
-		// Cilium's agent; kernel.unprivileged_bpf_disabled, which it sets too, knows no way back
+		// Cilium's agent; kernel.unprivileged_bpf_disabled, which it also sets, cannot be reset
 		"net.ipv4.conf.all.rp_filter", "net.ipv4.fib_multipath_use_neigh", "net.core.bpf_jit_enable", "kernel.timer_migration",
 	}
 }
@@ -95,7 +95,7 @@ func sysctlsHold(m host.Machine) (bool, error) {
 	for _, s := range NodeSysctls() {
 		have, err := readSysctl(m, s.Key)
 		if err != nil {
-			return false, host.IgnoreMissing(err) // br_netfilter may not be loaded yet
+			return false, host.IgnoreMissing(err) // br_netfilter is possibly not loaded yet
 		}
 		if !s.holds(have) {
 			return false, nil
@@ -199,8 +199,8 @@ func writeSysctls(m host.Machine, values map[string]int, keys ...string) error {
 	return nil
 }
 
-// planSysctls lists a parameter whose module has yet to be loaded without the
-// value that it will have then.
+// planSysctls lists a parameter of a module that is not loaded yet without its
+// old value.
 func planSysctls(m host.Machine) ([]string, error) {
 	var changes []string
 	want := map[string]int{}

@@ -12,7 +12,7 @@ import (
 // now. Saw is "" where the kernel does not have it, as without its module.
 type SysctlDrift struct{ Key, Saw, Want string }
 
-// DriftedSysctls are those of NodeSysctls that do not hold now.
+// DriftedSysctls returns the parameters of NodeSysctls with another value now.
 func DriftedSysctls(m host.Machine) ([]SysctlDrift, error) {
 	var drifted []SysctlDrift
 	for _, s := range NodeSysctls() {
