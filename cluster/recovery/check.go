@@ -17,26 +17,26 @@ import (
 	"airgap.dev/airgap/kubeadm"
 )
 
-// Restoration brings a saved cluster to this host.
+// Restoration restores a saved cluster on this host.
 type Restoration struct {
 	Site *site.Site
 	From *SavedCluster
 }
 
-// check is all that can be known before anything is changed, but for preflight.
+// check runs all checks before the first change, except preflight.
 func (r *Restoration) check(ctx context.Context) error {
 	s, k := r.Site, r.Site.Config.Kubernetes
 	if !s.ServesRegistry() {
-		return advice.Add(fmt.Errorf("restore on %s: by airgap.yaml it is no control-plane host", s.Node.Name), "run airgap restore on one of those; this host joins then")
+		return advice.Add(fmt.Errorf("restore on %s: it is not a control-plane host in airgap.yaml", s.Node.Name), "run airgap restore on a control-plane host, and join this host then")
 	}
 	differs := r.From.Agrees(k)
 	if name := r.From.Cluster; name != "" && name != s.Config.Name {
-		differs = errors.Join(fmt.Errorf("the cluster's name was %s, and is %s in airgap.yaml", name, s.Config.Name), differs)
+		differs = errors.Join(fmt.Errorf("the cluster's name was %s and is %s in airgap.yaml", name, s.Config.Name), differs)
 	}
 	if differs != nil {
-		return advice.Add(fmt.Errorf("restore %s from bundle %s: it is not the same cluster:\n%w", r.From.Dir, s.Index.Name, differs), "use the bundle that the cluster was installed from, or one that was made of the same airgap.yaml")
+		return advice.Add(fmt.Errorf("restore %s from bundle %s: the backup and the bundle are of different clusters:\n%w", r.From.Dir, s.Index.Name, differs), "use the bundle that installed the cluster, or one from the same airgap.yaml")
 	}
-	if err := r.hostIsFree(); err != nil {
+	if err := r.checkHost(); err != nil {
 		return err
 	}
 	choice, err := r.From.choice()
@@ -49,15 +49,15 @@ func (r *Restoration) check(ctx context.Context) error {
 		return err
 	}
 	if kubeadm.ClusterAt(ctx, k.ControlPlaneEndpoint) {
-		return advice.Add(fmt.Errorf("an API server answers at %s: the cluster is not lost, or a part of it lives on", k.ControlPlaneEndpoint),
-			"airgap join brings a host back into a cluster that lives; to go back to the backup all the same, copy backups and pushed images away from its control-plane hosts, and run airgap reset --wipe-data there, which deletes them")
+		return advice.Add(fmt.Errorf("an API server answers at %s: the cluster, or a part of it, is still running", k.ControlPlaneEndpoint),
+			"to bring a host back into a running cluster, use airgap join; to return to the backup, copy backups and pushed images from its control-plane hosts to another place, and run airgap reset --wipe-data there, which deletes them")
 	}
 	return nil
 }
 
-// hostIsFree wants a host on which nobody has begun anything but this very restore.
-func (r Restoration) hostIsFree() error {
-	here, err := restoredHere()
+// checkHost returns an error if airgap has changed this host, unless an earlier run of this restore did.
+func (r Restoration) checkHost() error {
+	here, err := readRestored()
 	if err != nil {
 		return err
 	}
@@ -71,23 +71,23 @@ func (r Restoration) hostIsFree() error {
 	if here == nil && !slices.ContainsFunc(standing, func(s step.Step) bool { return s.Name != "record" }) {
 		return nil
 	}
-	what := "airgap has installed, or begun to install, this host already"
+	reason := "airgap has installed this host, or started to install it"
 	if here != nil {
-		what = fmt.Sprintf("this host was restored from another backup, that of %s", here.Taken.Format(time.RFC3339))
+		reason = fmt.Sprintf("this host was restored from another backup, from %s", here.Taken.Format(time.RFC3339))
 	}
-	return advice.Add(errors.New(what), "airgap reset takes that back; then run the same command again")
+	return advice.Add(errors.New(reason), "undo that with airgap reset; then run the same command again")
 }
 
-// restoredFrom is what a host keeps in mind of the backup that it was restored from.
+// restoredFrom identifies the backup that this host was restored from.
 type restoredFrom struct {
 	Backup string    `json:"backup"` // SHA-256 of its SHA256SUMS
-	Of     string    `json:"of"`     // the host that it was taken on
+	Of     string    `json:"of"`     // host of the backup
 	Taken  time.Time `json:"taken,omitzero"`
 }
 
 const restoredName = "backup.json"
 
-func restoredHere() (*restoredFrom, error) {
+func readRestored() (*restoredFrom, error) {
 	path := filepath.Join(site.RestoredDir, restoredName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -98,7 +98,7 @@ func restoredHere() (*restoredFrom, error) {
 		err = json.Unmarshal(text, &from)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read which backup this host is restored from: %w", err)
+		return nil, fmt.Errorf("read the record of the restored backup: %w", err)
 	}
 	return &from, nil
 }

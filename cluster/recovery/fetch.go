@@ -15,11 +15,11 @@ import (
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
-// BackupTrust say who may have made a backup, and how it is decrypted.
+// BackupTrust contains the accepted signatures of a backup, and the key that decrypts it.
 type BackupTrust struct {
-	Keys     []string
-	Unsigned bool
-	Identity string // file that decrypts one that is encrypted; "": the console is asked
+	Keys     []string // of --backup-key
+	Unsigned bool     // accept a backup from any source
+	Identity string   // file with the private key; "": ask on the console
 }
 
 func (o *BackupTrust) trust() (backup.Trust, error) {
@@ -27,8 +27,7 @@ func (o *BackupTrust) trust() (backup.Trust, error) {
 	return backup.Trust{Keys: keys, Fingerprints: fingerprints, Anyone: o.Unsigned}, err
 }
 
-// fetchBackup brings a backup into a directory below parent, checked, and says how to remove it
-// again.
+// fetchBackup copies a backup into a directory below parent, and checks it. remove deletes the copy.
 func fetchBackup(ctx context.Context, dir, parent string, o BackupTrust, console ui.Console) (_ *SavedCluster, remove func(), err error) {
 	trust, err := o.trust()
 	if err != nil {
@@ -51,22 +50,22 @@ func fetchBackup(ctx context.Context, dir, parent string, o BackupTrust, console
 	return s, remove, nil
 }
 
-// explainBackup says what to do about a backup that cannot be used.
+// explainBackup adds a hint to the error of a backup that cannot be used.
 func explainBackup(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil || advice.Of(err) != "":
 		return err
 	case errors.Is(err, backup.ErrUnsigned):
-		return advice.Add(err, "use a signed backup; --allow-unsigned takes this one, for which nothing says that it is the cluster's")
+		return advice.Add(err, "use a signed backup; --allow-unsigned accepts this one without proof that it is from this cluster")
 	case errors.Is(err, backup.ErrSigner):
-		return advice.Add(err, "use a backup that your cluster's hosts have made: compare the fingerprint with the one that you keep, from airgap install, backup or status")
+		return advice.Add(err, "use a backup from your cluster's hosts: compare the fingerprint with the one in your records, which airgap install, backup and status print")
 	case errors.Is(err, backup.ErrIdentity):
-		return advice.Add(err, "name the file of a private half of backup.encryptTo: --identity FILE")
+		return advice.Add(err, "name a file with the private key of a recipient in backup.encryptTo: --identity FILE")
 	}
-	return advice.Add(err, "name the directory that holds SHA256SUMS, in "+site.BackupDir+" or a copy of it; where it is damaged, use another backup")
+	return advice.Add(err, "name the directory with SHA256SUMS, in "+site.BackupDir+" or a copy of it; if the backup is damaged, use another one")
 }
 
-// readIdentity takes the private half of a recipient from the file, the terminal or stdin.
+// readIdentity reads the private key of a recipient from the file, the terminal or stdin.
 func readIdentity(ctx context.Context, file string, console ui.Console) ([]age.Identity, error) {
 	if file != "" {
 		text, err := host.ReadPrivate(file)
@@ -75,9 +74,9 @@ func readIdentity(ctx context.Context, file string, console ui.Console) ([]age.I
 		}
 		return backup.ParseIdentities(text)
 	}
-	text, err := console.AskAll(ctx, "The backup is encrypted. Its identity, AGE-SECRET-KEY-1… (not shown): ")
+	text, err := console.AskAll(ctx, "The backup is encrypted. Enter its identity, AGE-SECRET-KEY-1… (not shown): ")
 	if errors.Is(err, io.EOF) {
-		return nil, advice.Add(errors.New("read identity: the backup is encrypted, and standard input is empty"), "name the identity's file with --identity, or pipe it in")
+		return nil, advice.Add(errors.New("read identity: the backup is encrypted, and standard input is empty"), "name the file of the identity with --identity, or write the identity to standard input")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read identity: %w", err)
@@ -85,8 +84,7 @@ func readIdentity(ctx context.Context, file string, console ui.Console) ([]age.I
 	return backup.ParseIdentities([]byte(text))
 }
 
-// OpenBefore opens a backup of before an upgrade, which the host of these keys has made, or
-// one whose key is named.
+// OpenBefore opens a backup from before an upgrade. It must be signed with these keys, or with a key in o.
 func OpenBefore(ctx context.Context, dir string, keys backup.KeyDir, o BackupTrust) (*SavedCluster, error) {
 	trust, err := o.trust()
 	if err != nil {

@@ -18,27 +18,27 @@ import (
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
-// smallEtcd gives out a snapshot that is whole, and no database.
-type smallEtcd struct{}
+// fakeEtcd writes a snapshot with a correct checksum and no database.
+type fakeEtcd struct{}
 
-func (smallEtcd) Snapshot(_ context.Context, _ func(int64) error, w io.Writer) error {
+func (fakeEtcd) Snapshot(_ context.Context, _ func(int64) error, w io.Writer) error {
 	pages := make([]byte, 4096)
 	sum := sha256.Sum256(pages)
 	_, err := w.Write(append(pages, sum[:]...))
 	return err
 }
 
-// takeBackup is one of a host with the files that tell which cluster it is of.
+// takeBackup takes a backup of a host with the files that identify its cluster.
 func takeBackup(t *testing.T, to ...string) (dir string, keys backup.KeyDir) {
 	t.Helper()
 	root := t.TempDir()
-	saved := aBackup(t, nil)
+	saved := savedBackup(t, nil)
 	if err := os.CopyFS(root, os.DirFS(saved.Dir)); err != nil {
 		t.Fatal(err)
 	}
 	store := backup.Store{
 		Root: root, Dir: filepath.Join(root, "backup"), Keys: backup.KeyDir(filepath.Join(root, "backup-key")), EncryptTo: to,
-		Etcd: func() (backup.Snapshotter, error) { return smallEtcd{}, nil }, Paths: []string{"/etc/kubernetes"},
+		Etcd: func() (backup.Snapshotter, error) { return fakeEtcd{}, nil }, Paths: []string{"/etc/kubernetes"},
 	}
 	b, err := store.Take(t.Context())
 	if err != nil {
@@ -56,20 +56,20 @@ func fingerprintOf(t *testing.T, keys backup.KeyDir) string {
 	return bundle.Fingerprint(key)
 }
 
-// TestFetchBackup: what is refused, refuses before the keys of the cluster are looked for, with
-// what to do, and leaves nothing behind. One that passes is refused later, for it lacks those.
+// TestFetchBackup: a backup is refused before the search for the cluster's keys, with a hint, and without
+// leftover files. A backup that passes is refused later, because those keys are missing.
 func TestFetchBackup(t *testing.T) {
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
 	plain, keys := takeBackup(t)
-	sealed, sealedKeys := takeBackup(t, id.Recipient().String())
+	encrypted, encryptedKeys := takeBackup(t, id.Recipient().String())
 	unsigned, _ := takeBackup(t)
 	if err := os.Remove(filepath.Join(unsigned, "SHA256SUMS.sig")); err != nil {
 		t.Fatal(err)
 	}
-	own, sealedOwn, other := fingerprintOf(t, keys), fingerprintOf(t, sealedKeys), "SHA256:"+strings.Repeat("ab", 32)
+	own, encryptedOwn, other := fingerprintOf(t, keys), fingerprintOf(t, encryptedKeys), "SHA256:"+strings.Repeat("ab", 32)
 	secret := filepath.Join(t.TempDir(), "identity")
 	if err := os.WriteFile(secret, []byte("# made by age-keygen\n"+id.String()+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -85,20 +85,20 @@ func TestFetchBackup(t *testing.T) {
 		stdin       string
 		says, hints string
 	}{
-		"by its key":                  {plain, BackupTrust{Keys: []string{own}}, "", passes, ""},
-		"by another one":              {plain, BackupTrust{Keys: []string{other}}, "", "it is signed with key " + own, "your cluster's hosts"},
-		"by one of two":               {plain, BackupTrust{Keys: []string{other, strings.ToUpper(own)}}, "", passes, ""},
-		"by a file":                   {plain, BackupTrust{Keys: []string{filepath.Join(plain, "backup.pub")}}, "", passes, ""},
-		"by nonsense":                 {plain, BackupTrust{Keys: []string{"SHA256:12"}}, "", "--backup-key", ""},
-		"unsigned":                    {unsigned, BackupTrust{Keys: []string{own}}, "", "it is not signed", "--allow-unsigned"},
-		"unsigned, knowingly":         {unsigned, BackupTrust{Unsigned: true}, "", passes, ""},
-		"no backup":                   {t.TempDir(), BackupTrust{Unsigned: true}, "", "SHA256SUMS", "name the directory"},
-		"encrypted":                   {sealed, BackupTrust{Keys: []string{sealedOwn}, Identity: secret}, "", passes, ""},
-		"encrypted, by a pipe":        {sealed, BackupTrust{Keys: []string{sealedOwn}}, id.String() + "\n", passes, ""},
-		"encrypted, a file by a pipe": {sealed, BackupTrust{Keys: []string{sealedOwn}}, "# created: 2026-11-23\n# public key: " + id.Recipient().String() + "\n" + id.String() + "\n", passes, ""},
-		"encrypted, no identity":      {sealed, BackupTrust{Keys: []string{sealedOwn}}, "", "standard input is empty", "--identity"},
-		"encrypted, open file":        {sealed, BackupTrust{Keys: []string{sealedOwn}, Identity: open}, "", "others can read it", ""},
-		"encrypted, a word":           {sealed, BackupTrust{Keys: []string{sealedOwn}}, "hunter2\n", "want AGE-SECRET-KEY-1", ""},
+		"its key":                              {plain, BackupTrust{Keys: []string{own}}, "", passes, ""},
+		"another key":                          {plain, BackupTrust{Keys: []string{other}}, "", "it is signed with key " + own, "your cluster's hosts"},
+		"one of two keys":                      {plain, BackupTrust{Keys: []string{other, strings.ToUpper(own)}}, "", passes, ""},
+		"key file":                             {plain, BackupTrust{Keys: []string{filepath.Join(plain, "backup.pub")}}, "", passes, ""},
+		"malformed key":                        {plain, BackupTrust{Keys: []string{"SHA256:12"}}, "", "--backup-key", ""},
+		"unsigned":                             {unsigned, BackupTrust{Keys: []string{own}}, "", "it is not signed", "--allow-unsigned"},
+		"unsigned, accepted":                   {unsigned, BackupTrust{Unsigned: true}, "", passes, ""},
+		"no backup":                            {t.TempDir(), BackupTrust{Unsigned: true}, "", "SHA256SUMS", "name the directory"},
+		"encrypted":                            {encrypted, BackupTrust{Keys: []string{encryptedOwn}, Identity: secret}, "", passes, ""},
+		"encrypted, identity on stdin":         {encrypted, BackupTrust{Keys: []string{encryptedOwn}}, id.String() + "\n", passes, ""},
+		"encrypted, file on stdin":             {encrypted, BackupTrust{Keys: []string{encryptedOwn}}, "# created: 2026-11-23\n# public key: " + id.Recipient().String() + "\n" + id.String() + "\n", passes, ""},
+		"encrypted, no identity":               {encrypted, BackupTrust{Keys: []string{encryptedOwn}}, "", "standard input is empty", "--identity"},
+		"encrypted, file that others can read": {encrypted, BackupTrust{Keys: []string{encryptedOwn}, Identity: open}, "", "others can read it", ""},
+		"encrypted, malformed identity":        {encrypted, BackupTrust{Keys: []string{encryptedOwn}}, "hunter2\n", "want AGE-SECRET-KEY-1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()
@@ -107,16 +107,16 @@ func TestFetchBackup(t *testing.T) {
 				t.Errorf("got %v, hint %q", err, advice.Of(err))
 			}
 			if strings.Contains(err.Error(), id.String()) || strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("the error repeats the secret: %v", err)
+				t.Errorf("the error contains the secret: %v", err)
 			}
 			if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
-				t.Errorf("it leaves %v, %v", left, err)
+				t.Errorf("leftover files: %v, %v", left, err)
 			}
 		})
 	}
 }
 
-// TestOpenBackupBefore: a rollback takes what its own host has signed, or a host that is named.
+// TestOpenBackupBefore: a rollback accepts a backup with the signature of its own host, or of a named key.
 func TestOpenBackupBefore(t *testing.T) {
 	dir, keys := takeBackup(t)
 	another, theirs := takeBackup(t)
@@ -126,9 +126,9 @@ func TestOpenBackupBefore(t *testing.T) {
 		o    BackupTrust
 		says string
 	}{
-		"its own":               {dir, BackupTrust{}, passes},
-		"another's":             {another, BackupTrust{}, "it is signed with key " + fingerprintOf(t, theirs)},
-		"another's, by its key": {another, BackupTrust{Keys: []string{fingerprintOf(t, theirs)}}, passes},
+		"own backup":                           {dir, BackupTrust{}, passes},
+		"backup of another host":               {another, BackupTrust{}, "it is signed with key " + fingerprintOf(t, theirs)},
+		"backup of another host, with its key": {another, BackupTrust{Keys: []string{fingerprintOf(t, theirs)}}, passes},
 	} {
 		if _, err := OpenBefore(t.Context(), c.dir, keys, c.o); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)

@@ -1,4 +1,4 @@
-// Package recovery brings a lost cluster back from a backup.
+// Package recovery takes backups of the control plane, and restores a lost cluster from one.
 package recovery
 
 import (
@@ -25,19 +25,19 @@ import (
 	"airgap.dev/airgap/kubeadm/leave"
 )
 
-// Options are those of airgap restore.
+// Options are the flags of airgap restore.
 type Options struct {
-	Dir     string        // the backup's
+	Dir     string        // of the backup
 	Bundle  string        // directory of the bundle to install from
 	Keys    []string      // of --require-key
-	Skip    []string      // preflight checks; also rules of verify
-	Node    string        // which of airgap.yaml this host is; "": by its addresses
-	Timeout time.Duration // for the cluster to be well at the end
+	Skip    []string      // preflight checks, and rules of verify
+	Node    string        // name of this host in airgap.yaml; "": by its addresses
+	Timeout time.Duration // until the cluster is healthy at the end
 	Backup  BackupTrust
 	Console ui.Console
 }
 
-// ready is a backup with the bundle to restore it from, once both are checked.
+// ready is a checked backup with its checked bundle.
 type ready struct {
 	Restoration
 	view   *bundle.View
@@ -46,7 +46,7 @@ type ready struct {
 	close  func() // removes the copy of the backup
 }
 
-// begin checks all that can be known before anything is changed, but for preflight.
+// begin opens and checks the backup and the bundle. Nothing is changed.
 func begin(ctx context.Context, o Options) (_ *ready, err error) {
 	if err := hostcheck.MustBeRoot("restore"); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func begin(ctx context.Context, o Options) (_ *ready, err error) {
 			r.close()
 		}
 	}()
-	if err := from.heldTo(o.Keys); err != nil {
+	if err := from.checkRequiredKeys(o.Keys); err != nil {
 		return nil, err
 	}
 	if r.view, r.trust, err = site.OpenWhole(o.Bundle, o.Keys); err != nil {
@@ -81,7 +81,7 @@ func begin(ctx context.Context, o Options) (_ *ready, err error) {
 	return r, err
 }
 
-// Rehearse says what Run would change.
+// Rehearse returns the changes that Run would make.
 func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
 	r, err := begin(ctx, o)
 	if err != nil {
@@ -116,7 +116,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	done, err := journal.Run(ctx, steps, p)
 	if err != nil {
-		return Result{}, advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
+		return Result{}, advice.Add(err, "fix the error and run the same command again: completed steps do not run again")
 	}
 	return r.finish(ctx, done, o, p)
 }
@@ -125,29 +125,29 @@ func Run(ctx context.Context, o Options) (Result, error) {
 type Result struct {
 	Node      string            `json:"node"`
 	Taken     time.Time         `json:"taken,omitzero"` // the backup
-	Of        string            `json:"of"`             // the host that the backup is of
+	Of        string            `json:"of"`             // host of the backup
 	Etcd      etcd.SnapshotInfo `json:"etcd"`
 	Changed   int               `json:"changed"`
 	Unchanged int               `json:"unchanged"`
-	Verified  bool              `json:"verified"`       // nobody was missing, and all was well
-	Lost      []string          `json:"lost,omitempty"` // nodes that have to join anew
+	Verified  bool              `json:"verified"`       // no host was missing, and the cluster was healthy
+	Lost      []string          `json:"lost,omitempty"` // nodes that must join again
 	Join      []join.Line       `json:"join,omitempty"`
-	Strangers []string          `json:"strangers,omitempty"` // lost nodes that airgap.yaml does not have any more
-	BackupKey string            `json:"backupKey,omitempty"` // fingerprint of the key that this host signs its own backups with
+	Strangers []string          `json:"strangers,omitempty"` // lost nodes that airgap.yaml no longer lists
+	BackupKey string            `json:"backupKey,omitempty"` // fingerprint of the key that signs this host's backups
 }
 
-// finish says who is missing and how they join. With them the cluster is
-// not what a verdict would ask for: there is one when nobody is.
+// finish returns the missing hosts with their join commands. It verifies the cluster only if no host is
+// missing, because a missing host always fails verify.
 func (r Restoration) finish(ctx context.Context, done step.Result, o Options, p ui.Progress) (Result, error) {
 	result := Result{
 		Node: r.Site.Node.Name, Taken: r.From.Taken, Of: r.From.Node, Etcd: r.From.Etcd,
 		Changed: done.Changed, Unchanged: done.Unchanged, BackupKey: site.BackupKey(),
 	}
-	p.Now("Wait for the other hosts to be heard of, or given up")
-	lost, strangers, err := r.lost(ctx)
-	result.Strangers = strangers
+	p.Now("Wait until the other hosts report, or are lost")
+	lost, unlisted, err := r.lost(ctx)
+	result.Strangers = unlisted
 	if err != nil {
-		return result, advice.Add(err, "airgap status and airgap verify tell more; run the same command again for the lines that join the other hosts")
+		return result, advice.Add(err, "find the cause with airgap status and airgap verify; run the same command again for the join commands of the other hosts")
 	}
 	for _, n := range lost {
 		line, err := r.joinLine(ctx, n, done.Changed > 0, p.Say)
@@ -156,7 +156,7 @@ func (r Restoration) finish(ctx context.Context, done step.Result, o Options, p 
 		}
 		result.Lost, result.Join = append(result.Lost, n.Name), append(result.Join, line)
 	}
-	if len(lost)+len(strangers) == 0 {
+	if len(lost)+len(unlisted) == 0 {
 		err := verdict.OfSite(ctx, r.Site, verdict.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: o.Skip, Timeout: o.Timeout, JoinedOnly: true}, p)
 		if err != nil {
 			return result, err
@@ -167,37 +167,37 @@ func (r Restoration) finish(ctx context.Context, done step.Result, o Options, p 
 }
 
 func (r Result) Write(w io.Writer) error {
-	fmt.Fprintf(w, "%s: the cluster is back as %s had it", r.Node, r.Of)
+	fmt.Fprintf(w, "%s: the cluster is restored from the backup of %s", r.Node, r.Of)
 	if !r.Taken.IsZero() {
-		fmt.Fprintf(w, " on %s", r.Taken.Format("2006-01-02 15:04:05 UTC"))
+		fmt.Fprintf(w, " from %s", r.Taken.Format("2006-01-02 15:04:05 UTC"))
 	}
-	fmt.Fprintf(w, ": %d keys of etcd (%d steps ran, %d held already)\n", r.Etcd.Keys, r.Changed, r.Unchanged)
-	fmt.Fprintln(w, "Images that the site had pushed to the registries are in no backup: push them again.")
+	fmt.Fprintf(w, ": %d etcd keys (%d steps ran, %d were up to date)\n", r.Etcd.Keys, r.Changed, r.Unchanged)
+	fmt.Fprintln(w, "A backup does not contain images that the site pushed to the registries: push them again.")
 	site.WriteBackupKey(w, r.Node, r.BackupKey)
 	if r.Verified {
 		_, err := fmt.Fprintln(w, "The cluster is verified.")
 		return err
 	}
 	for _, name := range r.Strangers {
-		fmt.Fprintf(w, "Node %s is lost, and is not in airgap.yaml any more: kubectl delete node %s\n", name, name)
+		fmt.Fprintf(w, "Node %s is lost, and airgap.yaml no longer lists it: kubectl delete node %s\n", name, name)
 	}
 	for _, name := range r.Lost {
-		fmt.Fprintf(w, "Node %s is lost: join a host in its place, and run airgap verify then\n", name)
+		fmt.Fprintf(w, "Node %s is lost: join a host in its place, then run airgap verify\n", name)
 	}
 	return join.WriteLines(w, r.Join)
 }
 
-// joinLine is how a lost host joins, with a code if that is wanted.
-func (r Restoration) joinLine(ctx context.Context, n config.Node, withCode bool, say func(string, ...any)) (join.Line, error) {
-	if withCode {
+// joinLine returns the join command of a lost host, with a join token if withToken is set.
+func (r Restoration) joinLine(ctx context.Context, n config.Node, withToken bool, say func(string, ...any)) (join.Line, error) {
+	if withToken {
 		return join.LineWithCode(ctx, r.Site, n, say)
 	}
 	return join.LineFor(r.Site, n)
 }
 
-// lost are the nodes of airgap.yaml that the cluster misses, and others that it
-// misses.
-func (r Restoration) lost(ctx context.Context) (nodes []config.Node, strangers []string, err error) {
+// lost returns the nodes of airgap.yaml that are missing in the cluster, and the names of missing nodes
+// that airgap.yaml does not list.
+func (r Restoration) lost(ctx context.Context) (nodes []config.Node, unlisted []string, err error) {
 	client, err := kube.Client(r.Site.Machine.Machine, kube.AdminConf)
 	if err != nil {
 		return nil, nil, err
@@ -213,8 +213,8 @@ func (r Restoration) lost(ctx context.Context) (nodes []config.Node, strangers [
 		if n, err := r.Site.Config.Node(name); err == nil {
 			nodes = append(nodes, n)
 		} else {
-			strangers = append(strangers, name)
+			unlisted = append(unlisted, name)
 		}
 	}
-	return nodes, strangers, nil
+	return nodes, unlisted, nil
 }

@@ -24,8 +24,8 @@ import (
 	"airgap.dev/airgap/kubeadm/etcd"
 )
 
-// aBackup is one with these files beside those that tell which cluster it is of.
-func aBackup(t *testing.T, files map[string]string) *SavedCluster {
+// savedBackup returns a backup with these files and those that identify its cluster.
+func savedBackup(t *testing.T, files map[string]string) *SavedCluster {
 	t.Helper()
 	pod := func(image, arg string) string {
 		return "kind: Pod\nspec: {containers: [{image: '" + image + "', command: [prog, '" + arg + "']}]}\n"
@@ -56,48 +56,47 @@ func aBackup(t *testing.T, files map[string]string) *SavedCluster {
 	return &SavedCluster{Contents: c}
 }
 
-// TestRestoreIsOfTheSameCluster: all that differs is said at once.
-func TestRestoreIsOfTheSameCluster(t *testing.T) {
-	r := Restoration{sitetest.SettingsSite(t, ""), aBackup(t, nil)}
-	if err := r.check(t.Context()); err == nil || !strings.Contains(err.Error(), "no control-plane host") {
+// TestCheckListsAllDifferences: one error lists all differences between backup and bundle.
+func TestCheckListsAllDifferences(t *testing.T) {
+	r := Restoration{sitetest.SettingsSite(t, ""), savedBackup(t, nil)}
+	if err := r.check(t.Context()); err == nil || !strings.Contains(err.Error(), "it is not a control-plane host") {
 		t.Errorf("on a worker: %v", err)
 	}
 	r.Site.Node = r.Site.Config.Nodes[0]
 	r.Site.Config.Name, r.Site.Config.Kubernetes.PodSubnet = "bank-b", "10.1.0.0/16"
 	err := r.check(t.Context())
-	for _, says := range []string{"it is not the same cluster", "the cluster's name was bank, and is bank-b", "the pods' network was 10.244.0.0/16", "encryption of Secrets was off"} {
+	for _, says := range []string{"the backup and the bundle are of different clusters", "the cluster's name was bank and is bank-b", "the pods' network was 10.244.0.0/16", "encryption of Secrets was off"} {
 		if err == nil || !strings.Contains(err.Error(), says) || advice.Of(err) == "" {
-			t.Errorf("%v does not say %q", err, says)
+			t.Errorf("%v does not contain %q", err, says)
 		}
 	}
 }
 
-// TestInherited: reset knows every step that a restore has and an installation has
-// not, and each comes before what it is for.
-func TestInherited(t *testing.T) {
-	r := Restoration{sitetest.SettingsSite(t, ""), aBackup(t, map[string]string{site.UsersFile: "ci:hash", site.JournalFile: "{}"})}
-	inherited, err := r.inherited()
+// TestRestoredSteps: the list of reset contains every step that a restore adds to an installation.
+func TestRestoredSteps(t *testing.T) {
+	r := Restoration{sitetest.SettingsSite(t, ""), savedBackup(t, map[string]string{site.UsersFile: "ci:hash", site.JournalFile: "{}"})}
+	restoredSteps, err := r.restoredSteps()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(sitetest.StepNames(inherited), " "); got != "restored authority users" {
+	if got := strings.Join(sitetest.StepNames(restoredSteps), " "); got != "restored authority users" {
 		t.Errorf("got %s", got)
 	}
 	known := sitetest.StepNames(reset.Steps(false))
-	for _, s := range inherited {
+	for _, s := range restoredSteps {
 		if !slices.Contains(known, s.Name) {
-			t.Errorf("reset does not know %s", s.Name)
+			t.Errorf("the list of reset does not contain %s", s.Name)
 		}
 	}
-	if without, err := (Restoration{sitetest.SettingsSite(t, ""), aBackup(t, nil)}).inherited(); err != nil || len(without) != 2 {
-		t.Errorf("nobody may push, and there are %v, %v", sitetest.StepNames(without), err)
+	if without, err := (Restoration{sitetest.SettingsSite(t, ""), savedBackup(t, nil)}).restoredSteps(); err != nil || len(without) != 2 {
+		t.Errorf("without push users: %v, %v", sitetest.StepNames(without), err)
 	}
 }
 
-func TestStepsTakeTheirPlaces(t *testing.T) {
+func TestReplaceAndInsertSteps(t *testing.T) {
 	at := func(name, title string) step.Step { return step.Step{Name: name, Title: title} }
 	steps := []step.Step{at("record", ""), at("kubeadm", "init"), at("network", "")}
-	instead(steps, at("kubeadm", "restore"))
+	replaceStep(steps, at("kubeadm", "restore"))
 	steps = insertAfter(steps, "record", at("restored", ""), at("authority", ""))
 	steps = insertAfter(steps, "kubeadm", at("old-codes", ""))
 	if got := strings.Join(sitetest.StepNames(steps), " "); got != "record restored authority kubeadm old-codes network" || steps[3].Title != "restore" {
@@ -105,28 +104,28 @@ func TestStepsTakeTheirPlaces(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a step that is not there was replaced")
+			t.Error("no panic for a missing step")
 		}
 	}()
-	instead(steps, at("encryption", ""))
+	replaceStep(steps, at("encryption", ""))
 }
 
-// TestRestoredKeys: which keys the bundle must be signed with never comes from the backup. A site
-// that required some is asked to name them, so that the requirement is not lost with the cluster.
-func TestRestoredKeys(t *testing.T) {
-	saved := aBackup(t, map[string]string{site.RequiredFile: "SHA256:aa\nSHA256:bb\n"})
-	if err := saved.heldTo(nil); err == nil || !strings.Contains(err.Error(), "--require-key is missing") || !strings.Contains(advice.Of(err), "SHA256:aa, SHA256:bb") {
+// TestCheckRequiredKeys: the required keys of the bundle never come from the backup. If the lost cluster
+// required keys, the operator must name them again.
+func TestCheckRequiredKeys(t *testing.T) {
+	saved := savedBackup(t, map[string]string{site.RequiredFile: "SHA256:aa\nSHA256:bb\n"})
+	if err := saved.checkRequiredKeys(nil); err == nil || !strings.Contains(err.Error(), "--require-key is missing") || !strings.Contains(advice.Of(err), "SHA256:aa, SHA256:bb") {
 		t.Errorf("without the flag: %v, %s", err, advice.Of(err))
 	}
-	if err := saved.heldTo([]string{"SHA256:cc"}); err != nil {
-		t.Errorf("by the flag: %v", err)
+	if err := saved.checkRequiredKeys([]string{"SHA256:cc"}); err != nil {
+		t.Errorf("with the flag: %v", err)
 	}
-	if err := aBackup(t, nil).heldTo(nil); err != nil {
-		t.Errorf("nothing was required: %v", err)
+	if err := savedBackup(t, nil).checkRequiredKeys(nil); err != nil {
+		t.Errorf("no keys required: %v", err)
 	}
 }
 
-func TestRestoredSaysWhoIsMissing(t *testing.T) {
+func TestResultListsLostNodes(t *testing.T) {
 	r := Result{
 		Node: "cp1", Of: "cp2", Taken: time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC), Etcd: etcd.SnapshotInfo{Keys: 321}, Changed: 30, Unchanged: 3,
 		Lost: []string{"w1"}, Strangers: []string{"w9"}, Join: []join.Line{{Node: "w1", Line: "airgap join 192.0.2.11:5000", Code: "abcdef.0123456789abcdef"}},
@@ -136,7 +135,7 @@ func TestRestoredSaysWhoIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, says := range []string{
-		"cp1: the cluster is back as cp2 had it on 2026-11-23 02:00:00 UTC: 321 keys of etcd (30 steps ran, 3 held already)\n",
+		"cp1: the cluster is restored from the backup of cp2 from 2026-11-23 02:00:00 UTC: 321 etcd keys (30 steps ran, 3 were up to date)\n",
 		"push them again", "Node w1 is lost: join a host in its place", "kubectl delete node w9", "airgap join 192.0.2.11:5000", "abcdef.0123456789abcdef",
 	} {
 		if !strings.Contains(out.String(), says) {
@@ -145,14 +144,13 @@ func TestRestoredSaysWhoIsMissing(t *testing.T) {
 	}
 }
 
-// TestUntilFounded: what was brought on the way to the cluster is not brought again
-// once the host has one.
-func TestUntilFounded(t *testing.T) {
+// TestUntilJoined: once the host is in the cluster, the step does not run again.
+func TestUntilJoined(t *testing.T) {
 	s := sitetest.SettingsSite(t, "")
 	s.Machine.Root = t.TempDir()
 	asked := false
-	held := Restoration{Site: s}.untilFounded(step.Step{Done: func(context.Context) (bool, error) { asked = true; return false, nil }})
-	if done, err := held.Done(t.Context()); done || err != nil || !asked {
+	limited := Restoration{Site: s}.untilJoined(step.Step{Done: func(context.Context) (bool, error) { asked = true; return false, nil }})
+	if done, err := limited.Done(t.Context()); done || err != nil || !asked {
 		t.Errorf("before: %v, %v", done, err)
 	}
 	file := filepath.Join(s.Machine.Root, "/var/lib/airgap/kubeadm.state")
@@ -160,7 +158,7 @@ func TestUntilFounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked = false
-	if done, err := held.Done(t.Context()); !done || err != nil || asked {
+	if done, err := limited.Done(t.Context()); !done || err != nil || asked {
 		t.Errorf("after: %v, %v", done, err)
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"airgap.dev/airgap/kubeadm/leave"
 )
 
-// TakeOptions say where a backup goes, and who can read it.
+// TakeOptions are the flags of airgap backup.
 type TakeOptions struct {
 	Dir       string   // of the backups
-	Keep      int      // how many stay, the newest ones; 0: all
-	EncryptTo []string // age recipients or SSH public keys; none: those of airgap.yaml
+	Keep      int      // number of newest backups to keep; 0: all
+	EncryptTo []string // age recipients or SSH public keys; none: the recipients in airgap.yaml
 }
 
-// Take keeps what it takes to have this host's control plane back.
+// Take backs up this host's control plane.
 func Take(ctx context.Context, o TakeOptions) (Taken, error) {
 	if err := hostcheck.MustBeRoot("backup"); err != nil {
 		return Taken{}, err
@@ -52,16 +52,16 @@ func Take(ctx context.Context, o TakeOptions) (Taken, error) {
 	return made, err
 }
 
-// Taken is a backup that was made.
+// Taken is the result of Take.
 type Taken struct {
 	backup.Backup
-	Key         string   `json:"key"` // fingerprint of the one that signed it
+	Key         string   `json:"key"` // fingerprint of the signing key
 	EncryptedTo []string `json:"encryptedTo,omitempty"`
-	// Future are those that were taken later than this one by their names: they stay.
+	// Future lists backups with a later time in their names. They stay.
 	Future []backup.Backup `json:"fromFuture,omitempty"`
 }
 
-// Write says where it is, who can read it, and which key signed it.
+// Write prints the directory, the recipients and the signing key.
 func (b Taken) Write(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %s\n", b.Dir, ui.Size(b.Bytes))
 	for _, r := range b.EncryptedTo {
@@ -69,7 +69,7 @@ func (b Taken) Write(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "signed with key %s\n", b.Key)
 	for _, f := range b.Future {
-		_, err = fmt.Fprintf(w, "%s is from the future by this host's clock, and stays: set the clock; if the clock is right, delete that backup\n", f.Dir)
+		_, err = fmt.Fprintf(w, "%s is from the future by this host's clock, and is kept: set the clock; if the clock is right, delete that backup\n", f.Dir)
 	}
 	return err
 }

@@ -7,11 +7,11 @@ import (
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
-// TestTakenBeforeTheFuture: backups that are later than the one that was taken are named.
-func TestTakenBeforeTheFuture(t *testing.T) {
+// TestTakenListsFutureBackups: the result lists backups with a later time.
+func TestTakenListsFutureBackups(t *testing.T) {
 	var made strings.Builder
 	b := Taken{Backup: backup.Backup{Dir: "/b/now"}, Future: []backup.Backup{{Dir: "/b/20990101T000000Z"}}}
 	if err := b.Write(&made); err != nil || !strings.Contains(made.String(), "/b/20990101T000000Z is from the future") {
-		t.Errorf("airgap backup says %v\n%s", err, &made)
+		t.Errorf("%v\n%s", err, &made)
 	}
 }

@@ -76,7 +76,7 @@ func refusedBeside(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	return r.Want("restore on a host of a cluster", 1, "installed, or begun to install, this host already", "airgap reset")
+	return r.Want("restore on a host of a cluster", 1, "airgap has installed this host, or started to install it", "airgap reset")
 }
 
 func haveBackElsewhere(ctx context.Context, e *scenario.Env, l *lab.Lab, stick string, s saved) error {
@@ -113,14 +113,14 @@ func haveBackElsewhere(ctx context.Context, e *scenario.Env, l *lab.Lab, stick s
 
 // refusedBehind takes a host out and restores on it while the cluster lives.
 func refusedBehind(ctx context.Context, e *scenario.Env, second lab.Machine, from string) error {
-	if _, err := e.Must(ctx, second, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+	if _, err := e.Must(ctx, second, []string{"undone: "}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, second, "", strings.Fields(restoreCommand(from))...)
 	if err != nil {
 		return err
 	}
-	if err := r.Want("restore behind a living balancer", 1, "an API server answers at 10.88.0.5:6443", "airgap join brings a host back"); err != nil {
+	if err := r.Want("restore behind a living balancer", 1, "an API server answers at 10.88.0.5:6443", "to bring a host back into a running cluster, use airgap join"); err != nil {
 		return err
 	}
 	return unbegun(ctx, e, second)

@@ -17,16 +17,15 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// SavedCluster is a backup that was found whole, with all that a restore takes
-// from it.
+// SavedCluster is a checked backup with the data for a restore.
 type SavedCluster struct {
 	*backup.Contents
 	Etcd      etcd.SnapshotInfo
 	keys      joincode.Parcel
-	ca, caKey []byte // the registry's authority
+	ca, caKey []byte // of the registry, PEM
 }
 
-// checkBackup reads and checks the whole of a backup.
+// checkBackup reads and checks a complete backup.
 func checkBackup(ctx context.Context, c *backup.Contents) (s *SavedCluster, err error) {
 	pki := trust.PKI{Dir: site.PKIDir}
 	s = &SavedCluster{Contents: c}
@@ -45,9 +44,9 @@ func checkBackup(ctx context.Context, c *backup.Contents) (s *SavedCluster, err 
 	return s, trust.CheckAuthority(s.ca, s.caKey, time.Now())
 }
 
-// heldTo refuses to bring a cluster back with fewer demands on its bundles than it had. Which
-// keys those are, the operator says, and not the backup.
-func (s *SavedCluster) heldTo(given []string) error {
+// checkRequiredKeys returns an error if the lost cluster required keys for its bundles, and the operator
+// names none. The keys come from the operator, never from the backup.
+func (s *SavedCluster) checkRequiredKeys(given []string) error {
 	text, err := s.File(site.RequiredFile)
 	if errors.Is(err, fs.ErrNotExist) || len(given) > 0 {
 		return nil
@@ -56,10 +55,10 @@ func (s *SavedCluster) heldTo(given []string) error {
 		return err
 	}
 	return advice.Add(fmt.Errorf("restore %s: the lost cluster required the keys of its bundles, and --require-key is missing", s.Dir),
-		"give the fingerprint from your own records: --require-key SHA256:…; the backup has %s", strings.Join(strings.Fields(string(text)), ", "))
+		"name the fingerprint from your own records: --require-key SHA256:…; the backup lists %s", strings.Join(strings.Fields(string(text)), ", "))
 }
 
-// choice is how pods' packets travelled; nil where airgap.yaml says it.
+// choice returns the encapsulation that the cluster used; nil if airgap.yaml defines it.
 func (s *SavedCluster) choice() (*site.NetworkChoice, error) {
 	path := filepath.Join(site.NetworkDir, site.ChoiceName)
 	if !s.Has(path) {
