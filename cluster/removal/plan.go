@@ -12,15 +12,15 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// Plan is what airgap remove is going to do; the result of --dry-run.
+// Plan contains the steps of airgap remove; it is the result of --dry-run.
 type Plan struct {
 	Node  string   `json:"node"`
 	Steps []string `json:"steps"`
-	Notes []string `json:"notes"` // what the cluster has less of afterwards
+	Notes []string `json:"notes"` // losses for the cluster
 }
 
 func (p Plan) Write(w io.Writer) error {
-	fmt.Fprintf(w, "airgap remove takes %s out of the cluster:\n", p.Node)
+	fmt.Fprintf(w, "airgap remove removes %s from the cluster:\n", p.Node)
 	for i, s := range p.Steps {
 		fmt.Fprintf(w, "  %d. %s\n", i+1, s)
 	}
@@ -30,34 +30,34 @@ func (p Plan) Write(w io.Writer) error {
 	return nil
 }
 
-// plan puts it into words.
+// plan returns the plan as text.
 func (r *removal) plan(ctx context.Context) (Plan, error) {
 	p := Plan{Node: r.node.Name}
 	add := func(format string, args ...any) { p.Steps = append(p.Steps, fmt.Sprintf(format, args...)) }
-	d := r.departure
+	d := r.leaving
 	if !r.options.Force && d.Node != nil && !d.Drained() {
-		add("no new pods; those that are there are moved, as their budgets allow, within %s", r.options.Timeout)
+		add("drain the node within its PodDisruptionBudgets, at most %s", r.options.Timeout)
 	}
 	if d.Silent != nil && r.options.Force {
-		add("its host is left alone, for it is dead: %v", d.Silent)
+		add("do not connect to its host, because it is dead: %v", d.Silent)
 	}
-	if r.leaves != nil {
-		add("airgap reset on its host, through SSH: what airgap did there is taken back, its data stays")
+	if r.removed != nil {
+		add("run airgap reset on its host through SSH: it undoes the changes of airgap and keeps the data")
 	}
 	for _, m := range d.Own {
-		add("its member %s leaves etcd", m.Called())
+		add("remove its member %s from etcd", m.Called())
 	}
-	add("its Node, its report and the codes that were made for it are deleted")
-	add("this host takes it out of its lists: registries, firewall%s", map[bool]string{true: "; so do the other hosts, through SSH"}[r.fleet != nil])
+	add("delete its Node, its NodeReport and its join tokens")
+	add("remove it from the lists of this host for registries and firewall%s", map[bool]string{true: ", and from those of the other hosts through SSH"}[r.fleet != nil])
 	notes, err := r.notes(ctx)
 	p.Notes = notes
 	return p, err
 }
 
-// notes are what somebody should know who says yes.
+// notes returns facts that the user should know before the confirmation.
 func (r *removal) notes(ctx context.Context) ([]string, error) {
-	notes, err := r.departure.Notes(ctx)
-	if err != nil || len(r.departure.Own) == 0 || r.departure.Silent != nil || r.site.Config.Registry.Existing != nil {
+	notes, err := r.leaving.Notes(ctx)
+	if err != nil || len(r.leaving.Own) == 0 || r.leaving.Silent != nil || r.site.Config.Registry.Existing != nil {
 		return notes, err
 	}
 	all, err := verdict.RegistriesAt(r.site.Registries(), trust.PKI{Dir: site.PKIDir}.CAFile())
@@ -65,7 +65,7 @@ func (r *removal) notes(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	for _, d := range registry.Compare(ctx, all) {
-		notes = append(notes, fmt.Sprintf("the registries are not alike, and what %s alone has goes with it: %s: %s", r.node.Name, d.Object, strings.TrimSpace(d.Saw)))
+		notes = append(notes, fmt.Sprintf("the registries differ, and images that only %s has are lost: %s: %s", r.node.Name, d.Object, strings.TrimSpace(d.Saw)))
 	}
 	return notes, nil
 }

@@ -1,4 +1,4 @@
-// Package removal takes a node out of the cluster.
+// Package removal removes a node from the cluster.
 package removal
 
 import (
@@ -19,20 +19,20 @@ import (
 	"airgap.dev/airgap/kubeadm/leave"
 )
 
-// Options are those of airgap remove.
+// Options are the flags of airgap remove.
 type Options struct {
 	Node      string
-	Force     bool // its host is dead
-	Unmanaged bool // delete pods, too, that nobody would make again
+	Force     bool // the host is dead
+	Unmanaged bool // also delete pods that no controller would create again
 	NoSSH     bool
-	Timeout   time.Duration                     // for its pods to leave
+	Timeout   time.Duration                     // to drain the node
 	Keys      []string                          // of --require-key
 	Skip      []string                          // preflight checks
-	Agree     func(context.Context, Plan) error // asks before anything is done; nil: nobody is asked
+	Agree     func(context.Context, Plan) error // asks for confirmation before the first change; nil: no question
 	Console   ui.Console
 }
 
-// Run takes a node out of the cluster.
+// Run removes a node from the cluster.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if err := hostcheck.MustBeRoot("remove"); err != nil {
 		return Result{}, err
@@ -57,10 +57,10 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		}
 	}
 	result, err := r.run(ctx, o.Console.Progress())
-	return result, advice.Add(err, "mend it and run the same command again: it goes on where it stopped")
+	return result, advice.Add(err, "fix the error and run the same command again: it continues where it stopped")
 }
 
-// Rehearse says what Run would do.
+// Rehearse returns the plan of Run, and changes nothing.
 func Rehearse(ctx context.Context, o Options) (Plan, error) {
 	r, err := begin(ctx, o)
 	if err != nil {
@@ -72,17 +72,17 @@ func Rehearse(ctx context.Context, o Options) (Plan, error) {
 
 // removal is one run of airgap remove.
 type removal struct {
-	site      *site.Site
-	node      config.Node // of airgap.yaml; else as much as its Node tells
-	options   Options
-	departure *leave.Departure
+	site    *site.Site
+	node    config.Node // from airgap.yaml; otherwise name and address of its Node
+	options Options
+	leaving *leave.Departure
 
-	fleet  *fleet.Fleet  // of the other hosts; nil without SSH
-	leaves *fleet.Member // the host itself; nil when it is not reached
+	fleet   *fleet.Fleet  // of the other hosts; nil without SSH
+	removed *fleet.Member // the host of the node; nil if it is not contacted
 }
 
-// begin looks at the node and logs in on the other hosts, and refuses what would
-// harm the cluster. Nothing is changed.
+// begin reads the node, logs in to the other hosts, and returns an error if the removal would damage the
+// cluster. Nothing is changed.
 func begin(ctx context.Context, o Options) (*removal, error) {
 	if err := hostcheck.MustBeRoot("remove"); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func begin(ctx context.Context, o Options) (*removal, error) {
 	}
 	name := o.Node
 	if name == s.Node.Name {
-		return nil, advice.Add(fmt.Errorf("remove %s: that is this host", name), "run it on another control-plane host; or airgap reset here takes this host out, too")
+		return nil, advice.Add(fmt.Errorf("remove %s: this host cannot remove itself", name), "run airgap remove on another control-plane host; or run airgap reset here, which also removes this host")
 	}
 	client, err := kube.Client(s.Machine.Machine, kube.AdminConf)
 	if err != nil {
@@ -104,23 +104,23 @@ func begin(ctx context.Context, o Options) (*removal, error) {
 	}
 	r := &removal{site: s, options: o}
 	listed, notListed := s.Listed(name)
-	if r.departure, err = join.Departing(ctx, s, name, listed.Address); err != nil {
+	if r.leaving, err = join.Departing(ctx, s, name, listed.Address); err != nil {
 		return nil, err
 	}
-	if notListed != nil && r.departure.Gone() {
-		return nil, advice.Add(fmt.Errorf("remove %s: %w, and the cluster none", name, notListed), "airgap.yaml has %s", site.NodeList(s.Config))
+	if notListed != nil && r.leaving.Gone() {
+		return nil, advice.Add(fmt.Errorf("remove %s: %w, and the cluster has none either", name, notListed), "use a node of airgap.yaml: %s", site.NodeList(s.Config))
 	}
 	if r.node = listed; notListed != nil {
-		r.node = config.Node{Name: name, Address: r.departure.Address}
+		r.node = config.Node{Name: name, Address: r.leaving.Address}
 	}
-	if err := r.departure.Allowed(ctx, o.Force); err != nil {
+	if err := r.leaving.Allowed(ctx, o.Force); err != nil {
 		return nil, err
 	}
 	return r, r.connect(ctx)
 }
 
-// connect logs in on the other hosts. That the one which leaves lets nobody in is an
-// error; the lists of others can be put right later.
+// connect logs in to the other hosts. A failed login on the removed host is an error. The lists of other
+// hosts can be updated later.
 func (r *removal) connect(ctx context.Context) (err error) {
 	if r.site.Config.SSH == nil || r.options.NoSSH {
 		return nil
@@ -132,12 +132,12 @@ func (r *removal) connect(ctx context.Context) (err error) {
 	}
 	if r.options.Force {
 		f.Members = slices.DeleteFunc(f.Members, func(m *fleet.Member) bool { return m.Node.Name == r.node.Name })
-	} else if r.leaves, err = f.MemberFor(r.node); err != nil {
+	} else if r.removed, err = f.MemberFor(r.node); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	_ = f.Connect(ctx) // each host has its own error
-	if r.leaves != nil {
-		err = advice.Add(r.leaves.Err, "mend it, or --no-ssh: then airgap reset on %s is yours to run; nothing was changed", r.node.Name)
+	if r.removed != nil {
+		err = advice.Add(r.removed.Err, "nothing was changed; fix the error, or use --no-ssh and run airgap reset on %s yourself", r.node.Name)
 	}
 	if err = errors.Join(ctx.Err(), err); err != nil {
 		return errors.Join(err, f.Close())

@@ -11,9 +11,8 @@ import (
 	"airgap.dev/airgap/internal/config"
 )
 
-// fiveNodes is a site of three control-plane hosts and two workers; this host is
-// the named one.
-func fiveNodes(own string) *site.Site {
+// fiveNodes returns a site with three control-plane hosts and two workers. this is the name of this host.
+func fiveNodes(this string) *site.Site {
 	c := &config.Cluster{}
 	for i, role := range []config.Role{config.ControlPlane, config.ControlPlane, config.ControlPlane, config.Worker, config.Worker} {
 		n := string(rune('1' + i))
@@ -21,32 +20,32 @@ func fiveNodes(own string) *site.Site {
 	}
 	c.Registry.Port = 5000
 	s := &site.Site{Config: c, Nodes: c.Nodes}
-	s.Node, _ = c.Node(own)
+	s.Node, _ = c.Node(this)
 	return s
 }
 
 func TestWithoutRemoved(t *testing.T) {
 	for name, tc := range map[string]struct {
-		own        string
+		this       string
 		removed    []string
-		nodes      string // that are left
+		nodes      string // that stay
 		registries []string
 	}{
-		"nobody":            {"node1", nil, "12345", []string{"10.0.0.11:5000", "10.0.0.12:5000", "10.0.0.13:5000"}},
-		"a worker":          {"node4", []string{"node5"}, "1234", []string{"10.0.0.11:5000", "10.0.0.12:5000", "10.0.0.13:5000"}},
-		"the first host":    {"node3", []string{"node1"}, "2345", []string{"10.0.0.13:5000", "10.0.0.12:5000"}},
-		"this host itself":  {"node2", []string{"node2", "node3"}, "1245", []string{"10.0.0.12:5000", "10.0.0.11:5000"}},
-		"one of other days": {"node1", []string{"node9"}, "12345", []string{"10.0.0.11:5000", "10.0.0.12:5000", "10.0.0.13:5000"}},
+		"no node":          {"node1", nil, "12345", []string{"10.0.0.11:5000", "10.0.0.12:5000", "10.0.0.13:5000"}},
+		"a worker":         {"node4", []string{"node5"}, "1234", []string{"10.0.0.11:5000", "10.0.0.12:5000", "10.0.0.13:5000"}},
+		"the first host":   {"node3", []string{"node1"}, "2345", []string{"10.0.0.13:5000", "10.0.0.12:5000"}},
+		"this host itself": {"node2", []string{"node2", "node3"}, "1245", []string{"10.0.0.12:5000", "10.0.0.11:5000"}},
+		"a former node":    {"node1", []string{"node9"}, "12345", []string{"10.0.0.11:5000", "10.0.0.12:5000", "10.0.0.13:5000"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := fiveNodes(tc.own)
-			s = s.Without([]string{"node4", "node5"}).Without(tc.removed) // the last word counts
+			s := fiveNodes(tc.this)
+			s = s.Without([]string{"node4", "node5"}).Without(tc.removed) // the last call counts
 			left := ""
 			for _, n := range s.Config.Nodes {
 				left += strings.TrimPrefix(n.Name, "node")
 			}
 			at := s.Registries()
-			if tc.own == "node4" {
+			if tc.this == "node4" {
 				slices.Sort(at)
 			}
 			if left != tc.nodes || !slices.Equal(at, tc.registries) {
@@ -59,7 +58,7 @@ func TestWithoutRemoved(t *testing.T) {
 	}
 }
 
-// TestRemovedFile: what one host lays out the other reads, an empty list too.
+// TestRemovedFile: another host can read the list that a host writes, also an empty list.
 func TestRemovedFile(t *testing.T) {
 	for _, removed := range [][]string{nil, {"node4", "node5"}} {
 		s := fiveNodes("node1")
@@ -71,20 +70,20 @@ func TestRemovedFile(t *testing.T) {
 		}
 	}
 	if _, err := site.ParseRemoved([]byte("{}")); err == nil {
-		t.Error("an object is no list")
+		t.Error("an object is read as a list")
 	}
 }
 
-func TestRemovedInWords(t *testing.T) {
+func TestResultText(t *testing.T) {
 	var b strings.Builder
 	r := Result{Node: "node5", Next: []string{"on node5: airgap reset"}}
-	if err := r.Write(&b); err != nil || b.String() != "node5: removed\n  still to be run on node5: airgap reset\n" {
+	if err := r.Write(&b); err != nil || b.String() != "node5: removed\n  run on node5: airgap reset\n" {
 		t.Errorf("got %q, %v", b.String(), err)
 	}
 	b.Reset()
-	var nobody *join.Again
-	if err := nobody.Write(&b); err != nil || b.Len() > 0 {
-		t.Errorf("nobody has joined: %q, %v", b.String(), err)
+	var none *join.Again
+	if err := none.Write(&b); err != nil || b.Len() > 0 {
+		t.Errorf("without joined hosts: %q, %v", b.String(), err)
 	}
 	err := (&join.Again{Nodes: []string{"node2", "node3"}, Line: "airgap join X"}).Write(&b)
 	if err != nil || !strings.Contains(b.String(), "On node2, node3") || !strings.Contains(b.String(), "\n  airgap join X\n") {

@@ -24,26 +24,26 @@ import (
 // Result is the result of airgap remove.
 type Result struct {
 	Node  string   `json:"node"`
-	Reset bool     `json:"reset"` // its host was taken back
-	Next  []string `json:"next"`  // what is left to be run by hand, and where
+	Reset bool     `json:"reset"` // airgap reset has run on its host
+	Next  []string `json:"next"`  // commands that the user must run, with their hosts
 }
 
 func (r Result) Write(w io.Writer) error {
 	if r.Reset {
-		fmt.Fprintf(w, "%s: removed, and its host is taken back\n", r.Node)
+		fmt.Fprintf(w, "%s: removed, and its host is reset\n", r.Node)
 	} else {
 		fmt.Fprintf(w, "%s: removed\n", r.Node)
 	}
 	for _, line := range r.Next {
-		fmt.Fprintln(w, "  still to be run "+line)
+		fmt.Fprintln(w, "  run "+line)
 	}
 	return nil
 }
 
-// run takes the node out. Each part does nothing where it is done already.
+// run removes the node. Each part does nothing if it is already complete.
 func (r *removal) run(ctx context.Context, p ui.Progress) (Result, error) {
 	result := Result{Node: r.node.Name}
-	d := r.departure
+	d := r.leaving
 	if !r.options.Force && d.Node != nil && !d.Drained() {
 		if err := d.Drain(ctx, drain.Options{Timeout: r.options.Timeout, Unmanaged: r.options.Unmanaged, Say: p.Say}); err != nil {
 			return result, err
@@ -52,40 +52,40 @@ func (r *removal) run(ctx context.Context, p ui.Progress) (Result, error) {
 	if err := r.resetHost(ctx, p, &result); err != nil {
 		return result, err
 	}
-	if err := r.takeOut(ctx); err != nil {
+	if err := r.leaveCluster(ctx); err != nil {
 		return result, err
 	}
 	p.Say("%s has left the cluster", d.Name)
 	r.site = r.site.Without(append(slices.Clone(r.site.Removed), d.Name))
-	if err := r.relist(ctx, p); err != nil {
+	if err := r.updateLists(ctx, p); err != nil {
 		return result, err
 	}
-	again, err := r.relistOthers(ctx, p)
+	again, err := r.updateOtherHosts(ctx, p)
 	result.Next = append(result.Next, again...)
 	return result, errors.Join(err, ctx.Err())
 }
 
-// resetHost has the host take itself back: a control-plane host leaves etcd so.
+// resetHost runs airgap reset on the host. A control-plane host leaves etcd that way.
 func (r *removal) resetHost(ctx context.Context, p ui.Progress, result *Result) error {
-	if r.leaves == nil {
+	if r.removed == nil {
 		if !r.options.Force {
 			result.Next = append(result.Next, "on "+r.node.Name+": airgap reset")
 		}
 		return nil
 	}
 	line := p.Host(r.node.Name)
-	far := fleet.Faraway{Show: line}
-	err := r.leaves.Run(ctx, &far, nil, "", "reset", "--yes", "--output", "json", "--progress", "json")
+	remote := fleet.Faraway{Show: line}
+	err := r.removed.Run(ctx, &remote, nil, "", "reset", "--yes", "--output", "json", "--progress", "json")
 	line.End(err)
 	if err != nil {
-		return advice.Add(fmt.Errorf("airgap reset on %s: %w", r.node.Name, err), "mend it and run the same command again; with --no-ssh it is yours to run there")
+		return advice.Add(fmt.Errorf("airgap reset on %s: %w", r.node.Name, err), "fix the error and run the same command again; or use --no-ssh, and run airgap reset there yourself")
 	}
 	result.Reset = true
 	return nil
 }
 
-// takeOut looks anew: the host's reset may have taken out most of it.
-func (r *removal) takeOut(ctx context.Context) error {
+// leaveCluster reads the node again, because the reset of the host may have removed most of it.
+func (r *removal) leaveCluster(ctx context.Context) error {
 	d, err := join.Departing(ctx, r.site, r.node.Name, r.node.Address)
 	if err != nil {
 		return err
@@ -100,9 +100,9 @@ func (r *removal) takeOut(ctx context.Context) error {
 	return nodereport.Disallow(ctx, client, r.node.Name)
 }
 
-// relist takes the node out of the lists of this host: firewall, registry, mirrors,
-// what it reports on, what joining hosts are told.
-func (r *removal) relist(ctx context.Context, p ui.Progress) error {
+// updateLists removes the node from the lists of this host: firewall, registry, mirrors, node report and
+// join files.
+func (r *removal) updateLists(ctx context.Context, p ui.Progress) error {
 	s := r.site
 	t, err := site.TrustedKeys(r.options.Keys, site.StoredBundles(site.StoreDir)...)
 	if err != nil {
@@ -127,9 +127,9 @@ func (r *removal) relist(ctx context.Context, p ui.Progress) error {
 	return err
 }
 
-// relistOthers does the same on the other hosts: they join again, which changes
-// nothing but that. It returns what is left to be run there.
-func (r *removal) relistOthers(ctx context.Context, p ui.Progress) ([]string, error) {
+// updateOtherHosts does the same on the other hosts. They run airgap join again, which changes only these
+// lists. It returns the commands that the user must run there.
+func (r *removal) updateOtherHosts(ctx context.Context, p ui.Progress) ([]string, error) {
 	again, err := join.AgainSteps(ctx, r.site)
 	if err != nil || again == nil {
 		return nil, err
@@ -139,16 +139,16 @@ func (r *removal) relistOthers(ctx context.Context, p ui.Progress) ([]string, er
 	if len(left) == 0 {
 		return nil, nil
 	}
-	return []string{fmt.Sprintf("on %s, where it asks for no code and takes %s out of the lists: %s", strings.Join(left, ", "), r.node.Name, again.Line)}, nil
+	return []string{fmt.Sprintf("on %s, without a join token, to remove %s from the lists there: %s", strings.Join(left, ", "), r.node.Name, again.Line)}, nil
 }
 
-// Again returns the names of the hosts that have joined again, through SSH.
+// joinAgain runs airgap join again on the hosts through SSH, and returns the names of those that succeed.
 func (r *removal) joinAgain(ctx context.Context, p ui.Progress) (done []string) {
 	if r.fleet == nil {
 		return nil
 	}
 	f := r.fleet
-	f.Members = slices.DeleteFunc(f.Members, func(m *fleet.Member) bool { return m == r.leaves || m.Err != nil })
+	f.Members = slices.DeleteFunc(f.Members, func(m *fleet.Member) bool { return m == r.removed || m.Err != nil })
 	f.Each(ctx, f.Members, func(ctx context.Context, m *fleet.Member) error {
 		here, err := m.Membership(ctx)
 		m.Joined = here.Joined

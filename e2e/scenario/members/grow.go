@@ -131,7 +131,7 @@ func removeWorker(ctx context.Context, e *scenario.Env, by, worker lab.Machine) 
 		scenario.Kubectl+"rollout status deployment/moves --timeout=90s"); err != nil {
 		return err
 	}
-	if _, err := e.Must(ctx, by, []string{name + ": removed, and its host is taken back", "has left " + name}, "airgap", "remove", name, "--yes", scenario.LabSkips, "--progress", "plain"); err != nil {
+	if _, err := e.Must(ctx, by, []string{name + ": removed, and its host is reset", "has left " + name}, "airgap", "remove", name, "--yes", scenario.LabSkips, "--progress", "plain"); err != nil {
 		return err
 	}
 	if err := e.Script(ctx, worker, "! test -e /etc/kubernetes/kubelet.conf", "! test -e /var/lib/airgap/journal.jsonl"); err != nil {
@@ -195,7 +195,7 @@ func authorizeAgain(ctx context.Context, e *scenario.Env, first, m lab.Machine) 
 // removeMaster takes a control-plane host out that is well; the others forget its
 // registry.
 func removeMaster(ctx context.Context, e *scenario.Env, by, m lab.Machine, others ...lab.Machine) error {
-	r, err := e.Must(ctx, by, []string{m.Name() + ": removed, and its host is taken back"}, "airgap", "remove", m.Name(), "--yes", scenario.LabSkips, "--progress", "plain")
+	r, err := e.Must(ctx, by, []string{m.Name() + ": removed, and its host is reset"}, "airgap", "remove", m.Name(), "--yes", scenario.LabSkips, "--progress", "plain")
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func removeMaster(ctx context.Context, e *scenario.Env, by, m lab.Machine, other
 // removeFirst takes the host out that installed all the others, by the one that is left of the
 // control plane: that has what it takes.
 func removeFirst(ctx context.Context, e *scenario.Env, by, first, worker lab.Machine) error {
-	if _, err := e.Must(ctx, by, []string{first.Name() + ": removed, and its host is taken back"}, "airgap", "remove", first.Name(), "--yes", scenario.LabSkips, "--progress", "plain"); err != nil {
+	if _, err := e.Must(ctx, by, []string{first.Name() + ": removed, and its host is reset"}, "airgap", "remove", first.Name(), "--yes", scenario.LabSkips, "--progress", "plain"); err != nil {
 		return err
 	}
 	return errors.Join(
