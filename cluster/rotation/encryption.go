@@ -14,17 +14,17 @@ import (
 	"airgap.dev/airgap/kubeadm/encryption"
 )
 
-// KeyOptions say whose key is replaced.
+// KeyOptions are the flags of airgap encryption rotate.
 type KeyOptions struct {
 	Keys    []string // of --require-key
-	Node    string   // which of airgap.yaml this host is; "": by its addresses
+	Node    string   // name of this host in airgap.yaml; "": by its addresses
 	Console ui.Console
 }
 
-// NewKey is the key that Secrets are encrypted with now.
+// NewKey is the current encryption key of Secrets.
 type NewKey struct{ encryption.Rotated }
 
-// EncryptionKey has all Secrets encrypted with a new key, or follows the host that does.
+// EncryptionKey encrypts all Secrets with a new key, or follows the host that leads the rotation.
 func EncryptionKey(ctx context.Context, o KeyOptions) (NewKey, error) {
 	if err := hostcheck.MustBeRoot("encryption rotate"); err != nil {
 		return NewKey{}, err
@@ -44,21 +44,21 @@ func EncryptionKey(ctx context.Context, o KeyOptions) (NewKey, error) {
 	defer release()
 	cluster, err := kubeadm.LiveCluster(s.Machine)
 	if err != nil {
-		return NewKey{}, advice.Add(err, "run it on a control-plane host")
+		return NewKey{}, advice.Add(err, "run the command on a control-plane host")
 	}
 	rotation := encryption.Rotation{Machine: s.Machine.Machine, Node: s.Node.Name, Provider: provider, Cluster: cluster, Say: o.Console.Progress().Say}
 	done, err := rotation.Run(ctx)
 	return NewKey{done}, err
 }
 
-// Write says what became of the old key. No run that brought no new key speaks of one.
+// Write prints the result for the old key. It mentions a new key only if this run has created one.
 func (r NewKey) Write(w io.Writer) error {
-	text := r.Key + " encrypts all Secrets now, and the old key is gone"
+	text := r.Key + " now encrypts all Secrets, and the old key is deleted"
 	switch {
 	case !r.Changed:
-		text = "the interrupted rotation to " + r.Key + " is finished, and the old key is gone; run the same command again for a new key"
+		text = "the interrupted rotation to " + r.Key + " is finished, and the old key is deleted; run the same command again for a new key"
 	case r.Leader != "":
-		text = r.Leader + " led the rotation to its end: the old key is gone here, too"
+		text = r.Leader + " led the rotation and finished it; the old key is also deleted here"
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err

@@ -7,13 +7,13 @@ import (
 	"airgap.dev/airgap/kubeadm/encryption"
 )
 
-// TestWriteNewKey: no run that brought no new key speaks of one.
+// TestWriteNewKey: only a run that has created a new key mentions one.
 func TestWriteNewKey(t *testing.T) {
 	for want, r := range map[string]encryption.Rotated{
-		"key2 encrypts all Secrets now, and the old key is gone\n":                                                          {Key: "key2", Secrets: 7, Changed: true},
-		"cp1 led the rotation to its end: the old key is gone here, too\n":                                                  {Key: "key2", Leader: "cp1", Changed: true},
-		"the interrupted rotation to key2 is finished, and the old key is gone; run the same command again for a new key\n": {Key: "key2", Resumed: true},
-		"the interrupted rotation to key3 is finished, and the old key is gone; run the same command again for a new key\n": {Key: "key3", Leader: "cp1"},
+		"key2 now encrypts all Secrets, and the old key is deleted\n":                                                          {Key: "key2", Secrets: 7, Changed: true},
+		"cp1 led the rotation and finished it; the old key is also deleted here\n":                                             {Key: "key2", Leader: "cp1", Changed: true},
+		"the interrupted rotation to key2 is finished, and the old key is deleted; run the same command again for a new key\n": {Key: "key2", Resumed: true},
+		"the interrupted rotation to key3 is finished, and the old key is deleted; run the same command again for a new key\n": {Key: "key3", Leader: "cp1"},
 	} {
 		var text strings.Builder
 		if err := (NewKey{r}).Write(&text); err != nil || text.String() != want {

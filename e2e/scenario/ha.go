@@ -227,7 +227,7 @@ func rotatedOnAll(ctx context.Context, e *Env, machines []lab.Machine) error {
 	g, rotating := errgroup.WithContext(ctx)
 	for _, m := range machines {
 		g.Go(func() error {
-			_, err := e.Must(rotating, m, []string{"the old key is gone"}, "airgap", "encryption", "rotate")
+			_, err := e.Must(rotating, m, []string{"the old key is deleted"}, "airgap", "encryption", "rotate")
 			return err
 		})
 	}
@@ -285,7 +285,7 @@ func usedCode(ctx context.Context, e *Env, first, worker lab.Machine) error {
 
 // takeOut resets a server and wants the others to know.
 func takeOut(ctx context.Context, e *Env, by, m lab.Machine) error {
-	if _, err := e.Must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
+	if _, err := e.Must(ctx, m, []string{"undone: "}, "airgap", "reset", "--yes"); err != nil {
 		return err
 	}
 	if slices.Contains([]string{"node1", "node2", "node3"}, m.Name()) {

@@ -58,7 +58,7 @@ func clusterAuthorityReplaced(ctx context.Context, e *scenario.Env, first, worke
 	if err := killedAt(ctx, e, first, reached("issued"), "cmp -s /etc/kubernetes/pki/next/cluster.crt "+ClusterCA); err != nil {
 		return err
 	}
-	if r, err = e.Must(ctx, first, []string{"goes on", "this host does not trust the old one", "trusts the old one, too, until its pods are started again: pod/tools -n default"}, "sh", "-c", rotateCluster+" 2>&1"); err != nil {
+	if r, err = e.Must(ctx, first, []string{"goes on", "this host does not trust the old one", "this workload also trusts the old one until its pods restart: pod/tools -n default"}, "sh", "-c", rotateCluster+" 2>&1"); err != nil {
 		return err
 	}
 	fmt.Fprintf(e.Log, "%sreplaced in %.1f s\n", r.Stdout, time.Since(began).Seconds())
@@ -123,7 +123,7 @@ func authorityGone(ctx context.Context, e *scenario.Env, first, worker lab.Machi
 			return fmt.Errorf("%s: %w", m.Name(), err)
 		}
 	}
-	if err := e.Script(ctx, worker, "grep -q 'node1 led the replacement to its end' /root/followed", "rm /root/followed /root/follows"); err != nil {
+	if err := e.Script(ctx, worker, "grep -q 'node1 led the rotation and finished it' /root/followed", "rm /root/followed /root/follows"); err != nil {
 		return err
 	}
 	return laterService(ctx, e, first)

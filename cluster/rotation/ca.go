@@ -1,5 +1,5 @@
-// Package rotation replaces what the trust of a cluster rests on, on all hosts and without a stop:
-// an authority, the key of Secrets. Each rotation is led by one host, which the others follow.
+// Package rotation rotates a CA or the encryption key of Secrets on all hosts of a running cluster. One host
+// leads each rotation, and the others follow it.
 package rotation
 
 import (
@@ -31,36 +31,36 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// AuthorityOptions say which authority is replaced, and with whom.
+// AuthorityOptions are the flags of airgap certs rotate-ca.
 type AuthorityOptions struct {
 	Name    string   // one of Authorities
-	Pods    string   // what becomes of pods that trust the old one alone: one of PodsPolicies
-	Follow  bool     // take part in what another host leads
-	NoSSH   bool     // log in on no other host
+	Pods    string   // policy for pods that trust only the old CA: one of PodsPolicies
+	Follow  bool     // follow a rotation that another host leads
+	NoSSH   bool     // do not log in to other hosts
 	Keys    []string // of --require-key
 	Console ui.Console
 }
 
-// Replaced is what an authority was replaced by, and where.
+// Replaced is the result of a CA rotation.
 type Replaced struct{ pki.Replaced }
 
-// Authorities are the names of those that can be replaced.
+// Authorities returns the names of the CAs that can be rotated.
 func Authorities() []string {
 	var names []string
-	for _, a := range authorities() {
+	for _, a := range rotatableCAs() {
 		names = append(names, a.Name)
 	}
 	return names
 }
 
-// PodsPolicies are what may become of pods that trust the old authority alone.
+// PodsPolicies returns the policies for pods that trust only the old CA.
 func PodsPolicies() []string {
 	return []string{string(pki.WaitForPods), string(pki.RestartPods), string(pki.LeavePods)}
 }
 
-// Authority puts a new authority in the place of one, or follows the host that does.
+// Authority rotates a CA, or follows the host that leads the rotation.
 func Authority(ctx context.Context, o AuthorityOptions) (Replaced, error) {
-	authority, err := replaceable(o.Name)
+	ca, err := findCA(o.Name)
 	if err != nil {
 		return Replaced{}, err
 	}
@@ -72,7 +72,7 @@ func Authority(ctx context.Context, o AuthorityOptions) (Replaced, error) {
 	}
 	m := site.ThisMachine()
 	if joined, err := m.Joined(); err != nil || !joined {
-		return Replaced{}, errors.Join(err, advice.Add(errors.New("replace an authority: airgap has not made this host a node"), "run it on a host of the cluster"))
+		return Replaced{}, errors.Join(err, advice.Add(errors.New("rotate a CA: this host is not a node of an airgap cluster"), "run the command on a host of the cluster"))
 	}
 	release, err := hostcheck.LockHost()
 	if err != nil {
@@ -80,14 +80,14 @@ func Authority(ctx context.Context, o AuthorityOptions) (Replaced, error) {
 	}
 	defer release()
 	p := o.Console.Progress()
-	r := pki.Replacement{Machine: m.Machine, Authority: authority, Units: []string{nodereport.UnitName, joincode.ApproverUnit}, Pods: pki.PodsPolicy(o.Pods), Follow: o.Follow, Say: p.Say}
-	done, err := replace(ctx, r, o, p)
+	r := pki.Replacement{Machine: m.Machine, Authority: ca, Units: []string{nodereport.UnitName, joincode.ApproverUnit}, Pods: pki.PodsPolicy(o.Pods), Follow: o.Follow, Say: p.Say}
+	done, err := rotate(ctx, r, o, p)
 	return Replaced{done}, err
 }
 
-// replace leads, where this host can, or follows. Hosts that join later learn of the
-// new authority from every host with a control plane.
-func replace(ctx context.Context, r pki.Replacement, o AuthorityOptions, p ui.Progress) (pki.Replaced, error) {
+// rotate leads the rotation if this host can, or follows. Hosts that join later get the new CA from any
+// control-plane host.
+func rotate(ctx context.Context, r pki.Replacement, o AuthorityOptions, p ui.Progress) (pki.Replaced, error) {
 	if _, err := kube.RESTConfig(r.Machine, kube.AdminConf); errors.Is(err, fs.ErrNotExist) {
 		return r.Run(ctx)
 	}
@@ -95,7 +95,7 @@ func replace(ctx context.Context, r pki.Replacement, o AuthorityOptions, p ui.Pr
 	if err != nil {
 		return pki.Replaced{}, err
 	}
-	if !o.Follow { // once another host leads, nothing but the end of it helps
+	if !o.Follow { // a rotation that another host leads must finish, even during an upgrade
 		upgrade, err := upgraderecord.Read()
 		if err != nil {
 			return pki.Replaced{}, err
@@ -120,11 +120,11 @@ func replace(ctx context.Context, r pki.Replacement, o AuthorityOptions, p ui.Pr
 	if err != nil {
 		return done, err
 	}
-	return done, layOut(ctx, s, o.Keys, p)
+	return done, updateJoinFiles(ctx, s, o.Keys, p)
 }
 
-// layOut writes again what joining hosts read.
-func layOut(ctx context.Context, s *site.Site, keys []string, p ui.Progress) error {
+// updateJoinFiles writes the join files again.
+func updateJoinFiles(ctx context.Context, s *site.Site, keys []string, p ui.Progress) error {
 	t, err := site.TrustedKeys(keys, site.StoredBundles(site.StoreDir)...)
 	if err != nil {
 		return err
@@ -138,23 +138,23 @@ func layOut(ctx context.Context, s *site.Site, keys []string, p ui.Progress) err
 	return err
 }
 
-// replaceable is the authority by its name.
-func replaceable(name string) (pki.Authority, error) {
-	all := authorities()
+// findCA returns the CA with this name.
+func findCA(name string) (pki.Authority, error) {
+	all := rotatableCAs()
 	if i := slices.IndexFunc(all, func(a pki.Authority) bool { return a.Name == name }); i >= 0 {
 		return all[i], nil
 	}
 	return pki.Authority{}, advice.Usagef("--only %q: want one of %s", name, strings.Join(Authorities(), ", "))
 }
 
-// authorities are kubeadm's, and the one of the hosts' registries.
-func authorities() []pki.Authority {
-	return append(pki.Authorities(), registryAuthority())
+// rotatableCAs returns the CAs of kubeadm and of the registries.
+func rotatableCAs() []pki.Authority {
+	return append(pki.Authorities(), registryCA())
 }
 
-// registryAuthority is trusted by the runtime, by dnf and by airgap's own units, and by
-// the joining hosts that got its hash with their line. The runtime reads it at each pull.
-func registryAuthority() pki.Authority {
+// registryCA returns the CA of the registries. The runtime, dnf, airgap's units and joining hosts trust it;
+// joining hosts get its hash with their command. The runtime reads it at each pull.
+func registryCA() pki.Authority {
 	own := trust.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
 	return pki.OtherAuthority("registry", own.CAFile(), own.CAKeyFile(), []string{own.CertificateFile()}, pki.Other{
 		Make: func() (certificate, key []byte, err error) { return trust.NewAuthority(time.Now()) },
@@ -165,7 +165,7 @@ func registryAuthority() pki.Authority {
 			}
 			for _, unit := range []string{registry.UnitName, nodereport.UnitName} {
 				if _, err := (host.Local{}).Run(ctx, host.Cmd{Name: "systemctl", Args: []string{"try-restart", unit}}); err != nil {
-					return advice.Add(fmt.Errorf("restart %s: %w", unit, err), "journalctl -u %s has more; run the same command again: it goes on here", unit)
+					return advice.Add(fmt.Errorf("restart %s: %w", unit, err), "read journalctl -u %s; then run the same command again: it continues from here", unit)
 				}
 			}
 			return nil
@@ -173,14 +173,14 @@ func registryAuthority() pki.Authority {
 	})
 }
 
-// Write says what this host trusts now, and who still trusts the old authority.
+// Write prints the new trust of this host, and the workloads that still trust the old CA.
 func (r Replaced) Write(w io.Writer) error {
 	if r.Leader != "" {
-		fmt.Fprintf(w, "%s led the replacement to its end\n", r.Leader)
+		fmt.Fprintf(w, "%s led the rotation and finished it\n", r.Leader)
 	}
-	fmt.Fprintf(w, "the authority of %s is a new one, and has signed %s; this host does not trust the old one\n", r.Authority, strings.Join(r.Files, ", "))
+	fmt.Fprintf(w, "the CA of %s is new and has signed %s; this host does not trust the old one\n", r.Authority, strings.Join(r.Files, ", "))
 	for _, workload := range r.Trusting {
-		fmt.Fprintf(w, "trusts the old one, too, until its pods are started again: %s\n", workload)
+		fmt.Fprintf(w, "this workload also trusts the old one until its pods restart: %s\n", workload)
 	}
 	return nil
 }
