@@ -1,5 +1,5 @@
-// Package certs has the certificates of this host: when they end, who renews them, and those that
-// airgap renews.
+// Package certs lists the certificates of this host, with expiry and renewal, and renews the certificates
+// that airgap manages.
 package certs
 
 import (
@@ -21,7 +21,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// Certificate is one of this host's, as a result.
+// Certificate describes one certificate of this host.
 type Certificate struct {
 	File      string             `json:"file"`
 	Purpose   string             `json:"purpose"`
@@ -34,10 +34,10 @@ type Certificate struct {
 	Authority bool               `json:"authority"`
 }
 
-// List is of this host's certificates by their end.
+// List contains this host's certificates, sorted by expiry.
 type List []Certificate
 
-// Here lists the certificates of this host, which only root may read.
+// Here lists the certificates of this host. Only root can read them.
 func Here() (List, error) {
 	if err := hostcheck.MustBeRoot("certs"); err != nil {
 		return nil, err
@@ -45,15 +45,15 @@ func Here() (List, error) {
 	return Of(site.ThisMachine().Host)
 }
 
-// Write lists them with the days that each has left from now.
+// Write prints the list with the remaining days.
 func (l List) Write(w io.Writer) error { return Write(w, l, time.Now()) }
 
-// Of lists the host's certificates by their end. An authority that
-// follows in the file of another certificate has a file of its own.
+// Of lists the host's certificates, sorted by expiry. It reads only the first certificate of each file: a CA
+// that follows in the file of another certificate also has its own file.
 func Of(h host.Host) ([]Certificate, error) {
 	files, err := nodereport.FindCertificates(h)
 	if err != nil {
-		return nil, advice.Add(err, "if a renewal was interrupted, airgap certs renew goes on with it; else put the file back from "+site.BackupDir)
+		return nil, advice.Add(err, "if a renewal was interrupted, continue it with airgap certs renew; otherwise restore the file from "+site.BackupDir)
 	}
 	list := []Certificate{}
 	for _, f := range files {
@@ -70,31 +70,30 @@ func describeCertificate(file string, c *x509.Certificate) Certificate {
 	}
 }
 
-// PurposeOf is what the certificate in a file is for, by
-// https://kubernetes.io/docs/setup/best-practices/certificates/ and by what
-// airgap itself makes.
+// PurposeOf returns the purpose of the certificate in a file, from
+// https://kubernetes.io/docs/setup/best-practices/certificates/ and for the files of airgap.
 func PurposeOf(file string) string {
 	purposes := map[string]string{
-		"/etc/airgap/pki/ca.crt":       "authority of the registry",
-		"/etc/airgap/pki/registry.crt": "registry, to its clients",
-		"admin.conf":                   "administrator of the cluster",
-		"super-admin.conf":             "administrator beside all rules",
-		"kubelet.conf":                 "kubelet, to the API server",
-		"ca.crt":                       "authority of the cluster",
-		"apiserver.crt":                "API server, to its clients",
-		"apiserver-kubelet-client.crt": "API server, to kubelets",
-		"apiserver-etcd-client.crt":    "API server, to etcd",
-		"front-proxy-ca.crt":           "authority of the front proxy",
-		"front-proxy-client.crt":       "API server, to extension API servers",
-		"etcd/ca.crt":                  "authority of etcd",
-		"etcd/server.crt":              "etcd, to its clients",
-		"etcd/peer.crt":                "etcd, to its other members",
-		"etcd/healthcheck-client.crt":  "who looks after etcd",
-		"kubelet.crt":                  "kubelet, to the API server that asks it",
-		"kubelet-server-current.pem":   "kubelet, to the API server that asks it",
-		"kubelet-client-current.pem":   "kubelet, to the API server",
-		"scheduler.conf":               "scheduler, to the API server",
-		"controller-manager.conf":      "controller manager, to the API server",
+		"/etc/airgap/pki/ca.crt":       "CA of the registry",
+		"/etc/airgap/pki/registry.crt": "server certificate of the registry",
+		"admin.conf":                   "client certificate of the administrator",
+		"super-admin.conf":             "client certificate of the administrator without RBAC limits",
+		"kubelet.conf":                 "client certificate of the kubelet",
+		"ca.crt":                       "CA of the cluster",
+		"apiserver.crt":                "server certificate of the API server",
+		"apiserver-kubelet-client.crt": "client certificate of the API server for kubelets",
+		"apiserver-etcd-client.crt":    "client certificate of the API server for etcd",
+		"front-proxy-ca.crt":           "CA of the front proxy",
+		"front-proxy-client.crt":       "client certificate of the API server for extension API servers",
+		"etcd/ca.crt":                  "CA of etcd",
+		"etcd/server.crt":              "server certificate of etcd",
+		"etcd/peer.crt":                "peer certificate of etcd",
+		"etcd/healthcheck-client.crt":  "client certificate for etcd health checks",
+		"kubelet.crt":                  "server certificate of the kubelet",
+		"kubelet-server-current.pem":   "server certificate of the kubelet",
+		"kubelet-client-current.pem":   "client certificate of the kubelet",
+		"scheduler.conf":               "client certificate of the scheduler",
+		"controller-manager.conf":      "client certificate of the controller manager",
 	}
 	for _, dir := range []string{"", "/etc/kubernetes/pki/", "/etc/kubernetes/", "/var/lib/kubelet/pki/"} {
 		if name, inside := strings.CutPrefix(file, dir); inside && purposes[name] != "" {
@@ -104,34 +103,34 @@ func PurposeOf(file string) string {
 	return path.Base(file)
 }
 
-// Write lists the certificates as a table, with the days that each has left.
+// Write prints the certificates as a table with the remaining days.
 func Write(w io.Writer, list []Certificate, now time.Time) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "this server has no certificate of a cluster")
+		_, err := fmt.Fprintln(w, "this host has no certificates of a cluster")
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ENDS\tLEFT\tFILE\tPURPOSE\tSUBJECT\tISSUER\tRENEWED BY")
+	fmt.Fprintln(t, "EXPIRES\tREMAINING\tFILE\tPURPOSE\tSUBJECT\tISSUER\tRENEWED BY")
 	for _, c := range list {
 		issuer := c.Issuer
 		if issuer == c.Subject {
-			issuer = "itself"
+			issuer = "self-signed"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Ends.Format(time.DateOnly), c.Left(now), c.File, c.Purpose, c.Subject, issuer, c.Renewed)
 	}
 	return t.Flush()
 }
 
-// Span returns the time in which the certificate is valid.
+// Span returns the validity period of the certificate.
 func (c Certificate) Span() validity.Span { return validity.Span{Begins: c.Begins, Ends: c.Ends} }
 
-// Left is how long it can be used, or why not.
+// Left returns the remaining days, or the reason why the certificate is not valid now.
 func (c Certificate) Left(now time.Time) string {
 	switch left := c.Span().Left(now); {
 	case c.Span().Early(now):
-		return "from " + c.Begins.Format(time.DateOnly) + " on"
+		return "valid from " + c.Begins.Format(time.DateOnly)
 	case left <= 0:
-		return "ended"
+		return "expired"
 	default:
 		return ui.Count(int(left.Hours()/24), "day")
 	}

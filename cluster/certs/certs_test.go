@@ -34,20 +34,19 @@ func TestWriteCertificates(t *testing.T) {
 		got = append(got, strings.Join(words[1:], " "))
 	}
 	want := []string{
-		"LEFT FILE PURPOSE SUBJECT ISSUER RENEWED BY",
-		"ended /var/lib/kubelet/pki/kubelet.crt kubelet, to the API server that asks it CN=node1 itself airgap",
-		"20 days /etc/kubernetes/pki/etcd/ca.crt authority of etcd CN=etcd-ca itself nobody",
-		"30 days /var/lib/kubelet/pki/kubelet-client-current.pem kubelet, to the API server CN=system:node:node1 itself kubelet",
-		"80 days /etc/kubernetes/pki/apiserver.crt API server, to its clients CN=kube-apiserver itself airgap",
-		"700 days /etc/airgap/pki/registry.crt registry, to its clients CN=registry itself airgap",
+		"REMAINING FILE PURPOSE SUBJECT ISSUER RENEWED BY",
+		"expired /var/lib/kubelet/pki/kubelet.crt server certificate of the kubelet CN=node1 self-signed airgap",
+		"20 days /etc/kubernetes/pki/etcd/ca.crt CA of etcd CN=etcd-ca self-signed nobody",
+		"30 days /var/lib/kubelet/pki/kubelet-client-current.pem client certificate of the kubelet CN=system:node:node1 self-signed kubelet",
+		"80 days /etc/kubernetes/pki/apiserver.crt server certificate of the API server CN=kube-apiserver self-signed airgap",
+		"700 days /etc/airgap/pki/registry.crt server certificate of the registry CN=registry self-signed airgap",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// TestDueCertificates: neither an authority nor what the kubelet renews is due,
-// however soon it ends.
+// TestDueCertificates: a CA and a certificate that the kubelet renews are never due.
 func TestDueCertificates(t *testing.T) {
 	for within, want := range map[string][]string{
 		"90d":  {"/var/lib/kubelet/pki/kubelet.crt", "/etc/kubernetes/pki/apiserver.crt"},
@@ -73,8 +72,7 @@ func TestDueCertificates(t *testing.T) {
 	}
 }
 
-// TestNotValidYet: a certificate from a clock that was ahead is named, and renewed where its
-// authority can sign a better one.
+// TestNotValidYet: a certificate that is not valid yet is shown. It is renewed if its CA is already valid.
 func TestNotValidYet(t *testing.T) {
 	now := time.Now().Add(-48 * time.Hour) // the clock was set back
 	h := sitetest.FilesHost{
@@ -90,39 +88,39 @@ func TestNotValidYet(t *testing.T) {
 	if err := Write(&text, list, now); err != nil {
 		t.Fatal(err)
 	}
-	if want := "from " + begins + " on"; !strings.Contains(text.String(), want) {
-		t.Errorf("it does not say %q:\n%s", want, &text)
+	if want := "valid from " + begins; !strings.Contains(text.String(), want) {
+		t.Errorf("missing %q:\n%s", want, &text)
 	}
 	if due, err := dueCertificates(h, now, day); err != nil || len(due) > 0 {
-		t.Errorf("with an authority that is not valid yet, due are %v (%v)", due, err)
+		t.Errorf("with a CA that is not valid yet, due: %v (%v)", due, err)
 	}
 	delete(h, "etc/kubernetes/pki/ca.crt")
 	if due, err := dueCertificates(h, now, day); err != nil || !slices.Equal(due, []string{"/etc/kubernetes/pki/apiserver.crt"}) {
-		t.Errorf("due are %v (%v)", due, err)
+		t.Errorf("due: %v (%v)", due, err)
 	}
 }
 
-// TestUnusable: what may be why no API server answers.
-func TestUnusable(t *testing.T) {
+// TestHasUnusable: certificates that can stop the API server.
+func TestHasUnusable(t *testing.T) {
 	h := sitetest.FilesHost{
 		"etc/kubernetes/pki/apiserver.crt":               sitetest.EndingIn(t, "kube-apiserver", 20*day),
 		"var/lib/kubelet/pki/kubelet-client-current.pem": sitetest.EndingIn(t, "system:node:node1", -time.Hour),
 	}
-	if unusable(h, time.Now()) {
+	if hasUnusable(h, time.Now()) {
 		t.Error("a certificate that the kubelet renews counts")
 	}
-	if !unusable(h, time.Now().Add(21*day)) {
-		t.Error("an ended certificate does not count")
+	if !hasUnusable(h, time.Now().Add(21*day)) {
+		t.Error("an expired certificate does not count")
 	}
 	h["etc/kubernetes/pki/apiserver.crt"] = &fstest.MapFile{Data: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")}
-	if !unusable(h, time.Now()) {
+	if !hasUnusable(h, time.Now()) {
 		t.Error("a damaged certificate does not count")
 	}
 }
 
-// TestNoTurn: a renewal that was interrupted goes on without a turn, and one that can wait does
-// not begin.
-func TestNoTurn(t *testing.T) {
+// TestTakeTurnWithoutAPIServer: an interrupted renewal continues without a turn. A renewal that can wait does
+// not start.
+func TestTakeTurnWithoutAPIServer(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "etc/kubernetes"), 0o755); err != nil {
 		t.Fatal(err)
@@ -130,13 +128,13 @@ func TestNoTurn(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "etc/kubernetes/admin.conf"), []byte("apiVersion: v1\nkind: Config\nusers: [{name"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	said := ""
-	say := func(format string, args ...any) { said = fmt.Sprintf(format, args...) }
+	shown := ""
+	say := func(format string, args ...any) { shown = fmt.Sprintf(format, args...) }
 	m := kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": sitetest.EndingIn(t, "kube-apiserver", 20*day)}, Root: root}}}
-	if release, err := takeTurn(t.Context(), m, true, say); err != nil || release == nil || !strings.Contains(said, "goes on without a turn") {
-		t.Errorf("interrupted: %v, it says %q", err, said)
+	if release, err := takeTurn(t.Context(), m, true, say); err != nil || release == nil || !strings.Contains(shown, "continues without a turn") {
+		t.Errorf("interrupted: %v, shown %q", err, shown)
 	}
 	if _, err := takeTurn(t.Context(), m, false, say); err == nil || !strings.Contains(advice.Of(err), "--alone") {
-		t.Errorf("with a good certificate: %v, the advice is %q", err, advice.Of(err))
+		t.Errorf("with a valid certificate: %v, the hint is %q", err, advice.Of(err))
 	}
 }

@@ -21,26 +21,26 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// RenewOptions say which certificates of this host are due, and whether others are waited for.
+// RenewOptions are the flags of airgap certs renew.
 type RenewOptions struct {
-	Within  string // "90d", "12h": what ends in that time is due
-	All     bool   // everything is due
+	Within  string // "90d", "12h": a certificate that expires in that time is due
+	All     bool   // all certificates are due
 	Alone   bool   // do not wait for the turns of other control-plane hosts
 	Console ui.Console
 }
 
-// Renewed is what became of this host's certificates.
+// Renewed is the result of Renew.
 type Renewed struct {
 	pki.Renewed
 
-	NextEnds time.Time `json:"nextEnds,omitzero"` // of what airgap renews
-	Next     string    `json:"next,omitempty"`    // the file that this is of
-	// KubeletRotates: the kubelet renews its certificate for the API server itself.
+	NextEnds time.Time `json:"nextEnds,omitzero"` // next expiry of a certificate that airgap renews
+	Next     string    `json:"next,omitempty"`    // file of that certificate
+	// KubeletRotates is true if the kubelet renews its own client certificate.
 	KubeletRotates bool `json:"kubeletRotates"`
 }
 
-// Renew makes the certificates of this host again that are due, those of kubeadm and of the
-// registry, and restarts what reads them only once.
+// Renew renews the due certificates of kubeadm and of the registry on this host, and restarts the programs
+// that read them only at start.
 func Renew(ctx context.Context, o RenewOptions) (*Renewed, error) {
 	within, err := o.span()
 	if err != nil {
@@ -51,7 +51,7 @@ func Renew(ctx context.Context, o RenewOptions) (*Renewed, error) {
 	}
 	m := site.ThisMachine()
 	if joined, err := m.Joined(); err != nil || !joined {
-		return nil, errors.Join(err, advice.Add(errors.New("renew certificates: airgap has not made this host a node"), "run it on a host of the cluster"))
+		return nil, errors.Join(err, advice.Add(errors.New("renew certificates: this host is not a node of an airgap cluster"), "run the command on a host of the cluster"))
 	}
 	if err := pki.RefuseAmidReplacement(m.Machine, "renew certificates"); err != nil {
 		return nil, err
@@ -74,12 +74,12 @@ func Renew(ctx context.Context, o RenewOptions) (*Renewed, error) {
 	if err := done.renewRegistry(within); err != nil {
 		return nil, err
 	}
-	return done, done.lookAhead(m)
+	return done, done.setNext(m)
 }
 
-// takeTurn waits until no other control-plane host restarts its API server. Where certificates
-// have ended, or an interrupted renewal left half a kubeconfig, no API server answers, and without
-// new ones none will: then this host goes on.
+// takeTurn waits until no other control-plane host restarts its API server. If certificates have expired, or
+// an interrupted renewal has left an incomplete kubeconfig, no API server answers before the renewal. Then
+// this host continues without a turn.
 func takeTurn(ctx context.Context, m kubeadm.Machine, resumed bool, say func(string, ...any)) (release func(), err error) {
 	turn, err := pki.TurnOf(m.Machine, say)
 	if err == nil {
@@ -88,21 +88,21 @@ func takeTurn(ctx context.Context, m kubeadm.Machine, resumed bool, say func(str
 			return release, err
 		}
 	}
-	if !resumed && !unusable(m.Host, time.Now()) {
-		return nil, advice.Add(err, "the certificates of this host are good: have the API server answer first, crictl ps -a --name kube-apiserver; or airgap certs renew --alone, on one control-plane host after the other")
+	if !resumed && !hasUnusable(m.Host, time.Now()) {
+		return nil, advice.Add(err, "the certificates of this host are valid: first find out why no API server answers, crictl ps -a --name kube-apiserver; or run airgap certs renew --alone on one control-plane host at a time")
 	}
-	say("warning: %v; this host goes on without a turn: run airgap certs renew on one control-plane host after the other", err)
+	say("warning: %v; this host continues without a turn: run airgap certs renew on one control-plane host at a time", err)
 	return func() {}, nil
 }
 
-// unusable reports whether a certificate that airgap renews has ended, is not valid yet or cannot
-// be read, which may be why no API server answers.
-func unusable(h host.Host, now time.Time) bool {
+// hasUnusable reports whether a certificate that airgap renews has expired, is not valid yet or cannot be
+// read. No API server may answer for that reason.
+func hasUnusable(h host.Host, now time.Time) bool {
 	due, err := dueCertificates(h, now, 0)
 	return err != nil || len(due) > 0
 }
 
-// span is how soon a certificate has to end to be due.
+// span returns the time before expiry in which a certificate is due.
 func (o RenewOptions) span() (time.Duration, error) {
 	if o.All {
 		return 100 * 365 * 24 * time.Hour, nil
@@ -123,9 +123,8 @@ func (o RenewOptions) span() (time.Duration, error) {
 	return d, nil
 }
 
-// dueCertificates are the files with a certificate that airgap renews and that ends within the
-// time, or is not valid yet. The latter would be no better for a renewal while an authority is not
-// valid either: then it is the clock.
+// dueCertificates returns the files with certificates that airgap renews and that expire within the time, or
+// are not valid yet. The latter are not due while a CA is not valid yet either: then the clock is wrong.
 func dueCertificates(h host.Host, now time.Time, within time.Duration) ([]string, error) {
 	list, err := Of(h)
 	early := slices.ContainsFunc(list, func(c Certificate) bool { return c.Authority && c.Span().Early(now) })
@@ -139,7 +138,7 @@ func dueCertificates(h host.Host, now time.Time, within time.Duration) ([]string
 	return due, err
 }
 
-// renewRegistry does so on hosts that serve one.
+// renewRegistry renews the registry's certificate on hosts with a registry.
 func (d *Renewed) renewRegistry(within time.Duration) error {
 	pki := trust.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
 	if _, err := os.Stat(pki.CertificateFile()); err != nil {
@@ -152,7 +151,7 @@ func (d *Renewed) renewRegistry(within time.Duration) error {
 	return err
 }
 
-func (d *Renewed) lookAhead(m kubeadm.Machine) (err error) {
+func (d *Renewed) setNext(m kubeadm.Machine) (err error) {
 	list, err := Of(m.Host)
 	if err != nil {
 		return err
@@ -164,25 +163,25 @@ func (d *Renewed) lookAhead(m kubeadm.Machine) (err error) {
 	return err
 }
 
-// Write says what was renewed, and what ends next.
+// Write prints the renewed files and the next expiry.
 func (d *Renewed) Write(w io.Writer) error {
 	for _, f := range d.Files {
 		fmt.Fprintf(w, "renewed %s\n", f)
 	}
 	if len(d.Restarted) > 0 {
-		fmt.Fprintf(w, "restarted %s, which use the new certificates\n", strings.Join(d.Restarted, ", "))
+		fmt.Fprintf(w, "restarted %s to use the new certificates\n", strings.Join(d.Restarted, ", "))
 	}
 	if !d.KubeletRotates {
-		fmt.Fprintln(w, "the kubelet does not renew its certificate for the API server: set rotateCertificates: true in its configuration, /var/lib/kubelet/config.yaml")
+		fmt.Fprintln(w, "the kubelet does not renew its client certificate: set rotateCertificates: true in its configuration, /var/lib/kubelet/config.yaml")
 	}
 	nothing := ""
 	if len(d.Files) == 0 {
 		nothing = "nothing was due; "
 	}
 	if d.Next == "" {
-		_, err := fmt.Fprintf(w, "%sno certificate of this host is renewed by airgap\n", nothing)
+		_, err := fmt.Fprintf(w, "%sairgap renews no certificate of this host\n", nothing)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%sthe next to end is %s, on %s\n", nothing, d.Next, d.NextEnds.Format(time.DateOnly))
+	_, err := fmt.Fprintf(w, "%snext expiry: %s on %s\n", nothing, d.Next, d.NextEnds.Format(time.DateOnly))
 	return err
 }

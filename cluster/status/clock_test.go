@@ -21,7 +21,7 @@ func TestClockWasAhead(t *testing.T) {
 	var text strings.Builder
 	st.writeHealth(&text)
 	begins := time.Now().Add(-time.Hour).UTC().Format(time.DateOnly)
-	for _, want := range []string{"begins    /etc/kubernetes/pki/apiserver.crt, API server, to its clients: is valid only from " + begins, "backup    from the future"} {
+	for _, want := range []string{"begins    /etc/kubernetes/pki/apiserver.crt, server certificate of the API server: is valid only from " + begins, "backup    from the future"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the screen does not say %q:\n%s", want, &text)
 		}

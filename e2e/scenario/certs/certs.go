@@ -120,7 +120,7 @@ func nothingDue(ctx context.Context, e *scenario.Env, machines ...lab.Machine) e
 		if err != nil {
 			return err
 		}
-		if _, err := e.Must(ctx, m, []string{"nothing was due", "the next to end is"}, "airgap", "certs", "renew"); err != nil {
+		if _, err := e.Must(ctx, m, []string{"nothing was due", "next expiry: "}, "airgap", "certs", "renew"); err != nil {
 			return err
 		}
 		after, err := lab.Output(ctx, m, "sh", "-c", state+"; true")
