@@ -23,7 +23,7 @@ import (
 	"airgap.dev/airgap/kubeadm/leave"
 )
 
-// Options are those of airgap reset.
+// Options are the flags of airgap reset.
 type Options struct {
 	Wipe    bool                              // also delete data
 	Agree   func(context.Context, Plan) error // asks for confirmation before the first change; nil: no question

@@ -10,8 +10,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// TestForget takes away what killed runs left as well: the drafts of files that
-// no step knows of.
+// TestForget: forget also removes the temporary files of killed runs, which no step removes.
 func TestForget(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{
@@ -20,18 +19,17 @@ func TestForget(t *testing.T) {
 	} {
 		write(t, filepath.Join(root, name))
 	}
-	for range 2 { // a reset is run again
+	for range 2 { // the second run finds no files
 		if err := forget(root); err != nil {
 			t.Fatal(err)
 		}
 		if left, err := os.ReadDir(filepath.Join(root, site.StateDir)); err != nil || len(left) > 0 {
-			t.Errorf("left: %v, %v", left, err)
+			t.Errorf("leftover files: %v, %v", left, err)
 		}
 	}
 }
 
-// TestForgetKeepsBackups: the next cluster of this host is amid no upgrade, and what the
-// one before it was like may still be wanted.
+// TestForgetKeepsBackups: forget removes the record of an upgrade, and keeps the backup from before it.
 func TestForgetKeepsBackups(t *testing.T) {
 	root := t.TempDir()
 	kept := filepath.Join(root, site.UpgradeDir, "before-0123456789ab/20261124T080000Z/etcd.db")
@@ -45,19 +43,19 @@ func TestForgetKeepsBackups(t *testing.T) {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(filepath.Join(root, site.UpgradeDir)); err != nil || len(left) != 1 {
-		t.Errorf("left: %v, %v", left, err)
+		t.Errorf("leftover files: %v, %v", left, err)
 	}
 }
 
-// TestForgetEndsWithTheJournal: as long as something else is there, so is what
-// says that a reset has to go on, and the lock that keeps others away.
+// TestForgetEndsWithTheJournal: the journal and the lock stay until all other files are removed, so that an
+// interrupted reset can continue.
 func TestForgetEndsWithTheJournal(t *testing.T) {
 	root := t.TempDir()
-	for _, name := range []string{site.JournalFile, site.LockFile, site.KnownHostsFile + "/in the way"} {
+	for _, name := range []string{site.JournalFile, site.LockFile, site.KnownHostsFile + "/file"} {
 		write(t, filepath.Join(root, name))
 	}
 	if err := forget(root); err == nil {
-		t.Error("no word of what stays")
+		t.Error("no error for a file that stays")
 	}
 	for _, name := range []string{site.JournalFile, site.LockFile} {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {

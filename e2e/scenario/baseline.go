@@ -171,7 +171,7 @@ func audited(ctx context.Context, e *Env, m lab.Machine) error {
 }
 
 func resetToBefore(ctx context.Context, e *Env, m lab.Machine, begun Picture) error {
-	if _, err := e.Must(ctx, m, []string{"taken back", "/var/log/kubernetes"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+	if _, err := e.Must(ctx, m, []string{"undone: ", "/var/log/kubernetes"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
 	return e.AsBefore(ctx, m, begun, Always()...)

@@ -337,7 +337,7 @@ func resetWorker(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if _, err := e.Must(ctx, first, []string{"answers at " + first.Addr().String() + ":5000", e.ClusterName(), "kubeadm", "2 of 2 nodes ready"}, "airgap", "status"); err != nil {
 		return err
 	}
-	if _, err := e.Must(ctx, worker, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
+	if _, err := e.Must(ctx, worker, []string{"undone: "}, "airgap", "reset", "--yes"); err != nil {
 		return err
 	}
 	return e.Script(ctx, worker,

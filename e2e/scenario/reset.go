@@ -157,7 +157,7 @@ func halfWay(ctx context.Context, e *Env, m lab.Machine, soFar string, before Pi
 	if err := e.Killed(ctx, m, "airgap install "+LabSkips+" "+lab.StickPath+"/bank", soFar); err != nil {
 		return err
 	}
-	if _, err := e.Must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+	if _, err := e.Must(ctx, m, []string{"undone: "}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
 	return e.AsBefore(ctx, m, before, Always()...)
@@ -186,7 +186,7 @@ func ResetAll(ctx context.Context, e *Env, m lab.Machine, bare Picture, also ...
 	if err := refused.Want("reset that is not confirmed", 2, "nothing was changed", "Leave the cluster"); err != nil {
 		return err
 	}
-	r, err := e.Must(ctx, m, []string{"taken back", "deleted:"}, "airgap", "reset", "--yes", "--wipe-data")
+	r, err := e.Must(ctx, m, []string{"undone: ", "deleted:"}, "airgap", "reset", "--yes", "--wipe-data")
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func resetKilled(ctx context.Context, e *Env, m lab.Machine, begun Picture) erro
 	if err := e.Killed(ctx, m, "airgap reset --yes", `grep -q '"step":"runtime","event":"undone"' /var/lib/airgap/journal.jsonl`); err != nil {
 		return err
 	}
-	r, err := e.Must(ctx, m, []string{"taken back", "kept", "/var/lib/airgap/store", "/var/lib/airgap/backup", "/var/lib/airgap/kept/etcd-", "/var/lib/containerd"}, "airgap", "reset", "--yes")
+	r, err := e.Must(ctx, m, []string{"undone: ", "kept", "/var/lib/airgap/store", "/var/lib/airgap/backup", "/var/lib/airgap/kept/etcd-", "/var/lib/containerd"}, "airgap", "reset", "--yes")
 	if err != nil {
 		return err
 	}

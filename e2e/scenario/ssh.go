@@ -278,7 +278,7 @@ func hostLogs(ctx context.Context, e *Env, l *lab.Lab) error {
 // otherCluster resets the first host: the others are nodes of a cluster that
 // is no more, and a new one must not take them over.
 func otherCluster(ctx context.Context, e *Env, first lab.Machine) error {
-	if _, err := e.Must(ctx, first, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
+	if _, err := e.Must(ctx, first, []string{"undone: "}, "airgap", "reset", "--yes"); err != nil {
 		return err
 	}
 	if err := e.Script(ctx, first, "! test -e /var/lib/airgap/known_hosts", "ssh-keyscan 10.88.0.12 10.88.0.13 10.88.0.14 >/root/.ssh/known_hosts 2>/dev/null"); err != nil {

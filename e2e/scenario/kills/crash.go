@@ -102,7 +102,7 @@ func (c *crashed) remember(ctx context.Context) (err error) {
 
 func (c *crashed) reset(ctx context.Context) error {
 	for _, m := range []lab.Machine{c.worker, c.first} {
-		if _, err := c.Must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+		if _, err := c.Must(ctx, m, []string{"undone: "}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 			return err
 		}
 	}

@@ -160,7 +160,7 @@ func haveBack(ctx context.Context, e *scenario.Env, l *lab.Lab, stick string, s 
 		{Title: "pods run again", Run: func() error { return podsAgain(ctx, e, first) }},
 		{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
 		{Title: "the first host is lost, the worker lives", Run: func() error {
-			_, err := e.Must(ctx, first, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data")
+			_, err := e.Must(ctx, first, []string{"undone: "}, "airgap", "reset", "--yes", "--wipe-data")
 			return err
 		}},
 		{Title: "nothing is left of the restore", Run: func() error {

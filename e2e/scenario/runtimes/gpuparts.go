@@ -83,7 +83,7 @@ func partsAgain(ctx context.Context, e *scenario.Env, first, worker lab.Machine)
 
 // wholeAgain: the driver stays loaded after a reset, and says that no card is divided.
 func wholeAgain(ctx context.Context, e *scenario.Env, m lab.Machine) error {
-	if _, err := e.Must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
+	if _, err := e.Must(ctx, m, []string{"undone: "}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
 	return e.Script(ctx, m, "grep -qx '[*].mig 0 0' /proc/driver/nvidia/stub", "! grep -q '[*].parts' /proc/driver/nvidia/stub", "! ls /dev/nvidia-caps 2>/dev/null",
