@@ -17,14 +17,14 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// Result is what this host has of the baseline.
+// Result contains the state of the controls on this host.
 type Result struct {
 	Benchmark string            `json:"benchmark"`
 	Controls  []kubeadm.Finding `json:"controls"`
 	LeftOpen  []kubeadm.Open    `json:"leftOpen"`
 }
 
-// Read reads back what this host effectively has; keys are those of --require-key.
+// Read reads the effective settings of this host. keys are the values of --require-key.
 func Read(ctx context.Context, keys []string) (Result, error) {
 	if err := hostcheck.MustBeRoot("compliance"); err != nil {
 		return Result{}, err
@@ -39,7 +39,7 @@ func Read(ctx context.Context, keys []string) (Result, error) {
 	}
 	here := slices.DeleteFunc(found, func(f kubeadm.Finding) bool { return f.State == kubeadm.Elsewhere })
 	if len(here) == 0 {
-		return Result{}, advice.Add(errors.New("read the baseline back: nothing of a cluster is on this host"), "run it on a node")
+		return Result{}, advice.Add(errors.New("read the baseline: this host has no files of a cluster"), "run airgap compliance on a node")
 	}
 	return Result{kubeadm.Benchmark, here, kubeadm.LeftOpen()}, nil
 }
@@ -57,19 +57,19 @@ func (r Result) count(s kubeadm.State) int {
 	return n
 }
 
-// Write lists the controls, a line each, and counts them.
+// Write prints one line for each control, and their numbers.
 func (r Result) Write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range r.Controls {
-		what := fmt.Sprintf("%s %s", f.Part, f.Name)
+		name := fmt.Sprintf("%s %s", f.Part, f.Name)
 		if f.Part == kubeadm.Files || f.Part == kubeadm.Contents {
-			what = f.Name
+			name = f.Name
 		}
 		found := cmp.Or(f.Found, "not set")
 		if f.State != kubeadm.Holds {
 			found += ", want " + f.Wanted()
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.State, f.ID, what, found)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.State, f.ID, name, found)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package rehearsal says what a command would change, and changes nothing.
+// Package rehearsal runs a command with --dry-run: it returns the changes and makes none.
 package rehearsal
 
 import (
@@ -14,33 +14,33 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// Plan is what a command would change, and on which host.
+// Plan contains the changes that a command would make on each host.
 type Plan struct {
 	Preflight preflight.Report `json:"preflight"` // of this host
-	Hosts     []Host           `json:"hosts"`     // this one first
+	Hosts     []Host           `json:"hosts"`     // this host first
 }
 
-// Host is what would change on one host.
+// Host contains the changes on one host.
 type Host struct {
 	Node    string        `json:"node"`
 	Address string        `json:"address"`
 	Roles   []config.Role `json:"roles"`
-	Command string        `json:"command"` // that does it there: install, join
-	Asked   bool          `json:"asked"`   // false: told by airgap.yaml and the lock, not by the host
-	Holds   int           `json:"holds"`   // steps that would not run
-	Steps   []Change      `json:"steps"`   // those that would run
+	Command string        `json:"command"` // command on that host: install, join
+	Asked   bool          `json:"asked"`   // false: from airgap.yaml and the lock, not from the host
+	Holds   int           `json:"holds"`   // number of steps that would not run
+	Steps   []Change      `json:"steps"`   // steps that would run
 }
 
-// Change is what a step that would run changes.
+// Change contains the changes of one step that would run.
 type Change struct {
 	Step    string   `json:"step"`
 	Title   string   `json:"title"`
 	Changes []string `json:"changes"`
-	// Untold says why it changes more, or less, than can be told now.
+	// Untold is the reason why the changes are not known completely.
 	Untold string `json:"untold,omitempty"`
 }
 
-// Command is a command with everything that it would do but for the doing.
+// Command describes a command for a dry run.
 type Command struct {
 	Command  string
 	Skip     []string
@@ -50,8 +50,8 @@ type Command struct {
 	Others   []Host
 }
 
-// Run judges this host and asks the steps. It takes no lock, since that
-// makes a file, but does not go on while another command changes the host.
+// Run checks this host, and asks each step for its changes. It takes no lock, because a lock is a file. It
+// returns an error while another command changes the host.
 func Run(ctx context.Context, s *site.Site, console ui.Console, r Command) (Plan, error) {
 	if err := hostcheck.HostAtRest(); err != nil {
 		return Plan{}, err
@@ -60,7 +60,7 @@ func Run(ctx context.Context, s *site.Site, console ui.Console, r Command) (Plan
 	if err := hostcheck.AtRest(ctx, s, p); err != nil {
 		return Plan{}, err
 	}
-	p.Now("Ask what would change")
+	p.Now("Determine the changes")
 	report, err := hostcheck.Judge(ctx, s, preflight.Choice{Skip: r.Skip}, r.Stored, r.Packages)
 	if err != nil {
 		return Plan{}, err
@@ -79,7 +79,7 @@ func Run(ctx context.Context, s *site.Site, console ui.Console, r Command) (Plan
 	return Plan{report, append([]Host{here}, r.Others...)}, nil
 }
 
-// HostFor returns a host on which the command would run; its steps are added.
+// HostFor returns a host for the command, without steps.
 func HostFor(n config.Node, command string) Host {
 	return Host{Node: n.Name, Address: n.Address, Roles: n.Roles, Command: command}
 }
@@ -94,13 +94,13 @@ func (h *Host) add(forecasts []step.Forecast) {
 	}
 }
 
-// untold leaves it at that where an earlier step has to run first: the error
-// itself, of a file that is not there yet, would look like a failure.
+// untold returns a short reason if an earlier step must run first. The error itself, about a file that does
+// not exist yet, would look like a failure.
 func untold(err error) string {
 	if err == nil {
 		return ""
 	}
-	return "more when the steps before it have run"
+	return "more changes are known after the earlier steps"
 }
 
 func (d Plan) Write(w io.Writer) error {
@@ -119,11 +119,11 @@ func (h Host) write(w io.Writer) {
 	fmt.Fprintf(w, "%s (%s, %s): airgap %s ", h.Node, h.Address, ui.Words(h.Roles), h.Command)
 	switch {
 	case !h.Asked:
-		fmt.Fprintf(w, "would run %s; --dry-run there says what is left to change\n", steps(len(h.Steps)))
+		fmt.Fprintf(w, "would run %s; to see the changes, use --dry-run there\n", steps(len(h.Steps)))
 	case len(h.Steps) == 0:
-		fmt.Fprintf(w, "would change nothing: all %d steps hold\n", h.Holds)
+		fmt.Fprintf(w, "would change nothing: all %d steps are up to date\n", h.Holds)
 	default:
-		fmt.Fprintf(w, "would run %s; holding already: %d\n", steps(len(h.Steps)), h.Holds)
+		fmt.Fprintf(w, "would run %s; up to date: %d\n", steps(len(h.Steps)), h.Holds)
 	}
 	for _, s := range h.Steps {
 		fmt.Fprintf(w, "  %-16s %s\n", s.Step, s.Title)

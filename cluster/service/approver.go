@@ -17,14 +17,13 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// Where the approver's credential lies while its unit runs.
+// Path of the approver's credential while its unit runs.
 const (
 	ApproverDir  = "/run/airgap-join-approver"
 	approverConf = "kubeconfig"
 )
 
-// WriteCredential makes the certificate that Approve runs with, for the user that ApproverDir
-// belongs to.
+// WriteCredential creates the certificate for Approve, for the owner of ApproverDir.
 func WriteCredential() error {
 	if err := hostcheck.MustBeRoot("join-approver --credential"); err != nil {
 		return err
@@ -39,7 +38,7 @@ func WriteCredential() error {
 func giveCredential(dir string, text []byte) error {
 	into, err := host.OpenOwned(dir)
 	if err != nil {
-		return advice.Add(fmt.Errorf("write the approver's certificate: %w", err), "systemctl restart %s makes the directory", joincode.ApproverUnit)
+		return advice.Add(fmt.Errorf("write the approver's certificate: %w", err), "create the directory: systemctl restart %s", joincode.ApproverUnit)
 	}
 	defer into.Close()
 	return into.Write(approverConf, 0o600, func(w io.Writer) error {
@@ -48,12 +47,12 @@ func giveCredential(dir string, text []byte) error {
 	})
 }
 
-// Approve decides which node a join token admits. It ends before its certificate expires: the
-// unit starts it again, with another one.
+// Approve decides which node a join token admits. It stops before its certificate expires: the unit starts
+// it again with a new one.
 func Approve(ctx context.Context, say Say) error {
 	config, err := kube.Kubeconfig(ApproverDir + "/" + approverConf)
 	if err != nil {
-		return advice.Add(err, "airgap-join-approver.service makes it when it starts")
+		return advice.Add(err, "create it: systemctl restart airgap-join-approver.service")
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

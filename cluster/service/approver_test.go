@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// TestApproverCredentialFollowsNoLink: the approver's user gets its certificate, and what
-// it has put in the way is replaced, not followed.
+// TestApproverCredentialFollowsNoLink: the approver's user gets its certificate. A link that this user has
+// created at the same path is replaced, not followed.
 func TestApproverCredentialFollowsNoLink(t *testing.T) {
 	const user = 65534
 	for _, trap := range []string{approverConf, host.Draft(approverConf)} {
@@ -29,17 +29,17 @@ func TestApproverCredentialFollowsNoLink(t *testing.T) {
 		}
 		text, err := os.ReadFile(shadow)
 		if err != nil || string(text) != "root" {
-			t.Errorf("%s: behind the link is %q, %v", trap, text, err)
+			t.Errorf("%s: the target of the link is %q, %v", trap, text, err)
 		}
 		info, err := os.Lstat(filepath.Join(dir, approverConf))
 		if err != nil || info.Mode() != 0o600 {
 			t.Errorf("%s: %v, %v", trap, info.Mode(), err)
 		}
 		if owner := info.Sys().(*syscall.Stat_t).Uid; os.Geteuid() == 0 && owner != user {
-			t.Errorf("%s: the certificate is user %d's", trap, owner)
+			t.Errorf("%s: the owner of the certificate is user %d", trap, owner)
 		}
 	}
 	if err := giveCredential(filepath.Join(t.TempDir(), "gone"), nil); err == nil {
-		t.Error("no directory is no error")
+		t.Error("no error for a missing directory")
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// ReportOnce looks at this host one time.
+// ReportOnce collects one report of this host.
 func ReportOnce(ctx context.Context) (nodereport.Report, error) {
-	_, c, err := reporting()
+	_, c, err := collector()
 	if err != nil {
 		return nodereport.Report{}, err
 	}
@@ -25,9 +25,9 @@ func ReportOnce(ctx context.Context) (nodereport.Report, error) {
 	return once, nil
 }
 
-// Report keeps what only this host knows in the cluster, as its NodeReport, until ctx ends.
+// Report writes this host's NodeReport to the cluster until ctx ends.
 func Report(ctx context.Context, say Say) error {
-	settings, c, err := reporting()
+	settings, c, err := collector()
 	if err != nil {
 		return err
 	}
@@ -37,16 +37,16 @@ func Report(ctx context.Context, say Say) error {
 	}
 	w := nodereport.Writer{
 		Node: settings.Node, Client: client, HangUp: hangUp,
-		Collect: func(context.Context) nodereport.Report { notify("WATCHDOG=1", say); return c.Report() }, // the Writer has its turns
+		Collect: func(context.Context) nodereport.Report { notify("WATCHDOG=1", say); return c.Report() }, // called in each cycle of the Writer
 		Say:     say,
 	}
-	go c.Run(ctx) // ends with the process: a look that hangs must not hold that up
+	go c.Run(ctx) // ends with the process, because a blocked observation must not delay its exit
 	w.Run(ctx)
 	return nil
 }
 
-// reporting is what install or join wrote down for the unit, and who looks at it.
-func reporting() (report.Settings, *nodereport.Collector, error) {
+// collector returns the settings that install or join wrote for the unit, and their collector.
+func collector() (report.Settings, *nodereport.Collector, error) {
 	if err := hostcheck.MustBeRoot("node-report"); err != nil {
 		return report.Settings{}, nil, err
 	}
@@ -55,7 +55,7 @@ func reporting() (report.Settings, *nodereport.Collector, error) {
 		return settings, nil, err
 	}
 	if settings.Node == "" {
-		return settings, nil, advice.Add(fmt.Errorf("read %s: it names no node", site.ReportFile), "airgap install and airgap join write it; run them again")
+		return settings, nil, advice.Add(fmt.Errorf("read %s: it contains no node name", site.ReportFile), "write the file again: run airgap install or airgap join")
 	}
 	c, err := settings.Collector(site.ThisMachine())
 	return settings, c, err

@@ -1,14 +1,14 @@
-// Package service is what airgap's units run on a host for as long as it is a node.
+// Package service contains the services that airgap's units run on each node.
 package service
 
 import "github.com/coreos/go-systemd/v22/daemon"
 
-// Say takes a line for the unit's journal.
+// Say writes a line to the unit's journal.
 type Say func(format string, args ...any)
 
-// notify tells systemd about this service, where it runs as one (sd_notify(3)).
+// notify sends a state of this service to systemd (sd_notify(3)). Outside of systemd it does nothing.
 func notify(state string, say Say) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		say("tell systemd %s: %v", state, err)
+		say("notify systemd of %s: %v", state, err)
 	}
 }
