@@ -22,7 +22,7 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// NodeOptions contains the flags of airgap upgrade node.
+// NodeOptions are the flags of airgap upgrade node.
 type NodeOptions struct {
 	join.Options
 	Prepare bool // only copy the files for the upgrade to this host

@@ -27,7 +27,7 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// BackOptions contains the flags of airgap rollback.
+// BackOptions are the flags of airgap rollback.
 type BackOptions struct {
 	Keys    []string      // of --require-key
 	Skip    []string      // preflight checks and rules of verify
@@ -90,7 +90,7 @@ func Back(ctx context.Context, o BackOptions) (BackResult, error) {
 	}
 	r.installs = record.Changed || o.Of != "" && !o.Forget
 	if r.record = record; alreadyRolledBack(record, o, joined) {
-		return BackResult{message: "nothing to do: this host has nothing of that upgrade"}, nil
+		return BackResult{message: "nothing to do: this host has no changes of that upgrade"}, nil
 	}
 	if err := r.open(ctx, o); err != nil {
 		return BackResult{}, err

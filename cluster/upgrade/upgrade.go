@@ -25,7 +25,7 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// Options contains the flags of airgap upgrade.
+// Options are the flags of airgap upgrade.
 type Options struct {
 	Dir          string   // the bundle's
 	Keys         []string // of --require-key
