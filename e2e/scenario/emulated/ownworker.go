@@ -43,8 +43,8 @@ func OwnWorker(ctx context.Context, e *scenario.Env) error {
 				bare, err = e.Picture(ctx, worker)
 				return err
 			}},
-			{Title: "three hours behind", Run: told("-3 hours", "clock-registry", "2 h 59 min behind that of 10.88.0.11:5000|3 h 0 min behind that of 10.88.0.11:5000", "chronyc makestep")},
-			{Title: "two hours ahead", Run: told("+2 hours", "clock-registry", "1 h 59 min ahead of that of 10.88.0.11:5000|2 h 0 min ahead of that of 10.88.0.11:5000")},
+			{Title: "three hours behind", Run: told("-3 hours", "clock-registry", "2 h 59 min behind 10.88.0.11:5000|3 h 0 min behind 10.88.0.11:5000", "chronyc makestep")},
+			{Title: "two hours ahead", Run: told("+2 hours", "clock-registry", "1 h 59 min ahead of 10.88.0.11:5000|2 h 0 min ahead of 10.88.0.11:5000")},
 			{Title: "five days behind", Run: told("-5 days", "this host's clock is 4 d 23 h behind|this host's clock is 5 d 0 h behind", "chronyc makestep")},
 			{Title: "nothing was changed", Run: func() error { return e.AsBefore(ctx, worker, bare, onlyLock) }},
 			{Title: "the right time", Run: func() error {
@@ -57,8 +57,8 @@ func OwnWorker(ctx context.Context, e *scenario.Env) error {
 				}
 				check := []string{"airgap", "preflight", scenario.LabSkips, lab.StickPath + "/bank"}
 				return errors.Join(
-					timeTold(ctx, e, worker, "-2 days", command, "2 d 0 h behind that of 10.88.0.11:5000|1 d 23 h behind that of 10.88.0.11:5000"),
-					timeTold(ctx, e, worker, "-6 minutes", check, "clock-sane", "before airgap was last at work on this host|when the bundle was made", "set the clock"))
+					timeTold(ctx, e, worker, "-2 days", command, "2 d 0 h behind 10.88.0.11:5000|1 d 23 h behind 10.88.0.11:5000"),
+					timeTold(ctx, e, worker, "-6 minutes", check, "clock-sane", "before airgap's last run on this host|when the bundle was created", "set the clock"))
 			}},
 			{Title: "join", Run: func() error {
 				_, err := e.Must(ctx, worker, []string{"joined"}, command...)
@@ -73,7 +73,7 @@ func OwnWorker(ctx context.Context, e *scenario.Env) error {
 			}},
 			{Title: "its clock moves while somebody watches", Run: func() error { return clockNamed(ctx, e, first, worker) }},
 			{Title: "reset", Run: func() error {
-				_, err := e.Must(ctx, worker, []string{"taken back"}, "airgap", "reset", "--yes", "--wipe-data")
+				_, err := e.Must(ctx, worker, []string{"undone: "}, "airgap", "reset", "--yes", "--wipe-data")
 				return errors.Join(err, swapIs(ctx, e, worker, "/swap 5\n"), unmanaged(ctx, e, worker, "eth0"))
 			}},
 			// Modules stay loaded until then.

@@ -62,7 +62,7 @@ func emptyRegistry(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 		return err
 	}
 	return errors.Join(
-		r.Want("install", 3, "site-registry", siteRegistry.String()+"/bank lacks ", "docker.io/library/hello:1.0", "airgap push DIR "+siteRegistry.String()+"/bank", "nothing was changed"),
+		r.Want("install", 3, "site-registry", "missing in "+siteRegistry.String()+"/bank: ", "docker.io/library/hello:1.0", "airgap push DIR "+siteRegistry.String()+"/bank", "nothing was changed"),
 		e.Script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl", "! test -e /etc/containerd/certs.d"))
 }
 
@@ -92,7 +92,7 @@ func withoutOurs(ctx context.Context, e *scenario.Env, first lab.Machine) error 
 
 func noMirrorsLeft(ctx context.Context, e *scenario.Env, machines ...lab.Machine) error {
 	for _, m := range machines {
-		if _, err := e.Must(ctx, m, []string{"taken back"}, "airgap", "reset", "--yes"); err != nil {
+		if _, err := e.Must(ctx, m, []string{"undone: "}, "airgap", "reset", "--yes"); err != nil {
 			return err
 		}
 		if err := e.Script(ctx, m, "! test -e /etc/containerd", "! test -e /etc/airgap/existing-registry.crt"); err != nil {
