@@ -109,8 +109,8 @@ func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
 		return err
 	}
 	if err := r.Want("install with a key that node2 does not take", 1, "2 of 3 other hosts: no way in",
-		"log in on node2 (root@10.88.0.12:22): it wants a password, and did not take /root/.ssh/bank (SHA256:", "~root/.ssh/authorized_keys on node2",
-		"log in on node4 (clerk@10.88.0.14:22): it wants a password"); err != nil {
+		"log in on node2 (root@10.88.0.12:22): it asks for a password, and did not take /root/.ssh/bank (SHA256:", "~root/.ssh/authorized_keys on node2",
+		"log in on node4 (clerk@10.88.0.14:22): it asks for a password"); err != nil {
 		return err
 	}
 	if err := e.Script(ctx, m, "mv /root/.ssh/not-now /root/.ssh/authorized_keys", "cp -a /etc/ssh /etc/ssh.old",

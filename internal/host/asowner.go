@@ -35,7 +35,7 @@ func limitThread(uid, gid int) error {
 	return errors.Join(unix.Setgroups(nil), unix.Setfsgid(gid), unix.Setfsuid(uid))
 }
 
-// ownerOnTheWay is 0, 0 where root alone can say what path is.
+// ownerOnTheWay returns 0, 0 if only root controls the path.
 func ownerOnTheWay(path string) (uid, gid int) {
 	if dir := filepath.Dir(path); dir != path {
 		if uid, gid = ownerOnTheWay(dir); uid != 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // TestReadPrivateAsItsUser: root reads an SSH key from the home of the user who called
-// sudo, and not what that user linked there.
+// sudo, and does not follow that user's links.
 func TestReadPrivateAsItsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")

@@ -14,24 +14,24 @@ import (
 )
 
 // Cmd is one command. Secrets belong in Stdin, see InMemory, or in a file of
-// mode 0600; never in Args, which every user of the machine can read, nor in
-// Env, which the command's own children inherit.
+// mode 0600; never in Args, which every user of the machine can read, and not
+// in Env, which the children of the command inherit.
 type Cmd struct {
 	Name  string   // looked up in PATH unless it has a slash
 	Args  []string // without the name
-	Env   []string // KEY=VALUE, beside the few that every command gets
+	Env   []string // KEY=VALUE, in addition to the few that every command gets
 	Stdin io.Reader
-	// Stdout gets what the command writes there, as it comes, and the caller nothing;
-	// nil gives the caller all of it at the end. For more than fits into memory.
+	// Stdout gets the output while the command runs, and the caller gets none of it.
+	// With nil the caller gets all output at the end. Set it for output larger than memory.
 	Stdout io.Writer
 	// Log is a file that stdout and stderr are appended to, and nowhere else;
-	// "" gives stdout to the caller. With a log the command does not notice
-	// when this program is killed, and comes to its own end: a pipe that nobody
-	// reads would kill it at its next line, dnf in the middle of a transaction.
+	// "" gives stdout to the caller. With a log the command completes
+	// even if this program is killed: a pipe without a reader would kill it at its next
+	// line, for example dnf in the middle of a transaction.
 	Log string
 }
 
-// CommandError says which command failed and what it said last.
+// CommandError has the failed command and its last output.
 type CommandError struct {
 	Argv     []string
 	ExitCode int    // -1 when it could not be started or was killed
@@ -75,9 +75,8 @@ func (c Cmd) run(ctx context.Context) ([]byte, error) {
 	}
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil {
-		// The command succeeded, and all that it wrote was read. Something else has its end of
-		// the pipe: a process that it left behind, or another child of ours on a busy host,
-		// between fork and exec.
+		// The command succeeded, and its output was read. Another process holds its end of the
+		// pipe: a process that it left behind, or another child of ours between fork and exec.
 		err = nil
 	}
 	if err != nil {
@@ -107,13 +106,13 @@ func (c Cmd) runLogged(ctx context.Context, cmd *exec.Cmd) error {
 	return nil
 }
 
-// lastSaid is the end of what came to a log since it had size bytes.
+// lastSaid returns the end of the text that was added to a log after its first size bytes.
 func lastSaid(f *os.File, size int64) string {
 	const enough = 16 << 10
 	if now, err := f.Stat(); err == nil {
 		size = max(size, now.Size()-enough)
 	}
-	said, _ := io.ReadAll(io.NewSectionReader(f, size, enough)) // what is there says more than nothing
+	said, _ := io.ReadAll(io.NewSectionReader(f, size, enough)) // a partial text is better than none
 	return string(said)
 }
 

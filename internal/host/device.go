@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DeviceOf is the kernel's name of the disk, or part of one, that a path lies on: "sdb1".
-// It is "" for file systems that are on none, and where it cannot be told.
+// DeviceOf returns the kernel's name of the disk or partition of a path: "sdb1".
+// It is "" for file systems without a disk, and if it is unknown.
 func DeviceOf(path string) string {
 	var s unix.Stat_t
 	if err := unix.Stat(path, &s); err != nil {

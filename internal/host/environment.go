@@ -2,9 +2,9 @@ package host
 
 import "strings"
 
-// environment is what a command gets of airgap's environment, and what is
-// added to it. Everything else stays behind: a password that was handed to
-// airgap in a variable is no business of dnf or kubeadm, and kubeadm would
+// environment returns the variables that a command inherits, and the added
+// ones. All others are left out: dnf and kubeadm must not get a password that
+// airgap received in a variable, and kubeadm would
 // write HTTPS_PROXY, with the password in it, into the manifests of static pods.
 func environment(own, added []string) []string {
 	var kept []string
@@ -16,8 +16,8 @@ func environment(own, added []string) []string {
 	return append(kept, added...)
 }
 
-// isInherited knows what every command needs: where programs, homes and
-// temporary files are, and how text is written.
+// isInherited lists the variables that every command needs: places of programs, homes and
+// temporary files, and the locale.
 func isInherited(name string) bool {
 	switch name {
 	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR":

@@ -1,15 +1,15 @@
 package host
 
-// Failure is a failed change of a host in words that help: what was
-// tried, what the unit behind it said last, and what to do next.
+// Failure is a failed change of a host: the change, the last log lines of
+// the unit, and the next step.
 type Failure struct {
 	What string // verb and object: "start containerd"
 	Err  error
 	Said string // the last lines of the unit's journal, or ""
-	Next string // what to try, or ""
+	Next string // the next step, or ""
 
-	Unit  string // whose last words Said are
-	Ended string // what the control plane's pods said last that have ended meanwhile, or ""
+	Unit  string // the unit of the lines in Said
+	Ended string // last log lines of the control plane's pods that have ended, or ""
 }
 
 func (f *Failure) Error() string {
@@ -25,5 +25,5 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Hint is what to try next, or "".
+// Hint returns the next step, or "".
 func (f *Failure) Hint() string { return f.Next }

@@ -24,8 +24,7 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	})
 }
 
-// Write is WriteFile with content that comes bit by bit. Where that fails, what was
-// at path stays.
+// Write is WriteFile for streamed content. After an error the old file stays.
 func Write(path string, perm fs.FileMode, content func(io.Writer) error) error {
 	return write(path, content, func(f *os.File) error { return f.Chmod(perm) })
 }
@@ -80,8 +79,8 @@ func Draft(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".airgap-new")
 }
 
-// Remove takes away what WriteFile put at path, and what a WriteFile that was
-// killed left beside it. A file that is not there is fine.
+// Remove removes the file at path, and the draft of a killed WriteFile next to it.
+// A missing file is no error.
 func Remove(path string) error {
 	for _, name := range []string{path, Draft(path)} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {

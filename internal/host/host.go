@@ -5,8 +5,8 @@
 // (an fstest.MapFS and recorded command output). Changes flow out through
 // WriteFile, which is atomic and durable, and through commands.
 //
-// The package never decides anything and never prints: what a fact means is
-// the business of preflight, what to change is the business of the steps.
+// The package does not decide and does not print: preflight interprets facts,
+// and the steps decide about changes.
 package host
 
 import (
@@ -19,8 +19,8 @@ import (
 type Host interface {
 	// FS is the machine's file system rooted at "/": "etc/os-release".
 	FS() fs.FS
-	// Run runs cmd to its end and returns what it wrote to stdout, unless that
-	// went to its log or to its Stdout. A command that cannot be started or exits non-zero gives a *CommandError.
+	// Run runs cmd to its end and returns its standard output, unless that
+	// goes to its log or to its Stdout. A command that cannot be started or exits non-zero gives a *CommandError.
 	Run(ctx context.Context, cmd Cmd) ([]byte, error)
 }
 

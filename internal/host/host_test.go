@@ -60,7 +60,7 @@ func TestRunEndsTheWholeGroup(t *testing.T) {
 	}
 }
 
-// TestRemove takes away a file and what a killed WriteFile left of it, and
+// TestRemove removes a file and the draft of a killed WriteFile, and
 // nothing else.
 func TestRemove(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "90-x.conf")

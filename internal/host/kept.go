@@ -26,7 +26,7 @@ func (m Machine) Keep(name string) (Kept, error) {
 	return Kept{Data: data, Mode: info.Mode().Perm()}, err
 }
 
-// PutBack makes a file what it was when it was kept.
+// PutBack restores a file to the kept state.
 func (m Machine) PutBack(name string, k Kept) error {
 	if k.Absent {
 		return Remove(m.Path(name))
@@ -37,7 +37,7 @@ func (m Machine) PutBack(name string, k Kept) error {
 	return WriteFile(m.Path(name), k.Data, k.Mode)
 }
 
-// Recorded reports whether a step has written down what was there.
+// Recorded reports whether a step has recorded the previous state.
 func (m Machine) Recorded(name string) bool {
 	_, err := os.Stat(m.Path(name))
 	return err == nil

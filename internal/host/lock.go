@@ -25,9 +25,8 @@ func Lock(ctx context.Context, path string) (release func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// AwaitLock returns when nobody holds the flock of the file at path any more;
-// a file that is not there is held by nobody. waiting is called once when
-// somebody does, for saying so.
+// AwaitLock returns when no process holds the flock of the file at path. A missing file
+// is not locked. It calls waiting once if it must wait, for a message.
 func AwaitLock(ctx context.Context, path string, waiting func()) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +39,7 @@ func AwaitLock(ctx context.Context, path string, waiting func()) error {
 	return flock(ctx, f, unix.LOCK_SH, waiting)
 }
 
-// flock asks again and again: a call that waits could not be interrupted.
+// flock polls: a waiting call could not be interrupted.
 func flock(ctx context.Context, f *os.File, how int, waiting func()) error {
 	for said := false; ; said = true {
 		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)

@@ -13,7 +13,7 @@ import (
 
 func TestAwaitLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	never := func() { t.Error("it waits for nobody") }
+	never := func() { t.Error("it waits without a lock") }
 	if err := host.AwaitLock(t.Context(), path, never); err != nil {
 		t.Errorf("no file: %v", err)
 	}

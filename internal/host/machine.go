@@ -11,7 +11,7 @@ import (
 const (
 	BinDir   = "/opt/airgap/bin"
 	StateDir = "/var/lib/airgap"
-	UndoDir  = StateDir + "/undo" // what steps wrote down before they changed it
+	UndoDir  = StateDir + "/undo" // records of the state before each change
 	LogDir   = "/var/log/airgap"
 )
 
@@ -25,7 +25,7 @@ type Machine struct {
 // Path is where a file of the host lies for this process.
 func (m Machine) Path(p string) string { return filepath.Join("/", m.Root, p) }
 
-// Run runs a command whose output nobody reads.
+// Run runs a command and discards its output.
 func (m Machine) Run(ctx context.Context, name string, args ...string) error {
 	_, err := m.Host.Run(ctx, Cmd{Name: name, Args: args})
 	return err

@@ -7,10 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InMemory is a file that holds data and has no place on any disk: for a
-// secret that a command wants to read from a file. Given to the command as
-// Cmd.Stdin, it opens /dev/stdin as often as it likes. It is gone with the last
-// process that has it open, however that ends.
+// InMemory is a file with data that is on no disk: for a secret that a
+// command must read from a file. With it as Cmd.Stdin, the command can open
+// /dev/stdin several times. The file goes with the last process that has it open.
 func InMemory(data []byte) (*os.File, error) {
 	const name = "airgap" // shown in /proc, so it says nothing
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)

@@ -15,8 +15,8 @@ import (
 // Owned is a directory that belongs to another user of this host, in which root
 // works. That user can rename, link and replace everything below it at any time, so
 // a path there proves nothing. Names are resolved inside the directory and never
-// lead out of it; what is opened must be a regular file of that user; what root
-// makes there is handed to the user through its open file. A process of the user
+// lead out of it. Opened files must be regular files of that user. Files that root
+// creates there go to the user through the open file. A process of the user
 // itself may use it as well.
 type Owned struct {
 	*os.Root
@@ -74,7 +74,7 @@ func (o *Owned) plain(f *os.File) error {
 	return nil
 }
 
-// explain gives the whole path, and says what os.Root's "path escapes" means here.
+// explain adds the whole path, and explains os.Root's "path escapes".
 func (o *Owned) explain(name string, err error) error {
 	if p, is := errors.AsType[*fs.PathError](err); is {
 		err = p.Err
@@ -136,7 +136,7 @@ func (o *Owned) write(name string, perm fs.FileMode, content func(io.Writer) err
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// makeDirs makes what is missing of a directory, each part that user's.
+// makeDirs creates the missing parts of a directory path for that user.
 func (o *Owned) makeDirs(dir string) error {
 	if dir == "." {
 		return nil
@@ -160,7 +160,7 @@ func (o *Owned) makeDirs(dir string) error {
 	return o.handOver(f)
 }
 
-// handOver gives the user what this process has made, and nothing that took its place.
+// handOver gives the created file to the user, and no file that replaced it.
 func (o *Owned) handOver(f *os.File) error {
 	if !o.Foreign() || o.uid < 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 // stranger is a user that no file of the tests belongs to otherwise.
 const stranger = 54321
 
-// owned is a directory of another user where the test may make one, else of this user,
-// and beside it a file that only this user may read.
+// owned returns a directory of another user if the test may create one, else of this user,
+// and next to it a file that only this user may read.
 func owned(t *testing.T) (o *Owned, dir, shadow string) {
 	t.Helper()
 	dir, shadow = filepath.Join(t.TempDir(), "theirs"), filepath.Join(t.TempDir(), "shadow")
@@ -73,7 +73,7 @@ func TestOwnedHandsOver(t *testing.T) {
 	}
 }
 
-// TestOwnedRefuses: what the directory's user plants leads nowhere.
+// TestOwnedRefuses: links and files that the directory's user plants have no effect.
 func TestOwnedRefuses(t *testing.T) {
 	for name, plant := range map[string]func(dir, shadow string) error{
 		"link to a file":          func(dir, shadow string) error { return os.Symlink(shadow, dir+"/data") },
@@ -102,7 +102,7 @@ func TestOwnedRefuses(t *testing.T) {
 			}
 			untouched(t, shadow)
 			if left, err := os.ReadDir(filepath.Dir(shadow)); err != nil || len(left) != 1 {
-				t.Errorf("beside shadow: %v, %v", left, err)
+				t.Errorf("next to shadow: %v, %v", left, err)
 			}
 		})
 	}
@@ -133,7 +133,7 @@ func TestOwnedRaces(t *testing.T) {
 			t.Error("no error")
 		}
 		if _, err := os.Lstat(filepath.Join(filepath.Dir(shadow), "data")); err == nil {
-			t.Error("wrote beside shadow")
+			t.Error("wrote next to shadow")
 		}
 		untouched(t, shadow)
 	})

@@ -19,9 +19,9 @@ type PCIDevice struct {
 	Driver  string `yaml:"driver,omitempty" json:"driver,omitempty"` // the kernel's driver that has it: "nvidia", "vfio-pci"
 	// Virtual is an SR-IOV virtual function: a share of a card on this host.
 	Virtual bool `yaml:"virtual,omitempty" json:"virtual,omitempty"`
-	// VirtualFunctions is how many of these the device is shared out as now.
+	// VirtualFunctions is the number of virtual functions of the device now.
 	VirtualFunctions int `yaml:"virtualFunctions,omitempty" json:"virtualFunctions,omitempty"`
-	// Windows are the sizes in bytes of what its base address registers open, one
+	// Windows are the sizes in bytes of the ranges of its base address registers, one
 	// for each register and one for each pair of them that holds an address of 64
 	// bits; 0 where there is none and -1 where one got no address. None when the
 	// kernel does not tell.

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenPlain opens a file that came from elsewhere, on a stick for instance. A link, which
-// could lead to this host's own files, is refused, and so is what is not a regular
-// file: to open a FIFO or a device may already have effects.
+// OpenPlain opens a file from outside, for example on a USB drive. It refuses a link, which
+// could lead to files of this host, and any other file that is not regular: opening a
+// FIFO or a device can already have effects.
 func OpenPlain(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err == nil {

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// PlanFile says what WriteFile with the same arguments would change, in words
-// for people; "" when the file holds already.
+// PlanFile describes the changes of WriteFile with the same arguments, for people;
+// "" if the file is up to date.
 func PlanFile(path string, data []byte, perm fs.FileMode) (string, error) {
 	holds, err := Holds(path, data, perm)
 	if err != nil || holds {

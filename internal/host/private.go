@@ -13,7 +13,7 @@ const maxPrivate = 1 << 20
 
 // ReadPrivate reads a private key. A file that others on the machine can read
 // is refused, and one larger than 1 MiB. In another user's directory root reads only
-// what that user could.
+// files that this user could read.
 func ReadPrivate(path string) (text []byte, err error) {
 	err = AsOwner(path, func() error {
 		text, err = readPrivate(path)

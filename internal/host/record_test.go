@@ -19,7 +19,7 @@ func TestRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	if holds, err := host.Holds(path, []byte("{\n  \"a\": 1\n}\n"), 0o600); err != nil || !holds {
-		t.Errorf("it is as it should be: %v, %v", holds, err)
+		t.Errorf("the file is up to date: %v, %v", holds, err)
 	}
 	if got, err := host.ReadJSON[map[string]int](path); err != nil || got["a"] != 1 {
 		t.Errorf("read back %v, %v", got, err)
@@ -28,7 +28,7 @@ func TestRecords(t *testing.T) {
 		t.Errorf("of another kind: %v", err)
 	}
 	if err := host.WriteJSON(path, func() {}); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("what is no JSON: %v", err)
+		t.Errorf("a value without JSON: %v", err)
 	}
 }
 

@@ -18,7 +18,7 @@ var ErrNotOurs = errors.New("not deleted")
 // RemoveTree deletes a file, or a directory with all that is in it. It deletes nothing
 // behind a symbolic link and nothing that is mounted: a link or a mount at path is
 // refused, and so is a mount below it, before anything is deleted. Links below path
-// are deleted themselves. What is not there is fine.
+// are deleted themselves. A missing path is no error.
 func RemoveTree(path string) error {
 	if err := TreeRefused(path); err != nil {
 		return err
@@ -48,8 +48,8 @@ func TreeRefused(path string) error {
 	return nothingMounted(path, true)
 }
 
-// EmptyTree deletes what is in a directory, as RemoveTree does, but for the names in
-// except. The directory stays; something may be mounted at it.
+// EmptyTree deletes the contents of a directory, as RemoveTree does, without the names in
+// except. The directory stays and may be a mount point.
 func EmptyTree(dir string, except ...string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -78,7 +78,7 @@ func Unlinked(dir string) (string, error) {
 	return filepath.Abs(resolved)
 }
 
-// nothingMounted is an error that names what is mounted below path, or at it.
+// nothingMounted returns an error that names a mount below path, or at it.
 func nothingMounted(path string, orAt bool) error {
 	resolved, err := Unlinked(path)
 	if err != nil {

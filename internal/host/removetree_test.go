@@ -39,7 +39,7 @@ func TestRemoveTree(t *testing.T) {
 	}
 }
 
-// TestRemoveTreeCrossesNoMount runs itself in a mount namespace of its own.
+// TestRemoveTreeCrossesNoMount runs itself in a separate mount namespace.
 func TestRemoveTreeCrossesNoMount(t *testing.T) {
 	if os.Getenv("AIRGAP_TEST_MOUNTS") == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestRemoveTreeCrossesNoMount$", "-test.v")

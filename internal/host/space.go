@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FreeSpace is how many bytes whoever asks may still write where dir is.
+// FreeSpace returns the number of bytes that this process can still write in dir's file system.
 func FreeSpace(dir string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
@@ -18,7 +18,7 @@ func FreeSpace(dir string) (int64, error) {
 	return int64(s.Bavail) * s.Bsize, nil
 }
 
-// SameFilesystem reports whether what two directories hold shares its room.
+// SameFilesystem reports whether two directories are in the same file system.
 func SameFilesystem(a, b string) (bool, error) {
 	var one, other unix.Stat_t
 	if err := errors.Join(unix.Stat(a, &one), unix.Stat(b, &other)); err != nil {
@@ -27,7 +27,7 @@ func SameFilesystem(a, b string) (bool, error) {
 	return one.Dev == other.Dev, nil
 }
 
-// BytesBelow are those of all files below a directory; 0 where it is not.
+// BytesBelow returns the bytes of all files below a directory; 0 if it does not exist.
 func BytesBelow(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -41,7 +41,7 @@ func BytesBelow(dir string) (bytes int64, err error) {
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("find out what %s takes: %w", dir, err)
+		return 0, fmt.Errorf("measure the size of %s: %w", dir, err)
 	}
 	return bytes, nil
 }

@@ -62,7 +62,7 @@ func (c *Client) Gone() <-chan struct{} { return c.gone }
 // Close ends the connection and everything that runs over it.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// session opens a session. A host that does not answer any more ends it.
+// session opens a session. It ends if the host no longer answers.
 func (c *Client) session(ctx context.Context) (*ssh.Session, error) {
 	type opened struct {
 		session *ssh.Session
@@ -77,7 +77,7 @@ func (c *Client) session(ctx context.Context) (*ssh.Session, error) {
 	case o := <-done:
 		return o.session, o.err
 	case <-ctx.Done():
-		go func() { // nobody waits for it any more
+		go func() { // no caller waits for it now
 			if o := <-done; o.err == nil {
 				o.session.Close()
 			}

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Config is the section ssh: of airgap.yaml. With it `airgap install` does the
-// other hosts too; without it, it prints what to run on them.
+// Config is the section ssh: of airgap.yaml. With it `airgap install` installs the
+// other hosts, too; without it, it prints the commands for them.
 type Config struct {
 	User         string   `yaml:"user" json:"user" jsonschema:"default=root,pattern=^[A-Za-z0-9_][A-Za-z0-9_.@$+-]*$,example=root,example=ops,description=Login user. Users other than root need sudo"`
 	Port         int      `yaml:"port" json:"port" jsonschema:"default=22,minimum=1,maximum=65535,description=TCP port of sshd"`
@@ -17,7 +17,7 @@ type Config struct {
 	Parallel     int      `yaml:"parallel" json:"parallel" jsonschema:"default=5,minimum=1,maximum=100,description=Maximum number of hosts that airgap works on in parallel"`
 }
 
-// Override is nodes[].ssh: what is different on one host.
+// Override is nodes[].ssh: the differences of one host.
 type Override struct {
 	Address      string `yaml:"address" json:"address" jsonschema:"description=Name or address of sshd. Default: the address of the node"`
 	User         string `yaml:"user" json:"user" jsonschema:"pattern=^[A-Za-z0-9_][A-Za-z0-9_.@$+-]*$,example=root,example=ops,description=Login user on this host"`
@@ -26,7 +26,7 @@ type Override struct {
 	HostKey      string `yaml:"hostKey" json:"hostKey" jsonschema:"pattern=^SHA256:[A-Za-z0-9+/]{43}$,example=SHA256:uNiVztksCsDhcc0u9e8BrwCUQ7O4PA2wSl2mCgBPzRQ,description=Fingerprint of this host's key as ssh-keygen -l prints it. airgap then refuses any other key"`
 }
 
-// Default fills in what was left out.
+// Default sets missing fields.
 func (c *Config) Default() {
 	if c.User == "" {
 		c.User = "root"
@@ -39,7 +39,7 @@ func (c *Config) Default() {
 	}
 }
 
-// Validate reports what the schema cannot say.
+// Validate checks the rules that the schema cannot express.
 func (c *Config) Validate(at *field.Path) field.ErrorList {
 	all := validateFile(at.Child("identityFile"), c.IdentityFile)
 	for i, f := range c.KnownHosts {
@@ -48,12 +48,12 @@ func (c *Config) Validate(at *field.Path) field.ErrorList {
 	return all
 }
 
-// Validate reports what the schema cannot say.
+// Validate checks the rules that the schema cannot express.
 func (o *Override) Validate(at *field.Path) field.ErrorList {
 	return validateFile(at.Child("identityFile"), o.IdentityFile)
 }
 
-// validateFile wants a path that means the same wherever airgap is started.
+// validateFile requires a path that does not depend on the working directory.
 func validateFile(at *field.Path, file string) field.ErrorList {
 	if file == "" || path.IsAbs(file) || strings.HasPrefix(file, "~/") {
 		return nil
@@ -61,8 +61,8 @@ func validateFile(at *field.Path, file string) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, file, "want an absolute path, or one that begins with ~/")}
 }
 
-// Host is the node name at address, by what the section and the node's own
-// part of it say.
+// Host returns the node name at address, with the settings of the section and of the
+// node's override.
 func (c *Config) Host(name, address string, o *Override) Host {
 	h := Host{Name: name, Address: address, Port: c.Port, User: c.User, IdentityFile: c.IdentityFile}
 	if o == nil {

@@ -20,8 +20,8 @@ type Dialer struct {
 	Keepalive time.Duration // between two signs of life; 5 s when 0
 }
 
-// Dial connects and logs in, with the password where no key is taken; "" when
-// none is known yet. Its errors say what is missing: HostKeyError,
+// Dial connects and logs in, with the password if the host accepts no key; "" if
+// none is known yet. Its errors name the missing part: HostKeyError,
 // PassphraseError, PasswordError, LoginError.
 func (d *Dialer) Dial(ctx context.Context, h Host, password string) (*Client, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(d.Timeout, 20*time.Second), errors.New("no answer in time"))
@@ -40,8 +40,8 @@ func (d *Dialer) Dial(ctx context.Context, h Host, password string) (*Client, er
 		if !other && !noSuchKey(err) {
 			return nil, err
 		}
-		// By its fingerprint alone nobody can say which of a host's keys is
-		// meant: the next one may be it.
+		// A fingerprint does not say which of a host's keys it belongs to: it
+		// may be the next one.
 		if wrong == nil || other && noSuchKey(wrong) {
 			wrong = err
 		}
@@ -66,16 +66,16 @@ func noSuchKey(err error) bool {
 	return strings.Contains(err.Error(), "no common algorithm for host key")
 }
 
-// attempt is one login, and what was found out during it.
+// attempt is one login with its findings.
 type attempt struct {
 	host     Host
 	known    *KnownHosts
 	password string
 
-	hostKey  error    // what is wrong with the host's key
-	locked   string   // the encrypted key that it would take
-	asked    bool     // it wants a password
-	refused  bool     // and does not want this one
+	hostKey  error    // problem of the host's key
+	locked   string   // the encrypted key that it would accept
+	asked    bool     // it asks for a password
+	refused  bool     // and refused this one
 	offering []string // the keys it was shown, and those that are of no use
 }
 
@@ -137,8 +137,8 @@ func (a *attempt) secret() (string, error) {
 	return a.password, nil
 }
 
-// challenge answers what PAM asks: one question that is not to be seen is the
-// password's.
+// challenge answers PAM: a single question without echo asks for the
+// password.
 func (a *attempt) challenge(_, _ string, questions []string, echos []bool) ([]string, error) {
 	if len(questions) == 0 {
 		return nil, nil
@@ -150,7 +150,7 @@ func (a *attempt) challenge(_, _ string, questions []string, echos []bool) ([]st
 	return []string{answer}, err
 }
 
-// explain turns the end of a handshake into what can be done about it.
+// explain turns the error of a handshake into an error with a next step.
 func (a *attempt) explain(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrLost says that the connection ended before the command did: the host was
-// switched off, rebooted, or is not reachable any more. For errors.Is.
+// switched off, rebooted, or is no longer reachable. For errors.Is.
 var ErrLost = errors.New("the connection was lost")
 
 // HostKeyError says that a host showed a key that is not the known one, or
@@ -20,8 +20,8 @@ type HostKeyError struct {
 	Known []string      // where another one is written down; none when the host is unknown
 }
 
-// Unknown reports whether a person could vouch for the key. Nobody can for a
-// key that has changed.
+// Unknown reports whether a user could confirm the key. A changed key cannot be
+// confirmed.
 func (e *HostKeyError) Unknown() bool { return len(e.Known) == 0 }
 
 // Shown is the key's type and fingerprint as ssh-keygen -l prints them.
@@ -34,30 +34,30 @@ func (e *HostKeyError) Error() string {
 	return fmt.Sprintf("the host key of %s is not the known one: it shows %s, known is %s", e.Host, e.Shown(), strings.Join(e.Known, ", "))
 }
 
-// Hint is what to do about it.
+// Hint returns the next step.
 func (e *HostKeyError) Hint() string {
 	if e.Unknown() {
-		return "compare it with what ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub prints on that host; then run airgap at a terminal, which asks, or put the key into /etc/ssh/ssh_known_hosts"
+		return "compare it with the output of ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub on that host; then run airgap on a terminal and confirm the key, or add it to /etc/ssh/ssh_known_hosts"
 	}
 	return "another machine may be answering in its place; only when you know why the key changed, remove the old line (ssh-keygen -R '" + e.Host.Address + "' -f FILE), or make the bundle with the new hostKey"
 }
 
-// PassphraseError says that the host would take a key whose file is encrypted.
+// PassphraseError reports that the host would accept a key in an encrypted file.
 type PassphraseError struct {
 	Host Host
 	File string
 }
 
 func (e *PassphraseError) Error() string {
-	return fmt.Sprintf("log in on %s: the key %s wants its passphrase", e.Host, e.File)
+	return fmt.Sprintf("log in on %s: the key %s needs its passphrase", e.Host, e.File)
 }
 
-// Hint is what to do about it.
+// Hint returns the next step.
 func (e *PassphraseError) Hint() string {
-	return "run airgap at a terminal, which asks, or load the key into ssh-agent and keep SSH_AUTH_SOCK (sudo --preserve-env=SSH_AUTH_SOCK)"
+	return "run airgap on a terminal and enter it, or load the key into ssh-agent and keep SSH_AUTH_SOCK (sudo --preserve-env=SSH_AUTH_SOCK)"
 }
 
-// PasswordError says that the host wants a password: none was given, or it
+// PasswordError reports that the host asks for a password: none was given, or it
 // was refused.
 type PasswordError struct {
 	Host    Host
@@ -69,15 +69,15 @@ func (e *PasswordError) Error() string {
 	if e.Refused {
 		return fmt.Sprintf("log in on %s: the password was refused", e.Host)
 	}
-	return fmt.Sprintf("log in on %s: it wants a password%s", e.Host, refused(e.Tried))
+	return fmt.Sprintf("log in on %s: it asks for a password%s", e.Host, refused(e.Tried))
 }
 
-// Hint is what to do about it.
+// Hint returns the next step.
 func (e *PasswordError) Hint() string {
 	if e.Refused {
 		return "ssh " + e.Host.User + "@" + e.Host.Address + " has to work with it"
 	}
-	return "run airgap at a terminal, which asks, or put one of these keys into " + authorizedKeys(e.Host)
+	return "run airgap on a terminal and enter the password, or add one of these keys into " + authorizedKeys(e.Host)
 }
 
 // LoginError says that nothing lets us in.
@@ -96,7 +96,7 @@ func (e *LoginError) Error() string {
 
 func (e *LoginError) Unwrap() error { return e.Err }
 
-// Hint is what to do about it.
+// Hint returns the next step.
 func (e *LoginError) Hint() string {
 	if len(e.Tried) == 0 {
 		return "name a key with ssh.identityFile in airgap.yaml, or start ssh-agent and keep SSH_AUTH_SOCK (sudo --preserve-env=SSH_AUTH_SOCK)"

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// File is what a command finds in its working directory.
+// File is a file in the working directory of a command.
 type File struct {
 	Name string // plain
 	Data []byte
@@ -32,8 +32,8 @@ done
 shift
 "$@"`
 
-// RunWith runs a command in a directory of its own that has these files, and
-// that is gone afterwards. Stdin behind the files is the command's.
+// RunWith runs a command in a temporary directory with these files and removes
+// the directory afterwards. Stdin after the files belongs to the command.
 func (c *Client) RunWith(ctx context.Context, files []File, cmd Command) error {
 	args := []string{"sh", "-c", inDirectory, "sh"}
 	var stdin []io.Reader

@@ -32,7 +32,7 @@ type fileKey struct {
 	public ssh.PublicKey
 	signer ssh.Signer
 	text   []byte // of an encrypted one
-	unfit  bool   // given up on: nobody knows the passphrase
+	unfit  bool   // skipped: the passphrase is unknown
 }
 
 // read returns the key in file.
@@ -111,7 +111,7 @@ type offered struct {
 	ssh.Signer // nil when locked
 	public     ssh.PublicKey
 	name       string // for people: its file, or "agent"
-	locked     func() // told that the passphrase is missing
+	locked     func() // called if the passphrase is missing
 }
 
 func (o *offered) PublicKey() ssh.PublicKey { return o.public }
@@ -134,8 +134,8 @@ func (o *offered) SignWithAlgorithm(rand io.Reader, data []byte, algorithm strin
 
 func (o *offered) String() string { return o.name + " (" + ssh.FingerprintSHA256(o.public) + ")" }
 
-// offer lists what to try on a host: the one key that it names, else all. The
-// agent stands in for a file whose key it has; end ends its connection.
+// offer lists the keys to try on a host: the key in its configuration, else all. The
+// agent replaces a file if it has the same key; end closes its connection.
 func (k *Keys) offer(a *attempt) (all []*offered, end func(), err error) {
 	held, end := k.agent()
 	files := k.Defaults
@@ -174,8 +174,8 @@ func (k *Keys) from(key *fileKey, held []ssh.Signer, a *attempt) *offered {
 
 func same(a, b ssh.PublicKey) bool { return string(a.Marshal()) == string(b.Marshal()) }
 
-// agent is what the agent holds. One that does not answer holds nothing: its
-// socket may be an old one.
+// agent returns the keys in the agent. An agent that does not answer has none: its
+// socket may be old.
 func (k *Keys) agent() (held []ssh.Signer, end func()) {
 	if k.Socket == "" {
 		return nil, func() {}

@@ -18,13 +18,13 @@ import (
 // KnownHosts are the files that say which host has which key. Missing files
 // are fine.
 type KnownHosts struct {
-	Files []string // read only: they belong to somebody else
+	Files []string // read only: they belong to other users
 	Own   string   // read, and written by Add
 
 	mu sync.Mutex
 }
 
-// check wants that key is the known one of h: by the fingerprint in its
+// check requires the known key of h: by the fingerprint in its
 // configuration, else by its address, else by its name.
 func (k *KnownHosts) check(h Host, key ssh.PublicKey) error {
 	if h.HostKey != "" {
@@ -82,8 +82,8 @@ func (k *KnownHosts) judge() (ssh.HostKeyCallback, error) {
 	return anyOf(judges), nil
 }
 
-// judgeBy reads one file with the rights of the user whose file it is; nil where there
-// is none.
+// judgeBy reads one file with the rights of its owner; nil if it does not
+// exist.
 func judgeBy(file string) (judge ssh.HostKeyCallback, err error) {
 	err = host.AsOwner(file, func() error {
 		info, err := os.Stat(file)
@@ -152,7 +152,7 @@ func signatures(keyType string) []string {
 	return []string{keyType}
 }
 
-// noKey is nobody's: asked about it, the files say which they know.
+// noKey belongs to no host. The files answer a question about it with the known keys.
 type noKey struct{}
 
 func (noKey) Type() string                        { return "none" }

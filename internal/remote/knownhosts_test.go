@@ -114,7 +114,7 @@ func TestFilesOfTwo(t *testing.T) {
 }
 
 // TestKnownHostsAsTheirUser: root reads the known_hosts of the user who called sudo, and
-// not what that user linked there: errors repeat lines of it.
+// does not follow that user's links: errors repeat lines of the file.
 func TestKnownHostsAsTheirUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")

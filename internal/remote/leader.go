@@ -42,11 +42,11 @@ func (l *leader) Write(p []byte) (int, error) {
 	}
 }
 
-// valve lets nothing through once it is shut: what a host still sends after
-// nobody waits any more must not reach a writer that its owner has closed.
+// valve drops all data after it is shut: late data of a host must not reach a writer
+// that its owner has closed.
 type valve struct {
 	mu sync.Mutex
-	w  io.Writer // nil when shut, or when nobody wants it
+	w  io.Writer // nil if shut, or if the output is discarded
 }
 
 func (v *valve) Write(p []byte) (int, error) {
@@ -64,7 +64,7 @@ func (v *valve) shut() {
 	v.w = nil
 }
 
-// tail remembers the end of what is written to it.
+// tail keeps the end of the written data.
 type tail struct {
 	max int
 	buf []byte

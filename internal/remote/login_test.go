@@ -35,7 +35,7 @@ func TestKeys(t *testing.T) {
 		"not there":                   {byGood, "/nowhere", nil, "read the private key /nowhere: "},
 		"readable by all":             {byGood, open, nil, "mode is 0644"},
 		"readable by all, not needed": {byGood, "", []string{open}, "mode is 0644"},
-		"encrypted":                   {byLocked, locked, nil, "the key " + locked + " wants its passphrase"},
+		"encrypted":                   {byLocked, locked, nil, "the key " + locked + " needs its passphrase"},
 		"encrypted, not wanted":       {byGood, "", []string{locked, good}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestPasswords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := sshtest.Serve(t, setup, hostKey)
 			d := trusting(t, s, hostKey)
-			for password, want := range map[string]string{"": "it wants a password", "hunter3": "the password was refused", "hunter2": ""} {
+			for password, want := range map[string]string{"": "it asks for a password", "hunter3": "the password was refused", "hunter2": ""} {
 				tries = 0
 				c, err := d.Dial(t.Context(), hostAt(s), password)
 				if want == "" {

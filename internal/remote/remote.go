@@ -6,11 +6,11 @@
 // us root where the user is not. A Client runs commands, with their streams,
 // and notices within seconds that the host is gone.
 //
-// The package never asks a person. What only a person can decide or knows
-// comes back as an error of its own type (HostKeyError, PassphraseError,
-// PasswordError, SudoError), and the caller dials again with the answer: so no
-// server waits, with its login timeout running, for somebody to type. Secrets
-// are never part of a command line, here or there; they go through stdin.
+// The package never asks the user. For a question it returns a specific error
+// (HostKeyError, PassphraseError, PasswordError, SudoError), and the caller dials
+// again with the answer. So no server waits for input while its login timeout
+// runs. Secrets are never part of a command line on any host; they go through
+// stdin.
 package remote
 
 import (
@@ -18,7 +18,7 @@ import (
 	"strconv"
 )
 
-// Host is where to connect, as whom, and what it must prove.
+// Host has the address, the user, and the required host key of a connection.
 type Host struct {
 	Name         string // the node's, for people
 	Address      string // name or IP

@@ -15,7 +15,7 @@ import (
 // Command is a command for a host, run as root.
 type Command struct {
 	Args           []string  // program and arguments; never a secret
-	Stdin          io.Reader // must come to its end by itself; nothing to read when nil
+	Stdin          io.Reader // must end; nothing to read if nil
 	Stdout, Stderr io.Writer // discarded when nil
 }
 
@@ -24,8 +24,8 @@ const (
 	stopGrace   = 15 * time.Second // for it to end: its own children have 10 s
 )
 
-// environment is what commands get, whatever the user's shell has: root's
-// programs found, messages in one language.
+// environment replaces the environment of the user's shell, so that root's programs
+// are found and messages are in one language.
 const environment = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C"
 
 // Run runs a command and waits for its end. One that is not content gives an
@@ -62,7 +62,7 @@ func (c *Client) run(ctx context.Context, as sudo, cmd Command) error {
 	go func() { ended <- session.Wait() }()
 	select {
 	case err = <-ended:
-	case err = <-fed: // what it should read cannot be read here: it must not take that for the end
+	case err = <-fed: // its input cannot be read here: the command must not treat that as the end
 		c.stop(as, leader, ended)
 		return fmt.Errorf("send to %s: %w", c.Name, err)
 	case <-ctx.Done():
@@ -75,7 +75,7 @@ func (c *Client) run(ctx context.Context, as sudo, cmd Command) error {
 	return c.lost(ctx, cmd, err)
 }
 
-// lost is what happened when a command came to no end of its own.
+// lost returns the reason if a command did not end normally.
 func (c *Client) lost(ctx context.Context, cmd Command, err error) error {
 	if err == nil {
 		return nil
@@ -87,7 +87,7 @@ func (c *Client) lost(ctx context.Context, cmd Command, err error) error {
 }
 
 // feed writes r into the command's stdin and closes it. A command need not
-// read all of it; that r cannot be read is told.
+// read all of it. An error of r is returned.
 func feed(session *ssh.Session, r io.Reader) (<-chan error, error) {
 	stdin, err := session.StdinPipe()
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// stop ends a command: its process is told to, and has a while for it.
+// stop ends a command: it signals the process and waits for a limited time.
 // OpenSSH passes no signals on to root's sessions, so kill has to.
 func (c *Client) stop(as sudo, l *leader, ended <-chan error) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)

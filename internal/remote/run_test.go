@@ -54,8 +54,8 @@ func TestRunNeedNotBeReadFrom(t *testing.T) {
 	}
 }
 
-// TestRunStopsWithItsContext: the command is told to end, may say goodbye, and
-// is gone when Run returns.
+// TestRunStopsWithItsContext: the command gets a signal, may write a last message, and
+// has ended when Run returns.
 func TestRunStopsWithItsContext(t *testing.T) {
 	c, _ := connected(t)
 	mark := filepath.Join(t.TempDir(), "ended")

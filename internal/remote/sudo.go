@@ -16,8 +16,8 @@ type sudo struct {
 }
 
 // line is the command line that the host's shell gets. With a password, sudo
-// is told to forget that it has asked: so it always reads the line, and the
-// password never reaches the command.
+// gets -k, so that it always reads the line, and the password never reaches the
+// command.
 func (s sudo) line(args []string) string {
 	switch {
 	case !s.wanted:
@@ -41,7 +41,7 @@ func (s sudo) stdin(rest io.Reader) io.Reader {
 // SudoError says that the user cannot become root.
 type SudoError struct {
 	Host    Host
-	Wanted  bool   // it wants a password, and none was given
+	Wanted  bool   // it asks for a password, and none was given
 	Refused bool   // the password was refused
 	Said    string // by sudo
 }
@@ -49,27 +49,27 @@ type SudoError struct {
 func (e *SudoError) Error() string {
 	switch {
 	case e.Wanted:
-		return fmt.Sprintf("become root on %s: sudo wants a password", e.Host)
+		return fmt.Sprintf("become root on %s: sudo asks for a password", e.Host)
 	case e.Refused:
 		return fmt.Sprintf("become root on %s: sudo refused the password", e.Host)
 	}
 	return fmt.Sprintf("become root on %s: sudo refused: %s", e.Host, lastLine(e.Said))
 }
 
-// Hint is what to do about it.
+// Hint returns the next step.
 func (e *SudoError) Hint() string {
 	rule := fmt.Sprintf("%s ALL=(ALL) ALL", e.Host.User)
 	switch {
 	case e.Wanted:
-		return "run airgap at a terminal, which asks, or allow it without: " + fmt.Sprintf("%s ALL=(ALL) NOPASSWD: ALL", e.Host.User) + " in /etc/sudoers.d/airgap on " + e.Host.Name
+		return "run airgap on a terminal and enter the password, or allow sudo without one: " + fmt.Sprintf("%s ALL=(ALL) NOPASSWD: ALL", e.Host.User) + " in /etc/sudoers.d/airgap on " + e.Host.Name
 	case strings.Contains(e.Said, "tty"):
 		return "Defaults:" + e.Host.User + " !requiretty in /etc/sudoers.d/airgap on " + e.Host.Name
 	}
 	return rule + " in /etc/sudoers.d/airgap on " + e.Host.Name + " (visudo -f), or another ssh.user in airgap.yaml"
 }
 
-// BecomeRoot finds out how commands run as root on the host, and keeps it. An
-// error is a SudoError where somebody can do something about it.
+// BecomeRoot finds out how commands run as root on the host, and stores it. An
+// error that the user can fix is a SudoError.
 func (c *Client) BecomeRoot(ctx context.Context, password string) error {
 	if isRoot, _, err := c.whoami(ctx, sudo{}); isRoot || err != nil {
 		return err
@@ -103,7 +103,7 @@ func wrongPassword(said string) bool {
 	return strings.Contains(said, "incorrect password") || strings.Contains(said, "no password was provided") || strings.Contains(said, "Sorry, try again")
 }
 
-// whoami runs id, and says what came instead of root's number.
+// whoami runs id, and returns the output if it is not root's number.
 func (c *Client) whoami(ctx context.Context, as sudo) (isRoot bool, said string, err error) {
 	var out bytes.Buffer
 	err = c.run(ctx, as, Command{Args: []string{"id", "-u"}, Stdout: &out})

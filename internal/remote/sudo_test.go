@@ -16,7 +16,7 @@ func TestBecomeRoot(t *testing.T) {
 	}{
 		"root":              {"", "", "", SudoError{}},
 		"no password":       {"free rule", "", "", SudoError{}},
-		"password wanted":   {"rule", "", "sudo wants a password", SudoError{Wanted: true}},
+		"password wanted":   {"rule", "", "sudo asks for a password", SudoError{Wanted: true}},
 		"password wrong":    {"rule", "hunter3", "sudo refused the password", SudoError{Refused: true}},
 		"password right":    {"rule", "hunter2", "", SudoError{}},
 		"not in sudoers":    {"none", "hunter2", "ops is not in the sudoers file", SudoError{}},

@@ -20,7 +20,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Fake is a machine in a temporary directory. Commands are recorded; an
 // answer is looked up by the longest prefix of the command line.
@@ -101,7 +101,7 @@ func (f *Fake) Get(name string) string {
 	return string(data)
 }
 
-// Has reports whether a file is there.
+// Has reports whether a file exists.
 func (f *Fake) Has(name string) bool {
 	_, err := os.Lstat(filepath.Join(f.Root, name))
 	return err == nil
@@ -152,7 +152,7 @@ func Golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if string(got) != string(want) {
-		t.Errorf("%s differs (go test -update writes it anew):\n%s", file, got)
+		t.Errorf("%s differs (go test -update rewrites it):\n%s", file, got)
 	}
 }
 
@@ -221,7 +221,7 @@ func (f *Fake) Joins(t *testing.T, process, network string) {
 	}
 }
 
-// Compare wants one error for each of the texts, in their order.
+// Compare requires one error for each text, in their order.
 func Compare(t *testing.T, got field.ErrorList, want []string) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -241,8 +241,8 @@ func Must(err error) {
 	}
 }
 
-// WantPlan asks the step what it would change and wants nothing changed by
-// the question. The lab's root is left out of the paths.
+// WantPlan compares the step's plan with want and checks that planning changes nothing.
+// The paths are shown without the lab's root.
 func WantPlan(t *testing.T, f *Fake, s step.Step, want ...string) {
 	t.Helper()
 	before := f.tree(t)

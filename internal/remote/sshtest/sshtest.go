@@ -1,7 +1,7 @@
 // Package sshtest is an sshd in the test's own process.
 //
-// It decides who gets in as the test says. Its commands are real processes of
-// this machine; what a test cannot have, such as sudo, is a script of its own.
+// The test decides which logins it accepts. Its commands are real processes of
+// this machine. Programs that a test cannot use, such as sudo, are scripts.
 package sshtest
 
 import (
@@ -26,7 +26,7 @@ import (
 )
 
 // Server is sshd in this process. Its commands are real processes of this
-// machine, but for sudo and id, which are scripts in bin.
+// machine, except sudo and id, which are scripts in bin.
 type Server struct {
 	Addr string // HOST:PORT
 

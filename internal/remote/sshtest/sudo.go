@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// sudo does what sudo does, as far as airgap uses it: -n never asks, -S reads
+// sudo imitates the options of sudo that airgap uses: -n never asks, -S reads
 // one line, -k asks even when it need not.
 const sudo = `free=%FREE%; rule=%RULE%
 while :; do case "$1" in
