@@ -58,7 +58,7 @@ func TestRuntimeInTheWay(t *testing.T) {
 	c := configtest.On(t, "el9", configtest.Kubernetes+"runtime: {source: "+runtime.FromPackage+"}\n")
 	for problem, hinted := range map[string]bool{
 		"packages.install asks for containerd.io-2.3.7, but it obsoletes runc-1.1-1.x86_64, which would be removed": true,
-		"no package has nfs-utils": false,
+		"no package provides nfs-utils": false,
 	} {
 		err := runtimeInTheWay(c, &rpm.PlanError{OS: "el9", Problems: []string{problem}})
 		if is := strings.Contains(advice.Of(err), "runtime.source: archive"); is != hinted {

@@ -10,14 +10,14 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// verified is a line of `rpm -V`: what differs, which attribute the file has in
-// its package, and its path (rpm(8), "VERIFY OPTIONS").
+// verified matches a line of `rpm -V`: the differences, the attribute of the file,
+// and its path (rpm(8), "VERIFY OPTIONS").
 var verified = regexp.MustCompile(`^(missing|\S{8,}) +(?:([a-z]) )? *(/.*)$`)
 
-// Altered has rpm compare the files of the packages that Run installed with what
-// it knows of them, at the lowest priority: it reads them all. The lines are
-// rpm's, "S.5....T.  /usr/bin/kubelet", without those of configuration files,
-// which are there to be changed; a package that somebody erased has one, too.
+// Altered returns the differences that `rpm -V` finds in the packages that Run
+// installed, as lines such as "S.5....T.  /usr/bin/kubelet". It omits configuration
+// files, which the operator may change. A package that was erased has a line too.
+// rpm reads all files, so it runs with the lowest priority.
 func (t Transaction) Altered(ctx context.Context) ([]string, error) {
 	done, err := t.recorded()
 	if err != nil || len(done.Packages) == 0 {
@@ -28,7 +28,7 @@ func (t Transaction) Altered(ctx context.Context) ([]string, error) {
 	if err == nil {
 		return nil, nil
 	}
-	// A difference is an exit code as well.
+	// rpm exits with an error code if it finds differences.
 	var failed *host.CommandError
 	if !errors.As(err, &failed) || failed.ExitCode <= 0 || len(out) == 0 {
 		return nil, fmt.Errorf("verify the packages that airgap installed: %w", err)
@@ -42,7 +42,7 @@ func altered(out string) []string {
 		line = strings.TrimSpace(line)
 		found := verified.FindStringSubmatch(line)
 		switch {
-		case line == "", found != nil && (found[2] == "c" || found[2] == "g"): // configuration, or no content of the package's
+		case line == "", found != nil && (found[2] == "c" || found[2] == "g"): // configuration, or a file that is not in the package
 		case found != nil:
 			lines = append(lines, found[1]+"  "+found[3])
 		default:

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAltered has the real rpm verify what the real dnf installed.
+// TestAltered: rpm verifies the packages that dnf installed.
 func TestAltered(t *testing.T) {
 	h := aHost(t)
 	need(t, "ionice")
@@ -22,24 +22,24 @@ func TestAltered(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want %q", what, got, err, lines)
 		}
 	}
-	want("before anything was installed")
+	want("before the installation")
 	if err := tr.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want("as it was installed")
+	want("after the installation")
 	at := func(name string) string { return filepath.Join(h.root, name) }
 	write(t, at("/etc/agent.conf"), []byte("a=2\n"))
-	want("a configuration file has changed")
+	want("with a changed configuration file")
 	write(t, at("/opt/agent"), []byte("other"))
 	if err := os.Chtimes(at("/opt/agent"), built, built); err != nil {
 		t.Fatal(err)
 	}
-	want("a program has changed", "..5......  /opt/agent")
+	want("with a changed program", "..5......  /opt/agent")
 	if err := os.Remove(at("/opt/library")); err != nil {
 		t.Fatal(err)
 	}
-	want("a file is gone", "..5......  /opt/agent", "missing  /opt/library")
-	tr.Host = rooted{root: t.TempDir()} // whose rpm knows none of them
+	want("with a missing file", "..5......  /opt/agent", "missing  /opt/library")
+	tr.Host = rooted{root: t.TempDir()} // without these packages
 	got, err := tr.Altered(t.Context())
 	if err != nil || len(got) != 2 || !strings.HasPrefix(got[0], "package agent-1.0-1.x86_64 is not installed") {
 		t.Errorf("erased: got %q, %v", got, err)

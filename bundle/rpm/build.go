@@ -21,39 +21,39 @@ type Spec struct {
 	Description, Vendor    string // Description is the Summary when empty
 	Files                  []File
 	Requires               []string
-	// The scriptlets are POSIX sh. rpm passes 0 to those of a removal, 1 to
-	// those of an upgrade.
+	// The scriptlets are POSIX sh. rpm passes 0 to the scriptlets of a removal, 1 to
+	// the scriptlets of an upgrade.
 	PreInstall, PostInstall, PreRemove, PostRemove string
-	PostTransaction                                string    // when all packages of the transaction are in their places
+	PostTransaction                                string    // runs after all packages of the transaction are installed
 	Time                                           time.Time // of the build, of every file, of the signature
 }
 
 // File is one file or directory of a package.
 type File struct {
 	Path   string // absolute
-	Source string // a file to take the content from; else Data
+	Source string // path of a file with the content; otherwise Data
 	Data   []byte
 	Mode   fs.FileMode // permission bits, and fs.ModeDir for a directory
 	Owner  string      // root when empty
 	Group  string
-	Config bool // kept when an administrator changed it
-	// Doc is left out where a host wants no documentation (rpm --nodocs), a
-	// License where it wants none of those.
+	Config bool // kept if the administrator has changed it
+	// A Doc file is not installed with rpm --nodocs. A License file is not installed
+	// on hosts that exclude licenses.
 	Doc, License bool
 }
 
-// Built is an RPM of ours: its headers, and its payload in a temporary file without
-// a name, which goes when nobody refers to it any more.
+// Built is an RPM that airgap built: its headers, and its payload in a temporary file
+// without a name, which the kernel removes when it is closed.
 type Built struct {
 	headers []byte
 	payload *payload
 }
 
-// Build makes a signed RPM. The same Spec and key give the same bytes.
+// Build builds a signed RPM. The same Spec and key give the same bytes.
 //
-// rpmpack makes the headers. Left to itself it keeps all files, the payload
-// and what is signed in memory; so it gets the files without their content,
-// and the payload is made beside it, on the disk.
+// rpmpack writes the headers. It would keep all files, the payload and the
+// signed data in memory. So it gets the files without their content, and Build
+// writes the payload to the disk.
 func Build(spec Spec, key *Key) (*Built, error) {
 	spec.Files = slices.SortedFunc(slices.Values(spec.Files), func(a, b File) int { return cmp.Compare(a.Path, b.Path) }) // as rpmpack does
 	payload, err := packPayload(spec.Files)
@@ -67,15 +67,15 @@ func Build(spec Spec, key *Key) (*Built, error) {
 	return &Built{headers, payload}, nil
 }
 
-// Size is that of the whole package, bytes.
+// Size returns the size of the whole package in bytes.
 func (b *Built) Size() int64 { return int64(len(b.headers)) + b.payload.size }
 
-// Reader reads the whole package from its start; there can be any number of them.
+// Reader returns a reader from the start of the package. Several readers can be in use.
 func (b *Built) Reader() io.Reader {
 	return io.MultiReader(bytes.NewReader(b.headers), b.payload.reader())
 }
 
-// BuildPackage is Build, written to w.
+// BuildPackage builds a package and writes it to w.
 func BuildPackage(w io.Writer, spec Spec, key *Key) error {
 	p, err := Build(spec, key)
 	if err != nil {
@@ -88,13 +88,13 @@ func BuildPackage(w io.Writer, spec Spec, key *Key) error {
 	return nil
 }
 
-// headers are all that comes before the payload.
+// headers returns all bytes before the payload.
 func (s Spec) headers(p *payload, key *Key) ([]byte, error) {
 	pack, err := s.pack()
 	if err != nil {
 		return nil, err
 	}
-	// What rpmpack cannot know of files without content.
+	// rpmpack cannot compute these values without the content.
 	pack.AddCustomTag(tagSize, rpmpack.EntryInt32([]int32{int32(p.content)}))
 	if len(s.Files) > 0 {
 		pack.AddCustomTag(tagFileSizes, rpmpack.EntryUint32(p.sizes))
@@ -102,27 +102,28 @@ func (s Spec) headers(p *payload, key *Key) ([]byte, error) {
 	}
 	pack.AddCustomTag(tagPayloadDigest, rpmpack.EntryStringSlice([]string{p.sha256}))
 	pack.AddCustomSig(tagSigPayloadSize, rpmpack.EntryInt32([]int32{int32(p.content)}))
-	// It asks for a signature of the header, then for one of the header and
-	// its own, empty payload: ours takes the place of that.
+	// rpmpack requests a signature of the header, then a signature of the header
+	// and its own empty payload. The signature over the real payload replaces the
+	// second.
 	var header []byte
-	var foreign int
+	var emptyPayload int
 	pack.SetPGPSigner(func(signed []byte) ([]byte, error) {
 		if header == nil {
 			header = bytes.Clone(signed)
 			pack.AddCustomSig(tagSigSize, rpmpack.EntryInt32([]int32{int32(int64(len(header)) + p.size)}))
 			return key.DetachSign(bytes.NewReader(header), s.Time)
 		}
-		foreign = len(signed) - len(header)
+		emptyPayload = len(signed) - len(header)
 		return key.DetachSign(io.MultiReader(bytes.NewReader(header), p.reader()), s.Time)
 	})
 	var all bytes.Buffer
 	if err := pack.Write(&all); err != nil {
 		return nil, err
 	}
-	return all.Bytes()[:all.Len()-foreign], nil
+	return all.Bytes()[:all.Len()-emptyPayload], nil
 }
 
-// pack describes the package, its files without their content.
+// pack returns the package for rpmpack, with files without their content.
 func (s Spec) pack() (*rpmpack.RPM, error) {
 	var requires rpmpack.Relations
 	for _, r := range s.Requires {
@@ -134,7 +135,7 @@ func (s Spec) pack() (*rpmpack.RPM, error) {
 		Name: s.Name, Version: s.Version, Release: s.Release, Epoch: rpmpack.NoEpoch, Arch: s.Arch, OS: "linux",
 		Summary: s.Summary, Description: cmp.Or(s.Description, s.Summary), Licence: s.License, URL: s.URL, Vendor: s.Vendor, Requires: requires,
 		Compressor: "zstd", BuildTime: s.Time,
-		// The host that built it is nobody's business, and would make the bytes differ.
+		// The name of the build host would make the bytes differ.
 		BuildHost: "localhost",
 	})
 	if err != nil {
@@ -163,7 +164,7 @@ func (s Spec) pack() (*rpmpack.RPM, error) {
 	return pack, nil
 }
 
-// unixMode is the mode as cpio and rpm have it: permissions and file type.
+// unixMode returns the mode for cpio and rpm: permissions and file type.
 func (f File) unixMode() uint {
 	kind := uint(0o100000)
 	if f.Mode.IsDir() {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestBuildPackageFromFiles takes a file as it is on the disk, and says which
-// one it cannot have.
+// TestBuildPackageFromFiles: a package contains a file from the disk, and the error
+// names a file that is missing.
 func TestBuildPackageFromFiles(t *testing.T) {
 	s := spec("agent")
 	s.Files = []File{{Path: "/usr/bin/agent", Source: filepath.Join(t.TempDir(), "agent"), Mode: 0o755}}
@@ -33,14 +33,14 @@ func TestBuildPackageFromFiles(t *testing.T) {
 	}
 }
 
-// BenchmarkBuildPackage packs a file of the program's size; B/op shows that it
-// is not taken into memory.
+// BenchmarkBuildPackage packs a file of the program's size. B/op shows that the file
+// is not read into memory.
 func BenchmarkBuildPackage(b *testing.B) {
 	const size = 64 << 20
 	random := rand.New(rand.NewChaCha8([32]byte{}))
 	text := make([]byte, size)
 	for i := range text {
-		text[i] = byte(random.IntN(64)) // compresses as programs do, a little
+		text[i] = byte(random.IntN(64)) // compresses a little, as programs do
 	}
 	s := spec("agent")
 	s.Files = []File{{Path: "/usr/bin/agent", Source: filepath.Join(b.TempDir(), "agent"), Mode: 0o755}}

@@ -7,7 +7,7 @@ import (
 )
 
 // Capability is a name that packages provide, require, conflict with or
-// obsolete, maybe for a range of versions.
+// obsolete, optionally with a range of versions.
 type Capability struct {
 	Name string `json:"name" yaml:"name"`
 	// Flags is EQ, LT, LE, GT, GE, or "" for any version.
@@ -15,7 +15,7 @@ type Capability struct {
 	nevra.EVR `yaml:",inline"`
 }
 
-// String is how rpm writes it: "kubernetes-cni >= 1.2.0".
+// String returns rpm's notation: "kubernetes-cni >= 1.2.0".
 func (c Capability) String() string {
 	signs := map[string]string{"EQ": "=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
 	if c.Flags == "" {
@@ -24,8 +24,8 @@ func (c Capability) String() string {
 	return c.Name + " " + signs[c.Flags] + " " + c.EVR.String()
 }
 
-// ParseCapability reads how rpm writes it: "kubernetes-cni >= 1.2.0". A rich
-// requirement, in parentheses, is a name as a whole.
+// ParseCapability parses rpm's notation: "kubernetes-cni >= 1.2.0". A rich
+// requirement, in parentheses, becomes one name.
 func ParseCapability(s string) (Capability, error) {
 	words := strings.Fields(s)
 	if len(words) != 3 || signs()[words[1]] == "" || strings.HasPrefix(s, "(") {
@@ -34,7 +34,7 @@ func ParseCapability(s string) (Capability, error) {
 	return CapabilityOf(words[0], words[1], words[2])
 }
 
-// CapabilityOf is one whose parts are known: a name, and a sign with a version, or "" for both.
+// CapabilityOf returns the capability of a name, and of a sign and a version, or "" for both.
 func CapabilityOf(name, sign, version string) (Capability, error) {
 	if sign == "" {
 		return Capability{Name: name}, nil
@@ -47,9 +47,8 @@ func signs() map[string]string {
 	return map[string]string{"=": "EQ", "<": "LT", "<=": "LE", ">": "GT", ">=": "GE"}
 }
 
-// satisfies reports whether a package that provides c has what the
-// requirement asks for. Without a version either one matches whatever the
-// other says: rpm's rpmdsCompare.
+// satisfies reports whether c satisfies the requirement. If one of them has no
+// version, every version of the other matches, as in rpm's rpmdsCompare.
 func (c Capability) satisfies(requirement Capability) bool {
 	return c.Name == requirement.Name && (requirement.Flags == "" || c.Flags == "" || overlap(c, requirement))
 }

@@ -29,7 +29,7 @@ func TestSatisfies(t *testing.T) {
 			t.Errorf("%q satisfies %q: %v, want %v", tt.provide, tt.require, got, tt.want)
 		}
 		if p.String() != tt.provide || r.String() != tt.require {
-			t.Errorf("%q and %q are written %q and %q", tt.provide, tt.require, p, r)
+			t.Errorf("%q and %q become %q and %q", tt.provide, tt.require, p, r)
 		}
 	}
 }
@@ -65,11 +65,11 @@ func TestExpressions(t *testing.T) {
 			t.Errorf("%s has the operator %q, want %q", tt.in, e.op, tt.op)
 		}
 		if e.op != "unreadable" && e.String() != want {
-			t.Errorf("%s is written %s", tt.in, e)
+			t.Errorf("%s becomes %s", tt.in, e)
 		}
 		supported := tt.op != unreadable && !unsupported[tt.in]
 		if err := e.supported(); (err == nil) != supported {
-			t.Errorf("%s: %v, want it supported: %v", tt.in, err, supported)
+			t.Errorf("%s: %v, want supported: %v", tt.in, err, supported)
 		}
 	}
 }

@@ -5,49 +5,49 @@ import (
 	"slices"
 )
 
-// problem is what a request comes to: the packages in question, each with a
-// number, and clauses over them that all have to hold. What is installed stays
-// as it is, so it has no numbers: it makes clauses true or packages impossible.
+// problem is a request as a satisfiability problem: numbered packages, and clauses
+// that must all be true. Installed packages never change, so they have no numbers:
+// they only make clauses true or packages impossible.
 type problem struct {
-	ctx      context.Context
-	universe *universe
-	system   system
-	entries  []*entry // number 1 is the first
-	number   map[*entry]int
-	clauses  []clause
-	liked    map[*entry]bool // to be preferred where there is a choice
-	offers   map[Capability][]*entry
+	ctx       context.Context
+	universe  *universe
+	system    system
+	entries   []*entry // the first has the number 1
+	number    map[*entry]int
+	clauses   []clause
+	preferred map[*entry]bool // chosen first between alternatives
+	offers    map[Capability][]*entry
 }
 
-// clause holds if one of its literals does: number N says that package N is
-// installed, -N that it is not. What is better to install comes first.
+// clause is true if one of its literals is: N if package N is installed, -N if
+// it is not. Better packages come first.
 type clause struct {
 	literals []int
 	reason
 }
 
-// reason is why a clause is there.
+// reason explains a clause.
 type reason struct {
-	kind  kind
-	by    *entry     // whose requirement or conflict it is; nil for a list's entry and for what is installed
-	what  expression // the requirement or conflict
-	other *entry     // the package that by does not go together with
-	text  string     // the list's entry, why by cannot be taken at all, or the name of what is installed
-	list  string     // whose entry that is: InstallList, or Extra.By
+	kind     kind
+	by       *entry     // has the requirement or conflict; nil for an entry of a list and for an installed package
+	relation expression // the requirement or conflict
+	other    *entry     // the package that conflicts with by
+	text     string     // the entry of the list, why by is impossible, or the name of the installed package
+	list     string     // the list with the entry: InstallList, or Extra.By
 }
 
 type kind int
 
 const (
-	asked     kind = iota // the list names it
-	needs                 // by requires what
-	blocked               // by cannot be taken because of what is installed
+	asked     kind = iota // an entry of the list
+	needs                 // by requires relation
+	blocked               // the installed packages make by impossible
 	conflicts             // by conflicts with other
 	obsoletes             // by obsoletes other
 	versions              // by and other are versions of one package
 )
 
-// asking is a package that somebody's list names.
+// asking is a package in a list.
 type asking struct{ spec, list string }
 
 func listed(install []string, list string) []asking {
@@ -58,10 +58,10 @@ func listed(install []string, list string) []asking {
 	return all
 }
 
-// newProblem writes down what has to hold for everything that is asked for to be
-// installed. The error is for what cannot be read.
+// newProblem returns the problem of installing all requested packages on s. It fails
+// if it cannot read the file lists of a repository.
 func newProblem(ctx context.Context, u *universe, s system, install []asking) (*problem, error) {
-	p := &problem{ctx: ctx, universe: u, system: s, number: map[*entry]int{}, liked: map[*entry]bool{}, offers: map[Capability][]*entry{}}
+	p := &problem{ctx: ctx, universe: u, system: s, number: map[*entry]int{}, preferred: map[*entry]bool{}, offers: map[Capability][]*entry{}}
 	for _, a := range install {
 		if err := p.ask(a); err != nil {
 			return nil, err
@@ -76,8 +76,8 @@ func newProblem(ctx context.Context, u *universe, s system, install []asking) (*
 	return p, nil
 }
 
-// ask notes that a list names a package, or, as for dnf, what packages of other
-// names provide; what is installed already is there.
+// ask adds the clause of a list's entry: a package, or as in dnf a capability that
+// packages provide. An installed package needs no clause.
 func (p *problem) ask(a asking) error {
 	spec := a.spec
 	if len(p.system.installed(spec)) > 0 {
@@ -102,7 +102,7 @@ func (p *problem) ask(a asking) error {
 	return nil
 }
 
-// askFor asks for a capability.
+// askFor is ask for a capability.
 func (p *problem) askFor(a asking) error {
 	wanted := expression{Capability: Capability{Name: a.spec}}
 	there, err := p.system.providers(p.ctx, p.universe, wanted)
@@ -132,10 +132,9 @@ func (p *problem) add(e *entry) int {
 
 func (p *problem) entry(literal int) *entry { return p.entries[max(literal, -literal)-1] }
 
-// reach numbers every package that may be needed, with what it requires, and
-// gives the clauses of what depends on which packages those are: conditions
-// and conflicts. A condition on a package that nothing leads to never comes
-// true, so it leads nowhere itself.
+// reach numbers every package that may be needed and adds its requirements. It
+// returns the clauses that depend on the set of numbered packages: conditions and
+// conflicts. A condition on a package without a number is never true.
 func (p *problem) reach() ([]clause, error) {
 	done := 0
 	for {
@@ -151,7 +150,7 @@ func (p *problem) reach() ([]clause, error) {
 	}
 }
 
-// describe writes down what a package requires, or why it cannot be taken.
+// describe adds the requirements of a package, or the reason why it is impossible.
 func (p *problem) describe(e *entry) error {
 	why, err := p.impossible(e)
 	if err != nil {
@@ -163,7 +162,7 @@ func (p *problem) describe(e *entry) error {
 	}
 	for _, x := range e.requires {
 		if !x.conditional() {
-			more, err := p.demand(reason{kind: needs, by: e, what: x}, x)
+			more, err := p.demand(reason{kind: needs, by: e, relation: x}, x)
 			if err != nil {
 				return err
 			}
@@ -173,8 +172,8 @@ func (p *problem) describe(e *entry) error {
 	return nil
 }
 
-// conditional are the clauses of rich requirements and of conflicts, of the
-// numbered packages and of what is installed.
+// conditional returns the clauses of the rich requirements and the conflicts of
+// numbered and of installed packages.
 func (p *problem) conditional() ([]clause, error) {
 	var all []clause
 	demand := func(why reason, x expression) error {
@@ -183,20 +182,20 @@ func (p *problem) conditional() ([]clause, error) {
 		return err
 	}
 	for _, x := range p.system.conditions() {
-		if err := demand(reason{kind: needs, what: x.expression, text: x.by.Name}, x.expression); err != nil {
+		if err := demand(reason{kind: needs, relation: x.expression, text: x.by.Name}, x.expression); err != nil {
 			return nil, err
 		}
 	}
 	for _, e := range slices.Clone(p.entries) {
 		for _, x := range e.requires {
 			if x.conditional() {
-				if err := demand(reason{kind: needs, by: e, what: x}, x); err != nil {
+				if err := demand(reason{kind: needs, by: e, relation: x}, x); err != nil {
 					return nil, err
 				}
 			}
 		}
 		for _, x := range e.conflicts {
-			if err := demand(reason{kind: conflicts, by: e, what: x}, expression{op: "not", terms: []expression{x}}); err != nil {
+			if err := demand(reason{kind: conflicts, by: e, relation: x}, expression{op: "not", terms: []expression{x}}); err != nil {
 				return nil, err
 			}
 		}
@@ -204,12 +203,12 @@ func (p *problem) conditional() ([]clause, error) {
 	return all, nil
 }
 
-// demand turns an expression into clauses that hold if why.by is not taken.
-// Its positive packages are numbered.
+// demand returns an expression as clauses, which are true if why.by is not taken.
+// It numbers the packages of the positive literals.
 func (p *problem) demand(why reason, x expression) ([]clause, error) {
-	if err := why.what.supported(); err != nil {
+	if err := why.relation.supported(); err != nil {
 		if why.by == nil {
-			return nil, nil // it is installed, so rpm found it fulfilled
+			return nil, nil // rpm checked it at installation
 		}
 		return []clause{{[]int{-p.number[why.by]}, reason{kind: blocked, by: why.by, text: err.Error()}}}, nil
 	}
@@ -223,7 +222,7 @@ func (p *problem) demand(why reason, x expression) ([]clause, error) {
 		if why.by != nil {
 			c.literals = append(c.literals, -p.number[why.by])
 		}
-		slices.SortStableFunc(form, func(a, b literal) int { return better(a.entry, b.entry, why.what.Name) })
+		slices.SortStableFunc(form, func(a, b literal) int { return better(a.entry, b.entry, why.relation.Name) })
 		for _, l := range form {
 			n := p.add(l.entry)
 			if l.not {
@@ -240,8 +239,8 @@ func (p *problem) demand(why reason, x expression) ([]clause, error) {
 	return all, nil
 }
 
-// tidy leaves out what is said twice; nil literals are a clause that holds
-// whatever is chosen.
+// tidy removes duplicate literals. The literals of a clause that is always true
+// are nil.
 func (c clause) tidy() clause {
 	literals := make([]int, 0, len(c.literals))
 	for _, l := range c.literals {
@@ -256,13 +255,13 @@ func (c clause) tidy() clause {
 	return c
 }
 
-// broken reports whether nothing chosen leaves the clause unfulfilled.
+// broken reports whether the clause is false if no package is chosen.
 func (c clause) broken() bool {
 	return !slices.ContainsFunc(c.literals, func(l int) bool { return l < 0 })
 }
 
-// exclude notes which numbered packages do not go together by their names:
-// versions of one package, and those that obsolete another.
+// exclude adds the clauses of numbered packages that exclude each other by name:
+// versions of one package, and packages that obsolete another.
 func (p *problem) exclude() {
 	byName := map[string][]*entry{}
 	for _, e := range p.entries {
@@ -280,15 +279,15 @@ func (p *problem) exclude() {
 		for _, c := range e.obsoletes {
 			for _, other := range byName[c.Name] {
 				if other.Name != e.Name && self(other.NEVRA).satisfies(c) {
-					p.clauses = append(p.clauses, clause{[]int{-p.number[e], -p.number[other]}, reason{kind: obsoletes, by: e, what: expression{Capability: c}, other: other}})
+					p.clauses = append(p.clauses, clause{[]int{-p.number[e], -p.number[other]}, reason{kind: obsoletes, by: e, relation: expression{Capability: c}, other: other}})
 				}
 			}
 		}
 	}
 }
 
-// parallel reports whether several versions may be installed at a time, as
-// dnf's default installonlypkgs has it for kernels and their modules.
+// parallel reports whether several versions can be installed together, as in
+// dnf's default installonlypkgs for kernels and their modules.
 func (e *entry) parallel() bool {
 	if e.Name == "kernel" {
 		return true
@@ -298,17 +297,17 @@ func (e *entry) parallel() bool {
 	})
 }
 
-// impossible says why a package cannot be taken whatever else is chosen, or "".
+// impossible returns why the installed packages exclude e, or "".
 func (p *problem) impossible(e *entry) (string, error) {
 	for _, have := range p.system.installed(e.Name) {
 		if have == e.NEVRA {
-			return have.People() + " is installed already", nil
+			return have.People() + " is already installed", nil
 		}
 		if !e.parallel() {
 			return have.People() + " is installed and would be replaced", nil
 		}
 	}
-	if why := p.system.against(e); why != "" {
+	if why := p.system.excludes(e); why != "" {
 		return why, nil
 	}
 	return "", p.ctx.Err()

@@ -8,38 +8,37 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// Closure is every package that has to cross the gap, and the proof that no
-// other has to.
+// Closure is the complete set of packages for a bundle.
 type Closure struct {
 	OS       string
 	Packages []Package // sorted by NEVRA
-	// Proof says against what: "proven against HOST, HOST", or
+	// Proof is the basis of the set: "proven against HOST, HOST", or
 	// "assumed (profile el9-minimal)".
 	Proof string
 	Hosts []string // the surveyed servers
-	// Together is the version of Extra.Together, by host.
+	// Together has the version of Extra.Together, by host.
 	Together map[string]string
-	// Repositories are those that were searched.
+	// Repositories lists the searched repositories.
 	Repositories []Searched
 }
 
-// Searched is a repository that was read, and what vouches for it.
+// Searched is a repository that Plan read, with the properties that its trust rests on.
 type Searched struct {
 	Repository
-	// SignedMetadata: repomd.xml has a good signature. Where a vendor signs
-	// none, the signatures of the packages alone are the trust.
+	// SignedMetadata reports whether repomd.xml has a valid signature. Without it
+	// only the signatures of the packages are trusted.
 	SignedMetadata bool
-	Timestamp      int64 // of the metadata; 0: it has none
-	Packages       int   // usable ones, of the wanted architecture
+	Timestamp      int64 // of the metadata; 0 if it has none
+	Packages       int   // number of usable packages of the architecture
 	keys           Keyring
 }
 
-// Keys are the fingerprints of the vendor's keys, of which each package has to
-// be signed by one.
+// Keys returns the fingerprints of the vendor's keys. One of them must have signed
+// each package.
 func (s Searched) Keys() []string { return s.keys.Fingerprints() }
 
-// Newest is when the newest of the packages was made; a clock would differ each
-// time.
+// Newest returns the build time of the newest package. Unlike the clock it is the
+// same for each build of a bundle.
 func (c *Closure) Newest() time.Time {
 	var newest int64
 	for _, p := range c.Packages {
@@ -48,31 +47,31 @@ func (c *Closure) Newest() time.Time {
 	return time.Unix(newest, 0).UTC()
 }
 
-// Package is one RPM to carry.
+// Package is one RPM of the bundle.
 type Package struct {
 	nevra.NEVRA
 	Repository string
-	URL        string   // as upstream names it
-	Mirrors    []string // other URLs of the same
+	URL        string   // upstream
+	Mirrors    []string // other URLs of the same file
 	FileName   string   // NAME-VERSION-RELEASE.ARCH.rpm
 	Size       int64
 	SHA256     string
-	License    string // the vendor's words, not always an SPDX expression
-	// NeededBy are the names of the packages that require it directly, and
-	// InstallList when it was asked for by name.
+	License    string // from the vendor, not always an SPDX expression
+	// NeededBy lists the packages that require it directly, and InstallList if
+	// the configuration names it.
 	NeededBy []string
-	// Hosts are the servers that it is for, where not all need it.
+	// Hosts lists the servers that need it; nil if all do.
 	Hosts []string
 
 	built              int64  // time of its file, seconds since 1970
 	primary, filelists []byte // its elements in upstream's metadata
 }
 
-// InstallList stands for the configuration's list in NeededBy.
+// InstallList is the value in NeededBy for the list of the configuration.
 const InstallList = "packages.install"
 
-// Verify reads the whole of package p and checks its vendor's signature, its
-// digests and its name. The checksum of the lock is the caller's to check.
+// Verify reads all of package p and checks the vendor's signature, the digests
+// and the name. The caller checks the checksum of the lock.
 func (c *Closure) Verify(p Package, r io.Reader) error {
 	at := slices.IndexFunc(c.Repositories, func(s Searched) bool { return s.Name == p.Repository })
 	if at < 0 {

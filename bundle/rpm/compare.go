@@ -7,18 +7,18 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// compare says how the solver's record differs from installing just missing, each in
-// the place of another build that is our own, if there is one.
+// compare returns the differences between the solver's record and a transaction that
+// installs exactly missing. A package may replace another build that is in own.
 // A line is "install B@REPOSITORY", "erase A@@System", "upgrade A@@System
-// B@REPOSITORY", "problem …" and the like, A and B being NAME-EVR.ARCH.
+// B@REPOSITORY", "problem …" and so on. A and B are NAME-EVR.ARCH.
 func compare(lines []string, missing, own []nevra.NEVRA) []string {
 	var differences []string
 	open := map[string]bool{}
 	for _, p := range missing {
 		open[p.String()] = true
 	}
-	if said := objections(lines); len(said) > 0 {
-		return said
+	if problems := solverProblems(lines); len(problems) > 0 {
+		return problems
 	}
 	for _, line := range lines {
 		verb, packages, _ := strings.Cut(line, " ")
@@ -41,27 +41,27 @@ func compare(lines []string, missing, own []nevra.NEVRA) []string {
 	return differences
 }
 
-// replaces reports whether the packages of a line, "A@@System B@REPOSITORY", are one of
-// our own and p in its place.
+// replaces reports whether p replaces a package of own in the packages of a line,
+// "A@@System B@REPOSITORY".
 func replaces(own []nevra.NEVRA, packages string, p nevra.NEVRA) bool {
 	old, _, found := strings.Cut(packages, "@@System ")
 	n, err := nevra.Parse(old)
 	return found && err == nil && slices.Contains(own, n) && n.ReplacedBy(p)
 }
 
-// objections are what the solver says stands in the way, in its own words and
-// each once: "problem ID info nothing provides x needed by y". Its proposals
-// to leave packages out are not for us.
-func objections(lines []string) []string {
-	var said []string
+// solverProblems returns the problems that the solver reports, without duplicates:
+// "problem ID info nothing provides x needed by y". It omits the solver's proposals
+// to skip packages.
+func solverProblems(lines []string) []string {
+	var problems []string
 	for _, line := range lines {
 		words := strings.SplitN(line, " ", 4)
 		if len(words) == 4 && words[0] == "problem" && words[2] == "info" {
-			said = append(said, "says: "+sentence(words[3]))
+			problems = append(problems, "reports: "+sentence(words[3]))
 		}
 	}
-	slices.Sort(said)
-	return slices.Compact(said)
+	slices.Sort(problems)
+	return slices.Compact(problems)
 }
 
 func sentence(line string) string {

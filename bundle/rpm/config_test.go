@@ -17,8 +17,8 @@ func TestConfig(t *testing.T) {
 		want       []string // fields with problems, in order
 	}{
 		{"empty", "{}", nil},
-		{"whole", `{os: el8, install: [socat, kubelet-1.36.3, gcc-c++-11-1.el9], repositories: [{name: base-os, baseURL: "https://m/x", gpgKeys: ["https://m/key", /etc/pki/key, "file:///etc/key"]}]}`, nil},
-		{"everything wrong", `{os: el7, install: ["a b", "--all"], repositories: [{name: A, baseURL: "ftp://m", gpgKeys: []}` +
+		{"valid", `{os: el8, install: [socat, kubelet-1.36.3, gcc-c++-11-1.el9], repositories: [{name: base-os, baseURL: "https://m/x", gpgKeys: ["https://m/key", /etc/pki/key, "file:///etc/key"]}]}`, nil},
+		{"all fields invalid", `{os: el7, install: ["a b", "--all"], repositories: [{name: A, baseURL: "ftp://m", gpgKeys: []}` +
 			`, {name: b, baseURL: "https://u:p@m/", gpgKeys: ["ftp://k"]}, {name: b, baseURL: "http://m/"}]}`,
 			[]string{"packages.os", "packages.repositories[0].name", "packages.repositories[0].baseURL", "packages.repositories[0].gpgKeys",
 				"packages.repositories[1].baseURL", "packages.repositories[1].gpgKeys[0]", "packages.repositories[2].name",
@@ -53,8 +53,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestEveryReleaseIsKnown: a release of the table has a profile and is a value of the schema.
-func TestEveryReleaseIsKnown(t *testing.T) {
+// TestEveryReleaseHasProfile: each release in the table has a profile and is a value of the schema.
+func TestEveryReleaseHasProfile(t *testing.T) {
 	of, _ := reflect.TypeFor[Config]().FieldByName("OS")
 	for _, os := range enterprise.Names() {
 		if _, err := readProfile(os); err != nil {

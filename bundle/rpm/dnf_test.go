@@ -16,8 +16,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// need finds the programs that a test is a referee with. Where
-// AIRGAP_REQUIRE_TOOLS=1 they have to be there.
+// need skips a test if a program is missing. With AIRGAP_REQUIRE_TOOLS=1 the test
+// fails.
 func need(t *testing.T, tools ...string) {
 	t.Helper()
 	for _, tool := range tools {
@@ -74,8 +74,8 @@ func write(t testing.TB, path string, data []byte) {
 	}
 }
 
-// carry writes the closure as the repository that a bundle holds.
-func carry(t *testing.T, c *Closure, from directory, key *Key) string {
+// writeRepository writes the closure as the repository of a bundle.
+func writeRepository(t *testing.T, c *Closure, from directory, key *Key) string {
 	t.Helper()
 	dir := t.TempDir()
 	files, err := c.Repodata(key)
@@ -110,16 +110,16 @@ func spec(name string, requires ...string) Spec {
 	}
 }
 
-// TestDNFReadsRepodata has the real dnf read our repository with signatures
-// required.
+// TestDNFReadsRepodata: dnf reads the repository of a bundle and requires
+// signatures.
 func TestDNFReadsRepodata(t *testing.T) {
 	need(t, "dnf", "createrepo_c")
-	from, repository := vendor(t, spec("agent", "library >= 1.0", "/bin/sh"), spec("library"), spec("stranger"))
+	from, repository := vendor(t, spec("agent", "library >= 1.0", "/bin/sh"), spec("library"), spec("unrelated"))
 	c, err := Plan(t.Context(), from, Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{repository}, Install: []string{"agent"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := carry(t, c, from, anotherKey())
+	ours := writeRepository(t, c, from, anotherKey())
 	state := t.TempDir()
 	tr := Transaction{StateDir: state, BaseURL: "file://" + ours, Keys: keyFiles(t, ours)}
 	if err := tr.configure(); err != nil {
@@ -128,17 +128,16 @@ func TestDNFReadsRepodata(t *testing.T) {
 	query := []string{"--config", filepath.Join(state, "dnf.conf"), "-y", "--quiet", "repoquery"}
 	got := output(t, "dnf", append(query, "--qf", "%{name} %{evr} %{location}")...)
 	if want := "agent 1.0-1 Packages/agent-1.0-1.x86_64.rpm\nlibrary 1.0-1 Packages/library-1.0-1.x86_64.rpm\n"; got != want {
-		t.Errorf("dnf sees\n%s, want\n%s", got, want)
+		t.Errorf("dnf lists\n%s, want\n%s", got, want)
 	}
 	if got := output(t, "dnf", append(query, "--list", "library")...); !strings.Contains(got, "/opt/library") {
 		t.Errorf("dnf lists the files %q", got)
 	}
 }
 
-// TestDNFAsksNoProxy has the real dnf resolve over HTTP where airgap's
-// environment names a proxy that does not answer. dnf would ask that one in
-// spite of its own proxy=_none_.
-func TestDNFAsksNoProxy(t *testing.T) {
+// TestDNFUsesNoProxy: dnf resolves over HTTP although airgap's environment has a
+// proxy that does not respond. dnf would use it in spite of proxy=_none_.
+func TestDNFUsesNoProxy(t *testing.T) {
 	h := aHost(t)
 	from, repository := vendor(t, spec("agent"))
 	tr := transaction(t, h, from, repository, "agent")
@@ -155,7 +154,7 @@ func TestDNFAsksNoProxy(t *testing.T) {
 	}
 }
 
-// counting counts how often dnf is started.
+// counting counts the starts of dnf.
 type counting struct {
 	host.Host
 
@@ -169,7 +168,7 @@ func (h counting) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	return h.Host.Run(ctx, cmd)
 }
 
-// TestCheckStartsDNFOnce has the real dnf resolve: it is most of the time that preflight takes. It
+// TestCheckStartsDNFOnce: Check starts dnf once, because dnf takes most of the time of preflight. dnf
 // accepts the key of the metadata, and installs, fetches and imports nothing.
 func TestCheckStartsDNFOnce(t *testing.T) {
 	h := aHost(t)
@@ -183,8 +182,8 @@ func TestCheckStartsDNFOnce(t *testing.T) {
 	if started != 1 {
 		t.Errorf("dnf was started %d times", started)
 	}
-	if there, err := tr.installed(t.Context()); err != nil || len(there) > 0 {
-		t.Errorf("the host has %v, %v", there, err)
+	if installed, err := tr.installed(t.Context()); err != nil || len(installed) > 0 {
+		t.Errorf("the host has %v, %v", installed, err)
 	}
 	err := filepath.WalkDir(tr.StateDir, func(path string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".rpm") {

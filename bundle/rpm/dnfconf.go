@@ -10,10 +10,10 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// The host's own dnf configuration, repositories, plugins and proxies are
-// neither read nor changed: everything that dnf needs lies below StateDir.
-// installonly_limit=0 keeps dnf from removing old kernels, and without
-// clean_requirements_on_remove an undo removes just what it is told to.
+// dnf neither reads nor changes the host's own dnf configuration, repositories,
+// plugins and proxies: all its files are below StateDir. installonly_limit=0
+// keeps dnf from removing old kernels. clean_requirements_on_remove=0 keeps an
+// undo from removing more than the listed packages.
 const dnfConf = `[main]
 reposdir=%[1]s/repos.d
 cachedir=%[1]s/cache
@@ -38,11 +38,11 @@ retries=3
 timeout=30
 %[2]s`
 
-// repositoryID is what dnf calls the bundle's repository.
+// repositoryID is the ID of the bundle's repository in dnf.
 const repositoryID = "airgap"
 
-// What was chosen from module streams was chosen when the bundle was made, so
-// the host's own streams do not hide it: module_hotfixes.
+// The build of the bundle has already selected the module streams, so the host's
+// own streams must not hide packages: module_hotfixes.
 const dnfRepo = `[airgap]
 name=airgap bundle
 baseurl=%s
@@ -57,7 +57,7 @@ metadata_expire=1
 skip_if_unavailable=0
 `
 
-// files are the private configuration, by path.
+// files returns the private configuration, by path.
 func (t Transaction) files() map[string]string {
 	keysDir := filepath.Join(t.StateDir, "keys")
 	files := map[string]string{}

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// maxReasons bounds how many reasons are looked for.
+// maxReasons limits the number of reasons.
 const maxReasons = 30
 
-// explain says why the clauses cannot all hold: everything that is in the way,
-// found one thing after the other, each time as if those before were mended.
+// explain returns the reasons why the clauses cannot all be true. It searches one
+// reason after the other, each time without the clauses of the reasons before.
 func (p *problem) explain() []string {
 	var found problems
 	clauses := p.clauses
@@ -19,7 +19,7 @@ func (p *problem) explain() []string {
 			break
 		}
 		core := p.core(nil, clauses, nil)
-		p.tell(&found, core)
+		p.report(&found, core)
 		before := len(clauses)
 		clauses = slices.DeleteFunc(slices.Clone(clauses), func(c clause) bool {
 			return c.leaf() && slices.ContainsFunc(core, func(o clause) bool { return o.same(c.reason) })
@@ -31,20 +31,20 @@ func (p *problem) explain() []string {
 	if all := found.all(); len(all) > 0 {
 		return all
 	}
-	return []string{"no set of packages satisfies the request, for a reason that airgap cannot tell: please report it with airgap.yaml and the facts"}
+	return []string{"no set of packages satisfies the request, and airgap cannot find the reason: report this with airgap.yaml and the facts"}
 }
 
 func (r reason) same(o reason) bool {
-	return r.kind == o.kind && r.by == o.by && r.other == o.other && r.text == o.text && r.what.String() == o.what.String()
+	return r.kind == o.kind && r.by == o.by && r.other == o.other && r.text == o.text && r.relation.String() == o.relation.String()
 }
 
-// leaf reports whether the clause is a reason in itself, not a step to one.
+// leaf reports whether the clause is a reason, not a step to one.
 func (c clause) leaf() bool {
 	return !slices.ContainsFunc(c.literals, func(l int) bool { return l > 0 })
 }
 
-// core is a smallest part of candidates that contradicts base: no clause of it
-// can be left out. It is Junker's QuickXplain (AAAI 2004).
+// core returns a minimal subset of candidates that contradicts base, with Junker's
+// QuickXplain (AAAI 2004).
 func (p *problem) core(base, candidates, added []clause) []clause {
 	if len(added) > 0 && !p.satisfiable(base) {
 		return nil
@@ -59,8 +59,8 @@ func (p *problem) core(base, candidates, added []clause) []clause {
 	return slices.Concat(first, second)
 }
 
-// tell puts a core into sentences.
-func (p *problem) tell(found *problems, core []clause) {
+// report adds the sentences of a core to found.
+func (p *problem) report(found *problems, core []clause) {
 	for _, c := range core {
 		if !c.leaf() {
 			continue
@@ -69,20 +69,20 @@ func (p *problem) tell(found *problems, core []clause) {
 		case asked:
 			found.missing(c.text, "", c.list)
 		case needs:
-			found.missing(c.what.String(), p.universe.nearest(c.what.Name), p.owner(core, c))
+			found.missing(c.relation.String(), p.universe.nearest(c.relation.Name), p.owner(core, c))
 		case blocked:
-			found.add("%s", p.want(core, c.by)+c.text)
+			found.add("%s", p.context(core, c.by)+c.text)
 		case conflicts:
-			found.add("%s does not go together with %s: it conflicts with %s%s", c.by.People(), p.opponent(c), c.what, p.both(core, c))
+			found.add("%s cannot be installed together with %s: it conflicts with %s%s", c.by.People(), p.opponent(c), c.relation, p.both(core, c))
 		case obsoletes:
-			found.add("%s and %s do not go together: the first obsoletes the other%s", c.by.People(), c.other.People(), p.both(core, c))
+			found.add("%s and %s cannot be installed together: the first obsoletes the second%s", c.by.People(), c.other.People(), p.both(core, c))
 		case versions:
-			found.add("%s, %s: there can be one version only", p.wanted(core, c.by), p.wanted(core, c.other))
+			found.add("%s, %s: only one version can be installed", p.requirement(core, c.by), p.requirement(core, c.other))
 		}
 	}
 }
 
-// owner is whose requirement a clause is.
+// owner returns the package with the requirement, and how the core leads to it.
 func (p *problem) owner(core []clause, c clause) string {
 	if c.by == nil {
 		return c.text + ", which is installed"
@@ -90,64 +90,64 @@ func (p *problem) owner(core []clause, c clause) string {
 	return c.by.String() + p.path(core, c.by)
 }
 
-// opponent is what a conflict is with.
+// opponent returns the other package of a conflict.
 func (p *problem) opponent(c clause) string {
 	if c.other != nil {
 		return c.other.People()
 	}
-	there, err := p.system.providers(p.ctx, p.universe, c.what)
+	there, err := p.system.providers(p.ctx, p.universe, c.relation)
 	if err != nil || len(there) == 0 {
-		return "what is installed"
+		return "an installed package"
 	}
 	return there[0].People() + ", which is installed"
 }
 
-// wanters are the clauses of a core that e would fulfil.
-func (p *problem) wanters(core []clause, e *entry) []clause {
+// requirers returns the clauses of a core that e satisfies.
+func (p *problem) requirers(core []clause, e *entry) []clause {
 	return slices.DeleteFunc(slices.Clone(core), func(c clause) bool { return !slices.Contains(c.literals, p.number[e]) })
 }
 
-// wanted is "kubeadm-1.36.0-1.x86_64 needs cri-tools = 1.36, which cri-tools-1.36.0-1.x86_64 has".
-func (p *problem) wanted(core []clause, e *entry) string {
-	for _, c := range p.wanters(core, e) {
+// requirement is "kubeadm-1.36.0-1.x86_64 needs cri-tools = 1.36, which cri-tools-1.36.0-1.x86_64 provides".
+func (p *problem) requirement(core []clause, e *entry) string {
+	for _, c := range p.requirers(core, e) {
 		switch {
 		case c.kind == asked:
 			return fmt.Sprintf("%s asks for %s", c.list, c.text)
 		case c.by != nil:
-			return fmt.Sprintf("%s needs %s, which %s has", c.by, c.what, e)
+			return fmt.Sprintf("%s needs %s, which %s provides", c.by, c.relation, e)
 		}
 	}
 	return e.People()
 }
 
-// want leads to why a package that is wanted cannot be taken.
-func (p *problem) want(core []clause, e *entry) string {
-	for _, c := range p.wanters(core, e) {
+// context introduces the reason why a required package is impossible.
+func (p *problem) context(core []clause, e *entry) string {
+	for _, c := range p.requirers(core, e) {
 		if c.kind == asked && c.text != e.Name {
 			return fmt.Sprintf("%s asks for %s, but ", c.list, c.text)
 		}
 		if c.kind == needs && c.by != nil {
-			return fmt.Sprintf("%s needs %s, which %s has, but ", c.by, c.what, e)
+			return fmt.Sprintf("%s needs %s, which %s provides, but ", c.by, c.relation, e)
 		}
 	}
-	return e.People() + " cannot be planned: "
+	return e.People() + " cannot be installed: "
 }
 
 func (p *problem) both(core []clause, c clause) string {
 	if c.other == nil {
 		return ""
 	}
-	return " (" + p.wanted(core, c.by) + "; " + p.wanted(core, c.other) + ")"
+	return " (" + p.requirement(core, c.by) + "; " + p.requirement(core, c.other) + ")"
 }
 
-// path is by which ways a core comes to e: " (for packages.install, kubeadm)".
+// path lists the packages through which a core requires e: " (for kubeadm-1.36.0-1.x86_64, which needs kubelet-1.36.0-1.x86_64)".
 func (p *problem) path(core []clause, e *entry) string {
 	var names []string
 	seen := map[*entry]bool{}
 	for at := e; at != nil && !seen[at]; {
 		seen[at] = true
 		var next *entry
-		for _, c := range p.wanters(core, at) {
+		for _, c := range p.requirers(core, at) {
 			if c.kind == needs {
 				next = c.by
 			}

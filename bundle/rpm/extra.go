@@ -9,62 +9,62 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// Extra is what one server gets beside what all get.
+// Extra has the additional packages of one server.
 type Extra struct {
-	By      string   // who asks for it, as reports name it: "gpu"
+	By      string   // the section that requires them, for reports: "gpu"
 	Install []string // as Request.Install
-	// Together are packages of one version: Version, or where that ends with a dot the
-	// newest that begins with it and that all of them have. "{version}" in a name stands
-	// for it.
+	// Together lists packages that must have one version: Version, or if that ends with
+	// a dot, the newest version with this prefix that all of them have. "{version}" in a
+	// name is replaced by the version.
 	Together []string
 	Version  string // "580.", "580.82.07"
 }
 
-// String tells servers apart that get something else.
+// String is a key: it differs if the additional packages differ.
 func (x Extra) String() string {
 	return fmt.Sprintf("%q", []any{x.By, x.Install, x.Together, x.Version})
 }
 
-const versionHere = "{version}"
+const versionPlaceholder = "{version}"
 
-// extra is what is asked for and the version that was found, or a sentence that says why there is no version
-// that all have.
+// extra returns the requested packages and the common version, or a sentence that says why no common version
+// exists.
 func (u *universe) extra(s system, x Extra, locked []Locked) (asks []asking, version, problem string) {
 	asks = listed(x.Install, x.By)
 	if len(x.Together) == 0 {
 		return asks, "", ""
 	}
-	versions := u.common(x)
+	versions := u.commonVersions(x)
 	if len(versions) == 0 {
-		return nil, "", u.uncommon(x)
+		return nil, "", u.noCommonVersion(x)
 	}
 	version = versions[0]
 	for _, v := range versions {
-		if x.holds(s, v, locked) {
+		if x.prefers(s, v, locked) {
 			version = v
 			break
 		}
 	}
 	for _, name := range x.Together {
-		asks = append(asks, asking{strings.ReplaceAll(name, versionHere, version) + "-" + version, x.By})
+		asks = append(asks, asking{strings.ReplaceAll(name, versionPlaceholder, version) + "-" + version, x.By})
 	}
 	return asks, version, ""
 }
 
-// holds tells whether the server has a package in this version, or an earlier plan
+// prefers reports whether the server has a package of this version, or an earlier plan
 // chose it.
-func (x Extra) holds(s system, version string, locked []Locked) bool {
+func (x Extra) prefers(s system, version string, locked []Locked) bool {
 	is := func(n nevra.NEVRA) bool { return n.Version == version }
 	return slices.ContainsFunc(x.Together, func(name string) bool {
-		name = strings.ReplaceAll(name, versionHere, version)
+		name = strings.ReplaceAll(name, versionPlaceholder, version)
 		return slices.ContainsFunc(s.installed(name), is) ||
 			slices.ContainsFunc(locked, func(l Locked) bool { return l.Name == name && is(l.NEVRA) })
 	})
 }
 
-// common are the versions that all have, newest first.
-func (u *universe) common(x Extra) []string {
-	epochs := map[string]*entry{} // one of each version, for comparing
+// commonVersions returns the versions that all packages have, newest first.
+func (u *universe) commonVersions(x Extra) []string {
+	epochs := map[string]*entry{} // an entry by version
 	for _, name := range x.Together {
 		for _, e := range u.byName[name] {
 			if x.takes(e.Version) {
@@ -72,22 +72,22 @@ func (u *universe) common(x Extra) []string {
 			}
 		}
 	}
-	maps.DeleteFunc(epochs, func(version string, _ *entry) bool { return len(u.lacking(x, version)) > 0 })
+	maps.DeleteFunc(epochs, func(version string, _ *entry) bool { return len(u.missing(x, version)) > 0 })
 	return slices.SortedFunc(maps.Keys(epochs), func(a, b string) int { return nevra.EVR{Version: b}.Compare(nevra.EVR{Version: a}) })
 }
 
-// branch tells whether any version of a branch will do.
+// branch reports whether any version of a branch is allowed.
 func (x Extra) branch() bool { return strings.HasSuffix(x.Version, ".") }
 
 func (x Extra) takes(version string) bool {
 	return version == x.Version || x.branch() && strings.HasPrefix(version, x.Version)
 }
 
-// lacking are the names that are not there in this version.
-func (u *universe) lacking(x Extra, version string) []string {
+// missing returns the names without this version.
+func (u *universe) missing(x Extra, version string) []string {
 	var all []string
 	for _, name := range x.Together {
-		name = strings.ReplaceAll(name, versionHere, version)
+		name = strings.ReplaceAll(name, versionPlaceholder, version)
 		if !slices.ContainsFunc(u.byName[name], func(e *entry) bool { return e.Version == version }) {
 			all = append(all, name)
 		}
@@ -95,36 +95,38 @@ func (u *universe) lacking(x Extra, version string) []string {
 	return all
 }
 
-// uncommon says what there is instead, by name, and which versions come nearest.
-func (u *universe) uncommon(x Extra) string {
-	best, lacking := "", []string(nil)
-	var there []string
+// noCommonVersion says why no common version exists: the missing packages of the
+// best version, or the available versions.
+func (u *universe) noCommonVersion(x Extra) string {
+	best, missing := "", []string(nil)
+	var available []string
 	for _, name := range x.Together {
 		for _, e := range u.byName[name] {
-			if !slices.Contains(there, e.Version) {
-				there = append(there, e.Version)
+			if !slices.Contains(available, e.Version) {
+				available = append(available, e.Version)
 			}
 			if !x.takes(e.Version) {
 				continue
 			}
-			less := u.lacking(x, e.Version)
+			without := u.missing(x, e.Version)
 			newer := nevra.EVR{Version: e.Version}.Compare(nevra.EVR{Version: best}) > 0
-			if best == "" || len(less) < len(lacking) || len(less) == len(lacking) && newer {
-				best, lacking = e.Version, less
+			if best == "" || len(without) < len(missing) || len(without) == len(missing) && newer {
+				best, missing = e.Version, without
 			}
 		}
 	}
-	asks := fmt.Sprintf("%s asks for %s of one version %s", x.By, strings.Join(x.Together, ", "), x.Version)
+	version := "version " + x.Version
 	if x.branch() {
-		asks += "…"
+		version = "one version " + x.Version + "x"
 	}
+	request := fmt.Sprintf("%s requires %s in %s", x.By, strings.Join(x.Together, ", "), version)
 	switch {
 	case best != "":
-		return fmt.Sprintf("%s; of %s there is no %s", asks, best, strings.Join(lacking, ", "))
-	case len(there) > 0:
-		slices.SortFunc(there, func(a, b string) int { return nevra.EVR{Version: a}.Compare(nevra.EVR{Version: b}) })
-		return fmt.Sprintf("%s; there are %s", asks, strings.Join(there, ", "))
+		return fmt.Sprintf("%s; the repositories do not have version %s of %s", request, best, strings.Join(missing, ", "))
+	case len(available) > 0:
+		slices.SortFunc(available, func(a, b string) int { return nevra.EVR{Version: a}.Compare(nevra.EVR{Version: b}) })
+		return fmt.Sprintf("%s; the repositories have only %s", request, strings.Join(available, ", "))
 	default:
-		return asks + ", and no repository has any of them: name the one that does in packages.repositories"
+		return request + "; no repository has any of them: add the repository that has them to packages.repositories"
 	}
 }

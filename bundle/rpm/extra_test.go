@@ -7,16 +7,16 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// driver is a release of NVIDIA's, in the repository's form.
+// driver returns the packages of one driver release in NVIDIA's repository.
 func driver(version string, names ...string) []pkg {
 	var all []pkg
 	for _, name := range names {
-		all = append(all, pkg{nevra: strings.ReplaceAll(name, versionHere, version) + "-3:" + version + "-1.x86_64"})
+		all = append(all, pkg{nevra: strings.ReplaceAll(name, versionPlaceholder, version) + "-3:" + version + "-1.x86_64"})
 	}
 	return all
 }
 
-// TestExtra: one server gets packages of one version beside what all get.
+// TestExtra: one server gets additional packages of one version.
 func TestExtra(t *testing.T) {
 	cuda, kmod, fabric := "cuda", "kmod", "fabric"
 	built := "kmod-{version}-5.14.0-1"
@@ -34,33 +34,36 @@ func TestExtra(t *testing.T) {
 		problems []string
 	}{
 		{name: "the newest of the branch", extra: Extra{Together: []string{cuda, kmod}, Version: "580."}, want: "cuda-580.95.05@g1 kmod-580.95.05@g1"},
-		{name: "the newest that all have", extra: Extra{Together: []string{cuda, kmod, fabric}, Version: "580."}, want: "cuda-580.82.07@g1 fabric-580.82.07@g1 kmod-580.82.07@g1"},
+		{name: "the newest common version", extra: Extra{Together: []string{cuda, kmod, fabric}, Version: "580."}, want: "cuda-580.82.07@g1 fabric-580.82.07@g1 kmod-580.82.07@g1"},
 		{name: "a name with the version in it", extra: Extra{Together: []string{cuda, built}, Version: "580."}, want: "cuda-580.9.1@g1 kmod-580.9.1-5.14.0-1-580.9.1@g1"},
-		{name: "what was chosen before", extra: Extra{Together: []string{cuda, kmod}, Version: "580."}, locked: driver("580.82.07", cuda, kmod), want: "cuda-580.82.07@g1 kmod-580.82.07@g1"},
-		{name: "that very version", extra: Extra{Together: []string{fabric}, Version: "580.82.07"}, want: "fabric-580.82.07@g1"},
+		{name: "the locked version", extra: Extra{Together: []string{cuda, kmod}, Version: "580."}, locked: driver("580.82.07", cuda, kmod), want: "cuda-580.82.07@g1 kmod-580.82.07@g1"},
+		{name: "exactly this version", extra: Extra{Together: []string{fabric}, Version: "580.82.07"}, want: "fabric-580.82.07@g1"},
 		{
-			name:     "only another that begins so",
+			name:     "a prefix is not a version",
 			extra:    Extra{By: "gpu", Together: []string{fabric}, Version: "580.82"},
-			problems: []string{"on g1: gpu asks for fabric of one version 580.82; there are 580.9.1, 580.82.07"},
+			problems: []string{"on g1: gpu requires fabric in version 580.82; the repositories have only 580.9.1, 580.82.07"},
 		},
-		{name: "what is there", extra: Extra{Together: []string{cuda, kmod}, Version: "580."}, has: "cuda-3:580.82.07-1.x86_64", want: "kmod-580.82.07@g1"},
+		{name: "the installed version", extra: Extra{Together: []string{cuda, kmod}, Version: "580."}, has: "cuda-3:580.82.07-1.x86_64", want: "kmod-580.82.07@g1"},
 		{name: "other packages", extra: Extra{Install: []string{"gcc"}}, want: "gcc-1@g1"},
 		{
-			name:     "not all have it",
+			name:     "one package has no such version",
 			extra:    Extra{By: "gpu", Together: []string{cuda, kmod}, Version: "595."},
-			problems: []string{"on g1: gpu asks for cuda, kmod of one version 595.…; of 595.1.1 there is no kmod"},
+			problems: []string{"on g1: gpu requires cuda, kmod in one version 595.x; the repositories do not have version 595.1.1 of kmod"},
 		},
 		{
 			name:     "another branch",
 			extra:    Extra{By: "gpu", Together: []string{cuda, fabric}, Version: "535."},
-			problems: []string{"on g1: gpu asks for cuda, fabric of one version 535.…; there are 580.9.1, 580.82.07, 580.95.05, 595.1.1"},
+			problems: []string{"on g1: gpu requires cuda, fabric in one version 535.x; the repositories have only 580.9.1, 580.82.07, 580.95.05, 595.1.1"},
 		},
-		{name: "nobody has any", extra: Extra{By: "gpu", Together: []string{"nvidia"}, Version: "580."}, problems: []string{"gpu asks for nvidia of one version 580.…, and no repository has any of them"}},
-		{name: "what a package provides", extra: Extra{Install: []string{"compiler"}}, want: "gcc-1@g1"},
-		{name: "what is there provides it", extra: Extra{Install: []string{"cuda-api"}}, has: "cuda-3:580.82.07-1.x86_64", want: ""},
-		{name: "no such package", extra: Extra{By: "gpu", Install: []string{"dkms"}}, problems: []string{"on g1: no package has dkms, needed by gpu"}},
 		{
-			name:     "an older one is there",
+			name: "no repository has any", extra: Extra{By: "gpu", Together: []string{"nvidia"}, Version: "580."},
+			problems: []string{"gpu requires nvidia in one version 580.x; no repository has any of them"},
+		},
+		{name: "a capability", extra: Extra{Install: []string{"compiler"}}, want: "gcc-1@g1"},
+		{name: "an installed package provides it", extra: Extra{Install: []string{"cuda-api"}}, has: "cuda-3:580.82.07-1.x86_64", want: ""},
+		{name: "no such package", extra: Extra{By: "gpu", Install: []string{"dkms"}}, problems: []string{"on g1: no package provides dkms, needed by gpu"}},
+		{
+			name:     "an older version is installed",
 			extra:    Extra{By: "gpu", Together: []string{cuda, kmod}, Version: "580."},
 			has:      "cuda-3:575.1.1-1.x86_64",
 			problems: []string{"on g1: gpu asks for cuda-580.95.05, but cuda-3:575.1.1-1.x86_64 is installed and would be replaced"},
@@ -108,8 +111,8 @@ func TestExtra(t *testing.T) {
 	}
 }
 
-// TestPlainModules: packages of a module whose streams count for nothing are
-// chosen by version, whatever stream a server has enabled.
+// TestPlainModules: packages of a plain module are chosen by version and do not
+// depend on the enabled stream of a server.
 func TestPlainModules(t *testing.T) {
 	stream := func(name, of string) string {
 		return "---\ndocument: modulemd\nversion: 2\ndata: {name: nvidia-driver, stream: " + name + ", version: 1, arch: x86_64, artifacts: {rpms: [" + of + "]}}\n"

@@ -18,14 +18,14 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// maxMetadata bounds one metadata file, compressed and open: Fedora's largest
-// is a tenth of it.
+// Limits of one metadata file, compressed and open. Fedora's largest has a tenth
+// of it.
 const (
 	maxCompressed = 256 << 20
 	maxOpen       = 4 << 30
 )
 
-// errTooLarge is why reading stops at a bound.
+// errTooLarge reports that data exceeds a limit.
 var errTooLarge = errors.New("it is larger than allowed")
 
 // fetchAll reads at most limit bytes of url.
@@ -36,19 +36,19 @@ func fetchAll(ctx context.Context, f Fetcher, url string, limit int64) ([]byte, 
 	}
 	defer func() { _ = body.Close() }()
 	if size > limit {
-		return nil, fmt.Errorf("fetch %s: %w (%d of %d bytes)", url, errTooLarge, size, limit)
+		return nil, fmt.Errorf("fetch %s: %w (%d bytes, the limit is %d)", url, errTooLarge, size, limit)
 	}
 	data, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("fetch %s: %w", url, err)
 	}
 	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("fetch %s: %w (%d bytes)", url, errTooLarge, limit)
+		return nil, fmt.Errorf("fetch %s: %w (the limit is %d bytes)", url, errTooLarge, limit)
 	}
 	return data, nil
 }
 
-// checksum is a digest as repository metadata writes it.
+// checksum is a digest in repository metadata.
 type checksum struct {
 	Type string `xml:"type,attr"`
 	Hex  string `xml:",chardata"`
@@ -73,12 +73,12 @@ func (c checksum) check(data []byte) error {
 	}
 	h.Write(data)
 	if got := hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(got, strings.TrimSpace(c.Hex)) {
-		return fmt.Errorf("%s is %s, the repository says %s", c.Type, got, strings.TrimSpace(c.Hex))
+		return fmt.Errorf("its %s is %s, expected %s", c.Type, got, strings.TrimSpace(c.Hex))
 	}
 	return nil
 }
 
-// decompress opens data by the extension of its name, and stops with an error
+// decompress selects the compression by the extension of name. The reader fails
 // after limit bytes.
 func decompress(name string, data []byte, limit int64) (io.Reader, error) {
 	r, err := decompressor(name, bytes.NewReader(data))
@@ -106,7 +106,7 @@ func decompressor(name string, r io.Reader) (io.Reader, error) {
 	return nil, fmt.Errorf("the compression %q is not supported", path.Ext(name))
 }
 
-// boundedReader fails, where io.LimitReader would pretend that all is read.
+// boundedReader fails at the limit, where io.LimitReader returns io.EOF.
 type boundedReader struct {
 	r    io.Reader
 	left int64

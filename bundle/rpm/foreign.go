@@ -7,8 +7,8 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// Foreign gives the installed packages of a name, as NAME-EPOCH:VERSION-RELEASE.ARCH, that
-// are not ours: Run did not install them.
+// Foreign returns the installed packages of a name that Run did not install, as
+// NAME-EPOCH:VERSION-RELEASE.ARCH.
 func (t Transaction) Foreign(ctx context.Context, name string) ([]string, error) {
 	have, err := t.installed(ctx)
 	if err != nil {

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// literal is a package that has to be there, or must not be.
+// literal is a package that must be present, or absent.
 type literal struct {
 	entry *entry
 	not   bool
 }
 
-// maxForms bounds what a foreign expression may grow to.
+// maxForms limits the number of forms of an expression from a repository.
 const maxForms = 4096
 
-// normal is the conjunctive normal form of x, or of its opposite. In the
-// opposite only numbered packages count, and not self.
+// normal returns the conjunctive normal form of x, or of its negation. The
+// negation considers only numbered packages other than self.
 func (p *problem) normal(x expression, not bool, self *entry) ([][]literal, error) {
 	switch x.op {
 	case "not":
@@ -51,7 +51,7 @@ func (p *problem) normal(x expression, not bool, self *entry) ([][]literal, erro
 	return [][]literal{one}, nil
 }
 
-// joined is the normal form of terms: side by side, or each with each.
+// joined returns the normal form of several terms: all forms, or their product.
 func (p *problem) joined(x expression, not bool, self *entry) ([][]literal, error) {
 	product := (x.op == "or") != not
 	var all [][]literal
@@ -68,7 +68,7 @@ func (p *problem) joined(x expression, not bool, self *entry) ([][]literal, erro
 			continue
 		}
 		if len(all)*len(forms) > maxForms {
-			return nil, fmt.Errorf("the requirement %s has too many forms", x)
+			return nil, fmt.Errorf("the requirement %s has too many alternatives", x)
 		}
 		var each [][]literal
 		for _, a := range all {
@@ -81,7 +81,7 @@ func (p *problem) joined(x expression, not bool, self *entry) ([][]literal, erro
 	return all, nil
 }
 
-// offering are the packages that satisfy a capability, or all terms at once.
+// offering returns the packages that satisfy a capability, or all terms of a set.
 func (p *problem) offering(x expression) ([]*entry, error) {
 	if x.op == "" {
 		if list, ok := p.offers[x.Capability]; ok {
@@ -94,8 +94,8 @@ func (p *problem) offering(x expression) ([]*entry, error) {
 	return members(x, p.offering)
 }
 
-// members are those that a set of terms leaves over: both "with", the first
-// "without" the second, any of "or".
+// members evaluates a set of terms: both for "with", the first minus the second
+// for "without", any for "or".
 func members[T comparable](x expression, of func(expression) ([]T, error)) ([]T, error) {
 	var all []T
 	for i, term := range x.terms {

@@ -8,18 +8,18 @@ import (
 	"io"
 )
 
-// maxFragment bounds one package's element; kernel-devel's file list has 2 MiB.
+// maxFragment limits the element of one package; the file list of kernel-devel has 2 MiB.
 const maxFragment = 64 << 20
 
-// metadata is a verified metadata file as it was fetched.
+// metadata is a verified metadata file as fetched.
 type metadata struct {
-	name string // its extension says how it is compressed
+	name string // the extension is the compression
 	data []byte
 }
 
-// each calls f with every <package> element, byte for byte. The slice is
-// valid until f returns. Foreign comments may make an element that is not
-// well-formed; its parser then refuses it.
+// each calls f with the bytes of every <package> element. The slice is valid
+// until f returns. An XML comment can produce an element that is not
+// well-formed, which the XML parser then refuses.
 func (m metadata) each(f func(element []byte) error) error {
 	r, err := decompress(m.name, m.data, maxOpen)
 	if err != nil {
@@ -55,7 +55,7 @@ func splitElement(data []byte, atEOF bool) (int, []byte, error) {
 		if atEOF {
 			return len(data), nil, nil
 		}
-		// The start may be cut at the end of what is there.
+		// The buffer may end inside the start tag.
 		return max(0, len(data)-len(elementStart)), nil, nil
 	}
 	end := bytes.Index(data[start:], []byte(elementEnd))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzCapability: what was read is written as it is read again, and the nesting
-// of rich requirements has an end.
+// FuzzCapability: String and ParseCapability agree, and the nesting of rich
+// requirements is limited.
 func FuzzCapability(f *testing.F) {
 	for _, s := range []string{"a", "a >= 1:2~rc1-3", "libc.so.6(GLIBC_2.34)(64bit)", "(a if b else c)", "((a and b) unless (c with d))", strings.Repeat("(", 100), "a = b:c"} {
 		f.Add(s)
@@ -23,7 +23,7 @@ func FuzzCapability(f *testing.F) {
 	})
 }
 
-// FuzzMirrorList takes URLs alone.
+// FuzzMirrorList: the list returns only http and https URLs.
 func FuzzMirrorList(f *testing.F) {
 	f.Add([]byte("# mirrors\nhttps://a.example/os\nhttp://b.example\nftp://c.example\nfile:///etc\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {

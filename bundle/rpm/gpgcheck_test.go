@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestGPGCheck has dnf trust the repository's metadata, and not whoever signed
+// TestGPGCheck: dnf trusts the repository's metadata, but not the key that signed
 // the packages.
 func TestGPGCheck(t *testing.T) {
 	h := aHost(t)
@@ -28,6 +28,6 @@ func TestGPGCheck(t *testing.T) {
 		t.Errorf("got %v, want it to name the package and its signature", err)
 	}
 	if _, err := os.Stat(filepath.Join(h.root, "opt/agent")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("its file is there: %v", err)
+		t.Errorf("its file is installed: %v", err)
 	}
 }

@@ -11,20 +11,20 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// The layout of an RPM file: a lead of 96 bytes, the signature header padded
-// to 8 bytes, the header, the payload.
+// An RPM file consists of a lead of 96 bytes, the signature header padded to
+// 8 bytes, the header, and the payload.
 const (
 	leadSize    = 96
 	leadMagic   = "\xed\xab\xee\xdb"
 	headerMagic = "\x8e\xad\xe8\x01"
 	introSize   = 16
 	entrySize   = 16
-	// What rpm itself allows.
+	// The limits of rpm.
 	maxEntries = 65_535
 	maxHeader  = 256 << 20
 )
 
-// Tags of the two headers that we read.
+// Tags of the two headers that airgap reads.
 const (
 	tagHeaderDSA        = 267 // OpenPGP signature over the header
 	tagHeaderRSA        = 268
@@ -51,14 +51,14 @@ var errHeader = errors.New("the RPM header is damaged")
 
 type headerEntry struct{ kind, offset, count uint32 }
 
-// header is one header of an RPM file. raw is what signatures are made over.
+// header is one header of an RPM file. Signatures cover raw.
 type header struct {
 	raw     []byte
 	entries map[uint32]headerEntry
 	data    []byte
 }
 
-// readHeader reads one header and nothing behind it.
+// readHeader reads exactly one header.
 func readHeader(r io.Reader) (*header, error) {
 	var intro [introSize]byte
 	if _, err := io.ReadFull(r, intro[:]); err != nil {
@@ -69,7 +69,7 @@ func readHeader(r io.Reader) (*header, error) {
 	if string(intro[:4]) != headerMagic || entries == 0 || entries > maxEntries || size > maxHeader {
 		return nil, errHeader
 	}
-	// Grow with what really comes: a short file must not cost its claim.
+	// The buffer grows with the data, so a short file cannot allocate a large size.
 	var raw bytes.Buffer
 	raw.Write(intro[:])
 	want := int64(entries)*entrySize + int64(size)
@@ -84,8 +84,8 @@ func parseHeader(raw []byte, entries int) (*header, error) {
 	for i := range entries {
 		e := raw[introSize+i*entrySize:]
 		tag := binary.BigEndian.Uint32(e)
-		if _, twice := h.entries[tag]; twice {
-			return nil, fmt.Errorf("%w: tag %d is there twice", errHeader, tag)
+		if _, duplicate := h.entries[tag]; duplicate {
+			return nil, fmt.Errorf("%w: tag %d occurs twice", errHeader, tag)
 		}
 		h.entries[tag] = headerEntry{
 			kind:   binary.BigEndian.Uint32(e[4:]),
@@ -96,8 +96,8 @@ func parseHeader(raw []byte, entries int) (*header, error) {
 	return h, nil
 }
 
-// content is the tag's data from its offset on; nil when there is none of
-// that type.
+// content returns the tag's data from its offset on, and the count of values; nil
+// if the header has no such tag of these types.
 func (h *header) content(tag uint32, kinds ...uint32) ([]byte, uint32) {
 	e, ok := h.entries[tag]
 	if !ok || int64(e.offset) > int64(len(h.data)) {
@@ -109,7 +109,7 @@ func (h *header) content(tag uint32, kinds ...uint32) ([]byte, uint32) {
 	return h.data[e.offset:], e.count
 }
 
-// text is a tag's string, or the first of its strings.
+// text returns a tag's string, or the first of its strings.
 func (h *header) text(tag uint32) string {
 	data, _ := h.content(tag, typeString, typeStrings)
 	text, _, ended := bytes.Cut(data, []byte{0})
@@ -119,7 +119,7 @@ func (h *header) text(tag uint32) string {
 	return string(text)
 }
 
-// number is a tag's number, or 0.
+// number returns a tag's number, or 0.
 func (h *header) number(tag uint32) uint32 {
 	data, count := h.content(tag, typeInt32)
 	if count < 1 || len(data) < 4 {
@@ -136,7 +136,7 @@ func (h *header) binary(tag uint32) []byte {
 	return data[:count]
 }
 
-// nevra is the name that the header gives the package.
+// nevra returns the package name from the header.
 func (h *header) nevra() nevra.NEVRA {
 	epoch := h.number(tagEpoch)
 	n := nevra.NEVRA{Name: h.text(tagName), Arch: h.text(tagArch)}

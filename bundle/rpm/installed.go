@@ -4,12 +4,11 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// Installed is what a server's rpm database says: part of its facts.
+// Installed has the contents of a server's rpm database. It is a part of the facts.
 type Installed struct {
 	Host     string             `json:"host,omitempty" yaml:"host,omitempty"` // for reports
 	Packages []InstalledPackage `json:"packages" yaml:"packages"`
-	// Streams are the module streams that are enabled, by module; "" where a
-	// module is disabled.
+	// Streams has the enabled module streams, by module; "" if a module is disabled.
 	Streams map[string]string `json:"streams,omitempty" yaml:"streams,omitempty"`
 }
 

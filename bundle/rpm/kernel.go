@@ -10,20 +10,20 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// Kernels are the installed packages that a kernel is made of, of all that the
-// host can boot.
+// Kernels returns the installed packages of all kernels that the host can boot.
 func Kernels(ctx context.Context, h host.Host) ([]nevra.NEVRA, error) {
 	all, err := installed(ctx, h, "kernel*")
 	return slices.DeleteFunc(all, func(n nevra.NEVRA) bool { return !slices.Contains(kernelPackages(), n.Name) }), err
 }
 
-// OfVersion are the installed packages of one version whose names are like that: "*nvidia*".
+// OfVersion returns the installed packages of one version that match a pattern such as
+// "*nvidia*".
 func OfVersion(ctx context.Context, h host.Host, names, version string) ([]nevra.NEVRA, error) {
 	all, err := installed(ctx, h, names)
 	return slices.DeleteFunc(all, func(n nevra.NEVRA) bool { return n.Version != version }), err
 }
 
-// installed asks rpm's database, in the order of the names.
+// installed returns the installed packages that match a pattern, sorted by name.
 func installed(ctx context.Context, h host.Host, names string) ([]nevra.NEVRA, error) {
 	out, err := h.Run(ctx, host.Cmd{Name: "rpm", Args: []string{"-qa", "--qf", `%{NAME}-%{EPOCHNUM}:%{VERSION}-%{RELEASE}.%{ARCH}\n`, names}})
 	if err != nil {
@@ -41,8 +41,8 @@ func installed(ctx context.Context, h host.Host, names string) ([]nevra.NEVRA, e
 	return all, nil
 }
 
-// kernelPackages are Red Hat's and Oracle's. What is built with a kernel, its
-// headers, may come in other versions.
+// kernelPackages returns the kernel packages of Red Hat and Oracle, without the
+// headers, which may have other versions.
 func kernelPackages() []string {
 	return []string{
 		"kernel", "kernel-core", "kernel-modules", "kernel-modules-core", "kernel-modules-extra",

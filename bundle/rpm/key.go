@@ -16,28 +16,28 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// What a directory of keys holds.
+// Files in a directory of keys.
 const (
 	PrivateKeyFile = "rpm-signing.key"
 	PublicKeyFile  = "RPM-GPG-KEY-airgap"
 )
 
-// Key signs our repository metadata and our own package: OpenPGP version 4,
-// RSA-4096 with SHA-256, since EL8's rpm knows no ECDSA.
+// Key signs airgap's repository metadata and its own package: OpenPGP version 4,
+// RSA-4096 with SHA-256, because rpm of EL8 does not support ECDSA.
 type Key struct{ entity *openpgp.Entity }
 
-// NewKey makes a key, created at the given time, which takes seconds.
+// NewKey generates a key with the given creation time. It takes some seconds.
 func NewKey(created time.Time) (*Key, error) {
 	config := signing(created)
 	config.Algorithm, config.RSABits = packet.PubKeyAlgoRSA, 4096
 	entity, err := openpgp.NewEntity("airgap bundle signing", "", "", config)
 	if err != nil {
-		return nil, fmt.Errorf("make signing key: %w", err)
+		return nil, fmt.Errorf("create signing key: %w", err)
 	}
 	return &Key{entity}, nil
 }
 
-// signing leaves out the random notation: same input, same signature.
+// signing omits the random notation, so that the same input gives the same signature.
 func signing(at time.Time) *packet.Config {
 	deterministic := false
 	return &packet.Config{
@@ -47,9 +47,9 @@ func signing(at time.Time) *packet.Config {
 	}
 }
 
-// LoadOrCreateKey reads the key in dir or makes one there: the private half
-// mode 0600, the public half beside it. A private key that others on the
-// machine can read is refused.
+// LoadOrCreateKey reads the key in dir, or creates one: the private key with mode
+// 0600, and the public key next to it. It refuses a private key that other users
+// can read.
 func LoadOrCreateKey(dir string) (*Key, error) {
 	key, err := LoadKey(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,8 +58,8 @@ func LoadOrCreateKey(dir string) (*Key, error) {
 	return key, err
 }
 
-// LoadKey is LoadOrCreateKey for a key that is there; else the error is
-// fs.ErrNotExist for errors.Is.
+// LoadKey reads the key in dir. If there is none, errors.Is matches the error with
+// fs.ErrNotExist.
 func LoadKey(dir string) (*Key, error) {
 	path := filepath.Join(dir, PrivateKeyFile)
 	data, err := host.ReadPrivate(path)
@@ -104,22 +104,22 @@ func ReadKey(data []byte) (*Key, error) {
 	return &Key{entities[0]}, nil
 }
 
-// Private is the armored private key.
+// Private returns the armored private key.
 func (k *Key) Private() ([]byte, error) {
 	return armored(openpgp.PrivateKeyType, func(w io.Writer) error {
 		return k.entity.SerializePrivateWithoutSigning(w, nil)
 	})
 }
 
-// Public is the armored public key, as `rpm --import` takes it.
+// Public returns the armored public key for `rpm --import`.
 func (k *Key) Public() ([]byte, error) {
 	return armored(openpgp.PublicKeyType, k.entity.Serialize)
 }
 
-// Keyring holds the public key.
+// Keyring returns a keyring with the public key.
 func (k *Key) Keyring() Keyring { return Keyring{entities: openpgp.EntityList{k.entity}} }
 
-// DetachSign signs what r holds; the signature is binary. The same content,
+// DetachSign returns a binary signature of the contents of r. The same content,
 // key and time give the same bytes. No signature is older than its key.
 func (k *Key) DetachSign(r io.Reader, at time.Time) ([]byte, error) {
 	if created := k.entity.PrimaryKey.CreationTime; at.Before(created) {
@@ -132,7 +132,7 @@ func (k *Key) DetachSign(r io.Reader, at time.Time) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// ArmoredSign is DetachSign in armor, as repomd.xml.asc wants it.
+// ArmoredSign is DetachSign with an armored signature, for repomd.xml.asc.
 func (k *Key) ArmoredSign(r io.Reader, at time.Time) ([]byte, error) {
 	signature, err := k.DetachSign(r, at)
 	if err != nil {

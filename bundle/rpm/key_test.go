@@ -28,7 +28,7 @@ func TestLoadOrCreateKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, b := key.Keyring().Fingerprints()[0], again.Keyring().Fingerprints()[0]; a != b {
-		t.Errorf("the key was %s, read back it is %s", a, b)
+		t.Errorf("the key was %s, and is %s after reading", a, b)
 	}
 	public, err := os.ReadFile(filepath.Join(dir, PublicKeyFile))
 	if err != nil || bytes.Contains(public, []byte("PRIVATE")) {
@@ -38,19 +38,19 @@ func TestLoadOrCreateKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := LoadOrCreateKey(dir); err == nil || !strings.Contains(err.Error(), "mode is 0640") {
-		t.Errorf("a key that its group can read: %v", err)
+		t.Errorf("a key that the group can read: %v", err)
 	}
 	if err := os.Chmod(filepath.Join(dir, PrivateKeyFile), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, PrivateKeyFile), public)
 	if _, err := LoadOrCreateKey(dir); err == nil {
-		t.Error("a public key passed for a private one")
+		t.Error("a public key is accepted as the private key")
 	}
 }
 
 func TestSign(t *testing.T) {
-	text := "what is signed"
+	text := "signed text"
 	signature, err := aKey().ArmoredSign(strings.NewReader(text), built)
 	if err != nil {
 		t.Fatal(err)
@@ -63,18 +63,18 @@ func TestSign(t *testing.T) {
 		t.Error(err)
 	}
 	if err := anotherKey().Keyring().check(strings.NewReader(text), signature); err == nil {
-		t.Error("a stranger's key verified it")
+		t.Error("another key verified the signature")
 	}
 	if err := aKey().Keyring().check(strings.NewReader(text+"."), signature); err == nil {
-		t.Error("it verified other content")
+		t.Error("the key verified other content")
 	}
 	early, err := aKey().DetachSign(strings.NewReader(text), time.Unix(0, 0))
 	if err != nil || signatureTime(early).Before(aKey().entity.PrimaryKey.CreationTime) {
-		t.Errorf("signed at %v, %v: before the key was made", signatureTime(early), err)
+		t.Errorf("signed at %v, %v: before the key was created", signatureTime(early), err)
 	}
 }
 
-// TestRPMAcceptsKeyAndPackage has the real rpm check a package of ours.
+// TestRPMAcceptsKeyAndPackage: rpm accepts the key and a package that airgap built.
 func TestRPMAcceptsKeyAndPackage(t *testing.T) {
 	need(t, "rpm", "rpmkeys")
 	dir := t.TempDir()
@@ -84,20 +84,20 @@ func TestRPMAcceptsKeyAndPackage(t *testing.T) {
 	db := []string{"--dbpath", filepath.Join(dir, "db")}
 	output(t, "rpmkeys", append(db, "--import", filepath.Join(dir, "key.asc"))...)
 	if got := output(t, "rpmkeys", append(db, "-K", path)...); !strings.Contains(got, "digests signatures OK") {
-		t.Errorf("rpm says %q", got)
+		t.Errorf("rpm reports %q", got)
 	}
 	list := output(t, "rpm", "-qp", "--nosignature", "--qf", `[%{FILEMODES:perms} %{FILEUSERNAME} %{FILEGROUPNAME} %{FILEFLAGS:fflags} %{FILENAMES}\n]`, path)
 	for _, want := range []string{
 		"-rwxr-xr-x root root  /usr/bin/agent", "-rw-r----- root agent cn /etc/agent.conf", "drwxr-x--- agent agent  /var/lib/agent",
 	} {
 		if !strings.Contains(list, want+"\n") {
-			t.Errorf("the package lacks %q:\n%s", want, list)
+			t.Errorf("the package does not contain %q:\n%s", want, list)
 		}
 	}
 	scripts := output(t, "rpm", "-qp", "--nosignature", "--scripts", path)
-	for _, want := range []string{"useradd", "daemon-reload", "systemctl stop", "true # gone"} {
+	for _, want := range []string{"useradd", "daemon-reload", "systemctl stop", "true # removed"} {
 		if !strings.Contains(scripts, want) {
-			t.Errorf("the package lacks the script with %q:\n%s", want, scripts)
+			t.Errorf("the package has no script with %q:\n%s", want, scripts)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func fullSpec() Spec {
 		{Path: "/var/lib/agent", Mode: os.ModeDir | 0o750, Owner: "agent", Group: "agent"},
 	}
 	s.PreInstall, s.PostInstall = "useradd --system agent", "systemctl daemon-reload"
-	s.PreRemove, s.PostRemove = "systemctl stop agent", "true # gone"
+	s.PreRemove, s.PostRemove = "systemctl stop agent", "true # removed"
 	return s
 }
 
@@ -123,15 +123,15 @@ func TestBuildPackageIsDeterministic(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(a.Bytes(), b.Bytes()) {
-		t.Error("the same package came out differently")
+		t.Error("two builds of the same package differ")
 	}
 }
 
-// TestCryptoPolicy has a signature and a key of the days of SHA-1.
+// TestCryptoPolicy checks a signature and a key with SHA-1.
 func TestCryptoPolicy(t *testing.T) {
 	const text = "metadata"
 	private := aKey().entity.PrivateKey
-	plain := &packet.Config{NonDeterministicSignaturesViaNotation: new(false)} // there is no salt for SHA-1
+	plain := &packet.Config{NonDeterministicSignaturesViaNotation: new(false)} // SHA-1 has no salt
 	old := &packet.Signature{Version: 4, SigType: packet.SigTypeBinary, PubKeyAlgo: private.PubKeyAlgo, Hash: crypto.SHA1, CreationTime: built, IssuerKeyId: &private.KeyId}
 	h := crypto.SHA1.New()
 	h.Write([]byte(text))
@@ -160,15 +160,15 @@ func TestCryptoPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for os, allowed := range map[string]bool{"el8": true, "el9": false, "el10": false} {
-		mine, err := aKey().Keyring().forOS(os)
+		modern, err := aKey().Keyring().forOS(os)
 		if err != nil {
 			t.Errorf("%s refuses a key with SHA-512: %v", os, err)
 		}
-		if err := mine.check(strings.NewReader(text), signature.Bytes()); (err == nil) != allowed {
+		if err := modern.check(strings.NewReader(text), signature.Bytes()); (err == nil) != allowed {
 			t.Errorf("a signature over SHA-1 on %s: %v", os, err)
 		}
 		if _, err := ring.forOS(os); (err == nil) != allowed || err != nil && !strings.Contains(err.Error(), "SHA-1") {
-			t.Errorf("a key that vouches for itself by SHA-1 on %s: %v", os, err)
+			t.Errorf("a key with a self-signature over SHA-1 on %s: %v", os, err)
 		}
 	}
 }

@@ -20,15 +20,15 @@ import (
 
 const maxKeyFile = 1 << 20
 
-// Keyring is a set of public keys that packages or metadata may be signed by.
+// Keyring is a set of public keys that may sign packages or metadata.
 type Keyring struct {
 	entities openpgp.EntityList
-	// sha1 says that signatures over SHA-1 count, as they do for rpm on
-	// Enterprise Linux 8; the crypto policies of 9 and 10 refuse them.
+	// sha1 allows signatures over SHA-1, as rpm on Enterprise Linux 8 does. The
+	// crypto policies of 9 and 10 reject them.
 	sha1 bool
 }
 
-// ReadKeyring reads public keys, armored or binary; one file may hold several.
+// ReadKeyring reads public keys, armored or binary. One file may contain several.
 func ReadKeyring(files ...[]byte) (Keyring, error) {
 	var ring Keyring
 	for _, data := range files {
@@ -39,7 +39,7 @@ func ReadKeyring(files ...[]byte) (Keyring, error) {
 		ring.entities = append(ring.entities, entities...)
 	}
 	if len(ring.entities) == 0 {
-		return Keyring{}, errors.New("read public keys: there are none")
+		return Keyring{}, errors.New("read public keys: the files contain no key")
 	}
 	return ring, nil
 }
@@ -63,7 +63,7 @@ func readEntities(data []byte) (openpgp.EntityList, error) {
 	return all, nil
 }
 
-// Fingerprints are the primary keys', upper-case hex.
+// Fingerprints returns the fingerprints of the primary keys, in upper-case hex.
 func (k Keyring) Fingerprints() []string {
 	var all []string
 	for _, e := range k.entities {
@@ -72,7 +72,7 @@ func (k Keyring) Fingerprints() []string {
 	return all
 }
 
-// Armored is one file for each key, as `rpm --import` and dnf's gpgkey take it.
+// Armored returns one armored file per key, for `rpm --import` and gpgkey of dnf.
 func (k Keyring) Armored() ([][]byte, error) {
 	var files [][]byte
 	for _, e := range k.entities {
@@ -101,21 +101,21 @@ func armored(kind string, serialize func(io.Writer) error) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// forOS judges by the crypto policy that a system has by default. A key whose
-// own signature is over SHA-1 cannot be imported by rpm on EL9 and EL10.
+// forOS returns the keyring with the default crypto policy of a system. rpm on EL9
+// and EL10 cannot import a key with a self-signature over SHA-1.
 func (k Keyring) forOS(os string) (Keyring, error) {
 	k.sha1 = enterprise.Of(os).SHA1
 	for _, e := range k.entities {
 		for name, identity := range e.Identities {
 			if s := identity.SelfSignature; s != nil && !slices.Contains(k.hashes(), s.Hash) {
-				return k, fmt.Errorf("the key %X of %s vouches for itself by %s, which the crypto policy of %s refuses: ask the vendor for a newer key", e.PrimaryKey.Fingerprint, name, s.Hash, os)
+				return k, fmt.Errorf("the key %X of %s has a self-signature with %s, which the crypto policy of %s rejects: ask the vendor for a newer key", e.PrimaryKey.Fingerprint, name, s.Hash, os)
 			}
 		}
 	}
 	return k, nil
 }
 
-// hashes are those that a signature may be over.
+// hashes returns the hashes that a signature may use.
 func (k Keyring) hashes() []crypto.Hash {
 	all := []crypto.Hash{crypto.SHA224, crypto.SHA256, crypto.SHA384, crypto.SHA512}
 	if k.sha1 {
@@ -124,8 +124,8 @@ func (k Keyring) hashes() []crypto.Hash {
 	return all
 }
 
-// check verifies a detached signature, armored or binary, over signed. A key
-// that expired since it signed is fine: rpm thinks so too.
+// check verifies a detached signature, armored or binary, over signed. Like rpm, it
+// accepts a key that has expired since it signed.
 func (k Keyring) check(signed io.Reader, signature []byte) error {
 	config := &packet.Config{}
 	if at := signatureTime(signature); !at.IsZero() {
@@ -143,7 +143,7 @@ func (k Keyring) check(signed io.Reader, signature []byte) error {
 	return err
 }
 
-// signatureTime is when a signature says it was made; zero when it is not read.
+// signatureTime returns the creation time of a signature; zero if it cannot be parsed.
 func signatureTime(signature []byte) time.Time {
 	var r io.Reader = bytes.NewReader(signature)
 	if block, err := armor.Decode(bytes.NewReader(signature)); err == nil {
@@ -156,8 +156,8 @@ func signatureTime(signature []byte) time.Time {
 	return time.Time{}
 }
 
-// fetchKeyring reads the keys of one repository from URLs and files, for a
-// system of that name.
+// fetchKeyring reads the keys of one repository from URLs and files, for the given
+// system.
 func fetchKeyring(ctx context.Context, f Fetcher, names []string, os string) (Keyring, error) {
 	var files [][]byte
 	for _, name := range names {

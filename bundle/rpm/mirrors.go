@@ -13,12 +13,11 @@ import (
 
 const (
 	maxMirrorList = 1 << 20
-	maxMirrors    = 8 // that are tried
+	maxMirrors    = 8 // number of mirrors to try
 )
 
-// findMirrors gives the directories above repodata/ that a repository may be read
-// from, the best first, and the checksums that its metalink allows repomd.xml
-// to have.
+// findMirrors returns the directories that contain repodata/, the best first, and
+// the checksums of repomd.xml that the metalink allows.
 func (s *source) findMirrors(ctx context.Context) (bases []string, sums []checksum, err error) {
 	switch {
 	case s.MirrorList != "":
@@ -39,12 +38,12 @@ func (s *source) findMirrors(ctx context.Context) (bases []string, sums []checks
 		bases = []string{s.BaseURL}
 	}
 	if len(bases) == 0 {
-		return nil, nil, errors.New("its list of mirrors names none with http or https")
+		return nil, nil, errors.New("its mirror list has no http or https URL")
 	}
 	return bases[:min(len(bases), maxMirrors)], sums, nil
 }
 
-// parseMirrorList takes the URLs, one a line.
+// parseMirrorList returns the URLs, one per line.
 func parseMirrorList(text []byte) []string {
 	var bases []string
 	for line := range strings.Lines(string(text)) {
@@ -55,9 +54,9 @@ func parseMirrorList(text []byte) []string {
 	return bases
 }
 
-// xmlMetalink is version 3.0, as mirror managers give it for repomd.xml:
-// https://www.metalinker.org/Metalink_3.0_Spec.pdf, with the alternates of
-// earlier states that Fedora's adds.
+// xmlMetalink is version 3.0, as mirror managers write it for repomd.xml:
+// https://www.metalinker.org/Metalink_3.0_Spec.pdf. Fedora's adds alternates
+// for earlier versions of repomd.xml.
 type xmlMetalink struct {
 	XMLName xml.Name `xml:"metalink"`
 	Files   []struct {
@@ -100,8 +99,8 @@ func parseMetalink(text []byte) (bases []string, sums []checksum, err error) {
 	return bases, sums, nil
 }
 
-// anyOf checks data against several checksums, of which one has to match; none
-// are none to check.
+// anyOf checks that one of the checksums matches data. Without checksums it
+// checks nothing.
 func anyOf(sums []checksum, data []byte) error {
 	var err error
 	for _, sum := range sums {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// metalink is one as a mirror manager writes it.
+// metalink returns a metalink in the format of mirror managers.
 func metalink(repomd []byte, urls ...string) []byte {
 	text := `<?xml version="1.0"?><metalink version="3.0" xmlns="http://www.metalinker.org/" xmlns:mm0="http://fedorahosted.org/mirrormanager"><files>` +
 		`<file name="repomd.xml"><mm0:timestamp>1</mm0:timestamp><size>1</size><verification><hash type="md5">00</hash><hash type="sha256">` +
@@ -23,15 +23,15 @@ func TestMirrors(t *testing.T) {
 	one := pkg{nevra: "app-1-1.x86_64"}
 	tests := []struct {
 		name   string
-		spoil  func(w web)
-		reads  string // the mirror in the end, "" for none
+		change func(w web)
+		reads  string // the used mirror, "" for none
 		errors []string
 	}{
-		{"all answer", func(web) {}, bad, nil},
-		{"the first is gone", func(w web) { delete(w, bad+"/repodata/repomd.xml") }, good, nil},
+		{"all respond", func(web) {}, bad, nil},
+		{"the first has no repomd.xml", func(w web) { delete(w, bad+"/repodata/repomd.xml") }, good, nil},
 		{"the first is older", func(w web) { w.publish(t, bad, aKey(), pkg{nevra: "app-0-1.x86_64"}) }, good, nil},
 		{"the first has other metadata", func(w web) { w[bad+"/repodata/primary.xml.gz"] = []byte("x") }, bad, nil},
-		{"none answers", func(w web) {
+		{"none responds", func(w web) {
 			for _, m := range []string{bad, good, third} {
 				delete(w, m+"/repodata/repomd.xml")
 			}
@@ -46,7 +46,7 @@ func TestMirrors(t *testing.T) {
 			}
 			w["https://m/link"] = metalink(w[good+"/repodata/repomd.xml"], bad, good, third)
 			w["https://m/list"] = []byte("# mirrors\n" + bad + "/\n\n" + good + "\nftp://m/x\n" + third + "\n")
-			tt.spoil(w)
+			tt.change(w)
 			r.BaseURL, r.Metalink = "", "https://m/link"
 			c, err := Plan(t.Context(), w, Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: []string{"app"}})
 			if tt.reads == "" {
@@ -70,19 +70,19 @@ func TestMirrors(t *testing.T) {
 func TestMirrorList(t *testing.T) {
 	w := web{}
 	r := w.publish(t, "https://good/x", aKey(), pkg{nevra: "app-1-1.x86_64"})
-	w["https://m/list"] = []byte("# mirrors\nhttps://gone/x/\n\nhttps://good/x\nftp://m/x\n")
+	w["https://m/list"] = []byte("# mirrors\nhttps://missing/x/\n\nhttps://good/x\nftp://m/x\n")
 	r.BaseURL, r.MirrorList = "", "https://m/list"
 	request := Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: []string{"app"}}
 	c, err := Plan(t.Context(), w, request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"https://gone/x/x/app-1-1.x86_64.rpm"}; !slices.Equal(c.Packages[0].Mirrors, want) {
+	if want := []string{"https://missing/x/x/app-1-1.x86_64.rpm"}; !slices.Equal(c.Packages[0].Mirrors, want) {
 		t.Errorf("other mirrors are %v, want %v", c.Packages[0].Mirrors, want)
 	}
 	w["https://m/list"] = []byte("<html>log in first</html>\n")
 	_, err = Plan(t.Context(), w, request)
-	wantProblems(t, err, []string{"list of mirrors names none"})
+	wantProblems(t, err, []string{"its mirror list has no http or https URL"})
 }
 
 func TestMetalinkRefuses(t *testing.T) {
@@ -102,7 +102,7 @@ func FuzzMetalink(f *testing.F) {
 		bases, _, err := parseMetalink(text)
 		for _, base := range bases {
 			if err == nil && !isURL(base) {
-				t.Errorf("%q is taken for a mirror", base)
+				t.Errorf("%q is in the list of mirrors", base)
 			}
 		}
 	})

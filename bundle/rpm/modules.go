@@ -15,13 +15,13 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// modules is what repositories say about module streams: sets of packages of
-// which dnf shows those of one stream at most. The format is that of modulemd,
-// version 2, and modulemd-defaults, version 1:
+// modules has the module streams of repositories. dnf shows the packages of at most
+// one stream per module. The formats are modulemd, version 2, and modulemd-defaults,
+// version 1:
 // https://github.com/fedora-modularity/libmodulemd/tree/main/yaml_specs
 type modules struct {
 	builds   []moduleBuild
-	defaults map[string]string // module to stream
+	defaults map[string]string // stream by module
 }
 
 // moduleBuild is one build of a stream.
@@ -44,7 +44,7 @@ type moduleDocument struct {
 	Data     yaml.Node `yaml:"data"`
 }
 
-// readModules reads the metadata of that kind; most repositories have none.
+// readModules reads the module metadata. Most repositories have none.
 func (s *source) readModules(ctx context.Context) (modules, error) {
 	m, err := s.metadata(ctx, "modules")
 	if errors.Is(err, errNotListed) {
@@ -80,8 +80,8 @@ func parseModules(r io.Reader) (modules, error) {
 	}
 }
 
-// add takes the documents that decide what can be installed; translations and
-// the like are left out.
+// add reads the documents that affect the available packages. It ignores others, such
+// as translations.
 func (m *modules) add(d moduleDocument) error {
 	switch {
 	case d.Document == "modulemd" && d.Version == 2:
@@ -105,7 +105,7 @@ func (m *modules) add(d moduleDocument) error {
 	return nil
 }
 
-// join adds what another repository says; the first default wins.
+// join adds the modules of another repository. The first default of a module counts.
 func (m *modules) join(o modules) {
 	m.builds = append(m.builds, o.builds...)
 	for module, stream := range o.defaults {
@@ -115,15 +115,14 @@ func (m *modules) join(o modules) {
 	}
 }
 
-// streams are which streams the request goes by: what packages.modules names,
-// and what dnf was told on the servers, which have to agree. "" is a module that
-// is disabled. The problems are sentences.
+// streams returns the streams by module, from packages.modules and from the servers,
+// which must agree. "" is a disabled module. The problems are sentences.
 func (req Request) streams() (map[string]string, []string) {
 	var problems []string
 	streams, by := map[string]string{}, map[string]string{}
 	enable := func(module, stream, who string) {
 		if have, known := streams[module]; known && have != stream {
-			problems = append(problems, fmt.Sprintf("%s and %s disagree about the module %s: %s, %s; bundle for them one by one, or have dnf enable the same stream",
+			problems = append(problems, fmt.Sprintf("%s and %s use different streams of the module %s: %s, %s; enable the same stream with dnf, or build a bundle for each of them",
 				by[module], who, module, orDisabled(have), orDisabled(stream)))
 			return
 		}
@@ -143,10 +142,10 @@ func (req Request) streams() (map[string]string, []string) {
 
 func orDisabled(stream string) string { return cmp.Or(stream, "disabled") }
 
-// active are the builds whose packages can be installed: of each enabled
-// stream, and of those it requires, the newest build; then of the default
-// streams of other modules, unless they require one that is not there. Streams
-// that no repository has are told only if they are among named.
+// active returns the builds with the available packages: the newest build of each
+// enabled stream and of the streams that it requires, then of the default streams
+// of other modules, unless they require a stream that is not active. Problems
+// report streams that no repository has, only for named and for required streams.
 func (m modules) active(enabled map[string]string, named []string, os, arch string) (builds []moduleBuild, problems []string) {
 	streams := map[string]string{"platform": os}
 	var queue []string
@@ -156,11 +155,11 @@ func (m modules) active(enabled map[string]string, named []string, os, arch stri
 			queue = append(queue, module)
 		}
 	}
-	told := len(queue) // those behind are required by streams
+	requested := len(queue) // the following entries are required by streams
 	for i := 0; i < len(queue); i++ {
 		b, required, ok := m.build(queue[i], streams, arch)
 		if !ok {
-			if name := queue[i] + ":" + streams[queue[i]]; slices.Contains(named, name) || i >= told {
+			if name := queue[i] + ":" + streams[queue[i]]; slices.Contains(named, name) || i >= requested {
 				problems = append(problems, m.unknown(queue[i], streams[queue[i]]))
 			}
 			continue
@@ -189,8 +188,8 @@ func (m modules) active(enabled map[string]string, named []string, os, arch stri
 	return builds, problems
 }
 
-// build is the newest build of a module's stream that goes together with the
-// streams, and which other streams it needs beside them.
+// build returns the newest build of a module's stream that is compatible with
+// streams, and the additional streams that it requires.
 func (m modules) build(module string, streams map[string]string, arch string) (moduleBuild, map[string]string, bool) {
 	var candidates []moduleBuild
 	for _, b := range m.builds {
@@ -204,7 +203,7 @@ func (m modules) build(module string, streams map[string]string, arch string) (m
 			return b, nil, true
 		}
 		for _, d := range b.Dependencies {
-			if more, ok := goTogether(d.Requires, streams); ok {
+			if more, ok := compatible(d.Requires, streams); ok {
 				return b, more, true
 			}
 		}
@@ -212,9 +211,10 @@ func (m modules) build(module string, streams map[string]string, arch string) (m
 	return moduleBuild{}, nil, false
 }
 
-// goTogether judges what a build requires: streams by module, any when none is
-// named, all but one when that begins with a dash.
-func goTogether(requires map[string][]string, streams map[string]string) (map[string]string, bool) {
+// compatible reports whether streams satisfy the requirements of a build, and returns
+// the additional streams. A requirement lists streams by module: an empty list is any
+// stream, and a stream after a dash is excluded.
+func compatible(requires map[string][]string, streams map[string]string) (map[string]string, bool) {
 	more := map[string]string{}
 	for module, allowed := range requires {
 		have := streams[module]
@@ -231,27 +231,27 @@ func goTogether(requires map[string][]string, streams map[string]string) (map[st
 }
 
 func (m modules) unknown(module, stream string) string {
-	var there []string
+	var available []string
 	for _, b := range m.builds {
-		if b.Name == module && !slices.Contains(there, b.Stream) {
-			there = append(there, b.Stream)
+		if b.Name == module && !slices.Contains(available, b.Stream) {
+			available = append(available, b.Stream)
 		}
 	}
-	if len(there) == 0 {
-		return fmt.Sprintf("the stream %s:%s is wanted, but no repository has the module %s", module, stream, module)
+	if len(available) == 0 {
+		return fmt.Sprintf("the stream %s:%s is required, but no repository has the module %s", module, stream, module)
 	}
-	slices.Sort(there)
-	return fmt.Sprintf("the stream %s:%s is wanted, and there is no fitting build of it; there are the streams %s", module, stream, strings.Join(there, ", "))
+	slices.Sort(available)
+	return fmt.Sprintf("the stream %s:%s is required, but no repository has a compatible build of it; available streams: %s", module, stream, strings.Join(available, ", "))
 }
 
-// without forgets modules, so that their packages are like any others.
+// without removes modules, so that dnf treats their packages as ordinary packages.
 func (m modules) without(names []string) modules {
 	m.builds = slices.DeleteFunc(slices.Clone(m.builds), func(b moduleBuild) bool { return slices.Contains(names, b.Name) })
 	return m
 }
 
-// hides reports whether dnf would not show a package: it belongs to a stream
-// that is not active, or to none though an active one has packages of its name.
+// hides returns whether dnf hides a package: it belongs to an inactive stream, or
+// to no stream although an active stream has packages of its name.
 func (m modules) hides(active []moduleBuild) func(nevra.NEVRA) bool {
 	shown, names, listed := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, b := range m.builds {

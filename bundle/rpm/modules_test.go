@@ -103,14 +103,14 @@ func TestModules(t *testing.T) {
 		{"default stream, newest build", nil, "el9", []string{"tools:el9:2"}, nil},
 		{"a default that is not for this system", nil, "el10", nil, nil},
 		{"another stream than the default", []string{"tools:1.10"}, "el9", []string{"tools:1.10:3"}, nil},
-		{"with what it requires", []string{"web:1.24"}, "el9", []string{"web:1.24:1", "perl:5.32:1", "tools:el9:2"}, nil},
-		{"what it requires is not there", []string{"web:1.24"}, "el8", []string{"web:1.24:1"}, []string{"the stream perl:5.26 is wanted, and there is no fitting build of it; there are the streams 5.32"}},
+		{"a stream with its requirements", []string{"web:1.24"}, "el9", []string{"web:1.24:1", "perl:5.32:1", "tools:el9:2"}, nil},
+		{"a missing requirement", []string{"web:1.24"}, "el8", []string{"web:1.24:1"}, []string{"the stream perl:5.26 is required, but no repository has a compatible build of it; available streams: 5.32"}},
 		{
-			"another stream of what it requires",
+			"another stream of the requirement",
 			[]string{"perl:5.40", "web:1.24"},
 			"el9",
 			[]string{"tools:el9:2"},
-			[]string{"perl:5.40 is wanted", "the stream web:1.24 is wanted, and there is no fitting build of it"},
+			[]string{"perl:5.40 is required", "the stream web:1.24 is required, but no repository has a compatible build of it"},
 		},
 		{"no such module", []string{"cheese:1"}, "el9", []string{"tools:el9:2"}, []string{"no repository has the module cheese"}},
 	}
@@ -131,14 +131,14 @@ func TestModules(t *testing.T) {
 			}
 			for i, want := range tt.problems {
 				if !strings.Contains(problems[i], want) {
-					t.Errorf("%q does not say %q", problems[i], want)
+					t.Errorf("%q does not contain %q", problems[i], want)
 				}
 			}
 		})
 	}
 }
 
-// TestStreamsOfServers has dnf told about streams on the servers.
+// TestStreamsOfServers: streams that the servers have enabled.
 func TestStreamsOfServers(t *testing.T) {
 	m, err := parseModules(strings.NewReader(someModules))
 	if err != nil {
@@ -155,13 +155,13 @@ func TestStreamsOfServers(t *testing.T) {
 	if active, _ = m.active(streams, nil, "el9", "x86_64"); len(active) != 0 {
 		t.Errorf("a disabled module is active: %v", active)
 	}
-	// What a stream on a server requires is told, even beside disabled modules.
+	// A missing requirement of a server's stream is reported, even next to disabled modules.
 	streams, _ = Request{Hosts: []Installed{server("db1", map[string]string{"web": "1.24", "tools": "", "ruby": ""})}}.streams()
 	if _, missing = m.active(streams, nil, "el8", "x86_64"); len(missing) != 1 || !strings.Contains(missing[0], "perl:5.26") {
 		t.Errorf("missing are %v, want perl:5.26", missing)
 	}
 	_, problems = Request{Modules: []string{"tools:el9"}, Hosts: []Installed{a}}.streams()
-	if want := "packages.modules and db1 disagree about the module tools: el9, 1.10"; len(problems) != 1 || !strings.Contains(problems[0], want) {
+	if want := "packages.modules and db1 use different streams of the module tools: el9, 1.10"; len(problems) != 1 || !strings.Contains(problems[0], want) {
 		t.Errorf("problems are %v, want %q", problems, want)
 	}
 }
@@ -177,10 +177,10 @@ func TestModulesHide(t *testing.T) {
 		"podman-0:5-1.module_el9.x86_64":     false,
 		"podman-0:4-1.module_el9.x86_64":     true, // an older build
 		"podman-0:1.10-1.module_el9.x86_64":  true, // another stream
-		"podman-0:9-1.el9.x86_64":            true, // of no stream, but of the name
-		"nginx-1:1.24-1.module_el9.x86_64":   true, // no default
+		"podman-0:9-1.el9.x86_64":            true, // not in a stream, but same name
+		"nginx-1:1.24-1.module_el9.x86_64":   true, // not a default stream
 		"nginx-1:1.20-1.el9.x86_64":          false,
-		"strange-0:1-1.module_el9+1.x86_64":  true, // listed nowhere
+		"strange-0:1-1.module_el9+1.x86_64":  true, // not listed in a stream
 		"container-selinux-0:2-1.el9.noarch": false,
 	} {
 		n, err := nevra.Parse(name)

@@ -19,14 +19,14 @@ const (
 	tagAttribute = 17
 )
 
-// OneKey is nil for a file of one armored public key and nothing else, and gives its
-// fingerprint. `rpm --import` takes every key of a file, and a person who compares one
-// fingerprint trusts all of them.
+// OneKey returns the fingerprint of a file that contains one armored public key. It
+// fails if the file contains anything else: `rpm --import` imports every key of a file,
+// while the operator compares only one fingerprint.
 func OneKey(data []byte) (fingerprint string, err error) {
 	const begin, end = "-----BEGIN PGP PUBLIC KEY BLOCK-----", "-----END PGP PUBLIC KEY BLOCK-----"
 	text := bytes.TrimSpace(data)
 	if n := bytes.Count(text, []byte("-----BEGIN")); n > 1 {
-		return "", fmt.Errorf("it holds %d blocks of keys, and rpm --import would take all of them", n)
+		return "", fmt.Errorf("it has %d key blocks, and rpm --import would import all of them", n)
 	}
 	if !bytes.HasPrefix(text, []byte(begin)) || !bytes.HasSuffix(text, []byte(end)) {
 		return "", errors.New("it is not one armored public key")
@@ -55,8 +55,8 @@ func OneKey(data []byte) (fingerprint string, err error) {
 	return ring.Fingerprints()[0], nil
 }
 
-// countKeys goes by the packets: the library leaves out a key that it does not understand,
-// and rpm may understand it.
+// countKeys counts the packets of keys, because the library omits a key that it does not
+// support, and rpm may support it.
 func countKeys(body []byte) error {
 	keys := 0
 	for r := packet.NewOpaqueReader(bytes.NewReader(body)); ; {
@@ -72,11 +72,11 @@ func countKeys(body []byte) error {
 			keys++
 		case tagSignature, tagUserID, tagSubkey, tagAttribute:
 		default:
-			return fmt.Errorf("it holds more than public keys (an OpenPGP packet with tag %d)", p.Tag)
+			return fmt.Errorf("it contains more than public keys (an OpenPGP packet with tag %d)", p.Tag)
 		}
 	}
 	if keys != 1 {
-		return fmt.Errorf("it holds %d keys, and rpm --import would take all of them", keys)
+		return fmt.Errorf("it has %d keys, and rpm --import would import all of them", keys)
 	}
 	return nil
 }

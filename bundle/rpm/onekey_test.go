@@ -23,7 +23,7 @@ func TestOneKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	far, err := armored(openpgp.PublicKeyType, func(w io.Writer) error { // the second key is where reading would stop
+	far, err := armored(openpgp.PublicKeyType, func(w io.Writer) error { // the second key starts where the reader would stop
 		first := binaryKey(t)
 		filler := packet.OpaquePacket{Tag: tagUserID, Contents: make([]byte, maxKeyFile-len(first)-6)}
 		_, err := w.Write(first)
@@ -40,25 +40,25 @@ func TestOneKey(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"one":                  {one, ""},
-		"two blocks":           {append(bytes.Clone(one), other...), "it holds 2 blocks of keys"},
-		"two keys in a block":  {both, "it holds 2 keys, and rpm --import would take all of them"},
-		"two keys, far apart":  {far, "larger than allowed"},
-		"the same twice":       {append(bytes.Clone(one), one...), "it holds 2 blocks"},
-		"text before":          {append([]byte("compare this\n"), one...), "not one armored public key"},
-		"text after":           {append(bytes.Clone(one), "and this"...), "not one armored public key"},
-		"a private key":        {private, "not one armored public key"},
-		"binary":               {binaryKey(t), "not one armored public key"},
-		"nothing":              {nil, "not one armored public key"},
-		"cut":                  {one[:len(one)/2], "not one armored public key"},
-		"a block of something": {[]byte(strings.ReplaceAll(string(one), "PUBLIC KEY BLOCK", "SIGNATURE")), "not one armored public key"},
+		"one":                   {one, ""},
+		"two blocks":            {append(bytes.Clone(one), other...), "it has 2 key blocks"},
+		"two keys in a block":   {both, "it has 2 keys, and rpm --import would import all of them"},
+		"two keys, far apart":   {far, "larger than allowed"},
+		"the same twice":        {append(bytes.Clone(one), one...), "it has 2 key blocks"},
+		"text before":           {append([]byte("compare this\n"), one...), "not one armored public key"},
+		"text after":            {append(bytes.Clone(one), "and this"...), "not one armored public key"},
+		"a private key":         {private, "not one armored public key"},
+		"binary":                {binaryKey(t), "not one armored public key"},
+		"empty":                 {nil, "not one armored public key"},
+		"truncated":             {one[:len(one)/2], "not one armored public key"},
+		"another kind of block": {[]byte(strings.ReplaceAll(string(one), "PUBLIC KEY BLOCK", "SIGNATURE")), "not one armored public key"},
 	} {
 		fingerprint, err := OneKey(c.data)
 		if c.want == "" && (err != nil || fingerprint != aKey().Keyring().Fingerprints()[0]) {
 			t.Errorf("%s: %s, %v", name, fingerprint, err)
 		}
 		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want it to say %q", name, err, c.want)
+			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
 }
@@ -72,9 +72,9 @@ func binaryKey(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// TestImportTakesThemAll shows what OneKey is for, by the real rpm: a database of its own
-// shows each key of a file, as INSTALL.txt says.
-func TestImportTakesThemAll(t *testing.T) {
+// TestRPMImportsAllKeys shows the reason for OneKey with rpm: a separate database lists
+// each key of a file, as INSTALL.txt says.
+func TestRPMImportsAllKeys(t *testing.T) {
 	need(t, "rpm")
 	dir := t.TempDir()
 	for name, c := range map[string]struct {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// better puts the package whose name was asked for first, then goes by names,
-// then the newest version, then a build for the architecture.
+// better compares by requested name, by name, by version (newest first), and by
+// architecture (noarch last).
 func better(a, b *entry, name string) int {
 	return cmp.Or(
 		-compareBool(a.Name == name, b.Name == name),

@@ -13,8 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Tags that tell about the payload. Those of the signature header have
-// numbers of their own.
+// Tags that describe the payload. The signature header uses other numbers.
 const (
 	tagSize           = 1009 // of all files, bytes
 	tagFileSizes      = 1028
@@ -23,25 +22,25 @@ const (
 	tagSigPayloadSize = 1007
 )
 
-// payload is the content of a package: a cpio archive, compressed, in a
-// temporary file; and what the headers say about it.
+// payload is the content of a package, a compressed cpio archive in a
+// temporary file, with its properties for the headers.
 type payload struct {
 	file    *os.File
 	size    int64    // of the file, bytes
 	sha256  string   // of the file
 	content int64    // of all files of the package, bytes
-	sizes   []uint32 // of each of them
+	sizes   []uint32 // of each file
 	digests []string // SHA-256 of each; "" for a directory
 }
 
-// packPayload archives files in their order.
+// packPayload archives files in the given order.
 func packPayload(files []File) (*payload, error) {
 	file, err := os.CreateTemp("", "airgap-rpm-")
 	if err != nil {
 		return nil, err
 	}
 	p := &payload{file: file}
-	err = errors.Join(os.Remove(file.Name()), p.pack(files)) // without a name it cannot be left behind
+	err = errors.Join(os.Remove(file.Name()), p.pack(files)) // a file without a name disappears with the process
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -50,8 +49,8 @@ func packPayload(files []File) (*payload, error) {
 
 func (p *payload) pack(files []File) error {
 	sum := sha256.New()
-	// With one worker the same files give the same bytes. Gzip takes longer and a quarter
-	// more room; rpm of Enterprise Linux 8 is the first that reads zstd.
+	// With one worker the same files give the same bytes. Gzip is slower and needs 25 %
+	// more space. rpm supports zstd since Enterprise Linux 8.
 	z, err := zstd.NewWriter(io.MultiWriter(p.file, sum), zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
@@ -96,10 +95,10 @@ func (p *payload) add(archive *cpio.Writer, f File) error {
 	return nil
 }
 
-// directorySize is what rpm lists for a directory, in bytes.
+// directorySize is the size of a directory in the header, in bytes.
 const directorySize = 4096
 
-// open is the content of a file and its size in bytes.
+// open returns the content of a file and its size in bytes.
 func (f File) open() (io.ReadCloser, int64, error) {
 	if f.Source == "" {
 		return io.NopCloser(bytes.NewReader(f.Data)), int64(len(f.Data)), nil
@@ -115,7 +114,7 @@ func (f File) open() (io.ReadCloser, int64, error) {
 	return file, info.Size(), nil
 }
 
-// reader reads the payload from its start.
+// reader returns a reader from the start of the payload.
 func (p *payload) reader() io.Reader { return io.NewSectionReader(p.file, 0, p.size) }
 
 func (p *payload) close() error { return p.file.Close() }

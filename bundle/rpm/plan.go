@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Plan reads the repositories and finds every package that the list needs and
-// a server does not have, for each server alone: what is right for one may be
-// wrong for another. What is wrong with the request comes as a *PlanError that
-// holds every problem.
+// Plan reads the repositories and resolves the packages that the servers need
+// and do not have. It solves for each server separately, because a package that
+// fits one may conflict on another. If the request has no solution, Plan returns
+// a *PlanError with all problems.
 func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 	systems, err := req.systems()
 	if err != nil {
@@ -25,7 +25,7 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 			return nil, err
 		}
 	}
-	problems = slices.Concat(problems, n.problems(len(req.Hosts)+len(req.Assumed)), n.gone(req.Install))
+	problems = slices.Concat(problems, n.problems(len(req.Hosts)+len(req.Assumed)), n.unavailable(req.Install))
 	if len(problems) > 0 {
 		return nil, &PlanError{OS: req.OS, Searched: u.names(), Problems: problems}
 	}
@@ -47,8 +47,8 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 	return c, err
 }
 
-// systems are the servers, those that have the same packages as one, and the
-// one that is assumed where nobody looked.
+// systems returns one system for all servers with the same packages, and the
+// profile for servers without a survey.
 func (req Request) systems() ([]system, error) {
 	if len(req.Hosts) == 0 {
 		p, err := readProfile(req.OS)
@@ -63,7 +63,7 @@ func (req Request) systems() ([]system, error) {
 		p.names = req.Assumed
 		all = append(all, p)
 	}
-	alike := map[string]*known{}
+	alike := map[string]*surveyed{}
 	for _, h := range req.Hosts {
 		var names []string
 		for _, p := range h.Packages {
@@ -72,7 +72,7 @@ func (req Request) systems() ([]system, error) {
 		slices.Sort(names)
 		key := strings.Join(names, "\n") + "\n" + req.Only[h.Host].String()
 		if alike[key] == nil {
-			alike[key] = newKnown(h)
+			alike[key] = newSurveyed(h)
 			all = append(all, alike[key])
 		}
 		alike[key].names = append(alike[key].names, h.Host)
@@ -80,8 +80,7 @@ func (req Request) systems() ([]system, error) {
 	return all, nil
 }
 
-// only is what the servers of s get beside the others: those that are together
-// get the same.
+// only returns the additional packages of s. They are the same for all its servers.
 func (req Request) only(s system) Extra {
 	for _, host := range s.hosts() {
 		return req.Only[host]
@@ -97,7 +96,7 @@ func (u *universe) names() []string {
 	return all
 }
 
-// elements fills in the XML elements of the packages that come from s.
+// elements sets the XML elements of the packages from s.
 func (s *source) elements(ctx context.Context, packages map[*entry]*Package) error {
 	wanted := map[int]*Package{}
 	for e, p := range packages {

@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// entry is one package as primary metadata describes it.
+// entry is one package of primary metadata.
 type entry struct {
 	nevra.NEVRA
 	source    *source
@@ -20,15 +20,15 @@ type entry struct {
 	requires  []expression
 	conflicts []expression
 	obsoletes []Capability
-	// what it recommends and suggests, to choose between alternatives by
+	// weak dependencies, used only to choose between alternatives
 	recommends, suggests []Capability
-	files                []string // those in primary; filelists has all
-	license              string   // as the vendor wrote it
+	files                []string // the files in primary; filelists has all
+	license              string   // from the vendor
 	built                int64    // time of the package file, seconds since 1970
-	ordinal              int      // which element of primary it is
+	ordinal              int      // index of the element in primary
 }
 
-// xmlPackage mirrors the element; only what is needed is decoded.
+// xmlPackage has the needed fields of the element.
 type xmlPackage struct {
 	XMLName xml.Name `xml:"package"`
 	Name    string   `xml:"name"`
@@ -55,7 +55,7 @@ type xmlPackage struct {
 		Requires  xmlEntries `xml:"requires"`
 		Conflicts xmlEntries `xml:"conflicts"`
 		Obsoletes xmlEntries `xml:"obsoletes"`
-		// Of weak dependencies nothing is installed.
+		// Weak dependencies are not installed.
 		Recommends xmlEntries `xml:"recommends"`
 		Suggests   xmlEntries `xml:"suggests"`
 		Files      []string   `xml:"file"`
@@ -72,7 +72,7 @@ type xmlEntries struct {
 	} `xml:"entry"`
 }
 
-// readPrimary gives every package of the architecture, or of none.
+// readPrimary returns the packages of the architecture and of noarch.
 func (s *source) readPrimary(ctx context.Context, arch string) ([]*entry, error) {
 	m, err := s.metadata(ctx, "primary")
 	if err != nil {
@@ -126,8 +126,8 @@ func parsePackage(element []byte) (*entry, error) {
 	return e, nil
 }
 
-// url is where the package lies: inside its repository, or in one that its
-// metadata names as base.
+// url returns the location of the package: relative to its repository, or absolute if
+// the metadata names another base.
 func (x xmlPackage) url() (string, error) {
 	if err := checkHref(x.Location.Href); err != nil {
 		return "", err
@@ -141,10 +141,10 @@ func (x xmlPackage) url() (string, error) {
 	return strings.TrimSuffix(x.Location.Base, "/") + "/" + x.Location.Href, nil
 }
 
-// id is the package's checksum, which the other metadata files name it by.
+// id returns the checksum, which is the package's ID in other metadata files.
 func (e *entry) id() string { return strings.ToLower(strings.TrimSpace(e.checksum.Hex)) }
 
-// from is the package's URL; the entry's own is relative without a base.
+// from returns the absolute URL of the package.
 func (e *entry) from() string {
 	if isURL(e.url) {
 		return e.url
@@ -152,7 +152,7 @@ func (e *entry) from() string {
 	return e.source.url(e.url)
 }
 
-// mirrors are the package's URLs on the other mirrors.
+// mirrors returns the package's URLs on the other mirrors.
 func (e *entry) mirrors() []string {
 	if isURL(e.url) {
 		return nil
@@ -179,8 +179,8 @@ func (x xmlEntries) capabilities() ([]Capability, error) {
 	return all, nil
 }
 
-// expressions reads requirements or conflicts. rpm's own features are left out: the rpm of
-// every system we support has them.
+// expressions returns requirements or conflicts without the features of rpm: rpm of every
+// supported system has them.
 func (x xmlEntries) expressions() ([]expression, error) {
 	capabilities, err := x.capabilities()
 	if err != nil {

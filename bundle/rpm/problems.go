@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// PlanError is everything that stands in the way of a closure, at once.
+// PlanError has all problems that prevent a closure.
 type PlanError struct {
 	OS       string
 	Searched []string // names of the repositories
@@ -18,11 +18,11 @@ func (e *PlanError) Error() string {
 		e.OS, strings.Join(e.Searched, ", "), strings.Join(e.Problems, "\n  - "))
 }
 
-// problems collects sentences; what several packages miss is said once.
+// problems collects sentences. It merges requirements that several packages share.
 type problems struct {
 	sentences []string
 	absent    []string
-	needers   map[string][]string
+	requirers map[string][]string
 }
 
 func (p *problems) add(format string, args ...any) {
@@ -31,27 +31,27 @@ func (p *problems) add(format string, args ...any) {
 	}
 }
 
-// missing notes that nobody has what a requirement asks for; instead is a
-// package of the right name, or "".
-func (p *problems) missing(what, instead, by string) {
-	if instead != "" {
-		what += ", only " + instead
+// missing adds a requirement that no package satisfies. newest is the newest
+// package of that name, or "".
+func (p *problems) missing(requirement, newest, by string) {
+	if newest != "" {
+		requirement += " (the newest is " + newest + ")"
 	}
-	if p.needers == nil {
-		p.needers = map[string][]string{}
+	if p.requirers == nil {
+		p.requirers = map[string][]string{}
 	}
-	if p.needers[what] == nil {
-		p.absent = append(p.absent, what)
+	if p.requirers[requirement] == nil {
+		p.absent = append(p.absent, requirement)
 	}
-	if !slices.Contains(p.needers[what], by) {
-		p.needers[what] = append(p.needers[what], by)
+	if !slices.Contains(p.requirers[requirement], by) {
+		p.requirers[requirement] = append(p.requirers[requirement], by)
 	}
 }
 
 func (p *problems) all() []string {
 	all := slices.Clone(p.sentences)
-	for _, what := range p.absent {
-		all = append(all, fmt.Sprintf("no package has %s, needed by %s", what, strings.Join(p.needers[what], ", ")))
+	for _, requirement := range p.absent {
+		all = append(all, fmt.Sprintf("no package provides %s, needed by %s", requirement, strings.Join(p.requirers[requirement], ", ")))
 	}
 	return all
 }

@@ -10,16 +10,16 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// A profile file has one word a line: the name of a package that a minimal
-// installation has, or a capability, or a pattern of capabilities.
+// A profile file has one entry per line: the name of a package in a minimal
+// installation, a capability, or a pattern of capabilities.
 //
 //go:embed profiles
 var profileFiles embed.FS
 
-// profile is what is assumed to be there where nobody looked.
+// profile has the packages and capabilities that airgap assumes without a survey.
 type profile struct {
 	name     string
-	names    []string // of the servers that it stands for, where others were surveyed
+	names    []string // the servers without a survey, if others have one
 	words    map[string]bool
 	patterns []string
 }
@@ -30,7 +30,7 @@ func readProfile(os string) (*profile, error) {
 	p := &profile{name: profileName(os), words: map[string]bool{}}
 	data, err := profileFiles.ReadFile("profiles/" + p.name)
 	if err != nil {
-		return nil, fmt.Errorf("find profile of %q: there are %s", os, ui.And(enterprise.Names()))
+		return nil, fmt.Errorf("find the profile of %q: profiles exist for %s", os, ui.And(enterprise.Names()))
 	}
 	for line := range strings.Lines(string(data)) {
 		word := strings.TrimSpace(line)
@@ -51,7 +51,7 @@ func (p *profile) lists(name string) bool {
 		return true
 	}
 	for _, pattern := range p.patterns {
-		// A slash is no border here: a whole path is one name.
+		// A star matches a slash too.
 		if ok, _ := path.Match(strings.ReplaceAll(pattern, "/", "|"), strings.ReplaceAll(name, "/", "|")); ok {
 			return true
 		}

@@ -12,8 +12,8 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// centOS is CentOS Stream 9's metadata, where AIRGAP_REPODATA says that it
-// lies: baseos/ is older than appstream/, as on a server that is frozen.
+// centOS returns the metadata of CentOS Stream 9 in the directory AIRGAP_REPODATA.
+// baseos/ is older than appstream/, as on a server with frozen packages.
 func centOS(t testing.TB) (directory, []Repository) {
 	t.Helper()
 	dir := os.Getenv("AIRGAP_REPODATA")
@@ -29,8 +29,8 @@ func centOS(t testing.TB) (directory, []Repository) {
 	return directory(dir), all
 }
 
-// TestDNFAgrees plans onto an empty system and has the real solver judge the
-// closure: it is complete, and nothing in it conflicts.
+// TestDNFAgrees plans for an empty system and checks with dnf's solver that the
+// closure is complete and has no conflict.
 func TestDNFAgrees(t *testing.T) {
 	from, repositories := centOS(t)
 	h := aHost(t)
@@ -51,7 +51,7 @@ func TestDNFAgrees(t *testing.T) {
 	}
 }
 
-// solved is what dnf's solver makes of the packages.
+// solved returns the record of dnf's solver for the packages.
 func solved(t *testing.T, root, metadata string, lock []nevra.NEVRA) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,8 +71,8 @@ func solved(t *testing.T, root, metadata string, lock []nevra.NEVRA) []string {
 	return strings.Split(text, "\n")
 }
 
-// TestFrozenOS asks for what the older BaseOS cannot give: an older build, where
-// there is one, or the reason.
+// TestFrozenOS requests packages that do not fit the older BaseOS. Plan chooses an
+// older build, or reports the reason.
 func TestFrozenOS(t *testing.T) {
 	from, repositories := centOS(t)
 	request := Request{OS: "el9", Arch: "x86_64", Repositories: repositories, Install: []string{"conntrack-tools"}}
@@ -89,13 +89,13 @@ func TestFrozenOS(t *testing.T) {
 	if !errors.As(err, &refused) {
 		t.Fatal(err)
 	}
-	want := "no package has selinux-policy >= 38.1.48-1.el9, only selinux-policy-34.1.23-1.el9.noarch, needed by container-selinux-3:2.234.2-1.el9.noarch"
+	want := "no package provides selinux-policy >= 38.1.48-1.el9 (the newest is selinux-policy-34.1.23-1.el9.noarch), needed by container-selinux-3:2.234.2-1.el9.noarch"
 	if !slices.Contains(refused.Problems, want) {
-		t.Errorf("the problems lack %q:\n%v", want, err)
+		t.Errorf("the problems do not include %q:\n%v", want, err)
 	}
 }
 
-// BenchmarkPlan is a cold request: two repositories read, verified, solved.
+// BenchmarkPlan reads, verifies and solves two repositories without a cache.
 func BenchmarkPlan(b *testing.B) {
 	from, repositories := centOS(b)
 	request := Request{OS: "el9", Arch: "x86_64", Repositories: repositories, Install: []string{"podman", "NetworkManager", "ethtool", "socat"}, Hosts: []Installed{{Host: "an empty root"}}}

@@ -12,17 +12,16 @@ import (
 	"time"
 )
 
-// Where the repository keeps things, below rpm/OS/ of a bundle.
+// Directories of the repository, below rpm/OS/ of a bundle.
 const (
 	PackagesDir = "Packages"
 	KeysDir     = "keys"
 )
 
-// Repodata is everything of the dnf repository but its packages: the metadata,
-// repomd.xml with its signature, and under keys/ the public keys that metadata
-// and packages are signed with. The same closure and key give the same bytes.
-// Changelogs are left out: nobody installs by them, and some are larger than
-// all the rest.
+// Repodata returns the files of the dnf repository except the packages: the
+// metadata, repomd.xml with its signature, and under keys/ the public keys of
+// metadata and packages. The same closure and key give the same bytes. It omits
+// changelogs: dnf does not need them, and some are larger than all other metadata.
 func (c *Closure) Repodata(key *Key) (map[string][]byte, error) {
 	files, err := c.keys(key)
 	if err != nil {
@@ -80,14 +79,14 @@ func (c *Closure) document(root, space string, element func(Package) []byte) []b
 
 var location = regexp.MustCompile(`<location\s[^>]*>(?:\s*</location>)?`)
 
-// primaryElement is upstream's but for the location.
+// primaryElement returns upstream's element with the location in the bundle.
 func (p Package) primaryElement() []byte {
 	ours := []byte(`<location href="` + PackagesDir + "/" + p.FileName + `"/>`)
 	return location.ReplaceAllLiteral(p.primary, ours)
 }
 
-// filelistsElement is upstream's. Where upstream has none, primary's files
-// stay the only ones known, as they are for upstream's own users.
+// filelistsElement returns upstream's element. If upstream has none, dnf knows
+// only the files in primary, as with upstream's repository.
 func (p Package) filelistsElement() []byte {
 	if p.filelists != nil {
 		return p.filelists
@@ -119,8 +118,8 @@ type xmlData struct {
 	OpenSize  int   `xml:"open-size"`
 }
 
-// pack compresses one metadata file and describes it. The name holds the
-// checksum, so that no cache ever mixes two repositories up.
+// pack compresses one metadata file and describes it. The name contains the
+// checksum, so that a cache cannot confuse two repositories.
 func pack(kind string, open []byte, at time.Time) (xmlData, []byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

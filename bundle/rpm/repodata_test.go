@@ -19,7 +19,7 @@ func aClosure(t *testing.T) *Closure {
 	t.Helper()
 	w := web{}
 	r := w.publish(t, "https://upstream/vendor", aKey(),
-		pkg{nevra: "app-1:1-1.x86_64", requires: []string{"lib"}, files: []string{"/usr/bin/app"}, href: "a/b/whatever.rpm"},
+		pkg{nevra: "app-1:1-1.x86_64", requires: []string{"lib"}, files: []string{"/usr/bin/app"}, href: "a/b/other-name.rpm"},
 		pkg{nevra: "lib-1-1.x86_64", moreFiles: []string{"/opt/lib"}}, pkg{nevra: "other-1-1.x86_64"})
 	c, err := Plan(t.Context(), w, Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{r}, Install: []string{"app"}})
 	if err != nil {
@@ -38,7 +38,7 @@ func TestRepodata(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !maps.EqualFunc(files, again, bytes.Equal) {
-		t.Error("the same closure and key gave other bytes")
+		t.Error("the same closure and key gave different bytes")
 	}
 	if err := anotherKey().Keyring().check(bytes.NewReader(files["repodata/repomd.xml"]), files["repodata/repomd.xml.asc"]); err != nil {
 		t.Error(err)
@@ -49,9 +49,9 @@ func TestRepodata(t *testing.T) {
 		}
 	}
 	primary := unpacked(t, files, "primary")
-	upstream := pkg{nevra: "app-1:1-1.x86_64", requires: []string{"lib"}, files: []string{"/usr/bin/app"}, href: "a/b/whatever.rpm"}.primary(t)
-	if want := strings.Replace(upstream, "a/b/whatever.rpm", "Packages/app-1-1.x86_64.rpm", 1); !strings.Contains(primary, want) {
-		t.Errorf("upstream's element is not kept but for its location:\n%s", primary)
+	upstream := pkg{nevra: "app-1:1-1.x86_64", requires: []string{"lib"}, files: []string{"/usr/bin/app"}, href: "a/b/other-name.rpm"}.primary(t)
+	if want := strings.Replace(upstream, "a/b/other-name.rpm", "Packages/app-1-1.x86_64.rpm", 1); !strings.Contains(primary, want) {
+		t.Errorf("the element differs from upstream's in more than the location:\n%s", primary)
 	}
 	if !strings.Contains(unpacked(t, files, "filelists"), "/opt/lib") {
 		t.Error("upstream's file list is not kept")
@@ -61,7 +61,7 @@ func TestRepodata(t *testing.T) {
 	}
 }
 
-// unpacked is a metadata file as our own reader finds it through repomd.xml.
+// unpacked returns a metadata file that repomd.xml lists.
 func unpacked(t *testing.T, files map[string][]byte, kind string) string {
 	t.Helper()
 	md, err := parseRepomd(files["repodata/repomd.xml"])
@@ -70,7 +70,7 @@ func unpacked(t *testing.T, files map[string][]byte, kind string) string {
 	}
 	d, ok := md.find(kind)
 	if !ok {
-		t.Fatalf("repomd.xml lacks %s: %v", kind, slices.Collect(maps.Keys(files)))
+		t.Fatalf("repomd.xml does not list %s: %v", kind, slices.Collect(maps.Keys(files)))
 	}
 	if err := d.Checksum.check(files[d.Location.Href]); err != nil {
 		t.Fatal(err)
@@ -123,12 +123,12 @@ func TestDecompress(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := io.ReadAll(r); !errors.Is(err, errTooLarge) {
-				t.Errorf("a bomb gave %v", err)
+				t.Errorf("data above the limit: %v", err)
 			}
 		})
 	}
 	if _, err := decompress("primary.sqlite.bz2", nil, 1); err == nil {
-		t.Error("bzip2 passed")
+		t.Error("bzip2 is accepted")
 	}
 }
 
@@ -150,19 +150,17 @@ func TestElements(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		err := eachElement(iotest(tt.in), func(e []byte) error { got = append(got, string(e)); return nil })
+		err := eachElement(&byteReader{strings.NewReader(tt.in)}, func(e []byte) error { got = append(got, string(e)); return nil })
 		if (err != nil) != tt.bad || !slices.Equal(got, tt.want) {
 			t.Errorf("%q gave %q, %v", tt.in, got, err)
 		}
 	}
 }
 
-// iotest reads a byte at a time: borders fall everywhere.
-func iotest(s string) io.Reader { return &slowly{strings.NewReader(s)} }
+// byteReader reads one byte at a time, so that every position is a buffer boundary.
+type byteReader struct{ r io.Reader }
 
-type slowly struct{ r io.Reader }
-
-func (s *slowly) Read(p []byte) (int, error) { return s.r.Read(p[:min(1, len(p))]) }
+func (s *byteReader) Read(p []byte) (int, error) { return s.r.Read(p[:min(1, len(p))]) }
 
 func FuzzPrimary(f *testing.F) {
 	f.Add([]byte(pkg{nevra: "a-1:1-1.x86_64", requires: []string{"(b if c)", "d >= 1"}, files: []string{"/x"}}.primary(f)))
@@ -171,7 +169,7 @@ func FuzzPrimary(f *testing.F) {
 		_ = eachElement(bytes.NewReader(data), func(element []byte) error {
 			e, err := parsePackage(element)
 			if err == nil && (!e.Valid() || strings.Contains(e.FileName(), "/") || strings.Contains("/"+e.url+"/", "/../")) {
-				t.Errorf("%q at %q got through", e, e.url)
+				t.Errorf("%q at %q is accepted", e, e.url)
 			}
 			return nil
 		})
@@ -188,7 +186,7 @@ func FuzzRepomd(f *testing.F) {
 		}
 		for _, d := range md.Data {
 			if checkHref(d.Location.Href) != nil {
-				t.Errorf("%q got through", d.Location.Href)
+				t.Errorf("%q is accepted", d.Location.Href)
 			}
 		}
 	})

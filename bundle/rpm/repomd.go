@@ -23,7 +23,7 @@ type repomd struct {
 	Data    []repomdData `xml:"data"`
 }
 
-// repomdData is one metadata file that repomd.xml vouches for.
+// repomdData is one metadata file in repomd.xml.
 type repomdData struct {
 	Type     string   `xml:"type,attr"`
 	Checksum checksum `xml:"checksum"`
@@ -47,7 +47,7 @@ func parseRepomd(data []byte) (*repomd, error) {
 	return &md, nil
 }
 
-// find is the metadata file of a type; its sqlite siblings are not wanted.
+// find returns the metadata file of a type.
 func (md *repomd) find(kind string) (repomdData, bool) {
 	for _, d := range md.Data {
 		if d.Type == kind {
@@ -57,7 +57,7 @@ func (md *repomd) find(kind string) (repomdData, bool) {
 	return repomdData{}, false
 }
 
-// checkHref refuses locations that lead out of the repository.
+// checkHref refuses locations outside of the repository.
 func checkHref(href string) error {
 	clean := path.Clean(href)
 	bad := href == "" || clean == "." || path.IsAbs(href) || clean == ".." || strings.HasPrefix(clean, "../") ||
@@ -68,22 +68,22 @@ func checkHref(href string) error {
 	return nil
 }
 
-// source is a repository being read.
+// source is a repository while Plan reads it.
 type source struct {
 	Searched
 	seen      *Seen
 	fetch     Fetcher
-	bases     []string // mirrors, the one that is read first
+	bases     []string // mirrors, the current one first
 	md        *repomd
 	primary   metadata
-	filelists metadata // fetched when a file is asked for
-	entries   []*entry // until the universe has them
+	filelists metadata // fetched on the first use
+	entries   []*entry // nil after the universe has indexed them
 	modules   modules
 	byID      map[string]*entry
 }
 
-// openSource reads the keys and the verified repomd.xml, from the first mirror
-// that has it.
+// openSource reads the keys, and repomd.xml from the first mirror with a verified
+// one.
 func openSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os string) (*source, error) {
 	s := &source{Searched: Searched{Repository: r}, seen: seen, fetch: f}
 	var err error
@@ -109,14 +109,14 @@ func openSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os str
 	return nil, errors.Join(errs...)
 }
 
-// readRepomd reads it from the first base.
+// readRepomd reads and verifies repomd.xml from the first base.
 func (s *source) readRepomd(ctx context.Context, sums []checksum) error {
 	data, err := fetchAll(ctx, s.fetch, s.url("repodata/repomd.xml"), maxRepomd)
 	if err != nil {
 		return err
 	}
 	if err := anyOf(sums, data); err != nil {
-		return fmt.Errorf("verify %s by the metalink: %w", s.url("repodata/repomd.xml"), err)
+		return fmt.Errorf("verify %s with the metalink: %w", s.url("repodata/repomd.xml"), err)
 	}
 	if s.SignedMetadata, err = s.checkRepomd(ctx, data); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (s *source) readRepomd(ctx context.Context, sums []checksum) error {
 	return s.checkAge()
 }
 
-// readSource reads one repository; its error names it.
+// readSource reads one repository. Its errors name the repository.
 func readSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os, arch string) (*source, error) {
 	s, err := openSource(ctx, f, r, seen, os)
 	if err != nil {
@@ -149,13 +149,13 @@ func readSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os, ar
 
 func (s *source) wrap(err error) error { return fmt.Errorf("read repository %s: %w", s.Name, err) }
 
-// url is where a file of the repository lies, on the mirror that is read.
+// url returns the URL of a file on the current mirror.
 func (s *source) url(href string) string { return below(s.bases[0], href) }
 
 func below(base, href string) string { return strings.TrimSuffix(base, "/") + "/" + href }
 
-// checkRepomd reports whether the vendor signs repomd.xml. Red Hat does not;
-// a signature that is there has to be good.
+// checkRepomd reports whether repomd.xml is signed. Red Hat does not sign it. An
+// existing signature must be valid.
 func (s *source) checkRepomd(ctx context.Context, data []byte) (bool, error) {
 	signature, err := fetchAll(ctx, s.fetch, s.url("repodata/repomd.xml.asc"), maxSignature)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -164,18 +164,18 @@ func (s *source) checkRepomd(ctx context.Context, data []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if signatureTime(signature).IsZero() { // a page, or nothing
-		return false, fmt.Errorf("read %s: it is no OpenPGP signature: ask who runs this mirror", s.url("repodata/repomd.xml.asc"))
+	if signatureTime(signature).IsZero() { // an error page, or an empty file
+		return false, fmt.Errorf("read %s: it is not an OpenPGP signature: ask the operator of this mirror", s.url("repodata/repomd.xml.asc"))
 	}
 	if err := s.keys.check(bytes.NewReader(data), signature); err != nil {
-		return false, fmt.Errorf("verify %s: its signature is not by a configured key (%s): %w",
+		return false, fmt.Errorf("verify %s: its signature is not from a configured key (%s): %w",
 			s.url("repodata/repomd.xml"), strings.Join(s.keys.Fingerprints(), ", "), err)
 	}
 	return true, nil
 }
 
-// errNotListed says that repomd.xml has no metadata of that kind; a file that
-// it lists has to be there.
+// errNotListed reports that repomd.xml has no metadata of that kind. A listed file
+// must exist.
 var errNotListed = errors.New("repomd.xml does not list it")
 
 // metadata fetches one metadata file and checks it against repomd.xml.

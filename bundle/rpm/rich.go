@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// expression is a requirement: one capability, or several joined by one
-// operator, as in "(selinux-policy if kernel)".
+// expression is a requirement: one capability, or several with one operator,
+// as in "(selinux-policy if kernel)".
 type expression struct {
 	Capability
 	op    string // "" for one capability, "and", "or", "with", "if", "if else" and so on
@@ -28,7 +28,7 @@ func (e expression) String() string {
 	return "(" + strings.Join(terms, " "+e.op+" ") + ")"
 }
 
-// terms is how many terms an operator joins; -1 is two or more.
+// terms is the number of terms of an operator; -1 is two or more.
 func terms(op string) int {
 	switch op {
 	case "and", "or", "with":
@@ -41,7 +41,7 @@ func terms(op string) int {
 	return 0
 }
 
-// supported names the first part that rpm does not define either.
+// supported fails on the first part that rpm does not define.
 func (e expression) supported() error { return e.check(false) }
 
 func (e expression) check(inSet bool) error {
@@ -49,7 +49,7 @@ func (e expression) check(inSet bool) error {
 		return nil
 	}
 	if e.op == unreadable {
-		return fmt.Errorf("its requirement %s is not understood", e.Name)
+		return fmt.Errorf("airgap cannot parse its requirement %s", e.Name)
 	}
 	n := terms(e.op)
 	if n == 0 || n > 0 && n != len(e.terms) || inSet && !e.set() && e.op != "or" {
@@ -63,11 +63,11 @@ func (e expression) check(inSet bool) error {
 	return nil
 }
 
-// set reports whether one and the same package has to satisfy all terms.
+// set reports whether one package must satisfy all terms.
 func (e expression) set() bool { return e.op == "with" || e.op == "without" }
 
-// conditional reports whether something in it counts only while another
-// package is there, or is not.
+// conditional reports whether a part of it depends on the presence or absence of
+// another package.
 func (e expression) conditional() bool {
 	switch e.op {
 	case "if", "if else", "unless", "unless else", "not":
@@ -76,9 +76,9 @@ func (e expression) conditional() bool {
 	return slices.ContainsFunc(e.terms, expression.conditional)
 }
 
-// plain says the same with "and", "or" and "not" alone. That "A unless B" is
-// for conflicts, and means both A and not B, is from rpm's manual on boolean
-// dependencies.
+// plain returns an equivalent expression with only "and", "or" and "not".
+// "A unless B" is for conflicts and means A and not B, see rpm's manual on
+// boolean dependencies.
 func (e expression) plain() expression {
 	if e.op == "" || e.set() {
 		return e
@@ -104,11 +104,11 @@ func (e expression) plain() expression {
 
 const unreadable = "unreadable"
 
-// maxDepth bounds the nesting of foreign expressions.
+// maxDepth limits the nesting of expressions from repositories.
 const maxDepth = 32
 
-// parseExpression reads a requirement. A rich one is a name in parentheses;
-// what cannot be read has the operator unreadable.
+// parseExpression parses a requirement. The name of a rich requirement is in
+// parentheses. If it cannot be parsed, the operator is unreadable.
 func parseExpression(c Capability) expression {
 	if !strings.HasPrefix(c.Name, "(") {
 		return expression{Capability: c}
@@ -121,8 +121,8 @@ func parseExpression(c Capability) expression {
 	return e
 }
 
-// richWords splits at blanks and at the parentheses of groups, not at those
-// inside names such as "libc.so.6()(64bit)".
+// richWords splits at blanks and at the parentheses of groups, but not at
+// parentheses inside names such as "libc.so.6()(64bit)".
 func richWords(s string) []string {
 	var words []string
 	depth, start := 0, 0
@@ -180,7 +180,7 @@ func (p *richParser) group(depth int) (expression, bool) {
 		if word == ")" {
 			break
 		}
-		// "A if B else C" has three terms; its second operator is kept.
+		// "A if B else C" has three terms and two operators.
 		if e.op != "" && e.op != word {
 			word = e.op + " " + word
 		}

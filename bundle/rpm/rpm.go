@@ -1,15 +1,14 @@
-// Package rpm is everything airgap knows about RPMs: which ones a server
-// needs, the dnf repository that carries them across the gap, and the dnf
-// transaction that installs exactly those.
+// Package rpm plans the RPMs that a server needs, writes the dnf repository of
+// the bundle, and runs the dnf transaction that installs exactly these RPMs.
 //
-// On the connected side Plan reads upstream repositories, verifies what they
-// say against the configured keys, and closes over the requirements; the
-// Closure then writes a filtered repository, signed with our own Key. On the
-// server a Transaction asks the real dnf what it would do, refuses anything
-// but the lock, and runs it.
+// On the connected side Plan reads upstream repositories, verifies their
+// metadata with the configured keys, and resolves the requirements. The
+// Closure then writes a filtered repository, signed with airgap's own Key. On
+// the server a Transaction asks dnf for its transaction, refuses any
+// difference from the lock, and runs it.
 //
 // The package never replaces, downgrades or removes an installed package, and
-// never hands out a package whose vendor's signature was not verified.
+// never returns a package before it has verified the vendor's signature.
 package rpm
 
 import (
@@ -39,7 +38,7 @@ type Config struct {
 type Repository struct {
 	Name    string `yaml:"name" json:"name" jsonschema:"required,pattern=^[a-z0-9][a-z0-9._-]*$" jsonschema_description:"Short name for reports."`
 	BaseURL string `yaml:"baseURL" json:"baseURL,omitempty" jsonschema_description:"URL of the directory that contains repodata/. Set this, mirrorList or metalink."`
-	// MirrorList and Metalink lead to such directories.
+	// MirrorList and Metalink list such directories.
 	MirrorList string   `yaml:"mirrorList" json:"mirrorList,omitempty" jsonschema_description:"URL of a list of such directories, one per line. airgap uses the first that responds."`
 	Metalink   string   `yaml:"metalink" json:"metalink,omitempty" jsonschema_description:"URL of a metalink file for repomd.xml, with mirrors and the permitted checksums."`
 	GPGKeys    []string `yaml:"gpgKeys" json:"gpgKeys" jsonschema:"required" jsonschema_description:"Public keys of the vendor: URLs, or file paths relative to airgap.yaml."`
@@ -47,8 +46,9 @@ type Repository struct {
 	Login      Login    `yaml:"login" json:"login,omitzero" jsonschema_description:"User name and password, or client certificate, for the repository. airgap sends them only to the repository, or to its mirror in sources.rewrite."`
 }
 
-// Login is how a server knows its subscribers. Passwords are only referred to:
-// the file travels in the bundle. Paths begin at airgap.yaml's directory.
+// Login authenticates airgap at a repository. It only refers to passwords,
+// because the bundle contains this file. Paths are relative to the directory
+// of airgap.yaml.
 type Login struct {
 	ClientCert   string `yaml:"clientCert" json:"clientCert,omitempty" jsonschema_description:"PEM file with a client certificate. Red Hat subscriptions have it in /etc/pki/entitlement."`
 	ClientKey    string `yaml:"clientKey" json:"clientKey,omitempty" jsonschema_description:"PEM file with the key of the certificate, if it is in another file."`
@@ -60,74 +60,74 @@ type Login struct {
 // Files are the fields that name files.
 func (l *Login) Files() []*string { return []*string{&l.ClientCert, &l.ClientKey, &l.PasswordFile} }
 
-// Validate reports what does not go together.
+// Validate reports fields that contradict each other.
 func (l Login) Validate(at *field.Path) field.ErrorList {
 	var all field.ErrorList
 	if l.ClientKey != "" && l.ClientCert == "" {
-		all = append(all, field.Required(at.Child("clientCert"), "the certificate that clientKey belongs to"))
+		all = append(all, field.Required(at.Child("clientCert"), "set the certificate of clientKey"))
 	}
 	if (l.PasswordFile != "" || l.PasswordEnv != "") && l.Username == "" {
-		all = append(all, field.Required(at.Child("username"), "whose password it is"))
+		all = append(all, field.Required(at.Child("username"), "set the user of the password"))
 	}
 	if l.PasswordFile != "" && l.PasswordEnv != "" {
-		all = append(all, field.Forbidden(at.Child("passwordEnv"), "passwordFile says already where the password is"))
+		all = append(all, field.Forbidden(at.Child("passwordEnv"), "set passwordFile or passwordEnv, not both"))
 	}
 	return all
 }
 
-// validateFor judges it for the repository below baseURL.
+// validateFor validates the login of the repository below baseURL.
 func (l Login) validateFor(baseURL string, at *field.Path) field.ErrorList {
 	var all field.ErrorList
 	switch {
 	case l == Login{}:
 	case baseURL == "":
-		all = append(all, field.Forbidden(at, "only with baseURL: mirrors that a list names are strangers"))
+		all = append(all, field.Forbidden(at, "allowed only with baseURL: airgap sends no login to the mirrors of a list"))
 	case !strings.HasPrefix(baseURL, "https://"):
-		all = append(all, field.Forbidden(at, "only with https: everybody on the way would read it"))
+		all = append(all, field.Forbidden(at, "allowed only with https: http sends the login unencrypted"))
 	}
 	return append(all, l.Validate(at)...)
 }
 
 // Fetcher opens an upstream URL for reading from a byte offset. The size is
-// that of the whole file in bytes, -1 when the server does not say. Where the
-// server says that there is no such file, the error is fs.ErrNotExist to
-// errors.Is.
+// the size of the whole file in bytes, -1 if the server does not report it.
+// If the server reports that the file does not exist, errors.Is matches the
+// error with fs.ErrNotExist.
 type Fetcher interface {
 	Open(ctx context.Context, url string, offset int64) (body io.ReadCloser, size int64, err error)
 }
 
-// Request is what Plan has to find packages for.
+// Request is the input of Plan.
 type Request struct {
-	OS           string // of enterprise.Names
+	OS           string // one of enterprise.Names
 	Arch         string // x86_64, aarch64
 	Repositories []Repository
 	Modules      []string // NAME:STREAM
 	Install      []string
-	// Only is what single servers get beside Install, by host.
+	// Only has the additional packages of single servers, by host.
 	Only map[string]Extra
-	// Plain are modules whose streams count for nothing: which of their packages
-	// are taken is said by version.
+	// Plain lists modules that Plan treats as ordinary packages: it ignores their
+	// streams and selects by version.
 	Plain []string
-	// Hosts is what each surveyed server has; none plans against the profile of
-	// a minimal installation of OS.
+	// Hosts lists the installed packages of each surveyed server. If it is empty, Plan
+	// uses the profile of a minimal installation of OS.
 	Hosts []Installed
-	// Assumed are servers that nobody surveyed, though others were: for them the profile
-	// counts, beside what the others have.
+	// Assumed lists servers without a survey while other servers have one. Plan uses
+	// the profile for them.
 	Assumed []string
-	// Locked are packages that an earlier plan chose: they are chosen again
-	// where they still fit.
+	// Locked lists the packages of an earlier plan. Plan chooses them again where they
+	// are still possible.
 	Locked []Locked
-	// Seen are the repositories as an earlier plan found them.
+	// Seen has the state of the repositories at an earlier plan.
 	Seen []Seen
 }
 
-// Locked is a package in the bytes that an earlier plan found.
+// Locked is a package of an earlier plan with the checksum of its file.
 type Locked struct {
 	nevra.NEVRA
 	SHA256 string
 }
 
-// Default fills in what was left out.
+// Default sets the fields that have no value.
 func (c *Config) Default() {
 	if c.OS == "" {
 		c.OS = enterprise.Usual
@@ -160,7 +160,7 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 		}
 	}
 	if len(c.Install) > 0 && len(c.Repositories) == 0 {
-		all = append(all, field.Required(at.Child("repositories"), "packages are to be installed, but no repository is named"))
+		all = append(all, field.Required(at.Child("repositories"), "packages.install needs at least one repository"))
 	}
 	return all
 }
@@ -180,14 +180,14 @@ func (r Repository) validate(at *field.Path) field.ErrorList {
 		}
 	}
 	if named != 1 {
-		all = append(all, field.Required(at.Child("baseURL"), "one of baseURL, mirrorList and metalink says where the repository is"))
+		all = append(all, field.Required(at.Child("baseURL"), "set exactly one of baseURL, mirrorList and metalink"))
 	}
 	if signed := []string{SignedRequired, SignedOptional}; r.Signed != "" && !slices.Contains(signed, r.Signed) {
 		all = append(all, field.NotSupported(at.Child("signedMetadata"), r.Signed, signed))
 	}
 	all = append(all, r.Login.validateFor(r.BaseURL, at.Child("login"))...)
 	if len(r.GPGKeys) == 0 {
-		all = append(all, field.Required(at.Child("gpgKeys"), "packages are never taken unverified: name the vendor's public key"))
+		all = append(all, field.Required(at.Child("gpgKeys"), "airgap verifies every package: name the vendor's public key"))
 	}
 	for i, key := range r.GPGKeys {
 		if strings.Contains(key, "://") && !isURL(key) && !strings.HasPrefix(key, "file:///") || key == "" {
@@ -197,8 +197,8 @@ func (r Repository) validate(at *field.Path) field.ErrorList {
 	return all
 }
 
-// name, version, release and file names hold only what rpm itself allows, so
-// that a name is safe in a path, on a command line and in XML.
+// The patterns allow only the characters that rpm allows, so that a name is
+// safe in a path, on a command line and in XML.
 var (
 	repositoryName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 	installSpec    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+~^:-]*$`)
@@ -210,7 +210,7 @@ func isURL(s string) bool {
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
 }
 
-// keyFile is the path that a key's name stands for, when it is not fetched.
+// keyFile returns the path of a key that is a file, and false for a URL.
 func keyFile(name string) (string, bool) {
 	if path, ok := strings.CutPrefix(name, "file://"); ok {
 		return path, true

@@ -9,32 +9,33 @@ import (
 	"time"
 )
 
-// What Repository.Signed says.
+// Values of Repository.Signed.
 const (
 	SignedRequired = "required"
 	SignedOptional = "optional"
 )
 
-// Seen is what an earlier plan found out about a repository. What vouched for it then has
-// to do so now.
+// Seen is the state of a repository at an earlier plan. The same keys and signatures must
+// be valid now.
 type Seen struct {
 	Name           string
-	Location       string   // as airgap.yaml had it
+	Location       string   // in airgap.yaml
 	Keys           []string // fingerprints
 	SignedMetadata bool
-	Timestamp      int64 // of the metadata; 0: it has none
+	Timestamp      int64 // of the metadata; 0 if it has none
 }
 
-// TrustError says that less vouches for a repository than before.
+// TrustError reports that a repository has weaker signatures, other keys or older
+// metadata than before.
 type TrustError struct {
 	Repository string
 	Reason     string
-	Required   bool // airgap.yaml asks for what is missing; no earlier plan does
+	Required   bool // airgap.yaml requires it, not an earlier plan
 }
 
 func (e *TrustError) Error() string { return e.Reason }
 
-// seen is nil for a repository that no earlier plan read.
+// seen returns nil if no earlier plan read the repository.
 func (req Request) seen(name string) *Seen {
 	if i := slices.IndexFunc(req.Seen, func(s Seen) bool { return s.Name == name }); i >= 0 {
 		return &req.Seen[i]
@@ -42,46 +43,46 @@ func (req Request) seen(name string) *Seen {
 	return nil
 }
 
-// Location is where airgap.yaml says that the repository is.
+// Location returns the URL of the repository in airgap.yaml.
 func (r Repository) Location() string { return r.BaseURL + r.MirrorList + r.Metalink }
 
-// checkKeys refuses a key that was not there before: who can change a key at its URL could
-// sign everything.
+// checkKeys refuses a new key: an attacker who can replace the key at its URL could sign
+// any package.
 func (s *source) checkKeys() error {
 	if s.seen == nil || len(s.seen.Keys) == 0 {
 		return nil
 	}
 	for _, key := range s.keys.Fingerprints() {
 		if !slices.Contains(s.seen.Keys, key) {
-			return &TrustError{Repository: s.Name, Reason: fmt.Sprintf("its key %s is another one than airgap.lock has (%s)", key, strings.Join(s.seen.Keys, ", "))}
+			return &TrustError{Repository: s.Name, Reason: fmt.Sprintf("its key %s is not among the keys in airgap.lock (%s)", key, strings.Join(s.seen.Keys, ", "))}
 		}
 	}
 	return nil
 }
 
-// checkUnsigned is asked where repomd.xml has no signature.
+// checkUnsigned reports whether repomd.xml may have no signature.
 func (s *source) checkUnsigned() error {
 	missing := s.url("repodata/repomd.xml.asc") + " does not exist"
 	if s.Signed == SignedRequired {
-		return &TrustError{Repository: s.Name, Required: true, Reason: "its metadata is not signed, which airgap.yaml requires (signedMetadata): " + missing}
+		return &TrustError{Repository: s.Name, Required: true, Reason: "its metadata is not signed, but airgap.yaml requires a signature (signedMetadata): " + missing}
 	}
 	if s.seen != nil && s.seen.SignedMetadata && s.Signed != SignedOptional {
-		return &TrustError{Repository: s.Name, Reason: "its metadata is not signed any longer, and was when airgap.lock was written: " + missing}
+		return &TrustError{Repository: s.Name, Reason: "its metadata is no longer signed, but it was signed when airgap.lock was written: " + missing}
 	}
 	return nil
 }
 
-// checkAge refuses metadata that is older than what was seen at the same place: packages
-// with known holes are signed, too.
+// checkAge refuses metadata that is older than before at the same location: packages with
+// known vulnerabilities have valid signatures too.
 func (s *source) checkAge() error {
 	if s.seen == nil || s.seen.Location != s.Location() || s.Timestamp >= s.seen.Timestamp {
 		return nil
 	}
 	day := func(at int64) string { return time.Unix(at, 0).UTC().Format(time.DateTime) }
-	return &TrustError{Repository: s.Name, Reason: fmt.Sprintf("%s is of %s UTC, older than what airgap.lock saw (%s)", s.url("repodata/repomd.xml"), day(s.Timestamp), day(s.seen.Timestamp))}
+	return &TrustError{Repository: s.Name, Reason: fmt.Sprintf("%s is from %s UTC, older than the metadata in airgap.lock (%s)", s.url("repodata/repomd.xml"), day(s.Timestamp), day(s.seen.Timestamp))}
 }
 
-// timestamp of metadata is its newest file's, as dnf has it.
+// timestamp returns the timestamp of the newest file, as dnf does.
 func (md *repomd) timestamp() int64 {
 	var newest int64
 	for _, d := range md.Data {
@@ -90,10 +91,10 @@ func (md *repomd) timestamp() int64 {
 	return newest
 }
 
-// seconds are written with a fraction by some old programs.
+// seconds accepts a fraction, which some old programs write.
 type seconds int64
 
-// UnmarshalXML takes what is no number for none.
+// UnmarshalXML ignores a value that is not a number.
 func (s *seconds) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
 	var text string
 	if err := d.DecodeElement(&text, &start); err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// date gives the metadata of a repository a time, and signs it again.
+// date sets the timestamp of a repository's metadata and signs the metadata again.
 func (w web) date(t *testing.T, base string, at int64) {
 	t.Helper()
 	name := base + "/repodata/repomd.xml"
@@ -23,7 +23,8 @@ func (w web) date(t *testing.T, base string, at int64) {
 	w[name+".asc"] = signature
 }
 
-// TestLessVouches has upstreams that vouched for more when an earlier plan was made.
+// TestLessVouches: Plan refuses repositories with weaker signatures, other keys or older
+// metadata than in an earlier plan.
 func TestLessVouches(t *testing.T) {
 	const base, mirror = "https://upstream/vendor", "https://mirror/vendor"
 	one := pkg{nevra: "app-1-1.x86_64"}
@@ -41,36 +42,38 @@ func TestLessVouches(t *testing.T) {
 		first  bool // no earlier plan
 		want   string
 	}{
-		"nothing changed":              {change: func(web, *Repository, *Seen) {}},
-		"the signature is gone":        {change: unsign, want: "its metadata is not signed any longer, and was when airgap.lock was written: https://upstream/vendor/repodata/repomd.xml.asc does not exist"},
-		"the signature is gone, first": {change: unsign, first: true},
+		"nothing changed": {change: func(web, *Repository, *Seen) {}},
+		"signature removed": {change: unsign, want: "its metadata is no longer signed, but it was signed when airgap.lock was written: " +
+			"https://upstream/vendor/repodata/repomd.xml.asc does not exist"},
+		"first plan without signature": {change: unsign, first: true},
 		"never signed":                 {change: func(w web, r *Repository, s *Seen) { unsign(w, r, s); s.SignedMetadata = false }},
 		"optional":                     {change: func(w web, r *Repository, s *Seen) { unsign(w, r, s); r.Signed = SignedOptional }},
-		"required":                     {change: func(w web, r *Repository, s *Seen) { unsign(w, r, s); r.Signed = SignedRequired }, first: true, want: "which airgap.yaml requires (signedMetadata)"},
-		"optional is no leave for a bad one": {change: func(w web, r *Repository, _ *Seen) {
+		"required": {change: func(w web, r *Repository, s *Seen) { unsign(w, r, s); r.Signed = SignedRequired }, first: true,
+			want: "but airgap.yaml requires a signature (signedMetadata)"},
+		"optional, with an invalid signature": {change: func(w web, r *Repository, _ *Seen) {
 			r.Signed = SignedOptional
 			signature, err := anotherKey().ArmoredSign(bytes.NewReader(w[base+"/repodata/repomd.xml"]), built)
 			if err != nil {
 				t.Fatal(err)
 			}
 			w[base+"/repodata/repomd.xml.asc"] = signature
-		}, want: "verify https://upstream/vendor/repodata/repomd.xml: its signature is not by a configured key"},
+		}, want: "verify https://upstream/vendor/repodata/repomd.xml: its signature is not from a configured key"},
 		"an empty signature": {
 			change: func(w web, _ *Repository, _ *Seen) { w[base+"/repodata/repomd.xml.asc"] = nil },
-			want:   "read https://upstream/vendor/repodata/repomd.xml.asc: it is no OpenPGP signature",
+			want:   "read https://upstream/vendor/repodata/repomd.xml.asc: it is not an OpenPGP signature",
 		},
-		"a page for a signature": {change: func(w web, _ *Repository, s *Seen) {
+		"an error page as signature": {change: func(w web, _ *Repository, s *Seen) {
 			w[base+"/repodata/repomd.xml.asc"] = []byte("<html><body>Not found</body></html>")
 			s.SignedMetadata = false
-		}, want: "it is no OpenPGP signature"},
-		"a key for a signature":           {change: func(w web, _ *Repository, _ *Seen) { w[base+"/repodata/repomd.xml.asc"] = w[base+"/key.asc"] }, want: "it is no OpenPGP signature"},
-		"a lock of an older airgap":       {change: func(w web, r *Repository, s *Seen) { unsign(w, r, s); s.Location, s.Timestamp = "", 0 }, want: "is not signed any longer"},
-		"a key more at the URL":           {change: other, want: "is another one than airgap.lock has"},
-		"a key more, first":               {change: other, first: true},
-		"an older state":                  {change: older, want: "older than what airgap.lock saw (2026-03-02 12:00:00)"},
-		"an older state at another place": {change: func(w web, r *Repository, s *Seen) { older(w, r, s); s.Location = "https://elsewhere" }},
-		"no time any more":                {change: func(w web, _ *Repository, _ *Seen) { w.publish(t, base, aKey(), one) }, want: "older than what"},
-		"the next mirror has it all": {change: func(w web, r *Repository, s *Seen) {
+		}, want: "it is not an OpenPGP signature"},
+		"a key as signature":            {change: func(w web, _ *Repository, _ *Seen) { w[base+"/repodata/repomd.xml.asc"] = w[base+"/key.asc"] }, want: "it is not an OpenPGP signature"},
+		"a lock from an older airgap":   {change: func(w web, r *Repository, s *Seen) { unsign(w, r, s); s.Location, s.Timestamp = "", 0 }, want: "is no longer signed"},
+		"an additional key":             {change: other, want: "is not among the keys in airgap.lock"},
+		"an additional key, first plan": {change: other, first: true},
+		"older metadata":                {change: older, want: "older than the metadata in airgap.lock (2026-03-02 12:00:00)"},
+		"older metadata at another URL": {change: func(w web, r *Repository, s *Seen) { older(w, r, s); s.Location = "https://elsewhere" }},
+		"no longer a timestamp":         {change: func(w web, _ *Repository, _ *Seen) { w.publish(t, base, aKey(), one) }, want: "older than the metadata"},
+		"the next mirror is complete": {change: func(w web, r *Repository, s *Seen) {
 			for _, name := range []string{"repodata/repomd.xml", "repodata/repomd.xml.asc", "repodata/primary.xml.gz", "repodata/filelists.xml.gz"} {
 				w[mirror+"/"+name] = w[base+"/"+name]
 			}
@@ -95,11 +98,11 @@ func TestLessVouches(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if c.want != "" && (err == nil || !strings.Contains(err.Error(), "read repository vendor: ") || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("got %v, want it to say %q", err, c.want)
+				t.Errorf("got %v, want %q", err, c.want)
 			}
 			changedTrust, is := errors.AsType[*TrustError](err)
 			if c.want != "" && !strings.Contains(c.want, "configured key") && !strings.Contains(c.want, "OpenPGP") && (!is || changedTrust.Repository != "vendor") {
-				t.Errorf("%v has no type that a hint can be given for", err)
+				t.Errorf("%v is not a *TrustError, so it gets no hint", err)
 			}
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/crillab/gophersat/solver"
 )
 
-// satisfiable reports whether all clauses can hold at once.
+// satisfiable reports whether all clauses can be true together.
 func (p *problem) satisfiable(clauses []clause, more ...int) bool {
 	cnf := make([][]int, 0, len(clauses)+len(more))
 	for _, c := range clauses {
@@ -23,12 +23,13 @@ func (p *problem) satisfiable(clauses []clause, more ...int) bool {
 	return question.Status != solver.Unsat && solver.New(question).Solve() == solver.Sat
 }
 
-// solve chooses packages so that every clause holds: what has no alternative
-// first, then for each need, in the order they come up, the best package that
-// leaves a solution. False when there is none.
+// solve chooses packages so that every clause is true. It takes the packages
+// without an alternative first. Then it takes the best package for each need,
+// in order, as long as a solution remains. It returns false if no solution
+// exists.
 //
-// Mostly the best package always fits. Only when it turns out at the end that
-// it did not, the solver is asked at each choice.
+// The best package nearly always leads to a solution. Only if the first walk
+// fails does solve ask the SAT solver at each choice.
 func (p *problem) solve() ([]*entry, bool) {
 	chosen, ok := p.walk(func([]int) bool { return true })
 	if !ok {
@@ -37,7 +38,7 @@ func (p *problem) solve() ([]*entry, bool) {
 		}
 		chosen, _ = p.walk(func(taken []int) bool { return p.satisfiable(p.clauses, taken...) })
 	}
-	chosen = p.lessen(chosen)
+	chosen = p.minimize(chosen)
 	all := make([]*entry, len(chosen))
 	for i, n := range chosen {
 		all[i] = p.entry(n)
@@ -45,17 +46,16 @@ func (p *problem) solve() ([]*entry, bool) {
 	return all, true
 }
 
-// walk is one way through the choices. It ends early, and is not ok, where a
-// choice contradicts earlier ones. As in dnf's solver a choice between
-// different packages waits until nothing else is left: by then it may be
-// made already.
+// walk makes all choices once. It stops and returns false if a choice
+// contradicts earlier ones. As in dnf's solver, choices between different
+// packages come last, because other choices may decide them.
 func (p *problem) walk(possible func(taken []int) bool) ([]int, bool) {
 	w := newWalk(p.clauses, len(p.entries))
 	p.finish(w, possible)
 	return w.taken, w.ok
 }
 
-// finish makes the choices that are still open.
+// finish makes the open choices.
 func (p *problem) finish(w *walk, possible func(taken []int) bool) {
 	var waiting []int
 	for w.ok && len(w.open)+len(waiting) > 0 {
@@ -76,19 +76,19 @@ func (p *problem) finish(w *walk, possible func(taken []int) bool) {
 	}
 }
 
-// differ reports whether the candidates are not just versions of one package.
+// differ reports whether the candidates have different names.
 func (p *problem) differ(candidates []int) bool {
 	return slices.ContainsFunc(candidates, func(n int) bool { return p.entry(n).Name != p.entry(candidates[0]).Name })
 }
 
-// choose takes the first candidate that is possible, in dnf's order: what
-// packages chosen so far recommend, then what they suggest, even where dnf
-// installs none of these; then what is not an old version of something newer.
+// choose takes the first possible candidate in dnf's order: packages that the
+// chosen packages recommend, then packages that they suggest (even though dnf
+// installs no weak dependencies), then packages without a newer version.
 func (p *problem) choose(w *walk, candidates []int, possible func(taken []int) bool) {
 	slices.SortStableFunc(candidates, func(a, b int) int {
 		a1, b1 := p.entry(a), p.entry(b)
 		return cmp.Or(
-			cmp.Compare(p.favour(w.taken, b1), p.favour(w.taken, a1)),
+			cmp.Compare(p.preference(w.taken, b1), p.preference(w.taken, a1)),
 			compareBool(p.universe.outdated(a1), p.universe.outdated(b1)),
 		)
 	})
@@ -101,30 +101,31 @@ func (p *problem) choose(w *walk, candidates []int, possible func(taken []int) b
 	}
 }
 
-// favour is 3 for what is liked, 2 for what a package taken recommends, 1 for
-// what one suggests.
-func (p *problem) favour(taken []int, e *entry) int {
-	if p.liked[e] {
+// preference is 3 for a preferred package, 2 if a taken package recommends it, 1 if
+// a taken package suggests it.
+func (p *problem) preference(taken []int, e *entry) int {
+	if p.preferred[e] {
 		return 3
 	}
-	favour := 0
+	preference := 0
 	for _, n := range taken {
 		if slices.ContainsFunc(p.entry(n).recommends, e.offers) {
 			return 2
 		}
 		if slices.ContainsFunc(p.entry(n).suggests, e.offers) {
-			favour = 1
+			preference = 1
 		}
 	}
-	return favour
+	return preference
 }
 
-// lessen leaves out again what later choices have made needless: circles that
-// nothing asks for any more, and packages that no clause holds by alone.
-func (p *problem) lessen(chosen []int) []int {
+// minimize drops packages that later choices made unnecessary: cycles that
+// nothing requires any longer, and packages that are not the only package that makes
+// a clause true.
+func (p *problem) minimize(chosen []int) []int {
 	for {
 		chosen = p.within(chosen)
-		needed := p.onlyOnes(chosen)
+		needed := p.indispensable(chosen)
 		last := slices.IndexFunc(chosen, func(n int) bool { return !needed[n] })
 		if last < 0 {
 			return chosen
@@ -133,7 +134,7 @@ func (p *problem) lessen(chosen []int) []int {
 	}
 }
 
-// within makes the choices again, now from just these packages.
+// within makes the choices again with only these packages.
 func (p *problem) within(chosen []int) []int {
 	w := newWalk(p.clauses, len(p.entries))
 	for i := range p.entries {
@@ -145,22 +146,22 @@ func (p *problem) within(chosen []int) []int {
 	return w.taken
 }
 
-// onlyOnes are the packages that some clause holds by alone.
-func (p *problem) onlyOnes(chosen []int) map[int]bool {
+// indispensable returns the packages that are the only one to make some clause true.
+func (p *problem) indispensable(chosen []int) map[int]bool {
 	in := make(map[int]bool, len(chosen))
 	for _, n := range chosen {
 		in[n] = true
 	}
 	only := map[int]bool{}
 	for _, c := range p.clauses {
-		holds, by := 0, 0
+		count, by := 0, 0
 		for _, l := range c.literals {
 			if in[max(l, -l)] == (l > 0) {
-				holds++
+				count++
 				by = l
 			}
 		}
-		if holds == 1 && by > 0 {
+		if count == 1 && by > 0 {
 			only[by] = true
 		}
 	}

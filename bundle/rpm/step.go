@@ -6,28 +6,27 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// plan names the packages that are added; nothing else changes, or dnf does
-// not run.
+// plan lists the packages to install. dnf does not run if it would change more.
 func (t Transaction) plan(ctx context.Context) ([]string, error) {
 	missing, err := t.Missing(ctx)
 	changes := names(missing)
 	for i := range changes {
 		changes[i] = "install " + changes[i]
 	}
-	if t.cut() {
-		changes = append(changes, "install again what dnf had installed when its transaction was cut")
+	if t.interrupted() {
+		changes = append(changes, "reinstall the packages of the interrupted dnf transaction")
 	}
 	return changes, err
 }
 
-// PackagesStep installs the lock's packages.
+// PackagesStep installs the packages of the lock.
 func PackagesStep(t Transaction) step.Step {
 	return step.Step{
 		Name:  "packages",
 		Title: "Install packages",
 		Done: func(ctx context.Context) (bool, error) {
 			missing, err := t.Missing(ctx)
-			return len(missing) == 0 && !t.cut(), err
+			return len(missing) == 0 && !t.interrupted(), err
 		},
 		Plan: t.plan,
 		Run:  t.Run,

@@ -8,23 +8,23 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// system is the server that packages are for: known from facts, or assumed.
+// system is a server: surveyed, or assumed from a profile.
 type system interface {
-	// providers are the installed packages that satisfy x, a capability or a
-	// set of them.
+	// providers returns the installed packages that satisfy x, a capability or a
+	// set of terms.
 	providers(ctx context.Context, u *universe, x expression) ([]nevra.NEVRA, error)
-	// installed are the packages of that name.
+	// installed returns the packages of that name.
 	installed(name string) []nevra.NEVRA
-	// against says why e does not go together with what is installed, or "".
-	against(e *entry) string
-	// conditions are what installed packages ask of those that may come.
+	// excludes says why an installed package excludes e, or "".
+	excludes(e *entry) string
+	// conditions returns the conditions of installed packages on new packages.
 	conditions() []condition
-	hosts() []string // none for a profile that stands for all servers
+	hosts() []string // none for a profile of all servers
 }
 
-// known is a server whose rpm database was read.
-type known struct {
-	names     []string // of the servers that have just these packages
+// surveyed is a server with its rpm database from the facts.
+type surveyed struct {
+	names     []string // of the servers with exactly these packages
 	packages  map[string][]nevra.NEVRA
 	provides  map[string][]claim
 	conflicts map[string][]claim
@@ -32,21 +32,21 @@ type known struct {
 	rich      []condition
 }
 
-// condition is a rich requirement of an installed package, or the opposite of
+// condition is a rich requirement of an installed package, or the negation of
 // a rich conflict.
 type condition struct {
 	expression
 	by nevra.NEVRA
 }
 
-// claim is a capability and the installed package that has it.
+// claim is a capability of an installed package.
 type claim struct {
 	Capability
 	by nevra.NEVRA
 }
 
-func newKnown(in Installed) *known {
-	k := &known{packages: map[string][]nevra.NEVRA{}, provides: map[string][]claim{}, conflicts: map[string][]claim{}, obsoletes: map[string][]claim{}}
+func newSurveyed(in Installed) *surveyed {
+	k := &surveyed{packages: map[string][]nevra.NEVRA{}, provides: map[string][]claim{}, conflicts: map[string][]claim{}, obsoletes: map[string][]claim{}}
 	for _, p := range in.Packages {
 		k.packages[p.Name] = append(k.packages[p.Name], p.NEVRA)
 		note := func(claims map[string][]claim, list ...Capability) {
@@ -73,10 +73,10 @@ func newKnown(in Installed) *known {
 	return k
 }
 
-// self is what each package provides by its name.
+// self is the capability that each package provides by its name.
 func self(n nevra.NEVRA) Capability { return Capability{Name: n.Name, Flags: "EQ", EVR: n.EVR} }
 
-func (k *known) providers(ctx context.Context, u *universe, x expression) ([]nevra.NEVRA, error) {
+func (k *surveyed) providers(ctx context.Context, u *universe, x expression) ([]nevra.NEVRA, error) {
 	if x.op != "" {
 		return members(x, func(term expression) ([]nevra.NEVRA, error) { return k.providers(ctx, u, term) })
 	}
@@ -89,8 +89,8 @@ func (k *known) providers(ctx context.Context, u *universe, x expression) ([]nev
 	if len(all) > 0 || !strings.HasPrefix(x.Name, "/") {
 		return all, nil
 	}
-	// Facts do not list every file. The package that has it elsewhere is
-	// taken to have it here.
+	// The facts do not list every file. airgap assumes that an installed package
+	// has the same files as its build in the repository.
 	owners, err := u.offering(ctx, x.Capability)
 	for _, e := range owners {
 		all = append(all, k.packages[e.Name]...)
@@ -98,13 +98,12 @@ func (k *known) providers(ctx context.Context, u *universe, x expression) ([]nev
 	return all, err
 }
 
-func (k *known) installed(name string) []nevra.NEVRA { return k.packages[name] }
-func (k *known) conditions() []condition             { return k.rich }
-func (k *known) hosts() []string                     { return k.names }
+func (k *surveyed) installed(name string) []nevra.NEVRA { return k.packages[name] }
+func (k *surveyed) conditions() []condition             { return k.rich }
+func (k *surveyed) hosts() []string                     { return k.names }
 
-// against judges by the names of what e obsoletes; that it conflicts with
-// something is a clause of its own.
-func (k *known) against(e *entry) string {
+// excludes does not check the conflicts of e: they are separate clauses.
+func (k *surveyed) excludes(e *entry) string {
 	for _, c := range k.obsoletes[e.Name] {
 		if self(e.NEVRA).satisfies(c.Capability) {
 			return c.by.People() + ", which is installed, obsoletes it"
@@ -130,8 +129,8 @@ func (k *known) against(e *entry) string {
 	return ""
 }
 
-// providers takes the profile's words for granted, and what the repositories'
-// builds of its packages provide.
+// providers assumes the entries of the profile, and everything that the
+// repositories' builds of its packages provide.
 func (p *profile) providers(ctx context.Context, u *universe, x expression) ([]nevra.NEVRA, error) {
 	if x.op != "" {
 		return members(x, func(term expression) ([]nevra.NEVRA, error) { return p.providers(ctx, u, term) })
@@ -146,14 +145,14 @@ func (p *profile) providers(ctx context.Context, u *universe, x expression) ([]n
 			all = append(all, nevra.NEVRA{Name: e.Name})
 		}
 	}
-	// Repositories that do carry the package, but not so new, know better.
+	// If the repositories have the package, but only older builds, x is not satisfied.
 	if len(all) == 0 && len(u.byName[x.Name]) == 0 && p.lists(x.Name) {
 		all = append(all, nevra.NEVRA{Name: x.Name})
 	}
 	return all, nil
 }
 
-// installed has no version: nobody looked.
+// installed returns names without a version, because the profile has none.
 func (p *profile) installed(name string) []nevra.NEVRA {
 	if p.words[name] {
 		return []nevra.NEVRA{{Name: name}}
@@ -161,6 +160,6 @@ func (p *profile) installed(name string) []nevra.NEVRA {
 	return nil
 }
 
-func (p *profile) against(*entry) string   { return "" }
+func (p *profile) excludes(*entry) string  { return "" }
 func (p *profile) conditions() []condition { return nil }
 func (p *profile) hosts() []string         { return p.names }

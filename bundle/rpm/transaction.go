@@ -15,35 +15,34 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// Transaction installs exactly the packages of a lock with the host's dnf,
-// from the bundle's repository and no other.
+// Transaction installs exactly the packages of a lock with the host's dnf, only
+// from the bundle's repository.
 type Transaction struct {
 	Host     host.Host
-	StateDir string            // everything of ours: /var/lib/airgap/dnf
+	StateDir string            // airgap's dnf files: /var/lib/airgap/dnf
 	OS       string            // el9
 	BaseURL  string            // https://HOST:5000/rpm/el9/
-	CAFile   string            // of BaseURL's certificate; "" for plain http on the loopback
+	CAFile   string            // CA of BaseURL's certificate; "" for plain http on the loopback
 	Keys     map[string][]byte // the repository's keys/ directory: file name, armored public key
 	Packages []nevra.NEVRA     // the lock
-	// IfAbsent are those of Packages that a host does without if it has
-	// another build of them: what others need, on a server that nobody
-	// surveyed.
+	// IfAbsent lists packages that are not installed if the host has another build of
+	// them: packages for other servers, on a server without a survey.
 	IfAbsent map[nevra.NEVRA]bool
-	// Own are packages that airgap brought to the host, see Brought: another build of
-	// one takes its place. All others stay as they are.
+	// Own lists the packages that airgap installed on the host, see Brought. Only these
+	// may be replaced by another build.
 	Own  []nevra.NEVRA
-	Log  string // file that dnf's output is appended to; "" for none
-	Root string // where Host's file system begins; "" is "/"
+	Log  string // file for dnf's output, which is appended; "" for none
+	Root string // root of Host's file system; "" is "/"
 }
 
-// TransactionError says how what dnf would do differs from the lock.
+// TransactionError has the differences between dnf's transaction and the lock.
 type TransactionError struct{ Differences []string }
 
 func (e *TransactionError) Error() string {
-	return "compare dnf's transaction with the lock: nothing was run, because dnf\n  - " + strings.Join(e.Differences, "\n  - ")
+	return "compare dnf's transaction with the lock: airgap installed nothing, because dnf\n  - " + strings.Join(e.Differences, "\n  - ")
 }
 
-// Missing are the packages of the lock that are not installed in exactly that
+// Missing returns the packages of the lock that are not installed in exactly this
 // build.
 func (t Transaction) Missing(ctx context.Context) ([]nevra.NEVRA, error) {
 	have, err := t.installed(ctx)
@@ -81,9 +80,9 @@ func (t Transaction) installed(ctx context.Context) (map[string]bool, error) {
 	return have, nil
 }
 
-// Check asks dnf what it would do to install what is missing, changes nothing
-// outside StateDir, and returns what is missing. Anything but exactly that is
-// a *TransactionError.
+// Check returns the missing packages after it has compared them with dnf's
+// transaction. A difference is a *TransactionError. Check changes nothing outside
+// of StateDir.
 func (t Transaction) Check(ctx context.Context) ([]nevra.NEVRA, error) {
 	missing, err := t.Missing(ctx)
 	if err != nil || len(missing) == 0 {
@@ -99,8 +98,8 @@ func (t Transaction) Check(ctx context.Context) ([]nevra.NEVRA, error) {
 	return missing, nil
 }
 
-// Run installs what is missing, after dnf's transaction was found to equal it,
-// and mends what a power cut made of an earlier transaction.
+// Run installs the missing packages if dnf's transaction consists of exactly
+// these packages. Before that it repairs an interrupted transaction.
 func (t Transaction) Run(ctx context.Context) error {
 	if err := t.repair(ctx); err != nil {
 		return err
@@ -108,7 +107,7 @@ func (t Transaction) Run(ctx context.Context) error {
 	if err := t.install(ctx); err != nil {
 		return err
 	}
-	return cmp.Or(t.sweep(ctx), t.forgetReplaced(ctx))
+	return cmp.Or(t.cleanUp(ctx), t.forgetReplaced(ctx))
 }
 
 func (t Transaction) install(ctx context.Context) error {
@@ -129,8 +128,8 @@ func (t Transaction) install(ctx context.Context) error {
 	return t.compareInstalled(ctx, before, missing)
 }
 
-// compareInstalled makes sure that no scriptlet or plugin did more than the
-// transaction said.
+// compareInstalled checks that no scriptlet or plugin changed more than the
+// transaction.
 func (t Transaction) compareInstalled(ctx context.Context, before map[string]bool, missing []nevra.NEVRA) error {
 	after, err := t.installed(ctx)
 	if err != nil {
@@ -140,7 +139,7 @@ func (t Transaction) compareInstalled(ctx context.Context, before map[string]boo
 	replaced := t.replaced(missing)
 	for name := range before {
 		if !after[name] && !replaced[name] {
-			differences = append(differences, name+" is gone")
+			differences = append(differences, name+" was removed")
 		}
 	}
 	for _, p := range missing {
@@ -152,21 +151,20 @@ func (t Transaction) compareInstalled(ctx context.Context, before map[string]boo
 		return nil
 	}
 	slices.Sort(differences)
-	return fmt.Errorf("check what dnf installed: %w", errors.New(strings.Join(differences, "; ")))
+	return fmt.Errorf("check the installed packages: %w", errors.New(strings.Join(differences, "; ")))
 }
 
-// replaced are those of our own packages whose place others of the same name take.
+// replaced returns the packages of Own that other builds replace.
 func (t Transaction) replaced(by []nevra.NEVRA) map[string]bool {
-	gone := map[string]bool{}
+	replaced := map[string]bool{}
 	for _, old := range t.Own {
-		gone[old.String()] = slices.ContainsFunc(by, old.ReplacedBy)
+		replaced[old.String()] = slices.ContainsFunc(by, old.ReplacedBy)
 	}
-	return gone
+	return replaced
 }
 
-// solve has dnf resolve the packages without running the transaction, and
-// gives its solver's own record of the result: that is made for programs,
-// where the table on stdout is not.
+// solve resolves the packages with dnf without running the transaction. It returns
+// the record of dnf's solver, which is machine-readable, unlike the table on stdout.
 func (t Transaction) solve(ctx context.Context, packages []nevra.NEVRA) ([]string, error) {
 	if err := t.configure(); err != nil {
 		return nil, err
@@ -178,10 +176,10 @@ func (t Transaction) solve(ctx context.Context, packages []nevra.NEVRA) ([]strin
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("resolve packages: %w", err)
 	}
-	// One dnf reads the repository and resolves: most of its time goes into starting and reading.
-	// With -y it accepts our key for the metadata and keeps it in its cache, not in the rpm database.
-	// For the transaction --assumeno wins over -y, so dnf always ends with an error. A dnf in which
-	// -y wins still installs nothing, because of tsflags=test.
+	// One dnf run reads the repository and resolves, because dnf needs most time to start and to read.
+	// With -y dnf accepts airgap's key for the metadata and keeps it in its cache, not in the rpm database.
+	// For the transaction --assumeno overrides -y, so dnf always exits with an error. If -y overrides
+	// it in some version, dnf still installs nothing, because of tsflags=test.
 	asked := t.dnfIn(ctx, dir, nil, append([]string{"-y", "--assumeno", "--setopt=tsflags=test", "--refresh", "--debugsolver", "install"}, names(packages)...)...)
 	record, err := os.ReadFile(filepath.Join(dir, "debugdata", "rpms", "solver.result"))
 	if err != nil {
@@ -190,7 +188,7 @@ func (t Transaction) solve(ctx context.Context, packages []nevra.NEVRA) ([]strin
 	return strings.FieldsFunc(string(record), func(r rune) bool { return r == '\n' }), nil
 }
 
-// rpmNames are names as rpm takes them: not every rpm takes an epoch.
+// rpmNames returns names without an epoch, which some versions of rpm do not accept.
 func rpmNames(packages []nevra.NEVRA) []string {
 	all := make([]string, len(packages))
 	for i, p := range packages {
@@ -211,17 +209,17 @@ func (t Transaction) dnf(ctx context.Context, args ...string) error {
 	return t.dnfIn(ctx, t.StateDir, nil, args...)
 }
 
-// lockSeconds is how long to wait for a dnf that is still at work.
+// lockSeconds is the time to wait for a dnf that still runs.
 const lockSeconds = "600"
 
 func (t Transaction) lockPath() string { return filepath.Join(t.StateDir, "lock") }
 
-// dnfIn runs dnf in a directory, since its solver's record goes to the
-// working directory, and by another program where one is given. It asks no proxy:
-// none of the environment comes through Host, and the configuration says _none_.
+// dnfIn runs dnf in a directory, because its solver writes the record to the working
+// directory. If by is given, this command runs dnf. dnf uses no proxy: Host passes no
+// environment, and the configuration has proxy=_none_.
 func (t Transaction) dnfIn(ctx context.Context, dir string, by []string, args ...string) error {
-	// When airgap is killed dnf goes on. The lock, which it holds to its end,
-	// makes the next run and the undo wait for that.
+	// If airgap is killed, dnf continues. It keeps the lock until it exits, so the
+	// next run and the undo wait for it.
 	argv := append([]string{"--verbose", "--wait", lockSeconds, t.lockPath()}, by...)
 	argv = append(argv, "env", "-C", dir, "dnf", "--config", t.config(), "--disablerepo=*", "--enablerepo="+repositoryID)
 	if t.OS != "" {

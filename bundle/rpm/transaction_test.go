@@ -16,8 +16,8 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// rooted is a host whose packages live below a directory. Without root it
-// runs dnf and rpm in a user namespace.
+// rooted is a host that installs its packages below a directory. If the test does
+// not run as root, dnf and rpm run in a user namespace.
 type rooted struct {
 	host.Local
 	root string
@@ -46,14 +46,14 @@ func aHost(t *testing.T) rooted {
 	return rooted{root: t.TempDir()}
 }
 
-// transaction plans the list and has the repository beside it on the host.
+// transaction plans the list and returns a transaction with its repository.
 func transaction(t *testing.T, h host.Host, from directory, repository Repository, install ...string) Transaction {
 	t.Helper()
 	c, err := Plan(t.Context(), from, Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{repository}, Install: install})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := carry(t, c, from, anotherKey())
+	ours := writeRepository(t, c, from, anotherKey())
 	tr := Transaction{Host: h, StateDir: filepath.Join(t.TempDir(), "dnf"), OS: "el9", Root: rootOf(h), BaseURL: "file://" + ours, Keys: keyFiles(t, ours)}
 	for _, p := range c.Packages {
 		tr.Packages = append(tr.Packages, p.NEVRA)
@@ -70,7 +70,7 @@ func rootOf(h host.Host) string {
 
 func TestPackagesStep(t *testing.T) {
 	h := aHost(t)
-	from, repository := vendor(t, spec("agent", "library >= 1.0"), spec("library"), spec("stranger"))
+	from, repository := vendor(t, spec("agent", "library >= 1.0"), spec("library"), spec("unrelated"))
 	tr := transaction(t, h, from, repository, "agent")
 	s := PackagesStep(tr)
 	if changes, err := s.Plan(t.Context()); err != nil || len(changes) != 2 || !slices.ContainsFunc(changes, func(c string) bool { return strings.HasPrefix(c, "install agent-0:1.0-1") }) {
@@ -83,32 +83,32 @@ func TestPackagesStep(t *testing.T) {
 			t.Fatalf("run %d: %+v, %v; want %+v", i+1, got, err, want)
 		}
 	}
-	for name, want := range map[string]bool{"agent": true, "library": true, "stranger": false} {
+	for name, want := range map[string]bool{"agent": true, "library": true, "unrelated": false} {
 		if _, err := os.Stat(filepath.Join(h.root, "opt", name)); (err == nil) != want {
-			t.Errorf("/opt/%s: %v, want it there: %v", name, err, want)
+			t.Errorf("/opt/%s: %v, want installed: %v", name, err, want)
 		}
 	}
 	if foreign, err := tr.Foreign(t.Context(), "agent"); err != nil || len(foreign) > 0 {
-		t.Errorf("agent counts as somebody else's: %v, %v", foreign, err)
+		t.Errorf("airgap's agent is foreign: %v, %v", foreign, err)
 	}
-	other := Transaction{Host: h, StateDir: t.TempDir()} // that has not installed it
+	other := Transaction{Host: h, StateDir: t.TempDir()} // without a record
 	if foreign, err := other.Foreign(t.Context(), "agent"); err != nil || !slices.Equal(foreign, []string{"agent-0:1.0-1.x86_64"}) {
-		t.Errorf("agent of somebody else's is %v, %v", foreign, err)
+		t.Errorf("foreign are %v, %v, want agent", foreign, err)
 	}
 	if err := s.Undo(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	left, err := tr.installed(t.Context())
 	if err != nil || len(left) > 0 {
-		t.Errorf("after the undo there is %v, %v", left, err)
+		t.Errorf("after the undo %v is installed, %v", left, err)
 	}
 	if _, err := os.Stat(filepath.Join(h.root, "opt")); err == nil {
-		t.Error("/opt, which rpm made for the packages' files, is still there")
+		t.Error("/opt, which rpm created for the packages' files, still exists")
 	}
 }
 
-// TestUndoKeepsAnEmptyDirectory that was there before, as /opt is on a system
-// where no package owns it.
+// TestUndoKeepsAnEmptyDirectory: the undo keeps an empty directory that existed
+// before, such as /opt on a system where no package owns it.
 func TestUndoKeepsAnEmptyDirectory(t *testing.T) {
 	h := aHost(t)
 	from, repository := vendor(t, spec("agent"))
@@ -124,13 +124,13 @@ func TestUndoKeepsAnEmptyDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !isEmpty(opt) {
-		t.Error("/opt is gone, or not empty")
+		t.Error("/opt is missing, or not empty")
 	}
 }
 
-// TestCutTransaction has a transaction that a power cut ended: one package is
-// in the database, though a file of it is not there, the other is not.
-func TestCutTransaction(t *testing.T) {
+// TestInterruptedTransaction: after a power failure one package is in the database
+// but without one of its files. The other is not in the database.
+func TestInterruptedTransaction(t *testing.T) {
 	h := aHost(t)
 	from, repository := vendor(t, spec("agent", "library >= 1.0"), spec("library"))
 	tr := transaction(t, h, from, repository, "agent")
@@ -141,16 +141,16 @@ func TestCutTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	if done, err := s.Done(t.Context()); err != nil || !done {
-		t.Fatalf("after a transaction that ended: %v, %v", done, err)
+		t.Fatalf("after a complete transaction: %v, %v", done, err)
 	}
 
 	tr.Packages = all
-	if err := host.WriteJSON(tr.begunPath(), all); err != nil {
+	if err := host.WriteJSON(tr.startedPath(), all); err != nil {
 		t.Fatal(err)
 	}
-	halves := []string{filepath.Join(h.root, "opt", "library;5f3c2a1b"), filepath.Join(h.root, "opt", "agent;5f3c2a1c")}
+	partials := []string{filepath.Join(h.root, "opt", "library;5f3c2a1b"), filepath.Join(h.root, "opt", "agent;5f3c2a1c")}
 	others := filepath.Join(h.root, "opt", "other;5f3c2a1d")
-	for _, name := range append(halves, others) {
+	for _, name := range append(partials, others) {
 		if err := os.WriteFile(name, []byte("ha"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -160,11 +160,11 @@ func TestCutTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = PackagesStep(tr)
-	if changes, err := s.Plan(t.Context()); err != nil || len(changes) != 2 || !strings.Contains(changes[1], "again") {
+	if changes, err := s.Plan(t.Context()); err != nil || len(changes) != 2 || !strings.Contains(changes[1], "reinstall the packages of the interrupted dnf transaction") {
 		t.Errorf("plan: %q, %v", changes, err)
 	}
 	if done, err := s.Done(t.Context()); err != nil || done {
-		t.Fatalf("a cut transaction holds: %v, %v", done, err)
+		t.Fatalf("after an interrupted transaction: %v, %v", done, err)
 	}
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -173,19 +173,19 @@ func TestCutTransaction(t *testing.T) {
 		t.Errorf("after the repair: %v, %v", done, err)
 	}
 	if _, err := os.Stat(lost); err != nil {
-		t.Errorf("the package of the cut transaction was not installed again: %v", err)
+		t.Errorf("the package of the interrupted transaction was not reinstalled: %v", err)
 	}
-	for _, name := range halves {
+	for _, name := range partials {
 		if _, err := os.Stat(name); err == nil {
-			t.Errorf("%s is left", name)
+			t.Errorf("%s still exists", name)
 		}
 	}
 	if _, err := os.Stat(others); err != nil {
-		t.Errorf("somebody else's file is gone: %v", err)
+		t.Errorf("a file of another package was removed: %v", err)
 	}
 }
 
-// TestUndoWaitsForDNF has a dnf at work that nobody waits for any more.
+// TestUndoWaitsForDNF: Await waits for a dnf of an interrupted run.
 func TestUndoWaitsForDNF(t *testing.T) {
 	need(t, "flock")
 	tr := Transaction{Host: aHost(t), StateDir: t.TempDir()}
@@ -200,7 +200,7 @@ func TestUndoWaitsForDNF(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(tr.StateDir, "done")); err != nil {
-		t.Error("it did not wait")
+		t.Error("Await did not wait")
 	}
 	if err := orphan.Wait(); err != nil {
 		t.Error(err)
@@ -211,7 +211,7 @@ func (t Transaction) lockFree() bool {
 	return exec.Command("flock", "--nonblock", t.lockPath(), "true").Run() == nil
 }
 
-// TestCheckRefuses has dnf want more than the lock says.
+// TestCheckRefuses: Run fails if dnf's transaction differs from the lock.
 func TestCheckRefuses(t *testing.T) {
 	h := aHost(t)
 	newer := spec("library")
@@ -228,7 +228,7 @@ func TestCheckRefuses(t *testing.T) {
 		want   string
 	}{
 		{"upgrade", func(*Transaction) {}, "library-2.0-1.x86_64"},
-		{"lock lacks a package", func(tr *Transaction) {
+		{"missing package in the lock", func(tr *Transaction) {
 			tr.Packages = tr.Packages[:0:0]
 			tr.Packages = append(tr.Packages, named(t, "agent-0:1.0-1.x86_64"))
 		}, ""},
@@ -242,12 +242,12 @@ func TestCheckRefuses(t *testing.T) {
 			before, _ := tr.installed(t.Context())
 			err := tr.Run(t.Context())
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want it to name %q", err, tt.want)
+				t.Errorf("got %v, want %q", err, tt.want)
 			}
 			t.Log(err)
 			after, _ := tr.installed(t.Context())
 			if len(after) != len(before) {
-				t.Errorf("it changed the host: %v, before %v", after, before)
+				t.Errorf("Run changed the host: %v, before %v", after, before)
 			}
 		})
 	}
@@ -261,19 +261,19 @@ func TestCompare(t *testing.T) {
 		want  []string
 	}{
 		{"equal", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap", nil},
-		{"one short", "install a-1-1.noarch@airgap", []string{"would not install b-2:1-1.x86_64"}},
-		{"one more", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap|install c-1-1.noarch@airgap", []string{"would install c-1-1.noarch"}},
-		{"from elsewhere", "install a-1-1.noarch@baseos|install b-2:1-1.x86_64@airgap", []string{"would install a-1-1.noarch@baseos", "would not install a-0:1-1.noarch"}},
+		{"one package missing", "install a-1-1.noarch@airgap", []string{"would not install b-2:1-1.x86_64"}},
+		{"one additional package", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap|install c-1-1.noarch@airgap", []string{"would install c-1-1.noarch"}},
+		{"from another repository", "install a-1-1.noarch@baseos|install b-2:1-1.x86_64@airgap", []string{"would install a-1-1.noarch@baseos", "would not install a-0:1-1.noarch"}},
 		{"removal", "install a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap|erase z-1-1.noarch@@System", []string{"would erase z-1-1.noarch (installed)"}},
 		{"upgrade", "upgrade a-0-1.noarch@@System a-1-1.noarch@airgap|install b-2:1-1.x86_64@airgap", []string{"would upgrade a-0-1.noarch (installed) a-1-1.noarch"}},
-		{"upgrade of our own", "install a-1-1.noarch@airgap|upgrade b-1-1.x86_64@@System b-2:1-1.x86_64@airgap", nil},
+		{"upgrade of an own package", "install a-1-1.noarch@airgap|upgrade b-1-1.x86_64@@System b-2:1-1.x86_64@airgap", nil},
 		{
-			"our own for another",
+			"own package replaced by another name",
 			"install a-1-1.noarch@airgap|upgrade b-1-1.x86_64@@System c-2:1-1.x86_64@airgap",
 			[]string{"would upgrade b-1-1.x86_64 (installed) c-2:1-1.x86_64", "would not install b-2:1-1.x86_64"},
 		},
 		{"no solution", "problem 5f info nothing provides x needed by a-1-1.noarch|problem 5f info nothing provides x needed by a-1-1.noarch|problem 5f solution 1 deljob install oneof a-1-1.noarch@airgap",
-			[]string{"says: nothing provides x needed by a-1-1.noarch"}},
+			[]string{"reports: nothing provides x needed by a-1-1.noarch"}},
 		{"epoch differs", "install a-1-1.noarch@airgap|install b-1-1.x86_64@airgap", []string{"would install b-1-1.x86_64", "would not install b-2:1-1.x86_64"}},
 	}
 	for _, tt := range tests {
@@ -305,7 +305,7 @@ func named(t *testing.T, s string) nevra.NEVRA {
 	return n
 }
 
-// TestIfAbsent has an older build of what another package needs.
+// TestIfAbsent: the host has an older build of a required package.
 func TestIfAbsent(t *testing.T) {
 	h := aHost(t)
 	from, repository := vendor(t, spec("agent", "library"), spec("library"))
@@ -322,13 +322,13 @@ func TestIfAbsent(t *testing.T) {
 	}
 	tr.IfAbsent = map[nevra.NEVRA]bool{named(t, "library-0:1.0-1.x86_64"): true}
 	if missing, err := tr.Check(t.Context()); err != nil || len(missing) != 1 || missing[0].Name != "agent" {
-		t.Errorf("missing are %v, %v; want agent alone", missing, err)
+		t.Errorf("missing are %v, %v; want only agent", missing, err)
 	}
 }
 
-// TestReplace has the real dnf put another build in the place of a package that
-// airgap brought, newer and then older, also after a power cut in between, and
-// leave one alone that somebody else did.
+// TestReplace: dnf replaces a package that airgap installed with a newer and an
+// older build, also after an interrupted transaction. It does not replace a package
+// that airgap did not install.
 func TestReplace(t *testing.T) {
 	h := aHost(t)
 	state := filepath.Join(t.TempDir(), "dnf")
@@ -350,7 +350,7 @@ func TestReplace(t *testing.T) {
 	foreign := build("2.0")
 	foreign.Own = nil
 	if err := foreign.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "would upgrade agent") {
-		t.Errorf("a package of somebody else's: %v", err)
+		t.Errorf("a package that airgap did not install: %v", err)
 	}
 	for _, version := range []string{"2.0", "1.5"} {
 		if err := build(version).Run(t.Context()); err != nil {
@@ -358,24 +358,24 @@ func TestReplace(t *testing.T) {
 		}
 		wantInstalled(t, h, "agent-"+version+"-1", "library-1.0-1")
 		if brought, err := Brought(state); err != nil || len(brought) != 2 {
-			t.Errorf("on record are %v, %v", brought, err)
+			t.Errorf("the record has %v, %v", brought, err)
 		}
 	}
-	cut := build("3.0")
-	newer := filepath.Join(strings.TrimPrefix(cut.BaseURL, "file://"), PackagesDir, "agent-3.0-1.x86_64.rpm")
-	begun := []nevra.NEVRA{named(t, "agent-0:3.0-1.x86_64")}
-	if err := errors.Join(cut.remember(begun, map[string]bool{}), host.WriteJSON(cut.begunPath(), begun)); err != nil {
+	interrupted := build("3.0")
+	newer := filepath.Join(strings.TrimPrefix(interrupted.BaseURL, "file://"), PackagesDir, "agent-3.0-1.x86_64.rpm")
+	started := []nevra.NEVRA{named(t, "agent-0:3.0-1.x86_64")}
+	if err := errors.Join(interrupted.remember(started, map[string]bool{}), host.WriteJSON(interrupted.startedPath(), started)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Run(t.Context(), host.Cmd{Name: "rpm", Args: []string{"-i", "--nosignature", "--force", newer}}); err != nil {
 		t.Fatal(err)
 	}
 	wantInstalled(t, h, "agent-1.5-1", "agent-3.0-1", "library-1.0-1")
-	if err := cut.Run(t.Context()); err != nil {
+	if err := interrupted.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	wantInstalled(t, h, "agent-3.0-1", "library-1.0-1")
-	if err := cut.Undo(t.Context()); err != nil {
+	if err := interrupted.Undo(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	wantInstalled(t, h)

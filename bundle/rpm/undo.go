@@ -13,16 +13,16 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// record is what we are about to add to a host, written down before.
+// record lists the additions to a host. airgap writes it before it makes them.
 type record struct {
 	Packages []nevra.NEVRA `json:"packages"`
-	Keys     []string      `json:"keys"`            // as rpm names public keys: gpg-pubkey-ID-TIME
-	Empty    []string      `json:"empty,omitempty"` // directories of / with nothing in them: no package need own /opt
+	Keys     []string      `json:"keys"`            // rpm's names of public keys: gpg-pubkey-ID-TIME
+	Empty    []string      `json:"empty,omitempty"` // empty directories of /, for example /opt without an owner
 }
 
-// Undo erases exactly the packages and the keys that Run added, and the
-// private dnf state. Where something else needs them by now, rpm says so and
-// nothing is erased.
+// Undo erases exactly the packages and keys that Run added, and the private
+// dnf state. If another package needs one of them, rpm fails and erases
+// nothing.
 func (t Transaction) Undo(ctx context.Context) error {
 	if err := t.Await(ctx, func() {}); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (t Transaction) Undo(ctx context.Context) error {
 	return host.RemoveTree(t.StateDir)
 }
 
-// erase removes packages, and the directories that rpm made for their files
-// though no package lists them. Those to keep were there before.
+// erase removes packages, and the directories that rpm created for their files
+// and that no package owns. The directories in keep existed before.
 func (t Transaction) erase(ctx context.Context, packages, keep []string) error {
 	dirs, err := t.parents(ctx, packages)
 	if err != nil {
@@ -70,7 +70,7 @@ func (t Transaction) erase(ctx context.Context, packages, keep []string) error {
 	return nil
 }
 
-// parents are the directories above the packages' files, the inner ones first.
+// parents returns the directories above the packages' files, the innermost first.
 func (t Transaction) parents(ctx context.Context, packages []string) ([]string, error) {
 	out, err := t.Host.Run(ctx, host.Cmd{Name: "rpm", Args: append([]string{"-q", "--qf", `[%{FILENAMES}\n]`}, packages...)})
 	if err != nil {
@@ -79,7 +79,7 @@ func (t Transaction) parents(ctx context.Context, packages []string) ([]string, 
 	found := map[string]bool{}
 	for file := range strings.Lines(string(out)) {
 		if !strings.HasPrefix(file, "/") {
-			continue // "(none)" of a key
+			continue // a key has "(none)"
 		}
 		for dir := filepath.Dir(strings.TrimSpace(file)); dir != "/"; dir = filepath.Dir(dir) {
 			found[dir] = true
@@ -93,7 +93,7 @@ func (t Transaction) owned(ctx context.Context, dir string) bool {
 	return err == nil
 }
 
-// emptyAtTop are the empty directories of /.
+// emptyAtTop returns the empty directories of /.
 func (t Transaction) emptyAtTop() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join("/", t.Root))
 	if err != nil {
@@ -108,7 +108,7 @@ func (t Transaction) emptyAtTop() ([]string, error) {
 	return empty, nil
 }
 
-// isEmpty is false for what is no directory, a link to one for instance.
+// isEmpty returns false if dir is not a directory, for example a link to one.
 func isEmpty(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
@@ -118,16 +118,16 @@ func isEmpty(dir string) bool {
 	return err == nil && len(entries) == 0
 }
 
-// Await returns when no dnf of ours is at work any more: one whose airgap was
-// killed goes on. waiting is called once when there is one.
+// Await waits until no dnf that airgap started runs: dnf continues if airgap is
+// killed. It calls waiting once if it must wait.
 func (t Transaction) Await(ctx context.Context, waiting func()) error {
 	if err := host.AwaitLock(ctx, t.lockPath(), waiting); err != nil {
-		return fmt.Errorf("wait for dnf, which an interrupted run left at work: %w", err)
+		return fmt.Errorf("wait for dnf, which an interrupted run left running: %w", err)
 	}
 	return nil
 }
 
-// RecordFile is the file with the packages that airgap brought, below a StateDir.
+// RecordFile returns the path of the record of installed packages, below a StateDir.
 func RecordFile(stateDir string) string { return filepath.Join(stateDir, "installed.json") }
 
 func (t Transaction) recordPath() string { return RecordFile(t.StateDir) }
@@ -135,13 +135,13 @@ func (t Transaction) recordPath() string { return RecordFile(t.StateDir) }
 func (t Transaction) recorded() (record, error) {
 	done, err := host.ReadJSON[record](t.recordPath())
 	if err != nil {
-		return done, fmt.Errorf("read what was installed: %w", err)
+		return done, fmt.Errorf("read the record of installed packages: %w", err)
 	}
 	return done, nil
 }
 
-// forgetReplaced takes those packages out of the record whose place another build has
-// taken, newer or older. One that somebody erased stays in it.
+// forgetReplaced removes packages from the record that another build has replaced. A
+// package that was erased stays in it.
 func (t Transaction) forgetReplaced(ctx context.Context) error {
 	done, err := t.recorded()
 	if err != nil {
@@ -151,9 +151,9 @@ func (t Transaction) forgetReplaced(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there := func(p nevra.NEVRA) bool { return have[p.String()] }
+	present := func(p nevra.NEVRA) bool { return have[p.String()] }
 	left := slices.DeleteFunc(slices.Clone(done.Packages), func(old nevra.NEVRA) bool {
-		return !there(old) && slices.ContainsFunc(done.Packages, func(p nevra.NEVRA) bool { return there(p) && old.ReplacedBy(p) })
+		return !present(old) && slices.ContainsFunc(done.Packages, func(p nevra.NEVRA) bool { return present(p) && old.ReplacedBy(p) })
 	})
 	if len(left) == len(done.Packages) {
 		return nil
@@ -162,14 +162,14 @@ func (t Transaction) forgetReplaced(ctx context.Context) error {
 	return host.WriteJSON(t.recordPath(), done)
 }
 
-// Brought are the packages that Run has installed on the host with this StateDir, as
-// it left them.
+// Brought returns the packages that Run has installed on the host with this StateDir,
+// according to the record.
 func Brought(stateDir string) ([]nevra.NEVRA, error) {
 	done, err := Transaction{StateDir: stateDir}.recorded()
 	return done.Packages, err
 }
 
-// remember adds to the record what is not there before.
+// remember adds the packages, and the keys that are not in before, to the record.
 func (t Transaction) remember(missing []nevra.NEVRA, before map[string]bool) error {
 	done, err := t.recorded()
 	if err != nil {
@@ -199,7 +199,7 @@ func (t Transaction) remember(missing []nevra.NEVRA, before map[string]bool) err
 	return host.WriteJSON(t.recordPath(), done)
 }
 
-// installedKey is how a key looks in the list of installed packages.
+// installedKey returns the name of a key in the list of installed packages.
 func installedKey(key string) string {
 	id, created := key[len("gpg-pubkey-"):len(key)-9], key[len(key)-8:]
 	return fmt.Sprintf("gpg-pubkey-0:%s-%s.(none)", id, created)

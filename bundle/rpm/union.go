@@ -8,31 +8,31 @@ import (
 	"strings"
 )
 
-// union collects what several servers need from one universe.
+// union collects the packages that several servers need from one universe.
 type union struct {
 	universe *universe
 	locked   []Locked
-	held     []*entry // the locked packages that are there in the same bytes
+	kept     []*entry // the locked packages that are still available
 	packages map[*entry]*usage
-	wrong    map[string][]string // problem to the hosts that have it
-	order    []string            // problems as they came up
+	wrong    map[string][]string // hosts by problem
+	order    []string            // problems in the order of their discovery
 	together map[string]string   // the version of Extra.Together, by host
 }
 
-// usage is who needs a package: packages by name, and servers.
+// usage lists the packages and the servers that need a package.
 type usage struct{ by, hosts map[string]bool }
 
 func newUnion(u *universe, locked []Locked) *union {
 	n := &union{universe: u, locked: locked, packages: map[*entry]*usage{}, wrong: map[string][]string{}, together: map[string]string{}}
 	for _, l := range locked {
 		if e := u.exactly(l); e != nil {
-			n.held = append(n.held, e)
+			n.kept = append(n.kept, e)
 		}
 	}
 	return n
 }
 
-// exactly is the package in the locked bytes, or nil.
+// exactly returns the package with the locked checksum, or nil.
 func (u *universe) exactly(l Locked) *entry {
 	for _, e := range u.byName[l.Name] {
 		if e.NEVRA == l.NEVRA && e.id() == l.SHA256 {
@@ -42,10 +42,10 @@ func (u *universe) exactly(l Locked) *entry {
 	return nil
 }
 
-// gone are sentences about locked packages that others stand in for, because
-// no repository has them any more. What is asked for in another version is no
-// such case.
-func (n *union) gone(install []string) []string {
+// unavailable returns sentences about locked packages that are no longer in a
+// repository, so that another build was chosen. It omits packages for which
+// install requests another version.
+func (n *union) unavailable(install []string) []string {
 	var all []string
 	for _, l := range n.locked {
 		if n.universe.exactly(l) != nil {
@@ -53,7 +53,7 @@ func (n *union) gone(install []string) []string {
 		}
 		for e := range n.packages {
 			if e.Name == l.Name && !slices.ContainsFunc(install, func(spec string) bool { return spec != e.Name && slices.Contains(n.universe.named(spec), e) }) {
-				all = append(all, fmt.Sprintf("%s is locked, but no repository has it any more in the same bytes, only %s: airgap bundle --update %s takes that", l, e.People(), l.Name))
+				all = append(all, fmt.Sprintf("%s is locked, but no repository has it with the locked checksum any longer; to use %s instead, run airgap bundle --update %s", l, e.People(), l.Name))
 			}
 		}
 	}
@@ -61,8 +61,8 @@ func (n *union) gone(install []string) []string {
 	return all
 }
 
-// add finds what a server needs, or several that are alike. Where there is a
-// choice, it falls on what is locked or what other servers need already.
+// add resolves the packages for one server, or for several with the same packages.
+// Between alternatives it prefers locked packages and packages of other servers.
 func (n *union) add(ctx context.Context, s system, install []string, only Extra) error {
 	more, version, problem := n.universe.extra(s, only, n.locked)
 	if problem != "" {
@@ -78,11 +78,11 @@ func (n *union) add(ctx context.Context, s system, install []string, only Extra)
 	if err != nil {
 		return err
 	}
-	for _, e := range n.held {
-		p.liked[e] = true
+	for _, e := range n.kept {
+		p.preferred[e] = true
 	}
 	for e := range n.packages {
-		p.liked[e] = true
+		p.preferred[e] = true
 	}
 	chosen, ok := p.solve()
 	if !ok {
@@ -105,7 +105,7 @@ func (n *union) add(ctx context.Context, s system, install []string, only Extra)
 	return nil
 }
 
-// note keeps a problem that the servers of s have.
+// note records a problem of the servers of s.
 func (n *union) note(problem string, s system) {
 	if n.wrong[problem] == nil {
 		n.order = append(n.order, problem)
@@ -113,7 +113,7 @@ func (n *union) note(problem string, s system) {
 	n.wrong[problem] = append(n.wrong[problem], s.hosts()...)
 }
 
-// credit notes by whom the packages that fulfil a clause are needed.
+// credit records which package or list needs the packages that satisfy a clause.
 func (n *union) credit(p *problem, c clause, chosen []*entry) {
 	var by string
 	switch {
@@ -128,7 +128,7 @@ func (n *union) credit(p *problem, c clause, chosen []*entry) {
 	}
 	in := func(l int) bool { return slices.Contains(chosen, p.entry(l)) }
 	if slices.ContainsFunc(c.literals, func(l int) bool { return l < 0 && !in(l) }) {
-		return // a condition that did not come true
+		return // a condition that is false
 	}
 	for _, l := range c.literals {
 		if l > 0 && in(l) && p.entry(l).Name != by {
@@ -137,7 +137,7 @@ func (n *union) credit(p *problem, c clause, chosen []*entry) {
 	}
 }
 
-// problems names the hosts of those that not all have.
+// problems returns the problems, with the hosts if not all hosts have them.
 func (n *union) problems(hosts int) []string {
 	var all []string
 	for _, problem := range n.order {
@@ -149,7 +149,7 @@ func (n *union) problems(hosts int) []string {
 	return all
 }
 
-// closure is all packages, with their elements of upstream's metadata.
+// closure returns all packages with their elements of upstream's metadata.
 func (n *union) closure(ctx context.Context, hosts int) ([]Package, error) {
 	byEntry := map[*entry]*Package{}
 	for e, use := range n.packages {
@@ -178,7 +178,7 @@ func (n *union) closure(ctx context.Context, hosts int) ([]Package, error) {
 
 func (e *entry) pack() (*Package, error) {
 	if e.checksum.Type != "sha256" {
-		return nil, fmt.Errorf("plan package %s: its checksum is a %s, only sha256 can be locked", e, e.checksum.Type)
+		return nil, fmt.Errorf("plan package %s: its checksum is of type %s, but airgap.lock supports only sha256", e, e.checksum.Type)
 	}
 	return &Package{
 		NEVRA: e.NEVRA, Repository: e.source.Name, URL: e.from(), Mirrors: e.mirrors(), FileName: e.FileName(),

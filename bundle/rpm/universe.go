@@ -14,18 +14,18 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// universe is every package that the repositories offer, indexed.
+// universe is an index of all packages in the repositories.
 type universe struct {
 	sources   []*source
 	byName    map[string][]*entry
 	provides  map[string][]*entry // by the capability's name
-	obsoletes map[string][]*entry // by the name of what is obsoleted
+	obsoletes map[string][]*entry // by the name of the obsoleted package
 	files     map[string][]*entry
-	scanned   map[string]bool // paths looked up in filelists
+	scanned   map[string]bool // paths already searched in filelists
 }
 
-// readUniverse reads all repositories at once. Problems are sentences about the
-// module streams that are asked for.
+// readUniverse reads all repositories in parallel. Problems are sentences about the
+// requested module streams.
 func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, problems []string, err error) {
 	u = &universe{
 		sources: make([]*source, len(req.Repositories)), byName: map[string][]*entry{},
@@ -49,7 +49,7 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 	active, missing := all.active(streams, req.Modules, req.OS, req.Arch)
 	problems = append(problems, missing...)
 	hides := all.without(req.Plain).hides(active)
-	// In the order of the configuration: the first repository wins a tie.
+	// In the order of the configuration: the first repository with a build provides it.
 	for _, s := range u.sources {
 		for _, e := range s.entries {
 			if !hides(e.NEVRA) {
@@ -82,8 +82,8 @@ func (u *universe) add(e *entry) {
 	}
 }
 
-// named are the packages that an entry NAME, NAME-VERSION or
-// NAME-VERSION-RELEASE means.
+// named returns the packages that match NAME, NAME-VERSION or
+// NAME-VERSION-RELEASE.
 func (u *universe) named(spec string) []*entry {
 	if list := u.byName[spec]; len(list) > 0 {
 		return list
@@ -107,8 +107,8 @@ func (e *entry) is(v nevra.EVR) bool {
 	return e.Version == v.Version && (v.Release == "" || e.Release == v.Release || e.Release+"."+e.Arch == v.Release)
 }
 
-// successors are the packages that obsolete e. Whoever asks dnf for a name
-// gets what has taken its place.
+// successors returns the packages that obsolete e. dnf installs them for the
+// name of e.
 func (u *universe) successors(e *entry) []*entry {
 	var all []*entry
 	for _, o := range u.obsoletes[e.Name] {
@@ -120,12 +120,12 @@ func (u *universe) successors(e *entry) []*entry {
 	return all
 }
 
-// outdated reports whether there is a newer version of e.
+// outdated reports whether a newer version of e exists.
 func (u *universe) outdated(e *entry) bool {
 	return slices.ContainsFunc(u.byName[e.Name], func(o *entry) bool { return o.Compare(e.EVR) > 0 })
 }
 
-// nearest is the newest package of that name, whatever was asked for.
+// nearest returns the newest package of that name, or "".
 func (u *universe) nearest(name string) string {
 	if len(u.byName[name]) == 0 {
 		return ""
@@ -133,7 +133,7 @@ func (u *universe) nearest(name string) string {
 	return slices.MaxFunc(u.byName[name], func(a, b *entry) int { return a.Compare(b.EVR) }).People()
 }
 
-// offering are the packages that have what c asks for.
+// offering returns the packages that provide c.
 func (u *universe) offering(ctx context.Context, c Capability) ([]*entry, error) {
 	var all []*entry
 	for _, e := range u.provides[c.Name] {
@@ -161,7 +161,7 @@ func (e *entry) offers(c Capability) bool {
 	return false
 }
 
-// scan looks path up in every file list; primary has only the likely ones.
+// scan searches path in all file lists, because primary does not list every file.
 func (u *universe) scan(ctx context.Context, path string) error {
 	u.scanned[path] = true
 	var escaped bytes.Buffer
@@ -185,8 +185,8 @@ func (u *universe) scan(ctx context.Context, path string) error {
 
 var pkgid = regexp.MustCompile(`^<package [^>]*pkgid="([0-9a-fA-F]+)"`)
 
-// eachFilelist gives the checksum of each package and its element. A
-// repository without file lists has none; they are fetched once.
+// eachFilelist calls f with the checksum and the element of each package. It
+// fetches the file lists once. A repository may have none.
 func (s *source) eachFilelist(ctx context.Context, f func(id string, element []byte) error) error {
 	if s.filelists.data == nil {
 		m, err := s.metadata(ctx, "filelists")

@@ -18,10 +18,10 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// built is when everything in these tests was made.
+// built is the build time in these tests.
 var built = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// aKey makes one key for all tests: RSA-4096 takes seconds.
+// aKey is one key for all tests, because generating RSA-4096 takes seconds.
 var aKey = sync.OnceValue(func() *Key {
 	key, err := NewKey(built.Add(-time.Hour))
 	if err != nil {
@@ -38,7 +38,7 @@ var anotherKey = sync.OnceValue(func() *Key {
 	return key
 })
 
-// web is upstream: URLs and what they hold.
+// web is a simulated upstream: content by URL.
 type web map[string][]byte
 
 func (w web) Open(_ context.Context, url string, offset int64) (io.ReadCloser, int64, error) {
@@ -49,7 +49,7 @@ func (w web) Open(_ context.Context, url string, offset int64) (io.ReadCloser, i
 	return io.NopCloser(bytes.NewReader(data[offset:])), int64(len(data)), nil
 }
 
-// directory serves a directory of this machine as upstream.
+// directory serves a local directory as upstream.
 type directory string
 
 func (d directory) Open(_ context.Context, url string, _ int64) (io.ReadCloser, int64, error) {
@@ -60,8 +60,8 @@ func (d directory) Open(_ context.Context, url string, _ int64) (io.ReadCloser, 
 	return f, -1, nil
 }
 
-// pkg is one package of a made-up repository: NAME-VERSION-RELEASE.ARCH and
-// what it says, in rpm's own notation.
+// pkg is one package of a test repository: NAME-VERSION-RELEASE.ARCH and its
+// relations in rpm's notation.
 type pkg struct {
 	nevra                                    string
 	provides, requires, conflicts, obsoletes []string
@@ -138,7 +138,7 @@ func (p pkg) filelist(t testing.TB) string {
 		p.id(), n.Name, n.Arch, n.Epoch, n.Version, n.Release, files)
 }
 
-// publish puts a repository on the web, signed by key unless that is nil.
+// publish adds a repository to the web, signed by key unless key is nil.
 func (w web) publish(t testing.TB, base string, key *Key, packages ...pkg) Repository {
 	t.Helper()
 	var primary, filelists strings.Builder

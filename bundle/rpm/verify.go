@@ -13,11 +13,11 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// SignatureError says why a package is not to be trusted.
+// SignatureError says why a package is not trusted.
 type SignatureError struct {
 	Package string
 	Reason  string
-	Err     error // what the check said, or nil
+	Err     error // of the check, or nil
 }
 
 func (e *SignatureError) Error() string {
@@ -30,19 +30,20 @@ func (e *SignatureError) Error() string {
 
 func (e *SignatureError) Unwrap() error { return e.Err }
 
-// VerifyPackage reads an RPM file to its end and checks that it is the package
-// want, that its vendor's signature is by one of the keys, and that header
-// and payload are what was signed. Signatures over SHA-1 do not count.
+// VerifyPackage reads an RPM file to its end. It checks that the file is the
+// package want, that one of the keys signed it, and that the signature covers
+// header and payload. A signature over SHA-1 is invalid unless the keyring
+// allows it (Enterprise Linux 8).
 func VerifyPackage(r io.Reader, want nevra.NEVRA, keys Keyring) error {
 	refuse := func(reason string, err error) error {
 		return &SignatureError{Package: want.String(), Reason: reason, Err: err}
 	}
 	signatures, h, err := readHeaders(r)
 	if err != nil {
-		return refuse("read it", err)
+		return refuse("read the file", err)
 	}
 	if got := h.nevra(); got != want {
-		return refuse("the file holds "+got.String(), nil)
+		return refuse("the file is "+got.String(), nil)
 	}
 	if !signatures.any(tagHeaderRSA, tagHeaderDSA, tagWholeRSA, tagWholeDSA) {
 		return refuse("it is not signed", nil)
@@ -52,7 +53,7 @@ func VerifyPackage(r io.Reader, want nevra.NEVRA, keys Keyring) error {
 		return checkWhole(r, signatures, h, keys, refuse)
 	}
 	if err := checkHeader(signatures, h, keys); err != nil {
-		return refuse("its signature is not by a configured key", err)
+		return refuse("its signature is not from a configured key", err)
 	}
 	if err := digest.check(r); err != nil {
 		return refuse("its payload is damaged", err)
@@ -60,7 +61,7 @@ func VerifyPackage(r io.Reader, want nevra.NEVRA, keys Keyring) error {
 	return nil
 }
 
-// readHeaders reads to the start of the payload.
+// readHeaders reads up to the start of the payload.
 func readHeaders(r io.Reader) (signatures, main *header, err error) {
 	var lead [leadSize]byte
 	if _, err := io.ReadFull(r, lead[:]); err != nil || string(lead[:4]) != leadMagic {
@@ -98,8 +99,8 @@ func checkHeader(signatures, h *header, keys Keyring) error {
 	return err
 }
 
-// checkWhole is for packages from before rpm 4.14, whose header does not
-// vouch for the payload: the signature over both has to.
+// checkWhole is for packages from before rpm 4.14. Their header has no digest
+// of the payload, so a signature must cover both.
 func checkWhole(r io.Reader, signatures, h *header, keys Keyring, refuse func(string, error) error) error {
 	signature := signatures.binary(tagWholeRSA)
 	if len(signature) == 0 {
@@ -109,7 +110,7 @@ func checkWhole(r io.Reader, signatures, h *header, keys Keyring, refuse func(st
 		return refuse("no signature covers its payload", nil)
 	}
 	if err := keys.check(io.MultiReader(bytes.NewReader(h.raw), r), signature); err != nil {
-		return refuse("its signature is not by a configured key", err)
+		return refuse("its signature is not from a configured key", err)
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ type wantDigest struct {
 	hex  string
 }
 
-// payloadDigest is the digest of the compressed payload in the signed header.
+// payloadDigest returns the digest of the compressed payload from the signed header.
 func payloadDigest(h *header) (wantDigest, error) {
 	algorithms := map[uint32]crypto.Hash{8: crypto.SHA256, 9: crypto.SHA384, 10: crypto.SHA512}
 	algorithm := h.number(tagPayloadAlgorithm)
@@ -136,7 +137,7 @@ func (w wantDigest) check(r io.Reader) error {
 		return err
 	}
 	if got := hex.EncodeToString(w.hash.Sum(nil)); !strings.EqualFold(got, w.hex) {
-		return fmt.Errorf("digest is %s, the signed header says %s", got, w.hex)
+		return fmt.Errorf("the digest is %s, but the signed header has %s", got, w.hex)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestVerifyPackage(t *testing.T) {
 	unsigned := bytes.Clone(good)
 	at := leadSize + introSize
 	for entries := binary.BigEndian.Uint32(good[leadSize+8:]); entries > 0; entries, at = entries-1, at+entrySize {
-		// Rename every tag of the signature header.
+		// Change every tag of the signature header.
 		binary.BigEndian.PutUint32(unsigned[at:], 9000+entries)
 	}
 	change := func(offset int) []byte {
@@ -37,36 +37,36 @@ func TestVerifyPackage(t *testing.T) {
 	older := want
 	older.Version = "0.9"
 	tests := []struct {
-		name string
-		data []byte
-		want nevra.NEVRA
-		keys Keyring
-		says string
+		name    string
+		data    []byte
+		want    nevra.NEVRA
+		keys    Keyring
+		refusal string
 	}{
-		{"good", good, want, aKey().Keyring(), ""},
-		{"a stranger's key", good, want, anotherKey().Keyring(), "not by a configured key"},
-		{"another package", good, older, aKey().Keyring(), "the file holds agent-0:1.0-1.x86_64"},
+		{"valid", good, want, aKey().Keyring(), ""},
+		{"signed by another key", good, want, anotherKey().Keyring(), "not from a configured key"},
+		{"another package", good, older, aKey().Keyring(), "the file is agent-0:1.0-1.x86_64"},
 		{"payload changed", change(len(good) - 1), want, aKey().Keyring(), "payload is damaged"},
-		{"payload cut", good[:len(good)-1], want, aKey().Keyring(), "payload is damaged"},
+		{"truncated payload", good[:len(good)-1], want, aKey().Keyring(), "payload is damaged"},
 		{"name changed", change(nameAt), want, aKey().Keyring(), "agent-0:1.0-1.x86_64"},
 		{"not signed", unsigned, want, aKey().Keyring(), "it is not signed"},
-		{"no keys", good, want, Keyring{}, "not by a configured key"},
-		{"cut in the header", good[:leadSize+100], want, aKey().Keyring(), "damaged"},
+		{"no keys", good, want, Keyring{}, "not from a configured key"},
+		{"truncated header", good[:leadSize+100], want, aKey().Keyring(), "damaged"},
 		{"not an RPM", []byte("<html>"), want, aKey().Keyring(), "not an RPM file"},
 		{"empty", nil, want, aKey().Keyring(), "not an RPM file"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			err := VerifyPackage(bytes.NewReader(tt.data), tt.want, tt.keys)
-			if tt.says == "" {
+			if tt.refusal == "" {
 				if err != nil {
 					t.Error(err)
 				}
 				return
 			}
 			var refused *SignatureError
-			if !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.says) {
-				t.Errorf("got %v, want it to say %q", err, tt.says)
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.refusal) {
+				t.Errorf("got %v, want %q", err, tt.refusal)
 			}
 		})
 	}

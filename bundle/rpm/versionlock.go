@@ -15,16 +15,16 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// VersionLock keeps dnf from replacing packages by another build of them, by
-// means of its plugin versionlock. Where the plugin is not installed or is
-// switched off, nothing is done.
+// VersionLock prevents dnf from replacing packages with another build. It uses the
+// dnf plugin versionlock. If the plugin is not installed or is disabled, it does
+// nothing.
 type VersionLock struct {
-	Root     string        // where the host's file system begins; "" is "/"
-	UndoFile string        // what we added, for the undo
-	Packages []nevra.NEVRA // to be locked
+	Root     string        // root of the host's file system; "" is "/"
+	UndoFile string        // record of the added lines, for the undo
+	Packages []nevra.NEVRA // to lock
 }
 
-// VersionLockList is where the plugin's list is unless its configuration says otherwise.
+// VersionLockList is the default path of the plugin's list.
 const VersionLockList = "/etc/dnf/plugins/versionlock.list"
 
 const (
@@ -32,8 +32,7 @@ const (
 	lockComment     = "# Locked by airgap: these packages stay with the cluster's version of Kubernetes; airgap reset unlocks them."
 )
 
-// VersionLockStep locks the packages. Undo takes out the lines it added, and
-// no other.
+// VersionLockStep locks the packages. Undo removes only the lines that it added.
 func VersionLockStep(l VersionLock) step.Step {
 	return step.Step{
 		Name: "versionlock", Title: "Lock the packages of Kubernetes in dnf",
@@ -47,7 +46,7 @@ func VersionLockStep(l VersionLock) step.Step {
 	}
 }
 
-// lines are the locks in the form that dnf versionlock writes.
+// lines returns the locks in the format of dnf versionlock.
 func (l VersionLock) lines() []string {
 	var lines []string
 	for _, p := range l.Packages {
@@ -59,7 +58,7 @@ func (l VersionLock) lines() []string {
 
 func (l VersionLock) path(name string) string { return filepath.Join("/", l.Root, name) }
 
-// list is the path of the plugin's list, "" where the plugin is not at work.
+// list returns the path of the plugin's list, "" if the plugin is not active.
 func (l VersionLock) list() (string, error) {
 	data, err := os.ReadFile(l.path(versionlockConf))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +79,8 @@ func (l VersionLock) list() (string, error) {
 	return values["locklist"], nil
 }
 
-// pending are the lines to add and to drop: ours from an earlier release go.
+// pending returns the lines to add, and the lines to drop, which airgap added for an
+// earlier release.
 func (l VersionLock) pending() (add, drop []string, err error) {
 	list, err := l.list()
 	if err != nil || list == "" {
@@ -119,12 +119,12 @@ func (l VersionLock) plan() ([]string, error) {
 		changes = append(changes, "add "+line+" to "+list)
 	}
 	for _, line := range drop {
-		changes = append(changes, "take "+line+" out of "+list)
+		changes = append(changes, "remove "+line+" from "+list)
 	}
 	return changes, err
 }
 
-// lockRecord is what we added to a list, and how the list was before.
+// lockRecord has the lines that airgap added to a list, and the list before that.
 type lockRecord struct {
 	List   string   `json:"list"`
 	Before []byte   `json:"before"`
@@ -134,7 +134,7 @@ type lockRecord struct {
 
 func (l VersionLock) record() (lockRecord, error) { return host.ReadJSON[lockRecord](l.UndoFile) }
 
-// remember writes down what is going to be added before it is.
+// remember records the lines before they are added.
 func (l VersionLock) remember(list string, add []string) error {
 	r, err := l.record()
 	if err != nil {
@@ -179,8 +179,8 @@ func (l VersionLock) lock() error {
 	return writeLines(l.path(list), append(have, add...))
 }
 
-// unlock puts the list back byte for byte unless somebody changed it since:
-// then only our lines go.
+// unlock restores the list byte for byte. If the operator has changed the list, it
+// removes only airgap's lines.
 func (l VersionLock) unlock() error {
 	r, err := l.record()
 	if err != nil || r.List == "" {
@@ -205,8 +205,8 @@ func (l VersionLock) unlock() error {
 	return host.Remove(l.UndoFile)
 }
 
-func without(lines, gone []string) []string {
-	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return slices.Contains(gone, line) })
+func without(lines, dropped []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return slices.Contains(dropped, line) })
 }
 
 func readLines(name string) ([]string, error) {
@@ -238,8 +238,7 @@ func overwrite(name string, data []byte) error {
 	return host.WriteFile(name, data, mode)
 }
 
-// Unlocked are those of the packages that were locked and are not any more, as
-// dnf would see it now.
+// Unlocked returns the packages that were locked and for which dnf now has no lock.
 func (l VersionLock) Unlocked() ([]string, error) {
 	was, err := l.record()
 	if err != nil || was.List == "" {

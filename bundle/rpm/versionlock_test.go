@@ -10,7 +10,7 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-const theirLocks = "# by hand\nkernel-0:5.14.0-570.el9.*\nopenssl-1:3.2.2-6.el9.*" // without an end of line
+const operatorLocks = "# by hand\nkernel-0:5.14.0-570.el9.*\nopenssl-1:3.2.2-6.el9.*" // without a final newline
 
 func lockable(t *testing.T, list string, packages ...string) VersionLock {
 	t.Helper()
@@ -60,12 +60,12 @@ func runs(t *testing.T, l VersionLock) {
 }
 
 func TestVersionLock(t *testing.T) {
-	l := lockable(t, theirLocks, "kubelet-0:1.36.3-150500.1.1.x86_64", "cri-tools-0:1.36.0-150500.1.1.x86_64")
+	l := lockable(t, operatorLocks, "kubelet-0:1.36.3-150500.1.1.x86_64", "cri-tools-0:1.36.0-150500.1.1.x86_64")
 	if plan, err := l.plan(); err != nil || !slices.Contains(plan, "add kubelet-0:1.36.3-150500.1.1.* to /etc/dnf/plugins/versionlock.list") || len(plan) != 2 {
 		t.Errorf("plan %q, %v", plan, err)
 	}
 	runs(t, l)
-	if got, want := l.text(t), theirLocks+"\n"+lockComment+"\nkubelet-0:1.36.3-150500.1.1.*\ncri-tools-0:1.36.0-150500.1.1.*\n"; got != want {
+	if got, want := l.text(t), operatorLocks+"\n"+lockComment+"\nkubelet-0:1.36.3-150500.1.1.*\ncri-tools-0:1.36.0-150500.1.1.*\n"; got != want {
 		t.Errorf("list is\n%s", got)
 	}
 	for range 2 {
@@ -73,14 +73,14 @@ func TestVersionLock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := l.text(t); got != theirLocks {
+	if got := l.text(t); got != operatorLocks {
 		t.Errorf("after the undo the list is\n%s", got)
 	}
 }
 
-// What others add or take out in the meantime stays so.
-func TestVersionLockLeavesLaterChanges(t *testing.T) {
-	l := lockable(t, theirLocks, "kubelet-0:1.36.3-150500.1.1.x86_64")
+// TestVersionLockKeepsLaterChanges: the undo keeps the operator's changes of the list.
+func TestVersionLockKeepsLaterChanges(t *testing.T) {
+	l := lockable(t, operatorLocks, "kubelet-0:1.36.3-150500.1.1.x86_64")
 	runs(t, l)
 	put(t, l.path("/etc/dnf/plugins/versionlock.list"), strings.Replace(l.text(t), "# by hand\n", "", 1)+"glibc-0:2.34-1.*\n")
 	if err := VersionLockStep(l).Undo(t.Context()); err != nil {
@@ -91,25 +91,27 @@ func TestVersionLockLeavesLaterChanges(t *testing.T) {
 	}
 }
 
-// A lock that the site has already is theirs; ours of an older release goes.
+// TestVersionLockOfAnotherRelease: an existing lock of the operator stays, airgap's lock of
+// an older release is removed.
 func TestVersionLockOfAnotherRelease(t *testing.T) {
-	theirs := "kubectl-0:1.36.3-150500.1.1.*\n"
-	l := lockable(t, theirs, "kubelet-0:1.36.3-150500.1.1.x86_64", "kubectl-0:1.36.3-150500.1.1.x86_64")
+	existing := "kubectl-0:1.36.3-150500.1.1.*\n"
+	l := lockable(t, existing, "kubelet-0:1.36.3-150500.1.1.x86_64", "kubectl-0:1.36.3-150500.1.1.x86_64")
 	runs(t, l)
 	l.Packages[0].Version = "1.36.4"
 	runs(t, l)
 	if got := l.text(t); strings.Contains(got, "kubelet-0:1.36.3") || strings.Count(got, "kubelet-0:1.36.4-150500.1.1.*\n") != 1 {
 		t.Errorf("list is\n%s", got)
 	}
-	if err := VersionLockStep(l).Undo(t.Context()); err != nil || l.text(t) != theirs {
+	if err := VersionLockStep(l).Undo(t.Context()); err != nil || l.text(t) != existing {
 		t.Errorf("after the undo, %v:\n%s", err, l.text(t))
 	}
 }
 
-// A comment of other words, from an earlier airgap, gives way to today's.
+// TestVersionLockOfAnEarlierAirgap: the current comment replaces the comment of an earlier
+// airgap.
 func TestVersionLockOfAnEarlierAirgap(t *testing.T) {
 	const earlier = "# Locked by airgap: Kubernetes is upgraded by airgap upgrade."
-	l := lockable(t, theirLocks, "kubelet-0:1.36.3-150500.1.1.x86_64")
+	l := lockable(t, operatorLocks, "kubelet-0:1.36.3-150500.1.1.x86_64")
 	if err := l.lock(); err != nil {
 		t.Fatal(err)
 	}
@@ -124,26 +126,26 @@ func TestVersionLockOfAnEarlierAirgap(t *testing.T) {
 	if got := l.text(t); strings.Contains(got, earlier) || strings.Count(got, lockComment+"\n") != 1 || strings.Count(got, "kubelet") != 1 {
 		t.Errorf("list is\n%s", got)
 	}
-	if err := VersionLockStep(l).Undo(t.Context()); err != nil || l.text(t) != theirLocks {
+	if err := VersionLockStep(l).Undo(t.Context()); err != nil || l.text(t) != operatorLocks {
 		t.Errorf("after the undo, %v:\n%s", err, l.text(t))
 	}
 }
 
 func TestUnlocked(t *testing.T) {
-	l := lockable(t, theirLocks, "kubelet-0:1.36.3-150500.1.1.x86_64", "kubectl-0:1.36.3-150500.1.1.x86_64")
+	l := lockable(t, operatorLocks, "kubelet-0:1.36.3-150500.1.1.x86_64", "kubectl-0:1.36.3-150500.1.1.x86_64")
 	want := func(what string, packages ...string) {
 		t.Helper()
 		if got, err := l.Unlocked(); err != nil || !slices.Equal(got, packages) {
 			t.Errorf("%s: got %q, %v; want %q", what, got, err, packages)
 		}
 	}
-	want("never locked")
+	want("before the lock")
 	runs(t, l)
-	want("locked")
+	want("after the lock")
 	put(t, l.path("/etc/dnf/plugins/versionlock.list"), strings.Replace(l.text(t), "kubectl-0:1.36.3-150500.1.1.*\n", "", 1))
-	want("one was taken out", "kubectl-0:1.36.3-150500.1.1.x86_64")
+	want("with one lock removed", "kubectl-0:1.36.3-150500.1.1.x86_64")
 	put(t, l.path(versionlockConf), "[main]\nenabled = 0\n")
-	want("the plugin was switched off", "kubelet-0:1.36.3-150500.1.1.x86_64", "kubectl-0:1.36.3-150500.1.1.x86_64")
+	want("with the plugin disabled", "kubelet-0:1.36.3-150500.1.1.x86_64", "kubectl-0:1.36.3-150500.1.1.x86_64")
 }
 
 func TestVersionLockWithoutThePlugin(t *testing.T) {

@@ -2,13 +2,13 @@ package rpm
 
 import "slices"
 
-// walk keeps what follows from the choices made so far.
+// walk keeps the choices and their consequences.
 type walk struct {
 	clauses []clause
-	in      map[int][]int // by literal: the clauses that lose it when its opposite is set
+	in      map[int][]int // by literal: the clauses that contain it
 	value   []value       // by number
-	taken   []int         // numbers, as they were set
-	open    []int         // clauses that may be due
+	taken   []int         // numbers, in the order of the choices
+	open    []int         // clauses that may need a choice
 	ok      bool
 }
 
@@ -36,8 +36,8 @@ func newWalk(clauses []clause, n int) *walk {
 	return w
 }
 
-// candidates are the packages to choose from so that a clause holds; none when
-// it does, or while it depends on a condition.
+// candidates returns the packages that can make a clause true. It returns none if
+// the clause is true, or depends on an undecided condition.
 func (w *walk) candidates(c clause) []int {
 	var all []int
 	for _, l := range c.literals {
@@ -51,7 +51,7 @@ func (w *walk) candidates(c clause) []int {
 	return all
 }
 
-// set notes a literal and everything that follows from it alone.
+// set makes a literal true, and everything that follows from it alone.
 func (w *walk) set(l int) {
 	n := max(l, -l)
 	w.value[n] = no
@@ -67,7 +67,7 @@ func (w *walk) set(l int) {
 	}
 }
 
-// look sets the literal that is left of a clause when all others are lost.
+// look sets the last literal of a clause if all others are false.
 func (w *walk) look(i int) {
 	left, found := 0, 0
 	for _, l := range w.clauses[i].literals {

@@ -74,7 +74,7 @@ func altered(t *testing.T, program string, u *upstream) {
 	u.files = maps.Clone(before)
 	u.files[repomd] = bytes.Replace(before[repomd], []byte("UTF-8"), []byte("utf-8"), 1)
 	o := plan(t, program, u, visit(t, u, "ha-rocky9", cases()["ha-rocky9"]))
-	if o.code != 1 || !strings.Contains(o.wrong, "read repository baseos") || !strings.Contains(o.wrong, "its signature is not by a configured key") {
+	if o.code != 1 || !strings.Contains(o.wrong, "read repository baseos") || !strings.Contains(o.wrong, "its signature is not from a configured key") {
 		t.Errorf("exit code %d:\n%s", o.code, o.wrong)
 	}
 }

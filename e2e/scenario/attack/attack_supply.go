@@ -58,11 +58,11 @@ func signatureRemoved(ctx context.Context, e *scenario.Env) error {
 	}
 	defer m.Close()
 	m.missing = baseOS + "repomd.xml.asc"
-	says := []string{"read repository baseos", "is not signed any longer", "airgap bundle --update baseos"}
+	says := []string{"read repository baseos", "is no longer signed", "airgap bundle --update baseos"}
 	if err := planWith(ctx, e, m, 1, says); err != nil {
 		return err
 	}
-	says = []string{"read repository baseos", "which airgap.yaml requires (signedMetadata)", "repomd.xml.asc does not exist"}
+	says = []string{"read repository baseos", "but airgap.yaml requires a signature (signedMetadata)", "repomd.xml.asc does not exist"}
 	return planWith(ctx, e, m, 1, says, "    - name: baseos\n", "    - name: baseos\n      signedMetadata: required\n")
 }
 

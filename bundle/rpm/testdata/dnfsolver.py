@@ -1,9 +1,9 @@
-"""dnf as a referee: it reads requests, one JSON object a line, and answers.
+"""Resolve requests with dnf: one JSON object per line, one answer per line.
 
 Arguments: the installed root, a directory for caches, then NAME=URL for each
-repository. A request is {"install": [...]}; the answer says whether dnf finds
-a transaction that only adds packages, which ones, or what stands in the way.
-Installed packages are untouchable: what would replace one is excluded.
+repository. A request is {"install": [...]}. The answer has the packages of a
+transaction that only adds packages, or the problem. Packages that would replace
+an installed package are excluded.
 """
 import json
 import sys
@@ -39,7 +39,7 @@ def prepare(root, cache, repositories):
     return base
 
 
-def judge(base, request):
+def solve(base, request):
     base.reset(goal=True)
     try:
         for spec in request["install"]:
@@ -58,7 +58,7 @@ def judge(base, request):
 def main():
     base = prepare(sys.argv[1], sys.argv[2], sys.argv[3:])
     for line in sys.stdin:
-        print(json.dumps(judge(base, json.loads(line))), flush=True)
+        print(json.dumps(solve(base, json.loads(line))), flush=True)
 
 
 main()

@@ -20,25 +20,25 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// referee is dnf's own solver at work on the same metadata.
-type referee struct {
+// dnfSolver is a process that runs dnf's solver on the same metadata.
+type dnfSolver struct {
 	in  io.Writer
 	out *json.Decoder
 }
 
-// rpmHome is below a root where Debian's rpm has its database.
+// rpmHome is the directory of the database of Debian's rpm, below a root.
 const rpmHome = "/var/lib"
 
-type verdict struct {
+type answer struct {
 	OK       bool     `json:"ok"`
 	Packages []string `json:"packages"`
 	Problem  string   `json:"problem"`
 }
 
-func newReferee(t *testing.T, root, metadata string) *referee {
+func newDNFSolver(t *testing.T, root, metadata string) *dnfSolver {
 	t.Helper()
-	const python = "/usr/bin/python3" // dnf's
-	cmd := exec.Command(python, "testdata/referee.py", root, t.TempDir(), "baseos=file://"+metadata+"/baseos", "appstream=file://"+metadata+"/appstream")
+	const python = "/usr/bin/python3" // the interpreter of dnf
+	cmd := exec.Command(python, "testdata/dnfsolver.py", root, t.TempDir(), "baseos=file://"+metadata+"/baseos", "appstream=file://"+metadata+"/appstream")
 	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), "HOME="+rpmHome)
 	in, err := cmd.StdinPipe()
@@ -55,33 +55,34 @@ func newReferee(t *testing.T, root, metadata string) *referee {
 	t.Cleanup(func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("dnf as a referee: %v", err)
+			t.Errorf("dnf's solver: %v", err)
 		}
 	})
-	return &referee{in, json.NewDecoder(bufio.NewReader(out))}
+	return &dnfSolver{in, json.NewDecoder(bufio.NewReader(out))}
 }
 
-func (r *referee) judge(t *testing.T, install ...string) verdict {
+func (r *dnfSolver) solve(t *testing.T, install ...string) answer {
 	t.Helper()
 	if err := json.NewEncoder(r.in).Encode(map[string][]string{"install": install}); err != nil {
 		t.Fatal(err)
 	}
-	var v verdict
-	if err := r.out.Decode(&v); err != nil {
+	var a answer
+	if err := r.out.Decode(&a); err != nil {
 		t.Fatal(err)
 	}
-	return v
+	return a
 }
 
-// TestDnfDifferential asks airgap and dnf for the same random packages on the
-// same random servers: they agree on what can be installed; and where they
-// choose differently, each accepts the other's choice and ours is no larger.
+// TestDnfDifferential requests the same random packages for the same random
+// servers from airgap and dnf. Both must agree on the requests that have a
+// solution. If the choices differ, each must accept the other's choice, and
+// airgap's must not be larger.
 func TestDnfDifferential(t *testing.T) {
 	from, repositories := centOS(t)
 	need(t, "rpm", "dnf")
 	streams := []string{"nginx:1.24", "nodejs:20", "php:8.2", "postgresql:16"}
 	servers := []struct {
-		seeds   int // packages asked for at first, with all they need
+		seeds   int // packages that are installed first, with their requirements
 		streams []string
 	}{{0, nil}, {3, nil}, {8, nil}, {15, nil}, {40, nil}, {8, streams}}
 	const requests = 55
@@ -96,32 +97,32 @@ func TestDnfDifferential(t *testing.T) {
 				}
 				universes[s.streams == nil] = u
 			}
-			d := newDuel(t, universes[s.streams == nil], rand.New(rand.NewPCG(2026, uint64(i))), string(from), s.seeds, s.streams)
+			d := newComparison(t, universes[s.streams == nil], rand.New(rand.NewPCG(2026, uint64(i))), string(from), s.seeds, s.streams)
 			for range requests {
 				d.ask(t)
 			}
-			t.Logf("%d packages installed: of %d requests %d can be met, %d of them chosen differently", len(d.installed.Packages), requests, d.met, d.differ)
-			if d.met < requests/4 {
-				t.Errorf("only %d requests can be met: that shows little", d.met)
+			t.Logf("%d packages installed: of %d requests %d have a solution, for %d of them the choices differ", len(d.installed.Packages), requests, d.solved, d.differ)
+			if d.solved < requests/4 {
+				t.Errorf("only %d requests have a solution, which is too few for a comparison", d.solved)
 			}
 		})
 	}
 }
 
-// duel is one server, and both solvers for it.
-type duel struct {
-	universe    *universe
-	random      *rand.Rand
-	names       []string
-	modular     []string // names that module streams have
-	installed   *Installed
-	dnf         *referee
-	met, differ int
+// comparison is one server with both solvers.
+type comparison struct {
+	universe       *universe
+	random         *rand.Rand
+	names          []string
+	modular        []string // names of packages in module streams
+	installed      *Installed
+	dnf            *dnfSolver
+	solved, differ int
 }
 
-// newDuel sets up a server with seeds random packages and all they need.
-func newDuel(t *testing.T, u *universe, random *rand.Rand, metadata string, seeds int, streams []string) *duel {
-	d := &duel{universe: u, random: random, installed: &Installed{Host: "random"}}
+// newComparison sets up a server with seeds random packages and their requirements.
+func newComparison(t *testing.T, u *universe, random *rand.Rand, metadata string, seeds int, streams []string) *comparison {
+	d := &comparison{universe: u, random: random, installed: &Installed{Host: "random"}}
 	for name, versions := range u.byName {
 		d.names = append(d.names, name)
 		if strings.Contains(versions[0].Release, ".module") {
@@ -137,7 +138,7 @@ func newDuel(t *testing.T, u *universe, random *rand.Rand, metadata string, seed
 	}
 	chosen := map[nevra.NEVRA]*entry{}
 	for range seeds {
-		p, err := newProblem(t.Context(), u, newKnown(*d.installed), listed([]string{d.name()}, InstallList))
+		p, err := newProblem(t.Context(), u, newSurveyed(*d.installed), listed([]string{d.name()}, InstallList))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,12 +149,13 @@ func newDuel(t *testing.T, u *universe, random *rand.Rand, metadata string, seed
 		}
 	}
 	installStubs(t, root, chosen)
-	d.dnf = newReferee(t, root, metadata)
+	d.dnf = newDNFSolver(t, root, metadata)
 	return d
 }
 
-// name is any package, where there are streams as often as not one of theirs.
-func (d *duel) name() string {
+// name returns a random package. With module streams half of the names are from
+// streams.
+func (d *comparison) name() string {
 	names := d.names
 	if len(d.modular) > 0 && d.random.IntN(2) == 0 {
 		names = d.modular
@@ -161,8 +163,8 @@ func (d *duel) name() string {
 	return names[d.random.IntN(len(names))]
 }
 
-// ask puts one request of one to four packages, some in a certain version.
-func (d *duel) ask(t *testing.T) {
+// ask sends one request of one to four packages, some with a version.
+func (d *comparison) ask(t *testing.T) {
 	var request []string
 	for range 1 + d.random.IntN(4) {
 		name := d.name()
@@ -172,23 +174,23 @@ func (d *duel) ask(t *testing.T) {
 		}
 		request = append(request, name)
 	}
-	p, err := newProblem(t.Context(), d.universe, newKnown(*d.installed), listed(request, InstallList))
+	p, err := newProblem(t.Context(), d.universe, newSurveyed(*d.installed), listed(request, InstallList))
 	if err != nil {
 		t.Fatal(err)
 	}
 	chosen, ok := p.solve()
-	theirs := d.dnf.judge(t, request...)
+	theirs := d.dnf.solve(t, request...)
 	if ok != theirs.OK {
-		t.Errorf("%v: we say %v, dnf %v\nwe: %s\ndnf: %s", request, ok, theirs.OK, strings.Join(p.explain(), "\n"), theirs.Problem)
+		t.Errorf("%v: airgap has a solution: %v, dnf: %v\nairgap: %s\ndnf: %s", request, ok, theirs.OK, strings.Join(p.explain(), "\n"), theirs.Problem)
 		return
 	}
 	if !ok {
 		if len(p.explain()) == 0 {
-			t.Errorf("%v cannot be met, and there is no word why", request)
+			t.Errorf("%v has no solution and no reason", request)
 		}
 		return
 	}
-	d.met++
+	d.solved++
 	ours := make([]string, 0, len(chosen))
 	for _, e := range chosen {
 		ours = append(ours, e.String())
@@ -200,24 +202,25 @@ func (d *duel) ask(t *testing.T) {
 	}
 }
 
-// compare shows that both answers are right, and that ours installs no more.
-func (d *duel) compare(t *testing.T, p *problem, request, ours, theirs []string) {
+// compare checks that both answers are valid, and that airgap does not install more
+// packages.
+func (d *comparison) compare(t *testing.T, p *problem, request, ours, theirs []string) {
 	only := func(a, b []string) []string {
 		return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 	}
-	t.Logf("%v: of %d and %d packages ours alone has %v, dnf's alone %v", request, len(ours), len(theirs), only(ours, theirs), only(theirs, ours))
-	if v := d.dnf.judge(t, ours...); !v.OK || !slices.Equal(v.Packages, ours) {
-		t.Errorf("dnf does not take ours: %s %v", v.Problem, only(v.Packages, ours))
+	t.Logf("%v: of %d and %d packages only airgap has %v, only dnf has %v", request, len(ours), len(theirs), only(ours, theirs), only(theirs, ours))
+	if a := d.dnf.solve(t, ours...); !a.OK || !slices.Equal(a.Packages, ours) {
+		t.Errorf("dnf does not accept airgap's choice: %s %v", a.Problem, only(a.Packages, ours))
 	}
 	if broken := p.violated(theirs); broken != "" {
-		t.Errorf("we do not take dnf's: %s", broken)
+		t.Errorf("airgap does not accept dnf's choice: %s", broken)
 	}
 	if len(ours) > len(theirs) {
-		t.Errorf("ours installs %d packages, dnf's %d", len(ours), len(theirs))
+		t.Errorf("airgap installs %d packages, dnf %d", len(ours), len(theirs))
 	}
 }
 
-// violated names a clause that does not hold with just these packages.
+// violated returns a clause that is false with exactly these packages, or "".
 func (p *problem) violated(packages []string) string {
 	in := map[int]bool{}
 	for _, e := range p.entries {
@@ -226,14 +229,14 @@ func (p *problem) violated(packages []string) string {
 	for _, c := range p.clauses {
 		if !slices.ContainsFunc(c.literals, func(l int) bool { return in[max(l, -l)] == (l > 0) }) {
 			var found problems
-			p.tell(&found, []clause{c})
-			return fmt.Sprint(c.kind, c.what, c.by, found.all())
+			p.report(&found, []clause{c})
+			return fmt.Sprint(c.kind, c.relation, c.by, found.all())
 		}
 	}
 	return ""
 }
 
-// asInstalled is what facts say of a package.
+// asInstalled returns the package as in the facts.
 func (e *entry) asInstalled() InstalledPackage {
 	plain := func(list []expression) []Capability {
 		var all []Capability
@@ -249,8 +252,8 @@ func (e *entry) asInstalled() InstalledPackage {
 	return InstalledPackage{NEVRA: e.NEVRA, Provides: e.provides, Requires: plain(e.requires), Conflicts: plain(e.conflicts), Obsoletes: e.obsoletes}
 }
 
-// installStubs writes packages without content into a root's rpm database,
-// with all that the metadata says of them, file names too.
+// installStubs adds packages without content to a root's rpm database, with all
+// their metadata, including file names.
 func installStubs(t *testing.T, root string, packages map[nevra.NEVRA]*entry) {
 	t.Helper()
 	dir := t.TempDir()
@@ -269,8 +272,8 @@ func installStubs(t *testing.T, root string, packages map[nevra.NEVRA]*entry) {
 	output(t, "env", install...)
 }
 
-// fileLists are the names of all files of packages; AppStream's file lists
-// are empty in the data, so some have only those of primary.
+// fileLists returns the names of all files of the packages. AppStream's file lists
+// in the test data are empty, so some packages have only the files in primary.
 func fileLists(t *testing.T, packages map[nevra.NEVRA]*entry) map[*entry][]string {
 	t.Helper()
 	all := map[*entry][]string{}
@@ -313,7 +316,7 @@ func (e *entry) stub(t *testing.T, files []string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pack.Provides = relations(in.Provides) // without rpmpack's own, which forgets the epoch
+	pack.Provides = relations(in.Provides) // replaces rpmpack's list, which omits the epoch
 	for _, path := range files {
 		pack.AddFile(rpmpack.RPMFile{Name: path, Mode: 0o100644})
 	}
