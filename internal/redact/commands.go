@@ -57,7 +57,7 @@ func commandForms() []pattern {
 	}
 }
 
-// argument is what stands behind an option, in quotes or as a word.
+// argument returns the argument of an option, in quotes or as a word.
 func argument(line []byte, m []int) (from, to int) {
 	if from, to = valueAt(line, m[1], false); from < to && line[from] != '-' {
 		return from, to
@@ -65,7 +65,7 @@ func argument(line []byte, m []int) (from, to int) {
 	return m[1], m[1]
 }
 
-// login is USER:PASSWORD, a cookie, or a user of which the name is a token.
+// login is USER:PASSWORD, a cookie, or a token used as a user name.
 func login(line []byte, m []int) (from, to int) {
 	from, to = argument(line, m)
 	if value := line[from:to]; bytes.IndexByte(value, ':') < 0 && bytes.IndexByte(value, '=') < 0 && len(value) < 20 {

@@ -19,7 +19,7 @@ import (
 // decoder hands UTF-16 with a byte order mark on as UTF-8, and all else as it is.
 type decoder struct {
 	next  io.WriteCloser
-	begin []byte // until it is known what it is
+	begin []byte // until the encoding is known
 	w     io.WriteCloser
 }
 

@@ -10,8 +10,8 @@ import (
 // pattern is one form of a secret within a line.
 type pattern struct {
 	kind Kind
-	// words of which a line has one, in lower case, or it has no such secret; nil:
-	// every line is looked at.
+	// A line without one of these words, in lower case, has no such secret. nil: check
+	// every line.
 	words []string
 	needs string // one of these bytes as well; "" is none
 	// maybe spares lines the form that it cannot have; nil: none.
@@ -21,14 +21,14 @@ type pattern struct {
 	// FindSubmatchIndex gives them. nil is the first group that has matched, or all of it where
 	// there is none. from == to is nothing.
 	secret    func(line []byte, match []int) (from, to int)
-	command   bool // the words may stand in an earlier line, which goes on in this one
-	unescaped bool // it wants a boundary around the secret: withoutEscapes
+	command   bool // the words may be in an earlier line that continues in this one
+	unescaped bool // it requires a boundary around the secret: withoutEscapes
 }
 
 // ready is a form that is compiled already.
 func ready(form *regexp.Regexp) func() *regexp.Regexp { return func() *regexp.Regexp { return form } }
 
-// names of fields end like this. What only names a file, a Secret or a time does
+// names of fields end like this. Names of a file, a Secret or a time do
 // not: tokenFile, secretName, token-ttl.
 const names = `(?:passw(?:or)?ds?|passwort|passphrase|passcode|pass[-_]code|pin[-_]?code|bindpw|secret|token|creds?|credentials?|certificate[-_]?key|key[-_]data|` +
 	`(?:api|access|private|secret|shared|account|encryption|signing|auth|master|storage|consumer|app|licen[cs]e)[-_]?key|secretaccesskey|` +
@@ -37,7 +37,7 @@ const names = `(?:passw(?:or)?ds?|passwort|passphrase|passcode|pass[-_]code|pin[
 // shortNames are words that others end with, too: bypass, compass.
 const shortNames = `(?:\b|\\[nrt]|[_-])(?:auth|pass|pwd|pswd|pw)|[_-](?:pass|pwd)|(?-i:[a-z0-9](?:Pass|Pwd|PWD|PW))|ssh_?pass|(?:root|admin|user|login|sudo|my|db|sql|pg|ldap|bind|smtp|ftp|app)(?:pass|pwd|pw)`
 
-// spaces are blanks of any kind; gap is what may stand between a name and its sign.
+// spaces are blanks of any kind; gap is the text between a name and its sign.
 const (
 	spaces = `[\s\x{a0}\x{3000}\x{200b}\x{feff}]*`
 	gap    = `\\*["'` + "`" + `]?(?:\x1b\[[0-9;]*m)*` + spaces
@@ -101,7 +101,7 @@ func patterns() []pattern {
 	return slices.Concat(all, commandForms(), markupForms(), koreanForms(), sentenceForms(), serviceForms())
 }
 
-// spans are the secrets of a line, in order. state is what the lines before it left.
+// spans returns the secrets of a line, in order. state has the context from earlier lines.
 func (r *Redactor) spans(line []byte, st *state) []span {
 	v := viewOf(line)
 	return v.back(r.found(v.text, st))
@@ -126,7 +126,7 @@ func (r *Redactor) found(line []byte, st *state) []span {
 			}
 			text = unescaped
 		}
-		covered := 0 // what a secret goes over is not looked at again, or a hostile line would take minutes
+		covered := 0 // the text of a secret is not checked again, otherwise a hostile line would take minutes
 		for _, m := range p.form().FindAllSubmatchIndex(text, -1) {
 			if m[0] < covered {
 				continue
@@ -161,7 +161,7 @@ func mayHaveCode(line []byte) bool {
 
 func noCode(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'z') }
 
-// bearer is a token, but for words: "bearer authentication".
+// bearer is a token, without words: "bearer authentication".
 func bearer(line []byte, m []int) (from, to int) {
 	for _, c := range line[m[2]:m[3]] {
 		if letter := c|0x20 >= 'a' && c|0x20 <= 'z'; !letter {
@@ -171,7 +171,7 @@ func bearer(line []byte, m []int) (from, to int) {
 	return m[2], m[2]
 }
 
-// rawHeader is what an Authorization header says without a scheme: no word.
+// rawHeader is the value of an Authorization header without a scheme: no word.
 func rawHeader(line []byte, m []int) (from, to int) {
 	if bytes.ContainsAny(line[m[2]:m[3]], "0123456789") {
 		return m[2], m[3]
@@ -191,7 +191,7 @@ func basic(line []byte, m []int) (from, to int) {
 	return m[2], m[3]
 }
 
-// user is USER:PASSWORD of a URL, or a user of which the name is a token.
+// user is USER:PASSWORD of a URL, or a token used as a user name.
 func user(line []byte, m []int) (from, to int) {
 	if text := line[m[2]:m[3]]; bytes.IndexByte(text, ':') < 0 && len(text) < 20 {
 		return m[2], m[2]
@@ -207,8 +207,8 @@ func slashed(line []byte, m []int) (from, to int) {
 	return m[2], m[3]
 }
 
-// parameter is the value of a URL's parameter, unless it is one of which it is known
-// that it is harmless: storages sign addresses by parameters of many names.
+// parameter is the value of a URL's parameter, unless the parameter is
+// known to be harmless: storage services sign URLs with parameters of many names.
 func parameter(line []byte, m []int) (from, to int) {
 	switch string(line[m[2]:m[3]]) {
 	case "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch", "timeout", "timeoutSeconds", "watch",

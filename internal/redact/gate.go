@@ -14,8 +14,8 @@ const window = 16
 // index are all windows of the known secrets.
 type index struct {
 	windows map[uint64]struct{} // their hashes: of two texts in 10^19 they are the same
-	// maybe has a bit for the first bytes of each window: what is not there need
-	// not be looked up.
+	// maybe has a bit for the first bytes of each window. Without the bit, no lookup
+	// is necessary.
 	maybe []uint64
 }
 
@@ -74,9 +74,9 @@ type gate struct {
 	index *index
 	found func(Kind)
 
-	kept   []byte // of which is not known yet what it is: less than a window
-	secret int    // so many of them, at the beginning, are a secret's
-	inside bool   // the last that was written is the mark of a secret that goes on
+	kept   []byte // undecided bytes: less than a window
+	secret int    // number of bytes at the beginning that belong to a secret
+	inside bool   // the last output is the mark of a secret that continues
 }
 
 func (g *gate) Write(p []byte) (int, error) {
@@ -90,9 +90,9 @@ func (g *gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// decide hands the first n bytes on.
+// decide passes the first n bytes on.
 func (g *gate) decide(n int) error {
-	begin := 0 // of what is no secret and was not written yet
+	begin := 0 // start of the text that is no secret and was not written yet
 	for at := range n {
 		if at+window <= len(g.kept) && g.index.has(g.kept[at:]) {
 			g.secret = at + window

@@ -54,9 +54,8 @@ func (b *Book) fresh(value []byte) bool {
 	return true
 }
 
-// addBase64 notes what stands in the base64 of anything that has value in it, which
-// depends on where: three possibilities. Characters at the edges, which the
-// neighbours have a part in, are left out.
+// addBase64 adds the three forms that value has inside base64 of a longer text, by its
+// offset. Characters at the edges, which depend on the neighbours, are left out.
 func (b *Book) addBase64(value []byte) {
 	for before := range 3 {
 		text := append(make([]byte, before), value...)
@@ -69,14 +68,14 @@ func (b *Book) addBase64(value []byte) {
 	}
 }
 
-// What a file of secrets has, by its looks.
+// Patterns of files with secrets.
 var (
 	encryption = regexp.MustCompile(`kind: *"?EncryptionConfiguration`)
 	encrypting = regexp.MustCompile(`secret: *"?([A-Za-z0-9+/=]{20,})`)
 	packed     = regexp.MustCompile(`[A-Za-z0-9+/]{64,}={0,2}`)
 )
 
-// deepest is how often something may be packed in base64: a key, in a kubeconfig,
+// deepest is the number of nested base64 encodings: a key in a kubeconfig
 // in a record of ours.
 const deepest = 3
 
@@ -115,7 +114,7 @@ func (b *Book) addFile(text []byte, deep int) {
 
 func looksLikeText(data []byte) bool { return bytes.IndexByte(data, 0) < 0 }
 
-// addKeys notes the private keys in a PEM text: of each what is in none of its
+// addKeys adds the private keys in a PEM text: of each the part that is not in its
 // certificates.
 func (b *Book) addKeys(text []byte) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -124,7 +123,7 @@ func (b *Book) addKeys(text []byte) {
 		}
 		from, to := private(block)
 		b.Add(block.Bytes[from:to])
-		// The text itself may be in base64 once more, in lines as PEM has them.
+		// The text may be encoded in base64 again, in lines like PEM.
 		encoded := base64.StdEncoding.EncodeToString(block.Bytes)[(from*8+5)/6 : to*8/6]
 		for _, lines := range wrapped(encoded, (from*8+5)/6) {
 			b.addBase64([]byte(lines))

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// koreanWords are what a secret is called in Korean.
+// koreanWords returns the Korean words for a secret.
 func koreanWords() []string {
 	return []string{"비밀번호", "비밀 번호", "비번", "암호", "패스워드", "패쓰워드", "패스프레이즈", "패스코드", "인증키", "인증 키", "인증번호", "인증 번호", "인증코드", "인증 코드",
 		"비밀키", "비밀 키", "개인키", "개인 키", "접근키", "접근 키", "액세스키", "액세스 키", "엑세스 키", "보안키", "보안 키", "접속키", "접속 키", "api 키", "api키", "시크릿", "토큰", "핀번호", "핀 번호"}
@@ -56,14 +56,14 @@ func koreanValue(line []byte, m []int) (from, to int) {
 	return from, to
 }
 
-// endsTopic reports whether a name has the particle after which a sentence says what it is.
+// endsTopic reports whether a name ends with the topic particle.
 func endsTopic(name []byte) bool {
 	text := strings.TrimSpace(norm.NFC.String(string(name)))
 	return strings.HasSuffix(text, "은") || strings.HasSuffix(text, "는")
 }
 
-// spoken is a value in a sentence: in quotes, or with more than letters, or as what it says that
-// the secret is.
+// spoken is a value in a sentence: in quotes, or with other characters than letters, or as the
+// predicate of the sentence.
 func spoken(line []byte, m []int) (from, to int) {
 	value := bytes.TrimRight(line[m[2]:m[3]], `.,;:)"'`+"`")
 	from, to = m[2], m[2]+len(value)

@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// A line of more than longest bytes is cut there, which is said in its place. A
-// secret that the cut goes through may not be recognized any more, so what stands
-// in the last reserve bytes before it is left out as well.
+// A line of more than longest bytes is cut there, with a note in its place. A secret
+// at the cut may not be recognized, so the last reserve bytes before it are left
+// out, too.
 const (
 	longest = 256 << 10
 	reserve = 4 << 10
 )
 
-// lines takes what looks like a secret out of a text, line by line.
+// lines removes text that looks like a secret, line by line.
 type lines struct {
 	w io.Writer
 	r *Redactor

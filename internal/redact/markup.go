@@ -23,7 +23,7 @@ func markupForms() []pattern {
 	}
 }
 
-// text is a group without what no secret has.
+// text is a group without characters that no secret has.
 func text(line []byte, m []int) (from, to int) {
 	from, to = firstGroup(line, m)
 	if trivial(line[from:to]) {

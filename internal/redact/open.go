@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// mostLines is how many lines a value takes whose end nothing shows.
+// mostLines is the number of lines of a value without a visible end.
 const mostLines = 4
 
 var (
@@ -16,8 +16,8 @@ var (
 	entryLine = regexp.MustCompile(`^[\s-]*(?:"[^"]*"|'[^']*'|[\w./-]+)\s*[:=](?:\s|$)`)
 )
 
-// inOpen is what of a line belongs to a value that a line before it has opened. It notes what the
-// line itself opens.
+// inOpen returns the part of a line that belongs to a value from an earlier line. It records a value that
+// the line opens.
 func (st *state) inOpen(line []byte) []span {
 	trimmed := bytes.TrimSpace(line)
 	o := st.open

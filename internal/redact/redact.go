@@ -1,13 +1,13 @@
-// Package redact takes secrets out of text that leaves a host.
+// Package redact removes secrets from text that leaves a host.
 //
-// A Redactor knows two things: what secrets look like (forms.go, and gitleaks' rules), and the very
-// secrets that this host has (known.go). Writer takes text as it comes and hands
-// it on without them, in memory that does not grow with it; Gate does so with
+// A Redactor has two sources: patterns of secrets (forms.go, and gitleaks' rules), and the
+// secrets of this host (known.go). Writer passes text
+// on without them, in memory that does not grow with it; Gate does so with
 // the known ones alone, for bytes that are no text or were written by ourselves.
 // Where something was taken out stands [redacted:KIND], and Counts says how often.
 //
-// It rather takes out too much than too little: a word of a log may go because of
-// what stands before it. What no form tells and nobody noted stays: a password in the
+// It removes too much rather than too little: a word of a log may go because of
+// the word before it. A secret without a pattern that is not known stays: a password in the
 // middle of a sentence is a word.
 package redact
 
@@ -17,20 +17,20 @@ import (
 	"sync"
 )
 
-// Kind is what was taken out.
+// Kind is the kind of removed text.
 type Kind string
 
 const (
 	Key    Kind = "key"    // a private key in PEM or OpenPGP's armor
 	Field  Kind = "field"  // the value of something called password, token, secret, …
 	Token  Kind = "token"  // a JSON Web Token, or JSON in base64
-	Header Kind = "header" // what an Authorization or Cookie header says
+	Header Kind = "header" // the value of an Authorization or Cookie header
 	URL    Kind = "url"    // user and password in a URL
 	Query  Kind = "query"  // a parameter of a URL that may sign it
 	Code   Kind = "code"   // a bootstrap token, or airgap's code for joining
 	Hash   Kind = "hash"   // of a password
 	Object Kind = "secret" // data of a Kubernetes Secret
-	Known  Kind = "known"  // of this host's own secrets, in whatever form
+	Known  Kind = "known"  // one of this host's secrets, in any form
 )
 
 // Redactor takes secrets out. It may be used by several goroutines.
@@ -47,14 +47,14 @@ func New(b *Book) *Redactor {
 	return &Redactor{known: b.index(), engine: theEngine(), counts: map[Kind]int{}}
 }
 
-// Writer hands text on to w without what looks like a secret, and without the
-// known ones. Text is kept back until its line is whole: Close writes the rest, and
+// Writer passes text to w without text that looks like a secret, and without the
+// known secrets. It buffers text until its line is complete. Close writes the rest and
 // leaves w open.
 func (r *Redactor) Writer(w io.Writer) io.WriteCloser {
 	return r.writer(w, false)
 }
 
-// Midway is Writer for text of which the beginning was cut off: a key may have begun
+// Midway is Writer for text without its beginning: a key may have begun
 // there.
 func (r *Redactor) Midway(w io.Writer) io.WriteCloser {
 	return r.writer(w, true)
@@ -87,7 +87,7 @@ func (r *Redactor) count(k Kind) {
 
 func mark(k Kind) string { return "[redacted:" + string(k) + "]" }
 
-// chain closes what it writes to before what comes after that.
+// chain closes its writer before the writer after that.
 type chain struct{ first, second io.WriteCloser }
 
 func (c chain) Write(p []byte) (int, error) { return c.first.Write(p) }

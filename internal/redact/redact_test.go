@@ -42,7 +42,7 @@ func clean(t testing.TB, text string) string {
 
 const planted = "pl4nt3dS3cr3tThatMustGo"
 
-// TestForms: in each text the secret goes, and what stands around it stays.
+// TestForms: in each text the secret goes, and the text around it stays.
 func TestForms(t *testing.T) {
 	jwt := "eyJhbGciOiJSUzI1NiIsImtpZCI6IngifQ.eyJhdWQiOlsiYSJdfQ." + planted
 	packed := base64.StdEncoding.EncodeToString([]byte("bank:" + planted))
@@ -193,11 +193,11 @@ func TestKeys(t *testing.T) {
 			without := func(what, text string, secrets ...string) {
 				t.Helper()
 				if !strings.Contains(text, "before") || !strings.Contains(text, "after") {
-					t.Errorf("%s: what stands around it is gone:\n%s", what, text)
+					t.Errorf("%s: the text around it is gone:\n%s", what, text)
 				}
 				for _, s := range secrets {
 					if strings.Contains(text, s) {
-						t.Errorf("%s: %q is there in\n%s", what, s, text)
+						t.Errorf("%s: %q remains in\n%s", what, s, text)
 					}
 				}
 			}
@@ -261,7 +261,7 @@ func publicOf(t *testing.T, key []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
-// TestBook: what the files of a host say, each once, and not what is too short.
+// TestBook: the secrets in the files of a host, each once, without short ones.
 func TestBook(t *testing.T) {
 	raw := []byte("0123456789abcdefghijklmnopqrstuv")
 	encoded := base64.StdEncoding.EncodeToString(raw)
@@ -288,8 +288,8 @@ func TestBook(t *testing.T) {
 	}
 }
 
-// TestLongLines: a line that is longer than the buffer is cut, which is told, and no
-// secret comes through the cut.
+// TestLongLines: a line that is longer than the buffer is cut, with a note, and no
+// secret passes at the cut.
 func TestLongLines(t *testing.T) {
 	for _, shift := range []int{-1000, -100, -30, -10, -1, 0, 10, 1000} {
 		line := strings.Repeat("x", longest+shift) + " http://bank:" + planted + "@10.0.0.1/ " + strings.Repeat("y", 1000)
@@ -322,8 +322,8 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
-// FuzzWriter: whatever stands around them, a known secret and one on a line of its own
-// do not come through, and it makes no difference in which pieces the text comes.
+// FuzzWriter: with any text around them, a known secret and one on a separate line
+// do not pass, and the result does not depend on the pieces of the text.
 func FuzzWriter(f *testing.F) {
 	f.Add("kind: Secret\ndata:\n  a: b\n", "after", 7)
 	f.Add("-----BEGIN PRIVATE KEY-----\nMIIx", "\n-----END PRIVATE KEY-----", 1)

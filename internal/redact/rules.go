@@ -10,8 +10,8 @@ import (
 	"github.com/zricethezav/gitleaks/v8/config"
 )
 
-// ruleFile is what this package takes from gitleaks' rules. It leaves their entropies and
-// allowlists out: those spare a scanner of sources false alarms, and here a missed secret costs
+// ruleFile has the parts of gitleaks' rules that this package uses. It leaves out their entropies and
+// allowlists: they avoid false alarms of source scanners, and here a missed secret costs
 // more than a lost word.
 type ruleFile struct {
 	Rules []struct {
@@ -23,7 +23,7 @@ type ruleFile struct {
 	} `toml:"rules"`
 }
 
-// ownForms are the rules for which this package has forms of its own, which look at lines.
+// ownForms lists the rules that this package replaces with its own patterns for lines.
 func ownForms() []string {
 	return []string{"generic-api-key", "private-key", "kubernetes-secret-yaml", "curl-auth-user"}
 }
@@ -72,8 +72,8 @@ func firstGroup(_ []byte, m []int) (from, to int) {
 	return m[0], m[1]
 }
 
-// aroundForm is what may stand beside a token and belongs to none: escapes of line ends, which go
-// before a word, colours, and signs of the text around it.
+// aroundForm matches text next to a token that does not belong to it: escaped line ends
+// before a word, colours, and punctuation.
 var aroundForm = regexp.MustCompile(`\\[nrt]|\x1b\[[0-9;]*m|[)<\]}]|[.,](?:\s|$)`)
 
 // withoutEscapes has blanks for those, so that a token has the ends that gitleaks' rules want.

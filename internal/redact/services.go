@@ -2,7 +2,7 @@ package redact
 
 import "regexp"
 
-// Forms of tokens by their first letters alone, beside gitleaks' rules: those want an exact length
+// Patterns of tokens by their first letters, in addition to gitleaks' rules: these require an exact length
 // and a boundary before the token, which a cut line or an escape sequence does not have.
 var (
 	gitForm    = regexp.MustCompile(`(?:gh[pousr]_|github_pat_|dckr_pat_)[A-Za-z0-9_]{12,}|gl(?:pat|dt|rt|cbt|ptt|ft|imt|oas|soat|agent|ffct)-[\w.-]{12,}`)

@@ -70,7 +70,7 @@ func TestShapes(t *testing.T) {
 					t.Errorf("%s: %q became %q", what, written, got)
 				}
 				if what == "with the end of a line" && !strings.Contains(got, "stays") {
-					t.Errorf("%q: what follows it is gone: %q", written, got)
+					t.Errorf("%q: the text after it is gone: %q", written, got)
 				}
 			}
 		}
@@ -143,8 +143,8 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// FuzzShapes: whatever stands in the lines around it, in each shape the secret goes, the text does
-// not grow beyond its marks, and it makes no difference in which pieces it comes.
+// FuzzShapes: with any text in the lines around it, the secret goes in each shape, the text does
+// not grow beyond its marks, and the result does not depend on the pieces of the text.
 func FuzzShapes(f *testing.F) {
 	all := shapes()
 	for i := range all {

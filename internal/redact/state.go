@@ -5,11 +5,11 @@ import (
 	"regexp"
 )
 
-// state is what the lines so far say of the next one.
+// state is the context for the next line.
 type state struct {
 	key    bool   // a private key began, and has not ended
-	apart  int    // so many lines ago there was the last one that looked like one of it
-	midway bool   // what came before the text is not known, and no line has told yet that it was no key
+	apart  int    // lines since the last one that looked like a part of it
+	midway bool   // the beginning of the text is missing, and no line so far has excluded a key
 	block  *block // an indented block of values
 	named  bool   // the line before was the name of a variable, the next may be its value
 
@@ -98,8 +98,8 @@ func (st *state) goOn(line []byte) {
 	st.key = st.apart <= apart
 }
 
-// bodyOf is what of a line belongs to a key: all that follows its beginning; else
-// what looks like base64.
+// bodyOf returns the part of a line that belongs to a key: the text after its beginning, else
+// text that looks like base64.
 func bodyOf(line []byte, from, to int) []span {
 	if from > 0 {
 		return []span{{from, to, Key}}
@@ -114,7 +114,7 @@ func bodyOf(line []byte, from, to int) []span {
 	return all
 }
 
-// headless are the lines of a key whose beginning was cut off.
+// headless matches the lines of a key without its beginning.
 func (st *state) headless(line []byte) []span {
 	m := lastForm.FindSubmatchIndex(line)
 	if m == nil || m[3]-m[2] < 40 {

@@ -10,7 +10,7 @@ func valueAfter(line []byte, match []int) (from, to int) {
 	begin := nameBegin(line, match[0])
 	from, to = valueAt(line, match[1], beginsLine(line[:begin]))
 	name, value := line[begin:match[1]], line[from:to]
-	if bytes.Contains(name, []byte("v1.Secret")) { // a type's name: what follows is an error
+	if bytes.Contains(name, []byte("v1.Secret")) { // a type's name: an error follows
 		return from, from
 	}
 	if (bytes.HasPrefix(value, []byte(`["`)) || bytes.HasPrefix(value, []byte("[")) && ofPassword(name)) && to > from+2 && !trivial(value) { // a list in one line
@@ -43,12 +43,12 @@ var (
 // files, and so does the shell's working directory.
 func ofPassword(name []byte) bool { return passwordName.Match(name) && !workingDir.Match(name) }
 
-// blockScalar is what stands in YAML where the value is on the next lines.
+// blockScalar matches YAML's indicator of a value on the next lines.
 var blockScalar = regexp.MustCompile(`^(?:[!&]\S*\s+)*[|>][-+0-9]*\s*(?:#.*)?$`)
 
-// nested reports whether a value without quotes is the beginning of something else:
-// of a list or a mapping, which have names of their own, or of a text on the next
-// lines. An equals sign is of a file that may have neither.
+// nested reports whether a value without quotes is the beginning of a
+// list or a mapping with its own names, or of a text on the next lines. Files with
+// equals signs have neither.
 func nested(value []byte, colon bool) bool {
 	switch value[0] {
 	case '{', '[':
@@ -138,7 +138,7 @@ func endOfQuoted(line []byte, from int, quote byte, escapes int) int {
 // harmless are values that no secret has: trivial ones, and paths of files.
 func harmless(value []byte) bool { return trivial(value) || isPath(value) }
 
-// trivial values are nothing, a yes or no, and a mark of ours.
+// trivial reports an empty value, a yes or no, or a mark of this package.
 func trivial(value []byte) bool {
 	value = bytes.TrimRight(bytes.TrimSpace(value), ",")
 	switch string(bytes.ToLower(value)) {

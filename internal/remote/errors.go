@@ -77,7 +77,7 @@ func (e *PasswordError) Hint() string {
 	if e.Refused {
 		return "ssh " + e.Host.User + "@" + e.Host.Address + " has to work with it"
 	}
-	return "run airgap on a terminal and enter the password, or add one of these keys into " + authorizedKeys(e.Host)
+	return "run airgap on a terminal and enter the password, or add one of these keys to " + authorizedKeys(e.Host)
 }
 
 // LoginError says that nothing lets us in.
