@@ -22,11 +22,11 @@ func Present(pci []host.PCIDevice) (free, reserved string) {
 	return Summary(mine), Summary(others)
 }
 
-// Seen is what a host's GPUs and its loaded driver are, in the form of preflight.Cards.
+// Seen is what a host's GPUs and its loaded driver are, in the form of preflight.GPUs.
 type Seen struct {
 	Free, Reserved string // as Present has them
 	Driver         string // the loaded driver; "" for none, or one that is not known
-	Wanted         string // the driver that the GPUs want instead; "" where it will do
+	Required       string // the driver that the GPUs want instead; "" where it will do
 	Unknown        string // why the loaded driver is not known
 }
 
@@ -39,7 +39,7 @@ func Look(pci []host.PCIDevice, text string) Seen {
 		return s
 	}
 	var err error
-	if s.Driver, s.Wanted, err = loaded(pci, text); err != nil {
+	if s.Driver, s.Required, err = loaded(pci, text); err != nil {
 		s.Unknown = err.Error()
 	}
 	return s

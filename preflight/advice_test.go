@@ -11,15 +11,15 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// TestAdvice: what checks tell people to do where that depends on the host. Each line has
-// been read against what the command does there; one that changes wants to be read again.
+// TestAdvice records hints that depend on the host. Each line in the golden file was compared
+// with the behavior of the commands; compare it again when it changes.
 func TestAdvice(t *testing.T) {
 	el := func(version string, f Facts) *Facts {
 		f.OS = OS{ID: "rocky", Version: version}
 		return &f
 	}
 	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
-	ends := func(path string, days int) *Facts {
+	expires := func(path string, days int) *Facts {
 		return &Facts{Time: Time{Now: now}, Certificates: []Certificate{
 			{Path: path, NotAfter: now.AddDate(0, 0, days)}, {Path: "/etc/kubernetes/pki/front-proxy-client.crt", NotAfter: now.AddDate(0, 0, 300)},
 		}}
@@ -33,20 +33,20 @@ func TestAdvice(t *testing.T) {
 		facts *Facts
 		want  Want
 	}{
-		{"calico beside firewalld", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{Network: network("calico")}},
-		{"EL 8 without programs", toolsThere, el("8.10", Facts{}), Want{}},
-		{"EL 9 without programs", toolsThere, el("9.6", Facts{}), Want{}},
+		{"calico and firewalld", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{Network: network("calico")}},
+		{"EL 8 without programs", requiredTools, el("8.10", Facts{}), Want{}},
+		{"EL 9 without programs", requiredTools, el("9.6", Facts{}), Want{}},
 		{"localhost", hostname, &Facts{Host: "localhost"}, Want{}},
-		{"a clock that nobody sets", timeSync, &Facts{}, Want{}},
-		{"kubeadm's certificate", certExpiry, ends("/etc/kubernetes/pki/apiserver.crt", 50), Want{Ours: true}},
-		{"the kubelet's certificate", certExpiry, ends("/var/lib/kubelet/pki/kubelet-client-current.pem", 5), Want{Ours: true}},
-		{"an authority", certExpiry, ends("/etc/kubernetes/pki/etcd/ca.crt", 50), Want{Ours: true}},
+		{"a clock without synchronization", timeSync, &Facts{}, Want{}},
+		{"kubeadm's certificate", certExpiry, expires("/etc/kubernetes/pki/apiserver.crt", 50), Want{Managed: true}},
+		{"the kubelet's certificate", certExpiry, expires("/var/lib/kubelet/pki/kubelet-client-current.pem", 5), Want{Managed: true}},
+		{"a CA certificate", certExpiry, expires("/etc/kubernetes/pki/etcd/ca.crt", 50), Want{Managed: true}},
 		{"Secure Boot and DKMS", secureBoot, secure, gpu(Want{Packages: []string{"kmod-nvidia-open-dkms"}})},
 		{"Secure Boot and NVIDIA's installer", secureBoot, secure, gpu(Want{Installer: true})},
 		{"Secure Boot and a vendor's modules", secureBoot, secure, gpu(Want{})},
 		{"signatures without Secure Boot", secureBoot, &Facts{SecureBoot: SecureBoot{Lockdown: "integrity"}, Kernel: Kernel{Cmdline: "ro module.sig_enforce=1 lockdown=integrity"}},
 			gpu(Want{Packages: []string{"kmod-nvidia-open-dkms"}})},
-		{"a kernel built for signatures", secureBoot, &Facts{SecureBoot: SecureBoot{Enforced: true}}, gpu(Want{})},
+		{"a kernel that enforces signatures", secureBoot, &Facts{SecureBoot: SecureBoot{Enforced: true}}, gpu(Want{})},
 	} {
 		r := c.check.Run(c.facts, &c.want)
 		fmt.Fprintf(&text, "%s: %s: %s\n  %s\n", c.name, r.Status, r.Found, r.Fix)
@@ -62,6 +62,6 @@ func TestAdvice(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(text.Bytes(), want) {
-		t.Errorf("%s differs (go test ./preflight -update writes it anew):\n%s", path, text.Bytes())
+		t.Errorf("%s differs (go test ./preflight -update writes it again):\n%s", path, text.Bytes())
 	}
 }

@@ -5,56 +5,56 @@ import (
 	"time"
 )
 
-// Asked are the facts that the files of a host do not have: what was tried on it, and what others
-// answered, for the installation at hand. They are gathered before the checks run, and only for
-// checks that do (Choice.Judges). A survey has none of them.
+// Asked has the facts that are not in the files of a host: results of tests on the host, and
+// answers of other servers. The caller gathers them before the checks run, and only for the
+// chosen checks (Choice.Judges). A survey has none of them.
 type Asked struct {
-	Cards *Cards // nil where nobody recognized them
+	GPUs *GPUs // nil if they were not identified
 
-	// EtcdDisk is the time within which 99 of 100 small writes are safe on etcd's disk.
-	EtcdDisk    time.Duration
-	EtcdDiskTry Try
+	// EtcdDisk is the 99th percentile of the time for a small write with fdatasync on etcd's disk.
+	EtcdDisk        time.Duration
+	EtcdDiskOutcome Outcome
 
-	// MissingImages are those that the site's registry does not give.
-	MissingImages    []string
-	MissingImagesTry Try
+	// MissingImages are the images that the site registry does not have.
+	MissingImages        []string
+	MissingImagesOutcome Outcome
 
-	// Transaction is the bundle's packages, resolved against the host without changing it.
-	Transaction Try
+	// Transaction is the dry run of the dnf transaction for the bundle's packages.
+	Transaction Outcome
 
-	// Taken says that an API server answers at Want.Founds already.
-	Taken bool
+	// EndpointInUse is true if an API server already answers at Want.NewEndpoint.
+	EndpointInUse bool
 }
 
-// Cards are a host's GPUs and the driver that is loaded, as package gpu knows them.
-type Cards struct {
-	Free, Reserved string // GPUs that containers can have, and those kept for virtual machines; "" for none
-	Driver         string // the loaded driver; "" for none, or one that is not known
-	Wanted         string // the driver that the GPUs want instead; "" where it will do
-	Unknown        string // why the loaded driver is not known
+// GPUs describes a host's GPUs and the loaded driver, as package gpu identifies them.
+type GPUs struct {
+	Free, Reserved string // GPUs for containers, and GPUs reserved for virtual machines; "" for none
+	Driver         string // the loaded driver; "" for none, or for an unknown one
+	Required       string // the driver that the GPUs require instead; "" if the loaded one supports them
+	Unknown        string // why the loaded driver is unknown
 }
 
-// Try is whether something was tried, and what came of it. In its zero value it was not.
-type Try struct {
-	Made   bool
-	Failed string // why it failed; "" where it did not
-	Left   string // why it was not made; "" where nobody says
+// Outcome is the result of a test on the host. The zero value is a test that did not run.
+type Outcome struct {
+	Done    bool
+	Failed  string // the cause of the failure; "" for success
+	Skipped string // why the test did not run; "" if no reason is known
 }
 
-// Tried is a try that ended with err, or well.
-func Tried(err error) Try {
+// OutcomeOf is the outcome of a test that ran and returned err.
+func OutcomeOf(err error) Outcome {
 	if err != nil {
-		return Try{Made: true, Failed: err.Error()}
+		return Outcome{Done: true, Failed: err.Error()}
 	}
-	return Try{Made: true}
+	return Outcome{Done: true}
 }
 
-// Judges reports whether a check is chosen and judges hosts of w's roles: what it alone needs is
-// worth gathering.
+// Judges reports whether a check is chosen and applies to w's roles. The caller gathers the
+// facts of a check only then.
 func (c Choice) Judges(id string, w *Want) bool {
 	check, err := Lookup(id)
 	if err != nil || slices.Contains(c.Skip, id) || c.Only != nil && !slices.Contains(c.Only, id) {
 		return false
 	}
-	return check.Role == "" || w.Is(check.Role)
+	return check.Role == "" || w.HasRole(check.Role)
 }

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Audit is what the kernel's audit is configured to.
+// Audit is the configuration of the Linux audit system.
 type Audit struct {
-	// Execve are the rules that log each start of a program, whoever starts it.
+	// Execve are the rules that log every program start of every user.
 	Execve []string `yaml:"execve,omitempty" json:"execve,omitempty"`
-	// Halts are the lines of auditd.conf that stop the host: "disk_full_action = HALT".
+	// Halts are the lines of auditd.conf that halt the host: "disk_full_action = HALT".
 	Halts []string `yaml:"halts,omitempty" json:"halts,omitempty"`
 }
 
@@ -20,7 +20,7 @@ var (
 	auditExecve = regexp.MustCompile(`(?m)^\s*-a\b.*\bexecve(at)?\b.*$`)
 )
 
-// auditRules are where augenrules takes the rules from, and what it makes of them.
+// auditRules is the directory from which augenrules builds audit.rules.
 const auditRules = "etc/audit/rules.d"
 
 func readAudit(_ context.Context, r reader, f *Facts) error {
@@ -55,15 +55,15 @@ func readAudit(_ context.Context, r reader, f *Facts) error {
 	return nil
 }
 
-// narrow tells rules that log few starts, as hardening guides have them for set-uid
-// programs: they compare users (-C), or name a program, a path or a login.
+// narrow reports whether a rule logs only few program starts, such as the rules for set-uid
+// programs in hardening guides. They compare users (-C), or name a program, a path or a login.
 func narrow(rule string) bool {
 	return strings.Contains(rule, " -C ") || regexp.MustCompile(`-F\s*(path|exe|dir|auid|uid|euid)\b`).MatchString(rule)
 }
 
 var auditd = Check{
-	ID: "auditd", Title: "Audit log", Source: "airgap: kubelet probes and containers start hundreds of programs a minute; auditd.conf(5)",
-	Breaks: "The log fills its disk in hours, and auditd then halts the host, as it was told to.",
+	ID: "auditd", Title: "Audit log cannot stop the host", Source: "airgap: kubelet probes and containers start hundreds of programs a minute; auditd.conf(5)",
+	Breaks: "The audit log fills its disk within hours. auditd then halts the host, as configured.",
 	Needs:  []string{"audit", "units"}, Run: judgeAudit,
 }
 
@@ -73,15 +73,15 @@ func judgeAudit(f *Facts, _ *Want) Result {
 	}
 	var found, fix []string
 	if len(f.Audit.Execve) > 0 {
-		found = append(found, "logs each start of a program: "+strings.Join(f.Audit.Execve, "; "))
-		fix = append(fix, "leave containers out of the rule (-F auid!=unset)")
+		found = append(found, "logs every program start: "+strings.Join(f.Audit.Execve, "; "))
+		fix = append(fix, "exclude containers from the rule (-F auid!=unset)")
 	}
 	if len(f.Audit.Halts) > 0 {
-		found = append(found, "stops the host: "+strings.Join(f.Audit.Halts, ", "))
-		fix = append(fix, "have its owners give /var/log/audit a file system that is large enough, or choose suspend or rotate")
+		found = append(found, "halts the host: "+strings.Join(f.Audit.Halts, ", "))
+		fix = append(fix, "ask its administrators to put /var/log/audit on a large enough file system, or to set suspend or rotate")
 	}
 	if len(found) == 0 {
 		return pass("active")
 	}
-	return Result{Warn, strings.Join(found, "; "), "a log that containers cannot fill", strings.Join(fix, "; ")}
+	return Result{Warn, strings.Join(found, "; "), "an audit log that containers cannot fill", strings.Join(fix, "; ")}
 }

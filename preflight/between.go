@@ -6,80 +6,77 @@ import (
 	"time"
 )
 
-// Between are results of what only several hosts together can tell, by the ID of the
-// check.
-type Between map[string]Result
+// CrossHost has the results of the measurement between hosts, by check ID.
+type CrossHost map[string]Result
 
-// IDs of the checks between hosts.
+// IDs of the checks of the network between hosts.
 const (
-	PortsReach   = "ports-reach"
-	Encapsulate  = "encapsulation"
-	VXLANPath    = "vxlan-datapath"
-	PathMTU      = "mtu"
-	IPIP         = "ipip-proto4"
-	LoadBalancer = "lb-vip"
-	BalancerIdle = "lb-idle"
-	Clocks       = "clock-skew"
-	Twins        = "machine-twins"
-	Measured     = "measured"
+	PortsReach       = "ports-reach"
+	Encapsulation    = "encapsulation"
+	VXLANPath        = "vxlan-datapath"
+	PathMTU          = "mtu"
+	IPIP             = "ipip-proto4"
+	LoadBalancer     = "lb-vip"
+	LoadBalancerIdle = "lb-idle"
+	ClockSkew        = "clock-skew"
+	Duplicates       = "machine-twins"
+	Measured         = "measured"
 )
 
-// betweenChecks are judged by who has measured: `airgap preflight --all-hosts`, or airgap
-// netprobe.
-func betweenChecks() []Check {
+// crossHostChecks need a measurement by `airgap preflight --all-hosts` or `airgap netprobe`.
+func crossHostChecks() []Check {
 	return []Check{
-		between(Measured, "Every host has been measured", "airgap: preflight/netprobe", "Of hosts that gave no report nobody knows what reaches them."),
-		between(PortsReach, "Hosts reach each other's ports", "Kubernetes: ports and protocols", "Nodes do not join, etcd finds no majority, or logs and metrics stay away."),
-		between(VXLANPath, "A real VXLAN passes between hosts", "k3s#5013, felix#2811, calico#9433", "Pods reach each other on their own node, and no other."),
-		between(PathMTU, "Paths carry what interfaces send", "airgap: packets that may not be cut, of each size", "Small requests are answered and large ones hang: TLS, images, logs."),
-		between(IPIP, "IP in IP (protocol 4)", "airgap: raw and packet sockets on both ends; Calico's default", "A pod network with IP in IP would lose every packet. airgap never uses it."),
-		between(Encapsulate, "How pods' packets travel", "airgap: chosen from what was measured", "The pod network comes up and carries nothing."),
-		between(LoadBalancer, "Load balancer before the control plane", "kubeadm: high availability", "The API answers some and not others, or nobody once the first host is down."),
-		balancerIdle(),
-		between(Clocks, "Hosts agree on the time", "etcd, and certificates of the first minutes", "Certificates are not valid yet on hosts that are behind, and etcd warns all day."),
-		between(Twins, "No two hosts are the same machine", "Kubernetes documentation: unique product_uuid, MAC address and machine-id", "Clones take each other's leases, addresses and places in the cluster."),
+		crossHost(Measured, "Every host is measured", "airgap: preflight/netprobe", "The connections of hosts without a report are unknown."),
+		crossHost(PortsReach, "Hosts reach each other's ports", "Kubernetes: ports and protocols", "Nodes do not join, etcd has no quorum, or logs and metrics are missing."),
+		crossHost(VXLANPath, "VXLAN works between hosts", "k3s#5013, felix#2811, calico#9433", "Pods reach only the pods on their own node."),
+		crossHost(PathMTU, "Paths carry full-size packets", "airgap: unfragmented packets of each size", "Small requests succeed and large ones hang: TLS, images, logs."),
+		crossHost(IPIP, "IP in IP (protocol 4) works between hosts", "airgap: raw and packet sockets on both ends; Calico's default", "A pod network with IP in IP would lose every packet. airgap never uses it."),
+		crossHost(Encapsulation, "The pod network can carry packets between hosts", "airgap: chosen from the measurement", "The pod network starts, but carries no packets."),
+		crossHost(LoadBalancer, "Load balancer reaches every control-plane host", "kubeadm: high availability", "The API server answers only some requests, or none once the first host is down."),
+		loadBalancerIdle(),
+		crossHost(ClockSkew, "Clocks of all hosts agree", "etcd, and certificates in their first minutes", "Certificates are not valid yet on hosts with a slow clock, and etcd logs warnings all day."),
+		crossHost(Duplicates, "Every host is a different machine", "Kubernetes documentation: unique product_uuid, MAC address and machine-id", "Clones take over each other's DHCP leases, addresses and cluster membership."),
 	}
 }
 
-// idleWatch is the only one of the limits that lengthens the measurement.
+// idleWatch is the only limit that makes the measurement longer.
 func idleWatch() Limit {
-	return Limit{Check: BalancerIdle, Name: "watch", Unit: Elapsed, Default: always(int64(time.Minute)),
-		About: "How long nothing is said on a connection through the balancer, to see whether it is kept. Five minutes are wanted, which \"5m\" measures in as long a time; 0s leaves it out. At most 30m. Default 1m."}
+	return Limit{Check: LoadBalancerIdle, Name: "watch", Unit: Elapsed, Default: always(int64(time.Minute)),
+		About: "How long a test connection through the load balancer stays idle, to see whether the load balancer keeps it. The recommendation is to keep idle connections for five minutes; \"5m\" tests that, and takes five minutes. 0s skips the test. At most 30m. Default 1m."}
 }
 
-// IdleWatch is how long the site wants nothing to be said through the balancer, at most
-// half an hour.
+// IdleWatch is how long the test connection through the load balancer stays idle, at most 30 minutes.
 func IdleWatch(site Config) time.Duration {
 	return min(time.Duration((&Want{Site: site}).limit(idleWatch())), 30*time.Minute)
 }
 
-func balancerIdle() Check {
-	c := between(BalancerIdle, "The balancer keeps connections on which nothing is said", "kubectl exec, logs and port-forward; HTTP/2 pings of Kubernetes' clients every 30 s",
-		"Sessions of kubectl break while nobody types; below half a minute every watch begins anew, again and again.")
+func loadBalancerIdle() Check {
+	c := crossHost(LoadBalancerIdle, "Load balancer keeps idle connections", "kubectl exec, logs and port-forward; HTTP/2 pings of Kubernetes clients every 30 s",
+		"Idle kubectl sessions break. With a timeout below half a minute, every watch restarts periodically.")
 	c.Limits = []Limit{idleWatch()}
 	return c
 }
 
-func between(id, title, source, breaks string) Check {
-	return Check{ID: id, Title: title, Source: source, Breaks: breaks, Across: true, Run: func(_ *Facts, w *Want) Result {
-		if r, measured := w.Between[id]; measured {
+func crossHost(id, title, source, breaks string) Check {
+	return Check{ID: id, Title: title, Source: source, Breaks: breaks, CrossHost: true, Run: func(_ *Facts, w *Want) Result {
+		if r, measured := w.CrossHost[id]; measured {
 			return r
 		}
-		return skipped("measured between hosts: airgap preflight DIR --all-hosts, or airgap netprobe listen DIR")
+		return skipped("needs a measurement between hosts: airgap preflight DIR --all-hosts, or airgap netprobe listen DIR")
 	}}
 }
 
-// BetweenHosts is the name under which a report of several hosts together stands.
+// BetweenHosts takes the place of a host name in the report of the measurement.
 const BetweenHosts = "between the hosts"
 
-// RunBetween reports what was measured between hosts, with the site's settings.
-func RunBetween(ctx context.Context, measured Between, site Config, taken time.Time, choice Choice) (Report, error) {
-	only := []string{} // not nil, which would be all checks of a host
-	for _, c := range betweenChecks() {
+// RunCrossHost reports the results of the measurement between hosts, with the site's settings.
+func RunCrossHost(ctx context.Context, measured CrossHost, site Config, taken time.Time, choice Choice) (Report, error) {
+	only := []string{} // nil would select all checks of a host
+	for _, c := range crossHostChecks() {
 		if choice.Only == nil || slices.Contains(choice.Only, c.ID) {
 			only = append(only, c.ID)
 		}
 	}
 	f := &Facts{Host: BetweenHosts, Time: Time{Now: taken}}
-	return Run(ctx, f, Want{Between: measured, Site: site}, Choice{Only: only, Skip: choice.Skip})
+	return Run(ctx, f, Want{CrossHost: measured, Site: site}, Choice{Only: only, Skip: choice.Skip})
 }

@@ -14,19 +14,19 @@ import (
 	"airgap.dev/airgap/internal/validity"
 )
 
-// Certificate is one that a cluster on this host uses.
+// Certificate is a certificate of a cluster on this host.
 type Certificate struct {
 	Path      string    `yaml:"path" json:"path"`
 	NotAfter  time.Time `yaml:"notAfter" json:"notAfter"`
-	NotBefore time.Time `yaml:"notBefore,omitempty" json:"notBefore,omitzero"` // zero: an older airgap surveyed the host
+	NotBefore time.Time `yaml:"notBefore,omitempty" json:"notBefore,omitzero"` // zero in a survey by an older airgap
 }
 
 const (
 	pkiDir        = "etc/kubernetes/pki"
-	kubeletClient = "var/lib/kubelet/pki/kubelet-client-current.pem" // its key is in the same file
+	kubeletClient = "var/lib/kubelet/pki/kubelet-client-current.pem" // contains the key, too
 )
 
-// certificateBlocks is the text of a PEM file without keys.
+// certificateBlocks returns a PEM file without its private keys.
 func certificateBlocks(text string) string {
 	var blocks strings.Builder
 	for rest := []byte(text); ; {
@@ -59,7 +59,7 @@ func readCertificates(_ context.Context, r reader, f *Facts) error {
 			return err
 		}
 		block, _ := pem.Decode([]byte(certificateBlocks(text)))
-		if block == nil { // no such file, or not a certificate: old-cluster speaks of leftovers
+		if block == nil { // no such file, or no certificate; the check old-cluster reports leftover files
 			continue
 		}
 		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
@@ -71,23 +71,23 @@ func readCertificates(_ context.Context, r reader, f *Facts) error {
 
 var certFail = Limit{
 	Check: "cert-expiry", Name: "fail", Unit: Elapsed, Default: always(int64(7 * 24 * time.Hour)),
-	About: "Least time that the cluster's certificates on this host still hold. Default 168h, a week.",
+	About: "Least time until the cluster's certificates on this host expire. Default 168h, a week.",
 }
 
 var certWarn = Limit{
 	Check: "cert-expiry", Name: "warn", Unit: Elapsed, Default: always(int64(60 * 24 * time.Hour)),
-	About: "Time left to the cluster's certificates below which there is a warning. Default 1440h, sixty days.",
+	About: "Time until the cluster's certificates expire below which the check warns. Default 1440h, sixty days.",
 }
 
 var certExpiry = Check{
-	ID: "cert-expiry", Title: "The cluster's certificates hold", Source: "kubeadm: certificates end after a year unless an upgrade renews them",
-	Breaks: "On the day a certificate ends the API server, etcd or the kubelet is trusted by nobody any more.",
+	ID: "cert-expiry", Title: "Cluster certificates do not expire soon", Source: "kubeadm: certificates expire after a year unless an upgrade renews them",
+	Breaks: "When a certificate expires, clients no longer trust the API server, etcd or the kubelet.",
 	Limits: []Limit{certFail, certWarn}, Needs: []string{"certificates", "now"}, Run: judgeCertificates,
 }
 
 func judgeCertificates(f *Facts, w *Want) Result {
-	if !w.Ours || len(f.Certificates) == 0 {
-		return skipped("no cluster of airgap's on this host yet")
+	if !w.Managed || len(f.Certificates) == 0 {
+		return skipped("airgap has not installed a cluster on this host yet")
 	}
 	now, enough := f.Time.Now, time.Duration(w.limit(certWarn))
 	first := slices.MinFunc(f.Certificates, func(a, b Certificate) int { return cmp.Compare(a.span().Left(now), b.span().Left(now)) })
@@ -97,12 +97,12 @@ func judgeCertificates(f *Facts, w *Want) Result {
 			fixes = append(fixes, fix)
 		}
 	}
-	found := fmt.Sprintf("%s ends on %s", first.Path, first.NotAfter.Format(time.DateOnly))
+	found := fmt.Sprintf("%s expires on %s", first.Path, first.NotAfter.Format(time.DateOnly))
 	if first.span().Early(now) {
 		found = first.Path + " " + first.span().Trouble(now, 0)
 	}
 	if len(fixes) == 0 {
-		return pass("%s, the first of %d", found, len(f.Certificates))
+		return pass("%s, the first of %d certificates", found, len(f.Certificates))
 	}
 	status := Warn
 	if first.span().Left(now) < time.Duration(w.limit(certFail)) {
@@ -115,13 +115,13 @@ func (c Certificate) span() validity.Span {
 	return validity.Span{Begins: c.NotBefore, Ends: c.NotAfter}
 }
 
-// renewal is what renews it: not all are kubeadm's to renew.
+// renewal is the hint for renewing the certificate. kubeadm does not renew all of them.
 func (c Certificate) renewal() string {
 	switch name := path.Base(c.Path); {
 	case c.Path == "/"+kubeletClient:
-		return "the kubelet renews its own in their last third, while it reaches the API server: journalctl -u kubelet | grep -i certificate"
+		return "find out with journalctl -u kubelet | grep -i certificate why the kubelet has not renewed it: the kubelet does so in the last third of the lifetime, if it reaches the API server"
 	case name == "ca.crt" || name == "front-proxy-ca.crt":
-		return c.Path + " is an authority, which nothing renews: airgap certs rotate-ca --help says how it is replaced"
+		return "replace the CA certificate " + c.Path + ", which cannot be renewed: airgap certs rotate-ca --help describes how"
 	}
-	return "airgap certs renew on each host, on control-plane hosts one after the other"
+	return "run airgap certs renew on each host, on control-plane hosts one at a time"
 }

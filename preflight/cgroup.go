@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// Cgroup is the layout of the control groups.
+// Cgroup is the cgroup layout of the host.
 type Cgroup struct {
-	// Mode is "v2" (unified), "v1", or "hybrid" (v1 with an almost empty v2
-	// beside it, which the kubelet takes for v1).
+	// Mode is "v2" (unified), "v1", "hybrid" (v1 plus an almost empty v2, which the kubelet
+	// treats as v1), or "" if no cgroups are mounted.
 	Mode        string   `yaml:"mode" json:"mode"`
 	Controllers []string `yaml:"controllers" json:"controllers"`
-	// The drivers that existing configuration sets; "" where there is none.
+	// The drivers in the existing configuration files; "" without a file.
 	KubeletDriver    string `yaml:"kubeletDriver,omitempty" json:"kubeletDriver,omitempty"`
 	ContainerdDriver string `yaml:"containerdDriver,omitempty" json:"containerdDriver,omitempty"`
 }
@@ -72,11 +72,10 @@ func readControllers(r reader, mode string) ([]string, error) {
 	return enabled, nil
 }
 
-// systemdCgroup is the line of containerd's configuration that sets runc's
-// driver.
+// systemdCgroup matches the setting of runc's cgroup driver in containerd's configuration.
 var systemdCgroup = regexp.MustCompile(`(?m)^\s*SystemdCgroup\s*=\s*(true|false)`)
 
-// readDrivers reads what an existing containerd and kubelet are set to.
+// readDrivers reads the cgroup drivers of an existing containerd and kubelet.
 func readDrivers(r reader, c *Cgroup) error {
 	containerd, err := r.optional("etc/containerd/config.toml")
 	if err != nil && !errors.Is(err, fs.ErrPermission) {
@@ -96,8 +95,8 @@ func readDrivers(r reader, c *Cgroup) error {
 }
 
 var cgroupVersion = Check{
-	ID: "cgroup-version", Title: "cgroup version", Source: "kubernetes#134744, KEP-5573",
-	Breaks: "From Kubernetes 1.35 on the kubelet does not start on cgroup v1 unless it is told to.",
+	ID: "cgroup-version", Title: "cgroup v2 is in use", Source: "kubernetes#134744, KEP-5573",
+	Breaks: "From Kubernetes 1.35 on, the kubelet does not start on cgroup v1 unless it is configured to.",
 	Needs:  []string{"cgroup"}, Run: judgeCgroupVersion,
 }
 
@@ -105,21 +104,21 @@ func judgeCgroupVersion(f *Facts, w *Want) Result {
 	if f.Cgroup.Mode == "v2" {
 		return pass("v2")
 	}
-	const boot = "grubby --update-kernel=ALL --args=systemd.unified_cgroup_hierarchy=1, then reboot"
-	r := Result{Fail, f.Cgroup.Mode, "v2", boot + "; or let the kubelet run on it: failCgroupV1: false in kubernetes.overrides.kubelet"}
+	const boot = "run grubby --update-kernel=ALL --args=systemd.unified_cgroup_hierarchy=1, then reboot"
+	r := Result{Fail, f.Cgroup.Mode, "v2", boot + "; or allow cgroup v1 with failCgroupV1: false in kubernetes.overrides.kubelet"}
 	switch {
 	case f.Cgroup.Mode == "":
-		r.Found, r.Fix = "no control groups are mounted", "boot with systemd"
+		r.Found, r.Fix = "no cgroups are mounted", "boot with systemd"
 	case w.AllowCgroupV1:
-		r.Status, r.Fix = Warn, "failCgroupV1: false has the kubelet run on it for now; before that ends, "+boot
+		r.Status, r.Fix = Warn, boot+", before Kubernetes drops cgroup v1; failCgroupV1: false allows it for now"
 	case minor(w.KubernetesVersion) < 35:
 		r.Status = Warn
 	}
 	return r
 }
 
-// minor is 36 of "v1.36.3". An unreadable version counts as the newest, for
-// which the strictest rules hold.
+// minor is 36 for "v1.36.3". An unreadable version counts as the newest one, so that the
+// strictest rules apply.
 func minor(version string) int {
 	parts := strings.Split(version, ".")
 	if len(parts) < 2 {
@@ -133,14 +132,14 @@ func minor(version string) int {
 }
 
 var cgroupControllers = Check{
-	ID: "cgroup-controllers", Title: "cgroup controllers", Source: "kubernetes/system-validators",
-	Breaks: "Without one of these the kubelet cannot hold pods to their limits, and does not start.",
+	ID: "cgroup-controllers", Title: "Required cgroup controllers are enabled", Source: "kubernetes/system-validators",
+	Breaks: "Without one of these controllers the kubelet cannot enforce pod limits, and does not start.",
 	Needs:  []string{"cgroup"}, Run: judgeControllers,
 }
 
 func judgeControllers(f *Facts, _ *Want) Result {
 	needed := []string{"cpu", "cpuset", "memory", "pids"}
-	if f.Cgroup.Mode != "v2" { // v2 freezes without a controller
+	if f.Cgroup.Mode != "v2" { // v2 needs no controller to freeze processes
 		needed = append(needed, "freezer")
 	}
 	var missing []string
@@ -157,28 +156,28 @@ func judgeControllers(f *Facts, _ *Want) Result {
 }
 
 var cgroupDriver = Check{
-	ID: "cgroup-driver", Title: "cgroup driver", Source: "runtime and kubelet: one driver, systemd's under systemd",
-	Breaks: "Two managers of one cgroup tree move processes behind each other's back: pods die under pressure, weeks later.",
+	ID: "cgroup-driver", Title: "Runtime and kubelet use one cgroup driver", Source: "runtime and kubelet: one driver, systemd's under systemd",
+	Breaks: "Two managers of one cgroup tree move each other's processes: pods die under load, weeks later.",
 	Needs:  []string{"init", "cgroup"}, Run: judgeCgroupDriver,
 }
 
-// judgeCgroupDriver only warns: before an installation nothing that is there counts, and
-// the installation puts right what drifted since, if it is let.
+// judgeCgroupDriver only warns. Before an installation the existing drivers do not matter, and
+// after it the next run of airgap install restores the driver.
 func judgeCgroupDriver(f *Facts, w *Want) Result {
 	driver := "cgroupfs"
 	if f.Init == "systemd" {
 		driver = "systemd"
 	}
-	if !w.Ours {
+	if !w.Managed {
 		return pass("%s, for the runtime and the kubelet", driver)
 	}
 	for _, set := range []struct{ name, driver string }{{"containerd", f.Cgroup.ContainerdDriver}, {"the kubelet", f.Cgroup.KubeletDriver}} {
 		if w.CRIO && set.name == "containerd" {
-			continue // somebody's leftover
+			continue // left over from another runtime
 		}
 		if set.driver != "" && set.driver != driver {
 			return Result{Warn, fmt.Sprintf("%s uses %s", set.name, set.driver), driver + " for both",
-				"airgap install, or join, once more: it writes the configuration anew; then drain this host and reboot it, for pods that were started meanwhile"}
+				"run airgap install or airgap join again, which rewrites the configuration; then drain and reboot this host, to restart the pods that use the other driver"}
 		}
 	}
 	return pass("%s", driver)

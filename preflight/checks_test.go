@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// all gives every module the state, but for the changes.
+// all returns all modules with the state, except for the changes.
 func all(state Module, changes map[string]Module) map[string]Module {
 	modules := map[string]Module{}
 	for name := range moduleOptions() {
@@ -26,17 +26,17 @@ func all(state Module, changes map[string]Module) map[string]Module {
 	return modules
 }
 
-// kubeletSysctls are two of those that an installation names.
+// kubeletSysctls are two of the kubelet's parameters.
 func kubeletSysctls() map[string]string {
 	return map[string]string{"kernel.panic": "10", "vm.overcommit_memory": "1"}
 }
 
-// TestEveryCheckExplainsItself: the reader has nowhere to look it up.
+// TestEveryCheckExplainsItself: the readers have no internet access to look it up.
 func TestEveryCheckExplainsItself(t *testing.T) {
 	ids := map[string]bool{}
 	for _, c := range Checks() {
 		if ids[c.ID] {
-			t.Errorf("%s is there twice", c.ID)
+			t.Errorf("%s is a duplicate", c.ID)
 		}
 		ids[c.ID] = true
 		if c.Title == "" || c.Source == "" || len(c.Breaks) < 20 || !strings.HasSuffix(c.Breaks, ".") {
@@ -50,7 +50,7 @@ func TestEveryCheckExplainsItself(t *testing.T) {
 	}
 }
 
-// TestChoice: those that were chosen and no others, in the report's own order.
+// TestChoice: the report has exactly the chosen checks, in its own order.
 func TestChoice(t *testing.T) {
 	report, err := Run(t.Context(), &Facts{}, Want{}, Choice{Only: []string{"swap", "cpu-count", "memory"}, Skip: []string{"swap"}})
 	var ids []string
@@ -68,7 +68,7 @@ func TestChoice(t *testing.T) {
 }
 
 func TestChecks(t *testing.T) {
-	lacksExtra := &Facts{
+	noExtra := &Facts{
 		Kernel:  Kernel{Release: "6.12.0-55.9.1.el10_0.x86_64"},
 		Modules: all(Loadable, map[string]Module{"br_netfilter": Missing, "nft_compat": Missing, "xt_comment": Missing, "xt_MASQUERADE": Missing, "ipt_MASQUERADE": Missing}),
 	}
@@ -92,35 +92,35 @@ func TestChecks(t *testing.T) {
 		{"Linux 7", kernelVersion, &Facts{Kernel: Kernel{Release: "7.0"}}, Want{ProxyMode: "nftables"}, Pass, "7.0"},
 
 		{"br_netfilter is not loaded yet", bridgeNF, sysctl("", "", ""), installs, Pass, "install sets it to 1"},
-		{"bridged packets pass the filter by", bridgeNF, sysctl("0", "", ""), installs, Pass, "0 now; install sets it to 1"},
-		{"so at every boot, before ours", bridgeNF, sysctl("0", "0", "/etc/sysctl.d/50-hardening.conf"), installs, Pass, "install sets it to 1"},
-		{"so at every boot, after ours", bridgeNF, sysctl("1", "0", "/etc/sysctl.d/99-hardening.conf"), installs, Fail, "/etc/sysctl.d/99-hardening.conf sets net.bridge.bridge-nf-call-iptables = 0"},
-		{"so in sysctl.conf, the last of all", bridgeNF, sysctl("1", "0", "/etc/sysctl.conf"), installs, Fail, "/etc/sysctl.conf"},
+		{"bridged packets bypass the filter", bridgeNF, sysctl("0", "", ""), installs, Pass, "0 now; install sets it to 1"},
+		{"at every boot, before airgap's file", bridgeNF, sysctl("0", "0", "/etc/sysctl.d/50-hardening.conf"), installs, Pass, "install sets it to 1"},
+		{"at every boot, after airgap's file", bridgeNF, sysctl("1", "0", "/etc/sysctl.d/99-hardening.conf"), installs, Fail, "/etc/sysctl.d/99-hardening.conf sets net.bridge.bridge-nf-call-iptables = 0"},
+		{"in sysctl.conf, which sorts last", bridgeNF, sysctl("1", "0", "/etc/sysctl.conf"), installs, Fail, "/etc/sysctl.conf"},
 
-		{"built-in modules count", kernelModules, &Facts{Modules: all(BuiltIn, nil)}, Want{Network: network("flannel")}, Pass, "8 needed"},
+		{"built-in modules count", kernelModules, &Facts{Modules: all(BuiltIn, nil)}, Want{Network: network("flannel")}, Pass, "all 8 modules"},
 		{"EL 8's MASQUERADE", kernelModules, &Facts{Modules: all(Loadable, map[string]Module{"xt_MASQUERADE": Missing})}, Want{}, Pass, ""},
-		{"cilium does, in any mode", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"xt_comment": Missing, "nft_compat": Missing})},
+		{"cilium needs xt in any mode", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"xt_comment": Missing, "nft_compat": Missing})},
 			Want{ProxyMode: "nftables", Network: native("cilium")}, Fail, "nft_compat, xt_comment"},
 		{"nftables mode needs no xt", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"xt_comment": Missing, "nft_compat": Missing})}, Want{ProxyMode: "nftables"}, Pass, ""},
-		{"no vxlan, none wanted", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"vxlan": Missing})}, Want{}, Pass, ""},
+		{"no vxlan, and none required", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"vxlan": Missing})}, Want{}, Pass, ""},
 		{"no vxlan", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"vxlan": Missing})}, Want{Network: network("flannel")}, Fail, "vxlan"},
-		{"EL 10's image, and the rest in the bundle", kernelModules, lacksExtra, Want{Network: native("cilium"), ModulesExtra: []string{"6.12.0-55.9.1.el10_0.x86_64"}}, Pass,
-			"br_netfilter, nft_compat, xt_comment, xt_MASQUERADE or ipt_MASQUERADE by the bundle's kernel-modules-extra"},
-		{"the rest for another kernel", kernelModules, lacksExtra, Want{ModulesExtra: []string{"6.12.0-55.27.1.el10_0.x86_64"}}, Fail, "missing: br_netfilter, nft_compat"},
-		{"what no extra package has", kernelModules, &Facts{Kernel: lacksExtra.Kernel, Modules: all(Loaded, map[string]Module{"vxlan": Missing})},
-			Want{Network: network("flannel"), ModulesExtra: []string{lacksExtra.Kernel.Release}}, Fail, "missing: vxlan"},
-		{"blocked", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"overlay": Blocked})}, Want{}, Fail, "switched off by an install line: overlay"},
+		{"EL 10's image, and the rest in the bundle", kernelModules, noExtra, Want{Network: native("cilium"), ModulesExtra: []string{"6.12.0-55.9.1.el10_0.x86_64"}}, Pass,
+			"with kernel-modules-extra of the bundle: br_netfilter, nft_compat, xt_comment, xt_MASQUERADE or ipt_MASQUERADE"},
+		{"the rest for another kernel", kernelModules, noExtra, Want{ModulesExtra: []string{"6.12.0-55.27.1.el10_0.x86_64"}}, Fail, "missing: br_netfilter, nft_compat"},
+		{"a module in no extra package", kernelModules, &Facts{Kernel: noExtra.Kernel, Modules: all(Loaded, map[string]Module{"vxlan": Missing})},
+			Want{Network: network("flannel"), ModulesExtra: []string{noExtra.Kernel.Release}}, Fail, "missing: vxlan"},
+		{"blocked", kernelModules, &Facts{Modules: all(Loaded, map[string]Module{"overlay": Blocked})}, Want{}, Fail, "disabled by an install line: overlay"},
 		{"locked with everything loaded", modulesLocked, &Facts{Modules: all(Loaded, nil), Sysctls: []Sysctl{{Name: "kernel.modules_disabled", Value: "1"}}}, Want{}, Pass, "locked"},
 		{"locked too early", modulesLocked, &Facts{Modules: all(Loadable, nil), Sysctls: []Sysctl{{Name: "kernel.modules_disabled", Value: "1"}}}, Want{}, Fail, "overlay"},
 
-		{"one processor, worker", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{Worker}}, Warn, "1"},
-		{"one processor, control plane", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{ControlPlane}}, Fail, "1"},
-		{"one processor, but the site says so", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{ControlPlane}, Site: site("cpu-count", "fail", "1", "warn", "1")}, Pass, "1"},
+		{"one CPU, worker", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{Worker}}, Warn, "1"},
+		{"one CPU, control plane", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{ControlPlane}}, Fail, "1"},
+		{"one CPU, within the site's limit", cpuCount, &Facts{CPUs: 1}, Want{Roles: []Role{ControlPlane}, Site: site("cpu-count", "fail", "1", "warn", "1")}, Pass, "1"},
 		{"an 8 GB machine", memory, &Facts{Memory: 7_770_000_000}, Want{Roles: []Role{ControlPlane}}, Pass, "7.8 GB"},
 		{"a 2 GB machine", memory, &Facts{Memory: 1_900_000_000}, Want{Roles: []Role{ControlPlane}}, Warn, "1.9 GB"},
 		{"a 1 GB machine", memory, &Facts{Memory: 1_000_000_000}, Want{Roles: []Role{ControlPlane}}, Fail, "953 MiB"},
-		{"less than kubeadm wants", memory, &Facts{Memory: 1_750_000_000}, Want{Roles: []Role{ControlPlane}}, Fail, "1668 MiB"},
-		{"as much as kubeadm wants", memory, &Facts{Memory: 1700 * 1024 * 1024}, Want{Roles: []Role{ControlPlane}}, Warn, "1.8 GB"},
+		{"less than kubeadm's minimum", memory, &Facts{Memory: 1_750_000_000}, Want{Roles: []Role{ControlPlane}}, Fail, "1668 MiB"},
+		{"kubeadm's minimum", memory, &Facts{Memory: 1700 * 1024 * 1024}, Want{Roles: []Role{ControlPlane}}, Warn, "1.8 GB"},
 
 		{"XFS", fsType, typed("xfs"), Want{Roles: []Role{ControlPlane}}, Pass, "xfs on /var/lib/etcd"},
 		{"a worker has no etcd", fsType, &Facts{Filesystems: []Filesystem{{Path: "/", Type: "ext4"}, {Path: "/var/lib/etcd", Type: "nfs4"}}}, Want{}, Pass,
@@ -131,52 +131,52 @@ func TestChecks(t *testing.T) {
 		{"no cloud setup", nmCloudSetup, &Facts{}, Want{}, Pass, "off"},
 		{"cloud setup by its timer", nmCloudSetup, &Facts{Units: []Unit{{"nm-cloud-setup.service", "inactive", "disabled"}, {"nm-cloud-setup.timer", "active", "enabled"}}}, Want{}, Fail,
 			"nm-cloud-setup.timer is on"},
-		{"there, but off", nmCloudSetup, &Facts{Units: []Unit{{"nm-cloud-setup.service", "inactive", "disabled"}}}, Want{}, Pass, "off"},
+		{"installed, but off", nmCloudSetup, &Facts{Units: []Unit{{"nm-cloud-setup.service", "inactive", "disabled"}}}, Want{}, Pass, "off"},
 
 		{"v1, kubelet 1.34", cgroupVersion, v1, Want{KubernetesVersion: "v1.34.2"}, Warn, "v1"},
 		{"v1, kubelet 1.35", cgroupVersion, v1, Want{KubernetesVersion: "1.35.0"}, Fail, "v1"},
 		{"v1, allowed", cgroupVersion, v1, Want{KubernetesVersion: "1.36.3", AllowCgroupV1: true}, Warn, "v1"},
 		{"v1, unknown kubelet", cgroupVersion, v1, Want{KubernetesVersion: "latest"}, Fail, "v1"},
-		{"none", cgroupVersion, &Facts{}, Want{AllowCgroupV1: true}, Fail, "no control groups"},
+		{"none", cgroupVersion, &Facts{}, Want{AllowCgroupV1: true}, Fail, "no cgroups"},
 		{"v1 needs a freezer", cgroupControllers, &Facts{Cgroup: Cgroup{Mode: "v1", Controllers: []string{"cpu", "cpuset", "memory", "pids"}}}, Want{}, Fail, "freezer"},
 		{"no memory controller", cgroupControllers, &Facts{Cgroup: Cgroup{Mode: "v2", Controllers: []string{"cpu", "cpuset", "pids"}}}, Want{}, Fail, "memory"},
-		{"an old kubelet's driver is no matter", cgroupDriver, &Facts{Init: "systemd", Cgroup: Cgroup{KubeletDriver: "cgroupfs"}}, Want{}, Pass, "systemd"},
-		{"our kubelet's is", cgroupDriver, &Facts{Init: "systemd", Cgroup: Cgroup{KubeletDriver: "cgroupfs", ContainerdDriver: "systemd"}}, Want{Ours: true}, Warn, "the kubelet uses cgroupfs"},
+		{"driver of an old kubelet", cgroupDriver, &Facts{Init: "systemd", Cgroup: Cgroup{KubeletDriver: "cgroupfs"}}, Want{}, Pass, "systemd"},
+		{"driver of airgap's kubelet", cgroupDriver, &Facts{Init: "systemd", Cgroup: Cgroup{KubeletDriver: "cgroupfs", ContainerdDriver: "systemd"}}, Want{Managed: true}, Warn, "the kubelet uses cgroupfs"},
 
 		{"no machine ID", machineIDs, &Facts{}, Want{}, Fail, "none"},
 		{"image's machine ID", machineIDs, &Facts{Identity: Identity{MachineID: "uninitialized"}}, Want{}, Fail, "uninitialized"},
 		{"localhost", hostname, &Facts{Host: "localhost.localdomain"}, Want{}, Fail, "localhost"},
 		{"underscore", hostname, &Facts{Host: "bank_01"}, Want{}, Fail, "bank_01"},
-		{"capitals are written small", hostname, &Facts{Host: "BANK-01.example"}, Want{}, Pass, "BANK-01"},
+		{"capital letters", hostname, &Facts{Host: "BANK-01.example"}, Want{}, Pass, "BANK-01"},
 		{"64 letters", hostname, &Facts{Host: strings.Repeat("a", 64)}, Want{}, Fail, "aaa"},
 		{"loopback name, no address given", hostsFile, &Facts{Host: "b", Hosts: []HostsEntry{{"127.0.1.1", []string{"b"}}}}, Want{}, Fail, "127.0.1.1"},
 		{"another address", hostsFile, &Facts{Host: "b", Hosts: []HostsEntry{{"10.0.0.2", []string{"b"}}}}, Want{NodeAddress: "10.0.0.1"}, Warn, "10.0.0.2"},
 
-		{"enforcing, policy in the bundle", selinux, &Facts{Security: Security{SELinux: "enforcing"}}, Want{Packages: []string{"container-selinux"}}, Pass, "brings"},
-		{"fapolicyd", fapolicyd, &Facts{Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{}, Pass, "install has it trust"},
+		{"enforcing, policy in the bundle", selinux, &Facts{Security: Security{SELinux: "enforcing"}}, Want{Packages: []string{"container-selinux"}}, Pass, "the bundle has"},
+		{"fapolicyd", fapolicyd, &Facts{Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{}, Pass, "install adds"},
 		{"fapolicyd, and NVIDIA's installer", fapolicyd, &Facts{Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{Roles: []Role{GPU}, Installer: true}, Fail,
-			"NVIDIA's installer brings the driver"},
+			"the driver comes from NVIDIA's installer"},
 		{"fapolicyd, and NVIDIA's installer elsewhere", fapolicyd, &Facts{Units: []Unit{{"fapolicyd.service", "active", "enabled"}}}, Want{Roles: []Role{Worker}, Installer: true}, Pass,
-			"install has it trust"},
+			"install adds"},
 		{"no fapolicyd, and NVIDIA's installer", fapolicyd, &Facts{}, Want{Roles: []Role{GPU}, Installer: true}, Pass, "not active"},
-		{"firewalld is ours to open", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{}, Pass, "install opens"},
-		{"firewalld beside calico", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{Network: network("calico")}, Fail, "active"},
-		{"no firewalld beside calico", firewalld, &Facts{}, Want{Network: network("calico")}, Pass, "not active"},
-		{"firewalld is left to others", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{FirewallLeft: []string{"6443/tcp from anywhere"}}, Warn, "leaves it to others"},
-		{"swap is ours to turn off", swap, &Facts{Swap: []SwapArea{{"/dev/dm-1", 4 * gigabyte}}}, Want{SwapOff: true}, Pass, "install turns it off"},
+		{"install opens firewalld", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{}, Pass, "install opens"},
+		{"firewalld and calico", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{Network: network("calico")}, Fail, "active"},
+		{"calico without firewalld", firewalld, &Facts{}, Want{Network: network("calico")}, Pass, "not active"},
+		{"firewalld of the site", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{FirewallLeft: []string{"6443/tcp from anywhere"}}, Warn, "does not let install change it"},
+		{"install turns swap off", swap, &Facts{Swap: []SwapArea{{"/dev/dm-1", 4 * gigabyte}}}, Want{SwapOff: true}, Pass, "install turns it off"},
 		{"swap", swap, &Facts{Swap: []SwapArea{{"/dev/zram0", 4 * gigabyte}}}, Want{}, Fail, "/dev/zram0"},
 		{"FIPS", fips, &Facts{Security: Security{FIPS: true}}, Want{}, Warn, "on"},
 	})
 }
 
-// checkTest is a host that a check judges.
+// checkTest is a check, the facts of a host, and the expected result.
 type checkTest struct {
 	name  string
 	check Check
 	facts *Facts
 	want  Want
 	got   Status
-	found string // a part of Found
+	found string // substring of Found
 }
 
 func runChecks(t *testing.T, tests []checkTest) {
@@ -188,13 +188,13 @@ func runChecks(t *testing.T, tests []checkTest) {
 				t.Errorf("got %+v, want %s with %q", got, test.got, test.found)
 			}
 			if (got.Status == Fail || got.Status == Warn) && (got.Want == "" || got.Fix == "") {
-				t.Errorf("%+v does not say what to do", got)
+				t.Errorf("%+v has no fix or expected state", got)
 			}
 		})
 	}
 }
 
-// site sets settings of a check: name, value, name, value.
+// site returns settings of a check: name, value, name, value.
 func site(check string, pairs ...string) Config {
 	settings := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -203,10 +203,10 @@ func site(check string, pairs ...string) Config {
 	return Config{Checks: Settings{check: settings}}
 }
 
-func driver(c Cards) *Facts { return &Facts{Driver: "NVRM version: x", Asked: Asked{Cards: &c}} }
+func driver(g GPUs) *Facts { return &Facts{Driver: "NVRM version: x", Asked: Asked{GPUs: &g}} }
 
 func gpus(free, reserved string) *Facts {
-	return &Facts{Asked: Asked{Cards: &Cards{Free: free, Reserved: reserved}}}
+	return &Facts{Asked: Asked{GPUs: &GPUs{Free: free, Reserved: reserved}}}
 }
 
 func TestCheckList(t *testing.T) {
@@ -217,7 +217,7 @@ func TestCheckList(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range Checks() {
 		if c.ID == "" || c.Title == "" || c.Source == "" || c.Run == nil {
-			t.Errorf("check %q lacks something", c.ID)
+			t.Errorf("check %q has an empty field", c.ID)
 		}
 		if seen[c.ID] {
 			t.Errorf("check %s is listed twice", c.ID)
@@ -226,7 +226,7 @@ func TestCheckList(t *testing.T) {
 		names := map[string]bool{severity: true}
 		for _, l := range c.Limits {
 			if l.Check != c.ID || l.About == "" || l.Default == nil || names[l.Name] {
-				t.Errorf("check %s: limit %q of %q lacks something, or is there twice", c.ID, l.Name, l.Check)
+				t.Errorf("check %s: limit %q of %q has an empty field, or is a duplicate", c.ID, l.Name, l.Check)
 			}
 			names[l.Name] = true
 		}
@@ -251,16 +251,16 @@ func TestSkip(t *testing.T) {
 		t.Errorf("skipped: %q", skipped)
 	}
 	if _, err := Run(context.Background(), facts, Want{}, Choice{Skip: []string{"swpa"}}); err == nil {
-		t.Error("a mistyped check was skipped without a word")
+		t.Error("an unknown check to skip was accepted silently")
 	}
 }
 
 func TestReportForms(t *testing.T) {
 	report := Report{Host: "bank-01", System: "Rocky Linux 9.6", Kernel: "5.14", Taken: time.Unix(1_795_000_000, 0).UTC(), Worst: Fail, Results: []Entry{
 		{"a", "A", "x", "fail 1", pass("fine & well")},
-		{"b", "B", "x", "severity warn", Result{Warn, "found", "wanted", "mend"}},
-		{"c", "C", "x", "", Result{Fail, "two\nlines", "<wanted>", "mend"}},
-		{"d", "D", "x", "", Result{Status: Error, Found: "could not tell"}},
+		{"b", "B", "x", "severity warn", Result{Warn, "found", "expected", "repair"}},
+		{"c", "C", "x", "", Result{Fail, "two\nlines", "<expected>", "repair"}},
+		{"d", "D", "x", "", Result{Status: Error, Found: "unknown"}},
 		{"e", "E", "x", "", skipped("no need")},
 	}}
 	golden(t, "forms.txt", report.Text)
@@ -282,12 +282,12 @@ func TestReportForms(t *testing.T) {
 	}
 }
 
-// TestIdleWatch: a minute unless the site says otherwise, and never hours.
+// TestIdleWatch: one minute by default, and at most half an hour.
 func TestIdleWatch(t *testing.T) {
 	for text, want := range map[string]time.Duration{"": time.Minute, "5m": 5 * time.Minute, "0s": 0, "2h": 30 * time.Minute} {
 		var site Config
 		if text != "" {
-			site.Checks = map[string]map[string]string{BalancerIdle: {"watch": text}}
+			site.Checks = map[string]map[string]string{LoadBalancerIdle: {"watch": text}}
 		}
 		if got := IdleWatch(site); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
@@ -295,14 +295,14 @@ func TestIdleWatch(t *testing.T) {
 	}
 }
 
-// network is what a plugin states, with tunnels.
+// network has the needs of a plugin with tunnels.
 func network(plugin string) cni.Needs {
 	c := cni.Config{Plugin: plugin}
 	c.Default()
 	return cni.NeedsOf(c)
 }
 
-// native is what a plugin states without tunnels.
+// native has the needs of a plugin without tunnels.
 func native(plugin string) cni.Needs {
 	return cni.NeedsOf(cni.Config{Plugin: plugin, Encapsulation: cni.Native})
 }

@@ -10,17 +10,17 @@ import (
 
 var cidrOverlap = Check{
 	ID: "cidr-overlap", Title: "Pod and Service subnets are free", Source: "kubespray; embedded-cluster",
-	Breaks: "Hosts of the site would be taken for pods or Services, and could not be reached from the cluster.",
+	Breaks: "The cluster would treat the site's hosts as pods or Services, and could not reach them.",
 	Needs:  []string{"links", "routes", "resolv", "timeServers"}, Run: judgeOverlap,
 }
 
-// taken is a range of addresses that the site already uses.
-type taken struct {
+// usedRange is an address range that the site already uses.
+type usedRange struct {
 	prefix netip.Prefix
 	by     string
 }
 
-// subnetFix is for what is no subnet at all.
+// subnetFix is the hint for an invalid subnet.
 const subnetFix = "correct kubernetes.podSubnet and serviceSubnet in airgap.yaml, such as 10.244.0.0/16"
 
 func judgeOverlap(f *Facts, w *Want) Result {
@@ -33,32 +33,32 @@ func judgeOverlap(f *Facts, w *Want) Result {
 		return Result{Status: Error, Found: err.Error(), Fix: subnetFix}
 	}
 	if len(pods)+len(services) == 0 {
-		return skipped("no subnets given")
+		return skipped("no subnets configured")
 	}
-	used := f.takenBy(w)
-	clashes := overlaps(pods, services)
-	clashes = append(clashes, overlaps(append(pods, services...), used)...)
-	if len(clashes) > 0 {
-		return Result{Fail, strings.Join(clashes, "; "), "subnets that nothing else uses",
-			"choose other kubernetes.podSubnet and serviceSubnet: pods could not reach these addresses"}
+	used := f.usedRanges(w)
+	found := overlaps(pods, services)
+	found = append(found, overlaps(append(pods, services...), used)...)
+	if len(found) > 0 {
+		return Result{Fail, strings.Join(found, "; "), "subnets that nothing else uses",
+			"set other values for kubernetes.podSubnet and serviceSubnet: pods could not reach these addresses"}
 	}
 	return pass("pods %s, Services %s", w.PodSubnet, w.ServiceSubnet)
 }
 
-func overlaps(subnets, used []taken) []string {
-	var clashes []string
+func overlaps(subnets, used []usedRange) []string {
+	var found []string
 	for _, s := range subnets {
 		for _, u := range used {
 			if s.prefix.Overlaps(u.prefix) {
-				clashes = append(clashes, fmt.Sprintf("%s %s overlaps %s %s", s.by, s.prefix, u.by, u.prefix))
+				found = append(found, fmt.Sprintf("%s %s overlaps %s %s", s.by, s.prefix, u.by, u.prefix))
 			}
 		}
 	}
-	return clashes
+	return found
 }
 
-func parseSubnets(kind, list string) ([]taken, error) {
-	var subnets []taken
+func parseSubnets(kind, list string) ([]usedRange, error) {
+	var subnets []usedRange
 	for part := range strings.SplitSeq(list, ",") {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
@@ -67,28 +67,27 @@ func parseSubnets(kind, list string) ([]taken, error) {
 		if err != nil {
 			return nil, fmt.Errorf("parse %s subnet: %w", kind, err)
 		}
-		subnets = append(subnets, taken{prefix.Masked(), kind + " subnet"})
+		subnets = append(subnets, usedRange{prefix.Masked(), kind + " subnet"})
 	}
 	return subnets, nil
 }
 
-// takenBy lists what the host can see of the site's addresses, and those that
-// the configuration names.
-func (f *Facts) takenBy(w *Want) []taken {
-	var used []taken
+// usedRanges lists the site's addresses that the host knows, and the ones in airgap.yaml.
+func (f *Facts) usedRanges(w *Want) []usedRange {
+	var used []usedRange
 	for _, l := range f.Links {
-		if w.Ours && isPodLink(l.Name) {
+		if w.Managed && isPodLink(l.Name) {
 			continue
 		}
 		for _, a := range l.Addresses {
-			used = append(used, taken{a.Masked(), "the network of " + l.Name})
+			used = append(used, usedRange{a.Masked(), "the network of " + l.Name})
 		}
 	}
 	for _, r := range f.Routes {
-		// Without a tunnel the pods of other nodes are reached through these.
-		ours := w.Ours && (isPodLink(r.Device) || slices.Contains(w.OtherAddresses, r.Gateway))
-		if r.To.Bits() > 0 && !ours && !f.connected(r) {
-			used = append(used, taken{r.To, "the route through " + r.Device})
+		// Without a tunnel, routes through other nodes lead to their pods.
+		toPods := w.Managed && (isPodLink(r.Device) || slices.Contains(w.OtherAddresses, r.Gateway))
+		if r.To.Bits() > 0 && !toPods && !f.connected(r) {
+			used = append(used, usedRange{r.To, "the route through " + r.Device})
 		}
 	}
 	for _, s := range f.Resolv.Nameservers {
@@ -100,10 +99,10 @@ func (f *Facts) takenBy(w *Want) []taken {
 	for _, a := range w.OtherAddresses {
 		used = addAddress(used, a, "the address")
 	}
-	return addAddress(used, registryHost(w.SiteRegistry), "the site's registry")
+	return addAddress(used, registryHost(w.SiteRegistry), "the site registry")
 }
 
-// registryHost is the host of HOST[:PORT]/PROJECT.
+// registryHost is HOST of HOST[:PORT]/PROJECT.
 func registryHost(address string) string {
 	at, _, _ := strings.Cut(address, "/")
 	if _, err := netip.ParseAddr(at); err == nil {
@@ -112,16 +111,16 @@ func registryHost(address string) string {
 	return (&url.URL{Host: at}).Hostname()
 }
 
-func addAddress(used []taken, text, by string) []taken {
+func addAddress(used []usedRange, text, by string) []usedRange {
 	address, err := netip.ParseAddr(text)
-	if err != nil { // a name: whatever it stands for is not known here
+	if err != nil { // a host name: its address is not known here
 		return used
 	}
-	return append(used, taken{netip.PrefixFrom(address, address.BitLen()), by})
+	return append(used, usedRange{netip.PrefixFrom(address, address.BitLen()), by})
 }
 
-// connected reports whether the route is that of a link's own network, which
-// need not be told twice.
+// connected reports whether the route is the one of a link's own network. The link is already
+// in the list.
 func (f *Facts) connected(r Route) bool {
 	for _, l := range f.Links {
 		for _, a := range l.Addresses {
@@ -133,7 +132,7 @@ func (f *Facts) connected(r Route) bool {
 	return false
 }
 
-// isPodLink tells the links that a pod network makes.
+// isPodLink reports whether a pod network creates links with such a name.
 func isPodLink(name string) bool {
 	for _, prefix := range []string{"cni0", "flannel.", "flannel-", "flannel0", "cali", "vxlan.calico", "tunl0", "cilium_", "lxc", "kube-", "veth"} {
 		if strings.HasPrefix(name, prefix) {

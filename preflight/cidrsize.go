@@ -16,7 +16,7 @@ const (
 
 var cidrSize = Check{
 	ID: "cidr-size", Title: "Pod subnet is large enough", Source: "kubespray; kube-controller-manager --node-cidr-mask-size",
-	Breaks: "The last nodes get no range of addresses, and no pod of theirs starts.",
+	Breaks: "The last nodes get no address range, and their pods do not start.",
 	Run:    judgeSize,
 }
 
@@ -26,7 +26,7 @@ func judgeSize(_ *Facts, w *Want) Result {
 		return Result{Status: Error, Found: err.Error(), Fix: subnetFix}
 	}
 	if len(pods) == 0 {
-		return skipped("no subnet given")
+		return skipped("no subnet configured")
 	}
 	var found []string
 	for _, s := range pods {
@@ -37,8 +37,8 @@ func judgeSize(_ *Facts, w *Want) Result {
 			each = 1<<(32-mask) - 2
 		}
 		if nodes := ranges(mask - s.prefix.Bits()); nodes < int64(w.Nodes) || each < maxPods {
-			return Result{Fail, fmt.Sprintf("%s has room for %d nodes, and there are %d", s.prefix, nodes, w.Nodes),
-				fmt.Sprintf("a range of /%d for each node", mask), fmt.Sprintf("choose a larger kubernetes.podSubnet, such as a /%d", mask-bitsFor(w.Nodes))}
+			return Result{Fail, fmt.Sprintf("%s has room for %d nodes, and the cluster has %d", s.prefix, nodes, w.Nodes),
+				fmt.Sprintf("a range of /%d for each node", mask), fmt.Sprintf("set a larger kubernetes.podSubnet, such as a /%d", mask-bitsFor(w.Nodes))}
 		} else if nodes < math.MaxInt32 {
 			found = append(found, fmt.Sprintf("%s has room for %d nodes", s.prefix, nodes))
 		}
@@ -46,7 +46,7 @@ func judgeSize(_ *Facts, w *Want) Result {
 	return pass("%s", strings.Join(found, ", "))
 }
 
-// ranges is how many ranges a number of bits tells apart; none when it is negative.
+// ranges is the number of ranges that a number of bits can address; 0 if it is negative.
 func ranges(bits int) int64 {
 	if bits < 0 {
 		return 0
@@ -54,7 +54,7 @@ func ranges(bits int) int64 {
 	return int64(1) << min(bits, 62)
 }
 
-// bitsFor is how many bits tell n things apart.
+// bitsFor is the number of bits that n ranges need.
 func bitsFor(n int) int {
 	bits := 0
 	for 1<<bits < n {

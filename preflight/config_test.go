@@ -14,21 +14,21 @@ func TestConfigValidate(t *testing.T) {
 	tests := []struct {
 		name, check string
 		pairs       []string
-		want        string // a part of the one error; "" for none
+		want        string // substring of the only error; "" for none
 	}{
 		{"nothing", "memory", nil, ""},
 		{"every unit", "disk-space", []string{"etcdFail", "4GB", "usedFail", "90%", "severity", "fail"}, ""},
 		{"a count", "cpu-count", []string{"fail", "1"}, ""},
 		{"any check's severity", "time-sync", []string{"severity", "warn"}, ""},
 		{"no such check", "time-synk", []string{"severity", "warn"}, "preflight.checks.time-synk"},
-		{"no such setting", "memory", []string{"etcdFail", "4GB"}, "no such setting"},
-		{"no such severity", "time-sync", []string{"severity", "skip"}, "want fail or warn"},
-		{"size without sense", "memory", []string{"fail", "lots"}, "preflight.checks.memory.fail"},
+		{"no such setting", "memory", []string{"etcdFail", "4GB"}, "does not have this setting"},
+		{"no such severity", "time-sync", []string{"severity", "skip"}, "expected fail or warn"},
+		{"invalid size", "memory", []string{"fail", "lots"}, "preflight.checks.memory.fail"},
 		{"negative size", "memory", []string{"fail", "-1GB"}, "want a size"},
-		{"size beyond all disks", "memory", []string{"fail", "99999999TB"}, "larger than any disk"},
-		{"fraction of a processor", "cpu-count", []string{"fail", "1.5"}, "whole number"},
+		{"size larger than any disk", "memory", []string{"fail", "99999999TB"}, "larger than any disk"},
+		{"fraction of a CPU", "cpu-count", []string{"fail", "1.5"}, "whole number"},
 		{"percent without its sign", "disk-space", []string{"usedFail", "90"}, "0% to 100%"},
-		{"more than all", "disk-space", []string{"usedFail", "101%"}, "0% to 100%"},
+		{"more than 100%", "disk-space", []string{"usedFail", "101%"}, "0% to 100%"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// The schema and Validate have to agree: every setting is in both.
+// TestSchemaHasEverySetting: the schema and Validate have the same settings.
 func TestSchemaHasEverySetting(t *testing.T) {
 	data, err := json.Marshal(Settings{}.JSONSchema())
 	if err != nil {
@@ -64,21 +64,21 @@ func TestSchemaHasEverySetting(t *testing.T) {
 	for _, c := range Checks() {
 		s, ok := schema.Properties[c.ID]
 		if !ok || s.AdditionalProperties == nil || *s.AdditionalProperties {
-			t.Errorf("check %s is not in the schema, or lets anything in", c.ID)
+			t.Errorf("check %s is not in the schema, or allows any setting", c.ID)
 		}
 		if len(s.Properties) != len(c.Limits)+1 {
 			t.Errorf("check %s has %d settings in the schema, %d limits and severity in the list", c.ID, len(s.Properties), len(c.Limits))
 		}
 		for name, p := range s.Properties {
 			if p.Type == "" || p.Description == "" {
-				t.Errorf("check %s, setting %s: %+v says too little", c.ID, name, p)
+				t.Errorf("check %s, setting %s: %+v has an empty field", c.ID, name, p)
 			}
 		}
 	}
 }
 
 func TestSeverityWarn(t *testing.T) {
-	facts := gather(t, "rocky9-unprivileged") // time-sync cannot be told there
+	facts := gather(t, "rocky9-unprivileged") // its time-sync is unknown
 	facts.CPUs = 1
 	want := Want{Roles: []Role{ControlPlane}, Site: site("cpu-count", severity, "warn")}
 	want.Site.Checks["time-sync"] = map[string]string{severity: "warn"}
@@ -90,10 +90,10 @@ func TestSeverityWarn(t *testing.T) {
 	for _, id := range []string{"cpu-count", "time-sync"} {
 		i := slices.IndexFunc(report.Results, func(e Entry) bool { return e.ID == id })
 		if e := report.Results[i]; !slices.Contains(warned, id) || e.Site != "severity warn" {
-			t.Errorf("%s: %+v, want a warning that says who asked for it", id, e)
+			t.Errorf("%s: %+v, want a warning that shows the site's setting", id, e)
 		}
 	}
 	if !slices.Contains(ids(report, Error), "selinux") {
-		t.Error("a check that the site did not name is softened too")
+		t.Error("the setting also changed another check")
 	}
 }

@@ -16,7 +16,7 @@ func readCPUs(_ context.Context, r reader, f *Facts) error {
 	return err
 }
 
-// countCPUs counts a list of ranges: "0-3,6" are 5.
+// countCPUs counts the CPUs in a list of ranges: 5 in "0-3,6".
 func countCPUs(list string) (int, error) {
 	total := 0
 	for part := range strings.SplitSeq(list, ",") {
@@ -27,7 +27,7 @@ func countCPUs(list string) (int, error) {
 		from, errFrom := strconv.ParseUint(first, 10, 16)
 		to, errTo := strconv.ParseUint(last, 10, 16)
 		if errFrom != nil || errTo != nil || to < from {
-			return 0, fmt.Errorf("parse list of processors %q", list)
+			return 0, fmt.Errorf("parse list of CPUs %q", list)
 		}
 		total += int(to-from) + 1
 	}
@@ -36,17 +36,17 @@ func countCPUs(list string) (int, error) {
 
 var cpuFail = Limit{
 	Check: "cpu-count", Name: "fail", Unit: Count, Default: byControlPlane(2, 0),
-	About: "Fewest processors of a node. Default 2 on control-plane nodes, none on others.",
+	About: "Least number of CPUs of a node. Default 2 on control-plane nodes, none on others.",
 }
 
 var cpuWarn = Limit{
 	Check: "cpu-count", Name: "warn", Unit: Count, Default: byControlPlane(4, 2),
-	About: "Processors below which there is a warning. Default 4 on control-plane nodes, 2 on others.",
+	About: "Number of CPUs below which the check warns. Default 4 on control-plane nodes, 2 on others.",
 }
 
 var cpuCount = Check{
-	ID: "cpu-count", Title: "Processors", Source: "kubeadm NumCPU",
-	Breaks: "kubeadm refuses a control plane on one processor: etcd is too slow there.",
+	ID: "cpu-count", Title: "Host has enough CPUs", Source: "kubeadm NumCPU",
+	Breaks: "kubeadm refuses a control plane on one CPU: etcd is too slow there.",
 	Limits: []Limit{cpuFail, cpuWarn}, Needs: []string{"cpus"}, Run: judgeCPUs,
 }
 
@@ -54,9 +54,9 @@ func judgeCPUs(f *Facts, w *Want) Result {
 	least, enough := w.limit(cpuFail), w.limit(cpuWarn)
 	switch have := int64(f.CPUs); {
 	case have < least:
-		return Result{Fail, strconv.Itoa(f.CPUs), fmt.Sprintf("%d or more", least), "give the machine more processors"}
+		return Result{Fail, strconv.Itoa(f.CPUs), fmt.Sprintf("%d or more", least), "give the machine more CPUs"}
 	case have < enough:
-		return Result{Warn, strconv.Itoa(f.CPUs), fmt.Sprintf("%d or more", enough), "give the machine more processors"}
+		return Result{Warn, strconv.Itoa(f.CPUs), fmt.Sprintf("%d or more", enough), "give the machine more CPUs"}
 	default:
 		return pass("%d", f.CPUs)
 	}

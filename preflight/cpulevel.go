@@ -10,13 +10,12 @@ import (
 )
 
 var cpuLevel = Check{
-	ID: "cpu-level", Title: "Processor's instruction level", Source: "replicatedhq/embedded-cluster; x86-64 psABI, microarchitecture levels",
-	Breaks: "Programs of images and of Enterprise Linux end with an illegal instruction, some of them only later.",
+	ID: "cpu-level", Title: "CPU has the required instruction set", Source: "replicatedhq/embedded-cluster; x86-64 psABI, microarchitecture levels",
+	Breaks: "Programs in images and in Enterprise Linux crash with an illegal instruction, some of them only later.",
 	Needs:  []string{"cpuLevel", "kernel", "os"}, Run: judgeCPULevel,
 }
 
-// levelFlags are, by level, what /proc/cpuinfo calls the instructions that the level
-// adds. Level 1 has every processor of 64 bits.
+// levelFlags has the flags in /proc/cpuinfo that each level adds. Every 64-bit x86 CPU has level 1.
 func levelFlags() map[int][]string {
 	return map[int][]string{
 		2: {"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"},
@@ -25,7 +24,7 @@ func levelFlags() map[int][]string {
 	}
 }
 
-// readCPULevel leaves 0 for a processor that is not x86: it has no such levels.
+// readCPULevel leaves 0 for a CPU that is not x86, which has no such levels.
 func readCPULevel(_ context.Context, r reader, f *Facts) error {
 	lines, err := r.lines("proc/cpuinfo")
 	if err != nil {
@@ -58,10 +57,10 @@ func judgeCPULevel(f *Facts, _ *Want) Result {
 	least := max(anySystem, enterprise.Of(f.OS.Enterprise()).CPULevel)
 	switch {
 	case f.CPULevel == 0:
-		return skipped("not an x86 processor")
+		return skipped("not an x86 CPU")
 	case f.CPULevel < least:
 		return Result{Fail, fmt.Sprintf("x86-64-v%d", f.CPULevel), fmt.Sprintf("x86-64-v%d", least),
-			"raise the hypervisor's processor model (vSphere: the cluster's EVC mode; QEMU: cpu host), or use newer hardware"}
+			"set a newer CPU model in the hypervisor (vSphere: the cluster's EVC mode; QEMU: cpu host), or use newer hardware"}
 	default:
 		return pass("x86-64-v%d", f.CPULevel)
 	}

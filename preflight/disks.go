@@ -8,26 +8,26 @@ import (
 	"strings"
 )
 
-// DiskErrors is what the kernel's log says of a disk since it was plugged in, or the host
-// started.
+// DiskErrors counts the errors of a disk in the kernel log since it was plugged in or the host
+// booted.
 type DiskErrors struct {
 	Device string `yaml:"device" json:"device"` // "sdb"
 	Count  int    `yaml:"count" json:"count"`
 	Last   string `yaml:"last" json:"last"`
 }
 
-// diskError is a line such as "I/O error, dev sdb, sector 2048 op 0x0:(READ)" or
+// diskError matches lines such as "I/O error, dev sdb, sector 2048 op 0x0:(READ)" and
 // "blk_update_request: critical medium error, dev sdb, sector 2048".
 var diskError = regexp.MustCompile(`(?:I/O|critical \w+) error, dev ([\w!-]+)`)
 
-// diskAttached is the line after which a name is another disk's, or that of a stick that
-// was pulled amid a read, which is no error of the stick's, and is back.
+// diskAttached matches the line after which a device name belongs to a newly attached disk.
+// Earlier errors do not count: pulling a USB drive during a read causes them, too.
 var diskAttached = regexp.MustCompile(`\[([\w!-]+)\] Attached SCSI`)
 
-// quietDevices have errors that mean nothing: an empty drive, a floppy that is none.
+// quietDevices report errors without a fault: an empty optical drive, a floppy that does not exist.
 var quietDevices = regexp.MustCompile(`^(fd|sr|loop)\d`)
 
-// readDiskErrors needs root where the kernel keeps its log for root.
+// readDiskErrors needs root if the kernel restricts its log to root.
 func readDiskErrors(ctx context.Context, r reader, f *Facts) error {
 	out, err := r.output(ctx, "dmesg")
 	if err != nil {
@@ -56,14 +56,14 @@ func (f *Facts) addDiskError(device, line string) {
 }
 
 var usbMedia = Check{
-	ID: "usb-media", Title: "The stick and the disks can be read", Source: "airgap: sticks break, and the kernel's log knows first",
-	Breaks: "What is copied from the stick is not what was written to it, or the copy never ends.",
+	ID: "usb-media", Title: "USB drive and disks are readable", Source: "airgap: USB drives fail, and the kernel log shows it first",
+	Breaks: "Files that are copied from the USB drive are corrupted, or the copy never finishes.",
 	Needs:  []string{"diskErrors"}, Run: judgeMedia,
 }
 
-// judgeMedia fails for the medium of the bundle: another trip is cheaper now than
-// half-way. That all files are there and as large as they were is seen when the bundle is
-// opened, and every byte is verified as it is copied.
+// judgeMedia fails for the disk with the bundle: a new USB drive costs less now than during the
+// installation. airgap checks the files and their sizes when it opens the bundle, and verifies
+// every byte when it copies it.
 func judgeMedia(f *Facts, w *Want) Result {
 	status := Pass
 	var found []string
@@ -75,7 +75,7 @@ func judgeMedia(f *Facts, w *Want) Result {
 		found = append(found, fmt.Sprintf("%s: %d errors, the last one: %s", d.Device, d.Count, d.Last))
 	}
 	if status == Pass {
-		return pass("no error in the kernel's log")
+		return pass("no error in the kernel log")
 	}
-	return Result{status, strings.Join(found, "; "), "no error", "another stick, or another port, and airgap inspect --full DIR reads every byte; of a disk of the server: smartctl -a, and its owners"}
+	return Result{status, strings.Join(found, "; "), "no error", "use another USB drive or another port, and read every byte with airgap inspect --full DIR; for a disk of the server: run smartctl -a, and ask the server's administrators"}
 }

@@ -13,22 +13,22 @@ const (
 	gigabyte = 1000 * megabyte
 )
 
-var kubeletFail = diskLimit("kubeletFail", always(10*gigabyte), "Free space the kubelet must have. Default 10GB.")
-var kubeletWarn = diskLimit("kubeletWarn", always(30*gigabyte), "Free space for the kubelet below which there is a warning. Default 30GB.")
-var etcdFail = diskLimit("etcdFail", always(8*gigabyte), "Free space etcd must have on control-plane nodes. Default 8GB.")
-var etcdWarn = diskLimit("etcdWarn", always(20*gigabyte), "Free space for etcd below which there is a warning. Default 20GB.")
+var kubeletFail = diskLimit("kubeletFail", always(10*gigabyte), "Least free space for the kubelet. Default 10GB.")
+var kubeletWarn = diskLimit("kubeletWarn", always(30*gigabyte), "Free space for the kubelet below which the check warns. Default 30GB.")
+var etcdFail = diskLimit("etcdFail", always(8*gigabyte), "Least free space for etcd on control-plane nodes. Default 8GB.")
+var etcdWarn = diskLimit("etcdWarn", always(20*gigabyte), "Free space for etcd below which the check warns. Default 20GB.")
 
 var imagesFail = diskLimit("imagesFail",
 	func(w *Want) int64 { return 2*w.ImageBytes + 20*gigabyte },
-	"Free space the runtime must have for images. Default 20GB and twice the images of the bundle.")
+	"Least free space for the runtime's images. Default 20GB plus twice the size of the bundle's images.")
 
 var storeFail = diskLimit("storeFail",
 	func(w *Want) int64 { return w.StoreBytes + w.StoreBytes/10 },
-	"Free space the bundle's copy must have on registry hosts. Default the bundle and a tenth of it.")
+	"Least free space for the copy of the bundle on registry hosts. Default the size of the bundle plus 10%.")
 
 var usedFail = Limit{
 	Check: "disk-space", Name: "usedFail", Unit: Percent, Default: always(80),
-	About: "Share in use above which a file system fails. Default 80%.",
+	About: "Used share of a file system above which the check fails. Default 80%.",
 }
 
 func diskLimit(name string, byDefault func(*Want) int64, about string) Limit {
@@ -36,13 +36,13 @@ func diskLimit(name string, byDefault func(*Want) int64, about string) Limit {
 }
 
 var diskSpace = Check{
-	ID: "disk-space", Title: "Disk space", Source: "replicatedhq/embedded-cluster; kubelet eviction",
-	Breaks: "When a disk fills up the kubelet evicts pods and deletes images, and etcd stops.",
+	ID: "disk-space", Title: "File systems have enough free space", Source: "replicatedhq/embedded-cluster; kubelet eviction",
+	Breaks: "When a disk fills up, the kubelet evicts pods and deletes images, and etcd stops.",
 	Limits: []Limit{kubeletFail, kubeletWarn, imagesFail, etcdFail, etcdWarn, storeFail, usedFail},
 	Needs:  []string{"filesystems"}, Run: judgeSpace,
 }
 
-// need is the free space, in bytes, that a path has to offer.
+// need is the free space, in bytes, that a path requires.
 type need struct {
 	path       string
 	fail, warn int64
@@ -55,13 +55,13 @@ func (w *Want) space() []need {
 		{kubeletPath, w.limit(kubeletFail), w.limit(kubeletWarn), "kubelet"},
 		{w.imagesPath(), images, images, "images"},
 	}
-	if w.Is(ControlPlane) {
+	if w.HasRole(ControlPlane) {
 		needs = append(needs, need{etcdPath, w.limit(etcdFail), w.limit(etcdWarn), "etcd"})
 		if w.AuditBytes > 0 {
 			needs = append(needs, need{logPath, w.AuditBytes, w.AuditBytes, "audit log"})
 		}
 	}
-	if w.Ours { // they have taken what they need
+	if w.Managed { // the kubelet, the images and etcd already use their space
 		for i := range needs {
 			needs[i].fail, needs[i].warn = 0, 0
 		}
@@ -71,24 +71,24 @@ func (w *Want) space() []need {
 		needs = append(needs, need{storePath, store, store, "bundle"})
 	}
 	if w.BackupBytes > 0 {
-		needs = append(needs, need{backupPath, w.BackupBytes, w.BackupBytes, "etcd's backup"})
+		needs = append(needs, need{backupPath, w.BackupBytes, w.BackupBytes, "etcd backup"})
 	}
 	return needs
 }
 
-// Space is a path whose file system disk-space asks for free space.
+// Space is a path that the check disk-space requires free space for.
 type Space struct {
 	Path string // "/var/lib/kubelet"; it need not exist yet
-	User string // who writes there: "kubelet"
+	User string // the program or data that uses it: "kubelet"
 }
 
-// Spaces are all that disk-space ever asks for on a host with these roles, in the check's order.
+// Spaces lists all paths that disk-space can check on a host with these roles, in the check's order.
 func Spaces(crio bool, roles ...Role) []Space {
 	w := &Want{CRIO: crio, Roles: roles}
-	if w.Is(ControlPlane) {
+	if w.HasRole(ControlPlane) {
 		w.AuditBytes, w.BackupBytes = 1, 1
 	}
-	if w.Is(Registry) {
+	if w.HasRole(Registry) {
 		w.StoreBytes = 1
 	}
 	var all []Space
@@ -98,7 +98,7 @@ func Spaces(crio bool, roles ...Role) []Space {
 	return all
 }
 
-// imagesPath is where the runtime unpacks images.
+// imagesPath is the directory where the runtime unpacks images.
 func (w *Want) imagesPath() string {
 	if w.CRIO {
 		return crioPath
@@ -106,7 +106,7 @@ func (w *Want) imagesPath() string {
 	return containerdPath
 }
 
-// demand adds up what the paths on one device need.
+// demand adds up the needs of the paths on one device.
 type demand struct {
 	fs         Filesystem
 	fail, warn int64
@@ -130,8 +130,8 @@ func judgeSpace(f *Facts, w *Want) Result {
 			fine = append(fine, have)
 		}
 	}
-	want := fmt.Sprintf("enough space, and no more than %d %% used: the kubelet evicts pods from full disks", atMost)
-	fix := "grow the file system, or mount a bigger one there"
+	want := fmt.Sprintf("enough free space, and at most %d %% used: the kubelet evicts pods when a disk is full", atMost)
+	fix := "grow the file system, or mount a larger one there"
 	if bad := append(short, full...); len(bad) > 0 {
 		return Result{Fail, strings.Join(bad, "; "), want, fix}
 	}
@@ -158,9 +158,9 @@ func (f *Facts) demands(w *Want) []*demand {
 	return demands
 }
 
-// usedPercent is what the kubelet counts: the share of the whole file system
-// that is not available, root's reserve and a quota included. It evicts pods
-// and deletes images when less than 15 % is (imagefs.available).
+// usedPercent is the share of the file system that is not available, including root's reserve
+// and quotas, as the kubelet computes it. The kubelet evicts pods and deletes images if less
+// than 15 % is available (imagefs.available).
 func usedPercent(fsys Filesystem) int {
 	if fsys.Size <= 0 {
 		return 0

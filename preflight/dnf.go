@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Frozen is a pattern by which dnf is told to leave packages alone.
+// Frozen is a package pattern that the configuration of dnf excludes or locks.
 type Frozen struct {
 	Pattern string `yaml:"pattern" json:"pattern"`
 	File    string `yaml:"file" json:"file"`
@@ -19,8 +19,8 @@ const (
 	repositories = "etc/yum.repos.d"
 )
 
-// readFrozen reads exclude lines of dnf's configuration and repositories, and the list
-// of the versionlock plugin, but for what airgap has locked itself.
+// readFrozen reads the exclude lines of dnf's configuration and repositories, and the list of
+// the versionlock plugin.
 func readFrozen(_ context.Context, r reader, f *Facts) error {
 	files := []string{"etc/dnf/dnf.conf"}
 	names, err := r.names(repositories)
@@ -55,8 +55,8 @@ func (f *Facts) addFrozen(file string, patterns []string) {
 	}
 }
 
-// excludes reads exclude=, excludepkgs= and exclude_packages=: words or commas between
-// the patterns, and lines that begin with space go on.
+// excludes reads exclude= and excludepkgs=. Spaces or commas separate the patterns, and lines
+// that begin with a space continue the list.
 func excludes(lines []string) []string {
 	var patterns []string
 	inside := false
@@ -77,8 +77,8 @@ func excludes(lines []string) []string {
 	return patterns
 }
 
-// lockedNames reads versionlock's lines, NAME-EPOCH:VERSION-RELEASE.*, with "!" in front
-// to exclude; in the form of EL 9 and 10 as well as EL 8's EPOCH:NAME-VERSION-RELEASE.*.
+// lockedNames reads the lines of versionlock: NAME-EPOCH:VERSION-RELEASE.* on EL 9 and 10,
+// EPOCH:NAME-VERSION-RELEASE.* on EL 8. A "!" in front excludes the package.
 func lockedNames(lines []string) []string {
 	var names []string
 	for _, line := range lines {
@@ -97,7 +97,7 @@ func lockedNames(lines []string) []string {
 	return names
 }
 
-// optionalLines are a file's lines; none when there is no such file, or a link to none.
+// optionalLines returns a file's lines; none if the file, or the target of a link, does not exist.
 func (r reader) optionalLines(path string) ([]string, error) {
 	text, err := r.optional(path)
 	if err != nil || text == "" {
@@ -107,15 +107,15 @@ func (r reader) optionalLines(path string) ([]string, error) {
 }
 
 var dnfFrozen = Check{
-	ID: "dnf-frozen", Title: "Packages that dnf is told to leave alone", Source: "airgap: dnf reads the bundle's configuration alone, without excludes and plugins",
-	Breaks: "What the site has frozen is installed anyway, since dnf is not asked with the site's configuration.",
+	ID: "dnf-frozen", Title: "dnf excludes none of the bundle's packages", Source: "airgap: dnf reads only the bundle's configuration, without excludes and plugins",
+	Breaks: "airgap installs packages that the site excludes or locks, because it does not use the site's dnf configuration.",
 	Needs:  []string{"frozen", "packages"}, Run: judgeFrozen,
 }
 
-// judgeFrozen warns and does not fail: nothing that is installed is changed, and the
-// transaction does not stop at these lines.
+// judgeFrozen warns and does not fail: airgap changes no installed package, and these lines do
+// not stop the transaction.
 func judgeFrozen(f *Facts, w *Want) Result {
-	if w.Ours {
+	if w.Managed {
 		return skipped("airgap has locked its own packages")
 	}
 	var found []string
@@ -128,7 +128,7 @@ func judgeFrozen(f *Facts, w *Want) Result {
 		}
 	}
 	if len(found) > 0 {
-		return Result{Warn, "the bundle installs " + strings.Join(found, ", "), "nothing that the site excludes", "ask who excluded them, and tell that nothing installed is changed"}
+		return Result{Warn, "the bundle installs excluded packages: " + strings.Join(found, ", "), "no package that the site excludes", "ask the site's administrators why they are excluded; airgap changes no installed package"}
 	}
-	return pass("none that the bundle installs")
+	return pass("no package of the bundle is excluded")
 }

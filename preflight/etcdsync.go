@@ -7,36 +7,36 @@ import (
 
 var etcdSyncFail = Limit{
 	Check: "etcd-fsync", Name: "fail", Unit: Elapsed, Default: always(int64(50 * time.Millisecond)),
-	About: "Longest time that 99 of 100 small writes may take to be safe on etcd's disk. Default 50ms.",
+	About: "Longest time for a small write with fdatasync on etcd's disk, for 99 of 100 writes. Default 50ms.",
 }
 
 var etcdSyncWarn = Limit{
 	Check: "etcd-fsync", Name: "warn", Unit: Elapsed, Default: always(int64(10 * time.Millisecond)),
-	About: "Time of a small write, for 99 of 100, above which there is a warning. Default 10ms, as etcd's documentation has it.",
+	About: "Time for a small write, for 99 of 100 writes, above which the check warns. Default 10ms, from etcd's documentation.",
 }
 
 var etcdSync = Check{
-	ID: "etcd-fsync", Title: "etcd's disk is fast", Source: "etcd documentation: hardware, disks; replicatedhq/embedded-cluster",
-	Breaks: "etcd loses its leader under load again and again, and the API server stands still with it.",
+	ID: "etcd-fsync", Title: "etcd's disk is fast enough", Source: "etcd documentation: hardware, disks; replicatedhq/embedded-cluster",
+	Breaks: "Under load etcd loses its leader repeatedly, and the API server stops responding meanwhile.",
 	Role:   ControlPlane, Limits: []Limit{etcdSyncFail, etcdSyncWarn}, Run: judgeSync,
 }
 
 func judgeSync(f *Facts, w *Want) Result {
-	took, try := f.Asked.EtcdDisk, f.Asked.EtcdDiskTry
+	took, outcome := f.Asked.EtcdDisk, f.Asked.EtcdDiskOutcome
 	switch {
-	case !try.Made:
-		return skipped(try.Left)
-	case try.Failed != "":
-		return Result{Status: Error, Found: "could not tell: " + try.Failed, Fix: "look at the file system of " + etcdPath}
+	case !outcome.Done:
+		return skipped(outcome.Skipped)
+	case outcome.Failed != "":
+		return Result{Status: Error, Found: "cannot measure the disk: " + outcome.Failed, Fix: "check the file system of " + etcdPath}
 	}
-	const fix = "give " + etcdPath + " a disk of its own, SSD or NVMe, not shared with other machines"
-	found := fmt.Sprintf("99 of 100 small writes are safe within %.1f ms", float64(took)/float64(time.Millisecond))
-	least, enough := time.Duration(w.limit(etcdSyncFail)), time.Duration(w.limit(etcdSyncWarn))
+	const fix = "put " + etcdPath + " on a dedicated SSD or NVMe disk that no other machine shares"
+	found := fmt.Sprintf("99 of 100 small writes take at most %.1f ms", float64(took)/float64(time.Millisecond))
+	longest, recommended := time.Duration(w.limit(etcdSyncFail)), time.Duration(w.limit(etcdSyncWarn))
 	switch {
-	case took >= least:
-		return Result{Fail, found, fmt.Sprintf("less than %s", least), fix}
-	case took >= enough:
-		return Result{Warn, found, fmt.Sprintf("less than %s", enough), fix}
+	case took >= longest:
+		return Result{Fail, found, fmt.Sprintf("less than %s", longest), fix}
+	case took >= recommended:
+		return Result{Warn, found, fmt.Sprintf("less than %s", recommended), fix}
 	default:
 		return pass("%s", found)
 	}

@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/preflight/replay"
 )
 
-// A server is judged from a recording of it as it would be on the spot.
+// A recorded server gives the same results as the server itself.
 func Example() {
 	host, err := replay.Host([]byte(`
 -- fs/proc/swaps --
@@ -38,7 +38,7 @@ systemd
 	}
 	// Output:
 	// systemd-init  pass   systemd
-	// memory        error  could not tell: open proc/meminfo: file does not exist
+	// memory        error  unknown: open proc/meminfo: file does not exist
 	// swap          fail   /dev/dm-1 (4.3 GB)
-	// time-sync     skip   skipped by request
+	// time-sync     skip   skipped on request
 }

@@ -12,26 +12,26 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// Schema is the version of the form of Facts. It grows when a field changes
-// its meaning; new fields do not need it.
+// Schema is the version of the format of Facts. It increases when the meaning of a field
+// changes, and not for new fields.
 const Schema = 1
 
-// Facts is what a server told about itself: HOST.facts.yaml. Sizes are bytes.
-// Nothing in it is guessed; what could not be read is listed under Unknown.
+// Facts describes a server: HOST.facts.yaml. Sizes are in bytes. Nothing is guessed: Unknown
+// lists the facts that could not be read.
 type Facts struct {
 	Schema  int       `yaml:"schema" json:"schema"`
-	Host    string    `yaml:"host" json:"host"` // the kernel's host name
+	Host    string    `yaml:"host" json:"host"` // from the kernel
 	Unknown []Unknown `yaml:"unknown,omitempty" json:"unknown,omitempty"`
 
 	OS     OS     `yaml:"os" json:"os"`
 	Kernel Kernel `yaml:"kernel" json:"kernel"`
-	// KernelOptions are those of the running kernel's configuration that are
-	// judged: by the name without CONFIG_, "y" or "m".
+	// KernelOptions has the options of the running kernel's configuration that checks use: "y"
+	// or "m" by the name without CONFIG_.
 	KernelOptions map[string]string `yaml:"kernelOptions,omitempty" json:"kernelOptions,omitempty"`
 	SecureBoot    SecureBoot        `yaml:"secureBoot" json:"secureBoot"`
-	Modules       map[string]Module `yaml:"modules" json:"modules"` // those a node may need
-	Init          string            `yaml:"init" json:"init"`       // name of process 1
-	Systemd       int               `yaml:"systemd" json:"systemd"` // its version: 252
+	Modules       map[string]Module `yaml:"modules" json:"modules"` // modules that a node may need
+	Init          string            `yaml:"init" json:"init"`       // the name of process 1
+	Systemd       int               `yaml:"systemd" json:"systemd"` // the version: 252
 	Manager       Manager           `yaml:"manager" json:"manager"`
 	Cgroup        Cgroup            `yaml:"cgroup" json:"cgroup"`
 	CPUs          int               `yaml:"cpus" json:"cpus"`         // online
@@ -59,28 +59,27 @@ type Facts struct {
 	Security     Security         `yaml:"security" json:"security"`
 	Audit        Audit            `yaml:"audit" json:"audit"`
 	Umask        Umask            `yaml:"umask" json:"umask"`
-	Units        []Unit           `yaml:"units,omitempty" json:"units,omitempty"` // of those looked for, the ones that exist
+	Units        []Unit           `yaml:"units,omitempty" json:"units,omitempty"` // the surveyed units that exist
 	Runtimes     Runtimes         `yaml:"runtimes" json:"runtimes"`
 	Leftovers    []Leftover       `yaml:"leftovers,omitempty" json:"leftovers,omitempty"`
 	Certificates []Certificate    `yaml:"certificates,omitempty" json:"certificates,omitempty"`
-	PCI          []host.PCIDevice `yaml:"pci,omitempty" json:"pci,omitempty"`                     // of NVIDIA
-	Driver       string           `yaml:"nvidiaDriver,omitempty" json:"nvidiaDriver,omitempty"`   // what a loaded one says of itself
-	NVML         *nvml.Report     `yaml:"nvml,omitempty" json:"nvml,omitempty"`                   // what its library says, without serial numbers; nil: nobody asked, or it did not answer
-	Xids         []nvml.Logged    `yaml:"nvidiaXids,omitempty" json:"nvidiaXids,omitempty"`       // the driver's errors of the last day
-	Runfile      bool             `yaml:"nvidiaRunfile,omitempty" json:"nvidiaRunfile,omitempty"` // NVIDIA's installer has been here
-	Tools        []string         `yaml:"tools,flow,omitempty" json:"tools,omitempty"`            // of the programs looked for, those that are there
+	PCI          []host.PCIDevice `yaml:"pci,omitempty" json:"pci,omitempty"`                     // NVIDIA devices
+	Driver       string           `yaml:"nvidiaDriver,omitempty" json:"nvidiaDriver,omitempty"`   // first line of /proc/driver/nvidia/version
+	NVML         *nvml.Report     `yaml:"nvml,omitempty" json:"nvml,omitempty"`                   // without serial numbers; nil if NVML was not asked or did not answer
+	Xids         []nvml.Logged    `yaml:"nvidiaXids,omitempty" json:"nvidiaXids,omitempty"`       // the driver's errors in the last day
+	Runfile      bool             `yaml:"nvidiaRunfile,omitempty" json:"nvidiaRunfile,omitempty"` // NVIDIA's installer (.run) has run
+	Tools        []string         `yaml:"tools,flow,omitempty" json:"tools,omitempty"`            // the surveyed programs that exist
 	Frozen       []Frozen         `yaml:"frozen,omitempty" json:"frozen,omitempty"`
 	Packages     []Package        `yaml:"packages" json:"packages"`
-	// Brought are the packages that an airgap has installed here.
-	Brought []nevra.Text `yaml:"brought,omitempty" json:"brought,omitempty"`
-	// Streams are what dnf was told about module streams: by module the stream
-	// that is enabled, "" where the module is disabled.
+	// InstalledByAirgap are the packages that airgap has installed on the host.
+	InstalledByAirgap []nevra.Text `yaml:"brought,omitempty" json:"brought,omitempty"`
+	// Streams has the enabled dnf stream of each module; "" for a disabled module.
 	Streams map[string]string `yaml:"streams,omitempty" json:"streams,omitempty"`
 
 	Asked Asked `yaml:"-" json:"-"`
 }
 
-// Unknown is a fact that could not be read, and why.
+// Unknown is a fact that could not be read, and the cause.
 type Unknown struct {
 	Fact   string `yaml:"fact" json:"fact"`
 	Reason string `yaml:"reason" json:"reason"`
@@ -96,20 +95,19 @@ func (f *Facts) Write(w io.Writer) error {
 	return enc.Close()
 }
 
-// ReadFacts reads what Write wrote. Facts of a newer schema are an error.
+// ReadFacts reads the output of Write. Facts with a newer schema are an error.
 func ReadFacts(r io.Reader) (*Facts, error) {
 	var f Facts
 	if err := yaml.NewDecoder(r).Decode(&f); err != nil {
 		return nil, fmt.Errorf("read facts: %w", err)
 	}
 	if f.Schema < 1 || f.Schema > Schema {
-		return nil, fmt.Errorf("read facts: schema %d, this program knows 1 to %d: survey the host with this program", f.Schema, Schema)
+		return nil, fmt.Errorf("read facts: unknown schema %d, this program reads 1 to %d: survey the host with this program", f.Schema, Schema)
 	}
 	return &f, nil
 }
 
-// Why lists the reasons for which one of the facts, by the names of Unknown.Fact, is
-// unknown.
+// Why lists why the facts, by the names of Unknown.Fact, are unknown; none if all are known.
 func (f *Facts) Why(needs ...string) []string {
 	var reasons []string
 	for _, need := range needs {
@@ -125,8 +123,8 @@ func (f *Facts) Why(needs ...string) []string {
 // Time is the host's clock.
 type Time struct {
 	Now time.Time `yaml:"now" json:"now"`
-	// Synchronized is the kernel's own opinion of its clock.
+	// Synchronized is the synchronization status in the kernel.
 	Synchronized bool `yaml:"synchronized" json:"synchronized"`
-	// Servers are names and addresses in /etc/chrony.conf.
+	// Servers are the names and addresses in /etc/chrony.conf.
 	Servers []string `yaml:"servers,omitempty" json:"servers,omitempty"`
 }

@@ -9,38 +9,36 @@ import (
 	"strings"
 )
 
-// EtcdDir is where etcd keeps its data.
+// EtcdDir is etcd's data directory.
 const EtcdDir = "/var/lib/etcd"
 
-// Paths whose file systems are surveyed, because something of the cluster
-// will live there.
+// Surveyed paths that the cluster writes to.
 const (
 	storePath      = "/var/lib/airgap/store"
-	backupPath     = "/var/lib/airgap/upgrade" // of etcd, before it is upgraded
+	backupPath     = "/var/lib/airgap/upgrade" // etcd backups, before an upgrade
 	kubeletPath    = "/var/lib/kubelet"
 	containerdPath = "/var/lib/containerd"
 	crioPath       = "/var/lib/crio"
 	etcdPath       = EtcdDir
-	logPath        = "/var/log" // hardened hosts give it a file system of its own
+	logPath        = "/var/log" // a separate file system on hardened hosts
 )
 
-// Filesystem is where a path lies, or would lie once it was made.
+// Filesystem is the file system of a path, or of its nearest existing parent.
 type Filesystem struct {
 	Path    string   `yaml:"path" json:"path"`
 	Mount   string   `yaml:"mount" json:"mount"`
-	Device  string   `yaml:"device" json:"device"` // major:minor: paths of one device share its space
+	Device  string   `yaml:"device" json:"device"` // major:minor; paths on one device share its space
 	Type    string   `yaml:"type" json:"type"`
 	Options []string `yaml:"options,flow" json:"options"`
 	Size    int64    `yaml:"size" json:"size"`
 	Used    int64    `yaml:"used" json:"used"`
-	Free    int64    `yaml:"free" json:"free"` // without what is kept for root
-	// Inodes are 0 where the file system makes them as they are needed.
+	Free    int64    `yaml:"free" json:"free"` // without root's reserve
+	// Inodes is 0 if the file system allocates inodes on demand.
 	Inodes     int64 `yaml:"inodes,omitempty" json:"inodes,omitempty"`
 	InodesFree int64 `yaml:"inodesFree,omitempty" json:"inodesFree,omitempty"`
 }
 
-// surveyedPaths are those that something of the cluster is written to or
-// started from.
+// surveyedPaths are the paths that the cluster writes to or runs programs from.
 func surveyedPaths() []string {
 	return []string{"/", "/var", "/var/lib", storePath, backupPath, kubeletPath, containerdPath, crioPath, etcdPath, logPath, "/opt", "/usr/local", "/tmp", "/var/tmp"}
 }
@@ -74,7 +72,7 @@ func readFilesystems(ctx context.Context, r reader, f *Facts) error {
 	return nil
 }
 
-// nearest is the path or its nearest parent that exists.
+// nearest is the path, or its nearest existing parent.
 func (r reader) nearest(p string) string {
 	for p != "/" && !r.exists(strings.TrimPrefix(p, "/")) {
 		p = path.Dir(p)
@@ -97,7 +95,7 @@ func parseSpaces(text string) (map[string]space, error) {
 		}
 		var numbers [5]int64
 		for n := range numbers {
-			if words[n] == "-" { // a file system that does not count it
+			if words[n] == "-" { // the file system does not report it
 				continue
 			}
 			var err error
@@ -110,8 +108,7 @@ func parseSpaces(text string) (map[string]space, error) {
 	return spaces, nil
 }
 
-// filesystem is the survey of a path; one that was not surveyed gives that of
-// its nearest surveyed parent.
+// filesystem is the file system of a path, or of its nearest surveyed parent.
 func (f *Facts) filesystem(p string) Filesystem {
 	var best Filesystem
 	for _, fsys := range f.Filesystems {

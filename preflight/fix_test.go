@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestWhatFailsHasAFix reads this package's source: each result that a check may end with,
-// but for one that passes or is skipped, says what an administrator does about it.
-func TestWhatFailsHasAFix(t *testing.T) {
+// TestFailuresHaveAFix reads the source of this package: each result has a hint, unless it passes
+// or is skipped.
+func TestFailuresHaveAFix(t *testing.T) {
 	results := 0
 	for _, of := range literals(t, "Result") {
 		fix, status := "", ""
@@ -32,11 +32,11 @@ func TestWhatFailsHasAFix(t *testing.T) {
 			continue
 		}
 		if results++; fix == "" || fix == `""` {
-			t.Errorf("%s: a result with status %s says what is wrong, and not what to do", of.at, status)
+			t.Errorf("%s: a result with status %s has no fix", of.at, status)
 		}
 	}
 	if results < 60 {
-		t.Errorf("found %d results: does this test read the source still?", results)
+		t.Errorf("found only %d results in the source", results)
 	}
 }
 
@@ -46,7 +46,7 @@ type literal struct {
 	at token.Position
 }
 
-// literals are all of a type's in this package, tests left out.
+// literals are all composite literals of a type in this package, without tests.
 func literals(t *testing.T, of string) []literal {
 	t.Helper()
 	files := token.NewFileSet()
@@ -75,7 +75,7 @@ func literals(t *testing.T, of string) []literal {
 	return found
 }
 
-// word is a name or a literal as it is written; of anything longer "…".
+// word is the source of a name or a literal; "…" for any other expression.
 func word(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -7,20 +7,20 @@ import (
 )
 
 var fsType = Check{
-	ID: "fs-type", Title: "File systems that can hold containers", Source: "replicatedhq/embedded-cluster; containerd: overlayfs, kernel documentation of overlayfs",
-	Breaks: "Layers of images cannot be stacked on it, or what etcd wrote is not there after a power cut.",
+	ID: "fs-type", Title: "File systems support containers", Source: "replicatedhq/embedded-cluster; containerd: overlayfs, kernel documentation of overlayfs",
+	Breaks: "Image layers cannot be stacked on the file system, or etcd loses data in a power failure.",
 	Needs:  []string{"filesystems"}, Run: judgeTypes,
 }
 
-// unfitTypes are those of a network, of sticks, and overlayfs, which does not stack on
-// itself. FUSE's have "fuse" before their own name.
+// unfitTypes are network file systems, file systems of USB drives, and overlayfs, which does not
+// stack on itself. The names of FUSE file systems begin with "fuse".
 func unfitTypes() []string {
 	return []string{"9p", "afs", "ceph", "cifs", "exfat", "glusterfs", "msdos", "nfs", "nfs4", "ntfs", "ntfs3", "overlay", "smb3", "smbfs", "vfat", "virtiofs"}
 }
 
 func judgeTypes(f *Facts, w *Want) Result {
 	paths := []string{w.imagesPath(), kubeletPath}
-	if w.Is(ControlPlane) {
+	if w.HasRole(ControlPlane) {
 		paths = append(paths, etcdPath)
 	}
 	var unfit, fine []string

@@ -20,7 +20,7 @@ func FuzzOSRelease(f *testing.F) {
 	})
 }
 
-// Whatever rpm prints, what was understood must survive a survey.
+// FuzzPackages: packages from any output of rpm survive a survey.
 func FuzzPackages(f *testing.F) {
 	f.Add(rpmOutput)
 	f.Add("N\ta\t0\t1\t1\tnoarch\nP\t(a = 1\t\t\n")
@@ -75,8 +75,8 @@ func FuzzIP(f *testing.F) {
 	})
 }
 
-// Whatever a boot loader's files hold, an entry's id is a file's name and a release none
-// with a slash.
+// FuzzBootEntry: for any boot loader files, the id of an entry is a file name, and a release has
+// no slash.
 func FuzzBootEntry(f *testing.F) {
 	f.Add("# GRUB Environment Block\nsaved_entry=a-5.14.0\n###", "linux /vmlinuz-5.14.0\n")
 	f.Add("saved_entry=../../etc/passwd\n", "linux /vmlinuz-/\n")
@@ -100,8 +100,7 @@ func FuzzMount(f *testing.F) {
 	})
 }
 
-// A survey comes from a server on paper or by stick: whatever became of it on
-// the way, the facts that it gives can be written and read.
+// FuzzSurvey: a survey can be damaged on its way. The facts from it can be written and read.
 func FuzzSurvey(f *testing.F) {
 	f.Add(append(readRecording(f, "rocky9"), "-- end/ --\n"...))
 	f.Add([]byte("-- fs/etc/os-release --\nID=rocky\n-- fs/../x --\n-- end/ --\n"))
@@ -138,8 +137,7 @@ func FuzzFacts(f *testing.F) {
 	})
 }
 
-// A report comes by stick too: what is read can be shown in every form, and be
-// written and read again.
+// FuzzReports: a report from a file can be shown in every format, and written and read again.
 func FuzzReports(f *testing.F) {
 	f.Add([]byte(`{"host": "a", "taken": "2026-11-18T11:06:40Z", "worst": "pass", "results": [{"id": "swap", "status": "fail", "found": "x\u001b"}]}`))
 	f.Add([]byte(`[{"host": "a", "results": [{"id": "swap", "status": "skip"}]}, {"host": "a", "results": [{"id": "<", "status": "error"}]}]`))

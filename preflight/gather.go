@@ -12,15 +12,15 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// probe reads one kind of fact. An error makes that fact unknown, though the
-// probe may have filled a part of it.
+// probe reads one kind of fact. An error makes the fact unknown, even if the probe has filled in
+// a part of it.
 type probe struct {
 	fact string
 	read func(ctx context.Context, r reader, f *Facts) error
 }
 
-// probes never write the same field: they run side by side, so that slow
-// ones (rpm's database, a bus call) wait together.
+// probes run in parallel, because some are slow (the RPM database, a D-Bus call). No two of them
+// write the same field.
 func probes() []probe {
 	return []probe{
 		{"os", readOS}, {"kernel", readKernel}, {"nextKernel", readNextKernel}, {"modules", readModules}, {"init", readInit},
@@ -33,12 +33,12 @@ func probes() []probe {
 		{"filtering", readFiltering}, {"dropChains", readDropChains}, {"iptables", readIptables}, {"proxies", readProxies}, {"tuned", readTuned},
 		{"security", readSecurity}, {"units", readUnits}, {"audit", readAudit}, {"umask", readUmask},
 		{"runtimes", readRuntimes}, {"leftovers", readLeftovers}, {"certificates", readCertificates},
-		{"pci", readPCI}, {"runfile", readRunfile}, {"tools", readTools}, {"frozen", readFrozen}, {"packages", readPackages}, {"brought", readBrought}, {"streams", readStreams},
+		{"pci", readPCI}, {"runfile", readRunfile}, {"tools", readTools}, {"frozen", readFrozen}, {"packages", readPackages}, {"brought", readInstalledByAirgap}, {"streams", readStreams},
 	}
 }
 
-// Gather reads the facts of a host. What cannot be read is listed in
-// Facts.Unknown; the only error is ctx's.
+// Gather reads the facts of a host, and lists unreadable ones in Facts.Unknown. The only error is
+// the one of ctx.
 func Gather(ctx context.Context, h host.Host) (*Facts, error) {
 	f := &Facts{Schema: Schema}
 	r := reader{host: h, fs: h.FS()}
@@ -63,13 +63,13 @@ type reader struct {
 	fs   fs.FS
 }
 
-// text is a file's content without space around it.
+// text returns a file's content without surrounding white space.
 func (r reader) text(path string) (string, error) {
 	data, err := fs.ReadFile(r.fs, path)
 	return strings.TrimSpace(string(data)), err
 }
 
-// optional is text, and "" when there is no such file.
+// optional is text, but returns "" if the file does not exist.
 func (r reader) optional(path string) (string, error) {
 	text, err := r.text(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +78,7 @@ func (r reader) optional(path string) (string, error) {
 	return text, err
 }
 
-// lines are a file's lines, without the last end.
+// lines returns a file's lines.
 func (r reader) lines(path string) ([]string, error) {
 	text, err := r.text(path)
 	if err != nil || text == "" {
@@ -87,7 +87,7 @@ func (r reader) lines(path string) ([]string, error) {
 	return strings.Split(text, "\n"), nil
 }
 
-// exists is false too when it cannot be told; present says so.
+// exists is also false if the path cannot be read; present returns that error.
 func (r reader) exists(path string) bool {
 	found, _ := r.present(path)
 	return found
@@ -101,7 +101,7 @@ func (r reader) present(path string) (bool, error) {
 	return err == nil, err
 }
 
-// among gives those of the paths that exist.
+// among returns the paths that exist.
 func (r reader) among(paths []string) ([]string, error) {
 	var found []string
 	for _, path := range paths {
@@ -116,7 +116,7 @@ func (r reader) among(paths []string) ([]string, error) {
 	return found, nil
 }
 
-// names are a directory's entries; none when there is no such directory.
+// names returns a directory's entries, sorted; none if the directory does not exist.
 func (r reader) names(dir string) ([]string, error) {
 	entries, err := fs.ReadDir(r.fs, dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,25 +130,25 @@ func (r reader) names(dir string) ([]string, error) {
 	return names, err
 }
 
-// output runs a command in the C locale, so that what it says can be parsed.
+// output runs a command in the C locale, so that its output can be parsed.
 func (r reader) output(ctx context.Context, name string, args ...string) (string, error) {
 	out, err := r.host.Run(ctx, host.Cmd{Name: name, Args: args, Env: []string{"LC_ALL=C"}})
 	return string(out), brief(name, err)
 }
 
-// brief keeps of a failed command its name and what it said first, and how it ended where it did
-// not exit by itself: reasons are shown next to each check that needed the answer.
+// brief shortens the error of a command to its name and the first line of its output, plus the
+// error if a signal or timeout ended it. Reports show it in each check that needs the fact.
 func brief(name string, err error) error {
 	var failed *host.CommandError
 	if !errors.As(err, &failed) {
 		return err
 	}
-	said, _, _ := strings.Cut(failed.Tail, "\n")
+	output, _, _ := strings.Cut(failed.Tail, "\n")
 	switch {
-	case said == "":
+	case output == "":
 		return fmt.Errorf("%s: %w", name, failed.Err)
 	case failed.ExitCode < 0:
-		return fmt.Errorf("%s: %w, after it said: %s", name, failed.Err, said)
+		return fmt.Errorf("%s: %w; its output: %s", name, failed.Err, output)
 	}
-	return fmt.Errorf("%s: %s", name, said)
+	return fmt.Errorf("%s: %s", name, output)
 }

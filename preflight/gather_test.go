@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestLinksToNothing: a hardening script removes /etc/sysctl.conf and leaves
-// 99-sysctl.conf, which leads there. What else is configured is known all the same.
-func TestLinksToNothing(t *testing.T) {
+// TestDanglingLinks: a hardening script removes /etc/sysctl.conf, but not the link to it,
+// 99-sysctl.conf. The facts still have the rest of the configuration.
+func TestDanglingLinks(t *testing.T) {
 	root := t.TempDir()
 	for file, text := range map[string]string{
 		"etc/sysctl.d/50-site.conf":                      "net.ipv4.ip_forward = 0\n",

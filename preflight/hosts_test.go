@@ -24,12 +24,11 @@ import (
 	"airgap.dev/airgap/preflight/replay"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 const hostsDir = "testdata/hosts"
 
-// loadHost is the recording of a host, put over the one that its comment is
-// based on.
+// loadHost loads the recording of a host, on top of the recording that its comment names.
 func loadHost(t testing.TB, name string) host.Host {
 	t.Helper()
 	h, err := replay.Host(readRecording(t, name))
@@ -64,7 +63,7 @@ func gather(t testing.TB, name string) *Facts {
 	return facts
 }
 
-func masterPorts() []Port {
+func controlPlanePorts() []Port {
 	return []Port{{6443, "tcp", "kube-apiserver"}, {2379, "tcp", "etcd clients"}, {2380, "tcp", "etcd peers"}, {5000, "tcp", "registry"}}
 }
 
@@ -75,7 +74,7 @@ func workerPorts() []Port {
 func TestRecordedHosts(t *testing.T) {
 	node := Want{
 		Roles: []Role{ControlPlane, Worker}, OS: "el9", KubernetesVersion: "1.36.3", NodeAddress: "10.20.0.11",
-		PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/12", Network: network("flannel"), Ports: append(masterPorts(), workerPorts()...),
+		PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/12", Network: network("flannel"), Ports: append(controlPlanePorts(), workerPorts()...),
 		StoreBytes: 2 * gigabyte, ImageBytes: 3 * gigabyte, Packages: []string{"kubelet", "kubeadm", "conntrack-tools", "iptables-nft", "socat"},
 		BundleCreated: time.Unix(1_790_000_000, 0),
 		SysctlFile:    "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls(), Nodes: 3,
@@ -84,7 +83,7 @@ func TestRecordedHosts(t *testing.T) {
 			{"fs.inotify.max_user_instances", 8192, true}, {"fs.inotify.max_user_watches", 524288, true},
 		},
 	}
-	asked := Asked{EtcdDisk: 2 * time.Millisecond, EtcdDiskTry: Tried(nil), Transaction: Tried(nil)}
+	asked := Asked{EtcdDisk: 2 * time.Millisecond, EtcdDiskOutcome: OutcomeOf(nil), Transaction: OutcomeOf(nil)}
 	tests := []struct {
 		host   string
 		change func(*Want)
@@ -116,13 +115,13 @@ func TestRecordedHosts(t *testing.T) {
 			change: func(w *Want) {
 				w.Roles, w.Ports = []Role{Worker, GPU}, workerPorts()
 			},
-			asked: func(a *Asked) { a.Cards.Driver = "driver 580.82.07 (open)" },
+			asked: func(a *Asked) { a.GPUs.Driver = "driver 580.82.07 (open)" },
 			fails: []string{"kernel-running", "mount-noexec", "gpu-fm"},
 		},
 		{
 			host: "rocky9-busy-network",
 			asked: func(a *Asked) {
-				a.Transaction = Tried(errors.New("nothing provides libnftnl >= 1.2 needed by iptables-nft"))
+				a.Transaction = OutcomeOf(errors.New("nothing provides libnftnl >= 1.2 needed by iptables-nft"))
 			},
 			fails: []string{"disk-space", "node-ip", "default-route", "cidr-overlap", "ports-free", "packages"},
 		},
@@ -165,7 +164,7 @@ func TestRecordedHosts(t *testing.T) {
 			}
 			facts := gather(t, test.host)
 			facts.Asked = asked
-			facts.Asked.Cards = countNVIDIA(facts.PCI)
+			facts.Asked.GPUs = countNVIDIA(facts.PCI)
 			if test.asked != nil {
 				test.asked(&facts.Asked)
 			}
@@ -177,7 +176,7 @@ func TestRecordedHosts(t *testing.T) {
 				t.Errorf("failed checks: %q, want %q", got, test.fails)
 			}
 			if got := ids(report, Error); !slices.Equal(got, test.errors) {
-				t.Errorf("checks that could not tell: %q, want %q", got, test.errors)
+				t.Errorf("checks with unknown results: %q, want %q", got, test.errors)
 			}
 			if report.Passed() != (len(test.fails)+len(test.errors) == 0) {
 				t.Errorf("Passed() = %t, worst %s", report.Passed(), report.Worst)
@@ -187,7 +186,7 @@ func TestRecordedHosts(t *testing.T) {
 	}
 }
 
-// notPassed writes a report without what passed: its summary counts that.
+// notPassed writes a report without the passed checks, which only the summary counts.
 func notPassed(w io.Writer, r Report) error {
 	var text strings.Builder
 	if err := r.Text(&text); err != nil {
@@ -201,12 +200,12 @@ func notPassed(w io.Writer, r Report) error {
 	return nil
 }
 
-// countNVIDIA stands for package gpu, which preflight does not import.
-func countNVIDIA(pci []host.PCIDevice) *Cards {
+// countNVIDIA is a stub for package gpu, which preflight does not import.
+func countNVIDIA(pci []host.PCIDevice) *GPUs {
 	if len(pci) == 0 {
-		return &Cards{}
+		return &GPUs{}
 	}
-	return &Cards{Free: fmt.Sprintf("%d devices of NVIDIA", len(pci))}
+	return &GPUs{Free: fmt.Sprintf("%d NVIDIA devices", len(pci))}
 }
 
 func ids(r Report, status Status) []string {
@@ -219,7 +218,7 @@ func ids(r Report, status Status) []string {
 	return found
 }
 
-// golden compares what render writes with a file beside the recordings.
+// golden compares the output of render with a golden file.
 func golden(t *testing.T, name string, render func(io.Writer) error) {
 	t.Helper()
 	var got bytes.Buffer
@@ -237,11 +236,11 @@ func golden(t *testing.T, name string, render func(io.Writer) error) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("%s differs (go test -update writes it anew):\n%s", path, got.Bytes())
+		t.Errorf("%s differs (go test -update writes it again):\n%s", path, got.Bytes())
 	}
 }
 
-// Every host must be judged the same from its survey as from itself.
+// TestSurveyIsEnough: the survey of a host gives the same results as the host itself.
 func TestSurveyIsEnough(t *testing.T) {
 	for _, name := range []string{"rocky9", "rocky9-docker", "alma9-old-cluster", "rocky9-unprivileged"} {
 		facts := gather(t, name)
@@ -251,12 +250,12 @@ func TestSurveyIsEnough(t *testing.T) {
 			t.Fatal(err)
 		}
 		if second := survey(t, back); second != first {
-			t.Errorf("%s: facts changed on their way through YAML:\n%s\n%s", name, first, second)
+			t.Errorf("%s: YAML changed the facts:\n%s\n%s", name, first, second)
 		}
 		before, _ := Run(context.Background(), facts, Want{}, Choice{})
 		after, _ := Run(context.Background(), back, Want{}, Choice{})
 		if !reflect.DeepEqual(before, after) {
-			t.Errorf("%s: judged as\n%+v, from the survey as\n%+v", name, before, after)
+			t.Errorf("%s: the host gives\n%+v, its survey\n%+v", name, before, after)
 		}
 	}
 }
@@ -278,7 +277,7 @@ func TestReadFactsRefuses(t *testing.T) {
 	}
 }
 
-// A recording of this machine must replay to the same facts, whatever they are.
+// TestRecordReplay: a recording of this machine replays to the same facts.
 func TestRecordReplay(t *testing.T) {
 	archive, facts, err := record(context.Background(), host.Local{})
 	if err != nil {
@@ -292,7 +291,7 @@ func TestRecordReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []*Facts{facts, again} { // reasons name files and errors in other words
+	for _, f := range []*Facts{facts, again} { // the wording of the reasons differs
 		for i := range f.Unknown {
 			f.Unknown[i].Reason = ""
 		}
@@ -324,7 +323,7 @@ func TestRecordingKeepsNoRegistryPassword(t *testing.T) {
 		t.Errorf("recording:\n%s", archive)
 	}
 	if len(facts.Unknown) == 0 {
-		t.Error("a host that says nothing has no unknown facts")
+		t.Error("a host without files has no unknown facts")
 	}
 }
 
@@ -337,13 +336,13 @@ func (bare) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	return nil, &host.CommandError{Argv: append([]string{cmd.Name}, cmd.Args...), ExitCode: -1, Err: exec.ErrNotFound}
 }
 
-// TestUnreadPCITree: a device that does not say what it is makes the whole tree unknown,
-// since the driver depends on each; so does a tree that nobody may list.
+// TestUnreadPCITree: a device without a class makes the whole tree unknown, because the driver
+// depends on each device. An unreadable tree is unknown, too.
 func TestUnreadPCITree(t *testing.T) {
 	const card = "sys/bus/pci/devices/0000:17:00.0"
 	for name, tree := range map[string]fstest.MapFS{
-		"a card without a class": {card + "/vendor": {Data: []byte("0x10de\n")}, card + "/device": {Data: []byte("0x2330\n")}},
-		"no directory":           {"sys/bus/pci/devices": {Data: []byte("?")}},
+		"a GPU without a class": {card + "/vendor": {Data: []byte("0x10de\n")}, card + "/device": {Data: []byte("0x2330\n")}},
+		"no directory":          {"sys/bus/pci/devices": {Data: []byte("?")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := Gather(t.Context(), bare{tree})

@@ -15,13 +15,11 @@ import (
 //go:embed preflight.html.tmpl
 var htmlTemplate string
 
-// columns is how many hosts a table of the page has at most: more do not fit
-// on a sheet of A4.
+// columns is the largest number of hosts in a table: more do not fit on a sheet of A4.
 const columns = 14
 
-// HTML writes the reports as one page to be handed on and printed: a table of
-// hosts and checks, and below it what is in the way, on which hosts, and what
-// an administrator does about it. The page needs nothing but itself.
+// HTML writes the reports as one self-contained page for passing on and printing: a table of
+// hosts and checks, and below it each failure and warning with its hosts and its fix.
 func (r Reports) HTML(w io.Writer) error {
 	t, err := template.New("preflight").Funcs(template.FuncMap{"sign": sign, "join": strings.Join, "time": minute}).Parse(htmlTemplate)
 	if err != nil {
@@ -33,8 +31,7 @@ func (r Reports) HTML(w io.Writer) error {
 	return nil
 }
 
-// sign is a status in a cell: told by the word, since not everybody sees, or
-// prints, colours.
+// sign is the text for a status in a cell, because not every reader sees, or prints, colors.
 func sign(s Status) string {
 	switch s {
 	case Pass:
@@ -57,37 +54,37 @@ func minute(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04 UTC")
 }
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	Hosts  []judged
 	Tables []table
-	Checks []checked // every one that some host was judged by
+	Checks []checked // every check that ran on at least one host
 }
 
-// judged is a column: a host, by a name that no other has.
+// judged is a column: a host with a unique name.
 type judged struct {
 	Report
 	Name string
 	by   map[string]Entry
 }
 
-// checked is a row: a check, and what it found on the hosts.
+// checked is a row: a check, and its findings on the hosts.
 type checked struct {
 	ID, Title, Breaks, Source string
 
-	Number   int // of its paragraph on the page
+	Number   int // of its section on the page
 	Worst    Status
 	Findings []finding
 }
 
-// finding is what is the same on all of its hosts.
+// finding is a result that is the same on all of its hosts.
 type finding struct {
 	Result
 	Site  string
 	Hosts []string
 }
 
-// table is the part of the matrix that fits on a sheet.
+// table is the part of the matrix that fits on a sheet of A4.
 type table struct {
 	Hosts []judged
 	Rows  []row
@@ -95,7 +92,7 @@ type table struct {
 
 type row struct {
 	checked
-	Cells []Entry // one a host; empty where the host was not judged by the check
+	Cells []Entry // one per host; empty if the check did not run on the host
 }
 
 func newPage(r Reports) page {
@@ -111,22 +108,22 @@ func newPage(r Reports) page {
 	if sheets == 0 {
 		return p
 	}
-	each := (len(p.Hosts) + sheets - 1) / sheets // tables of about the same width
+	each := (len(p.Hosts) + sheets - 1) / sheets // tables of similar width
 	for hosts := range slices.Chunk(p.Hosts, each) {
 		p.Tables = append(p.Tables, newTable(hosts, p.Checks))
 	}
 	return p
 }
 
-// judgedHosts tells hosts of one name apart: servers that nobody has named yet,
-// or one server before and after it was mended.
+// judgedHosts numbers hosts with the same name: servers with a default name, or one server
+// before and after a fix.
 func judgedHosts(r Reports) []judged {
 	var all []judged
-	times := map[string]int{}
+	count := map[string]int{}
 	for _, one := range r {
 		h := judged{Report: one, Name: one.Host, by: map[string]Entry{}}
-		if times[one.Host]++; times[one.Host] > 1 {
-			h.Name = fmt.Sprintf("%s (%d)", one.Host, times[one.Host])
+		if count[one.Host]++; count[one.Host] > 1 {
+			h.Name = fmt.Sprintf("%s (%d)", one.Host, count[one.Host])
 		}
 		for _, e := range one.Results {
 			h.by[e.ID] = e
@@ -136,12 +133,12 @@ func judgedHosts(r Reports) []judged {
 	return all
 }
 
-// union is every check that one of the hosts was judged by, in this program's
-// order; those that it does not know, of other releases, come last.
+// union lists every check that ran on at least one host, in this program's order. Unknown
+// checks of other releases come last.
 func union(r Reports) []checked {
 	order, breaks := map[string]int{}, map[string]string{}
 	for i, c := range Checks() {
-		order[c.ID], breaks[c.ID] = i-len(Checks()), c.Breaks // below 0, which unknown ones have
+		order[c.ID], breaks[c.ID] = i-len(Checks()), c.Breaks // negative: before unknown checks, which have 0
 	}
 	var all []checked
 	seen := map[string]bool{}
@@ -157,7 +154,7 @@ func union(r Reports) []checked {
 	return all
 }
 
-// add notes what the check found on a host, unless nothing has to be done.
+// add records the finding on a host, except if it needs no action.
 func (c *checked) add(h judged) {
 	e, has := h.by[c.ID]
 	if !has || e.Status == Pass || e.Status == Skip {
@@ -185,10 +182,10 @@ func newTable(hosts []judged, checks []checked) table {
 	return t
 }
 
-// Blocking are the checks without which a host may not be changed.
+// Blocking are the checks that stop the installation.
 func (p page) Blocking() []checked { return p.worst(Fail, Error) }
 
-// Warnings are the checks that stop nothing.
+// Warnings are the checks that warn and do not stop the installation.
 func (p page) Warnings() []checked { return p.worst(Warn) }
 
 func (p page) worst(statuses ...Status) []checked {
@@ -201,7 +198,7 @@ func (p page) worst(statuses ...Status) []checked {
 	return some
 }
 
-// Stopped counts the hosts that the check keeps from being changed.
+// Stopped counts the hosts on which the check stops the installation.
 func (c checked) Stopped() int {
 	n := 0
 	for _, f := range c.Findings {
@@ -212,7 +209,7 @@ func (c checked) Stopped() int {
 	return n
 }
 
-// One is the host when there is only one.
+// One is the host if there is exactly one, else nil.
 func (p page) One() *judged {
 	if len(p.Hosts) != 1 {
 		return nil
@@ -220,10 +217,10 @@ func (p page) One() *judged {
 	return &p.Hosts[0]
 }
 
-// Few says that the names of the hosts have room beside each other.
+// Few reports whether the host names fit next to each other.
 func (t table) Few() bool { return len(t.Hosts) <= 3 }
 
-// Ready counts the hosts that may be changed.
+// Ready counts the hosts that pass.
 func (p page) Ready() int {
 	n := 0
 	for _, h := range p.Hosts {
@@ -234,7 +231,7 @@ func (p page) Ready() int {
 	return n
 }
 
-// When is the span of time in which the hosts were checked.
+// When is the period in which the hosts were checked.
 func (p page) When() string {
 	if len(p.Hosts) == 0 {
 		return minute(time.Time{})

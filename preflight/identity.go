@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// Identity is what tells this host from its clones.
+// Identity distinguishes this host from its clones.
 type Identity struct {
 	MachineID string `yaml:"machineID" json:"machineID"`
-	// ProductUUID is the firmware's; "" where there is none or only root may
-	// read it.
+	// ProductUUID is from the firmware; "" if there is none or only root can read it.
 	ProductUUID string `yaml:"productUUID,omitempty" json:"productUUID,omitempty"`
 }
 
@@ -29,8 +28,8 @@ func readIdentity(_ context.Context, r reader, f *Facts) error {
 }
 
 var machineIDs = Check{
-	ID: "machine-ids", Title: "Machine ID", Source: "Kubernetes documentation: unique product_uuid and machine-id",
-	Breaks: "Clones of one image are the same host for DHCP, for the journal and for parts of the cluster.",
+	ID: "machine-ids", Title: "Machine ID is valid", Source: "Kubernetes documentation: unique product_uuid and machine-id",
+	Breaks: "DHCP, the journal and parts of the cluster treat clones of one image as the same host.",
 	Needs:  []string{"identity"}, Run: judgeMachineID,
 }
 
@@ -40,18 +39,18 @@ func judgeMachineID(f *Facts, _ *Want) Result {
 		if found == "" {
 			found = "none"
 		}
-		return Result{Fail, found, "32 hexadecimal digits in /etc/machine-id, different on each host", "systemd-machine-id-setup, then reboot"}
+		return Result{Fail, found, "32 hexadecimal digits in /etc/machine-id, different on each host", "run systemd-machine-id-setup, then reboot"}
 	}
 	return pass("%s", f.Identity.MachineID)
 }
 
 var hostname = Check{
-	ID: "hostname", Title: "Host name", Source: "kubeadm Hostname: DNS-1123",
-	Breaks: "The node is named after it, and static pods do not start under a name that Kubernetes does not take.",
+	ID: "hostname", Title: "Host name is valid", Source: "kubeadm Hostname: DNS-1123",
+	Breaks: "The node is named after the host name. Static pods do not start under a name that Kubernetes rejects.",
 	Needs:  []string{"kernel"}, Run: judgeHostname,
 }
 
-// nodeName is a DNS-1123 subdomain. The kubelet writes capitals small.
+// nodeName matches a DNS-1123 subdomain. The kubelet converts the name to lower case.
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 func judgeHostname(f *Facts, _ *Want) Result {
@@ -59,9 +58,9 @@ func judgeHostname(f *Facts, _ *Want) Result {
 	want := "a DNS name of at most 63 characters: letters, digits, hyphens and dots"
 	switch {
 	case name == "localhost" || strings.HasPrefix(name, "localhost."):
-		return Result{Fail, f.Host, "a name of its own", "hostnamectl set-hostname NAME"}
+		return Result{Fail, f.Host, "a unique name", "run hostnamectl set-hostname NAME"}
 	case len(name) > 63 || !nodeName.MatchString(name):
-		return Result{Fail, f.Host, want, "hostnamectl set-hostname NAME"}
+		return Result{Fail, f.Host, want, "run hostnamectl set-hostname NAME"}
 	default:
 		return pass("%s", f.Host)
 	}

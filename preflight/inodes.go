@@ -8,21 +8,21 @@ import (
 
 var inodesFail = Limit{
 	Check: "inodes", Name: "fail", Unit: Percent, Default: always(5),
-	About: "Least part of a file system's inodes that is free. Default 5%, as the kubelet evicts below that.",
+	About: "Least share of free inodes of a file system. Default 5%: the kubelet evicts pods below that.",
 }
 
 var inodesWarn = Limit{
 	Check: "inodes", Name: "warn", Unit: Percent, Default: always(10),
-	About: "Part of a file system's free inodes below which there is a warning. Default 10%.",
+	About: "Share of free inodes of a file system below which the check warns. Default 10%.",
 }
 
 var inodes = Check{
-	ID: "inodes", Title: "Inodes", Source: "kubelet: eviction signals nodefs.inodesFree, imagefs.inodesFree",
-	Breaks: "With bytes left no file can be made: the kubelet evicts pods and deletes images.",
+	ID: "inodes", Title: "File systems have enough free inodes", Source: "kubelet: eviction signals nodefs.inodesFree, imagefs.inodesFree",
+	Breaks: "No file can be created, even with free space: the kubelet evicts pods and deletes images.",
 	Limits: []Limit{inodesFail, inodesWarn}, Needs: []string{"filesystems"}, Run: judgeInodes,
 }
 
-// judgeInodes counts only file systems that have a number of inodes: btrfs has none.
+// judgeInodes skips file systems without a fixed number of inodes, such as btrfs.
 func judgeInodes(f *Facts, w *Want) Result {
 	var found []string
 	status, least, enough := Pass, w.limit(inodesFail), w.limit(inodesWarn)
@@ -38,21 +38,21 @@ func judgeInodes(f *Facts, w *Want) Result {
 	}
 	switch {
 	case len(found) == 0:
-		return pass("no file system with a fixed number")
+		return pass("no file system with a fixed number of inodes")
 	case status == Pass:
 		return pass("%s", strings.Join(found, ", "))
 	}
 	return Result{status, strings.Join(found, ", "), fmt.Sprintf("%d %% or more", enough),
-		"delete small files there (du --inodes -d 3 PATH | sort -n shows where), or make the file system anew with more inodes"}
+		"delete small files there (du --inodes -d 3 PATH | sort -n shows where), or create the file system again with more inodes"}
 }
 
-// counted are the file systems with a number of inodes that the cluster writes to, each once.
+// counted are the file systems with a fixed number of inodes that the cluster writes to, each once.
 func (f *Facts) counted(w *Want) []Filesystem {
 	paths := []string{w.imagesPath(), kubeletPath}
-	if w.Is(ControlPlane) {
+	if w.HasRole(ControlPlane) {
 		paths = append(paths, etcdPath)
 	}
-	if w.Is(Registry) {
+	if w.HasRole(Registry) {
 		paths = append(paths, storePath)
 	}
 	var counted []Filesystem

@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// Iptables is which of its two kinds the host's command is, and whether the older one is
-// in use.
+// Iptables is the backend of the host's iptables command, and the use of the legacy backend.
 type Iptables struct {
-	Backend string `yaml:"backend,omitempty" json:"backend,omitempty"` // "nf_tables" or "legacy"; "" where there is no iptables
-	// Legacy are the tables that the older kind has in the kernel.
+	Backend string `yaml:"backend,omitempty" json:"backend,omitempty"` // "nf_tables" or "legacy"; "" without iptables
+	// Legacy are the tables of the legacy backend in the kernel.
 	Legacy []string `yaml:"legacy,flow,omitempty" json:"legacy,omitempty"`
 }
 
 var iptablesVersion = regexp.MustCompile(`^iptables v[0-9.]+ \((nf_tables|legacy)\)`)
 
-// readIptables: a version without the kind in brackets is older than 1.8, and legacy.
+// readIptables treats a version without a backend in parentheses as legacy: it is older than 1.8.
 func readIptables(ctx context.Context, r reader, f *Facts) error {
 	for _, file := range []string{"proc/net/ip_tables_names", "proc/net/ip6_tables_names"} {
-		text, err := r.optional(file) // there once the older kind's module is loaded
+		text, err := r.optional(file) // exists if the module of the legacy backend is loaded
 		if err != nil {
 			return err
 		}
@@ -40,21 +39,21 @@ func readIptables(ctx context.Context, r reader, f *Facts) error {
 }
 
 var iptablesBackend = Check{
-	ID: "iptables-backend", Title: "One kind of iptables", Source: "calico#3709; kubernetes-sigs/iptables-wrappers",
-	Breaks: "Rules of the two kinds do not see each other: what one accepts, the other drops.",
+	ID: "iptables-backend", Title: "Only the nf_tables backend of iptables is in use", Source: "calico#3709; kubernetes-sigs/iptables-wrappers",
+	Breaks: "The two backends do not see each other's rules: one drops packets that the other accepts.",
 	Needs:  []string{"iptables"}, Run: judgeIptables,
 }
 
 func judgeIptables(f *Facts, _ *Want) Result {
 	switch {
 	case f.Iptables.Backend == "legacy":
-		return Result{Warn, "iptables is of the old kind (legacy)", "nf_tables, as Enterprise Linux has it",
-			"alternatives --display iptables shows where it comes from; use the distribution's iptables-nft"}
+		return Result{Warn, "iptables uses the legacy backend", "nf_tables, as in Enterprise Linux",
+			"find its package with alternatives --display iptables; use the distribution's iptables-nft"}
 	case len(f.Iptables.Legacy) > 0:
-		return Result{Warn, "the kernel holds tables of the old kind: " + strings.Join(f.Iptables.Legacy, ", "), "rules of nf_tables alone",
-			"find what made them (iptables-legacy-save), have it use nf_tables, then reboot"}
+		return Result{Warn, "the kernel has tables of the legacy backend: " + strings.Join(f.Iptables.Legacy, ", "), "only nf_tables rules",
+			"find the program that created them (iptables-legacy-save lists the rules), switch it to nf_tables, then reboot"}
 	case f.Iptables.Backend == "":
-		return pass("none yet")
+		return pass("no iptables yet")
 	default:
 		return pass("%s", f.Iptables.Backend)
 	}

@@ -7,11 +7,11 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// JUnit writes the report as a JUnit test suite, a test case a check. JUnit
-// knows no warnings: those pass, with their text as the case's output.
+// JUnit writes the report as a JUnit test suite with one test case per check. JUnit has no
+// warnings: a warning is a passed case with the text as output.
 func (r Report) JUnit(w io.Writer) error { return ui.WriteJUnit(w, r.junit()) }
 
-// JUnit writes the reports as JUnit test suites, one a host.
+// JUnit writes the reports as JUnit test suites, one per host.
 func (r Reports) JUnit(w io.Writer) error {
 	var all []ui.Suite
 	for _, one := range r {

@@ -12,8 +12,8 @@ type Kernel struct {
 	Release string `yaml:"release" json:"release"` // uname -r
 	Arch    string `yaml:"arch" json:"arch"`       // uname -m
 	Cmdline string `yaml:"cmdline" json:"cmdline"`
-	Built   string `yaml:"built,omitempty" json:"built,omitempty"` // /proc/version: by which compiler
-	Next    string `yaml:"next,omitempty" json:"next,omitempty"`   // release of the one that the boot loader is told to start; "": it was told none
+	Built   string `yaml:"built,omitempty" json:"built,omitempty"` // /proc/version, with the compiler
+	Next    string `yaml:"next,omitempty" json:"next,omitempty"`   // release of the boot loader's default entry; "" if none is set
 }
 
 func readKernel(ctx context.Context, r reader, f *Facts) error {
@@ -35,7 +35,7 @@ func readKernel(ctx context.Context, r reader, f *Facts) error {
 	return err
 }
 
-// atLeast compares the release's version with major.minor.
+// atLeast reports whether the release is major.minor or newer.
 func (k Kernel) atLeast(major, minor int) (bool, error) {
 	var haveMajor, haveMinor int
 	if _, err := fmt.Sscanf(k.Release, "%d.%d", &haveMajor, &haveMinor); err != nil {
@@ -45,26 +45,26 @@ func (k Kernel) atLeast(major, minor int) (bool, error) {
 }
 
 var kernelVersion = Check{
-	ID: "kernel-version", Title: "Kernel version", Source: "kubernetes/system-validators; kubernetes#131919; runc docs/cgroup-v2.md",
-	Breaks: "Kubernetes, runc and kube-proxy's nftables mode need what older kernels lack.",
+	ID: "kernel-version", Title: "Kernel is new enough", Source: "kubernetes/system-validators; kubernetes#131919; runc docs/cgroup-v2.md",
+	Breaks: "Kubernetes, runc and kube-proxy's nftables mode require features that older kernels do not have.",
 	Needs:  []string{"kernel"}, Run: judgeKernelVersion,
 }
 
 func judgeKernelVersion(f *Facts, w *Want) Result {
 	unmet, err := UnmetKernelNeeds(f, w)
 	if err != nil {
-		return Result{Status: Error, Found: err.Error(), Fix: "compare uname -r with what airgap docs kernel-version asks for; where it is new enough, --skip kernel-version"}
+		return Result{Status: Error, Found: err.Error(), Fix: "compare uname -r with the versions in airgap docs kernel-version; if the kernel is new enough, run with --skip kernel-version"}
 	}
 	if len(unmet) == 0 {
 		return pass("%s", f.Kernel.Release)
 	}
-	first := unmet[0] // those that fail come first
+	first := unmet[0] // failures are first
 	return Result{first.Older, f.Kernel.Release, fmt.Sprintf("%s or newer for %s", first.From, first.For), first.fix}
 }
 
 var kernelRunning = Check{
-	ID: "kernel-running", Title: "Running kernel is that of the next boot", Source: "airgap: a driver is built for the running kernel",
-	Breaks: "After the next reboot another kernel runs, for which no driver has been built.",
+	ID: "kernel-running", Title: "Running kernel is the kernel of the next boot", Source: "airgap: drivers are built for the running kernel",
+	Breaks: "After the next reboot another kernel runs, and no driver is built for it.",
 	Needs:  []string{"kernel", "packages"}, Run: judgeKernelRunning,
 }
 
@@ -76,19 +76,19 @@ func judgeKernelRunning(f *Facts, w *Want) Result {
 	case next == f.Kernel.Release || next == strings.TrimSuffix(f.Kernel.Release, "+debug"):
 		return pass("%s", f.Kernel.Release)
 	}
-	r := Result{Warn, f.Kernel.Release + " runs, " + next + " will after a reboot", "the kernel of the next boot running", "reboot before installing"}
-	if w.Is(GPU) {
-		r.Status = Fail // the driver would be built for a kernel that is about to go
+	r := Result{Warn, f.Kernel.Release + " is running, and the next boot starts " + next, "the kernel of the next boot", "reboot before the installation"}
+	if w.HasRole(GPU) {
+		r.Status = Fail // the driver would be built for the old kernel
 	}
 	return r
 }
 
-// NextKernel is the release, as uname -r has it, of the kernel that the host boots next:
-// the boot loader's own word, else the newest installed one; "" where no RPM has one.
+// NextKernel is the release, as in uname -r, of the kernel that the host boots next: the boot
+// loader's default entry, else the newest installed kernel; "" without a kernel RPM.
 func (f *Facts) NextKernel() string { return cmp.Or(f.Kernel.Next, newestKernel(f)) }
 
-// newestKernel is of the running one's kind (Oracle's UEK beside Red Hat's). A boot loader that
-// was told no other one starts it.
+// newestKernel is the newest installed kernel of the same kind as the running one (Oracle's UEK
+// or Red Hat's). The boot loader starts it by default.
 func newestKernel(f *Facts) string {
 	name := "kernel-core"
 	if strings.Contains(f.Kernel.Release, "uek") {

@@ -8,17 +8,17 @@ import (
 	"airgap.dev/airgap/internal/enterprise"
 )
 
-// KernelNeed is the oldest kernel that something works with.
+// KernelNeed is the oldest kernel that a feature works with.
 type KernelNeed struct {
 	For     string `json:"for"`
 	From    string `json:"from"`  // "5.13"
-	Older   Status `json:"older"` // what an older kernel is: fail, or warn where it works unsupported
+	Older   Status `json:"older"` // status with an older kernel: fail, or warn if it works unsupported
 	Source  string `json:"source"`
 	fix     string
 	applies func(*Facts, *Want) bool
 }
 
-// KernelNeeds lists them, those that fail first, with those of every pod network.
+// KernelNeeds lists the needs of Kubernetes and of every pod network, failures first.
 func KernelNeeds() []KernelNeed {
 	always := func(*Facts, *Want) bool { return true }
 	needs := []KernelNeed{
@@ -36,16 +36,17 @@ func KernelNeeds() []KernelNeed {
 	return append(needs, []KernelNeed{
 		{
 			"Kubernetes without a warning", "4.19", Warn, "kubernetes#131919: kubeadm from 1.34 on warns",
-			"it works, with a warning by kubeadm; plan for Enterprise Linux 9 or newer", always,
+			"no action is needed now: it works, and kubeadm warns; plan the move to Enterprise Linux 9 or newer", always,
 		},
 		{
 			"cgroup v2 under runc", "5.2", Warn, "runc: docs/cgroup-v2.md",
-			"it works from 4.15 on, and runc recommends 5.2; plan for Enterprise Linux 9 or newer", func(f *Facts, _ *Want) bool { return f.Cgroup.Mode == "v2" },
+			"no action is needed now: it works from 4.15 on, and runc recommends 5.2; plan the move to Enterprise Linux 9 or newer", func(f *Facts, _ *Want) bool { return f.Cgroup.Mode == "v2" },
 		},
 	}...)
 }
 
-// kernelNeed: what comes with a later minor of a release has what the plugin needs of newer kernels.
+// kernelNeed is the need of a pod network. Later minor versions of a release have the required
+// features backported to their older kernel.
 func kernelNeed(n cni.Needs) KernelNeed {
 	name := strings.ToUpper(n.Plugin[:1]) + n.Plugin[1:]
 	return KernelNeed{name, n.Kernel, Fail, n.KernelSource, n.KernelFix, func(f *Facts, w *Want) bool {
@@ -54,8 +55,8 @@ func kernelNeed(n cni.Needs) KernelNeed {
 	}}
 }
 
-// UnmetKernelNeeds are those of the needs that the kernel is too old for, in
-// their order. The error is about a kernel whose version cannot be read.
+// UnmetKernelNeeds lists the needs that the kernel is too old for, in the order of KernelNeeds.
+// The error is about an unreadable kernel version.
 func UnmetKernelNeeds(f *Facts, w *Want) ([]KernelNeed, error) {
 	var unmet []KernelNeed
 	for _, need := range KernelNeeds() {

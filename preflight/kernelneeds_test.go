@@ -6,8 +6,8 @@ import (
 	"airgap.dev/airgap/internal/enterprise"
 )
 
-// TestKernelNeeds has for each need a kernel that is too old, one that is new
-// enough, and a host that does not have the need.
+// TestKernelNeeds has for each need a kernel that is too old, a kernel that is new enough, and a
+// host to which the need does not apply.
 func TestKernelNeeds(t *testing.T) {
 	nftables, v2 := Want{ProxyMode: "nftables"}, Cgroup{Mode: "v2"}
 	cilium := Want{Network: network("cilium")}
@@ -18,7 +18,7 @@ func TestKernelNeeds(t *testing.T) {
 		facts  Facts
 		want   Want
 		status Status
-		says   string
+		needs  string
 	}{
 		"EL 7":                      {Facts{Kernel: Kernel{Release: "3.10.0-1160.el7.x86_64"}}, nftables, Fail, "4.18 or newer for Kubernetes"},
 		"EL 8":                      {Facts{Kernel: Kernel{Release: "4.18.0-553.el8_10.x86_64"}}, Want{}, Warn, "4.19 or newer for Kubernetes without a warning"},
@@ -36,19 +36,19 @@ func TestKernelNeeds(t *testing.T) {
 		"nftables on Oracle's UEK7": {Facts{Kernel: Kernel{Release: "5.15.0-300.el8uek.x86_64"}}, nftables, Pass, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := judgeKernelVersion(&tc.facts, &tc.want); got.Status != tc.status || got.Want != tc.says || (got.Fix == "") != (got.Status == Pass) {
+			if got := judgeKernelVersion(&tc.facts, &tc.want); got.Status != tc.status || got.Want != tc.needs || (got.Fix == "") != (got.Status == Pass) {
 				t.Errorf("got %+v", got)
 			}
 		})
 	}
 	for _, need := range KernelNeeds() {
 		if need.Source == "" || need.fix == "" {
-			t.Errorf("row without a source or a fix: %+v", need)
+			t.Errorf("need without a source or a fix: %+v", need)
 		}
 	}
 }
 
-// TestSystems: each is known, and what is assumed of it is its own.
+// TestSystems: every Enterprise Linux release has its own default facts.
 func TestSystems(t *testing.T) {
 	for _, s := range enterprise.Releases() {
 		f, ok := Assumed(s.OS)

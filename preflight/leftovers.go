@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// Leftover is a trace of a cluster.
+// Leftover is a file or network link of an earlier cluster.
 type Leftover struct {
 	Path string `yaml:"path" json:"path"` // of a file, or "link NAME"
-	// Blocks says that kubeadm or the kubelet would stumble over it; the rest
-	// is only untidy.
+	// Blocks is true if kubeadm or the kubelet fails because of it.
 	Blocks bool `yaml:"blocks" json:"blocks"`
 }
 
@@ -22,7 +21,7 @@ func untidyLeftovers() []string {
 	return []string{"var/lib/kubelet/config.yaml", "var/lib/rancher/k3s", "var/lib/rancher/rke2", "var/lib/k0s"}
 }
 
-// leftoverDir is a directory that may well be there, but empty.
+// leftoverDir is a directory that may exist, but must be empty.
 type leftoverDir struct {
 	path, suffix string
 	blocks       bool
@@ -35,8 +34,7 @@ func leftoverDirs() []leftoverDir {
 	}
 }
 
-// readLeftovers looks where kubeadm, CNI plugins and other distributions
-// leave things.
+// readLeftovers looks for the files and links of kubeadm, CNI plugins and other distributions.
 func readLeftovers(_ context.Context, r reader, f *Facts) error {
 	blocking, err := r.among(blockingLeftovers())
 	if err != nil {
@@ -73,9 +71,8 @@ func readLeftoverDirs(r reader, f *Facts) error {
 	return nil
 }
 
-// firstLeftover passes over what is no cluster's: podman keeps a
-// configuration in the CNI directory too, and lost+found marks a file system
-// of its own.
+// firstLeftover ignores files that belong to no cluster: podman's configuration in the CNI
+// directory, and lost+found of a separate file system.
 func firstLeftover(names []string, suffix string) string {
 	for _, name := range names {
 		if strings.HasSuffix(name, suffix) && !strings.Contains(name, "podman") && name != "lost+found" {
@@ -101,14 +98,14 @@ func readLeftoverLinks(r reader, f *Facts) error {
 }
 
 var oldCluster = Check{
-	ID: "old-cluster", Title: "No cluster left over", Source: "kubeadm DirAvailable, FileAvailable",
-	Breaks: "kubeadm stops at another cluster's files, and its interfaces and rules lead packets astray.",
+	ID: "old-cluster", Title: "No remains of another cluster", Source: "kubeadm DirAvailable, FileAvailable",
+	Breaks: "kubeadm stops because of the old cluster's files, and its interfaces and rules misroute packets.",
 	Needs:  []string{"leftovers", "units"}, Run: judgeLeftovers,
 }
 
 func judgeLeftovers(f *Facts, w *Want) Result {
-	if w.Ours {
-		return skipped("this host is a node of airgap's own cluster")
+	if w.Managed {
+		return skipped("airgap has installed this host")
 	}
 	var blocking, untidy []string
 	for _, l := range f.Leftovers {
@@ -121,16 +118,16 @@ func judgeLeftovers(f *Facts, w *Want) Result {
 	for _, name := range []string{"kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service",
 		"k0scontroller.service", "k0sworker.service", "microk8s.daemon-kubelite.service"} {
 		if f.unit(name).Active() {
-			blocking = append(blocking, name+" runs")
+			blocking = append(blocking, name+" is active")
 		}
 	}
-	want := "a host that is no node, nor was one"
+	want := "a host that has never been a node"
 	switch {
 	case len(blocking) > 0:
 		return Result{Fail, strings.Join(append(blocking, untidy...), ", "), want,
-			"if nothing on it is needed any more: airgap reset (or kubeadm reset, or the other distribution's uninstaller), then reboot"}
+			"if the old cluster is no longer needed: run airgap reset (or kubeadm reset, or the other distribution's uninstaller), then reboot"}
 	case len(untidy) > 0:
-		return Result{Warn, strings.Join(untidy, ", "), want, "remove them, then reboot: airgap reset"}
+		return Result{Warn, strings.Join(untidy, ", "), want, "remove them with airgap reset, then reboot"}
 	default:
 		return pass("none")
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Manager is what systemd gives to every service that asks for nothing else.
+// Manager has systemd's defaults for services.
 type Manager struct {
-	OpenFiles int64 `yaml:"openFiles,omitempty" json:"openFiles,omitempty"` // DefaultLimitNOFILE, the hard one; -1 for no limit
-	// Proxy are the variables of the environment that name a proxy, without passwords.
+	OpenFiles int64 `yaml:"openFiles,omitempty" json:"openFiles,omitempty"` // the hard DefaultLimitNOFILE; -1 for no limit
+	// Proxy are the proxy variables of the environment, without passwords.
 	Proxy map[string]string `yaml:"proxy,omitempty" json:"proxy,omitempty"`
 }
 
@@ -50,16 +50,16 @@ func (m *Manager) addProxy(variable string) {
 
 var filesWarn = Limit{
 	Check: "limits", Name: "filesWarn", Unit: Count, Default: always(65536),
-	About: "Open files of a service below which there is a warning. Default 65536.",
+	About: "Open files of a service below which the check warns. Default 65536.",
 }
 
 var processesWarn = Limit{
 	Check: "limits", Name: "processesWarn", Unit: Count, Default: always(65536),
-	About: "Processes and threads of the host below which there is a warning. Default 65536.",
+	About: "Processes and threads of the host below which the check warns. Default 65536.",
 }
 
 var limits = Check{
-	ID: "limits", Title: "Limits of files and processes", Source: "containerd and systemd documentation: LimitNOFILE, kernel.pid_max",
+	ID: "limits", Title: "File and process limits are high enough", Source: "containerd and systemd documentation: LimitNOFILE, kernel.pid_max",
 	Breaks: "Programs with many connections fail with \"too many open files\", and pods cannot start threads.",
 	Limits: []Limit{filesWarn, processesWarn}, Needs: []string{"manager", "sysctls"}, Run: judgeLimits,
 }
@@ -78,7 +78,7 @@ func judgeLimits(f *Facts, w *Want) Result {
 		}
 	}
 	if len(low) > 0 {
-		return Result{Warn, strings.Join(low, ", "), "more", strings.Join(fix, "; ")}
+		return Result{Warn, strings.Join(low, ", "), "higher limits", "set " + strings.Join(fix, "; set ")}
 	}
 	return pass("%s open files, %s processes", f.Manager.openFiles(), f.sysctl("kernel.pid_max").Value)
 }
@@ -86,7 +86,7 @@ func judgeLimits(f *Facts, w *Want) Result {
 func (m Manager) openFiles() string {
 	switch m.OpenFiles {
 	case -1:
-		return "any number of"
+		return "unlimited"
 	case 0:
 		return "an unknown number of"
 	default:

@@ -45,7 +45,7 @@ func parseLinks(text string) ([]Link, error) {
 	for _, l := range raw {
 		link := Link{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Up: slices.Contains(l.Flags, "UP")}
 		for _, a := range l.Addresses {
-			if a.Local == "" { // ip prints empty objects where a filter left nothing
+			if a.Local == "" { // ip prints empty objects for filtered addresses
 				continue
 			}
 			prefix, err := netip.ParsePrefix(fmt.Sprintf("%s/%d", a.Local, a.Length))
@@ -60,8 +60,8 @@ func parseLinks(text string) ([]Link, error) {
 }
 
 var nodeIP = Check{
-	ID: "node-ip", Title: "Node address", Source: "kubespray; embedded-cluster",
-	Breaks: "The node would be known by an address that it does not have.",
+	ID: "node-ip", Title: "Host has the node's address", Source: "kubespray; embedded-cluster",
+	Breaks: "The node would register with an address that it does not have.",
 	Needs:  []string{"links"}, Run: judgeNodeIP,
 }
 
@@ -82,7 +82,7 @@ func judgeNodeIP(f *Facts, w *Want) Result {
 	case len(own) == 0:
 		return Result{Fail, "no address", "an IP address", "configure the network"}
 	case w.NodeAddress != "":
-		return Result{Fail, strings.Join(own, ", "), w.NodeAddress, "correct the node's address in airgap.yaml, or the host's"}
+		return Result{Fail, strings.Join(own, ", "), w.NodeAddress, "correct the node's address in airgap.yaml, or the address of the host"}
 	default:
 		return pass("%s", strings.Join(own, ", "))
 	}

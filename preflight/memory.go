@@ -23,10 +23,10 @@ func readMemory(_ context.Context, r reader, f *Facts) error {
 		f.Memory = kib * 1024
 		return err
 	}
-	return fmt.Errorf("read /proc/meminfo: no MemTotal in it")
+	return fmt.Errorf("read /proc/meminfo: MemTotal is missing")
 }
 
-// mebibyte is what kubeadm counts memory in.
+// mebibyte is kubeadm's unit for memory.
 const mebibyte = 1024 * 1024
 
 var memoryFail = Limit{
@@ -36,12 +36,12 @@ var memoryFail = Limit{
 
 var memoryWarn = Limit{
 	Check: "memory", Name: "warn", Unit: Bytes, Default: byControlPlane(8*gigabyte, 4*gigabyte),
-	About: "Memory below which, less a tenth, there is a warning. Default 8GB on control-plane nodes, 4GB on others.",
+	About: "Memory below which the check warns, with a tolerance of 10%. Default 8GB on control-plane nodes, 4GB on others.",
 }
 
 var memory = Check{
-	ID: "memory", Title: "Memory", Source: "kubeadm Mem",
-	Breaks: "Where memory is short the kernel kills etcd or the API server first, since they have most of it.",
+	ID: "memory", Title: "Host has enough memory", Source: "kubeadm Mem",
+	Breaks: "When memory runs out, the kernel kills etcd or the API server first, because they use the most.",
 	Limits: []Limit{memoryFail, memoryWarn}, Needs: []string{"memory"}, Run: judgeMemory,
 }
 
@@ -49,10 +49,10 @@ func judgeMemory(f *Facts, w *Want) Result {
 	least, enough := w.limit(memoryFail), w.limit(memoryWarn)
 	switch {
 	case f.Memory < least:
-		// In the unit of the limit, or both might read 1.8 GB.
+		// In the unit of the limit, because both values could be printed as 1.8 GB.
 		return Result{Fail, fmt.Sprintf("%d MiB", f.Memory/mebibyte), fmt.Sprintf("%d MiB or more", least/mebibyte), "give the machine more memory"}
-	// Firmware and kernel keep up to a tenth of what the hypervisor gives: a
-	// machine of 8 GB must not draw the warning meant for smaller ones.
+	// Firmware and kernel reserve up to 10% of the memory: a machine with 8 GB must not cause the
+	// warning for smaller machines.
 	case f.Memory < enough*9/10:
 		return Result{Warn, ui.Size(f.Memory), ui.Size(enough), "give the machine more memory, or keep its load small"}
 	default:

@@ -13,19 +13,19 @@ import (
 	"strings"
 )
 
-// Module says where a kernel module is.
+// Module is the state of a kernel module.
 type Module string
 
 const (
 	Loaded   Module = "loaded"
 	BuiltIn  Module = "built-in"
 	Loadable Module = "loadable"
-	Blocked  Module = "blocked" // modprobe is told to run /bin/false or /bin/true instead
+	Blocked  Module = "blocked" // an install line makes modprobe run /bin/false or /bin/true
 	Missing  Module = "missing"
 )
 
-// moduleOptions gives the kernel's configuration option of each module that a
-// node may need. Which of them it does need depends on Want.
+// moduleOptions has the kernel option of each module that a node may need. Want decides which
+// modules it does need.
 func moduleOptions() map[string]string {
 	return map[string]string{
 		"overlay":       "OVERLAY_FS",
@@ -33,23 +33,23 @@ func moduleOptions() map[string]string {
 		"nf_conntrack":  "NF_CONNTRACK",
 		"nf_tables":     "NF_TABLES",
 		"nft_compat":    "NFT_COMPAT",
-		"nft_chain_nat": "NFT_NAT", // nat chains; the module has no option of its own
+		"nft_chain_nat": "NFT_NAT", // nat chains; the module has no separate option
 		"nft_nat":       "NFT_NAT",
 		"nft_masq":      "NFT_MASQ",
 		"xt_comment":    "NETFILTER_XT_MATCH_COMMENT",
 		"xt_MASQUERADE": "NETFILTER_XT_TARGET_MASQUERADE",
-		// Before Linux 5.2, so in Enterprise Linux 8, MASQUERADE was IPv4's own.
+		// Before Linux 5.2, and so in Enterprise Linux 8, MASQUERADE is in an IPv4 module.
 		"ipt_MASQUERADE": "IP_NF_TARGET_MASQUERADE",
 		"vxlan":          "VXLAN",
-		"nouveau":        "DRM_NOUVEAU", // which a GPU node must not have
+		"nouveau":        "DRM_NOUVEAU", // must not be loaded on a GPU node
 	}
 }
 
-// moduleTree is what the host says about its modules.
+// moduleTree has the host's information about its modules.
 type moduleTree struct {
 	builtin, loadable, loaded, blocked map[string]bool
 	config                             map[string]string // OVERLAY_FS: y
-	known                              bool              // the running kernel's tree or a configuration could be read
+	known                              bool              // the running kernel's module tree or its configuration was readable
 }
 
 func readModules(_ context.Context, r reader, f *Facts) error {
@@ -73,13 +73,13 @@ func readModules(_ context.Context, r reader, f *Facts) error {
 	}
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
-		return fmt.Errorf("neither /lib/modules/%s nor the kernel's configuration can be read: cannot tell about %s", release, strings.Join(unknown, ", "))
+		return fmt.Errorf("read /lib/modules/%s and the kernel configuration: both are unreadable; the state of these modules is unknown: %s", release, strings.Join(unknown, ", "))
 	}
 	return nil
 }
 
-// find looks at what works before what is promised: a module that is loaded
-// or built in needs no file and cannot be blocked.
+// find first checks whether the module is built in or loaded: then it needs no file, and an
+// install line does not block it.
 func (t moduleTree) find(r reader, name, option string) Module {
 	switch {
 	case t.builtin[name] || t.config[option] == "y":
@@ -116,9 +116,9 @@ func readModuleTree(r reader, release string) (moduleTree, error) {
 	return t, err
 }
 
-// moduleNames takes the names from modules.builtin (a path a line),
-// modules.dep (a path, a colon, what it needs) and /proc/modules (a name
-// first). Compressed modules end in .ko.xz or .ko.zst.
+// moduleNames reads module names from modules.builtin (one path per line), modules.dep (a path,
+// a colon, dependencies) and /proc/modules (the name is first). Compressed modules end in .ko.xz
+// or .ko.zst.
 func moduleNames(lines []string) map[string]bool {
 	names := map[string]bool{}
 	for _, line := range lines {
@@ -129,11 +129,11 @@ func moduleNames(lines []string) map[string]bool {
 	return names
 }
 
-// moduleName is the name as the kernel writes it: file names may have "-".
+// moduleName is the kernel's form of the name, with "_". File names may have "-".
 func moduleName(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
-// readBlocked finds the modules that hardening guides switch off by
-// `install NAME /bin/false`. A mere blacklist line does not stop modprobe.
+// readBlocked finds the modules that hardening guides disable with `install NAME /bin/false`. A
+// blacklist line does not stop modprobe.
 func readBlocked(r reader) (map[string]bool, error) {
 	blocked := map[string]bool{}
 	for _, dir := range []string{"etc/modprobe.d", "run/modprobe.d", "usr/lib/modprobe.d"} {
@@ -145,7 +145,7 @@ func readBlocked(r reader) (map[string]bool, error) {
 			if !strings.HasSuffix(name, ".conf") {
 				continue
 			}
-			lines, err := r.optionalLines(dir + "/" + name) // a link to nothing is passed over, as modprobe does
+			lines, err := r.optionalLines(dir + "/" + name) // modprobe also ignores a dangling link
 			if err != nil {
 				return nil, err
 			}
@@ -164,13 +164,12 @@ func addBlocked(blocked map[string]bool, lines []string) {
 	}
 }
 
-// readKernelConfig reads the options of moduleOptions from wherever this
-// kernel keeps its configuration; none when it is nowhere.
+// readKernelConfig reads the running kernel's configuration from the first readable location;
+// nil if there is none.
 func readKernelConfig(r reader, release string) (map[string]string, error) {
 	var text string
 	for _, name := range []string{"boot/config-" + release, "lib/modules/" + release + "/config", "usr/lib/modules/" + release + "/config"} {
-		// A boot directory that only root may read does not matter when
-		// another copy can be read.
+		// /boot may be readable only by root; another copy is enough.
 		if found, err := r.text(name); err == nil {
 			text = found
 			break
@@ -192,7 +191,7 @@ func readKernelConfig(r reader, release string) (map[string]string, error) {
 	return config, nil
 }
 
-// gunzip is the text of a compressed file; "" when there is none.
+// gunzip returns the text of a compressed file; "" if it does not exist.
 func (r reader) gunzip(name string) (string, error) {
 	file, err := r.fs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -215,18 +214,18 @@ func (r reader) gunzip(name string) (string, error) {
 }
 
 var kernelModules = Check{
-	ID: "kernel-modules", Title: "Kernel modules", Source: "replicatedhq/embedded-cluster and its PR 1888; kops#18724",
-	Breaks: "Without these there is no overlay for images, or no network between pods.",
+	ID: "kernel-modules", Title: "Required kernel modules are available", Source: "replicatedhq/embedded-cluster and its PR 1888; kops#18724",
+	Breaks: "Without these modules there is no overlayfs for images, or no network between pods.",
 	Needs:  []string{"modules", "kernel"}, Run: judgeModules,
 }
 
 func judgeModules(f *Facts, w *Want) Result {
-	var absent, blocked, coming []string
+	var absent, blocked, bundled []string
 	for _, alternatives := range neededModules(w) {
 		switch f.best(alternatives) {
 		case Missing:
-			if w.bringsModule(f.Kernel.Release, alternatives) {
-				coming = append(coming, strings.Join(alternatives, " or "))
+			if w.bundlesModule(f.Kernel.Release, alternatives) {
+				bundled = append(bundled, strings.Join(alternatives, " or "))
 				continue
 			}
 			absent = append(absent, strings.Join(alternatives, " or "))
@@ -237,30 +236,30 @@ func judgeModules(f *Facts, w *Want) Result {
 	var found, fix []string
 	if len(absent) > 0 {
 		found = append(found, "missing: "+strings.Join(absent, ", "))
-		fix = append(fix, "install kernel-modules-extra-"+f.Kernel.Release+", which packages.install of airgap.yaml can bring, or reboot when the kernel was just updated")
+		fix = append(fix, "install kernel-modules-extra-"+f.Kernel.Release+" (packages.install of airgap.yaml can add it), or reboot if the kernel was just updated")
 	}
 	if len(blocked) > 0 {
-		found = append(found, "switched off by an install line: "+strings.Join(blocked, ", "))
+		found = append(found, "disabled by an install line: "+strings.Join(blocked, ", "))
 		fix = append(fix, "remove the install lines of "+strings.Join(blocked, ", ")+" from /etc/modprobe.d")
 	}
 	if len(found) > 0 {
 		return Result{Fail, strings.Join(found, "; "), "loaded, built in or loadable", strings.Join(fix, "; ")}
 	}
-	if len(coming) > 0 {
-		return pass("%d needed; %s by the bundle's kernel-modules-extra", len(neededModules(w)), strings.Join(coming, ", "))
+	if len(bundled) > 0 {
+		return pass("all %d modules are available, with kernel-modules-extra of the bundle: %s", len(neededModules(w)), strings.Join(bundled, ", "))
 	}
-	return pass("%d needed, all there", len(neededModules(w)))
+	return pass("all %d modules are available", len(neededModules(w)))
 }
 
-// bringsModule reports whether one of the modules comes with the packages, which are
-// installed before modules are loaded: kernel-modules-extra of the running kernel has
-// them in Enterprise Linux 10 (kops#18724).
-func (w *Want) bringsModule(kernel string, names []string) bool {
+// bundlesModule reports whether the bundle's packages have one of the modules. airgap installs
+// packages before it loads modules. In Enterprise Linux 10 kernel-modules-extra of the running
+// kernel has these modules (kops#18724).
+func (w *Want) bundlesModule(kernel string, names []string) bool {
 	extra := []string{"br_netfilter", "nft_compat", "xt_comment", "xt_MASQUERADE"}
 	return slices.Contains(w.ModulesExtra, kernel) && slices.ContainsFunc(names, func(n string) bool { return slices.Contains(extra, n) })
 }
 
-// neededModules lists alternatives: one of each row is enough.
+// neededModules lists alternatives: one module of each row is enough.
 func neededModules(w *Want) [][]string {
 	needed := [][]string{{"overlay"}, {"br_netfilter"}, {"nf_conntrack"}, {"nf_tables"}}
 	if w.ProxyMode == "nftables" {
@@ -275,7 +274,7 @@ func neededModules(w *Want) [][]string {
 	return needed
 }
 
-// best is the most usable state among the modules.
+// best is the best state among the modules.
 func (f *Facts) best(names []string) Module {
 	best := Missing
 	for _, name := range names {
@@ -291,7 +290,7 @@ func (f *Facts) best(names []string) Module {
 
 var modulesLocked = Check{
 	ID: "modules-locked", Title: "Kernel modules can be loaded", Source: "sysctl kernel.modules_disabled",
-	Breaks: "A module that is not loaded yet cannot be until the next reboot: pods would have no network.",
+	Breaks: "A module that is not loaded yet cannot be loaded before the next reboot: pods would have no network.",
 	Needs:  []string{"sysctls", "modules"}, Run: judgeModulesLocked,
 }
 
@@ -306,8 +305,8 @@ func judgeModulesLocked(f *Facts, w *Want) Result {
 		}
 	}
 	if len(later) == 0 {
-		return pass("locked, but everything needed is loaded or built in")
+		return pass("locked, but all required modules are loaded or built in")
 	}
 	return Result{Fail, "locked, and not loaded yet: " + strings.Join(later, ", "), "kernel.modules_disabled = 0",
-		"reboot with these modules in /etc/modules-load.d and without the sysctl"}
+		"add these modules to /etc/modules-load.d, remove the sysctl, and reboot"}
 }

@@ -7,8 +7,8 @@ import (
 )
 
 var mountNoexec = Check{
-	ID: "mount-noexec", Title: "Mount options", Source: "k3s#7296",
-	Breaks: "Programs of containers do not start from a file system that is mounted noexec.",
+	ID: "mount-noexec", Title: "Mount options allow containers", Source: "k3s#7296",
+	Breaks: "Programs of containers do not start from a file system that is mounted with noexec.",
 	Needs:  []string{"filesystems"}, Run: judgeMountOptions,
 }
 
@@ -27,18 +27,18 @@ func judgeMountOptions(f *Facts, w *Want) Result {
 	}
 	switch {
 	case len(noexec) > 0:
-		return Result{Fail, "noexec on " + strings.Join(noexec, ", "), "exec: containers are started from there",
-			"give these directories a file system of their own without noexec, or remount it"}
+		return Result{Fail, "noexec on " + strings.Join(noexec, ", "), "exec: containers start from there",
+			"put these directories on separate file systems without noexec, or remount without it"}
 	case len(other) > 0:
-		return Result{Warn, strings.Join(other, ", "), "no restriction", "containers that rely on set-uid programs or device files may break; mount these directories on their own"}
+		return Result{Warn, strings.Join(other, ", "), "no restriction", "put these directories on separate file systems: containers that need set-uid programs or device files may fail"}
 	default:
 		return pass("no restriction")
 	}
 }
 
 var tmpNoexec = Check{
-	ID: "tmp-noexec", Title: "Programs may run from temporary directories", Source: "airgap: DKMS and NVIDIA's installer unpack and run there",
-	Breaks: "A driver that is built on the host does not build.",
+	ID: "tmp-noexec", Title: "Programs can run from temporary directories", Source: "airgap: DKMS and NVIDIA's installer unpack and run there",
+	Breaks: "The build of a driver on the host fails.",
 	Needs:  []string{"filesystems"}, Run: judgeTmp,
 }
 
@@ -52,10 +52,10 @@ func judgeTmp(f *Facts, w *Want) Result {
 	switch {
 	case len(noexec) == 0:
 		return pass("no restriction")
-	case w.Is(GPU) && f.Driver == "":
-		return Result{Warn, "noexec on " + strings.Join(noexec, ", "), "a directory that the driver can be built in",
-			"build the driver with TMPDIR on another file system; airgap gives its own steps one"}
+	case w.HasRole(GPU) && f.Driver == "":
+		return Result{Warn, "noexec on " + strings.Join(noexec, ", "), "a directory in which the driver can be built",
+			"set TMPDIR to another file system when you build the driver; airgap does so in its own steps"}
 	default:
-		return pass("noexec on %s; nothing of ours runs from there", strings.Join(noexec, ", "))
+		return pass("noexec on %s; airgap runs nothing from there", strings.Join(noexec, ", "))
 	}
 }

@@ -46,8 +46,7 @@ func parseMount(line string) (mount, error) {
 	return m, nil
 }
 
-// unescapeMount undoes the octal escapes of spaces, tabs, newlines and
-// backslashes.
+// unescapeMount decodes the octal escapes of spaces, tabs, newlines and backslashes.
 func unescapeMount(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -63,7 +62,7 @@ func unescapeMount(text string) string {
 	return b.String()
 }
 
-// mountOf is the mount that a path lies on. Later lines cover earlier ones.
+// mountOf is the mount of a path. Later lines hide earlier ones.
 func mountOf(mounts []mount, path string) (mount, bool) {
 	var best mount
 	for _, m := range mounts {

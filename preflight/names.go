@@ -35,7 +35,7 @@ func parseResolv(text string) Resolv {
 		switch words[0] {
 		case "nameserver":
 			resolv.Nameservers = append(resolv.Nameservers, words[1])
-		case "search", "domain": // the last of them counts
+		case "search", "domain": // the last line counts
 			resolv.Search = words[1:]
 		}
 	}
@@ -60,8 +60,8 @@ func parseHosts(text string) []HostsEntry {
 }
 
 var hostsFile = Check{
-	ID: "hosts-file", Title: "Host name in /etc/hosts", Source: "airgap: a loopback address would be advertised",
-	Breaks: "The node would advertise a loopback address, at which no other host reaches it.",
+	ID: "hosts-file", Title: "/etc/hosts has the right address for the host name", Source: "airgap: a loopback address would be advertised",
+	Breaks: "The node would advertise a loopback address, and no other host could reach it.",
 	Needs:  []string{"hosts", "kernel"}, Run: judgeHosts,
 }
 
@@ -75,7 +75,7 @@ func judgeHosts(f *Facts, w *Want) Result {
 		case err == nil && address.IsLoopback():
 			r := Result{Fail, f.Host + " is " + e.Address, "the node's own address", "remove " + f.Host + " from the line of " + e.Address}
 			if w.NodeAddress != "" {
-				r.Status = Warn // the address is given to everything that would look the name up
+				r.Status = Warn // airgap passes the address to all programs, so none looks up the name
 			}
 			return r
 		case w.NodeAddress != "" && err == nil && address.Is4() && e.Address != w.NodeAddress:
@@ -86,8 +86,8 @@ func judgeHosts(f *Facts, w *Want) Result {
 }
 
 var resolvConf = Check{
-	ID: "resolv-conf", Title: "Name servers", Source: "kubespray; embedded-cluster: CoreDNS forwards to them",
-	Breaks: "CoreDNS forwards to the host's name servers: with none it does not start, with itself as one it asks in a loop.",
+	ID: "resolv-conf", Title: "Pods can use the host's name servers", Source: "kubespray; embedded-cluster: CoreDNS forwards to them",
+	Breaks: "CoreDNS forwards to the host's name servers. Without any it does not start. With a loopback address it queries itself in a loop.",
 	Needs:  []string{"resolv"}, Run: judgeResolv,
 }
 
@@ -96,13 +96,13 @@ func judgeResolv(f *Facts, w *Want) Result {
 	list := strings.Join(servers, ", ")
 	switch {
 	case len(servers) == 0 && w.NoDNS:
-		return pass("none, as the site says")
+		return pass("none, as in airgap.yaml")
 	case len(servers) == 0:
-		return Result{Fail, "none in /etc/resolv.conf", "the site's name servers", "add the site's name servers, or say kubernetes.dns: none in airgap.yaml: CoreDNS does not start with nowhere to forward to"}
+		return Result{Fail, "none in /etc/resolv.conf", "the site's name servers", "add the site's name servers, or set kubernetes.dns: none in airgap.yaml: CoreDNS does not start without a server to forward to"}
 	case slices.ContainsFunc(servers, isLoopback):
-		return Result{Warn, list, "servers that pods can reach too", "CoreDNS would ask itself in a loop: point resolvConf of the kubelet at the file with the real servers"}
+		return Result{Warn, list, "servers that pods can also reach", "set resolvConf of the kubelet to the file with the real servers: CoreDNS would query itself in a loop"}
 	case len(servers) > 3:
-		return Result{Warn, list, "at most 3", "the resolver and the kubelet use the first three only"}
+		return Result{Warn, list, "at most 3", "keep at most three: the resolver and the kubelet use only the first three"}
 	default:
 		return pass("%s", list)
 	}

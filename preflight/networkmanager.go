@@ -3,8 +3,8 @@ package preflight
 import "strings"
 
 var networkManager = Check{
-	ID: "networkmanager", Title: "NetworkManager leaves pods alone", Source: "rke2: known issues; kubespray",
-	Breaks: "It takes addresses and routes away from interfaces that it does not know: pods are cut off.",
+	ID: "networkmanager", Title: "NetworkManager ignores the pods' interfaces", Source: "rke2: known issues; kubespray",
+	Breaks: "NetworkManager removes addresses and routes from interfaces that it does not know: pods lose their network.",
 	Needs:  []string{"units"}, Run: judgeNetworkManager,
 }
 
@@ -12,12 +12,12 @@ func judgeNetworkManager(f *Facts, _ *Want) Result {
 	if u := f.unit("NetworkManager.service"); !u.Active() && u.Enabled != "enabled" {
 		return pass("not active")
 	}
-	return pass("active; install tells it to leave the pods' interfaces alone")
+	return pass("active; install configures it to ignore the pods' interfaces")
 }
 
 var nmCloudSetup = Check{
-	ID: "nm-cloud-setup", Title: "NetworkManager's cloud setup is off", Source: "rke2: known issues",
-	Breaks: "It adds rules of routing of its own, again and again: packets of pods leave by another way, or not at all.",
+	ID: "nm-cloud-setup", Title: "nm-cloud-setup is off", Source: "rke2: known issues",
+	Breaks: "nm-cloud-setup periodically adds its own routing rules: packets from pods take another route, or are lost.",
 	Needs:  []string{"units"}, Run: judgeCloudSetup,
 }
 
@@ -29,7 +29,7 @@ func judgeCloudSetup(f *Facts, _ *Want) Result {
 		}
 	}
 	if len(on) > 0 {
-		return Result{Fail, strings.Join(on, ", ") + " is on", "off", "systemctl disable --now " + strings.Join(on, " ") + ", then reboot"}
+		return Result{Fail, strings.Join(on, ", ") + " is on", "off", "run systemctl disable --now " + strings.Join(on, " ") + ", then reboot"}
 	}
 	return pass("off")
 }

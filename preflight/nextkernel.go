@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// grubEnvironment is GRUB's environment block, 1024 bytes of NAME=VALUE lines with #
-	// behind them. On EL 8 with UEFI it is a link to that on the EFI partition.
+	// grubEnvironment is GRUB's environment block: 1024 bytes with NAME=VALUE lines, padded with
+	// "#". On EL 8 with UEFI it is a link to the block on the EFI partition.
 	grubEnvironment = "boot/grub2/grubenv"
-	// bootEntries are the boot loader's, a file for each: MACHINE-ID-RELEASE.conf (UAPI:
-	// boot loader specification).
+	// bootEntries is the directory of the boot loader entries, one file per entry:
+	// MACHINE-ID-RELEASE.conf (UAPI: boot loader specification).
 	bootEntries = "boot/loader/entries"
 )
 
@@ -22,9 +22,9 @@ func readNextKernel(_ context.Context, r reader, f *Facts) (err error) {
 	return err
 }
 
-// ReadNextKernel asks the boot loader of a host which kernel it starts next, as grubby
-// --default-kernel does. It is "" where that is left open, by an index or an entry that is
-// not there: then GRUB takes the first one, which is the newest.
+// ReadNextKernel reads the release of the boot loader's default kernel, as grubby
+// --default-kernel does. It is "" if the default is an index, or an entry that does not exist:
+// then GRUB starts the first entry, which is the newest.
 func ReadNextKernel(host fs.FS) (string, error) { return reader{fs: host}.nextKernel() }
 
 func (r reader) nextKernel() (string, error) {
@@ -40,11 +40,10 @@ func (r reader) nextKernel() (string, error) {
 	return entryRelease(entry), err
 }
 
-// entryID leaves out what no file's name can have, and what is longer.
+// entryID matches ids that can be a file name.
 var entryID = regexp.MustCompile(`^[\w.+~^:-]{1,240}$`)
 
-// savedEntry is the id of the entry that grubby, or grub2-set-default, has chosen; ""
-// where none is.
+// savedEntry is the id of the entry that grubby or grub2-set-default has set; "" if none is set.
 func savedEntry(environment string) string {
 	for line := range strings.Lines(environment) {
 		if id, is := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "saved_entry="); is && entryID.MatchString(id) {
@@ -54,8 +53,8 @@ func savedEntry(environment string) string {
 	return ""
 }
 
-// entryRelease is the release, as uname -r has it, of the kernel that an entry starts;
-// "" of a rescue image, which is a copy of some kernel's, and of other programs.
+// entryRelease is the release, as in uname -r, of the kernel that an entry starts; "" for a
+// rescue image and for other programs.
 func entryRelease(entry string) string {
 	for line := range strings.Lines(entry) {
 		fields := strings.Fields(line)

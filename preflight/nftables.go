@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// DropChain is a chain of the packet filter that drops what none of its rules takes.
+// DropChain is a base chain of the packet filter with the policy drop.
 type DropChain struct {
 	Family string `yaml:"family" json:"family"` // "ip", "inet"
 	Table  string `yaml:"table" json:"table"`
@@ -16,8 +16,8 @@ type DropChain struct {
 	Hook   string `yaml:"hook" json:"hook"` // "input", "forward" or "output"
 }
 
-// readDropChains needs root. Without nft nobody can have set such chains but by
-// iptables' old kind, which iptables-backend looks at.
+// readDropChains needs root. Without nft, only the legacy backend of iptables can create such
+// chains, and iptables-backend checks for it.
 func readDropChains(ctx context.Context, r reader, f *Facts) error {
 	if !r.has("nft") {
 		return nil
@@ -58,15 +58,15 @@ func parseDropChains(text string) ([]DropChain, error) {
 }
 
 var nftForeign = Check{
-	ID: "nft-foreign", Title: "No other packet filter drops by default", Source: "netfilter: a packet has to be accepted in every table; moby: FORWARD drops",
-	Breaks: "Whatever the cluster accepts in its own tables, this one drops it: pods do not reach each other.",
+	ID: "nft-foreign", Title: "No other packet filter drops by default", Source: "netfilter: every table must accept a packet; moby: FORWARD drops",
+	Breaks: "The other packet filter drops packets that the cluster's tables accept: pods do not reach each other.",
 	Needs:  []string{"dropChains"}, Run: judgeDropChains,
 }
 
-// judgeDropChains leaves firewalld's own table to the check of firewalld.
+// judgeDropChains skips firewalld's table, because the check firewalld covers it.
 func judgeDropChains(f *Facts, w *Want) Result {
-	if w.Ours {
-		return skipped("the cluster's own rules are among them")
+	if w.Managed {
+		return skipped("the chains include the cluster's own rules")
 	}
 	var found []string
 	for _, c := range f.DropChains {
@@ -75,8 +75,8 @@ func judgeDropChains(f *Facts, w *Want) Result {
 		}
 	}
 	if len(found) > 0 {
-		return Result{Warn, strings.Join(found, ", ") + " drops by default", "accept, or rules that let the cluster's traffic pass",
-			"ask who made it (nft list table ...); have it accept the pods' subnet and the ports that airgap preflight lists under ports-free"}
+		return Result{Warn, strings.Join(found, ", ") + " drops by default", "policy accept, or rules that accept the cluster's traffic",
+			"find the program that created it (nft list table ...); configure it to accept the pod subnet and the ports that airgap preflight lists in ports-free"}
 	}
 	return pass("none")
 }

@@ -152,11 +152,11 @@ func TestModuleNames(t *testing.T) {
 		}
 	}
 	if names["udp_tunnel"] {
-		t.Error("a dependency counts as a module of its own")
+		t.Error("a dependency counts as a module")
 	}
 }
 
-// The output of rpm 4.18 for a package made for this.
+// rpmOutput is the output of rpm 4.18 for a test package.
 const rpmOutput = "N\txtest\t2\t1.0\t1.el9\tnoarch\n" +
 	"P\tfoo(bar)\t=\t3:1.2\nP\tkernel(kmalloc)\t=\t0x1\nP\tplain\t\t\nP\txtest\t=\t2:1.0-1.el9\n" +
 	"R\t(glibc if bash)\t\t\nR\tbash\t>=\t5\nR\trpmlib(CompressedFileNames)\t<=\t3.0.4-1\n" +

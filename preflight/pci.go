@@ -9,8 +9,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// nvidia is the PCI vendor whose devices are surveyed, all of them: package
-// gpu knows what each is, perhaps in a later release than the survey's.
+// nvidia is the PCI vendor ID of the surveyed devices. The survey has all of them: package gpu of
+// a later release may identify more.
 const nvidia = "10de"
 
 func readPCI(_ context.Context, r reader, f *Facts) error {
@@ -26,10 +26,10 @@ func readPCI(_ context.Context, r reader, f *Facts) error {
 	return err
 }
 
-// nvidiaUninstall belongs to NVIDIA's installer, the .run file.
+// nvidiaUninstall is a program of NVIDIA's installer, the .run file.
 const nvidiaUninstall = "usr/bin/nvidia-uninstall"
 
-// readRunfile looks for what NVIDIA's installer leaves and RPMs do not.
+// readRunfile looks for a program that only NVIDIA's installer installs.
 func readRunfile(_ context.Context, r reader, f *Facts) error {
 	var err error
 	f.Runfile, err = r.present(nvidiaUninstall)
@@ -37,47 +37,47 @@ func readRunfile(_ context.Context, r reader, f *Facts) error {
 }
 
 var gpuPresent = Check{
-	ID: "gpu-present", Title: "GPUs", Source: "airgap: the PCI tree, no driver needed",
-	Breaks: "The role promises pods a GPU that containers on this host cannot have.",
+	ID: "gpu-present", Title: "Containers can use a GPU", Source: "airgap: the PCI tree, no driver needed",
+	Breaks: "The role gpu promises pods a GPU, but containers on this host cannot use one.",
 	Needs:  []string{"pci"}, Run: judgeGPU,
 }
 
 func judgeGPU(f *Facts, w *Want) Result {
-	if f.Asked.Cards == nil {
-		return skipped("nobody to recognize a GPU")
+	if f.Asked.GPUs == nil {
+		return skipped("the GPUs were not identified")
 	}
-	free, reserved := f.Asked.Cards.Free, f.Asked.Cards.Reserved
+	free, reserved := f.Asked.GPUs.Free, f.Asked.GPUs.Reserved
 	found := strings.Trim(free+", "+reserved, ", ")
 	switch {
-	case !w.Is(GPU) && found == "":
-		return skipped("no gpu role, no GPU")
-	case !w.Is(GPU):
-		return pass("%s; unused, the node has no gpu role", found)
+	case !w.HasRole(GPU) && found == "":
+		return skipped("no role gpu, no GPU")
+	case !w.HasRole(GPU):
+		return pass("%s; unused, because the node does not have the role gpu", found)
 	case free != "":
 		return pass("%s", found)
 	case reserved != "":
-		return Result{Fail, found, "a GPU that containers on this host can have", "take a whole GPU back from the virtual machines: no vfio-pci.ids on the kernel's command line, no driverctl override, 0 in the card's sriov_numvfs"}
+		return Result{Fail, found, "a GPU that containers on this host can use", "release a whole GPU from the virtual machines: remove vfio-pci.ids from the kernel command line and any driverctl override, and set the GPU's sriov_numvfs to 0"}
 	default:
-		return Result{Fail, "none in the PCI tree", "an NVIDIA GPU", "take the role gpu from this node, or give the machine its GPU (passthrough, seat, BIOS)"}
+		return Result{Fail, "none in the PCI tree", "an NVIDIA GPU", "remove the role gpu from this node, or give the machine its GPU (passthrough, PCIe slot, BIOS)"}
 	}
 }
 
 var gpuDriver = Check{
-	ID: "gpu-driver", Title: "Loaded GPU driver", Source: "NVIDIA: drivers by architecture, as airgap bundle --matrix lists them",
-	Breaks: "A driver that does not know the card leaves it invisible; one whose branch has ended gets no fixes.",
+	ID: "gpu-driver", Title: "Loaded driver supports the GPUs", Source: "NVIDIA: drivers by architecture, as airgap bundle --matrix lists them",
+	Breaks: "A driver without support for the GPU does not show it. A driver branch after its end of life gets no fixes.",
 	Role:   GPU, Needs: []string{"pci"}, Run: judgeDriver,
 }
 
 func judgeDriver(f *Facts, _ *Want) Result {
-	switch cards := f.Asked.Cards; {
+	switch gpus := f.Asked.GPUs; {
 	case f.Driver == "":
 		return skipped("no driver is loaded")
-	case cards == nil:
-		return skipped("nobody to judge the driver")
-	case cards.Unknown != "":
-		return Result{Warn, cards.Unknown, "a driver of NVIDIA's", "look at /proc/driver/nvidia/version"}
-	case cards.Wanted != "":
-		return Result{Fail, cards.Driver, cards.Wanted, "exchange the driver and reboot, then survey the server again; a card that the driver does not know is not there for containers"}
+	case gpus == nil:
+		return skipped("the GPUs were not identified")
+	case gpus.Unknown != "":
+		return Result{Warn, gpus.Unknown, "an NVIDIA driver", "look at /proc/driver/nvidia/version"}
+	case gpus.Required != "":
+		return Result{Fail, gpus.Driver, gpus.Required, "replace the driver and reboot, then run airgap survey again: containers cannot use a GPU that the driver does not support"}
 	}
-	return pass("%s", f.Asked.Cards.Driver)
+	return pass("%s", f.Asked.GPUs.Driver)
 }

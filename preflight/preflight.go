@@ -1,17 +1,15 @@
-// Package preflight says whether a server can become a Kubernetes node before
-// anything on it is changed.
+// Package preflight checks whether a server can become a Kubernetes node, before anything on it
+// is changed.
 //
-// Facts flow in through a host.Host: Gather reads what the checks and the
-// bundle planner need to know, once, and records what could not be read
-// instead of guessing it. A survey is those facts as YAML. What the host's files
-// do not have, such as dnf's answer, the caller adds as Facts.Asked. Checks then judge
-// facts against a Want, what the site is about to install. Both are data and the checks
-// are pure, so a recorded server, or a survey mailed from a bank, is judged as the real one
-// would be.
+// Gather reads Facts through a host.Host, once, for the checks and the bundle planner. It records
+// unreadable facts as unknown and guesses nothing. A survey is these facts as YAML. The caller
+// adds facts that are not in the host's files, such as the answer of dnf, as Facts.Asked. Checks
+// compare the facts with a Want, the planned installation. Both are data, and the checks are pure
+// functions: a recorded server or a survey file gives the same results as the server itself.
 //
-// Run gives a Report, which is rendered as text, JSON, JUnit or HTML; those of
-// several hosts are put together as Reports. The package never changes the host
-// and never decides what a report means: the command does.
+// Run returns a Report, which can be written as text, JSON, JUnit or HTML. Reports combines the
+// reports of several hosts. The package never changes the host. The command, not this package,
+// decides whether a report stops an installation.
 package preflight
 
 import (
@@ -27,31 +25,32 @@ type Status string
 
 const (
 	Pass  Status = "pass"
-	Warn  Status = "warn"  // works, but somebody should know
+	Warn  Status = "warn"  // the installation works, but with a limitation
 	Fail  Status = "fail"  // the installation would break, now or later
-	Skip  Status = "skip"  // does not apply here, or was told to be skipped
-	Error Status = "error" // could not tell
+	Skip  Status = "skip"  // the check does not apply, or the user skips it
+	Error Status = "error" // the result is unknown
 )
 
-// Result is what a check found out.
+// Result is the result of a check on a host.
 type Result struct {
 	Status Status `yaml:"status" json:"status"`
-	Found  string `yaml:"found,omitempty" json:"found,omitempty"` // what the host has
-	Want   string `yaml:"want,omitempty" json:"want,omitempty"`   // what it should have
-	Fix    string `yaml:"fix,omitempty" json:"fix,omitempty"`     // what an administrator does about it
+	Found  string `yaml:"found,omitempty" json:"found,omitempty"` // the state of the host
+	Want   string `yaml:"want,omitempty" json:"want,omitempty"`   // the expected state
+	Fix    string `yaml:"fix,omitempty" json:"fix,omitempty"`     // how to fix it
 }
 
 // Check judges one property of a host.
 type Check struct {
 	ID     string  // stable, for --skip: "cgroup-version"
-	Title  string  // for people: "cgroup version"
-	Breaks string  // what goes wrong without it, in a sentence
-	Source string  // where the rule comes from
-	Role   Role    // which it is for; "" for every host
-	Across bool    // judged by what was measured between hosts, and not on one of them
-	Limits []Limit // that a site may set
-	// Needs are the facts it judges, by the names of Unknown.Fact. When one of
-	// them is unknown the result is Error, and Run is not called.
+	Title  string  // the desired state: "cgroup v2 is in use"
+	Breaks string  // the consequence of a failure, in a sentence or two
+	Source string  // the source of the rule
+	Role   Role    // the role that it applies to; "" for every host
+	Limits []Limit // that a site can set
+	// CrossHost is true for a check of the network between hosts, which Run skips by default.
+	CrossHost bool
+	// Needs are the facts that the check uses, by the names of Unknown.Fact. If one of them is
+	// unknown, the result is Error, and Run is not called.
 	Needs []string
 	Run   func(f *Facts, w *Want) Result
 }
@@ -67,20 +66,20 @@ func Checks() []Check {
 		selinux, fapolicyd, firewalld, fips, auditd, antivirus, umask, limits, inotify, userNamespaces,
 		networkManager, nmCloudSetup, nodeIP, defaultRoute, cidrOverlap, cidrSize, ipForward, bridgeNF, kernelDefaults, sysctlOverride,
 		rpFilter, arpSysctl, conntrack, nftForeign, iptablesBackend, proxyEnv, resolvConf, portsFree,
-		oldCluster, certExpiry, endpointFree, siteRegistry, runtimePresent, rpmConflict, dnfFrozen, toolsThere,
+		oldCluster, certExpiry, endpointFree, siteRegistry, runtimePresent, rpmConflict, dnfFrozen, requiredTools,
 		gpuPresent, gpuBAR, gpuNouveau, secureBoot, gpuKernelDevel, gpuForeign, gpuDriver, gpuFabric,
 		packages,
-	}, betweenChecks()...)
+	}, crossHostChecks()...)
 }
 
-// Choice is which checks are run, by ID.
+// Choice selects the checks to run, by ID.
 type Choice struct {
 	Only []string // nil: all
-	Skip []string // stand in the report as skipped
+	Skip []string // reported as skipped
 }
 
-// checks gives those that were chosen. An ID that no check has is an error: a mistyped
-// one to skip would otherwise look like a fixed host.
+// checks returns the chosen checks. An unknown ID is an error: otherwise a typing error in Skip
+// would go unnoticed.
 func (c Choice) checks() ([]Check, error) {
 	all := Checks()
 	for _, id := range slices.Concat(c.Only, c.Skip) {
@@ -94,17 +93,17 @@ func (c Choice) checks() ([]Check, error) {
 	return slices.DeleteFunc(all, func(check Check) bool { return !slices.Contains(c.Only, check.ID) }), nil
 }
 
-// Lookup gives the check with an ID.
+// Lookup returns the check with an ID.
 func Lookup(id string) (Check, error) {
 	for _, c := range Checks() {
 		if c.ID == id {
 			return c, nil
 		}
 	}
-	return Check{}, fmt.Errorf("look up check %q: there is no such check (airgap preflight --list has all)", id)
+	return Check{}, fmt.Errorf("look up check %q: no such check (airgap preflight --list lists all)", id)
 }
 
-// Run judges the facts by the checks that were chosen.
+// Run applies the chosen checks to the facts.
 func Run(ctx context.Context, facts *Facts, want Want, choice Choice) (Report, error) {
 	checks, err := choice.checks()
 	if err != nil {
@@ -112,7 +111,7 @@ func Run(ctx context.Context, facts *Facts, want Want, choice Choice) (Report, e
 	}
 	report := Report{Host: facts.Host, System: facts.OS.Name, Kernel: facts.Kernel.Release, Taken: facts.Time.Now, Worst: Pass}
 	for _, c := range checks {
-		if c.Across && want.Between == nil && choice.Only == nil {
+		if c.CrossHost && want.CrossHost == nil && choice.Only == nil {
 			continue
 		}
 		entry := Entry{ID: c.ID, Title: c.Title, Source: c.Source, Site: want.Site.Checks.text(c.ID), Result: c.judge(facts, &want, choice.Skip)}
@@ -122,8 +121,8 @@ func Run(ctx context.Context, facts *Facts, want Want, choice Choice) (Report, e
 	return report, ctx.Err()
 }
 
-// RunOne judges by a single check, with the site's settings, for who cannot wait
-// for the others.
+// RunOne applies a single check, with the site's settings. The facts can be
+// limited to those in its Needs.
 func RunOne(id string, facts *Facts, want Want, skip []string) (Result, error) {
 	c, err := Lookup(id)
 	if err != nil {
@@ -134,20 +133,19 @@ func RunOne(id string, facts *Facts, want Want, skip []string) (Result, error) {
 
 func (c Check) judge(f *Facts, w *Want, skip []string) Result {
 	if slices.Contains(skip, c.ID) {
-		return Result{Status: Skip, Found: "skipped by request"}
+		return Result{Status: Skip, Found: "skipped on request"}
 	}
-	if c.Role != "" && !w.Is(c.Role) {
-		return skipped("no " + string(c.Role) + " role")
+	if c.Role != "" && !w.HasRole(c.Role) {
+		return skipped("no role " + string(c.Role))
 	}
 	if reasons := f.Why(c.Needs...); len(reasons) > 0 {
-		return w.Site.Checks.soften(c.ID, Result{Status: Error, Found: "could not tell: " + strings.Join(reasons, "; "),
-			Fix: "run as root; or look yourself and pass --skip " + c.ID})
+		return w.Site.Checks.soften(c.ID, Result{Status: Error, Found: "unknown: " + strings.Join(reasons, "; "),
+			Fix: "run as root; or check it yourself and pass --skip " + c.ID})
 	}
 	return w.Site.Checks.soften(c.ID, c.Run(f, w))
 }
 
-// worse orders statuses by how much they stand in the way: skip counts as
-// pass, and not knowing is worse than a warning, better than a failure.
+// worse returns the worse status. Skip counts as pass, and error is between warn and fail.
 func worse(a, b Status) Status {
 	rank := map[Status]int{Pass: 0, Skip: 0, Warn: 1, Error: 2, Fail: 3}
 	if cmp.Compare(rank[b], rank[a]) > 0 {
@@ -156,7 +154,7 @@ func worse(a, b Status) Status {
 	return a
 }
 
-// pass, skipped and their like keep the checks short.
+// pass is a passed result, with a format and its arguments.
 func pass(found string, args ...any) Result {
 	return Result{Status: Pass, Found: fmt.Sprintf(found, args...)}
 }

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// ProxySetting is a line of a file that sets a proxy for whoever logs in.
+// ProxySetting is a line of a file that sets a proxy for login shells.
 type ProxySetting struct {
 	File  string `yaml:"file" json:"file"`
-	Name  string `yaml:"name" json:"name"`   // as it is written: "https_proxy"
+	Name  string `yaml:"name" json:"name"`   // as written: "https_proxy"
 	Value string `yaml:"value" json:"value"` // without a password
 }
 
@@ -24,23 +24,23 @@ func isProxy(name string) bool {
 	return false
 }
 
-// credentials are a URL's, up to the last @, as curl and Go take them, or those of a proxy
-// that is written without a scheme.
+// credentials matches the user and password of a URL, up to the last @ as in curl and Go, and of
+// a proxy without a scheme.
 var credentials = regexp.MustCompile(`(?i)(://|_proxy=["']?)[^/\s"']*@`)
 
-// withoutPassword is a text without the users and passwords of URLs and proxies.
+// withoutPassword replaces the users and passwords of URLs and proxies in a text.
 func withoutPassword(text string) string { return credentials.ReplaceAllString(text, "${1}***@") }
 
-// proxyWithoutPassword is the value of a proxy's setting.
+// proxyWithoutPassword is the value of a proxy setting without user and password.
 func proxyWithoutPassword(value string) string {
 	_, hidden, _ := strings.Cut(withoutPassword("x_proxy="+value), "=")
 	return hidden
 }
 
-// proxyLine is a setting of /etc/environment or of a shell's profile.
+// proxyLine matches a setting in /etc/environment or a shell profile.
 var proxyLine = regexp.MustCompile(`(?im)^[ \t]*(?:export[ \t]+)?((?:https?|all|no)_proxy)=["']?([^"'\s;]*)`)
 
-// profiles are where shells take variables from when somebody logs in.
+// profiles is the directory of scripts that login shells read.
 const profiles = "etc/profile.d"
 
 func readProxies(_ context.Context, r reader, f *Facts) error {
@@ -67,17 +67,17 @@ func readProxies(_ context.Context, r reader, f *Facts) error {
 }
 
 var proxyEnv = Check{
-	ID: "proxy-env", Title: "Proxies", Source: "kubeadm HTTPProxyCheck",
-	Breaks: "The kubelet, or kubectl, asks a proxy for the API server, and the proxy does not know it.",
+	ID: "proxy-env", Title: "The cluster's addresses bypass the proxy", Source: "kubeadm HTTPProxyCheck",
+	Breaks: "The kubelet or kubectl sends requests for the API server to a proxy, and the proxy cannot reach it.",
 	Needs:  []string{"proxies", "manager"}, Run: judgeProxies,
 }
 
-// judgeProxies fails where the kubelet would take the proxy: it has systemd's
-// environment. The runtime's unit unsets proxies, and dnf is told to use none.
+// judgeProxies fails if the kubelet would use the proxy from systemd's environment. The unit of
+// the runtime unsets proxies, and airgap runs dnf without a proxy.
 func judgeProxies(f *Facts, w *Want) Result {
-	people, files := map[string]string{}, []string{}
+	shells, files := map[string]string{}, []string{}
 	for _, p := range f.Proxies {
-		people[p.Name] = p.Value
+		shells[p.Name] = p.Value
 		if !strings.EqualFold(p.Name, "no_proxy") && !slices.Contains(files, p.File) {
 			files = append(files, p.File)
 		}
@@ -89,20 +89,20 @@ func judgeProxies(f *Facts, w *Want) Result {
 		fix       string
 	}{
 		{Fail, f.Manager.Proxy, "systemd's environment", "in DefaultEnvironment of /etc/systemd/system.conf or its drop-ins, then systemctl daemon-reexec"},
-		{Warn, people, strings.Join(files, ", "), "there"},
+		{Warn, shells, strings.Join(files, ", "), "there"},
 	} {
 		if through := throughProxy(environment.variables, w); len(through) > 0 {
-			return Result{environment.status, fmt.Sprintf("%s sets a proxy, also for %s", environment.where, strings.Join(through, ", ")),
-				"no proxy for the cluster's own addresses", "add to no_proxy " + environment.fix + ": " + strings.Join(through, ",")}
+			return Result{environment.status, fmt.Sprintf("%s sets a proxy that also applies to %s", environment.where, strings.Join(through, ", ")),
+				"no proxy for the cluster's addresses", "add to no_proxy " + environment.fix + ": " + strings.Join(through, ",")}
 		}
 	}
 	if len(files)+len(f.Manager.Proxy) > 0 {
-		return pass("not for the cluster's addresses")
+		return pass("none for the cluster's addresses")
 	}
 	return pass("none")
 }
 
-// throughProxy are the cluster's addresses that these variables send to a proxy.
+// throughProxy lists the cluster's addresses for which these variables set a proxy.
 func throughProxy(variables map[string]string, w *Want) []string {
 	proxy := false
 	var exempt, through []string
@@ -121,8 +121,8 @@ func throughProxy(variables map[string]string, w *Want) []string {
 	return through
 }
 
-// exempts tells whether a list such as no_proxy has the host: by its name, a domain that
-// it is in, its address, or a network.
+// exempts reports whether a list such as no_proxy contains the host: by its name, its domain, its
+// address, or its network.
 func exempts(list []string, host string) bool {
 	address, errAddress := netip.ParseAddr(host)
 	return slices.ContainsFunc(list, func(item string) bool {

@@ -12,18 +12,18 @@ import (
 	"testing"
 )
 
-// TestWantAndFactsAreData: nothing that a check gets can ask anybody anything, at any depth.
+// TestWantAndFactsAreData: the arguments of a check contain no functions or interfaces, at any depth.
 func TestWantAndFactsAreData(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	var walk func(path string, of reflect.Type)
 	walk = func(path string, of reflect.Type) {
 		if seen[of] || of.PkgPath() != "" && !strings.HasPrefix(of.PkgPath(), "airgap.dev/") {
-			return // time.Time and net/netip's own
+			return // time.Time and net/netip
 		}
 		seen[of] = true
 		switch of.Kind() {
 		case reflect.Func, reflect.Chan, reflect.Interface, reflect.UnsafePointer:
-			t.Errorf("%s is a %s: gather what it would tell before the checks run", path, of)
+			t.Errorf("%s is a %s: gather its data before the checks run", path, of)
 		case reflect.Pointer, reflect.Slice, reflect.Array:
 			walk(path+"[]", of.Elem())
 		case reflect.Map:
@@ -37,14 +37,13 @@ func TestWantAndFactsAreData(t *testing.T) {
 	}
 	walk("Want", reflect.TypeFor[Want]())
 	walk("Facts", reflect.TypeFor[Facts]())
-	if !seen[reflect.TypeFor[Cards]()] || !seen[reflect.TypeFor[BootSysctl]()] {
+	if !seen[reflect.TypeFor[GPUs]()] || !seen[reflect.TypeFor[BootSysctl]()] {
 		t.Errorf("walked only %v", seen)
 	}
 }
 
-// TestChecksDoNotAsk: the package reaches a host only through host.Host, which the gathering side
-// has and no check is given.
-func TestChecksDoNotAsk(t *testing.T) {
+// TestChecksArePure: the package accesses a host only through host.Host, which checks do not get.
+func TestChecksArePure(t *testing.T) {
 	files, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
@@ -72,14 +71,14 @@ func TestChecksDoNotAsk(t *testing.T) {
 			checks++
 			ast.Inspect(f, func(n ast.Node) bool {
 				if s, is := n.(*ast.SelectorExpr); is && (isIdent(s.X, "host") && s.Sel.Name != "PCIDevice" || isIdent(s.X, "time") && s.Sel.Name == "Now" || isIdent(s.X, "fs")) {
-					t.Errorf("%s: %s uses %s.%s: a check judges facts, and gathers none", file.Name(), f.Name.Name, s.X, s.Sel.Name)
+					t.Errorf("%s: %s uses %s.%s: a check must not gather facts", file.Name(), f.Name.Name, s.X, s.Sel.Name)
 				}
 				return true
 			})
 		}
 	}
 	if checks < 50 {
-		t.Errorf("looked at %d functions that judge", checks)
+		t.Errorf("found only %d functions of checks", checks)
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// record gathers a host's facts and records what they were read from, in the form of package
-// replay. The recording has as much about the host as the facts do, and no more secrets.
+// record gathers a host's facts and records their sources in the format of package replay. The
+// recording contains no secrets that the facts do not contain.
 func record(ctx context.Context, h host.Host) (archive []byte, facts *Facts, err error) {
 	r := &recorder{host: h, sections: map[string]string{}}
 	facts, err = Gather(ctx, r)
@@ -57,8 +57,7 @@ func (r *recorder) add(name, text string) {
 	}
 }
 
-// archive leaves out what was taken for a file when its directory was listed
-// and turned out to be a directory.
+// archive skips entries of listed directories that are directories themselves.
 func (r *recorder) archive() []byte {
 	var a txtar.Archive
 	for _, name := range slices.Sorted(maps.Keys(r.sections)) {
@@ -72,7 +71,7 @@ func (r *recorder) archive() []byte {
 	return txtar.Format(&a)
 }
 
-// recordingFS notes what is read through it.
+// recordingFS records all files that are read.
 type recordingFS struct {
 	r     *recorder
 	inner fs.FS
@@ -91,8 +90,8 @@ func (f recordingFS) ReadFile(name string) ([]byte, error) {
 	return data, err
 }
 
-// kept is what is recorded of a file. Some may hold the passwords of registries,
-// repositories or proxies, or a key: of these only what is judged.
+// kept is the recorded part of a file. Files that can contain passwords or keys are reduced to the
+// lines that checks use.
 func kept(name, text string) string {
 	only := func(lines *regexp.Regexp) string { return strings.Join(lines.FindAllString(text, -1), "\n") }
 	switch {
@@ -111,7 +110,7 @@ func kept(name, text string) string {
 	}
 }
 
-// Open reads the whole file, so that it is recorded.
+// Open reads the complete file to record it.
 func (f recordingFS) Open(name string) (fs.File, error) {
 	data, err := f.ReadFile(name)
 	if err != nil {

@@ -7,27 +7,26 @@ import (
 	"time"
 )
 
-// Report is every check's result on one host.
+// Report has the result of every check on one host.
 type Report struct {
 	Host    string    `yaml:"host" json:"host"`
 	System  string    `yaml:"system" json:"system"`
 	Kernel  string    `yaml:"kernel" json:"kernel"`
-	Taken   time.Time `yaml:"taken" json:"taken"` // by the host's clock
+	Taken   time.Time `yaml:"taken" json:"taken"` // from the host's clock
 	Worst   Status    `yaml:"worst" json:"worst"`
 	Results []Entry   `yaml:"results" json:"results"`
 }
 
-// Entry is one check's result.
+// Entry is the result of one check.
 type Entry struct {
 	ID     string `yaml:"id" json:"id"`
 	Title  string `yaml:"title" json:"title"`
 	Source string `yaml:"source" json:"source"`
-	Site   string `yaml:"site,omitempty" json:"site,omitempty"` // what airgap.yaml sets for it: "severity warn"
+	Site   string `yaml:"site,omitempty" json:"site,omitempty"` // the settings in airgap.yaml: "severity warn"
 	Result `yaml:",inline"`
 }
 
-// Passed reports whether the host may be changed: nothing failed, and nothing
-// was left untold.
+// Passed reports whether no check failed and no result is unknown.
 func (r Report) Passed() bool { return r.Worst != Fail && r.Worst != Error }
 
 // Count counts the results with the status.
@@ -41,8 +40,8 @@ func (r Report) Count(status Status) int {
 	return n
 }
 
-// Text writes the report for people: a line a check, and below the ones that
-// did not pass what was found, what is wanted and what to do about it.
+// Text writes the report for a terminal: one line per check, and the expected state and the fix
+// below each check that did not pass.
 func (r Report) Text(w io.Writer) error {
 	p := &printer{w: w}
 	p.line("%s", r.heading())
@@ -57,7 +56,8 @@ func (r Report) Text(w io.Writer) error {
 	return p.err
 }
 
-// heading names the host, and what runs on it; between hosts there is no such thing.
+// heading is the host, its operating system and its kernel. The report of the measurement between
+// hosts has only the name.
 func (r Report) heading() string {
 	if r.System == "" && r.Kernel == "" {
 		return r.Host
@@ -65,13 +65,13 @@ func (r Report) heading() string {
 	return fmt.Sprintf("%s: %s, kernel %s", r.Host, r.System, r.Kernel)
 }
 
-// Summary counts the results in a line: "28 passed, 1 warning, 2 failed".
+// Summary counts the results: "28 passed, 1 warning, 2 failed".
 func (r Report) Summary() string {
 	parts := []string{fmt.Sprintf("%d passed", r.Count(Pass))}
 	for _, s := range []struct {
 		status    Status
 		one, many string
-	}{{Warn, "warning", "warnings"}, {Fail, "failed", "failed"}, {Error, "not known", "not known"}, {Skip, "skipped", "skipped"}} {
+	}{{Warn, "warning", "warnings"}, {Fail, "failed", "failed"}, {Error, "unknown", "unknown"}, {Skip, "skipped", "skipped"}} {
 		switch n := r.Count(s.status); n {
 		case 0:
 		case 1:
@@ -103,8 +103,7 @@ func (e Entry) text(p *printer, width int) {
 	}
 }
 
-// printer remembers the first error, so that a table is written without a
-// test after each line.
+// printer keeps the first error, so that callers need no check after each line.
 type printer struct {
 	w   io.Writer
 	err error

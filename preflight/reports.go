@@ -11,15 +11,15 @@ import (
 	"unicode"
 )
 
-// Reports are those of several hosts, put together.
+// Reports are the reports of several hosts.
 type Reports []Report
 
-// Passed reports whether all of the hosts may be changed.
+// Passed reports whether all hosts passed.
 func (r Reports) Passed() bool {
 	return !slices.ContainsFunc(r, func(one Report) bool { return !one.Passed() })
 }
 
-// Text writes the reports for people, one below the other.
+// Text writes the reports for a terminal.
 func (r Reports) Text(w io.Writer) error {
 	for i, one := range r {
 		if i > 0 {
@@ -34,24 +34,23 @@ func (r Reports) Text(w io.Writer) error {
 	return nil
 }
 
-// maxReports is far above what a list of a thousand hosts takes.
+// maxReports is far more than the reports of a thousand hosts need.
 const maxReports = 64 << 20
 
-// ReadReports reads what `airgap preflight --output json` wrote on hosts: one
-// report, or a list of them. What it does not know in them is passed over,
-// since hosts may run another release. Whether a host passed is told by the
-// results, and not by what the file says of it.
+// ReadReports reads the output of `airgap preflight --output json`: one report, or a list of
+// reports. It ignores unknown fields, because hosts may run another release. It computes whether
+// a host passed from the results, and does not trust the value in the file.
 func ReadReports(r io.Reader) (Reports, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxReports+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > maxReports {
-		return nil, fmt.Errorf("reports have at most %d MiB", maxReports>>20)
+		return nil, fmt.Errorf("the file is larger than %d MiB", maxReports>>20)
 	}
 	all, err := parseReports(bytes.TrimSpace(text))
 	if err != nil {
-		return nil, fmt.Errorf("it is no report of airgap preflight --output json: %w", err)
+		return nil, fmt.Errorf("parse the output of airgap preflight --output json: %w", err)
 	}
 	for i := range all {
 		if err := all[i].accept(); err != nil {
@@ -63,7 +62,7 @@ func ReadReports(r io.Reader) (Reports, error) {
 
 func parseReports(text []byte) (Reports, error) {
 	if len(text) == 0 {
-		return nil, errors.New("it is empty")
+		return nil, errors.New("the file is empty")
 	}
 	if text[0] != '[' {
 		all := make(Reports, 1)
@@ -79,14 +78,13 @@ func parseReports(text []byte) (Reports, error) {
 	return all, nil
 }
 
-// accept makes a report that came from elsewhere fit to be shown, or says why
-// it is none.
+// accept cleans a report from a file for display. The error is about an invalid report.
 func (r *Report) accept() error {
 	for _, text := range []*string{&r.Host, &r.System, &r.Kernel} {
 		*text = plainLine(*text)
 	}
 	if r.Host == "" || len(r.Results) == 0 {
-		return errors.New("want a host and results in it, as airgap preflight --output json writes them")
+		return errors.New("host or results are missing: expected the output of airgap preflight --output json")
 	}
 	r.Worst = Pass
 	seen := map[string]bool{}
@@ -94,11 +92,11 @@ func (r *Report) accept() error {
 		e := &r.Results[i]
 		e.clean()
 		if e.ID == "" || seen[e.ID] {
-			return fmt.Errorf("%s: result %d has the id %q: want one, and no two the same", r.Host, i+1, e.ID)
+			return fmt.Errorf("%s: result %d has the id %q: expected a unique id", r.Host, i+1, e.ID)
 		}
 		seen[e.ID] = true
 		if !slices.Contains([]Status{Pass, Warn, Fail, Skip, Error}, e.Status) {
-			return fmt.Errorf("%s: check %s has the status %q, which this program does not know: read it with the airgap that wrote it", r.Host, e.ID, e.Status)
+			return fmt.Errorf("%s: check %s has the unknown status %q: read the file with the airgap version that wrote it", r.Host, e.ID, e.Status)
 		}
 		r.Worst = worse(r.Worst, e.Status)
 	}
@@ -114,8 +112,8 @@ func (e *Entry) clean() {
 	}
 }
 
-// plain is foreign text without what would move a terminal's cursor, or turn
-// around what is read: a report must not hide a failure. Its lines stay.
+// plain removes control and direction characters from a text but keeps its lines: a report from
+// another host must not hide a failure on the terminal.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -129,5 +127,5 @@ func plain(text string) string {
 	}, text)
 }
 
-// plainLine is plain for what stands in one line.
+// plainLine is plain for text in one line.
 func plainLine(text string) string { return strings.ReplaceAll(plain(text), "\n", " ") }

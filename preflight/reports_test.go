@@ -17,7 +17,7 @@ func entry(id string, status Status, found string) Entry {
 	return Entry{ID: id, Title: "Title of " + id, Source: "x", Result: Result{Status: status, Found: found}}
 }
 
-// threeHosts were judged by different releases: b by one host, e by another.
+// threeHosts has reports of different releases: only one has check b, only another has check e.
 func threeHosts() Reports {
 	day := time.Unix(1_795_000_000, 0).UTC()
 	failed := Entry{"swap", "Swap is off", "kubeadm Swap", "severity fail", Result{Fail, "/dev/dm-1\n/dev/dm-2", "no active swap", "swapoff -a"}}
@@ -25,8 +25,8 @@ func threeHosts() Reports {
 	other.Found = "/dev/dm-7"
 	return Reports{
 		{Host: "db1", System: "Rocky Linux 9.6", Kernel: "5.14", Taken: day, Worst: Fail, Results: []Entry{entry("a", Pass, "fine"), entry("b", Warn, "old"), failed}},
-		{Host: "db2", System: "Rocky Linux 9.6", Kernel: "5.14", Taken: day.Add(time.Hour), Worst: Fail, Results: []Entry{failed, entry("memory", Error, "could not tell"), entry("a", Pass, "fine")}},
-		{Host: "db3", System: "AlmaLinux 9.5", Kernel: "5.14", Taken: day, Worst: Pass, Results: []Entry{entry("e", Skip, "no gpu role"), entry("a", Pass, "fine")}},
+		{Host: "db2", System: "Rocky Linux 9.6", Kernel: "5.14", Taken: day.Add(time.Hour), Worst: Fail, Results: []Entry{failed, entry("memory", Error, "unknown"), entry("a", Pass, "fine")}},
+		{Host: "db3", System: "AlmaLinux 9.5", Kernel: "5.14", Taken: day, Worst: Pass, Results: []Entry{entry("e", Skip, "no role gpu"), entry("a", Pass, "fine")}},
 		{Host: "db1", Taken: day, Worst: Fail, Results: []Entry{other}},
 	}
 }
@@ -38,8 +38,8 @@ func TestHTML(t *testing.T) {
 
 func TestReportsJUnit(t *testing.T) { golden(t, "hosts.xml", threeHosts().JUnit) }
 
-// The rows are the union of the checks: this program's own in its order, those
-// of other releases behind. Hosts with the same finding stand together.
+// TestPage: the rows are the union of the checks, with unknown checks of other releases last. Hosts
+// with the same finding are grouped.
 func TestPage(t *testing.T) {
 	p := newPage(threeHosts())
 	var ids, names []string
@@ -63,12 +63,12 @@ func TestPage(t *testing.T) {
 		t.Errorf("cells of memory: %+v", cells)
 	}
 	if p.Ready() != 1 || len(p.Blocking()) != 2 || len(p.Warnings()) != 1 {
-		t.Errorf("%d ready, in the way %+v, warnings %+v", p.Ready(), p.Blocking(), p.Warnings())
+		t.Errorf("%d ready, blocking %+v, warnings %+v", p.Ready(), p.Blocking(), p.Warnings())
 	}
 }
 
-// No sheet has more hosts than fit on it, and none is left out.
-func TestPageIsCutIntoSheets(t *testing.T) {
+// TestPageSheets: every host is on a sheet, and no sheet has too many hosts.
+func TestPageSheets(t *testing.T) {
 	for n, want := range map[int][]int{0: nil, 1: {1}, 14: {14}, 15: {8, 7}, 40: {14, 14, 12}} {
 		var all Reports
 		for i := range n {
@@ -87,8 +87,7 @@ func TestPageIsCutIntoSheets(t *testing.T) {
 	}
 }
 
-// Whatever a host says of itself is text on the page, and the page asks nobody
-// for anything.
+// TestHTMLShowsForeignTextAsText: text from a host is escaped, and the page loads nothing.
 func TestHTMLShowsForeignTextAsText(t *testing.T) {
 	const hostile = `"'><script>alert(1)</script><img src=x onerror=alert(2)></style></title>{{.}}` + "`javascript:alert(3)//\u202e\x00"
 	e := Entry{hostile, hostile, hostile, hostile, Result{Fail, hostile, hostile, hostile}}
@@ -105,8 +104,7 @@ func TestHTMLShowsForeignTextAsText(t *testing.T) {
 	}
 }
 
-// visible is the text of a page, all of whose tags and attributes have to be
-// the template's.
+// visible returns the text of a page. It reports tags and attributes that are not in the template.
 func visible(t *testing.T, page io.Reader) string {
 	t.Helper()
 	var text strings.Builder
@@ -160,19 +158,19 @@ func TestReadReports(t *testing.T) {
 func TestReadReportsRefuses(t *testing.T) {
 	const result = `{"id": "swap", "status": "pass"}`
 	for text, want := range map[string]string{
-		"":                             "it is empty",
-		"null":                         "want a host",
+		"":                             "the file is empty",
+		"null":                         "host or results are missing",
 		"[]":                           "the list is empty",
-		"7":                            "no report of airgap preflight",
+		"7":                            "parse the output of airgap preflight",
 		`{"host": "a"`:                 "unexpected end of JSON",
-		`{"preflight": {"host": "a"}}`: "want a host and results",
-		`{"host": "a", "results": []}`: "want a host and results",
-		`[{"host": "a", "results": [` + result + `]}, {}]`:                   "report 2 of 2: want a host",
+		`{"preflight": {"host": "a"}}`: "host or results are missing",
+		`{"host": "a", "results": []}`: "host or results are missing",
+		`[{"host": "a", "results": [` + result + `]}, {}]`:                   "report 2 of 2: host or results are missing",
 		`{"host": "a", "results": [` + result + `]} {}`:                      "after top-level value",
 		`{"host": "a", "results": [` + result + `, ` + result + `]}`:         `a: result 2 has the id "swap"`,
 		`{"host": "a", "results": [{"status": "pass"}]}`:                     `result 1 has the id ""`,
-		`{"host": "a", "results": [{"id": "swap", "status": "unheard of"}]}`: `check swap has the status "unheard of"`,
-		strings.Repeat(" ", maxReports+1):                                    "at most 64 MiB",
+		`{"host": "a", "results": [{"id": "swap", "status": "unheard of"}]}`: `check swap has the unknown status "unheard of"`,
+		strings.Repeat(" ", maxReports+1):                                    "larger than 64 MiB",
 	} {
 		if _, err := ReadReports(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80q: %v, want %q", text, err, want)

@@ -53,7 +53,7 @@ func parseRoutes(text string, v6 bool) ([]Route, error) {
 	return routes, nil
 }
 
-// parseDestination reads "default", a prefix, or a lone address.
+// parseDestination reads "default", a prefix, or an address.
 func parseDestination(text string, v6 bool) (netip.Prefix, error) {
 	switch {
 	case text == "default" && v6:
@@ -71,12 +71,12 @@ func parseDestination(text string, v6 bool) (netip.Prefix, error) {
 }
 
 var defaultRoute = Check{
-	ID: "default-route", Title: "Default route", Source: "kubeadm and kube-proxy: Service addresses need a route to leave by",
-	Breaks: "Services have addresses that no interface has: without a default route the kernel refuses packets to them.",
+	ID: "default-route", Title: "Host has a default route", Source: "kubeadm and kube-proxy: Service addresses need a route",
+	Breaks: "No interface has the addresses of Services: without a default route the kernel rejects packets to them.",
 	Needs:  []string{"routes"}, Run: judgeDefaultRoute,
 }
 
-// judgeDefaultRoute looks at IPv4 alone: Services have such addresses.
+// judgeDefaultRoute checks only IPv4, because Services have IPv4 addresses.
 func judgeDefaultRoute(f *Facts, _ *Want) Result {
 	var found []string
 	for _, r := range f.Routes {
@@ -85,8 +85,8 @@ func judgeDefaultRoute(f *Facts, _ *Want) Result {
 		}
 	}
 	if len(found) == 0 {
-		return Result{Fail, "none for IPv4", "a default route, even to a gateway that leads nowhere",
-			"nmcli connection modify NAME ipv4.gateway ADDRESS; without it Service addresses are unreachable from the host"}
+		return Result{Fail, "none for IPv4", "a default route, even to a gateway without a connection",
+			"run nmcli connection modify NAME ipv4.gateway ADDRESS; without the route the host cannot reach Service addresses"}
 	}
 	return pass("%s", strings.Join(found, ", "))
 }

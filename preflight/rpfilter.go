@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// Filtering is what a link's packets have to hold to, by net.ipv4.conf.LINK. Of
-// rp_filter and arp_ignore the larger of "all" and the link's own is in force.
+// Filtering has the settings of a link in net.ipv4.conf.LINK. For rp_filter and arp_ignore the
+// larger value of "all" and the link applies.
 type Filtering struct {
 	Link      string `yaml:"link" json:"link"`
-	RPFilter  int    `yaml:"rpFilter" json:"rpFilter"`   // 0 none, 1 strict, 2 loose
-	ARPFilter int    `yaml:"arpFilter" json:"arpFilter"` // 1: answers by the route back
+	RPFilter  int    `yaml:"rpFilter" json:"rpFilter"`   // 0: off, 1: strict, 2: loose
+	ARPFilter int    `yaml:"arpFilter" json:"arpFilter"` // 1: answers only if the return route uses the link
 	ARPIgnore int    `yaml:"arpIgnore" json:"arpIgnore"`
 }
 
 const linkSettings = "proc/sys/net/ipv4/conf"
 
-// readFiltering leaves out the pods' links, which come and go.
+// readFiltering skips the links of pods, which are not permanent.
 func readFiltering(_ context.Context, r reader, f *Facts) error {
 	names, err := r.names(linkSettings)
 	if err != nil {
@@ -46,7 +46,7 @@ func readFiltering(_ context.Context, r reader, f *Facts) error {
 	return nil
 }
 
-// filtering is what is in force on a link.
+// filtering has the settings that apply to a link.
 func (f *Facts) filtering(link string) Filtering {
 	var all, own Filtering
 	for _, l := range f.Filtering {
@@ -60,7 +60,7 @@ func (f *Facts) filtering(link string) Filtering {
 	return Filtering{link, max(all.RPFilter, own.RPFilter), max(all.ARPFilter, own.ARPFilter), max(all.ARPIgnore, own.ARPIgnore)}
 }
 
-// uplinks are the links with an address that other hosts can reach.
+// uplinks are the links with an IPv4 address that other hosts can reach.
 func (f *Facts) uplinks() []string {
 	var names []string
 	for _, l := range f.Links {
@@ -77,12 +77,12 @@ func (f *Facts) uplinks() []string {
 }
 
 var rpFilter = Check{
-	ID: "rp-filter", Title: "Packets may come another way than they go", Source: "replicatedhq/embedded-cluster; kernel documentation: ip-sysctl",
-	Breaks: "A host with several networks drops packets of the others without a word.",
+	ID: "rp-filter", Title: "Reverse path filter allows asymmetric routes", Source: "replicatedhq/embedded-cluster; kernel documentation: ip-sysctl",
+	Breaks: "A host with several networks silently drops packets from the other networks.",
 	Needs:  []string{"filtering", "links"}, Run: judgeRPFilter,
 }
 
-// judgeRPFilter lets a host with a single network be strict: there is but one way.
+// judgeRPFilter allows the strict mode on a host with a single network, which has no second route.
 func judgeRPFilter(f *Facts, w *Want) Result {
 	if r, loose := judgeLooseForAll(f, w); loose {
 		return r
@@ -95,7 +95,7 @@ func judgeRPFilter(f *Facts, w *Want) Result {
 		}
 	}
 	r := Result{Warn, "strict on " + strings.Join(strict, ", "), "0 or 2 (loose)",
-		"net.ipv4.conf.all.rp_filter = 2 in a file of /etc/sysctl.d, then sysctl --system: the larger value is in force"}
+		"set net.ipv4.conf.all.rp_filter = 2 in a file of /etc/sysctl.d, then run sysctl --system: the larger value applies"}
 	if w.Network.ByLink {
 		r.Fix = looseByLink
 	}
@@ -112,21 +112,21 @@ func judgeRPFilter(f *Facts, w *Want) Result {
 	}
 }
 
-// looseByLink is for plugins that set what counts for all links themselves, or
-// bear no other value there.
-const looseByLink = "net.ipv4.conf.all.rp_filter = 0 in a file of /etc/sysctl.d, and net.ipv4.conf.LINK.rp_filter = 2 for each link that needs it, then sysctl --system"
+// looseByLink is the hint for plugins that set the value for all links themselves, or do not
+// accept another one.
+const looseByLink = "set net.ipv4.conf.all.rp_filter = 0 in a file of /etc/sysctl.d, and net.ipv4.conf.LINK.rp_filter = 2 for each link that needs it, then run sysctl --system"
 
-// judgeLooseForAll is about plugins that end where all links are loose.
+// judgeLooseForAll fails for plugins that exit if all links are loose.
 func judgeLooseForAll(f *Facts, w *Want) (Result, bool) {
 	if !w.Network.LooseForAllFails || f.filtering("all").RPFilter != 2 {
 		return Result{}, false
 	}
-	return Result{Fail, "loose for all links", "0 or 1 for all: " + w.Network.Plugin + " does not start otherwise", looseByLink}, true
+	return Result{Fail, "loose for all links", "0 or 1 for all: otherwise " + w.Network.Plugin + " does not start", looseByLink}, true
 }
 
 var arpSysctl = Check{
-	ID: "arp-sysctl", Title: "Answers to ARP", Source: "replicatedhq/embedded-cluster; kernel documentation: ip-sysctl",
-	Breaks: "Neighbours get no answer for addresses that the host does have, such as a balancer's or a Service's.",
+	ID: "arp-sysctl", Title: "Host answers ARP requests for its addresses", Source: "replicatedhq/embedded-cluster; kernel documentation: ip-sysctl",
+	Breaks: "Neighbors get no ARP reply for addresses of the host, such as those of a load balancer or a Service.",
 	Needs:  []string{"filtering", "links"}, Run: judgeARP,
 }
 
@@ -142,7 +142,7 @@ func judgeARP(f *Facts, _ *Want) Result {
 		}
 	}
 	if len(found) > 0 {
-		return Result{Warn, strings.Join(found, ", "), "0", "ask who set them: load balancers in direct-return mode need them on real servers; else net.ipv4.conf.LINK.arp_ignore = 0 and arp_filter = 0"}
+		return Result{Warn, strings.Join(found, ", "), "0", "set net.ipv4.conf.LINK.arp_ignore = 0 and arp_filter = 0, unless a load balancer in direct-return mode needs them on its real servers"}
 	}
 	return pass("arp_filter and arp_ignore are 0")
 }

@@ -13,7 +13,7 @@ func sortPackages(packages []Package) {
 	})
 }
 
-// installed is nil when no package of that name is installed.
+// installed returns the installed package of that name, or nil.
 func (f *Facts) installed(name string) *Package {
 	i := slices.IndexFunc(f.Packages, func(p Package) bool { return p.Name == name })
 	if i < 0 {
@@ -23,68 +23,68 @@ func (f *Facts) installed(name string) *Package {
 }
 
 var rpmConflict = Check{
-	ID: "rpm-conflict", Title: "No conflicting RPMs", Source: "docker/containerd-packaging, containerd.spec; containerd#5417",
-	Breaks: "dnf would refuse, or take away what podman needs.",
+	ID: "rpm-conflict", Title: "No installed RPM conflicts with the bundle", Source: "docker/containerd-packaging, containerd.spec; containerd#5417",
+	Breaks: "dnf would refuse the installation, or remove packages that podman needs.",
 	Needs:  []string{"packages"}, Run: judgeConflicts,
 }
 
-// judgeConflicts finds what can be told by names alone; versions are the
-// solver's and the dry transaction's business.
+// judgeConflicts finds conflicts by name. The solver and the dry run of the transaction check the
+// versions.
 func judgeConflicts(f *Facts, w *Want) Result {
 	if len(w.Packages) == 0 {
-		return skipped("the bundle brings no packages")
+		return skipped("the bundle has no packages")
 	}
-	clashes := f.declaredConflicts(w.Packages)
+	conflicts := f.declaredConflicts(w.Packages)
 	if slices.Contains(w.Packages, "containerd.io") && f.installed("containerd.io") == nil {
-		// It conflicts with both, and obsoletes them. Podman may stay where it has crun.
+		// containerd.io conflicts with both, and obsoletes them. Podman can stay if it uses crun.
 		for _, name := range []string{"containerd", "runc"} {
 			if f.installed(name) != nil {
-				clashes = append(clashes, "containerd.io against installed "+name)
+				conflicts = append(conflicts, "containerd.io conflicts with installed "+name)
 			}
 		}
 	}
-	if len(clashes) > 0 {
-		return Result{Fail, strings.Join(clashes, "; "), "packages that can be installed side by side",
-			conflictRemedy(w)}
+	if len(conflicts) > 0 {
+		return Result{Fail, strings.Join(conflicts, "; "), "packages without conflicts",
+			conflictFix(w)}
 	}
-	return pass("%d packages to install, none in conflict by name", len(w.Packages))
+	return pass("%d packages to install, no conflict by name", len(w.Packages))
 }
 
-func conflictRemedy(w *Want) string {
+func conflictFix(w *Want) string {
 	if w.RuntimePackage != "" {
-		return "runtime.source: archive brings a runtime beside what is installed; or remove that"
+		return "set runtime.source: archive, which installs a runtime next to the existing one; or remove the existing one"
 	}
-	return "take the package out of packages.install, or remove the installed one"
+	return "remove the package from packages.install, or remove the installed one"
 }
 
-// declaredConflicts lists installed packages that conflict with every version
-// of a package to be installed.
+// declaredConflicts lists the installed packages that conflict with every version of a package to
+// install.
 func (f *Facts) declaredConflicts(names []string) []string {
-	var clashes []string
+	var conflicts []string
 	for _, p := range f.Packages {
 		for _, c := range p.Conflicts {
 			if c.Op == "" && slices.Contains(names, c.Name) && c.Name != p.Name {
-				clashes = append(clashes, fmt.Sprintf("installed %s conflicts with %s", p.Name, c.Name))
+				conflicts = append(conflicts, fmt.Sprintf("installed %s conflicts with %s", p.Name, c.Name))
 			}
 		}
 	}
-	return clashes
+	return conflicts
 }
 
-// packages judges what came of running the bundle's transaction dry.
+// packages checks the outcome of the dry run of the bundle's dnf transaction.
 var packages = Check{
-	ID: "packages", Title: "The bundle's packages can be installed", Source: "dnf, without changing anything",
-	Breaks: "dnf would fail in the middle of the installation, or change packages that are frozen.",
+	ID: "packages", Title: "The bundle's packages can be installed", Source: "dry run of dnf",
+	Breaks: "dnf would fail during the installation, or change frozen packages.",
 	Run:    judgeTransaction,
 }
 
 func judgeTransaction(f *Facts, _ *Want) Result {
-	switch try := f.Asked.Transaction; {
-	case !try.Made:
-		return skipped(cmp.Or(try.Left, "no bundle to try"))
-	case try.Failed != "":
-		return Result{Fail, try.Failed, "a transaction that installs exactly what the bundle's lock says",
-			"survey this host and make the bundle with its facts: airgap survey"}
+	switch outcome := f.Asked.Transaction; {
+	case !outcome.Done:
+		return skipped(cmp.Or(outcome.Skipped, "no bundle to test"))
+	case outcome.Failed != "":
+		return Result{Fail, outcome.Failed, "a transaction that installs exactly the packages in the bundle's lock file",
+			"run airgap survey on this host, and create the bundle with its facts"}
 	}
-	return pass("dnf would install exactly what the lock says")
+	return pass("dnf would install exactly the packages in the lock file")
 }

@@ -15,7 +15,7 @@ import (
 // Package is an installed RPM.
 type Package struct {
 	Name    string `yaml:"name" json:"name"`
-	Epoch   string `yaml:"epoch" json:"epoch"` // "0" when it has none
+	Epoch   string `yaml:"epoch" json:"epoch"` // "0" if it has none
 	Version string `yaml:"version" json:"version"`
 	Release string `yaml:"release" json:"release"`
 	Arch    string `yaml:"arch" json:"arch"` // "(none)" for imported keys
@@ -24,19 +24,19 @@ type Package struct {
 	Requires  []Capability `yaml:"requires,omitempty" json:"requires,omitempty"`
 	Conflicts []Capability `yaml:"conflicts,omitempty" json:"conflicts,omitempty"`
 	Obsoletes []Capability `yaml:"obsoletes,omitempty" json:"obsoletes,omitempty"`
-	// Files are those that other packages usually require by path: programs
-	// and what lies in /etc, as primary metadata has them too.
+	// Files are the files that other packages usually require by path: programs and files in
+	// /etc, as in primary metadata.
 	Files []string `yaml:"files,omitempty" json:"files,omitempty"`
 }
 
-// NEVRA is the package's name as a value. The error is about an epoch that is no number.
+// NEVRA is the package's full name as a value. The error is about an epoch that is not a number.
 func (p Package) NEVRA() (nevra.NEVRA, error) {
 	evr, err := nevra.EVROf(p.Epoch, p.Version, p.Release)
 	return nevra.NEVRA{Name: p.Name, EVR: evr, Arch: p.Arch}, err
 }
 
-// NewestOf is the newest installed package of a name, a part of a kernel, as uname -r has that
-// kernel; "" where there is none.
+// NewestOf is the kernel release, as in uname -r, of the newest installed package with the name,
+// such as kernel-core; "" if none is installed.
 func (f *Facts) NewestOf(name string) string {
 	var newest nevra.NEVRA
 	for _, p := range f.Packages {
@@ -50,8 +50,8 @@ func (f *Facts) NewestOf(name string) string {
 	return newest.Kernel()
 }
 
-// Capability is what a package provides or asks for. As text it is what rpm
-// prints: "bash >= 5.1".
+// Capability is a capability that a package provides or requires. As text it has rpm's form:
+// "bash >= 5.1".
 type Capability struct {
 	Name    string
 	Op      string // "=", "<", "<=", ">", ">=", or "" for any version
@@ -65,23 +65,21 @@ func (c Capability) String() string {
 	return c.Name + " " + c.Op + " " + c.Version
 }
 
-// MarshalText keeps surveys small: one string a capability.
+// MarshalText keeps surveys small: one string per capability.
 func (c Capability) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// versioned takes apart "NAME OP VERSION". A name may have spaces itself, as
-// rich dependencies do.
+// versioned parses "NAME OP VERSION". A name can contain spaces, as in rich dependencies.
 var versioned = regexp.MustCompile(`^(.+) (=|<|<=|>|>=) (\S+)$`)
 
-// UnmarshalYAML takes text alone: the decoder would skip UnmarshalText for a
-// list or a map.
+// UnmarshalYAML accepts only text: the decoder would skip UnmarshalText for a list or a map.
 func (c *Capability) UnmarshalYAML(node *yaml.Node) error {
 	if node.Kind != yaml.ScalarNode {
-		return fmt.Errorf("line %d: a capability is text, such as %q", node.Line, "libc.so.6()(64bit)")
+		return fmt.Errorf("line %d: expected a capability as text, such as %q", node.Line, "libc.so.6()(64bit)")
 	}
 	return c.UnmarshalText([]byte(node.Value))
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the output of MarshalText.
 func (c *Capability) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		return fmt.Errorf("parse capability: empty")
@@ -95,8 +93,8 @@ func (c *Capability) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// rpmFormat makes rpm print a line a package and a line each of its
-// capabilities and files, the first letter saying which, with tabs between.
+// rpmFormat makes rpm print one line per package, capability and file. Tabs separate the fields,
+// and the first field is the kind.
 const rpmFormat = `N\t%{NAME}\t%{EPOCHNUM}\t%{VERSION}\t%{RELEASE}\t%{ARCH}\n` +
 	`[P\t%{PROVIDENAME}\t%{PROVIDEFLAGS:depflags}\t%{PROVIDEVERSION}\n]` +
 	`[R\t%{REQUIRENAME}\t%{REQUIREFLAGS:depflags}\t%{REQUIREVERSION}\n]` +
@@ -119,7 +117,7 @@ func parsePackages(text string) ([]Package, error) {
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if last == "F" && !slices.Contains([]string{"N", "F"}, fields[0]) {
-			continue // the rest of a file name with a line end in it
+			continue // the rest of a file name that contains a newline
 		}
 		last = fields[0]
 		if fields[0] == "N" {
@@ -161,17 +159,14 @@ func (p *Package) add(fields []string) error {
 	return nil
 }
 
-// leftOut keeps surveys small: each package asks for the same features of
-// rpm, and each kernel provides some 20,000 symbols, which only modules that
-// are built to outlive a kernel ask for. A bundle with such a module is
-// refused by the solver, never silently incomplete. The script leaves the same
-// out.
+// leftOut keeps surveys small. Each package requires the same features of rpm, and each kernel
+// provides about 20,000 symbols, which only weak-updates modules require. The solver refuses a
+// bundle with such a module. The survey script leaves out the same capabilities.
 var leftOut = regexp.MustCompile(leftOutPattern)
 
 const leftOutPattern = `^(rpmlib|kernel|ksym)\(`
 
-// requiredByPath is the rule by which createrepo puts files into primary
-// metadata.
+// requiredByPath is createrepo's rule for the files in primary metadata.
 func requiredByPath(file string) bool {
 	return strings.HasPrefix(file, "/etc/") || strings.Contains(file, "bin/") || file == "/usr/lib/sendmail"
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Runtimes are the container runtimes on the host.
+// Runtimes are the traces of container runtimes on the host.
 type Runtimes struct {
 	Sockets  []string `yaml:"sockets,omitempty" json:"sockets,omitempty"`   // that exist, as paths
 	Binaries []string `yaml:"binaries,omitempty" json:"binaries,omitempty"` // that exist, as paths
 }
 
-// runtimeSockets are the CRI's, and Docker's own.
+// runtimeSockets are the CRI sockets, and the ones of Docker and Podman.
 func runtimeSockets() []string {
 	return []string{"run/containerd/containerd.sock", "run/crio/crio.sock", "run/cri-dockerd.sock", "run/docker.sock", "run/podman/podman.sock"}
 }
@@ -44,17 +44,20 @@ func readRuntimes(_ context.Context, r reader, f *Facts) error {
 	return nil
 }
 
+// oneRuntime is the expected state if another runtime conflicts.
+const oneRuntime = "only the runtime of the bundle"
+
 var runtimePresent = Check{
-	ID: "runtime-present", Title: "No other container runtime in the way", Source: "kubeadm: more than one CRI socket; kubespray",
-	Breaks: "Two runtimes fight over one socket, one unit and one directory.",
+	ID: "runtime-present", Title: "No conflicting container runtime", Source: "kubeadm: more than one CRI socket; kubespray",
+	Breaks: "Two runtimes compete for the same socket, unit and directory.",
 	Needs:  []string{"runtimes", "units", "packages"}, Run: judgeRuntimes,
 }
 
-// judgeRuntimes: airgap brings a runtime of its own, which needs the well-known
-// socket, directories and unit name; anything else may stay. One that is there already,
-// from a package too, is somebody's: nobody can tell that it is not needed.
+// judgeRuntimes fails for a runtime with the socket, the directories or the unit name that
+// airgap's runtime needs. Other runtimes can stay. airgap does not replace an existing runtime,
+// even one from a package, because it cannot know whether the host needs it.
 func judgeRuntimes(f *Facts, w *Want) Result {
-	if w.Ours {
+	if w.Managed {
 		return judgeOwnRuntime(f, w)
 	}
 	containerd := f.ownerOf("containerd.io", "containerd", "docker.io", "moby-engine")
@@ -63,40 +66,40 @@ func judgeRuntimes(f *Facts, w *Want) Result {
 	}
 	switch {
 	case f.unit("containerd.service").Active() || f.has("/run/containerd/containerd.sock"):
-		return Result{Fail, "a containerd runs (" + containerd + ")", "one runtime: the bundle brings its own",
-			"remove it, and Docker with it where it belongs to Docker; or use another host. Podman may stay"}
+		return Result{Fail, "containerd is running (" + containerd + ")", oneRuntime,
+			"remove it, together with Docker if Docker uses it; or use another host. Podman can stay"}
 	case f.unit("crio.service").Active() || f.has("/run/crio/crio.sock"):
-		return Result{Fail, "CRI-O runs", "one runtime: the bundle brings its own", "systemctl disable --now crio; remove the package"}
+		return Result{Fail, "CRI-O is running", oneRuntime, "run systemctl disable --now crio, and remove the package"}
 	case w.CRIO && f.unit("crio.service").Name != "":
-		return Result{Fail, "a crio.service exists (" + f.ownerOf("cri-o") + ")", "one runtime: the bundle brings its own", "remove it"}
+		return Result{Fail, "crio.service exists (" + f.ownerOf("cri-o") + ")", oneRuntime, "remove it"}
 	case f.has("/run/cri-dockerd.sock"):
-		return Result{Fail, "cri-dockerd runs", "one runtime: the bundle brings its own", "remove cri-dockerd"}
+		return Result{Fail, "cri-dockerd is running", oneRuntime, "remove cri-dockerd"}
 	case f.unit("containerd.service").Name != "":
-		return Result{Fail, "a containerd.service exists (" + containerd + ")", "one runtime: the bundle brings its own", "remove it"}
+		return Result{Fail, "containerd.service exists (" + containerd + ")", oneRuntime, "remove it"}
 	case f.has("/run/docker.sock") || f.unit("docker.service").Name != "":
-		return Result{Warn, "Docker is there", "no Docker", "its iptables rules may drop the pods' packets (FORWARD policy); remove it where it is not needed"}
+		return Result{Warn, "Docker is installed", "no Docker", "remove it if the host does not need it: its iptables rules can drop pod packets (FORWARD policy)"}
 	default:
 		return pass("%s", f.runtimeNames())
 	}
 }
 
-// judgeOwnRuntime: one runtime does not take the other's place while its pods run.
+// judgeOwnRuntime fails if airgap.yaml has another runtime or source than the installation:
+// airgap does not replace a runtime while its pods run.
 func judgeOwnRuntime(f *Facts, w *Want) Result {
-	wanted, other := "containerd", "crio"
+	runtime, other := "containerd", "crio"
 	if w.CRIO {
-		wanted, other = other, wanted
+		runtime, other = other, runtime
 	}
-	if f.unit(other+".service").Name != "" && f.unit(wanted+".service").Name == "" {
-		return Result{Fail, "airgap has installed this host with " + other, wanted + ", by airgap.yaml", "airgap reset this host first, and install it again; or runtime.name: " + other + " in airgap.yaml"}
+	if f.unit(other+".service").Name != "" && f.unit(runtime+".service").Name == "" {
+		return Result{Fail, "airgap has installed " + other + " on this host", runtime + ", as in airgap.yaml", "run airgap reset on this host, and install it again; or set runtime.name: " + other + " in airgap.yaml"}
 	}
-	if have := f.ownSource(wanted); have != "" && have != w.runtimeSource() {
-		return Result{Fail, "airgap has installed this host's " + wanted + " from its " + have, "the one of its " + w.runtimeSource() + ", by airgap.yaml", "airgap reset this host first, and install it again; or runtime.source: " + have + " in airgap.yaml"}
+	if have := f.ownSource(runtime); have != "" && have != w.runtimeSource() {
+		return Result{Fail, "airgap has installed " + runtime + " from its " + have, runtime + " from its " + w.runtimeSource() + ", as in airgap.yaml", "run airgap reset on this host, and install it again; or set runtime.source: " + have + " in airgap.yaml"}
 	}
-	return skipped("this host's own cluster brought its runtime")
+	return skipped("airgap has installed this host's runtime")
 }
 
-// ownSource is where the runtime came from that airgap has set up, "" where it has not
-// come so far.
+// ownSource is the source of the runtime that airgap has installed; "" if it is not installed yet.
 func (f *Facts) ownSource(runtime string) string {
 	switch {
 	case f.unit(runtime+".service").Name == "":
@@ -117,19 +120,19 @@ func (w *Want) runtimeSource() string {
 
 func (f *Facts) has(socket string) bool { return slices.Contains(f.Runtimes.Sockets, socket) }
 
-// ownerOf is the first of the packages that is installed, with its version.
+// ownerOf is the first installed package of the list, with its version.
 func (f *Facts) ownerOf(names ...string) string {
 	for _, name := range names {
 		if p := f.installed(name); p != nil {
 			return fmt.Sprintf("package %s %s", p.Name, p.Version)
 		}
 	}
-	return "of no known package"
+	return "from an unknown source"
 }
 
 func (f *Facts) runtimeNames() string {
 	if len(f.Runtimes.Binaries) == 0 {
 		return "none"
 	}
-	return strings.Join(f.Runtimes.Binaries, ", ") + " may stay"
+	return strings.Join(f.Runtimes.Binaries, ", ") + " can stay"
 }

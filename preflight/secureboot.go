@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// SecureBoot is what the firmware and the kernel ask of kernel modules.
+// SecureBoot has the requirements of the firmware and the kernel for kernel modules.
 type SecureBoot struct {
 	On       bool   `yaml:"on" json:"on"`
 	Lockdown string `yaml:"lockdown,omitempty" json:"lockdown,omitempty"` // "none", "integrity" or "confidentiality"
-	// Enforced says whether the kernel takes no unsigned module at all, by its command line
-	// or because it was built that way (CONFIG_MODULE_SIG_FORCE).
+	// Enforced is true if the kernel refuses all unsigned modules, because of its command line
+	// or its configuration (CONFIG_MODULE_SIG_FORCE).
 	Enforced bool `yaml:"enforced,omitempty" json:"enforced,omitempty"`
-	// Key says whether the key that DKMS signs modules with is enrolled.
+	// Key is true if the key that DKMS signs modules with is enrolled.
 	Key bool `yaml:"key,omitempty" json:"key,omitempty"`
 }
 
-// The firmware's variables are files: four bytes of attributes, then the value.
+// Firmware variables are files: four bytes of attributes, then the value.
 const (
 	efiVariables  = "sys/firmware/efi/efivars"
 	secureBootVar = efiVariables + "/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
@@ -55,7 +55,7 @@ func readSecureBoot(_ context.Context, r reader, f *Facts) error {
 	return err
 }
 
-// bytes is a file's content; nil when there is no such file.
+// bytes returns a file's content; nil if the file does not exist.
 func (r reader) bytes(path string) ([]byte, error) {
 	data, err := fs.ReadFile(r.fs, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,34 +65,34 @@ func (r reader) bytes(path string) ([]byte, error) {
 }
 
 var secureBoot = Check{
-	ID: "secure-boot", Title: "Secure Boot and the driver's modules", Source: "kernel_lockdown(7); Linux: kernel module signing; DKMS: module signing",
-	Breaks: "The kernel refuses a driver that was built on the host: its GPUs stay invisible.",
+	ID: "secure-boot", Title: "The kernel accepts the driver's modules", Source: "kernel_lockdown(7); Linux: kernel module signing; DKMS: module signing",
+	Breaks: "The kernel refuses a driver that was built on the host, and its GPUs cannot be used.",
 	Needs:  []string{"secureBoot", "kernel"}, Run: judgeSecureBoot,
 }
 
-// judgeSecureBoot fails where modules are to be built here and nobody trusts who signs
-// them; modules that come signed by a vendor may pass.
+// judgeSecureBoot fails if the host builds modules and their signing key is not enrolled. It
+// warns otherwise, because a vendor may have signed the modules.
 func judgeSecureBoot(f *Facts, w *Want) Result {
 	on, fix := f.signatures(w)
 	switch {
 	case on == "":
 		return pass("off")
-	case !w.Is(GPU):
-		return pass("%s; no module is built for this host", on)
+	case !w.HasRole(GPU):
+		return pass("%s; this host needs no driver modules", on)
 	case f.Driver != "":
 		return pass("%s; the driver is loaded", on)
 	case f.SecureBoot.Key:
 		return pass("%s; the key of DKMS is enrolled", on)
 	}
-	r := Result{Warn, on + "; no key for modules built on this host is enrolled", "a driver with a signature that the kernel trusts", fix}
+	r := Result{Warn, on + "; no enrolled key for modules that are built on this host", "a driver with a signature that the kernel trusts", fix}
 	if w.buildsDriver() {
 		r.Status = Fail
 	}
 	return r
 }
 
-// signatures says why the kernel takes no module without a signature, and how a driver
-// can have one; nothing where it takes any.
+// signatures returns why the kernel refuses unsigned modules, and how to get a signed driver. Both
+// are "" if the kernel accepts unsigned modules.
 func (f *Facts) signatures(w *Want) (why, fix string) {
 	switch parameters := f.signatureParameters(); {
 	case f.SecureBoot.On:
@@ -102,22 +102,22 @@ func (f *Facts) signatures(w *Want) (why, fix string) {
 		for i, p := range parameters {
 			names[i], _, _ = strings.Cut(p, "=")
 		}
-		return "off, and " + strings.Join(parameters, ", ") + " on the kernel's command line",
-			`where the site allows it: grubby --update-kernel=ALL --remove-args="` + strings.Join(names, " ") + `", and reboot. Else ` + known
+		return "off, and " + strings.Join(parameters, ", ") + " on the kernel command line",
+			`if the site allows it, run grubby --update-kernel=ALL --remove-args="` + strings.Join(names, " ") + `", and reboot; otherwise ` + precompiled
 	case f.SecureBoot.locked() || f.SecureBoot.Enforced:
-		return "off, and the kernel as it is built or was told since it booted takes only signed modules", known
+		return "off, but the kernel accepts only signed modules, because of its configuration or a setting since boot", precompiled
 	}
 	return "", ""
 }
 
-// locked tells whether the kernel keeps even root from changing it.
+// locked reports whether the kernel is in lockdown.
 func (s SecureBoot) locked() bool {
 	return s.Lockdown == "integrity" || s.Lockdown == "confidentiality"
 }
 
-// signatureParameters are those of the kernel's command line by which it takes no unsigned
-// module, as hardening does it without Secure Boot. sig_enforce can only be turned on; - and
-// _ are the same to the kernel. A kernel without lockdown takes no notice of that.
+// signatureParameters lists the parameters of the kernel command line that forbid unsigned
+// modules without Secure Boot. sig_enforce can only be turned on; the kernel treats - and _ as
+// equal. A kernel without lockdown support ignores that parameter.
 func (f *Facts) signatureParameters() []string {
 	var asks []string
 	for parameter := range strings.FieldsSeq(f.Kernel.Cmdline) {
@@ -136,32 +136,32 @@ func (f *Facts) signatureParameters() []string {
 	return asks
 }
 
-// known has no mokutil in it: without UEFI there is nowhere to enrol a key.
-const known = "gpu.source: precompiled, with modules that a key of the kernel's own has signed"
+// precompiled does not mention mokutil: without UEFI no key can be enrolled.
+const precompiled = "set gpu.source: precompiled, for modules that are signed with a key that the kernel contains"
 
-// signing is how the driver's modules get a signature that is trusted. NVIDIA's installer
-// makes no key that could be enrolled.
+// signing is the hint for getting trusted driver modules. NVIDIA's installer creates no key that
+// could be enrolled.
 func (w *Want) signing() string {
-	const vendor = "gpu.source: precompiled takes modules that a vendor signed"
+	const vendor = "set gpu.source: precompiled, for modules that a vendor has signed"
 	switch {
 	case w.Installer:
-		return vendor + "; gpu.source: dkms signs with a key of this host, which can be enrolled. NVIDIA's installer signs nothing"
-	case w.bringsDKMS():
-		return vendor + ". Or, with this check set to warn: install makes the key and stops at the driver; then mokutil --import /var/lib/dkms/mok.pub, reboot, enrol the key at the console, and run the same command again"
+		return vendor + "; or set gpu.source: dkms, which signs with a key of this host that you can enroll. NVIDIA's installer signs nothing"
+	case w.bundlesDKMS():
+		return vendor + ". Or set this check to warn: install creates the key and stops at the driver; then run mokutil --import /var/lib/dkms/mok.pub, reboot, enroll the key at the console, and run the same command again"
 	default:
-		return "mokutil --test-key KEY.der says whether the key that the driver is signed with is enrolled; mokutil --import KEY.der, reboot, and enrol it at the console"
+		return "check with mokutil --test-key KEY.der whether the signing key of the driver is enrolled; if not, run mokutil --import KEY.der, reboot, and enroll it at the console"
 	}
 }
 
-// buildsDriver tells whether the bundle has modules that are compiled on the host.
-func (w *Want) buildsDriver() bool { return w.Installer || w.bringsDKMS() }
+// buildsDriver reports whether the host compiles driver modules of the bundle.
+func (w *Want) buildsDriver() bool { return w.Installer || w.bundlesDKMS() }
 
-// bringsDriver tells whether it has packages of a driver.
-func (w *Want) bringsDriver() bool {
-	return w.bringsDKMS() || slices.Contains(w.Packages, "nvidia-driver-cuda")
+// bundlesDriver reports whether the bundle has packages of a driver.
+func (w *Want) bundlesDriver() bool {
+	return w.bundlesDKMS() || slices.Contains(w.Packages, "nvidia-driver-cuda")
 }
 
-func (w *Want) bringsDKMS() bool {
+func (w *Want) bundlesDKMS() bool {
 	return slices.ContainsFunc(w.Packages, func(name string) bool {
 		return strings.HasSuffix(name, "-dkms") || strings.HasPrefix(name, "dkms-nvidia")
 	})

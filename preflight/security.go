@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Security is the hardening that changes what may run.
+// Security has the hardening settings that restrict programs.
 type Security struct {
 	SELinux string `yaml:"selinux" json:"selinux"` // "enforcing", "permissive" or "disabled"
 	FIPS    bool   `yaml:"fips" json:"fips"`
@@ -24,8 +24,8 @@ func readSecurity(_ context.Context, r reader, f *Facts) error {
 }
 
 var selinux = Check{
-	ID: "selinux", Title: "SELinux", Source: "replicatedhq/embedded-cluster",
-	Breaks: "Without the policy's package containers start in the wrong domain, and are denied their files.",
+	ID: "selinux", Title: "SELinux has the policy for containers", Source: "replicatedhq/embedded-cluster",
+	Breaks: "Without the policy package, containers start in the wrong domain and cannot access their files.",
 	Needs:  []string{"security", "packages"}, Run: judgeSELinux,
 }
 
@@ -37,35 +37,35 @@ func judgeSELinux(f *Facts, w *Want) Result {
 	case f.installed(policy) != nil:
 		return pass("enforcing, with %s", policy)
 	case slices.Contains(w.Packages, policy):
-		return pass("enforcing; the bundle brings %s", policy)
+		return pass("enforcing; the bundle has %s", policy)
 	default:
-		return Result{Fail, "enforcing, without " + policy, policy, "add " + policy + " to packages.install and make the bundle again; leave SELinux enforcing"}
+		return Result{Fail, "enforcing, without " + policy, policy, "add " + policy + " to packages.install and create the bundle again; keep SELinux enforcing"}
 	}
 }
 
 var fapolicyd = Check{
-	ID: "fapolicyd", Title: "fapolicyd", Source: "k3s#9008, fapolicyd#310",
-	Breaks: "It starts no program that nobody vouches for: neither the runtime nor network plugins.",
+	ID: "fapolicyd", Title: "fapolicyd allows the cluster's programs", Source: "k3s#9008, fapolicyd#310",
+	Breaks: "fapolicyd blocks programs that are not trusted: the runtime and network plugins do not start.",
 	Needs:  []string{"units"}, Run: judgeFapolicyd,
 }
 
-// judgeFapolicyd knows that nobody vouches for what NVIDIA's installer unpacks, nor for
-// the programs that it installs.
+// judgeFapolicyd fails with NVIDIA's installer: fapolicyd does not trust the programs that it
+// unpacks and installs.
 func judgeFapolicyd(f *Facts, w *Want) Result {
 	switch {
 	case !f.unit("fapolicyd.service").Active():
 		return pass("not active")
-	case w.Is(GPU) && w.Installer:
-		return Result{Fail, "active, and NVIDIA's installer brings the driver", "packages, for which rpm vouches",
-			"set gpu.source to dkms or precompiled, and make the bundle again; or have fapolicyd's owners allow the installer, and set preflight.checks.fapolicyd.severity: warn"}
+	case w.HasRole(GPU) && w.Installer:
+		return Result{Fail, "active, and the driver comes from NVIDIA's installer", "a driver from RPMs, which fapolicyd trusts",
+			"set gpu.source to dkms or precompiled, and create the bundle again; or ask fapolicyd's administrators to allow the installer, and set preflight.checks.fapolicyd.severity: warn"}
 	default:
-		return pass("active; install has it trust the runtime's programs")
+		return pass("active; install adds the runtime's programs to its trust list")
 	}
 }
 
 var firewalld = Check{
-	ID: "firewalld", Title: "firewalld", Source: "kubeadm, flannel and Calico documentation",
-	Breaks: "Hosts do not reach each other's API server, kubelet, registry or pods.",
+	ID: "firewalld", Title: "firewalld allows the cluster's traffic", Source: "kubeadm, flannel and Calico documentation",
+	Breaks: "Hosts cannot reach each other's API server, kubelet, registry or pods.",
 	Needs:  []string{"units"}, Run: judgeFirewalld,
 }
 
@@ -74,25 +74,25 @@ func judgeFirewalld(f *Facts, w *Want) Result {
 	case !f.unit("firewalld.service").Active():
 		return pass("not active")
 	case w.Network.FilterAlone:
-		return Result{Fail, "active", "no other manager of packet filter rules beside " + w.Network.Plugin + ", or the site's word that it is meant",
-			"leave firewalld on. preflight.checks.firewalld.severity: warn says that it is meant, and install opens the ports; or network.plugin: flannel"}
+		return Result{Fail, "active", "no second manager of packet filter rules in addition to " + w.Network.Plugin + ", or the site's confirmation",
+			"keep firewalld on, and confirm it with preflight.checks.firewalld.severity: warn, so that install opens the ports; or set network.plugin: flannel"}
 	case w.FirewallLeft == nil:
 		return pass("active; install opens the cluster's ports")
 	default:
-		return Result{Warn, "active, and airgap.yaml leaves it to others", "open: " + strings.Join(w.FirewallLeft, "; "),
-			"have the firewall's owners open them; or set hostSettings.firewalld: open"}
+		return Result{Warn, "active, and airgap.yaml does not let install change it", "open ports: " + strings.Join(w.FirewallLeft, "; "),
+			"ask the firewall's administrators to open them; or set hostSettings.firewalld: open"}
 	}
 }
 
 var fips = Check{
-	ID: "fips", Title: "FIPS mode", Source: "airgap: programs of the cluster are not FIPS-validated",
-	Breaks: "Whoever asks for validated cryptography has to know that the cluster's programs are not.",
+	ID: "fips", Title: "FIPS mode is off", Source: "airgap: programs of the cluster are not FIPS-validated",
+	Breaks: "A site that requires validated cryptography must know that the cluster's programs are not FIPS-validated.",
 	Needs:  []string{"security"}, Run: judgeFIPS,
 }
 
 func judgeFIPS(f *Facts, _ *Want) Result {
 	if f.Security.FIPS {
-		return Result{Warn, "on", "off, or an exception by the site's security officers", "the cluster runs, but its cryptography is not FIPS-validated"}
+		return Result{Warn, "on", "off, or an exception by the site's security officers", "ask the site's security officers for an exception: the cluster runs, but its cryptography is not FIPS-validated"}
 	}
 	return pass("off")
 }

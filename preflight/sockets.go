@@ -12,19 +12,19 @@ import (
 	"strings"
 )
 
-// Listener is a socket that waits for others.
+// Listener is a listening socket.
 type Listener struct {
 	Protocol string     `yaml:"protocol" json:"protocol"` // "tcp" or "udp"
 	Address  netip.Addr `yaml:"address" json:"address"`
 	Port     int        `yaml:"port" json:"port"`
-	Process  string     `yaml:"process,omitempty" json:"process,omitempty"` // "" when it may not be seen
+	Process  string     `yaml:"process,omitempty" json:"process,omitempty"` // "" if it cannot be read
 }
 
-// readListening reads the kernel's tables, and asks ss for the processes
-// behind them, which is only an addition.
+// readListening reads the kernel's socket tables. It gets the process names from ss, and works
+// without them.
 func readListening(ctx context.Context, r reader, f *Facts) error {
 	for _, name := range []string{"tcp", "tcp6", "udp", "udp6"} {
-		text, err := r.optional("proc/net/" + name) // the 6 are absent without IPv6
+		text, err := r.optional("proc/net/" + name) // tcp6 and udp6 do not exist without IPv6
 		if err != nil {
 			return err
 		}
@@ -45,8 +45,8 @@ func readListening(ctx context.Context, r reader, f *Facts) error {
 	return nil
 }
 
-// parseSockets reads /proc/net/tcp and its like. The states are those of TCP:
-// 0A listens; an unconnected UDP socket shows as 07.
+// parseSockets reads /proc/net/tcp and the similar files. State 0A is a listening TCP socket, 07
+// an unconnected UDP socket.
 func parseSockets(protocol, text string) ([]Listener, error) {
 	waiting := map[string]string{"tcp": "0A", "udp": "07"}[protocol]
 	var found []Listener
@@ -60,15 +60,15 @@ func parseSockets(protocol, text string) ([]Listener, error) {
 			return nil, fmt.Errorf("parse /proc/net/%s: %w", protocol, err)
 		}
 		l := Listener{Protocol: protocol, Address: address, Port: port}
-		if !slices.Contains(found, l) { // SO_REUSEPORT gives several alike
+		if !slices.Contains(found, l) { // with SO_REUSEPORT several sockets are equal
 			found = append(found, l)
 		}
 	}
 	return found, nil
 }
 
-// parseSocketAddress reads 0100007F:1F90: the address in words of 32 bits,
-// each with its bytes reversed (little-endian machines), the port plainly.
+// parseSocketAddress reads 0100007F:1F90: an address in little-endian words of 32 bits, and a
+// port in network order.
 func parseSocketAddress(text string) (netip.Addr, int, error) {
 	hexAddress, hexPort, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(hexAddress)
@@ -76,7 +76,7 @@ func parseSocketAddress(text string) (netip.Addr, int, error) {
 		return netip.Addr{}, 0, err
 	}
 	if len(raw) != 4 && len(raw) != 16 {
-		return netip.Addr{}, 0, errors.New("address of neither 4 nor 16 bytes: " + text)
+		return netip.Addr{}, 0, errors.New("address is not 4 or 16 bytes long: " + text)
 	}
 	for word := range slices.Chunk(raw, 4) {
 		slices.Reverse(word)
@@ -86,8 +86,8 @@ func parseSocketAddress(text string) (netip.Addr, int, error) {
 	return address.Unmap(), int(port), err
 }
 
-// parseOwners reads ss's lines: protocol, state, two queues, local address,
-// peer, users:(("sshd",pid=1,fd=3)).
+// parseOwners reads the output of ss: protocol, state, two queues, local address, peer,
+// users:(("sshd",pid=1,fd=3)). The result has the process by protocol and port: "tcp22".
 func parseOwners(text string) map[string]string {
 	owner := regexp.MustCompile(`users:\(\("([^"]+)"`)
 	owners := map[string]string{}
@@ -103,35 +103,35 @@ func parseOwners(text string) map[string]string {
 	return owners
 }
 
-// String is the port as people write it: "6443/tcp".
+// String is the port in the usual form: "6443/tcp".
 func (p Port) String() string { return fmt.Sprintf("%d/%s", p.Number, p.Protocol) }
 
 var portsFree = Check{
 	ID: "ports-free", Title: "Ports are free", Source: "kubeadm Port",
-	Breaks: "A part of the control plane, the kubelet or the registry cannot listen on its port.",
+	Breaks: "A control-plane component, the kubelet or the registry cannot listen on its port.",
 	Needs:  []string{"listening"}, Run: judgePorts,
 }
 
 func judgePorts(f *Facts, w *Want) Result {
-	if w.Ours {
-		return skipped("this host's own cluster uses them")
+	if w.Managed {
+		return skipped("the cluster on this host uses them")
 	}
 	var busy, free []string
 	for _, p := range w.Ports {
 		if holder := f.holder(p); holder != "" {
-			busy = append(busy, fmt.Sprintf("%s (%s) is held by %s", p, p.For, holder))
+			busy = append(busy, fmt.Sprintf("%s (%s) is used by %s", p, p.For, holder))
 		} else {
 			free = append(free, p.String())
 		}
 	}
 	if len(busy) > 0 {
-		return Result{Fail, strings.Join(busy, "; "), "free ports", "stop what holds them: ss -lntup"}
+		return Result{Fail, strings.Join(busy, "; "), "free ports", "stop the processes that use them: ss -lntup lists them"}
 	}
 	return pass("%s", strings.Join(free, " "))
 }
 
-// holder is the process that has the port; airgap itself, whose registry may
-// run from an interrupted installation, is not in its own way.
+// holder is the process that listens on the port; "" for none. It ignores airgap itself: its
+// registry may still run after an interrupted installation.
 func (f *Facts) holder(p Port) string {
 	for _, l := range f.Listening {
 		if l.Protocol != p.Protocol || l.Port != p.Number || l.Process == "airgap" {

@@ -7,8 +7,7 @@ import (
 
 const streamsDir = "etc/dnf/modules.d"
 
-// readStreams reads what dnf keeps of the module streams that were enabled or
-// disabled: a file a module, as ini.
+// readStreams reads dnf's enabled and disabled module streams: one INI file per module.
 func readStreams(_ context.Context, r reader, f *Facts) error {
 	names, err := r.names(streamsDir)
 	if err != nil {
@@ -39,7 +38,7 @@ func (f *Facts) addStream(lines []string) {
 	case "disabled":
 		stream = ""
 	default:
-		return // reset: dnf goes by the default again
+		return // reset: dnf uses the default
 	}
 	if values["name"] == "" {
 		return

@@ -19,13 +19,11 @@ import (
 //go:embed survey.sh.tmpl
 var surveyTemplate string
 
-// surveyEnd is the last section of what the script writes: without it a copy
-// was cut off.
+// surveyEnd is the last section of the script's output. Without it the output is truncated.
 const surveyEnd = "end/"
 
-// SurveyScript is the survey as a POSIX shell script that people can read
-// before they run it. It writes a recording, of which replay.Host and Survey make
-// the facts that the program itself would have found.
+// SurveyScript is the survey as a POSIX shell script that users can read before they run it. It
+// writes a recording. replay.Host and Survey read the same facts from it as from the host itself.
 func SurveyScript() ([]byte, error) {
 	t, err := template.New("survey").Parse(surveyTemplate)
 	if err != nil {
@@ -50,18 +48,18 @@ func SurveyScript() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// ReadSurvey makes facts of what the script wrote.
+// ReadSurvey reads facts from the output of the script.
 func ReadSurvey(ctx context.Context, r io.Reader) (*Facts, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxSurvey+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > maxSurvey {
-		return nil, fmt.Errorf("a survey has at most %d MiB", maxSurvey>>20)
+		return nil, fmt.Errorf("the survey is larger than %d MiB", maxSurvey>>20)
 	}
 	a := txtar.Parse(text)
 	if n := len(a.Files); n == 0 || a.Files[n-1].Name != surveyEnd {
-		return nil, errors.New("it was cut off, or the script did not reach its end")
+		return nil, errors.New("the survey is incomplete: the copy is truncated, or the script did not finish")
 	}
 	h, err := replay.Host(text)
 	if err != nil {
@@ -70,5 +68,5 @@ func ReadSurvey(ctx context.Context, r io.Reader) (*Facts, error) {
 	return Survey(ctx, h)
 }
 
-// maxSurvey is far above what a server with thousands of packages has.
+// maxSurvey is far more than a server with thousands of packages needs.
 const maxSurvey = 64 << 20

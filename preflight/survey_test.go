@@ -12,15 +12,14 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// TestSurveyScript runs the script on this machine: it tells what the program
-// itself finds.
+// TestSurveyScript runs the script on this machine. It must find the same facts as the program.
 func TestSurveyScript(t *testing.T) {
 	script, err := SurveyScript()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if lines := bytes.Count(script, []byte("\n")); lines > 150 {
-		t.Errorf("the script has %d lines, nobody reviews more than 150", lines)
+		t.Errorf("the script has %d lines, at most 150 can be reviewed", lines)
 	}
 	path := filepath.Join(t.TempDir(), "survey.sh")
 	if err := os.WriteFile(path, script, 0o600); err != nil {
@@ -46,13 +45,13 @@ func TestSurveyScript(t *testing.T) {
 			}
 			sameFacts(t, steady(got), steady(want))
 			if _, err := ReadSurvey(t.Context(), bytes.NewReader(out[:len(out)-10])); err == nil {
-				t.Error("a survey that was cut off is read")
+				t.Error("a truncated survey was accepted")
 			}
 		})
 	}
 }
 
-// steady leaves out what changes from moment to moment.
+// steady clears facts that change between two runs.
 func steady(f *Facts) *Facts {
 	f.Time = Time{Synchronized: f.Time.Synchronized, Servers: f.Time.Servers}
 	f.Listening = nil
@@ -73,8 +72,8 @@ func sameFacts(t *testing.T, got, want *Facts) {
 	}
 }
 
-// TestSurveyFilters: what the script leaves of files that may hold passwords is what a
-// recording keeps of them.
+// TestSurveyFilters: the script and a recording keep the same lines of files that can contain
+// passwords.
 func TestSurveyFilters(t *testing.T) {
 	script, err := SurveyScript()
 	if err != nil {

@@ -25,7 +25,7 @@ func readSwap(_ context.Context, r reader, f *Facts) error {
 	return err
 }
 
-// parseSwaps reads /proc/swaps: a heading, then path, type, size in KiB, …
+// parseSwaps reads /proc/swaps: a heading line, then path, type, size in KiB, …
 func parseSwaps(text string) ([]SwapArea, error) {
 	var areas []SwapArea
 	for i, line := range strings.Split(text, "\n") {
@@ -47,7 +47,7 @@ func parseSwaps(text string) ([]SwapArea, error) {
 
 var swap = Check{
 	ID: "swap", Title: "Swap is off", Source: "kubeadm Swap; kubelet failSwapOn",
-	Breaks: "The kubelet does not start where swap is on.",
+	Breaks: "The kubelet does not start while swap is on.",
 	Needs:  []string{"swap"}, Run: judgeSwap,
 }
 
@@ -62,7 +62,7 @@ func judgeSwap(f *Facts, w *Want) Result {
 	if w.SwapOff {
 		return pass("%s; install turns it off", strings.Join(areas, ", "))
 	}
-	fix := "set hostSettings.swap: disable in airgap.yaml and make the bundle again, and install turns it off; or swapoff -a and remove the swap lines from /etc/fstab"
+	fix := "set hostSettings.swap: disable in airgap.yaml and create the bundle again, so that install turns swap off; or run swapoff -a and remove the swap lines from /etc/fstab"
 	if slices.ContainsFunc(f.Swap, func(a SwapArea) bool { return strings.HasPrefix(a.Path, "/dev/zram") }) {
 		fix += "; remove zram-generator-defaults"
 	}

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Sysctl is a kernel setting.
+// Sysctl is a kernel parameter.
 type Sysctl struct {
 	Name  string `yaml:"name" json:"name"`
-	Value string `yaml:"value" json:"value"` // now; "" when the kernel has no such setting (yet)
-	// Boot and File are what the configuration will set it to at the next
-	// boot, and the file that says so last.
+	Value string `yaml:"value" json:"value"` // the current value; "" if the kernel does not have the parameter (yet)
+	// Boot is the value that the configuration sets at the next boot, and File the last file that
+	// sets it.
 	Boot string `yaml:"boot,omitempty" json:"boot,omitempty"`
 	File string `yaml:"file,omitempty" json:"file,omitempty"`
 }
@@ -46,10 +46,9 @@ func readSysctls(_ context.Context, r reader, f *Facts) error {
 	return nil
 }
 
-// readBootSysctls reads the files in the order systemd-sysctl applies them:
-// by name whatever the directory, where /etc hides the same name in /run, and
-// that in /usr/lib. /etc/sysctl.conf counts as 99-sysctl.conf, as the link of
-// that name in Enterprise Linux makes it.
+// readBootSysctls reads the files in the order of systemd-sysctl: by name, in all directories
+// together. A file in /etc hides a file with the same name in /run, and that one a file in
+// /usr/lib. /etc/sysctl.conf counts as 99-sysctl.conf: Enterprise Linux has a link with that name.
 func readBootSysctls(r reader) (map[string]Sysctl, error) {
 	files := map[string]string{}
 	for _, dir := range []string{"usr/lib/sysctl.d", "run/sysctl.d", "etc/sysctl.d"} {
@@ -73,7 +72,7 @@ func readBootSysctls(r reader) (map[string]Sysctl, error) {
 	}
 	slices.Sort(order)
 	for _, name := range order {
-		lines, err := r.optionalLines(files[name]) // a link to nothing is passed over, as systemd does
+		lines, err := r.optionalLines(files[name]) // systemd also ignores a dangling link
 		if err != nil {
 			return nil, err
 		}
@@ -84,8 +83,8 @@ func readBootSysctls(r reader) (map[string]Sysctl, error) {
 	return settings, nil
 }
 
-// parseSysctls reads sysctl.d(5): key = value, a hyphen before the key when
-// errors do not matter, slashes for dots.
+// parseSysctls reads the format of sysctl.d(5): key = value, a hyphen before the key to ignore
+// errors, and slashes instead of dots.
 func parseSysctls(lines []string) map[string]string {
 	values := map[string]string{}
 	for _, line := range lines {
@@ -98,7 +97,7 @@ func parseSysctls(lines []string) map[string]string {
 		if slash := strings.IndexAny(key, "./"); slash >= 0 && key[slash] == '/' {
 			key = strings.ReplaceAll(key, "/", ".")
 		}
-		if key == "net.ipv4.conf.all.forwarding" { // the kernel's other name for it
+		if key == "net.ipv4.conf.all.forwarding" { // an alias in the kernel
 			key = "net.ipv4.ip_forward"
 		}
 		values[key] = strings.TrimSpace(value)
@@ -117,56 +116,56 @@ func (f *Facts) sysctl(name string) Sysctl {
 
 var ipForward = Check{
 	ID: "ip-forward", Title: "IP forwarding stays on", Source: "kubeadm; hardening guides switch it off",
-	Breaks: "A hardened setting comes back at the next boot, and packets between pods and nodes are dropped from then on.",
+	Breaks: "A hardened setting returns at the next boot. From then on the kernel drops packets between pods and nodes.",
 	Needs:  []string{"sysctls"}, Run: func(f *Facts, w *Want) Result { return judgeSysctl(f, w, "net.ipv4.ip_forward") },
 }
 
 var bridgeNF = Check{
-	ID: "bridge-nf", Title: "Bridged packets are filtered", Source: "kubeadm FileContent bridge-nf-call-iptables",
-	Breaks: "Packets over a bridge would pass kube-proxy's rules by: a Service does not answer from its own node.",
+	ID: "bridge-nf", Title: "iptables sees bridged packets", Source: "kubeadm FileContent bridge-nf-call-iptables",
+	Breaks: "Packets over a bridge bypass kube-proxy's rules: a Service does not answer from its own node.",
 	Needs:  []string{"sysctls"}, Run: func(f *Facts, w *Want) Result {
 		return judgeSysctl(f, w, "net.bridge.bridge-nf-call-iptables")
 	},
 }
 
 var kernelDefaults = Check{
-	ID: "kernel-defaults", Title: "The kubelet's kernel parameters stay", Source: "kubelet protectKernelDefaults; CIS Kubernetes Benchmark",
-	Breaks: "The kubelet exits when one of these parameters is another one after the next boot.",
+	ID: "kernel-defaults", Title: "The kubelet's kernel parameters stay set", Source: "kubelet protectKernelDefaults; CIS Kubernetes Benchmark",
+	Breaks: "The kubelet exits if one of these parameters has another value after the next boot.",
 	Needs:  []string{"sysctls"}, Run: func(f *Facts, w *Want) Result {
 		for _, name := range slices.Sorted(maps.Keys(w.KubeletSysctls)) {
 			if s, want := f.sysctl(name), w.KubeletSysctls[name]; s.overrides(w, want) {
-				return s.lost(want)
+				return s.overridden(want)
 			}
 		}
-		return pass("no file sets them after airgap's own")
+		return pass("no file overrides airgap's values")
 	},
 }
 
-// overrides reports whether a file takes back, at every boot, what install set.
+// overrides reports whether a file overrides, at every boot, the value that install sets.
 func (s Sysctl) overrides(w *Want, want string) bool {
 	return w.SysctlFile != "" && s.Boot != "" && s.Boot != want && path.Base(bootOrder(s.File)) > path.Base(w.SysctlFile)
 }
 
-func (s Sysctl) lost(want string) Result {
+func (s Sysctl) overridden(want string) Result {
 	return Result{Fail, fmt.Sprintf("%s sets %s = %s at every boot", s.File, s.Name, s.Boot), want,
 		fmt.Sprintf("remove the line from %s, or set it to %s", s.File, want)}
 }
 
-// judgeSysctl passes a setting that install can set; it fails one that a file
-// would take back at the next boot, when nobody looks.
+// judgeSysctl passes a parameter that install can set. It fails if a file would override the
+// value at the next boot.
 func judgeSysctl(f *Facts, w *Want, name string) Result {
 	s := f.sysctl(name)
 	switch {
 	case s.overrides(w, "1"):
-		return s.lost("1")
+		return s.overridden("1")
 	case s.Value == "1":
 		return pass("1")
 	default:
-		return pass("%s now; install sets it to 1", cmp.Or(s.Value, "not there"))
+		return pass("%s now; install sets it to 1", cmp.Or(s.Value, "not available"))
 	}
 }
 
-// bootOrder is the name that the file sorts by.
+// bootOrder is the name that systemd-sysctl sorts the file by.
 func bootOrder(file string) string {
 	if file == "/etc/sysctl.conf" {
 		return "99-sysctl.conf"

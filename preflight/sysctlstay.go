@@ -11,11 +11,11 @@ import (
 type BootSysctl struct {
 	Name  string
 	Value int
-	Floor bool // a higher value is left as it is
+	Floor bool // a higher value stays
 }
 
-// lowers reports whether a file takes the parameter back at every boot.
-func (b BootSysctl) lowers(s Sysctl, w *Want) bool {
+// overriddenBy reports whether a file overrides the parameter at every boot.
+func (b BootSysctl) overriddenBy(s Sysctl, w *Want) bool {
 	if !s.overrides(w, strconv.Itoa(b.Value)) {
 		return false
 	}
@@ -26,8 +26,8 @@ func (b BootSysctl) lowers(s Sysctl, w *Want) bool {
 const inotifyPrefix = "fs.inotify."
 
 var inotify = Check{
-	ID: "inotify", Title: "Watched files", Source: "replicatedhq/embedded-cluster; kubespray; kind: pod errors due to too many open files",
-	Breaks: "The kubelet and programs in pods cannot watch files any more: \"too many open files\".",
+	ID: "inotify", Title: "inotify limits are high enough", Source: "replicatedhq/embedded-cluster; kubespray; kind: pod errors due to too many open files",
+	Breaks: "The kubelet and programs in pods can no longer watch files: \"too many open files\".",
 	Needs:  []string{"sysctls"}, Run: judgeInotify,
 }
 
@@ -38,39 +38,39 @@ func judgeInotify(f *Facts, w *Want) Result {
 			continue
 		}
 		s := f.sysctl(b.Name)
-		if b.lowers(s, w) {
-			return s.lost(strconv.Itoa(b.Value))
+		if b.overriddenBy(s, w) {
+			return s.overridden(strconv.Itoa(b.Value))
 		}
 		found = append(found, strings.TrimPrefix(b.Name, inotifyPrefix)+" "+s.Value)
 	}
 	if len(found) == 0 {
-		return skipped("nobody sets them")
+		return skipped("install does not set them")
 	}
-	return pass("%s; install raises what is lower", strings.Join(found, ", "))
+	return pass("%s; install raises lower values", strings.Join(found, ", "))
 }
 
 var sysctlOverride = Check{
-	ID: "sysctl-override", Title: "Kernel parameters stay as they are set", Source: "sysctl.d(5); tuned-main.conf: reapply_sysctl",
-	Breaks: "All is well until the next reboot, when another file or tuned takes the parameters back.",
+	ID: "sysctl-override", Title: "Kernel parameters stay set", Source: "sysctl.d(5); tuned-main.conf: reapply_sysctl",
+	Breaks: "The cluster works until the next reboot. Then another file or tuned overrides the parameters.",
 	Needs:  []string{"sysctls", "tuned"}, Run: judgeOverrides,
 }
 
-// judgeOverrides leaves to other checks the parameters that they are about.
+// judgeOverrides skips the parameters that other checks cover.
 func judgeOverrides(f *Facts, w *Want) Result {
 	own := []string{"net.ipv4.ip_forward", "net.bridge.bridge-nf-call-iptables"}
 	var lost []string
 	for _, b := range w.Sysctls {
 		_, kubelets := w.KubeletSysctls[b.Name]
-		if s := f.sysctl(b.Name); !kubelets && !slices.Contains(own, b.Name) && !strings.HasPrefix(b.Name, inotifyPrefix) && b.lowers(s, w) {
+		if s := f.sysctl(b.Name); !kubelets && !slices.Contains(own, b.Name) && !strings.HasPrefix(b.Name, inotifyPrefix) && b.overriddenBy(s, w) {
 			lost = append(lost, fmt.Sprintf("%s sets %s = %s", s.File, b.Name, s.Boot))
 		}
 	}
 	switch {
 	case len(lost) > 0:
-		return Result{Warn, strings.Join(lost, ", ") + " at every boot", "no file after airgap's own that sets them", "remove these lines"}
+		return Result{Warn, strings.Join(lost, ", ") + " at every boot", "no file that overrides airgap's values", "remove these lines"}
 	case f.Tuned.LeavesSysctls && f.Tuned.Profile != "":
-		return Result{Warn, "tuned (profile " + f.Tuned.Profile + ") has the last word: reapply_sysctl = 0", "reapply_sysctl = 1, as it comes",
-			"set it in /etc/tuned/tuned-main.conf, then systemctl restart tuned"}
+		return Result{Warn, "tuned (profile " + f.Tuned.Profile + ") overrides /etc/sysctl.d: reapply_sysctl = 0", "reapply_sysctl = 1, the default",
+			"set it in /etc/tuned/tuned-main.conf, then run systemctl restart tuned"}
 	}
-	return pass("no file sets them after airgap's own")
+	return pass("no file overrides airgap's values")
 }

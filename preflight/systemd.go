@@ -14,7 +14,7 @@ func readInit(_ context.Context, r reader, f *Facts) error {
 
 var systemdInit = Check{
 	ID: "systemd-init", Title: "systemd is process 1", Source: "airgap: units, and the systemd cgroup driver",
-	Breaks: "airgap writes systemd's units and uses its cgroup driver: in a plain container neither works.",
+	Breaks: "airgap installs systemd units and uses the systemd cgroup driver. Neither works in a plain container.",
 	Needs:  []string{"init"}, Run: judgeInit,
 }
 
@@ -39,8 +39,8 @@ func readSystemd(ctx context.Context, r reader, f *Facts) error {
 }
 
 var systemdVersion = Check{
-	ID: "systemd-version", Title: "systemd's version", Source: "runc docs/cgroup-v2.md",
-	Breaks: "On cgroup v2 an older systemd hands nobody the cpuset controller: pods cannot be bound to processors.",
+	ID: "systemd-version", Title: "systemd is new enough", Source: "runc docs/cgroup-v2.md",
+	Breaks: "On cgroup v2 an older systemd does not delegate the cpuset controller: pods cannot be pinned to CPUs.",
 	Needs:  []string{"systemd", "cgroup"}, Run: judgeSystemd,
 }
 
@@ -48,7 +48,7 @@ func judgeSystemd(f *Facts, _ *Want) Result {
 	const delegates = 244
 	if f.Cgroup.Mode == "v2" && f.Systemd < delegates {
 		return Result{Warn, fmt.Sprintf("%d, on cgroup v2", f.Systemd), fmt.Sprintf("%d or newer", delegates),
-			"do without the kubelet's static CPU manager on this host, or use Enterprise Linux 9"}
+			"do not use the kubelet's static CPU manager on this host, or use Enterprise Linux 9"}
 	}
 	return pass("%d", f.Systemd)
 }

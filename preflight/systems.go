@@ -2,8 +2,8 @@ package preflight
 
 import "airgap.dev/airgap/internal/enterprise"
 
-// Assumed are the facts of a server that nobody has surveyed: its system's own.
-// ok is false where there is no such system.
+// Assumed returns the default facts of an operating system, for a server without a survey. ok is
+// false for an unknown system.
 func Assumed(os string) (f *Facts, ok bool) {
 	r := enterprise.Of(os)
 	return &Facts{

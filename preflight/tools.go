@@ -9,14 +9,14 @@ import (
 	"airgap.dev/airgap/internal/enterprise"
 )
 
-// tool is a program that Kubernetes runs, and the packages that have it.
+// tool is a program that Kubernetes runs, and the packages that contain it.
 type tool struct {
 	name     string
-	packages []string // the first is what to ask for
-	needed   bool     // kubeadm stops without it, and does not only warn
+	packages []string // the first one is for the hint
+	needed   bool     // kubeadm stops without it; otherwise it warns
 }
 
-// tools are those of a release: it has some in other packages than the one before.
+// tools lists the programs, with the packages of a release: some packages differ between releases.
 func tools(r enterprise.Release) []tool {
 	iptables := cmp.Or(r.Iptables, "iptables-nft")
 	utilLinux := cmp.Or(r.UtilLinux, "util-linux-core")
@@ -32,17 +32,17 @@ func tools(r enterprise.Release) []tool {
 	}
 }
 
-// binDirs are where root's programs are.
+// binDirs are the directories in root's PATH.
 func binDirs() []string {
 	return []string{"usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin"}
 }
 
-// has tells whether root can run the program by its name.
+// has reports whether the program is in root's PATH.
 func (r reader) has(program string) bool {
 	return slices.ContainsFunc(binDirs(), func(dir string) bool { return r.exists(dir + "/" + program) })
 }
 
-// toolPaths are where the programs may be.
+// toolPaths are all possible paths of the programs.
 func toolPaths() []string {
 	var paths []string
 	for _, t := range tools(enterprise.Release{}) {
@@ -62,17 +62,17 @@ func readTools(_ context.Context, r reader, f *Facts) error {
 	return nil
 }
 
-var toolsThere = Check{
-	ID: "tools", Title: "Programs that Kubernetes runs", Source: "kubeadm FileExisting; kube-proxy's nftables mode",
-	Breaks: "kubeadm stops, or the kubelet cannot mount, enter or connect what pods need.",
+var requiredTools = Check{
+	ID: "tools", Title: "Programs that Kubernetes runs are installed", Source: "kubeadm FileExisting; kube-proxy's nftables mode",
+	Breaks: "kubeadm stops, or the kubelet cannot set up volumes, namespaces or connections of pods.",
 	Needs:  []string{"tools"}, Run: judgeTools,
 }
 
 func judgeTools(f *Facts, w *Want) Result {
 	var needed, useful, packages []string
 	for _, t := range tools(enterprise.Of(f.OS.Enterprise())) {
-		brought := slices.ContainsFunc(t.packages, func(p string) bool { return slices.Contains(w.Packages, p) })
-		if slices.Contains(f.Tools, t.name) || brought || t.name == "nft" && w.ProxyMode != "nftables" {
+		bundled := slices.ContainsFunc(t.packages, func(p string) bool { return slices.Contains(w.Packages, p) })
+		if slices.Contains(f.Tools, t.name) || bundled || t.name == "nft" && w.ProxyMode != "nftables" {
 			continue
 		}
 		packages = append(packages, t.packages[0])
@@ -82,13 +82,13 @@ func judgeTools(f *Facts, w *Want) Result {
 			useful = append(useful, t.name)
 		}
 	}
-	fix := "add to packages.install and make the bundle again: " + strings.Join(slices.Compact(packages), ", ")
+	fix := "add these packages to packages.install and create the bundle again: " + strings.Join(slices.Compact(packages), ", ")
 	switch {
 	case len(needed) > 0:
-		return Result{Fail, "missing: " + strings.Join(append(needed, useful...), ", "), "in the path of root", fix}
+		return Result{Fail, "missing: " + strings.Join(append(needed, useful...), ", "), "in root's PATH", fix}
 	case len(useful) > 0:
-		return Result{Warn, "missing: " + strings.Join(useful, ", "), "in the path of root, or kubeadm warns", fix}
+		return Result{Warn, "missing: " + strings.Join(useful, ", "), "in root's PATH: otherwise kubeadm warns", fix}
 	default:
-		return pass("all there, or in the bundle")
+		return pass("all are installed, or in the bundle")
 	}
 }

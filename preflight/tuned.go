@@ -5,10 +5,10 @@ import (
 	"regexp"
 )
 
-// Tuned is the daemon that sets kernel parameters by profiles.
+// Tuned is the configuration of tuned, the daemon that sets kernel parameters by profile.
 type Tuned struct {
-	Profile string `yaml:"profile,omitempty" json:"profile,omitempty"` // "" where there is none
-	// LeavesSysctls says that it does not apply /etc/sysctl.d again after its own.
+	Profile string `yaml:"profile,omitempty" json:"profile,omitempty"` // "" without tuned
+	// LeavesSysctls is true if tuned does not apply /etc/sysctl.d again after its profile.
 	LeavesSysctls bool `yaml:"leavesSysctls,omitempty" json:"leavesSysctls,omitempty"`
 }
 

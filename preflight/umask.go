@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// Umask is what new files are made without.
+// Umask has the configured file mode creation masks.
 type Umask struct {
-	Login string `yaml:"login,omitempty" json:"login,omitempty"` // of /etc/login.defs, for people
-	// Units and File are what a drop-in for all of systemd's services says,
-	// and the drop-in.
+	Login string `yaml:"login,omitempty" json:"login,omitempty"` // for logins, from /etc/login.defs
+	// Units is the mask in a drop-in for all systemd services, and File the path of the drop-in.
 	Units string `yaml:"units,omitempty" json:"units,omitempty"`
 	File  string `yaml:"file,omitempty" json:"file,omitempty"`
-	// Own are the masks of those units of a node that have one in drop-ins of
-	// their own, by all drop-ins together: "kubelet".
+	// Own has the masks of the units with a mask in their own drop-ins, by unit: "kubelet". They
+	// also take the drop-ins for all services into account.
 	Own map[string]string `yaml:"own,omitempty" json:"own,omitempty"`
 }
 
@@ -26,16 +25,16 @@ var (
 	unitUmask  = regexp.MustCompile(`(?m)^\s*UMask\s*=\s*([0-7]+)`)
 )
 
-// maskedUnits are the services that make what pods use.
+// maskedUnits are the services that create files for pods.
 func maskedUnits() []string { return []string{"kubelet", "containerd", "crio"} }
 
-// dropInDirs are where systemd looks for drop-ins of a unit or of a whole type of units
-// ("service"): in the later ones a file hides another one of its name.
+// dropInDirs are the drop-in directories of a unit, or of a unit type ("service"). A file in a
+// later directory hides a file with the same name in an earlier one.
 func dropInDirs(of string) []string {
 	return []string{"usr/lib/systemd/system/" + of + ".d", "run/systemd/system/" + of + ".d", "etc/systemd/system/" + of + ".d"}
 }
 
-// serviceDropIns are all directories of drop-ins that are looked at.
+// serviceDropIns are all surveyed drop-in directories.
 func serviceDropIns() []string {
 	dirs := dropInDirs("service")
 	for _, unit := range maskedUnits() {
@@ -76,8 +75,8 @@ func readUmask(_ context.Context, r reader, f *Facts) error {
 	return nil
 }
 
-// unitMask is what the drop-ins in dirs say, and which of them does: files are read in
-// the order of their names, wherever they are, and the last word counts
+// unitMask is the mask that the drop-ins in dirs set, and the file that sets it. Files apply in
+// the order of their names, in all directories together, and the last setting counts
 // (systemd.unit(5)).
 func (r reader) unitMask(dirs []string) (mask, file string, err error) {
 	where := map[string]string{}
@@ -93,7 +92,7 @@ func (r reader) unitMask(dirs []string) (mask, file string, err error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(where)) {
-		text, err := r.optional(where[name] + "/" + name) // a link to nothing is passed over, as systemd does
+		text, err := r.optional(where[name] + "/" + name) // systemd also ignores a dangling link
 		if err != nil {
 			return "", "", err
 		}
@@ -105,13 +104,13 @@ func (r reader) unitMask(dirs []string) (mask, file string, err error) {
 }
 
 var umask = Check{
-	ID: "umask", Title: "File mode mask", Source: "kubernetes#96342",
-	Breaks: "What the kubelet and the runtime make for pods can be read by root alone, and pods with other users fail.",
+	ID: "umask", Title: "umask lets pods read their files", Source: "kubernetes#96342",
+	Breaks: "Only root can read the files that the kubelet and the runtime create for pods. Pods with other users fail.",
 	Needs:  []string{"umask"}, Run: judgeUmask,
 }
 
-// judgeUmask leaves the mask of logins alone: airgap sets its own. The kubelet's is what
-// systemd gives it; the runtimes' units name theirs, but a drop-in comes after that.
+// judgeUmask ignores the mask of logins, because airgap sets its own. The kubelet gets systemd's
+// mask. The units of the runtimes set a mask, but a drop-in can override it.
 func judgeUmask(f *Facts, w *Want) Result {
 	runtime := "containerd"
 	if w.CRIO {
@@ -128,23 +127,23 @@ func judgeUmask(f *Facts, w *Want) Result {
 	switch {
 	case len(found) > 0:
 		return Result{Warn, strings.Join(found, "; "), "0022 for the kubelet and the runtime",
-			"have systemd leave them out: [Service] and UMask=0022 in " + strings.Join(files, " and ") + ", then systemctl daemon-reload"}
+			"write [Service] and UMask=0022 to " + strings.Join(files, " and ") + ", then run systemctl daemon-reload"}
 	case f.Umask.Login != "" && f.Umask.Login != "022":
-		return pass("%s at login; install and the services have 022", f.Umask.Login)
+		return pass("%s at login; install and the services use 022", f.Umask.Login)
 	}
 	return pass("022")
 }
 
-// of is a unit's mask, "" for systemd's own, 0022, and where it is from if that is a
-// drop-in for all services. An older systemd knows none for all.
+// of is a unit's mask ("" for systemd's default, 0022), and its origin if that is a drop-in for all
+// services. An older systemd does not support drop-ins for all services.
 func (u Umask) of(unit string, systemd int) (mask, from string) {
-	const knowsTypes = 244
+	const supportsTypes = 244
 	own, has := u.Own[unit]
 	switch {
 	case has:
 		return own, ""
-	case u.Units == "" || systemd != 0 && systemd < knowsTypes:
+	case u.Units == "" || systemd != 0 && systemd < supportsTypes:
 		return "", ""
 	}
-	return u.Units, ", by " + u.File + " for all services"
+	return u.Units, ", from " + u.File + " for all services"
 }

@@ -6,8 +6,8 @@ import (
 	"testing/fstest"
 )
 
-// TestUmaskOfUnits: drop-ins are read by their names, those of all services among those of
-// the unit, and what the check advises is what it takes for mended.
+// TestUmaskOfUnits: drop-ins apply in the order of their names, across all services and the unit.
+// The file from the hint of the check takes effect.
 func TestUmaskOfUnits(t *testing.T) {
 	const all, kubelet = "etc/systemd/system/service.d/", "etc/systemd/system/kubelet.service.d/"
 	for _, test := range []struct {
@@ -17,7 +17,7 @@ func TestUmaskOfUnits(t *testing.T) {
 	}{
 		{"none", nil, Umask{}},
 		{"for all", map[string]string{all + "10-cis.conf": "0077"}, Umask{Units: "0077", File: "/" + all + "10-cis.conf"}},
-		{"the vendor's has the last word", map[string]string{"usr/lib/systemd/system/service.d/20-vendor.conf": "0022", all + "10-cis.conf": "0077"},
+		{"the vendor's file is the last one", map[string]string{"usr/lib/systemd/system/service.d/20-vendor.conf": "0022", all + "10-cis.conf": "0077"},
 			Umask{Units: "0022", File: "/usr/lib/systemd/system/service.d/20-vendor.conf"}},
 		{"the kubelet's after it", map[string]string{all + "10-cis.conf": "0077", kubelet + "99-umask.conf": "0022"},
 			Umask{Units: "0077", File: "/" + all + "10-cis.conf", Own: map[string]string{"kubelet": "0022"}}},

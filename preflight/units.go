@@ -12,12 +12,12 @@ type Unit struct {
 	Enabled string `yaml:"enabled" json:"enabled"` // UnitFileState
 }
 
-// Active reports whether the unit runs, or is about to.
+// Active reports whether the unit runs or is starting.
 func (u Unit) Active() bool {
 	return u.State == "active" || u.State == "activating" || u.State == "reloading"
 }
 
-// surveyedUnits harden the host, look for viruses, run containers, or belong to a cluster.
+// surveyedUnits are units of hardening, virus scanners, the network, container runtimes and clusters.
 func surveyedUnits() []string {
 	return append(scanners(), "firewalld.service", "fapolicyd.service", "NetworkManager.service", "nm-cloud-setup.service", "nm-cloud-setup.timer", "chronyd.service", "auditd.service",
 		"containerd.service", "docker.service", "crio.service", "cri-docker.service", "podman.service",
@@ -52,7 +52,7 @@ func parseUnits(text string) []Unit {
 	return units
 }
 
-// unit is the zero Unit when it does not exist.
+// unit returns the unit; the zero Unit if it does not exist.
 func (f *Facts) unit(name string) Unit {
 	for _, u := range f.Units {
 		if u.Name == name {

@@ -7,7 +7,7 @@ import (
 	"airgap.dev/airgap/cni"
 )
 
-// Role is what a host does in the cluster.
+// Role is a role of a host in the cluster.
 type Role string
 
 const (
@@ -17,84 +17,82 @@ const (
 	Registry     Role = "registry"
 )
 
-// Want is what the host is to become, as data. Its zero value asks for what every node
-// needs; the zero value of a field never asks for anything.
+// Want is the planned installation of a host. The zero value has the requirements of every node;
+// the zero value of a field adds no requirement.
 type Want struct {
 	Roles             []Role
-	OS                string // the bundle's packages are for: "el9"; "" for any
+	OS                string // of the bundle's packages: "el9"; "" for any
 	KubernetesVersion string // "1.36.3" or "v1.36.3"
-	AllowCgroupV1     bool   // the kubelet runs with failCgroupV1: false
+	AllowCgroupV1     bool   // the kubelet's configuration has failCgroupV1: false
 	ProxyMode         string // kube-proxy's mode: "iptables" (also when "") or "nftables"
-	CRIO              bool   // the runtime is CRI-O, and not containerd
-	RuntimePackage    string // that brings it; "" where it comes as an archive
-	NoDNS             bool   // the site has no name server, and CoreDNS is to forward nowhere
+	CRIO              bool   // the runtime is CRI-O instead of containerd
+	RuntimePackage    string // RPM of the runtime; "" if it is an archive
+	NoDNS             bool   // the site has no name server, and CoreDNS does not forward
 
-	NodeAddress    string // the node's IP; "" for whichever it has
-	Nodes          int    // of the whole cluster
-	PodSubnet      string // CIDR, two with a comma between for dual stack
+	NodeAddress    string // IP address of the node; "" for any
+	Nodes          int    // number of nodes in the cluster
+	PodSubnet      string // CIDR; two with a comma for dual stack
 	ServiceSubnet  string
-	OtherAddresses []string // of the cluster's hosts and of the balancer before them, IPs or names: subnets and proxies must leave them alone
+	OtherAddresses []string // of the cluster's hosts and the load balancer, IPs or names: not in the subnets, and not behind a proxy
 
-	Network cni.Needs // what the pod network asks of the host
+	Network cni.Needs // requirements of the pod network
 	Ports   []Port    // that must be free
-	// FirewallLeft are the ports that the site's own people have to open in
-	// firewalld, in words; nil when the installation opens them.
+	// FirewallLeft describes the ports that the site's administrators must open in firewalld; nil
+	// if the installation opens them.
 	FirewallLeft []string
-	// SwapOff says that the installation turns swap off.
+	// SwapOff is true if the installation turns swap off.
 	SwapOff bool
 
-	// SysctlFile is where the installation has kernel parameters set at boot;
-	// files that sort after it win. "" when it sets none.
+	// SysctlFile is the installation's file with kernel parameters; files that sort after it
+	// override it. "" if it sets none.
 	SysctlFile     string
-	Sysctls        []BootSysctl      // all that it sets there
-	KubeletSysctls map[string]string // those that the kubelet does not start without
+	Sysctls        []BootSysctl      // all parameters in that file
+	KubeletSysctls map[string]string // parameters that the kubelet requires
 
-	StoreBytes int64 // bundle bytes still to be written on a registry host
-	ImageBytes int64 // images that the node will unpack
-	AuditBytes int64 // the most that the audit log of a control-plane node takes
-	// BackupBytes are what a backup of a running control plane takes, and has to leave;
-	// 0 where none runs.
+	StoreBytes int64 // bytes of the bundle that a registry host does not have yet
+	ImageBytes int64 // size of the images that the node unpacks
+	AuditBytes int64 // largest size of the audit log of a control-plane node
+	// BackupBytes is the free space for a backup of a running control plane; 0 if none runs.
 	BackupBytes int64
 
-	// Between is what was measured between hosts; nil on a host by itself.
-	Between Between
+	// CrossHost has the results of the measurement between hosts; nil for the checks of one host.
+	CrossHost CrossHost
 
-	Site Config // what airgap.yaml changes in the checks
+	Site Config // settings for the checks in airgap.yaml
 
-	// MediumDevice is the disk that the bundle is on, "sdb1"; "" where there is none.
+	// MediumDevice is the disk with the bundle, "sdb1"; "" for none.
 	MediumDevice string
 
-	Packages      []string  // names of every RPM that will be installed
-	Headers       []string  // kernels, as uname -r has them, that the bundle has the headers of; nil where that is not known
-	ModulesExtra  []string  // kernels, likewise, that the bundle has kernel-modules-extra of
-	NouveauOff    bool      // the installation keeps nouveau off the cards
-	Installer     bool      // NVIDIA's installer brings the driver, and builds its module
-	BundleCreated time.Time // the host's clock must not be before it
-	LastRun       time.Time // the latest time in the journal of what airgap did here; zero when it did nothing yet
-	Peer          Peer      // whose clock this host's has to agree with
+	Packages      []string  // names of all RPMs to install
+	Headers       []string  // releases of kernels, as in uname -r, with headers in the bundle; nil if unknown
+	ModulesExtra  []string  // releases of kernels with kernel-modules-extra in the bundle
+	NouveauOff    bool      // the installation disables nouveau
+	Installer     bool      // NVIDIA's installer installs the driver, and builds its module
+	BundleCreated time.Time // the host's clock must not be behind it
+	LastRun       time.Time // last entry in airgap's journal on the host; zero if it has not run yet
+	Peer          Peer      // the clock to compare this host's clock with
 
-	// Ours says that airgap has begun to install on this host, or has
-	// installed: its own ports, files and runtime are not in the way, and of
-	// disk space only StoreBytes and BackupBytes are still needed.
-	Ours bool
+	// Managed is true if airgap has begun or finished the installation of this host. Then its
+	// ports, files and runtime are no conflict, and only StoreBytes and BackupBytes still need
+	// disk space.
+	Managed bool
 
-	// Founds is the API's HOST:PORT where this host starts a new cluster.
-	Founds string
+	// NewEndpoint is the control-plane endpoint, HOST:PORT, if this host starts a new cluster; else "".
+	NewEndpoint string
 
-	// SiteRegistry is where the images come from when it is not the cluster's own
-	// registries. "" skips the check.
+	// SiteRegistry is the existing registry of the site, HOST[:PORT]/PROJECT; "" if the cluster has
+	// its own registries.
 	SiteRegistry string
 }
 
-// Peer is another host of the cluster and its clock: the registry's, when this
-// host joins.
+// Peer is the registry host and its clock, for a host that joins.
 type Peer struct {
-	Name  string        // "" for nobody to compare with
-	Ahead time.Duration // of its clock before this host's; negative when it is behind
+	Name  string        // "" for no comparison
+	Ahead time.Duration // its clock minus this host's clock
 }
 
-// Is reports whether the host has one of the roles.
-func (w *Want) Is(roles ...Role) bool {
+// HasRole reports whether the host has one of the roles.
+func (w *Want) HasRole(roles ...Role) bool {
 	return slices.ContainsFunc(roles, func(r Role) bool { return slices.Contains(w.Roles, r) })
 }
 

@@ -10,7 +10,7 @@ import (
 // XFS is a mounted XFS file system.
 type XFS struct {
 	Device string `yaml:"device" json:"device"` // major:minor
-	Ftype  bool   `yaml:"ftype" json:"ftype"`   // directories say of what kind an entry is
+	Ftype  bool   `yaml:"ftype" json:"ftype"`   // directory entries have a file type
 }
 
 var xfsFtype = regexp.MustCompile(`\bftype=([01])\b`)
@@ -33,7 +33,7 @@ func readXFS(ctx context.Context, r reader, f *Facts) error {
 		}
 		ftype := xfsFtype.FindStringSubmatch(out)
 		if ftype == nil {
-			return fmt.Errorf("xfs_info %s says nothing of ftype", m.point)
+			return fmt.Errorf("parse the output of xfs_info %s: ftype is missing", m.point)
 		}
 		f.XFS = append(f.XFS, XFS{m.device, ftype[1] == "1"})
 	}
@@ -41,8 +41,8 @@ func readXFS(ctx context.Context, r reader, f *Facts) error {
 }
 
 var xfsType = Check{
-	ID: "xfs-ftype", Title: "XFS with ftype=1", Source: "containerd: overlayfs snapshotter; kernel documentation of overlayfs",
-	Breaks: "overlayfs needs directories that name their entries' kinds: images cannot be unpacked.",
+	ID: "xfs-ftype", Title: "XFS has ftype=1", Source: "containerd: overlayfs snapshotter; kernel documentation of overlayfs",
+	Breaks: "overlayfs requires directory entries with a file type: images cannot be unpacked.",
 	Needs:  []string{"xfs", "filesystems"}, Run: judgeXFS,
 }
 
@@ -55,8 +55,8 @@ func judgeXFS(f *Facts, w *Want) Result {
 	for _, x := range f.XFS {
 		if x.Device == fsys.Device && !x.Ftype {
 			return Result{Fail, fmt.Sprintf("ftype=0 on %s, for %s", fsys.Mount, path), "ftype=1",
-				strings.Join([]string{"give " + path + " a file system of its own: mkfs.xfs makes them with ftype=1 since Enterprise Linux 7.3",
-					"an existing one cannot be changed"}, "; ")}
+				strings.Join([]string{"put " + path + " on a new file system: mkfs.xfs sets ftype=1 since Enterprise Linux 7.3",
+					"an existing file system cannot be changed"}, "; ")}
 		}
 	}
 	return pass("ftype=1")

@@ -128,9 +128,9 @@ func hostClashes(c *config.Cluster, f *preflight.Facts, cards gpu.Plan) ([]clash
 		Network:   cni.NeedsOf(c.Network), Roles: c.PreflightRoles(f.Host),
 		Packages: slices.Concat(cards.Driver, cards.Packages), Installer: c.GPU.Source == gpu.Runfile,
 	}
-	seen := preflight.Cards(gpu.Look(f.PCI, f.Driver))
+	seen := preflight.GPUs(gpu.Look(f.PCI, f.Driver))
 	judged := *f
-	judged.Asked.Cards = &seen
+	judged.Asked.GPUs = &seen
 	var all []clash
 	for _, id := range hostChecks() {
 		r, err := preflight.RunOne(id, &judged, want, nil)

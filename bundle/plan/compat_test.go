@@ -103,7 +103,7 @@ func TestCompatibility(t *testing.T) {
 		"cilium on EL 8.8": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{surveyOf("db5", "rhel", "8.8", "4.18.0-477.el8_8.x86_64", "v2")},
 			[]string{"db5: 4.18.0-477.el8_8.x86_64, want 5.10 or newer for Cilium (Cilium: system requirements"}, nil},
 		"cilium on EL 8.10": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{rhel8v2}, nil, []string{"db2: 4.18"}},
-		"cgroup v1":         {configtest.On(t, "el8", k8s), []*preflight.Facts{rhel8v1}, []string{"db3: v1, want v2 (kubernetes#134744, KEP-5573); grubby"}, []string{"4.19"}},
+		"cgroup v1":         {configtest.On(t, "el8", k8s), []*preflight.Facts{rhel8v1}, []string{"db3: v1, want v2 (kubernetes#134744, KEP-5573); run grubby"}, []string{"4.19"}},
 		"cgroup v1, allowed": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
 			[]*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
 		"cgroup v1, softened": {configtest.On(t, "el8", k8s+"preflight: {checks: {cgroup-version: {severity: warn}}}\n"), []*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
@@ -113,10 +113,10 @@ func TestCompatibility(t *testing.T) {
 			nil,
 			[]string{"airgap.yaml: runc 1.3.0 with containerd 2.3.7, want runc 1.4.3 or later (containerd: RELEASES.md"},
 		},
-		"a survey that could not tell": {configtest.On(t, "el9", k8s), []*preflight.Facts{unknown}, nil, []string{"db4: could not tell: no access (kubernetes#134744, KEP-5573)"}},
+		"a survey with unknown facts": {configtest.On(t, "el9", k8s), []*preflight.Facts{unknown}, nil, []string{"db4: unknown: no access (kubernetes#134744, KEP-5573)"}},
 		"alike on several": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
 			[]*preflight.Facts{rhel8v1, surveyOf("db6", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1"), rhel8v2}, nil,
-			[]string{"db3, db6: v1, want v2 (kubernetes#134744, KEP-5573); failCgroupV1: false has the kubelet run on it for now", "db3, db6, db2: 4.18"}},
+			[]string{"db3, db6: v1, want v2 (kubernetes#134744, KEP-5573); run grubby --update-kernel=ALL --args=systemd.unified_cgroup_hierarchy=1, then reboot, before Kubernetes drops cgroup v1", "db3, db6, db2: 4.18"}},
 		"several, all at once": {configtest.On(t, "el8", nftables), []*preflight.Facts{rhel8v1, rocky9},
 			[]string{"db3: 4.18.0-553.el8_10.x86_64, want 5.13", "db3: v1, want v2", "db1: rocky 9.6 (rocky 9.6), want el8"}, nil},
 	} {
@@ -186,9 +186,9 @@ func TestCompatibilityOfCards(t *testing.T) {
 			wanting(""),
 			unread("packages", "2330"),
 			[]string{"gpu1: it has the role gpu, and its survey could not read its installed packages: no access"},
-			[]string{"gpu1: could not tell: no access (NVIDIA driver"},
+			[]string{"gpu1: unknown: no access (NVIDIA driver"},
 		},
-		"unread, and the site's own driver": {wanting("gpu: {source: host}\n"), unread("packages", "2330"), nil, []string{"gpu1: could not tell: no access (NVIDIA driver"}},
+		"unread, and the site's own driver": {wanting("gpu: {source: host}\n"), unread("packages", "2330"), nil, []string{"gpu1: unknown: no access (NVIDIA driver"}},
 		"the site's own driver":             {wanting("gpu: {source: host}\n"), gpuHost("2330", ""), nil, nil},
 		"a branch without fixes":            {wanting("gpu: {branch: 535}\n"), gpuHost("2330", ""), nil, []string{"gpu1: driver 535 (open) has had no fixes since 2026-06, want a branch that has"}},
 		"cards newer than the table": {
@@ -209,7 +209,7 @@ func TestCompatibilityOfCards(t *testing.T) {
 		"fapolicyd, NVIDIA's installer": {
 			wanting(runfile),
 			vouched,
-			[]string{"gpu1: active, and NVIDIA's installer brings the driver, want packages, for which rpm vouches (k3s#9008, fapolicyd#310); set gpu.source to dkms"},
+			[]string{"gpu1: active, and the driver comes from NVIDIA's installer, want a driver from RPMs, which fapolicyd trusts (k3s#9008, fapolicyd#310); set gpu.source to dkms"},
 			nil,
 		},
 		"fapolicyd, packages": {wanting(""), vouched, nil, nil},
@@ -223,9 +223,9 @@ func TestCompatibilityOfCards(t *testing.T) {
 		},
 		"the bundle brings what locks it": {brings, unlocked, nil, nil},
 		"the site's own, which it locks":  {wanting("gpu: {source: host}\n"), unlocked, nil, nil},
-		"Secure Boot without a key":       {wanting(""), locked, []string{"gpu1: on; no key for modules built on this host is enrolled, want a driver with a signature that the kernel trusts"}, nil},
-		"Secure Boot, precompiled":        {wanting("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no key for modules"}},
-		"NVIDIA's installer was here":     {wanting(""), installer, []string{"gpu1: a driver by NVIDIA's installer, and the bundle brings RPMs, want one of them"}, nil},
+		"Secure Boot without a key":       {wanting(""), locked, []string{"gpu1: on; no enrolled key for modules that are built on this host, want a driver with a signature that the kernel trusts"}, nil},
+		"Secure Boot, precompiled":        {wanting("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no enrolled key for modules"}},
+		"NVIDIA's installer was here":     {wanting(""), installer, []string{"gpu1: a driver is installed by NVIDIA's installer, and the bundle has RPMs, want one of them"}, nil},
 	} {
 		t.Run(name, c.test)
 	}

@@ -132,7 +132,7 @@ func installedPackages(facts *preflight.Facts) (rpm.Installed, error) {
 		if err != nil {
 			return in, err
 		}
-		if !slices.Contains(facts.Brought, nevra.Text{NEVRA: one.NEVRA}) {
+		if !slices.Contains(facts.InstalledByAirgap, nevra.Text{NEVRA: one.NEVRA}) {
 			in.Packages = append(in.Packages, one)
 		}
 	}

@@ -40,7 +40,7 @@ func TestBroughtPackages(t *testing.T) {
 			{Name: "kubectl", Epoch: "0", Version: "1.36.0", Release: "1", Arch: "x86_64"}, // by hand, since
 			{Name: "gpg-pubkey", Epoch: "0", Version: "1", Release: "2", Arch: "(none)"},
 		},
-		Brought: []nevra.Text{nevra.MustParse("kubelet-0:1.35.8-1.x86_64"), nevra.MustParse("kubectl-0:1.35.8-1.x86_64")},
+		InstalledByAirgap: []nevra.Text{nevra.MustParse("kubelet-0:1.35.8-1.x86_64"), nevra.MustParse("kubectl-0:1.35.8-1.x86_64")},
 	}
 	in, err := installedPackages(facts)
 	if err != nil {

@@ -111,7 +111,7 @@ func strangers(c *config.Cluster, surveyed []*preflight.Facts) string {
 func inTheWay(p gpu.Plan, f *preflight.Facts) []clash {
 	var clashes []clash
 	for _, family := range [][]string{{"kmod-nvidia-open-dkms", "kmod-nvidia-latest-dkms"}, {"nvidia-fabricmanager", "nvidia-fabric-manager"}} {
-		for _, n := range f.Brought {
+		for _, n := range f.InstalledByAirgap {
 			there := slices.ContainsFunc(f.Packages, func(p preflight.Package) bool { return p.Name == n.Name }) // somebody may have erased it since
 			if !there || !slices.Contains(family, n.Name) || slices.Contains(p.Driver, n.Name) {
 				continue

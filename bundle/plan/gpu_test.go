@@ -26,15 +26,15 @@ func TestInTheWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if gone := inTheWay(open, &preflight.Facts{Brought: []nevra.Text{{NEVRA: n}}}); len(gone) > 0 {
+		if gone := inTheWay(open, &preflight.Facts{InstalledByAirgap: []nevra.Text{{NEVRA: n}}}); len(gone) > 0 {
 			t.Errorf("%s was erased, as the advice was: %+v", brought, gone)
 		}
-		found := inTheWay(open, &preflight.Facts{Brought: []nevra.Text{{NEVRA: n}}, Packages: []preflight.Package{{Name: n.Name}}})
+		found := inTheWay(open, &preflight.Facts{InstalledByAirgap: []nevra.Text{{NEVRA: n}}, Packages: []preflight.Package{{Name: n.Name}}})
 		if (len(found) == 1) != (want != "") || want != "" && (!strings.Contains(found[0].found, want) || !strings.Contains(found[0].fix, "dnf remove") || !found[0].fatal) {
 			t.Errorf("%s: %+v, want %q", brought, found, want)
 		}
 	}
-	if found := inTheWay(gpu.Plan{}, &preflight.Facts{Brought: []nevra.Text{nevra.MustParse("kmod-nvidia-latest-dkms-3:580.82.07-1.el9.x86_64")}}); len(found) > 0 {
+	if found := inTheWay(gpu.Plan{}, &preflight.Facts{InstalledByAirgap: []nevra.Text{nevra.MustParse("kmod-nvidia-latest-dkms-3:580.82.07-1.el9.x86_64")}}); len(found) > 0 {
 		t.Errorf("the site sees to the driver: %+v", found)
 	}
 }

@@ -13,7 +13,7 @@ func TestAllPass(t *testing.T) {
 	good, bad := preflight.Report{Host: "node1", Worst: preflight.Pass}, preflight.Report{Host: "node2", Worst: preflight.Fail}
 	err := allPass(preflight.Reports{good, bad}, ui.Discard())
 	e, is := errors.AsType[*preflight.ReportsError](err)
-	if !is || e.Error() != "preflight failed on 1 of 2" || len(e.All) != 2 {
+	if !is || e.Error() != "preflight failed in 1 of 2 reports" || len(e.All) != 2 {
 		t.Errorf("got %v", err)
 	}
 	if err := allPass(preflight.Reports{good, good}, ui.Discard()); err != nil {

@@ -16,32 +16,32 @@ import (
 // ask gathers what the host's files do not have, for the checks that are chosen. A nil dry leaves
 // dnf's answer to a later moment.
 func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.Choice, f *preflight.Facts, dry func(context.Context) error) preflight.Asked {
-	cards := preflight.Cards(gpu.Look(f.PCI, f.Driver))
-	asked := preflight.Asked{Cards: &cards}
-	if choice.Judges("endpoint-free", w) && w.Founds != "" {
-		asked.Taken = kubeadm.ClusterAt(ctx, w.Founds)
+	cards := preflight.GPUs(gpu.Look(f.PCI, f.Driver))
+	asked := preflight.Asked{GPUs: &cards}
+	if choice.Judges("endpoint-free", w) && w.NewEndpoint != "" {
+		asked.EndpointInUse = kubeadm.ClusterAt(ctx, w.NewEndpoint)
 	}
 	if choice.Judges("etcd-fsync", w) {
-		asked.EtcdDisk, asked.EtcdDiskTry = measureDisk(ctx, preflight.EtcdDir)
+		asked.EtcdDisk, asked.EtcdDiskOutcome = measureDisk(ctx, preflight.EtcdDir)
 	}
 	if existing := s.Config.Registry.Existing; existing != nil && choice.Judges("site-registry", w) {
 		missing, err := existing.Missing(ctx, s.Index.Lock.Images)
-		asked.MissingImages, asked.MissingImagesTry = missing, preflight.Tried(err)
+		asked.MissingImages, asked.MissingImagesOutcome = missing, preflight.OutcomeOf(err)
 	}
 	switch {
 	case dry == nil:
-		asked.Transaction.Left = "airgap join asks dnf, once the registry is up"
+		asked.Transaction.Skipped = "airgap join asks dnf, once the registry is up"
 	case choice.Judges("packages", w):
-		asked.Transaction = preflight.Tried(dry(ctx))
+		asked.Transaction = preflight.OutcomeOf(dry(ctx))
 	}
 	return asked
 }
 
 // measureDisk measures etcd's disk where etcd does not write to it yet. Three seconds
 // are enough to tell a slow one, and few enough to wait for.
-func measureDisk(ctx context.Context, dir string) (time.Duration, preflight.Try) {
+func measureDisk(ctx context.Context, dir string) (time.Duration, preflight.Outcome) {
 	if _, err := os.Stat(filepath.Join(dir, "member")); err == nil {
-		return 0, preflight.Try{Left: "etcd writes there already"}
+		return 0, preflight.Outcome{Skipped: "etcd writes there already"}
 	}
 	for ; dir != "/"; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(dir); err == nil {
@@ -49,5 +49,5 @@ func measureDisk(ctx context.Context, dir string) (time.Duration, preflight.Try)
 		}
 	}
 	took, err := host.SyncLatency(ctx, dir, 3*time.Second)
-	return took, preflight.Tried(err)
+	return took, preflight.OutcomeOf(err)
 }

@@ -20,20 +20,20 @@ func TestAsk(t *testing.T) {
 		name   string
 		choice preflight.Choice
 		dry    error // nil where nobody is to be asked
-		want   preflight.Try
+		want   preflight.Outcome
 	}{
-		{"chosen", preflight.Choice{Only: []string{"packages"}}, refused, preflight.Tried(refused)},
-		{"skipped", preflight.Choice{Only: []string{}, Skip: []string{"packages"}}, refused, preflight.Try{}},
-		{"not chosen", preflight.Choice{Only: []string{"swap"}}, refused, preflight.Try{}},
-		{"later", preflight.Choice{Only: []string{"packages"}}, nil, preflight.Try{Left: "airgap join asks dnf, once the registry is up"}},
+		{"chosen", preflight.Choice{Only: []string{"packages"}}, refused, preflight.OutcomeOf(refused)},
+		{"skipped", preflight.Choice{Only: []string{}, Skip: []string{"packages"}}, refused, preflight.Outcome{}},
+		{"not chosen", preflight.Choice{Only: []string{"swap"}}, refused, preflight.Outcome{}},
+		{"later", preflight.Choice{Only: []string{"packages"}}, nil, preflight.Outcome{Skipped: "airgap join asks dnf, once the registry is up"}},
 	} {
 		var dry func(context.Context) error
 		if tc.dry != nil {
 			dry = func(context.Context) error { return tc.dry }
 		}
 		asked := ask(t.Context(), s, &preflight.Want{Roles: []preflight.Role{preflight.ControlPlane}}, tc.choice, f, dry)
-		if asked.Transaction != tc.want || asked.EtcdDiskTry.Made || asked.Cards == nil || asked.Cards.Unknown == "" {
-			t.Errorf("%s: %+v, cards %+v", tc.name, asked, asked.Cards)
+		if asked.Transaction != tc.want || asked.EtcdDiskOutcome.Done || asked.GPUs == nil || asked.GPUs.Unknown == "" {
+			t.Errorf("%s: %+v, cards %+v", tc.name, asked, asked.GPUs)
 		}
 	}
 }

@@ -113,12 +113,12 @@ func JudgeBetween(ctx context.Context, s *site.Site, m *netprobe.Matrix, choice 
 	if err != nil {
 		return preflight.Report{}, err
 	}
-	return preflight.RunBetween(ctx, resultsBetween(s.Config, m, can), s.Config.Preflight, time.Now().UTC(), choice)
+	return preflight.RunCrossHost(ctx, resultsBetween(s.Config, m, can), s.Config.Preflight, time.Now().UTC(), choice)
 }
 
 // CanChoose is what the pod network may be. A cluster that is there keeps what it has.
-func CanChoose(s *site.Site) (netprobe.Can, error) {
-	can := netprobe.Can{Ports: []int{s.Config.Network.Port}, OpensFirewall: s.Config.HostSettings.Firewalld != settings.LeaveFirewalld}
+func CanChoose(s *site.Site) (netprobe.Options, error) {
+	can := netprobe.Options{Ports: []int{s.Config.Network.Port}, OpensFirewall: s.Config.HostSettings.Firewalld != settings.LeaveFirewalld}
 	began, _, err := begunHere()
 	if s.Config.Network.Encapsulation == cni.Auto && s.Config.Network.VXLANPort() > 0 && !began && s.Choice == nil {
 		can.Ports, can.Native = netprobe.Ports(s.Config.Network.Port), s.Config.Network.Routes()
@@ -150,9 +150,9 @@ func Settle(s *site.Site, m *netprobe.Matrix, p ui.Progress) (*site.Site, error)
 }
 
 // resultsBetween is what was measured, as results of the checks between hosts.
-func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) preflight.Between {
+func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options) preflight.CrossHost {
 	encapsulation, needs := NeedsOf(c, m, can)
-	between := preflight.Between{preflight.Encapsulate: encapsulation}
+	between := preflight.CrossHost{preflight.Encapsulation: encapsulation}
 	findings := m.Findings(needs)
 	for _, q := range []struct {
 		id    string
@@ -165,21 +165,21 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) pre
 		{preflight.PathMTU, netprobe.AboutSize, "packets as large as the interfaces send pass in one piece"},
 		{preflight.IPIP, netprobe.AboutIPIP, "passes; airgap does not use it"},
 		{preflight.LoadBalancer, netprobe.AboutVIP, balanced(c, m)},
-		{preflight.BalancerIdle, netprobe.AboutIdle, idle(m)},
-		{preflight.Clocks, netprobe.AboutClocks, worstSkew(m)},
-		{preflight.Twins, netprobe.AboutTwins, "machine-id, name and network cards differ"},
+		{preflight.LoadBalancerIdle, netprobe.AboutIdle, idle(m)},
+		{preflight.ClockSkew, netprobe.AboutClocks, worstSkew(m)},
+		{preflight.Duplicates, netprobe.AboutDuplicates, "machine-id, name and network cards differ"},
 	} {
 		between[q.id] = answer(findings, q.about, q.fine)
 	}
 	if len(m.Skews) == 0 {
-		between[preflight.Clocks] = preflight.Result{Status: preflight.Skip, Found: "not measured: no agent was reached on a port, where it would have told its time"}
+		between[preflight.ClockSkew] = preflight.Result{Status: preflight.Skip, Found: "not measured: no agent was reached on a port, where it would have told its time"}
 	}
 	return between
 }
 
 // NeedsOf is what the cluster uses of the network, by what was measured where airgap.yaml
 // leaves it open, with the result of that choice.
-func NeedsOf(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) (preflight.Result, netprobe.Needs) {
+func NeedsOf(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options) (preflight.Result, netprobe.Needs) {
 	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall}
 	result, port, mtu := encapsulation(c, m, can, needs)
 	needs.VXLAN, needs.MTU = port, mtu
@@ -189,7 +189,7 @@ func NeedsOf(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can) (preflight
 
 // encapsulation is whether pods' packets have a way, with the port and the size that it
 // takes.
-func encapsulation(c *config.Cluster, m *netprobe.Matrix, can netprobe.Can, needs netprobe.Needs) (r preflight.Result, port, size int) {
+func encapsulation(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options, needs netprobe.Needs) (r preflight.Result, port, size int) {
 	if c.Network.VXLANPort() == 0 {
 		return withoutTunnel(c, m), 0, needs.MTU
 	}
@@ -295,7 +295,7 @@ func idle(m *netprobe.Matrix) string {
 	case kept == 0:
 		return fmt.Sprintf("kept for %d s without a word", wanted)
 	case kept < wanted:
-		return fmt.Sprintf("kept for %d s without a word; five minutes are wanted, which preflight.checks.%s.watch: 5m measures", kept, preflight.BalancerIdle)
+		return fmt.Sprintf("kept for %d s without a word; five minutes are wanted, which preflight.checks.%s.watch: 5m measures", kept, preflight.LoadBalancerIdle)
 	default:
 		return fmt.Sprintf("kept for %d s without a word", kept)
 	}

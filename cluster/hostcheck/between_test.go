@@ -60,7 +60,7 @@ func TestResultsBetween(t *testing.T) {
 			matrix(vxlan(8472, netprobe.NetworkCloses), vxlan(4789, netprobe.Open), size(1500)),
 			false,
 			"",
-			[]string{preflight.VXLANPath, preflight.Encapsulate},
+			[]string{preflight.VXLANPath, preflight.Encapsulation},
 			"let UDP to port 8472 pass",
 		},
 		{"no tunnel passes", matrix(closed, routed(netprobe.Open), size(1500)), true, "", nil, "no tunnel"},
@@ -69,18 +69,18 @@ func TestResultsBetween(t *testing.T) {
 			matrix(closed, routed(netprobe.NetworkCloses), size(1500)),
 			true,
 			"",
-			[]string{preflight.VXLANPath, preflight.Encapsulate},
-			"Without a tunnel packets with pods' addresses do not pass",
+			[]string{preflight.VXLANPath, preflight.Encapsulation},
+			"Without a tunnel, packets with pod addresses do not pass",
 		},
 		{"pods' addresses that nobody needs", matrix(vxlan(8472, netprobe.Open), routed(netprobe.NetworkCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
 		{"firewalld, which is opened", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
-		{"firewalld, which is left", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, settings.LeaveFirewalld, []string{preflight.VXLANPath, preflight.Encapsulate}, "does not pass"},
+		{"firewalld, which is left", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, settings.LeaveFirewalld, []string{preflight.VXLANPath, preflight.Encapsulation}, "does not pass"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c := &config.Cluster{Network: cni.Config{Plugin: cni.Flannel, Encapsulation: cni.Auto, Port: 8472}}
 			c.HostSettings.Firewalld = test.firewalld
-			can := netprobe.Can{Ports: []int{8472}, OpensFirewall: test.firewalld != settings.LeaveFirewalld}
+			can := netprobe.Options{Ports: []int{8472}, OpensFirewall: test.firewalld != settings.LeaveFirewalld}
 			if test.auto {
 				can.Ports, can.Native = netprobe.Ports(8472), true
 			}
@@ -100,8 +100,8 @@ func TestResultsBetween(t *testing.T) {
 					t.Errorf("%s fails: %+v", id, between[id])
 				}
 			}
-			if !strings.Contains(between[preflight.Encapsulate].Found, test.says) {
-				t.Errorf("encapsulation says %q, want %q", between[preflight.Encapsulate].Found, test.says)
+			if !strings.Contains(between[preflight.Encapsulation].Found, test.says) {
+				t.Errorf("encapsulation says %q, want %q", between[preflight.Encapsulation].Found, test.says)
 			}
 		})
 	}
@@ -114,7 +114,7 @@ func TestResultsCrossSubnet(t *testing.T) {
 			{From: 0, To: 1, Kind: netprobe.Routed, State: state}, {From: 0, To: 1, Kind: netprobe.VXLANTCP, Port: 4789, State: netprobe.Open},
 		}}
 		c := &config.Cluster{Network: cni.Config{Plugin: cni.Calico, Encapsulation: cni.CrossSubnet, Port: 4789}}
-		got := resultsBetween(c, m, netprobe.Can{Ports: []int{4789}})[preflight.PortsReach]
+		got := resultsBetween(c, m, netprobe.Options{Ports: []int{4789}})[preflight.PortsReach]
 		if (got.Status == preflight.Fail) != fails {
 			t.Errorf("%s: %+v", state, got)
 		}
@@ -145,8 +145,8 @@ func TestPodsAreTried(t *testing.T) {
 func TestIdleIsWanted(t *testing.T) {
 	for want, idles := range map[string][]*netprobe.Idle{
 		"not measured":                       {nil},
-		"kept for 300 s without a word":      {{For: 35, Result: netprobe.Silence, Ended: true}},
-		"kept for 60 s without a word; five": {{For: 60, Result: netprobe.Answered}, {For: 90, Result: netprobe.Silence}},
+		"kept for 300 s without a word":      {{For: 35, Result: netprobe.NoReply, Ended: true}},
+		"kept for 60 s without a word; five": {{For: 60, Result: netprobe.Answered}, {For: 90, Result: netprobe.NoReply}},
 		"kept for 1800 s without a word":     {{For: 1800, Result: netprobe.Answered}},
 	} {
 		m := &netprobe.Matrix{VIPs: map[int]*netprobe.VIP{}}
@@ -169,7 +169,7 @@ func TestBalancedBy(t *testing.T) {
 		"10.0.0.10:6443 leads all hosts to every contr": {0: {Hits: map[int]int{0: 2, 1: 2}}},
 		"10.0.0.10:6443 leads all hosts to cp1, where ": {0: {Hits: map[int]int{0: 2}, Own: true}, 1: {Hits: map[int]int{0: 2}}},
 	} {
-		got := resultsBetween(c, &netprobe.Matrix{Hosts: hosts, VIPs: vips}, netprobe.Can{Ports: []int{8472}})[preflight.LoadBalancer]
+		got := resultsBetween(c, &netprobe.Matrix{Hosts: hosts, VIPs: vips}, netprobe.Options{Ports: []int{8472}})[preflight.LoadBalancer]
 		if got.Status != preflight.Pass || !strings.HasPrefix(got.Found, want) {
 			t.Errorf("%+v, want %q", got, want)
 		}
@@ -181,16 +181,16 @@ func TestResultsOfNothing(t *testing.T) {
 	m := &netprobe.Matrix{Tried: 2, Of: 2, Hosts: []netprobe.Host{{Name: "a"}, {Name: "b"}}, Verdicts: []netprobe.Verdict{
 		{From: 0, To: 1, Kind: netprobe.Size, MTU: 1500, State: netprobe.NetworkCloses}, {From: 1, To: 0, Kind: netprobe.Size, Size: 1500, MTU: 1500, State: netprobe.Open},
 	}}
-	can := netprobe.Can{Ports: []int{8472}}
+	can := netprobe.Options{Ports: []int{8472}}
 	between := resultsBetween(&config.Cluster{}, m, can)
 	if got := between[preflight.PathMTU]; got.Status != preflight.Warn || !strings.Contains(got.Found, "none of any size was seen to arrive: from a") {
 		t.Errorf("no packet arrives: %+v", got)
 	}
-	if got := between[preflight.Clocks]; got.Status != preflight.Skip {
+	if got := between[preflight.ClockSkew]; got.Status != preflight.Skip {
 		t.Errorf("no clock was compared: %+v", got)
 	}
 	m.Skews = []netprobe.Skew{{From: 0, To: 1, Ahead: -3 * time.Millisecond}}
-	if got := resultsBetween(&config.Cluster{}, m, can)[preflight.Clocks]; got.Status != preflight.Pass || got.Found != "within 3ms; compared in 1 of 2 directions" {
+	if got := resultsBetween(&config.Cluster{}, m, can)[preflight.ClockSkew]; got.Status != preflight.Pass || got.Found != "within 3ms; compared in 1 of 2 directions" {
 		t.Errorf("one was: %+v", got)
 	}
 }

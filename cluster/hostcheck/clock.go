@@ -15,7 +15,7 @@ import (
 // the registry's certificate is valid here, and ends as the checks would.
 func Apart(addr string, wrong *trust.ClockError) error {
 	err := fmt.Errorf("this host's clock is %s; %w", preflight.Skew(addr, wrong.Ahead, time.Now()), wrong)
-	return advice.Add(&preflight.FailedError{Err: err}, "%s", preflight.ClockRemedy)
+	return advice.Add(&preflight.FailedError{Err: err}, "%s", preflight.ClockFix)
 }
 
 // ClockAgrees makes one of the checks before the others: with a wrong clock the

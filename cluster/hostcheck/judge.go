@@ -37,7 +37,7 @@ func Judge(ctx context.Context, s *site.Site, choice preflight.Choice, stored bo
 	if err != nil {
 		return preflight.Report{}, err
 	}
-	if want.Founds, err = founds(s); err != nil {
+	if want.NewEndpoint, err = founds(s); err != nil {
 		return preflight.Report{}, err
 	}
 	facts.Asked = ask(ctx, s, &want, choice, facts, dry)
@@ -108,7 +108,7 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 		AuditBytes: c.Kubernetes.Audit.Bytes(),
 		SysctlFile: settings.SysctlFile, KubeletSysctls: settings.KubeletSysctls(), Nodes: len(c.Nodes), MediumDevice: s.Medium,
 		Network:    cni.NeedsOf(c.Network),
-		ImageBytes: holds.Images.Bytes, BundleCreated: s.Index.Created, Ours: began,
+		ImageBytes: holds.Images.Bytes, BundleCreated: s.Index.Created, Managed: began,
 		LastRun: lastRun, Peer: s.Peer, Ports: nodesteps.PortsToHold(s), SwapOff: c.HostSettings.Swap == settings.DisableSwap,
 		CRIO: c.Runtime.CRIO(), RuntimePackage: c.Runtime.Package(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, Site: c.Preflight,
 	}

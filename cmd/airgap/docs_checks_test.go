@@ -43,7 +43,7 @@ func TestDocsChecks(t *testing.T) {
 		for _, c := range preflight.Checks() {
 			page := "checks/preflight/" + c.ID + ".md"
 			row := []string{"[" + c.ID + "](" + page + ")", w.short(page, c.Breaks)}
-			if c.Across {
+			if c.CrossHost {
 				between = append(between, row)
 			} else {
 				single = append(single, row)
@@ -61,7 +61,7 @@ func TestDocsChecks(t *testing.T) {
 func checkFacts(w factWords, c preflight.Check) string {
 	hosts := w.everyHost
 	switch {
-	case c.Across:
+	case c.CrossHost:
 		hosts = w.acrossHosts
 	case c.Role != "":
 		hosts = strings.Replace(w.hostsOfRole, "ROLE", string(c.Role), 1)

@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// atOnce is how many other hosts are tried at a time.
+// atOnce is the number of hosts that are tested in parallel.
 const atOnce = 8
 
-// agent is this host's part of a measurement.
+// agent is the part of a measurement on this host.
 type agent struct {
 	plan   *Plan
 	report *Report
 	wait   sync.WaitGroup
 	vxlan  []*overlay
-	sender *sender // nil when no packets with pods' addresses are tried
-	ownVIP bool    // the balancer's address is this host's, and it answers there
+	sender *sender // nil without tests of packets with pod addresses
+	ownVIP bool    // this host has the load balancer's address, and answers there
 }
 
-// Run listens on this host, tries the others once begin is closed, and keeps
-// listening until end is closed, so that they can try this one. ready is called
-// when it listens, measured when it has tried all. What cannot be done on this host
-// stands in the report; an error is a plan that nobody could follow.
+// Run listens on this host, tests the other hosts after begin is closed, and listens until end is
+// closed, so that they can test this host. It calls ready when it listens, and measured after its
+// tests. The report has the tests that are not possible on this host. The error is about an invalid
+// plan, the host's own address, or a timeout.
 func Run(ctx context.Context, plan *Plan, ready func(), begin <-chan struct{}, measured func(), end <-chan struct{}) (*Report, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, err
@@ -62,11 +62,11 @@ func await(ctx context.Context, signal <-chan struct{}) error {
 	case <-signal:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("probe the network: %w", ctx.Err())
+		return fmt.Errorf("measure the network: %w", ctx.Err())
 	}
 }
 
-// newAgent reads what the report says of this host.
+// newAgent reads this host's identity and network for the report.
 func newAgent(plan *Plan) (*agent, error) {
 	ifi, network, err := ownInterface(plan.self())
 	if err != nil {
@@ -85,13 +85,13 @@ func newAgent(plan *Plan) (*agent, error) {
 	return a, nil
 }
 
-// run tells measurements apart, and does not tell the token.
+// run identifies a measurement without revealing the token.
 func (t Token) run() string {
 	sum := sha256.Sum256(append([]byte("run"), t[:]...))
 	return hex.EncodeToString(sum[:8])
 }
 
-// ownInterface is the one with the host's address, and the network that it is in.
+// ownInterface returns the interface with the host's address, and its network.
 func ownInterface(h Host) (*net.Interface, netip.Prefix, error) {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -109,15 +109,14 @@ func ownInterface(h Host) (*net.Interface, netip.Prefix, error) {
 			}
 		}
 	}
-	return nil, netip.Prefix{}, fmt.Errorf("find the address %s of %s: this host has no such address; correct it in airgap.yaml, or the host's", h.Address, h.Name)
+	return nil, netip.Prefix{}, fmt.Errorf("find the address %s of %s: this host has no such address; correct it in airgap.yaml, or on the host", h.Address, h.Name)
 }
 
-// hardwareAddresses are those that the machine came with, or that somebody gave it; not
-// those of bridges and the like, which the kernel makes up.
+// hardwareAddresses are the MAC addresses of physical and virtual network cards, without bridges
+// and other software interfaces.
 //
-// A server's management controller is a network card by USB, and gives that end of it the
-// same address in every server of its kind (ASPEED's: be:3a:f2:b6:05:9f). Such cards count
-// where the host has its own address on them.
+// A management controller can be a USB network card, with the same address in every server of its
+// model (ASPEED: be:3a:f2:b6:05:9f). USB cards count only if they have the host's address.
 func hardwareAddresses(own *net.Interface) ([]string, error) {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -126,22 +125,22 @@ func hardwareAddresses(own *net.Interface) ([]string, error) {
 	var found []string
 	for _, ifi := range all {
 		mac := ifi.HardwareAddr.String()
-		_, err := os.Stat("/sys/class/net/" + ifi.Name + "/device") // there is hardware, or a hypervisor's
-		ours := ifi.Name == own.Name || !onUSB("/sys/class/net/"+ifi.Name)
-		if mac != "" && err == nil && ours && !slices.Contains(found, mac) {
+		_, err := os.Stat("/sys/class/net/" + ifi.Name + "/device") // exists for hardware, also for virtual hardware
+		counts := ifi.Name == own.Name || !onUSB("/sys/class/net/"+ifi.Name)
+		if mac != "" && err == nil && counts && !slices.Contains(found, mac) {
 			found = append(found, mac)
 		}
 	}
 	return found, nil
 }
 
-// onUSB tells a network card by USB from the others, by its directory in sysfs.
+// onUSB reports whether the network card with this sysfs directory is a USB device.
 func onUSB(card string) bool {
 	bus, err := os.Readlink(card + "/device/subsystem")
 	return err == nil && path.Base(bus) == "usb"
 }
 
-// background runs something until ctx ends; Run waits for it.
+// background runs do until ctx ends; Run waits for it.
 func (a *agent) background(ctx context.Context, do func(context.Context)) {
 	a.wait.Go(func() { do(ctx) })
 }
@@ -153,7 +152,7 @@ func (a *agent) listen(ctx context.Context) {
 		s, err = newSniffer(a.plan, a.report, ifi)
 	}
 	if err != nil {
-		a.report.deaf(Deaf{Layer: AtInterface, Why: reason(err)})
+		a.report.listenFailed(ListenError{Layer: AtInterface, Why: reason(err)})
 	} else {
 		a.background(ctx, s.run)
 	}
@@ -165,11 +164,11 @@ func (a *agent) listen(ctx context.Context) {
 	a.listenRouted(ctx, ifi)
 }
 
-// tryAll tries this host's peers, some at a time, and then once more what met silence: a
-// packet may be lost, and hosts be busy.
+// tryAll tests this host's peers, some in parallel. Then it repeats tests without a reply, because
+// packets get lost and hosts are busy.
 func (a *agent) tryAll(ctx context.Context) {
 	peers := a.plan.Peers(a.plan.Self)
-	side := func(to []int, do func(int)) {
+	parallel := func(to []int, do func(int)) {
 		free := make(chan struct{}, atOnce)
 		var all sync.WaitGroup
 		for _, peer := range to {
@@ -186,15 +185,15 @@ func (a *agent) tryAll(ctx context.Context) {
 	var balancer sync.WaitGroup
 	balancer.Go(func() { a.tryVIP(ctx) })
 	defer balancer.Wait()
-	side(peers, func(to int) { a.try(ctx, to) })
-	side(peers, func(to int) { a.tryAgain(ctx, to) })
+	parallel(peers, func(to int) { a.try(ctx, to) })
+	parallel(peers, func(to int) { a.tryAgain(ctx, to) })
 }
 
-// try tries all there is to try with one host, side by side.
+// try runs all tests with one host in parallel.
 func (a *agent) try(ctx context.Context, to int) {
 	var all sync.WaitGroup
 	for _, p := range a.plan.TCP {
-		if p.To.has(a.plan.Hosts[to]) && p.From.has(a.plan.self()) {
+		if p.To.includes(a.plan.Hosts[to]) && p.From.includes(a.plan.self()) {
 			all.Go(func() { a.report.tried(a.tryTCP(ctx, to, p.Number)) })
 		}
 	}
@@ -206,11 +205,11 @@ func (a *agent) try(ctx context.Context, to int) {
 	all.Wait()
 }
 
-// tryAgain tries what met silence, and sends once more what nothing answers.
+// tryAgain repeats the tests without a reply, and the one-way tests.
 func (a *agent) tryAgain(ctx context.Context, to int) {
 	var all sync.WaitGroup
-	silent := a.report.silent(to)
-	for _, attempt := range silent {
+	open := a.report.withoutReply(to)
+	for _, attempt := range open {
 		switch attempt.Kind {
 		case TCP:
 			all.Go(func() { a.report.tried(a.tryTCP(ctx, to, attempt.Port)) })
@@ -219,14 +218,14 @@ func (a *agent) tryAgain(ctx context.Context, to int) {
 		}
 	}
 	all.Go(func() { a.sendAll(ctx, to) })
-	if slices.ContainsFunc(silent, func(attempt Attempt) bool { return attempt.Kind.inside() }) {
+	if slices.ContainsFunc(open, func(attempt Attempt) bool { return attempt.Kind.inside() }) {
 		all.Go(func() { a.tryVXLAN(ctx, to) })
 	}
 	all.Wait()
 }
 
-// sendAll sends what nothing answers. Of the ports those of two tunnels are enough, for
-// one may be closed.
+// sendAll sends the one-way tests. It tests packet sizes on the ports of two tunnels, because one
+// of them may be closed.
 func (a *agent) sendAll(ctx context.Context, to int) {
 	a.sendIPIP(ctx, to)
 	a.sendRouted(ctx, to)
@@ -237,8 +236,8 @@ func (a *agent) sendAll(ctx context.Context, to int) {
 	}
 }
 
-// tryVXLAN tries small packets on each port, and one stream, on the first port on which
-// these come back: what large packets and checksums meet is the same on all ports.
+// tryVXLAN tests small packets on each port. It tests one stream on the first port with replies:
+// large packets and checksums behave the same on all ports.
 func (a *agent) tryVXLAN(ctx context.Context, to int) {
 	streamed := false
 	for _, o := range a.vxlan {
@@ -246,7 +245,7 @@ func (a *agent) tryVXLAN(ctx context.Context, to int) {
 			continue
 		}
 		var ping Attempt
-		var both sync.WaitGroup // where nothing answers, all that takes time is waiting
+		var both sync.WaitGroup // in parallel, because each waits for its timeout
 		both.Go(func() { ping = o.attempt(to, VXLANPing, o.ping(to)) })
 		both.Go(func() { a.report.tried(o.attempt(to, VXLANUDP, o.datagram(ctx, to))) })
 		both.Wait()
@@ -258,8 +257,8 @@ func (a *agent) tryVXLAN(ctx context.Context, to int) {
 	}
 }
 
-// tryStream tries the processor's checksums only where the card's have failed, and blames
-// the card's only when they fail once more.
+// tryStream tests checksums by the CPU only if the ones by the network card fail. It repeats the
+// test with the network card to confirm the failure.
 func (a *agent) tryStream(ctx context.Context, to int, hard *overlay) {
 	stream := hard.attempt(to, VXLANTCP, hard.stream(ctx, to))
 	a.report.tried(stream)

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// balancer are the faults of the load balancer before the control plane.
+// balancer returns the findings about the load balancer of the control plane.
 func (m *Matrix) balancer() []Finding {
-	const fix = "a balancer of TCP (layer 4) that passes TLS through, with every control-plane host in its pool and a TCP health check of port 6443"
+	const fix = "use a TCP (layer 4) load balancer that passes TLS through, with every control-plane host in its pool and a TCP health check of port 6443"
 	by := map[string][]int{}
 	hits := map[int]int{}
 	for _, i := range slices.Sorted(maps.Keys(m.VIPs)) {
@@ -32,13 +32,12 @@ func (m *Matrix) balancer() []Finding {
 		}
 	}
 	if len(never) > 0 {
-		found = append(found, Finding{Stops, AboutVIP, "network", "the balancer sends nobody to", m.names(never), fix})
+		found = append(found, Finding{Stops, AboutVIP, "network", "the load balancer sends no requests to these hosts", m.names(never), fix})
 	}
 	return found
 }
 
-// Holders are the control-plane hosts that have the balancer's address themselves, and
-// answer there.
+// Holders are the control-plane hosts that have the load balancer's address and answer there.
 func (m *Matrix) Holders() []string {
 	var names []string
 	for _, i := range slices.Sorted(maps.Keys(m.VIPs)) {
@@ -49,43 +48,43 @@ func (m *Matrix) Holders() []string {
 	return names
 }
 
-// moves tells an address that goes from one control-plane host to the next from a balancer
-// before all of them: it leads to who has it.
+// moves reports whether the endpoint is a virtual IP address on one control-plane host at a time,
+// instead of a load balancer for all of them.
 func (m *Matrix) moves() bool { return len(m.Holders()) > 0 }
 
-// idle are connections through the balancer that were not kept while nothing was said.
+// idle returns the findings about idle connections that the load balancer did not keep.
 func (m *Matrix) idle() []Finding {
 	by := map[string][]int{}
 	for i, v := range m.VIPs {
 		switch {
 		case v.Idle == nil || v.Idle.Result == Answered:
 		case v.Idle.Ended:
-			what := fmt.Sprintf("the balancer ends a connection after %d s in which nothing is said, of", v.Idle.For)
+			what := fmt.Sprintf("the load balancer closes connections of these hosts after %d s without traffic", v.Idle.For)
 			by[what] = append(by[what], i)
 		default:
-			what := fmt.Sprintf("the balancer forgets a connection within %d s in which nothing is said, of", v.Idle.For)
+			what := fmt.Sprintf("the load balancer silently drops connections of these hosts within %d s without traffic", v.Idle.For)
 			by[what] = append(by[what], i)
 		}
 	}
 	var found []Finding
 	for _, what := range slices.Sorted(maps.Keys(by)) {
 		slices.Sort(by[what])
-		found = append(found, Finding{Warns, AboutIdle, "network", what, m.names(by[what]), "have the balancer keep connections for five minutes without a word, on both of its sides"})
+		found = append(found, Finding{Warns, AboutIdle, "network", what, m.names(by[what]), "set the idle timeout of the load balancer to at least five minutes, for clients and servers"})
 	}
 	return found
 }
 
-// fault is how a host does not reach the control plane through the balancer. A
-// control-plane host that hears from all others, but never from itself, is not sent back.
+// fault describes why a host does not reach the control plane through the load balancer. If a
+// control-plane host gets replies from all hosts but itself, hairpin connections do not work.
 func (m *Matrix) fault(i int, v *VIP, result Result) string {
 	switch {
-	case result == Foreign:
-		return "the balancer ends TLS itself, or another service answers (" + v.Said + "), to"
+	case result == OtherCertificate:
+		return "the load balancer terminates TLS, or another service answers (" + v.Said + "), for these hosts"
 	case m.Hosts[i].ControlPlane && v.Hits[i] == 0 && len(v.Hits) > 0 && !m.moves():
-		return "no way through the balancer back to the same host (hairpin), from"
+		return "the load balancer does not connect these hosts to themselves (hairpin)"
 	case len(v.Hits) > 0:
-		return "the balancer answers now and then only (" + string(result) + "), to"
+		return "the load balancer does not always answer these hosts (" + string(result) + ")"
 	default:
-		return "the balancer does not answer (" + string(result) + "), to"
+		return "the load balancer does not answer these hosts (" + string(result) + ")"
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestIdle: a balancer that keeps connections, one that ends those on which nothing is said
-// for a second, and one that forgets them, as an address translation does.
+// TestIdle tests load balancers that keep idle connections, close them after a second, or drop them
+// silently, as NAT does.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 4)
@@ -27,13 +27,13 @@ func TestIdle(t *testing.T) {
 		want  string
 	}{
 		"keeps": {forward, ""},
-		"ends": {func(conn, back net.Conn) {
+		"closes": {func(conn, back net.Conn) {
 			copyUntil(conn, back, time.Second)
-		}, "the balancer ends a connection after 1 s in which nothing is said, of: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
-		"forgets": {func(conn, back net.Conn) {
+		}, "the load balancer closes connections of these hosts after 1 s without traffic: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
+		"drops": {func(conn, back net.Conn) {
 			copyUntil(conn, back, time.Second)
 			_, _ = io.Copy(io.Discard, conn)
-		}, "the balancer forgets a connection within 2 s in which nothing is said, of: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
+		}, "the load balancer silently drops connections of these hosts within 2 s without traffic: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := n.relay(t, 3, all, test.carry)
@@ -53,7 +53,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// copyUntil carries bytes both ways until there are none for so long.
+// copyUntil copies data in both directions until the connection is idle for the given time.
 func copyUntil(a, b net.Conn, idle time.Duration) {
 	last := time.Now().Add(idle)
 	var mu sync.Mutex
@@ -85,11 +85,11 @@ func copyUntil(a, b net.Conn, idle time.Duration) {
 	_ = errors.Join(a.SetReadDeadline(time.Time{}), b.SetReadDeadline(time.Time{}))
 }
 
-// TestBalancer: one that is right, one that forgets a host, one that does not send hosts
-// back to themselves, and one that ends TLS.
+// TestBalancer tests a correct load balancer, and load balancers without one of the hosts, without
+// hairpin connections, with TLS termination, and without a server.
 func TestBalancer(t *testing.T) {
 	t.Parallel()
-	n := newNetwork(t, 5) // three control-plane hosts, a worker, and the balancer's
+	n := newNetwork(t, 5) // three control-plane hosts, a worker, and the load balancer
 	hosts := n.hosts[:4]
 	behind := func(i int) string { return netip.AddrPortFrom(hosts[i].Address, 6443).String() }
 	all := []string{behind(0), behind(1), behind(2)}
@@ -98,17 +98,17 @@ func TestBalancer(t *testing.T) {
 		targets func(from netip.Addr) []string
 		want    []string // of the findings
 	}{
-		{"right", func(netip.Addr) []string { return all }, nil},
-		{"forgets the third", func(netip.Addr) []string { return all[:2] }, []string{"the balancer sends nobody to: h2 (10.99.0.3)"}},
+		{"correct", func(netip.Addr) []string { return all }, nil},
+		{"without the third host", func(netip.Addr) []string { return all[:2] }, []string{"the load balancer sends no requests to these hosts: h2 (10.99.0.3)"}},
 		{"no hairpin", func(from netip.Addr) []string {
 			i := slices.IndexFunc(hosts, func(h Host) bool { return h.Address == from })
 			if i > 2 {
 				return all
 			}
 			return append(slices.Delete(slices.Clone(all), i, i+1), "")
-		}, []string{"no way through the balancer back to the same host (hairpin), from: h0 (10.99.0.1)"}},
-		{"ends TLS", nil, []string{"the balancer ends TLS itself, or another service answers (CN=netprobe), to: h0 (10.99.0.1), h1"}},
-		{"nobody behind it", func(netip.Addr) []string { return []string{"10.99.0.4:1"} }, []string{"the balancer does not answer"}},
+		}, []string{"the load balancer does not connect these hosts to themselves (hairpin): h0 (10.99.0.1)"}},
+		{"terminates TLS", nil, []string{"the load balancer terminates TLS, or another service answers (CN=netprobe), for these hosts: h0 (10.99.0.1), h1"}},
+		{"no server", func(netip.Addr) []string { return []string{"10.99.0.4:1"} }, []string{"the load balancer does not answer"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -129,34 +129,34 @@ func TestBalancer(t *testing.T) {
 				}
 			}
 			if len(test.want) == 0 && len(said) > 0 {
-				t.Errorf("says %q of a balancer that is right", text)
+				t.Errorf("a correct load balancer has the findings %q", text)
 			}
 		})
 	}
 }
 
-// TestMovingAddress: one that the first control-plane host has itself leads everybody there,
-// and a host that does not get there is told.
+// TestMovingAddress: a virtual IP address on the first control-plane host is no fault of the other
+// hosts, but a host that does not reach it is a finding.
 func TestMovingAddress(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 4)
 	n.run("", "ip", "-n", n.space(0), "address", "add", "10.99.9.9/32", "dev", "eth0")
 	plan := n.plan()
 	plan.VXLAN, plan.UDP, plan.VIP, plan.Patience = nil, nil, "10.99.9.9:6443", 3
-	told := func() (holders []string, told string) {
+	findings := func() (holders []string, text string) {
 		m := n.matrix(plan)
 		for _, f := range m.Findings(Needs{TCP: plan.TCP}) {
 			if f.About == AboutVIP {
-				told += f.What + ": " + strings.Join(f.Between, ", ")
+				text += f.What + ": " + strings.Join(f.Between, ", ")
 			}
 		}
-		return m.Holders(), told
+		return m.Holders(), text
 	}
-	if holders, got := told(); !slices.Equal(holders, []string{"h0"}) || got != "" {
+	if holders, got := findings(); !slices.Equal(holders, []string{"h0"}) || got != "" {
 		t.Errorf("%v have the address; says %q", holders, got)
 	}
 	n.lose("ip saddr 10.99.0.2 ip daddr 10.99.9.9 drop")
-	if _, got := told(); got != "the balancer does not answer (silence), to: h1 (10.99.0.2)" {
+	if _, got := findings(); got != "the load balancer does not answer these hosts (no reply): h1 (10.99.0.2)" {
 		t.Errorf("says %q", got)
 	}
 }

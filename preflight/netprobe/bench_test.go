@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// BenchmarkHundredHosts measures between a hundred hosts on one machine, with as many of
-// the pairs as the command tries: on a network that lets everything through, and on one
-// that lets nothing. `make bench` has the target.
+// BenchmarkHundredHosts measures between a hundred hosts on one machine, with the number of pairs of
+// the command, on an open network and on a closed one. `make bench` has the target.
 func BenchmarkHundredHosts(b *testing.B) {
 	for name, rules := range map[string][]string{"open": nil, "closed": {"meta protocol ip drop"}} {
 		b.Run(name, func(b *testing.B) {
-			b.Cleanup(roomForNeighbours(b))
+			b.Cleanup(growNeighborTable(b))
 			n := newNetwork(b, 100)
 			n.lose(rules...)
 			plan := n.plan()
@@ -32,7 +31,7 @@ func BenchmarkHundredHosts(b *testing.B) {
 	}
 }
 
-// unlike counts the verdicts that are not what the network is.
+// unlike counts the wrong results.
 func unlike(m *Matrix, open bool) map[string]int {
 	wrong := map[string]int{}
 	for _, v := range m.Verdicts {
@@ -43,9 +42,9 @@ func unlike(m *Matrix, open bool) map[string]int {
 	return wrong
 }
 
-// roomForNeighbours lets the machine keep the neighbours of a hundred hosts, whose
-// tables the kernel counts as one.
-func roomForNeighbours(b *testing.B) (restore func()) {
+// growNeighborTable makes room for the neighbors of a hundred hosts: the kernel has one limit for
+// the tables of all namespaces.
+func growNeighborTable(b *testing.B) (restore func()) {
 	b.Helper()
 	before := map[string][]byte{}
 	for i, room := range []string{"16384", "32768", "65536"} {
@@ -56,7 +55,7 @@ func roomForNeighbours(b *testing.B) (restore func()) {
 		}
 		before[file] = had
 		if err := os.WriteFile(file, []byte(room), 0o644); err != nil {
-			b.Skip("wants root: " + err.Error())
+			b.Skip("needs root: " + err.Error())
 		}
 	}
 	return func() {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Choice is what the pod network can be on this network.
+// Choice is a configuration of the pod network that works on this network.
 type Choice struct {
-	Encapsulation string   `json:"encapsulation"` // "vxlan", or "native" without a tunnel
+	Encapsulation string   `json:"encapsulation"` // "vxlan", or "native" for no tunnel
 	Port          int      `json:"port,omitempty"`
-	MTU           int      `json:"mtu,omitempty"` // between hosts, in bytes; 0 for the interfaces' own
+	MTU           int      `json:"mtu,omitempty"` // between hosts, in bytes; 0 for the MTU of the interfaces
 	Why           []string `json:"why"`
 }
 
@@ -20,70 +20,70 @@ const (
 	Native = "native"
 )
 
-// Can is what may be chosen.
-type Can struct {
-	Ports []int // of VXLAN, the one to be preferred first
-	// Native says that the plugin can do without a tunnel.
+// Options are the configurations to choose from.
+type Options struct {
+	Ports []int // of VXLAN, in the order of preference
+	// Native is true if the plugin works without a tunnel.
 	Native bool
-	// OpensFirewall says that the installation opens the hosts' own firewalls.
+	// OpensFirewall is true if the installation opens the hosts' own firewalls.
 	OpensFirewall bool
 }
 
-// Choose takes VXLAN on the first port that passes between all hosts that were tried, with
-// the largest packet that passes; else, where all hosts are in one network that carries
-// pods' addresses, and the plugin can, no tunnel. Where nothing passes it is an error that says to the network's owners
-// what to open. IP in IP is never chosen.
-func (m *Matrix) Choose(can Can) (Choice, error) {
+// Choose selects VXLAN on the first port that passes between all tested hosts, with the largest
+// packet that passes. Otherwise it selects no tunnel, if all hosts are in one network, the network
+// carries pod addresses, and the plugin supports it. It never selects IP in IP. If nothing passes,
+// the error says which port the network administrators must allow.
+func (m *Matrix) Choose(options Options) (Choice, error) {
 	var c Choice
 	if len(m.Missing) > 0 {
-		return c, fmt.Errorf("choose how pods' packets travel: no report of %s", strings.Join(m.names(m.Missing), ", "))
+		return c, fmt.Errorf("choose the encapsulation of the pod network: no report of %s", strings.Join(m.names(m.Missing), ", "))
 	}
 	var refused []string
-	for _, port := range can.Ports {
-		against := m.against(port, can)
-		if len(against) == 0 {
+	for _, port := range options.Ports {
+		failed := m.vxlanFailures(port, options)
+		if len(failed) == 0 {
 			c.Encapsulation, c.Port = VXLAN, port
 			c.Why = append(c.Why, fmt.Sprintf("VXLAN on UDP %d passes between all hosts", port))
 			break
 		}
-		refused = append(refused, fmt.Sprintf("VXLAN on UDP %d does not pass %s", port, strings.Join(m.between(against), "; ")))
+		refused = append(refused, fmt.Sprintf("VXLAN on UDP %d does not pass %s", port, strings.Join(m.between(failed), "; ")))
 	}
-	if c.Encapsulation == "" && can.Native && m.OneNetwork {
-		if against := m.without(Routed, 0, func(s State) bool { return s == Open }); len(against) == 0 {
+	if c.Encapsulation == "" && options.Native && m.OneNetwork {
+		if failed := m.failures(Routed, 0, func(s State) bool { return s == Open }); len(failed) == 0 {
 			c.Encapsulation = Native
-			c.Why = append(refused, "all hosts are in one network, which carries packets with pods' addresses as they are")
+			c.Why = append(refused, "all hosts are in one network, which carries packets with pod addresses")
 		} else {
-			refused = append(refused, "Without a tunnel packets with pods' addresses do not pass "+strings.Join(m.between(against), "; "))
+			refused = append(refused, "Without a tunnel, packets with pod addresses do not pass "+strings.Join(m.between(failed), "; "))
 		}
 	}
 	if c.Encapsulation == "" {
-		return c, fmt.Errorf("choose how pods' packets travel: %s. Ask the network's owners to let UDP to port %d pass between these hosts in both directions", strings.Join(refused, ". "), can.Ports[0])
+		return c, fmt.Errorf("choose the encapsulation of the pod network: %s. Ask the network administrators to allow UDP to port %d between these hosts, in both directions", strings.Join(refused, ". "), options.Ports[0])
 	}
-	if c.Port != can.Ports[0] && c.Encapsulation == VXLAN {
+	if c.Port != options.Ports[0] && c.Encapsulation == VXLAN {
 		c.Why = append(c.Why, refused...)
 	}
 	if c.MTU = m.path(); c.MTU > 0 {
-		c.Why = append(c.Why, fmt.Sprintf("packets larger than %d bytes are lost on some path, though interfaces send more", c.MTU))
+		c.Why = append(c.Why, fmt.Sprintf("packets larger than %d bytes are lost on some path, but interfaces send larger ones", c.MTU))
 	}
 	if m.passes(IPIP) {
-		c.Why = append(c.Why, "IP in IP (protocol 4) passes as well, and is not used: one rule in one firewall would end it")
+		c.Why = append(c.Why, "IP in IP (protocol 4) also passes, but is not used: one firewall rule would block it")
 	} else {
 		c.Why = append(c.Why, "IP in IP (protocol 4) does not pass between all hosts")
 	}
 	return c, nil
 }
 
-// against are the pairs between which VXLAN on a port does not pass. What the hosts' own
-// firewalls take counts only where nobody opens them.
-func (m *Matrix) against(port int, can Can) []Verdict {
-	return m.without(VXLANTCP, port, func(s State) bool {
-		return s == Open || s == Damaged || s == Narrow || s == HostCloses && can.OpensFirewall
+// vxlanFailures returns the pairs of hosts between which VXLAN on a port does not pass. A block by
+// a host's own firewall counts only if the installation does not open it.
+func (m *Matrix) vxlanFailures(port int, options Options) []Verdict {
+	return m.failures(VXLANTCP, port, func(s State) bool {
+		return s == Open || s == Damaged || s == Narrow || s == HostCloses && options.OpensFirewall
 	})
 }
 
-// without are the verdicts that are not fine. A port that was not tried passes nowhere.
-func (m *Matrix) without(kind Kind, port int, fine func(State) bool) []Verdict {
-	var against []Verdict
+// failures returns the results that are not fine. A port without a test is a failure.
+func (m *Matrix) failures(kind Kind, port int, fine func(State) bool) []Verdict {
+	var failed []Verdict
 	tried := false
 	for _, v := range m.Verdicts {
 		if v.Kind != kind || v.Port != port {
@@ -91,21 +91,20 @@ func (m *Matrix) without(kind Kind, port int, fine func(State) bool) []Verdict {
 		}
 		tried = true
 		if !fine(v.State) {
-			against = append(against, v)
+			failed = append(failed, v)
 		}
 	}
 	if !tried {
 		return []Verdict{{Kind: kind, Port: port, State: Unknown, To: min(1, len(m.Hosts)-1)}}
 	}
-	return against
+	return failed
 }
 
 func (m *Matrix) passes(kind Kind) bool {
-	return len(m.without(kind, 0, func(s State) bool { return s == Open || s == HostCloses })) == 0
+	return len(m.failures(kind, 0, func(s State) bool { return s == Open || s == HostCloses })) == 0
 }
 
-// path is the largest packet that passes on every path, where that is less than some
-// interface sends; else 0.
+// path is the largest packet in bytes that passes on every path; 0 if no path limits the interfaces.
 func (m *Matrix) path() int {
 	least, largest := 0, 0
 	for _, v := range m.Verdicts {
@@ -123,8 +122,8 @@ func (m *Matrix) path() int {
 	return least
 }
 
-// Ports are those to try: the configured one first, then what hypervisors and switches
-// usually let pass.
+// Ports are the VXLAN ports to test: the configured one first, then the ports that hypervisors and
+// switches usually allow.
 func Ports(configured int) []int {
 	const linux, iana = 8472, 4789
 	ports := []int{configured}

@@ -12,32 +12,31 @@ import (
 	"time"
 )
 
-// Link is an agent's input and output: a process, a session or a connection. Closing In
+// Link is the input and output of an agent: of a process, a session or a connection. Closing In
 // ends the agent's input.
 type Link struct {
 	In  io.WriteCloser
 	Out io.Reader
 }
 
-// Piped is the link to an agent that run is: a call of Serve, or a session with another
-// host. When run ends, what it said last has been read, and its error is why nothing more
-// comes, or goes in.
+// Piped starts run, which is an agent (a call of Serve, or a session with another host), and
+// returns its link. When run returns, reads and writes on the link fail with its error.
 func Piped(run func(in io.Reader, out io.Writer) error) Link {
 	in, toAgent := io.Pipe()
 	fromAgent, out := io.Pipe()
 	go func() {
 		err := run(in, out)
-		in.CloseWithError(cmp.Or(err, io.ErrClosedPipe)) // nobody reads any more
+		in.CloseWithError(cmp.Or(err, io.ErrClosedPipe)) // writes fail from now on
 		out.CloseWithError(cmp.Or(err, io.EOF))
 	}()
 	return Link{toAgent, fromAgent}
 }
 
-// Coordinate has the agents of the links, by their hosts, measure at the same time, and
-// gives the reports of those that came to the end. What kept the others from it is in
-// lost; the measurement goes on without them. tell is called when all are so far.
-func Coordinate(ctx context.Context, plan Plan, links map[int]Link, tell func(state string)) (reports []*Report, lost map[int]error) {
-	const grace = 15 * time.Second // for reports on their way when agents have ended
+// Coordinate makes the agents of the links, by host, measure at the same time. It returns the
+// reports, and in lost the errors of the other agents; the measurement continues without them. It
+// calls progress when all agents have reached a state.
+func Coordinate(ctx context.Context, plan Plan, links map[int]Link, progress func(state string)) (reports []*Report, lost map[int]error) {
+	const grace = 15 * time.Second // to receive the reports after the time limit of the agents
 	ctx, cancel := context.WithTimeout(ctx, plan.Limit.Duration()+grace)
 	defer cancel()
 	lost = map[int]error{}
@@ -67,7 +66,7 @@ func Coordinate(ctx context.Context, plan Plan, links map[int]Link, tell func(st
 	}
 	stop := context.AfterFunc(ctx, func() {
 		for _, l := range links {
-			l.In.Close() // agents end, and with them what is waited for
+			l.In.Close() // the agents exit, which ends all waiting
 			if out, is := l.Out.(io.Closer); is {
 				out.Close()
 			}
@@ -75,22 +74,22 @@ func Coordinate(ctx context.Context, plan Plan, links map[int]Link, tell func(st
 	})
 	defer stop()
 	each(func(i int, a *remoteAgent) error { return a.begin(plan, i) }, agents)
-	tell(Ready)
+	progress(Ready)
 	each(func(_ int, a *remoteAgent) error {
 		if _, err := io.WriteString(a.link.In, "begin\n"); err != nil {
-			return fmt.Errorf("begin to measure: %w", err)
+			return fmt.Errorf("start the measurement: %w", err)
 		}
 		_, err := a.expect(Measured)
 		return err
 	}, agents)
-	tell(Measured)
+	progress(Measured)
 	each(func(i int, a *remoteAgent) error {
 		if err := a.link.In.Close(); err != nil {
 			return fmt.Errorf("end the measurement: %w", err)
 		}
 		line, err := a.expect(Reported)
 		if err == nil && (line.Report == nil || line.Report.Self != i) {
-			err = errors.New("its report is another host's")
+			err = errors.New("read the report: it is from another host")
 		}
 		if err == nil {
 			mu.Lock()
@@ -108,7 +107,7 @@ type remoteAgent struct {
 	out  *bufio.Reader
 }
 
-// maxLine is far above a report of as many hosts as a cluster can have.
+// maxLine is far more than a report for the largest cluster needs.
 const maxLine = 64 << 20
 
 func (a *remoteAgent) begin(plan Plan, self int) error {
@@ -118,13 +117,13 @@ func (a *remoteAgent) begin(plan Plan, self int) error {
 		return err
 	}
 	if _, err := a.link.In.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("hand over the plan: %w", err)
+		return fmt.Errorf("send the plan: %w", err)
 	}
 	_, err = a.expect(Ready)
 	return err
 }
 
-// expect passes over lines that are no agent's: a login may greet.
+// expect reads until the agent reports the state. It ignores other lines, such as a login banner.
 func (a *remoteAgent) expect(state string) (Line, error) {
 	for read := 0; read < maxLine; {
 		text, err := a.out.ReadSlice('\n')
@@ -136,12 +135,12 @@ func (a *remoteAgent) expect(state string) (Line, error) {
 		whole = append(whole, text...)
 		read += len(whole)
 		if err != nil {
-			return Line{}, fmt.Errorf("the agent ended before it was %s: %w", state, err)
+			return Line{}, fmt.Errorf("wait for the state %q of the agent: %w", state, err)
 		}
 		var line Line
 		if json.Unmarshal(whole, &line) == nil && line.State == state {
 			return line, nil
 		}
 	}
-	return Line{}, fmt.Errorf("the agent was not %s, and wrote a lot", state)
+	return Line{}, fmt.Errorf("wait for the state %q of the agent: too much other output", state)
 }

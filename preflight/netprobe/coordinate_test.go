@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestNoAgent: where an agent cannot be started, the coordinator says why.
+// TestNoAgent: the coordinator returns the error of an agent that cannot start.
 func TestNoAgent(t *testing.T) {
 	t.Parallel()
 	link := Piped(func(io.Reader, io.Writer) error { return errors.New("ssh: no route to host") })

@@ -8,18 +8,17 @@ import (
 	"time"
 )
 
-// Severity is what a finding means for an installation.
+// Severity is the effect of a finding on an installation.
 type Severity string
 
 // Severities.
 const (
-	Stops Severity = "fail" // the cluster would not come up, or break later
+	Stops Severity = "fail" // the cluster would not start, or would break later
 	Warns Severity = "warn"
-	Notes Severity = "note" // worth knowing, and in nobody's way
+	Notes Severity = "note" // information only
 )
 
-// Finding is what stands between hosts, in words that who owns the network or a host
-// can act on.
+// Finding is a problem between hosts, worded for the administrators of the network or the hosts.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	About    About    `json:"about"`
@@ -29,88 +28,88 @@ type Finding struct {
 	Fix      string   `json:"fix"`
 }
 
-// About is which question a finding answers.
+// About is the topic of a finding.
 type About string
 
-// Questions.
+// Topics.
 const (
-	AboutReports About = "reports" // whether hosts were measured
-	AboutPorts   About = "ports"
-	AboutVXLAN   About = "vxlan"
-	AboutIPIP    About = "ipip"
-	AboutSize    About = "size"
-	AboutClocks  About = "clocks"
-	AboutTwins   About = "twins"
-	AboutVIP     About = "vip"
-	AboutIdle    About = "idle"
+	AboutReports    About = "reports" // missing or incomplete measurements
+	AboutPorts      About = "ports"
+	AboutVXLAN      About = "vxlan"
+	AboutIPIP       About = "ipip"
+	AboutSize       About = "size"
+	AboutClocks     About = "clocks"
+	AboutDuplicates About = "duplicates"
+	AboutVIP        About = "vip"
+	AboutIdle       About = "idle"
 )
 
-// Needs is what the cluster will use, of what was tried.
+// Needs is the part of the measurement that the cluster will use.
 type Needs struct {
 	TCP []Port
-	// VXLAN is the pod network's UDP port; 0 when it has no such tunnel.
+	// VXLAN is the UDP port of the pod network; 0 without VXLAN.
 	VXLAN int
-	// Routed says that packets of pods go to hosts of the same network as they are.
+	// Routed is true if pod packets go to hosts in the same network without a tunnel.
 	Routed bool
-	// MTU is the largest packet between hosts that the pod network is told of, in
-	// bytes; 0 when it takes the interface's.
+	// MTU is the configured largest packet of the pod network between hosts, in bytes; 0 for the MTU
+	// of the interface.
 	MTU int
-	// OpensFirewall says that the installation opens the hosts' own firewalls.
+	// OpensFirewall is true if the installation opens the hosts' own firewalls.
 	OpensFirewall bool
 }
 
-// Limits of clocks, as etcd and TLS bear them.
+// Differences between clocks that etcd and TLS tolerate.
 const (
 	skewStops = 2 * time.Second
 	skewWarns = 500 * time.Millisecond
 )
 
-// Findings are all of them, those that stop an installation first.
+// Findings returns all findings, the most severe ones first.
 func (m *Matrix) Findings(n Needs) []Finding {
-	all := slices.Concat(m.lacking(), m.closed(n), m.narrow(n), m.unsized(), m.clocks(), m.sharedNames(), m.balancer(), m.idle())
+	all := slices.Concat(m.unmeasured(), m.closed(n), m.narrow(n), m.unknownSizes(), m.clocks(), m.sharedIdentities(), m.balancer(), m.idle())
 	order := []Severity{Stops, Warns, Notes}
 	slices.SortStableFunc(all, func(a, b Finding) int { return slices.Index(order, a.Severity) - slices.Index(order, b.Severity) })
 	return all
 }
 
-// lacking are hosts of which nothing is known.
-func (m *Matrix) lacking() []Finding {
+// unmeasured returns the findings about missing or incomplete measurements.
+func (m *Matrix) unmeasured() []Finding {
 	var found []Finding
 	if len(m.Missing) > 0 {
-		found = append(found, Finding{Stops, AboutReports, "hosts", "no report, so nothing is known of what reaches them", m.names(m.Missing), "measure there too, at the same time as on the others"})
+		found = append(found, Finding{Stops, AboutReports, "hosts", "no report, so the connections of these hosts are unknown", m.names(m.Missing), "measure on these hosts, too, at the same time as on the others"})
 	}
-	deaf := map[string][]int{}
-	for _, d := range m.Deaf {
+	failed := map[string][]int{}
+	for _, e := range m.ListenErrors {
 		var what string
 		switch {
-		case d.Layer == AtInterface:
-			what = "the interface could not be watched, so a host's firewall and the network are not told apart: " + d.Why
-		case d.Kind == VXLANPing:
-			what = fmt.Sprintf("no VXLAN on UDP %d: %s", d.Port, d.Why)
-		default: // a port that another program has: what answers there says enough
+		case e.Layer == AtInterface:
+			what = "packets on the interface cannot be captured, so a host's firewall and the network cannot be distinguished: " + e.Why
+		case e.Kind == VXLANPing:
+			what = fmt.Sprintf("no VXLAN on UDP %d: %s", e.Port, e.Why)
+		default: // another program uses the port; its replies are enough
 			continue
 		}
-		deaf[what] = append(deaf[what], d.Host)
+		failed[what] = append(failed[what], e.Host)
 	}
-	for _, what := range slices.Sorted(maps.Keys(deaf)) {
-		found = append(found, Finding{Warns, AboutReports, "hosts", what, m.names(deaf[what]), "run as root, with the kernel module vxlan at hand"})
+	for _, what := range slices.Sorted(maps.Keys(failed)) {
+		found = append(found, Finding{Warns, AboutReports, "hosts", what, m.names(failed[what]), "run as root, and make the kernel module vxlan available"})
 	}
 	return found
 }
 
-// group are pairs of which the same is to be said.
+// group is the key of results that give the same finding.
 type group struct {
 	kind  Kind
 	port  int
 	state State
 }
 
-// closed are the ports and protocols that do not pass.
+// closed returns the findings about ports and protocols that do not pass.
 func (m *Matrix) closed(n Needs) []Finding {
 	groups := map[group][]Verdict{}
 	var order []group
 	for _, v := range m.Verdicts {
-		if v.State == Open || v.Kind == Size || v.Kind == Routed && !n.Routed || m.spared(v, n) {
+		if v.State == Open || v.Kind == Size || v.Kind == Routed && !n.Routed || m.covered(v, n) {
 			continue
 		}
 		g := group{v.Kind, v.Port, v.State}
@@ -128,9 +127,9 @@ func (m *Matrix) closed(n Needs) []Finding {
 	return found
 }
 
-// spared tells large packets inside a tunnel that are lost on a path which carries what the
-// pod network is told to send: there will be none of them.
-func (m *Matrix) spared(v Verdict, n Needs) bool {
+// covered reports whether the configured MTU of the pod network avoids the loss of large packets
+// inside a tunnel.
+func (m *Matrix) covered(v Verdict, n Needs) bool {
 	return v.Kind == VXLANTCP && v.State == Narrow && n.MTU > 0 && slices.ContainsFunc(m.Verdicts, func(path Verdict) bool {
 		return path.Kind == Size && path.From == v.From && path.To == v.To && path.State == Narrow && path.Size >= n.MTU
 	})
@@ -142,29 +141,29 @@ func (g group) finding(n Needs) Finding {
 	if needed {
 		f.Severity = Stops
 	} else {
-		f.Fix = "nothing has to be done: the cluster does not use it"
+		f.Fix = "no action is needed: the cluster does not use it"
 	}
 	switch g.state {
 	case HostCloses:
-		f.Owner, f.What = "hosts", name+" arrives, and the host's own firewall takes it"
-		f.Fix = "open " + g.rule() + " on the hosts that it is sent to"
+		f.Owner, f.What = "hosts", name+" arrives, but the host's own firewall blocks it"
+		f.Fix = "allow " + g.rule() + " on the receiving hosts"
 		if n.OpensFirewall {
-			f.Severity, f.Fix = Notes, "nothing has to be done: the installation opens it"
+			f.Severity, f.Fix = Notes, "no action is needed: the installation opens it"
 		}
 	case SenderCloses:
-		f.Owner, f.What = "hosts", name+" does not leave the host that sends it: its own packet filter takes it"
+		f.Owner, f.What = "hosts", name+" does not leave the sending host: its own packet filter blocks it"
 		if needed {
-			f.Fix = "let " + g.rule() + " out on the hosts that send it, where an output chain of theirs drops it (nft list ruleset); the installation does not"
+			f.Fix = "allow outgoing " + g.rule() + " on the sending hosts, where an output chain drops it (nft list ruleset); the installation does not change that chain"
 		}
 	case Damaged:
 		f.Owner = "hosts"
-		f.What = name + ": the network card makes wrong checksums for packets inside the tunnel"
-		f.Fix = "update the hypervisor's network driver; or on each host, at every boot: ethtool --offload flannel.1 tx-checksum-ip-generic off"
+		f.What = name + ": the network card creates wrong checksums for packets inside the tunnel"
+		f.Fix = "update the hypervisor's network driver; or run on each host, at every boot: ethtool --offload flannel.1 tx-checksum-ip-generic off"
 	case Narrow:
 		f.What = name + ": small packets pass, large ones do not"
-		f.Fix = "let packets of the interface's full size pass, and ICMP type 3; or set network.mtu to what passes"
+		f.Fix = "allow packets of the interface's full size, and ICMP type 3; or set network.mtu to the largest size that passes"
 	case Unknown:
-		f.What, f.Fix = name+": cannot be told", "measure again as root, on all hosts at the same time"
+		f.What, f.Fix = name+": unknown", "measure again as root, on all hosts at the same time"
 		if needed {
 			f.Severity = Warns
 		}
@@ -183,13 +182,13 @@ func (g group) about() About {
 	}
 }
 
-// name is what is sent, and whether the cluster needs it.
+// name is the name of the packets, and whether the cluster needs them.
 func (g group) name(n Needs) (string, bool) {
 	switch g.kind {
 	case IPIP:
 		return "IP in IP (protocol 4)", false
 	case Routed:
-		return "a packet with pods' addresses", true
+		return "a packet with pod addresses", true
 	case VXLANTCP:
 		return fmt.Sprintf("VXLAN on UDP %d", g.port), g.port == n.VXLAN
 	case UDP:
@@ -203,13 +202,13 @@ func (g group) name(n Needs) (string, bool) {
 	return fmt.Sprintf("TCP %d", g.port), false
 }
 
-// rule is the row of a firewall.
+// rule is the firewall rule that allows the packets.
 func (g group) rule() string {
 	switch g.kind {
 	case IPIP:
 		return "protocol 4"
 	case Routed:
-		return "packets whose addresses are the pods' (kubernetes.podSubnet)"
+		return "packets with pod addresses (kubernetes.podSubnet)"
 	case VXLANTCP, UDP:
 		return fmt.Sprintf("UDP to port %d", g.port)
 	default:
@@ -217,7 +216,7 @@ func (g group) rule() string {
 	}
 }
 
-// narrow are paths that carry less than the interfaces do.
+// narrow returns the findings about paths that lose full-size packets.
 func (m *Matrix) narrow(n Needs) []Finding {
 	by := map[int][]Verdict{}
 	for _, v := range m.Verdicts {
@@ -228,17 +227,16 @@ func (m *Matrix) narrow(n Needs) []Finding {
 	var found []Finding
 	for _, size := range slices.Sorted(maps.Keys(by)) {
 		found = append(found, Finding{
-			Stops, AboutSize, "network", fmt.Sprintf("packets larger than %d bytes are lost, and the interfaces send %d", size, by[size][0].MTU), m.between(by[size]),
-			fmt.Sprintf("carry packets of %d bytes between these hosts; or set network.mtu: %d in airgap.yaml and make the bundle again", by[size][0].MTU, size),
+			Stops, AboutSize, "network", fmt.Sprintf("packets larger than %d bytes are lost, but the interfaces send up to %d", size, by[size][0].MTU), m.between(by[size]),
+			fmt.Sprintf("allow packets of %d bytes between these hosts; or set network.mtu: %d in airgap.yaml and create the bundle again", by[size][0].MTU, size),
 		})
 	}
 	return found
 }
 
-// unsized are paths of which nobody knows how large a packet they carry. They are no work
-// for the network's owners: where the cluster needs what was sent, that is a finding
-// of its own.
-func (m *Matrix) unsized() []Finding {
+// unknownSizes returns the finding about paths with an unknown largest packet. It is not for the
+// network administrators: if the cluster needs the lost packets, there is another finding.
+func (m *Matrix) unknownSizes() []Finding {
 	var unknown []Verdict
 	for _, v := range m.Verdicts {
 		if v.Kind == Size && v.Size == 0 {
@@ -249,8 +247,8 @@ func (m *Matrix) unsized() []Finding {
 		return nil
 	}
 	return []Finding{{
-		Warns, AboutSize, "hosts", "how large a packet passes is not known, for none of any size was seen to arrive", m.between(unknown),
-		"measure again once UDP passes between these hosts, as root and on all at the same time; or try by hand: ping -M do -s SIZE ADDRESS",
+		Warns, AboutSize, "hosts", "the largest packet size is unknown, because no packet of any size arrived", m.between(unknown),
+		"measure again after UDP passes between these hosts, as root and on all hosts at the same time; or test by hand: ping -M do -s SIZE ADDRESS",
 	}}
 }
 
@@ -266,14 +264,14 @@ func (m *Matrix) clocks() []Finding {
 	var found []Finding
 	for _, severity := range []Severity{Stops, Warns} {
 		if len(worst[severity]) > 0 {
-			found = append(found, Finding{severity, AboutClocks, "hosts", "clocks differ", few(worst[severity]), "the same time servers on all hosts: chronyc sources, then chronyc makestep"})
+			found = append(found, Finding{severity, AboutClocks, "hosts", "clocks differ", few(worst[severity]), "use the same time servers on all hosts: chronyc sources, then chronyc makestep"})
 		}
 	}
 	return found
 }
 
-// apart are the pairs of hosts whose clocks differ, each once and with the one that is ahead
-// as the other: one direction may have been answered alone.
+// apart returns each pair of hosts with different clocks once, with To ahead of From. A pair can
+// have a result in one direction only.
 func (m *Matrix) apart() []Skew {
 	var found []Skew
 	at := map[[2]int]int{}
@@ -285,7 +283,7 @@ func (m *Matrix) apart() []Skew {
 			continue
 		}
 		pair := [2]int{min(s.From, s.To), max(s.From, s.To)}
-		if i, told := at[pair]; told {
+		if i, known := at[pair]; known {
 			found[i].Ahead = max(found[i].Ahead, s.Ahead)
 			continue
 		}
@@ -295,19 +293,19 @@ func (m *Matrix) apart() []Skew {
 	return found
 }
 
-func (m *Matrix) sharedNames() []Finding {
+func (m *Matrix) sharedIdentities() []Finding {
 	var found []Finding
-	for _, t := range m.Twins {
-		fix := "give each machine its own: "
-		switch t.What {
+	for _, d := range m.Duplicates {
+		fix := "make it unique on each machine: "
+		switch d.What {
 		case "machine-id":
 			fix += "rm /etc/machine-id; systemd-machine-id-setup; reboot"
 		case "host name":
 			fix += "hostnamectl set-hostname NAME"
 		default:
-			fix += "in the hypervisor, a new network card"
+			fix += "replace the network card in the hypervisor"
 		}
-		found = append(found, Finding{Stops, AboutTwins, "hosts", "the same " + t.What + " " + t.Value, m.names(t.Hosts), fix})
+		found = append(found, Finding{Stops, AboutDuplicates, "hosts", "the same " + d.What + " " + d.Value, m.names(d.Hosts), fix})
 	}
 	return found
 }
@@ -320,13 +318,12 @@ func (m *Matrix) names(hosts []int) []string {
 	return few(names)
 }
 
-// name is a host as a firewall's owner knows it, too.
+// name is the name of a host with its address, which firewall administrators know.
 func (m *Matrix) name(i int) string {
 	return fmt.Sprintf("%s (%s)", m.Hosts[i].Name, m.Hosts[i].Address)
 }
 
-// between says between which hosts, with as few lines as tell it: senders that reach the
-// same hosts not are one line.
+// between describes the pairs of hosts in few lines: senders with the same receivers share a line.
 func (m *Matrix) between(verdicts []Verdict) []string {
 	if len(verdicts) == m.Tried {
 		return []string{"between all hosts"}
@@ -335,7 +332,7 @@ func (m *Matrix) between(verdicts []Verdict) []string {
 	for _, v := range verdicts {
 		to[v.From] = append(to[v.From], v.To)
 	}
-	lines := map[string][]string{} // by the receivers, the senders
+	lines := map[string][]string{} // senders by receivers
 	var order []string
 	for _, from := range slices.Sorted(maps.Keys(to)) {
 		receivers := strings.Join(m.names(to[from]), ", ")
@@ -351,7 +348,7 @@ func (m *Matrix) between(verdicts []Verdict) []string {
 	return few(text)
 }
 
-// few keeps what a person reads; the report in JSON has all.
+// few shortens a list for display; the JSON report is complete.
 func few(lines []string) []string {
 	const most = 12
 	if len(lines) <= most {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pairOf is two hosts between which something is as both verdicts have it.
+// pairOf returns a matrix of two hosts with the same result in both directions.
 func pairOf(v Verdict) *Matrix {
 	back := v
 	v.From, v.To, back.From, back.To = 0, 1, 1, 0
@@ -20,8 +20,8 @@ func pairOf(v Verdict) *Matrix {
 	}
 }
 
-// TestWhoOpens: an installation opens what comes in, and not what a host does not let out.
-func TestWhoOpens(t *testing.T) {
+// TestInstallationOpens: an installation opens incoming ports, and does not change output rules.
+func TestInstallationOpens(t *testing.T) {
 	needs := Needs{TCP: []Port{{6443, "kube-apiserver", ControlPlanes, All}}, OpensFirewall: true}
 	for name, test := range map[string]struct {
 		state    State
@@ -29,9 +29,9 @@ func TestWhoOpens(t *testing.T) {
 		severity Severity
 		fix      string
 	}{
-		"comes in":                   {HostCloses, 6443, Notes, "the installation opens it"},
-		"does not leave":             {SenderCloses, 6443, Stops, "an output chain of theirs drops it"},
-		"does not leave, and may so": {SenderCloses, 6081, Notes, "the cluster does not use it"},
+		"incoming":             {HostCloses, 6443, Notes, "the installation opens it"},
+		"outgoing":             {SenderCloses, 6443, Stops, "an output chain drops it"},
+		"outgoing, not needed": {SenderCloses, 6081, Notes, "the cluster does not use it"},
 	} {
 		found := pairOf(Verdict{Kind: TCP, Port: test.port, State: test.state}).Findings(needs)
 		if len(found) != 1 || found[0].Severity != test.severity || found[0].Owner != "hosts" || !strings.Contains(found[0].Fix, test.fix) {
@@ -40,8 +40,7 @@ func TestWhoOpens(t *testing.T) {
 	}
 }
 
-// TestClocksOneWay: a host that is behind is told, though only it was answered; a pair is told
-// once.
+// TestClocksOneWay: a difference is found with a result in one direction, and reported once per pair.
 func TestClocksOneWay(t *testing.T) {
 	for name, skews := range map[string][]Skew{
 		"ahead":     {{0, 1, time.Hour}},
@@ -58,24 +57,23 @@ func TestClocksOneWay(t *testing.T) {
 	}
 }
 
-// TestCardsByUSB: that end of a management controller has one address in all servers.
-func TestCardsByUSB(t *testing.T) {
+// TestUSBCards: the USB network card of a management controller has the same address in all servers.
+func TestUSBCards(t *testing.T) {
 	for bus, by := range map[string]bool{"usb": true, "pci": false, "virtio": false} {
 		card := t.TempDir()
 		if err := errors.Join(os.Mkdir(card+"/device", 0o755), os.Symlink("../../../../bus/"+bus, card+"/device/subsystem")); err != nil {
 			t.Fatal(err)
 		}
 		if onUSB(card) != by {
-			t.Errorf("%s: by USB %t", bus, !by)
+			t.Errorf("%s: on USB %t", bus, !by)
 		}
 	}
 	if onUSB(t.TempDir()) {
-		t.Error("a bridge is by USB")
+		t.Error("a bridge is on USB")
 	}
 }
 
-// TestSizesUnknown: a path on which no packet of any size was seen is no good path, whoever
-// took them.
+// TestSizesUnknown: a path without an observed packet of any size is a warning, in every state.
 func TestSizesUnknown(t *testing.T) {
 	for _, state := range []State{NetworkCloses, SenderCloses, Unknown} {
 		found := pairOf(Verdict{Kind: Size, MTU: 1500, State: state}).Findings(Needs{MTU: 1400})

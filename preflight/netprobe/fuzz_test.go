@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Whatever arrives: only what carries the token's code is a message, and comes back as it
-// was written.
+// FuzzMessage: only data with a valid HMAC is a message, and encoding it again gives the same message.
 func FuzzMessage(f *testing.F) {
 	token := NewToken()
 	f.Add(message{kind: IPIP, from: 1, to: 2, port: 8472, size: 1500, clock: time.Unix(1, 2)}.encode(token))
@@ -24,8 +23,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// Whatever an interface receives, nothing but packets of this measurement to this host
-// are sights of a host of the plan.
+// FuzzPackets: only packets of this measurement to this host are observations of a host of the plan.
 func FuzzPackets(f *testing.F) {
 	plan := &Plan{Token: NewToken(), Hosts: []Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2")}}, VXLAN: []int{8472}}
 	inner, err := ipPacket(plan.Hosts[1].Address, plan.Hosts[0].Address, 64, message{kind: IPIP, from: 1, to: 0, size: 88}.encode(plan.Token))
@@ -35,20 +33,20 @@ func FuzzPackets(f *testing.F) {
 	f.Add(inner)
 	f.Add(inner[:30])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if s, ok := plan.look(b); ok && (s.From < 0 || s.From >= len(plan.Hosts) || s.Layer != AtInterface) {
+		if s, ok := plan.classify(b); ok && (s.From < 0 || s.From >= len(plan.Hosts) || s.Layer != AtInterface) {
 			t.Errorf("%+v", s)
 		}
 	})
 }
 
-// Whatever a report says, judging it is an error or a matrix of its own hosts.
+// FuzzReports: any report gives an error, or a matrix of its own hosts.
 func FuzzReports(f *testing.F) {
 	f.Add(
 		[]byte(
-			`{"schema":1,"hosts":[{"name":"a","address":"10.0.0.1"},{"name":"b","address":"10.0.0.2"}],"attempts":[{"to":1,"kind":"tcp","port":1,"result":"answered"}],"sights":[{"from":1,"kind":"ipip"}]}`,
+			`{"schema":2,"hosts":[{"name":"a","address":"10.0.0.1"},{"name":"b","address":"10.0.0.2"}],"attempts":[{"to":1,"kind":"tcp","port":1,"result":"answered"}],"observations":[{"from":1,"kind":"ipip"}]}`,
 		),
 	)
-	f.Add([]byte(`{"schema":1,"self":-1,"attempts":[{"to":9}]}`))
+	f.Add([]byte(`{"schema":2,"self":-1,"attempts":[{"to":9}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var r Report
 		if json.Unmarshal(b, &r) != nil {
@@ -64,6 +62,6 @@ func FuzzReports(f *testing.F) {
 			}
 		}
 		_ = m.Findings(Needs{VXLAN: 8472})
-		_, _ = m.Choose(Can{Ports: Ports(8472), Native: true})
+		_, _ = m.Choose(Options{Ports: Ports(8472), Native: true})
 	})
 }

@@ -10,20 +10,20 @@ import (
 	"golang.org/x/net/ipv4"
 )
 
-// ipipTries are enough to tell a network that drops from one that lost a packet.
+// ipipTries is high enough to distinguish a block from a lost packet.
 const ipipTries = 5
 
-// listenIPIP takes protocol 4 by a raw socket, which a firewall of the host stands
-// before. It wants no module for tunnels.
+// listenIPIP receives protocol 4 on a raw socket, behind the host's firewall. It needs no kernel
+// module for tunnels.
 func (a *agent) listenIPIP(ctx context.Context) {
 	var config net.ListenConfig
 	conn, err := config.ListenPacket(ctx, "ip4:4", a.plan.self().Address.String())
 	if err != nil {
-		a.report.deaf(Deaf{Kind: IPIP, Layer: AtSocket, Why: reason(err)})
+		a.report.listenFailed(ListenError{Kind: IPIP, Layer: AtSocket, Why: reason(err)})
 		return
 	}
-	if err := roomy(conn.(*net.IPConn)); err != nil {
-		a.report.deaf(Deaf{Kind: IPIP, Layer: AtSocket, Why: err.Error()})
+	if err := growBuffer(conn.(*net.IPConn)); err != nil {
+		a.report.listenFailed(ListenError{Kind: IPIP, Layer: AtSocket, Why: err.Error()})
 	}
 	a.background(ctx, func(ctx context.Context) {
 		defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -37,20 +37,19 @@ func (a *agent) listenIPIP(ctx context.Context) {
 			if !ok || inner.protocol != protoUDP || len(inner.payload) < udpHeader {
 				continue
 			}
-			if s, ok := a.plan.sighting(inner.payload[udpHeader:], n+ipHeader, AtSocket); ok {
+			if s, ok := a.plan.observation(inner.payload[udpHeader:], n+ipHeader, AtSocket); ok {
 				a.report.saw(s)
 			}
 		}
 	})
 }
 
-// sendIPIP sends IP packets in IP packets, small ones and as large as the interface
-// takes. Nothing answers.
+// sendIPIP sends IP packets in IP packets, small ones and full-size ones. There is no reply.
 func (a *agent) sendIPIP(ctx context.Context, to int) {
 	var config net.ListenConfig
 	conn, err := config.ListenPacket(ctx, "ip4:4", a.plan.self().Address.String())
 	if err != nil {
-		a.report.tried(Attempt{To: to, Kind: IPIP, Result: Unsendable, Said: reason(err)})
+		a.report.tried(Attempt{To: to, Kind: IPIP, Result: NotSent, Said: reason(err)})
 		return
 	}
 	defer conn.Close()
@@ -66,17 +65,16 @@ func (a *agent) sendIPIP(ctx context.Context, to int) {
 			time.Sleep(2 * time.Millisecond)
 		}
 		if err != nil {
-			attempt.Result, attempt.Said = Unsendable, reason(err)
+			attempt.Result, attempt.Said = NotSent, reason(err)
 		}
 		a.report.tried(attempt)
 	}
 }
 
-// discard is the port of the inner packet, at which nobody listens: RFC 863.
+// discard is the port of the inner packet, on which no program listens: RFC 863.
 const discard = 9
 
-// ipPacket is an IPv4 packet with a UDP datagram without checksum, which RFC 768
-// allows.
+// ipPacket returns an IPv4 packet with a UDP datagram without a checksum, as RFC 768 allows.
 func ipPacket(from, to netip.Addr, ttl int, data []byte) ([]byte, error) {
 	h := ipv4.Header{Version: 4, Len: ipHeader, TotalLen: ipHeader + udpHeader + len(data), TTL: ttl, Protocol: protoUDP, Src: from.AsSlice(), Dst: to.AsSlice()}
 	b, err := h.Marshal()
@@ -91,7 +89,7 @@ func ipPacket(from, to netip.Addr, ttl int, data []byte) ([]byte, error) {
 	return append(b, data...), nil
 }
 
-// checksum is the Internet's: RFC 1071. The header's own field is zero.
+// checksum is the Internet checksum of RFC 1071. The checksum field of the header must be zero.
 func checksum(header []byte) uint16 {
 	var sum uint32
 	for i := 0; i+1 < len(header); i += 2 {

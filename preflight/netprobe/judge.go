@@ -7,97 +7,97 @@ import (
 	"time"
 )
 
-// State is what the network does with one kind of packet from one host to another.
+// State is the result for one kind of packet from one host to another.
 type State string
 
 // States, from best to worst.
 const (
 	Open State = "open"
-	// HostCloses: the packet arrives at the other host's interface, and that
-	// host's own firewall takes it. Installing opens it, or its owner does.
+	// HostCloses: the packet arrives at the other host's interface, but that host's own firewall
+	// blocks it. The installation or an administrator opens it.
 	HostCloses State = "closed by the host"
-	// SenderCloses: the packet does not leave the host that sends it, whose own packet
-	// filter takes it. Nobody but the filter's owner opens that.
+	// SenderCloses: the packet does not leave the sending host, because its own packet filter
+	// blocks it. The installation does not change that.
 	SenderCloses State = "closed by the sender"
-	// Damaged: the stream breaks because a network card makes wrong checksums for
-	// what is inside the tunnel, and holds when the processor makes them.
+	// Damaged: a stream inside the tunnel fails with checksums by the network card, and works with
+	// checksums by the CPU.
 	Damaged State = "damaged checksums"
 	// Narrow: small packets arrive, large ones do not.
 	Narrow State = "large packets are lost"
 	// NetworkCloses: nothing arrives at the other host's interface.
 	NetworkCloses State = "closed by the network"
-	Unknown       State = "not known"
+	Unknown       State = "unknown"
 )
 
-// Verdict is the state of one kind of packet from one host to another.
+// Verdict is the result for one kind of packet from one host to another.
 type Verdict struct {
 	From  int    `json:"from"`
 	To    int    `json:"to"`
 	Kind  Kind   `json:"kind"` // TCP, UDP, IPIP, Routed, VXLANTCP for a whole VXLAN, Size
 	Port  int    `json:"port,omitempty"`
 	State State  `json:"state"`
-	Size  int    `json:"size,omitempty"` // of Size: the largest that arrives, in bytes
-	MTU   int    `json:"mtu,omitempty"`  // of Size: that of the sender's interface
+	Size  int    `json:"size,omitempty"` // for Size: the largest packet that arrives, in bytes
+	MTU   int    `json:"mtu,omitempty"`  // for Size: of the sender's interface
 	Why   string `json:"why,omitempty"`
 }
 
-// Matrix is what all reports say together.
+// Matrix is the combined result of all reports.
 type Matrix struct {
 	Hosts []Host `json:"hosts"`
 	// Missing are the hosts without a report.
 	Missing  []int     `json:"missing,omitempty"`
 	Verdicts []Verdict `json:"verdicts"`
-	// Tried is how many of all ordered pairs were tried.
-	Tried int    `json:"tried"`
-	Of    int    `json:"of"`
-	Skews []Skew `json:"skews"`
-	Twins []Twin `json:"twins,omitempty"`
-	// Deaf is where hosts could not listen.
-	Deaf []DeafHost `json:"deaf,omitempty"`
-	// VIPs are what hosts found behind the load balancer, by host; none where there is
-	// no balancer, or its hosts have an API server already.
+	// Tried is the number of tested ordered pairs, out of Of.
+	Tried      int         `json:"tried"`
+	Of         int         `json:"of"`
+	Skews      []Skew      `json:"skews"`
+	Duplicates []Duplicate `json:"duplicates,omitempty"`
+	// ListenErrors are the failures to listen on hosts.
+	ListenErrors []HostListenError `json:"listenErrors,omitempty"`
+	// VIPs are the tests of the load balancer, by host; nil without a load balancer, or if a
+	// control-plane host already has an API server.
 	VIPs map[int]*VIP `json:"vips,omitempty"`
-	// OneNetwork says that every host has all others in its interface's own network:
-	// no router is between them.
+	// OneNetwork is true if all hosts are in the network of every host's interface, without a router
+	// between them.
 	OneNetwork bool `json:"oneNetwork"`
 }
 
-// DeafHost is where a host could not listen.
-type DeafHost struct {
+// HostListenError is a failure of a host to listen.
+type HostListenError struct {
 	Host int `json:"host"`
-	Deaf
+	ListenError
 }
 
-// Skew is how far a host's clock is ahead of another's.
+// Skew is the difference between the clocks of two hosts.
 type Skew struct {
 	From  int           `json:"from"`
 	To    int           `json:"to"`
-	Ahead time.Duration `json:"ahead"` // of To before From, in nanoseconds
+	Ahead time.Duration `json:"ahead"` // clock of To minus clock of From, in nanoseconds
 }
 
-// Twin is something that no two hosts may share and that these do.
-type Twin struct {
+// Duplicate is an identifier that hosts share, although it must be unique.
+type Duplicate struct {
 	What  string `json:"what"` // "machine-id"
 	Value string `json:"value"`
 	Hosts []int  `json:"hosts"`
 }
 
-// Judge puts the reports of one measurement together. Reports of different
-// measurements are an error, as are two of the same host.
+// Judge combines the reports of one measurement. Reports of different measurements and two reports
+// of the same host are an error.
 func Judge(reports []*Report) (*Matrix, error) {
 	if len(reports) == 0 {
-		return nil, errors.New("judge the network: no report")
+		return nil, errors.New("evaluate the measurement: no report")
 	}
 	first := reports[0]
 	by := make([]*Report, len(first.Hosts))
 	for _, r := range reports {
 		switch {
 		case r.Schema != Schema:
-			return nil, fmt.Errorf("judge the network: a report of schema %d, this program knows %d", r.Schema, Schema)
+			return nil, fmt.Errorf("evaluate the measurement: a report has the schema %d, this program reads %d: use the same airgap version on all hosts", r.Schema, Schema)
 		case r.Measured != first.Measured || !slices.Equal(r.Hosts, first.Hosts):
-			return nil, errors.New("judge the network: the reports are of different measurements; measure again on all hosts with one token")
+			return nil, errors.New("evaluate the measurement: the reports are from different measurements; measure again on all hosts at the same time")
 		case r.Self < 0 || r.Self >= len(by) || by[r.Self] != nil:
-			return nil, fmt.Errorf("judge the network: two reports of host %d, or none of this measurement's", r.Self)
+			return nil, fmt.Errorf("evaluate the measurement: two reports of host %d, or an unknown host", r.Self)
 		}
 		by[r.Self] = r
 	}
@@ -107,18 +107,18 @@ func Judge(reports []*Report) (*Matrix, error) {
 			m.Missing = append(m.Missing, i)
 			continue
 		}
-		for _, d := range r.Deaf {
-			m.Deaf = append(m.Deaf, DeafHost{i, d})
+		for _, e := range r.ListenErrors {
+			m.ListenErrors = append(m.ListenErrors, HostListenError{i, e})
 		}
 		m.OneNetwork = m.OneNetwork && r.hasAll()
 		m.judgeFrom(r, by)
 	}
-	m.Twins = twins(by)
+	m.Duplicates = duplicates(by)
 	m.VIPs = vips(by)
 	return m, nil
 }
 
-// judgeFrom judges what one host tried.
+// judgeFrom adds the results of the tests of one host.
 func (m *Matrix) judgeFrom(r *Report, by []*Report) {
 	var peers []int
 	for _, a := range r.Attempts {
@@ -139,10 +139,10 @@ func (m *Matrix) judgeFrom(r *Report, by []*Report) {
 	}
 }
 
-// pair is one direction between two hosts: what the one tried, and what the other saw.
+// pair is one direction between two hosts: the tests of one host, and the observations of the other.
 type pair struct {
 	from *Report
-	at   *Report // nil when the other host gave no report
+	at   *Report // nil if the other host has no report
 	to   int
 }
 
@@ -156,41 +156,46 @@ func (p pair) attempts(kinds ...Kind) []Attempt {
 	return found
 }
 
-// saw tells whether the other host saw such a packet, and whether it could have.
+// saw reports whether the other host received such a packet.
 func (p pair) saw(kind Kind, port, size int, layer Layer) bool {
-	return p.at != nil && slices.ContainsFunc(p.at.Sights, func(s Sight) bool {
+	return p.at != nil && slices.ContainsFunc(p.at.Observations, func(s Observation) bool {
 		return s.From == p.from.Self && s.Kind == kind && s.Port == port && s.Layer == layer && (size == 0 || s.Size == size)
 	})
 }
 
-// watches tells whether the other host's interface was watched.
-func (p pair) watches() bool {
-	return p.at != nil && !slices.ContainsFunc(p.at.Deaf, func(d Deaf) bool { return d.Kind == "" && d.Layer == AtInterface })
+// captures reports whether the other host captured packets at its interface.
+func (p pair) captures() bool {
+	return p.at != nil && !slices.ContainsFunc(p.at.ListenErrors, func(e ListenError) bool { return e.Kind == "" && e.Layer == AtInterface })
 }
 
-// reached tells whether anything of this host was seen by the other one.
+// reached reports whether the other host received any packet from this host.
 func (p pair) reached() bool {
-	return p.at != nil && slices.ContainsFunc(p.at.Sights, func(s Sight) bool { return s.From == p.from.Self })
+	return p.at != nil && slices.ContainsFunc(p.at.Observations, func(s Observation) bool { return s.From == p.from.Self })
 }
 
-// mute tells whether this host's kernel lets no packet of UDP to the other one go, on a port
-// or, with 0, on any: only there it says so. TCP and what is in a tunnel is lost in silence.
-func (p pair) mute(port int) bool {
+// senderBlocks reports whether this host's kernel refuses to send any UDP packet to the other host,
+// on a port, or on all ports for 0. The kernel reports an error for UDP only: it drops TCP and
+// packets in a tunnel silently.
+func (p pair) senderBlocks(port int) bool {
 	sent := p.attempts(UDP, Size)
 	if port != 0 {
 		sent = slices.DeleteFunc(sent, func(a Attempt) bool { return a.Port != port })
 	}
-	return len(sent) > 0 && !slices.ContainsFunc(sent, func(a Attempt) bool { return a.Result != Unsendable })
+	return len(sent) > 0 && !slices.ContainsFunc(sent, func(a Attempt) bool { return a.Result != NotSent })
 }
 
-// passes tells whether anything of a kind came through.
+// passes reports whether any packet of a kind arrived.
 func (p pair) passes(kind Kind) bool {
 	return slices.ContainsFunc(p.attempts(kind), func(a Attempt) bool {
-		return a.Result == Answered || a.Result == Stranger || p.saw(kind, a.Port, 0, AtInterface)
+		return a.Result == Answered || a.Result == OtherProgram || p.saw(kind, a.Port, 0, AtInterface)
 	})
 }
 
-const muted = "its kernel lets no UDP to there go either"
+// Explanations of results.
+const (
+	noUDPEither = "its kernel also sends no UDP there"
+	notCaptured = "the other host did not capture packets"
+)
 
 func (p pair) verdicts() []Verdict {
 	var all []Verdict
@@ -219,24 +224,23 @@ func (p pair) verdicts() []Verdict {
 	return all
 }
 
-// judgePort takes an answer by anybody for an open network: a port may be another
-// program's on hosts that are in use.
+// judgePort treats any reply as an open network: on a host in use another program may have the port.
 func (p pair) judgePort(a Attempt) (State, string) {
 	switch {
 	case a.Result == Answered:
 		return Open, ""
-	case a.Result == Stranger:
+	case a.Result == OtherProgram:
 		return Open, "another program answers"
-	case a.Result == Unsendable:
+	case a.Result == NotSent:
 		return SenderCloses, a.Said
 	case p.saw(a.Kind, a.Port, 0, AtInterface):
 		return HostCloses, string(a.Result)
-	case p.mute(0) && !p.passes(a.Kind):
-		return SenderCloses, muted
-	case p.watches():
+	case p.senderBlocks(0) && !p.passes(a.Kind):
+		return SenderCloses, noUDPEither
+	case p.captures():
 		return NetworkCloses, string(a.Result)
 	default:
-		return Unknown, string(a.Result) + ", and nobody watched the other host's interface"
+		return Unknown, string(a.Result) + ", and " + notCaptured
 	}
 }
 
@@ -250,7 +254,7 @@ func (p pair) judgeIPIP(sent []Attempt) (State, string) {
 		}
 		return n
 	}
-	unsendable := slices.ContainsFunc(sent, func(a Attempt) bool { return a.Result == Unsendable })
+	notSent := slices.ContainsFunc(sent, func(a Attempt) bool { return a.Result == NotSent })
 	switch {
 	case arrived(AtSocket) == len(sent):
 		return Open, ""
@@ -258,38 +262,37 @@ func (p pair) judgeIPIP(sent []Attempt) (State, string) {
 		return HostCloses, ""
 	case arrived(AtInterface) > 0:
 		return Narrow, ""
-	case unsendable:
+	case notSent:
 		return Unknown, sent[0].Said
-	case !p.watches():
-		return Unknown, "nobody watched the other host's interface"
+	case !p.captures():
+		return Unknown, notCaptured
 	case !p.reached():
-		return NetworkCloses, "nothing at all arrives"
+		return NetworkCloses, "no packet of any kind arrives"
 	default:
 		return NetworkCloses, ""
 	}
 }
 
-// judgeRouted judges the network alone: packets with pods' addresses are for no socket of
-// the host.
+// judgeRouted checks only the network: no socket of the host receives packets with pod addresses.
 func (p pair) judgeRouted(a Attempt) (State, string) {
 	switch {
 	case p.saw(Routed, 0, 0, AtInterface):
 		return Open, ""
-	case a.Result == Unsendable:
+	case a.Result == NotSent:
 		return Unknown, a.Said
-	case p.watches():
+	case p.captures():
 		return NetworkCloses, ""
 	default:
-		return Unknown, "nobody watched the other host's interface"
+		return Unknown, notCaptured
 	}
 }
 
-// judgeVXLAN judges one port. The stream was tried on one of them, for all.
+// judgeVXLAN evaluates one port. The stream was tested on one port, for all of them.
 func (p pair) judgeVXLAN(ping Attempt) (State, string) {
 	answered := func(kind Kind, port int) bool {
 		return slices.ContainsFunc(p.attempts(kind), func(a Attempt) bool { return (port == 0 || a.Port == port) && a.Result == Answered })
 	}
-	none := p.at != nil && slices.ContainsFunc(p.at.Deaf, func(d Deaf) bool { return d.Kind == VXLANPing && d.Port == ping.Port })
+	none := p.at != nil && slices.ContainsFunc(p.at.ListenErrors, func(e ListenError) bool { return e.Kind == VXLANPing && e.Port == ping.Port })
 	switch {
 	case none:
 		return Unknown, "the other host has no VXLAN on this port"
@@ -298,21 +301,21 @@ func (p pair) judgeVXLAN(ping Attempt) (State, string) {
 	case ping.Result == Answered && answered(Soft, 0):
 		return Damaged, ""
 	case ping.Result == Answered:
-		return Narrow, "small packets arrive inside the tunnel, 1 MiB by TCP does not"
+		return Narrow, "small packets arrive inside the tunnel, but 1 MiB over TCP does not"
 	case p.saw(VXLANUDP, ping.Port, 0, AtSocket):
-		return Open, "what is sent arrives, and the answer does not"
+		return Open, "packets arrive, but replies do not"
 	case p.saw(VXLANPing, ping.Port, 0, AtInterface):
 		return HostCloses, string(ping.Result)
-	case p.mute(ping.Port), p.mute(0):
-		return SenderCloses, muted
-	case p.watches():
+	case p.senderBlocks(ping.Port), p.senderBlocks(0):
+		return SenderCloses, noUDPEither
+	case p.captures():
 		return NetworkCloses, string(ping.Result)
 	default:
-		return Unknown, "nobody watched the other host's interface"
+		return Unknown, notCaptured
 	}
 }
 
-// judgeSize finds the largest packet that came through in one piece.
+// judgeSize finds the largest packet that arrived without fragmentation.
 func (p pair) judgeSize() (Verdict, bool) {
 	v := Verdict{From: p.from.Self, To: p.to, Kind: Size, MTU: p.from.MTU, State: Unknown}
 	sent := p.attempts(Size)
@@ -329,15 +332,15 @@ func (p pair) judgeSize() (Verdict, bool) {
 		v.State = Open
 	case v.Size > 0:
 		v.State = Narrow
-	case !slices.ContainsFunc(sent, func(a Attempt) bool { return a.Result != Unsendable }):
+	case !slices.ContainsFunc(sent, func(a Attempt) bool { return a.Result != NotSent }):
 		v.State, v.Why = SenderCloses, sent[0].Said
-	case p.watches():
+	case p.captures():
 		v.State, v.Why = NetworkCloses, "no packet of any size arrives"
 	}
 	return v, true
 }
 
-// skew takes the answer that came back soonest.
+// skew uses the reply with the shortest round trip.
 func (p pair) skew() (ahead time.Duration, known bool) {
 	var best Attempt
 	for _, a := range p.attempts(TCP) {
@@ -348,9 +351,9 @@ func (p pair) skew() (ahead time.Duration, known bool) {
 	return best.Ahead, known
 }
 
-// twins finds what hosts share.
-func twins(by []*Report) []Twin {
-	var found []Twin
+// duplicates finds identifiers that hosts share.
+func duplicates(by []*Report) []Duplicate {
+	var found []Duplicate
 	add := func(what, value string, i int) {
 		if value == "" {
 			return
@@ -361,7 +364,7 @@ func twins(by []*Report) []Twin {
 				return
 			}
 		}
-		found = append(found, Twin{what, value, []int{i}})
+		found = append(found, Duplicate{what, value, []int{i}})
 	}
 	for i, r := range by {
 		if r == nil {
@@ -373,21 +376,21 @@ func twins(by []*Report) []Twin {
 			add("MAC address", mac, i)
 		}
 	}
-	return slices.DeleteFunc(found, func(t Twin) bool { return len(t.Hosts) < 2 })
+	return slices.DeleteFunc(found, func(d Duplicate) bool { return len(d.Hosts) < 2 })
 }
 
-// apiServer is the port behind the balancer.
+// apiServer is the port behind the load balancer.
 const apiServer = 6443
 
-// vips leaves out all where a control-plane host could not answer: an API server is there
-// already, and its certificate is another one.
+// vips returns nil if a control-plane host could not listen on the port: an API server already
+// runs, with another certificate.
 func vips(by []*Report) map[int]*VIP {
 	found := map[int]*VIP{}
 	for i, r := range by {
 		if r == nil {
 			continue
 		}
-		if slices.ContainsFunc(r.Deaf, func(d Deaf) bool { return d.Kind == TCP && d.Port == apiServer }) {
+		if slices.ContainsFunc(r.ListenErrors, func(e ListenError) bool { return e.Kind == TCP && e.Port == apiServer }) {
 			return nil
 		}
 		if r.VIP != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// TestOpenNetwork: nothing is between the hosts, so nothing may be found.
+// TestOpenNetwork: a network without filters has no findings.
 func TestOpenNetwork(t *testing.T) {
 	n := newNetwork(t, 3)
 	m := n.matrix(n.plan())
@@ -25,17 +25,17 @@ func TestOpenNetwork(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 	}
-	// 6443 and 2380 and kubelet, UDP, protocol 4, pods' addresses, two VXLANs, sizes: for six pairs.
+	// 6443, 2380 and the kubelet, UDP, protocol 4, pod addresses, two VXLANs, sizes: for six pairs.
 	if len(m.Verdicts) != 6*9 || m.Tried != 6 || m.Of != 6 || len(m.Missing) > 0 {
 		t.Errorf("%d verdicts, %d of %d pairs, missing %v", len(m.Verdicts), m.Tried, m.Of, m.Missing)
 	}
-	for _, twin := range m.Twins { // namespaces of one machine
-		if twin.What == "MAC address" || len(twin.Hosts) != 3 {
-			t.Errorf("%+v", twin)
+	for _, d := range m.Duplicates { // the namespaces share the machine's identity
+		if d.What == "MAC address" || len(d.Hosts) != 3 {
+			t.Errorf("%+v", d)
 		}
 	}
 	for _, s := range m.Skews {
-		if s.Ahead.Abs() >= skewWarns { // a busy machine takes its time between two looks at the clock
+		if s.Ahead.Abs() >= skewWarns { // a busy machine can be slow between two readings of the clock
 			t.Errorf("clocks of the same kernel differ: %+v", s)
 		}
 	}
@@ -44,7 +44,7 @@ func TestOpenNetwork(t *testing.T) {
 	}
 }
 
-// TestFaults: each fault is found where it is, in its direction, and nowhere else.
+// TestFaults: each fault is found for its hosts and in its direction, and nowhere else.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 4)
@@ -90,16 +90,16 @@ func TestFaults(t *testing.T) {
 	for _, v := range m.Verdicts {
 		_, expected := want[Verdict{From: v.From, To: v.To, Kind: v.Kind, Port: v.Port}]
 		if v.State != Open && !expected {
-			t.Errorf("found besides: %+v", v)
+			t.Errorf("unexpected: %+v", v)
 		}
 	}
 	n.isFree(1, 8472)
 	n.isFree(3, 8472)
 }
 
-// TestMute: a host that lets nothing out, as hardening guides have it, is not taken for a network
-// that lets nothing through: neither by TCP nor in a tunnel does it hear of its own rule.
-func TestMute(t *testing.T) {
+// TestSenderBlocks: a host that blocks all output, as in hardening guides, differs from a closed
+// network. Its kernel reports no error for TCP and for packets in a tunnel.
+func TestSenderBlocks(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 2)
 	n.rules(0, "inet", "output", []string{"ip daddr 10.99.0.2 drop"})
@@ -111,24 +111,24 @@ func TestMute(t *testing.T) {
 	}
 }
 
-// isFree wants nobody to hold a UDP port of a host: a tunnel's is held for as long as the
-// kernel has anything left of its namespace.
+// isFree waits until a UDP port of a host is free: the kernel uses the port of a tunnel as long as
+// the namespace exists.
 func (n *network) isFree(host, port int) {
 	n.t.Helper()
-	var held []byte
+	var used []byte
 	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(100 * time.Millisecond) {
 		var err error
-		if held, err = exec.Command("ip", "netns", "exec", n.space(host), "ss", "-Hlnu", fmt.Sprintf("sport = :%d", port)).CombinedOutput(); err != nil {
-			n.t.Fatalf("%v\n%s", err, held)
+		if used, err = exec.Command("ip", "netns", "exec", n.space(host), "ss", "-Hlnu", fmt.Sprintf("sport = :%d", port)).CombinedOutput(); err != nil {
+			n.t.Fatalf("%v\n%s", err, used)
 		}
-		if len(held) == 0 {
+		if len(used) == 0 {
 			return
 		}
 	}
-	n.t.Errorf("UDP %d of %s is still held: %s", port, n.hosts[host].Name, held)
+	n.t.Errorf("UDP %d of %s is still in use: %s", port, n.hosts[host].Name, used)
 }
 
-// TestDamage: the stream breaks unless the processor makes the checksums.
+// TestDamage: the stream works only with checksums by the CPU.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 2)
@@ -142,12 +142,12 @@ func TestDamage(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	if c, err := m.Choose(Can{Ports: []int{8472}}); err != nil || c.Port != 8472 {
+	if c, err := m.Choose(Options{Ports: []int{8472}}); err != nil || c.Port != 8472 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
 
-// TestSoftwareChecksums: the second network of a port does without the card's.
+// TestSoftwareChecksums: the second network of a port does not use checksum offload.
 func TestSoftwareChecksums(t *testing.T) {
 	n := newNetwork(t, 2)
 	n.run("", "sh", "-c", fmt.Sprintf("ip -n %s link add c0 type vxlan id 5 dstport 4000 dev eth0", n.space(0)))
@@ -170,28 +170,28 @@ func TestSoftwareChecksums(t *testing.T) {
 		return err
 	})
 	if on, known := features["tx-checksum-ip-generic"]; err != nil || on || !known {
-		t.Errorf("the card still makes checksums: %v, %v", features, err)
+		t.Errorf("checksum offload is still on: %v, %v", features, err)
 	}
 }
 
-// TestChoice: the choice follows from what passes, and a refusal names what does not.
+// TestChoice: the choice follows from the results, and its error names the failed pairs.
 func TestChoice(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 3)
 	n.lose("udp dport 8472 ip daddr 10.99.0.3 drop", "ip protocol 4 drop", "ip length > 1450 drop")
 	m := n.matrix(n.plan())
-	c, err := m.Choose(Can{Ports: Ports(8472)})
+	c, err := m.Choose(Options{Ports: Ports(8472)})
 	why := strings.Join(c.Why, "\n")
 	if err != nil || c.Encapsulation != VXLAN || c.Port != 4789 || c.MTU != 1450 ||
 		!strings.Contains(why, "VXLAN on UDP 8472 does not pass from h0 (10.99.0.1), h1 (10.99.0.2) to h2 (10.99.0.3)") || !strings.Contains(why, "protocol 4) does not pass") {
 		t.Errorf("%+v, %v", c, err)
 	}
-	_, err = m.Choose(Can{Ports: []int{8472}})
-	if err == nil || !strings.Contains(err.Error(), "Ask the network's owners to let UDP to port 8472 pass") {
+	_, err = m.Choose(Options{Ports: []int{8472}})
+	if err == nil || !strings.Contains(err.Error(), "Ask the network administrators to allow UDP to port 8472") {
 		t.Errorf("%v", err)
 	}
-	if c, err := m.Choose(Can{Ports: []int{8472}, Native: true}); err != nil || c.Encapsulation != Native ||
-		!strings.Contains(strings.Join(c.Why, "\n"), "which carries packets with pods' addresses as they are") {
+	if c, err := m.Choose(Options{Ports: []int{8472}, Native: true}); err != nil || c.Encapsulation != Native ||
+		!strings.Contains(strings.Join(c.Why, "\n"), "which carries packets with pod addresses") {
 		t.Errorf("%+v, %v", c, err)
 	}
 	findings := m.Findings(Needs{TCP: n.plan().TCP, VXLAN: 8472})
@@ -200,7 +200,7 @@ func TestChoice(t *testing.T) {
 	}
 	text := fmt.Sprintf("%+v", findings)
 	for _, want := range []string{
-		"VXLAN on UDP 8472 does not arrive", "packets larger than 1450 bytes are lost, and the interfaces send 1500",
+		"VXLAN on UDP 8472 does not arrive", "packets larger than 1450 bytes are lost, but the interfaces send up to 1500",
 		"IP in IP (protocol 4) does not arrive", "between all hosts",
 	} {
 		if !strings.Contains(text, want) {
@@ -209,19 +209,18 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestForeignAddresses: where a network drops addresses that are not its hosts', a pod
-// network cannot do without a tunnel.
+// TestForeignAddresses: if a network drops unknown addresses, the pod network needs a tunnel.
 func TestForeignAddresses(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 2)
 	n.lose("udp dport { 8472, 4789 } drop", "ip saddr != 10.99.0.0/16 drop")
-	_, err := n.matrix(n.plan()).Choose(Can{Ports: Ports(8472), Native: true})
-	if err == nil || !strings.Contains(err.Error(), "Without a tunnel packets with pods' addresses do not pass between all hosts") {
+	_, err := n.matrix(n.plan()).Choose(Options{Ports: Ports(8472), Native: true})
+	if err == nil || !strings.Contains(err.Error(), "Without a tunnel, packets with pod addresses do not pass between all hosts") {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestPrograms: a port that another program has is open, and nobody is deaf for it.
+// TestPrograms: a port that another program uses is open, and is no listen error.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 2)
@@ -250,7 +249,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestLeavesNothing: after a kill -9 in the middle there is no interface, rule or process.
+// TestLeavesNothing: after a kill -9 during a measurement no interface, rule or process is left.
 func TestLeavesNothing(t *testing.T) {
 	n := newNetwork(t, 2)
 	look := func() string {
@@ -278,8 +277,8 @@ func TestLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestGone: an agent whose starter is gone ends, at whatever moment.
-func TestGone(t *testing.T) {
+// TestInputEnds: an agent exits when its input ends, before and after its tests begin.
+func TestInputEnds(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 2)
 	for _, said := range []string{"", "begin\n"} {
@@ -288,14 +287,13 @@ func TestGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.in.Close()
-		if err := a.cmd.Wait(); err == nil || !strings.Contains(a.stderr.String(), "whoever asked for the measurement is gone") {
+		if err := a.cmd.Wait(); err == nil || !strings.Contains(a.stderr.String(), "the connection to the host that started the measurement ended") {
 			t.Errorf("after %q: %v, %s", said, err, &a.stderr)
 		}
 	}
 }
 
-// TestLostHost: the others are measured without a host whose agent dies, and the matrix
-// says so.
+// TestLostHost: if an agent dies, the other hosts are measured, and the matrix lists the missing host.
 func TestLostHost(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 3)
@@ -325,8 +323,8 @@ func TestLostHost(t *testing.T) {
 	}
 }
 
-// relay is a load balancer in a namespace: whom it sends to, each client in turn, and whether
-// it ends TLS itself.
+// relay is a load balancer in a namespace. It connects each client to its targets in turn. Without
+// targets it terminates TLS.
 func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []string, carry func(conn, back net.Conn)) string {
 	t.Helper()
 	space, err := netns.GetFromName(n.space(at))
@@ -351,7 +349,7 @@ func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []st
 			if err != nil {
 				return
 			}
-			if targets == nil { // ends TLS itself
+			if targets == nil { // terminate TLS
 				go func() { _ = tls.Server(conn, own).Handshake(); conn.Close() }()
 				continue
 			}
@@ -376,7 +374,7 @@ func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []st
 	return listener.Addr().String()
 }
 
-// forward is what a balancer does.
+// forward copies data in both directions, like a load balancer.
 func forward(conn, back net.Conn) {
 	go func() { _, _ = io.Copy(back, conn) }()
 	_, _ = io.Copy(conn, back)

@@ -22,34 +22,33 @@ import (
 	"airgap.dev/airgap/internal/listen"
 )
 
-// Where nobody logs in on other hosts, people start the agents: on one host who waits for
-// the others (Meet), on each other one an agent that goes there (Join). They know each
-// other by a code that is typed once and good for one measurement: it gives both ends the
-// same key, and TLS with a certificate of it lets nobody else in.
+// Without SSH the user starts the agents: one host waits for the others (Meet), and an agent on each
+// other host connects to it (Join). A one-time code authenticates them: both ends derive the same
+// key from it, and accept only TLS connections with a certificate of that key.
 
-// codeForm is 20 characters of base32 in groups: 100 bits, to be read aloud.
+// codeForm matches a code without hyphens: 20 characters of base32, 100 bits.
 var codeForm = regexp.MustCompile(`^[a-z2-7]{20}$`)
 
-// NewCode is a fresh code: a secret until the measurement is over.
+// NewCode returns a random code, which is secret until the end of the measurement.
 func NewCode() string {
 	text := strings.ToLower(rand.Text())[:20]
 	return strings.Join([]string{text[:5], text[5:10], text[10:15], text[15:]}, "-")
 }
 
-// ParseCode makes the token of a code. The error never repeats it.
+// ParseCode returns the token of a code. The error does not contain the code.
 func ParseCode(text string) (Token, error) {
 	plain := strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == '-' || r == ' ' || r == '\n' || r == '\r' || r == '\t' }), "")
 	if !codeForm.MatchString(plain) {
-		return Token{}, errors.New("that is no code: expected 20 letters and digits, such as abcde-fghij-klmno-pqrst")
+		return Token{}, errors.New("invalid code: expected 20 letters and digits, such as abcde-fghij-klmno-pqrst")
 	}
 	return sha256.Sum256([]byte("airgap netprobe " + plain)), nil
 }
 
-// serverName is in the certificate, which is nobody's but this measurement's.
+// serverName is the name in the certificate of the measurement.
 const serverName = "netprobe"
 
-// identity is the key and certificate of a token: the same on all of its hosts, whose
-// clocks may be anything.
+// identity returns the TLS configuration of a token, with the same key on all hosts. The
+// certificate is valid for any clock.
 func (t Token) identity() (*tls.Config, error) {
 	seed := sha256.Sum256(append([]byte("identity"), t[:]...))
 	key := ed25519.NewKeyFromSeed(seed[:])
@@ -61,7 +60,7 @@ func (t Token) identity() (*tls.Config, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("make the measurement's certificate: %w", err)
+		return nil, fmt.Errorf("create the certificate of the measurement: %w", err)
 	}
 	certificate, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -77,13 +76,13 @@ func (t Token) identity() (*tls.Config, error) {
 
 const (
 	handshake = 10 * time.Second
-	// perHost is how many connections of one host are open at a time; more are refused.
+	// perHost is the largest number of open connections from one host.
 	perHost = 16
 )
 
-// Meet waits on the listener until all other hosts of the plan have come, or enough is
-// closed, and gives their links. came is called for each, refused for who is not let in.
-func Meet(ctx context.Context, plan *Plan, listener net.Listener, enough <-chan struct{}, came func(i int), refused func(error)) (map[int]Link, error) {
+// Meet waits on the listener until all other hosts of the plan are connected, or enough is closed,
+// and returns their links. It calls joined for each host, and refused for each rejected connection.
+func Meet(ctx context.Context, plan *Plan, listener net.Listener, enough <-chan struct{}, joined func(i int), refused func(error)) (map[int]Link, error) {
 	config, err := plan.Token.identity()
 	if err != nil {
 		return nil, err
@@ -95,7 +94,7 @@ func Meet(ctx context.Context, plan *Plan, listener net.Listener, enough <-chan 
 	defer stop()
 	defer context.AfterFunc(meeting, func() { listener.Close() })()
 	listener = listen.PerAddress(listener, perHost, nil)
-	let := func(conn net.Conn) {
+	handle := func(conn net.Conn) {
 		i, c, err := admit(meeting, plan, config, conn)
 		mu.Lock()
 		defer mu.Unlock()
@@ -105,23 +104,23 @@ func Meet(ctx context.Context, plan *Plan, listener net.Listener, enough <-chan 
 			return
 		}
 		before, again := links[i]
-		if again { // started again: the last one counts
+		if again { // the agent was started again: the last one counts
 			before.In.Close()
 		}
 		links[i] = Link{writeEnd{c}, c}
-		came(i)
+		joined(i)
 		if !again && len(links) == len(plan.Hosts)-1 {
 			close(all)
 		}
 	}
-	var door sync.WaitGroup
-	door.Go(func() {
+	var handlers sync.WaitGroup
+	handlers.Go(func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			door.Go(func() { let(conn) })
+			handlers.Go(func() { handle(conn) })
 		}
 	})
 	select {
@@ -131,11 +130,11 @@ func Meet(ctx context.Context, plan *Plan, listener net.Listener, enough <-chan 
 		err = ctx.Err()
 	}
 	stop()
-	door.Wait()
+	handlers.Wait()
 	return links, err
 }
 
-// admit lets a host of the plan in that has the code.
+// admit accepts a connection from a host of the plan with the right code.
 func admit(ctx context.Context, plan *Plan, config *tls.Config, conn net.Conn) (int, *tls.Conn, error) {
 	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {
@@ -143,23 +142,23 @@ func admit(ctx context.Context, plan *Plan, config *tls.Config, conn net.Conn) (
 	}
 	i, known := plan.byAddress(from.Addr().Unmap())
 	if !known || i == plan.Self {
-		return 0, nil, fmt.Errorf("%s is none of the other hosts of airgap.yaml", from.Addr())
+		return 0, nil, fmt.Errorf("reject connection from %s: not the address of another host in airgap.yaml", from.Addr())
 	}
 	ctx, cancel := context.WithTimeout(ctx, handshake)
 	defer cancel()
 	c := tls.Server(conn, config)
 	if err := c.HandshakeContext(ctx); err != nil {
-		return 0, nil, fmt.Errorf("%s (%s) is not let in: its code is another one", plan.Hosts[i].Name, from.Addr())
+		return 0, nil, fmt.Errorf("reject connection from %s (%s): it has another code", plan.Hosts[i].Name, from.Addr())
 	}
 	return i, c, nil
 }
 
-// writeEnd ends what is written, so that the answer can still be read.
+// writeEnd closes only the write side, so that the reply can still be read.
 type writeEnd struct{ *tls.Conn }
 
 func (w writeEnd) Close() error { return w.CloseWrite() }
 
-// Join goes to the host that waits at address, HOST:PORT, and measures as it says.
+// Join connects to the host that waits at address, HOST:PORT, and measures according to its plan.
 func Join(ctx context.Context, address string, token Token) error {
 	config, err := token.identity()
 	if err != nil {
@@ -168,16 +167,16 @@ func Join(ctx context.Context, address string, token Token) error {
 	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: handshake}, Config: config}
 	conn, err := dialer.DialContext(ctx, "tcp4", address)
 	if unknown := (&tls.CertificateVerificationError{}); errors.As(err, &unknown) {
-		return fmt.Errorf("go to %s: another program answers there, or the code is another one", address)
+		return fmt.Errorf("connect to %s: another program answers, or the code is wrong", address)
 	}
 	if err != nil {
-		return fmt.Errorf("go to %s: %w", address, err)
+		return fmt.Errorf("connect to %s: %w", address, err)
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	err = Serve(ctx, conn, conn)
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("measure as %s says: it has hung up: is the code the one that it shows?", address)
+		return fmt.Errorf("measure with %s: it closed the connection; check that the code is the one that it shows", address)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ func TestCode(t *testing.T) {
 	}
 	typed, err := ParseCode(" " + strings.ToUpper(strings.ReplaceAll(code, "-", " ")) + "\r\n")
 	if err != nil || typed != token {
-		t.Errorf("typed otherwise it is another one: %v", err)
+		t.Errorf("another notation gives another token: %v", err)
 	}
 	for _, wrong := range []string{"", "zzzzz", "abcde-fghij-klmno-pqrs1", code + "a"} {
 		if _, err := ParseCode(wrong); err == nil || wrong != "" && strings.Contains(err.Error(), wrong) {
@@ -30,7 +30,7 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// meeting is three hosts, the first of which waits for the others.
+// meeting runs three hosts. The first one waits for the others.
 func meeting(t *testing.T, codes [3]string) (links map[int]Link, refused, said []string) {
 	t.Helper()
 	n := newNetwork(t, 3)
@@ -92,15 +92,15 @@ func TestMeetRefuses(t *testing.T) {
 	t.Parallel()
 	code := NewCode()
 	links, refused, said := meeting(t, [3]string{code, code, NewCode()})
-	if len(links) != 2 || len(refused) != 1 || !strings.Contains(refused[0], "h2 (10.99.0.3) is not let in") {
+	if len(links) != 2 || len(refused) != 1 || !strings.Contains(refused[0], "reject connection from h2 (10.99.0.3)") {
 		t.Errorf("%d links, refused %q", len(links), refused)
 	}
-	if said[1] != "" || !strings.Contains(said[2], "code is another one") {
+	if said[1] != "" || !strings.Contains(said[2], "the code is wrong") {
 		t.Errorf("said %q", said)
 	}
 }
 
-// TestMeetAgain: the last host's agent is started twice at the same moment.
+// TestMeetAgain starts the agent of the last host twice at the same time.
 func TestMeetAgain(t *testing.T) {
 	t.Parallel()
 	plan := Plan{Token: NewToken(), Hosts: []Host{{Name: "h0", Address: netip.MustParseAddr("127.0.0.2")}, {Name: "h1", Address: netip.MustParseAddr("127.0.0.1")}}}
@@ -127,7 +127,7 @@ func TestMeetAgain(t *testing.T) {
 	links, err := Meet(t.Context(), &plan, listener, nil, func(int) {
 		again.Do(func() {
 			join()
-			time.Sleep(100 * time.Millisecond) // until the listener's end knows it, too
+			time.Sleep(100 * time.Millisecond) // until the listener has accepted it
 		})
 	}, func(error) {})
 	if err != nil || len(links) != 1 || links[1].In == nil {

@@ -11,67 +11,65 @@ import (
 	"time"
 )
 
-// Token makes the messages of one measurement known to its hosts, and to nobody else.
-// It is written as 64 hexadecimal digits.
+// Token authenticates the messages of one measurement. Its text form is 64 hexadecimal digits.
 type Token [32]byte
 
-// NewToken makes one, for a single measurement.
+// NewToken returns a random token for a single measurement.
 func NewToken() Token {
 	var t Token
-	_, _ = rand.Read(t[:]) // it never fails: the program would have ended
+	_, _ = rand.Read(t[:]) // never fails: the program would exit
 	return t
 }
 
-// MarshalText writes the token for another host; it is a secret until the measurement is
-// over.
+// MarshalText writes the token for another host. It is secret until the end of the measurement.
 func (t Token) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, t[:]), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the output of MarshalText.
 func (t *Token) UnmarshalText(text []byte) error {
 	if n, err := hex.Decode(t[:], text[:min(len(text), 2*len(t))]); err != nil || n != len(t) || len(text) != 2*len(t) {
-		return fmt.Errorf("read the probe's token: want %d hexadecimal digits", 2*len(t))
+		return fmt.Errorf("read the token of the measurement: expected %d hexadecimal digits", 2*len(t))
 	}
 	return nil
 }
 
-// String keeps it out of logs.
+// String keeps the token out of logs.
 func (t Token) String() string { return "(token)" }
 
-// Kind is what is tried.
+// Kind is a kind of test.
 type Kind string
 
-// The kinds of attempts. Those of VXLAN are made inside it.
+// The kinds of tests. Those of VXLAN run inside the tunnel.
 const (
 	TCP       Kind = "tcp"
 	UDP       Kind = "udp"
 	IPIP      Kind = "ipip" // protocol 4
-	Size      Kind = "size" // a packet of a size that must not be cut in pieces
+	Size      Kind = "size" // a packet of a certain size that must not be fragmented
 	VXLANPing Kind = "vxlan-ping"
 	VXLANUDP  Kind = "vxlan-udp"
 	VXLANTCP  Kind = "vxlan-tcp" // 1 MiB
-	// Soft is VXLANTCP with checksums that the processor makes, not the network card.
+	// Soft is VXLANTCP with checksums by the CPU instead of the network card.
 	Soft Kind = "vxlan-tcp-soft"
-	// Routed is a packet with pods' addresses, sent to the other host as it is: where
-	// switches or hypervisors drop foreign addresses, there is no doing without a tunnel.
+	// Routed is a packet with pod addresses, sent to the other host without a tunnel. If switches or
+	// hypervisors drop unknown addresses, the pod network needs a tunnel.
 	Routed Kind = "routed"
 )
 
-// inside tells the kinds of attempts that are made in a VXLAN.
+// inside reports whether the test runs inside a VXLAN.
 func (k Kind) inside() bool { return k == VXLANPing || k == VXLANUDP || k == VXLANTCP || k == Soft }
 
-// kinds are in the order of their numbers on the wire.
+// kinds lists the kinds in the order of their numbers on the wire.
 func kinds() []Kind { return []Kind{TCP, UDP, IPIP, Size, VXLANPing, VXLANUDP, VXLANTCP, Soft, Routed} }
 
-// message is what hosts send each other. On the wire, in network order: "AGPR", kind (1
-// byte), reply (1), from, to, port, size (2 each), the sender's clock in nanoseconds
-// since 1970 (8), and the first 16 bytes of HMAC-SHA256 over what comes before, with the
-// token as key. Zeros may follow, up to a size that is tried.
+// message is a message between hosts. On the wire, in network order: "AGPR", kind (1 byte), reply
+// (1), from, to, port, size (2 each), the sender's clock in nanoseconds since 1970 (8), and the
+// first 16 bytes of the HMAC-SHA256 of these fields with the token as key. Zeros can follow, up to
+// a tested size.
 type message struct {
 	kind     Kind
 	reply    bool
-	from, to int // hosts of the plan
-	port     int // that it was sent to
-	size     int // bytes of the IP packet, where that is what is tried
+	from, to int // numbers of hosts in the plan
+	port     int // destination port
+	size     int // bytes of the IP packet, in tests of sizes
 	clock    time.Time
 }
 
@@ -111,7 +109,7 @@ func (t Token) mac(body []byte) []byte {
 	return h.Sum(nil)[:macSize]
 }
 
-// decode gives errForeign for whatever is not a message with this token's code.
+// decode returns errForeign for anything but a message with a valid HMAC of this token.
 func (t Token) decode(b []byte) (message, error) {
 	if len(b) < messageSize || string(b[:len(magic)]) != magic || !hmac.Equal(b[bodySize:messageSize], t.mac(b[:bodySize])) {
 		return message{}, errForeign
@@ -127,7 +125,7 @@ func (t Token) decode(b []byte) (message, error) {
 	}, nil
 }
 
-// padded is the message with zeros up to a number of bytes.
+// padded returns the message with zeros up to length bytes.
 func (m message) padded(t Token, length int) []byte {
 	b := m.encode(t)
 	return append(b, make([]byte, max(0, length-len(b)))...)

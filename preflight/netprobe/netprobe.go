@@ -1,19 +1,18 @@
-// Package netprobe measures what the network between the hosts of a cluster
-// lets through, before anything is installed.
+// Package netprobe measures which packets the network between the hosts of a
+// cluster carries, before the installation.
 //
-// A Plan flows in, the same for every host. Each host runs an agent for a
-// bounded time, which listens where the cluster will listen, watches what
-// arrives at its interface before a firewall of its own could drop it, and
-// tries every other host: TCP and UDP ports, protocol 4, packets of each
-// size, and a real VXLAN in a network namespace that goes with the process.
-// A Report flows out of each: what it tried and what it saw. Only all reports
-// together tell what happened between two hosts, and that is what Judge
-// makes of them; agents decide nothing. Choose takes the pod network's
-// encapsulation, port and MTU from what Judge found.
+// All hosts get the same Plan. Each host runs an agent for a limited time. It
+// listens on the ports of the future cluster, captures packets at its interface
+// before its own firewall, and tests every other host: TCP and UDP ports,
+// protocol 4, packets of several sizes, and a real VXLAN in a network namespace
+// that ends with the process. Each agent returns a Report with its tests and
+// observations. Agents decide nothing: Judge combines all reports, because both
+// sides are needed for a result. Choose selects the encapsulation, port and MTU
+// of the pod network from the result of Judge.
 //
-// Agents talk to nobody but the hosts of the plan, and believe only messages
-// that carry a code of the plan's one-time token. Nothing on a host is
-// changed: no address, route, rule or interface that others could see.
+// Agents send packets only to the hosts of the plan, and accept only messages
+// with an HMAC of the plan's one-time token. They do not change the host: other
+// processes see no new address, route, rule or interface.
 package netprobe
 
 import (
@@ -23,106 +22,103 @@ import (
 	"time"
 )
 
-// Host is one of the hosts between which is measured.
+// Host is a host of the measurement.
 type Host struct {
 	Name         string     `json:"name"`
 	Address      netip.Addr `json:"address"` // IPv4
 	ControlPlane bool       `json:"controlPlane,omitempty"`
 }
 
-// Port is a TCP port that hosts have to reach.
+// Port is a TCP port that hosts must reach.
 type Port struct {
 	Number int    `json:"number"`
 	For    string `json:"for"` // "etcd peers"
-	// To and From are who listens and who connects.
-	To   Who `json:"to"`
-	From Who `json:"from"`
+	// To are the hosts that listen, and From the hosts that connect.
+	To   HostSet `json:"to"`
+	From HostSet `json:"from"`
 }
 
-// Who are hosts by their role.
-type Who string
+// HostSet selects hosts by their role.
+type HostSet string
 
-// Every host, or those of the control plane.
+// All hosts, or only control-plane hosts.
 const (
-	All           Who = "all"
-	ControlPlanes Who = "control-plane"
+	All           HostSet = "all"
+	ControlPlanes HostSet = "control-plane"
 )
 
-func (w Who) has(h Host) bool { return w == All || h.ControlPlane }
+func (s HostSet) includes(h Host) bool { return s == All || h.ControlPlane }
 
-// Plan is what every host is told. Only Self differs.
+// Plan is the input of every agent. Only Self differs between hosts.
 type Plan struct {
 	Token Token  `json:"token"`
 	Hosts []Host `json:"hosts"`
-	Self  int    `json:"self"` // which of them this host is
+	Self  int    `json:"self"` // index of this host in Hosts
 	TCP   []Port `json:"tcp"`
-	UDP   []int  `json:"udp"`   // ports that a tunnel other than VXLAN would take
-	VXLAN []int  `json:"vxlan"` // UDP ports on which a real VXLAN is tried
-	// Pods is the network of the pods' addresses, for packets that no tunnel carries; the
-	// zero value leaves those out.
+	UDP   []int  `json:"udp"`   // ports of other tunnels
+	VXLAN []int  `json:"vxlan"` // UDP ports for tests with a real VXLAN
+	// Pods is the pod subnet, for tests of packets without a tunnel; the zero value skips them.
 	Pods netip.Prefix `json:"pods,omitzero"`
-	// VIP is the load balancer's HOST:PORT before the control plane; "" for none.
+	// VIP is HOST:PORT of the load balancer of the control plane; "" for none.
 	VIP string `json:"vip,omitempty"`
-	// Patience is how long the balancer may take to notice, by its health checks,
-	// that somebody listens behind it.
+	// Patience is the time for the health checks of the load balancer to find the listening hosts.
 	Patience Seconds `json:"patience,omitempty"`
-	// Idle is how long nothing is said on a connection through the balancer, to see
-	// whether it is kept; 0 leaves that out.
+	// Idle is how long a test connection through the load balancer stays idle; 0 skips the test.
 	Idle  Seconds `json:"idle,omitempty"`
-	Limit Seconds `json:"limit"` // after which an agent ends, whatever happens
-	Pairs int     `json:"pairs"` // ordered pairs above which hosts try only some of the others
+	Limit Seconds `json:"limit"` // after which an agent exits in any case
+	Pairs int     `json:"pairs"` // with more ordered pairs, hosts test only some of the others
 }
 
-// Seconds is a time in whole seconds.
+// Seconds is a duration in whole seconds.
 type Seconds int
 
-// Duration is the time as Go has it.
+// Duration converts s to a time.Duration.
 func (s Seconds) Duration() time.Duration { return time.Duration(s) * time.Second }
 
-// Validate refuses a plan that no host could follow.
+// Validate returns an error for an invalid plan.
 func (p *Plan) Validate() error {
 	switch {
 	case len(p.Hosts) < 2:
-		return fmt.Errorf("read the probe's plan: %d hosts, and it takes two", len(p.Hosts))
+		return fmt.Errorf("read the plan of the measurement: %d hosts, expected two or more", len(p.Hosts))
 	case len(p.Hosts) > maxHosts:
-		return fmt.Errorf("read the probe's plan: %d hosts, and at most %d are told apart", len(p.Hosts), maxHosts)
+		return fmt.Errorf("read the plan of the measurement: %d hosts, at most %d are possible", len(p.Hosts), maxHosts)
 	case p.Self < 0 || p.Self >= len(p.Hosts):
-		return fmt.Errorf("read the probe's plan: host %d of %d", p.Self, len(p.Hosts))
+		return fmt.Errorf("read the plan of the measurement: no host %d among %d hosts", p.Self, len(p.Hosts))
 	case p.Token == Token{}:
-		return fmt.Errorf("read the probe's plan: no token")
+		return fmt.Errorf("read the plan of the measurement: the token is missing")
 	case p.Limit < 1 || p.Limit > 3600:
-		return fmt.Errorf("read the probe's plan: a limit of %d s, and it has to be 1 to 3600", p.Limit)
+		return fmt.Errorf("read the plan of the measurement: the limit is %d s, expected 1 to 3600", p.Limit)
 	}
 	for i, h := range p.Hosts {
 		if !h.Address.Is4() {
-			return fmt.Errorf("read the probe's plan: %s has the address %s, and only IPv4 is measured", h.Name, h.Address)
+			return fmt.Errorf("read the plan of the measurement: %s has the address %s, only IPv4 is supported", h.Name, h.Address)
 		}
 		if slices.ContainsFunc(p.Hosts[:i], func(other Host) bool { return other.Address == h.Address }) {
-			return fmt.Errorf("read the probe's plan: the address %s is there twice", h.Address)
+			return fmt.Errorf("read the plan of the measurement: two hosts have the address %s", h.Address)
 		}
 	}
 	return nil
 }
 
-// DefaultPairs are all of fifty hosts. Between more, each host tries some of the others,
-// and a Matrix says how many.
+// DefaultPairs allows all pairs of fifty hosts. With more hosts, each host tests some of the others,
+// and Matrix.Tried has the number.
 const DefaultPairs = 2500
 
-// maxHosts is what fits into the addresses of the VXLAN that is tried.
+// maxHosts is the number of addresses in the tested VXLAN.
 const maxHosts = 60000
 
 // self is this host.
 func (p *Plan) self() Host { return p.Hosts[p.Self] }
 
-// byAddress tells a host by where a packet came from.
+// byAddress returns the host with the source address of a packet.
 func (p *Plan) byAddress(a netip.Addr) (int, bool) {
 	i := slices.IndexFunc(p.Hosts, func(h Host) bool { return h.Address == a })
 	return i, i >= 0
 }
 
-// Peers are the hosts that host i tries: all others, unless there are more
-// ordered pairs than the plan's. Then each host tries as many, spread evenly over
-// the list; is tried by as many; and whom it tries tries it too.
+// Peers are the hosts that host i tests: all others, unless there are more ordered pairs than
+// Plan.Pairs. Then each host tests the same number of hosts, spread evenly over the list, and these
+// hosts test it, too.
 func (p *Plan) Peers(i int) []int {
 	n := len(p.Hosts)
 	each := n - 1
@@ -136,10 +132,10 @@ func (p *Plan) Peers(i int) []int {
 	return peers
 }
 
-// minPeers is the fewest that say something about a network.
+// minPeers is the least number of peers for a useful result.
 const minPeers = 4
 
-// offsets are about k of 1 to n-1, with n-o for each o.
+// offsets returns about k numbers from 1 to n-1, with n-o for each o.
 func offsets(n, k int) []int {
 	if k >= n-1 {
 		k = n - 1
@@ -154,7 +150,7 @@ func offsets(n, k int) []int {
 			}
 		}
 	}
-	for o := 1; len(chosen) < k && o < n; o++ { // n/2 steps may meet themselves
+	for o := 1; len(chosen) < k && o < n; o++ { // n-o can equal o
 		for _, o := range []int{o, n - o} {
 			if !slices.Contains(chosen, o) {
 				chosen = append(chosen, o)

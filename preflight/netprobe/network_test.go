@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// TestMain makes the test's own program the agent, in a network namespace: one that is
-// spoken to, or one that joins.
+// TestMain makes the test binary an agent in a network namespace, either on standard input or with
+// Join.
 func TestMain(m *testing.M) {
 	var err error
 	switch address := os.Getenv("NETPROBE_AGENT"); address {
@@ -46,25 +46,25 @@ func joinByCode(address string) error {
 	return Join(context.Background(), address, token)
 }
 
-// network is hosts in network namespaces, on a bridge in one of its own.
+// network has hosts in network namespaces, on a bridge in a separate namespace.
 type network struct {
 	t      testing.TB
 	number int64
 	hosts  []Host
 }
 
-// networks counts them: tests run side by side, since most of their time is waiting.
+// networks numbers the networks: the tests run in parallel, because they mostly wait.
 var networks atomic.Int64
 
-// newNetwork wants root, and a kernel with namespaces: where tools are required it does
-// not go without.
+// newNetwork needs root and a kernel with namespaces. Without root it skips the test, or fails if
+// AIRGAP_REQUIRE_TOOLS is set.
 func newNetwork(t testing.TB, hosts int) *network {
 	t.Helper()
 	if os.Getuid() != 0 {
 		if os.Getenv("AIRGAP_REQUIRE_TOOLS") != "" {
-			t.Fatal("network namespaces want root")
+			t.Fatal("network namespaces need root")
 		}
-		t.Skip("network namespaces want root")
+		t.Skip("network namespaces need root")
 	}
 	n := &network{t: t, number: networks.Add(1)}
 	t.Cleanup(n.down)
@@ -90,7 +90,7 @@ ip -n %[4]s link set eth0 up`, batch.String(), n.space(-1), i, n.space(i), addre
 	return n
 }
 
-// space is the name of a host's namespace; -1 is the network between them.
+// space is the name of a host's namespace; -1 is the namespace of the bridge.
 func (n *network) space(i int) string { return fmt.Sprintf("agp%d-%d-%d", os.Getpid(), n.number, i) }
 
 func (n *network) down() {
@@ -108,13 +108,13 @@ func (n *network) run(stdin, name string, args ...string) {
 	}
 }
 
-// lose has the network between the hosts lose packets.
+// lose makes the network between the hosts drop packets.
 func (n *network) lose(rules ...string) {
 	n.t.Helper()
 	n.rules(-1, "bridge", "forward", rules)
 }
 
-// shut has a host's own firewall drop what comes in.
+// shut makes a host's own firewall drop incoming packets.
 func (n *network) shut(host int, rules ...string) {
 	n.t.Helper()
 	n.rules(host, "inet", "input", rules)
@@ -183,7 +183,7 @@ func (n *network) agent(ctx context.Context, self int, how string) *exec.Cmd {
 	return cmd
 }
 
-// ready is an agent that listens.
+// ready starts an agent and waits until it listens.
 func (n *network) ready(self int) *process {
 	n.t.Helper()
 	p := n.start(n.t.Context(), self)
@@ -194,7 +194,7 @@ func (n *network) ready(self int) *process {
 	return p
 }
 
-// matrix measures and judges.
+// matrix measures and evaluates the reports.
 func (n *network) matrix(plan Plan) *Matrix {
 	n.t.Helper()
 	m, err := Judge(n.measure(plan))
@@ -204,7 +204,7 @@ func (n *network) matrix(plan Plan) *Matrix {
 	return m
 }
 
-// state is what the matrix says of one thing.
+// state returns one result of the matrix.
 func (m *Matrix) state(t testing.TB, from, to int, kind Kind, port int) Verdict {
 	t.Helper()
 	for _, v := range m.Verdicts {
@@ -212,6 +212,6 @@ func (m *Matrix) state(t testing.TB, from, to int, kind Kind, port int) Verdict 
 			return v
 		}
 	}
-	t.Fatalf("nothing of %s %d from %d to %d", kind, port, from, to)
+	t.Fatalf("no result for %s %d from %d to %d", kind, port, from, to)
 	return Verdict{}
 }

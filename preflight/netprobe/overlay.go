@@ -21,13 +21,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// overlay is a real VXLAN between the hosts, as a pod network makes one: the kernel's
-// frames, inside them ICMP, UDP and TCP. Its interface lies in a network namespace that
-// only this process has, and goes with it; the frames leave from the host's own.
+// overlay is a real VXLAN between the hosts, as in a pod network: frames of the kernel, with ICMP,
+// UDP and TCP inside. Its interface is in a network namespace of this process, and ends with it;
+// the frames leave from the host's namespace.
 type overlay struct {
 	a    *agent
 	port int
-	soft bool // checksums by the processor
+	soft bool // checksums by the CPU
 	ns   netns.NsHandle
 }
 
@@ -37,16 +37,16 @@ const (
 	bulk          = 1 << 20
 	piece         = 32 << 10
 	innerPort     = 7 // echo: RFC 862
-	// stalled is how long a piece of the stream may take: a network that is slow, or a
-	// host that is busy, is not one on which nothing comes through.
+	// stalled is the time limit for a piece of the stream: a slow network or a busy host is not a
+	// failure.
 	stalled = 3 * time.Second
 )
 
-// vni is the network's number of 24 bits, one that hardly anybody else has; the next one
-// is that with checksums by the processor.
+// vni is the VXLAN network identifier, 24 bits from the token; the next one is the network with
+// checksums by the CPU.
 func (p *Plan) vni() int { return int(binary.BigEndian.Uint32(p.Token[:4])>>8) &^ 1 }
 
-// inner is a host's address in the VXLAN, of the range for measurements of RFC 2544.
+// inner is a host's address in the VXLAN, from the benchmark range of RFC 2544.
 func inner(i int) netip.Addr {
 	i++
 	return netip.AddrFrom4([4]byte{198, byte(18 + i>>16&1), byte(i >> 8), byte(i)})
@@ -59,13 +59,13 @@ func innerMAC(i int) net.HardwareAddr {
 	return net.HardwareAddr{0x02, 'a', 'g', byte(i >> 16), byte(i >> 8), byte(i)}
 }
 
-// listenVXLAN brings up the networks, two for each port.
+// listenVXLAN creates the networks, two for each port.
 func (a *agent) listenVXLAN(ctx context.Context, underlay *net.Interface) {
 	for _, port := range a.plan.VXLAN {
 		for _, soft := range []bool{false, true} {
 			o := &overlay{a: a, port: port, soft: soft}
 			if err := o.up(underlay); err != nil {
-				a.report.deaf(Deaf{Kind: VXLANPing, Port: port, Layer: AtSocket, Why: err.Error()})
+				a.report.listenFailed(ListenError{Kind: VXLANPing, Port: port, Layer: AtSocket, Why: err.Error()})
 				break
 			}
 			a.vxlan = append(a.vxlan, o)
@@ -78,18 +78,18 @@ func (a *agent) listenVXLAN(ctx context.Context, underlay *net.Interface) {
 	}
 }
 
-// up makes the interface in the host's namespace, where its frames leave from, and moves
-// it into one of its own.
+// up creates the interface for the host's namespace, where its frames leave, and moves it into a
+// new namespace.
 func (o *overlay) up(underlay *net.Interface) error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
-		done <- o.make(underlay)
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		done <- o.create(underlay)
 	}()
 	return <-done
 }
 
-func (o *overlay) make(underlay *net.Interface) error {
+func (o *overlay) create(underlay *net.Interface) error {
 	if underlay == nil {
 		return errors.New("no interface has the host's address")
 	}
@@ -98,8 +98,8 @@ func (o *overlay) make(underlay *net.Interface) error {
 		return err
 	}
 	defer outside.Close()
-	if o.ns, err = netns.New(); err != nil { // this thread is in it now
-		return fmt.Errorf("make a network namespace: %w", err)
+	if o.ns, err = netns.New(); err != nil { // moves this thread into it
+		return fmt.Errorf("create a network namespace: %w", err)
 	}
 	vni := o.a.plan.vni()
 	if o.soft {
@@ -112,13 +112,13 @@ func (o *overlay) make(underlay *net.Interface) error {
 		VxlanId:   vni, VtepDevIndex: underlay.Index, SrcAddr: self.AsSlice(), Port: o.port, Learning: false,
 	}
 	if err := outside.LinkAdd(link); err != nil {
-		return fmt.Errorf("make a VXLAN interface on port %d: %w", o.port, err)
+		return fmt.Errorf("create a VXLAN interface on port %d: %w", o.port, err)
 	}
-	return o.furnish(name)
+	return o.configure(name)
 }
 
-// furnish is called in the namespace.
-func (o *overlay) furnish(name string) error {
+// configure runs in the new namespace.
+func (o *overlay) configure(name string) error {
 	inside, err := netlink.NewHandle()
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (o *overlay) furnish(name string) error {
 	}
 	own := &net.IPNet{IP: inner(o.a.plan.Self).AsSlice(), Mask: net.CIDRMask(innerBits, 32)}
 	if err := inside.AddrAdd(link, &netlink.Addr{IPNet: own}); err != nil {
-		return fmt.Errorf("give the VXLAN interface an address: %w", err)
+		return fmt.Errorf("add an address to the VXLAN interface: %w", err)
 	}
 	if o.soft {
 		if err := checksumsInSoftware(name); err != nil {
@@ -145,16 +145,16 @@ func (o *overlay) furnish(name string) error {
 			continue
 		}
 		forward := &netlink.Neigh{LinkIndex: link.Attrs().Index, Family: unix.AF_BRIDGE, State: netlink.NUD_PERMANENT, Flags: netlink.NTF_SELF, IP: h.Address.AsSlice(), HardwareAddr: innerMAC(i)}
-		neighbour := &netlink.Neigh{LinkIndex: link.Attrs().Index, Family: unix.AF_INET, State: netlink.NUD_PERMANENT, IP: inner(i).AsSlice(), HardwareAddr: innerMAC(i)}
-		if err := errors.Join(inside.NeighSet(forward), inside.NeighSet(neighbour)); err != nil {
-			return fmt.Errorf("tell the VXLAN interface of %s: %w", h.Name, err)
+		neighbor := &netlink.Neigh{LinkIndex: link.Attrs().Index, Family: unix.AF_INET, State: netlink.NUD_PERMANENT, IP: inner(i).AsSlice(), HardwareAddr: innerMAC(i)}
+		if err := errors.Join(inside.NeighSet(forward), inside.NeighSet(neighbor)); err != nil {
+			return fmt.Errorf("add %s to the VXLAN interface: %w", h.Name, err)
 		}
 	}
 	return nil
 }
 
-// within runs something in the namespace, on a thread of its own that ends with it:
-// sockets stay in the namespace in which they are made.
+// within runs do in the namespace, on a separate thread. A socket stays in the namespace that
+// created it.
 func (o *overlay) within(do func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -168,8 +168,8 @@ func (o *overlay) within(do func() error) error {
 	return <-done
 }
 
-// serve echoes datagrams and answers a stream with digests. It listens when it returns:
-// others begin when all say that they are ready.
+// serve echoes datagrams and answers a stream with digests. It listens when it returns, because
+// the tests begin when all hosts are ready.
 func (o *overlay) serve(ctx context.Context) {
 	at := netip.AddrPortFrom(inner(o.a.plan.Self), innerPort).String()
 	var listener net.Listener
@@ -183,7 +183,7 @@ func (o *overlay) serve(ctx context.Context) {
 		return err
 	})
 	if err != nil {
-		o.a.report.deaf(Deaf{Kind: VXLANTCP, Port: o.port, Layer: AtSocket, Why: reason(err)})
+		o.a.report.listenFailed(ListenError{Kind: VXLANTCP, Port: o.port, Layer: AtSocket, Why: reason(err)})
 		return
 	}
 	context.AfterFunc(ctx, func() { listener.Close(); datagrams.Close() })
@@ -198,7 +198,7 @@ func (o *overlay) echo(conn net.PacketConn) {
 		if err != nil {
 			return
 		}
-		if s, ok := o.a.plan.sighting(buf[:n], 0, AtSocket); ok {
+		if s, ok := o.a.plan.observation(buf[:n], 0, AtSocket); ok {
 			o.a.report.saw(s)
 			_, _ = conn.WriteTo(buf[:n], from)
 		}
@@ -212,7 +212,7 @@ func (o *overlay) digest(ctx context.Context, listener net.Listener) {
 		if err != nil {
 			return
 		}
-		abandonable(conn)
+		resetOnClose(conn)
 		o.a.background(ctx, func(ctx context.Context) {
 			defer conn.Close()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -294,13 +294,13 @@ func (o *overlay) datagram(ctx context.Context, to int) error {
 	return err
 }
 
-// stream sends a mebibyte in pieces, and wants the digest of each one back.
+// stream sends one mebibyte in pieces, and expects the digest of each piece.
 func (o *overlay) stream(ctx context.Context, to int) error {
 	conn, err := o.dial(ctx, "tcp4", to)
 	if err != nil {
 		return err
 	}
-	abandonable(conn)
+	resetOnClose(conn)
 	defer conn.Close()
 	data := bytes.Repeat(message{kind: VXLANTCP, from: o.a.plan.Self, to: to}.encode(o.a.plan.Token), piece/messageSize+1)[:piece]
 	want := sha256.Sum256(data)
@@ -314,18 +314,18 @@ func (o *overlay) stream(ctx context.Context, to int) error {
 			return err
 		}
 		if !bytes.Equal(got, want[:]) {
-			return errors.New("what arrived is not what was sent")
+			return errors.New("the received data differs from the sent data")
 		}
 	}
 	return nil
 }
 
-// abandonable has a stream end with its program. Else what could not be sent is tried for
-// minutes more by the kernel, which keeps the namespace for it, and with it the tunnel's
-// port. The side that closes first has all that it wanted.
-func abandonable(conn net.Conn) {
+// resetOnClose drops unsent data when the connection is closed. Otherwise the kernel sends it again
+// for minutes, and keeps the namespace and the port of the tunnel. The side that closes first has
+// all its data.
+func resetOnClose(conn net.Conn) {
 	if stream, is := conn.(*net.TCPConn); is {
-		_ = stream.SetLinger(0) // a socket that is broken already holds nothing
+		_ = stream.SetLinger(0) // a broken socket has no data
 	}
 }
 
@@ -338,16 +338,16 @@ func (o *overlay) dial(ctx context.Context, network string, to int) (conn net.Co
 	return conn, err
 }
 
-// checksumsInSoftware turns off the card's part in the checksums of what the interface
-// carries, as `ethtool --offload NAME tx-checksum-ip-generic off` does.
+// checksumsInSoftware disables checksum offload for the interface, like `ethtool --offload NAME
+// tx-checksum-ip-generic off`.
 func checksumsInSoftware(name string) error {
 	e, err := ethtool.NewEthtool()
 	if err != nil {
-		return fmt.Errorf("have the processor make checksums: %w", err)
+		return fmt.Errorf("disable checksum offload: %w", err)
 	}
 	defer e.Close()
 	if err := e.Change(name, map[string]bool{"tx-checksum-ip-generic": false}); err != nil {
-		return fmt.Errorf("have the processor make checksums: %w", err)
+		return fmt.Errorf("disable checksum offload: %w", err)
 	}
 	return nil
 }

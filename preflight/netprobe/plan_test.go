@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPeers: nobody tries itself, all try and are tried as often, and both ways.
+// TestPeers: no host tests itself, all hosts test the same number of hosts, and pairs are symmetric.
 func TestPeers(t *testing.T) {
 	for _, hosts := range []int{2, 3, 7, 50, 51, 100, 101, 5000} {
 		plan := Plan{Hosts: make([]Host, hosts), Pairs: DefaultPairs}
@@ -20,7 +20,7 @@ func TestPeers(t *testing.T) {
 			for _, to := range peers {
 				tried[to]++
 				if !slices.Contains(plan.Peers(to), i) {
-					t.Fatalf("%d hosts: %d tries %d, and not the other way", hosts, i, to)
+					t.Fatalf("%d hosts: %d tests %d, but not the other way", hosts, i, to)
 				}
 			}
 			if hosts > 200 {
@@ -28,10 +28,10 @@ func TestPeers(t *testing.T) {
 			}
 		}
 		if all := hosts * (hosts - 1); all <= DefaultPairs && each != hosts-1 || all > DefaultPairs && (each < minPeers || each > DefaultPairs/hosts+minPeers) {
-			t.Errorf("%d hosts: each tries %d", hosts, each)
+			t.Errorf("%d hosts: each tests %d", hosts, each)
 		}
 		if hosts <= 200 && slices.Max(tried) != slices.Min(tried) {
-			t.Errorf("%d hosts are tried from %d to %d times", hosts, slices.Min(tried), slices.Max(tried))
+			t.Errorf("%d hosts are tested %d to %d times", hosts, slices.Min(tried), slices.Max(tried))
 		}
 	}
 }
@@ -44,12 +44,12 @@ func TestPlanRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Plan){
-		"one host":     func(p *Plan) { p.Hosts = two[:1] },
-		"no such host": func(p *Plan) { p.Self = 2 },
-		"no token":     func(p *Plan) { p.Token = Token{} },
-		"for ever":     func(p *Plan) { p.Limit = 100000 },
-		"IPv6":         func(p *Plan) { p.Hosts = []Host{two[0], host("c", "fd00::1")} },
-		"twice":        func(p *Plan) { p.Hosts = []Host{two[0], two[0]} },
+		"one host":       func(p *Plan) { p.Hosts = two[:1] },
+		"no such host":   func(p *Plan) { p.Self = 2 },
+		"no token":       func(p *Plan) { p.Token = Token{} },
+		"limit too long": func(p *Plan) { p.Limit = 100000 },
+		"IPv6":           func(p *Plan) { p.Hosts = []Host{two[0], host("c", "fd00::1")} },
+		"twice":          func(p *Plan) { p.Hosts = []Host{two[0], two[0]} },
 	} {
 		p := good
 		if change(&p); p.Validate() == nil {
@@ -64,22 +64,23 @@ func TestJudgeRefuses(t *testing.T) {
 		return &Report{Schema: schema, Self: self, Hosts: hosts, Measured: measured}
 	}
 	for name, reports := range map[string][]*Report{
-		"none":           nil,
-		"twice the same": {report(0, "x", 1), report(0, "x", 1)},
-		"two runs":       {report(0, "x", 1), report(1, "y", 1)},
-		"a newer form":   {report(0, "x", 2)},
-		"no such host":   {report(7, "x", 1)},
+		"none":            nil,
+		"twice the same":  {report(0, "x", Schema), report(0, "x", Schema)},
+		"two runs":        {report(0, "x", Schema), report(1, "y", Schema)},
+		"an older schema": {report(0, "x", Schema-1)},
+		"a newer schema":  {report(0, "x", Schema+1)},
+		"no such host":    {report(7, "x", Schema)},
 	} {
 		if _, err := Judge(reports); err == nil {
-			t.Errorf("%s: judged", name)
+			t.Errorf("%s: no error", name)
 		}
 	}
-	m, err := Judge([]*Report{report(1, "x", 1)})
+	m, err := Judge([]*Report{report(1, "x", Schema)})
 	if err != nil || !slices.Equal(m.Missing, []int{0}) {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if _, err := m.Choose(Can{Ports: Ports(8472)}); err == nil {
-		t.Error("a choice without one host's report")
+	if _, err := m.Choose(Options{Ports: Ports(8472)}); err == nil {
+		t.Error("a choice without the report of a host")
 	}
 }
 
@@ -99,6 +100,6 @@ func TestTokenText(t *testing.T) {
 		}
 	}
 	if token.String() != "(token)" {
-		t.Error("a token shows itself")
+		t.Error("String shows the token")
 	}
 }

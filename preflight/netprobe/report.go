@@ -7,77 +7,77 @@ import (
 	"time"
 )
 
-// Schema is the version of the form of Report.
-const Schema = 1
+// Schema is the version of the format of Report.
+const Schema = 2
 
-// Report is what one host tried and saw.
+// Report has the tests and observations of one host.
 type Report struct {
 	Schema int    `json:"schema"`
 	Self   int    `json:"self"`
 	Hosts  []Host `json:"hosts"`
-	// Measured says which run it belongs to: a code of the token, which is not one.
+	// Measured identifies the measurement. It does not reveal the token.
 	Measured string    `json:"measured"`
 	Taken    time.Time `json:"taken"`
 	Identity Identity  `json:"identity"`
 	MTU      int       `json:"mtu"` // of the interface with the host's address
-	// Network is that interface's.
+	// Network is the network of that interface.
 	Network netip.Prefix `json:"network"`
 
-	Attempts []Attempt `json:"attempts"`
-	Sights   []Sight   `json:"sights"`
-	Deaf     []Deaf    `json:"deaf,omitempty"`
+	Attempts     []Attempt     `json:"attempts"`
+	Observations []Observation `json:"observations"`
+	ListenErrors []ListenError `json:"listenErrors,omitempty"`
 
-	VIP *VIP `json:"vip,omitempty"` // nil when the plan has none
+	VIP *VIP `json:"vip,omitempty"` // nil if the plan has none
 
 	mu sync.Mutex
 }
 
-// Identity is what no two hosts may have in common.
+// Identity has the identifiers that must be unique.
 type Identity struct {
 	Hostname  string   `json:"hostname"`
 	MachineID string   `json:"machineID"`
 	MACs      []string `json:"macs"`
 }
 
-// Result is how an attempt went, as its sender sees it.
+// Result is the outcome of a test for its sender.
 type Result string
 
-// What came back. One-way attempts are only Sent.
+// Results. A one-way test is only Sent or NotSent.
 const (
-	Answered    Result = "answered" // by the other host's agent
-	Stranger    Result = "stranger" // by another program
-	Refused     Result = "refused"
-	Unreachable Result = "unreachable" // somebody said so: a router or a firewall
-	Silence     Result = "silence"
-	Sent        Result = "sent"
-	Unsendable  Result = "unsendable" // this host's kernel would not send it
+	Answered     Result = "answered"      // by the agent of the other host
+	OtherProgram Result = "other program" // a reply from another program
+	Refused      Result = "refused"
+	Unreachable  Result = "unreachable" // reported by a router or a firewall
+	NoReply      Result = "no reply"
+	Sent         Result = "sent"
+	NotSent      Result = "not sent" // refused by this host's kernel
 )
 
-// Attempt is what a host tried with another one.
+// Attempt is a test of another host.
 type Attempt struct {
 	To     int    `json:"to"`
 	Kind   Kind   `json:"kind"`
 	Port   int    `json:"port,omitempty"`
 	Size   int    `json:"size,omitempty"` // bytes of the IP packet
 	Result Result `json:"result"`
-	Said   string `json:"said,omitempty"` // by the kernel
-	// Ahead is the other host's clock before this one's, and Trip the time to it and
-	// back, where the answer tells, in nanoseconds.
+	Said   string `json:"said,omitempty"` // error of the kernel
+	// Ahead is the other host's clock minus this host's clock, and Trip the round-trip time, both in
+	// nanoseconds and only for replies with a clock.
 	Ahead time.Duration `json:"ahead,omitempty"`
 	Trip  time.Duration `json:"trip,omitempty"`
 }
 
-// Layer is where a host saw a packet.
+// Layer is the place where a host received a packet.
 type Layer string
 
-// At the interface nothing of the host has dropped the packet yet.
+// AtInterface is before the host's own firewall, AtSocket behind it.
 const (
 	AtInterface Layer = "interface"
 	AtSocket    Layer = "socket"
 )
 
-// Sight is what a host saw of another one.
-type Sight struct {
+// Observation is a received packet from another host, with the count of equal ones.
+type Observation struct {
 	From  int   `json:"from"`
 	Kind  Kind  `json:"kind"`
 	Port  int   `json:"port,omitempty"`
@@ -86,21 +86,20 @@ type Sight struct {
 	Count int   `json:"count"`
 }
 
-// Deaf is where a host could not listen, and why. Kind IPIP or a VXLAN's without a
-// port, and AtInterface for all that arrives.
-type Deaf struct {
+// ListenError is a failure to listen. AtInterface without a Kind is a failure to capture packets.
+type ListenError struct {
 	Kind  Kind   `json:"kind,omitempty"`
 	Port  int    `json:"port,omitempty"`
 	Layer Layer  `json:"layer"`
 	Why   string `json:"why"`
 }
 
-// hasAll tells whether all hosts lie in the interface's network.
+// hasAll reports whether all hosts are in the network of the interface.
 func (r *Report) hasAll() bool {
 	return !slices.ContainsFunc(r.Hosts, func(h Host) bool { return !r.Network.Contains(h.Address) })
 }
 
-// tried notes an attempt. A second one of the same replaces a first that was not answered.
+// tried records a test. A repeated test replaces the first one if that had no answer.
 func (r *Report) tried(a Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,47 +112,47 @@ func (r *Report) tried(a Attempt) {
 	}
 }
 
-// silent are the attempts with a host that met silence, or what cannot be: inside the VXLAN
-// nobody but an agent refuses.
-func (r *Report) silent(to int) []Attempt {
+// withoutReply returns the tests of a host to repeat: those without a reply, and all failed ones
+// inside the VXLAN, where no router or firewall can reply.
+func (r *Report) withoutReply(to int) []Attempt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var found []Attempt
 	for _, a := range r.Attempts {
-		if a.To == to && (a.Result == Silence || a.Kind.inside() && a.Result != Answered) {
+		if a.To == to && (a.Result == NoReply || a.Kind.inside() && a.Result != Answered) {
 			found = append(found, a)
 		}
 	}
 	return found
 }
 
-// saw counts a packet. More than the first few of a kind say nothing new.
-func (r *Report) saw(s Sight) {
+// saw records a received packet, and counts equal ones.
+func (r *Report) saw(s Observation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.Count = 0
-	for i := range r.Sights {
-		seen := r.Sights[i]
+	for i := range r.Observations {
+		seen := r.Observations[i]
 		seen.Count = 0
 		if seen == s {
-			r.Sights[i].Count++
+			r.Observations[i].Count++
 			return
 		}
 	}
 	s.Count = 1
-	r.Sights = append(r.Sights, s)
+	r.Observations = append(r.Observations, s)
 }
 
-func (r *Report) deaf(d Deaf) {
+func (r *Report) listenFailed(e ListenError) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.Deaf = append(r.Deaf, d)
+	r.ListenErrors = append(r.ListenErrors, e)
 }
 
-// sorted makes reports of the same network look the same.
+// sorted sorts the report, so that reports of the same network are equal.
 func (r *Report) sorted() {
 	slices.SortFunc(r.Attempts, func(a, b Attempt) int { return compare(a.To, a.Kind, a.Port, a.Size, b.To, b.Kind, b.Port, b.Size) })
-	slices.SortFunc(r.Sights, func(a, b Sight) int {
+	slices.SortFunc(r.Observations, func(a, b Observation) int {
 		return compare(a.From, a.Kind, a.Port, a.Size, b.From, b.Kind, b.Port, b.Size)
 	})
 }

@@ -17,12 +17,12 @@ import (
 
 const (
 	routedTries = 5
-	// neighbourWait is how long the kernel may take to learn where the other host is,
-	// from what else is sent to it.
-	neighbourWait = time.Second
+	// neighborWait is how long to wait for the kernel's ARP entry of the other host. Other tests
+	// create it.
+	neighborWait = time.Second
 )
 
-// pod is an address that a pod of the host could have.
+// pod is a possible pod address on the host.
 func (p *Plan) pod(host int) (netip.Addr, bool) {
 	if !p.Pods.IsValid() || !p.Pods.Addr().Is4() {
 		return netip.Addr{}, false
@@ -33,16 +33,15 @@ func (p *Plan) pod(host int) (netip.Addr, bool) {
 	return address, p.Pods.Contains(address)
 }
 
-// sender sends packets to hosts of the same network as they are.
+// sender sends packets without a tunnel to hosts in the same network.
 type sender struct {
 	ifi  *net.Interface
 	conn *packet.Conn
 }
 
-// listenRouted opens what packets with pods' addresses are sent by; they are seen by the
-// sniffer.
+// listenRouted opens the socket that sends packets with pod addresses. The sniffer receives them.
 func (a *agent) listenRouted(ctx context.Context, ifi *net.Interface) {
-	if _, wanted := a.plan.pod(a.plan.Self); !wanted || ifi == nil {
+	if _, planned := a.plan.pod(a.plan.Self); !planned || ifi == nil {
 		return
 	}
 	nothing, err := bpf.Assemble([]bpf.Instruction{bpf.RetConstant{Val: 0}})
@@ -51,7 +50,7 @@ func (a *agent) listenRouted(ctx context.Context, ifi *net.Interface) {
 		conn, err = packet.Listen(ifi, packet.Datagram, unix.ETH_P_IP, &packet.Config{Filter: nothing})
 	}
 	if err != nil {
-		a.report.deaf(Deaf{Kind: Routed, Layer: AtInterface, Why: reason(err)})
+		a.report.listenFailed(ListenError{Kind: Routed, Layer: AtInterface, Why: reason(err)})
 		return
 	}
 	a.sender = &sender{ifi, conn}
@@ -61,9 +60,9 @@ func (a *agent) listenRouted(ctx context.Context, ifi *net.Interface) {
 	})
 }
 
-// sendRouted sends packets with pods' addresses to a host of the same network, as a pod
-// network without a tunnel does. Nothing answers; they live for one hop, so that a host
-// which forwards already does not hand them on.
+// sendRouted sends packets with pod addresses to a host in the same network, like a pod network
+// without a tunnel. There is no reply. The TTL is 1, so that a host with IP forwarding does not
+// forward them.
 func (a *agent) sendRouted(ctx context.Context, to int) {
 	from, okFrom := a.plan.pod(a.plan.Self)
 	target, okTo := a.plan.pod(to)
@@ -76,13 +75,13 @@ func (a *agent) sendRouted(ctx context.Context, to int) {
 		err = a.sender.send(ctx, b, a.plan.Hosts[to].Address)
 	}
 	if err != nil {
-		attempt.Result, attempt.Said = Unsendable, reason(err)
+		attempt.Result, attempt.Said = NotSent, reason(err)
 	}
 	a.report.tried(attempt)
 }
 
 func (s *sender) send(ctx context.Context, b []byte, to netip.Addr) error {
-	hardware, err := neighbour(ctx, s.ifi, to)
+	hardware, err := neighbor(ctx, s.ifi, to)
 	if err != nil {
 		return err
 	}
@@ -95,12 +94,12 @@ func (s *sender) send(ctx context.Context, b []byte, to netip.Addr) error {
 	return nil
 }
 
-// neighbour is the hardware address of a host of the same network, as the kernel knows it.
-func neighbour(ctx context.Context, ifi *net.Interface, of netip.Addr) (net.HardwareAddr, error) {
-	for began := time.Now(); time.Since(began) < neighbourWait && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+// neighbor is the MAC address of a host in the same network, from the kernel's ARP table.
+func neighbor(ctx context.Context, ifi *net.Interface, of netip.Addr) (net.HardwareAddr, error) {
+	for began := time.Now(); time.Since(began) < neighborWait && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		all, err := netlink.NeighList(ifi.Index, netlink.FAMILY_V4)
 		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return nil, fmt.Errorf("list the neighbours on %s: %w", ifi.Name, err)
+			return nil, fmt.Errorf("list the neighbors on %s: %w", ifi.Name, err)
 		}
 		for _, n := range all {
 			if address, ok := netip.AddrFromSlice(n.IP.To4()); ok && address == of && len(n.HardwareAddr) > 0 && n.State&netlink.NUD_FAILED == 0 {
@@ -108,5 +107,5 @@ func neighbour(ctx context.Context, ifi *net.Interface, of netip.Addr) (net.Hard
 			}
 		}
 	}
-	return nil, errors.New("it answers to no question for its hardware address")
+	return nil, errors.New("the host sends no ARP reply")
 }

@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// Line is what an agent tells whoever started it, one JSON object a line.
+// Line is a line of an agent's output, a JSON object.
 type Line struct {
 	State  string  `json:"state"` // "ready", "measured", "report"
 	Report *Report `json:"report,omitempty"`
@@ -18,40 +18,43 @@ type Line struct {
 // States of an agent.
 const (
 	Ready    = "ready"    // it listens
-	Measured = "measured" // it has tried the others
-	Reported = "report"   // the line has the report, and is the last
+	Measured = "measured" // its tests are complete
+	Reported = "report"   // the line has the report, and is the last one
 )
 
-// maxPlan is far above the plan of as many hosts as a cluster can have.
+// maxPlan is far more than a plan for the largest cluster needs.
 const maxPlan = 16 << 20
 
-// Serve is an agent by its standard input and output: it reads the plan, a line of
-// JSON; says Ready; begins at the next line; says Measured; and gives its Report when its
-// input ends. That input which ends sooner ends the agent, so that none is left
-// behind where a connection breaks.
+// errInputEnded is the error of an agent if its input ends before its tests are complete.
+var errInputEnded = errors.New("the connection to the host that started the measurement ended")
+
+// Serve runs an agent on an input and an output. It reads the plan, a line of JSON, and writes
+// Ready. It starts its tests at the next line, and then writes Measured. When the input ends, it
+// writes its Report. If the input ends earlier, the agent exits, so that a broken connection leaves
+// no agent running.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewReader(io.LimitReader(in, maxPlan))
 	text, err := lines.ReadBytes('\n')
 	if err != nil {
-		return fmt.Errorf("read the probe's plan: %w", err)
+		return fmt.Errorf("read the plan of the measurement: %w", err)
 	}
 	var plan Plan
 	if err := json.Unmarshal(text, &plan); err != nil {
-		return fmt.Errorf("read the probe's plan: %w", err)
+		return fmt.Errorf("read the plan of the measurement: %w", err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	begin, end := make(chan struct{}), make(chan struct{})
 	enc := json.NewEncoder(out)
-	tell := func(state string) {
+	report := func(state string) {
 		if err := enc.Encode(Line{State: state}); err != nil {
-			cancel(fmt.Errorf("tell how far the measurement is: %w", err))
+			cancel(fmt.Errorf("report the state of the measurement: %w", err))
 		}
 	}
 	done := make(chan struct{})
 	go func() {
 		if _, err := lines.ReadBytes('\n'); err != nil {
-			cancel(errors.New("whoever asked for the measurement is gone"))
+			cancel(errInputEnded)
 			return
 		}
 		close(begin)
@@ -60,15 +63,15 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		case <-done:
 			close(end)
 		default:
-			cancel(errors.New("whoever asked for the measurement is gone"))
+			cancel(errInputEnded)
 		}
 	}()
-	report, err := Run(ctx, &plan, func() { tell(Ready) }, begin, func() {
+	result, err := Run(ctx, &plan, func() { report(Ready) }, begin, func() {
 		close(done)
-		tell(Measured)
+		report(Measured)
 	}, end)
 	if err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
-	return enc.Encode(Line{State: Reported, Report: report})
+	return enc.Encode(Line{State: Reported, Report: result})
 }

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IP protocols of the headers that are looked at.
+// IP protocols of the parsed headers.
 const (
 	protoIPIP = 4
 	protoTCP  = 6
@@ -30,48 +30,48 @@ const (
 	vxlanHeader = 8
 )
 
-// sniffer sees packets at the interface, before a firewall of the host does.
+// sniffer captures packets at the interface, before the host's own firewall.
 type sniffer struct {
 	conn   *packet.Conn
 	plan   *Plan
 	report *Report
 }
 
-// newSniffer watches the interface that has the host's address.
+// newSniffer captures packets on the interface with the host's address.
 func newSniffer(plan *Plan, report *Report, ifi *net.Interface) (*sniffer, error) {
-	filter, err := bpf.Assemble(watched(plan))
+	filter, err := bpf.Assemble(captureFilter(plan))
 	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", ifi.Name, err)
+		return nil, fmt.Errorf("capture packets on %s: %w", ifi.Name, err)
 	}
 	conn, err := packet.Listen(ifi, packet.Datagram, unix.ETH_P_IP, &packet.Config{Filter: filter})
 	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", ifi.Name, err)
+		return nil, fmt.Errorf("capture packets on %s: %w", ifi.Name, err)
 	}
-	if err := roomy(conn); err != nil {
-		return nil, fmt.Errorf("watch %s: %w", ifi.Name, errors.Join(err, conn.Close()))
+	if err := growBuffer(conn); err != nil {
+		return nil, fmt.Errorf("capture packets on %s: %w", ifi.Name, errors.Join(err, conn.Close()))
 	}
 	return &sniffer{conn, plan, report}, nil
 }
 
-// roomy gives a socket room for what many hosts send at once.
-func roomy(conn syscall.Conn) error {
-	const room = 8 << 20
+// growBuffer enlarges the receive buffer of a socket for packets from many hosts at once.
+func growBuffer(conn syscall.Conn) error {
+	const size = 8 << 20
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var errSet error
-	err = raw.Control(func(fd uintptr) { errSet = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room) })
+	err = raw.Control(func(fd uintptr) { errSet = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, size) })
 	return cmp.Or(err, errSet)
 }
 
-// watched is the kernel's filter: protocol 4; the first packets of connections to the
-// plan's TCP ports; messages to its UDP ports and in packets with pods' addresses, and of
-// the frames of VXLAN those with ICMP: the others are many, and say no more.
-func watched(plan *Plan) []bpf.Instruction {
+// captureFilter is the kernel's filter for captured packets: protocol 4; the first packets of
+// connections to the TCP ports of the plan; messages to its UDP ports and in packets with pod
+// addresses; and VXLAN frames with ICMP. The other VXLAN frames are many, and give no new results.
+func captureFilter(plan *Plan) []bpf.Instruction {
 	const (
 		protocolAt = 9
-		portAt     = 2 // behind the IP header, as the others
+		portAt     = 2 // behind the IP header, like the following ones
 		flagsAt    = 13
 		dataAt     = udpHeader
 		innerAt    = udpHeader + vxlanHeader + 14 + protocolAt // behind an Ethernet header
@@ -84,9 +84,9 @@ func watched(plan *Plan) []bpf.Instruction {
 		bpf.LoadAbsolute{Off: protocolAt, Size: 1},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: protoIPIP, SkipTrue: 1},
 		take,
-		bpf.LoadMemShift{Off: 0}, // X is where the IP header ends
+		bpf.LoadMemShift{Off: 0}, // X is the end of the IP header
 	}
-	// to goes on behind its instructions unless the packet is one to the port.
+	// to skips the instructions in then unless the packet has the port as its destination.
 	to := func(protocol, port int, then ...bpf.Instruction) {
 		program = append(program,
 			bpf.LoadAbsolute{Off: protocolAt, Size: 1},
@@ -113,7 +113,7 @@ func watched(plan *Plan) []bpf.Instruction {
 	return append(program, bpf.RetConstant{Val: 0})
 }
 
-// run notes what it sees until ctx ends.
+// run records captured packets until ctx ends.
 func (s *sniffer) run(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() { s.conn.Close() })()
 	buf := make([]byte, snapLength)
@@ -122,63 +122,64 @@ func (s *sniffer) run(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		if sight, ok := s.plan.look(buf[:n]); ok {
-			s.report.saw(sight)
+		if o, ok := s.plan.classify(buf[:n]); ok {
+			s.report.saw(o)
 		}
 	}
 }
 
-// look tells what an IP packet is of this measurement. Of TCP only the first packet
-// of a connection counts, which carries no message: its sender's address has to do.
-func (p *Plan) look(b []byte) (Sight, bool) {
+// classify returns the observation for an IP packet of this measurement. For TCP it uses the first
+// packet of a connection, and identifies the sender by its address, because that packet has no
+// message.
+func (p *Plan) classify(b []byte) (Observation, bool) {
 	h, ok := parseIP(b)
 	if !ok {
-		return Sight{}, false
+		return Observation{}, false
 	}
 	from, known := p.byAddress(h.from)
 	switch {
 	case h.protocol == protoTCP && known && len(h.payload) >= 14 && h.payload[13]&0x12 == 0x02: // SYN without ACK
-		return Sight{From: from, Kind: TCP, Port: h.toPort(), Layer: AtInterface}, true
+		return Observation{From: from, Kind: TCP, Port: h.toPort(), Layer: AtInterface}, true
 	case h.protocol == protoIPIP:
 		inner, ok := parseIP(h.payload)
 		if !ok || inner.protocol != protoUDP || len(inner.payload) < udpHeader {
-			return Sight{}, false
+			return Observation{}, false
 		}
-		return p.sighting(inner.payload[udpHeader:], h.length, AtInterface)
+		return p.observation(inner.payload[udpHeader:], h.length, AtInterface)
 	case h.protocol == protoUDP && len(h.payload) >= udpHeader:
 		data := h.payload[udpHeader:]
 		if known && slices.Contains(p.VXLAN, h.toPort()) && isVXLAN(data, p.vni()) {
-			return Sight{From: from, Kind: VXLANPing, Port: h.toPort(), Layer: AtInterface}, true
+			return Observation{From: from, Kind: VXLANPing, Port: h.toPort(), Layer: AtInterface}, true
 		}
-		return p.sighting(data, h.length, AtInterface)
+		return p.observation(data, h.length, AtInterface)
 	}
-	return Sight{}, false
+	return Observation{}, false
 }
 
-// sighting is what a message says of itself, where it is one to this host.
-func (p *Plan) sighting(b []byte, length int, layer Layer) (Sight, bool) {
+// observation returns the observation for a message to this host.
+func (p *Plan) observation(b []byte, length int, layer Layer) (Observation, bool) {
 	m, err := p.Token.decode(b)
 	if err != nil || m.to != p.Self || m.reply || m.from >= len(p.Hosts) {
-		return Sight{}, false
+		return Observation{}, false
 	}
-	s := Sight{From: m.from, Kind: m.kind, Port: m.port, Size: m.size, Layer: layer}
-	if m.size > 0 && length > 0 && length < m.size { // cut on the way: not what was sent
-		return Sight{}, false
+	s := Observation{From: m.from, Kind: m.kind, Port: m.port, Size: m.size, Layer: layer}
+	if m.size > 0 && length > 0 && length < m.size { // fragmented on the way
+		return Observation{}, false
 	}
 	return s, true
 }
 
-// ip is what is looked at of an IPv4 packet.
+// ip has the parsed fields of an IPv4 packet.
 type ip struct {
 	from     netip.Addr
 	protocol int
-	length   int // of the packet, as its header has it
+	length   int // of the packet, from its header
 	payload  []byte
 }
 
 func (h ip) toPort() int { return int(binary.BigEndian.Uint16(h.payload[2:])) }
 
-// parseIP leaves out what is no IPv4 packet, or not its first piece.
+// parseIP parses an IPv4 packet or its first fragment; ok is false for other data.
 func parseIP(b []byte) (ip, bool) {
 	if len(b) < ipHeader || b[0]>>4 != 4 {
 		return ip{}, false
@@ -191,7 +192,7 @@ func parseIP(b []byte) (ip, bool) {
 	return ip{from, int(b[9]), int(binary.BigEndian.Uint16(b[2:])), b[start:]}, true
 }
 
-// isVXLAN tells frames of the networks that are tried from others on the same port.
+// isVXLAN reports whether the frame belongs to a network of the measurement.
 func isVXLAN(b []byte, vni int) bool {
 	if len(b) < vxlanHeader || b[0] != 0x08 {
 		return false

@@ -18,15 +18,14 @@ const (
 	replyTimeout = 3 * time.Second
 )
 
-// listenTCP answers on the ports that the cluster will listen on. What is taken by
-// another program stays its own.
+// listenTCP answers on the TCP ports of the cluster, except for ports that another program uses.
 func (a *agent) listenTCP(ctx context.Context) {
 	for _, p := range a.plan.TCP {
-		if !p.To.has(a.plan.self()) {
+		if !p.To.includes(a.plan.self()) {
 			continue
 		}
 		if err := a.listenAt(ctx, a.plan.self().Address, p.Number); err != nil {
-			a.report.deaf(Deaf{Kind: TCP, Port: p.Number, Layer: AtSocket, Why: reason(err)})
+			a.report.listenFailed(ListenError{Kind: TCP, Port: p.Number, Layer: AtSocket, Why: reason(err)})
 		}
 	}
 }
@@ -45,8 +44,8 @@ func (a *agent) listenAt(ctx context.Context, address netip.Addr, port int) erro
 	return nil
 }
 
-// maxConversations is far above what the hosts of a plan make at a time; others are
-// let go.
+// maxConversations is far more than the hosts of a plan need at a time. The agent closes further
+// connections.
 const maxConversations = 256
 
 func (a *agent) acceptTCP(ctx context.Context, listener net.Listener, port int) {
@@ -59,7 +58,7 @@ func (a *agent) acceptTCP(ctx context.Context, listener net.Listener, port int) 
 			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			time.Sleep(10 * time.Millisecond) // of file descriptors there may be none for a moment
+			time.Sleep(10 * time.Millisecond) // file descriptors can run out for a moment
 			continue
 		}
 		select {
@@ -75,8 +74,8 @@ func (a *agent) acceptTCP(ctx context.Context, listener net.Listener, port int) 
 	}
 }
 
-// answerTCP says nothing to who does not know the token. Who begins with TLS comes through
-// the balancer.
+// answerTCP replies only to messages with a valid HMAC. Connections with TLS come through the load
+// balancer.
 func (a *agent) answerTCP(ctx context.Context, conn net.Conn, port int) {
 	_ = conn.SetDeadline(time.Now().Add(replyTimeout))
 	r := bufio.NewReader(conn)
@@ -96,11 +95,11 @@ func (a *agent) answerTCP(ctx context.Context, conn net.Conn, port int) {
 	if err != nil || m.reply || m.kind != TCP || m.to != a.plan.Self || m.from >= len(a.plan.Hosts) {
 		return
 	}
-	a.report.saw(Sight{From: m.from, Kind: TCP, Port: port, Layer: AtSocket})
+	a.report.saw(Observation{From: m.from, Kind: TCP, Port: port, Layer: AtSocket})
 	_, _ = conn.Write(message{kind: TCP, reply: true, from: a.plan.Self, to: m.from, port: port, clock: time.Now()}.encode(a.plan.Token))
 }
 
-// tryTCP connects to a port, and compares the clocks when it is answered.
+// tryTCP connects to a port. A reply also gives the difference between the clocks.
 func (a *agent) tryTCP(ctx context.Context, to, port int) Attempt {
 	attempt := Attempt{To: to, Kind: TCP, Port: port}
 	dialer := net.Dialer{Timeout: dialTimeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.plan.self().Address, 0))}
@@ -121,9 +120,9 @@ func (a *agent) tryTCP(ctx context.Context, to, port int) Attempt {
 	m, errForeign := a.plan.Token.decode(reply)
 	switch {
 	case err != nil:
-		attempt.Result, attempt.Said = Stranger, reason(err)
+		attempt.Result, attempt.Said = OtherProgram, reason(err)
 	case errForeign != nil || !m.reply || m.from != to || m.to != a.plan.Self:
-		attempt.Result = Stranger
+		attempt.Result = OtherProgram
 	default:
 		attempt.Result, attempt.Trip = Answered, back.Sub(sent)
 		attempt.Ahead = m.clock.Sub(sent.Add(attempt.Trip / 2))
@@ -131,7 +130,7 @@ func (a *agent) tryTCP(ctx context.Context, to, port int) Attempt {
 	return attempt
 }
 
-// failed tells how a connection was not made.
+// failed returns the result for a connection error.
 func failed(err error) Result {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -139,13 +138,13 @@ func failed(err error) Result {
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EACCES):
 		return Unreachable
 	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EMSGSIZE), errors.Is(err, syscall.EADDRNOTAVAIL):
-		return Unsendable
+		return NotSent
 	default:
-		return Silence
+		return NoReply
 	}
 }
 
-// reason is the end of an error's chain: the addresses are known.
+// reason is the innermost error, without the addresses, which are known.
 func reason(err error) string {
 	for {
 		inner := errors.Unwrap(err)

@@ -16,14 +16,14 @@ const (
 	tryEvery = 500 * time.Millisecond
 )
 
-// listenUDP answers on the ports of tunnels. Those of VXLAN belong to the kernel
-// while it is tried.
+// listenUDP answers on the ports of tunnels, except for VXLAN: the kernel uses these ports during
+// the tests.
 func (a *agent) listenUDP(ctx context.Context) {
 	for _, port := range a.plan.UDP {
 		var config net.ListenConfig
 		conn, err := config.ListenPacket(ctx, "udp4", netip.AddrPortFrom(a.plan.self().Address, uint16(port)).String())
 		if err != nil {
-			a.report.deaf(Deaf{Kind: UDP, Port: port, Layer: AtSocket, Why: reason(err)})
+			a.report.listenFailed(ListenError{Kind: UDP, Port: port, Layer: AtSocket, Why: reason(err)})
 			continue
 		}
 		a.background(ctx, func(ctx context.Context) {
@@ -33,7 +33,7 @@ func (a *agent) listenUDP(ctx context.Context) {
 	}
 }
 
-// answerUDP answers with less than it got, so that nobody is flooded through it.
+// answerUDP sends a reply that is not larger than the request, so that it cannot amplify an attack.
 func (a *agent) answerUDP(conn net.PacketConn) {
 	buf := make([]byte, 1<<16)
 	for {
@@ -41,7 +41,7 @@ func (a *agent) answerUDP(conn net.PacketConn) {
 		if err != nil {
 			return
 		}
-		s, ok := a.plan.sighting(buf[:n], 0, AtSocket)
+		s, ok := a.plan.observation(buf[:n], 0, AtSocket)
 		if !ok {
 			continue
 		}
@@ -51,9 +51,9 @@ func (a *agent) answerUDP(conn net.PacketConn) {
 	}
 }
 
-// tryUDP sends until it is answered, a few times.
+// tryUDP sends a few times until it gets a reply.
 func (a *agent) tryUDP(ctx context.Context, to, port int) Attempt {
-	attempt := Attempt{To: to, Kind: UDP, Port: port, Result: Silence}
+	attempt := Attempt{To: to, Kind: UDP, Port: port, Result: NoReply}
 	conn, err := a.dialUDP(ctx, to, port)
 	if err != nil {
 		attempt.Result, attempt.Said = failed(err), reason(err)
@@ -69,7 +69,7 @@ func (a *agent) tryUDP(ctx context.Context, to, port int) Attempt {
 			n, err = conn.Read(reply)
 		}
 		if err != nil {
-			if r := failed(err); r != Silence { // an answer by somebody, with ICMP
+			if r := failed(err); r != NoReply { // an ICMP error
 				attempt.Result, attempt.Said = r, reason(err)
 			}
 			if ctx.Err() != nil {
@@ -91,8 +91,8 @@ func (a *agent) dialUDP(ctx context.Context, to, port int) (net.Conn, error) {
 	return dialer.DialContext(ctx, "udp4", netip.AddrPortFrom(a.plan.Hosts[to].Address, uint16(port)).String())
 }
 
-// sizes are those of packets that tell where the path ends: the interface's own, what
-// VXLAN and its like leave of that, and what networks usually carry.
+// sizes are the tested packet sizes: the MTU of the interface, the MTU minus the overhead of
+// tunnels, and usual MTUs of networks.
 func sizes(mtu int) []int {
 	all := []int{mtu, mtu - 20, mtu - 50, mtu - 60, 9000, 8950, 1500, 1450, 1440, 1400, 1350, 1280}
 	all = slices.DeleteFunc(all, func(s int) bool { return s > mtu || s < 576 })
@@ -100,29 +100,29 @@ func sizes(mtu int) []int {
 	return slices.Compact(all)
 }
 
-// sendSizes sends packets that nobody on the way may cut. Nothing answers: what the
-// other host sees at its interface counts. The kernel is told to forget what it knows of
-// the path, so that a packet goes out as large as the interface allows.
+// sendSizes sends packets of each size without fragmentation. There is no reply: only the
+// observations of the other host count. The socket ignores the kernel's path MTU, so that packets
+// up to the MTU of the interface are sent.
 func (a *agent) sendSizes(ctx context.Context, to, port int) {
-	unsendable := func(err error) {
-		a.report.tried(Attempt{To: to, Kind: Size, Port: port, Result: Unsendable, Said: err.Error()})
+	notSent := func(err error) {
+		a.report.tried(Attempt{To: to, Kind: Size, Port: port, Result: NotSent, Said: err.Error()})
 	}
 	conn, err := a.dialUDP(ctx, to, port)
 	if err != nil {
-		unsendable(err)
+		notSent(err)
 		return
 	}
 	defer conn.Close()
-	if err := whole(conn.(*net.UDPConn)); err != nil {
-		unsendable(err)
+	if err := forbidFragmentation(conn.(*net.UDPConn)); err != nil {
+		notSent(err)
 		return
 	}
 	for _, size := range sizes(a.report.MTU) {
 		attempt := Attempt{To: to, Kind: Size, Port: port, Size: size, Result: Sent}
 		for range tries {
 			m := message{kind: Size, from: a.plan.Self, to: to, port: port, size: size, clock: time.Now()}
-			if _, err := conn.Write(m.padded(a.plan.Token, size-ipHeader-udpHeader)); err != nil && failed(err) == Unsendable {
-				attempt.Result, attempt.Said = Unsendable, reason(err)
+			if _, err := conn.Write(m.padded(a.plan.Token, size-ipHeader-udpHeader)); err != nil && failed(err) == NotSent {
+				attempt.Result, attempt.Said = NotSent, reason(err)
 			}
 			time.Sleep(2 * time.Millisecond)
 		}
@@ -130,8 +130,8 @@ func (a *agent) sendSizes(ctx context.Context, to, port int) {
 	}
 }
 
-// whole has packets go out in one piece or not at all.
-func whole(conn *net.UDPConn) error {
+// forbidFragmentation makes the kernel send packets unfragmented or not at all.
+func forbidFragmentation(conn *net.UDPConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func whole(conn *net.UDPConn) error {
 		err = errSet
 	}
 	if err != nil {
-		return fmt.Errorf("forbid pieces: %w", err)
+		return fmt.Errorf("disable fragmentation: %w", err)
 	}
 	return nil
 }

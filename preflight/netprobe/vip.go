@@ -13,37 +13,37 @@ import (
 	"time"
 )
 
-// VIP is what a host found behind the address of the load balancer.
+// VIP is the result of a host's test of the load balancer.
 type VIP struct {
-	// Hits is how often each control-plane host answered, by its number.
+	// Hits counts the answers of each control-plane host, by its number.
 	Hits map[int]int `json:"hits,omitempty"`
-	// Failures is how often nobody of the plan answered, by what happened; before the
-	// first answer only the last one counts.
+	// Failures counts the connections without an answer of a host, by result. Before the first
+	// answer only the last failure counts.
 	Failures map[Result]int `json:"failures,omitempty"`
-	Said     string         `json:"said,omitempty"` // of the last failure
-	Idle     *Idle          `json:"idle,omitempty"` // nil when it was not tried
-	// Own says that this control-plane host has the address itself, and answered there.
+	Said     string         `json:"said,omitempty"` // details of the last failure
+	Idle     *Idle          `json:"idle,omitempty"` // nil without a test
+	// Own is true if this control-plane host has the address, and answered there.
 	Own bool `json:"own,omitempty"`
 }
 
-// Idle is what became of a connection through the balancer on which nothing was said.
+// Idle is the result of the test with an idle connection through the load balancer.
 type Idle struct {
 	For    Seconds `json:"for"`
-	Result Result  `json:"result"` // Answered: it was kept
-	// Ended says that the other end closed it; else it was forgotten in silence.
+	Result Result  `json:"result"` // Answered if the load balancer kept it
+	// Ended is true if the other end closed it; otherwise it was dropped silently.
 	Ended bool `json:"ended,omitempty"`
 }
 
-// Foreign is another certificate than the hosts': the balancer ends TLS itself, or is
-// another service's.
-const Foreign Result = "another certificate"
+// OtherCertificate is the result for a certificate of another service: the load balancer terminates
+// TLS, or the address belongs to another service.
+const OtherCertificate Result = "other certificate"
 
 const (
 	vipEvery   = 200 * time.Millisecond // on average
-	recordType = 0x16                   // TLS handshake, the first byte a client sends
+	recordType = 0x16                   // TLS handshake: the first byte from a client
 )
 
-// peeked is a connection of which something has been read already.
+// peeked is a connection with buffered input.
 type peeked struct {
 	net.Conn
 	r *bufio.Reader
@@ -51,7 +51,7 @@ type peeked struct {
 
 func (p peeked) Read(b []byte) (int, error) { return p.r.Read(b) }
 
-// answerVIP says through TLS which host this is.
+// answerVIP sends the number of this host over TLS.
 func (a *agent) answerVIP(ctx context.Context, conn net.Conn, port int) {
 	config, err := a.plan.Token.identity()
 	if err != nil {
@@ -65,7 +65,7 @@ func (a *agent) answerVIP(ctx context.Context, conn net.Conn, port int) {
 	if _, err := c.Write(said); err != nil {
 		return
 	}
-	// Who wants to know how long the balancer keeps a connection says something later.
+	// The test of idle connections sends another message later.
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	_ = conn.SetDeadline(time.Now().Add(a.plan.Idle.Duration() + 2*replyTimeout))
 	if _, err := io.ReadFull(c, make([]byte, messageSize)); err == nil {
@@ -73,8 +73,8 @@ func (a *agent) answerVIP(ctx context.Context, conn net.Conn, port int) {
 	}
 }
 
-// listenVIP answers on the balancer's address where this host has it itself: an API server
-// listens on all addresses. Where another program is bound to it, that one is the balancer.
+// listenVIP answers on the load balancer's address if this host has it, because an API server
+// listens on all addresses. A program that already listens there is the load balancer.
 func (a *agent) listenVIP(ctx context.Context) {
 	host, _, err := net.SplitHostPort(a.plan.VIP)
 	if err != nil || !a.plan.self().ControlPlane {
@@ -82,7 +82,7 @@ func (a *agent) listenVIP(ctx context.Context) {
 	}
 	asked, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	addresses, _ := net.DefaultResolver.LookupNetIP(asked, "ip4", host) // a name that is unknown shows when it is dialled
+	addresses, _ := net.DefaultResolver.LookupNetIP(asked, "ip4", host) // the connection reports an unknown name
 	for _, address := range addresses {
 		if _, _, err := ownInterface(Host{Address: address.Unmap()}); err == nil {
 			a.ownVIP = a.listenAt(ctx, address.Unmap(), apiServer) == nil
@@ -90,8 +90,8 @@ func (a *agent) listenVIP(ctx context.Context) {
 	}
 }
 
-// tryVIP dials the balancer until each control-plane host has answered twice, or time is
-// over.
+// tryVIP connects to the load balancer until each control-plane host has answered twice, or until
+// the time limit.
 func (a *agent) tryVIP(ctx context.Context) {
 	if a.plan.VIP == "" {
 		return
@@ -108,20 +108,20 @@ func (a *agent) tryVIP(ctx context.Context) {
 		case result == Answered:
 			if len(v.Hits) == 0 {
 				clear(v.Failures)
-				last = time.Now().Add(a.plan.Patience.Duration() / 3) // for the others to answer
+				last = time.Now().Add(a.plan.Patience.Duration() / 3) // for answers of the other hosts
 			}
 			v.Hits[from]++
-		case len(v.Hits) == 0: // health checks may not have been there yet
+		case len(v.Hits) == 0: // the health checks have possibly not run yet
 			clear(v.Failures)
 			fallthrough
 		default:
 			v.Failures[result]++
 			v.Said = said
 		}
-		if result == Foreign { // that does not change by waiting
+		if result == OtherCertificate { // waiting does not change it
 			break
 		}
-		// In step with a balancer that gives turns, a host would be sent to the same one forever.
+		// Without a random delay, a round-robin load balancer could always select the same host.
 		time.Sleep(vipEvery/2 + rand.N(vipEvery)) //nolint:gosec // no secret
 	}
 	if len(v.Hits) > 0 && a.plan.Idle > 0 {
@@ -132,8 +132,8 @@ func (a *agent) tryVIP(ctx context.Context) {
 	a.report.VIP = v
 }
 
-// allHit tells whether every control-plane host has answered twice; who has the address
-// itself comes to no other one.
+// allHit reports whether every control-plane host has answered twice. A host with the address
+// reaches only itself.
 func (a *agent) allHit(v *VIP) bool {
 	if a.ownVIP {
 		return v.Hits[a.plan.Self] >= 2
@@ -146,7 +146,7 @@ func (a *agent) allHit(v *VIP) bool {
 	return true
 }
 
-// dialVIP makes a connection for the time of an answer.
+// dialVIP connects and reads one answer.
 func (a *agent) dialVIP(ctx context.Context, config *tls.Config) (from int, result Result, said string) {
 	conn, from, result, said := a.greetVIP(ctx, config)
 	if conn != nil {
@@ -155,15 +155,14 @@ func (a *agent) dialVIP(ctx context.Context, config *tls.Config) (from int, resu
 	return from, result, said
 }
 
-// greetVIP makes a connection and reads which host it leads to. There is one only when the
-// result is Answered.
+// greetVIP connects and reads the number of the host. conn is nil unless the result is Answered.
 func (a *agent) greetVIP(ctx context.Context, config *tls.Config) (conn net.Conn, from int, result Result, said string) {
 	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout}, Config: config}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout+replyTimeout)
 	defer cancel()
 	conn, err := dialer.DialContext(ctx, "tcp4", a.plan.VIP)
-	if foreign := (&tls.CertificateVerificationError{}); errors.As(err, &foreign) {
-		return nil, 0, Foreign, owner(foreign.UnverifiedCertificates)
+	if other := (&tls.CertificateVerificationError{}); errors.As(err, &other) {
+		return nil, 0, OtherCertificate, subject(other.UnverifiedCertificates)
 	}
 	if err != nil {
 		return nil, 0, failed(err), reason(err)
@@ -172,19 +171,19 @@ func (a *agent) greetVIP(ctx context.Context, config *tls.Config) (conn net.Conn
 	buf := make([]byte, messageSize)
 	if _, err := io.ReadFull(conn, buf); err != nil {
 		conn.Close()
-		return nil, 0, Silence, reason(err)
+		return nil, 0, NoReply, reason(err)
 	}
 	m, err := a.plan.Token.decode(buf)
 	if err != nil || !m.reply || m.from >= len(a.plan.Hosts) {
 		conn.Close()
-		return nil, 0, Stranger, ""
+		return nil, 0, OtherProgram, ""
 	}
 	return conn, m.from, Answered, ""
 }
 
-// tryIdle says nothing for as long as the plan has it, and then wants an answer. TCP's
-// keep-alives go on meanwhile, as those of Kubernetes' clients do. nil when there was no
-// connection, or the measurement ended.
+// tryIdle keeps a connection idle for the time in the plan, and then expects an answer. TCP
+// keep-alives continue, as in Kubernetes clients. It returns nil without a connection, or if the
+// measurement ends.
 func (a *agent) tryIdle(ctx context.Context, config *tls.Config) *Idle {
 	conn, _, result, _ := a.greetVIP(ctx, config)
 	if result != Answered {
@@ -213,8 +212,8 @@ func (a *agent) tryIdle(ctx context.Context, config *tls.Config) *Idle {
 	return idle
 }
 
-// owner is who a certificate says to be.
-func owner(certificates []*x509.Certificate) string {
+// subject is the subject of the first certificate.
+func subject(certificates []*x509.Certificate) string {
 	if len(certificates) == 0 {
 		return ""
 	}

@@ -1,17 +1,17 @@
-// Package replay is a host that was recorded: facts are gathered from it as they were from the
-// host itself, and no program runs.
+// Package replay provides a recorded host: preflight.Gather reads the same facts from it as from
+// the host itself, without running a program.
 //
-// A recording is a txtar archive of what Gather read, in sections named
+// A recording is a txtar archive of the data that Gather reads, in sections named
 //
-//	fs/PATH          a file; fs/PATH.base64 when it is not text
+//	fs/PATH          a file; fs/PATH.base64 if it is not text
 //	fs/PATH/         a directory
-//	denied/PATH      a file that could not be read, with the reason
-//	run/COMMAND      what a command wrote to stdout
-//	fail/CODE/COMMAND  what a command that exited with CODE wrote last
-//	end/             nothing: what follows is missing, where it has to be there
+//	denied/PATH      an unreadable file, with the error
+//	run/COMMAND      the stdout of a command
+//	fail/CODE/COMMAND  the last output of a command that exited with CODE
+//	end/             the end of a complete survey
 //
-// It is made for people to read, write and cut down: COMMAND may be the
-// beginning of a command line, and what is not recorded is not there.
+// A recording can be read, written and shortened by hand: COMMAND can be the beginning of a command
+// line, and files and commands without a section do not exist.
 package replay
 
 import (
@@ -30,7 +30,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Host is the host of a recording.
+// Host returns the host of a recording. The error is about an invalid section.
 func Host(archive []byte) (host.Host, error) {
 	r := &recorded{files: fstest.MapFS{}, denied: map[string]string{}, commands: map[string]answer{}}
 	for _, file := range txtar.Parse(archive).Files {
@@ -70,7 +70,7 @@ func (r *recorded) load(section string, data []byte) error {
 		r.commands[command] = answer{n, strings.TrimSpace(string(data))}
 	case "end":
 	default:
-		return errors.New("neither fs, denied, run, fail nor end")
+		return errors.New("unknown kind, expected fs, denied, run, fail or end")
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (r *recorded) loadFile(name string, data []byte) error {
 		name, data = plain, decoded
 	}
 	if r.files[name] != nil && len(data) == 0 {
-		return nil // that it is there was known
+		return nil // a section without content only states that the file exists
 	}
 	r.files[name] = &fstest.MapFile{Data: data, Mode: 0o644}
 	return nil
@@ -96,7 +96,7 @@ func (r *recorded) loadFile(name string, data []byte) error {
 
 func (r *recorded) FS() fs.FS { return replayFS{r.files, r.denied} }
 
-// Run answers with the longest recorded beginning of the command line.
+// Run returns the recorded output of the longest matching beginning of the command line.
 func (r *recorded) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (r *recorded) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	return nil, &host.CommandError{Argv: argv, ExitCode: -1, Err: exec.ErrNotFound}
 }
 
-// replayFS refuses what the recorded host refused.
+// replayFS returns the recorded permission errors.
 type replayFS struct {
 	fstest.MapFS
 	denied map[string]string
@@ -149,8 +149,8 @@ func (f replayFS) refuse(name string) error {
 	return nil
 }
 
-// deniedError is a recorded refusal; it keeps the reason and is a permission
-// error, as it nearly always was.
+// deniedError is a recorded error with its text. It counts as a permission error, which is the
+// usual cause.
 type deniedError string
 
 func (e deniedError) Error() string        { return string(e) }

@@ -240,7 +240,7 @@ func dockersOwn(ctx context.Context, e *scenario.Env) error {
 				if err != nil {
 					return err
 				}
-				return errors.Join(r.Want("install beside Docker", 3, "runtime-present", "a containerd runs (package containerd.io 2.3.7, which Docker uses)", "nothing was changed"),
+				return errors.Join(r.Want("install beside Docker", 3, "runtime-present", "containerd is running (package containerd.io 2.3.7, which Docker uses)", "nothing was changed"),
 					e.AsBefore(ctx, m, before, scenario.Exception{Lines: `^\+ (file|content)\t.* /var/lib/airgap/lock( |$)`, Why: "airgap's own"}))
 			}},
 		})

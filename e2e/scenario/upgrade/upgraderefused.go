@@ -55,7 +55,7 @@ func noRoom(ctx context.Context, u *Upgrading) error {
 	}
 	r, err := u.E.On(ctx, u.first(), "", scenario.WithDisks(Command())...)
 	if err == nil {
-		err = r.Want("upgrade without room", 3, "disk-space", "(etcd's backup)")
+		err = r.Want("upgrade without room", 3, "disk-space", "(etcd backup)")
 	}
 	return errors.Join(err,
 		u.E.Script(ctx, u.first(), `[ -z "$(ls -A `+upgradeDir+`)" ]`, "umount "+upgradeDir+" && rmdir "+upgradeDir),

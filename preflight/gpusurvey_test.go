@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/gpu/nvml"
 )
 
-// TestOlderFacts: those of before had four fields of a card, and no number.
+// TestOlderFacts reads facts of an older release, with four fields per GPU and no index.
 func TestOlderFacts(t *testing.T) {
 	f, err := ReadFacts(strings.NewReader(`schema: 1
 host: g1
@@ -31,10 +31,9 @@ nvml:
 	}
 }
 
-// TestSurveyScriptCards runs the script on a tree with a driver, beside programs that
-// answer for it: it carries what nvidia-smi and the log say of cards, but no serial
-// number and nothing of who uses them.
-func TestSurveyScriptCards(t *testing.T) {
+// TestSurveyScriptGPUs runs the script on a tree with a driver and with fake programs. The survey
+// has the data of nvidia-smi and the log about the GPUs, but no serial numbers and processes.
+func TestSurveyScriptGPUs(t *testing.T) {
 	const text = "../gpu/nvml/testdata/smi/h100-v13.xml"
 	root, bin := t.TempDir(), t.TempDir()
 	xml, err := os.ReadFile(text)

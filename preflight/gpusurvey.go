@@ -9,18 +9,18 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Survey is Gather, and where NVIDIA's driver is loaded what its library says of the
-// cards. That takes a program of the driver's or of airgap.rpm's: on a server that has
-// neither, the bus tells all that a bundle needs. That the library is of another version
-// than the driver is a fault of the server, and stays in the facts.
+// Survey gathers the facts of a host. If NVIDIA's driver is loaded, it also reads the GPUs from
+// NVML, which takes a program of the driver or of airgap.rpm. On a server without either, the
+// PCI bus has all that a bundle needs. If NVML has another version than the driver, the server
+// is at fault, and the facts record it.
 func Survey(ctx context.Context, h host.Host) (*Facts, error) {
 	f, err := Gather(ctx, h)
 	if err != nil || f.Driver == "" {
 		return f, err
 	}
-	switch said, err := nvml.Ask(ctx, h); {
+	switch report, err := nvml.Ask(ctx, h); {
 	case err == nil:
-		f.NVML = withoutSerials(said)
+		f.NVML = withoutSerials(report)
 	case errors.Is(err, nvml.ErrMismatch):
 		f.Unknown = append(f.Unknown, Unknown{"nvml", err.Error()})
 	}
@@ -30,7 +30,7 @@ func Survey(ctx context.Context, h host.Host) (*Facts, error) {
 	return f, ctx.Err()
 }
 
-// withoutSerials leaves out what is nobody's business outside.
+// withoutSerials removes serial numbers: a survey leaves the site.
 func withoutSerials(r *nvml.Report) *nvml.Report {
 	kept := *r
 	kept.Cards = slices.Clone(r.Cards)
