@@ -19,7 +19,7 @@ func TestPage(t *testing.T) {
 			{From: 0, To: 1, Kind: VXLANTCP, Port: 8472, State: Open}, {From: 1, To: 0, Kind: VXLANTCP, Port: 8472, State: Narrow},
 			{From: 0, To: 1, Kind: TCP, Port: 5000, State: Unknown}, {From: 1, To: 0, Kind: TCP, Port: 5000, State: SenderCloses},
 		},
-		VIPs: map[int]*VIP{0: {Hits: map[int]int{0: 2}}, 1: {Failures: map[Result]int{Silence: 1}}},
+		VIPs: map[int]*VIP{0: {Hits: map[int]int{0: 2}}, 1: {Failures: map[Result]int{NoReply: 1}}},
 	}
 	tcp := func(number int, program string) Port { return Port{Number: number, For: program, To: All, From: All} }
 	p := &Page{Cluster: "bank", Flows: []Flow{
