@@ -14,8 +14,8 @@ import (
 	"airgap.dev/airgap/bundle/fetch"
 )
 
-// AddonNeed is one item of the addons section of airgap.yaml: objects to carry
-// with their images, and to install. Paths are relative to airgap.yaml.
+// AddonNeed is one item of the addons section of airgap.yaml: objects to include with
+// their images and to install. Paths are relative to airgap.yaml.
 type AddonNeed struct {
 	Name      string     `yaml:"name" json:"name" jsonschema:"required,description=Name of the add-on and its Helm release: a DNS label,example=monitoring"`
 	Namespace string     `yaml:"namespace" json:"namespace,omitempty" jsonschema:"description=Namespace for objects without one; airgap creates it if necessary. Default: the name of the add-on"`
@@ -24,8 +24,7 @@ type AddonNeed struct {
 	Manifests []string   `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files with Kubernetes objects (path or https URL) to apply after the chart"`
 }
 
-// ChartNeed says where a chart comes from: a repository, with name and version,
-// or a path.
+// ChartNeed is the source of a chart: a repository with name and version, or a path.
 type ChartNeed struct {
 	Repository string `yaml:"repository" json:"repository,omitempty" jsonschema:"description=https URL of a chart repository (its index may contain oci:// URLs) or oci://HOST/PATH without the chart's name,example=https://grafana.github.io/helm-charts"`
 	Name       string `yaml:"name" json:"name,omitempty" jsonschema:"description=Name of the chart in its repository"`
@@ -33,10 +32,10 @@ type ChartNeed struct {
 	Path       string `yaml:"path" json:"path,omitempty" jsonschema:"description=Directory or archive (.tgz) with the chart; replaces repository"`
 }
 
-// Values are those of a chart: a file, or text that was written in airgap.yaml.
+// Values are the values of a chart: a file, or inline text in airgap.yaml.
 type Values struct {
 	File string
-	Text []byte // YAML, as it is written: Helm's parser reads it, which takes "yes" for true
+	Text []byte // the original YAML, because Helm's parser reads "yes" as true
 }
 
 // UnmarshalYAML is yaml.Unmarshaler.
@@ -45,7 +44,7 @@ func (v *Values) UnmarshalYAML(node *yaml.Node) error {
 		return node.Decode(&v.File)
 	}
 	var inline map[string]any
-	if err := node.Decode(&inline); err != nil { // keys that are there twice, endless aliases
+	if err := node.Decode(&inline); err != nil { // detects duplicate keys and recursive aliases
 		return err
 	}
 	text, err := yaml.Marshal(alone(node))
@@ -53,7 +52,7 @@ func (v *Values) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-// alone is a node that refers to nothing outside of it.
+// alone returns a copy of the node with resolved aliases.
 func alone(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -65,7 +64,7 @@ func alone(node *yaml.Node) *yaml.Node {
 	return copied
 }
 
-// JSONSchema is the schema that the type itself does not show.
+// JSONSchema is the schema, which cannot be derived from the type.
 func (Values) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "object"}}}
 }
@@ -73,7 +72,7 @@ func (Values) JSONSchema() *jsonschema.Schema {
 // Addons is the addons section of airgap.yaml.
 type Addons []AddonNeed
 
-// Default fills in what was left out.
+// Default sets the missing fields.
 func (a Addons) Default() {
 	for i := range a {
 		if a[i].Namespace == "" {
@@ -111,9 +110,9 @@ func (a AddonNeed) validate(at *field.Path) field.ErrorList {
 	case a.Chart != nil:
 		all = append(all, a.Chart.validate(at.Child("chart"))...)
 	case a.Values.File != "" || a.Values.Text != nil:
-		all = append(all, field.Invalid(at.Child("values"), "", "values without a chart: nobody reads them"))
+		all = append(all, field.Invalid(at.Child("values"), "", "values without a chart have no effect"))
 	case len(a.Manifests) == 0:
-		all = append(all, field.Required(at, "an add-on needs a chart or manifests"))
+		all = append(all, field.Required(at, "an add-on requires a chart or manifests"))
 	}
 	return append(all, validateManifests(a.Manifests, at.Child("manifests"))...)
 }
@@ -121,19 +120,19 @@ func (a AddonNeed) validate(at *field.Path) field.ErrorList {
 func (c ChartNeed) validate(at *field.Path) field.ErrorList {
 	if c.Path != "" {
 		if c.Repository != "" || c.Name != "" || c.Version != "" {
-			return field.ErrorList{field.Invalid(at, c.Path, "either path, or repository, name and version")}
+			return field.ErrorList{field.Invalid(at, c.Path, "set path, or repository, name and version")}
 		}
 		return nil
 	}
 	var all field.ErrorList
 	if u, err := url.Parse(c.Repository); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "oci" {
-		all = append(all, field.Invalid(at.Child("repository"), fetch.Presentable(c.Repository), "want https://HOST/PATH or oci://HOST/PATH, or give path instead"))
+		all = append(all, field.Invalid(at.Child("repository"), fetch.Presentable(c.Repository), "want https://HOST/PATH or oci://HOST/PATH, or set path instead"))
 	}
 	if strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz0123456789-._") != "" || c.Name == "" {
 		all = append(all, field.Invalid(at.Child("name"), c.Name, "want the chart's name in the repository: lower-case letters, digits, dashes"))
 	}
 	if !isChartVersion(c.Version) {
-		all = append(all, field.Invalid(at.Child("version"), c.Version, "want the exact version, such as 1.2.3: the bundle says what was proven"))
+		all = append(all, field.Invalid(at.Child("version"), c.Version, "want an exact version, such as 1.2.3, so that the bundle has the verified version"))
 	}
 	return all
 }
@@ -148,7 +147,7 @@ func validateManifests(files []string, at *field.Path) field.ErrorList {
 	return all
 }
 
-// checkSource wants a path or an https URL.
+// checkSource requires a path or an https URL.
 func checkSource(from string) error {
 	if from == "" {
 		return errors.New("want a path or an https URL")
@@ -162,8 +161,8 @@ func checkSource(from string) error {
 	return nil
 }
 
-// isChartVersion wants a number and dots in front, and nothing that a file name
-// could not have.
+// isChartVersion accepts a number with dots at the start, and only characters that are
+// allowed in a file name.
 func isChartVersion(version string) bool {
 	digits := strings.TrimPrefix(version, "v")
 	return digits != "" && digits[0] >= '0' && digits[0] <= '9' && strings.Contains(digits, ".") && isPlainName(strings.ReplaceAll(version, "+", "."))

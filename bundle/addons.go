@@ -17,21 +17,22 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Directories of a bundle for what add-ons are made of, and for what they are.
+// Directories of a bundle: the charts of add-ons, the objects of add-ons, the objects
+// of the pod network.
 const (
 	chartsDir    = "charts"
 	manifestsDir = "manifests"
 	networkDir   = "network"
 )
 
-// wanted is an add-on, or what the pod network needs.
+// wanted is an add-on, or the objects of the pod network.
 type wanted struct {
 	AddonNeed
 	what string // "add-on cash", "network calico"
-	dir  string // of its objects in the bundle
+	dir  string // directory of its objects in the bundle
 }
 
-// sets are all of them in the order in which they are applied.
+// sets returns the pod network and the add-ons in the order of installation.
 func (r Request) sets() []wanted {
 	var all []wanted
 	if r.Network != nil {
@@ -43,8 +44,8 @@ func (r Request) sets() []wanted {
 	return all
 }
 
-// planAddons fetches charts and manifests, renders them in the order of
-// airgap.yaml, and returns the images that they need.
+// planAddons fetches charts and manifests, renders them in the order of airgap.yaml,
+// and returns their images.
 func (p *Plan) planAddons(ctx context.Context, up upstream, r Request, progress ui.Progress) ([]Need, error) {
 	sets := r.sets()
 	fetched, err := each(ctx, "resolve add-ons", sets, progress, func(ctx context.Context, need wanted) (*ingredients, error) {
@@ -68,7 +69,7 @@ func (p *Plan) planAddons(ctx context.Context, up upstream, r Request, progress 
 	var needs []Need
 	for i, need := range sets {
 		if fetched[i] == nil {
-			continue // its error is among those already
+			continue // its error is already in errs
 		}
 		images, err := p.planAddon(world, need, fetched[i], members[i], r)
 		if err != nil {
@@ -81,7 +82,7 @@ func (p *Plan) planAddons(ctx context.Context, up upstream, r Request, progress 
 	return needs, errors.Join(errs...)
 }
 
-// world is the cluster as the add-ons so far leave it.
+// world has the objects of the sets that were planned so far.
 type world struct {
 	objects map[string]placed // by kind and name
 }
@@ -91,7 +92,7 @@ type placed struct {
 	of string // "add-on cash"
 }
 
-// planAddon puts one set into the lock, as it was rendered.
+// planAddon adds one rendered set to the lock.
 func (p *Plan) planAddon(w *world, need wanted, from *ingredients, made *chart.Member, r Request) ([]workload.Ref, error) {
 	if made.Err != nil {
 		return nil, made.Err
@@ -128,7 +129,7 @@ func (p *Plan) planAddon(w *world, need wanted, from *ingredients, made *chart.M
 	}
 	images := slices.DeleteFunc(rendered.Images, func(ref workload.Ref) bool { return p.ignoring(ref.Image, need.what+": "+ref.Where, r) })
 	images = append(images, found...)
-	if need.dir == networkDir { // a plugin knows what its own operator runs
+	if need.dir == networkDir { // the images of the plugin's operator are known, so no rule is needed
 		p.Lock.Network = &Network{Addon: locked, Images: everywhere(images)}
 	} else {
 		p.Sets = append(p.Sets, operators.Set{Of: need.what, Namespace: need.Namespace, Installed: true, Objects: objects})
@@ -145,8 +146,8 @@ func (p *Plan) planAddon(w *world, need wanted, from *ingredients, made *chart.M
 	return images, p.addSmall(locked.Path, text)
 }
 
-// NetworkObjects is the file of what was fetched for the pod network, as it will
-// lie in the bundle; nil where nothing was.
+// NetworkObjects is the file with the fetched objects of the pod network for the
+// bundle; nil without such objects.
 func (p *Plan) NetworkObjects() []byte {
 	if p.Lock.Network == nil {
 		return nil
@@ -154,8 +155,8 @@ func (p *Plan) NetworkObjects() []byte {
 	return p.small[p.Lock.Network.Path]
 }
 
-// everywhere are the full names of what DaemonSets run. What is no reference is
-// left out: resolving the images reports it.
+// everywhere returns the full names of the images of DaemonSets. It skips invalid
+// references, because the resolution of images reports them.
 func everywhere(images []workload.Ref) []string {
 	names := []string{}
 	for _, ref := range images {
@@ -167,18 +168,18 @@ func everywhere(images []workload.Ref) []string {
 	return slices.Compact(names)
 }
 
-// addSmall refuses two contents for one path: charts of one name and version
-// may come from different repositories.
+// addSmall refuses two contents for one path: charts with the same name and version can
+// come from different repositories.
 func (p *Plan) addSmall(path string, content []byte) error {
 	if other, known := p.small[path]; known && string(other) != string(content) {
-		return fmt.Errorf("%s is wanted with two contents: another add-on has a chart of this name and version from elsewhere", path)
+		return fmt.Errorf("%s has two different contents: another add-on has a chart with this name and version from another source", path)
 	}
 	p.small[path] = content
 	return nil
 }
 
-// place leaves out an object that is there twice with the same contents; with
-// others, each run of install would take one for the drift of the other.
+// place drops duplicate objects with the same contents. Objects with different contents
+// are an error, because each run of install would report one as drift of the other.
 func (w *world) place(need wanted, objects []workload.Object) ([]workload.Object, error) {
 	var kept []workload.Object
 	var errs []error
@@ -194,14 +195,14 @@ func (w *world) place(need wanted, objects []workload.Object) ([]workload.Object
 			at := slices.IndexFunc(kept, func(k workload.Object) bool { return k.Unstructured == other.Unstructured })
 			w.objects[key], kept[at] = placed{o, need.what}, o
 		default:
-			errs = append(errs, fmt.Errorf("%s: %s is there already with other contents: %s of %s", o.At, o.Title(need.Namespace), other.At, other.of))
+			errs = append(errs, fmt.Errorf("%s: %s is a duplicate with different contents: %s of %s", o.At, o.Title(need.Namespace), other.At, other.of))
 		}
 	}
 	return kept, errors.Join(errs...)
 }
 
-// withNamespace puts the add-on's namespace in front, unless every cluster has
-// it or the add-on brings it.
+// withNamespace adds the namespace of the add-on as the first object, unless every
+// cluster has it or the add-on contains it.
 func withNamespace(name string, objects []workload.Object) []workload.Object {
 	if name == "default" || strings.HasPrefix(name, "kube-") {
 		return objects
@@ -217,8 +218,8 @@ func withNamespace(name string, objects []workload.Object) []workload.Object {
 	return append([]workload.Object{{Unstructured: made, At: "airgap.yaml"}}, objects...)
 }
 
-// carriesSecret reports whether an object has a secret in it that whoever reads
-// the stick can read.
+// carriesSecret reports whether an object contains a secret that anyone with access to
+// the USB drive can read.
 func carriesSecret(o workload.Object) bool {
 	if o.GetKind() != "Secret" || o.GroupVersionKind().Group != "" {
 		return false
@@ -231,7 +232,8 @@ func carriesSecret(o workload.Object) bool {
 	return false
 }
 
-// planManifests are the images of images.manifests, which are carried only.
+// planManifests returns the images of images.manifests; airgap does not install their
+// objects.
 func (p *Plan) planManifests(ctx context.Context, up upstream, r Request, progress ui.Progress) ([]Need, error) {
 	found, err := each(ctx, "resolve manifests", r.Manifests, progress, func(ctx context.Context, from string) (manifest, error) {
 		m, err := up.readManifest(ctx, r, from, "")

@@ -27,7 +27,8 @@ import (
 
 const chartMediaType = types.MediaType("application/vnd.cncf.helm.chart.content.v1.tar+gzip")
 
-// shopUpstream has the images of the chart till, and the chart both ways.
+// shopUpstream has the images of the chart till, and the chart in a repository and in a
+// registry.
 func shopUpstream(t *testing.T) *upstream {
 	u := newUpstream(t)
 	for _, image := range []string{"till:1", "till:2", "prepare:1", "plugin:1", "extra:1"} {
@@ -39,7 +40,7 @@ func shopUpstream(t *testing.T) *upstream {
 	return u
 }
 
-// offer puts a chart into the repository charts.example/stable.
+// offer adds a chart to the repository charts.example/stable.
 func (u *upstream) offer(archive []byte, digest string) {
 	u.files["charts.example/stable/index.yaml"] = fmt.Appendf(
 		nil,
@@ -58,7 +59,7 @@ func (u *upstream) pushChart(t *testing.T, archive []byte) {
 	must(t, remote.Write(ref, image, remote.WithTransport(u.Client().Transport)))
 }
 
-// shopRequest has the chart from the repository, and more by path and URL.
+// shopRequest has the chart from the repository, and objects from a path and a URL.
 func shopRequest(t *testing.T, u *upstream) bundle.Request {
 	dir := charttest.Directory(t, map[string]string{
 		"extra.yaml":  "apiVersion: v1\nkind: Pod\nmetadata: {name: extra}\nspec: {containers: [{name: e, image: quay.io/shop/extra:1}]}\n",
@@ -76,7 +77,7 @@ func shopRequest(t *testing.T, u *upstream) bundle.Request {
 	return r
 }
 
-// TestAddons goes from a chart repository to what lies in the bundle.
+// TestAddons covers the way from a chart repository to the files in the bundle.
 func TestAddons(t *testing.T) {
 	u := shopUpstream(t)
 	request := shopRequest(t, u)
@@ -108,15 +109,15 @@ func TestAddons(t *testing.T) {
 	for _, part := range order {
 		next := strings.Index(objects, part)
 		if next <= at {
-			t.Errorf("%q is at %d, the one before at %d in\n%s", part, next, at, objects)
+			t.Errorf("%q is at %d, the previous one at %d in\n%s", part, next, at, objects)
 		}
 		at = next
 	}
 	if strings.Contains(objects, "tested") || strings.Contains(objects, "printer") {
-		t.Error("a test, or a part that is switched off, is installed")
+		t.Error("a test or a disabled part is installed")
 	}
 	if got := contentOf(t, b, "charts/till-1.2.3.tgz"); got != string(u.files["charts.example/stable/archives/till-1.2.3.tgz"]) {
-		t.Error("the chart differs from upstream's")
+		t.Error("the chart differs from the upstream chart")
 	}
 	if s := b.Index().Summary(); s.Addons.Count != 1 || s.Addons.Bytes == 0 {
 		t.Errorf("summary: %+v", s)
@@ -124,12 +125,12 @@ func TestAddons(t *testing.T) {
 	again, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
 	if again.Lock.Addons[0].SHA256 != addon.SHA256 {
-		t.Error("the same chart gave other objects")
+		t.Error("the same chart gave different objects")
 	}
 	wantPapers(t, p)
 }
 
-// wantPapers has add-ons in the report and in the SBOM.
+// wantPapers requires the add-ons in the report and in the SBOM.
 func wantPapers(t *testing.T, p *bundle.Plan) {
 	t.Helper()
 	page, err := p.Report("SHA256:key")
@@ -139,17 +140,17 @@ func wantPapers(t *testing.T, p *bundle.Plan) {
 	addon := p.Lock.Addons[0]
 	for _, want := range []string{addon.SHA256, addon.Chart.Digest, "https://charts.example/stable", "add-on cash: Secret shop/s", "manifests/cash.yaml"} {
 		if !strings.Contains(string(page), want) {
-			t.Errorf("the report lacks %q", want)
+			t.Errorf("%q is missing in the report", want)
 		}
 	}
 	for _, want := range []string{addon.SHA256, addon.Chart.SHA256, "pkg:helm/till@1.2.3?repository_url=https"} {
 		if !strings.Contains(string(sbom), want) {
-			t.Errorf("the SBOM lacks %q", want)
+			t.Errorf("%q is missing in the SBOM", want)
 		}
 	}
 }
 
-// TestAddonOfRegistry has the chart as an artifact, held to its digest.
+// TestAddonOfRegistry: the chart is an artifact, locked by its digest.
 func TestAddonOfRegistry(t *testing.T) {
 	u := shopUpstream(t)
 	request := shopRequest(t, u)
@@ -169,19 +170,19 @@ func TestAddonOfRegistry(t *testing.T) {
 	again, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
 	if again.Lock.Addons[0].SHA256 != first.Lock.Addons[0].SHA256 || len(again.Moved) != 1 || again.Moved[0].Name != "cash" {
-		t.Errorf("moved are %+v", again.Moved)
+		t.Errorf("moved: %+v", again.Moved)
 	}
 	request.Locked.Update = []string{"cash"}
 	followed, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
 	if followed.Lock.Addons[0].Chart.Digest == locked.Digest || len(followed.Moved) > 0 {
-		t.Error("the chart was not followed")
+		t.Error("the chart was not updated")
 	}
 	wantNeeds(t, followed.Lock, map[string]string{"quay.io/shop/till:2": "add-on cash: Deployment shop/cash, container till"})
 }
 
-// TestAddonLocked: a repository cannot give old bytes for a new archive, so a
-// changed one is an error, not a change.
+// TestAddonLocked: a repository cannot return old bytes after its archive changed, so a
+// changed archive is an error and not a moved tag.
 func TestAddonLocked(t *testing.T) {
 	u := shopUpstream(t)
 	request := shopRequest(t, u)
@@ -193,7 +194,7 @@ func TestAddonLocked(t *testing.T) {
 	archive := charttest.Archive(t, "till", files)
 	u.offer(archive, sha(archive))
 	_, err = bundle.NewPlan(background, u.client(t), request, ui.Discard())
-	wantParts(t, err, "add-on cash: chart till 1.2.3 of https://charts.example/stable is another one than was locked", "--update cash takes")
+	wantParts(t, err, "add-on cash: chart till 1.2.3 of https://charts.example/stable has changed since it was locked", "pass --update cash")
 	request.Locked.Update = []string{"cash"}
 	_, err = bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
@@ -201,10 +202,10 @@ func TestAddonLocked(t *testing.T) {
 	u.files["web.example/extra.yaml"] = []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: t}\n")
 	request.Locked.Update = nil
 	_, err = bundle.NewPlan(background, u.client(t), request, ui.Discard())
-	wantParts(t, err, "https://web.example/extra.yaml has changed since it was locked", "--update cash takes")
+	wantParts(t, err, "https://web.example/extra.yaml has changed since it was locked", "pass --update cash")
 }
 
-// TestAddonsThatDoNotResolve wants every problem at once, and nothing fetched.
+// TestAddonsThatDoNotResolve: all problems are reported together, and nothing is fetched.
 func TestAddonsThatDoNotResolve(t *testing.T) {
 	u := shopUpstream(t)
 	request := shopRequest(t, u)
@@ -238,15 +239,15 @@ func TestAddonsThatDoNotResolve(t *testing.T) {
 	u.bytes.Store(0)
 	_, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	wantParts(t, err,
-		"add-on nochart: chart tell 1.2.3 of https://charts.example/stable: the repository has no chart of that name",
+		"add-on nochart: chart tell 1.2.3 of https://charts.example/stable: the repository has no chart with this name",
 		"add-on noversion: chart till 9.9.9 of https://charts.example/stable: the repository does not have this version; it has 1.2.3, 1.0.0",
-		"add-on plainhttp: ", "only https and oci are read",
+		"add-on plainhttp: ", "only https and oci are supported",
 		"add-on norepository: chart till 1.2.3 of https://nobody.example/: ", "404",
 		"add-on notag: chart till 1.2.4 of oci://ghcr.io/shop/charts: does not exist",
-		"add-on image: chart till 1 of oci://quay.io/shop: it is there, but is no Helm chart",
+		"add-on image: chart till 1 of oci://quay.io/shop: the artifact exists, but is not a Helm chart",
 		"add-on nodir: chart nowhere: ", "add-on novalues: read values: ", "add-on nofile: read manifests: ",
 		"image quay.io/shop/till:7 (needed by add-on noimage: Deployment noimage/noimage, container till): does not exist",
-		"add-on twice: https://web.example/other.yaml, document 1: Secret shop/s is there already with other contents: https://web.example/extra.yaml, document 1 of add-on cash",
+		"add-on twice: https://web.example/other.yaml, document 1: Secret shop/s is a duplicate with different contents: https://web.example/extra.yaml, document 1 of add-on cash",
 		"images.manifests: read manifests: ", "gone.yaml",
 	)
 }
@@ -255,10 +256,10 @@ func TestChartDigestDiffers(t *testing.T) {
 	u := shopUpstream(t)
 	u.offer(charttest.Archive(t, "till", charttest.Till()), strings.Repeat("0", 64))
 	_, err := bundle.NewPlan(background, u.client(t), shopRequest(t, u), ui.Discard())
-	wantParts(t, err, "till-1.2.3.tgz: SHA-256 is ", "the repository's index says 0000")
+	wantParts(t, err, "till-1.2.3.tgz: SHA-256 is ", ", but 0000")
 }
 
-// TestChartOtherThanNamed: the archive is not of the chart that was asked for.
+// TestChartOtherThanNamed: the archive contains another chart than requested.
 func TestChartOtherThanNamed(t *testing.T) {
 	u := shopUpstream(t)
 	files := charttest.Till()
@@ -266,11 +267,10 @@ func TestChartOtherThanNamed(t *testing.T) {
 	archive := charttest.Archive(t, "till", files)
 	u.offer(archive, sha(archive))
 	_, err := bundle.NewPlan(background, u.client(t), shopRequest(t, u), ui.Discard())
-	wantParts(t, err, "the archive holds chart trap 1.2.3")
+	wantParts(t, err, "the archive contains chart trap 1.2.3")
 }
 
-// TestChartBlobDiffers: a registry that gives other bytes than its manifest
-// says is told.
+// TestChartBlobDiffers: a registry returns other bytes than in the manifest.
 func TestChartBlobDiffers(t *testing.T) {
 	u := shopUpstream(t)
 	request := shopRequest(t, u)
@@ -287,7 +287,7 @@ func TestChartBlobDiffers(t *testing.T) {
 	wantParts(t, err, "the archive has SHA-256 ")
 }
 
-// TestAddonDirectory packs a chart of this host, which no lock holds.
+// TestAddonDirectory packs a chart on this host, which is not locked.
 func TestAddonDirectory(t *testing.T) {
 	u := shopUpstream(t)
 	request := shopRequest(t, u)
@@ -319,7 +319,7 @@ func contentOf(t *testing.T, b *bundle.Bundle, path string) string {
 	return string(text)
 }
 
-// wantNeeds wants images and who needs them, joined by |.
+// wantNeeds compares images with the items that need them, joined by |.
 func wantNeeds(t *testing.T, l bundle.Lock, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}
@@ -328,7 +328,7 @@ func wantNeeds(t *testing.T, l bundle.Lock, want map[string]string) {
 	}
 	for image, by := range want {
 		if got[image] != by {
-			t.Errorf("%s is needed by %q, want %q", image, got[image], by)
+			t.Errorf("%s: needed by %q, want %q", image, got[image], by)
 		}
 	}
 }
@@ -340,7 +340,7 @@ func wantParts(t *testing.T, err error, parts ...string) {
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("no %q in:\n%v", part, err)
+			t.Errorf("%q is missing in:\n%v", part, err)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// answer answers requests for manifests, and tags where tags is given.
+// answer answers requests for manifests, and for tags if tags is set.
 func answer(status int, contentType, body, tags string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -36,7 +36,8 @@ func answer(status int, contentType, body, tags string) http.Handler {
 
 const loginPage = "<!DOCTYPE html>\n<html><head><title>\n Sign in to\n continue </title></head><body>…</body></html>"
 
-// TestAnswersAreExplained: what a registry says, what it means, and what to do.
+// TestAnswersAreExplained: an error has the registry's message, the meaning and the
+// next step.
 func TestAnswersAreExplained(t *testing.T) {
 	denied := `{"errors":[{"code":"DENIED","message":"requested access to the resource is denied"}]}`
 	for _, tc := range []struct {
@@ -46,25 +47,25 @@ func TestAnswersAreExplained(t *testing.T) {
 		says  []string
 	}{
 		{"a private image", answer(403, "application/json", denied, ""), false,
-			[]string{"wants credentials for it, or it does not exist", "podman login ", "sources.rewrite", "403 Forbidden, DENIED: requested access to the resource is denied"}},
+			[]string{"requires a login, or the image does not exist", "podman login ", "sources.rewrite", "403 Forbidden, DENIED: requested access to the resource is denied"}},
 		{"no login at all", answer(401, "application/json", `{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}`, ""), false,
-			[]string{"wants credentials for it", "podman login "}},
-		{"a login without the right, or expired", answer(403, "application/json", denied, ""), true,
-			[]string{"refuses the login of podman or docker on this host for it: it may have expired", "renew it with podman login "}},
+			[]string{"requires a login", "podman login "}},
+		{"an expired login, or one without permission", answer(403, "application/json", denied, ""), true,
+			[]string{"refuses the login from podman or docker on this host: the login has expired", "log in again with podman login "}},
 		{"too many pulls", answer(429, "application/json", `{"errors":[{"code":"TOOMANYREQUESTS","message":"You have reached your pull rate limit."}]}`, ""), false,
-			[]string{"limits how much this host may pull", "TOOMANYREQUESTS: You have reached your pull rate limit.", "wait", "podman login "}},
+			[]string{"limits the pulls of this host", "TOOMANYREQUESTS: You have reached your pull rate limit.", "wait", "podman login "}},
 		{"no such repository", answer(404, "application/json", `{"errors":[{"code":"NAME_UNKNOWN","message":"repository name not known"}]}`, ""), false,
-			[]string{"does not exist in ", "it has no repository quay.io/x/shape", "NAME_UNKNOWN"}},
+			[]string{"does not exist in ", "the registry has no repository quay.io/x/shape", "NAME_UNKNOWN"}},
 		{"no such tag", answer(404, "application/json", `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}`, `{"tags":["v0","0.9","1.0","1.1","latest"]}`), false,
-			[]string{"does not exist in ", "it has the repository, and no tag 1 in it: there are 1.0 and 1.1", "MANIFEST_UNKNOWN"}},
+			[]string{"does not exist in ", "the repository exists, but has no tag 1; similar tags: 1.0 and 1.1", "MANIFEST_UNKNOWN"}},
 		{"a login page instead of a manifest", answer(200, "text/html; charset=utf-8", loginPage, ""), false,
 			[]string{`a proxy or login page answered, with the web page "Sign in to continue" instead of a manifest`, "open that address in a browser", "sources.proxy"}},
 		{"a page that says it is JSON", answer(200, "application/json", loginPage, ""), false, []string{`the web page "Sign in to continue"`}},
 		{"a proxy's page with 403", answer(403, "text/html", "<html><title>Blocked by policy</title>"+strings.Repeat("<p>because</p>", 5000), ""), false,
-			[]string{`403 Forbidden with the web page "Blocked by policy"`, "wants credentials"}},
-		{"a proxy's page with 502", answer(502, "text/html", "<html>"+strings.Repeat("x", 50_000), ""), false, []string{"has trouble of its own", "502 Bad Gateway with a web page"}},
-		{"a proxy that wants a login", answer(407, "text/plain", "who are you?", ""), false, []string{"HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT", "407 Proxy Authentication Required"}},
-		{"a teapot", answer(418, "text/plain", "short\nand stout", ""), false, []string{"refuses it (it said: 418 I'm a teapot: short and stout)"}},
+			[]string{`403 Forbidden with the web page "Blocked by policy"`, "requires a login"}},
+		{"a proxy's page with 502", answer(502, "text/html", "<html>"+strings.Repeat("x", 50_000), ""), false, []string{"has a server error", "502 Bad Gateway with a web page"}},
+		{"a proxy that requires a login", answer(407, "text/plain", "who are you?", ""), false, []string{"HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT", "407 Proxy Authentication Required"}},
+		{"status 418", answer(418, "text/plain", "short\nand stout", ""), false, []string{"refuses the request (response: 418 I'm a teapot: short and stout)"}},
 		{"a token server that is a page", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, "/v2/") {
 				w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="https://%s/token",service="x"`, r.Host))
@@ -103,7 +104,7 @@ func TestAnswersAreExplained(t *testing.T) {
 			}
 			for _, says := range append(tc.says, "image quay.io/x/shape:1 (needed by add-on shop): ") {
 				if !strings.Contains(err.Error(), says) {
-					t.Errorf("does not say %q:\n%v", says, err)
+					t.Errorf("%q is missing in:\n%v", says, err)
 				}
 			}
 			if len(err.Error()) > 1500 || strings.Count(err.Error(), "\n") > 1 || strings.Contains(err.Error(), "secret") {
@@ -113,7 +114,7 @@ func TestAnswersAreExplained(t *testing.T) {
 	}
 }
 
-// TestAnswersWhileFetching: the same words when a layer is refused, or is a page.
+// TestAnswersWhileFetching: the same explanations for a layer that is refused or is a page.
 func TestAnswersWhileFetching(t *testing.T) {
 	s := &shelf{blobs: map[digest.Digest][]byte{}}
 	s.top = s.image("linux/amd64")
@@ -133,17 +134,17 @@ func TestAnswersWhileFetching(t *testing.T) {
 		answer func(w http.ResponseWriter)
 		says   []string
 	}{
-		"denied":    {func(w http.ResponseWriter) { w.WriteHeader(403) }, []string{"wants credentials for it", "podman login"}},
-		"too often": {func(w http.ResponseWriter) { w.WriteHeader(429) }, []string{"limits how much this host may pull"}},
+		"denied":    {func(w http.ResponseWriter) { w.WriteHeader(403) }, []string{"requires a login", "podman login"}},
+		"too often": {func(w http.ResponseWriter) { w.WriteHeader(429) }, []string{"limits the pulls of this host"}},
 		"a page":    {func(w http.ResponseWriter) { fmt.Fprint(w, loginPage) }, []string{"a proxy or login page answered (text/html"}},
-		"shorter":   {func(w http.ResponseWriter) { fmt.Fprint(w, "lay") }, []string{"ends after 3 bytes, announced were 7"}},
-		"longer":    {func(w http.ResponseWriter) { fmt.Fprint(w, "layer 1 and more") }, []string{"is longer than the 7 bytes that were announced", "it has 16 bytes"}},
+		"shorter":   {func(w http.ResponseWriter) { fmt.Fprint(w, "lay") }, []string{"ends after 3 of 7 bytes"}},
+		"longer":    {func(w http.ResponseWriter) { fmt.Fprint(w, "layer 1 and more") }, []string{"is longer than the expected 7 bytes", "the server reports 16 bytes"}},
 	} {
 		spoil = func(w http.ResponseWriter) bool { tc.answer(w); return true }
 		_, err := bundle.Write(t.Context(), p, t.TempDir(), options(t), ui.Discard())
 		for _, says := range append(tc.says, l.String()+" of image quay.io/x/shape:1") {
 			if err == nil || !strings.Contains(err.Error(), says) {
-				t.Errorf("%s: does not say %q: %v", name, says, err)
+				t.Errorf("%s: %q is missing in %v", name, says, err)
 			}
 		}
 	}

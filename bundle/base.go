@@ -7,26 +7,25 @@ import (
 	"strings"
 )
 
-// Held is a file of a bundle by what makes it the same one: its path in the
-// tar, and its bytes.
+// Held is a file of a bundle, identified by its path in the tar and its content.
 type Held struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"` // bytes
 	SHA256 string `json:"sha256"`
 }
 
-// Base is what a delta leaves out because the servers have it.
+// Base lists the files that a delta omits because the servers have them.
 type Base struct {
-	Cluster string   `json:"cluster"` // its name in airgap.yaml
-	Bundles []string `json:"bundles"` // that brought it there, newest first
-	Files   []Held   `json:"files"`   // sorted by path; the lock names them too
+	Cluster string   `json:"cluster"` // cluster name in airgap.yaml
+	Bundles []string `json:"bundles"` // the bundles with these files, newest first
+	Files   []Held   `json:"files"`   // sorted by path; they are in the lock too
 }
 
-// IsDelta reports whether the bundle is of use only beside others.
+// IsDelta reports whether the bundle requires other bundles.
 func (x *Index) IsDelta() bool { return x.Base != nil }
 
-// Cluster is the name in the bundle's airgap.yaml; that of a delta's directory
-// is a longer one.
+// Cluster is the cluster name in the bundle's airgap.yaml; the directory of a delta has
+// a longer name.
 func (x *Index) Cluster() string {
 	if x.IsDelta() {
 		return x.Base.Cluster
@@ -34,7 +33,7 @@ func (x *Index) Cluster() string {
 	return x.Name
 }
 
-// Find is what the lock's world has at a path, in the bundle or left out.
+// Find returns the file at a path of the lock, in the bundle or in its base.
 func (x *Index) Find(path string) (Held, bool) {
 	for _, f := range x.held() {
 		if f.Path == path {
@@ -44,10 +43,9 @@ func (x *Index) Find(path string) (Held, bool) {
 	return Held{}, false
 }
 
-// Left are the files that a delta leaves out; a whole bundle leaves out none.
+// Left returns the files that a delta omits; a complete bundle omits none.
 func (x *Index) Left() []Held { return x.Base.files() }
 
-// files are those left out; a whole bundle leaves out none.
 func (b *Base) files() []Held {
 	if b == nil {
 		return nil
@@ -55,7 +53,7 @@ func (b *Base) files() []Held {
 	return b.Files
 }
 
-// bytes is the size of all that is left out.
+// bytes is the total size of the omitted files.
 func (b *Base) bytes() int64 {
 	var total int64
 	for _, f := range b.files() {
@@ -64,7 +62,7 @@ func (b *Base) bytes() int64 {
 	return total
 }
 
-// validate wants the base's paths to be none of the bundle's own.
+// validate checks that no path of the base is also in the bundle.
 func (b *Base) validate(own []Entry) error {
 	if b == nil {
 		return nil
@@ -80,7 +78,7 @@ func (b *Base) validate(own []Entry) error {
 	}
 	for _, f := range b.Files {
 		if taken[f.Path] {
-			return fmt.Errorf("base: path %q is there twice", f.Path)
+			return fmt.Errorf("base: duplicate path %q", f.Path)
 		}
 		taken[f.Path] = true
 	}
@@ -90,7 +88,8 @@ func (b *Base) validate(own []Entry) error {
 	return validateParents(taken)
 }
 
-// validateHeld wants paths that stay inside, and sizes that can be added up.
+// validateHeld checks that the paths are inside the bundle and that the sum of the
+// sizes does not overflow.
 func validateHeld(files []Held) error {
 	var total int64
 	for _, f := range files {
@@ -98,17 +97,17 @@ func validateHeld(files []Held) error {
 			return fmt.Errorf("path %q is not allowed", f.Path)
 		}
 		if !isSHA256(f.SHA256) {
-			return fmt.Errorf("%s: %q is no SHA-256", f.Path, f.SHA256)
+			return fmt.Errorf("%s: %q is not a SHA-256", f.Path, f.SHA256)
 		}
 		if f.Size < 0 || f.Size > math.MaxInt64-total {
-			return fmt.Errorf("%s: size %d", f.Path, f.Size)
+			return fmt.Errorf("%s: invalid size %d", f.Path, f.Size)
 		}
 		total += f.Size
 	}
 	return nil
 }
 
-// isInside accepts paths that lead to a file below where they begin.
+// isInside accepts paths of files below the root of the bundle.
 func isInside(path string) bool {
 	return fs.ValidPath(path) && path != "." && !strings.ContainsAny(path, "\\\x00")
 }

@@ -8,8 +8,8 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// TestBaseValidation: a delta's lock may name what is left out, and a base may
-// say nothing that leads a reader astray.
+// TestBaseValidation: the lock of a delta can name omitted files, and parseIndex
+// refuses an inconsistent base.
 func TestBaseValidation(t *testing.T) {
 	sum := strings.Repeat("1", 64)
 	tests := []struct {
@@ -24,10 +24,10 @@ func TestBaseValidation(t *testing.T) {
 		{`base: name "../x"`, func(x *Index) { x.Base.Cluster = "../x" }},
 		{`base: name ""`, func(x *Index) { x.Base.Bundles = []string{""} }},
 		{`base: path "../p" is not allowed`, func(x *Index) { x.Base.Files[0].Path = "../p" }},
-		{`base: path "files/a" is there twice`, func(x *Index) { x.Base.Files[0].Path = "files/a" }},
-		{`base: path "rpm/p" is there twice`, func(x *Index) { x.Base.Files = append(x.Base.Files, x.Base.Files[0]) }},
+		{`base: duplicate path "files/a"`, func(x *Index) { x.Base.Files[0].Path = "files/a" }},
+		{`base: duplicate path "rpm/p"`, func(x *Index) { x.Base.Files = append(x.Base.Files, x.Base.Files[0]) }},
 		{`path "files/a" is a file and a directory`, func(x *Index) { x.Base.Files[0].Path = "files/a/b" }},
-		{"is no SHA-256", func(x *Index) { x.Base.Files[0].SHA256 = "x" }},
+		{"is not a SHA-256", func(x *Index) { x.Base.Files[0].SHA256 = "x" }},
 		{"size -1", func(x *Index) { x.Base.Files[0].Size = -1 }},
 		{"size 9223372036854775807", func(x *Index) {
 			x.Base.Files = append(x.Base.Files, Held{Path: "rpm/q", Size: 1<<63 - 1, SHA256: sum})

@@ -19,8 +19,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// benchBytes is what a bundle of benchImages holds; AIRGAP_BENCH_MB asks for
-// another size than 256 MB.
+// benchBytes is the size of the images in benchImages; AIRGAP_BENCH_MB sets a size
+// other than 256 MB.
 func benchBytes() int64 {
 	if mb, err := strconv.ParseInt(os.Getenv("AIRGAP_BENCH_MB"), 10, 64); err == nil {
 		return mb * 1_000_000
@@ -45,8 +45,8 @@ func benchImages(b *testing.B) []bundletest.Image {
 	return []bundletest.Image{{Name: "example.com/a:1", Held: image()}, {Name: "example.com/b:1", Held: image()}}
 }
 
-// BenchmarkFill makes a whole bundle from a registry on loopback; compare
-// with BenchmarkCranePull. The sync metric is what the disk takes of it.
+// BenchmarkFill makes a whole bundle from a registry on loopback; compare with
+// BenchmarkCranePull. The sync metric is the time of the disk.
 func BenchmarkFill(b *testing.B) {
 	images := benchImages(b)
 	u := newUpstream(b, images...)
@@ -62,8 +62,7 @@ func BenchmarkFill(b *testing.B) {
 	}
 }
 
-// BenchmarkCranePull does what crane pull --format=oci does, from the same
-// registry.
+// BenchmarkCranePull does the work of crane pull --format=oci from the same registry.
 func BenchmarkCranePull(b *testing.B) {
 	images := benchImages(b)
 	u := newUpstream(b, images...)

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 )
 
-// TestFewChunksInMemory: however many read at a time, only mostFirstReads chunks are in memory,
-// and all of the readers get their turn.
+// TestFewChunksInMemory: with any number of readers, only mostFirstReads chunks are in
+// memory, and all readers finish.
 func TestFewChunksInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limited{make(chan struct{}, mostFirstReads)}
@@ -26,7 +26,7 @@ func TestFewChunksInMemory(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		if got := len(holding); got != 4*mostFirstReads {
-			t.Errorf("%d readers had their turn, want all %d", got, 4*mostFirstReads)
+			t.Errorf("%d readers finished, want %d", got, 4*mostFirstReads)
 		}
 	})
 }

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// maxChartIndex bounds the index of a chart repository, in bytes.
+	// maxChartIndex limits the index of a chart repository, in bytes.
 	maxChartIndex = 64 << 20
 	// chartLayer is the media type of a chart's archive in a registry.
 	chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
-// fetchedChart is an archive and what vouches for it.
+// fetchedChart is an archive and its digests.
 type fetchedChart struct {
 	archive []byte
-	digest  string // that upstream gives: of the manifest in a registry, of the archive elsewhere
+	digest  string // from upstream: of the manifest in a registry, else of the archive
 	moved   *Moved
 	indexed bool // the repository's index has the archive's digest
 }
@@ -51,18 +51,18 @@ func (up upstream) fetchChart(ctx context.Context, need AddonNeed, r Request) (f
 		return f, fmt.Errorf("%s: %w", want, err)
 	}
 	if want.Path == "" && !strings.HasPrefix(want.Repository, "oci://") && !f.indexed && locked == nil && r.Locked.indexed(need) {
-		return f, fmt.Errorf("%s: the repository's index has no digest of it, and had one when airgap.lock was written: ask those who run it why, then --update %s takes it without", want, need.Name)
+		return f, fmt.Errorf("%s: the index of the repository has no digest for this chart, but had one when airgap.lock was written: ask the owner of the repository for the reason; then use the chart without a digest with --update %s", want, need.Name)
 	}
 	if f.digest == "" {
 		f.digest = "sha256:" + sha256Hex(f.archive)
 	}
 	if locked != nil && locked.SHA256 != sha256Hex(f.archive) {
-		return f, fmt.Errorf("%s is another one than was locked (its SHA-256 was %s, is %s): --update %s takes what it is now", want, locked.SHA256, sha256Hex(f.archive), need.Name)
+		return f, fmt.Errorf("%s has changed since it was locked (SHA-256 was %s, is %s): to use the new one, pass --update %s", want, locked.SHA256, sha256Hex(f.archive), need.Name)
 	}
 	return f, nil
 }
 
-// readChart reads an archive, or makes one of a directory.
+// readChart reads an archive, or makes one from a directory.
 func readChart(dir, path string) ([]byte, error) {
 	full := path
 	if !filepath.IsAbs(path) {
@@ -78,7 +78,7 @@ func readChart(dir, path string) ([]byte, error) {
 	return readFile(dir, path, chart.MaxArchive)
 }
 
-// chartIndex is the part of a repository's index.yaml that counts here.
+// chartIndex has the fields of a repository's index.yaml that airgap reads.
 type chartIndex struct {
 	Entries map[string][]chartEntry `json:"entries"`
 }
@@ -115,7 +115,7 @@ func (up upstream) chartOfRepository(ctx context.Context, need AddonNeed, locked
 		return fetchedChart{}, fetch.UnexpectedPage(at, mediaType)
 	}
 	if sum := entry.sum(); sum != "" && sum != sha256Hex(archive) {
-		return fetchedChart{}, fmt.Errorf("%s: SHA-256 is %s, the repository's index says %s", fetch.Presentable(at), sha256Hex(archive), sum)
+		return fetchedChart{}, fmt.Errorf("%s: SHA-256 is %s, but %s in the index of the repository", fetch.Presentable(at), sha256Hex(archive), sum)
 	}
 	return fetchedChart{archive: archive, indexed: entry.Digest != ""}, nil
 }
@@ -130,38 +130,39 @@ func (up upstream) chartIndex(ctx context.Context, at string) (chartIndex, error
 		return index, fetch.UnexpectedPage(at, mediaType)
 	}
 	if err := yaml.Unmarshal(text, &index); err != nil {
-		return index, fmt.Errorf("read %s (%s): it is no index of a chart repository: %w", fetch.Presentable(at), mediaType, err)
+		return index, fmt.Errorf("read %s (%s): not an index of a chart repository: %w", fetch.Presentable(at), mediaType, err)
 	}
 	if index.Entries == nil {
-		return index, fmt.Errorf("read %s (%s): it is no index of a chart repository: it has no entries", fetch.Presentable(at), mediaType)
+		return index, fmt.Errorf("read %s (%s): not an index of a chart repository: it has no entries", fetch.Presentable(at), mediaType)
 	}
 	return index, nil
 }
 
-// chartOfIndex reads a chart of which a repository's index says that it is in a registry, as
-// Bitnami's does. The index has the SHA-256 of the archive, or the digest of its manifest.
+// chartOfIndex reads a chart that the index of a repository stores in a registry, as
+// Bitnami's index does. The index has the SHA-256 of the archive, or the digest of its
+// manifest.
 func (up upstream) chartOfIndex(ctx context.Context, need AddonNeed, locked *Chart, entry chartEntry, ref string) (fetchedChart, error) {
 	tagged, err := taggedChart(ref, entry.Version)
 	if err != nil {
-		return fetchedChart{}, fmt.Errorf("the repository's index leads to a registry: %w", err)
+		return fetchedChart{}, fmt.Errorf("read the registry reference in the index of the repository: %w", err)
 	}
 	digest := ""
-	if locked != nil && locked.Digest != "sha256:"+locked.SHA256 { // else the index had an archive when it was locked
+	if locked != nil && locked.Digest != "sha256:"+locked.SHA256 { // otherwise, the index had an archive when it was locked
 		digest = locked.Digest
 	}
 	f, err := up.chartOfRegistry(ctx, need, tagged, digest)
 	if err != nil {
-		return f, fmt.Errorf("oci://%s, which the repository's index names: %w", ref, err)
+		return f, fmt.Errorf("oci://%s from the index of the repository: %w", ref, err)
 	}
 	if sum := entry.sum(); sum != "" && sum != sha256Hex(f.archive) && "sha256:"+sum != f.digest {
-		return f, fmt.Errorf("oci://%s: SHA-256 is %s, the repository's index says %s", ref, sha256Hex(f.archive), sum)
+		return f, fmt.Errorf("oci://%s: SHA-256 is %s, but %s in the index of the repository", ref, sha256Hex(f.archive), sum)
 	}
 	f.indexed = entry.Digest != ""
 	return f, nil
 }
 
-// taggedChart is a reference to a chart in a registry. One without a tag gets the version. A
-// tag cannot have a plus; Helm writes an underscore.
+// taggedChart is a reference to a chart in a registry. Without a tag it gets the
+// version as tag. A tag cannot contain a plus sign; Helm writes an underscore.
 func taggedChart(ref, version string) (reference.Reference, error) {
 	named, err := reference.Parse(ref)
 	if err != nil {
@@ -176,7 +177,7 @@ func taggedChart(ref, version string) (reference.Reference, error) {
 func (x chartIndex) find(want ChartNeed) (chartEntry, error) {
 	entries, known := x.Entries[want.Name]
 	if !known {
-		return chartEntry{}, errors.New("the repository has no chart of that name")
+		return chartEntry{}, errors.New("the repository has no chart with this name")
 	}
 	var versions []string
 	for _, e := range entries {
@@ -191,13 +192,13 @@ func (x chartIndex) find(want ChartNeed) (chartEntry, error) {
 	return chartEntry{}, fmt.Errorf("the repository does not have this version; it has %s", strings.Join(versions, ", "))
 }
 
-// sameVersion takes v1.2.3 and 1.2.3 for one: charts are called both.
+// sameVersion treats v1.2.3 and 1.2.3 as equal, because charts use both forms.
 func sameVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
 
-// url is where the archive is: as the index writes it, mostly beside itself.
+// url is the URL of the archive from the index, usually relative to the index.
 func (e chartEntry) url(base string) (string, error) {
 	if len(e.URLs) == 0 {
-		return "", errors.New("the repository's index names no URL for it")
+		return "", errors.New("the index of the repository has no URL for the chart")
 	}
 	above, err := url.Parse(base)
 	if err != nil {
@@ -205,18 +206,18 @@ func (e chartEntry) url(base string) (string, error) {
 	}
 	at, err := above.Parse(e.URLs[0])
 	if err != nil || at.Scheme != "https" && at.Scheme != "oci" {
-		return "", fmt.Errorf("the repository's index has it at %s: only https and oci are read", fetch.Presentable(e.URLs[0]))
+		return "", fmt.Errorf("the index of the repository has URL %s: only https and oci are supported", fetch.Presentable(e.URLs[0]))
 	}
 	if at.Scheme == "oci" && (at.User != nil || at.RawQuery != "") {
-		return "", fmt.Errorf("the repository's index has it at %s: oci:// takes HOST/PATH, and a tag or digest", fetch.Presentable(e.URLs[0]))
+		return "", fmt.Errorf("the index of the repository has URL %s: oci:// allows only HOST/PATH and a tag or a digest", fetch.Presentable(e.URLs[0]))
 	}
 	return at.String(), nil
 }
 
-// sum is the digest of the index in hex, "" for none.
+// sum is the digest from the index in hex; "" without one.
 func (e chartEntry) sum() string { return strings.TrimPrefix(e.Digest, "sha256:") }
 
-// chartByName reads a chart of an oci:// repository.
+// chartByName reads a chart from an oci:// repository.
 func (up upstream) chartByName(ctx context.Context, need AddonNeed, locked *Chart) (fetchedChart, error) {
 	want := *need.Chart
 	named, err := taggedChart(strings.TrimSuffix(strings.TrimPrefix(want.Repository, "oci://"), "/")+"/"+want.Name, want.Version)
@@ -230,7 +231,7 @@ func (up upstream) chartByName(ctx context.Context, need AddonNeed, locked *Char
 	return up.chartOfRegistry(ctx, need, named, digest)
 }
 
-// chartOfRegistry reads a chart by its tag, or by the digest that it is locked to.
+// chartOfRegistry reads a chart by its tag, or by the locked digest.
 func (up upstream) chartOfRegistry(ctx context.Context, need AddonNeed, named reference.Reference, digest string) (fetchedChart, error) {
 	repo, err := up.Repository(named.Repository())
 	if err != nil {
@@ -262,7 +263,7 @@ func (up upstream) chartOfRegistry(ctx context.Context, need AddonNeed, named re
 		return fetchedChart{}, err
 	}
 	if sum := sha256Hex(archive); layer.Digest.Algorithm != "sha256" || layer.Digest.Hex != sum {
-		return fetchedChart{}, fmt.Errorf("the archive has SHA-256 %s, its manifest says %s", sum, layer.Digest)
+		return fetchedChart{}, fmt.Errorf("the archive has SHA-256 %s, but %s in its manifest", sum, layer.Digest)
 	}
 	return fetchedChart{archive: archive, digest: top.Digest.String(), moved: moved}, nil
 }
@@ -274,7 +275,7 @@ func layerOf(manifest []byte) (v1.Descriptor, error) {
 	}
 	i := slices.IndexFunc(parsed.Layers, func(d v1.Descriptor) bool { return d.MediaType == chartLayer })
 	if i < 0 {
-		return v1.Descriptor{}, errors.New("it is there, but is no Helm chart")
+		return v1.Descriptor{}, errors.New("the artifact exists, but is not a Helm chart")
 	}
 	return parsed.Layers[i], nil
 }

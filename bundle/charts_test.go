@@ -24,12 +24,12 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// index has one chart, at a URL.
+// index serves a repository index with one chart at a URL.
 func (u *upstream) index(digest, url string) {
 	u.files["charts.example/stable/index.yaml"] = fmt.Appendf(nil, "apiVersion: v1\nentries:\n  till:\n    - {version: 1.2.3, digest: %q, urls: [%q]}\n", digest, url)
 }
 
-// manifestOf pushes the chart till and gives the digest of its manifest.
+// manifestOf pushes the chart till and returns the digest of its manifest.
 func (u *upstream) manifestOf(t *testing.T, archive []byte) string {
 	t.Helper()
 	u.pushChart(t, archive)
@@ -40,19 +40,20 @@ func (u *upstream) manifestOf(t *testing.T, archive []byte) string {
 	return digest.String()
 }
 
-// TestIndexLeadsToRegistry: the index of a repository has charts at oci://, as Bitnami's does.
+// TestIndexLeadsToRegistry: the index of a repository refers to charts at oci://, as
+// Bitnami's index does.
 func TestIndexLeadsToRegistry(t *testing.T) {
 	archive := charttest.Archive(t, "till", charttest.Till())
 	for name, tc := range map[string]struct{ digest, url, complaint string }{
-		"with a tag":            {sha(archive), "oci://ghcr.io/shop/charts/till:1.2.3", ""},
-		"with tag and digest":   {sha(archive), "oci://ghcr.io/shop/charts/till:1.2.3@MANIFEST", ""},
-		"with a digest":         {"", "oci://ghcr.io/shop/charts/till@MANIFEST", ""},
-		"with neither":          {"sha256:" + sha(archive), "oci://ghcr.io/shop/charts/till", ""},
-		"digest of the rest":    {"MANIFEST", "oci://ghcr.io/shop/charts/till:1.2.3", ""},
-		"another digest":        {strings.Repeat("0", 64), "oci://ghcr.io/shop/charts/till:1.2.3", "oci://ghcr.io/shop/charts/till:1.2.3: SHA-256 is " + sha(archive) + ", the repository's index says 0000"},
-		"a tag that is missing": {"", "oci://ghcr.io/shop/charts/till:9", "oci://ghcr.io/shop/charts/till:9, which the repository's index names: does not exist"},
-		"a user in it":          {"", "oci://me:pw@ghcr.io/shop/charts/till:1.2.3", "oci:// takes HOST/PATH, and a tag or digest"},
-		"no reference":          {"", "oci://ghcr.io/Shop/till:1.2.3", `the repository's index leads to a registry: image reference "ghcr.io/Shop/till:1.2.3": invalid reference format`},
+		"with a tag":             {sha(archive), "oci://ghcr.io/shop/charts/till:1.2.3", ""},
+		"with tag and digest":    {sha(archive), "oci://ghcr.io/shop/charts/till:1.2.3@MANIFEST", ""},
+		"with a digest":          {"", "oci://ghcr.io/shop/charts/till@MANIFEST", ""},
+		"with neither":           {"sha256:" + sha(archive), "oci://ghcr.io/shop/charts/till", ""},
+		"digest of the manifest": {"MANIFEST", "oci://ghcr.io/shop/charts/till:1.2.3", ""},
+		"another digest":         {strings.Repeat("0", 64), "oci://ghcr.io/shop/charts/till:1.2.3", "oci://ghcr.io/shop/charts/till:1.2.3: SHA-256 is " + sha(archive) + ", but 0000"},
+		"a tag that is missing":  {"", "oci://ghcr.io/shop/charts/till:9", "oci://ghcr.io/shop/charts/till:9 from the index of the repository: does not exist"},
+		"a user in it":           {"", "oci://me:pw@ghcr.io/shop/charts/till:1.2.3", "oci:// allows only HOST/PATH and a tag or a digest"},
+		"no reference":           {"", "oci://ghcr.io/Shop/till:1.2.3", `read the registry reference in the index of the repository: image reference "ghcr.io/Shop/till:1.2.3": invalid reference format`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := shopUpstream(t)
@@ -66,13 +67,13 @@ func TestIndexLeadsToRegistry(t *testing.T) {
 			must(t, err)
 			got := p.Lock.Addons[0].Chart
 			if got.SHA256 != sha(archive) || got.Digest != manifest || got.Repository != "https://charts.example/stable" || got.IndexDigest != (tc.digest != "") {
-				t.Errorf("locked is %+v", got)
+				t.Errorf("locked: %+v", got)
 			}
 		})
 	}
 }
 
-// TestIndexMovesToRegistry: what was locked as an archive, or by a digest, stays.
+// TestIndexMovesToRegistry: an archive or digest in the lock stays valid.
 func TestIndexMovesToRegistry(t *testing.T) {
 	u := shopUpstream(t)
 	archive := charttest.Archive(t, "till", charttest.Till())
@@ -85,7 +86,7 @@ func TestIndexMovesToRegistry(t *testing.T) {
 	second, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
 	if got := second.Lock.Addons[0].Chart; got.SHA256 != sha(archive) || got.Digest != manifest {
-		t.Errorf("locked is %+v", got)
+		t.Errorf("locked: %+v", got)
 	}
 	files := charttest.Till()
 	files["README.md"] = "new\n"
@@ -94,12 +95,12 @@ func TestIndexMovesToRegistry(t *testing.T) {
 	third, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
 	if got := third.Lock.Addons[0].Chart; got.SHA256 != sha(archive) || len(third.Moved) != 1 {
-		t.Errorf("locked is %+v, moved are %+v", got, third.Moved)
+		t.Errorf("locked: %+v, moved: %+v", got, third.Moved)
 	}
 }
 
-// TestPagesInstead: whatever a proxy or a portal answers instead of, the error names
-// the URL and the media type.
+// TestPagesInstead: if a proxy or a portal answers with a page, the error names the URL
+// and the media type.
 func TestPagesInstead(t *testing.T) {
 	html := func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -114,7 +115,7 @@ func TestPagesInstead(t *testing.T) {
 		_, _ = w.Write([]byte(`{"error": "login_required"}`))
 	}
 	for name, tc := range map[string]struct {
-		path   string // that is answered so
+		path   string // path with this answer
 		answer func(http.ResponseWriter)
 		parts  []string
 	}{
@@ -148,7 +149,7 @@ func TestPagesInstead(t *testing.T) {
 			u.spoil.Store(&spoil)
 			_, err := bundle.NewPlan(background, u.client(t), shopRequest(t, u), ui.Discard())
 			if tc.parts == nil {
-				must(t, err) // any answer to the first question is fine for a registry without a login
+				must(t, err) // any answer to the first request is fine for a registry without a login
 				return
 			}
 			wantParts(t, err, tc.parts...)
@@ -156,7 +157,7 @@ func TestPagesInstead(t *testing.T) {
 	}
 }
 
-// TestPagesInsteadOfMetadata: repositories of packages are read by the same client.
+// TestPagesInsteadOfMetadata: the client handles package repositories in the same way.
 func TestPagesInsteadOfMetadata(t *testing.T) {
 	bundletest.Need(t, "createrepo_c")
 	key, err := rpm.NewKey(time.Unix(1_600_000_000, 0))
@@ -173,7 +174,7 @@ func TestPagesInsteadOfMetadata(t *testing.T) {
 	}
 }
 
-// TestWarnings: what Helm and kubectl tolerate is bundled, and said.
+// TestWarnings: the bundle contains files that Helm and kubectl tolerate, with a warning.
 func TestWarnings(t *testing.T) {
 	u := shopUpstream(t)
 	files := charttest.Till()
@@ -203,8 +204,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestKindsOfOtherAddons: a chart is rendered for the kinds that all add-ons define, also
-// those behind it; what one has as a hook and for good is there once.
+// TestKindsOfOtherAddons: a chart is rendered with the kinds of all add-ons, also of
+// later ones. An object that is both a hook and a normal object appears once.
 func TestKindsOfOtherAddons(t *testing.T) {
 	u := newUpstream(t)
 	request := u.request()
@@ -235,12 +236,12 @@ func TestKindsOfOtherAddons(t *testing.T) {
 	objects := contentOf(t, b, "manifests/first.yaml")
 	for part, times := range map[string]int{"kind: Shop": 1, "kind: Own": 1, "kind: ServiceAccount": 1, "for: good": 1, "helm.sh/hook": 0} {
 		if n := strings.Count(objects, part); n != times {
-			t.Errorf("%q is there %d times in\n%s", part, n, objects)
+			t.Errorf("%q occurs %d times in\n%s", part, n, objects)
 		}
 	}
 }
 
-// TestInlineValues are read by Helm's parser, as those of a file.
+// TestInlineValues: Helm's parser reads inline values like a file.
 func TestInlineValues(t *testing.T) {
 	var need bundle.AddonNeed
 	must(t, yaml.Unmarshal([]byte("name: x\nvalues:\n  on: &on yes\n  mode: 0o644\n  day: 2024-01-02\n  text: \"yes\"\n  again: *on\n  <<: {more: 1_000}\n  none: ~\n"), &need))
@@ -251,7 +252,7 @@ func TestInlineValues(t *testing.T) {
 		t.Errorf("got %s (%q), want %s", got, notices, want)
 	}
 	if err := yaml.Unmarshal([]byte("values:\n  a: 1\n  a: 2\n"), &need); err == nil || !strings.Contains(err.Error(), "line 3") {
-		t.Errorf("a key twice in airgap.yaml: %v", err)
+		t.Errorf("a duplicate key in airgap.yaml: %v", err)
 	}
 	var both struct {
 		Shared map[string]any

@@ -9,13 +9,13 @@ import (
 	"sort"
 )
 
-// chunks reads the tar stream out of its parts and verifies what it reads, every
-// time: the first read of a chunk takes its signed SHA-256, later ones its seal.
+// chunks reads the tar stream from its parts and verifies every read: the first read of
+// a chunk with its signed SHA-256, later reads with its seal.
 type chunks struct {
-	bundle string // its name, for errors
+	bundle string // bundle name, for errors
 	parts  []openPart
 	size   int64   // of the whole stream
-	files  []Entry // to say what a damaged chunk belongs to
+	files  []Entry // to name the file of a damaged chunk
 	seals  *seals
 }
 
@@ -26,7 +26,7 @@ type openPart struct {
 	file   ownFile
 }
 
-// chunk is the signed SHA-256 of the chunk that begins at from in the part.
+// chunk returns the signed SHA-256 of the chunk at offset from in the part.
 func (p *openPart) chunk(from int64) []byte {
 	i := from / ChunkSize
 	return p.Chunks[i*sha256.Size : (i+1)*sha256.Size]
@@ -44,8 +44,8 @@ func newChunks(bundle string, parts []openPart, files []Entry) *chunks {
 	}
 }
 
-// ReadAt is io.ReaderAt over the stream. It returns a *DamageError, and never
-// the bytes, where a chunk is not what was signed.
+// ReadAt is io.ReaderAt over the stream. For a damaged chunk it returns a *DamageError
+// and no bytes.
 func (c *chunks) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("read bundle at %d: negative offset", off)
@@ -65,7 +65,7 @@ func (c *chunks) ReadAt(p []byte, off int64) (int, error) {
 	return read, nil
 }
 
-// readChunk fills p with what is left of the chunk at off, or of its block.
+// readChunk fills p with the rest of the chunk at off, or of its block.
 func (c *chunks) readChunk(p []byte, off int64) (int, error) {
 	k := off / ChunkSize
 	part, from, size := c.locate(k)
@@ -88,8 +88,8 @@ func (c *chunks) readChunk(p []byte, off int64) (int, error) {
 	return copy(p, buf[within:size]), nil
 }
 
-// readBlock reads from the block at within of a chunk that is sealed. A whole block is
-// read into p at once.
+// readBlock reads from the block at within of a sealed chunk. It reads a whole block
+// directly into p.
 func (c *chunks) readBlock(s *seal, k, within int64, p []byte) (int, error) {
 	part, at, size := c.locate(k)
 	i := within / block
@@ -108,7 +108,7 @@ func (c *chunks) readBlock(s *seal, k, within int64, p []byte) (int, error) {
 	}
 	if !c.seals.fits(s, int(i), piece) {
 		clear(piece)
-		return 0, c.damage(part, k, "it is not what it was when it was verified")
+		return 0, c.damage(part, k, "the content changed after the verification")
 	}
 	if whole {
 		return len(piece), nil
@@ -116,20 +116,20 @@ func (c *chunks) readBlock(s *seal, k, within int64, p []byte) (int, error) {
 	return copy(p, piece[within-from:]), nil
 }
 
-// hot is how much is hashed while the processor's own cache still has it, bytes:
-// verifying takes a tenth less time than by whole chunks.
+// hot is the number of bytes that are hashed while they are in the processor's cache.
+// This makes verification a tenth faster than with whole chunks.
 const hot = 256 << 10
 
-// load reads chunk k of the stream into buf, which has its exact size, and
+// load reads chunk k of the stream into buf, which has the size of the chunk, and
 // verifies it.
 func (c *chunks) load(k int64, buf []byte) error { return c.check(k, buf) }
 
-// verify is load for those who do not want the bytes: what was hashed is written
-// over while the processor's cache still has it.
+// verify is load without the content: it overwrites buf, so that the hashed bytes stay
+// in the processor's cache.
 func (c *chunks) verify(k int64, buf []byte) error { return c.check(k, buf[:hot]) }
 
-// check verifies chunk k, reading as much at a time as buf holds: a part that lies
-// on another host is asked for once a chunk.
+// check verifies chunk k and reads len(buf) bytes at a time. For a part on another
+// host, buf has the size of a chunk, so that each chunk is one request.
 func (c *chunks) check(k int64, buf []byte) error {
 	part, at, size := c.locate(k)
 	h := sha256.New()
@@ -141,12 +141,12 @@ func (c *chunks) check(k int64, buf []byte) error {
 		h.Write(piece)
 	}
 	if !bytes.Equal(h.Sum(nil), part.chunk(at)) {
-		return c.damage(part, k, "SHA-256 is not the signed one")
+		return c.damage(part, k, "SHA-256 does not match the signed value")
 	}
 	return nil
 }
 
-// locate finds chunk k's part, its offset there, and its size.
+// locate returns the part of chunk k, its offset in the part, and its size.
 func (c *chunks) locate(k int64) (part *openPart, from, size int64) {
 	off := k * ChunkSize
 	i := sort.Search(len(c.parts), func(i int) bool { return c.parts[i].start > off }) - 1
@@ -160,7 +160,7 @@ func (c *chunks) readError(part *openPart, k int64, err error) error {
 		return nil
 	}
 	if errors.Is(err, io.EOF) {
-		return c.damage(part, k, "the part ends before it")
+		return c.damage(part, k, "the part is too short")
 	}
 	return fmt.Errorf("read chunk %d of bundle: %w", k, err)
 }

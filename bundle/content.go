@@ -6,19 +6,19 @@ import (
 	"io"
 )
 
-// Content is one file of a bundle, read in place. It needs no closing, and may
-// be read by several goroutines.
+// Content is one file of a bundle, read in place. It needs no Close and is safe for
+// concurrent use.
 type Content struct {
 	entry  Entry
 	chunks *chunks
 }
 
-// File finds a file by its path in the tar, as "files/x" or BlobPath(digest).
-// The error is fs.ErrNotExist for errors.Is.
+// File finds a file by its path in the tar, such as "files/x" or BlobPath(digest). A
+// missing file is fs.ErrNotExist for errors.Is.
 func (b *Bundle) File(path string) (*Content, error) { return b.files.open(path) }
 
-// ReadAt is io.ReaderAt. A chunk that is not what was signed gives a
-// *DamageError and no bytes of it.
+// ReadAt is io.ReaderAt. For a damaged chunk it returns a *DamageError and no bytes of
+// the chunk.
 func (f *Content) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("read %s at %d: negative offset", f.entry.Path, off)
@@ -37,13 +37,13 @@ func (f *Content) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Size is in bytes.
+// Size is the size in bytes.
 func (f *Content) Size() int64 { return f.entry.Size }
 
-// Entry is what the index says about the file.
+// Entry is the entry of the file in the index.
 func (f *Content) Entry() Entry { return f.entry }
 
-// Reader reads the file from its start, verified as ReadAt is.
+// Reader reads the file from its start, with the same verification as ReadAt.
 func (f *Content) Reader() *Reader { return &Reader{Content: f} }
 
 // Reader reads a file of a bundle in order; it is also an io.ReaderAt.
@@ -53,8 +53,8 @@ type Reader struct {
 	at int64
 }
 
-// Read ends with a block of its chunk where it can, so that the next one reads and
-// verifies each block once.
+// Read stops at the end of a block if possible, so that each block is read and verified
+// once.
 func (r *Reader) Read(p []byte) (int, error) {
 	end := r.entry.Offset + r.at + int64(len(p))
 	if whole := int64(len(p)) - end%block; whole > 0 {
@@ -68,7 +68,6 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek is io.Seeker.
 func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:

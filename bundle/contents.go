@@ -15,22 +15,22 @@ import (
 	"airgap.dev/airgap/bundle/image"
 )
 
-// Annotations by which tools find an image in a layout: the first is OCI's,
-// which skopeo and crane read, the second containerd's.
+// Annotations with the image name in a layout: skopeo and crane read OCI's annotation,
+// containerd its own.
 const (
 	refNameAnnotation   = "org.opencontainers.image.ref.name"
 	imageNameAnnotation = "io.containerd.image.name"
 
-	// indexAnnotation, ours, is the digest of upstream's index over several
-	// platforms, if there is one; it is a blob of the layout.
+	// indexAnnotation is airgap's annotation for the digest of the upstream index of
+	// several platforms. This index is a blob of the layout.
 	indexAnnotation = "dev.airgap.index"
 )
 
-// contents lists every file of the bundle, sorted by path and without
-// offsets, and the bytes of those that are made here.
+// contents lists every file of the bundle, sorted by path and without offsets, and
+// returns the contents of the generated files.
 func (p *Plan) contents() ([]Entry, map[string][]byte, error) {
 	if p.rpms != nil && p.rpmKey == nil {
-		return nil, nil, errors.New("the repository of packages is not signed")
+		return nil, nil, errors.New("the package repository is not signed")
 	}
 	small := maps.Clone(p.small)
 	index, err := layoutIndex(p.Lock.Images)
@@ -51,7 +51,7 @@ func (p *Plan) contents() ([]Entry, map[string][]byte, error) {
 	return sorted, small, nil
 }
 
-// entries are the files of everything locked, by path and without offsets.
+// entries are the files of the lock, by path and without offsets.
 func (l Lock) entries() map[string]Entry {
 	files := map[string]Entry{}
 	for _, image := range l.Images {
@@ -69,10 +69,10 @@ func (l Lock) entries() map[string]Entry {
 	return files
 }
 
-// layoutIndex is oci/index.json: for each image reference the manifest of the
-// wanted platform. Upstream's index over all platforms is not named as a
-// manifest, since most of what it leads to is not here: crane pushes, and
-// skopeo copies with --all, whatever they can reach.
+// layoutIndex is oci/index.json: for each image reference the manifest of the platform.
+// The upstream index of all platforms is not listed as a manifest, because the bundle
+// does not have most of its images, and crane push and skopeo copy --all would try to
+// copy them.
 func layoutIndex(images []Image) ([]byte, error) {
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{}}
 	for _, image := range images {
@@ -92,7 +92,8 @@ func layoutIndex(images []Image) ([]byte, error) {
 	return json.Marshal(index)
 }
 
-// Manifest is the manifest that containerd runs: the image itself, or the first after its index.
+// Manifest is the manifest that containerd runs: the image itself, or the first blob
+// after its index.
 func (i Image) Manifest() Blob {
 	for _, b := range i.Blobs {
 		if image.IsManifest(b.MediaType) {
@@ -102,7 +103,7 @@ func (i Image) Manifest() Blob {
 	return i.Blobs[0]
 }
 
-// describe says what a path of the bundle is, as people call it.
+// describe is the display name of a path of the bundle.
 func (p *Plan) describe(path string) string {
 	for _, image := range p.Lock.Images {
 		for _, b := range image.Blobs {

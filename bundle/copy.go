@@ -21,12 +21,12 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Copy puts the bundle into the directory to, as a registry's store wants it:
-// each chunk is read once from here, verified, and written. What is there
-// already and verifies is kept, so an interrupted copy goes on, and a copy
-// that went bad is repaired. bundle.json and the signature come last: half a
-// copy is no bundle. Damaged chunks are left out and reported together. written
-// are the bytes of parts that were not there yet, or were wrong.
+// Copy puts the bundle into the directory to for the store of a registry. It reads each
+// chunk once from this bundle, verifies it, and writes it. It keeps existing chunks
+// that verify, so an interrupted copy continues and a damaged copy is repaired.
+// bundle.json and the signature come last, so that an incomplete copy is not a bundle.
+// Damaged chunks are skipped and reported together. written is the number of bytes in
+// parts that were missing or wrong.
 func (b *Bundle) Copy(ctx context.Context, to string, progress ui.Progress) (written int64, err error) {
 	c := &copier{from: b, to: to, writer: newEarlyWriter(b.chunks.size, false)}
 	if err := b.copy(ctx, c, progress); err != nil {
@@ -55,14 +55,14 @@ func (b *Bundle) copy(ctx context.Context, c *copier, progress ui.Progress) erro
 	return c.finish()
 }
 
-// admit makes the directory, unless it holds another bundle or has no room.
+// admit creates the directory, unless it has another bundle or not enough space.
 func (b *Bundle) admit(to string) error {
 	there, err := IDIn(to)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err == nil && there != b.ID() {
-		return errors.New("another bundle is there")
+		return errors.New("the directory has another bundle")
 	}
 	stick, err := b.sizes()
 	if err != nil {
@@ -74,8 +74,8 @@ func (b *Bundle) admit(to string) error {
 	return os.MkdirAll(to, 0o755)
 }
 
-// sizes are those that the files next to the parts are said to have. What is missing
-// is found when it is copied.
+// sizes are the announced sizes of the files next to the parts. A missing file is found
+// when it is copied.
 func (b *Bundle) sizes() ([]StickFile, error) {
 	var all []StickFile
 	for _, name := range b.besides() {
@@ -97,10 +97,10 @@ func (b *Bundle) sizes() ([]StickFile, error) {
 	return all, nil
 }
 
-// copySuffix is on the name of a part that is not copied whole yet.
+// copySuffix is the suffix of a part that is not complete yet.
 const copySuffix = ".tmp"
 
-// copier is one copy under way.
+// copier is one copy in progress.
 type copier struct {
 	from   *Bundle
 	to     string
@@ -112,11 +112,10 @@ type copier struct {
 
 type copyPart struct {
 	file *os.File
-	had  int64 // bytes that were there before
+	had  int64 // bytes in the file before the copy
 }
 
-// openParts goes on with a part under its own name, or under its temporary
-// one.
+// openParts opens each part under its own name or under its temporary name.
 func (c *copier) openParts() error {
 	for _, p := range c.from.index.Parts {
 		path := filepath.Join(c.to, p.Name)
@@ -143,8 +142,8 @@ func (c *copier) openParts() error {
 	return nil
 }
 
-// openToReaders lets the registry's user read, whatever the umask of a
-// hardened host is. A file system without modes is left as it is.
+// openToReaders lets the registry's user read the file even if a hardened host has a
+// strict umask. It ignores file systems without modes.
 func openToReaders(f *os.File) error {
 	if err := f.Chmod(0o644); err != nil && !errors.Is(err, unix.EPERM) {
 		return err
@@ -181,7 +180,7 @@ func (c *copier) copyChunk(buf []byte, k int64, part *openPart, from int64) erro
 	return c.writer.writeAt(to.file, buf, from)
 }
 
-// keepParts makes the parts durable and gives them their names.
+// keepParts makes the parts durable and renames them to their final names.
 func (c *copier) keepParts() error {
 	var group errgroup.Group
 	for i, p := range c.from.index.Parts {
@@ -202,8 +201,8 @@ func (c *copier) keepParts() error {
 	return host.SyncDir(c.to)
 }
 
-// makesBundle are the files without which there is no bundle, in the order in which
-// they are written, after all else.
+// makesBundle are the files that make a directory a bundle, in the order of writing.
+// They are written last.
 func makesBundle() []string { return []string{SumsName, SignatureName, IndexName} }
 
 // copyOthers copies the files next to the parts.
@@ -228,8 +227,8 @@ func (c *copier) finish() error {
 	return host.SyncDir(c.to)
 }
 
-// copyFile gives the file its name when all of it has the signed SHA-256, and a mode
-// of its own: what mode the stick has is no part of the bundle.
+// copyFile renames the file to its final name when its SHA-256 is the signed one. The
+// mode does not depend on the mode on the USB drive.
 func (c *copier) copyFile(name string) error {
 	to, mode := filepath.Join(c.to, name), os.FileMode(0o644)
 	if data, is := c.from.signed[name]; is {
@@ -245,14 +244,14 @@ func (c *copier) copyFile(name string) error {
 	defer f.Close()
 	return host.Write(to, mode, func(w io.Writer) error {
 		h := sha256.New()
-		buf := chunkMemory.Get().(*[ChunkSize]byte) // a peer is asked for so much at a time
+		buf := chunkMemory.Get().(*[ChunkSize]byte) // the size of a request to a peer
 		defer chunkMemory.Put(buf)
 		from := struct{ io.Reader }{io.LimitReader(f, maxBeside)}
 		if _, err := io.CopyBuffer(io.MultiWriter(w, h), from, buf[:]); err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
 		if hex.EncodeToString(h.Sum(nil)) != c.from.sums[name] {
-			return &DamageError{Part: name, Chunk: -1, Cause: "SHA-256 is not the signed one"}
+			return &DamageError{Part: name, Chunk: -1, Cause: "SHA-256 does not match the signed value"}
 		}
 		return nil
 	})

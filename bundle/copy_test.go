@@ -31,7 +31,7 @@ func TestCopyIsTheSameBundle(t *testing.T) {
 	must(t, b.Verify(background, ui.Discard()))
 }
 
-func TestCopyGoesOnAndRepairs(t *testing.T) {
+func TestCopyContinuesAndRepairs(t *testing.T) {
 	f := bundletest.New(t)
 	to := t.TempDir()
 	copyFile := func(from, name string, size int) {
@@ -43,7 +43,7 @@ func TestCopyGoesOnAndRepairs(t *testing.T) {
 	copyFile("bundle.tar.001", "bundle.tar.001.tmp", 5000)
 	copyFile("bundle.tar.000", "bundle.tar.002", 1<<20) // other bytes under this name
 	if _, err := bundle.Open(to, &f.Key.PublicKey); !errors.Is(err, bundle.ErrNoBundle) {
-		t.Errorf("half a copy opens: %v", err)
+		t.Errorf("an incomplete copy opens: %v", err)
 	}
 	_, err := f.Open(t).Copy(background, to, ui.Discard())
 	must(t, err)
@@ -69,7 +69,7 @@ func TestCopyRefuses(t *testing.T) {
 	f := bundletest.New(t)
 	to := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(to, bundle.IndexName), []byte("{}"), 0o644))
-	if _, err := f.Open(t).Copy(background, to, ui.Discard()); err == nil || !strings.Contains(err.Error(), "another bundle is there") {
+	if _, err := f.Open(t).Copy(background, to, ui.Discard()); err == nil || !strings.Contains(err.Error(), "the directory has another bundle") {
 		t.Errorf("got %v", err)
 	}
 
@@ -108,8 +108,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestCopyTakesOnlyWhatIsSigned exchanges files of the stick after it was opened.
-func TestCopyTakesOnlyWhatIsSigned(t *testing.T) {
+// TestCopyTakesOnlySignedFiles replaces files of the USB drive after Open.
+func TestCopyTakesOnlySignedFiles(t *testing.T) {
 	f := bundletest.New(t)
 	for _, name := range []string{"INSTALL.txt", bundle.PublicKeyName, bundle.IndexName} {
 		b, path := f.Open(t), filepath.Join(f.Dir, name)
@@ -146,8 +146,8 @@ func TestCopyTakesOnlyWhatIsSigned(t *testing.T) {
 	must(t, errors.Join(copied.Verify(background, ui.Discard()), copied.Close()))
 }
 
-// TestCopyHasModesOfItsOwn: a mode of the stick is nothing that was signed.
-func TestCopyHasModesOfItsOwn(t *testing.T) {
+// TestCopySetsModes: file modes on the USB drive are not signed, so the copy sets its own.
+func TestCopySetsModes(t *testing.T) {
 	f := bundletest.New(t)
 	must(t, os.WriteFile(filepath.Join(f.Dir, bundle.ProgramName), []byte("#!/bin/sh\n"), 0o600))
 	f.Sign(t)
@@ -162,8 +162,8 @@ func TestCopyHasModesOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestCopyOfAFickleStick has some reads lie: the copy is right, or it fails and is no
-// bundle.
+// TestCopyOfAFickleStick: some reads return wrong bytes. The copy is correct, or it
+// fails and is not a bundle.
 func TestCopyOfAFickleStick(t *testing.T) {
 	f, refused := bundletest.New(t), 0
 	for at := range 4 {
@@ -181,11 +181,11 @@ func TestCopyOfAFickleStick(t *testing.T) {
 		case errors.Is(err, bundle.ErrDamaged) && errors.Is(opening, bundle.ErrNoBundle):
 			refused++
 		default:
-			t.Errorf("lies at read %d: %v; the copy: %v", at, err, opening)
+			t.Errorf("wrong bytes at read %d: %v; the copy: %v", at, err, opening)
 		}
 		must(t, b.Close())
 	}
 	if refused == 0 {
-		t.Error("no lie was found")
+		t.Error("no wrong byte was detected")
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Retagged is an image that the servers know by another digest. Both stay: the
-// delta brings the new one's manifests, and all layers that are not there.
+// Retagged is an image with a tag that has another digest on the servers. Both images
+// stay: the delta contains the manifests of the new image and all missing layers.
 type Retagged struct {
 	Name string `json:"name"`
 	Was  string `json:"was"` // digest
 	Is   string `json:"is"`  // digest
 }
 
-// restOn makes the plan that of a delta: what the servers have and would have to
-// be fetched again is left out. What is at hand already, manifests and the
-// packages' metadata, is always whole, so a delta describes all there is.
+// restOn turns the plan into a delta: it omits the files that the servers have and that
+// would have to be fetched. Manifests and package metadata are at hand and always
+// included, so a delta describes all contents.
 func (p *Plan) restOn(v *Inventory) error {
 	if v == nil {
 		return nil
@@ -43,27 +43,27 @@ func (p *Plan) restOn(v *Inventory) error {
 	return err
 }
 
-// checkBase wants a base of this cluster that is older than the plan: on the
-// servers the newest bundle counts. Two bundles of one second are in order.
+// checkBase requires a base of this cluster that is not newer than the plan, because on
+// the servers the newest bundle counts. The same second is allowed.
 func (p *Plan) checkBase(v *Inventory) error {
 	if v == nil {
 		return nil
 	}
 	if p.Name != v.Cluster {
-		return fmt.Errorf("the base is of cluster %s, this configuration of %s: name a bundle or a receipt of this cluster", v.Cluster, p.Name)
+		return fmt.Errorf("the base is for cluster %s, but this configuration is for %s: pass a bundle or a receipt of this cluster", v.Cluster, p.Name)
 	}
 	if p.Created.Equal(v.Newest.UTC().Truncate(time.Second)) {
 		p.Created = p.Created.Add(time.Second)
 	}
 	if !p.Created.After(v.Newest) {
-		return fmt.Errorf("the base was made on %s, and this host's clock says %s: set the clock, for on the servers the newest bundle counts",
+		return fmt.Errorf("the base was made on %s, but the clock of this host shows %s: set the clock, because on the servers the newest bundle counts",
 			v.Newest.UTC().Format(time.RFC3339), p.Created.Format(time.RFC3339))
 	}
 	return nil
 }
 
-// deltaName tells deltas of one cluster apart: the same for the same lock on the
-// same base.
+// deltaName is a unique name for each delta of a cluster; it is the same for the same
+// lock and base.
 func (p *Plan) deltaName() (string, error) {
 	text, err := json.Marshal([]any{p.Lock, p.Base})
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *Plan) deltaName() (string, error) {
 	return name, nil
 }
 
-// version is that of the index.
+// version is the format version of the index.
 func (p *Plan) version() int {
 	if p.Base != nil {
 		return DeltaVersion

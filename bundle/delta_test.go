@@ -22,13 +22,13 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// before is a bundle that went to the servers, and what upstream offers now: the
-// first image has a layer more under its tag, the file is another one.
+// before is a bundle that is already on the servers, and the later state of upstream:
+// the first image has one more layer under its tag, and the file is different.
 type before struct {
 	u      *upstream
 	o      bundle.Options
 	images []bundletest.Image
-	dir    string // of the bundle
+	dir    string // directory of the bundle
 	first  *bundle.Plan
 	now    bundle.Request
 }
@@ -60,7 +60,7 @@ func (w *before) write(t *testing.T, p *bundle.Plan, dir string) *bundle.Report 
 	return report
 }
 
-// inventory is read from nothing but the signed index.
+// inventory is read only from the signed index.
 func (w *before) inventory(t *testing.T, dir string) *bundle.Inventory {
 	t.Helper()
 	bare := t.TempDir()
@@ -91,8 +91,8 @@ func (w *before) open(t *testing.T, dir string) *bundle.Bundle {
 	return b
 }
 
-// TestDelta brings one layer and one file, and with its base it is the bundle
-// that would have been made without one.
+// TestDelta: a delta contains one layer and one file. With its base it is the same as a
+// complete bundle.
 func TestDelta(t *testing.T) {
 	w := newBefore(t)
 	p := w.delta(t)
@@ -100,7 +100,7 @@ func TestDelta(t *testing.T) {
 		t.Errorf("moved: %+v, want %+v", p.Retagged, want)
 	}
 	if !strings.HasPrefix(p.Name, "test-delta-") {
-		t.Errorf("the delta is called %s", p.Name)
+		t.Errorf("the delta has name %s", p.Name)
 	}
 	dir := filepath.Join(t.TempDir(), p.Name)
 	report := w.write(t, p, dir)
@@ -111,13 +111,13 @@ func TestDelta(t *testing.T) {
 	must(t, d.Verify(background, ui.Discard()))
 	wantSums(t, dir)
 	if x := d.Index(); x.FormatVersion != bundle.DeltaVersion || x.Cluster() != "test" || x.Name != p.Name || len(x.Left()) == 0 {
-		t.Errorf("index: version %d of %s, %s leaves out %d", x.FormatVersion, x.Cluster(), x.Name, len(x.Left()))
+		t.Errorf("index: version %d of %s, %s omits %d", x.FormatVersion, x.Cluster(), x.Name, len(x.Left()))
 	}
 
 	rest, err := d.Rest([]*bundle.Bundle{base})
 	must(t, err)
 	if !slices.Equal(rest, []*bundle.Bundle{base}) {
-		t.Errorf("it rests on %v", rest)
+		t.Errorf("its base is %v", rest)
 	}
 	w.now.Base = nil
 	whole, err := bundle.NewPlan(background, w.u.client(t), w.now, ui.Discard())
@@ -126,11 +126,11 @@ func TestDelta(t *testing.T) {
 	w.write(t, whole, wholeDir)
 	wantSame(t, bundle.NewView(d, base), w.open(t, wholeDir))
 	if s, want := d.Index().Summary(), w.open(t, wholeDir).Index().Summary(); s.Images != want.Images || s.Files != want.Files || s.Base.Count != len(d.Index().Left()) {
-		t.Errorf("summary %+v, of the whole bundle %+v", s, want)
+		t.Errorf("summary %+v, of the complete bundle %+v", s, want)
 	}
 }
 
-// wantSame wants every file of the bundle in the view.
+// wantSame requires every file of the bundle in the view.
 func wantSame(t *testing.T, v *bundle.View, want *bundle.Bundle) {
 	t.Helper()
 	for _, e := range want.Index().Files {
@@ -141,7 +141,7 @@ func wantSame(t *testing.T, v *bundle.View, want *bundle.Bundle) {
 		}
 		content, err := io.ReadAll(f.Reader())
 		if err != nil || hexSum(content) != e.SHA256 {
-			t.Errorf("the view's %s is another one: %v", e.Path, err)
+			t.Errorf("%s is different in the view: %v", e.Path, err)
 		}
 	}
 }
@@ -157,13 +157,13 @@ func TestSameDeltaSameBytes(t *testing.T) {
 			first = sums
 		}
 		if fmt.Sprint(sums) != fmt.Sprint(first) {
-			t.Error("the same lock on the same base gives other bytes")
+			t.Error("the same lock on the same base gives different bytes")
 		}
 	}
 }
 
-// TestInterruptedDeltaGoesOn as a whole bundle does.
-func TestInterruptedDeltaGoesOn(t *testing.T) {
+// TestInterruptedDeltaContinues: a delta continues as a complete bundle does.
+func TestInterruptedDeltaContinues(t *testing.T) {
 	w := newBefore(t)
 	name := w.delta(t).Name
 	want, dir := filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), name)
@@ -183,7 +183,7 @@ func TestInterruptedDeltaGoesOn(t *testing.T) {
 	}
 }
 
-// TestDeltaOnDelta rests on both bundles before it.
+// TestDeltaOnDelta: a delta has both earlier bundles as its base.
 func TestDeltaOnDelta(t *testing.T) {
 	w := newBefore(t)
 	p := w.delta(t)
@@ -194,7 +194,7 @@ func TestDeltaOnDelta(t *testing.T) {
 	second, err := bundle.NewPlan(background, w.u.client(t), w.now, ui.Discard())
 	must(t, err)
 	if !slices.Equal(second.Base.Bundles, []string{p.Name, "test"}) || len(second.Retagged) > 0 {
-		t.Errorf("the second delta is on %v, moved %v", second.Base.Bundles, second.Retagged)
+		t.Errorf("the base of the second delta is %v, moved: %v", second.Base.Bundles, second.Retagged)
 	}
 	secondDir := filepath.Join(t.TempDir(), second.Name)
 	w.write(t, second, secondDir)
@@ -202,7 +202,7 @@ func TestDeltaOnDelta(t *testing.T) {
 	rest, err := top.Rest([]*bundle.Bundle{middle, base})
 	must(t, err)
 	if len(rest) != 2 {
-		t.Errorf("it rests on %d bundles", len(rest))
+		t.Errorf("its base has %d bundles", len(rest))
 	}
 	if _, err := top.Rest([]*bundle.Bundle{base}); !errors.Is(err, bundle.ErrBase) {
 		t.Errorf("without the first delta: %v", err)
@@ -215,27 +215,27 @@ func TestDeltaWithoutItsBase(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), p.Name)
 	w.write(t, p, dir)
 	d := w.open(t, dir)
-	other := bundletest.New(t).Open(t) // images of the same names
+	other := bundletest.New(t).Open(t) // images with the same names
 	for what, others := range map[string][]*bundle.Bundle{"nothing": nil, "another bundle": {other}, "itself": {d}} {
 		_, err := d.Rest(others)
-		var lacks *bundle.BaseError
-		if !errors.As(err, &lacks) || !errors.Is(err, bundle.ErrBase) {
+		var missing *bundle.BaseError
+		if !errors.As(err, &missing) || !errors.Is(err, bundle.ErrBase) {
 			t.Errorf("over %s: %v", what, err)
 			continue
 		}
 		for _, want := range []string{p.Name, "image docker.io/library/nginx:1.27", "image registry.k8s.io/pause:3.10.2"} {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("over %s: %q lacks %q", what, err, want)
+				t.Errorf("over %s: %q does not contain %q", what, err, want)
 			}
 		}
-		if !strings.Contains(lacks.Hint(), "bundle test brought them") {
-			t.Errorf("hint: %s", lacks.Hint())
+		if !strings.Contains(missing.Hint(), "the files are in bundle test") {
+			t.Errorf("hint: %s", missing.Hint())
 		}
 	}
 }
 
-// TestViewTakesTheRightVersion: a delta that goes back to a file of its base is
-// not given the one of a bundle in between.
+// TestViewTakesTheRightVersion: a delta returns to the file of its base. The view must
+// not use the file of a bundle in between.
 func TestViewTakesTheRightVersion(t *testing.T) {
 	w := newBefore(t)
 	base := w.open(t, w.dir)
@@ -244,7 +244,7 @@ func TestViewTakesTheRightVersion(t *testing.T) {
 	w.write(t, p, dir)
 	between := w.open(t, dir)
 
-	back := w.u.request(w.images...) // the file of before
+	back := w.u.request(w.images...) // the original file
 	back.Created = w.now.Created.Add(time.Hour)
 	back.Base = w.inventory(t, w.dir)
 	again, err := bundle.NewPlan(background, w.u.client(t), back, ui.Discard())
@@ -266,7 +266,7 @@ func TestDeltaIsRefused(t *testing.T) {
 		says  string
 		spoil func(r *bundle.Request, v *bundle.Inventory)
 	}{
-		{"the base is of cluster shop, this configuration of test", func(_ *bundle.Request, v *bundle.Inventory) { v.Cluster = "shop" }},
+		{"the base is for cluster shop, but this configuration is for test", func(_ *bundle.Request, v *bundle.Inventory) { v.Cluster = "shop" }},
 		{"set the clock", func(r *bundle.Request, _ *bundle.Inventory) { r.Created = r.Created.AddDate(-1, 0, 0) }},
 	}
 	for _, tt := range tests {
@@ -282,11 +282,11 @@ func TestDeltaIsRefused(t *testing.T) {
 	p, err := bundle.NewPlan(background, w.u.client(t), r, ui.Discard())
 	must(t, err)
 	if !p.Created.After(base.Newest) {
-		t.Errorf("made in the second of its base, it is of %s, the base of %s", p.Created, base.Newest)
+		t.Errorf("the delta was created at %s, its base in the same second at %s", p.Created, base.Newest)
 	}
 }
 
-// TestDeltaReport marks what is not on the stick.
+// TestDeltaReport: the report marks files that are not on the USB drive.
 func TestDeltaReport(t *testing.T) {
 	w := newBefore(t)
 	p := w.delta(t)
@@ -295,8 +295,8 @@ func TestDeltaReport(t *testing.T) {
 	sbom, err := p.SBOM()
 	must(t, err)
 	changed, same := p.Lock.Images[0].Name, p.Lock.Images[2].Name
-	if text := string(page); !strings.Contains(text, same+" (in the base)") || strings.Contains(text, changed+" (in the base)") || !strings.Contains(text, "on the servers since test") {
-		t.Errorf("the page does not tell what is in the base:\n%s", text)
+	if text := string(page); !strings.Contains(text, same+" (in the base)") || strings.Contains(text, changed+" (in the base)") || !strings.Contains(text, "already have them from test") {
+		t.Errorf("the page does not mark the files in the base:\n%s", text)
 	}
 	if n := strings.Count(string(sbom), "not in this delta"); n != 2 {
 		t.Errorf("the SBOM marks %d images, want 2", n)

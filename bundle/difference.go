@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// difference says in a few words what makes b another bundle than a; hashes
-// of parts and the time do not count.
+// difference summarizes the differences between bundles a and b. It ignores the hashes
+// of parts and the time.
 func difference(a, b *Index) string {
 	switch {
 	case a.Name != b.Name:
@@ -19,9 +19,9 @@ func difference(a, b *Index) string {
 	case a.Config != b.Config:
 		return "airgap.yaml differs"
 	case !equalJSON(a.Base, b.Base):
-		return "the delta leaves out other things"
+		return "the delta omits different files"
 	case !equalJSON(a.Files, b.Files):
-		return "the packages' metadata differs"
+		return "the metadata of the packages differs"
 	}
 	if len(a.Parts) != len(b.Parts) || a.Parts[0].Size != b.Parts[0].Size {
 		return "the part size differs"
@@ -29,7 +29,7 @@ func difference(a, b *Index) string {
 	return ""
 }
 
-// difference names the first few things that changed, came or went.
+// difference names the first few changed, new or removed items.
 func (l Lock) difference(other Lock) string {
 	was, is := l.identities(), other.identities()
 	var found []string
@@ -42,7 +42,7 @@ func (l Lock) difference(other Lock) string {
 	}
 	for what := range was {
 		if _, still := is[what]; !still {
-			found = append(found, what+" is no longer wanted")
+			found = append(found, what+" is no longer required")
 		}
 	}
 	slices.Sort(found)
@@ -56,7 +56,7 @@ func (l Lock) difference(other Lock) string {
 	}
 }
 
-// identities are the hashes of everything locked, by what people call it.
+// identities are the hashes of all locked items, by display name.
 func (l Lock) identities() map[string]string {
 	ids := map[string]string{}
 	for _, i := range l.Images {

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeSize is how much is written at a time, bytes. The kernel takes memory in
-// pieces as large as what is written; for more than 8 pages it first moves other
-// memory about, which costs more than the copying.
+// writeSize is the number of bytes per write. The kernel allocates memory in pieces of
+// the size of a write. For more than 8 pages it first compacts memory, which costs more
+// than the copying.
 const writeSize = 32 << 10
 
 // writeAt writes p at off of the file.
@@ -25,22 +25,21 @@ func writeAt(f *os.File, p []byte, off int64) error {
 }
 
 const (
-	// early is how much of a file goes to the disk at a time, bytes.
+	// early is the number of bytes that are sent to the disk at a time.
 	early = 8 << 20
-	// lastingAfter stretches of early bytes a file is made durable, and when
-	// another one is begun, where it is at all before the end.
+	// lastingAfter is the number of stretches of early bytes after which a file is made
+	// durable. This also happens when the next file starts, if lasting is set.
 	lastingAfter = 8
 )
 
-// earlyWriter writes, and tells the kernel to put each stretch of early bytes
-// on the disk as soon as it is complete. Otherwise the disk stands idle while
-// gigabytes gather in the page cache, and fsync waits for all of them. The
-// kernel lets who tells it wait while the disk has enough to do: so one
-// goroutine tells it, and those who fetch go on.
+// earlyWriter writes, and starts the writeback of each complete stretch of early bytes.
+// Without it, the disk would be idle while gigabytes collect in the page cache, and
+// fsync would wait for all of them. The kernel blocks the caller while the disk is
+// busy, so a separate goroutine makes this call and the fetching goroutines continue.
 type earlyWriter struct {
-	// lasting has what is written made durable every now and then. Where there is
-	// no journal a file's new length is written with fsync only: all that was
-	// fetched before a stick is pulled would be lost.
+	// lasting makes the written bytes durable periodically. Without a journal, only fsync
+	// writes the new length of a file, so everything that was fetched would be lost if the
+	// USB drive is pulled out.
 	lasting   bool
 	stretches chan stretch
 	stop      chan struct{}
@@ -48,16 +47,15 @@ type earlyWriter struct {
 	stopped   chan struct{}
 
 	mu  sync.Mutex
-	err error // the first of the disk's
+	err error // the first disk error
 }
 
 type stretch struct {
 	file *os.File
-	off  int64 // of its first byte
+	off  int64 // offset of its first byte
 }
 
-// newEarlyWriter is for files of size bytes in all. It has to be closed before
-// they are.
+// newEarlyWriter is for files with a total of size bytes. Close it before the files.
 func newEarlyWriter(size int64, lasting bool) *earlyWriter {
 	w := &earlyWriter{
 		lasting: lasting, stretches: make(chan stretch, size/early+1),
@@ -83,7 +81,7 @@ func (w *earlyWriter) writeAt(f *os.File, p []byte, off int64) error {
 		}
 		select {
 		case w.stretches <- stretch{f, off - early}:
-		default: // written again and again; it is a hint
+		default: // a stretch that is rewritten repeatedly; skipping is safe
 		}
 	}
 	return nil
@@ -95,10 +93,10 @@ func (w *earlyWriter) tell() {
 	for told := 1; ; told++ {
 		select {
 		case s := <-w.stretches:
-			// A hint: errors of the disk come with fsync.
+			// Only a hint: fsync reports disk errors.
 			_ = unix.SyncFileRange(int(s.file.Fd()), s.off, early, unix.SYNC_FILE_RANGE_WRITE)
 			if w.lasting && before != nil && before != s.file {
-				w.fail(before.Sync()) // its last bytes need not make a whole stretch
+				w.fail(before.Sync()) // the rest of the file can be shorter than a stretch
 			}
 			if w.lasting && told%lastingAfter == 0 {
 				w.fail(s.file.Sync())
@@ -118,14 +116,14 @@ func (w *earlyWriter) fail(err error) {
 	}
 }
 
-// failure is what fsync said, which says it only once.
+// failure returns the error of fsync, because fsync reports an error only once.
 func (w *earlyWriter) failure() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// close returns when no file is in use any more.
+// close returns when no file is in use.
 func (w *earlyWriter) close() {
 	w.stopOnce.Do(func() { close(w.stop) })
 	<-w.stopped

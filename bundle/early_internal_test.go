@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestEarlyWriter: files whose last bytes make no whole stretch are what was
-// written, and what fsync says on the way, which it says once, ends the writing.
+// TestEarlyWriter: files with an incomplete last stretch have the written bytes. An
+// error of fsync, which fsync reports only once, stops the writing.
 func TestEarlyWriter(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), (early+100)/16)
 	w := newEarlyWriter(2*int64(len(content)), true)
@@ -25,16 +25,16 @@ func TestEarlyWriter(t *testing.T) {
 		}
 		files = append(files, f)
 	}
-	pulled := errors.New("the stick was pulled")
+	pulled := errors.New("the USB drive was removed")
 	w.fail(pulled)
 	if err := w.writeAt(files[0], content, 0); !errors.Is(err, pulled) {
-		t.Errorf("went on writing: %v", err)
+		t.Errorf("writing continued: %v", err)
 	}
 	w.close()
 	w.close()
 	for _, f := range files {
 		if now, err := os.ReadFile(f.Name()); err != nil || !bytes.Equal(now, content) {
-			t.Errorf("%s has %d bytes and others than were written, %v", f.Name(), len(now), err)
+			t.Errorf("%s has %d bytes, different from the written bytes, %v", f.Name(), len(now), err)
 		}
 	}
 }

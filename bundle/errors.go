@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What Open may find wrong with a directory; for errors.Is.
+// Errors of Open about a directory; for errors.Is.
 var (
 	ErrNoBundle  = errors.New("no bundle here: bundle.json is missing")
 	ErrPartial   = errors.New("unfinished bundle: run the same airgap bundle again to finish it")
@@ -14,12 +14,12 @@ var (
 	ErrDamaged   = errors.New("bundle is damaged")
 )
 
-// DamageError says which bytes of a bundle are not what was signed.
+// DamageError names bytes of a bundle that differ from the signed bytes.
 type DamageError struct {
-	Bundle string // its name; may be empty
+	Bundle string // bundle name; may be empty
 	Part   string // file name of the part
-	Chunk  int    // number within the part, from 0; -1 for the part as a whole
-	Path   string // the first file of the bundle that it touches; may be empty
+	Chunk  int    // number in the part, from 0; -1 for the whole part
+	Path   string // the first affected file of the bundle; may be empty
 	Cause  string
 }
 

@@ -14,7 +14,7 @@ func ExampleFullName() {
 	// Output: docker.io/library/nginx:1.27 <nil>
 }
 
-// Every byte that comes out was checked against the signed index.
+// Every returned byte was checked against the signed index.
 func ExampleOpen() {
 	key, err := bundle.LoadPublicKey("/etc/airgap/airgap.pub")
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"testing"
 )
 
-// TestOnlyVerifiedBytesLeave lists each way by which bytes leave the package: results, writers and
-// callbacks in arguments, fields of results. Bytes of the medium come from Content, which verifies
-// each read. Review a new way before you list it here.
+// TestOnlyVerifiedBytesLeave lists each way in which bytes leave the package: results,
+// writers and callbacks in arguments, fields of results. Bytes from the medium come
+// from Content, which verifies each read. Review a new way before you list it here.
 func TestOnlyVerifiedBytesLeave(t *testing.T) {
 	known := []string{
 		"Bundle.FS", "View.FS", // of Content
 		"Content.Open", "Content.Reader", "Content.ReadAt", "Reader.Read", // verified
 		"Bundle.Vouched",                                                                      // of Own, which is a Reader
 		"Vouch",                                                                               // verifies
-		"Signed.Files",                                                                        // the index, and what it was verified by
-		"MarshalPublicKey", "Plan.NetworkObjects", "Plan.Report", "Plan.SBOM", "ProgramsSBOM", // made here
-		"Values.Text", "Request.Config", "Part.Chunks", // the site's own, and hashes
+		"Signed.Files",                                                                        // the index and the files for its verification
+		"MarshalPublicKey", "Plan.NetworkObjects", "Plan.Report", "Plan.SBOM", "ProgramsSBOM", // created by this package
+		"Values.Text", "Request.Config", "Part.Chunks", // from the site, and hashes
 	}
 	var found []string
 	for _, f := range exportedFunctions(t) {
@@ -41,18 +41,18 @@ func TestOnlyVerifiedBytesLeave(t *testing.T) {
 	}
 	for _, name := range found {
 		if !slices.Contains(known, name) {
-			t.Errorf("%s gives out bytes: are they verified?", name)
+			t.Errorf("%s returns bytes: check that they are verified", name)
 		}
 	}
 	for _, name := range known {
 		if !slices.Contains(found, name) {
-			t.Errorf("%s is not there: remove it here, or this test looks in the wrong place", name)
+			t.Errorf("%s does not exist: remove it here, or fix the search of this test", name)
 		}
 	}
 }
 
-// gives reports whether a caller gets bytes: as a result, or by a writer or a function that
-// the caller hands over.
+// gives reports whether a caller gets bytes: as a result, or through a writer or a
+// function in the arguments.
 func gives(f *ast.FuncType) bool {
 	if f.Results != nil {
 		for _, result := range f.Results.List {
@@ -79,12 +79,12 @@ func gives(f *ast.FuncType) bool {
 	return false
 }
 
-// takes reports whether a function that is handed over is called with bytes.
+// takes reports whether a function in the arguments is called with bytes.
 func takes(f *ast.FuncType) bool {
 	return slices.ContainsFunc(f.Params.List, func(param *ast.Field) bool { return isBytes(param.Type) })
 }
 
-// isBytes reports whether a type holds bytes, or is something to read them from.
+// isBytes reports whether a type contains bytes, or is a reader of bytes.
 func isBytes(of ast.Expr) bool {
 	kind := types.ExprString(of)
 	return strings.Contains(kind, "byte") || strings.HasPrefix(kind, "io.") && !strings.HasPrefix(kind, "io.Writ") ||
@@ -143,7 +143,7 @@ func exportedFunctions(t *testing.T) []*ast.FuncDecl {
 	return all
 }
 
-// receiver is the name of its type; that of a function counts as exported.
+// receiver is the type name of the receiver; a function without one counts as exported.
 func receiver(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return "Bundle"

@@ -20,8 +20,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// fillBuffer is what one worker holds in memory, in bytes: so little that it is
-// hashed and written out of the processor's cache.
+// fillBuffer is the memory of one worker in bytes. It is small enough to be hashed and
+// written from the processor's cache.
 const fillBuffer = 128 << 10
 
 // filler writes every byte of the layout to its place.
@@ -29,11 +29,11 @@ type filler struct {
 	plan    *Plan
 	layout  *layout
 	small   map[string][]byte
-	resumed bool // parts may hold good bytes already
+	resumed bool // the parts can contain correct bytes from an earlier run
 	report  *Report
 
 	target        *target
-	crcs          []uint32 // CRC-32C of each piece as written: what read-back must find
+	crcs          []uint32 // CRC-32C of each written piece, to compare at the read-back
 	tasks         map[string]ui.Task
 	buffers       sync.Pool
 	fetched, kept atomic.Int64
@@ -61,8 +61,8 @@ func (f *filler) run(ctx context.Context, w *work, o Options, progress ui.Progre
 	return nil
 }
 
-// fill writes the files in the order of their offsets, several at a time; one
-// at a time on a file system without holes, so that each byte is written once.
+// fill writes the files in the order of their offsets, several at a time. On a file
+// system without holes it writes one file at a time, so that each byte is written once.
 func (f *filler) fill(ctx context.Context, workers int, progress ui.Progress) (err error) {
 	f.beginTasks(progress)
 	defer func() { f.endTasks(err) }()
@@ -78,11 +78,11 @@ func (f *filler) fill(ctx context.Context, workers int, progress ui.Progress) (e
 		group.Go(func() error { return f.fillEntry(groupCtx, i) })
 	}
 	err = group.Wait()
-	if ctx.Err() != nil { // also where no entry was under way to notice, and those after it were left out
+	if ctx.Err() != nil { // even if no entry noticed it and later entries were skipped
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%w (what was fetched is kept; run it again to go on)", err)
+		return fmt.Errorf("%w (the fetched files are kept; run the same command again to continue)", err)
 	}
 	return f.writeTar()
 }
@@ -105,7 +105,7 @@ func (f *filler) fillEntry(ctx context.Context, i int) error {
 func (f *filler) fetch(ctx context.Context, i int, task ui.Task) error {
 	open, known := f.plan.origins[f.layout.entries[i].Path]
 	if !known {
-		return errors.New("nobody knows where it comes from")
+		return errors.New("no source is known for this file")
 	}
 	body, err := open(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func (e *contentError) Error() string { return e.text }
 // otherSize reports the server's Content-Length if it differs from the announced size.
 func (f *filler) otherSize(i int, body io.Reader) string {
 	if d, is := body.(interface{ Size() int64 }); is && d.Size() >= 0 && d.Size() != f.layout.entries[i].Size {
-		return fmt.Sprintf(" (the server says that it has %d bytes)", d.Size())
+		return fmt.Sprintf(" (the server reports %d bytes)", d.Size())
 	}
 	return ""
 }
@@ -153,7 +153,7 @@ func (b *beginning) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// copy writes an entry from r to its place and checks it against the lock.
+// copy writes an entry from r to its place and compares it with the lock.
 func (f *filler) copy(ctx context.Context, i int, r io.Reader, task ui.Task) error {
 	sum, err := f.pass(ctx, i, r, func(p []byte, off int64) error {
 		if task != nil {
@@ -166,7 +166,7 @@ func (f *filler) copy(ctx context.Context, i int, r io.Reader, task ui.Task) err
 		return err
 	}
 	if n, _ := io.ReadFull(r, make([]byte, 1)); n > 0 {
-		return &contentError{fmt.Sprintf("is longer than the %d bytes that were announced", f.layout.entries[i].Size)}
+		return &contentError{fmt.Sprintf("is longer than the expected %d bytes", f.layout.entries[i].Size)}
 	}
 	if want := f.layout.entries[i].SHA256; sum != want {
 		return &contentError{fmt.Sprintf("SHA-256 is %s, want %s", sum, want)}
@@ -174,7 +174,7 @@ func (f *filler) copy(ctx context.Context, i int, r io.Reader, task ui.Task) err
 	return nil
 }
 
-// holds reports whether the parts have the entry already.
+// holds reports whether the parts already contain the entry.
 func (f *filler) holds(ctx context.Context, i int) bool {
 	e := f.layout.entries[i]
 	there := io.NewSectionReader(f.target, e.Offset, e.Size)
@@ -182,8 +182,8 @@ func (f *filler) holds(ctx context.Context, i int) bool {
 	return err == nil && sum == e.SHA256
 }
 
-// pass reads an entry, hands on each run of bytes with its place, and returns
-// the SHA-256 in hex.
+// pass reads an entry, passes each run of bytes and its offset to use, and returns the
+// SHA-256 in hex.
 func (f *filler) pass(ctx context.Context, i int, r io.Reader, use func(p []byte, off int64) error) (string, error) {
 	buf := f.buffers.Get().(*[fillBuffer]byte)
 	defer f.buffers.Put(buf)
@@ -199,7 +199,7 @@ func (f *filler) pass(ctx context.Context, i int, r io.Reader, use func(p []byte
 			}
 			p := buf[:min(fillBuffer, piece.size-done)]
 			if read, err := io.ReadFull(r, p); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				return "", fmt.Errorf("ends after %d bytes, announced were %d: %w", before+done+int64(read), f.layout.entries[i].Size, io.ErrUnexpectedEOF)
+				return "", fmt.Errorf("ends after %d of %d bytes: %w", before+done+int64(read), f.layout.entries[i].Size, io.ErrUnexpectedEOF)
 			} else if err != nil {
 				return "", err
 			}
@@ -215,8 +215,8 @@ func (f *filler) pass(ctx context.Context, i int, r io.Reader, use func(p []byte
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// writeTar writes headers and padding. It comes last, so that the parts have
-// their full length only when the files in them are there.
+// writeTar writes headers and padding last, so that the parts have their full length
+// only when all files are written.
 func (f *filler) writeTar() error {
 	for n, p := range f.layout.pieces {
 		if p.entry >= 0 {
@@ -240,7 +240,7 @@ func (f *filler) sync(progress ui.Progress) error {
 	return err
 }
 
-// beginTasks announces what is fetched: one task for images, RPMs, files.
+// beginTasks starts one task each for images, RPMs and files.
 func (f *filler) beginTasks(progress ui.Progress) {
 	total := map[string]int64{}
 	for _, e := range f.layout.entries {
@@ -262,7 +262,7 @@ func (f *filler) endTasks(err error) {
 	}
 }
 
-// kindOf sorts a path of the bundle for people.
+// kindOf is the display name of the kind of a path.
 func kindOf(path string) string {
 	top, _, _ := strings.Cut(path, "/")
 	switch top {

@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// finish writes what makes the directory a bundle: the files beside the
-// parts, the index, the sums, the signature; and last takes the mark away.
+// finish writes the files that complete the bundle: the files next to the parts, the
+// index, the sums and the signature. At the end it removes the mark.
 func (w *work) finish(index *Index, stick []StickFile, key *ecdsa.PrivateKey) error {
 	all := sums{}
 	for _, p := range index.Parts {
@@ -21,7 +21,7 @@ func (w *work) finish(index *Index, stick []StickFile, key *ecdsa.PrivateKey) er
 	for _, f := range stick {
 		sum, err := f.writeTo(w.dir)
 		if err != nil {
-			return fmt.Errorf("put %s on the stick: %w", f.Name, err)
+			return fmt.Errorf("write %s to the bundle: %w", f.Name, err)
 		}
 		all[f.Name] = sum
 	}
@@ -45,7 +45,7 @@ func (w *work) finish(index *Index, stick []StickFile, key *ecdsa.PrivateKey) er
 	return host.SyncDir(w.dir)
 }
 
-// write puts the sums into dir, and behind them their signature.
+// write writes the sums to dir, and then their signature.
 func (s sums) write(dir string, key *ecdsa.PrivateKey) error {
 	text := []byte(s.String())
 	signature, err := sign(key, text)

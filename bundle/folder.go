@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folder is the directory of a bundle, opened once. It gives regular files of the
-// directory itself: no link, device, FIFO or directory, and nothing outside it.
+// folder is the directory of a bundle, opened once. It opens only regular files in the
+// directory itself: no link, device, FIFO or directory, and no file outside it.
 type folder struct{ root *os.Root }
 
 func openFolder(dir string) (folder, error) {
@@ -28,7 +28,8 @@ func openFolder(dir string) (folder, error) {
 	return folder{root}, err
 }
 
-// Open looks before it opens: to open a device or a FIFO may already have effects.
+// Open checks the type before it opens, because opening a device or a FIFO can have
+// effects.
 func (f folder) Open(name string) (fs.File, error) {
 	if !isPlainName(name) && name != partialName {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
@@ -43,7 +44,7 @@ func (f folder) Open(name string) (fs.File, error) {
 	return f.root.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }
 
-// refuseOthers names every one of the files that is there and is not regular.
+// refuseOthers reports every existing file that is not regular.
 func (f folder) refuseOthers(names []string) error {
 	var problems []error
 	for _, name := range names {
@@ -76,13 +77,13 @@ func fileKind(mode fs.FileMode) string {
 	}
 }
 
-// ownFile is an open file of a bundle's directory.
+// ownFile is an open file in the directory of a bundle.
 type ownFile interface {
 	fs.File
 	io.ReaderAt
 }
 
-// openRegular opens a file of source, whichever kind of source that is.
+// openRegular opens a file of source, for any kind of source.
 func openRegular(source fs.FS, name string) (ownFile, int64, error) {
 	f, err := source.Open(name)
 	if err != nil {
@@ -97,12 +98,12 @@ func openRegular(source fs.FS, name string) (ownFile, int64, error) {
 	}
 	own, random := f.(ownFile)
 	if !random {
-		return nil, 0, errors.Join(fmt.Errorf("open %s: it cannot be read at any place", name), f.Close())
+		return nil, 0, errors.Join(fmt.Errorf("open %s: random access is not supported", name), f.Close())
 	}
 	return own, info.Size(), nil
 }
 
-// readLimited reads a file that nothing vouches for yet.
+// readLimited reads a file that no signature covers yet.
 func readLimited(source fs.FS, name string, limit int64) ([]byte, error) {
 	f, size, err := openRegular(source, name)
 	if err != nil {
@@ -136,8 +137,8 @@ func hashFile(source fs.FS, name string, limit int64) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// openToWrite opens or makes a file in a directory that others may have filled. It
-// refuses a link, which would have airgap write somewhere else.
+// openToWrite opens or creates a file in a directory that others can write to. It
+// refuses a link, because airgap would write to another place.
 func openToWrite(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
 	if errors.Is(err, unix.ELOOP) {

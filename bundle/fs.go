@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// FS is the bundle as a file system. Its files are io.ReaderAt and io.Seeker;
-// they carry no time, so that no client takes an old copy for a fresh one.
+// FS is the bundle as a file system. Its files are io.ReaderAt and io.Seeker. They have
+// no time, so that no client uses a cached old copy.
 func (b *Bundle) FS() fs.FS { return b.files }
 
 // files are contents as a file system.
@@ -28,7 +28,7 @@ func newFiles(entries []Entry, from *chunks) files {
 	return f
 }
 
-// list makes every directory, sorted by name.
+// list creates every directory, sorted by name.
 func (s *files) list() {
 	s.dirs = map[string][]fs.DirEntry{".": nil}
 	for name, c := range s.byPath {

@@ -19,8 +19,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// fickleStick is a mounted file system whose files are those of a directory, but for
-// reads that lie. The kernel caches none of it.
+// fickleStick is a mounted file system with the files of a directory. Some reads return
+// wrong bytes. The kernel does not cache the files.
 type fickleStick struct {
 	fusefs.Inode
 
@@ -29,7 +29,7 @@ type fickleStick struct {
 }
 
 func (s *fickleStick) OnAdd(ctx context.Context) {
-	entries, _ := os.ReadDir(s.dir) // the test reads them as well
+	entries, _ := os.ReadDir(s.dir) // the test reads them too
 	for _, e := range entries {
 		s.AddChild(e.Name(), s.NewPersistentInode(ctx, &fickleNode{path: filepath.Join(s.dir, e.Name()), lies: s.lies}, fusefs.StableAttr{Mode: fuse.S_IFREG}), true)
 	}
@@ -69,7 +69,7 @@ func (n *fickleNode) Read(_ context.Context, _ fusefs.FileHandle, p []byte, off 
 	return fuse.ReadResultData(data), 0
 }
 
-// mountFickle needs root, and a kernel that lets it mount.
+// mountFickle requires root, and a kernel that allows the mount.
 func mountFickle(t *testing.T, dir string, lies func() bool) string {
 	t.Helper()
 	at := t.TempDir()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestHoles: asking for them takes nothing away. What FAT and exFAT answer is
-// seen in scenario sticks.
+// TestHoles: the check for holes does not change the file. The scenario sticks covers
+// FAT and exFAT.
 func TestHoles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part")
 	content := bytes.Repeat([]byte("x"), 10_000)
@@ -22,6 +22,6 @@ func TestHoles(t *testing.T) {
 	defer f.Close()
 	holes := hasHoles(f, 10_000)
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {
-		t.Errorf("the part has %d bytes now and others than before (holes: %t), %v", len(now), holes, err)
+		t.Errorf("the part has %d bytes, and they changed (holes: %t), %v", len(now), holes, err)
 	}
 }

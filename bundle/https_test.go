@@ -12,9 +12,9 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestPlainHTTPIsNotAsked: at private addresses go-containerregistry would go on
-// without TLS, with the credentials, where TLS fails.
-func TestPlainHTTPIsNotAsked(t *testing.T) {
+// TestNoPlainHTTP: at private addresses, go-containerregistry would continue without
+// TLS and send the credentials if TLS fails.
+func TestNoPlainHTTP(t *testing.T) {
 	var asked atomic.Int32
 	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(plain.Close)
@@ -33,7 +33,7 @@ func TestPlainHTTPIsNotAsked(t *testing.T) {
 		hasten(c)
 		r := bundle.Request{Name: "test", Tool: "test", Platform: "linux/amd64", Images: []bundle.Need{{Reference: "quay.io/x/a:1", NeededBy: "images.list"}}}
 		_, err = bundle.NewPlan(background, c, r, ui.Discard())
-		if err == nil || !strings.Contains(err.Error(), "registries are asked by https only") {
+		if err == nil || !strings.Contains(err.Error(), "airgap uses only https for registries") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -13,13 +13,13 @@ import (
 // Images is the images section of airgap.yaml.
 type Images struct {
 	List []string `yaml:"list" json:"list,omitempty" jsonschema:"description=Image references to include in addition to those that Kubernetes needs,example=docker.io/library/nginx:1.27"`
-	// Manifests are read for their images only; addons are installed too.
+	// Manifests are read only for their images; the objects of addons are also installed.
 	Manifests []string       `yaml:"manifests" json:"manifests,omitempty" jsonschema:"description=Files with Kubernetes objects: paths relative to airgap.yaml or https URLs. The bundle includes their images. airgap does not install the objects"`
 	Rules     []string       `yaml:"rules" json:"rules,omitempty" jsonschema_description:"Files with rules for the images that an operator's pods pull, in addition to airgap's rules: paths relative to airgap.yaml. A rule with the name of one of airgap's rules replaces it. The page operators describes the format."`
 	Ignore    []IgnoredImage `yaml:"ignore" json:"ignore,omitempty" jsonschema_description:"References that no pod pulls, each with a reason: text that looks like an image in an argument, a variable, a setting or a chart annotation. The bundle does not contain them, and the report lists them."`
 }
 
-// Validate reports every reference and every source that is none.
+// Validate reports every invalid reference and source.
 func (i Images) Validate(at *field.Path) field.ErrorList {
 	var all field.ErrorList
 	for n, ref := range i.List {
@@ -36,8 +36,8 @@ func (i Images) Validate(at *field.Path) field.ErrorList {
 	return append(all, validateManifests(i.Manifests, at.Child("manifests"))...)
 }
 
-// FullName writes an image reference with its host, path and tag or digest:
-// "nginx" is "docker.io/library/nginx:latest".
+// FullName returns an image reference with its host, path and tag or digest: "nginx"
+// becomes "docker.io/library/nginx:latest".
 func FullName(ref string) (string, error) {
 	named, err := parseName(ref)
 	if err != nil {

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Parts of the cluster in NeededBy, each with what it is behind it: "kubernetes v1.36.3". GPUList
-// is one, too.
+// Parts of the cluster in NeededBy, followed by a detail: "kubernetes v1.36.3". GPUList
+// is another one.
 const (
 	Kubernetes = "kubernetes"
 	PodNetwork = "network"
 )
 
-// ImagesFor are the names of the images that a part of the cluster needs by itself, as the lock
-// decided; what only objects of its project name is not among them.
+// ImagesFor returns the names of the images that the lock assigned to a part of the
+// cluster, without images that appear only in objects of its project.
 func (l Lock) ImagesFor(part string) []string {
 	var names []string
 	for _, i := range l.Images {

@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// tarBlock is what headers and files are rounded up to in a tar.
+// tarBlock is the unit in bytes that headers and files in a tar are rounded up to.
 const tarBlock = 512
 
-// parseIndex reads bundle.json and refuses what could make a reader leave the
-// parts, the directory or the truth, even if a trusted key signed it.
+// parseIndex reads bundle.json. It refuses an index that would make a reader leave the
+// parts or the directory, or that contradicts itself, even with a trusted signature.
 func parseIndex(data []byte) (*Index, error) {
 	var version struct {
 		FormatVersion int `json:"formatVersion"`
@@ -25,7 +25,7 @@ func parseIndex(data []byte) (*Index, error) {
 		return nil, fmt.Errorf("read %s: %w", IndexName, err)
 	}
 	if version.FormatVersion != FormatVersion && version.FormatVersion != DeltaVersion {
-		return nil, fmt.Errorf("read %s: format version is %d, this airgap reads %d and %d: use the airgap that lies beside it", IndexName, version.FormatVersion, FormatVersion, DeltaVersion)
+		return nil, fmt.Errorf("read %s: format version is %d, this airgap reads %d and %d: use the airgap program in the directory of the bundle", IndexName, version.FormatVersion, FormatVersion, DeltaVersion)
 	}
 	index := &Index{}
 	if err := json.Unmarshal(data, index); err != nil {
@@ -65,13 +65,13 @@ func validateParts(parts []Part) (int64, error) {
 	var total int64
 	for i, p := range parts {
 		if want := partName(i, len(parts)); p.Name != want {
-			return 0, fmt.Errorf("part %d is called %q, want %q", i, p.Name, want)
+			return 0, fmt.Errorf("part %d has name %q, want %q", i, p.Name, want)
 		}
 		if p.Size <= 0 || p.Size > math.MaxInt64-total {
 			return 0, fmt.Errorf("%s: size %d", p.Name, p.Size)
 		}
 		if i < len(parts)-1 && p.Size%ChunkSize != 0 {
-			return 0, fmt.Errorf("%s: size %d is no multiple of %d", p.Name, p.Size, ChunkSize)
+			return 0, fmt.Errorf("%s: size %d is not a multiple of %d", p.Name, p.Size, ChunkSize)
 		}
 		if !isSHA256(p.SHA256) || int64(len(p.Chunks)) != chunkCount(p.Size)*sha256.Size {
 			return 0, fmt.Errorf("%s: hashes are incomplete", p.Name)
@@ -83,7 +83,7 @@ func validateParts(parts []Part) (int64, error) {
 
 func chunkCount(size int64) int64 { return (size-1)/ChunkSize + 1 }
 
-// validateFiles wants tar order, no overlap, and paths that stay inside.
+// validateFiles requires tar order, no overlap, and paths inside the bundle.
 func validateFiles(files []Entry, total int64) error {
 	var end int64
 	taken := make(map[string]bool, len(files))
@@ -92,24 +92,24 @@ func validateFiles(files []Entry, total int64) error {
 			return fmt.Errorf("path %q is not allowed", f.Path)
 		}
 		if taken[f.Path] {
-			return fmt.Errorf("path %q is there twice", f.Path)
+			return fmt.Errorf("duplicate path %q", f.Path)
 		}
 		taken[f.Path] = true
 		if f.Offset%tarBlock != 0 || f.Offset < end || f.Offset-end < tarBlock {
-			return fmt.Errorf("%s: offset %d, the file before ends at %d", f.Path, f.Offset, end)
+			return fmt.Errorf("%s: offset %d is before the end of the previous file at %d", f.Path, f.Offset, end)
 		}
 		if f.Size < 0 || f.Size > total-f.Offset {
 			return fmt.Errorf("%s: size %d at offset %d goes beyond the parts (%d)", f.Path, f.Size, f.Offset, total)
 		}
 		if !isSHA256(f.SHA256) {
-			return fmt.Errorf("%s: %q is no SHA-256", f.Path, f.SHA256)
+			return fmt.Errorf("%s: %q is not a SHA-256", f.Path, f.SHA256)
 		}
 		end = f.Offset + f.Size
 	}
 	return validateParents(taken)
 }
 
-// validateParents refuses a file that is also the directory of another.
+// validateParents refuses a path that is both a file and a directory.
 func validateParents(taken map[string]bool) error {
 	for _, file := range slices.Sorted(maps.Keys(taken)) {
 		for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
@@ -121,8 +121,7 @@ func validateParents(taken map[string]bool) error {
 	return nil
 }
 
-// validate wants every locked thing to be among the files, with the same size
-// and hash.
+// validate requires that every locked item is among the files, with the same size and hash.
 func (l *Lock) validate(files []Held) error {
 	have := make(map[Held]bool, len(files))
 	for _, f := range files {
@@ -137,7 +136,7 @@ func (l *Lock) validate(files []Held) error {
 	names := map[string]bool{}
 	for _, image := range l.Images {
 		if names[image.Name] {
-			return fmt.Errorf("lock: image %s is there twice", image.Name)
+			return fmt.Errorf("lock: duplicate image %s", image.Name)
 		}
 		names[image.Name] = true
 		if len(image.Blobs) == 0 || image.Blobs[0].Digest != image.Digest {
@@ -166,7 +165,7 @@ func (l *Lock) validateAddons(holds func(what, path string, size int64, sum stri
 	names := map[string]bool{}
 	for _, a := range l.applied() {
 		if names[a.Name] {
-			return fmt.Errorf("lock: %s is there twice", l.called(a))
+			return fmt.Errorf("lock: duplicate %s", l.called(a))
 		}
 		names[a.Name] = true
 		if err := holds(l.called(a), a.Path, a.Size, a.SHA256); err != nil {
@@ -182,7 +181,7 @@ func (l *Lock) validateAddons(holds func(what, path string, size int64, sum stri
 	return nil
 }
 
-// BlobPath is where the blob with this digest ("sha256:…") lies in a bundle.
+// BlobPath is the path of the blob with this digest ("sha256:…") in a bundle.
 func BlobPath(digest string) string {
 	return "oci/blobs/sha256/" + strings.TrimPrefix(digest, "sha256:")
 }

@@ -20,7 +20,7 @@ func smallIndex(t testing.TB) *Index {
 		Lock: Lock{Files: []File{{Name: "a", Path: "files/a", Size: 5, SHA256: sum}}}}
 }
 
-// addonOf has its objects in a file that is there.
+// addonOf has its objects in an existing file.
 func addonOf(f File) Addon { return Addon{Name: "cash", Path: f.Path, Size: f.Size, SHA256: f.SHA256} }
 
 func TestIndexValidation(t *testing.T) {
@@ -31,25 +31,25 @@ func TestIndexValidation(t *testing.T) {
 		{"", func(*Index) {}},
 		{`name "../x"`, func(x *Index) { x.Name = "../x" }},
 		{"no parts", func(x *Index) { x.Parts = nil }},
-		{`part 0 is called "/etc/shadow"`, func(x *Index) { x.Parts[0].Name = "/etc/shadow" }},
+		{`part 0 has name "/etc/shadow"`, func(x *Index) { x.Parts[0].Name = "/etc/shadow" }},
 		{"size -1", func(x *Index) { x.Parts[0].Size = -1 }},
 		{"hashes are incomplete", func(x *Index) { x.Parts[0].Chunks = nil }},
 		{"hashes are incomplete", func(x *Index) { x.Parts[0].Size = 1 << 62 }},
 		{`path "../a" is not allowed`, func(x *Index) { x.Files[0].Path = "../a" }},
 		{`path "/a" is not allowed`, func(x *Index) { x.Files[0].Path = "/a" }},
 		{`path "a\\b" is not allowed`, func(x *Index) { x.Files[0].Path = `a\b` }},
-		{`path "files/a" is there twice`, func(x *Index) { x.Files[1].Path = "files/a" }},
+		{`duplicate path "files/a"`, func(x *Index) { x.Files[1].Path = "files/a" }},
 		{`path "files/a" is a file and a directory`, func(x *Index) { x.Files[1].Path = "files/a/b" }},
-		{"the file before ends at", func(x *Index) { x.Files[1].Offset = 512 }},
+		{"is before the end of the previous file", func(x *Index) { x.Files[1].Offset = 512 }},
 		{"offset 1", func(x *Index) { x.Files[0].Offset = 1 }},
 		{"goes beyond the parts", func(x *Index) { x.Files[1].Size = 1 << 62 }},
 		{"size -5", func(x *Index) { x.Files[0].Size = -5 }},
-		{"is no SHA-256", func(x *Index) { x.Files[0].SHA256 = "x" }},
+		{"is not a SHA-256", func(x *Index) { x.Files[0].SHA256 = "x" }},
 		{"lock: a: files/a is not in the bundle as locked", func(x *Index) { x.Lock.Files[0].Size = 6 }},
 		{"", func(x *Index) { x.Lock.Addons = []Addon{addonOf(x.Lock.Files[0])} }},
-		{"lock: add-on cash is there twice", func(x *Index) { x.Lock.Addons = []Addon{addonOf(x.Lock.Files[0]), addonOf(x.Lock.Files[0])} }},
+		{"lock: duplicate add-on cash", func(x *Index) { x.Lock.Addons = []Addon{addonOf(x.Lock.Files[0]), addonOf(x.Lock.Files[0])} }},
 		{"", func(x *Index) { x.Lock.Network = &Network{Addon: addonOf(x.Lock.Files[0])} }},
-		{"lock: add-on cash is there twice", func(x *Index) {
+		{"lock: duplicate add-on cash", func(x *Index) {
 			x.Lock.Network = &Network{Addon: addonOf(x.Lock.Files[0])}
 			x.Lock.Addons = []Addon{{Name: "cash", Path: "manifests/cash.yaml"}}
 		}},
@@ -76,7 +76,7 @@ func TestIndexValidation(t *testing.T) {
 	}
 }
 
-// FuzzOpenIndex: what is accepted stays within the parts and the directory.
+// FuzzOpenIndex: accepted files stay in the parts and the directory.
 func FuzzOpenIndex(f *testing.F) {
 	data, err := json.Marshal(smallIndex(f))
 	if err != nil {
@@ -106,7 +106,7 @@ func FuzzOpenIndex(f *testing.F) {
 	})
 }
 
-// FuzzSums: what is accepted is written again as it was, but for the order.
+// FuzzSums: accepted sums are written again without changes except the order.
 func FuzzSums(f *testing.F) {
 	f.Add(strings.Repeat("a", 64) + "  bundle.json\n")
 	f.Add("../x")
@@ -127,9 +127,9 @@ func FuzzSums(f *testing.F) {
 	})
 }
 
-func TestLayoutIsWhatTarWrites(t *testing.T) {
+func TestLayoutMatchesTar(t *testing.T) {
 	long := "files/" + strings.Repeat("directory/", 20) + "x"
-	files := []Entry{{Path: "a", Size: 0}, {Path: long, Size: 513}, {Path: "huge", Size: 9 << 30}} // the last needs an extended header
+	files := []Entry{{Path: "a", Size: 0}, {Path: long, Size: 513}, {Path: "huge", Size: 9 << 30}} // the last one needs an extended header
 	l, err := layOut(files, 3*ChunkSize)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestLayoutIsWhatTarWrites(t *testing.T) {
 	var at int64
 	for _, p := range l.pieces {
 		if p.offset != at || p.size <= 0 || p.offset/l.partSize != (p.offset+p.size-1)/l.partSize {
-			t.Fatalf("piece %+v, want it at %d and within one part", p, at)
+			t.Fatalf("piece %+v, want offset %d and one part", p, at)
 		}
 		at += p.size
 	}

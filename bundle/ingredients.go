@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// ingredients are what an add-on is made of, read and checked.
+// ingredients are the inputs of an add-on after they were read and checked.
 type ingredients struct {
 	chart   *chart.Chart
 	archive []byte
@@ -23,12 +23,12 @@ type ingredients struct {
 	values  map[string]any
 	objects []workload.Object // of manifests
 	sources []Source
-	notices []string // what upstream does not vouch for
+	notices []string // contents without a digest or signature from upstream
 
-	warnings []string // what the files have that their authors may not have wanted
+	warnings []string // contents of the files that their authors may not have intended
 }
 
-// gather reads everything an add-on names; every problem is reported.
+// gather reads all inputs of an add-on and reports every problem.
 func (up upstream) gather(ctx context.Context, need AddonNeed, r Request) (*ingredients, error) {
 	i := &ingredients{}
 	var errs []error
@@ -58,14 +58,14 @@ func (up upstream) gatherChart(ctx context.Context, i *ingredients, need AddonNe
 		return fmt.Errorf("%s: %w", need.Chart, err)
 	}
 	if want := *need.Chart; want.Path == "" && (opened.Name != want.Name || !sameVersion(opened.Version, want.Version)) {
-		return fmt.Errorf("%s: the archive holds chart %s %s", need.Chart, opened.Name, opened.Version)
+		return fmt.Errorf("%s: the archive contains chart %s %s", need.Chart, opened.Name, opened.Version)
 	}
 	if !isPlainName(opened.Name) || !isChartVersion(opened.Version) {
-		return fmt.Errorf("%s: it calls itself %q %q, which is no name of a file", need.Chart, opened.Name, opened.Version)
+		return fmt.Errorf("%s: its name and version %q %q cannot be a file name", need.Chart, opened.Name, opened.Version)
 	}
 	i.chart, i.archive, i.moved = opened, f.archive, f.moved
 	if want := *need.Chart; want.Path == "" && !strings.HasPrefix(want.Repository, "oci://") && !f.indexed {
-		i.notices = append(i.notices, fmt.Sprintf("%s: the repository's index has no digest of it", want))
+		i.notices = append(i.notices, fmt.Sprintf("%s: the index of the repository has no digest for this chart", want))
 	}
 	i.locked = &Chart{
 		Name: opened.Name, Version: opened.Version, Repository: need.Chart.Repository, Digest: f.digest, IndexDigest: f.indexed,
@@ -74,7 +74,7 @@ func (up upstream) gatherChart(ctx context.Context, i *ingredients, need AddonNe
 	return nil
 }
 
-// String names the chart in errors.
+// String is the display name of the chart for errors.
 func (c ChartNeed) String() string {
 	if c.Path != "" {
 		return "chart " + c.Path
@@ -93,14 +93,14 @@ func readValues(v Values, dir string) (map[string]any, []string, error) {
 	return chart.Values(v.File, text)
 }
 
-// manifest is a file of objects; source is nil unless it came by URL.
+// manifest is a file of objects; source is nil for a local file.
 type manifest struct {
 	workload.File
 	source *Source
 }
 
-// readManifest reads a file of objects. One that came by URL is held to the
-// lock; files beside airgap.yaml are decided by who writes them.
+// readManifest reads a file of objects. A file from a URL must match the lock. Local
+// files are not compared.
 func (up upstream) readManifest(ctx context.Context, r Request, from, addon string) (m manifest, err error) {
 	var text []byte
 	var mediaType string
@@ -118,11 +118,11 @@ func (up upstream) readManifest(ctx context.Context, r Request, from, addon stri
 		}
 		m.source = &Source{URL: fetch.Presentable(from), SHA256: sha256Hex(text)}
 		if was := r.Locked.source(m.source.URL, addon); was != "" && was != m.source.SHA256 {
-			return m, fmt.Errorf("%s has changed since it was locked (SHA-256 was %s, is %s): --update %s takes what it is now", m.source.URL, was, m.source.SHA256, orName(addon, m.source.URL))
+			return m, fmt.Errorf("%s has changed since it was locked (SHA-256 was %s, is %s): to use the new one, pass --update %s", m.source.URL, was, m.source.SHA256, orName(addon, m.source.URL))
 		}
 	}
 	if m.File, err = workload.Read(fetch.Presentable(from), text); err == nil && len(m.Objects) == 0 {
-		err = fmt.Errorf("%s holds no Kubernetes objects", fetch.Presentable(from))
+		err = fmt.Errorf("%s contains no Kubernetes objects", fetch.Presentable(from))
 	}
 	return m, err
 }
@@ -136,7 +136,7 @@ func orName(name, url string) string {
 
 func isURL(from string) bool { return strings.Contains(from, "://") }
 
-// readFile reads a file whose path is relative to dir.
+// readFile reads a file with a path relative to dir.
 func readFile(dir, path string, limit int64) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -149,8 +149,9 @@ func readFile(dir, path string, limit int64) ([]byte, error) {
 	return fetch.ReadBody(file, path, limit)
 }
 
-// isJSONWithout reports whether a text is a JSON object that has not the key that every file
-// of its kind has. A gateway asks for a login in this way, where YAML was requested.
+// isJSONWithout reports whether a text is a JSON object without the key that every file
+// of its kind has. Gateways send such an object to request a login, in place of the
+// requested YAML.
 func isJSONWithout(text []byte, key string) bool {
 	var object map[string]json.RawMessage
 	return json.Unmarshal(text, &object) == nil && object[key] == nil

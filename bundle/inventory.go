@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// Inventory is what the servers are known to have: by the bundles that went
-// there, or by a receipt of a registry host.
+// Inventory lists the contents that the servers have, according to bundles or to a
+// receipt of a registry host.
 type Inventory struct {
-	Cluster string            `json:"cluster"` // its name in airgap.yaml
+	Cluster string            `json:"cluster"` // cluster name in airgap.yaml
 	Bundles []string          `json:"bundles"` // newest first
-	Newest  time.Time         `json:"newest"`  // when the newest of them was made
+	Newest  time.Time         `json:"newest"`  // creation time of the newest bundle
 	Images  map[string]string `json:"images"`  // digest by name
-	Files   []Held            `json:"files"`   // sorted; a path may be there in several versions
+	Files   []Held            `json:"files"`   // sorted; a path can have several versions
 }
 
-// NewInventory adds up bundles, newest first. What a delta leaves out counts as
-// being there too: without it the delta would have been refused.
+// NewInventory adds up bundles, newest first. The omitted files of a delta count too,
+// because the servers refuse a delta without them.
 func NewInventory(bundles ...*Index) Inventory {
 	v := Inventory{Images: map[string]string{}}
 	for i, x := range bundles {
@@ -53,7 +53,7 @@ func appendNew(all []string, names ...string) []string {
 	return all
 }
 
-// held is all that the lock describes, wherever it lies.
+// held returns all files in the lock, in the bundle or in its base.
 func (x *Index) held() []Held {
 	all := slices.Clone(x.Base.files())
 	for _, f := range x.Files {
@@ -68,10 +68,10 @@ func compareHeld(a, b Held) int {
 	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.SHA256, b.SHA256), cmp.Compare(a.Size, b.Size))
 }
 
-// Validate refuses an inventory that no bundles can have.
+// Validate refuses an impossible inventory.
 func (v Inventory) Validate() error {
 	if len(v.Bundles) == 0 {
-		return errors.New("it names no bundle")
+		return errors.New("the inventory has no bundle")
 	}
 	for _, name := range append([]string{v.Cluster}, v.Bundles...) {
 		if !isPlainName(name) {

@@ -16,12 +16,12 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Names of the signing key's two halves in the directory of LoadOrCreateKey.
+// privateKeyName is the private key in the directory of LoadOrCreateKey.
 const privateKeyName = "airgap.key"
 
-// LoadOrCreateKey reads the key that signs bundles from dir, or makes one
-// there: airgap.key (PKCS#8 PEM, mode 0600) and airgap.pub (PEM). A private
-// key that others on the machine can read is refused.
+// LoadOrCreateKey reads the key that signs bundles from dir, or creates it there:
+// airgap.key (PKCS#8 PEM, mode 0600) and airgap.pub (PEM). It refuses a private key
+// that other users can read.
 func LoadOrCreateKey(dir string) (*ecdsa.PrivateKey, error) {
 	key, err := LoadKey(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -30,18 +30,18 @@ func LoadOrCreateKey(dir string) (*ecdsa.PrivateKey, error) {
 	return key, err
 }
 
-// LoadKey is LoadOrCreateKey for a key that is there; else the error is
-// fs.ErrNotExist for errors.Is.
+// LoadKey is LoadOrCreateKey without creation; a missing key is fs.ErrNotExist for
+// errors.Is.
 func LoadKey(dir string) (*ecdsa.PrivateKey, error) {
 	return LoadSigningKey(filepath.Join(dir, privateKeyName))
 }
 
-// ErrEncryptedKey is what LoadSigningKey says of a key behind a passphrase.
+// ErrEncryptedKey is the error of LoadSigningKey for a key with a passphrase.
 var ErrEncryptedKey = errors.New("the key is encrypted")
 
-// LoadSigningKey reads an ECDSA P-256 private key, PEM of PKCS#8 or SEC1, as
-// openssl writes them. The file, which may be a pipe, is read once. One that
-// others on the machine can read is refused.
+// LoadSigningKey reads an ECDSA P-256 private key, PEM of PKCS#8 or SEC1, as openssl
+// writes it. It reads the file once, which can be a pipe. It refuses a file that other
+// users can read.
 func LoadSigningKey(path string) (*ecdsa.PrivateKey, error) {
 	text, err := host.ReadPrivate(path)
 	if err == nil {
@@ -55,11 +55,11 @@ func LoadSigningKey(path string) (*ecdsa.PrivateKey, error) {
 
 func parseSigningKey(text []byte) (*ecdsa.PrivateKey, error) {
 	block, rest := pem.Decode(text)
-	for block != nil && block.Type == "EC PARAMETERS" { // openssl ecparam -genkey writes them first
+	for block != nil && block.Type == "EC PARAMETERS" { // openssl ecparam -genkey writes this block first
 		block, rest = pem.Decode(rest)
 	}
 	if block == nil {
-		return nil, errors.New("no PEM block in it")
+		return nil, errors.New("no PEM block")
 	}
 	if block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "" {
 		return nil, ErrEncryptedKey
@@ -82,14 +82,14 @@ func parsePrivate(block *pem.Block) (any, error) {
 	case "EC PRIVATE KEY":
 		return x509.ParseECPrivateKey(block.Bytes)
 	case "PUBLIC KEY":
-		return nil, errors.New("it is a public key: signing takes the private one")
+		return nil, errors.New("this is a public key: signing requires the private key")
 	default:
-		return nil, fmt.Errorf("it holds %q: want PRIVATE KEY (PKCS#8) or EC PRIVATE KEY (SEC1)", block.Type)
+		return nil, fmt.Errorf("the PEM block is %q: want PRIVATE KEY (PKCS#8) or EC PRIVATE KEY (SEC1)", block.Type)
 	}
 }
 
-// createKey writes the private half last: it is what LoadKey looks for, so a run that was
-// killed in between makes both again.
+// createKey writes the private key last, because LoadKey checks for it. A run that was
+// killed before creates both again.
 func createKey(dir string) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -110,8 +110,8 @@ func createKey(dir string) (*ecdsa.PrivateKey, error) {
 	return key, host.WriteFile(filepath.Join(dir, privateKeyName), private, 0o600)
 }
 
-// sign gives the raw DER signature over the SHA-256 of data. Without a random
-// source ECDSA is deterministic (RFC 6979): same bundle, same signature.
+// sign returns the raw DER signature of the SHA-256 of data. Without a random source
+// ECDSA is deterministic (RFC 6979): the same bundle gives the same signature.
 func sign(key *ecdsa.PrivateKey, data []byte) ([]byte, error) {
 	digest := sha256.Sum256(data)
 	return key.Sign(nil, digest[:], crypto.SHA256)

@@ -22,7 +22,7 @@ func TestSigningKey(t *testing.T) {
 	}
 	openToAll(t, dir+"/airgap.key")
 	if _, err := LoadOrCreateKey(dir); err == nil || !strings.Contains(err.Error(), "want 0600") {
-		t.Errorf("a key that everybody can read: %v", err)
+		t.Errorf("a world-readable key: %v", err)
 	}
 }
 

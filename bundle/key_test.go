@@ -64,16 +64,16 @@ func file(t *testing.T, text string, mode fs.FileMode) string {
 	return path
 }
 
-// TestKeyIsMadeWhole: a run that was killed between the two halves leaves no key, so that the
-// next one makes both.
+// TestKeyIsMadeWhole: a run that was killed between the two keys leaves no private key,
+// so the next run creates both.
 func TestKeyIsMadeWhole(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.MkdirAll(filepath.Join(dir, "."+bundle.PublicKeyName+".airgap-new", "in the way"), 0o700))
 	if _, err := bundle.LoadOrCreateKey(dir); err == nil {
-		t.Fatal("a directory has the draft's name, and the public half was written")
+		t.Fatal("the public key was written although a directory has the temporary name")
 	}
 	if _, err := bundle.LoadKey(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("there is a key without its public half: %v", err)
+		t.Fatalf("a private key exists without its public key: %v", err)
 	}
 	must(t, os.RemoveAll(filepath.Join(dir, "."+bundle.PublicKeyName+".airgap-new")))
 	key, err := bundle.LoadOrCreateKey(dir)
@@ -81,7 +81,7 @@ func TestKeyIsMadeWhole(t *testing.T) {
 	public, err := bundle.LoadPublicKey(filepath.Join(dir, bundle.PublicKeyName))
 	must(t, err)
 	if !public.Equal(&key.PublicKey) {
-		t.Error("the two halves are of two keys")
+		t.Error("the private and the public key do not match")
 	}
 }
 
@@ -95,7 +95,7 @@ func TestLoadSigningKey(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
 		mode fs.FileMode
-		says string // "" for a good key
+		says string // "" for a valid key
 	}{
 		"PKCS#8":            {pkcs8(t, key), 0o600, ""},
 		"SEC1":              {sec1(t, key), 0o400, ""},
@@ -107,12 +107,12 @@ func TestLoadSigningKey(t *testing.T) {
 		"P-384 in SEC1":     {sec1(t, newKey(t, elliptic.P384())), 0o600, "got ECDSA P-384"},
 		"RSA":               {pkcs8(t, large), 0o600, "got RSA"},
 		"Ed25519":           {pkcs8(t, edwards), 0o600, "got Ed25519"},
-		"public":            {pkix(t, &key.PublicKey), 0o600, "it is a public key"},
-		"SSH's own form":    {asPEM("OPENSSH PRIVATE KEY", []byte("openssh-key-v1")), 0o600, `it holds "OPENSSH PRIVATE KEY": want PRIVATE KEY`},
+		"public":            {pkix(t, &key.PublicKey), 0o600, "this is a public key"},
+		"SSH's own form":    {asPEM("OPENSSH PRIVATE KEY", []byte("openssh-key-v1")), 0o600, `the PEM block is "OPENSSH PRIVATE KEY": want PRIVATE KEY`},
 		"only parameters":   {asPEM("EC PARAMETERS", []byte{6, 8}), 0o600, "no PEM block"},
-		"torn":              {asPEM("PRIVATE KEY", []byte{48, 129}), 0o600, "asn1"},
-		"garbage":           {"hello", 0o600, "no PEM block in it"},
-		"empty":             {"", 0o600, "no PEM block in it"},
+		"truncated":         {asPEM("PRIVATE KEY", []byte{48, 129}), 0o600, "asn1"},
+		"garbage":           {"hello", 0o600, "no PEM block"},
+		"empty":             {"", 0o600, "no PEM block"},
 		"huge":              {strings.Repeat("x", 1<<20+1), 0o600, "larger than 1048576 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestLoadSigningKey(t *testing.T) {
 				t.Errorf("got %v, want %q of %s", err, tc.says, path)
 			}
 			if errors.Is(err, bundle.ErrEncryptedKey) != strings.HasPrefix(name, "encrypted") {
-				t.Errorf("%v: is it an encrypted key?", err)
+				t.Errorf("%v: wrong result of errors.Is with ErrEncryptedKey", err)
 			}
 			if err != nil && strings.Contains(err.Error(), "secret") {
 				t.Errorf("the key is in the error: %v", err)
@@ -136,11 +136,12 @@ func TestLoadSigningKey(t *testing.T) {
 		})
 	}
 	if _, err := bundle.LoadSigningKey(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 }
 
-// TestSigningKeyFromAPipe is the way of a key whose passphrase openssl asks for.
+// TestSigningKeyFromAPipe: a key that openssl decrypts with a passphrase comes through
+// a pipe.
 func TestSigningKeyFromAPipe(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	r, w, err := os.Pipe()
@@ -160,15 +161,15 @@ func TestLoadPublicKey(t *testing.T) {
 	must(t, err)
 	public := pkix(t, &key.PublicKey)
 	for name, tc := range map[string]struct{ text, says string }{
-		"good":               {"a word before\n" + public + "\n", ""},
-		"private":            {pkcs8(t, key), "it is a private key, which stays with whoever signs"},
-		"private, SEC1":      {sec1(t, key), "it is a private key"},
-		"private, encrypted": {asPEM("ENCRYPTED PRIVATE KEY", []byte("x")), "it is a private key"},
-		"certificate":        {asPEM("CERTIFICATE", []byte("x")), "it is a certificate: openssl x509"},
+		"valid":              {"a word before\n" + public + "\n", ""},
+		"private":            {pkcs8(t, key), "this is a private key, which stays with its owner"},
+		"private, SEC1":      {sec1(t, key), "this is a private key"},
+		"private, encrypted": {asPEM("ENCRYPTED PRIVATE KEY", []byte("x")), "this is a private key"},
+		"certificate":        {asPEM("CERTIFICATE", []byte("x")), "this is a certificate: write its public key with openssl x509"},
 		"P-384":              {pkix(t, newKey(t, elliptic.P384()).Public()), "want an ECDSA P-256 key, got ECDSA P-384"},
 		"RSA":                {pkix(t, &large.PublicKey), "got RSA"},
-		"GPG":                {asPEM("PGP PUBLIC KEY BLOCK", []byte("x")), `it holds "PGP PUBLIC KEY BLOCK"`},
-		"two":                {public + public, "want one key a file"},
+		"GPG":                {asPEM("PGP PUBLIC KEY BLOCK", []byte("x")), `the PEM block is "PGP PUBLIC KEY BLOCK"`},
+		"two":                {public + public, "want one key per file"},
 		"garbage":            {"hello", "no PEM block"},
 		"huge":               {strings.Repeat("x", 1<<17), "too large"},
 	} {
@@ -204,8 +205,8 @@ func TestParseFingerprint(t *testing.T) {
 	}
 }
 
-// TestBundleSignedWithTheSitesKey makes keys with openssl in the forms that it
-// has, and lets it verify what they signed.
+// TestBundleSignedWithTheSitesKey creates keys with openssl in all its formats, and
+// verifies their signatures with openssl.
 func TestBundleSignedWithTheSitesKey(t *testing.T) {
 	bundletest.Need(t, "openssl")
 	images := bundletest.StandardImages(t)[:1]
@@ -244,8 +245,8 @@ func TestBundleSignedWithTheSitesKey(t *testing.T) {
 	})
 }
 
-// TestSigstoreVerifies lets the library below cosign read the signature: whoever
-// has it needs nothing of ours.
+// TestSigstoreVerifies: the library that cosign uses can verify the signature, without
+// airgap.
 func TestSigstoreVerifies(t *testing.T) {
 	images := bundletest.StandardImages(t)[:1]
 	u := newUpstream(t, images...)
@@ -266,11 +267,11 @@ func TestSigstoreVerifies(t *testing.T) {
 	must(t, verifier.VerifySignature(bytes.NewReader(signed), bytes.NewReader(sums)))
 	sums[0] ^= 1
 	if verifier.VerifySignature(bytes.NewReader(signed), bytes.NewReader(sums)) == nil {
-		t.Error("sigstore took changed sums")
+		t.Error("sigstore accepted changed sums")
 	}
 	other, err := signature.LoadVerifier(newKey(t, elliptic.P256()).Public(), crypto.SHA256)
 	must(t, err)
 	if other.VerifySignature(bytes.NewReader(signed), bytes.NewReader(read(bundle.SumsName))) == nil {
-		t.Error("sigstore took another key")
+		t.Error("sigstore accepted another key")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// sizeShapes are layers whose size differs from their descriptor.
+// sizeShapes are layers with a size that differs from their descriptor.
 func sizeShapes() []shape {
 	var all []shape
 	add := func(name, refused string, pulls bool, build func(*shelf) desc) {
@@ -25,7 +25,7 @@ func sizeShapes() []shape {
 		}
 		layerSays := says
 		if size == 1<<40 {
-			layerSays = "" // a plan does not ask for the sizes of layers
+			layerSays = "" // a plan does not read the sizes of layers
 		}
 		if layerSays != "" {
 			add(fmt.Sprintf("a layer of %d bytes", size), layerSays, false, func(s *shelf) desc {
@@ -38,16 +38,16 @@ func sizeShapes() []shape {
 		add(fmt.Sprintf("a manifest of %d bytes in an index", size), says, false, func(s *shelf) desc {
 			return s.index(on("linux/amd64", with(s.image("linux/amd64"), set)))
 		})
-		add(fmt.Sprintf("a manifest of %d bytes for others in an index", size), "", false, func(s *shelf) desc {
+		add(fmt.Sprintf("a manifest of %d bytes for another platform in an index", size), "", false, func(s *shelf) desc {
 			return s.index(on("linux/arm64", with(s.image("linux/arm64"), set)), on("linux/amd64", s.image("linux/amd64")))
 		})
 	}
 	for _, off := range []int64{-1, 1, 1000} {
 		wrong := func(d *desc) { d.Size += off }
-		add(fmt.Sprintf("a manifest that an index lists %d bytes off", off), "and its entry says", false, func(s *shelf) desc {
+		add(fmt.Sprintf("a manifest with a size that is %d bytes off in its index", off), "but its entry has size", false, func(s *shelf) desc {
 			return s.index(on("linux/amd64", with(s.image("linux/amd64"), wrong)))
 		})
-		add(fmt.Sprintf("a configuration that is listed %d bytes off", off), "bytes", false, func(s *shelf) desc {
+		add(fmt.Sprintf("a configuration with a size that is %d bytes off", off), "bytes", false, func(s *shelf) desc {
 			return s.image("linux/amd64", configured(with(s.config(ociConfig, "linux/amd64", 1), wrong)))
 		})
 	}
@@ -86,14 +86,14 @@ func sizeShapes() []shape {
 		entries[0] = on("linux/amd64", s.image("linux/amd64"))
 		return s.index(entries...)
 	})
-	add("embedded data that is right", "", false, func(s *shelf) desc {
+	add("correct embedded data", "", false, func(s *shelf) desc {
 		c := s.config(ociConfig, "linux/amd64", 1)
 		return s.image("linux/amd64", configured(with(c, func(d *desc) { d.Data = s.blobs[d.Digest] })))
 	})
 	return all
 }
 
-// layerShapes: the layers of one image.
+// layerShapes are the layers of one image.
 func layerShapes() []shape {
 	var all []shape
 	add := func(name, refused string, pulls bool, build func(*shelf) desc) {
@@ -107,34 +107,34 @@ func layerShapes() []shape {
 		"application/vnd.oci.image.layer.nondistributable.v1.tar+zstd": "",
 		images.MediaTypeDockerSchema2LayerForeign:                      "",
 		images.MediaTypeDockerSchema2LayerForeignGzip:                  "",
-		images.MediaTypeImageLayerEncrypted:                            "it is encrypted",
-		images.MediaTypeImageLayerGzipEncrypted:                        "it is encrypted",
-		"application/vnd.oci.image.layer.v1.tar+zstd+encrypted":        "it is encrypted",
-		"application/vnd.oci.image.layer.v1.squashfs":                  "does not unpack this type",
-		"application/vnd.example.layer":                                "has 0 layers, and its configuration names 1",
-		"application/octet-stream":                                     "has 0 layers, and its configuration names 1",
-		"":                                                             "has 0 layers, and its configuration names 1",
+		images.MediaTypeImageLayerEncrypted:                            "the layer is encrypted",
+		images.MediaTypeImageLayerGzipEncrypted:                        "the layer is encrypted",
+		"application/vnd.oci.image.layer.v1.tar+zstd+encrypted":        "the layer is encrypted",
+		"application/vnd.oci.image.layer.v1.squashfs":                  "cannot unpack this type",
+		"application/vnd.example.layer":                                "has 0 layers, but its configuration has 1",
+		"application/octet-stream":                                     "has 0 layers, but its configuration has 1",
+		"":                                                             "has 0 layers, but its configuration has 1",
 	} {
-		pulls := strings.Contains(refused, "has 0 layers") // and nothing of it is unpacked
+		pulls := strings.Contains(refused, "has 0 layers") // and no layer is unpacked
 		add("a layer of type "+cmpOr(mediaType, "nothing"), refused, pulls, func(s *shelf) desc { return s.image("linux/amd64", layers(s.layer(mediaType))) })
 		if images.IsNonDistributable(mediaType) {
-			add("a layer elsewhere of type "+mediaType, "lies outside of the registry, at https://layers.example/1", false, func(s *shelf) desc {
+			add("a layer with URLs of type "+mediaType, "is stored outside of the registry, at https://layers.example/1", false, func(s *shelf) desc {
 				return s.image("linux/amd64", layers(with(s.layer(mediaType), func(d *desc) { d.URLs = []string{"https://layers.example/1?signature=x"} })))
 			})
-			add("a layer that is missing of type "+mediaType, "404", false, func(s *shelf) desc {
+			add("a missing layer of type "+mediaType, "404", false, func(s *shelf) desc {
 				l := s.layer(mediaType)
 				delete(s.blobs, l.Digest)
 				return s.image("linux/amd64", layers(l))
 			})
 		}
 	}
-	add("a common layer elsewhere", "lies outside of the registry", false, func(s *shelf) desc {
+	add("a gzip layer with URLs", "is stored outside of the registry", false, func(s *shelf) desc {
 		return s.image("linux/amd64", layers(with(s.layer(ociGzip), func(d *desc) { d.URLs = []string{"https://layers.example/1"} })))
 	})
-	add("a layer whose URLs do not answer", "", false, func(s *shelf) desc {
+	add("a layer with unusable URLs", "", false, func(s *shelf) desc {
 		return s.image("linux/amd64", layers(with(s.layer(ociGzip), func(d *desc) { d.URLs = []string{"ipfs://layers", "%"} })))
 	})
-	add("an encrypted layer for others", "", false, func(s *shelf) desc {
+	add("an encrypted layer for another platform", "", false, func(s *shelf) desc {
 		return s.index(on("linux/amd64", s.image("linux/amd64")), s.image("linux/arm64", layers(s.layer(images.MediaTypeImageLayerEncrypted))))
 	})
 	add("eStargz", "", false, func(s *shelf) desc {
@@ -142,20 +142,20 @@ func layerShapes() []shape {
 			d.Annotations = map[string]string{"containerd.io/snapshot/stargz/toc.digest": "sha256:" + strings.Repeat("0", 64)}
 		})))
 	})
-	add("one layer twice", "", false, func(s *shelf) desc {
+	add("a duplicate layer", "", false, func(s *shelf) desc {
 		l := s.layer(ociGzip)
 		return s.image("linux/amd64", layers(l, l), configured(s.config(ociConfig, "linux/amd64", 2)))
 	})
 	add("no layers", "", false, func(s *shelf) desc {
 		return s.image("linux/amd64", layers(), configured(s.config(ociConfig, "linux/amd64", 0)))
 	})
-	add("a list of layers that is empty", "", false, func(s *shelf) desc {
+	add("an empty list of layers", "", false, func(s *shelf) desc {
 		return s.image("linux/amd64", layers([]desc{}...), configured(s.config(ociConfig, "linux/amd64", 0)))
 	})
-	add("more layers than the configuration names", "has 2 layers, and its configuration names 1", false, func(s *shelf) desc {
+	add("more layers than in the configuration", "has 2 layers, but its configuration has 1", false, func(s *shelf) desc {
 		return s.image("linux/amd64", layers(s.layer(ociGzip), s.layer(ociGzip)))
 	})
-	add("fewer layers than the configuration names", "has 1 layers, and its configuration names 3", false, func(s *shelf) desc {
+	add("fewer layers than in the configuration", "has 1 layers, but its configuration has 3", false, func(s *shelf) desc {
 		return s.image("linux/amd64", configured(s.config(ociConfig, "linux/amd64", 3)))
 	})
 	add("127 layers", "", false, func(s *shelf) desc {
@@ -168,7 +168,7 @@ func layerShapes() []shape {
 	return all
 }
 
-// artifactShapes are artifacts in registries that are no images.
+// artifactShapes are artifacts in registries that are not images.
 func artifactShapes() []shape {
 	var all []shape
 	add := func(name, refused string, build func(*shelf) desc) {
@@ -177,7 +177,7 @@ func artifactShapes() []shape {
 	typed := func(s *shelf, config, artifact string, l ...desc) desc {
 		return s.image("", configured(s.bytes(config, []byte("{}"))), func(m *manifestOf) { m.ArtifactType = artifact; m.Layers = l })
 	}
-	add("a Helm chart", "it is no image but a Helm chart: name it under addons (application/vnd.cncf.helm.config.v1+json)", func(s *shelf) desc {
+	add("a Helm chart", "not an image, but a Helm chart: add it to addons (application/vnd.cncf.helm.config.v1+json)", func(s *shelf) desc {
 		return typed(s, "application/vnd.cncf.helm.config.v1+json", "", s.layer("application/vnd.cncf.helm.chart.content.v1.tar+gzip"))
 	})
 	add("a WebAssembly module", "a WebAssembly module", func(s *shelf) desc {
@@ -192,19 +192,19 @@ func artifactShapes() []shape {
 	add("a Docker plugin", "a Docker plugin", func(s *shelf) desc {
 		return typed(s, "application/vnd.docker.plugin.v1+json", "", s.layer(dockerGzip))
 	})
-	add("a configuration of no type at all", "an artifact of type", func(s *shelf) desc {
+	add("a configuration without a type", "an artifact of type", func(s *shelf) desc {
 		return typed(s, "", "", s.layer(ociGzip))
 	})
 	add("octet-stream as the configuration's type", "an artifact of type", func(s *shelf) desc {
 		return typed(s, "application/octet-stream", "", s.layer(ociGzip))
 	})
-	all = append(all, shape{name: "a chart in an index", refused: "it is no image but a Helm chart", build: func(s *shelf) desc {
+	all = append(all, shape{name: "a chart in an index", refused: "not an image, but a Helm chart", build: func(s *shelf) desc {
 		return s.index(typed(s, "application/vnd.cncf.helm.config.v1+json", "", s.layer("application/x")))
 	}})
-	add("an artifact beside the image", "", func(s *shelf) desc {
+	add("an artifact next to the image", "", func(s *shelf) desc {
 		return s.index(on("linux/amd64", s.image("linux/amd64")), typed(s, "application/vnd.oci.empty.v1+json", "application/x.sbom", s.layer("application/spdx+json")))
 	})
-	all = append(all, shape{name: "ORAS's own manifest", refused: "it is no image but an artifact of type \"application/vnd.oci.artifact.manifest.v1+json\"", build: func(s *shelf) desc {
+	all = append(all, shape{name: "ORAS's own manifest", refused: "not an image, but an artifact of type \"application/vnd.oci.artifact.manifest.v1+json\"", build: func(s *shelf) desc {
 		return s.json(
 			"application/vnd.oci.artifact.manifest.v1+json",
 			map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.artifact.manifest.v1+json", "artifactType": "application/x", "blobs": []desc{}},
@@ -213,7 +213,7 @@ func artifactShapes() []shape {
 	return all
 }
 
-// brokenShapes: what neither of the two reads.
+// brokenShapes are documents that containerd and the registry cannot read.
 func brokenShapes() []shape {
 	var all []shape
 	add := func(name, refused string, pulls bool, build func(*shelf) desc) {
@@ -229,20 +229,20 @@ func brokenShapes() []shape {
 	add("schema 1 in an index", "Docker schema 1", false, func(s *shelf) desc {
 		return s.index(on("linux/amd64", s.bytes(dockerManifest, []byte(schema1))))
 	})
-	add("no JSON", "it is no manifest", false, raw(ociManifest, "manifest"))
-	add("JSON that is cut", "it is no manifest", false, raw(ociManifest, `{"schemaVersion":2,"config"`))
-	add("JSON with something behind", "it is no manifest", false, raw(ociManifest, `{"schemaVersion":2} {}`))
-	add("a list", "it is no manifest", false, raw(ociManifest, `[]`))
-	add("nothing in it", "schemaVersion 0", false, raw(ociManifest, `{}`))
+	add("not JSON", "not a manifest", false, raw(ociManifest, "manifest"))
+	add("truncated JSON", "not a manifest", false, raw(ociManifest, `{"schemaVersion":2,"config"`))
+	add("data after the JSON", "not a manifest", false, raw(ociManifest, `{"schemaVersion":2} {}`))
+	add("a list", "not a manifest", false, raw(ociManifest, `[]`))
+	add("an empty object", "schemaVersion 0", false, raw(ociManifest, `{}`))
 	add("null", "schemaVersion 0", false, raw(ociManifest, `null`))
-	add("no schemaVersion", "its manifest has schemaVersion 0: registries serve 2 only", true, func(s *shelf) desc {
+	add("no schemaVersion", "the manifest has schemaVersion 0: registries serve only 2", true, func(s *shelf) desc {
 		l := s.layer(ociGzip)
 		return s.json(ociManifest, map[string]any{"config": s.config(ociConfig, "linux/amd64", 1), "layers": []desc{l}})
 	})
-	add("both a manifest and an index", "neither", false, func(s *shelf) desc {
+	add("both a manifest and an index", "containerd rejects it", false, func(s *shelf) desc {
 		return s.json(ociManifest, map[string]any{"schemaVersion": 2, "mediaType": ociManifest, "config": s.config(ociConfig, "linux/amd64", 1), "layers": []desc{}, "manifests": []desc{}})
 	})
-	add("an index with a configuration", "neither", false, func(s *shelf) desc {
+	add("an index with a configuration", "containerd rejects it", false, func(s *shelf) desc {
 		return s.json(ociIndex, map[string]any{"schemaVersion": 2, "mediaType": ociIndex, "config": nil, "manifests": []desc{on("linux/amd64", s.image("linux/amd64"))}})
 	})
 	add("no configuration", "only sha256 is supported", false, raw(ociManifest, `{"schemaVersion":2,"mediaType":"`+ociManifest+`","layers":[]}`))
@@ -255,22 +255,22 @@ func brokenShapes() []shape {
 	add("a digest that is a path", "only sha256 is supported", false, func(s *shelf) desc {
 		return s.image("linux/amd64", layers(with(s.layer(ociGzip), func(l *desc) { l.Digest = "sha256:../../etc/passwd" })))
 	})
-	add("a configuration that is no JSON", "read its configuration", false, func(s *shelf) desc {
+	add("a configuration that is not JSON", "read the image configuration", false, func(s *shelf) desc {
 		return s.image("linux/amd64", configured(s.bytes(ociConfig, []byte("<none>"))))
 	})
-	add("a configuration that is missing", "404", false, func(s *shelf) desc {
+	add("a missing configuration", "404", false, func(s *shelf) desc {
 		d := s.image("linux/amd64")
 		var m struct{ Config desc }
 		_ = json.Unmarshal(s.blobs[d.Digest], &m)
 		delete(s.blobs, m.Config.Digest)
 		return d
 	})
-	add("a manifest that is missing in an index", "does not exist in", false, func(s *shelf) desc {
+	add("a missing manifest in an index", "does not exist in", false, func(s *shelf) desc {
 		d := s.image("linux/amd64")
 		delete(s.blobs, d.Digest)
 		return s.index(on("linux/amd64", d))
 	})
-	add("embedded data that is wrong", "is embedded in its manifest with other bytes", true, func(s *shelf) desc {
+	add("wrong embedded data", "is embedded in its manifest with other bytes", true, func(s *shelf) desc {
 		c := s.config(ociConfig, "linux/amd64", 1)
 		return s.image("linux/amd64", configured(with(c, func(d *desc) { d.Data = bytes.Repeat([]byte("x"), int(d.Size)) })))
 	})

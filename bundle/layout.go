@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// layout is the tar stream before a byte of it exists: which bytes go where.
+// layout is the plan of the tar stream: the place of each byte.
 type layout struct {
 	entries  []Entry // with offsets
 	size     int64   // of the stream
 	partSize int64
 	pieces   []piece
-	first    []int // the number of each entry's first piece
+	first    []int // index of the first piece of each entry
 }
 
-// piece is a run of bytes within one part: tar's own, or a stretch of a file.
+// piece is a run of bytes in one part: of the tar format, or of a file.
 type piece struct {
 	offset int64 // in the stream
 	size   int64
 	tar    []byte // header and padding; nil in a file
-	entry  int    // -1 for tar's own bytes
+	entry  int    // -1 for a header or padding
 }
 
-// layOut places the files one after the other, in the order given; see checkLayout.
+// layOut places the files one after the other, in this order; see checkLayout.
 func layOut(files []Entry, partSize int64) (*layout, error) {
 	if err := checkLayout(files, partSize); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func layOut(files []Entry, partSize int64) (*layout, error) {
 	return l, nil
 }
 
-// tarHeader is what tar's writer makes of it: 512 bytes, or more where a path
-// or size needs extensions. It holds nothing that differs between two runs.
+// tarHeader is the header from archive/tar: 512 bytes, or more if the path or size
+// needs extensions. It is the same in every run.
 func tarHeader(f Entry) ([]byte, error) {
 	var b bytes.Buffer
 	err := tar.NewWriter(&b).WriteHeader(&tar.Header{
@@ -60,7 +60,7 @@ func tarHeader(f Entry) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// add appends a piece, cut where a part ends.
+// add appends a piece and splits it at the end of a part.
 func (l *layout) add(p piece) {
 	left := max(p.size, int64(len(p.tar)))
 	for left > 0 {
@@ -75,7 +75,7 @@ func (l *layout) add(p piece) {
 	}
 }
 
-// piecesOf are the numbers of an entry's pieces: from, and the one behind.
+// piecesOf returns the range of the pieces of an entry, from inclusive, to exclusive.
 // An empty file has none.
 func (l *layout) piecesOf(entry int) (from, to int) {
 	from = l.first[entry]
@@ -86,7 +86,7 @@ func (l *layout) piecesOf(entry int) (from, to int) {
 	return from, to
 }
 
-// parts are the parts by name and size; hashes are not known yet.
+// parts returns the parts with name and size; the hashes are not known yet.
 func (l *layout) parts() []Part {
 	n := int((l.size-1)/l.partSize) + 1
 	parts := make([]Part, n)

@@ -24,8 +24,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// IgnoredImage is one item of images.ignore: what looks like an image, or what a
-// chart's annotation names, and is not carried.
+// IgnoredImage is one item of images.ignore: a text that looks like an image, or an
+// image in a chart annotation, that the bundle does not include.
 type IgnoredImage struct {
 	Image  string `yaml:"image" json:"image" jsonschema:"required,example=quay.io/shop/debug" jsonschema_description:"Image reference. Without a tag and a digest it covers the whole repository; * matches any text without a slash."`
 	Reason string `yaml:"reason" json:"reason" jsonschema:"required,description=Reason why no pod pulls the image; shown in the report"`
@@ -38,16 +38,16 @@ func validateIgnored(list []IgnoredImage, at *field.Path) field.ErrorList {
 			all = append(all, field.Invalid(at.Index(i).Child("image"), one.Image, "expected an image reference, with * for any part of it"))
 		}
 		if strings.TrimSpace(one.Reason) == "" {
-			all = append(all, field.Required(at.Index(i).Child("reason"), "say why no pod pulls it: the report repeats it"))
+			all = append(all, field.Required(at.Index(i).Child("reason"), "write the reason why no pod pulls it; the report shows the reason"))
 		}
 	}
 	return all
 }
 
-// matches reports whether the entry is about a reference as it was found.
+// matches reports whether the entry matches the found reference.
 func (i IgnoredImage) matches(image string) bool {
 	named, err := reference.Parse(image)
-	if err != nil { // a variable stands in it
+	if err != nil { // the reference contains a variable
 		is, err := path.Match(i.Image, image)
 		return i.Image == image || err == nil && is
 	}
@@ -67,34 +67,34 @@ func (i IgnoredImage) matches(image string) bool {
 	return false
 }
 
-// Ignored is a reference that images.ignore leaves out.
+// Ignored is a reference that images.ignore excludes.
 type Ignored struct {
 	Reference string   `json:"reference"`
 	Reason    string   `json:"reason"`
 	FoundIn   []string `json:"foundIn"`
 }
 
-// NotCarried is what looks like an image and is not in the bundle.
+// NotCarried is a reference that looks like an image and is not in the bundle.
 type NotCarried struct {
 	Reference string   `json:"reference"` // as it was found
-	Reason    string   `json:"reason"`    // the same words for the same cause
+	Reason    string   `json:"reason"`    // one text per cause
 	FoundIn   []string `json:"foundIn"`
 }
 
 // Reasons of NotCarried.
 const (
-	reasonUntagged = "it names no tag or digest, and a program adds one"
-	reasonOpen     = "a variable in it has its value from the cluster"
+	reasonUntagged = "it has no tag or digest, and a program adds one"
+	reasonOpen     = "it contains a variable with a value from the cluster"
 	reasonMissing  = "its registry has no such image"
 	reasonRefused  = "its registry requires a login for it, or has no such image"
 	reasonOther    = "its registry did not give a usable image"
-	reasonSilent   = "its registry could not be asked"
+	reasonSilent   = "its registry did not answer"
 )
 
-// whyNot is the reason why a reference did not resolve.
+// whyNot returns the reason why a reference did not resolve.
 func whyNot(err error) string {
 	var reply *transport.Error
-	var way net.Error // no connection, no name, no trust, no answer in time
+	var way net.Error // no connection, unknown host, untrusted certificate, timeout
 	switch {
 	case errors.As(err, &reply) && reply.StatusCode == http.StatusNotFound:
 		return reasonMissing
@@ -108,14 +108,14 @@ func whyNot(err error) string {
 	return reasonOther
 }
 
-// guessPatience bounds how long a registry is asked for a guess: a plan does
-// not wait for a host that may be no registry.
+// guessPatience limits the wait for a registry's answer about a guess, because the host
+// may not be a registry.
 const guessPatience = 20 * time.Second
 
-var errSilent = errors.New("the registry did not answer before")
+var errSilent = errors.New("the registry did not answer an earlier request")
 
-// tryResolve asks for what may be no image. A registry that could not be asked
-// once is not asked for other guesses.
+// tryResolve resolves a reference that may not be an image. It skips registries that
+// did not answer before.
 func (p *Plan) tryResolve(ctx context.Context, up upstream, name string, platform ocispec.Platform, locked string) answer {
 	host, _ := reference.SplitHost(name)
 	if _, silent := p.likely.silent.Load(host); silent {
@@ -133,19 +133,19 @@ func (p *Plan) tryResolve(ctx context.Context, up upstream, name string, platfor
 	return answer{resolved: r}
 }
 
-// likely are the candidates of all objects, by what they are found as.
+// likely are the candidates of all objects, by the found text.
 type likely struct {
-	found  map[string]*guess // by reference as it was found
-	silent sync.Map          // hosts that could not be asked
-	used   map[int]bool      // items of images.ignore that left something out
+	found  map[string]*guess // by the found reference
+	silent sync.Map          // hosts that did not answer
+	used   map[int]bool      // items of images.ignore that matched
 }
 
 // guess is one text that looks like an image.
 type guess struct {
-	readings []string // full names; the second is asked for if the first does not exist
+	readings []string // full names; the second is tried if the first does not exist
 	untagged bool
-	open     bool // a variable stands in it
-	word     bool // it is an image only if Docker Hub has it
+	open     bool // it contains a variable
+	word     bool // an image only if Docker Hub has it
 	foundIn  []string
 }
 
@@ -168,7 +168,7 @@ func (l *likely) add(c workload.Candidate, of string) {
 	}
 }
 
-// guesses notes what looks like an image in a set of objects.
+// guesses records the texts in a set of objects that look like images.
 func (p *Plan) guesses(objects []workload.Object, namespace, of string) {
 	candidates, unread := workload.Likely(objects, namespace)
 	for _, c := range candidates {
@@ -180,8 +180,9 @@ func (p *Plan) guesses(objects []workload.Object, namespace, of string) {
 	}
 }
 
-// ignoring leaves needs out that images.ignore names. Only annotations, guesses and
-// images of an operator's rule are: what a pod's own object names is pulled.
+// ignoring reports whether images.ignore excludes an image at this place. It applies to
+// annotations, guesses and images of an operator's rule; images in pods are always
+// needed.
 func (p *Plan) ignoring(image, where string, r Request) bool {
 	for i, one := range r.Ignore {
 		if !one.matches(image) {
@@ -201,8 +202,8 @@ func (p *Plan) ignoring(image, where string, r Request) bool {
 	return false
 }
 
-// unlessIgnored says what to do about an image that only annotations of charts
-// name: those are written by hand, and are out of date at times.
+// unlessIgnored is a hint for an image that only chart annotations name, because
+// annotations are written by hand and can be outdated.
 func unlessIgnored(neededBy []string) string {
 	for _, by := range neededBy {
 		if !strings.Contains(by, ": chart ") || !strings.Contains(by, ", annotation ") {
@@ -212,11 +213,10 @@ func unlessIgnored(neededBy []string) string {
 	if len(neededBy) == 0 {
 		return ""
 	}
-	return "; if no pod pulls it, images.ignore leaves it out"
+	return "; if no pod pulls it, add it to images.ignore"
 }
 
-// ask lists the full names that only guesses ask for; what is known already is
-// carried anyway.
+// ask returns the full names that only guesses need; known images are in the bundle anyway.
 func (p *Plan) ask(known reasons, r Request) []string {
 	var names []string
 	for image, g := range p.likely.found {
@@ -240,17 +240,17 @@ func (p *Plan) ignored(image string, g *guess, r Request) bool {
 	return is
 }
 
-// idle are notices about items of images.ignore that leave nothing out.
+// idle adds a notice for each item of images.ignore that matched nothing.
 func (p *Plan) idle(r Request) {
 	for i, one := range r.Ignore {
 		if !p.likely.used[i] {
-			p.Notices = append(p.Notices, fmt.Sprintf("images.ignore: %s leaves nothing out", one.Image))
+			p.Notices = append(p.Notices, fmt.Sprintf("images.ignore: %s matches no image", one.Image))
 		}
 	}
 }
 
-// settle decides what becomes of each guess: known are the images that are
-// carried anyway, answers those that were asked for.
+// settle decides each guess. known are the images that are in the bundle anyway,
+// answers are the results for the requested ones.
 func (p *Plan) settle(known reasons, answers map[string]answer) (carried []*resolved) {
 	byName := map[string]*resolved{}
 	for image, g := range p.likely.found {
@@ -280,8 +280,8 @@ func (p *Plan) settle(known reasons, answers map[string]answer) (carried []*reso
 	return carried
 }
 
-// joinPlaces makes one item of those that name the same reference, as a rule and a setting
-// may do. The list is sorted; the first reason stays.
+// joinPlaces merges items with the same reference, for example from a rule and a
+// setting. The list is sorted; the first reason is kept.
 func joinPlaces(all []NotCarried) []NotCarried {
 	var joined []NotCarried
 	for _, n := range all {
@@ -294,8 +294,8 @@ func joinPlaces(all []NotCarried) []NotCarried {
 	return joined
 }
 
-// isCarried reports whether any tag of a repository is in the bundle: a flag
-// with a base image says the same as the object that names it whole.
+// isCarried reports whether any tag of a repository is in the bundle: a flag with a
+// base image refers to the same image as the object with the full name.
 func isCarried(repository string, known reasons, guessed map[string]*resolved) bool {
 	bare, err := reference.Parse(repository)
 	if err != nil {
@@ -309,7 +309,7 @@ func isCarried(repository string, known reasons, guessed map[string]*resolved) b
 	return false
 }
 
-// answer is what a registry says of a guess.
+// answer is the result of a registry for a guess.
 type answer struct {
 	resolved *resolved
 	err      error
@@ -327,8 +327,8 @@ func (g *guess) carriedAs(known reasons, answers map[string]answer) string {
 	return ""
 }
 
-// isNoImage reports whether Docker Hub does not know a single word: all images of
-// its own are public, so no pod could pull it either.
+// isNoImage reports whether Docker Hub does not know a single word. All its official
+// images are public, so no pod can pull it.
 func (g *guess) isNoImage(answers map[string]answer) bool {
 	reason := g.reason(answers)
 	return g.word && (reason == reasonMissing || reason == reasonRefused)
@@ -350,11 +350,11 @@ func (g *guess) reason(answers map[string]answer) string {
 	return reason
 }
 
-// NotResolved is the error of a plan that has to be complete and is not.
+// NotResolved is the error for a plan that must be complete and is not.
 func (p *Plan) NotResolved() error {
 	var errs []error
 	for _, n := range p.Lock.NotCarried {
-		errs = append(errs, fmt.Errorf("%s looks like an image and is not carried: %s (found in %s)", n.Reference, n.Reason, ui.And(n.FoundIn)))
+		errs = append(errs, fmt.Errorf("%s looks like an image and is not in the bundle: %s (found in %s)", n.Reference, n.Reason, ui.And(n.FoundIn)))
 	}
 	for _, o := range p.Operators {
 		if o.Unknown {

@@ -17,11 +17,11 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// BenchmarkPlanLikely plans the corpus of package workload from registries that
-// answer after 20 ms each: once with every image that is no pod's left out by
-// images.ignore, which is what was planned before candidates, and once with
-// all. The third has those images in images.list, as a user would have to
-// write them: the same bundle without a search.
+// BenchmarkPlanLikely plans the corpus of package workload with registries that answer
+// after 20 ms. The first run excludes every image that no pod pulls with images.ignore,
+// the plan without candidates. The second run has all candidates. The third run has
+// these images in images.list, as a user would have to write them: the same bundle
+// without a search.
 func BenchmarkPlanLikely(b *testing.B) {
 	files, err := filepath.Glob("workload/testdata/corpus/*.yaml")
 	must(b, err)
@@ -39,7 +39,7 @@ func BenchmarkPlanLikely(b *testing.B) {
 		text, err := os.ReadFile(file)
 		must(b, err)
 		text = someDigest.ReplaceAll(text, []byte(digest.String()))
-		text = bytes.ReplaceAll(text, []byte(".local:5000"), []byte(".local")) // a mirror has no port in its paths
+		text = bytes.ReplaceAll(text, []byte(".local:5000"), []byte(".local")) // a mirror's path has no port
 		must(b, os.WriteFile(filepath.Join(dir, filepath.Base(file)), text, 0o600))
 		r.Manifests = append(r.Manifests, filepath.Base(file))
 		for _, m := range needed.FindAllStringSubmatch(string(text), -1) {
@@ -93,7 +93,7 @@ func BenchmarkPlanLikely(b *testing.B) {
 
 func isRegistryPath(r *http.Request) bool { return len(r.URL.Path) > 4 && r.URL.Path[:4] == "/v2/" }
 
-// oneImage answers with the same image, whatever repository and tag is asked for.
+// oneImage returns the same image for every repository and tag.
 func oneImage(b *testing.B, image v1.Image) http.HandlerFunc {
 	b.Helper()
 	path := regexp.MustCompile(`^/v2/.*/(manifests|blobs)/(.*)$`)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestJoinPlaces: an image that a rule and a setting name is listed once, with both places.
+// TestJoinPlaces: an image from both a rule and a setting is listed once, with both places.
 func TestJoinPlaces(t *testing.T) {
 	got := joinPlaces([]NotCarried{
 		{Reference: "quay.io/a:1", Reason: "first", FoundIn: []string{"rule"}},

@@ -47,7 +47,8 @@ metadata: {name: t, namespace: shop}
 spec: {drawer: {name: drawer, repository: quay.io/shop, tag: "1.0"}, coins: {name: main, repository: quay.io/shop/coins, tag: "1.0"}}
 `
 
-// likelyUpstream has what likelyObjects names, but for what its registries lack.
+// likelyUpstream has the images of likelyObjects, except those that are missing in
+// their registries.
 func likelyUpstream(t *testing.T) *upstream {
 	u := newUpstream(t)
 	for _, image := range []string{"operator:1", "helper:1.0", "demo:1.0", "drawer:1.0", "coins:1.0"} {
@@ -81,9 +82,9 @@ func likelyRequest(t *testing.T, u *upstream) bundle.Request {
 	return r
 }
 
-// TestLikely has all three classes: what a pod pulls, what looks like an image
-// and is there, what looks like one and is not carried. None of the last fails
-// the plan.
+// TestLikely covers all three classes: images of pods, references that look like images
+// and exist, and references that look like images and are not in the bundle. None of
+// the last class fails the plan.
 func TestLikely(t *testing.T) {
 	u := likelyUpstream(t)
 	p, err := bundle.NewPlan(background, u.client(t), likelyRequest(t, u), ui.Discard())
@@ -97,11 +98,11 @@ func TestLikely(t *testing.T) {
 		"quay.io/shop/coins:1.0": true, "docker.io/library/busybox:latest": true,
 	} {
 		if got, is := looks[name]; !is || got != want {
-			t.Errorf("%s: carried is %v, looks like an image is %v, want %v", name, is, got, want)
+			t.Errorf("%s: in the bundle %v, looksLike %v, want %v", name, is, got, want)
 		}
 	}
 	if len(looks) != 5 {
-		t.Errorf("carried are %v", looks)
+		t.Errorf("in the bundle: %v", looks)
 	}
 	wantNeeds(t, p.Lock, map[string]string{
 		"quay.io/shop/operator:1": "add-on cash: Deployment shop/operator, container operator",
@@ -114,38 +115,38 @@ func TestLikely(t *testing.T) {
 		reasons[n.Reference] = n.Reason
 	}
 	for ref, want := range map[string]string{
-		"quay.io/shop/gone:1.0": "no such image", "quay.io/shop/secret:1.0": "a login", "silent.example/shop/late:1.0": "could not be asked", "silent.example/shop/later:1.0": "could not be asked",
+		"quay.io/shop/gone:1.0": "no such image", "quay.io/shop/secret:1.0": "a login", "silent.example/shop/late:1.0": "did not answer", "silent.example/shop/later:1.0": "did not answer",
 		"quay.io/shop/arm:1.0": "usable image", "quay.io/shop/cleaner": "no tag",
-		"$(REGISTRY)/open:1.0": "a variable in it",
+		"$(REGISTRY)/open:1.0": "contains a variable",
 	} {
 		if !strings.Contains(reasons[ref], want) {
 			t.Errorf("%s: reason is %q, want %q", ref, reasons[ref], want)
 		}
 	}
 	if len(reasons) != 7 {
-		t.Errorf("not carried are %v", reasons)
+		t.Errorf("not carried: %v", reasons)
 	}
 	if i := p.Lock.Ignored; len(i) != 2 || i[0].Reference != "$(REGISTRY)/demos:1.0" || i[1].Reference != "quay.io/shop/demo:1.0" || i[1].Reason != "the demo is switched off" || len(i[1].FoundIn) != 1 {
-		t.Errorf("ignored are %+v", i)
+		t.Errorf("ignored: %+v", i)
 	}
-	if !slices.Contains(p.Notices, "images.ignore: quay.io/nobody/* leaves nothing out") {
-		t.Errorf("notices are %q", p.Notices)
+	if !slices.Contains(p.Notices, "images.ignore: quay.io/nobody/* matches no image") {
+		t.Errorf("notices: %q", p.Notices)
 	}
 	if err := p.NotResolved(); err == nil || strings.Count(err.Error(), "\n") != 6 {
-		t.Errorf("--strict says %v", err)
+		t.Errorf("error of --strict: %v", err)
 	}
 	page, err := p.Report("SHA256:key")
 	must(t, err)
 	for _, want := range []string{"quay.io/shop/gone:1.0", "its registry has no such image", "the demo is switched off", "quay.io/shop/helper:1.0 (looks like an image"} {
 		if !strings.Contains(string(page), want) {
-			t.Errorf("the report lacks %q", want)
+			t.Errorf("%q is missing in the report", want)
 		}
 	}
 }
 
-// TestLikelyIsAskedOnce: each text once, and a registry that does not answer
-// not for each of its images.
-func TestLikelyIsAskedOnce(t *testing.T) {
+// TestLikelyIsRequestedOnce: each text is requested once. After a registry did not
+// answer, its other images are not requested.
+func TestLikelyIsRequestedOnce(t *testing.T) {
 	u := likelyUpstream(t)
 	var mu sync.Mutex
 	asked := map[string]int{}
@@ -161,18 +162,18 @@ func TestLikelyIsAskedOnce(t *testing.T) {
 	must(t, err)
 	for _, name := range []string{"helper/manifests/1.0", "gone/manifests/1.0", "operator/manifests/1"} {
 		if n := asked["GET /v2/quay.io/shop/"+name]; n != 1 {
-			t.Errorf("%s was asked for %d times", name, n)
+			t.Errorf("%s was requested %d times", name, n)
 		}
 	}
 	for path := range asked {
 		if strings.Contains(path, "demo") || strings.Contains(path, "cleaner") {
-			t.Errorf("%s was asked for", path)
+			t.Errorf("%s was requested", path)
 		}
 	}
 }
 
-// TestLikelyIsLocked: the lock holds a guess to its digest as any image, a lock
-// without the new fields is read, and the plan comes out the same.
+// TestLikelyIsLocked: the lock fixes the digest of a guess as for any image. A lock
+// without the new fields can be read, and the plan is the same.
 func TestLikelyIsLocked(t *testing.T) {
 	u := likelyUpstream(t)
 	request := likelyRequest(t, u)
@@ -187,12 +188,12 @@ func TestLikelyIsLocked(t *testing.T) {
 	two, err := json.Marshal(again.Lock)
 	must(t, err)
 	if string(one) != string(two) || len(again.Moved) != 1 {
-		t.Errorf("the lock is not followed: moved are %+v\n%s\n%s", again.Moved, one, two)
+		t.Errorf("the lock is not followed: moved %+v\n%s\n%s", again.Moved, one, two)
 	}
 }
 
-// TestIgnoreAnnotation: images.ignore leaves out what a chart's annotation names
-// and no registry has; what a pod names is carried all the same.
+// TestIgnoreAnnotation: images.ignore excludes an image that only a chart annotation
+// names and that no registry has. It does not exclude an image of a pod.
 func TestIgnoreAnnotation(t *testing.T) {
 	u := shopUpstream(t)
 	request := shopRequest(t, u)
@@ -203,16 +204,16 @@ func TestIgnoreAnnotation(t *testing.T) {
 	for _, i := range p.Lock.Images {
 		names = append(names, i.Name)
 	}
-	if i := p.Lock.Ignored; len(i) != 1 || i[0].Reference != "quay.io/shop/plugin:1" || !slices.Contains(p.Notices, "images.ignore: quay.io/shop/till:1 leaves nothing out") {
-		t.Errorf("ignored are %+v, notices %q", i, p.Notices)
+	if i := p.Lock.Ignored; len(i) != 1 || i[0].Reference != "quay.io/shop/plugin:1" || !slices.Contains(p.Notices, "images.ignore: quay.io/shop/till:1 matches no image") {
+		t.Errorf("ignored: %+v, notices: %q", i, p.Notices)
 	}
 	if slices.Contains(names, "quay.io/shop/plugin:1") || !slices.Contains(names, "quay.io/shop/till:1") {
-		t.Errorf("carried are %q", names)
+		t.Errorf("in the bundle: %q", names)
 	}
 }
 
-// TestAnnotationThatIsOutOfDate: the error about an image that only a chart's
-// annotation names says how to leave it out.
+// TestAnnotationThatIsOutOfDate: the error about an image that only a chart annotation
+// names explains how to exclude it.
 func TestAnnotationThatIsOutOfDate(t *testing.T) {
 	u := shopUpstream(t)
 	spoil := func(w http.ResponseWriter, r *http.Request) bool {
@@ -224,7 +225,7 @@ func TestAnnotationThatIsOutOfDate(t *testing.T) {
 	}
 	u.spoil.Store(&spoil)
 	_, err := bundle.NewPlan(background, u.client(t), shopRequest(t, u), ui.Discard())
-	wantParts(t, err, "image quay.io/shop/plugin:1", "if no pod pulls it, images.ignore leaves it out")
+	wantParts(t, err, "image quay.io/shop/plugin:1", "if no pod pulls it, add it to images.ignore")
 }
 
 func TestIgnoreValidates(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxFile is the largest file of a bundle in bytes. The layout needs memory in proportion
-	// to sizes, so a larger one has to be refused first.
+	// maxFile is the largest file of a bundle in bytes. The layout needs memory in
+	// proportion to sizes, so larger files are refused before.
 	maxFile = image.MaxBlob
 	// maxStream is the largest bundle in bytes. Its index has a hash of 32 bytes for each
 	// chunk, in base64, and readers refuse an index above MaxIndex.
@@ -29,11 +29,11 @@ func (l Lock) checkSizes() error {
 	var total int64
 	add := func(what, path string, size int64) error {
 		if size < 0 || size > maxFile {
-			return fmt.Errorf("%s: its size is %d bytes: a file of a bundle has at most %d", what, size, int64(maxFile))
+			return fmt.Errorf("%s: size is %d bytes, the limit for a file of a bundle is %d", what, size, int64(maxFile))
 		}
 		before, known := seen[path]
 		if known && before.size != size {
-			return fmt.Errorf("%s has %d bytes according to %s, and %d according to %s: one of them is broken; ask its publisher, or name another version",
+			return fmt.Errorf("%s has %d bytes according to %s, but %d according to %s: one of them is broken; report it to the publisher, or use another version",
 				path, before.size, before.by, size, what)
 		}
 		if !known {
@@ -66,22 +66,22 @@ func (l Lock) checkSizes() error {
 }
 
 func tooMuch(bytes int64) error {
-	return fmt.Errorf("all files together have %d bytes, a bundle holds at most %d: make two bundles", bytes, int64(maxStream))
+	return fmt.Errorf("the files have %d bytes in total, the limit of a bundle is %d: make two bundles", bytes, int64(maxStream))
 }
 
-// checkLayout refuses sizes for which the layout would need too much memory.
+// checkLayout refuses sizes that would need too much memory for the layout.
 func checkLayout(files []Entry, partSize int64) error {
 	var total int64
 	for _, f := range files {
 		if f.Size < 0 || f.Size > maxFile {
-			return fmt.Errorf("lay out %s: its size is %d bytes: a file of a bundle has at most %d", f.Path, f.Size, int64(maxFile))
+			return fmt.Errorf("lay out %s: size is %d bytes, the limit for a file of a bundle is %d", f.Path, f.Size, int64(maxFile))
 		}
 		if total += f.Size + 4*tarBlock; total > maxStream {
 			return tooMuch(total)
 		}
 	}
 	if total/partSize >= maxParts {
-		return fmt.Errorf("all files together have %d bytes, in parts of %d these are more than %d parts: choose a larger part size", total, partSize, maxParts)
+		return fmt.Errorf("the files have %d bytes in total; in parts of %d bytes these are more than %d parts: choose a larger part size", total, partSize, maxParts)
 	}
 	return nil
 }

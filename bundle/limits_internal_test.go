@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// TestLayoutIsBounded: a size out of this world is refused before anything is laid out by it.
+// TestLayoutIsBounded: an impossible size is refused before the layout uses memory for it.
 func TestLayoutIsBounded(t *testing.T) {
 	many := make([]Entry, 100)
 	for i := range many {
@@ -20,9 +20,9 @@ func TestLayoutIsBounded(t *testing.T) {
 		partSize int64
 		says     string
 	}{
-		"negative":       {[]Entry{{Path: "x", Size: -1}}, DefaultPartSize, "its size is -1 bytes"},
-		"2^62":           {[]Entry{{Path: "x", Size: 1 << 62}}, DefaultPartSize, "a file of a bundle has at most"},
-		"overflows":      {[]Entry{{Path: "x", Size: 1<<63 - 1}, {Path: "y", Size: 1<<63 - 1}}, DefaultPartSize, "at most"},
+		"negative":       {[]Entry{{Path: "x", Size: -1}}, DefaultPartSize, "size is -1 bytes"},
+		"2^62":           {[]Entry{{Path: "x", Size: 1 << 62}}, DefaultPartSize, "the limit for a file of a bundle"},
+		"overflows":      {[]Entry{{Path: "x", Size: 1<<63 - 1}, {Path: "y", Size: 1<<63 - 1}}, DefaultPartSize, "the limit"},
 		"together":       {many, DefaultPartSize, "make two bundles"},
 		"too many parts": {many[:4], MinPartSize, "choose a larger part size"},
 	} {
@@ -42,14 +42,14 @@ func TestLayoutIsBounded(t *testing.T) {
 	}
 }
 
-// TestSizesOfALock: of images, packages and files alike.
+// TestSizesOfALock: images, packages and files have the same limits.
 func TestSizesOfALock(t *testing.T) {
 	blob := func(size int64) []Blob { return []Blob{{Digest: "sha256:0", Size: size}} }
 	for says, l := range map[string]Lock{
-		"image a: its size is -5 bytes":                                 {Images: []Image{{Name: "a", Blobs: blob(-5)}}},
-		"package p-0:1-1.x86_64: its size is 4611686018427387904 bytes": {Packages: []Package{{NEVRA: nevra.MustParse("p-1-1.x86_64"), Size: 1 << 62}}},
-		"file f: its size is 4611686018427387904 bytes":                 {Files: []File{{Name: "f", Size: 1 << 62}}},
-		"has 5 bytes according to image a, and 6 according to image b":  {Images: []Image{{Name: "a", Blobs: blob(5)}, {Name: "b", Blobs: blob(6)}}},
+		"image a: size is -5 bytes":                                    {Images: []Image{{Name: "a", Blobs: blob(-5)}}},
+		"package p-0:1-1.x86_64: size is 4611686018427387904 bytes":    {Packages: []Package{{NEVRA: nevra.MustParse("p-1-1.x86_64"), Size: 1 << 62}}},
+		"file f: size is 4611686018427387904 bytes":                    {Files: []File{{Name: "f", Size: 1 << 62}}},
+		"has 5 bytes according to image a, but 6 according to image b": {Images: []Image{{Name: "a", Blobs: blob(5)}, {Name: "b", Blobs: blob(6)}}},
 	} {
 		if err := l.checkSizes(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)

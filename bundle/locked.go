@@ -12,28 +12,28 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// Locked holds a plan to what an earlier one decided.
+// Locked makes a plan follow an earlier lock.
 type Locked struct {
 	Lock Lock
-	// Update is what is decided anew: an image as the lock writes it, the name
-	// of a package, of a repository, of a file or of an add-on, the URL of manifests,
-	// or UpdateAll.
+	// Update are the items to resolve again: an image as in the lock, the name of a
+	// package, of a repository, of a file or of an add-on, the URL of manifests, or
+	// UpdateAll.
 	Update []string
 }
 
-// UpdateAll in Locked.Update has everything decided again but what vouches for
-// repositories.
+// UpdateAll in Locked.Update resolves everything again except the keys and timestamps
+// of repositories.
 const UpdateAll = "all"
 
-// Moved is an image, or the chart of an add-on, whose tag upstream has given to
-// another one since it was locked.
+// Moved is an image, or the chart of an add-on, with a tag that points to another
+// digest since it was locked.
 type Moved struct {
-	Name   string `json:"name"`          // of the image or of the add-on
+	Name   string `json:"name"`          // name of the image or of the add-on
 	Locked string `json:"locked"`        // digest
-	Now    string `json:"now,omitempty"` // digest, "" when the tag is gone
+	Now    string `json:"now,omitempty"` // digest, "" if the tag no longer exists
 }
 
-// check refuses names to update that the lock does not have.
+// check refuses names in Update that the lock does not have.
 func (l *Locked) check() error {
 	if l == nil {
 		return nil
@@ -41,7 +41,7 @@ func (l *Locked) check() error {
 	var errs []error
 	for _, name := range l.Update {
 		if name != UpdateAll && !l.has(name) {
-			errs = append(errs, fmt.Errorf("update %s: the lock has neither an image nor a package nor a repository nor a file nor an add-on of that name", name))
+			errs = append(errs, fmt.Errorf("update %s: no image, package, repository, file or add-on in the lock has this name", name))
 		}
 	}
 	return errors.Join(errs...)
@@ -56,12 +56,12 @@ func (l *Locked) has(name string) bool {
 		slices.ContainsFunc(l.Lock.Manifests, func(s Source) bool { return s.URL == name })
 }
 
-// free reports whether a name is not held to the lock.
+// free reports whether a name is resolved again.
 func (l *Locked) free(name string) bool {
 	return l == nil || slices.Contains(l.Update, name) || slices.Contains(l.Update, UpdateAll)
 }
 
-// image is the digest that an image is held to, or "".
+// image returns the locked digest of an image, or "".
 func (l *Locked) image(name string) string {
 	if l.free(name) {
 		return ""
@@ -74,7 +74,7 @@ func (l *Locked) image(name string) string {
 	return ""
 }
 
-// file is what is known of a file already, unless it is wanted from elsewhere.
+// file returns the locked file, unless its URL has changed.
 func (l *Locked) file(need FileNeed) (File, bool) {
 	if l.free(need.Name) {
 		return File{}, false
@@ -86,9 +86,8 @@ func (l *Locked) file(need FileNeed) (File, bool) {
 	return l.Lock.Files[at], true
 }
 
-// chart is the one that an add-on is held to, unless another version or
-// repository is wanted, or a file of this host, which its owner decides; nil
-// for none.
+// chart returns the locked chart of an add-on. It returns nil if none is locked, if the
+// version or repository has changed, or for a file on this host, which is not locked.
 func (l *Locked) chart(need AddonNeed) *Chart {
 	want := *need.Chart
 	if l.free(need.Name) || want.Path != "" {
@@ -102,7 +101,7 @@ func (l *Locked) chart(need AddonNeed) *Chart {
 	return nil
 }
 
-// indexed reports whether the repository gave digests of this chart.
+// indexed reports whether the index of the repository had digests for this chart.
 func (l *Locked) indexed(need AddonNeed) bool {
 	if l == nil || slices.Contains(l.Update, need.Name) {
 		return false
@@ -112,8 +111,8 @@ func (l *Locked) indexed(need AddonNeed) bool {
 	})
 }
 
-// source is the SHA-256 that manifests at a URL are held to, or "". addon is
-// "" for those of images.manifests.
+// source returns the locked SHA-256 of manifests at a URL, or "". addon is "" for
+// images.manifests.
 func (l *Locked) source(url, addon string) string {
 	if l.free(url) || addon != "" && l.free(addon) {
 		return ""
@@ -135,7 +134,7 @@ func (l *Locked) source(url, addon string) string {
 	return ""
 }
 
-// packages are those that the closure is held to.
+// packages are the locked packages for the closure.
 func (l *Locked) packages() []rpm.Locked {
 	if l == nil {
 		return nil
@@ -149,8 +148,8 @@ func (l *Locked) packages() []rpm.Locked {
 	return all
 }
 
-// repositories are what vouched for them; "all" frees none, or a routine would take what
-// somebody else has changed.
+// repositories are the locked keys and timestamps. "all" does not release them, because
+// a routine update must not accept a change by another person.
 func (l *Locked) repositories() []rpm.Seen {
 	if l == nil {
 		return nil
@@ -164,7 +163,7 @@ func (l *Locked) repositories() []rpm.Seen {
 	return all
 }
 
-// moved asks where the tag of a locked image leads now.
+// moved checks the current target of the tag of a locked image.
 func (up upstream) moved(ctx context.Context, fullName string, repo name.Repository, named reference.Reference, digest string) (*Moved, error) {
 	if named.Digest != "" || digest == "" {
 		return nil, nil

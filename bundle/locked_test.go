@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestLock has upstream give a tag to another image, and a file other contents:
-// with the lock the parts are the same bytes, and the moved tag is told.
+// TestLock: in upstream, a tag points to another image, and a file has other contents.
+// With the lock the parts have the same bytes, and the moved tag is reported.
 func TestLock(t *testing.T) {
 	images := bundletest.StandardImages(t)
 	u := newUpstream(t, images...)
@@ -40,11 +40,11 @@ func TestLock(t *testing.T) {
 	again, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
 	if len(again.Moved) != 1 || again.Moved[0].Name != first.Lock.Images[0].Name || again.Moved[0].Now == again.Moved[0].Locked {
-		t.Errorf("moved are %+v, want %s", again.Moved, tag)
+		t.Errorf("moved: %+v, want %s", again.Moved, tag)
 	}
 	for name, sum := range write(again) {
 		if want[name] != sum {
-			t.Errorf("%s differs from the locked bundle's", name)
+			t.Errorf("%s differs from the locked bundle", name)
 		}
 	}
 
@@ -52,10 +52,10 @@ func TestLock(t *testing.T) {
 	followed, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
 	if followed.Lock.Images[0].Digest == first.Lock.Images[0].Digest || len(followed.Moved) > 0 {
-		t.Errorf("%s was not followed", tag)
+		t.Errorf("%s was not updated", tag)
 	}
 	if followed.Lock.Files[0].SHA256 != first.Lock.Files[0].SHA256 {
-		t.Error("the file was decided anew too")
+		t.Error("the file was updated too")
 	}
 	request.Locked.Update = []string{"runc"}
 	anew, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
@@ -64,12 +64,12 @@ func TestLock(t *testing.T) {
 		t.Error("the file is still the locked one")
 	}
 	request.Locked.Update = []string{"runq"}
-	if _, err = bundle.NewPlan(background, u.client(t), request, ui.Discard()); err == nil || !strings.Contains(err.Error(), "update runq: the lock has neither") {
+	if _, err = bundle.NewPlan(background, u.client(t), request, ui.Discard()); err == nil || !strings.Contains(err.Error(), "update runq: no image, package,") {
 		t.Errorf("an unknown name: %v", err)
 	}
 }
 
-// TestLockedTagIsGone: the digest is enough.
+// TestLockedTagIsGone: without the tag, the digest is enough.
 func TestLockedTagIsGone(t *testing.T) {
 	images := bundletest.StandardImages(t)[:1]
 	u := newUpstream(t, images...)
@@ -89,6 +89,6 @@ func TestLockedTagIsGone(t *testing.T) {
 	again, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
 	if len(again.Moved) != 1 || again.Moved[0].Now != "" {
-		t.Errorf("moved are %+v, want a tag that is gone", again.Moved)
+		t.Errorf("moved: %+v, want a missing tag", again.Moved)
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestMirrorLogin: a mirror that wants a login gives images and files to who has
-// one in its rule, and nobody else is shown it.
+// TestMirrorLogin: a mirror that requires a login serves images and files with the
+// login of its rule. The login is not sent to other servers.
 func TestMirrorLogin(t *testing.T) {
 	images := bundletest.StandardImages(t)[:1]
 	u := newUpstream(t, images...)
 	request := u.request(images...)
 	var mu sync.Mutex
-	shown := map[string]bool{} // paths that a password came with
+	shown := map[string]bool{} // paths with a password in the request
 	guard := func(w http.ResponseWriter, r *http.Request) bool {
 		user, password, given := r.BasicAuth()
 		mu.Lock()
@@ -37,7 +37,7 @@ func TestMirrorLogin(t *testing.T) {
 		return true
 	}
 	u.spoil.Store(&guard)
-	t.Setenv("DOCKER_CONFIG", t.TempDir()) // nobody has logged in
+	t.Setenv("DOCKER_CONFIG", t.TempDir()) // no login exists
 	secret := filepath.Join(t.TempDir(), "password")
 	must(t, os.WriteFile(secret, []byte("s3cret\n"), 0o600))
 	plan := func(l rpm.Login) error {
@@ -54,16 +54,16 @@ func TestMirrorLogin(t *testing.T) {
 	}
 	must(t, plan(rpm.Login{Username: "bank", PasswordFile: secret}))
 	for path, with := range shown {
-		if open := strings.HasSuffix(path, "/sums"); with == open && path != "/v2/" { // where a registry is asked whom it wants to see
-			t.Errorf("%s was shown a password: %v", path, with)
+		if open := strings.HasSuffix(path, "/sums"); with == open && path != "/v2/" { // where the client asks for the login method
+			t.Errorf("%s got a password: %v", path, with)
 		}
 	}
 	err := plan(rpm.Login{})
-	if err == nil || !strings.Contains(err.Error(), "wants credentials") || !strings.Contains(err.Error(), "401") {
+	if err == nil || !strings.Contains(err.Error(), "requires a login") || !strings.Contains(err.Error(), "401") {
 		t.Errorf("without a login: %v", err)
 	}
 	err = plan(rpm.Login{Username: "bank", PasswordEnv: "NO_SUCH_VARIABLE"})
-	if err == nil || !strings.Contains(err.Error(), "prepare the login at the mirror "+u.host()+": the variable NO_SUCH_VARIABLE is not set") {
-		t.Errorf("a variable that is not set: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "prepare login at mirror "+u.host()+": variable NO_SUCH_VARIABLE is not set") {
+		t.Errorf("an unset variable: %v", err)
 	}
 }

@@ -23,8 +23,9 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// TestShapesOnSite writes a bundle of all shapes that are carried, opens it, and has containerd's
-// library pull each from our registry. airgap push brings every blob as well.
+// TestShapesOnSite writes a bundle of all accepted shapes, opens it, and lets
+// containerd's library pull each from airgap's registry. It also checks that airgap
+// push copies every blob.
 func TestShapesOnSite(t *testing.T) {
 	shelves := map[string]*shelf{} // by repository
 	var order []string
@@ -47,14 +48,14 @@ func TestShapesOnSite(t *testing.T) {
 		top, err := site.resolve(repository, "1")
 		must(t, err)
 		if top.Digest.String() != image.Digest {
-			t.Errorf("%s: the registry serves %s, locked is %s", image.Name, top.Digest, image.Digest)
+			t.Errorf("%s: the registry serves %s, want the locked %s", image.Name, top.Digest, image.Digest)
 		}
 		runs, err := pullFrom(func(d ocispec.Descriptor) ([]byte, error) { return site.fetch(repository, d) }, top)
 		if err != nil {
 			t.Errorf("%s: containerd: %v", image.Name, err)
 		}
 		if locked := manifestConfig(t, shelves[repository].blobs, digest.Digest(image.Manifest().Digest)); runs.Config.Digest != locked {
-			t.Errorf("%s: runs %s, locked is %s", image.Name, runs.Config.Digest, locked)
+			t.Errorf("%s: containerd runs %s, want the locked %s", image.Name, runs.Config.Digest, locked)
 		}
 		for _, b := range image.Blobs {
 			if !images.IsManifestType(b.MediaType) && !images.IsIndexType(b.MediaType) && !has[b.Digest] {
@@ -93,7 +94,7 @@ func bundleOf(t *testing.T, shelves map[string]*shelf, repositories []string) *b
 	return v
 }
 
-// node asks our registry as containerd's resolver and fetcher do.
+// node sends requests to airgap's registry as containerd's resolver and fetcher do.
 type node struct{ registry http.Handler }
 
 func (n node) get(path, accept string) (*http.Response, []byte, error) {
@@ -126,7 +127,8 @@ func (n node) fetch(repository string, d ocispec.Descriptor) ([]byte, error) {
 	return body, err
 }
 
-// pushEverything pushes to a registry in memory, and returns the digests of what arrived.
+// pushEverything pushes to a registry in memory, and returns the digests of the blobs
+// in it.
 func pushEverything(t *testing.T, view *bundle.View) map[string]bool {
 	t.Helper()
 	var mu sync.Mutex

@@ -8,25 +8,24 @@ import (
 	"io/fs"
 )
 
-// MaxIndex is the largest index of a bundle, in bytes: it is taken into memory.
+// MaxIndex is the largest index of a bundle, in bytes: it is read into memory.
 const MaxIndex = 256 << 20
 
-// Limits, in bytes, for what else is taken into memory as a whole.
+// Limits, in bytes, for other files that are read into memory.
 const (
 	maxSums      = 1 << 20
 	maxSignature = 1024
 	maxBeside    = 512 << 20 // the program, its RPM
 )
 
-// Bundle is an open bundle. It is safe for use by several goroutines. No byte leaves it
-// that was not verified when it was read, also where the same bytes were read before:
-// a stick need not give the same ones twice. Only a kept copy, which
-// OpenKept opens, is verified once.
+// Bundle is an open bundle. It is safe for concurrent use. Every byte is verified at
+// every read, because a USB drive can return different bytes at a later read. Only a
+// kept copy, which OpenKept opens, is verified once.
 type Bundle struct {
-	dir    string // or where else it comes from, for messages
-	source fs.FS  // its directory
+	dir    string // directory or another source, for messages
+	source fs.FS  // the directory
 	root   io.Closer
-	signed map[string][]byte // SHA256SUMS and its signature, as Open found them
+	signed map[string][]byte // SHA256SUMS and its signature, as Open read them
 	sums   sums
 	index  *Index
 	chunks *chunks
@@ -34,12 +33,11 @@ type Bundle struct {
 	beside learned
 }
 
-// Open checks the signature of the bundle in dir against the trusted keys,
-// and that every part is there in its size; it reads no part. The directory is
-// opened once, and all that is opened in it has to be a regular file.
+// Open checks the signature of the bundle in dir with the trusted keys, and that every
+// part exists with its size. It reads no part. It opens the directory once, and every
+// file in it must be regular.
 //
-// Errors are ErrNoBundle, ErrPartial, ErrUnsigned, ErrSignature, ErrDamaged
-// for errors.Is.
+// Errors are ErrNoBundle, ErrPartial, ErrUnsigned, ErrSignature, ErrDamaged for errors.Is.
 func Open(dir string, trusted ...*ecdsa.PublicKey) (*Bundle, error) {
 	source, err := openFolder(dir)
 	if err != nil {
@@ -58,8 +56,8 @@ func Open(dir string, trusted ...*ecdsa.PublicKey) (*Bundle, error) {
 	return b, nil
 }
 
-// OpenKept is Open for a copy that Copy made where only root, or this user, writes.
-// Its chunks are verified once.
+// OpenKept is Open for a copy from Copy in a directory that only root, or this user,
+// can write. Its chunks are verified once.
 func OpenKept(dir string, trusted ...*ecdsa.PublicKey) (*Bundle, error) {
 	b, err := Open(dir, trusted...)
 	if err == nil {
@@ -68,8 +66,8 @@ func OpenKept(dir string, trusted ...*ecdsa.PublicKey) (*Bundle, error) {
 	return b, err
 }
 
-// OpenFS is Open for a bundle that is not in a directory of this host: another
-// registry's. dir is its name in messages. The files of source have to be
+// OpenFS is Open for a bundle that is not in a directory of this host, for example in
+// another registry. dir is its name in messages. The files of source must be
 // io.ReaderAt.
 func OpenFS(source fs.FS, dir string, trusted ...*ecdsa.PublicKey) (*Bundle, error) {
 	b, err := open(source, dir, trusted)
@@ -79,7 +77,7 @@ func OpenFS(source fs.FS, dir string, trusted ...*ecdsa.PublicKey) (*Bundle, err
 	return b, nil
 }
 
-// Dir is what Open was given.
+// Dir is the dir argument of Open.
 func (b *Bundle) Dir() string { return b.dir }
 
 func open(source fs.FS, dir string, trusted []*ecdsa.PublicKey) (*Bundle, error) {
@@ -106,7 +104,7 @@ func open(source fs.FS, dir string, trusted []*ecdsa.PublicKey) (*Bundle, error)
 	return b, nil
 }
 
-// findBundle tells the kinds of "not a bundle" apart.
+// findBundle distinguishes the reasons why a directory is not a bundle.
 func findBundle(source fs.FS) error {
 	if _, err := fs.Stat(source, partialName); err == nil {
 		return ErrPartial
@@ -117,14 +115,14 @@ func findBundle(source fs.FS) error {
 	return nil
 }
 
-// readSums returns what a trusted key signed, and the two files that say so.
+// readSums returns the signed sums and the two files with the sums and the signature.
 func readSums(source fs.FS, trusted []*ecdsa.PublicKey) (signed map[string][]byte, all sums, err error) {
 	if len(trusted) == 0 {
-		return nil, nil, errors.New("no key to check the signature with")
+		return nil, nil, errors.New("no key for checking the signature")
 	}
 	text, err := readLimited(source, SumsName, maxSums)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, &DamageError{Part: SumsName, Chunk: -1, Cause: "it is missing"}
+		return nil, nil, &DamageError{Part: SumsName, Chunk: -1, Cause: "the file is missing"}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -146,14 +144,14 @@ func readSums(source fs.FS, trusted []*ecdsa.PublicKey) (signed map[string][]byt
 	return map[string][]byte{SumsName: text, SignatureName: signature}, all, err
 }
 
-// readIndex returns the index, and the file that it was in.
+// readIndex returns the index and its file.
 func readIndex(source fs.FS, sums sums) (*Index, []byte, error) {
 	data, err := readLimited(source, IndexName, MaxIndex)
 	if err != nil {
 		return nil, nil, err
 	}
 	if sha256Hex(data) != sums[IndexName] {
-		return nil, nil, &DamageError{Part: IndexName, Chunk: -1, Cause: "SHA-256 is not the signed one"}
+		return nil, nil, &DamageError{Part: IndexName, Chunk: -1, Cause: "SHA-256 does not match the signed value"}
 	}
 	index, err := parseIndex(data)
 	if err != nil {
@@ -161,14 +159,14 @@ func readIndex(source fs.FS, sums sums) (*Index, []byte, error) {
 	}
 	for _, p := range index.Parts {
 		if sums[p.Name] != p.SHA256 {
-			return nil, nil, fmt.Errorf("%s and %s disagree about %s", IndexName, SumsName, p.Name)
+			return nil, nil, fmt.Errorf("%s and %s have different values for %s", IndexName, SumsName, p.Name)
 		}
 	}
 	index.id = sums[IndexName]
 	return index, data, nil
 }
 
-// openParts reports every part that is missing or has the wrong size at once.
+// openParts reports together all parts that are missing or have the wrong size.
 func openParts(source fs.FS, parts []Part) ([]openPart, error) {
 	opened := make([]openPart, 0, len(parts))
 	var problems []error
@@ -219,7 +217,7 @@ func (b *Bundle) Close() error {
 	return err
 }
 
-// ID is the SHA-256 of the signed index in hex: no other bundle has it.
+// ID is the SHA-256 of the signed index in hex, unique to the bundle.
 func (b *Bundle) ID() string { return b.sums[IndexName] }
 
 // Index is the signed index. It is shared: do not change it.

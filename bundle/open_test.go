@@ -23,7 +23,7 @@ import (
 func TestEveryFileReadsAsIndexed(t *testing.T) {
 	b := bundletest.New(t).Open(t)
 	if len(b.Index().Parts) < 3 {
-		t.Fatalf("%d parts: the fixture is meant to straddle some", len(b.Index().Parts))
+		t.Fatalf("%d parts: the files of the fixture must span several parts", len(b.Index().Parts))
 	}
 	for _, want := range b.Index().Files {
 		f, err := b.File(want.Path)
@@ -71,7 +71,7 @@ func TestReadAtAcrossChunks(t *testing.T) {
 		}
 	}
 	if n, err := f.ReadAt(make([]byte, 10), big.Size-3); n != 3 || !errors.Is(err, io.EOF) {
-		t.Errorf("read over the end: %d, %v", n, err)
+		t.Errorf("read past the end: %d, %v", n, err)
 	}
 	if _, err := f.ReadAt(make([]byte, 1), big.Size); !errors.Is(err, io.EOF) {
 		t.Errorf("read at the end: %v", err)
@@ -92,7 +92,7 @@ func TestFlippedBitNeverReads(t *testing.T) {
 		t.Fatalf("got %q, %v", data, err)
 	}
 	if len(data) != 0 {
-		t.Errorf("%d wrong bytes were handed out", len(data))
+		t.Errorf("%d wrong bytes were returned", len(data))
 	}
 	if damage.Part != "bundle.tar.000" || damage.Chunk != 0 || damage.Path != "files/hello.txt" {
 		t.Errorf("got %+v", damage)
@@ -107,9 +107,9 @@ func TestOpenRefuses(t *testing.T) {
 		says  string
 	}{
 		{"no bundle", remove(bundle.IndexName), bundle.ErrNoBundle, ""},
-		{"no sums", remove(bundle.SumsName), bundle.ErrDamaged, "SHA256SUMS: it is missing"},
+		{"no sums", remove(bundle.SumsName), bundle.ErrDamaged, "SHA256SUMS: the file is missing"},
 		{"unfinished", write(".airgap-partial", "{}"), bundle.ErrPartial, "again"},
-		{"stripped signature", remove(bundle.SignatureName), bundle.ErrUnsigned, ""},
+		{"missing signature", remove(bundle.SignatureName), bundle.ErrUnsigned, ""},
 		{"empty signature", write(bundle.SignatureName, ""), bundle.ErrUnsigned, ""},
 		{"wrong signature", write(bundle.SignatureName, "0\x06\x02\x01\x01\x02\x01\x01"), bundle.ErrSignature, "SHA256:"},
 		{"changed sums", write(bundle.SumsName, strings.Repeat("0", 64)+"  bundle.json\n"), bundle.ErrSignature, ""},
@@ -125,7 +125,7 @@ func TestOpenRefuses(t *testing.T) {
 			tt.spoil(t, f)
 			_, err := bundle.Open(f.Dir, &f.Key.PublicKey)
 			if err == nil || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
-				t.Errorf("got %v, want %v saying %q", err, tt.is, tt.says)
+				t.Errorf("got %v, want %v with %q", err, tt.is, tt.says)
 			}
 		})
 	}

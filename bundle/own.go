@@ -13,15 +13,15 @@ import (
 	"sync"
 )
 
-// Own is one of the bundle's own files, open: a part, SHA256SUMS, its signature, or a
-// file next to the parts. It is verified as Content is.
+// Own is an open file in the directory of the bundle: a part, SHA256SUMS, its
+// signature, or a file next to the parts. It is verified like Content.
 type Own struct {
 	*Reader
 
-	file io.Closer // nil for what stays open, or is in memory
+	file io.Closer // nil if the file stays open or is in memory
 }
 
-// Close closes it.
+// Close closes the file.
 func (o *Own) Close() error {
 	if o.file == nil {
 		return nil
@@ -29,14 +29,13 @@ func (o *Own) Close() error {
 	return o.file.Close()
 }
 
-// Names are those of the bundle's own files, sorted.
+// Names are the names of the files in the bundle's directory, sorted.
 func (b *Bundle) Names() []string {
 	return slices.Sorted(slices.Values(append([]string{SumsName, SignatureName}, slices.Collect(maps.Keys(b.sums))...)))
 }
 
-// Own opens one of the bundle's own files. What is not among Names is fs.ErrNotExist,
-// and so is a file that has been removed; one that is not what was signed is a
-// *DamageError.
+// Own opens one of the files in the bundle's directory. A name that is not in Names,
+// and a removed file, is fs.ErrNotExist. A damaged file is a *DamageError.
 func (b *Bundle) Own(name string) (*Own, error) {
 	own, err := b.own(name)
 	if err != nil {
@@ -45,7 +44,7 @@ func (b *Bundle) Own(name string) (*Own, error) {
 	return own, nil
 }
 
-// Vouched reads one of the bundle's own files as a whole, at most 512 MB.
+// Vouched reads a whole file in the bundle's directory with verification, at most 512 MB.
 func (b *Bundle) Vouched(name string) ([]byte, error) {
 	own, err := b.Own(name)
 	if err != nil {
@@ -74,7 +73,7 @@ func (b *Bundle) own(name string) (*Own, error) {
 	}
 	want, listed := b.sums[name]
 	if !listed {
-		return nil, fmt.Errorf("it is not among the signed files: %w", fs.ErrNotExist)
+		return nil, fmt.Errorf("the file is not in SHA256SUMS: %w", fs.ErrNotExist)
 	}
 	f, size, err := openRegular(b.source, name)
 	if err != nil {
@@ -87,7 +86,7 @@ func (b *Bundle) own(name string) (*Own, error) {
 	return &Own{b.content(p, f).Reader(), f}, nil
 }
 
-// content is a file that is a stream by itself.
+// content makes a file a stream of one part.
 func (b *Bundle) content(p Part, f ownFile) *Content {
 	e := Entry{Path: p.Name, Size: p.Size, SHA256: p.SHA256}
 	return &Content{entry: e, chunks: newChunks(b.index.Name, []openPart{{Part: p, file: f}}, nil)}
@@ -98,7 +97,7 @@ func (b *Bundle) inMemory(name string, data []byte) *Own {
 	return &Own{Reader: b.content(p, memory{bytes.NewReader(data), p}).Reader()}
 }
 
-// memory is a file of which the bytes are kept.
+// memory is a file in memory.
 type memory struct {
 	*bytes.Reader
 
@@ -108,14 +107,14 @@ type memory struct {
 func (m memory) Close() error               { return nil }
 func (m memory) Stat() (fs.FileInfo, error) { return info{name: m.part.Name, size: m.part.Size}, nil }
 
-// learned keeps the hashes of the chunks of files that have the signed SHA-256. The
-// signature vouches for these hashes, too: no other bytes have that SHA-256.
+// learned keeps the chunk hashes of files with the signed SHA-256. The signature covers
+// these hashes too, because no other bytes have that SHA-256.
 type learned struct {
 	mu    sync.Mutex
 	parts map[string]Part
 }
 
-// learn gives p its chunks. The file is read for them once in the bundle's life.
+// learn adds the chunk hashes to p. It reads the file once in the lifetime of the bundle.
 func (l *learned) learn(f ownFile, p Part) (Part, error) {
 	l.mu.Lock()
 	known, is := l.parts[p.Name]
@@ -135,7 +134,7 @@ func (l *learned) learn(f ownFile, p Part) (Part, error) {
 		return p, err
 	}
 	if p.SHA256 != want {
-		return p, &DamageError{Part: p.Name, Chunk: -1, Cause: "SHA-256 is not the signed one"}
+		return p, &DamageError{Part: p.Name, Chunk: -1, Cause: "SHA-256 does not match the signed value"}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,17 +146,17 @@ func (l *learned) learn(f ownFile, p Part) (Part, error) {
 }
 
 func tooLarge(name string, size int64) error {
-	return &DamageError{Part: name, Chunk: -1, Cause: fmt.Sprintf("has %d bytes, no such file has more than %d", size, maxBeside)}
+	return &DamageError{Part: name, Chunk: -1, Cause: fmt.Sprintf("has %d bytes, the limit is %d", size, maxBeside)}
 }
 
-// hashParts reads p.Size bytes, and fills in the SHA-256 of all and of each chunk.
+// hashParts reads p.Size bytes, and sets the SHA-256 of the part and of each chunk.
 func hashParts(f io.ReaderAt, p Part) (Part, error) {
 	whole, buf := sha256.New(), make([]byte, min(ChunkSize, p.Size))
 	p.Chunks = nil
 	for off := int64(0); off < p.Size; off += ChunkSize {
 		chunk := buf[:min(ChunkSize, p.Size-off)]
 		if _, err := f.ReadAt(chunk, off); errors.Is(err, io.EOF) && off+int64(len(chunk)) < p.Size {
-			return p, &DamageError{Part: p.Name, Chunk: -1, Cause: "it ends early"}
+			return p, &DamageError{Part: p.Name, Chunk: -1, Cause: "the file is too short"}
 		} else if err != nil && !errors.Is(err, io.EOF) {
 			return p, fmt.Errorf("read %s: %w", p.Name, err)
 		}

@@ -33,7 +33,7 @@ func TestOwnFiles(t *testing.T) {
 			t.Errorf("%s: %d bytes, want the %d of the directory", name, len(got), len(want))
 		}
 		if got, err := b.Vouched(name); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s, vouched: %d bytes, %v", name, len(got), err)
+			t.Errorf("%s with Vouched: %d bytes, %v", name, len(got), err)
 		}
 	}
 	must(t, os.WriteFile(filepath.Join(f.Dir, "notes.txt"), []byte("x"), 0o644))
@@ -44,8 +44,8 @@ func TestOwnFiles(t *testing.T) {
 	}
 }
 
-// TestExchangedFilesAreRefused exchanges the files of an open bundle: the two that were
-// kept in memory are those that Open found, all others are refused.
+// TestExchangedFilesAreRefused replaces the files of an open bundle. The two files in
+// memory keep the content from Open; all others are refused.
 func TestExchangedFilesAreRefused(t *testing.T) {
 	f := bundletest.New(t)
 	b := f.Open(t)
@@ -71,7 +71,7 @@ func TestExchangedFilesAreRefused(t *testing.T) {
 	}
 }
 
-// irregular makes something at path that is no regular file, or not the right one.
+// irregular creates an irregular or a wrong file at path.
 func irregular(t *testing.T) map[string]func(path string) error {
 	secret := filepath.Join(t.TempDir(), "ca.key")
 	must(t, os.WriteFile(secret, []byte("secret key\n"), 0o600))
@@ -95,13 +95,13 @@ func irregular(t *testing.T) map[string]func(path string) error {
 		"sparse file": func(path string) error { return errors.Join(os.WriteFile(path, nil, 0o644), os.Truncate(path, 1<<40)) },
 	}
 	if os.Geteuid() == 0 {
-		kinds["a device"] = func(path string) error { return unix.Mknod(path, unix.S_IFCHR|0o644, int(unix.Mkdev(1, 5))) } // zeros without end
+		kinds["a device"] = func(path string) error { return unix.Mknod(path, unix.S_IFCHR|0o644, int(unix.Mkdev(1, 5))) } // endless zeros
 	}
 	return kinds
 }
 
-// TestOnlyRegularFiles puts what is no file in the place of each of a bundle's files.
-// Nothing of it is read, nothing hangs, and the error names the file.
+// TestOnlyRegularFiles replaces each file of a bundle with an irregular one. None is
+// read, no read hangs, and the error names the file.
 func TestOnlyRegularFiles(t *testing.T) {
 	for kind, make := range irregular(t) {
 		t.Run(strings.ReplaceAll(kind, " ", "-"), func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 				path := filepath.Join(f.Dir, name)
 				must(t, os.Rename(path, path+".away"))
 				if err := make(path); errors.Is(err, unix.EXDEV) {
-					t.Skip("the secret lies on another file system")
+					t.Skip("the secret is on another file system")
 				} else if err != nil {
 					t.Fatal(err)
 				}
@@ -126,7 +126,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 func wantsRefusal(t *testing.T, kind, name string, f *bundletest.Fixture, open *bundle.Bundle) {
 	t.Helper()
 	again, err := bundle.Open(f.Dir, &f.Key.PublicKey)
-	if err == nil { // a hard link, a sparse file: its bytes say what it is
+	if err == nil { // a hard link or a sparse file: only the content is wrong
 		defer again.Close()
 		_, err = again.Vouched(name)
 	}
@@ -134,15 +134,15 @@ func wantsRefusal(t *testing.T, kind, name string, f *bundletest.Fixture, open *
 		t.Errorf("open with %s: %v", name, err)
 	}
 	if strings.HasPrefix(kind, "a ") && !strings.Contains(err.Error(), name+": it is "+kind) {
-		t.Errorf("open with %s: %v, want it called %s", name, err, kind)
+		t.Errorf("open with %s: %v, want %s in the error", name, err, kind)
 	}
 	if err := open.VerifyBeside(); !strings.Contains(name, "bundle.tar.") && !strings.HasPrefix(name, bundle.SumsName) && (err == nil || !strings.Contains(err.Error(), name)) {
 		t.Errorf("verify with %s: %v", name, err)
 	}
 }
 
-// TestEachReadIsVerified: a stick gives the right bytes once, or a few times, and then
-// others. They are refused, whatever is read and however often it was right before.
+// TestEachReadIsVerified: a USB drive returns the correct bytes one or more times, and
+// then wrong bytes. Every read refuses the wrong bytes, also after correct reads.
 func TestEachReadIsVerified(t *testing.T) {
 	big := make([]byte, 3<<20+77)
 	rand.Read(big)
@@ -185,14 +185,13 @@ func TestEachReadIsVerified(t *testing.T) {
 	lies = false
 	for name, read := range read {
 		if data, err := read(); err != nil || !bytes.Equal(data, right[name]) {
-			t.Errorf("%s, when the stick is right again: %d bytes, %v", name, len(data), err)
+			t.Errorf("%s, after the USB drive is correct again: %d bytes, %v", name, len(data), err)
 		}
 	}
 }
 
-// TestNoReadIsBelieved has every other read of the stick lie: what is read is either
-// right or an error.
-func TestNoReadIsBelieved(t *testing.T) {
+// TestEveryLieIsDetected: some reads return wrong bytes. The result is correct or an error.
+func TestEveryLieIsDetected(t *testing.T) {
 	big := make([]byte, 2<<20+77)
 	rand.Read(big)
 	f := bundletest.NewWithFiles(t, "test", map[string][]byte{"driver.run": big})
@@ -204,7 +203,7 @@ func TestNoReadIsBelieved(t *testing.T) {
 			on = true
 			for range 4 {
 				if data, err := readRunfile(b, (*bundle.Content).Open); err == nil && !bytes.Equal(data, big) || err != nil && !bytes.HasPrefix(big, data) {
-					t.Errorf("every %d: other bytes came, %v", every, err)
+					t.Errorf("every %d: wrong bytes, %v", every, err)
 				}
 				if data, err := b.Vouched("INSTALL.txt"); err == nil && !strings.HasPrefix(string(data), "rpm --import") {
 					t.Errorf("every %d: INSTALL.txt is %q", every, data)
@@ -225,7 +224,7 @@ func readRunfile(b *bundle.Bundle, open func(*bundle.Content) io.ReadCloser) ([]
 	return io.ReadAll(r)
 }
 
-// TestKeptCopyIsVerifiedOnce holds what OpenKept is for.
+// TestKeptCopyIsVerifiedOnce checks the promise of OpenKept.
 func TestKeptCopyIsVerifiedOnce(t *testing.T) {
 	f := bundletest.New(t)
 	f.Flip(t, "files/hello.txt")
@@ -246,7 +245,7 @@ func TestKeptCopyIsVerifiedOnce(t *testing.T) {
 func TestVouch(t *testing.T) {
 	want := bundle.Held{Path: "files/runc", Size: 5, SHA256: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"} // of "hello"
 	for text, says := range map[string]string{
-		"hello": "", "hell": "ends 1 bytes early", "hellO": "SHA-256 is not the signed one", "hello!": "more than 5 bytes", "": "ends 5 bytes early",
+		"hello": "", "hell": "is 1 bytes too short", "hellO": "SHA-256 does not match the signed value", "hello!": "more than 5 bytes", "": "is 5 bytes too short",
 	} {
 		var got bytes.Buffer
 		_, err := io.CopyBuffer(&got, struct{ io.Reader }{bundle.Vouch(io.NopCloser(strings.NewReader(text)), want)}, make([]byte, 2))
@@ -254,7 +253,7 @@ func TestVouch(t *testing.T) {
 			t.Errorf("%q: %q, %v, want %q", text, got.String(), err, says)
 		}
 		if says != "" && got.Len() >= 5 && text != "hello!" {
-			t.Errorf("%q: all bytes came before the error", text)
+			t.Errorf("%q: all bytes were returned before the error", text)
 		}
 	}
 }

@@ -11,12 +11,11 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// OwnImage is one that is made where the bundle is made: nobody is asked for it,
-// and no lock holds it.
+// OwnImage is an image that the connected host creates: it is not fetched, and no lock
+// contains it.
 type OwnImage struct {
 	Need
-	// Make gives an image of one platform, whose layers can be opened any number
-	// of times.
+	// Make returns an image of one platform. Its layers can be opened any number of times.
 	Make func() (v1.Image, error)
 }
 
@@ -41,7 +40,7 @@ func (p *Plan) addOwn(o OwnImage) (Image, error) {
 		return Image{}, err
 	}
 	if slices.ContainsFunc(p.Lock.Images, func(i Image) bool { return i.Name == name }) {
-		return Image{}, errors.New("airgap brings this one itself: take it out of airgap.yaml")
+		return Image{}, errors.New("airgap adds this image automatically: remove it from airgap.yaml")
 	}
 	made, err := o.Make()
 	if err != nil {

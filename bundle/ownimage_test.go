@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestOwnImage: an image that nobody was asked for lies in the bundle as any other.
+// TestOwnImage: an image that this host created is in the bundle like any other.
 func TestOwnImage(t *testing.T) {
 	images := bundletest.StandardImages(t)
 	u := newUpstream(t, images...)
@@ -33,7 +33,7 @@ func TestOwnImage(t *testing.T) {
 	must(t, b.Verify(t.Context(), ui.Discard()))
 	wantImages(t, extract(t, dir), append([]bundletest.Image{own}, images...))
 
-	// Another program is another image, under the same lock.
+	// Another program gives another image with the same lock.
 	other := bundletest.RandomImage(t, 20_000, 1, "amd64")
 	request.Own[0].Make = func() (v1.Image, error) { return other, nil }
 	request.Locked = &bundle.Locked{Lock: plan.Lock}
@@ -51,7 +51,7 @@ func TestOwnImageRefused(t *testing.T) {
 		own  bundle.OwnImage
 		want string
 	}{
-		"asked for": {bundle.OwnImage{Need: bundle.Need{Reference: images[0].Name}}, "airgap brings this one itself"},
+		"in airgap.yaml": {bundle.OwnImage{Need: bundle.Need{Reference: images[0].Name}}, "airgap adds this image automatically"},
 		"not made": {bundle.OwnImage{
 			Need: bundle.Need{Reference: "airgap.dev/airgap:v1"}, Make: func() (v1.Image, error) { return nil, errors.New("no static program") },
 		}, "image airgap.dev/airgap:v1: no static program"},

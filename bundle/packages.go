@@ -17,7 +17,7 @@ type packages struct {
 	byPath  map[string]rpm.Package
 }
 
-// planPackages finds the closure.
+// planPackages resolves the closure of the packages.
 func (p *Plan) planPackages(ctx context.Context, up upstream, r Request, progress ui.Progress) error {
 	if r.Packages == nil {
 		return nil
@@ -40,7 +40,7 @@ func (p *Plan) planPackages(ctx context.Context, up upstream, r Request, progres
 	for _, s := range closure.Repositories {
 		p.Lock.Repositories = append(p.Lock.Repositories, Repository{s.Name, s.Keys(), s.SignedMetadata, s.Location(), s.Timestamp})
 		if !s.SignedMetadata && s.Signed != rpm.SignedOptional {
-			p.Notices = append(p.Notices, fmt.Sprintf("repository %s: its metadata is not signed (no repomd.xml.asc); its packages are", s.Name))
+			p.Notices = append(p.Notices, fmt.Sprintf("repository %s: the metadata is not signed (no repomd.xml.asc), but the packages are signed", s.Name))
 		}
 	}
 	for _, one := range closure.Packages {
@@ -56,8 +56,8 @@ func (p *Plan) planPackages(ctx context.Context, up upstream, r Request, progres
 	return nil
 }
 
-// keepTimestamps leaves a repository's as locked where the lock's packages came out again:
-// the same lock gives the same bytes, also from metadata that is newer.
+// keepTimestamps keeps the locked timestamp of a repository if its packages did not
+// change. So the same lock gives the same bytes, also with newer metadata.
 func (p *Plan) keepTimestamps(l *Locked) {
 	if l == nil {
 		return
@@ -83,19 +83,19 @@ func (l Lock) packagesOf(repository string) []string {
 	return sums
 }
 
-// SignPackages makes the metadata of the dnf repository, signed with the key,
-// which then travels on the stick. A plan with packages wants it before Write.
+// SignPackages creates the metadata of the dnf repository and signs it with the key.
+// The public key goes on the USB drive. A plan with packages requires it before Write.
 func (p *Plan) SignPackages(key *rpm.Key) error {
 	if p.rpms == nil {
 		return nil
 	}
 	public, err := key.Public()
 	if err != nil {
-		return fmt.Errorf("sign repository of packages: %w", err)
+		return fmt.Errorf("sign package repository: %w", err)
 	}
 	repodata, err := p.rpms.closure.Repodata(key)
 	if err != nil {
-		return fmt.Errorf("sign repository of packages: %w", err)
+		return fmt.Errorf("sign package repository: %w", err)
 	}
 	p.rpmKey = public
 	for name, content := range repodata {
@@ -104,11 +104,11 @@ func (p *Plan) SignPackages(key *rpm.Key) error {
 	return nil
 }
 
-// RPMDir is where a bundle keeps the dnf repository for an OS, as "el9".
+// RPMDir is the directory of the dnf repository for an OS, such as "el9".
 func RPMDir(os string) string { return "rpm/" + os }
 
-// verify checks the vendor's signature of the package at path; other paths
-// hold nothing that is signed by its vendor.
+// verify checks the vendor's signature of the package at path; other paths have no
+// vendor's signature.
 func (p *packages) verify(path string, r io.Reader) error {
 	if p == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// rpmUpstream publishes a repository of two signed RPMs, indexed by the real
-// createrepo_c, and wants one of them, which requires the other.
+// rpmUpstream publishes a repository of signed RPMs with metadata from the real
+// createrepo_c. The request installs one of them, which requires another.
 func rpmUpstream(t *testing.T, key *rpm.Key) (*upstream, bundle.Request) {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func TestPackages(t *testing.T) {
 	must(t, err)
 	o, dir := options(t), filepath.Join(t.TempDir(), "stick")
 	if _, err = bundle.Write(background, p, dir, o, ui.Discard()); err == nil || !strings.Contains(err.Error(), "not signed") {
-		t.Errorf("packages nobody signed for: %v", err)
+		t.Errorf("packages without a signed repository: %v", err)
 	}
 	must(t, p.SignPackages(key))
 	_, err = bundle.Write(background, p, dir, o, ui.Discard())
@@ -74,11 +74,11 @@ func TestPackages(t *testing.T) {
 
 	u.files["pkgs.k8s.io/rpm/kubelet-1.0-1.x86_64.rpm"] = bytes.Repeat([]byte("x"), int(lock.Packages[1].Size))
 	if _, err = bundle.Write(background, p, t.TempDir(), o, ui.Discard()); err == nil || !strings.Contains(err.Error(), "package kubelet-0:1.0-1.x86_64: SHA-256") {
-		t.Errorf("a package that was exchanged: %v", err)
+		t.Errorf("a replaced package: %v", err)
 	}
 }
 
-// wantDnf lets the real dnf read the repository, with its signature checked.
+// wantDnf lets the real dnf read the repository and verify its signature.
 func wantDnf(t *testing.T, repo string) {
 	t.Helper()
 	home := t.TempDir()

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// GPUList stands for what cards need in a package's NeededBy.
+// GPUList is the NeededBy of packages for GPUs.
 const GPUList = "gpu"
 
-// PackagesOf are the packages that the server gets: those that were found for it,
-// or, where it was not surveyed, all but what only the cards of others need.
+// PackagesOf returns the packages for a server: the packages that were resolved for it.
+// For a server without a survey, it returns all packages except those that only other
+// servers' GPUs need.
 func (l Lock) PackagesOf(host string) []Package {
 	if slices.Contains(l.Hosts, host) {
 		return slices.DeleteFunc(slices.Clone(l.Packages), func(p Package) bool { return len(p.Hosts) > 0 && !slices.Contains(p.Hosts, host) })
@@ -18,11 +19,10 @@ func (l Lock) PackagesOf(host string) []Package {
 	return slices.DeleteFunc(slices.Clone(l.Packages), func(p Package) bool { return cards[p.NEVRA.Name] })
 }
 
-// Assumes tells whether a profile stands for servers that nobody surveyed.
+// Assumes reports whether a profile replaces missing surveys.
 func (l Lock) Assumes() bool { return strings.Contains(l.Proof, "assumed") }
 
-// forCards are the names of packages that nobody needs but cards, and packages
-// that are for cards themselves.
+// forCards are the names of packages that only GPUs need.
 func (l Lock) forCards() map[string]bool {
 	only := map[string]bool{}
 	for _, p := range l.Packages {

@@ -8,8 +8,8 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// TestPackagesOf: a server with cards gets what they need, and another one does
-// not, also one that nobody has surveyed.
+// TestPackagesOf: a server with GPUs gets the packages for GPUs. Another server does
+// not, also without a survey.
 func TestPackagesOf(t *testing.T) {
 	locked := func(name string, neededBy []string, hosts ...string) bundle.Package {
 		return bundle.Package{NEVRA: nevra.MustParse(name + "-3:580.82.07-1.x86_64"), NeededBy: neededBy, Hosts: hosts}
@@ -18,7 +18,7 @@ func TestPackagesOf(t *testing.T) {
 	l := bundle.Lock{Hosts: []string{"g1", "w1"}, Packages: []bundle.Package{
 		locked("kubelet", list), locked("socat", []string{"kubelet"}, "w1"),
 		locked("nvidia-driver-cuda", []string{bundle.GPUList}, "g1"), locked("gcc", []string{bundle.GPUList, "dkms"}, "g1"),
-		locked("dkms", []string{bundle.GPUList, "kmod"}, "g1"), locked("kmod", []string{"dkms"}, "g1"), // in a circle
+		locked("dkms", []string{bundle.GPUList, "kmod"}, "g1"), locked("kmod", []string{"dkms"}, "g1"), // a cycle
 		locked("make", []string{"gcc", "kubelet"}, "g1"),
 	}}
 	for host, want := range map[string][]string{

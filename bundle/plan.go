@@ -19,54 +19,54 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Plan is a lock with all that is needed to write the bundle it describes.
+// Plan is a lock with everything that is needed to write its bundle.
 type Plan struct {
 	Name    string
 	Config  string
 	Tool    string
 	Created time.Time
 	Lock    Lock
-	Moved   []Moved // tags that the lock does not follow
-	Base    *Base   // nil: the bundle is whole
-	// Retagged are images of a delta that the servers know by another digest.
+	Moved   []Moved // tags that have moved since they were locked
+	Base    *Base   // nil: a complete bundle
+	// Retagged are images of a delta that have another digest on the servers.
 	Retagged []Retagged
-	// Secrets are objects of add-ons with secrets that whoever reads the stick
+	// Secrets are objects of add-ons with secrets that anyone with access to the USB drive
 	// can read: "add-on shop: Secret shop/till".
 	Secrets []string
-	// Notices are sentences that say what could not be checked: a repository without a
+	// Notices are sentences about things that could not be checked: a repository without a
 	// signature, values without a schema.
 	Notices []string
 	// Sets are the objects of all add-ons and of images.manifests.
 	Sets []operators.Set
-	// Operators are the workloads that create pods themselves: those with a rule,
-	// and those that can create pods and have no rule.
+	// Operators are the workloads that create pods: those with a rule, and those that can
+	// create pods and have no rule.
 	Operators []operators.Operator
-	// Unsearched is how many places were too large to be searched for images; the notices
-	// name them.
+	// Unsearched is the number of places that were too large to be searched for images; the
+	// notices name them.
 	Unsearched int
-	// Remarks are sentences about images of unusual shape.
+	// Remarks are sentences about images with an unusual structure.
 	Remarks []string
-	// Warnings are sentences about charts and manifests that Helm and kubectl read in one way
-	// and people may read in another: a key that is there twice, for one.
+	// Warnings are sentences about charts and manifests that are easy to misread, for
+	// example a duplicate key.
 	Warnings []string
 
-	small   map[string][]byte // contents known already, by path
-	origins map[string]origin // where the others come from, by path
-	likely  *likely           // what looks like an image
+	small   map[string][]byte // contents that are already known, by path
+	origins map[string]origin // sources of the other contents, by path
+	likely  *likely           // references that look like images
 	rpms    *packages
 	rpmKey  []byte // armored public key; nil until the packages are signed
 }
 
-// origin opens what a file of the bundle is filled from.
+// origin opens the source of a file of the bundle.
 type origin func(ctx context.Context) (io.ReadCloser, error)
 
-// resolvers is how many questions are under way at once.
+// resolvers is the number of concurrent requests.
 const resolvers = 12
 
-// NewPlan asks upstream for everything the request names, and fetches nothing
-// but manifests, metadata and charts. Every problem is reported, not only the
-// first: an image that does not exist, one that is not there for the platform,
-// a chart that does not render, a file without a checksum.
+// NewPlan resolves everything in the request. It fetches only manifests, metadata and
+// charts. It reports all problems together: an image that does not exist, an image that
+// is not available for the platform, a chart that does not render, a file without a
+// checksum.
 func NewPlan(ctx context.Context, c *fetch.Client, r Request, progress ui.Progress) (*Plan, error) {
 	if !isPlainName(r.Name) {
 		return nil, fmt.Errorf("plan bundle: name %q: want letters, digits, dots, dashes", r.Name)
@@ -174,7 +174,7 @@ func (p *Plan) planFiles(ctx context.Context, up upstream, request Request, prog
 	byName := map[string]FileNeed{}
 	for _, n := range request.Files {
 		if other, twice := byName[n.Name]; twice && other.URL != n.URL {
-			return fmt.Errorf("file %s: wanted from %s and from %s", n.Name, other.URL, n.URL)
+			return fmt.Errorf("file %s: two different URLs: %s and %s", n.Name, other.URL, n.URL)
 		}
 		byName[n.Name] = n
 		neededBy.add(n.Name, n.NeededBy)
@@ -218,7 +218,7 @@ func (p *Plan) urlOrigin(up upstream, url string, mirrors ...string) origin {
 	}
 }
 
-// each does the same for all items, several at a time, and joins the errors.
+// each calls do for all items, several at a time, and joins the errors.
 func each[T, R any](ctx context.Context, task string, items []T, progress ui.Progress, do func(context.Context, T) (R, error)) ([]R, error) {
 	if len(items) == 0 {
 		return nil, nil
@@ -237,10 +237,10 @@ func each[T, R any](ctx context.Context, task string, items []T, progress ui.Pro
 			return nil
 		})
 	}
-	_ = group.Wait() // the errors are in errs, in the items' order
+	_ = group.Wait() // the errors are in errs, in the order of the items
 	err := errors.Join(errs...)
 	if ctx.Err() != nil {
-		err = context.Cause(ctx) // not once for each item
+		err = context.Cause(ctx) // reported once, not for each item
 	}
 	t.End(err)
 	return results, err

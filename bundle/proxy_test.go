@@ -15,8 +15,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestProxy: images and files come through the site's proxy, which alone knows
-// where the upstream's name leads, and through nothing else.
+// TestProxy: images and files come only through the site's proxy, which alone can
+// resolve the upstream name.
 func TestProxy(t *testing.T) {
 	images := bundletest.StandardImages(t)[:1]
 	u := newUpstream(t, images...)
@@ -43,7 +43,7 @@ func TestProxy(t *testing.T) {
 		from.Close()
 	}))
 	t.Cleanup(proxy.Close)
-	t.Setenv("HTTPS_PROXY", "http://192.0.2.1:9") // airgap.yaml's comes first
+	t.Setenv("HTTPS_PROXY", "http://192.0.2.1:9") // the proxy in airgap.yaml has priority
 	s := fetch.Sources{CA: u.ca, Proxy: proxy.URL, Rewrite: []fetch.Rewrite{{From: "*", To: "example.com:443"}}}
 	c, err := fetch.NewClient(s)
 	must(t, err)
@@ -53,13 +53,13 @@ func TestProxy(t *testing.T) {
 	_, err = bundle.Write(background, p, filepath.Join(t.TempDir(), "stick"), options(t), ui.Discard())
 	must(t, err)
 	if tunnels.Load() == 0 {
-		t.Error("nobody asked the proxy")
+		t.Error("the proxy got no request")
 	}
-	s.Proxy = "http://" + u.Listener.Addr().String() // no proxy
+	s.Proxy = "http://" + u.Listener.Addr().String() // not a proxy
 	c, err = fetch.NewClient(s)
 	must(t, err)
 	hasten(c)
 	if _, err := bundle.NewPlan(background, c, u.request(images...), ui.Discard()); err == nil {
-		t.Error("went on without the proxy")
+		t.Error("continued without the proxy")
 	}
 }

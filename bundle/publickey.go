@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// MarshalPublicKey writes PEM as openssl reads it.
+// MarshalPublicKey encodes the key as PEM for openssl.
 func MarshalPublicKey(key *ecdsa.PublicKey) ([]byte, error) {
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
@@ -26,12 +26,12 @@ func MarshalPublicKey(key *ecdsa.PublicKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
 }
 
-// maxKey, in bytes, is far more than a key takes.
+// maxKey, in bytes, is far above the size of a key.
 const maxKey = 64 << 10
 
-// LoadPublicKey reads one ECDSA P-256 public key (PEM) from path. The
-// airgap.pub of a stick is only as trustworthy as the stick: compare its
-// Fingerprint before using it.
+// LoadPublicKey reads one ECDSA P-256 public key (PEM) from path. The airgap.pub of a
+// USB drive is only as trustworthy as the drive: compare its Fingerprint before you use
+// it.
 func LoadPublicKey(path string) (*ecdsa.PublicKey, error) {
 	key, err := loadPublicKey(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func loadPublicKey(path string) (*ecdsa.PublicKey, error) {
 		return nil, err
 	}
 	if len(text) > maxKey {
-		return nil, errors.New("too large for a key")
+		return nil, errors.New("the file is too large for a key")
 	}
 	return parsePublicKey(text)
 }
@@ -60,15 +60,15 @@ func parsePublicKey(text []byte) (*ecdsa.PublicKey, error) {
 	block, rest := pem.Decode(text)
 	switch {
 	case block == nil:
-		return nil, errors.New("no PEM block in it")
+		return nil, errors.New("no PEM block")
 	case strings.Contains(block.Type, "PRIVATE KEY") || block.Type == "EC PARAMETERS":
-		return nil, errors.New("it is a private key, which stays with whoever signs: openssl pkey -in FILE -pubout writes its public half")
+		return nil, errors.New("this is a private key, which stays with its owner: write its public key with openssl pkey -in FILE -pubout")
 	case block.Type == "CERTIFICATE":
-		return nil, errors.New("it is a certificate: openssl x509 -in FILE -pubkey -noout writes its key")
+		return nil, errors.New("this is a certificate: write its public key with openssl x509 -in FILE -pubkey -noout")
 	case block.Type != "PUBLIC KEY":
-		return nil, fmt.Errorf("it holds %q: want PUBLIC KEY", block.Type)
+		return nil, fmt.Errorf("the PEM block is %q: want PUBLIC KEY", block.Type)
 	case len(bytes.TrimSpace(rest)) > 0:
-		return nil, errors.New("something follows the key: want one key a file")
+		return nil, errors.New("the file has data after the key: want one key per file")
 	}
 	parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
@@ -81,7 +81,7 @@ func parsePublicKey(text []byte) (*ecdsa.PublicKey, error) {
 	return key, nil
 }
 
-// kindOfKey names a key that is not wanted, for people.
+// kindOfKey is the display name of an unsupported key.
 func kindOfKey(key any) string {
 	switch k := key.(type) {
 	case *ecdsa.PrivateKey:
@@ -99,19 +99,19 @@ func kindOfKey(key any) string {
 
 const fingerprintPrefix = "SHA256:"
 
-// Fingerprint is the SHA-256 of the key's DER form, as people compare it:
-// "SHA256:" and 64 hex digits.
+// Fingerprint is the SHA-256 of the key in DER form, for comparison: "SHA256:" and 64
+// hex digits.
 func Fingerprint(key *ecdsa.PublicKey) string {
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
-		return fingerprintPrefix + "?" // a key of no known curve; none of ours
+		return fingerprintPrefix + "?" // a key with an unknown curve; airgap creates none
 	}
 	sum := sha256.Sum256(der)
 	return fingerprintPrefix + hex.EncodeToString(sum[:])
 }
 
-// ParseFingerprint reads what Fingerprint writes, in letters of any case. is
-// tells a text that is meant to be one from others, such as a file's name.
+// ParseFingerprint reads the format of Fingerprint, in upper or lower case. is reports
+// whether the text looks like a fingerprint and not, for example, like a file name.
 func ParseFingerprint(text string) (fingerprint string, is bool, err error) {
 	if len(text) < len(fingerprintPrefix) || !strings.EqualFold(text[:len(fingerprintPrefix)], fingerprintPrefix) {
 		return "", false, nil
@@ -123,5 +123,5 @@ func ParseFingerprint(text string) (fingerprint string, is bool, err error) {
 	return fingerprintPrefix + hex.EncodeToString(sum), true, nil
 }
 
-// ParsePublicKey is LoadPublicKey for a text that was read already.
+// ParsePublicKey is LoadPublicKey for a text in memory.
 func ParsePublicKey(text []byte) (*ecdsa.PublicKey, error) { return parsePublicKey(text) }

@@ -16,16 +16,15 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// readBlock is how much of a part is hashed at a time, bytes: one chunk, so
-// that two of them stay in a processor's cache.
+// readBlock is the number of bytes that are hashed at a time: one chunk, so that two of
+// them fit in a processor's cache.
 const readBlock = ChunkSize
 
-// castagnoli is the polynomial that processors compute by themselves. The
-// table is made once, by the library.
+// castagnoli is the polynomial with processor support. The library creates the table once.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// readBack reads every part once from the disk, fills in the hashes of parts,
-// and compares with what was written: a stick that lies is found out here.
+// readBack reads every part once from the disk, computes the hashes of the parts, and
+// compares them with the written bytes. It detects fake and broken USB drives.
 func (f *filler) readBack(ctx context.Context, parts []Part, progress ui.Progress) (err error) {
 	task := progress.Task("read back", f.layout.size, true)
 	defer func() { task.End(err) }()
@@ -58,8 +57,8 @@ func (f *filler) readPart(ctx context.Context, i int, part *Part, task ui.Task) 
 	return nil
 }
 
-// readBlocks reads size bytes in order; the next block is read while use
-// works on the one before.
+// readBlocks reads size bytes in order; it reads the next block while use processes the
+// previous one.
 func readBlocks(ctx context.Context, r io.ReaderAt, size int64, use func([]byte) error) error {
 	buffers := [2][]byte{make([]byte, min(readBlock, size)), make([]byte, min(readBlock, size))}
 	read := func(n int, off int64) ([]byte, error) {
@@ -90,11 +89,11 @@ func readBlocks(ctx context.Context, r io.ReaderAt, size int64, use func([]byte)
 	return err
 }
 
-// pieceCheck compares the pieces of one part with what was written.
+// pieceCheck compares the pieces of one part with the written pieces.
 type pieceCheck struct {
 	f    *filler
-	n    int   // the piece under way
-	done int64 // bytes of it
+	n    int   // the current piece
+	done int64 // processed bytes of it
 	crc  uint32
 }
 
@@ -126,6 +125,6 @@ func (c *pieceCheck) mismatch(p piece) error {
 	if p.entry >= 0 {
 		what = c.f.layout.entries[p.entry].Path
 	}
-	return fmt.Errorf("bytes %d to %d (%s) are not what was written: the stick or its adapter is bad",
+	return fmt.Errorf("bytes %d to %d (%s) differ from the written bytes: the USB drive or its adapter is faulty",
 		p.offset%c.f.layout.partSize, p.offset%c.f.layout.partSize+p.size, what)
 }

@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// Signed is the signed index of a bundle without its parts: what a host that joins
-// gets from the registry.
+// Signed is the signed index of a bundle without its parts. A joining host gets it from
+// the registry.
 type Signed struct {
 	Index *Index
-	// Files are those that say so, as they were verified: the index, SHA256SUMS, its
-	// signature and the public key.
+	// Files are the verified files of the index: the index, SHA256SUMS, its signature and
+	// the public key.
 	Files map[string][]byte
 }
 
-// ReadSigned checks and reads the signed index in dir. Errors are those of Open.
+// ReadSigned checks and reads the signed index in dir. Its errors are the errors of Open.
 func ReadSigned(dir string, trusted ...*ecdsa.PublicKey) (*Signed, error) {
 	s, err := readSigned(dir, trusted, true)
 	if err != nil {
@@ -23,7 +23,7 @@ func ReadSigned(dir string, trusted ...*ecdsa.PublicKey) (*Signed, error) {
 	return s, nil
 }
 
-// ReadIndex is ReadSigned where the public key may be missing.
+// ReadIndex is ReadSigned without the requirement of a public key file.
 func ReadIndex(dir string, trusted ...*ecdsa.PublicKey) (*Index, error) {
 	s, err := readSigned(dir, trusted, false)
 	if err != nil {
@@ -52,14 +52,14 @@ func readSigned(dir string, trusted []*ecdsa.PublicKey, withKey bool) (*Signed, 
 			return nil, err
 		}
 		if sha256Hex(files[PublicKeyName]) != all[PublicKeyName] {
-			return nil, &DamageError{Part: PublicKeyName, Chunk: -1, Cause: "SHA-256 is not the signed one"}
+			return nil, &DamageError{Part: PublicKeyName, Chunk: -1, Cause: "SHA-256 does not match the signed value"}
 		}
 	}
 	return &Signed{index, files}, nil
 }
 
-// PublicKeyIn reads the public key that lies in dir, a bundle's directory. It is only
-// as trustworthy as dir: compare its Fingerprint before using it.
+// PublicKeyIn reads the public key in dir, the directory of a bundle. It is only as
+// trustworthy as dir: compare its Fingerprint before you use it.
 func PublicKeyIn(dir string) (*ecdsa.PublicKey, error) {
 	text, err := readIn(dir, PublicKeyName, maxKey)
 	if err == nil {
@@ -71,8 +71,8 @@ func PublicKeyIn(dir string) (*ecdsa.PublicKey, error) {
 	return nil, fmt.Errorf("load public key in %s: %w", dir, err)
 }
 
-// IDIn is the ID of the bundle that lies in dir, by its index alone, which nothing
-// was compared with. Where there is none it is fs.ErrNotExist.
+// IDIn is the ID of the bundle in dir, computed from the index without verification. A
+// missing index is fs.ErrNotExist.
 func IDIn(dir string) (string, error) {
 	source, err := openFolder(dir)
 	if err != nil {
@@ -82,7 +82,7 @@ func IDIn(dir string) (string, error) {
 	return hashFile(source, IndexName, MaxIndex)
 }
 
-// HasSums reports whether dir has just this SHA256SUMS. Where there is none it is
+// HasSums reports whether SHA256SUMS in dir has this content. A missing file is
 // fs.ErrNotExist.
 func HasSums(dir string, want []byte) (bool, error) {
 	text, err := readIn(dir, SumsName, maxSums)

@@ -17,8 +17,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// store is where a mirror sends those who want a blob or a file. It notes what secrets
-// came along.
+// store is the target of a mirror's redirects for blobs and files. It records the
+// secrets in the requests.
 type store struct {
 	*httptest.Server
 
@@ -43,8 +43,8 @@ func newStore(u *upstream, start func(http.Handler) *httptest.Server) *store {
 	return s
 }
 
-// TestRedirectedBlobs: a mirror with a login gives blobs and files from an object store,
-// which gets no password.
+// TestRedirectedBlobs: a mirror with a login redirects blobs and files to an object
+// store, which gets no password.
 func TestRedirectedBlobs(t *testing.T) {
 	images := bundletest.StandardImages(t)[:1]
 	u := newUpstream(t, images...)
@@ -84,10 +84,10 @@ func TestRedirectedBlobs(t *testing.T) {
 	}
 	must(t, write())
 	if cdn.asked == 0 || len(cdn.came) > 0 {
-		t.Errorf("the object store was asked %d times, with %q", cdn.asked, cdn.came)
+		t.Errorf("the object store got %d requests, with %q", cdn.asked, cdn.came)
 	}
 	to = plain.URL
-	if err := write(); err == nil || !strings.Contains(err.Error(), "leaves https") && !strings.Contains(err.Error(), "by https only") {
+	if err := write(); err == nil || !strings.Contains(err.Error(), "leaves https") && !strings.Contains(err.Error(), "only https for registries") {
 		t.Errorf("to http: %v", err)
 	}
 	if plain.asked > 0 {
@@ -95,8 +95,8 @@ func TestRedirectedBlobs(t *testing.T) {
 	}
 }
 
-// TestRealmOfAnotherSite: a mirror that passes on the answer of what it mirrors would have
-// its own password sent there.
+// TestRealmOfAnotherSite: a mirror that passes on the login answer of its upstream must
+// not cause its password to be sent there.
 func TestRealmOfAnotherSite(t *testing.T) {
 	images := bundletest.StandardImages(t)[:1]
 	u := newUpstream(t, images...)

@@ -10,8 +10,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// TestRemarks: what is unusual about an image that is carried is said, once, and nothing about
-// usual ones.
+// TestRemarks: unusual properties of an included image are reported once, and usual
+// ones are not.
 func TestRemarks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		make func(s *shelf) ocispec.Descriptor
@@ -22,20 +22,20 @@ func TestRemarks(t *testing.T) {
 		}, nil},
 		"levels of x86-64": {func(s *shelf) ocispec.Descriptor {
 			return s.index(on("linux/amd64/v3", s.image("linux/amd64/v3")), on("linux/amd64", s.image("linux/amd64")), on("linux/amd64/v2", s.image("linux/amd64/v2")))
-		}, []string{"carries the manifest that containerd takes on every x86-64 processor, and not those for linux/amd64/v2 and linux/amd64/v3"}},
+		}, []string{"the bundle has the manifest that containerd uses on every x86-64 processor, without the manifests for linux/amd64/v2 and linux/amd64/v3"}},
 		"features": {func(s *shelf) ocispec.Descriptor {
 			return s.index(on("linux/amd64", s.image("linux/amd64")), on("linux/amd64", s.image("linux/amd64"), osFeatures("sse4")))
-		}, []string{"not those for linux(+sse4)/amd64"}},
+		}, []string{"without the manifests for linux(+sse4)/amd64"}},
 		"two for one platform": {func(s *shelf) ocispec.Descriptor {
 			return s.index(on("linux/amd64", s.image("linux/amd64")), on("linux/amd64", s.image("linux/amd64")))
-		}, []string{"its index has several manifests for linux/amd64"}},
+		}, []string{"the index has several manifests for linux/amd64"}},
 		"another configuration": {func(s *shelf) ocispec.Descriptor { return s.index(on("linux/amd64", s.image("linux/arm64"))) },
-			[]string{"its configuration says that it is for linux/arm64"}},
+			[]string{"the platform in its configuration is linux/arm64"}},
 		"a level without an index": {func(s *shelf) ocispec.Descriptor { return s.image("linux/amd64/v3") },
-			[]string{"its configuration says that it is for linux/amd64/v3"}},
-		"not for redistribution": {func(s *shelf) ocispec.Descriptor {
+			[]string{"the platform in its configuration is linux/amd64/v3"}},
+		"non-distributable": {func(s *shelf) ocispec.Descriptor {
 			return s.image("linux/amd64", layers(s.layer("application/vnd.oci.image.layer.nondistributable.v1.tar+zstd")))
-		}, []string{"some of its layers are marked as not for redistribution"}},
+		}, []string{"some layers are marked as non-distributable"}},
 	} {
 		s := &shelf{blobs: map[digest.Digest][]byte{}}
 		s.top = tc.make(s)
@@ -53,14 +53,14 @@ func TestRemarks(t *testing.T) {
 			page, err := p.Report("SHA256:key")
 			must(t, err)
 			if !strings.Contains(string(page), strings.ReplaceAll(html.EscapeString(says), "+", "&#43;")) {
-				t.Errorf("%s: the report lacks %q", name, says)
+				t.Errorf("%s: %q is missing in the report", name, says)
 			}
 		}
 	}
 }
 
-// TestLockOfAShape: the order of a lock's blobs, which registries and older bundles rely on:
-// the top, the manifest that runs, and children before their parents.
+// TestLockOfAShape: registries and older bundles rely on the order of the blobs in a
+// lock: the top, the manifest that runs, and children before their parents.
 func TestLockOfAShape(t *testing.T) {
 	s := &shelf{blobs: map[digest.Digest][]byte{}}
 	image := s.image("linux/amd64")

@@ -12,15 +12,15 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// ReportName is the page about a bundle for people: contents, versions,
-// licences, digests, origins and what is signed by whom.
+// ReportName is the report about a bundle: contents, versions, licences, digests,
+// origins and signers.
 const ReportName = "report.html"
 
 //go:embed report.html.tmpl
 var reportTemplate string
 
-// Report is one page that a security desk can read and print; it needs nothing
-// but itself. key is the fingerprint of who signs the bundle.
+// Report is one self-contained page that a security team can read and print. key is the
+// fingerprint of the key that signs the bundle.
 func (p *Plan) Report(key string) ([]byte, error) {
 	t, err := template.New(ReportName).Funcs(template.FuncMap{"size": ui.Size, "day": func(t time.Time) string { return t.Format(time.DateOnly) }}).Parse(reportTemplate)
 	if err != nil {
@@ -37,7 +37,7 @@ func (p *Plan) Report(key string) ([]byte, error) {
 	return []byte(ui.Escape(b.String())), nil
 }
 
-// left is what a delta leaves out, by path.
+// left returns the files that a delta omits, by path.
 func (p *Plan) left() leftOut {
 	l := leftOut{}
 	for _, f := range p.Base.files() {
@@ -48,11 +48,11 @@ func (p *Plan) left() leftOut {
 
 type leftOut map[string]bool
 
-// Path reports whether the file at path lies in the base.
+// Path reports whether the file at path is in the base.
 func (l leftOut) Path(path string) bool { return l[path] }
 
-// Image reports whether all layers of the image lie in the base; its manifests
-// never do.
+// Image reports whether all layers of the image are in the base; its manifests are
+// never in the base.
 func (l leftOut) Image(i Image) bool {
 	layers := 0
 	for _, b := range i.Blobs {
@@ -68,8 +68,7 @@ func (l leftOut) Image(i Image) bool {
 	return layers > 0
 }
 
-// Bytes is the size of everything that is locked, each blob and each chart
-// once.
+// Bytes is the size of all locked items, each blob and each chart once.
 func (l Lock) Bytes() int64 {
 	var total int64
 	seen := map[string]bool{}
@@ -97,7 +96,7 @@ func (l Lock) Bytes() int64 {
 	return total
 }
 
-// Size is that of all blobs of the image.
+// Size is the size of all blobs of the image.
 func (i Image) Size() int64 {
 	var total int64
 	for _, b := range i.Blobs {

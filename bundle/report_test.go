@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestSBOM is read by SPDX's own library, and is the same for the same lock.
+// TestSBOM: the SPDX library reads the SBOM, and it is the same for the same lock.
 func TestSBOM(t *testing.T) {
 	images := bundletest.StandardImages(t)
 	u := newUpstream(t, images...)
@@ -36,21 +36,21 @@ func TestSBOM(t *testing.T) {
 	}
 	socat := byName["socat"]
 	if socat == nil || socat.PackageExternalReferences[0].Locator != "pkg:rpm/socat@1.7.4-1.el9?arch=x86_64&distro=el9&epoch=0" || !strings.Contains(socat.PackageLicenseComments, "GPLv2 and <others>") {
-		t.Errorf("socat is %+v", socat)
+		t.Errorf("socat: %+v", socat)
 	}
 	image := p.Lock.Images[0]
 	if entry := byName[image.Name]; entry == nil || entry.PackageChecksums[0].Value != strings.TrimPrefix(image.Digest, "sha256:") ||
 		!strings.HasPrefix(entry.PackageExternalReferences[0].Locator, "pkg:oci/") {
-		t.Errorf("%s is %+v", image.Name, entry)
+		t.Errorf("%s: %+v", image.Name, entry)
 	}
 	again, err := p.SBOM()
 	must(t, err)
 	if !bytes.Equal(text, again) {
-		t.Error("the same lock gave other bytes")
+		t.Error("the same lock gave different bytes")
 	}
 }
 
-// TestReport has all names and digests on the page, and foreign words as text.
+// TestReport: the page has all names and digests, and foreign text is escaped.
 func TestReport(t *testing.T) {
 	images := bundletest.StandardImages(t)
 	u := newUpstream(t, images...)
@@ -69,7 +69,7 @@ func TestReport(t *testing.T) {
 	}
 	for _, want := range wants {
 		if !strings.Contains(text, want) {
-			t.Errorf("the page lacks %q", want)
+			t.Errorf("%q is missing in the page", want)
 		}
 	}
 	if strings.Contains(text, "<script") || strings.Contains(text, "http-equiv") {

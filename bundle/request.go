@@ -7,41 +7,40 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 )
 
-// Request is everything a bundle has to hold, as derived from airgap.yaml.
+// Request lists everything that a bundle must contain, derived from airgap.yaml.
 type Request struct {
-	Name     string    // of the bundle; letters, digits, dots, dashes
-	Config   []byte    // airgap.yaml as it was given
+	Name     string    // bundle name: letters, digits, dots, dashes
+	Config   []byte    // the original airgap.yaml
 	Tool     string    // version of airgap
 	Created  time.Time // zero means now
 	Platform string    // linux/amd64
 	Images   []Need
 	Own      []OwnImage
-	// Manifests are files of Kubernetes objects whose images are carried:
-	// https URLs, or paths relative to Dir, as in Addons.
+	// Manifests are files of Kubernetes objects; the bundle includes their images: https
+	// URLs, or paths relative to Dir, as in Addons.
 	Manifests []string
-	Ignore    []IgnoredImage // what looks like an image and is none that a pod pulls
-	// Network is what the pod network's plugin takes of its project; its objects
-	// are applied before the add-ons', by who patches them. nil: nothing.
+	Ignore    []IgnoredImage // references that look like images and that no pod pulls
+	// Network has the objects of the network plugin's project. They are applied before the
+	// add-ons, with the plugin's patches. nil: none.
 	Network     *AddonNeed
 	Addons      []AddonNeed
-	Dir         string   // of airgap.yaml
-	KubeVersion string   // "1.36.3": what charts are rendered for
-	Rules       []string // files that say what the pods of an operator pull (package operators), relative to Dir
+	Dir         string   // directory of airgap.yaml
+	KubeVersion string   // Kubernetes version for rendering charts, "1.36.3"
+	Rules       []string // files with rules for the images of an operator's pods (package operators), relative to Dir
 	Files       []FileNeed
 	Packages    *rpm.Request // nil: no RPMs
-	Locked      *Locked      // nil: everything is decided anew
-	Base        *Inventory   // nil: the bundle is whole; else a delta without what is in it
+	Locked      *Locked      // nil: resolve everything again
+	Base        *Inventory   // nil: a complete bundle; else a delta without the files in it
 }
 
-// Need is one image and who asked for it. Several needs of the same image
-// become one.
+// Need is one image and the item that needs it. Several needs of the same image are merged.
 type Need struct {
 	Reference string
 	NeededBy  string
 }
 
-// FileNeed is one file to fetch by URL. Its SHA-256 is given, or stands in
-// the file at ChecksumURL, as sha256sum writes it or as bare hex.
+// FileNeed is one file to fetch from a URL. SHA256 has its checksum, or the file at
+// ChecksumURL has it, in the format of sha256sum or as hex only.
 type FileNeed struct {
 	Name        string // files/NAME in the bundle
 	URL         string
@@ -50,10 +49,10 @@ type FileNeed struct {
 	NeededBy    string
 }
 
-// reasons collects who needs a thing, sorted and each once.
+// reasons collects the items that need a thing, sorted and without duplicates.
 type reasons map[string][]string
 
-// add makes what known, even if neededBy does not say why.
+// add makes what known, even with an empty neededBy.
 func (r reasons) add(what, neededBy string) {
 	known := r[what]
 	if i, found := slices.BinarySearch(known, neededBy); !found && neededBy != "" {

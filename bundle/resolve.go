@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// upstream is what a plan asks of upstream.
+// upstream sends the requests of a plan.
 type upstream struct{ *fetch.Client }
 
 // resolved is an image with the documents that were read to resolve it.
@@ -26,11 +26,11 @@ type resolved struct {
 	small   map[string][]byte // manifests, by digest
 	configs map[string][]byte // configurations, by digest
 	remarks []string
-	moved   *Moved // nil when the tag leads where the lock says
+	moved   *Moved // nil if the tag still points to the locked digest
 }
 
-// resolve finds an image's digest, unless it is locked, and every blob that a server of the
-// platform fetches.
+// resolve returns the digest of an image, unless it is locked, and every blob that a
+// server of the platform fetches.
 func (up upstream) resolve(ctx context.Context, fullName string, platform ocispec.Platform, locked string) (*resolved, error) {
 	named, err := parseName(fullName)
 	if err != nil {
@@ -64,7 +64,7 @@ func (up upstream) resolve(ctx context.Context, fullName string, platform ocispe
 	return r, nil
 }
 
-// origin opens a blob for the bundle.
+// origin returns the source of a blob.
 func (r *resolved) origin(d string) origin {
 	if config, known := r.configs[d]; known {
 		return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(config)), nil }
@@ -102,8 +102,7 @@ func (s repositorySource) Blob(ctx context.Context, d digest.Digest) (io.ReadClo
 	return io.NopCloser(bytes.NewReader(raw)), nil
 }
 
-// refIn is the reference within the mirror's repository; a digest wins over
-// a tag.
+// refIn is the reference in the repository of the mirror; a digest has priority over a tag.
 func refIn(repo name.Repository, named reference.Reference) name.Reference {
 	if named.Digest != "" {
 		return repo.Digest(named.Digest)
@@ -111,7 +110,7 @@ func refIn(repo name.Repository, named reference.Reference) name.Reference {
 	return repo.Tag(named.Tag)
 }
 
-// manifest reads a manifest or an index of a registry; see image.Parse.
+// manifest reads a manifest or an index from a registry; see image.Parse.
 func (up upstream) manifest(ctx context.Context, ref name.Reference) (*image.Document, error) {
 	raw, err := up.Manifest(ctx, ref)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// resolveFile finds out size and SHA-256 of a file.
+// resolveFile determines the size and SHA-256 of a file.
 func (up upstream) resolveFile(ctx context.Context, need FileNeed) (File, error) {
 	if !isPlainName(need.Name) {
 		return File{}, fmt.Errorf("name %q: want letters, digits, dots, dashes", need.Name)
@@ -27,12 +27,12 @@ func (up upstream) resolveFile(ctx context.Context, need FileNeed) (File, error)
 func (up upstream) checksum(ctx context.Context, need FileNeed) (string, error) {
 	if need.SHA256 != "" {
 		if !isSHA256(need.SHA256) {
-			return "", fmt.Errorf("%q is no SHA-256 in lower-case hex", need.SHA256)
+			return "", fmt.Errorf("%q is not a SHA-256 in lower-case hex", need.SHA256)
 		}
 		return need.SHA256, nil
 	}
 	if need.ChecksumURL == "" {
-		return "", errors.New("no checksum is known for it")
+		return "", errors.New("no checksum for the file")
 	}
 	body, _, err := up.Open(ctx, need.ChecksumURL, 0)
 	if err != nil {
@@ -50,8 +50,7 @@ func (up upstream) checksum(ctx context.Context, need FileNeed) (string, error) 
 	return sum, nil
 }
 
-// findChecksum reads "HEX  NAME" and "HEX *NAME" lines, and a file that is
-// nothing but HEX.
+// findChecksum reads lines "HEX  NAME" and "HEX *NAME", or a file with only HEX.
 func findChecksum(text, name string) (string, error) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for _, line := range lines {
@@ -63,5 +62,5 @@ func findChecksum(text, name string) (string, error) {
 			return fields[0], nil
 		}
 	}
-	return "", fmt.Errorf("holds no SHA-256 of %s", name)
+	return "", fmt.Errorf("no SHA-256 for %s", name)
 }

@@ -9,67 +9,66 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// ErrBase is for errors.Is: a delta is of no use without the bundles that it was
-// made against.
-var ErrBase = errors.New("the delta's base is not here")
+// ErrBase is for errors.Is: a delta requires the bundles that it was made for.
+var ErrBase = errors.New("the base of the delta is missing")
 
-// BaseError says what of a delta's base is not there.
+// BaseError lists the files of a delta's base that are missing.
 type BaseError struct {
-	Delta   string   // its name
-	From    []string // bundles that brought what lacks
-	Lacking []Held
-	What    []string // images, packages and files that it belongs to
+	Delta   string   // name of the delta
+	From    []string // bundles with the missing files
+	Missing []Held
+	What    []string // images, packages and files that the missing files belong to
 }
 
-// maxLacking is how many things a BaseError names.
-const maxLacking = 5
+// maxMissing limits the items in the message of a BaseError.
+const maxMissing = 5
 
 func (e *BaseError) Error() string {
 	var size int64
-	for _, f := range e.Lacking {
+	for _, f := range e.Missing {
 		size += f.Size
 	}
 	named, more := e.What, ""
-	if len(named) > maxLacking {
-		named, more = named[:maxLacking], fmt.Sprintf(", and %d more", len(named)-maxLacking)
+	if len(named) > maxMissing {
+		named, more = named[:maxMissing], fmt.Sprintf(", and %d more", len(named)-maxMissing)
 	}
-	return fmt.Sprintf("delta %s needs %d files (%s) that it leaves out and that are not here: %s%s", e.Delta, len(e.Lacking), ui.Size(size), strings.Join(named, ", "), more)
+	return fmt.Sprintf("delta %s requires %d files (%s) of its base that are missing on this host: %s%s", e.Delta, len(e.Missing), ui.Size(size), strings.Join(named, ", "), more)
 }
 
 // Unwrap lets errors.Is find ErrBase.
 func (e *BaseError) Unwrap() error { return ErrBase }
 
-// Hint says what to do.
+// Hint is the next step for the user.
 func (e *BaseError) Hint() string {
-	return fmt.Sprintf("bundle %s brought them: airgap registry import DIR takes such a bundle into this host's store, then come back with the delta; or make a bundle without --delta-from", strings.Join(e.From, " or "))
+	return fmt.Sprintf("the files are in bundle %s: import that bundle with airgap registry import DIR, then run the same command with the delta again; or make a bundle without --delta-from", strings.Join(e.From, " or "))
 }
 
-// Rest finds what a delta leaves out: those of the others that have something of
-// it, in their order. What none of them has is a *BaseError. A whole bundle
+// Rest returns the bundles in others that have omitted files of the delta, in their
+// order. If a file is in none of them, the error is a *BaseError. A complete bundle
 // needs none.
 func (b *Bundle) Rest(others []*Bundle) ([]*Bundle, error) {
 	var needed []*Bundle
-	lacking := b.index.Base.files()
+	missing := b.index.Base.files()
 	for _, other := range others {
-		left := slices.DeleteFunc(slices.Clone(lacking), other.has)
-		if len(left) < len(lacking) {
-			needed, lacking = append(needed, other), left
+		left := slices.DeleteFunc(slices.Clone(missing), other.has)
+		if len(left) < len(missing) {
+			needed, missing = append(needed, other), left
 		}
 	}
-	if len(lacking) > 0 {
-		return nil, &BaseError{Delta: b.index.Name, From: b.index.Base.Bundles, Lacking: lacking, What: b.index.Lock.owners(lacking)}
+	if len(missing) > 0 {
+		return nil, &BaseError{Delta: b.index.Name, From: b.index.Base.Bundles, Missing: missing, What: b.index.Lock.owners(missing)}
 	}
 	return needed, nil
 }
 
-// has reports whether the bundle's own parts hold the file.
+// has reports whether the bundle's own parts contain the file.
 func (b *Bundle) has(f Held) bool {
 	c, ok := b.files.byPath[f.Path]
 	return ok && c.entry.held() == f
 }
 
-// owners are the things that files belong to, as people call them, in the
-// lock's order.
+// owners returns the display names of the items that files belong to, in the order of
+// the lock.
 func (l Lock) owners(files []Held) []string {
 	wanted := make(map[string]bool, len(files))
 	for _, f := range files {

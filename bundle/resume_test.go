@@ -20,7 +20,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// cancelAfter is progress that ends the run when some bytes were fetched.
+// cancelAfter is a progress that cancels the run after some fetched bytes.
 type cancelAfter struct {
 	ui.Progress
 	cancel context.CancelFunc
@@ -44,7 +44,7 @@ func (t cancelTask) Add(n int64) {
 	}
 }
 
-// cancelAt is progress that ends the run as a task begins.
+// cancelAt is a progress that cancels the run when a task starts.
 type cancelAt struct {
 	ui.Progress
 	cancel context.CancelFunc
@@ -58,19 +58,19 @@ func (c *cancelAt) Task(name string, total int64, bytes bool) ui.Task {
 	return c.Progress.Task(name, total, bytes)
 }
 
-// TestInterruptedBetweenEntries ends the run while no entry is being written: what is
-// missing is not the stick's fault.
+// TestInterruptedBetweenEntries cancels the run while no entry is being written. The
+// error must be the cancellation, not missing bytes.
 func TestInterruptedBetweenEntries(t *testing.T) {
 	images := bundletest.StandardImages(t)
 	u := newUpstream(t, images...)
 	ctx, cancel := context.WithCancel(background)
 	_, err := bundle.Write(ctx, u.plan(t, images...), t.TempDir(), options(t), &cancelAt{ui.Discard(), cancel, "images"})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "run it again to go on") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "run the same command again to continue") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestInterruptedAnywhereGoesOn(t *testing.T) {
+func TestInterruptedAnywhereContinues(t *testing.T) {
 	images := bundletest.StandardImages(t)
 	u := newUpstream(t, images...)
 	o, dir, want := options(t), t.TempDir(), t.TempDir()
@@ -95,7 +95,7 @@ func TestInterruptedAnywhereGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := bundle.Open(dir, &o.Signer.PublicKey); !errors.Is(err, bundle.ErrPartial) {
-			t.Fatalf("half a bundle opens: %v", err)
+			t.Fatalf("an incomplete bundle opens: %v", err)
 		}
 	}
 	if interrupted == 0 {
@@ -106,14 +106,14 @@ func TestInterruptedAnywhereGoesOn(t *testing.T) {
 	}
 }
 
-func TestResumeFetchesOnlyWhatIsMissing(t *testing.T) {
+func TestResumeFetchesOnlyMissingFiles(t *testing.T) {
 	images := bundletest.StandardImages(t)
 	u := newUpstream(t, images...)
 	o, dir := options(t), t.TempDir()
 	withoutRunc := func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "/runc.amd64") {
 			for sent := int64(-1); sent != u.bytes.Load(); time.Sleep(300 * time.Millisecond) {
-				sent = u.bytes.Load() // until the images are through
+				sent = u.bytes.Load() // until the images are complete
 			}
 			w.WriteHeader(http.StatusNotFound)
 			return true
@@ -146,20 +146,20 @@ func TestAnotherLockIsNotMixedIn(t *testing.T) {
 	moved := bundletest.Image{Name: images[0].Name, Held: bundletest.RandomImage(t, 2000, 1, "amd64")}
 	u.push(t, moved)
 	_, err = bundle.Write(background, u.plan(t, images...), dir, o, ui.Discard())
-	if err == nil || !strings.Contains(err.Error(), "unfinished bundle of something else (image docker.io/library/nginx:1.27 changed)") {
+	if err == nil || !strings.Contains(err.Error(), "another unfinished bundle (image docker.io/library/nginx:1.27 changed)") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestKilledGoesOn runs itself as a child that is killed with no chance to
-// clean up, while it fills: upstream keeps the third blob to itself.
-func TestKilledGoesOn(t *testing.T) {
+// TestKilledContinues runs itself as a child process and kills it during the fill,
+// without a chance to clean up. upstream does not answer for the third blob.
+func TestKilledContinues(t *testing.T) {
 	if dir := os.Getenv("BUNDLE_TEST_CHILD"); dir != "" {
 		writeAsChild(t, dir)
 		return
 	}
 	u := newUpstream(t, bundletest.StandardImages(t)...)
-	home := t.TempDir() // holds the key, so that all runs sign alike
+	home := t.TempDir() // contains the key, so that all runs sign with it
 	dir := filepath.Join(home, "stick")
 	var filled atomic.Int32
 	stuck := make(chan struct{})
@@ -171,13 +171,13 @@ func TestKilledGoesOn(t *testing.T) {
 		return false
 	}
 	u.spoil.Store(&stall)
-	child := exec.Command(os.Args[0], "-test.run=^TestKilledGoesOn$")
+	child := exec.Command(os.Args[0], "-test.run=^TestKilledContinues$")
 	child.Env = append(os.Environ(), "BUNDLE_TEST_CHILD="+home, "BUNDLE_TEST_HOST="+u.host(), "BUNDLE_TEST_CA="+u.ca)
 	must(t, child.Start())
 	<-stuck
 	must(t, child.Process.Kill())
 	if err := child.Wait(); err == nil || child.ProcessState.ExitCode() != -1 {
-		t.Fatalf("the child ended by itself: %v", err)
+		t.Fatalf("the child was not killed: %v", err)
 	}
 	u.spoil.Store(nil)
 	writeFrom(t, u.sources(), home)
@@ -186,7 +186,7 @@ func TestKilledGoesOn(t *testing.T) {
 	writeFrom(t, u.sources(), home)
 	for name, sum := range hashAll(t, dir) {
 		if resumed[name] != sum {
-			t.Errorf("%s differs from that of an undisturbed run", name)
+			t.Errorf("%s differs from an uninterrupted run", name)
 		}
 	}
 }
@@ -210,8 +210,8 @@ func writeFrom(t *testing.T, s fetch.Sources, home string) {
 	must(t, err)
 }
 
-// TestWriteFollowsNoLink: what lies on a stick does not decide where the connected host
-// writes to.
+// TestWriteFollowsNoLink: a link on the USB drive must not make the connected host
+// write to another place.
 func TestWriteFollowsNoLink(t *testing.T) {
 	images := bundletest.StandardImages(t)
 	u := newUpstream(t, images...)
@@ -222,7 +222,7 @@ func TestWriteFollowsNoLink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, refused := range map[string]bool{".airgap-partial": true, "bundle.tar.000": true, "SHA256SUMS": false, "airgap.pub": false} { // else it is replaced
+	for name, refused := range map[string]bool{".airgap-partial": true, "bundle.tar.000": true, "SHA256SUMS": false, "airgap.pub": false} { // the others are replaced
 		must(t, os.WriteFile(theirs, []byte("theirs\n"), 0o600))
 		dir := t.TempDir()
 		interrupted(dir)
@@ -230,7 +230,7 @@ func TestWriteFollowsNoLink(t *testing.T) {
 		must(t, os.Symlink(theirs, filepath.Join(dir, name)))
 		_, err := bundle.Write(background, u.plan(t, images...), dir, o, ui.Discard())
 		if text, _ := os.ReadFile(theirs); string(text) != "theirs\n" {
-			t.Errorf("%s: a file outside the stick now has %d bytes", name, len(text))
+			t.Errorf("%s: a file outside of the USB drive now has %d bytes", name, len(text))
 		}
 		if refused && (err == nil || !strings.Contains(err.Error(), name+": it is a symbolic link")) {
 			t.Errorf("%s: %v", name, err)

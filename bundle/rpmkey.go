@@ -8,8 +8,9 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 )
 
-// checkRPMKey wants the file that people import into rpm to hold one key: they compare one
-// fingerprint. A bundle without packages has none; one that is missing Verify reports.
+// checkRPMKey requires one key in the file for rpm --import, because the user compares
+// one fingerprint. A bundle without packages has no key file; Verify reports a missing
+// one.
 func checkRPMKey(source fs.FS, sums sums) error {
 	want, listed := sums[RPMKeyName]
 	if !listed {
@@ -23,10 +24,10 @@ func checkRPMKey(source fs.FS, sums sums) error {
 		return err
 	}
 	if sha256Hex(data) != want {
-		return &DamageError{Part: RPMKeyName, Chunk: -1, Cause: "SHA-256 is not the signed one"}
+		return &DamageError{Part: RPMKeyName, Chunk: -1, Cause: "SHA-256 does not match the signed value"}
 	}
 	if _, err := rpm.OneKey(data); err != nil {
-		return fmt.Errorf("%s: %w: import nothing of it, and ask whoever built the bundle", RPMKeyName, err)
+		return fmt.Errorf("%s: %w: do not import this file; ask the person who built the bundle", RPMKeyName, err)
 	}
 	return nil
 }

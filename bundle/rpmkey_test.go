@@ -12,8 +12,8 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 )
 
-// TestOneRPMKey: a bundle whose key file holds another key, too, is not opened, whoever
-// signed it.
+// TestOneRPMKey: a bundle with another key in its key file is not opened, even with a
+// valid signature.
 func TestOneRPMKey(t *testing.T) {
 	key, err := rpm.NewKey(time.Unix(1_600_000_000, 0))
 	must(t, err)
@@ -24,9 +24,9 @@ func TestOneRPMKey(t *testing.T) {
 		unsigned bool
 		want     string
 	}{
-		"one":                   {string(public), false, ""},
-		"two":                   {string(public) + string(public), false, "RPM-GPG-KEY-airgap: it holds 2 blocks of keys, and rpm --import would take all of them: import nothing of it"},
-		"one more, by somebody": {string(public) + string(public), true, "RPM-GPG-KEY-airgap: SHA-256 is not the signed one"},
+		"one":          {string(public), false, ""},
+		"two":          {string(public) + string(public), false, "RPM-GPG-KEY-airgap: it has 2 key blocks, and rpm --import would import all of them: do not import this file"},
+		"an added key": {string(public) + string(public), true, "RPM-GPG-KEY-airgap: SHA-256 does not match the signed value"},
 	} {
 		f := bundletest.New(t)
 		file := filepath.Join(f.Dir, bundle.RPMKeyName)

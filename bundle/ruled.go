@@ -12,9 +12,9 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// planOperators lists the operators among the objects, and returns the images
-// that the rules name for their pods. An image that its registry does not have is
-// one that is not carried: the rule may be wrong for this version.
+// planOperators lists the operators among the objects, and returns the images that the
+// rules name for their pods. An image that its registry does not have is not carried:
+// the rule may be wrong for this version.
 func (p *Plan) planOperators(ctx context.Context, up upstream, r Request, progress ui.Progress) ([]Need, error) {
 	rules, err := rulesOf(r)
 	if err != nil {
@@ -41,8 +41,8 @@ func (p *Plan) planOperators(ctx context.Context, up upstream, r Request, progre
 	return p.needsOfOperators(missing, r), nil
 }
 
-// needsOfOperators are the images that a registry has; missing has the reasons
-// for the others, which the bundle does not carry.
+// needsOfOperators returns the images that a registry has; missing has the reasons for
+// the others, which are not in the bundle.
 func (p *Plan) needsOfOperators(missing map[string]string, r Request) []Need {
 	var needs []Need
 	lacking := map[string]*NotCarried{}
@@ -66,7 +66,7 @@ func (p *Plan) needsOfOperators(missing map[string]string, r Request) []Need {
 	return needs
 }
 
-// rulesOf are airgap's rules and the site's.
+// rulesOf returns airgap's rules and the site's rules.
 func rulesOf(r Request) ([]operators.Rule, error) {
 	rules, err := operators.Builtin()
 	if err != nil {
@@ -85,15 +85,16 @@ func rulesOf(r Request) ([]operators.Rule, error) {
 			errs = append(errs, fmt.Errorf("images.rules: %w", err))
 		}
 		if slices.ContainsFunc(own, func(o operators.Rule) bool { return o.Name == rule.Name }) {
-			errs = append(errs, fmt.Errorf("images.rules: %s: another file has a rule %q already", file, rule.Name))
+			errs = append(errs, fmt.Errorf("images.rules: %s: another file already has a rule %q", file, rule.Name))
 		}
 		own = append(own, rule)
 	}
 	return operators.With(rules, own), errors.Join(errs...)
 }
 
-// missing is the reason why a registry does not have an image; "" if it has it.
-// It is also "" if the registry did not answer: resolving all images reports that.
+// missing returns the reason why a registry does not have an image; "" if it has it,
+// and also if the registry did not answer, because the resolution of all images reports
+// that.
 func (up upstream) missing(ctx context.Context, image string, r Request) (string, error) {
 	named, err := parseName(image)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// operatorFiles are an operator that a rule knows, what it runs in a file of
-// its own, an operator that no rule knows, and a rule of the site.
+// operatorFiles are an operator with a rule and its objects in a separate file, an
+// operator without a rule, and a rule of the site.
 func operatorFiles() map[string]string {
 	return map[string]string{
 		"operator.yaml": `
@@ -71,15 +71,15 @@ func operatorUpstream(t *testing.T) *upstream {
 	return u
 }
 
-// TestOperators: what a rule knows is carried, what a registry does not have of
-// that is named, and so is an operator that no rule knows.
+// TestOperators: the bundle has the images of a rule. Images that a registry does not
+// have, and an operator without a rule, are reported.
 func TestOperators(t *testing.T) {
 	u := operatorUpstream(t)
 	p, err := bundle.NewPlan(background, u.client(t), operatorRequest(t, u), ui.Discard())
 	must(t, err)
 	wantNeeds(t, p.Lock, map[string]string{"docker.elastic.co/elasticsearch/elasticsearch:9.0.1": "search.yaml: Elasticsearch logs, by rule eck"})
 	if len(p.Lock.Images) != 3 || len(p.Operators) != 2 {
-		t.Fatalf("%d images; operators are %+v", len(p.Lock.Images), p.Operators)
+		t.Fatalf("%d images; operators: %+v", len(p.Lock.Images), p.Operators)
 	}
 	for i, want := range []struct{ by, rule, warning string }{
 		{"add-on search: StatefulSet search/elastic-operator", "eck", ""},
@@ -96,12 +96,12 @@ func TestOperators(t *testing.T) {
 	must(t, err)
 	for _, want := range []string{"<h2>Operators</h2>", "add-on search: Deployment search/own", "<td>none</td>", "kibana:9.9.9"} {
 		if !strings.Contains(string(page), want) {
-			t.Errorf("the report lacks %q", want)
+			t.Errorf("%q is missing in the report", want)
 		}
 	}
 }
 
-// TestOwnRules: a rule of the site makes an operator known.
+// TestOwnRules: a rule of the site covers an operator.
 func TestOwnRules(t *testing.T) {
 	u := operatorUpstream(t)
 	r := operatorRequest(t, u)
@@ -111,9 +111,9 @@ func TestOwnRules(t *testing.T) {
 	wantNeeds(t, p.Lock, map[string]string{"registry.example/own/worker:1.0.0": "add-on search: Deployment search/own, by rule own"})
 	if i := slices.IndexFunc(p.Lock.Images, func(i bundle.Image) bool { return i.Name == "registry.example/own/worker:1.0.0" }); i < 0 ||
 		p.Operators[1].Rule != "own" || len(p.Operators[1].Warnings) > 0 {
-		t.Errorf("operators are %+v", p.Operators)
+		t.Errorf("operators: %+v", p.Operators)
 	}
 	r.Rules = []string{"rule.yaml", "rule.yaml", "operator.yaml", "gone.yaml"}
 	_, err = bundle.NewPlan(background, u.client(t), r, ui.Discard())
-	wantParts(t, err, `images.rules: rule.yaml: another file has a rule "own" already`, "images.rules: operator.yaml: ", "images.rules: open ")
+	wantParts(t, err, `images.rules: rule.yaml: another file already has a rule "own"`, "images.rules: operator.yaml: ", "images.rules: open ")
 }

@@ -19,14 +19,14 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// SBOMName is the list of everything in a bundle, for other programs: SPDX 2.3.
+// SBOMName is the SBOM of a bundle: SPDX 2.3.
 const SBOMName = "sbom.spdx.json"
 
-// noAssertion is SPDX's word for what nobody has looked into.
+// noAssertion is the SPDX value for an unknown fact.
 const noAssertion = "NOASSERTION"
 
-// SBOM lists images, RPMs and files with their digests, origins and licences.
-// The same lock gives the same bytes: its time is that of the newest RPM.
+// SBOM lists images, RPMs and files with their digests, origins and licences. The same
+// lock gives the same bytes: the time is the time of the newest RPM.
 func (p *Plan) SBOM() ([]byte, error) {
 	lock, err := json.Marshal(p.Lock)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *Plan) SBOM() ([]byte, error) {
 
 const documentID common.ElementID = "DOCUMENT"
 
-// sbomOf is a document without entries; of tells it from others of that name.
+// sbomOf is a document without entries; of makes its namespace unique.
 func sbomOf(name string, of [sha256.Size]byte, tool string, created time.Time) *spdx.Document {
 	return &spdx.Document{
 		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: documentID,
@@ -83,10 +83,10 @@ func encodeSBOM(doc *spdx.Document) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// inBase notes what a delta leaves out.
+// inBase marks the items that a delta omits.
 func inBase(entry *spdx.Package, left bool) *spdx.Package {
 	if left {
-		entry.PackageComment = "not in this delta: the servers have it by a bundle before"
+		entry.PackageComment = "not in this delta: the servers have it from an earlier bundle"
 	}
 	return entry
 }
@@ -98,7 +98,7 @@ func (p *Plan) newest() time.Time {
 	return p.rpms.closure.Newest()
 }
 
-// sbomEntry has what all kinds have; sum is a SHA-256 in hex.
+// sbomEntry has the fields of all kinds; sum is a SHA-256 in hex.
 func sbomEntry(kind string, i int, name, version, from, sum string) *spdx.Package {
 	return &spdx.Package{
 		PackageName: name, PackageVersion: version, PackageSPDXIdentifier: common.ElementID(kind + "-" + strconv.Itoa(i+1)),
@@ -112,8 +112,8 @@ func purl(kind, name, version string, qualifiers map[string]string) []*spdx.Pack
 	return []*spdx.PackageExternalReference{{Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL, Locator: url.ToString()}}
 }
 
-// sbomImage names an image by its digest; the tag is a qualifier, as the type
-// oci of package URLs has it.
+// sbomImage identifies an image by its digest; the tag is a qualifier, as in the
+// package URL type oci.
 func sbomImage(i int, image Image) (*spdx.Package, error) {
 	ref, err := reference.ParseWritten(image.Name)
 	if err != nil {
@@ -154,14 +154,14 @@ func sbomCharts(addons []Addon) []*spdx.Package {
 	return all
 }
 
-// sbomRPM gives the vendor's licence as a comment: it is often no SPDX
+// sbomRPM has the vendor's licence as a comment, because it is often not an SPDX
 // expression ("GPLv2+ and MIT").
 func sbomRPM(i int, one Package, os string) *spdx.Package {
 	n := one.NEVRA
 	entry := sbomEntry("RPM", i, n.Name, n.EVR.String(), one.URL, one.SHA256)
 	entry.PackageFileName = one.Path
 	if one.License != "" {
-		entry.PackageLicenseComments = "the package says: " + one.License
+		entry.PackageLicenseComments = "licence of the package: " + one.License
 	}
 	entry.PackageExternalReferences = purl("rpm", n.Name, n.Version+"-"+n.Release, map[string]string{"arch": n.Arch, "epoch": strconv.Itoa(n.Epoch), "distro": os})
 	return entry

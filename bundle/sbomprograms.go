@@ -22,20 +22,20 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Program is one of our programs, for ProgramsSBOM.
+// Program is one of airgap's programs, for ProgramsSBOM.
 type Program struct {
-	Name string // of its file, as it is handed on
-	Path string // where it is now
+	Name string // file name in the release
+	Path string // current path
 }
 
-// ProgramsSBOM lists the Go modules that the programs were made of, with their
-// versions and hashes, and Go itself, by what Go's linker has written into them.
-// The same programs give the same bytes.
+// ProgramsSBOM lists the Go modules of the programs with their versions and hashes, and
+// Go itself, from the build information in the programs. The same programs give the
+// same bytes.
 func ProgramsSBOM(version string, created time.Time, programs ...Program) ([]byte, error) {
 	s := programsSBOM{modules: map[string]*debug.Module{}}
 	for _, p := range programs {
 		if err := s.read(p); err != nil {
-			return nil, fmt.Errorf("list what %s was made of: %w", p.Name, err)
+			return nil, fmt.Errorf("list modules of %s: %w", p.Name, err)
 		}
 	}
 	doc := sbomOf("airgap-"+version, sha256.Sum256([]byte(s.sums.String())), "airgap "+version, created)
@@ -59,7 +59,7 @@ func ProgramsSBOM(version string, created time.Time, programs ...Program) ([]byt
 	return encodeSBOM(doc)
 }
 
-// programsSBOM is what was read of the programs.
+// programsSBOM has the build information of the programs.
 type programsSBOM struct {
 	sums    sums
 	info    []*buildinfo.BuildInfo
@@ -85,11 +85,11 @@ func (s *programsSBOM) read(p Program) error {
 	return nil
 }
 
-// standardLibrary is what advisories call that part of Go.
+// standardLibrary is the module name of Go's library in advisories.
 const standardLibrary = "stdlib"
 
-// modulesOf are the modules in a program, as they were replaced, and Go's own library. What a
-// directory of this project takes the place of is no part of a program.
+// modulesOf returns the modules in a program after replacements, and Go's library. It
+// skips modules that are replaced with a directory of this project.
 func modulesOf(info *buildinfo.BuildInfo) []*debug.Module {
 	golang, _, _ := strings.Cut(strings.TrimPrefix(info.GoVersion, "go"), " ")
 	all := []*debug.Module{{Path: standardLibrary, Version: golang}}
@@ -103,15 +103,15 @@ func modulesOf(info *buildinfo.BuildInfo) []*debug.Module {
 
 func moduleKey(m *debug.Module) string { return m.Path + "@" + m.Version }
 
-// sbomModule has the module's hash as go.sum has it, and the SHA-256 in it: one
-// over the hashes of the module's files.
+// sbomModule has the hash of the module from go.sum and the SHA-256 in it, which is a
+// hash of the hashes of the module's files.
 func sbomModule(i int, m *debug.Module) (*spdx.Package, error) {
 	entry := sbomEntry("Module", i, m.Path, m.Version, noAssertion, "")
 	entry.PackageChecksums = nil
 	if m.Path != standardLibrary {
 		sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Sum, "h1:"))
 		if err == nil && len(sum) != sha256.Size {
-			err = errors.New("it is no SHA-256")
+			err = errors.New("not a SHA-256")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list module %s: hash %q: %w", m.Path, m.Sum, err)

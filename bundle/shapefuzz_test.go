@@ -18,9 +18,10 @@ import (
 	"airgap.dev/airgap/bundle/image"
 )
 
-// FuzzImage reads images as a registry may send them. The input is the blobs of an image with
-// a line "---" between them, the last one its top; $0 is the digest of the first, #0 its size.
-// What is carried containerd has to pull, and reading takes memory in proportion to the input.
+// FuzzImage reads images as a registry can send them. The input is the blobs of an
+// image, separated by lines "---", with the top last; $0 is the digest of the first
+// blob, #0 its size. containerd must be able to pull each accepted image, and reading
+// must use memory in proportion to the input.
 func FuzzImage(f *testing.F) {
 	for _, seed := range fuzzSeeds() {
 		f.Add([]byte(seed))
@@ -47,12 +48,12 @@ func FuzzImage(f *testing.F) {
 		}
 		top.MediaType = carried.Blobs[0].MediaType
 		if _, err := pull(served, top); err != nil {
-			t.Fatalf("carried, and containerd says: %v\n%s", err, input)
+			t.Fatalf("accepted, but containerd reports: %v\n%s", err, input)
 		}
 	})
 }
 
-// collect plans an image whose pieces are in memory.
+// collect plans an image in memory.
 func collect(blobs inMemory, top digest.Digest) (*image.Image, error) {
 	doc, err := image.Parse(blobs[top])
 	if err != nil {
@@ -101,7 +102,7 @@ func unfold(input []byte) (map[digest.Digest][]byte, ocispec.Descriptor) {
 	return blobs, top
 }
 
-// fuzzSeeds are the shapes of the table that are small, folded.
+// fuzzSeeds are the small shapes of the table, in the input format.
 func fuzzSeeds() []string {
 	var all []string
 	for _, tc := range shapes() {

@@ -35,14 +35,14 @@ const (
 	dockerGzip     = images.MediaTypeDockerSchema2LayerGzip
 )
 
-// shelf is a registry of one repository, written here byte for byte: go-containerregistry's
-// refuses most of these shapes when they are pushed.
+// shelf is a registry of one repository with exact bytes, because the registry of
+// go-containerregistry refuses most of these shapes.
 type shelf struct {
 	mu    sync.Mutex
 	blobs map[digest.Digest][]byte
-	top   ocispec.Descriptor // what the tag names
-	typed string             // Content-Type of the top's answer
-	n     int                // layers made so far
+	top   ocispec.Descriptor // target of the tag
+	typed string             // Content-Type of the answer for the top
+	n     int                // number of created layers
 }
 
 func (s *shelf) bytes(mediaType string, content []byte) ocispec.Descriptor {
@@ -64,7 +64,8 @@ func (s *shelf) layer(mediaType string) ocispec.Descriptor {
 	return s.bytes(mediaType, fmt.Appendf(nil, "layer %d", s.n))
 }
 
-// config is one of n layers; with names os/arch or os/arch/variant, "" for none.
+// config is a configuration of n layers; its platform is os/arch or os/arch/variant, ""
+// for none.
 func (s *shelf) config(mediaType, platform string, n int) ocispec.Descriptor {
 	ids := make([]digest.Digest, n)
 	for i := range ids {
@@ -107,7 +108,7 @@ func (s *shelf) index(entries ...ocispec.Descriptor) ocispec.Descriptor {
 	return s.json(ociIndex, map[string]any{"schemaVersion": 2, "mediaType": ociIndex, "manifests": entries})
 }
 
-// on gives a descriptor a platform: os/arch[/variant].
+// on sets the platform of a descriptor: os/arch[/variant].
 func on(platform string, d ocispec.Descriptor, more ...func(*ocispec.Platform)) ocispec.Descriptor {
 	p := append(strings.Split(platform, "/"), "", "")
 	d.Platform = &ocispec.Platform{OS: p[0], Architecture: p[1], Variant: p[2]}
@@ -165,20 +166,20 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(content)
 }
 
-// shape is an image, and what becomes of it.
+// shape is an image and the expected result.
 type shape struct {
 	name  string
 	build func(s *shelf) ocispec.Descriptor
-	// refused is what the plan's error says; "" where the image is carried.
+	// refused is a part of the plan's error; "" if the image is accepted.
 	refused string
-	// pulls: containerd pulls what is refused here, and the pod does not run, or our
+	// pulls: containerd pulls this refused image, but the pod does not run, or airgap's
 	// registry cannot serve it.
 	pulls bool
 }
 
-// TestShapes plans each shape, has containerd's own library pull what is carried, and compares
-// what it runs with what it runs of all that upstream has. What is refused containerd must
-// refuse as well, unless the shape says why not.
+// TestShapes plans each shape and lets containerd's library pull the accepted ones. It
+// compares the image that runs with the image that runs from the complete upstream.
+// containerd must also refuse a refused image, unless the shape has pulls.
 func TestShapes(t *testing.T) {
 	all := shapes()
 	if len(all) < 100 {
@@ -203,7 +204,7 @@ func TestShapes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if refused != nil {
-				t.Errorf("carried, and containerd says %v", refused)
+				t.Errorf("accepted, but containerd reports %v", refused)
 			}
 			carried := map[digest.Digest][]byte{}
 			image := plan.Lock.Images[0]
@@ -211,19 +212,19 @@ func TestShapes(t *testing.T) {
 				d := digest.Digest(b.Digest)
 				carried[d] = s.blobs[d]
 				if int64(len(carried[d])) != b.Size {
-					t.Errorf("%s has %d bytes, locked are %d", d, len(carried[d]), b.Size)
+					t.Errorf("%s has %d bytes, the lock has %d", d, len(carried[d]), b.Size)
 				}
 			}
 			top := ocispec.Descriptor{MediaType: image.Blobs[0].MediaType, Digest: digest.Digest(image.Digest), Size: image.Blobs[0].Size}
 			ours, err := pull(carried, top)
 			if err != nil {
-				t.Fatalf("containerd does not pull what is carried: %v", err)
+				t.Fatalf("containerd cannot pull the accepted image: %v", err)
 			}
 			if ours.Config.Digest != theirs.Config.Digest {
-				t.Errorf("containerd runs %s of what is carried, %s of upstream", ours.Config.Digest, theirs.Config.Digest)
+				t.Errorf("containerd runs %s from the bundle, %s from upstream", ours.Config.Digest, theirs.Config.Digest)
 			}
 			if runs := manifestConfig(t, carried, digest.Digest(image.Manifest().Digest)); runs != ours.Config.Digest {
-				t.Errorf("the lock says that %s runs, containerd runs %s", runs, ours.Config.Digest)
+				t.Errorf("containerd must run %s according to the lock, but runs %s", runs, ours.Config.Digest)
 			}
 		})
 	}
@@ -244,7 +245,7 @@ func manifestConfig(t *testing.T, blobs map[digest.Digest][]byte, d digest.Diges
 	return m.Config.Digest
 }
 
-// typeOf is what a registry calls a manifest that it is asked for by its digest.
+// typeOf is the media type of a manifest in an answer of a registry.
 func typeOf(content []byte) string {
 	var m struct {
 		MediaType string
@@ -269,9 +270,9 @@ func planShelf(t testing.TB, h http.Handler, ref string) (*bundle.Plan, error) {
 	return bundle.NewPlan(t.Context(), u.client(t), bundle.Request{Name: "test", Platform: "linux/amd64", Images: []bundle.Need{{Reference: ref, NeededBy: "images"}}}, ui.Discard())
 }
 
-// pull is what containerd 2's CRI plugin does with an image, by its own functions where they
-// can be called: core/transfer/local/pull.go fetches, core/unpack unpacks, images.Manifest
-// finds what runs.
+// pull does the work of containerd 2's CRI plugin for an image, with its functions
+// where possible: core/transfer/local/pull.go fetches, core/unpack unpacks,
+// images.Manifest finds the manifest to run.
 func pull(blobs map[digest.Digest][]byte, top ocispec.Descriptor) (ocispec.Manifest, error) {
 	return pullFrom(func(d ocispec.Descriptor) ([]byte, error) {
 		if content, has := blobs[d.Digest]; has {
@@ -291,7 +292,7 @@ func pullFrom(registry func(ocispec.Descriptor) ([]byte, error), top ocispec.Des
 		case d.Size <= 0:
 			return nil, fmt.Errorf("%s: size %d", d.Digest, d.Size)
 		case len(d.URLs) > 0 && strings.HasPrefix(d.URLs[0], "https://"):
-			return nil, errors.New("no internet here")
+			return nil, errors.New("no internet access")
 		}
 		content, err := registry(d)
 		if err == nil && int64(len(content)) != d.Size {
@@ -322,7 +323,7 @@ func pullFrom(registry func(ocispec.Descriptor) ([]byte, error), top ocispec.Des
 	return images.Manifest(context.Background(), store, top, platforms.Only(spec))
 }
 
-// unpack is what core/unpack checks before, and core/diff while, it unpacks.
+// unpack has the checks of core/unpack before, and of core/diff during the unpacking.
 func unpack(store provider, d ocispec.Descriptor, on platforms.Matcher) error {
 	var m ocispec.Manifest
 	if err := json.Unmarshal(store[d.Digest], &m); err != nil {

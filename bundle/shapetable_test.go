@@ -14,7 +14,7 @@ func shapes() []shape {
 	return slices.Concat(typeShapes(), platformShapes(), nestedShapes(), untypedShapes(), sizeShapes(), layerShapes(), artifactShapes(), brokenShapes())
 }
 
-// typeShapes: what the documents call themselves, and what they leave out.
+// typeShapes have different and missing media types.
 func typeShapes() []shape {
 	var all []shape
 	add := func(name string, build func(*shelf) desc) {
@@ -23,7 +23,7 @@ func typeShapes() []shape {
 	for kind, image := range map[string]func(*shelf, string) desc{
 		"oci":    func(s *shelf, p string) desc { return s.image(p) },
 		"docker": (*shelf).docker,
-		"oci whose body has no media type": func(s *shelf, p string) desc {
+		"oci without a media type in the body": func(s *shelf, p string) desc {
 			return s.image(p, func(m *manifestOf) { m.MediaType = "" })
 		},
 	} {
@@ -59,10 +59,10 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// platformShapes: which entry of an index runs on an x86-64 server.
+// platformShapes test the choice of the entry that runs on an x86-64 server.
 func platformShapes() []shape {
 	var all []shape
-	const none = "is not there for linux/amd64, only for "
+	const none = "not available for linux/amd64, only for "
 	for _, tc := range []struct {
 		entries string // space separated, in order
 		refused string
@@ -89,15 +89,15 @@ func platformShapes() []shape {
 		{"linux/amd64/v2 linux/amd64/v3", none + "linux/amd64/v2 and linux/amd64/v3"},
 		{"linux/amd64/v4 linux/arm64", none + "linux/amd64/v4 and linux/arm64"},
 		{"linux/amd64/avx2", none + "linux/amd64/avx2"},
-		{"linux/386", none + "linux/386: containerd fetches none of these"},
-		{"linux/i386", none + "linux/i386: containerd fetches none of these"},
+		{"linux/386", none + "linux/386: containerd fetches none of them"},
+		{"linux/i386", none + "linux/i386: containerd fetches none of them"},
 		{"linux/arm64", none + "linux/arm64"},
 		{"linux/arm64/v8 linux/arm/v7", none + "linux/arm/v7 and linux/arm64/v8"},
 		{"linux/arm64 unknown/unknown", none + "linux/arm64"},
 		{"windows/amd64", none + "windows/amd64"},
 		{"darwin/amd64 linux/s390x", none + "darwin/amd64 and linux/s390x"},
-		{"unknown/unknown", "its index lists no image for any platform"},
-		{"", "its index lists no image for any platform"},
+		{"unknown/unknown", "the index lists no image for any platform"},
+		{"", "the index lists no image for any platform"},
 		{
 			"linux/riscv64 linux/ppc64le linux/s390x linux/arm/v5 linux/arm/v6 linux/arm/v7 linux/mips64le linux/loong64 freebsd/amd64 solaris/amd64 aix/ppc64 plan9/386 netbsd/amd64 openbsd/amd64",
 			"and 2 more",
@@ -132,11 +132,11 @@ func platformShapes() []shape {
 		if tc.config == "" || tc.config == "linux" {
 			continue
 		}
-		// Of an entry without a platform the configuration decides; with one, the entry does.
+		// Without a platform in the entry, the configuration decides; with one, the entry decides.
 		refused := tc.refused
 		switch tc.config {
 		case "linux/amd64/v3":
-			refused = "of several entries without a platform containerd looks at the first alone, and "
+			refused = "of several entries without a platform, containerd checks only the first, and "
 		case "linux/arm64", "windows/amd64", "linux/aarch64":
 			refused = "only for an entry without a platform: of several entries"
 		}
@@ -148,25 +148,25 @@ func platformShapes() []shape {
 	add := func(name, refused string, build func(*shelf) desc) {
 		all = append(all, shape{name: name, refused: refused, build: build})
 	}
-	add("an entry without a platform behind one with", "", func(s *shelf) desc {
+	add("an entry without a platform after one with", "", func(s *shelf) desc {
 		return s.index(on("linux/amd64", s.image("linux/amd64")), s.image("linux/arm64"))
 	})
 	add("an entry without a platform before one with", "", func(s *shelf) desc {
 		return s.index(s.image("linux/arm64"), on("linux/amd64", s.image("linux/amd64")))
 	})
-	add("entries without a platform, amd64 second", "looks at the first alone", func(s *shelf) desc {
+	add("entries without a platform, amd64 second", "checks only the first", func(s *shelf) desc {
 		return s.index(s.image("linux/arm64"), s.image("linux/amd64"))
 	})
 	add("entries without a platform, amd64 first", "", func(s *shelf) desc {
 		return s.index(s.image("linux/amd64"), s.image("linux/arm64"))
 	})
-	add("386 before an entry without a platform", "containerd fetches none of these", func(s *shelf) desc {
+	add("386 before an entry without a platform", "containerd fetches none of them", func(s *shelf) desc {
 		return s.index(on("linux/386", s.image("linux/386")), s.image("linux/amd64"))
 	})
 	return all
 }
 
-// nestedShapes: indexes within indexes.
+// nestedShapes are indexes in indexes.
 func nestedShapes() []shape {
 	var all []shape
 	add := func(name, refused string, build func(*shelf) desc) {
@@ -188,10 +188,10 @@ func nestedShapes() []shape {
 		inner := s.json(dockerList, map[string]any{"schemaVersion": 2, "mediaType": dockerList, "manifests": []desc{on("linux/amd64", s.docker("linux/amd64"))}})
 		return s.index(inner)
 	})
-	add("a nested index for another platform", "is not there for linux/amd64", func(s *shelf) desc {
+	add("a nested index for another platform", "not available for linux/amd64", func(s *shelf) desc {
 		return s.index(on("linux/arm64", s.index(on("linux/amd64", s.image("linux/amd64")))))
 	})
-	add("a nested index without ours, first", "is not there for linux/amd64, only for linux/arm64", func(s *shelf) desc {
+	add("a nested index without ours, first", "not available for linux/amd64, only for linux/arm64", func(s *shelf) desc {
 		return s.index(s.index(on("linux/arm64", s.image("linux/arm64"))), s.index(on("linux/amd64", s.image("linux/amd64"))))
 	})
 	add("the same nested index twice", "", func(s *shelf) desc {
@@ -207,14 +207,14 @@ func nestedShapes() []shape {
 			return d
 		})
 	}
-	add("a thousand entries for others", "", func(s *shelf) desc {
+	add("a thousand entries for other platforms", "", func(s *shelf) desc {
 		entries := []desc{on("linux/amd64", s.image("linux/amd64"))}
 		for range 1000 {
 			entries = append(entries, on("linux/s390x", entries[0]))
 		}
 		return s.index(entries...)
 	})
-	add("an attestation beside the image", "", func(s *shelf) desc {
+	add("an attestation next to the image", "", func(s *shelf) desc {
 		statement := s.bytes("application/vnd.in-toto+json", []byte(`{"_type":"x"}`))
 		attestation := s.json(ociManifest, manifestOf{2, ociManifest, "", s.config(ociConfig, "unknown/unknown", 1), []desc{statement}, nil})
 		return s.index(on("linux/amd64", s.image("linux/amd64")), on("unknown/unknown", with(attestation, func(d *desc) {
@@ -235,35 +235,35 @@ func nestedShapes() []shape {
 	return all
 }
 
-// untypedShapes: entries whose media type is missing or nobody's.
+// untypedShapes have entries with a missing or unknown media type.
 func untypedShapes() []shape {
 	var all []shape
 	add := func(name, refused string, build func(*shelf) desc) {
 		all = append(all, shape{name: name, refused: refused, build: build})
 	}
-	takes := "the entry that containerd takes, sha256:"
+	takes := "containerd uses the entry sha256:"
 	add("the only entry has no media type", takes, func(s *shelf) desc {
 		return s.index(on("linux/amd64", with(s.image("linux/amd64"), untyped)))
 	})
 	add("neither media type nor platform", takes, func(s *shelf) desc {
 		return s.index(with(s.image("linux/amd64"), untyped))
 	})
-	add("an entry without a media type for others", "", func(s *shelf) desc {
+	add("an entry without a media type for another platform", "", func(s *shelf) desc {
 		return s.index(on("linux/arm64", with(s.image("linux/arm64"), untyped)), on("linux/amd64", s.image("linux/amd64")))
 	})
-	add("an entry without a media type behind ours", "", func(s *shelf) desc {
+	add("an entry without a media type after the chosen one", "", func(s *shelf) desc {
 		return s.index(on("linux/amd64", s.image("linux/amd64")), on("linux/amd64", with(s.image("linux/amd64"), untyped)))
 	})
-	add("an entry without anything behind ours", "", func(s *shelf) desc {
+	add("an entry without media type and platform after the chosen one", "", func(s *shelf) desc {
 		return s.index(on("linux/amd64", s.image("linux/amd64")), with(s.image("linux/arm64"), untyped))
 	})
 	add("an entry of an unknown type that runs", takes, func(s *shelf) desc {
 		return s.index(on("linux/amd64", with(s.image("linux/amd64"), func(d *desc) { d.MediaType = "application/x.manifest" })))
 	})
-	add("an index that is listed as a manifest", "is listed as "+ociManifest+" and is "+ociIndex, func(s *shelf) desc {
+	add("an index that is listed as a manifest", "is listed as "+ociManifest+" but is "+ociIndex, func(s *shelf) desc {
 		return s.index(on("linux/amd64", with(s.index(on("linux/amd64", s.image("linux/amd64"))), func(d *desc) { d.MediaType = ociManifest })))
 	})
-	add("a manifest that is listed as an index", "is listed as "+ociIndex+" and is "+ociManifest, func(s *shelf) desc {
+	add("a manifest that is listed as an index", "is listed as "+ociIndex+" but is "+ociManifest, func(s *shelf) desc {
 		return s.index(on("linux/amd64", with(s.image("linux/amd64"), func(d *desc) { d.MediaType = ociIndex })))
 	})
 	add("a Docker manifest that is listed as OCI's", "", func(s *shelf) desc {

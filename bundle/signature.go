@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// SignerError says that the bundle is signed well, but with another key than
-// those trusted. It is ErrSignature for errors.Is.
+// SignerError reports a valid signature from a key that is not trusted. It is
+// ErrSignature for errors.Is.
 type SignerError struct {
 	Signer  string   // fingerprints
 	Trusted []string // at least one
@@ -22,9 +22,8 @@ func (e *SignerError) Error() string {
 // Unwrap lets errors.Is find ErrSignature.
 func (e *SignerError) Unwrap() error { return ErrSignature }
 
-// checkSignature accepts the signature of any of the trusted keys. The key that
-// lies in source is asked only to say whose the signature is, if it is none of
-// theirs.
+// checkSignature accepts the signature of any of the trusted keys. It uses the key in
+// source only to name the signer if no trusted key fits.
 func checkSignature(source fs.FS, data, signature []byte, trusted []*ecdsa.PublicKey) error {
 	digest := sha256.Sum256(data)
 	var prints []string

@@ -10,10 +10,9 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// WriteSigned writes files into dir, which must not be there yet, with the key's
-// public half, and vouches for all of them as for a bundle's: SHA256SUMS and
-// SHA256SUMS.sig, which sha256sum and openssl check. The same files and key give
-// the same bytes.
+// WriteSigned writes files and the public key into dir, which must not exist. It also
+// writes SHA256SUMS and SHA256SUMS.sig, as for a bundle, for sha256sum and openssl. The
+// same files and key give the same bytes.
 func WriteSigned(dir string, files []StickFile, key *ecdsa.PrivateKey) error {
 	public, err := MarshalPublicKey(&key.PublicKey)
 	if err != nil {
@@ -25,7 +24,7 @@ func WriteSigned(dir string, files []StickFile, key *ecdsa.PrivateKey) error {
 	all := sums{}
 	for _, f := range append(files, StickBytes(PublicKeyName, public)) {
 		if _, twice := all[f.Name]; twice || !isPlainName(f.Name) {
-			return fmt.Errorf("write %q: the name is taken or not allowed", f.Name)
+			return fmt.Errorf("write %q: duplicate or invalid name", f.Name)
 		}
 		if all[f.Name], err = f.writeTo(dir); err != nil {
 			return fmt.Errorf("write %s: %w", f.Name, err)

@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/bundle"
 )
 
-// TestWriteSigned: names that SHA256SUMS could not hold, or that are the key's, are
-// refused, and so is a directory that is there.
+// TestWriteSigned: names that are invalid in SHA256SUMS, the name of the key, and an
+// existing directory are refused.
 func TestWriteSigned(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -36,9 +36,9 @@ func TestWriteSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "program")); err != nil || info.Mode() != 0o755 {
-		t.Errorf("a program that its builder alone may run is handed on as %v, %v", info, err)
+		t.Errorf("a program with mode 0700 has mode %v in the release, %v", info, err)
 	}
 	if err := bundle.WriteSigned(dir, nil, key); err == nil {
-		t.Error("a directory was written to again")
+		t.Error("an existing directory was overwritten")
 	}
 }

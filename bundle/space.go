@@ -13,19 +13,19 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// space is what a file system offers.
+// space has the limits of a file system.
 type space struct {
-	free    int64 // bytes that we may use
-	maxFile int64 // bytes of one file; 0 means no limit worth mentioning
+	free    int64 // bytes available to this user
+	maxFile int64 // largest file in bytes; 0 means no relevant limit
 }
 
 // fat32Max is the largest file of FAT32 in bytes.
 const fat32Max = 1<<32 - 1
 
-// slack is what the index and the file system's own bookkeeping take, bytes.
+// slack is the space for the index and the file system's metadata, in bytes.
 const slack = 16 << 20
 
-// freeSpace is what is free where dir is, or is to be made.
+// freeSpace is the free space of the file system of dir; dir may not exist yet.
 func freeSpace(dir string) (space, error) {
 	var s unix.Statfs_t
 	err := unix.Statfs(dir, &s)
@@ -33,7 +33,7 @@ func freeSpace(dir string) (space, error) {
 		return freeSpace(up)
 	}
 	if err != nil {
-		return space{}, fmt.Errorf("ask for free space in %s: %w", dir, err)
+		return space{}, fmt.Errorf("read free space in %s: %w", dir, err)
 	}
 	found := space{free: int64(s.Bavail) * s.Bsize}
 	if s.Type == unix.MSDOS_SUPER_MAGIC {
@@ -42,7 +42,7 @@ func freeSpace(dir string) (space, error) {
 	return found, nil
 }
 
-// checkSpace wants room for what is not there yet.
+// checkSpace requires space for the missing bytes.
 func checkSpace(dir string, draft *Index, stick []StickFile, free func(string) (space, error)) error {
 	need := int64(slack)
 	for _, f := range stick {
@@ -59,15 +59,15 @@ func checkSpace(dir string, draft *Index, stick []StickFile, free func(string) (
 		return err
 	}
 	if has.maxFile > 0 && largest > has.maxFile {
-		return fmt.Errorf("its file system takes files of at most %s, the parts have %s: choose a smaller part size", ui.Size(has.maxFile), ui.Size(largest))
+		return fmt.Errorf("the file system supports files of at most %s, but the parts have %s: choose a smaller part size", ui.Size(has.maxFile), ui.Size(largest))
 	}
 	if need > has.free {
-		return fmt.Errorf("no space: needs %s more, %s are free", ui.Size(need), ui.Size(has.free))
+		return fmt.Errorf("no space: needs %s more, %s available", ui.Size(need), ui.Size(has.free))
 	}
 	return nil
 }
 
-// allocated is what a file already takes on the disk, in bytes.
+// allocated is the space that a file already uses on the disk, in bytes.
 func allocated(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 )
 
-// StickFile is a file that lies beside the parts, listed in SHA256SUMS.
+// StickFile is a file next to the parts, listed in SHA256SUMS.
 type StickFile struct {
 	Name string
 	mode fs.FileMode
@@ -27,21 +27,21 @@ func StickBytes(name string, content []byte) StickFile {
 	return StickFile{name, 0o644, int64(len(content)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
 }
 
-// StickPackage is an RPM that was built here.
+// StickPackage is an RPM that this program built.
 func StickPackage(name string, b *rpm.Built) StickFile {
 	return StickFile{name, 0o644, b.Size(), func() (io.ReadCloser, error) { return io.NopCloser(b.Reader()), nil }}
 }
 
-// StickProgram is a copy of the program at path, for everybody to run.
+// StickProgram is a copy of the program at path, executable for every user.
 func StickProgram(name, path string) (StickFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return StickFile{}, fmt.Errorf("put %s on the stick: %w", name, err)
+		return StickFile{}, fmt.Errorf("write %s to the bundle: %w", name, err)
 	}
 	return StickFile{name, 0o755, info.Size(), func() (io.ReadCloser, error) { return os.Open(path) }}, nil
 }
 
-// stick is what lies beside the parts, the keys among it.
+// stick returns the files next to the parts, with the keys.
 func (p *Plan) stick(o Options) ([]StickFile, error) {
 	public, err := MarshalPublicKey(&o.Signer.PublicKey)
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *Plan) stick(o Options) ([]StickFile, error) {
 	seen := map[string]bool{IndexName: true, SumsName: true, SignatureName: true}
 	for _, f := range all {
 		if !isPlainName(f.Name) || seen[f.Name] {
-			return nil, fmt.Errorf("put %q on the stick: the name is taken or not allowed", f.Name)
+			return nil, fmt.Errorf("write %q to the bundle: duplicate or invalid name", f.Name)
 		}
 		seen[f.Name] = true
 	}
@@ -75,7 +75,7 @@ func (s StickFile) hash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// writeTo puts the file into dir and returns its SHA-256.
+// writeTo writes the file to dir and returns its SHA-256.
 func (s StickFile) writeTo(dir string) (string, error) {
 	r, err := s.open()
 	if err != nil {
@@ -89,8 +89,8 @@ func (s StickFile) writeTo(dir string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// writeStick puts content at path through a temporary name and fsync. The
-// mode is given when the file is made: FAT refuses to change it afterwards.
+// writeStick writes content to path with a temporary name and fsync. The mode is set at
+// creation, because FAT refuses to change it later.
 func writeStick(path string, mode fs.FileMode, content io.Reader) error {
 	tmp := path + ".tmp"
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {

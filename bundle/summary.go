@@ -1,22 +1,20 @@
 package bundle
 
-// Summary is what the lock describes, in numbers. Of a delta it counts what
-// lies in its base too.
+// Summary has the totals of the lock. For a delta it also counts the files in its base.
 type Summary struct {
-	Size                    int64 // of all parts, bytes
+	Size                    int64 // size of all parts, bytes
 	Images, Packages, Files Amount
-	Base                    Amount // files that a delta leaves out
-	Addons                  Amount // objects and charts, those of the pod network too
+	Base                    Amount // files that a delta omits
+	Addons                  Amount // objects and charts, also of the pod network
 }
 
-// Amount counts things, and the bytes they take: what several images share
-// counts once.
+// Amount is a number of items and their size; blobs that several images share count once.
 type Amount struct {
 	Count int
 	Bytes int64
 }
 
-// Summary adds up what the index lists.
+// Summary adds up the items in the index.
 func (x *Index) Summary() Summary {
 	s := Summary{
 		Images:   Amount{Count: len(x.Lock.Images)},

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Names of what lies beside the parts.
+// Names of the files next to the parts.
 const (
 	IndexName     = "bundle.json"
 	SumsName      = "SHA256SUMS"
 	SignatureName = "SHA256SUMS.sig"
-	PublicKeyName = "airgap.pub"         // PEM, ECDSA P-256: what the signature is checked with
-	RPMKeyName    = "RPM-GPG-KEY-airgap" // armored OpenPGP: what rpm --import takes
-	ProgramName   = "airgap"             // which everybody may run
-	partialName   = ".airgap-partial"    // there until the bundle is finished
+	PublicKeyName = "airgap.pub"         // PEM, ECDSA P-256: key for checking the signature
+	RPMKeyName    = "RPM-GPG-KEY-airgap" // armored OpenPGP, for rpm --import
+	ProgramName   = "airgap"             // executable for every user
+	partialName   = ".airgap-partial"    // exists until the bundle is finished
 )
 
 // sums is SHA256SUMS: lower-case hex SHA-256 by file name.
 type sums map[string]string
 
-// String writes what sha256sum -c reads, sorted by name.
+// String is the input of sha256sum -c, sorted by name.
 func (s sums) String() string {
 	names := make([]string, 0, len(s))
 	for name := range s {
@@ -36,8 +36,7 @@ func (s sums) String() string {
 	return b.String()
 }
 
-// parseSums reads SHA256SUMS as String writes it: plain names in one
-// directory, nothing else.
+// parseSums reads SHA256SUMS in the format of String: only plain names in one directory.
 func parseSums(text string) (sums, error) {
 	s := sums{}
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -58,8 +57,7 @@ func isSHA256(s string) bool {
 	return err == nil && len(b) == sha256.Size && s == strings.ToLower(s)
 }
 
-// isPlainName accepts the names a bundle gives to files of its directory,
-// which every file system takes.
+// isPlainName accepts file names of a bundle's directory, which every file system supports.
 func isPlainName(name string) bool {
 	if name == "" || name[0] == '.' || len(name) > 128 {
 		return false
@@ -77,8 +75,8 @@ func sha256Hex(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// IndexFiles are the names of the signed index of a bundle, and of the key that signed it, for a
-// reader who knows its fingerprint.
+// IndexFiles are the names of the signed index of a bundle and of the key that signed
+// it, for a reader that knows its fingerprint.
 func IndexFiles() []string {
 	return []string{IndexName, SumsName, SignatureName, PublicKeyName}
 }

@@ -6,14 +6,14 @@ import (
 	"math/bits"
 )
 
-// tagKey is the secret of a universal hash over blocks of the same length. Two different
-// blocks have the same tag for one key in 2^62, as long as nobody sees the key or a tag.
-// A seal needs no more, and GMAC takes three times as long. The hash is NH with words of
-// 64 bits, over pieces of 1 KiB and once more over their sums ("UMAC: Fast and Secure
-// Message Authentication", CRYPTO '99). NH adds up products of 128 bits; here both halves
-// are added up apart, without the carry between them. So each of the two passes fails for
-// one key in 2^63, not in 2^64: for two sums to be equal, the last product can have two
-// values instead of one.
+// tagKey is the secret of a universal hash over blocks of the same length. Two
+// different blocks have the same tag for one key in 2^62, if the key and the tags are
+// secret. A seal needs no more, and GMAC takes three times as long. The hash is NH with
+// words of 64 bits, over pieces of 1 KiB and again over their sums ("UMAC: Fast and
+// Secure Message Authentication", CRYPTO '99). NH adds up products of 128 bits; here
+// both halves are added up separately, without the carry between them. So each of the
+// two passes fails for one key in 2^63, not in 2^64: for two sums to be equal, the last
+// product can have two values instead of one.
 type tagKey struct {
 	piece [pieceSize / 8]uint64
 	whole [2 * block / pieceSize]uint64
@@ -38,8 +38,8 @@ func newTagKey() *tagKey {
 	return k
 }
 
-// tag is the hash of at most a block. A last piece that is short counts as if zeros
-// followed it: what is compared has the same length.
+// tag is the hash of at most a block. A short last piece counts as if zeros followed
+// it, because compared blocks have the same length.
 func (k *tagKey) tag(p []byte) tag {
 	var sum tag
 	whole := k.whole[:]
@@ -56,9 +56,9 @@ func (k *tagKey) tag(p []byte) tag {
 
 func (t tag) times(key []uint64) (hi, lo uint64) { return bits.Mul64(t.hi+key[0], t.lo+key[1]) }
 
-// nh adds up products of two words each, a word of the key added to each word of the
-// piece. Two sums in turn, each with its own variables, keep the processor's multiplier
-// busy.
+// nh adds up products of two words each, with a word of the key added to each word of
+// the piece. Two alternating sums with separate variables keep the processor's
+// multiplier busy.
 func nh(key *[pieceSize / 8]uint64, piece *[pieceSize]byte) tag {
 	var evenHi, evenLo, oddHi, oddLo uint64
 	for i := range pieceSize / 64 {
@@ -75,7 +75,7 @@ func nh(key *[pieceSize / 8]uint64, piece *[pieceSize]byte) tag {
 	return tag{evenHi + oddHi, evenLo + oddLo}
 }
 
-// plus adds each half by itself, modulo 2^64.
+// plus adds each half separately, modulo 2^64.
 func (t tag) plus(hi, lo uint64) tag { return tag{t.hi + hi, t.lo + lo} }
 
 // word is the i-th word of 64 bits.

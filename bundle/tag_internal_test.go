@@ -31,7 +31,7 @@ func TestTag(t *testing.T) {
 	}
 }
 
-// byDefinition adds up the products' upper and lower halves, each modulo 2^64.
+// byDefinition adds up the upper and lower halves of the products, each modulo 2^64.
 func byDefinition(key, words []uint64) []uint64 {
 	two64 := new(big.Int).Lsh(big.NewInt(1), 64)
 	plus := func(i int) *big.Int {
@@ -47,8 +47,8 @@ func byDefinition(key, words []uint64) []uint64 {
 	return []uint64{upper.Uint64(), lower.Uint64()}
 }
 
-// TestTagOfOtherBytes changes each byte of a block, and swaps pieces: a tag that fits
-// then is a fault of the hash, since chance has one in 2^62.
+// TestTagOfOtherBytes changes each byte of a block, and swaps pieces. An equal tag is a
+// fault of the hash, because its chance is one in 2^62.
 func TestTagOfOtherBytes(t *testing.T) {
 	k, p := newTagKey(), make([]byte, block)
 	rand.Read(p)
@@ -62,7 +62,7 @@ func TestTagOfOtherBytes(t *testing.T) {
 	}
 	swapped := bytes.Join([][]byte{p[pieceSize : 2*pieceSize], p[:pieceSize], p[2*pieceSize:]}, nil)
 	if k.tag(swapped) == want {
-		t.Error("two pieces changed places, the tag did not change")
+		t.Error("two pieces were swapped, but the tag is the same")
 	}
 	if newTagKey().tag(p) == want {
 		t.Error("another key has the same tag")

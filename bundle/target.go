@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// target is the parts as they are being written.
+// target is the set of parts during the write.
 type target struct {
 	files    []*os.File
 	partSize int64
-	inOrder  bool // a write far beyond the end of a part writes all that lies before it
-	// early is for such sticks, which are slow, alone: the work for the disk takes
-	// from the processor what fetching needs, where the disk is fast.
+	inOrder  bool // a write far beyond the end of a part also writes all bytes before it
+	// early is only for these slow USB drives: on a fast disk, this work would take
+	// processor time from fetching.
 	early *earlyWriter
 }
 
-// openTarget opens or makes the parts, and reserves their space where the
-// file system can, so that a full disk shows at once. It reserves without
-// growing the file: on FAT that would write zeros over the whole length.
+// openTarget opens or creates the parts. It reserves their space if the file system
+// can, so that a full disk shows at once. It does not grow the files, because FAT would
+// write zeros over the whole length.
 func openTarget(dir string, parts []Part, partSize int64) (*target, error) {
 	t := &target{partSize: partSize}
 	for _, p := range parts {
@@ -43,9 +43,8 @@ func openTarget(dir string, parts []Part, partSize int64) (*target, error) {
 	return t, nil
 }
 
-// hasHoles reports whether the file system knows files with holes: FAT and exFAT
-// do not, and fill with zeros instead. It is asked to make one behind the part's
-// end, where nothing is.
+// hasHoles reports whether the file system supports sparse files. FAT and exFAT do not,
+// and fill with zeros instead. The test makes a hole behind the end of the part.
 func hasHoles(f *os.File, size int64) bool {
 	return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, size, 4096) == nil
 }
@@ -67,7 +66,7 @@ func reserve(f *os.File, size int64) error {
 	return err
 }
 
-// writeAt writes at an offset of the stream; p must not cross parts.
+// writeAt writes at an offset of the stream; p must not span parts.
 func (t *target) writeAt(p []byte, off int64) error {
 	f, within := t.files[off/t.partSize], off%t.partSize
 	if t.early != nil {
@@ -95,8 +94,8 @@ func (t *target) ReadAt(p []byte, off int64) (int, error) {
 	return read, nil
 }
 
-// sync makes the parts durable, which nobody writes to any more, and forgets what
-// the page cache holds of them, so that reading them again asks the disk.
+// sync makes the finished parts durable and drops them from the page cache, so that the
+// read-back reads from the disk.
 func (t *target) sync() error {
 	if t.early != nil {
 		t.early.close()

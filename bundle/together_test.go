@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestKindsOfLaterAddons: a chart sees a kind that the templates of a later add-on define, and
-// brings the image of what it makes only then.
+// TestKindsOfLaterAddons: a chart sees a kind that the templates of a later add-on
+// define, and needs an image only then.
 func TestKindsOfLaterAddons(t *testing.T) {
 	u := newUpstream(t)
 	u.push(t, bundletest.Image{Name: "quay.io/shop/watch:1.0", Held: bundletest.RandomImage(t, 500, 1, "amd64")})
@@ -31,6 +31,6 @@ func TestKindsOfLaterAddons(t *testing.T) {
 	p, err := bundle.NewPlan(background, u.client(t), r, ui.Discard())
 	must(t, err)
 	if len(p.Lock.Images) != 1 || !strings.Contains(p.Lock.Images[0].NeededBy[0], "add-on till: Pod shop/w") {
-		t.Errorf("images are %+v", p.Lock.Images)
+		t.Errorf("images: %+v", p.Lock.Images)
 	}
 }

@@ -29,16 +29,16 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// upstream stands for every registry and web server, as a mirror does.
+// upstream is a mirror of every registry and web server.
 type upstream struct {
 	*httptest.Server
 	files map[string][]byte // by HOST/PATH
 	spoil atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
-	bytes atomic.Int64 // of blobs sent
+	bytes atomic.Int64 // sent bytes of blobs
 	ca    string
-	serve http.HandlerFunc // where nothing is spoiled
+	serve http.HandlerFunc // for requests without a fault
 
-	stalled chan struct{} // closed at the test's end
+	stalled chan struct{} // closed at the end of the test
 }
 
 func newUpstream(t testing.TB, images ...bundletest.Image) *upstream {
@@ -72,7 +72,7 @@ func newUpstream(t testing.TB, images ...bundletest.Image) *upstream {
 	return u
 }
 
-// trust writes the server's certificate where clients find it.
+// trust writes the server's certificate to a file for clients.
 func (u *upstream) trust(t testing.TB) {
 	t.Helper()
 	u.ca = filepath.Join(t.TempDir(), "ca.pem")
@@ -117,7 +117,7 @@ func (u *upstream) client(t testing.TB) *fetch.Client {
 	return c
 }
 
-// request wants all the images, and a file with its checksum beside it.
+// request has all these images, and a file with its checksum in another file.
 func (u *upstream) request(images ...bundletest.Image) bundle.Request {
 	content := []byte(strings.Repeat("runc ", 100_000))
 	u.files["github.com/x/releases/runc.amd64"] = content
@@ -139,7 +139,7 @@ func (u *upstream) plan(t testing.TB, images ...bundletest.Image) *bundle.Plan {
 	return p
 }
 
-// options have small parts, so that files straddle them.
+// options have small parts, so that files span parts.
 func options(t testing.TB) bundle.Options {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -154,7 +154,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// hasten makes a client give up soon, for tests of what it gives up on.
+// hasten makes a client give up quickly, for tests of failures.
 func hasten(c *fetch.Client) {
 	c.Patience = fetch.Patience{Attempts: 3, Pause: time.Millisecond, Stall: 2 * time.Second}
 }

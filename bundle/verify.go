@@ -16,11 +16,11 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// maxDamage is how many damaged chunks Verify lists.
+// maxDamage limits the damaged chunks that Verify lists.
 const maxDamage = 10
 
-// Verify reads all of the bundle, and reports what is not as it was signed:
-// the first damaged chunks, and every file beside the parts.
+// Verify reads the whole bundle and reports damage: the first damaged chunks, and every
+// damaged file next to the parts.
 func (b *Bundle) Verify(ctx context.Context, progress ui.Progress) error {
 	task := progress.Task("verify", b.chunks.size, true)
 	beside := make(chan error, 1)
@@ -34,7 +34,8 @@ func (b *Bundle) Verify(ctx context.Context, progress ui.Progress) error {
 	return nil
 }
 
-// verifyChunks checks every chunk, each worker a run of neighbours at a time.
+// verifyChunks checks every chunk; each worker checks a run of neighbouring chunks at a
+// time.
 func (b *Bundle) verifyChunks(ctx context.Context, task ui.Task) error {
 	var damage damageList
 	err := b.eachRun(ctx, func(buf []byte, k int64) error {
@@ -45,7 +46,7 @@ func (b *Bundle) verifyChunks(ctx context.Context, task ui.Task) error {
 	return errors.Join(err, damage.err())
 }
 
-// run is how many neighbouring chunks one worker reads in order.
+// run is the number of neighbouring chunks that one worker reads in order.
 const run = 16
 
 // eachRun calls do for every chunk, with a buffer of ChunkSize.
@@ -74,7 +75,7 @@ func (b *Bundle) eachRun(ctx context.Context, do func(buf []byte, k int64) error
 	return context.Cause(ctx)
 }
 
-// damageList collects damage from several goroutines; other errors end them.
+// damageList collects damage from several goroutines; other errors stop them.
 type damageList struct {
 	mu    sync.Mutex
 	found []error
@@ -106,7 +107,7 @@ func compareDamage(a, b error) int {
 	return cmp.Or(cmp.Compare(x.Part, y.Part), cmp.Compare(x.Chunk, y.Chunk))
 }
 
-// besides are the files next to the parts, by what the signature says.
+// besides returns the signed files next to the parts.
 func (b *Bundle) besides() []string {
 	parts := map[string]bool{}
 	for _, p := range b.index.Parts {
@@ -115,7 +116,7 @@ func (b *Bundle) besides() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(b.sums)), func(name string) bool { return parts[name] })
 }
 
-// VerifyBeside reports every file next to the parts that is not what was signed.
+// VerifyBeside reports every damaged file next to the parts.
 func (b *Bundle) VerifyBeside() error {
 	var bad []error
 	for _, name := range b.besides() {
@@ -126,7 +127,7 @@ func (b *Bundle) VerifyBeside() error {
 		case err != nil:
 			bad = append(bad, err)
 		case sum != b.sums[name]:
-			bad = append(bad, &DamageError{Part: name, Chunk: -1, Cause: "SHA-256 is not the signed one"})
+			bad = append(bad, &DamageError{Part: name, Chunk: -1, Cause: "SHA-256 does not match the signed value"})
 		}
 	}
 	return errors.Join(bad...)

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// View is several bundles as one. Where they say different things about a path,
-// the first bundle that names it is believed: its own file, or, where it is a
-// delta that leaves the file out, the very same bytes in another bundle.
+// View is several bundles as one. If they differ at a path, the first bundle with the
+// path counts: its own file, or, if a delta omits the file, the same bytes in another
+// bundle.
 type View struct {
 	bundles []*Bundle
 	files   files
 }
 
-// NewView looks at the bundles in the order given. It leaves it to Rest to find
-// that a delta's base is not there: then those paths are not there either.
+// NewView joins the bundles in this order. It does not report the missing base of a
+// delta, as Rest does; files of a missing base do not exist in the view.
 func NewView(bundles ...*Bundle) *View {
 	v := &View{bundles: bundles, files: files{byPath: map[string]*Content{}}}
 	for _, b := range bundles {
@@ -34,7 +34,7 @@ func NewView(bundles ...*Bundle) *View {
 	return v
 }
 
-// find is nil when none of the bundles has the file.
+// find returns nil if none of the bundles has the file.
 func find(f Held, first *Bundle, others []*Bundle) *Content {
 	for _, b := range append([]*Bundle{first}, others...) {
 		if b.has(f) {
@@ -44,7 +44,7 @@ func find(f Held, first *Bundle, others []*Bundle) *Content {
 	return nil
 }
 
-// Top is the first of the bundles, nil when there is none.
+// Top is the first of the bundles, nil without bundles.
 func (v *View) Top() *Bundle {
 	if len(v.bundles) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func (v *View) Top() *Bundle {
 	return v.bundles[0]
 }
 
-// Bundles are those of the view in its order.
+// Bundles are the bundles of the view in their order.
 func (v *View) Bundles() []*Bundle { return v.bundles }
 
 // File is Bundle.File over all bundles.
@@ -70,7 +70,7 @@ func (v *View) Close() error {
 	return errors.Join(errs...)
 }
 
-// NewestFirst orders bundles by the time they were made, as a View wants them.
+// NewestFirst orders bundles by their creation time, for a View.
 func NewestFirst(bundles []*Bundle) []*Bundle {
 	sorted := slices.Clone(bundles)
 	slices.SortStableFunc(sorted, func(a, b *Bundle) int { return b.index.Created.Compare(a.index.Created) })

@@ -21,12 +21,12 @@ func TestVouched(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := b.Vouched("nobody.rpm"); err == nil {
-		t.Error("a file that nobody signed was vouched for")
+		t.Error("an unsigned file was accepted")
 	}
 	if err := os.WriteFile(filepath.Join(f.Dir, bundle.IndexName), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Vouched(bundle.IndexName); !errors.Is(err, bundle.ErrDamaged) {
-		t.Errorf("a file that was exchanged: %v", err)
+		t.Errorf("a replaced file: %v", err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestRepositoryLosesItsSignature: the lock wants it again, until the repository is named.
+// TestRepositoryLosesItsSignature: the lock requires the signature, until the
+// repository is in Update.
 func TestRepositoryLosesItsSignature(t *testing.T) {
 	bundletest.Need(t, "createrepo_c")
 	key, err := rpm.NewKey(time.Unix(1_600_000_000, 0))
@@ -45,24 +46,25 @@ func TestRepositoryLosesItsSignature(t *testing.T) {
 		if update == "" {
 			r.Locked.Update = nil
 		}
-		if _, err := plan(); err == nil || !strings.Contains(err.Error(), "read repository kubernetes: ") || !strings.Contains(err.Error(), "is not signed any longer") {
+		if _, err := plan(); err == nil || !strings.Contains(err.Error(), "read repository kubernetes: ") || !strings.Contains(err.Error(), "is no longer signed") {
 			t.Errorf("update %q: %v", update, err)
 		}
 	}
 	r.Locked.Update = []string{"kubernetes"}
 	taken, err := plan()
 	must(t, err)
-	if taken.Lock.Repositories[0].SignedMetadata || len(taken.Notices) != 1 || !strings.Contains(taken.Notices[0], "repository kubernetes: its metadata is not signed") {
+	if taken.Lock.Repositories[0].SignedMetadata || len(taken.Notices) != 1 || !strings.Contains(taken.Notices[0], "repository kubernetes: the metadata is not signed") {
 		t.Errorf("%+v; %q", taken.Lock.Repositories[0], taken.Notices)
 	}
 	page, err := taken.Report("SHA256:x")
 	must(t, err)
-	if !strings.Contains(string(page), "What could not be checked") {
-		t.Error("the report does not say so")
+	if !strings.Contains(string(page), "Not checked") {
+		t.Error("the report does not show the notice")
 	}
 }
 
-// TestNewerMetadataKeepsTheBytes: the lock's packages come out again, and so does its time.
+// TestNewerMetadataKeepsTheBytes: the same packages from newer metadata keep the locked
+// timestamp.
 func TestNewerMetadataKeepsTheBytes(t *testing.T) {
 	bundletest.Need(t, "createrepo_c")
 	key, err := rpm.NewKey(time.Unix(1_600_000_000, 0))
@@ -72,11 +74,11 @@ func TestNewerMetadataKeepsTheBytes(t *testing.T) {
 	must(t, err)
 	was := first.Lock.Repositories[0].Timestamp
 	const md = "pkgs.k8s.io/rpm/repodata/repomd.xml"
-	for text, want := range map[string]string{fmt.Sprint(was + 1000): "", "1": "older than what airgap.lock saw"} {
+	for text, want := range map[string]string{fmt.Sprint(was + 1000): "", "1": "older than the metadata in airgap.lock"} {
 		whole := u.files[md]
 		u.files[md] = []byte(strings.ReplaceAll(string(whole), fmt.Sprintf("<timestamp>%d<", was), "<timestamp>"+text+"<"))
 		if string(u.files[md]) == string(whole) {
-			t.Fatalf("no time %d in\n%s", was, whole)
+			t.Fatalf("no timestamp %d in\n%s", was, whole)
 		}
 		r.Locked = &bundle.Locked{Lock: first.Lock}
 		again, err := bundle.NewPlan(background, u.client(t), r, ui.Discard())
@@ -90,7 +92,7 @@ func TestNewerMetadataKeepsTheBytes(t *testing.T) {
 	}
 }
 
-// TestChartLosesItsDigest: an index without one is fine where it never had any.
+// TestChartLosesItsDigest: an index without a digest is accepted only if the lock has none.
 func TestChartLosesItsDigest(t *testing.T) {
 	archive := charttest.Archive(t, "till", charttest.Till())
 	next := charttest.Till()
@@ -113,7 +115,7 @@ func TestChartLosesItsDigest(t *testing.T) {
 	}
 	request.Addons[0].Chart.Version = "1.2.4"
 	index(hexSum(archive), "")
-	const lost = "the repository's index has no digest of it, and had one when airgap.lock was written"
+	const lost = "the index of the repository has no digest for this chart, but had one when airgap.lock was written"
 	for name, c := range map[string]struct {
 		locked *bundle.Locked
 		want   bool

@@ -9,12 +9,12 @@ import (
 	"io"
 )
 
-// Open reads the file for a use as a whole: the last bytes come only if all of them have
-// the signed SHA-256.
+// Open returns a reader that returns the last bytes only if the whole file has the
+// signed SHA-256.
 func (f *Content) Open() io.ReadCloser { return Vouch(io.NopCloser(f.Reader()), f.entry.held()) }
 
-// Vouch is Content.Open for bytes that come from elsewhere: a file of the signed
-// index from another host's registry.
+// Vouch is Content.Open for a file of the signed index from another source, such as the
+// registry of another host.
 func Vouch(r io.ReadCloser, want Held) io.ReadCloser {
 	return &vouched{ReadCloser: r, want: want, left: want.Size, sum: sha256.New()}
 }
@@ -25,7 +25,7 @@ type vouched struct {
 	want Held
 	left int64
 	sum  hash.Hash
-	err  error // of what was read, which is read no further
+	err  error // error that ended the reading
 }
 
 func (v *vouched) Read(p []byte) (int, error) {
@@ -51,10 +51,10 @@ func (v *vouched) Read(p []byte) (int, error) {
 	return 0, v.err
 }
 
-// early is for an end before the last byte.
+// early handles an end before the last byte.
 func (v *vouched) early(err error) error {
 	if errors.Is(err, io.EOF) {
-		err = fmt.Errorf("read %s: it ends %d bytes early", v.want.Path, v.left)
+		err = fmt.Errorf("read %s: it is %d bytes too short", v.want.Path, v.left)
 	}
 	v.err = err
 	return err
@@ -64,10 +64,10 @@ func (v *vouched) judge() error {
 	if hex.EncodeToString(v.sum.Sum(nil)) == v.want.SHA256 {
 		return nil
 	}
-	return fmt.Errorf("read %s: %w: SHA-256 is not the signed one", v.want.Path, ErrDamaged)
+	return fmt.Errorf("read %s: %w: SHA-256 does not match the signed value", v.want.Path, ErrDamaged)
 }
 
-// ends wants nothing behind the last byte.
+// ends requires no byte after the last one.
 func (v *vouched) ends() error {
 	n, err := io.ReadFull(v.ReadCloser, make([]byte, 1))
 	if n > 0 {

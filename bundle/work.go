@@ -16,18 +16,18 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// work is the right to write into a directory, and its unfinished parts.
+// work is the permission to write into a directory, and its unfinished parts.
 type work struct {
 	dir     string
 	draft   *Index
-	resumed bool // by the same lock
+	resumed bool // an earlier run with the same lock started it
 	mark    *os.File
 	target  *target
 }
 
-// enter finds out what dir holds, marks it as unfinished, and opens its
-// parts. It returns nil where the bundle is complete already. Where it
-// refuses, dir is left as it was, or not made.
+// enter checks the contents of dir, marks it as unfinished, and opens its parts. It
+// returns nil if the bundle is already complete. If it fails, dir is unchanged or not
+// created.
 func enter(dir string, draft *Index, stick []StickFile, o Options) (*work, error) {
 	w := &work{dir: dir, draft: draft}
 	begin := w.fresh
@@ -47,7 +47,7 @@ func enter(dir string, draft *Index, stick []StickFile, o Options) (*work, error
 	return w, nil
 }
 
-// fresh begins in a directory without a mark.
+// fresh starts in a directory without a mark.
 func (w *work) fresh(stick []StickFile, o Options) (complete bool, err error) {
 	if complete, err := isComplete(w.dir, w.draft, stick, o); complete || err != nil {
 		return complete, err
@@ -64,7 +64,7 @@ func (w *work) fresh(stick []StickFile, o Options) (complete bool, err error) {
 	return false, w.takeMark()
 }
 
-// resume goes on in a directory with a mark.
+// resume continues in a directory with a mark.
 func (w *work) resume(stick []StickFile, o Options) (complete bool, err error) {
 	if err := w.takeMark(); err != nil {
 		return false, err
@@ -75,8 +75,8 @@ func (w *work) resume(stick []StickFile, o Options) (complete bool, err error) {
 	return false, checkSpace(w.dir, w.draft, stick, o.free)
 }
 
-// takeMark locks the mark against a second airgap, and writes into it, or
-// finds there, what the directory is going to hold.
+// takeMark locks the mark against a second airgap process. It writes the planned
+// contents of the directory into it, or compares them.
 func (w *work) takeMark() error {
 	if err := os.MkdirAll(w.dir, 0o755); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (w *work) takeMark() error {
 	}
 	w.mark = mark
 	if err := unix.Flock(int(mark.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("another airgap is writing there: %w", err)
+		return fmt.Errorf("another airgap process is writing to this directory: %w", err)
 	}
 	text, err := io.ReadAll(io.LimitReader(mark, MaxIndex))
 	if err != nil {
@@ -95,10 +95,10 @@ func (w *work) takeMark() error {
 	}
 	var before Index
 	if json.Unmarshal(text, &before) != nil {
-		return w.writeMark() // torn before any part was begun
+		return w.writeMark() // incomplete, so no part was started
 	}
 	if why := difference(&before, w.draft); why != "" {
-		return fmt.Errorf("it holds an unfinished bundle of something else (%s): finish that one, remove the directory, or choose another", why)
+		return fmt.Errorf("the directory has another unfinished bundle (%s): finish that bundle, remove the directory, or choose another directory", why)
 	}
 	w.resumed = true
 	return nil
@@ -121,7 +121,7 @@ func (w *work) writeMark() error {
 	return host.SyncDir(w.dir)
 }
 
-// leave closes everything and keeps what is there.
+// leave closes everything and keeps the files.
 func (w *work) leave() error {
 	var errs []error
 	if w.target != nil {
@@ -133,8 +133,8 @@ func (w *work) leave() error {
 	return errors.Join(errs...)
 }
 
-// checkForeign refuses a directory with other people's files. What file
-// systems and desktops leave behind is not counted.
+// checkForeign refuses a directory with foreign files. It ignores files of file systems
+// and desktops.
 func checkForeign(dir string, draft *Index, stick []StickFile) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,30 +156,30 @@ func checkForeign(dir string, draft *Index, stick []StickFile) error {
 			continue
 		}
 		if !slices.Contains(ours, strings.TrimSuffix(name, ".tmp")) {
-			return fmt.Errorf("it holds %s, which is not of this bundle: choose an empty directory", name)
+			return fmt.Errorf("the directory has %s, which does not belong to this bundle: choose an empty directory", name)
 		}
 	}
 	return nil
 }
 
-// refuseLeftParts is for a directory that is neither marked nor finished.
+// refuseLeftParts is for a directory without a mark and without a finished bundle.
 func refuseLeftParts(dir string, draft *Index) error {
 	for _, p := range draft.Parts {
 		if _, err := os.Lstat(filepath.Join(dir, p.Name)); err == nil {
-			return fmt.Errorf("it holds %s of a bundle that is neither finished nor marked as unfinished: remove it, or choose an empty directory", p.Name)
+			return fmt.Errorf("the directory has %s of a bundle that is not finished and not marked as unfinished: remove it, or choose an empty directory", p.Name)
 		}
 	}
 	return nil
 }
 
-// isComplete reports whether dir is this very bundle, finished.
+// isComplete reports whether dir has this bundle, finished.
 func isComplete(dir string, draft *Index, stick []StickFile, o Options) (bool, error) {
 	if _, err := os.Stat(filepath.Join(dir, IndexName)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	b, err := Open(dir, &o.Signer.PublicKey)
 	if err != nil {
-		return false, fmt.Errorf("it holds a finished bundle that is not good: %w; remove the directory or choose another", err)
+		return false, fmt.Errorf("the directory has a finished bundle that is damaged: %w; remove the directory or choose another", err)
 	}
 	defer b.Close()
 	why := difference(b.index, draft)
@@ -193,7 +193,7 @@ func isComplete(dir string, draft *Index, stick []StickFile, o Options) (bool, e
 		}
 	}
 	if why != "" {
-		return false, fmt.Errorf("it holds a finished bundle of something else (%s): choose another directory", why)
+		return false, fmt.Errorf("the directory has another finished bundle (%s): choose another directory", why)
 	}
 	return true, nil
 }

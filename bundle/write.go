@@ -12,16 +12,16 @@ import (
 
 // Sizes of a part in bytes.
 const (
-	MinPartSize     = 64 << 20   // what a file-transfer gateway may ask for
-	DefaultPartSize = 4095 << 20 // just under what FAT32 takes
+	MinPartSize     = 64 << 20   // file-transfer gateways may require small parts
+	DefaultPartSize = 4095 << 20 // just below the limit of FAT32
 )
 
 // Options of Write.
 type Options struct {
 	PartSize int64             // bytes, a multiple of ChunkSize; 0 is DefaultPartSize
-	Workers  int               // files fetched at once; 0 is 4
+	Workers  int               // concurrent downloads; 0 is 4
 	Signer   *ecdsa.PrivateKey // signs SHA256SUMS
-	Stick    []StickFile       // the program, its RPM, INSTALL.txt; the keys come by themselves
+	Stick    []StickFile       // the program, its RPM, INSTALL.txt; Write adds the keys
 
 	free func(dir string) (space, error) // nil: ask the file system
 }
@@ -37,30 +37,30 @@ func (o Options) withDefaults() (Options, error) {
 		o.free = freeSpace
 	}
 	if o.PartSize < 0 || o.PartSize%ChunkSize != 0 {
-		return o, fmt.Errorf("part size %d is no multiple of %d bytes (1 MiB)", o.PartSize, ChunkSize)
+		return o, fmt.Errorf("part size %d is not a multiple of %d bytes (1 MiB)", o.PartSize, ChunkSize)
 	}
 	if o.Signer == nil {
-		return o, errors.New("no key to sign with")
+		return o, errors.New("no signing key")
 	}
 	return o, nil
 }
 
-// Report is what Write did.
+// Report has the results of Write.
 type Report struct {
-	Complete bool          // it was all there before; nothing was written
-	Size     int64         // of all parts, bytes
-	Parts    int           // number of them
+	Complete bool          // the bundle was already complete; nothing was written
+	Size     int64         // size of all parts, bytes
+	Parts    int           // number of parts
 	Fetched  int64         // bytes fetched now
-	Kept     int64         // bytes found good from an earlier run
+	Kept     int64         // correct bytes from an earlier run
 	Fill     time.Duration // fetching and writing
 	Sync     time.Duration // waiting for the disk
-	ReadBack time.Duration // reading it all again, and hashing
+	ReadBack time.Duration // reading everything again, and hashing
 }
 
-// Write makes the bundle in dir: it fills the parts, reads them back from the
-// disk, and signs. Until all of it is proven, dir carries a mark by which
-// Open refuses it. Interrupted or killed, it goes on where it was when run
-// again with the same lock; a bundle that is complete is left alone.
+// Write makes the bundle in dir: it fills the parts, reads them back from the disk, and
+// signs. Until everything is verified, dir has a mark, and Open refuses it. An
+// interrupted or killed run continues if it is run again with the same lock. A complete
+// bundle is not changed.
 func Write(ctx context.Context, p *Plan, dir string, o Options, progress ui.Progress) (*Report, error) {
 	report, err := write(ctx, p, dir, o, progress)
 	if err != nil {
@@ -104,7 +104,7 @@ func write(ctx context.Context, p *Plan, dir string, o Options, progress ui.Prog
 	return report, work.finish(draft, stick, o.Signer)
 }
 
-// draft is the index as far as it is known before anything is fetched.
+// draft is the index with the fields that are known before anything is fetched.
 func (p *Plan) draft(l *layout) *Index {
 	return &Index{
 		FormatVersion: p.version(), Name: p.Name, Created: p.Created, Tool: p.Tool,

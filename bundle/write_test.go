@@ -56,7 +56,7 @@ func TestWriteThenOpen(t *testing.T) {
 	wantSums(t, dir)
 
 	if info, err := os.Stat(filepath.Join(dir, ".airgap-partial")); err == nil {
-		t.Errorf("left behind: %v", info)
+		t.Errorf("not removed: %v", info)
 	}
 	again, err := bundle.Write(background, u.plan(t, images...), dir, o, ui.Discard())
 	must(t, err)
@@ -86,7 +86,7 @@ func TestSameLockSameBytes(t *testing.T) {
 	}
 }
 
-// wantImages reads the layout with another's library.
+// wantImages reads the layout with another library.
 func wantImages(t *testing.T, dir string, images []bundletest.Image) {
 	t.Helper()
 	path, err := layout.FromPath(filepath.Join(dir, "oci"))
@@ -98,7 +98,7 @@ func wantImages(t *testing.T, dir string, images []bundletest.Image) {
 	for i, want := range images {
 		got := manifest.Manifests[i]
 		if got.Annotations["org.opencontainers.image.ref.name"] != want.Name {
-			t.Errorf("image %d is called %v, want %s", i, got.Annotations, want.Name)
+			t.Errorf("image %d has name %v, want %s", i, got.Annotations, want.Name)
 		}
 		digest, err := want.Held.Digest()
 		must(t, err)
@@ -106,7 +106,7 @@ func wantImages(t *testing.T, dir string, images []bundletest.Image) {
 		must(t, err)
 		must(t, validate.Image(image))
 		if got.Digest != digest {
-			t.Errorf("%s leads to %s, want the platform's manifest %s", want.Name, got.Digest, digest)
+			t.Errorf("%s points to %s, want the manifest of the platform %s", want.Name, got.Digest, digest)
 		}
 		if want.Index == nil {
 			continue
@@ -118,12 +118,12 @@ func wantImages(t *testing.T, dir string, images []bundletest.Image) {
 		upstreams, err := want.Index.RawManifest()
 		must(t, err)
 		if string(raw) != string(upstreams) {
-			t.Errorf("%s: the index is not upstream's byte for byte", want.Name)
+			t.Errorf("%s: the index differs from upstream", want.Name)
 		}
 	}
 }
 
-// extract does what "cat bundle.tar.* | tar x" does.
+// extract does the work of "cat bundle.tar.* | tar x".
 func extract(t *testing.T, dir string) string {
 	t.Helper()
 	parts, err := filepath.Glob(filepath.Join(dir, "bundle.tar.*"))
@@ -164,7 +164,7 @@ func hashAll(t *testing.T, dir string) map[string]string {
 	return sums
 }
 
-// wantSums asks the tools that people have.
+// wantSums checks the sums with common tools.
 func wantSums(t *testing.T, dir string) {
 	t.Helper()
 	tool(t, dir, "sha256sum", "--strict", "-c", "SHA256SUMS")
@@ -204,13 +204,13 @@ func TestPlanReportsEveryProblem(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, says := range []string{
-		"image quay.io/x/arm:1 (needed by images): is for linux/arm64 only, want linux/amd64",
+		"image quay.io/x/arm:1 (needed by images): the image is for linux/arm64 only, want linux/amd64",
 		"image registry.k8s.io/pause:9 (needed by kubelet): does not exist in " + u.host(),
 		`image reference "A?"`,
 		"file none (needed by network): GET", "404",
 	} {
 		if !strings.Contains(err.Error(), says) {
-			t.Errorf("does not say %q:\n%v", says, err)
+			t.Errorf("%q is missing in:\n%v", says, err)
 		}
 	}
 }
@@ -230,14 +230,14 @@ func TestWriteRefuses(t *testing.T) {
 		prepare func(t *testing.T, dir string, o *bundle.Options)
 		says    string
 	}{
-		{"foreign file", foreign, "holds holiday.jpg"},
-		{"another bundle", other, "finished bundle of something else (image registry.k8s.io/pause:3.10.2 is new)"},
+		{"foreign file", foreign, "has holiday.jpg"},
+		{"another bundle", other, "another finished bundle (image registry.k8s.io/pause:3.10.2 is new)"},
 		{"no space", func(_ *testing.T, _ string, o *bundle.Options) { *o = o.WithSpace(1000, 0) }, "no space: needs"},
 		{"FAT32", func(_ *testing.T, _ string, o *bundle.Options) { *o = o.WithSpace(1<<40, 1<<16) }, "smaller part size"},
 		{"part size", func(_ *testing.T, _ string, o *bundle.Options) { o.PartSize = 1000 }, "multiple of"},
 		{"unmarked part", func(t *testing.T, dir string, _ *bundle.Options) {
 			must(t, os.WriteFile(filepath.Join(dir, "bundle.tar.000"), nil, 0o644))
-		}, "neither finished nor marked"},
+		}, "not finished and not marked"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -255,7 +255,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-func TestRefusedStickIsNotBegun(t *testing.T) {
+func TestRefusedStickIsNotStarted(t *testing.T) {
 	images := bundletest.StandardImages(t)[:1]
 	u, sub := newUpstream(t, images...), filepath.Join(t.TempDir(), "sub")
 	dir := filepath.Join(sub, "bank")
@@ -267,11 +267,11 @@ func TestRefusedStickIsNotBegun(t *testing.T) {
 		t.Errorf("a directory was left behind: %v", err)
 	}
 	if _, err := bundle.Write(background, u.plan(t, images...), dir, options(t), ui.Discard()); err != nil {
-		t.Errorf("into a directory that is to be made: %v", err)
+		t.Errorf("into a new directory: %v", err)
 	}
 }
 
-func TestBrokenConnectionGoesOn(t *testing.T) {
+func TestBrokenConnectionResumes(t *testing.T) {
 	images := bundletest.StandardImages(t)
 	u := newUpstream(t, images...)
 	p := u.plan(t, images...)
@@ -314,7 +314,7 @@ func TestServersThatMisbehave(t *testing.T) {
 		says string
 	}{
 		{"closes at once", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, "EOF"},
-		{"closes again and again", func(w http.ResponseWriter) {
+		{"closes repeatedly", func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", "100000")
 			w.Write(make([]byte, 1000))
 			panic(http.ErrAbortHandler)
@@ -339,17 +339,17 @@ func TestServersThatMisbehave(t *testing.T) {
 				t.Fatalf("got %v, want %q", err, tt.says)
 			}
 			if _, err := bundle.Open(dir, &o.Signer.PublicKey); !errors.Is(err, bundle.ErrPartial) {
-				t.Errorf("half a bundle opens: %v", err)
+				t.Errorf("an incomplete bundle opens: %v", err)
 			}
 		})
 	}
 }
 
-func TestUntrustedMirrorIsSaidOnce(t *testing.T) {
+func TestUntrustedMirrorIsReportedOnce(t *testing.T) {
 	images := bundletest.StandardImages(t)[1:2]
 	u := newUpstream(t, images...)
 	s := u.sources()
-	s.CA = "" // as if the TLS-inspecting proxy's CA was forgotten
+	s.CA = "" // the CA of a TLS-inspecting proxy is not configured
 	c, err := fetch.NewClient(s)
 	must(t, err)
 	began := time.Now()
@@ -358,6 +358,6 @@ func TestUntrustedMirrorIsSaidOnce(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if took := time.Since(began); took > 400*time.Millisecond {
-		t.Errorf("tried again for %s", took)
+		t.Errorf("retried for %s", took)
 	}
 }

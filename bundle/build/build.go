@@ -1,5 +1,5 @@
-// Package build makes bundles on the connected host: airgap.yaml and the servers' facts go in, a
-// signed bundle comes out, or the proof of what it would hold.
+// Package build makes bundles on the connected host. It reads airgap.yaml and the facts
+// of the servers, and writes a signed bundle, or reports the planned contents.
 package build
 
 import (
@@ -23,22 +23,22 @@ import (
 	"airgap.dev/airgap/internal/version"
 )
 
-// Options are what a bundle is made of, and how.
+// Options are the inputs and settings of a bundle.
 type Options struct {
-	File     string                // path of airgap.yaml; airgap.lock is beside it
-	Out      string                // directory of the stick: the bundle becomes Out/NAME; Plan does not use it
-	Facts    string                // directory of the servers' surveys; "": a minimal installation is assumed
-	Keys     string                // directory of the signing keys; those that are not there are made
-	SignKey  string                // file of a key that signs instead of the one in Keys, maybe a pipe; "": none
+	File     string                // path of airgap.yaml; airgap.lock is in the same directory
+	Out      string                // directory of the USB drive; the bundle is written to Out/NAME; Plan does not use it
+	Facts    string                // directory with the facts of the servers; "": assume a minimal installation
+	Keys     string                // directory of the signing keys; missing keys are created
+	SignKey  string                // file or pipe with a key that replaces the key in Keys; "": none
 	PartSize string                // largest part, "4095MiB": a multiple of bundle.ChunkSize, at least bundle.MinPartSize
-	Update   []string              // names that are decided again, though airgap.lock has them
-	Strict   bool                  // fail where something may be missing on site
-	Delta    delta.Options         // what the servers have already
-	Commands func() *cobra.Command // makes the tree of commands, for the manual in airgap.rpm
-	Progress ui.Progress           // gets warnings, and what is under way
+	Update   []string              // names to resolve again although airgap.lock has them
+	Strict   bool                  // fail if something may be missing on site
+	Delta    delta.Options         // the contents that the servers already have
+	Commands func() *cobra.Command // creates the command tree for the man pages in airgap.rpm
+	Progress ui.Progress           // receives warnings and progress
 }
 
-// decided is a plan, and what its bundle is written with.
+// decided is a plan and the inputs for writing its bundle.
 type decided struct {
 	cluster  *config.Cluster
 	plan     *bundle.Plan
@@ -46,9 +46,9 @@ type decided struct {
 	partSize int64
 }
 
-// Plan decides what the bundle would hold; it fetches and writes nothing. Where Strict fails,
-// the proof comes with the error. What is wrong with options or files is a usage error
-// (advice.IsUsage).
+// Plan resolves the contents of the bundle; it fetches no contents and writes nothing.
+// If Strict fails, it returns both the proof and the error. Wrong options or files are
+// a usage error (advice.IsUsage).
 func Plan(ctx context.Context, o Options) (*Proof, error) {
 	d, err := decide(ctx, o)
 	if err != nil {
@@ -57,9 +57,9 @@ func Plan(ctx context.Context, o Options) (*Proof, error) {
 	return ProofOf(d.plan), o.strictly(d.plan)
 }
 
-// Bundle decides what the bundle holds, writes airgap.lock, and fetches, writes, signs and
-// reads back the bundle. A complete bundle is left alone. What is wrong with options or files is a
-// usage error (advice.IsUsage).
+// Bundle resolves the contents of the bundle and writes airgap.lock. Then it fetches,
+// writes, signs and reads back the bundle. It does not change a complete bundle. Wrong
+// options or files are a usage error (advice.IsUsage).
 func Bundle(ctx context.Context, o Options) (*Result, error) {
 	d, err := decide(ctx, o)
 	if err == nil {
@@ -68,7 +68,7 @@ func Bundle(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	tellNotCarried(o.Progress, d.plan.Lock)
+	reportNotCarried(o.Progress, d.plan.Lock)
 	if err := plan.WriteLock(plan.LockPath(o.File), d.plan.Lock); err != nil {
 		return nil, err
 	}
@@ -99,12 +99,12 @@ func decide(ctx context.Context, o Options) (d decided, err error) {
 		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base,
 	}, o.Progress)
 	if err == nil {
-		tellPlanned(o.Progress, d.plan)
+		reportPlan(o.Progress, d.plan)
 	}
 	return d, err
 }
 
-// parsePartSize reads the size of parts, which are whole chunks.
+// parsePartSize reads the size of the parts in bytes: a multiple of the chunk size.
 func parsePartSize(text string) (int64, error) {
 	n, err := ui.ParseSize(text)
 	if err != nil {
@@ -142,46 +142,47 @@ func (d decided) write(ctx context.Context, o Options) (*Result, error) {
 	}, nil
 }
 
-// Result is a bundle that was written, or was complete already.
+// Result is a bundle that was written now or was already complete.
 type Result struct {
 	Dir    string        `json:"dir"`
-	Key    string        `json:"key"`            // fingerprint, to be compared on the servers
-	Base   *bundle.Base  `json:"base,omitempty"` // of a delta: what it leaves out
+	Key    string        `json:"key"`            // fingerprint to compare on the servers
+	Base   *bundle.Base  `json:"base,omitempty"` // of a delta: the files that it omits
 	Report bundle.Report `json:"report"`
-	// Operators are the workloads that create pods themselves, with warnings.
+	// Operators are the workloads that create pods, with warnings.
 	Operators []operators.Operator `json:"operators,omitempty"`
-	// NotCarried is what looks like an image and is not in the bundle.
+	// NotCarried are the references that look like images and are not in the bundle.
 	NotCarried []bundle.NotCarried `json:"notCarried,omitempty"`
 
 	lock bundle.Lock
 	keys *program.Keys
 }
 
-// Write says what was written where, and what comes next.
+// Write reports what was written, where it is, and the next step.
 func (r *Result) Write(w io.Writer) error {
 	return errors.Join(r.writeReport(w), writeBase(w, r.Base))
 }
 
 func (r *Result) writeReport(w io.Writer) error {
 	if r.Report.Complete {
-		_, err := fmt.Fprintf(w, "%s is complete already; nothing was written\n", r.Dir)
+		_, err := fmt.Fprintf(w, "%s is already complete; nothing was written\n", r.Dir)
 		return err
 	}
 	fmt.Fprintf(w, "%s: %s in %s, %s, %s, %s\n", r.Dir, ui.Size(r.Report.Size), ui.Count(r.Report.Parts, "part"),
 		ui.Count(len(r.lock.Images), "image"), ui.Count(len(r.lock.Packages), "package"), ui.Count(len(r.lock.Files), "file"))
-	fmt.Fprintf(w, "  filled %.1f s, synced %.1f s, read back %.1f s", r.Report.Fill.Seconds(), r.Report.Sync.Seconds(), r.Report.ReadBack.Seconds())
+	fmt.Fprintf(w, "  wrote in %.1f s, synced in %.1f s, read back in %.1f s", r.Report.Fill.Seconds(), r.Report.Sync.Seconds(), r.Report.ReadBack.Seconds())
 	fmt.Fprintf(w, "\n  packages: %s", r.lock.Proof)
 	if r.Report.Kept > 0 {
-		fmt.Fprintf(w, "\n  %s were there already", ui.Size(r.Report.Kept))
+		fmt.Fprintf(w, "\n  %s kept from an earlier run", ui.Size(r.Report.Kept))
 	}
 	if own := r.keys.OwnFingerprint(); own != "" {
-		fmt.Fprintf(w, "\n  signed with %s: airgap install --require-key holds to it", own)
+		fmt.Fprintf(w, "\n  signed with %s: pass it to airgap install with --require-key", own)
 	}
-	_, err := fmt.Fprintf(w, "\n  RPM key %s: give this to the people at the servers on another way than the stick\n  next: INSTALL.txt in that directory says what to do on the servers\n", r.keys.RPMFingerprint())
+	_, err := fmt.Fprintf(w, "\n  RPM key %s: send this fingerprint to the operators at the servers, but not on the USB drive\n  next: on the servers, follow INSTALL.txt in that directory\n", r.keys.RPMFingerprint())
 	return err
 }
 
-// writeBase says what a delta leaves out; nothing of a whole bundle.
+// writeBase reports the files that a delta omits; for a complete bundle it writes
+// nothing.
 func writeBase(w io.Writer, b *bundle.Base) error {
 	if b == nil {
 		return nil
@@ -190,7 +191,7 @@ func writeBase(w io.Writer, b *bundle.Base) error {
 	for _, f := range b.Files {
 		size += f.Size
 	}
-	_, err := fmt.Fprintf(w, "  delta: %s (%s) are left out, for the servers have them by %s; where they do not, it is refused\n",
+	_, err := fmt.Fprintf(w, "  delta: without %s (%s) that the servers have from %s; a server without them refuses the delta\n",
 		ui.Count(len(b.Files), "file"), ui.Size(size), strings.Join(b.Bundles, ", "))
 	return err
 }

@@ -12,39 +12,39 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Proof is what airgap bundle --plan prints: the lock with the sizes of its
-// images, and its sums. Whatever a pod is known to pull is resolved; what only
-// looks like an image may be missing.
+// Proof is the output of airgap bundle --plan: the lock, the sizes of its images, and
+// the totals. Every image that a pod is known to pull is resolved. A reference that
+// only looks like an image may be missing.
 type Proof struct {
 	bundle.Lock
 	Images      []provenImage `json:"images"`
 	ClosedWorld sums          `json:"closedWorld"`
-	// Operators are the workloads that create pods themselves, with warnings.
+	// Operators are the workloads that create pods, with warnings.
 	Operators []operators.Operator `json:"operators,omitempty"`
-	// What the screen says beside the plan, as sentences; see bundle.Plan.
+	// Sentences that are printed in addition to the plan; see bundle.Plan.
 	Notices  []string `json:"notices,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	Remarks  []string `json:"remarks,omitempty"`
 
 	base *bundle.Base
-	open openEnds
+	gaps gaps
 }
 
 type provenImage struct {
 	bundle.Image
-	Size int64 `json:"size"` // bytes of all its blobs; images may share some
+	Size int64 `json:"size"` // bytes of all its blobs; images can share blobs
 }
 
-// sums are of all references that are resolved.
+// sums are totals over all resolved references.
 type sums struct {
-	References int   `json:"references"` // each image, package, file, chart and URL of manifests once
-	Bytes      int64 `json:"bytes"`      // what they take, shared blobs once; a delta leaves out some
-	// AllResolved: nothing looks like an image and is not carried, a rule knows each
-	// operator, and everything was searched.
+	References int   `json:"references"` // each image, package, file, chart and manifest URL once
+	Bytes      int64 `json:"bytes"`      // total size, shared blobs once; a delta omits some of them
+	// AllResolved: each reference that looks like an image is in the bundle, a rule knows
+	// each operator, and everything was searched.
 	AllResolved bool `json:"allResolved"`
 }
 
-// ProofOf is what a plan proves: it never fails.
+// ProofOf returns the proof of a plan.
 func ProofOf(plan *bundle.Plan) *Proof {
 	l := plan.Lock
 	p := &Proof{Lock: l, Images: []provenImage{}, Operators: plan.Operators, Notices: plan.Notices, Warnings: plan.Warnings, Remarks: plan.Remarks, base: plan.Base}
@@ -58,29 +58,29 @@ func ProofOf(plan *bundle.Plan) *Proof {
 			n++
 		}
 	}
-	p.open = openEnds{possible: len(l.NotCarried), operators: unknown(plan.Operators), unsearched: plan.Unsearched}
-	p.ClosedWorld = sums{References: n, Bytes: l.Bytes(), AllResolved: p.open == openEnds{}}
+	p.gaps = gaps{possible: len(l.NotCarried), operators: unknown(plan.Operators), unsearched: plan.Unsearched}
+	p.ClosedWorld = sums{References: n, Bytes: l.Bytes(), AllResolved: p.gaps == gaps{}}
 	return p
 }
 
-// openEnds are why something may be missing on site.
-type openEnds struct{ possible, operators, unsearched int }
+// gaps count the reasons why something may be missing on site.
+type gaps struct{ possible, operators, unsearched int }
 
-func (o openEnds) String() string {
+func (o gaps) String() string {
 	var all []string
 	for _, one := range []struct {
 		count      int
-		what, much string
-	}{{o.possible, "possible image", " not carried"}, {o.operators, "operator", " whose images are not known"}, {o.unsearched, "place", " not searched"}} {
+		noun, rest string
+	}{{o.possible, "possible image", " not in the bundle"}, {o.operators, "operator", " with unknown images"}, {o.unsearched, "place", " not searched"}} {
 		if one.count > 0 {
-			all = append(all, ui.Count(one.count, one.what)+one.much)
+			all = append(all, ui.Count(one.count, one.noun)+one.rest)
 		}
 	}
 	return strings.Join(all, ", ")
 }
 
-// next says what to do about them.
-func (o openEnds) next() string {
+// next returns the next steps that close the gaps.
+func (o gaps) next() string {
 	var all []string
 	if o.possible > 0 {
 		all = append(all, nextForNotCarried)
@@ -89,7 +89,7 @@ func (o openEnds) next() string {
 		all = append(all, nextForOperators)
 	}
 	if o.unsearched > 0 {
-		all = append(all, "look into the places that are not checked, and write their images into images.list")
+		all = append(all, "check the places that airgap did not search, and add their images to images.list")
 	}
 	return strings.Join(all, "; ")
 }
@@ -104,7 +104,8 @@ func unknown(all []operators.Operator) int {
 	return n
 }
 
-// Write prints who needs what, what a delta leaves out, and the sums.
+// Write prints the references with the items that need them, the files that a delta
+// omits, and the totals.
 func (p *Proof) Write(w io.Writer) error {
 	p.list(w)
 	return errors.Join(writeBase(w, p.base), p.sum(w))
@@ -150,13 +151,12 @@ func (p *Proof) list(w io.Writer) {
 		writePlaces(w, i.FoundIn)
 	}
 	for _, n := range p.NotCarried {
-		fmt.Fprintf(w, "not carried %s\n           looks like an image; %s\n", n.Reference, n.Reason)
+		fmt.Fprintf(w, "not included %s\n           looks like an image; %s\n", n.Reference, n.Reason)
 		writePlaces(w, n.FoundIn)
 	}
 	p.listOperators(w)
 }
 
-// listOperators prints the operators.
 func (p *Proof) listOperators(w io.Writer) {
 	for _, o := range p.Operators {
 		rule := "no rule"
@@ -165,13 +165,13 @@ func (p *Proof) listOperators(w io.Writer) {
 		}
 		fmt.Fprintf(w, "operator %s\n           %s, %s\n", o.By, o.Image, rule)
 		for _, warning := range o.Warnings {
-			fmt.Fprintf(w, "           not known: %s\n", warning)
+			fmt.Fprintf(w, "           warning: %s\n", warning)
 		}
 	}
 }
 
-// tellOperators prints the warnings about operators.
-func tellOperators(p ui.Progress, all []operators.Operator) {
+// reportOperators prints the warnings about operators.
+func reportOperators(p ui.Progress, all []operators.Operator) {
 	for _, o := range all {
 		for _, warning := range o.Warnings {
 			p.Say("warning: %s, operator %s: %s", o.By, o.Image, warning)
@@ -182,14 +182,14 @@ func tellOperators(p ui.Progress, all []operators.Operator) {
 func (p *Proof) sum(w io.Writer) error {
 	references, bytes := ui.Count(p.ClosedWorld.References, "reference"), ui.Size(p.ClosedWorld.Bytes)
 	if !p.ClosedWorld.AllResolved {
-		_, err := fmt.Fprintf(w, "not closed: %s resolved, %s; %s in all\nnext: %s\n", references, p.open, bytes, p.open.next())
+		_, err := fmt.Fprintf(w, "incomplete: %s resolved, %s; %s in total\nnext: %s\n", references, p.gaps, bytes, p.gaps.next())
 		return err
 	}
-	_, err := fmt.Fprintf(w, "closed world: %s, all resolved; %s in all\n", references, bytes)
+	_, err := fmt.Fprintf(w, "complete: %s, all resolved; %s in total\n", references, bytes)
 	return err
 }
 
-// set is an add-on, or what was fetched for the pod network.
+// set is an add-on or the files for the pod network.
 type set struct {
 	bundle.Addon
 	called string
@@ -217,11 +217,11 @@ func writeAddon(w io.Writer, a set) {
 	}
 }
 
-// nextForNotCarried is what to do about each text that looks like an image.
-const nextForNotCarried = "write each possible image into images.list of airgap.yaml if a pod pulls it, into images.ignore with a reason if none does"
+// nextForNotCarried is the next step for each text that looks like an image.
+const nextForNotCarried = "in airgap.yaml, add each possible image to images.list if a pod pulls it, or to images.ignore with a reason if no pod pulls it"
 
-// nextForOperators is what to do about operators whose images nobody here knows.
-const nextForOperators = "say in a rule of images.rules which images the pods of each operator pull, or that they pull no others: airgap docs operators"
+// nextForOperators is the next step for operators with unknown images.
+const nextForOperators = "for each operator, add a rule to images.rules with the images that its pods pull, or a rule that its pods pull no others; see airgap docs operators"
 
 func writePlaces(w io.Writer, foundIn []string) {
 	for _, place := range foundIn {
@@ -229,20 +229,21 @@ func writePlaces(w io.Writer, foundIn []string) {
 	}
 }
 
-// tellNotCarried names what is not in the bundle and may be missing on site.
-func tellNotCarried(p ui.Progress, l bundle.Lock) {
+// reportNotCarried lists the references that are not in the bundle and may be missing
+// on site.
+func reportNotCarried(p ui.Progress, l bundle.Lock) {
 	for _, n := range l.NotCarried {
-		p.Say("warning: %s looks like an image and is not carried: %s; found in %s", n.Reference, n.Reason, ui.Words(n.FoundIn))
+		p.Say("warning: %s looks like an image and is not in the bundle: %s; found in %s", n.Reference, n.Reason, ui.Words(n.FoundIn))
 	}
 }
 
-// strictly is the error of --strict where something may be missing on site.
+// strictly returns the error of --strict if something may be missing on site.
 func (o Options) strictly(plan *bundle.Plan) error {
 	if !o.Strict {
 		return nil
 	}
-	open := openEnds{possible: len(plan.Lock.NotCarried), operators: unknown(plan.Operators)}
-	return advice.Add(plan.NotResolved(), "%s", open.next())
+	found := gaps{possible: len(plan.Lock.NotCarried), operators: unknown(plan.Operators)}
+	return advice.Add(plan.NotResolved(), "%s", found.next())
 }
 
 func writeNeeds(w io.Writer, neededBy []string) {

@@ -12,7 +12,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestProof prints who needs what and ends with the sums.
+// TestProof: the plan lists each reference with the items that need it, and the totals
+// at the end.
 func TestProof(t *testing.T) {
 	blob := bundle.Blob{Digest: "sha256:aa", Size: 1 << 20}
 	p := ProofOf(&bundle.Plan{Lock: bundle.Lock{
@@ -42,16 +43,17 @@ func TestProof(t *testing.T) {
 		"manifest https://web.example/a.yaml\n           sha256:ee\n           for add-on cash\n",
 	} {
 		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, text.String())
+			t.Errorf("%q is missing in\n%s", want, text.String())
 		}
 	}
-	if !strings.HasSuffix(text.String(), "\nclosed world: 7 references, all resolved; 1.0 MB in all\n") {
-		t.Errorf("it ends otherwise:\n%s", text.String())
+	if !strings.HasSuffix(text.String(), "\ncomplete: 7 references, all resolved; 1.0 MB in total\n") {
+		t.Errorf("unexpected last line:\n%s", text.String())
 	}
 }
 
-// TestProofOfThreeClasses: what only looks like an image is marked, what is not
-// carried is listed with its place, and nothing is "all resolved" then.
+// TestProofOfThreeClasses: the plan marks a reference that only looks like an image,
+// and lists the references that are not in the bundle with their places. It does not
+// report "all resolved" then.
 func TestProofOfThreeClasses(t *testing.T) {
 	lock := bundle.Lock{
 		Images:     []bundle.Image{{Name: "quay.io/shop/helper:1", Digest: "sha256:aa", LooksLike: true, NeededBy: []string{"add-on cash: ConfigMap shop/c, data.helper"}}},
@@ -60,7 +62,7 @@ func TestProofOfThreeClasses(t *testing.T) {
 	}
 	p := ProofOf(&bundle.Plan{Lock: lock})
 	if p.ClosedWorld.AllResolved {
-		t.Error("all is resolved")
+		t.Error("AllResolved is true")
 	}
 	var text bytes.Buffer
 	p.list(&text)
@@ -69,19 +71,19 @@ func TestProofOfThreeClasses(t *testing.T) {
 	}
 	for _, want := range []string{
 		"sha256:aa, 0 B; looks like an image, and its registry has it\n           for add-on cash: ConfigMap shop/c, data.helper\n",
-		"not carried quay.io/shop/gone:1\n           looks like an image; its registry has no such image\n           in add-on cash: ConfigMap shop/c, data.gone\n",
+		"not included quay.io/shop/gone:1\n           looks like an image; its registry has no such image\n           in add-on cash: ConfigMap shop/c, data.gone\n",
 		"ignored  quay.io/shop/demo:1\n           a demo\n           in add-on cash: chart till, annotation helm.sh/images\n",
-		"not closed: 1 reference resolved, 1 possible image not carried;", "images.list", "images.ignore",
+		"incomplete: 1 reference resolved, 1 possible image not in the bundle;", "images.list", "images.ignore",
 	} {
 		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, text.String())
+			t.Errorf("%q is missing in\n%s", want, text.String())
 		}
 	}
 	if strings.Contains(text.String(), "all resolved") {
-		t.Errorf("it says that all is resolved:\n%s", text.String())
+		t.Errorf("the text reports all resolved:\n%s", text.String())
 	}
 	if err := (Options{Strict: true}).strictly(&bundle.Plan{Lock: lock}); err == nil ||
-		!strings.Contains(err.Error(), "quay.io/shop/gone:1 looks like an image and is not carried: its registry has no such image (found in add-on cash: ConfigMap shop/c, data.gone)") {
+		!strings.Contains(err.Error(), "quay.io/shop/gone:1 looks like an image and is not in the bundle: its registry has no such image (found in add-on cash: ConfigMap shop/c, data.gone)") {
 		t.Errorf("--strict: %v", err)
 	}
 	if err := (Options{Strict: true}).strictly(&bundle.Plan{}); err != nil {
@@ -89,14 +91,14 @@ func TestProofOfThreeClasses(t *testing.T) {
 	}
 	text.Reset()
 	said := ui.New(&text, ui.Plain)
-	tellNotCarried(said, lock)
-	if !strings.Contains(text.String(), "quay.io/shop/gone:1 looks like an image and is not carried") {
-		t.Errorf("it is not said: %q", text.String())
+	reportNotCarried(said, lock)
+	if !strings.Contains(text.String(), "quay.io/shop/gone:1 looks like an image and is not in the bundle") {
+		t.Errorf("no warning about the image: %q", text.String())
 	}
 }
 
-// TestProofOfOperators: the plan names each operator, in text and in JSON, and
-// what is not known about its pods.
+// TestProofOfOperators: the plan lists each operator with the warnings about its pods,
+// in text and in JSON.
 func TestProofOfOperators(t *testing.T) {
 	p := ProofOf(&bundle.Plan{Operators: []operators.Operator{
 		{By: "add-on search: StatefulSet search/elastic-operator", Image: "docker.elastic.co/eck/eck-operator:3.0.0", Rule: "eck"},
@@ -105,7 +107,7 @@ func TestProofOfOperators(t *testing.T) {
 	var text bytes.Buffer
 	p.list(&text)
 	want := "operator add-on search: StatefulSet search/elastic-operator\n           docker.elastic.co/eck/eck-operator:3.0.0, rule eck\n" +
-		"operator add-on own: Deployment own/own\n           registry.example/own:1, no rule\n           not known: it may create pods\n"
+		"operator add-on own: Deployment own/own\n           registry.example/own:1, no rule\n           warning: it may create pods\n"
 	if text.String() != want {
 		t.Errorf("got\n%swant\n%s", text.String(), want)
 	}
@@ -120,8 +122,9 @@ func TestProofOfOperators(t *testing.T) {
 	}
 }
 
-// TestProofIsQualified: "all resolved" is not said beside an operator that no rule knows, nor
-// beside a place that was not searched; --strict fails for the former.
+// TestProofIsQualified: the plan does not report "all resolved" if no rule knows an
+// operator, or if a place was not searched. --strict fails for an unknown operator
+// only.
 func TestProofIsQualified(t *testing.T) {
 	own := operators.Operator{By: "add-on own: Deployment own/own", Image: "registry.example/own:1", Unknown: true, Warnings: []string{"no rule knows it"}}
 	later := operators.Operator{By: "add-on eck: StatefulSet eck/eck", Image: "registry.example/eck:1", Rule: "eck", Warnings: []string{"no object is there yet"}}
@@ -131,14 +134,14 @@ func TestProofIsQualified(t *testing.T) {
 		want   string
 		strict string
 	}{
-		"a known operator": {bundle.Plan{Operators: []operators.Operator{later}}, "closed world: 0 references, all resolved; 0 B in all\n", ""},
+		"a known operator": {bundle.Plan{Operators: []operators.Operator{later}}, "complete: 0 references, all resolved; 0 B in total\n", ""},
 		"an operator": {
 			bundle.Plan{Operators: []operators.Operator{own, later}},
-			"not closed: 0 references resolved, 1 operator whose images are not known; 0 B in all\nnext: say in a rule of images.rules",
+			"incomplete: 0 references resolved, 1 operator with unknown images; 0 B in total\nnext: for each operator, add a rule to images.rules",
 			"add-on own: Deployment own/own, operator registry.example/own:1: no rule knows it",
 		},
-		"a place":            {bundle.Plan{Unsearched: 2}, "not closed: 0 references resolved, 2 places not searched; 0 B in all\nnext: look into the places", ""},
-		"an image, operator": {bundle.Plan{Operators: []operators.Operator{own}, Lock: gone}, "1 possible image not carried, 1 operator whose", "a.example/b:1 looks like an image"},
+		"a place":            {bundle.Plan{Unsearched: 2}, "incomplete: 0 references resolved, 2 places not searched; 0 B in total\nnext: check the places", ""},
+		"an image, operator": {bundle.Plan{Operators: []operators.Operator{own}, Lock: gone}, "1 possible image not in the bundle, 1 operator with", "a.example/b:1 looks like an image"},
 	} {
 		p := ProofOf(&tc.plan)
 		var text bytes.Buffer
@@ -146,7 +149,7 @@ func TestProofIsQualified(t *testing.T) {
 			t.Errorf("%s: %v, %q, want %q", name, err, text.String(), tc.want)
 		}
 		if p.ClosedWorld.AllResolved != strings.Contains(text.String(), "all resolved") {
-			t.Errorf("%s: the JSON says %v", name, p.ClosedWorld.AllResolved)
+			t.Errorf("%s: allResolved in JSON is %v", name, p.ClosedWorld.AllResolved)
 		}
 		err := Options{Strict: true}.strictly(&tc.plan)
 		if (err != nil) != (tc.strict != "") || err != nil && !strings.Contains(err.Error(), tc.strict) {

@@ -16,8 +16,8 @@ import (
 //go:embed INSTALL.txt
 var installTemplate string
 
-// stickFiles are what lies beside the parts: the program, its RPM, the books, the text for the people at
-// the server, and for the security desk what is in the bundle.
+// stickFiles are the files next to the parts: the program, its RPM, the documentation,
+// INSTALL.txt, and the SBOM and the report for the security team.
 func stickFiles(these program.Source, c *config.Cluster, plan *bundle.Plan, keys *program.Keys) ([]bundle.StickFile, error) {
 	binary, err := bundle.StickProgram("airgap", these.Airgap)
 	if err != nil {
@@ -39,7 +39,7 @@ func stickFiles(these program.Source, c *config.Cluster, plan *bundle.Plan, keys
 	if err != nil {
 		return nil, err
 	}
-	books, err := docs.HTMLBooks(version.String())
+	pages, err := docs.HTMLBooks(version.String())
 	if err != nil {
 		return nil, err
 	}
@@ -47,13 +47,13 @@ func stickFiles(these program.Source, c *config.Cluster, plan *bundle.Plan, keys
 		binary, bundle.StickPackage("airgap.rpm", pkg), bundle.StickBytes("INSTALL.txt", text),
 		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes(bundle.ReportName, report),
 	}
-	for _, language := range docs.Languages() { // at the servers there is no internet to read them in
-		files = append(files, bundle.StickBytes(language.File(), books[language]))
+	for _, language := range docs.Languages() { // the servers have no internet access to read them online
+		files = append(files, bundle.StickBytes(language.File(), pages[language]))
 	}
 	return files, nil
 }
 
-// InstallText is INSTALL.txt: what people at the servers do with the bundle of this plan.
+// InstallText is INSTALL.txt: the steps on the servers for the bundle of this plan.
 func InstallText(c *config.Cluster, plan *bundle.Plan, keys *program.Keys) ([]byte, error) {
 	t, err := template.New("INSTALL.txt").Option("missingkey=error").Parse(installTemplate)
 	if err != nil {

@@ -23,9 +23,9 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestBooksAreOnTheStick: in the directory of a bundle both books lie beside the program,
-// and the signed list of sums has them, so that one that was changed is noticed.
-func TestBooksAreOnTheStick(t *testing.T) {
+// TestDocsAreOnTheStick: a bundle has the documentation in both languages. SHA256SUMS
+// lists the files, so that a change is detected.
+func TestDocsAreOnTheStick(t *testing.T) {
 	c := configtest.On(t, "el9", configtest.Kubernetes+"network: {plugin: calico}\n")
 	plan, err := cnitest.Serve(t).Plan(t, c.Network, c.PodCluster(""), nil)
 	if err != nil {
@@ -70,8 +70,8 @@ func TestBooksAreOnTheStick(t *testing.T) {
 		}
 	}
 
-	book := filepath.Join(dir, "docs.ko.html")
-	if err := os.WriteFile(book, []byte("<html lang=\"ko\">another</html>"), 0o644); err != nil {
+	korean := filepath.Join(dir, "docs.ko.html")
+	if err := os.WriteFile(korean, []byte("<html lang=\"ko\">another</html>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	b, err := bundle.Open(dir, &keys.Bundle.PublicKey)
@@ -80,11 +80,11 @@ func TestBooksAreOnTheStick(t *testing.T) {
 	}
 	defer b.Close()
 	if err := b.Verify(t.Context(), ui.Discard()); err == nil || !strings.Contains(err.Error(), "docs.ko.html") {
-		t.Errorf("a changed book: %v, want that it is named", err)
+		t.Errorf("changed documentation: got error %v, want one that names docs.ko.html", err)
 	}
 }
 
-// TestInstallTextOfADelta says first that the base has to be there.
+// TestInstallTextOfADelta: the text first says that the base must be on the servers.
 func TestInstallTextOfADelta(t *testing.T) {
 	key, err := rpm.NewKey(time.Unix(1_600_000_000, 0))
 	if err != nil {
@@ -99,9 +99,9 @@ func TestInstallTextOfADelta(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		base         *bundle.Base
-		own          bool // signed with a key of the site's
-		wants, lacks []string
+		base           *bundle.Base
+		own            bool // signed with the site's key
+		wants, without []string
 	}{
 		{
 			nil,
@@ -122,12 +122,12 @@ func TestInstallTextOfADelta(t *testing.T) {
 		}
 		for _, want := range tt.wants {
 			if !strings.Contains(string(text), want) {
-				t.Errorf("INSTALL.txt lacks %q:\n%s", want, text)
+				t.Errorf("%q is missing in INSTALL.txt:\n%s", want, text)
 			}
 		}
-		for _, word := range tt.lacks {
+		for _, word := range tt.without {
 			if strings.Contains(strings.ReplaceAll(string(text), "test-delta-1", ""), word) {
-				t.Errorf("INSTALL.txt of a whole bundle says %q", word)
+				t.Errorf("INSTALL.txt of a complete bundle contains %q", word)
 			}
 		}
 	}

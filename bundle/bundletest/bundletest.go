@@ -1,7 +1,7 @@
-// Package bundletest makes small signed bundles for tests of what reads them.
+// Package bundletest makes small signed bundles for tests of the code that reads them.
 //
-// It writes the format with archive/tar and nothing of the code under test,
-// so that it is a second opinion on what a bundle looks like.
+// It writes the format with archive/tar and without the code under test, so that it checks
+// the format independently.
 package bundletest
 
 import (
@@ -27,17 +27,17 @@ import (
 	"airgap.dev/airgap/bundle"
 )
 
-// Fixture is a bundle in a directory of the test's own.
+// Fixture is a bundle in a temporary directory of the test.
 type Fixture struct {
 	Dir    string
 	Key    *ecdsa.PrivateKey
-	Images []Image // as the lock lists them
+	Images []Image // in the order of the lock
 }
 
-// partSize is small, so that files straddle parts.
+// partSize is small, so that files span several parts.
 const partSize = 1 << 20
 
-// config is of a cluster of two servers.
+// config describes a cluster of two servers.
 const config = `apiVersion: airgap.dev/v1alpha1
 kind: Cluster
 name: test
@@ -50,19 +50,20 @@ packages:
   repositories: [{name: base, baseURL: "https://rpms.example/", gpgKeys: ["https://rpms.example/key.asc"]}]
 `
 
-// New makes the bundle "test": three images (one an index with two platforms
-// of which linux/amd64 is held, one by digest, one with a layer over several
-// parts), two RPM-like files with a repodata directory, and files/hello.txt.
+// New makes the bundle "test". It has three images: an index with two platforms, of
+// which the bundle has only linux/amd64; an image with a digest reference; and an image
+// with a layer that spans several parts. It also has two RPM-like files with a repodata
+// directory, and files/hello.txt.
 func New(t testing.TB) *Fixture { return NewWith(t, "test", StandardImages(t)...) }
 
-// NewWith makes a bundle with a name and images of the test's choice, next to
-// the standard RPMs and files.
+// NewWith makes a bundle with this name and these images, and the standard RPMs and
+// files.
 func NewWith(t testing.TB, name string, images ...Image) *Fixture {
 	t.Helper()
 	return NewWithFiles(t, name, nil, images...)
 }
 
-// NewWithFiles is NewWith with more files, by their names below files/.
+// NewWithFiles is NewWith with more files; the keys are names below files/.
 func NewWithFiles(t testing.TB, name string, more map[string][]byte, images ...Image) *Fixture {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -77,8 +78,8 @@ func NewWithFiles(t testing.TB, name string, more map[string][]byte, images ...I
 	return f
 }
 
-// Delta makes a bundle of these images, an hour newer and signed with the same
-// key, without what the base lists: layers, packages, files.
+// Delta makes a bundle of these images, one hour newer and signed with the same key,
+// without the layers, packages and files that the base lists.
 func (f *Fixture) Delta(t testing.TB, name string, images ...Image) *Fixture {
 	t.Helper()
 	base := f.Open(t).Index()
@@ -90,7 +91,7 @@ func (f *Fixture) Delta(t testing.TB, name string, images ...Image) *Fixture {
 		there[e] = true
 	}
 	lock, files := contents(t, images)
-	whole := map[string]bool{} // manifests, which deltas always have
+	whole := map[string]bool{} // manifests are in every delta
 	for _, image := range lock.Images {
 		for _, b := range image.Blobs {
 			if m := types.MediaType(b.MediaType); m.IsImage() || m.IsIndex() {
@@ -113,7 +114,7 @@ func (f *Fixture) Delta(t testing.TB, name string, images ...Image) *Fixture {
 	return d
 }
 
-// make writes the directory of the index with the files in its parts.
+// make writes the directory of the bundle: the index, and the files in parts.
 func (f *Fixture) make(t testing.TB, index bundle.Index, files map[string][]byte) {
 	t.Helper()
 	check(t, os.Mkdir(f.Dir, 0o755))
@@ -130,7 +131,7 @@ func (f *Fixture) make(t testing.TB, index bundle.Index, files map[string][]byte
 	f.Sign(t)
 }
 
-// Open opens the bundle and closes it at the test's end.
+// Open opens the bundle and closes it at the end of the test.
 func (f *Fixture) Open(t testing.TB) *bundle.Bundle {
 	t.Helper()
 	b, err := bundle.Open(f.Dir, &f.Key.PublicKey)
@@ -139,7 +140,7 @@ func (f *Fixture) Open(t testing.TB) *bundle.Bundle {
 	return b
 }
 
-// Flip inverts one bit of a part at a file's first byte, as a bad stick does.
+// Flip inverts one bit in the first byte of a file in a part, as a bad USB drive does.
 func (f *Fixture) Flip(t testing.TB, path string) {
 	t.Helper()
 	b := f.Open(t)
@@ -158,7 +159,7 @@ func (f *Fixture) Flip(t testing.TB, path string) {
 	check(t, err)
 }
 
-// Sign writes SHA256SUMS over what the directory now holds, and its signature.
+// Sign writes SHA256SUMS of the files that are now in the directory, and its signature.
 func (f *Fixture) Sign(t testing.TB) {
 	t.Helper()
 	names, err := os.ReadDir(f.Dir)
@@ -178,7 +179,7 @@ func (f *Fixture) Sign(t testing.TB) {
 	f.write(t, bundle.SignatureName, signature)
 }
 
-// BaseAndDelta is a bundle, and one that moves the tag of its first image.
+// BaseAndDelta makes a bundle, and a delta that moves the tag of its first image.
 func BaseAndDelta(t testing.TB) (base, delta *Fixture) {
 	t.Helper()
 	base = New(t)
@@ -197,7 +198,7 @@ func (f *Fixture) writeParts(t testing.TB, stream []byte) []bundle.Part {
 	for i := 0; len(stream) > 0; i++ {
 		data := stream[:min(partSize, len(stream))]
 		stream = stream[len(data):]
-		sum := sha256.Sum256(data) // part and chunk are the same size here
+		sum := sha256.Sum256(data) // a part has one chunk here
 		name := fmt.Sprintf("bundle.tar.%03d", i)
 		f.write(t, name, data)
 		parts = append(parts, bundle.Part{Name: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]), Chunks: sum[:]})
@@ -205,7 +206,7 @@ func (f *Fixture) writeParts(t testing.TB, stream []byte) []bundle.Part {
 	return parts
 }
 
-// archive writes the tar and notes where each file went.
+// archive writes the tar and returns the position of each file.
 func archive(t testing.TB, files map[string][]byte) ([]byte, []bundle.Entry) {
 	paths := make([]string, 0, len(files))
 	for p := range files {

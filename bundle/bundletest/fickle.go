@@ -7,18 +7,17 @@ import (
 	"sync"
 )
 
-// Fickle is a bundle's directory as a stick gives it that means harm: a byte that was
-// right once is another one later.
+// Fickle is the directory of a bundle on a malicious USB drive: a byte that was correct
+// at the first read can be different at a later read.
 type Fickle struct {
 	Dir string
-	// Lies decides whether the nth read of a file, from 1, gives other bytes.
+	// Lies reports whether the nth read of a file, from 1, returns wrong bytes.
 	Lies func(name string, nth int) bool
 
 	mu    sync.Mutex
 	reads map[string]int
 }
 
-// Open opens a file of the directory.
 func (f *Fickle) Open(name string) (fs.File, error) {
 	file, err := os.Open(filepath.Join(f.Dir, name))
 	if err != nil {

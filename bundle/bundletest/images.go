@@ -18,15 +18,15 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// Image is one image to bundle: Held is the linux/amd64 image, Index the
-// index that the name points to, nil where it points to the image itself.
+// Image is an image for a bundle. Held is the linux/amd64 image. Index is the index
+// that the name points to; nil if the name points to the image.
 type Image struct {
 	Name  string
 	Held  v1.Image
 	Index v1.ImageIndex
 }
 
-// StandardImages are what New bundles.
+// StandardImages are the images of New.
 func StandardImages(t testing.TB) []Image {
 	t.Helper()
 	byDigest := RandomImage(t, 4096, 1, "amd64")
@@ -54,7 +54,7 @@ func RandomImage(t testing.TB, size, layers int64, arch string) v1.Image {
 	return mutate.MediaType(mutate.ConfigMediaType(image, types.OCIConfigJSON), types.OCIManifestSchema1)
 }
 
-// TwoPlatforms is an index of amd64 and some arm64 image.
+// TwoPlatforms is an index with this amd64 image and a random arm64 image.
 func TwoPlatforms(t testing.TB, amd64 v1.Image) v1.ImageIndex {
 	t.Helper()
 	add := func(index v1.ImageIndex, image v1.Image, arch string) v1.ImageIndex {
@@ -67,7 +67,7 @@ func TwoPlatforms(t testing.TB, amd64 v1.Image) v1.ImageIndex {
 	return add(add(index, RandomImage(t, 2000, 1, "arm64"), "arm64"), amd64, "amd64")
 }
 
-// contents gives the lock and the bytes of everything in the bundle.
+// contents returns the lock and the contents of all files in the bundle.
 func contents(t testing.TB, images []Image) (bundle.Lock, map[string][]byte) {
 	files := map[string][]byte{
 		"oci/oci-layout":              []byte(`{"imageLayoutVersion":"1.0.0"}`),

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Need skips the test where one of the programs is not installed. With
-// AIRGAP_REQUIRE_TOOLS=1 they have to be there.
+// Need skips the test if one of the programs is not installed. With
+// AIRGAP_REQUIRE_TOOLS=1 a missing program fails the test.
 func Need(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, p := range programs {

@@ -1,5 +1,6 @@
-// Package delta says what the servers have already, so that a bundle leaves it out. A bundle before
-// says it, or a receipt that a registry host signs.
+// Package delta reads the list of contents that the servers already have, so that a
+// bundle omits them. The source is the base bundle or a receipt that a registry host
+// signed.
 package delta
 
 import (
@@ -17,35 +18,36 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// Options say what the servers have already.
+// Options name the source of that list.
 type Options struct {
-	From      string   // directory of a bundle, or a receipt; "": the bundle is whole
-	Authority string   // trust.CAHash that a receipt must be signed by
-	Keys      []string // files or fingerprints: one of them must have signed the bundle; none: Own or Signer
+	From      string   // directory of a bundle, or a receipt; "": make a complete bundle
+	Authority string   // trust.CAHash of the CA that must have signed the receipt
+	Keys      []string // files or fingerprints: one of these keys must have signed the bundle; none: Own or Signer
 	Own       string   // directory of this host's signing keys
-	Signer    string   // fingerprint of the key that the site keeps, where it signs this bundle; else ""
+	Signer    string   // fingerprint of the site's key if it signs this bundle; else ""
 }
 
-// Check returns a usage error (advice.IsUsage) for options that do not go together.
+// Check returns a usage error (advice.IsUsage) if the options contradict each other.
 func (o Options) Check() error {
 	if o.From == "" && (o.Authority != "" || len(o.Keys) > 0) {
-		return advice.Usagef("airgap bundle: --receipt-key and --require-key are for --delta-from")
+		return advice.Usagef("airgap bundle: --receipt-key and --require-key require --delta-from")
 	}
 	if o.Authority != "" && !trust.IsCAHash(o.Authority) {
-		return advice.Usagef("airgap bundle: --receipt-key %q: want sha256: and 64 hexadecimal digits, as airgap registry status --receipt prints it", o.Authority)
+		return advice.Usagef("airgap bundle: --receipt-key %q: want sha256: and 64 hexadecimal digits, as in the output of airgap registry status --receipt", o.Authority)
 	}
 	return nil
 }
 
-// Inventory is what the servers have, as a signature vouches for it; nil without From. An error says
-// which signature or which file is missing.
+// Inventory returns the contents of the servers, from a source with a verified
+// signature; nil without From. The error names the signature or the file that is
+// missing.
 func (o Options) Inventory() (*bundle.Inventory, error) {
 	if o.From == "" {
 		return nil, nil
 	}
 	info, err := os.Stat(o.From)
 	if err != nil {
-		return nil, advice.Add(fmt.Errorf("read what the servers have: %w", err), "name the directory of the bundle before, or a receipt that airgap registry status --receipt wrote there")
+		return nil, advice.Add(fmt.Errorf("read --delta-from: %w", err), "pass the directory of the base bundle, or a receipt that airgap registry status --receipt wrote on a registry host")
 	}
 	if info.IsDir() {
 		return o.ofBundle()
@@ -60,7 +62,7 @@ func (o Options) ofBundle() (*bundle.Inventory, error) {
 	}
 	index, err := bundle.ReadIndex(o.From, t.Keys...)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, bundle.ErrDamaged) {
-		return nil, advice.Add(err, "name the directory that holds %v of the bundle before; its parts are not needed", bundle.IndexFiles())
+		return nil, advice.Add(err, "pass the directory with %v of the base bundle; its parts are not needed", bundle.IndexFiles())
 	}
 	if err != nil {
 		return nil, t.Explain(err)
@@ -69,8 +71,9 @@ func (o Options) ofBundle() (*bundle.Inventory, error) {
 	return &v, nil
 }
 
-// baseTrust is in the named keys, else in those that sign here, as they most often
-// signed the bundle before, else in those that any bundle is checked with.
+// baseTrust returns the keys that may have signed the base: o.Keys, else the keys that
+// sign this bundle, which usually signed the base too, else the keys that any bundle is
+// checked with.
 func (o Options) baseTrust() (*site.Trust, error) {
 	keys := o.Keys
 	if public := filepath.Join(o.Own, bundle.PublicKeyName); len(o.Keys) == 0 && site.Exists(public) {
@@ -85,7 +88,7 @@ func (o Options) baseTrust() (*site.Trust, error) {
 func (o Options) ofReceipt() (*bundle.Inventory, error) {
 	f, err := host.OpenPlain(o.From)
 	if err != nil {
-		return nil, advice.Add(fmt.Errorf("read receipt: %w", err), "name the file itself")
+		return nil, advice.Add(fmt.Errorf("read receipt: %w", err), "pass the path of a regular file, not a link")
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, trust.MaxReceipt))
@@ -94,10 +97,10 @@ func (o Options) ofReceipt() (*bundle.Inventory, error) {
 	}
 	r, err := trust.ReadReceipt(text, o.Authority)
 	if wrong, is := errors.AsType[*trust.AuthorityError](err); is && wrong.Want == "" {
-		return nil, advice.Add(err, "compare it with what airgap registry status --receipt printed there, or with --ca-hash of the cluster's join line; then give --receipt-key %s", wrong.Shown)
+		return nil, advice.Add(err, "compare it with the output of airgap registry status --receipt on the registry host, or with --ca-hash in the join command of the cluster; then pass --receipt-key %s", wrong.Shown)
 	}
 	if errors.Is(err, trust.ErrReceipt) {
-		return nil, advice.Add(fmt.Errorf("%s: %w", o.From, err), "write it again on a control-plane host: airgap registry status --receipt FILE")
+		return nil, advice.Add(fmt.Errorf("read %s: %w", o.From, err), "write the receipt again on a control-plane host: airgap registry status --receipt FILE")
 	}
 	if err != nil {
 		return nil, err

@@ -15,17 +15,18 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// Receipt says what a receipt covers, and who signed it.
+// Receipt describes the contents of a receipt and its signer.
 type Receipt struct {
 	File      string   `json:"file"`
-	Authority string   `json:"authority"` // to be given to airgap bundle as --receipt-key
+	Authority string   `json:"authority"` // value for --receipt-key of airgap bundle
 	Bundles   []string `json:"bundles"`
 	Files     int      `json:"files"`
 }
 
-// WriteReceipt writes into file what the bundles hold, signed with the key of the registry's authority
-// in pki, which only root of a control-plane host can read. It leaves out bundles that could not be
-// opened: a delta brings them again.
+// WriteReceipt writes the list of the contents of bundles to file and signs it with the
+// key of the registry CA in pki. Only root on a control-plane host can read this key.
+// Bundles that could not be opened are not in the list, so a delta contains their files
+// again.
 func WriteReceipt(file string, pki trust.PKI, bundles []*bundle.Bundle) (Receipt, error) {
 	here, err := os.Hostname()
 	if err != nil {
@@ -37,7 +38,7 @@ func WriteReceipt(file string, pki trust.PKI, bundles []*bundle.Bundle) (Receipt
 	}
 	text, authority, err := pki.SignReceipt(r)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return Receipt{}, advice.Add(err, "receipts are signed with the key of the registry's authority: be root on a control-plane host")
+		return Receipt{}, advice.Add(err, "run the command as root on a control-plane host, which has the key of the registry CA")
 	}
 	if err != nil {
 		return Receipt{}, err

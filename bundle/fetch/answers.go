@@ -21,8 +21,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// answerError explains a registry's answer, or a failed connection, and gives the next step.
-// The text includes the registry's own message.
+// answerError explains the answer of a registry or a failed connection, with the next
+// step. The text includes the registry's own message.
 type answerError struct {
 	text string
 	err  error
@@ -65,42 +65,42 @@ func (c *Client) meaning(ctx context.Context, ref name.Reference, err error) str
 	case errors.As(err, &status):
 		return c.meaningOf(ctx, ref, status.status, fmt.Sprintf("%d %s", status.status, http.StatusText(status.status)))
 	case errors.As(err, &syntax):
-		return fmt.Sprintf("the token server of %s answers with something else than a token, as a proxy or a login page does (%v): %s", host, err, afterPage)
+		return fmt.Sprintf("the token server of %s did not return a token; a proxy or a login page may have answered (%v): %s", host, err, afterPage)
 	}
 	return c.unreachable(host, err)
 }
 
-const afterPage = "open that address in a browser on this host, or name another way in sources.proxy or sources.rewrite of airgap.yaml"
+const afterPage = "open that address in a browser on this host, or set another proxy or a mirror in sources.proxy or sources.rewrite of airgap.yaml"
 
 // meaningOf explains an HTTP status other than 200.
 func (c *Client) meaningOf(ctx context.Context, ref name.Reference, status int, said string) string {
 	host := ref.Context().RegistryStr()
 	switch status {
 	case http.StatusNotFound:
-		return fmt.Sprintf("does not exist in %s: %s (it said: %s)", host, c.whatExists(ctx, ref), said)
+		return fmt.Sprintf("does not exist in %s: %s (response: %s)", host, c.whatExists(ctx, ref), said)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Sprintf("%s %s (it said: %s)", host, c.loginAdvice(ref.Context()), said)
+		return fmt.Sprintf("%s %s (response: %s)", host, c.loginAdvice(ref.Context()), said)
 	case http.StatusTooManyRequests:
-		return fmt.Sprintf("%s limits how much this host may pull (it said: %s): wait and run the same command again, which goes on; a login has a higher limit (%s), and so has a mirror in sources.rewrite",
+		return fmt.Sprintf("%s limits the pulls of this host (response: %s): wait, then run the same command again, which continues; to get a higher limit, log in (%s) or set a mirror in sources.rewrite",
 			host, said, loginCommand(ref.Context()))
 	case http.StatusProxyAuthRequired:
-		return fmt.Sprintf("the proxy on the way to %s wants a login (it said: %s): set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT in the environment", host, said)
+		return fmt.Sprintf("the proxy for %s requires a login (response: %s): set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT in the environment", host, said)
 	}
 	if status >= 500 {
-		return fmt.Sprintf("%s has trouble of its own (it said: %s): run the same command again later", host, said)
+		return fmt.Sprintf("%s has a server error (response: %s): run the same command again later", host, said)
 	}
-	return fmt.Sprintf("%s refuses it (it said: %s)", host, said)
+	return fmt.Sprintf("%s refuses the request (response: %s)", host, said)
 }
 
 func (c *Client) loginAdvice(repo name.Repository) string {
 	how := c.accessOf(repo)
 	switch {
 	case how.login != "":
-		return fmt.Sprintf("refuses the login of %s for it: it may have expired, have no right to pull it, or no such image exists; renew it with %s", how.login, loginCommand(repo))
+		return fmt.Sprintf("refuses the login from %s: the login has expired, its user must not pull the image, or the image does not exist; log in again with %s", how.login, loginCommand(repo))
 	case how.mirror:
-		return fmt.Sprintf("wants credentials for it, or it does not exist: it is a mirror (sources.rewrite of airgap.yaml), give its rule a login with a user name, or run %s", loginCommand(repo))
+		return fmt.Sprintf("requires a login, or the image does not exist: this registry is a mirror, so set a login with a user name in its rule (sources.rewrite of airgap.yaml), or run %s", loginCommand(repo))
 	}
-	return fmt.Sprintf("wants credentials for it, or it does not exist: compare the name with the publisher's; for a private image run %s on this host", loginCommand(repo))
+	return fmt.Sprintf("requires a login, or the image does not exist: compare the name with the publisher's; for a private image, run %s on this host", loginCommand(repo))
 }
 
 func loginCommand(repo name.Repository) string {
@@ -117,7 +117,8 @@ func (c *Client) accessOf(repo name.Repository) access {
 	return c.accesses[repo.Name()]
 }
 
-// noteAccess records the origin of the credentials auth; mirrors are those of sources.rewrite.
+// noteAccess records the source of the credentials auth; mirrors are the credentials of
+// sources.rewrite.
 func (c *Client) noteAccess(repo name.Repository, auth, mirrors authn.Authenticator) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,21 +137,21 @@ func (c *Client) noteAccess(repo name.Repository, auth, mirrors authn.Authentica
 // whatExists distinguishes a missing repository from a missing tag, and lists similar tags.
 func (c *Client) whatExists(ctx context.Context, ref name.Reference) string {
 	repo := ref.Context()
-	what := "compare name and tag with the publisher's"
+	what := "compare the name and the tag with the publisher's"
 	if c.accessOf(repo).mirror {
-		what += "; a mirror (sources.rewrite) may not have all that its upstream has"
+		what += "; a mirror (sources.rewrite) may not have everything that its upstream has"
 	}
 	tags, err := c.tags(ctx, repo)
 	switch {
 	case err != nil && notFound(err):
-		return fmt.Sprintf("it has no repository %s; %s", repo.RepositoryStr(), what)
+		return fmt.Sprintf("the registry has no repository %s; %s", repo.RepositoryStr(), what)
 	case err != nil || len(tags) == 0:
 		return what
 	}
 	if _, byTag := ref.(name.Tag); !byTag {
-		return "it has the repository, and nothing of this digest in it: publishers delete old versions; name another one"
+		return "the repository exists, but has nothing with this digest: publishers delete old versions; choose another version"
 	}
-	return fmt.Sprintf("it has the repository, and no tag %s in it: there are %s", ref.Identifier(), ui.And(nearest(tags, ref.Identifier())))
+	return fmt.Sprintf("the repository exists, but has no tag %s; similar tags: %s", ref.Identifier(), ui.And(nearest(tags, ref.Identifier())))
 }
 
 // nearest returns up to 5 of the tags that share the longest prefix with the wanted tag.
@@ -214,15 +215,15 @@ func (c *Client) unreachable(host string, err error) string {
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &untrusted), errors.As(err, &unknown):
-		return fmt.Sprintf("the certificate of %s is not one that this host trusts%s (%v): where a proxy opens TLS connections, or a mirror has a CA of its own, name that CA in sources.ca of airgap.yaml", host, issuedBy(untrusted), err)
+		return fmt.Sprintf("this host does not trust the certificate of %s%s (%v): if a proxy intercepts TLS connections, or a mirror has its own CA, set that CA in sources.ca of airgap.yaml", host, issuedBy(untrusted), err)
 	case errors.As(err, &record):
-		return fmt.Sprintf("%s does not speak TLS (%v): registries are asked by https only; check the port", host, err)
+		return fmt.Sprintf("%s does not speak TLS (%v): airgap uses only https for registries; check the port", host, err)
 	case errors.As(err, &lookup):
-		return fmt.Sprintf("this host finds no address of %s (%v): check the name and DNS; behind a proxy set sources.proxy of airgap.yaml or HTTPS_PROXY, with a mirror sources.rewrite", host, err)
+		return fmt.Sprintf("this host cannot resolve %s (%v): check the name and DNS; behind a proxy, set sources.proxy of airgap.yaml or HTTPS_PROXY; for a mirror, set sources.rewrite", host, err)
 	case strings.Contains(err.Error(), http.StatusText(http.StatusProxyAuthRequired)):
-		return fmt.Sprintf("the proxy on the way to %s wants a login (%v): set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT in the environment", host, err)
+		return fmt.Sprintf("the proxy for %s requires a login (%v): set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT in the environment", host, err)
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return fmt.Sprintf("%s is not reached from this host (%v): behind a proxy set sources.proxy of airgap.yaml or HTTPS_PROXY, with a mirror sources.rewrite", host, err)
+		return fmt.Sprintf("this host cannot connect to %s (%v): behind a proxy, set sources.proxy of airgap.yaml or HTTPS_PROXY; for a mirror, set sources.rewrite", host, err)
 	}
 	return ""
 }
@@ -231,10 +232,10 @@ func issuedBy(untrusted *tls.CertificateVerificationError) string {
 	if untrusted == nil || len(untrusted.UnverifiedCertificates) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(": it is issued by %.200q", untrusted.UnverifiedCertificates[0].Issuer.String())
+	return fmt.Sprintf(", issued by %.200q", untrusted.UnverifiedCertificates[0].Issuer.String())
 }
 
-// said is the status and the registry's own message, in one short line.
+// said returns the status and the registry's own message in one short line.
 func said(answer *transport.Error) string {
 	status := fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	if len(answer.Errors) > 0 {
@@ -272,16 +273,18 @@ func (e *webPage) Error() string {
 	return "a web page"
 }
 
-// isWebPage checks the first bytes, because some registries send manifests as text/html.
+// isWebPage checks the first bytes, because some registries send manifests as
+// text/html.
 func isWebPage(contentType string, body []byte) bool {
 	begin := bytes.TrimSpace(body[:min(len(body), sniffed)])
 	return isHTML(begin) || bytes.HasPrefix(begin, []byte("<")) && strings.HasPrefix(contentType, "text/html")
 }
 
-// PageIn is an explanation to append to an error if the bytes are an HTML page, else "".
+// PageIn explains, for the end of an error message, that the bytes are an HTML page; ""
+// for other bytes.
 func PageIn(raw []byte) string {
 	if !isWebPage("", raw) {
 		return ""
 	}
-	return fmt.Sprintf(": it is %s; a proxy or a login page answers, %s", (&webPage{raw}).Error(), afterPage)
+	return fmt.Sprintf(": the content is %s; a proxy or a login page answered, %s", (&webPage{raw}).Error(), afterPage)
 }

@@ -1,8 +1,8 @@
-// Package fetch reads manifests, blobs and files of upstream, or of the mirrors that stand for it.
+// Package fetch reads manifests, blobs and files from upstream or from mirrors.
 //
-// A connection that breaks is resumed, a login is shown where the site has one, and an answer that
-// is none is explained: what refused, why, and what to do. Nothing is verified here but a manifest
-// that is asked for by its digest; the caller compares the rest with the lock.
+// It resumes a broken connection, logs in if the site has a login, and explains an unexpected
+// answer: the server, the reason, and the next step. It verifies only a manifest that is
+// requested by its digest; the caller compares the rest with the lock.
 package fetch
 
 import (
@@ -26,31 +26,30 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// Client fetches from upstream, or from the mirrors that stand for it. It is
-// safe for use by several goroutines.
+// Client fetches from upstream or from its mirrors. It is safe for concurrent use.
 type Client struct {
 	sources Sources
 	roots   *x509.CertPool
 	base    http.RoundTripper
 	logins  []*login
-	mirrors map[int]*login // that want to see one, by the index of their rule
+	mirrors map[int]*login // logins at mirrors, by the index of their rule
 	Patience
 
 	mu    sync.Mutex
-	repos map[string]http.RoundTripper // that have logged in, by rewritten name
-	shown map[string]*login            // what repositories of mirrors are shown, by rewritten name
+	repos map[string]http.RoundTripper // transports after the login, by rewritten name
+	shown map[string]*login            // logins at the mirrors of repositories, by rewritten name
 
 	accesses map[string]access // by rewritten name
 }
 
-// Patience is how long a client puts up with a server.
+// Patience limits the retries of a client.
 type Patience struct {
-	Attempts int           // in a row that may fail without a byte received
-	Pause    time.Duration // after the first; doubled each time
-	Stall    time.Duration // without a byte before a connection is given up
+	Attempts int           // failed attempts in a row without a received byte
+	Pause    time.Duration // pause after the first attempt; doubles each time
+	Stall    time.Duration // time without a received byte that ends a connection
 }
 
-// NewClient reads the CA file and prepares connections; it asks nobody yet.
+// NewClient reads the CA file and prepares connections; it connects to no server yet.
 func NewClient(s Sources) (*Client, error) {
 	roots, err := s.roots()
 	if err != nil {
@@ -67,23 +66,23 @@ func NewClient(s Sources) (*Client, error) {
 	return c, c.useMirrors()
 }
 
-// transport shows servers the certificates, where they ask for one.
+// transport presents the certificates to servers that request one.
 func (c *Client) transport(certificates ...tls.Certificate) http.RoundTripper {
 	return httpclient.Guard(&http.Transport{
 		Proxy:       c.sources.proxyFunc(),
 		DialContext: (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		// HTTP/1.1 on purpose: one connection a blob is faster than
-		// streams that share a flow control window.
+		// HTTP/1.1 on purpose: one connection per blob is faster than streams that share a flow
+		// control window.
 		TLSClientConfig:       &tls.Config{RootCAs: c.roots, Certificates: certificates, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   15 * time.Second,
 		ResponseHeaderTimeout: time.Minute,
 		IdleConnTimeout:       time.Minute,
 		MaxIdleConnsPerHost:   16,
-		DisableCompression:    true, // bytes are hashed as upstream published them
+		DisableCompression:    true, // the hash is of the bytes that upstream published
 	})
 }
 
-// roots is nil, the system's, where the section names no CA.
+// roots returns the CA pool; nil, the system's pool, if the section names no CA.
 func (s Sources) roots() (*x509.CertPool, error) {
 	if s.CA == "" {
 		return nil, nil
@@ -94,7 +93,7 @@ func (s Sources) roots() (*x509.CertPool, error) {
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // a host without any is fine: the mirror's CA is given
+		pool = x509.NewCertPool() // without CAs on this host, sources.ca alone is enough
 	}
 	if !pool.AppendCertsFromPEM(text) {
 		return nil, fmt.Errorf("read sources.ca: no PEM certificate in %s", s.CA)
@@ -102,8 +101,8 @@ func (s Sources) roots() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// proxyFunc honours NO_PROXY and leaves loopback alone, with a proxy of our
-// own as with the environment's.
+// proxyFunc honours NO_PROXY and uses no proxy for loopback addresses, for
+// sources.proxy and for the proxy from the environment.
 func (s Sources) proxyFunc() func(*http.Request) (*url.URL, error) {
 	config := httpproxy.FromEnvironment()
 	if s.Proxy != "" {
@@ -113,7 +112,7 @@ func (s Sources) proxyFunc() func(*http.Request) (*url.URL, error) {
 	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
 }
 
-// Repository is where upstream's repository is to be asked for.
+// Repository returns the mirror's repository for an upstream repository, else the same.
 func (c *Client) Repository(upstream string) (name.Repository, error) {
 	repo, err := name.NewRepository(c.sources.rewrite(upstream))
 	if err != nil {
@@ -161,8 +160,8 @@ func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.R
 	return rt, nil
 }
 
-// shortErrors truncates the bodies of errors: go-containerregistry drops the status of an answer
-// whose body is larger than 64 KiB.
+// shortErrors truncates the bodies of error answers, because go-containerregistry drops
+// the status of an answer with a body larger than 64 KiB.
 type shortErrors struct{ next http.RoundTripper }
 
 func (s shortErrors) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -13,9 +13,9 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// Open reads an upstream URL, rewritten to its mirror, from offset on. It
-// returns the size of the whole, -1 where the server does not say. A reader
-// whose connection breaks goes on where it was.
+// Open reads an upstream URL, rewritten to its mirror, from offset on. It returns the
+// size of the whole file in bytes, -1 if the server does not report it. The reader
+// resumes after a broken connection.
 func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadCloser, int64, error) {
 	mirror, err := c.mirrored(url)
 	if err != nil {
@@ -28,8 +28,8 @@ func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadClo
 	return d, d.size, nil
 }
 
-// ReadTyped reads an upstream URL of at most limit bytes, and returns the media type that the
-// server gives.
+// ReadTyped reads an upstream URL of at most limit bytes, and returns the media type
+// from the server.
 func (c *Client) ReadTyped(ctx context.Context, url string, limit int64) (text []byte, mediaType string, err error) {
 	mirror, err := c.mirrored(url)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Client) ReadTyped(ctx context.Context, url string, limit int64) (text [
 	return text, body.mediaType, err
 }
 
-// ReadBody reads the whole body, of at most limit bytes. Errors call it name.
+// ReadBody reads the whole body, of at most limit bytes. Its errors contain name.
 func ReadBody(body io.Reader, name string, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if err != nil {
@@ -56,7 +56,7 @@ func ReadBody(body io.Reader, name string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// mirrored returns where an upstream URL is asked for.
+// mirrored returns the URL of the mirror for an upstream URL, else the same URL.
 func (c *Client) mirrored(url string) (string, error) {
 	mirror, err := c.sources.rewriteURL(url)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Client) OpenBlob(ctx context.Context, repo name.Repository, digest stri
 	return c.download(ctx, &login{client: httpclient.New(rt)}, url, 0)
 }
 
-// Size asks for the size of the file at an upstream URL, in bytes.
+// Size requests the size of the file at an upstream URL, in bytes.
 func (c *Client) Size(ctx context.Context, url string) (int64, error) {
 	body, size, err := c.Open(ctx, url, 0)
 	if err != nil {
@@ -83,28 +83,29 @@ func (c *Client) Size(ctx context.Context, url string) (int64, error) {
 	}
 	body.Close()
 	if size < 0 {
-		return 0, fmt.Errorf("GET %s: the server does not say how long it is", Presentable(url))
+		return 0, fmt.Errorf("GET %s: the server does not report the size", Presentable(url))
 	}
 	return size, nil
 }
 
-// worthwhile is how much a connection must bring before its break is forgiven:
-// a server that gives a few bytes each time would keep us for ever.
+// worthwhile is the number of bytes that a connection must transfer to reset the count
+// of failures. Without it, a server that sends a few bytes per connection would keep
+// the client busy indefinitely.
 const worthwhile = 1 << 20
 
-// download is a body that survives its connection.
+// download is a body that outlives its connection.
 type download struct {
 	ctx context.Context
 	as  *login
 	Patience
 	url string
 
-	mediaType string // of what the server sends, as it calls it
+	mediaType string // Content-Type from the server
 
-	off   int64 // of the next byte
+	off   int64 // offset of the next byte
 	size  int64 // -1: unknown
-	got   int64 // bytes that this connection brought
-	fails int   // connections in a row that brought less than worthwhile
+	got   int64 // bytes from this connection
+	fails int   // connections in a row with fewer bytes than worthwhile
 	body  io.ReadCloser
 	stop  func() // ends the connection
 	alarm *time.Timer
@@ -135,7 +136,7 @@ func (d *download) connect() error {
 	if err != nil {
 		cancel(nil)
 		if err = presentableError(err); refusedUs(err) {
-			err = fmt.Errorf("%w; %s", err, whoAsks)
+			err = fmt.Errorf("%w; %s", err, loginSettings)
 		}
 		return err
 	}
@@ -150,8 +151,8 @@ func (d *download) connect() error {
 	return nil
 }
 
-// accept learns the size, and puts the body at the wanted offset where the
-// server does not know ranges.
+// accept reads the size. If the server does not support ranges, it skips to the wanted
+// offset.
 func (d *download) accept(r *http.Response) error {
 	switch {
 	case r.StatusCode == http.StatusOK && d.off == 0:
@@ -172,7 +173,6 @@ func (d *download) accept(r *http.Response) error {
 	}
 }
 
-// Read is io.Reader.
 func (d *download) Read(p []byte) (int, error) {
 	for {
 		n, err := d.body.Read(p)
@@ -186,7 +186,7 @@ func (d *download) Read(p []byte) (int, error) {
 		if err == nil {
 			continue
 		}
-		if d.off == d.size { // whatever became of the connection since
+		if d.off == d.size { // the content is complete, even if the connection failed
 			return 0, io.EOF
 		}
 		if errors.Is(err, io.EOF) {
@@ -201,7 +201,7 @@ func (d *download) Read(p []byte) (int, error) {
 	}
 }
 
-// reconnect returns cause where going on makes no sense.
+// reconnect connects again; it returns cause if another attempt is useless.
 func (d *download) reconnect(cause error) error {
 	d.Close()
 	d.fails++
@@ -214,7 +214,7 @@ func (d *download) reconnect(cause error) error {
 	return d.retry(d.ctx, d.connect)
 }
 
-// Size is what the server says of the whole, -1 where it does not.
+// Size is the size of the whole file from the server, -1 if unknown.
 func (d *download) Size() int64 { return d.size }
 
 // Close ends the connection.
@@ -226,8 +226,8 @@ func (d *download) Close() error {
 	return nil
 }
 
-// causeReader says why a connection was cancelled, and tells each time that something
-// came: also of what is skipped, where the server does not know ranges.
+// causeReader returns the reason of a cancelled connection. It calls comes for all
+// received bytes, also for bytes that accept skips.
 type causeReader struct {
 	ctx   context.Context
 	body  io.Reader

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestWholeDownloadNeedsNoConnection has the connection break after the last
-// byte and before its end was read: there is nothing left to ask for.
+// TestWholeDownloadNeedsNoConnection: if the connection breaks after the last byte, the
+// download is complete and no new connection is opened.
 func TestWholeDownloadNeedsNoConnection(t *testing.T) {
 	const content = "the last bytes"
 	d := &download{
@@ -27,8 +27,8 @@ func TestWholeDownloadNeedsNoConnection(t *testing.T) {
 	}
 }
 
-// TestSkippingIsNoStall: a server that knows no ranges sends from the beginning, and what is
-// skipped comes, too.
+// TestSkippingIsNoStall: a server without range support sends from the beginning. The
+// skipped bytes count as received.
 func TestSkippingIsNoStall(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for range 8 {

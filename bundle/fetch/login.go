@@ -12,33 +12,32 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// Login is what a server wants to see before it gives what lies below a URL.
+// Login is the login for all URLs below one URL.
 type Login struct {
-	Below string // upstream's URL; a rewrite does not change it
+	Below string // upstream URL; a rewrite does not change it
 	rpm.Login
 }
 
-// login is a Login whose files were read.
+// login is a Login after its files were read.
 type login struct {
 	below          string
 	user, password string
 	client         *http.Client
 }
 
-// Use reads the files and variables that a login refers to. Nobody is asked
-// yet.
+// Use reads the files and variables of the logins. It connects to no server.
 func (c *Client) Use(logins ...Login) error {
 	for _, l := range logins {
 		made, err := c.login(l)
 		if err != nil {
-			return fmt.Errorf("prepare the login at %s: %w", Presentable(l.Below), err)
+			return fmt.Errorf("prepare login at %s: %w", Presentable(l.Below), err)
 		}
 		c.logins = append(c.logins, made)
 	}
 	return nil
 }
 
-// useMirrors reads those of the mirrors that sources names.
+// useMirrors reads the logins of the mirrors in sources.
 func (c *Client) useMirrors() error {
 	for i, r := range c.sources.Rewrite {
 		if r.Login == (rpm.Login{}) {
@@ -46,16 +45,16 @@ func (c *Client) useMirrors() error {
 		}
 		made, err := c.login(Login{Login: r.Login})
 		if err != nil {
-			return fmt.Errorf("prepare the login at the mirror %s: %w", r.To, err)
+			return fmt.Errorf("prepare login at mirror %s: %w", r.To, err)
 		}
 		c.mirrors[i] = made
 	}
 	return nil
 }
 
-// mirrorOf is the login of the mirror that stands for upstream's HOST/PATH; nil
-// where there is none, or it has none. It goes by the rule that sends us there:
-// who is asked by another rule is not shown it.
+// mirrorOf returns the login of the mirror for upstream's HOST/PATH; nil without a
+// mirror or a login. Only the rule that rewrites HOST/PATH counts, so that a login is
+// not sent to the server of another rule.
 func (c *Client) mirrorOf(upstream string) *login {
 	if i, found := c.sources.rule(upstream); found {
 		return c.mirrors[i]
@@ -86,14 +85,14 @@ func (c *Client) login(l Login) (*login, error) {
 	case l.PasswordEnv != "":
 		var set bool
 		if made.password, set = os.LookupEnv(l.PasswordEnv); !set {
-			return nil, fmt.Errorf("the variable %s is not set", l.PasswordEnv)
+			return nil, fmt.Errorf("variable %s is not set", l.PasswordEnv)
 		}
 	}
 	return made, nil
 }
 
-// loginFor is the login of the longest URL above url, else of the mirror that
-// stands for it, or nobody's. A path that climbs is below nothing.
+// loginFor returns the login with the longest URL above upstream, else the login of its
+// mirror, else an empty login. A path with /../ matches no login.
 func (c *Client) loginFor(upstream string) *login {
 	best := &login{client: httpclient.New(c.base)}
 	u, err := url.Parse(upstream)

@@ -24,8 +24,8 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 )
 
-// subscription is a client certificate with its key in one PEM file, and with
-// blocks of other kinds, as Red Hat's have.
+// subscription is a client certificate and its key in one PEM file, with blocks of
+// other types, like Red Hat's files.
 func subscription(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -52,15 +52,15 @@ func subscription(t *testing.T) string {
 	return path
 }
 
-// TestLogin has servers that tell who they were shown to be asked by.
+// TestLogin: servers report the login that they received.
 func TestLogin(t *testing.T) {
 	var other *httptest.Server
-	tells := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	report := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/away") {
 			http.Redirect(w, r, other.URL+"/there", http.StatusFound)
 			return
 		}
-		who := "nobody"
+		who := "none"
 		if len(r.TLS.PeerCertificates) > 0 {
 			who = r.TLS.PeerCertificates[0].Subject.CommonName
 		}
@@ -68,7 +68,7 @@ func TestLogin(t *testing.T) {
 		fmt.Fprintf(w, "%s %s:%s", who, user, password)
 	})
 	start := func() *httptest.Server {
-		s := httptest.NewUnstartedServer(tells)
+		s := httptest.NewUnstartedServer(report)
 		s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
 		s.StartTLS()
 		t.Cleanup(s.Close)
@@ -97,12 +97,12 @@ func TestLogin(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/rhel/repodata/repomd.xml": "subscriber 4711 :",
-		"/rhel8/x":                  "nobody :",
-		"/nexus/x":                  "nobody me:s3cret",
-		"/nexus/inner/x":            "nobody me:fr0mEnv",
-		"/nexus/away":               "nobody :", // another port is another origin
-		"/nexus/../other":           "nobody :",
-		"/":                         "nobody :",
+		"/rhel8/x":                  "none :",
+		"/nexus/x":                  "none me:s3cret",
+		"/nexus/inner/x":            "none me:fr0mEnv",
+		"/nexus/away":               "none :", // another port is another origin
+		"/nexus/../other":           "none :",
+		"/":                         "none :",
 	} {
 		body, _, err := c.Open(t.Context(), server.URL+path, 0)
 		if err != nil {
@@ -116,7 +116,7 @@ func TestLogin(t *testing.T) {
 		}
 	}
 	if _, _, err := c.Open(t.Context(), server.URL+"/rhel/away", 0); err == nil || !strings.Contains(err.Error(), "is for the first one only") {
-		t.Errorf("the certificate is shown elsewhere: %v", err)
+		t.Errorf("the certificate was sent to another server: %v", err)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestLoginRefuses(t *testing.T) {
 	}
 	for want, l := range map[string]rpm.Login{
 		"no such file":                     {Username: "me", PasswordFile: "/nonexistent"},
-		"the variable NOT_SET is not set":  {Username: "me", PasswordEnv: "NOT_SET"},
+		"variable NOT_SET is not set":      {Username: "me", PasswordEnv: "NOT_SET"},
 		"open /nonexistent/cert.pem":       {ClientCert: "/nonexistent/cert.pem"},
 		"at https://me.example/x: open /n": {ClientCert: "/nonexistent/cert.pem"},
 	} {
@@ -137,9 +137,9 @@ func TestLoginRefuses(t *testing.T) {
 	}
 }
 
-// TestNobodyIsRefusedTwice: a server that wants to see a certificate goes on wanting
-// it, and the error says where to name one.
-func TestNobodyIsRefusedTwice(t *testing.T) {
+// TestRefusedHandshakeIsNotRetried: a server that requires a client certificate gets
+// one request, and the error names the settings for a login.
+func TestRefusedHandshakeIsNotRetried(t *testing.T) {
 	var handshakes atomic.Int32
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -158,10 +158,10 @@ func TestNobodyIsRefusedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = c.Open(t.Context(), s.URL+"/repodata/repomd.xml", 0)
-	if err == nil || !strings.Contains(err.Error(), "certificate required; login, in packages.repositories or in sources.rewrite, says who asks") {
+	if err == nil || !strings.Contains(err.Error(), "certificate required; set login in packages.repositories or in sources.rewrite") {
 		t.Errorf("without a certificate: %v", err)
 	}
 	if n := handshakes.Load(); n != 1 {
-		t.Errorf("the server was asked %d times", n)
+		t.Errorf("the server got %d handshakes, want 1", n)
 	}
 }

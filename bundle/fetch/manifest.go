@@ -19,12 +19,13 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// MaxManifest is the largest manifest or index in bytes. The engine of our registry
-// serves 4 MiB (maxBlobGetSize in distribution's registry/storage/io.go), CRI-O reads as
-// much, containerd a little more (MaxManifestSize in its docker resolver).
+// MaxManifest is the largest manifest or index in bytes. airgap's registry serves 4 MiB
+// (maxBlobGetSize in distribution's registry/storage/io.go), CRI-O reads the same,
+// containerd a little more (MaxManifestSize in its docker resolver).
 const MaxManifest = 4 << 20
 
-// Manifest reads a manifest or an index as the registry gives it. It verifies the digest if ref names one.
+// Manifest reads a manifest or an index from the registry. It verifies the digest if
+// ref has one.
 func (c *Client) Manifest(ctx context.Context, ref name.Reference) ([]byte, error) {
 	var raw []byte
 	err := c.retry(ctx, func() error {
@@ -36,7 +37,7 @@ func (c *Client) Manifest(ctx context.Context, ref name.Reference) ([]byte, erro
 		return nil, c.Explain(ctx, ref, err)
 	}
 	if by, fixed := ref.(name.Digest); fixed && digest.FromBytes(raw) != digest.Digest(by.DigestStr()) {
-		return nil, fmt.Errorf("%s gives other bytes than those of %s: they have the digest %s%s", ref.Context().RegistryStr(), by.DigestStr(), digest.FromBytes(raw), PageIn(raw))
+		return nil, fmt.Errorf("%s returned wrong content for %s: its digest is %s%s", ref.Context().RegistryStr(), by.DigestStr(), digest.FromBytes(raw), PageIn(raw))
 	}
 	return raw, nil
 }
@@ -88,7 +89,7 @@ func acceptedManifests() []string {
 
 // oversizedError refuses a manifest above MaxManifest.
 type oversizedError struct {
-	digest string // with a space before it; may be empty
+	digest string // with a leading space; may be empty
 	size   int64  // -1: unknown
 }
 
@@ -97,7 +98,7 @@ func (e *oversizedError) Error() string {
 	if e.size > MaxManifest {
 		size = fmt.Sprintf("%d bytes", e.size)
 	}
-	return fmt.Sprintf("its manifest%s has %s: the servers read at most %d; ask its publisher for a smaller one", e.digest, size, MaxManifest)
+	return fmt.Sprintf("manifest%s has %s: the servers read at most %d; ask the publisher for a smaller one", e.digest, size, MaxManifest)
 }
 
 func namedDigest(ref name.Reference, response *http.Response) string {
@@ -111,7 +112,8 @@ func namedDigest(ref name.Reference, response *http.Response) string {
 	return " " + named.String()
 }
 
-// Head asks which digest a reference leads to now; "" where the registry does not have it.
+// Head returns the digest that a reference points to now; "" if the registry does not
+// have it.
 func (c *Client) Head(ctx context.Context, ref name.Reference) (string, error) {
 	now := ""
 	err := c.retry(ctx, func() error {

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// pageError is an answer for people, where a program asked for a file: a proxy, a portal or a
-// server that wants a login gave it instead, with the status of a success.
+// pageError is an HTML page or a JSON error in place of the requested file, with a
+// success status. A proxy, a portal or a server that requires a login sends it.
 type pageError struct {
-	url       string // that was asked for
-	from      string // that answered, where a redirect led elsewhere
-	mediaType string // as the server calls it
+	url       string // requested URL
+	from      string // answering host after a redirect; "" without one
+	mediaType string // Content-Type from the server
 }
 
 func (e *pageError) Error() string {
@@ -26,12 +26,12 @@ func (e *pageError) Error() string {
 	}
 	kind := e.mediaType
 	if kind == "" {
-		kind = "of no type"
+		kind = "no content type"
 	}
 	return fmt.Sprintf("GET %s: a proxy or login page answered%s (%s), not the file: open the URL in a browser on this host to see the page; then allow the URL in the proxy, set another proxy or a mirror in sources, or configure a login", e.url, from, kind)
 }
 
-// UnexpectedPage is the error of an answer for people to a request for the file at url.
+// UnexpectedPage is the error of a page in place of the file at url.
 func UnexpectedPage(url, mediaType string) error {
 	return &pageError{url: Presentable(url), mediaType: mediaType}
 }
@@ -39,7 +39,7 @@ func UnexpectedPage(url, mediaType string) error {
 // sniffed is the number of bytes that show the kind of an answer.
 const sniffed = 512
 
-// refusePage looks at the first bytes of an answer and puts them back.
+// refusePage checks the first bytes of an answer and puts them back.
 func (d *download) refusePage(r *http.Response) error {
 	head := make([]byte, sniffed)
 	n, err := io.ReadFull(d.body, head)
@@ -66,7 +66,7 @@ func asked(of string) *url.URL {
 	return u
 }
 
-// failed is the rest of a body, or the error that came with its first bytes.
+// failed returns the rest of a body, or the error after its first bytes.
 func failed(body io.Reader, err error) io.Reader {
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { //nolint:errorlint // io.ReadFull's own
 		return errorReader{err}
@@ -83,8 +83,8 @@ type restored struct {
 	io.Closer
 }
 
-// isPage reports whether an answer to a request for this path is for people. Pages that were
-// asked for are none.
+// isPage reports whether an answer to a request for this path is a page or a JSON
+// error. A page is expected for a path of a page.
 func isPage(of string, head []byte) bool {
 	ext := strings.ToLower(path.Ext(of))
 	switch {
@@ -96,8 +96,8 @@ func isPage(of string, head []byte) bool {
 	return false
 }
 
-// isHTML looks behind a byte order mark, an XML declaration and comments, which XHTML has in
-// front, and other XML too.
+// isHTML also recognizes HTML after a byte order mark, an XML declaration and comments,
+// which XHTML and other XML files have at the start.
 func isHTML(head []byte) bool {
 	text := strings.ToLower(strings.TrimSpace(strings.TrimPrefix(string(head), "\xEF\xBB\xBF")))
 	for {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Presentable is a URL for a message: without user and password, and without
-// the query, in which registries sign the addresses of blobs for whoever has
-// the whole of it.
+// Presentable is a URL for a message: without user, password and query. Registries put
+// signatures for blob addresses into the query; a full address gives access to the
+// blob.
 func Presentable(raw string) string {
 	raw, _, _ = strings.Cut(raw, "#")
 	raw, _, _ = strings.Cut(raw, "?")
@@ -24,8 +24,8 @@ func Presentable(raw string) string {
 	return scheme + "://" + authority + path
 }
 
-// presentableError rewrites the URL in an error of http.Client, which is the
-// one that the last redirect led to.
+// presentableError rewrites the URL in an error of http.Client, which is the target of
+// the last redirect.
 func presentableError(err error) error {
 	if failed, is := errors.AsType[*url.Error](err); is {
 		failed.URL = Presentable(failed.URL)

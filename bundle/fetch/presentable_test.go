@@ -24,7 +24,7 @@ func TestPresentable(t *testing.T) {
 	}
 }
 
-// FuzzPresentable builds URLs around a secret, wherever a URL may hold one.
+// FuzzPresentable builds URLs with a secret in each place that can have one.
 func FuzzPresentable(f *testing.F) {
 	f.Add("https", "me", "dl.example", "/a/b", "sig")
 	f.Add("http", "a@b", "[::1]:80", "", "x?y")
@@ -32,7 +32,7 @@ func FuzzPresentable(f *testing.F) {
 		const secret = "hunter2hunter2"
 		u := url.URL{Scheme: scheme, User: url.UserPassword(user, secret), Host: host, Path: path, RawQuery: url.Values{key: {secret}}.Encode(), Fragment: secret}
 		if _, err := url.Parse(u.String()); err != nil || scheme == "" || strings.Contains(scheme+user+host+path+key, "hunter2") {
-			t.Skip() // not one that a request can be made of
+			t.Skip() // not a URL for a request
 		}
 		if got := Presentable(u.String()); strings.Contains(got, secret) {
 			t.Errorf("Presentable(%q) = %q", u.String(), got)
@@ -40,8 +40,8 @@ func FuzzPresentable(f *testing.F) {
 	})
 }
 
-// TestErrorsHideSignedAddresses has a registry send us to a storage that does
-// not answer, and to one that refuses, with an address that lets anybody in.
+// TestErrorsHideSignedAddresses: a registry redirects to a storage that does not
+// answer, or that refuses. The error must not contain the signed address.
 func TestErrorsHideSignedAddresses(t *testing.T) {
 	const signature = "X-Amz-Signature=0123456789abcdef"
 	gone := httptest.NewServer(nil)

@@ -17,10 +17,10 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// errStalled cancels a connection on which nothing arrives any more.
+// errStalled cancels a connection that no longer receives bytes.
 var errStalled = errors.New("server stopped sending")
 
-// statusError is an answer other than the one asked for.
+// statusError is an unexpected HTTP status.
 type statusError struct {
 	url    string
 	status int
@@ -29,21 +29,20 @@ type statusError struct {
 func (e *statusError) Error() string {
 	text := fmt.Sprintf("GET %s: %d %s", e.url, e.status, http.StatusText(e.status))
 	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
-		text += "; " + whoAsks
+		text += "; " + loginSettings
 	}
 	return text
 }
 
-// whoAsks is where to say it, for a server that wants to know.
-const whoAsks = "login, in packages.repositories or in sources.rewrite, says who asks"
+// loginSettings names the settings for a server that requires a login.
+const loginSettings = "set login in packages.repositories or in sources.rewrite"
 
-// Is makes a file that is not there fs.ErrNotExist.
+// Is makes a missing file equal to fs.ErrNotExist.
 func (e *statusError) Is(target error) bool {
 	return target == fs.ErrNotExist && (e.status == http.StatusNotFound || e.status == http.StatusGone)
 }
 
-// retry runs do until it succeeds, its error will not go away, or patience
-// ends.
+// retry runs do until it succeeds, the error is permanent, or the attempts are used up.
 func (p Patience) retry(ctx context.Context, do func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := do()
@@ -67,8 +66,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// isPassing tells trouble on the way, which may be gone at the next attempt,
-// from an answer, which will be the same.
+// isPassing reports whether an error is temporary, so that another attempt can succeed.
 func isPassing(err error) bool {
 	var answer *transport.Error
 	var status *statusError
@@ -99,14 +97,14 @@ func isPassing(err error) bool {
 	}
 }
 
-// refusedUs reports whether the server has ended the handshake of TLS, for one
-// because it wants a client certificate. crypto/tls has no type of its own for that.
+// refusedUs reports whether the server ended the TLS handshake, for example because it
+// requires a client certificate. crypto/tls has no error type for that.
 func refusedUs(err error) bool {
 	var e *net.OpError
 	return errors.As(err, &e) && e.Op == "remote error"
 }
 
-// IsPassingStatus reports whether a server may answer otherwise a moment later.
+// IsPassingStatus reports whether a status is temporary.
 func IsPassingStatus(code int) bool {
 	return code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
 }

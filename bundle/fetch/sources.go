@@ -10,23 +10,23 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 )
 
-// Sources is the sources section of airgap.yaml: how the connected host
-// reaches what upstream offers. Names in the lock stay upstream's.
+// Sources is the sources section of airgap.yaml: the connections to upstream registries
+// and servers. The lock keeps the upstream names.
 type Sources struct {
 	Rewrite []Rewrite `yaml:"rewrite" json:"rewrite,omitempty" jsonschema:"description=Corporate mirrors that replace upstream hosts; the longest match wins"`
 	CA      string    `yaml:"ca" json:"ca,omitempty" jsonschema:"description=PEM file with CAs to trust in addition to the system's; for mirrors and TLS-inspecting proxies. Relative paths start at the directory of airgap.yaml"`
 	Proxy   string    `yaml:"proxy" json:"proxy,omitempty" jsonschema:"description=URL of the HTTP proxy. Default: HTTPS_PROXY and NO_PROXY from the environment"`
 }
 
-// Rewrite maps one upstream host, or a path below it, to a mirror. From "*"
-// maps every host to To/HOST.
+// Rewrite maps an upstream host, or a path below it, to a mirror. From "*" maps every
+// host to To/HOST.
 type Rewrite struct {
 	From  string    `yaml:"from" json:"from" jsonschema:"description=Upstream HOST or HOST/PATH; * matches every host,example=registry.k8s.io"`
 	To    string    `yaml:"to" json:"to" jsonschema:"description=HOST[:PORT][/PATH] of the mirror (https),example=mirror.example:8443/registry.k8s.io"`
 	Login rpm.Login `yaml:"login" json:"login,omitzero" jsonschema:"description=Login at the mirror for packages and files. With a user name also for images if the Docker configuration has no login for it"`
 }
 
-// Default fills in nothing: without mirrors, upstream is asked.
+// Default does nothing: without mirrors, upstream is used.
 func (s *Sources) Default() {}
 
 // Validate reports every problem of the section.
@@ -44,7 +44,7 @@ func (s Sources) Validate(at *field.Path) field.ErrorList {
 		seen[r.From] = true
 		all = append(all, r.Login.Validate(each.Child("login"))...)
 		if !isHostPath(r.To) || !looksLikeHost(r.To) {
-			all = append(all, field.Invalid(each.Child("to"), r.To, "want HOST[:PORT][/PATH]; write the port where the host name has no dot"))
+			all = append(all, field.Invalid(each.Child("to"), r.To, "want HOST[:PORT][/PATH]; add the port if the host name has no dot"))
 		}
 	}
 	return append(all, s.validateProxy(at.Child("proxy"))...)
@@ -59,27 +59,25 @@ func (s Sources) validateProxy(at *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(at, s.Proxy, "want http://HOST:PORT")}
 	}
 	if u.User != nil {
-		return field.ErrorList{field.Invalid(at, u.Redacted(), "no credentials here: the file travels in the bundle; set HTTPS_PROXY in the environment")}
+		return field.ErrorList{field.Invalid(at, u.Redacted(), "no credentials in airgap.yaml, because the bundle contains this file; set HTTPS_PROXY in the environment")}
 	}
 	return nil
 }
 
-// hostPath is HOST[:PORT][/PATH], without a scheme, credentials or empty path
-// elements.
+// hostPath is HOST[:PORT][/PATH], without a scheme, credentials or empty path elements.
 var hostPath = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~:@%+-]+)*/?$`)
 
 func isHostPath(s string) bool {
 	return hostPath.MatchString(s) && !strings.Contains("/"+s+"/", "/../")
 }
 
-// looksLikeHost follows the rule by which an image reference tells a host from
-// a path.
+// looksLikeHost tells a host from a path with the rule of image references.
 func looksLikeHost(s string) bool {
 	host, _, _ := strings.Cut(s, "/")
 	return strings.ContainsAny(host, ".:") || host == "localhost"
 }
 
-// rewrite gives the mirror's HOST/PATH for upstream's.
+// rewrite returns the mirror's HOST/PATH for upstream's.
 func (s Sources) rewrite(upstream string) string {
 	i, found := s.rule(upstream)
 	if !found {
@@ -93,8 +91,8 @@ func (s Sources) rewrite(upstream string) string {
 	return to + strings.TrimPrefix(upstream, strings.TrimSuffix(r.From, "/"))
 }
 
-// rule is which one sends upstream's HOST/PATH elsewhere: the longest, and "*"
-// where there is no other.
+// rule returns the rule for upstream's HOST/PATH: the longest match, "*" only without
+// another match.
 func (s Sources) rule(upstream string) (i int, found bool) {
 	best := ""
 	for k, r := range s.Rewrite {
@@ -109,7 +107,7 @@ func (s Sources) rule(upstream string) (i int, found bool) {
 	return i, best != ""
 }
 
-// rewriteURL applies rewrite to a URL; a mirror is always asked by https.
+// rewriteURL applies rewrite to a URL; a mirror is always accessed with https.
 func (s Sources) rewriteURL(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -37,7 +37,7 @@ func (t *tree) config(ctx context.Context, doc *Document) error {
 	}
 	raw, err := t.readConfig(ctx, d)
 	if err != nil {
-		return fmt.Errorf("read its configuration: %w", err)
+		return fmt.Errorf("read the image configuration: %w", err)
 	}
 	var read struct {
 		ocispec.Platform
@@ -47,7 +47,7 @@ func (t *tree) config(ctx context.Context, doc *Document) error {
 		} `json:"rootfs"`
 	}
 	if err := json.Unmarshal(raw, &read); err != nil {
-		return fmt.Errorf("read its configuration %s: %w", d.Digest, err)
+		return fmt.Errorf("read the image configuration %s: %w", d.Digest, err)
 	}
 	t.configs[d.Digest] = configuration{raw, len(read.RootFS.DiffIDs), read.Platform, read.Architecture == ""}
 	return t.keep(len(raw))
@@ -64,19 +64,20 @@ func (t *tree) readConfig(ctx context.Context, d ocispec.Descriptor) ([]byte, er
 	case err != nil:
 		return nil, err
 	case int64(len(raw)) > d.Size:
-		return nil, fmt.Errorf("%s has more than the %d bytes that its manifest says%s", d.Digest, d.Size, fetch.PageIn(raw))
+		return nil, fmt.Errorf("%s has more than the %d bytes in its manifest%s", d.Digest, d.Size, fetch.PageIn(raw))
 	case int64(len(raw)) < d.Size:
-		return nil, fmt.Errorf("%s has %d bytes, its manifest says %d%s", d.Digest, len(raw), d.Size, fetch.PageIn(raw))
+		return nil, fmt.Errorf("%s has %d bytes, but %d in its manifest%s", d.Digest, len(raw), d.Size, fetch.PageIn(raw))
 	case digest.FromBytes(raw) != d.Digest:
-		return nil, fmt.Errorf("the bytes of %s have the digest %s%s", d.Digest, digest.FromBytes(raw), fetch.PageIn(raw))
+		return nil, fmt.Errorf("the content of %s has the digest %s%s", d.Digest, digest.FromBytes(raw), fetch.PageIn(raw))
 	}
 	return raw, nil
 }
 
-// check refuses an image that containerd fetches and cannot run. It adds the remarks.
+// check refuses an image that containerd fetches but cannot run. It also adds the
+// remarks.
 func (t *tree) check(top, chosen *Document) error {
 	if !isConfigType(chosen.config.MediaType) {
-		return fmt.Errorf("it is no image but %s", artifact(chosen.config.MediaType, chosen.artifactType))
+		return fmt.Errorf("not an image, but %s", artifact(chosen.config.MediaType, chosen.artifactType))
 	}
 	for _, doc := range t.order {
 		c, read := t.configs[doc.config.Digest]
@@ -89,7 +90,7 @@ func (t *tree) check(top, chosen *Document) error {
 	}
 	c := t.configs[chosen.config.Digest]
 	if is := c.platform(); top == chosen && !c.unknown && !t.run.Match(withoutVariant(is)) {
-		return fmt.Errorf("is for %s only, want %s", formatPlatform(is), formatPlatform(t.platform))
+		return fmt.Errorf("the image is for %s only, want %s", formatPlatform(is), formatPlatform(t.platform))
 	}
 	t.remark(chosen, c)
 	return nil
@@ -103,23 +104,24 @@ func withoutVariant(p ocispec.Platform) ocispec.Platform {
 	return p
 }
 
-// unpackable checks that the configuration names as many layers as the manifest. If containerd
-// unpacks the image, it has to know the types of the layers.
+// unpackable checks that the configuration and the manifest have the same number of
+// layers. If containerd unpacks the image, it must also know the media types of the
+// layers.
 func unpackable(doc *Document, c configuration, unpacked bool) error {
 	count := 0
 	unknown := ""
 	for _, l := range doc.layers {
 		if !isLayerType(l.MediaType) {
-			unknown = fmt.Sprintf(" (%s is a %.80q, which is none)", l.Digest, l.MediaType)
+			unknown = fmt.Sprintf(" (%s has type %.80q, which is not a layer type)", l.Digest, l.MediaType)
 			continue
 		}
 		count++
 		if why := layerFault(l.MediaType); unpacked && why != "" {
-			return fmt.Errorf("layer %s is a %.80q: %s", l.Digest, l.MediaType, why)
+			return fmt.Errorf("layer %s has type %.80q: %s", l.Digest, l.MediaType, why)
 		}
 	}
 	if count != c.layers && (unpacked || count > 0) {
-		return fmt.Errorf("manifest %s has %d layers, and its configuration names %d%s: containerd refuses that; ask its publisher", doc.Digest, count, c.layers, unknown)
+		return fmt.Errorf("manifest %s has %d layers, but its configuration has %d%s: containerd rejects this image; report it to the publisher", doc.Digest, count, c.layers, unknown)
 	}
 	return nil
 }
@@ -142,20 +144,21 @@ func (t *tree) remark(chosen *Document, c configuration) {
 		}
 	}
 	if len(others) > 0 {
-		say("carries the manifest that containerd takes on every x86-64 processor, and not those for %s", ui.And(shorten(others)))
+		say("the bundle has the manifest that containerd uses on every x86-64 processor, without the manifests for %s", ui.And(shorten(others)))
 	}
 	if len(same) > 0 {
-		say("its index has several manifests for %s: containerd runs %s and fetches all, so all are carried", formatPlatform(t.platform), chosen.Digest)
+		say("the index has several manifests for %s: containerd runs %s but fetches all, so the bundle has all", formatPlatform(t.platform), chosen.Digest)
 	}
 	if is := c.platform(); !c.unknown && !t.fetched.Match(is) {
-		say("its configuration says that it is for %s", formatPlatform(is))
+		say("the platform in its configuration is %s", formatPlatform(is))
 	}
 	if slices.ContainsFunc(chosen.layers, func(l ocispec.Descriptor) bool { return nonDistributable(l.MediaType) }) {
-		say("some of its layers are marked as not for redistribution; they are carried, and its licence says whether they may be")
+		say("some layers are marked as non-distributable; the bundle contains them, so check the licence")
 	}
 }
 
-// withoutFeatures drops the properties by which entries for one architecture differ.
+// withoutFeatures drops the properties that can differ between entries of one
+// architecture.
 func withoutFeatures(p ocispec.Platform) ocispec.Platform {
 	p.OSFeatures = nil
 	if p = platforms.Normalize(p); p.Architecture == "amd64" {

@@ -9,18 +9,18 @@ import (
 
 	"github.com/distribution/distribution/v3"
 	"github.com/distribution/distribution/v3/manifest/manifestlist"
-	_ "github.com/distribution/distribution/v3/manifest/ocischema" // the engine's readers of OCI's types
+	_ "github.com/distribution/distribution/v3/manifest/ocischema" // the decoders of the distribution library for OCI types
 	"github.com/distribution/distribution/v3/manifest/schema2"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Document is a manifest or an index as a registry gave it.
+// Document is a manifest or an index as the registry returned it.
 type Document struct {
 	Digest digest.Digest
 	Raw    []byte
-	// mediaType is the type that our registry serves. The engine takes it from the body, so
-	// the Content-Type of the upstream registry does not matter.
+	// mediaType is the type that airgap's registry serves. The distribution library reads
+	// it from the body, so the Content-Type of the upstream registry does not matter.
 	mediaType    string
 	artifactType string
 	manifests    []ocispec.Descriptor // of an index
@@ -45,7 +45,7 @@ func (d *descriptors) UnmarshalJSON(text []byte) error {
 	*d = descriptors{}
 	for decoder.More() {
 		if len(*d) == maxReferences {
-			return fmt.Errorf("it lists more than %d entries, as many as containerd reads", maxReferences)
+			return fmt.Errorf("the list has more than %d entries, the limit of containerd", maxReferences)
 		}
 		var one ocispec.Descriptor
 		if err := decoder.Decode(&one); err != nil {
@@ -57,10 +57,10 @@ func (d *descriptors) UnmarshalJSON(text []byte) error {
 }
 
 // errSchema1 refuses the image format of Docker before 1.10; containerd 2 dropped it.
-var errSchema1 = errors.New("it is a Docker schema 1 image, which containerd and our registry do not read: ask its publisher for a newer version, or pull and push it with a tool that converts it")
+var errSchema1 = errors.New("Docker schema 1 image, which containerd and airgap's registry do not support: ask the publisher for a newer version, or convert it with a tool that pulls and pushes it")
 
-// Parse reads a manifest or an index. It refuses everything that the engine of our
-// registry or containerd would refuse on site.
+// Parse reads a manifest or an index. It refuses everything that the registry on the
+// servers or containerd would refuse on site.
 func Parse(raw []byte) (*Document, error) {
 	var head struct {
 		SchemaVersion int             `json:"schemaVersion"`
@@ -72,13 +72,13 @@ func Parse(raw []byte) (*Document, error) {
 		FSLayers      json.RawMessage `json:"fsLayers"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return nil, fmt.Errorf("it is no manifest: %w", err)
+		return nil, fmt.Errorf("not a manifest: %w", err)
 	}
 	if head.SchemaVersion == 1 || len(head.FSLayers) > 0 {
 		return nil, errSchema1
 	}
 	if head.SchemaVersion != 2 {
-		return nil, fmt.Errorf("its manifest has schemaVersion %d: registries serve 2 only", head.SchemaVersion)
+		return nil, fmt.Errorf("the manifest has schemaVersion %d: registries serve only 2", head.SchemaVersion)
 	}
 	d := &Document{Raw: raw, Digest: digest.FromBytes(raw), mediaType: head.MediaType, artifactType: head.ArtifactType}
 	if d.mediaType == "" && string(head.Manifests) != "" && string(head.Manifests) != "null" {
@@ -88,16 +88,17 @@ func Parse(raw []byte) (*Document, error) {
 	}
 	switch {
 	case isIndexType(d.mediaType) && len(head.Config)+len(head.Layers) > 0:
-		return nil, errors.New("it has the entries of an index and those of a manifest: containerd takes neither")
+		return nil, errors.New("the document has entries of an index and of a manifest: containerd rejects it")
 	case IsManifest(d.mediaType) && len(head.Manifests) > 0:
-		return nil, errors.New("it is called a manifest and has the entries of an index: containerd takes neither")
+		return nil, errors.New("the media type is that of a manifest, but the document has entries of an index: containerd rejects it")
 	case !isIndexType(d.mediaType) && !IsManifest(d.mediaType):
-		return nil, fmt.Errorf("it is no image but %s", artifact(d.mediaType, head.ArtifactType))
+		return nil, fmt.Errorf("not an image, but %s", artifact(d.mediaType, head.ArtifactType))
 	}
 	return d, d.read()
 }
 
-// read decodes the descriptors, and checks that the engine decodes the document too.
+// read decodes the descriptors, and checks that the distribution library can decode the
+// document too.
 func (d *Document) read() error {
 	var body struct {
 		Config    ocispec.Descriptor `json:"config"`
@@ -105,25 +106,25 @@ func (d *Document) read() error {
 		Manifests descriptors        `json:"manifests"`
 	}
 	if err := json.Unmarshal(d.Raw, &body); err != nil {
-		return fmt.Errorf("read its manifest %s: %w", d.Digest, err)
+		return fmt.Errorf("read manifest %s: %w", d.Digest, err)
 	}
 	d.config, d.layers, d.manifests = body.Config, body.Layers, body.Manifests
 	if _, _, err := distribution.UnmarshalManifest(d.mediaType, d.Raw); err != nil {
-		return fmt.Errorf("read its manifest %s as our registry will: %w", d.Digest, err)
+		return fmt.Errorf("read manifest %s with the library of airgap's registry: %w", d.Digest, err)
 	}
 	return nil
 }
 
 func (d *Document) isIndex() bool { return isIndexType(d.mediaType) }
 
-// descriptor describes the document as our registry serves it.
+// descriptor describes the document as airgap's registry serves it.
 func (d *Document) descriptor() ocispec.Descriptor {
 	return ocispec.Descriptor{MediaType: d.mediaType, Digest: d.Digest, Size: int64(len(d.Raw))}
 }
 
 // The types that containerd reads as manifest, index and configuration (core/images/mediatypes.go).
 
-// IsManifest reports whether containerd takes it for the media type of a manifest.
+// IsManifest reports whether containerd reads this media type as a manifest.
 func IsManifest(t string) bool {
 	return t == ocispec.MediaTypeImageManifest || t == schema2.MediaTypeManifest
 }
@@ -136,11 +137,11 @@ func isConfigType(t string) bool {
 	return t == ocispec.MediaTypeImageConfig || t == schema2.MediaTypeImageConfig
 }
 
-// artifact describes something other than an image by its media types.
+// artifact describes an artifact that is not an image by its media types.
 func artifact(types ...string) string {
 	kinds := []struct{ word, what string }{
-		{"vnd.cncf.helm.", "a Helm chart: name it under addons"},
-		{"wasm", "a WebAssembly module, which needs another runtime"},
+		{"vnd.cncf.helm.", "a Helm chart: add it to addons"},
+		{"wasm", "a WebAssembly module, which requires another runtime"},
 		{"in-toto", "an attestation"},
 		{"cosign", "a signature"},
 		{"vnd.docker.plugin", "a Docker plugin"},
@@ -157,5 +158,5 @@ func artifact(types ...string) string {
 			named = t
 		}
 	}
-	return fmt.Sprintf("an artifact of type %q, which no container runs", named)
+	return fmt.Sprintf("an artifact of type %q, which containers cannot run", named)
 }

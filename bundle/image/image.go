@@ -1,8 +1,7 @@
-// Package image says what containerd fetches of an image: its index, the manifests below it for
-// the platform, their configurations and layers.
+// Package image lists the blobs that containerd fetches for an image: its index, the manifests below it for the platform, their configurations and layers.
 //
-// A registry's answers come in through Source. What containerd or the registry of a server
-// would refuse is refused here, with the reason.
+// The answers of a registry come from a Source. The package refuses everything that containerd
+// or the registry of a server would refuse, and gives the reason.
 package image
 
 import (
@@ -14,34 +13,34 @@ import (
 )
 
 const (
-	// maxConfig is the largest configuration of an image in bytes: what CRI-O reads
+	// maxConfig is the largest configuration of an image in bytes. It is the limit of CRI-O
 	// (MaxConfigBodySize in containers/image's iolimits). containerd has no limit.
 	maxConfig = 4 << 20
-	// maxReferences bounds the descriptors of one image, as maxReferences in containerd's
+	// maxReferences limits the descriptors of one image, as maxReferences in containerd's
 	// core/images does.
 	maxReferences = 10_000
-	// maxNesting is how deep indexes may be nested. containerd has no such limit.
+	// maxNesting limits the depth of nested indexes. containerd has no such limit.
 	maxNesting = 16
-	// maxDocuments bounds the manifests, indexes and configurations of one image that a
+	// maxDocuments limits the manifests, indexes and configurations of one image that a
 	// plan keeps in memory, in bytes.
 	maxDocuments = 64 << 20
-	// MaxBlob is the largest blob in bytes, which is a file of a bundle.
+	// MaxBlob is the largest blob in bytes. Each blob is a file of a bundle.
 	MaxBlob = 1 << 40
 )
 
-// Blob is a piece of an image: an index, a manifest, a configuration or a layer.
+// Blob is a part of an image: an index, a manifest, a configuration or a layer.
 type Blob struct {
 	Digest    string
 	Size      int64
 	MediaType string
 }
 
-// Image is what a bundle carries of an image.
+// Image is an image in a bundle.
 type Image struct {
-	// Blobs are in the order of a lock: the top, the manifest that containerd runs, then all
-	// others, children before parents.
+	// Blobs are in the order of a lock: the top, the manifest that containerd runs, then
+	// all others, children before parents.
 	Blobs     []Blob
-	Manifests map[string][]byte // with the indexes, by digest
+	Manifests map[string][]byte // manifests and indexes, by digest
 	Configs   map[string][]byte // by digest
 	Remarks   []string
 }
@@ -63,7 +62,7 @@ func Collect(ctx context.Context, from Source, top *Document, platform ocispec.P
 	return i, nil
 }
 
-// shorten keeps a list readable in a message.
+// shorten limits the length of a list in a message.
 func shorten(all []string) []string {
 	const most = 12
 	slices.Sort(all)

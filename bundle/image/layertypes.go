@@ -9,9 +9,10 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// nonDistributable is containerd's IsNonDistributable. All of airgap treats such a layer like
-// any other: it is carried, served, pushed and counted, and the plan adds a remark. The plan
-// refuses the image if its registry does not have the layer, or if the layer has URLs.
+// nonDistributable is containerd's IsNonDistributable. All packages treat such a layer
+// like any other: they include, serve, push and count it, and the plan adds a remark.
+// The plan refuses the image if its registry does not have the layer, or if the layer
+// has URLs.
 func nonDistributable(mediaType string) bool {
 	return strings.HasPrefix(mediaType, "application/vnd.oci.image.layer.nondistributable.") ||
 		strings.HasPrefix(mediaType, "application/vnd.docker.image.rootfs.foreign.")
@@ -37,11 +38,11 @@ func layerFault(mediaType string) string {
 	last := suffixes[len(suffixes)-1]
 	switch {
 	case slices.Contains(suffixes, "encrypted"):
-		return "it is encrypted, and the servers have no key for it"
+		return "the layer is encrypted, and the servers have no key for it"
 	case slices.Contains(dockerLayers(), base) && !wrapped:
 		return ""
 	case base != ocispec.MediaTypeImageLayer && base != "application/vnd.oci.image.layer.nondistributable.v1.tar":
-		return "containerd does not unpack this type"
+		return "containerd cannot unpack this type"
 	case wrapped && last != "gzip" && last != "zstd":
 		return fmt.Sprintf("containerd does not know the compression %q", suffix)
 	}

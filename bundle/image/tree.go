@@ -21,12 +21,12 @@ import (
 type Source interface {
 	// Document returns a verified document: its bytes have the digest d.
 	Document(ctx context.Context, d digest.Digest) (*Document, error)
-	// Blob returns the bytes of the registry, unverified.
+	// Blob returns the bytes from the registry, not verified.
 	Blob(ctx context.Context, d digest.Digest) (io.ReadCloser, error)
 }
 
-// tree collects every blob that containerd fetches of an image. containerd fetches more
-// than it runs, and a blob that our registry does not have fails the pull.
+// tree collects every blob that containerd fetches for an image. containerd fetches
+// more than it runs, and the pull fails if airgap's registry does not have all of it.
 type tree struct {
 	from     Source
 	platform ocispec.Platform
@@ -38,10 +38,10 @@ type tree struct {
 	run platforms.MatchComparer
 
 	documents map[digest.Digest]*Document
-	order     []*Document // as they were read
+	order     []*Document // in the order of reading
 	configs   map[digest.Digest]configuration
 	blobs     []Blob          // children before their parents
-	counts    map[listing]int // references that containerd follows from here, 0 before the visit
+	counts    map[listing]int // references that containerd follows from this entry, 0 before the visit
 	sizes     map[digest.Digest]int64
 
 	kept    int64 // bytes of documents and configurations
@@ -97,7 +97,7 @@ func (t *tree) visit(ctx context.Context, d ocispec.Descriptor, depth int) (int,
 		return 0, err
 	}
 	if size, known := t.sizes[d.Digest]; known && size != d.Size {
-		return 0, fmt.Errorf("%s is listed with %d bytes and with %d bytes: one of the two is wrong; ask its publisher", d.Digest, size, d.Size)
+		return 0, fmt.Errorf("%s is listed with %d bytes and with %d bytes: one size is wrong; report it to the publisher", d.Digest, size, d.Size)
 	}
 	at := listing{d.Digest, d.MediaType}
 	if n := t.counts[at]; n > 0 {
@@ -120,7 +120,7 @@ func (t *tree) children(ctx context.Context, d ocispec.Descriptor, depth int) (i
 	case !IsManifest(d.MediaType) && !isIndexType(d.MediaType):
 		return 0, nil
 	case depth > maxNesting:
-		return 0, fmt.Errorf("its indexes are nested deeper than %d levels", maxNesting)
+		return 0, fmt.Errorf("the indexes are nested deeper than %d levels", maxNesting)
 	}
 	return t.below(ctx, d, depth+1)
 }
@@ -142,7 +142,7 @@ func (t *tree) below(ctx context.Context, d ocispec.Descriptor, depth int) (int,
 		return 0, err
 	}
 	if doc.isIndex() != isIndexType(d.MediaType) {
-		return 0, fmt.Errorf("%s is listed as %s and is %s: containerd refuses that", d.Digest, d.MediaType, doc.mediaType)
+		return 0, fmt.Errorf("%s is listed as %s but is %s: containerd rejects this image", d.Digest, d.MediaType, doc.mediaType)
 	}
 	count := 0
 	for _, entry := range t.entries(doc) {
@@ -157,7 +157,7 @@ func (t *tree) below(ctx context.Context, d ocispec.Descriptor, depth int) (int,
 			return 0, err
 		}
 		if count += n; count > maxReferences {
-			return 0, fmt.Errorf("it refers to more than %d blobs: containerd follows no more", maxReferences)
+			return 0, fmt.Errorf("the image refers to more than %d blobs, the limit of containerd", maxReferences)
 		}
 	}
 	if doc.isIndex() {
@@ -193,7 +193,7 @@ func (t *tree) document(ctx context.Context, d ocispec.Descriptor) (*Document, e
 		t.add(doc)
 	}
 	if size := int64(len(doc.Raw)); size != d.Size {
-		return nil, fmt.Errorf("%s has %d bytes, and its entry says %d: containerd refuses that; ask its publisher", d.Digest, size, d.Size)
+		return nil, fmt.Errorf("%s has %d bytes, but its entry has size %d: containerd rejects this image; report it to the publisher", d.Digest, size, d.Size)
 	}
 	return doc, t.keep(len(doc.Raw))
 }
@@ -205,7 +205,7 @@ func (t *tree) add(doc *Document) {
 
 func (t *tree) keep(bytes int) error {
 	if t.kept += int64(bytes); t.kept > maxDocuments {
-		return fmt.Errorf("its manifests and configurations together have more than %d bytes", maxDocuments)
+		return fmt.Errorf("the manifests and configurations have more than %d bytes in total", maxDocuments)
 	}
 	return nil
 }
@@ -217,15 +217,15 @@ func fault(d ocispec.Descriptor) error {
 	}
 	switch {
 	case d.Size <= 0:
-		return fmt.Errorf("%s is listed with %d bytes: containerd refuses that; ask its publisher", d.Digest, d.Size)
+		return fmt.Errorf("%s is listed with %d bytes: containerd rejects this image; report it to the publisher", d.Digest, d.Size)
 	case d.Size > MaxBlob:
 		return tooLargeFor("blob", d.Digest, d.Size, MaxBlob)
 	case int64(len(d.Data)) == d.Size && digest.FromBytes(d.Data) != d.Digest:
-		return fmt.Errorf("%s is embedded in its manifest with other bytes: containerd refuses that", d.Digest)
+		return fmt.Errorf("%s is embedded in its manifest with other bytes: containerd rejects this image", d.Digest)
 	}
 	for _, at := range d.URLs {
 		if u, err := url.Parse(at); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
-			return fmt.Errorf("%s (%s) lies outside of the registry, at %s, which containerd asks before any registry and no server without internet reaches: ask its publisher for an image without urls",
+			return fmt.Errorf("%s (%s) is stored outside of the registry, at %s: containerd fetches it from there first, which fails without internet access; ask the publisher for an image without urls",
 				d.Digest, d.MediaType, fetch.Presentable(at))
 		}
 	}
@@ -233,7 +233,7 @@ func fault(d ocispec.Descriptor) error {
 }
 
 func tooLargeFor(what string, d digest.Digest, size, limit int64) error {
-	return fmt.Errorf("%s %s has %d bytes: the servers read at most %d; ask its publisher for a smaller one", what, d, size, limit)
+	return fmt.Errorf("%s %s has %d bytes: the servers read at most %d; ask the publisher for a smaller one", what, d, size, limit)
 }
 
 func forPlatform(p *ocispec.Platform) string {
@@ -257,13 +257,13 @@ func (t *tree) choose(doc *Document) (*Document, error) {
 		below, known := t.documents[entry.Digest]
 		switch {
 		case entry.Platform != nil && !t.fetched.Match(*entry.Platform):
-			return nil, fmt.Errorf("%w: containerd fetches none of these", t.notThere(doc))
+			return nil, fmt.Errorf("%w: containerd fetches none of them", t.notAvailable(doc))
 		case !known || !IsManifest(entry.MediaType) && !isIndexType(entry.MediaType):
-			return nil, fmt.Errorf("the entry that containerd takes, %s%s, has the media type %q, which is neither a manifest nor an index: name the image by the digest of its manifest", entry.Digest, forPlatform(entry.Platform), entry.MediaType)
+			return nil, fmt.Errorf("containerd uses the entry %s%s, but its media type %q is not a manifest or an index: refer to the image by the digest of its manifest", entry.Digest, forPlatform(entry.Platform), entry.MediaType)
 		case entry.Platform == nil && !below.isIndex() && isConfigType(below.config.MediaType):
 			if is := t.configs[below.config.Digest].platform(); !t.run.Match(is) {
-				return nil, fmt.Errorf("%w: of several entries without a platform containerd looks at the first alone, and %s is for %s; name the image by the digest of its manifest for %s",
-					t.notThere(doc), entry.Digest, formatPlatform(is), formatPlatform(t.platform))
+				return nil, fmt.Errorf("%w: of several entries without a platform, containerd checks only the first, and %s is for %s; refer to the image by the digest of its manifest for %s",
+					t.notAvailable(doc), entry.Digest, formatPlatform(is), formatPlatform(t.platform))
 			}
 		}
 		doc = below
@@ -271,7 +271,7 @@ func (t *tree) choose(doc *Document) (*Document, error) {
 	return doc, nil
 }
 
-// best is the entry of an index that containerd takes.
+// best returns the entry of an index that containerd uses.
 func (t *tree) best(index *Document) (ocispec.Descriptor, error) {
 	var fit []ocispec.Descriptor
 	for _, d := range index.manifests {
@@ -280,7 +280,7 @@ func (t *tree) best(index *Document) (ocispec.Descriptor, error) {
 		}
 	}
 	if len(fit) == 0 {
-		return ocispec.Descriptor{}, t.notThere(index)
+		return ocispec.Descriptor{}, t.notAvailable(index)
 	}
 	sort.SliceStable(fit, func(i, j int) bool {
 		switch {
@@ -294,8 +294,8 @@ func (t *tree) best(index *Document) (ocispec.Descriptor, error) {
 	return fit[0], nil
 }
 
-// notThere lists the platforms that an index has instead.
-func (t *tree) notThere(index *Document) error {
+// notAvailable lists the platforms that an index has.
+func (t *tree) notAvailable(index *Document) error {
 	var others []string
 	for _, d := range index.manifests {
 		switch {
@@ -306,7 +306,7 @@ func (t *tree) notThere(index *Document) error {
 		}
 	}
 	if len(others) == 0 {
-		return errors.New("its index lists no image for any platform")
+		return errors.New("the index lists no image for any platform")
 	}
-	return fmt.Errorf("is not there for %s, only for %s", formatPlatform(t.platform), ui.And(shorten(others)))
+	return fmt.Errorf("not available for %s, only for %s", formatPlatform(t.platform), ui.And(shorten(others)))
 }

@@ -1,4 +1,4 @@
-// Package inspect shows what a bundle holds and whether it is whole.
+// Package inspect shows the contents of a bundle and checks whether it is complete.
 package inspect
 
 import (
@@ -12,25 +12,26 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Options say which bundle is looked at, and how closely.
+// Options name the bundle and the depth of the check.
 type Options struct {
 	Dir      string   // of the bundle
-	Keys     []string // files or fingerprints: one of them must have signed it; none: those that this host trusts
+	Keys     []string // files or fingerprints: one of these keys must have signed the bundle; none: the keys that this host trusts
 	Full     bool     // read and compare every byte
-	List     bool     // write names each image, package and file
+	List     bool     // Write lists each image, package and file
 	Progress ui.Progress
 }
 
-// Contents is what a bundle holds.
+// Contents are the contents of a bundle.
 type Contents struct {
 	*bundle.Index
 
-	key        string // fingerprints of the keys, one of which signed it
+	key        string // fingerprints of the accepted keys; one of them signed the bundle
 	full, list bool
 }
 
-// Bundle checks the signature, the index and the sizes of all parts of a bundle; with Full each byte.
-// An error says what is damaged, or who signed it instead.
+// Bundle checks the signature, the index and the sizes of all parts of a bundle; with
+// Full it also reads every byte. The error names the damaged file or the key that
+// signed the bundle.
 func Bundle(ctx context.Context, o Options) (*Contents, error) {
 	b, t, err := site.Open(o.Dir, o.Keys)
 	if err != nil {
@@ -45,13 +46,13 @@ func Bundle(ctx context.Context, o Options) (*Contents, error) {
 	return &Contents{b.Index(), site.Fingerprints(t.Keys), o.Full, o.List}, nil
 }
 
-// Write prints sums of what the bundle holds, and with List each thing.
+// Write prints the totals of the bundle, and with List each item.
 func (c *Contents) Write(w io.Writer) error {
 	i := c.Index
 	s := i.Summary()
-	state := "signature fine, parts complete"
+	state := "signature valid, parts complete"
 	if c.full {
-		state = "signature fine, every byte verified"
+		state = "signature valid, every byte verified"
 	}
 	fmt.Fprintf(w, "%s, %s\n", i.Name, i.Created.Format("2006-01-02 15:04 MST"))
 	fmt.Fprintf(w, "  state     %s\n  key       %s\n", state, c.key)
@@ -64,7 +65,7 @@ func (c *Contents) Write(w io.Writer) error {
 		_, err = fmt.Fprintf(w, "  add-ons   %4d  %9s\n", s.Addons.Count, ui.Size(s.Addons.Bytes))
 	}
 	if i.IsDelta() {
-		_, err = fmt.Fprintf(w, "  delta     of these %s (%s) are not in it: they have to be in the servers' store, by %s\n",
+		_, err = fmt.Fprintf(w, "  delta     requires %s (%s) in the store of the servers, from %s\n",
 			ui.Count(s.Base.Count, "file"), ui.Size(s.Base.Bytes), strings.Join(i.Base.Bundles, ", "))
 	}
 	if c.list {
@@ -95,7 +96,7 @@ func writeList(w io.Writer, i *bundle.Index) error {
 	return nil
 }
 
-// madeOf says what an add-on was made of.
+// madeOf describes the source of an add-on.
 func madeOf(a bundle.Addon) string {
 	if a.Chart == nil {
 		return "manifests"

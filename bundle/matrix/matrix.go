@@ -1,4 +1,4 @@
-// Package matrix is the table of which hosts, versions and drivers go together.
+// Package matrix lists the supported combinations of hosts, versions and drivers.
 package matrix
 
 import (
@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// Table has a row for each version, with its source. Each package has the rows of what it knows; here
-// they are only joined.
+// Table has one row per version, with its source. Each package defines its own rows;
+// this package only joins them.
 type Table struct {
 	Systems    []systemRow            `json:"systems"`
 	Kernels    []preflight.KernelNeed `json:"kernels"`
@@ -25,7 +25,7 @@ type Table struct {
 	Drivers    []driverRow            `json:"drivers"`
 }
 
-// Used marks the row that airgap.yaml is about.
+// Used marks the rows that airgap.yaml uses.
 type (
 	systemRow struct {
 		enterprise.Release
@@ -45,8 +45,9 @@ type (
 	}
 )
 
-// Read marks the rows that the airgap.yaml at file uses. Without that file no row is marked, unless the
-// user named it: then it is an error. A wrong file is a usage error (advice.IsUsage).
+// Read marks the rows that the airgap.yaml at path file uses. A missing file is an
+// error only if the user named it; otherwise no row is marked. An invalid file is a
+// usage error (advice.IsUsage).
 func Read(file string, named bool) (*Table, error) {
 	c, _, err := config.Load(file)
 	switch {

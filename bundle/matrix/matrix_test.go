@@ -33,16 +33,16 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestEveryRowOfTheMatrixHasASource: what is new in the table cannot forget it.
+// TestEveryRowOfTheMatrixHasASource: every row names the source of its facts.
 func TestEveryRowOfTheMatrixHasASource(t *testing.T) {
 	m := reflect.ValueOf(*of(&config.Cluster{}))
 	for _, rows := range m.Fields() {
 		if rows.Len() == 0 {
-			t.Error("a table without rows")
+			t.Error("the table has no rows")
 		}
 		for i := range rows.Len() {
 			if rows.Index(i).FieldByName("Source").String() == "" {
-				t.Errorf("no source: %+v", rows.Index(i))
+				t.Errorf("row without a source: %+v", rows.Index(i))
 			}
 		}
 	}

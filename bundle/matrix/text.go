@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// Write gives each kind of row a table of its own. A star marks what airgap.yaml
+// Write prints one table for each kind of row. A star marks the rows that airgap.yaml
 // uses.
 func (m *Table) Write(w io.Writer) error {
 	for i, rows := range [][][]string{m.systems(), m.kernels(), m.kubernetes(), m.containerd(), m.cards(), m.gpus(), m.drivers()} {
@@ -27,7 +27,7 @@ func (m *Table) Write(w io.Writer) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintln(w, "\n* in airgap.yaml; a driver that it does not name is chosen by the cards in a host's facts")
+	_, err := fmt.Fprintln(w, "\n* used by airgap.yaml; without a driver in airgap.yaml, airgap chooses it by the GPUs in the facts of a host")
 	return err
 }
 
@@ -71,9 +71,9 @@ func (m *Table) containerd() [][]string {
 	return rows
 }
 
-// cards has a row for neighbouring blocks of one architecture and one source.
+// cards joins neighbouring ranges of the same architecture and source into one row.
 func (m *Table) cards() [][]string {
-	rows := [][]string{{mark(false), "CARDS", "PCI DEVICE IDS", "SOURCE"}}
+	rows := [][]string{{mark(false), "ARCHITECTURE", "PCI DEVICE IDS", "SOURCE"}}
 	for i, r := range m.Cards {
 		ids := r.First.String() + "-" + r.Last.String()
 		if last := rows[len(rows)-1]; i > 0 && last[1] == string(r.Architecture) && last[3] == r.Source {

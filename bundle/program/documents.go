@@ -12,9 +12,9 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 )
 
-// Documentation has the files of airgap.rpm that are for people: the manual, what shells complete by,
-// the licence. Other packages own its directories too; where these are not installed, the directories
-// go with ours.
+// Documentation returns the files of airgap.rpm for users: the man pages, the shell
+// completions and the licence. Other packages own their directories too; airgap.rpm
+// owns them in case those packages are not installed.
 func Documentation(commands func() *cobra.Command, at time.Time) ([]rpm.File, error) {
 	const licenses = "/usr/share/licenses/airgap"
 	files := []rpm.File{

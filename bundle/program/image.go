@@ -22,15 +22,15 @@ import (
 	"airgap.dev/airgap/internal/version"
 )
 
-// ProbeRepository is the name of the image of airgap-probe. Bundles made before it was a
-// program of its own have airgap.dev/airgap, whose program takes other arguments.
+// ProbeRepository is the name of the image with airgap-probe. Bundles from before the
+// separate program have airgap.dev/airgap, and the program in it has other arguments.
 const ProbeRepository = "airgap.dev/airgap-probe"
 
-// nobody is a user that no file belongs to.
+// nobody is a user that owns no file.
 const nobody = "65532:65532"
 
-// ProbeImage is an image that has airgap-probe and nothing else: the same program gives the same
-// digest. Making it is an error where the program is not static.
+// ProbeImage is an image with only airgap-probe; the same program gives the same
+// digest. It fails if the program is not static.
 func ProbeImage() bundle.OwnImage {
 	return bundle.OwnImage{
 		Need: bundle.Need{Reference: ProbeRepository + ":" + tagOf(version.String()), NeededBy: "verify"},
@@ -48,13 +48,13 @@ func ProbeImage() bundle.OwnImage {
 	}
 }
 
-// notInTag is what a version may have and an image's tag may not.
+// notInTag matches the characters of a version that a tag must not have.
 var notInTag = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
 func tagOf(version string) string { return strings.Trim(notInTag.ReplaceAllString(version, "-"), "-.") }
 
 func imageOf(program string) (v1.Image, error) {
-	// Every bundle has it: compressed it is a third, for a third of a second.
+	// Every bundle has it: compression saves two thirds and takes a third of a second.
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return tarOf(program) },
 		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching)
 	if err != nil {
@@ -70,8 +70,7 @@ func imageOf(program string) (v1.Image, error) {
 	return mutate.AppendLayers(mutate.MediaType(mutate.ConfigMediaType(base, types.OCIConfigJSON), types.OCIManifestSchema1), layer)
 }
 
-// tarOf is a tar with the program as /airgap-probe, without anything that differs
-// from host to host.
+// tarOf is a tar with the program as /airgap-probe, the same on every host.
 func tarOf(program string) (io.ReadCloser, error) {
 	file, err := os.Open(program)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"airgap.dev/airgap/bundle/plan"
 )
 
-// TestProgramImage: one file, which everybody may run and nobody may write, and
-// the same digest wherever the program lay.
+// TestProgramImage: the image has one file, which every user may execute and no user
+// may write. The digest does not depend on the location of the program.
 func TestProgramImage(t *testing.T) {
 	here, there := filepath.Join(t.TempDir(), "airgap"), filepath.Join(t.TempDir(), "copy")
 	program := bytes.Repeat([]byte("the program"), 1000)
@@ -49,13 +49,13 @@ func TestProgramImage(t *testing.T) {
 	files := tar.NewReader(mutate.Extract(image))
 	h, err := files.Next()
 	if err != nil || h.Name != probeName || h.Mode != 0o755 || h.Uid != 0 {
-		t.Fatalf("it holds %+v (%v)", h, err)
+		t.Fatalf("header %+v (%v)", h, err)
 	}
 	if got, err := io.ReadAll(files); err != nil || !bytes.Equal(got, program) {
 		t.Errorf("the program has %d bytes (%v), want %d", len(got), err, len(program))
 	}
 	if _, err := files.Next(); err != io.EOF {
-		t.Errorf("there is more: %v", err)
+		t.Errorf("want the end of the tar, got %v", err)
 	}
 	if config, err := image.ConfigFile(); err != nil || config.Config.User != nobody || config.OS != "linux" || config.Architecture != plan.Arch {
 		t.Errorf("configuration %+v (%v)", config, err)

@@ -11,16 +11,17 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Keys are those of the builder: one signs the bundle, the other its RPM repository and airgap.rpm.
+// Keys are the builder's keys: one signs the bundle, the other its RPM repository and
+// airgap.rpm.
 type Keys struct {
-	Bundle *ecdsa.PrivateKey // P-256; nil where Make has to make it
-	RPM    *rpm.Key          // the same
-	Own    bool              // the site keeps Bundle itself, and named it by --sign-key
+	Bundle *ecdsa.PrivateKey // P-256; nil if Make must create it
+	RPM    *rpm.Key          // nil if Make must create it
+	Own    bool              // the site keeps Bundle and named it with --sign-key
 }
 
-// CheckKeys reads the keys in dir, and reports those that cannot be used before time is spent on a
-// plan. Make makes those that are not in dir yet. The file signKey, "" for none, has the key that signs
-// the bundle instead; it is read once, for it may be a pipe.
+// CheckKeys reads the keys in dir, and reports unusable keys before a plan takes time.
+// Make creates the missing keys. The file signKey, "" for none, has a key that signs
+// the bundle instead. It is read only once, because it can be a pipe.
 func CheckKeys(dir, signKey string) (*Keys, error) {
 	k := &Keys{Own: signKey != ""}
 	var err error
@@ -31,7 +32,7 @@ func CheckKeys(dir, signKey string) (*Keys, error) {
 		err = host.IgnoreMissing(err)
 	}
 	if errors.Is(err, bundle.ErrEncryptedKey) {
-		return nil, advice.Add(err, "let openssl ask for the passphrase; nothing is written to the disk: airgap bundle --sign-key <(openssl pkey -in FILE) …")
+		return nil, advice.Add(err, "let openssl ask for the passphrase, so that no key is written to disk: airgap bundle --sign-key <(openssl pkey -in FILE) …")
 	}
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func CheckKeys(dir, signKey string) (*Keys, error) {
 	return k, host.IgnoreMissing(err)
 }
 
-// Make makes the keys that are not in dir yet.
+// Make creates the keys that are missing in dir.
 func (k *Keys) Make(dir string) (err error) {
 	if k.Bundle == nil {
 		if k.Bundle, err = bundle.LoadOrCreateKey(dir); err != nil {
@@ -53,16 +54,16 @@ func (k *Keys) Make(dir string) (err error) {
 	return err
 }
 
-// RPMFingerprint is the RPM key's, as gpg prints it.
+// RPMFingerprint is the fingerprint of the RPM key in the format of gpg.
 func (k *Keys) RPMFingerprint() string { return k.RPM.Keyring().Fingerprints()[0] }
 
-// RPMShortID is what rpm calls the key: gpg-pubkey-ID-….
+// RPMShortID is the name of the key in rpm: gpg-pubkey-ID-….
 func (k *Keys) RPMShortID() string {
 	f := strings.ToLower(k.RPMFingerprint())
 	return f[len(f)-8:]
 }
 
-// OwnFingerprint is that of the key that the site keeps, SHA256:…; "" without one.
+// OwnFingerprint is the fingerprint of the site's key, SHA256:…; "" without one.
 func (k *Keys) OwnFingerprint() string {
 	if !k.Own {
 		return ""

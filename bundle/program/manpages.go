@@ -15,9 +15,10 @@ import (
 	"airgap.dev/airgap/internal/version"
 )
 
-// ManPages has a page for root and each command below it that people use, by its name, such as
-// airgap-registry-import.1. It makes them of the help texts, and changes those: root is of no other use
-// afterwards. They are the same on every host: they name the month of at, and no user's directory.
+// ManPages returns a man page for root and each command below it that users run, by
+// file name, such as airgap-registry-import.1. It changes the help texts of root, so do
+// not use root afterwards. The pages are the same on every host: they contain the month
+// of at, and no home directory.
 func ManPages(root *cobra.Command, at time.Time) (map[string][]byte, error) {
 	at = at.UTC()
 	pages := map[string][]byte{}
@@ -26,17 +27,17 @@ func ManPages(root *cobra.Command, at time.Time) (map[string][]byte, error) {
 		var page bytes.Buffer
 		header := &doc.GenManHeader{Section: "1", Date: &at, Source: "airgap " + version.String(), Manual: "airgap"}
 		if err := doc.GenMan(cmd, header, &page); err != nil {
-			return nil, fmt.Errorf("make the manual page of %s: %w", cmd.CommandPath(), err)
+			return nil, fmt.Errorf("make the man page of %s: %w", cmd.CommandPath(), err)
 		}
-		// .TH and .EE switch hyphens on again, and lines filled up to both margins
-		// are no way to show file names and flags.
+		// .TH and .EE switch hyphenation on again. File names and flags must not be hyphenated
+		// or justified.
 		text := strings.NewReplacer("\n.SH NAME", "\n.nh\n.ad l\n.SH NAME", "\n.EE", "\n.EE\n.nh").Replace(page.String())
 		pages[strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"] = []byte(text)
 	}
 	return pages, nil
 }
 
-// Documented are cmd and all commands below it that are for people.
+// Documented returns cmd and all commands below it that are for users.
 func Documented(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
 	for _, sub := range cmd.Commands() {
@@ -47,8 +48,8 @@ func Documented(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// inMarkdown makes the texts of a command what the page is made of: Markdown,
-// whose marks ours do not mean.
+// inMarkdown converts the texts of a command to Markdown, the input for the pages. The
+// help texts are plain text, so their Markdown characters are escaped.
 func inMarkdown(cmd *cobra.Command) {
 	cmd.DisableAutoGenTag = true
 	cmd.Short, cmd.Long = plainMark(cmd.Short), markdown(cmd.Long)
@@ -62,7 +63,7 @@ func inMarkdown(cmd *cobra.Command) {
 	}
 }
 
-// markdown keeps paragraphs, and lines that begin with spaces as they are.
+// markdown keeps paragraphs, and lines that start with spaces as they are.
 func markdown(text string) string {
 	const fence = "```"
 	var b strings.Builder
@@ -84,12 +85,12 @@ func markdown(text string) string {
 	return b.String()
 }
 
-// plainMark has each mark stand for itself.
+// plainMark escapes the characters with a meaning in Markdown.
 func plainMark(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "#", `\#`, "|", `\|`).Replace(text)
 }
 
-// zipped is what gzip makes of data, without a name or a time.
+// zipped compresses data with gzip, without a name or a time.
 func zipped(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

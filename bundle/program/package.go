@@ -1,5 +1,6 @@
-// Package program is what airgap hands on of itself: airgap.rpm with its manual, the image of
-// airgap-probe, the files of a release, and the keys that sign them.
+// Package program makes the distributable files of airgap: airgap.rpm with its man
+// pages, the image of airgap-probe, the files of a release, and the keys that sign
+// them.
 package program
 
 import (
@@ -31,8 +32,9 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// Package is airgap.rpm of a bundle: what a release's has, and the public halves of keys, which the
-// RPM's signature vouches for. The same source and keys give the same bytes.
+// Package is the airgap.rpm of a bundle: the files of a release's package, and the
+// public keys, protected by the signature of the RPM. The same source and keys give the
+// same bytes.
 func Package(p Source, keys *Keys) (*rpm.Built, error) {
 	key, err := bundle.MarshalPublicKey(&keys.Bundle.PublicKey)
 	if err != nil {
@@ -47,9 +49,9 @@ func Package(p Source, keys *Keys) (*rpm.Built, error) {
 		rpm.File{Path: site.RPMKeyFile, Data: public, Mode: 0o644})
 }
 
-// packageOf is the program, its helpers, its units, the registry's user, the
-// directories, the manual and what shells complete by. The same programs and
-// keys give the same bytes: its time is that of the program's commit.
+// packageOf contains the program, its helpers, its units, the user of the registry, the
+// directories, the man pages and the shell completions. The same programs and keys give
+// the same bytes: the time is the time of the program's commit.
 func packageOf(p Source, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error) {
 	at, err := p.time()
 	if err != nil {
@@ -66,7 +68,7 @@ func packageOf(p Source, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error) 
 	spec := rpm.Spec{
 		Name: "airgap", Version: rpmVersion(version.String()), Release: "1", Arch: "x86_64",
 		License: "Apache-2.0", URL: "https://airgap.dev", Vendor: "airgap",
-		Summary:     "Kubernetes onto servers that have never seen the internet",
+		Summary:     "Kubernetes clusters on servers without internet access",
 		Description: packageText,
 		Files: []rpm.File{
 			{Path: site.InstalledProgram, Source: p.Airgap, Mode: 0o755},
@@ -93,7 +95,7 @@ const packageText = `airgap bundles all that a Kubernetes cluster with GPU nodes
 stick, where there is internet, and installs it from there on servers that
 have none; it checks the servers before and watches the cluster afterwards.`
 
-// Units are the texts of the systemd units of all packages, by their names.
+// Units are the texts of the systemd units of all packages, by name.
 func Units() (map[string][]byte, error) {
 	all := map[string][]byte{nodereport.UnitName: nodereport.UnitText()}
 	for _, units := range []func() (map[string][]byte, error){joincode.Units, registry.Units, backup.Units, upkeep.Units, gpu.Units} {
@@ -106,8 +108,8 @@ func Units() (map[string][]byte, error) {
 	return all, nil
 }
 
-// The scriptlets of airgap.rpm. The user airgap serves the registry and owns nothing but
-// what is pushed to it; airgap-approver decides about join tokens and owns nothing.
+// The scriptlets of airgap.rpm. The user airgap runs the registry and owns only the
+// pushed images. airgap-approver approves join tokens and owns no file.
 const (
 	makeUser = `getent group airgap >/dev/null || groupadd -r airgap
 getent passwd airgap >/dev/null || useradd -r -g airgap -d /var/lib/airgap -s /sbin/nologin -c 'airgap registry' airgap
@@ -116,32 +118,34 @@ getent passwd airgap-approver >/dev/null || useradd -r -g airgap-approver -d / -
 `
 	reload = `[ -d /run/systemd/system ] && systemctl daemon-reload || :
 `
-	// restartUnits has what runs run the new program; a unit that does not run is not started.
+	// restartUnits restarts the running units with the new program; it does not start
+	// stopped units.
 	restartUnits = `[ -d /run/systemd/system ] && systemctl try-restart ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + joincode.ApproverUnit + ` || :
 `
 	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + joincode.ApproverUnit + ` ` + backup.Timer + ` ` + upkeep.VerifyTimer + ` ` + upkeep.RenewTimer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` ` + gpu.OwnPersistenceUnit + ` || :
 `
 )
 
-// rpmVersion writes a version of ours as rpm takes it: without hyphens, and a
-// candidate (1.2.0-rc.1) older than what it is one for.
+// rpmVersion converts an airgap version to an RPM version: without hyphens, and a
+// release candidate (1.2.0-rc.1) is older than its release.
 func rpmVersion(v string) string {
 	return strings.NewReplacer("-rc", "~rc", "-", "_", "(", "", ")", "").Replace(strings.TrimPrefix(v, "v"))
 }
 
-// Source is what airgap.rpm is made of.
+// Source has the inputs of airgap.rpm.
 type Source struct {
 	Airgap, NVML, Probe string                // paths of the programs airgap, airgap-nvml and airgap-probe
-	Commands            func() *cobra.Command // makes airgap's tree of commands, for manual and completions
+	Commands            func() *cobra.Command // makes airgap's command tree, for the man pages and completions
 }
 
 const (
-	helpersDir = "/usr/libexec/airgap" // nvml.Helper is there, too
+	helpersDir = "/usr/libexec/airgap" // nvml.Helper is in it too
 	nvmlName   = "airgap-nvml"
 	probeName  = "airgap-probe"
 )
 
-// time is when the program's commit was made; of a plain build, when it was built.
+// time is the time of the program's commit; of a build without version information, the
+// build time.
 func (p Source) time() (time.Time, error) {
 	at, err := version.CommitTime()
 	if err != nil || !at.IsZero() {
@@ -154,8 +158,9 @@ func (p Source) time() (time.Time, error) {
 	return info.ModTime().UTC(), nil
 }
 
-// Here is this program, with its tree of commands, and the helpers beside it. It is an error where a
-// server could not run one of them: they have to be x86_64, and static but for airgap-nvml.
+// Here returns this program with its command tree and the helpers next to it. It fails
+// if a server could not run one of them: they must be x86_64 and, except airgap-nvml,
+// static.
 func Here(commands func() *cobra.Command) (Source, error) {
 	program, err := staticProgram()
 	if err != nil {
@@ -165,8 +170,9 @@ func Here(commands func() *cobra.Command) (Source, error) {
 	return p, cmp.Or(checkHelper(p.NVML), checkProbe(p.Probe))
 }
 
-// helperOf is where airgap.rpm put the helper of a program, or beside the program: under
-// its name, or as a release calls it, with the same end as the program's name.
+// helperOf returns the path of a helper: the path in airgap.rpm, or a path next to the
+// program. There the helper has its plain name or its name in a release, with the same
+// ending as the program.
 func helperOf(program, helper string) string {
 	if program == site.InstalledProgram {
 		return helpersDir + "/" + helper
@@ -178,14 +184,14 @@ func helperOf(program, helper string) string {
 	return dir + helper
 }
 
-// checkHelper wants a helper that the servers can run: without this check the first
-// server with cards would find out.
+// checkHelper fails for a helper that the servers cannot run. Without this check, the
+// error would appear on the first server with GPUs.
 func checkHelper(file string) error {
 	_, err := openHelper(file)
 	return err
 }
 
-// checkProbe wants a static program besides, since its image has nothing else.
+// checkProbe requires also a static program, because the image has no other files.
 func checkProbe(file string) error {
 	static, err := openHelper(file)
 	if err == nil && !static {
@@ -194,7 +200,7 @@ func checkProbe(file string) error {
 	return err
 }
 
-const helperAdvice = "make build makes it; keep it beside airgap"
+const helperAdvice = "run make build, and keep the helper in the directory of airgap"
 
 func openHelper(file string) (static bool, err error) {
 	f, err := elf.Open(file)
@@ -203,12 +209,12 @@ func openHelper(file string) (static bool, err error) {
 	}
 	defer f.Close()
 	if f.Machine != elf.EM_X86_64 {
-		return false, advice.Add(fmt.Errorf("use the helper %s: it is for %s, the servers are x86_64", file, f.Machine), helperAdvice)
+		return false, advice.Add(fmt.Errorf("use the helper %s: it is for %s, but the servers are x86_64", file, f.Machine), helperAdvice)
 	}
 	return !needsLibraries(f), nil
 }
 
-// staticProgram is this very program, when it can run on any server: a static
+// staticProgram returns the running program if it can run on any server: a static
 // x86_64 binary.
 func staticProgram() (string, error) {
 	program, err := os.Executable()
@@ -217,11 +223,11 @@ func staticProgram() (string, error) {
 	}
 	f, err := elf.Open(program)
 	if err != nil {
-		return "", advice.Add(fmt.Errorf("hand this program on: %w", err), "do it on a Linux host")
+		return "", advice.Add(fmt.Errorf("package this program: %w", err), "run the command on a Linux host")
 	}
 	defer f.Close()
 	if f.Machine != elf.EM_X86_64 || needsLibraries(f) {
-		return "", advice.Add(errors.New("hand this program on: it is not a static x86_64 program"), "build it with make build (CGO_ENABLED=0)")
+		return "", advice.Add(errors.New("package this program: it is not a static x86_64 program"), "build it with make build (CGO_ENABLED=0)")
 	}
 	return program, nil
 }

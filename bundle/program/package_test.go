@@ -20,14 +20,14 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-// someCommands stand for airgap's.
+// someCommands is a command tree in place of airgap's.
 func someCommands() *cobra.Command {
 	root := &cobra.Command{Use: "airgap"}
 	root.AddCommand(&cobra.Command{Use: "bundle", Run: func(*cobra.Command, []string) {}})
 	return root
 }
 
-// writePrograms stands for what is packed.
+// writePrograms writes files in place of the programs.
 func writePrograms(t *testing.T, dir string) Source {
 	t.Helper()
 	from := Source{filepath.Join(dir, "program"), filepath.Join(dir, "helper"), filepath.Join(dir, "probe"), someCommands}
@@ -52,8 +52,7 @@ func programPackageBytes(t *testing.T, from Source, keys *Keys) []byte {
 	return data
 }
 
-// TestProgramPackage has rpm itself list what airgap.rpm brings, and check its
-// signature.
+// TestProgramPackage: rpm lists the files of airgap.rpm and verifies its signature.
 func TestProgramPackage(t *testing.T) {
 	bundletest.Need(t, "rpm")
 	dir := t.TempDir()
@@ -105,7 +104,7 @@ drwxr-xr-x root:root /var/lib/airgap
 drwxr-xr-x root:root /var/log/airgap
 `
 	if got != want {
-		t.Errorf("airgap.rpm brings\n%s, want\n%s", got, want)
+		t.Errorf("airgap.rpm contains\n%s, want\n%s", got, want)
 	}
 	db := filepath.Join(dir, "db")
 	public, err := keys.RPM.Public()
@@ -117,18 +116,19 @@ drwxr-xr-x root:root /var/log/airgap
 	}
 	rpmSays(t, "--dbpath", db, "--import", filepath.Join(dir, bundle.RPMKeyName))
 	if said := rpmSays(t, "--dbpath", db, "-K", file); !strings.Contains(said, "digests signatures OK") {
-		t.Errorf("rpm -K says %s", said)
+		t.Errorf("rpm -K printed %s", said)
 	}
 	const about = "%{NAME} %{ARCH} | %{LICENSE} | %{VENDOR} | %{URL} | %{BUILDHOST}\n"
 	if got := rpmSays(t, "-qp", "--nosignature", "--qf", about, file); got != "airgap x86_64 | Apache-2.0 | airgap | https://airgap.dev | localhost\n" {
-		t.Errorf("rpm says of airgap.rpm: %s", got)
+		t.Errorf("rpm printed for airgap.rpm: %s", got)
 	}
 	if got := rpmSays(t, "-qpL", "--nosignature", file); got != "/usr/share/licenses/airgap/LICENSE\n/usr/share/licenses/airgap/THIRD-PARTY\n" {
 		t.Errorf("the licences are %s", got)
 	}
 }
 
-// withoutManual takes the manual's lines away, a page for each command.
+// withoutManual removes the lines of the man pages, and checks that each command has
+// one.
 func withoutManual(t *testing.T, list string) string {
 	t.Helper()
 	var rest strings.Builder
@@ -143,18 +143,18 @@ func withoutManual(t *testing.T, list string) string {
 	for _, cmd := range Documented(someCommands()) {
 		page := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1.gz"
 		if !pages[page] {
-			t.Errorf("airgap.rpm brings no %s", page)
+			t.Errorf("airgap.rpm does not contain %s", page)
 		}
 		delete(pages, page)
 	}
 	if len(pages) > 0 {
-		t.Errorf("pages of no command: %v", pages)
+		t.Errorf("pages without a command: %v", pages)
 	}
 	return rest.String()
 }
 
-// TestProgramPackageAgain: the same programs and keys give the same package, also
-// when somebody else makes it.
+// TestProgramPackageAgain: the same programs and keys give the same package, also for
+// another user.
 func TestProgramPackageAgain(t *testing.T) {
 	dir := t.TempDir()
 	keys := newKeys(t, dir)
@@ -168,12 +168,12 @@ func TestProgramPackageAgain(t *testing.T) {
 	}
 }
 
-// TestRPMVersion has rpm's own order: a candidate is older than the release, what
-// was built behind it newer.
+// TestRPMVersion: for rpm, a release candidate is older than the release, and a later
+// build is newer.
 func TestRPMVersion(t *testing.T) {
 	for v, want := range map[string]string{"v1.2.0-rc.1": "1.2.0~rc.1", "v1.2.0-3-g0123456789ab-dirty": "1.2.0_3_g0123456789ab_dirty", "(devel)": "devel"} {
 		if got := rpmVersion(v); got != want {
-			t.Errorf("%s is %s for rpm, want %s", v, got, want)
+			t.Errorf("RPM version of %s is %s, want %s", v, got, want)
 		}
 	}
 	var order []string
@@ -181,15 +181,16 @@ func TestRPMVersion(t *testing.T) {
 		order = append(order, rpmVersion(v))
 	}
 	if !slices.IsSortedFunc(order, func(a, b string) int { return rpmversion.NewVersion(a).Compare(rpmversion.NewVersion(b)) }) {
-		t.Errorf("rpm has another order than %v", order)
+		t.Errorf("rpm does not sort as %v", order)
 	}
 }
 
-// TestHelperOf: beside the program as make build puts it, or as a release calls it.
+// TestHelperOf: the helper is next to the program, with its name from make build or
+// from a release.
 func TestHelperOf(t *testing.T) {
 	dir := t.TempDir() + "/"
 	if got := helperOf(dir+"airgap-1.0-linux-amd64", nvmlName); got != dir+"airgap-nvml" {
-		t.Errorf("without it: %s", got)
+		t.Errorf("without a helper: %s", got)
 	}
 	released := dir + "airgap-nvml-1.0-linux-amd64"
 	if err := os.WriteFile(released, nil, 0o755); err != nil {
@@ -204,7 +205,7 @@ func TestHelperOf(t *testing.T) {
 	}
 }
 
-// TestCheckHelper: a helper that no server could run is no part of airgap.rpm.
+// TestCheckHelper: airgap.rpm gets no helper that the servers cannot run.
 func TestCheckHelper(t *testing.T) {
 	script, foreign := filepath.Join(t.TempDir(), "script"), filepath.Join(t.TempDir(), "foreign")
 	own, err := os.Executable()
@@ -232,8 +233,8 @@ func TestCheckHelper(t *testing.T) {
 	}
 }
 
-// TestCheckProbe: an image of a program that needs libraries would not start. The test's own
-// program is one such, where there is cgo.
+// TestCheckProbe: an image of a program with library dependencies would not start. The
+// test program is such a program if cgo is enabled.
 func TestCheckProbe(t *testing.T) {
 	own, err := os.Executable()
 	if err != nil {
@@ -249,7 +250,7 @@ func TestCheckProbe(t *testing.T) {
 		t.Errorf("needs libraries: %t; %v", wants, err)
 	}
 	if err := checkProbe(own + ".none"); err == nil || !strings.Contains(advice.Of(err), "make build") {
-		t.Errorf("none: %v", err)
+		t.Errorf("without a probe: %v", err)
 	}
 }
 
@@ -274,8 +275,8 @@ func rpmSays(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// TestUpdateRestartsServices: rpm has the scriptlet, and it restarts what runs, where
-// systemd does; elsewhere, and when that fails, the transaction goes on.
+// TestUpdateRestartsServices: the package has the scriptlet, and it restarts running
+// units if systemd runs. Without systemd, or if that fails, the transaction continues.
 func TestUpdateRestartsServices(t *testing.T) {
 	bundletest.Need(t, "rpm")
 	dir := t.TempDir()

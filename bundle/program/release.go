@@ -20,22 +20,22 @@ import (
 //go:embed RELEASE.txt
 var releaseText string
 
-// ReleaseOptions say what a release is made with, and where.
+// ReleaseOptions are the settings of a release.
 type ReleaseOptions struct {
-	Out           string                // directory to make; it must not be there yet
-	Keys, SignKey string                // as CheckKeys takes them; missing keys are made
-	Commands      func() *cobra.Command // makes the tree of commands, for the manual in airgap.rpm
+	Out           string                // directory to create; it must not exist
+	Keys, SignKey string                // the parameters of CheckKeys; missing keys are created
+	Commands      func() *cobra.Command // makes the command tree, for the man pages in airgap.rpm
 }
 
-// Released is a release that was written.
+// Released describes a release after it was written.
 type Released struct {
 	Dir    string `json:"dir"`
-	Key    string `json:"key"`    // fingerprint of what SHA256SUMS is signed with
-	RPMKey string `json:"rpmKey"` // of what the package is signed with
+	Key    string `json:"key"`    // fingerprint of the key that signed SHA256SUMS
+	RPMKey string `json:"rpmKey"` // fingerprint of the key that signed the package
 }
 
-// Release writes the files of a release of this program, and signs them. The same program and keys give
-// the same bytes.
+// Release writes and signs the files of a release of this program. The same program and
+// keys give the same bytes.
 func Release(o ReleaseOptions) (*Released, error) {
 	these, err := Here(o.Commands)
 	if err != nil {
@@ -58,14 +58,15 @@ func Release(o ReleaseOptions) (*Released, error) {
 	return &Released{o.Out, bundle.Fingerprint(&keys.Bundle.PublicKey), keys.RPMFingerprint()}, nil
 }
 
-// Write says what the release is signed with.
+// Write prints the directory, the signing keys and the next step.
 func (r *Released) Write(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s\n  SHA256SUMS is signed with %s\n  the package is signed with %s\n  next: publish both fingerprints where the release is not\n", r.Dir, r.Key, r.RPMKey)
+	_, err := fmt.Fprintf(w, "%s\n  SHA256SUMS is signed with %s\n  the package is signed with %s\n  next: publish both fingerprints in another place than the release\n", r.Dir, r.Key, r.RPMKey)
 	return err
 }
 
-// ReleaseFiles are the files of a release but for the sums and their signature. Its package brings no
-// key: the package that comes with each bundle brings that of the builder.
+// ReleaseFiles are the files of a release without SHA256SUMS and its signature. The
+// package of a release contains no key: the package in each bundle contains the key of
+// the builder.
 func ReleaseFiles(p Source, keys *Keys) ([]bundle.StickFile, error) {
 	at, err := p.time()
 	if err != nil {
@@ -127,7 +128,7 @@ func renderReleaseText(p, names Source, v string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// compilerOf is what the C compiler has noted of itself in a program.
+// compilerOf returns the name that the C compiler recorded in a program.
 func compilerOf(program string) (string, error) {
 	f, err := elf.Open(program)
 	if err != nil {
@@ -139,5 +140,5 @@ func compilerOf(program string) (string, error) {
 		first, _, _ := bytes.Cut(text, []byte{0})
 		return string(first), err
 	}
-	return "", errors.New("no C compiler is noted in " + program)
+	return "", errors.New("the program does not name its C compiler: " + program)
 }

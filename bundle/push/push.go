@@ -1,4 +1,4 @@
-// Package push brings a bundle's images into a registry that the site has already.
+// Package push copies the images of a bundle to an existing registry of the site.
 package push
 
 import (
@@ -22,23 +22,24 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// Options say what is pushed and where to.
+// Options name the bundle and the registry.
 type Options struct {
-	Dir      string   // the bundle's
+	Dir      string   // directory of the bundle
 	Keys     []string // of --require-key
-	Registry string   // HOST or HOST:PORT with the project behind it; "": airgap.yaml's registry.existing
-	CA       string   // file with the certificate of its authority; "": airgap.yaml's, else what this host trusts
-	User     string   // whose password is asked for; "": the login that podman or docker keeps
+	Registry string   // HOST/PROJECT or HOST:PORT/PROJECT; "": registry.existing in airgap.yaml
+	CA       string   // file with its CA certificate; "": the CA in airgap.yaml, else the CAs that this host trusts
+	User     string   // user to ask the password for; "": the login that podman or docker saved
 	Console  ui.Console
 }
 
-// Result is what the registry has now.
+// Result lists the images in the registry after the push.
 type Result struct {
 	Registry string
 	Images   []registry.Pushed
 }
 
-// Run pushes the images of a bundle. With an error it returns what came there before.
+// Run pushes the images of a bundle. With an error it also returns the images that were
+// pushed before.
 func Run(ctx context.Context, o Options) (Result, error) {
 	b, _, err := site.Open(o.Dir, o.Keys)
 	if err != nil {
@@ -62,16 +63,16 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return Result{to.Address, pushed}, explain(err)
 }
 
-// explain says what to do about an answer of the registry.
+// explain adds a hint to a login error of the registry.
 func explain(err error) error {
 	var answer *transport.Error
 	if errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden) {
-		return advice.Add(err, "give --user NAME, or podman login before; the user needs the right to push to the project, and in some registries the project has to be made first")
+		return advice.Add(err, "pass --user NAME, or run podman login first; the user needs permission to push to the project, and some registries require that you create the project first")
 	}
 	return err
 }
 
-// existingFor is the registry that is named, or airgap.yaml's.
+// existingFor returns the registry in the options, else the one in airgap.yaml.
 func existingFor(index *bundle.Index, o Options) (registry.Existing, error) {
 	c, err := config.ParseStored("airgap.yaml of bundle "+index.Name, []byte(index.Config))
 	if err != nil {
@@ -85,22 +86,23 @@ func existingFor(index *bundle.Index, o Options) (registry.Existing, error) {
 		to = registry.Existing{Address: o.Registry}
 	}
 	if to.Address == "" {
-		return to, advice.Usagef("airgap push: airgap.yaml names no registry.existing; give HOST/PROJECT")
+		return to, advice.Usagef("airgap push: no registry.existing in airgap.yaml; pass HOST/PROJECT")
 	}
 	if o.CA != "" {
 		text, err := os.ReadFile(o.CA)
 		if err != nil {
-			return to, fmt.Errorf("read the authority of %s: %w", to.Address, err)
+			return to, fmt.Errorf("read the CA certificate of %s: %w", to.Address, err)
 		}
 		to.CA = string(text)
 	}
 	return to, to.Check()
 }
 
-// Write counts the images, and lists tags that moved and images of one platform.
+// Write prints the number of images, the tags that moved, and the images that have one
+// platform only.
 func (r Result) Write(w io.Writer) error {
 	held := len(slices.DeleteFunc(slices.Clone(r.Images), func(p registry.Pushed) bool { return !p.Unchanged() }))
-	if _, err := fmt.Fprintf(w, "%s has %s: %d new, %d there already\n", r.Registry, ui.Count(len(r.Images), "image"), len(r.Images)-held, held); err != nil {
+	if _, err := fmt.Fprintf(w, "%s has %s: %d new, %d unchanged\n", r.Registry, ui.Count(len(r.Images), "image"), len(r.Images)-held, held); err != nil {
 		return err
 	}
 	for _, p := range r.Images {
@@ -110,7 +112,7 @@ func (r Result) Write(w io.Writer) error {
 	}
 	for _, p := range r.Images {
 		if p.Platform {
-			fmt.Fprintf(w, "one platform: %s is %s, since the registry takes the index only with all platforms\n", p.Target, p.Digest)
+			fmt.Fprintf(w, "one platform: %s is %s, because the registry accepts an index only with all its platforms\n", p.Target, p.Digest)
 		}
 	}
 	return nil

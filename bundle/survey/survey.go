@@ -1,4 +1,4 @@
-// Package survey writes down what a server is, for the bundle.
+// Package survey records the facts of a server for the bundle.
 package survey
 
 import (
@@ -16,15 +16,15 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// Options say where a survey is read from, and written to.
+// Options name the source and the target of a survey.
 type Options struct {
-	From string // what the script wrote on a server, NAME.survey or NAME.survey.gz; "": this host
-	File string // file that the facts are written to; it must not be there yet; "": none
+	From string // output of the survey script, NAME.survey or NAME.survey.gz; "": read this host
+	File string // file to write the facts to; it must not exist; "": none
 	Say  func(format string, args ...any)
 }
 
-// Take reads the facts of a server, and writes them to File, whose directory it makes. A file that is
-// there already is an error.
+// Take reads the facts of a server and writes them to File. It creates the directory of
+// File. It fails if File exists.
 func Take(ctx context.Context, o Options) (facts *preflight.Facts, err error) {
 	if o.From != "" {
 		facts, err = plan.LoadFacts(ctx, o.From)
@@ -42,13 +42,14 @@ func Take(ctx context.Context, o Options) (facts *preflight.Facts, err error) {
 }
 
 func save(facts *preflight.Facts, path string) error {
-	// One directory: more would be the stick's place where no stick is.
+	// Mkdir, not MkdirAll: without a mounted USB drive, MkdirAll would create the mount
+	// point.
 	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("write facts: %w", err)
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return advice.Add(fmt.Errorf("write facts: %w", err), "remove the old facts first, or choose another name")
+		return advice.Add(fmt.Errorf("write facts: %w", err), "remove the old file first, or choose another name")
 	}
 	if err != nil {
 		return fmt.Errorf("write facts: %w", err)
@@ -59,7 +60,7 @@ func save(facts *preflight.Facts, path string) error {
 	return nil
 }
 
-// about says in a few words what a server is.
+// about summarizes a server in one line.
 func about(facts *preflight.Facts) string {
 	is := fmt.Sprintf("%s %s, kernel %s, %d packages", facts.OS.ID, facts.OS.Version, facts.Kernel.Release, len(facts.Packages))
 	if found := gpu.Summary(gpu.Detect(facts.PCI)); found != "" {

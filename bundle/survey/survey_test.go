@@ -17,18 +17,19 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// TestSaveFactsMakesItsDirectory: facts/ on a stick, but not the stick's place where no stick is.
+// TestSaveFactsMakesItsDirectory: save creates facts/ on a USB drive, but not the mount
+// point of a drive that is not mounted.
 func TestSaveFactsMakesItsDirectory(t *testing.T) {
 	dir := t.TempDir()
 	if err := save(&preflight.Facts{}, filepath.Join(dir, "facts", "cp1.facts.yaml")); err != nil {
 		t.Error(err)
 	}
 	if err := save(&preflight.Facts{}, filepath.Join(dir, "stick", "facts", "cp1.facts.yaml")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a stick: %v", err)
+		t.Errorf("without a USB drive: %v", err)
 	}
 }
 
-// fullCard has something in each field of a card.
+// fullCard sets each field of a GPU.
 const fullCard = `{"index": 0, "address": "0000:17:00.0", "name": "NVIDIA H100", "uuid": "GPU-1", "serial": "1650522000001",
 	"ecc": {"current": true, "pending": false, "volatile": {"corrected": 12, "uncorrected": 0}, "aggregate": {"corrected": 40, "uncorrected": 3}},
 	"rows": {"corrected": 1, "uncorrected": 2, "pending": true, "failed": false},
@@ -36,8 +37,8 @@ const fullCard = `{"index": 0, "address": "0000:17:00.0", "name": "NVIDIA H100",
 	"nvlinks": [true, false], "fabric": {"state": "completed", "error": "Unknown Error"},
 	"temperature": 31, "slowdownTemperature": 87, "shutdownTemperature": 92, "powerDraw": 88400, "powerLimit": 700000, "memory": 85520809984}`
 
-// TestSurveyedCards: the facts have all that the library says of cards, but for serial
-// numbers, and the driver's errors; and that the library is of another version than the
+// TestSurveyedCards: the facts contain all data from NVML about the GPUs except serial
+// numbers, the errors of the driver, and a mismatch between the versions of library and
 // driver.
 func TestSurveyedCards(t *testing.T) {
 	loaded := fstest.MapFS{"proc/driver/nvidia/version": {Data: []byte("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (root@host)\n")}}
@@ -49,7 +50,7 @@ func TestSurveyedCards(t *testing.T) {
 	}
 	for i, fields := 0, reflect.ValueOf(said.Cards[0]); i < fields.NumField(); i++ {
 		if name := fields.Type().Field(i).Name; fields.Field(i).IsZero() && !slices.Contains([]string{"Index", "Serial", "Lost"}, name) {
-			t.Errorf("the card of this test has no %s", name)
+			t.Errorf("fullCard does not set %s", name)
 		}
 	}
 	xids := []nvml.Logged{{Address: "0000:3d:00.0", Number: 79, Times: 1, Last: time.Unix(1763856005, 0).UTC()}}
@@ -60,10 +61,10 @@ func TestSurveyedCards(t *testing.T) {
 		xids    []nvml.Logged
 		unknown string
 	}{
-		"no driver":               {sitetest.CardHost{MapFS: sitetest.CardFiles(sitetest.H100("0000:17:00.0")), Says: says, Log: fellOff}, nil, nil, ""},
-		"another version's":       {sitetest.CardHost{MapFS: here, Log: fellOff}, nil, xids, "ask NVML: " + nvml.ErrMismatch.Error()},
-		"two, a lost one":         {sitetest.CardHost{MapFS: here, Says: says, Log: fellOff}, said, xids, ""},
-		"a log that is not to be": {sitetest.CardHost{MapFS: here, Says: says, Log: sitetest.Unreadable}, said, nil, "read the kernel's log: no journal"},
+		"no driver":                  {sitetest.CardHost{MapFS: sitetest.CardFiles(sitetest.H100("0000:17:00.0")), Says: says, Log: fellOff}, nil, nil, ""},
+		"library of another version": {sitetest.CardHost{MapFS: here, Log: fellOff}, nil, xids, "ask NVML: " + nvml.ErrMismatch.Error()},
+		"two GPUs, one lost":         {sitetest.CardHost{MapFS: here, Says: says, Log: fellOff}, said, xids, ""},
+		"unreadable log":             {sitetest.CardHost{MapFS: here, Says: says, Log: sitetest.Unreadable}, said, nil, "read the kernel's log: no journal"},
 	} {
 		facts, err := preflight.Survey(t.Context(), test.host)
 		if err != nil || !reflect.DeepEqual(facts.NVML, test.want) || !reflect.DeepEqual(facts.Xids, test.xids) {

@@ -39,7 +39,7 @@ func TestDeltaScripts(t *testing.T) {
 	authority, err := trust.CAHashOf(pki.CAFile())
 	must(t, err)
 	if v, _, err := site.OpenWhole(delta.Dir, []string{key}); v != nil || !errors.Is(err, bundle.ErrBase) || // as airgap install and airgap upgrade do first
-		!strings.Contains(err.Error(), "delta test-delta-1 needs ") || !strings.Contains(advice.Of(err), "bundle test brought them: airgap registry import DIR") {
+		!strings.Contains(err.Error(), "delta test-delta-1 requires ") || !strings.Contains(advice.Of(err), "the files are in bundle test: import that bundle with airgap registry import DIR") {
 		t.Errorf("the delta alone: %v, advice %q", err, advice.Of(err))
 	}
 	testscript.Run(t, testscript.Params{

@@ -45,7 +45,7 @@ func closedWorld(ctx context.Context, e *Env, edits []string) error {
 		return err
 	}
 	return e.Do(ctx, 0, []string{
-		"closed world: ", "all resolved", "chart    shop 1.0.0",
+		"complete: ", "all resolved", "chart    shop 1.0.0",
 		"for add-on shop: Deployment shop/shop, init container wait",
 		"for add-on shop: Deployment shop/shop, container shop",
 		"for workload.yaml: ",

@@ -229,7 +229,7 @@ func baseless(ctx context.Context, e *Env, m lab.Machine, stick, delta string) e
 	if err != nil {
 		return err
 	}
-	if err := r.Want("install of a delta without its base", 1, delta+" needs", "image ", "bundle bank brought them"); err != nil {
+	if err := r.Want("install of a delta without its base", 1, delta+" requires", "image ", "the files are in bundle bank"); err != nil {
 		return err
 	}
 	return e.Script(ctx, m, "! test -e /var/lib/airgap/store", "! test -e /var/lib/airgap/journal.jsonl")

@@ -94,11 +94,11 @@ func TestReceiptIsRefused(t *testing.T) {
 		t.Errorf("a CA without confirmation: %v", err)
 	}
 	for name, spoil := range map[string]func(r *Receipt){
-		"version 9":          func(r *Receipt) { r.Version = 9 },
-		"it names no bundle": func(r *Receipt) { r.Bundles = nil },
-		`path "../x" is not`: func(r *Receipt) { r.Files[0].Path = "../x" },
-		`name "a b"`:         func(r *Receipt) { r.Cluster = "a b" },
-		`"x" is no SHA-256`:  func(r *Receipt) { r.Files[0].SHA256 = "x" },
+		"version 9":                   func(r *Receipt) { r.Version = 9 },
+		"the inventory has no bundle": func(r *Receipt) { r.Bundles = nil },
+		`path "../x" is not`:          func(r *Receipt) { r.Files[0].Path = "../x" },
+		`name "a b"`:                  func(r *Receipt) { r.Cluster = "a b" },
+		`"x" is not a SHA-256`:        func(r *Receipt) { r.Files[0].SHA256 = "x" },
 		"files/hello.txt: size -1": func(r *Receipt) {
 			r.Files[0] = bundle.Held{Path: "files/hello.txt", Size: -1, SHA256: r.Files[0].SHA256}
 		},

@@ -25,7 +25,7 @@ ranges: [{versions: "*", source: we wrote it, shown: "it runs what its arguments
 // strict: a plan that can be incomplete passes. With --strict it fails until each open point has an
 // answer.
 func strict(t *testing.T, program string, u *upstream) {
-	image := "docker.io/vllm/gone:1.0 looks like an image and is not carried: its registry has no such image"
+	image := "docker.io/vllm/gone:1.0 looks like an image and is not in the bundle: its registry has no such image"
 	operator := "add-on own: Deployment own/own, operator docker.io/vllm/vllm-openai:v0.11.0: it can create pods"
 	for name, tc := range map[string]struct {
 		answers string // below images

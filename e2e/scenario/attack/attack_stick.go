@@ -74,7 +74,7 @@ func attackProgram(ctx context.Context, e *scenario.Env, t target, bank string) 
 	if err != nil {
 		return err
 	}
-	if err := r.Want("install from a directory that changed", 1, "runtime-files", at.part, "SHA-256 is not the signed one"); err != nil {
+	if err := r.Want("install from a directory that changed", 1, "runtime-files", at.part, "SHA-256 does not match the signed value"); err != nil {
 		return err
 	}
 	if err := e.Script(ctx, t.first, "! test -e "+ctr, "! test -e /opt/airgap/bin/.new", at.write(bank, at.is)); err != nil {

@@ -114,7 +114,7 @@ func closedHalfway(ctx context.Context, e *scenario.Env) error {
 
 // finish runs the bundle again: it goes on, and what results is whole.
 func finish(ctx context.Context, e *scenario.Env, config, out string) error {
-	if err := e.Do(ctx, 0, []string{"were there already"}, "bundle", "-f", config, "-o", out); err != nil {
+	if err := e.Do(ctx, 0, []string{"kept from an earlier run"}, "bundle", "-f", config, "-o", out); err != nil {
 		return err
 	}
 	if err := e.Do(ctx, 0, []string{"every byte verified"}, "inspect", "--full", filepath.Join(out, "bank")); err != nil {

@@ -130,7 +130,7 @@ func pulledFilling(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if err := m.ReplugStick(ctx); err != nil {
 		return err
 	}
-	again, err := e.Must(ctx, m, []string{"were there already"}, inParts...)
+	again, err := e.Must(ctx, m, []string{"kept from an earlier run"}, inParts...)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func Minors(ctx context.Context, e *scenario.Env) error {
 				after.base = before.next
 				return after.bundleIn(ctx, "early")
 			}},
-			{Title: "it is refused", Run: func() error { return after.refused(ctx, "needs", "bundle bank brought them") }},
+			{Title: "it is refused", Run: func() error { return after.refused(ctx, "requires", "the files are in bundle bank") }},
 			{Title: "upgrade to 1.36", Run: func() error { return errors.Join(before.insert(ctx), before.upgrade(ctx)) }},
 			{Title: "the delta after", Run: func() error { return after.bundleIn(ctx, "after") }},
 			{Title: "upgrade to 1.37", Run: func() error { return after.from(ctx, "1.36.3", "1.37.2") }},
