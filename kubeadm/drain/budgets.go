@@ -22,15 +22,15 @@ type Budget struct {
 	Pods []string // NAMESPACE/NAME of those that it holds
 }
 
-// String names the PodDisruptionBudget and what it allows.
+// String returns the PodDisruptionBudget, its pods and the reason.
 func (b Budget) String() string {
-	return fmt.Sprintf("PodDisruptionBudget %s holds %s: %s", b.Name, strings.Join(b.Pods, ", "), b.Why)
+	return fmt.Sprintf("PodDisruptionBudget %s keeps %s: %s", b.Name, strings.Join(b.Pods, ", "), b.Why)
 }
 
-// NeverAllows finds the budgets that would hold a drain of these nodes for ever;
-// of all nodes when none is named. Two reasons are known
+// NeverAllows finds the budgets that would block a drain of these nodes indefinitely;
+// of all nodes if none is named. Two reasons are known
 // (https://kubernetes.io/docs/tasks/run-application/configure-pdb/): the budget
-// wants as many pods as its controllers make, by maxUnavailable 0, by minAvailable,
+// requires as many pods as its controllers create, by maxUnavailable 0, by minAvailable,
 // or by rounding; or two budgets select the same pod, which the eviction API refuses.
 func NeverAllows(ctx context.Context, client kubernetes.Interface, nodes ...string) ([]Budget, error) {
 	pods, err := kube.Patiently(ctx, func(ctx context.Context) (*corev1.PodList, error) {
@@ -113,7 +113,7 @@ func (b budget) neverLets(p *corev1.Pod, all []budget) string {
 	if b.always() && !ready(p) || !b.full() {
 		return ""
 	}
-	return fmt.Sprintf("it wants %d of %d pods well at all times; give it room, with one pod more for instance", b.Status.DesiredHealthy, b.Status.ExpectedPods)
+	return fmt.Sprintf("it requires %d of %d healthy pods at all times; relax it, or add a pod", b.Status.DesiredHealthy, b.Status.ExpectedPods)
 }
 
 // full reports whether there is no room even with all pods well. A status that
@@ -135,7 +135,7 @@ func ready(p *corev1.Pod) bool {
 	})
 }
 
-// holdsNow says what a pod that should have gone still waits for.
+// holdsNow returns the reason why an evicted pod still exists.
 func holdsNow(p *corev1.Pod, all []budget) string {
 	if !p.DeletionTimestamp.IsZero() {
 		return "has been ending since " + p.DeletionTimestamp.UTC().Format("15:04:05 MST") + "; does its host still answer?"
@@ -143,7 +143,7 @@ func holdsNow(p *corev1.Pod, all []budget) string {
 	var why []string
 	for _, b := range all {
 		if b.selects(p) {
-			why = append(why, fmt.Sprintf("PodDisruptionBudget %s allows %d disruptions: %d pods are well, it wants %d", b.name(), b.Status.DisruptionsAllowed, b.Status.CurrentHealthy, b.Status.DesiredHealthy))
+			why = append(why, fmt.Sprintf("PodDisruptionBudget %s allows %d disruptions: %d pods are healthy, it requires %d", b.name(), b.Status.DisruptionsAllowed, b.Status.CurrentHealthy, b.Status.DesiredHealthy))
 		}
 	}
 	if why == nil {

@@ -27,18 +27,17 @@ const evictAgain = 5 * time.Second
 // Options say how Drain goes about it.
 type Options struct {
 	Timeout   time.Duration                    // until the last pod is gone; 0 is no limit
-	Unmanaged bool                             // delete pods, too, that nobody would make again
-	Say       func(format string, args ...any) // told of each pod; may be called by several goroutines at once
+	Unmanaged bool                             // also delete pods without a controller
+	Say       func(format string, args ...any) // reports each pod; may be called by several goroutines in parallel
 }
 
-// Drain keeps new pods off a node and evicts those that are there, as kubectl
-// drain does: PodDisruptionBudgets are honoured, pods of DaemonSets and static
-// pods stay, what a pod keeps in an emptyDir goes with it. A node with pods that
-// nobody would make again is left as it is, unless that is asked for.
+// Drain cordons a node and evicts its pods, as kubectl drain does: it honours
+// PodDisruptionBudgets, pods of DaemonSets and static pods stay, and the data in an
+// emptyDir goes with its pod. It does not change a node with pods without a
+// controller, unless o.Unmanaged is set.
 //
-// An error that comes later leaves the node without new pods: the same call goes
-// on, and Uncordon takes it back. After Timeout the error names each pod that is
-// left, with what holds it.
+// After a later error the node stays cordoned: the same call continues, and Uncordon
+// undoes it. After Timeout the error names each remaining pod with the reason.
 func Drain(ctx context.Context, client kubernetes.Interface, node string, o Options) error {
 	limited, cancel := context.WithCancel(ctx)
 	if o.Timeout > 0 {
@@ -64,8 +63,8 @@ func Drain(ctx context.Context, client kubernetes.Interface, node string, o Opti
 	return d.failure(err)
 }
 
-// Drainable is nil where Drain would begin: no pod is there that nobody would make
-// again. Nothing is changed.
+// Drainable returns nil if Drain would start: each pod has a controller. It changes
+// nothing.
 func Drainable(ctx context.Context, client kubernetes.Interface, node string) error {
 	_, err := (&Draining{Client: client, Node: node}).Pods(ctx)
 	return err
@@ -134,7 +133,7 @@ func (d *Draining) Pods(ctx context.Context) ([]corev1.Pod, error) {
 		return list.Pods(), nil
 	}
 	text := strings.ReplaceAll(errors.Join(problems...).Error(), " (use --force to override)", "") // kubectl's flag, not ours
-	return nil, &host.Failure{What: "drain node " + d.Node, Err: errors.New(text), Next: "nothing makes these pods again elsewhere: save what they hold and delete them"}
+	return nil, &host.Failure{What: "drain node " + d.Node, Err: errors.New(text), Next: "no controller creates these pods again: save their data and delete them"}
 }
 
 func (d *Draining) evict(ctx context.Context) error {
@@ -152,9 +151,9 @@ func (d *Draining) asked(p *corev1.Pod) {
 	d.mu.Unlock()
 	switch times {
 	case 1:
-		d.say("pod %s is asked to leave %s", PodName(p), d.Node)
+		d.say("evict pod %s from %s", PodName(p), d.Node)
 	case 2:
-		d.say("pod %s may not leave %s yet: its PodDisruptionBudget lets none go now; it is asked again every %s", PodName(p), d.Node, evictAgain)
+		d.say("pod %s stays on %s for now: its PodDisruptionBudget allows no disruption; the next try is in %s", PodName(p), d.Node, evictAgain)
 	}
 }
 
@@ -170,7 +169,7 @@ func (d *Draining) say(format string, args ...any) {
 	}
 }
 
-// held is the error of a drain whose time is over.
+// held returns the error of a drain after its timeout.
 func (d *Draining) held(ctx context.Context) error {
 	pods, err := d.Pods(ctx)
 	if err != nil {
@@ -188,7 +187,7 @@ func (d *Draining) held(ctx context.Context) error {
 }
 
 func (d *Draining) failure(err error) error {
-	return &host.Failure{What: "drain node " + d.Node, Err: err, Next: "mend it and run the same command again; kubectl uncordon " + d.Node + " lets pods onto it as before"}
+	return &host.Failure{What: "drain node " + d.Node, Err: err, Next: "fix the cause and run the same command again; kubectl uncordon " + d.Node + " makes the node schedulable"}
 }
 
 // PodName is NAMESPACE/NAME.

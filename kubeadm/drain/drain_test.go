@@ -26,7 +26,7 @@ import (
 )
 
 // drainable is a real API server with a node n1 and a kubelet that ends pods at
-// once, but for those named "stays".
+// once, except pods named "stays".
 func drainable(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	client := apitest.Start(t).Client(t)
@@ -51,8 +51,8 @@ func drainable(t *testing.T) kubernetes.Interface {
 	return client
 }
 
-// pod makes one that runs and is ready on node n1, labelled app=NAME; as says
-// what is different.
+// runningPod creates a running and ready pod on node n1 with the label app=NAME; as changes
+// it.
 func runningPod(t *testing.T, client kubernetes.Interface, name string, as ...func(*corev1.Pod)) {
 	t.Helper()
 	p := &corev1.Pod{
@@ -85,7 +85,7 @@ func elsewhere(p *corev1.Pod) {
 	p.Spec.NodeName = "n2"
 }
 
-// guard makes a budget for app=NAME, with what its controller counted.
+// guard creates a budget for app=NAME, with the numbers of its controller.
 func guard(t *testing.T, client kubernetes.Interface, name, app string, s policyv1.PodDisruptionBudgetStatus, policy ...policyv1.UnhealthyPodEvictionPolicyType) {
 	t.Helper()
 	one := intstr.FromInt32(1)
@@ -111,7 +111,7 @@ func counted(expected, desired, healthy int32) policyv1.PodDisruptionBudgetStatu
 	return policyv1.PodDisruptionBudgetStatus{ExpectedPods: expected, DesiredHealthy: desired, CurrentHealthy: healthy, DisruptionsAllowed: max(0, healthy-desired)}
 }
 
-// heard collects what Drain says.
+// heard collects the messages of Drain.
 type heard struct {
 	mu    sync.Mutex
 	lines []string
@@ -132,7 +132,7 @@ func TestDrain(t *testing.T) {
 	if err := Drain(t.Context(), client, "n1", Options{Timeout: time.Minute, Say: h.say}); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"pod default/web is asked to leave n1", "pod default/web has left n1"}; !slices.Equal(h.lines, want) {
+	if want := []string{"evict pod default/web from n1", "pod default/web has left n1"}; !slices.Equal(h.lines, want) {
 		t.Errorf("said %q, want %q", h.lines, want)
 	}
 	if left := podNames(t, client); !slices.Equal(left, []string{"elsewhere"}) {
@@ -156,7 +156,7 @@ func TestDrainIsHeld(t *testing.T) {
 	guard(t, client, "web", "web", counted(2, 1, 1))
 	err := Drain(t.Context(), client, "n1", Options{Timeout: 2 * time.Second})
 	for _, want := range []string{
-		"drain node n1: after 2s", "pod default/stays: has been ending since", "pod default/web: PodDisruptionBudget default/web allows 0 disruptions: 1 pods are well, it wants 1",
+		"drain node n1: after 2s", "pod default/stays: has been ending since", "pod default/web: PodDisruptionBudget default/web allows 0 disruptions: 1 pods are healthy, it requires 1",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)

@@ -40,8 +40,8 @@ func SpreadDNS(m host.Machine) step.Step {
 	}
 }
 
-// spreadDNS waits for the new host, since a pod would go back to where it was
-// otherwise, and removes one pod, which its Deployment makes anew elsewhere.
+// spreadDNS waits for the new host, since otherwise a pod would return to its
+// old host, and deletes one pod, which its Deployment creates again on another host.
 func spreadDNS(ctx context.Context, m host.Machine) error {
 	client, err := kube.Client(m, kube.AdminConf)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package exchange lets the control-plane hosts of a cluster go through something together, in
-// phases: a new key of the Secrets, a new authority.
+// phases: a new key of the Secrets, a new CA.
 //
-// A Secret in kube-system says who leads and in which phase all are. A secret key goes to each host
-// sealed (HPKE) with a key that the host makes for this once.
+// A Secret in kube-system has the leader and the phase of all hosts. A secret key goes to each host
+// sealed (HPKE) with a key that the host creates for one use.
 package exchange
 
 import (
@@ -29,46 +29,44 @@ import (
 // replacement of an authority.
 type Phase string
 
-// Exchange is how the hosts of a cluster agree in something that all of them go
-// through together: by a Secret, which the leader makes and deletes. A
-// control-plane host that needs what nobody else may know puts the public half of
-// a key there, made for this once and never written down, and gets it sealed with
-// that. What is sealed may be read by who reads etcd.
+// Exchange coordinates the hosts of a cluster during a rotation through a Secret, which
+// the leader creates and deletes. A control-plane host that needs secret data puts a
+// public key into it. The key is for one use and never stored. The host gets the data
+// sealed for this key. Readers of etcd can read only sealed data.
 type Exchange struct {
 	Client kubernetes.Interface
 	Node   string
 	Name   string // of the Secret, in kube-system
 }
 
-// The fields of the Secret that both kinds have: who leads, to which key or
-// authority, and in which phase all are: of keys the one they go to, of authorities
-// the one they have been through.
+// Common fields of the Secret in both rotations: the leader, the new key or CA, and the phase
+// of all hosts: for keys the next phase, for CAs the last completed one.
 const (
 	leaderField = "leader"
 	toField     = "to"
 	PhaseField  = "phase"
 )
 
-// Minutes is what stands in the Secret.
+// Minutes is the rotation state in the Secret.
 type Minutes struct {
 	Leader, To string
 	Data       map[string][]byte
 }
 
-// Read is nil when nothing is under way.
+// Read returns nil if no rotation is in progress.
 func (x Exchange) Read(ctx context.Context) (*Minutes, error) {
 	s, err := x.Client.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, x.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read from the cluster what is under way: %w", err)
+		return nil, fmt.Errorf("read the rotation state from the cluster: %w", err)
 	}
 	return &Minutes{string(s.Data[leaderField]), string(s.Data[toField]), s.Data}, nil
 }
 
-// Open makes this host the leader, unless another one is; it returns who is. More
-// fields of the Secret are for all who may read it.
+// Open makes this host the leader, unless another host is, and returns the leader. Every reader
+// of the Secret can read the fields in more.
 func (x Exchange) Open(ctx context.Context, to string, more map[string][]byte) (leader string, err error) {
 	data := map[string][]byte{leaderField: []byte(x.Node), toField: []byte(to)}
 	maps.Copy(data, more)
@@ -78,7 +76,7 @@ func (x Exchange) Open(ctx context.Context, to string, more map[string][]byte) (
 		return x.Node, nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		return "", fmt.Errorf("tell the other hosts what is under way: %w", err)
+		return "", fmt.Errorf("create the rotation state in the cluster: %w", err)
 	}
 	m, err := x.Read(ctx)
 	if m == nil {
@@ -96,8 +94,8 @@ func (x Exchange) Close(ctx context.Context) error {
 	return nil
 }
 
-// Patch changes some of the fields: each host its own, so nobody is in
-// another's way.
+// Patch changes some fields. Each host changes only its own fields, so there are no
+// conflicts.
 func (x Exchange) Patch(ctx context.Context, data map[string][]byte) error {
 	text, err := json.Marshal(map[string]any{"data": data})
 	if err != nil {
@@ -107,12 +105,12 @@ func (x Exchange) Patch(ctx context.Context, data map[string][]byte) error {
 	return err
 }
 
-// The algorithms are FIPS-approved ones, as for what is sealed.
+// The algorithms are FIPS-approved, as for the sealed data.
 func sealing() (hpke.KEM, hpke.KDF, hpke.AEAD) {
 	return hpke.DHKEM(ecdh.P256()), hpke.HKDFSHA256(), hpke.AES256GCM()
 }
 
-// Ask makes a key for the exchange, whose public half asks for what is sealed.
+// Ask creates a key for the exchange. Its public half requests the sealed data.
 func (x Exchange) Ask(ctx context.Context) (hpke.PrivateKey, error) {
 	kem, _, _ := sealing()
 	private, err := kem.GenerateKey()
@@ -161,7 +159,7 @@ func (x Exchange) sealed(public, secret []byte) ([]byte, error) {
 	return hpke.Seal(to, kdf, aead, []byte(x.Name), secret)
 }
 
-// Take opens what was sealed for this host; nil while nothing was.
+// Take opens the data sealed for this host; nil if there is none yet.
 func (x Exchange) Take(m *Minutes, private hpke.PrivateKey) ([]byte, error) {
 	if !bytes.Equal(m.Data["for."+x.Node], private.PublicKey().Bytes()) {
 		return nil, nil

@@ -2,7 +2,7 @@ package exchange
 
 import "testing"
 
-// TestSealed: nobody else can open what was sealed for a host, nor pass for its answer.
+// TestSealed: no other host can open data sealed for a host, or replace its request.
 func TestSealed(t *testing.T) {
 	kem, _, _ := sealing()
 	mine, err := kem.GenerateKey()
@@ -27,10 +27,10 @@ func TestSealed(t *testing.T) {
 	}
 	m.Data["for.cp2"] = other.PublicKey().Bytes()
 	if text, err := x.Take(m, other); text != nil || err == nil {
-		t.Error("opened what was not sealed for it")
+		t.Error("opened data that was not sealed for it")
 	}
 	m.Data["for.cp2"] = mine.PublicKey().Bytes()
 	if _, err := (Exchange{Node: "cp2", Name: "another"}).Take(m, mine); err == nil {
-		t.Error("opened what was sealed for something else")
+		t.Error("opened data that was sealed for another rotation")
 	}
 }

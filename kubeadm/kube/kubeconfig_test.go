@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestKubeconfigProxy wants the environment's proxy left alone, and the file's
-// taken. A bank's servers have one set, which knows nothing of the cluster.
+// TestKubeconfigProxy: the client ignores the proxy of the environment and uses the
+// file's. A bank's servers have a proxy that does not reach the cluster.
 func TestKubeconfigProxy(t *testing.T) {
 	for name, tc := range map[string]struct{ setting, want string }{
 		"none in the file": {"", ""},

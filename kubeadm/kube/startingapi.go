@@ -11,14 +11,14 @@ import (
 // rolesRead bounds the wait for an API server to read its roles.
 const rolesRead = 30 * time.Second
 
-// maxRefusal bounds what is read of a refusal, bytes: it is one short sentence.
+// maxRefusal is the maximum size of a refusal in bytes: it is one short sentence.
 const maxRefusal = 64 << 10
 
 // awaitingRoles repeats the requests of the cluster's administrator that RBAC refuses. An API
 // server that has just started answers before it has read the roles, and refuses everything
 // for a moment. kubeadm upgrade, the new kubelet and a rotation restart it. The administrator
-// has every right, so any other refusal by RBAC is a change that somebody made to the cluster:
-// the first one that stays ends the patience.
+// has every right, so any other refusal by RBAC comes from a change of the cluster:
+// the first lasting one ends the wait.
 type awaitingRoles struct {
 	next     http.RoundTripper
 	atMost   time.Duration
@@ -61,7 +61,7 @@ func (a *awaitingRoles) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// repeated is the request once more; is is false if its body cannot be sent twice.
+// repeated returns a copy of the request; is is false if its body cannot be sent twice.
 func repeated(r *http.Request) (again *http.Request, is bool) {
 	again = r.Clone(r.Context())
 	if r.Body == nil || r.Body == http.NoBody {
@@ -75,8 +75,8 @@ func repeated(r *http.Request) (again *http.Request, is bool) {
 	return again, err == nil
 }
 
-// lacksRole tells a refusal by RBAC from one by an admission plugin, which has the same
-// status. The words are those of the API server's responsewriters.Forbidden, in JSON or in
+// lacksRole distinguishes a refusal by RBAC from one by an admission plugin, which has the same
+// status. It compares with the text of the API server's responsewriters.Forbidden, in JSON or in
 // protobuf. The body can be read afterwards.
 func lacksRole(resp *http.Response) bool {
 	if resp.StatusCode != http.StatusForbidden {

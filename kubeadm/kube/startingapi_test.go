@@ -34,7 +34,7 @@ func starting(t *testing.T, refuses int, with string) (client kubernetes.Interfa
 		*asked++
 		body, err := io.ReadAll(r.Body)
 		if err != nil || !strings.Contains(string(body), `"name":"till"`) {
-			t.Errorf("request %d brings %q, %v", *asked, body, err)
+			t.Errorf("request %d has %q, %v", *asked, body, err)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		if *asked <= refuses {
@@ -100,7 +100,7 @@ func TestAdmissionIsNotAwaited(t *testing.T) {
 	}
 }
 
-// TestAwaitRolesOfAnAPIServer: a real one says no in words that are known, until the role is there.
+// TestAwaitRolesOfAnAPIServer: a real one refuses with the known text until the role exists.
 func TestAwaitRolesOfAnAPIServer(t *testing.T) {
 	server := apitest.Start(t)
 	config := rest.CopyConfig(server.Config)

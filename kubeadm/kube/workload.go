@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/manifests"
 )
 
-// Workload is what a pod is started anew by.
+// Workload is the controller that restarts a pod.
 type Workload struct{ Kind, Namespace, Name string }
 
 // String is KIND/NAME -n NAMESPACE, as kubectl takes it.
@@ -44,9 +44,9 @@ func WorkloadOf(ctx context.Context, client kubernetes.Interface, pod *corev1.Po
 	return Workload{strings.ToLower(of.Kind), pod.Namespace, of.Name}, nil
 }
 
-// RestartIf starts the pods of a workload anew, once after a time, if that is wanted
-// or the workload is airgap's or kubeadm's own; it reports whether it is. Pods without
-// a controller, and those of Jobs, are not for us to start.
+// RestartIf restarts the pods of a workload, once after a time, if requested or if the
+// workload belongs to airgap or kubeadm; it reports whether it does. airgap does not restart
+// pods without a controller and pods of Jobs.
 func (w Workload) RestartIf(ctx context.Context, client kubernetes.Interface, since time.Time, wanted bool) (own bool, err error) {
 	meta, template, err := w.read(ctx, client)
 	if apierrors.IsNotFound(err) || err == nil && meta == nil {
@@ -65,15 +65,15 @@ func (w Workload) RestartIf(ctx context.Context, client kubernetes.Interface, si
 		now = since
 	}
 	if err := w.Restart(ctx, client, now); err != nil {
-		return own, fmt.Errorf("start the pods of %s anew: %w", w, err)
+		return own, fmt.Errorf("restart the pods of %s: %w", w, err)
 	}
 	return own, nil
 }
 
-// RestartedAt is what kubectl rollout restart sets.
+// RestartedAt is the annotation of kubectl rollout restart.
 const RestartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// read is nil for what has no template of pods that can be changed.
+// read returns nil for a kind without a pod template that can be changed.
 func (w Workload) read(ctx context.Context, client kubernetes.Interface) (*metav1.ObjectMeta, *corev1.PodTemplateSpec, error) {
 	apps := client.AppsV1()
 	switch w.Kind {

@@ -1,5 +1,5 @@
-// Package kubetest has what tests of several packages below kubeadm start: an API server, and the
-// processes of a node.
+// Package kubetest has an API server and the processes of a node for the tests of several packages
+// below kubeadm.
 package kubetest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// API is an API server: it answers what the steps ask, over TLS.
+// API is an API server that answers the requests of the steps over TLS.
 type API struct {
 	*httptest.Server
 	Version string
@@ -28,8 +28,8 @@ type API struct {
 	Deleted int    // how often it was deleted
 
 	Corefile  string
-	Conflicts int    // how many updates of it are refused first
-	Theirs    string // what somebody else adds to it then
+	Conflicts int    // number of updates that it refuses first
+	Theirs    string // the text that another client adds then
 }
 
 // NewAPI starts one; it ends with the test.

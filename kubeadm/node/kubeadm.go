@@ -54,11 +54,11 @@ func Kubeadm(ctx context.Context, m host.Machine, by []string, stdin io.Reader, 
 	return runtime.Explain(ctx, m, host.Failure{What: "kubeadm " + verb, Err: preflightErrors(err), Unit: "kubelet", Ended: runtime.EndedPods(ctx, m, began)})
 }
 
-// Await returns when no kubeadm of ours is at work any more. waiting is called
-// once when there is one.
+// Await returns when no kubeadm of ours runs. It calls waiting once if one
+// runs.
 func Await(ctx context.Context, m host.Machine, waiting func()) error {
 	if err := host.AwaitLock(ctx, m.Path(LockFile), waiting); err != nil {
-		return fmt.Errorf("wait for kubeadm, which an interrupted run left at work: %w", err)
+		return fmt.Errorf("wait for kubeadm from an interrupted run: %w", err)
 	}
 	return nil
 }

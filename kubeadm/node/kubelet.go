@@ -20,8 +20,8 @@ import (
 )
 
 // AwaitNode waits for the kubelet, then for the node. A kubelet that cannot make
-// the pods' cgroups answers for a moment before it ends: it has to be healthy
-// once more at the end.
+// the pods' cgroups answers for a moment before it ends: it must be healthy
+// again at the end.
 func AwaitNode(ctx context.Context, m host.Machine, atMost time.Duration, ready func(context.Context) error) error {
 	return await.Until(ctx, atMost, func(ctx context.Context) error {
 		if err := KubeletHealthy(ctx, m); err != nil {
@@ -39,9 +39,8 @@ func AwaitNode(ctx context.Context, m host.Machine, atMost time.Duration, ready 
 	})
 }
 
-// KubeletHealthy asks the kubelet itself, where its configuration has not
-// switched that off: an active unit may be one that systemd starts again and
-// again.
+// KubeletHealthy asks the kubelet, unless its configuration disables that: systemd
+// may restart an active unit repeatedly.
 func KubeletHealthy(ctx context.Context, m host.Machine) error {
 	at, err := kubeletHealthz(m)
 	if err != nil || at == "" {

@@ -5,8 +5,8 @@ const (
 	ManifestsDir = "/etc/kubernetes/manifests"
 	EtcdDir      = "/var/lib/etcd"
 	PKIDir       = "/etc/kubernetes/pki"
-	// APIServerDir holds the files that the API server starts with beside its certificates. The
-	// static pod mounts the directory, not the files: a file that is replaced would be the old one
-	// to a pod that mounted it.
+	// APIServerDir holds the files of the API server other than its certificates. The
+	// static pod mounts the directory, not the files: a pod with a mounted file would keep the
+	// old content after a replacement.
 	APIServerDir = "/etc/kubernetes/apiserver"
 )

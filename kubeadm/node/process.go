@@ -16,8 +16,8 @@ import (
 // ManifestOf is the file by which the kubelet runs a program as a static pod.
 func ManifestOf(part Part) string { return ManifestsDir + "/" + string(part) + ".yaml" }
 
-// Flags are the arguments that the program of a static pod was started with, by
-// name: what it effectively has, whatever its files say by now.
+// Flags returns the arguments of the running program of a static pod, by name. Its files may
+// have changed since.
 func Flags(m host.Machine, part Part) (map[string]string, error) {
 	p, err := StaticPod(m, part)
 	return p.Flags, err
@@ -51,8 +51,8 @@ func EtcdFlag(variable string) (string, bool) {
 	return strings.ReplaceAll(strings.ToLower(name), "_", "-"), is
 }
 
-// userOf is the user whom a manifest names: root, or the one that kubeadm made with the
-// feature gate RootlessControlPlane. It is root where a manifest cannot be read.
+// userOf returns the user in a manifest: root, or kubeadm's user for the feature gate
+// RootlessControlPlane. It is root if the manifest cannot be read.
 func userOf(manifest []byte) int64 {
 	pod, err := PodIn(manifest)
 	if err != nil {

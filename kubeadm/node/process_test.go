@@ -18,8 +18,8 @@ import (
 // lower process ID than the real one.
 const impostor = "/proc/10/"
 
-// TestImpostors: a process that calls itself kube-apiserver decides neither what
-// airgap compliance reports nor which etcd the keys of Secrets are rotated in.
+// TestImpostors: a process with the name kube-apiserver has no influence on the report of
+// airgap compliance, or on the etcd in which the keys of Secrets are rotated.
 func TestImpostors(t *testing.T) {
 	const theirs = "--etcd-cafile=/theirs"
 	ids := func(ids string) string { return "Uid:\t" + strings.Join(strings.Fields(ids), "\t") + "\n" }

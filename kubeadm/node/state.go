@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// StateFile says how far kubeadm got on this host. It is what tells a half
-// that was cut, and may be reset, from a node that has work to lose.
+// StateFile has the progress of kubeadm on this host. It distinguishes an interrupted
+// installation, which may be reset, from a node with workloads.
 const StateFile = host.StateDir + "/kubeadm.state"
 
 // State is how far kubeadm got.
@@ -46,8 +46,8 @@ func SetState(m host.Machine, s State) error {
 	return host.WriteFile(m.Path(StateFile), []byte(s+"\n"), 0o644)
 }
 
-// RefuseForeignCluster stops before kubeadm is started on a host that somebody
-// else set up: from then on the state would call their cluster our own half.
+// RefuseForeignCluster stops before kubeadm starts on a host of a foreign
+// cluster: after that the state would describe that cluster as an installation of airgap.
 func RefuseForeignCluster(m host.Machine) error {
 	for _, pattern := range []string{"/etc/kubernetes/*.conf", "/etc/kubernetes/manifests/*.yaml", "/etc/kubernetes/pki/*", "/var/lib/etcd/member"} {
 		found, err := filepath.Glob(m.Path(pattern))
@@ -57,8 +57,8 @@ func RefuseForeignCluster(m host.Machine) error {
 		if len(found) > 0 {
 			return &host.Failure{
 				What: "start kubeadm",
-				Err:  fmt.Errorf("this host already belongs to a cluster that airgap did not set up: %s is there", found[0]),
-				Next: "use another host; or, if nobody needs that cluster any more, kubeadm reset on this one",
+				Err:  fmt.Errorf("this host already belongs to a cluster that airgap did not install: %s exists", found[0]),
+				Next: "use another host; or, if that cluster is no longer needed, run kubeadm reset on this one",
 			}
 		}
 	}

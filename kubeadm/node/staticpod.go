@@ -18,10 +18,9 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// graceSeconds is how long the program of a static pod may take to end by itself.
-// An API server lets nobody in any more while it waits for watches to end, which
-// they do not: in the lab it took all the 30 s that it was given. Requests under
-// way are over in five.
+// graceSeconds is the time for the program of a static pod to end. A stopping API
+// server refuses requests while it waits for watches, which do not end: in the lab
+// it used all of its 30 s. Running requests end within five.
 func graceSeconds(part Part) int64 {
 	if part == APIServer {
 		return 5
@@ -30,7 +29,7 @@ func graceSeconds(part Part) int64 {
 }
 
 // RestartOlder ends the containers of a static pod that were made before the
-// time; the kubelet starts the program anew. It reports whether there was one.
+// time; the kubelet restarts the program. It reports whether there was one.
 func RestartOlder(ctx context.Context, m host.Machine, part Part, node string, before time.Time, say func(string, ...any)) (bool, error) {
 	again := false
 	err := runtime.Containers(ctx, m, time.Minute, func(ctx context.Context, client runtimeapi.RuntimeServiceClient) error {
@@ -62,8 +61,8 @@ func endContainer(ctx context.Context, client runtimeapi.RuntimeServiceClient, i
 	return err
 }
 
-// runningOf are the running containers of a static pod, of which there is one.
-// They are named as the kubelet names them for the runtime.
+// runningOf returns the running containers of a static pod, normally one. It uses the
+// names that the kubelet gives them in the runtime.
 func runningOf(ctx context.Context, client runtimeapi.RuntimeServiceClient, part Part, node string) ([]*runtimeapi.Container, error) {
 	list, err := client.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{
 		State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING},
@@ -80,8 +79,8 @@ func runningOf(ctx context.Context, client runtimeapi.RuntimeServiceClient, part
 // podOf is the name that the API server has for a static pod.
 func podOf(part Part, node string) string { return string(part) + "-" + node }
 
-// StaticPodReady is nil when the one container that runs was made after the
-// time, and the kubelet has told the API server that this very one is ready.
+// StaticPodReady returns nil if the only running container was created after the
+// time, and the kubelet has reported this container as ready to the API server.
 func StaticPodReady(ctx context.Context, m host.Machine, part Part, node string, after time.Time) error {
 	var running []*runtimeapi.Container
 	err := runtime.Containers(ctx, m, 10*time.Second, func(ctx context.Context, client runtimeapi.RuntimeServiceClient) (err error) {

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Identity is how a process of Kubernetes is told from others of its name.
+// Identity distinguishes a process of Kubernetes from others with its name.
 //
 // A process chooses its arguments, and with them its name. It does not choose which
 // program the kernel runs, and only root chooses another user. A pod may run any program as
-// any user, in the host's network as well, but it stays in the cgroup of its own pod.
+// any user, also in the host's network, but it stays in the cgroup of its pod.
 type Identity struct {
 	Program string // the last part of /proc/PID/exe
 	User    int64  // all four of its user IDs: of a setuid program one is the caller's
 	Static  bool   // in a static pod; otherwise in no pod
 }
 
-// is compares the process at /proc/PID, dir, with who is wanted. A process that has
-// ended, or of which something cannot be read, is somebody else.
+// is compares the process at /proc/PID, dir, with the identity. A process that has
+// ended, or cannot be read, does not match.
 func (i Identity) is(files fs.FS, dir string) bool {
 	exe, err := fs.ReadLink(files, dir+"/exe")
 	if err != nil || path.Base(strings.TrimSuffix(exe, " (deleted)")) != i.Program { // deleted: by an upgrade of its package

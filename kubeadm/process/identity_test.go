@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRunsAsUser reads what this kernel writes.
+// TestRunsAsUser reads the format of this kernel.
 func TestRunsAsUser(t *testing.T) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package process finds the programs of Kubernetes that run on this host, and what they
-// were started with.
+// Package process finds the running programs of Kubernetes on this host, and their
+// arguments.
 package process
 
 import (
@@ -12,16 +12,16 @@ import (
 // ErrNone says that a program does not run on this host.
 var ErrNone = errors.New("it does not run on this host")
 
-// Process is a program that runs, with what it was started with.
+// Process is a running program with its arguments.
 type Process struct {
 	Dir   string            // "proc/PID"
 	Flags map[string]string // by name, without dashes
 	Env   map[string]string // empty where it cannot be read
 }
 
-// Find looks for a process in the host's network: static pods share it, and so does the
-// kubelet, while what runs in a container on the host mostly has one of its own. The root of files
-// is the host's. The error is ErrNone where nobody fits.
+// Find looks for a process in the host's network: static pods and the kubelet
+// share it, and most other containers have a separate one. The root of files
+// is the host's. The error is ErrNone if no process matches.
 func Find(files fs.FS, wanted Identity) (Process, error) {
 	own, err := fs.ReadLink(files, "proc/self/ns/net")
 	if err != nil {
@@ -60,7 +60,7 @@ func environment(files fs.FS, dir string) map[string]string {
 }
 
 // Flags are arguments by name, as pflag reads them: "--name=value", "--name
-// value" and "--name", with _ for -. What is given several times is joined.
+// value" and "--name", with _ for -. Repeated arguments are joined.
 func Flags(args []string) map[string]string {
 	flags := map[string]string{}
 	for i, arg := range args {

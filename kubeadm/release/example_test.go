@@ -6,7 +6,7 @@ import (
 	"airgap.dev/airgap/kubeadm/release"
 )
 
-// What a bundle needs for one version of Kubernetes.
+// The images of a bundle for one version of Kubernetes.
 func ExampleImages() {
 	images, err := release.Images("1.36.3")
 	if err != nil {

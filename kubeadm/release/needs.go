@@ -74,8 +74,8 @@ func PackageRepository(text string) (Repository, error) {
 }
 
 // Packages are the RPMs to install on every node, as dnf takes them: NAME or
-// NAME-VERSION. Their dependencies are the solver's business; named here too
-// is what kubelet, kube-proxy or the runtime call without their RPM saying so.
+// NAME-VERSION. The solver adds their dependencies. The list also
+// has programs that kubelet, kube-proxy or the runtime call without a dependency in their RPM.
 // os is one of enterprise.Names.
 func Packages(version, os string) []string {
 	version = strings.TrimPrefix(version, "v")

@@ -1,5 +1,5 @@
-// Package release knows the versions of Kubernetes that can be installed: what each minor comes
-// with and asks for, each with its source, its images and packages, and the way from one to another.
+// Package release has the installable versions of Kubernetes: the components and requirements of each
+// minor version with their sources, its images and packages, and the permitted upgrades.
 package release
 
 import (
@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// Release is what one minor of Kubernetes comes with and asks for.
+// Release has the components and requirements of one minor version of Kubernetes.
 type Release struct {
 	Minor   string `json:"minor"` // "1.36"
 	Etcd    string `json:"etcd"`
@@ -21,10 +21,10 @@ type Release struct {
 	// CRIO is the CRI-O that comes where airgap.yaml names none. Its minors are
 	// Kubernetes' own (CRI-O: README, compatibility matrix).
 	CRIO string `json:"crio"`
-	// Assumed says that containerd's project has not stated Containerd: what does
-	// not fit is told, not refused.
+	// Assumed: containerd's project has not published Containerd. A mismatch is a
+	// warning, not an error.
 	Assumed bool   `json:"assumed"`
-	Cgroup  string `json:"cgroup"` // that the kubelet starts on
+	Cgroup  string `json:"cgroup"` // required by the kubelet
 	Ends    string `json:"ends"`   // the last month with fixes, "2027-06"
 	// Gates are feature gates of kubeadm's own: any other one that is set ends it
 	// (cmd/kubeadm/app/features/features.go; ValidateFeatureGates).
@@ -50,7 +50,7 @@ func All() []Release {
 	}
 }
 
-// minors are those of Releases, for people: "1.35, 1.36, 1.37".
+// minors lists the minor versions of Releases, for people: "1.35, 1.36, 1.37".
 func minors() string {
 	var all []string
 	for _, r := range All() {
@@ -59,13 +59,13 @@ func minors() string {
 	return strings.Join(all, ", ")
 }
 
-// RuntimeLine is what is known of one line of containerd's versions.
+// RuntimeLine has the properties of one release line of containerd.
 type RuntimeLine struct {
 	Line   string `json:"line"`           // "2.3"
-	Runc   string `json:"runc"`           // that it is tested with
+	Runc   string `json:"runc"`           // tested version
 	Config int    `json:"config"`         // version of its configuration; older ones are read
 	Pause  string `json:"pause"`          // its default; airgap sets kubeadm's
-	Ends   string `json:"ends,omitempty"` // the last month with fixes, "2028-04"; "" where nobody has said
+	Ends   string `json:"ends,omitempty"` // the last month with fixes, "2028-04"; "" if not published
 	Source string `json:"source"`
 }
 

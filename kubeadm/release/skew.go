@@ -24,7 +24,7 @@ func UpgradePath(from, to string) error {
 	case want.LessThan(have):
 		return &host.Failure{
 			What: "upgrade Kubernetes " + from + " to " + to, Err: fmt.Errorf("%s is older, and Kubernetes cannot read what a later version has written", to),
-			Next: "airgap rollback takes an upgrade of airgap's back; nothing else does",
+			Next: "run airgap rollback to undo an upgrade; there is no other downgrade",
 		}
 	case want.Major() != have.Major() || want.Minor() > have.Minor()+1:
 		return &host.Failure{

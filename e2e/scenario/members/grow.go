@@ -113,7 +113,7 @@ func neverAllowed(ctx context.Context, e *scenario.Env, by, worker lab.Machine) 
 	if err != nil {
 		return err
 	}
-	if err := r.Want("remove with a budget that never allows", 1, "PodDisruptionBudget default/never holds default/held-", "it wants 1 of 1 pods well", "nothing was changed"); err != nil {
+	if err := r.Want("remove with a budget that never allows", 1, "PodDisruptionBudget default/never keeps default/held-", "it requires 1 of 1 healthy pods", "nothing was changed"); err != nil {
 		return err
 	}
 	return e.Script(ctx, by,
