@@ -47,19 +47,19 @@ func (v *Values) UnmarshalYAML(node *yaml.Node) error {
 	if err := node.Decode(&inline); err != nil { // detects duplicate keys and recursive aliases
 		return err
 	}
-	text, err := yaml.Marshal(alone(node))
+	text, err := yaml.Marshal(withoutAliases(node))
 	v.Text = text
 	return err
 }
 
-// alone returns a copy of the node with resolved aliases.
-func alone(node *yaml.Node) *yaml.Node {
+// withoutAliases returns a copy of the node with resolved aliases.
+func withoutAliases(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
 	}
 	copied := &yaml.Node{Kind: node.Kind, Style: node.Style, Tag: node.Tag, Value: node.Value}
 	for _, child := range node.Content {
-		copied.Content = append(copied.Content, alone(child))
+		copied.Content = append(copied.Content, withoutAliases(child))
 	}
 	return copied
 }

@@ -130,7 +130,7 @@ func (p *Plan) planAddon(w *world, need wanted, from *ingredients, made *chart.M
 	images := slices.DeleteFunc(rendered.Images, func(ref workload.Ref) bool { return p.ignoring(ref.Image, need.what+": "+ref.Where, r) })
 	images = append(images, found...)
 	if need.dir == networkDir { // the images of the plugin's operator are known, so no rule is needed
-		p.Lock.Network = &Network{Addon: locked, Images: everywhere(images)}
+		p.Lock.Network = &Network{Addon: locked, Images: daemonSetImages(images)}
 	} else {
 		p.Sets = append(p.Sets, operators.Set{Of: need.what, Namespace: need.Namespace, Installed: true, Objects: objects})
 		p.Lock.Addons = append(p.Lock.Addons, locked)
@@ -155,9 +155,9 @@ func (p *Plan) NetworkObjects() []byte {
 	return p.small[p.Lock.Network.Path]
 }
 
-// everywhere returns the full names of the images of DaemonSets. It skips invalid
+// daemonSetImages returns the full names of the images of DaemonSets. It skips invalid
 // references, because the resolution of images reports them.
-func everywhere(images []workload.Ref) []string {
+func daemonSetImages(images []workload.Ref) []string {
 	names := []string{}
 	for _, ref := range images {
 		if name, err := FullName(ref.Image); err == nil && strings.HasPrefix(ref.Where, "DaemonSet ") {

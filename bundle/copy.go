@@ -78,7 +78,7 @@ func (b *Bundle) admit(to string) error {
 // when it is copied.
 func (b *Bundle) sizes() ([]StickFile, error) {
 	var all []StickFile
-	for _, name := range b.besides() {
+	for _, name := range b.otherFiles() {
 		f, size, err := openRegular(b.source, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -207,7 +207,7 @@ func makesBundle() []string { return []string{SumsName, SignatureName, IndexName
 
 // copyOthers copies the files next to the parts.
 func (c *copier) copyOthers() error {
-	for _, name := range c.from.besides() {
+	for _, name := range c.from.otherFiles() {
 		if slices.Contains(makesBundle(), name) {
 			continue
 		}

@@ -15,10 +15,10 @@ type Retagged struct {
 	Is   string `json:"is"`  // digest
 }
 
-// restOn turns the plan into a delta: it omits the files that the servers have and that
+// makeDelta turns the plan into a delta: it omits the files that the servers have and that
 // would have to be fetched. Manifests and package metadata are at hand and always
 // included, so a delta describes all contents.
-func (p *Plan) restOn(v *Inventory) error {
+func (p *Plan) makeDelta(v *Inventory) error {
 	if v == nil {
 		return nil
 	}

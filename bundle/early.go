@@ -61,7 +61,7 @@ func newEarlyWriter(size int64, lasting bool) *earlyWriter {
 		lasting: lasting, stretches: make(chan stretch, size/early+1),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	go w.tell()
+	go w.writeBack()
 	return w
 }
 
@@ -87,7 +87,7 @@ func (w *earlyWriter) writeAt(f *os.File, p []byte, off int64) error {
 	return nil
 }
 
-func (w *earlyWriter) tell() {
+func (w *earlyWriter) writeBack() {
 	defer close(w.stopped)
 	var before *os.File
 	for told := 1; ; told++ {

@@ -33,7 +33,7 @@ func TestNoPlainHTTP(t *testing.T) {
 		hasten(c)
 		r := bundle.Request{Name: "test", Tool: "test", Platform: "linux/amd64", Images: []bundle.Need{{Reference: "quay.io/x/a:1", NeededBy: "images.list"}}}
 		_, err = bundle.NewPlan(background, c, r, ui.Discard())
-		if err == nil || !strings.Contains(err.Error(), "airgap uses only https for registries") {
+		if err == nil || !strings.Contains(err.Error(), "registries are asked by https only") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

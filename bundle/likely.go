@@ -91,8 +91,8 @@ const (
 	reasonSilent   = "its registry did not answer"
 )
 
-// whyNot returns the reason why a reference did not resolve.
-func whyNot(err error) string {
+// reasonFor returns the reason why a reference did not resolve.
+func reasonFor(err error) string {
 	var reply *transport.Error
 	var way net.Error // no connection, unknown host, untrusted certificate, timeout
 	switch {
@@ -108,9 +108,9 @@ func whyNot(err error) string {
 	return reasonOther
 }
 
-// guessPatience limits the wait for a registry's answer about a guess, because the host
+// guessTimeout limits the wait for a registry's answer about a guess, because the host
 // may not be a registry.
-const guessPatience = 20 * time.Second
+const guessTimeout = 20 * time.Second
 
 var errSilent = errors.New("the registry did not answer an earlier request")
 
@@ -121,10 +121,10 @@ func (p *Plan) tryResolve(ctx context.Context, up upstream, name string, platfor
 	if _, silent := p.likely.silent.Load(host); silent {
 		return answer{err: errSilent}
 	}
-	trying, cancel := context.WithTimeout(ctx, guessPatience)
+	trying, cancel := context.WithTimeout(ctx, guessTimeout)
 	defer cancel()
 	r, err := up.resolve(trying, name, platform, locked)
-	if err != nil && whyNot(err) == reasonSilent {
+	if err != nil && reasonFor(err) == reasonSilent {
 		p.likely.silent.Store(host, true)
 	}
 	if err != nil {
@@ -240,8 +240,8 @@ func (p *Plan) ignored(image string, g *guess, r Request) bool {
 	return is
 }
 
-// idle adds a notice for each item of images.ignore that matched nothing.
-func (p *Plan) idle(r Request) {
+// reportUnused adds a notice for each item of images.ignore that matched nothing.
+func (p *Plan) reportUnused(r Request) {
 	for i, one := range r.Ignore {
 		if !p.likely.used[i] {
 			p.Notices = append(p.Notices, fmt.Sprintf("images.ignore: %s matches no image", one.Image))
@@ -343,7 +343,7 @@ func (g *guess) reason(answers map[string]answer) string {
 	}
 	reason := reasonMissing
 	for _, name := range g.readings {
-		if why := whyNot(answers[name].err); why != reasonMissing {
+		if why := reasonFor(answers[name].err); why != reasonMissing {
 			reason = why
 		}
 	}

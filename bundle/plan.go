@@ -101,7 +101,7 @@ func NewPlan(ctx context.Context, c *fetch.Client, r Request, progress ui.Progre
 	if err != nil {
 		return nil, fmt.Errorf("plan bundle: %w", err)
 	}
-	if err := p.restOn(r.Base); err != nil {
+	if err := p.makeDelta(r.Base); err != nil {
 		return nil, fmt.Errorf("plan delta: %w", err)
 	}
 	return p, nil
@@ -138,7 +138,7 @@ func (p *Plan) planImages(ctx context.Context, up upstream, request Request, pla
 	for i, name := range names[len(neededBy):] {
 		answers[name] = asked[len(neededBy)+i]
 	}
-	p.idle(request)
+	p.reportUnused(request)
 	for _, r := range p.settle(neededBy, answers) {
 		found = append(found, answer{resolved: r})
 	}

@@ -87,7 +87,7 @@ func TestRedirectedBlobs(t *testing.T) {
 		t.Errorf("the object store got %d requests, with %q", cdn.asked, cdn.came)
 	}
 	to = plain.URL
-	if err := write(); err == nil || !strings.Contains(err.Error(), "leaves https") && !strings.Contains(err.Error(), "only https for registries") {
+	if err := write(); err == nil || !strings.Contains(err.Error(), "leaves https") && !strings.Contains(err.Error(), "by https only") {
 		t.Errorf("to http: %v", err)
 	}
 	if plain.asked > 0 {

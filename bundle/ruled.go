@@ -110,7 +110,7 @@ func (up upstream) missing(ctx context.Context, image string, r Request) (string
 	if _, err = up.manifest(ctx, refIn(repo, named)); err == nil {
 		return "", nil
 	}
-	if why := whyNot(err); why == reasonMissing || why == reasonRefused {
+	if why := reasonFor(err); why == reasonMissing || why == reasonRefused {
 		return why, nil
 	}
 	return "", nil

@@ -191,7 +191,7 @@ func nestedShapes() []shape {
 	add("a nested index for another platform", "not available for linux/amd64", func(s *shelf) desc {
 		return s.index(on("linux/arm64", s.index(on("linux/amd64", s.image("linux/amd64")))))
 	})
-	add("a nested index without ours, first", "not available for linux/amd64, only for linux/arm64", func(s *shelf) desc {
+	add("a nested index without linux/amd64 first", "not available for linux/amd64, only for linux/arm64", func(s *shelf) desc {
 		return s.index(s.index(on("linux/arm64", s.image("linux/arm64"))), s.index(on("linux/amd64", s.image("linux/amd64"))))
 	})
 	add("the same nested index twice", "", func(s *shelf) desc {

@@ -107,8 +107,8 @@ func compareDamage(a, b error) int {
 	return cmp.Or(cmp.Compare(x.Part, y.Part), cmp.Compare(x.Chunk, y.Chunk))
 }
 
-// besides returns the signed files next to the parts.
-func (b *Bundle) besides() []string {
+// otherFiles returns the signed files next to the parts.
+func (b *Bundle) otherFiles() []string {
 	parts := map[string]bool{}
 	for _, p := range b.index.Parts {
 		parts[p.Name] = true
@@ -119,7 +119,7 @@ func (b *Bundle) besides() []string {
 // VerifyBeside reports every damaged file next to the parts.
 func (b *Bundle) VerifyBeside() error {
 	var bad []error
-	for _, name := range b.besides() {
+	for _, name := range b.otherFiles() {
 		sum, err := hashFile(b.source, name, maxBeside)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

@@ -40,12 +40,12 @@ func (v *vouched) Read(p []byte) (int, error) {
 		if v.left > 0 {
 			return n, v.early(err)
 		}
-		if v.err = v.judge(); v.err != nil {
+		if v.err = v.checkSum(); v.err != nil {
 			return 0, v.err
 		}
 		return n, nil
 	}
-	if v.err = v.judge(); v.err == nil {
+	if v.err = v.checkSum(); v.err == nil {
 		v.err = v.ends()
 	}
 	return 0, v.err
@@ -60,7 +60,7 @@ func (v *vouched) early(err error) error {
 	return err
 }
 
-func (v *vouched) judge() error {
+func (v *vouched) checkSum() error {
 	if hex.EncodeToString(v.sum.Sum(nil)) == v.want.SHA256 {
 		return nil
 	}

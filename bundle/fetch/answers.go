@@ -139,7 +139,7 @@ func (c *Client) whatExists(ctx context.Context, ref name.Reference) string {
 	repo := ref.Context()
 	what := "compare the name and the tag with the publisher's"
 	if c.accessOf(repo).mirror {
-		what += "; a mirror (sources.rewrite) may not have everything that its upstream has"
+		what += "; a mirror (sources.rewrite) can have fewer images than its upstream"
 	}
 	tags, err := c.tags(ctx, repo)
 	switch {

@@ -88,10 +88,10 @@ func (c *Client) Size(ctx context.Context, url string) (int64, error) {
 	return size, nil
 }
 
-// worthwhile is the number of bytes that a connection must transfer to reset the count
+// minProgress is the number of bytes that a connection must transfer to reset the count
 // of failures. Without it, a server that sends a few bytes per connection would keep
 // the client busy indefinitely.
-const worthwhile = 1 << 20
+const minProgress = 1 << 20
 
 // download is a body that outlives its connection.
 type download struct {
@@ -105,7 +105,7 @@ type download struct {
 	off   int64 // offset of the next byte
 	size  int64 // -1: unknown
 	got   int64 // bytes from this connection
-	fails int   // connections in a row with fewer bytes than worthwhile
+	fails int   // connections in a row with fewer bytes than minProgress
 	body  io.ReadCloser
 	stop  func() // ends the connection
 	alarm *time.Timer
@@ -135,7 +135,7 @@ func (d *download) connect() error {
 	response, err := d.as.client.Do(request) //nolint:bodyclose // Close does, through stop
 	if err != nil {
 		cancel(nil)
-		if err = presentableError(err); refusedUs(err) {
+		if err = presentableError(err); handshakeRefused(err) {
 			err = fmt.Errorf("%w; %s", err, loginSettings)
 		}
 		return err
@@ -178,7 +178,7 @@ func (d *download) Read(p []byte) (int, error) {
 		n, err := d.body.Read(p)
 		d.off += int64(n)
 		if n > 0 {
-			if d.got += int64(n); d.got >= worthwhile {
+			if d.got += int64(n); d.got >= minProgress {
 				d.fails = 0
 			}
 			return n, nil

@@ -82,7 +82,7 @@ func isPassing(err error) bool {
 	switch {
 	case errors.As(err, &policy), errors.As(err, &realm), errors.As(err, &page), errors.As(err, &web), errors.As(err, &oversized), errors.As(err, &syntax):
 		return false
-	case refusedUs(err):
+	case handshakeRefused(err):
 		return false
 	case errors.As(err, &answer):
 		return IsPassingStatus(answer.StatusCode)
@@ -97,9 +97,9 @@ func isPassing(err error) bool {
 	}
 }
 
-// refusedUs reports whether the server ended the TLS handshake, for example because it
+// handshakeRefused reports whether the server ended the TLS handshake, for example because it
 // requires a client certificate. crypto/tls has no error type for that.
-func refusedUs(err error) bool {
+func handshakeRefused(err error) bool {
 	var e *net.OpError
 	return errors.As(err, &e) && e.Op == "remote error"
 }

@@ -90,7 +90,7 @@ func Parse(raw []byte) (*Document, error) {
 	case isIndexType(d.mediaType) && len(head.Config)+len(head.Layers) > 0:
 		return nil, errors.New("the document has entries of an index and of a manifest: containerd rejects it")
 	case IsManifest(d.mediaType) && len(head.Manifests) > 0:
-		return nil, errors.New("the media type is that of a manifest, but the document has entries of an index: containerd rejects it")
+		return nil, errors.New("the media type is a manifest, but the document has entries of an index: containerd rejects it")
 	case !isIndexType(d.mediaType) && !IsManifest(d.mediaType):
 		return nil, fmt.Errorf("not an image, but %s", artifact(d.mediaType, head.ArtifactType))
 	}

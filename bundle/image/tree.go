@@ -210,10 +210,10 @@ func (t *tree) keep(bytes int) error {
 	return nil
 }
 
-// fault returns an error if containerd or our registry refuses the descriptor by its fields.
+// fault returns an error if containerd or airgap's registry refuses the descriptor by its fields.
 func fault(d ocispec.Descriptor) error {
 	if err := d.Digest.Validate(); err != nil || d.Digest.Algorithm() != digest.SHA256 {
-		return fmt.Errorf("it lists a blob with the digest %.80q: only sha256 is supported", d.Digest)
+		return fmt.Errorf("the image lists a blob with digest %.80q: only sha256 is supported", d.Digest)
 	}
 	switch {
 	case d.Size <= 0:
@@ -247,7 +247,7 @@ func forPlatform(p *ocispec.Platform) string {
 func formatPlatform(p ocispec.Platform) string { return fmt.Sprintf("%.80s", platforms.FormatAll(p)) }
 
 // choose follows images.Manifest of containerd: only the best entry of each index counts. If it
-// has no platform, the configuration has to match.
+// has no platform, the configuration must match.
 func (t *tree) choose(doc *Document) (*Document, error) {
 	for doc.isIndex() {
 		entry, err := t.best(doc)

@@ -109,11 +109,11 @@ func TestProblems(t *testing.T) {
 		"add-on of nothing": {
 			"    chart: {path: charts/till}\n    values: till-values.yaml\n    manifests: [extra.yaml, \"https://web.example/more.yaml\"]\n",
 			"",
-			[]string{"addons[1]", "needs a chart or manifests"},
+			[]string{"addons[1]", "requires a chart or manifests"},
 		},
 		"values for nobody":  {"    chart: {path: charts/till}\n", "", []string{"addons[1].values", "values without a chart"}},
 		"values, a list":     {"values: till-values.yaml", "values: [a]", []string{"addons[1].values", "array"}},
-		"chart, both ways":   {"path: charts/till", "path: charts/till, version: 1.2.3", []string{"addons[1].chart", "either path, or repository"}},
+		"chart, both ways":   {"path: charts/till", "path: charts/till, version: 1.2.3", []string{"addons[1].chart", "set path, or repository"}},
 		"chart, no version":  {", version: 10.1.2", "", []string{"addons[0].chart.version", "exact version"}},
 		"chart, a range":     {"version: 10.1.2", "version: ^10.1", []string{"addons[0].chart.version", "exact version"}},
 		"chart, plain http":  {"https://charts.example", "http://charts.example", []string{"addons[0].chart.repository", "want https://HOST/PATH or oci://HOST/PATH"}},
