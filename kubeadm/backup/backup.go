@@ -1,11 +1,11 @@
-// Package backup keeps, on a control-plane host, what it takes to have the
-// cluster back: a snapshot of etcd, the configuration and keys of Kubernetes and
-// of the registry, and what airgap wrote down about the host.
+// Package backup makes backups on a control-plane host for a restore of the
+// cluster: a snapshot of etcd, the configuration and keys of Kubernetes and
+// of the registry, and airgap's records about the host.
 //
-// A backup is a directory that can be read without airgap: etcd.db is what
-// etcdutl restores, the other files lie under the paths that they had on the
-// host, and `sha256sum -c SHA256SUMS` says whether it is whole. SHA256SUMS.sig says who
-// made it: openssl checks it with the host's public key. It holds the keys of the
+// A backup is a directory that can be read without airgap: etcdutl restores
+// etcd.db, the other files have their paths from the host, and
+// `sha256sum -c SHA256SUMS` checks that it is complete. SHA256SUMS.sig is the signature of
+// the host: openssl checks it with the host's public key. It holds the keys of the
 // cluster: root alone may read it, on the host as wherever it goes. An encrypted one
 // holds all of that in backup.tar.age, and the signature is of the encrypted bytes.
 //
@@ -36,15 +36,15 @@ type Store struct {
 	Keep int // how many, the newest ones; 0 is all. Backups from the future stay and do not count
 	// Cluster gives its name in airgap.yaml, as far as the host knows it; or nil.
 	Cluster func() string
-	Paths   []string // files and directories of the host, absolute; what is not there is left out
+	Paths   []string // files and directories of the host, absolute; missing ones are left out
 	// Except are directories below those that are left out.
 	Except []string
 	// Keys has the key that signs. It must not lie below Paths.
 	Keys KeyDir
 	// EncryptTo are recipients as ParseRecipients reads them; none: backups are not encrypted.
 	EncryptTo []string
-	// Stage is where a backup lies in plain before it is encrypted: on this host, whatever Dir
-	// is. Default: Dir.
+	// Stage is the directory of a backup before its encryption. It must be on this host, also if
+	// Dir is not. Default: Dir.
 	Stage string
 }
 
@@ -62,7 +62,7 @@ type Backup struct {
 	Encrypted bool `json:"encrypted,omitempty"`
 }
 
-// About is what a backup says of itself. Those of an older airgap say nothing.
+// About has the metadata in a backup. Backups of an older airgap have none.
 type About struct {
 	Format  int       `json:"format,omitempty"`  // none: of an airgap that did not sign
 	Taken   time.Time `json:"taken,omitzero"`    // UTC, by the host's clock
@@ -178,7 +178,7 @@ func (s Store) All() ([]Backup, error) {
 	for _, e := range entries {
 		taken, err := time.Parse(stamp, e.Name())
 		if err != nil || !e.IsDir() {
-			continue // nothing of ours
+			continue // not a backup
 		}
 		size, err := host.BytesBelow(filepath.Join(s.Dir, e.Name()))
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// member gives out what it is made of, as etcd would.
+// member returns its bytes as a snapshot, like etcd.
 type member []byte
 
 func (e member) Snapshot(_ context.Context, room func(int64) error, w io.Writer) error {
@@ -57,8 +57,8 @@ func newStore(t *testing.T, member Snapshotter) Store {
 	}
 }
 
-// TestTake: coreutils finds the backup whole, and nobody but its owner can look
-// into it.
+// TestTake: coreutils finds the backup complete, and only its owner can read
+// it.
 func TestTake(t *testing.T) {
 	s := newStore(t, whole())
 	b, err := s.Take(t.Context())
@@ -90,7 +90,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestKeep: old ones go, what a killed run left goes, and what is not ours stays.
+// TestKeep: old backups and the files of a killed run go, and other files stay.
 func TestKeep(t *testing.T) {
 	s := newStore(t, whole())
 	for _, dir := range []string{"20200101T000000Z", "20210101T000000Z", "20220101T000000Z", draft, "notes"} {
@@ -108,8 +108,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestKeepByClock: what was just taken stays where the clock is behind, and so does what the clock
-// calls the future. Of the others the newest stay.
+// TestKeepByClock: a new backup stays if the clock is behind, and so does a backup from the
+// future. Of the others the newest stay.
 func TestKeepByClock(t *testing.T) {
 	s := newStore(t, whole())
 	for _, dir := range []string{"20200101T000000Z", "20210101T000000Z", "22200101T000000Z", "22210101T000000Z"} {
@@ -131,7 +131,7 @@ func TestKeepByClock(t *testing.T) {
 	}
 }
 
-// TestPlainDraft: what a killed run was about to encrypt goes with the next run, encrypted or
+// TestPlainDraft: the unencrypted files of a killed run go with the next run, encrypted or
 // not, and with a reset.
 func TestPlainDraft(t *testing.T) {
 	to := []string{newIdentity(t).Recipient().String()}
@@ -215,7 +215,7 @@ func TestOneAtATime(t *testing.T) {
 	brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := s.Take(brief); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("beside another one: %v", err)
+		t.Errorf("during another one: %v", err)
 	}
 	release()
 	if _, err := s.Take(t.Context()); err != nil {

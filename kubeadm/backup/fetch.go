@@ -62,7 +62,7 @@ func (c *Contents) fetch(ctx context.Context, into string, t Trust, by func(cont
 	return c.identify()
 }
 
-// copyFile copies one file that is what the sums say.
+// copyFile copies one file and compares it with its checksum.
 func (c *Contents) copyFile(ctx context.Context, name, into string) error {
 	f, err := c.reach(name)
 	if err != nil {

@@ -142,8 +142,8 @@ func TestAgeOpens(t *testing.T) {
 	}
 }
 
-// TestFetchRefuses: who cannot decrypt it, and what was changed on the way, before anything of it
-// is decrypted.
+// TestFetchRefuses: a wrong identity, and a changed backup before any of it is
+// decrypted.
 func TestFetchRefuses(t *testing.T) {
 	id := newIdentity(t)
 	b := sealed(t, id.Recipient().String())
@@ -154,7 +154,7 @@ func TestFetchRefuses(t *testing.T) {
 	}{
 		"another identity": {func(*testing.T, string) {}, by(newIdentity(t)), "encrypted to other recipients"},
 		"no identity":      {func(*testing.T, string) {}, noIdentity, "asked for an identity"},
-		"a byte":           {func(t *testing.T, dir string) { write(t, dir, sealedName, "age-encryption.org/v1\n") }, noIdentity, "backup.tar.age is not what SHA256SUMS says"},
+		"a byte":           {func(t *testing.T, dir string) { write(t, dir, sealedName, "age-encryption.org/v1\n") }, noIdentity, "backup.tar.age does not match SHA256SUMS"},
 		"a link": {func(t *testing.T, dir string) {
 			remove(t, dir, sealedName)
 			link(t, "/dev/zero", filepath.Join(dir, sealedName))
@@ -185,8 +185,8 @@ func link(t *testing.T, to, name string) {
 	}
 }
 
-// TestUnpackRefuses: a tar that leads out, that grows, or that has what is no file. It can only be
-// met where the signature is not looked at.
+// TestUnpackRefuses: a tar with paths outside, that grows, or with entries that are no files. This is
+// possible only without a check of the signature.
 func TestUnpackRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		header tar.Header
@@ -216,7 +216,7 @@ func TestUnpackRefuses(t *testing.T) {
 	}
 }
 
-// TestRecipients: what age cannot encrypt to is refused, and no private key is repeated.
+// TestRecipients: keys that age does not support are refused, and errors do not repeat a private key.
 func TestRecipients(t *testing.T) {
 	id := newIdentity(t)
 	hybrid, err := age.GenerateHybridIdentity()

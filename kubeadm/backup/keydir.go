@@ -49,7 +49,7 @@ func (d KeyDir) Trust() (Trust, error) {
 	return Trust{Keys: []*ecdsa.PublicKey{key}}, nil
 }
 
-// Recipients are those of airgap.yaml, as the last install wrote them down.
+// Recipients returns the recipients of airgap.yaml from the last install.
 func (d KeyDir) Recipients() ([]string, error) {
 	text, err := os.ReadFile(d.recipientsFile())
 	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' }), host.IgnoreMissing(err)
@@ -67,7 +67,7 @@ func (d KeyDir) holds(recipients []string) (bool, error) {
 	return slices.Equal(have, recipients), err
 }
 
-// plan says what setUp would change.
+// plan returns the changes that setUp would make.
 func (d KeyDir) plan(recipients []string) (changes []string, err error) {
 	key, err := d.Public()
 	if err != nil {

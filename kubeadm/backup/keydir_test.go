@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestKeyDir: what install sets up holds, a change of recipients is seen and said, and reset leaves
+// TestKeyDir: the result of install is up to date, a change of recipients is detected, and reset leaves
 // nothing.
 func TestKeyDir(t *testing.T) {
 	d := KeyDir(filepath.Join(t.TempDir(), "backup-key"))

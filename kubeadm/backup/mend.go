@@ -15,10 +15,10 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Mend puts back what a power cut amid a run of kubeadm has torn on the host whose
-// files begin at root, and returns the paths. kubeadm does not wait for the disk: what
-// it had just written may have no bytes, or zeros in their place, and a manifest
-// that it was exchanging may be gone. In the lab an etcd.yaml of no bytes kept the
+// Mend restores files that a power cut during kubeadm has damaged on the host with the given
+// root, and returns their paths. kubeadm does not wait for the disk: its last files may be
+// empty or contain zeros, and a manifest that it was replacing
+// may be gone. In the lab an etcd.yaml of no bytes kept the
 // control plane down for good. All else stays as it is, new or old.
 func (c *Contents) Mend(root string) ([]string, error) {
 	var mended []string
@@ -45,7 +45,7 @@ func (c *Contents) Mend(root string) ([]string, error) {
 			continue
 		}
 		if err := host.WriteFile(file, text, 0o600); err != nil {
-			return mended, fmt.Errorf("put back what a power cut has torn: %w", err)
+			return mended, fmt.Errorf("restore files damaged by a power cut: %w", err)
 		}
 		mended = append(mended, file)
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMend: after a power cut amid kubeadm the host has what it had before wherever a
-// file is torn, and what kubeadm wrote wherever it is whole.
+// TestMend: after a power cut during kubeadm the host has the old content of damaged
+// files, and kubeadm's content of complete files.
 func TestMend(t *testing.T) {
 	s := newStore(t, whole())
 	controlPlane(t, s)
@@ -60,9 +60,9 @@ func TestMend(t *testing.T) {
 		}
 	}
 	if text, err := os.ReadFile(at("manifests/kube-controller-manager.yaml")); err != nil || string(text) != "the new one" {
-		t.Errorf("what kubeadm had written is %q, %v", text, err)
+		t.Errorf("kubeadm's file is %q, %v", text, err)
 	}
 	if _, err := os.Stat(at("pki/ca.key")); err == nil {
-		t.Error("a file that somebody has removed is back")
+		t.Error("a removed file is back")
 	}
 }

@@ -28,8 +28,8 @@ import (
 // Contents is a backup that is to be used.
 type Contents struct {
 	Dir     string    // as the operator names it
-	Taken   time.Time // UTC; zero where neither the backup nor its directory's name tells
-	Cluster string    // its name in airgap.yaml; "" where the backup does not tell
+	Taken   time.Time // UTC; zero if it is neither in the backup nor in its directory's name
+	Cluster string    // its name in airgap.yaml; "" if the backup does not contain it
 	kubeadm.Identity
 	// Sums is the SHA-256, in hexadecimal digits, of SHA256SUMS: it stands for all
 	// that is in the backup.
@@ -39,7 +39,7 @@ type Contents struct {
 	sums map[string]string // of each file, by its name
 }
 
-// Limits in bytes: of what is read before it is known who made it, and of a file that is read
+// Limits in bytes: of data that is read before the signature is checked, and of a file that is read
 // into memory.
 const (
 	maxSums      = 16 << 20
@@ -48,8 +48,8 @@ const (
 	maxFile      = 256 << 20
 )
 
-// Open reads what a backup is of, after it has checked who made it. Which files there are, and
-// what is in them, the signature vouches for: Check compares.
+// Open checks the signature of a backup and reads its metadata. The signature covers
+// the list and the contents of its files: Check compares them.
 func Open(dir string, t Trust) (*Contents, error) {
 	c := &Contents{Dir: filepath.Clean(dir), at: filepath.Clean(dir)}
 	err := c.list(t)
@@ -141,7 +141,7 @@ func (c *Contents) about() (about About, err error) {
 	return about, nil
 }
 
-// parseSums reads what sha256sum writes. Names must stay inside the directory.
+// parseSums reads the output of sha256sum. Names must stay inside the directory.
 func parseSums(text []byte) (map[string]string, error) {
 	sums := map[string]string{}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
@@ -160,8 +160,8 @@ func parseSums(text []byte) (map[string]string, error) {
 // Has reports whether the host had a file at path that is in the backup.
 func (c *Contents) Has(path string) bool { return c.sums[strings.TrimPrefix(path, "/")] != "" }
 
-// File is what the host had at path. The bytes are those that SHA256SUMS vouches
-// for. One that is not in the backup is fs.ErrNotExist.
+// File returns the content of a path of the host, checked against
+// SHA256SUMS. The error for a missing file is fs.ErrNotExist.
 func (c *Contents) File(path string) ([]byte, error) {
 	name := strings.TrimPrefix(path, "/")
 	if !c.Has(path) {
@@ -205,7 +205,7 @@ func (c *Contents) reach(name string) (*os.File, error) {
 
 func (c *Contents) compare(name, sum string) error {
 	if sum != c.sums[name] {
-		return fmt.Errorf("%s is not what %s says: it is damaged", name, sumsName)
+		return fmt.Errorf("%s does not match %s: it is damaged", name, sumsName)
 	}
 	return nil
 }
@@ -213,10 +213,10 @@ func (c *Contents) compare(name, sum string) error {
 // Snapshot is the file with etcd's snapshot.
 func (c *Contents) Snapshot() string { return filepath.Join(c.at, snapshotName) }
 
-// Check reads every byte: each file is what SHA256SUMS says, etcd's snapshot is
-// what etcd says, and all keys of a control plane are there, fit their
-// certificates, and have not ended. More are the paths of further files that have
-// to be there.
+// Check reads every byte: each file must match SHA256SUMS, etcd's snapshot must match
+// its checksum, and all keys of a control plane must exist, match their
+// certificates, and not be expired. more has the paths of further required
+// files.
 func (c *Contents) Check(ctx context.Context, now time.Time, more ...string) (etcd.SnapshotInfo, error) {
 	info, err := c.check(ctx, now, more)
 	if err != nil {

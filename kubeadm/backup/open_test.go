@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlPlane gives a store's host the files by which a backup tells what it is of.
+// controlPlane creates the files of a store's host from which a backup takes its metadata.
 func controlPlane(t *testing.T, s Store) {
 	t.Helper()
 	pod := func(image, arg string) string {
@@ -54,7 +54,7 @@ func own(t *testing.T, b Backup) Trust {
 	return trust
 }
 
-// TestOpen reads what a backup is of, wherever it was copied to.
+// TestOpen reads the metadata of a backup from any directory.
 func TestOpen(t *testing.T) {
 	b := taken(t)
 	copied := filepath.Join(t.TempDir(), "saved")
@@ -72,7 +72,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("a file: %q, %v", text, err)
 	}
 	if _, err := c.File("/etc/shadow"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what is not in it: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 }
 
@@ -101,8 +101,8 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// sumsAgain changes a backup and writes its sums anew, as somebody would who means
-// harm.
+// sumsAgain changes a backup and rewrites its checksums, as an attacker
+// would.
 func sumsAgain(t *testing.T, dir string, change func()) {
 	t.Helper()
 	change()
@@ -116,8 +116,8 @@ func sumsAgain(t *testing.T, dir string, change func()) {
 	write(t, dir, sumsName, string(text))
 }
 
-// TestOpenRefuses: a list that is none, that leads out of the backup, or that what is
-// read first does not agree with.
+// TestOpenRefuses: an invalid list, one with paths outside the backup, or one that does not
+// match the metadata.
 func TestOpenRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, dir string)
@@ -130,7 +130,7 @@ func TestOpenRefuses(t *testing.T) {
 			write(t, dir, sumsName, strings.Repeat("0", 64)+"  ../../etc/shadow\n")
 		}, "is no line of it"},
 		"absolute":       {func(t *testing.T, dir string) { write(t, dir, sumsName, strings.Repeat("0", 64)+"  /etc/shadow\n") }, "is no line of it"},
-		"a changed file": {func(t *testing.T, dir string) { write(t, dir, "etc/kubernetes/manifests/etcd.yaml", "kind: Pod") }, "etcd.yaml is not what SHA256SUMS says"},
+		"a changed file": {func(t *testing.T, dir string) { write(t, dir, "etc/kubernetes/manifests/etcd.yaml", "kind: Pod") }, "etcd.yaml does not match SHA256SUMS"},
 		"a missing file": {func(t *testing.T, dir string) { remove(t, dir, "etc/kubernetes/admin.conf") }, "admin.conf: no such file"},
 		"a link": {func(t *testing.T, dir string) {
 			remove(t, dir, "etc/kubernetes/admin.conf")
@@ -191,7 +191,7 @@ func TestCheckNames(t *testing.T) {
 	if err == nil || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "use another backup") {
 		t.Fatalf("got %v", err)
 	}
-	for _, says := range []string{"etcd.db is not what SHA256SUMS says", "ca.key: no such file", "etc/airgap/pki/ca.key is not in it"} {
+	for _, says := range []string{"etcd.db does not match SHA256SUMS", "ca.key: no such file", "etc/airgap/pki/ca.key is not in it"} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("%v does not say %q", err, says)
 		}

@@ -89,7 +89,7 @@ func parseRecipient(value string) (age.Recipient, error) {
 }
 
 // ParseIdentities reads the private halves of recipients: age identities, or one SSH private
-// key. No error repeats what was read.
+// key. Errors do not repeat the input.
 func ParseIdentities(text []byte) ([]age.Identity, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("-----BEGIN ")) {
 		id, err := agessh.ParseIdentity(text)

@@ -101,7 +101,7 @@ func unseal(ctx context.Context, file, dir string, by []age.Identity) error {
 	return err
 }
 
-// notFor says which identities age has tried in vain, without what they are.
+// notFor returns the number of identities that age tried, without their content.
 func notFor(err error) error {
 	if _, is := errors.AsType[*age.NoIdentityMatchError](err); is {
 		return ErrIdentity

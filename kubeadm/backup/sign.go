@@ -20,14 +20,14 @@ const (
 	publicName    = "backup.pub"
 )
 
-// ErrUnsigned is a backup without a signature: one of an older airgap, or one whose signature
-// was removed.
+// ErrUnsigned is a backup without a signature: from an older airgap, or with a removed
+// signature.
 var ErrUnsigned = errors.New("it is not signed")
 
 // ErrSigner is a backup that none of the wanted keys has signed.
 var ErrSigner = errors.New("none of the wanted keys has signed it")
 
-// Trust says who may have made a backup.
+// Trust has the keys that may sign a backup.
 type Trust struct {
 	Keys         []*ecdsa.PublicKey
 	Fingerprints []string // of keys that come with the backup itself
@@ -51,8 +51,8 @@ func sign(dir string, sums []byte, key *ecdsa.PrivateKey) error {
 		host.WriteFile(filepath.Join(dir, publicName), public, 0o600))
 }
 
-// check is nil where a wanted key has signed the sums. public is what the backup brings as its
-// key: it counts by its fingerprint alone.
+// check returns nil if a wanted key has signed the checksums. public is the key in the backup:
+// only its fingerprint counts.
 func (t Trust) check(sums, signature, public []byte) error {
 	if t.Anyone {
 		return nil

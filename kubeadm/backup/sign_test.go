@@ -23,8 +23,8 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// TestOpenWantsTheSigner: what others have made, or made their own, is not taken, and nothing of
-// it is read as data. Whom the error names is the key that the backup is signed with.
+// TestOpenWantsTheSigner: backups from others, or signed again by others, are refused, and none of
+// their data is read. The error names the key that signed the backup.
 func TestOpenWantsTheSigner(t *testing.T) {
 	b := taken(t)
 	trust, theirs := own(t, b), newKey(t)

@@ -8,9 +8,9 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// Step makes the key that signs backups, takes the first one, encrypted to the recipients, and
-// has the Timer take the others. Undo stops the Timer and removes the key and what a killed run
-// left: a backup that is not encrypted yet. The backups are data, and stay.
+// Step creates the key that signs backups, makes the first backup, encrypted to the recipients, and
+// enables the Timer for the others. Undo stops the Timer and removes the key and the files of a killed
+// run, which are not encrypted yet. Backups are data and stay.
 func Step(s Store, recipients []string) step.Step {
 	return step.Step{
 		Name: "backup", Title: "Back up the control plane, every day",
@@ -49,7 +49,7 @@ func Step(s Store, recipients []string) step.Step {
 			if err := s.systemctl(ctx, "disable", "--now", Timer); err != nil {
 				return err
 			}
-			if err := s.systemctl(ctx, "stop", service); err != nil { // one that is under way
+			if err := s.systemctl(ctx, "stop", service); err != nil { // a running one
 				return err
 			}
 			return errors.Join(s.removeDrafts(), s.Keys.remove(ctx))

@@ -2,7 +2,7 @@ package backup
 
 import "embed"
 
-// Timer takes a backup every day, by the service beside it.
+// Timer makes a backup every day, with the service of the same name.
 const (
 	Timer   = "airgap-backup.timer"
 	service = "airgap-backup.service"

@@ -26,8 +26,8 @@ const (
 	sumsName     = "SHA256SUMS"
 )
 
-// reserve, in bytes, has to stay free beside a backup: etcd itself stops on a
-// disk that is full.
+// reserve, in bytes, must stay free after a backup: etcd stops on a
+// full disk.
 const reserve = 1 << 30
 
 // write fills dir: with a plain backup or, where there are recipients, with an encrypted one.
@@ -46,7 +46,7 @@ func (s Store) write(ctx context.Context, etcd Snapshotter, about About, to []ag
 	return s.writeSealed(plain, about, to, key, dir)
 }
 
-// writePlain reads back what it wrote.
+// writePlain writes a backup and reads it back.
 func (s Store) writePlain(ctx context.Context, etcd Snapshotter, about About, key *ecdsa.PrivateKey, dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s Store) writeSealed(plain string, about About, to []age.Recipient, key *e
 	return vouch(dir, key)
 }
 
-// vouch writes the sums of what is in dir, and signs them.
+// vouch writes the checksums of the files in dir, and signs them.
 func vouch(dir string, key *ecdsa.PrivateKey) error {
 	text, err := sums(dir)
 	if err != nil {
@@ -103,7 +103,7 @@ func vouch(dir string, key *ecdsa.PrivateKey) error {
 // Takes are the bytes that have to be free for a snapshot of so many.
 func Takes(snapshot int64) int64 { return snapshot + reserve }
 
-// roomFor is nil where so many bytes have room in dir, beside what has to stay free.
+// roomFor returns nil if dir has space for the bytes and the reserve.
 func roomFor(dir string, bytes int64) error {
 	free, err := host.FreeSpace(dir)
 	if err != nil {
@@ -169,7 +169,7 @@ func copyFile(from, to string) error {
 	})
 }
 
-// sums is what sha256sum writes of the files in dir, sorted by name.
+// sums returns the output of sha256sum for the files in dir, sorted by name.
 func sums(dir string) ([]byte, error) {
 	var lines []string
 	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
@@ -188,7 +188,7 @@ func sums(dir string) ([]byte, error) {
 	return []byte(strings.Join(lines, "")), err
 }
 
-// readBack checks what etcd said of its own bytes.
+// readBack checks the snapshot against etcd's checksum.
 func readBack(dir string) error {
 	f, err := os.Open(filepath.Join(dir, snapshotName))
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package encryption keeps the keys that Secrets are encrypted with in etcd, and replaces them.
 //
 // In flow the file of keys on this host (EncryptionFile), and the Cluster. Out flow the step that
-// makes or takes the first key (Encryption), and Rotation, which gives all control-plane hosts a new
-// key, has the API servers load it, and has every Secret written again. A file of keys that is there
-// is never replaced by a step: without it the Secrets are lost.
+// creates or copies the first key (Encryption), and Rotation, which gives all control-plane hosts a new
+// key, waits until the API servers have loaded it, and rewrites every Secret. A step never replaces
+// an existing file of keys: without it the Secrets are lost.
 package encryption
 
 import (
@@ -23,10 +23,10 @@ import (
 // control-plane host has the very same; without it the Secrets are lost.
 const EncryptionFile = node.APIServerDir + "/encryption.yaml"
 
-// Encryption brings about the keys that Secrets are encrypted with. given
-// brings the file of the cluster's other control-plane hosts; nil makes the
-// first key of a new cluster. A file that is there is never replaced here, since
-// Secrets may depend on it; Join does, which knows that none does yet.
+// Encryption creates the keys for the encryption of Secrets. given
+// returns the file of the cluster's other control-plane hosts; nil creates the
+// first key of a new cluster. An existing file is never replaced here, since
+// Secrets may depend on it. Join replaces it, since no Secret depends on it yet.
 func Encryption(m host.Machine, provider string, given func(context.Context) ([]byte, error)) step.Step {
 	if given == nil {
 		given = func(context.Context) ([]byte, error) { return FirstKeys(provider) }
@@ -84,9 +84,9 @@ func placeKeys(ctx context.Context, m host.Machine, given func(context.Context) 
 	return host.WriteFile(m.Path(EncryptionFile), text, 0o600)
 }
 
-// leaveKeys takes the keys away. Where etcd's data was kept they are beside it.
+// leaveKeys removes the keys. If etcd's data is kept, the keys are stored next to it.
 func leaveKeys(m host.Machine) error {
-	if err := host.Remove(m.Path(rotationFile)); err != nil { // of one that will not go on
+	if err := host.Remove(m.Path(rotationFile)); err != nil { // of a rotation that does not continue
 		return err
 	}
 	return node.RemoveFrom(m, node.APIServerDir, EncryptionFile)
@@ -110,7 +110,7 @@ func readKeyring(m host.Machine) (keyring, error) {
 	}
 	ring, err := parseKeyring(text)
 	if err != nil {
-		return nil, &host.Failure{What: "read " + EncryptionFile, Err: err, Next: "put the file back from a backup or from another control-plane host: it is never made anew, because Secrets may depend on it"}
+		return nil, &host.Failure{What: "read " + EncryptionFile, Err: err, Next: "restore the file from a backup or from another control-plane host: airgap does not create it again, because Secrets may depend on it"}
 	}
 	return ring, nil
 }

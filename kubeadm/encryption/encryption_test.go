@@ -26,7 +26,7 @@ func TestEncryptionMakesOneKeyOnce(t *testing.T) {
 	}
 	first := f.Get(EncryptionFile)
 
-	// Somebody opened it: it is closed again, and the key stays.
+	// The file became readable: it is made private again, and the key stays.
 	if err := os.Chmod(filepath.Join(f.Root, EncryptionFile), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// hosts are three control-plane hosts of one cluster, whose exchange goes
+// hosts are three control-plane hosts of one cluster with an exchange
 // through a real API server. Each host's own server has always loaded its file.
 type hosts struct {
 	t        *testing.T
@@ -63,8 +63,8 @@ func (h *hosts) rotation(node string) Rotation {
 	return Rotation{Machine: m, Node: node, Provider: Secretbox, Cluster: h, Say: func(format string, args ...any) { h.t.Logf(node+": "+format, args...) }}
 }
 
-// TestRotationOfSeveralHosts rotates on three hosts, one of which is killed in
-// the middle and begins to follow again.
+// TestRotationOfSeveralHosts rotates on three hosts. One of them is killed in
+// the middle and follows again.
 func TestRotationOfSeveralHosts(t *testing.T) {
 	server := apitest.Start(t)
 	h := &hosts{t: t, client: server.Client(t), machines: map[string]*hosttest.Fake{}}
@@ -134,7 +134,7 @@ func (h *hosts) await(what string, holds func() bool) {
 	}
 }
 
-// holdsNoKey looks for the new key in what the API server keeps of it all.
+// holdsNoKey looks for the new key in the API server's data.
 func (h *hosts) holdsNoKey() {
 	h.t.Helper()
 	ring, err := parseKeyring([]byte(h.machines["cp1"].Get(EncryptionFile)))

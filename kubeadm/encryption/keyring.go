@@ -16,8 +16,8 @@ const (
 	// Secretbox is XSalsa20 with Poly1305: authenticated, and a random nonce
 	// so long that its key wears out with no number of writes.
 	Secretbox = "secretbox"
-	// AESCBC is for sites that admit FIPS-approved algorithms only. It is not
-	// authenticated: who can write to etcd may tamper with what it encrypted.
+	// AESCBC is for sites that allow FIPS-approved algorithms only. It is not
+	// authenticated: a writer to etcd can tamper with encrypted data.
 	AESCBC       = "aescbc"
 	NoEncryption = "none"
 )
@@ -32,8 +32,8 @@ type key struct {
 }
 
 // keyring is an EncryptionConfiguration: the first key encrypts, every key
-// decrypts. There is no entry for plain text, so that a Secret which somebody
-// put into etcd past the API server is not believed.
+// decrypts. There is no entry for plain text, so that a Secret written
+// directly into etcd is not accepted.
 type keyring []key
 
 // The file's form, apiserver.config.k8s.io/v1.
@@ -76,12 +76,12 @@ func (r keyring) newKey(provider string) key {
 func (k key) number() int {
 	n, err := strconv.Atoi(strings.TrimPrefix(k.name, "key"))
 	if err != nil {
-		return 0 // a key that somebody else named
+		return 0 // a key with another name
 	}
 	return n
 }
 
-// prefix is what stands in etcd before every value that the key encrypted.
+// prefix is the prefix in etcd of every value that the key encrypted.
 func (k key) prefix() string { return "k8s:enc:" + k.provider + ":v1:" + k.name + ":" }
 
 // file is the keyring as the API server reads it. Neighbours of one provider
@@ -123,8 +123,8 @@ func Check(text []byte) error {
 	return err
 }
 
-// parseKeyring reads a file that airgap wrote. Its errors never repeat what is
-// in the file.
+// parseKeyring reads a file of airgap. Its errors never repeat the content of
+// the file.
 func parseKeyring(text []byte) (keyring, error) {
 	var config encryptionConfiguration
 	if yaml.UnmarshalStrict(text, &config) != nil || len(config.Resources) != 1 || !slices.Equal(config.Resources[0].Resources, []string{"secrets"}) {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestRewriteSecrets rotates by hand on a real API server with a real etcd:
-// what the rotation asks of the cluster is true there.
+// the assumptions of the rotation hold there.
 func TestRewriteSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "encryption.yaml")
 	first := keyring{keyring{}.newKey(Secretbox)}
@@ -38,7 +38,7 @@ func TestRewriteSecrets(t *testing.T) {
 	text := writeKeys(t, file, both)
 	address := strings.TrimPrefix(server.Config.Host, "https://")
 	if err := Loaded(t.Context(), server.Config, address, fileHash(text)); err == nil {
-		t.Error("the server is said to have loaded what it has not")
+		t.Error("the server is reported to have loaded the key, and has not")
 	}
 	server.Stop()
 	server.Resume(t)
@@ -52,7 +52,7 @@ func TestRewriteSecrets(t *testing.T) {
 	for range 2 { // the second has nothing left to do, and says the same
 		told := 0
 		if n, err := RewriteSecrets(t.Context(), client, func(n int) { told = n }); err != nil || n != len(names) || told != n {
-			t.Fatalf("wrote %d again, told %d: %v", n, told, err)
+			t.Fatalf("rewrote %d, reported %d: %v", n, told, err)
 		}
 		wantOthers(t, asked, both[0], 0)
 	}

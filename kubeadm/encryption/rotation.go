@@ -16,12 +16,12 @@ import (
 //
 //  1. the new key is added behind the old one, and every API server loads it;
 //  2. the new key goes first, and every API server loads that;
-//  3. every Secret is written again, and etcd is asked whether that is so;
+//  3. every Secret is rewritten, and etcd is checked for old ones;
 //  4. the old key goes, and every API server loads that.
 //
-// What is done is read from the keys themselves, so that a rotation which was
-// interrupted anywhere goes on when it is run again. Where several hosts have
-// an API server it is run on each: the first one leads, the others follow.
+// The keys themselves show the progress, so that an interrupted rotation continues
+// when it runs again. If several hosts have an API server, it runs on each: the
+// first one leads, the others follow.
 type Rotation struct {
 	Machine  host.Machine
 	Node     string // this host's
@@ -30,7 +30,7 @@ type Rotation struct {
 	Say      func(format string, args ...any)
 }
 
-// Cluster is what a rotation asks of the cluster.
+// Cluster has the operations of a rotation on the cluster.
 type Cluster interface {
 	// Hosts are the nodes with an API server.
 	Hosts(ctx context.Context) ([]string, error)
@@ -42,16 +42,16 @@ type Cluster interface {
 	Rewrite(ctx context.Context, done func(n int)) (int, error)
 	// Others counts the Secrets in etcd that do not begin with prefix.
 	Others(ctx context.Context, prefix string) (int, error)
-	// Revoke makes the codes useless with which control-plane hosts would join:
-	// they bring the keys of before. It returns how many there were.
+	// Revoke revokes the join tokens of control-plane hosts, which would get the old
+	// keys. It returns their number.
 	Revoke(ctx context.Context) (int, error)
 
-	// Exchange is what the hosts agree in.
+	// Exchange returns the exchange between the hosts.
 	Exchange(node string) exchange.Exchange
 }
 
-// rotationFile says that a rotation is under way, and to which key. It holds
-// no secret.
+// rotationFile records a rotation in progress and its new key. It contains no
+// secret.
 const rotationFile = host.StateDir + "/rotation.json"
 
 type rotation struct {
@@ -67,13 +67,13 @@ const (
 // RotationName is the Secret by which the hosts agree.
 const RotationName = "airgap-rotation"
 
-// An API server looks once a minute whether its file changed; where there are
-// several hosts, somebody has to go to each.
+// An API server checks its file for changes once a minute. With several hosts, the
+// operator must log in to each.
 const (
 	loadTime = 3 * time.Minute
 )
 
-// Rotated is what a rotation did.
+// Rotated is the result of a rotation.
 type Rotated struct {
 	Key     string `json:"key"`              // the name of the key that encrypts now
 	Secrets int    `json:"secrets"`          // that were written again
@@ -82,9 +82,9 @@ type Rotated struct {
 	Leader  string `json:"leader,omitempty"` // the host that this one followed
 }
 
-// Run runs the rotation to its end. One that was interrupted when only its end
-// was missing is ended, and no other begun: nobody knows whether that was an
-// hour or a year ago.
+// Run runs the rotation to its end. It completes a rotation that was interrupted before
+// its last step and does not start another one: the interruption may be an hour or a
+// year old.
 func (r Rotation) Run(ctx context.Context) (Rotated, error) {
 	before, err := readKeyring(r.Machine)
 	if err != nil {
@@ -145,7 +145,7 @@ func (r Rotation) begin() (ring keyring, to string, resumed bool, err error) {
 		return ring, under.To, true, nil
 	}
 	if len(ring) > 1 {
-		return nil, "", false, &host.Failure{What: "rotate the encryption key", Err: fmt.Errorf("%s holds %d keys, and no rotation of airgap's is under way", EncryptionFile, len(ring)), Next: "leave one key in it, or put the file back from another control-plane host"}
+		return nil, "", false, &host.Failure{What: "rotate the encryption key", Err: fmt.Errorf("%s has %d keys, and no rotation by airgap is in progress", EncryptionFile, len(ring)), Next: "keep one key in it, or restore the file from another control-plane host"}
 	}
 	to = ring.newKey(r.Provider).name
 	return ring, to, false, host.WriteJSON(r.Machine.Path(rotationFile), rotation{to})
@@ -201,7 +201,7 @@ func (k key) sealable() ([]byte, error) {
 	return json.Marshal([]string{k.provider, k.name, k.secret})
 }
 
-// keyFrom reads what sealable wrote; it has to be the key of this name.
+// keyFrom reads the output of sealable; it must be the key with this name.
 func keyFrom(text []byte, name string) (key, error) {
 	var parts []string
 	if json.Unmarshal(text, &parts) != nil || len(parts) != 3 || parts[1] != name {

@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/kubeadm/exchange"
 )
 
-// follow does on this host what the leader says, to the end. Its own key for
-// the exchange lives as long as the run.
+// follow executes the leader's phases on this host, to the end. Its key for
+// the exchange exists as long as the run.
 func (r Rotation) follow(ctx context.Context, leader string) (Rotated, error) {
 	done := Rotated{Leader: leader}
 	r.Say("%s leads the rotation, and this host follows", leader)
@@ -47,7 +47,7 @@ func (r Rotation) follow(ctx context.Context, leader string) (Rotated, error) {
 	}
 }
 
-// step brings this host's keys into the order that the leader wants.
+// step changes this host's keys to the order of the leader's phase.
 func (r Rotation) step(x exchange.Exchange, m *exchange.Minutes, private hpke.PrivateKey) error {
 	ring, err := readKeyring(r.Machine)
 	if err != nil {
@@ -67,7 +67,7 @@ func (r Rotation) step(x exchange.Exchange, m *exchange.Minutes, private hpke.Pr
 	if m.Phase() == "" {
 		return nil
 	}
-	// Whichever host leads when it goes on knows then what was under way.
+	// Any host that leads the continuation then knows the rotation.
 	if err := r.noteUnderWay(m.To); err != nil {
 		return err
 	}
@@ -96,5 +96,5 @@ func (r Rotation) endFollowing(to string) error {
 	if len(ring) == 1 && (to == "" || ring.first().name == to) {
 		return host.Remove(r.Machine.Path(rotationFile))
 	}
-	return &host.Failure{What: "follow the rotation", Err: errors.New("nobody leads it any more"), Next: "run the same command again: this host leads it then"}
+	return &host.Failure{What: "follow the rotation", Err: errors.New("it has no leader any longer"), Next: "run the same command again: this host leads it then"}
 }

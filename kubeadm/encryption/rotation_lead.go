@@ -17,7 +17,7 @@ type leading struct {
 	to    string   // name of the new key
 }
 
-// open tells the other hosts, if there are any; it returns who leads.
+// open announces the rotation to other hosts, if there are any, and returns the leader.
 func (l leading) open(ctx context.Context) (leader string, err error) {
 	if !l.several() {
 		return l.Node, nil
@@ -69,8 +69,8 @@ func (l leading) revoke(ctx context.Context) error {
 	return err
 }
 
-// reach brings the keys into the order of a phase, and waits until every API
-// server has loaded them so.
+// reach changes the keys to the order of a phase, and waits until every API
+// server has loaded them.
 func (l leading) reach(ctx context.Context, ring keyring, p exchange.Phase) error {
 	ordered, err := ring.arrange(l.to, p)
 	if err != nil {

@@ -139,7 +139,7 @@ func TestRotationGoesOn(t *testing.T) {
 			t.Errorf("cut at %d: codes with the old key are still good", at)
 		}
 		if c.f.Has(rotationFile) {
-			t.Errorf("cut at %d: the rotation is still under way", at)
+			t.Errorf("cut at %d: the rotation is still in progress", at)
 		}
 		if c.questions < at {
 			break

@@ -1,5 +1,5 @@
-// Package etcd asks and changes the members of the cluster's etcd: who belongs to it and
-// is well, snapshots and what is restored from them, who may leave without the loss of
+// Package etcd reads and changes the cluster's etcd: its members and their health,
+// snapshots and restores, and which members can leave without the loss of
 // the quorum.
 package etcd
 
@@ -26,16 +26,16 @@ const limit = 30 * time.Second
 // retries are for a member that is just starting.
 const retries = 3
 
-// atOnce has a call fail where nobody answers, with the reason. The library would wait
-// for a connection until the time is up, and would not say why there is none.
+// atOnce makes a call fail without a connection, with the reason. The library would wait
+// for a connection until the timeout, and would not give the reason.
 func atOnce(ctx context.Context, method string, question, answer any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	return call(ctx, method, question, answer, conn, append(opts, grpc.WaitForReady(false))...)
 }
 
-// Files are those of a client: its certificate and key, and the authority of the members.
+// Files are those of a client: its certificate and key, and the CA of the members.
 type Files struct{ CA, Certificate, Key string }
 
-// Client asks one member. Each question has a connection of its own.
+// Client asks one member. Each request uses a separate connection.
 type Client struct {
 	URL string
 	TLS *tls.Config // nil where the member has no certificate

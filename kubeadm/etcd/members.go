@@ -27,7 +27,7 @@ type Member struct {
 	Err error // why it does not answer, or is not well; nil when it is
 }
 
-// Called is what to call the member: its name, else where it is to be.
+// Called returns the member's name, else its planned address.
 func (m Member) Called() string {
 	if m.Name != "" {
 		return m.Name
@@ -91,7 +91,7 @@ func well(ctx context.Context, client *clientv3.Client, m Member) error {
 	return nil
 }
 
-// Remove takes a member out, for good: its data is of no use any more.
+// Remove removes a member permanently: its data cannot be used again.
 func (c *Client) Remove(ctx context.Context, m Member) error {
 	err := c.ask(ctx, func(ctx context.Context, client *clientv3.Client) error {
 		_, err := client.MemberRemove(ctx, m.ID)
@@ -103,8 +103,8 @@ func (c *Client) Remove(ctx context.Context, m Member) error {
 	return nil
 }
 
-// Full is an error when a member has given the alarm that its database is as
-// large as it may be: then etcd takes no writes until somebody makes room.
+// Full returns an error if a member has raised the NOSPACE alarm: then etcd accepts no
+// writes until the operator frees space.
 func (c *Client) Full(ctx context.Context) error {
 	var full bool
 	err := c.ask(ctx, func(ctx context.Context, client *clientv3.Client) error {
@@ -123,5 +123,5 @@ func (c *Client) Full(ctx context.Context) error {
 	return nil
 }
 
-// MakeRoom is what to do when etcd is full.
-const MakeRoom = "find out what is stored so often, delete it, then compact, defrag on each host, and alarm disarm, by etcdctl, which is in the pod: airgap docs etcd has its line; airgap verify says how large it is"
+// MakeRoom is the hint for a full etcd.
+const MakeRoom = "find the objects that are written most often and delete them; then run etcdctl compact, defrag on each host, and alarm disarm. etcdctl is in the etcd pod: airgap docs etcd has the command; airgap verify reports the size"

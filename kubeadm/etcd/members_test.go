@@ -32,7 +32,7 @@ func TestMembers(t *testing.T) {
 	ended, cancel := context.WithTimeout(t.Context(), memberLimit)
 	defer cancel()
 	if _, err := (&Client{URL: "http://127.0.0.1:1"}).Members(ended); err == nil || advice.Of(err) == "" {
-		t.Errorf("nobody answered: %v", err)
+		t.Errorf("without an answer: %v", err)
 	}
 	if err := well(t.Context(), nil, Member{Name: "a"}); err == nil {
 		t.Error("a member that has never started is well")

@@ -20,8 +20,8 @@ func MayGo(members []Member, leaving Member) error {
 	}
 	stay := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Learner || m.ID == leaving.ID })
 	if len(stay) == 0 {
-		err := fmt.Errorf("take %s out of etcd: it is the last member: the cluster is there", leaving.Called())
-		return advice.Add(err, "join another control-plane host first; or is the whole cluster to go? airgap reset on each host")
+		err := fmt.Errorf("remove %s from etcd: it is the last member and has the data of the cluster", leaving.Called())
+		return advice.Add(err, "join another control-plane host first; or run airgap reset on each host to remove the whole cluster")
 	}
 	var sick []string
 	for _, m := range stay {

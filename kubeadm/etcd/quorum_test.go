@@ -27,11 +27,11 @@ func TestMayGo(t *testing.T) {
 	for _, tc := range []struct {
 		n              int
 		sick, learning string
-		may            string // who may go
+		may            string // members that can be removed
 	}{
 		{n: 1, may: ""},
 		{n: 2, may: "ab"},
-		{n: 2, sick: "b", may: "b"}, // but etcd itself has no quorum to say so
+		{n: 2, sick: "b", may: "b"}, // etcd itself has no quorum for the removal
 		{n: 3, may: "abc"},
 		{n: 3, sick: "c", may: "c"},
 		{n: 3, sick: "bc", may: ""},

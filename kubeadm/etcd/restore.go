@@ -17,26 +17,26 @@ import (
 )
 
 // revisionBump is how far an etcd that is restored now is ahead of its snapshot's
-// revision. Clients of the old etcd, as kubelets on hosts that live on, keep the
-// revisions that they saw and watch from there: in an etcd that went back they would
-// wait for what has been. So the revision jumps over all that can have been written
-// after the snapshot, and what was before counts as compacted: a watch from there
-// ends with "too old", and its client lists everything anew.
+// revision. Clients of the old etcd, such as kubelets on surviving hosts, keep the
+// revisions that they saw and watch from there. In an etcd with older revisions they would
+// wait for past revisions. So the revision jumps over all possible writes
+// after the snapshot, and older revisions count as compacted: a watch from there
+// ends with "too old", and its client lists everything again.
 //
 // etcd's documentation has a thousand million (op-guide/recovery; etcd#16028), which
 // is enough for eleven days of a thousand writes a second. Those of every second
-// since airgap began come on top: so an older snapshot will do, and one that is
-// restored twice is ahead of what was written between.
+// since airgap began come on top: so an older snapshot also works, and a snapshot
+// restored twice is ahead of the writes between.
 func revisionBump(now time.Time) uint64 {
 	const documented = 1_000_000_000
 	began := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	return documented + uint64(max(0, now.Sub(began).Milliseconds())) // one a millisecond
 }
 
-// writeAheadLog, in bytes, is what etcd allocates for its log at once.
+// writeAheadLog, in bytes, is the size that etcd allocates for its log.
 const writeAheadLog = 64 << 20
 
-// SnapshotInfo is what a snapshot of etcd holds.
+// SnapshotInfo has the properties of an etcd snapshot.
 type SnapshotInfo struct {
 	Bytes    int64 `json:"bytes"`
 	Revision int64 `json:"revision"`
@@ -78,7 +78,7 @@ func readSnapshot(file string) (info SnapshotInfo, err error) {
 // which must have no data: one member of that name, with that peer URL
 // (https://ADDRESS:2380), and none of those that the old etcd had. The revision is
 // ahead of the snapshot's. The data appears at once and durably, or not at all;
-// what an interrupted run left is begun anew.
+// files of an interrupted run are replaced.
 func Restore(ctx context.Context, file, dataDir, name, peerURL string) error {
 	if err := restore(ctx, file, dataDir, name, peerURL); err != nil {
 		return fmt.Errorf("restore etcd's data to %s: %w", dataDir, err)

@@ -45,8 +45,8 @@ func word(t *testing.T, client kubernetes.Interface, name string) *corev1.Config
 	return c
 }
 
-// TestRestoreEtcd: a real API server on a real etcd has what was there when the
-// snapshot was taken, and nothing later; who watched the old one has to list anew.
+// TestRestoreEtcd: a real API server on a real etcd has the data of the
+// snapshot, and nothing later; watchers of the old one must list again.
 func TestRestoreEtcd(t *testing.T) {
 	old := apitest.Start(t)
 	before := word(t, old.Client(t), "before")
@@ -79,7 +79,7 @@ func TestRestoreEtcd(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := maps.Get(t.Context(), "after", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("what came after the snapshot: %v", err)
+		t.Errorf("an object from after the snapshot: %v", err)
 	}
 	now := word(t, server.Client(t), "now")
 	if len(now.ResourceVersion) <= len(after.ResourceVersion) {
@@ -90,7 +90,7 @@ func TestRestoreEtcd(t *testing.T) {
 			t.Errorf("a watch from %s on: %v", version, err)
 		}
 	}
-	// Restored once more: who watched the first restored one is in the past, too.
+	// Restored again: revisions of the first restored etcd are old, too.
 	server.Stop()
 	again := filepath.Join(t.TempDir(), "etcd")
 	if err := Restore(t.Context(), file, again, "cp1", peerURL); err != nil {

@@ -21,7 +21,7 @@ type Self struct {
 	Unstarted []string // where the others are to be
 }
 
-// Self asks the member what it knows without asking the others, so that it answers
+// Self returns the member's local state, which is available
 // without a quorum.
 func (c *Client) Self(ctx context.Context) (Self, error) {
 	var self Self

@@ -60,8 +60,8 @@ func stream(ctx context.Context, client *clientv3.Client, room func(int64) error
 }
 
 // CheckSnapshot reads a snapshot and compares it with the SHA-256 at its end.
-// The database before that is made of whole pages, so that one which was cut
-// off can be told (etcdutl/snapshot).
+// The database before that has whole pages, so that a truncated one can be
+// detected (etcdutl/snapshot).
 func CheckSnapshot(r io.Reader, size int64) error {
 	if size%512 != sha256.Size {
 		return fmt.Errorf("a snapshot of etcd does not have %d bytes: it is cut off", size)
@@ -74,7 +74,7 @@ func CheckSnapshot(r io.Reader, size int64) error {
 		return err
 	}
 	if string(sum.Sum(nil)) != string(want) {
-		return errors.New("the snapshot of etcd is not what its checksum says")
+		return errors.New("the etcd snapshot does not match its checksum")
 	}
 	return nil
 }

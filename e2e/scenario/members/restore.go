@@ -196,7 +196,7 @@ func foreignBackups(ctx context.Context, e *scenario.Env, m lab.Machine, s saved
 		{"forged and signed", s.name, forge + signed, "--backup-key " + s.key, "it is signed with key SHA256:"},
 		{"stripped", s.name, "rm $D/SHA256SUMS.sig", "--backup-key " + s.key, "it is not signed"},
 		{"another key's", s.name, "true", "--backup-key SHA256:" + strings.Repeat("ab", 32), "it is signed with key " + s.key},
-		{"encrypted, a byte changed", s.sealed, "printf X | dd of=$D/backup.tar.age bs=1 seek=5000 conv=notrunc status=none", "--backup-key " + s.key, "backup.tar.age is not what SHA256SUMS says"},
+		{"encrypted, a byte changed", s.sealed, "printf X | dd of=$D/backup.tar.age bs=1 seek=5000 conv=notrunc status=none", "--backup-key " + s.key, "backup.tar.age does not match SHA256SUMS"},
 		{"encrypted to others", s.sealed, "ssh-keygen -q -t ed25519 -N '' -f $D/other", "--backup-key " + s.key + " --identity " + bad + "/other", "encrypted to other recipients"},
 	} {
 		if err := e.Script(ctx, m, "rm -rf "+bad+" && cp -a "+savedDir+"/"+b.of+" "+bad, "umask 077; D="+bad+"; "+b.do); err != nil {
@@ -227,7 +227,7 @@ func badBackups() []badBackup {
 		flip = "size=$(stat -c %s $D/etcd.db) && printf X | dd of=$D/etcd.db bs=1 seek=$((size/2)) conv=notrunc status=none"
 	)
 	return []badBackup{
-		{"a byte of etcd.db", flip, "etcd.db is not what SHA256SUMS says"},
+		{"a byte of etcd.db", flip, "etcd.db does not match SHA256SUMS"},
 		{"a byte of etcd.db, and new sums", flip + sums, "not what its checksum says"},
 		{"etcd.db is cut", "truncate -s 100000 $D/etcd.db" + sums, "it is cut off"},
 		{"no etcd.db", "rm $D/etcd.db" + sums, "etcd.db is not in it"},
