@@ -31,16 +31,16 @@ func addonSteps(s *site.Site, from nodesteps.Source) []step.Step {
 	return []step.Step{a.step()}
 }
 
-// addons are what the bundle brings into the cluster beside Kubernetes.
+// addons has the add-ons of the bundle.
 type addons struct {
 	locked  []bundle.Addon
 	read    nodesteps.Source
 	connect func() (*rest.Config, error)
 }
 
-// step applies the objects as they were rendered when the bundle was made. It
-// does not wait for their pods, which may need a host that has yet to join, and
-// has nothing of its own to undo: resetting the hosts takes the cluster along.
+// step applies the objects that were rendered when the bundle was built. It
+// does not wait for their pods, which may need a host that has not joined yet.
+// It has no undo: a reset of the hosts removes the cluster.
 func (a addons) step() step.Step {
 	names := make([]string, len(a.locked))
 	for i, one := range a.locked {
@@ -125,7 +125,7 @@ func (a addons) plan(ctx context.Context) ([]string, error) {
 	return changes, cmp.Or(err, errAPI)
 }
 
-// objects reads what an add-on is made of, which the lock vouches for.
+// objects reads the objects of an add-on and checks them against the lock.
 func objects(ctx context.Context, open nodesteps.Source, one bundle.Addon) ([]*unstructured.Unstructured, error) {
 	file, err := open(ctx, one.Path)
 	if err != nil {

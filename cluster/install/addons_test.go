@@ -63,8 +63,8 @@ func theseAddons(api func() (*rest.Config, error), texts ...string) addons {
 	return a
 }
 
-// TestAddonStep runs the step against a real API server: nothing holds before,
-// everything after, a second run writes nothing, and drift is put right.
+// TestAddonStep runs the step against a real API server: no object exists before,
+// all exist after, a second run writes nothing, and drift is corrected.
 func TestAddonStep(t *testing.T) {
 	server := apitest.Start(t)
 	api := func() (*rest.Config, error) { return server.Config, nil }

@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/verify/dataplane/deploy"
 )
 
-// dataPlaneStep brings the pods that try the pod network to the cluster.
+// dataPlaneStep deploys the pods that test the pod network.
 func dataPlaneStep(s *site.Site) step.Step {
 	return deploy.Step(
 		func() (string, error) { return probeImageOf(s.Index.Lock) },

@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// NetworkStep brings up the pod network.
+// NetworkStep installs the pod network.
 func NetworkStep(s *site.Site, from nodesteps.Source) step.Step {
 	n := cni.Network{
 		Config: s.Config.Network, Cluster: s.Config.PodCluster(s.Config.Kubernetes.ProxyMode(s.Facts)),

@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 )
 
-// otherHosts are those of airgap.yaml that install leaves to join.
+// otherHosts returns the hosts of airgap.yaml that join with airgap join.
 func otherHosts(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey) []rehearsal.Host {
 	var all []rehearsal.Host
 	for _, n := range s.Config.Nodes {
@@ -17,7 +17,7 @@ func otherHosts(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey) []rehe
 			continue
 		}
 		plan := rehearsal.HostFor(n, "join")
-		// What cannot be built is an error there: this host knows nothing of that one's cards.
+		// A step that cannot be built is an error there: this host has no data about that host's GPUs.
 		steps, _ := join.AllSteps(s.At(n), &join.Hub{Addr: s.RegistryAddr(), Index: s.Index, Trusted: trusted}, v)
 		for _, st := range steps {
 			plan.Steps = append(plan.Steps, rehearsal.Change{Step: st.Name, Title: st.Title})

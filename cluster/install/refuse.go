@@ -8,11 +8,11 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-// RefuseUpgrade keeps airgap install from what takes more care.
+// RefuseUpgrade refuses changes that need airgap upgrade.
 func RefuseUpgrade(ctx context.Context, s *site.Site, dir string) error {
 	reason, err := s.Behind(ctx)
 	if err != nil || reason == "" {
 		return err
 	}
-	return advice.Add(fmt.Errorf("install %s: this cluster has %s", dir, reason), "airgap upgrade %s brings it there, one host after the other", dir)
+	return advice.Add(fmt.Errorf("install %s: this cluster has %s", dir, reason), "run airgap upgrade %s, which upgrades one host after another", dir)
 }

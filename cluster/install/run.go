@@ -25,7 +25,7 @@ import (
 	"airgap.dev/airgap/kubeadm/pki"
 )
 
-// Options are those of airgap install.
+// Options has the options of airgap install.
 type Options struct {
 	Dir     string        // the bundle's
 	Keys    []string      // of --require-key
@@ -41,10 +41,10 @@ type Options struct {
 type Result struct {
 	Node      string         `json:"node"`
 	Changed   int            `json:"changed"`   // steps that ran
-	Unchanged int            `json:"unchanged"` // steps whose result held already
+	Unchanged int            `json:"unchanged"` // steps that were up to date
 	Join      []join.Line    `json:"join,omitempty"`
-	Hosts     []fleet.Joined `json:"hosts,omitempty"`     // the other ones, when they were joined through SSH
-	Again     *join.Again    `json:"again,omitempty"`     // nodes that have to be told of what has changed
+	Hosts     []fleet.Joined `json:"hosts,omitempty"`     // the other hosts, if they joined through SSH
+	Again     *join.Again    `json:"again,omitempty"`     // nodes that must join again to get the changes
 	BackupKey string         `json:"backupKey,omitempty"` // fingerprint of the key that this host signs its backups with
 }
 
@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	result, err := journal.Run(ctx, steps, p)
 	if err != nil {
-		return Result{}, advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
+		return Result{}, advice.Add(err, "fix the error and run the same command again: completed steps do not run again")
 	}
 	if f != nil {
 		return i.finishFleet(ctx, f, result, p)
@@ -129,7 +129,7 @@ func begin(ctx context.Context, o Options) (_ *installation, err error) {
 	return &installation{o, s, v, t.Keys}, nil
 }
 
-// Rehearse says what Run would change, and on which host.
+// Rehearse returns the changes that Run would make, for each host.
 func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
 	i, err := begin(ctx, o)
 	if err != nil {
@@ -147,8 +147,8 @@ func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
 	})
 }
 
-// Gate runs the checks and lets nothing happen unless all of them pass. It returns the site
-// with what was measured between the hosts.
+// Gate runs the checks and returns an error unless all of them pass. It returns the site
+// with the measurements between the hosts.
 func Gate(ctx context.Context, s *site.Site, skip []string, v *bundle.View, trusted []*ecdsa.PublicKey, f *fleet.Fleet, p ui.Progress) (*site.Site, error) {
 	stored, err := s.InStore(v, trusted)
 	if err != nil {
@@ -164,7 +164,7 @@ func Gate(ctx context.Context, s *site.Site, skip []string, v *bundle.View, trus
 	return f.Gate(ctx, own, p)
 }
 
-// finish verifies what was built and says how the others join. The
+// finish verifies the cluster and returns the join commands of the other hosts. The
 // code is made only when something changed: a run that changes nothing leaves
 // the cluster as it was, too.
 func (i *installation) finish(ctx context.Context, done step.Result, p ui.Progress) (Result, error) {
@@ -193,7 +193,7 @@ func (i *installation) finishFleet(ctx context.Context, f *fleet.Fleet, done ste
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
-	if bad := f.Problems(ctx, "did not join", "mend it and run the same command again: what is done is not repeated; "+site.HostLogDir+" has all that they said"); bad != nil {
+	if bad := f.Problems(ctx, "did not join", "fix the error and run the same command again: completed steps do not run again; "+site.HostLogDir+" has the full output"); bad != nil {
 		return result, bad
 	}
 	err := verdict.OfSite(ctx, s, verdict.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout}, p)

@@ -29,12 +29,12 @@ func Steps(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progre
 		kubeadm.AgreementStep(m, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(m, c.Kubernetes),
 		joincode.ApproverStep(m.Machine),
-		nodesteps.NoteStep(s, "bundle-note", "Say which bundle this host is as", site.BundleNote))
+		nodesteps.NoteStep(s, "bundle-note", "Record the bundle of this host", site.BundleNote))
 	l.Add(ClusterSteps(s, v, p)...)
 	return l.Steps()
 }
 
-// ClusterSteps are what the first host brings into the cluster, once there is one.
+// ClusterSteps returns the steps of the first host that create objects in the new cluster.
 func ClusterSteps(s *site.Site, v *bundle.View, p ui.Progress) []step.Step {
 	m, c := s.Machine, s.Config
 	var steps []step.Step

@@ -12,8 +12,8 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// Admission is what lets a host into the cluster: its ticket, which it gets when that
-// is first needed, once.
+// Admission lets a host into the cluster: it gets a validated token at the first use,
+// once.
 type Admission struct {
 	Entry joincode.Entry
 	shown *joincode.Ticket
@@ -22,7 +22,7 @@ type Admission struct {
 // Nobody is the admission of a host that has joined: its steps need no code.
 func Nobody(s *site.Site) *Admission {
 	return &Admission{Entry: joincode.Entry{Machine: s.Machine.Machine, Node: s.Node.Name, ControlPlane: s.Node.Has(config.ControlPlane), Code: func(context.Context) (joincode.Code, error) {
-		return joincode.Code{}, advice.Add(errors.New("this host needs a code: it has left the cluster"), "airgap join brings it back; airgap join --new-code on a control-plane host makes a code")
+		return joincode.Code{}, advice.Add(errors.New("this host needs a join token: it has left the cluster"), "run airgap join here; airgap join --new-code on a control-plane host creates a token")
 	}}}
 }
 

@@ -31,7 +31,7 @@ type Hub struct {
 	client   *http.Client
 	Trusted  []*ecdsa.PublicKey
 	Required []string          // fingerprints, by --require-key
-	Signed   map[string][]byte // the signed index and what vouches for it
+	Signed   map[string][]byte // the signed index and its signature
 	Index    *bundle.Index
 	Material joincode.JoinMaterial
 	Removed  []string            // nodes of airgap.yaml that were removed since
@@ -121,8 +121,8 @@ func (h *Hub) readIndex(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// View is the bundle as it lies in the registry host's store, and what it leaves
-// to others, to be copied.
+// View is the bundle in the registry host's store, with the parts that are in
+// other bundles, for copying.
 func (h *Hub) View(ctx context.Context) (*bundle.View, error) {
 	client, err := registry.NewClient(h.Addr, h.CA)
 	if err != nil {
@@ -132,7 +132,7 @@ func (h *Hub) View(ctx context.Context) (*bundle.View, error) {
 	return v, (&site.Trust{Required: h.Required, Keys: h.Trusted}).Explain(err)
 }
 
-// maxJoinFile is the largest file below /join/ beside those of the signed index.
+// maxJoinFile is the size limit of files below /join/ other than the signed index.
 const maxJoinFile = 1 << 20
 
 func (h *Hub) get(ctx context.Context, path string, limit int64) ([]byte, error) {

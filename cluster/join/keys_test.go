@@ -31,7 +31,7 @@ func TestJoiningHostHoldsToTheKey(t *testing.T) {
 	}
 }
 
-// TestRequiredKeysGoToOtherHosts: what the first server requires goes to the others.
+// TestRequiredKeysGoToOtherHosts: keys that the first server requires are also required by the others.
 func TestRequiredKeysGoToOtherHosts(t *testing.T) {
 	got := RequireFlags([]string{"SHA256:aa", "SHA256:bb"})
 	if !slices.Equal(got, []string{"--require-key", "SHA256:aa", "--require-key", "SHA256:bb"}) {

@@ -66,8 +66,8 @@ func LineWithCode(ctx context.Context, s *site.Site, node config.Node, say func(
 	return line, err
 }
 
-// NewCode makes a code for a node, and says when it ends. say is told what has to
-// go before the node can come.
+// NewCode creates a join token for a node, and returns its expiry. say reports objects that must
+// be removed before the node can join.
 func NewCode(ctx context.Context, s *site.Site, node config.Node, say func(string, ...any)) (joincode.Code, time.Time, error) {
 	if err := pki.RefuseAmidReplacement(s.Machine.Machine, "make a code for joining"); err != nil {
 		return joincode.Code{}, time.Time{}, err
@@ -97,8 +97,8 @@ func NewCode(ctx context.Context, s *site.Site, node config.Node, say func(strin
 	return joincode.IssueCode(ctx, client, material, node.Name, keys)
 }
 
-// Lines are those of the nodes that are not in the cluster yet, with codes
-// if that is wanted.
+// Lines returns the join commands of the nodes that are not in the cluster yet, with
+// join tokens if requested.
 func Lines(ctx context.Context, s *site.Site, withCodes bool, say func(string, ...any)) ([]Line, error) {
 	missing, err := MissingNodes(ctx, s)
 	if err != nil {
@@ -155,14 +155,14 @@ func WriteLines(w io.Writer, lines []Line) error {
 	return t.Flush()
 }
 
-// Again is for nodes that have joined already: their lists of hosts, registries
-// and firewall, are what the bundle says that they joined with.
+// Again has the nodes that have already joined: their lists of hosts for registries
+// and firewall come from the bundle with which they joined.
 type Again struct {
 	Nodes []string `json:"nodes"`
 	Line  string   `json:"line"` // asks for no code there
 }
 
-// AgainSteps is nil when nobody else has joined.
+// AgainSteps returns nil if no other node has joined.
 func AgainSteps(ctx context.Context, s *site.Site) (*Again, error) {
 	missing, err := MissingNodes(ctx, s)
 	if err != nil {
@@ -186,14 +186,14 @@ func (j *Again) Write(w io.Writer) error {
 	if j == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "\nOn %s, which have joined, the same line again; it asks for no code and changes only what this bundle has changed:\n\n  %s\n", strings.Join(j.Nodes, ", "), j.Line)
+	_, err := fmt.Fprintf(w, "\nRun this again on %s, which have already joined. It needs no join token and applies only the changes of this bundle:\n\n  %s\n", strings.Join(j.Nodes, ", "), j.Line)
 	return err
 }
 
-// MaterialStep lays out what joining hosts may read: the cluster's public
+// MaterialStep publishes the files for joining hosts: the cluster's public
 // facts, and the signed index, so that a joining host checks the signature too.
 func MaterialStep(s *site.Site, b *bundle.Bundle) step.Step {
-	laid := site.FilesStep("join-material", "Lay out what joining hosts need", site.JoinDir, nil)
+	laid := site.FilesStep("join-material", "Publish the files for joining hosts", site.JoinDir, nil)
 	laid.Done = func(context.Context) (bool, error) {
 		files, err := joinFiles(s, b)
 		if err != nil {

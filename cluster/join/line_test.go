@@ -12,7 +12,7 @@ import (
 )
 
 // TestALinkIsNotLaidOut: DIR's airgap.pub becomes a link to the cluster's key before the
-// second airgap install DIR. What joining hosts may read has nothing of it.
+// second airgap install DIR. The published files do not contain it.
 func TestALinkIsNotLaidOut(t *testing.T) {
 	f := bundletest.New(t)
 	b := f.Open(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // Membership says whether airgap has made this host a node, and of which
-// cluster: clusters differ by the key of their authority.
+// cluster. The key of the CA identifies the cluster.
 type Membership struct {
 	Joined  bool   `json:"joined"`
 	Cluster string `json:"cluster,omitempty"` // "sha256:…"
@@ -28,7 +28,7 @@ func (m Membership) Write(w io.Writer) error {
 	return err
 }
 
-// MembershipOf reads on this host whether it is a node, and of which cluster.
+// MembershipOf returns the membership of this host.
 func MembershipOf(m kubeadm.Machine) (Membership, error) {
 	joined, err := m.Joined()
 	if err != nil || !joined {
@@ -50,19 +50,19 @@ func ClusterOf(m kubeadm.Machine) (string, error) {
 	return material.CAHash()
 }
 
-// OtherCluster refuses a host that is a node of another cluster: half of what
-// it has would be exchanged under its pods. With no cluster to join it is that
-// one which the asking host may have been taken out of.
+// OtherCluster refuses a host that is a node of another cluster: a join would replace
+// parts of it under its running pods. Without a cluster to join, this may be the
+// cluster that the asking host was removed from.
 func OtherCluster(node string, here Membership, cluster string) error {
 	if !here.Joined || here.Cluster == cluster {
 		return nil
 	}
 	if cluster == "" {
-		return advice.Add(fmt.Errorf("%s is a node of a cluster already, whose authority is %s, and this host of none", node, here.Cluster),
-			"this host is to come back to that cluster? airgap join --new-code --node NAME on a control-plane host of it, then airgap join here. It is an old cluster? airgap reset on %s", node)
+		return advice.Add(fmt.Errorf("%s is already a node of a cluster with the CA %s, and this host is not in a cluster", node, here.Cluster),
+			"to return this host to that cluster, run airgap join --new-code --node NAME on one of its control-plane hosts, then airgap join here; if it is an old cluster, run airgap reset on %s", node)
 	}
-	return advice.Add(fmt.Errorf("%s is a node of another cluster already, whose authority is %s", node, here.Cluster),
-		"nobody needs that cluster any more? airgap reset on %s takes the host out of it; else take the node out of airgap.yaml", node)
+	return advice.Add(fmt.Errorf("%s is already a node of another cluster with the CA %s", node, here.Cluster),
+		"if that cluster is no longer needed, run airgap reset on %s; otherwise remove the node from airgap.yaml", node)
 }
 
 // RefuseOtherCluster is OtherCluster for the host that is asked to join.

@@ -17,9 +17,9 @@ import (
 	"airgap.dev/airgap/kubeadm/leave"
 )
 
-// welcome prepares the cluster for a node that is about to get a code: etcd takes
-// writes, the node counts as removed no more, and what a lost host of its name has
-// left in etcd goes. It happens here, since a code lets a host do nothing of the
+// welcome prepares the cluster for a node that gets a join token: etcd must accept
+// writes, the node is no longer recorded as removed, and the etcd member of a lost host
+// with its name goes. It happens here, since a token does not permit a host the
 // kind. The zero Node is any worker.
 func welcome(ctx context.Context, s *site.Site, client kubernetes.Interface, node config.Node, say func(string, ...any)) error {
 	if err := NotFull(ctx, s); err != nil || node.Name == "" {
@@ -70,7 +70,7 @@ func readmit(ctx context.Context, s *site.Site, client kubernetes.Interface, nod
 	return LayOutRemoved(s.Without(slices.DeleteFunc(slices.Clone(s.Removed), func(name string) bool { return name == node.Name })))
 }
 
-// LayOutRemoved tells hosts that join who is removed now.
+// LayOutRemoved publishes the removed nodes for joining hosts.
 func LayOutRemoved(s *site.Site) error {
 	text, err := s.RemovedFile()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// OfThisCluster looks at the cluster that this host is of, if it is of one: it has
-// to be the one that airgap.yaml describes. It returns the site without the nodes that the
+// OfThisCluster checks the cluster of this host, if there is one: it must be the
+// cluster of airgap.yaml. It returns the site without the nodes that the
 // cluster has removed.
 func OfThisCluster(ctx context.Context, s *site.Site) (*site.Site, error) {
 	joined, err := s.Machine.Joined()

@@ -19,7 +19,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// Options are those of airgap join.
+// Options has the options of airgap join.
 type Options struct {
 	Addr     string   // of the registry, ADDRESS:PORT
 	CAHash   string   // of its authority
@@ -34,7 +34,7 @@ type Options struct {
 type Result struct {
 	Node      string `json:"node"`
 	Changed   int    `json:"changed"`   // steps that ran
-	Unchanged int    `json:"unchanged"` // steps whose result held already
+	Unchanged int    `json:"unchanged"` // steps that were up to date
 	BackupKey string `json:"backupKey,omitempty"`
 }
 
@@ -56,7 +56,7 @@ type Candidate struct {
 	options Options
 }
 
-// Run makes this host a node, or puts right what has drifted on one.
+// Run makes this host a node, or corrects drift on a node.
 func Run(ctx context.Context, o Options) (Result, error) {
 	c, err := Find(ctx, "join", o)
 	if err != nil {
@@ -88,12 +88,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	result, err := journal.Run(ctx, steps, p)
 	if err != nil {
-		return Result{}, advice.Add(err, "run the same command again when it is mended: finished steps are not repeated")
+		return Result{}, advice.Add(err, "fix the error and run the same command again: completed steps do not run again")
 	}
 	return Result{Node: s.Node.Name, Changed: result.Changed, Unchanged: result.Unchanged, BackupKey: site.BackupKey()}, nil
 }
 
-// Find asks the registry what this host is to become; command is what asks.
+// Find asks the registry for the role of this host; command is the name of the caller.
 func Find(ctx context.Context, command string, o Options) (*Candidate, error) {
 	if err := site.CheckRegistry("airgap "+command+":", o.Addr, o.CAHash); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func Find(ctx context.Context, command string, o Options) (*Candidate, error) {
 	return &Candidate{s, hub, o}, nil
 }
 
-// Rehearse says what Run would change. It needs no code: nobody is let in.
+// Rehearse returns the changes that Run would make. It needs no join token.
 func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
 	c, err := Find(ctx, "join", o)
 	if err != nil {
@@ -169,7 +169,7 @@ func (o Options) readCode(ctx context.Context) (joincode.Code, error) {
 	return code, advice.Add(err, "airgap join --new-code --node NAME on a control-plane host makes a fresh one")
 }
 
-// notBehind refuses a host that has to be upgraded.
+// notBehind refuses a host that needs an upgrade.
 func notBehind(ctx context.Context, s *site.Site) error {
 	reason, err := s.Behind(ctx)
 	if err != nil || reason == "" {

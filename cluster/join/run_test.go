@@ -16,8 +16,8 @@ import (
 	"airgap.dev/airgap/kubeadm/leave"
 )
 
-// TestJoinCodeIsReadFirst wants the code before any step has run, and not at all
-// on a host that has joined.
+// TestJoinCodeIsReadFirst: join reads the token before any step has run, and does not ask
+// for one on a host that has joined.
 func TestJoinCodeIsReadFirst(t *testing.T) {
 	const good = "abcdef.0123456789abcdef.abcdefghijklmnop"
 	for name, tc := range map[string]struct {

@@ -1,5 +1,5 @@
-// Package join brings another host into the cluster: the line that is typed there, what it asks
-// the first host for, its steps.
+// Package join adds another host to the cluster: the join command, its requests to the first
+// host, its steps.
 package join
 
 import (
@@ -23,11 +23,11 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// UpgradePart is what an upgrade does on this host between the steps of a join. A host
-// that joins has none.
+// UpgradePart has the steps of an upgrade on this host between the steps of a join. It is empty
+// for a join.
 type UpgradePart struct {
 	Before  []step.Step // the packages and settings of a node
-	Kubelet []step.Step // before kubeadm and what follows it
+	Kubelet []step.Step // before kubeadm and the later steps
 }
 
 // Steps is the whole way of this host into the cluster, in order; left is how many bytes its
@@ -71,7 +71,7 @@ func memberSteps(s *site.Site, h *Hub, a *Admission) []step.Step {
 		kubeadm.Join(s.Machine, s.Config.Kubernetes, s.KubeNode(), h.Material, a.Ticket),
 		kubeadm.AgreementStep(s.Machine, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(s.Machine, s.Config.Kubernetes),
-		nodesteps.NoteStep(s, "bundle-note", "Say which bundle this host is as", site.BundleNote),
+		nodesteps.NoteStep(s, "bundle-note", "Record the bundle of this host", site.BundleNote),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/settings"
@@ -25,13 +26,17 @@ const (
 	controlPlanes = "control-plane nodes"
 )
 
-// Page is what the network has to carry by the airgap.yaml in the file; nothing is measured.
-func Page(file string) (*netprobe.Page, error) {
+// Page returns the page for the airgap.yaml in a file, in a language, without measurements.
+func Page(file, language string) (*netprobe.Page, error) {
+	in := netprobe.Language(language)
+	if !slices.Contains(netprobe.Languages(), in) {
+		return nil, advice.Usagef("write the page about the network: --language %s is not supported, use en or ko", language)
+	}
 	c, _, err := config.Load(file)
 	if err != nil {
 		return nil, config.Advise(err)
 	}
-	return newPage(c), nil
+	return newPage(c, in), nil
 }
 
 // WritePage writes the page with what was measured; to no file when none is named.
@@ -51,7 +56,7 @@ func WritePage(s *site.Site, file string, m *netprobe.Matrix) error {
 	default:
 		c.Network.Encapsulation = cni.Native
 	}
-	page := newPage(&c)
+	page := newPage(&c, netprobe.English)
 	page.Measure(m, needs)
 	var b bytes.Buffer
 	if err := page.HTML(&b); err != nil {
@@ -63,14 +68,14 @@ func WritePage(s *site.Site, file string, m *netprobe.Matrix) error {
 	return nil
 }
 
-// newPage is what airgap.yaml says.
-func newPage(c *config.Cluster) *netprobe.Page {
-	p := &netprobe.Page{Cluster: c.Name, Made: time.Now().UTC().Truncate(time.Second), Flows: Flows(c), Notes: notesOn(c)}
+// newPage returns the page for an airgap.yaml, without measurements.
+func newPage(c *config.Cluster, in netprobe.Language) *netprobe.Page {
+	p := &netprobe.Page{Language: in, Cluster: c.Name, Made: time.Now().UTC().Truncate(time.Second), Flows: Flows(c, in), Notes: notesOn(c, in)}
 	for _, g := range []struct {
 		name string
 		of   []config.Node
 	}{{controlPlanes, c.ControlPlanes()}, {allNodes, c.Nodes}} {
-		group := netprobe.Group{Name: g.name}
+		group := netprobe.Group{Name: in.Say(g.name)}
 		for _, n := range g.of {
 			group.Addresses = append(group.Addresses, fmt.Sprintf("%s (%s)", n.Name, n.Address))
 		}
@@ -82,60 +87,77 @@ func newPage(c *config.Cluster) *netprobe.Page {
 	return p
 }
 
-// Flows are the rules of the firewalls between hosts: those of the table of ports that
-// other hosts connect to, and what the site's own services are asked.
-func Flows(c *config.Cluster) []netprobe.Flow {
+// Flows returns the rules of the firewalls between hosts: the ports that other hosts connect to, and
+// the site's own services.
+func Flows(c *config.Cluster, in netprobe.Language) []netprobe.Flow {
 	var all []netprobe.Flow
-	behind := "administrators"
+	clients := []string{allNodes, "administrators"}
 	if address := hostcheck.Balancer(c); address != "" {
-		behind = "administrators, load balancer"
-		all = append(all, netprobe.Flow{From: allNodes + ", administrators", To: "load balancer " + address, What: "TCP " + portIn(c.Kubernetes.ControlPlaneEndpoint), Kind: netprobe.Balanced,
-			For: "the API, on whichever control-plane node answers: TCP passed through as it is, TLS not ended, back to the host it came from too; health check of TCP 6443; connections kept for five minutes without a word"})
+		all = append(all, netprobe.Flow{From: list(in, clients...), To: in.Say("load balancer %s", address), What: "TCP " + portIn(c.Kubernetes.ControlPlaneEndpoint), Kind: netprobe.Balanced,
+			For: in.Say("the API on each healthy control-plane node: TCP on layer 4, TLS not terminated, also back to the host that connects (hairpin); health check of TCP 6443; idle connections kept for five minutes")})
+		clients = append(clients, "load balancer")
 	}
 	worker := (settings.Listens{Network: c.NetworkPorts()}).Ports()
 	for _, port := range (settings.Listens{ControlPlane: true, Registry: c.Registry.Port, Network: c.NetworkPorts()}).Ports() {
 		if port.From == settings.OnlySelf {
 			continue
 		}
-		f := flowOf(c, port, behind)
-		if f.To = controlPlanes; slices.Contains(worker, port) {
-			f.To = allNodes
+		f := flowOf(c, port, in)
+		if port.First == 6443 {
+			f.From = list(in, clients...)
+		}
+		f.To = in.Say(controlPlanes)
+		if slices.Contains(worker, port) {
+			f.To = in.Say(allNodes)
 		}
 		all = append(all, f)
 		if port.Protocol == "tcp" && port.First < port.Last {
-			all = append(all, netprobe.Flow{From: allNodes, To: allNodes, What: f.What, For: "NodePorts: airgap's own pods try that of each node, and airgap verify says where it does not answer"})
+			all = append(all, betweenNodes(in, f.What, "NodePorts: airgap's pods test the NodePort of each node, and airgap verify reports the nodes that do not answer"))
 		}
 	}
-	if c.Registry.Existing == nil { // else nodes have the site's images from there
-		all = append(all, netprobe.Flow{From: "who pushes the site's images", To: controlPlanes, What: fmt.Sprintf("TCP %d", c.Registry.Port), For: "registry: only where somebody is let push, by airgap registry passwd"})
+	if c.Registry.Existing == nil { // else nodes pull the site's images from the existing registry
+		all = append(all, netprobe.Flow{From: in.Say("hosts that push the site's images"), To: in.Say(controlPlanes), What: fmt.Sprintf("TCP %d", c.Registry.Port),
+			For: in.Say("registry: only if airgap registry passwd has created a user")})
 	}
 	if c.Network.Encapsulation == cni.Native {
-		f := netprobe.Flow{From: allNodes, To: allNodes, What: "IP of " + c.Kubernetes.PodSubnet, For: "packets between pods of different nodes, with the pods' own addresses"}
+		f := betweenNodes(in, in.Say("IP of %s", c.Kubernetes.PodSubnet), "packets between pods of different nodes, with the pods' own addresses")
 		if !c.Network.Calico.BGP {
 			f.Kind = netprobe.Routed // from host to host; routers that learn by BGP are the site's
 		}
 		all = append(all, f)
 	}
-	all = append(all, netprobe.Flow{From: allNodes, To: allNodes, What: "ICMP type 3 code 4", Kind: netprobe.Size, For: "packets as large as the interfaces send pass; where one cannot, a router has to say so"})
-	return append(all, siteFlows(c)...)
+	size := betweenNodes(in, "ICMP type 3 code 4", "path MTU: either full-size packets pass, or a router answers with this message")
+	size.Kind = netprobe.Size
+	return append(append(all, size), siteFlows(c, in)...)
 }
 
-// flowOf is a row of the table of ports.
-func flowOf(c *config.Cluster, port settings.Port, apiCallers string) netprobe.Flow {
+func betweenNodes(in netprobe.Language, what, reason string) netprobe.Flow {
+	return netprobe.Flow{From: in.Say(allNodes), To: in.Say(allNodes), What: what, For: in.Say(reason)}
+}
+
+// list returns texts with commas between them.
+func list(in netprobe.Language, texts ...string) string {
+	var said []string
+	for _, text := range texts {
+		said = append(said, in.Say(text))
+	}
+	return strings.Join(said, ", ")
+}
+
+// flowOf returns the flow of a row in the table of ports, without To.
+func flowOf(c *config.Cluster, port settings.Port, in netprobe.Language) netprobe.Flow {
 	number, protocol, _ := strings.Cut(port.String(), "/")
-	f := netprobe.Flow{From: allNodes, What: strings.ToUpper(protocol) + " " + number, For: port.Why}
+	f := netprobe.Flow{From: in.Say(allNodes), What: strings.ToUpper(protocol) + " " + number, For: in.Say(port.Why)}
 	if port.Program != "" {
-		f.For = port.Program + ": " + port.Why
+		f.For = in.Say(port.Program) + ": " + f.For
 	}
 	switch {
 	case port.From == settings.OnlyMasters:
-		f.From = controlPlanes
-	case port.First == 6443:
-		f.From = allNodes + ", " + apiCallers
+		f.From = in.Say(controlPlanes)
 	case port.First == 10256:
-		f.From = "load balancers of Services"
+		f.From = in.Say("load balancers of Services")
 	case port.From == settings.FromAnywhere:
-		f.From = "users of the applications"
+		f.From = in.Say("users of the applications")
 	}
 	switch {
 	case protocol == "udp" && port.First == c.Network.VXLANPort():
@@ -146,24 +168,24 @@ func flowOf(c *config.Cluster, port settings.Port, apiCallers string) netprobe.F
 	return f
 }
 
-// siteFlows are what the site's own services are asked.
-func siteFlows(c *config.Cluster) []netprobe.Flow {
+// siteFlows returns the flows to the site's own services.
+func siteFlows(c *config.Cluster, in netprobe.Language) []netprobe.Flow {
 	flows := []netprobe.Flow{
-		{From: allNodes, To: "the site's time servers", What: "UDP 123", For: "certificates and etcd want one time everywhere"},
-		{From: allNodes, To: "the site's name servers", What: "UDP and TCP 53", For: "names of the site, of hosts and of pods"},
+		{From: in.Say(allNodes), To: in.Say("the site's time servers"), What: "UDP 123", For: in.Say("certificates and etcd require the same time everywhere")},
+		{From: in.Say(allNodes), To: in.Say("the site's name servers"), What: in.Say("UDP and TCP 53"), For: in.Say("names of the site, of hosts and of pods")},
 	}
 	if c.SSH != nil {
-		flows = append(flows, sshFlows(c)...)
+		flows = append(flows, sshFlows(c, in)...)
 	}
 	if c.Registry.Existing != nil {
 		address, _, _ := strings.Cut(c.Registry.Existing.Address, "/")
-		flows = append(flows, netprobe.Flow{From: allNodes, To: "registry " + address, What: "TCP " + cmp.Or(portIn(address), "443"), For: "images"})
+		flows = append(flows, netprobe.Flow{From: in.Say(allNodes), To: in.Say("registry %s", address), What: "TCP " + cmp.Or(portIn(address), "443"), For: in.Say("images")})
 	}
 	return flows
 }
 
-// sshFlows are a row for each port that sshd has somewhere.
-func sshFlows(c *config.Cluster) []netprobe.Flow {
+// sshFlows returns a flow for each port of sshd.
+func sshFlows(c *config.Cluster, in netprobe.Language) []netprobe.Flow {
 	on := map[int][]string{}
 	for _, n := range c.Nodes {
 		if n.Name != c.Master().Name {
@@ -173,7 +195,7 @@ func sshFlows(c *config.Cluster) []netprobe.Flow {
 	}
 	var flows []netprobe.Flow
 	for _, port := range slices.Sorted(maps.Keys(on)) {
-		flows = append(flows, netprobe.Flow{From: c.Master().Name, To: strings.Join(on[port], ", "), What: fmt.Sprintf("TCP %d", port), For: "SSH: the installation, and every later change"})
+		flows = append(flows, netprobe.Flow{From: c.Master().Name, To: strings.Join(on[port], ", "), What: fmt.Sprintf("TCP %d", port), For: in.Say("SSH: the installation and all later changes")})
 	}
 	return flows
 }
@@ -184,20 +206,20 @@ func portIn(address string) string {
 	return port
 }
 
-// notesOn are what no row of the table says.
-func notesOn(c *config.Cluster) []string {
-	notes := []string{fmt.Sprintf("Pods have addresses of %s and Services of %s: nothing that the nodes talk to may have an address of these.", c.Kubernetes.PodSubnet, c.Kubernetes.ServiceSubnet)}
+// notesOn returns the facts that no row of the table has.
+func notesOn(c *config.Cluster, in netprobe.Language) []string {
+	notes := []string{in.Say("Pods use addresses of %s and Services use addresses of %s. Systems that the nodes connect to must not have an address of these networks.", c.Kubernetes.PodSubnet, c.Kubernetes.ServiceSubnet)}
 	port := c.Network.VXLANPort()
 	switch {
 	case port == 0:
-		notes = append(notes, "Packets of pods travel between nodes with the pods' own addresses: the network between the nodes has to carry them.")
+		notes = append(notes, in.Say("Packets of pods travel between nodes with the pods' own addresses. The network between the nodes must carry them."))
 	case c.Network.Encapsulation == cni.CrossSubnet:
-		notes = append(notes, fmt.Sprintf("Packets between pods travel inside UDP %d where a router is between the nodes, and within a subnet as they are: it has to carry addresses that are none of the nodes'.", port))
+		notes = append(notes, in.Say("If a router is between two nodes, packets between their pods travel inside UDP %d. Within a subnet they travel unchanged, so the subnet must carry addresses that are not addresses of nodes.", port))
 	default:
-		notes = append(notes, fmt.Sprintf("Packets between pods travel inside UDP %d, as VXLAN: their addresses do not show between the nodes.", port))
+		notes = append(notes, in.Say("Packets between pods travel inside UDP %d, as VXLAN. Their addresses are not visible between the nodes.", port))
 	}
 	if others := netprobe.Ports(port); port > 0 && c.Network.Encapsulation == cni.Auto && len(others) > 1 {
-		notes = append(notes, fmt.Sprintf("Where UDP %d cannot pass, UDP %d will do: what passes is measured before the installation, and taken.", port, others[1]))
+		notes = append(notes, in.Say("If UDP %d does not pass, UDP %d is sufficient. The installation measures both ports and uses the port that passes.", port, others[1]))
 	}
-	return append(notes, "IP in IP (protocol 4) and GRE are not used, and nothing on the internet is ever asked.")
+	return append(notes, in.Say("IP in IP (protocol 4) and GRE are not used, and no node connects to the internet."))
 }

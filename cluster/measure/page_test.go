@@ -2,23 +2,24 @@ package measure
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/preflight/netprobe"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestNetworkPage compares the pages of two clusters with those of testdata: one behind a
-// balancer, with SSH and a registry of the site's own, and the smallest there is, with
-// routes instead of a tunnel. go test -update writes them.
-func TestNetworkPage(t *testing.T) {
-	for name, text := range map[string]string{
-		"balancer": `
+const (
+	behindBalancer = `
 kubernetes: {version: "1.36.3", controlPlaneEndpoint: "10.0.0.10:8443"}
 nodes:
   - {name: cp1, address: 10.0.0.11, roles: [control-plane]}
@@ -27,37 +28,100 @@ nodes:
   - {name: w1, address: 10.0.1.21, roles: [worker]}
   - {name: w2, address: 10.0.1.22, roles: [worker], ssh: {port: 2222}}
 ssh: {identityFile: ~/.ssh/bank}
-registry: {existing: {address: harbor.bank.example/airgap}}
-`,
-		"routes": `
+`
+	twoNodes = `
 kubernetes: {version: "1.36.3"}
 nodes:
   - {name: cp1, address: 10.0.0.11, roles: [control-plane]}
   - {name: w1, address: 10.0.0.21, roles: [worker]}
-network: {plugin: cilium, encapsulation: native}
-`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			c, err := config.Parse("airgap.yaml", []byte("apiVersion: airgap.dev/v1alpha1\nkind: Cluster\nname: bank"+text+
-				"packages: {os: el9, repositories: [{name: baseos, baseURL: https://mirror.example/baseos/, gpgKeys: [https://mirror.example/key]}]}\n"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			page := newPage(c)
-			page.Made = time.Time{}
-			var got bytes.Buffer
-			if err := page.Text(&got); err != nil {
-				t.Fatal(err)
-			}
-			file := filepath.Join("testdata", "network-"+name+".txt")
-			if *update {
-				if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+`
+	ofTheSite = "registry: {existing: {address: harbor.bank.example/airgap}}\n"
+	routes    = "network: {plugin: cilium, encapsulation: native}\n"
+)
+
+// whole returns an airgap.yaml with the sections of text.
+func whole(text string) string {
+	return "apiVersion: airgap.dev/v1alpha1\nkind: Cluster\nname: bank" + text +
+		"packages: {os: el9, repositories: [{name: baseos, baseURL: https://mirror.example/baseos/, gpgKeys: [https://mirror.example/key]}]}\n"
+}
+
+func parse(t *testing.T, text string) *config.Cluster {
+	t.Helper()
+	c, err := config.Parse("airgap.yaml", []byte(whole(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestNetworkPage compares the pages of two clusters with those of testdata: one behind a
+// balancer, with SSH and a registry of the site's own, and the smallest there is, with
+// routes instead of a tunnel. go test -update writes them.
+func TestNetworkPage(t *testing.T) {
+	for name, text := range map[string]string{"balancer": behindBalancer + ofTheSite, "routes": twoNodes + routes} {
+		for in, ending := range map[netprobe.Language]string{netprobe.English: ".txt", netprobe.Korean: ".ko.txt"} {
+			t.Run(name+" "+string(in), func(t *testing.T) {
+				page := newPage(parse(t, text), in)
+				page.Made = time.Time{}
+				var got bytes.Buffer
+				if err := page.Text(&got); err != nil {
 					t.Fatal(err)
 				}
+				file := filepath.Join("testdata", "network-"+name+ending)
+				if *update {
+					if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if want, err := os.ReadFile(file); err != nil || got.String() != string(want) {
+					t.Errorf("%s, %v: go test -update writes\n%s", file, err, &got)
+				}
+			})
+		}
+	}
+}
+
+// TestKoreanPageHasNoEnglish: korean.txt has each text of the page, for each pod network. Words in
+// English are names of programs and flags only.
+func TestKoreanPageHasNoEnglish(t *testing.T) {
+	english := regexp.MustCompile(`[A-Za-z']{2,}[,:]? [a-z']{2,}`)
+	names := strings.NewReplacer("airgap registry passwd", "", "airgap verify", "", "type 3 code 4", "", "cilium-operator gops", "", "cilium-agent gops", "")
+	for _, text := range []string{
+		behindBalancer, behindBalancer + ofTheSite, twoNodes + routes,
+		twoNodes + "network: {encapsulation: auto}\n", twoNodes + "network: {plugin: flannel, encapsulation: native}\n",
+		twoNodes + "network: {plugin: calico, encapsulation: crosssubnet}\n", twoNodes + "network: {plugin: calico, calico: {form: operator}}\n",
+		twoNodes + "network: {plugin: calico, encapsulation: native, calico: {bgp: true}}\n", twoNodes + "network: {plugin: cilium}\n",
+	} {
+		page := newPage(parse(t, text), netprobe.Korean)
+		var html, plain bytes.Buffer
+		if err := errors.Join(page.HTML(&html), page.Text(&plain)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(html.String(), `<html lang="ko">`) {
+			t.Error("the page does not say that it is Korean")
+		}
+		body := regexp.MustCompile(`(?s)<style>.*?</style>|<[^>]+>`).ReplaceAllString(html.String(), "|")
+		for line := range strings.Lines(body + plain.String()) {
+			if found := english.FindString(names.Replace(line)); found != "" {
+				t.Errorf("%q is not in Korean: %s", found, line)
 			}
-			if want, err := os.ReadFile(file); err != nil || got.String() != string(want) {
-				t.Errorf("%s, %v: go test -update writes\n%s", file, err, &got)
-			}
-		})
+		}
+	}
+}
+
+func TestPageLanguage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "airgap.yaml")
+	if err := os.WriteFile(file, []byte(whole(twoNodes)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for language, want := range map[string]string{"en": "all nodes", "ko": "모든 노드"} {
+		if page, err := Page(file, language); err != nil || !strings.HasPrefix(page.Flows[0].From, want) {
+			t.Errorf("%s: %+v, %v", language, page, err)
+		}
+	}
+	for _, language := range []string{"", "fr", "KO"} {
+		if _, err := Page(file, language); !advice.IsUsage(err) || !strings.Contains(err.Error(), "use en or ko") {
+			t.Errorf("%q: %v", language, err)
+		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// GPUSettings are what the report of this host compares with: the cards as they are
-// now, and as many as there were when that is more. nil where the node has not the role gpu.
+// GPUSettings returns the GPUs that the report of this host expects: the current GPUs, and at
+// least their earlier number. nil for a node without the role gpu.
 func gpuSettings(s *site.Site) (*report.GPUSettings, error) {
 	if !s.Node.Has(config.GPU) {
 		return nil, nil //nolint:nilnil // nothing to compare with
@@ -29,8 +29,8 @@ func gpuSettings(s *site.Site) (*report.GPUSettings, error) {
 	return &report.GPUSettings{Driver: lockedDriver(s), Cards: max(had, has), TimeSlices: c.TimeSlices, MIG: c.MIG.Strategy}, nil
 }
 
-// countCards are the cards that this host had by the settings that are there, and has on
-// its bus. A command that was run for something else must not forget one that is lost.
+// countCards returns the number of GPUs in the current settings of this host, and the number on
+// its bus. A command for another purpose must not forget a lost GPU.
 func countCards(s *site.Site) (had, has int, err error) {
 	cards, err := gpu.Setup{Host: s.Machine.Host}.FreeCards()
 	if err != nil {
@@ -62,5 +62,5 @@ func lostCards(s *site.Site) string {
 	if err != nil || has >= had { // GPUSettings tells the error
 		return ""
 	}
-	return fmt.Sprintf("%s had %s, and has %d on its bus: airgap verify goes on to miss the others. To have it count anew, where some were taken out: rm %s there, then the same command again", s.Node.Name, ui.Count(had, "card"), has, site.ReportFile)
+	return fmt.Sprintf("%s had %s and has %d on its bus: airgap verify reports the others as missing. If GPUs were removed, run rm %s there, then the same command again", s.Node.Name, ui.Count(had, "GPU"), has, site.ReportFile)
 }

@@ -31,16 +31,16 @@ func beforeDriver(s *site.Site) ([]step.Step, error) {
 	cards := gpu.Setup{Host: s.Machine.Host, Root: s.Machine.Root}
 	switch {
 	case !s.Node.Has(config.GPU) && cards.WasSetUp():
-		// Half of it would go, and the other half offer cards that no pod can have.
-		return nil, advice.Add(errors.New("airgap.yaml does not give this node the role gpu any more, and its cards are set up"), "give it the role back; or take the node out: airgap reset on it, and join it again")
+		// A part of the setup would go, and the rest would offer GPUs that no pod can use.
+		return nil, advice.Add(errors.New("airgap.yaml no longer gives this node the role gpu, and its GPUs are set up"), "add the role again; or run airgap reset on the node and join it again")
 	case !s.Node.Has(config.GPU) || s.Config.GPU.Source == gpu.Site:
 		return nil, nil
 	}
 	return []step.Step{gpu.NouveauStep(cards)}, nil
 }
 
-// driverSteps load the driver that packages have brought, or NVIDIA's installer
-// brings, and have the runtime know the cards before it starts.
+// driverSteps load the driver from packages or NVIDIA's installer, and configure the runtime for
+// the GPUs before it starts.
 func driverSteps(s *site.Site, from Source, p ui.Progress) ([]step.Step, error) {
 	if !s.Node.Has(config.GPU) {
 		return nil, nil
@@ -60,8 +60,8 @@ func driverSteps(s *site.Site, from Source, p ui.Progress) ([]step.Step, error) 
 		gpu.RuntimeConfigStep(cards, s.Config.Runtime.Runc())), err
 }
 
-// GPUSetup is this host as its cards want it: the driver is that of the bundle, and
-// it has to be one that drives the cards that are in the host now.
+// GPUSetup returns the GPU setup of this host with the driver of the bundle. The driver must
+// support the current GPUs of the host.
 func GPUSetup(s *site.Site) (gpu.Setup, error) {
 	cards := gpu.Setup{Host: s.Machine.Host, Root: s.Machine.Root}
 	devices, err := host.PCIDevices(s.Machine.Host.FS(), gpu.Vendor)
@@ -106,8 +106,8 @@ func LabelSteps(s *site.Site) []step.Step {
 	return []step.Step{gpu.LabelStep(s.Node.Name, func() (*rest.Config, error) { return kube.RESTConfig(s.Machine.Machine, kube.KubeletConf) })}
 }
 
-// DeviceSteps are those of the first host: the device plugin, where any node has
-// cards, and this node's own label.
+// DeviceSteps returns the steps of the first host: the device plugin, if any node has
+// GPUs, and the label of this node.
 func DeviceSteps(s *site.Site) []step.Step {
 	if len(s.Config.GPUNodes()) == 0 {
 		return nil

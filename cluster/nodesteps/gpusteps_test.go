@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestGPUSetup: the bundle's driver has to be one for the cards that are there.
+// TestGPUSetup: the bundle's driver must support the GPUs of the host.
 func TestGPUSetup(t *testing.T) {
 	for name, test := range map[string]struct {
 		section, driver string
@@ -47,8 +47,8 @@ func TestGPUSetup(t *testing.T) {
 	}
 }
 
-// TestNextKernelOfThisHost: a driver has to be built for the kernel that the boot loader was
-// told, or the newest one, by what preflight says.
+// TestNextKernelOfThisHost: a driver is built for the kernel of the boot loader's
+// setting, or the newest one, according to preflight.
 func TestNextKernelOfThisHost(t *testing.T) {
 	s := sitetest.GPUSite(t, "", "580.82.07", "2330")
 	h := s.Machine.Host.(sitetest.RPMHost)
@@ -66,7 +66,7 @@ func TestNextKernelOfThisHost(t *testing.T) {
 	next("5.14.0-362.el9.x86_64")
 }
 
-// TestGPUSteps: what a node with cards gets beside another one, in order.
+// TestGPUSteps: the additional steps of a node with GPUs, in order.
 func TestGPUSteps(t *testing.T) {
 	runfile := "gpu: {source: runfile, installer: {url: 'https://example.com/NVIDIA-Linux-x86_64-580.82.07.run', sha256: " + strings.Repeat("0a", 32) + "}}\n"
 	joined := func(steps []step.Step, err error) string {
@@ -89,14 +89,14 @@ func TestGPUSteps(t *testing.T) {
 			t.Errorf("another node gets %s", got)
 		}
 		s.Machine.Host.(sitetest.RPMHost).MapFS["etc/modules-load.d/airgap-nvidia.conf"] = &fstest.MapFile{}
-		if _, err := beforeDriver(s); err == nil || !strings.Contains(err.Error(), "does not give this node the role gpu any more") {
+		if _, err := beforeDriver(s); err == nil || !strings.Contains(err.Error(), "no longer gives this node the role gpu") {
 			t.Errorf("a node that had it: %v", err)
 		}
 	}
 }
 
-// TestGPULocks: a node with cards keeps its driver and its kernels as they are, whoever
-// has brought them.
+// TestGPULocks: a node with GPUs keeps its driver and its kernels, from any
+// source.
 func TestGPULocks(t *testing.T) {
 	const kernel = "kernel-core-0:5.14.0-570.18.1.el9_6.x86_64"
 	const more = "kernel-devel-0:5.14.0-570.18.1.el9_6.x86_64\nkernel-srpm-macros-0:1.0-13.el9.noarch\n"
@@ -104,7 +104,7 @@ func TestGPULocks(t *testing.T) {
 	const others = "nvidia-gpu-firmware-0:20250812-15.7.el9_6.noarch\nnvidia-container-toolkit-base-0:1.18.0-1.x86_64\n"
 	for name, test := range map[string]struct {
 		source gpu.Source
-		driver []string // that the bundle brings
+		driver []string // in the bundle
 		rpms   string
 		want   []string
 	}{

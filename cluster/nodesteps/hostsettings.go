@@ -18,8 +18,8 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// FirstSteps write down what the host is like and whom it trusts, and let the
-// other hosts in before anything listens.
+// FirstSteps record the state of the host and its trusted keys, and open the firewall for the
+// other hosts before any service listens.
 func FirstSteps(s *site.Site) []step.Step {
 	steps := append([]step.Step{leave.Record(s.Machine.Member), TrustStep(site.RequiredFile, s.Required)}, choiceSteps(s)...)
 	if s.Config.HostSettings.Firewalld == settings.LeaveFirewalld {
@@ -97,9 +97,9 @@ func VersionLock(s *site.Site) (rpm.VersionLock, error) {
 	return l, err
 }
 
-// installedDriver are the driver's packages that are there: a bundle leaves out what was
-// before it came. By its version the driver is told from the card's firmware, which is
-// Linux's, and from the toolkit.
+// installedDriver returns the installed packages of the driver: a bundle does not contain packages
+// that were already installed. The version distinguishes the driver from the GPU firmware in
+// linux-firmware, and from the toolkit.
 func installedDriver(s *site.Site) ([]nevra.NEVRA, error) {
 	version := lockedDriver(s)
 	if version == "" {
@@ -108,7 +108,7 @@ func installedDriver(s *site.Site) ([]nevra.NEVRA, error) {
 	return rpm.OfVersion(context.Background(), s.Machine.Host, "*nvidia*", version)
 }
 
-// listening are those of this host.
+// listening returns the listeners of this host.
 func listening(s *site.Site) []settings.Port {
 	l := settings.Listens{ControlPlane: s.Node.Has(config.ControlPlane), Network: s.Config.NetworkPorts()}
 	if s.ServesRegistry() {
@@ -117,7 +117,7 @@ func listening(s *site.Site) []settings.Port {
 	return l.Ports()
 }
 
-// PortsToHold are the ports whose programs run on this host.
+// PortsToHold returns the ports of programs on this host.
 func PortsToHold(s *site.Site) []preflight.Port {
 	var ports []preflight.Port
 	for _, p := range listening(s) {

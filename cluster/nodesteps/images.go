@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/kubeadm/release"
 )
 
-// BootstrapImages are those of the lock that a node needs before it can run anything else, also
-// those of the pod network's objects.
+// BootstrapImages returns the images of the lock that a node needs before all others, including
+// the images of the pod network.
 func BootstrapImages(c *config.Cluster, n config.Node, l bundle.Lock) ([]string, error) {
 	images := l.ImagesFor(bundle.Kubernetes)
 	if !n.Has(config.ControlPlane) {

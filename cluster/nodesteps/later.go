@@ -6,8 +6,8 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// later is a step that is made when its turn has come, from what the steps before it
-// have brought. Name, title and undo are those of back, which is made for going back.
+// later is a step that is built when it runs, from the results of earlier steps. Name, title and
+// undo come from back, which is built for the undo.
 func later(back step.Step, made func() (step.Step, error)) step.Step {
 	back.Done = func(ctx context.Context) (bool, error) {
 		s, err := made()

@@ -31,10 +31,10 @@ func transaction(ctx context.Context, s *site.Site, from Source, stateDir, baseU
 	return t, err
 }
 
-// Locked is as much of the transaction as the lock alone tells: enough to ask
-// which packages are missing, without a registry. On a server that was surveyed
-// these are the packages found for it; on another one all that is not for the cards of others, but for what is
-// there in another build and was not asked for by name.
+// Locked is the part of the transaction that the lock determines: enough to find
+// missing packages, without a registry. On a surveyed server it has the packages
+// found for it. On another server it has all packages except those for other hosts' GPUs, and except
+// packages that are installed in another build and were not requested by name.
 func Locked(s *site.Site, stateDir string) (rpm.Transaction, error) {
 	t := rpm.Transaction{Host: host.Local{}, StateDir: stateDir, OS: s.Index.Lock.OS, IfAbsent: map[nevra.NEVRA]bool{}}
 	packages, surveyed, err := Packages(s)
@@ -51,9 +51,9 @@ func Locked(s *site.Site, stateDir string) (rpm.Transaction, error) {
 	return t, nil
 }
 
-// Packages are those of the lock for this server, and whether they were found for it.
-// A survey knows its server by the host name. Where that is not the node's, facts under
-// the node's name come first: by it airgap.yaml says what the server is to be.
+// Packages returns the lock's packages for this server, and whether they were found for it.
+// A survey identifies its server by the host name. If that differs from the node's name, facts under
+// the node's name come first: airgap.yaml uses the node's name.
 func Packages(s *site.Site) (all []bundle.Package, surveyed bool, err error) {
 	l, name := s.Index.Lock, s.Node.Name
 	if !slices.Contains(l.Hosts, name) {
@@ -64,10 +64,9 @@ func Packages(s *site.Site) (all []bundle.Package, surveyed bool, err error) {
 	return l.PackagesOf(name), slices.Contains(l.Hosts, name), nil
 }
 
-// PackagesOf installs those of the lock's packages that are wanted, nil for all, from the
-// registry over TLS. The transaction is made when its turn has come, for the repository's
-// keys are read then; whether it holds needs no registry, and taking it back only what it
-// wrote down.
+// PackagesOf installs the wanted packages of the lock, nil for all, from the registry over
+// TLS. The transaction is built when it runs, since it reads the repository's keys then. Its
+// postcondition needs no registry, and its undo needs only its record.
 func PackagesOf(s *site.Site, from Source, addr string, wanted func(nevra.NEVRA) bool) (step.Step, error) {
 	others := func(p nevra.NEVRA) bool { return wanted != nil && !wanted(p) }
 	t, err := Locked(s, site.DnfDir)
@@ -86,7 +85,7 @@ func PackagesOf(s *site.Site, from Source, addr string, wanted func(nevra.NEVRA)
 }
 
 // DryRunFrom resolves the transaction against the stick, before anything is
-// copied: dnf reads it through a server of its own on the loopback. Metadata
+// copied: dnf reads it through a separate server on the loopback. Metadata
 // and packages are signed, so plain http is enough there.
 func DryRunFrom(s *site.Site, v *bundle.View) func(context.Context) error {
 	return func(ctx context.Context) error {

@@ -24,7 +24,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// Settings returns what this host's node report collects.
+// Settings returns the settings of this host's node report.
 func Settings(s *site.Site) (report.Settings, error) {
 	pinned, err := BootstrapImages(s.Config, s.Node, s.Index.Lock)
 	if err != nil {
@@ -87,16 +87,16 @@ func UpkeepStep(s *site.Site) step.Step {
 	return upkeep.Step(host.Local{}, upkeep.MetricsDir, upkeep.Timers(s.Node.Has(config.ControlPlane)))
 }
 
-// VerifyReaderStep brings the ClusterRole for a user who may verify and change nothing.
+// VerifyReaderStep creates the ClusterRole for users who may only verify.
 func VerifyReaderStep(s *site.Site) step.Step {
 	return manifests.Applied{
 		Connect: func() (*rest.Config, error) { return kube.RESTConfig(s.Machine.Machine, kube.AdminConf) },
 		Objects: func(context.Context) ([]*unstructured.Unstructured, error) { return verify.ReaderObjects(), nil },
-	}.Step("verify-reader", "Define who may verify and change nothing")
+	}.Step("verify-reader", "Create the ClusterRole for read-only verification")
 }
 
-// NodeReportUnitStep has this host report, of what is on it by then. It says when cards
-// are lost.
+// NodeReportUnitStep starts the node report of this host with its current components. It reports lost
+// GPUs.
 func NodeReportUnitStep(s *site.Site, p ui.Progress) step.Step {
 	unit := reportUnit(s)
 	done, asked := unit.Done, false

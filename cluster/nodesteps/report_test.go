@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// TestReportSettings: a host looks at what it has and no other has.
+// TestReportSettings: a host reports only its own components.
 func TestReportSettings(t *testing.T) {
 	worker := sitetest.SettingsSite(t, "")
 	worker.Index.Lock.Packages = []bundle.Package{{NEVRA: nevra.MustParse("kubelet-0:1.36.3-1.x86_64")}, {NEVRA: nevra.MustParse("socat-0:1.7-1.x86_64")}}

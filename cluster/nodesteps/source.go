@@ -10,9 +10,9 @@ import (
 	"airgap.dev/airgap/bundle"
 )
 
-// Source opens a file of the bundle by its path in the tar: on the first host of the
-// bundle itself, with the base of a delta, on a joining one of the registry. The last
-// bytes are read only if the whole file is what was signed.
+// Source opens a file of the bundle by its path in the tar: on the first host from the
+// bundle, with the base of a delta; on a joining host from the registry. The last
+// bytes can be read only if the whole file matches its signature.
 type Source func(ctx context.Context, path string) (io.ReadCloser, error)
 
 // FromView opens the files of a bundle.

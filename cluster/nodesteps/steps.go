@@ -15,8 +15,8 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// RegistrySteps are those of every control-plane host: the bundle in its store,
-// served.
+// RegistrySteps returns the steps of every control-plane host that store and serve the
+// bundle.
 func RegistrySteps(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progress) []step.Step {
 	pki := trust.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
 	return []step.Step{
@@ -29,7 +29,7 @@ func RegistrySteps(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey, p u
 	}
 }
 
-// Steps are those of every node: packages, settings, runtime. The packages
+// Steps returns the steps of every node: packages, settings, runtime. The packages
 // come from the registry at addr.
 func Steps(s *site.Site, from Source, addr string, p ui.Progress) ([]step.Step, error) {
 	m := s.Machine
@@ -47,9 +47,9 @@ func Steps(s *site.Site, from Source, addr string, p ui.Progress) ([]step.Step, 
 	return l.Steps()
 }
 
-// RuntimeSteps start the runtime and show that images come from where they should.
-// A registry of the site's own has no image of ours alone: kubeadm's first pull
-// shows it.
+// RuntimeSteps start the runtime and check that images come from the right registry.
+// A registry of the site has no canary image: kubeadm's first pull
+// checks it.
 func RuntimeSteps(s *site.Site) ([]step.Step, error) {
 	options, err := Runtime(s)
 	steps := []step.Step{runtime.ServiceStep(s.Machine.Machine, options), runtime.CrictlStep(s.Machine.Machine, s.Config.Runtime)}

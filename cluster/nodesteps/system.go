@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/verify/dataplane"
 )
 
-// System lists what must run in a cluster: Kubernetes' own, the pod network's,
-// and the pods that try it.
+// System lists the required workloads of a cluster: of Kubernetes, of the pod network,
+// and the pods that test it.
 type System struct {
 	Namespaces, Workloads []string
 	Links                 []string // of the pod network, on every host

@@ -9,8 +9,8 @@ import (
 	"airgap.dev/airgap/cluster/sitetest"
 )
 
-// TestClockWasAhead: a certificate and a backup of a later day are named. The age of such a backup
-// says nothing, so it is no comfort.
+// TestClockWasAhead: a certificate and a backup from a later day are reported. The age of such a backup
+// is unknown, so it does not count.
 func TestClockWasAhead(t *testing.T) {
 	now := time.Now().Add(-48 * time.Hour) // the clock was set back
 	list, err := certs.Of(sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": sitetest.EndingIn(t, "kube-apiserver", 300*24*time.Hour)})
@@ -28,6 +28,6 @@ func TestClockWasAhead(t *testing.T) {
 	}
 	st.Certificates = nil
 	if next := st.whatToDo(); len(next) == 0 || !strings.Contains(next[0], "delete the backups from the future") {
-		t.Errorf("what to do is %q", next)
+		t.Errorf("the next steps are %q", next)
 	}
 }

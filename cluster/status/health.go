@@ -22,8 +22,8 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// clusterHealth is the cluster in one line: what an API server that is asked once
-// says. airgap verify gives the verdict.
+// clusterHealth is the state of the cluster in one line, from one request to an API server.
+// airgap verify checks the cluster.
 type clusterHealth struct {
 	OK   bool   `json:"ok"`
 	Says string `json:"says"` // "3 of 3 nodes are ready", "the API server is silent: …"
@@ -36,7 +36,7 @@ type keptBackup struct {
 	Bytes int64     `json:"bytes"`
 
 	Encrypted bool   `json:"encrypted,omitempty"`
-	Key       string `json:"key,omitempty"` // fingerprint of the one that this host signs with; "" where the user may not read it
+	Key       string `json:"key,omitempty"` // fingerprint of the key that signs this host's backups; "" if the user may not read it
 }
 
 const (
@@ -61,7 +61,7 @@ func systemName(h host.Host) string {
 	}
 	defer f.Close()
 	text := make([]byte, 4096)
-	n, _ := f.Read(text) // as much as is there
+	n, _ := f.Read(text) // a short file is complete
 	for line := range strings.Lines(string(text[:n])) {
 		if name, is := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); is {
 			return strings.Trim(name, `"'`)
@@ -70,7 +70,7 @@ func systemName(h host.Host) string {
 	return ""
 }
 
-// tellHealth asks what is cheap to know of a node: the cluster, certificates, backups.
+// tellHealth collects the cheap parts of a node's state: the cluster, certificates, backups.
 func (st *Status) tellHealth(ctx context.Context, m kubeadm.Machine) {
 	var err error
 	st.Health, err = askCluster(ctx, m, st.Node)

@@ -8,22 +8,22 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// whatToDo is what to do, the most urgent first; nothing where all is well. How to go on
-// with the steps is in the conclusion.
+// whatToDo returns the next actions, the most urgent first; none if the host is healthy. The
+// conclusion says how to continue with the steps.
 func (st *Status) whatToDo() []string {
 	if len(st.Steps) == 0 && st.Cluster == "" && len(st.Problems) == 0 {
 		return []string{"airgap preflight DIR judges this server by the bundle in DIR, and airgap install DIR installs it"}
 	}
 	var all []string
 	if st.Health != nil && !st.Health.OK {
-		all = append(all, "airgap verify, on a control-plane host, says what is broken in the cluster")
+		all = append(all, "run airgap verify on a control-plane host: it lists the problems of the cluster")
 	}
 	for _, renew := range []struct {
 		by   nodereport.Renewer
 		what string
 	}{
-		{nodereport.RenewedByAirgap, "airgap certs renew makes the certificates anew"},
-		{nodereport.RenewedByNobody, "airgap certs rotate-ca replaces an authority"},
+		{nodereport.RenewedByAirgap, "run airgap certs renew to renew the certificates"},
+		{nodereport.RenewedByNobody, "run airgap certs rotate-ca to replace a CA"},
 		{nodereport.RenewedByKubelet, "the kubelet has not renewed its certificate: journalctl -u kubelet says why"},
 	} {
 		if slices.ContainsFunc(st.Certificates, func(c certs.Certificate) bool { return c.Renewed == renew.by }) {
@@ -37,7 +37,7 @@ func (st *Status) whatToDo() []string {
 		all = append(all, "airgap backup takes a backup; journalctl -u airgap-backup says why the last one was not taken")
 	}
 	if len(all) > 0 || st.unwell() {
-		all = append(all, "airgap support-bundle collects what others need to help, without secrets")
+		all = append(all, "run airgap support-bundle to collect data for support, without secrets")
 	}
 	return all
 }
@@ -47,7 +47,7 @@ func (st *Status) unsaved() bool {
 	return st.Unsaved || st.Backup != nil && st.now.Sub(st.Backup.Taken) > oldBackup
 }
 
-// unwell reports whether somebody may need help. A command at work is no reason.
+// unwell reports whether the host may need support. A running command is no reason.
 func (st *Status) unwell() bool {
 	bad := []string{stepFailed, stepDrifted, stepInterrupted, stepUnknown, stepUndone}
 	steps := slices.ContainsFunc(st.Steps, func(s stepStatus) bool { return slices.Contains(bad, s.State) })

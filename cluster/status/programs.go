@@ -19,8 +19,8 @@ func (st *Status) tellOutdated() {
 	}
 }
 
-// reportingVersion is that of the process that writes this host's report; "" where the
-// cluster does not say.
+// reportingVersion returns the version of the process that writes this host's report; "" if it
+// is unknown.
 func reportingVersion(ctx context.Context) string {
 	settings, err := host.ReadJSON[report.Settings](site.ReportFile)
 	if err != nil || settings.Node == "" {

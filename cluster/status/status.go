@@ -1,4 +1,4 @@
-// Package status is the first look at a host: what airgap has installed, what has drifted, what to do.
+// Package status is the first look at a host: installed components, drift, next actions.
 package status
 
 import (
@@ -30,7 +30,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// Status is what this host has of airgap.
+// Status is the state of airgap on this host.
 type Status struct {
 	Cluster     string            `json:"cluster,omitempty"` // its name
 	Kubernetes  string            `json:"kubernetes,omitempty"`
@@ -44,9 +44,9 @@ type Status struct {
 	Lags        []registry.Lag    `json:"lags,omitempty"`        // how far the registry is behind the others
 	Damage      []registry.Damage `json:"damage,omitempty"`      // of bundles, as far as the registry has read them
 	Busy        bool              `json:"busy"`                  // a command is changing this host right now
-	Interrupted string            `json:"interrupted,omitempty"` // the step in which the last run died
+	Interrupted string            `json:"interrupted,omitempty"` // the step at which the last run was interrupted
 	Steps       []stepStatus      `json:"steps"`
-	Drifted     []string          `json:"drifted"` // names of steps that ran to their end and do not hold any more
+	Drifted     []string          `json:"drifted"` // names of completed steps with a changed result
 	Problems    []string          `json:"problems"`
 
 	Host         string              `json:"host,omitempty"` // its name
@@ -56,14 +56,14 @@ type Status struct {
 	Health       *clusterHealth      `json:"health,omitempty"`       // of the cluster, in one line
 	Certificates []certs.Certificate `json:"certificates,omitempty"` // that end soon, or have ended
 	Backup       *keptBackup         `json:"backup,omitempty"`       // the newest
-	Unsaved      bool                `json:"unsaved,omitempty"`      // a control plane without any backup
-	Next         []string            `json:"next,omitempty"`         // what to do
+	Unsaved      bool                `json:"unsaved,omitempty"`      // a control-plane host without a backup
+	Next         []string            `json:"next,omitempty"`         // next actions
 
 	Running []report.RunningProgram `json:"running,omitempty"` // airgap's services, with the versions that they run
 
-	command string    // that installed this host, or began to
-	copied  string    // what it takes where the stick is gone
-	now     time.Time // when it was asked
+	command string    // that installed this host, or started to
+	copied  string    // its argument without the USB drive
+	now     time.Time // time of the status
 	All     bool      `json:"-"` // on the screen: each step, also those that hold
 }
 
@@ -71,8 +71,8 @@ type Status struct {
 // comes also from a host where something hangs.
 const stepTimeout = 15 * time.Second
 
-// Read tells what it can. What it cannot is a problem, on the screen: a
-// status is asked for when something is broken.
+// Read collects the available data. Missing data is a problem in the output: users
+// ask for the status when something is broken.
 func Read(ctx context.Context, keys []string, node string) *Status {
 	st := &Status{Registry: "none", Busy: errors.Is(hostcheck.HostAtRest(), hostcheck.ErrBusy), now: time.Now()}
 	st.tellHost(host.Local{})
@@ -94,7 +94,7 @@ func Read(ctx context.Context, keys []string, node string) *Status {
 			st.Problems = append(st.Problems, health.Problem)
 		}
 		for _, repository := range health.Hidden {
-			st.Problems = append(st.Problems, "what was pushed to "+repository+" is not served: the name is reserved for bundles; push it under another name, such as team/app")
+			st.Problems = append(st.Problems, "images in "+repository+" are not served: the name is reserved for bundles; push them under another name, such as team/app")
 		}
 		if k.Site.ServesRegistry() && strings.HasPrefix(st.Registry, "answers") {
 			st.Running = append(st.Running, report.RunningProgram{Unit: registry.UnitName, Version: report.RunningVersion(health)})
@@ -130,7 +130,7 @@ func (st *Status) describe(k *Known) {
 	st.Bundle, st.From, st.command, st.copied = &held, k.from, k.command, k.copied
 }
 
-// Known is what a host's own files say about how it was installed.
+// Known has the installation data from a host's files.
 type Known struct {
 	stored  []*bundle.Bundle
 	Site    *site.Site // nil when nothing tells
@@ -205,14 +205,14 @@ func (k *Known) asWorker(t *site.Trust, node string) error {
 	return err
 }
 
-// recall is what join kept of the hub, for asking whether its steps hold. An
-// authority that is gone is missed by its own step.
+// recall returns the stored data of the hub, for the postconditions of the join steps. The step of a
+// missing CA reports it.
 func recall(s *site.Site, index *bundle.Index, keys []*ecdsa.PublicKey) (*join.Hub, error) {
 	ca, err := os.ReadFile(trust.PKI{Dir: site.PKIDir}.CAFile())
 	return &join.Hub{Addr: s.RegistryOf(s.Config.Master()), CA: ca, Index: index, Trusted: keys}, host.IgnoreMissing(err)
 }
 
-// askRegistry tells whether this host's registry answers, and what it says.
+// askRegistry returns the state of this host's registry, and its health.
 func askRegistry(ctx context.Context, s *site.Site) (string, registry.Health) {
 	var none registry.Health
 	client, err := verdict.RegistryClient(s)

@@ -33,7 +33,7 @@ func at(minute int, name, event string) step.Entry {
 	return step.Entry{Time: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC), Step: name, Event: event}
 }
 
-// TestStatusJudges joins journals with what the steps say now.
+// TestStatusJudges combines journals with the current state of the steps.
 func TestStatusJudges(t *testing.T) {
 	holds := func(name string, yes bool, changes ...string) step.Forecast {
 		return step.Forecast{Step: step.Step{Name: name, Title: "Title of " + name}, Holds: yes, Changes: changes}
@@ -63,7 +63,7 @@ func TestStatusJudges(t *testing.T) {
 			[]string{stepHolds, stepHolds, stepUnknown}, nil, "the API server is silent"},
 		"the bundle is gone": {ended[:3], nil, false, []string{stepUnknown, stepInterrupted}, nil, "interrupted in step sysctls"},
 		"a reset was killed": {append(slices.Clone(ended), at(5, "sysctls", step.Undone)), []step.Forecast{holds("store", true), holds("sysctls", false)}, false,
-			[]string{stepHolds, stepUndone}, nil, "taken back in part"},
+			[]string{stepHolds, stepUndone}, nil, "partly undone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := &Status{Busy: tc.busy}
@@ -77,13 +77,13 @@ func TestStatusJudges(t *testing.T) {
 			}
 			var text bytes.Buffer
 			if err := st.Write(&text); err != nil || !strings.Contains(text.String(), tc.says) {
-				t.Errorf("the screen lacks %q (%v):\n%s", tc.says, err, &text)
+				t.Errorf("the output does not contain %q (%v):\n%s", tc.says, err, &text)
 			}
 		})
 	}
 }
 
-// TestStatusFitsOnAScreen: what a step would change is cut in the text, never
+// TestStatusFitsOnAScreen: the changes of a step are shortened in the text, never
 // in the result for programs.
 func TestStatusFitsOnAScreen(t *testing.T) {
 	var changes []string
@@ -217,7 +217,7 @@ func TestStatusScreens(t *testing.T) {
 	}
 }
 
-// TestStatusForPrograms: what programs read is still called the same.
+// TestStatusForPrograms: names in the JSON result stay the same.
 func TestStatusForPrograms(t *testing.T) {
 	st := &Status{Registry: "none"}
 	var text bytes.Buffer

@@ -6,15 +6,15 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// What a step's state can be, by the journal and by its postcondition now.
+// States of a step, from the journal and its current postcondition.
 const (
 	stepHolds       = "holds"
-	stepDrifted     = "drifted"     // it ran to its end, and does not hold any more
-	stepInterrupted = "interrupted" // it began and never ended, and does not hold
+	stepDrifted     = "drifted"     // it completed, and its result has changed since
+	stepInterrupted = "interrupted" // it started and did not complete
 	stepFailed      = "failed"
 	stepPending     = "pending"    // it has not run yet
 	stepUndone      = "taken back" // by a reset
-	stepUnknown     = "unknown"    // whether it holds could not be told
+	stepUnknown     = "unknown"    // its postcondition could not be checked
 )
 
 // stepStatus is one step of this host.
@@ -22,13 +22,13 @@ type stepStatus struct {
 	Step  string    `json:"step"`
 	Title string    `json:"title,omitempty"`
 	State string    `json:"state"`
-	Ran   time.Time `json:"ran,omitzero"` // when it last began or ended
-	// Changes are what running it again would change.
+	Ran   time.Time `json:"ran,omitzero"` // last start or end
+	// Changes are the changes of another run.
 	Changes []string `json:"changes"`
-	Error   string   `json:"error,omitempty"` // why it failed, or cannot be told
+	Error   string   `json:"error,omitempty"` // reason of the failure or of the unknown state
 }
 
-// judge joins what the journal says with what holds now. Without a list of
+// judge combines the journal with the current state. Without a list of
 // steps, on a host that lost its bundle or never had it, the journal alone
 // speaks.
 func (st *Status) judge(entries []step.Entry, now []step.Forecast) {
@@ -60,8 +60,8 @@ func (st *Status) judge(entries []step.Entry, now []step.Forecast) {
 	}
 }
 
-// judge gives the state of one step: e is the journal's last word on it, f
-// what it says itself, nil when nobody can ask it.
+// judge gives the state of one step: e is its last journal entry, f
+// its forecast, nil if there is none.
 func (s *stepStatus) judge(e step.Entry, f *step.Forecast) {
 	s.Ran = e.Time
 	switch {

@@ -49,7 +49,7 @@ func (st *Status) Write(w io.Writer) error {
 	return err
 }
 
-// writeHealth says of a node what its steps do not.
+// writeHealth writes the state of a node beyond its steps.
 func (st *Status) writeHealth(w io.Writer) {
 	if h := st.Health; h != nil {
 		fmt.Fprintf(w, "health    %s\n", h.Says)
@@ -94,7 +94,7 @@ func ago(d time.Duration) string {
 // shown is how many of a step's changes the screen has room for.
 const shown = 4
 
-// writeSteps shows those that need somebody one by one, and the others by their names.
+// writeSteps shows steps with problems one by one, and the others by name.
 func (st *Status) writeSteps(w io.Writer) {
 	groups := map[string][]string{}
 	var alone []stepStatus
@@ -162,7 +162,7 @@ func wrap(words []string, columns int, indent string) string {
 	return b.String()
 }
 
-// conclusion says in one line how things stand, and what to do.
+// conclusion returns the overall state and the next action in one line.
 func (st *Status) conclusion() string {
 	again := "run the same command again"
 	if st.command != "" {
@@ -183,15 +183,15 @@ func (st *Status) conclusion() string {
 	case st.Interrupted != "":
 		return "interrupted in step " + st.Interrupted + "; " + again
 	case count[stepFailed]+count[stepInterrupted] > 0:
-		return "not finished; mend what failed and " + again
+		return "not finished; fix the failed steps and " + again
 	case len(st.Drifted) > 0:
 		return "drifted: " + strings.Join(st.Drifted, ", ") + "; " + again + " to put it right"
 	case count[stepPending] > 0 && count[stepPending] < len(st.Steps):
 		return fmt.Sprintf("not finished: %d steps have not run; %s", count[stepPending], again)
 	case count[stepUndone] > 0:
-		return "taken back in part; airgap reset goes on"
+		return "partly undone; run airgap reset again"
 	case count[stepUnknown] > 0:
-		return fmt.Sprintf("%d steps could not be told", count[stepUnknown])
+		return fmt.Sprintf("%d steps have an unknown state", count[stepUnknown])
 	default:
 		return fmt.Sprintf("all %d steps hold", len(st.Steps))
 	}

@@ -36,7 +36,7 @@ func TestGPUSettings(t *testing.T) {
 		cards int
 		warns string
 	}{
-		`{"node": "w1", "gpu": {"cards": 8}}`: {8, "warning: w1 had 8 cards, and has 2 on its bus: airgap verify goes on to miss the others. " +
+		`{"node": "w1", "gpu": {"cards": 8}}`: {8, "warning: w1 had 8 GPUs and has 2 on its bus: airgap verify reports the others as missing. " +
 			"To have it count anew, where some were taken out: rm /var/lib/airgap/report.json there"},
 		`{"node": "w1", "gpu": {"cards": 1}}`: {2, ""},
 		`{"node": "w1"}`:                      {2, ""}, // without the role gpu

@@ -289,5 +289,5 @@ func otherCluster(ctx context.Context, e *Env, first lab.Machine) error {
 		return err
 	}
 	return r.Want("install beside nodes of another cluster", 1, "3 of 3 other hosts: cannot be worked on",
-		"node3 is a node of a cluster already, whose authority is sha256:", "airgap join here", "airgap reset on node3")
+		"node3 is already a node of a cluster with the CA sha256:", "then airgap join here", "run airgap reset on node3")
 }

@@ -51,7 +51,7 @@ func allEnded(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	}
 	status, asked := e.On(ctx, m, "", "airgap", "status")
 	if asked == nil {
-		asked = status.Want("status with certificates that have ended", 0, "airgap certs renew makes the certificates anew")
+		asked = status.Want("status with certificates that have ended", 0, "run airgap certs renew to renew the certificates")
 	}
 	if err := errors.Join(err, asked); err != nil {
 		return err
