@@ -37,7 +37,7 @@ func TestGPUSettings(t *testing.T) {
 		warns string
 	}{
 		`{"node": "w1", "gpu": {"cards": 8}}`: {8, "warning: w1 had 8 GPUs and has 2 on its bus: airgap verify reports the others as missing. " +
-			"To have it count anew, where some were taken out: rm /var/lib/airgap/report.json there"},
+			"If GPUs were removed, run rm /var/lib/airgap/report.json there"},
 		`{"node": "w1", "gpu": {"cards": 1}}`: {2, ""},
 		`{"node": "w1"}`:                      {2, ""}, // without the role gpu
 	} {
