@@ -33,7 +33,7 @@ func (u *upgrade) firstHostSteps(ctx context.Context) ([]step.Step, error) {
 		kubeadm.AgreementStep(s.Machine, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(s.Machine, s.Config.Kubernetes),
 		joincode.ApproverStep(s.Machine.Machine),
-		nodesteps.NoteStep(s, "bundle-note", "Record the bundle of this host on its Node", site.BundleNote),
+		nodesteps.NoteStep(s, "bundle-note", "Record the bundle of this host", site.BundleNote),
 		nodesteps.UpkeepStep(s),
 		nodesteps.NodeReportUnitStep(s, u.p),
 		u.uncordonStep(s.Node))
