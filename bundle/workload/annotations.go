@@ -9,9 +9,8 @@ import (
 	k8syaml "sigs.k8s.io/yaml"
 )
 
-// Annotated finds the images that a chart names in its annotations, as
-// Artifact Hub and Helm's HIP 15 have it: a list of mappings with image. where
-// says whose annotations they are.
+// Annotated finds the images in the annotations of a chart, in the format of Artifact
+// Hub and Helm's HIP 15: a list of mappings with image. where is the place for errors.
 func Annotated(annotations map[string]string, where string) ([]Ref, error) {
 	var all []Ref
 	var errs []error
@@ -28,7 +27,7 @@ func Annotated(annotations map[string]string, where string) ([]Ref, error) {
 			err = k8syaml.Unmarshal(text, &list)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s, annotation %s: want a list of name and image: %w", where, key, err))
+			errs = append(errs, fmt.Errorf("%s, annotation %s: expected a list of name and image: %w", where, key, err))
 		}
 		for _, one := range list {
 			if ref := (Ref{one.Image, where + ", annotation " + key}); one.Image != "" && !slices.Contains(all, ref) {

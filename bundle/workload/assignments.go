@@ -2,8 +2,8 @@ package workload
 
 import "strings"
 
-// assignments are the values of Helm's --set among words: image.repository=a,image.tag=b.
-// rest are the other words.
+// assignments returns the values of Helm's --set in words: image.repository=a,image.tag=b.
+// rest has the other words.
 func assignments(words []string) (values map[string]any, rest []string) {
 	for i := 0; i < len(words); i++ {
 		flag, list, joined := strings.Cut(strings.Trim(words[i], `"'`), "=")
@@ -29,12 +29,11 @@ func assignments(words []string) (values map[string]any, rest []string) {
 	return values, rest
 }
 
-// hub is what a mapping further up says of all images below it: a registry with
-// a path, and a tag.
+// hub is a setting hub of a mapping, which applies to all images below it: a registry
+// with a path, and a tag.
 type hub struct{ path, tag string }
 
-// hubOf is the hub of a mapping, or of the values that all charts have; above is
-// the one further up.
+// hubOf returns the hub of a mapping or of its global values, otherwise the hub above.
 func hubOf(m map[string]any, above hub) hub {
 	for _, of := range []any{m, m["global"]} {
 		settings, _ := of.(map[string]any)
@@ -48,7 +47,7 @@ func hubOf(m map[string]any, above hub) hub {
 	return above
 }
 
-// of is the image that a program makes of a name; "" where it makes none.
+// of returns the image for a name; "" if the hub is incomplete or the name is not a word.
 func (h hub) of(name string) string {
 	if h.path == "" || h.tag == "" || !isWord(name) {
 		return ""

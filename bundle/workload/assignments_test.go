@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAssignments: Helm's --set names an image in parts.
+// TestAssignments: values of Helm's --set are the parts of an image.
 func TestAssignments(t *testing.T) {
 	for args, want := range map[string][]string{
 		`[--set, "image.repository=quay.io/x/y,image.tag=1"]`:                                                                       {"quay.io/x/y:1"},
@@ -24,7 +24,7 @@ func TestAssignments(t *testing.T) {
 	}
 }
 
-// TestHub: a registry and a tag further up are those of all images below.
+// TestHub: a hub and a tag apply to all images below.
 func TestHub(t *testing.T) {
 	for values, want := range map[string][]string{
 		`{global: {hub: quay.io/mesh, tag: 1.2.0}, proxy: {image: proxy}, cni: {image: cni, tag: x}}`: {"quay.io/mesh/cni:x", "quay.io/mesh/proxy:1.2.0"},

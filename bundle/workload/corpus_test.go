@@ -13,20 +13,20 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// Limits of what is found in the corpus: at least 85 of 95 images that pods
-// pull at run time, at most 5 of 100 that no pod needs.
+// Limits for the corpus: at least 85 of 95 images that pods pull at run time are
+// found, and at most 5 of 100 found images are not needed.
 const (
 	wantFound     = 85.0 / 95
 	wantNotNeeded = 0.05
 )
 
-// shape is a file of the corpus: objects in the shape of a real chart's, with
-// the images that its pods pull outside of the containers of its own objects.
+// shape is a file of the corpus: objects similar to a real chart's, with the images
+// that pods pull and that are not in the containers of its objects.
 type shape struct {
 	name       string
 	objects    []workload.Object
 	needed     []string
-	lookalikes []string // texts that are no images, or none that a pod pulls
+	lookalikes []string // texts that are not images, or images that no pod pulls
 }
 
 func corpus(t testing.TB) []shape {
@@ -61,7 +61,7 @@ func fullName(t testing.TB, image string) string {
 	return withoutTag(reference.TagNameOnly(named).String())
 }
 
-// withoutTag is what a digest makes of a tag: nothing that counts.
+// withoutTag removes the tag of a reference with a digest.
 func withoutTag(image string) string {
 	name, digest, has := strings.Cut(image, "@")
 	if !has {
@@ -73,8 +73,8 @@ func withoutTag(image string) string {
 	return name + "@" + digest
 }
 
-// TestCorpus counts what is found of the corpus. That a registry has an image
-// is not asked: whatever looks like one and is not needed counts against us.
+// TestCorpus counts the found images of the corpus. It does not ask registries: each
+// text that looks like an image and is not needed counts as not needed.
 func TestCorpus(t *testing.T) {
 	needed, found, sureFound, notNeeded := 0, 0, 0, 0
 	for _, s := range corpus(t) {
@@ -98,7 +98,7 @@ func TestCorpus(t *testing.T) {
 			switch {
 			case slices.Contains(s.needed, image) || slices.Contains(inPods, image) || slices.Contains(s.needed, c.Or):
 			case c.Untagged:
-				t.Logf("%s: names no tag: %s, %s", s.name, c.Image, c.Where)
+				t.Logf("%s: without a tag: %s, %s", s.name, c.Image, c.Where)
 			default:
 				notNeeded++
 				t.Logf("%s: not needed: %s, %s", s.name, c.Image, c.Where)
@@ -119,11 +119,11 @@ func TestCorpus(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d found, %d by tables and pod templates alone; %d not needed", found, needed, sureFound, notNeeded)
+	t.Logf("%d of %d found, %d only by tables and pod templates; %d not needed", found, needed, sureFound, notNeeded)
 	if float64(found) < wantFound*float64(needed) {
 		t.Errorf("%d of %d images are found", found, needed)
 	}
 	if float64(notNeeded) > wantNotNeeded*float64(found) {
-		t.Errorf("%d of %d candidates are needed by no pod", notNeeded, found)
+		t.Errorf("no pod needs %d of %d candidates", notNeeded, found)
 	}
 }

@@ -1,8 +1,8 @@
 package workload
 
-// definition looks at the defaults of a kind: the API server writes them into
-// objects that leave a field out, and an operator runs what they name.
-func (s *scout) definition(o Object) {
+// definition searches the defaults of a kind: the API server sets them in objects without
+// the field, and the operator then uses these images.
+func (s *searcher) definition(o Object) {
 	spec, _ := o.Object["spec"].(map[string]any)
 	versions, _ := spec["versions"].([]any)
 	for _, item := range versions {
@@ -20,8 +20,8 @@ func (s *scout) definition(o Object) {
 	}
 }
 
-// defaultsOf is an object that has nothing but the defaults of a schema; nil for
-// none. Parts that are switched off by default count: an object may switch them on.
+// defaultsOf returns an object with only the defaults of a schema, or nil. It includes
+// parts that are disabled by default, because an object can enable them.
 func defaultsOf(schema any, depth int) any {
 	m, _ := schema.(map[string]any)
 	if m == nil || depth > maxDepth {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDefaultsOfDefinitions: what an object leaves out, the API server takes from
-// the definition of its kind.
+// TestDefaultsOfDefinitions: the API server sets the defaults of the definition in an
+// object without the field.
 func TestDefaultsOfDefinitions(t *testing.T) {
 	for properties, want := range map[string][]string{
 		`image: {type: string, default: "shop/till:stable"}`:                                                                 {"shop/till:stable"},

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Ref is one image reference, as it is written, and who asks for it.
+// Ref is one image reference, unchanged, with its place.
 type Ref struct {
 	Image string
 	Where string // "Deployment shop/till, container till"
 }
 
-// Images finds the references of all objects. namespace is where objects
-// without one go. Errors name the place.
+// Images finds the references of all objects. namespace is the default for objects
+// without one. Errors name the place.
 func Images(objects []Object, namespace string) ([]Ref, error) {
 	var all []Ref
 	var errs []error
 	settings := settingsOf(objects, namespace)
 	for _, o := range objects {
 		if o.IsDefinition() {
-			continue // it describes pod templates, and has none
+			continue // its schema describes pod templates, but it has none
 		}
 		f := finder{title: o.Title(namespace), namespace: namespaceOf(o, namespace), settings: settings, at: o.At, strict: isWorkload(o)}
 		for key, value := range sorted(o.Object) {
@@ -57,8 +57,8 @@ func (f *finder) complain(where, format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf("%s: %s, %s: %s", f.at, f.title, where, fmt.Sprintf(format, args...)))
 }
 
-// containerLists are the lists of a pod by what their items are called.
-func containerLists(key string) (what string, is bool) {
+// containerLists reports whether a field is a list of containers, and the name of its items.
+func containerLists(key string) (name string, is bool) {
 	switch key {
 	case "containers":
 		return "container", true
@@ -70,12 +70,12 @@ func containerLists(key string) (what string, is bool) {
 	return "", false
 }
 
-// field looks at one field, and below it. A list of containers counts wherever
-// it stands: that is how custom resources carry pod templates.
+// field searches one field and all fields below. It accepts a list of containers in any
+// place, because custom resources contain pod templates.
 func (f *finder) field(key string, value any) {
 	if list, is := value.([]any); is {
-		if what, is := containerLists(key); is {
-			f.containers(what, list)
+		if kind, is := containerLists(key); is {
+			f.containers(kind, list)
 		}
 		if key == "volumes" {
 			f.volumes(list)
@@ -97,25 +97,25 @@ func (f *finder) below(value any) {
 	}
 }
 
-func (f *finder) containers(what string, list []any) {
+func (f *finder) containers(kind string, list []any) {
 	for i, item := range list {
 		c, is := item.(map[string]any)
 		if !is {
 			continue
 		}
-		where := fmt.Sprintf("%s %d", what, i+1)
+		where := fmt.Sprintf("%s %d", kind, i+1)
 		if name, is := c["name"].(string); is {
-			where = what + " " + name
+			where = kind + " " + name
 		}
-		image, there := c["image"]
+		image, exists := c["image"]
 		text, is := image.(string)
 		switch {
-		case there && image != nil && !is && f.strict:
-			f.complain(where, "image is %v, want text", image)
+		case exists && image != nil && !is && f.strict:
+			f.complain(where, "image is %v, expected a string", image)
 		case text == "" && f.strict:
 			f.complain(where, "has no image")
 		case text == injected && c["name"] == injectedName:
-			// Istio puts its proxy there when the pod starts; see proxyOf.
+			// Istio's webhook sets the image when the pod is created; see proxyOf.
 		default:
 			f.add(text, where)
 		}
@@ -123,7 +123,7 @@ func (f *finder) containers(what string, list []any) {
 	}
 }
 
-// volumes finds images that are mounted.
+// volumes finds the images of image volumes.
 func (f *finder) volumes(list []any) {
 	for i, item := range list {
 		v, _ := item.(map[string]any)
@@ -137,7 +137,8 @@ func (f *finder) volumes(list []any) {
 	}
 }
 
-// isWorkload reports whether Kubernetes itself runs the object's pods.
+// isWorkload reports whether the object is of a built-in kind, so that each of its containers
+// needs an image.
 func isWorkload(o Object) bool {
 	switch o.GroupVersionKind().Group {
 	case "", "apps", "batch":
@@ -146,7 +147,7 @@ func isWorkload(o Object) bool {
 	return false
 }
 
-// sorted goes through a map in the order of its keys.
+// sorted iterates over a map in the order of its keys.
 func sorted(m map[string]any) func(yield func(string, any) bool) {
 	return func(yield func(string, any) bool) {
 		for _, key := range slices.Sorted(maps.Keys(m)) {

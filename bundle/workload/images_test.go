@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// TestImages reads one file with every way in which an object names an image.
-// An expected reference stands in a comment behind the line that has it.
+// TestImages reads one file with all kinds of places that name an image. A comment at
+// the end of a line has the expected reference.
 func TestImages(t *testing.T) {
 	text, err := os.ReadFile("testdata/images.yaml")
 	must(t, err)
@@ -33,24 +33,24 @@ func TestImages(t *testing.T) {
 	}
 	for _, g := range got {
 		if !slices.Contains(want, g) {
-			t.Errorf("not wanted: %s", g)
+			t.Errorf("not expected: %s", g)
 		}
 	}
 }
 
-func TestImagesComplaints(t *testing.T) {
+func TestImagesErrors(t *testing.T) {
 	pod := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: till}\nspec: {template: {spec: {containers: [%]}}}\n"
-	for name, tc := range map[string]struct{ in, complaint string }{
+	for name, tc := range map[string]struct{ in, want string }{
 		"no image":           {strings.Replace(pod, "%", "{name: a}", 1), "f.yaml, document 1: Deployment shop/till, container a: has no image"},
-		"a number":           {strings.Replace(pod, "%", "{name: a, image: 5}", 1), "container a: image is 5, want text"},
-		"no name either":     {strings.Replace(pod, "%", "{}", 1), "container 1: has no image"},
-		"the operator's own": {"apiVersion: monitoring.coreos.com/v1\nkind: Prometheus\nmetadata: {name: p}\nspec: {version: v3.5.0}\n", "Prometheus shop/p, spec.image: is not set"},
+		"a number":           {strings.Replace(pod, "%", "{name: a, image: 5}", 1), "container a: image is 5, expected a string"},
+		"no name and image":  {strings.Replace(pod, "%", "{}", 1), "container 1: has no image"},
+		"operator's default": {"apiVersion: monitoring.coreos.com/v1\nkind: Prometheus\nmetadata: {name: p}\nspec: {version: v3.5.0}\n", "Prometheus shop/p, spec.image: is not set"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, err := workload.Parse("f.yaml", []byte(tc.in))
 			must(t, err)
 			_, err = workload.Images(objects, "shop")
-			wantError(t, err, regexp.QuoteMeta(tc.complaint))
+			wantError(t, err, regexp.QuoteMeta(tc.want))
 		})
 	}
 }
@@ -75,7 +75,7 @@ func TestAnnotated(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	_, err = workload.Annotated(map[string]string{"artifacthub.io/images": "docker.io/a:1"}, "chart till")
-	wantError(t, err, "chart till, annotation artifacthub.io/images: want a list")
+	wantError(t, err, "chart till, annotation artifacthub.io/images: expected a list")
 }
 
 func must(t testing.TB, err error) {
@@ -85,10 +85,10 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// wantError wants an error that matches a regular expression.
+// wantError checks that an error matches a regular expression.
 func wantError(t testing.TB, err error, want string) {
 	t.Helper()
 	if err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
-		t.Errorf("got %v, want an error like %s", err, want)
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -11,22 +11,22 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// custom is a kind of custom resource and its image fields, beside the pod
-// templates that are found in any object. A path goes through fields, and
-// through every item of a list where it says [].
+// custom is a kind of custom resource with its image fields. Pod templates are
+// found in any object and need no entry. A path has field names, and [] for every
+// item of a list.
 type custom struct {
 	group, kind string
-	whole       []string // fields that hold a whole reference
-	parts       []string // mappings of repository, image and version
+	whole       []string // fields with a complete reference
+	parts       []string // mappings with repository, image and version
 }
 
-// customs are known from the projects' API references:
+// customs returns the known kinds, from the API references of the projects:
 // prometheus-operator.dev/docs/api-reference, argo-workflows.readthedocs.io
 // (fields), tekton.dev/docs/pipelines, kubevirt.io/api-reference,
 // cloudnative-pg.io (API reference), rook.io (CephCluster CRD),
 // elastic.co/guide (ECK API reference), rabbitmq.com/kubernetes/operator,
-// opentelemetry.io/docs/platforms/kubernetes/operator, and for ClusterPolicy
-// the gpu-operator's own CRD.
+// opentelemetry.io/docs/platforms/kubernetes/operator, and the CRD of the
+// gpu-operator for ClusterPolicy.
 func customs() []custom {
 	monitoring, workflows, vms := "monitoring.coreos.com", "argoproj.io", "kubevirt.io"
 	pod := []string{"spec.image", "spec.thanos.image"}
@@ -61,9 +61,9 @@ func customs() []custom {
 	}
 }
 
-// operands are the parts of NVIDIA's ClusterPolicy that become pods. Drivers
-// are not among them: the operator adds the servers' OS to their tags, and on
-// hosts that airgap installs they come as packages.
+// operands returns the parts of NVIDIA's ClusterPolicy that become pods. Drivers
+// are not among them: the operator adds the servers' OS to their tags, and airgap
+// installs drivers as packages.
 func operands() []string {
 	var all []string
 	for name := range strings.FieldsSeq("toolkit devicePlugin dcgm dcgmExporter gfd migManager nodeStatusExporter validator sandboxDevicePlugin vfioManager vgpuDeviceManager kataManager ccManager") {
@@ -72,7 +72,7 @@ func operands() []string {
 	return append(all, "spec.operator.initContainer")
 }
 
-// imageArguments are arguments of operators that name what their pods run.
+// imageArguments returns arguments of operators that name the images of their pods.
 func imageArguments() []string {
 	return []string{
 		"--prometheus-config-reloader", "--prometheus-default-base-image", "--alertmanager-default-base-image", "--thanos-default-base-image", // prometheus-operator
@@ -80,11 +80,11 @@ func imageArguments() []string {
 	}
 }
 
-// relatedImage begins the variables by which operators of the Operator
-// Lifecycle Manager are told their images; the others are operators' own.
+// relatedImage is the prefix of the variables with which the Operator Lifecycle
+// Manager passes images to operators.
 const relatedImage = "RELATED_IMAGE_"
 
-// arguments finds what a container hands to the pods that it makes.
+// arguments finds images that a container passes to the pods that it creates.
 func (f *finder) arguments(c map[string]any, where string) {
 	for _, key := range []string{"command", "args"} {
 		words, _ := c[key].([]any)
@@ -113,7 +113,7 @@ func (f *finder) arguments(c map[string]any, where string) {
 	}
 }
 
-// known finds the image fields of kinds that are data here.
+// known finds the image fields of known kinds.
 func (f *finder) known(o Object) {
 	gvk := o.GroupVersionKind()
 	for _, c := range customs() {
@@ -143,8 +143,8 @@ func (f *finder) known(o Object) {
 	}
 }
 
-// monitored is what prometheus-operator runs for an object without spec.image:
-// a base image with a version, or one that only the operator knows.
+// monitored finds the image of prometheus-operator for an object without spec.image:
+// a base image with a version. Otherwise only the operator knows the image.
 func (f *finder) monitored(o Object) {
 	kinds := []string{"Prometheus", "PrometheusAgent", "Alertmanager", "ThanosRuler"}
 	spec, _ := o.Object["spec"].(map[string]any)
@@ -154,7 +154,7 @@ func (f *finder) monitored(o Object) {
 	}
 	switch base := text("baseImage"); {
 	case base == "":
-		f.complain("spec.image", "is not set, so the operator would choose one that nobody here knows: set it")
+		f.complain("spec.image", "is not set, so the operator chooses an image that airgap does not know: set spec.image")
 	case text("sha") != "":
 		f.add(base+"@sha256:"+text("sha"), "spec.baseImage")
 	default:
@@ -170,8 +170,8 @@ func reach(value any, path []string, at string, use func(at string, value any)) 
 	}
 	key, each := strings.CutSuffix(path[0], "[]")
 	m, _ := value.(map[string]any)
-	below, there := m[key]
-	if !there {
+	below, exists := m[key]
+	if !exists {
 		return
 	}
 	if at != "" {
@@ -187,8 +187,9 @@ func reach(value any, path []string, at string, use func(at string, value any)) 
 	}
 }
 
-// joinParts follows the gpu-operator: an image alone is a whole reference, and
-// a version may be a digest. A part that is switched off needs nothing.
+// joinParts joins the parts as the gpu-operator does: an image without other parts
+// is a complete reference, and a version may be a digest. A disabled part needs no
+// image.
 func joinParts(part map[string]any) string {
 	if enabled, is := part["enabled"].(bool); is && !enabled {
 		return ""
@@ -206,8 +207,8 @@ func joinParts(part map[string]any) string {
 	}
 }
 
-// Istio writes image: auto where its webhook puts the proxy, whose real name
-// is in the webhook's own values.
+// Istio writes image: auto for the proxy, which its webhook replaces with the image
+// in the webhook's values.
 const (
 	injected     = "auto"
 	injectedName = "istio-proxy"

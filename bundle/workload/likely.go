@@ -8,38 +8,37 @@ import (
 	"unicode/utf8"
 )
 
-// Candidate is a text that looks like an image reference and stands where no
-// pod is known to pull from: an argument, a variable, a setting. Only its
-// registry can say whether it is one.
+// Candidate is a text that looks like an image reference, in a place that is not
+// known to name an image: an argument, a variable, a setting. Only the registry can
+// decide whether it is one.
 type Candidate struct {
 	Ref
-	// Or is the other reading of parts that can be joined in two ways, "" for
-	// none: the name may be the last part of the repository, or only a name.
+	// Or is the second reference if the parts are ambiguous, otherwise "": the name
+	// may be the last part of the repository, or only a name.
 	Or string
-	// Untagged: the text names a repository only, and a program adds a tag that
-	// nobody here knows.
+	// Untagged: the text is only a repository, and a program adds an unknown tag.
 	Untagged bool
-	// Word: it is one word without a tag, such as "busybox", which is an image only
-	// if Docker Hub has it among its own.
+	// Word: the text is one word without a tag, such as "busybox". It is an image only
+	// if Docker Hub has an official image of this name.
 	Word bool
-	// Open: a variable stands in the text whose value only the cluster knows.
+	// Open: the text contains a variable with a value that only the cluster knows.
 	Open bool
 }
 
 const (
 	maxCandidates = 2000     // of one call of Likely
-	maxNested     = 4        // texts inside of texts
+	maxNested     = 4        // levels of nested texts
 	maxText       = 4 << 20  // bytes of one text
 	maxTexts      = 16 << 20 // bytes of all texts of an object
-	maxDepth      = 64       // of mappings and lists
-	maxWords      = 200_000  // that are judged in one call of Likely
+	maxDepth      = 64       // levels of mappings and lists
+	maxWords      = 200_000  // words to classify in one call of Likely
 )
 
-// Likely finds what looks like an image in all objects, Images' own findings
-// among them. unread are the places that are too large to be searched, as
-// sentences. namespace is where objects without one go.
+// Likely finds all texts in the objects that look like an image, including those that
+// Images finds. unread has sentences about places that are too large to search.
+// namespace is the default for objects without one.
 func Likely(objects []Object, namespace string) (all []Candidate, unread []string) {
-	s := scout{seen: map[Candidate]bool{}, keys: map[string]meaning{}, settings: settingsOf(objects, namespace)}
+	s := searcher{seen: map[Candidate]bool{}, keys: map[string]meaning{}, settings: settingsOf(objects, namespace)}
 	for _, o := range objects {
 		if namesNoImages(o) && !o.IsDefinition() {
 			continue
@@ -50,13 +49,13 @@ func Likely(objects []Object, namespace string) (all []Candidate, unread []strin
 		s.object(o)
 	}
 	if s.settings.left <= 0 {
-		s.unread = append(s.unread, fmt.Sprintf("variables of containers make more than %d bytes: the rest is searched as it is written", maxExpanded))
+		s.unread = append(s.unread, fmt.Sprintf("variables of containers expand to more than %d bytes: airgap searched the remaining texts without the values of variables", maxExpanded))
 	}
 	return s.found, s.unread
 }
 
-// namesNoImages leaves out kinds that describe, allow or measure: what looks
-// like an image there is an example or an expression.
+// namesNoImages reports whether a kind never names images. A text that looks like an
+// image in such an object is an example or an expression.
 func namesNoImages(o Object) bool {
 	gvk := o.GroupVersionKind()
 	switch gvk.Group {
@@ -71,8 +70,8 @@ func namesNoImages(o Object) bool {
 	return false
 }
 
-// unneeded are fields of known kinds that name images which no pod of an
-// airgap cluster pulls. Drivers come as packages, see operands.
+// unneeded returns fields of known kinds that name images which no pod of an airgap
+// cluster pulls. airgap installs drivers as packages, see operands.
 func unneeded(o Object) []string {
 	if gvk := o.GroupVersionKind(); gvk.Group == "nvidia.com" && gvk.Kind == "ClusterPolicy" {
 		return []string{"spec.driver", "spec.vgpuManager"}
@@ -80,25 +79,25 @@ func unneeded(o Object) []string {
 	return nil
 }
 
-// scout goes through objects and collects candidates.
-type scout struct {
+// searcher searches objects and collects candidates.
+type searcher struct {
 	title, namespace string
 	settings         *settings
-	path             []string // of the value that is looked at
-	skip             []string // paths that are left out
-	secret           bool     // only what a key names counts: nothing of a secret is guessed
-	left             int      // bytes of texts that may be read yet
-	judged           int      // words
+	path             []string // of the current value
+	skip             []string // paths to skip
+	secret           bool     // of a Secret only values below a key such as image are candidates
+	left             int      // remaining bytes of texts
+	classified       int      // words
 	found            []Candidate
 	seen             map[Candidate]bool
 	unread           []string
-	keys             map[string]meaning // of keys, which repeat
+	keys             map[string]meaning // cache by key
 }
 
-// maxKeys bounds the keys whose meaning is remembered.
+// maxKeys limits the cache of meanings.
 const maxKeys = 4096
 
-func (s *scout) key(key string) meaning {
+func (s *searcher) key(key string) meaning {
 	m, known := s.keys[key]
 	if !known {
 		m = meaningOf(key)
@@ -109,15 +108,15 @@ func (s *scout) key(key string) meaning {
 	return m
 }
 
-func (s *scout) where() string { return s.title + ", " + strings.Join(s.path, ".") }
+func (s *searcher) where() string { return s.title + ", " + strings.Join(s.path, ".") }
 
-func (s *scout) add(c Candidate) {
+func (s *searcher) add(c Candidate) {
 	c.Where = s.where()
 	if s.seen[c] {
 		return
 	}
 	if len(s.found) == maxCandidates {
-		const tooMany = "there are more texts that look like images than are listed"
+		tooMany := fmt.Sprintf("more than %d texts look like images: airgap checked only the first %[1]d", maxCandidates)
 		if !slices.Contains(s.unread, tooMany) {
 			s.unread = append(s.unread, tooMany)
 		}
@@ -127,8 +126,8 @@ func (s *scout) add(c Candidate) {
 	s.found = append(s.found, c)
 }
 
-// in does something below a key.
-func (s *scout) in(key string, do func()) {
+// in calls do with the path below a key.
+func (s *searcher) in(key string, do func()) {
 	s.path = append(s.path, key)
 	if len(s.skip) == 0 || !slices.Contains(s.skip, strings.Join(s.path, ".")) {
 		do()
@@ -136,7 +135,7 @@ func (s *scout) in(key string, do func()) {
 	s.path = s.path[:len(s.path)-1]
 }
 
-func (s *scout) object(o Object) {
+func (s *searcher) object(o Object) {
 	if o.IsDefinition() {
 		s.definition(o)
 		return
@@ -152,8 +151,8 @@ func (s *scout) object(o Object) {
 	}
 }
 
-// encoded are the texts of a Secret's data.
-func (s *scout) encoded(value any) {
+// encoded searches the decoded texts of a Secret's data.
+func (s *searcher) encoded(value any) {
 	data, _ := value.(map[string]any)
 	plain := make(map[string]any, len(data))
 	for key, value := range data {
@@ -165,20 +164,20 @@ func (s *scout) encoded(value any) {
 	s.mapping(plain, context{})
 }
 
-// context is what is known of a value from what is around it.
+// context describes the surroundings of a value.
 type context struct {
-	named     bool // a key above says that it is an image
-	container bool // it stands in a list of containers
-	hub       hub  // of the mappings around it
-	flat      bool // it is a line of a text: nothing is nested in it
-	expands   bool // the kubelet puts values in the place of $(NAME)
-	nested    int  // texts around it
-	depth     int  // mappings and lists around it
+	named     bool // a key above names an image
+	container bool // the value is in a list of containers
+	hub       hub  // of the surrounding mappings
+	flat      bool // the value is a line of a text and contains no nested text
+	expands   bool // the kubelet replaces $(NAME) with values
+	nested    int  // levels of surrounding texts
+	depth     int  // levels of surrounding mappings and lists
 }
 
-func (s *scout) value(key string, value any, c context) {
+func (s *searcher) value(key string, value any, c context) {
 	if c.depth++; c.depth > maxDepth {
-		s.unread = append(s.unread, s.where()+": is nested too deep to be searched for images")
+		s.unread = append(s.unread, s.where()+": airgap did not search this value for images, because it is too deeply nested")
 		return
 	}
 	switch v := value.(type) {
@@ -197,7 +196,7 @@ func (s *scout) value(key string, value any, c context) {
 	}
 }
 
-// annotationsOf leaves of metadata what may name images.
+// annotationsOf returns the part of metadata that may name images.
 func annotationsOf(metadata map[string]any) map[string]any {
 	annotations, is := metadata["annotations"].(map[string]any)
 	if !is {
@@ -212,7 +211,7 @@ func annotationsOf(metadata map[string]any) map[string]any {
 	return map[string]any{"annotations": kept}
 }
 
-func (s *scout) mapping(m map[string]any, c context) {
+func (s *searcher) mapping(m map[string]any, c context) {
 	if isOff(m) {
 		return
 	}
@@ -232,18 +231,18 @@ func (s *scout) mapping(m map[string]any, c context) {
 		switch {
 		case joined[key] || isAside(key) || key == "resources" && areLimits(value):
 		case key == "image" && listed && isText && c.nested == 0 && formOf(text) != whole:
-			// Images has it, or it is Istio's.
+			// Images finds it, or it is the placeholder of Istio.
 		case key == "image" && isText && !container && c.hub.of(text) != "":
 			s.in(key, func() { s.add(Candidate{Ref: Ref{Image: c.hub.of(text)}}) })
 		case key == "image" && container && formOf(strings.TrimSpace(text)) == untagged:
-			s.in(key, func() { s.add(Candidate{Ref: Ref{Image: strings.TrimSpace(text)}}) }) // the latest one
+			s.in(key, func() { s.add(Candidate{Ref: Ref{Image: strings.TrimSpace(text)}}) }) // with the tag latest
 		default:
 			s.in(key, func() { s.value(key, value, below) })
 		}
 	}
 }
 
-// isOff reports whether a part of a configuration is switched off.
+// isOff reports whether a part of a configuration is disabled.
 func isOff(m map[string]any) bool {
 	switch on := m["enabled"].(type) {
 	case bool:
@@ -254,8 +253,8 @@ func isOff(m map[string]any) bool {
 	return false
 }
 
-// isAside are keys below which no image is named: labels, and what Knative
-// writes into its ConfigMaps as an example.
+// isAside reports whether no value below a key is an image: labels, and the example
+// that Knative writes into its ConfigMaps.
 func isAside(key string) bool {
 	switch key {
 	case "labels", "matchLabels", "selector", "matchExpressions", "nodeSelector", "managedFields", "_example", "imagePullSecrets":
@@ -264,14 +263,15 @@ func isAside(key string) bool {
 	return false
 }
 
-// areLimits reports whether what stands below "resources" is a container's.
+// areLimits reports whether the value of "resources" has the requests and limits of a
+// container.
 func areLimits(value any) bool {
 	m, _ := value.(map[string]any)
 	return m["limits"] != nil || m["requests"] != nil || m["claims"] != nil
 }
 
-// isContainer reports whether a mapping looks like a container of a pod: an
-// image without a tag is then the latest one.
+// isContainer reports whether a mapping looks like a container of a pod. Its image
+// then has the tag latest by default.
 func isContainer(m map[string]any) bool {
 	for _, key := range []string{"command", "args", "imagePullPolicy", "volumeMounts", "env", "envFrom", "workingDir", "script", "securityContext", "livenessProbe"} {
 		if _, has := m[key]; has {
@@ -281,7 +281,7 @@ func isContainer(m map[string]any) bool {
 	return false
 }
 
-func (s *scout) list(key string, list []any, c context) {
+func (s *searcher) list(key string, list []any, c context) {
 	if variables := variablesOf(list); variables != nil {
 		s.mapping(variables, c)
 		return
@@ -302,8 +302,8 @@ func (s *scout) list(key string, list []any, c context) {
 	}
 }
 
-// variablesOf are pairs of name and value as a mapping: a container's env,
-// parameters of a workflow. It is nil for other lists.
+// variablesOf returns pairs of name and value as a mapping: env of a container,
+// parameters of a workflow. It returns nil for other lists.
 func variablesOf(list []any) map[string]any {
 	variables := map[string]any{}
 	for _, item := range list {
@@ -328,7 +328,7 @@ func variablesOf(list []any) map[string]any {
 	return variables
 }
 
-// wordsIn is a list of texts, or nil.
+// wordsIn returns a list of texts, or nil for other lists.
 func wordsIn(list []any) []string {
 	words := make([]string, 0, len(list))
 	for _, item := range list {

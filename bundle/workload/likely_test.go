@@ -13,59 +13,59 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// TestLikelyByShape: which texts are taken for images, and where.
+// TestLikelyByShape: texts that are candidates by their shape and key.
 func TestLikelyByShape(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("ab", 32)
 	for name, tc := range map[string]struct {
 		data string // of a ConfigMap, as YAML
 		want []string
 	}{
-		"host and tag":            {`k: quay.io/x/y:1`, []string{"quay.io/x/y:1"}},
-		"host, port and digest":   {`k: r.bank.local:5000/x@` + digest, []string{"r.bank.local:5000/x@" + digest}},
-		"path and version":        {`k: kserve/agent:v0.15.2`, []string{"kserve/agent:v0.15.2"}},
-		"path and word":           {`k: shop/till:stable`, nil},
-		"path and word, named":    {`till-image: shop/till:stable`, []string{"shop/till:stable"}},
-		"one word, named":         {`TILL_IMAGE: "busybox:1"`, []string{"busybox:1"}},
-		"list of some":            {`images: "a.io/x:1, a.io/y:2 a.io/z:3"`, []string{"a.io/x:1", "a.io/y:2", "a.io/z:3"}},
-		"lines with keys":         {`till_images: "1=shop/a:one\n2=shop/b:two\n"`, []string{"shop/a:one", "shop/b:two"}},
-		"JSON":                    {`k: '{"a": [{"image": "shop/till:one"}]}'`, []string{"shop/till:one"}},
-		"YAML in JSON in YAML":    {`k: '{"a": "b:\n  image: shop/till:one\n"}'`, []string{"shop/till:one"}},
-		"TOML":                    {`k: "[[runners]]\n  image = \"shop/till:one\"\n"`, []string{"shop/till:one"}},
-		"script":                  {`k: "#!/bin/sh\nkubectl run a --image=shop/till:one --image-pull-policy=Never\n"`, []string{"shop/till:one"}},
-		"flag and word":           {`k: "run --till-image shop/till:one -x"`, []string{"shop/till:one"}},
-		"list with semicolons":    {`A_IMAGES: "quay.io/x/a:1;quay.io/x/b:2"`, []string{"quay.io/x/a:1", "quay.io/x/b:2"}},
-		"a tag in capitals":       {`k: '{"server": "quay.io/x/y:RELEASE.2025-04-08"}'`, []string{"quay.io/x/y:RELEASE.2025-04-08"}},
-		"OCI's prefix":            {`k: oci://quay.io/x/model:1`, []string{"quay.io/x/model:1"}},
-		"beside settings":         {`{image: "shop/till:stable", args: x}`, []string{"shop/till:stable"}},
-		"docker's prefix":         {`k: docker://quay.io/x/y:1`, []string{"quay.io/x/y:1"}},
-		"flat parts":              {"{t.repository: quay.io/x/y, t.tag: 1.10}", nil}, // 1.1: a ConfigMap's values are texts
-		"flat parts of texts":     {`{t.repository: quay.io/x/y, t.tag: "1.10"}`, []string{"quay.io/x/y:1.10"}},
-		"camels":                  {`{tillImage: quay.io/x/y, tillVersion: "2"}`, []string{"quay.io/x/y:2"}},
-		"parts of JSON":           {`k: '{"image": {"registry": "quay.io", "repository": "x/y", "digest": "` + digest + `"}}'`, []string{"quay.io/x/y@" + digest}},
-		"switched off":            {`k: '{"enabled": false, "image": "quay.io/x/y:1"}'`, nil},
-		"only an example":         {`_example: "image: quay.io/x/y:1\n"`, nil},
-		"word in TOML":            {`k: "[a]\n  image = \"alpine\"\n  helper_image = \"busybox\"\n"`, []string{"alpine", "busybox"}},
-		"word of a variable":      {`HELPER_IMAGE: busybox`, []string{"busybox"}},
-		"word of an export":       {`k: "#!/bin/sh\nexport HELPER_IMAGE=busybox\n"`, []string{"busybox"}},
-		"database without a tag":  {`database-image: quay.io/x/y`, []string{"quay.io/x/y"}},
-		"Hub without a tag":       {`HELPER_IMAGE: shop/till`, []string{"shop/till"}},
-		"words that are none":     {`{image: "true", a-image: none, b.image: logo.svg, IMAGE_FORMAT: png, image-size: big, c-image: "a picture of it", images: "logo, banner", d-image: Logo}`, nil},
-		"base of others":          {`{base-image: busybox, e-base-image: prom/prom}`, nil},
-		"comment":                 {`k: "a = 1\n# image = quay.io/x/y:1\n"`, nil},
-		"template":                {`k: "image: {{ .Hub }}/y:{{ .Tag }}\n{{ end }}"`, nil},
-		"policy":                  {`{imagePullPolicy: IfNotPresent, imagePullSecrets: "a/b:c", image-registry: "r.io:5000", image.tag: "v1.2"}`, nil},
-		"URL":                     {`image: http://host:80/x:1`, nil},
-		"host and port":           {`image: redis.shop:6379`, nil},
-		"Service":                 {`k: minio.shop.svc:9000/bucket:1`, nil},
-		"Go module":               {`k: github.com/x/y:v1.2.3 golang.org/x/net@v0.1.0`, nil},
-		"API":                     {`{a: apps/v1, b: "batch/v1:Job", c: app.kubernetes.io/name, d: "networking.k8s.io/v1:x"}`, nil},
-		"path":                    {`{image: /var/lib/x, image2: "/a/b:ro", image3: ./x}`, nil},
-		"digest alone":            {`image: ` + digest, nil},
-		"cron, regex and time":    {`{image: "*/5 * * * *", b: "^quay.io/.*:v1$", c: "2026-01-02T03:04:05Z"}`, nil},
-		"port of a Service":       {`"9000": shop/till:8080`, nil},
-		"upper case":              {`image: Shop/Till:1`, nil},
-		"certificate":             {`image: "-----BEGIN CERTIFICATE-----\nMIIB/a:b\n"`, nil},
-		"repository without host": {`image: {a: b}`, nil},
+		"host and tag":              {`k: quay.io/x/y:1`, []string{"quay.io/x/y:1"}},
+		"host, port and digest":     {`k: r.bank.local:5000/x@` + digest, []string{"r.bank.local:5000/x@" + digest}},
+		"path and version":          {`k: kserve/agent:v0.15.2`, []string{"kserve/agent:v0.15.2"}},
+		"path and word":             {`k: shop/till:stable`, nil},
+		"path and word, named":      {`till-image: shop/till:stable`, []string{"shop/till:stable"}},
+		"one word, named":           {`TILL_IMAGE: "busybox:1"`, []string{"busybox:1"}},
+		"list of images":            {`images: "a.io/x:1, a.io/y:2 a.io/z:3"`, []string{"a.io/x:1", "a.io/y:2", "a.io/z:3"}},
+		"lines with keys":           {`till_images: "1=shop/a:one\n2=shop/b:two\n"`, []string{"shop/a:one", "shop/b:two"}},
+		"JSON":                      {`k: '{"a": [{"image": "shop/till:one"}]}'`, []string{"shop/till:one"}},
+		"YAML in JSON in YAML":      {`k: '{"a": "b:\n  image: shop/till:one\n"}'`, []string{"shop/till:one"}},
+		"TOML":                      {`k: "[[runners]]\n  image = \"shop/till:one\"\n"`, []string{"shop/till:one"}},
+		"script":                    {`k: "#!/bin/sh\nkubectl run a --image=shop/till:one --image-pull-policy=Never\n"`, []string{"shop/till:one"}},
+		"flag and word":             {`k: "run --till-image shop/till:one -x"`, []string{"shop/till:one"}},
+		"list with semicolons":      {`A_IMAGES: "quay.io/x/a:1;quay.io/x/b:2"`, []string{"quay.io/x/a:1", "quay.io/x/b:2"}},
+		"a tag in capitals":         {`k: '{"server": "quay.io/x/y:RELEASE.2025-04-08"}'`, []string{"quay.io/x/y:RELEASE.2025-04-08"}},
+		"OCI's prefix":              {`k: oci://quay.io/x/model:1`, []string{"quay.io/x/model:1"}},
+		"next to settings":          {`{image: "shop/till:stable", args: x}`, []string{"shop/till:stable"}},
+		"docker's prefix":           {`k: docker://quay.io/x/y:1`, []string{"quay.io/x/y:1"}},
+		"flat parts":                {"{t.repository: quay.io/x/y, t.tag: 1.10}", nil}, // 1.1, because the value is a number
+		"flat parts of texts":       {`{t.repository: quay.io/x/y, t.tag: "1.10"}`, []string{"quay.io/x/y:1.10"}},
+		"camel case":                {`{tillImage: quay.io/x/y, tillVersion: "2"}`, []string{"quay.io/x/y:2"}},
+		"parts of JSON":             {`k: '{"image": {"registry": "quay.io", "repository": "x/y", "digest": "` + digest + `"}}'`, []string{"quay.io/x/y@" + digest}},
+		"disabled":                  {`k: '{"enabled": false, "image": "quay.io/x/y:1"}'`, nil},
+		"only an example":           {`_example: "image: quay.io/x/y:1\n"`, nil},
+		"word in TOML":              {`k: "[a]\n  image = \"alpine\"\n  helper_image = \"busybox\"\n"`, []string{"alpine", "busybox"}},
+		"word of a variable":        {`HELPER_IMAGE: busybox`, []string{"busybox"}},
+		"word of an export":         {`k: "#!/bin/sh\nexport HELPER_IMAGE=busybox\n"`, []string{"busybox"}},
+		"database without a tag":    {`database-image: quay.io/x/y`, []string{"quay.io/x/y"}},
+		"Hub without a tag":         {`HELPER_IMAGE: shop/till`, []string{"shop/till"}},
+		"words that are not images": {`{image: "true", a-image: none, b.image: logo.svg, IMAGE_FORMAT: png, image-size: big, c-image: "a picture of it", images: "logo, banner", d-image: Logo}`, nil},
+		"base of others":            {`{base-image: busybox, e-base-image: prom/prom}`, nil},
+		"comment":                   {`k: "a = 1\n# image = quay.io/x/y:1\n"`, nil},
+		"template":                  {`k: "image: {{ .Hub }}/y:{{ .Tag }}\n{{ end }}"`, nil},
+		"policy":                    {`{imagePullPolicy: IfNotPresent, imagePullSecrets: "a/b:c", image-registry: "r.io:5000", image.tag: "v1.2"}`, nil},
+		"URL":                       {`image: http://host:80/x:1`, nil},
+		"host and port":             {`image: redis.shop:6379`, nil},
+		"Service":                   {`k: minio.shop.svc:9000/bucket:1`, nil},
+		"Go module":                 {`k: github.com/x/y:v1.2.3 golang.org/x/net@v0.1.0`, nil},
+		"API":                       {`{a: apps/v1, b: "batch/v1:Job", c: app.kubernetes.io/name, d: "networking.k8s.io/v1:x"}`, nil},
+		"path":                      {`{image: /var/lib/x, image2: "/a/b:ro", image3: ./x}`, nil},
+		"digest alone":              {`image: ` + digest, nil},
+		"cron, regex and time":      {`{image: "*/5 * * * *", b: "^quay.io/.*:v1$", c: "2026-01-02T03:04:05Z"}`, nil},
+		"port of a Service":         {`"9000": shop/till:8080`, nil},
+		"upper case":                {`image: Shop/Till:1`, nil},
+		"certificate":               {`image: "-----BEGIN CERTIFICATE-----\nMIIB/a:b\n"`, nil},
+		"repository without host":   {`image: {a: b}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := tc.data
@@ -84,7 +84,7 @@ func TestLikelyByShape(t *testing.T) {
 				}
 			}
 			if name == "flat parts" {
-				return // either reading of 1.10 is fine
+				return // 1.10 and 1.1 are both valid
 			}
 			if !slices.Equal(got, tc.want) || len(unread) > 0 {
 				t.Errorf("got %q, want %q; unread %q", got, tc.want, unread)
@@ -93,7 +93,7 @@ func TestLikelyByShape(t *testing.T) {
 	}
 }
 
-// TestLikelySecret: nothing of a Secret is guessed without a key that names it.
+// TestLikelySecret: in a Secret only values below a key such as image are candidates.
 func TestLikelySecret(t *testing.T) {
 	objects, err := workload.Parse("f.yaml", []byte(`apiVersion: v1
 kind: Secret
@@ -112,7 +112,7 @@ data: {config: aW1hZ2U6IHF1YXkuaW8veC96OjEK}
 	}
 }
 
-// hostile are inputs whose cost has to stay bounded.
+// hostile returns inputs that would be expensive without limits.
 func hostile() map[string]string {
 	inText := func(text string) string {
 		return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {k: %q}\n", text)
@@ -134,7 +134,8 @@ func hostile() map[string]string {
 	}
 }
 
-// TestLikelyIsBounded: nothing hostile takes long, and what is not searched is named.
+// TestLikelyIsBounded: hostile inputs are fast, and unread lists the places that were not
+// searched.
 func TestLikelyIsBounded(t *testing.T) {
 	for name, text := range hostile() {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +145,7 @@ func TestLikelyIsBounded(t *testing.T) {
 			if len(found) > 10 {
 				t.Errorf("%d candidates", len(found))
 			}
-			if wants := name == "nested texts" || name == "huge"; wants != (len(unread) > 0) {
+			if want := name == "nested texts" || name == "huge"; want != (len(unread) > 0) {
 				t.Errorf("unread: %q", unread)
 			}
 		})
@@ -156,13 +157,13 @@ func TestLikelyIsBounded(t *testing.T) {
 	objects, err := workload.Parse("f.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n"+many.String()))
 	must(t, err)
 	found, unread := workload.Likely(objects, "shop")
-	if len(found) != 2000 || len(unread) != 1 || !strings.Contains(unread[0], "more texts that look like images") {
+	if len(found) != 2000 || len(unread) != 1 || !strings.Contains(unread[0], "more than 2000 texts look like images") {
 		t.Errorf("%d found, unread: %q", len(found), unread)
 	}
 }
 
-// FuzzLikely has texts inside of a ConfigMap, of a Secret and of arguments.
-// What comes out has to be a reference that a registry can be asked for.
+// FuzzLikely searches texts in a ConfigMap, a Secret and arguments. Each candidate must be
+// a valid reference.
 func FuzzLikely(f *testing.F) {
 	files, err := filepath.Glob("testdata/corpus/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -196,7 +197,7 @@ func FuzzLikely(f *testing.F) {
 			found, _ := workload.Likely(objects, "ns")
 			for _, c := range found {
 				if c.Open {
-					continue // no registry is asked for it
+					continue // airgap does not ask a registry for it
 				}
 				for _, image := range []string{c.Image, c.Or} {
 					if _, err := reference.ParseNormalizedNamed(image); err != nil && (image != "" || c.Or != "") {
@@ -208,7 +209,7 @@ func FuzzLikely(f *testing.F) {
 	})
 }
 
-// BenchmarkImages is what was searched before; BenchmarkLikely comes on top.
+// BenchmarkImages measures Images; BenchmarkLikely measures the additional time of Likely.
 func BenchmarkImages(b *testing.B) {
 	shapes := corpus(b)
 	for b.Loop() {
@@ -221,19 +222,19 @@ func BenchmarkImages(b *testing.B) {
 
 func BenchmarkLikely(b *testing.B) {
 	shapes := corpus(b)
-	asked := 0
+	candidates := 0
 	for b.Loop() {
-		asked = 0
+		candidates = 0
 		for _, s := range shapes {
 			found, _ := workload.Likely(s.objects, "shop")
-			asked += len(found)
+			candidates += len(found)
 		}
 	}
-	b.ReportMetric(float64(asked), "candidates")
+	b.ReportMetric(float64(candidates), "candidates")
 }
 
-// BenchmarkParse is the part of planning that both are compared with: each
-// chart's objects are parsed twice, each manifest once.
+// BenchmarkParse measures parsing, for comparison with both: a plan parses the objects of
+// each chart twice, and each manifest once.
 func BenchmarkParse(b *testing.B) {
 	files, err := filepath.Glob("testdata/corpus/*.yaml")
 	must(b, err)

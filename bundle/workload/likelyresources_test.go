@@ -6,14 +6,14 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// TestLikelyInResources: what stands beside a container's settings is found, as are parts below names
-// that containers have for something else.
+// TestLikelyInResources: images next to the settings of a container are found, and parts below keys
+// that have another meaning in containers.
 func TestLikelyInResources(t *testing.T) {
 	for name, tc := range map[string]struct{ spec, want string }{
-		"parts beside env":          {`{image: {repository: nvcr.io/nim/x, tag: "1.0"}, env: []}`, "nvcr.io/nim/x:1.0"},
-		"parts beside a context":    {`{values: {controller: {image: {registry: quay.io, repository: x/y, tag: "1"}, securityContext: {}}}}`, "quay.io/x/y:1"},
-		"one word beside a policy":  {`{image: "spark:3.5.3", imagePullPolicy: Always}`, "spark:3.5.3"},
-		"no tag, beside env":        {`{image: quay.io/x/y, env: []}`, "quay.io/x/y"},
+		"parts next to env":         {`{image: {repository: nvcr.io/nim/x, tag: "1.0"}, env: []}`, "nvcr.io/nim/x:1.0"},
+		"parts next to a context":   {`{values: {controller: {image: {registry: quay.io, repository: x/y, tag: "1"}, securityContext: {}}}}`, "quay.io/x/y:1"},
+		"one word next to a policy": {`{image: "spark:3.5.3", imagePullPolicy: Always}`, "spark:3.5.3"},
+		"no tag, next to env":       {`{image: quay.io/x/y, env: []}`, "quay.io/x/y"},
 		"parts in a container":      {`{containers: [{name: a, image: {repository: quay.io/x/y, tag: "1"}}]}`, "quay.io/x/y:1"},
 		"below resources":           {`{resources: {sidecar: {image: "quay.io/x/y:1"}}}`, "quay.io/x/y:1"},
 		"a document as an argument": {`{args: ['--config={"sidecar":"quay.io/x/y:1"}']}`, "quay.io/x/y:1"},
@@ -24,11 +24,11 @@ func TestLikelyInResources(t *testing.T) {
 			objects, err := workload.Parse("f.yaml", []byte("apiVersion: x.example/v1\nkind: Thing\nmetadata: {name: c}\nspec: "+tc.spec+"\n"))
 			must(t, err)
 			if _, err := workload.Images(objects, "shop"); err != nil {
-				t.Errorf("refused: %v", err)
+				t.Errorf("Images: %v", err)
 			}
 			found, _ := workload.Likely(objects, "shop")
 			if len(found) != 1 || found[0].Image != tc.want {
-				t.Errorf("got %+v, want %s alone", found, tc.want)
+				t.Errorf("got %+v, want only %s", found, tc.want)
 			}
 		})
 	}
@@ -36,6 +36,6 @@ func TestLikelyInResources(t *testing.T) {
 	objects, err := workload.Parse("f.yaml", []byte(limits))
 	must(t, err)
 	if found, _ := workload.Likely(objects, "shop"); len(found) > 0 {
-		t.Errorf("of a container's limits: %+v", found)
+		t.Errorf("limits of a container have candidates: %+v", found)
 	}
 }

@@ -6,18 +6,18 @@ import (
 )
 
 var (
-	// element is one of XML that has nothing but a text: <image>maven:3.9</image>.
+	// element matches an XML element that contains only text: <image>maven:3.9</image>.
 	element = regexp.MustCompile(`<([A-Za-z_][\w.:-]*)[^<>]*>([^<>]+)</`)
-	// fallback is a shell's variable with what stands for it: ${IMG:-busybox:1}.
+	// fallback matches a shell variable with a default value: ${IMG:-busybox:1}.
 	fallback = regexp.MustCompile(`\$\{([A-Za-z_]\w*):?[-=]([^${}]*)\}`)
 )
 
-// maxFallbacks bounds fallbacks inside of each other.
+// maxFallbacks limits nested default values.
 const maxFallbacks = 4
 
-// elements looks at the texts of XML's elements, and returns the line without
-// its brackets: attributes are left.
-func (s *scout) elements(line string, c context) string {
+// elements searches the texts of XML elements. It returns the line without brackets, so
+// that attributes can be searched too.
+func (s *searcher) elements(line string, c context) string {
 	if !isMarkup(line) {
 		return line
 	}
@@ -31,9 +31,9 @@ func (s *scout) elements(line string, c context) string {
 
 func isMarkup(text string) bool { return strings.Contains(text, "</") && element.MatchString(text) }
 
-// fallbacks puts what stands for a shell's variables in their place, and looks
-// at what stands for those that are called image.
-func (s *scout) fallbacks(text string, c context) string {
+// fallbacks replaces shell variables with their default values, and searches the default
+// values of variables such as IMAGE.
+func (s *searcher) fallbacks(text string, c context) string {
 	for range maxFallbacks {
 		if !strings.Contains(text, "${") {
 			break

@@ -6,22 +6,22 @@ import (
 	"testing"
 )
 
-// TestMarkupAndShells: images stand in XML's elements, and in what a shell takes
-// where a variable is not set.
+// TestMarkupAndShells: images in XML elements, and in default values of shell
+// variables.
 func TestMarkupAndShells(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
 		want []string
 	}{
 		"element":                      {"<pod>\n  <image>maven:3.9</image>\n</pod>\n", []string{"maven:3.9"}},
-		"element with a name space":    {"<a>\n  <k8s:image kind=\"x\">maven:3.9</k8s:image>\n</a>\n", []string{"maven:3.9"}},
+		"element with a namespace":     {"<a>\n  <k8s:image kind=\"x\">maven:3.9</k8s:image>\n</a>\n", []string{"maven:3.9"}},
 		"elements of one line":         {"<a><sidecarImage>maven:3.9</sidecarImage> <string>quay.io/x/y:1</string></a>", []string{"maven:3.9", "quay.io/x/y:1"}},
-		"attribute beside an element":  {"<a image=\"shop/a:one\"><image>shop/b:two</image></a>\n<b/>\n", []string{"shop/b:two", "shop/a:one"}},
+		"attribute next to an element": {"<a image=\"shop/a:one\"><image>shop/b:two</image></a>\n<b/>\n", []string{"shop/b:two", "shop/a:one"}},
 		"commented":                    {"<a>\n<!-- <image>maven:3.9</image> -->\n<image></image>\n</a>\n", nil},
 		"no image":                     {"<a>\n<imagePullPolicy>Always</imagePullPolicy><url>http://a/b:1</url><version>shop:1</version>\n</a>\n", nil},
 		"fallback":                     {"#!/bin/sh\nkubectl run a --image=\"${HELPER:-docker.io/x/y:1}\"\n", []string{"docker.io/x/y:1"}},
 		"fallback without colon":       {"#!/bin/sh\nexec run ${HELPER-docker.io/x/y:1}\n", []string{"docker.io/x/y:1"}},
-		"fallback that is kept":        {"#!/bin/sh\n: \"${HELPER_IMAGE:=busybox:1}\"\n", []string{"busybox:1"}},
+		"fallback that is assigned":    {"#!/bin/sh\n: \"${HELPER_IMAGE:=busybox:1}\"\n", []string{"busybox:1"}},
 		"fallback of a named variable": {"#!/bin/sh\nrun ${HELPER_IMAGE:-busybox:1}\n", []string{"busybox:1"}},
 		"fallback of a named setting":  {"#!/bin/sh\nHELPER_IMAGE=${1:-x}\nCLEANER_IMAGE=${CLEANER:-busybox:1}\n", []string{"busybox:1"}},
 		"fallbacks of parts":           {"#!/bin/sh\nrun ${REGISTRY:-quay.io}/x/y:${TAG:-1}\n", []string{"quay.io/x/y:1"}},

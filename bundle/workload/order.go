@@ -18,12 +18,12 @@ const (
 	weightAnnotation = "helm.sh/hook-weight"
 )
 
-// Installed are the objects that an installation applies, in its order:
-// definitions of kinds, namespaces, what others refer to, everything else, and
-// last what judges or serves requests, which would else refuse its own add-on.
-// Helm's hooks before and after an installation are objects like the others,
-// before and after them by their weights; those of tests, upgrades and
-// removals are left out. The objects themselves are not changed.
+// Installed returns the objects that an installation applies, in order:
+// definitions, namespaces, objects that others refer to, all other objects, and
+// last webhooks and APIServices, which could otherwise reject other objects of the
+// add-on. Helm's hooks before and after an installation come before and after the
+// other objects, by their weights. Hooks for tests, upgrades and removals are
+// omitted. Installed does not change the given objects.
 func Installed(objects []Object) []Object {
 	type placed struct {
 		Object
@@ -62,8 +62,8 @@ const (
 	after
 )
 
-// phaseOf is when an object is applied; wanted is false for hooks of anything
-// but an installation.
+// phaseOf returns the phase of an object; wanted is false for hooks that do not
+// belong to an installation.
 func phaseOf(o Object) (phase int, wanted bool) {
 	text, is := o.GetAnnotations()[hookAnnotation]
 	if !is {
@@ -79,16 +79,16 @@ func phaseOf(o Object) (phase int, wanted bool) {
 	return 0, false
 }
 
-// Foreruns reports whether a hook before an installation is there until the object itself
-// is: a chart has a ServiceAccount as a hook, for a Job before the installation, and once
-// more for good. The object itself does for both.
+// Foreruns reports whether o replaces a hook before an installation: some charts have a
+// ServiceAccount as a hook, for a Job before the installation, and also as an ordinary
+// object. The ordinary object is sufficient.
 func Foreruns(hook, o Object) bool {
 	_, isHook := o.GetAnnotations()[hookAnnotation]
 	phase, _ := phaseOf(hook)
 	return phase == before && !isHook && rankOf(hook) == referred
 }
 
-// weightOf is 0 for what is no number, as in Helm.
+// weightOf returns 0 for a weight that is not a number, as in Helm.
 func weightOf(o Object) int {
 	weight, err := strconv.Atoi(o.GetAnnotations()[weightAnnotation])
 	if err != nil {
@@ -97,13 +97,13 @@ func weightOf(o Object) int {
 	return weight
 }
 
-// The ranks of kinds; up to referred they come before everything else.
+// The ranks of kinds. Objects up to referred come before all others.
 const (
 	definition = iota
 	namespace
 	referred
 	ordinary
-	judging
+	admission
 )
 
 func rankOf(o Object) int {
@@ -116,13 +116,13 @@ func rankOf(o Object) int {
 		"PersistentVolume", "PersistentVolumeClaim", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Service":
 		return referred
 	case "APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding":
-		return judging
+		return admission
 	}
 	return ordinary
 }
 
-// kept lets a hook's Job stay when it has ended: that it is there is how the
-// next run knows that it ran.
+// kept keeps a hook's Job after its completion, because the next run checks whether it
+// exists.
 func kept(o Object) Object {
 	if o.GetKind() != "Job" {
 		return o
@@ -132,8 +132,8 @@ func kept(o Object) Object {
 	return o
 }
 
-// Encode writes objects as a YAML stream; the same objects give the same
-// bytes, and reading them gives the same objects.
+// Encode writes objects as a YAML stream. The same objects give the same bytes. Encode
+// fails if the stream does not parse to the same objects.
 func Encode(objects []Object) ([]byte, error) {
 	var b bytes.Buffer
 	for _, o := range objects {
@@ -143,7 +143,7 @@ func Encode(objects []Object) ([]byte, error) {
 		}
 		again, _, err := Document{Text: text}.parse()
 		if err != nil || len(again) != 1 || !reflect.DeepEqual(again[0].Object, o.Object) {
-			return nil, fmt.Errorf("%s: %s would be another one when it is read again: it has characters or numbers that YAML does not keep", o.At, o.Title(""))
+			return nil, fmt.Errorf("%s: %s would change when airgap writes it as YAML: it has characters or numbers that YAML does not preserve", o.At, o.Title(""))
 		}
 		b.WriteString("---\n")
 		b.Write(text)

@@ -18,7 +18,7 @@ func TestInstalled(t *testing.T) {
 	}
 	objects, err := workload.Parse("f.yaml", []byte(
 		object("Job", "late", "post-install,post-upgrade", "")+
-			object("ValidatingWebhookConfiguration", "judge", "", "")+
+			object("ValidatingWebhookConfiguration", "webhook", "", "")+
 			object("Deployment", "b", "", "")+
 			object("Deployment", "a", "", "")+
 			object("Shop", "custom", "", "")+
@@ -37,17 +37,17 @@ func TestInstalled(t *testing.T) {
 	for _, o := range sorted {
 		got = append(got, o.GetName())
 		spec := o.Object["spec"].(map[string]any)
-		if _, ends := spec["ttlSecondsAfterFinished"]; ends == slices.Contains([]string{"late", "second"}, o.GetName()) {
+		if _, limited := spec["ttlSecondsAfterFinished"]; limited == slices.Contains([]string{"late", "second"}, o.GetName()) {
 			t.Errorf("%s: spec is %v", o.GetName(), spec)
 		}
 	}
-	if want := "shops space first second s b a custom plain judge late"; strings.Join(got, " ") != want {
+	if want := "shops space first second s b a custom plain webhook late"; strings.Join(got, " ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }
 
-// TestInstalledReadsAsHelm: Helm takes hooks in any case, and a weight that is no number
-// for none.
+// TestInstalledReadsAsHelm: as in Helm, the case of hooks does not matter, and a weight that
+// is not a number is 0.
 func TestInstalledReadsAsHelm(t *testing.T) {
 	hook := func(name, events, weight string) string {
 		return "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n  annotations: {helm.sh/hook: '" + events + "', helm.sh/hook-weight: '" + weight + "', empty: }\n"

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// MaxFile bounds a file of manifests, in bytes.
+	// MaxFile limits a file of manifests, in bytes.
 	MaxFile = 32 << 20
-	// maxValues bounds what a document becomes when its aliases are followed.
+	// maxValues limits the number of values in a document with expanded aliases.
 	maxValues = 1 << 20
 )
 
-// File holds the contents of a text.
+// File has the contents of a text.
 type File struct {
 	Objects []Object
-	// Notices are sentences for the user about text that has two readings, such as a key
-	// that is there twice. Each names file, document and line.
+	// Notices are sentences for the user about ambiguous text, such as a duplicate key.
+	// Each names file, document and line.
 	Notices []string
 }
 
@@ -35,18 +35,19 @@ func Parse(file string, stream []byte) ([]Object, error) {
 	return f.Objects, err
 }
 
-// Read reads the objects of a stream of YAML or JSON as kubectl does, those of Lists one by
-// one. Documents without content are left out. Errors name file and document, the first
-// being 1.
+// Read reads the objects of a stream of YAML or JSON as kubectl does. It returns the items
+// of a List as single objects, and skips empty documents. Errors name the file and the
+// number of the document, from 1.
 func Read(file string, stream []byte) (File, error) {
 	if len(stream) > MaxFile {
-		return File{}, fmt.Errorf("%s: %d bytes of manifests, at most %d are read", file, len(stream), MaxFile)
+		return File{}, fmt.Errorf("%s: the file has %d bytes, the limit is %d", file, len(stream), MaxFile)
 	}
 	documents, err := Split(file, stream)
 	return ReadAll(documents, err)
 }
 
-// ReadAll reads documents one by one and reports the errors of all, after those in before.
+// ReadAll reads documents one by one. It returns the errors in before and the errors of all
+// documents.
 func ReadAll(documents []Document, before ...error) (File, error) {
 	var all File
 	errs := before
@@ -61,15 +62,15 @@ func ReadAll(documents []Document, before ...error) (File, error) {
 type Document struct {
 	File   string
 	Number int // in the file, from 1
-	Line   int // in the file, of the first line of Text, from 1
+	Line   int // line of the start of Text in the file, from 1
 	Text   []byte
 }
 
-// At is the place of the document in errors: "till.yaml, document 2".
+// At returns the place of the document for errors: "till.yaml, document 2".
 func (d Document) At() string { return fmt.Sprintf("%s, document %d", d.File, d.Number) }
 
-// Read reads the objects of a document. Of a key that is there twice the last one counts,
-// as for kubectl and Helm, and a notice says so.
+// Read reads the objects of a document. The last value of a duplicate key counts, as in
+// kubectl and Helm, and a notice reports it.
 func (d Document) Read() (File, error) {
 	objects, notices, err := d.parse()
 	if err != nil {
@@ -91,7 +92,7 @@ func (d Document) parse() ([]*unstructured.Unstructured, []string, error) {
 		return nil, notices, nil
 	}
 	if text[0] != '{' {
-		return nil, nil, errors.New("is no Kubernetes object: want a mapping with apiVersion and kind")
+		return nil, nil, errors.New("is not a Kubernetes object: expected a mapping with apiVersion and kind")
 	}
 	o := &unstructured.Unstructured{}
 	if err := decode(text, &o.Object); err != nil {
@@ -104,8 +105,8 @@ func (d Document) parse() ([]*unstructured.Unstructured, []string, error) {
 	return []*unstructured.Unstructured{o}, notices, check(o)
 }
 
-// json is the document as JSON. A document that is JSON already is left as it is: it may
-// have tabs, which YAML refuses.
+// json returns the document as JSON. It does not parse a JSON document as YAML, because
+// JSON may contain tabs, which YAML refuses.
 func (d Document) json() (text []byte, notices []string, err error) {
 	if text := bytes.TrimSpace(d.Text); len(text) > 0 && text[0] == '{' && json.Valid(text) {
 		return text, nil, nil
@@ -117,27 +118,27 @@ func (d Document) json() (text []byte, notices []string, err error) {
 	if strict == nil {
 		return text, nil, nil
 	}
-	// Strictly read, a key that is there twice is the one thing that is not read otherwise.
+	// The strict parser differs from the other only for duplicate keys.
 	if text, err = k8syaml.YAMLToJSON(d.Text); err != nil {
 		return nil, nil, oneLine(strict)
 	}
-	return text, d.twice(strict), nil
+	return text, d.duplicates(strict), nil
 }
 
-// oneLine is what the YAML parsers say, without their line breaks and prefixes.
+// oneLine returns the error of a YAML parser without line breaks and prefixes.
 func oneLine(err error) error {
 	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(text, "yaml: ")), " "))
 }
 
-// decode keeps whole numbers whole, as the API server does.
+// decode keeps integers as integers, as the API server does.
 func decode(text []byte, into *map[string]any) error {
 	var o unstructured.Unstructured
 	var named struct {
 		Kind string `json:"kind"`
 	}
 	if json.Unmarshal(text, &named) != nil || named.Kind == "" {
-		return errors.New("is no Kubernetes object: apiVersion or kind is missing")
+		return errors.New("is not a Kubernetes object: apiVersion or kind is missing")
 	}
 	if err := o.UnmarshalJSON(text); err != nil {
 		return err
@@ -146,8 +147,8 @@ func decode(text []byte, into *map[string]any) error {
 	return nil
 }
 
-// checkTexts wants text in annotations and labels, as the API server does. It removes null
-// values, which would hide all others from apimachinery's reader.
+// checkTexts requires strings in annotations and labels, as the API server does. It removes
+// null values, because with one of them apimachinery returns no values at all.
 func checkTexts(o *unstructured.Unstructured) error {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	for _, field := range []string{"annotations", "labels"} {
@@ -158,7 +159,7 @@ func checkTexts(o *unstructured.Unstructured) error {
 			case nil:
 				delete(all, key)
 			default:
-				return fmt.Errorf("%s %s: metadata.%s[%q] is %.40s and no text, which no API server takes: quote it", o.GetKind(), o.GetName(), field, key, fmt.Sprint(value))
+				return fmt.Errorf("%s %s: metadata.%s[%q] is %.40s, not a string, and the API server rejects it: quote the value", o.GetKind(), o.GetName(), field, key, fmt.Sprint(value))
 			}
 		}
 	}
@@ -175,11 +176,11 @@ func items(list *unstructured.Unstructured) ([]*unstructured.Unstructured, error
 	for i, item := range list.Object["items"].([]any) {
 		m, is := item.(map[string]any)
 		if !is {
-			return nil, fmt.Errorf("item %d of %s is no Kubernetes object", i+1, list.GetKind())
+			return nil, fmt.Errorf("item %d of %s is not a Kubernetes object", i+1, list.GetKind())
 		}
 		o := &unstructured.Unstructured{Object: m}
 		if isList(o) {
-			return nil, fmt.Errorf("item %d of %s is a list itself", i+1, list.GetKind())
+			return nil, fmt.Errorf("item %d of %s is a list", i+1, list.GetKind())
 		}
 		if err := check(o); err != nil {
 			return nil, fmt.Errorf("item %d of %s: %w", i+1, list.GetKind(), err)
@@ -189,8 +190,8 @@ func items(list *unstructured.Unstructured) ([]*unstructured.Unstructured, error
 	return all, nil
 }
 
-// CheckAliases counts what a document becomes before it does: ten lines of
-// aliases of aliases are a billion values.
+// CheckAliases counts the values of a document before its aliases are expanded: ten lines
+// of nested aliases can have a billion values.
 func CheckAliases(document []byte) error {
 	if !bytes.ContainsRune(document, '&') || !bytes.ContainsRune(document, '*') {
 		return nil
@@ -200,13 +201,13 @@ func CheckAliases(document []byte) error {
 		return oneLine(err)
 	}
 	if expanded(&root, map[*yaml.Node]int{}) > maxValues {
-		return fmt.Errorf("its aliases make more than %d values of it", maxValues)
+		return fmt.Errorf("its aliases expand to more than %d values", maxValues)
 	}
 	return nil
 }
 
-// expanded is the number of values below a node. An alias inside of what it
-// stands for has no end; the parser behind this one says so.
+// expanded returns the number of values below a node. The YAML parser refuses an alias
+// that contains itself.
 func expanded(n *yaml.Node, known map[*yaml.Node]int) int {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -214,7 +215,7 @@ func expanded(n *yaml.Node, known map[*yaml.Node]int) int {
 	if count, is := known[n]; is {
 		return count
 	}
-	known[n] = maxValues + 1 // while it is counted
+	known[n] = maxValues + 1 // until it is counted
 	count := 1
 	for _, child := range n.Content {
 		count = min(count+expanded(child, known), maxValues+1)

@@ -13,7 +13,7 @@ import (
 
 const namespaceA = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"
 
-// bomb is a document whose aliases make a billion values of it.
+// bomb returns a document with aliases that expand to a billion values.
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bomb}\ndata:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
@@ -25,18 +25,18 @@ func bomb() string {
 
 func TestParse(t *testing.T) {
 	for name, tc := range map[string]struct {
-		in        string
-		want      []string // kind, name and place
-		complaint string
+		in      string
+		want    []string // kind, name and place
+		failure string
 	}{
 		"two":                {namespaceA + "---\n" + strings.ReplaceAll(namespaceA, "a}", "b}"), []string{"Namespace a: f.yaml, document 1", "Namespace b: f.yaml, document 2"}, ""},
-		"comment first":      {"# ours\n\n---\n" + namespaceA, []string{"Namespace a: f.yaml, document 1"}, ""},
+		"comment first":      {"# first\n\n---\n" + namespaceA, []string{"Namespace a: f.yaml, document 1"}, ""},
 		"directive":          {"%YAML 1.1\n---\n" + namespaceA, []string{"Namespace a: f.yaml, document 1"}, ""},
-		"empty ones count":   {namespaceA + "---\n# nothing\n---\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 3"}, ""},
+		"empty documents":    {namespaceA + "---\n# nothing\n---\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 3"}, ""},
 		"mark with comment":  {namespaceA + "--- # next\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
-		"begins at the mark": {namespaceA + "--- {apiVersion: v1, kind: Namespace, metadata: {name: b}}\n", []string{"Namespace a: f.yaml, document 1", "Namespace b: f.yaml, document 2"}, ""},
+		"text after mark":    {namespaceA + "--- {apiVersion: v1, kind: Namespace, metadata: {name: b}}\n", []string{"Namespace a: f.yaml, document 1", "Namespace b: f.yaml, document 2"}, ""},
 		"mark, then comment": {namespaceA + "---# next\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
-		"comment at the top": {"---# ours\n" + namespaceA + "---#\n---# none\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 3"}, ""},
+		"comment at the top": {"---# first\n" + namespaceA + "---#\n---# none\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 3"}, ""},
 		"mark and spaces":    {namespaceA + "---  \t \n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
 		"marks, CRLF": {
 			"---\r\n" + namespaceA + "---# x\r\n" + namespaceA + "--- # y\r\n" + namespaceA,
@@ -51,11 +51,11 @@ func TestParse(t *testing.T) {
 			[]string{"Node a: f.yaml, document 1", "Node b: f.yaml, document 2"},
 			"",
 		},
-		"annotation of none": {"apiVersion: v1\nkind: Node\nmetadata: {name: a, annotations: {x: }}\n", []string{"Node a: f.yaml, document 1"}, ""},
-		"end mark":           {namespaceA + "...\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
-		"windows":            {strings.ReplaceAll(namespaceA+"---\n"+namespaceA, "\n", "\r\n"), []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
-		"JSON":               {`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a"}}`, []string{"Namespace a: f.yaml, document 1"}, ""},
-		"nothing":            {"", nil, ""},
+		"null annotation": {"apiVersion: v1\nkind: Node\nmetadata: {name: a, annotations: {x: }}\n", []string{"Node a: f.yaml, document 1"}, ""},
+		"end mark":        {namespaceA + "...\n" + namespaceA, []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
+		"windows":         {strings.ReplaceAll(namespaceA+"---\n"+namespaceA, "\n", "\r\n"), []string{"Namespace a: f.yaml, document 1", "Namespace a: f.yaml, document 2"}, ""},
+		"JSON":            {`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a"}}`, []string{"Namespace a: f.yaml, document 1"}, ""},
+		"nothing":         {"", nil, ""},
 		"list": {
 			"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Namespace, metadata: {name: a}}\n- {apiVersion: v1, kind: Node, metadata: {name: b}}\n",
 			[]string{"Namespace a: f.yaml, document 1", "Node b: f.yaml, document 1"},
@@ -66,29 +66,29 @@ func TestParse(t *testing.T) {
 		"number as text": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {port: 80}}\n",
 			nil,
-			`document 1: Pod a: metadata.annotations\["port"\] is 80 and no text, which no API server takes: quote it`,
+			`document 1: Pod a: metadata.annotations\["port"\] is 80, not a string, and the API server rejects it: quote the value`,
 		},
-		"truth as text":     {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {on: yes}}\n", nil, `metadata.labels\["true"\] is true and no text`},
-		"glued mark":        {namespaceA + "---kind: Pod\n", nil, `f.yaml, line 4: "---kind: Pod" is no separator of documents: put --- on a line of its own`},
-		"text":              {"hello\n", nil, "f.yaml, document 1: is no Kubernetes object: want a mapping"},
-		"a list":            {"- a\n- b\n", nil, "f.yaml, document 1: is no Kubernetes object: want a mapping"},
-		"no kind":           {"apiVersion: v1\nmetadata: {name: a}\n", nil, "document 1: is no Kubernetes object: apiVersion or kind is missing"},
-		"no apiVersion":     {"kind: Pod\nmetadata: {name: a}\n", nil, "document 1: is no Kubernetes object: apiVersion or kind is missing"},
+		"boolean as text":   {"apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {on: yes}}\n", nil, `metadata.labels\["true"\] is true, not a string`},
+		"mark without end":  {namespaceA + "---kind: Pod\n", nil, `f.yaml, line 4: "---kind: Pod" is not a document separator: write --- on a separate line`},
+		"text":              {"hello\n", nil, "f.yaml, document 1: is not a Kubernetes object: expected a mapping"},
+		"a list":            {"- a\n- b\n", nil, "f.yaml, document 1: is not a Kubernetes object: expected a mapping"},
+		"no kind":           {"apiVersion: v1\nmetadata: {name: a}\n", nil, "document 1: is not a Kubernetes object: apiVersion or kind is missing"},
+		"no apiVersion":     {"kind: Pod\nmetadata: {name: a}\n", nil, "document 1: is not a Kubernetes object: apiVersion or kind is missing"},
 		"no name":           {"apiVersion: v1\nkind: Pod\n", nil, "document 1: Pod has no metadata.name"},
-		"made name":         {"apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}\n", nil, "generateName"},
-		"list of nothing":   {"apiVersion: v1\nkind: List\nitems: [1]\n", nil, "item 1 of List is no Kubernetes object"},
-		"list of lists":     {"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: []}]\n", nil, "item 1 of List is a list itself"},
-		"bomb":              {bomb(), nil, "f.yaml, document 1: its aliases make more than"},
+		"generated name":    {"apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}\n", nil, "generateName"},
+		"list of numbers":   {"apiVersion: v1\nkind: List\nitems: [1]\n", nil, "item 1 of List is not a Kubernetes object"},
+		"list of lists":     {"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: []}]\n", nil, "item 1 of List is a list$"},
+		"bomb":              {bomb(), nil, "f.yaml, document 1: its aliases expand to more than"},
 		"alias in itself":   {"apiVersion: v1\nkind: A\nmetadata: &m {name: a, x: *m}\n", nil, "document 1: "},
 		"not YAML":          {namespaceA + "---\na: b: c\n", nil, "f.yaml, document 2: "},
 		"template":          {"apiVersion: v1\nkind: Pod\nmetadata: {name: {{ .Name }}}\n", nil, "document 1: "},
-		"huge":              {strings.Repeat("#", workload.MaxFile+1), nil, "f.yaml: 33554433 bytes of manifests, at most 33554432 are read"},
+		"huge":              {strings.Repeat("#", workload.MaxFile+1), nil, "f.yaml: the file has 33554433 bytes, the limit is 33554432"},
 		"unprintable bytes": {"a: \x00", nil, "document 1: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, err := workload.Parse("f.yaml", []byte(tc.in))
-			if tc.complaint != "" {
-				wantError(t, err, tc.complaint)
+			if tc.failure != "" {
+				wantError(t, err, tc.failure)
 				return
 			}
 			if err != nil {
@@ -105,15 +105,15 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseTellsAll has every bad document of a file told.
-func TestParseTellsAll(t *testing.T) {
+// TestParseReportsAll: the error has all invalid documents of a file.
+func TestParseReportsAll(t *testing.T) {
 	_, err := workload.Parse("f.yaml", []byte("a\n---\n"+namespaceA+"---\nb\n"))
 	wantError(t, err, "document 1: ")
 	wantError(t, err, "document 3: ")
 }
 
-// TestKeysTwice: the last one counts, as for kubectl and Helm, and a notice names them.
-func TestKeysTwice(t *testing.T) {
+// TestDuplicateKeys: the last value counts, as in kubectl and Helm, and a notice names the key.
+func TestDuplicateKeys(t *testing.T) {
 	f, err := workload.Read("f.yaml", []byte(namespaceA+"---\n"+namespaceA+"# a comment\nkind: Node\nspec:\n  a: {b: 1, c: 2, b: 3}\n"))
 	must(t, err)
 	if o := f.Objects[1]; o.GetKind() != "Node" || fmt.Sprint(o.Object["spec"]) != "map[a:map[b:3 c:2]]" {
@@ -133,7 +133,7 @@ func TestKeysTwice(t *testing.T) {
 	}
 }
 
-// FuzzParse wants no panic, and objects that survive being written and read.
+// FuzzParse: Parse does not panic, and objects stay equal after Encode and Parse.
 func FuzzParse(f *testing.F) {
 	seeds, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(seeds) == 0 {
@@ -160,11 +160,11 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := workload.Parse("f", written)
 		if err != nil || len(again) != len(objects) {
-			t.Fatalf("%d objects became %d (%v) by %q", len(objects), len(again), err, written)
+			t.Fatalf("%d objects became %d (%v) in %q", len(objects), len(again), err, written)
 		}
-		twice, err := workload.Encode(again)
-		if err != nil || string(twice) != string(written) {
-			t.Fatalf("written twice: %q, %q (%v)", written, twice, err)
+		second, err := workload.Encode(again)
+		if err != nil || string(second) != string(written) {
+			t.Fatalf("two results of Encode: %q, %q (%v)", written, second, err)
 		}
 	})
 }

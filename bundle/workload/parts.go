@@ -10,7 +10,7 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// role is what a value is of a reference that is written in parts.
+// role is the role of a value in a reference that consists of parts.
 type role string
 
 const (
@@ -23,9 +23,8 @@ const (
 	digestPart     role = "digest"     // sha256:…
 )
 
-// partOf splits the words of a key into what it is about and which part it
-// holds: "trivy.repository" and "TRIVY_IMAGE_REPOSITORY" are the repository of
-// trivy.
+// partOf splits the words of a key into the name of a reference and the role of the
+// value: "trivy.repository" and "TRIVY_IMAGE_REPOSITORY" are the repository of trivy.
 func partOf(words []string) (about string, part role) {
 	last := len(words) - 1
 	if last < 0 {
@@ -59,8 +58,8 @@ func partOf(words []string) (about string, part role) {
 	return aboutOf(words), part
 }
 
-// aboutOf leaves out what is between the parts of one reference: baseImage and
-// tag, image and defaultImageVersion.
+// aboutOf ignores words that do not distinguish references: baseImage and tag belong
+// together, and image and defaultImageVersion.
 func aboutOf(words []string) string {
 	if len(words) == 1 && (words[0] == "base" || words[0] == "default") {
 		return ""
@@ -68,9 +67,10 @@ func aboutOf(words []string) string {
 	return strings.Join(words, " ")
 }
 
-// parts joins what stands in several keys of one mapping, and returns those.
-func (s *scout) parts(m map[string]any, c context) (joined map[string]bool) {
-	groups := map[string]*pieces{} // by what they are about
+// parts joins references that consist of several keys of one mapping. It returns these
+// keys.
+func (s *searcher) parts(m map[string]any, c context) (joined map[string]bool) {
+	groups := map[string]*pieces{} // by the name of the reference
 	for key, value := range sorted(m) {
 		k, text := s.key(key), ""
 		if k.part != "" {
@@ -90,13 +90,13 @@ func (s *scout) parts(m map[string]any, c context) (joined map[string]bool) {
 		if p.registry == "" && p.repository == "" && isWord(p.image) {
 			p.registry = c.hub.path
 		}
-		made, or := p.join()
+		image, or := p.join()
 		switch {
-		case made != "":
+		case image != "":
 			for _, key := range p.keys {
 				joined[key] = true
 			}
-			s.add(Candidate{Ref: Ref{Image: made}, Or: or, Open: isOpen(made)})
+			s.add(Candidate{Ref: Ref{Image: image}, Or: or, Open: isOpen(image)})
 		case p.isRepositoryAlone():
 			s.add(Candidate{Ref: Ref{Image: cmp.Or(p.repository, p.name)}, Untagged: true})
 		}
@@ -104,7 +104,7 @@ func (s *scout) parts(m map[string]any, c context) (joined map[string]bool) {
 	return joined
 }
 
-// textOf is a text, or a number that YAML made of one.
+// textOf returns a text, or a number as text, because YAML reads a tag such as 1.2 as a number.
 func textOf(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -118,7 +118,7 @@ func textOf(value any) string {
 // pieces are the parts of one reference.
 type pieces struct {
 	registry, repository, image, name, tag, version, digest string
-	named                                                   bool // the mapping stands below a key such as image
+	named                                                   bool // the mapping is below a key such as image
 	keys                                                    []string
 }
 
@@ -143,14 +143,14 @@ func (p *pieces) set(part role, key, text string) {
 	}
 }
 
-// join is the reference, and the other reading where there are two; "" where
-// the parts make none.
-func (p pieces) join() (made, or string) {
+// join returns the reference, and the second one if the parts are ambiguous; "" if the
+// parts are not a reference.
+func (p pieces) join() (image, or string) {
 	end := p.end()
 	path := p.repository
 	switch {
 	case p.image != "" && reference.HasEnd(p.image):
-		// Whole but for its registry.
+		// Only the registry is missing.
 		if end = ""; p.registry == "" && p.repository == "" || hasHost(p.image) {
 			return "", ""
 		}
@@ -169,14 +169,14 @@ func (p pieces) join() (made, or string) {
 	case p.repository == "":
 		return "", ""
 	}
-	made = checked(under(p.registry, path) + end)
-	if made == "" {
+	image = checked(under(p.registry, path) + end)
+	if image == "" {
 		return or, ""
 	}
-	return made, or
+	return image, or
 }
 
-// end is what stands behind the name.
+// end returns the tag or digest with its separator, or "".
 func (p pieces) end() string {
 	switch {
 	case strings.HasPrefix(p.digest, "sha256:"):
@@ -195,15 +195,15 @@ func (p pieces) end() string {
 
 func hasHost(text string) bool { _, has := reference.HostOf(text); return has }
 
-// checked is "" for what is no reference with a tag or a digest.
-func checked(made string) string {
-	if f := formOf(supposed(made)); f == noImage || f == untagged {
+// checked returns "" if the text is not a reference with a tag or a digest.
+func checked(image string) string {
+	if f := formOf(withSamples(image)); f == noImage || f == untagged {
 		return ""
 	}
-	return made
+	return image
 }
 
-// isRepositoryAlone reports whether the parts are an image but for its tag.
+// isRepositoryAlone reports whether the parts are an image without a tag.
 func (p pieces) isRepositoryAlone() bool {
 	repository := cmp.Or(p.repository, p.name)
 	return p.named && p.image == "" && hasHost(repository) && formOf(repository) == untagged

@@ -9,21 +9,21 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// maxReference bounds a reference, in bytes: a name has at most 255, a tag 128,
+// maxReference limits a reference, in bytes: a name has at most 255, a tag 128,
 // a digest 71.
 const maxReference = 512
 
-// form is what a word looks like.
+// form classifies a word by its shape.
 type form int
 
 const (
 	noImage  form = iota
-	unlikely      // an image only where a key or a flag says so: "busybox:1", "shop/till:stable"
+	unlikely      // an image only after a key or flag such as image: "busybox:1", "shop/till:stable"
 	untagged      // a repository without tag or digest
-	whole         // an image wherever it stands: "quay.io/x/y:1", "shop/till:1.2"
+	whole         // an image in any place: "quay.io/x/y:1", "shop/till:1.2"
 )
 
-// formOf judges one word by its shape alone.
+// formOf classifies one word only by its shape.
 func formOf(word string) form {
 	if len(word) > maxReference || !strings.ContainsAny(word, "/:@") && !isWord(word) || strings.Contains(word, "://") {
 		return noImage
@@ -55,23 +55,25 @@ func formOf(word string) form {
 	return unlikely
 }
 
-// isWord reports whether a word can be a name on Docker Hub: "busybox".
+// isWord reports whether a word can be a name at Docker Hub: "busybox".
 func isWord(word string) bool {
 	return word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789-._") == ""
 }
 
-// isOfHub reports whether a word can be one of Docker Hub's own images.
-func isOfHub(word string) bool { return ofHub.MatchString(word) && !slices.Contains(noNames(), word) }
+// isOfHub reports whether a word can be an official image of Docker Hub.
+func isOfHub(word string) bool {
+	return ofHub.MatchString(word) && !slices.Contains(settingWords(), word)
+}
 
 var ofHub = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
 
-// noNames are words that settings have in the place of a name.
-func noNames() []string {
+// settingWords returns words that settings use instead of a name.
+func settingWords() []string {
 	return []string{"true", "false", "none", "null", "nil", "auto", "default", "inherit", "yes", "no", "on", "off", "latest"}
 }
 
-// isRegistry leaves out hosts that no kubelet pulls from: those of Go modules,
-// groups of Kubernetes' APIs, Services, the host itself.
+// isRegistry excludes hosts from which no kubelet pulls: hosts of Go modules, groups
+// of Kubernetes APIs, Services, and the local host.
 func isRegistry(host string) bool {
 	name, port, _ := strings.Cut(host, ":")
 	switch name {
@@ -96,8 +98,8 @@ func isVersion(tag string) bool { return versionTag.MatchString(tag) }
 
 var versionTag = regexp.MustCompile(`^(v?[0-9]+\.[0-9]|v[0-9]+$|[A-Za-z-]+[.-]v?[0-9]+[.-][0-9])`)
 
-// wordsOf are the words of a key in lower case: "sidecarImage", "SIDECAR_IMAGE",
-// "--sidecar-image" and "sidecar.image" are sidecar and image.
+// wordsOf returns the words of a key in lower case: "sidecarImage", "SIDECAR_IMAGE",
+// "--sidecar-image" and "sidecar.image" all have the words sidecar and image.
 func wordsOf(key string) []string {
 	var words []string
 	var word strings.Builder
@@ -122,16 +124,16 @@ func wordsOf(key string) []string {
 	return words
 }
 
-// maxKey bounds what is a key, in bytes.
+// maxKey limits a key, in bytes.
 const maxKey = 128
 
-// meaning is what a key says about its value.
+// meaning is the meaning of a key for its value.
 type meaning struct {
-	named bool   // it is an image
-	last  bool   // its last word says so
-	base  bool   // it is one that others are made from
-	aside bool   // it is something about an image: a policy, a tag
-	about string // of a part of a reference: what it is a part of
+	named bool   // the value is an image
+	last  bool   // the last word of the key is image
+	base  bool   // the value is a base image of others
+	aside bool   // the value is a property of an image: a policy, a tag
+	about string // for a part of a reference: the name of the reference
 	part  role
 }
 
@@ -151,7 +153,7 @@ func meaningOf(key string) (m meaning) {
 	return m
 }
 
-// isAbout reports whether a word of a key says that the value is about an
+// isAbout reports whether a word in a key shows that the value is a property of an
 // image, or a part of its name.
 func isAbout(word string) bool {
 	switch word {

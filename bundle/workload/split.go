@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// Split cuts a stream into documents where kubectl does: at each line that begins with
-// "---", with nothing but a comment behind it. YAML allows more, which is read as YAML has
-// it: text behind "--- ", and "...", which ends a document. JSON objects may follow each
-// other without a mark.
+// Split splits a stream into documents as kubectl does: at each line that starts with
+// "---" and has only a comment after it. It also accepts two forms of YAML: text after
+// "--- ", and "...", which ends a document. JSON objects need no separator.
 func Split(file string, stream []byte) ([]Document, error) {
 	if objects := jsonObjects(stream); len(objects) > 1 {
 		return numbered(file, stream, objects), nil
 	}
-	// Files with byte order marks were put together: one is fine before each document.
+	// Concatenated files can have a byte order mark before each document.
 	stream = bytes.ReplaceAll(stream, []byte("\n\xEF\xBB\xBF"), []byte("\n"))
 	s := splitter{file: file, stream: stream}
 	for at := 0; at < len(stream); {
@@ -39,31 +38,32 @@ type splitter struct {
 	all    []Document
 	errs   []error
 
-	line   int  // that is looked at, from 1
-	begin  int  // of the document
-	first  int  // its line; 0 for the first line of the file
-	marked bool // a mark is in front of it
+	line   int  // current line, from 1
+	begin  int  // start offset of the document
+	first  int  // first line of the document; 0 for the first line of the file
+	marked bool // a separator is before the document
 }
 
-// add looks at the line between two offsets.
+// add processes the line between two offsets.
 func (s *splitter) add(at, end int) {
 	line := s.stream[at:end]
 	rest, dashes := bytes.CutPrefix(line, []byte("---"))
 	switch {
-	case dashes && len(rest) > 0 && rest[0] == '#': // no mark for YAML, so it stays outside
+	case dashes && len(rest) > 0 && rest[0] == '#': // not a separator in YAML, so the document does not include it
 		s.next(at, at+len("---"), s.line)
 	case isMark(line, "---"):
 		s.next(at, at, s.line)
 	case dashes:
-		s.errs = append(s.errs, fmt.Errorf("%s, line %d: %.40q is no separator of documents: put --- on a line of its own", s.file, s.line, bytes.TrimSpace(line)))
+		s.errs = append(s.errs, fmt.Errorf("%s, line %d: %.40q is not a document separator: write --- on a separate line", s.file, s.line, bytes.TrimSpace(line)))
 	case isMark(line, "..."):
 		s.close(at)
 		s.begin, s.first, s.marked = end, s.line+1, false
 	}
 }
 
-// next ends a document at a mark, unless comments and directives alone are in front of the
-// first one. An empty document between two marks counts, as people count marks.
+// next ends a document at a separator, unless only comments and directives are before the
+// first one. An empty document between two separators has a number, because users count
+// separators.
 func (s *splitter) next(end, begin, line int) {
 	if s.marked || hasContent(s.stream[s.begin:end]) {
 		s.close(end)
@@ -84,7 +84,7 @@ func isMark(line []byte, mark string) bool {
 	return is && (len(rest) == 0 || strings.ContainsRune(" \t\r\n", rune(rest[0])))
 }
 
-// hasContent is false for comments, directives and empty lines.
+// hasContent reports whether a text has more than comments, directives and empty lines.
 func hasContent(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF")))
@@ -95,7 +95,7 @@ func hasContent(text []byte) bool {
 	return false
 }
 
-// jsonObjects are the objects of a stream of nothing but JSON objects, else nil.
+// jsonObjects returns the objects of a stream that consists of JSON objects, otherwise nil.
 func jsonObjects(stream []byte) []json.RawMessage {
 	if text := bytes.TrimSpace(stream); len(text) == 0 || text[0] != '{' {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// scalar looks at one text: a reference, a list of some, or a document.
-func (s *scout) scalar(key, text string, c context) {
+// scalar searches one text: a reference, a list of references, or a document.
+func (s *searcher) scalar(key, text string, c context) {
 	text = strings.TrimSpace(text)
 	if text != "" && !isDocument(text) {
 		text = s.fallbacks(text, c)
@@ -32,7 +32,7 @@ func (s *scout) scalar(key, text string, c context) {
 	}
 }
 
-// isProse are keys of texts for people.
+// isProse reports whether a key has a text for people.
 func isProse(key string) bool {
 	switch strings.ToLower(key) {
 	case "description", "message", "summary", "title", "help", "readme", "notes", "displayname", "comment", "expr":
@@ -41,8 +41,8 @@ func isProse(key string) bool {
 	return false
 }
 
-// word judges one word with what its key says.
-func (s *scout) word(key, word string, c context) {
+// word classifies one word by its shape and its key.
+func (s *searcher) word(key, word string, c context) {
 	if c.expands && isOpen(word) {
 		s.openWord(strings.Trim(word, `"'`), c)
 		return
@@ -67,20 +67,20 @@ func (s *scout) word(key, word string, c context) {
 	}
 }
 
-// form is formOf, as long as not too many words have to be judged.
-func (s *scout) form(word string) form {
-	if s.judged++; s.judged > maxWords {
-		if s.judged == maxWords+1 {
-			s.unread = append(s.unread, fmt.Sprintf("%s and what follows: %d words were judged before, the others are not searched for images", s.where(), maxWords))
+// form is formOf with a limit on the number of words.
+func (s *searcher) form(word string) form {
+	if s.classified++; s.classified > maxWords {
+		if s.classified == maxWords+1 {
+			s.unread = append(s.unread, fmt.Sprintf("%s and all following places: the limit of %d words is reached, so airgap did not search them for images", s.where(), maxWords))
 		}
 		return noImage
 	}
 	return formOf(word)
 }
 
-// repository is a name without a tag. Below a key image a pod would take the
-// latest one, as would one of Docker Hub; elsewhere a program adds its own tag.
-func (s *scout) repository(key, word string, c context) {
+// repository adds a name without a tag. Below a key image, and for Docker Hub, a pod uses
+// the tag latest. In other places a program adds a tag.
+func (s *searcher) repository(key, word string, c context) {
 	k := s.key(key)
 	last := k.last && !k.base
 	switch {
@@ -101,22 +101,22 @@ func isDocument(text string) bool {
 	return strings.ContainsAny(text, "\n") || text[0] == '{' || text[0] == '['
 }
 
-// document reads a text inside of an object, if anything in it can be an image.
-func (s *scout) document(text string, c context) {
+// document searches a text inside of an object if it can contain an image.
+func (s *searcher) document(text string, c context) {
 	if !mayName(text) {
 		return
 	}
 	if c.nested++; c.nested > maxNested {
-		s.unread = append(s.unread, s.where()+": has too many texts inside of each other")
+		s.unread = append(s.unread, s.where()+": airgap did not search this text for images, because it has too many levels of nested texts")
 		return
 	}
 	if len(text) > maxText || len(text) > s.left {
-		s.unread = append(s.unread, fmt.Sprintf("%s: is a text of %d bytes, too long to be searched for images", s.where(), len(text)))
+		s.unread = append(s.unread, fmt.Sprintf("%s: airgap did not search this text for images, because it has %d bytes", s.where(), len(text)))
 		return
 	}
 	s.left -= len(text)
 	parts, err := Split("", []byte(text))
-	if err != nil { // a text that is no stream of documents
+	if err != nil { // not a stream of documents
 		parts = []Document{{Text: []byte(text)}}
 	}
 	for _, part := range parts {
@@ -129,8 +129,8 @@ func (s *scout) document(text string, c context) {
 	}
 }
 
-// mayName is a quick look: most texts of a chart are dashboards, rules and
-// certificates.
+// mayName reports quickly whether a text can name an image: most texts of a chart are
+// dashboards, rules and certificates.
 func mayName(text string) bool {
 	for _, part := range []string{"mage", "MAGE", "epository", "EPOSITORY", "tag", "TAG"} {
 		if strings.Contains(text, part) {
@@ -149,7 +149,7 @@ func isNameByte(b byte) bool { return 'a' <= b && b <= 'z' || '0' <= b && b <= '
 
 func isTagByte(b byte) bool { return isNameByte(b) || 'A' <= b && b <= 'Z' || b == '_' }
 
-// structured is the mapping or the list that a text writes; nil for none.
+// structured returns the mapping or the list in a text, or nil.
 func structured(text []byte) any {
 	text = bytes.TrimSpace(text)
 	var value any
@@ -169,8 +169,8 @@ func structured(text []byte) any {
 	return plain(value, 0)
 }
 
-// plain has only mappings with texts as keys; nil for what is neither mapping
-// nor list.
+// plain returns a mapping or a list in which all keys are strings; nil for other
+// values.
 func plain(value any, depth int) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -203,8 +203,8 @@ func plainBelow(value any, depth int) any {
 	return value
 }
 
-// lines reads settings and scripts: TOML, properties, templates of YAML.
-func (s *scout) lines(text string, c context) {
+// lines searches settings and scripts: TOML, properties, YAML templates.
+func (s *searcher) lines(text string, c context) {
 	n, parts := 0, map[string]any{}
 	for line := range strings.Lines(joinLines(text)) {
 		n++
@@ -215,7 +215,7 @@ func (s *scout) lines(text string, c context) {
 			continue
 		}
 		s.in(at, func() { s.line(line, c) })
-		// Lines of different sections belong together only by their names.
+		// Only the names show which lines of different sections belong together.
 		if key, value, is := setting(line); is && s.key(key).about != "" && len(parts) < maxKeys {
 			parts[key] = strings.Trim(value, `"',`)
 		}
@@ -223,14 +223,14 @@ func (s *scout) lines(text string, c context) {
 	s.parts(parts, c)
 }
 
-// continued stands between lines that a backslash joins.
+// continued separates lines that a backslash joins.
 const continued = "\x00"
 
 func joinLines(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, continued, ""), "\\\n", continued)
 }
 
-func (s *scout) line(line string, c context) {
+func (s *searcher) line(line string, c context) {
 	c.flat = true
 	line = s.fallbacks(s.elements(line, c), c)
 	key, value, is := setting(line)
@@ -249,7 +249,8 @@ func (s *scout) line(line string, c context) {
 	}
 }
 
-// alone is the key of a single word: among several, one without a tag is no image.
+// alone returns the key only for a single word: in a list, a word without a tag is not an
+// image.
 func alone(key string, words []string) string {
 	if len(words) > 1 {
 		return ""
@@ -273,9 +274,8 @@ func setting(line string) (key, value string, is bool) {
 
 func isSetting(text string) bool { _, _, is := setting(text); return is }
 
-// arguments goes through words: a flag that says image names the word behind
-// it.
-func (s *scout) arguments(words []string, c context) {
+// arguments searches words. The word after a flag such as --image is an image.
+func (s *searcher) arguments(words []string, c context) {
 	values, words := assignments(words)
 	if values != nil {
 		s.in("--set", func() { s.mapping(values, c) })
@@ -317,27 +317,27 @@ func startsJSON(text string) bool {
 	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
-// isFlag reports whether what stands before "=" is a flag or a variable.
+// isFlag reports whether the text before "=" is a flag or a variable.
 func isFlag(key string) bool {
 	return strings.Trim(strings.ToLower(key), "abcdefghijklmnopqrstuvwxyz_-0123456789.") == ""
 }
 
-// values are the references of one argument: a list, perhaps with keys.
-func (s *scout) values(key, text string, c context) {
-	judge := func() {
+// values searches the references in one argument: a list, optionally with keys.
+func (s *searcher) values(key, text string, c context) {
+	search := func() {
 		words := strings.FieldsFunc(text, isBetween)
 		for _, word := range words {
 			s.word(alone(key, words), afterKey(word), c)
 		}
 	}
 	if key == "" {
-		judge()
+		search()
 		return
 	}
-	s.in(key, judge)
+	s.in(key, search)
 }
 
 func isBetween(r rune) bool { return strings.ContainsRune(",; \t\r\n", r) }
 
-// afterKey is the value of "4.2.0=quay.io/x/y:1".
+// afterKey returns the value in "4.2.0=quay.io/x/y:1".
 func afterKey(word string) string { return word[strings.LastIndexByte(word, '=')+1:] }

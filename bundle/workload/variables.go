@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Bounds of the values of variables, in bytes: ten variables of ten variables
-// each are soon a billion.
+// Limits of expanded variables, in bytes: variables that contain other variables grow
+// exponentially.
 const (
 	maxGrowth   = 64 << 10 // of one text
-	maxExpanded = 16 << 20 // of all texts in which values were put
+	maxExpanded = 16 << 20 // of all texts with expanded variables
 )
 
-// settings are what gives variables their values.
+// settings has the values of variables.
 type settings struct {
 	maps map[string]map[string]any // data of ConfigMaps, by "namespace/name"
-	left int                       // bytes that may be made yet
+	left int                       // remaining bytes of expanded texts
 }
 
 func settingsOf(objects []Object, namespace string) *settings {
@@ -37,17 +37,16 @@ func namespaceOf(o Object, namespace string) string {
 	return namespace
 }
 
-// expanded is a container as the kubelet starts it: the variables in its
-// arguments and in its other variables have their values. What nobody here knows
-// stays as it is written.
+// expanded returns a container as the kubelet starts it, with the values of variables
+// in its arguments and its other variables. Unknown variables stay unchanged.
 func (s *settings) expanded(container map[string]any, namespace string) map[string]any {
 	if !mentionsVariables(container) {
 		return container
 	}
 	env, values := s.variables(container, namespace)
-	made := maps.Clone(container)
+	result := maps.Clone(container)
 	if env != nil {
-		made["env"] = env
+		result["env"] = env
 	}
 	for _, key := range []string{"command", "args"} {
 		words, is := container[key].([]any)
@@ -57,15 +56,15 @@ func (s *settings) expanded(container map[string]any, namespace string) map[stri
 		words = slices.Clone(words)
 		for i, word := range words {
 			if text, is := word.(string); is {
-				words[i] = s.put(text, values)
+				words[i] = s.substitute(text, values)
 			}
 		}
-		made[key] = words
+		result[key] = words
 	}
-	return made
+	return result
 }
 
-// mentionsVariables is a quick look: most containers have none.
+// mentionsVariables reports quickly whether a container uses variables: most do not.
 func mentionsVariables(container map[string]any) bool {
 	for _, key := range []string{"command", "args", "env"} {
 		list, _ := container[key].([]any)
@@ -82,8 +81,8 @@ func mentionsVariables(container map[string]any) bool {
 	return false
 }
 
-// variables are those of a container in the order in which the kubelet makes
-// them. env is the list with their values in place.
+// variables evaluates the variables of a container in the order of the kubelet. env is
+// the list with their values.
 func (s *settings) variables(container map[string]any, namespace string) (env []any, values map[string]string) {
 	values = map[string]string{}
 	sources, _ := container["envFrom"].([]any)
@@ -118,13 +117,12 @@ func (s *settings) variables(container map[string]any, namespace string) (env []
 	return env, values
 }
 
-// valueOf is the value of one variable; known is false where only the cluster
-// has it.
+// valueOf returns the value of one variable; known is false if only the cluster has it.
 func (s *settings) valueOf(variable map[string]any, namespace string, before map[string]string) (value string, known bool) {
 	from, is := variable["valueFrom"].(map[string]any)
 	if !is {
 		value, known = variable["value"].(string)
-		return s.put(value, before), known
+		return s.substitute(value, before), known
 	}
 	ref, _ := from["configMapKeyRef"].(map[string]any)
 	name, _ := ref["name"].(string)
@@ -133,24 +131,24 @@ func (s *settings) valueOf(variable map[string]any, namespace string, before map
 	return value, known
 }
 
-// put puts values in the place of $(NAME), as far as the bounds let it.
-func (s *settings) put(text string, values map[string]string) string {
+// substitute replaces $(NAME) with values, within the limits.
+func (s *settings) substitute(text string, values map[string]string) string {
 	if s.left <= 0 || !strings.Contains(text, "$") {
 		return text
 	}
-	made := expand(text, values)
-	s.left -= len(made)
-	return made
+	expanded := expand(text, values)
+	s.left -= len(expanded)
+	return expanded
 }
 
-// expand puts values in the place of $(NAME). $$ is a dollar, so that $$(NAME)
-// becomes $(NAME). A text that grows too large stays as it is.
+// expand replaces $(NAME) with values. $$ is a dollar sign, so $$(NAME) becomes $(NAME).
+// If a text grows too large, expand returns it unchanged.
 func expand(text string, values map[string]string) string {
-	var made strings.Builder
+	var b strings.Builder
 	for rest := text; rest != ""; {
 		before, after, found := strings.Cut(rest, "$")
-		made.WriteString(before)
-		if made.Len() > len(text)+maxGrowth {
+		b.WriteString(before)
+		if b.Len() > len(text)+maxGrowth {
 			return text
 		}
 		if rest = after; !found {
@@ -160,27 +158,26 @@ func expand(text string, values map[string]string) string {
 		value, known := values[name]
 		switch {
 		case strings.HasPrefix(after, "$"):
-			made.WriteByte('$')
+			b.WriteByte('$')
 			rest = after[1:]
 		case strings.HasPrefix(after, "(") && ends && known:
-			made.WriteString(value)
+			b.WriteString(value)
 			rest = behind
 		default:
-			made.WriteByte('$')
+			b.WriteByte('$')
 		}
 	}
-	return made.String()
+	return b.String()
 }
 
-// openVariable is a variable that nobody here knows.
+// openVariable matches a variable without a known value.
 var openVariable = regexp.MustCompile(`\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)`)
 
-// isOpen reports whether a text has such a variable.
+// isOpen reports whether a text contains such a variable.
 func isOpen(text string) bool { return strings.Contains(text, "$(") && openVariable.MatchString(text) }
 
-// supposed is a text with a value in the place of each variable that nobody here
-// knows, such as its name promises.
-func supposed(text string) string {
+// withSamples replaces each unknown variable with a sample value that fits its name.
+func withSamples(text string) string {
 	if !isOpen(text) {
 		return text
 	}
@@ -198,9 +195,9 @@ func supposed(text string) string {
 	})
 }
 
-// openWord judges a word with a variable that nobody here knows.
-func (s *scout) openWord(word string, c context) {
-	switch shape := supposed(word); s.form(shape) {
+// openWord classifies a word with an unknown variable.
+func (s *searcher) openWord(word string, c context) {
+	switch shape := withSamples(word); s.form(shape) {
 	case whole:
 	case unlikely:
 		if !c.named {

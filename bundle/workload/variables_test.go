@@ -9,13 +9,13 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// pod is a Deployment whose container has these fields, beside a ConfigMap.
+// pod returns a Deployment with these fields in its container, and a ConfigMap.
 func pod(fields string) string {
 	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: {containers: [{name: c, image: quay.io/shop/operator:1, " + fields + "}]}}}\n---\n" +
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: where, namespace: shop}\ndata: {hub: quay.io/shop, TAG: '2.0'}\n"
 }
 
-// likely are the candidates of objects; open ones have a question mark.
+// likely returns the candidates of objects. Open ones end with a question mark.
 func likely(t *testing.T, text string) []string {
 	t.Helper()
 	objects, err := workload.Parse("f.yaml", []byte(text))
@@ -36,8 +36,8 @@ func likely(t *testing.T, text string) []string {
 	return got
 }
 
-// TestVariables: the kubelet puts values in the place of $(NAME), so an image may
-// stand in parts of a container's variables.
+// TestVariables: the kubelet replaces $(NAME) with values, so the variables of a container
+// may contain the parts of an image.
 func TestVariables(t *testing.T) {
 	const hub, tag = `{name: REGISTRY, value: quay.io/shop}`, `{name: TAG, value: "1.0"}`
 	for name, tc := range map[string]struct {
@@ -55,12 +55,12 @@ func TestVariables(t *testing.T) {
 		"in parts":                   {`args: ["--helper-image-repository=$(REGISTRY)/x", "--helper-image-tag=$(TAG)"], env: [` + hub + `, ` + tag + `]`, []string{"quay.io/shop/x:1.0"}},
 		"escaped":                    {`args: ["$$(REGISTRY)/x:$$(TAG)"], env: [` + hub + `, ` + tag + `]`, []string{"$(REGISTRY)/x:$(TAG)?"}},
 		"of a Secret":                {`args: ["$(REGISTRY)/x:1.0"], env: [{name: REGISTRY, valueFrom: {secretKeyRef: {name: s, key: k}}}]`, []string{"$(REGISTRY)/x:1.0?"}},
-		"of no ConfigMap here":       {`args: ["--helper-image=$(A)/x:$(B)"], env: [{name: A, valueFrom: {configMapKeyRef: {name: gone, key: hub}}}]`, []string{"$(A)/x:$(B)?"}},
-		"of nobody":                  {`args: ["$(HELPER_IMAGE)", "--x=$(HUB)/x:$(X_TAG)"]`, []string{"$(HELPER_IMAGE)?", "$(HUB)/x:$(X_TAG)?"}},
-		"a tag of nobody":            {`args: ["--helper-image-repository=quay.io/shop/x", "--helper-image-tag=$(TAG)"]`, []string{"quay.io/shop/x:$(TAG)?"}},
-		"a repository of nobody":     {`args: ["--helper-image=$(HUB)/x"]`, []string{"$(HUB)/x?"}},
+		"of an unknown ConfigMap":    {`args: ["--helper-image=$(A)/x:$(B)"], env: [{name: A, valueFrom: {configMapKeyRef: {name: absent, key: hub}}}]`, []string{"$(A)/x:$(B)?"}},
+		"without a value":            {`args: ["$(HELPER_IMAGE)", "--x=$(HUB)/x:$(X_TAG)"]`, []string{"$(HELPER_IMAGE)?", "$(HUB)/x:$(X_TAG)?"}},
+		"a tag without a value":      {`args: ["--helper-image-repository=quay.io/shop/x", "--helper-image-tag=$(TAG)"]`, []string{"quay.io/shop/x:$(TAG)?"}},
+		"a repository without value": {`args: ["--helper-image=$(HUB)/x"]`, []string{"$(HUB)/x?"}},
 		"related":                    {`env: [` + hub + `, {name: RELATED_IMAGE_X, value: "$(REGISTRY)/x:1"}]`, []string{"quay.io/shop/x:1"}},
-		"related, of nobody":         {`env: [{name: RELATED_IMAGE_X, value: "$(REGISTRY)/x:1"}]`, []string{"$(REGISTRY)/x:1?"}},
+		"related, without a value":   {`env: [{name: RELATED_IMAGE_X, value: "$(REGISTRY)/x:1"}]`, []string{"$(REGISTRY)/x:1?"}},
 		"no images: hosts, Services": {`args: ["$(HOST):$(PORT)", "--publish=$(POD_NAMESPACE)/ingress", "--peer=$(POD_NAME).x:80", "http://$(HOST)/x:1", "$(hostname)/x:9090"]`, nil},
 		"no images: a shell":         {`args: ["sh", "-c", "a=$(cat /etc/x) && echo $(date +%s):$(hostname)"]`, nil},
 	} {
@@ -73,8 +73,8 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestVariablesOfPods: what a table knows is an image gets its values too, and is
-// none as long as they are missing.
+// TestVariablesOfPods: values are also set in known image arguments. Without the values the
+// text is not an image.
 func TestVariablesOfPods(t *testing.T) {
 	for fields, want := range map[string]string{
 		`env: [{name: A, value: quay.io/shop}, {name: RELATED_IMAGE_X, value: "$(A)/x:1"}]`:                "quay.io/shop/x:1",
@@ -95,8 +95,7 @@ func TestVariablesOfPods(t *testing.T) {
 	}
 }
 
-// TestVariablesAreBounded: variables of variables make no large texts, and many
-// arguments no many of them.
+// TestVariablesAreBounded: nested variables and many arguments stay within the limits.
 func TestVariablesAreBounded(t *testing.T) {
 	env, args := `{name: V0, value: "0123456789"}`, strings.Repeat(`"$(V3)", `, 5000)
 	for i := range 30 {

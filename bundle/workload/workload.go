@@ -1,14 +1,13 @@
-// Package workload says which images Kubernetes objects need.
+// Package workload finds the images that Kubernetes objects need.
 //
-// In flow manifests as text; out flow objects, and for each image reference
-// the place that asks for it: "Deployment shop/till, container till". Pod
-// templates are found wherever they stand, also inside objects whose kind
-// nobody here knows; image fields of known custom resources, arguments and
-// annotations that name images are data in known.go. Likely finds what looks
-// like an image anywhere else; only a registry can say whether it is one.
+// Parse reads manifests and returns objects. Images returns each image reference
+// with its place: "Deployment shop/till, container till". It finds pod templates
+// anywhere in an object, also in objects of unknown kinds. known.go lists the image
+// fields of known custom resources, arguments and annotations. Likely finds other
+// texts that look like images. Only a registry can decide whether they are images.
 //
-// Everything is a function of its input. What only a running program knows,
-// as an operator with image names in its code, cannot be found here.
+// The functions have no other input than their arguments. They cannot find images
+// that only a running program knows, such as image names in the code of an operator.
 package workload
 
 import (
@@ -18,15 +17,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Object is a Kubernetes object and where it was read.
+// Object is a Kubernetes object and its place in a file.
 type Object struct {
 	*unstructured.Unstructured
 	At string // "till.yaml, document 2"
 }
 
-// Title is the object by kind and name: "Deployment shop/till". namespace is
-// what an object without one gets; kinds without namespaces are left alone
-// where they are known.
+// Title returns kind and name of the object: "Deployment shop/till". namespace is
+// the default for objects without one. Known kinds that are not namespaced have
+// none.
 func (o Object) Title(namespace string) string {
 	name := o.GetName()
 	if ns := o.GetNamespace(); ns != "" {
@@ -38,13 +37,13 @@ func (o Object) Title(namespace string) string {
 	return o.GetKind() + " " + name
 }
 
-// IsDefinition reports whether the object defines a kind of its own.
+// IsDefinition reports whether the object is a CustomResourceDefinition.
 func (o Object) IsDefinition() bool {
 	return o.GroupVersionKind().Group == "apiextensions.k8s.io" && o.GetKind() == "CustomResourceDefinition"
 }
 
-// Defines lists the versions and kinds that a definition brings, as a chart
-// asks for them: "example.com/v1" and "example.com/v1/Shop".
+// Defines returns the versions and kinds of a definition in the form of Helm's
+// API versions: "example.com/v1" and "example.com/v1/Shop".
 func (o Object) Defines() []string {
 	if !o.IsDefinition() {
 		return nil
@@ -63,8 +62,8 @@ func (o Object) Defines() []string {
 	return all
 }
 
-// hasNoNamespace knows the kinds of Kubernetes itself for the sake of titles;
-// a cluster is asked when it counts.
+// hasNoNamespace reports whether a built-in kind is not namespaced. It is only for
+// titles; other code asks the cluster.
 func hasNoNamespace(kind string) bool {
 	switch kind {
 	case "Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",
@@ -76,13 +75,13 @@ func hasNoNamespace(kind string) bool {
 	return false
 }
 
-// check wants what every object has.
+// check reports missing fields that every object needs.
 func check(o *unstructured.Unstructured) error {
 	switch {
 	case o.GetAPIVersion() == "" || o.GetKind() == "":
-		return errors.New("is no Kubernetes object: apiVersion or kind is missing")
+		return errors.New("is not a Kubernetes object: apiVersion or kind is missing")
 	case o.GetName() == "" && o.GetGenerateName() != "":
-		return fmt.Errorf("%s has metadata.generateName: applied twice it would be there twice; give it a name", o.GetKind())
+		return fmt.Errorf("%s has metadata.generateName, which creates another object at each apply: set metadata.name", o.GetKind())
 	case o.GetName() == "":
 		return fmt.Errorf("%s has no metadata.name", o.GetKind())
 	}

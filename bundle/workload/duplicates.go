@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	maxTwice = 10  // notices about one document
-	maxPath  = 200 // bytes of the path to a key, or a little more
+	maxDuplicates = 10  // notices about one document
+	maxPath       = 200 // bytes of the path to a key, approximately
 )
 
-// Twice says which keys of a document appear more than once, in sentences for the user.
+// Twice returns notices about keys that appear more than once in a document.
 func (d Document) Twice() []string {
 	if _, err := k8syaml.YAMLToJSONStrict(d.Text); err != nil {
-		return d.twice(err)
+		return d.duplicates(err)
 	}
 	return nil
 }
 
-// twice says which keys of a document appear more than once. strict is the error of a strict
-// parser, for text that this one reads differently.
-func (d Document) twice(strict error) []string {
+// duplicates returns notices about keys that appear more than once in a document. If it
+// finds none, it returns strict, the error of the strict parser.
+func (d Document) duplicates(strict error) []string {
 	var root yaml.Node
 	var found []string
 	if yaml.Unmarshal(d.Text, &root) == nil {
@@ -34,18 +34,18 @@ func (d Document) twice(strict error) []string {
 	if len(found) == 0 {
 		return []string{fmt.Sprintf("%s: %v; the last one counts, as in Helm and kubectl", d.At(), oneLine(strict))}
 	}
-	if n := len(found) - maxTwice; n > 0 {
-		found = append(found[:maxTwice], fmt.Sprintf("%s: %d more keys appear more than once", d.At(), n))
+	if n := len(found) - maxDuplicates; n > 0 {
+		found = append(found[:maxDuplicates], fmt.Sprintf("%s: %d more keys appear more than once", d.At(), n))
 	}
 	return found
 }
 
-// walkKeys calls tell with each key that its mapping has already. An alias is not followed:
-// its anchor is in the document.
-func walkKeys(n *yaml.Node, path string, tell func(key *yaml.Node, path string)) {
+// walkKeys calls report with each duplicate key of a mapping. It does not follow aliases,
+// because their anchors are in the document.
+func walkKeys(n *yaml.Node, path string, report func(key *yaml.Node, path string)) {
 	if n.Kind != yaml.MappingNode {
 		for _, child := range n.Content {
-			walkKeys(child, path, tell)
+			walkKeys(child, path, report)
 		}
 		return
 	}
@@ -57,9 +57,9 @@ func walkKeys(n *yaml.Node, path string, tell func(key *yaml.Node, path string))
 			at = strings.TrimPrefix(path+"."+key.Value, ".")
 		}
 		if key.Kind == yaml.ScalarNode && seen[key.Value] {
-			tell(key, at)
+			report(key, at)
 		}
 		seen[key.Value] = true
-		walkKeys(n.Content[i+1], at, tell)
+		walkKeys(n.Content[i+1], at, report)
 	}
 }
