@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// maxNested is how deep archives of subcharts may lie in each other.
+// maxNested limits the nesting of subcharts' archives.
 const maxNested = 8
 
-// checkArchive judges a chart's archive before Helm reads it: the whole of it with the
-// archives of subcharts counts, where Helm's bounds are for one each.
+// checkArchive checks a chart's archive before Helm reads it. The limit is for the chart
+// with all archives of subcharts, while Helm's limits are for each archive.
 func checkArchive(data []byte) error {
 	left := int64(maxTotal)
 	return checkTar(data, &left, 0)
@@ -23,7 +23,7 @@ func checkArchive(data []byte) error {
 
 func checkTar(data []byte, left *int64, depth int) error {
 	if depth > maxNested {
-		return fmt.Errorf("its subcharts lie more than %d deep in each other", maxNested)
+		return fmt.Errorf("its subcharts are nested more than %d levels deep", maxNested)
 	}
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -54,8 +54,8 @@ func checkTar(data []byte, left *int64, depth int) error {
 	}
 }
 
-// checkEntry refuses what Helm reads as an empty file, but a program that unpacks the archive
-// would follow. A link within the chart is fine.
+// checkEntry refuses entries that Helm reads as an empty file, but that a program which
+// unpacks the archive would follow. Links within the chart are allowed.
 func checkEntry(h *tar.Header) error {
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeDir, tar.TypeXGlobalHeader, tar.TypeXHeader:
@@ -72,7 +72,7 @@ func checkEntry(h *tar.Header) error {
 		}
 		return fmt.Errorf("%s is a link to %s, which is not in the chart", h.Name, h.Linkname)
 	}
-	return fmt.Errorf("%s is no regular file (tar type %q)", h.Name, h.Typeflag)
+	return fmt.Errorf("%s is not a regular file (tar type %q)", h.Name, h.Typeflag)
 }
 
 type budget struct {
@@ -83,7 +83,7 @@ type budget struct {
 func (b *budget) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if *b.left -= int64(n); *b.left < 0 {
-		return 0, fmt.Errorf("it holds more than %d bytes", maxTotal)
+		return 0, fmt.Errorf("it is larger than %d bytes", maxTotal)
 	}
 	return n, err
 }

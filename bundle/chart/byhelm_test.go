@@ -26,7 +26,7 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-func byUs(archive []byte, text string) (objects, notices []string, err error) {
+func byAirgap(archive []byte, text string) (objects, notices []string, err error) {
 	c, err := chart.Open(archive)
 	if err != nil {
 		return nil, nil, err
@@ -45,7 +45,7 @@ func byUs(archive []byte, text string) (objects, notices []string, err error) {
 	return objects, rendered.Notices, nil
 }
 
-// byHelm renders with Helm, as helm template does, and leaves out hooks and tests.
+// byHelm renders with Helm, as helm template does, with the hooks of an installation.
 func byHelm(t *testing.T, archive []byte, text string) ([]string, error) {
 	loaded, err := loader.LoadArchive(bytes.NewReader(archive))
 	must(t, err)
@@ -65,9 +65,9 @@ func byHelm(t *testing.T, archive []byte, text string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := done.(*release.Release)
-	all, err := applied(made.Manifest)
-	for _, h := range made.Hooks {
+	result := done.(*release.Release)
+	all, err := applied(result.Manifest)
+	for _, h := range result.Hooks {
 		if slices.Contains(h.Events, release.HookPreInstall) || slices.Contains(h.Events, release.HookPostInstall) {
 			more, errHook := applied(h.Manifest)
 			if all = append(all, more...); err == nil {
@@ -86,7 +86,7 @@ func asDependencies(c *helm.Chart) []helmchart.Dependency {
 	return all
 }
 
-// applied are the objects of a manifest as Helm's client for Kubernetes reads them.
+// applied returns the objects of a manifest as Helm's client for Kubernetes reads them.
 func applied(manifest string) ([]string, error) {
 	var all []string
 	for d := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(manifest), 4096); ; {
@@ -116,7 +116,7 @@ func applied(manifest string) ([]string, error) {
 	}
 }
 
-// shown is an object as text, without empty annotations, which we leave out.
+// shown returns an object as text, without empty annotations, which airgap omits.
 func shown(object map[string]any) string {
 	o := (&unstructured.Unstructured{Object: object}).DeepCopy()
 	if all, is := o.Object["metadata"].(map[string]any)["annotations"].(map[string]any); is {
@@ -132,6 +132,6 @@ func compare(t *testing.T, want, got []string) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if !reflect.DeepEqual(want, got) {
-		t.Errorf("Helm has\n%s\nwe have\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
+		t.Errorf("Helm has\n%s\nairgap has\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
 	}
 }

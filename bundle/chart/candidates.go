@@ -11,33 +11,33 @@ import (
 	helm "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-// candidate is a value that may keep a chart from making something up.
+// candidate is a value that may prevent a chart from generating something.
 type candidate struct {
-	path string // in the values of the chart at the top: "drawer.auth.password"
-	rank int    // the lower, the more likely
+	path string // in the values of the top chart: "drawer.auth.password"
+	rank int    // a lower rank is more likely
 	set  any    // the value to try
 }
 
 // Ranks of candidates.
 const (
-	readSecret = iota // a template reads it, and it is called like a secret
+	readSecret = iota // a template reads it, and its name is like a secret's
 	readOther         // a template reads it
-	listed            // values.yaml has it, empty, and it is called like a secret
+	listed            // it is empty in values.yaml, and its name is like a secret's
 	switched          // it is true or false
 )
 
-// likeSecret matches names of secrets, and of values that control their generation.
+// likeSecret matches the names of secrets, and of values that control their generation.
 var likeSecret = regexp.MustCompile(`(?i)pass|secret|token|key|cert|tls|(^|[._-])ca([._-]|$)|cred|salt|hash|auth|cookie|existing|random|generat|seed|uuid|crt|pem`)
 
-// reference finds names of values that name a Secret of the cluster.
+// reference matches names of values that refer to a Secret in the cluster.
 var reference = regexp.MustCompile(`(?i)existing|secret_?(name|ref)$`)
 
-// probe is the value of a candidate during a trial. It is a valid name of a Secret, hexadecimal, base64, and
-// long enough where 32 bytes are required.
+// probe is the value of a candidate in a trial. It is valid as the name of a Secret, as hexadecimal, as base64,
+// and as a key of 32 bytes.
 const probe = "ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12ab12"
 
-// candidates are the values that the templates of differences read, through helpers and in
-// subcharts, and those of the values of their charts that are called like secrets.
+// candidates returns the values that the templates of the differences read, also through
+// helpers and in subcharts, and values of their charts with names like secrets.
 func (r *rendering) candidates(differ []difference, given map[string]any) []candidate {
 	s := search{rendering: r, given: given, found: map[string]candidate{}, defines: map[string]*parse.Tree{}}
 	s.collect(r.chart)
@@ -52,12 +52,12 @@ func (r *rendering) candidates(differ []difference, given map[string]any) []cand
 		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.global(), b.global()), strings.Compare(a.path, b.path))
 	})
 	all = all[:min(len(all), maxTrials)]
-	return slices.DeleteFunc(slices.Clone(all), func(one candidate) bool { // it is a mapping, and its keys are candidates
+	return slices.DeleteFunc(slices.Clone(all), func(one candidate) bool { // a mapping with keys that are candidates
 		return slices.ContainsFunc(all, func(deeper candidate) bool { return strings.HasPrefix(deeper.path, one.path+".") })
 	})
 }
 
-// global is 1 for a value that subcharts have as well, which is set if no other is.
+// global is 1 for a global value, which comes after other values.
 func (c candidate) global() int {
 	if strings.HasPrefix(c.path, "global.") {
 		return 1
@@ -79,7 +79,7 @@ func (s *search) collect(c *helm.Chart) {
 		tree := parse.New(name)
 		tree.Mode = parse.SkipFuncCheck
 		set := map[string]*parse.Tree{}
-		if _, err := tree.Parse(string(t.Data), "", "", set); err == nil { // Helm has parsed it before
+		if _, err := tree.Parse(string(t.Data), "", "", set); err == nil { // Helm has already parsed it
 			maps.Copy(s.defines, set)
 		}
 	}
@@ -103,7 +103,7 @@ func (s *search) template(name string) {
 		if s.defines[text] != nil {
 			continue
 		}
-		// Helpers get the paths of values as text, and look them up.
+		// Some helpers get the path of a value as text.
 		if _, has := at(values, text); has || likeSecret.MatchString(text[strings.LastIndexByte(text, '.')+1:]) && strings.Contains(text, ".") {
 			s.add(prefix, text, readOther)
 		}
@@ -113,11 +113,11 @@ func (s *search) template(name string) {
 	}
 }
 
-// maxKeys bounds the keys that replace anyKey.
+// maxKeys limits the number of keys that replace anyKey.
 const maxKeys = 20
 
-// expand puts keys in the place of any key: those that the values have there, and words of
-// the templates, as charts name their own services.
+// expand replaces anyKey with the keys that the values have, and with words of the
+// templates, because charts contain the names of their services.
 func expand(path string, values any, texts map[string]bool) []string {
 	before, after, is := strings.Cut("."+path+".", "."+anyKey+".")
 	if !is {
@@ -125,7 +125,7 @@ func expand(path string, values any, texts map[string]bool) []string {
 	}
 	before, after = strings.Trim(before, "."), strings.Trim(after, ".")
 	if after == "" || strings.Contains(after, anyKey) {
-		return nil // the value of a mapping as such, or two unknown keys
+		return nil // all values of a mapping, or two unknown keys
 	}
 	below, _ := at(values, before)
 	var keys []string
@@ -144,7 +144,7 @@ func expand(path string, values any, texts map[string]bool) []string {
 	return all
 }
 
-// owner is the chart of a template, and where its values are in those of the top.
+// owner returns the chart of a template, and the prefix of its values in the top values.
 func (s *search) owner(name string) (*helm.Chart, string) {
 	owner, prefix := s.chart, ""
 	for _, sub := range strings.Split(name, "/charts/")[1:] {
@@ -156,8 +156,8 @@ func (s *search) owner(name string) (*helm.Chart, string) {
 	return owner, prefix
 }
 
-// listed adds the values of a chart that are empty and called like secrets, but not those of
-// its subcharts.
+// listed adds empty values of a chart with names like secrets, without the values of its
+// subcharts.
 func (s *search) listed(owner *helm.Chart, values map[string]any, prefix, below string) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if below == "" && (key == "global" || slices.ContainsFunc(owner.Dependencies(), func(d *helm.Chart) bool { return d.Name() == key })) {
@@ -172,7 +172,7 @@ func (s *search) listed(owner *helm.Chart, values map[string]any, prefix, below 
 	}
 }
 
-// add takes a value as a candidate, unless the user has set it.
+// add adds a value as a candidate, unless the user has set it.
 func (s *search) add(prefix, path string, rank int) {
 	if !strings.HasPrefix(path, "global.") {
 		path = prefix + path
@@ -195,7 +195,7 @@ func (s *search) add(prefix, path string, rank int) {
 	}
 }
 
-// trial is the value to try instead of a default; nil for a default that is not empty.
+// trial returns the value to try instead of a default; nil for a default that is not empty.
 func trial(value any) any {
 	switch value := value.(type) {
 	case nil:
@@ -214,7 +214,7 @@ func trial(value any) any {
 	return nil
 }
 
-// at is the value of a path with dots.
+// at returns the value at a path with dots.
 func at(values any, path string) (any, bool) {
 	if path == "" {
 		return values, true

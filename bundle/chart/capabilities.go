@@ -13,26 +13,26 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// kubeVersion is the version of the cluster as templates see it; a chart that
-// is not for it is refused.
+// kubeVersion returns the version of the cluster for templates. It fails if the chart
+// does not support this version.
 func kubeVersion(c *helm.Chart, version string) (common.KubeVersion, error) {
 	parsed, err := common.ParseKubeVersion(version)
 	if err != nil {
-		return common.KubeVersion{}, fmt.Errorf("read version %q of Kubernetes: %w", version, err)
+		return common.KubeVersion{}, fmt.Errorf("parse the Kubernetes version %q: %w", version, err)
 	}
 	if want := c.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, parsed.String()) {
-		return common.KubeVersion{}, fmt.Errorf("the chart is for Kubernetes %s, airgap.yaml has %s", want, version)
+		return common.KubeVersion{}, fmt.Errorf("the chart requires Kubernetes %s, but airgap.yaml has %s", want, version)
 	}
 	return *parsed, nil
 }
 
-// served lists the APIs of a cluster of this version once the chart's definitions are
-// there, and others: "apps/v1" and "apps/v1/Deployment", as Helm lists them from the
-// discovery of an API server.
+// served returns the APIs of a cluster of this version with the chart's definitions, and
+// others: "apps/v1" and "apps/v1/Deployment", as Helm lists them from the discovery of an
+// API server.
 func served(c *helm.Chart, version common.KubeVersion, others []string) (common.VersionSet, error) {
 	minor, err := strconv.Atoi(version.Minor)
 	if err != nil {
-		return nil, fmt.Errorf("read minor %q of Kubernetes: %w", version.Minor, err)
+		return nil, fmt.Errorf("parse the Kubernetes minor version %q: %w", version.Minor, err)
 	}
 	set := common.VersionSet{
 		"apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1/CustomResourceDefinition",
@@ -55,12 +55,12 @@ func served(c *helm.Chart, version common.KubeVersion, others []string) (common.
 	return slices.Compact(set), nil
 }
 
-// offByDefault is the minor from which on a new beta API is served only where the API server
-// is configured to (KEP-3136). Those of before are served until they are removed.
+// offByDefault is the first minor version in which new beta APIs are disabled by default
+// (KEP-3136). Older beta APIs are served until they are removed.
 const offByDefault = 24
 
-// isServed reports whether an API server of 1.minor serves a kind without being asked to. The
-// types know since when they are there and when they go.
+// isServed reports whether an API server of 1.minor serves a kind by default. The types have
+// methods with the versions of their introduction and removal.
 func isServed(gvk schema.GroupVersionKind, minor int) bool {
 	object, err := scheme.Scheme.New(gvk)
 	if err != nil || strings.HasSuffix(gvk.Kind, "List") {
@@ -68,17 +68,17 @@ func isServed(gvk schema.GroupVersionKind, minor int) bool {
 	}
 	since, is := object.(interface{ APILifecycleIntroduced() (int, int) })
 	if !is {
-		return false // ListOptions, WatchEvent and the like
+		return false // ListOptions, WatchEvent and so on
 	}
 	_, introduced := since.APILifecycleIntroduced()
 	if introduced > minor || strings.Contains(gvk.Version, "alpha") {
 		return false
 	}
-	if until, ends := object.(interface{ APILifecycleRemoved() (int, int) }); ends {
+	if until, has := object.(interface{ APILifecycleRemoved() (int, int) }); has {
 		if _, removed := until.APILifecycleRemoved(); removed <= minor {
 			return false
 		}
 	}
-	// Priority and fairness was on as a beta before 1.24, and went on so in later betas.
+	// Priority and fairness was enabled as a beta before 1.24, and so are its later betas.
 	return !strings.Contains(gvk.Version, "beta") || introduced < offByDefault || gvk.Group == "flowcontrol.apiserver.k8s.io"
 }

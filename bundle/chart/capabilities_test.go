@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/bundle/chart/charttest"
 )
 
-// apisOf are the APIs that a chart sees with a version of Kubernetes.
+// apisOf returns the APIs that a chart sees with a version of Kubernetes.
 func apisOf(t *testing.T, version string, others ...string) []string {
 	t.Helper()
 	c, err := chart.Open(charttest.Archive(t, "till", named(map[string]string{
@@ -29,7 +29,7 @@ func apisOf(t *testing.T, version string, others ...string) []string {
 	return nil
 }
 
-// TestCapabilities are those of the cluster that is installed, not of the library's newest.
+// TestCapabilities: a chart sees the APIs of the cluster's version, not of the library's newest.
 func TestCapabilities(t *testing.T) {
 	for api, served := range map[string]map[string]bool{ // by version of Kubernetes
 		"v1/Pod":                                                    {"1.21.0": true, "1.36.3": true},
@@ -58,8 +58,8 @@ func TestCapabilities(t *testing.T) {
 		"admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy": {"1.29.0": false, "1.30.0": true, "1.36.3": true},
 		"apiextensions.k8s.io/v1/CustomResourceDefinition":          {"1.21.0": true, "1.36.3": true},
 		"apiregistration.k8s.io/v1/APIService":                      {"1.36.3": true},
-		"example.com/v1/Shop":                                       {"1.36.3": true}, // of the chart
-		"other.example/v1":                                          {"1.36.3": true}, // of the bundle
+		"example.com/v1/Shop":                                       {"1.36.3": true}, // from the chart
+		"other.example/v1":                                          {"1.36.3": true}, // from the bundle
 		"v1/PodList":                                                {"1.36.3": false},
 		"apps/v1/WatchEvent":                                        {"1.36.3": false},
 	} {
@@ -71,24 +71,24 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestValues reads values as Helm does; TestAsHelm compares what templates see of them.
+// TestValues reads values as Helm does. TestAsHelm compares the values in templates.
 func TestValues(t *testing.T) {
-	for name, tc := range map[string]struct{ in, notice, complaint string }{
-		"empty":           {"", "", ""},
-		"mapping":         {"a: {b: 1}\n", "", ""},
-		"documents":       {"a: {b: 1}\n---# more\na: {c: 2}\n", "", ""},
-		"JSON":            {`{"a": {"b": 1}}`, "", ""},
-		"key twice":       {"a: 1\n---\nb: 1\nb: 2\n", "v.yaml, document 2, line 4: key b appears more than once; the last one counts, as in Helm and kubectl", ""},
-		"a list":          {"- a\n", "", "v.yaml: want a mapping"},
-		"not YAML":        {"a: b: c\n", "", "v.yaml: want a mapping of values: "},
-		"glued mark":      {"a: 1\n---b: 1\n", "", `v.yaml, line 2: "---b: 1" is no separator`},
-		"aliases":         {"a: &a {b: 1}\nc: *a\n", "", ""},
-		"endless aliases": {bombs(), "", "v.yaml, document 1: its aliases make more than"},
+	for name, tc := range map[string]struct{ in, notice, failure string }{
+		"empty":          {"", "", ""},
+		"mapping":        {"a: {b: 1}\n", "", ""},
+		"documents":      {"a: {b: 1}\n---# more\na: {c: 2}\n", "", ""},
+		"JSON":           {`{"a": {"b": 1}}`, "", ""},
+		"duplicate key":  {"a: 1\n---\nb: 1\nb: 2\n", "v.yaml, document 2, line 4: key b appears more than once; the last one counts, as in Helm and kubectl", ""},
+		"a list":         {"- a\n", "", "v.yaml: expected a mapping"},
+		"not YAML":       {"a: b: c\n", "", "v.yaml: expected a mapping of values: "},
+		"mark and text":  {"a: 1\n---b: 1\n", "", `v.yaml, line 2: "---b: 1" is not a document separator`},
+		"aliases":        {"a: &a {b: 1}\nc: *a\n", "", ""},
+		"nested aliases": {bomb(), "", "v.yaml, document 1: its aliases expand to more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			values, notices, err := chart.Values("v.yaml", []byte(tc.in))
-			if tc.complaint != "" {
-				wantError(t, err, tc.complaint)
+			if tc.failure != "" {
+				wantError(t, err, tc.failure)
 				return
 			}
 			must(t, err)
@@ -99,8 +99,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// bombs is a document whose aliases make a billion values.
-func bombs() string {
+// bomb returns a document with aliases that expand to a billion values.
+func bomb() string {
 	text := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range "123456789" {
 		here, before := string(rune('1'+i)), string(rune('0'+i))

@@ -1,12 +1,12 @@
-// Package chart makes objects of Helm charts.
+// Package chart renders Helm charts.
 //
-// In flow a chart's archive and the values for it; out flow the objects that
-// an installation applies, and the images that the chart names in its
-// annotations. Helm's own library loads and renders; no cluster is asked and
-// nothing is fetched: a chart has to bring its dependencies.
+// From the archive of a chart and its values it returns the objects that an
+// installation applies, and the images in the annotations of the chart. It uses
+// Helm's library. It does not ask a cluster and fetches nothing, so the archive
+// must contain all dependencies.
 //
-// The same input gives the same objects. A chart that makes passwords, keys or
-// times while it is rendered is refused, with the values that set them.
+// The same input gives the same objects. The package refuses a chart that generates
+// passwords, keys or times, and names the values that prevent this.
 package chart
 
 import (
@@ -22,23 +22,23 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// MaxArchive bounds a chart's archive, in bytes: the limit of Helm for an unpacked chart, with
-// room for the headers of an archive that is not compressed.
+// MaxArchive limits a chart's archive, in bytes: Helm's limit for an unpacked chart, plus
+// space for the headers of an uncompressed archive.
 const MaxArchive = maxTotal + 4<<20
 
-// Chart is a chart as it was fetched.
+// Chart is the archive of a chart.
 type Chart struct {
 	Name, Version string
 
 	archive []byte
-	notices []string // about dependencies that are missing
-	asks    bool     // a template looks at what the cluster serves
+	notices []string // about missing dependencies
+	asks    bool     // a template reads the APIs of the cluster
 }
 
 // Open reads the archive (tar, gzip) of a chart.
 func Open(archive []byte) (*Chart, error) {
 	if len(archive) > MaxArchive {
-		return nil, fmt.Errorf("read chart: %d bytes, at most %d are read", len(archive), MaxArchive)
+		return nil, fmt.Errorf("read chart: the archive has %d bytes, the limit is %d", len(archive), MaxArchive)
 	}
 	if err := checkArchive(archive); err != nil {
 		return nil, fmt.Errorf("read chart: %w", err)
@@ -52,7 +52,7 @@ func Open(archive []byte) (*Chart, error) {
 		return nil, fmt.Errorf("read chart: %w", err)
 	}
 	if strings.EqualFold(loaded.Metadata.Type, "library") {
-		return nil, fmt.Errorf("chart %s is a library for other charts: it installs nothing", loaded.Name())
+		return nil, fmt.Errorf("chart %s is a library chart, which cannot be installed", loaded.Name())
 	}
 	c.Name, c.Version = loaded.Name(), loaded.Metadata.Version
 	texts := map[string]string{}
@@ -62,7 +62,7 @@ func Open(archive []byte) (*Chart, error) {
 	return c, err
 }
 
-// load gives a copy of its own: Helm changes a chart while it prepares it.
+// load returns a new copy, because Helm changes a chart while it prepares it.
 func (c *Chart) load() (*helm.Chart, error) {
 	loaded, err := loader.LoadArchive(bytes.NewReader(c.archive))
 	if err != nil {
@@ -71,16 +71,16 @@ func (c *Chart) load() (*helm.Chart, error) {
 	return loaded, nil
 }
 
-// missing reports dependencies that the archive should have brought. As Helm does, it does
-// without those of subcharts, and says so.
+// missing reports dependencies that are not in the archive. As in Helm, missing dependencies
+// of subcharts are not an error. They are in notices.
 func missing(c *helm.Chart) (notices []string, err error) {
 	var errs []error
-	for _, name := range lacking(c) {
-		errs = append(errs, fmt.Errorf("chart %s: its dependency %s is not in charts/: run helm dependency build on it", c.Name(), name))
+	for _, name := range absent(c) {
+		errs = append(errs, fmt.Errorf("chart %s: the dependency %s is not in charts/: run helm dependency build on the chart", c.Name(), name))
 	}
 	for _, d := range c.Dependencies() {
-		for _, name := range lacking(d) {
-			notices = append(notices, fmt.Sprintf("chart %s: the dependency %s of its subchart %s is not in the archive and is left out, as by Helm", c.Name(), name, d.Name()))
+		for _, name := range absent(d) {
+			notices = append(notices, fmt.Sprintf("chart %s: the dependency %s of the subchart %s is not in the archive; airgap ignores it, as Helm does", c.Name(), name, d.Name()))
 		}
 		more, _ := missing(d)
 		notices = append(notices, more...)
@@ -88,7 +88,7 @@ func missing(c *helm.Chart) (notices []string, err error) {
 	return notices, errors.Join(errs...)
 }
 
-func lacking(c *helm.Chart) []string {
+func absent(c *helm.Chart) []string {
 	var names []string
 	for _, want := range c.Metadata.Dependencies {
 		if !slices.ContainsFunc(c.Dependencies(), func(d *helm.Chart) bool { return d.Name() == want.Name }) {
@@ -98,7 +98,7 @@ func lacking(c *helm.Chart) []string {
 	return names
 }
 
-// annotated are the images in the annotations of the chart and its
+// annotated returns the images in the annotations of the chart and its
 // dependencies.
 func annotated(c *helm.Chart) ([]workload.Ref, error) {
 	all, err := workload.Annotated(c.Metadata.Annotations, "chart "+c.Name())

@@ -19,7 +19,7 @@ func TestRender(t *testing.T) {
 	c, err := chart.Open(charttest.Archive(t, "till", charttest.Till()))
 	must(t, err)
 	if c.Name != "till" || c.Version != "1.2.3" {
-		t.Errorf("it is %s %s", c.Name, c.Version)
+		t.Errorf("the chart is %s %s", c.Name, c.Version)
 	}
 	r := forTest()
 	r.Values = map[string]any{"image": map[string]any{"tag": "9"}, "drawer": map[string]any{"coins": 7}}
@@ -40,19 +40,19 @@ func TestRender(t *testing.T) {
 		}
 	}
 	if len(rendered.Images) != 1 || rendered.Images[0].Image != "quay.io/shop/plugin:1" {
-		t.Errorf("annotated are %v", rendered.Images)
+		t.Errorf("images of annotations are %v", rendered.Images)
 	}
 	if len(r.Values) != 2 {
 		t.Errorf("the values were changed: %v", r.Values)
 	}
 }
 
-// TestRenderRefuses changes one file of a good chart.
+// TestRenderRefuses changes one file of a valid chart.
 func TestRenderRefuses(t *testing.T) {
 	secret := func(value string) string {
 		return "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n  user: '{{ .Values.user }}'\n  password: " + value + "\n"
 	}
-	for name, tc := range map[string]struct{ file, text, complaint string }{
+	for name, tc := range map[string]struct{ file, text, want string }{
 		"random": {
 			"templates/s.yaml",
 			secret("{{ .Values.password | default (randAlphaNum 8) | quote }}"),
@@ -63,22 +63,22 @@ func TestRenderRefuses(t *testing.T) {
 		"the year":      {"templates/s.yaml", secret(`{{ now | date "2006" | quote }}`), `stringData.password differs between two renderings.*: no value of the chart`},
 		"in a name": {
 			"templates/s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s-{{ randAlpha 5 | lower }}}\n",
-			`metadata.name differs between two renderings.*: no value of the chart prevents it: change a copy`,
+			`metadata.name differs between two renderings.*: no value of the chart prevents this: change a copy`,
 		},
-		"in a subchart":    {"charts/drawer/templates/s.yaml", secret("{{ uuidv4 }}{{ .Values.extra }}"), `till/charts/drawer/templates/s.yaml.*no value of the chart`},
-		"a list":           {"templates/s.yaml", "apiVersion: v1\nkind: X\nmetadata: {name: s}\nspec: [a, {b: '{{ uuidv4 }}'}]\n", `spec\[1\].b differs between two renderings`},
-		"does not render":  {"templates/s.yaml", "{{ .Values.a.b.c }}", `^render chart till 1.2.3: till/templates/s.yaml:1:\d+ .*nil pointer evaluating interface {}.b$`},
-		"fails in lines":   {"templates/s.yaml", "{{ fail \"\\nVALUES:\\n    user: empty\\n\" }}", `till/templates/s.yaml:1:\d+: the chart refuses these values: VALUES: user: empty$`},
-		"notes that fail":  {"templates/NOTES.txt", `{{ required "name a shop" .Values.shop }}`, `till/templates/NOTES.txt:1:\d+: the chart refuses these values: name a shop$`},
-		"test not YAML":    {"templates/tests/till.yaml", "a: b: c\n", `till/templates/tests/till.yaml, document 1: read it as YAML`},
-		"wants a value":    {"templates/s.yaml", `{{ required "set user" .Values.user }}`, `^render chart till 1.2.3: till/templates/s.yaml:1:\d+: the chart refuses these values: set user$`},
-		"no template":      {"templates/s.yaml", `{{ if }}`, `till/templates/s.yaml`},
-		"not YAML":         {"templates/s.yaml", "a: b: c\n", `till/templates/s.yaml, document 1: read it as YAML, from line 1 of the rendered template: `},
-		"no object":        {"templates/s.yaml", "a: b\n", `till/templates/s.yaml, document 1: is no Kubernetes object`},
-		"values judged":    {"values.schema.json", `{"properties": {"replicas": {"type": "string"}}}`, `(?s)replicas.*string`},
-		"other Kubernetes": {"Chart.yaml", "apiVersion: v2\nname: till\nversion: 1.2.3\nkubeVersion: <1.30.0\n", `the chart is for Kubernetes <1.30.0, airgap.yaml has 1.36.3`},
-		"bad definition":   {"crds/x.yaml", "a: b: c\n", `crds/x.yaml, document 1: `},
-		"bad annotation":   {"Chart.yaml", "apiVersion: v2\nname: till\nversion: 1.2.3\nannotations: {artifacthub.io/images: none}\n", `chart till, annotation artifacthub.io/images: `},
+		"in a subchart":      {"charts/drawer/templates/s.yaml", secret("{{ uuidv4 }}{{ .Values.extra }}"), `till/charts/drawer/templates/s.yaml.*no value of the chart`},
+		"a list":             {"templates/s.yaml", "apiVersion: v1\nkind: X\nmetadata: {name: s}\nspec: [a, {b: '{{ uuidv4 }}'}]\n", `spec\[1\].b differs between two renderings`},
+		"does not render":    {"templates/s.yaml", "{{ .Values.a.b.c }}", `^render chart till 1.2.3: till/templates/s.yaml:1:\d+ .*nil pointer evaluating interface {}.b$`},
+		"fails in lines":     {"templates/s.yaml", "{{ fail \"\\nVALUES:\\n    user: empty\\n\" }}", `till/templates/s.yaml:1:\d+: the chart refuses these values: VALUES: user: empty$`},
+		"notes that fail":    {"templates/NOTES.txt", `{{ required "name a shop" .Values.shop }}`, `till/templates/NOTES.txt:1:\d+: the chart refuses these values: name a shop$`},
+		"test not YAML":      {"templates/tests/till.yaml", "a: b: c\n", `till/templates/tests/till.yaml, document 1: parse as YAML`},
+		"required value":     {"templates/s.yaml", `{{ required "set user" .Values.user }}`, `^render chart till 1.2.3: till/templates/s.yaml:1:\d+: the chart refuses these values: set user$`},
+		"no template":        {"templates/s.yaml", `{{ if }}`, `till/templates/s.yaml`},
+		"not YAML":           {"templates/s.yaml", "a: b: c\n", `till/templates/s.yaml, document 1: parse as YAML, from line 1 of the rendered template: `},
+		"no object":          {"templates/s.yaml", "a: b\n", `till/templates/s.yaml, document 1: is not a Kubernetes object`},
+		"values validated":   {"values.schema.json", `{"properties": {"replicas": {"type": "string"}}}`, `(?s)replicas.*string`},
+		"other Kubernetes":   {"Chart.yaml", "apiVersion: v2\nname: till\nversion: 1.2.3\nkubeVersion: <1.30.0\n", `the chart requires Kubernetes <1.30.0, but airgap.yaml has 1.36.3`},
+		"invalid CRD":        {"crds/x.yaml", "a: b: c\n", `crds/x.yaml, document 1: `},
+		"invalid annotation": {"Chart.yaml", "apiVersion: v2\nname: till\nversion: 1.2.3\nannotations: {artifacthub.io/images: none}\n", `chart till, annotation artifacthub.io/images: `},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := charttest.Till()
@@ -86,7 +86,7 @@ func TestRenderRefuses(t *testing.T) {
 			c, err := chart.Open(charttest.Archive(t, "till", files))
 			must(t, err)
 			_, err = c.Render(forTest())
-			wantError(t, err, tc.complaint)
+			wantError(t, err, tc.want)
 		})
 	}
 }
@@ -98,31 +98,31 @@ func TestOpenRefuses(t *testing.T) {
 		return charttest.Archive(t, "till", files)
 	}
 	for name, tc := range map[string]struct {
-		archive   []byte
-		complaint string
+		archive []byte
+		want    string
 	}{
 		"no archive":        {[]byte("hello"), "read chart: "},
-		"cut":               {charttest.Archive(t, "till", charttest.Till())[:300], "read chart: "},
-		"huge":              {make([]byte, chart.MaxArchive+1), "at most"},
+		"truncated":         {charttest.Archive(t, "till", charttest.Till())[:300], "read chart: "},
+		"huge":              {make([]byte, chart.MaxArchive+1), "the limit is"},
 		"no Chart.yaml":     {with(func(f map[string]string) { delete(f, "Chart.yaml") }), "Chart.yaml"},
 		"without a version": {with(func(f map[string]string) { f["Chart.yaml"] = "apiVersion: v2\nname: till\n" }), "version"},
 		"a library": {with(func(f map[string]string) {
 			f["Chart.yaml"] = "apiVersion: v2\nname: till\nversion: 1.2.3\ntype: library\n"
 		}), "library"},
-		"a dependency missing": {with(func(f map[string]string) {
+		"a missing dependency": {with(func(f map[string]string) {
 			maps.DeleteFunc(f, func(k, _ string) bool { return strings.HasPrefix(k, "charts/drawer/") })
-		}), "its dependency drawer is not in charts/: run helm dependency build"},
-		"a path that climbs up": {charttest.Archive(t, "till", map[string]string{"../../x": "y"}), "read chart: "},
+		}), "the dependency drawer is not in charts/: run helm dependency build"},
+		"a path to the outside": {charttest.Archive(t, "till", map[string]string{"../../x": "y"}), "read chart: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := chart.Open(tc.archive)
-			wantError(t, err, tc.complaint)
+			wantError(t, err, tc.want)
 		})
 	}
 }
 
-// TestPack gives the same bytes for the same files, and a chart that renders
-// like the directory's.
+// TestPack: the same files give the same bytes, and the packed chart renders like the
+// directory.
 func TestPack(t *testing.T) {
 	files := charttest.Till()
 	files[".helmignore"] = "*.swp\n"
@@ -132,7 +132,7 @@ func TestPack(t *testing.T) {
 	two, err := chart.Pack(charttest.Directory(t, files))
 	must(t, err)
 	if !bytes.Equal(one, two) {
-		t.Error("the same files gave other bytes")
+		t.Error("the same files gave different bytes")
 	}
 	if bytes.Contains(one, []byte("x.swp")) {
 		t.Error("an ignored file was packed")
@@ -167,11 +167,11 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// wantError wants an error that matches a regular expression.
+// wantError checks that an error matches a regular expression.
 func wantError(t testing.TB, err error, want string) {
 	t.Helper()
 	if err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
-		t.Errorf("got %v, want an error like %s", err, want)
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

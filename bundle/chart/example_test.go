@@ -45,6 +45,6 @@ func Example() {
 		return
 	}
 	o := rendered.Objects[0]
-	fmt.Println(c.Name, c.Version, "makes", o.Title("shop"), o.Object["data"])
-	// Output: till 1.2.3 makes ConfigMap shop/cash map[open:always]
+	fmt.Println(c.Name, c.Version, "renders", o.Title("shop"), o.Object["data"])
+	// Output: till 1.2.3 renders ConfigMap shop/cash map[open:always]
 }

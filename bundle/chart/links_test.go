@@ -20,22 +20,22 @@ func chartDir(t *testing.T) string {
 	return charttest.Directory(t, charttest.Till())
 }
 
-// TestPackStaysInside: what lies beside a chart on the connected host does not get into a
-// bundle by a link.
+// TestPackStaysInside: a link cannot add files outside of the chart on the connected host to
+// a bundle.
 func TestPackStaysInside(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "id_rsa")
 	must(t, os.WriteFile(secret, []byte("s3cret"), 0o600))
 	outside := filepath.Dir(secret)
-	for name, c := range map[string]struct{ at, to, complaint string }{
-		"a file":                 {"templates/x.yaml", secret, `templates/x.yaml is a link to .*id_rsa, which is not in the chart: put a copy`},
-		"a definition":           {"crds/x.yaml", secret, `crds/x.yaml is a link`},
-		"values":                 {"extra/values.yaml", secret, `extra/values.yaml is a link`},
-		"a directory":            {"files", outside, `files is a link`},
-		"a subchart":             {"charts/other", outside, `charts/other is a link`},
-		"a relative way":         {"templates/x.yaml", "../../../../../../../../etc/passwd", `templates/x.yaml is a link`},
-		"its rules":              {".helmignore", secret, `.helmignore is a link`},
-		"nowhere":                {"templates/x.yaml", "nothing", `templates/x.yaml is a link to nothing`},
-		"the directory above it": {"templates/up", "..", `templates/up is a link to a directory that it lies in`},
+	for name, c := range map[string]struct{ at, to, want string }{
+		"a file":               {"templates/x.yaml", secret, `templates/x.yaml is a link to .*id_rsa, which is not in the chart: replace the link with a copy`},
+		"a definition":         {"crds/x.yaml", secret, `crds/x.yaml is a link`},
+		"values":               {"extra/values.yaml", secret, `extra/values.yaml is a link`},
+		"a directory":          {"files", outside, `files is a link`},
+		"a subchart":           {"charts/other", outside, `charts/other is a link`},
+		"a relative path":      {"templates/x.yaml", "../../../../../../../../etc/passwd", `templates/x.yaml is a link`},
+		"the ignore rules":     {".helmignore", secret, `.helmignore is a link`},
+		"a missing file":       {"templates/x.yaml", "nothing", `templates/x.yaml is a link to nothing`},
+		"the parent directory": {"templates/up", "..", `templates/up is a link to one of its parent directories`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := chartDir(t)
@@ -43,13 +43,14 @@ func TestPackStaysInside(t *testing.T) {
 			must(t, os.MkdirAll(filepath.Dir(at), 0o755))
 			must(t, os.Symlink(c.to, at))
 			_, err := chart.Pack(dir)
-			wantError(t, err, `pack chart .*: `+c.complaint)
+			wantError(t, err, `pack chart .*: `+c.want)
 		})
 	}
 }
 
-// TestPackTakesLinksWithin as Helm does, and leaves out what .helmignore lists.
-func TestPackTakesLinksWithin(t *testing.T) {
+// TestPackFollowsLinksInside: Pack follows links within the chart as Helm does, and omits the
+// files in .helmignore.
+func TestPackFollowsLinksInside(t *testing.T) {
 	dir := chartDir(t)
 	must(t, os.Mkdir(filepath.Join(dir, "files"), 0o755))
 	must(t, os.WriteFile(filepath.Join(dir, "files", "a"), []byte("within"), 0o644))
@@ -78,7 +79,7 @@ func TestPackRefusesPipes(t *testing.T) {
 	dir := chartDir(t)
 	must(t, syscall.Mkfifo(filepath.Join(dir, "templates", "pipe"), 0o644))
 	_, err := chart.Pack(dir)
-	wantError(t, err, `templates/pipe is no regular file`)
+	wantError(t, err, `templates/pipe is not a regular file`)
 }
 
 func untar(t *testing.T, data []byte) map[string]string {
@@ -98,9 +99,9 @@ func untar(t *testing.T, data []byte) map[string]string {
 	}
 }
 
-// TestArchivesOfOthers: entries that a program that unpacks the archive would follow, and
-// archives that grow.
-func TestArchivesOfOthers(t *testing.T) {
+// TestHostileArchives: Open refuses links to the outside, special files, and archives that are
+// too large after decompression.
+func TestHostileArchives(t *testing.T) {
 	link := func(kind byte, name, to string) []byte {
 		return archive(t, tar.Header{Typeflag: kind, Name: name, Linkname: to}, nil)
 	}
@@ -114,22 +115,22 @@ func TestArchivesOfOthers(t *testing.T) {
 		wide["charts/s"+strings.Repeat("x", i)+".tgz"] = string(bomb)
 	}
 	for name, c := range map[string]struct {
-		data      []byte
-		complaint string
+		data []byte
+		want string
 	}{
-		"a link out":         {link(tar.TypeSymlink, "till/templates/x", "/etc/passwd"), `read chart: till/templates/x is a link to /etc/passwd, which is not in the chart`},
-		"a link up":          {link(tar.TypeSymlink, "till/templates/x", "../../../x"), `is a link to ../../../x`},
-		"a hard link out":    {link(tar.TypeLink, "till/x", "../x"), `is a link to ../x`},
-		"a device":           {link(tar.TypeChar, "till/x", ""), `till/x is no regular file`},
-		"a pipe":             {link(tar.TypeFifo, "till/x", ""), `till/x is no regular file`},
-		"too deep":           {nested, `more than 8 deep`},
-		"large, in pieces":   {charttest.Archive(t, "till", wide), `it holds more than 104857600 bytes`},
-		"an absolute name":   {archive(t, tar.Header{Typeflag: tar.TypeReg, Name: "till//etc/passwd"}, []byte("x")), `read chart: `},
-		"a name that climbs": {archive(t, tar.Header{Typeflag: tar.TypeReg, Name: "till/../../x"}, []byte("x")), `read chart: `},
+		"a link out":       {link(tar.TypeSymlink, "till/templates/x", "/etc/passwd"), `read chart: till/templates/x is a link to /etc/passwd, which is not in the chart`},
+		"a link up":        {link(tar.TypeSymlink, "till/templates/x", "../../../x"), `is a link to ../../../x`},
+		"a hard link out":  {link(tar.TypeLink, "till/x", "../x"), `is a link to ../x`},
+		"a device":         {link(tar.TypeChar, "till/x", ""), `till/x is not a regular file`},
+		"a pipe":           {link(tar.TypeFifo, "till/x", ""), `till/x is not a regular file`},
+		"too deep":         {nested, `more than 8 levels deep`},
+		"large, in pieces": {charttest.Archive(t, "till", wide), `it is larger than 104857600 bytes`},
+		"an absolute name": {archive(t, tar.Header{Typeflag: tar.TypeReg, Name: "till//etc/passwd"}, []byte("x")), `read chart: `},
+		"a name with dots": {archive(t, tar.Header{Typeflag: tar.TypeReg, Name: "till/../../x"}, []byte("x")), `read chart: `},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := chart.Open(c.data)
-			wantError(t, err, c.complaint)
+			wantError(t, err, c.want)
 		})
 	}
 	if _, err := chart.Open(link(tar.TypeSymlink, "till/README", "docs/README.md")); err == nil || strings.Contains(err.Error(), "link") {
@@ -151,8 +152,8 @@ func archive(t *testing.T, h tar.Header, data []byte) []byte {
 	return b.Bytes()
 }
 
-// TestLargeCharts: a chart may be as large as Helm allows, also as a directory, whose archive is
-// not compressed.
+// TestLargeCharts: a chart may be as large as Helm allows, also as a directory, for which the archive
+// is not compressed.
 func TestLargeCharts(t *testing.T) {
 	files := charttest.Till()
 	for i := range 7 {

@@ -13,9 +13,9 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 )
 
-// Pack makes the archive of a chart in a directory, without what its
-// .helmignore lists. The same files give the same bytes. A link that leads out
-// of the directory is refused: what it leads to is no part of the chart.
+// Pack returns the archive of a chart in a directory, without the files in
+// .helmignore. The same files give the same bytes. Pack refuses a link to a file
+// outside of the directory.
 func Pack(dir string) ([]byte, error) {
 	read, err := readDir(dir)
 	if err != nil {
@@ -28,7 +28,7 @@ func Pack(dir string) ([]byte, error) {
 	files := slices.Clone(c.Raw)
 	slices.SortFunc(files, func(a, b *common.File) int { return strings.Compare(a.Name, b.Name) })
 	var b bytes.Buffer
-	// Stored: the bytes are not to change with the compressor.
+	// Without compression the bytes do not depend on the compressor.
 	z, err := gzip.NewWriterLevel(&b, gzip.NoCompression)
 	if err != nil {
 		return nil, err

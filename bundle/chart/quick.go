@@ -9,8 +9,8 @@ import (
 	"text/template"
 )
 
-// quick are functions that stand for those of Sprig that compute keys and hashes, which take
-// long. A trial only asks whether a value is generated.
+// quick returns replacements for slow functions of Sprig, which compute keys and hashes. A
+// trial only checks whether a value is generated.
 func quick() template.FuncMap {
 	pair := func(...any) (map[string]string, error) {
 		return map[string]string{"Cert": rand.Text(), "Key": rand.Text()}, nil
@@ -30,7 +30,8 @@ func quick() template.FuncMap {
 	}
 }
 
-// decoded is base64 or, since a trial's values are not made for this, the text itself.
+// decoded decodes base64. It returns other text unchanged, because the values of a trial need
+// not be base64.
 func decoded(text string) string {
 	plain, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

@@ -14,13 +14,14 @@ import (
 	"helm.sh/helm/v4/pkg/ignore"
 )
 
-// Bounds of a chart, Helm's own ones for archives.
+// Limits of a chart, the same as Helm's for archives.
 const (
 	maxFile  = 5 << 20
 	maxTotal = 100 << 20
 )
 
-// directory reads a chart as Helm does, by an os.Root, which no link leads out of.
+// directory reads a chart as Helm does, through an os.Root, which follows no link to the
+// outside.
 type directory struct {
 	root  *os.Root
 	rules *ignore.Rules
@@ -61,8 +62,8 @@ func (d *directory) readRules() error {
 	return nil
 }
 
-// walk reads what is below the directory name. above are the directories on the way
-// there: a link to one of them has no end.
+// walk reads the files below the directory name. above has its parent directories: a link
+// to one of them would be an endless loop.
 func (d *directory) walk(name string, above []fs.FileInfo) error {
 	entries, err := fs.ReadDir(d.root.FS(), name)
 	if err != nil {
@@ -84,7 +85,7 @@ func (d *directory) walk(name string, above []fs.FileInfo) error {
 			continue
 		}
 		if slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, info) }) {
-			return fmt.Errorf("%s is a link to a directory that it lies in: remove it", below)
+			return fmt.Errorf("%s is a link to one of its parent directories: remove the link", below)
 		}
 		if err := d.walk(below, append(slices.Clip(above), info)); err != nil {
 			return err
@@ -93,8 +94,8 @@ func (d *directory) walk(name string, above []fs.FileInfo) error {
 	return nil
 }
 
-// ignoresLink judges a link that leads nowhere in the chart: by rules for files, and by
-// those for directories, since what it leads to is not looked at.
+// ignoresLink reports whether .helmignore ignores a link to the outside. It checks the
+// rules for files and for directories, because the target is not read.
 func (d *directory) ignoresLink(name string, e fs.DirEntry) bool {
 	info, err := e.Info()
 	return err == nil && (d.rules.Ignore(name, info) || d.rules.Ignore(name, asDirectory{info}))
@@ -112,7 +113,7 @@ func (d *directory) stat(name string) (fs.FileInfo, error) {
 	}
 	if info, err = d.root.Stat(name); err != nil {
 		to, _ := d.root.Readlink(name)
-		return nil, fmt.Errorf("%s is a link to %s, which is not in the chart: put a copy in its place, or name it in %s (%w)", name, to, ignore.HelmIgnore, err)
+		return nil, fmt.Errorf("%s is a link to %s, which is not in the chart: replace the link with a copy, or add it to %s (%w)", name, to, ignore.HelmIgnore, err)
 	}
 	return info, nil
 }
@@ -123,7 +124,7 @@ func (d *directory) add(name string, info fs.FileInfo) error {
 		return err
 	}
 	if d.left -= int64(len(data)); d.left < 0 {
-		return fmt.Errorf("it holds more than %d bytes", maxTotal)
+		return fmt.Errorf("it is larger than %d bytes", maxTotal)
 	}
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")) // as Helm does
 	d.files = append(d.files, &archive.BufferedFile{Name: name, ModTime: info.ModTime(), Data: data})
@@ -132,7 +133,7 @@ func (d *directory) add(name string, info fs.FileInfo) error {
 
 func (d *directory) read(name string, info fs.FileInfo) ([]byte, error) {
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file (%s)", name, info.Mode().Type())
+		return nil, fmt.Errorf("%s is not a regular file (%s)", name, info.Mode().Type())
 	}
 	f, err := d.root.Open(name)
 	if err != nil {
@@ -141,7 +142,7 @@ func (d *directory) read(name string, info fs.FileInfo) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("%s is longer than %d bytes", name, maxFile)
+		err = fmt.Errorf("%s is larger than %d bytes", name, maxFile)
 	}
 	return data, err
 }

@@ -6,26 +6,26 @@ import (
 	"text/template/parse"
 )
 
-// reader finds the values that a template reads, also by the named templates that it
+// reader finds the values that a template reads, also through the named templates that it
 // includes: .Values.a.b, index .Values "a" "b", .b within a block of with .Values.a, and
-// $x.b after $x := .Values.a. It reads the text and executes nothing: a wrong path only
-// costs a rendering.
+// $x.b after $x := .Values.a. It parses the text and executes nothing. A wrong path only
+// causes an unnecessary rendering.
 type reader struct {
 	defines map[string]*parse.Tree
-	seen    map[string]bool // named templates with their dot
+	seen    map[string]bool // named templates with the path of their dot
 	paths   map[string]bool // "auth.password"
 	texts   map[string]bool // constants that could be the path of a value
 	vars    map[string]string
 }
 
-// unknown is the dot, or a variable, that is no value of the chart. A path is "" for .Values
-// itself, else "a.b".
+// unknown is the path of a dot or a variable that is not a value of the chart. The path of
+// .Values is "", of values below it "a.b".
 const unknown = "\x00"
 
-// anyKey stands in a path for a key that only the running template knows.
+// anyKey is a placeholder in a path for a key that is known only at execution.
 const anyKey = "*"
 
-// maxReads bounds the named templates that are looked at.
+// maxReads limits the number of named templates.
 const maxReads = 2000
 
 func (r *reader) named(name, dot string) {
@@ -78,7 +78,7 @@ func (r *reader) branch(n *parse.BranchNode, dot string, with bool) {
 	r.node(n.ElseList, dot)
 }
 
-// each follows a range: the dot, and the last variable, is any value below the mapping.
+// each follows a range: the dot and the last variable are any value below the mapping.
 func (r *reader) each(n *parse.BranchNode, dot string) {
 	value := r.pipe(n.Pipe, dot)
 	if value != unknown {
@@ -91,7 +91,7 @@ func (r *reader) each(n *parse.BranchNode, dot string) {
 	r.node(n.ElseList, dot)
 }
 
-// pipe notes the values that a pipeline reads, and returns the path of its result, or unknown.
+// pipe records the values that a pipeline reads, and returns the path of its result, or unknown.
 func (r *reader) pipe(p *parse.PipeNode, dot string) string {
 	if p == nil {
 		return unknown
@@ -146,7 +146,7 @@ func (r *reader) command(c *parse.CommandNode, dot string, piped []string) strin
 	return unknown
 }
 
-// argument is the path of an argument, which is noted.
+// argument records an argument and returns its path.
 func (r *reader) argument(n parse.Node, dot string) string {
 	switch n := n.(type) {
 	case *parse.DotNode:
@@ -173,8 +173,8 @@ func (r *reader) argument(n parse.Node, dot string) string {
 
 var pathLike = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`)
 
-// note goes on from a path by fields. Values is where a chart's values begin, whatever it is
-// a field of: helpers get the scope as .context and the like.
+// note records the path of fields below from. After a field Values a new path starts, because
+// helpers get the scope as .context and similar fields.
 func (r *reader) note(from string, fields []string) string {
 	for i, field := range fields {
 		if field == "Values" {
@@ -197,7 +197,7 @@ func (r *reader) keep(path string) string {
 	return path
 }
 
-// deeper goes on by constants, and by any key where the key is no constant.
+// deeper records the path of constant keys below from, with anyKey for other keys.
 func (r *reader) deeper(from string, args []parse.Node) string {
 	if from == unknown {
 		return unknown

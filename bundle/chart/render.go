@@ -17,35 +17,35 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// Release is what a chart is rendered for.
+// Release has the parameters of a rendering.
 type Release struct {
 	Name, Namespace string
 	KubeVersion     string // "1.36.3"
-	// APIs are served by the cluster beside Kubernetes' own and those that the
-	// chart defines itself: "example.com/v1", "example.com/v1/Shop".
+	// APIs lists the APIs of the cluster in addition to those of Kubernetes and of the
+	// chart: "example.com/v1", "example.com/v1/Shop".
 	APIs   []string
 	Values map[string]any
 
 	// For trials.
-	only  map[string]bool // templates that are rendered; nil for all
-	quick bool            // nothing is made that takes long
+	only  map[string]bool // templates to render; nil for all
+	quick bool            // replace slow functions
 }
 
-// Rendered is a chart with values.
+// Rendered is the result of a rendering.
 type Rendered struct {
-	Objects []workload.Object // as the chart has them; workload.Installed puts them in order
-	Images  []workload.Ref    // of annotations
-	// Unjudged are sentences that say which charts' values were not held to a schema.
+	Objects []workload.Object // in the order of the chart; workload.Installed sorts them
+	Images  []workload.Ref    // from annotations
+	// Unjudged has sentences about charts with values that were not validated.
 	Unjudged []string
-	// Notices are sentences about mistakes that Helm tolerates.
+	// Notices has sentences about mistakes that Helm ignores.
 	Notices []string
 }
 
-// maxRendered bounds what templates may write, in bytes.
+// maxRendered limits the output of the templates, in bytes.
 const maxRendered = 64 << 20
 
-// Render renders the chart twice, a year apart, and refuses it unless both
-// come out the same.
+// Render renders the chart at least twice, with times one year apart, and fails if the
+// results differ.
 func (c *Chart) Render(r Release) (*Rendered, error) {
 	rendered, err := c.rendered(r)
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Chart) Render(r Release) (*Rendered, error) {
 }
 
 func (c *Chart) rendered(r Release) (*Rendered, error) {
-	first, differ, err := c.twice(r)
+	first, differ, err := c.renderTwice(r)
 	if err != nil {
 		return nil, err
 	}
@@ -71,17 +71,17 @@ func (c *Chart) rendered(r Release) (*Rendered, error) {
 	return &Rendered{Objects: file.Objects, Images: images, Unjudged: first.unjudged, Notices: append(c.notices, notices...)}, err
 }
 
-// twice renders at two times, and returns the differences. A chart that draws from
-// few values is rendered more often, until there is a difference.
-func (c *Chart) twice(r Release) (*rendering, []difference, error) {
-	drawn := &chance{now: epoch()}
+// renderTwice renders with two times and returns the differences. It renders a chart that
+// draws from a small range more often, until there is a difference.
+func (c *Chart) renderTwice(r Release) (*rendering, []difference, error) {
+	drawn := &draws{now: epoch()}
 	first, err := c.render(r, drawn)
 	if err != nil {
 		return nil, nil, err
 	}
 	var differ []difference
 	for n := 1; n < 2 || drawn.few && n < maxRenderings && len(differ) == 0; n++ {
-		other, err := c.render(r, &chance{rendering: n, now: epoch().AddDate(n, 1, 1).Add(3*time.Hour + 7*time.Second)})
+		other, err := c.render(r, &draws{rendering: n, now: epoch().AddDate(n, 1, 1).Add(3*time.Hour + 7*time.Second)})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -93,16 +93,16 @@ func (c *Chart) twice(r Release) (*rendering, []difference, error) {
 // epoch is the time of the first rendering.
 func epoch() time.Time { return time.Unix(1_700_000_000, 0) }
 
-// rendering is what came out once.
+// rendering is the result of one rendering.
 type rendering struct {
 	chart     *helm.Chart // without disabled dependencies
 	values    map[string]any
-	documents map[string][]workload.Document // that are installed, by template
+	documents map[string][]workload.Document // installed documents, by template
 
 	notices, unjudged []string
 }
 
-func (c *Chart) render(r Release, drawn *chance) (*rendering, error) {
+func (c *Chart) render(r Release, drawn *draws) (*rendering, error) {
 	loaded, err := c.load()
 	if err != nil {
 		return nil, err
@@ -124,39 +124,39 @@ func (c *Chart) render(r Release, drawn *chance) (*rendering, error) {
 	}
 	release := common.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
 	caps := &common.Capabilities{KubeVersion: version, APIVersions: apis, HelmVersion: common.DefaultCapabilities.HelmVersion}
-	// Helm's own validation fetches what a schema refers to.
+	// Skip Helm's validation, because it fetches the references of a schema.
 	top, err := util.ToRenderValuesWithSchemaValidation(loaded, values, release, caps, true)
 	if err != nil {
 		return nil, err
 	}
-	judged, err := top.Table("Values")
+	merged, err := top.Table("Values")
 	if err != nil {
 		return nil, err
 	}
-	unjudged, err := judge(loaded, judged)
+	unjudged, err := validateAll(loaded, merged)
 	if err != nil {
 		return nil, err
 	}
-	// No cluster for lookup, no DNS for getHostByName.
+	// This engine has no cluster for lookup and no DNS for getHostByName.
 	e := engine.Engine{CustomTemplateFuncs: drawn.functions()}
 	if r.quick {
 		maps.Copy(e.CustomTemplateFuncs, quick())
 	}
 	files, err := e.Render(loaded, top)
 	if err != nil {
-		return nil, stopped(err)
+		return nil, templateError(err)
 	}
-	done := &rendering{chart: loaded, values: judged, documents: map[string][]workload.Document{}, unjudged: unjudged}
+	done := &rendering{chart: loaded, values: merged, documents: map[string][]workload.Document{}, unjudged: unjudged}
 	return done, done.take(files)
 }
 
-// take keeps the documents that are installed.
+// take adds the installed documents of the rendered files.
 func (r *rendering) take(files map[string]string) error {
 	size := 0
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if size += len(files[name]); size > maxRendered {
-			return fmt.Errorf("%s: the templates write more than %d bytes", name, maxRendered)
+			return fmt.Errorf("%s: the output of the templates is larger than %d bytes", name, maxRendered)
 		}
 		if !isManifest(name) {
 			continue
@@ -168,18 +168,18 @@ func (r *rendering) take(files map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// ownWords matches the place in a template and the message of fail or required.
-var ownWords = regexp.MustCompile(`(?s)^execution error at \((.+?)\): (.*)$`)
+// chartError matches the place in a template and the message of fail or required.
+var chartError = regexp.MustCompile(`(?s)^execution error at \((.+?)\): (.*)$`)
 
-// stopped is an error of Helm's engine, in one line.
-func stopped(err error) error {
-	if m := ownWords.FindStringSubmatch(err.Error()); m != nil {
+// templateError returns an error of Helm's engine in one line.
+func templateError(err error) error {
+	if m := chartError.FindStringSubmatch(err.Error()); m != nil {
 		return fmt.Errorf("%s: the chart refuses these values: %s", m[1], oneLine(m[2]))
 	}
 	return errors.New(oneLine(err.Error()))
 }
 
-// clone keeps one rendering from changing the values of the next.
+// clone copies values, so that a rendering cannot change the values of the next.
 func clone(values map[string]any) map[string]any {
 	copied := make(map[string]any, len(values))
 	for key, value := range values {
@@ -191,7 +191,7 @@ func clone(values map[string]any) map[string]any {
 	return copied
 }
 
-// objects parses what was rendered, definitions first.
+// objects parses the rendered documents. Definitions come first.
 func (r *rendering) objects() (workload.File, error) {
 	defined, errDefined := definitions(r.chart)
 	var all []workload.Document
@@ -202,8 +202,8 @@ func (r *rendering) objects() (workload.File, error) {
 	return workload.File{Objects: append(defined.Objects, rendered.Objects...), Notices: append(defined.Notices, rendered.Notices...)}, errors.Join(errDefined, err)
 }
 
-// Definitions are the files below crds/ of the chart and of those dependencies that the
-// values switch on.
+// Definitions returns the objects below crds/ of the chart and of the dependencies that the
+// values enable.
 func (c *Chart) Definitions(r Release) ([]workload.Object, error) {
 	loaded, err := c.load()
 	if err != nil {
@@ -216,7 +216,7 @@ func (c *Chart) Definitions(r Release) ([]workload.Object, error) {
 	return f.Objects, err
 }
 
-// definitions are the files below crds/, which are no templates. Helm has them read as
+// definitions returns the objects below crds/, which are not templates. Helm parses them as
 // kubectl does.
 func definitions(c *helm.Chart) (workload.File, error) {
 	var all workload.File

@@ -11,28 +11,28 @@ import (
 	helm "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-// judge holds values to the schemas of a chart and its dependencies, as Helm does, but for
-// one thing: nothing is fetched. unjudged says of which charts the values were not
-// validated, and why.
-func judge(c *helm.Chart, values common.Values) (unjudged []string, err error) {
+// validateAll validates values with the schemas of a chart and its dependencies. Unlike Helm
+// it fetches nothing. unjudged has sentences about charts with values that were not
+// validated.
+func validateAll(c *helm.Chart, values common.Values) (unjudged []string, err error) {
 	var errs []error
 	if c.Schema != nil {
-		var away *jsonschema.LoadURLError
+		var remote *jsonschema.LoadURLError
 		switch err := validate(c.Schema, values); {
-		case errors.As(err, &away):
-			unjudged = append(unjudged, fmt.Sprintf("the values of chart %s are not validated: its values.schema.json refers to %s, and nothing is fetched while a chart is rendered", c.Name(), away.URL))
+		case errors.As(err, &remote):
+			unjudged = append(unjudged, fmt.Sprintf("the values of chart %s are not validated: its values.schema.json refers to %s, and airgap fetches nothing while it renders a chart", c.Name(), remote.URL))
 		case err != nil:
 			errs = append(errs, fmt.Errorf("values.schema.json of chart %s: %w", c.Name(), err))
 		}
 	}
 	for _, d := range c.Dependencies() {
 		switch below := values[d.Name()].(type) {
-		case nil: // none are given
+		case nil: // no values
 		case map[string]any:
-			more, err := judge(d, below)
+			more, err := validateAll(d, below)
 			unjudged, errs = append(unjudged, more...), append(errs, err)
 		default:
-			errs = append(errs, fmt.Errorf("the values of chart %s are to be a map, and are a %T", d.Name(), below))
+			errs = append(errs, fmt.Errorf("the values of chart %s must be a mapping, not %T", d.Name(), below))
 		}
 	}
 	return unjudged, errors.Join(errs...)
@@ -40,11 +40,11 @@ func judge(c *helm.Chart, values common.Values) (unjudged []string, err error) {
 
 const schemaURL = "file:///values.schema.json"
 
-// validate judges values by one schema. What its author wrote may make the library panic.
+// validate validates values with one schema. A schema can make the library panic.
 func validate(schema []byte, values common.Values) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("it cannot be used: %v", r)
+			err = fmt.Errorf("airgap cannot use this schema: %v", r)
 		}
 	}()
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
@@ -66,8 +66,8 @@ func validate(schema []byte, values common.Values) (err error) {
 	return nil
 }
 
-// closed is the loader of schemas: it has none. Those of json-schema.org's drafts are in the
-// library, which does not ask it for them.
+// closed is a loader that loads no schemas. The library contains the drafts of
+// json-schema.org and does not ask the loader for them.
 type closed struct{}
 
 func (closed) Load(string) (any, error) { return nil, errors.New("it is not in the chart") }

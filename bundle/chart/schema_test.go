@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/bundle/chart/charttest"
 )
 
-// listener fails the test upon any connection.
+// listener starts a server and fails the test at any connection.
 func listener(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -19,7 +19,7 @@ func listener(t *testing.T) string {
 	}))
 	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
 		if state == http.StateNew {
-			t.Errorf("somebody connected from %s", c.RemoteAddr())
+			t.Errorf("connection from %s", c.RemoteAddr())
 		}
 	}
 	s.Start()
@@ -27,46 +27,46 @@ func listener(t *testing.T) string {
 	return s.URL
 }
 
-// TestNothingIsFetched: whatever a schema refers to, and however it is written, no
-// connection is made; which values were not validated is said.
+// TestNothingIsFetched: no reference of a schema, in any notation, opens a connection.
+// Unjudged reports values that were not validated.
 func TestNothingIsFetched(t *testing.T) {
 	at := listener(t)
 	host := strings.TrimPrefix(at, "http://")
 	t.Setenv("HTTP_PROXY", at)
 	t.Setenv("HTTPS_PROXY", at)
-	const elsewhere = "and nothing is fetched"
+	const remote = "and airgap fetches nothing"
 	for name, c := range map[string]struct {
 		schema string
-		says   string // in Unjudged; "" for none
+		want   string // in Unjudged; "" for none
 	}{
-		"a ref":                     {`{"$ref": "` + at + `/a.json"}`, elsewhere},
-		"a ref with a fragment":     {`{"properties": {"replicas": {"$ref": "` + at + `/a.json#/definitions/x"}}}`, elsewhere},
-		"escaped slashes":           {`{"$ref": "http:\/\/` + host + `\/a.json"}`, elsewhere},
-		"escaped letters":           {`{"$ref": "\u0068ttp://` + host + `/a.json"}`, elsewhere},
-		"on a line of its own":      {"{\"$ref\"\n :\n \"" + at + "/a.json\"}", elsewhere},
-		"relative to an ID":         {`{"$id": "` + at + `/s/v.json", "properties": {"replicas": {"$ref": "other.json"}}}`, elsewhere},
-		"relative to an inner ID":   {`{"properties": {"replicas": {"$id": "` + at + `/s/v.json", "$ref": "other.json"}}}`, elsewhere},
-		"a meta-schema":             {`{"$schema": "` + at + `/meta", "properties": {}}`, elsewhere},
-		"a meta-schema below":       {`{"properties": {"replicas": {"$id": "https://x.invalid/a", "$schema": "` + at + `/meta"}}}`, elsewhere},
-		"capitals":                  {`{"$ref": "HTTP://` + host + `/a.json"}`, elsewhere},
-		"https":                     {`{"$ref": "https://` + host + `/a.json"}`, elsewhere},
-		"a dynamic ref":             {`{"$dynamicRef": "` + at + `/a.json#x"}`, elsewhere},
-		"a recursive ref":           {`{"$schema": "https://json-schema.org/draft/2019-09/schema", "$recursiveRef": "` + at + `/a.json"}`, elsewhere},
-		"percents in the path":      {`{"$id": "` + at + `/s/v.json", "properties": {"replicas": {"$ref": "%2e%2e/other.json"}}}`, elsewhere},
-		"without a scheme":          {`{"$ref": "//` + host + `/a.json"}`, elsewhere},
-		"twice, the last is away":   {`{"$ref": "#/$defs/a", "$ref": "` + at + `/a.json", "$defs": {"a": true}}`, elsewhere},
-		"twice, the first is away":  {`{"$ref": "` + at + `/a.json", "$ref": "#/$defs/a", "$defs": {"a": true}}`, ""},
-		"a byte order mark":         {"\xEF\xBB\xBF" + `{"$ref": "` + at + `/a.json"}`, elsewhere},
-		"a vocabulary":              {`{"$schema": "` + at + `/m", "$vocabulary": {"` + at + `/v": true}}`, elsewhere},
-		"a file":                    {`{"$ref": "file:///etc/passwd"}`, elsewhere},
-		"a file beside it":          {`{"$ref": "other.json"}`, elsewhere},
-		"a URN":                     {`{"$ref": "urn:example:values"}`, elsewhere},
-		"draft 7":                   {`{"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"replicas": {"type": "integer"}}}`, ""},
-		"draft 2020-12":             {`{"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {"replicas": {"type": "integer"}}}`, ""},
-		"a draft as a schema":       {`{"properties": {"none": {"$ref": "https://json-schema.org/draft/2020-12/schema"}}}`, ""},
-		"a ref within":              {`{"$id": "` + at + `/v.json", "properties": {"replicas": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}}`, ""},
-		"a ref within, by its ID":   {`{"$id": "` + at + `/v.json", "properties": {"replicas": {"$ref": "n.json"}}, "$defs": {"n": {"$id": "n.json", "type": "integer"}}}`, ""},
-		"a value that is called so": {`{"properties": {"x": {"const": {"$ref": "` + at + `/a.json"}}}}`, ""},
+		"a ref":                      {`{"$ref": "` + at + `/a.json"}`, remote},
+		"a ref with a fragment":      {`{"properties": {"replicas": {"$ref": "` + at + `/a.json#/definitions/x"}}}`, remote},
+		"escaped slashes":            {`{"$ref": "http:\/\/` + host + `\/a.json"}`, remote},
+		"escaped letters":            {`{"$ref": "\u0068ttp://` + host + `/a.json"}`, remote},
+		"on a separate line":         {"{\"$ref\"\n :\n \"" + at + "/a.json\"}", remote},
+		"relative to an ID":          {`{"$id": "` + at + `/s/v.json", "properties": {"replicas": {"$ref": "other.json"}}}`, remote},
+		"relative to an inner ID":    {`{"properties": {"replicas": {"$id": "` + at + `/s/v.json", "$ref": "other.json"}}}`, remote},
+		"a meta-schema":              {`{"$schema": "` + at + `/meta", "properties": {}}`, remote},
+		"a meta-schema below":        {`{"properties": {"replicas": {"$id": "https://x.invalid/a", "$schema": "` + at + `/meta"}}}`, remote},
+		"capitals":                   {`{"$ref": "HTTP://` + host + `/a.json"}`, remote},
+		"https":                      {`{"$ref": "https://` + host + `/a.json"}`, remote},
+		"a dynamic ref":              {`{"$dynamicRef": "` + at + `/a.json#x"}`, remote},
+		"a recursive ref":            {`{"$schema": "https://json-schema.org/draft/2019-09/schema", "$recursiveRef": "` + at + `/a.json"}`, remote},
+		"percents in the path":       {`{"$id": "` + at + `/s/v.json", "properties": {"replicas": {"$ref": "%2e%2e/other.json"}}}`, remote},
+		"without a scheme":           {`{"$ref": "//` + host + `/a.json"}`, remote},
+		"twice, the last is remote":  {`{"$ref": "#/$defs/a", "$ref": "` + at + `/a.json", "$defs": {"a": true}}`, remote},
+		"twice, the first is remote": {`{"$ref": "` + at + `/a.json", "$ref": "#/$defs/a", "$defs": {"a": true}}`, ""},
+		"a byte order mark":          {"\xEF\xBB\xBF" + `{"$ref": "` + at + `/a.json"}`, remote},
+		"a vocabulary":               {`{"$schema": "` + at + `/m", "$vocabulary": {"` + at + `/v": true}}`, remote},
+		"a file":                     {`{"$ref": "file:///etc/passwd"}`, remote},
+		"a file next to it":          {`{"$ref": "other.json"}`, remote},
+		"a URN":                      {`{"$ref": "urn:example:values"}`, remote},
+		"draft 7":                    {`{"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"replicas": {"type": "integer"}}}`, ""},
+		"draft 2020-12":              {`{"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {"replicas": {"type": "integer"}}}`, ""},
+		"a draft as a schema":        {`{"properties": {"none": {"$ref": "https://json-schema.org/draft/2020-12/schema"}}}`, ""},
+		"a ref within":               {`{"$id": "` + at + `/v.json", "properties": {"replicas": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}}`, ""},
+		"a ref within, by ID":        {`{"$id": "` + at + `/v.json", "properties": {"replicas": {"$ref": "n.json"}}, "$defs": {"n": {"$id": "n.json", "type": "integer"}}}`, ""},
+		"a value named $ref":         {`{"properties": {"x": {"const": {"$ref": "` + at + `/a.json"}}}}`, ""},
 	} {
 		for where, prefix := range map[string]string{"chart till": "", "chart drawer": "charts/drawer/"} {
 			files := charttest.Till()
@@ -82,16 +82,16 @@ func TestNothingIsFetched(t *testing.T) {
 				t.Errorf("%s, %s: %v", where, name, err)
 				continue
 			}
-			said := strings.Join(rendered.Unjudged, "\n")
-			if (c.says == "") != (said == "") || !strings.Contains(said, c.says) || c.says != "" && !strings.Contains(said, where+" are not validated") {
-				t.Errorf("%s, %s: says %q", where, name, said)
+			got := strings.Join(rendered.Unjudged, "\n")
+			if (c.want == "") != (got == "") || !strings.Contains(got, c.want) || c.want != "" && !strings.Contains(got, where+" are not validated") {
+				t.Errorf("%s, %s: reports %q", where, name, got)
 			}
 		}
 	}
 }
 
-// TestStillJudged: one schema that leads out takes nothing from the others.
-func TestStillJudged(t *testing.T) {
+// TestOtherSchemasValidate: a schema with a remote reference does not disable the others.
+func TestOtherSchemasValidate(t *testing.T) {
 	files := charttest.Till()
 	files["charts/drawer/values.schema.json"] = `{"$ref": "https://schema.invalid/values.json"}`
 	files["values.schema.json"] = `{"properties": {"replicas": {"type": "string"}}}`
@@ -101,7 +101,7 @@ func TestStillJudged(t *testing.T) {
 	wantError(t, err, `(?s)values.schema.json of chart till.*replicas.*string`)
 }
 
-// TestSchemaBombs: a schema that has no end, or more than fits, is an error, and no crash.
+// TestSchemaBombs: an endless or very large schema is an error, not a crash.
 func TestSchemaBombs(t *testing.T) {
 	for name, schema := range map[string]string{
 		"itself":       `{"$ref": "#"}`,
@@ -132,7 +132,7 @@ func TestSchemaBombs(t *testing.T) {
 	}
 }
 
-// TestTemplatesAskNobody: neither DNS nor a cluster nor a file beside the chart.
+// TestTemplatesAskNobody: templates cannot use DNS, a cluster, or files outside of the chart.
 func TestTemplatesAskNobody(t *testing.T) {
 	at := listener(t)
 	files := charttest.Till()
@@ -161,5 +161,5 @@ data:
 		}
 		return
 	}
-	t.Error("the object is not there")
+	t.Error("the object is missing")
 }

@@ -11,27 +11,27 @@ import (
 	helm "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-// Bounds of the search for values.
+// Limits of the search for values.
 const (
 	maxTrials  = 400 // each renders twice
 	searchTime = 20 * time.Second
-	maxNamed   = 8 // places that an error names
+	maxNamed   = 8 // places in an error
 )
 
-// unstable is the error for a chart that makes something up. It names the values that keep
-// it from that, found by rendering with each that could.
+// unstable returns the error for a chart that generates values. It names the values that
+// prevent this. To find them, it renders the chart with each candidate.
 func (c *Chart) unstable(r Release, first *rendering, differ []difference) error {
 	t := trials{chart: c, release: r, differ: differ, left: maxTrials, until: time.Now().Add(searchTime)}
 	t.release.quick = true
 	t.release.only = t.few(first)
-	return fmt.Errorf("%s: %s", madeUp(differ), t.advice(first.candidates(differ, r.Values)))
+	return fmt.Errorf("%s: %s", generated(differ), t.advice(first.candidates(differ, r.Values)))
 }
 
-// madeUp names the differences.
-func madeUp(differ []difference) string {
+// generated describes the differences.
+func generated(differ []difference) string {
 	var all []string
 	for _, d := range differ {
-		all = append(all, d.what)
+		all = append(all, d.title)
 	}
 	if n := len(all) - maxNamed; n > 0 {
 		all = append(all[:maxNamed], fmt.Sprintf("%d more", n))
@@ -43,7 +43,7 @@ func madeUp(differ []difference) string {
 	return fmt.Sprintf("%s %s between two renderings, because the chart generates a password, a key or a time", strings.Join(all, "; "), verb)
 }
 
-// trials render a chart with values that are tried.
+// trials renders a chart with candidates.
 type trials struct {
 	chart   *Chart
 	release Release
@@ -51,11 +51,11 @@ type trials struct {
 	left    int
 	until   time.Time
 
-	cures map[string]map[int]bool // the differences that setting a value alone settles, by path
-	cut   bool                    // not all values were tried
+	resolves   map[string]map[int]bool // the differences that one value resolves, by its path
+	incomplete bool                    // not all values were tried
 }
 
-// advice says which values to set.
+// advice returns the instruction for the user: the values to set.
 func (t *trials) advice(all []candidate) string {
 	t.alone(all)
 	var names, values []candidate
@@ -69,29 +69,29 @@ func (t *trials) advice(all []candidate) string {
 		}
 	}
 	var ways []string
-	if set, whole := t.smallest(values); whole {
+	if set, complete := t.smallest(values); complete {
 		ways = append(ways, "set "+paths(set)+" in the add-on's values")
 	}
-	if set, whole := t.smallest(names); whole {
+	if set, complete := t.smallest(names); complete {
 		ways = append(ways, "set "+paths(set)+" to the name of a Secret that exists in the cluster")
 	}
 	if len(ways) > 0 {
 		return strings.Join(ways, ", or ")
 	}
-	set, whole := t.smallest(all)
+	set, complete := t.smallest(all)
 	switch {
-	case whole:
+	case complete:
 		return "set " + assignments(set) + " in the add-on's values"
 	case len(set) > 0:
-		return "set " + assignments(set) + " in the add-on's values; no value was found for the rest: " + t.rest(set)
-	case t.cut || t.spent():
-		return "the search for values reached its limit; look in the values of the chart for those that set it"
+		return "set " + assignments(set) + " in the add-on's values; airgap found no value for the remaining differences: " + t.rest(set)
+	case t.incomplete || t.spent():
+		return "the search for values reached its limit; look in the chart's values for the value that sets it"
 	default:
-		return "no value of the chart prevents it: change a copy of the chart, and bundle that by chart.path"
+		return "no value of the chart prevents this: change a copy of the chart, and set chart.path to the copy"
 	}
 }
 
-// paths lists values: "a, b and c".
+// paths returns the paths of values: "a, b and c".
 func paths(set []candidate) string {
 	var all []string
 	for _, c := range set {
@@ -100,7 +100,7 @@ func paths(set []candidate) string {
 	return list(all)
 }
 
-// assignments lists values, with true or false for switches.
+// assignments returns the paths of values, with true or false for switches.
 func assignments(set []candidate) string {
 	var all []string
 	for _, c := range set {
@@ -127,39 +127,39 @@ func (t *trials) rest(set []candidate) string {
 	rest, _ := t.try(set)
 	var all []string
 	for _, d := range rest {
-		all = append(all, d.what)
+		all = append(all, d.title)
 	}
 	return strings.Join(all[:min(len(all), maxNamed)], "; ")
 }
 
 // alone tries each value without the others.
 func (t *trials) alone(all []candidate) {
-	t.cures = map[string]map[int]bool{}
-	half := time.Now().Add(time.Until(t.until) / 2) // the rest is for sets of values
+	t.resolves = map[string]map[int]bool{}
+	half := time.Now().Add(time.Until(t.until) / 2) // the remaining time is for sets of values
 	for _, one := range all {
 		if t.left <= maxTrials/2 || time.Now().After(half) {
-			t.cut = true
+			t.incomplete = true
 			return
 		}
 		rest, is := t.try([]candidate{one})
 		if !is {
 			continue
 		}
-		settled := map[int]bool{}
+		resolved := map[int]bool{}
 		for i, d := range t.differ {
 			if !slices.ContainsFunc(rest, d.same) {
-				settled[i] = true
+				resolved[i] = true
 			}
 		}
-		if len(settled) > 0 {
-			t.cures[one.path] = settled
+		if len(resolved) > 0 {
+			t.resolves[one.path] = resolved
 		}
 	}
 }
 
-// smallest is a small set of values that keeps the chart from making things up; whole is
-// false where some are left.
-func (t *trials) smallest(all []candidate) (set []candidate, whole bool) {
+// smallest returns a small set of values that resolves the differences; complete is false if
+// some remain.
+func (t *trials) smallest(all []candidate) (set []candidate, complete bool) {
 	open := map[int]bool{}
 	for i := range t.differ {
 		open[i] = true
@@ -167,7 +167,7 @@ func (t *trials) smallest(all []candidate) (set []candidate, whole bool) {
 	for len(open) > 0 {
 		best, most := candidate{}, 0
 		for _, one := range all {
-			if n := overlap(t.cures[one.path], open); n > most {
+			if n := overlap(t.resolves[one.path], open); n > most {
 				best, most = one, n
 			}
 		}
@@ -175,7 +175,7 @@ func (t *trials) smallest(all []candidate) (set []candidate, whole bool) {
 			break
 		}
 		set = append(set, best)
-		for i := range t.cures[best.path] {
+		for i := range t.resolves[best.path] {
 			delete(open, i)
 		}
 	}
@@ -188,8 +188,8 @@ func (t *trials) smallest(all []candidate) (set []candidate, whole bool) {
 	return set, left == 0
 }
 
-// together tries values that work only together, such as a certificate with its key: first
-// those of one mapping, then all.
+// together tries values that work only in combination, such as a certificate with its key:
+// first the values of one mapping, then all.
 func (t *trials) together(all, set []candidate, left int) ([]candidate, int) {
 	groups := map[string][]candidate{}
 	var order []string
@@ -239,7 +239,8 @@ func (t *trials) needed(set []candidate, left int) []candidate {
 	return set
 }
 
-// count is how many differences are left; many where the chart does not take the values.
+// count returns the number of remaining differences, or more than all if the chart refuses
+// the values.
 func (t *trials) count(set []candidate) int {
 	if len(set) == 0 {
 		return len(t.differ)
@@ -251,7 +252,7 @@ func (t *trials) count(set []candidate) int {
 	return len(rest)
 }
 
-// overlap is how many of a are in b.
+// overlap returns the number of elements that are in both.
 func overlap(a, b map[int]bool) int {
 	n := 0
 	for i := range a {
@@ -264,7 +265,7 @@ func overlap(a, b map[int]bool) int {
 
 func (t *trials) spent() bool { return t.left <= 0 || time.Now().After(t.until) }
 
-// try renders with values; is is false where the chart does not take them.
+// try renders with values; is is false if the chart refuses them.
 func (t *trials) try(set []candidate) (rest []difference, is bool) {
 	if t.spent() {
 		return nil, false
@@ -277,11 +278,11 @@ func (t *trials) try(set []candidate) (rest []difference, is bool) {
 			return nil, false
 		}
 	}
-	_, rest, err := t.chart.twice(r)
+	_, rest, err := t.chart.renderTwice(r)
 	return rest, err == nil
 }
 
-// put sets a value by its path; false where something else is on the way.
+// put sets a value by its path. It returns false if a part of the path is not a mapping.
 func put(values map[string]any, path string, value any) bool {
 	keys := strings.Split(path, ".")
 	for _, key := range keys[:len(keys)-1] {
@@ -299,8 +300,9 @@ func put(values map[string]any, path string, value any) bool {
 	return true
 }
 
-// few are the templates that are enough for trials: those that differ, and files that they
-// include. nil, for all, where those alone come out otherwise.
+// few returns the templates that are sufficient for trials: templates with differences, and
+// files that they include. It returns nil, for all, if their result is different without the
+// others.
 func (t *trials) few(first *rendering) map[string]bool {
 	only := map[string]bool{}
 	for _, d := range t.differ {
@@ -335,7 +337,7 @@ func collectTexts(c *helm.Chart, into map[string]string) {
 	}
 }
 
-// trim takes templates out of a chart, but for some and those that others include by name.
+// trim removes all templates from a chart except those in only and named templates.
 func trim(c *helm.Chart, only map[string]bool) {
 	c.Templates = slices.DeleteFunc(slices.Clone(c.Templates), func(f *common.File) bool {
 		return !only[path.Join(c.ChartFullPath(), f.Name)] && !strings.HasPrefix(path.Base(f.Name), "_")

@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/bundle/chart/charttest"
 )
 
-// manage is a helper in the way of a library that many charts share: it gets the paths of
-// values as text, looks them up, and else makes a password up.
+// manage is a helper like those in library charts: it gets the paths of values as text,
+// looks them up, and otherwise generates a password.
 const manage = `{{ define "shared.valueOf" -}}
 {{- $at := .context.Values -}}
 {{- range (splitList "." .key) -}}
@@ -37,7 +37,7 @@ const manage = `{{ define "shared.valueOf" -}}
 {{- end }}
 `
 
-// managed is a chart whose Secret has keys with the paths of their values.
+// managed returns a chart with a Secret. Each key has the paths of its values.
 func managed(values string, keys ...string) map[string]string {
 	secret := "{{ if not .Values.auth.existingSecret }}\napiVersion: v1\nkind: Secret\n" +
 		"metadata: {name: {{ include \"shared.secretName\" (dict \"existing\" .Values.auth.existingSecret \"context\" $) }}}\ndata:\n  user: eA==\n"
@@ -55,7 +55,7 @@ func managed(values string, keys ...string) map[string]string {
 	}
 }
 
-// within puts a chart into another one as a dependency.
+// within returns a chart with the given chart as a dependency.
 func within(files map[string]string, dependency string) map[string]string {
 	all := map[string]string{"Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.2.3\ndependencies:\n  - {name: till, version: 1.2.3" + dependency + "}\n"}
 	for name, text := range files {
@@ -80,8 +80,8 @@ func secretOf(lines string) string {
 
 const auth = "auth: {rootUser: admin, rootPassword: '', existingSecret: ''}\nimage: {pullSecrets: [], tag: '1'}\nextra: ''\n"
 
-// TestMadeUp: a chart that makes secrets up is refused with the smallest set of
-// values that prevents it.
+// TestMadeUp: the error for a chart that generates secrets has the smallest set of
+// values that prevents this.
 func TestMadeUp(t *testing.T) {
 	const certs = "{{ $ca := genCA \"ca\" 365 }}{{ $cert := genSignedCert \"x\" nil nil 365 $ca }}"
 	for name, tc := range map[string]struct {
@@ -107,7 +107,7 @@ func TestMadeUp(t *testing.T) {
 			within(managed(auth, "a=auth.rootPassword"), ", alias: store"),
 			map[string]string{"values.yaml": "own: {token: ''}\n", "templates/s.yaml": secretOf("  t: {{ .Values.own.token | default (randAlphaNum 32) }}\n")},
 		), "", "set own.token and store.auth.rootPassword in the add-on's values"},
-		"within two": {with(within(map[string]string{}, ""), map[string]string{
+		"in a subchart of a subchart": {with(within(map[string]string{}, ""), map[string]string{
 			"charts/till/Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\n", "charts/till/charts/deep/Chart.yaml": "apiVersion: v2\nname: deep\nversion: 1.2.3\n",
 			"charts/till/charts/deep/templates/s.yaml": secretOf("  k: {{ .Values.csrf.key | default (randBytes 256) }}\n"), "charts/till/charts/deep/values.yaml": "csrf: {key: ~}\n",
 		}), "", "set till.deep.csrf.key in the add-on's values"},
@@ -115,7 +115,7 @@ func TestMadeUp(t *testing.T) {
 			map[string]string{"Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\n", "templates/s.yaml": secretOf("  k: {{ (.Values.global).seed | default uuidv4 }}\n")},
 			"",
 		), "", "set global.seed in the add-on's values"},
-		"dug out, through helpers": {named(map[string]string{
+		"with dig, through helpers": {named(map[string]string{
 			"values.yaml": "hub: {config: {}, cookieSecret: ~}\nproxy: {secretToken: ''}\n",
 			"templates/_h.tpl": `{{ define "token" }}{{ if (.Values.hub.config | dig "Proxy" "auth_token" "") }}{{ .Values.hub.config.Proxy.auth_token }}` +
 				`{{ else if .Values.proxy.secretToken }}{{ .Values.proxy.secretToken }}{{ else }}` +
@@ -156,7 +156,7 @@ func TestMadeUp(t *testing.T) {
 			one(secretOf("{{ range $name, $s := .Values.services }}  {{ $name }}: {{ $s.token | default (randAlphaNum 9) }}\n{{ end }}"), "services: {a: {}, b: {token: x}, c: {}}\n"), "",
 			"set services.a.token and services.c.token in the add-on's values",
 		},
-		"by a key that is handed on": {named(map[string]string{
+		"with a key as argument": {named(map[string]string{
 			"templates/_t.tpl":      `{{ define "tokenOf" }}{{ $top := index . 0 }}{{ $name := index . 1 }}{{ $top.Values.services | dig $name "api_token" (randAlphaNum 9) }}{{ end }}`,
 			"templates/secret.yaml": secretOf("  t: {{ include \"tokenOf\" (list $ \"idle-culler\") }}\n"), "values.yaml": "services: {}\n",
 		}), "", "set services.idle-culler.api_token in the add-on's values"},
@@ -165,13 +165,13 @@ func TestMadeUp(t *testing.T) {
 			"token: ''\ntls: {existingSecret: ''}\n",
 		), "",
 			"set tls.existingSecret (the name of a Secret that exists in the cluster) and token in the add-on's values"},
-		"no value keeps it": {one("apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {rolled: '{{ randAlphaNum 5 }}'}}\n", "name: ''\npassword: ''\n"), "",
-			"no value of the chart prevents it: change a copy of the chart, and bundle that by chart.path"},
-		"for one there is one": {
+		"no value prevents it": {one("apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {rolled: '{{ randAlphaNum 5 }}'}}\n", "name: ''\npassword: ''\n"), "",
+			"no value of the chart prevents this: change a copy of the chart, and set chart.path to the copy"},
+		"a value for one of two": {
 			one(secretOf("  a: {{ .Values.password | default (randAlpha 9) }}\n")+"---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {rolled: '{{ randAlphaNum 5 }}'}}\n", "password: ''\n"), "",
-			"set password in the add-on's values; no value was found for the rest: Pod shop/p (till/templates/secret.yaml), metadata.annotations.rolled",
+			"set password in the add-on's values; airgap found no value for the remaining differences: Pod shop/p (till/templates/secret.yaml), metadata.annotations.rolled",
 		},
-		"a schema is in force": {
+		"with a schema": {
 			with(
 				one(secretOf("  a: {{ .Values.token | default (randAlpha 9) }}\n"), "token: ''\n"),
 				map[string]string{"values.schema.json": `{"properties": {"token": {"type": "string", "pattern": "^([0-9a-f]{32,64})?$"}}}`},
@@ -198,8 +198,8 @@ func TestMadeUp(t *testing.T) {
 	}
 }
 
-// TestMadeUpEnds: the search is bounded, however much a chart reads.
-func TestMadeUpEnds(t *testing.T) {
+// TestMadeUpIsBounded: the search ends, even if a chart reads many values.
+func TestMadeUpIsBounded(t *testing.T) {
 	var template, values strings.Builder
 	template.WriteString(secretOf("  p: {{ randAlphaNum 9 }}\n"))
 	for i := range 250 {
@@ -210,7 +210,7 @@ func TestMadeUpEnds(t *testing.T) {
 	must(t, err)
 	began := time.Now()
 	_, err = c.Render(forTest())
-	wantError(t, err, `the search for values reached its limit; look in the values of the chart for those that set it$`)
+	wantError(t, err, `the search for values reached its limit; look in the chart's values for the value that sets it$`)
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}

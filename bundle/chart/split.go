@@ -15,10 +15,11 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// mark is Helm's: a line that begins with "---" begins a document, whatever is behind it.
+// mark is Helm's separator: a line that starts with "---" starts a document, with any text
+// after it.
 var mark = regexp.MustCompile(`(?m)^---[ \t]*`)
 
-// split cuts the text of a template where Helm's SplitManifests does, which reports no lines.
+// split splits the text of a template as Helm's SplitManifests does, but with line numbers.
 func split(file, text string) []workload.Document {
 	start := strings.TrimLeftFunc(text, unicode.IsSpace)
 	line := 1 + strings.Count(text[:len(text)-len(start)], "\n")
@@ -37,20 +38,20 @@ func split(file, text string) []workload.Document {
 	return all
 }
 
-// installed are the documents of a template that Helm would apply when it installs the
-// chart, and the notices about others. Those of tests, upgrades and removals are left out.
+// installed returns the documents of a template that Helm applies at an installation, and
+// notices about ignored documents. It omits documents for tests, upgrades and removals.
 func installed(file, text string) (all []workload.Document, notices []string, err error) {
 	for _, d := range split(file, text) {
 		d, rest := uptoEnd(d)
 		if rest > 0 {
-			notices = append(notices, fmt.Sprintf("%s, line %d: text after the line \"...\" is left out, as by Helm", d.At(), rest))
+			notices = append(notices, fmt.Sprintf("%s, line %d: airgap ignores the text after the line \"...\", as Helm does", d.At(), rest))
 		}
 		wanted, unknown, err := isInstalled(d)
 		if err != nil {
 			return nil, nil, err
 		}
 		if unknown != "" {
-			notices = append(notices, fmt.Sprintf("%s is left out, as by Helm, which knows no hook %q", d.At(), unknown))
+			notices = append(notices, fmt.Sprintf("%s: airgap ignores this document, as Helm does, because of the unknown hook %q", d.At(), unknown))
 		}
 		if wanted {
 			all = append(all, d)
@@ -59,9 +60,9 @@ func installed(file, text string) (all []workload.Document, notices []string, er
 	return all, notices, nil
 }
 
-// uptoEnd cuts a document at YAML's mark of its end, as Helm's parser does. rest is the line
-// of the text after it, 0 for comments only.
-func uptoEnd(d workload.Document) (cut workload.Document, rest int) {
+// uptoEnd truncates a document at the end mark of YAML, as Helm's parser does. rest is the
+// line of the text after it, 0 if there are only comments.
+func uptoEnd(d workload.Document) (truncated workload.Document, rest int) {
 	at, line, end := 0, d.Line, -1
 	for text := range bytes.Lines(d.Text) {
 		trimmed := bytes.TrimSpace(text)
@@ -77,7 +78,7 @@ func uptoEnd(d workload.Document) (cut workload.Document, rest int) {
 	return d, 0
 }
 
-// hooks are the events that Helm knows.
+// hooks returns the hook events of Helm.
 func hooks() []string {
 	return []string{
 		"pre-install", "post-install", "pre-delete", "post-delete", "pre-upgrade", "post-upgrade",
@@ -86,14 +87,14 @@ func hooks() []string {
 }
 
 // isInstalled reads the head of a document as Helm does. unknown is a hook that Helm does not
-// know, for which it leaves the document out.
+// support, so that it ignores the document.
 func isInstalled(d workload.Document) (is bool, unknown string, err error) {
 	if err := workload.CheckAliases(d.Text); err != nil {
 		return false, "", fmt.Errorf("%s: %w", d.At(), err)
 	}
 	var head releaseutil.SimpleHead
 	if err := yaml.Unmarshal(d.Text, &head); err != nil {
-		return false, "", fmt.Errorf("%s: read it as YAML, from line %d of the rendered template: %s", d.At(), d.Line, oneLine(err.Error()))
+		return false, "", fmt.Errorf("%s: parse as YAML, from line %d of the rendered template: %s", d.At(), d.Line, oneLine(err.Error()))
 	}
 	if head.Metadata == nil {
 		return true, "", nil
@@ -109,10 +110,10 @@ func isInstalled(d workload.Document) (is bool, unknown string, err error) {
 	return is || !hook, "", nil
 }
 
-// isManifest is false for notes and for files of named templates.
+// isManifest returns false for notes and for files with named templates.
 func isManifest(name string) bool {
 	return !strings.HasSuffix(name, "NOTES.txt") && !strings.HasPrefix(path.Base(name), "_")
 }
 
-// oneLine joins the lines of an error of a library.
+// oneLine joins the lines of a library's error.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -9,45 +9,45 @@ import (
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 )
 
-// helmSplit is what Helm cuts a text into, in its order.
+// helmSplit returns the documents that Helm splits a text into, in order.
 func helmSplit(text string) []string {
-	cut := releaseutil.SplitManifests(text)
+	parts := releaseutil.SplitManifests(text)
 	var all []string
-	for i := range len(cut) {
-		all = append(all, cut[fmt.Sprintf("manifest-%d", i)])
+	for i := range len(parts) {
+		all = append(all, parts[fmt.Sprintf("manifest-%d", i)])
 	}
 	return all
 }
 
-// texts are what templates write around documents.
+// texts returns separators and blanks as templates write them.
 func texts() map[string]string {
 	return map[string]string{
 		"a comment at the mark":    "kind: A\n---# next\nkind: B\n",
-		"a comment behind it":      "kind: A\n--- # next\nkind: B\n",
-		"spaces behind it":         "kind: A\n---   \nkind: B\n--- \t\nkind: C\n",
+		"a comment after it":       "kind: A\n--- # next\nkind: B\n",
+		"spaces after it":          "kind: A\n---   \nkind: B\n--- \t\nkind: C\n",
 		"Windows":                  "kind: A\r\n---\r\nkind: B\r\n---# x\r\nkind: C\r\n",
-		"text behind it":           "kind: A\n--- kind: B\n---kind: C\n",
+		"text after it":            "kind: A\n--- kind: B\n---kind: C\n",
 		"more dashes":              "kind: A\n----\nkind: B\n-----BEGIN\n",
 		"a byte order mark":        "\uFEFF---\nkind: A\n---\n\uFEFFkind: B\n",
 		"within a text":            "data:\n  a: |\n    ---\n    ---# x\n  b: >\n    --- y\n---\nkind: B\n",
-		"comments alone":           "# a\n---\n# b\n---\n\n---\n",
+		"only comments":            "# a\n---\n# b\n---\n\n---\n",
 		"a mark first":             "\n\n  ---\n---\nkind: A\n",
 		"blanks before the first":  " \n\t\n   kind: A\n---\n\n\n  kind: B\n",
 		"a mark last":              "kind: A\n---",
-		"nothing":                  " \n\n",
-		"an ended one":             "kind: A\n...\n---\nkind: B\n",
+		"only blanks":              " \n\n",
+		"an end mark":              "kind: A\n...\n---\nkind: B\n",
 		"no line break at the end": "kind: A\n---\nkind: B",
 	}
 }
 
-// TestSplitIsHelms holds both to each other, and lines to the text.
-func TestSplitIsHelms(t *testing.T) {
+// TestSplitAsHelm compares the documents with Helm's, and the line numbers with the text.
+func TestSplitAsHelm(t *testing.T) {
 	for name, text := range texts() {
 		t.Run(name, func(t *testing.T) { compareSplit(t, text) })
 	}
 }
 
-// FuzzSplit does the same with any text.
+// FuzzSplit does the same for any text.
 func FuzzSplit(f *testing.F) {
 	for _, text := range texts() {
 		f.Add(text)
@@ -73,7 +73,7 @@ func compareSplit(t *testing.T, text string) {
 	}
 }
 
-// TestInstalled leaves out what Helm would not apply.
+// TestInstalled: installed omits documents that Helm does not apply.
 func TestInstalled(t *testing.T) {
 	object := func(name, hook string) string {
 		return "---\nkind: A\nmetadata:\n  name: " + name + "\n  annotations: {weight: 5, helm.sh/hook: '" + hook + "'}\n"
@@ -93,12 +93,12 @@ func TestInstalled(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if strings.Contains(string(all[3].Text), "kind: B") {
-		t.Error("text behind the end of a document is part of it")
+		t.Error("a document contains the text after its end mark")
 	}
 	want := []string{
-		`f, document 6 is left out, as by Helm, which knows no hook "crd-install"`,
-		`f, document 7 is left out, as by Helm, which knows no hook "later"`,
-		`f, document 9, line 45: text after the line "..." is left out, as by Helm`,
+		`f, document 6: airgap ignores this document, as Helm does, because of the unknown hook "crd-install"`,
+		`f, document 7: airgap ignores this document, as Helm does, because of the unknown hook "later"`,
+		`f, document 9, line 45: airgap ignores the text after the line "...", as Helm does`,
 	}
 	if !slices.Equal(notices, want) {
 		t.Errorf("got %q, want %q", notices, want)

@@ -7,35 +7,35 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// Member is one of the charts and manifests that share a cluster.
+// Member is a chart with manifests that shares a cluster with other members.
 type Member struct {
-	Chart     *Chart            // nil: manifests alone
-	Release   Release           // its APIs are set by Together
-	Manifests []workload.Object // that are installed beside the chart
+	Chart     *Chart            // nil if there are only manifests
+	Release   Release           // Together sets its APIs
+	Manifests []workload.Object // installed in addition to the chart
 
-	Rendered *Rendered // what came out; nil after an error
+	Rendered *Rendered // result; nil after an error
 	Err      error
-	Times    int // how often it was rendered
+	Times    int // number of renderings
 
 	known, defines []string
 }
 
-// maxPasses bounds how often each member is rendered.
+// maxPasses limits the number of renderings of each member.
 const maxPasses = 3
 
-// Together renders the members in their order. install applies the definitions of all
-// before anything else, so each chart sees the kinds that the others define. Those below
-// templates/ are known only when the others were rendered: a chart that asks for kinds,
-// and was rendered without some, is rendered again.
+// Together renders the members in order. install applies the definitions of all members
+// first, so each chart sees the kinds that the others define. Kinds below templates/ are
+// known only after the rendering of the others. So Together renders a chart again if it
+// reads the APIs and new kinds are known.
 func Together(members []*Member) {
-	var foreseen []string
+	var initial []string
 	for _, m := range members {
-		foreseen = append(foreseen, m.foresees()...)
+		initial = append(initial, m.initialKinds()...)
 	}
 	for pass := 1; ; pass++ {
 		again := false
 		for i, m := range members {
-			known := slices.Clone(foreseen)
+			known := slices.Clone(initial)
 			for j, other := range members {
 				if j != i {
 					known = slices.Concat(known, other.defines)
@@ -49,9 +49,9 @@ func Together(members []*Member) {
 	}
 }
 
-// foresees are the kinds that can be seen before anything is rendered: those of the crds
-// directories of a chart, and of manifests.
-func (m *Member) foresees() []string {
+// initialKinds returns the kinds that are known before the rendering: the kinds in the crds
+// directories of a chart, and in manifests.
+func (m *Member) initialKinds() []string {
 	kinds := kindsOf(m.Manifests)
 	if m.Chart != nil {
 		if defined, err := m.Chart.Definitions(m.Release); err == nil { // Render reports it
@@ -61,8 +61,8 @@ func (m *Member) foresees() []string {
 	return kinds
 }
 
-// render renders a member with the kinds that are known, unless it was rendered with them.
-// It reports whether others may see more now.
+// render renders a member with the known kinds, unless it was rendered with the same kinds.
+// It reports whether the kinds that the member defines have changed.
 func (m *Member) render(known []string, pass int) bool {
 	slices.Sort(known)
 	known = slices.Compact(known)
@@ -74,7 +74,7 @@ func (m *Member) render(known []string, pass int) bool {
 		return false
 	case pass > maxPasses:
 		if m.Rendered != nil {
-			m.Rendered.Notices = append(m.Rendered.Notices, "add-ons depend on each other's CRDs in a circle; the last rendering is used")
+			m.Rendered.Notices = append(m.Rendered.Notices, "add-ons depend on each other's CRDs in a cycle; airgap uses the last rendering")
 		}
 		return false
 	}
@@ -96,7 +96,7 @@ func kindsOf(objects []workload.Object) []string {
 	return kinds
 }
 
-// asksForKinds reports whether a template looks at what the cluster serves.
+// asksForKinds reports whether a template reads the APIs of the cluster.
 func asksForKinds(texts map[string]string) bool {
 	for _, text := range texts {
 		if strings.Contains(text, "APIVersions") {

@@ -10,8 +10,7 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// kind is the definition of a kind below templates/, and asks is a ConfigMap, in
-// a template that wants the kinds of others.
+// kind returns the CustomResourceDefinition of a kind.
 func kind(name string) string {
 	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + name + "s.shop.example}\n" +
 		"spec:\n  group: " + name + ".shop.example\n  names: {kind: Thing}\n  versions: [{name: v1, served: true}]\n"
@@ -27,19 +26,19 @@ func unlessServed(name, text string) string {
 
 const rule = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: rule}\n"
 
-// TestTogether: a chart sees the kinds of all others, wherever they stand, and is
-// rendered again only if it asks for kinds and was rendered without some.
+// TestTogether: a chart sees the kinds of all other charts, and is rendered again only if it
+// reads the APIs and was rendered without some kinds.
 func TestTogether(t *testing.T) {
 	for name, tc := range map[string]struct {
 		templates []string // of one chart each
-		want      []string // kinds of objects, with how often each chart was rendered
+		want      []string // the number of renderings of each chart, and the kinds of its objects
 	}{
 		"no kinds":                {[]string{rule, rule}, []string{"1 ConfigMap", "1 ConfigMap"}},
 		"of a later chart":        {[]string{ifServed("a", rule), kind("a")}, []string{"2 ConfigMap", "1 CustomResourceDefinition"}},
 		"of an earlier chart":     {[]string{kind("a"), ifServed("a", rule)}, []string{"1 CustomResourceDefinition", "1 ConfigMap"}},
-		"nobody asks":             {[]string{rule, kind("a")}, []string{"1 ConfigMap", "1 CustomResourceDefinition"}},
-		"of a chart that asks":    {[]string{ifServed("a", rule), ifServed("b", kind("a")), kind("b")}, []string{"3 ConfigMap", "2 CustomResourceDefinition", "1 CustomResourceDefinition"}},
-		"unless it is there":      {[]string{unlessServed("a", kind("a")), rule}, []string{"1 CustomResourceDefinition", "1 ConfigMap"}},
+		"no chart reads the APIs": {[]string{rule, kind("a")}, []string{"1 ConfigMap", "1 CustomResourceDefinition"}},
+		"of a chart with APIs":    {[]string{ifServed("a", rule), ifServed("b", kind("a")), kind("b")}, []string{"3 ConfigMap", "2 CustomResourceDefinition", "1 CustomResourceDefinition"}},
+		"unless it exists":        {[]string{unlessServed("a", kind("a")), rule}, []string{"1 CustomResourceDefinition", "1 ConfigMap"}},
 		"unless another has it":   {[]string{unlessServed("a", kind("a")), kind("a")}, []string{"2 ", "1 CustomResourceDefinition"}},
 		"only with a kind":        {[]string{unlessServed("a", "{{ fail \"no a\" }}") + rule, kind("a")}, []string{"2 ConfigMap", "1 CustomResourceDefinition"}},
 		"never":                   {[]string{"{{ fail \"never\" }}\n", kind("a")}, []string{"1 never", "1 CustomResourceDefinition"}},
@@ -81,7 +80,7 @@ func shownMember(m *chart.Member) string {
 	return text
 }
 
-// TestTogetherWithManifests: kinds of manifests are known before any chart is rendered.
+// TestTogetherWithManifests: the kinds of manifests are known before the first rendering.
 func TestTogetherWithManifests(t *testing.T) {
 	c, err := chart.Open(charttest.Archive(t, "till", map[string]string{"Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\n", "templates/a.yaml": ifServed("a", rule)}))
 	must(t, err)

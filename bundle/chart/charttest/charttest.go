@@ -1,5 +1,5 @@
-// Package charttest makes archives of Helm charts for tests, with archive/tar
-// and nothing of the code under test.
+// Package charttest creates archives of Helm charts for tests. It uses archive/tar
+// and no code of package chart.
 package charttest
 
 import (
@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// Till is a chart with a subchart, an init container, a hook, a test, a kind
-// of its own and annotations: what a common chart has.
+// Till returns a chart with the usual parts: a subchart, an init container, a hook, a
+// test, a CustomResourceDefinition and annotations.
 func Till() map[string]string {
 	files := map[string]string{}
 	err := fs.WalkDir(till, "till", func(path string, d fs.DirEntry, err error) error {
@@ -29,7 +29,7 @@ func Till() map[string]string {
 		return err
 	})
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // the files are embedded
 	}
 	return files
 }
@@ -37,7 +37,7 @@ func Till() map[string]string {
 //go:embed all:till
 var till embed.FS
 
-// Archive packs files as name/…; the same files give the same bytes.
+// Archive packs files below name/. The same files give the same bytes.
 func Archive(t testing.TB, name string, files map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -53,7 +53,7 @@ func Archive(t testing.TB, name string, files map[string]string) []byte {
 	return b.Bytes()
 }
 
-// Directory writes files below a directory of the test's own.
+// Directory writes files below a temporary directory of the test.
 func Directory(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

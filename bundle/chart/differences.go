@@ -10,28 +10,30 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// difference is a place that two renderings of one chart do not agree on. Mostly it is a
-// secret, which is not made here: it would be another one in each bundle, on every stick.
+// difference is a place where two renderings of one chart differ. Usually it is a generated
+// secret. airgap does not bundle it, because each bundle would have another value, and the
+// secret would be on the USB drive.
 type difference struct {
 	template string // "till/templates/secret.yaml"
-	document int    // in it, from 1; 0 where the documents themselves differ
+	document int    // in the template, from 1; 0 if the number of documents differs
 	field    string // "data.password"
-	what     string // "Secret shop/till (till/templates/secret.yaml), data.password"
+	title    string // "Secret shop/till (till/templates/secret.yaml), data.password"
 }
 
-// same reports whether it is the same place; the name of the object may be made up too.
+// same reports whether it is the same place. It ignores the title, because the name of the
+// object may be generated too.
 func (d difference) same(other difference) bool {
-	d.what = other.what
+	d.title = other.title
 	return d == other
 }
 
-// differences are those of installed documents: tests may generate values.
+// differences compares the installed documents of two renderings.
 func (r *rendering) differences(other *rendering, namespace string) []difference {
 	var all []difference
 	for _, name := range slices.Sorted(maps.Keys(r.documents)) {
 		one, two := r.documents[name], other.documents[name]
 		if len(one) != len(two) {
-			all = append(all, difference{template: name, what: name})
+			all = append(all, difference{template: name, title: name})
 			continue
 		}
 		for i := range one {
@@ -44,12 +46,13 @@ func (r *rendering) differences(other *rendering, namespace string) []difference
 	return all
 }
 
-// different names the objects and fields that differ, else the template. Comments may.
+// different returns the objects and fields that differ, or the document if it cannot
+// compare them. It ignores comments.
 func different(a, b workload.Document, namespace string) []difference {
 	one, errOne := a.Read()
 	two, errTwo := b.Read()
 	if errOne != nil || errTwo != nil || len(one.Objects) != len(two.Objects) {
-		return []difference{{template: a.File, document: a.Number, what: a.At()}}
+		return []difference{{template: a.File, document: a.Number, title: a.At()}}
 	}
 	var all []difference
 	for i, o := range one.Objects {
@@ -60,7 +63,7 @@ func different(a, b workload.Document, namespace string) []difference {
 	return all
 }
 
-// fields are the paths to the values that differ.
+// fields returns the paths of the values that differ.
 func fields(a, b any, at string) []string {
 	if reflect.DeepEqual(a, b) {
 		return nil
@@ -85,7 +88,7 @@ func fields(a, b any, at string) []string {
 	case len(below) > 0:
 		return below
 	case at == "":
-		return []string{"the whole"}
+		return []string{"all fields"}
 	default:
 		return []string{at}
 	}

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// maxRenderings of a chart that draws from few values: two of them may be equal
-// after the template has made something of them.
+// maxRenderings is the number of renderings of a chart that draws from a small range: two
+// renderings can be equal after the template has processed the drawn values.
 const maxRenderings = 16
 
-// chance is what one of several renderings draws. The first two never draw the
-// same, however few values there are, so that a chart that draws never looks stable.
-type chance struct {
+// draws provides the random values of one rendering. The first two renderings never draw
+// the same value, even from a small range, so that a chart with random values always differs.
+type draws struct {
 	rendering int
 	now       time.Time
-	few       bool // something was drawn from few values
+	few       bool // a value was drawn from a small range
 }
 
-// functions stand for those of Sprig that draw, for the clock, and for those
-// that list a mapping in any order.
-func (c *chance) functions() template.FuncMap {
+// functions returns replacements for Sprig's random functions, for the clock, and for
+// functions that list a mapping in random order.
+func (c *draws) functions() template.FuncMap {
 	const letters, digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
 	var ascii []byte
 	for b := byte(' '); b <= '~'; b++ {
@@ -42,12 +42,12 @@ func (c *chance) functions() template.FuncMap {
 	}
 }
 
-// number goes through small ranges, and spreads over large ones: first the lowest
-// number, then the highest.
-func (c *chance) number(from, to int) (int, error) {
+// number returns the lowest number, then the highest, then the others of a small range,
+// or numbers that are spread over a large range.
+func (c *draws) number(from, to int) (int, error) {
 	n := to - from
 	if n <= 0 {
-		return 0, fmt.Errorf("randInt %d %d: there is no number in this range", from, to)
+		return 0, fmt.Errorf("randInt %d %d: the range is empty", from, to)
 	}
 	c.few = true
 	switch {
@@ -61,28 +61,28 @@ func (c *chance) number(from, to int) (int, error) {
 	return from + n/maxRenderings*(c.rendering-1), nil
 }
 
-// text is random. The first rendering has bytes with even numbers alone, the second
-// those with odd ones; a letter stays on its side when its case is changed.
-func (c *chance) text(count int, alphabet []byte) (string, error) {
+// text returns a random text. The first rendering draws only even bytes, the second only
+// odd bytes. A change of the case does not change whether a letter is even.
+func (c *draws) text(count int, alphabet []byte) (string, error) {
 	if count > maxRendered {
-		return "", fmt.Errorf("%d random bytes are wanted, at most %d are made", count, maxRendered)
+		return "", fmt.Errorf("%d random bytes are requested, the limit is %d", count, maxRendered)
 	}
 	c.few = c.few || count < 4
 	if c.rendering < 2 {
 		alphabet = slices.DeleteFunc(slices.Clone(alphabet), func(b byte) bool { return int(b)%2 != c.rendering })
 	}
-	made := make([]byte, max(count, 0))
-	for i := range made {
+	drawn := make([]byte, max(count, 0))
+	for i := range drawn {
 		at, err := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet))))
 		if err != nil {
 			return "", err
 		}
-		made[i] = alphabet[at.Int64()]
+		drawn[i] = alphabet[at.Int64()]
 	}
-	return string(made), nil
+	return string(drawn), nil
 }
 
-func (c *chance) bytes(count int) (string, error) {
+func (c *draws) bytes(count int) (string, error) {
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
@@ -91,8 +91,8 @@ func (c *chance) bytes(count int) (string, error) {
 	return base64.StdEncoding.EncodeToString([]byte(text)), err
 }
 
-// uuid is one of version 4.
-func (c *chance) uuid() (string, error) {
+// uuid returns a UUID of version 4.
+func (c *draws) uuid() (string, error) {
 	digits, err := c.text(30, []byte("0123456789abcdef"))
 	if err != nil {
 		return "", err
@@ -101,9 +101,9 @@ func (c *chance) uuid() (string, error) {
 	return digits[:8] + "-" + digits[8:12] + "-4" + digits[12:15] + "-" + variant + digits[15:18] + "-" + digits[18:], nil
 }
 
-// shuffle turns the text by one more letter in each rendering: it comes out the
-// same only if all letters are.
-func (c *chance) shuffle(text string) string {
+// shuffle rotates the text by one more letter in each rendering. The results are equal
+// only if all letters are equal.
+func (c *draws) shuffle(text string) string {
 	c.few = true
 	letters := []rune(text)
 	if len(letters) == 0 {
@@ -113,8 +113,8 @@ func (c *chance) shuffle(text string) string {
 	return string(slices.Concat(letters[at:], letters[:at]))
 }
 
-// ago is Sprig's, by this rendering's clock.
-func (c *chance) ago(date any) string {
+// ago is Sprig's function with the clock of this rendering.
+func (c *draws) ago(date any) string {
 	at := c.now
 	switch date := date.(type) {
 	case time.Time:
@@ -127,8 +127,8 @@ func (c *chance) ago(date any) string {
 	return c.now.Sub(at).Round(time.Second).String()
 }
 
-// keys and values of a mapping come in any order from Sprig's. In the order of the
-// keys they are one of those, and the same each time.
+// Sprig returns the keys and values of a mapping in random order. keys and values return
+// them in the order of the keys, which is one of these orders.
 func keys(mappings ...map[string]any) []string {
 	all := []string{}
 	for _, m := range mappings {

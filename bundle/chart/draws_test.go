@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/bundle/chart/charttest"
 )
 
-// drawing is a chart with one value that this text makes.
+// drawing returns a chart with one value from this expression.
 func drawing(text string) map[string]string {
 	return map[string]string{
 		"Chart.yaml": "apiVersion: v2\nname: till\nversion: 1.2.3\n", "values.yaml": "some: {a: one, b: two, c: three, d: four, e: five}\n",
@@ -16,11 +16,11 @@ func drawing(text string) map[string]string {
 	}
 }
 
-// TestChance: what a chart draws is never the same by chance.
-func TestChance(t *testing.T) {
+// TestRandomValues: two renderings never draw the same values by chance.
+func TestRandomValues(t *testing.T) {
 	for text, refused := range map[string]bool{
 		`randInt 0 2`:                    true,
-		`randInt 4 5`:                    false, // there is one number
+		`randInt 4 5`:                    false, // the range has one number
 		`mod (randInt 0 3) 2`:            true,
 		`eq (randInt 0 9) 5`:             true,
 		`lt (randInt 0 1000) 500`:        true,
@@ -50,7 +50,7 @@ func TestChance(t *testing.T) {
 			}
 		}
 	}
-	for text, want := range map[string]string{`randInt 2 2`: "there is no number", `randAlpha 2000000000`: "at most"} {
+	for text, want := range map[string]string{`randInt 2 2`: "the range is empty", `randAlpha 2000000000`: "the limit is"} {
 		c, err := chart.Open(charttest.Archive(t, "till", drawing(text)))
 		must(t, err)
 		_, err = c.Render(forTest())
@@ -58,8 +58,8 @@ func TestChance(t *testing.T) {
 	}
 }
 
-// TestChanceIsSorted: a mapping's keys come in one order of those that Helm may have.
-func TestChanceIsSorted(t *testing.T) {
+// TestKeysAreSorted: the keys of a mapping are in one of the orders that Helm can return.
+func TestKeysAreSorted(t *testing.T) {
 	c, err := chart.Open(charttest.Archive(t, "till", drawing(`printf "%s %s" (keys .Values.some | join ",") (values .Values.some | join ",")`)))
 	must(t, err)
 	r, err := c.Render(forTest())
