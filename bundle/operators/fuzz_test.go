@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// FuzzParse: any file is read as a rule or refused. A rule finds the same images
-// twice.
+// FuzzParse: Parse accepts or refuses any file without a panic, and a rule always
+// finds the same images.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("rules/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -48,7 +48,7 @@ func FuzzParse(f *testing.F) {
 		sets := []operators.Set{{Of: "add-on a", Namespace: "a", Objects: found}}
 		all, again := operators.Find(sets, []operators.Rule{rule}), operators.Find(sets, []operators.Rule{rule})
 		if !reflect.DeepEqual(all, again) {
-			t.Errorf("twice the same gave %v and %v", all, again)
+			t.Errorf("the same input gave %v and %v", all, again)
 		}
 		for _, r := range refsOf(all) {
 			if r.Image == "" || r.Where == "" {

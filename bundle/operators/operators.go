@@ -1,13 +1,12 @@
-// Package operators says which images the pods of known operators pull.
+// Package operators finds the images that the pods of known operators pull.
 //
-// Many operators have image names in their code, so no object shows them.
-// Rules name these images as data: one file for each operator in rules/, with
-// its range of versions and the source of the fact. The objects of a bundle
-// flow in; a list of operators with image references flows out. The list also
-// has operators of a version without a rule, and workloads without a rule that
-// can create pods.
+// Many operators have image names in their code, so no object shows them. Rules list
+// these images: one file for each operator in rules/, with a range of versions and the
+// source of the fact. Find takes the objects of a bundle and returns a list of
+// operators with image references. The list also has operators of a version without a
+// rule, and workloads without a rule that can create pods.
 //
-// Nothing is fetched, and no cluster is asked.
+// The package fetches nothing and asks no cluster.
 package operators
 
 import (
@@ -22,28 +21,28 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// Set is the objects of one add-on or file.
+// Set has the objects of one add-on or file.
 type Set struct {
 	Of        string // "add-on search"
-	Namespace string // of objects that name none
-	Installed bool   // else the images of the objects are carried only
+	Namespace string // default for objects without one
+	Installed bool   // false if the bundle only contains the images of the objects
 	Objects   []workload.Object
 }
 
 // Operator is a workload that creates pods itself.
 type Operator struct {
 	By       string   `json:"by"`             // "add-on search: StatefulSet elastic/operator"
-	Image    string   `json:"image"`          // its image, the first one without a rule
-	Rule     string   `json:"rule,omitempty"` // name of the rule; "": none
+	Image    string   `json:"image"`          // its image; the first one if there is no rule
+	Rule     string   `json:"rule,omitempty"` // name of the rule; "" for none
 	Warnings []string `json:"warnings,omitempty"`
-	// Unknown: its pods may pull images that nobody here knows. An operator whose objects
-	// come later is known: it pulls nothing before that.
+	// Unknown: its pods may pull unknown images. An operator without custom resources
+	// is known, because it pulls nothing before they exist.
 	Unknown bool `json:"unknown,omitempty"`
 
 	Refs []workload.Ref `json:"-"` // images of its pods, by the rule
 }
 
-// maxVersions bounds the versions of one operator in one bundle: each version
+// maxVersions limits the versions of one operator in one bundle, because each version
 // is compared with all custom resources of the operator.
 const maxVersions = 8
 
@@ -66,12 +65,12 @@ type finder struct {
 	byRepository map[string][]*Rule // by the last part of the repository's path
 	resources    map[string][]resource
 	creators     creators
-	done         map[string][]string // images that were expanded already, by rule
+	done         map[string][]string // images that are already expanded, by rule
 	operators    []Operator
 }
 
-// workload looks for a rule for one of the images. Without a rule it checks
-// whether the workload can create pods.
+// workload searches a rule for one of the images. Without a rule it checks whether
+// the workload can create pods.
 func (f *finder) workload(s Set, o workload.Object, images []string) {
 	by := s.Of + ": " + o.Title(s.Namespace)
 	known := false
@@ -89,7 +88,7 @@ func (f *finder) workload(s Set, o workload.Object, images []string) {
 	}
 	if !known && f.creators.may(o, s.Namespace) {
 		f.operators = append(f.operators, Operator{By: by, Image: images[0], Unknown: true, Warnings: []string{
-			"it can create pods, and no rule knows their images: list the images that stand only in its code in images.list",
+			"it can create pods, and no rule knows their images: list the images that are only in its code in images.list",
 		}})
 	}
 }
@@ -101,7 +100,7 @@ func (f *finder) apply(rule *Rule, o workload.Object, op Operator, named referen
 	switch {
 	case slices.Contains(seen, key):
 	case len(seen) >= maxVersions:
-		op.Unknown, op.Warnings = true, []string{fmt.Sprintf("the bundle has more than %d versions of this operator; the images of this one's pods are not looked up", maxVersions)}
+		op.unknown("the bundle has more than %d versions of this operator, so airgap did not look up the images of this version: list them in images.list", maxVersions)
 	default:
 		f.done[rule.Name] = append(seen, key)
 		f.expand(&op, rule, o, named)
@@ -109,16 +108,16 @@ func (f *finder) apply(rule *Rule, o workload.Object, op Operator, named referen
 	f.operators = append(f.operators, op)
 }
 
-// expand makes the references, and reports each image that the rule cannot name.
+// expand adds the references, and reports each image that the rule cannot name.
 func (f *finder) expand(op *Operator, rule *Rule, o workload.Object, named reference.Reference) {
 	tag, number, err := versionOf(named)
 	if err != nil && !rule.anyVersion() {
-		op.lacks("its version is not known (%v), so the images of its pods are not either: list them in images.list", err)
+		op.unknown("its version is not known (%v), so the images of its pods are not known: list them in images.list", err)
 		return
 	}
 	r := rule.rangeOf(number)
 	if r == nil {
-		op.lacks("rule %s knows versions %s, not %s: list the images of its pods in images.list, or give a rule for this version in images.rules", rule.Name, rule.versions(), tag)
+		op.unknown("rule %s knows versions %s, not %s: list the images of its pods in images.list, or add a rule for this version to images.rules", rule.Name, rule.versions(), tag)
 		return
 	}
 	of := operand{tag: tag, number: strings.TrimPrefix(tag, "v"), repository: strings.TrimSuffix(named.Repository(), "/"+named.Base()), matches: r.Matches}
@@ -128,8 +127,8 @@ func (f *finder) expand(op *Operator, rule *Rule, o workload.Object, named refer
 			switch {
 			case err == nil:
 				op.Refs = append(op.Refs, workload.Ref{Image: image, Where: fmt.Sprintf("%s, by rule %s", where, rule.Name)})
-			case r.Shown == "": // else the objects name all other images
-				op.lacks("the image %s for %s is not known: %v; list it in images.list%s", t, where, err, instead)
+			case r.Shown == "": // with Shown the objects name all other images
+				op.unknown("the image %s for %s is not known: %v; list it in images.list%s", t, where, err, instead)
 			}
 		}
 	}
@@ -146,12 +145,12 @@ func (f *finder) expand(op *Operator, rule *Rule, o workload.Object, named refer
 		}
 	}
 	if r.Shown == "" && len(r.Resources) > 0 && !found {
-		op.Warnings = append(op.Warnings, fmt.Sprintf("no object of kind %s is in this bundle: list the images of those that are created later in images.list", strings.Join(r.kinds(), ", ")))
+		op.Warnings = append(op.Warnings, fmt.Sprintf("no object of kind %s is in this bundle: if you create such objects later, list their images in images.list", strings.Join(r.kinds(), ", ")))
 	}
 }
 
-// lacks notes what is not known about the images of an operator's pods.
-func (o *Operator) lacks(format string, args ...any) {
+// unknown adds a warning about unknown images of an operator's pods.
+func (o *Operator) unknown(format string, args ...any) {
 	o.Unknown, o.Warnings = true, append(o.Warnings, fmt.Sprintf(format, args...))
 }
 
@@ -161,7 +160,7 @@ type resource struct {
 	title string
 }
 
-// resourcesOf are all objects by group and kind.
+// resourcesOf returns all objects by group and kind.
 func resourcesOf(sets []Set) map[string][]resource {
 	all := map[string][]resource{}
 	for _, s := range sets {
@@ -174,7 +173,7 @@ func resourcesOf(sets []Set) map[string][]resource {
 	return all
 }
 
-// PodImages are those of the containers of a Deployment, StatefulSet or
+// PodImages returns the images of the containers of a Deployment, StatefulSet or
 // DaemonSet.
 func PodImages(o workload.Object) []string {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, o.GetKind()) || o.GroupVersionKind().Group != "apps" {
@@ -222,7 +221,7 @@ func hasWord(o workload.Object, words []string) bool {
 }
 
 // HasVariable reports whether a container of the workload has a variable with
-// that value.
+// this value.
 func HasVariable(o workload.Object, name, value string) bool {
 	list, _ := podSpec(o)["containers"].([]any)
 	for _, item := range list {
@@ -244,8 +243,8 @@ func podSpec(o workload.Object) map[string]any {
 	return pod
 }
 
-// versionOf is the tag of an image and its version. A tag that is not a version
-// is returned with the error.
+// versionOf returns the tag of an image and its version. If the tag is not a version,
+// it returns the tag with the error.
 func versionOf(named reference.Reference) (string, *semver.Version, error) {
 	if named.Tag == "" {
 		return "", nil, fmt.Errorf("its image has no tag")

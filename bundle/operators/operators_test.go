@@ -42,7 +42,7 @@ func set(t *testing.T, of, text string) operators.Set {
 	return operators.Set{Of: of, Namespace: "ns", Objects: objects}
 }
 
-// run is a workload with an image; more goes into its container.
+// run returns a workload with an image; more is added to its container.
 func run(kind, name, image, more string) string {
 	return fmt.Sprintf(
 		"apiVersion: apps/v1\nkind: %s\nmetadata: {name: %s}\nspec: {template: {spec: {serviceAccountName: %s, containers: [{name: c, image: %q%s}]}}}\n---\n",
@@ -54,7 +54,7 @@ func run(kind, name, image, more string) string {
 	)
 }
 
-// TestFind: the operator is in one set, its custom resources are in another.
+// TestFind: the operator is in one set, and its custom resources are in another.
 func TestFind(t *testing.T) {
 	sets := []operators.Set{
 		set(t, "add-on db", run("StatefulSet", "operator", "mirror.corp/copies/db/operator:v1.2.0@sha256:"+strings.Repeat("a", 64), "")),
@@ -93,19 +93,19 @@ spec: {version: 2.9.0}
 	}
 }
 
-// TestWarnings: what a rule cannot tell is named, with what to do.
+// TestWarnings: a warning names each unknown image and the action for the user.
 func TestWarnings(t *testing.T) {
 	resource := "apiVersion: db.example/v1\nkind: %s\nmetadata: {name: r}\nspec: {%s}\n"
 	for name, tc := range map[string]struct{ image, more, objects, want string }{
-		"another version":    {"db/operator:v2.0.0", "", "", "rule database knows versions >=1.0.0 <2.0.0, not v2.0.0"},
-		"a pre-release":      {"db/operator:v1.5.0-rc1", "", "", "not v1.5.0-rc1"},
-		"no version":         {"db/operator:latest", "", "", "tag latest is not a version"},
-		"no tag":             {"db/operator@sha256:" + strings.Repeat("a", 64), "", "", "its image has no tag"},
-		"no match":           {"db/operator:1.3.0", "", fmt.Sprintf(resource, "Database", ""), "the rule does not say what goes with version 1.3.0; list it in images.list, or set spec.image"},
-		"no field":           {"db/operator:1.2.0", "", fmt.Sprintf(resource, "Backup", ""), "spec.version is not set"},
-		"a number":           {"db/operator:1.2.0", "", fmt.Sprintf(resource, "Backup", "version: 3.1"), "spec.version is not set"},
-		"no tag of an image": {"db/operator:1.2.0", "", fmt.Sprintf(resource, "Backup", "version: '3.1.0 evil'"), "is no image reference"},
-		"too long":           {"db/operator:1.2.0", "", fmt.Sprintf(resource, "Backup", "version: '"+strings.Repeat("3", 300)+"'"), "spec.version has 300 bytes"},
+		"another version": {"db/operator:v2.0.0", "", "", "rule database knows versions >=1.0.0 <2.0.0, not v2.0.0"},
+		"a pre-release":   {"db/operator:v1.5.0-rc1", "", "", "not v1.5.0-rc1"},
+		"no version":      {"db/operator:latest", "", "", "tag latest is not a version"},
+		"no tag":          {"db/operator@sha256:" + strings.Repeat("a", 64), "", "", "its image has no tag"},
+		"no match":        {"db/operator:1.3.0", "", fmt.Sprintf(resource, "Database", ""), "the rule has no match for version 1.3.0; list it in images.list, or set spec.image"},
+		"no field":        {"db/operator:1.2.0", "", fmt.Sprintf(resource, "Backup", ""), "spec.version is not set"},
+		"a number":        {"db/operator:1.2.0", "", fmt.Sprintf(resource, "Backup", "version: 3.1"), "spec.version is not set"},
+		"an invalid tag":  {"db/operator:1.2.0", "", fmt.Sprintf(resource, "Backup", "version: '3.1.0 evil'"), "is not an image reference"},
+		"too long":        {"db/operator:1.2.0", "", fmt.Sprintf(resource, "Backup", "version: '"+strings.Repeat("3", 300)+"'"), "spec.version has 300 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sets := []operators.Set{set(t, "add-on db", run("Deployment", "operator", "registry.example/"+tc.image, tc.more)+tc.objects)}
@@ -117,9 +117,9 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestNothingToRunYet: an operator without an object of its kinds pulls images
-// only later.
-func TestNothingToRunYet(t *testing.T) {
+// TestNoResourcesYet: an operator without custom resources in the bundle gets only a
+// warning about later objects.
+func TestNoResourcesYet(t *testing.T) {
 	rule := parse(t, strings.ReplaceAll(database, `    images: ["{repository}/proxy:{version}"]`+"\n", ""))
 	sets := []operators.Set{set(t, "add-on db", run("Deployment", "operator", "registry.example/db/operator:1.2.0", ""))}
 	found := operators.Find(sets, []operators.Rule{rule})
@@ -128,7 +128,7 @@ func TestNothingToRunYet(t *testing.T) {
 	}
 }
 
-// TestEveryVersion: a range of all versions holds for a tag that is none.
+// TestEveryVersion: the range * includes a tag that is not a version.
 func TestEveryVersion(t *testing.T) {
 	rule := parse(t, "name: trainer\noperator: [registry.example/trainer]\nranges: [{versions: '*', source: s, images: ['registry.example/init:{version}']}]\n")
 	found := operators.Find([]operators.Set{set(t, "add-on a", run("Deployment", "trainer", "registry.example/trainer:v1-5525468", ""))}, []operators.Rule{rule})
@@ -137,7 +137,7 @@ func TestEveryVersion(t *testing.T) {
 	}
 }
 
-// TestNamedByArgument: the object names the image, and the default does not count.
+// TestNamedByArgument: the object names the image, so the rule adds no default.
 func TestNamedByArgument(t *testing.T) {
 	for _, more := range []string{", args: [--proxy-image=registry.example/p:1]", ", command: [/operator, --proxy-image, registry.example/p:1]", ", env: [{name: --proxy-image, value: x}]"} {
 		found := operators.Find([]operators.Set{set(t, "add-on db", run("Deployment", "operator", "registry.example/db/operator:1.2.0", more))}, []operators.Rule{parse(t, database)})
@@ -147,8 +147,8 @@ func TestNamedByArgument(t *testing.T) {
 	}
 }
 
-// TestManyVersions: a hostile file with many operators is not worked through
-// against all its objects.
+// TestManyVersions: in a hostile file with many operators, only some versions are
+// compared with all objects.
 func TestManyVersions(t *testing.T) {
 	var text strings.Builder
 	for i := range 20 {
@@ -160,7 +160,7 @@ func TestManyVersions(t *testing.T) {
 	}
 }
 
-// TestParseErrors: each names file, field and the expected value.
+// TestParseErrors: each error has the file, the field and the expected value.
 func TestParseErrors(t *testing.T) {
 	for change, want := range map[string]string{
 		"name: database->name: Data Base":                                 "name \"Data Base\"",
@@ -169,14 +169,14 @@ func TestParseErrors(t *testing.T) {
 		"versions: \">=1.0.0 <2.0.0\"->versions: any one":                 "ranges[0].versions: \"any one\"",
 		"versions: \">=1.0.0 <2.0.0\"->versions: \"\"":                    "ranges[0].versions: \"\"",
 		"source: its code->source: \"\"":                                  "ranges[0].source: expected the project",
-		"{repository}/proxy:{version}->{where}/proxy:{version}":           "images[0]: \"{where}/proxy:{version}\": {where} is no placeholder",
+		"{repository}/proxy:{version}->{where}/proxy:{version}":           "images[0]: \"{where}/proxy:{version}\": {where} is not a placeholder",
 		"{repository}/proxy:{version}->{repository}/proxy":                "expected an image with its registry and a tag",
 		"{repository}/proxy:{version}->proxy:{version}":                   "expected an image with its registry",
-		"{repository}/proxy:{version}->{repository}/proxy:{spec.version}": "{spec.version} is no placeholder",
+		"{repository}/proxy:{version}->{repository}/proxy:{spec.version}": "{spec.version} is not a placeholder",
 		"matches: {1.2.0: \"15\"}->matches: null":                         "{matched} needs matches",
 		"kind: Database->kind: \"\"":                                      "resources[0].kind: expected",
 		"\">=3.0.0\"}->\"three\"}":                                        "resources[1].when: spec.version: \"three\"",
-		"source: its code->sauce: its code":                               "unknown field \"sauce\"",
+		"source: its code->origin: its code":                              "unknown field \"origin\"",
 		"name: database->name: [a]":                                       "rule.yaml: ",
 		"name: database->name: a\nname: b":                                "rule.yaml: ",
 	} {
@@ -198,7 +198,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestWith: a rule of the site takes the place of airgap's.
+// TestWith: a rule of the user replaces airgap's rule of the same name.
 func TestWith(t *testing.T) {
 	own := parse(t, strings.Replace(database, "name: database", "name: velero", 1))
 	all := operators.With(builtin(t), []operators.Rule{own, parse(t, database)})

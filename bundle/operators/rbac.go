@@ -11,10 +11,10 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// creators are the service accounts that can create pods or workloads.
+// creators has the service accounts that can create pods or workloads.
 type creators struct {
-	// "namespace/name"; "namespace/*" and "*" for whole groups. "/name" is an account of
-	// a namespace that the objects do not say.
+	// "namespace/name"; "namespace/*" and "*" for groups. "/name" is an account in an
+	// unknown namespace.
 	accounts map[string]bool
 }
 
@@ -32,14 +32,14 @@ func (c creators) may(o workload.Object, namespace string) bool {
 		name = "default"
 	}
 	if namespace == "" {
-		return c.somewhere(name)
+		return c.mayAnywhere(name)
 	}
 	return c.accounts[namespace+"/"+name] || c.accounts["/"+name] || c.accounts[namespace+"/*"] || c.accounts["*"]
 }
 
-// somewhere reports whether an account has the right in any namespace: of files whose
-// objects name none, as kubectl apply --namespace gets them, nobody here knows it.
-func (c creators) somewhere(name string) bool {
+// mayAnywhere reports whether an account has the right in any namespace. It is for files
+// with objects for kubectl apply --namespace: their namespace is not known.
+func (c creators) mayAnywhere(name string) bool {
 	for account := range c.accounts {
 		if _, of, _ := strings.Cut(account, "/"); of == name || of == "*" {
 			return true
@@ -88,7 +88,7 @@ func namespaceOf(o workload.Object, s Set) string {
 	return s.Namespace
 }
 
-// account is the key of a subject; "" for a subject that is not a service account.
+// account returns the key of a subject; "" for a subject that is not a service account.
 func account(subject map[string]any, namespace string) string {
 	name := text(subject["name"])
 	switch subject["kind"] {
@@ -112,34 +112,34 @@ func account(subject map[string]any, namespace string) string {
 	return ""
 }
 
-// role is a role with what decides whether others gather it.
+// role is a role with its labels and aggregation rule.
 type role struct {
-	key     string // "ClusterRole/NAME", "Role/NAMESPACE/NAME"
-	labels  labels.Set
-	gathers []labels.Selector
-	creates bool
+	key        string // "ClusterRole/NAME", "Role/NAMESPACE/NAME"
+	labels     labels.Set
+	aggregates []labels.Selector
+	creates    bool
 }
 
-// creatingRoles are the keys of roles with the right: by their own rules, or by those of
-// the roles that they gather.
+// creatingRoles returns the keys of roles with the right, through their own rules or the
+// rules of aggregated roles.
 func creatingRoles(sets []Set) map[string]bool {
 	all := builtinRoles()
 	for _, s := range sets {
 		for _, o := range s.Objects {
 			rules, _ := o.Object["rules"].([]any)
-			made := role{labels: o.GetLabels(), creates: slices.ContainsFunc(rules, creates)}
+			found := role{labels: o.GetLabels(), creates: slices.ContainsFunc(rules, creates)}
 			switch kind := o.GetKind(); {
 			case o.GroupVersionKind().Group != rbacGroup:
 			case kind == "ClusterRole":
-				made.key, made.gathers = "ClusterRole/"+o.GetName(), selectorsOf(o)
-				all = append(all, made)
+				found.key, found.aggregates = "ClusterRole/"+o.GetName(), selectorsOf(o)
+				all = append(all, found)
 			case kind == "Role":
-				made.key = "Role/" + namespaceOf(o, s) + "/" + o.GetName()
-				all = append(all, made)
+				found.key = "Role/" + namespaceOf(o, s) + "/" + o.GetName()
+				all = append(all, found)
 			}
 		}
 	}
-	gather(all)
+	aggregate(all)
 	keys := map[string]bool{}
 	for _, r := range all {
 		keys[r.key] = keys[r.key] || r.creates
@@ -147,19 +147,20 @@ func creatingRoles(sets []Set) map[string]bool {
 	return keys
 }
 
-// maxGathering bounds the roles that gather others. More of them count as roles with the
-// right: that reports a workload too many, and misses none.
-const maxGathering = 200
+// maxAggregated limits the number of aggregated roles. All others count as roles with the
+// right, so that no workload is missed.
+const maxAggregated = 200
 
-// gather gives the right to roles that gather one with it, which may gather others itself.
-func gather(all []role) {
-	var gathering []*role
-	var found []role // with the right, and not looked at yet
+// aggregate sets the right for roles that aggregate a role with the right, directly or
+// through other roles.
+func aggregate(all []role) {
+	var aggregated []*role
+	var found []role // with the right, not yet compared
 	for i := range all {
 		switch r := &all[i]; {
-		case !r.creates && len(r.gathers) > 0 && len(gathering) < maxGathering:
-			gathering = append(gathering, r)
-		case !r.creates && len(r.gathers) == 0 || !strings.HasPrefix(r.key, "ClusterRole/"):
+		case !r.creates && len(r.aggregates) > 0 && len(aggregated) < maxAggregated:
+			aggregated = append(aggregated, r)
+		case !r.creates && len(r.aggregates) == 0 || !strings.HasPrefix(r.key, "ClusterRole/"):
 		default:
 			r.creates = true
 			found = append(found, *r)
@@ -167,8 +168,8 @@ func gather(all []role) {
 	}
 	for len(found) > 0 {
 		next := []role{}
-		for _, r := range gathering {
-			if !r.creates && r.gathersOf(found) {
+		for _, r := range aggregated {
+			if !r.creates && r.selects(found) {
 				r.creates = true
 				next = append(next, *r)
 			}
@@ -177,14 +178,14 @@ func gather(all []role) {
 	}
 }
 
-func (r role) gathersOf(found []role) bool {
-	return slices.ContainsFunc(r.gathers, func(s labels.Selector) bool {
+func (r role) selects(found []role) bool {
+	return slices.ContainsFunc(r.aggregates, func(s labels.Selector) bool {
 		return slices.ContainsFunc(found, func(o role) bool { return s.Matches(o.labels) })
 	})
 }
 
-// selectorsOf are those of an aggregated role. One that the API server would not take
-// selects nothing.
+// selectorsOf returns the selectors of an aggregated role. It omits selectors that the API
+// server would reject.
 func selectorsOf(o workload.Object) []labels.Selector {
 	list, _ := fieldOf(o.Object, "aggregationRule.clusterRoleSelectors").([]any)
 	var all []labels.Selector
@@ -201,18 +202,18 @@ func selectorsOf(o workload.Object) []labels.Selector {
 	return all
 }
 
-// builtinRoles are the roles of Kubernetes that create pods, or gather roles that may:
+// builtinRoles returns the roles of Kubernetes that create pods, or aggregate other roles:
 // plugin/pkg/auth/authorizer/rbac/bootstrappolicy of Kubernetes 1.36.
 func builtinRoles() []role {
 	const to = "rbac.authorization.k8s.io/aggregate-to-"
-	gathers := func(of string) []labels.Selector {
+	selector := func(of string) []labels.Selector {
 		return []labels.Selector{labels.SelectorFromSet(labels.Set{to + of: "true"})}
 	}
 	all := []role{
 		{key: "ClusterRole/cluster-admin", creates: true},
 		{key: "ClusterRole/admin", creates: true},
 		{key: "ClusterRole/edit", creates: true, labels: labels.Set{to + "admin": "true"}},
-		{key: "ClusterRole/view", gathers: gathers("view"), labels: labels.Set{to + "edit": "true"}},
+		{key: "ClusterRole/view", aggregates: selector("view"), labels: labels.Set{to + "edit": "true"}},
 		{key: "ClusterRole/system:aggregate-to-edit", creates: true, labels: labels.Set{to + "edit": "true"}},
 	}
 	for i := range all {
@@ -221,8 +222,8 @@ func builtinRoles() []role {
 	return all
 }
 
-// podMakers are the resources that run pods, by API group.
-func podMakers() map[string][]string {
+// podResources returns the resources that run pods, by API group.
+func podResources() map[string][]string {
 	return map[string][]string{
 		"":      {"pods", "replicationcontrollers"},
 		"apps":  {"deployments", "statefulsets", "daemonsets", "replicasets"},
@@ -237,7 +238,7 @@ func creates(item any) bool {
 	if names, _ := rule["resourceNames"].([]any); len(names) > 0 || !has(rule["verbs"], "create") {
 		return false
 	}
-	for group, resources := range podMakers() {
+	for group, resources := range podResources() {
 		if has(rule["apiGroups"], group) && slices.ContainsFunc(resources, func(r string) bool { return has(rule["resources"], r) }) {
 			return true
 		}
@@ -245,7 +246,7 @@ func creates(item any) bool {
 	return false
 }
 
-// has reports whether a list has a word, or the star that stands for all.
+// has reports whether a list has a word or a star.
 func has(list any, word string) bool {
 	items, _ := list.([]any)
 	return slices.ContainsFunc(items, func(item any) bool { return item == word || item == "*" })

@@ -19,26 +19,26 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// Rule names the images that the pods of one operator pull.
+// Rule lists the images that the pods of one operator pull.
 type Rule struct {
 	Name     string    `json:"name"`
 	Operator []string  `json:"operator"` // repositories of its image: "quay.io/kubevirt/virt-operator"
 	Ranges   []Range   `json:"ranges"`
-	Examples []Example `json:"examples,omitempty"` // airgap's own rules need one; a test holds them to it
+	Examples []Example `json:"examples,omitempty"` // airgap's own rules need one, which a test checks
 }
 
-// Range holds for some versions. Images, Resources and Shown say where the images
+// Range is for some versions. Images, Resources and Shown describe where the images
 // of the pods come from; at least one is required.
 type Range struct {
 	Versions string `json:"versions"` // ">=1.2.0 <1.6.0"; "*" includes tags that are not versions
 	Source   string `json:"source"`   // project, file and version of the fact
-	// Shown says where the objects name the images themselves. Then an image that
-	// Images and Resources cannot name is not a gap.
+	// Shown describes where the objects name the images. With Shown, an image that Images
+	// and Resources cannot name needs no warning.
 	Shown string `json:"shown,omitempty"`
-	// Unless are arguments and variables of the operator's pod, "--solver-image" or
-	// "SOLVER_IMAGE". If one of them is set, the object names the images, and Images do not count.
+	// Unless lists arguments and variables of the operator's pod, "--solver-image" or
+	// "SOLVER_IMAGE". If one of them is set, the object names the images, and Images is ignored.
 	Unless []string `json:"unless,omitempty"`
-	// Matches are the values of {matched} by the operator's version, without v.
+	// Matches has the values of {matched} by the operator's version, without v.
 	Matches   map[string]string `json:"matches,omitempty"`
 	Images    []string          `json:"images,omitempty"`
 	Resources []Resource        `json:"resources,omitempty"`
@@ -52,13 +52,13 @@ type Resource struct {
 	Kind     string            `json:"kind"`
 	When     map[string]string `json:"when,omitempty"`     // ranges of versions in fields; other resources are skipped
 	Unless   []string          `json:"unless,omitempty"`   // fields; if one is set, the resource names its image
-	Defaults map[string]string `json:"defaults,omitempty"` // of fields that may be left out
+	Defaults map[string]string `json:"defaults,omitempty"` // of optional fields
 	Images   []string          `json:"images"`
 
 	when map[string]*semver.Constraints
 }
 
-// Example is objects, and the images that the rule finds for them.
+// Example has objects, and the images that the rule finds for them.
 type Example struct {
 	Objects []map[string]any `json:"objects"`
 	Images  []string         `json:"images"`
@@ -67,7 +67,7 @@ type Example struct {
 //go:embed rules/*.yaml
 var files embed.FS
 
-// Builtin are the rules of airgap, sorted by file name.
+// Builtin returns the rules of airgap, sorted by file name.
 func Builtin() ([]Rule, error) { return read(files) }
 
 func read(files fs.FS) ([]Rule, error) {
@@ -88,7 +88,7 @@ func read(files fs.FS) ([]Rule, error) {
 	return all, errors.Join(errs...)
 }
 
-// With replaces rules by others of the same name and adds the rest.
+// With replaces rules with those in own of the same name, and adds the others.
 func With(rules, own []Rule) []Rule {
 	all := slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool {
 		return slices.ContainsFunc(own, func(o Rule) bool { return o.Name == r.Name })
@@ -100,12 +100,12 @@ func With(rules, own []Rule) []Rule {
 func Parse(file string, text []byte) (Rule, error) {
 	var rule Rule
 	if len(text) > workload.MaxFile {
-		return rule, fmt.Errorf("%s: %d bytes, at most %d are read", file, len(text), workload.MaxFile)
+		return rule, fmt.Errorf("%s: the file has %d bytes, the limit is %d", file, len(text), workload.MaxFile)
 	}
 	if err := workload.CheckAliases(text); err != nil {
 		return rule, fmt.Errorf("%s: %w", file, err)
 	}
-	plain, err := yaml.YAMLToJSONStrict(text) // a key that is there twice is a mistake of the rule's author
+	plain, err := yaml.YAMLToJSONStrict(text) // a duplicate key is a mistake in the rule
 	if err != nil {
 		return rule, fmt.Errorf("%s: %s", file, strings.Join(strings.Fields(err.Error()), " "))
 	}
@@ -155,7 +155,7 @@ func (r *Range) check() error {
 		return errors.New("source: expected the project, file and version of the fact")
 	}
 	if r.Shown == "" && len(r.Images) == 0 && len(r.Resources) == 0 {
-		return errors.New("images: expected images, resources, or in shown where the objects name the images")
+		return errors.New("images: expected images, resources, or in shown the place where the objects name the images")
 	}
 	for i, t := range r.Images {
 		if err := checkTemplate(t, r.Matches != nil, false); err != nil {
@@ -175,7 +175,7 @@ func (r *Resource) check(matched bool) error {
 		return errors.New("kind: expected the kind of a custom resource")
 	}
 	if len(r.Images) == 0 {
-		return errors.New("images: expected what the operator runs for it")
+		return errors.New("images: expected the images that the operator runs for it")
 	}
 	for i, t := range r.Images {
 		if err := checkTemplate(t, matched, true); err != nil {
@@ -192,8 +192,8 @@ func (r *Resource) check(matched bool) error {
 	return nil
 }
 
-// knows reports whether the image is the operator's: from the repository of
-// the rule, or from a copy of it below another registry, as mirrors keep them.
+// knows reports whether the image is the operator's: from the repository of the rule,
+// or from a copy of it at another registry, such as a mirror.
 func (r *Rule) knows(image reference.Reference) bool {
 	path := "/" + image.Path
 	return slices.ContainsFunc(r.Operator, func(repository string) bool {
@@ -209,7 +209,7 @@ func (r *Rule) anyVersion() bool {
 	return slices.ContainsFunc(r.Ranges, func(one Range) bool { return one.Versions == everyVersion })
 }
 
-// rangeOf is the first range that holds for a version; nil if there is none. The
+// rangeOf returns the first range that includes a version; nil if there is none. The
 // version is nil for a tag that is not a version.
 func (r *Rule) rangeOf(version *semver.Version) *Range {
 	for i := range r.Ranges {
@@ -240,9 +240,8 @@ func (r *Range) kinds() []string {
 
 func (r Resource) key() string { return r.Group + "/" + r.Kind }
 
-// silent reports whether the object names its image itself, or has a version
-// outside of When. A version that cannot be parsed is inside, so that the missing
-// image is reported.
+// silent reports whether the object names its image, or has a version outside of When.
+// A version that cannot be parsed is inside, so that the missing image is reported.
 func (r Resource) silent(o workload.Object) bool {
 	for path, versions := range r.when {
 		if v, err := semver.NewVersion(cmp.Or(text(fieldOf(o.Object, path)), r.Defaults[path])); err == nil && !versions.Check(v) {
@@ -255,7 +254,7 @@ func (r Resource) silent(o workload.Object) bool {
 	})
 }
 
-// instead is another way to make the image known.
+// instead returns another instruction to make the image known, or "".
 func (r Resource) instead() string {
 	if len(r.Unless) == 0 {
 		return ""

@@ -12,13 +12,12 @@ import (
 	"airgap.dev/airgap/bundle/workload"
 )
 
-// TestRules: each rule is valid, is called as its file, has a source for each
-// range, and an example with a version that it knows.
+// TestRules: each rule is valid and has an example with a version that it knows.
 func TestRules(t *testing.T) {
 	for _, rule := range builtin(t) {
 		t.Run(rule.Name, func(t *testing.T) {
 			if len(rule.Examples) == 0 {
-				t.Fatal("has no example")
+				t.Fatal("no example")
 			}
 			for i, e := range rule.Examples {
 				found := operators.Find([]operators.Set{{Of: "add-on a", Namespace: "a", Objects: objectsOf(e)}}, []operators.Rule{rule})
@@ -33,7 +32,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestRulesTogether: no rule takes the operator of another one for its own.
+// TestRulesTogether: no rule matches the operator of another rule.
 func TestRulesTogether(t *testing.T) {
 	rules := builtin(t)
 	for _, rule := range rules {

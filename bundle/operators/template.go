@@ -11,15 +11,15 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// maxValue bounds what a field of a custom resource puts into an image name, in
-// bytes: a tag has at most 128.
+// maxValue limits the value of a field that becomes part of an image name, in bytes: a
+// tag has at most 128.
 const maxValue = 128
 
 // operand has the values of the placeholders.
 type operand struct {
 	tag        string            // {version}: the operator's tag, "v1.5.0"
 	number     string            // {number}: without the v, "1.5.0"
-	repository string            // {repository}: where the operator's image lies, "quay.io/kubevirt"
+	repository string            // {repository}: the repository of the operator's image without its name, "quay.io/kubevirt"
 	matches    map[string]string // {matched}
 	object     map[string]any    // {spec.version}: a field of the custom resource
 	defaults   map[string]string
@@ -32,7 +32,7 @@ func (of operand) with(o workload.Object, defaults map[string]string) operand {
 
 var placeholder = regexp.MustCompile(`\{([A-Za-z0-9_.-]*)\}`)
 
-// expand makes an image reference of a template.
+// expand returns the image reference of a template.
 func (of operand) expand(template string) (string, error) {
 	var errs []error
 	image := placeholder.ReplaceAllStringFunc(template, func(found string) string {
@@ -44,7 +44,7 @@ func (of operand) expand(template string) (string, error) {
 		return "", err
 	}
 	if _, err := reference.Parse(image); err != nil {
-		return "", fmt.Errorf("%q is no image reference", image)
+		return "", fmt.Errorf("%q is not an image reference", image)
 	}
 	return image, nil
 }
@@ -61,26 +61,26 @@ func (of operand) value(name string) (string, error) {
 		if value, known := of.matches[of.number]; known {
 			return value, nil
 		}
-		return "", fmt.Errorf("the rule does not say what goes with version %s", of.tag)
+		return "", fmt.Errorf("the rule has no match for version %s", of.tag)
 	}
 	value := cmp.Or(text(fieldOf(of.object, name)), of.defaults[name])
 	switch {
 	case value == "":
 		return "", fmt.Errorf("%s is not set", name)
 	case len(value) > maxValue:
-		return "", fmt.Errorf("%s has %d bytes, more than a version or name", name, len(value))
+		return "", fmt.Errorf("%s has %d bytes, which is too long for a version or name", name, len(value))
 	}
 	return value, nil
 }
 
-// text is a value of a field that is text. A number is not a version: 7.10 would
-// be 7.1.
+// text returns the value of a field that is a string. A number is not a version: 7.10
+// would be 7.1.
 func text(value any) string {
 	s, _ := value.(string)
 	return s
 }
 
-// fieldOf is the value at a path of fields; nil without one.
+// fieldOf returns the value at a path of fields; nil if there is none.
 func fieldOf(object map[string]any, path string) any {
 	var value any = object
 	for key := range strings.SplitSeq(path, ".") {
@@ -93,7 +93,7 @@ func fieldOf(object map[string]any, path string) any {
 	return value
 }
 
-// checkTemplate refuses a template that can never be an image.
+// checkTemplate refuses a template that cannot become an image.
 func checkTemplate(template string, matched, fields bool) error {
 	unknown := ""
 	image := placeholder.ReplaceAllStringFunc(template, func(found string) string {
@@ -111,12 +111,12 @@ func checkTemplate(template string, matched, fields bool) error {
 	})
 	switch {
 	case unknown == "{matched}":
-		return fmt.Errorf("%q: {matched} needs matches", template)
+		return fmt.Errorf("%q: {matched} requires matches", template)
 	case unknown != "":
-		return fmt.Errorf("%q: %s is no placeholder; known are {version}, {number}, {repository}, {matched}, and in resources fields such as {spec.version}", template, unknown)
+		return fmt.Errorf("%q: %s is not a placeholder; use {version}, {number}, {repository}, {matched}, or in resources a field such as {spec.version}", template, unknown)
 	}
 	if fields && image == "1.0.0" {
-		return nil // a field that holds a whole reference
+		return nil // a field with a complete reference
 	}
 	named, err := reference.ParseFull(image)
 	if err != nil || named.Bare() {
