@@ -57,7 +57,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"file":                files("yaml", "yml"),
 		"survey file":         files("yaml"),
 		"docs file":           files("html"),
-		"docs language":       words(string(docs.English), string(docs.Korean)),
+		"language":            words(string(docs.English), string(docs.Korean)),
 		"docs listen":         cobra.NoFileCompletions,
 		"survey from":         files("survey", "gz"),
 		"registry serve join": folders,

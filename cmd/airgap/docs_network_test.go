@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/cluster/measure"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/settings"
+	"airgap.dev/airgap/preflight/netprobe"
 	"airgap.dev/airgap/registry"
 )
 
@@ -39,23 +40,41 @@ func docsConfig(t *testing.T, more string) *config.Cluster {
 	return c
 }
 
-// TestDocsNetwork: the rows of `airgap netprobe page`, of a cluster behind a balancer.
+// TestDocsNetwork: the page has the rows of airgap netprobe page, for a cluster behind a load balancer, in
+// each language.
 func TestDocsNetwork(t *testing.T) {
-	usual := flowRows(docsConfig(t, "ssh: {}\n"))
-	inBoth(t, "network.md", "flows", markdownTable(append([][]string{{"From", "To", "By", "For"}}, usual...)...))
+	for in, dir := range map[netprobe.Language]string{netprobe.English: "", netprobe.Korean: "ko/"} {
+		networkTables(t, dir+"network.md", in)
+	}
+}
 
-	own := [][]string{{"Port", "Program", "For"}}
+func networkTables(t *testing.T, page string, in netprobe.Language) {
+	t.Helper()
+	heads := func(texts ...string) []string {
+		for i, text := range texts {
+			texts[i] = in.Say(text)
+		}
+		return texts
+	}
+	usual := flowRows(docsConfig(t, "ssh: {}\n"), in)
+	made(t, page, "flows", markdownTable(append([][]string{heads("From", "To", "By", "For")}, usual...)...))
+
+	own := [][]string{heads("Port", "Program", "For")}
 	seen := map[string]bool{}
 	add := func(network []settings.Port, with string) {
 		for _, p := range (settings.Listens{ControlPlane: true, Registry: registry.DefaultPort, Network: network}).Ports() {
 			if p.From == settings.OnlySelf && !seen[p.String()] {
 				seen[p.String()] = true
-				own = append(own, []string{p.String(), p.Program, p.Why + with})
+				why := in.Say(p.Why)
+				if with != "" {
+					why = in.Say("%s, with `%s`", why, with)
+				}
+				own = append(own, []string{p.String(), in.Say(p.Program), why})
 			}
 		}
 	}
 	add(nil, "")
-	rows := [][]string{{"With", "From", "To", "By", "For"}}
+	rows := [][]string{heads("With", "From", "To", "By", "For")}
 	for _, other := range []string{
 		"network: {plugin: flannel, encapsulation: native}",
 		"network: {plugin: calico}",
@@ -66,19 +85,19 @@ func TestDocsNetwork(t *testing.T) {
 		"registry: {existing: {address: harbor.bank.example/airgap}}",
 	} {
 		c := docsConfig(t, "ssh: {}\n"+other+"\n")
-		for _, row := range flowRows(c) {
+		for _, row := range flowRows(c, in) {
 			if !slices.ContainsFunc(usual, func(u []string) bool { return slices.Equal(u, row) }) {
 				rows = append(rows, append([]string{"`" + other + "`"}, row...))
 			}
 		}
-		add(c.NetworkPorts(), ", with `"+other+"`")
+		add(c.NetworkPorts(), other)
 	}
-	inBoth(t, "network.md", "plugins", markdownTable(rows...))
-	inBoth(t, "network.md", "local-ports", markdownTable(own...))
+	made(t, page, "plugins", markdownTable(rows...))
+	made(t, page, "local-ports", markdownTable(own...))
 }
 
-// TestDocsNetworkPorts: a port that the page names in its own words, or its picture, stands in
-// its tables, which the program makes, or is tried between hosts.
+// TestDocsNetworkPorts: each port in the text of the page or in its picture is also in the generated
+// tables, or is probed between hosts.
 func TestDocsNetworkPorts(t *testing.T) {
 	plan, err := hostcheck.ProbePlan(docsConfig(t, ""))
 	if err != nil {
@@ -99,16 +118,16 @@ func TestDocsNetworkPorts(t *testing.T) {
 func knownPorts(t *testing.T, page string, named, known []string) {
 	t.Helper()
 	if len(named) < 10 {
-		t.Errorf("docs/%s names the ports %v alone: are they looked for still?", page, named)
+		t.Errorf("docs/%s has only the ports %v: does the search still work?", page, named)
 	}
 	for _, port := range named {
 		if !slices.Contains(known, port) {
-			t.Errorf("docs/%s names port %s, which nothing uses", page, port)
+			t.Errorf("docs/%s has port %s, which no program uses", page, port)
 		}
 	}
 }
 
-// wordsOf a picture are what people read there: its other numbers are places and colours.
+// wordsOf returns the text of a picture. Its other numbers are coordinates and colors.
 func wordsOf(t *testing.T, picture string) string {
 	t.Helper()
 	svg, err := os.ReadFile(filepath.Join(docsDir, picture))
@@ -122,8 +141,8 @@ func wordsOf(t *testing.T, picture string) string {
 	return strings.Join(words, "\n")
 }
 
-// portsIn are the numbers that say they are ports, and those of four or five digits: no others
-// are as long there.
+// portsIn returns the numbers after TCP, UDP or port, and all numbers with four or five digits: the
+// page has no other long numbers.
 func portsIn(text string) []string {
 	var ports []string
 	for _, m := range regexp.MustCompile(`(?:TCP|UDP|port)[ =](\d+)|\b(\d{4,5})\b`).FindAllStringSubmatch(text, -1) {
@@ -132,9 +151,9 @@ func portsIn(text string) []string {
 	return ports
 }
 
-func flowRows(c *config.Cluster) [][]string {
+func flowRows(c *config.Cluster, in netprobe.Language) [][]string {
 	var rows [][]string
-	for _, f := range measure.Flows(c) {
+	for _, f := range measure.Flows(c, in) {
 		rows = append(rows, []string{f.From, f.To, f.What, f.For})
 	}
 	return rows

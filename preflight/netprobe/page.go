@@ -6,8 +6,9 @@ import (
 	"html/template"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"github.com/mattn/go-runewidth"
 
 	"airgap.dev/airgap/internal/ui"
 )
@@ -18,6 +19,10 @@ var pageTemplate string
 // Page is what the owners of the networks between the hosts get: who talks to
 // whom, what of it was measured, and what has to be changed.
 type Page struct {
+	// Language is the one of the flows and notes, and of the page around them. What is measured
+	// is in English.
+	Language Language `json:"-"`
+
 	Cluster string    `json:"cluster"`
 	Made    time.Time `json:"made"`
 	Groups  []Group   `json:"groups"` // that flows name
@@ -123,7 +128,7 @@ func (m *Matrix) balanced() (FlowState, []string) {
 // HTML writes the page to be handed on and printed. It needs nothing but itself.
 func (p *Page) HTML(w io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"join": strings.Join, "time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
+		"join": strings.Join, "say": p.Language.Say, "time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 	}).Parse(pageTemplate)
 	if err != nil {
 		return err
@@ -136,21 +141,20 @@ func (p *Page) HTML(w io.Writer) error {
 
 // Text writes the same for a terminal.
 func (p *Page) Text(w io.Writer) error {
-	var b strings.Builder
-	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	say := p.Language.Say
+	var hosts [][]string
 	for _, g := range p.Groups {
-		fmt.Fprintf(columns, "%s\t%s\n", g.Name, strings.Join(g.Addresses, ", "))
+		hosts = append(hosts, []string{g.Name, strings.Join(g.Addresses, ", ")})
 	}
-	fmt.Fprintf(columns, "\nFROM\tTO\tBY\tMEASURED\tFOR\n")
+	flows := [][]string{{strings.ToUpper(say("From")), strings.ToUpper(say("To")), strings.ToUpper(say("By")), strings.ToUpper(say("Measured")), strings.ToUpper(say("For"))}}
 	for _, f := range p.Flows {
-		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\n", f.From, f.To, f.What, f.State, f.For)
+		flows = append(flows, []string{f.From, f.To, f.What, say(string(f.State)), f.For})
 		for _, fault := range f.Faults {
-			fmt.Fprintf(columns, "\t\t\t\t%s\n", fault)
+			flows = append(flows, []string{"", "", "", "", fault})
 		}
 	}
-	if err := columns.Flush(); err != nil {
-		return err
-	}
+	var b strings.Builder
+	b.WriteString(columns(hosts) + "\n" + columns(flows))
 	for _, note := range p.Notes {
 		fmt.Fprintf(&b, "\n%s\n", note)
 	}
@@ -158,8 +162,29 @@ func (p *Page) Text(w io.Writer) error {
 		fmt.Fprintf(&b, "\n%s: %s\n  %s\n", c.What, strings.Join(c.Between, "; "), c.Fix)
 	}
 	if p.Measured == "" {
-		fmt.Fprintf(&b, "\nNothing of this has been measured yet.\n")
+		fmt.Fprintf(&b, "\n%s\n", say("Nothing has been measured yet."))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// columns aligns rows. A character of Korean is two columns wide, which text/tabwriter does not know.
+func columns(rows [][]string) string {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], runewidth.StringWidth(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		for i, cell := range row[:len(row)-1] {
+			b.WriteString(runewidth.FillRight(cell, widths[i]) + "  ")
+		}
+		b.WriteString(row[len(row)-1] + "\n")
+	}
+	return b.String()
 }

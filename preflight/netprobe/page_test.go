@@ -22,7 +22,7 @@ func TestPage(t *testing.T) {
 		VIPs: map[int]*VIP{0: {Hits: map[int]int{0: 2}}, 1: {Failures: map[Result]int{NoReply: 1}}},
 	}
 	tcp := func(number int, program string) Port { return Port{Number: number, For: program, To: All, From: All} }
-	p := &Page{Cluster: "bank", Flows: []Flow{
+	p := &Page{Language: English, Cluster: "bank", Flows: []Flow{
 		{What: "TCP 10250", Kind: TCP, Port: 10250}, {What: "TCP 6443", Kind: TCP, Port: 6443}, {What: "UDP 8472", Kind: VXLANTCP, Port: 8472},
 		{What: "TCP 5000", Kind: TCP, Port: 5000}, {What: "UDP 123"}, {What: "TCP 443", Kind: Balanced},
 	}}
@@ -48,7 +48,7 @@ func TestPage(t *testing.T) {
 	if err := p.Text(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Something has to be changed.", "from w&lt;1&gt; (10.0.0.2) to cp1", "allow TCP to port 6443"} {
+	for _, want := range []string{"Changes are required.", "from w&lt;1&gt; (10.0.0.2) to cp1", "allow TCP to port 6443"} {
 		if !strings.Contains(html.String(), want) {
 			t.Errorf("the page has no %q", want)
 		}

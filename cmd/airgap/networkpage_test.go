@@ -1,0 +1,40 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/internal/advice"
+)
+
+// TestNetworkPageLanguage: --language ko writes the page in Korean, and other languages than en and ko
+// are an error of usage.
+func TestNetworkPageLanguage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "airgap.yaml")
+	if err := os.WriteFile(file, []byte(docsSite), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	page := func(args ...string) (string, error) {
+		var out strings.Builder
+		a := &app{stdout: &out, output: asHTML}
+		cmd := netprobePageCommand(a)
+		cmd.SetArgs(append([]string{"--file", file}, args...))
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		err := cmd.Execute()
+		return out.String(), err
+	}
+	for language, want := range map[string]string{"": "<h2>Connections</h2>", "en": `<html lang="en">`, "ko": "<h2>연결</h2>"} {
+		var args []string
+		if language != "" {
+			args = []string{"--language", language}
+		}
+		if got, err := page(args...); err != nil || !strings.Contains(got, want) {
+			t.Errorf("--language %s: no %q, %v:\n%s", language, want, err, got)
+		}
+	}
+	if got, err := page("--language", "fr"); !advice.IsUsage(err) || !strings.Contains(err.Error(), "use en or ko") || got != "" {
+		t.Errorf("--language fr: %q, %v", got, err)
+	}
+}
