@@ -12,8 +12,8 @@ import (
 
 // attackers are the rows that the threat table needs, in English: one or more for each.
 var attackers = []string{
-	"the person who carries the stick", "the stick itself", "a worker's root", "a pod", "an unprivileged local user",
-	"the registry's user", "another host on the network", "a chart's author", "a repository's mirror", "somebody with registry.key",
+	"the courier of the stick", "the stick itself", "a worker's root", "a pod", "an unprivileged local user",
+	"the registry's user", "another host on the network", "a chart's author", "a repository's mirror", "an attacker with registry.key",
 }
 
 // A witness is a test or a part of a scenario as the threat table names it: `package: TestName`

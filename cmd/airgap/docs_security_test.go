@@ -27,17 +27,23 @@ import (
 	"airgap.dev/airgap/verify/dataplane/deploy"
 )
 
-// TestDocsSecurity: units with their users and rights, pods with theirs, the steps, and the
+// TestDocsSecurity: the page has the units with their users and permissions, the steps, and the
 // secrets.
 func TestDocsSecurity(t *testing.T) {
-	inBoth(t, "security.md", "units", markdownTable(unitRows(t)...))
-	inBoth(t, "security.md", "steps", markdownTable(stepRows(t)...))
-	inBoth(t, "security.md", "secrets", markdownTable(secretRows()...))
+	securityTable(t, "units", unitRows(t))
+	securityTable(t, "steps", stepRows(t))
+	securityTable(t, "secrets", secretRows())
 }
 
-// TestDocsSecurityPods asks the lab's kubeadm for its manifests.
+// TestDocsSecurityPods: the page has the pods, also those in the manifests of kubeadm.
 func TestDocsSecurityPods(t *testing.T) {
-	inBoth(t, "security.md", "pods", markdownTable(podRows(t)...))
+	securityTable(t, "pods", podRows(t))
+}
+
+func securityTable(t *testing.T, name string, rows [][]string) {
+	t.Helper()
+	made(t, "security.md", name, markdownTable(rows...))
+	inKorean(t, "security.md", name, rows)
 }
 
 func secretRows() [][]string {
@@ -48,13 +54,13 @@ func secretRows() [][]string {
 	return rows
 }
 
-// TestSecretsAreFound: what the table says of a server, a support bundle knows, and leaves
-// out: each place is one of the row's own, and a key that lies there is found.
+// TestSecretsAreFound: a support bundle finds the secrets in the table, so that it can remove them.
+// Each place is in the text of its row.
 func TestSecretsAreFound(t *testing.T) {
 	for _, s := range support.SecretKinds() {
 		for _, place := range s.Places {
 			if !strings.Contains(s.Where, "/"+place) {
-				t.Errorf("%s: is looked for in %s, and the table says %s", s.What, place, s.Where)
+				t.Errorf("%s: the search is in %s, the table has %s", s.What, place, s.Where)
 			}
 		}
 	}
@@ -78,14 +84,14 @@ func TestSecretsAreFound(t *testing.T) {
 	}
 }
 
-// unitRows reads the units of airgap.rpm. One without a user runs as root, and has to
-// say why, in a comment that begins with "# Root:".
+// unitRows reads the units of airgap.rpm. A unit without a user runs as root; a comment "# Root:"
+// must have the reason.
 func unitRows(t *testing.T) [][]string {
 	units, err := program.Units()
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := [][]string{{"Unit", "What", "Runs as", "Capabilities", "May write to", "Network"}}
+	rows := [][]string{{"Unit", "Purpose", "Runs as", "Capabilities", "May write to", "Network"}}
 	for _, name := range slices.Sorted(maps.Keys(units)) {
 		if !strings.HasSuffix(name, ".service") {
 			continue
@@ -95,16 +101,16 @@ func unitRows(t *testing.T) [][]string {
 		if as == "" {
 			as = "root: " + u["# Root"]
 			if u["# Root"] == "" {
-				t.Errorf("%s runs as root and does not say why: a comment \"# Root: it …\"", name)
+				t.Errorf("%s runs as root without a reason: add a comment \"# Root: it …\"", name)
 			}
 		}
-		network := "as the host"
+		network := "the host's"
 		if u["PrivateNetwork"] == "yes" {
 			network = "none"
 		}
 		capabilities, limited := u["CapabilityBoundingSet"]
 		if !limited {
-			t.Errorf("%s limits no capabilities", name)
+			t.Errorf("%s does not limit capabilities", name)
 		}
 		rows = append(rows, []string{"`" + name + "`", u["Description"], as, cmp.Or(capabilities, "none"), writes(u), network})
 	}
@@ -126,13 +132,13 @@ func writes(u map[string]string) string {
 	case "strict":
 		return cmp.Or(strings.Join(where, ", "), "nothing")
 	case "full":
-		return "everything but `/usr`, `/boot`, `/etc`"
+		return "everything except `/usr`, `/boot`, `/etc`"
 	default:
 		return "everything"
 	}
 }
 
-// readUnit has the settings of a unit, and what comments say behind a word and a colon.
+// readUnit returns the settings of a unit, and the comment "# Root:".
 func readUnit(text string) map[string]string {
 	u := map[string]string{}
 	lines := bufio.NewScanner(strings.NewReader(text))
@@ -148,8 +154,8 @@ func readUnit(text string) map[string]string {
 	return u
 }
 
-// podRows are the pods that every cluster has, kubeadm's by the manifests that it prints,
-// and the device plugin.
+// podRows returns the pods of every cluster, for kubeadm from the manifests that it prints, and the
+// device plugin.
 func podRows(t *testing.T) [][]string {
 	flannel, err := cni.Objects(cni.Config{Plugin: "flannel"}, cni.Cluster{PodSubnet: "10.244.0.0/16"}, nil)
 	if err != nil {
@@ -179,7 +185,7 @@ func podRows(t *testing.T) [][]string {
 	return rows
 }
 
-// kubeadmAddon are the objects that kubeadm applies for a part of a cluster.
+// kubeadmAddon returns the objects that kubeadm applies for an add-on.
 func kubeadmAddon(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
 	version := release.All()[0].Minor + ".0"
@@ -223,7 +229,7 @@ func podRow(t *testing.T, o *unstructured.Unstructured) []string {
 	return []string{o.GetNamespace() + "/" + o.GetName(), once(users), cmp.Or(once(rights), none)}
 }
 
-// once names what several containers have.
+// once joins the words without duplicates.
 func once(words []string) string {
 	var each []string
 	for _, w := range words {
@@ -234,7 +240,7 @@ func once(words []string) string {
 	return strings.Join(each, ", ")
 }
 
-// hostRights are those that a pod's containers share.
+// hostRights returns the permissions on the host that all containers of a pod share.
 func hostRights(pod corev1.PodSpec) []string {
 	var rights []string
 	for _, of := range []struct {
@@ -264,7 +270,7 @@ func rightsOf(s *corev1.SecurityContext) []string {
 	return rights
 }
 
-// userOf a container is what it says itself, else what its pod says.
+// userOf returns the user of a container, from its security context or that of its pod.
 func userOf(name string, pod *corev1.PodSecurityContext, c *corev1.SecurityContext) string {
 	var forced *bool
 	var id *int64
@@ -278,13 +284,13 @@ func userOf(name string, pod *corev1.PodSecurityContext, c *corev1.SecurityConte
 	case forced != nil && *forced, id != nil && *id != 0:
 		return "not root"
 	case name == "coredns" && id == nil:
-		return "not root, by its image" // its manifest leaves that to the image
+		return "not root, by its image" // the image sets the user
 	default:
 		return "root"
 	}
 }
 
-// TestPodRow: what one container may do, the pod's row says, whichever it is.
+// TestPodRow: the row of a pod has the permissions of every container.
 func TestPodRow(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{containers: [{name: a}]}`:                                        "root | none",

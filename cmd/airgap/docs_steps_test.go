@@ -24,7 +24,7 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// hostKinds are kinds of servers by the way in which they come into the cluster.
+// hostKinds are kinds of servers, by how they join the cluster.
 type hostKinds int
 
 const (
@@ -33,7 +33,7 @@ const (
 	workerHost
 )
 
-// words name them; each are all servers that are meant.
+// words returns the name of the kinds. each is the name of all kinds together.
 func (k hostKinds) words(each string) string {
 	switch k {
 	case firstHost:
@@ -50,13 +50,12 @@ func (k hostKinds) words(each string) string {
 	return each
 }
 
-// stepSite is a cluster whose servers take other steps than a usual one's: more, fewer, or
-// the same with other programs.
+// stepSite is a cluster with other steps than the default cluster: more, fewer, or with other titles.
 type stepSite struct {
-	each, with string // which servers, and by what
+	each, with string // which servers, and with which setting
 	change     func(*site.Site)
-	like       string // with what: the site whose steps it may lack; the usual one's, too
-	titles     bool   // its steps' titles are others, and worth a word
+	like       string // with of the site with the steps that this site can leave out, besides the default site
+	titles     bool   // list its titles if they differ
 }
 
 func stepSites() []stepSite {
@@ -76,16 +75,16 @@ func stepSites() []stepSite {
 	}
 	return []stepSite{
 		{each: "every server", change: func(*site.Site) {}},
-		{each: "servers with cards", with: "where a node has cards", change: cards},
-		{each: "servers with cards", with: "with `gpu.source: runfile`", like: "where a node has cards", change: func(s *site.Site) {
+		{each: "servers with GPUs", with: "if a node has GPUs", change: cards},
+		{each: "servers with GPUs", with: "with `gpu.source: runfile`", like: "if a node has GPUs", change: func(s *site.Site) {
 			cards(s)
 			s.Config.GPU.Source, s.Config.GPU.Installer.URL = gpu.Runfile, "https://example.com/NVIDIA-Linux-x86_64-580.82.07.run"
 		}},
-		{each: "servers with cards", with: "with `gpu.source: host`", like: "where a node has cards", change: func(s *site.Site) {
+		{each: "servers with GPUs", with: "with `gpu.source: host`", like: "if a node has GPUs", change: func(s *site.Site) {
 			cards(s)
 			s.Config.GPU.Source = gpu.Site
 		}},
-		{each: "every server", with: "where the measurement chose", change: func(s *site.Site) {
+		{each: "every server", with: "if the measurement selected it", change: func(s *site.Site) {
 			s.Choice = &site.NetworkChoice{Choice: netprobe.Choice{Encapsulation: netprobe.VXLAN, Port: 4789}}
 		}},
 		{each: "every server", with: "with `hostSettings.swap: disable`", change: func(s *site.Site) { s.Config.HostSettings.Swap = settings.DisableSwap }},
@@ -108,20 +107,20 @@ func runtimeOf(s *site.Site, name, source string) runtime.Config {
 	return r
 }
 
-// listedStep is a row of the steps: those of one name that do the same.
+// listedStep is a row of the table: steps with the same name and action.
 type listedStep struct {
 	step.Step
 
-	of    stepSite // the first one that has it
+	of    stepSite // the first site with the step
 	on    hostKinds
-	other []string // titles elsewhere
-	not   []string // with what it is left out
+	other []string // titles on other sites
+	not   []string // settings that leave it out
 }
 
-// listedSteps are the steps of all sites, in their order.
+// listedSteps are the steps of all sites, in order.
 type listedSteps []*listedStep
 
-// take adds the steps that a kind of host takes at a site, in their places.
+// take adds the steps of a kind of host on a site, in order.
 func (all *listedSteps) take(of stepSite, kind hostKinds, steps []step.Step) {
 	at := 0
 	for _, st := range steps {
@@ -144,8 +143,8 @@ func (all *listedSteps) take(of stepSite, kind hostKinds, steps []step.Step) {
 	all.leaveOut(of, kind, steps)
 }
 
-// find is the row that a step belongs to, else -1. The usual cluster has steps that are
-// called the same and do another thing on other hosts.
+// find returns the row of a step, or -1. The default cluster has steps with the same name and another
+// action on other hosts.
 func (all *listedSteps) find(of stepSite, kind hostKinds, st step.Step) int {
 	return slices.IndexFunc(*all, func(l *listedStep) bool {
 		same := l.Title == st.Title || of.with != "" && (l.of.with != "" || l.on&kind != 0)
@@ -153,7 +152,7 @@ func (all *listedSteps) find(of stepSite, kind hostKinds, st step.Step) int {
 	})
 }
 
-// leaveOut notes what is not among the steps of a host, and is at the sites that this one is like.
+// leaveOut records the steps of similar sites that a host of this site does not have.
 func (all *listedSteps) leaveOut(of stepSite, kind hostKinds, steps []step.Step) {
 	for _, l := range *all {
 		usual := l.of.with == "" || l.of.with == of.like
@@ -166,14 +165,14 @@ func (all *listedSteps) leaveOut(of stepSite, kind hostKinds, steps []step.Step)
 
 func (l *listedStep) row() []string {
 	on, back := l.on.words(l.of.each), "yes"
-	if l.of.with != "" && (on != "servers with cards" || l.of.with != "where a node has cards") { // which says it already
+	if l.of.with != "" && (on != "servers with GPUs" || l.of.with != "if a node has GPUs") { // the name has it already
 		on += ", " + l.of.with
 	}
 	if len(l.not) > 0 {
-		on += ", but not " + strings.Join(l.not, " or ")
+		on += ", except " + strings.Join(l.not, " or ")
 	}
 	if l.Undo == nil {
-		back = "with the step that it belongs to"
+		back = "with its step"
 	}
 	if l.Name == "store" {
 		back = "no: `reset --wipe-data`"
@@ -181,7 +180,7 @@ func (l *listedStep) row() []string {
 	return []string{"`" + l.Name + "`", strings.Join(append([]string{l.Title}, l.other...), "; "), on, back}
 }
 
-// stepRows are the steps of all kinds of servers, in their order.
+// stepRows returns the steps of all kinds of servers, in order.
 func stepRows(t *testing.T) [][]string {
 	var all listedSteps
 	v := bundle.NewView(bundletest.New(t).Open(t))
@@ -206,7 +205,7 @@ func stepRows(t *testing.T) [][]string {
 			all.take(of, host.kind, steps)
 		}
 	}
-	rows := [][]string{{"Step", "What", "On", "Taken back by reset"}}
+	rows := [][]string{{"Step", "Action", "On", "Undone by reset"}}
 	for _, l := range all {
 		rows = append(rows, l.row())
 	}
