@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// TestTrustChanged: what to do is a command with the repository's name, but where
-// airgap.yaml itself asks for what is missing.
+// TestTrustChanged: the hint is a command with the repository's name, unless airgap.yaml
+// requires the missing signature.
 func TestTrustChanged(t *testing.T) {
 	wrapped := func(required bool) error {
 		return fmt.Errorf("plan bundle: %w", errors.Join(errors.New("other"), &rpm.TrustError{Repository: "baseos", Reason: "r", Required: required}))
@@ -23,8 +23,8 @@ func TestTrustChanged(t *testing.T) {
 		err  error
 		want string
 	}{
-		"changed":  {wrapped(false), "ask its vendor on another way whether that is right, then take it: airgap bundle --update baseos"},
-		"required": {wrapped(true), "ask those who run the repository for its signature; write signedMetadata: optional in packages.repositories only where its vendor signs none"},
+		"changed":  {wrapped(false), "confirm the change with the vendor through another channel, then run airgap bundle --update baseos"},
+		"required": {wrapped(true), "ask the operator of the repository for the signature; set signedMetadata: optional in packages.repositories only if the vendor does not sign the metadata"},
 		"another":  {errors.New("x"), ""},
 	} {
 		if got := trustChanged(c.err); advice.Of(got) != c.want {
@@ -33,7 +33,7 @@ func TestTrustChanged(t *testing.T) {
 	}
 }
 
-// TestRuntimeFromAPackage: the package is asked for; with the archive it is the other way round.
+// TestRuntimeFromAPackage: the request has either the package or the archive of the runtime.
 func TestRuntimeFromAPackage(t *testing.T) {
 	for _, tc := range []struct{ settings, spec, repository string }{
 		{"", "", ""},
@@ -54,13 +54,13 @@ func TestRuntimeFromAPackage(t *testing.T) {
 	}
 }
 
-func TestRuntimeInTheWay(t *testing.T) {
+func TestRuntimeConflict(t *testing.T) {
 	c := configtest.On(t, "el9", configtest.Kubernetes+"runtime: {source: "+runtime.FromPackage+"}\n")
 	for problem, hinted := range map[string]bool{
 		"packages.install asks for containerd.io-2.3.7, but it obsoletes runc-1.1-1.x86_64, which would be removed": true,
 		"no package provides nfs-utils": false,
 	} {
-		err := runtimeInTheWay(c, &rpm.PlanError{OS: "el9", Problems: []string{problem}})
+		err := runtimeConflict(c, &rpm.PlanError{OS: "el9", Problems: []string{problem}})
 		if is := strings.Contains(advice.Of(err), "runtime.source: archive"); is != hinted {
 			t.Errorf("%s: hinted %t", problem, is)
 		}

@@ -16,34 +16,34 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// clash is what cannot work together, or what nobody supports together.
-type clash struct {
-	check  string // of preflight; "" for what airgap.yaml alone tells
+// incompatibility is a combination that cannot work, or that no vendor supports.
+type incompatibility struct {
+	check  string // ID of the preflight check; "" for a problem of airgap.yaml
 	of     string // "airgap.yaml", or a surveyed server
 	found  string
 	want   string
-	source string // "" where found names it
+	source string // "" if found names it
 	fix    string
 	fatal  bool
 }
 
-// checkCompatibility decides what the cards of GPU nodes take. It refuses what
-// cannot work, by the table of bundle --matrix too, all of it at once, before
-// anything is asked of upstream. What nobody supports is only said.
-func checkCompatibility(c *config.Cluster, surveyed []*preflight.Facts, now time.Time, p ui.Progress) (cards map[string]gpu.Plan, err error) {
-	cards, clashes := gpuPlans(c, surveyed, now)
-	more, err := clashesOf(c, surveyed, cards, now)
+// checkCompatibility selects the drivers of GPU nodes. It refuses combinations that cannot
+// work, also according to the table of bundle --matrix, in one error and before any
+// request to upstream. It prints a warning for combinations that no vendor supports.
+func checkCompatibility(c *config.Cluster, surveyed []*preflight.Facts, now time.Time, p ui.Progress) (gpus map[string]gpu.Plan, err error) {
+	gpus, problems := gpuPlans(c, surveyed, now)
+	more, err := incompatibilities(c, surveyed, gpus, now)
 	if err != nil {
 		return nil, err
 	}
-	return cards, tellClashes(append(clashes, more...), "airgap bundle --matrix shows what goes together, and by whom that is said", p)
+	return gpus, report(append(problems, more...), "run airgap bundle --matrix to see the compatible versions and the source of each entry", p)
 }
 
-// tellClashes prints warnings, and returns one error with all combinations that
-// cannot work, with a hint.
-func tellClashes(all []clash, hint string, p ui.Progress) error {
+// report prints warnings, and returns one error with all combinations that cannot
+// work, with a hint.
+func report(all []incompatibility, hint string, p ui.Progress) error {
 	var fatal []string
-	for _, x := range together(all) {
+	for _, x := range merged(all) {
 		if x.fatal {
 			fatal = append(fatal, x.String())
 		} else {
@@ -53,14 +53,14 @@ func tellClashes(all []clash, hint string, p ui.Progress) error {
 	if len(fatal) == 0 {
 		return nil
 	}
-	return advice.Add(advice.Usage(fmt.Errorf("%s that cannot work\n%s", ui.Count(len(fatal), "combination"), strings.Join(fatal, "\n"))), "%s", hint)
+	return advice.Add(advice.Usage(fmt.Errorf("%s\n%s", ui.Count(len(fatal), "incompatible combination"), strings.Join(fatal, "\n"))), "%s", hint)
 }
 
-// together tells once what is said of several servers: "db1, db2: v1, want v2".
-func together(all []clash) []clash {
-	var some []clash
+// merged joins the same problem of several servers: "db1, db2: v1, want v2".
+func merged(all []incompatibility) []incompatibility {
+	var some []incompatibility
 	for _, x := range all {
-		same := func(y clash) bool { y.of = x.of; return x == y }
+		same := func(y incompatibility) bool { y.of = x.of; return x == y }
 		if i := slices.IndexFunc(some, same); i >= 0 {
 			some[i].of += ", " + x.of
 			continue
@@ -70,9 +70,9 @@ func together(all []clash) []clash {
 	return some
 }
 
-func (x clash) String() string {
+func (x incompatibility) String() string {
 	text := x.of + ": " + x.found
-	if x.want != "" { // "" where it could not be told
+	if x.want != "" { // "" if it is not known
 		text += ", want " + x.want
 	}
 	if x.source != "" {
@@ -84,17 +84,17 @@ func (x clash) String() string {
 	return text
 }
 
-func clashesOf(c *config.Cluster, surveyed []*preflight.Facts, cards map[string]gpu.Plan, now time.Time) ([]clash, error) {
-	var all []clash
+func incompatibilities(c *config.Cluster, surveyed []*preflight.Facts, gpus map[string]gpu.Plan, now time.Time) ([]incompatibility, error) {
+	var all []incompatibility
 	for _, k := range kubeadm.Conflicts(c.Kubernetes, c.Runtime, now) {
-		all = append(all, clash{of: "airgap.yaml", found: k.Found, want: k.Want, source: k.Source, fatal: k.Fatal})
+		all = append(all, incompatibility{of: "airgap.yaml", found: k.Found, want: k.Want, source: k.Source, fatal: k.Fatal})
 	}
 	if f, known := preflight.Assumed(c.Packages.OS); known && len(surveyed) == 0 {
-		some, err := hostClashes(c, f, gpu.Plan{})
+		some, err := hostProblems(c, f, gpu.Plan{})
 		return append(all, assumed(some)...), err
 	}
 	for _, f := range surveyed {
-		some, err := hostClashes(c, f, cards[f.Host])
+		some, err := hostProblems(c, f, gpus[f.Host])
 		if err != nil {
 			return nil, err
 		}
@@ -103,9 +103,9 @@ func clashesOf(c *config.Cluster, surveyed []*preflight.Facts, cards map[string]
 	return all, nil
 }
 
-// assumed are clashes of a server that nobody has looked at. How it boots may have
-// been changed, so that is only said; its kernel is taken for the system's.
-func assumed(all []clash) []clash {
+// assumed marks problems of a server without a survey. Its cgroup mode may differ from the
+// default, so that is only a warning. airgap assumes the kernel of the system.
+func assumed(all []incompatibility) []incompatibility {
 	for i := range all {
 		all[i].of += " (assumed: no --facts)"
 		all[i].fatal = all[i].fatal && all[i].check != "cgroup-version"
@@ -113,25 +113,25 @@ func assumed(all []clash) []clash {
 	return all
 }
 
-// hostChecks are the preflight checks that the bundle's choices can fail: what
-// they ask of a host is not changed by an installation.
+// hostChecks returns the preflight checks that depend on the contents of the bundle, and
+// that an installation cannot fix.
 func hostChecks() []string {
 	return []string{"os-supported", "kernel-version", "cgroup-version", "gpu-present", "gpu-driver", "gpu-foreign", "secure-boot", "fapolicyd"}
 }
 
-// hostClashes lets preflight judge the survey, with the site's settings, as it
-// will judge the host.
-func hostClashes(c *config.Cluster, f *preflight.Facts, cards gpu.Plan) ([]clash, error) {
+// hostProblems runs preflight checks on the survey, with the settings of airgap.yaml, as
+// preflight will run them on the host.
+func hostProblems(c *config.Cluster, f *preflight.Facts, driver gpu.Plan) ([]incompatibility, error) {
 	want := preflight.Want{
 		OS: c.Packages.OS, KubernetesVersion: c.Kubernetes.Version, Site: c.Preflight, AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		ProxyMode: c.Kubernetes.ProxyMode(runtime.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
 		Network:   cni.NeedsOf(c.Network), Roles: c.PreflightRoles(f.Host),
-		Packages: slices.Concat(cards.Driver, cards.Packages), Installer: c.GPU.Source == gpu.Runfile,
+		Packages: slices.Concat(driver.Driver, driver.Packages), Installer: c.GPU.Source == gpu.Runfile,
 	}
 	seen := preflight.GPUs(gpu.Look(f.PCI, f.Driver))
 	judged := *f
 	judged.Asked.GPUs = &seen
-	var all []clash
+	var all []incompatibility
 	for _, id := range hostChecks() {
 		r, err := preflight.RunOne(id, &judged, want, nil)
 		if err != nil {
@@ -140,12 +140,12 @@ func hostClashes(c *config.Cluster, f *preflight.Facts, cards gpu.Plan) ([]clash
 		if r.Status == preflight.Pass || r.Status == preflight.Skip {
 			continue
 		}
-		all = append(all, clash{check: id, of: f.Host, found: r.Found, want: r.Want, source: sourceOf(id, f, &want), fix: r.Fix, fatal: r.Status == preflight.Fail})
+		all = append(all, incompatibility{check: id, of: f.Host, found: r.Found, want: r.Want, source: sourceOf(id, f, &want), fix: r.Fix, fatal: r.Status == preflight.Fail})
 	}
 	return all, nil
 }
 
-// sourceOf is the row's where the check has rows, else the check's.
+// sourceOf returns the source of the table row, or of the check if it has no rows.
 func sourceOf(id string, f *preflight.Facts, w *preflight.Want) string {
 	if unmet, err := preflight.UnmetKernelNeeds(f, w); id == "kernel-version" && err == nil && len(unmet) > 0 {
 		return unmet[0].Source

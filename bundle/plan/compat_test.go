@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// gpuHost is a host with one card, where device names one, and the driver that it says to have.
+// gpuHost returns a host with one GPU, if device is set, and the given driver version text.
 func gpuHost(device, driver string) []*preflight.Facts {
 	f := surveyOf("gpu1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")
 	if device != "" {
@@ -31,16 +31,16 @@ func surveyOf(host, id, version, kernel, cgroup string) *preflight.Facts {
 	return &preflight.Facts{Host: host, OS: preflight.OS{ID: id, Version: version, Name: id + " " + version}, Kernel: preflight.Kernel{Release: kernel}, Cgroup: preflight.Cgroup{Mode: cgroup}}
 }
 
-// compatibility is what a plan says of hosts.
+// compatibility is a test case: a configuration, hosts, and the expected messages.
 type compatibility struct {
-	config  *config.Cluster
-	hosts   []*preflight.Facts
-	refused []string
-	says    []string
+	config   *config.Cluster
+	hosts    []*preflight.Facts
+	refused  []string
+	warnings []string
 }
 
 func (c compatibility) test(t *testing.T) {
-	progress := &sayings{Progress: ui.Discard()}
+	progress := &messages{Progress: ui.Discard()}
 	_, err := checkCompatibility(c.config, c.hosts, time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC), progress)
 	if (err != nil) != (len(c.refused) > 0) {
 		t.Fatalf("got %v, want %q", err, c.refused)
@@ -55,18 +55,18 @@ func (c compatibility) test(t *testing.T) {
 			t.Errorf("want exit code 2 and %d problems, got\n%v", n, err)
 		}
 	}
-	for _, want := range c.says {
-		if !slices.ContainsFunc(progress.said, func(s string) bool { return strings.Contains(s, want) }) {
-			t.Errorf("%q was not said, but %q", want, progress.said)
+	for _, want := range c.warnings {
+		if !slices.ContainsFunc(progress.all, func(s string) bool { return strings.Contains(s, want) }) {
+			t.Errorf("%q is not in the warnings %q", want, progress.all)
 		}
 	}
-	if len(c.says) != len(progress.said) {
-		t.Errorf("said %q, want %q", progress.said, c.says)
+	if len(c.warnings) != len(progress.all) {
+		t.Errorf("warnings are %q, want %q", progress.all, c.warnings)
 	}
 }
 
-// TestCompatibility has for each rule what it refuses, what it only tells, and
-// what it lets pass.
+// TestCompatibility has, for each rule, cases that are refused, cases with a warning, and
+// cases without a message.
 func TestCompatibility(t *testing.T) {
 	rocky9 := surveyOf("db1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")
 	rhel8v2 := surveyOf("db2", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v2")
@@ -75,11 +75,11 @@ func TestCompatibility(t *testing.T) {
 	unknown.Unknown = []preflight.Unknown{{Fact: "cgroup", Reason: "no access"}}
 	const nftables = "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: nftables}}}\n"
 	for name, c := range map[string]compatibility{
-		"all is well":           {configtest.On(t, "el9", k8s), []*preflight.Facts{rocky9}, nil, nil},
-		"nobody was surveyed":   {configtest.On(t, "el9", k8s), nil, nil, nil},
+		"compatible":            {configtest.On(t, "el9", k8s), []*preflight.Facts{rocky9}, nil, nil},
+		"no survey":             {configtest.On(t, "el9", k8s), nil, nil, nil},
 		"EL 10's nftables mode": {configtest.On(t, "el10", k8s), nil, nil, nil},
 		"another system":        {configtest.On(t, "el9", k8s), []*preflight.Facts{rocky9, rhel8v2}, []string{"db2: rhel 8.10 (rhel 8.10), want el9"}, []string{"db2: 4.18"}},
-		"an old kernel is only named": {
+		"an old kernel is only a warning": {
 			configtest.On(t, "el8", k8s),
 			[]*preflight.Facts{rhel8v2},
 			nil,
@@ -92,21 +92,21 @@ func TestCompatibility(t *testing.T) {
 			nil,
 			[]string{"airgap.yaml: kube-proxy's mode ipvs, want iptables or nftables"},
 		},
-		"no mode at all": {
+		"an invalid mode": {
 			configtest.On(t, "el9", "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: userspace}}}\n"),
 			[]*preflight.Facts{rocky9},
 			[]string{"airgap.yaml: kube-proxy's mode userspace, want iptables"},
 			nil,
 		},
-		"nftables mode on EL 9":         {configtest.On(t, "el9", nftables), []*preflight.Facts{rocky9}, nil, nil},
-		"nftables mode on EL 8, unseen": {configtest.On(t, "el8", nftables), nil, []string{"el8 (assumed: no --facts): 4.18, want 5.13"}, []string{"el8 (assumed: no --facts): v1, want v2"}},
+		"nftables mode on EL 9":            {configtest.On(t, "el9", nftables), []*preflight.Facts{rocky9}, nil, nil},
+		"nftables mode on EL 8, no survey": {configtest.On(t, "el8", nftables), nil, []string{"el8 (assumed: no --facts): 4.18, want 5.13"}, []string{"el8 (assumed: no --facts): v1, want v2"}},
 		"cilium on EL 8.8": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{surveyOf("db5", "rhel", "8.8", "4.18.0-477.el8_8.x86_64", "v2")},
 			[]string{"db5: 4.18.0-477.el8_8.x86_64, want 5.10 or newer for Cilium (Cilium: system requirements"}, nil},
 		"cilium on EL 8.10": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{rhel8v2}, nil, []string{"db2: 4.18"}},
 		"cgroup v1":         {configtest.On(t, "el8", k8s), []*preflight.Facts{rhel8v1}, []string{"db3: v1, want v2 (kubernetes#134744, KEP-5573); run grubby"}, []string{"4.19"}},
 		"cgroup v1, allowed": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
 			[]*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
-		"cgroup v1, softened": {configtest.On(t, "el8", k8s+"preflight: {checks: {cgroup-version: {severity: warn}}}\n"), []*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
+		"cgroup v1, lower severity": {configtest.On(t, "el8", k8s+"preflight: {checks: {cgroup-version: {severity: warn}}}\n"), []*preflight.Facts{rhel8v1}, nil, []string{"db3: v1", "4.19"}},
 		"an old runc": {
 			configtest.On(t, "el9", k8s+"runtime: {runcVersion: 1.3.0}\n"),
 			nil,
@@ -114,21 +114,22 @@ func TestCompatibility(t *testing.T) {
 			[]string{"airgap.yaml: runc 1.3.0 with containerd 2.3.7, want runc 1.4.3 or later (containerd: RELEASES.md"},
 		},
 		"a survey with unknown facts": {configtest.On(t, "el9", k8s), []*preflight.Facts{unknown}, nil, []string{"db4: unknown: no access (kubernetes#134744, KEP-5573)"}},
-		"alike on several": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
+		"the same on several hosts": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
 			[]*preflight.Facts{rhel8v1, surveyOf("db6", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1"), rhel8v2}, nil,
-			[]string{"db3, db6: v1, want v2 (kubernetes#134744, KEP-5573); run grubby --update-kernel=ALL --args=systemd.unified_cgroup_hierarchy=1, then reboot, before Kubernetes drops cgroup v1", "db3, db6, db2: 4.18"}},
-		"several, all at once": {configtest.On(t, "el8", nftables), []*preflight.Facts{rhel8v1, rocky9},
+			[]string{"db3, db6: v1, want v2 (kubernetes#134744, KEP-5573); run grubby --update-kernel=ALL --args=systemd.unified_cgroup_hierarchy=1, then reboot, before Kubernetes drops cgroup v1",
+				"db3, db6, db2: 4.18"}},
+		"several in one error": {configtest.On(t, "el8", nftables), []*preflight.Facts{rhel8v1, rocky9},
 			[]string{"db3: 4.18.0-553.el8_10.x86_64, want 5.13", "db3: v1, want v2", "db1: rocky 9.6 (rocky 9.6), want el8"}, nil},
 	} {
 		t.Run(name, c.test)
 	}
 }
 
-func TestCompatibilityOfCards(t *testing.T) {
+func TestCompatibilityOfGPUs(t *testing.T) {
 	rocky9 := surveyOf("db1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")
 	withGPU := configtest.On(t, "el9", k8s)
 	withGPU.Nodes = append(withGPU.Nodes, config.Node{Name: "gpu1", Address: "192.0.2.12", Roles: []config.Role{config.Worker, config.GPU}})
-	wanting := func(section string) *config.Cluster {
+	configured := func(section string) *config.Cluster {
 		c := configtest.On(t, "el9", k8s+section)
 		c.Nodes = withGPU.Nodes
 		return c
@@ -144,7 +145,7 @@ func TestCompatibilityOfCards(t *testing.T) {
 	vouched[0].Units = []preflight.Unit{{Name: "fapolicyd.service", State: "active"}}
 	unlocked := gpuHost("2330", "")
 	unlocked[0].Packages = nil
-	brings := wanting("")
+	brings := configured("")
 	brings.Packages.Install = []string{"python3-dnf-plugin-versionlock"}
 	unread := func(fact, device string) []*preflight.Facts {
 		hosts := gpuHost(device, "")
@@ -163,80 +164,84 @@ func TestCompatibilityOfCards(t *testing.T) {
 			nil,
 		},
 		"Blackwell, proprietary": {withGPU, gpuHost("2901", closed595), []string{"want open 570 and later"}, nil},
-		"a driver of somebody's": {withGPU, gpuHost("2901", "NVRM version: mine"), nil, []string{"gpu1: read the driver's version"}},
-		"role gpu, no card":      {withGPU, gpuHost("", ""), []string{"gpu1: none in the PCI tree, want an NVIDIA GPU"}, nil},
+		"an unknown driver":      {withGPU, gpuHost("2901", "NVRM version: mine"), nil, []string{"gpu1: read the driver's version"}},
+		"role gpu, no GPU":       {withGPU, gpuHost("", ""), []string{"gpu1: none in the PCI tree, want an NVIDIA GPU"}, nil},
 		"V100 with 595, refused": {
-			wanting("gpu: {branch: 595}\n"),
+			configured("gpu: {branch: 595}\n"),
 			gpuHost("1db4", ""),
 			[]string{"gpu1: no driver 595 drives all cards: NVIDIA Volta 10de:1db4 wants proprietary 580 and earlier (NVIDIA: Unix"},
 			nil,
 		},
 		"Blackwell, refused": {
-			wanting("gpu: {flavour: proprietary}\n"),
+			configured("gpu: {flavour: proprietary}\n"),
 			gpuHost("2901", ""),
 			[]string{"gpu1: no driver (proprietary) drives all cards: NVIDIA Blackwell 10de:2901 wants open 570 and later"},
 			nil,
 		},
-		"cards that nobody has seen": {wanting(""), []*preflight.Facts{rocky9}, []string{"gpu1: it has the role gpu, and nobody knows its cards and its kernel, want its facts; run airgap survey"}, nil},
-		"a PCI tree that nobody could read": {wanting(""), unread("pci", ""), []string{
-			"gpu1: it has the role gpu, and its survey could not read its PCI tree: no access, want it known, since it decides the driver; mend that and run airgap survey on it again, as root",
+		"GPUs without a survey": {configured(""), []*preflight.Facts{rocky9}, []string{"gpu1: it has the role gpu, but its GPUs and its kernel are not known, want its facts; run airgap survey"}, nil},
+		"an unreadable PCI tree": {configured(""), unread("pci", ""), []string{
+			"gpu1: it has the role gpu, but the survey could not read its PCI tree: no access, want a survey with this fact, which determines the driver; " +
+				"fix the cause, and run airgap survey as root on this host again",
 		},
 			[]string{"pass --skip gpu-present", "pass --skip gpu-driver", "pass --skip gpu-foreign"}},
-		"packages that nobody could read": {
-			wanting(""),
+		"unreadable packages": {
+			configured(""),
 			unread("packages", "2330"),
-			[]string{"gpu1: it has the role gpu, and its survey could not read its installed packages: no access"},
+			[]string{"gpu1: it has the role gpu, but the survey could not read its installed packages: no access"},
 			[]string{"gpu1: unknown: no access (NVIDIA driver"},
 		},
-		"unread, and the site's own driver": {wanting("gpu: {source: host}\n"), unread("packages", "2330"), nil, []string{"gpu1: unknown: no access (NVIDIA driver"}},
-		"the site's own driver":             {wanting("gpu: {source: host}\n"), gpuHost("2330", ""), nil, nil},
-		"a branch without fixes":            {wanting("gpu: {branch: 535}\n"), gpuHost("2330", ""), nil, []string{"gpu1: driver 535 (open) has had no fixes since 2026-06, want a branch that has"}},
-		"cards newer than the table": {
-			wanting(""),
+		"unread, with the user's own driver": {configured("gpu: {source: host}\n"), unread("packages", "2330"), nil, []string{"gpu1: unknown: no access (NVIDIA driver"}},
+		"the user's own driver":              {configured("gpu: {source: host}\n"), gpuHost("2330", ""), nil, nil},
+		"a branch without fixes": {configured("gpu: {branch: 535}\n"), gpuHost("2330", ""), nil,
+			[]string{"gpu1: driver 535 (open) has received no fixes since 2026-06, want a branch with fixes"}},
+		"GPUs newer than the table": {
+			configured(""),
 			newer,
 			nil,
-			[]string{"warning: gpu1: NVIDIA 10de:3f00 is in no table, and by its number it is taken for Blackwell: it gets driver 580 (open); if NVIDIA names another branch for it, set gpu.branch"},
+			[]string{"warning: gpu1: NVIDIA 10de:3f00 is not in the GPU table; from its device ID airgap assumes Blackwell and selects driver 580 (open); " +
+				"if NVIDIA requires another branch for it, set gpu.branch"},
 		},
-		"the same, and a branch for them": {wanting("gpu: {branch: 595}\n"), newer, nil, nil},
-		"the same, by NVIDIA's installer": {wanting(runfile), newer, nil, nil},
-		"the same, the site's own driver": {wanting("gpu: {source: host}\n"), newer, nil, nil},
-		"a card between two generations": {
-			wanting(""),
+		"the same, with a branch":              {configured("gpu: {branch: 595}\n"), newer, nil, nil},
+		"the same, with NVIDIA's installer":    {configured(runfile), newer, nil, nil},
+		"the same, with the user's own driver": {configured("gpu: {source: host}\n"), newer, nil, nil},
+		"a GPU between two generations": {
+			configured(""),
 			gpuHost("1500", ""),
 			nil,
-			[]string{"gpu1: NVIDIA 10de:1500 is in no table, and by its number it is taken for Maxwell: it gets driver 580 (proprietary)"},
+			[]string{"gpu1: NVIDIA 10de:1500 is not in the GPU table; from its device ID airgap assumes Maxwell and selects driver 580 (proprietary)"},
 		},
 		"fapolicyd, NVIDIA's installer": {
-			wanting(runfile),
+			configured(runfile),
 			vouched,
 			[]string{"gpu1: active, and the driver comes from NVIDIA's installer, want a driver from RPMs, which fapolicyd trusts (k3s#9008, fapolicyd#310); set gpu.source to dkms"},
 			nil,
 		},
-		"fapolicyd, packages": {wanting(""), vouched, nil, nil},
-		"nothing locks the driver": {
-			wanting(""),
+		"fapolicyd, packages": {configured(""), vouched, nil, nil},
+		"no lock for the driver": {
+			configured(""),
 			unlocked,
 			nil,
 			[]string{
-				"gpu1: it has no python3-dnf-plugin-versionlock, without which dnf may update kernel and driver apart from each other, want both locked; add python3-dnf-plugin-versionlock to packages.install",
+				"gpu1: python3-dnf-plugin-versionlock is not installed, so dnf can update the kernel or the driver separately, want both locked; add python3-dnf-plugin-versionlock to packages.install",
 			},
 		},
-		"the bundle brings what locks it": {brings, unlocked, nil, nil},
-		"the site's own, which it locks":  {wanting("gpu: {source: host}\n"), unlocked, nil, nil},
-		"Secure Boot without a key":       {wanting(""), locked, []string{"gpu1: on; no enrolled key for modules that are built on this host, want a driver with a signature that the kernel trusts"}, nil},
-		"Secure Boot, precompiled":        {wanting("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no enrolled key for modules"}},
-		"NVIDIA's installer was here":     {wanting(""), installer, []string{"gpu1: a driver is installed by NVIDIA's installer, and the bundle has RPMs, want one of them"}, nil},
+		"the bundle has the lock plugin":    {brings, unlocked, nil, nil},
+		"no lock for the user's own driver": {configured("gpu: {source: host}\n"), unlocked, nil, nil},
+		"Secure Boot without a key": {configured(""), locked,
+			[]string{"gpu1: on; no enrolled key for modules that are built on this host, want a driver with a signature that the kernel trusts"}, nil},
+		"Secure Boot, precompiled":       {configured("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: on; no enrolled key for modules"}},
+		"driver from NVIDIA's installer": {configured(""), installer, []string{"gpu1: a driver is installed by NVIDIA's installer, and the bundle has RPMs, want one of them"}, nil},
 	} {
 		t.Run(name, c.test)
 	}
 }
 
-// sayings is a progress that keeps what is said.
-type sayings struct {
+// messages is a progress that keeps the messages.
+type messages struct {
 	ui.Progress
-	said []string
+	all []string
 }
 
-func (s *sayings) Say(format string, args ...any) {
-	s.said = append(s.said, fmt.Sprintf(format, args...))
+func (m *messages) Say(format string, args ...any) {
+	m.all = append(m.all, fmt.Sprintf(format, args...))
 }

@@ -20,9 +20,9 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// packageRequest is which RPMs the servers need: those of Kubernetes, of the runtime where
-// it comes as one, and those that the file names, less what each surveyed server has.
-func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, cards map[string]gpu.Plan) (*rpm.Request, error) {
+// packageRequest returns the request for RPMs: packages of Kubernetes, of the runtime if it
+// comes as a package, and of airgap.yaml, without the installed packages of surveyed servers.
+func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, gpus map[string]gpu.Plan) (*rpm.Request, error) {
 	upstream, err := release.PackageRepository(c.Kubernetes.Version)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, cards map[st
 	r := &rpm.Request{
 		OS: c.Packages.OS, Arch: "x86_64",
 		Modules: c.Packages.Modules,
-		Only:    driverPackages(c, cards), Plain: []string{gpu.Module},
+		Only:    driverPackages(c, gpus), Plain: []string{gpu.Module},
 		Install: slices.Concat(release.Packages(c.Kubernetes.Version, c.Packages.OS), c.Runtime.Packages(), c.Packages.Install),
 	}
 	for _, u := range append([]release.Repository{upstream}, c.Runtime.PackageRepositories(c.Packages.OS)...) {
@@ -50,8 +50,8 @@ func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, cards map[st
 	return r, nil
 }
 
-// unsurveyed are the nodes that there are no facts of. A server's facts are its node's by the
-// host name, which may have a domain behind it, or by the address.
+// unsurveyed returns the nodes without facts. Facts belong to a node with the same host name,
+// with or without a domain, or with the same address.
 func unsurveyed(c *config.Cluster, surveyed []*preflight.Facts) (names []string) {
 	for _, n := range c.Nodes {
 		of := func(f *preflight.Facts) bool {
@@ -66,7 +66,7 @@ func unsurveyed(c *config.Cluster, surveyed []*preflight.Facts) (names []string)
 	return names
 }
 
-// readSurveys reads the facts of every server in dir; none where dir is "".
+// readSurveys reads the facts of all servers in dir; none if dir is "".
 func readSurveys(ctx context.Context, dir string) ([]*preflight.Facts, error) {
 	if dir == "" {
 		return nil, nil
@@ -80,7 +80,8 @@ func readSurveys(ctx context.Context, dir string) ([]*preflight.Facts, error) {
 		files = append(files, some...)
 	}
 	if len(files) == 0 {
-		return nil, advice.Add(fmt.Errorf("read facts: neither *.facts.yaml nor *.survey nor *.survey.gz in %s", dir), "airgap survey --file NAME.facts.yaml writes them on the servers")
+		return nil, advice.Add(fmt.Errorf("read facts: %s has no files *.facts.yaml, *.survey or *.survey.gz", dir),
+			"run airgap survey --file NAME.facts.yaml on each server, and copy the files to this directory")
 	}
 	var all []*preflight.Facts
 	for _, f := range files {
@@ -93,11 +94,11 @@ func readSurveys(ctx context.Context, dir string) ([]*preflight.Facts, error) {
 	return all, nil
 }
 
-// LoadFacts reads what airgap survey wrote, or its script.
+// LoadFacts reads the output of airgap survey or of its script.
 func LoadFacts(ctx context.Context, path string) (*preflight.Facts, error) {
 	f, err := host.OpenPlain(path)
 	if err != nil {
-		return nil, advice.Add(fmt.Errorf("read facts: %w", err), "put the file itself there")
+		return nil, advice.Add(fmt.Errorf("read facts: %w", err), "replace it with a regular file")
 	}
 	defer f.Close()
 	read := func(r io.Reader) (*preflight.Facts, error) { return preflight.ReadSurvey(ctx, r) }
@@ -119,9 +120,9 @@ func LoadFacts(ctx context.Context, path string) (*preflight.Facts, error) {
 	return facts, nil
 }
 
-// installedPackages are a server's, without the keys that rpm lists among them, and
-// without what an airgap has brought: that is chosen anew with each bundle, and what is
-// chosen may take its place.
+// installedPackages returns a server's packages without public keys, which rpm lists as
+// packages, and without packages that airgap installed: each bundle selects them again and
+// may replace them.
 func installedPackages(facts *preflight.Facts) (rpm.Installed, error) {
 	in := rpm.Installed{Host: facts.Host, Streams: facts.Streams}
 	for _, p := range facts.Packages {

@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// TestUnsurveyed: who gave facts of some servers hears of the others, by whatever host name.
+// TestUnsurveyed: with facts of some servers the others are assumed, by host name or address.
 func TestUnsurveyed(t *testing.T) {
 	c := twoNodes(t)
 	for host, want := range map[string]string{"cp1": "w1", "w1.bank.example": "cp1", "w10": "cp1 w1"} {
@@ -25,19 +25,19 @@ func TestUnsurveyed(t *testing.T) {
 		t.Errorf("facts of a host of another name, with w1's address: %q are assumed, %v", r.Assumed, err)
 	}
 	if r, err := packageRequest(c, nil, nil); err != nil || len(r.Assumed) > 0 {
-		t.Errorf("without facts all are alike: %q, %v", r.Assumed, err)
+		t.Errorf("without any facts no server is in Assumed: %q, %v", r.Assumed, err)
 	}
 }
 
-// TestBroughtPackages are not there for a plan, for another build may take their
-// place; those of the site's own are, and keys are no packages.
-func TestBroughtPackages(t *testing.T) {
+// TestPackagesOfAirgap: a plan ignores packages that airgap installed, because another build
+// may replace them, and public keys. It uses the other installed packages.
+func TestPackagesOfAirgap(t *testing.T) {
 	facts := &preflight.Facts{
 		Host: "node1",
 		Packages: []preflight.Package{
 			{Name: "bash", Epoch: "0", Version: "5.1", Release: "1.el9", Arch: "x86_64"},
 			{Name: "kubelet", Epoch: "0", Version: "1.35.8", Release: "1", Arch: "x86_64"},
-			{Name: "kubectl", Epoch: "0", Version: "1.36.0", Release: "1", Arch: "x86_64"}, // by hand, since
+			{Name: "kubectl", Epoch: "0", Version: "1.36.0", Release: "1", Arch: "x86_64"}, // updated by the operator
 			{Name: "gpg-pubkey", Epoch: "0", Version: "1", Release: "2", Arch: "(none)"},
 		},
 		InstalledByAirgap: []nevra.Text{nevra.MustParse("kubelet-0:1.35.8-1.x86_64"), nevra.MustParse("kubectl-0:1.35.8-1.x86_64")},
@@ -51,11 +51,11 @@ func TestBroughtPackages(t *testing.T) {
 		names = append(names, p.String())
 	}
 	if len(names) != 2 || names[0] != "bash-0:5.1-1.el9.x86_64" || names[1] != "kubectl-0:1.36.0-1.x86_64" {
-		t.Errorf("for a plan there are %q", names)
+		t.Errorf("the plan uses %q", names)
 	}
 }
 
-// twoNodes are cp1 and w1.
+// twoNodes returns a cluster with cp1 and w1.
 func twoNodes(t *testing.T) *config.Cluster {
 	t.Helper()
 	c := configtest.On(t, "el9", configtest.Kubernetes)

@@ -12,13 +12,13 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// TestInTheWay: what an earlier bundle has brought, and a driver's package of another name
-// cannot push out, is known before the trip.
-func TestInTheWay(t *testing.T) {
+// TestBlockingPackages: the plan reports packages of an earlier bundle that a driver's package
+// of another name cannot replace.
+func TestBlockingPackages(t *testing.T) {
 	open := gpu.Plan{Driver: []string{"kmod-nvidia-open-dkms", "nvidia-driver-cuda", "nvidia-fabricmanager"}}
 	for brought, want := range map[string]string{
-		"kmod-nvidia-latest-dkms-3:580.82.07-1.el9.x86_64": "brought kmod-nvidia-latest-dkms, in whose place kmod-nvidia-open-dkms cannot",
-		"nvidia-fabric-manager-0:535.1-1.x86_64":           "brought nvidia-fabric-manager, in whose place nvidia-fabricmanager cannot",
+		"kmod-nvidia-latest-dkms-3:580.82.07-1.el9.x86_64": "installed kmod-nvidia-latest-dkms, which kmod-nvidia-open-dkms cannot replace",
+		"nvidia-fabric-manager-0:535.1-1.x86_64":           "installed nvidia-fabric-manager, which nvidia-fabricmanager cannot replace",
 		"kmod-nvidia-open-dkms-3:580.65.06-1.el9.x86_64":   "",
 		"nvidia-driver-cuda-3:580.65.06-1.el9.x86_64":      "",
 	} {
@@ -26,31 +26,31 @@ func TestInTheWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if gone := inTheWay(open, &preflight.Facts{InstalledByAirgap: []nevra.Text{{NEVRA: n}}}); len(gone) > 0 {
-			t.Errorf("%s was erased, as the advice was: %+v", brought, gone)
+		if found := blockingPackages(open, &preflight.Facts{InstalledByAirgap: []nevra.Text{{NEVRA: n}}}); len(found) > 0 {
+			t.Errorf("%s is already erased: %+v", brought, found)
 		}
-		found := inTheWay(open, &preflight.Facts{InstalledByAirgap: []nevra.Text{{NEVRA: n}}, Packages: []preflight.Package{{Name: n.Name}}})
+		found := blockingPackages(open, &preflight.Facts{InstalledByAirgap: []nevra.Text{{NEVRA: n}}, Packages: []preflight.Package{{Name: n.Name}}})
 		if (len(found) == 1) != (want != "") || want != "" && (!strings.Contains(found[0].found, want) || !strings.Contains(found[0].fix, "dnf remove") || !found[0].fatal) {
 			t.Errorf("%s: %+v, want %q", brought, found, want)
 		}
 	}
-	if found := inTheWay(gpu.Plan{}, &preflight.Facts{InstalledByAirgap: []nevra.Text{nevra.MustParse("kmod-nvidia-latest-dkms-3:580.82.07-1.el9.x86_64")}}); len(found) > 0 {
-		t.Errorf("the site sees to the driver: %+v", found)
+	if found := blockingPackages(gpu.Plan{}, &preflight.Facts{InstalledByAirgap: []nevra.Text{nevra.MustParse("kmod-nvidia-latest-dkms-3:580.82.07-1.el9.x86_64")}}); len(found) > 0 {
+		t.Errorf("airgap installs no driver: %+v", found)
 	}
 }
 
-// TestFactsOfAnotherName: a survey is told by its host name, and who gave one of another name
-// hears of that.
+// TestFactsOfAnotherName: the host name identifies a survey, and the fix names surveys with
+// another name.
 func TestFactsOfAnotherName(t *testing.T) {
 	c := twoNodes(t)
 	c.Nodes[1].Roles = append(c.Nodes[1].Roles, config.GPU)
-	_, clashes := gpuPlans(c, []*preflight.Facts{{Host: "cp1"}, {Host: "w1.bank.example"}}, time.Now())
-	if len(clashes) != 1 || !strings.Contains(clashes[0].fix, "facts of w1.bank.example, which is no node") {
-		t.Errorf("%+v", clashes)
+	_, problems := gpuPlans(c, []*preflight.Facts{{Host: "cp1"}, {Host: "w1.bank.example"}}, time.Now())
+	if len(problems) != 1 || !strings.Contains(problems[0].fix, "--facts has w1.bank.example, which is not a node") {
+		t.Errorf("%+v", problems)
 	}
 }
 
-// TestEndedBranches: a branch that NVIDIA lists no more, as one whose end it tells.
+// TestEndedBranches: branches that NVIDIA lists or no longer lists.
 func TestEndedBranches(t *testing.T) {
 	for branch, listed := range map[int]bool{570: false, 580: true, 620: true, 625: true} {
 		if gpu.Listed(branch) != listed {
@@ -59,7 +59,7 @@ func TestEndedBranches(t *testing.T) {
 	}
 }
 
-// TestKernelsOf: the running kernel, and the one that comes with the next boot.
+// TestKernelsOf: the running kernel, and the kernel of the next boot.
 func TestKernelsOf(t *testing.T) {
 	installed := func(name string, releases ...string) (all []preflight.Package) {
 		for _, r := range releases {
@@ -75,7 +75,7 @@ func TestKernelsOf(t *testing.T) {
 	}{
 		{"one kernel", "5.14.0-427.el9.x86_64", "", installed("kernel-core", "427.el9"), []string{"5.14.0-427.el9.x86_64"}, "5.14.0-427.el9.x86_64"},
 		{
-			"a newer one is there",
+			"a newer kernel is installed",
 			"5.14.0-427.el9.x86_64",
 			"",
 			installed("kernel-core", "427.el9", "427.13.1.el9_4", "70.el9"),
@@ -83,7 +83,7 @@ func TestKernelsOf(t *testing.T) {
 			"5.14.0-427.13.1.el9_4.x86_64",
 		},
 		{
-			"Oracle's, beside Red Hat's",
+			"kernels of Oracle and Red Hat",
 			"5.14.0-1.el9uek.x86_64",
 			"",
 			slices.Concat(installed("kernel-uek-core", "1.el9uek"), installed("kernel-core", "427.el9")),
@@ -91,7 +91,7 @@ func TestKernelsOf(t *testing.T) {
 			"5.14.0-427.el9.x86_64",
 		},
 		{
-			"an older one is chosen",
+			"an older kernel is the default",
 			"5.14.0-427.el9.x86_64",
 			"5.14.0-70.el9.x86_64",
 			installed("kernel-core", "427.el9", "427.13.1.el9_4", "70.el9"),
@@ -99,15 +99,16 @@ func TestKernelsOf(t *testing.T) {
 			"5.14.0-427.13.1.el9_4.x86_64",
 		},
 		{
-			"the running one is chosen",
+			"the running kernel is the default",
 			"5.14.0-427.el9.x86_64",
 			"5.14.0-427.el9.x86_64",
 			installed("kernel-core", "427.el9", "427.13.1.el9_4"),
 			[]string{"5.14.0-427.el9.x86_64"},
 			"5.14.0-427.13.1.el9_4.x86_64",
 		},
-		{"of another kind", "5.14.0-427.el9.x86_64", "5.15.0-1.el9uek.x86_64", installed("kernel-core", "427.el9"), []string{"5.14.0-427.el9.x86_64", "5.15.0-1.el9uek.x86_64"}, "5.14.0-427.el9.x86_64"},
-		{"of no package", "6.18.0", "", nil, []string{"6.18.0"}, ""},
+		{"kernel of another vendor", "5.14.0-427.el9.x86_64", "5.15.0-1.el9uek.x86_64", installed("kernel-core", "427.el9"),
+			[]string{"5.14.0-427.el9.x86_64", "5.15.0-1.el9uek.x86_64"}, "5.14.0-427.el9.x86_64"},
+		{"kernel without a package", "6.18.0", "", nil, []string{"6.18.0"}, ""},
 		{"unknown", "", "", nil, nil, ""},
 	} {
 		s := gpuServer(&preflight.Facts{Kernel: preflight.Kernel{Release: test.running, Next: test.next}, Packages: test.packages})

@@ -15,19 +15,19 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// savedLock is airgap.lock: what airgap bundle decided, kept beside the
-// configuration so that it decides the same again.
+// savedLock is airgap.lock: the decisions of airgap bundle, next to the configuration, so
+// that airgap bundle makes the same decisions again.
 type savedLock struct {
 	Version int         `json:"version"` // 1
 	Lock    bundle.Lock `json:"lock"`
 }
 
-// LockPath is airgap.lock for airgap.yaml.
+// LockPath returns the path of the lock for a configuration: airgap.lock for airgap.yaml.
 func LockPath(config string) string {
 	return strings.TrimSuffix(config, filepath.Ext(config)) + ".lock"
 }
 
-// readLock is nil where there is no lock yet.
+// readLock returns nil if there is no lock.
 func readLock(path string) (*bundle.Lock, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,15 +40,16 @@ func readLock(path string) (*bundle.Lock, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&l); err != nil {
-		return nil, advice.Add(fmt.Errorf("read lock %s: %w", path, err), "restore it from where airgap.yaml is kept, or remove it to have everything decided again")
+		return nil, advice.Add(fmt.Errorf("read lock %s: %w", path, err), "restore it from the backup of airgap.yaml, or remove it, so that airgap selects all versions again")
 	}
 	if l.Version != 1 {
-		return nil, advice.Add(fmt.Errorf("read lock %s: version %d, this airgap knows 1", path, l.Version), "use the airgap that wrote it, or remove it to have everything decided again")
+		return nil, advice.Add(fmt.Errorf("read lock %s: it has version %d, but this airgap supports only version 1", path, l.Version),
+			"use the airgap that wrote it, or remove it, so that airgap selects all versions again")
 	}
 	return &l.Lock, nil
 }
 
-// WriteLock leaves a lock alone that says the same already.
+// WriteLock writes the lock unless the file has the same contents.
 func WriteLock(path string, lock bundle.Lock) error {
 	text, err := json.MarshalIndent(savedLock{1, lock}, "", "  ")
 	if err != nil {
@@ -59,7 +60,7 @@ func WriteLock(path string, lock bundle.Lock) error {
 		return nil
 	}
 	if err := host.WriteFile(path, text, 0o644); err != nil {
-		return advice.Add(fmt.Errorf("write lock: %w", err), "what is decided is kept beside the configuration: make its directory writable, or work on a copy of it")
+		return advice.Add(fmt.Errorf("write lock: %w", err), "make the directory of the configuration writable, or work with a copy of the directory")
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzLock: airgap.lock is kept by people, in version control, for years. What
-// is read of it can be written, and says the same then.
+// FuzzLock: users keep airgap.lock in version control for years. A lock that airgap can
+// read does not change when airgap writes it.
 func FuzzLock(f *testing.F) {
 	f.Add([]byte(`{"version": 1, "lock": {"images": [{"name": "a.example/b:1", "digest": "sha256:00"}], "packages": null}}`))
 	f.Add([]byte(`{"version": 2, "lock": {}}`))
@@ -29,7 +29,7 @@ func FuzzLock(f *testing.F) {
 			t.Fatal(err)
 		}
 		if lock, err = readLock(path); err != nil {
-			t.Fatalf("wrote what it cannot read: %v", err)
+			t.Fatalf("airgap cannot read the lock that it wrote: %v", err)
 		}
 		if err := WriteLock(path, *lock); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// TestLockFile writes airgap.lock, reads it, and refuses what is none.
+// TestLockFile writes and reads airgap.lock, and refuses invalid files.
 func TestLockFile(t *testing.T) {
 	path := LockPath(filepath.Join(t.TempDir(), "airgap.yaml"))
 	if got := filepath.Base(path); got != "airgap.lock" {

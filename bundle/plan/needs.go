@@ -12,14 +12,14 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// request is what the bundle is asked to hold.
-func request(o Options, surveyed []*preflight.Facts, cards map[string]gpu.Plan) (*bundle.Request, error) {
+// request returns the request for the contents of the bundle.
+func request(o Options, surveyed []*preflight.Facts, gpus map[string]gpu.Plan) (*bundle.Request, error) {
 	c := o.Cluster
 	images, err := imageNeeds(c)
 	if err != nil {
 		return nil, err
 	}
-	packages, err := packageRequest(c, surveyed, cards)
+	packages, err := packageRequest(c, surveyed, gpus)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func request(o Options, surveyed []*preflight.Facts, cards map[string]gpu.Plan) 
 	}, nil
 }
 
-// imageNeeds is every image the cluster needs and who needs it.
+// imageNeeds returns each image that the cluster needs, and the part that needs it.
 func imageNeeds(c *config.Cluster) ([]bundle.Need, error) {
 	core, err := release.Images(c.Kubernetes.Version)
 	if err != nil {
@@ -60,7 +60,7 @@ func imageNeeds(c *config.Cluster) ([]bundle.Need, error) {
 	return needs, nil
 }
 
-// fileNeeds are the release files that are neither image nor RPM.
+// fileNeeds returns the needed release files that are neither images nor RPMs.
 func fileNeeds(c *config.Cluster) []bundle.FileNeed {
 	var needs []bundle.FileNeed
 	for _, f := range c.Runtime.Files(Arch) {

@@ -19,7 +19,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// networkNeed is what the bundle has to fetch for the pod network; nil for nothing.
+// networkNeed returns the source of the pod network; nil if it needs none.
 func networkNeed(c *config.Cluster) (*bundle.AddonNeed, error) {
 	from := cni.From(c.Network, c.PodCluster(""))
 	if from.Empty() {
@@ -37,9 +37,8 @@ func networkNeed(c *config.Cluster) (*bundle.AddonNeed, error) {
 	return need, nil
 }
 
-// checkNetworkSource checks the version at the source of the pod network, before
-// images of a different version are resolved or an older chart fails on values of
-// other types.
+// checkNetworkSource checks the version at the source of the pod network before airgap
+// resolves images of a wrong version, or an older chart fails on values of other types.
 func checkNetworkSource(ctx context.Context, client *fetch.Client, c *config.Cluster, dir string) error {
 	stated := cni.SourceOf(c.Network)
 	var objects []*unstructured.Unstructured
@@ -56,7 +55,7 @@ func checkNetworkSource(ctx context.Context, client *fetch.Client, c *config.Clu
 	case stated.Chart != "":
 		chart, err := bundle.ChartAt(dir, stated.Chart)
 		if err != nil {
-			return nil //nolint:nilerr // planning reports it, with all other problems
+			return nil //nolint:nilerr // the plan reports it, with all other problems
 		}
 		version = chart.Version
 	}
@@ -66,28 +65,28 @@ func checkNetworkSource(ctx context.Context, client *fetch.Client, c *config.Clu
 	return nil
 }
 
-// checkNetwork makes the pod network's objects of what was fetched, as install
-// will: a patch that no longer fits fails here, where another version can still be fetched.
+// checkNetwork renders the pod network's objects from the fetched files, as install does. A
+// patch that no longer applies fails here, where another version can still be fetched.
 func checkNetwork(c *config.Cluster, surveyed []*preflight.Facts, plan *bundle.Plan) error {
 	fetched, err := manifests.Parse(plan.NetworkObjects())
 	if err != nil {
-		return fmt.Errorf("read what was fetched for %s: %w", c.Network.Plugin, err)
+		return fmt.Errorf("read the fetched manifests of %s: %w", c.Network.Plugin, err)
 	}
 	objects, err := cni.Objects(c.Network, c.PodCluster(plannedProxyMode(c, surveyed)), fetched)
 	if err != nil {
-		return advice.Add(fmt.Errorf("make the pod network of %s: %w", c.Network.Plugin, err), "airgap schema shows what network.%s takes", c.Network.Plugin)
+		return advice.Add(fmt.Errorf("render the pod network %s: %w", c.Network.Plugin, err), "run airgap schema to see the fields of network.%s", c.Network.Plugin)
 	}
-	return carried(objects, plan.Lock)
+	return checkImages(objects, plan.Lock)
 }
 
-// carried wants every image of the objects in the lock: a patch must not add an image
-// that the bundle lacks.
-func carried(objects []*unstructured.Unstructured, l bundle.Lock) error {
-	made := make([]workload.Object, len(objects))
+// checkImages checks that the lock has every image of the objects: a patch must not add an
+// image that is not in the bundle.
+func checkImages(objects []*unstructured.Unstructured, l bundle.Lock) error {
+	all := make([]workload.Object, len(objects))
 	for i, o := range objects {
-		made[i] = workload.Object{Unstructured: o, At: "network"}
+		all[i] = workload.Object{Unstructured: o, At: "network"}
 	}
-	refs, err := workload.Images(made, "")
+	refs, err := workload.Images(all, "")
 	if err != nil {
 		return err
 	}
@@ -103,8 +102,8 @@ func carried(objects []*unstructured.Unstructured, l bundle.Lock) error {
 	return nil
 }
 
-// plannedProxyMode is kube-proxy's mode on the first control-plane host, which
-// decides for the cluster: by its survey, else by what its system is like.
+// plannedProxyMode returns kube-proxy's mode on the first control-plane host, which decides
+// for the cluster: from its survey, or else from the defaults of its system.
 func plannedProxyMode(c *config.Cluster, surveyed []*preflight.Facts) string {
 	assumed, _ := preflight.Assumed(c.Packages.OS)
 	for _, f := range append(slices.Clone(surveyed), assumed) {

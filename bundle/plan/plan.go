@@ -1,8 +1,8 @@
-// Package plan decides on the connected side what a bundle holds: airgap.yaml, the servers'
-// facts and airgap.lock go in, a bundle.Plan with its new lock comes out.
+// Package plan plans the contents of a bundle on the connected side. From airgap.yaml, the
+// servers' facts and airgap.lock it returns a bundle.Plan with a new lock.
 //
-// What cannot work on these servers is refused before anything is asked of upstream, all of it
-// in one error.
+// It refuses combinations that cannot work on these servers, in one error and before any
+// request to upstream.
 package plan
 
 import (
@@ -20,33 +20,33 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Of the servers: x86_64 first, and the only one so far.
+// The platform of the servers. x86_64 is the only supported architecture.
 const (
 	Platform = "linux/amd64"
 	Arch     = "amd64"
 )
 
-// Options are what a plan is made of.
+// Options has the input of a plan.
 type Options struct {
-	File    string            // path of airgap.yaml; airgap.lock and the files that it names are in its directory
+	File    string            // path of airgap.yaml; airgap.lock is in the same directory, and paths in airgap.yaml are relative to it
 	Cluster *config.Cluster   // File, parsed
 	Text    []byte            // File, for the bundle
-	Facts   string            // directory of the servers' surveys; "": a minimal installation is assumed
-	Update  []string          // names that are decided again, though airgap.lock has them
+	Facts   string            // directory of the servers' surveys; "" to assume a minimal installation
+	Update  []string          // names to select again, although airgap.lock has them
 	Tool    string            // "airgap 1.2.3", for the bundle
-	Own     []bundle.OwnImage // images that airgap builds itself
-	Base    *bundle.Inventory // what the servers have, for a delta; nil: a whole bundle
+	Own     []bundle.OwnImage // images that airgap builds
+	Base    *bundle.Inventory // contents of the servers, for a delta; nil for a complete bundle
 }
 
-// Make returns the plan, and says warnings to p. Where airgap.yaml and the facts do not go
-// together its error is a usage error (advice.IsUsage).
+// Make returns the plan, and prints warnings to p. If airgap.yaml and the facts are not
+// compatible, the error is a usage error (advice.IsUsage).
 func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 	c, dir := o.Cluster, filepath.Dir(o.File)
 	surveyed, err := readSurveys(ctx, o.Facts)
 	if err != nil {
 		return nil, err
 	}
-	cards, err := checkCompatibility(c, surveyed, time.Now(), p)
+	gpus, err := checkCompatibility(c, surveyed, time.Now(), p)
 	if err != nil {
 		return nil, err
 	}
@@ -54,27 +54,30 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := request(o, surveyed, cards)
+	r, err := request(o, surveyed, gpus)
 	if err != nil {
 		return nil, err
 	}
 	if assumed := r.Packages.Assumed; len(assumed) > 0 {
-		p.Say("warning: there are no facts of %s, by host name or address; what it has is assumed to be a minimal installation", strings.Join(assumed, ", "))
+		p.Say("warning: --facts has no facts for %s, by host name or address; airgap assumes a minimal installation", strings.Join(assumed, ", "))
 	}
 	if err := checkNetworkSource(ctx, client, c, dir); err != nil {
 		return nil, err
 	}
-	made, err := bundle.NewPlan(ctx, client, *r, p)
+	result, err := bundle.NewPlan(ctx, client, *r, p)
 	if err != nil {
-		return nil, trustChanged(runtimeInTheWay(c, err))
+		return nil, trustChanged(runtimeConflict(c, err))
 	}
-	if err := tellClashes(broughtTwice(c, made.Sets), "airgap installs the pod network and, on nodes with the role gpu, driver, toolkit and device plugin; airgap schema shows the sections network and gpu", p); err != nil {
+	if err := report(duplicates(c, result.Sets), duplicatesHint, p); err != nil {
 		return nil, err
 	}
-	return made, checkNetwork(c, surveyed, made)
+	return result, checkNetwork(c, surveyed, result)
 }
 
-// newClient asks upstream, with the logins of the repositories that have one.
+const duplicatesHint = "airgap installs the pod network and, on nodes with the role gpu, the driver, the toolkit and the device plugin; " +
+	"run airgap schema to see the sections network and gpu"
+
+// newClient returns a client for upstream, with the logins of the repositories.
 func newClient(c *config.Cluster) (*fetch.Client, error) {
 	client, err := fetch.NewClient(c.Sources)
 	if err != nil {
@@ -91,7 +94,7 @@ func newClient(c *config.Cluster) (*fetch.Client, error) {
 	return client, nil
 }
 
-// locked is what airgap.lock decides; nil without one.
+// locked returns the decisions in airgap.lock; nil if it does not exist.
 func locked(o Options) (*bundle.Locked, error) {
 	path := LockPath(o.File)
 	lock, err := readLock(path)
@@ -100,7 +103,7 @@ func locked(o Options) (*bundle.Locked, error) {
 	}
 	if lock == nil {
 		if len(o.Update) > 0 {
-			return nil, advice.Usage(fmt.Errorf("airgap bundle: --update, but there is no %s yet: everything is decided anyway", path))
+			return nil, advice.Usage(fmt.Errorf("airgap bundle: --update requires %s, which does not exist yet; run the command without --update, which selects everything", path))
 		}
 		return nil, nil
 	}

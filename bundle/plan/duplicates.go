@@ -12,11 +12,11 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// broughtTwice finds add-ons that install something that airgap installs on these
-// hosts too: the GPU driver, the pod network, the device plugin, the
-// configuration of the runtime. It reports only certain cases.
-func broughtTwice(c *config.Cluster, sets []operators.Set) []clash {
-	var all []clash
+// duplicates finds add-ons that install components which airgap installs on these hosts
+// too: the GPU driver, the pod network, the device plugin, the configuration of the
+// runtime. It reports only known components.
+func duplicates(c *config.Cluster, sets []operators.Set) []incompatibility {
+	var all []incompatibility
 	for _, s := range sets {
 		if !s.Installed {
 			continue
@@ -32,9 +32,9 @@ func broughtTwice(c *config.Cluster, sets []operators.Set) []clash {
 	return all
 }
 
-// drivers checks the parts that NVIDIA's operator installs on the hosts. A part
-// that its policy does not mention is enabled.
-func drivers(c *config.Cluster, of string, o workload.Object) []clash {
+// drivers checks the parts that NVIDIA's operator installs on the hosts. Parts that are
+// not in its policy are enabled.
+func drivers(c *config.Cluster, of string, o workload.Object) []incompatibility {
 	if o.GroupVersionKind().Group != "nvidia.com" {
 		return nil
 	}
@@ -51,22 +51,23 @@ func drivers(c *config.Cluster, of string, o workload.Object) []clash {
 	switch {
 	case driver && ours:
 		values := strings.Join(append([]string{"driver.enabled"}, others...), ", ")
-		return []clash{{of: of, fatal: true,
-			found: "driver.enabled is true, and nodes with the role gpu have airgap's driver: a host loads one driver only",
+		return []incompatibility{{of: of, fatal: true,
+			found: "driver.enabled is true, but airgap installs the driver on nodes with the role gpu, and a host can load only one driver",
 			fix:   "set these values of the chart gpu-operator to false: " + values}}
 	case driver:
-		return []clash{{of: of,
-			found: "driver.enabled is true: the driver's image has the servers' operating system in its tag, so it is not carried, and its pods take packages from a repository at each start",
-			fix:   "set the value driver.enabled of the chart gpu-operator to false, and give the servers the role gpu"}}
+		return []incompatibility{{of: of,
+			found: "driver.enabled is true, but the bundle cannot contain the driver's image, because its tag depends on the servers' operating system, " +
+				"and its pods install packages from a repository at each start",
+			fix: "set the value driver.enabled of the chart gpu-operator to false, and give the servers the role gpu"}}
 	case ours && len(others) > 0:
-		return []clash{{of: of,
-			found: strings.Join(others, " and ") + " is true, and nodes with the role gpu have airgap's toolkit and device plugin",
+		return []incompatibility{{of: of,
+			found: "it has " + strings.Join(others, " and ") + " set to true, but airgap installs the toolkit and the device plugin on nodes with the role gpu",
 			fix:   "set these values of the chart gpu-operator to false: " + strings.Join(others, ", ")}}
 	}
 	return nil
 }
 
-// operand reports whether a part of a ClusterPolicy is switched on.
+// operand reports whether a part of a ClusterPolicy is enabled.
 func operand(o workload.Object, name string) bool {
 	spec, _ := o.Object["spec"].(map[string]any)
 	part, _ := spec[name].(map[string]any)
@@ -74,8 +75,8 @@ func operand(o workload.Object, name string) bool {
 	return enabled || !is
 }
 
-// networks are the images of pod networks on every node, and of Calico's
-// operator, by the ends of their repositories.
+// networks returns the images of pod networks on every node, and of Calico's
+// operator, by the end of their repositories.
 func networks() map[string]string {
 	return map[string]string{
 		"calico/node": "Calico", "tigera/operator": "Calico", "cilium/cilium": "Cilium",
@@ -86,13 +87,13 @@ func networks() map[string]string {
 	}
 }
 
-// runtimeWriters are images of programs that change the configuration of the
+// runtimeWriters returns images of programs that change the configuration of the
 // runtime on the hosts.
 func runtimeWriters() []string {
 	return []string{"kata-containers/kata-deploy", "k8s/container-toolkit", "containerd-shim-spin/node-installer", "kwasm/kwasm-node-installer"}
 }
 
-func secondProgram(c *config.Cluster, of string, s operators.Set, o workload.Object, image string) []clash {
+func secondProgram(c *config.Cluster, of string, s operators.Set, o workload.Object, image string) []incompatibility {
 	named, err := reference.Parse(image)
 	if err != nil {
 		return nil // planning reports it
@@ -101,26 +102,26 @@ func secondProgram(c *config.Cluster, of string, s operators.Set, o workload.Obj
 	is := func(end string) bool { return strings.HasSuffix(path, "/"+end) }
 	for end, name := range networks() {
 		if is(end) && makesNetwork(end, s, o) {
-			return []clash{{of: of, fatal: true,
-				found: fmt.Sprintf("it installs the pod network %s (%s), and airgap installs %s: both write the CNI configuration of the runtime", name, image, c.Network.Plugin),
+			return []incompatibility{{of: of, fatal: true,
+				found: fmt.Sprintf("it installs the pod network %s (%s), but airgap installs %s, and both write the CNI configuration of the runtime", name, image, c.Network.Plugin),
 				fix:   "remove it, and set network.plugin instead"}}
 		}
 	}
 	switch {
 	case is("k8s-device-plugin") && len(c.GPUNodes()) > 0:
 		same := o.Title(s.Namespace) == "DaemonSet "+gpu.PluginNamespace+"/"+gpu.PluginName
-		return []clash{{of: of, fatal: same, // one object with two contents
-			found: fmt.Sprintf("it installs NVIDIA's device plugin (%s), and nodes with the role gpu have airgap's: the kubelet uses the one that registers last", image),
-			fix:   "remove it; the section gpu sets version, MIG strategy and time slices"}}
+		return []incompatibility{{of: of, fatal: same, // two versions of one object
+			found: fmt.Sprintf("it installs NVIDIA's device plugin (%s), but airgap installs it on nodes with the role gpu, and the kubelet uses the plugin that registers last", image),
+			fix:   "remove it, and set version, MIG strategy and time slices in the section gpu"}}
 	case slices.ContainsFunc(runtimeWriters(), is):
-		return []clash{{of: of,
+		return []incompatibility{{of: of,
 			found: fmt.Sprintf("its program (%s) changes the configuration of %s on the hosts, which airgap manages", image, c.Runtime.Name),
-			fix:   "airgap status reports the difference, and airgap install restores its own configuration"}}
+			fix:   "airgap status reports the difference, and airgap install restores airgap's configuration"}}
 	}
 	return nil
 }
 
-// makesNetwork leaves out programs that only add network policies to another network.
+// makesNetwork returns false for programs that only add network policies to another network.
 func makesNetwork(end string, s operators.Set, o workload.Object) bool {
 	switch end {
 	case "tigera/operator":
@@ -133,7 +134,7 @@ func makesNetwork(end string, s operators.Set, o workload.Object) bool {
 	return o.GetKind() == "DaemonSet"
 }
 
-// chained reports whether Cilium works behind another network.
+// chained reports whether Cilium is chained to another pod network.
 func chained(s operators.Set) bool {
 	return slices.ContainsFunc(s.Objects, func(o workload.Object) bool {
 		data, _ := o.Object["data"].(map[string]any)
