@@ -1,4 +1,4 @@
-// Package gpustatus says what is known of this host's cards, and what is wrong with them.
+// Package gpustatus reports the state of this host's GPUs and their problems.
 package gpustatus
 
 import (
@@ -17,7 +17,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// Status is what is known of this host's cards.
+// Status is the state of this host's GPUs.
 type Status struct {
 	Bus    []Device     `json:"bus"`
 	Driver string       `json:"driver,omitempty"` // that is loaded: "580.82.07 (open)"
@@ -30,7 +30,7 @@ type Status struct {
 // Device is a GPU or an NVSwitch.
 type Device struct {
 	Address string   `json:"address"` // "0000:17:00.0"
-	Name    string   `json:"name"`    // "NVIDIA Hopper 10de:2330", with what it is reserved for
+	Name    string   `json:"name"`    // "NVIDIA Hopper 10de:2330", with its reservation
 	Kind    gpu.Kind `json:"kind"`
 }
 
@@ -42,8 +42,8 @@ func Here(ctx context.Context, watch time.Duration, p ui.Progress) (*Status, err
 	return Read(ctx, host.Local{}, watch)
 }
 
-// Read gives what it has found also with an error; nothing where there is
-// no card.
+// Read also returns its findings with an error; none if the host has
+// no GPU.
 func Read(ctx context.Context, h host.Host, watch time.Duration) (*Status, error) {
 	pci, err := host.PCIDevices(h.FS(), gpu.Vendor)
 	if err != nil {
@@ -77,9 +77,9 @@ func Read(ctx context.Context, h host.Host, watch time.Duration) (*Status, error
 
 func noCard(reserved string) error {
 	if reserved != "" {
-		return advice.Add(fmt.Errorf("find cards: none that containers can have, but %s", reserved), "take a whole GPU back from the virtual machines: no vfio-pci.ids on the kernel's command line, no driverctl override, 0 in the card's sriov_numvfs")
+		return advice.Add(fmt.Errorf("find GPUs: none that containers can use, but %s", reserved), "release a whole GPU from virtual machines: no vfio-pci.ids on the kernel command line, no driverctl override, 0 in the GPU's sriov_numvfs")
 	}
-	return advice.Add(errors.New("find cards: none of NVIDIA's on the PCI bus"), "lspci -d 10de: shows what the kernel sees; a virtual machine has to be given its card, a server's firmware may have its slot off")
+	return advice.Add(errors.New("find GPUs: none from NVIDIA on the PCI bus"), "run lspci -d 10de: to see the devices of the kernel; assign the GPU to the virtual machine, or enable its slot in the server's firmware")
 }
 
 func notLoaded(ctx context.Context, h host.Host) error {
@@ -98,7 +98,7 @@ func notLoaded(ctx context.Context, h host.Host) error {
 	return advice.Add(fmt.Errorf("ask NVML: the running kernel %s has no NVIDIA module", kernel), "dkms status shows for which kernels there is one; boot one of them, or install a driver for this kernel")
 }
 
-// disagreements are what bus, kernel and library say differently of one thing.
+// disagreements returns the differences between bus, kernel and library.
 func (st *Status) disagreements(driver gpu.Driver) []string {
 	var all []string
 	if st.NVML.Driver != driver.Version {
@@ -111,7 +111,7 @@ func (st *Status) disagreements(driver gpu.Driver) []string {
 		}
 		free++
 		if want, _ := driver.Wanted(d); want != "" {
-			all = append(all, fmt.Sprintf("%s %s: driver %s does not drive it, it wants %s", d.PCI.Address, d, driver, want))
+			all = append(all, fmt.Sprintf("%s %s: driver %s does not support it, it requires %s", d.PCI.Address, d, driver, want))
 		}
 	}
 	if n := len(st.NVML.Cards); n != free {

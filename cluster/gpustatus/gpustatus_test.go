@@ -28,7 +28,7 @@ const (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGPUStatus: what the screen shows of hosts, through the real helper and a
+// TestGPUStatus: the output for hosts, through the real helper and a
 // stub of the library. go test -update writes testdata/gpu.
 func TestGPUStatus(t *testing.T) {
 	b := nvmltest.Build(t)
@@ -80,7 +80,7 @@ func compareGPUs(t *testing.T, name string, st *Status) {
 	}
 }
 
-// noGPUStatus: each reason is told, and what to do; what was found before it is
+// noGPUStatus: each reason is reported with the next step, and earlier findings are
 // shown.
 func noGPUStatus(t *testing.T, b nvmltest.Built) {
 	built := fstest.MapFS{"lib/modules/5.14/modules.dep": {Data: []byte("extra/nvidia.ko.xz:\n")}}
@@ -97,7 +97,7 @@ func noGPUStatus(t *testing.T, b nvmltest.Built) {
 		return file
 	}
 	if _, err := Read(t.Context(), sitetest.CardHost{MapFS: notLoaded}, 0); err == nil || err.Error() != "ask NVML: "+nvml.ErrNoDriver.Error() || advice.Of(err) != "" {
-		t.Errorf("who may not read the kernel's log: %v", err)
+		t.Errorf("a user without access to the kernel log: %v", err)
 	}
 	for name, test := range map[string]struct {
 		files         fs.FS

@@ -54,7 +54,7 @@ func (st *Status) fine() string {
 	return fmt.Sprintf("no faults, and %s while it was listened for", ui.Count(len(st.NVML.Xids), "Xid event"))
 }
 
-// identity has no place for what the card does not say.
+// identity leaves out values that the GPU does not report.
 func identity(c nvml.Card) []string {
 	var all []string
 	for _, word := range []string{c.Address, c.Name, c.UUID} {

@@ -14,8 +14,8 @@ import (
 // GPUSettings are how the cards of a node with the role gpu were set up.
 type GPUSettings struct {
 	Driver     string `json:"driver,omitempty"`     // locked version; "": the site installs its own
-	Cards      int    `json:"cards,omitempty"`      // that were there; 0: nobody has counted
-	TimeSlices int    `json:"timeSlices,omitempty"` // of each card, or of each part of one; 0: none
+	Cards      int    `json:"cards,omitempty"`      // expected number; 0: not counted
+	TimeSlices int    `json:"timeSlices,omitempty"` // of each GPU or MIG instance; 0: none
 	MIG        string `json:"mig,omitempty"`        // the device plugin's strategy: "single", "mixed"; "" is none
 }
 
@@ -50,8 +50,8 @@ func (s *GPUSettings) ask(ctx context.Context, h host.Host) (*nodereport.GPU, er
 	return found, ctx.Err()
 }
 
-// LoggedFaults has as one of them that the log cannot be read: what else is known
-// of the cards must not be lost with it.
+// LoggedFaults includes an unreadable log as a fault, so that other data about the GPUs
+// stays.
 func LoggedFaults(ctx context.Context, h host.Host) []string {
 	logged, err := nvml.ReadLog(ctx, h, nvml.XidAge)
 	if err != nil {
@@ -83,7 +83,7 @@ func eachCard(r *nvml.Report) []nodereport.Card {
 	return all
 }
 
-// told is 0 for what a card does not tell.
+// told is 0 for a value that a GPU does not report.
 func told(v *int) int {
 	if v == nil {
 		return 0
@@ -115,10 +115,10 @@ func products(r *nvml.Report) []nodereport.Product {
 
 const gpuResource = "nvidia.com/gpu"
 
-// offers are what the device plugin makes of the cards, as its README.md has it
+// offers returns the resources that the device plugin offers for the GPUs, according to its README.md
 // (NVIDIA/k8s-device-plugin, "Shared Access to GPUs", MIG_STRATEGY): with the
-// strategy single, parts of cards stand for cards; with mixed each profile is a
-// resource. It is nil where that cannot be told: nvidia-smi gives parts no names.
+// strategy single, MIG instances count as GPUs; with mixed each profile is a
+// resource. It is nil if unknown: nvidia-smi gives MIG instances no names.
 func (s *GPUSettings) offers(r *nvml.Report) []nodereport.Offer {
 	if s == nil || r == nil {
 		return nil
@@ -151,7 +151,7 @@ func (s *GPUSettings) offers(r *nvml.Report) []nodereport.Offer {
 }
 
 // partResource is "nvidia.com/mig-1g.10gb", of "NVIDIA A100-SXM4-80GB MIG 1g.10gb".
-// The plus of "1g.10gb+me" may not stand in a name.
+// The plus of "1g.10gb+me" is not allowed in a name.
 func partResource(part nvml.Instance) string {
 	profile := gpu.ProfileOf(part.Name)
 	if profile == "" {

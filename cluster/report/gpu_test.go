@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// TestCards: what a host reports of its cards.
+// TestCards: a host reports its GPUs.
 func TestCards(t *testing.T) {
 	card, passed := sitetest.H100("0000:17:00.0"), sitetest.H100("0000:3d:00.0")
 	passed["sys/bus/pci/devices/0000:3d:00.0/uevent"] = &fstest.MapFile{Data: []byte("DRIVER=vfio-pci\n")}
@@ -84,8 +84,8 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// TestCardsUnread: of a card that leaves the bus while it is looked at the report says that
-// nobody knows the cards, which verify tells (rule node-reports), and not that all is well.
+// TestCardsUnread: if a GPU leaves the bus during the check, the report says that the GPUs are
+// unknown, which verify reports (rule node-reports), and not that they are healthy.
 func TestCardsUnread(t *testing.T) {
 	for name, settings := range map[string]*GPUSettings{"set up": {Driver: "580.82.07", Cards: 1}, "nobody's": nil} {
 		m := kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: sitetest.CardHost{MapFS: sitetest.PCITree(t, "unreadable", "")}}}}
@@ -97,7 +97,7 @@ func TestCardsUnread(t *testing.T) {
 	}
 }
 
-// TestOffers: parts of cards stand for cards, or for resources of their own.
+// TestOffers: MIG instances count as GPUs, or as separate resources.
 func TestOffers(t *testing.T) {
 	recorded, err := os.ReadFile("../../gpu/nvml/testdata/hosts/a100-mig.json")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package report collects what a host reports of itself to the cluster.
+// Package report collects the data that a host reports to the cluster.
 package report
 
 import (
@@ -25,15 +25,15 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// How often a part is looked at, and how long that may take. What runs a program
-// or reads much has time; rpm reads every file that airgap installed.
+// Intervals and time limits of the parts. Parts that run a program or read much data
+// have a long limit; rpm reads every file that airgap installed.
 const (
 	soon      = 10 * time.Second
 	steadily  = 30 * time.Second // by all hosts at the same registries
 	sometimes = time.Minute
 	rarely    = 10 * time.Minute
 	brief     = 10 * time.Second
-	slow      = time.Minute // a card whose driver nobody keeps loaded takes seconds
+	slow      = time.Minute // a GPU without a loaded driver takes seconds
 	patient   = 5 * time.Minute
 )
 
@@ -100,8 +100,8 @@ func part(name string, every, limit time.Duration, look func(context.Context, *n
 	return nodereport.Part{Name: name, Every: every, Limit: limit, Look: look}
 }
 
-// places are those whose free space preflight asks for on this host. The unit cannot look into
-// UpgradeDir, which has keys in plain: the directory above stands for it.
+// places returns the directories with a minimum of free space in preflight. The unit cannot read
+// UpgradeDir, which has unencrypted keys: its parent directory replaces it.
 func (s Settings) places() []nodereport.Place {
 	roles := []preflight.Role{preflight.Worker}
 	if s.Etcd {
@@ -120,8 +120,8 @@ func (s Settings) places() []nodereport.Place {
 	return places
 }
 
-// ownAPIServer asks this host's own, with a connection of its own each time: a server that ends
-// keeps the connections that it has.
+// ownAPIServer asks this host's API server over a new connection each time: a stopping server
+// keeps its connections.
 func (s Settings) ownAPIServer(ctx context.Context, m kubeadm.Machine) (*nodereport.APIServer, error) {
 	config, err := kube.RESTConfig(m.Machine, kube.KubeletConf)
 	if err != nil {

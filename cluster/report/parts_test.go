@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// TestPlaces: the free space is reported of what preflight asks for, but for what the unit cannot
-// look at.
+// TestPlaces: the report has the free space of preflight's directories, except those that the unit cannot
+// read.
 func TestPlaces(t *testing.T) {
 	for name, test := range map[string]struct {
 		settings Settings

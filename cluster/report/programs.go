@@ -15,8 +15,8 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// installedVersion is that of the program in airgap.rpm's place, which may have been
-// replaced since this process was started.
+// installedVersion returns the version of the installed program, which may have been
+// replaced since this process started.
 func installedVersion(ctx context.Context, h host.Host) (string, error) {
 	own, err := os.Stat("/proc/self/exe")
 	if err != nil {
@@ -58,13 +58,13 @@ func (s Settings) programs(ctx context.Context, h host.Host) (*nodereport.Progra
 	if err != nil {
 		return nil, fmt.Errorf("ask the registry for its version: %w", err)
 	}
-	if health, err := client.Health(ctx); err == nil { // that it is silent is said by registries
+	if health, err := client.Health(ctx); err == nil { // the rule registries reports a silent one
 		found.Registry = RunningVersion(health)
 	}
 	return found, nil
 }
 
-// ApproverStatus is what the approver tells systemd of itself, before its version.
+// ApproverStatus is the prefix of the approver's status in systemd, before its version.
 const ApproverStatus = "airgap version "
 
 // ApproverVersion is "" where the approver does not run.

@@ -12,12 +12,12 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// Settings are what the unit on this host has to look at. install and join
-// write them, so that it need know nothing of bundles and their signatures.
+// Settings has the components that the unit on this host checks. install and join
+// write it, so that the unit does not depend on bundles and their signatures.
 type Settings struct {
 	Node string `json:"node"`
-	// APIServer is the balancer's, as HOST:PORT: on a control-plane host the
-	// kubelet asks its own API server, whose failure would hold back the report of it.
+	// APIServer is the load balancer's HOST:PORT: on a control-plane host the
+	// kubelet uses the local API server, and its failure would delay the report about it.
 	APIServer  string                `json:"apiServer"`
 	Etcd       bool                  `json:"etcd"` // a member of it runs here
 	Units      []string              `json:"units"`
@@ -28,8 +28,8 @@ type Settings struct {
 	GPU        *GPUSettings          `json:"gpu,omitempty"` // on a node with the role gpu
 }
 
-// Reported is patient with an API server that has just started, as an upgraded kubelet
-// starts them: until it knows who may read what it says no.
+// Reported retries while an API server has just started, for example after an upgrade of the
+// kubelet: it refuses requests until it has read the roles.
 func Reported(ctx context.Context, client dynamic.Interface, node string) (report *nodereport.NodeReport, err error) {
 	_ = wait.PollUntilContextTimeout(ctx, time.Second, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		report, err = nodereport.Read(ctx, client, node)

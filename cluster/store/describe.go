@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Bundle is what a list says of one bundle.
+// Bundle is a bundle in a list.
 type Bundle struct {
 	Name     string `json:"name"`
 	Created  string `json:"created"`
@@ -19,7 +19,7 @@ type Bundle struct {
 	Left int `json:"left,omitempty"`
 }
 
-// Describe returns what a list of bundles says of one.
+// Describe returns the entry of a bundle in a list.
 func Describe(i *bundle.Index) Bundle {
 	s := Bundle{Name: i.Name, Created: i.Created.Format("2006-01-02 15:04 MST"), Images: len(i.Lock.Images), Packages: len(i.Lock.Packages), Left: len(i.Left())}
 	for _, p := range i.Parts {

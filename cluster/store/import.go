@@ -26,7 +26,7 @@ type ImportOptions struct {
 	Console ui.Console
 }
 
-// Imported is what became of one bundle.
+// Imported is the result for one bundle.
 type Imported struct {
 	Name    string `json:"name"`
 	Was     bool   `json:"was"`     // it was in the store already
@@ -37,8 +37,8 @@ type Imported struct {
 // Imports are the bundles of one import.
 type Imports []Imported
 
-// Import copies bundles into a store, each once, and repairs those that are there. With an error
-// it returns those that were imported before; nil where none was begun.
+// Import copies bundles into a store, each once, and repairs existing ones. With an error
+// it returns the bundles that were imported before; nil if none was started.
 func Import(ctx context.Context, o ImportOptions) (Imports, error) {
 	views, t, err := importedFrom(ctx, o)
 	for _, v := range views {
@@ -77,8 +77,8 @@ func importOne(ctx context.Context, store registry.Store, b *bundle.Bundle, t *s
 	return i, err
 }
 
-// importedFrom opens what is to be imported: the stick's bundle alone, or a peer's
-// with what they rest on.
+// importedFrom opens the bundles to import: only the bundle on the drive, or the bundles of a peer
+// with their bases.
 func importedFrom(ctx context.Context, o ImportOptions) ([]*bundle.View, *site.Trust, error) {
 	if o.From == "" {
 		b, t, err := site.Open(o.Bundle, o.Keys)

@@ -23,12 +23,12 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// PruneOptions say which bundles go, and what may be lost with them.
+// PruneOptions selects the bundles to remove, and the data that may be lost with them.
 type PruneOptions struct {
 	Place
 
-	Names      []string // of their directories; none: all that nothing needs
-	Pushed     string   // directory of what was pushed
+	Names      []string // of their directories; none: all unneeded bundles
+	Pushed     string   // directory of pushed images
 	Kubeconfig string   // of the cluster that pulls from here
 	NoPods     bool     // do not ask which pods run
 	DropTags   bool     // names of images that only the named bundles have may go
@@ -36,7 +36,7 @@ type PruneOptions struct {
 	DryRun     bool     // remove nothing
 }
 
-// Pruned is what became of one bundle.
+// Pruned is the result for one bundle.
 type Pruned struct {
 	Name    string          `json:"name"` // of its directory in the store
 	Created string          `json:"created"`
@@ -46,11 +46,11 @@ type Pruned struct {
 	dryRun  bool
 }
 
-// Pruning is what became of all bundles of a store.
+// Pruning is the result for all bundles of a store.
 type Pruning []Pruned
 
-// Prune removes bundles that nothing needs. With an error it returns what became of those that it
-// came to; nil where nothing was looked at.
+// Prune removes unneeded bundles. With an error it returns the results so far; nil if it has
+// checked no bundle.
 func Prune(ctx context.Context, o PruneOptions) (Pruning, error) {
 	t, err := o.trusted()
 	if err != nil {
@@ -60,7 +60,7 @@ func Prune(ctx context.Context, o PruneOptions) (Pruning, error) {
 	bundles, err := store.Open(t.Keys...)
 	defer bundle.NewView(bundles...).Close()
 	if err != nil {
-		return nil, advice.Add(err, "what a bundle that does not open holds is not known; repair it first with airgap registry import DIR")
+		return nil, advice.Add(err, "the contents of a damaged bundle are unknown; repair it first with airgap registry import DIR")
 	}
 	for _, name := range o.Names {
 		if !slices.ContainsFunc(bundles, func(b *bundle.Bundle) bool { return site.NameInStore(b) == name }) {
@@ -73,12 +73,12 @@ func Prune(ctx context.Context, o PruneOptions) (Pruning, error) {
 	}
 	list, err := prune(store, bundles, use, on, o)
 	if !o.DryRun && (err != nil || slices.ContainsFunc(list, func(p Pruned) bool { return p.Removed })) {
-		err = errors.Join(err, serveAgain(context.WithoutCancel(ctx), o.Dir)) // or it goes on serving what is gone
+		err = errors.Join(err, serveAgain(context.WithoutCancel(ctx), o.Dir)) // otherwise it would serve removed bundles
 	}
 	return list, errors.Join(err, stayed(list, o.Names))
 }
 
-// inUse asks what needs the bundles: what was pushed, pods, nodes, the last upgrade.
+// inUse returns the users of the bundles: pushed images, pods, nodes, the last upgrade.
 func inUse(ctx context.Context, o PruneOptions, bundles []*bundle.Bundle) (use registry.Use, on relied, err error) {
 	if use.Pushed, err = registry.PushedBlobs(ctx, o.Pushed, bundles); err != nil {
 		return use, on, err
@@ -92,7 +92,7 @@ func inUse(ctx context.Context, o PruneOptions, bundles []*bundle.Bundle) (use r
 			return use, on, advice.Add(err, "nothing was removed, since running pods may need it; --no-pods goes on without asking")
 		}
 		if on.as, err = installedBundles(ctx, client); err != nil {
-			on.as = nil // who may not ask for nodes does not know: the newest stays
+			on.as = nil // without access to nodes the newest bundle stays
 		}
 	}
 	if !o.NoWayBack && o.Dir == site.StoreDir {
@@ -101,20 +101,20 @@ func inUse(ctx context.Context, o PruneOptions, bundles []*bundle.Bundle) (use r
 	return use, on, err
 }
 
-// relied is what counts on bundles as a whole.
+// relied has the users of whole bundles.
 type relied struct {
-	last upgraderecord.Record // says which one is the way back
-	as   map[string]bool      // by ID: some node is as this one
+	last upgraderecord.Record // has the bundle for a rollback
+	as   map[string]bool      // by ID: bundles that nodes run
 }
 
-// onlyImported reports whether a bundle is one that no node is as, beside another one that
-// some are as.
+// onlyImported reports whether no node runs a bundle, while some nodes run another
+// one.
 func (r relied) onlyImported(b *bundle.Bundle, all []*bundle.Bundle) bool {
 	return !r.as[b.ID()] && slices.ContainsFunc(all, func(other *bundle.Bundle) bool { return r.as[other.ID()] })
 }
 
-// goesBackTo reports whether a bundle is the one before the last upgrade, or one that this is a
-// delta against: what came later goes when the upgrade is taken back.
+// goesBackTo reports whether a bundle is the one before the last upgrade, or one of its
+// bases: later bundles go with a rollback.
 func (r relied) goesBackTo(b *bundle.Bundle, all []*bundle.Bundle) bool {
 	if !r.last.RolledBack.IsZero() {
 		return false
@@ -127,8 +127,8 @@ func (r relied) goesBackTo(b *bundle.Bundle, all []*bundle.Bundle) bool {
 	return err == nil && slices.Contains(rest, b)
 }
 
-// prune removes one bundle after the other, the oldest first: each time what the
-// others need is asked again.
+// prune removes one bundle after another, the oldest first. It checks the needs of the
+// others again each time.
 func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, on relied, o PruneOptions) (Pruning, error) {
 	bundles = bundlesOf([]*bundle.View{bundle.NewView(bundles...)})
 	list := Pruning{}
@@ -184,11 +184,11 @@ func runningDigests(ctx context.Context, client kubernetes.Interface) (map[strin
 	return running, nil
 }
 
-// installedBundles are those that nodes say they are as, by ID.
+// installedBundles returns the bundles that nodes run, by ID.
 func installedBundles(ctx context.Context, client kubernetes.Interface) (map[string]bool, error) {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("ask the nodes which bundle they are as: %w", err)
+		return nil, fmt.Errorf("list the bundles of the nodes: %w", err)
 	}
 	as := map[string]bool{}
 	for _, n := range nodes.Items {
@@ -203,7 +203,7 @@ func imageDigest(s corev1.ContainerStatus) (digest.Digest, bool) {
 	return d, ok && err == nil
 }
 
-// stayed is an error where somebody named a bundle that had to stay.
+// stayed returns an error if a named bundle had to stay.
 func stayed(list Pruning, names []string) error {
 	for _, p := range list {
 		if !p.Removed && slices.Contains(names, p.Name) {
@@ -213,7 +213,7 @@ func stayed(list Pruning, names []string) error {
 	return nil
 }
 
-// Write lists the bundles with what needs them.
+// Write lists the bundles with their users.
 func (all Pruning) Write(w io.Writer) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "no bundle in the store")

@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// TestPruneKeepsTheWayBack: airgap rollback wants the bundle of before the last upgrade,
-// also where its images have all gone into later ones.
+// TestPruneKeepsTheWayBack: airgap rollback needs the bundle from before the last upgrade,
+// also if later bundles have all of its images.
 func TestPruneKeepsTheWayBack(t *testing.T) {
 	images := bundletest.StandardImages(t)
 	v := bundle.NewView(bundletest.NewWith(t, "one", images...).Open(t), bundletest.NewWith(t, "two", images...).Open(t))
@@ -87,9 +87,9 @@ func TestPruneByDirectory(t *testing.T) {
 	}
 }
 
-// TestPruneWhatWasOnlyImported: the newest bundle stands in the way of an upgrade to another
-// one, and of hosts that are installed anew; who names it may have it go, unless nodes are as
-// it, or nobody knows which one they are as.
+// TestPruneWhatWasOnlyImported: the newest bundle blocks an upgrade to another
+// one, and new installations of hosts. Prune removes it if it is named, unless nodes run it or
+// their bundle is unknown.
 func TestPruneWhatWasOnlyImported(t *testing.T) {
 	before := bundletest.New(t)
 	after := before.Delta(t, "after", before.Images...)
@@ -112,8 +112,8 @@ func TestPruneWhatWasOnlyImported(t *testing.T) {
 	}
 }
 
-// TestPruneKeepsTheWayBacksBase: airgap rollback installs from the bundle of before without the
-// ones that came later, whatever these hold.
+// TestPruneKeepsTheWayBacksBase: airgap rollback installs from the old bundle without
+// later ones, independent of their contents.
 func TestPruneKeepsTheWayBacksBase(t *testing.T) {
 	base := bundletest.New(t)
 	from := base.Delta(t, "from", base.Images...)

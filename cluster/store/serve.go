@@ -15,15 +15,15 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// ServeOptions say what is served, and to whom.
+// ServeOptions has the data to serve and its users.
 type ServeOptions struct {
 	Place
 
 	Port   int
 	PKI    string   // directory of the registry's certificate and key
-	Pushed string   // directory of what is pushed; "": nobody may push
-	Users  string   // htpasswd file of those who may push
-	Peers  []string // ADDRESS:PORT of the other registries, whose pushes are copied
+	Pushed string   // directory of pushed images; "": pushes are off
+	Users  string   // htpasswd file of the users who can push
+	Peers  []string // ADDRESS:PORT of the other registries, to copy their pushes
 	Join   string   // directory that joining hosts may read
 	Log    *slog.Logger
 }
@@ -61,8 +61,8 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	})
 }
 
-// openAny opens what can be opened: one bad bundle must not take the others
-// from the cluster. It is logged, and status and verify show it.
+// openAny opens all readable bundles: one damaged bundle must not remove the others
+// from the cluster. The error is logged, and status and verify show it.
 func openAny(p Place, log *slog.Logger) ([]*bundle.Bundle, error) {
 	t, err := p.trusted()
 	if err != nil {
@@ -73,7 +73,7 @@ func openAny(p Place, log *slog.Logger) ([]*bundle.Bundle, error) {
 		log.Error("open store", "error", err.Error())
 	}
 	if len(bundles) == 0 {
-		return nil, advice.Add(errors.Join(fmt.Errorf("no bundle to serve in %s", p.Dir), err), "airgap registry import DIR brings one in")
+		return nil, advice.Add(errors.Join(fmt.Errorf("no bundle to serve in %s", p.Dir), err), "run airgap registry import DIR to add one")
 	}
 	return bundles, nil
 }

@@ -1,5 +1,5 @@
-// Package store is what the registry of this host has and serves: bundles come in, are listed,
-// and go; it is served, and people may push to it.
+// Package store manages the data of this host's registry: it imports, lists and removes bundles,
+// serves them, and manages the users who can push.
 package store
 
 import (
@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// Place is a store, and whose bundles it may have.
+// Place is a store with the keys of its bundles.
 type Place struct {
 	Dir  string   // of the bundles
 	Keys []string // of --require-key
@@ -27,20 +27,20 @@ func (p Place) trusted() (*site.Trust, error) {
 	return site.TrustedKeys(p.Keys, site.StoredBundles(p.Dir)...)
 }
 
-// Names are what the bundles of a store are called; none where it cannot be read.
+// Names returns the names of the bundles in a store; none if it cannot be read.
 func Names(dir string) []string {
 	names, _ := registry.Store{Dir: dir}.List() // an error shows when the store is opened
 	return names
 }
 
-// Listing is what a store has.
+// Listing is the contents of a store.
 type Listing struct {
 	Bundles       []Bundle                `json:"bundles"`
 	Disagreements []registry.Disagreement `json:"disagreements,omitempty"` // the newest is served
 }
 
-// List says what the store has. With an error it is what could be opened; nil where nothing was
-// looked at.
+// List returns the contents of the store. With an error it has the readable bundles; nil if none was
+// checked.
 func List(p Place) (*Listing, error) {
 	t, err := p.trusted()
 	if err != nil {
@@ -74,8 +74,8 @@ func (l *Listing) Write(w io.Writer) error {
 	return nil
 }
 
-// Receipt writes into file what the bundles of the store hold, signed by the registries' authority
-// in the directory pki. With an error it is of what could be opened; nil where nothing was written.
+// Receipt writes the contents of the store's bundles into file, signed with the registries' CA
+// in the directory pki. With an error it covers the readable bundles; nil if nothing was written.
 func Receipt(p Place, pki, file string) (*delta.Receipt, error) {
 	t, err := p.trusted()
 	if err != nil {

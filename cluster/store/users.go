@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// UserOptions say who may push to this host's registry, or no longer.
+// UserOptions adds or removes a user who can push to this host's registry.
 type UserOptions struct {
 	Name     string
 	File     string   // htpasswd file
@@ -25,7 +25,7 @@ type UserOptions struct {
 	Console  ui.Console
 }
 
-// Pusher is somebody who may push, or no longer.
+// Pusher is an added or removed user.
 type Pusher struct {
 	User     string   `json:"user"`
 	Removed  bool     `json:"removed"`
@@ -76,10 +76,10 @@ func (p Pusher) Write(w io.Writer) error {
 	return err
 }
 
-// Renewal is what became of the registry's certificate.
+// Renewal is the result for the registry's certificate.
 type Renewal struct {
 	Renewed bool      `json:"renewed"`
-	Ends    time.Time `json:"ends"` // of the certificate that is there now
+	Ends    time.Time `json:"ends"` // of the current certificate
 }
 
 // RenewCertificate issues the certificate of this host's registry again, where it ends within 30

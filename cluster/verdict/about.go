@@ -10,7 +10,7 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// aboutRun is what a verdict says of itself; the version of Kubernetes comes with it.
+// aboutRun returns the metadata of a run; the version of Kubernetes is added later.
 func aboutRun(api *rest.Config) result.About {
 	about := result.About{Program: version.String(), By: Whoami()}
 	if server, _, err := rest.DefaultServerUrlFor(api); err == nil {

@@ -12,8 +12,8 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// verifyFacts are what a verification expects of the cluster. They are asked for again and
-// again, since nodes leave and another pod network comes while a run lasts.
+// verifyFacts has the expected state of the cluster. It is updated periodically, since nodes
+// and the pod network can change during a run.
 type verifyFacts struct {
 	o    Options
 	site *site.Site // nil: the cluster of another host
@@ -22,7 +22,7 @@ type verifyFacts struct {
 	registries []string // that the probe asks
 }
 
-// ask leaves out what the cluster does not answer: that stays as it was.
+// ask leaves out facts without an answer: they stay unchanged.
 func (f *verifyFacts) ask(ctx context.Context) verify.Facts {
 	client, err := ClusterClient(f.o.Kubeconfig)
 	if err != nil {

@@ -26,18 +26,18 @@ const (
 	CompareBaseline = "compare"
 )
 
-// Modes are the ways to verify beside waiting for a verdict.
+// Modes has the ways to verify other than waiting for a result.
 type Modes struct {
 	List, Watch    bool
 	Only, Skip     []string
 	Baseline, File string // save or compare; FILE
 	Since          string
-	From           time.Time // what since says
-	Scope          []string  // what --namespace says, sorted
+	From           time.Time // time of Since
+	Scope          []string  // namespaces of --namespace, sorted
 	Textfile       string
 }
 
-// check wants modes that go together, and settles when they begin and of which namespaces they are.
+// check requires compatible modes, and sets their start time and namespaces.
 func (m *Modes) check(scope []string, now time.Time) error {
 	switch {
 	case m.Watch && m.Baseline == SaveBaseline:
@@ -65,8 +65,8 @@ func (m *Modes) parseSince(now time.Time) error {
 	return nil
 }
 
-// checkRules wants ids that there are, and that the other flags leave something
-// to judge for.
+// checkRules requires existing ids, and that the other flags leave a rule
+// to check.
 func (m *Modes) checkRules(scope []string) error {
 	all := verify.Rules(RegistriesWhole())
 	given := map[string]bool{"--since": m.Since != "", "--baseline compare": m.Baseline == CompareBaseline}
@@ -124,8 +124,8 @@ func scoped(namespaces []string) string {
 	return "the namespaces " + strings.Join(namespaces, ", ")
 }
 
-// Cluster is the id of the cluster, where a baseline needs it. The one to
-// compare with has to be of the same.
+// Cluster returns the id of the cluster, if a baseline needs it. The baseline to
+// compare with must have the same.
 func (m *Modes) Cluster(ctx context.Context, client kubernetes.Interface, before *result.Baseline) (string, error) {
 	if m.Baseline == "" {
 		return "", nil

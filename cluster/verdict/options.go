@@ -1,4 +1,4 @@
-// Package verdict puts together what airgap verify asks of this cluster.
+// Package verdict runs airgap verify for this cluster.
 package verdict
 
 import (
@@ -33,19 +33,19 @@ type Options struct {
 	existing                 *registry.Existing // where images come from instead
 	Keys                     []string
 	Timeout, Soak            time.Duration
-	JoinedOnly               bool        // nodes of airgap.yaml may still be missing
-	network                  *cni.Config // nil: whatever the cluster has
-	proxyMode                string      // kube-proxy's; "": whatever most hosts have
-	Scope                    []string    // the only namespaces that may be looked at; nil: all
+	JoinedOnly               bool        // nodes of airgap.yaml may be missing
+	network                  *cni.Config // nil: any network
+	proxyMode                string      // kube-proxy's; "": the mode of most hosts
+	Scope                    []string    // namespaces to watch; nil: all
 	SystemOnly               bool        // pods and workloads of the site's own are not judged
 	Skip                     []string    // rules, by id
 	Modes                    Modes
 	Tell                     func(result.Event) // gets every change, with Modes.Watch
-	Listed                   func()             // called once the first lists have come in; nil: nobody waits for it
+	Listed                   func()             // called after the first complete lists; nil: no call
 }
 
 // Check reports options that no cluster could satisfy, and files that could not be written after
-// the wait. It settles what the modes say of time and namespaces.
+// the wait. It sets the time and the namespaces of the modes.
 func (o *Options) Check() error {
 	endless := o.Modes.Watch && o.Timeout == 0
 	if !endless && o.Timeout <= 0 || o.Soak <= 0 || !endless && o.Soak >= o.Timeout {
@@ -59,8 +59,8 @@ func (o *Options) Check() error {
 	return o.Modes.check(o.Scope, time.Now())
 }
 
-// left is what remains of the timeout, which is for the whole command; 0 has no end. Where
-// nothing remains the verdict is that nothing was seen.
+// left returns the rest of the timeout, which is for the whole command; 0 has no end. Without
+// a rest the result is unseen.
 func (o *Options) left(took time.Duration) time.Duration {
 	if o.Timeout == 0 {
 		return 0
@@ -68,8 +68,8 @@ func (o *Options) left(took time.Duration) time.Duration {
 	return max(o.Timeout-took, time.Nanosecond)
 }
 
-// namespacesExist refuses a namespace that the cluster does not have, in which nothing could be
-// wrong. Where that may not be asked, or nobody answers, verification tells.
+// namespacesExist refuses a namespace that the cluster does not have, which would have no
+// findings. Without the right to ask, or without an answer, the verification reports it.
 func namespacesExist(ctx context.Context, client kubernetes.Interface, scope []string) error {
 	for _, name := range scope {
 		if _, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
@@ -79,8 +79,8 @@ func namespacesExist(ctx context.Context, client kubernetes.Interface, scope []s
 	return nil
 }
 
-// Verification is what to verify: this host's own cluster, or the one that
-// was named.
+// Verification returns the options of package verify for this host's cluster, or for the given
+// one.
 func (o Options) Verification(p ui.Progress) (verify.Options, error) {
 	if o.Kubeconfig == "" {
 		o.Kubeconfig = kube.AdminConf
@@ -126,7 +126,7 @@ func Verification(s *site.Site, o Options, p ui.Progress) (verify.Options, error
 	return v, err
 }
 
-// rules are what to verify of the cluster of s; nil: of another host's.
+// rules returns the options for the cluster of s; nil: for the cluster of another host.
 func (o Options) rules(s *site.Site, p ui.Progress) (verify.Options, error) {
 	if len(o.registries) == 0 {
 		o.registries = []string{o.Registry}
@@ -166,9 +166,9 @@ func lookingIn(registries []string, exists imagebook.Exists) imagebook.Exists {
 	}
 }
 
-// RegistriesWhole is the probe without whom it asks.
+// RegistriesWhole is the probe without its registries.
 func RegistriesWhole() verify.Probe {
-	return verify.Probe{ID: "registries", Title: "Every registry is whole and has what was pushed"}
+	return verify.Probe{ID: "registries", Title: "Every registry is complete and has all pushed images"}
 }
 
 // clusterAPI is how to reach the cluster of a kubeconfig.

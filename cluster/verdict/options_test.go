@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// TestLookingIn: an image that runs under a registry's own address is there by
-// the name after it.
+// TestLookingIn: an image under a registry's address exists under
+// the name after the address.
 func TestLookingIn(t *testing.T) {
 	for repository, want := range map[string]string{
 		"10.0.0.1:5000/team/hello": "team/hello", "10.0.0.2:5000/hello": "hello",
@@ -25,7 +25,7 @@ func TestLookingIn(t *testing.T) {
 	}
 }
 
-// TestBaselineOfNamespaces: what is compared is what was saved, of the same namespaces.
+// TestBaselineOfNamespaces: the comparison covers the saved data of the same namespaces.
 func TestBaselineOfNamespaces(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "before.json")
 	empty := result.Snapshot{Nodes: map[string]result.NodeState{}, Workloads: map[string]result.WorkloadState{}, Containers: map[string]result.ContainerState{}}

@@ -18,11 +18,11 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// Outcome is a verdict, and what is to be said beside it.
+// Outcome is the result of a verification with additional messages.
 type Outcome struct {
 	Report    result.Report
-	Hint      string // why no API server may answer; "" where nothing is known
-	Unwritten error  // what keeps a file of the options from being written
+	Hint      string // possible reason for a missing API server; "" if unknown
+	Unwritten error  // error of an output file
 }
 
 // Run verifies the cluster that the options name.
@@ -79,7 +79,7 @@ func watch(ctx context.Context, o Options, v verify.Options, p ui.Progress) (Out
 	return Outcome{Report: report, Unwritten: o.Modes.WriteTextfile(report)}, nil
 }
 
-// complaining says what went wrong once, and goes on: the next time may do.
+// complaining reports an error once and continues: the next try may succeed.
 func complaining(write func(result.Report) error, p ui.Progress) func(result.Report) {
 	said := ""
 	return func(r result.Report) {
@@ -102,5 +102,5 @@ func endedHint(report result.Report, h host.Host) string {
 	if unread != nil || len(ended) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("certificates of this host cannot be used, %s is one of %d: it %s. airgap certs lists them, and airgap certs renew makes them anew", ended[0].File, len(ended), ended[0].Span().Trouble(time.Now(), 0))
+	return fmt.Sprintf("certificates of this host cannot be used, %s is one of %d: it %s. Run airgap certs to list them, and airgap certs renew to renew them", ended[0].File, len(ended), ended[0].Span().Trouble(time.Now(), 0))
 }

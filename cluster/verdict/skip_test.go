@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// TestSplitSkip: what is left out of an upgrade may be a check, a rule, both, or a mistake.
+// TestSplitSkip: --skip of an upgrade can name a check, a rule, both, or neither.
 func TestSplitSkip(t *testing.T) {
 	checks, rules, err := SplitSkip([]string{"swap", "pods", "conntrack"})
 	if err != nil || !slices.Contains(checks, "swap") || slices.Contains(checks, "pods") || !slices.Contains(rules, "pods") || slices.Contains(rules, "swap") {
