@@ -21,7 +21,7 @@ func ExampleOpen() {
 		fmt.Println(err)
 		return
 	}
-	b, err := bundle.Open("/run/media/stick/demo", key)
+	b, err := bundle.Open("/mnt/stick/demo", key)
 	if err != nil {
 		fmt.Println(err)
 		return

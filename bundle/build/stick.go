@@ -62,7 +62,7 @@ func InstallText(c *config.Cluster, plan *bundle.Plan, keys *program.Keys) ([]by
 	var b bytes.Buffer
 	err = t.Execute(&b, map[string]any{
 		"Name": c.Name, "Kubernetes": c.Kubernetes.Tag(), "OS": plan.Lock.OS, "Platform": plan.Lock.Platform, "Version": version.String(),
-		"Fingerprint": keys.RPMFingerprint(), "ShortID": keys.RPMShortID(), "Node": c.Master().Name, "Address": c.Master().Address, "Here": "/run/media/stick/" + plan.Name,
+		"Fingerprint": keys.RPMFingerprint(), "ShortID": keys.RPMShortID(), "Node": c.Master().Name, "Address": c.Master().Address, "Here": "/mnt/stick/" + plan.Name,
 		"Base": plan.Base, "Signer": keys.OwnFingerprint(),
 		"SSH": c.SSH != nil && len(c.Nodes) > 1,
 	})

@@ -106,14 +106,14 @@ func TestInstallTextOfADelta(t *testing.T) {
 		{
 			nil,
 			true,
-			[]string{"airgap preflight /run/media/stick/test-delta-1 --require-key SHA256:...\n", "airgap install /run/media/stick/test-delta-1 --require-key SHA256:...\n"},
-			[]string{"install /run/media/stick/\n"},
+			[]string{"airgap preflight /mnt/stick/test-delta-1 --require-key SHA256:...\n", "airgap install /mnt/stick/test-delta-1 --require-key SHA256:...\n"},
+			[]string{"install /mnt/stick/\n"},
 		},
 		{nil, false, []string{"rpm -U --oldpackage --replacepkgs airgap.rpm", "prints a page.\n\n1. Trust"}, []string{"delta"}},
 		{&bundle.Base{Bundles: []string{"test-delta-0", "test"}, Files: make([]bundle.Held, 3)}, false,
 			[]string{
 				"This is a delta. It does not contain 3 files", "have from\ntest-delta-0, test.", "rpm -U --replacepkgs airgap.rpm",
-				"airgap install /run/media/stick/test-delta-1\n", "airgap upgrade /run/media/stick/test-delta-1", "and needs no join token",
+				"airgap install /mnt/stick/test-delta-1\n", "airgap upgrade /mnt/stick/test-delta-1", "and needs no join token",
 			}, nil},
 	} {
 		text, err := InstallText(c, &bundle.Plan{Name: "test-delta-1", Base: tt.base}, &program.Keys{RPM: key, Bundle: own, Own: tt.own})

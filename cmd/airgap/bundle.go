@@ -103,9 +103,9 @@ func bundleCommand(a *app) *cobra.Command {
 		Use:   "bundle -f airgap.yaml -o DIR",
 		Short: "Create a bundle with everything that the cluster needs",
 		Long:  bundleHelp + smallest,
-		Example: "  airgap bundle -f airgap.yaml -o /media/stick\n  airgap bundle -f airgap.yaml --facts facts/ --plan\n" +
-			"  airgap bundle --facts facts/ -o /media/stick --delta-from last-year/bank    # its bundle.json and SHA256SUMS* are enough\n" +
-			"  airgap bundle -o /media/stick --sign-key <(openssl pkey -in site.key)      # asks for the passphrase",
+		Example: "  airgap bundle -f airgap.yaml -o /mnt/stick\n  airgap bundle -f airgap.yaml --facts facts/ --plan\n" +
+			"  airgap bundle --facts facts/ -o /mnt/stick --delta-from last-year/bank    # its bundle.json and SHA256SUMS* are enough\n" +
+			"  airgap bundle -o /mnt/stick --sign-key <(openssl pkey -in site.key)      # asks for the passphrase",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {

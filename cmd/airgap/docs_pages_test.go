@@ -185,7 +185,7 @@ func TestCommandsOfInstallTextAreThere(t *testing.T) {
 		own  bool
 		want string // command for the other servers
 	}{
-		"ssh":    {"ssh: {}\n", nil, true, "airgap install /run/media/stick/bank --no-ssh"},
+		"ssh":    {"ssh: {}\n", nil, true, "airgap install /mnt/stick/bank --no-ssh"},
 		"no ssh": {"", nil, false, "airgap join ..."},
 		"delta":  {"", &bundle.Base{Bundles: []string{"bank"}}, false, "airgap registry status"},
 	} {
@@ -194,7 +194,7 @@ func TestCommandsOfInstallTextAreThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := commandsIn(string(text))
-		if !slices.Contains(lines, test.want) || !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "airgap preflight /run/media/stick/bank") }) {
+		if !slices.Contains(lines, test.want) || !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "airgap preflight /mnt/stick/bank") }) {
 			t.Errorf("INSTALL.txt, %s: found %q, without %q", name, lines, test.want)
 		}
 		for _, line := range lines {

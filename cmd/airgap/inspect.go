@@ -17,7 +17,7 @@ the store of the servers already; --list lists each of them.
 
 --require-key selects the accepted key: the public key file, or its fingerprint. Get the
 fingerprint from the signer, not from the USB drive.`,
-		Example: "  airgap inspect /media/stick/bank --full\n  airgap inspect ./bank --list --output json | jq -r '.lock.images[].name'",
+		Example: "  airgap inspect /mnt/stick/bank --full\n  airgap inspect ./bank --list --output json | jq -r '.lock.images[].name'",
 		Args:    oneArg("the directory of the bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir, o.Progress = args[0], a.newProgress()

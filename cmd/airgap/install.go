@@ -50,7 +50,7 @@ func installCommand(a *app) *cobra.Command {
 		Use:     "install DIR",
 		Short:   "Install the cluster on this server and join the other servers",
 		Long:    installLong,
-		Example: "  airgap install /media/stick/bank --dry-run\n  airgap install /media/stick/bank\n  airgap install /media/stick/bank --require-key SHA256:4be0…   # signed with the site's own key",
+		Example: "  airgap install /mnt/stick/bank --dry-run\n  airgap install /mnt/stick/bank\n  airgap install /mnt/stick/bank --require-key SHA256:4be0…   # signed with the site's own key",
 		Args:    oneArg("the directory of the bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir, o.Console = args[0], a.terminal()

@@ -26,7 +26,7 @@ airgap.rpm and measure automatically. Without SSH, use two commands:
 
 The first server shows the result. airgap netprobe page writes the network requirements in
 advance, for the network team.`,
-		Example: "  airgap netprobe page -f airgap.yaml --output html > network.html\n  airgap netprobe listen /media/stick/bank\n  airgap netprobe join 10.20.0.11",
+		Example: "  airgap netprobe page -f airgap.yaml --output html > network.html\n  airgap netprobe listen /mnt/stick/bank\n  airgap netprobe join 10.20.0.11",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -48,7 +48,7 @@ port and packet size are stored in ` + site.MeasuredFile + ` on this server.
 airgap install uses them, unless it measures through SSH itself.
 
 The exit code is 3 if the cluster would fail on this network.`,
-		Example: "  airgap netprobe listen /media/stick/bank\n  airgap netprobe listen /media/stick/bank --output html > network.html",
+		Example: "  airgap netprobe listen /mnt/stick/bank\n  airgap netprobe listen /mnt/stick/bank --output html > network.html",
 		Args:    oneArg("the directory of the bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir, o.Console = args[0], a.terminal()

@@ -42,9 +42,9 @@ func preflightCommand(a *app) *cobra.Command {
 		Use:   "preflight DIR | --reports FILE…",
 		Short: "Check this server before an installation",
 		Long:  preflightLong,
-		Example: "  airgap preflight /media/stick/bank\n  airgap preflight /media/stick/bank --output junit > preflight.xml\n" +
-			"  airgap preflight /media/stick/bank --output json > /media/stick/reports/$(hostname).json\n" +
-			"  airgap preflight --reports /media/stick/reports --output html > preflight.html\n" +
+		Example: "  airgap preflight /mnt/stick/bank\n  airgap preflight /mnt/stick/bank --output junit > preflight.xml\n" +
+			"  airgap preflight /mnt/stick/bank --output json > /mnt/stick/reports/$(hostname).json\n" +
+			"  airgap preflight --reports /mnt/stick/reports --output html > preflight.html\n" +
 			"  airgap preflight --explain disk-space",
 		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -28,7 +28,7 @@ func pushCommand(a *app) *cobra.Command {
 		Use:     "push DIR [REGISTRY]",
 		Short:   "Push the images of a bundle to an existing registry",
 		Long:    pushLong,
-		Example: "  airgap push /media/stick/bank harbor.bank.example/airgap --ca /etc/pki/bank-ca.crt --user robot\n  airgap push /media/stick/bank",
+		Example: "  airgap push /mnt/stick/bank harbor.bank.example/airgap --ca /etc/pki/bank-ca.crt --user robot\n  airgap push /mnt/stick/bank",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return advice.Usagef("airgap push: expected the directory of the bundle, and the registry if registry.existing in airgap.yaml is empty")

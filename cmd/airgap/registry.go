@@ -14,7 +14,7 @@ func registryCommand(a *app) *cobra.Command {
 		Long: `Manage the registry of this host. It serves the bundles in ` + site.StoreDir + `
 in place: images with their upstream names, RPMs for dnf, files for joining hosts. It
 verifies every byte on the first read.`,
-		Example: "  airgap registry status\n  airgap registry import /media/stick/bank\n  airgap registry prune --dry-run",
+		Example: "  airgap registry status\n  airgap registry import /mnt/stick/bank\n  airgap registry prune --dry-run",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -22,7 +22,7 @@ verifies it and replaces damaged files. The registry serves the replaced files a
 with its bases, or all bundles of that registry.
 
 The registry restarts to serve a new bundle.`,
-		Example: "  airgap registry import /media/stick/bank\n  airgap registry import --from 10.0.0.2:5000",
+		Example: "  airgap registry import /mnt/stick/bank\n  airgap registry import --from 10.0.0.2:5000",
 		Args: func(_ *cobra.Command, args []string) error {
 			if o.From == "" && len(args) != 1 || len(args) > 1 || o.From != "" && o.InPlace {
 				return advice.Usagef("airgap registry import: expected the directory of the bundle, which --in-place can serve; or --from ADDRESS:PORT and at most one name")

@@ -18,7 +18,7 @@ func registryStatusCommand(a *app) *cobra.Command {
 --receipt FILE writes a receipt of their contents, signed by the registry CA, for airgap
 bundle --delta-from. The next bundle leaves these contents out. The receipt contains
 names, sizes and digests, and no secrets.`,
-		Example: "  airgap registry status --receipt /media/stick/bank.receipt",
+		Example: "  airgap registry status --receipt /mnt/stick/bank.receipt",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if receipt != "" {

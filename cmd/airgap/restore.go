@@ -47,7 +47,7 @@ func restoreCommand(a *app) *cobra.Command {
 		Use:     "restore BACKUP --bundle DIR --backup-key KEY",
 		Short:   "Restore a lost cluster on this server from a backup",
 		Long:    restoreLong,
-		Example: "  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank --backup-key SHA256:4be0… --dry-run\n  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /media/stick/bank --backup-key SHA256:4be0… --identity /media/safe/identity",
+		Example: "  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /mnt/stick/bank --backup-key SHA256:4be0… --dry-run\n  airgap restore /mnt/nas/bank/20261123T020000Z --bundle /mnt/stick/bank --backup-key SHA256:4be0… --identity /media/safe/identity",
 		Args:    oneArg("the directory of the backup"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Bundle == "" {

@@ -20,8 +20,8 @@ type app struct {
 
 const about = `airgap installs Kubernetes clusters on servers without internet access.
 
-  connected host   airgap bundle -f airgap.yaml -o /media/stick     write everything to one USB drive
-  first server     airgap install /media/stick/NAME                 check, then install registry, packages, cluster;
+  connected host   airgap bundle -f airgap.yaml -o /mnt/stick     write everything to one USB drive
+  first server     airgap install /mnt/stick/NAME                 check, then install registry, packages, cluster;
                                                                     with a section ssh in airgap.yaml: on all servers
   other servers    airgap join ADDRESS:PORT --ca-hash sha256:…      without SSH; join token from a prompt or stdin
   any time         airgap verify                                    check that the cluster is healthy

@@ -27,7 +27,7 @@ users collect the files that they can read.
 Secrets are removed: strings that look like a secret, and every secret of this host, in
 any encoding. Keys, kubeconfigs, Secrets and ConfigMaps are not collected. Check the
 archive before it leaves the site.`,
-		Example: "  airgap support-bundle\n  airgap support-bundle --file /media/stick/node1.tar.gz\n  tar xzf node1.tar.gz && less airgap-support-*/README.txt",
+		Example: "  airgap support-bundle\n  airgap support-bundle --file /mnt/stick/node1.tar.gz\n  tar xzf node1.tar.gz && less airgap-support-*/README.txt",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Progress = a.newProgress()

@@ -54,7 +54,7 @@ func upgradeCommand(a *app) *cobra.Command {
 		Use:     "upgrade DIR",
 		Short:   "Upgrade the cluster to another bundle",
 		Long:    upgradeLong,
-		Example: "  airgap upgrade /media/stick/1.36/bank --dry-run\n  airgap upgrade /media/stick/1.36/bank",
+		Example: "  airgap upgrade /mnt/stick/1.36/bank --dry-run\n  airgap upgrade /mnt/stick/1.36/bank",
 		Args:    oneArg("the directory of the bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir, o.Console = args[0], a.terminal()

@@ -89,5 +89,5 @@ test "$code" = 404 || { echo "it answers $code" >&2; exit 1; }`
 		fmt.Sprintf(gone, t.first.Addr(), "quay.io/lab/tools/manifests/1.0"),
 		fmt.Sprintf(gone, t.first.Addr(), "lab/tools/manifests/1.0?ns=quay.io"),
 		`journalctl -u airgap-registry --output cat | grep '"msg":"pushed images are not served: their names are reserved for bundles"' | tail -n 1 | grep -q quay.io/lab/tools`,
-		"airgap verify --only registries --timeout 30s 2>&1 | grep -A1 quay.io/lab/tools | grep -q 'does not serve what was pushed to it'")
+		"airgap verify --only registries --timeout 30s 2>&1 | grep -A1 quay.io/lab/tools | grep -q 'does not serve the images that were pushed to it'")
 }
