@@ -99,7 +99,7 @@ func TestReceiptIsRefused(t *testing.T) {
 		`path "../x" is not`:          func(r *Receipt) { r.Files[0].Path = "../x" },
 		`name "a b"`:                  func(r *Receipt) { r.Cluster = "a b" },
 		`"x" is not a SHA-256`:        func(r *Receipt) { r.Files[0].SHA256 = "x" },
-		"files/hello.txt: size -1": func(r *Receipt) {
+		"files/hello.txt: invalid size -1": func(r *Receipt) {
 			r.Files[0] = bundle.Held{Path: "files/hello.txt", Size: -1, SHA256: r.Files[0].SHA256}
 		},
 	} {
