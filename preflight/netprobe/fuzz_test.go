@@ -39,7 +39,7 @@ func FuzzPackets(f *testing.F) {
 	})
 }
 
-// FuzzReports: any report gives an error, or a matrix of its own hosts.
+// FuzzReports: any report gives an error, or a matrix of the hosts in the report.
 func FuzzReports(f *testing.F) {
 	f.Add(
 		[]byte(

@@ -16,60 +16,58 @@ import (
 //go:embed page.html.tmpl
 var pageTemplate string
 
-// Page is what the owners of the networks between the hosts get: who talks to
-// whom, what of it was measured, and what has to be changed.
+// Page is the page for the administrators of the network: the connections of the cluster, the
+// results of a measurement, and the required changes.
 type Page struct {
-	// Language is the one of the flows and notes, and of the page around them. What is measured
-	// is in English.
+	// Language is the language of the flows, the notes and the page around them. Results of a
+	// measurement are in English.
 	Language Language `json:"-"`
 
 	Cluster string    `json:"cluster"`
 	Made    time.Time `json:"made"`
-	Groups  []Group   `json:"groups"` // that flows name
+	Groups  []Group   `json:"groups"` // of hosts in the flows
 	Flows   []Flow    `json:"flows"`
-	// Notes are sentences about addresses and protocols that no flow says.
+	// Notes are sentences about addresses and protocols that are not in the flows.
 	Notes []string `json:"notes"`
-	// Measured says which part of the ways between the hosts was tried; "" when
-	// nobody has measured yet.
+	// Measured is the tested part of the paths between the hosts; "" without a measurement.
 	Measured string    `json:"measured,omitempty"`
-	Changes  []Finding `json:"changes,omitempty"` // what the network's owners have to do
+	Changes  []Finding `json:"changes,omitempty"` // for the network administrators
 }
 
-// Group are hosts that a firewall's rule would name together.
+// Group is a group of hosts for a firewall rule.
 type Group struct {
 	Name      string   `json:"name"`
 	Addresses []string `json:"addresses"`
 }
 
-// Flow is one thing that has to pass. The side that connects is From; answers
-// come back on the same connection, or, of UDP, from the same port.
+// Flow is traffic that the network must allow. From opens the connection; replies use the same
+// connection or, for UDP, the same port.
 type Flow struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	What string `json:"what"` // "TCP 6443"
 	For  string `json:"for"`
-	// Kind and Port are what is measured of it; none for what only the site's
-	// people can see.
+	// Kind and Port select the results of the measurement; empty for a flow that airgap cannot
+	// measure.
 	Kind Kind `json:"-"`
 	Port int  `json:"-"`
 
 	State  FlowState `json:"state"`
-	Faults []string  `json:"faults,omitempty"` // the ways that are closed
+	Faults []string  `json:"faults,omitempty"` // the closed paths
 }
 
-// FlowState is what is known of a flow.
+// FlowState is the result of the measurement for a flow.
 type FlowState string
 
-// What is known of a flow.
+// Results for a flow.
 const (
 	FlowUnmeasured FlowState = "not measured"
 	FlowPasses     FlowState = "passes"
 	FlowClosed     FlowState = "does not pass"
 )
 
-// Measure fills in what was measured between the hosts. What a host's own
-// firewall takes has passed the network; of what never left its sender nothing is
-// known.
+// Measure adds the results of a measurement. A packet that the receiver's own firewall blocks has
+// passed the network. A packet that did not leave its sender has no result.
 func (p *Page) Measure(m *Matrix, needs Needs) {
 	p.Measured = fmt.Sprintf("%d of %d ways between %d hosts", m.Tried, m.Of, len(m.Hosts))
 	for i := range p.Flows {
@@ -85,7 +83,7 @@ func (p *Page) Measure(m *Matrix, needs Needs) {
 // Balanced is the kind of a flow through the load balancer.
 const Balanced Kind = "balanced"
 
-// flow is what the verdicts say of a flow.
+// flow returns the result for a flow, and its closed paths.
 func (m *Matrix) flow(f Flow) (FlowState, []string) {
 	if f.Kind == Balanced {
 		return m.balanced()
@@ -117,7 +115,7 @@ func (m *Matrix) balanced() (FlowState, []string) {
 	}
 	var faults []string
 	for _, f := range m.balancer() {
-		faults = append(faults, f.What+" "+strings.Join(f.Between, ", "))
+		faults = append(faults, f.What+": "+strings.Join(f.Between, ", "))
 	}
 	if len(faults) > 0 {
 		return FlowClosed, faults
@@ -125,7 +123,7 @@ func (m *Matrix) balanced() (FlowState, []string) {
 	return FlowPasses, nil
 }
 
-// HTML writes the page to be handed on and printed. It needs nothing but itself.
+// HTML writes a self-contained page for passing on and printing.
 func (p *Page) HTML(w io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"join": strings.Join, "say": p.Language.Say, "time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },

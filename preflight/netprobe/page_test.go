@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPage: what passes, what a host's firewall takes, which passes the network too, what
-// the network drops, and what nobody measures.
+// TestPage has flows that pass, that only a host's own firewall blocks, that the network drops, and
+// that are not measured.
 func TestPage(t *testing.T) {
 	m := &Matrix{
 		Hosts: []Host{{Name: "cp1", Address: netip.MustParseAddr("10.0.0.1"), ControlPlane: true}, {Name: "w<1>", Address: netip.MustParseAddr("10.0.0.2")}},
