@@ -20,9 +20,9 @@ var update = flag.Bool("update", false, "write the golden file again")
 // TestAdvice compares the fixes of the rules about hosts with the golden file. Each line was
 // checked against the effect of its command. Check a changed line again.
 func TestAdvice(t *testing.T) {
-	whole := metav1.NewTime(time.Now())
+	taken := metav1.NewTime(time.Now())
 	etcd := func(change func(*nodereport.Etcd)) nodereport.Report {
-		e := &nodereport.Etcd{HasLeader: true, Members: []string{"w1"}, Quota: 2 << 30, Snapshot: &whole}
+		e := &nodereport.Etcd{HasLeader: true, Members: []string{"w1"}, Quota: 2 << 30, Snapshot: &taken}
 		change(e)
 		return nodereport.Report{Etcd: e}
 	}
@@ -31,12 +31,12 @@ func TestAdvice(t *testing.T) {
 		rule rule
 		says nodereport.Report
 	}{
-		{packagesWhole(), nodereport.Report{Packages: &nodereport.Packages{Changed: []string{"S.5....T.  /usr/bin/kubelet"}, Unlocked: []string{"kubelet"}}}},
+		{packagesUnchanged(), nodereport.Report{Packages: &nodereport.Packages{Changed: []string{"S.5....T.  /usr/bin/kubelet"}, Unlocked: []string{"kubelet"}}}},
 		{imagesPinned(), nodereport.Report{Images: &nodereport.Images{Unpinned: []string{"pause:3.10"}, Missing: []string{"flannel:v1"}}}},
 		{registriesReached(), nodereport.Report{Registries: []nodereport.Registry{{Address: "10.0.0.1:5000", Error: "no answer"}}}},
 		{timeSynchronized(), nodereport.Report{Clock: &nodereport.Clock{}}},
-		{etcdWhole(), etcd(func(e *nodereport.Etcd) { e.HasLeader = false })},
-		{etcdWhole(), etcd(func(e *nodereport.Etcd) { e.Alarms, e.Bytes = []string{"NOSPACE"}, 2<<30 })},
+		{etcdHealthy(), etcd(func(e *nodereport.Etcd) { e.HasLeader = false })},
+		{etcdHealthy(), etcd(func(e *nodereport.Etcd) { e.Alarms, e.Bytes = []string{"NOSPACE"}, 2<<30 })},
 	} {
 		v := seen(t, node("w1", corev1.ConditionTrue), report(t, "w1", c.says))
 		all = append(all, c.rule.judge(v)...)

@@ -39,7 +39,7 @@ func newAPI(config *rest.Config) (*api, error) {
 		// user (API Priority and Fairness), and reflectors increase their pauses.
 		c.QPS, c.Burst = 200, 400
 	}
-	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return attentive{next, a.failed} })
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return errorReporter{next, a.failed} })
 	client, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, fmt.Errorf("create a client for the API server: %w", err)
@@ -88,31 +88,31 @@ func (a *api) forget() {
 	}
 }
 
-// attentive reports requests that fail and answers that break off. The answer of a watch is
+// errorReporter reports requests that fail and answers that break off. The answer of a watch is
 // the stream of its events.
-type attentive struct {
+type errorReporter struct {
 	http.RoundTripper
 
 	failed chan<- error
 }
 
 // WrappedRoundTripper lets CloseIdleConnectionsFor find the innermost transport.
-func (t attentive) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
+func (t errorReporter) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
-func (t attentive) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t errorReporter) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(r)
 	if err != nil {
-		t.tell(r, err)
+		t.publish(r, err)
 		return response, err
 	}
 	// With this header client-go retries ten times before it returns an error.
 	response.Header.Del("Retry-After")
-	response.Body = &body{ReadCloser: response.Body, broke: func(err error) { t.tell(r, err) }}
+	response.Body = &body{ReadCloser: response.Body, broke: func(err error) { t.publish(r, err) }}
 	return response, nil
 }
 
-// tell ignores requests that were canceled here.
-func (t attentive) tell(r *http.Request, err error) {
+// publish ignores requests that were canceled here.
+func (t errorReporter) publish(r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return
 	}

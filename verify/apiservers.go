@@ -7,9 +7,9 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// behindAtMost is how many seconds the cache of an API server may be behind etcd: four
+// maxBehind is how many seconds the cache of an API server may be behind etcd: four
 // renewals of the Lease that measures it.
-const behindAtMost = 40
+const maxBehind = 40
 
 // apiServers reads the report of each host about its own API server: behind a load balancer,
 // verify does not reach a server that has failed.
@@ -33,8 +33,8 @@ func judgeAPIServers(v view) []Finding {
 		case a.Error != "":
 			f.Saw, f.Want = a.Error, "ready"
 			f.Fix = "on " + r.name + ": crictl ps -a --name kube-apiserver; crictl logs CONTAINER; curl -k 'https://ADDRESS:6443/readyz?verbose' (ADDRESS is the host's own address)"
-		case a.Behind > behindAtMost:
-			f.Saw, f.Want = fmt.Sprintf("its cache is %d seconds behind etcd", a.Behind), fmt.Sprintf("at most %d seconds", behindAtMost)
+		case a.Behind > maxBehind:
+			f.Saw, f.Want = fmt.Sprintf("its cache is %d seconds behind etcd", a.Behind), fmt.Sprintf("at most %d seconds", maxBehind)
 			f.Fix = "on " + r.name + ": crictl ps --name kube-apiserver; read in its log why it does not follow etcd: crictl logs CONTAINER; restart it: crictl stop CONTAINER (the kubelet starts it again)"
 		default:
 			continue

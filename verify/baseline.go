@@ -31,13 +31,13 @@ func ClusterID(ctx context.Context, client kubernetes.Interface, scope []string)
 	return string(namespace.UID), nil
 }
 
-// lasting returns the findings that a later run may find again.
-func (e *engine) lasting() []result.KnownFinding {
+// lastingFindings returns the findings that a later run may find again.
+func (e *engine) lastingFindings() []result.KnownFinding {
 	all := []result.KnownFinding{}
 	for _, r := range e.rules {
 		for _, f := range e.board.rows[r.id].findings {
 			if !r.stays && !f.Early {
-				all = append(all, result.KnownFinding{Finding: f, Lasting: e.view.lasting(f.Object)})
+				all = append(all, result.KnownFinding{Finding: f, Lasting: e.view.stableName(f.Object)})
 			}
 		}
 	}
@@ -55,30 +55,30 @@ func (e *engine) missed() map[string]string {
 	return all
 }
 
-// forgive ignores missing objects if the baseline has exactly the same ones for the rule.
-func forgive(b *result.Baseline, rule string, e expectation) expectation {
+// ignoreKnown ignores missing objects if the baseline has exactly the same ones for the rule.
+func ignoreKnown(b *result.Baseline, rule string, e expectation) expectation {
 	if e.missing != "" && e.missing == b.Unseen[rule] {
 		return expectation{nothing: "unseen, as in the baseline: " + e.missing, fix: e.fix}
 	}
 	return e
 }
 
-// know marks the findings of a rule that the baseline has too. It compares the lasting name of
+// markKnown marks the findings of a rule that the baseline has too. It compares the lasting name of
 // the object and the required state, and marks at most as many findings as the baseline has.
 // Findings with the same object come first.
-func know(b *result.Baseline, v view, rule string, findings []Finding) {
+func markKnown(b *result.Baseline, v view, rule string, findings []Finding) {
 	type fault struct{ object, want string }
 	had, same := map[fault]int{}, map[string]bool{}
 	for _, f := range b.Findings {
 		if f.Rule == rule {
-			had[fault{f.Lasting, lacks(f.Finding)}]++
+			had[fault{f.Lasting, requiredState(f.Finding)}]++
 			same[f.Object] = true
 		}
 	}
 	for _, first := range []bool{true, false} {
 		for i := range findings {
 			f := &findings[i]
-			if of := (fault{v.lasting(f.Object), lacks(*f)}); same[f.Object] == first && had[of] > 0 {
+			if of := (fault{v.stableName(f.Object), requiredState(*f)}); same[f.Object] == first && had[of] > 0 {
 				had[of]--
 				f.Known = true
 			}
@@ -88,6 +88,6 @@ func know(b *result.Baseline, v view, rule string, findings []Finding) {
 
 var numbered = regexp.MustCompile(`v?\d[\w.:-]*`)
 
-// lacks returns the required state without its numbers: a version, a count or a time may have
+// requiredState returns the required state without its numbers: a version, a count or a time may have
 // changed since.
-func lacks(f Finding) string { return numbered.ReplaceAllString(f.Want, "#") }
+func requiredState(f Finding) string { return numbered.ReplaceAllString(f.Want, "#") }

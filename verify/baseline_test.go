@@ -18,9 +18,9 @@ func FuzzReadBaseline(f *testing.F) {
 			return
 		}
 		v := seen(t, node("w1", corev1.ConditionTrue), pod("kube-system", "x", "w1"))
-		stillThere(b).judge(v)
+		baselineExists(b).judge(v)
 		noRestarts(b).judge(v)
 		result.Differences(b.Snapshot, v.snapshot())
-		know(b, v, "pods", []Finding{{Object: "Pod kube-system/x"}})
+		markKnown(b, v, "pods", []Finding{{Object: "Pod kube-system/x"}})
 	})
 }

@@ -13,7 +13,7 @@ import (
 type board struct {
 	ids        []string // in the order of the report
 	rows       map[string]*row
-	holdsSince time.Time // zero while a rule is broken or was never evaluated
+	okSince    time.Time // zero while a rule is broken or was never evaluated
 	lastBroken Finding   // the newest finding that is gone
 }
 
@@ -30,7 +30,7 @@ type row struct {
 	fix      string    // how to fix these reasons
 	since    time.Time // when it could first not be evaluated
 	findings []Finding
-	told     string
+	printed  string
 }
 
 func newBoard() *board { return &board{rows: map[string]*row{}} }
@@ -78,18 +78,18 @@ func (b *board) doubt() {
 	for _, r := range b.rows {
 		r.judged = r.judged && len(r.findings) > 0
 	}
-	b.holdsSince = time.Time{}
+	b.okSince = time.Time{}
 }
 
 func (b *board) settle(now time.Time) {
 	for _, r := range b.rows {
 		if r.blind() != "" || len(r.deciding()) > 0 && !r.stays {
-			b.holdsSince = time.Time{}
+			b.okSince = time.Time{}
 			return
 		}
 	}
-	if b.holdsSince.IsZero() {
-		b.holdsSince = now
+	if b.okSince.IsZero() {
+		b.okSince = now
 	}
 }
 
@@ -103,21 +103,21 @@ func (b *board) apply(id, left string) {
 
 func (b *board) applies(id string) bool { return b.rows[id].left == "" }
 
-func (b *board) holds() bool { return !b.holdsSince.IsZero() }
+func (b *board) allOK() bool { return !b.okSince.IsZero() }
 
-// well reports whether all rules are ok now, including those that no run waits for.
-func (b *board) well() bool {
+// healthy reports whether all rules are ok now, including those that no run waits for.
+func (b *board) healthy() bool {
 	for _, r := range b.rows {
 		if len(r.deciding()) > 0 {
 			return false
 		}
 	}
-	return b.holds()
+	return b.allOK()
 }
 
-// judgedAny reports whether a rule applied. The rule about the API server does not count: it
+// anyApplied reports whether a rule applied. The rule about the API server does not count: it
 // says nothing about the cluster.
-func (b *board) judgedAny() bool {
+func (b *board) anyApplied() bool {
 	return slices.ContainsFunc(b.ids, func(id string) bool { return id != apiServer && b.rows[id].outcome() != result.LeftOut })
 }
 
@@ -130,18 +130,18 @@ func (b *board) outcomes() []result.Outcome {
 	return all
 }
 
-// tell prints the changes since the last call. It skips changes in the number of findings, and
+// publish prints the changes since the last call. It skips changes in the number of findings, and
 // a rule that was ok and waits for an answer: these change all the time while a cluster starts.
-func (b *board) tell(say func(format string, args ...any)) {
+func (b *board) publish(say func(format string, args ...any)) {
 	for _, id := range b.ids {
 		r := b.rows[id]
 		line, more := r.line()
-		if r.told == r.held() && r.early() {
+		if r.printed == r.held() && r.early() {
 			continue
 		}
-		if line != "" && line != r.told {
+		if line != "" && line != r.printed {
 			say("%s%s", line, more)
-			r.told = line
+			r.printed = line
 		}
 	}
 }
@@ -209,14 +209,14 @@ func (r *row) blind() string {
 // why returns why the rule is not ok or only partly evaluated, in addition to its findings.
 func (r *row) why() string { return cmp.Or(r.blind(), r.left, r.nothing) }
 
-// toTell returns the findings that decide, and a finding if the rule could not be evaluated.
+// reportable returns the findings that decide, and a finding if the rule could not be evaluated.
 // The rule api-server reports kinds that are not confirmed.
-func (r *row) toTell(id string) []Finding {
-	told := r.deciding()
+func (r *row) reportable(id string) []Finding {
+	all := r.deciding()
 	if why := r.blind(); why != "" {
-		told = append(told, Finding{Rule: id, Object: "Rule " + id, Saw: why, Want: "the rule can be evaluated", Fix: r.fix, Since: r.since, Blind: true})
+		all = append(all, Finding{Rule: id, Object: "Rule " + id, Saw: why, Want: "the rule can be evaluated", Fix: r.fix, Since: r.since, Blind: true})
 	}
-	return told
+	return all
 }
 
 func (r *row) outcome() result.Outcome {

@@ -16,7 +16,7 @@ func TestBoard(t *testing.T) {
 	b.add("a", "A")
 	b.add("b", "B")
 	b.record("a", nil, at(0))
-	if b.holds() {
+	if b.allOK() {
 		t.Error("ok although b was never evaluated")
 	}
 	b.record("b", []Finding{{Object: "x", Saw: "1"}}, at(1))
@@ -26,20 +26,20 @@ func TestBoard(t *testing.T) {
 	}
 	b.record("b", nil, at(3))
 	b.record("a", nil, at(4))
-	if b.holdsSince != at(3) {
-		t.Errorf("ok since %v, want %v: a new evaluation starts no new window", b.holdsSince, at(3))
+	if b.okSince != at(3) {
+		t.Errorf("ok since %v, want %v: a new evaluation starts no new window", b.okSince, at(3))
 	}
 	b.doubt()
-	if b.holds() || b.rows["a"].outcome() != result.Unseen {
+	if b.allOK() || b.rows["a"].outcome() != result.Unseen {
 		t.Error("ok although the cluster cannot be seen")
 	}
 }
 
-func TestBoardTellsChangesOnly(t *testing.T) {
+func TestBoardPrintsChangesOnly(t *testing.T) {
 	b := newBoard()
 	b.add("a", "A")
-	var told []string
-	say := func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) }
+	var lines []string
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	for _, findings := range [][]Finding{
 		{{Object: "x", Saw: "bad"}, {Object: "y", Saw: "bad"}},
 		{{Object: "x", Saw: "bad"}, {Object: "y", Saw: "worse"}},
@@ -49,9 +49,9 @@ func TestBoardTellsChangesOnly(t *testing.T) {
 		{{Object: "x", Saw: "no answer", Early: false}}, {{Object: "x", Saw: "no answer yet", Early: true}},
 	} {
 		b.record("a", findings, time.Now())
-		b.tell(say)
+		b.publish(say)
 	}
-	if want := []string{"A: not yet: x: bad (and 1 more)", "A: ok", "A: not yet: x: no answer", "A: not yet: x: no answer yet"}; !slices.Equal(told, want) {
-		t.Errorf("printed %q, want %q", told, want)
+	if want := []string{"A: not yet: x: bad (and 1 more)", "A: ok", "A: not yet: x: no answer", "A: not yet: x: no answer yet"}; !slices.Equal(lines, want) {
+		t.Errorf("printed %q, want %q", lines, want)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// endsSoon is the remaining time at which an administrator should act. The kubelet renews its
+// expiresSoon is the remaining time at which an administrator should act. The kubelet renews its
 // own certificate in the last third of its lifetime, and airgap the others in the last 60 days.
-const endsSoon = 30 * 24 * time.Hour
+const expiresSoon = 30 * 24 * time.Hour
 
 func certificates() rule {
 	return rule{
@@ -22,7 +22,7 @@ func certificates() rule {
 			var findings []Finding
 			for _, r := range v.freshReports() {
 				for _, c := range r.report.Certificates {
-					if saw := spanOf(c).Trouble(v.now, endsSoon); saw != "" {
+					if saw := spanOf(c).Trouble(v.now, expiresSoon); saw != "" {
 						findings = append(findings, Finding{
 							Object: "Node " + r.name + ", " + c.File, Saw: saw, Want: "valid now and for at least 30 more days",
 							Fix: "on " + r.name + ": " + fixOf(c, v.now),

@@ -26,12 +26,12 @@ import (
 
 // TestChaos runs an engine behind a proxy with random faults, while the cluster breaks and is
 // repaired. The seed determines the faults. The reports must be right, for the whole cluster and
-// for each rule: never ok if an ailment is older than the bound, and never broken if the cluster
+// for each rule: never ok if a defect is older than the bound, and never broken if the cluster
 // has been healthy for that long. After all faults, the engine must report the right state.
 //
 // The clock is fake and the API server is in memory (TestMemoryServer compares it with the real
 // one). So a seed uses the real bounds of the engine, covers twenty minutes, and takes a second.
-// TestChaosForReal uses the real API server and the real clock.
+// TestChaosRealServer uses the real API server and the real clock.
 //
 // AIRGAP_CHAOS_SEEDS sets the number of seeds, AIRGAP_CHAOS_SEED a single seed. Two runs with the
 // same seed may differ: simultaneous requests have no fixed order.
@@ -44,20 +44,20 @@ func TestChaos(t *testing.T) {
 		for _, seed := range chaosSeeds(t) {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { all.add(memoryChaosBank(t, newMemoryServer()).chaos(slow, own, seed)) })
+				synctest.Test(t, func(t *testing.T) { all.add(memoryChaosCluster(t, newMemoryServer()).chaos(slow, own, seed)) })
 			})
 		}
 	})
 	all.check(t)
 }
 
-// TestChaosForReal is TestChaos with a real API server, in real time and with a short bound. On a
+// TestChaosRealServer is TestChaos with a real API server, in real time and with a short bound. On a
 // busy machine, reports may be as late as the server.
-func TestChaosForReal(t *testing.T) {
+func TestChaosRealServer(t *testing.T) {
 	t.Parallel()
 	quick := pace{bound: 3 * time.Second, slack: 2 * time.Second, length: 15 * time.Second, mark: 300 * time.Millisecond}
 	var all chaosFigures
-	all.add(realChaosBank(t).chaos(quick, bounds{down: time.Second, silent: 3 * time.Second, renew: 2 * time.Second}, 0, 1, 2, 3, 4, 5, 6, 7))
+	all.add(realChaosCluster(t).chaos(quick, bounds{down: time.Second, silent: 3 * time.Second, renew: 2 * time.Second}, 0, 1, 2, 3, 4, 5, 6, 7))
 	all.check(t)
 }
 
@@ -83,9 +83,9 @@ func chaosSeeds(t *testing.T) []uint64 {
 	return seeds
 }
 
-// realChaosBank creates the cluster in a real API server.
-func realChaosBank(t *testing.T) *chaosBank {
-	b := &chaosBank{bank: newBank(t), hosts: map[string]string{}}
+// realChaosCluster creates the cluster in a real API server.
+func realChaosCluster(t *testing.T) *chaosCluster {
+	b := &chaosCluster{testCluster: newTestCluster(t), hosts: map[string]string{}}
 	var err error
 	b.dynamic, err = dynamic.NewForConfig(b.server.Config)
 	b.must(err)
@@ -103,8 +103,8 @@ func realChaosBank(t *testing.T) *chaosBank {
 	return b
 }
 
-// memoryChaosBank creates the cluster in a server in memory.
-func memoryChaosBank(t *testing.T, server *memoryServer) *chaosBank {
+// memoryChaosCluster creates the cluster in a server in memory.
+func memoryChaosCluster(t *testing.T, server *memoryServer) *chaosCluster {
 	network := newMemoryNet()
 	end := network.serve(server)
 	transport := network.transport()
@@ -113,7 +113,7 @@ func memoryChaosBank(t *testing.T, server *memoryServer) *chaosBank {
 		transport.CloseIdleConnections()
 		end()
 	})
-	b := &chaosBank{bank: &bank{t: t}, hosts: map[string]string{}}
+	b := &chaosCluster{testCluster: &testCluster{t: t}, hosts: map[string]string{}}
 	b.transport = through(func(r *http.Request) (*http.Response, error) {
 		r.URL.Scheme, r.URL.Host = "http", "memory"
 		return transport.RoundTrip(r)
@@ -130,7 +130,7 @@ func memoryChaosBank(t *testing.T, server *memoryServer) *chaosBank {
 }
 
 // more adds two nodes. Each node gets a report and a kubelet that renews its Lease.
-func (b *chaosBank) more(renewed time.Duration) {
+func (b *chaosCluster) more(renewed time.Duration) {
 	b.renews("cp1", renewed)
 	for _, host := range []string{"w1", "w2"} {
 		b.node(node(host, corev1.ConditionTrue))
@@ -146,8 +146,8 @@ func (b *chaosBank) more(renewed time.Duration) {
 	b.report("cp1", "active")
 }
 
-// guest is one engine behind its proxy.
-type guest struct {
+// engineRun is one engine behind its proxy.
+type engineRun struct {
 	seed    uint64
 	options Options
 	proxy   *chaosProxy
@@ -155,7 +155,7 @@ type guest struct {
 }
 
 // chaos runs the script of the first seed, with one engine for each seed.
-func (b *chaosBank) chaos(pace pace, bounds bounds, seeds ...uint64) *chaosFigures {
+func (b *chaosCluster) chaos(pace pace, bounds bounds, seeds ...uint64) *chaosFigures {
 	ctx, end := context.WithCancel(b.t.Context())
 	var running sync.WaitGroup
 	script, lists, truth, canary := newScript(seeds[0], pace), &past{lists: map[kind][][]byte{}}, newTruths(), &canary{}
@@ -166,27 +166,27 @@ func (b *chaosBank) chaos(pace pace, bounds bounds, seeds ...uint64) *chaosFigur
 		running.Go(func() { canary.run(ctx, b.t, b.client) })
 	}
 	running.Go(func() { b.beats(ctx) })
-	var guests []*guest
+	var engineRuns []*engineRun
 	for _, seed := range seeds {
-		g := &guest{seed: seed, proxy: newChaosProxy(b.transport, newPlan(seed, pace, script), lists), oracle: newOracle(pace, truth, canary)}
+		g := &engineRun{seed: seed, proxy: newChaosProxy(b.transport, newPlan(seed, pace, script), lists), oracle: newOracle(pace, truth, canary)}
 		g.options = Options{
 			API: g.proxy.config(), Nodes: []string{"cp1", "w1", "w2"}, NodeReports: true, Only: chaosRules(), Workloads: []string{"Deployment kube-system/coredns"},
 			Soak: pace.bound / 10, Timeout: pace.bound, bounds: bounds,
 		}
-		guests = append(guests, g)
+		engineRuns = append(engineRuns, g)
 		running.Go(func() { g.run(ctx) })
 	}
 	began := time.Now()
 	for _, c := range script {
 		sleep(ctx, time.Until(began.Add(c.at)))
 		truth.step(b, c)
-		lists.note(b, c.ailment.kind)
+		lists.note(b, c.defect.kind)
 	}
-	settle(b.t, guests, pace, began.Add(script[len(script)-1].at+time.Second))
+	settle(b.t, engineRuns, pace, began.Add(script[len(script)-1].at+time.Second))
 	end()
 	running.Wait()
 	figures := &chaosFigures{}
-	for _, g := range guests {
+	for _, g := range engineRuns {
 		g.proxy.close()
 		figures.add(g.figures(b.t))
 	}
@@ -194,14 +194,14 @@ func (b *chaosBank) chaos(pace pace, bounds bounds, seeds ...uint64) *chaosFigur
 }
 
 // settle waits until each engine reports the right state after the last fault.
-func settle(t *testing.T, guests []*guest, pace pace, from time.Time) {
+func settle(t *testing.T, engineRuns []*engineRun, pace pace, from time.Time) {
 	patience := 2*time.Minute + 4*pace.bound
 	for limit := from.Add(patience); time.Now().Before(limit); time.Sleep(100 * time.Millisecond) {
-		if !slices.ContainsFunc(guests, func(g *guest) bool { return !g.oracle.settled(from) }) {
+		if !slices.ContainsFunc(engineRuns, func(g *engineRun) bool { return !g.oracle.settled(from) }) {
 			return
 		}
 	}
-	for _, g := range guests {
+	for _, g := range engineRuns {
 		if !g.oracle.settled(from) {
 			t.Errorf("seed %d: no right report for %s after the last fault; the last one is %+v\n%s", g.seed, patience, g.oracle.said, g.again())
 		}
@@ -209,18 +209,18 @@ func settle(t *testing.T, guests []*guest, pace pace, from time.Time) {
 }
 
 // run watches with even seeds. With odd seeds, it runs one verification after the other.
-func (g *guest) run(ctx context.Context) {
+func (g *engineRun) run(ctx context.Context) {
 	if g.seed%2 == 1 {
 		for ctx.Err() == nil {
 			g.proxy.forget()
 			if r, err := Run(ctx, g.options); err == nil {
-				g.oracle.verdict(r)
+				g.oracle.checkReport(r)
 			}
 		}
 		return
 	}
 	o := g.options
-	o.Timeout, o.Watch, o.Seen = 0, func(result.Event) {}, g.oracle.verdict
+	o.Timeout, o.Watch, o.Seen = 0, func(result.Event) {}, g.oracle.checkReport
 	var looking sync.WaitGroup
 	defer looking.Wait()
 	looking.Go(func() {
@@ -237,7 +237,7 @@ type chaosFigures struct {
 	mu         sync.Mutex
 	seeds, bad int
 	faults     map[fault]int
-	verdicts   map[result.Outcome]int
+	outcomes   map[result.Outcome]int
 	wrong      map[string]int // seeds
 	longest    time.Duration
 }
@@ -246,7 +246,7 @@ func (f *chaosFigures) add(g *chaosFigures) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seeds, f.bad, f.longest = f.seeds+g.seeds, f.bad+g.bad, max(f.longest, g.longest)
-	f.faults, f.verdicts, f.wrong = sum(f.faults, g.faults), sum(f.verdicts, g.verdicts), sum(f.wrong, g.wrong)
+	f.faults, f.outcomes, f.wrong = sum(f.faults, g.faults), sum(f.outcomes, g.outcomes), sum(f.wrong, g.wrong)
 }
 
 func sum[K comparable](a, b map[K]int) map[K]int {
@@ -261,13 +261,13 @@ func sum[K comparable](a, b map[K]int) map[K]int {
 
 func (f *chaosFigures) String() string {
 	text := fmt.Sprintf("%d seeds, %d with a wrong report; longest time to a right report %s\n", f.seeds, f.bad, f.longest.Round(time.Millisecond))
-	return text + "faults: " + counted(f.faults) + "\nreports: " + counted(f.verdicts) + "\nseeds with a wrong report: " + counted(f.wrong)
+	return text + "faults: " + counted(f.faults) + "\nreports: " + counted(f.outcomes) + "\nseeds with a wrong report: " + counted(f.wrong)
 }
 
 // check logs the figures. It fails if no engine ever reported ok, or none reported broken.
 func (f *chaosFigures) check(t *testing.T) {
 	t.Log(f)
-	if f.seeds > 1 && (f.verdicts[result.Holds] == 0 || f.verdicts[result.Broken] == 0) {
+	if f.seeds > 1 && (f.outcomes[result.Holds] == 0 || f.outcomes[result.Broken] == 0) {
 		t.Error("no engine ever reported the cluster as ok, or none as broken")
 	}
 }
@@ -281,11 +281,11 @@ func counted[K ~string](of map[K]int) string {
 }
 
 // figures reports the errors of an engine, and how to reproduce them.
-func (g *guest) figures(t *testing.T) *chaosFigures {
+func (g *engineRun) figures(t *testing.T) *chaosFigures {
 	o := g.oracle
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	f := &chaosFigures{seeds: 1, faults: g.proxy.faults(), verdicts: o.verdicts, wrong: map[string]int{}, longest: o.longest}
+	f := &chaosFigures{seeds: 1, faults: g.proxy.faults(), outcomes: o.outcomes, wrong: map[string]int{}, longest: o.longest}
 	for sort := range o.wrong {
 		f.bad, f.wrong[sort] = 1, 1
 	}
@@ -296,6 +296,6 @@ func (g *guest) figures(t *testing.T) *chaosFigures {
 }
 
 // again returns the plan of the proxy, and the command that reproduces it.
-func (g *guest) again() string {
+func (g *engineRun) again() string {
 	return fmt.Sprintf("%s\nthis seed only: AIRGAP_CHAOS_SEED=%d go test ./verify -run 'TestChaos$' -count=1 -v", g.proxy.plan, g.seed)
 }

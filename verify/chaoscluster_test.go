@@ -38,78 +38,80 @@ func chaosKinds() []kind {
 	return []kind{nodes, pods, services, daemonSets, deployments, statefulSets, replicaSets, endpointSlices, leases, nodeReports}
 }
 
-// chaosRules are the rules that detect an ailment.
+// chaosRules are the rules that detect a defect.
 func chaosRules() []string {
 	return []string{"nodes-ready", "control-plane", "system-workloads", "system-pods", "dns", "node-reports", "units"}
 }
 
-// ailment is a problem of the cluster.
-type ailment struct {
+// defect is a problem of the cluster.
+type defect struct {
 	name string
 	kind kind // kind with the problem
-	set  func(b *chaosBank, well bool)
-	// rules are broken by the ailment. Without it and the others of the same rules, they are ok.
+	set  func(b *chaosCluster, healthy bool)
+	// rules are broken by the defect. Without it and the others of the same rules, they are ok.
 	rules []string
 }
 
-func ailments() []ailment {
+func defects() []defect {
 	const scheduler = "kube-scheduler-cp1"
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
-	return []ailment{
-		{"a pod crashes", pods, func(b *chaosBank, well bool) {
-			if well {
+	return []defect{
+		{"a pod crashes", pods, func(b *chaosCluster, healthy bool) {
+			if healthy {
 				b.pod(pod("kube-system", "etcd-cp1", "cp1"))
 			} else {
 				b.pod(pod("kube-system", "etcd-cp1", "cp1", waiting("CrashLoopBackOff", "back-off 10s")))
 			}
 		}, []string{"system-pods", "control-plane"}},
-		{"a pod is deleted", pods, func(b *chaosBank, well bool) {
-			if well {
+		{"a pod is deleted", pods, func(b *chaosCluster, healthy bool) {
+			if healthy {
 				b.pod(pod("kube-system", scheduler, "cp1"))
 			} else {
 				b.must(b.client.CoreV1().Pods("kube-system").Delete(b.t.Context(), scheduler, now))
 			}
 		}, []string{"control-plane"}},
-		{"a node is not ready", nodes, func(b *chaosBank, well bool) { b.node(node("w1", ready(well))) }, []string{"nodes-ready"}},
-		{"too few pods", deployments, func(b *chaosBank, well bool) { b.deployment(map[bool]int32{true: 2}[well]) }, []string{"system-workloads"}},
-		{"a unit failed", nodeReports, func(b *chaosBank, well bool) { b.report("w1", map[bool]string{true: "active", false: "failed"}[well]) }, []string{"units"}},
-		{"a report is deleted", nodeReports, func(b *chaosBank, well bool) {
-			if well {
+		{"a node is not ready", nodes, func(b *chaosCluster, healthy bool) { b.node(node("w1", ready(healthy))) }, []string{"nodes-ready"}},
+		{"too few pods", deployments, func(b *chaosCluster, healthy bool) { b.deployment(map[bool]int32{true: 2}[healthy]) }, []string{"system-workloads"}},
+		{"a unit failed", nodeReports, func(b *chaosCluster, healthy bool) {
+			b.report("w1", map[bool]string{true: "active", false: "failed"}[healthy])
+		}, []string{"units"}},
+		{"a report is deleted", nodeReports, func(b *chaosCluster, healthy bool) {
+			if healthy {
 				b.report("cp1", "active")
 			} else {
 				b.silence("cp1")
 				b.must(b.dynamic.Resource(nodereport.Resource).Delete(b.t.Context(), "cp1", now))
 			}
 		}, []string{"node-reports", "units"}},
-		{stale, nodeReports, func(b *chaosBank, well bool) {
-			if well {
+		{stale, nodeReports, func(b *chaosCluster, healthy bool) {
+			if healthy {
 				b.report("w2", "active")
 			}
 		}, []string{"node-reports", "units"}},
-		{"DNS has no endpoint", endpointSlices, func(b *chaosBank, well bool) {
+		{"DNS has no endpoint", endpointSlices, func(b *chaosCluster, healthy bool) {
 			slices := b.client.DiscoveryV1().EndpointSlices("kube-system")
-			_, err := slices.Update(b.t.Context(), endpoints(well), metav1.UpdateOptions{})
+			_, err := slices.Update(b.t.Context(), endpoints(healthy), metav1.UpdateOptions{})
 			b.must(err)
 		}, []string{"dns"}},
 	}
 }
 
-func ready(well bool) corev1.ConditionStatus {
-	if well {
+func ready(healthy bool) corev1.ConditionStatus {
+	if healthy {
 		return corev1.ConditionTrue
 	}
 	return corev1.ConditionFalse
 }
 
-// stale is an ailment that begins staleAfter before it is visible: at the last heartbeat of w2.
+// stale is a defect that begins staleAfter before it is visible: at the last heartbeat of w2.
 const (
 	stale  = "a report is stale"
 	silent = "a host reports for the last time"
 )
 
-// chaosBank is the cluster of the engines. It is healthy at the start.
-type chaosBank struct {
-	*bank
+// chaosCluster is the cluster of the engines. It is healthy at the start.
+type chaosCluster struct {
+	*testCluster
 
 	mu    sync.Mutex
 	hosts map[string]string // reporting hosts, with the state of their kubelet
@@ -119,33 +121,33 @@ type chaosBank struct {
 }
 
 // report writes the report of a host with the state of its kubelet.
-func (b *chaosBank) report(host, kubelet string) {
+func (b *chaosCluster) report(host, kubelet string) {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.hosts[host] = kubelet
-	b.beat(host)
+	b.heartbeat(host)
 }
 
 // silence stops the reports of a host.
-func (b *chaosBank) silence(host string) {
+func (b *chaosCluster) silence(host string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.hosts, host)
 }
 
 // beats sends a report of each host every minute.
-func (b *chaosBank) beats(ctx context.Context) {
+func (b *chaosCluster) beats(ctx context.Context) {
 	for sleep(ctx, time.Minute); ctx.Err() == nil; sleep(ctx, time.Minute) {
 		b.mu.Lock()
 		for host := range b.hosts {
-			b.beat(host)
+			b.heartbeat(host)
 		}
 		b.mu.Unlock()
 	}
 }
 
-func (b *chaosBank) beat(host string) {
+func (b *chaosCluster) heartbeat(host string) {
 	kubelet := b.hosts[host]
 	r := report(b.t, host, nodereport.Report{Heartbeat: metav1.NowMicro(), Units: []nodereport.Unit{{Name: "kubelet.service", State: kubelet}}})
 	reports := b.dynamic.Resource(nodereport.Resource)
@@ -163,16 +165,16 @@ func (b *chaosBank) beat(host string) {
 // change is a step in the script of the cluster.
 type change struct {
 	at      time.Duration
-	ailment ailment
-	well    bool
+	defect  defect
+	healthy bool
 }
 
 func (c change) String() string {
-	return fmt.Sprintf("%s: %s: %s", c.at.Round(time.Millisecond), c.ailment.name, map[bool]string{true: "healthy", false: "broken"}[c.well])
+	return fmt.Sprintf("%s: %s: %s", c.at.Round(time.Millisecond), c.defect.name, map[bool]string{true: "healthy", false: "broken"}[c.healthy])
 }
 
 // newScript breaks and repairs the cluster in turn, for longer than the bound or for a moment, by
-// one ailment or by two that overlap. The state at its end is random.
+// one defect or by two that overlap. The state at its end is random.
 func newScript(seed uint64, pace pace) []change {
 	random := rand.New(rand.NewPCG(seed, 7))
 	length := func() time.Duration {
@@ -184,10 +186,10 @@ func newScript(seed uint64, pace pace) []change {
 	var script []change
 	at, free := time.Second, staleAfter // free is when w2 reports permanently
 	for at < pace.length {
-		some := slices.DeleteFunc(ailments(), func(a ailment) bool { return a.name == stale && at-staleAfter < free })
+		some := slices.DeleteFunc(defects(), func(a defect) bool { return a.name == stale && at-staleAfter < free })
 		first, second := pick(random, some...), pick(random, some...)
 		if first.name == stale {
-			script = append(script, change{at - staleAfter, ailment{silent, nodeReports, func(b *chaosBank, _ bool) { b.report("w2", "active"); b.silence("w2") }, nil}, true})
+			script = append(script, change{at - staleAfter, defect{silent, nodeReports, func(b *chaosCluster, _ bool) { b.report("w2", "active"); b.silence("w2") }, nil}, true})
 			second = first
 		}
 		script = append(script, change{at, first, false})
@@ -202,7 +204,7 @@ func newScript(seed uint64, pace pace) []change {
 		}
 		at += broken + length()
 	}
-	if last := script[len(script)-1]; last.ailment.name != stale && random.IntN(2) == 0 && last.well {
+	if last := script[len(script)-1]; last.defect.name != stale && random.IntN(2) == 0 && last.healthy {
 		script = script[:len(script)-1]
 	}
 	slices.SortStableFunc(script, func(a, b change) int { return cmp.Compare(a.at, b.at) })
@@ -216,7 +218,7 @@ type past struct {
 }
 
 // note adds the current list of a kind.
-func (p *past) note(b *chaosBank, k kind) {
+func (p *past) note(b *chaosCluster, k kind) {
 	list, err := b.dynamic.Resource(sources[k].resource).List(b.t.Context(), metav1.ListOptions{})
 	b.must(err)
 	text, err := json.Marshal(list)

@@ -25,7 +25,7 @@ const (
 	notFound     fault = "404"
 	tooMany      fault = "429"
 	gone         fault = "410"
-	goneAmid     fault = "410 during a streaming list"
+	goneDuring   fault = "410 during a streaming list"
 	internal     fault = "500"
 	goAway       fault = "GOAWAY"
 	cut          fault = "cut stream"
@@ -38,27 +38,27 @@ const (
 	short        fault = "short watch"     // it ends without an event
 )
 
-// spell is a time in which every request for a kind meets the same fault. The kind "" means all
+// faultPeriod is a time in which every request for a kind meets the same fault. The kind "" means all
 // other requests: /readyz, the version, discovery.
-type spell struct {
+type faultPeriod struct {
 	fault    fault
 	kinds    []kind
 	from, to time.Duration // since the plan began
 	variant  int           // of the answer, for example a value of Retry-After
 }
 
-func (s spell) covers(k kind, at time.Duration) bool {
+func (s faultPeriod) covers(k kind, at time.Duration) bool {
 	return at >= s.from && at < s.to && slices.Contains(s.kinds, k)
 }
 
-func (s spell) String() string {
+func (s faultPeriod) String() string {
 	return fmt.Sprintf("%s of %v from %s to %s", s.fault, s.kinds, s.from.Round(time.Millisecond), s.to.Round(time.Millisecond))
 }
 
-// faults returns the faults for spells. In real time, faults of the whole server would take too
+// faults returns the faults for fault periods. In real time, faults of the whole server would take too
 // long: the engine's limits for them are long.
 func (p pace) faults() []fault {
-	all := []fault{tooMany, tooMany, gone, goneAmid, internal, denied, notFound, slow, mute, older, unreadable, short}
+	all := []fault{tooMany, tooMany, gone, goneDuring, internal, denied, notFound, slow, mute, older, unreadable, short}
 	if p.mark > 0 {
 		return all
 	}
@@ -68,33 +68,33 @@ func (p pace) faults() []fault {
 // plan has the faults of one proxy, by its seed.
 type plan struct {
 	pace
-	random  *rand.Rand
-	spells  []spell
-	script  []change // of the cluster
-	streams bool     // the server can begin a watch with a list
-	noise   int      // one of noise requests meets a random fault
-	ends    time.Duration
+	random       *rand.Rand
+	faultPeriods []faultPeriod
+	script       []change // of the cluster
+	streams      bool     // the server can begin a watch with a list
+	noise        int      // one of noise requests meets a random fault
+	ends         time.Duration
 }
 
-// newPlan draws the spells of a seed. Half of them begin shortly before a change of the cluster,
+// newPlan draws the fault periods of a seed. Half of them begin shortly before a change of the cluster,
 // so that the engine cannot see the change.
 func newPlan(seed uint64, pace pace, changes []change) *plan {
 	random := rand.New(rand.NewPCG(seed, 41))
 	p := &plan{pace: pace, script: changes, random: random, streams: random.IntN(2) == 0, noise: 8 + random.IntN(40)}
 	p.ends = changes[len(changes)-1].at + time.Second
 	for range 2 + random.IntN(6) {
-		s := spell{fault: pick(random, pace.faults()...), variant: random.IntN(3)}
+		s := faultPeriod{fault: pick(random, pace.faults()...), variant: random.IntN(3)}
 		s.from = time.Duration(random.Int64N(int64(p.ends)))
 		about := []kind{pick(random, chaosKinds()...)}
 		if random.IntN(2) == 0 {
 			c := pick(random, changes...)
-			s.from, about = max(0, c.at-time.Duration(random.Int64N(int64(pace.bound/5)))), []kind{c.ailment.kind}
+			s.from, about = max(0, c.at-time.Duration(random.Int64N(int64(pace.bound/5)))), []kind{c.defect.kind}
 		}
 		s.to = min(s.from+pace.bound/8+time.Duration(random.Int64N(int64(3*pace.bound))), p.ends)
 		if s.kinds = about; random.IntN(6) == 0 && pace.mark == 0 {
 			s.kinds = append(chaosKinds(), "")
 		}
-		p.spells = append(p.spells, s)
+		p.faultPeriods = append(p.faultPeriods, s)
 	}
 	return p
 }
@@ -104,19 +104,19 @@ func pick[T any](random *rand.Rand, of ...T) T { return of[random.IntN(len(of))]
 // over reports whether a fault of a kind ended after a time, and no fault is active now.
 func (p *plan) over(f fault, k kind, after, at time.Duration) bool {
 	_, met := p.during(k, at)
-	return !met && slices.ContainsFunc(p.spells, func(s spell) bool {
+	return !met && slices.ContainsFunc(p.faultPeriods, func(s faultPeriod) bool {
 		return s.fault == f && slices.Contains(s.kinds, k) && s.to > after && s.to <= at
 	})
 }
 
-// during returns the spell of a kind at a time, if any.
-func (p *plan) during(k kind, at time.Duration) (spell, bool) {
-	for _, s := range p.spells {
+// during returns the fault period of a kind at a time, if any.
+func (p *plan) during(k kind, at time.Duration) (faultPeriod, bool) {
+	for _, s := range p.faultPeriods {
 		if s.covers(k, at) {
 			return s, true
 		}
 	}
-	return spell{}, false
+	return faultPeriod{}, false
 }
 
 // chance returns the fault of a single request, if any.
@@ -129,7 +129,7 @@ func (p *plan) chance(at time.Duration) (fault, bool) {
 
 func (p *plan) String() string {
 	lines := []string{fmt.Sprintf("streams %v, one of %d requests fails at random", p.streams, p.noise)}
-	for _, s := range p.spells {
+	for _, s := range p.faultPeriods {
 		lines = append(lines, s.String())
 	}
 	for _, c := range p.script {

@@ -19,7 +19,7 @@ import (
 type span struct {
 	broken   bool
 	from, to time.Time // to is zero while it lasts
-	ailments string    // ailments at its start
+	defects  string    // defects at its start
 }
 
 // truth records when the cluster was healthy and when it was broken. During a change it is
@@ -48,10 +48,10 @@ func newTruths() truths {
 }
 
 // step applies a change.
-func (all truths) step(b *chaosBank, c change) {
+func (all truths) step(b *chaosCluster, c change) {
 	var about []*truth
 	for id, t := range all {
-		if id == "" || slices.Contains(c.ailment.rules, id) {
+		if id == "" || slices.Contains(c.defect.rules, id) {
 			about = append(about, t)
 		}
 	}
@@ -59,7 +59,7 @@ func (all truths) step(b *chaosBank, c change) {
 	for _, t := range about {
 		done = append(done, t.begin(c))
 	}
-	c.ailment.set(b, c.well)
+	c.defect.set(b, c.healthy)
 	for _, end := range done {
 		end()
 	}
@@ -70,25 +70,25 @@ func (t *truth) begin(c change) (done func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was := len(t.active) > 0
-	delete(t.active, c.ailment.name)
-	is := len(t.active) > 0 || !c.well
+	delete(t.active, c.defect.name)
+	is := len(t.active) > 0 || !c.healthy
 	if was != is {
 		t.spans[len(t.spans)-1].to = time.Now()
 	}
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if !c.well {
-			t.active[c.ailment.name] = time.Now()
+		if !c.healthy {
+			t.active[c.defect.name] = time.Now()
 		}
 		if was != is {
-			t.spans = append(t.spans, span{broken: is, from: time.Now(), ailments: c.ailment.name})
+			t.spans = append(t.spans, span{broken: is, from: time.Now(), defects: c.defect.name})
 		}
 	}
 }
 
-// since returns how long the cluster has had its oldest ailment. An engine may have seen the end of
-// one ailment and not the start of the next one.
+// since returns how long the cluster has had its oldest defect. An engine may have seen the end of
+// one defect and not the start of the next one.
 func (t *truth) since(at time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,7 +182,7 @@ type oracle struct {
 	mu       sync.Mutex
 	said     result.Report
 	saidAt   time.Time
-	verdicts map[result.Outcome]int
+	outcomes map[result.Outcome]int
 	wrong    map[string]int // by type
 	first    []string       // description of the first error of each type
 	right    time.Time      // time of the newest right report
@@ -190,7 +190,7 @@ type oracle struct {
 }
 
 func newOracle(pace pace, t truths, c *canary) *oracle {
-	return &oracle{pace: pace, truth: t, canary: c, verdicts: map[result.Outcome]int{}, wrong: map[string]int{}}
+	return &oracle{pace: pace, truth: t, canary: c, outcomes: map[result.Outcome]int{}, wrong: map[string]int{}}
 }
 
 // chaosOutcome returns the outcome of a report for the whole cluster. The rule about the API
@@ -207,13 +207,13 @@ func chaosOutcome(r result.Report) (result.Outcome, string) {
 	return result.Unseen, ""
 }
 
-// verdict checks a new report.
-func (o *oracle) verdict(r result.Report) {
+// checkReport checks a new report.
+func (o *oracle) checkReport(r result.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.said, o.saidAt = r, time.Now()
 	outcome, _ := chaosOutcome(r)
-	o.verdicts[outcome]++
+	o.outcomes[outcome]++
 	o.judge(o.saidAt)
 }
 
@@ -257,7 +257,7 @@ func (o *oracle) compare(at time.Time, limit time.Duration, of string, outcome r
 	}
 	if o.wrong[sort]++; o.wrong[sort] == 1 {
 		o.first = append(o.first, fmt.Sprintf("%s since %s, %s (limit %s), %s after the plan began; said %s ago; rule %q, findings %+v",
-			sort, at.Sub(s.from).Round(time.Millisecond), s.ailments, limit, at.Sub(t.began).Round(time.Millisecond), at.Sub(o.saidAt), rule, o.said.Findings))
+			sort, at.Sub(s.from).Round(time.Millisecond), s.defects, limit, at.Sub(t.began).Round(time.Millisecond), at.Sub(o.saidAt), rule, o.said.Findings))
 	}
 }
 

@@ -125,7 +125,7 @@ type exchange struct {
 func (c *chaosProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	x := &exchange{chaosProxy: c, w: w, r: r, query: q, kind: chaosKind(r), watch: q.Get("watch") != "", streams: q.Get("sendInitialEvents") == "true"}
-	if s, met := c.plan.during(x.kind, c.now()); met && x.meet(s) {
+	if s, met := c.plan.during(x.kind, c.now()); met && x.connect(s) {
 		return
 	}
 	if f, met := c.chance(c.now()); met && x.chanced(f) {
@@ -143,8 +143,8 @@ func chaosKind(r *http.Request) kind {
 	return ""
 }
 
-// meet answers with the fault of a spell, or returns false: the request continues.
-func (x *exchange) meet(s spell) bool {
+// connect answers with the fault of a fault period, or returns false: the request continues.
+func (x *exchange) connect(s faultPeriod) bool {
 	switch s.fault {
 	case tooMany:
 		x.refuse(tooMany, http.StatusTooManyRequests, "TooManyRequests", []string{"", "0", "1"}[s.variant])
@@ -183,7 +183,7 @@ func (x *exchange) meet(s spell) bool {
 	case dead:
 		x.count(dead)
 		x.net.kill()
-	default: // the code of the answer handles mute, unreadable, short and goneAmid
+	default: // the code of the answer handles mute, unreadable, short and goneDuring
 		return false
 	}
 	return true
@@ -207,7 +207,7 @@ func (x *exchange) chanced(f fault) bool {
 		x.count(slow)
 		return !x.wait(300 * time.Millisecond)
 	default:
-		return x.meet(spell{fault: f})
+		return x.connect(faultPeriod{fault: f})
 	}
 }
 

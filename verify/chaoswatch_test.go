@@ -74,15 +74,15 @@ func (x *exchange) stream() *stream {
 
 // event forwards one event, or holds it. It returns false at the end of the watch.
 func (s *stream) event(line []byte) bool {
-	spell, met := s.plan.during(s.kind, s.now())
-	if s.muted || met && spell.fault == short && !s.streams {
+	faultPeriod, met := s.plan.during(s.kind, s.now())
+	if s.muted || met && faultPeriod.fault == short && !s.streams {
 		s.held = append(s.held, line)
 		return true
 	}
-	if met && spell.fault == goneAmid && !s.complete {
-		return s.end(spell)
+	if met && faultPeriod.fault == goneDuring && !s.complete {
+		return s.end(faultPeriod)
 	}
-	if met && spell.fault == unreadable {
+	if met && faultPeriod.fault == unreadable {
 		line = s.garbled(line)
 	}
 	var event struct{ Object headed }
@@ -118,7 +118,7 @@ func (s *stream) look() bool {
 	case met && s.began < now.from:
 		return s.end(now)
 	case s.plan.over(unreadable, s.kind, s.began, s.now()): // the repair of an object changes it
-		return s.end(spell{fault: gone})
+		return s.end(faultPeriod{fault: gone})
 	}
 	if s.plan.mark > 0 && s.complete && time.Since(s.marked) >= s.plan.mark {
 		s.bookmark(s.version, "")
@@ -139,11 +139,11 @@ func (s *stream) speak() bool {
 	return true
 }
 
-// end ends a watch that was open at the start of a spell.
-func (s *stream) end(spell spell) bool {
-	switch spell.fault {
-	case gone, goneAmid, slow, unreadable, older: // it must be listed again
-		s.count(map[bool]fault{true: gone, false: goneAmid}[s.complete])
+// end ends a watch that was open at the start of a fault period.
+func (s *stream) end(faultPeriod faultPeriod) bool {
+	switch faultPeriod.fault {
+	case gone, goneDuring, slow, unreadable, older: // it must be listed again
+		s.count(map[bool]fault{true: gone, false: goneDuring}[s.complete])
 		s.write(fmt.Appendf(nil, `{"type":"ERROR","object":%s}`+"\n", status(http.StatusGone, "Expired")))
 	case hangUp:
 		s.net.drop()
@@ -210,7 +210,7 @@ func (x *exchange) behind(list []byte, version uint64) {
 		s.bookmark(version, initialEnd)
 	}
 	for {
-		if spell, met := x.plan.during(x.kind, x.now()); !met || spell.fault != older || !x.wait(cmp.Or(x.plan.mark, time.Minute)) {
+		if faultPeriod, met := x.plan.during(x.kind, x.now()); !met || faultPeriod.fault != older || !x.wait(cmp.Or(x.plan.mark, time.Minute)) {
 			return
 		}
 		s.bookmark(version, "")

@@ -53,7 +53,7 @@ func Rules(probes ...Probe) []RuleInfo {
 func asked(o Options) []rule {
 	var some []rule
 	if o.Baseline != nil {
-		some = append(some, stillThere(o.Baseline), noRestarts(o.Baseline))
+		some = append(some, baselineExists(o.Baseline), noRestarts(o.Baseline))
 	}
 	if !o.Since.IsZero() {
 		some = append(some, nothingSince(o.Since))

@@ -16,26 +16,26 @@ func clocks() rule {
 	}
 }
 
-// beatsToTell is how many renewals are needed to compare a clock: a single one may have been
+// minBeats is how many renewals are needed to compare a clock: a single one may have been
 // delayed.
-const beatsToTell = 2
+const minBeats = 2
 
-// aheadAtMost is the largest difference between clocks, the same as in the preflight check
+// maxClockOffset is the largest difference between clocks, the same as in the preflight check
 // time-sync.
-const aheadAtMost = 2 * time.Second
+const maxClockOffset = 2 * time.Second
 
 // judgeClocks compares the time in a kubelet's Lease with the time at which the renewal was
 // received. A delay makes a clock look behind, so the limit on that side is twice as large.
 func judgeClocks(v view) []Finding {
 	var findings []Finding
 	for _, node := range v.allNodes() {
-		h, known := v.heard.last(leaseOf(node.Name))
-		if !known || len(h.recent) < beatsToTell || h.ahead <= aheadAtMost && h.ahead >= -2*aheadAtMost {
+		h, known := v.heartbeats.last(leaseOf(node.Name))
+		if !known || len(h.recent) < minBeats || h.ahead <= maxClockOffset && h.ahead >= -2*maxClockOffset {
 			continue
 		}
 		findings = append(findings, Finding{
 			Object: "Node " + node.Name, Saw: "its clock is " + offset(h.ahead) + " this computer's",
-			Want: fmt.Sprintf("at most %s apart", aheadAtMost), Fix: clockFix(node.Name),
+			Want: fmt.Sprintf("at most %s apart", maxClockOffset), Fix: clockFix(node.Name),
 		})
 	}
 	return findings
@@ -47,7 +47,7 @@ func expectClocks(v view) expectation {
 	e := joined(v)
 	var silent []string
 	for _, node := range v.allNodes() {
-		if h, _ := v.heard.last(leaseOf(node.Name)); len(h.recent) < beatsToTell {
+		if h, _ := v.heartbeats.last(leaseOf(node.Name)); len(h.recent) < minBeats {
 			silent = append(silent, node.Name)
 		}
 	}
@@ -64,7 +64,10 @@ func timeSynchronized() rule {
 		if r.Clock.Synchronized {
 			return nil
 		}
-		return []Finding{{Object: "Node " + host, Saw: "its clock is not synchronized with a time server", Want: "synchronized", Fix: clockFix(host) + "; set the site's time servers and rtcsync in /etc/chrony.conf"}}
+		return []Finding{{
+			Object: "Node " + host, Saw: "its clock is not synchronized with a time server", Want: "synchronized",
+			Fix: clockFix(host) + "; set the site's time servers and rtcsync in /etc/chrony.conf",
+		}}
 	})
 }
 

@@ -66,23 +66,23 @@ func (p drawnPod) precedes(o drawnPod) bool {
 
 // troubled reports whether the pod does not do its work, for any cause.
 func (p drawnPod) troubled() bool {
-	comesBack := p.restart == corev1.RestartPolicyAlways
-	finished := p.work == "done" && !p.second && !comesBack
+	isRestarted := p.restart == corev1.RestartPolicyAlways
+	finished := p.work == "done" && !p.second && !isRestarted
 	switch p.life {
 	case "made", "unscheduled", "failed", "evicted":
 		return true
 	case "gated":
 		return false
 	case "succeeded":
-		return comesBack
+		return isRestarted
 	}
-	return !finished && (p.sidecar == "killed" || p.gate == "closed" || p.work != "fine" && (p.work != "done" || comesBack))
+	return !finished && (p.sidecar == "killed" || p.gate == "closed" || p.work != "fine" && (p.work != "done" || isRestarted))
 }
 
 // object returns the pod as an API server would return it.
 func (p drawnPod) object(namespace string) *corev1.Pod {
 	made := time.Now().Add(-p.age)
-	o := pod(namespace, p.name, p.node, owners()[p.of][p.nth], bornAt(made))
+	o := pod(namespace, p.name, p.node, owners()[p.of][p.nth], createdAt(made))
 	o.Spec.RestartPolicy = p.restart
 	p.works(o)
 	lives := map[string]func(*corev1.Pod){"made": pending, "unscheduled": unscheduled, "gated": gated, "succeeded": succeeded, "failed": failedPod, "evicted": evictedPod}
@@ -100,9 +100,9 @@ func (p drawnPod) object(namespace string) *corev1.Pod {
 	}
 	switch p.deleted {
 	case "in grace":
-		goingSince(time.Minute)(o)
+		deletedSince(time.Minute)(o)
 	case "long ago":
-		goingSince(-time.Hour, "bank/book")(o)
+		deletedSince(-time.Hour, "bank/book")(o)
 	}
 	return o
 }
@@ -110,7 +110,7 @@ func (p drawnPod) object(namespace string) *corev1.Pod {
 // works adds containers and their statuses.
 func (p drawnPod) works(o *corev1.Pod) {
 	if p.second {
-		beside(o)
+		withSecond(o)
 	}
 	works := map[string]func(*corev1.Pod){"unready": unready("ContainersNotReady", "main"), "crash loop": waiting("CrashLoopBackOff", "back-off 10s"), "done": exits(0), "ended badly": exits(1)}
 	if work := works[p.work]; work != nil {

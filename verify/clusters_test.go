@@ -51,7 +51,7 @@ type drawnCluster struct {
 }
 
 func drawCluster(seed uint64) *drawnCluster {
-	c := &drawnCluster{Rand: rand.New(rand.NewPCG(seed, seed)), broken: map[string]string{}, drawn: map[string]string{}, objects: quiet()}
+	c := &drawnCluster{Rand: rand.New(rand.NewPCG(seed, seed)), broken: map[string]string{}, drawn: map[string]string{}, objects: twoNodes()}
 	c.namespace = c.one("shop", "kube-system")
 	c.node()
 	for i := range 1 + c.IntN(10) {
@@ -91,8 +91,8 @@ func (c *drawnCluster) node() {
 // owners are complete or have a pod too few. The state of the DaemonSet depends on its pods.
 func (c *drawnCluster) owners() {
 	for i, name := range []string{"Deployment", "ReplicaSet", "StatefulSet"} {
-		lacks := int32(c.IntN(2))
-		o := ownersOf(c.namespace, lacks)[i]
+		missingPods := int32(c.IntN(2))
+		o := ownersOf(c.namespace, missingPods)[i]
 		name += " " + c.namespace + "/" + o.GetName()
 		switch c.one("kept", "kept", "deleted", "deleted long ago") {
 		case "deleted":
@@ -101,7 +101,7 @@ func (c *drawnCluster) owners() {
 			deletedAgo(o, time.Hour, metav1.FinalizerDeleteDependents)
 			c.late(name)
 		default:
-			if lacks > 0 {
+			if missingPods > 0 {
 				c.broken[name] = "a pod too few"
 			}
 		}

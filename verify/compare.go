@@ -7,14 +7,14 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// stillThere requires every node and workload of the baseline.
-func stillThere(b *result.Baseline) rule {
+// baselineExists requires every node and workload of the baseline.
+func baselineExists(b *result.Baseline) rule {
 	return rule{
 		id: "baseline", title: "Nodes and workloads of the baseline exist", watches: []kind{daemonSets, deployments, statefulSets}, also: []kind{nodes},
 		judge: func(v view) []Finding {
 			return append(
-				vanished(b.Snapshot.Nodes, v.nodeStates(), "Node ", "join the node again: airgap join; if it was removed on purpose, save a new baseline"),
-				vanished(b.Snapshot.Workloads, v.workloadStates(), "", "install it again; if it was removed on purpose, save a new baseline")...)
+				missingObjects(b.Snapshot.Nodes, v.nodeStates(), "Node ", "join the node again: airgap join; if it was removed on purpose, save a new baseline"),
+				missingObjects(b.Snapshot.Workloads, v.workloadStates(), "", "install it again; if it was removed on purpose, save a new baseline")...)
 		},
 		expects: func(view) expectation {
 			return expectation{nothing: needs(len(b.Snapshot.Nodes)+len(b.Snapshot.Workloads) > 0, "the baseline has no nodes and no workloads")}
@@ -22,7 +22,7 @@ func stillThere(b *result.Baseline) rule {
 	}
 }
 
-func vanished[T any](before, now map[string]T, prefix, fix string) []Finding {
+func missingObjects[T any](before, now map[string]T, prefix, fix string) []Finding {
 	var findings []Finding
 	for name := range before {
 		if _, there := now[name]; !there {

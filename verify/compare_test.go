@@ -32,7 +32,7 @@ func of(kind, name string) func(*corev1.Pod) {
 	}
 }
 
-func booted(id string) func(*corev1.Node) {
+func withBootID(id string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Status.NodeInfo.BootID = id }
 }
 
@@ -43,7 +43,7 @@ func version136(n *corev1.Node) { n.Status.NodeInfo.KubeletVersion = "v1.36.3" }
 func TestRestarts(t *testing.T) {
 	dns, proxy := of("ReplicaSet", "coredns-7d"), of("DaemonSet", "kube-proxy")
 	before := []metav1.Object{
-		node("w1", corev1.ConditionTrue, booted("1")), node("w2", corev1.ConditionTrue, booted("1")),
+		node("w1", corev1.ConditionTrue, withBootID("1")), node("w2", corev1.ConditionTrue, withBootID("1")),
 		pod("kube-system", "coredns-7d-a", "w1", dns, withUID("a"), restarted(4)),
 		pod("kube-system", "kube-proxy-x", "w1", proxy, withUID("x"), restarted(2)),
 		pod("kube-system", "etcd-cp1", "cp1", of("Node", "cp1"), withUID("e"), restarted(7)),
@@ -70,10 +70,10 @@ func TestRestarts(t *testing.T) {
 			[]Finding{{Object: "Pod kube-system/etcd-cp1, container main", Saw: "1 restart since the baseline, in etcd-cp1"}},
 		},
 		"the host was rebooted": {
-			[]metav1.Object{node("w1", corev1.ConditionTrue, booted("2")), pod("kube-system", "kube-proxy-x", "w1", proxy, withUID("x"), restarted(3))}, nil,
+			[]metav1.Object{node("w1", corev1.ConditionTrue, withBootID("2")), pod("kube-system", "kube-proxy-x", "w1", proxy, withUID("x"), restarted(3))}, nil,
 		},
 		"the host was rebooted, and more restarts": {
-			[]metav1.Object{node("w1", corev1.ConditionTrue, booted("2")), pod("kube-system", "kube-proxy-x", "w1", proxy, withUID("x"), restarted(5))},
+			[]metav1.Object{node("w1", corev1.ConditionTrue, withBootID("2")), pod("kube-system", "kube-proxy-x", "w1", proxy, withUID("x"), restarted(5))},
 			[]Finding{{Object: "DaemonSet kube-system/kube-proxy, container main", Saw: "2 restarts since the baseline, in kube-proxy-x"}},
 		},
 		"a Job may restart": {
@@ -89,7 +89,7 @@ func TestRestarts(t *testing.T) {
 func TestVanished(t *testing.T) {
 	b := &result.Baseline{Snapshot: seen(t, node("w1", corev1.ConditionTrue), node("w2", corev1.ConditionFalse), daemonSet("kube-proxy", 2), deployment("coredns")).snapshot()}
 	now := seen(t, node("w2", corev1.ConditionTrue), node("w3", corev1.ConditionTrue), deployment("coredns"))
-	wantSaw(t, stillThere(b).judge(now),
+	wantSaw(t, baselineExists(b).judge(now),
 		Finding{Object: "Node w1", Saw: "it no longer exists"},
 		Finding{Object: "DaemonSet kube-system/kube-proxy", Saw: "it no longer exists"})
 }
@@ -101,7 +101,7 @@ func TestDifferences(t *testing.T) {
 	proxy := of("DaemonSet", "kube-proxy")
 	before := seen(t, node("w1", corev1.ConditionTrue, version135), node("w2", corev1.ConditionTrue, version135), deployment("coredns"),
 		pod("kube-system", "kube-proxy-a", "w1", proxy, withUID("a"), image("proxy:v1.35.4")))
-	now := seen(t, node("w1", corev1.ConditionTrue, version136, controlPlaneNode, booted("2")), node("w2", corev1.ConditionTrue, version136), node("w3", corev1.ConditionTrue),
+	now := seen(t, node("w1", corev1.ConditionTrue, version136, controlPlaneNode, withBootID("2")), node("w2", corev1.ConditionTrue, version136), node("w3", corev1.ConditionTrue),
 		deployment("coredns", func(d *appsv1.Deployment) { *d.Spec.Replicas = 3 }), deployment("metrics"),
 		pod("kube-system", "kube-proxy-b", "w1", proxy, withUID("b"), image("proxy:v1.36.3")))
 	var got []string
@@ -122,8 +122,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestKnow checks pods with successors: as many of them are known as were broken before.
-func TestKnow(t *testing.T) {
+// TestMarkKnown checks pods with successors: as many of them are known as were broken before.
+func TestMarkKnown(t *testing.T) {
 	dns, proxy := of("ReplicaSet", "coredns-7d"), of("DaemonSet", "kube-proxy")
 	now := seen(t,
 		pod("kube-system", "coredns-7d-b", "w1", dns), pod("kube-system", "coredns-7d-c", "w2", dns),
@@ -138,7 +138,7 @@ func TestKnow(t *testing.T) {
 		{Object: "Pod kube-system/kube-proxy-b"}, {Object: "Pod kube-system/kube-proxy-c"},
 		{Object: "Node w1"}, // of another rule
 	}
-	know(b, now, "pods", findings)
+	markKnown(b, now, "pods", findings)
 	var known []string
 	for _, f := range findings {
 		if f.Known {
@@ -156,25 +156,25 @@ func TestKnow(t *testing.T) {
 	}
 	for want, known := range map[string]bool{"no MemoryPressure": true, "no DiskPressure": false} {
 		f := []Finding{{Object: "Node w1", Want: want}}
-		if know(pressed, now, "nodes-pressure", f); f[0].Known != known {
+		if markKnown(pressed, now, "nodes-pressure", f); f[0].Known != known {
 			t.Errorf("%s: known %t", want, !known)
 		}
 	}
 	for want, known := range map[string]bool{"one of 30h0m0s at most, v3.7": true, "a leader": false} {
 		f := []Finding{{Object: "etcd on cp1", Want: want}}
-		if know(pressed, now, "etcd", f); f[0].Known != known {
+		if markKnown(pressed, now, "etcd", f); f[0].Known != known {
 			t.Errorf("%s: known %t", want, !known)
 		}
 	}
 	now.put(t, job("shop", "night-2", func(j *batchv1.Job) { j.OwnerReferences = controlledBy("batch/v1", "CronJob", "night") }))
 	nightly := &result.Baseline{Findings: []result.KnownFinding{{Finding: Finding{Rule: "jobs", Object: "Job shop/night-1"}, Lasting: "Job of CronJob shop/night"}}}
 	failed := []Finding{{Object: "Job shop/night-2"}, {Object: "Job shop/other"}}
-	if know(nightly, now, "jobs", failed); !failed[0].Known || failed[1].Known {
+	if markKnown(nightly, now, "jobs", failed); !failed[0].Known || failed[1].Known {
 		t.Errorf("known: the next Job of a CronJob %t, another Job %t", failed[0].Known, failed[1].Known)
 	}
 	b.Findings[0].Object = "Pod kube-system/coredns-7d-c"
 	findings = []Finding{{Object: "Pod kube-system/coredns-7d-b"}, {Object: "Pod kube-system/coredns-7d-c"}}
-	know(b, now, "pods", findings)
+	markKnown(b, now, "pods", findings)
 	if findings[0].Known || !findings[1].Known {
 		t.Errorf("another pod than the one of the baseline is known: %+v", findings)
 	}

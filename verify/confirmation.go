@@ -98,9 +98,9 @@ func (c *confirmation) knows(err error) bool {
 	return c.reason != nil && errors.Is(err, c.reason)
 }
 
-// heard records a complete list, an event or a bookmark of a resourceVersion: the cache shows
+// confirmed records a complete list, an event or a bookmark of a resourceVersion: the cache shows
 // the state at that time.
-func (c *confirmation) heard(version string, at time.Time) {
+func (c *confirmation) confirmed(version string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.at) > gapNoted {

@@ -69,9 +69,9 @@ func initRole(p *corev1.Pod, name string) role {
 	return sidecar
 }
 
-// comesBack reports whether an ordinary container is restarted after it succeeded. The policy of
+// isRestarted reports whether an ordinary container is restarted after it succeeded. The policy of
 // the container overrides the policy of the pod.
-func comesBack(p *corev1.Pod, name string) bool {
+func isRestarted(p *corev1.Pod, name string) bool {
 	policy := p.Spec.RestartPolicy
 	i := slices.IndexFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
 	if i >= 0 && p.Spec.Containers[i].RestartPolicy != nil {
@@ -82,7 +82,7 @@ func comesBack(p *corev1.Pod, name string) bool {
 
 // done reports whether an ordinary container succeeded and is not restarted.
 func done(p *corev1.Pod, s *corev1.ContainerStatus) bool {
-	return s.State.Terminated != nil && s.State.Terminated.ExitCode == 0 && !comesBack(p, s.Name)
+	return s.State.Terminated != nil && s.State.Terminated.ExitCode == 0 && !isRestarted(p, s.Name)
 }
 
 // finished reports whether all ordinary containers ended and are not restarted. Sidecars are

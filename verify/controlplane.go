@@ -63,8 +63,8 @@ func staticTrouble(p *keptPod) string {
 	if p == nil {
 		return "it does not exist"
 	}
-	if p.unwell == nil {
+	if p.problem == nil {
 		return ""
 	}
-	return p.unwell.why
+	return p.problem.why
 }

@@ -36,7 +36,7 @@ func daemonSetTrouble(v view, d *appsv1.DaemonSet) string {
 func nodesWithout(v view, d *appsv1.DaemonSet) []string {
 	has := map[string]bool{}
 	for _, p := range by[*keptPod](v, pods, byOwner, string(d.UID)) {
-		if !p.going && !p.over {
+		if !p.deleting && !p.over {
 			has[p.node] = true
 		}
 	}

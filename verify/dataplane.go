@@ -25,7 +25,7 @@ func dataPlane() rule {
 func expectDataPlane(v view) expectation {
 	on := map[string]bool{}
 	for _, p := range v.probing() {
-		on[p.node] = on[p.node] || p.unwell == nil
+		on[p.node] = on[p.node] || p.problem == nil
 	}
 	const fix = "kubectl -n " + dataplane.Namespace + " get pods -o wide; kubectl -n " + dataplane.Namespace + " describe daemonset " + dataplane.Name
 	switch {
@@ -34,11 +34,11 @@ func expectDataPlane(v view) expectation {
 	case !v.has(nodes): // a user of only this namespace cannot read them
 		return expectation{missing: needs(len(on) > 0, "no pod tests the pod network"), fix: fix}
 	}
-	return v.each(func(n *corev1.Node) lack {
+	return v.each(func(n *corev1.Node) absence {
 		if on[n.Name] || n.Labels[corev1.LabelOSStable] == "windows" {
-			return lack{}
+			return absence{}
 		}
-		return lack{"no pod that tests the pod network is running and ready", fix}
+		return absence{"no pod that tests the pod network is running and ready", fix}
 	})
 }
 
@@ -61,7 +61,7 @@ func judgeDataPlane(v view) []Finding {
 				Object: p.title("Pod"), Saw: "it has not reported yet which connections work from " + p.node,
 				Want: "the condition " + string(dataplane.Condition), Fix: fmt.Sprintf("kubectl -n %s logs %s", p.namespace, p.name),
 			})
-		case p.reach.Status != corev1.ConditionTrue && p.unwell == nil:
+		case p.reach.Status != corev1.ConditionTrue && p.problem == nil:
 			for _, f := range dataplane.Parse(p.reach.Message) {
 				tried[f] = append(tried[f], p.node)
 			}

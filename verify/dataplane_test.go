@@ -10,17 +10,17 @@ import (
 )
 
 func TestDataPlane(t *testing.T) {
-	ours := func(p *corev1.Pod) { p.Labels = map[string]string{dataplane.LabelName: dataplane.Name} }
+	localTime := func(p *corev1.Pod) { p.Labels = map[string]string{dataplane.LabelName: dataplane.Name} }
 	says := func(status corev1.ConditionStatus, message string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: dataplane.Condition, Status: status, Message: message})
 		}
 	}
 	on := func(node string, changes ...func(*corev1.Pod)) metav1.Object {
-		return pod(dataplane.Namespace, "data-plane-"+node, node, append(changes, ours)...)
+		return pod(dataplane.Namespace, "data-plane-"+node, node, append(changes, localTime)...)
 	}
 	answered := says(corev1.ConditionTrue, "")
-	going := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }
+	deleting := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }
 	pending := func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }
 	for _, test := range []struct {
 		name    string
@@ -31,8 +31,8 @@ func TestDataPlane(t *testing.T) {
 		{"no such pods", nil, nil},
 		{"nothing reported yet", []metav1.Object{on("cp1", answered), on("w1")},
 			[]Finding{{Object: "Pod airgap-system/data-plane-w1", Saw: "it has not reported yet which connections work from w1"}}},
-		{"checked by other rules", []metav1.Object{on("cp1", answered), on("w1", going), on("w2", pending), pod(dataplane.Namespace, "another", "w3")}, nil},
-		{"it is not ready, and its last report may be old", []metav1.Object{on("cp1", answered), on("w1", unready("ContainersNotReady", "probe"), says(corev1.ConditionFalse, "pod on cp1: no answer"))}, nil},
+		{"checked by other rules", []metav1.Object{on("cp1", answered), on("w1", deleting), on("w2", pending), pod(dataplane.Namespace, "another", "w3")}, nil},
+		{"it is not ready, its last report may be old", []metav1.Object{on("cp1", answered), on("w1", unready("ContainersNotReady", "probe"), says(corev1.ConditionFalse, "pod on cp1: no answer"))}, nil},
 		{"one node cannot be reached", []metav1.Object{
 			on("w4", says(corev1.ConditionFalse, "pod on w1: no answer")), on("cp1", says(corev1.ConditionFalse, "pod on w1: no answer")),
 			on("w2", says(corev1.ConditionFalse, "pod on w1: no answer")), on("w3", says(corev1.ConditionFalse, "pod on w1: no answer\nname kubernetes.default.svc: no such name")), on("w1", answered)},

@@ -7,7 +7,7 @@ func dns() rule {
 		id: "dns", title: "CoreDNS is ready", watches: []kind{services, endpointSlices}, in: metav1.NamespaceSystem,
 		judge: func(v view) []Finding {
 			const service = metav1.NamespaceSystem + "/kube-dns"
-			saw := v.nowhere(service)
+			saw := v.serviceProblem(service)
 			if saw == "" {
 				return nil
 			}

@@ -26,7 +26,7 @@ func TestOldStreamedList(t *testing.T) {
 	noted := &confirmation{kind: pods, newest: "100", failing: make(chan struct{})}
 	end := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "99", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
 	for _, want := range []watch.EventType{watch.Error, watch.Bookmark} {
-		a := &attended{lister: &lister{noted: noted}, initial: true}
+		a := &observedWatch{lister: &lister{noted: noted}, initial: true}
 		if got := a.note(t.Context(), watch.Event{Type: watch.Bookmark, Object: end}); got.Type != want {
 			t.Errorf("%s, want %s", got.Type, want)
 		}
@@ -75,7 +75,7 @@ func TestFailureBetweenOldLists(t *testing.T) {
 	noted := &confirmation{kind: pods, newest: "100", failing: make(chan struct{})}
 	end := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "99", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
 	for range 3 {
-		a := &attended{lister: &lister{noted: noted}, initial: true}
+		a := &observedWatch{lister: &lister{noted: noted}, initial: true}
 		if got := a.note(t.Context(), watch.Event{Type: watch.Bookmark, Object: end}); got.Type != watch.Error {
 			t.Errorf("%s for the older list", got.Type)
 		}
@@ -94,7 +94,7 @@ func TestLostAgain(t *testing.T) {
 	row := e.board.rows["units"]
 	row.stale = "Kind nodereports: no watch is open"
 	for range 2 {
-		e.lose(errors.New("no answer"))
+		e.recordLoss(errors.New("no answer"))
 		if got := row.outcome(); got != result.Unseen {
 			t.Errorf("%s although the kind has not been confirmed for long", got)
 		}
@@ -128,10 +128,10 @@ func TestLostForLong(t *testing.T) {
 	e.live = newLive(o)
 	e.record("nodes-ready", []Finding{{Object: "Node w1", Saw: "not Ready"}})
 	lost := errors.New("no answer")
-	e.lose(lost)
-	e.lose(lost)
+	e.recordLoss(lost)
+	e.recordLoss(lost)
 	e.lost = e.lost.Add(-2 * o.bounds.down)
-	e.lose(lost)
+	e.recordLoss(lost)
 	if want := []result.Outcome{result.Broken, result.Unseen}; !slices.Equal(seen, want) {
 		t.Errorf("seen %q, want %q", seen, want)
 	}
@@ -141,10 +141,10 @@ func TestLostForLong(t *testing.T) {
 // heartbeat than the last received one.
 func TestHeartbeatWithoutEvent(t *testing.T) {
 	now := time.Now()
-	h := newHeard()
+	h := newHeartbeats()
 	ahead := time.Hour // the host's clock is ahead
 	h.take(reportOf("w1"), now.Add(-5*time.Minute+ahead), now.Add(-5*time.Minute), now.Add(-5*time.Minute))
-	v := view{now: now, heard: h}
+	v := view{now: now, heartbeats: h}
 	for said, want := range map[time.Duration]time.Duration{-5 * time.Minute: 5 * time.Minute, -time.Minute: time.Minute} {
 		if got, _ := v.silence(reportOf("w1"), now.Add(said+ahead)); got != want {
 			t.Errorf("silent for %s, want %s", got, want)
@@ -180,7 +180,7 @@ func TestBrokenOffListIsRemembered(t *testing.T) {
 	if err != nil || got.(*corev1.PodList).ResourceVersion != "11" {
 		t.Errorf("the next list is %v (%v)", got, err)
 	}
-	a := &attended{lister: l, initial: true}
+	a := &observedWatch{lister: l, initial: true}
 	a.note(t.Context(), watch.Event{Type: watch.Added, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "20"}}})
 	if !noted.older("19") {
 		t.Error("the version of an incomplete streamed list is not known")
@@ -191,21 +191,21 @@ func TestBrokenOffListIsRemembered(t *testing.T) {
 // are dated by the clocks of their hosts, which are not known yet.
 func TestSilenceBeforeTheFirstList(t *testing.T) {
 	now := time.Now()
-	h := newHeard()
+	h := newHeartbeats()
 	h.began = now.Add(-5 * time.Minute)
-	v := view{now: now, heard: h}
+	v := view{now: now, heartbeats: h}
 	said := now.Add(-time.Minute)
 	if got, known := v.silence(reportOf("w1"), said); known || got != 5*time.Minute {
 		t.Errorf("silent for %s (known: %t)", got, known)
 	}
 	report := &keptReport{objectMeta: objectMeta{name: "w1", version: "7"}, report: nodereport.Report{Heartbeat: metav1.NewMicroTime(said)}}
 	marks := 0
-	events := marking(func() { marks++ }, h.arrive, nil)
+	events := marking(func() { marks++ }, h.markReadable, nil)
 	events.OnUpdate(&keptUnreadable{objectMeta: report.objectMeta}, report)
 	if got, known := v.silence(reportOf("w1"), said); known || got > time.Second || marks != 1 {
 		t.Errorf("right after it could be read: silent for %s (known: %t), marked %d times", got, known, marks)
 	}
-	h.came = map[beat]time.Time{}
+	h.readable = map[heartbeat]time.Time{}
 	events.OnAdd(report, true)
 	if got, known := v.silence(reportOf("w1"), said); known || got > time.Second {
 		t.Errorf("right after the first list: silent for %s (known: %t)", got, known)
@@ -232,13 +232,13 @@ func TestHeartbeatComesLate(t *testing.T) {
 		{"its clock is not known", 0, false, -100 * time.Second, 150 * time.Second, 100 * time.Second},
 		{"its clock is not known, and far behind", 0, false, -time.Hour, 150 * time.Second, 150 * time.Second},
 	} {
-		h := newHeard()
+		h := newHeartbeats()
 		b := reportOf("w1")
 		for at := now.Add(-5 * time.Minute); test.known && at.Before(now.Add(-3*time.Minute)); at = at.Add(time.Minute) {
 			h.take(b, at.Add(test.ahead), at, at)
 		}
 		h.take(b, now.Add(test.said+test.ahead), now.Add(-test.gap), now)
-		v := view{now: now, heard: h}
+		v := view{now: now, heartbeats: h}
 		if got, _ := v.silence(b, now.Add(test.said+test.ahead)); got != test.want {
 			t.Errorf("%s: silent for %s, want %s", test.name, got, test.want)
 		}
@@ -253,13 +253,13 @@ func TestGap(t *testing.T) {
 		c.begin(nil)
 		began := time.Now()
 		time.Sleep(time.Second)
-		c.heard("1", time.Now())
+		c.confirmed("1", time.Now())
 		if got := c.sentAfter(time.Now()); !got.Equal(time.Now()) {
 			t.Errorf("sent after %s, with no gap", got.Sub(began))
 		}
 		for range 3 { // the time between two Lease renewals is no gap
 			time.Sleep(10 * time.Second)
-			c.heard("1", time.Now())
+			c.confirmed("1", time.Now())
 			if got := c.sentAfter(time.Now()); !got.Equal(time.Now()) {
 				t.Errorf("sent after %s, with Lease renewals", got.Sub(began))
 			}
@@ -268,9 +268,9 @@ func TestGap(t *testing.T) {
 		time.Sleep(time.Minute)
 		asked := time.Now()
 		time.Sleep(time.Minute)
-		c.heard("2", asked)
-		c.heard("3", time.Now())
-		c.heard("4", time.Now())
+		c.confirmed("2", asked)
+		c.confirmed("3", time.Now())
+		c.confirmed("4", time.Now())
 		if got := c.sentAfter(time.Now()).Sub(last); got != 0 {
 			t.Errorf("sent %s after the last confirmation before the gap, want 0", got)
 		}

@@ -6,18 +6,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// brokeOff reports whether a pod succeeded although it should run permanently. The kubelet of a
+// stoppedEarly reports whether a pod succeeded although it should run permanently. The kubelet of a
 // host that shuts down leaves such pods.
-func brokeOff(p *corev1.Pod) bool {
+func stoppedEarly(p *corev1.Pod) bool {
 	if p.Status.Phase != corev1.PodSucceeded {
 		return false
 	}
 	for _, s := range p.Status.ContainerStatuses {
-		if !comesBack(p, s.Name) {
+		if !isRestarted(p, s.Name) {
 			return false
 		}
 	}
-	return comesBack(p, "")
+	return isRestarted(p, "")
 }
 
 // endOf returns when a pod ended, by the clock of its host: the last time in its conditions and
@@ -38,8 +38,8 @@ func endOf(p *corev1.Pod) time.Time {
 	return at
 }
 
-// fell returns why a pod as a whole failed; "": its containers have the cause.
-func fell(p *corev1.Pod) string {
+// podFailure returns why a pod as a whole failed; "": its containers have the cause.
+func podFailure(p *corev1.Pod) string {
 	switch {
 	case p.Status.Reason == "" && p.Status.Message == "":
 		return ""
@@ -55,7 +55,7 @@ func fell(p *corev1.Pod) string {
 // endTrouble returns why an ended pod has not done its work, or "".
 func endTrouble(p *corev1.Pod) string {
 	switch {
-	case p.Status.Phase == corev1.PodSucceeded && brokeOff(p):
+	case p.Status.Phase == corev1.PodSucceeded && stoppedEarly(p):
 		return "it succeeded, but it should run permanently"
 	case p.Status.Phase != corev1.PodFailed:
 		return ""
@@ -89,13 +89,13 @@ func (s successors) replaced(p *keptPod) bool {
 	newest, known := s.newest[owner]
 	if !known {
 		for _, other := range by[*keptPod](s.view, pods, byOwner, owner) {
-			if other.unwell == nil && !other.going {
+			if other.problem == nil && !other.deleting {
 				newest = max(newest, other.created)
 			}
 		}
 		s.newest[owner] = newest
 	}
-	over, _ := s.view.ours(leaseOf(p.node), p.rare.over)
+	over, _ := s.view.localTime(leaseOf(p.node), p.rare.over)
 	made := time.Unix(int64(newest)+1, 0).Add(-s.ahead)
 	return made.After(over) && newest > p.created
 }

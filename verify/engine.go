@@ -21,7 +21,7 @@ const (
 	shortestPause = 100 * time.Millisecond // between two rounds of judging
 	longestPause  = 500 * time.Millisecond
 	retryAfter    = time.Second // after the API server was lost
-	tellEvery     = time.Second
+	publishEvery  = time.Second
 	seenEvery     = time.Minute
 )
 
@@ -89,21 +89,21 @@ func (e *engine) run(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		lost := e.session(ctx)
 		if lost == nil {
-			e.tell()
+			e.publish()
 			return true
 		}
 		if ctx.Err() != nil {
 			break
 		}
-		e.lose(lost)
+		e.recordLoss(lost)
 		e.reconnect()
 		sleep(ctx, retryAfter)
 	}
 	return false
 }
 
-// lose records that the API server does not answer.
-func (e *engine) lose(reason error) {
+// recordLoss records that the API server does not answer.
+func (e *engine) recordLoss(reason error) {
 	e.board.doubt()
 	e.view.now = time.Now()
 	if e.lost.IsZero() {
@@ -117,7 +117,7 @@ func (e *engine) lose(reason error) {
 		Object: "API server", Saw: reason.Error(), Want: "it answers list and watch requests",
 		Fix: silenceFix(reason),
 	}})
-	e.tell()
+	e.publish()
 }
 
 // unknown returns why the last result of a rule is outdated while the API server is lost. A
@@ -144,7 +144,7 @@ func (e *engine) reconnect() {
 			return
 		}
 	}
-	e.lose(fmt.Errorf("read the address and credentials of the API server: %w", err))
+	e.recordLoss(fmt.Errorf("read the address and credentials of the API server: %w", err))
 }
 
 // silenceFix handles expired certificates. The client reports an expired server certificate; the
@@ -169,7 +169,7 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 		}
 	}
 	e.record(apiServer, e.doubted())
-	e.tell()
+	e.publish()
 	return min(max(10*time.Since(began), shortestPause), longestPause)
 }
 
@@ -190,12 +190,12 @@ func (e *engine) judgeRule(r rule) {
 		return slices.ContainsFunc(unreadable, func(d *doubt) bool { return d.object == f.Object })
 	})
 	expected := e.expected(r)
-	if lacking := append(unreadable, r.hidden(e.view)...); len(lacking) > 0 {
-		expected = expectation{missing: lacking[0].String(), fix: lacking[0].fix()}
+	if missing := append(unreadable, r.hidden(e.view)...); len(missing) > 0 {
+		expected = expectation{missing: missing[0].String(), fix: missing[0].fix()}
 	}
 	if b := e.options.Baseline; b != nil {
-		know(b, e.view, r.id, findings)
-		expected = forgive(b, r.id, expected)
+		markKnown(b, e.view, r.id, findings)
+		expected = ignoreKnown(b, r.id, expected)
 	}
 	row.unseen, row.nothing, row.fix = expected.missing, expected.nothing, expected.fix
 	e.record(r.id, findings)
@@ -212,14 +212,14 @@ func (e *engine) expected(r rule) expectation {
 
 func (e *engine) record(rule string, findings []Finding) {
 	e.board.record(rule, findings, time.Now())
-	e.changes.note(rule, e.board.rows[rule].toTell(rule))
+	e.changes.note(rule, e.board.rows[rule].reportable(rule))
 }
 
-// tell shows the current state: in place on a terminal, otherwise the changes as lines. A run
+// publish shows the current state: in place on a terminal, otherwise the changes as lines. A run
 // that watches gets events instead of lines.
-func (e *engine) tell() {
+func (e *engine) publish() {
 	if !e.live.show(e) && e.options.Watch == nil {
-		e.board.tell(e.options.Progress.Say)
+		e.board.publish(e.options.Progress.Say)
 	}
 	e.watched()
 }
@@ -230,14 +230,14 @@ func (e *engine) watched() {
 		return
 	}
 	now := time.Now()
-	events := e.changes.events(now, e.board.well())
+	events := e.changes.events(now, e.board.healthy())
 	for _, event := range events {
 		e.options.Watch(event)
 	}
 	outcomes := e.board.outcomes()
 	if e.options.Seen != nil && (len(events) > 0 || !slices.Equal(outcomes, e.shownAs) || now.Sub(e.shown) >= seenEvery) {
 		e.shown, e.shownAs = now, outcomes
-		e.options.Seen(e.report(e.board.well(), e.began))
+		e.options.Seen(e.report(e.board.healthy(), e.began))
 	}
 }
 

@@ -22,13 +22,13 @@ import (
 // TestRun runs its cases in order on one cluster in a real API server. Each case leaves the cluster
 // healthy.
 func TestRun(t *testing.T) {
-	b := newBank(t)
+	b := newTestCluster(t)
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, *bank)
+		run  func(*testing.T, *testCluster)
 	}{
-		{"healthy", isWell},
-		{"becomes healthy", becomesWell},
+		{"healthy", isHealthy},
+		{"becomes healthy", becomesHealthy},
 		{"stays broken", staysBroken},
 		{"breaks within the soak window", breaksInSoak},
 		{"never completes the soak window", neverSoaks},
@@ -39,12 +39,12 @@ func TestRun(t *testing.T) {
 		{"API server lost permanently", apiServerGone},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			test.run(t, &bank{t, b.server, b.client})
+			test.run(t, &testCluster{t, b.server, b.client})
 		})
 	}
 }
 
-func isWell(t *testing.T, b *bank) {
+func isHealthy(t *testing.T, b *testCluster) {
 	o := b.options()
 	o.ImageExists = func(context.Context, string, string) (bool, error) { return true, nil }
 	listed := 0
@@ -64,13 +64,13 @@ func isWell(t *testing.T, b *bank) {
 	}
 	// No host sends a NodeReport, Calico is not installed, there are no webhooks, and no kubelet
 	// renews a Lease.
-	holds := []string{
+	okRules := []string{
 		apiServer, "nodes-ready", "node-leases", "nodes-pressure", "nodes-schedulable", "kubelet-versions", "control-plane", "leaders",
 		"system-workloads", "system-pods", "terminating", "dns", "images",
 	}
 	for _, rule := range r.Rules {
 		want := result.LeftOut
-		if slices.Contains(holds, rule.ID) {
+		if slices.Contains(okRules, rule.ID) {
 			want = result.Holds
 		}
 		if rule.Outcome != want || (rule.Why == "") != (want == result.Holds) {
@@ -79,7 +79,7 @@ func isWell(t *testing.T, b *bank) {
 	}
 }
 
-func becomesWell(t *testing.T, b *bank) {
+func becomesHealthy(t *testing.T, b *testCluster) {
 	b.node(node("cp1", corev1.ConditionFalse, controlPlaneNode))
 	b.deployment(0)
 	o, said := b.listening()
@@ -93,7 +93,7 @@ func becomesWell(t *testing.T, b *bank) {
 	said.want(t, "Node cp1: not Ready: KubeletNotReady: cni plugin not initialized", "Nodes are Ready: ok")
 }
 
-func staysBroken(t *testing.T, b *bank) {
+func staysBroken(t *testing.T, b *testCluster) {
 	b.pod(pod("kube-system", "kube-scheduler-cp1", "cp1", waiting("ImagePullBackOff", "not found")))
 	defer b.pod(pod("kube-system", "kube-scheduler-cp1", "cp1"))
 	o, said := b.listening()
@@ -119,7 +119,7 @@ func staysBroken(t *testing.T, b *bank) {
 	}
 }
 
-func breaksInSoak(t *testing.T, b *bank) {
+func breaksInSoak(t *testing.T, b *testCluster) {
 	o, said := b.listening()
 	o.Soak = 2500 * time.Millisecond
 	said.on("Nodes are Ready: ok", func() {
@@ -133,7 +133,7 @@ func breaksInSoak(t *testing.T, b *bank) {
 	}
 }
 
-func neverSoaks(t *testing.T, b *bank) {
+func neverSoaks(t *testing.T, b *testCluster) {
 	o := b.options()
 	o.Soak, o.Timeout = time.Minute, 2*time.Second
 	r := b.verify(o)
@@ -142,7 +142,7 @@ func neverSoaks(t *testing.T, b *bank) {
 	}
 }
 
-func imageBrought(t *testing.T, b *bank) {
+func imageBrought(t *testing.T, b *testCluster) {
 	var asked atomic.Int32
 	o, said := b.listening()
 	o.ImageExists = func(_ context.Context, repository, digest string) (bool, error) {
@@ -166,7 +166,7 @@ func imageBrought(t *testing.T, b *bank) {
 	}
 }
 
-func forbidden(t *testing.T, b *bank) {
+func forbidden(t *testing.T, b *testCluster) {
 	config := rest.CopyConfig(b.server.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "visitor"}
 	o := b.options()
@@ -187,7 +187,7 @@ func forbidden(t *testing.T, b *bank) {
 	}
 }
 
-func interrupted(t *testing.T, b *bank) {
+func interrupted(t *testing.T, b *testCluster) {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	o := b.options()
@@ -198,7 +198,7 @@ func interrupted(t *testing.T, b *bank) {
 }
 
 // apiServerBack changes the cluster while the engine cannot see it.
-func apiServerBack(t *testing.T, b *bank) {
+func apiServerBack(t *testing.T, b *testCluster) {
 	o, said := b.listening()
 	o.Soak = 3 * time.Second
 	said.on("Nodes are Ready: ok", b.server.Stop)
@@ -213,7 +213,7 @@ func apiServerBack(t *testing.T, b *bank) {
 	said.want(t, "The API server answers: not yet", "The API server answers: ok", "kube-scheduler-cp1: it does not exist")
 }
 
-func apiServerGone(t *testing.T, b *bank) {
+func apiServerGone(t *testing.T, b *testCluster) {
 	o, said := b.listening()
 	o.Soak, o.Timeout = time.Minute, 5*time.Second
 	said.on("Nodes are Ready: ok", b.server.Stop)
@@ -230,16 +230,16 @@ func apiServerGone(t *testing.T, b *bank) {
 }
 
 // listening returns options with a progress that the test can wait for.
-func (b *bank) listening() (Options, *said) {
-	s := &said{Progress: ui.Discard(), react: map[string]func(){}}
+func (b *testCluster) listening() (Options, *progressLog) {
+	s := &progressLog{Progress: ui.Discard(), react: map[string]func(){}}
 	o := b.options()
 	o.Progress = s
 	b.t.Cleanup(s.reactions.Wait)
 	return o, s
 }
 
-// said records the progress, and reacts to a line once.
-type said struct {
+// progressLog records the progress, and reacts to a line once.
+type progressLog struct {
 	ui.Progress
 	mu        sync.Mutex
 	lines     []string
@@ -247,9 +247,9 @@ type said struct {
 	reactions sync.WaitGroup
 }
 
-func (s *said) on(part string, f func()) { s.react[part] = f }
+func (s *progressLog) on(part string, f func()) { s.react[part] = f }
 
-func (s *said) Say(format string, args ...any) {
+func (s *progressLog) Say(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	line := fmt.Sprintf(format, args...)
@@ -262,7 +262,7 @@ func (s *said) Say(format string, args ...any) {
 	}
 }
 
-func (s *said) want(t *testing.T, parts ...string) {
+func (s *progressLog) want(t *testing.T, parts ...string) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +273,7 @@ func (s *said) want(t *testing.T, parts ...string) {
 	}
 }
 
-func (s *said) wantNever(t *testing.T, part string) {
+func (s *progressLog) wantNever(t *testing.T, part string) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()

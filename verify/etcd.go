@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-func etcdWhole() rule {
+func etcdHealthy() rule {
 	return rule{
 		id: "etcd", title: "etcd has all members, one leader, free space and a recent backup", watches: []kind{nodeReports, nodes}, every: time.Second,
 		judge: judgeEtcd, expects: expectEtcd,
@@ -64,11 +64,11 @@ func memberTrouble(now time.Time, host string, e *nodereport.Etcd) []Finding {
 	add := func(saw, want, fix string) {
 		findings = append(findings, Finding{Object: "etcd on " + host, Saw: saw, Want: want, Fix: fix})
 	}
-	sick := func() {
+	unhealthy := func() {
 		add(e.Error, "healthy", "on "+host+": crictl ps -a --name etcd; crictl logs CONTAINER; check its disk")
 	}
 	if !e.Answers() {
-		sick()
+		unhealthy()
 		return findings
 	}
 	if !e.HasLeader {
@@ -78,10 +78,11 @@ func memberTrouble(now time.Time, host string, e *nodereport.Etcd) []Finding {
 		add("alarm "+alarm, "no alarm", "find the objects that fill etcd and delete them; for NOSPACE, run etcdctl in its pod: compact, defrag on each host, then alarm disarm (commands: airgap docs etcd)")
 	}
 	if e.Error != "" && len(findings) == 0 {
-		sick()
+		unhealthy()
 	}
 	if e.Quota > 0 && float64(e.Bytes) > nearlyFull*float64(e.Quota) {
-		add(fmt.Sprintf("its database is %s of %s", ui.Size(e.Bytes), ui.Size(e.Quota)), "below 80 % of its quota", "find the objects that fill it and delete them; then defragment it, one host after the other (command: airgap docs etcd)")
+		add(fmt.Sprintf("its database is %s of %s", ui.Size(e.Bytes), ui.Size(e.Quota)), "below 80 % of its quota",
+			"find the objects that fill it and delete them; then defragment it, one host after the other (command: airgap docs etcd)")
 	}
 	if saw := backupTrouble(now, e.Snapshot); saw != "" {
 		add(saw, "a backup from the last two days", "on "+host+": airgap backup; systemctl status airgap-backup.timer; journalctl -u airgap-backup")
@@ -95,7 +96,7 @@ func backupTrouble(now time.Time, taken *metav1.Time) string {
 		return "this host has no backup of etcd"
 	case now.Sub(taken.Time) > backupAge:
 		return "the newest backup is from " + taken.UTC().Format(time.RFC3339)
-	case taken.Sub(now) > aheadAtMost:
+	case taken.Sub(now) > maxClockOffset:
 		return "the newest backup is from the future, " + taken.UTC().Format(time.RFC3339) + ": the clock was ahead when it was taken, or is behind now"
 	}
 	return ""

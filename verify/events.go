@@ -10,16 +10,16 @@ import (
 // A deletion without a last state (a tombstone) also marks: rules read the listers, not the
 // events.
 //
-// hear is called with each observed change: the object before, nil if it is new, and after.
-// arrive is called with each object of the first list, and with an unchanged object that can be
+// observe is called with each observed change: the object before, nil if it is new, and after.
+// markReadable is called with each object of the first list, and with an unchanged object that can be
 // read now.
-func marking(mark func(), arrive func(any), hear func(before, after any)) cache.ResourceEventHandler {
+func marking(mark func(), markReadable func(any), observe func(before, after any)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, first bool) {
 			if first {
-				arrive(obj)
+				markReadable(obj)
 			} else {
-				hear(nil, obj)
+				observe(nil, obj)
 			}
 			mark()
 		},
@@ -27,9 +27,9 @@ func marking(mark func(), arrive func(any), hear func(before, after any)) cache.
 			_, unread := before.(*keptUnreadable)
 			switch {
 			case resourceVersion(before) != resourceVersion(after) || resourceVersion(after) == "":
-				hear(before, after)
+				observe(before, after)
 			case unread: // the answer was wrong, not the object
-				arrive(after)
+				markReadable(after)
 			default:
 				return
 			}

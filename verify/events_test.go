@@ -14,8 +14,8 @@ func TestMarking(t *testing.T) {
 	at := func(version string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", ResourceVersion: version}}
 	}
-	marks, heard := 0, 0
-	handler := marking(func() { marks++ }, func(any) {}, func(_, _ any) { heard++ })
+	marks, observed := 0, 0
+	handler := marking(func() { marks++ }, func(any) {}, func(_, _ any) { observed++ })
 	for _, test := range []struct {
 		name  string
 		event func()
@@ -36,7 +36,7 @@ func TestMarking(t *testing.T) {
 	}
 }
 
-func TestTrimKeepsWhatIsJudged(t *testing.T) {
+func TestTrimKeepsUsedFields(t *testing.T) {
 	p := pod("kube-system", "p", "w1", ownedBy("x"), func(p *corev1.Pod) {
 		p.ResourceVersion = "7"
 		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
@@ -46,7 +46,7 @@ func TestTrimKeepsWhatIsJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := trimmed.(*keptPod)
-	if got.GetResourceVersion() != "7" || got.node != "w1" || got.from.Value().owner != "x" || got.containers[0].of.Value().image != proxyImage || !got.running || got.unwell != nil {
+	if got.GetResourceVersion() != "7" || got.node != "w1" || got.from.Value().owner != "x" || got.containers[0].of.Value().image != proxyImage || !got.running || got.problem != nil {
 		t.Errorf("a used field is lost: %+v", got)
 	}
 	if twice, err := trim(got); err != nil || twice != any(got) {
@@ -64,9 +64,9 @@ func TestKeptPodIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(keptPod{}); size > 160 {
 		t.Errorf("a keptPod takes %d bytes", size)
 	}
-	well := pod("shop", "p", "w1")
-	well.UID = "0b9a2b7e-6d0b-4f0e-9c55-0d3a5d9f7a10"
-	if kept := keepPod(well); kept.rare != nil || kept.unwell != nil || kept.identity() != string(well.UID) {
+	healthy := pod("shop", "p", "w1")
+	healthy.UID = "0b9a2b7e-6d0b-4f0e-9c55-0d3a5d9f7a10"
+	if kept := keepPod(healthy); kept.rare != nil || kept.problem != nil || kept.identity() != string(healthy.UID) {
 		t.Errorf("a healthy pod takes more memory: %+v", kept)
 	}
 }

@@ -48,29 +48,29 @@ func (s site) namespaces() []string { return slices.Sorted(maps.Keys(s.scope)) }
 // longer is the fix for a run that was too short.
 const longer = "run airgap verify again with a longer --timeout"
 
-// lack is a missing thing of a host, and its fix. In fix, HOST stands for the name of the host.
+// absence is a missing thing of a host, and its fix. In fix, HOST stands for the name of the host.
 // The zero value means that nothing is missing.
-type lack struct{ what, fix string }
+type absence struct{ what, fix string }
 
 // each expects something of each host: of the hosts that joined, and of those that must have
 // joined. It lists hosts with the same lack together.
-func (v view) each(lacking func(*corev1.Node) lack) expectation {
-	lacks := map[lack][]string{}
+func (v view) each(check func(*corev1.Node) absence) expectation {
+	absences := map[absence][]string{}
 	for _, node := range v.allNodes() {
-		if l := lacking(node); l != (lack{}) {
-			lacks[l] = append(lacks[l], node.Name)
+		if l := check(node); l != (absence{}) {
+			absences[l] = append(absences[l], node.Name)
 		}
 	}
 	for _, name := range v.site.nodes {
 		if v.node(name) == nil {
-			l := lack{"not joined", "on HOST: airgap join; if it will not join, on a control-plane host: airgap remove HOST"}
-			lacks[l] = append(lacks[l], name)
+			l := absence{"not joined", "on HOST: airgap join; if it will not join, on a control-plane host: airgap remove HOST"}
+			absences[l] = append(absences[l], name)
 		}
 	}
-	if len(lacks) == 0 && len(v.allNodes()) == 0 {
+	if len(absences) == 0 && len(v.allNodes()) == 0 {
 		return expectation{missing: "the cluster has no nodes", fix: "on the first host: airgap status; journalctl -u kubelet"}
 	}
-	return lacked(lacks)
+	return missingFrom(absences)
 }
 
 // needs returns otherwise if a condition is false.
@@ -81,15 +81,15 @@ func needs(there bool, otherwise string) string {
 	return otherwise
 }
 
-// lacked lists the hosts of each lack.
-func lacked(lacks map[lack][]string) expectation {
+// missingFrom lists the hosts of each lack.
+func missingFrom(absences map[absence][]string) expectation {
 	var e expectation
 	var texts []string
-	for _, l := range slices.SortedFunc(maps.Keys(lacks), func(a, b lack) int { return strings.Compare(a.what, b.what) }) {
-		slices.Sort(lacks[l])
-		texts = append(texts, l.what+": "+result.Some(lacks[l]))
+	for _, l := range slices.SortedFunc(maps.Keys(absences), func(a, b absence) int { return strings.Compare(a.what, b.what) }) {
+		slices.Sort(absences[l])
+		texts = append(texts, l.what+": "+result.Some(absences[l]))
 		if e.fix == "" {
-			e.fix = strings.ReplaceAll(l.fix, "HOST", lacks[l][0])
+			e.fix = strings.ReplaceAll(l.fix, "HOST", absences[l][0])
 		}
 	}
 	e.missing = strings.Join(texts, "; ")
@@ -97,27 +97,27 @@ func lacked(lacks map[lack][]string) expectation {
 }
 
 // joined expects only the nodes.
-func joined(v view) expectation { return v.each(func(*corev1.Node) lack { return lack{} }) }
+func joined(v view) expectation { return v.each(func(*corev1.Node) absence { return absence{} }) }
 
 // reporting expects a report from each kubelet: the conditions of a silent kubelet are old or
 // unknown.
 func reporting(v view) expectation {
-	return v.each(func(n *corev1.Node) lack {
+	return v.each(func(n *corev1.Node) absence {
 		if c, found := readyOf(n); !found || c.Status == corev1.ConditionUnknown {
-			return lack{"the kubelet does not report", "on HOST: journalctl -u kubelet --since -15min"}
+			return absence{"the kubelet does not report", "on HOST: journalctl -u kubelet --since -15min"}
 		}
-		return lack{}
+		return absence{}
 	})
 }
 
 // somePods expects a pod in the checked namespaces.
 func somePods(of string, judged func(namespace string) bool) func(view) expectation {
-	return func(v view) expectation { return v.anyOf("pod", of, judged, pods) }
+	return func(v view) expectation { return v.anyOf("pods", of, judged, pods) }
 }
 
 func someWorkloads(of string, judged func(namespace string) bool) func(view) expectation {
 	return func(v view) expectation {
-		return v.anyOf("workload", of, judged, daemonSets, deployments, statefulSets, replicaSets)
+		return v.anyOf("workloads", of, judged, daemonSets, deployments, statefulSets, replicaSets)
 	}
 }
 

@@ -14,29 +14,29 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// taken is a change that removes something from a cluster.
-type taken struct {
+// removal is a change that removes something from a cluster.
+type removal struct {
 	name string
-	from func(*whole)
+	from func(*healthyCluster)
 }
 
-func object(name string) taken {
-	return taken{"no " + name, func(w *whole) { delete(w.objects, name) }}
+func object(name string) removal {
+	return removal{"no " + name, func(w *healthyCluster) { delete(w.objects, name) }}
 }
 
 // reportOfW1 returns the changes after which a part of the report of w1 is no evidence.
-func reportOfW1(parts ...string) []taken {
-	all := []taken{
+func reportOfW1(parts ...string) []removal {
+	all := []removal{
 		object("Node w1"),
-		{"no report", func(w *whole) { delete(w.reports, "w1") }},
-		{"stale report", func(w *whole) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }},
-		{"its host's clock is not known", func(w *whole) { w.beats = nil }},
-		{"report of a clock that is ahead", func(w *whole) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(time.Hour)) }},
+		{"no report", func(w *healthyCluster) { delete(w.reports, "w1") }},
+		{"stale report", func(w *healthyCluster) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }},
+		{"its host's clock is not known", func(w *healthyCluster) { w.beats = nil }},
+		{"report of a clock that is ahead", func(w *healthyCluster) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(time.Hour)) }},
 	}
 	for _, p := range parts {
 		all = append(all,
-			taken{"no " + p, func(w *whole) { clearPart(w.reports["w1"], p) }},
-			taken{p + " unknown", func(w *whole) {
+			removal{"no " + p, func(w *healthyCluster) { clearPart(w.reports["w1"], p) }},
+			removal{p + " unknown", func(w *healthyCluster) {
 				clearPart(w.reports["w1"], p)
 				w.reports["w1"].Unknown = []nodereport.Unknown{{Part: p, Reason: "no answer"}}
 			}})
@@ -54,64 +54,64 @@ func clearPart(r *nodereport.Report, name string) {
 	}
 }
 
-func unknownPart(host, name string) taken {
-	return taken{name + " unknown", func(w *whole) {
+func unknownPart(host, name string) removal {
+	return removal{name + " unknown", func(w *healthyCluster) {
 		clearPart(w.reports[host], name)
 		w.reports[host].Unknown = []nodereport.Unknown{{Part: name, Reason: "no answer"}}
 	}}
 }
 
 // without returns, for each rule, the changes after which it cannot be ok.
-func without() map[string][]taken {
-	nodes := []taken{object("Node w1"), {"no nodes", func(w *whole) {
+func without() map[string][]removal {
+	nodes := []removal{object("Node w1"), {"no nodes", func(w *healthyCluster) {
 		delete(w.objects, "Node w1")
 		delete(w.objects, "Node cp1")
 		w.options.Nodes = nil
 	}}}
-	silentKubelet := taken{"a kubelet is silent", func(w *whole) {
+	silentKubelet := removal{"a kubelet is silent", func(w *healthyCluster) {
 		node := w.objects["Node w1"].(*corev1.Node)
 		node.Status.Conditions[1].Status = corev1.ConditionUnknown
 	}}
-	ahead := func(name string) taken {
-		return taken{"ahead, and no renewal received: " + name, func(w *whole) {
+	ahead := func(name string) removal {
+		return removal{"ahead, and no renewal received: " + name, func(w *healthyCluster) {
 			old := w.objects["Lease "+name]
 			w.beats, w.objects["Lease "+name] = nil, lease(old.GetNamespace(), name, time.Now().Add(time.Hour))
 		}}
 	}
-	unheard := taken{"no renewal received", func(w *whole) { w.beats = nil }}
-	return map[string][]taken{
+	noHeartbeat := removal{"no renewal received", func(w *healthyCluster) { w.beats = nil }}
+	return map[string][]removal{
 		"nodes-ready": nodes, "nodes-schedulable": nodes, "nodes-pressure": append(nodes, silentKubelet),
 		"node-leases": append(nodes, object("Lease w1"), ahead("w1")),
-		"kubelet-versions": append(nodes, taken{"no version", func(w *whole) { w.objects["Node w1"].(*corev1.Node).Status.NodeInfo.KubeletVersion = "" }},
-			taken{"no version of a server", func(w *whole) { w.server = "" }}),
+		"kubelet-versions": append(nodes, removal{"no version", func(w *healthyCluster) { w.objects["Node w1"].(*corev1.Node).Status.NodeInfo.KubeletVersion = "" }},
+			removal{"no version of a server", func(w *healthyCluster) { w.server = "" }}),
 		"control-plane": append(nodes, object("Pod kube-apiserver"), object("Pod etcd"), object("Node cp1")),
 		"leaders":       {object("Lease kube-scheduler"), ahead("kube-scheduler")},
 		"etcd": {
-			{"no report", func(w *whole) { delete(w.reports, "cp1") }}, {"no part", func(w *whole) { w.reports["cp1"].Etcd = nil }}, unknownPart("cp1", "etcd"),
-			{"stale report", func(w *whole) { w.reports["cp1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }},
-			{"a second control-plane host without", func(w *whole) { w.objects["Node w1"].(*corev1.Node).Labels[controlPlaneLabel] = "" }},
+			{"no report", func(w *healthyCluster) { delete(w.reports, "cp1") }}, {"no part", func(w *healthyCluster) { w.reports["cp1"].Etcd = nil }}, unknownPart("cp1", "etcd"),
+			{"stale report", func(w *healthyCluster) { w.reports["cp1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }},
+			{"a second control-plane host without", func(w *healthyCluster) { w.objects["Node w1"].(*corev1.Node).Labels[controlPlaneLabel] = "" }},
 		},
 		"jobs":        {object("Job")},
 		"terminating": {{"no pods", noPods}},
 		"disk-space":  reportOfW1("disks"),
 		"api-servers": {
-			{"no report", func(w *whole) { delete(w.reports, "cp1") }}, {"no part", func(w *whole) { w.reports["cp1"].APIServer = nil }}, unknownPart("cp1", "apiServer"),
-			{"stale report", func(w *whole) { w.reports["cp1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }},
-			{"a second control-plane host without", func(w *whole) { w.objects["Node w1"].(*corev1.Node).Labels[controlPlaneLabel] = "" }},
+			{"no report", func(w *healthyCluster) { delete(w.reports, "cp1") }}, {"no part", func(w *healthyCluster) { w.reports["cp1"].APIServer = nil }}, unknownPart("cp1", "apiServer"),
+			{"stale report", func(w *healthyCluster) { w.reports["cp1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }},
+			{"a second control-plane host without", func(w *healthyCluster) { w.objects["Node w1"].(*corev1.Node).Labels[controlPlaneLabel] = "" }},
 		},
 		"certificates": reportOfW1("certificates"), "time-sync": reportOfW1("clock"), "no-ipip": reportOfW1("links"), "pod-network-mtu": append(reportOfW1("links"),
-			taken{"no link", func(w *whole) { w.reports["w1"].Links[0].Name = "ens3" }}, taken{"no names", func(w *whole) { w.options.PodLinks = nil }}),
+			removal{"no link", func(w *healthyCluster) { w.reports["w1"].Links[0].Name = "ens3" }}, removal{"no names", func(w *healthyCluster) { w.options.PodLinks = nil }}),
 		"kube-proxy-mode": reportOfW1("proxyMode"), "node-reports": append(reportOfW1(), unknownPart("w1", "packages")), "units": reportOfW1("units"),
 		"programs": reportOfW1("programs"), "cgroups": reportOfW1("cgroup"), "sysctls": append(reportOfW1(), unknownPart("w1", "sysctls")),
 		"packages": reportOfW1("packages"), "pinned-images": reportOfW1("images"), "registry-reach": reportOfW1("registries"),
-		"gpus": append(reportOfW1("gpu"), taken{"no GPUs at all", func(w *whole) {
+		"gpus": append(reportOfW1("gpu"), removal{"no GPUs at all", func(w *healthyCluster) {
 			clearPart(w.reports["w1"], "gpu")
 			w.objects["Node w1"].(*corev1.Node).Status.Allocatable = nil
 		}}),
-		"clocks":           append(nodes, unheard),
-		"since":            append(nodes, unheard, silentKubelet),
+		"clocks":           append(nodes, noHeartbeat),
+		"since":            append(nodes, noHeartbeat, silentKubelet),
 		"system-workloads": {object("Deployment coredns")},
-		"system-pods": {{"none", func(w *whole) {
+		"system-pods": {{"none", func(w *healthyCluster) {
 			for name, o := range w.objects {
 				if strings.HasPrefix(name, "Pod ") && o.GetNamespace() != "shop" {
 					delete(w.objects, name)
@@ -119,9 +119,11 @@ func without() map[string][]taken {
 			}
 		}}},
 		"dns": {object("Service kube-dns"), object("EndpointSlice kube-dns")},
-		"data-plane": append(nodes[1:], object("Pod data-plane w1"), taken{"it does not run", func(w *whole) { w.objects["Pod data-plane w1"].(*corev1.Pod).Status.Phase = corev1.PodPending }},
-			taken{"it is not ready", func(w *whole) { unready("ContainersNotReady", "probe")(w.objects["Pod data-plane w1"].(*corev1.Pod)) }},
-			taken{"it says nothing", func(w *whole) {
+		"data-plane": append(nodes[1:], object("Pod data-plane w1"), removal{"it does not run", func(w *healthyCluster) { w.objects["Pod data-plane w1"].(*corev1.Pod).Status.Phase = corev1.PodPending }},
+			removal{"it is not ready", func(w *healthyCluster) {
+				unready("ContainersNotReady", "probe")(w.objects["Pod data-plane w1"].(*corev1.Pod))
+			}},
+			removal{"it says nothing", func(w *healthyCluster) {
 				p := w.objects["Pod data-plane w1"].(*corev1.Pod)
 				p.Status.Conditions = p.Status.Conditions[:2]
 			}}),
@@ -132,7 +134,7 @@ func without() map[string][]taken {
 	}
 }
 
-func noPods(w *whole) {
+func noPods(w *healthyCluster) {
 	for name := range w.objects {
 		if strings.HasPrefix(name, "Pod ") {
 			delete(w.objects, name)
@@ -143,7 +145,7 @@ func noPods(w *whole) {
 // TestAbsenceIsNotHealth checks each rule: it is ok in a healthy cluster, and not ok if one expected
 // thing is missing.
 func TestAbsenceIsNotHealth(t *testing.T) {
-	b := newWhole().judged(t)
+	b := newHealthyCluster().judged(t)
 	for _, id := range b.ids {
 		if id != apiServer && b.rows[id].outcome() != result.Holds {
 			t.Errorf("%s: %s (%s) %+v in a healthy cluster", id, b.rows[id].outcome(), b.rows[id].why(), b.rows[id].findings)
@@ -154,7 +156,7 @@ func TestAbsenceIsNotHealth(t *testing.T) {
 	}
 	for id, all := range without() {
 		for _, less := range all {
-			w := newWhole()
+			w := newHealthyCluster()
 			less.from(w)
 			row := w.judged(t).rows[id]
 			if row.outcome() == result.Holds {
@@ -171,11 +173,11 @@ func TestAbsenceIsNotHealth(t *testing.T) {
 	}
 }
 
-// TestNothingThere: in a cluster without objects, no rule is ok. A chosen rule reports that it saw
+// TestClusterWithoutObjects: in a cluster without objects, no rule is ok. A chosen rule reports that it saw
 // nothing.
-func TestNothingThere(t *testing.T) {
+func TestClusterWithoutObjects(t *testing.T) {
 	for _, airgaps := range []bool{true, false} {
-		w := newWhole()
+		w := newHealthyCluster()
 		w.objects, w.reports, w.beats, w.server = nil, nil, nil, ""
 		w.options.NodeReports, w.options.Nodes = airgaps, nil
 		if !airgaps {
@@ -201,22 +203,22 @@ func TestNothingThere(t *testing.T) {
 func TestExpectationsOfOthers(t *testing.T) {
 	for _, test := range []struct {
 		id   string
-		from func(*whole)
+		from func(*healthyCluster)
 		want result.Outcome
 		why  string
 	}{
-		{"etcd", func(w *whole) { w.reports["cp1"].Etcd = nil }, result.LeftOut, "etcd is external"},
-		{"etcd", func(w *whole) { delete(w.objects["Node cp1"].(*corev1.Node).Labels, controlPlaneLabel) }, result.LeftOut, "managed outside of this cluster"},
-		{"gpus", func(w *whole) {
+		{"etcd", func(w *healthyCluster) { w.reports["cp1"].Etcd = nil }, result.LeftOut, "etcd is external"},
+		{"etcd", func(w *healthyCluster) { delete(w.objects["Node cp1"].(*corev1.Node).Labels, controlPlaneLabel) }, result.LeftOut, "managed outside of this cluster"},
+		{"gpus", func(w *healthyCluster) {
 			w.reports["w1"].GPU = nil
 			w.objects["Node w1"].(*corev1.Node).Status.Allocatable = nil
 		}, result.LeftOut, "no host has GPUs"},
-		{"gpus", func(w *whole) { w.reports["w1"].GPU = nil }, result.Unseen, "the NodeReport does not contain gpu: w1"},
+		{"gpus", func(w *healthyCluster) { w.reports["w1"].GPU = nil }, result.Unseen, "the NodeReport does not contain gpu: w1"},
 		{"webhooks", object("Webhook").from, result.LeftOut, "no webhook refers to a Service"},
-		{"certificates", func(w *whole) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }, result.Unseen, "no new NodeReport for more than 3m0s: w1"},
-		{"units", func(w *whole) { w.options.Nodes = append(w.options.Nodes, "w9") }, result.Unseen, "not joined: w9"},
+		{"certificates", func(w *healthyCluster) { w.reports["w1"].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour)) }, result.Unseen, "no new NodeReport for more than 3m0s: w1"},
+		{"units", func(w *healthyCluster) { w.options.Nodes = append(w.options.Nodes, "w9") }, result.Unseen, "not joined: w9"},
 	} {
-		w := newWhole()
+		w := newHealthyCluster()
 		test.from(w)
 		if row := w.judged(t).rows[test.id]; row.outcome() != test.want || !strings.Contains(row.why(), test.why) {
 			t.Errorf("%s: %s (%s), want %s (%s)", test.id, row.outcome(), row.why(), test.want, test.why)
@@ -224,9 +226,9 @@ func TestExpectationsOfOthers(t *testing.T) {
 	}
 }
 
-// TestStaleReportsDoNotVote: a stale report is no evidence against the fresh reports.
-func TestStaleReportsDoNotVote(t *testing.T) {
-	w := newWhole()
+// TestStaleReportsAreIgnored: a stale report is no evidence against the fresh reports.
+func TestStaleReportsAreIgnored(t *testing.T) {
+	w := newHealthyCluster()
 	for _, host := range []string{"w2", "w3"} {
 		w.host(host)
 		w.reports[host].Heartbeat = metav1.NewMicroTime(time.Now().Add(-time.Hour))
@@ -244,15 +246,15 @@ func TestStaleReportsDoNotVote(t *testing.T) {
 	}
 }
 
-// TestUnseenIsTold: a run that watches reports when a rule can no longer be evaluated, and when it
+// TestUnseenIsReported: a run that watches reports when a rule can no longer be evaluated, and when it
 // can be evaluated again.
-func TestUnseenIsTold(t *testing.T) {
-	w := newWhole()
+func TestUnseenIsReported(t *testing.T) {
+	w := newHealthyCluster()
 	e := w.engine(t)
 	now := time.Now()
-	told := func(later time.Duration) []string {
+	events := func(later time.Duration) []string {
 		var all []string
-		for _, event := range e.changes.events(now.Add(later), e.board.well()) {
+		for _, event := range e.changes.events(now.Add(later), e.board.healthy()) {
 			if event.Rule == "" || event.Rule == "units" {
 				all = append(all, event.Event+" "+event.Object)
 			}
@@ -260,26 +262,26 @@ func TestUnseenIsTold(t *testing.T) {
 		return all
 	}
 	w.judge(t, e)
-	if got := told(0); !slices.Equal(got, []string{"well "}) {
+	if got := events(0); !slices.Equal(got, []string{"well "}) {
 		t.Fatalf("events of a healthy cluster: %q", got)
 	}
 	units := w.reports["w1"].Units
 	clearPart(w.reports["w1"], "units")
 	w.judge(t, e)
-	if got := told(2 * time.Second); !slices.Equal(got, []string{"unseen Rule units"}) {
+	if got := events(2 * time.Second); !slices.Equal(got, []string{"unseen Rule units"}) {
 		t.Errorf("events without the expected part: %q", got)
 	}
 	w.reports["w1"].Units = units
 	w.judge(t, e)
-	if got := told(4 * time.Second); !slices.Equal(got, []string{"mended Rule units", "well "}) {
+	if got := events(4 * time.Second); !slices.Equal(got, []string{"mended Rule units", "well "}) {
 		t.Errorf("events with the part again: %q", got)
 	}
 }
 
-// TestMissedAsBefore: an object that was missing in the baseline does not decide. An object that is
+// TestMissingAsInBaseline: an object that was missing in the baseline does not decide. An object that is
 // missing since then decides.
-func TestMissedAsBefore(t *testing.T) {
-	w := newWhole()
+func TestMissingAsInBaseline(t *testing.T) {
+	w := newHealthyCluster()
 	delete(w.reports, "w1")
 	e := w.engine(t)
 	w.judge(t, e)

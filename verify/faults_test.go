@@ -77,7 +77,7 @@ func (f *faulty) refuses(r *http.Request) *http.Response {
 // read pods are unseen until it answers again, and then report the missing pod. All other rules are
 // ok, and no other kind is listed again.
 func TestOneKindFails(t *testing.T) {
-	bank0 := newBank(t)
+	cluster := newTestCluster(t)
 	for _, test := range []struct {
 		name   string
 		code   int32
@@ -89,7 +89,7 @@ func TestOneKindFails(t *testing.T) {
 		{"forbidden", http.StatusForbidden, metav1.StatusReasonForbidden},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := &bank{t, bank0.server, bank0.client}
+			b := &testCluster{t, cluster.server, cluster.client}
 			scheduler := b.client.CoreV1().Pods("kube-system")
 			f := newFaulty(test.code, test.reason, func() {
 				b.must(scheduler.Delete(t.Context(), "kube-scheduler-cp1", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
@@ -116,10 +116,10 @@ func TestOneKindFails(t *testing.T) {
 	}
 }
 
-// TestSoakTrustsNoDeadWatch: a soak window that began before the end of a watch does not complete,
+// TestSoakNeedsAnOpenWatch: a soak window that began before the end of a watch does not complete,
 // although no event shows a change.
-func TestSoakTrustsNoDeadWatch(t *testing.T) {
-	b := newBank(t)
+func TestSoakNeedsAnOpenWatch(t *testing.T) {
+	b := newTestCluster(t)
 	f := newFaulty(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, func() {
 		b.must(b.client.CoreV1().Pods("kube-system").Delete(t.Context(), "kube-scheduler-cp1", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 	})
@@ -147,7 +147,7 @@ func TestSoakTrustsNoDeadWatch(t *testing.T) {
 // TestUnreadableObject: if one NodeReport cannot be read, the rules about hosts are unseen and name
 // it. A heartbeat without a fraction can be read.
 func TestUnreadableObject(t *testing.T) {
-	b := newBank(t)
+	b := newTestCluster(t)
 	client, err := dynamic.NewForConfig(b.server.Config)
 	b.must(err)
 	b.nodeReports(client)
@@ -172,7 +172,7 @@ func TestUnreadableObject(t *testing.T) {
 
 // TestRenewedCredentials: the credentials from the start are no longer accepted.
 func TestRenewedCredentials(t *testing.T) {
-	b := newBank(t)
+	b := newTestCluster(t)
 	o, said := b.listening()
 	o.API = rest.CopyConfig(o.API)
 	o.API.BearerToken = "ended"
@@ -187,7 +187,7 @@ func TestRenewedCredentials(t *testing.T) {
 // TestDeadConnection: a dead connection does not delay the end of a run, for any request at that
 // time.
 func TestDeadConnection(t *testing.T) {
-	b := newBank(t)
+	b := newTestCluster(t)
 	lb := newBalancer(t, b.server.Address())
 	o, said := b.listening()
 	o.API = rest.CopyConfig(o.API)

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestWhatIsFoundHasAFix parses the source of this package: each Finding literal with Saw has a Fix.
+// TestEveryFindingHasAFix parses the source of this package: each Finding literal with Saw has a Fix.
 // A literal that gets Saw or Fix later has neither.
-func TestWhatIsFoundHasAFix(t *testing.T) {
+func TestEveryFindingHasAFix(t *testing.T) {
 	names, err := fs.Glob(os.DirFS("."), "*.go")
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ import (
 // kind.
 func seen(t *testing.T, objects ...metav1.Object) view {
 	t.Helper()
-	v := view{now: time.Now(), caches: map[kind][]cache.Indexer{}, heard: newHeard(), server: "v1.36.3"}
+	v := view{now: time.Now(), caches: map[kind][]cache.Indexer{}, heartbeats: newHeartbeats(), server: "v1.36.3"}
 	for k, s := range sources {
 		indexers := maps.Clone(s.indexers)
 		if indexers == nil {
@@ -53,8 +53,8 @@ func (v view) put(t *testing.T, object metav1.Object) {
 	if _, is := trimmed.(runtime.Object); !is {
 		t.Fatalf("the mutation detector does not check a %T: add a DeepCopyObject to mutation_test.go", trimmed)
 	}
-	if _, known := v.heard.last(leaseOf(object.GetName())); k == nodeReports && !known {
-		v.heard.take(leaseOf(object.GetName()), v.now, v.now, v.now) // the clock is right
+	if _, known := v.heartbeats.last(leaseOf(object.GetName())); k == nodeReports && !known {
+		v.heartbeats.take(leaseOf(object.GetName()), v.now, v.now, v.now) // the clock is right
 	}
 	if err := v.caches[k][0].Add(trimmed); err != nil {
 		t.Fatal(err)

@@ -82,13 +82,13 @@ func (v view) doubts(kinds []kind) []*doubt {
 
 // doubtsOf returns the doubts that prevent the evaluation of a rule.
 func (v view) doubtsOf(r rule) []*doubt {
-	return append(v.doubts(r.watches), slices.DeleteFunc(v.doubts(r.besides()), (*doubt).refused)...)
+	return append(v.doubts(r.watches), slices.DeleteFunc(v.doubts(r.extraKinds()), (*doubt).refused)...)
 }
 
 // hidden returns the doubts about optional kinds that the user must not read. The rule is
 // evaluated without them: its findings are valid, but it cannot be ok.
 func (r rule) hidden(v view) []*doubt {
-	return slices.DeleteFunc(v.doubts(r.besides()), func(d *doubt) bool { return !d.refused() })
+	return slices.DeleteFunc(v.doubts(r.extraKinds()), func(d *doubt) bool { return !d.refused() })
 }
 
 // refused reports that nothing of the kind is known. A list from before the refusal is outdated.

@@ -83,7 +83,7 @@ func TestKindFix(t *testing.T) {
 // TestVersionWentBack: the API server that answers now has an older state than the one before. Its
 // list is accepted and counted. After an event or a silent watch, the kind is listed again.
 func TestVersionWentBack(t *testing.T) {
-	b := newBank(t)
+	b := newTestCluster(t)
 	a, err := newAPI(b.server.Config)
 	b.must(err)
 	w := &watching{api: a, noted: &confirmations{}, lost: func(err error) { t.Errorf("given up: %v", err) }}
@@ -117,9 +117,9 @@ func TestVersionWentBack(t *testing.T) {
 	await(3) // by an event
 }
 
-// TestOldEventIsNotPassedOn: a reflector would store the old state as the newest.
-func TestOldEventIsNotPassedOn(t *testing.T) {
-	a := &attended{lister: &lister{noted: &confirmation{kind: pods, newest: "100", failing: make(chan struct{})}}}
+// TestOldEventIsNotForwarded: a reflector would store the old state as the newest.
+func TestOldEventIsNotForwarded(t *testing.T) {
+	a := &observedWatch{lister: &lister{noted: &confirmation{kind: pods, newest: "100", failing: make(chan struct{})}}}
 	for version, want := range map[string]watch.EventType{"99": watch.Error, "100": watch.Modified, "101": watch.Modified} {
 		event := watch.Event{Type: watch.Modified, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", ResourceVersion: version}}}
 		if got := a.note(t.Context(), event); got.Type != want {

@@ -47,7 +47,7 @@ func judgeGPUs(v view) []Finding {
 		if g == nil {
 			continue
 		}
-		found := missingCards(g)
+		found := missingGPUs(g)
 		if g.Driver == "" {
 			found = append(found, unloaded(g, r.report.Kernel)...)
 		} else {
@@ -64,14 +64,15 @@ func judgeGPUs(v view) []Finding {
 	return findings
 }
 
-// missingCards finds GPUs that have left the bus. After a reboot, no driver reports them.
-func missingCards(g *nodereport.GPU) []Finding {
+// missingGPUs finds GPUs that have left the bus. After a reboot, no driver reports them.
+func missingGPUs(g *nodereport.GPU) []Finding {
 	if g.Want == nil || g.Bus >= g.Want.Count {
 		return nil
 	}
 	return []Finding{{
 		Saw: fmt.Sprintf("%d on the PCI bus, %d when airgap set them up", g.Bus, g.Want.Count), Want: "all of them",
-		Fix: "lspci -d 10de:; dmesg | grep -i 'fallen off the bus'; power the server off and on; if a GPU was removed on purpose: rm /var/lib/airgap/report.json, then run the same airgap install or airgap join again",
+		Fix: "lspci -d 10de:; dmesg | grep -i 'fallen off the bus'; power the server off and on; " +
+			"if a GPU was removed on purpose: rm /var/lib/airgap/report.json, then run the same airgap install or airgap join again",
 	}}
 }
 
@@ -113,9 +114,9 @@ func drivers(g *nodereport.GPU) []Finding {
 
 // withUUID appends the UUID that the device plugin logs for the GPU at the start of a fault:
 // "GPU 3 (0000:4e:00.0): …", or from the kernel log "0000:4e:00.0: …".
-func withUUID(fault string, cards []nodereport.Card) string {
+func withUUID(fault string, list []nodereport.Card) string {
 	subject, _, _ := strings.Cut(fault, ": ")
-	for _, c := range cards {
+	for _, c := range list {
 		if c.UUID != "" && c.Address != "" && (subject == c.Address || strings.HasSuffix(subject, "("+c.Address+")")) {
 			return fault + " [" + c.UUID + "]"
 		}
@@ -152,7 +153,7 @@ func library(g *nodereport.GPU) []Finding {
 // GPUs are not set up by airgap and a device plugin runs, it expects one resource for each GPU.
 func offered(g *nodereport.GPU, has corev1.ResourceList) []Finding {
 	want := g.Offers
-	if _, told := has[gpuResource]; told && g.Want == nil {
+	if _, ok := has[gpuResource]; ok && g.Want == nil {
 		want = []nodereport.Offer{{Resource: string(gpuResource), Count: g.Bus}}
 	}
 	var found []Finding
@@ -168,8 +169,8 @@ func offered(g *nodereport.GPU, has corev1.ResourceList) []Finding {
 	return found
 }
 
-// cardsOf returns the resources of the device plugin; nil if a node has none.
-func cardsOf(all corev1.ResourceList) corev1.ResourceList {
+// gpuResources returns the resources of the device plugin; nil if a node has none.
+func gpuResources(all corev1.ResourceList) corev1.ResourceList {
 	var kept corev1.ResourceList
 	for name, q := range all {
 		if strings.HasPrefix(string(name), gpuDomain) {

@@ -38,15 +38,15 @@ func TestHostsDateEnds(t *testing.T) {
 			}
 		}
 		v := seen(t, node("cp1", corev1.ConditionTrue, controlPlaneNode), node("w1", corev1.ConditionTrue),
-			pod("shop", "ended", "w1", by, bornAt(said(5*hour, test.server)), end), pod("shop", "next", "cp1", by, bornAt(said(test.made, test.server))),
-			job("shop", "nightly", func(j *batchv1.Job) { j.Status.Active, j.Status.Failed = 0, 1 }), pod("shop", "try", "w1", owners()[jobOwns][0], bornAt(said(5*hour, test.server)), end))
-		v.heard.take(leaseOf("cp1"), now.Add(test.server), now, now)
-		v.heard.take(leaseOf("w1"), now.Add(test.host), now, now)
-		found := judgePods(v, everywhere)
+			pod("shop", "ended", "w1", by, createdAt(said(5*hour, test.server)), end), pod("shop", "next", "cp1", by, createdAt(said(test.made, test.server))),
+			job("shop", "nightly", func(j *batchv1.Job) { j.Status.Active, j.Status.Failed = 0, 1 }), pod("shop", "try", "w1", owners()[jobOwns][0], createdAt(said(5*hour, test.server)), end))
+		v.heartbeats.take(leaseOf("cp1"), now.Add(test.server), now, now)
+		v.heartbeats.take(leaseOf("w1"), now.Add(test.host), now, now)
+		found := judgePods(v, anyNamespace)
 		if got := !slices.ContainsFunc(found, func(f Finding) bool { return f.Object == "Pod shop/ended" }); got != test.replaced {
 			t.Errorf("%s: replaced %v", test.name, got)
 		}
-		if got := len(judgeJobs(v, everywhere)) == 1; got != test.noRetryInTime {
+		if got := len(judgeJobs(v, anyNamespace)) == 1; got != test.noRetryInTime {
 			t.Errorf("%s: Job not retried in time: %v", test.name, got)
 		}
 	}
@@ -54,14 +54,14 @@ func TestHostsDateEnds(t *testing.T) {
 
 // TestServersDateDeletions: the rule terminating also uses the clocks of the servers if it is the only rule.
 func TestServersDateDeletions(t *testing.T) {
-	for _, r := range []rule{terminating(everywhere), jobsDone(everywhere), otherPods(nil), systemPods(nil)} {
+	for _, r := range []rule{terminating(anyNamespace), jobsDone(anyNamespace), otherPods(nil), systemPods(nil)} {
 		if !slices.Contains(r.kinds(), leases) {
 			t.Errorf("%s does not read leases", r.id)
 		}
 	}
 	v := seen(t, node("cp1", corev1.ConditionTrue, controlPlaneNode), deletedAgo(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, time.Second))
-	v.heard.take(leaseOf("cp1"), v.now.Add(time.Hour), v.now, v.now)
-	if f := terminating(everywhere).judge(v); len(f) != 1 {
+	v.heartbeats.take(leaseOf("cp1"), v.now.Add(time.Hour), v.now, v.now)
+	if f := terminating(anyNamespace).judge(v); len(f) != 1 {
 		t.Errorf("deleted an hour ago by the clock of the server: %+v", f)
 	}
 }

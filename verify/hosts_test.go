@@ -39,7 +39,7 @@ func untyped(apiVersion, kind, name string, spec map[string]any) *unstructured.U
 // TestReported checks the rules about the parts of a NodeReport.
 func TestReported(t *testing.T) {
 	now := time.Now()
-	whole := func(r nodereport.Report) nodereport.Report {
+	complete := func(r nodereport.Report) nodereport.Report {
 		r.Heartbeat = metav1.NewMicroTime(now.Add(-time.Second))
 		return r
 	}
@@ -66,7 +66,12 @@ func TestReported(t *testing.T) {
 			[]Finding{{Object: "Node w1", Saw: "the runtime uses cgroupfs, the kubelet uses systemd"}}},
 		{"the kubelet's file disagrees", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd", Configured: "cgroupfs"}},
 			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use systemd, but the kubelet's configuration file has cgroupfs"}}},
-		{"drivers agree, and the host requires this driver", cgroupsAgree(), nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd", Configured: "systemd", Host: "systemd"}}, nil},
+		{
+			"drivers agree, and the host requires this driver",
+			cgroupsAgree(),
+			nodereport.Report{Cgroup: &nodereport.Cgroup{Version: 2, Runtime: "systemd", Kubelet: "systemd", Configured: "systemd", Host: "systemd"}},
+			nil,
+		},
 		{
 			"drivers agree on a host without systemd",
 			cgroupsAgree(),
@@ -81,7 +86,7 @@ func TestReported(t *testing.T) {
 			[]Finding{{Object: "Node w1", Saw: "runtime and kubelet use cgroupfs, but the host requires systemd (cgroup v1)"}}},
 		{"pins", imagesPinned(), nodereport.Report{Images: &nodereport.Images{Unpinned: []string{"pause:3.10"}, Missing: []string{"flannel:v1"}}},
 			[]Finding{{Object: "Node w1", Saw: "flannel:v1: missing"}, {Object: "Node w1", Saw: "pause:3.10: not pinned, the kubelet may delete it when the disk fills up"}}},
-		{"packages", packagesWhole(), nodereport.Report{Packages: &nodereport.Packages{Changed: []string{"S.5....T.  /usr/bin/kubelet"}, Unlocked: []string{"kubelet"}}},
+		{"packages", packagesUnchanged(), nodereport.Report{Packages: &nodereport.Packages{Changed: []string{"S.5....T.  /usr/bin/kubelet"}, Unlocked: []string{"kubelet"}}},
 			[]Finding{{Object: "Node w1", Saw: "changed since the installation: S.5....T.  /usr/bin/kubelet"}, {Object: "Node w1", Saw: "kubelet: the next dnf update may change it"}}},
 		{"sysctl", sysctlsStay(), nodereport.Report{Sysctls: []nodereport.Setting{{Key: "net.ipv4.ip_forward", Saw: "0", Want: "1"}}},
 			[]Finding{{Object: "Node w1, net.ipv4.ip_forward", Saw: "0"}}},
@@ -101,7 +106,7 @@ func TestReported(t *testing.T) {
 		{"proxy's mode", proxyMode("nftables"), nodereport.Report{ProxyMode: "iptables"}, []Finding{{Object: "Node w1", Saw: "kube-proxy's mode is iptables"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			v := seen(t, node("w1", corev1.ConditionTrue), report(t, "w1", whole(test.says)))
+			v := seen(t, node("w1", corev1.ConditionTrue), report(t, "w1", complete(test.says)))
 			v.now = now
 			wantSaw(t, test.rule.judge(v), test.want...)
 		})
@@ -118,7 +123,7 @@ func TestStaleReport(t *testing.T) {
 		Finding{Object: "NodeReport w1", Saw: "no update since " + now.Add(-time.Hour).UTC().Format(time.RFC3339)},
 		Finding{Object: "NodeReport w2", Saw: "it does not exist"})
 	// It was received just now, from a host with a clock an hour behind.
-	v.heard.take(reportOf("w1"), now.Add(-time.Hour), now.Add(-time.Second), now.Add(-time.Second))
+	v.heartbeats.take(reportOf("w1"), now.Add(-time.Hour), now.Add(-time.Second), now.Add(-time.Second))
 	wantSaw(t, judgeReports(v), Finding{Object: "NodeReport w2", Saw: "it does not exist"})
 }
 
@@ -129,7 +134,7 @@ func TestDeadReportOfClockAhead(t *testing.T) {
 	for _, test := range []struct {
 		name        string
 		said, ahead time.Duration
-		heard       bool // the lease
+		received    bool // the lease
 		want        string
 	}{
 		{"fresh, by an unknown clock", -time.Minute, 0, false, "too soon to tell"},
@@ -139,8 +144,8 @@ func TestDeadReportOfClockAhead(t *testing.T) {
 		{"from before the clock was set back", time.Hour, 0, true, "too soon to tell"},
 	} {
 		v := seen(t, node("w1", corev1.ConditionTrue), report(t, "w1", nodereport.Report{Heartbeat: metav1.NewMicroTime(now.Add(test.said))}))
-		if v.heard = newHeard(); test.heard {
-			v.heard.take(leaseOf("w1"), now.Add(test.ahead), now, now)
+		if v.heartbeats = newHeartbeats(); test.received {
+			v.heartbeats.take(leaseOf("w1"), now.Add(test.ahead), now, now)
 		}
 		if got := reportsFresh().expects(v).missing; !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
@@ -229,7 +234,7 @@ func TestGPUs(t *testing.T) {
 		return &nodereport.NVML{Driver: "580.95.05", Cards: 8, Faults: faults}
 	}
 	want := &nodereport.Cards{Driver: "580.95.05", Count: 8}
-	whole := []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 8}}
+	complete := []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 8}}
 	for _, test := range []struct {
 		name string
 		has  list
@@ -255,13 +260,13 @@ func TestGPUs(t *testing.T) {
 			"0000:bd:00.0: Xid 48 at 2025-11-23T00:00:06Z", "GPU 3: does not answer: GPU is lost",
 		}},
 
-		{"set up", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", Module: true, NVML: library(), Want: want, Offers: whole}, nil},
-		{"without a device plugin", nil, nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library(), Want: want, Offers: whole}, []string{"0 nvidia.com/gpu allocatable"}},
+		{"set up", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", Module: true, NVML: library(), Want: want, Offers: complete}, nil},
+		{"without a device plugin", nil, nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library(), Want: want, Offers: complete}, []string{"0 nvidia.com/gpu allocatable"}},
 		{"with time-slicing", has("32"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library(), Want: want, Offers: []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 32}}}, nil},
 		{"with MIG instances", list{gpuResource: resource.MustParse("7"), "nvidia.com/mig-1g.10gb": resource.MustParse("6")},
 			nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library(), Want: want, Offers: []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 7}, {Resource: "nvidia.com/mig-1g.10gb", Count: 7}}},
 			[]string{"6 nvidia.com/mig-1g.10gb allocatable"}},
-		{"one is missing", has("8"), nodereport.GPU{Bus: 7, Driver: "580.95.05", NVML: library(), Want: want, Offers: whole},
+		{"one is missing", has("8"), nodereport.GPU{Bus: 7, Driver: "580.95.05", NVML: library(), Want: want, Offers: complete},
 			[]string{"7 on the PCI bus, 8 when airgap set them up", "7 on the PCI bus, 8 in NVML"}},
 		{"all are missing", nil, nodereport.GPU{Want: want}, []string{"0 on the PCI bus, 8 when airgap set them up"}},
 		{"no count at setup", nil, nodereport.GPU{Want: &nodereport.Cards{}}, nil},
@@ -270,7 +275,7 @@ func TestGPUs(t *testing.T) {
 		{
 			"another version than the locked one",
 			has("8"),
-			nodereport.GPU{Bus: 8, Driver: "595.45", NVML: &nodereport.NVML{Driver: "595.45", Cards: 8}, Want: want, Offers: whole},
+			nodereport.GPU{Bus: 8, Driver: "595.45", NVML: &nodereport.NVML{Driver: "595.45", Cards: 8}, Want: want, Offers: complete},
 			[]string{"kernel module 595.45"},
 		},
 		{"no library", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: &nodereport.NVML{Error: "no library", Faults: []string{"Xid 79"}}, Want: want}, []string{"Xid 79", "no library"}},

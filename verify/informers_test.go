@@ -96,7 +96,7 @@ func TestStreamingLists(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			b := newBank(t, test.flags...)
+			b := newTestCluster(t, test.flags...)
 			var w wire
 			o := b.options()
 			o.API = w.on(o.API)
@@ -110,10 +110,10 @@ func TestStreamingLists(t *testing.T) {
 	}
 }
 
-// forgetful is a cluster that compacts its etcd between the first and the second watch of pods, so
+// compactingCluster is a cluster that compacts its etcd between the first and the second watch of pods, so
 // that the second watch is expired.
-type forgetful struct {
-	*bank
+type compactingCluster struct {
+	*testCluster
 	wire
 
 	ended chan struct{} // closed after the first watch
@@ -121,8 +121,8 @@ type forgetful struct {
 	once  sync.Once
 }
 
-func newForgetful(t *testing.T) *forgetful {
-	f := &forgetful{bank: newBank(t, "--watch-cache=false", "--feature-gates=WatchList=false"), ended: make(chan struct{}), goOn: make(chan struct{})}
+func newCompactingCluster(t *testing.T) *compactingCluster {
+	f := &compactingCluster{testCluster: newTestCluster(t, "--watch-cache=false", "--feature-gates=WatchList=false"), ended: make(chan struct{}), goOn: make(chan struct{})}
 	f.touch = func(r *http.Request) {
 		q := r.URL.Query()
 		if !strings.HasSuffix(r.URL.Path, "/pods") || q.Get("watch") == "" {
@@ -138,7 +138,7 @@ func newForgetful(t *testing.T) *forgetful {
 }
 
 // forget waits for the end of the first watch, calls meanwhile, and compacts etcd.
-func (f *forgetful) forget(meanwhile func()) {
+func (f *compactingCluster) forget(meanwhile func()) {
 	<-f.ended
 	meanwhile()
 	for range 2 { // so that the change is in the past
@@ -152,7 +152,7 @@ func (f *forgetful) forget(meanwhile func()) {
 // without a new session, the deleted object arrives as a tombstone, and no change is lost.
 func TestExpired(t *testing.T) {
 	t.Parallel()
-	f := newForgetful(t)
+	f := newCompactingCluster(t)
 	o, said := f.listening()
 	o.API, o.Soak, o.Timeout = f.on(o.API), time.Minute, 30*time.Second
 	ctx, cancel := context.WithCancel(t.Context())
@@ -172,7 +172,7 @@ func TestExpired(t *testing.T) {
 // TestListedAgain: an object that is listed again with the same version is no change.
 func TestListedAgain(t *testing.T) {
 	t.Parallel()
-	f := newForgetful(t)
+	f := newCompactingCluster(t)
 	a, err := newAPI(f.on(f.server.Config))
 	f.must(err)
 	w := &watching{api: a, noted: &confirmations{}, lost: func(err error) { t.Errorf("given up: %v", err) }}
@@ -180,7 +180,7 @@ func TestListedAgain(t *testing.T) {
 	all, err := w.of(pods)
 	f.must(err)
 	marks := make(chan struct{}, 100)
-	f.must(all[0].listen(newHeard(), func() { marks <- struct{}{} }))
+	f.must(all[0].listen(newHeartbeats(), func() { marks <- struct{}{} }))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer w.stop()
 	defer cancel()
@@ -244,16 +244,16 @@ func ask(t *testing.T, at, what string) string {
 // changes from that time.
 func TestFailover(t *testing.T) {
 	t.Parallel()
-	b := newBank(t)
-	twin := b.server.Twin(t)
+	b := newTestCluster(t)
+	second := b.server.Twin(t)
 	lb := newBalancer(t, b.server.Address())
 	o, said := b.listening()
 	o.API = rest.CopyConfig(o.API)
 	o.API.Host, o.Soak = "https://"+lb.address(), 3*time.Second
 	others := *b
-	others.client = twin.Client(t)
+	others.client = second.Client(t)
 	said.on("Nodes are Ready: ok", func() {
-		lb.sendTo(twin.Address())
+		lb.sendTo(second.Address())
 		b.server.Stop()
 		others.deployment(1)
 	})
@@ -268,13 +268,13 @@ func TestFailover(t *testing.T) {
 // connection may reach another server.
 func TestNotReady(t *testing.T) {
 	t.Parallel()
-	b := newBank(t, "--shutdown-delay-duration=5m")
-	twin := b.server.Twin(t)
+	b := newTestCluster(t, "--shutdown-delay-duration=5m")
+	second := b.server.Twin(t)
 	lb := newBalancer(t, b.server.Address())
 	o, said := b.listening()
 	o.API = rest.CopyConfig(o.API)
 	o.API.Host, o.Soak, o.Timeout = "https://"+lb.address(), 25*time.Second, 2*time.Minute // longer than the time between two probes
-	said.on("Nodes are Ready: ok", func() { lb.nextTo(twin.Address()); b.server.Leave(t) })
+	said.on("Nodes are Ready: ok", func() { lb.nextTo(second.Address()); b.server.Leave(t) })
 	if r := b.verify(o); !r.OK {
 		t.Fatalf("findings %+v", r.Findings)
 	}
@@ -284,14 +284,14 @@ func TestNotReady(t *testing.T) {
 // TestNewKind: NodeReports are added to the cluster while it is watched, and their rules apply then.
 func TestNewKind(t *testing.T) {
 	t.Parallel()
-	b := newBank(t)
+	b := newTestCluster(t)
 	o, said := b.listening()
 	o.Soak, o.grow = 3*time.Second, 50*time.Millisecond
 	others, err := dynamic.NewForConfig(b.server.Config)
 	b.must(err)
 	said.on("Nodes are Ready: ok", func() { b.nodeReports(others) })
 	said.on("NodeReport cp1: it does not exist", func() {
-		r := report(t, "cp1", *newWhole().reports["cp1"])
+		r := report(t, "cp1", *newHealthyCluster().reports["cp1"])
 		_, err := others.Resource(nodereport.Resource).Create(b.t.Context(), r, metav1.CreateOptions{})
 		b.must(err)
 	})
@@ -309,14 +309,14 @@ func TestNewKind(t *testing.T) {
 
 // nodeReports defines the kind NodeReport without its schema. From then on the kubelet of cp1 renews
 // its Lease, which dates its reports.
-func (b *bank) nodeReports(client dynamic.Interface) {
+func (b *testCluster) nodeReports(client dynamic.Interface) {
 	b.t.Helper()
 	b.must(b.defineReports(client, nodereport.Kind.Version))
 	b.renews("cp1", 100*time.Millisecond)
 }
 
 // defineReports defines one version of the kind.
-func (b *bank) defineReports(client dynamic.Interface, version string) error {
+func (b *testCluster) defineReports(client dynamic.Interface, version string) error {
 	crd := untyped("apiextensions.k8s.io/v1", "CustomResourceDefinition", "nodereports.airgap.dev", map[string]any{
 		"group": nodereport.Kind.Group, "scope": "Cluster",
 		"names": map[string]any{"kind": nodereport.Kind.Kind, "plural": "nodereports"},
@@ -335,7 +335,7 @@ func definitions() schema.GroupVersionResource {
 // TestScope: a user with access to one namespace verifies that namespace.
 func TestScope(t *testing.T) {
 	t.Parallel()
-	b := newBank(t)
+	b := newTestCluster(t)
 	b.mayRead("tenant", "shop", "get", "list", "watch")
 	o := b.options()
 	o.API = rest.CopyConfig(o.API)
@@ -366,7 +366,7 @@ func TestScope(t *testing.T) {
 }
 
 // mayRead creates a namespace in which a user has these verbs for all resources.
-func (b *bank) mayRead(user, namespace string, verbs ...string) {
+func (b *testCluster) mayRead(user, namespace string, verbs ...string) {
 	b.t.Helper()
 	_, err := b.client.CoreV1().Namespaces().Create(b.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	b.must(err)

@@ -30,7 +30,8 @@ func judgeJobs(v view, judged func(namespace string) bool) []Finding {
 		if saw := j.trouble(v); saw != "" && judged(j.namespace) && (j.schedule == "" || !done[j.schedule].After(j.created)) {
 			findings = append(findings, Finding{
 				Object: j.title("Job"), Saw: saw, Want: "complete or running",
-				Fix: fmt.Sprintf("kubectl -n %[1]s describe job %[2]s; kubectl -n %[1]s logs job/%[2]s --all-containers; after the repair, run the Job again or delete it: kubectl -n %[1]s delete job %[2]s", j.namespace, j.name),
+				Fix: fmt.Sprintf("kubectl -n %[1]s describe job %[2]s; kubectl -n %[1]s logs job/%[2]s --all-containers; "+
+					"after the repair, run the Job again or delete it: kubectl -n %[1]s delete job %[2]s", j.namespace, j.name),
 			})
 		}
 	}
@@ -57,7 +58,7 @@ type keptJob struct {
 	schedule string // UID of its CronJob, or ""
 	cron     string // name of its CronJob
 	created  time.Time
-	leaving  *leaving
+	deletion *deletion
 	failed   string // why it is not retried; "": it is
 	complete bool
 	idle     bool // it should have a pod and has none
@@ -66,7 +67,7 @@ type keptJob struct {
 
 func keepJob(o *batchv1.Job) *keptJob {
 	kept := &keptJob{
-		objectMeta: metaOf(o.ObjectMeta), uid: string(o.UID), created: o.CreationTimestamp.Time, leaving: leavingOf(o.ObjectMeta),
+		objectMeta: metaOf(o.ObjectMeta), uid: string(o.UID), created: o.CreationTimestamp.Time, deletion: deletionOf(o.ObjectMeta),
 		complete: jobCondition(o, batchv1.JobComplete) != nil, idle: idle(o), tried: o.Status.Failed > 0 || o.Status.Succeeded > 0,
 	}
 	if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.Kind == "CronJob" {
@@ -105,7 +106,7 @@ func idle(o *batchv1.Job) bool {
 
 func (j *keptJob) trouble(v view) string {
 	switch {
-	case j.leaving != nil:
+	case j.deletion != nil:
 		return ""
 	case j.failed != "" || !j.idle:
 		return j.failed
@@ -125,7 +126,7 @@ func (v view) lastEnd(owner string) time.Time {
 	var last time.Time
 	for _, p := range by[*keptPod](v, pods, byOwner, owner) {
 		if p.rare != nil && !p.rare.over.IsZero() {
-			over, _ := v.ours(leaseOf(p.node), p.rare.over)
+			over, _ := v.localTime(leaseOf(p.node), p.rare.over)
 			last = later(last, over)
 		}
 	}

@@ -15,13 +15,13 @@ import (
 // The table has each kind, and each watched kind has a rule.
 func TestEveryKindIsInTheTable(t *testing.T) {
 	server := apitest.Start(t, "--runtime-config=api/all=true")
-	told := map[schema.GroupKind]judged.Judgement{}
+	table := map[schema.GroupKind]judged.Judgement{}
 	for _, j := range judged.Kinds() {
 		at := schema.GroupKind{Group: j.Group, Kind: j.Kind}
-		if _, twice := told[at]; twice {
+		if _, twice := table[at]; twice {
 			t.Errorf("the table has %s twice", at)
 		}
-		told[at] = j
+		table[at] = j
 	}
 	_, lists, err := kubernetes.NewForConfigOrDie(server.Config).Discovery().ServerGroupsAndResources()
 	if err != nil {
@@ -42,7 +42,7 @@ func TestEveryKindIsInTheTable(t *testing.T) {
 			}
 			at := schema.GroupKind{Group: version.Group, Kind: r.Kind}
 			served[at] = true
-			j, has := told[at]
+			j, has := table[at]
 			if !has {
 				t.Errorf("%s is missing in the table (%s)", at, list.GroupVersion)
 			}

@@ -38,7 +38,7 @@ func TestJudgements(t *testing.T) {
 					want = j.Rules[min(nth, len(j.Rules)-1)]
 				}
 				for _, c := range cases {
-					found := judgeStates(seen(t, append(quiet(), c.objects...)...))
+					found := judgeStates(seen(t, append(twoNodes(), c.objects...)...))
 					if want == "" && len(found) > 0 {
 						t.Errorf("in %s: found by %v: want none", namespace, found)
 					}
@@ -51,8 +51,8 @@ func TestJudgements(t *testing.T) {
 	}
 }
 
-// quiet returns a cluster of two nodes without workloads.
-func quiet() []metav1.Object {
+// twoNodes returns a cluster of two nodes without workloads.
+func twoNodes() []metav1.Object {
 	cp := node("cp1", corev1.ConditionTrue, controlPlaneNode)
 	w1 := node("w1", corev1.ConditionTrue, func(n *corev1.Node) { n.Labels[corev1.LabelHostname] = "w1" })
 	list := []metav1.Object{cp, w1}
@@ -83,7 +83,7 @@ func judgeStates(v view) []Finding {
 func statesOf(j judged.Judgement, namespace string) []inState {
 	switch {
 	case j.Kind != "Pod":
-		return keeperStates(namespace)[j.Kind+" "+j.State]
+		return controllerStates(namespace)[j.Kind+" "+j.State]
 	case j.Owner == anyOwner:
 		return livePods(namespace)[j.State]
 	}
@@ -96,7 +96,7 @@ func livePods(namespace string) map[string][]inState {
 	add := func(state string, changes ...func(*corev1.Pod)) {
 		for _, some := range owners() {
 			for _, owner := range some {
-				p := pod(namespace, "p", "w1", append([]func(*corev1.Pod){owner, bornAt(time.Now())}, changes...)...)
+				p := pod(namespace, "p", "w1", append([]func(*corev1.Pod){owner, createdAt(time.Now())}, changes...)...)
 				c := inState{append(ownersOf(namespace, 0), job(namespace, "nightly"), p), "Pod " + namespace + "/p"}
 				if daemon := metav1.GetControllerOf(p); daemon == nil || daemon.Kind != "DaemonSet" || p.DeletionTimestamp != nil || p.Spec.NodeName != "w1" || p.Status.Phase == corev1.PodSucceeded {
 					c.objects = append(c.objects, pod(namespace, "agent-on-w1", "w1", owners()[workloadsOwn][3]))
@@ -113,11 +113,11 @@ func livePods(namespace string) map[string][]inState {
 	add("runs and is ready")
 	add("runs, and a probe or a readiness gate says not ready", unready("ContainersNotReady", "main"))
 	add("runs, and a probe or a readiness gate says not ready", gate, unready("ReadinessGatesNotReady", "bank/listed"))
-	add("runs, and a probe or a readiness gate says not ready", onFailure, beside, exits(0), gate)
+	add("runs, and a probe or a readiness gate says not ready", onFailure, withSecond, exits(0), gate)
 	add("runs, and a container waits: image, configuration, crash loop", waiting("CrashLoopBackOff", "back-off 10s"))
-	add("runs, and a container ended badly", onFailure, beside, exits(1))
-	add("runs, one container has done its work, another works (restart policy Never or OnFailure)", onFailure, beside, exits(0))
-	add("runs, one container has done its work, another works (restart policy Never or OnFailure)", onFailure, beside, exits(0), withSidecar(running))
+	add("runs, and a container ended badly", onFailure, withSecond, exits(1))
+	add("runs, one container has done its work, another works (restart policy Never or OnFailure)", onFailure, withSecond, exits(0))
+	add("runs, one container has done its work, another works (restart policy Never or OnFailure)", onFailure, withSecond, exits(0), withSidecar(running))
 	add("an init container waits or fails", pending, withInit(held))
 	add("an init container waits or fails", pending, withInit(terminated(1, now)))
 	add("its init containers are done", withInit(terminated(0, now)))
@@ -129,9 +129,9 @@ func livePods(namespace string) map[string][]inState {
 	add("Pending, not scheduled", unscheduled)
 	add("Pending, held by a scheduling gate", gated)
 	add("Pending on its node, its containers are being made", pending)
-	add("Terminating, within its grace period and a minute", goingSince(time.Minute), exits(143))
-	add("Terminating, within its grace period and a minute", goingSince(-lateAfter/2, "bank/book"))
-	add("Terminating for longer, by a finalizer or a silent node", goingSince(-2*lateAfter, "bank/book"))
+	add("Terminating, within its grace period and a minute", deletedSince(time.Minute), exits(143))
+	add("Terminating, within its grace period and a minute", deletedSince(-lateAfter/2, "bank/book"))
+	add("Terminating for longer, by a finalizer or a silent node", deletedSince(-2*lateAfter, "bank/book"))
 	add("Succeeded (restart policy Never or OnFailure)", onFailure, succeeded)
 	add("its node does not exist", func(p *corev1.Pod) { p.Spec.NodeName = "gone" })
 	for _, c := range all["runs and is ready"] {
@@ -149,28 +149,28 @@ func endedPods(owner, namespace string) map[string][]inState {
 	failed := job(namespace, "nightly", turned(batchv1.JobFailed, "BackoffLimitExceeded"))
 	for _, end := range []func(*corev1.Pod){failedPod, evictedPod, succeeded} {
 		for i, of := range owners()[owner] {
-			p := pod(namespace, "p", "w1", of, bornAt(born), end)
-			next := pod(namespace, "next", "w1", of, bornAt(time.Now().Add(time.Second)))
+			p := pod(namespace, "p", "w1", of, createdAt(born), end)
+			next := pod(namespace, "next", "w1", of, createdAt(time.Now().Add(time.Second)))
 			add := func(state, object string, objects ...metav1.Object) {
 				all[state] = append(all[state], inState{append(objects, p), object})
 			}
 			add("ended", "Pod "+namespace+"/p")
-			add("ended, and no newer pod of its owner is well", "Pod "+namespace+"/p", pod(namespace, "older", "w1", of, bornAt(born.Add(-time.Hour))))
+			add("ended, and no newer pod of its owner is well", "Pod "+namespace+"/p", pod(namespace, "older", "w1", of, createdAt(born.Add(-time.Hour))))
 			add("ended, and a newer pod of its owner is well", "", next)
 			add("failed, and its Job has failed", "Job "+namespace+"/nightly", failed)
 			add("failed, and its Job tries again or has succeeded", "", job(namespace, "nightly"))
 			add("failed, and its Job tries again or has succeeded", "", job(namespace, "nightly", turned(batchv1.JobComplete, "")))
 			add("ended, and replaced", "", append(ownersOf(namespace, 0), next, pod(namespace, "agent-on-w1", "w1", owners()[workloadsOwn][3]))...)
 			if owner == workloadsOwn {
-				add("ended, and not replaced", names[i], lacking(namespace, i)...)
+				add("ended, and not replaced", names[i], ownersWithout(namespace, i)...)
 			}
 		}
 	}
 	return all
 }
 
-// lacking returns the owners; the i-th one has a pod too few.
-func lacking(namespace string, i int) []metav1.Object {
+// ownersWithout returns the owners; the i-th one has a pod too few.
+func ownersWithout(namespace string, i int) []metav1.Object {
 	list := ownersOf(namespace, 0)
 	if i == 3 {
 		return list // its pod is the ended one

@@ -17,7 +17,7 @@ import (
 // unknown version and then with the known one. The rules about hosts follow, and no other kind is
 // listed again.
 func TestKindGoesAndComes(t *testing.T) {
-	b := newBank(t)
+	b := newTestCluster(t)
 	client, err := dynamic.NewForConfig(b.server.Config)
 	b.must(err)
 	b.nodeReports(client)
@@ -43,7 +43,7 @@ func TestKindGoesAndComes(t *testing.T) {
 }
 
 // createReport retries until the API server serves the new kind.
-func (b *bank) createReport(client dynamic.Interface, r *unstructured.Unstructured) {
+func (b *testCluster) createReport(client dynamic.Interface, r *unstructured.Unstructured) {
 	b.t.Helper()
 	for {
 		_, err := client.Resource(nodereport.Resource).Create(b.t.Context(), r, metav1.CreateOptions{})
@@ -56,7 +56,7 @@ func (b *bank) createReport(client dynamic.Interface, r *unstructured.Unstructur
 }
 
 // redefineReports deletes the definition, and creates it again when it is gone.
-func (b *bank) redefineReports(client dynamic.Interface, version string) {
+func (b *testCluster) redefineReports(client dynamic.Interface, version string) {
 	b.must(client.Resource(definitions()).Delete(b.t.Context(), "nodereports.airgap.dev", metav1.DeleteOptions{}))
 	for b.defineReports(client, version) != nil { // limited by the timeout of the test
 		time.Sleep(50 * time.Millisecond)

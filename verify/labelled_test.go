@@ -16,7 +16,7 @@ import (
 // deleted a moment ago, are not.
 func TestWorkloadsOfARealServer(t *testing.T) {
 	t.Parallel()
-	b := newBank(t)
+	b := newTestCluster(t)
 	_, err := b.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Finalizers: []string{"bank/audit"}}}, metav1.CreateOptions{})
 	b.must(err)
 	hashed := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "7d"}
@@ -48,7 +48,7 @@ func TestWorkloadsOfARealServer(t *testing.T) {
 }
 
 // replicaSet creates a ReplicaSet with one replica and no pod.
-func (b *bank) replicaSet(name string, meta metav1.ObjectMeta) {
+func (b *testCluster) replicaSet(name string, meta metav1.ObjectMeta) {
 	b.t.Helper()
 	one := int32(1)
 	meta.Name = name

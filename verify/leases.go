@@ -26,10 +26,10 @@ func judgeNodeLeases(v view) []Finding {
 			findings = append(findings, Finding{Object: "Node " + node.Name, Saw: "its kubelet has no lease", Want: "a lease that is renewed", Fix: fix})
 			continue
 		}
-		if silent, _ := v.silence(leaseOf(node.Name), l.renewed); silent > l.lasts/2 {
+		if silent, _ := v.silence(leaseOf(node.Name), l.renewed); silent > l.duration/2 {
 			findings = append(findings, Finding{
 				Object: "Node " + node.Name, Saw: "its kubelet has not renewed its lease since " + v.now.Add(-silent).UTC().Format(time.RFC3339),
-				Want: fmt.Sprintf("every %s", l.lasts/4), Fix: fix,
+				Want: fmt.Sprintf("every %s", l.duration/4), Fix: fix,
 			})
 		}
 	}
@@ -38,21 +38,21 @@ func judgeNodeLeases(v view) []Finding {
 
 // expectNodeLeases expects a reliable renewal of each kubelet.
 func expectNodeLeases(v view) expectation {
-	return v.each(func(n *corev1.Node) lack {
+	return v.each(func(n *corev1.Node) absence {
 		l := get[*keptLease](v, leases, corev1.NamespaceNodeLease, n.Name)
 		if l == nil {
-			return lack{"no lease", "on HOST: journalctl -u kubelet --since -15min"}
+			return absence{"no lease", "on HOST: journalctl -u kubelet --since -15min"}
 		}
-		return v.unheard("lease", leaseOf(n.Name), l.renewed)
+		return v.noHeartbeat("lease", leaseOf(n.Name), l.renewed)
 	})
 }
 
-// unheard reports a heartbeat that is in the future, if none was received since.
-func (v view) unheard(of string, b beat, said time.Time) lack {
+// noHeartbeat reports a heartbeat that is in the future, if none was received since.
+func (v view) noHeartbeat(of string, b heartbeat, said time.Time) absence {
 	if _, known := v.silence(b, said); known {
-		return lack{}
+		return absence{}
 	}
-	return lack{"too soon to tell: the last renewal of the " + of + " is in the future by this computer's clock, and no newer one was received", longer + "; on each host: timedatectl"}
+	return absence{"too soon to tell: the last renewal of the " + of + " is in the future by this computer's clock, and no newer one was received", longer + "; on each host: timedatectl"}
 }
 
 // electing returns the components that elect a leader with a Lease.
@@ -74,7 +74,7 @@ func judgeLeaders(v view) []Finding {
 		saw := "it has no leader"
 		if l != nil && l.holder != "" {
 			silent, _ := v.silence(leaderOf(component), l.renewed)
-			if silent <= 2*l.lasts {
+			if silent <= 2*l.duration {
 				continue
 			}
 			saw = fmt.Sprintf("the leader %s has not renewed its lease since %s", l.holder, l.renewed.UTC().Format(time.RFC3339))
@@ -88,13 +88,13 @@ func judgeLeaders(v view) []Finding {
 }
 
 func expectLeaders(v view) expectation {
-	lacks := map[lack][]string{}
+	absences := map[absence][]string{}
 	for _, component := range electing() {
 		if l := get[*keptLease](v, leases, metav1.NamespaceSystem, component); l != nil {
-			if unheard := v.unheard("lease", leaderOf(component), l.renewed); unheard != (lack{}) {
-				lacks[unheard] = append(lacks[unheard], component)
+			if noHeartbeat := v.noHeartbeat("lease", leaderOf(component), l.renewed); noHeartbeat != (absence{}) {
+				absences[noHeartbeat] = append(absences[noHeartbeat], component)
 			}
 		}
 	}
-	return lacked(lacks)
+	return missingFrom(absences)
 }

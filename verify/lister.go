@@ -25,8 +25,8 @@ type lister struct {
 	first string    // resourceVersion of its first page
 }
 
-// attentive returns the functions for a reflector.
-func (l *lister) attentive() *cache.ListWatch {
+// listWatch returns the functions for a reflector.
+func (l *lister) listWatch() *cache.ListWatch {
 	return &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
 }
 
@@ -71,7 +71,7 @@ func (l *lister) complete(version string, asked time.Time) {
 	if l.noted.older(version) {
 		l.noted.wentBack(version)
 	}
-	l.noted.heard(version, asked)
+	l.noted.confirmed(version, asked)
 	l.noted.complete(version)
 }
 
@@ -98,13 +98,13 @@ func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 	if !streams {
 		l.noted.watching(true)
 	}
-	a := &attended{lister: l, inner: inner, asked: asked, initial: streams, events: make(chan watch.Event), stopped: make(chan struct{})}
+	a := &observedWatch{lister: l, inner: inner, asked: asked, initial: streams, events: make(chan watch.Event), stopped: make(chan struct{})}
 	go a.run(ctx) // until the reflector stops it
 	return a, nil
 }
 
-// attended is a watch that records each event before its reflector receives it.
-type attended struct {
+// observedWatch is a watch that records each event before its reflector receives it.
+type observedWatch struct {
 	*lister
 
 	inner   watch.Interface
@@ -115,11 +115,11 @@ type attended struct {
 	once    sync.Once
 }
 
-func (a *attended) ResultChan() <-chan watch.Event { return a.events }
+func (a *observedWatch) ResultChan() <-chan watch.Event { return a.events }
 
-func (a *attended) Stop() { a.once.Do(func() { close(a.stopped) }) }
+func (a *observedWatch) Stop() { a.once.Do(func() { close(a.stopped) }) }
 
-func (a *attended) run(ctx context.Context) {
+func (a *observedWatch) run(ctx context.Context) {
 	defer close(a.events)
 	defer a.inner.Stop()
 	defer a.noted.watching(false)
@@ -145,7 +145,7 @@ func (a *attended) run(ctx context.Context) {
 	}
 }
 
-func (a *attended) pass(event watch.Event) bool {
+func (a *observedWatch) pass(event watch.Event) bool {
 	select {
 	case a.events <- event:
 		return true
@@ -156,7 +156,7 @@ func (a *attended) pass(event watch.Event) bool {
 
 // note replaces an event that is older than the newest known one by an error, so that the
 // reflector lists again.
-func (a *attended) note(ctx context.Context, event watch.Event) watch.Event {
+func (a *observedWatch) note(ctx context.Context, event watch.Event) watch.Event {
 	if event.Type == watch.Error {
 		a.failed(ctx, apierrors.FromObject(event.Object))
 		return event
@@ -180,7 +180,7 @@ func (a *attended) note(ctx context.Context, event watch.Event) watch.Event {
 	case a.noted.older(version):
 		return a.expired(ctx, "resourceVersion went back to "+version)
 	default:
-		a.noted.heard(version, time.Now())
+		a.noted.confirmed(version, time.Now())
 	}
 	return event
 }
@@ -188,7 +188,7 @@ func (a *attended) note(ctx context.Context, event watch.Event) watch.Event {
 // expired makes the reflector list again. Only a list shows the events that a silent watch did
 // not send. For example, a proxy may open a watch and forward nothing, and after a restore of
 // etcd a watch may wait for a resourceVersion in the future.
-func (a *attended) expired(ctx context.Context, why string) watch.Event {
+func (a *observedWatch) expired(ctx context.Context, why string) watch.Event {
 	err := apierrors.NewResourceExpired(why)
 	a.failed(ctx, err)
 	return watch.Event{Type: watch.Error, Object: &err.ErrStatus}

@@ -54,12 +54,12 @@ func (r *row) live(id string) ui.Line {
 func (e *engine) heading(now time.Time) string {
 	took := now.Sub(e.began).Round(time.Second)
 	switch {
-	case !e.board.holds() && e.options.Timeout > 0:
+	case !e.board.allOK() && e.options.Timeout > 0:
 		return fmt.Sprintf("not all rules are ok yet, after %s of at most %s", took, e.options.Timeout)
-	case !e.board.holds():
+	case !e.board.allOK():
 		return fmt.Sprintf("not all rules are ok, after %s", took)
 	}
-	held := now.Sub(e.board.holdsSince).Round(time.Second)
+	held := now.Sub(e.board.okSince).Round(time.Second)
 	if e.options.Watch != nil {
 		return fmt.Sprintf("all rules have been ok for %s", held)
 	}

@@ -24,15 +24,15 @@ func TestMemoryServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := &bank{t: t, client: client}
+	memory := &testCluster{t: t, client: client}
 	memory.fill()
-	if got, want := memory.transcript(), newBank(t).transcript(); !slices.Equal(got, want) {
+	if got, want := memory.transcript(), newTestCluster(t).transcript(); !slices.Equal(got, want) {
 		t.Errorf("the server in memory answers\n%q\nthe real one answers\n%q", got, want)
 	}
 }
 
 // transcript records the answers of a server to lists, watches and writes of pods.
-func (b *bank) transcript() []string {
+func (b *testCluster) transcript() []string {
 	api, ctx := b.client.CoreV1().Pods("kube-system"), b.t.Context()
 	list, err := api.List(ctx, metav1.ListOptions{})
 	b.must(err)
@@ -66,7 +66,7 @@ func (b *bank) transcript() []string {
 func writable(p *corev1.Pod) { p.Spec.Containers = []corev1.Container{{Name: "main", Image: "x"}} }
 
 // streamed records a watch that begins with a list, until the end of that list.
-func (b *bank) streamed(version string) []string {
+func (b *testCluster) streamed(version string) []string {
 	yes := true
 	w, err := b.client.CoreV1().Pods("kube-system").Watch(b.t.Context(), metav1.ListOptions{
 		SendInitialEvents: &yes, AllowWatchBookmarks: true, ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,

@@ -17,10 +17,10 @@ import (
 // TestModes runs its cases in order on one cluster in a real API server. Each case leaves the cluster
 // healthy.
 func TestModes(t *testing.T) {
-	b := newBank(t)
+	b := newTestCluster(t)
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, *bank)
+		run  func(*testing.T, *testCluster)
 	}{
 		{"watched", watched},
 		{"watched for a time", watchedForATime},
@@ -31,14 +31,14 @@ func TestModes(t *testing.T) {
 		{"dead with a clock that was ahead", deadAhead},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			test.run(t, &bank{t, b.server, b.client})
+			test.run(t, &testCluster{t, b.server, b.client})
 		})
 	}
 }
 
 // watched breaks and repairs the cluster, stops its API server, and ends after the last expected
 // event.
-func watched(t *testing.T, b *bank) {
+func watched(t *testing.T, b *testCluster) {
 	ctx, end := context.WithCancel(t.Context())
 	o, w := b.watching()
 	o.Timeout = time.Minute // limit of the test
@@ -52,7 +52,7 @@ func watched(t *testing.T, b *bank) {
 		b.node(node("cp1", corev1.ConditionTrue, controlPlaneNode))
 	})
 	w.last = func(e result.Event) bool {
-		return e.Event == result.Well && slices.Contains(w.told, "mended nodes-ready: Node cp1")
+		return e.Event == result.Well && slices.Contains(w.seen, "mended nodes-ready: Node cp1")
 	}
 	w.end = end
 	r, err := Run(ctx, o)
@@ -67,7 +67,7 @@ func watched(t *testing.T, b *bank) {
 }
 
 // watchedForATime ends by its timeout and returns the last state.
-func watchedForATime(t *testing.T, b *bank) {
+func watchedForATime(t *testing.T, b *testCluster) {
 	o, w := b.watching()
 	o.Timeout = 3 * time.Second
 	o.Nodes = []string{"cp1", "w1"}
@@ -80,7 +80,7 @@ func watchedForATime(t *testing.T, b *bank) {
 
 // compared saves a baseline of a broken cluster, breaks something else, and checks that only the new
 // problem decides.
-func compared(t *testing.T, b *bank) {
+func compared(t *testing.T, b *testCluster) {
 	b.deployment(1)
 	defer b.deployment(2)
 	o := b.options()
@@ -118,13 +118,13 @@ func compared(t *testing.T, b *bank) {
 	b.pod(pod("kube-system", "kube-proxy-cp1", "cp1"))
 }
 
-func (b *bank) ownerOf(name string) string {
+func (b *testCluster) ownerOf(name string) string {
 	p, err := b.client.CoreV1().Pods("kube-system").Get(b.t.Context(), name, metav1.GetOptions{})
 	b.must(err)
-	return keepPod(p).bearer()
+	return keepPod(p).ownerName()
 }
 
-func sinceThen(t *testing.T, b *bank) {
+func sinceThen(t *testing.T, b *testCluster) {
 	at := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
 	b.pod(pod("kube-system", "kube-proxy-cp1", "cp1", func(p *corev1.Pod) {
 		p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled", FinishedAt: at}
@@ -151,7 +151,7 @@ func sinceThen(t *testing.T, b *bank) {
 	}
 }
 
-func onlySome(t *testing.T, b *bank) {
+func onlySome(t *testing.T, b *testCluster) {
 	o := b.options()
 	o.Only, o.Skip, o.Since = []string{"nodes-ready", "pods"}, []string{"pods"}, time.Now()
 	o.Timeout = 2 * time.Second
@@ -166,7 +166,7 @@ func onlySome(t *testing.T, b *bank) {
 
 // tooSoon: before the first Lease renewals, the rule about clocks does not apply, and no run waits
 // for it. A run that chooses only this rule waits.
-func tooSoon(t *testing.T, b *bank) {
+func tooSoon(t *testing.T, b *testCluster) {
 	o := b.options()
 	r := b.verify(o)
 	i := slices.IndexFunc(r.Rules, func(r result.RuleResult) bool { return r.ID == "clocks" })
@@ -187,7 +187,7 @@ func tooSoon(t *testing.T, b *bank) {
 
 // deadAhead: a kubelet with a clock an hour ahead has died, so its Lease is in the future. That is no
 // evidence. After a while, the missing renewal is a finding.
-func deadAhead(t *testing.T, b *bank) {
+func deadAhead(t *testing.T, b *testCluster) {
 	b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now().Add(time.Hour)))
 	defer func() { b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now())) }()
 	o := b.options()
@@ -203,15 +203,15 @@ func deadAhead(t *testing.T, b *bank) {
 }
 
 // renewing verifies while the kubelet of cp1 renews its Lease with a clock that is ahead.
-func (b *bank) renewing(o Options, ahead time.Duration) result.Report {
-	verdict := make(chan result.Report)
+func (b *testCluster) renewing(o Options, ahead time.Duration) result.Report {
+	reports := make(chan result.Report)
 	go func() {
 		report, _ := Run(b.t.Context(), o) // the report contains the errors
-		verdict <- report
+		reports <- report
 	}()
 	for {
 		select {
-		case r := <-verdict:
+		case r := <-reports:
 			return r
 		case <-time.After(50 * time.Millisecond):
 			b.lease(lease(corev1.NamespaceNodeLease, "cp1", time.Now().Add(ahead)))
@@ -219,8 +219,8 @@ func (b *bank) renewing(o Options, ahead time.Duration) result.Report {
 	}
 }
 
-// TestRulesAreTold checks that Rules returns each rule once.
-func TestRulesAreTold(t *testing.T) {
+// TestRulesAreComplete checks that Rules returns each rule once.
+func TestRulesAreComplete(t *testing.T) {
 	var ids []string
 	for _, r := range Rules(Probe{ID: "mine", Title: "My own"}) {
 		if r.Title == "" || len(r.LooksAt) == 0 && r.ID != "mine" {
@@ -239,7 +239,7 @@ func TestRulesAreTold(t *testing.T) {
 }
 
 // watching returns the options of a run that watches.
-func (b *bank) watching() (Options, *watcher) {
+func (b *testCluster) watching() (Options, *watcher) {
 	w := &watcher{react: map[string]func(){}}
 	o := b.options()
 	o.Timeout, o.Watch = 0, w.take
@@ -248,7 +248,7 @@ func (b *bank) watching() (Options, *watcher) {
 
 // watcher records events, and reacts to each of them once.
 type watcher struct {
-	told      []string
+	seen      []string
 	react     map[string]func()
 	reactions sync.WaitGroup
 	last      func(result.Event) bool // after which end is called
@@ -262,7 +262,7 @@ func (w *watcher) take(e result.Event) {
 	if e.Rule != "" {
 		name += " " + e.Rule + ": " + e.Object
 	}
-	w.told = append(w.told, name)
+	w.seen = append(w.seen, name)
 	if f := w.react[name]; f != nil {
 		delete(w.react, name)
 		w.reactions.Go(f)
@@ -275,11 +275,11 @@ func (w *watcher) take(e result.Event) {
 // want checks that these events occur in this order. Other events may occur in between.
 func (w *watcher) want(t *testing.T, events ...string) {
 	t.Helper()
-	rest := w.told
+	rest := w.seen
 	for _, event := range events {
 		i := slices.Index(rest, event)
 		if i < 0 {
-			t.Fatalf("event %q is missing in its place:\n%s", event, strings.Join(w.told, "\n"))
+			t.Fatalf("event %q is missing in its place:\n%s", event, strings.Join(w.seen, "\n"))
 		}
 		rest = rest[i+1:]
 	}

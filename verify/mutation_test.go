@@ -86,33 +86,33 @@ func open(field reflect.Value) reflect.Value {
 	return reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem()
 }
 
-// spoilers returns rules that change a cached object.
-func spoilers() map[string]rule {
+// mutators returns rules that change a cached object.
+func mutators() map[string]rule {
 	return map[string]rule{
-		"a typed object": {id: "spoiler", watches: []kind{nodes}, judge: func(v view) []Finding {
-			v.allNodes()[0].Labels["spoiled"] = "yes"
+		"a typed object": {id: "mutator", watches: []kind{nodes}, judge: func(v view) []Finding {
+			v.allNodes()[0].Labels["mutated"] = "yes"
 			return nil
 		}},
-		"a trimmed object": {id: "spoiler", watches: []kind{pods}, judge: func(v view) []Finding {
+		"a trimmed object": {id: "mutator", watches: []kind{pods}, judge: func(v view) []Finding {
 			all[*keptPod](v, pods)[0].containers[0].restarts++
 			return nil
 		}},
 	}
 }
 
-// TestCachedObjectsStay runs each spoiler in a separate process: the detector of client-go stops it
+// TestCachedObjectsAreNotChanged runs each mutator in a separate process: the detector of client-go stops it
 // with a panic. The test fails if the detector is off.
-func TestCachedObjectsStay(t *testing.T) {
-	if name := os.Getenv("AIRGAP_SPOILER"); name != "" {
-		spoil(t, name)
+func TestCachedObjectsAreNotChanged(t *testing.T) {
+	if name := os.Getenv("AIRGAP_MUTATOR"); name != "" {
+		runMutator(t, name)
 		return
 	}
 	t.Parallel()
-	b := newBank(t)
-	for name := range spoilers() {
+	b := newTestCluster(t)
+	for name := range mutators() {
 		t.Run(name, func(t *testing.T) {
-			child := exec.Command(os.Args[0], "-test.run=^TestCachedObjectsStay$")
-			child.Env = append(bare(), "AIRGAP_SPOILER="+name, "AIRGAP_SPOILED="+b.server.Config.Host+" "+b.server.Config.CAFile+" "+b.server.Config.BearerToken)
+			child := exec.Command(os.Args[0], "-test.run=^TestCachedObjectsAreNotChanged$")
+			child.Env = append(bare(), "AIRGAP_MUTATOR="+name, "AIRGAP_MUTATOR_API="+b.server.Config.Host+" "+b.server.Config.CAFile+" "+b.server.Config.BearerToken)
 			said, err := child.CombinedOutput()
 			if err == nil || !strings.Contains(string(said), "ALTERED!") {
 				t.Errorf("no panic after a rule changed a cached object: %v\n%s", err, said)
@@ -126,9 +126,9 @@ func bare() []string {
 	return slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "KUBE_CACHE_MUTATION_DETECTOR=") })
 }
 
-// spoil verifies with a spoiler. It returns only if no error was detected.
-func spoil(t *testing.T, name string) {
-	of := strings.Fields(os.Getenv("AIRGAP_SPOILED"))
+// runMutator verifies with a mutator. It returns only if no error was detected.
+func runMutator(t *testing.T, name string) {
+	of := strings.Fields(os.Getenv("AIRGAP_MUTATOR_API"))
 	o := Options{API: config(of[0], of[1], of[2]), Soak: time.Minute}
 	o.fill()
 	api, err := newAPI(o.API)
@@ -136,8 +136,8 @@ func spoil(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	e := newEngine(o, api)
-	e.rules = append(e.rules, spoilers()[name])
-	e.board.add("spoiler", "Spoiler")
+	e.rules = append(e.rules, mutators()[name])
+	e.board.add("mutator", "Mutator")
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
 	e.run(ctx)

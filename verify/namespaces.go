@@ -19,16 +19,16 @@ const (
 	mayBe // the user is not allowed to get it
 )
 
-// learned has the facts that no informer provides.
-type learned struct {
+// externalFacts has the facts that no informer provides.
+type externalFacts struct {
 	facts Facts
 	scope map[string]presence
 }
 
-// learn asks the caller for the current facts, and the API server for each namespace of the
+// refresh asks the caller for the current facts, and the API server for each namespace of the
 // scope: listing in a namespace that does not exist returns an empty list and no error.
-func (e *engine) learn(ctx context.Context) (learned, error) {
-	l := learned{scope: map[string]presence{}}
+func (e *engine) refresh(ctx context.Context) (externalFacts, error) {
+	l := externalFacts{scope: map[string]presence{}}
 	if e.options.Facts != nil {
 		limited, cancel := limit(ctx)
 		l.facts = e.options.Facts(limited)
@@ -44,7 +44,7 @@ func (e *engine) learn(ctx context.Context) (learned, error) {
 		case apierrors.IsForbidden(err):
 			l.scope[name] = mayBe
 		case err != nil:
-			return learned{}, fmt.Errorf("get namespace %s: %w", name, err)
+			return externalFacts{}, fmt.Errorf("get namespace %s: %w", name, err)
 		default:
 			l.scope[name] = isThere
 		}
@@ -52,12 +52,12 @@ func (e *engine) learn(ctx context.Context) (learned, error) {
 	return l, nil
 }
 
-// learnAgain repeats learn every few minutes, because a session may last for days. If it fails,
+// refreshFacts repeats learn every few minutes, because a session may last for days. If it fails,
 // the earlier facts stay.
-func (e *engine) learnAgain(ctx context.Context, to chan<- learned) {
+func (e *engine) refreshFacts(ctx context.Context, to chan<- externalFacts) {
 	for ctx.Err() == nil {
-		sleep(ctx, wait.Jitter(e.options.learn, 0.2))
-		l, err := e.learn(ctx)
+		sleep(ctx, wait.Jitter(e.options.refresh, 0.2))
+		l, err := e.refresh(ctx)
 		if err != nil {
 			continue
 		}
@@ -68,8 +68,8 @@ func (e *engine) learnAgain(ctx context.Context, to chan<- learned) {
 	}
 }
 
-// heed applies the learned facts. The IDs of the rules do not change.
-func (e *engine) heed(l learned) {
+// applyFacts applies the learned facts. The IDs of the rules do not change.
+func (e *engine) applyFacts(l externalFacts) {
 	if e.options.Facts != nil {
 		e.options.take(l.facts)
 		e.choose()

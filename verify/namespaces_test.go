@@ -36,12 +36,12 @@ func TestEmptyCluster(t *testing.T) {
 			t.Errorf("chosen: %+v", rule)
 		}
 	}
-	t.Run("namespaces", func(t *testing.T) { oddNamespaces(t, &bank{t, server, server.Client(t)}) })
+	t.Run("namespaces", func(t *testing.T) { oddNamespaces(t, &testCluster{t, server, server.Client(t)}) })
 }
 
 // oddNamespaces checks a namespace that does not exist, an empty one, and one that the user is not
 // allowed to get.
-func oddNamespaces(t *testing.T, b *bank) {
+func oddNamespaces(t *testing.T, b *testCluster) {
 	b.mayRead("tenant", "shop", "list", "watch")
 	tenant := rest.CopyConfig(b.server.Config)
 	tenant.Impersonate = rest.ImpersonationConfig{UserName: "tenant"}
@@ -77,10 +77,10 @@ func oddNamespaces(t *testing.T, b *bank) {
 // the scope is created.
 func TestLearnsAgain(t *testing.T) {
 	t.Parallel()
-	b := newBank(t)
+	b := newTestCluster(t)
 	var w wire
 	o, said := b.listening()
-	o.API, o.Only, o.learn = w.on(o.API), []string{"nodes-ready"}, 50*time.Millisecond
+	o.API, o.Only, o.refresh = w.on(o.API), []string{"nodes-ready"}, 50*time.Millisecond
 	removed := make(chan struct{})
 	o.Facts = func(context.Context) Facts {
 		select {
@@ -98,7 +98,7 @@ func TestLearnsAgain(t *testing.T) {
 		t.Errorf("nodes were requested %d times", n)
 	}
 	o, said = b.listening()
-	o.Only, o.Scope, o.learn, o.Nodes = []string{"pods"}, []string{"shop"}, 50*time.Millisecond, nil
+	o.Only, o.Scope, o.refresh, o.Nodes = []string{"pods"}, []string{"shop"}, 50*time.Millisecond, nil
 	said.on("namespace shop does not exist", func() {
 		b.mayRead("nobody", "shop", "list")
 		b.pod(pod("shop", "cart", "cp1"))
@@ -119,8 +119,8 @@ func ruleOf(t *testing.T, r result.Report, id string) result.RuleResult {
 	return result.RuleResult{}
 }
 
-// TestRulesThatThereAreNot: an unknown rule and an empty list of rules are errors.
-func TestRulesThatThereAreNot(t *testing.T) {
+// TestUnknownRules: an unknown rule and an empty list of rules are errors.
+func TestUnknownRules(t *testing.T) {
 	config := &rest.Config{Host: "https://127.0.0.1:1"}
 	var all []string
 	for _, r := range Rules() {
@@ -128,8 +128,8 @@ func TestRulesThatThereAreNot(t *testing.T) {
 	}
 	for want, o := range map[string]Options{
 		`rule "nodes-redy" does not exist`: {Only: []string{"nodes-redy"}},
-		`rule "since" does not exist`: {Only: []string{"since"}},
-		"no rule is left":               {Skip: all},
+		`rule "since" does not exist`:      {Only: []string{"since"}},
+		"no rule is left":                  {Skip: all},
 	} {
 		o.API = config
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {

@@ -41,7 +41,10 @@ func judgeIPIP(v view) []Finding {
 	for _, r := range v.reportsWith(linksPart()) {
 		for _, l := range r.report.Links {
 			if l.Kind == "ipip" && l.Up {
-				findings = append(findings, Finding{Object: "Node " + r.name + ", link " + l.Name, Saw: "an IP-in-IP tunnel that is up", Want: want, Fix: "on " + r.name + ": ip link set " + l.Name + " down; find out why it exists"})
+				findings = append(findings, Finding{
+					Object: "Node " + r.name + ", link " + l.Name, Saw: "an IP-in-IP tunnel that is up", Want: want,
+					Fix: "on " + r.name + ": ip link set " + l.Name + " down; find out why it exists",
+				})
 			}
 		}
 	}
@@ -79,7 +82,7 @@ func judgeMTU(v view, links []string) []Finding {
 				said[r.name] = inBytes(l.MTU)
 			}
 		}
-		odd, mtu := sameOnAll(said, "")
+		odd, mtu := differing(said, "")
 		for _, host := range odd {
 			findings = append(findings, Finding{
 				Object: "Node " + host + ", link " + name, Saw: said[host], Want: mtu,
@@ -114,7 +117,7 @@ func judgeProxyMode(reports []*keptReport, wanted string) []Finding {
 	for _, r := range reports {
 		said[r.name] = r.report.ProxyMode
 	}
-	odd, want := sameOnAll(said, wanted)
+	odd, want := differing(said, wanted)
 	var findings []Finding
 	for _, host := range odd {
 		findings = append(findings, Finding{

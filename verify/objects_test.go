@@ -23,10 +23,10 @@ func kubeletLease(renewed time.Time) *coordinationv1.Lease {
 func TestNodeLeases(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {
-		name    string
-		objects []metav1.Object
-		heard   time.Duration // time since the last heartbeat; 0: none
-		saw     string
+		name     string
+		objects  []metav1.Object
+		received time.Duration // time since the last heartbeat; 0: none
+		saw      string
 	}{
 		{"renewed", []metav1.Object{kubeletLease(now.Add(-9 * time.Second))}, 0, ""},
 		{"two renewals missed", []metav1.Object{kubeletLease(now.Add(-21 * time.Second))}, 0, "its kubelet has not renewed its lease since " + now.Add(-21*time.Second).UTC().Format(time.RFC3339)},
@@ -37,9 +37,9 @@ func TestNodeLeases(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := seen(t, append(test.objects, node("w1", corev1.ConditionTrue))...)
-			v.now, v.heard.began = now, now.Add(-time.Minute)
-			if test.heard > 0 {
-				v.heard.take(leaseOf("w1"), now, now.Add(-test.heard), now.Add(-test.heard))
+			v.now, v.heartbeats.began = now, now.Add(-time.Minute)
+			if test.received > 0 {
+				v.heartbeats.take(leaseOf("w1"), now, now.Add(-test.received), now.Add(-test.received))
 			}
 			var want []Finding
 			if test.saw != "" {
@@ -88,7 +88,7 @@ func TestClocks(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			v := seen(t, node("w1", corev1.ConditionTrue))
 			for _, ahead := range test.beats {
-				v.heard.take(leaseOf("w1"), now.Add(ahead), now, now)
+				v.heartbeats.take(leaseOf("w1"), now.Add(ahead), now, now)
 			}
 			var want []Finding
 			if test.saw != "" {
@@ -168,8 +168,8 @@ func TestStatefulSets(t *testing.T) {
 	}
 }
 
-// TestNowhere checks Services without an endpoint, and the objects that refer to them.
-func TestNowhere(t *testing.T) {
+// TestServicesWithoutEndpoints checks Services without an endpoint, and the objects that refer to them.
+func TestServicesWithoutEndpoints(t *testing.T) {
 	hookTo := func(service string) *admissionv1.ValidatingWebhookConfiguration {
 		return &admissionv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: "policy"},
@@ -190,20 +190,24 @@ func TestNowhere(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "site"}, Webhooks: []admissionv1.MutatingWebhook{{Name: "pods.site", ClientConfig: admissionv1.WebhookClientConfig{URL: &outside}}},
 	}
 	v := seen(t, dnsService(), endpoints(true), hookTo("kube-dns"), mutating, elsewhere)
-	wantSaw(t, judgeWebhooks(v, everywhere), Finding{Object: "MutatingWebhookConfiguration inject, pods.inject", Saw: "Service kube-system/gone does not exist; the API server accepts its objects without it"})
+	wantSaw(
+		t,
+		judgeWebhooks(v, anyNamespace),
+		Finding{Object: "MutatingWebhookConfiguration inject, pods.inject", Saw: "Service kube-system/gone does not exist; the API server accepts its objects without it"},
+	)
 	wantSaw(t, dns().judge(v))
 
 	v = seen(t, dnsService(), endpoints(false), hookTo("kube-dns"))
 	wantSaw(
 		t,
-		judgeWebhooks(v, everywhere),
+		judgeWebhooks(v, anyNamespace),
 		Finding{Object: "ValidatingWebhookConfiguration policy, pods.policy", Saw: "Service kube-system/kube-dns has no ready pod; the API server rejects the objects that it should check"},
 	)
 	wantSaw(t, judgeWebhooks(v, namespaces{"kube-system"}.hasNot))
 	wantSaw(t, dns().judge(v), Finding{Object: "Service kube-system/kube-dns", Saw: "Service kube-system/kube-dns has no ready pod"})
 }
 
-func everywhere(string) bool { return true }
+func anyNamespace(string) bool { return true }
 
 func TestAPIServices(t *testing.T) {
 	of := func(name, status string) metav1.Object {
@@ -211,7 +215,7 @@ func TestAPIServices(t *testing.T) {
 		o.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": status, "reason": "MissingEndpoints", "message": "none"}}}
 		return o
 	}
-	wantSaw(t, apiServicesAnswer(everywhere).judge(seen(t, of("good", "True"), of("bad", "False"), untyped("apiregistration.k8s.io/v1", "APIService", "v1.", map[string]any{}))),
+	wantSaw(t, apiServicesAnswer(anyNamespace).judge(seen(t, of("good", "True"), of("bad", "False"), untyped("apiregistration.k8s.io/v1", "APIService", "v1.", map[string]any{}))),
 		Finding{Object: "APIService bad", Saw: "not available: MissingEndpoints: none"})
 }
 

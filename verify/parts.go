@@ -24,41 +24,41 @@ const reportFix = "on HOST: systemctl status airgap-node-report; journalctl -u a
 
 // freshReports returns the recent reports: a stale report is no evidence.
 func (v view) freshReports() []*keptReport {
-	return slices.DeleteFunc(all[*keptReport](v, nodeReports), func(r *keptReport) bool { return v.reportLack(r) != (lack{}) })
+	return slices.DeleteFunc(all[*keptReport](v, nodeReports), func(r *keptReport) bool { return v.reportAbsence(r) != (absence{}) })
 }
 
 // reportsWith returns the fresh reports that have a part.
 func (v view) reportsWith(p part) []*keptReport {
-	return slices.DeleteFunc(v.freshReports(), func(r *keptReport) bool { return p.lacking(r.report) != (lack{}) })
+	return slices.DeleteFunc(v.freshReports(), func(r *keptReport) bool { return p.absenceIn(r.report) != (absence{}) })
 }
 
-// reportLack returns why a report is no evidence.
-func (v view) reportLack(r *keptReport) lack {
+// reportAbsence returns why a report is no evidence.
+func (v view) reportAbsence(r *keptReport) absence {
 	if r == nil {
-		return lack{"no NodeReport", reportFix}
+		return absence{"no NodeReport", reportFix}
 	}
 	silent, known := v.silence(reportOf(r.name), r.report.Heartbeat.Time)
 	switch {
 	case silent > staleAfter:
-		return lack{"no new NodeReport for more than " + staleAfter.String(), reportFix}
+		return absence{"no new NodeReport for more than " + staleAfter.String(), reportFix}
 	case known:
-		return lack{}
+		return absence{}
 	}
-	if l := undated(v, leaseOf(r.name)); l != (lack{}) {
+	if l := undated(v, leaseOf(r.name)); l != (absence{}) {
 		return l
 	}
-	return v.unheard("NodeReport", reportOf(r.name), r.report.Heartbeat.Time)
+	return v.noHeartbeat("NodeReport", reportOf(r.name), r.report.Heartbeat.Time)
 }
 
-// lacking returns why a report does not have the part.
-func (p part) lacking(r nodereport.Report) lack {
+// absenceIn returns why a report does not have the part.
+func (p part) absenceIn(r nodereport.Report) absence {
 	if i := slices.IndexFunc(r.Unknown, func(u nodereport.Unknown) bool { return u.Part == p.name }); i >= 0 {
-		return lack{fmt.Sprintf("%s could not be checked (%s)", p.name, r.Unknown[i].Reason), reportFix}
+		return absence{fmt.Sprintf("%s could not be checked (%s)", p.name, r.Unknown[i].Reason), reportFix}
 	}
 	if p.in != nil && !p.in(r) {
-		return lack{"the NodeReport does not contain " + p.name, "on HOST: systemctl restart airgap-node-report (an older airgap reports less); journalctl -u airgap-node-report"}
+		return absence{"the NodeReport does not contain " + p.name, "on HOST: systemctl restart airgap-node-report (an older airgap reports less); journalctl -u airgap-node-report"}
 	}
-	return lack{}
+	return absence{}
 }
 
 // expectPart expects a fresh report with the part from each host.
@@ -75,18 +75,18 @@ func (v view) expectPartOf(asked func(*corev1.Node) bool, p part) expectation {
 	if p.newer && len(report) == 0 {
 		return expectation{nothing: "no host reports " + p.name + ": the hosts run an older airgap", fix: "airgap upgrade"}
 	}
-	return v.each(func(n *corev1.Node) lack {
+	return v.each(func(n *corev1.Node) absence {
 		if !asked(n) {
-			return lack{}
+			return absence{}
 		}
 		r := get[*keptReport](v, nodeReports, "", n.Name)
-		if l := v.reportLack(r); l != (lack{}) {
+		if l := v.reportAbsence(r); l != (absence{}) {
 			return l
 		}
 		if p.newer && !report[r.report.Program] {
-			return lack{}
+			return absence{}
 		}
-		return p.lacking(r.report)
+		return p.absenceIn(r.report)
 	})
 }
 

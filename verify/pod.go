@@ -21,10 +21,10 @@ type keptPod struct {
 	node       string
 	created    uint32 // seconds since 1970
 	running    bool   // its phase is Running, and it is not being deleted
-	going      bool   // it is being deleted
-	lasts      bool   // it should run permanently
+	deleting   bool   // it is being deleted
+	permanent  bool   // it should run permanently
 	over       bool   // it succeeded or failed, and is not restarted
-	unwell     *trouble
+	problem    *trouble
 	rare       *rare                // nil for most pods
 	reach      *corev1.PodCondition // of data-plane pods
 	containers []keptContainer
@@ -32,10 +32,10 @@ type keptPod struct {
 
 // rare has the fields that few pods need.
 type rare struct {
-	uid     string    // if it is not a UUID in the format of API servers
-	over    time.Time // when it failed; zero: it did not fail
-	fell    string    // why the pod as a whole failed: "evicted from w1: …"
-	leaving *leaving
+	uid        string    // if it is not a UUID in the format of API servers
+	over       time.Time // when it failed; zero: it did not fail
+	podFailure string    // why the pod as a whole failed: "evicted from w1: …"
+	deletion   *deletion
 }
 
 // trouble is why a pod does not do its work, and the fix. nil: it works, or it need not run any
@@ -49,13 +49,13 @@ type trouble struct {
 func keepPod(p *corev1.Pod) *keptPod {
 	kept := &keptPod{
 		objectMeta: metaOf(p.ObjectMeta), from: unique.Make(originOf(p)), node: once(p.Spec.NodeName),
-		created: uint32(max(0, p.CreationTimestamp.Unix())), going: p.DeletionTimestamp != nil, lasts: lasts(p),
+		created: uint32(max(0, p.CreationTimestamp.Unix())), deleting: p.DeletionTimestamp != nil, permanent: permanent(p),
 		over: p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded, rare: rareOf(p),
 	}
 	kept.setUID(string(p.UID))
-	kept.running = !kept.going && p.Status.Phase == corev1.PodRunning
-	kept.unwell = troubleOf(p, kept.from.Value())
-	if c, told := condition(p, dataplane.Condition); told {
+	kept.running = !kept.deleting && p.Status.Phase == corev1.PodRunning
+	kept.problem = troubleOf(p, kept.from.Value())
+	if c, found := condition(p, dataplane.Condition); found {
 		kept.reach = &c
 	}
 	all := p.Status
@@ -93,8 +93,8 @@ func (p *keptPod) identity() string {
 	}
 }
 
-// lasts reports whether a pod should run permanently and is not being deleted.
-func lasts(p *corev1.Pod) bool {
+// permanent reports whether a pod should run permanently and is not being deleted.
+func permanent(p *corev1.Pod) bool {
 	switch {
 	case p.DeletionTimestamp != nil, p.Spec.RestartPolicy == corev1.RestartPolicyNever, p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure:
 		return false
@@ -105,25 +105,25 @@ func lasts(p *corev1.Pod) bool {
 
 func rareOf(p *corev1.Pod) *rare {
 	failed := p.Status.Phase == corev1.PodFailed
-	if p.DeletionTimestamp == nil && !failed && !brokeOff(p) {
+	if p.DeletionTimestamp == nil && !failed && !stoppedEarly(p) {
 		return nil
 	}
-	r := &rare{leaving: leavingOf(p.ObjectMeta)}
-	if failed || brokeOff(p) {
+	r := &rare{deletion: deletionOf(p.ObjectMeta)}
+	if failed || stoppedEarly(p) {
 		r.over = endOf(p)
 	}
 	if failed {
-		r.fell = fell(p)
+		r.podFailure = podFailure(p)
 	}
 	return r
 }
 
 // Names of the pod indexes.
 const (
-	byOwner   = "owner"   // UID of the controller
-	byImage   = "image"   // IDs of running images
-	byTrouble = "trouble" // "yes": pods that do not do their work
-	byLeaving = "leaving" // "yes": pods that are being deleted
+	byOwner    = "owner"   // UID of the controller
+	byImage    = "image"   // IDs of running images
+	byTrouble  = "trouble" // "yes": pods that do not do their work
+	byDeletion = "leaving" // "yes": pods that are being deleted
 )
 
 func podIndexers() cache.Indexers {
@@ -145,14 +145,14 @@ func podIndexers() cache.Indexers {
 			return ids
 		}),
 		byTrouble: indexed(func(p *keptPod) []string {
-			return yes(p.unwell != nil)
+			return flagged(p.problem != nil)
 		}),
-		byLeaving: indexed(func(p *keptPod) []string { return yes(p.going) }),
+		byDeletion: indexed(func(p *keptPod) []string { return flagged(p.deleting) }),
 	}
 }
 
-// yes returns the index value of few objects; other objects take no memory in the index.
-func yes(is bool) []string {
+// flagged returns the index value of few objects; other objects take no memory in the index.
+func flagged(is bool) []string {
 	if is {
 		return []string{"yes"}
 	}

@@ -27,8 +27,8 @@ func judgePods(v view, judged func(namespace string) bool) []Finding {
 	var findings []Finding
 	successors := v.successors()
 	for _, p := range by[*keptPod](v, pods, byTrouble, "yes") {
-		if judged(p.namespace) && (!p.unwell.unlessReplaced || !successors.replaced(p)) {
-			findings = append(findings, Finding{Object: p.title("Pod"), Saw: p.unwell.why, Want: "running and ready", Fix: p.unwell.fix})
+		if judged(p.namespace) && (!p.problem.unlessReplaced || !successors.replaced(p)) {
+			findings = append(findings, Finding{Object: p.title("Pod"), Saw: p.problem.why, Want: "running and ready", Fix: p.problem.fix})
 		}
 	}
 	return findings
@@ -70,15 +70,15 @@ func liveTrouble(pod *corev1.Pod) string {
 			return "container " + status.Name + ": " + saw
 		}
 	}
-	if c, found := condition(pod, corev1.PodReady); (!found || c.Status != corev1.ConditionTrue) && !finished && !restReady(pod) {
+	if c, found := condition(pod, corev1.PodReady); (!found || c.Status != corev1.ConditionTrue) && !finished && !othersReady(pod) {
 		return fmt.Sprintf("%s, not ready: %s", pod.Status.Phase, because(c.Reason, c.Message))
 	}
 	return ""
 }
 
-// restReady reports whether a pod is unready only because some containers have finished: all
+// othersReady reports whether a pod is unready only because some containers have finished: all
 // others are ready, and its readiness gates are open.
-func restReady(pod *corev1.Pod) bool {
+func othersReady(pod *corev1.Pod) bool {
 	someDone := false
 	for s, as := range containersOf(pod) {
 		switch {

@@ -24,8 +24,8 @@ func terminated(code int32, at time.Time) corev1.ContainerState {
 	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, FinishedAt: metav1.NewTime(at)}}
 }
 
-// beside adds a second container that works.
-func beside(p *corev1.Pod) {
+// withSecond adds a second container that works.
+func withSecond(p *corev1.Pod) {
 	second := p.Status.ContainerStatuses[0]
 	second.Name = "second"
 	p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, second)
@@ -92,15 +92,15 @@ func evictedPod(p *corev1.Pod) {
 	p.Status.Phase, p.Status.Reason, p.Status.Message, p.Status.ContainerStatuses = corev1.PodFailed, "Evicted", "low on memory", nil
 }
 
-// goingSince deletes the pod. Its grace period ends at left from now.
-func goingSince(left time.Duration, finalizers ...string) func(*corev1.Pod) {
+// deletedSince deletes the pod. Its grace period ends at left from now.
+func deletedSince(left time.Duration, finalizers ...string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		until, grace := metav1.NewTime(time.Now().Add(left)), int64(30)
 		p.DeletionTimestamp, p.DeletionGracePeriodSeconds, p.Finalizers = &until, &grace, finalizers
 	}
 }
 
-func bornAt(at time.Time) func(*corev1.Pod) {
+func createdAt(at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(at) }
 }
 
@@ -140,7 +140,7 @@ func owners() map[string][]func(*corev1.Pod) {
 }
 
 // ownersOf returns the owners in a namespace. Each of them has lacks pods too few.
-func ownersOf(namespace string, lacks int32) []metav1.Object {
+func ownersOf(namespace string, missingPods int32) []metav1.Object {
 	m := func(name, kind string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(kind + name), Generation: 1}
 	}
@@ -149,17 +149,17 @@ func ownersOf(namespace string, lacks int32) []metav1.Object {
 		&appsv1.Deployment{
 			ObjectMeta: m("web", "Deployment"),
 			Spec:       appsv1.DeploymentSpec{Replicas: &two},
-			Status:     appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2 - lacks},
+			Status:     appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2 - missingPods},
 		},
 		&appsv1.ReplicaSet{
 			ObjectMeta: m("bare", "ReplicaSet"),
 			Spec:       appsv1.ReplicaSetSpec{Replicas: &two},
-			Status:     appsv1.ReplicaSetStatus{ObservedGeneration: 1, Replicas: 2, AvailableReplicas: 2 - lacks},
+			Status:     appsv1.ReplicaSetStatus{ObservedGeneration: 1, Replicas: 2, AvailableReplicas: 2 - missingPods},
 		},
 		&appsv1.StatefulSet{
 			ObjectMeta: m("db", "StatefulSet"),
 			Spec:       appsv1.StatefulSetSpec{Replicas: &two},
-			Status:     appsv1.StatefulSetStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2 - lacks},
+			Status:     appsv1.StatefulSetStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2 - missingPods},
 		},
 		&appsv1.DaemonSet{
 			ObjectMeta: m("agent", "DaemonSet"),

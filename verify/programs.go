@@ -4,7 +4,8 @@ import "airgap.dev/airgap/verify/nodereport"
 
 // programsRun finds services that were not restarted after an update of airgap.rpm.
 func programsRun() rule {
-	return reported("programs", "airgap services run the installed version", part{name: "programs", in: func(r nodereport.Report) bool { return r.Programs != nil }}, func(host string, r nodereport.Report) []Finding {
+	programs := part{name: "programs", in: func(r nodereport.Report) bool { return r.Programs != nil }}
+	return reported("programs", "airgap services run the installed version", programs, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		for _, runs := range []struct{ unit, version string }{
 			{nodereport.UnitName, r.Program}, {"airgap-registry.service", r.Programs.Registry}, {"airgap-join-approver.service", r.Programs.Approver},

@@ -24,7 +24,7 @@ import (
 // hosts. Without access to one resource, the report names that resource.
 func TestReaderRole(t *testing.T) {
 	t.Parallel()
-	b := newBank(t)
+	b := newTestCluster(t)
 	b.must(nodereport.Step(nil, func() (*rest.Config, error) { return b.server.Config, nil }).Run(t.Context()))
 	o := b.options()
 	o.API = rest.CopyConfig(o.API)
@@ -63,7 +63,7 @@ func TestReaderRole(t *testing.T) {
 // kinds, but it is not ok.
 func TestHiddenKind(t *testing.T) {
 	t.Parallel()
-	b := newBank(t)
+	b := newTestCluster(t)
 	less := readerRole(t)
 	for _, r := range less.Rules {
 		if i := slices.Index(r.Resources, "namespaces"); i >= 0 {
@@ -112,7 +112,7 @@ func readerRole(t *testing.T) *rbacv1.ClusterRole {
 
 // binds creates or changes the role and binds it to the user. It waits until the API server applies
 // the access to DaemonSets.
-func (b *bank) binds(user string, as *rest.Config, role *rbacv1.ClusterRole) {
+func (b *testCluster) binds(user string, as *rest.Config, role *rbacv1.ClusterRole) {
 	b.t.Helper()
 	_, err := b.client.RbacV1().ClusterRoles().Update(b.t.Context(), role, metav1.UpdateOptions{}) // an update creates it too
 	b.must(err)

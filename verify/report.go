@@ -9,7 +9,7 @@ import (
 )
 
 // report returns the report as of now.
-func (e *engine) report(well bool, began time.Time) result.Report {
+func (e *engine) report(healthy bool, began time.Time) result.Report {
 	r := result.Report{About: e.options.About, Began: began.UTC(), Took: time.Since(began), Findings: []Finding{}, Counts: e.counts(), Kinds: e.noted.results(time.Now())}
 	r.Logged = e.logged.lines.Load()
 	if r.About.Version == "" {
@@ -31,9 +31,9 @@ func (e *engine) report(well bool, began time.Time) result.Report {
 		}
 	}
 	if waiting+len(r.Unseen()) == 0 {
-		r.Findings = append(r.Findings, e.unsettled(well, time.Now())...)
+		r.Findings = append(r.Findings, e.unsettled(healthy, time.Now())...)
 	}
-	r.OK = well && len(r.Findings)+len(r.Unseen()) == 0
+	r.OK = healthy && len(r.Findings)+len(r.Unseen()) == 0
 	if b := e.options.Baseline; b != nil {
 		r.Baseline = &result.Comparison{Taken: b.Taken, Known: known, Changed: []result.Difference{}}
 	}
@@ -49,13 +49,13 @@ func (r *row) result(id string) result.RuleResult {
 }
 
 // last returns the final report, with the snapshot.
-func (e *engine) last(well bool, began time.Time) result.Report {
-	r := e.report(well, began)
+func (e *engine) last(healthy bool, began time.Time) result.Report {
+	r := e.report(healthy, began)
 	if !e.seen || !e.view.listed(snapshotKinds()) {
 		return r
 	}
 	s := e.view.snapshot()
-	r.Snapshot, r.Lasting, r.Missed = &s, e.lasting(), e.missed()
+	r.Snapshot, r.Lasting, r.Missed = &s, e.lastingFindings(), e.missed()
 	if b := e.options.Baseline; b != nil {
 		r.Baseline.Changed = result.Differences(b.Snapshot, s)
 	}
@@ -63,17 +63,17 @@ func (e *engine) last(well bool, began time.Time) result.Report {
 }
 
 // unsettled returns why a cluster is not ok although no rule is broken or unseen, or nil.
-func (e *engine) unsettled(well bool, now time.Time) []Finding {
+func (e *engine) unsettled(healthy bool, now time.Time) []Finding {
 	f := Finding{Rule: result.Soaking, Object: "Cluster", Since: now, Want: fmt.Sprintf("all rules are ok for %s", e.options.Soak)}
 	switch {
-	case !e.board.judgedAny():
+	case !e.board.anyApplied():
 		f.Saw, f.Want = "no rule was evaluated: no rule applies to this cluster", "at least one rule that applies"
 		f.Fix = "airgap verify --list shows the objects of each rule; choose other rules or namespaces"
-	case well:
+	case healthy:
 		return nil
 	default:
-		f.Since = e.board.holdsSince
-		f.Saw = fmt.Sprintf("all rules have been ok for only %s", now.Sub(e.board.holdsSince).Round(time.Millisecond))
+		f.Since = e.board.okSince
+		f.Saw = fmt.Sprintf("all rules have been ok for only %s", now.Sub(e.board.okSince).Round(time.Millisecond))
 		if last := e.board.lastBroken; last.Rule != "" {
 			f.Saw += fmt.Sprintf("; broken before: %s: %s: %s", last.Rule, last.Object, last.Saw)
 		}

@@ -15,7 +15,7 @@ import (
 func TestFromTheFuture(t *testing.T) {
 	now := time.Now()
 	later, before := metav1.NewTime(now.Add(time.Hour)), metav1.NewTime(now.Add(-time.Hour))
-	lasts := metav1.NewTime(now.Add(400 * 24 * time.Hour))
+	valid := metav1.NewTime(now.Add(400 * 24 * time.Hour))
 	at := func(t metav1.Time) string { return t.UTC().Format(time.RFC3339) }
 	backed := func(taken metav1.Time) *nodereport.Etcd {
 		return &nodereport.Etcd{HasLeader: true, Members: []string{"w1"}, Snapshot: &taken}
@@ -25,11 +25,11 @@ func TestFromTheFuture(t *testing.T) {
 		says nodereport.Report
 		want []Finding
 	}{
-		"a valid certificate": {certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: lasts, Begins: &before}}}, nil},
-		"a certificate that is not valid yet": {certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: lasts, Begins: &later}}},
+		"a valid certificate": {certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: valid, Begins: &before}}}, nil},
+		"a certificate that is not valid yet": {certificates(), nodereport.Report{Certificates: []nodereport.Certificate{{File: "/a.crt", Ends: valid, Begins: &later}}},
 			[]Finding{{Object: "Node w1, /a.crt", Saw: "is valid only from " + at(later) + ": the clock was ahead when it was made, or is behind now"}}},
-		"a backup": {etcdWhole(), nodereport.Report{Etcd: backed(before)}, nil},
-		"a backup from the future": {etcdWhole(), nodereport.Report{Etcd: backed(later)},
+		"a backup": {etcdHealthy(), nodereport.Report{Etcd: backed(before)}, nil},
+		"a backup from the future": {etcdHealthy(), nodereport.Report{Etcd: backed(later)},
 			[]Finding{{Object: "etcd on w1", Saw: "the newest backup is from the future, " + at(later) + ": the clock was ahead when it was taken, or is behind now"}}},
 	} {
 		v := seen(t, node("w1", corev1.ConditionTrue), report(t, "w1", test.says))
@@ -72,7 +72,7 @@ func TestAPIServers(t *testing.T) {
 // TestPartsExpected: a part is missing on a host if another host with the same airgap version reports
 // it. It is not missing on a host with an older version during an upgrade.
 func TestPartsExpected(t *testing.T) {
-	has, lacks := &nodereport.APIServer{}, (*nodereport.APIServer)(nil)
+	has, none := &nodereport.APIServer{}, (*nodereport.APIServer)(nil)
 	says := func(program string, a *nodereport.APIServer) *nodereport.Report {
 		return &nodereport.Report{Heartbeat: metav1.NowMicro(), Program: program, APIServer: a}
 	}
@@ -81,12 +81,12 @@ func TestPartsExpected(t *testing.T) {
 		missing, nothing string
 	}{
 		"both":                 {says("2", has), says("2", has), "", ""},
-		"neither":              {says("2", lacks), says("2", lacks), "", "no host reports apiServer: the hosts run an older airgap"},
-		"one of two":           {says("2", has), says("2", lacks), "the NodeReport does not contain apiServer: cp2", ""},
-		"an older airgap":      {says("2", has), says("1", lacks), "", ""},
+		"neither":              {says("2", none), says("2", none), "", "no host reports apiServer: the hosts run an older airgap"},
+		"one of two":           {says("2", has), says("2", none), "the NodeReport does not contain apiServer: cp2", ""},
+		"an older airgap":      {says("2", has), says("1", none), "", ""},
 		"one has no report":    {says("2", has), nil, "no NodeReport: cp2", ""},
 		"none has a report":    {nil, nil, "", "no host reports apiServer: the hosts run an older airgap"},
-		"an older one reports": {says("1", has), says("2", lacks), "", ""},
+		"an older one reports": {says("1", has), says("2", none), "", ""},
 	} {
 		v := seen(t, node("cp1", corev1.ConditionTrue, controlPlaneNode), node("cp2", corev1.ConditionTrue, controlPlaneNode), node("w1", corev1.ConditionTrue))
 		for host, r := range map[string]*nodereport.Report{"cp1": test.first, "cp2": test.second} {

@@ -65,7 +65,8 @@ func reported(id, title string, of part, judge func(host string, r nodereport.Re
 }
 
 func unitsRun() rule {
-	return reported("units", "The units of the container runtime and the kubelet are active", part{name: "units", in: func(r nodereport.Report) bool { return len(r.Units) > 0 }}, func(host string, r nodereport.Report) []Finding {
+	units := part{name: "units", in: func(r nodereport.Report) bool { return len(r.Units) > 0 }}
+	return reported("units", "The units of the container runtime and the kubelet are active", units, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		for _, u := range r.Units {
 			if u.State != "active" {
@@ -80,7 +81,8 @@ func unitsRun() rule {
 }
 
 func cgroupsAgree() rule {
-	return reported("cgroups", "The container runtime and the kubelet use the same cgroup driver", part{name: "cgroup", in: func(r nodereport.Report) bool { return r.Cgroup != nil }}, func(host string, r nodereport.Report) []Finding {
+	cgroup := part{name: "cgroup", in: func(r nodereport.Report) bool { return r.Cgroup != nil }}
+	return reported("cgroups", "The container runtime and the kubelet use the same cgroup driver", cgroup, func(host string, r nodereport.Report) []Finding {
 		saw, want := driversSeen(*r.Cgroup)
 		if saw == "" {
 			return nil
@@ -120,7 +122,8 @@ func driversFix(c nodereport.Cgroup) string {
 }
 
 func imagesPinned() rule {
-	return reported("pinned-images", "Images that a node needs for its start are present and pinned", part{name: "images", in: func(r nodereport.Report) bool { return r.Images != nil }}, func(host string, r nodereport.Report) []Finding {
+	images := part{name: "images", in: func(r nodereport.Report) bool { return r.Images != nil }}
+	return reported("pinned-images", "Images that a node needs for its start are present and pinned", images, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		lost := func(images []string, saw, fix string) {
 			if len(images) > 0 {
@@ -136,13 +139,15 @@ func imagesPinned() rule {
 	})
 }
 
-func packagesWhole() rule {
-	return reported("packages", "airgap's packages are unchanged and locked", part{name: "packages", in: func(r nodereport.Report) bool { return r.Packages != nil }}, func(host string, r nodereport.Report) []Finding {
+func packagesUnchanged() rule {
+	packages := part{name: "packages", in: func(r nodereport.Report) bool { return r.Packages != nil }}
+	return reported("packages", "airgap's packages are unchanged and locked", packages, func(host string, r nodereport.Report) []Finding {
 		var findings []Finding
 		if c := r.Packages.Changed; len(c) > 0 {
 			findings = append(findings, Finding{
 				Object: "Node " + host, Saw: "changed since the installation: " + result.Some(c), Want: "as rpm installed them",
-				Fix: "on " + host + ": find the package: rpm -qf FILE; reinstall it: dnf --config /var/lib/airgap/dnf/dnf.conf --disablerepo='*' --enablerepo=airgap reinstall PACKAGE; then restart its services; if a package is no longer installed, run the same airgap install or airgap join again",
+				Fix: "on " + host + ": find the package: rpm -qf FILE; reinstall it: dnf --config /var/lib/airgap/dnf/dnf.conf --disablerepo='*' --enablerepo=airgap reinstall PACKAGE; " +
+					"then restart its services; if a package is no longer installed, run the same airgap install or airgap join again",
 			})
 		}
 		if u := r.Packages.Unlocked; len(u) > 0 {
@@ -195,11 +200,11 @@ func judgeRegistries(v view) []Finding {
 	return findings
 }
 
-// sameOnAll returns the hosts that differ from the wanted value, or, without one, from the most
+// differing returns the hosts that differ from the wanted value, or, without one, from the most
 // frequent value. If there is none, it returns all hosts.
-func sameOnAll(said map[string]string, wanted string) (odd []string, want string) {
+func differing(said map[string]string, wanted string) (odd []string, want string) {
 	if want = wanted; want == "" {
-		want = mostSaid(said)
+		want = mostFrequent(said)
 	}
 	for host, s := range said {
 		if s != want {
@@ -212,8 +217,8 @@ func sameOnAll(said map[string]string, wanted string) (odd []string, want string
 	return odd, want
 }
 
-// mostSaid returns the most frequent value, or "" if two are equally frequent.
-func mostSaid(said map[string]string) string {
+// mostFrequent returns the most frequent value, or "" if two are equally frequent.
+func mostFrequent(said map[string]string) string {
 	count := map[string]int{}
 	for _, s := range said {
 		count[s]++

@@ -44,14 +44,14 @@ func rules(o Options, images *imagebook.Book, probes []*probed) []rule {
 	}
 	list := []rule{
 		nodesReady(o.Nodes), nodeLeases(), nodesPressed(), nodesSchedulable(), kubeletVersions(),
-		controlPlane(), apiServers(), leaders(), etcdWhole(), certificates(), diskSpace(), clocks(), timeSynchronized(),
+		controlPlane(), apiServers(), leaders(), etcdHealthy(), certificates(), diskSpace(), clocks(), timeSynchronized(),
 		systemWorkloads(system, o.Workloads).expecting(needed(someWorkloads("in the system namespaces", system.has), "kubectl get daemonsets,deployments -A; airgap status")),
 		systemPods(system).expecting(needed(somePods("in the system namespaces", system.has), "kubectl get pods -A; airgap status")),
-		jobsDone(judged).expecting(func(v view) expectation { return v.anyOf("Job", "in the checked namespaces", judged, jobs) }),
+		jobsDone(judged).expecting(func(v view) expectation { return v.anyOf("Jobs", "in the checked namespaces", judged, jobs) }),
 		terminating(judged).expecting(somePods("in the checked namespaces", judged)),
 		dns(), dataPlane(), noIPIP(), podNetworkMTU(o.PodLinks), proxyMode(o.ProxyMode),
 		webhooks(judged), apiServicesAnswer(judged), joinTokens(),
-		reportsFresh(), unitsRun(), programsRun(), cgroupsAgree(), sysctlsStay(), packagesWhole(), imagesPinned(), registriesReached(), gpus(),
+		reportsFresh(), unitsRun(), programsRun(), cgroupsAgree(), sysctlsStay(), packagesUnchanged(), imagesPinned(), registriesReached(), gpus(),
 	}
 	if o.ImageExists != nil {
 		list = append(list, runningImages(images.Look))
@@ -75,9 +75,9 @@ func (r rule) expecting(expects func(view) expectation) rule {
 
 // kinds returns all kinds of the rule. A NodeReport is dated by the clock of its host, which the
 // Lease shows.
-func (r rule) kinds() []kind { return slices.Concat(r.watches, r.besides()) }
+func (r rule) kinds() []kind { return slices.Concat(r.watches, r.extraKinds()) }
 
-func (r rule) besides() []kind {
+func (r rule) extraKinds() []kind {
 	if slices.Contains(r.watches, nodeReports) {
 		return append(slices.Clone(r.also), leases)
 	}

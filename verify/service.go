@@ -33,8 +33,8 @@ func sliceIndexers() cache.Indexers {
 	return cache.Indexers{byService: indexed(func(s *keptSlice) []string { return []string{s.namespace + "/" + s.service} })}
 }
 
-// nowhere returns why a Service does not answer, or "".
-func (v view) nowhere(service string) string {
+// serviceProblem returns why a Service does not answer, or "".
+func (v view) serviceProblem(service string) string {
 	if service == "" {
 		return ""
 	}

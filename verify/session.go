@@ -21,16 +21,16 @@ const (
 func (e *engine) session(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	e.api.forget()
-	w := &watching{api: e.api, scope: e.options.Scope, bounds: e.options.bounds, noted: e.noted, lost: end, came: make(chan kind), learned: make(chan learned)}
+	w := &watching{api: e.api, scope: e.options.Scope, bounds: e.options.bounds, noted: e.noted, lost: end, added: make(chan kind), externalFacts: make(chan externalFacts)}
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer w.stop()
 	defer end(nil)
-	have, missing, err := e.meet(ctx)
+	have, missing, err := e.connect(ctx)
 	if err != nil {
 		return err
 	}
-	v := view{caches: map[kind][]cache.Indexer{}, informers: map[kind][]*informer{}, bounds: w.bounds, heard: newHeard(), server: e.server}
+	v := view{caches: map[kind][]cache.Indexer{}, informers: map[kind][]*informer{}, bounds: w.bounds, heartbeats: newHeartbeats(), server: e.server}
 	var all []*informer
 	for _, k := range have {
 		some, err := e.watch(w, v, k)
@@ -39,10 +39,10 @@ func (e *engine) session(ctx context.Context) error {
 		}
 		all = append(all, some...)
 	}
-	w.lacks(missing...)
+	w.addMissing(missing...)
 	background.Go(func() { e.probe(ctx, end) })
 	background.Go(func() { w.await(ctx, e.options.grow) })
-	background.Go(func() { e.learnAgain(ctx, w.learned) })
+	background.Go(func() { e.refreshFacts(ctx, w.externalFacts) })
 	if w.run(ctx, all); !settled(ctx, all) {
 		return context.Cause(ctx)
 	}
@@ -50,19 +50,19 @@ func (e *engine) session(ctx context.Context) error {
 	return e.soak(ctx, w)
 }
 
-// meet gets the version and the kinds of the API server, and the other facts.
-func (e *engine) meet(ctx context.Context) (have, missing []kind, err error) {
+// connect gets the version and the kinds of the API server, and the other facts.
+func (e *engine) connect(ctx context.Context) (have, missing []kind, err error) {
 	if err := e.api.ready(ctx); err != nil {
 		return nil, nil, err
 	}
 	if e.server, err = e.api.version(ctx); err != nil {
 		return nil, nil, err
 	}
-	l, err := e.learn(ctx)
+	l, err := e.refresh(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	e.heed(l)
+	e.applyFacts(l)
 	return e.kinds(ctx)
 }
 
@@ -73,12 +73,12 @@ func (e *engine) begin(v view) {
 	}
 	v.site = e.site
 	e.view, e.seen, e.lost = v, true, time.Time{}
-	e.regroup()
+	e.evaluateAll()
 	e.judge(e.dirty.take()) // at once: this session may be lost at any moment, and results of an older one are no evidence
 }
 
-// regroup evaluates all rules again after kinds were added or removed.
-func (e *engine) regroup() {
+// evaluateAll evaluates all rules again after kinds were added or removed.
+func (e *engine) evaluateAll() {
 	e.view.now = time.Now()
 	for _, r := range e.rules {
 		left := r.leftOut(e.view)
@@ -93,27 +93,27 @@ func (e *engine) regroup() {
 
 // soak evaluates marked rules until all rules were ok for long enough.
 func (e *engine) soak(ctx context.Context, w *watching) error {
-	telling := time.NewTicker(tellEvery)
-	defer telling.Stop()
+	publishing := time.NewTicker(publishEvery)
+	defer publishing.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-telling.C:
+		case <-publishing.C:
 			e.review(w, time.Now())
-			e.tell()
-		case k := <-w.came:
+			e.publish()
+		case k := <-w.added:
 			if err := e.join(ctx, w, k); err != nil {
 				return err
 			}
-		case l := <-w.learned:
-			e.heed(l)
+		case l := <-w.externalFacts:
+			e.applyFacts(l)
 			e.view.site = e.site
-			e.regroup()
+			e.evaluateAll()
 		case <-e.dirty.ring:
 			sleep(ctx, e.judge(e.dirty.take()))
 		case <-e.soaked():
-			if well, err := e.lastLook(ctx); well || err != nil {
+			if healthy, err := e.finalCheck(ctx); healthy || err != nil {
 				return err
 			}
 		}
@@ -145,7 +145,7 @@ func (e *engine) join(ctx context.Context, w *watching, k kind) error {
 		return err
 	}
 	w.run(ctx, all)
-	e.regroup()
+	e.evaluateAll()
 	return nil
 }
 
@@ -156,8 +156,8 @@ func (e *engine) leave(w *watching, k kind) {
 	}
 	delete(e.view.informers, k)
 	delete(e.view.caches, k)
-	w.lacks(k)
-	e.regroup()
+	w.addMissing(k)
+	e.evaluateAll()
 }
 
 // doubted returns findings about kinds of the rules that the API server does not confirm.
@@ -178,25 +178,25 @@ func (e *engine) doubted() []Finding {
 	return findings
 }
 
-// lastLook evaluates all rules again, because events may be delayed by a pause and the last
+// finalCheck evaluates all rules again, because events may be delayed by a pause and the last
 // answer of the API server by some seconds. All watches must be open.
-func (e *engine) lastLook(ctx context.Context) (well bool, err error) {
+func (e *engine) finalCheck(ctx context.Context) (healthy bool, err error) {
 	if err := e.api.ready(ctx); err != nil {
 		return false, err
 	}
 	e.view.bounds.down = 0
 	e.judge(e.all())
 	e.view.bounds = e.options.bounds
-	return e.board.holds(), nil
+	return e.board.allOK(), nil
 }
 
 // soaked fires at the end of the soak window; never while a rule is broken or in a run that
 // watches.
 func (e *engine) soaked() <-chan time.Time {
-	if !e.board.holds() || e.options.Watch != nil {
+	if !e.board.allOK() || e.options.Watch != nil {
 		return nil
 	}
-	return time.After(time.Until(e.board.holdsSince.Add(e.options.Soak)))
+	return time.After(time.Until(e.board.okSince.Add(e.options.Soak)))
 }
 
 func (e *engine) all() map[string]bool {
@@ -225,7 +225,7 @@ func (e *engine) watch(w *watching, v view, k kind) ([]*informer, error) {
 	}
 	ids := e.reading(k)
 	for _, one := range all {
-		if err := one.listen(v.heard, func() { e.dirty.mark(ids...) }); err != nil {
+		if err := one.listen(v.heartbeats, func() { e.dirty.mark(ids...) }); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", k, err)
 		}
 		v.caches[k] = append(v.caches[k], one.shared.GetIndexer())
@@ -235,15 +235,15 @@ func (e *engine) watch(w *watching, v view, k kind) ([]*informer, error) {
 }
 
 // listen prepares an informer before its start.
-func (w *informer) listen(h *heard, mark func()) error {
+func (w *informer) listen(h *heartbeats, mark func()) error {
 	if err := w.shared.SetTransform(trim); err != nil {
 		return err
 	}
 	if err := w.shared.SetWatchErrorHandlerWithContext(w.unexpected); err != nil {
 		return err
 	}
-	_, err := w.shared.AddEventHandler(marking(mark, h.arrive, func(before, after any) {
-		h.hear(before, after, w.sentAfter(time.Now()))
+	_, err := w.shared.AddEventHandler(marking(mark, h.markReadable, func(before, after any) {
+		h.observe(before, after, w.sentAfter(time.Now()))
 	}))
 	return err
 }

@@ -28,28 +28,28 @@ func nothingSince(since time.Time) rule {
 
 // expectSince expects a known clock for each host that dates something.
 func expectSince(v view) expectation {
-	return v.each(func(n *corev1.Node) lack {
-		if l := undated(v, leaseOf(n.Name)); l != (lack{}) {
+	return v.each(func(n *corev1.Node) absence {
+		if l := undated(v, leaseOf(n.Name)); l != (absence{}) {
 			return l
 		}
-		if _, known := v.ours(datedBy(n), time.Time{}); !known {
-			return lack{"too soon to tell: no lease renewal of kube-controller-manager was received yet, and its clock dates the change of the node", longer}
+		if _, known := v.localTime(datedBy(n), time.Time{}); !known {
+			return absence{"too soon to tell: no lease renewal of kube-controller-manager was received yet, and its clock dates the change of the node", longer}
 		}
-		return lack{}
+		return absence{}
 	})
 }
 
 // undated reports that the clock of a host is not known, by the Lease of its kubelet.
-func undated(v view, lease beat) lack {
-	if _, known := v.heard.last(lease); known {
-		return lack{}
+func undated(v view, lease heartbeat) absence {
+	if _, known := v.heartbeats.last(lease); known {
+		return absence{}
 	}
-	return lack{"too soon to tell: no lease renewal was received yet, so the host's clock is not known", longer + "; on HOST: journalctl -u kubelet"}
+	return absence{"too soon to tell: no lease renewal was received yet, so the host's clock is not known", longer + "; on HOST: journalctl -u kubelet"}
 }
 
 // datedBy returns the Lease of the component that dates the Ready condition: the kubelet, or
 // kube-controller-manager if the kubelet is silent.
-func datedBy(n *corev1.Node) beat {
+func datedBy(n *corev1.Node) heartbeat {
 	if c, found := readyOf(n); found && c.Status == corev1.ConditionUnknown {
 		return leaderOf("kube-controller-manager")
 	}
@@ -70,7 +70,7 @@ func (v view) incidents(since time.Time) []incident {
 	ahead := v.serversAhead()
 	for _, node := range v.allNodes() {
 		c, found := readyOf(node)
-		at, _ := v.ours(datedBy(node), c.LastTransitionTime.Time)
+		at, _ := v.localTime(datedBy(node), c.LastTransitionTime.Time)
 		if found && at.After(since) && node.CreationTimestamp.Add(-ahead).Before(since) {
 			list = append(list, incident{"Node " + node.Name, at, "its Ready condition changed to " + string(c.Status) + ": " + because(c.Reason, c.Message),
 				fmt.Sprintf("on %s: journalctl -u kubelet --since '%s'", node.Name, c.LastTransitionTime.UTC().Add(-time.Minute).Format("2006-01-02 15:04:05 UTC"))})
@@ -87,7 +87,7 @@ func (v view) incidents(since time.Time) []incident {
 func (v view) serversAhead() time.Duration {
 	var most time.Duration
 	for _, node := range v.allNodes() {
-		if h, _ := v.heard.last(leaseOf(node.Name)); ofControlPlane(node) {
+		if h, _ := v.heartbeats.last(leaseOf(node.Name)); ofControlPlane(node) {
 			most = max(most, h.ahead)
 		}
 	}
@@ -95,13 +95,13 @@ func (v view) serversAhead() time.Duration {
 }
 
 func (v view) incidentsOf(p *keptPod, since time.Time) []incident {
-	ours := func(t time.Time) (time.Time, bool) {
-		at, _ := v.ours(leaseOf(p.node), t)
+	localTime := func(t time.Time) (time.Time, bool) {
+		at, _ := v.localTime(leaseOf(p.node), t)
 		return at, at.After(since)
 	}
-	if r := p.rare; r != nil && r.fell != "" {
-		if at, is := ours(r.over); is {
-			return []incident{{p.title("Pod"), at, r.fell, p.look()}}
+	if r := p.rare; r != nil && r.podFailure != "" {
+		if at, is := localTime(r.over); is {
+			return []incident{{p.title("Pod"), at, r.podFailure, p.look()}}
 		}
 		return nil
 	}
@@ -110,7 +110,7 @@ func (v view) incidentsOf(p *keptPod, since time.Time) []incident {
 		if c.ended == nil {
 			continue
 		}
-		if at, is := ours(c.ended.at); is {
+		if at, is := localTime(c.ended.at); is {
 			name := c.of.Value().name
 			list = append(list, incident{p.title("Pod"), at, "container " + name + ": " + c.ended.how,
 				fmt.Sprintf("kubectl -n %s logs %s -c %s --previous", p.namespace, p.name, name)})

@@ -44,8 +44,8 @@ func TestNothingSince(t *testing.T) {
 		pod("a", "job-done", "w1", now(after, 0)),
 		pod("a", "sidecar-stopped", "w1", onFailure, now(after, 0), succeeded, withSidecar(terminated(143, after.Time))),
 		pod("a", "sidecar-stopping", "w1", onFailure, now(after, 0), withSidecar(terminated(137, after.Time))),
-		pod("a", "deleted", "w1", now(after, 143), goingAfter(since)),
-		pod("a", "ended-before-it-was-deleted", "w1", now(after, 1), goingAfter(after.Add(time.Second))),
+		pod("a", "deleted", "w1", now(after, 143), deletedAfter(since)),
+		pod("a", "ended-before-it-was-deleted", "w1", now(after, 1), deletedAfter(after.Add(time.Second))),
 		pod("a", "debugged", "w1", withEphemeral(terminated(1, after.Time))),
 		pod("a", "no-room", "w1", func(p *corev1.Pod) { evicted(after)(p); p.Status.Reason = "OutOfcpu" }),
 		pod("a", "evicted", "w1", evicted(after)),
@@ -87,7 +87,7 @@ func TestSinceByHostsClocks(t *testing.T) {
 		t.Error("no clock is known, but it is not too soon to tell")
 	}
 	for host, ahead := range map[string]time.Duration{"cp1": 0, "behind": -time.Hour, "ahead": time.Hour} {
-		v.heard.take(leaseOf(host), now.Add(ahead), now, now)
+		v.heartbeats.take(leaseOf(host), now.Add(ahead), now, now)
 	}
 	if e := expectSince(v); e != (expectation{}) {
 		t.Errorf("all clocks are known: %+v", e)
@@ -96,8 +96,8 @@ func TestSinceByHostsClocks(t *testing.T) {
 		Finding{Object: "Pod a/just-now", Saw: "container main: it ended with exit code 1 (Error); restarted, restart count 0"})
 }
 
-// goingAfter deletes the pod at a time, with a grace period of 30 seconds.
-func goingAfter(at time.Time) func(*corev1.Pod) {
+// deletedAfter deletes the pod at a time, with a grace period of 30 seconds.
+func deletedAfter(at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		until, grace := metav1.NewTime(at.Add(30*time.Second)), int64(30)
 		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &until, &grace

@@ -54,12 +54,12 @@ func wanted(replicas *int32) int32 {
 func (v view) containerStates() map[string]result.ContainerState {
 	states := map[string]result.ContainerState{}
 	for _, p := range all[*keptPod](v, pods) {
-		if !p.lasts {
+		if !p.permanent {
 			continue
 		}
 		for _, c := range p.containers {
 			of := c.of.Value()
-			name := p.bearer() + ", container " + of.name
+			name := p.ownerName() + ", container " + of.name
 			state, there := states[name]
 			if !there {
 				state = result.ContainerState{Images: []string{}, Pods: map[string]result.PodState{}}
@@ -75,9 +75,9 @@ func (v view) containerStates() map[string]result.ContainerState {
 	return states
 }
 
-// bearer returns a name that a pod shares with its successors: the name of its controller. Static
+// ownerName returns a name that a pod shares with its successors: the name of its controller. Static
 // pods and pods without a controller have their own names.
-func (p *keptPod) bearer() string {
+func (p *keptPod) ownerName() string {
 	from := p.from.Value()
 	if from.kind == "" || from.kind == "Node" {
 		return p.title("Pod")
@@ -85,9 +85,9 @@ func (p *keptPod) bearer() string {
 	return from.kind + " " + p.namespace + "/" + from.name
 }
 
-// lasting returns a name for the object of a finding that stays the same when a pod or Job gets a
+// stableName returns a name for the object of a finding that stays the same when a pod or Job gets a
 // successor. A pod of a DaemonSet is named by its node.
-func (v view) lasting(object string) string {
+func (v view) stableName(object string) string {
 	kind, name, _ := strings.Cut(object, " ")
 	namespace, name, _ := strings.Cut(name, "/")
 	if kind == "Job" {
@@ -106,8 +106,8 @@ func (v view) lasting(object string) string {
 	case "", "Node", "StatefulSet":
 		return object
 	case "DaemonSet":
-		return "Pod of " + p.bearer() + " on " + p.node
+		return "Pod of " + p.ownerName() + " on " + p.node
 	default:
-		return "Pod of " + p.bearer()
+		return "Pod of " + p.ownerName()
 	}
 }

@@ -15,14 +15,14 @@ func terminating(judged func(namespace string) bool) rule {
 	return rule{
 		id: "terminating", title: "Deleted objects and pods of removed nodes are gone", every: 10 * time.Second,
 		watches: []kind{pods}, also: []kind{namespaceObjects, nodes, daemonSets, deployments, statefulSets, replicaSets, jobs, leases},
-		judge: func(v view) []Finding { return append(judgeLeaving(v, judged), judgeOrphans(v, judged)...) },
+		judge: func(v view) []Finding { return append(judgeDeletions(v, judged), judgeOrphans(v, judged)...) },
 	}
 }
 
-// judgeLeaving gives other objects the same time as the pods of their namespace: a namespace, and
+// judgeDeletions gives other objects the same time as the pods of their namespace: a namespace, and
 // a workload with foreground deletion, wait for their pods.
-func judgeLeaving(v view, judged func(namespace string) bool) []Finding {
-	list := v.departures()
+func judgeDeletions(v view, judged func(namespace string) bool) []Finding {
+	list := v.deletedObjects()
 	graceOf := map[string]time.Time{}
 	for _, d := range list {
 		if d.kind == "Pod" && d.until.After(graceOf[d.namespace]) {
@@ -51,18 +51,18 @@ func judgeLeaving(v view, judged func(namespace string) bool) []Finding {
 // serversNow returns the time of the API servers, which date a deletion: the earliest clock of
 // the control-plane hosts with a heartbeat, or the clock of this computer.
 func (v view) serversNow() time.Time {
-	now, heard := v.now, false
+	now, received := v.now, false
 	for _, node := range v.allNodes() {
-		h, known := v.heard.last(leaseOf(node.Name))
-		if at := v.now.Add(h.ahead); known && ofControlPlane(node) && (!heard || at.Before(now)) {
-			now, heard = at, true
+		h, known := v.heartbeats.last(leaseOf(node.Name))
+		if at := v.now.Add(h.ahead); known && ofControlPlane(node) && (!received || at.Before(now)) {
+			now, received = at, true
 		}
 	}
 	return now
 }
 
 // why returns the reasons that block a deletion.
-func (d departure) why(v view) string {
+func (d deletedObject) why(v view) string {
 	saw := []string{"Terminating since " + d.until.UTC().Format(time.RFC3339)}
 	if d.kind == "Pod" {
 		saw[0] = "Terminating, and its grace period ended at " + d.until.UTC().Format(time.RFC3339)
@@ -80,7 +80,7 @@ func (d departure) why(v view) string {
 }
 
 // silentNode returns why the node of a pod cannot end it, or "".
-func (d departure) silentNode(v view) string {
+func (d deletedObject) silentNode(v view) string {
 	if d.node == "" || !v.has(nodes) {
 		return ""
 	}
@@ -94,7 +94,7 @@ func (d departure) silentNode(v view) string {
 	}
 }
 
-func (d departure) fix(v view) string {
+func (d deletedObject) fix(v view) string {
 	in := ""
 	if d.namespace != "" {
 		in = " -n " + d.namespace
@@ -128,7 +128,7 @@ func judgeOrphans(v view, judged func(namespace string) bool) []Finding {
 	}
 	var findings []Finding
 	for p := range each[*keptPod](v, pods) {
-		if !exists[p.node] && !p.going && judged(p.namespace) {
+		if !exists[p.node] && !p.deleting && judged(p.namespace) {
 			findings = append(findings, Finding{
 				Object: p.title("Pod"), Saw: "its node " + p.node + " does not exist", Want: "deleted with its node",
 				Fix: fmt.Sprintf("kubectl -n %s delete pod %s --force; airgap verify --only leaders", p.namespace, p.name),

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestTerminatingNamesWhatHolds: a finding names the finalizers, the node or the reasons of the
+// TestTerminatingNamesTheCause: a finding names the finalizers, the node or the reasons of the
 // namespace controller, and its fix fits the reason.
-func TestTerminatingNamesWhatHolds(t *testing.T) {
+func TestTerminatingNamesTheCause(t *testing.T) {
 	space := deletedAgo(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, time.Hour, "bank/audit")
 	space.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes}
 	space.Status.Conditions = []corev1.NamespaceCondition{
@@ -21,8 +21,8 @@ func TestTerminatingNamesWhatHolds(t *testing.T) {
 		{Type: corev1.NamespaceDeletionDiscoveryFailure, Status: corev1.ConditionFalse, Message: "All resources successfully discovered"},
 	}
 	v := seen(t, node("w1", corev1.ConditionTrue), node("w2", corev1.ConditionUnknown), space,
-		pod("shop", "booked", "w1", goingSince(-time.Hour, "bank/book", "bank/audit")), pod("shop", "away", "w2", goingSince(-time.Hour)),
-		pod("shop", "hangs", "w1", goingSince(-time.Hour)), pod("shop", "gone", "w9", goingSince(-time.Hour)))
+		pod("shop", "booked", "w1", deletedSince(-time.Hour, "bank/book", "bank/audit")), pod("shop", "away", "w2", deletedSince(-time.Hour)),
+		pod("shop", "hangs", "w1", deletedSince(-time.Hour)), pod("shop", "gone", "w9", deletedSince(-time.Hour)))
 	for object, words := range map[string][]string{
 		"Namespace shop":  {"bank/audit", "orders.bank has 1 resource instances", "kubectl patch namespace shop"},
 		"Pod shop/booked": {"held by the finalizers bank/book, bank/audit", "kubectl -n shop patch pod booked"},
@@ -31,7 +31,7 @@ func TestTerminatingNamesWhatHolds(t *testing.T) {
 		"Pod shop/hangs":  {"its grace period ended at", "on w1: journalctl -u kubelet"},
 	} {
 		said := ""
-		for _, f := range terminating(everywhere).judge(v) {
+		for _, f := range terminating(anyNamespace).judge(v) {
 			if f.Object == object {
 				said += f.Saw + "; " + f.Fix
 			}
@@ -75,7 +75,7 @@ func TestJobs(t *testing.T) {
 			if test.saw != "" {
 				want = []Finding{{Object: "Job shop/nightly", Saw: test.saw}}
 			}
-			wantSaw(t, judgeJobs(seen(t, job("shop", "nightly", test.change)), everywhere), want...)
+			wantSaw(t, judgeJobs(seen(t, job("shop", "nightly", test.change)), anyNamespace), want...)
 			wantSaw(t, judgeJobs(seen(t, job("shop", "nightly", test.change)), namespaces{"kube-system"}.has))
 		})
 	}
@@ -91,9 +91,9 @@ func TestRefusedPods(t *testing.T) {
 	}), changed(list[1].(*appsv1.ReplicaSet), func(r *appsv1.ReplicaSet) {
 		r.Status.Conditions = append(r.Status.Conditions, appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: reason, Message: message})
 	}))
-	wantSaw(t, judgeWorkloads(v, everywhere, []string{"Deployment shop/web"}),
+	wantSaw(t, judgeWorkloads(v, anyNamespace, []string{"Deployment shop/web"}),
 		Finding{Object: "Deployment shop/web", Saw: "1 of 2 pods available, " + refused},
 		Finding{Object: "ReplicaSet shop/bare", Saw: "1 of 2 pods available, " + refused})
 	v = seen(t, deletedAgo(list[0].(*appsv1.Deployment), 0))
-	wantSaw(t, judgeWorkloads(v, everywhere, []string{"Deployment shop/web"}), Finding{Object: "Deployment shop/web", Saw: "it is being deleted"})
+	wantSaw(t, judgeWorkloads(v, anyNamespace, []string{"Deployment shop/web"}), Finding{Object: "Deployment shop/web", Saw: "it is being deleted"})
 }

@@ -65,7 +65,7 @@ func trimNode(o *corev1.Node) {
 	o.Spec = corev1.NodeSpec{Taints: o.Spec.Taints, Unschedulable: o.Spec.Unschedulable}
 	info := o.Status.NodeInfo
 	o.Status = corev1.NodeStatus{
-		Allocatable: cardsOf(o.Status.Allocatable),
+		Allocatable: gpuResources(o.Status.Allocatable),
 		Conditions:  judgedConditions(o.Status.Conditions),
 		NodeInfo: corev1.NodeSystemInfo{
 			BootID: info.BootID, KubeletVersion: once(info.KubeletVersion), ContainerRuntimeVersion: once(info.ContainerRuntimeVersion),

@@ -25,10 +25,10 @@ func TestOtherForms(t *testing.T) {
 	}{
 		"a mode that is a number":      {noIPIP(), untyped("crd.projectcalico.org/v1", "IPPool", "default", map[string]any{"ipipMode": int64(1)})},
 		"a setting that is a text":     {noIPIP(), untyped("crd.projectcalico.org/v1", "FelixConfiguration", "default", map[string]any{"ipipEnabled": "yes"})},
-		"a service that is a text":     {apiServicesAnswer(everywhere), apiService(map[string]any{"service": "shop/api"}, nil)},
-		"conditions that are a text":   {apiServicesAnswer(everywhere), apiService(map[string]any{}, map[string]any{"conditions": "all well"})},
-		"a condition that is a number": {apiServicesAnswer(everywhere), apiService(map[string]any{}, map[string]any{"conditions": []any{int64(1)}})},
-		"a status that is a number":    {apiServicesAnswer(everywhere), apiService(map[string]any{}, map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": int64(1)}}})},
+		"a service that is a text":     {apiServicesAnswer(anyNamespace), apiService(map[string]any{"service": "shop/api"}, nil)},
+		"conditions that are a text":   {apiServicesAnswer(anyNamespace), apiService(map[string]any{}, map[string]any{"conditions": "all well"})},
+		"a condition that is a number": {apiServicesAnswer(anyNamespace), apiService(map[string]any{}, map[string]any{"conditions": []any{int64(1)}})},
+		"a status that is a number":    {apiServicesAnswer(anyNamespace), apiService(map[string]any{}, map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": int64(1)}}})},
 		"a report that is a list":      {reportsFresh(), &unstructured.Unstructured{Object: map[string]any{"kind": nodereport.Kind.Kind, "metadata": map[string]any{"name": "w1"}, "report": []any{}}}},
 	} {
 		v := seen(t, node("w1", corev1.ConditionTrue))

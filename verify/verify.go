@@ -85,9 +85,9 @@ type Options struct {
 	Progress ui.Progress   // nil: none
 	About    result.About  // copied into the report
 
-	grow   time.Duration // how often to look for new kinds
-	learn  time.Duration // how often to ask for facts that no informer provides
-	bounds bounds
+	grow    time.Duration // how often to look for new kinds
+	refresh time.Duration // how often to ask for facts that no informer provides
+	bounds  bounds
 }
 
 // Facts are facts about the cluster that may change during a run. Nil leaves the option
@@ -125,8 +125,8 @@ func (o *Options) fill() {
 	if o.grow == 0 {
 		o.grow = time.Minute
 	}
-	if o.learn == 0 {
-		o.learn = 5 * time.Minute
+	if o.refresh == 0 {
+		o.refresh = 5 * time.Minute
 	}
 	o.bounds.fill()
 	o.Scope = slices.Compact(slices.Sorted(slices.Values(o.Scope))) // duplicates count once
@@ -160,7 +160,7 @@ func Run(ctx context.Context, o Options) (result.Report, error) {
 	defer cancel()
 	soaked := e.run(limited)
 	if o.Watch != nil {
-		return e.last(e.board.well(), began), nil
+		return e.last(e.board.healthy(), began), nil
 	}
 	report := e.last(soaked, began)
 	if err := ctx.Err(); err != nil && !soaked {

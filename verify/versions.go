@@ -19,14 +19,14 @@ func kubeletVersions() rule {
 // expectVersions expects a version from each kubelet and from an API server.
 func expectVersions(v view) expectation {
 	servers := apiServerVersions(v)
-	return v.each(func(n *corev1.Node) lack {
+	return v.each(func(n *corev1.Node) absence {
 		if _, err := version.ParseSemantic(n.Status.NodeInfo.KubeletVersion); err != nil {
-			return lack{"the kubelet does not report its version", "on HOST: journalctl -u kubelet --since -15min"}
+			return absence{"the kubelet does not report its version", "on HOST: journalctl -u kubelet --since -15min"}
 		}
 		if servers.oldest == nil {
-			return lack{"no API server has reported its version", "kubectl get --raw /version"}
+			return absence{"no API server has reported its version", "kubectl get --raw /version"}
 		}
-		return lack{}
+		return absence{}
 	})
 }
 

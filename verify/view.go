@@ -11,11 +11,11 @@ import (
 // view is the cluster as the informers see it. A kind has one cache for each namespace of the
 // scope, or one for all namespaces, or none if the cluster does not have the kind.
 type view struct {
-	now    time.Time // time of the evaluation
-	caches map[kind][]cache.Indexer
-	heard  *heard
-	server string // version of the API server: "v1.36.3"
-	site   site
+	now        time.Time // time of the evaluation
+	caches     map[kind][]cache.Indexer
+	heartbeats *heartbeats
+	server     string // version of the API server: "v1.36.3"
+	site       site
 	// informers fill the caches and have the last confirmation of the API server. bounds limit its
 	// age.
 	informers map[kind][]*informer

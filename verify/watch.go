@@ -13,22 +13,22 @@ const oneEvery = time.Second
 
 // changes turns results into events.
 type changes struct {
-	objects map[place]*told
-	well    bool // the last event was Well
+	objects map[place]*objectState
+	healthy bool // the last event was Well
 }
 
 // place identifies a finding.
 type place struct{ rule, object string }
 
-// told is the current and the last reported state of an object.
-type told struct {
+// objectState is the current and the last reported state of an object.
+type objectState struct {
 	now, before *Finding // nil: not broken; before is the last reported one
 	last        *Finding // the newest finding
 	at          time.Time
 	moves       int // changes since at
 }
 
-func newChanges() *changes { return &changes{objects: map[place]*told{}} }
+func newChanges() *changes { return &changes{objects: map[place]*objectState{}} }
 
 // note records the findings of a rule. It merges findings about the same object.
 func (c *changes) note(rule string, findings []Finding) {
@@ -45,7 +45,7 @@ func (c *changes) note(rule string, findings []Finding) {
 	}
 	for at, f := range present {
 		if c.objects[at] == nil {
-			c.objects[at] = &told{}
+			c.objects[at] = &objectState{}
 		}
 		c.objects[at].move(f)
 	}
@@ -56,7 +56,7 @@ func (c *changes) note(rule string, findings []Finding) {
 	}
 }
 
-func (t *told) move(f *Finding) {
+func (t *objectState) move(f *Finding) {
 	if (f == nil) != (t.now == nil) || f != nil && f.Saw != t.now.Saw {
 		t.moves++
 	}
@@ -68,7 +68,7 @@ func (t *told) move(f *Finding) {
 
 // events returns the events of now. Changes of an object soon after its last event wait and are
 // counted. Well is sent when no reported problem is left.
-func (c *changes) events(now time.Time, well bool) []result.Event {
+func (c *changes) events(now time.Time, healthy bool) []result.Event {
 	var all []result.Event
 	for at, t := range c.objects {
 		waited := now.Sub(t.at) >= oneEvery
@@ -78,22 +78,22 @@ func (c *changes) events(now time.Time, well bool) []result.Event {
 		case t.moves == 0 && t.now == nil && waited:
 			delete(c.objects, at)
 		}
-		well = well && t.before == nil && t.moves == 0
+		healthy = healthy && t.before == nil && t.moves == 0
 	}
 	slices.SortFunc(all, func(a, b result.Event) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Object, b.Object))
 	})
 	if len(all) > 0 {
-		c.well = false
+		c.healthy = false
 	}
-	if well && !c.well {
+	if healthy && !c.healthy {
 		all = append(all, result.Event{Time: now, Event: result.Well})
-		c.well = true
+		c.healthy = true
 	}
 	return all
 }
 
-func (t *told) event(now time.Time) result.Event {
+func (t *objectState) event(now time.Time) result.Event {
 	f := t.last
 	e := result.Event{Time: now, Rule: f.Rule, Object: f.Object, Saw: f.Saw, Want: f.Want, Fix: f.Fix, Since: &f.Since, LeftOut: t.moves - 1}
 	switch {

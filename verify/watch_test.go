@@ -109,21 +109,21 @@ func TestKindGone(t *testing.T) {
 	e := newEngine(o, nil)
 	e.live = newLive(o)
 	v := seen(t, untyped("crd.projectcalico.org/v1", "IPPool", "bad", map[string]any{"ipipMode": "Always"}),
-		node("w1", corev1.ConditionTrue), report(t, "w1", *newWhole().reports["w1"]))
+		node("w1", corev1.ConditionTrue), report(t, "w1", *newHealthyCluster().reports["w1"]))
 	events := func(at time.Time) []result.Event {
-		return slices.DeleteFunc(e.changes.events(at, false), func(told result.Event) bool { return told.Rule != "no-ipip" })
+		return slices.DeleteFunc(e.changes.events(at, false), func(got result.Event) bool { return got.Rule != "no-ipip" })
 	}
 	e.begin(v)
-	told := events(time.Now())
-	if len(told) != 1 || told[0].Event != result.Broke || told[0].Object != "IPPool bad" {
-		t.Fatalf("events %+v", told)
+	got := events(time.Now())
+	if len(got) != 1 || got[0].Event != result.Broke || got[0].Object != "IPPool bad" {
+		t.Fatalf("events %+v", got)
 	}
 	for _, k := range []kind{calicoPools, felixSettings, nodeReports} {
 		delete(v.caches, k)
 	}
 	e.begin(v)
-	told = events(time.Now().Add(2 * oneEvery))
-	if len(told) != 1 || told[0].Event != result.Mended {
-		t.Errorf("events %+v", told)
+	got = events(time.Now().Add(2 * oneEvery))
+	if len(got) != 1 || got[0].Event != result.Mended {
+		t.Errorf("events %+v", got)
 	}
 }

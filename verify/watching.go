@@ -39,14 +39,14 @@ func (w *informer) unexpected(ctx context.Context, _ *cache.Reflector, err error
 
 // watching has the informers of a session.
 type watching struct {
-	api     *api
-	scope   []string
-	bounds  bounds
-	noted   *confirmations
-	lost    func(error)
-	running sync.WaitGroup
-	came    chan kind // kinds that are new in the cluster
-	learned chan learned
+	api           *api
+	scope         []string
+	bounds        bounds
+	noted         *confirmations
+	lost          func(error)
+	running       sync.WaitGroup
+	added         chan kind // kinds that are new in the cluster
+	externalFacts chan externalFacts
 
 	mu      sync.Mutex
 	missing []kind
@@ -63,7 +63,7 @@ func (w *watching) of(k kind) ([]*informer, error) {
 			return nil, fmt.Errorf("watch %s: %w", k, err)
 		}
 		l := &lister{ListWatch: requests, noted: noted, renew: w.bounds.renew}
-		shared := cache.NewSharedIndexInformerWithOptions(l.attentive(), example, cache.SharedIndexInformerOptions{Indexers: sources[k].indexes()})
+		shared := cache.NewSharedIndexInformerWithOptions(l.listWatch(), example, cache.SharedIndexInformerOptions{Indexers: sources[k].indexes()})
 		all = append(all, &informer{confirmation: noted, shared: shared})
 	}
 	return all, nil
@@ -129,8 +129,8 @@ func (w *watching) stop() {
 	}
 }
 
-// lacks records kinds that the cluster does not have.
-func (w *watching) lacks(kinds ...kind) {
+// addMissing records kinds that the cluster does not have.
+func (w *watching) addMissing(kinds ...kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.missing = append(w.missing, kinds...)
@@ -157,11 +157,11 @@ func (w *watching) await(ctx context.Context, pause time.Duration) {
 			continue
 		}
 		if there, err := w.api.knows(ctx, k); err != nil || !there {
-			w.lacks(k)
+			w.addMissing(k)
 			continue
 		}
 		select {
-		case w.came <- k:
+		case w.added <- k:
 		case <-ctx.Done():
 		}
 	}

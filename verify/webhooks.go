@@ -82,7 +82,7 @@ func judgeWebhooks(v view, judged func(namespace string) bool) []Finding {
 			if !h.inCluster(judged) {
 				continue
 			}
-			saw := v.nowhere(h.service)
+			saw := v.serviceProblem(h.service)
 			if saw == "" {
 				continue
 			}

@@ -9,32 +9,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// heard has the time of each heartbeat that was received, by the clock of this computer. So a
+// heartbeats has the time of each heartbeat that was received, by the clock of this computer. So a
 // host with a wrong clock does not look silent. Heartbeats from before the first list are dated
 // by the clock of the host.
-type heard struct {
+type heartbeats struct {
 	began time.Time // no heartbeat was received before
 
-	mu    sync.Mutex
-	beats map[beat]heardAt
-	came  map[beat]time.Time // when an object could first be read, without a change
+	mu       sync.Mutex
+	beats    map[heartbeat]lastHeartbeat
+	readable map[heartbeat]time.Time // when an object could first be read, without a change
 }
 
-// beat identifies the object with a heartbeat: a Lease or a NodeReport.
-type beat struct {
+// heartbeat identifies the object with a heartbeat: a Lease or a NodeReport.
+type heartbeat struct {
 	kind            kind
 	namespace, name string
 }
 
 // leaseOf is the Lease that the kubelet of a node renews.
-func leaseOf(node string) beat { return beat{leases, corev1.NamespaceNodeLease, node} }
+func leaseOf(node string) heartbeat { return heartbeat{leases, corev1.NamespaceNodeLease, node} }
 
 // leaderOf is the Lease that the leader of a control-plane component renews.
-func leaderOf(component string) beat { return beat{leases, metav1.NamespaceSystem, component} }
+func leaderOf(component string) heartbeat {
+	return heartbeat{leases, metav1.NamespaceSystem, component}
+}
 
-func reportOf(node string) beat { return beat{nodeReports, "", node} }
+func reportOf(node string) heartbeat { return heartbeat{nodeReports, "", node} }
 
-type heardAt struct {
+type lastHeartbeat struct {
 	at time.Time // when it was sent, by the clock of this computer
 	// ahead is how much the clock of the host is ahead of this computer's: the largest value of
 	// the last three heartbeats, which is the least delayed one.
@@ -42,20 +44,20 @@ type heardAt struct {
 	recent []time.Duration
 }
 
-const beatsKept = 3
+const heartbeatsKept = 3
 
-func newHeard() *heard {
-	return &heard{began: time.Now(), beats: map[beat]heardAt{}, came: map[beat]time.Time{}}
+func newHeartbeats() *heartbeats {
+	return &heartbeats{began: time.Now(), beats: map[heartbeat]lastHeartbeat{}, readable: map[heartbeat]time.Time{}}
 }
 
 // take records a heartbeat dated said by its host. It was sent after from and received at now;
 // only the clock of the host shows when.
-func (h *heard) take(b beat, said, from, now time.Time) {
+func (h *heartbeats) take(b heartbeat, said, from, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	of, before := h.beats[b]
 	of.recent = append(of.recent, said.Sub(now))
-	if len(of.recent) > beatsKept {
+	if len(of.recent) > heartbeatsKept {
 		of.recent = append([]time.Duration(nil), of.recent[1:]...)
 	}
 	of.ahead = of.recent[0] // a delay makes a clock look behind, never ahead
@@ -85,7 +87,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // last returns the last heartbeat, if one was received.
-func (h *heard) last(b beat) (heardAt, bool) {
+func (h *heartbeats) last(b heartbeat) (lastHeartbeat, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at, known := h.beats[b]
@@ -98,45 +100,45 @@ func (h *heard) last(b beat) (heardAt, bool) {
 // known is false if that is no evidence: no heartbeat was received, and the clock of the host is
 // not known, or said is in the future. The host may be dead, and its clock may have been ahead.
 // The silence then begins when the object could first be read.
-func (v view) silence(b beat, said time.Time) (silent time.Duration, known bool) {
-	h, heard := v.heard.last(b)
-	beat, dated := v.ours(b, said)
-	if !heard && b.kind == nodeReports {
-		beat, dated = v.ours(leaseOf(b.name), said)
+func (v view) silence(b heartbeat, said time.Time) (silent time.Duration, known bool) {
+	h, received := v.heartbeats.last(b)
+	heartbeat, dated := v.localTime(b, said)
+	if !received && b.kind == nodeReports {
+		heartbeat, dated = v.localTime(leaseOf(b.name), said)
 	}
 	switch {
-	case heard && beat.After(h.at) && beat.Before(v.now): // it could not be read for a while, and arrived without an event
-		return v.now.Sub(beat), true
-	case heard:
+	case received && heartbeat.After(h.at) && heartbeat.Before(v.now): // it could not be read for a while, and arrived without an event
+		return v.now.Sub(heartbeat), true
+	case received:
 		return v.now.Sub(h.at), true
-	case beat.After(v.now), !dated && b.kind == nodeReports:
-		return v.now.Sub(v.heard.listening(b)), false
+	case heartbeat.After(v.now), !dated && b.kind == nodeReports:
+		return v.now.Sub(v.heartbeats.listening(b)), false
 	}
-	return v.now.Sub(beat), true
+	return v.now.Sub(heartbeat), true
 }
 
 // listening returns since when the next heartbeat of b would be received: not before its object
 // could be read.
-func (h *heard) listening(b beat) time.Time {
+func (h *heartbeats) listening(b heartbeat) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return later(h.began, h.came[b])
+	return later(h.began, h.readable[b])
 }
 
-// ours converts a time of b's host to the clock of this computer. Before the first heartbeat of
+// localTime converts a time of b's host to the clock of this computer. Before the first heartbeat of
 // b, it returns the time unchanged, and false.
-func (v view) ours(b beat, said time.Time) (time.Time, bool) {
-	h, heard := v.heard.last(b)
-	return said.Add(-h.ahead), heard
+func (v view) localTime(b heartbeat, said time.Time) (time.Time, bool) {
+	h, received := v.heartbeats.last(b)
+	return said.Add(-h.ahead), received
 }
 
 // keptLease has the used fields of a Lease.
 type keptLease struct {
 	objectMeta
 
-	holder  string
-	renewed time.Time
-	lasts   time.Duration
+	holder   string
+	renewed  time.Time
+	duration time.Duration
 }
 
 func keepLease(l *coordinationv1.Lease) *keptLease {
@@ -148,42 +150,42 @@ func keepLease(l *coordinationv1.Lease) *keptLease {
 		kept.renewed = l.Spec.RenewTime.Time
 	}
 	if l.Spec.LeaseDurationSeconds != nil {
-		kept.lasts = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
+		kept.duration = time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
 	}
 	return kept
 }
 
-// hear records the heartbeat of an object that changed. It was sent after from.
-func (h *heard) hear(before, after any, from time.Time) {
-	b, said, is := beatOf(after)
+// observe records the heartbeat of an object that changed. It was sent after from.
+func (h *heartbeats) observe(before, after any, from time.Time) {
+	b, said, is := heartbeatOf(after)
 	if !is {
 		return
 	}
-	if _, was, is := beatOf(before); !is || !said.Equal(was) {
+	if _, was, is := heartbeatOf(before); !is || !said.Equal(was) {
 		h.take(b, said, from, time.Now())
 	}
 }
 
-// arrive records that an object can be read now. The time of its last change is not known.
-func (h *heard) arrive(obj any) {
-	if b, _, is := beatOf(obj); is {
+// markReadable records that an object can be read now. The time of its last change is not known.
+func (h *heartbeats) markReadable(obj any) {
+	if b, _, is := heartbeatOf(obj); is {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.came[b] = time.Now()
+		h.readable[b] = time.Now()
 	}
 }
 
-// beatOf returns the object with the heartbeat, and the time that it contains.
-func beatOf(obj any) (b beat, said time.Time, is bool) {
+// heartbeatOf returns the object with the heartbeat, and the time that it contains.
+func heartbeatOf(obj any) (b heartbeat, said time.Time, is bool) {
 	switch o := obj.(type) {
 	case *keptLease:
 		if o != nil {
-			return beat{leases, o.namespace, o.name}, o.renewed, true
+			return heartbeat{leases, o.namespace, o.name}, o.renewed, true
 		}
 	case *keptReport:
 		if o != nil {
 			return reportOf(o.name), o.report.Heartbeat.Time, true
 		}
 	}
-	return beat{}, time.Time{}, false
+	return heartbeat{}, time.Time{}, false
 }

@@ -20,46 +20,46 @@ const (
 	forever = time.Hour
 )
 
-// blindness is a fault that hides a part of the cluster from an engine, without a failed request.
-type blindness struct {
-	name      string
-	spells    []spell
-	meanwhile func(*blinded)            // runs shortly after early
-	want      map[string]result.Outcome // by rule; all others are ok
-	saw       string                    // of the finding about the kind
+// silentFault is a fault that hides a part of the cluster from an engine, without a failed request.
+type silentFault struct {
+	name         string
+	faultPeriods []faultPeriod
+	meanwhile    func(*faultedCluster)     // runs shortly after early
+	want         map[string]result.Outcome // by rule; all others are ok
+	saw          string                    // of the finding about the kind
 }
 
-// blinded is a cluster with an engine behind a proxy.
-type blinded struct {
-	*chaosBank
+// faultedCluster is a cluster with an engine behind a proxy.
+type faultedCluster struct {
+	*chaosCluster
 
 	server *memoryServer
 	proxy  *chaosProxy
 	rest   func() // stops the reports of the hosts
 }
 
-func blindnesses() []blindness {
+func silentFaults() []silentFault {
 	ofPods := map[string]result.Outcome{"control-plane": result.Unseen, "system-workloads": result.Unseen, "system-pods": result.Unseen}
-	loses := func(b *blinded) { b.lose("kube-scheduler-cp1") }
-	from := func(f fault, k kind, from, to time.Duration) spell {
-		return spell{fault: f, kinds: []kind{k}, from: from, to: to}
+	loses := func(b *faultedCluster) { b.recordLoss("kube-scheduler-cp1") }
+	from := func(f fault, k kind, from, to time.Duration) faultPeriod {
+		return faultPeriod{fault: f, kinds: []kind{k}, from: from, to: to}
 	}
-	return []blindness{
-		{"a silent watch", []spell{from(mute, pods, early, forever)}, loses, map[string]result.Outcome{"control-plane": result.Broken}, "kube-scheduler-cp1: it does not exist"},
-		{"watches that end without an event", []spell{from(short, pods, early, forever)}, loses, map[string]result.Outcome{"control-plane": result.Broken}, "kube-scheduler-cp1: it does not exist"},
-		{"the objects of one kind cannot be read", []spell{from(unreadable, pods, 0, forever)}, nil, ofPods, "pods: no complete list received"},
+	return []silentFault{
+		{"a silent watch", []faultPeriod{from(mute, pods, early, forever)}, loses, map[string]result.Outcome{"control-plane": result.Broken}, "kube-scheduler-cp1: it does not exist"},
+		{"watches that end without an event", []faultPeriod{from(short, pods, early, forever)}, loses, map[string]result.Outcome{"control-plane": result.Broken}, "kube-scheduler-cp1: it does not exist"},
+		{"the objects of one kind cannot be read", []faultPeriod{from(unreadable, pods, 0, forever)}, nil, ofPods, "pods: no complete list received"},
 	}
 }
 
-// lose deletes a pod of kube-system.
-func (b *blinded) lose(pod string) {
+// recordLoss deletes a pod of kube-system.
+func (b *faultedCluster) recordLoss(pod string) {
 	b.must(b.client.CoreV1().Pods("kube-system").Delete(b.t.Context(), pod, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 }
 
-func newBlinded(t *testing.T, spells ...spell) *blinded {
+func newFaultedCluster(t *testing.T, faultPeriods ...faultPeriod) *faultedCluster {
 	server := newMemoryServer()
-	b := &blinded{chaosBank: memoryChaosBank(t, server), server: server}
-	p := &plan{pace: pace{bound: time.Minute}, spells: spells}
+	b := &faultedCluster{chaosCluster: memoryChaosCluster(t, server), server: server}
+	p := &plan{pace: pace{bound: time.Minute}, faultPeriods: faultPeriods}
 	b.proxy = newChaosProxy(b.transport, p, &past{})
 	ctx, end := context.WithCancel(t.Context())
 	var beating sync.WaitGroup
@@ -70,17 +70,17 @@ func newBlinded(t *testing.T, spells ...spell) *blinded {
 }
 
 // options are the options of a run that would end some time after early.
-func (b *blinded) options() Options {
+func (b *faultedCluster) options() Options {
 	return Options{
 		API: b.proxy.config(), Nodes: []string{"cp1", "w1", "w2"}, NodeReports: true, Only: chaosRules(), Workloads: []string{"Deployment kube-system/coredns"},
 		Soak: 4 * time.Minute, Timeout: 6 * time.Minute,
 	}
 }
 
-// TestBlind checks that exactly the rules with hidden kinds are unseen, and that the cluster is not
+// TestSilentFaults checks that exactly the rules with hidden kinds are unseen, and that the cluster is not
 // reported as ok.
-func TestBlind(t *testing.T) {
-	for _, a := range blindnesses() {
+func TestSilentFaults(t *testing.T) {
+	for _, a := range silentFaults() {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { a.try(t) })
@@ -88,8 +88,8 @@ func TestBlind(t *testing.T) {
 	}
 }
 
-func (a blindness) try(t *testing.T) {
-	b := newBlinded(t, a.spells...)
+func (a silentFault) try(t *testing.T) {
+	b := newFaultedCluster(t, a.faultPeriods...)
 	defer b.rest()
 	if a.meanwhile != nil {
 		time.AfterFunc(early+500*time.Millisecond, func() { a.meanwhile(b) })
@@ -115,11 +115,11 @@ func (a blindness) try(t *testing.T) {
 // versions and then receive nothing.
 func TestRestored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBlinded(t)
+		b := newFaultedCluster(t)
 		defer b.rest()
 		ctx, end := context.WithCancel(t.Context())
 		defer end()
-		b.lose("kube-scheduler-cp1")
+		b.recordLoss("kube-scheduler-cp1")
 		backup := b.server.backup()
 		b.pod(pod("kube-system", "kube-scheduler-cp1", "cp1"))
 		for range 200 { // with Lease renewals alone, the version would need many minutes to get here again

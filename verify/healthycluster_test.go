@@ -23,17 +23,17 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// whole is a cluster in which every rule has its expected objects and is ok.
-type whole struct {
+// healthyCluster is a cluster in which every rule has its expected objects and is ok.
+type healthyCluster struct {
 	options Options
 	objects map[string]metav1.Object
 	reports map[string]*nodereport.Report
-	beats   []beat // received twice
+	beats   []heartbeat // received twice
 	server  string
 }
 
-func newWhole() *whole {
-	w := &whole{objects: map[string]metav1.Object{}, reports: map[string]*nodereport.Report{}, server: "v1.36.3"}
+func newHealthyCluster() *healthyCluster {
+	w := &healthyCluster{objects: map[string]metav1.Object{}, reports: map[string]*nodereport.Report{}, server: "v1.36.3"}
 	for _, host := range []string{"cp1", "w1"} {
 		w.host(host)
 	}
@@ -74,10 +74,10 @@ func newWhole() *whole {
 	return w
 }
 
-func (w *whole) add(name string, o metav1.Object) { w.objects[name] = o }
+func (w *healthyCluster) add(name string, o metav1.Object) { w.objects[name] = o }
 
 // host adds a node with all objects of a node.
-func (w *whole) host(name string) {
+func (w *healthyCluster) host(name string) {
 	w.add("Node "+name, node(name, corev1.ConditionTrue))
 	w.add("Lease "+name, lease(corev1.NamespaceNodeLease, name, time.Now().Add(-time.Second)))
 	w.beats = append(w.beats, leaseOf(name))
@@ -97,14 +97,14 @@ func (w *whole) host(name string) {
 }
 
 // judged returns the board after an evaluation of all rules.
-func (w *whole) judged(t *testing.T) *board {
+func (w *healthyCluster) judged(t *testing.T) *board {
 	t.Helper()
 	e := w.engine(t)
 	w.judge(t, e)
 	return e.board
 }
 
-func (w *whole) engine(t *testing.T) *engine {
+func (w *healthyCluster) engine(t *testing.T) *engine {
 	t.Helper()
 	e := newEngine(w.options, nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -116,17 +116,17 @@ func (w *whole) engine(t *testing.T) *engine {
 }
 
 // judge evaluates the current objects with e.
-func (w *whole) judge(t *testing.T, e *engine) {
+func (w *healthyCluster) judge(t *testing.T, e *engine) {
 	t.Helper()
 	objects := slices.Collect(maps.Values(w.objects))
 	for host, r := range w.reports {
 		objects = append(objects, report(t, host, *r))
 	}
 	v := seen(t, objects...)
-	v.server, v.heard = w.server, newHeard()
+	v.server, v.heartbeats = w.server, newHeartbeats()
 	for _, b := range w.beats {
-		v.heard.take(b, time.Now(), time.Now(), time.Now())
-		v.heard.take(b, time.Now(), time.Now(), time.Now())
+		v.heartbeats.take(b, time.Now(), time.Now(), time.Now())
+		v.heartbeats.take(b, time.Now(), time.Now(), time.Now())
 	}
 	for _, id := range v.values(pods, byImage) {
 		img, err := imagebook.Parse(id)

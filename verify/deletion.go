@@ -8,38 +8,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// leaving describes an object that was deleted and still exists.
-type leaving struct {
+// deletion describes an object that was deleted and still exists.
+type deletion struct {
 	until      time.Time // end of a pod's grace period; for other kinds, the time of the deletion
 	finalizers []string  // that block the deletion
 	held       string    // other reasons from its status
 }
 
-// leavingOf returns nil for an object that was not deleted.
-func leavingOf(m metav1.ObjectMeta) *leaving {
+// deletionOf returns nil for an object that was not deleted.
+func deletionOf(m metav1.ObjectMeta) *deletion {
 	if m.DeletionTimestamp == nil {
 		return nil
 	}
-	return &leaving{until: m.DeletionTimestamp.Time, finalizers: m.Finalizers}
+	return &deletion{until: m.DeletionTimestamp.Time, finalizers: m.Finalizers}
 }
 
 // keptNamespace has the used fields of a Namespace.
 type keptNamespace struct {
 	objectMeta
 
-	leaving *leaving
+	deletion *deletion
 }
 
 // keepNamespace keeps the reasons of the namespace controller for a deletion that does not end.
 // It drops the finalizer kubernetes, which every namespace has until it is empty.
 func keepNamespace(o *corev1.Namespace) *keptNamespace {
-	kept := &keptNamespace{metaOf(o.ObjectMeta), leavingOf(o.ObjectMeta)}
-	if kept.leaving == nil {
+	kept := &keptNamespace{metaOf(o.ObjectMeta), deletionOf(o.ObjectMeta)}
+	if kept.deletion == nil {
 		return kept
 	}
 	for _, f := range o.Spec.Finalizers {
 		if f != corev1.FinalizerKubernetes {
-			kept.leaving.finalizers = append(kept.leaving.finalizers, string(f))
+			kept.deletion.finalizers = append(kept.deletion.finalizers, string(f))
 		}
 	}
 	var held []string
@@ -48,45 +48,45 @@ func keepNamespace(o *corev1.Namespace) *keptNamespace {
 			held = append(held, c.Message)
 		}
 	}
-	kept.leaving.held = strings.Join(held, "; ")
+	kept.deletion.held = strings.Join(held, "; ")
 	return kept
 }
 
-// departure is an object that was deleted and still exists.
-type departure struct {
-	*leaving
+// deletedObject is an object that was deleted and still exists.
+type deletedObject struct {
+	*deletion
 
 	kind, namespace, name string
 	node                  string // of a pod
 }
 
-func (d departure) title() string {
+func (d deletedObject) title() string {
 	m := objectMeta{namespace: d.namespace, name: d.name}
 	return m.title(d.kind)
 }
 
-// departures returns all objects that are being deleted, of the watched kinds.
-func (v view) departures() []departure {
-	var list []departure
-	add := func(l *leaving, kind string, m objectMeta, node string) {
+// deletedObjects returns all objects that are being deleted, of the watched kinds.
+func (v view) deletedObjects() []deletedObject {
+	var list []deletedObject
+	add := func(l *deletion, kind string, m objectMeta, node string) {
 		if l != nil {
-			list = append(list, departure{l, kind, m.namespace, m.name, node})
+			list = append(list, deletedObject{l, kind, m.namespace, m.name, node})
 		}
 	}
-	for _, p := range by[*keptPod](v, pods, byLeaving, "yes") {
-		add(p.rare.leaving, "Pod", p.objectMeta, p.node)
+	for _, p := range by[*keptPod](v, pods, byDeletion, "yes") {
+		add(p.rare.deletion, "Pod", p.objectMeta, p.node)
 	}
 	for _, j := range all[*keptJob](v, jobs) {
-		add(j.leaving, "Job", j.objectMeta, "")
+		add(j.deletion, "Job", j.objectMeta, "")
 	}
 	for _, n := range all[*keptNamespace](v, namespaceObjects) {
-		add(n.leaving, "Namespace", n.objectMeta, "")
+		add(n.deletion, "Namespace", n.objectMeta, "")
 	}
 	for _, w := range v.workloads() {
-		add(leavingOf(metaOfObject(w)), w.kind, objectMeta{namespace: w.GetNamespace(), name: w.GetName()}, "")
+		add(deletionOf(metaOfObject(w)), w.kind, objectMeta{namespace: w.GetNamespace(), name: w.GetName()}, "")
 	}
 	for _, n := range v.allNodes() {
-		add(leavingOf(n.ObjectMeta), "Node", objectMeta{name: n.Name}, "")
+		add(deletionOf(n.ObjectMeta), "Node", objectMeta{name: n.Name}, "")
 	}
 	return list
 }

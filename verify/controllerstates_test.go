@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// keeperStates returns the states of workloads, Jobs, namespaces and nodes, by "KIND STATE".
-func keeperStates(namespace string) map[string][]inState {
+// controllerStates returns the states of workloads, Jobs, namespaces and nodes, by "KIND STATE".
+func controllerStates(namespace string) map[string][]inState {
 	all := map[string][]inState{}
 	for _, states := range []func(string, func(string, string, ...metav1.Object)){replicaStates, daemonStates, jobStates, otherStates} {
 		states(namespace, func(state, names string, objects ...metav1.Object) {
@@ -21,27 +21,27 @@ func keeperStates(namespace string) map[string][]inState {
 }
 
 func replicaStates(namespace string, add func(state, names string, objects ...metav1.Object)) {
-	of := func(lacks int32) (*appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet) {
-		list := ownersOf(namespace, lacks)
+	of := func(missingPods int32) (*appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet) {
+		list := ownersOf(namespace, missingPods)
 		return list[0].(*appsv1.Deployment), list[1].(*appsv1.ReplicaSet), list[2].(*appsv1.StatefulSet)
 	}
-	lackingWeb, lackingBare, lackingDB := of(1)
+	incompleteWeb, incompleteBare, incompleteDB := of(1)
 	web, inside, old := of(0)
 	zero, partition := int32(0), int32(1)
-	add("Deployment has fewer pods than it wants, or old ones: a rollout, a quota, an admission policy", "Deployment "+namespace+"/web", lackingWeb)
+	add("Deployment has fewer pods than it wants, or old ones: a rollout, a quota, an admission policy", "Deployment "+namespace+"/web", incompleteWeb)
 	add("Deployment has fewer pods than it wants, or old ones: a rollout, a quota, an admission policy", "Deployment "+namespace+"/web",
 		changed(web.DeepCopy(), func(d *appsv1.Deployment) { d.Status.Replicas = 3 }))
 	add("Deployment paused, and all its pods are available", "", changed(web.DeepCopy(), paused))
 	add("Deployment scaled to 0", "", changed(web.DeepCopy(), func(d *appsv1.Deployment) {
 		d.Spec.Replicas, d.Status = &zero, appsv1.DeploymentStatus{ObservedGeneration: 1}
 	}))
-	add("Deployment deleted, and still there a minute after its pods' grace period", "Deployment "+namespace+"/web", deletedAgo(lackingWeb.DeepCopy(), 2*lateAfter, metav1.FinalizerDeleteDependents))
-	add("Deployment deleted a moment ago", "", deletedAgo(lackingWeb.DeepCopy(), 0))
-	add("Deployment deleted a moment ago", "", deletedAgo(lackingWeb.DeepCopy(), time.Hour, metav1.FinalizerDeleteDependents), pod(namespace, "slow", "w1", goingSince(time.Second)))
-	add("ReplicaSet without a Deployment, has fewer pods than it wants", "ReplicaSet "+namespace+"/bare", lackingBare)
+	add("Deployment deleted, and still there a minute after its pods' grace period", "Deployment "+namespace+"/web", deletedAgo(incompleteWeb.DeepCopy(), 2*lateAfter, metav1.FinalizerDeleteDependents))
+	add("Deployment deleted a moment ago", "", deletedAgo(incompleteWeb.DeepCopy(), 0))
+	add("Deployment deleted a moment ago", "", deletedAgo(incompleteWeb.DeepCopy(), time.Hour, metav1.FinalizerDeleteDependents), pod(namespace, "slow", "w1", deletedSince(time.Second)))
+	add("ReplicaSet without a Deployment, has fewer pods than it wants", "ReplicaSet "+namespace+"/bare", incompleteBare)
 	inside.OwnerReferences, inside.Status.AvailableReplicas = controlledBy("apps/v1", "Deployment", "web"), 0
 	add("ReplicaSet of a Deployment", "", inside, web)
-	add("StatefulSet has fewer pods than it wants, or old ones", "StatefulSet "+namespace+"/db", lackingDB)
+	add("StatefulSet has fewer pods than it wants, or old ones", "StatefulSet "+namespace+"/db", incompleteDB)
 	old.Status.UpdatedReplicas, old.Status.CurrentRevision, old.Status.UpdateRevision = 1, "a", "b"
 	add("StatefulSet has fewer pods than it wants, or old ones", "StatefulSet "+namespace+"/db", old.DeepCopy())
 	byHand := "StatefulSet updated by hand (OnDelete), or up to a partition"
@@ -54,10 +54,10 @@ func replicaStates(namespace string, add func(state, names string, objects ...me
 func daemonStates(namespace string, add func(state, names string, objects ...metav1.Object)) {
 	agent := ownersOf(namespace, 0)[3].(*appsv1.DaemonSet)
 	mine := owners()[workloadsOwn][3]
-	lacks := "DaemonSet has no pod on a node where it belongs, or that pod has ended"
-	add(lacks, "DaemonSet "+namespace+"/agent", agent)
-	add(lacks, "DaemonSet "+namespace+"/agent", agent, pod(namespace, "a", "w1", mine, failedPod))
-	add(lacks, "DaemonSet "+namespace+"/agent", agent, pod(namespace, "a", "w1", mine, succeeded))
+	missingPods := "DaemonSet has no pod on a node where it belongs, or that pod has ended"
+	add(missingPods, "DaemonSet "+namespace+"/agent", agent)
+	add(missingPods, "DaemonSet "+namespace+"/agent", agent, pod(namespace, "a", "w1", mine, failedPod))
+	add(missingPods, "DaemonSet "+namespace+"/agent", agent, pod(namespace, "a", "w1", mine, succeeded))
 	named := agent.DeepCopy()
 	named.Spec.Template.Spec = corev1.PodSpec{NodeName: "w1"}
 	add("DaemonSet names one node (nodeName), and has a pod there", "", named, pod(namespace, "a", "w1", mine))
@@ -83,7 +83,7 @@ func jobStates(namespace string, add func(state, names string, objects ...metav1
 	add("Job has no pod: a quota or an admission policy", name, job(namespace, "nightly", idle))
 	tried := func(j *batchv1.Job) { j.Status.Active, j.Status.Failed = 0, 1 }
 	long := time.Now().Add(-retriesWithin - time.Minute)
-	add("Job does not try again within 12 minutes", name, job(namespace, "nightly", tried), pod(namespace, "p", "w1", owners()[jobOwns][0], bornAt(long), failedPod, func(p *corev1.Pod) {
+	add("Job does not try again within 12 minutes", name, job(namespace, "nightly", tried), pod(namespace, "p", "w1", owners()[jobOwns][0], createdAt(long), failedPod, func(p *corev1.Pod) {
 		p.Status.ContainerStatuses[0].State = terminated(1, long)
 	}))
 	add("Job suspended", "", job(namespace, "nightly", tried, func(j *batchv1.Job) { j.Spec.Suspend = &held }))
@@ -95,7 +95,7 @@ func otherStates(namespace string, add func(state, names string, objects ...meta
 	stuck := "Namespace deleted, and still there a minute after its pods' grace period"
 	add(stuck, "Namespace "+namespace, deletedAgo(space.DeepCopy(), 2*lateAfter))
 	add("Namespace deleted a moment ago", "", deletedAgo(space.DeepCopy(), lateAfter/2))
-	add("Namespace deleted a moment ago", "", deletedAgo(space.DeepCopy(), time.Hour), pod(namespace, "slow", "w1", goingSince(time.Minute)))
+	add("Namespace deleted a moment ago", "", deletedAgo(space.DeepCopy(), time.Hour), pod(namespace, "slow", "w1", deletedSince(time.Minute)))
 	add("Node not Ready, or silent", "Node w2", node("w2", corev1.ConditionFalse))
 	add("Node not Ready, or silent", "Node w2", node("w2", corev1.ConditionUnknown))
 	add("Node cordoned, or out of service", "Node w2", node("w2", corev1.ConditionTrue, func(n *corev1.Node) { n.Spec.Unschedulable = true }))

@@ -17,23 +17,23 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// bank is a cluster in a real API server. The test itself acts as its controllers and kubelets.
-type bank struct {
+// testCluster is a cluster in a real API server. The test itself acts as its controllers and kubelets.
+type testCluster struct {
 	t      *testing.T
 	server *apitest.Server
 	client kubernetes.Interface
 }
 
-// newBank creates a healthy cluster with one control-plane node.
-func newBank(t *testing.T, flags ...string) *bank {
+// newTestCluster creates a healthy cluster with one control-plane node.
+func newTestCluster(t *testing.T, flags ...string) *testCluster {
 	server := apitest.Start(t, flags...)
-	b := &bank{t, server, server.Client(t)}
+	b := &testCluster{t, server, server.Client(t)}
 	b.fill()
 	return b
 }
 
 // fill creates the objects of the cluster.
-func (b *bank) fill() {
+func (b *testCluster) fill() {
 	t := b.t
 	_, err := b.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-flannel"}}, metav1.CreateOptions{})
 	b.must(err)
@@ -51,19 +51,19 @@ func (b *bank) fill() {
 	b.deployment(2)
 }
 
-func (b *bank) must(err error) {
+func (b *testCluster) must(err error) {
 	b.t.Helper()
 	if err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-func (b *bank) options() Options {
+func (b *testCluster) options() Options {
 	return Options{API: b.server.Config, Nodes: []string{"cp1"}, Timeout: 20e9, Soak: 300e6}
 }
 
 // node creates a node or updates its status.
-func (b *bank) node(n *corev1.Node) {
+func (b *testCluster) node(n *corev1.Node) {
 	b.t.Helper()
 	api := b.client.CoreV1().Nodes()
 	_, err := api.Create(b.t.Context(), n, metav1.CreateOptions{})
@@ -74,7 +74,7 @@ func (b *bank) node(n *corev1.Node) {
 	b.must(err)
 }
 
-func (b *bank) pod(p *corev1.Pod) {
+func (b *testCluster) pod(p *corev1.Pod) {
 	b.t.Helper()
 	api := b.client.CoreV1().Pods(p.Namespace)
 	p.Spec.Containers = []corev1.Container{{Name: "main", Image: "registry.k8s.io/kube-proxy:v1"}}
@@ -97,7 +97,7 @@ func template(name string) (*metav1.LabelSelector, corev1.PodTemplateSpec) {
 	}
 }
 
-func (b *bank) daemonSet(namespace, name string) {
+func (b *testCluster) daemonSet(namespace, name string) {
 	b.t.Helper()
 	d := daemonSet(name, 1, func(d *appsv1.DaemonSet) { d.Namespace = namespace })
 	d.Spec.Selector, d.Spec.Template = template(name)
@@ -111,7 +111,7 @@ func (b *bank) daemonSet(namespace, name string) {
 }
 
 // deployment creates or updates CoreDNS with two wanted pods.
-func (b *bank) deployment(available int32) {
+func (b *testCluster) deployment(available int32) {
 	b.t.Helper()
 	api := b.client.AppsV1().Deployments("kube-system")
 	d := deployment("coredns")
@@ -125,7 +125,7 @@ func (b *bank) deployment(available int32) {
 	b.must(err)
 }
 
-func (b *bank) lease(l *coordinationv1.Lease) {
+func (b *testCluster) lease(l *coordinationv1.Lease) {
 	b.t.Helper()
 	api := b.client.CoordinationV1().Leases(l.Namespace)
 	_, err := api.Create(b.t.Context(), l, metav1.CreateOptions{})
@@ -139,7 +139,7 @@ func (b *bank) lease(l *coordinationv1.Lease) {
 }
 
 // renews makes a kubelet renew its Lease until the test ends.
-func (b *bank) renews(host string, pause time.Duration) {
+func (b *testCluster) renews(host string, pause time.Duration) {
 	ctx, end := context.WithCancel(b.t.Context())
 	var renewing sync.WaitGroup
 	b.t.Cleanup(func() { end(); renewing.Wait() })
@@ -156,7 +156,7 @@ func (b *bank) renews(host string, pause time.Duration) {
 }
 
 // dns creates the Service of CoreDNS with a ready endpoint.
-func (b *bank) dns() {
+func (b *testCluster) dns() {
 	b.t.Helper()
 	s, slice := dnsService(), endpoints(true)
 	s.Spec.Ports = []corev1.ServicePort{{Port: 53}}
@@ -167,7 +167,7 @@ func (b *bank) dns() {
 }
 
 // verify runs the verification.
-func (b *bank) verify(o Options) result.Report {
+func (b *testCluster) verify(o Options) result.Report {
 	b.t.Helper()
 	report, err := Run(context.Background(), o)
 	b.must(err)
