@@ -33,10 +33,16 @@ func TestChecksOfNetwork(t *testing.T) {
 		{"a parameter of the kubelet, before airgap's file", kernelDefaults, &Facts{Sysctls: []Sysctl{{"kernel.panic", "60", "60", "/etc/sysctl.d/10-site.conf"}}}, installs, Pass, "no file"},
 		{"a parameter of the kubelet, after airgap's file", kernelDefaults, &Facts{Sysctls: []Sysctl{{"vm.overcommit_memory", "2", "2", "/etc/sysctl.d/99-db.conf"}}}, installs, Fail,
 			"/etc/sysctl.d/99-db.conf sets vm.overcommit_memory = 2"},
-		{"a parameter that the kubelet does not require", kernelDefaults, &Facts{Sysctls: []Sysctl{{"kernel.panic", "60", "60", "/etc/sysctl.conf"}}}, Want{SysctlFile: "/etc/sysctl.d/90-ours.conf"}, Pass, "no file"},
+		{
+			"a parameter that the kubelet does not require", kernelDefaults,
+			&Facts{Sysctls: []Sysctl{{"kernel.panic", "60", "60", "/etc/sysctl.conf"}}}, Want{SysctlFile: "/etc/sysctl.d/90-ours.conf"}, Pass, "no file",
+		},
 		{"another value is required", kernelDefaults, &Facts{Sysctls: []Sysctl{{"kernel.panic", "10", "10", "/etc/sysctl.conf"}}},
 			Want{SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: map[string]string{"kernel.panic": "20"}}, Fail, "kernel.panic = 10"},
-		{"airgap's file sorts last", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "0", "0", "/etc/sysctl.d/99-a.conf"}}}, Want{SysctlFile: "/etc/sysctl.d/99-ours.conf"}, Pass, "install sets"},
+		{
+			"airgap's file sorts last", ipForward,
+			&Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "0", "0", "/etc/sysctl.d/99-a.conf"}}}, Want{SysctlFile: "/etc/sysctl.d/99-ours.conf"}, Pass, "install sets",
+		},
 		{"forwarding off before airgap's file", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "0", "0", "/etc/sysctl.d/10-site.conf"}}}, installs, Pass, "install sets"},
 		{"forwarding off after airgap's file", ipForward, &Facts{Sysctls: []Sysctl{{"net.ipv4.ip_forward", "1", "0", "/etc/sysctl.conf"}}}, installs, Fail, "/etc/sysctl.conf"},
 		{"no name server", resolvConf, &Facts{}, Want{}, Fail, "none"},
@@ -54,7 +60,10 @@ func TestChecksOfExistingSoftware(t *testing.T) {
 		{"a cluster behind the load balancer", endpointFree, &Facts{Asked: Asked{EndpointInUse: true}}, Want{NewEndpoint: "10.0.0.5:6443"}, Fail, "answers at 10.0.0.5:6443"},
 		{"no cluster behind the load balancer", endpointFree, &Facts{}, Want{NewEndpoint: "10.0.0.5:6443"}, Pass, "10.0.0.5:6443"},
 		{"the site registry has all images", siteRegistry, &Facts{Asked: Asked{MissingImagesOutcome: OutcomeOf(nil)}}, Want{SiteRegistry: "r/p"}, Pass, "r/p has all"},
-		{"an image is missing in the site registry", siteRegistry, &Facts{Asked: Asked{MissingImages: []string{"a:1"}, MissingImagesOutcome: OutcomeOf(nil)}}, Want{SiteRegistry: "r/p"}, Fail, "missing in r/p: a:1"},
+		{
+			"an image is missing in the site registry", siteRegistry,
+			&Facts{Asked: Asked{MissingImages: []string{"a:1"}, MissingImagesOutcome: OutcomeOf(nil)}}, Want{SiteRegistry: "r/p"}, Fail, "missing in r/p: a:1",
+		},
 		{"the site registry is unreachable", siteRegistry, &Facts{Asked: Asked{MissingImagesOutcome: OutcomeOf(errors.New("no route"))}}, Want{SiteRegistry: "r/p"}, Fail, "no route"},
 		{"the site registry was not queried", siteRegistry, &Facts{}, Want{SiteRegistry: "r/p"}, Error, "r/p was not queried"},
 		{"CRI-O", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/crio/crio.sock"}}}, Want{}, Fail, "CRI-O"},
@@ -71,14 +80,20 @@ func TestChecksOfExistingSoftware(t *testing.T) {
 		{"airgap's runtime, from the right package", runtimePresent, &Facts{Units: []Unit{{"crio.service", "active", "enabled"}}, Runtimes: Runtimes{Binaries: []string{"/usr/bin/crio"}}},
 			Want{Managed: true, CRIO: true, RuntimePackage: "cri-o"}, Skip, "airgap has installed"},
 		{"containerd.io and crun", rpmConflict, &Facts{Packages: []Package{{Name: "crun"}, {Name: "podman"}}}, Want{Packages: []string{"containerd.io"}, RuntimePackage: "containerd.io"}, Pass, ""},
-		{"containerd.io and runc", rpmConflict, &Facts{Packages: []Package{{Name: "runc"}}}, Want{Packages: []string{"containerd.io"}, RuntimePackage: "containerd.io"}, Fail, "conflicts with installed runc"},
+		{
+			"containerd.io and runc", rpmConflict,
+			&Facts{Packages: []Package{{Name: "runc"}}}, Want{Packages: []string{"containerd.io"}, RuntimePackage: "containerd.io"}, Fail, "conflicts with installed runc",
+		},
 		{"airgap's runtime, as in airgap.yaml", runtimePresent, &Facts{Units: []Unit{{"crio.service", "active", "enabled"}}, Runtimes: Runtimes{Binaries: []string{"/opt/airgap/bin/crio"}}},
 			Want{Managed: true, CRIO: true}, Skip, "airgap has installed"},
 		{"not installed yet", runtimePresent, &Facts{}, Want{Managed: true}, Skip, "airgap has installed"},
 		{"stopped containerd", runtimePresent, &Facts{Units: []Unit{{"containerd.service", "inactive", "disabled"}}}, Want{}, Fail, "from an unknown source"},
 		{"Docker without containerd's socket", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/docker.sock"}}}, Want{}, Warn, "Docker"},
 		{"declared conflict", rpmConflict, &Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{Name: "kubelet"}}}}}, Want{Packages: []string{"kubelet"}}, Fail, "old conflicts with kubelet"},
-		{"conflict with a version, which the solver checks", rpmConflict, &Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{"kubelet", "<", "1"}}}}}, Want{Packages: []string{"kubelet"}}, Pass, ""},
+		{
+			"conflict with a version, which the solver checks", rpmConflict,
+			&Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{"kubelet", "<", "1"}}}}}, Want{Packages: []string{"kubelet"}}, Pass, "",
+		},
 	})
 }
 

@@ -162,7 +162,10 @@ func TestChecks(t *testing.T) {
 		{"install opens firewalld", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{}, Pass, "install opens"},
 		{"firewalld and calico", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{Network: network("calico")}, Fail, "active"},
 		{"calico without firewalld", firewalld, &Facts{}, Want{Network: network("calico")}, Pass, "not active"},
-		{"firewalld of the site", firewalld, &Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{FirewallLeft: []string{"6443/tcp from anywhere"}}, Warn, "does not let install change it"},
+		{
+			"firewalld of the site", firewalld,
+			&Facts{Units: []Unit{{"firewalld.service", "active", "enabled"}}}, Want{FirewallLeft: []string{"6443/tcp from anywhere"}}, Warn, "does not let install change it",
+		},
 		{"install turns swap off", swap, &Facts{Swap: []SwapArea{{"/dev/dm-1", 4 * gigabyte}}}, Want{SwapOff: true}, Pass, "install turns it off"},
 		{"swap", swap, &Facts{Swap: []SwapArea{{"/dev/zram0", 4 * gigabyte}}}, Want{}, Fail, "/dev/zram0"},
 		{"FIPS", fips, &Facts{Security: Security{FIPS: true}}, Want{}, Warn, "on"},

@@ -43,7 +43,8 @@ func FuzzPackets(f *testing.F) {
 func FuzzReports(f *testing.F) {
 	f.Add(
 		[]byte(
-			`{"schema":2,"hosts":[{"name":"a","address":"10.0.0.1"},{"name":"b","address":"10.0.0.2"}],"attempts":[{"to":1,"kind":"tcp","port":1,"result":"answered"}],"observations":[{"from":1,"kind":"ipip"}]}`,
+			`{"schema":2,"hosts":[{"name":"a","address":"10.0.0.1"},{"name":"b","address":"10.0.0.2"}],"attempts":[{"to":1,"kind":"tcp","port":1,"result":"answered"}],` +
+				`"observations":[{"from":1,"kind":"ipip"}]}`,
 		),
 	)
 	f.Add([]byte(`{"schema":2,"self":-1,"attempts":[{"to":9}]}`))

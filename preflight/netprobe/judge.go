@@ -382,8 +382,7 @@ func duplicates(by []*Report) []Duplicate {
 // apiServer is the port behind the load balancer.
 const apiServer = 6443
 
-// vips returns nil if a control-plane host could not listen on the port: an API server already
-// runs, with another certificate.
+// vips returns nil if a control-plane host could not listen on the port: an API server runs.
 func vips(by []*Report) map[int]*VIP {
 	found := map[int]*VIP{}
 	for i, r := range by {
