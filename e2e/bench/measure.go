@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // measured is one run of a command as the kernel accounts it.
@@ -115,4 +117,19 @@ func median(counted []measured) measured {
 		m.peak, m.live = max(m.peak, r.peak), max(m.live, r.live)
 	}
 	return m
+}
+
+// evict drops a file from the page cache. A program's resident bytes count the pages of its file
+// that the kernel maps around each fault, and it maps more of them when an earlier part of the
+// bench read the whole file.
+func evict(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil { // dirty pages stay
+		return err
+	}
+	return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 }

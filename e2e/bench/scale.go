@@ -24,6 +24,9 @@ const (
 // verdict that everything holds, beside bare informers that only wait until they
 // have the same objects; then what a watching one asks, and how soon it tells.
 func (b *bench) scale(ctx context.Context, w *figures) error {
+	if err := evict(b.Program); err != nil {
+		return err
+	}
 	var sizes []size
 	for _, pods := range []int{1_000, 10_000, 50_000, 100_000} {
 		s, err := b.atScale(ctx, w, pods)
