@@ -88,11 +88,14 @@ func measure(ctx context.Context, env []string, name string, args ...string) (me
 	return m, nil
 }
 
-// rounds runs all in turn as often as runs says, after one round that is not
-// counted, and returns the median of each: what drifts on the machine hits all.
-func rounds(all ...func() (measured, error)) ([]measured, error) {
+// rounds runs all in turn, runs times.
+func rounds(all ...func() (measured, error)) ([]measured, error) { return roundsOf(runs, all...) }
+
+// roundsOf runs all in turn after one round that does not count, and returns the median of each:
+// a drift of the machine's speed affects all.
+func roundsOf(times int, all ...func() (measured, error)) ([]measured, error) {
 	counted := make([][]measured, len(all))
-	for round := range runs + 1 {
+	for round := range times + 1 {
 		for i, run := range all {
 			m, err := run()
 			if err != nil {
