@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	shortestPause = 100 * time.Millisecond // between two rounds of judging
+	shortestPause = 5 * time.Millisecond // between two rounds of judging
 	longestPause  = 500 * time.Millisecond
 	retryAfter    = time.Second // after the API server was lost
 	publishEvery  = time.Second

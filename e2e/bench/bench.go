@@ -7,6 +7,7 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -77,7 +78,7 @@ func (b *bench) measureParts(ctx context.Context, only []string, w *figures) err
 		if !wanted {
 			continue
 		}
-		if err := p.run(b, ctx, w); err != nil {
+		if err := errors.Join(evict(b.Program), p.run(b, ctx, w)); err != nil {
 			return err
 		}
 	}

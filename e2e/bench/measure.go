@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // measured is one run of a command as the kernel accounts it.
@@ -86,11 +88,14 @@ func measure(ctx context.Context, env []string, name string, args ...string) (me
 	return m, nil
 }
 
-// rounds runs all in turn as often as runs says, after one round that is not
-// counted, and returns the median of each: what drifts on the machine hits all.
-func rounds(all ...func() (measured, error)) ([]measured, error) {
+// rounds runs all in turn, runs times.
+func rounds(all ...func() (measured, error)) ([]measured, error) { return roundsOf(runs, all...) }
+
+// roundsOf runs all in turn after one round that does not count, and returns the median of each:
+// a drift of the machine's speed affects all.
+func roundsOf(times int, all ...func() (measured, error)) ([]measured, error) {
 	counted := make([][]measured, len(all))
-	for round := range runs + 1 {
+	for round := range times + 1 {
 		for i, run := range all {
 			m, err := run()
 			if err != nil {
@@ -115,4 +120,19 @@ func median(counted []measured) measured {
 		m.peak, m.live = max(m.peak, r.peak), max(m.live, r.live)
 	}
 	return m
+}
+
+// evict drops a file from the page cache. A program's resident bytes count the pages of its file
+// that the kernel maps around each fault, and it maps more of them when an earlier part of the
+// bench read the whole file.
+func evict(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil { // dirty pages stay
+		return err
+	}
+	return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 }
