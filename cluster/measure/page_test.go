@@ -103,7 +103,7 @@ func TestKoreanPageHasNoEnglish(t *testing.T) {
 		body := regexp.MustCompile(`(?s)<style>.*?</style>|<[^>]+>`).ReplaceAllString(html.String(), "|")
 		for line := range strings.Lines(body + plain.String()) {
 			if found := english.FindString(names.Replace(line)); found != "" {
-				t.Errorf("%q is not in Korean: %s", found, line)
+				t.Errorf("%q is not in Korean, add its text to preflight/netprobe/korean.txt: %s", found, line)
 			}
 		}
 	}
