@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// CheckAddress wants HOST:PORT for what is named.
+// CheckAddress returns a usage error unless addr is HOST:PORT. what begins the error.
 func CheckAddress(what, addr string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || n == 0 {
@@ -18,14 +18,14 @@ func CheckAddress(what, addr string) error {
 	return nil
 }
 
-// CheckRegistry wants ADDRESS:PORT of a registry and the hash of its authority, sha256:…, as
-// airgap install prints both; command begins the errors.
+// CheckRegistry returns a usage error unless addr is ADDRESS:PORT and caHash is the hash of a CA, sha256:….
+// airgap install prints both. command begins the errors.
 func CheckRegistry(command, addr, caHash string) error {
 	switch {
 	case caHash == "":
-		return advice.Usagef("%s --ca-hash is missing; airgap install prints the whole line", command)
+		return advice.Usagef("%s --ca-hash is missing; airgap install prints the complete command", command)
 	case !trust.IsCAHash(caHash):
-		return advice.Usagef("%s --ca-hash %q: want sha256: and 64 hexadecimal digits, as airgap install prints it", command, caHash)
+		return advice.Usagef("%s --ca-hash %q: want sha256: and 64 hexadecimal digits, as in the output of airgap install", command, caHash)
 	}
 	return CheckAddress(command, addr)
 }

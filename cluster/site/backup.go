@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/kubeadm/backup"
 )
 
-// Backups are those of this host: of a control plane, what is needed to have it
-// back.
+// Backups returns the store of this host's backups. They contain everything that a restore of the
+// control plane needs.
 func Backups() backup.Store {
 	m := ThisMachine()
 	return backup.Store{
@@ -22,15 +22,14 @@ func Backups() backup.Store {
 			"/etc/kubernetes", "/etc/airgap", JournalFile, UndoDir, NetworkDir,
 			"/var/lib/kubelet/config.yaml", "/var/lib/kubelet/instance-config.yaml", "/var/lib/kubelet/kubeadm-flags.env",
 		},
-		// Where kubeadm keeps copies of etcd's data when it upgrades.
+		// kubeadm copies etcd's data to this directory when it upgrades.
 		Except:  []string{"/etc/kubernetes/tmp"},
 		Cluster: clusterHere,
 	}
 }
 
-// clusterHere is the cluster's name by what this host lays out for those that
-// join; "" where there is nothing yet. It is a note for people, and for restore's
-// comparison: whose signature the index has is nobody's concern here.
+// clusterHere returns the cluster's name from the index in JoinDir, or "" if there is no index yet.
+// The name is informational, and airgap restore compares it. The signature of the index is therefore not checked.
 func clusterHere() string {
 	index, err := host.ReadJSON[bundle.Index](filepath.Join(JoinDir, bundle.IndexName))
 	if err != nil || index.Config == "" {
@@ -43,8 +42,8 @@ func clusterHere() string {
 	return c.Name
 }
 
-// BackupKey is the fingerprint of the key that this host signs its backups with; "" where there
-// is none, or the user may not read it.
+// BackupKey returns the fingerprint of the key that signs this host's backups. It is "" if there is
+// no key or the user cannot read it.
 func BackupKey() string {
 	key, err := backup.KeyDir(BackupKeys).Public()
 	if err != nil || key == nil {
@@ -53,9 +52,9 @@ func BackupKey() string {
 	return bundle.Fingerprint(key)
 }
 
-// WriteBackupKey asks for the fingerprint to be kept, once a host has been installed.
+// WriteBackupKey asks the user to keep the fingerprint of a host's backup key. It writes nothing if key is "".
 func WriteBackupKey(w io.Writer, node, key string) {
 	if key != "" {
-		fmt.Fprintf(w, "%s signs its backups with key %s: keep that where the servers are not, airgap restore asks for it\n", node, key)
+		fmt.Fprintf(w, "%s signs its backups with key %s: keep this fingerprint in a place outside of the servers, airgap restore asks for it\n", node, key)
 	}
 }

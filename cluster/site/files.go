@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// FilesStep brings about files in a directory of ours that everybody may read.
+// FilesStep returns a step that writes world-readable files to a directory of airgap.
 // Undo removes the directory.
 func FilesStep(name, title, dir string, files map[string][]byte) step.Step {
 	return step.Step{
@@ -24,7 +24,7 @@ func FilesStep(name, title, dir string, files map[string][]byte) step.Step {
 	}
 }
 
-// AllHold reports whether each file is there with these bytes, readable by all.
+// AllHold reports whether each file exists with this content and is world-readable.
 func AllHold(dir string, files map[string][]byte) (bool, error) {
 	for name, data := range files {
 		if ok, err := host.Holds(filepath.Join(dir, name), data, 0o644); err != nil || !ok {
@@ -43,7 +43,7 @@ func InDir(dir string, files map[string][]byte) map[string][]byte {
 	return paths
 }
 
-// WriteAll writes the files, readable by all.
+// WriteAll writes the files with mode 0644.
 func WriteAll(dir string, files map[string][]byte) error {
 	for name, data := range files {
 		if err := host.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
@@ -59,15 +59,15 @@ func Exists(path string) bool {
 	return err == nil
 }
 
-// CheckLater refuses, before anybody waits for what is to be written there, a
-// file that could not be written. "" is no file.
+// CheckLater returns a usage error if the file of a flag cannot be written. A command calls it before
+// long work, so that the user does not wait in vain. "" means that no file is written.
 func CheckLater(flag, file string) error {
 	if file == "" {
 		return nil
 	}
 	dir, err := os.Stat(filepath.Dir(file))
 	if err == nil && !dir.IsDir() {
-		err = fmt.Errorf("%s is no directory", filepath.Dir(file))
+		err = fmt.Errorf("%s is not a directory", filepath.Dir(file))
 	}
 	if there, statErr := os.Stat(file); statErr == nil && there.IsDir() {
 		err = errors.New("it is a directory, want a file")

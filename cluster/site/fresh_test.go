@@ -9,8 +9,8 @@ import (
 	"airgap.dev/airgap/internal/config"
 )
 
-// TestFreshSite: a bundle that an older airgap made is not installed where this
-// one would not have made it, and the error says what to do.
+// TestFreshSite: Fresh refuses a bundle of an older airgap if this airgap rejects its configuration. The
+// error has a hint.
 func TestFreshSite(t *testing.T) {
 	const text = `apiVersion: airgap.dev/v1alpha1
 kind: Cluster

@@ -6,5 +6,5 @@ import (
 	"airgap.dev/airgap/bundle"
 )
 
-// NameInStore is what a bundle is called in its store, where several may have one name.
+// NameInStore returns the name of a bundle's directory in its store. Several bundles can have the same Index.Name.
 func NameInStore(b *bundle.Bundle) string { return filepath.Base(b.Dir()) }

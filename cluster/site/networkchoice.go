@@ -12,17 +12,17 @@ import (
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
-// NetworkChoice is what was chosen on the site, where airgap.yaml leaves it open how
-// pods' packets travel: the bundle is signed and cannot say it. It is made once, before
-// the cluster is; hosts that join later are told by the registry's host.
+// NetworkChoice is the encapsulation of pods' packets that airgap install chose on the site, for an airgap.yaml
+// that says auto. The signed bundle cannot contain it. airgap chooses once, before the cluster exists. Hosts
+// that join later get the choice from the registry's host.
 type NetworkChoice struct {
 	netprobe.Choice
 }
 
-// ChoiceName is its file in NetworkDir, and in JoinDir.
+// ChoiceName is the name of the choice's file in NetworkDir and in JoinDir.
 const ChoiceName = "network.json"
 
-// File returns the choice as a file of JoinDir, and no file if c is nil.
+// File returns the choice as a file of JoinDir, or no file if c is nil.
 func (c *NetworkChoice) File() (map[string][]byte, error) {
 	if c == nil {
 		return nil, nil
@@ -31,7 +31,7 @@ func (c *NetworkChoice) File() (map[string][]byte, error) {
 	return map[string][]byte{ChoiceName: data}, err
 }
 
-// recordedChoice is this host's; nil when nothing was chosen.
+// recordedChoice returns the choice in NetworkDir of this host, or nil if there is none.
 func recordedChoice() (*NetworkChoice, error) {
 	path := filepath.Join(NetworkDir, ChoiceName)
 	data, err := os.ReadFile(path)
@@ -39,7 +39,7 @@ func recordedChoice() (*NetworkChoice, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read how pods' packets travel: %w", err)
+		return nil, fmt.Errorf("read the encapsulation of pods' packets: %w", err)
 	}
 	c, err := ParseChoice(data)
 	if err != nil {
@@ -48,21 +48,21 @@ func recordedChoice() (*NetworkChoice, error) {
 	return c, nil
 }
 
-// ParseChoice refuses what no network can be.
+// ParseChoice reads the JSON of a choice. It returns an error for values that no network can have.
 func ParseChoice(data []byte) (*NetworkChoice, error) {
 	var c NetworkChoice
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("read how pods' packets travel: %w", err)
+		return nil, fmt.Errorf("read the encapsulation of pods' packets: %w", err)
 	}
 	tunnel := c.Encapsulation == netprobe.VXLAN && c.Port > 0 && c.Port <= 65535
 	if !tunnel && (c.Encapsulation != netprobe.Native || c.Port != 0) || c.MTU < 0 || c.MTU > 65535 {
-		return nil, fmt.Errorf("read how pods' packets travel: %q on port %d with %d bytes is none of the ways that airgap knows", c.Encapsulation, c.Port, c.MTU)
+		return nil, fmt.Errorf("read the encapsulation of pods' packets: airgap does not know %q on port %d with an MTU of %d bytes", c.Encapsulation, c.Port, c.MTU)
 	}
 	return &c, nil
 }
 
-// Choosing returns the site whose configuration says what was chosen. What airgap.yaml
-// itself says stays: nothing is chosen where it does not say auto.
+// Choosing returns the site with the choice in its configuration. It changes nothing if the encapsulation
+// in airgap.yaml is not auto.
 func (s *Site) Choosing(c *NetworkChoice) *Site {
 	if c == nil || s.Config.Network.Encapsulation != cni.Auto {
 		return s

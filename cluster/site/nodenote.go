@@ -12,14 +12,14 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// Annotations of a Node: how far an upgrade has come on each host. The value is the ID of a bundle.
+// Annotations of a Node. They show the progress of an upgrade on each host. The value is the ID of a bundle.
 const (
 	BundleNote   = "airgap.dev/bundle"   // set by the host: it runs this bundle
 	PreparedNote = "airgap.dev/prepared" // set by the host: it has the files of this bundle
-	UpgradeNote  = "airgap.dev/upgrade"  // the host may be upgraded to this one now, for its pods are elsewhere
+	UpgradeNote  = "airgap.dev/upgrade"  // the node is drained: the host can be upgraded to this bundle now
 )
 
-// OwnNote is an annotation of this host's Node, as the kubelet may read it.
+// OwnNote returns the value of an annotation of this host's Node, read with the kubelet's credentials.
 func (s *Site) OwnNote(ctx context.Context, key string) (string, error) {
 	client, err := kube.Client(s.Machine.Machine, kube.KubeletConf)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Site) OwnNote(ctx context.Context, key string) (string, error) {
 		return node.Annotations, nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("ask for this host's own Node: %w", err)
+		return "", fmt.Errorf("read the Node of this host: %w", err)
 	}
 	return node[key], nil
 }
@@ -50,10 +50,10 @@ func Annotate(ctx context.Context, client kubernetes.Interface, node, key, value
 	return nil
 }
 
-// Noted is nil where a node has the annotation key for the bundle of this ID.
+// Noted returns an error unless the annotation key of the node has the value id.
 func Noted(node *corev1.Node, key, id string) error {
 	if node.Annotations[key] != id {
-		return fmt.Errorf("it has not said so (annotation %s)", key)
+		return fmt.Errorf("it has not reported this (annotation %s)", key)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 )
 
-// TestNodesOfASignedBundle: a shell is offered what a trusted key signed.
+// TestNodesOfASignedBundle: shell completion offers nodes only from a bundle with the signature of a trusted key.
 func TestNodesOfASignedBundle(t *testing.T) {
 	f, config := bundletest.New(t), t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", config)

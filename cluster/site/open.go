@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// Open opens a bundle and says what to do about the usual troubles.
+// Open opens a bundle. Its errors have hints for damaged, missing and untrusted bundles.
 func Open(dir string, values []string) (*bundle.Bundle, *Trust, error) {
 	t, err := TrustedKeys(values, append([]string{dir}, StoredBundles(StoreDir)...)...)
 	if err != nil {
@@ -18,16 +18,16 @@ func Open(dir string, values []string) (*bundle.Bundle, *Trust, error) {
 	b, err := bundle.Open(dir, t.Keys...)
 	switch {
 	case errors.Is(err, bundle.ErrDamaged):
-		err = advice.Add(err, "copy the bundle onto the stick again, and run sha256sum -c SHA256SUMS there")
+		err = advice.Add(err, "copy the bundle to the USB drive again, and run sha256sum -c SHA256SUMS there")
 	case errors.Is(err, bundle.ErrNoBundle):
-		err = advice.Add(err, "name the directory that holds bundle.json")
+		err = advice.Add(err, "give the directory that contains bundle.json")
 	default:
 		err = t.Explain(err)
 	}
 	return b, t, err
 }
 
-// OpenWhole is Open with what a delta leaves out, from this host's store.
+// OpenWhole is Open, and for a delta it adds the missing files from this host's store.
 func OpenWhole(dir string, values []string) (*bundle.View, *Trust, error) {
 	b, t, err := Open(dir, values)
 	if err != nil {
@@ -40,8 +40,8 @@ func OpenWhole(dir string, values []string) (*bundle.View, *Trust, error) {
 	return v, t, nil
 }
 
-// ConfigHere returns the configuration of the cluster that this host belongs to: from the index
-// that it joined with, or from the newest bundle in its store.
+// ConfigHere returns the configuration of this host's cluster. It comes from the index in IndexDir, or
+// else from the newest bundle in the store.
 func ConfigHere(keys []string) (*config.Cluster, error) {
 	if !Exists(IndexDir) {
 		s, err := Stored(keys, "")
@@ -53,7 +53,7 @@ func ConfigHere(keys []string) (*config.Cluster, error) {
 	return configIn(keys, IndexDir)
 }
 
-// configIn is the configuration in the signed index of a bundle's directory.
+// configIn returns the configuration in the signed index of a bundle's directory.
 func configIn(keys []string, dir string) (*config.Cluster, error) {
 	t, err := TrustedKeys(keys, dir)
 	if err != nil {
@@ -66,8 +66,8 @@ func configIn(keys []string, dir string) (*config.Cluster, error) {
 	return config.ParseStored("airgap.yaml of bundle "+index.Name, []byte(index.Config))
 }
 
-// NodesIn returns the nodes of the bundle in the first of the directories that has one which is
-// signed with a key that is trusted here; none where no directory has.
+// NodesIn returns the nodes of the first bundle in dirs that is signed with a key trusted on this host.
+// It returns nil if there is no such bundle.
 func NodesIn(dirs ...string) []config.Node {
 	for _, dir := range dirs {
 		if c, err := configIn(nil, dir); err == nil && len(c.Nodes) > 0 {
@@ -77,7 +77,7 @@ func NodesIn(dirs ...string) []config.Node {
 	return nil
 }
 
-// NodesHere is NodesIn the directories, then in those that this host has.
+// NodesHere is NodesIn for the directories, then for IndexDir and the bundles in the store.
 func NodesHere(dirs ...string) []config.Node {
 	return NodesIn(append(append(dirs, IndexDir), StoredBundles(StoreDir)...)...)
 }

@@ -1,43 +1,42 @@
 package site
 
-// Where airgap keeps things on a bank's server. airgap.rpm owns the
-// directories.
+// Paths of airgap on a server. airgap.rpm owns the directories.
 const (
 	StateDir    = "/var/lib/airgap"
 	StoreDir    = StateDir + "/store"         // bundles, served in place
-	PushedDir   = StateDir + "/pushed"        // what the site itself pushes
-	JoinDir     = StateDir + "/join"          // what joining hosts may read
-	JournalFile = StateDir + "/journal.jsonl" // what ran, for people and for reset
-	NetworkDir  = StateDir + "/network"       // how pods' packets travel, where the site was asked
-	IndexDir    = StateDir + "/index"         // on a host that joined: the signed index it joined with
+	PushedDir   = StateDir + "/pushed"        // images that the site pushes
+	JoinDir     = StateDir + "/join"          // files that joining hosts can read
+	JournalFile = StateDir + "/journal.jsonl" // the steps that ran, for the operator and for reset
+	NetworkDir  = StateDir + "/network"       // the encapsulation of pods' packets, if airgap chose it on the site
+	IndexDir    = StateDir + "/index"         // on a host that joined: the signed index that it used
 	LockFile    = StateDir + "/lock"          // one install, join or reset at a time
-	ReportFile  = StateDir + "/report.json"   // what airgap-node-report.service has to look at
-	BackupDir   = StateDir + "/backup"        // of the control plane: keys are in it
-	BackupKeys  = StateDir + "/backup-key"    // what backups are signed with, and whom they are encrypted to
-	UpgradeDir  = StateDir + "/upgrade"       // what an upgrade writes down, and its way back
-	RestoredDir = StateDir + "/restored"      // of a restored host: which backup, and what the old host's journal said
+	ReportFile  = StateDir + "/report.json"   // settings of airgap-node-report.service
+	BackupDir   = StateDir + "/backup"        // backups of the control plane, with its private keys
+	BackupKeys  = StateDir + "/backup-key"    // the key that signs backups, and the recipients of their encryption
+	UpgradeDir  = StateDir + "/upgrade"       // state of an upgrade, and the files for its rollback
+	RestoredDir = StateDir + "/restored"      // of a restored host: the ID of its backup, and the journal of the old host
 	DnfDir      = StateDir + "/dnf"           // private dnf configuration and cache
-	UndoDir     = StateDir + "/undo"          // what steps wrote down for reset
+	UndoDir     = StateDir + "/undo"          // records of steps that reset reads
 
 	InstalledProgram = "/usr/bin/airgap" // by airgap.rpm
 
 	PKIDir       = "/etc/airgap/pki"           // the registry's certificates
-	TrustDir     = "/etc/pki/airgap"           // *.pub: keys that airgap.rpm brings; bundles must be signed with one
-	RequiredFile = "/etc/airgap/required-keys" // fingerprints, by --require-key: they count instead
+	TrustDir     = "/etc/pki/airgap"           // *.pub: keys from airgap.rpm; bundles must be signed with one of them
+	RequiredFile = "/etc/airgap/required-keys" // fingerprints from --require-key; they replace the keys in TrustDir
 	LogDir       = "/var/log/airgap"
 	DnfLog       = LogDir + "/dnf.log"
 
-	KnownHostsFile = StateDir + "/known_hosts"   // host keys that somebody has vouched for
-	MeasuredFile   = StateDir + "/measured.json" // how pods' packets can travel, by airgap netprobe listen, until install takes it
-	HostLogDir     = LogDir + "/hosts"           // what the other hosts said, one file each
+	KnownHostsFile = StateDir + "/known_hosts"   // SSH host keys that the operator confirmed
+	MeasuredFile   = StateDir + "/measured.json" // the encapsulation that airgap netprobe listen measured, until install uses it
+	HostLogDir     = LogDir + "/hosts"           // output of the other hosts, one file for each
 
 	VersionlockUndo = UndoDir + "/versionlock.json"
 
 	RPMKeyFile = "/etc/pki/rpm-gpg/RPM-GPG-KEY-airgap"
 
 	CertsDir       = "/etc/containerd/certs.d"
-	ExistingCAFile = "/etc/airgap/existing-registry.crt" // authority of a registry of the site's own
+	ExistingCAFile = "/etc/airgap/existing-registry.crt" // CA of the site's existing registry
 	RegistryOpts   = "/etc/sysconfig/airgap-registry"
-	UsersFile      = "/etc/airgap/registry.htpasswd" // who may push
-	ServiceGroup   = "airgap"                        // of the registry's user, made by airgap.rpm
+	UsersFile      = "/etc/airgap/registry.htpasswd" // users with push access
+	ServiceGroup   = "airgap"                        // group of the registry's user, created by airgap.rpm
 )

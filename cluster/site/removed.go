@@ -17,13 +17,12 @@ import (
 	"airgap.dev/airgap/kubeadm/leave"
 )
 
-// RemovedName is the file with the nodes that were removed from the cluster, in
-// JoinDir for hosts that join, and on those in IndexDir: the signed configuration
-// goes on to list them. It is a copy of the cluster's record (leave.Removed), which counts
-// wherever an API server answers.
+// RemovedName is the name of the file that lists the removed nodes, because the signed configuration still
+// lists them as nodes. It is in JoinDir for hosts that join, and in IndexDir on hosts that joined. It is a
+// copy of the cluster's record (leave.Removed). The record has precedence if an API server answers.
 const RemovedName = "removed.json"
 
-// recordedRemoved are those that this host knows of.
+// recordedRemoved returns the removed nodes according to the files of this host.
 func recordedRemoved() ([]string, error) {
 	for _, dir := range []string{JoinDir, IndexDir} {
 		data, err := os.ReadFile(filepath.Join(dir, RemovedName))
@@ -31,23 +30,23 @@ func recordedRemoved() ([]string, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read which nodes were removed: %w", err)
+			return nil, fmt.Errorf("read the list of removed nodes: %w", err)
 		}
 		return ParseRemoved(data)
 	}
 	return nil, nil
 }
 
-// ParseRemoved reads the file below JoinDir.
+// ParseRemoved reads the content of the file RemovedName: a JSON array of names.
 func ParseRemoved(data []byte) (names []string, err error) {
 	if err := json.Unmarshal(data, &names); err != nil {
-		return nil, fmt.Errorf("read which nodes were removed: %w", err)
+		return nil, fmt.Errorf("read the list of removed nodes: %w", err)
 	}
 	return names, nil
 }
 
-// Without returns the site whose configuration lists all nodes but those that were removed.
-// This host itself stays: it may be about to come back.
+// Without returns the site without the removed nodes in its configuration. This host always stays in it,
+// because it may be joining again.
 func (s *Site) Without(removed []string) *Site {
 	s = s.configured()
 	s.Removed = nil
@@ -62,13 +61,13 @@ func (s *Site) Without(removed []string) *Site {
 	return s
 }
 
-// Listed is a node of airgap.yaml, removed or not.
+// Listed returns a node of airgap.yaml, even if it was removed.
 func (s *Site) Listed(name string) (config.Node, error) {
 	return (&config.Cluster{Nodes: s.Nodes}).Node(name)
 }
 
-// AskRemoved asks the cluster which nodes were removed, and returns the site without them.
-// Where it does not answer, that is what this host knows.
+// AskRemoved reads the removed nodes from the cluster and returns the site without them. If the cluster
+// does not answer within 10 seconds, it returns s, which knows the list of this host.
 func (s *Site) AskRemoved(ctx context.Context, client kubernetes.Interface) (*Site, error) {
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -13,13 +13,13 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-// requiredKeys reads the values of --require-key: fingerprints, and the keys of
-// those values that are files.
+// requiredKeys is KeysOf for --require-key.
 func requiredKeys(values []string) (required []string, keys []*ecdsa.PublicKey, err error) {
 	return KeysOf("--require-key", values)
 }
 
-// KeysOf reads the values of a flag that names keys.
+// KeysOf reads the values of a flag that takes fingerprints or files of public keys. It returns all
+// fingerprints, and the keys from the files.
 func KeysOf(flag string, values []string) (required []string, keys []*ecdsa.PublicKey, err error) {
 	for _, value := range values {
 		fingerprint, is, err := bundle.ParseFingerprint(value)
@@ -40,8 +40,8 @@ func KeysOf(flag string, values []string) (required []string, keys []*ecdsa.Publ
 	return required, keys, nil
 }
 
-// RecordedKeys are the fingerprints that TrustStep wrote to file; none without
-// it. One that cannot be read is an error: without it anything might be trusted.
+// RecordedKeys returns the fingerprints that TrustStep wrote to file, or none if the file does not exist.
+// A file with an invalid line is an error, because airgap would otherwise trust more keys than required.
 func RecordedKeys(file string) ([]string, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +53,7 @@ func RecordedKeys(file string) ([]string, error) {
 	lines := strings.Fields(string(text))
 	for _, line := range lines {
 		if _, is, err := bundle.ParseFingerprint(line); err != nil || !is {
-			return nil, spoiled(file, fmt.Sprintf("%q is no fingerprint", line))
+			return nil, spoiled(file, fmt.Sprintf("%q is not a fingerprint", line))
 		}
 	}
 	if len(lines) == 0 {
@@ -63,5 +63,5 @@ func RecordedKeys(file string) ([]string, error) {
 }
 
 func spoiled(file, why string) error {
-	return advice.Add(fmt.Errorf("read required keys of %s: %s", file, why), "give the keys again with --require-key; install and join write the file anew")
+	return advice.Add(fmt.Errorf("read required keys of %s: %s", file, why), "give the keys again with --require-key; airgap install and airgap join rewrite the file")
 }

@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 )
 
-// TestSpoiledRecordTrustsNobody: what was required and cannot be read must not
-// become "anything goes".
+// TestSpoiledRecordTrustsNobody: a file of required keys with invalid content is an error. airgap does not
+// then trust other keys.
 func TestSpoiledRecordTrustsNobody(t *testing.T) {
 	for _, text := range []string{"", "\n", "SHA256:12\n", "airgap.pub\n"} {
 		file := filepath.Join(t.TempDir(), "required-keys")
@@ -25,8 +25,8 @@ func TestSpoiledRecordTrustsNobody(t *testing.T) {
 	}
 }
 
-// TestRequiredKeyComesWithTheBundle: a fingerprint is enough, because the bundle
-// brings its key; another bundle's key is named in the refusal.
+// TestRequiredKeyComesWithTheBundle: a fingerprint is sufficient, because the bundle contains the public key.
+// If a bundle has a different key, the error contains both fingerprints.
 func TestRequiredKeyComesWithTheBundle(t *testing.T) {
 	one, other := bundletest.New(t), bundletest.New(t)
 	fingerprint := bundle.Fingerprint(&one.Key.PublicKey)
@@ -39,6 +39,6 @@ func TestRequiredKeyComesWithTheBundle(t *testing.T) {
 		t.Errorf("got %v, want both fingerprints", err)
 	}
 	if _, err := TrustedKeys([]string{fingerprint}); err == nil {
-		t.Error("a key that is nowhere was found")
+		t.Error("found a key that is in no directory")
 	}
 }

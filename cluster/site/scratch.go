@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Scratch makes a directory for this process alone and says how to remove it.
-// A process that is killed leaves its directory behind: the next one takes it
-// away, told by the lock that nobody holds any more.
+// Scratch creates a temporary directory for this process and returns a function that removes it. A killed
+// process leaves its directory behind. The next call with this name removes it, because no process has its lock.
 func Scratch(name string) (dir string, remove func(), err error) {
 	return ScratchIn(os.TempDir(), name)
 }
@@ -21,7 +20,7 @@ func ScratchIn(parent, name string) (dir string, remove func(), err error) {
 	RemoveAbandoned(filepath.Join(parent, "airgap-"+name+"-"))
 	dir, err = os.MkdirTemp(parent, "airgap-"+name+"-*")
 	if err != nil {
-		return "", nil, fmt.Errorf("make a temporary directory: %w", err)
+		return "", nil, fmt.Errorf("create a temporary directory: %w", err)
 	}
 	held, err := claim(dir)
 	if err != nil {
@@ -30,7 +29,7 @@ func ScratchIn(parent, name string) (dir string, remove func(), err error) {
 	return dir, func() { os.RemoveAll(dir); held.Close() }, nil
 }
 
-// RemoveAbandoned is only tidying up: what it cannot remove stays.
+// RemoveAbandoned removes the directories with this prefix that no process has locked. It ignores errors.
 func RemoveAbandoned(prefix string) {
 	found, _ := filepath.Glob(prefix + "*")
 	for _, dir := range found {
@@ -41,7 +40,7 @@ func RemoveAbandoned(prefix string) {
 	}
 }
 
-// claim takes the lock of a directory that is this user's own.
+// claim locks a directory. It returns an error if the directory belongs to another user.
 func claim(dir string) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestScratch: a directory in use stays, one whose process was killed goes, and
-// other people's are nobody's business.
+// TestScratch: Scratch keeps directories in use, removes those of killed processes, and does not touch other
+// directories.
 func TestScratch(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	first, removeFirst, err := Scratch("dnf")
@@ -21,7 +21,7 @@ func TestScratch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	trap := filepath.Join(os.TempDir(), "airgap-dnf-trap") // of another user's, as if abandoned
+	trap := filepath.Join(os.TempDir(), "airgap-dnf-trap") // a symlink to a directory of another program
 	if err := os.Symlink(others, trap); err != nil {
 		t.Fatal(err)
 	}
@@ -31,12 +31,12 @@ func TestScratch(t *testing.T) {
 	}
 	for dir, want := range map[string]bool{first: true, second: true, others: true, filepath.Join(others, "cache"): true, abandoned: false} {
 		if Exists(dir) != want {
-			t.Errorf("%s is there: %v", dir, !want)
+			t.Errorf("%s exists: %v", dir, !want)
 		}
 	}
 	removeFirst()
 	removeSecond()
 	if Exists(first) || Exists(second) {
-		t.Error("what was used is still there")
+		t.Error("a directory still exists after its removal")
 	}
 }

@@ -1,5 +1,5 @@
-// Package site is what a command on a server knows: the bundle's index, airgap.yaml, which of
-// its nodes this host is, and where everything of airgap's lies on it.
+// Package site describes a server to the commands that run on it: the index of the bundle, airgap.yaml, the
+// node that this host is, and the paths of airgap's files.
 package site
 
 import (
@@ -25,36 +25,35 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// Site is what a command on a server knows: the bundle's index, the
-// configuration inside it, and which of its nodes this host is. Nobody changes one: what a
-// command learns gives it another one, by With, At, Choosing, Without or Storing.
+// Site has the index of a bundle, the configuration in it, and the node that this host is. It is immutable:
+// With, At, Choosing, Without and Storing return a changed copy.
 type Site struct {
 	Index   *bundle.Index
 	Config  *config.Cluster
 	Node    config.Node
 	Machine kubeadm.Machine
 	Facts   runtime.Facts
-	// Required are fingerprints of keys: bundles for this host must be signed with
-	// one of them, by --require-key. None: the usual ones count.
+	// Required has the fingerprints from --require-key: bundles for this host must be signed with one of
+	// these keys. If it is empty, the keys of airgap.rpm apply.
 	Required []string
-	Peer     preflight.Peer // the host that this one joins; none on the first
-	Store    registry.Store // this host's
-	Choice   *NetworkChoice // nil where airgap.yaml alone says how pods' packets travel
-	Medium   string         // the disk that the bundle is on: "sdb1"; "" where there is none
-	ToStore  int64          // bytes that its store still needs; 0: the bundle's, unless that is there
-	Nodes    []config.Node  // all of airgap.yaml
-	Removed  []string       // those of them that were removed since: config has them no more
+	Peer     preflight.Peer // the host that this one joins; zero on the first host
+	Store    registry.Store // of this host
+	Choice   *NetworkChoice // nil if airgap.yaml sets the encapsulation
+	Medium   string         // the block device with the bundle, for example "sdb1"; "" if there is none
+	ToStore  int64          // bytes that the store still needs; 0: the size of the bundle, unless it is in the store
+	Nodes    []config.Node  // all nodes of airgap.yaml
+	Removed  []string       // the names of removed nodes: Config no longer lists them
 }
 
-// Given is what a command knows beside the bundle and this host.
+// Given has the input of a command that neither the bundle nor this host contains.
 type Given struct {
 	Required []string       // as in Site
 	Peer     preflight.Peer // as in Site
 	Medium   string         // as in Site
-	InPlace  bool           // the store serves the bundle from where it lies
+	InPlace  bool           // the store serves the bundle without a copy
 }
 
-// With returns the site with what is given, and with nothing that was given before.
+// With returns the site with all fields of g. It replaces earlier values, also with empty ones.
 func (s *Site) With(g Given) *Site {
 	c := *s
 	c.Required, c.Peer, c.Medium, c.Store.InPlace = g.Required, g.Peer, g.Medium, g.InPlace
@@ -68,31 +67,31 @@ func (s *Site) Storing(bytes int64) *Site {
 	return &c
 }
 
-// At returns the site as the host of another node has it.
+// At returns the site for the host of another node.
 func (s *Site) At(n config.Node) *Site {
 	c := *s
 	c.Node = n
 	return &c
 }
 
-// configured returns a copy with a configuration of its own.
+// configured returns a copy of the site with a copy of its configuration.
 func (s *Site) configured() *Site {
 	c, cluster := *s, *s.Config
 	c.Config = &cluster
 	return &c
 }
 
-// Fresh is New of a bundle that is to be installed: it is held to what
-// this airgap makes bundles of.
+// Fresh is New for the bundle of an installation. It returns an error if this airgap could not build a bundle
+// from the same configuration.
 func Fresh(index *bundle.Index, name string) (*Site, error) {
 	if _, err := config.Parse("airgap.yaml of bundle "+index.Name, []byte(index.Config)); err != nil {
-		return nil, advice.Add(err, "correct airgap.yaml, and make a bundle of it with airgap bundle")
+		return nil, advice.Add(err, "correct airgap.yaml, and build a bundle from it with airgap bundle")
 	}
 	return New(index, name)
 }
 
-// New reads the configuration that came with the bundle. name says which
-// node this host is; "" finds it by the host's addresses.
+// New returns the site for the configuration in the bundle. name is the node that this host is; "" finds it
+// by the host's addresses.
 func New(index *bundle.Index, name string) (*Site, error) {
 	c, err := config.ParseStored("airgap.yaml of bundle "+index.Name, []byte(index.Config))
 	if err != nil {
@@ -120,7 +119,7 @@ func New(index *bundle.Index, name string) (*Site, error) {
 	return s.Choosing(choice).Without(removed), nil
 }
 
-// Stored is the site of the newest bundle in this host's store.
+// Stored returns the site of the newest bundle in this host's store.
 func Stored(keys []string, node string) (*Site, error) {
 	t, err := TrustedKeys(keys, StoredBundles(StoreDir)...)
 	if err != nil {
@@ -128,7 +127,7 @@ func Stored(keys []string, node string) (*Site, error) {
 	}
 	bundles, err := registry.Store{Dir: StoreDir}.Open(t.Keys...)
 	if len(bundles) == 0 {
-		return nil, advice.Add(errors.Join(errors.New("find the cluster's configuration: no bundle in "+StoreDir), err), "run this on a control-plane host")
+		return nil, advice.Add(errors.Join(errors.New("find the cluster's configuration: no bundle in "+StoreDir), err), "run this command on a control-plane host")
 	}
 	for _, b := range bundles {
 		defer b.Close()
@@ -140,8 +139,8 @@ func Stored(keys []string, node string) (*Site, error) {
 	return s.With(Given{Required: t.Required}), nil
 }
 
-// Installed is the site of the bundle that this host, a node, is as; a newer one in its
-// store may be there for an upgrade only. In the midst of one it is as none.
+// Installed returns the site of the bundle that this host runs. The store may contain a newer bundle for an
+// upgrade. During an upgrade of this host, Installed returns an error.
 func Installed(ctx context.Context, keys []string) (*Site, error) {
 	s, err := Stored(keys, "")
 	if err != nil {
@@ -169,10 +168,10 @@ func Installed(ctx context.Context, keys []string) (*Site, error) {
 	if err != nil || reason == "" {
 		return s, err
 	}
-	return nil, advice.Add(fmt.Errorf("this host is in the middle of an upgrade: it has %s", reason), "airgap upgrade ends it, airgap rollback takes it back")
+	return nil, advice.Add(fmt.Errorf("an upgrade of this host is in progress: it has %s", reason), "complete the upgrade with airgap upgrade, or undo it with airgap rollback")
 }
 
-// ThisMachine is the host as the steps change it.
+// ThisMachine returns the local host as the machine that steps change.
 func ThisMachine() kubeadm.Machine {
 	return kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: host.Local{}}, Network: leave.Traces(cni.Leaves())}}
 }
@@ -196,11 +195,11 @@ func thisNode(c *config.Cluster, name string) (config.Node, error) {
 			return n, nil
 		}
 	}
-	return config.Node{}, advice.Add(errors.New("this host is none of the nodes in airgap.yaml: none of its addresses is there"),
-		"airgap.yaml has %s; name this one with --node", NodeList(c))
+	return config.Node{}, advice.Add(errors.New("this host is none of the nodes in airgap.yaml: airgap.yaml has none of its addresses"),
+		"airgap.yaml has %s; give the name of this host with --node", NodeList(c))
 }
 
-// NodeList names the nodes with their addresses, for people.
+// NodeList returns the nodes as text: NAME (ADDRESS), with commas between them.
 func NodeList(c *config.Cluster) string {
 	names := make([]string, len(c.Nodes))
 	for i, n := range c.Nodes {
@@ -209,7 +208,8 @@ func NodeList(c *config.Cluster) string {
 	return strings.Join(names, ", ")
 }
 
-// RegistryAddr is where this host finds a registry: its own, if it serves one.
+// RegistryAddr returns the address of the host's own registry if it serves one, or else of the first
+// control-plane host's registry.
 func (s *Site) RegistryAddr() string {
 	if s.ServesRegistry() {
 		return s.RegistryOf(s.Node)
@@ -222,9 +222,8 @@ func (s *Site) RegistryOf(n config.Node) string {
 	return net.JoinHostPort(n.Address, strconv.Itoa(s.Config.Registry.Port))
 }
 
-// Registries are those of all control-plane hosts in the order in which this
-// host asks them: its own first, the others by turns, so that not all hosts
-// lean on the same one.
+// Registries returns the addresses of the registries on all control-plane hosts, in the order in which this host
+// asks them. Its own registry is first. Hosts without a registry start with different ones, to distribute the load.
 func (s *Site) Registries() []string {
 	var all []string
 	for _, n := range s.RegistryHosts() {
@@ -233,7 +232,7 @@ func (s *Site) Registries() []string {
 	return all
 }
 
-// RegistryHosts are the hosts of Registries.
+// RegistryHosts returns the hosts of Registries, in the same order.
 func (s *Site) RegistryHosts() []config.Node {
 	masters := s.Config.ControlPlanes()
 	first := slices.IndexFunc(s.Config.Nodes, func(n config.Node) bool { return n.Name == s.Node.Name }) % len(masters)
@@ -246,13 +245,12 @@ func (s *Site) RegistryHosts() []config.Node {
 // ServesRegistry reports whether this host has a registry.
 func (s *Site) ServesRegistry() bool { return s.Node.Has(config.ControlPlane) }
 
-// KubeNode is this host as kubeadm knows it. A cluster of one host has nobody
-// else to run the pods.
+// KubeNode returns this host as a node of package kubeadm.
 func (s *Site) KubeNode() kubeadm.Node {
 	return kubeadm.Node{Name: s.Node.Name, Address: s.Node.Address, Workloads: s.Node.Has(config.Worker), ControlPlane: s.Node.Has(config.ControlPlane), Runtime: s.Config.Runtime}
 }
 
-// Mirror returns the configuration by which this host's runtime pulls images.
+// Mirror returns the configuration with which this host's container runtime pulls images.
 func (s *Site) Mirror() (registry.Mirror, error) {
 	crio, dir := s.Config.Runtime.CRIO(), CertsDir
 	if crio {
@@ -266,17 +264,13 @@ func (s *Site) Mirror() (registry.Mirror, error) {
 	return m, err
 }
 
-// Arch is the bundle's machine architecture in Go's spelling.
+// Arch returns the bundle's machine architecture in Go's spelling, for example "amd64".
 func (s *Site) Arch() string {
 	_, arch, _ := strings.Cut(s.Index.Lock.Platform, "/")
 	return arch
 }
 
-// What an upgrade does on one host, whoever began it: airgap upgrade on the first
-// control-plane host for itself, airgap join on the others.
-
-// Behind says in what this host, a node already, is not as the bundle has it, so that
-// it has to be upgraded; "" for nothing.
+// Behind returns the reason why this node requires an upgrade to the bundle, or "" if it runs the bundle.
 func (s *Site) Behind(ctx context.Context) (string, error) {
 	return s.Machine.Behind(ctx, s.Config.Kubernetes, s.KubeNode())
 }

@@ -9,8 +9,8 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// TestRegistries: a host asks its own registry first, if it has one, and the
-// hosts without lean on different ones.
+// TestRegistries: a host asks its own registry first, if it has one. Hosts without a registry start with
+// different ones.
 func TestRegistries(t *testing.T) {
 	master, worker := []config.Role{config.ControlPlane}, []config.Role{config.Worker}
 	c := &config.Cluster{Registry: registry.Config{Port: 5000}, Nodes: []config.Node{

@@ -10,9 +10,8 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// InstalledIndex is that of the bundle which this host is as: by what it says of
-// itself, or, where an older airgap said nothing, the newest one of its store but for
-// the one at hand.
+// InstalledIndex returns the index of the bundle that this host runs, according to the annotation of its
+// Node. Without the annotation (older versions of airgap), it is the newest bundle in the store except s.Index.
 func (s *Site) InstalledIndex(ctx context.Context, trusted []*ecdsa.PublicKey) (*bundle.Index, error) {
 	id, err := s.OwnNote(ctx, BundleNote)
 	if err != nil {
@@ -24,8 +23,8 @@ func (s *Site) InstalledIndex(ctx context.Context, trusted []*ecdsa.PublicKey) (
 	return StoredIndex(s.Store, trusted, func(i *bundle.Index) bool { return i.ID() == id || id == "" && i.ID() != s.Index.ID() })
 }
 
-// StoredIndex is that of the newest bundle of a store that is wanted. One that is not
-// whole, or was pruned, is none that airgap rollback could go back to.
+// StoredIndex returns the index of the newest bundle in a store for which wanted returns true. It does not
+// return incomplete or pruned bundles, because airgap rollback cannot use them.
 func StoredIndex(store registry.Store, trusted []*ecdsa.PublicKey, wanted func(*bundle.Index) bool) (*bundle.Index, error) {
 	bundles, err := store.Open(trusted...)
 	for _, b := range bundles {
@@ -36,10 +35,10 @@ func StoredIndex(store registry.Store, trusted []*ecdsa.PublicKey, wanted func(*
 			return b.Index(), nil
 		}
 	}
-	return nil, advice.Add(errors.Join(errors.New("find the bundle that the cluster is as: it is not in "+store.Dir), err), "airgap registry import DIR puts it there")
+	return nil, advice.Add(errors.Join(errors.New("find the bundle that the cluster runs: it is not in "+store.Dir), err), "import the bundle: airgap registry import DIR")
 }
 
-// InStore reports whether the store needs no room for the bundle any more.
+// InStore reports whether the store needs no more space for the bundle.
 func (s *Site) InStore(v *bundle.View, trusted []*ecdsa.PublicKey) (bool, error) {
 	held, err := s.Store.Holds(v.Top(), trusted...)
 	return held || s.Store.InPlace, err

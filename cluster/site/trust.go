@@ -14,16 +14,16 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// Trust is which keys a bundle must be signed with.
+// Trust has the keys that airgap accepts for the signature of a bundle.
 type Trust struct {
-	Required []string // fingerprints, by --require-key, now or earlier; none where it was never given
+	Required []string // fingerprints from --require-key, now or earlier; empty if it was never given
 	Keys     []*ecdsa.PublicKey
 }
 
-// TrustedKeys decides it for this host: the values of --require-key, else what is
-// written down, else the keys that airgap.rpm installed, else the one this user
-// signs with. What is required is a fingerprint; the key that has it may come
-// with the very bundle: in dirs, that of the bundle first.
+// TrustedKeys returns the trusted keys of this host. The first of these that exists applies: the values of
+// --require-key, the fingerprints in RequiredFile, the keys from airgap.rpm, the signing key of this user. A
+// required fingerprint is sufficient, because the bundle can contain the public key. dirs are the directories
+// of bundles to search for it. The first is the bundle to open.
 func TrustedKeys(values []string, dirs ...string) (*Trust, error) {
 	required, keys, err := requiredKeys(values)
 	if err == nil && len(values) == 0 {
@@ -41,7 +41,7 @@ func TrustedKeys(values []string, dirs ...string) (*Trust, error) {
 	return &Trust{Keys: keys}, nil
 }
 
-// defaultKeys are those that count where none was required.
+// defaultKeys returns the trusted keys if no key is required.
 func defaultKeys() ([]*ecdsa.PublicKey, error) {
 	files, _ := filepath.Glob(filepath.Join(TrustDir, "*.pub"))
 	if len(files) == 0 {
@@ -51,7 +51,7 @@ func defaultKeys() ([]*ecdsa.PublicKey, error) {
 	}
 	if len(files) == 0 {
 		return nil, advice.Add(errors.New("no key to check the bundle's signature with"),
-			"install airgap.rpm as INSTALL.txt says, or name the key of whoever built the bundle: --require-key FILE")
+			"install airgap.rpm as described in INSTALL.txt, or give the public key of the bundle's builder: --require-key FILE")
 	}
 	keys := make([]*ecdsa.PublicKey, len(files))
 	for i, f := range files {
@@ -64,9 +64,8 @@ func defaultKeys() ([]*ecdsa.PublicKey, error) {
 	return keys, nil
 }
 
-// keysBeside are the public keys that lie about: beside the bundles in dirs, and
-// where airgap.rpm puts them. They count by their fingerprint only, so one that
-// cannot be read is none.
+// keysBeside returns the public keys in TrustDir and next to the bundles in dirs. The caller trusts only keys
+// with a required fingerprint. A key that cannot be read is therefore ignored.
 func keysBeside(dirs []string) []*ecdsa.PublicKey {
 	files, _ := filepath.Glob(filepath.Join(TrustDir, "*.pub"))
 	var keys []*ecdsa.PublicKey
@@ -83,8 +82,8 @@ func keysBeside(dirs []string) []*ecdsa.PublicKey {
 	return keys
 }
 
-// pickKeys takes the keys that have the required fingerprints. The first of dirs is
-// for the error, which says what key is there instead.
+// pickKeys returns the keys with a required fingerprint. If there is none, the error contains the fingerprint of
+// the key in the first of dirs.
 func pickKeys(required []string, from []*ecdsa.PublicKey, dirs []string) (*Trust, error) {
 	t := &Trust{Required: required}
 	for _, key := range from {
@@ -99,22 +98,22 @@ func pickKeys(required []string, from []*ecdsa.PublicKey, dirs []string) (*Trust
 	said := []string{"the bundle must be signed with key " + strings.Join(required, " or ")}
 	if len(dirs) > 0 {
 		if key, err := bundle.PublicKeyIn(dirs[0]); err == nil {
-			said = append(said, fmt.Sprintf("the one in %s brings key %s", dirs[0], bundle.Fingerprint(key)))
+			said = append(said, fmt.Sprintf("the one in %s contains key %s", dirs[0], bundle.Fingerprint(key)))
 		}
 	}
 	return nil, t.distrust(errors.New(strings.Join(said, "; ")))
 }
 
-// StoredBundles are the directories of a store's bundles.
+// StoredBundles returns the directories of the bundles in a store.
 func StoredBundles(dir string) []string {
-	names, _ := registry.Store{Dir: dir}.List() // whoever opens the store hears of an error
+	names, _ := registry.Store{Dir: dir}.List() // Store.Open reports the error
 	for i, name := range names {
 		names[i] = filepath.Join(dir, name)
 	}
 	return names
 }
 
-// Explain says what to do about a signature that is not by one of the keys.
+// Explain adds a hint to the error of a missing signature, or a signature with another key.
 func (t *Trust) Explain(err error) error {
 	if errors.Is(err, bundle.ErrSignature) || errors.Is(err, bundle.ErrUnsigned) {
 		return t.distrust(err)
@@ -124,12 +123,13 @@ func (t *Trust) Explain(err error) error {
 
 func (t *Trust) distrust(err error) error {
 	if len(t.Required) > 0 {
-		return advice.Add(err, "required by --require-key, now or when this host was installed (%s): %s; do not use this bundle unless somebody you trust vouches for another key, and name that with --require-key", RequiredFile, strings.Join(t.Required, ", "))
+		return advice.Add(err, "keys that --require-key requires, now or when this host was installed (%s): %s; "+
+			"do not use this bundle unless a person you trust confirms its key, then give that key with --require-key", RequiredFile, strings.Join(t.Required, ", "))
 	}
-	return advice.Add(err, "trusted here: %s; do not use this bundle unless its builder vouches for another key", Fingerprints(t.Keys))
+	return advice.Add(err, "trusted on this host: %s; do not use this bundle unless its builder confirms another key", Fingerprints(t.Keys))
 }
 
-// Fingerprints lists those of the keys, for people.
+// Fingerprints returns the fingerprints of the keys as text, with commas between them.
 func Fingerprints(keys []*ecdsa.PublicKey) string {
 	var prints []string
 	for _, k := range keys {
@@ -138,7 +138,7 @@ func Fingerprints(keys []*ecdsa.PublicKey) string {
 	return strings.Join(prints, ", ")
 }
 
-// DefaultKeyDir is where the connected host keeps its signing keys.
+// DefaultKeyDir is the directory of the signing keys on the connected host.
 func DefaultKeyDir() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
