@@ -58,7 +58,7 @@ func tableRows(page, name string) [][]string {
 
 var (
 	verbatim = regexp.MustCompile("`[^`]+`|airgap registry|kubeadm (init|join)")
-	facts    = regexp.MustCompile("`[^`]+`|[~*./\\w-]*/[*./\\w-]+|\\b[A-Z]+_[A-Z_]+\\b|\\d+(\\.\\d+)*")
+	facts    = regexp.MustCompile("`[^`]+`|[~*./\\w-]*/[*./\\w-]+|\\b[A-Z]+_[A-Z_]+\\b|\\d+(\\.\\d+)*|\\bprivileged\\b")
 	english  = regexp.MustCompile(`\b[a-z]{3,} [a-z]{2,}\b`)
 )
 
