@@ -40,11 +40,11 @@ func TestAsk(t *testing.T) {
 
 func TestMeasureDisk(t *testing.T) {
 	dir := t.TempDir()
-	if took, try := measureDisk(t.Context(), dir+"/not/yet"); !try.Made || try.Failed != "" || took <= 0 {
-		t.Errorf("took %s, %+v", took, try)
+	if took, outcome := measureDisk(t.Context(), dir+"/not/yet"); !outcome.Done || outcome.Failed != "" || took <= 0 {
+		t.Errorf("took %s, %+v", took, outcome)
 	}
-	if _, try := measureDisk(t.Context(), "/proc/1/task"); !try.Made || try.Failed == "" {
-		t.Errorf("a disk that cannot be written: %+v", try)
+	if _, outcome := measureDisk(t.Context(), "/proc/1/task"); !outcome.Done || outcome.Failed == "" {
+		t.Errorf("a disk that cannot be written: %+v", outcome)
 	}
 }
 

@@ -16,8 +16,7 @@ const (
 	// HostCloses: the packet arrives at the other host's interface, but that host's own firewall
 	// blocks it. The installation or an administrator opens it.
 	HostCloses State = "closed by the host"
-	// SenderCloses: the packet does not leave the sending host, because its own packet filter
-	// blocks it. The installation does not change that.
+	// SenderCloses: the sending host's own packet filter, which the installation does not change, blocks it.
 	SenderCloses State = "closed by the sender"
 	// Damaged: a stream inside the tunnel fails with checksums by the network card, and works with
 	// checksums by the CPU.
