@@ -11,20 +11,20 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// CardHost is a host of files, and of what NVIDIA's library says there.
+// CardHost is a fake host with files and a fixed output of airgap-nvml.
 type CardHost struct {
 	fstest.MapFS
-	Says string
-	Log  string // the kernel's
+	Says string // output of nvml.Helper; "": it fails
+	Log  string // of the kernel, or Unreadable
 }
 
 // Unreadable is the Log of a host whose journal cannot be read.
 const Unreadable = "unreadable"
 
-// FS are the files of the host.
+// FS returns the files of the host.
 func (h CardHost) FS() fs.FS { return h.MapFS }
 
-// Run knows journalctl and the helper that asks NVIDIA's library.
+// Run answers for journalctl and nvml.Helper. Other commands fail.
 func (h CardHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	if cmd.Name == "journalctl" && h.Log == Unreadable {
 		return nil, errors.New("no journal")
@@ -38,7 +38,7 @@ func (h CardHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	return []byte(h.Says), nil
 }
 
-// CardFiles returns the files of a host with kernel 5.14 and the given parts.
+// CardFiles returns the files of a host with kernel 5.14, and all files of parts.
 func CardFiles(parts ...fstest.MapFS) fstest.MapFS {
 	all := fstest.MapFS{"proc/sys/kernel/osrelease": {Data: []byte("5.14\n")}}
 	for _, p := range parts {
@@ -47,7 +47,7 @@ func CardFiles(parts ...fstest.MapFS) fstest.MapFS {
 	return all
 }
 
-// H100 is a GPU on the PCI bus.
+// H100 returns the files of an H100 at this address of the PCI bus.
 func H100(address string) fstest.MapFS {
 	dir := "sys/bus/pci/devices/" + address + "/"
 	return fstest.MapFS{dir + "vendor": {Data: []byte("0x10de\n")}, dir + "device": {Data: []byte("0x2330\n")}, dir + "class": {Data: []byte("0x030200\n")}}

@@ -16,7 +16,7 @@ import (
 
 const day = 24 * time.Hour
 
-// CertificatesHost is a host whose certificates end at different times, one of them an hour ago.
+// CertificatesHost returns a host with certificates that expire at different times. One expired an hour ago.
 func CertificatesHost(t *testing.T) FilesHost {
 	return FilesHost{
 		"etc/airgap/pki/registry.crt":                    EndingIn(t, "registry", 700*day+time.Hour),
@@ -27,7 +27,7 @@ func CertificatesHost(t *testing.T) FilesHost {
 	}
 }
 
-// EndingIn is a certificate that signs itself, of an authority where the name ends in "ca".
+// EndingIn returns the file of a self-signed certificate that expires after left. A name with the suffix "ca" makes a CA certificate.
 func EndingIn(t *testing.T, name string, left time.Duration) *fstest.MapFile {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -17,7 +17,7 @@ nodes:
 packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example.com/", gpgKeys: ["https://dl.example.com/key"]}]}
 `
 
-// ClusterFrom is a cluster of two nodes; edits are pairs, old and new text of its airgap.yaml.
+// ClusterFrom returns a cluster of two nodes. edits are pairs of old and new text in its airgap.yaml.
 func ClusterFrom(t *testing.T, edits ...string) *config.Cluster {
 	t.Helper()
 	c, err := config.Parse("airgap.yaml", []byte(strings.NewReplacer(edits...).Replace(upgradable)))

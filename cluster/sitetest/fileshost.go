@@ -11,18 +11,18 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// FilesHost is a host of which files are read, and nothing is run.
+// FilesHost is a fake host with files and without commands.
 type FilesHost fstest.MapFS
 
-// FS has the files.
+// FS returns the files.
 func (h FilesHost) FS() fs.FS { return fstest.MapFS(h) }
 
-// Run fails.
+// Run returns an error.
 func (FilesHost) Run(context.Context, host.Cmd) ([]byte, error) {
-	return nil, errors.New("nothing is run")
+	return nil, errors.New("this fake host runs no commands")
 }
 
-// PEM encodes what a function of crypto/x509 returned.
+// PEM encodes the result of a function of crypto/x509. It fails the test if err is not nil.
 func PEM(t *testing.T, kind string, der []byte, err error) string {
 	t.Helper()
 	if err != nil {

@@ -13,16 +13,16 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// PluginDigest is that of the device plugin's image in a lock.
+// PluginDigest is the digest of the device plugin's image in the lock of GPUSite.
 var PluginDigest = "sha256:" + strings.Repeat("0a", 32)
 
-// RPMHost has these packages.
+// RPMHost is a CardHost with a fixed output of rpm.
 type RPMHost struct {
 	CardHost
 	Rpms string
 }
 
-// Run answers for rpm as well.
+// Run also answers for rpm.
 func (h RPMHost) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	if cmd.Name == "rpm" {
 		return []byte(h.Rpms), nil
@@ -30,8 +30,8 @@ func (h RPMHost) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	return h.CardHost.Run(ctx, cmd)
 }
 
-// GPUSite is a host with the role gpu and such cards, for which the bundle has that
-// driver.
+// GPUSite returns the site of a host with the role gpu. cards are the PCI device IDs of its GPUs. driver is the
+// version in the bundle; "" for none.
 func GPUSite(t *testing.T, section, driver string, cards ...string) *site.Site {
 	t.Helper()
 	s := SettingsSite(t, section)

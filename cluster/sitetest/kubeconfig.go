@@ -2,7 +2,7 @@ package sitetest
 
 import "fmt"
 
-// Kubeconfig is for an API server that asks nobody who it is.
+// Kubeconfig returns a kubeconfig without credentials, for the API server at this URL.
 func Kubeconfig(server string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Config

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// PCITree is a machine of package gpu's, with a driver where one is given.
+// PCITree returns the files of a machine in gpu/testdata. driver is the content of /proc/driver/nvidia/version;
+// "" for no driver.
 func PCITree(t *testing.T, name, driver string) fstest.MapFS {
 	t.Helper()
 	archive, err := txtar.ParseFile("../../gpu/testdata/" + name + ".txtar")

@@ -11,20 +11,19 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// RootHost is a host of which the files lie below a directory, and every command says
-// the same.
+// RootHost is a fake host with its files in Dir. Every command has the output Says.
 type RootHost struct {
 	Dir, Says string
 }
 
-// FS are the files below Dir.
+// FS returns the files below Dir.
 func (h RootHost) FS() fs.FS { return os.DirFS(h.Dir) }
 
-// Run returns Says. firewall-cmd is missing, nft fails, and so do commands of the survey whose
-// output is returned.
+// Run returns Says. firewall-cmd is missing, and nft fails. Commands of the survey without cmd.Stdout are missing
+// too.
 func (h RootHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	switch cmd.Name {
-	case "rpm", "findmnt", "systemctl", "timedatectl", "chronyc", "getenforce", "modinfo", "modprobe", "sysctl", "lspci": // which the survey reads
+	case "rpm", "findmnt", "systemctl", "timedatectl", "chronyc", "getenforce", "modinfo", "modprobe", "sysctl", "lspci": // used by the survey
 		if cmd.Stdout == nil {
 			return nil, &host.CommandError{Argv: []string{cmd.Name}, ExitCode: -1, Err: exec.ErrNotFound}
 		}

@@ -1,4 +1,4 @@
-// Package sitetest has sites and hosts for tests.
+// Package sitetest has sites and fake hosts for tests.
 package sitetest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/kubeadm/release"
 )
 
-// SettingsSite is the worker of a cluster with these sections of airgap.yaml.
+// SettingsSite returns the site of the worker in a cluster of two nodes. settings are more sections of airgap.yaml.
 func SettingsSite(t *testing.T, settings string) *site.Site {
 	t.Helper()
 	c, err := config.Parse("airgap.yaml", []byte(`apiVersion: airgap.dev/v1alpha1
@@ -31,7 +31,7 @@ packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example.c
 	return &site.Site{Index: &bundle.Index{Lock: bundle.Lock{Images: Images(t, c)}}, Config: c, Node: c.Nodes[1], Machine: site.ThisMachine()}
 }
 
-// Images are those that Kubernetes and the pod network need, as a lock has them.
+// Images returns the images of Kubernetes and the pod network, as in a lock.
 func Images(t *testing.T, c *config.Cluster) (all []bundle.Image) {
 	t.Helper()
 	kubernetes, err := release.Images(c.Kubernetes.Version)
@@ -48,7 +48,7 @@ func Images(t *testing.T, c *config.Cluster) (all []bundle.Image) {
 	return all
 }
 
-// StepNames are those of the steps, in order.
+// StepNames returns the names of the steps, in order.
 func StepNames(steps []step.Step) (all []string) {
 	for _, s := range steps {
 		all = append(all, s.Name)

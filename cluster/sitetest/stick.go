@@ -7,7 +7,7 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 )
 
-// StickOf is a bundle with the files, on a stick that lies where lies says so.
+// StickOf returns a bundle with the files on a faulty USB drive: a read returns wrong bytes if lies returns true.
 func StickOf(t *testing.T, files map[string][]byte, lies func(name string, nth int) bool) *bundle.View {
 	t.Helper()
 	f := bundletest.NewWithFiles(t, "test", files)
