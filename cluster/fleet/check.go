@@ -22,9 +22,8 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// prepare puts the program on every other host and lets it judge that host.
-// The reports come in the order of airgap.yaml; the error is about hosts that
-// gave none.
+// prepare installs airgap.rpm on every other host and runs airgap preflight there. It returns the reports in
+// the order of airgap.yaml, and an error about hosts without a report.
 func (f *Fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report, error) {
 	p.Now("Check " + f.names())
 	defer p.Now("")
@@ -46,7 +45,7 @@ func (f *Fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report,
 	}
 	f.Each(ctx, f.Members, func(ctx context.Context, m *Member) error {
 		if err := m.bring(ctx, pkg); err != nil {
-			return fmt.Errorf("put airgap.rpm on it: %w", err)
+			return fmt.Errorf("install airgap.rpm: %w", err)
 		}
 		here, err := m.Membership(ctx)
 		if err != nil {
@@ -62,13 +61,13 @@ func (f *Fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report,
 	for _, m := range f.Members {
 		all = append(all, *reports[m])
 	}
-	return all, f.Problems(ctx, "cannot be worked on", "nothing was changed but that airgap.rpm may be on the other hosts; mend it and run the same command again")
+	return all, f.Problems(ctx, "preparation failed", "fix the problems and run the same command again; nothing was changed, except that airgap.rpm may be installed on the other hosts")
 }
 
-// programRPM is airgap.rpm with the key that vouches for it, as signed.
+// programRPM is airgap.rpm with its public key. The bundle's signature covers both.
 type programRPM struct {
 	files  []remote.File
-	header string // its SHA-256: the package itself, whatever it is called
+	header string // SHA-256 of the RPM header, which identifies the build
 }
 
 const headerFormat = "%{SHA256HEADER}"
@@ -88,12 +87,11 @@ func (f *Fleet) programPackage(ctx context.Context) (programRPM, error) {
 	return p, err
 }
 
-// bringRPM imports the key, wants the package to be signed with it, and
-// installs it over any other build.
+// bringRPM imports the key, verifies the package's signature, and replaces any other build.
 const bringRPM = `rpm --import "$1" && rpm -K airgap.rpm >said && grep -q 'signatures OK$' said || { cat said >&2; exit 1; }
 rpm -U --oldpackage --replacepkgs airgap.rpm`
 
-// bring installs airgap.rpm unless the host has this very package.
+// bring installs airgap.rpm unless the host has the same build.
 func (m *Member) bring(ctx context.Context, p programRPM) error {
 	var have strings.Builder
 	err := m.client.Run(ctx, remote.Command{Args: []string{"rpm", "-q", "--qf", headerFormat, "airgap"}, Stdout: io.MultiWriter(&have, m.log), Stderr: m.log})
@@ -107,7 +105,7 @@ func (m *Member) bring(ctx context.Context, p programRPM) error {
 	return m.client.RunWith(ctx, p.files, remote.Command{Args: []string{"sh", "-c", bringRPM, "sh", bundle.RPMKeyName}, Stdout: m.log, Stderr: m.log})
 }
 
-// Membership asks the host whether it is a node, and of which cluster.
+// Membership reads from the host whether it is a node, and of which cluster.
 func (m *Member) Membership(ctx context.Context) (join.Membership, error) {
 	var far Faraway
 	var here join.Membership
@@ -117,7 +115,7 @@ func (m *Member) Membership(ctx context.Context) (join.Membership, error) {
 	return here, readResult(far.stdout.Bytes(), &here)
 }
 
-// signedIndex is what a host must know to judge itself.
+// signedIndex returns the files of the bundle that airgap preflight --index needs.
 func (f *Fleet) signedIndex() ([]remote.File, error) {
 	signed, err := join.SignedFiles(f.bundle)
 	if err != nil {
@@ -130,7 +128,7 @@ func (f *Fleet) signedIndex() ([]remote.File, error) {
 	return files, nil
 }
 
-// preflight lets the host judge itself.
+// preflight runs airgap preflight on the host. Failed checks are in report, they are not an error.
 func (f *Fleet) preflight(ctx context.Context, m *Member, index []remote.File, report *preflight.Report) error {
 	var far Faraway
 	args := append([]string{"preflight", "--index", ".", "--node", m.Node.Name, "--output", "json"}, join.RequireFlags(f.site.Required)...)
@@ -143,7 +141,7 @@ func (f *Fleet) preflight(ctx context.Context, m *Member, index []remote.File, r
 	return readResult(far.stdout.Bytes(), report)
 }
 
-// joined tells whether all other hosts are nodes already.
+// joined reports whether all other hosts are already nodes.
 func (f *Fleet) joined() bool {
 	return !slices.ContainsFunc(f.Members, func(m *Member) bool { return !m.Joined })
 }
@@ -155,8 +153,8 @@ func listFlag(name string, ids []string) []string {
 	return []string{name, strings.Join(ids, ",")}
 }
 
-// readResult reads the JSON that airgap printed on another host, behind what
-// a login script may have written there.
+// readResult reads the JSON output of airgap on another host. It skips text before the JSON, which a login script
+// may have written.
 func readResult(stdout []byte, v any) error {
 	at := strings.Index("\n"+string(stdout), "\n{")
 	if at < 0 {
@@ -168,8 +166,8 @@ func readResult(stdout []byte, v any) error {
 	return nil
 }
 
-// Gate lets nothing happen on any host unless the checks of all of them pass: own is the report
-// of this one. It then takes down what was measured between them.
+// Gate runs the preflight checks on the other hosts and between all hosts, and returns an error unless all pass.
+// own is the report of this host. The returned site has the network choice from the measurement.
 func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) (*site.Site, error) {
 	others, err := f.prepare(ctx, p)
 	if err != nil {
@@ -180,7 +178,7 @@ func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) (
 		return nil, allPass(all, p)
 	}
 	if cluster, err := join.ClusterOf(f.site.Machine); err != nil || cluster != "" && f.joined() {
-		return f.site, errors.Join(err, allPass(all, p)) // a cluster that is there: airgap verify looks at what passes in it
+		return f.site, errors.Join(err, allPass(all, p)) // the cluster exists: airgap verify tests its network
 	}
 	m, err := f.measure(ctx, p)
 	if err != nil {
@@ -200,7 +198,7 @@ func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) (
 	return settled, err
 }
 
-// allPass is a ReportsError unless all hosts pass.
+// allPass returns a preflight.ReportsError unless all hosts pass.
 func allPass(all preflight.Reports, p ui.Progress) error {
 	var failed preflight.Reports
 	for _, r := range all {
@@ -213,5 +211,6 @@ func allPass(all preflight.Reports, p ui.Progress) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	return advice.Add(&preflight.ReportsError{Failed: failed, All: all}, "nothing was changed but that the other hosts have airgap.rpm now; mend what failed (airgap docs NAME has the page of a check) and run the same command again")
+	return advice.Add(&preflight.ReportsError{Failed: failed, All: all},
+		"fix the failed checks (airgap docs NAME shows the page of a check) and run the same command again; nothing was changed, except that the other hosts have airgap.rpm now")
 }

@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// TestAllPass: the error has the reports of those that failed, and of all.
+// TestAllPass: the error has the reports of the hosts that failed, and of all hosts.
 func TestAllPass(t *testing.T) {
 	good, bad := preflight.Report{Host: "node1", Worst: preflight.Pass}, preflight.Report{Host: "node2", Worst: preflight.Fail}
 	err := allPass(preflight.Reports{good, bad}, ui.Discard())

@@ -13,19 +13,17 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Faraway is airgap run on another host: its result, and what it said when it
-// was not content.
+// Faraway is a run of airgap on another host. It keeps the result from stdout, and the messages from stderr.
 type Faraway struct {
 	node   string
 	stdout bytes.Buffer
-	said   bytes.Buffer // stderr but for the progress
+	said   bytes.Buffer // stderr without progress events
 	line   []byte
-	Show   ui.Host // nil for nobody
+	Show   ui.Host // displays the progress; nil: no display
 }
 
-// Run runs airgap on the host, with the files if there are any, and keeps
-// everything it says in the host's log. A failure is a *farawayError, or
-// remote.ErrLost.
+// Run runs airgap on the host and appends its output to the host's log. files are copied to its working directory.
+// A failure is a *farawayError or remote.ErrLost.
 func (m *Member) Run(ctx context.Context, far *Faraway, files []remote.File, stdin string, args ...string) error {
 	m.log.note("airgap %s", strings.Join(args, " "))
 	far.node = m.Node.Name
@@ -50,7 +48,7 @@ func (m *Member) Run(ctx context.Context, far *Faraway, files []remote.File, std
 	return err
 }
 
-// Write reads stderr: events of the progress are shown, the rest is kept.
+// Write receives stderr. It displays progress events and keeps the other lines.
 func (f *Faraway) Write(p []byte) (int, error) {
 	f.line = append(f.line, p...)
 	for {
@@ -68,7 +66,7 @@ func (f *Faraway) Write(p []byte) (int, error) {
 	}
 }
 
-// farawayError is a failure of airgap on another host in its own words.
+// farawayError is a failure of airgap on another host, with the message of that host.
 type farawayError struct {
 	code   int
 	text   string
@@ -78,7 +76,7 @@ type farawayError struct {
 
 func (e *farawayError) Error() string { return e.text }
 
-// Hint is the other host's own.
+// Hint returns the hint that airgap printed on the other host.
 func (e *farawayError) Hint() string { return e.advice }
 
 func (f *Faraway) failure(code int) error {
@@ -90,7 +88,7 @@ func (f *Faraway) failure(code int) error {
 	e.text, e.advice, _ = strings.Cut(text, "airgap: hint: ")
 	e.text, e.advice = strings.TrimSpace(e.text), strings.TrimSpace(e.advice)
 	if e.text == "" {
-		e.text = fmt.Sprintf("airgap ended with exit code %d", code)
+		e.text = fmt.Sprintf("airgap exited with code %d", code)
 	}
 	return e
 }

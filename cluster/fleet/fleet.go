@@ -1,4 +1,4 @@
-// Package fleet works on the other hosts of airgap.yaml through SSH.
+// Package fleet runs airgap on the other hosts of airgap.yaml through SSH.
 package fleet
 
 import (
@@ -21,50 +21,49 @@ import (
 	"airgap.dev/airgap/kubeadm/joincode"
 )
 
-// Fleet is the other hosts of airgap.yaml, as airgap install on the first one
-// works on them through SSH.
+// Fleet has the other hosts of airgap.yaml, with an SSH connection to each.
 type Fleet struct {
 	console ui.Console
 	site    *site.Site
 	bundle  *bundle.Bundle
 	skip    []string // preflight checks
-	only    []string // those of airgap preflight --only; nil: all
+	only    []string // preflight checks of --only; nil: all
 	dialer  *remote.Dialer
 	Members []*Member
-	// An upgrade or a rollback that was interrupted may have left airgap at work on a host:
-	// they wait for that. To all else a host that is busy is somebody else's concern.
+	// An interrupted upgrade or rollback may have left airgap running on a host, so these commands wait for it.
+	// For other commands, a busy host is an error.
 	awaitsBusy bool
 
-	// Typed once, and tried on every host that wants one.
+	// The user types a password once. It is tried on every host that requires one.
 	password, sudoPassword string
 }
 
-// Member is one other host. One goroutine at a time works on it.
+// Member is one other host. Only one goroutine uses it at a time.
 type Member struct {
 	Node   config.Node
-	Joined bool // it is a node already
+	Joined bool // it is already a node
 	host   remote.Host
 	log    *log
-	client *remote.Client // nil while there is no connection
-	Err    error          // what keeps it from being worked on
+	client *remote.Client // nil if not connected
+	Err    error          // the failure of the last operation on this host
 
-	codes  []joincode.Code // made for it, and not known to have been used
-	unread *joincode.Code  // the last of them, when the host was too busy to read it
+	codes  []joincode.Code // join tokens created for it, possibly unused
+	unread *joincode.Code  // the last of them, if the busy host did not read it
 
 	password, sudoPassword string
-	refused                map[string]bool // passwords that it did not take
-	asked                  int             // how often somebody was asked for one
+	refused                map[string]bool // passwords that it refused
+	asked                  int             // how often the user was asked for one
 }
 
-// Options say how the other hosts are reached.
+// Options are the options of the connections to the other hosts.
 type Options struct {
-	Console ui.Console // where a person is asked for passwords and host keys
+	Console ui.Console // asks the user for passwords and host keys
 	Skip    []string   // preflight checks
 	NoSSH   bool
 }
 
-// Connect logs in on the other hosts. It gives nil when they are not ours
-// to do: airgap.yaml has no section ssh, or no other host, or --no-ssh was given.
+// Connect logs in on the other hosts. It returns nil if airgap does not use SSH: airgap.yaml has no section ssh or
+// no other host, or the user gave --no-ssh.
 func Connect(ctx context.Context, s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
 	if s.Config.SSH == nil || len(s.Config.Nodes) == 1 || o.NoSSH {
 		return nil, nil
@@ -79,7 +78,7 @@ func Connect(ctx context.Context, s *site.Site, b *bundle.Bundle, o Options) (*F
 	return f, nil
 }
 
-// New lists the other hosts, without saying a word to them.
+// New returns the other hosts without connecting to them.
 func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
 	c, h := s.Config, homes()
 	f := &Fleet{console: o.Console, site: s, bundle: b, skip: o.Skip, dialer: &remote.Dialer{
@@ -104,7 +103,7 @@ func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
 	return f, nil
 }
 
-// add takes one more host in.
+// add adds a host and opens its log.
 func (f *Fleet) add(n config.Node) (*Member, error) {
 	log, err := openLog(n.Name)
 	if err != nil {
@@ -116,7 +115,7 @@ func (f *Fleet) add(n config.Node) (*Member, error) {
 	return m, nil
 }
 
-// MemberFor is the host of a node, taken in if it is not there yet.
+// MemberFor returns the host of a node. It adds the host if necessary.
 func (f *Fleet) MemberFor(n config.Node) (*Member, error) {
 	for _, m := range f.Members {
 		if m.Node.Name == n.Name {
@@ -126,7 +125,7 @@ func (f *Fleet) MemberFor(n config.Node) (*Member, error) {
 	return f.add(n)
 }
 
-// Close ends the connections. A fleet that is nil has none.
+// Close closes the connections and logs. f can be nil.
 func (f *Fleet) Close() error {
 	if f == nil {
 		return nil
@@ -139,14 +138,14 @@ func (f *Fleet) Close() error {
 	return errors.Join(errs...)
 }
 
-// AwaitBusy makes it wait for hosts that another command is changing.
+// AwaitBusy makes f wait for hosts that another airgap command is changing. f can be nil.
 func (f *Fleet) AwaitBusy() {
 	if f != nil {
 		f.awaitsBusy = true
 	}
 }
 
-// hangUp ends the connection, if there is one.
+// hangUp closes the connection if there is one.
 func (m *Member) hangUp() {
 	if m.client != nil {
 		m.client.Close()
@@ -154,8 +153,8 @@ func (m *Member) hangUp() {
 	}
 }
 
-// Each works on several hosts at a time, as many as airgap.yaml allows. What
-// goes wrong on one stands in its err, and does not keep the others.
+// Each calls do for each host, for as many hosts at a time as airgap.yaml allows. It sets Err of each host. A
+// failure does not stop the other hosts.
 func (f *Fleet) Each(ctx context.Context, members []*Member, do func(context.Context, *Member) error) {
 	var g errgroup.Group
 	g.SetLimit(f.site.Config.SSH.Parallel)
@@ -170,7 +169,7 @@ func (f *Fleet) Each(ctx context.Context, members []*Member, do func(context.Con
 	_ = g.Wait() // each host has its own error
 }
 
-// names are those of the hosts, for people.
+// names returns the names of the hosts as text, with commas between them.
 func (f *Fleet) names() string {
 	var all []string
 	for _, m := range f.Members {
@@ -179,7 +178,7 @@ func (f *Fleet) names() string {
 	return strings.Join(all, ", ")
 }
 
-// Problems is what keeps hosts from being worked on, all of it at once.
+// Problems returns one error with the failures of all hosts, or nil. what is the summary, next the hint.
 func (f *Fleet) Problems(ctx context.Context, what, next string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -200,7 +199,7 @@ func (f *Fleet) Problems(ctx context.Context, what, next string) error {
 	return advice.Add(errors.New(strings.Join(lines, "\n")), "%s", next)
 }
 
-// problem is a host's error with its advice, indented below the host's name.
+// problem returns a host's error with its hint, indented below the host's name.
 func (m *Member) problem() string {
 	text := "  " + m.Node.Name + ": " + m.Err.Error()
 	if next := advice.Of(m.Err); next != "" {
@@ -209,8 +208,7 @@ func (m *Member) problem() string {
 	return strings.ReplaceAll(text, "\n", "\n    ")
 }
 
-// homes are the home directories whose keys and known hosts count: of whoever
-// called sudo, and root's.
+// homes returns the home directories with SSH keys and known hosts: those of the user that ran sudo, and of root.
 func homes() []string {
 	var all []string
 	if name := os.Getenv("SUDO_USER"); name != "" && name != "root" {
@@ -224,7 +222,7 @@ func homes() []string {
 	return all
 }
 
-// expand puts a home directory in place of ~: the first that has the file.
+// expand replaces ~ with the first home directory that has the file, or else with the first home directory.
 func expand(file string, homes []string) string {
 	rest, inHome := strings.CutPrefix(file, "~/")
 	if !inHome || len(homes) == 0 {

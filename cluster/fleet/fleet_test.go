@@ -20,8 +20,8 @@ import (
 	"airgap.dev/airgap/internal/ui/uitest"
 )
 
-// fleetOf is a fleet of servers in this process, by name in the order given.
-// Whoever sits at the terminal is asked; nil is nobody.
+// fleetOf returns a fleet of servers in this process: node2, node3 and so on. Questions go to tty; nil means that
+// there is no terminal.
 func fleetOf(t *testing.T, tty *uitest.Terminal, servers ...*sshtest.Server) *Fleet {
 	t.Helper()
 	console := &ui.Terminal{In: strings.NewReader(""), Err: &bytes.Buffer{}, Format: ui.Plain}
@@ -48,8 +48,8 @@ func fleetOf(t *testing.T, tty *uitest.Terminal, servers ...*sshtest.Server) *Fl
 	return f
 }
 
-// TestFleetAsksOnce: three unknown host keys, one password for all hosts but
-// the one that refuses it, one sudo password.
+// TestFleetAsksOnce: the user confirms three host keys, types one password for two hosts and another for the third,
+// and one sudo password.
 func TestFleetAsksOnce(t *testing.T) {
 	tty := uitest.New(t)
 	var servers []*sshtest.Server
@@ -62,9 +62,9 @@ func TestFleetAsksOnce(t *testing.T) {
 	const yes = "Type yes if it is the same: "
 	tty.Types(t,
 		[2]string{yes, "yes\n"}, [2]string{yes, "yes\n"}, [2]string{yes, "yes\n"},
-		[2]string{"Password of ops on node2, and on the other hosts that want one (not shown): ", "same\n"},
+		[2]string{"Password of ops on node2, and on the other hosts that require one (not shown): ", "same\n"},
 		[2]string{"Password of ops on node4, which refused the last one (not shown): ", "other\n"},
-		[2]string{"sudo password of ops on node2, and on", "become\n"}, // the login's was tried first
+		[2]string{"sudo password of ops on node2, and on", "become\n"}, // the login password was tried first
 	)
 	if err := f.Connect(t.Context()); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestFleetAsksOnce(t *testing.T) {
 	}
 }
 
-// TestFleetTellsAllProblems: nobody is there to ask.
+// TestFleetTellsAllProblems: without a terminal, the error lists the problems of all hosts.
 func TestFleetTellsAllProblems(t *testing.T) {
 	key := sshtest.NewKey(t)
 	known := func(f *Fleet, m *Member, key ssh.Signer) {
@@ -101,7 +101,7 @@ func TestFleetTellsAllProblems(t *testing.T) {
 		t.Fatal("no problem")
 	}
 	for _, want := range []string{
-		"3 of 4 other hosts: no way in\n", "\n  node2: the host key of node2 (ops@127.0.0.1:", "\n    hint: compare it with",
+		"3 of 4 other hosts: login failed\n", "\n  node2: the host key of node2 (ops@127.0.0.1:", "\n    hint: compare it with",
 		"\n  node3: log in on node3", "\n  node4: become root on node4", "NOPASSWD",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -113,7 +113,7 @@ func TestFleetTellsAllProblems(t *testing.T) {
 	}
 }
 
-// TestFleetRespectsNo: a key that nobody vouches for is not written down.
+// TestFleetRespectsNo: airgap does not save a host key that the user did not confirm.
 func TestFleetRespectsNo(t *testing.T) {
 	tty := uitest.New(t)
 	f := fleetOf(t, tty, sshtest.Serve(t, sshtest.Anyone, sshtest.NewKey(t)))
@@ -122,7 +122,7 @@ func TestFleetRespectsNo(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(f.dialer.Known.Own); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the key was written down: %v", err)
+		t.Errorf("the key was saved: %v", err)
 	}
 }
 
@@ -136,14 +136,13 @@ func TestFleetUnlocksAKey(t *testing.T) {
 	for _, m := range f.Members {
 		m.host.IdentityFile, m.host.HostKey = file, ssh.FingerprintSHA256(hostKey.PublicKey())
 	}
-	tty.Types(t, [2]string{"Passphrase of " + file, "wrong\n"}, [2]string{"That is not its passphrase.", ""}, [2]string{"Passphrase of", "open\n"})
+	tty.Types(t, [2]string{"Passphrase of " + file, "wrong\n"}, [2]string{"Wrong passphrase.", ""}, [2]string{"Passphrase of", "open\n"})
 	if err := f.Connect(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestFarawaySpeaksForItself: what airgap said on another host is its error
-// here.
+// TestFarawaySpeaksForItself: the error has the message and the hint that airgap printed on the other host.
 func TestFarawaySpeaksForItself(t *testing.T) {
 	for name, tc := range map[string]struct {
 		stderr       string
@@ -152,12 +151,12 @@ func TestFarawaySpeaksForItself(t *testing.T) {
 		"error and hint": {`{"event":"step","text":"x","total":3}` + "\nairgap: error: step packages: no space\nat all\nairgap: hint: grow it\n", "step packages: no space\nat all", "grow it"},
 		"a greeting":     {"Welcome to the bank\nairgap: error: locked\n", "locked", ""},
 		"a shell":        {"sh: airgap: not found", "sh: airgap: not found", ""},
-		"nothing":        {"", "airgap ended with exit code 7", ""},
-		"hint alone":     {"airgap: hint: mend it\n", "airgap ended with exit code 7", "mend it"},
+		"nothing":        {"", "airgap exited with code 7", ""},
+		"only a hint":    {"airgap: hint: fix it\n", "airgap exited with code 7", "fix it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var far Faraway
-			for _, b := range []byte(tc.stderr) { // as it may come
+			for _, b := range []byte(tc.stderr) { // the connection may split the text anywhere
 				if _, err := far.Write([]byte{b}); err != nil {
 					t.Fatal(err)
 				}

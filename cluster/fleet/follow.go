@@ -15,9 +15,8 @@ import (
 	"airgap.dev/airgap/kubeadm/pki"
 )
 
-// Follow has the other hosts take part in the replacement of an authority that this
-// one leads, all at the same time, until its end. One that cannot ends all: they go on
-// when the command is run again.
+// Follow runs the CA rotation that this host leads on the other hosts, on all at the same time, until it is
+// complete. A failure on one host stops all. They continue when the command runs again.
 func (f *Fleet) Follow(ctx context.Context, authority pki.Authority, p ui.Progress) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, m := range f.Members {
@@ -29,7 +28,7 @@ func (f *Fleet) Follow(ctx context.Context, authority pki.Authority, p ui.Progre
 			err := f.followOne(ctx, m, line, authority)
 			line.End(err)
 			if err != nil {
-				return advice.Add(fmt.Errorf("%s: %w", m.Node.Name, err), "mend it and run the same command again: it goes on where it stopped")
+				return advice.Add(fmt.Errorf("%s: %w", m.Node.Name, err), "fix the problem and run the same command again: it continues where it stopped")
 			}
 			return nil
 		})
@@ -37,8 +36,8 @@ func (f *Fleet) Follow(ctx context.Context, authority pki.Authority, p ui.Progre
 	return g.Wait()
 }
 
-// followOne lets what an interrupted run has left at work there follow to the end: it
-// keeps others from changing the host.
+// followOne runs the rotation on one host. If an interrupted run left airgap running there, that process has the
+// host's lock, and followOne waits for it.
 func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authority pki.Authority) error {
 	for left := false; ; left = true {
 		err := f.UntilDone(ctx, m, line, func() error {
@@ -51,7 +50,7 @@ func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authorit
 		if !stillBusy(err) {
 			return err
 		}
-		line.Now("another command is at work there, which an interrupted run may have left")
+		line.Now("waiting for another airgap command on this host, possibly from an interrupted run")
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -12,15 +12,14 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// log is a file of this host with everything that another one said.
+// log is a file on this host with the output of another host.
 type log struct {
 	mu   sync.Mutex
 	file *os.File
-	text *ui.Escaper // to file: people read it at terminals
+	text *ui.Escaper // writes to file; the log may be displayed in a terminal
 }
 
-// openLog appends to /var/log/airgap/hosts/NAME.log; nobody but root reads
-// it.
+// openLog opens /var/log/airgap/hosts/NAME.log to append to it. Only root can read it.
 func openLog(name string) (*log, error) {
 	if err := os.MkdirAll(site.HostLogDir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the log of %s: %w", name, err)
@@ -34,8 +33,8 @@ func openLog(name string) (*log, error) {
 
 func newLog(f *os.File) *log { return &log{file: f, text: ui.NewEscaper(f)} }
 
-// Write implements io.Writer. Stdout and stderr come at the same time. The log is for
-// people: that something cannot be written stops nothing.
+// Write implements io.Writer. Stdout and stderr are written concurrently. It ignores errors, because a
+// missing line in the log must not stop the command.
 func (l *log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +42,7 @@ func (l *log) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// note writes a line of our own.
+// note writes a line with the time, marked as a note of airgap on this host.
 func (l *log) note(format string, args ...any) {
 	fmt.Fprintf(l, "=== %s %s\n", time.Now().UTC().Format(time.RFC3339), fmt.Sprintf(format, args...))
 }

@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/internal/ui/uitest"
 )
 
-// TestALogOnAFullDiskStopsNothing: what another host says is read to its end, or its
-// connection would be taken for lost.
+// TestALogOnAFullDiskStopsNothing: all output of another host is read even if the log cannot be written.
+// Otherwise airgap would report a lost connection.
 func TestALogOnAFullDiskStopsNothing(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -24,7 +24,7 @@ func TestALogOnAFullDiskStopsNothing(t *testing.T) {
 	}
 }
 
-// TestLogIsEscaped: another host's words do nothing at the terminal of who reads the log.
+// TestLogIsEscaped: control sequences from another host have no effect in the terminal that displays the log.
 func TestLogIsEscaped(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "node2.log"))
 	if err != nil {

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	patience   = 10 * time.Minute // for a host to come back, or to be done with another command
+	patience   = 10 * time.Minute // for a host to reboot, or to complete another command
 	knockAgain = 3 * time.Second
 	maxLosses  = 5
 )
 
-// Joined is how the join of another host ended.
+// Joined is the result of the join of another host.
 type Joined struct {
 	Node      string `json:"node"`
 	Changed   int    `json:"changed"`
@@ -33,9 +33,8 @@ type Joined struct {
 	BackupKey string `json:"backupKey,omitempty"`
 }
 
-// Join makes every other host a node: control-plane hosts one after the other,
-// for each changes etcd's members, and workers beside them. A host that fails
-// does not keep the others.
+// Join joins every other host. Control-plane hosts join one after the other, because each changes etcd's members.
+// Workers join in parallel with them. A failure does not stop the other hosts.
 func (f *Fleet) Join(ctx context.Context, p ui.Progress) []Joined {
 	results := make(map[*Member]*Joined, len(f.Members))
 	lines := make(map[*Member]ui.Host, len(f.Members))
@@ -74,7 +73,7 @@ func (f *Fleet) Join(ctx context.Context, p ui.Progress) []Joined {
 	return all
 }
 
-// JoinOne joins a host, with a code if it has not joined.
+// JoinOne joins a host. If it is not a node yet, it gets a join token.
 func (f *Fleet) JoinOne(ctx context.Context, m *Member, line ui.Host, result *Joined) error {
 	defer f.revoke(ctx, m)
 	return f.UntilDone(ctx, m, line, func() error {
@@ -86,18 +85,18 @@ func (f *Fleet) JoinOne(ctx context.Context, m *Member, line ui.Host, result *Jo
 	})
 }
 
-// UpgradeOne does a host's part of an upgrade; with --prepare it only gets ready there.
+// UpgradeOne runs airgap upgrade node on a host, with these flags. --prepare only prepares the host.
 func (f *Fleet) UpgradeOne(ctx context.Context, m *Member, line ui.Host, flags ...string) error {
 	return f.UntilDone(ctx, m, line, func() error {
 		return f.atRegistry(ctx, m, line, &Joined{}, false, "upgrade node", flags...)
 	})
 }
 
-// UntilDone has a host do something that can be done again. One that reboots or loses
-// its network on the way is waited for, and does it again: finished steps are not
-// repeated there. So is what the lost connection left at work.
+// UntilDone calls once, which must be safe to repeat, until it succeeds. If the host reboots or the connection is
+// lost, it waits and calls once again. The host does not repeat completed steps. It also waits for a command
+// that a lost connection left running.
 func (f *Fleet) UntilDone(ctx context.Context, m *Member, line ui.Host, once func() error) error {
-	var until time.Time // zero while the host has not gone away
+	var until time.Time // zero until the connection is lost
 	if f.awaitsBusy {
 		until = time.Now().Add(patience)
 	}
@@ -111,14 +110,14 @@ func (f *Fleet) UntilDone(ctx context.Context, m *Member, line ui.Host, once fun
 		if ctx.Err() != nil || !gone && !busy || losses == maxLosses || time.Now().After(until) {
 			return err
 		}
-		m.log.note("goes on after: %v", err)
+		m.log.note("retry after: %v", err)
 		if err := f.comeBack(ctx, m, line, gone, until); err != nil {
 			return err
 		}
 	}
 }
 
-// atRegistry runs a command there that gets everything from this host's registry.
+// atRegistry runs an airgap command on the host that uses the registry of this host.
 func (f *Fleet) atRegistry(ctx context.Context, m *Member, line ui.Host, result *Joined, withCode bool, command string, flags ...string) error {
 	how, err := join.CommandAt(f.site, command)
 	if err != nil {
@@ -138,9 +137,8 @@ func (f *Fleet) atRegistry(ctx context.Context, m *Member, line ui.Host, result 
 	return readResult(far.stdout.Bytes(), result)
 }
 
-// runWithCode runs airgap there with a code on its stdin, made when its turn has
-// come. A host that is busy says so before it reads one: the next attempt, a few
-// seconds later, takes the same.
+// runWithCode runs airgap on the host with a new join token on stdin. A busy host fails before it reads the token.
+// The next attempt therefore uses the same token.
 func (f *Fleet) runWithCode(ctx context.Context, m *Member, far *Faraway, args ...string) error {
 	code := m.unread
 	if code == nil {
@@ -158,13 +156,11 @@ func (f *Fleet) runWithCode(ctx context.Context, m *Member, far *Faraway, args .
 	return err
 }
 
-// revokeTimeout is for one call of the API on this very host.
+// revokeTimeout is the limit of one API call on this host.
 const revokeTimeout = 5 * time.Second
 
-// revoke ends the codes that were made for a host, now that it has joined or is
-// given up on: of those that were used nothing is left to end. A code that
-// stays ends by itself, so that one cannot be ended is no error of the join,
-// nor of the codes after it.
+// revoke revokes the join tokens of a host after its join succeeded or failed. Used tokens are already deleted. It
+// ignores errors, because tokens expire.
 func (f *Fleet) revoke(ctx context.Context, m *Member) {
 	if len(m.codes) == 0 {
 		return
@@ -181,28 +177,27 @@ func (f *Fleet) revoke(ctx context.Context, m *Member) {
 	m.codes, m.unread = nil, nil
 }
 
-// wentAway reports whether the host went away in the middle, or ended the
-// command as a host does that goes down.
+// wentAway reports whether the connection was lost, or the command was stopped by a signal as in a shutdown.
 func wentAway(err error) bool {
 	far, is := errors.AsType[*farawayError](err)
 	return errors.Is(err, remote.ErrLost) || is && (far.code == exitcode.Interrupted || far.code > 128)
 }
 
-// stillBusy reports whether another command changes the host: what the lost
-// connection left behind goes on there for a while.
+// stillBusy reports whether another airgap command is changing the host. A command continues for some time after
+// a lost connection.
 func stillBusy(err error) bool {
 	far, is := errors.AsType[*farawayError](err)
 	return is && strings.Contains(far.text, hostcheck.ErrBusy.Error())
 }
 
-// comeBack waits for the host to let us in again; or, if it has not gone away,
-// a moment.
+// comeBack waits for knockAgain and then logs in. It repeats this until a login succeeds, and returns an error after
+// the time until. gone means that the connection was lost.
 func (f *Fleet) comeBack(ctx context.Context, m *Member, line ui.Host, gone bool, until time.Time) error {
 	if gone {
 		m.hangUp()
-		line.Now("lost the connection; waits for the host to come back, until " + until.Format("15:04:05"))
+		line.Now("connection lost; waiting for the host until " + until.Format("15:04:05"))
 	} else {
-		line.Now("waits for what an interrupted run left at work there, until " + until.Format("15:04:05"))
+		line.Now("waiting for the airgap command of an interrupted run on this host, until " + until.Format("15:04:05"))
 	}
 	for {
 		select {
@@ -220,7 +215,7 @@ func (f *Fleet) comeBack(ctx context.Context, m *Member, line ui.Host, gone bool
 	}
 }
 
-// explainJoin puts the checks that a host failed where its error is read.
+// explainJoin adds the failed preflight checks of the host to the error.
 func explainJoin(err error) error {
 	far, is := errors.AsType[*farawayError](err)
 	var report preflight.Report

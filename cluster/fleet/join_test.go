@@ -29,18 +29,17 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// codeAPI is an API server as far as codes go: it notes which tokens are made
-// and which are deleted.
+// codeAPI is a fake API server for join tokens. It records which tokens are created and deleted.
 type codeAPI struct {
 	made         atomic.Int32
 	mu           sync.Mutex
 	gone         []string
-	hangsAtFirst bool // the first deletion is never answered
+	hangsAtFirst bool // it never answers the first deletion
 }
 
 func (a *codeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = io.Copy(io.Discard, r.Body) // else the server does not notice that nobody waits any more
+	_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client closed the connection
 	switch name := path.Base(r.URL.Path); {
 	case r.Method == http.MethodDelete:
 		if a.deleted(name) {
@@ -70,8 +69,7 @@ func (a *codeAPI) revoked() []string {
 	return slices.Clone(a.gone)
 }
 
-// enrolling is a fleet of one host, which is logged in on, and a cluster that
-// makes codes.
+// enrolling returns a fleet with one connected host, and the fake API server that creates its join tokens.
 func enrolling(t *testing.T) (*Fleet, *Member, *sshtest.Server, *codeAPI) {
 	t.Helper()
 	key := sshtest.NewKey(t)
@@ -100,8 +98,8 @@ func enrolling(t *testing.T) (*Fleet, *Member, *sshtest.Server, *codeAPI) {
 	return f, m, s, api
 }
 
-// TestBusyHostKeepsItsCode: a host that is busy has read no code, so that
-// waiting for it makes none. One that failed otherwise may have used its own.
+// TestBusyHostKeepsItsCode: a busy host did not read its join token, so the next attempt uses the same one. After
+// any other failure the token may be used, so the next attempt gets a new one.
 func TestBusyHostKeepsItsCode(t *testing.T) {
 	f, m, s, api := enrolling(t)
 	try := func(script string, want int32) error {
@@ -110,7 +108,7 @@ func TestBusyHostKeepsItsCode(t *testing.T) {
 		var far Faraway
 		err := f.runWithCode(t.Context(), m, &far, "join")
 		if made := api.made.Load(); made != want {
-			t.Errorf("%d codes were made, want %d", made, want)
+			t.Errorf("%d join tokens were created, want %d", made, want)
 		}
 		return err
 	}
@@ -122,22 +120,22 @@ func TestBusyHostKeepsItsCode(t *testing.T) {
 	}
 	first := m.codes[0].Reveal()
 	if err := try("read -r code; echo airgap: error: got $code >&2; exit 1", 1); err == nil || err.Error() != "got "+first {
-		t.Errorf("got %v, want the first code", err)
+		t.Errorf("got %v, want the first join token", err)
 	}
 	if err := try("read -r code; test $code != "+first, 2); err != nil {
-		t.Errorf("the first code is used again: %v", err)
+		t.Errorf("the first join token is used again: %v", err)
 	}
 	f.revoke(t.Context(), m)
 	if gone := api.revoked(); len(gone) != 2 || gone[0] == gone[1] || m.codes != nil {
 		t.Errorf("revoked: %v", gone)
 	}
 	if strings.Contains(s.Asked(), first) {
-		t.Errorf("a code is in a command line:\n%s", s.Asked())
+		t.Errorf("a join token is in a command line:\n%s", s.Asked())
 	}
 }
 
-// TestEachCodeIsRevoked: one that the API server does not answer about takes
-// no time from the others.
+// TestEachCodeIsRevoked: if the API server does not answer the first revocation, the other join tokens are still
+// revoked.
 func TestEachCodeIsRevoked(t *testing.T) {
 	t.Parallel() // it waits for revokeTimeout
 	f, m, _, api := enrolling(t)
@@ -156,32 +154,31 @@ func TestEachCodeIsRevoked(t *testing.T) {
 	}
 }
 
-// TestLostBeforeRoot: a connection that dies between login and sudo is made
-// anew at the next attempt.
+// TestLostBeforeRoot: if the connection is lost between login and sudo, the next attempt connects again.
 func TestLostBeforeRoot(t *testing.T) {
 	f, m, s, _ := enrolling(t)
 	s.Cut()
 	if err := f.enter(t.Context(), m); err == nil {
-		t.Fatal("became root over a connection that is cut")
+		t.Fatal("became root over a closed connection")
 	}
 	if err := f.enter(t.Context(), m); err != nil {
 		t.Errorf("the second attempt: %v", err)
 	}
 }
 
-// TestHostDoesNotComeBack: one that reboots is knocked at until its time is over.
+// TestHostDoesNotComeBack: comeBack returns an error if the host does not answer in time.
 func TestHostDoesNotComeBack(t *testing.T) {
 	t.Parallel() // it waits for knockAgain
 	f, m, _, _ := enrolling(t)
-	m.host.Port = 1 // nobody listens there
+	m.host.Port = 1 // no process listens on it
 	err := f.comeBack(t.Context(), m, ui.Discard().Host("w1"), true, time.Now())
 	if err == nil || !strings.Contains(err.Error(), "wait "+patience.String()+" for the host to come back: ") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestLeftAtWork: what an interrupted upgrade has left at work on a host is waited for by
-// the next one. Otherwise a host that is busy is left to whoever works there.
+// TestLeftAtWork: an upgrade waits for a command that an interrupted upgrade left running. Other commands fail
+// immediately on a busy host.
 func TestLeftAtWork(t *testing.T) {
 	t.Parallel() // it waits for knockAgain
 	f, m, _, _ := enrolling(t)

@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// AllOptions say what is judged of all hosts.
+// AllOptions are the options of Judge.
 type AllOptions struct {
 	hostcheck.Options
 
@@ -22,8 +22,8 @@ type AllOptions struct {
 	Console ui.Console
 }
 
-// Judge judges all hosts of airgap.yaml and the network between them, from the
-// first one, through SSH. The error is a preflight.ReportsError where one does not pass.
+// Judge runs the preflight checks on all hosts of airgap.yaml through SSH, and between them. It runs on the first
+// host. If a report does not pass, the error is a preflight.ReportsError.
 func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 	if err := cmp.Or(hostcheck.MustBeRoot("preflight --all-hosts"), site.CheckLater("--network-page", o.Page)); err != nil {
 		return nil, err
@@ -39,8 +39,8 @@ func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 	}
 	s = s.With(site.Given{Required: t.Required})
 	if s.Config.SSH == nil || len(s.Config.Nodes) == 1 {
-		return nil, advice.Add(errors.New("judge all hosts: airgap.yaml has no section ssh, or no other host"),
-			"on each host: airgap preflight DIR --output json >REPORT; between them: airgap netprobe --help")
+		return nil, advice.Add(errors.New("check all hosts: airgap.yaml has no section ssh, or no other host"),
+			"run airgap preflight DIR --output json >REPORT on each host; for the network between them, see airgap netprobe --help")
 	}
 	f, err := Connect(ctx, s, v.Top(), Options{Console: o.Console, Skip: o.Choice.Skip})
 	if err != nil {
@@ -72,7 +72,7 @@ func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Say("the other hosts have airgap.rpm now; rpm -e airgap takes it away again")
+	p.Say("the other hosts have airgap.rpm now; rpm -e airgap removes it")
 	all := append(append(preflight.Reports{own}, others...), between)
-	return all, hostcheck.AllFailed(all, "mend what failed (airgap docs NAME has the page of a check) and run the command again")
+	return all, hostcheck.AllFailed(all, "fix the failed checks (airgap docs NAME shows the page of a check) and run the command again")
 }

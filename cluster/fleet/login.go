@@ -9,9 +9,8 @@ import (
 	"airgap.dev/airgap/internal/remote"
 )
 
-// Connect logs in on every other host and becomes root there. What only a
-// person knows is asked between the attempts, one question at a time, while no
-// server waits for it. At the end every host's problem is told at once.
+// Connect logs in on every other host and becomes root there. It asks the user between the attempts, one question
+// at a time, so that no server waits for an answer. It reports the problems of all hosts in one error.
 func (f *Fleet) Connect(ctx context.Context) error {
 	waiting := f.Members
 	for len(waiting) > 0 && ctx.Err() == nil {
@@ -33,11 +32,10 @@ func (f *Fleet) Connect(ctx context.Context) error {
 		}
 		waiting = again
 	}
-	return f.Problems(ctx, "no way in", "nothing was changed on any host; mend it and run the same command again")
+	return f.Problems(ctx, "login failed", "fix the problems and run the same command again; nothing was changed on any host")
 }
 
-// enter makes the connection where there is none, and finds out how to become
-// root.
+// enter connects to the host if there is no connection, and becomes root.
 func (f *Fleet) enter(ctx context.Context, m *Member) error {
 	if m.client == nil {
 		client, err := f.dialer.Dial(ctx, m.host, m.password)
@@ -52,14 +50,13 @@ func (f *Fleet) enter(ctx context.Context, m *Member) error {
 	if err != nil {
 		m.log.note("%v", err)
 	}
-	if errors.Is(err, remote.ErrLost) { // the next attempt needs a connection of its own
+	if errors.Is(err, remote.ErrLost) { // the next attempt needs a new connection
 		m.hangUp()
 	}
 	return err
 }
 
-// answer asks a person for what a host is missing, and says whether to try
-// again with it.
+// answer asks the user for the missing password, passphrase or confirmation. It reports whether to try again.
 func (f *Fleet) answer(ctx context.Context, m *Member) (again bool, err error) {
 	if key, is := errors.AsType[*remote.HostKeyError](m.Err); is && key.Unknown() {
 		return f.vouch(ctx, m, key)
@@ -78,12 +75,12 @@ func (f *Fleet) answer(ctx context.Context, m *Member) (again bool, err error) {
 	return false, nil
 }
 
-// vouch shows an unknown host key to a person.
+// vouch asks the user to confirm an unknown host key, and saves it.
 func (f *Fleet) vouch(ctx context.Context, m *Member, key *remote.HostKeyError) (bool, error) {
 	if !f.console.Attended() {
 		return false, nil
 	}
-	f.console.Tell(fmt.Sprintf("The host key of %s is not known: %s\nOn that host, ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub prints it.", m.host, key.Shown()))
+	f.console.Tell(fmt.Sprintf("The host key of %s is not known: %s\nOn that host, ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub prints its host keys.", m.host, key.Shown()))
 	answer, err := f.console.Ask(ctx, "Type yes if it is the same: ", false)
 	if err != nil || strings.TrimSpace(answer) != "yes" {
 		return false, ctx.Err()
@@ -91,8 +88,8 @@ func (f *Fleet) vouch(ctx context.Context, m *Member, key *remote.HostKeyError) 
 	return true, f.dialer.Known.Add(m.host, key.Key)
 }
 
-// unlock asks for a key's passphrase, three times; an empty one leaves the key
-// alone. The key may have been unlocked for another host meanwhile.
+// unlock asks up to three times for the passphrase of a key. After an empty one, airgap does not use the key. The
+// key may already be unlocked for another host.
 func (f *Fleet) unlock(ctx context.Context, file string) (bool, error) {
 	if f.dialer.Keys.Settled(file) {
 		return true, nil
@@ -101,7 +98,7 @@ func (f *Fleet) unlock(ctx context.Context, file string) (bool, error) {
 		return false, nil
 	}
 	for range 3 {
-		passphrase, err := f.console.Ask(ctx, "Passphrase of "+file+" (not shown; empty to do without): ", true)
+		passphrase, err := f.console.Ask(ctx, "Passphrase of "+file+" (not shown; empty to skip this key): ", true)
 		if err != nil {
 			return false, ctx.Err()
 		}
@@ -111,18 +108,18 @@ func (f *Fleet) unlock(ctx context.Context, file string) (bool, error) {
 		if f.dialer.Keys.Unlock(file, passphrase) == nil {
 			return true, nil
 		}
-		f.console.Tell("That is not its passphrase.")
+		f.console.Tell("Wrong passphrase.")
 	}
 	f.dialer.Keys.GiveUp(file)
 	return true, nil
 }
 
-// maxAsked is how often somebody is asked for passwords of one host: hosts lock
-// accounts.
+// maxAsked is how often airgap asks for passwords of one host. It is small because hosts lock accounts after
+// several wrong passwords.
 const maxAsked = 3
 
-// choose gives a host the next password to try: one that is known already and
-// that it has not refused, else what somebody types.
+// choose sets the next password for a host: a known one that the host has not refused, or else one that the
+// user types.
 func (f *Fleet) choose(ctx context.Context, m *Member, its, shared *string, what string, others ...string) (bool, error) {
 	for _, known := range append(others, *shared) {
 		if known != "" && !m.refused[known] {
@@ -134,8 +131,8 @@ func (f *Fleet) choose(ctx context.Context, m *Member, its, shared *string, what
 		return false, nil
 	}
 	m.asked++
-	question := fmt.Sprintf("%s on %s, and on the other hosts that want one (not shown): ", what, m.Node.Name)
-	if *shared != "" { // it has been tried
+	question := fmt.Sprintf("%s on %s, and on the other hosts that require one (not shown): ", what, m.Node.Name)
+	if *shared != "" { // already tried
 		question = fmt.Sprintf("%s on %s, which refused the last one (not shown): ", what, m.Node.Name)
 	}
 	typed, err := f.console.Ask(ctx, question, true)

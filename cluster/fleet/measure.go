@@ -11,8 +11,7 @@ import (
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
-// measure has all hosts measure what the network between them lets through: this one by
-// itself, the others through their sessions.
+// measure measures the network between all hosts. The other hosts run airgap netprobe agent through SSH.
 func (f *Fleet) measure(ctx context.Context, p ui.Progress) (*netprobe.Matrix, error) {
 	plan, err := hostcheck.ProbePlan(f.site.Config)
 	if err != nil {
@@ -33,7 +32,7 @@ func (f *Fleet) measure(ctx context.Context, p ui.Progress) (*netprobe.Matrix, e
 	return hostcheck.Measured(ctx, plan, links, p)
 }
 
-// Member returns the host of a node, which has to be one of airgap.yaml.
+// Member returns the host of a node. It panics if airgap.yaml does not list the node.
 func (f *Fleet) Member(name string) *Member {
 	i := slices.IndexFunc(f.Members, func(m *Member) bool { return m.Node.Name == name })
 	return f.Members[i]

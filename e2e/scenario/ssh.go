@@ -53,7 +53,7 @@ func strangers(ctx context.Context, e *Env, first lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	return r.Want("install, no host key known", 1, "3 of 3 other hosts: no way in",
+	return r.Want("install, no host key known", 1, "3 of 3 other hosts: login failed",
 		"node2: the host key of node2 (root@10.88.0.12:22) is not known: ssh-ed25519 SHA256:",
 		"node3: the host key of node3 (ops@10.88.0.13:22)", "node4: the host key", "nothing was changed on any host")
 }
@@ -82,7 +82,7 @@ func vouch(ctx context.Context, e *Env, l *lab.Lab) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("install, ops may not become root", 1, "1 of 3 other hosts: no way in",
+	if err := r.Want("install, ops may not become root", 1, "1 of 3 other hosts: login failed",
 		"become root on node3 (ops@10.88.0.13:22): sudo refused: ops is not in the sudoers file", "ops ALL=(ALL) ALL in /etc/sudoers.d/airgap on node3"); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("install with a key that node2 does not take", 1, "2 of 3 other hosts: no way in",
+	if err := r.Want("install with a key that node2 does not take", 1, "2 of 3 other hosts: login failed",
 		"log in on node2 (root@10.88.0.12:22): it asks for a password, and did not take /root/.ssh/bank (SHA256:", "~root/.ssh/authorized_keys on node2",
 		"log in on node4 (clerk@10.88.0.14:22): it asks for a password"); err != nil {
 		return err
@@ -121,7 +121,7 @@ func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("install with a changed host key", 1, "1 of 3 other hosts: no way in",
+	if err := r.Want("install with a changed host key", 1, "1 of 3 other hosts: login failed",
 		"the host key of node2 (root@10.88.0.12:22) is not the known one: it shows ssh-ed25519 SHA256:", "/var/lib/airgap/known_hosts:", "another machine may be answering"); err != nil {
 		return err
 	}
@@ -288,6 +288,6 @@ func otherCluster(ctx context.Context, e *Env, first lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	return r.Want("install beside nodes of another cluster", 1, "3 of 3 other hosts: cannot be worked on",
+	return r.Want("install beside nodes of another cluster", 1, "3 of 3 other hosts: preparation failed",
 		"node3 is already a node of a cluster with the CA sha256:", "then airgap join here", "run airgap reset on node3")
 }
