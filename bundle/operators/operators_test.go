@@ -173,7 +173,7 @@ func TestParseErrors(t *testing.T) {
 		"{repository}/proxy:{version}->{repository}/proxy":                "expected an image with its registry and a tag",
 		"{repository}/proxy:{version}->proxy:{version}":                   "expected an image with its registry",
 		"{repository}/proxy:{version}->{repository}/proxy:{spec.version}": "{spec.version} is not a placeholder",
-		"matches: {1.2.0: \"15\"}->matches: null":                         "{matched} needs matches",
+		"matches: {1.2.0: \"15\"}->matches: null":                         "{matched} requires matches",
 		"kind: Database->kind: \"\"":                                      "resources[0].kind: expected",
 		"\">=3.0.0\"}->\"three\"}":                                        "resources[1].when: spec.version: \"three\"",
 		"source: its code->origin: its code":                              "unknown field \"origin\"",
