@@ -61,7 +61,7 @@ func TestResultsBetween(t *testing.T) {
 			false,
 			"",
 			[]string{preflight.VXLANPath, preflight.Encapsulation},
-			"let UDP to port 8472 pass",
+			"allow UDP to port 8472 between these hosts",
 		},
 		{"no tunnel passes", matrix(closed, routed(netprobe.Open), size(1500)), true, "", nil, "no tunnel"},
 		{
@@ -183,7 +183,7 @@ func TestResultsOfNothing(t *testing.T) {
 	}}
 	can := netprobe.Options{Ports: []int{8472}}
 	between := resultsBetween(&config.Cluster{}, m, can)
-	if got := between[preflight.PathMTU]; got.Status != preflight.Warn || !strings.Contains(got.Found, "none of any size was seen to arrive: from a") {
+	if got := between[preflight.PathMTU]; got.Status != preflight.Warn || !strings.Contains(got.Found, "no packet of any size arrived: from a") {
 		t.Errorf("no packet arrives: %+v", got)
 	}
 	if got := between[preflight.ClockSkew]; got.Status != preflight.Skip {
