@@ -18,7 +18,7 @@ type CardHost struct {
 	Log  string // of the kernel, or Unreadable
 }
 
-// Unreadable is the Log of a host whose journal cannot be read.
+// Unreadable is the Log of a host with an unreadable journal.
 const Unreadable = "unreadable"
 
 // FS returns the files of the host.

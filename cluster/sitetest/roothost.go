@@ -30,7 +30,7 @@ func (h RootHost) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	case "firewall-cmd":
 		return nil, &host.CommandError{Argv: []string{cmd.Name}, ExitCode: -1, Err: exec.ErrNotFound}
 	case "nft":
-		return []byte(h.Says), &host.CommandError{Argv: []string{cmd.Name}, ExitCode: 1, Tail: "what went wrong: " + h.Says, Err: errors.New("exit status 1")}
+		return []byte(h.Says), &host.CommandError{Argv: []string{cmd.Name}, ExitCode: 1, Tail: "nft failed: " + h.Says, Err: errors.New("exit status 1")}
 	}
 	if cmd.Stdout != nil {
 		_, err := io.WriteString(cmd.Stdout, h.Says)

@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// own are the files that say what is in the archive.
+// own is a file that describes the archive.
 type own struct {
 	name  string
 	write func(io.Writer) error
@@ -31,16 +31,16 @@ func (c Contents) writeJSON(w io.Writer) error {
 	return enc.Encode(c)
 }
 
-const intro = `This is what airgap support-bundle found on one host, for people who are to help and
-cannot come near it. All files are text; index.html links them, and needs no network.
-Begin with status.txt.
+const intro = `airgap support-bundle collected these files on one host, for people who help without access
+to the host. All files are text. index.html links them and needs no network. Begin with
+status.txt.
 
-Secrets were taken out. Where one stood is [redacted:KIND] now: by what secrets look like
-(keys, passwords, tokens, codes, headers, addresses with a password or a signature), and by
-the very secrets that the host has. A log may lack a word that was none. What no form
-tells, such as a password in the middle of a sentence, nobody can take out: look the files
-over before they leave the site. Not here at all are keys, kubeconfigs, Secrets, ConfigMaps,
-etcd's data, backups, the audit log, and the logs of the site's own pods.
+airgap replaced each secret that it found with [redacted:KIND]. It finds secrets by their
+form (keys, passwords, tokens, headers, URLs with a password or a signature), and it finds
+all copies of the host's own secrets. It may also have replaced words that are not secrets.
+It cannot find a secret without a known form, such as a password in a sentence. Review the
+files before they leave the site. The archive does not contain keys, kubeconfigs, Secrets,
+ConfigMaps, etcd's data, backups, the audit log, or the logs of the site's own pods.
 `
 
 func (c Contents) writeText(w io.Writer) error {
@@ -48,7 +48,7 @@ func (c Contents) writeText(w io.Writer) error {
 	for _, n := range c.Notes {
 		fmt.Fprintf(w, "NOTE: %s\n", n)
 	}
-	fmt.Fprintf(w, "Taken out: %s.\n", c.Taken())
+	fmt.Fprintf(w, "Removed secrets: %s.\n", c.Taken())
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, group := range c.Groups() {
 		fmt.Fprintf(t, "\n%s\n", group.Heading)
@@ -59,19 +59,19 @@ func (c Contents) writeText(w io.Writer) error {
 	return t.Flush()
 }
 
-// Taken says how much was redacted.
+// Taken returns the number of removed secrets of each kind as text.
 func (c Contents) Taken() string {
 	var all []string
 	for _, kind := range slices.Sorted(maps.Keys(c.Redacted)) {
 		all = append(all, fmt.Sprintf("%d × %s", c.Redacted[kind], kind))
 	}
 	if len(all) == 0 {
-		return "nothing"
+		return "none"
 	}
 	return strings.Join(all, ", ")
 }
 
-// Size is the file's, for people.
+// Size returns the size of the file as text, or "-" if the archive does not have the file.
 func (f File) Size() string {
 	if f.Bytes == 0 {
 		return "-"
@@ -79,23 +79,23 @@ func (f File) Size() string {
 	return ui.Size(int64(f.Bytes))
 }
 
-// Group are files that are there, or not, in one way.
+// Group has the files of similar states, under a heading.
 type Group struct {
 	Heading string
 	Files   []File
 }
 
-// Groups are the files by how they are there.
+// Groups returns the files grouped by state.
 func (c Contents) Groups() []Group {
 	var all []Group
 	for _, g := range []struct {
 		heading string
 		states  []State
 	}{
-		{"Here:", []State{Whole}},
-		{"Here in part:", []State{Cut, Incomplete}},
-		{"Could not be had:", []State{Missing}},
-		{"This host has none:", []State{None}},
+		{"Complete:", []State{Whole}},
+		{"Partial:", []State{Cut, Incomplete}},
+		{"Not collected because of an error:", []State{Missing}},
+		{"Not present on this host:", []State{None}},
 	} {
 		one := Group{Heading: g.heading}
 		for _, f := range c.Files {

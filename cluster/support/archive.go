@@ -17,16 +17,16 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// About says of which host an archive is, and who made it.
+// About has the host of an archive, and the user and program that created it.
 type About struct {
 	Host    string    `json:"host"`
 	Time    time.Time `json:"time"`    // UTC, by the host's clock
 	Program string    `json:"program"` // version of airgap
 	By      string    `json:"by"`      // USER on HOST
-	Notes   []string  `json:"notes"`   // what whoever reads it has to know
+	Notes   []string  `json:"notes"`   // limits of the archive that a reader must know
 }
 
-// Name is that of the archive without its ending, and of the directory in it.
+// Name returns the name of the archive without .tar.gz. The directory in the archive has the same name.
 func (a About) Name() string {
 	safe := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
@@ -37,14 +37,14 @@ func (a About) Name() string {
 	return "airgap-support-" + safe + "-" + a.Time.UTC().Format("20060102T150405Z")
 }
 
-// Contents is what an archive holds.
+// Contents lists the files of an archive and the number of removed secrets.
 type Contents struct {
 	About
 	Files    []File              `json:"files"`
-	Redacted map[redact.Kind]int `json:"redacted"` // how often each kind was taken out
+	Redacted map[redact.Kind]int `json:"redacted"` // number of removed secrets of each kind
 }
 
-// Write collects the parts into an archive. done is told of each.
+// Write collects the parts into an archive. It calls done after each.
 func Write(ctx context.Context, w io.Writer, about About, r *redact.Redactor, parts []Part, done func(File)) (Contents, error) {
 	c := Contents{About: about, Files: []File{}}
 	a := newArchive(w, about, r)
@@ -73,7 +73,7 @@ func Write(ctx context.Context, w io.Writer, about About, r *redact.Redactor, pa
 	return c, a.close()
 }
 
-// archive is a tar.gz that knows its size.
+// archive is a tar.gz that counts its size.
 type archive struct {
 	about    About
 	redactor *redact.Redactor
@@ -100,13 +100,13 @@ func newArchive(w io.Writer, about About, r *redact.Redactor) *archive {
 	return a
 }
 
-// reserved are the bytes for the files that say what is in the archive.
+// reserved is the number of bytes for the files that describe the archive.
 const reserved = 500_000
 
-// least is the text for which it is worth it to shorten a part.
+// least is the size in bytes below which a part is left out instead of shortened.
 const least = 4 << 10
 
-// put adds a part, shortened where there is no more room.
+// put adds a part. It shortens the part if the archive has too little space.
 func (a *archive) put(c collected) (File, error) {
 	f, kept := c.File, c.kept
 	for len(kept.text) > 0 && !a.fits(kept.text) {
@@ -138,7 +138,7 @@ func cutWords(k *keeper) string {
 	return which + ui.Size(int64(len(k.text))) + " of " + ui.Size(int64(len(k.text))+k.left)
 }
 
-// told is the text of a part, with a line of ours where it is not whole.
+// told returns the text of a part. If the text is not complete, it has an additional line with the reason.
 func told(f File, k *keeper) []byte {
 	if f.Why == "" || len(k.text) == 0 {
 		return k.text
@@ -150,14 +150,15 @@ func told(f File, k *keeper) []byte {
 	switch ext := path.Ext(f.Name); {
 	case k.end:
 		return slices.Concat([]byte(line), k.text)
-	case k.left == 0 && (ext == ".json" || ext == ".yaml"): // which it would be no more
+	case k.left == 0 && (ext == ".json" || ext == ".yaml"): // the line would make it invalid
 		return k.text
 	default:
 		return slices.Concat(bytes.TrimRight(k.text, "\n"), []byte("\n"+line))
 	}
 }
 
-// fits reports whether there is room for a text, in any case or by trying.
+// fits reports whether the archive has space for a text. If the uncompressed size is too large, it measures the
+// compressed size.
 func (a *archive) fits(text []byte) bool {
 	room := MaxSize - reserved - a.size.n
 	if worst := len(text) + len(text)/1000 + 4<<10; worst <= room {
@@ -171,7 +172,7 @@ func (a *archive) fits(text []byte) bool {
 	return z.Close() == nil && tried.n+4<<10 <= room
 }
 
-// add is the last gate: what goes in has none of the host's own secrets.
+// add adds a file. It is the last filter: it removes the host's own secrets from every file.
 func (a *archive) add(name string, text []byte) error {
 	var clean bytes.Buffer
 	gate := a.redactor.Gate(&clean)
@@ -200,7 +201,7 @@ func (a *archive) close() error {
 		return err
 	}
 	if a.size.n > MaxSize {
-		return fmt.Errorf("the archive has %s, more than %s: airgap counted wrongly", ui.Size(int64(a.size.n)), ui.Size(MaxSize))
+		return fmt.Errorf("write the archive: it has %s, the limit is %s; this is a bug in airgap", ui.Size(int64(a.size.n)), ui.Size(MaxSize))
 	}
 	return nil
 }

@@ -18,27 +18,27 @@ import (
 	"airgap.dev/airgap/internal/version"
 )
 
-// Collected is the result of the command.
+// Collected is the result of airgap support-bundle.
 type Collected struct {
 	File  string `json:"file"`
 	Bytes int64  `json:"bytes"`
 	Contents
 }
 
-// Options say what is collected of this host, and into which file.
+// Options are the options of Run.
 type Options struct {
-	File     string   // to write, which must not be there yet; "": a name of its own in this directory
+	File     string   // to write; it must not exist; "": a generated name in the current directory
 	Keys     []string // of --require-key
-	Node     string   // which of airgap.yaml this host is; "": by its addresses
+	Node     string   // name of this host in airgap.yaml; "": found by its addresses
 	Progress ui.Progress
 }
 
-// Run writes the archive of this host.
+// Run writes the support bundle of this host.
 func Run(ctx context.Context, o Options) (Collected, error) {
 	return Collect(ctx, o.File, &Evidence{Machine: site.ThisMachine(), keys: o.Keys, node: o.Node}, o.Progress)
 }
 
-// Collect writes the archive; file is "" for a name of its own in this directory.
+// Collect writes the support bundle of e. file is "" for a generated name in the current directory.
 func Collect(ctx context.Context, file string, e *Evidence, p ui.Progress) (Collected, error) {
 	about := e.about()
 	if file == "" {
@@ -49,7 +49,7 @@ func Collect(ctx context.Context, file string, e *Evidence, p ui.Progress) (Coll
 	}
 	book, unread := e.Secrets()
 	if unread > 0 {
-		about.Notes = append(about.Notes, fmt.Sprintf("%s that may hold secrets of this host could not be read; those were taken out by their looks alone.", ui.Count(unread, "file")))
+		about.Notes = append(about.Notes, fmt.Sprintf("%s that may contain secrets of this host could not be read. airgap could find these secrets only by their form.", ui.Count(unread, "file")))
 	}
 	parts := e.parts()
 	result := Collected{File: file}
@@ -68,7 +68,7 @@ func Collect(ctx context.Context, file string, e *Evidence, p ui.Progress) (Coll
 		return result, ctx.Err()
 	}
 	if err != nil {
-		return result, advice.Add(err, "name a file on a disk with 20 MB of room: --file FILE")
+		return result, advice.Add(err, "choose a file on a disk with 20 MB of free space: --file FILE")
 	}
 	if info, err := os.Stat(file); err == nil {
 		result.Bytes = info.Size()
@@ -76,15 +76,15 @@ func Collect(ctx context.Context, file string, e *Evidence, p ui.Progress) (Coll
 	return result, nil
 }
 
-// notThere refuses to write over anything.
+// notThere returns an error if the file exists.
 func notThere(file string) error {
 	if _, err := os.Lstat(file); err == nil {
-		return advice.Add(fmt.Errorf("write %s: it is there already", file), "remove it first, or choose another name with --file")
+		return advice.Add(fmt.Errorf("write %s: the file already exists", file), "remove the file, or choose another name with --file")
 	}
 	return nil
 }
 
-// Write says what the archive lacks, and where it is.
+// Write writes the incomplete files of the archive, its notes and its path as text.
 func (b Collected) Write(w io.Writer) error {
 	got := 0
 	for _, f := range b.Files {
@@ -105,18 +105,18 @@ func (b Collected) Write(w io.Writer) error {
 	if err != nil {
 		file = b.File
 	}
-	_, err = fmt.Fprintf(w, "%s: %s, %s; taken out: %s\nlook it over before it leaves the site: tar xzf FILE, and open index.html\n", file, ui.Size(b.Bytes), ui.Count(got, "file"), b.Taken())
+	_, err = fmt.Fprintf(w, "%s: %s, %s; removed secrets: %s\nreview it before it leaves the site: tar xzf FILE, and open index.html\n", file, ui.Size(b.Bytes), ui.Count(got, "file"), b.Taken())
 	return err
 }
 
-// about says which host this is.
+// about returns the description of this host.
 func (e *Evidence) about() About {
 	about := About{Host: "unknown", Time: time.Now().UTC(), Program: version.String(), By: verdict.Whoami(), Notes: []string{}}
 	if name, err := os.Hostname(); err == nil {
 		about.Host = name
 	}
 	if os.Geteuid() != 0 {
-		about.Notes = append(about.Notes, "It was not made by root, who sees more.")
+		about.Notes = append(about.Notes, "The user was not root. Data that only root can read is missing.")
 	}
 	return about
 }

@@ -33,11 +33,11 @@ import (
 
 const encryptionFile = "kind: EncryptionConfiguration\nresources:\n- providers:\n  - secretbox:\n      keys:\n"
 
-// sickHost is a prepared root full of secrets. Each is in a file of its own, where a host
-// has it, and in poison, which every log, configuration and command says.
+// sickHost is a root directory with many secrets. Each secret is in its usual file, and in poison, the text of every
+// log, configuration and command.
 type sickHost struct {
 	Dir     string
-	secrets map[string]string // by what they are
+	secrets map[string]string // by description
 	poison  string
 }
 
@@ -105,7 +105,7 @@ func newSickHost(t *testing.T, api string) *sickHost {
 		"Nov 23 key " + encoded(pkcs8) + " and " + hex.EncodeToString(x509.MarshalPKCS1PrivateKey(r)) + "\n" +
 		"    client-key-data: " + encoded([]byte(clientKey)) + "\n  wrapped:\n    " + encoded([]byte(caKey))[:1000] + "\n    " + encoded([]byte(caKey))[1000:] + "\n" +
 		"secret: " + encoded(encryption) + " raw " + string(encryption) + " hex " + hex.EncodeToString(encryption) + "\n" +
-		"joins by " + token + ", and by " + code + "." + seal + "\n" +
+		"joins with " + token + ", and with " + code + "." + seal + "\n" +
 		"Authorization: Bearer " + jwt + "\n{\"token\": \"" + jwt + "\"}\n" +
 		"bank:" + hash + "\n" +
 		"Basic " + encoded([]byte("bank:"+password)) + "\n--password " + password + "\n{\"msg\":\"{\\\"password\\\":\\\"" + password + "\\\"}\"}\n" +
@@ -125,7 +125,7 @@ func newSickHost(t *testing.T, api string) *sickHost {
 	return s
 }
 
-// formsOf are a secret as it may be written.
+// formsOf returns the encodings of a secret that the archive must not contain.
 func formsOf(secret string) []string {
 	all := []string{secret, hex.EncodeToString([]byte(secret))}
 	for n := range 3 {
@@ -135,7 +135,7 @@ func formsOf(secret string) []string {
 	return all
 }
 
-// table is what an API server that makes tables says.
+// table answers like an API server that supports tables.
 func table(w http.ResponseWriter, r *http.Request, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Path == "/version" || r.URL.Path == "/readyz" {
@@ -154,8 +154,8 @@ func table(w http.ResponseWriter, r *http.Request, message string) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Table", "metadata": meta, "columnDefinitions": []any{map[string]any{"name": "Message"}, map[string]any{"name": "Count"}}, "rows": []any{row}})
 }
 
-// TestSupportBundleHasNoSecrets plants secrets of every kind in every kind of part, and
-// wants none of them in the archive, and all that stands around them.
+// TestSupportBundleHasNoSecrets adds secrets of every kind to every kind of part. The archive must contain none of
+// them, and all text around them.
 func TestSupportBundleHasNoSecrets(t *testing.T) {
 	var s *sickHost
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { table(w, r, s.poison) }))
@@ -192,11 +192,11 @@ func TestSupportBundleHasNoSecrets(t *testing.T) {
 	}
 	for name, text := range files {
 		if strings.HasSuffix(name, ".json") && !json.Valid([]byte(text)) {
-			t.Errorf("%s is no JSON any more:\n%s", name, text)
+			t.Errorf("%s is no longer valid JSON:\n%s", name, text)
 		}
 		notHere := func(part string) bool { return strings.Contains(name, part) }
 		if strings.HasSuffix(name, ".key") || slices.ContainsFunc([]string{"etcd-0.log", "bank_app", "admin.conf", "encryption.yaml"}, notHere) {
-			t.Errorf("%s has no business there", name)
+			t.Errorf("the archive must not contain %s", name)
 		}
 	}
 	if log := files["logs/pods/kube-system_kube-apiserver-n1_2/kube-apiserver-0.log"]; !strings.HasPrefix(log, "=== airgap: cut: the newest ") || len(log) > 3*some {
@@ -206,13 +206,12 @@ func TestSupportBundleHasNoSecrets(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil || result.File != file || result.Bytes == 0 || result.Redacted["known"] == 0 || result.Redacted["field"] == 0 {
 		t.Errorf("the result is %v, %+v", err, result)
 	}
-	if !strings.Contains(files["README.txt"], "network/nft.txt") || !strings.Contains(files["README.txt"], "what went wrong: "+harmless) {
+	if !strings.Contains(files["README.txt"], "network/nft.txt") || !strings.Contains(files["README.txt"], "nft failed: "+harmless) {
 		t.Errorf("README.txt is\n%s", files["README.txt"])
 	}
 }
 
-// TestNoKeyIsListed: whatever the patterns of files find, nothing of the table in
-// docs/security.md is among it.
+// TestNoKeyIsListed: configFiles returns no file of the table in docs/security.md.
 func TestNoKeyIsListed(t *testing.T) {
 	s := &sickHost{Dir: t.TempDir()}
 	secret := []string{
@@ -229,7 +228,7 @@ func TestNoKeyIsListed(t *testing.T) {
 	}
 }
 
-// TestSupportBundleLeavesNothing: neither Ctrl-C nor a name that cannot be leaves a file.
+// TestSupportBundleLeavesNothing: Ctrl-C and an impossible file name leave no file behind.
 func TestSupportBundleLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -238,14 +237,14 @@ func TestSupportBundleLeavesNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Collect(t.Context(), filepath.Join(dir, "none", "a.tar.gz"), e, ui.Discard()); err == nil {
-		t.Error("a directory that is not there")
+		t.Error("wrote to a directory that does not exist")
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
 }
 
-// interruptedHost gets Ctrl-C while journalctl reads.
+// interruptedHost receives Ctrl-C while journalctl runs.
 type interruptedHost struct {
 	sitetest.RootHost
 	cancel func()
@@ -260,7 +259,7 @@ func (h interruptedHost) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) 
 	return nil, ctx.Err()
 }
 
-// TestSupportBundleAbout: the name of the file is made of the host's and the time.
+// TestSupportBundleAbout: the file name has the host name and the time.
 func TestSupportBundleAbout(t *testing.T) {
 	about := About{Host: "node1.bank", Time: time.Date(2026, 11, 23, 8, 1, 2, 0, time.UTC)}
 	if got := about.Name(); got != "airgap-support-node1.bank-20261123T080102Z" {

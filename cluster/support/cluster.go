@@ -18,18 +18,18 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// asTable has the API server make the columns, as kubectl get -o wide shows them: of
-// objects it tells no more than these.
+// asTable requests the columns of kubectl get -o wide from the API server. The archive therefore has no other
+// fields of the objects.
 const asTable = "application/json;as=Table;g=meta.k8s.io;v=v1"
 
-// tables are the cluster's objects, by the path at which the API server lists them.
-// Secrets and ConfigMaps are not among them, and never will be.
+// tables returns the kinds of objects in the archive, with the API path of each list. It must never include Secrets
+// and ConfigMaps.
 func tables() []struct{ name, title, path string } {
 	return []struct{ name, title, path string }{
 		{"nodes", "Nodes", "/api/v1/nodes"},
 		{"pods", "Pods", "/api/v1/pods"},
 		{"events", "Events", "/api/v1/events"},
-		{"nodereports", "What hosts report of themselves", "/apis/airgap.dev/v1alpha1/nodereports"},
+		{"nodereports", "NodeReports of airgap", "/apis/airgap.dev/v1alpha1/nodereports"},
 		{"daemonsets", "DaemonSets", "/apis/apps/v1/daemonsets"},
 		{"deployments", "Deployments", "/apis/apps/v1/deployments"},
 		{"statefulsets", "StatefulSets", "/apis/apps/v1/statefulsets"},
@@ -40,13 +40,13 @@ func tables() []struct{ name, title, path string } {
 		{"persistentvolumeclaims", "PersistentVolumeClaims", "/api/v1/persistentvolumeclaims"},
 		{"poddisruptionbudgets", "PodDisruptionBudgets", "/apis/policy/v1/poddisruptionbudgets"},
 		{"certificatesigningrequests", "CertificateSigningRequests", "/apis/certificates.k8s.io/v1/certificatesigningrequests"},
-		{"validatingwebhooks", "Webhooks that refuse", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"},
-		{"mutatingwebhooks", "Webhooks that change", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"},
+		{"validatingwebhooks", "Validating webhooks", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"},
+		{"mutatingwebhooks", "Mutating webhooks", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"},
 		{"apiservices", "APIServices", "/apis/apiregistration.k8s.io/v1/apiservices"},
 	}
 }
 
-// ofCluster is an overview of the cluster, through this host's kubeconfig.
+// ofCluster returns the parts with an overview of the cluster, read with this host's kubeconfig.
 func (e *Evidence) ofCluster() []Part {
 	client := ask(e.client)
 	part := func(name, title string, write func(context.Context, rest.Interface, io.Writer) error) Part {
@@ -59,14 +59,14 @@ func (e *Evidence) ofCluster() []Part {
 		}}
 	}
 	all := []Part{
-		part("cluster/readyz.txt", "What the API server says of itself", func(ctx context.Context, c rest.Interface, w io.Writer) error {
+		part("cluster/readyz.txt", "Health checks of the API server", func(ctx context.Context, c rest.Interface, w io.Writer) error {
 			text, err := c.Get().AbsPath("/readyz").Param("verbose", "").Do(ctx).Raw()
 			_, writeErr := w.Write(text)
 			return cmp.Or(err, writeErr)
 		}),
 	}
 	if !e.has(kube.AdminConf) {
-		return all // which says so
+		return all // readyz.txt reports that there is no kubeconfig
 	}
 	for _, t := range tables() {
 		all = append(all, part("cluster/"+t.name+".txt", t.title, func(ctx context.Context, c rest.Interface, w io.Writer) error {
@@ -76,7 +76,7 @@ func (e *Evidence) ofCluster() []Part {
 	return append(all, part("cluster/nodes.json", "Nodes with their conditions", writeNodes))
 }
 
-// client is asked for by all parts, and whether anybody answers is found out once.
+// client returns a client of the API server, after a request for its version. The parts share one call.
 func (e *Evidence) client(ctx context.Context) (rest.Interface, error) {
 	if !e.has(kube.AdminConf) {
 		return nil, NoneHere("this host has no %s: a control-plane host's bundle has it", kube.AdminConf)
@@ -97,7 +97,7 @@ func (e *Evidence) client(ctx context.Context) (rest.Interface, error) {
 	return c, nil
 }
 
-// atATime bounds what the API server has to make, and we to hold.
+// atATime limits the objects of one request, and therefore the memory on both sides.
 const atATime = "500"
 
 func writeTable(ctx context.Context, c rest.Interface, path string, w io.Writer) error {

@@ -13,11 +13,11 @@ import (
 	"airgap.dev/airgap/internal/redact"
 )
 
-// atOnce is how many parts are collected at a time, and wait for their turn to be
-// written: a host that is asked for all this may be in trouble already.
+// atOnce is the number of parts that are collected at the same time. It is small because the host may already be
+// overloaded.
 const atOnce = 4
 
-// grace is for a part that heeds its limit to come back with what it knows.
+// grace is the time in which a part can return its text after its limit.
 const grace = 2 * time.Second
 
 // collected is a part with its text.
@@ -26,7 +26,7 @@ type collected struct {
 	kept *keeper
 }
 
-// collect runs the parts, and hands each on in its turn.
+// collect runs the parts and calls take for each, in order.
 func collect(ctx context.Context, r *redact.Redactor, parts []Part, take func(collected) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -54,7 +54,7 @@ func collect(ctx context.Context, r *redact.Redactor, parts []Part, take func(co
 	return ctx.Err()
 }
 
-// collect comes back when the part has ended, or soon after its limit.
+// collect returns when the part is complete, or at most grace after its limit.
 func (p Part) collect(ctx context.Context, r *redact.Redactor) collected {
 	ctx, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()
@@ -72,20 +72,19 @@ func (p Part) collect(ctx context.Context, r *redact.Redactor) collected {
 		}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("it was ended after %s: %w", p.Limit, err)
+		err = fmt.Errorf("stopped after %s: %w", p.Limit, err)
 	}
 	text, left := kept.close()
 	state, why := judge(text, left, err)
-	kept.text = slices.Clone(text) // the part may still have the other one
+	kept.text = slices.Clone(text) // the part may still use the original
 	return collected{File{Name: p.Name, Title: p.Title, State: state, Left: left, Why: inWords(r, why)}, kept}
 }
 
-// write writes the part without its secrets. What it has to say of a host in trouble
-// is not worth a crash.
+// write writes the part without its secrets. It recovers from a panic, so that the other parts are still collected.
 func (p Part) write(ctx context.Context, r *redact.Redactor, kept *keeper) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("airgap itself failed here: %v", panicked)
+			err = fmt.Errorf("this is a bug in airgap: %v", panicked)
 		}
 	}()
 	clean := r.Writer
@@ -97,16 +96,16 @@ func (p Part) write(ctx context.Context, r *redact.Redactor, kept *keeper) (err 
 	return errors.Join(err, w.Close())
 }
 
-// longestReason, in bytes, is enough for an error with what a command said last.
+// longestReason, in bytes, is sufficient for an error with the last output of a command.
 const longestReason = 600
 
-// inWords makes one line of a reason, without secrets.
+// inWords returns a reason as one line without secrets.
 func inWords(r *redact.Redactor, why string) string {
 	var clean bytes.Buffer
 	w := r.Writer(&clean)
 	_, err := io.WriteString(w, why)
 	if err = errors.Join(err, w.Close()); err != nil {
-		return "the reason cannot be told"
+		return "the reason is not available"
 	}
 	text := strings.Join(strings.Fields(clean.String()), " ")
 	if len(text) > longestReason {

@@ -16,33 +16,33 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// ofAirgap is what airgap wrote down: its journal, and its logs.
+// ofAirgap returns the parts with airgap's journal, logs and records.
 func (e *Evidence) ofAirgap() []Part {
 	all := []Part{e.log("airgap/journal.jsonl", "airgap's journal: which steps ran, when, and how they ended", site.JournalFile[1:], some)}
 	for _, name := range e.found("var/log/airgap/*.log", "var/log/airgap/*/*.log") {
-		all = append(all, e.log(below("airgap", strings.TrimPrefix(name, "var/log/airgap/")), "What a command of airgap's said", name, some))
+		all = append(all, e.log(below("airgap", strings.TrimPrefix(name, "var/log/airgap/")), "Log of an airgap command", name, some))
 	}
 	for _, name := range e.found("var/lib/airgap/report.json", "var/lib/airgap/network/*", "var/lib/airgap/upgrade/record.json", "var/lib/airgap/restored/*.json*", "etc/airgap/required-keys") {
-		all = append(all, e.reads(below("airgap", path.Base(name)), "A record of airgap's", name))
+		all = append(all, e.reads(below("airgap", path.Base(name)), "Record of airgap", name))
 	}
 	return all
 }
 
-// configuration is what is in force, as the programs tell it, and the files.
+// configuration returns the parts with the effective configuration, and with the configuration files.
 func (e *Evidence) configuration() []Part {
 	all := []Part{
-		{Name: "config/runtime-effective.toml", Title: "The runtime's configuration with all drop-ins, as it tells it", Limit: quick, Room: some, Write: e.runtimeDump},
-		{Name: "config/kubelet-effective.json", Title: "The kubelet's configuration, as it tells it", Limit: quick, Room: some, Write: e.kubeletConfig},
+		{Name: "config/runtime-effective.toml", Title: "Effective configuration of the container runtime, with all drop-ins", Limit: quick, Room: some, Write: e.runtimeDump},
+		{Name: "config/kubelet-effective.json", Title: "Effective configuration of the kubelet", Limit: quick, Room: some, Write: e.kubeletConfig},
 	}
 	for _, name := range e.configFiles() {
-		all = append(all, e.reads(below("config", name), "A file of this host", name))
+		all = append(all, e.reads(below("config", name), "File of this host", name))
 	}
 	return all
 }
 
 func (e *Evidence) runtimeDump(ctx context.Context, w io.Writer) error {
 	if len(e.found("etc/containerd/config.toml", "etc/crio/crio.conf")) == 0 {
-		return NoneHere("there is no configuration of a runtime")
+		return NoneHere("no container runtime is configured")
 	}
 	dump, err := runtime.Dump(ctx, e.Machine.Machine)
 	if err != nil {
@@ -54,7 +54,7 @@ func (e *Evidence) runtimeDump(ctx context.Context, w io.Writer) error {
 
 func (e *Evidence) kubeletConfig(ctx context.Context, w io.Writer) error {
 	if !e.has(kube.KubeletConf) {
-		return NoneHere("this host is no node: there is no %s", kube.KubeletConf)
+		return NoneHere("this host is not a node: %s does not exist", kube.KubeletConf)
 	}
 	text, err := nodereport.LocalKubelet().Config(ctx)
 	if err != nil {
@@ -63,8 +63,7 @@ func (e *Evidence) kubeletConfig(ctx context.Context, w io.Writer) error {
 	return output.JSON(w, json.RawMessage(text))
 }
 
-// configFiles are the files of the host that say how it is set up. What holds secrets
-// is not among them, whatever its name.
+// configFiles returns the configuration files of the host, without those that contain secrets.
 func (e *Evidence) configFiles() []string {
 	all := e.found(
 		"etc/airgap/*.yaml", "etc/airgap/crio/.config/containers/*.conf", "etc/airgap/crio/.config/containers/*.d/*", "etc/airgap/crio/.config/containers/policy.json",
@@ -81,7 +80,7 @@ func (e *Evidence) configFiles() []string {
 	return slices.DeleteFunc(all, holdsSecrets)
 }
 
-// holdsSecrets goes by the table in docs/security.md, "Secrets".
+// holdsSecrets reports whether a file contains secrets according to the table in docs/security.md, "Secrets".
 func holdsSecrets(name string) bool {
 	switch path.Ext(name) {
 	case ".key", ".pem", ".crt", ".htpasswd", ".p12":

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// keeper keeps so much of what is written to it: the beginning, or the end.
+// keeper keeps up to room bytes of the text that is written to it: the beginning, or the end.
 type keeper struct {
 	room int
 	end  bool
 
 	mu     sync.Mutex
 	text   []byte
-	left   int64 // bytes that were written and are kept no more
+	left   int64 // bytes that were written and dropped
 	closed bool
 }
 
-var errTooLate = errors.New("nobody waits for it any more")
+var errTooLate = errors.New("the part is already closed")
 
 func (k *keeper) Write(p []byte) (int, error) {
 	k.mu.Lock()
@@ -32,20 +32,20 @@ func (k *keeper) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	k.text = append(k.text, p...)
-	if over := len(k.text) - k.room; over > k.room { // not for each line
+	if over := len(k.text) - k.room; over > k.room { // not for each line, because it copies the text
 		k.drop(over)
 	}
 	return len(p), nil
 }
 
-// drop leaves out the first n bytes.
+// drop removes the first n bytes.
 func (k *keeper) drop(n int) {
 	k.left += int64(n)
 	k.text = k.text[:copy(k.text, k.text[n:])]
 }
 
-// close gives what was kept, in whole lines where something was cut; what is written
-// from then on is refused.
+// close returns the kept text and the number of dropped bytes. A shortened end begins with a complete line. Later
+// writes return errTooLate.
 func (k *keeper) close() (text []byte, left int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -59,7 +59,7 @@ func (k *keeper) close() (text []byte, left int64) {
 	return k.text, k.left
 }
 
-// shorten cuts a text once more, to half of it.
+// shorten cuts the text to half of its size.
 func (k *keeper) shorten() {
 	k.room = len(k.text) / 2
 	if k.end {

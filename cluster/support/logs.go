@@ -15,8 +15,7 @@ import (
 	"airgap.dev/airgap/verify/nodereport"
 )
 
-// loggedUnits are the units of systemd that matter to a node, those that most often
-// have the answer first.
+// loggedUnits returns the systemd units of a node. The most useful logs are first.
 func loggedUnits() []string {
 	return []string{
 		"kubelet.service", "containerd.service", "crio.service", registry.UnitName, nodereport.UnitName, joincode.ApproverUnit, "airgap-registry-renew.service",
@@ -25,14 +24,13 @@ func loggedUnits() []string {
 	}
 }
 
-// A unit's newest lines. Their number is a bound on what journalctl reads; the room,
-// which counts, is in bytes.
+// The number of a unit's newest lines limits the work of journalctl. The part's Room limits the text.
 const (
 	mostLines = 20_000
 	someLines = 4_000
 )
 
-// unitLogs are what systemd's journal has of the units, and of the kernel.
+// unitLogs returns the parts with the journal of the units and of the kernel.
 func (e *Evidence) unitLogs() []Part {
 	var all []Part
 	for i, unit := range loggedUnits() {
@@ -41,11 +39,11 @@ func (e *Evidence) unitLogs() []Part {
 			room, lines = plenty, mostLines
 		}
 		name := "logs/" + strings.TrimSuffix(unit, ".service") + ".log"
-		all = append(all, e.journal(name, "What "+unit+" logged", room, lines, "--unit", unit))
+		all = append(all, e.journal(name, "Log of "+unit, room, lines, "--unit", unit))
 	}
 	return append(all,
-		e.journal("logs/kernel.log", "What the kernel logged since the host was started", some, someLines, "--dmesg"),
-		e.journal("logs/errors.log", "What anybody logged as an error since the host was started", some, someLines, "--boot", "--priority", "err"),
+		e.journal("logs/kernel.log", "Log of the kernel since the boot", some, someLines, "--dmesg"),
+		e.journal("logs/errors.log", "All errors in the journal since the boot", some, someLines, "--boot", "--priority", "err"),
 	)
 }
 
@@ -56,12 +54,11 @@ func (e *Evidence) journal(name, title string, room, lines int, which ...string)
 	}}
 }
 
-// mostPods bounds the logs of pods: a host whose pods crash has many.
+// mostPods limits the number of pod logs, because a host with crashing pods has many.
 const mostPods = 60
 
-// podLogs are the files that the runtime writes for containers of the system's pods:
-// static ones first, the newest two of each container. Pods of the site's own are
-// none of our business.
+// podLogs returns the parts with the container logs of system pods. Static pods are first. Each container has its
+// newest two files. The archive does not contain logs of the site's own pods.
 func (e *Evidence) podLogs() []Part {
 	var all []podLog
 	for _, namespace := range []string{"kube-system", "kube-flannel", "calico-system", "tigera-operator", "airgap-system"} {
@@ -85,13 +82,13 @@ func (e *Evidence) podLogs() []Part {
 		if l.rank() == 0 {
 			room = 2 * some
 		}
-		parts = append(parts, e.log(below("logs/pods", l.name()), "A container's log", l.file, room))
+		parts = append(parts, e.log(below("logs/pods", l.name()), "Log of a container", l.file, room))
 	}
 	return parts
 }
 
-// podLog is var/log/pods/NAMESPACE_POD_UID/CONTAINER/NUMBER.log: the container's
-// start by that number, the first is 0.
+// podLog is the file var/log/pods/NAMESPACE_POD_UID/CONTAINER/NUMBER.log. NUMBER counts the restarts of the
+// container from 0.
 type podLog struct {
 	file   string
 	number int
@@ -107,7 +104,7 @@ func readPodLog(file string) podLog {
 
 func (l podLog) container() string { return path.Dir(l.file) }
 
-// rank is 0 of a control plane's static pods.
+// rank returns 0 for the static pods of a control plane, otherwise 1.
 func (l podLog) rank() int {
 	switch path.Base(l.container()) {
 	case "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler":
@@ -116,7 +113,7 @@ func (l podLog) rank() int {
 	return 1
 }
 
-// name has no more of the pod's UID than tells it from others of its name.
+// name returns the name in the archive, with the first 8 characters of the pod's UID.
 func (l podLog) name() string {
 	pod := path.Base(path.Dir(l.container()))
 	if at := strings.LastIndexByte(pod, '_'); at >= 0 {

@@ -27,7 +27,7 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// reports are what other commands of airgap say of this host, as text and as JSON.
+// reports returns the parts with the output of other airgap commands on this host, as text and as JSON.
 func (e *Evidence) reports() []Part {
 	read := ask(func(ctx context.Context) (*status.Status, error) { return status.Read(ctx, e.keys, e.node), nil })
 	judged := ask(e.preflight)
@@ -36,20 +36,20 @@ func (e *Evidence) reports() []Part {
 	return []Part{
 		inText("status.txt", "airgap status: begin here", read, (*status.Status).Write),
 		inJSON("status.json", "airgap status, for programs", read),
-		inText("reports/verify.txt", "airgap verify, a short look", verified, func(r result.Report, w io.Writer) error { return r.WriteText(w) }),
+		inText("reports/verify.txt", "airgap verify, shortened", verified, func(r result.Report, w io.Writer) error { return r.WriteText(w) }),
 		inJSON("reports/verify.json", "airgap verify, for programs", verified),
-		inText("reports/preflight.txt", "airgap preflight, by the bundle that this host knows", judged, func(r preflight.Report, w io.Writer) error { return r.Text(w) }),
+		inText("reports/preflight.txt", "airgap preflight, with the bundle in the store or the index of the join", judged, func(r preflight.Report, w io.Writer) error { return r.Text(w) }),
 		inJSON("reports/preflight.json", "airgap preflight, for programs", judged),
 		inText("reports/certificates.txt", "airgap certs", ask(e.certificates), func(list []certs.Certificate, w io.Writer) error { return certs.Write(w, list, time.Now()) }),
-		{Name: "reports/node-report.yaml", Title: "What only this host knows, looked at now", Limit: 2 * long, Room: some, Write: e.nodeReport},
+		{Name: "reports/node-report.yaml", Title: "New node report of this host", Limit: 2 * long, Room: some, Write: e.nodeReport},
 		inText("reports/gpu.txt", "airgap gpu status", cards, (*gpustatus.Status).Write),
 		inJSON("reports/gpu.json", "airgap gpu status, for programs", cards),
 		{Name: "reports/facts.yaml", Title: "airgap survey", Limit: 2 * long, Room: 2 * plenty, Write: e.facts},
 	}
 }
 
-// asked is a report that several parts show. It is asked for once, and shown to one
-// at a time: writing it as JSON fills in its empty lists.
+// asked is a report that several parts use. It is created once. Only one part uses it at a time, because writing it
+// as JSON changes its empty lists.
 type asked[T any] struct {
 	ask func(context.Context) (T, error)
 
@@ -61,7 +61,7 @@ type asked[T any] struct {
 
 func ask[T any](ask func(context.Context) (T, error)) *asked[T] { return &asked[T]{ask: ask} }
 
-// show shows the report also where it comes with an error.
+// show calls show with the report. It also does so for a report with an error.
 func (a *asked[T]) show(ctx context.Context, show func(T) error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,7 +75,7 @@ func (a *asked[T]) show(ctx context.Context, show func(T) error) error {
 	return errors.Join(show(a.report), a.err)
 }
 
-// inText is a part with a report as text.
+// inText returns a part with a report as text.
 func inText[T any](file, title string, report *asked[T], text func(T, io.Writer) error) Part {
 	return Part{Name: file, Title: title, Limit: long, Room: some, Write: func(ctx context.Context, w io.Writer) error {
 		return report.show(ctx, func(r T) error { return text(r, w) })
@@ -88,13 +88,13 @@ func inJSON[T any](file, title string, report *asked[T]) Part {
 	}}
 }
 
-// The cluster is watched for so long, and has to hold so long to be called well.
+// Limits of the short verification: its timeout, and the time for which the cluster must stay healthy.
 const (
 	aLook  = 20 * time.Second
 	steady = 3 * time.Second
 )
 
-// verify is a short look through this host's kubeconfig.
+// verify runs a short verification with this host's kubeconfig.
 func (e *Evidence) verify(ctx context.Context) (r result.Report, err error) {
 	if !e.has(kube.AdminConf) {
 		return r, NoneHere("this host has no %s: airgap verify runs on a control-plane host", kube.AdminConf)
@@ -106,14 +106,14 @@ func (e *Evidence) verify(ctx context.Context) (r result.Report, err error) {
 	return verdict.ReportOf(ctx, s, verdict.Options{Kubeconfig: kube.AdminConf, Timeout: aLook, Soak: steady, Keys: e.keys}, ui.Discard())
 }
 
-// preflight judges this host by the bundle in its store, or by the index that it
-// joined with. The disk's pace is not measured: that writes to it.
+// preflight runs the preflight checks with the bundle in the store, or with the index of the join. It skips
+// etcd-fsync, because this check writes to the disk.
 func (e *Evidence) preflight(ctx context.Context) (r preflight.Report, err error) {
 	k, err := status.KnownHere(e.keys, e.node)
-	defer func() { k.Close() }() // also with an error, which may be of one bundle
+	defer func() { k.Close() }() // also after an error, which may be of one bundle only
 	if k.Site == nil {
 		if err == nil {
-			err = NoneHere("no bundle is known on this host: airgap preflight DIR judges it by one")
+			err = NoneHere("this host has no bundle: run airgap preflight DIR with the directory of a bundle")
 		}
 		return r, err
 	}
@@ -123,7 +123,7 @@ func (e *Evidence) preflight(ctx context.Context) (r preflight.Report, err error
 func (e *Evidence) cards(ctx context.Context) (*gpustatus.Status, error) {
 	devices, err := host.PCIDevices(e.fs(), gpu.Vendor)
 	if err == nil && len(devices) == 0 {
-		return nil, NoneHere("no card of NVIDIA's is on the PCI bus")
+		return nil, NoneHere("the PCI bus has no NVIDIA GPU")
 	}
 	return gpustatus.Read(ctx, e.Machine.Host, 0)
 }
@@ -131,7 +131,7 @@ func (e *Evidence) cards(ctx context.Context) (*gpustatus.Status, error) {
 func (e *Evidence) certificates(context.Context) ([]certs.Certificate, error) {
 	list, err := certs.Of(e.Machine.Host)
 	if err == nil && len(list) == 0 {
-		return nil, NoneHere("this server has no certificate of a cluster")
+		return nil, NoneHere("this host has no certificates of a cluster")
 	}
 	return list, err
 }
@@ -144,14 +144,14 @@ func (e *Evidence) facts(ctx context.Context, w io.Writer) error {
 	return facts.Write(w)
 }
 
-// nodeReport has each part no longer than this one has.
+// nodeReport creates a node report. The limit of each of its parts is at most the limit of this part.
 func (e *Evidence) nodeReport(ctx context.Context, w io.Writer) error {
 	settings, err := host.ReadJSON[report.Settings](site.ReportFile)
 	if err != nil {
 		return err
 	}
 	if settings.Node == "" {
-		return NoneHere("this host does not report yet: there is no %s", site.ReportFile)
+		return NoneHere("this host does not report yet: %s does not exist", site.ReportFile)
 	}
 	c, err := settings.Collector(e.Machine)
 	if err != nil {

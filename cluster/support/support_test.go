@@ -34,12 +34,12 @@ func part(name string, write func(context.Context, io.Writer) error) Part {
 	return Part{Name: name, Title: "Title of " + name, Limit: time.Minute, Room: 1 << 20, Write: write}
 }
 
-// unpacked are the files of an archive by their names, without its directory.
+// unpacked returns the files of an archive by their names below its directory.
 func unpacked(t testing.TB, data []byte) map[string]string {
 	t.Helper()
 	dir, files := supporttest.Unpack(t, data)
 	if dir != about.Name() {
-		t.Errorf("they lie in %s", dir)
+		t.Errorf("the directory is %s", dir)
 	}
 	return files
 }
@@ -53,12 +53,12 @@ func written(t testing.TB, r *redact.Redactor, parts ...Part) (map[string]string
 		t.Fatal(err)
 	}
 	if !slices.Equal(told, c.Files) || len(told) != len(parts) {
-		t.Errorf("told of %v, wrote %v", told, c.Files)
+		t.Errorf("done was called for %v, wrote %v", told, c.Files)
 	}
 	return unpacked(t, out.Bytes()), c, out.Len()
 }
 
-// TestWrite: each part by its state, and three files that tell of all.
+// TestWrite: parts of each state, and the three files that describe them.
 func TestWrite(t *testing.T) {
 	lines := strings.Repeat("an old line\n", 1000) + "the newest line\n"
 	log := part("logs/kubelet.log", saying(lines))
@@ -67,10 +67,10 @@ func TestWrite(t *testing.T) {
 	document.Room = 500
 	files, c, _ := written(t, redact.New(nil),
 		part("status.txt", saying("fine\n")), log, document,
-		part("host/gpu.txt", func(context.Context, io.Writer) error { return NoneHere("there is no card") }),
+		part("host/gpu.txt", func(context.Context, io.Writer) error { return NoneHere("there is no GPU") }),
 		part("empty.txt", saying("")),
 		part("lost.txt", func(context.Context, io.Writer) error {
-			return errors.New("ask <b>etcd</b>:\nit is silent, password=hunter2")
+			return errors.New("ask <b>etcd</b>:\nno answer, password=hunter2")
 		}),
 		part("half.txt", func(_ context.Context, w io.Writer) error {
 			fmt.Fprintln(w, "a beginning")
@@ -88,9 +88,9 @@ func TestWrite(t *testing.T) {
 		"host/rules.txt":   `^the first rule\n(an old line\n)+an? ?[a-z ]*\n=== airgap: cut: the first 500 B of 12\.0 kB ===\n$`,
 		"half.txt":         `^a beginning\n=== airgap: incomplete: it broke ===\n$`,
 		"half.json":        `^\{\}\n$`,
-		"README.txt": `(?s)^host      node1.bank/\.\.\ntime      2026-11-23T08:00:00Z\n.*NOTE: It was not root.\nTaken out: 1 × field.\n.*\nHere:\n  status.txt .*\nHere in ` +
-			`part:\n.*half.txt .*it broke\n.*\nCould not be had:\n  lost.txt +- +Title of lost.txt +ask <b>etcd</b>: it is silent, ` +
-			`password=\[redacted:field\]\n.*airgap itself failed here: a bug.*\nThis host has none:\n  host/gpu.txt.*there is no card`,
+		"README.txt": `(?s)^host      node1.bank/\.\.\ntime      2026-11-23T08:00:00Z\n.*NOTE: It was not root.\nRemoved secrets: 1 × field.\n.*\nComplete:\n  status.txt .*\nPartial:` +
+			`\n.*half.txt .*it broke\n.*\nNot collected because of an error:\n  lost.txt +- +Title of lost.txt +ask <b>etcd</b>: no answer, ` +
+			`password=\[redacted:field\]\n.*this is a bug in airgap: a bug.*\nNot present on this host:\n  host/gpu.txt.*there is no GPU`,
 		"index.html": `(?s)<a href="logs/kubelet.log">logs/kubelet.log</a></td><td>\d+ B</td><td class="cut">cut</td>.*<td>lost.txt</td><td>-</td><td class="missing">.*ask &lt;b&gt;etcd`,
 	} {
 		if !regexp.MustCompile(want).MatchString(files[name]) {
@@ -103,7 +103,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("contents.json: %v, %+v", err, read)
 	}
 	if len(files) != 1 {
-		t.Errorf("also there: %v", files)
+		t.Errorf("unexpected files: %v", files)
 	}
 	var states []string
 	for _, f := range c.Files {
@@ -114,7 +114,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestPageNeedsNothing: neither scripts nor anything from elsewhere.
+// TestPageNeedsNothing: index.html has no scripts and no external resources.
 func TestPageNeedsNothing(t *testing.T) {
 	files, _, _ := written(t, redact.New(nil), part("a.txt", saying("a")))
 	if found := regexp.MustCompile(`(?i)<script|https?:|src=|@import|url\(`).FindString(files["index.html"]); found != "" {
@@ -122,13 +122,13 @@ func TestPageNeedsNothing(t *testing.T) {
 	}
 }
 
-// TestHang: parts that hang keep others back for their limit only, whether they heed it
-// or not; and what they write afterwards goes nowhere.
+// TestHang: a part that hangs delays the others only until its limit, even if it ignores its context. Its later
+// writes fail.
 func TestHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		late := make(chan error, 1)
-		hangs := part("deaf.txt", func(_ context.Context, w io.Writer) error {
+		hangs := part("hangs.txt", func(_ context.Context, w io.Writer) error {
 			fmt.Fprintln(w, "in time")
 			<-release
 			_, err := io.WriteString(w, strings.Repeat("too late\n", 1000))
@@ -145,8 +145,8 @@ func TestHang(t *testing.T) {
 		if took := time.Since(began); took != time.Minute+grace {
 			t.Errorf("it took %s", took)
 		}
-		if files["deaf.txt"] != "in time\n=== airgap: incomplete: no answer within 1m0s ===\n" ||
-			!strings.HasPrefix(files["heeds.txt"], "in time\n=== airgap: incomplete: it was ended after 1m0s: ") || files["a.txt"] != "a" {
+		if files["hangs.txt"] != "in time\n=== airgap: incomplete: no answer within 1m0s ===\n" ||
+			!strings.HasPrefix(files["heeds.txt"], "in time\n=== airgap: incomplete: stopped after 1m0s: ") || files["a.txt"] != "a" {
 			t.Errorf("got %q, %+v", files, c.Files)
 		}
 		close(release)
@@ -156,9 +156,8 @@ func TestHang(t *testing.T) {
 	})
 }
 
-// TestMaxSize: what does not compress is cut until all fits, and small parts at the
-// end of the list still come. Its clock stands still while they are made unreadable,
-// which may take longer than parts have: that is for TestHang.
+// TestMaxSize: parts that do not compress are shortened until all parts fit, and the archive still contains small
+// parts at the end of the list. The fake clock keeps slow compression from reaching the limits, which TestHang tests.
 func TestMaxSize(t *testing.T) { synctest.Test(t, maxSize) }
 
 func maxSize(t *testing.T) {
@@ -183,7 +182,7 @@ func maxSize(t *testing.T) {
 	}
 }
 
-// TestGate: known secrets do not even come in by a title, a reason or a note.
+// TestGate: known secrets are also removed from titles, reasons and notes.
 func TestGate(t *testing.T) {
 	const secret = "k0nwnS3cr3tOfThisHost"
 	var b redact.Book
@@ -197,7 +196,7 @@ func TestGate(t *testing.T) {
 	for name, text := range files {
 		for _, form := range []string{secret, hex.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret))} {
 			if strings.Contains(text, form) {
-				t.Errorf("%s has it:\n%s", name, text)
+				t.Errorf("%s contains the secret:\n%s", name, text)
 			}
 		}
 	}
@@ -206,7 +205,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestInterrupted, and a disk that is full: no more is written.
+// TestInterrupted: Write returns an error after Ctrl-C and on a full disk.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	waits := part("a.txt", func(ctx context.Context, _ io.Writer) error {

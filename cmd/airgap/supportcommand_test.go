@@ -37,7 +37,7 @@ func TestSupportBundleOfThisHost(t *testing.T) {
 	}
 	files := supporttest.UnpackFile(t, file)
 	for name, want := range map[string]string{
-		"README.txt": "by what secrets look like", "index.html": `<a href="status.txt">`, "contents.json": `"state": "none"`, "status.txt": "airgap", "status.json": `"registry":`,
+		"README.txt": "It finds secrets by their", "index.html": `<a href="status.txt">`, "contents.json": `"state": "none"`, "status.txt": "airgap", "status.json": `"registry":`,
 		"reports/facts.yaml": "kernel:", "host/mounts.txt": " / ",
 	} {
 		if !strings.Contains(files[name], want) {
@@ -49,7 +49,7 @@ func TestSupportBundleOfThisHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	stderr.Reset()
-	if code := run(t.Context(), []string{"support-bundle", "--file", file}, nil, io.Discard, &stderr); code != exitcode.Failed || !strings.Contains(stderr.String(), "it is there already") {
+	if code := run(t.Context(), []string{"support-bundle", "--file", file}, nil, io.Discard, &stderr); code != exitcode.Failed || !strings.Contains(stderr.String(), "the file already exists") {
 		t.Errorf("overwritten: %d, %s", code, &stderr)
 	}
 	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {

@@ -33,13 +33,13 @@ func supportFile(m lab.Machine) string { return "/var/tmp/airgap-support-" + m.N
 // supportBundle makes one, and has the checks look at what is in it.
 func supportBundle(ctx context.Context, e *Env, m lab.Machine, checks ...string) error {
 	file := supportFile(m)
-	if _, err := e.Must(ctx, m, []string{file, "taken out: "}, "airgap", "support-bundle", "--file", file); err != nil {
+	if _, err := e.Must(ctx, m, []string{file, "removed secrets: "}, "airgap", "support-bundle", "--file", file); err != nil {
 		return err
 	}
 	const open = "cd /run/support && "
 	lines := []string{
 		"[ $(stat -c %a " + file + ") = 600 ] && [ $(stat -c %s " + file + ") -le 20000000 ]",
-		"! airgap support-bundle --file " + file + " 2>/run/said && grep -q 'it is there already' /run/said && rm /run/said",
+		"! airgap support-bundle --file " + file + " 2>/run/said && grep -q 'the file already exists' /run/said && rm /run/said",
 		"mkdir /run/support && tar xzf " + file + " --strip-components=1 -C /run/support",
 		open + "test -s README.txt && grep -q '<a href=\"status.txt\">' index.html && ! grep -Eqi '<script|https?:' index.html",
 		open + "test -s reports/facts.yaml && test -s logs/kubelet.log && test -s logs/containerd.log && test -s host/units.txt",

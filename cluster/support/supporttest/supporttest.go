@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// Unpack gives an archive's files by their names below its directory, and that
-// directory. It wants each to be its owner's alone, and its name to be a plain one.
+// Unpack returns the directory of an archive, and its files by their names below the directory. It reports an error
+// for a file mode other than 0600 and for a name that is not clean.
 func Unpack(t testing.TB, data []byte) (dir string, files map[string]string) {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(data))
@@ -39,7 +39,7 @@ func Unpack(t testing.TB, data []byte) (dir string, files map[string]string) {
 	}
 }
 
-// UnpackFile gives the files of the archive in a file, by their names below its directory.
+// UnpackFile returns the files of the archive in file, by their names below its directory.
 func UnpackFile(t testing.TB, file string) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(file)
