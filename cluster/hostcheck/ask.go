@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// ask gathers what the host's files do not have, for the checks that are chosen. A nil dry leaves
-// dnf's answer to a later moment.
+// ask gathers the facts that do not come from files of the host, for the chosen checks. If dry is nil, dnf runs
+// later.
 func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.Choice, f *preflight.Facts, dry func(context.Context) error) preflight.Asked {
 	cards := preflight.GPUs(gpu.Look(f.PCI, f.Driver))
 	asked := preflight.Asked{GPUs: &cards}
@@ -30,18 +30,18 @@ func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.
 	}
 	switch {
 	case dry == nil:
-		asked.Transaction.Skipped = "airgap join asks dnf, once the registry is up"
+		asked.Transaction.Skipped = "airgap join runs dnf after the registry is available"
 	case choice.Judges("packages", w):
 		asked.Transaction = preflight.OutcomeOf(dry(ctx))
 	}
 	return asked
 }
 
-// measureDisk measures etcd's disk where etcd does not write to it yet. Three seconds
-// are enough to tell a slow one, and few enough to wait for.
+// measureDisk measures the sync latency of etcd's disk, unless etcd already uses it. Three seconds are sufficient
+// to find a slow disk.
 func measureDisk(ctx context.Context, dir string) (time.Duration, preflight.Outcome) {
 	if _, err := os.Stat(filepath.Join(dir, "member")); err == nil {
-		return 0, preflight.Outcome{Skipped: "etcd writes there already"}
+		return 0, preflight.Outcome{Skipped: "etcd already uses this disk"}
 	}
 	for ; dir != "/"; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(dir); err == nil {

@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/preflight/replay"
 )
 
-// TestAsk: what only one check judges is gathered where that check is chosen, and what came of it is a fact.
+// TestAsk: a fact of only one check is gathered if that check is chosen. Its outcome is a fact, too.
 func TestAsk(t *testing.T) {
 	s := sitetest.SettingsSite(t, "")
 	f := &preflight.Facts{Driver: "what is this"}
@@ -19,13 +19,13 @@ func TestAsk(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		choice preflight.Choice
-		dry    error // nil where nobody is to be asked
+		dry    error // nil: dnf does not run
 		want   preflight.Outcome
 	}{
 		{"chosen", preflight.Choice{Only: []string{"packages"}}, refused, preflight.OutcomeOf(refused)},
 		{"skipped", preflight.Choice{Only: []string{}, Skip: []string{"packages"}}, refused, preflight.Outcome{}},
 		{"not chosen", preflight.Choice{Only: []string{"swap"}}, refused, preflight.Outcome{}},
-		{"later", preflight.Choice{Only: []string{"packages"}}, nil, preflight.Outcome{Skipped: "airgap join asks dnf, once the registry is up"}},
+		{"later", preflight.Choice{Only: []string{"packages"}}, nil, preflight.Outcome{Skipped: "airgap join runs dnf after the registry is available"}},
 	} {
 		var dry func(context.Context) error
 		if tc.dry != nil {
@@ -33,7 +33,7 @@ func TestAsk(t *testing.T) {
 		}
 		asked := ask(t.Context(), s, &preflight.Want{Roles: []preflight.Role{preflight.ControlPlane}}, tc.choice, f, dry)
 		if asked.Transaction != tc.want || asked.EtcdDiskOutcome.Done || asked.GPUs == nil || asked.GPUs.Unknown == "" {
-			t.Errorf("%s: %+v, cards %+v", tc.name, asked, asked.GPUs)
+			t.Errorf("%s: %+v, GPUs %+v", tc.name, asked, asked.GPUs)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func TestMeasureDisk(t *testing.T) {
 	}
 }
 
-// TestNetworkModulesAreSurveyed: what a plugin wants loaded is among the facts, or nobody could judge it.
+// TestNetworkModulesAreSurveyed: the facts have all kernel modules that a plugin requires.
 func TestNetworkModulesAreSurveyed(t *testing.T) {
 	h, err := replay.Host([]byte("-- fs/proc/sys/kernel/osrelease --\n5.14.0\n-- fs/lib/modules/5.14.0/modules.builtin --\n-- fs/lib/modules/5.14.0/modules.dep --\n"))
 	if err != nil {
@@ -61,7 +61,7 @@ func TestNetworkModulesAreSurveyed(t *testing.T) {
 	for _, n := range cni.AllNeeds() {
 		for module := range n.Modules {
 			if _, known := f.Modules[module]; !known {
-				t.Errorf("%s wants %s, which no survey has: %v", n.Plugin, module, f.Modules)
+				t.Errorf("%s requires %s, which is missing in the facts: %v", n.Plugin, module, f.Modules)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ import (
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
-// ProbePlan is what the hosts of airgap.yaml measure between each other: the ports that
-// they will have, and what a pod network could travel by.
+// ProbePlan returns the plan of the measurement between the hosts of airgap.yaml: their future ports, and the
+// possible encapsulations of the pod network.
 func ProbePlan(c *config.Cluster) (netprobe.Plan, error) {
 	plan := netprobe.Plan{
 		Token: netprobe.NewToken(), TCP: probePorts(c), UDP: []int{genevePort}, VXLAN: netprobe.Ports(c.Network.Port),
@@ -34,32 +34,32 @@ func ProbePlan(c *config.Cluster) (netprobe.Plan, error) {
 	for _, n := range c.Nodes {
 		address, err := netip.ParseAddr(n.Address)
 		if err != nil {
-			return plan, fmt.Errorf("measure between hosts: address of %s: %w", n.Name, err)
+			return plan, fmt.Errorf("plan the measurement between hosts: address of %s: %w", n.Name, err)
 		}
 		plan.Hosts = append(plan.Hosts, netprobe.Host{Name: n.Name, Address: address, ControlPlane: n.Has(config.ControlPlane)})
 	}
 	return plan, plan.Validate()
 }
 
-// pods is the network of the pods' addresses where packets of theirs may travel as they
-// are; else nobody sends any, as who watches the network would wonder about them.
+// pods returns the pod subnet if pods' packets may travel without a tunnel. Otherwise no host sends packets with
+// these addresses, because they could cause an alarm in network monitoring.
 func pods(c *config.Cluster) netip.Prefix {
 	n := c.Network
 	if n.Encapsulation == cni.VXLAN || n.Encapsulation == cni.Auto && !n.Routes() {
 		return netip.Prefix{}
 	}
-	subnet, _ := netip.ParsePrefix(c.Kubernetes.PodSubnet) // it has been checked; the zero one is not tried
+	subnet, _ := netip.ParsePrefix(c.Kubernetes.PodSubnet) // already validated; a zero prefix is not measured
 	return subnet
 }
 
 const (
-	genevePort = 6081 // Cilium's other tunnel
+	genevePort = 6081 // Geneve, the other tunnel of Cilium
 	probeLimit = netprobe.Seconds(180)
-	// probePatience is three of the ten seconds that health checks are usually apart.
+	// probePatience is three intervals of a health check, which are usually ten seconds each.
 	probePatience = netprobe.Seconds(30)
 )
 
-// Balancer is the host of the API servers' address, "" where that is a node's own.
+// Balancer returns the host in controlPlaneEndpoint, or "" if it is the address of a node.
 func Balancer(c *config.Cluster) string {
 	host, _, err := net.SplitHostPort(c.Kubernetes.ControlPlaneEndpoint)
 	if err != nil || slices.ContainsFunc(c.Nodes, func(n config.Node) bool { return n.Address == host }) {
@@ -68,7 +68,7 @@ func Balancer(c *config.Cluster) string {
 	return host
 }
 
-// probePorts are the TCP ports of the table that other hosts connect to.
+// probePorts returns the TCP ports to which other hosts connect, from the table of ports.
 func probePorts(c *config.Cluster) []netprobe.Port {
 	var ports []netprobe.Port
 	worker := (settings.Listens{Network: c.NetworkPorts()}).Ports()
@@ -88,7 +88,7 @@ func probePorts(c *config.Cluster) []netprobe.Port {
 	return ports
 }
 
-// Measured has the hosts of the links measure, and says what of them was lost on the way.
+// Measured runs the measurement on the hosts of links. It reports hosts without a result to p.
 func Measured(ctx context.Context, plan netprobe.Plan, links map[int]netprobe.Link, p ui.Progress) (*netprobe.Matrix, error) {
 	p.Now("Measure the network")
 	defer p.Now("")
@@ -102,12 +102,12 @@ func Measured(ctx context.Context, plan netprobe.Plan, links map[int]netprobe.Li
 	return netprobe.Judge(reports)
 }
 
-// AgentHere is this host's own part.
+// AgentHere returns the link to the agent of this host, which runs in this process.
 func AgentHere(ctx context.Context) netprobe.Link {
 	return netprobe.Piped(func(in io.Reader, out io.Writer) error { return netprobe.Serve(ctx, in, out) })
 }
 
-// JudgeBetween is the report of what was measured between all hosts.
+// JudgeBetween returns the report of the checks between hosts.
 func JudgeBetween(ctx context.Context, s *site.Site, m *netprobe.Matrix, choice preflight.Choice) (preflight.Report, error) {
 	can, err := CanChoose(s)
 	if err != nil {
@@ -116,7 +116,7 @@ func JudgeBetween(ctx context.Context, s *site.Site, m *netprobe.Matrix, choice 
 	return preflight.RunCrossHost(ctx, resultsBetween(s.Config, m, can), s.Config.Preflight, time.Now().UTC(), choice)
 }
 
-// CanChoose is what the pod network may be. A cluster that is there keeps what it has.
+// CanChoose returns the encapsulations that airgap can choose for the pod network. An existing cluster keeps its own.
 func CanChoose(s *site.Site) (netprobe.Options, error) {
 	can := netprobe.Options{Ports: []int{s.Config.Network.Port}, OpensFirewall: s.Config.HostSettings.Firewalld != settings.LeaveFirewalld}
 	began, _, err := begunHere()
@@ -126,8 +126,7 @@ func CanChoose(s *site.Site) (netprobe.Options, error) {
 	return can, err
 }
 
-// Settle returns the site with the choice that the measurement leads to, before anything is
-// installed by it.
+// Settle returns the site with the encapsulation that the measurement selects. It changes nothing on the host.
 func Settle(s *site.Site, m *netprobe.Matrix, p ui.Progress) (*site.Site, error) {
 	can, err := CanChoose(s)
 	if err != nil || len(can.Ports) < 2 {
@@ -135,21 +134,17 @@ func Settle(s *site.Site, m *netprobe.Matrix, p ui.Progress) (*site.Site, error)
 	}
 	c, errChoice := m.Choose(can)
 	if errChoice != nil {
-		p.Say("%v", errChoice) // who goes on has told the check of it to be skipped, or only to warn
+		p.Say("%v", errChoice) // the user skips the check encapsulation or sets it to warn
 		return s, nil
 	}
 	if c.Encapsulation == netprobe.VXLAN && c.Port == s.Config.Network.Port && (c.MTU == 0 || s.Config.Network.MTU > 0) {
-		return s, nil // as airgap.yaml says
+		return s, nil // the same as in airgap.yaml
 	}
-	way := "by"
-	if c.Encapsulation == netprobe.Native {
-		way = "with"
-	}
-	p.Say("pods' packets travel %s %s", way, strings.ReplaceAll(chosen(c), "\n", "; "))
+	p.Say("pods' packets use %s", strings.ReplaceAll(chosen(c), "\n", "; "))
 	return s.Choosing(&site.NetworkChoice{Choice: c}), nil
 }
 
-// resultsBetween is what was measured, as results of the checks between hosts.
+// resultsBetween returns the measurement as results of the checks between hosts.
 func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options) preflight.CrossHost {
 	encapsulation, needs := NeedsOf(c, m, can)
 	between := preflight.CrossHost{preflight.Encapsulation: encapsulation}
@@ -162,7 +157,7 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options)
 		{preflight.Measured, netprobe.AboutReports, measuredPairs(m)},
 		{preflight.PortsReach, netprobe.AboutPorts, portList(needs.TCP)},
 		{preflight.VXLANPath, netprobe.AboutVXLAN, "ICMP, UDP and 1 MiB by TCP pass inside it"},
-		{preflight.PathMTU, netprobe.AboutSize, "packets as large as the interfaces send pass in one piece"},
+		{preflight.PathMTU, netprobe.AboutSize, "packets of the interface's full size pass in one piece"},
 		{preflight.IPIP, netprobe.AboutIPIP, "passes; airgap does not use it"},
 		{preflight.LoadBalancer, netprobe.AboutVIP, balanced(c, m)},
 		{preflight.LoadBalancerIdle, netprobe.AboutIdle, idle(m)},
@@ -172,13 +167,13 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options)
 		between[q.id] = answer(findings, q.about, q.fine)
 	}
 	if len(m.Skews) == 0 {
-		between[preflight.ClockSkew] = preflight.Result{Status: preflight.Skip, Found: "not measured: no agent was reached on a port, where it would have told its time"}
+		between[preflight.ClockSkew] = preflight.Result{Status: preflight.Skip, Found: "not measured: no agent was reachable on a port to report its time"}
 	}
 	return between
 }
 
-// NeedsOf is what the cluster uses of the network, by what was measured where airgap.yaml
-// leaves it open, with the result of that choice.
+// NeedsOf returns the cluster's requirements of the network, and the result of the check encapsulation. If
+// airgap.yaml does not set the encapsulation, the measurement selects it.
 func NeedsOf(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options) (preflight.Result, netprobe.Needs) {
 	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall}
 	result, port, mtu := encapsulation(c, m, can, needs)
@@ -187,37 +182,37 @@ func NeedsOf(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options) (prefl
 	return result, needs
 }
 
-// encapsulation is whether pods' packets have a way, with the port and the size that it
-// takes.
+// encapsulation returns whether pods' packets can pass between the hosts, with the UDP port (0: no tunnel) and the
+// packet size.
 func encapsulation(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options, needs netprobe.Needs) (r preflight.Result, port, size int) {
 	if c.Network.VXLANPort() == 0 {
 		return withoutTunnel(c, m), 0, needs.MTU
 	}
 	choice, err := m.Choose(can)
 	if err != nil {
-		return preflight.Result{Status: preflight.Fail, Found: err.Error(), Want: "a way for pods' packets", Fix: "hand this sentence to the network's owners; or choose another network.port"}, needs.VXLAN, needs.MTU
+		return preflight.Result{Status: preflight.Fail, Found: err.Error(), Want: "a path for pods' packets", Fix: "give this message to the network administrators, or choose another network.port"}, needs.VXLAN, needs.MTU
 	}
 	if needs.MTU == 0 && len(can.Ports) > 1 {
-		needs.MTU = choice.MTU // which the pod network will be told
+		needs.MTU = choice.MTU // the pod network will use it
 	}
 	return preflight.Result{Status: preflight.Pass, Found: chosen(choice)}, choice.Port, needs.MTU
 }
 
-// withoutTunnel: flannel's and Cilium's routes reach only hosts of the same network; with
-// BGP the site's routers know the way.
+// withoutTunnel returns the result for a network without a tunnel. The routes of flannel and Cilium reach only hosts
+// in the same network. With BGP, the site's routers know the routes.
 func withoutTunnel(c *config.Cluster, m *netprobe.Matrix) preflight.Result {
 	switch {
 	case c.Network.Calico.BGP:
-		return preflight.Result{Status: preflight.Pass, Found: "no tunnel; the site's routers are told of the pods' addresses"}
+		return preflight.Result{Status: preflight.Pass, Found: "no tunnel; the site's routers learn the pods' addresses through BGP"}
 	case m.OneNetwork:
 		return preflight.Result{Status: preflight.Pass, Found: "no tunnel; all hosts are in one network"}
 	default:
-		return preflight.Result{Status: preflight.Fail, Found: "no tunnel, and routers between the hosts, which do not know the pods' addresses", Want: "all hosts in one network",
-			Fix: "set network.encapsulation: vxlan in airgap.yaml and make the bundle again"}
+		return preflight.Result{Status: preflight.Fail, Found: "no tunnel, and the routers between the hosts do not know the pods' addresses", Want: "all hosts in one network",
+			Fix: "set network.encapsulation: vxlan in airgap.yaml and create the bundle again"}
 	}
 }
 
-// answer puts the findings of one question together.
+// answer combines the findings of one check into its result.
 func answer(findings []netprobe.Finding, about netprobe.About, fine string) preflight.Result {
 	r := preflight.Result{Status: preflight.Pass}
 	var found, fix []string
@@ -259,7 +254,7 @@ func chosen(c netprobe.Choice) string {
 	return text + "\n" + strings.Join(c.Why, "\n")
 }
 
-// measuredPairs says how much of the network has been measured.
+// measuredPairs returns the measured part of the network as text.
 func measuredPairs(m *netprobe.Matrix) string {
 	if m.Tried == m.Of {
 		return fmt.Sprintf("%d hosts, each with all others", len(m.Hosts))
@@ -269,16 +264,16 @@ func measuredPairs(m *netprobe.Matrix) string {
 
 func balanced(c *config.Cluster, m *netprobe.Matrix) string {
 	if len(m.VIPs) == 0 {
-		return "not measured: no balancer, or an API server is there already"
+		return "not measured: no load balancer, or an API server is already running"
 	}
 	if holders := m.Holders(); len(holders) > 0 {
-		return fmt.Sprintf("%s leads all hosts to %s, where the address is now; whether it moves when that host is down is not measured", c.Kubernetes.ControlPlaneEndpoint, strings.Join(holders, ", "))
+		return fmt.Sprintf("%s connects all hosts to %s, which has the address now; it is not measured whether the address moves when that host is down", c.Kubernetes.ControlPlaneEndpoint, strings.Join(holders, ", "))
 	}
-	return c.Kubernetes.ControlPlaneEndpoint + " leads all hosts to every control-plane host"
+	return c.Kubernetes.ControlPlaneEndpoint + " connects all hosts to every control-plane host"
 }
 
-// idle is for how long nothing was said on connections through the balancer that were
-// kept; where none was, what is wanted of it.
+// idle returns for how long the load balancer kept idle connections open. If it kept none, it returns the required
+// time.
 func idle(m *netprobe.Matrix) string {
 	tried, kept := false, netprobe.Seconds(0)
 	for _, v := range m.VIPs {
@@ -293,11 +288,11 @@ func idle(m *netprobe.Matrix) string {
 	case !tried:
 		return "not measured"
 	case kept == 0:
-		return fmt.Sprintf("kept for %d s without a word", wanted)
+		return fmt.Sprintf("kept open for %d s without traffic", wanted)
 	case kept < wanted:
-		return fmt.Sprintf("kept for %d s without a word; five minutes are wanted, which preflight.checks.%s.watch: 5m measures", kept, preflight.LoadBalancerIdle)
+		return fmt.Sprintf("kept open for %d s without traffic; five minutes are required, set preflight.checks.%s.watch: 5m to measure them", kept, preflight.LoadBalancerIdle)
 	default:
-		return fmt.Sprintf("kept for %d s without a word", kept)
+		return fmt.Sprintf("kept open for %d s without traffic", kept)
 	}
 }
 

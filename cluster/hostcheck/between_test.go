@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
-// TestResultsBetween: auto takes what passes and says so; what the installation itself
-// mends stops nothing, and what nobody mends does.
+// TestResultsBetween: auto selects an encapsulation that passes, and reports it. Problems that the installation
+// fixes are not failures. Other problems are.
 func TestResultsBetween(t *testing.T) {
 	both := func(v netprobe.Verdict) []netprobe.Verdict {
 		back := v
@@ -72,9 +72,9 @@ func TestResultsBetween(t *testing.T) {
 			[]string{preflight.VXLANPath, preflight.Encapsulation},
 			"Without a tunnel, packets with pod addresses do not pass",
 		},
-		{"pods' addresses that nobody needs", matrix(vxlan(8472, netprobe.Open), routed(netprobe.NetworkCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
-		{"firewalld, which is opened", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
-		{"firewalld, which is left", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, settings.LeaveFirewalld, []string{preflight.VXLANPath, preflight.Encapsulation}, "does not pass"},
+		{"pods' addresses are not needed", matrix(vxlan(8472, netprobe.Open), routed(netprobe.NetworkCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
+		{"firewalld is opened", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
+		{"firewalld is not changed", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, settings.LeaveFirewalld, []string{preflight.VXLANPath, preflight.Encapsulation}, "does not pass"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestResultsBetween(t *testing.T) {
 	}
 }
 
-// TestResultsCrossSubnet: within a subnet there is no tunnel, so pods' addresses have to pass.
+// TestResultsCrossSubnet: within a subnet there is no tunnel, so pods' addresses must pass.
 func TestResultsCrossSubnet(t *testing.T) {
 	for state, fails := range map[netprobe.State]bool{netprobe.Open: false, netprobe.NetworkCloses: true} {
 		m := &netprobe.Matrix{Tried: 1, Of: 2, Hosts: []netprobe.Host{{Name: "a"}, {Name: "b"}}, Verdicts: []netprobe.Verdict{
@@ -121,7 +121,7 @@ func TestResultsCrossSubnet(t *testing.T) {
 	}
 }
 
-// TestPodsAreTried: nobody sends packets with pods' addresses where a tunnel carries all of them.
+// TestPodsAreTried: hosts do not send packets with pods' addresses if all pods' packets use a tunnel.
 func TestPodsAreTried(t *testing.T) {
 	for _, test := range []struct {
 		network cni.Config
@@ -141,13 +141,13 @@ func TestPodsAreTried(t *testing.T) {
 	}
 }
 
-// TestIdleIsWanted: what a report wants of a balancer is never what it was found to do.
+// TestIdleIsWanted: the required time in a report is not the time after which the load balancer failed.
 func TestIdleIsWanted(t *testing.T) {
 	for want, idles := range map[string][]*netprobe.Idle{
-		"not measured":                       {nil},
-		"kept for 300 s without a word":      {{For: 35, Result: netprobe.NoReply, Ended: true}},
-		"kept for 60 s without a word; five": {{For: 60, Result: netprobe.Answered}, {For: 90, Result: netprobe.NoReply}},
-		"kept for 1800 s without a word":     {{For: 1800, Result: netprobe.Answered}},
+		"not measured":                             {nil},
+		"kept open for 300 s without traffic":      {{For: 35, Result: netprobe.NoReply, Ended: true}},
+		"kept open for 60 s without traffic; five": {{For: 60, Result: netprobe.Answered}, {For: 90, Result: netprobe.NoReply}},
+		"kept open for 1800 s without traffic":     {{For: 1800, Result: netprobe.Answered}},
 	} {
 		m := &netprobe.Matrix{VIPs: map[int]*netprobe.VIP{}}
 		for i, one := range idles {
@@ -159,15 +159,15 @@ func TestIdleIsWanted(t *testing.T) {
 	}
 }
 
-// TestBalancedBy: an address that a control-plane host has itself leads to that one alone.
+// TestBalancedBy: an address on a control-plane host connects only to that host.
 func TestBalancedBy(t *testing.T) {
 	c := &config.Cluster{}
 	c.Kubernetes.ControlPlaneEndpoint = "10.0.0.10:6443"
 	hosts := []netprobe.Host{{Name: "cp1", ControlPlane: true}, {Name: "cp2", ControlPlane: true}}
 	for want, vips := range map[string]map[int]*netprobe.VIP{
 		"not measured": nil,
-		"10.0.0.10:6443 leads all hosts to every contr": {0: {Hits: map[int]int{0: 2, 1: 2}}},
-		"10.0.0.10:6443 leads all hosts to cp1, where ": {0: {Hits: map[int]int{0: 2}, Own: true}, 1: {Hits: map[int]int{0: 2}}},
+		"10.0.0.10:6443 connects all hosts to every contr": {0: {Hits: map[int]int{0: 2, 1: 2}}},
+		"10.0.0.10:6443 connects all hosts to cp1, which ": {0: {Hits: map[int]int{0: 2}, Own: true}, 1: {Hits: map[int]int{0: 2}}},
 	} {
 		got := resultsBetween(c, &netprobe.Matrix{Hosts: hosts, VIPs: vips}, netprobe.Options{Ports: []int{8472}})[preflight.LoadBalancer]
 		if got.Status != preflight.Pass || !strings.HasPrefix(got.Found, want) {
@@ -176,7 +176,7 @@ func TestBalancedBy(t *testing.T) {
 	}
 }
 
-// TestResultsOfNothing: what nobody could measure does not pass.
+// TestResultsOfNothing: a check without a measurement does not pass.
 func TestResultsOfNothing(t *testing.T) {
 	m := &netprobe.Matrix{Tried: 2, Of: 2, Hosts: []netprobe.Host{{Name: "a"}, {Name: "b"}}, Verdicts: []netprobe.Verdict{
 		{From: 0, To: 1, Kind: netprobe.Size, MTU: 1500, State: netprobe.NetworkCloses}, {From: 1, To: 0, Kind: netprobe.Size, Size: 1500, MTU: 1500, State: netprobe.Open},

@@ -14,17 +14,17 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// Options say by which bundle this host is judged.
+// Options are the options of ByBundle and ByIndex.
 type Options struct {
-	Dir    string   // the bundle's
+	Dir    string   // of the bundle
 	Keys   []string // of --require-key
-	Node   string   // which of airgap.yaml this host is; "": by its addresses
+	Node   string   // name of this host in airgap.yaml; "": found by its addresses
 	Choice preflight.Choice
 }
 
-// ByBundle judges this host by the bundle; the error is a preflight.ReportError where it does not
-// pass. Of a delta, a host that is to join has no base, and needs none: its packages come from
-// the registry.
+// ByBundle runs the preflight checks of this host with a bundle. If the host does not pass, the error is a
+// preflight.ReportError. For a delta, a host that will join does not need the base: its packages come from the
+// registry.
 func ByBundle(ctx context.Context, o Options) (preflight.Report, error) {
 	b, t, err := site.Open(o.Dir, o.Keys)
 	if err != nil {
@@ -59,8 +59,8 @@ func ByBundle(ctx context.Context, o Options) (preflight.Report, error) {
 	return judged(Judge(ctx, s, o.Choice, stored, dry))
 }
 
-// ByIndex judges this host by the signed index alone, which says all that is wanted of a host;
-// only for dnf's dry run there has to be a repository. The error is as ByBundle's.
+// ByIndex runs the preflight checks of this host with only the signed index, and without the dry run of dnf, which
+// needs a repository. It returns the same errors as ByBundle.
 func ByIndex(ctx context.Context, o Options) (preflight.Report, error) {
 	t, err := site.TrustedKeys(o.Keys, o.Dir)
 	if err != nil {
@@ -68,7 +68,7 @@ func ByIndex(ctx context.Context, o Options) (preflight.Report, error) {
 	}
 	signed, err := bundle.ReadSigned(o.Dir, t.Keys...)
 	if errors.Is(err, os.ErrNotExist) {
-		return preflight.Report{}, advice.Add(err, "name the directory that holds %v", bundle.IndexFiles())
+		return preflight.Report{}, advice.Add(err, "give the directory that contains %v", bundle.IndexFiles())
 	}
 	if err != nil {
 		return preflight.Report{}, t.Explain(err)

@@ -11,16 +11,15 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// Apart says by how much the clocks differ where that is so much that not even
-// the registry's certificate is valid here, and ends as the checks would.
+// Apart returns the error of the check clock-registry for a clock so wrong that the registry's certificate is not
+// valid on this host.
 func Apart(addr string, wrong *trust.ClockError) error {
 	err := fmt.Errorf("this host's clock is %s; %w", preflight.Skew(addr, wrong.Ahead, time.Now()), wrong)
 	return advice.Add(&preflight.FailedError{Err: err}, "%s", preflight.ClockFix)
 }
 
-// ClockAgrees makes one of the checks before the others: with a wrong clock the
-// code cannot even be shown to the API server, whose certificate would not be
-// valid yet.
+// ClockAgrees runs the check clock-registry before the others. With a wrong clock the API server's certificate is
+// not valid, so the host cannot use its join token.
 func ClockAgrees(s *site.Site, skip []string) error {
 	facts := &preflight.Facts{Time: preflight.Time{Now: time.Now()}}
 	result, err := preflight.RunOne("clock-registry", facts, preflight.Want{Peer: s.Peer, Site: s.Config.Preflight}, skip)

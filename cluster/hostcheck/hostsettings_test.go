@@ -13,18 +13,18 @@ import (
 	"airgap.dev/airgap/kubeadm/leave"
 )
 
-// TestSiteForbidsASetting: what belongs to others at a site is no step there,
-// and preflight says what they have to open.
+// TestSiteForbidsASetting: there is no step for a setting that airgap must not change. Preflight lists the ports
+// that the site must open.
 func TestSiteForbidsASetting(t *testing.T) {
 	ours, theirs := sitetest.SettingsSite(t, ""), sitetest.SettingsSite(t, "hostSettings: {firewalld: leave, swap: disable}")
 	if got := sitetest.StepNames(nodesteps.FirstSteps(ours)); !slices.Equal(got, []string{"record", "trust", "firewalld"}) {
 		t.Errorf("first steps: %v", got)
 	}
 	if got := sitetest.StepNames(nodesteps.FirstSteps(theirs)); !slices.Equal(got, []string{"record", "trust"}) {
-		t.Errorf("first steps where the firewall is left: %v", got)
+		t.Errorf("first steps with firewalld: leave: %v", got)
 	}
 	if slices.Contains(sitetest.StepNames(nodesteps.SettingSteps(ours)), "swap") || !slices.Contains(sitetest.StepNames(nodesteps.SettingSteps(theirs)), "swap") {
-		t.Error("swap is turned off where, and only where, the site says so")
+		t.Error("the step swap must exist only if hostSettings.swap is disable")
 	}
 	for s, want := range map[*site.Site]bool{ours: false, theirs: true} {
 		w, err := Want(s, true)
@@ -37,7 +37,7 @@ func TestSiteForbidsASetting(t *testing.T) {
 	}
 }
 
-// TestModulesOfTheNetwork: the module of tunnels is loaded where preflight asked for it.
+// TestModulesOfTheNetwork: the steps load the kernel module of tunnels if and only if preflight requires it.
 func TestModulesOfTheNetwork(t *testing.T) {
 	for settings, tunnels := range map[string]bool{"": true, "network: {encapsulation: native}": false} {
 		s := sitetest.SettingsSite(t, settings)
@@ -50,13 +50,13 @@ func TestModulesOfTheNetwork(t *testing.T) {
 		}
 		w, err := Want(s, true)
 		if err != nil || (w.Network.Modules["vxlan"] != "") != tunnels {
-			t.Errorf("%q: preflight wants the modules %v, %v", settings, w.Network.Modules, err)
+			t.Errorf("%q: preflight requires the modules %v, %v", settings, w.Network.Modules, err)
 		}
 	}
 }
 
-// TestAddressesOfTheCluster: what subnets and proxies must leave alone has the balancer, unless
-// it is a node.
+// TestAddressesOfTheCluster: the addresses outside of subnets and proxies include the load balancer, unless it is
+// a node.
 func TestAddressesOfTheCluster(t *testing.T) {
 	nodes := []string{"192.0.2.11", "192.0.2.12"}
 	for endpoint, want := range map[string][]string{"192.0.2.11:6443": nodes, "k8s.bank.example:6443": append(slices.Clone(nodes), "k8s.bank.example")} {
@@ -68,7 +68,7 @@ func TestAddressesOfTheCluster(t *testing.T) {
 	}
 }
 
-// TestPreflightKnowsTheSysctls: what the checks guard is what the step sets.
+// TestPreflightKnowsTheSysctls: the checks expect the values that the step sets.
 func TestPreflightKnowsTheSysctls(t *testing.T) {
 	w, err := Want(sitetest.SettingsSite(t, ""), true)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package hostcheck judges this host, and what was measured between hosts, before anything is
-// changed.
+// Package hostcheck runs the preflight checks of this host and between hosts, before airgap changes anything.
 package hostcheck
 
 import (
@@ -26,8 +25,8 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// Judge gathers this host's facts and runs the checks. A nil dry leaves dnf's
-// answer to a later moment.
+// Judge gathers this host's facts and runs the checks. stored means that the store already has the bundle. If dry is
+// nil, dnf runs later.
 func Judge(ctx context.Context, s *site.Site, choice preflight.Choice, stored bool, dry func(context.Context) error) (preflight.Report, error) {
 	facts, err := preflight.Gather(ctx, host.Local{})
 	if err != nil {
@@ -44,11 +43,11 @@ func Judge(ctx context.Context, s *site.Site, choice preflight.Choice, stored bo
 	return preflight.Run(ctx, facts, want, choice)
 }
 
-// AtRest waits for dnf and kubeadm, which go on when the airgap that started
-// them was killed: until then nothing that is asked of the host holds for long.
+// AtRest waits for dnf and kubeadm, which continue when the airgap that started them is killed. Until they exit, the
+// facts of the host still change.
 func AtRest(ctx context.Context, s *site.Site, p ui.Progress) error {
 	left := func(what string) func() {
-		return func() { p.Say("waiting for %s, which an interrupted run left at work", what) }
+		return func() { p.Say("waiting for %s, which an interrupted run left running", what) }
 	}
 	if err := (rpm.Transaction{StateDir: site.DnfDir}).Await(ctx, left("dnf")); err != nil {
 		return err
@@ -56,7 +55,7 @@ func AtRest(ctx context.Context, s *site.Site, p ui.Progress) error {
 	return node.Await(ctx, s.Machine.Machine, left("kubeadm"))
 }
 
-// JudgeAtRest judges the host once nothing is at work on it.
+// JudgeAtRest calls AtRest and then Judge.
 func JudgeAtRest(ctx context.Context, s *site.Site, skip []string, stored bool, dry func(context.Context) error, p ui.Progress) (preflight.Report, error) {
 	if err := AtRest(ctx, s, p); err != nil {
 		return preflight.Report{}, err
@@ -64,7 +63,7 @@ func JudgeAtRest(ctx context.Context, s *site.Site, skip []string, stored bool, 
 	return Judge(ctx, s, preflight.Choice{Skip: skip}, stored, dry)
 }
 
-// Pass lets nothing happen to the host unless all checks pass.
+// Pass returns an error unless all checks pass.
 func Pass(ctx context.Context, s *site.Site, skip []string, stored bool, dry func(context.Context) error, p ui.Progress) error {
 	report, err := JudgeAtRest(ctx, s, skip, stored, dry, p)
 	if err != nil {
@@ -77,23 +76,23 @@ func Pass(ctx context.Context, s *site.Site, skip []string, stored bool, dry fun
 	return nil
 }
 
-// Failed is a preflight.ReportError unless the host passed.
+// Failed returns a preflight.ReportError unless the host passed.
 func Failed(r preflight.Report) error {
 	if r.Passed() {
 		return nil
 	}
-	return advice.Add(&preflight.ReportError{Report: r}, "nothing was changed; mend what failed (airgap docs NAME has the page of a check) and run the command again")
+	return advice.Add(&preflight.ReportError{Report: r}, "nothing was changed; fix the failed checks (airgap docs NAME shows the page of a check) and run the command again")
 }
 
-// MustBeRoot says why a command that changes the host cannot go on.
+// MustBeRoot returns an error unless the user is root.
 func MustBeRoot(verb string) error {
 	if os.Geteuid() != 0 {
-		return advice.Add(fmt.Errorf("airgap %s changes this host and needs root", verb), "run it with sudo")
+		return advice.Add(fmt.Errorf("airgap %s changes this host and requires root", verb), "run the command with sudo")
 	}
 	return nil
 }
 
-// Want is what the host is to become.
+// Want returns the requirements of the site for this host. stored means that the store already has the bundle.
 func Want(s *site.Site, stored bool) (preflight.Want, error) {
 	began, lastRun, err := begunHere()
 	if err != nil {
@@ -154,8 +153,8 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 	return w, err
 }
 
-// founds is where this host starts a cluster: as the first host, which joins nobody and has not
-// begun; "" otherwise.
+// founds returns the endpoint of the cluster that this host will create: it is the first host, does not join, and
+// has no cluster yet. Otherwise it returns "".
 func founds(s *site.Site) (string, error) {
 	if s.Node.Name != s.Config.Master().Name || s.Peer.Name != "" {
 		return "", nil
@@ -166,10 +165,9 @@ func founds(s *site.Site) (string, error) {
 	return s.Config.Kubernetes.ControlPlaneEndpoint, nil
 }
 
-// begunHere reports whether the journal says that airgap works on this host
-// already: then its own files and ports are not in the way. The first steps, a
-// record, open ports and a bundle in the store, are in nobody's way. lastRun is the latest
-// time in the journal, which need not be its last: clocks jump.
+// begunHere reports whether the journal has steps of an installation on this host. The files and ports of these
+// steps are then not an error. The first steps do not count, because their results do not fail any check. lastRun
+// is the latest time in the journal. The last entry can have an earlier time, because clocks can change.
 func begunHere() (begun bool, lastRun time.Time, err error) {
 	entries, err := step.OpenJournal(site.JournalFile).Entries()
 	for _, e := range entries {

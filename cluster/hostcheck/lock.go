@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-// LockHost makes sure that one command at a time changes this host. The lock
-// ends with the process, however it ends.
+// LockHost takes the lock of this host, so that only one command at a time changes it. The kernel releases the lock
+// when the process exits.
 func LockHost() (release func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(site.LockFile), 0o755); err != nil {
 		return nil, fmt.Errorf("lock this host: %w", err)
@@ -24,7 +24,7 @@ func LockHost() (release func(), err error) {
 		return nil, fmt.Errorf("lock this host: %w", err)
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil && !isAt(f, site.LockFile) { // a reset that has just ended took it away
+	if err == nil && !isAt(f, site.LockFile) { // a reset has just removed the file
 		f.Close()
 		return LockHost()
 	}
@@ -39,29 +39,30 @@ func LockHost() (release func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// HostAtRest is an error while another command changes this host. Unlike
-// LockHost it leaves no file behind.
+// HostAtRest returns an error while another command changes this host. Unlike LockHost it creates no file.
 func HostAtRest() error {
 	f, err := os.Open(site.LockFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("ask for this host's lock: %w", err)
+		return fmt.Errorf("check the lock of this host: %w", err)
 	}
 	defer f.Close()
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 		return busy()
 	} else if err != nil {
-		return fmt.Errorf("ask for this host's lock: %w", err)
+		return fmt.Errorf("check the lock of this host: %w", err)
 	}
 	return nil
 }
 
-// ErrBusy says that another command holds this host's lock.
+// ErrBusy means that another command has the lock of this host.
 var ErrBusy = errors.New("another airgap command is changing this host")
 
-func busy() error { return advice.Add(ErrBusy, "wait for it; fuser -v %s names it", site.LockFile) }
+func busy() error {
+	return advice.Add(ErrBusy, "wait for it; fuser -v %s shows its process", site.LockFile)
+}
 
 // isAt reports whether the open file is the one at path.
 func isAt(f *os.File, path string) bool {

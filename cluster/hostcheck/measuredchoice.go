@@ -14,15 +14,15 @@ import (
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
-// measuredChoice is what airgap netprobe listen chose for a cluster that is not there
-// yet, until airgap install on the same host takes it. The next measurement replaces it.
+// measuredChoice is the choice of airgap netprobe listen for a future cluster. airgap install uses it on the same
+// host. The next measurement replaces it.
 type measuredChoice struct {
-	Cluster string `json:"cluster"` // of airgap.yaml: the host may become another one's
+	Cluster string `json:"cluster"` // name in airgap.yaml: the host may be used for another cluster
 	site.NetworkChoice
 }
 
-// KeepMeasured writes down in file what the measurement chose. Where airgap.yaml says it
-// all, or an installation has settled it, there is nothing to keep.
+// KeepMeasured writes the choice of the measurement to file. It removes the file if airgap.yaml or an installation
+// already sets the encapsulation.
 func KeepMeasured(s *site.Site, file string, m *netprobe.Matrix, p ui.Progress) error {
 	settled := s.Choice != nil
 	s, err := Settle(s, m, p)
@@ -33,7 +33,7 @@ func KeepMeasured(s *site.Site, file string, m *netprobe.Matrix, p ui.Progress) 
 	case settled || s.Choice == nil:
 		return host.Remove(file)
 	case s.Node.Name != first.Name:
-		p.Say("airgap install runs on %s: measure from there, so that it takes this", first.Name)
+		p.Say("airgap install runs on %s: run airgap netprobe listen there, so that airgap install uses the result", first.Name)
 		return nil
 	}
 	data, err := json.MarshalIndent(measuredChoice{s.Config.Name, *s.Choice}, "", "  ")
@@ -41,14 +41,14 @@ func KeepMeasured(s *site.Site, file string, m *netprobe.Matrix, p ui.Progress) 
 		err = host.WriteFile(file, data, 0o644)
 	}
 	if err != nil {
-		return fmt.Errorf("keep how pods' packets travel: %w", err)
+		return fmt.Errorf("save the encapsulation of pods' packets: %w", err)
 	}
-	p.Say("airgap install takes this, on this host")
+	p.Say("airgap install uses this result on this host")
 	return nil
 }
 
-// TakeMeasured returns the site by what was measured on the first host for this cluster. A
-// host on which the installation has begun keeps what it has.
+// TakeMeasured returns the site with the choice that was measured on the first host for this cluster. It changes
+// nothing if the installation of the host has begun.
 func TakeMeasured(s *site.Site, file string) (*site.Site, error) {
 	began, _, err := begunHere()
 	if err != nil || began || s.Choice != nil || s.Node.Name != s.Config.Master().Name {
@@ -59,12 +59,12 @@ func TakeMeasured(s *site.Site, file string) (*site.Site, error) {
 		return s, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read how pods' packets travel: %w", err)
+		return nil, fmt.Errorf("read the measured encapsulation of pods' packets: %w", err)
 	}
 	var of measuredChoice
 	c, err := site.ParseChoice(data)
 	if err := errors.Join(err, json.Unmarshal(data, &of)); err != nil {
-		return nil, advice.Add(fmt.Errorf("read %s: %w", file, err), "airgap netprobe listen writes it again; or delete it")
+		return nil, advice.Add(fmt.Errorf("read %s: %w", file, err), "run airgap netprobe listen again, or delete the file")
 	}
 	if of.Cluster != s.Config.Name {
 		return s, nil

@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
-// TestMeasuredIsInstalled: what airgap netprobe listen chose is what airgap install goes
-// by, for that cluster and on its first host alone, until it is measured anew.
+// TestMeasuredIsInstalled: airgap install uses the choice of the last airgap netprobe listen, only for the same
+// cluster and only on its first host.
 func TestMeasuredIsInstalled(t *testing.T) {
 	at := func(cluster, node string) *site.Site {
 		nodes := []config.Node{
@@ -54,7 +54,7 @@ func TestMeasuredIsInstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.Config.Network.Port; got != want || (s.Choice != nil) != (want != 8472) {
-			t.Errorf("%s of %s goes by port %d with the choice %v, want port %d", node, cluster, got, s.Choice, want)
+			t.Errorf("%s of %s uses port %d with the choice %v, want port %d", node, cluster, got, s.Choice, want)
 		}
 	}
 	installs("bank", "a", 8472)
@@ -70,6 +70,6 @@ func TestMeasuredIsInstalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := TakeMeasured(at("bank", "a"), file); err == nil {
-		t.Error("a file that says nothing is taken")
+		t.Error("an empty choice is used")
 	}
 }

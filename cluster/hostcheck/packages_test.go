@@ -11,9 +11,8 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
-// TestPackagesByName: checks, transaction and locks are about the same packages, also on
-// a server whose host name is not the node's: a survey knows it by the one, airgap.yaml
-// by the other.
+// TestPackagesByName: checks, transaction and version locks use the same packages. This is also true for a server
+// with a host name other than its node name: a survey has the host name, airgap.yaml the node name.
 func TestPackagesByName(t *testing.T) {
 	here, err := os.Hostname()
 	if err != nil {
@@ -36,7 +35,7 @@ func TestPackagesByName(t *testing.T) {
 		}
 		w, err := Want(s, true)
 		if err != nil || !slices.Equal(w.Packages, test.want) {
-			t.Errorf("surveyed %s: preflight is about %v, %v, want %v", test.name, w.Packages, err, test.want)
+			t.Errorf("surveyed %s: preflight checks %v, %v, want %v", test.name, w.Packages, err, test.want)
 		}
 		l, err := nodesteps.VersionLock(s)
 		var got []string

@@ -12,17 +12,17 @@ import (
 	"airgap.dev/airgap/preflight"
 )
 
-// ReadReports reads the reports that hosts wrote by themselves, from files and directories of
-// them. The error is a preflight.ReportsError where a host did not pass.
+// ReadReports reads the reports of hosts from files and directories. If a host did not pass, the error is a
+// preflight.ReportsError.
 func ReadReports(paths []string) (preflight.Reports, error) {
 	all, err := loadReports(paths)
 	if err != nil {
-		return nil, advice.Add(err, "airgap preflight DIR --output json > FILE writes a report on each host")
+		return nil, advice.Add(err, "write a report on each host: airgap preflight DIR --output json > FILE")
 	}
-	return all, AllFailed(all, "mend what failed, and let those hosts write their reports again")
+	return all, AllFailed(all, "fix the failed checks, and write the reports of those hosts again")
 }
 
-// AllFailed is a preflight.ReportsError, with the advice, unless all hosts passed.
+// AllFailed returns a preflight.ReportsError with the hint next, unless all hosts passed.
 func AllFailed(all preflight.Reports, next string) error {
 	if all.Passed() {
 		return nil
@@ -30,8 +30,8 @@ func AllFailed(all preflight.Reports, next string) error {
 	return advice.Add(&preflight.ReportsError{Failed: all, All: all}, "%s", next)
 }
 
-// loadReports reads files and directories of them, in that order. The error names
-// every file that is no report: somebody carried a stick from host to host for them.
+// loadReports reads files and directories of reports, in that order. The error lists all invalid files at once,
+// because the user copies reports from each host by hand.
 func loadReports(paths []string) (preflight.Reports, error) {
 	var all preflight.Reports
 	var problems []error
@@ -47,7 +47,7 @@ func loadReports(paths []string) (preflight.Reports, error) {
 	return all, errors.Join(problems...)
 }
 
-// reportFiles is path, or what may be a report in the directory at path.
+// reportFiles returns path, or the *.json files in the directory at path.
 func reportFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func reportFiles(path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	files, err := fs.Glob(os.DirFS(path), "*.json") // a name of the directory is no pattern
+	files, err := fs.Glob(os.DirFS(path), "*.json") // fs.Glob on DirFS, because the directory's name may contain wildcards
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("read reports: no *.json in %s", path)
 	}
@@ -69,7 +69,7 @@ func reportFiles(path string) ([]string, error) {
 func loadReport(path string) (preflight.Reports, error) {
 	f, err := host.OpenPlain(path)
 	if err != nil {
-		return nil, advice.Add(fmt.Errorf("read reports: %w", err), "put the file itself there")
+		return nil, advice.Add(fmt.Errorf("read reports: %w", err), "put a regular file there")
 	}
 	defer f.Close()
 	all, err := preflight.ReadReports(f)

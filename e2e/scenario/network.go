@@ -175,8 +175,8 @@ func openNetwork(ctx context.Context, e *Env, first lab.Machine) error {
 		"mtu", "pass: in one piece",
 		"encapsulation", "pass: VXLAN on UDP 8472",
 		"ipip-proto4", "pass: does not arrive: between all hosts",
-		"lb-vip", "pass: "+Vip.String()+":6443 leads all hosts to every control-plane host",
-		"lb-idle", "pass: kept for 3 s without a word",
+		"lb-vip", "pass: "+Vip.String()+":6443 connects all hosts to every control-plane host",
+		"lb-idle", "pass: kept open for 3 s without traffic",
 		"clock-skew", "pass: within",
 		"machine-twins", "pass: differ")
 }
@@ -295,7 +295,7 @@ func otherWay(ctx context.Context, e *Env, first lab.Machine, machines []lab.Mac
 	if err != nil {
 		return err
 	}
-	if err := r.Want("install", 0, "pods' packets travel by VXLAN on UDP 4789", "packets larger than 1400 bytes are lost on some path", "the cluster is verified: 3 nodes"); err != nil {
+	if err := r.Want("install", 0, "pods' packets use VXLAN on UDP 4789", "packets larger than 1400 bytes are lost on some path", "the cluster is verified: 3 nodes"); err != nil {
 		return err
 	}
 	for _, m := range machines {
@@ -386,7 +386,7 @@ func native(ctx context.Context, e *Env, machines ...lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("install", 0, "pods' packets travel with no tunnel; VXLAN on UDP 8472 does not pass between all hosts; VXLAN on UDP 4789 does not pass between all hosts; all hosts are in one network, which carries packets with pod addresses", "the cluster is verified: 2 nodes"); err != nil {
+	if err := r.Want("install", 0, "pods' packets use no tunnel; VXLAN on UDP 8472 does not pass between all hosts; VXLAN on UDP 4789 does not pass between all hosts; all hosts are in one network, which carries packets with pod addresses", "the cluster is verified: 2 nodes"); err != nil {
 		return err
 	}
 	for _, m := range machines {
