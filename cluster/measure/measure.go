@@ -1,5 +1,5 @@
-// Package measure has servers measure what the network between them lets through where none can
-// log in on the others, and writes the page for the network's owners: what it has to carry.
+// Package measure measures the network between servers without SSH, and writes the page of the network's
+// requirements for the network administrators.
 package measure
 
 import (
@@ -23,23 +23,23 @@ import (
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
-// MeetingPort is one that all nodes have to reach on the first host anyway: the registry's,
-// where airgap.yaml says no other. The API server's is measured through the balancer.
+// MeetingPort is the default port of the registry, which all nodes must reach on the first host in any case. The
+// API server's port is measured through the load balancer.
 const MeetingPort = 5000
 
-// ListenOptions are what the first host waits for, and how long.
+// ListenOptions are the options of Listen.
 type ListenOptions struct {
-	Dir     string        // the bundle's
+	Dir     string        // of the bundle
 	Keys    []string      // of --require-key
-	Node    string        // which of airgap.yaml this host is; "": by its addresses
-	Port    int           // TCP, at which this host waits
-	Wait    time.Duration // for the other hosts
-	Page    string        // file to write for the network's owners; "": none
+	Node    string        // name of this host in airgap.yaml; "": found by its addresses
+	Port    int           // TCP port on which this host listens
+	Wait    time.Duration // maximum time for the other hosts to connect
+	Page    string        // file for the page of the network administrators; "": none
 	Console ui.Console
 }
 
-// Listen waits for the other hosts, has all of them measure, and judges. The error is a
-// preflight.ReportError where the cluster would break on something.
+// Listen waits for the other hosts, measures between all of them, and runs the checks between hosts. If a check
+// fails, the error is a preflight.ReportError.
 func Listen(ctx context.Context, o ListenOptions) (preflight.Report, error) {
 	if err := cmp.Or(hostcheck.MustBeRoot("netprobe listen"), site.CheckLater("--network-page", o.Page)); err != nil {
 		return preflight.Report{}, err
@@ -71,7 +71,7 @@ func Listen(ctx context.Context, o ListenOptions) (preflight.Report, error) {
 	return report, hostcheck.KeepMeasured(s, site.MeasuredFile, m, p)
 }
 
-// meet waits for the other hosts and has all of them measure.
+// meet waits for the other hosts and measures between all of them.
 func meet(ctx context.Context, s *site.Site, o ListenOptions, p ui.Progress) (*netprobe.Matrix, error) {
 	plan, err := hostcheck.ProbePlan(s.Config)
 	if err != nil {
@@ -89,16 +89,16 @@ func meet(ctx context.Context, s *site.Site, o ListenOptions, p ui.Progress) (*n
 	var listening net.ListenConfig
 	listener, err := listening.Listen(ctx, "tcp4", netip.AddrPortFrom(address, uint16(o.Port)).String())
 	if err != nil {
-		return nil, advice.Add(fmt.Errorf("wait for the other servers: %w", err), "--port takes another port")
+		return nil, advice.Add(fmt.Errorf("wait for the other servers: %w", err), "choose another port with --port")
 	}
-	p.Say("on each other server: airgap netprobe join %s", meetingAddress(s.Node.Address, o.Port))
-	p.Say("the code, good once: %s", code)
+	p.Say("run on each other server: airgap netprobe join %s", meetingAddress(s.Node.Address, o.Port))
+	p.Say("the code, valid once: %s", code)
 	enough, cancel := context.WithTimeout(ctx, o.Wait)
 	defer cancel()
 	here := 1
 	links, err := netprobe.Meet(ctx, &plan, listener, enough.Done(), func(i int) {
 		here++
-		p.Say("%s is here; %d of %d", plan.Hosts[i].Name, min(here, len(plan.Hosts)), len(plan.Hosts))
+		p.Say("%s is connected; %d of %d", plan.Hosts[i].Name, min(here, len(plan.Hosts)), len(plan.Hosts))
 	}, func(err error) { p.Say("%v", err) })
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func meet(ctx context.Context, s *site.Site, o ListenOptions, p ui.Progress) (*n
 	return hostcheck.Measured(ctx, plan, links, p)
 }
 
-// meetingAddress leaves the usual port away.
+// meetingAddress returns the address without the port if it is MeetingPort.
 func meetingAddress(address string, port int) string {
 	if port == MeetingPort {
 		return address
@@ -115,28 +115,28 @@ func meetingAddress(address string, port int) string {
 	return net.JoinHostPort(address, strconv.Itoa(port))
 }
 
-// JoinOptions say with whom this host measures.
+// JoinOptions are the options of Join.
 type JoinOptions struct {
-	Address  string // of the host that listens, with a port or without
-	CodeFile string // with the code that it shows; "": the console is asked
+	Address  string // of the host that listens: IP or IP:PORT
+	CodeFile string // with the code from that host; "": the user is asked
 	Console  ui.Console
 }
 
-// Join measures together with the host that waits at the address. The verdict comes there.
+// Join measures together with the host that listens at the address. The result is displayed on that host.
 func Join(ctx context.Context, o JoinOptions) error {
 	address := o.Address
 	if _, err := netip.ParseAddr(address); err == nil {
 		address = net.JoinHostPort(address, strconv.Itoa(MeetingPort))
 	}
 	if _, err := netip.ParseAddrPort(address); err != nil {
-		return advice.Usagef("%q: want an address, or ADDRESS:PORT, as airgap netprobe listen shows it", address)
+		return advice.Usagef("%q: want an address, or ADDRESS:PORT, as in the output of airgap netprobe listen", address)
 	}
 	if err := hostcheck.MustBeRoot("netprobe join"); err != nil {
 		return err
 	}
 	text, err := ui.Secret(ctx, o.Console, o.CodeFile, "Code (not shown): ")
 	if errors.Is(err, io.EOF) {
-		return advice.Add(errors.New("read the code: standard input is empty"), "pipe it in, or name its file with --code-file")
+		return advice.Add(errors.New("read the code: standard input is empty"), "write the code to standard input, or give its file with --code-file")
 	}
 	if err != nil {
 		return fmt.Errorf("read the code: %w", err)
@@ -149,13 +149,13 @@ func Join(ctx context.Context, o JoinOptions) error {
 	p.Now("Measure together with " + address)
 	defer p.Now("")
 	if err := netprobe.Join(ctx, address, token); err != nil {
-		return advice.Add(err, "where the first server's own firewall closes the port: firewall-cmd --add-port=%d/tcp --timeout=10m", MeetingPort)
+		return advice.Add(err, "if the firewall of the first server blocks the port, run firewall-cmd --add-port=%d/tcp --timeout=10m there", MeetingPort)
 	}
-	p.Say("measured; the verdict is on %s", address)
+	p.Say("measured; the result is on %s", address)
 	return nil
 }
 
-// Agent measures as in says, and answers in out.
+// Agent reads the plan of a measurement from in, measures, and writes the report to out.
 func Agent(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := hostcheck.MustBeRoot("netprobe agent"); err != nil {
 		return err

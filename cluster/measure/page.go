@@ -20,7 +20,7 @@ import (
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
-// Groups of hosts as the page calls them.
+// Names of the groups of hosts on the page.
 const (
 	allNodes      = "all nodes"
 	controlPlanes = "control-plane nodes"
@@ -39,7 +39,7 @@ func Page(file, language string) (*netprobe.Page, error) {
 	return newPage(c, in), nil
 }
 
-// WritePage writes the page with what was measured; to no file when none is named.
+// WritePage writes the page with the results of the measurement to file. It writes nothing if file is "".
 func WritePage(s *site.Site, file string, m *netprobe.Matrix) error {
 	if file == "" {
 		return nil
@@ -50,7 +50,7 @@ func WritePage(s *site.Site, file string, m *netprobe.Matrix) error {
 	}
 	_, needs := hostcheck.NeedsOf(s.Config, m, can)
 	c := *s.Config
-	switch { // what was chosen may be another way than airgap.yaml's
+	switch { // the chosen encapsulation can be different from airgap.yaml
 	case needs.VXLAN > 0:
 		c.Network.Port = needs.VXLAN
 	default:
@@ -115,14 +115,14 @@ func Flows(c *config.Cluster, in netprobe.Language) []netprobe.Flow {
 			all = append(all, betweenNodes(in, f.What, "NodePorts: airgap's pods test the NodePort of each node, and airgap verify reports the nodes that do not answer"))
 		}
 	}
-	if c.Registry.Existing == nil { // else nodes pull the site's images from the existing registry
+	if c.Registry.Existing == nil { // otherwise nodes pull the site's images from the existing registry
 		all = append(all, netprobe.Flow{From: in.Say("hosts that push the site's images"), To: in.Say(controlPlanes), What: fmt.Sprintf("TCP %d", c.Registry.Port),
 			For: in.Say("registry: only if airgap registry passwd has created a user")})
 	}
 	if c.Network.Encapsulation == cni.Native {
 		f := betweenNodes(in, in.Say("IP of %s", c.Kubernetes.PodSubnet), "packets between pods of different nodes, with the pods' own addresses")
 		if !c.Network.Calico.BGP {
-			f.Kind = netprobe.Routed // from host to host; routers that learn by BGP are the site's
+			f.Kind = netprobe.Routed // from host to host; with BGP, the site's routers forward them
 		}
 		all = append(all, f)
 	}
@@ -202,11 +202,11 @@ func sshFlows(c *config.Cluster, in netprobe.Language) []netprobe.Flow {
 
 // portIn is the port of HOST:PORT, or "".
 func portIn(address string) string {
-	_, port, _ := net.SplitHostPort(address) // "" where there is none
+	_, port, _ := net.SplitHostPort(address) // "" if there is none
 	return port
 }
 
-// notesOn returns the facts that no row of the table has.
+// notesOn returns the notes below the table of flows.
 func notesOn(c *config.Cluster, in netprobe.Language) []string {
 	notes := []string{in.Say("Pods use addresses of %s and Services use addresses of %s. Systems that the nodes connect to must not have an address of these networks.", c.Kubernetes.PodSubnet, c.Kubernetes.ServiceSubnet)}
 	port := c.Network.VXLANPort()

@@ -54,9 +54,8 @@ func parse(t *testing.T, text string) *config.Cluster {
 	return c
 }
 
-// TestNetworkPage compares the pages of two clusters with those of testdata: one behind a
-// balancer, with SSH and a registry of the site's own, and the smallest there is, with
-// routes instead of a tunnel. go test -update writes them.
+// TestNetworkPage compares the pages of two clusters with testdata. One has a load balancer, SSH and an existing
+// registry. The other is minimal and uses routes instead of a tunnel. go test -update writes testdata.
 func TestNetworkPage(t *testing.T) {
 	for name, text := range map[string]string{"balancer": behindBalancer + ofTheSite, "routes": twoNodes + routes} {
 		for in, ending := range map[netprobe.Language]string{netprobe.English: ".txt", netprobe.Korean: ".ko.txt"} {
@@ -98,7 +97,7 @@ func TestKoreanPageHasNoEnglish(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(html.String(), `<html lang="ko">`) {
-			t.Error("the page does not say that it is Korean")
+			t.Error("the page does not have the language ko")
 		}
 		body := regexp.MustCompile(`(?s)<style>.*?</style>|<[^>]+>`).ReplaceAllString(html.String(), "|")
 		for line := range strings.Lines(body + plain.String()) {

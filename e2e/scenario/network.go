@@ -222,7 +222,7 @@ func noTunnel(ctx context.Context, e *Env, first lab.Machine) error {
 }
 
 // shownCode is what people read aloud from the first server's screen.
-var shownCode = regexp.MustCompile(`the code, good once: ([a-z2-7-]+)`)
+var shownCode = regexp.MustCompile(`the code, valid once: ([a-z2-7-]+)`)
 
 // byHand starts the measurement on each server by itself: a wrong code is not let in, and
 // the verdict comes on the first one.
@@ -232,7 +232,7 @@ func byHand(ctx context.Context, e *Env, l *lab.Lab) error {
 	if err := e.Script(ctx, first, "mkdir -m 700 /run/byhand; cd /run/byhand; setsid sh -c '"+listen+" >report 2>screen; echo $? >exit' </dev/null >/dev/null 2>&1 &"); err != nil {
 		return err
 	}
-	screen, err := lab.Output(ctx, first, "sh", "-c", "for i in $(seq 100); do grep 'the code, good once' /run/byhand/screen && break; sleep 0.1; done")
+	screen, err := lab.Output(ctx, first, "sh", "-c", "for i in $(seq 100); do grep 'the code, valid once' /run/byhand/screen && break; sleep 0.1; done")
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func byHand(ctx context.Context, e *Env, l *lab.Lab) error {
 	errs[0] = join(l.Machines[1], strings.Repeat("a", 20), 1, "the code is wrong")
 	var others sync.WaitGroup
 	for i, m := range l.Machines[1:] {
-		others.Go(func() { errs[i+1] = join(m, code[1], 0, "the verdict is on "+first.Addr().String()) })
+		others.Go(func() { errs[i+1] = join(m, code[1], 0, "the result is on "+first.Addr().String()) })
 	}
 	others.Wait()
 	return errors.Join(append(errs, e.Script(ctx, first,
