@@ -124,7 +124,7 @@ func BundleTwice(ctx context.Context, e *Env, flags ...string) error {
 	if err := e.Do(ctx, 0, []string{"images", "packages", "proven against"}, args...); err != nil {
 		return err
 	}
-	return e.Do(ctx, 0, []string{"complete already"}, args...)
+	return e.Do(ctx, 0, []string{"already complete"}, args...)
 }
 
 // readBundle reads it with the program and with other people's tools.

@@ -183,7 +183,7 @@ func ResetAll(ctx context.Context, e *Env, m lab.Machine, bare Picture, also ...
 	if err != nil {
 		return err
 	}
-	if err := refused.Want("reset that is not confirmed", 2, "nothing was changed", "Leave the cluster"); err != nil {
+	if err := refused.Want("reset that is not confirmed", 2, "nothing was changed", "Remove this node from the cluster"); err != nil {
 		return err
 	}
 	r, err := e.Must(ctx, m, []string{"undone: ", "deleted:"}, "airgap", "reset", "--yes", "--wipe-data")

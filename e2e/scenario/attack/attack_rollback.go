@@ -74,7 +74,7 @@ func rollbackOverTraps(ctx context.Context, e *scenario.Env, m lab.Machine) erro
 	if err != nil {
 		return err
 	}
-	if err := r.Want("airgap rollback over planted links", 0, "rolled back to", "keep what the pushed image", "a symbolic link leads out of /var/lib/airgap/pushed"); err != nil {
+	if err := r.Want("airgap rollback over planted links", 0, "rolled back to", "keep the blobs of pushed image", "a symbolic link leads out of /var/lib/airgap/pushed"); err != nil {
 		return err
 	}
 	return e.Script(ctx, m, `test -z "$(ls -A /srv/trap)" && test "$(stat -c '%U:%G %a' /srv/trap)" = 'root:root 700'`)

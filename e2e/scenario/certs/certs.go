@@ -77,7 +77,7 @@ func certificates(ctx context.Context, e *scenario.Env, m lab.Machine) (map[stri
 func certificatesListed(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
 	const files = `find /etc/kubernetes /etc/airgap /var/lib/kubelet/pki -type f \( -name '*.crt' -o -name '*-current.pem' \) -o -type l -name '*-current.pem'; grep -l client-certificate-data /etc/kubernetes/*.conf || true`
 	for m, fewest := range map[lab.Machine]int{first: 17, worker: 4} {
-		if _, err := e.Must(ctx, m, []string{"RENEWED BY", "kubelet, to the API server"}, "airgap", "certs"); err != nil {
+		if _, err := e.Must(ctx, m, []string{"RENEWED BY", "client certificate of the kubelet"}, "airgap", "certs"); err != nil {
 			return err
 		}
 		list, err := certificates(ctx, e, m)

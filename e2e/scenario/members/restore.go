@@ -228,7 +228,7 @@ func badBackups() []badBackup {
 	)
 	return []badBackup{
 		{"a byte of etcd.db", flip, "etcd.db does not match SHA256SUMS"},
-		{"a byte of etcd.db, and new sums", flip + sums, "not what its checksum says"},
+		{"a byte of etcd.db, and new sums", flip + sums, "does not match its checksum"},
 		{"etcd.db is cut", "truncate -s 100000 $D/etcd.db" + sums, "it is cut off"},
 		{"no etcd.db", "rm $D/etcd.db" + sums, "etcd.db is not in it"},
 		{"a file is missing", "rm $D/etc/kubernetes/pki/etcd/ca.key", "no such file"},
