@@ -182,7 +182,7 @@ func reboot(ctx context.Context, e *Env, first, cut, busy lab.Machine) error {
 		return fmt.Errorf("%w\n%s", err, r.Stdout)
 	}
 	fmt.Fprint(e.Log, r.Stdout)
-	if err := r.Want("install while node2 reboots", 1, "node2: lost the connection", "node2: done in",
+	if err := r.Want("install while node2 reboots", 1, "node2: connection lost", "node2: done in",
 		"1 of 3 other hosts: did not join", "node3: another airgap command is changing this host", "hint: wait for it"); err != nil {
 		return err
 	}
