@@ -43,13 +43,13 @@ func ownedPart(object *unstructured.Unstructured) map[string]any {
 	out := object.DeepCopy()
 	unstructured.RemoveNestedField(out.Object, "status")
 	out.SetResourceVersion("")
-	ours := []metav1.ManagedFieldsEntry{}
+	own := []metav1.ManagedFieldsEntry{}
 	for _, entry := range out.GetManagedFields() {
 		if entry.Manager == FieldManager && entry.Subresource == "" {
 			entry.Time = nil
-			ours = append(ours, entry)
+			own = append(own, entry)
 		}
 	}
-	out.SetManagedFields(ours)
+	out.SetManagedFields(own)
 	return out.Object
 }

@@ -7,30 +7,29 @@ import (
 	"time"
 )
 
-// A client that takes nothing for stallTimeout is cut off; a slow one that
-// takes something is served for as long as it needs.
+// A client that accepts no data for stallTimeout is disconnected. A slow client is served for as
+// long as it accepts data.
 const (
 	stallTimeout = 2 * time.Minute
 	bodyTimeout  = 30 * time.Second
 )
 
-// accessLog writes one line a request, and counts it. It also aborts answers that ended
-// before the length they announced, so that no client can take half a file for
-// a whole one.
+// accessLog logs and counts each request. It aborts an answer that is shorter than its announced
+// length, so that no client accepts an incomplete file.
 func accessLog(next http.Handler, log *slog.Logger, m *metrics) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		a := &answer{ResponseWriter: w, control: http.NewResponseController(w)}
 		if r.ContentLength != 0 {
-			_ = a.control.SetReadDeadline(began.Add(bodyTimeout)) // not every ResponseWriter of a test can
+			_ = a.control.SetReadDeadline(began.Add(bodyTimeout)) // some ResponseWriters of tests cannot
 		}
-		m.underWay.Inc()
-		defer m.underWay.Dec()
+		m.inFlight.Inc()
+		defer m.inFlight.Dec()
 		next.ServeHTTP(a, r)
 		truncated := r.Method == http.MethodGet && a.truncated()
 		level := slog.LevelInfo
 		if r.URL.Path == pushedPath && a.status == http.StatusNotModified {
-			level = slog.LevelDebug // every other registry asks every few seconds
+			level = slog.LevelDebug // each other registry polls every few seconds
 		}
 		log.Log(r.Context(), level, "request", "method", r.Method, "url", r.URL.RequestURI(), "status", a.status, "bytes", a.bytes,
 			"milliseconds", time.Since(began).Milliseconds(), "client", r.RemoteAddr, "agent", r.UserAgent(), "aborted", truncated)
@@ -41,8 +40,7 @@ func accessLog(next http.Handler, log *slog.Logger, m *metrics) http.Handler {
 	})
 }
 
-// answer counts what was sent, and moves the write deadline as long as the
-// client takes something.
+// answer counts the bytes sent, and extends the write deadline while the client accepts data.
 type answer struct {
 	http.ResponseWriter
 	control  *http.ResponseController
@@ -64,7 +62,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	}
 	if now := time.Now(); a.deadline.Sub(now) < stallTimeout-time.Second {
 		a.deadline = now.Add(stallTimeout)
-		_ = a.control.SetWriteDeadline(a.deadline) // as above
+		_ = a.control.SetWriteDeadline(a.deadline) // some ResponseWriters of tests cannot
 	}
 	n, err := a.ResponseWriter.Write(p)
 	a.bytes += int64(n)

@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// TestEndlessAnswers: a registry that never stops talking about itself costs its clients
-// neither memory nor time.
+// TestEndlessAnswers: if a registry sends an endless report, the client stops reading. It uses
+// little memory and time.
 func TestEndlessAnswers(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for blanks := bytes.Repeat([]byte{' '}, 1<<20); ; {
@@ -23,9 +23,9 @@ func TestEndlessAnswers(t *testing.T) {
 	defer server.Close()
 	c := &Client{base: server.URL, http: server.Client()}
 	if _, err := c.Health(t.Context()); !errors.Is(err, httpclient.ErrTooLarge) {
-		t.Errorf("its health: %v", err)
+		t.Errorf("Health: %v", err)
 	}
 	if _, _, err := c.Pushed(t.Context(), ""); !errors.Is(err, httpclient.ErrTooLarge) {
-		t.Errorf("its pushes: %v", err)
+		t.Errorf("Pushed: %v", err)
 	}
 }

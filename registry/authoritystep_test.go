@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// TestAuthorityStep gives a second host the authority of the first: both then
-// issue certificates that the same clients trust.
+// TestAuthorityStep gives a second host the CA of the first. Both then issue certificates that the
+// same clients trust.
 func TestAuthorityStep(t *testing.T) {
 	first := trust.PKI{Dir: t.TempDir()}
 	must(t, first.Ensure([]string{"10.1.2.3"}, time.Now()))
@@ -22,23 +22,23 @@ func TestAuthorityStep(t *testing.T) {
 	must(t, err)
 
 	second := trust.PKI{Dir: filepath.Join(t.TempDir(), "pki")}
-	asked := 0
-	s := AuthorityStep(second, ca, func(context.Context) ([]byte, error) { asked++; return key, nil })
+	fetches := 0
+	s := AuthorityStep(second, ca, func(context.Context) ([]byte, error) { fetches++; return key, nil })
 	for _, want := range []bool{false, true} {
 		if done, err := s.Done(t.Context()); err != nil || done != want {
-			t.Fatalf("holds: %v, %v, want %v", done, err, want)
+			t.Fatalf("Done is %v (%v), want %v", done, err, want)
 		}
 		if !want {
 			must(t, s.Run(t.Context()))
 		}
 	}
-	if info, err := os.Stat(second.CAKeyFile()); err != nil || info.Mode().Perm() != 0o600 || asked != 1 {
-		t.Errorf("key: %v, %v, asked for %d times", info, err, asked)
+	if info, err := os.Stat(second.CAKeyFile()); err != nil || info.Mode().Perm() != 0o600 || fetches != 1 {
+		t.Errorf("key: %v, %v, fetched %d times", info, err, fetches)
 	}
 	certificates := CertificatesStep(second, []string{"10.1.2.4"})
 	must(t, certificates.Run(t.Context()))
 	if kept, err := os.ReadFile(second.CAFile()); err != nil || string(kept) != string(ca) {
-		t.Errorf("the authority was made anew: %v", err)
+		t.Errorf("the CA was replaced: %v", err)
 	}
 
 	must(t, os.Remove(second.CAKeyFile()))
@@ -47,7 +47,7 @@ func TestAuthorityStep(t *testing.T) {
 	}
 	must(t, s.Undo(t.Context()))
 	if _, err := os.Stat(second.Dir); err == nil {
-		t.Error("undone, the directory is still there")
+		t.Error("the directory still exists after Undo")
 	}
 }
 
@@ -59,18 +59,18 @@ func TestAuthorityStepRefuses(t *testing.T) {
 	must(t, err)
 	key, err := os.ReadFile(other.CAKeyFile())
 	must(t, err)
-	gone := errors.New("the code was used")
+	used := errors.New("the join token was used")
 	for name, answer := range map[string]func(context.Context) ([]byte, error){
-		"another authority's key": func(context.Context) ([]byte, error) { return key, nil },
-		"no key":                  func(context.Context) ([]byte, error) { return nil, nil },
-		"no code":                 func(context.Context) ([]byte, error) { return nil, gone },
+		"key of another CA": func(context.Context) ([]byte, error) { return key, nil },
+		"no key":            func(context.Context) ([]byte, error) { return nil, nil },
+		"no token":          func(context.Context) ([]byte, error) { return nil, used },
 	} {
 		to := trust.PKI{Dir: filepath.Join(t.TempDir(), "pki")}
 		if err := AuthorityStep(to, ca, answer).Run(t.Context()); err == nil {
-			t.Errorf("%s was taken", name)
+			t.Errorf("%s was accepted", name)
 		}
 		if _, err := os.Stat(to.Dir); err == nil {
-			t.Errorf("%s left something behind", name)
+			t.Errorf("%s left files", name)
 		}
 	}
 }

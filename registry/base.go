@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/bundle"
 )
 
-// View is the stick's bundle with what it leaves out, read from the store. The
-// error is a *bundle.BaseError where the store lacks something of it.
+// View returns the stick's bundle, with the files that it leaves out read from the store. If the
+// store does not have some of them, the error is a *bundle.BaseError.
 func (s Store) View(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (*bundle.View, error) {
 	rest, err := s.rest(stick, trusted)
 	if err != nil {
@@ -20,8 +20,7 @@ func (s Store) View(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (*bundle.
 	return bundle.NewView(append([]*bundle.Bundle{stick}, rest...)...), nil
 }
 
-// rest opens the bundles that a delta was made against. A bundle that should be
-// one of them and cannot be opened is part of the error.
+// rest opens the base bundles of a delta. The error includes each bundle that cannot be opened.
 func (s Store) rest(stick *bundle.Bundle, trusted []*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 	if !stick.Index().IsDelta() {
 		return nil, nil
@@ -36,8 +35,8 @@ func (s Store) rest(stick *bundle.Bundle, trusted []*ecdsa.PublicKey) ([]*bundle
 	return rest, nil
 }
 
-// Named is the newest bundle of the store with this name, or the one with this ID, with what it leaves
-// out.
+// Named returns the newest bundle of the store with this name, or the bundle with this ID. The view
+// includes the files that the bundle leaves out.
 func (s Store) Named(name string, trusted ...*ecdsa.PublicKey) (*bundle.View, error) {
 	opened, broken := s.Open(trusted...)
 	return named(bundle.NewestFirst(opened), name, s.Dir, broken)
@@ -46,30 +45,30 @@ func (s Store) Named(name string, trusted ...*ecdsa.PublicKey) (*bundle.View, er
 func named(opened []*bundle.Bundle, name, dir string, broken error) (*bundle.View, error) {
 	for _, b := range opened {
 		if b.Index().Name == name || b.ID() == name {
-			return over(b, opened)
+			return viewOf(b, opened)
 		}
 	}
 	closeAll(opened)
 	return nil, errors.Join(fmt.Errorf("find bundle %s in %s: %w", name, dir, fs.ErrNotExist), broken)
 }
 
-// Without is Named as it would be without the bundles that are about to go.
-func (s Store) Without(name string, goes func(*bundle.Bundle) bool, trusted ...*ecdsa.PublicKey) (*bundle.View, error) {
+// Without returns the result of Named as if the bundles for which removed returns true were not in the store.
+func (s Store) Without(name string, removed func(*bundle.Bundle) bool, trusted ...*ecdsa.PublicKey) (*bundle.View, error) {
 	opened, broken := s.Open(trusted...)
-	var staying []*bundle.Bundle
+	var remaining []*bundle.Bundle
 	for _, b := range bundle.NewestFirst(opened) {
-		if goes(b) {
-			b.Close() // it was read only
+		if removed(b) {
+			b.Close() // it was only read
 		} else {
-			staying = append(staying, b)
+			remaining = append(remaining, b)
 		}
 	}
-	return named(staying, name, s.Dir, broken)
+	return named(remaining, name, s.Dir, broken)
 }
 
-// over is the view of top, which is among the bundles; those that it does not
-// need are closed.
-func over(top *bundle.Bundle, bundles []*bundle.Bundle) (*bundle.View, error) {
+// viewOf returns the view of top, which is among the bundles. It closes the bundles that the view
+// does not need.
+func viewOf(top *bundle.Bundle, bundles []*bundle.Bundle) (*bundle.View, error) {
 	rest, err := top.Rest(bundles)
 	used := append([]*bundle.Bundle{top}, rest...)
 	closeAll(slices.DeleteFunc(bundles, func(b *bundle.Bundle) bool { return err == nil && slices.Contains(used, b) }))
@@ -81,17 +80,17 @@ func over(top *bundle.Bundle, bundles []*bundle.Bundle) (*bundle.View, error) {
 
 func closeAll(bundles []*bundle.Bundle) {
 	for _, b := range bundles {
-		b.Close() // it was read only
+		b.Close() // it was only read
 	}
 }
 
-// complete puts aside deltas whose base is not among the bundles, and then those
-// that need what was put aside.
-func complete(opened []*bundle.Bundle) ([]*bundle.Bundle, []error) {
+// dropIncomplete closes and removes deltas without their base, and deltas that depend on these. It
+// returns an error for each.
+func dropIncomplete(opened []*bundle.Bundle) ([]*bundle.Bundle, []error) {
 	for i, b := range opened {
 		if _, err := b.Rest(opened); err != nil {
-			b.Close() // it was read only
-			left, problems := complete(slices.Delete(opened, i, i+1))
+			b.Close() // it was only read
+			left, problems := dropIncomplete(slices.Delete(opened, i, i+1))
 			return left, append([]error{err}, problems...)
 		}
 	}

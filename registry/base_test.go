@@ -9,29 +9,29 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestWithout: a delta is read from the bundles that stay, though a newer one that goes has the
-// same files; without a base that stays it is none.
+// TestWithout: a delta reads its files from the remaining bundles, even if a removed newer bundle has
+// the same files. Without its base the delta cannot be opened.
 func TestWithout(t *testing.T) {
 	base := bundletest.New(t)
 	delta := base.Delta(t, "delta", base.Images...)
-	whole := bundletest.NewWith(t, "whole", base.Images...)
+	complete := bundletest.NewWith(t, "complete", base.Images...)
 	s := Store{Dir: t.TempDir()}
-	trusted := []*ecdsa.PublicKey{&base.Key.PublicKey, &whole.Key.PublicKey}
-	for _, f := range []*bundletest.Fixture{base, delta, whole} {
+	trusted := []*ecdsa.PublicKey{&base.Key.PublicKey, &complete.Key.PublicKey}
+	for _, f := range []*bundletest.Fixture{base, delta, complete} {
 		_, err := s.Import(t.Context(), f.Open(t), ui.Discard(), trusted...)
 		must(t, err)
 	}
-	for _, goes := range []string{"whole", "test", "neither"} {
-		v, err := s.Without("delta", func(b *bundle.Bundle) bool { return b.Index().Name == goes }, trusted...)
+	for _, removed := range []string{"complete", "test", "neither"} {
+		v, err := s.Without("delta", func(b *bundle.Bundle) bool { return b.Index().Name == removed }, trusted...)
 		must(t, err)
 		for _, b := range v.Bundles() {
-			if b.Index().Name == goes {
-				t.Errorf("without %s: it is read from it", goes)
+			if b.Index().Name == removed {
+				t.Errorf("without %s: the view still reads from it", removed)
 			}
 		}
 		v.Close()
 	}
 	if _, err := s.Without("delta", func(b *bundle.Bundle) bool { return !b.Index().IsDelta() }, trusted...); err == nil {
-		t.Error("without any base it is whole")
+		t.Error("without its base, the delta was opened")
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 )
 
-// BenchmarkOpenToPullable is the time from a bundle on disk until every image
-// of it can be pulled.
+// BenchmarkOpenToPullable measures the time from a bundle on disk until all its images can be pulled.
 func BenchmarkOpenToPullable(b *testing.B) {
 	f := bundletest.New(b)
 	for b.Loop() {
@@ -26,8 +25,8 @@ func BenchmarkOpenToPullable(b *testing.B) {
 	}
 }
 
-// BenchmarkServe is the throughput over TLS, client included, of blobs whose
-// chunks were checked before.
+// BenchmarkServe measures the throughput of blobs over TLS, including the client. Their chunks were
+// verified before.
 func BenchmarkServe(b *testing.B) {
 	f, layer, size := bigFixture(b)
 	r := start(b, f.Open(b))
@@ -45,8 +44,8 @@ func BenchmarkServe(b *testing.B) {
 	}
 }
 
-// BenchmarkInPlace compares the pull of a bundle in place, which is verified at every
-// read, with the pull of a kept copy: in turn, for a busy machine slows down both.
+// BenchmarkInPlace compares the pull of a bundle in place, which each read verifies, with the pull of
+// a kept copy. Both alternate, because a busy machine slows both down.
 func BenchmarkInPlace(b *testing.B) {
 	f, layer, size := bigFixture(b)
 	kept, err := bundle.OpenKept(f.Dir, &f.Key.PublicKey)
@@ -57,9 +56,9 @@ func BenchmarkInPlace(b *testing.B) {
 	b.SetBytes(2 * size)
 	for b.Loop() {
 		for i, r := range from {
-			began, worked := time.Now(), processorTime(b)
+			started, worked := time.Now(), processorTime(b)
 			download(b, r, layer, size)
-			wall[i] += time.Since(began)
+			wall[i] += time.Since(started)
 			work[i] += processorTime(b) - worked
 		}
 	}
@@ -73,7 +72,7 @@ func bigFixture(b *testing.B) (f *bundletest.Fixture, path string, size int64) {
 	return f, "/v2/library/big/blobs/" + layer + "?ns=docker.io", int64(len(data))
 }
 
-// processorTime is that of this process.
+// processorTime returns the CPU time of this process.
 func processorTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// blob says where in the bundles the bytes lie, or has them.
+// blob is the location of content in the bundles, or the content itself.
 type blob struct {
-	content []byte // of our own; nil: in a bundle
+	content []byte // not from a bundle; nil: the content is in a bundle
 
 	fsys  fs.FS
 	path  string
@@ -18,10 +18,10 @@ type blob struct {
 	added time.Time
 }
 
-// opener opens a blob whose bytes are verified while they are read.
+// opener opens a blob. Each read verifies its bytes.
 type opener func() (io.ReadSeekCloser, error)
 
-// open verifies chunk by chunk.
+// open returns a reader that verifies the blob chunk by chunk.
 func (b blob) open() (io.ReadSeekCloser, error) {
 	if b.content != nil {
 		return inMemory(b.content), nil

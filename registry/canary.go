@@ -13,12 +13,11 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Canary is an image that only our registries have, and that nobody else can: the
-// domain is one that never is (RFC 2606). A runtime that pulls it asks the right
-// ones, and trusts them.
+// Canary is an image that exists only in airgap's registries, because its domain cannot exist
+// (RFC 2606). If a runtime can pull it, the runtime uses and trusts these registries.
 const Canary = "airgap.invalid/canary:1"
 
-// canary is the image's blobs, of a few hundred bytes.
+// canary contains the blobs of the image, a few hundred bytes.
 type canary struct {
 	manifest, config, layer []byte
 }
@@ -26,13 +25,13 @@ type canary struct {
 func newCanary() (canary, error) {
 	c, err := makeCanary()
 	if err != nil {
-		return c, fmt.Errorf("make the image %s: %w", Canary, err)
+		return c, fmt.Errorf("build image %s: %w", Canary, err)
 	}
 	return c, nil
 }
 
 func makeCanary() (c canary, err error) {
-	const text = "Whoever pulls this gets images from the cluster's registries.\n"
+	const text = "This image comes from the cluster's registries.\n"
 	var layer bytes.Buffer
 	archive := tar.NewWriter(&layer)
 	if err := archive.WriteHeader(&tar.Header{Name: "canary", Mode: 0o444, Size: int64(len(text))}); err != nil {
@@ -76,7 +75,7 @@ func makeCanary() (c canary, err error) {
 	return c, err
 }
 
-// addCanary lets the catalog have the image too.
+// addCanary adds the image to the catalog.
 func (c *catalog) addCanary() error {
 	image, err := newCanary()
 	if err != nil {

@@ -13,23 +13,21 @@ import (
 
 const blobDirectory = "oci/blobs/sha256/"
 
-// catalog is what the opened bundles hold together, by repository.
+// catalog lists the content of all opened bundles, by repository.
 type catalog struct {
 	repositories map[string]*repository
 	blobs        map[digest.Digest]blob
 }
 
-// repository is one upstream repository. The digests under a repository are
-// all that may be read through it.
+// repository is one upstream repository. Clients can read only its listed digests through it.
 type repository struct {
 	tags      map[string]digest.Digest
 	manifests map[digest.Digest]bool
 	layers    map[digest.Digest]bool // layers and configurations
 }
 
-// newCatalog reads the locks of the bundles, newest first, whose files lie in
-// view. A lock that names a blob which no bundle holds is an error: serving it
-// would promise an image that cannot be pulled.
+// newCatalog reads the locks of the bundles, newest first. view contains the files of the bundles. A
+// lock with a blob that no bundle contains is an error, because its image could not be pulled.
 func newCatalog(bundles []*bundle.Bundle, view fs.FS) (*catalog, error) {
 	c := &catalog{repositories: map[string]*repository{}, blobs: map[digest.Digest]blob{}}
 	for _, b := range bundles {
@@ -78,7 +76,7 @@ func (c *catalog) addImage(image bundle.Image) error {
 		}
 	}
 	if !r.manifests[target] {
-		return fmt.Errorf("image %s: its manifest %s is not among its blobs", image.Name, target)
+		return fmt.Errorf("image %s: its list of blobs does not contain its manifest %s", image.Name, target)
 	}
 	return nil
 }
@@ -98,7 +96,7 @@ func (c *catalog) addLink(r *repository, b bundle.Blob) error {
 		return err
 	}
 	if _, held := c.blobs[d]; !held {
-		return fmt.Errorf("blob %s is in no bundle of this registry", d)
+		return fmt.Errorf("no bundle of this registry contains blob %s", d)
 	}
 	if isManifest(b.MediaType) {
 		r.manifests[d] = true
@@ -108,7 +106,7 @@ func (c *catalog) addLink(r *repository, b bundle.Blob) error {
 	return nil
 }
 
-// layer finds a blob that may be read through the repository called name.
+// layer returns a blob of the repository name.
 func (c *catalog) layer(name string, d digest.Digest) (opener, bool) {
 	r, ok := c.repositories[name]
 	if !ok || !r.layers[d] {

@@ -17,7 +17,7 @@ import (
 
 const dialTimeout = 10 * time.Second
 
-// Client asks one registry. It trusts one authority and uses no proxy.
+// Client queries one registry. It trusts one CA and uses no proxy.
 type Client struct {
 	base string
 	http *http.Client
@@ -26,7 +26,7 @@ type Client struct {
 // Addr is the registry's HOST:PORT.
 func (c *Client) Addr() string { return strings.TrimPrefix(c.base, "https://") }
 
-// NewClient asks the registry at addr (HOST:PORT), whose authority is ca (PEM).
+// NewClient returns a client of the registry at addr (HOST:PORT) with the CA ca (PEM).
 func NewClient(addr string, ca []byte) (*Client, error) {
 	client, err := HTTPClient(ca)
 	if err != nil {
@@ -35,12 +35,12 @@ func NewClient(addr string, ca []byte) (*Client, error) {
 	return &Client{base: "https://" + addr, http: client}, nil
 }
 
-// HTTPClient trusts ca (PEM) alone and uses no proxy, whatever the environment
-// says. It sets no time limit on a whole answer; contexts do.
+// HTTPClient trusts only ca (PEM). It uses no proxy, even if the environment sets one. It has no time
+// limit for a complete answer: the caller's context sets it.
 func HTTPClient(ca []byte) (*http.Client, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
-		return nil, errors.New("read registry CA: no certificate in it")
+		return nil, errors.New("read registry CA: it contains no certificate")
 	}
 	return httpclient.New(&http.Transport{
 		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
@@ -51,14 +51,14 @@ func HTTPClient(ca []byte) (*http.Client, error) {
 	}), nil
 }
 
-// Most bytes that a registry may say of itself, and of its pushes: an entry of
-// either has about 300.
+// Size limits for the health report of a registry and for its list of pushes. An entry of either
+// has about 300 bytes.
 const (
 	maxHealth  = 16 << 20
 	maxRecords = 64 << 20
 )
 
-// Health asks which bundles are being served.
+// Health returns the registry's report, with the bundles that it serves.
 func (c *Client) Health(ctx context.Context) (Health, error) {
 	var h Health
 	resp, err := c.do(ctx, http.MethodGet, "/healthz", "")
@@ -67,20 +67,20 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return h, fmt.Errorf("ask registry for its health: %s", resp.Status)
+		return h, fmt.Errorf("query registry health: %s", resp.Status)
 	}
 	text, err := httpclient.ReadAll(resp.Body, maxHealth)
 	if err == nil {
 		err = json.Unmarshal(text, &h)
 	}
 	if err != nil {
-		return h, fmt.Errorf("ask registry for its health: %w", err)
+		return h, fmt.Errorf("query registry health: %w", err)
 	}
 	return h, nil
 }
 
-// Has reports whether the registry holds the manifest or index digest
-// ("sha256:…") under the repository ("registry.k8s.io/pause").
+// Has reports whether the registry has the manifest or index digest ("sha256:…") in the repository
+// ("registry.k8s.io/pause").
 func (c *Client) Has(ctx context.Context, repository, digest string) (bool, error) {
 	path := v2Path{RepositoryName("", repository), "manifests", digest}.String()
 	resp, err := c.do(ctx, http.MethodHead, path, strings.Join(manifestTypes(), ", "))
@@ -94,20 +94,20 @@ func (c *Client) Has(ctx context.Context, repository, digest string) (bool, erro
 	case http.StatusNotFound:
 		return false, nil
 	}
-	return false, fmt.Errorf("ask registry for %s@%s: %s", repository, digest, resp.Status)
+	return false, fmt.Errorf("query registry for %s@%s: %s", repository, digest, resp.Status)
 }
 
 func (c *Client) do(ctx context.Context, method, path, accept string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask registry: %w", err)
+		return nil, fmt.Errorf("query registry: %w", err)
 	}
 	if accept != "" {
 		req.Header.Set("Accept", accept)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask registry: %w", err)
+		return nil, fmt.Errorf("query registry: %w", err)
 	}
 	return resp, nil
 }

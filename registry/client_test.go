@@ -45,28 +45,28 @@ func TestClient(t *testing.T) {
 	client, err = NewClient(r.addr, wrong)
 	must(t, err)
 	if _, err := client.Health(context.Background()); err == nil {
-		t.Error("a registry of another authority was trusted")
+		t.Error("a registry with another CA was trusted")
 	}
 }
 
-// The files are read between the two writes of a renewal, too.
+// TestRenewedCertificateIsServed: the registry may read the files between the two writes of a renewal.
 func TestRenewedCertificateIsServed(t *testing.T) {
 	r := start(t)
 	first := r.serial(t)
-	whole, err := os.ReadFile(r.pki.CertificateFile())
+	complete, err := os.ReadFile(r.pki.CertificateFile())
 	must(t, err)
 	must(t, os.WriteFile(r.pki.CertificateFile(), []byte("half-written"), 0o644))
 	if got := r.serial(t); got.Cmp(first) != 0 {
-		t.Errorf("serves %v beside a broken file, want the last certificate %v", got, first)
+		t.Errorf("serves %v while the file is incomplete, want the last certificate %v", got, first)
 	}
-	must(t, os.WriteFile(r.pki.CertificateFile(), whole, 0o644))
+	must(t, os.WriteFile(r.pki.CertificateFile(), complete, 0o644))
 	must(t, r.pki.Ensure([]string{"registry.bank.example"}, time.Now()))
 	if got := r.serial(t); got.Cmp(first) == 0 {
 		t.Error("the old certificate is still served")
 	}
 }
 
-// serial is the serial number that a new connection sees.
+// serial returns the serial number of the certificate on a new connection.
 func (r *running) serial(t *testing.T) *big.Int {
 	t.Helper()
 	r.client.CloseIdleConnections()

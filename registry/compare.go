@@ -12,68 +12,68 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// Difference is what one registry lacks that another one has.
+// Difference describes a fault of one registry, or content that is not the same on all registries.
 type Difference struct {
 	Object, Saw, Want, Fix string
 }
 
-// warnBefore is when a certificate that the timer should have renewed is told of.
+// warnBefore is the time before expiry at which Compare reports a certificate that the timer has not renewed.
 const warnBefore = trust.RenewBefore - 7*24*time.Hour
 
-// hiddenFix names no repository: the name comes from the registry, and the operator copies the line.
+// hiddenFix does not contain the repository's name: the name comes from the registry, and the operator copies this line.
 const hiddenFix = "push the images under another name, such as team/app; then on that host, below /var/lib/airgap/pushed" + repositoriesPath +
 	": runuser -u airgap -- rm -r REPOSITORY, and systemctl restart " + UnitName
 
-// Compare asks the registries of a cluster how they are, which bundles they serve
-// and what was pushed to them. What is not on all of them is lost with the hosts that have it. A registry
-// that does not answer, or has damage, is a difference of its own.
+// Compare queries the registries of a cluster for their health, their bundles and their pushed images.
+// Content that is not on all registries is lost if its hosts are lost. A registry that does not
+// answer, or reports damage, is a difference, too.
 func Compare(ctx context.Context, registries []*Client) []Difference {
-	held := make([]Records, len(registries))
+	pushed := make([]Records, len(registries))
 	healths := make([]Health, len(registries))
-	silent := make([]error, len(registries))
-	var asked sync.WaitGroup
+	errs := make([]error, len(registries))
+	var queries sync.WaitGroup
 	for i, r := range registries {
-		asked.Go(func() {
-			if healths[i], silent[i] = r.Health(ctx); silent[i] == nil {
-				held[i], _, silent[i] = r.Pushed(ctx, "")
+		queries.Go(func() {
+			if healths[i], errs[i] = r.Health(ctx); errs[i] == nil {
+				pushed[i], _, errs[i] = r.Pushed(ctx, "")
 			}
 		})
 	}
-	asked.Wait()
+	queries.Wait()
 	var found []Difference
 	for i, h := range healths {
 		if h.Problem != "" {
 			found = append(found, Difference{
-				Object: "Registry " + registries[i].Addr(), Saw: h.Problem, Want: "it takes pushes",
+				Object: "Registry " + registries[i].Addr(), Saw: h.Problem, Want: "the registry accepts pushes",
 				Fix: "on that host: journalctl -u " + UnitName,
 			})
 		}
 		for _, repository := range h.Hidden {
 			found = append(found, Difference{
 				Object: "Repository " + repository,
-				Saw:    registries[i].Addr() + " does not serve what was pushed to it: the name is reserved for bundles",
-				Want:   "pushed images have names of the site's own", Fix: hiddenFix,
+				Saw:    registries[i].Addr() + " does not serve the images that were pushed to it: the name is reserved for bundles",
+				Want:   "pushed images have names that no bundle uses", Fix: hiddenFix,
 			})
 		}
 		if h.Ends != nil && time.Until(*h.Ends) < warnBefore {
 			found = append(found, Difference{
-				Object: "Registry " + registries[i].Addr(), Saw: "its certificate ends on " + h.Ends.Format(time.DateOnly), Want: "it was renewed 30 days before its end",
+				Object: "Registry " + registries[i].Addr(), Saw: "its certificate expires on " + h.Ends.Format(time.DateOnly), Want: "it is renewed 30 days before it expires",
 				Fix: "on that host: airgap registry renew; journalctl -u " + renewService,
 			})
 		}
 		for _, d := range h.Damage {
 			found = append(found, Difference{
-				Object: "Registry " + registries[i].Addr(), Saw: d.String(), Want: "the bytes that were signed",
+				Object: "Registry " + registries[i].Addr(), Saw: d.String(), Want: "the signed bytes",
 				Fix: "on that host: airgap registry import DIR from the stick, or --from ADDRESS:PORT of another registry",
 			})
 		}
 	}
-	found = append(found, bundlesApart(registries, healths, silent)...)
+	found = append(found, differingBundles(registries, healths, errs)...)
 	newest := Records{}
-	for i, records := range held {
-		if silent[i] != nil {
+	for i, records := range pushed {
+		if errs[i] != nil {
 			found = append(found, Difference{
-				Object: "Registry " + registries[i].Addr(), Saw: silent[i].Error(), Want: "it answers",
+				Object: "Registry " + registries[i].Addr(), Saw: errs[i].Error(), Want: "the registry answers",
 				Fix: "on that host: systemctl status " + UnitName + "; journalctl -u " + UnitName,
 			})
 			continue
@@ -83,7 +83,7 @@ func Compare(ctx context.Context, registries []*Client) []Difference {
 		}
 	}
 	for at, record := range newest.all() {
-		if d, ok := unequal(registries, held, silent, at, record); ok {
+		if d, ok := differingImage(registries, pushed, errs, at, record); ok {
 			found = append(found, d)
 		}
 	}
@@ -91,11 +91,11 @@ func Compare(ctx context.Context, registries []*Client) []Difference {
 	return found
 }
 
-// bundlesApart are the bundles that not all of the registries that answer serve.
-func bundlesApart(registries []*Client, healths []Health, silent []error) []Difference {
+// differingBundles returns the bundles that some, but not all, of the answering registries serve.
+func differingBundles(registries []*Client, healths []Health, errs []error) []Difference {
 	served := map[string]ServedBundle{} // by ID
 	for i, h := range healths {
-		if silent[i] != nil {
+		if errs[i] != nil {
 			continue
 		}
 		for _, b := range h.Bundles {
@@ -104,48 +104,48 @@ func bundlesApart(registries []*Client, healths []Health, silent []error) []Diff
 	}
 	var found []Difference
 	for id, b := range served {
-		var have, lack []string
+		var have, missing []string
 		for i, r := range registries {
 			switch {
-			case silent[i] != nil:
+			case errs[i] != nil:
 			case slices.ContainsFunc(healths[i].Bundles, func(o ServedBundle) bool { return o.ID == id }):
 				have = append(have, r.Addr())
 			default:
-				lack = append(lack, r.Addr())
+				missing = append(missing, r.Addr())
 			}
 		}
-		if len(lack) > 0 {
+		if len(missing) > 0 {
 			found = append(found, Difference{
 				Object: "Bundle " + b.Name,
-				Saw:    fmt.Sprintf("%s has it, not %s", strings.Join(have, ", "), strings.Join(lack, ", ")),
+				Saw:    fmt.Sprintf("available on %s, missing on %s", strings.Join(have, ", "), strings.Join(missing, ", ")),
 				Want:   "the same on all registries",
-				Fix:    fmt.Sprintf("on %s: airgap registry import --from %s %s; or, where nobody needs it, airgap registry prune on %s", strings.Join(lack, ", "), have[0], id, strings.Join(have, ", ")),
+				Fix:    fmt.Sprintf("on %s: airgap registry import --from %s %s; if the bundle is not needed: airgap registry prune on %s", strings.Join(missing, ", "), have[0], id, strings.Join(have, ", ")),
 			})
 		}
 	}
 	return found
 }
 
-// unequal reports which of the registries that answer do not have the record.
-func unequal(registries []*Client, held []Records, silent []error, at Reference, record Record) (Difference, bool) {
-	var have, lack []string
+// differingImage reports the answering registries that do not have the record.
+func differingImage(registries []*Client, pushed []Records, errs []error, at Reference, record Record) (Difference, bool) {
+	var have, missing []string
 	for i, r := range registries {
 		switch {
-		case silent[i] != nil:
-		case held[i][at.Repository][at.Reference].same(record):
+		case errs[i] != nil:
+		case pushed[i][at.Repository][at.Reference].same(record):
 			have = append(have, r.Addr())
 		default:
-			lack = append(lack, r.Addr())
+			missing = append(missing, r.Addr())
 		}
 	}
-	what := "has it"
+	state := "up to date"
 	if record.deleted() {
-		what = "deleted it"
+		state = "deleted"
 	}
 	return Difference{
 		Object: "Image " + at.String(),
-		Saw:    fmt.Sprintf("%s %s, not %s", strings.Join(have, ", "), what, strings.Join(lack, ", ")),
+		Saw:    fmt.Sprintf("%s on %s, not on %s", state, strings.Join(have, ", "), strings.Join(missing, ", ")),
 		Want:   "the same on all registries",
-		Fix:    "airgap status on " + strings.Join(lack, ", ") + " says what keeps it",
-	}, len(lack) > 0
+		Fix:    "airgap status on " + strings.Join(missing, ", ") + " shows the reason",
+	}, len(missing) > 0
 }

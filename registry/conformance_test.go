@@ -15,8 +15,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// What the OCI distribution specification 1.1 requires, end by end. The headings
-// are the specification's.
+// These tests check the endpoints of the OCI distribution specification 1.1. Their names are the
+// headings of the specification.
 
 func TestSpecificationPull(t *testing.T) {
 	e := conform(t, "team/app")
@@ -55,7 +55,7 @@ func TestSpecificationPull(t *testing.T) {
 	}
 	e.want(416, "GET", e.at("blobs/"+blob.String()), nil, "Range", "bytes=100-")
 
-	none := digest.FromString("nothing").String()
+	none := digest.FromString("missing").String()
 	e.fails(404, "MANIFEST_UNKNOWN", "GET", e.at("manifests/"+none), nil)
 	e.fails(404, "MANIFEST_UNKNOWN", "GET", e.at("manifests/none"), nil)
 	e.fails(404, "BLOB_UNKNOWN", "GET", e.at("blobs/"+none), nil)
@@ -85,7 +85,7 @@ func TestSpecificationPushBlobs(t *testing.T) {
 		}
 		pulls(e)
 	})
-	t.Run("Single POST", func(t *testing.T) { // which a registry may answer with 202, and the client goes on
+	t.Run("Single POST", func(t *testing.T) { // a registry may answer with 202, and the client continues
 		e := endpoint{e.running, t, "team/single"}
 		resp, _ := e.want(202, "POST", e.at("blobs/uploads/?digest="+url.QueryEscape(d.String())), content)
 		e.want(201, "PUT", e.location(resp, "digest", d.String()), content)
@@ -135,7 +135,7 @@ func TestSpecificationPushBlobs(t *testing.T) {
 		e := endpoint{e.running, t, "team/mounted"}
 		e.want(201, "POST", e.at("blobs/uploads/?mount="+d.String()+"&from=team/monolithic"), nil)
 		pulls(e)
-		none := digest.FromString("nothing").String()
+		none := digest.FromString("missing").String()
 		e.want(202, "POST", e.at("blobs/uploads/?mount="+none+"&from=team/monolithic"), nil)
 		e.want(202, "POST", e.at("blobs/uploads/?mount="+d.String()), nil)
 	})
@@ -147,7 +147,7 @@ func TestSpecificationPushBlobs(t *testing.T) {
 	})
 }
 
-// configOf is a blob of an image that a bundle holds.
+// configOf returns the digest of the configuration of a bundle's image.
 func (e endpoint) configOf(repo, tag string) digest.Digest {
 	e.t.Helper()
 	_, content := e.want(200, "GET", "/v2/"+repo+"/manifests/"+tag, nil)
@@ -186,7 +186,7 @@ func TestSpecificationPushManifests(t *testing.T) {
 	big := slices.Concat(content[:1], []byte(strings.Repeat(" ", maxManifest)), content[1:])
 	e.fails(413, "MANIFEST_INVALID", "PUT", e.at("manifests/big"), big, kind...)
 	full := slices.Concat(content[:1], []byte(strings.Repeat(" ", maxManifest-len(content))), content[1:])
-	e.pushManifest("full", full) // the specification wants 4 MiB at least
+	e.pushManifest("full", full) // the specification requires at least 4 MiB
 	e.fails(400, "NAME_INVALID", "PUT", "/v2/team/App/manifests/v1", content, kind...)
 
 	index, err := json.Marshal(v1.Index{
@@ -231,7 +231,7 @@ func TestSpecificationListingTags(t *testing.T) {
 		t.Errorf("Link %q", resp.Header.Get("Link"))
 	}
 	if got, _ := list(next); !slices.Equal(got, want[3:]) {
-		t.Errorf("the next ones are %v", got)
+		t.Errorf("the next page is %v", got)
 	}
 	e.fails(404, "NAME_UNKNOWN", "GET", "/v2/team/none/tags/list", nil)
 }
@@ -254,7 +254,7 @@ func TestSpecificationReferrers(t *testing.T) {
 		return index, resp
 	}
 	if index, _ := list(d, ""); len(index.Manifests) != 0 {
-		t.Errorf("referrers of an image alone: %v", index.Manifests)
+		t.Errorf("referrers of an image without referrers: %v", index.Manifests)
 	}
 	list(digest.FromString("unknown"), "")
 
@@ -299,8 +299,8 @@ func TestSpecificationReferrers(t *testing.T) {
 	if len(some.Manifests) != 1 || some.Manifests[0].Digest != sbomDigest || resp.Header.Get("OCI-Filters-Applied") != "artifactType" {
 		t.Errorf("filtered: %v, %q", some.Manifests, resp.Header.Get("OCI-Filters-Applied"))
 	}
-	if waiting, _ := list(early.Digest, ""); len(waiting.Manifests) != 1 {
-		t.Errorf("of a manifest that is not there yet: %v", waiting.Manifests)
+	if found, _ := list(early.Digest, ""); len(found.Manifests) != 1 {
+		t.Errorf("referrers of a manifest that is not pushed yet: %v", found.Manifests)
 	}
 	e.want(202, "DELETE", e.at("manifests/"+sbomDigest.String()), nil)
 	if left, _ := list(d, ""); len(left.Manifests) != 2 {
@@ -326,7 +326,7 @@ func TestSpecificationContentManagement(t *testing.T) {
 	e.want(202, "DELETE", e.at("blobs/"+blob), nil)
 	e.want(404, "GET", e.at("blobs/"+blob), nil)
 	e.fails(404, "BLOB_UNKNOWN", "DELETE", e.at("blobs/"+blob), nil)
-	e.pushManifest("v1", e.manifest("a layer", nil)) // and it may come back
+	e.pushManifest("v1", e.manifest("a layer", nil)) // a deleted image can be pushed again
 	e.want(200, "GET", e.at("manifests/v1"), nil)
 }
 
@@ -339,7 +339,7 @@ func TestCatalogOfBundlesAndPushes(t *testing.T) {
 		var c struct{ Repositories []string }
 		must(t, json.Unmarshal(body, &c))
 		if len(c.Repositories) > 2 {
-			t.Errorf("%d at once", len(c.Repositories))
+			t.Errorf("%d repositories in one answer", len(c.Repositories))
 		}
 		got = append(got, c.Repositories...)
 		path, _, _ = strings.Cut(strings.TrimPrefix(resp.Header.Get("Link"), "<"), ">")

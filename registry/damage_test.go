@@ -11,22 +11,22 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// A chunk went bad in the store: the client has an error, the registry names the
-// blob, an import from another registry repairs it, and the blob is given out again
-// without a restart.
+// TestDamageIsNamedAndRepaired damages a chunk in the store. The client gets an error, and the
+// registry names the blob. An import from another registry repairs it, and the registry then serves
+// the blob without a restart.
 func TestDamageIsNamedAndRepaired(t *testing.T) {
 	f := bundletest.New(t)
 	key := &f.Key.PublicKey
 	s := Store{Dir: t.TempDir()}
 	_, err := s.Import(t.Context(), f.Open(t), ui.Discard(), key)
 	must(t, err)
-	whole := start(t, f.Open(t))
+	intact := start(t, f.Open(t))
 	layer, data := firstLayer(t, f.Images[0].Held)
 	path := "oci/blobs/sha256/" + strings.TrimPrefix(layer, "sha256:")
 
-	spoiled := *f
-	spoiled.Dir = s.Dir + "/test"
-	spoiled.Flip(t, path)
+	damaged := *f
+	damaged.Dir = s.Dir + "/test"
+	damaged.Flip(t, path)
 	held, err := s.Open(key)
 	must(t, err)
 	r := start(t, held...)
@@ -41,13 +41,13 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 	}
 	d := health.Damage[0]
 	if found := Compare(t.Context(), []*Client{r.peer(t)}); len(found) != 1 || found[0].Saw != d.String() {
-		t.Errorf("compared: %+v", found)
+		t.Errorf("Compare: %+v", found)
 	}
 	if got := r.metric(t, "airgap_registry_damaged_chunks"); got != "1" {
 		t.Errorf("metric %q", got)
 	}
 
-	v, err := whole.peer(t).View(t.Context(), "test", key)
+	v, err := intact.peer(t).View(t.Context(), "test", key)
 	must(t, err)
 	defer v.Close()
 	written, err := s.Import(t.Context(), v.Top(), ui.Discard(), key)
@@ -78,9 +78,9 @@ func (r *running) metric(t testing.TB, name string) string {
 
 func TestMetrics(t *testing.T) {
 	f := bundletest.New(t)
-	away := prepare(t)
-	must(t, away.listener.Close())
-	r := startWith(t, Options{Bundles: []*bundle.Bundle{f.Open(t)}, Pushed: t.TempDir(), Peers: []*Client{away.peer(t)}})
+	stopped := prepare(t)
+	must(t, stopped.listener.Close())
+	r := startWith(t, Options{Bundles: []*bundle.Bundle{f.Open(t)}, Pushed: t.TempDir(), Peers: []*Client{stopped.peer(t)}})
 	layer, _ := firstLayer(t, f.Images[0].Held)
 	_, body, err := r.get(t, http.MethodGet, "/v2/docker.io/library/nginx/blobs/"+layer)
 	must(t, err)
@@ -91,14 +91,14 @@ func TestMetrics(t *testing.T) {
 	_, _, err = r.get(t, "BREW", "/somewhere")
 	must(t, err)
 	for name, want := range map[string]string{
-		`airgap_registry_requests_total{code="200",kind="blobs",method="GET"}`:      "1",
-		`airgap_registry_requests_total{code="404",kind="v2",method="GET"}`:         "2",
-		`airgap_registry_requests_total{code="405",kind="other",method="other"}`:    "1",
-		`airgap_registry_sent_bytes_total{kind="blobs"}`:                            strconv.FormatFloat(float64(len(body)), 'g', -1, 64),
-		`airgap_registry_behind{peer="` + away.addr + `"}`:                          "0",
-		`airgap_registry_peer_answered_timestamp_seconds{peer="` + away.addr + `"}`: "0",
-		`airgap_registry_requests_under_way`:                                        "1", // this one
-		`airgap_registry_damaged_chunks`:                                            "0",
+		`airgap_registry_requests_total{code="200",kind="blobs",method="GET"}`:         "1",
+		`airgap_registry_requests_total{code="404",kind="v2",method="GET"}`:            "2",
+		`airgap_registry_requests_total{code="405",kind="other",method="other"}`:       "1",
+		`airgap_registry_sent_bytes_total{kind="blobs"}`:                               strconv.FormatFloat(float64(len(body)), 'g', -1, 64),
+		`airgap_registry_behind{peer="` + stopped.addr + `"}`:                          "0",
+		`airgap_registry_peer_answered_timestamp_seconds{peer="` + stopped.addr + `"}`: "0",
+		`airgap_registry_requests_under_way`:                                           "1", // this request
+		`airgap_registry_damaged_chunks`:                                               "0",
 	} {
 		if got := r.metric(t, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

@@ -30,7 +30,7 @@ func storeOf(t *testing.T, fixtures ...*bundletest.Fixture) Store {
 	return s
 }
 
-// open opens the store and wants it to be fine.
+// mustOpen opens the bundles of the store. All must be intact.
 func (s Store) mustOpen(t *testing.T, key *ecdsa.PublicKey) []*bundle.Bundle {
 	t.Helper()
 	bundles, err := s.Open(key)
@@ -39,23 +39,23 @@ func (s Store) mustOpen(t *testing.T, key *ecdsa.PublicKey) []*bundle.Bundle {
 	return bundles
 }
 
-// TestBaseAndDeltaAreOneView pulls what the base has, what the delta brought,
-// and what the moved tag led to before.
+// TestBaseAndDeltaAreOneView pulls images of the base and of the delta, and the image to which the
+// moved tag pointed before.
 func TestBaseAndDeltaAreOneView(t *testing.T) {
 	base, delta := bundletest.BaseAndDelta(t)
 	r := start(t, storeOf(t, base, delta).mustOpen(t, &base.Key.PublicKey)...)
-	was, err := base.Images[0].Held.Digest()
+	older, err := base.Images[0].Held.Digest()
 	must(t, err)
-	is, err := delta.Images[0].Held.Digest()
+	newer, err := delta.Images[0].Held.Digest()
 	must(t, err)
 	shared, err := base.Images[2].Held.Digest()
 	must(t, err)
 	for ref, want := range map[string]string{
-		"docker.io/library/nginx:1.27":             is.String(),
-		"docker.io/library/nginx@" + is.String():   is.String(),
-		"docker.io/library/nginx@" + was.String():  was.String(),
-		"registry.k8s.io/pause:3.10.2":             shared.String(),
-		"registry.k8s.io/pause@" + shared.String(): shared.String(),
+		"docker.io/library/nginx:1.27":              newer.String(),
+		"docker.io/library/nginx@" + newer.String(): newer.String(),
+		"docker.io/library/nginx@" + older.String(): older.String(),
+		"registry.k8s.io/pause:3.10.2":              shared.String(),
+		"registry.k8s.io/pause@" + shared.String():  shared.String(),
 	} {
 		image, err := r.pull(t, ref)
 		if err != nil {
@@ -77,23 +77,23 @@ func TestBaseAndDeltaAreOneView(t *testing.T) {
 	}
 }
 
-// TestDeltaNeedsItsBase in the store: without it nothing is written, and what
-// lacks is named; with it, it goes in.
+// TestDeltaNeedsItsBase: without its base, Import writes nothing and names the missing content. With
+// its base, the delta is imported.
 func TestDeltaNeedsItsBase(t *testing.T) {
 	base, delta := bundletest.BaseAndDelta(t)
 	key := &base.Key.PublicKey
 	other := bundletest.NewWith(t, "other", bundletest.Image{Name: "quay.io/x/y:1", Held: bundletest.RandomImage(t, 100, 1, "amd64")})
-	for what, s := range map[string]Store{"an empty store": storeOf(t), "another bundle": storeOf(t, other)} {
+	for name, s := range map[string]Store{"an empty store": storeOf(t), "another bundle": storeOf(t, other)} {
 		before, _ := os.ReadDir(s.Dir)
 		_, err := s.Import(t.Context(), delta.Open(t), ui.Discard(), key, &other.Key.PublicKey)
 		if !errors.Is(err, bundle.ErrBase) || !strings.Contains(err.Error(), "image registry.k8s.io/pause:3.10.2") {
-			t.Errorf("into %s: %v", what, err)
+			t.Errorf("into %s: %v", name, err)
 		}
 		if after, _ := os.ReadDir(s.Dir); len(after) != len(before) {
-			t.Errorf("%s was changed: %v", what, after)
+			t.Errorf("%s was changed: %v", name, after)
 		}
 		if _, err := s.View(delta.Open(t), key, &other.Key.PublicKey); !errors.Is(err, bundle.ErrBase) {
-			t.Errorf("the view over %s: %v", what, err)
+			t.Errorf("the view over %s: %v", name, err)
 		}
 	}
 	s := storeOf(t, base, delta)
@@ -109,14 +109,14 @@ func TestDeltaNeedsItsBase(t *testing.T) {
 	f, err := named.File("files/hello.txt")
 	must(t, err)
 	if text, err := io.ReadAll(f.Reader()); err != nil || string(text) != "hello\n" {
-		t.Errorf("hello.txt through the delta: %q, %v", text, err)
+		t.Errorf("hello.txt of the base, through the delta: %q, %v", text, err)
 	}
 	if _, err := s.Named("none", key); err == nil || !strings.Contains(err.Error(), "find bundle none") {
-		t.Errorf("a name that is not there: %v", err)
+		t.Errorf("an unknown name: %v", err)
 	}
 }
 
-// TestBaseGoesBad: what rests on it is not served either, all else is.
+// TestBaseGoesBad: deltas of a damaged base are not served either. Other bundles are.
 func TestBaseGoesBad(t *testing.T) {
 	base, delta := bundletest.BaseAndDelta(t)
 	second := delta.Delta(t, "test-delta-2", delta.Images...)
@@ -130,13 +130,13 @@ func TestBaseGoesBad(t *testing.T) {
 	}
 	for _, want := range []string{"bundle.tar.000", "delta test-delta-1 needs", "delta test-delta-2 needs"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
+			t.Errorf("%v does not contain %q", err, want)
 		}
 	}
 }
 
-// TestStoreStepBringsTheBaseFirst as a control-plane host that joins gets both
-// from another one.
+// TestStoreStepBringsTheBaseFirst: a joining control-plane host copies base and delta from another
+// one, the base first.
 func TestStoreStepBringsTheBaseFirst(t *testing.T) {
 	base, delta := bundletest.BaseAndDelta(t)
 	key := &base.Key.PublicKey
@@ -155,22 +155,22 @@ func TestStoreStepBringsTheBaseFirst(t *testing.T) {
 	if left != want {
 		t.Errorf("%d bytes are left to copy, want %d", left, want)
 	}
-	one := StoreStep(s, v, []*ecdsa.PublicKey{key}, ui.Discard())
-	wantPlan(t, []step.Step{one}, "copy bundle test to "+s.Dir+"/test (", "copy bundle test-delta-1 to "+s.Dir+"/test-delta-1 (")
-	must(t, one.Run(t.Context()))
-	if done, err := one.Done(t.Context()); err != nil || !done {
+	storeStep := StoreStep(s, v, []*ecdsa.PublicKey{key}, ui.Discard())
+	wantPlan(t, []step.Step{storeStep}, "copy bundle test to "+s.Dir+"/test (", "copy bundle test-delta-1 to "+s.Dir+"/test-delta-1 (")
+	must(t, storeStep.Run(t.Context()))
+	if done, err := storeStep.Done(t.Context()); err != nil || !done {
 		t.Errorf("after Run: %v, %v", done, err)
 	}
 	if bundles := s.mustOpen(t, key); len(bundles) != 2 {
-		t.Errorf("%d bundles came", len(bundles))
+		t.Errorf("the store has %d bundles", len(bundles))
 	}
 	if v, err := client.View(t.Context(), "test", key); err != nil || len(v.Bundles()) != 1 {
-		t.Errorf("the base alone: %v", err)
+		t.Errorf("only the base: %v", err)
 	}
 }
 
-// TestCopyReplacesStick: where the stick is gone its copy in the store is as good, and is
-// there already.
+// TestCopyReplacesStick: without the stick, its copy in the store is an equivalent source, and is
+// already in place.
 func TestCopyReplacesStick(t *testing.T) {
 	f := bundletest.New(t)
 	key := &f.Key.PublicKey
@@ -182,7 +182,7 @@ func TestCopyReplacesStick(t *testing.T) {
 	}
 }
 
-// TestSecondBundleOfAName lies beside the first.
+// TestSecondBundleOfAName: the store can have two bundles with one name.
 func TestSecondBundleOfAName(t *testing.T) {
 	first := bundletest.New(t)
 	second := bundletest.New(t)
@@ -197,22 +197,22 @@ func TestSecondBundleOfAName(t *testing.T) {
 	}
 	for _, f := range []*bundletest.Fixture{first, second} {
 		if held, err := s.Holds(f.Open(t), keys...); err != nil || !held {
-			t.Errorf("holds: %v, %v", held, err)
+			t.Errorf("Holds: %v, %v", held, err)
 		}
 		sums, err := os.ReadFile(filepath.Join(f.Dir, bundle.SumsName))
 		must(t, err)
 		if has, err := s.HasSums(sums); err != nil || !has {
-			t.Errorf("has its sums: %v, %v", has, err)
+			t.Errorf("HasSums with its sums: %v, %v", has, err)
 		}
 	}
 	if has, err := s.HasSums([]byte("x")); err != nil || has {
-		t.Errorf("has other sums: %v, %v", has, err)
+		t.Errorf("HasSums with other sums: %v, %v", has, err)
 	}
 	v, err := s.Named("test", keys...)
 	must(t, err)
 	defer v.Close()
 	if v.Top().ID() != second.Open(t).ID() {
-		t.Error("the name does not lead to the newer one")
+		t.Error("Named does not return the newer bundle")
 	}
 	r := start(t, bundles...)
 	for _, f := range []*bundletest.Fixture{first, second} {
@@ -224,18 +224,18 @@ func TestSecondBundleOfAName(t *testing.T) {
 	}
 }
 
-// TestCrashedImport: whatever a copy got done, the store opens with what was
-// there, and the copy goes on.
+// TestCrashedImport: at each point where a copy can stop, the store opens with its earlier content,
+// and another import completes the copy.
 func TestCrashedImport(t *testing.T) {
 	base, delta := bundletest.BaseAndDelta(t)
 	key := &base.Key.PublicKey
 	names := delta.Open(t).Names()
-	// The order of a copy: parts under their temporary names, then their own,
-	// what is beside them, and what makes it a bundle.
+	// The order of a copy: first the parts, with temporary and then final names, then the other
+	// files, then the files that complete the bundle.
 	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
 	for n := range names {
-		for _, torn := range []string{"", ".tmp"} {
-			t.Run(fmt.Sprintf("%d files%s", n, torn), func(t *testing.T) {
+		for _, suffix := range []string{"", ".tmp"} {
+			t.Run(fmt.Sprintf("%d files%s", n, suffix), func(t *testing.T) {
 				s := storeOf(t, base)
 				dir := filepath.Join(s.Dir, "test-delta-1")
 				must(t, os.Mkdir(dir, 0o755))
@@ -244,8 +244,8 @@ func TestCrashedImport(t *testing.T) {
 					must(t, err)
 					if i < n {
 						must(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
-					} else if torn != "" {
-						must(t, os.WriteFile(filepath.Join(dir, name+torn), content[:len(content)/2], 0o644))
+					} else if suffix != "" {
+						must(t, os.WriteFile(filepath.Join(dir, name+suffix), content[:len(content)/2], 0o644))
 					}
 				}
 				if bundles := s.mustOpen(t, key); len(bundles) != 1 {
@@ -254,7 +254,7 @@ func TestCrashedImport(t *testing.T) {
 				_, err := s.Import(t.Context(), delta.Open(t), ui.Discard(), key)
 				must(t, err)
 				if bundles := s.mustOpen(t, key); len(bundles) != 2 {
-					t.Fatalf("%d bundles after the copy went on", len(bundles))
+					t.Fatalf("%d bundles after the second import", len(bundles))
 				}
 			})
 		}

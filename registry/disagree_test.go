@@ -10,11 +10,11 @@ import (
 func TestDisagreements(t *testing.T) {
 	base, delta := bundletest.BaseAndDelta(t)
 	bundles := []*bundle.Bundle{base.Open(t), delta.Open(t)}
-	was, err := base.Images[0].Held.Digest()
+	older, err := base.Images[0].Held.Digest()
 	must(t, err)
-	is, err := delta.Images[0].Held.Digest()
+	newer, err := delta.Images[0].Held.Digest()
 	must(t, err)
-	want := Disagreement{"docker.io/library/nginx:1.27", "test-delta-1", is.String(), "test", was.String()}
+	want := Disagreement{"docker.io/library/nginx:1.27", "test-delta-1", newer.String(), "test", older.String()}
 	if got := Disagreements(bundles); len(got) != 1 || got[0] != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

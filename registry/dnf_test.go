@@ -23,7 +23,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// vendor publishes signed packages, which createrepo_c indexed, for a client.
+// vendor publishes signed packages in a repository made with createrepo_c, and returns a client for it.
 func vendor(t *testing.T, key *rpm.Key, names ...string) *fetch.Client {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,8 +47,8 @@ func vendor(t *testing.T, key *rpm.Key, names ...string) *fetch.Client {
 	return client
 }
 
-// TestDnfReadsBaseAndDelta has the real dnf list and fetch packages, one from
-// the base and one from the delta, by the delta's signed metadata.
+// TestDnfReadsBaseAndDelta lists and downloads packages with dnf, one from the base and one from the
+// delta, by the delta's signed metadata.
 func TestDnfReadsBaseAndDelta(t *testing.T) {
 	bundletest.Need(t, "dnf", "createrepo_c")
 	key, err := rpm.NewKey(time.Unix(1_600_000_000, 0))
@@ -73,8 +73,8 @@ func TestDnfReadsBaseAndDelta(t *testing.T) {
 		return b
 	}
 	base := write(1_700_000_000, nil, "first")
-	has := bundle.NewInventory(base.Index())
-	delta := write(1_700_000_001, &has, "first", "second")
+	inventory := bundle.NewInventory(base.Index())
+	delta := write(1_700_000_001, &inventory, "first", "second")
 	if got := delta.Index().Left(); len(got) != 1 || got[0].Path != "rpm/el9/Packages/first-1.0-1.x86_64.rpm" {
 		t.Fatalf("the delta leaves out %v", got)
 	}
@@ -96,8 +96,8 @@ func TestDnfReadsBaseAndDelta(t *testing.T) {
 		}
 		return string(out)
 	}
-	if said := dnf("repoquery", "--all"); !strings.Contains(said, "first-0:1.0-1.x86_64") || !strings.Contains(said, "second-0:1.0-1.x86_64") {
-		t.Errorf("dnf sees\n%s", said)
+	if listed := dnf("repoquery", "--all"); !strings.Contains(listed, "first-0:1.0-1.x86_64") || !strings.Contains(listed, "second-0:1.0-1.x86_64") {
+		t.Errorf("dnf lists\n%s", listed)
 	}
 	dnf("install", "--downloadonly", "first", "second")
 	found := 0
@@ -108,6 +108,6 @@ func TestDnfReadsBaseAndDelta(t *testing.T) {
 		return err
 	}))
 	if found != 2 {
-		t.Errorf("dnf fetched %d packages, want both", found)
+		t.Errorf("dnf fetched %d packages, want 2", found)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 const driverName = "airgap"
 
-// driver shows a tree to the engine. Everything that would write is refused.
+// driver shows a tree to the engine. It refuses all writes.
 type driver struct{ tree tree }
 
 var _ storagedriver.StorageDriver = driver{}
@@ -88,7 +88,7 @@ func (driver) Writer(context.Context, string, bool) (storagedriver.FileWriter, e
 
 func errReadOnly() error { return storagedriver.ErrUnsupportedMethod{DriverName: driverName} }
 
-// open gives the node's bytes.
+// open opens the node's content.
 func (n *node) open() (io.ReadSeekCloser, error) {
 	if n.blob != nil {
 		return n.blob.open()

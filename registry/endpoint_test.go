@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 )
 
-// endpoint asks as the user, against one repository.
+// endpoint sends requests to one repository, as the user who may push.
 type endpoint struct {
 	*running
 	t    *testing.T
@@ -21,7 +21,7 @@ type endpoint struct {
 
 func (e endpoint) at(kind string) string { return "/v2/" + e.repo + "/" + kind }
 
-// want is an answer with this status.
+// want sends a request and expects this status.
 func (e endpoint) want(status int, method, path string, body []byte, header ...string) (*http.Response, []byte) {
 	e.t.Helper()
 	resp, content := e.send(e.t, method, path, body, header...)
@@ -31,7 +31,7 @@ func (e endpoint) want(status int, method, path string, body []byte, header ...s
 	return resp, content
 }
 
-// fails is an answer with this status and an error of the specification's form.
+// fails sends a request and expects this status and an error in the format of the specification.
 func (e endpoint) fails(status int, code, method, path string, body []byte, header ...string) {
 	e.t.Helper()
 	_, content := e.want(status, method, path, body, header...)
@@ -43,7 +43,7 @@ func (e endpoint) fails(status int, code, method, path string, body []byte, head
 	}
 }
 
-// location follows the answer's header, which may be relative.
+// location returns the URL of the answer's Location header, which may be relative, with the query added.
 func (e endpoint) location(resp *http.Response, query ...string) string {
 	e.t.Helper()
 	u, err := resp.Location()
@@ -68,7 +68,7 @@ func describe(mediaType string, content []byte) v1.Descriptor {
 	return v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(content), Size: int64(len(content))}
 }
 
-// manifest has one layer; its blobs are pushed.
+// manifest returns a manifest with one layer, and pushes its blobs.
 func (e endpoint) manifest(layer string, change func(*v1.Manifest)) []byte {
 	e.t.Helper()
 	config := []byte(`{"architecture":"amd64","os":"linux","rootfs":{"type":"layers","diff_ids":[]}}`)

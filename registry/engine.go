@@ -14,8 +14,8 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// newEngine is the distribution registry over the storage. It opens no port and,
-// made this way, starts no telemetry: only the engine's own main does.
+// newEngine returns the distribution registry on the storage. It opens no port and starts no
+// telemetry: only the engine's own main program does.
 func newEngine(ctx context.Context, s storage) http.Handler {
 	enterProcess()
 	c := &configuration.Configuration{
@@ -30,22 +30,21 @@ func newEngine(ctx context.Context, s storage) http.Handler {
 		},
 		Catalog: configuration.Catalog{MaxEntries: 1000},
 	}
-	c.HTTP.RelativeURLs = true // what a client is told fits whatever name it used for this host
+	c.HTTP.RelativeURLs = true // a relative URL works with any name of this host
 	return handlers.NewApp(ctx, c)
 }
 
-// enterProcess does what the engine keeps once a process: its drivers are
-// found by name, and it logs to logrus' standard logger. Its log is switched
-// off, since our access log has every request and fileLog every failed read.
+// enterProcess sets the engine's global state once: it registers the driver by name and switches the
+// engine's log off. accessLog logs all requests, and fileLog logs all failed reads.
 //
-//nolint:gochecknoglobals // the engine's registry of drivers is a global itself
+//nolint:gochecknoglobals // the engine's list of drivers is global
 var enterProcess = sync.OnceFunc(func() {
 	factory.Register(driverName, driverFactory{})
 	logrus.SetOutput(io.Discard)
 	logrus.SetLevel(logrus.PanicLevel)
 })
 
-// storageParameter carries the storage through the engine's configuration.
+// storageParameter is the key of the storage in the engine's configuration.
 const storageParameter = "storage"
 
 type driverFactory struct{}
@@ -53,7 +52,7 @@ type driverFactory struct{}
 func (driverFactory) Create(_ context.Context, parameters map[string]any) (storagedriver.StorageDriver, error) {
 	s, ok := parameters[storageParameter].(storagedriver.StorageDriver)
 	if !ok {
-		return nil, errors.New("create storage driver: none among the parameters")
+		return nil, errors.New("create storage driver: the parameter storage is missing")
 	}
 	return s, nil
 }

@@ -6,8 +6,8 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// A runtime asks its mirror for a path, and says beside it which upstream host
-// it means; both together are the repository's name.
+// A runtime sends its mirror the path and, separately, the upstream host. Both together are the
+// name of the repository.
 func ExampleRepositoryName() {
 	fmt.Println(registry.RepositoryName("registry.k8s.io", "pause"))
 	fmt.Println(registry.RepositoryName("docker.io", "nginx"))

@@ -24,58 +24,57 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// Existing is a registry of the site's own, a Harbor or a Nexus: airgap push
-// fills it, and nodes may pull from it instead of from ours.
+// Existing is a registry of the site, such as Harbor or Nexus. airgap push fills it, and nodes may
+// pull from it instead of from airgap's registries.
 type Existing struct {
 	Address string `yaml:"address" json:"address" jsonschema:"required,description=HOST or HOST:PORT with the project: harbor.bank.example/airgap"`
 	CA      string `yaml:"ca" json:"ca,omitempty" jsonschema_description:"CA certificate of the registry: the PEM text (ca: |), not a file name. Default: the CAs that the servers already trust."`
 }
 
-// split takes the address apart; the path may be empty.
+// split splits the address into host and path. The path may be empty.
 func (e Existing) split() (host, path string) {
 	return reference.SplitHost(e.Address)
 }
 
-// Check reports an address or an authority that cannot be used.
+// Check returns an error if the address or the CA cannot be used.
 func (e Existing) Check() error {
 	host, path := e.split()
 	_, err := name.NewRegistry(host, name.StrictValidation)
 	if path != "" && err == nil {
 		_, err = reference.Named(path)
 	}
-	// A name that has neither dot nor port means a repository of Docker Hub in an
-	// image's name.
-	at, unnamed := name.NewRepository(host + "/x")
-	if err != nil || unnamed != nil || at.RegistryStr() != host {
-		return fmt.Errorf("registry %q: want HOST or HOST:PORT and the project behind it, as harbor.bank.example/airgap", e.Address)
+	// In the name of an image, a first component without dot and port is part of a repository of
+	// Docker Hub.
+	at, repoErr := name.NewRepository(host + "/x")
+	if err != nil || repoErr != nil || at.RegistryStr() != host {
+		return fmt.Errorf("registry %q: expected HOST or HOST:PORT followed by the project, such as harbor.bank.example/airgap", e.Address)
 	}
 	_, err = e.roots()
 	return err
 }
 
-// repository is where the registry has what a bundle calls HOST/PATH: below its
-// project, with the upstream host. An image that the registry itself was
-// upstream of keeps its name.
-func (e Existing) repository(ours string) (name.Repository, error) {
+// repository returns the name in the registry for a bundle's HOST/PATH: below the project, with the
+// upstream host. If the registry itself is the upstream of the image, the name does not change.
+func (e Existing) repository(repository string) (name.Repository, error) {
 	host, path := e.split()
-	if own, ok := strings.CutPrefix(ours, repositoryHost(host)+"/"); ok {
+	if own, ok := strings.CutPrefix(repository, repositoryHost(host)+"/"); ok {
 		return name.NewRepository(host + "/" + own)
 	}
 	if path != "" {
 		path += "/"
 	}
-	return name.NewRepository(host + "/" + path + ours)
+	return name.NewRepository(host + "/" + path + repository)
 }
 
-// target is one image's place in the registry.
+// target is the name of an image in the registry.
 type target struct {
 	repository name.Repository
-	tag        string // may be empty, in names by digest
-	digest     string // of names by digest; else empty
+	tag        string // may be empty for an image by digest
+	digest     string // for an image by digest; else empty
 }
 
 func (e Existing) target(image bundle.Image) (target, error) {
-	ours, tag, err := parseImageName(image.Name)
+	repository, tag, err := parseImageName(image.Name)
 	if err != nil {
 		return target{}, err
 	}
@@ -83,13 +82,13 @@ func (e Existing) target(image bundle.Image) (target, error) {
 	if _, fixed := reference.DigestOf(image.Name); fixed {
 		t.digest = image.Digest
 	}
-	t.repository, err = e.repository(ours)
+	t.repository, err = e.repository(repository)
 	return t, err
 }
 
 func (t target) String() string { return t.put().Name() }
 
-// put is what the image is pushed as: a tag brings its digest along.
+// put returns the reference to push: the tag if there is one, else the digest.
 func (t target) put() name.Reference {
 	if t.tag == "" {
 		return t.repository.Digest(t.digest)
@@ -97,7 +96,7 @@ func (t target) put() name.Reference {
 	return t.repository.Tag(t.tag)
 }
 
-// get is what nodes ask for.
+// get returns the reference that nodes pull.
 func (t target) get() name.Reference {
 	if t.digest != "" {
 		return t.repository.Digest(t.digest)
@@ -105,9 +104,8 @@ func (t target) get() name.Reference {
 	return t.repository.Tag(t.tag)
 }
 
-// Has reports, as a node would find, whether the registry gives the manifest or
-// index digest ("sha256:…") of the repository ("registry.k8s.io/pause") to anybody
-// who asks.
+// Has reports whether the registry serves the manifest or index digest ("sha256:…") of the repository
+// ("registry.k8s.io/pause") without credentials, as nodes need it.
 func (e Existing) Has(ctx context.Context, repository, digest string) (bool, error) {
 	r, err := e.repository(RepositoryName("", repository))
 	if err != nil {
@@ -121,9 +119,9 @@ func (e Existing) Has(ctx context.Context, repository, digest string) (bool, err
 	return err == nil, unlessMissing(err)
 }
 
-// Missing are those of the images that a node would not get: it asks without
-// credentials or proxy, by tag where there is one, which has to be the locked image
-// or its platform's manifest.
+// Missing returns the images that a node could not pull. It queries the registry as a node does,
+// without credentials or proxy, and by tag if there is one. The tag must be the locked image or the
+// manifest of its platform.
 func (e Existing) Missing(ctx context.Context, images []bundle.Image) ([]string, error) {
 	rt, err := e.transport(nil)
 	if err != nil {
@@ -141,22 +139,22 @@ func (e Existing) Missing(ctx context.Context, images []bundle.Image) ([]string,
 		}
 		has, err := puller.Head(ctx, t.get())
 		if err := unlessMissing(err); err != nil {
-			return nil, fmt.Errorf("ask registry for %s: %w", t.get(), err)
+			return nil, fmt.Errorf("query registry for %s: %w", t.get(), err)
 		}
-		if has == nil || !belongs(has, image) {
+		if has == nil || !matches(has, image) {
 			missing = append(missing, image.Name)
 		}
 	}
 	return missing, nil
 }
 
-// belongs: a registry that wants indexes whole has the platform's manifest alone.
-func belongs(has *v1.Descriptor, image bundle.Image) bool {
+// matches accepts each manifest of the image: some registries have only the manifest of the platform.
+func matches(has *v1.Descriptor, image bundle.Image) bool {
 	return slices.ContainsFunc(image.Blobs, func(b bundle.Blob) bool { return b.Digest == has.Digest.String() })
 }
 
-// unlessMissing is nil for what the registry does not have. Where a project is
-// not public some answer 401 or 403 for it: that is told as it is.
+// unlessMissing returns nil for 404. Some registries answer 401 or 403 if a project is not public:
+// that stays an error.
 func unlessMissing(err error) error {
 	var answer *transport.Error
 	if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound {
@@ -165,24 +163,24 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// proxy is how a request finds its way: http.ProxyFromEnvironment for whoever
-// pushes; nodes ask directly, whatever the environment says.
+// proxy chooses the proxy of a request. A push uses http.ProxyFromEnvironment. nil, as for nodes, uses
+// no proxy, even if the environment sets one.
 type proxy = func(*http.Request) (*url.URL, error)
 
-// transport trusts the authority, or what this host trusts.
-func (e Existing) transport(through proxy) (http.RoundTripper, error) {
+// transport trusts the CA of e, or the CAs of this host.
+func (e Existing) transport(proxyFunc proxy) (http.RoundTripper, error) {
 	roots, err := e.roots()
 	if err != nil {
 		return nil, err
 	}
 	host, _ := e.split()
 	return httpclient.Registry(&http.Transport{
-		Proxy:                 through,
+		Proxy:                 proxyFunc,
 		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:   dialTimeout,
 		ResponseHeaderTimeout: 5 * time.Minute, // registries hash a large layer before they answer
-		MaxIdleConnsPerHost:   pushing,
+		MaxIdleConnsPerHost:   parallelPushes,
 		IdleConnTimeout:       time.Minute,
 	}, host), nil
 }
@@ -193,7 +191,7 @@ func (e Existing) roots() (*x509.CertPool, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(e.CA)) {
-		return nil, fmt.Errorf("registry %s: no PEM certificate in its authority's", e.Address)
+		return nil, fmt.Errorf("registry %s: its CA contains no PEM certificate", e.Address)
 	}
 	return roots, nil
 }

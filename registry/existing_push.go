@@ -23,30 +23,30 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// pushing is how many blobs, then how many images, are pushed at a time.
-const pushing = 4
+// parallelPushes is the number of blobs, and later of images, that are pushed at the same time.
+const parallelPushes = 4
 
-// Pushed is what became of one image.
+// Pushed is the result of the push of one image.
 type Pushed struct {
-	Image  string `json:"image"`  // as the bundle calls it
-	Target string `json:"target"` // where the registry has it now
-	Digest string `json:"digest"` // what it has there
+	Image  string `json:"image"`  // its name in the bundle
+	Target string `json:"target"` // its name in the registry
+	Digest string `json:"digest"` // its digest in the registry
 	Was    string `json:"was,omitempty"`
-	// Platform says that the registry refused the index, of which the bundle has
-	// one platform, and has that platform's manifest under the tag instead.
+	// Platform is true if the registry refused the index, because the bundle has only one platform of
+	// it. Then the tag is the manifest of that platform.
 	Platform bool `json:"platform,omitempty"`
 }
 
-// Unchanged reports that the registry had the image already.
+// Unchanged reports whether the registry already had the image.
 func (p Pushed) Unchanged() bool { return p.Was == p.Digest }
 
-// Moved reports that the tag was another image's before.
+// Moved reports whether the tag was another image before.
 func (p Pushed) Moved() bool { return p.Was != "" && p.Was != p.Digest }
 
-// Push brings the images of a bundle into the registry, layers first and tags
-// last, so that whoever pulls meanwhile gets an image whole or not at all. What is
-// there is not sent again: an interrupted push goes on. Every byte is verified
-// while it is read. Layers that a delta leaves out have to be there.
+// Push pushes the images of a bundle to the registry, layers first and tags last, so that each image
+// is pulled completely or not at all. It does not send content that the registry has, so it can
+// continue an interrupted push. It verifies every byte. The registry must have the layers that a
+// delta leaves out.
 func (e Existing) Push(ctx context.Context, v *bundle.View, login authn.Authenticator, progress ui.Progress) ([]Pushed, error) {
 	p, err := e.newPush(v, login)
 	if err == nil {
@@ -90,8 +90,8 @@ func (e Existing) newPush(v *bundle.View, login authn.Authenticator) (*push, err
 		}
 		p.targets = append(p.targets, t)
 	}
-	// The library leaves out some types of layers that may not be redistributed: the bundle
-	// has them, and the registry has to have what its manifests name.
+	// Without this option the library skips layers that must not be redistributed. The bundle
+	// has them, and the registry must have all layers of its manifests.
 	if p.pusher, err = remote.NewPusher(remote.WithTransport(rt), auth, remote.WithNondistributable); err != nil {
 		return nil, err
 	}
@@ -99,16 +99,16 @@ func (e Existing) newPush(v *bundle.View, login authn.Authenticator) (*push, err
 	return p, err
 }
 
-// layer is a blob and the repositories that need it. It is sent to the first one
-// and mounted from there into the others.
+// layer is a blob and the repositories that need it. It is pushed to the first repository and
+// mounted from there into the others.
 type layer struct {
 	bundle.Blob
 
 	repositories []name.Repository
 }
 
-// layers are everything but manifests, each blob once, the largest first: what
-// takes longest should not begin last.
+// layers returns all blobs except manifests, each once, the largest first, because the longest pushes
+// should start first.
 func (p *push) layers() []*layer {
 	byDigest := map[string]*layer{}
 	var all []*layer
@@ -140,7 +140,7 @@ func (p *push) blobs(ctx context.Context, progress ui.Progress) error {
 	}
 	task := progress.Task("push", total, true)
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(pushing)
+	g.SetLimit(parallelPushes)
 	for _, l := range all {
 		g.Go(func() error { return p.layer(ctx, l, task) })
 	}
@@ -163,14 +163,14 @@ func (p *push) layer(ctx context.Context, l *layer, task ui.Task) error {
 			return fmt.Errorf("%s@%s: %w", to, l.Digest, err)
 		}
 		if i == 0 {
-			sent.task = nil // counted once
+			sent.task = nil // count the bytes once
 		}
 	}
 	task.Add(l.Size - sent.counted)
 	return nil
 }
 
-// mountFrom puts a repository that has the layer first, where this bundle does not.
+// mountFrom moves a repository that has the layer to the front, if this bundle does not contain the layer.
 func (p *push) mountFrom(ctx context.Context, l *layer) error {
 	if _, err := fs.Stat(p.view.FS(), bundle.BlobPath(l.Digest)); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -190,19 +190,19 @@ func (p *push) mountFrom(ctx context.Context, l *layer) error {
 	return nil
 }
 
-// manifests returns also what was pushed where something was not.
+// manifests pushes the manifests. It returns the pushed images also if others failed.
 func (p *push) manifests(ctx context.Context) ([]Pushed, error) {
 	all := make([]Pushed, len(p.images))
 	failed := make([]error, len(p.images))
 	var g errgroup.Group
-	g.SetLimit(pushing)
+	g.SetLimit(parallelPushes)
 	for i := range p.images {
 		g.Go(func() error {
 			all[i], failed[i] = p.image(ctx, p.images[i], p.targets[i])
 			return nil
 		})
 	}
-	_ = g.Wait() // each has its own error
+	_ = g.Wait() // failed has the errors
 	var done []Pushed
 	for i, one := range all {
 		if failed[i] == nil {
@@ -216,26 +216,26 @@ func (p *push) image(ctx context.Context, image bundle.Image, to target) (Pushed
 	result := Pushed{Image: image.Name, Target: to.String(), Digest: image.Digest}
 	was, err := p.puller.Head(ctx, to.put())
 	if err := unlessMissing(err); err != nil {
-		return result, fmt.Errorf("ask for %s: %w", to, err)
+		return result, fmt.Errorf("query %s: %w", to, err)
 	}
 	if was != nil {
 		result.Was = was.Digest.String()
 	}
-	put := p.below(ctx, image, to)
+	put := p.pushManifests(ctx, image, to)
 	if put == nil {
-		put = p.top(ctx, image, to)
+		put = p.pushTop(ctx, image, to)
 	}
 	switch {
 	case put == nil:
 		return result, p.readBack(ctx, result, to)
-	case wantsWhole(put) && image.Manifest() != image.Blobs[0]:
+	case needsAllPlatforms(put) && image.Manifest() != image.Blobs[0]:
 		return p.platform(ctx, result, to, image.Manifest(), put)
 	}
 	return result, fmt.Errorf("%s: %w", to, put)
 }
 
-// below puts what the top leads to: in a lock, children come before their parents.
-func (p *push) below(ctx context.Context, image bundle.Image, to target) error {
+// pushManifests pushes the manifests below the top one. In a lock, children come before their parents.
+func (p *push) pushManifests(ctx context.Context, image bundle.Image, to target) error {
 	for _, b := range image.Blobs[1:] {
 		if !isManifest(b.MediaType) {
 			continue
@@ -251,7 +251,7 @@ func (p *push) below(ctx context.Context, image bundle.Image, to target) error {
 	return nil
 }
 
-func (p *push) top(ctx context.Context, image bundle.Image, to target) error {
+func (p *push) pushTop(ctx context.Context, image bundle.Image, to target) error {
 	m, err := p.manifest(image.Blobs[0])
 	if err != nil {
 		return err
@@ -259,39 +259,38 @@ func (p *push) top(ctx context.Context, image bundle.Image, to target) error {
 	return p.pusher.Put(ctx, to.put(), m)
 }
 
-// platform gives the tag to the one platform that the bundle has. A name by digest
-// means the index and nothing else.
-func (p *push) platform(ctx context.Context, result Pushed, to target, of bundle.Blob, refused error) (Pushed, error) {
+// platform pushes the only platform of the bundle under the tag. A digest can only mean the index.
+func (p *push) platform(ctx context.Context, result Pushed, to target, only bundle.Blob, refused error) (Pushed, error) {
 	if to.digest != "" {
-		return result, fmt.Errorf("%s@%s: the registry takes this index only with all its platforms, of which the bundle has one; name the image by a tag, or by the digest of the platform's manifest, %s: %w",
-			to.repository, to.digest, of.Digest, refused)
+		return result, fmt.Errorf("%s@%s: the registry accepts this index only with all its platforms, and the bundle has one; name the image by a tag, or by the digest of the platform's manifest, %s: %w",
+			to.repository, to.digest, only.Digest, refused)
 	}
-	m, err := p.manifest(of)
+	m, err := p.manifest(only)
 	if err != nil {
 		return result, err
 	}
-	result.Platform, result.Digest = true, of.Digest
+	result.Platform, result.Digest = true, only.Digest
 	if err := p.pusher.Put(ctx, to.put(), m); err != nil {
 		return result, fmt.Errorf("%s: %w", to, err)
 	}
 	return result, p.readBack(ctx, result, to)
 }
 
-// readBack asks what the registry would give now.
+// readBack checks that the registry now serves the pushed digest.
 func (p *push) readBack(ctx context.Context, result Pushed, to target) error {
 	has, err := p.puller.Head(ctx, to.put())
 	if err != nil {
 		return fmt.Errorf("read back %s: %w", to, err)
 	}
 	if has.Digest.String() != result.Digest {
-		return fmt.Errorf("read back %s: the registry has %s, sent was %s", to, has.Digest, result.Digest)
+		return fmt.Errorf("read back %s: the registry has %s, airgap sent %s", to, has.Digest, result.Digest)
 	}
 	return nil
 }
 
-// wantsWhole: registries that look for every manifest of an index say so in
-// different words, the engine and Harbor with MANIFEST_BLOB_UNKNOWN.
-func wantsWhole(err error) bool {
+// needsAllPlatforms recognizes registries that require every manifest of an index. They use different
+// errors, for example MANIFEST_BLOB_UNKNOWN (distribution and Harbor).
+func needsAllPlatforms(err error) bool {
 	var answer *transport.Error
 	if !errors.As(err, &answer) {
 		return false
@@ -310,7 +309,7 @@ func (p *push) manifest(b bundle.Blob) (manifest, error) {
 	return manifest{raw, b}, err
 }
 
-// manifest is what the library puts, byte for byte.
+// manifest implements remote.Taggable with the exact bytes of a manifest.
 type manifest struct {
 	raw  []byte
 	blob bundle.Blob
@@ -319,15 +318,15 @@ type manifest struct {
 func (m manifest) RawManifest() ([]byte, error)        { return m.raw, nil }
 func (m manifest) MediaType() (types.MediaType, error) { return types.MediaType(m.blob.MediaType), nil }
 
-// sentLayer is a blob of a bundle as the library wants a layer.
+// sentLayer implements v1.Layer with a blob of a bundle.
 type sentLayer struct {
 	blob    bundle.Blob
 	from    fs.FS
-	task    ui.Task // nil: nobody counts
-	counted int64   // bytes that were read, each once
+	task    ui.Task // nil: do not count
+	counted int64   // bytes that were read at least once
 }
 
-var errLeftOut = errors.New("this delta leaves it out, and the registry does not have it: push the bundle before it first")
+var errLeftOut = errors.New("this delta leaves it out, and the registry does not have it: push its base bundle first")
 
 func (l *sentLayer) Digest() (v1.Hash, error) { return v1.NewHash(l.blob.Digest) }
 func (l *sentLayer) Size() (int64, error)     { return l.blob.Size, nil }
@@ -337,7 +336,7 @@ func (l *sentLayer) MediaType() (types.MediaType, error) {
 func (l *sentLayer) DiffID() (v1.Hash, error)             { return v1.Hash{}, errors.ErrUnsupported }
 func (l *sentLayer) Uncompressed() (io.ReadCloser, error) { return nil, errors.ErrUnsupported }
 
-// Compressed is called again where the library tries again.
+// Compressed opens the blob. The library calls it again for a retry.
 func (l *sentLayer) Compressed() (io.ReadCloser, error) {
 	f, err := l.from.Open(bundle.BlobPath(l.blob.Digest))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -346,20 +345,20 @@ func (l *sentLayer) Compressed() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &countedRead{ReadCloser: f, of: l}, nil
+	return &countedRead{ReadCloser: f, layer: l}, nil
 }
 
 type countedRead struct {
 	io.ReadCloser
 
-	of *sentLayer
-	at int64
+	layer *sentLayer
+	at    int64
 }
 
 func (r *countedRead) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	r.at += int64(n)
-	if l := r.of; l.task != nil && r.at > l.counted {
+	if l := r.layer; l.task != nil && r.at > l.counted {
 		l.task.Add(r.at - l.counted)
 		l.counted = r.at
 	}

@@ -25,24 +25,24 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// bank is a registry of the site's own: the engine with nothing of ours around it but
-// a handler that a test may look into.
-type bank struct {
+// siteRegistry is a registry of the site: the distribution engine without airgap's handlers, except
+// for hooks that a test can set.
+type siteRegistry struct {
 	Existing
 
-	before func(http.ResponseWriter, *http.Request) bool // false: it has answered
-	after  func(*http.Request)                           // the engine has
-	sent   sync.Map                                      // digests of layers and configurations that were sent
+	before func(http.ResponseWriter, *http.Request) bool // returns false if it has answered the request
+	after  func(*http.Request)                           // runs after the engine has answered
+	sent   sync.Map                                      // digests of layers and configurations that clients sent
 }
 
-// newBank lets everybody pull, and push whoever has the password.
-func newBank(t testing.TB, path string) *bank {
+// newSiteRegistry starts a registry without login. A test can set requireLogin.
+func newSiteRegistry(t testing.TB, path string) *siteRegistry {
 	t.Helper()
 	dir := t.TempDir()
 	f, err := openFiles(dir)
 	must(t, err)
 	app := newEngine(t.Context(), storage{StorageDriver: f, writable: true, pushed: dir})
-	b := &bank{before: func(http.ResponseWriter, *http.Request) bool { return true }, after: func(*http.Request) {}}
+	b := &siteRegistry{before: func(http.ResponseWriter, *http.Request) bool { return true }, after: func(*http.Request) {}}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if digest := r.URL.Query().Get("digest"); r.Method == http.MethodPut && digest != "" {
 			b.sent.Store(digest, true)
@@ -58,9 +58,9 @@ func newBank(t testing.TB, path string) *bank {
 	return b
 }
 
-// onlyWith wants a user's password for everything, as the registry's own htpasswd
-// does.
-func onlyWith(user, password string) func(http.ResponseWriter, *http.Request) bool {
+// requireLogin requires a user's password for every request, as the htpasswd option of the
+// distribution registry does.
+func requireLogin(user, password string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		u, p, _ := r.BasicAuth()
 		if u == user && p == password {
@@ -72,9 +72,9 @@ func onlyWith(user, password string) func(http.ResponseWriter, *http.Request) bo
 	}
 }
 
-// distinct is how many layers and configurations were sent. A request of a push that
-// ended early may arrive late, during the next push: each digest counts once.
-func (b *bank) distinct() int {
+// sentBlobs returns the number of layers and configurations that clients sent. A request of an
+// earlier, failed push may arrive during the next push, so each digest counts once.
+func (b *siteRegistry) sentBlobs() int {
 	n := 0
 	b.sent.Range(func(any, any) bool { n++; return true })
 	return n
@@ -93,15 +93,15 @@ func (e Existing) image(t testing.TB, ref string) (v1.Image, error) {
 
 func lockOf(t testing.TB, f *bundletest.Fixture) []bundle.Image { return f.Open(t).Index().Lock.Images }
 
-// TestPushToExisting: all images are there afterwards under a path that has their
-// upstream host, and a second push sends nothing.
+// TestPushToExisting: after the push the registry has all images, below a path with their upstream
+// host. A second push sends nothing.
 func TestPushToExisting(t *testing.T) {
 	f := bundletest.New(t)
-	b := newBank(t, "/airgap")
+	b := newSiteRegistry(t, "/airgap")
 	missing, err := b.Missing(t.Context(), lockOf(t, f))
 	must(t, err)
 	if len(missing) != len(f.Images) {
-		t.Errorf("an empty registry lacks %v", missing)
+		t.Errorf("an empty registry misses only %v", missing)
 	}
 	pushed, err := b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard())
 	must(t, err)
@@ -122,33 +122,33 @@ func TestPushToExisting(t *testing.T) {
 		}
 	}
 	if missing, err := b.Missing(t.Context(), lockOf(t, f)); err != nil || len(missing) > 0 {
-		t.Errorf("after the push %v lack, %v", missing, err)
+		t.Errorf("after the push, %v are missing (%v)", missing, err)
 	}
 	if has, err := b.Has(t.Context(), "quay.io/org/app", "sha256:"+strings.Repeat("0", 64)); has || err != nil {
-		t.Errorf("Has what is not there: %t, %v", has, err)
+		t.Errorf("Has of an unknown digest: %t, %v", has, err)
 	}
 	b.sent.Clear()
 	pushed, err = b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard())
 	must(t, err)
 	for _, p := range pushed {
 		if !p.Unchanged() {
-			t.Errorf("again: %+v", p)
+			t.Errorf("second push: %+v", p)
 		}
 	}
-	if n := b.distinct(); n > 0 {
+	if n := b.sentBlobs(); n > 0 {
 		t.Errorf("%d layers and configurations were sent again", n)
 	}
 }
 
-// TestPushOfOnePlatform: registries want all of an index. Its tag means the one
-// platform then; its digest cannot.
+// TestPushOfOnePlatform: some registries require all platforms of an index. Then the tag becomes the
+// one platform of the bundle. With a digest, the push fails.
 func TestPushOfOnePlatform(t *testing.T) {
 	image := bundletest.StandardImages(t)[2]
 	index, err := image.Index.Digest()
 	must(t, err)
 	held, err := image.Held.Digest()
 	must(t, err)
-	b := newBank(t, "")
+	b := newSiteRegistry(t, "")
 	pushed, err := b.Push(t.Context(), bundle.NewView(bundletest.NewWith(t, "test", image).Open(t)), nil, ui.Discard())
 	must(t, err)
 	if p := pushed[0]; !p.Platform || p.Digest != held.String() {
@@ -163,16 +163,16 @@ func TestPushOfOnePlatform(t *testing.T) {
 			t.Errorf("%s: %+v, %v", pinned.Name, pushed, err)
 		}
 		if missing, err := b.Missing(t.Context(), lockOf(t, f)); err != nil || len(missing) != 1 {
-			t.Errorf("%s: lacks %v, %v", pinned.Name, missing, err)
+			t.Errorf("%s: missing are %v (%v)", pinned.Name, missing, err)
 		}
 	}
 }
 
-// TestPushOfADelta: what the base brought is not needed again, and without the
-// base the push says what lacks.
+// TestPushOfADelta: layers of the base are not needed again. Without the base, the error says that
+// they are missing.
 func TestPushOfADelta(t *testing.T) {
 	base, delta := bundletest.BaseAndDelta(t)
-	b := newBank(t, "/airgap")
+	b := newSiteRegistry(t, "/airgap")
 	if _, err := b.Push(t.Context(), bundle.NewView(delta.Open(t)), nil, ui.Discard()); !errors.Is(err, errLeftOut) {
 		t.Errorf("without its base: %v", err)
 	}
@@ -187,13 +187,13 @@ func TestPushOfADelta(t *testing.T) {
 	}
 }
 
-// TestPushOfADeltaOnOtherImagesLayers: what the base brought under another name is
-// mounted from there.
+// TestPushOfADeltaOnOtherImagesLayers: a layer that the base has in another image is mounted from
+// there.
 func TestPushOfADeltaOnOtherImagesLayers(t *testing.T) {
 	base := bundletest.New(t)
 	tool := bundletest.Image{Name: "docker.io/bank/tool:1", Held: base.Images[1].Held} // its name comes first
 	delta := base.Delta(t, "test-delta-1", append(slices.Clone(base.Images), tool)...)
-	b := newBank(t, "/airgap")
+	b := newSiteRegistry(t, "/airgap")
 	_, err := b.Push(t.Context(), bundle.NewView(base.Open(t)), nil, ui.Discard())
 	must(t, err)
 	_, err = b.Push(t.Context(), bundle.NewView(delta.Open(t)), nil, ui.Discard())
@@ -203,25 +203,25 @@ func TestPushOfADeltaOnOtherImagesLayers(t *testing.T) {
 	must(t, validate.Image(image))
 }
 
-// TestPushGoesOn: layers that arrived are not sent again.
+// TestPushGoesOn: a second push does not send the layers again that the registry has.
 func TestPushGoesOn(t *testing.T) {
 	f := bundletest.New(t)
-	b := newBank(t, "/airgap")
+	b := newSiteRegistry(t, "/airgap")
 	var full atomic.Bool
 	var begun atomic.Int64
 	full.Store(true)
-	arrived := make(chan struct{})
+	firstDone := make(chan struct{})
 	b.before = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPut || !full.Load() || begun.Add(1) == 1 {
 			return true
 		}
-		<-arrived // an error ends those that are on their way beside it
-		http.Error(w, "the power is gone", http.StatusInsufficientStorage)
+		<-firstDone // an error cancels parallel requests
+		http.Error(w, "the disk is full", http.StatusInsufficientStorage)
 		return false
 	}
 	b.after = func(r *http.Request) {
 		if r.Method == http.MethodPut && full.Load() {
-			close(arrived)
+			close(firstDone)
 		}
 	}
 	if _, err := b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard()); err == nil || !strings.Contains(err.Error(), "507") {
@@ -231,34 +231,33 @@ func TestPushGoesOn(t *testing.T) {
 	full.Store(false)
 	_, err := b.Push(t.Context(), bundle.NewView(f.Open(t)), nil, ui.Discard())
 	must(t, err)
-	if again := b.distinct(); again == 0 || again >= 7 {
-		t.Errorf("%d of 7 layers and configurations were sent when it went on", again)
+	if repeated := b.sentBlobs(); repeated == 0 || repeated >= 7 {
+		t.Errorf("%d of 7 layers and configurations were sent by the second push", repeated)
 	}
 }
 
-// TestPushOfDamage: what is not as it was signed does not become a layer, and no
-// tag is made.
+// TestPushOfDamage: a damaged layer is not pushed, and no tag is created.
 func TestPushOfDamage(t *testing.T) {
 	f := bundletest.New(t)
 	opened := f.Open(t)
 	hex, _ := firstLayer(t, f.Images[0].Held)
 	f.Flip(t, bundle.BlobPath(hex))
-	b := newBank(t, "/airgap")
+	b := newSiteRegistry(t, "/airgap")
 	pushed, err := b.Push(t.Context(), bundle.NewView(opened), nil, ui.Discard())
 	if !errors.Is(err, bundle.ErrDamaged) || len(pushed) > 0 {
 		t.Errorf("%+v, %v", pushed, err)
 	}
 	if missing, err := b.Missing(t.Context(), opened.Index().Lock.Images); err != nil || len(missing) != len(f.Images) {
-		t.Errorf("lacks %v, %v", missing, err)
+		t.Errorf("missing are %v (%v)", missing, err)
 	}
 }
 
-// TestPushLogsIn with a password that is given, and with the one that docker or
-// podman keeps; and says that the registry lets nobody pull.
+// TestPushLogsIn with a given password, and with the password in the files of docker and podman.
+// Missing reports that nodes need a login to pull.
 func TestPushLogsIn(t *testing.T) {
 	f := bundletest.New(t)
-	b := newBank(t, "/airgap")
-	b.before = onlyWith(pusher, password)
+	b := newSiteRegistry(t, "/airgap")
+	b.before = requireLogin(pusher, password)
 	v := bundle.NewView(f.Open(t))
 	if _, err := b.Push(t.Context(), v, nil, ui.Discard()); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("without a password: %v", err)
@@ -274,12 +273,12 @@ func TestPushLogsIn(t *testing.T) {
 	_, err = b.Push(t.Context(), v, nil, ui.Discard())
 	must(t, err)
 	if _, err := b.Missing(t.Context(), lockOf(t, f)); err == nil || !strings.Contains(err.Error(), "401") {
-		t.Errorf("nodes have no password: %v", err)
+		t.Errorf("Missing without a password: %v", err)
 	}
 }
 
-// TestPushWithTokens: as Harbor, our own registry gives tokens for passwords, and
-// to anybody who wants to pull.
+// TestPushWithTokens: like Harbor, airgap's registry issues tokens for a password, and anonymous
+// tokens to pull.
 func TestPushWithTokens(t *testing.T) {
 	r, _ := startSite(t, bundletest.NewWith(t, "other", bundletest.Image{Name: "docker.io/library/other:1", Held: bundletest.RandomImage(t, 1000, 1, "amd64")}).Open(t))
 	ca, err := os.ReadFile(r.pki.CAFile())
@@ -289,20 +288,19 @@ func TestPushWithTokens(t *testing.T) {
 	_, err = harbor.Push(t.Context(), bundle.NewView(f.Open(t)), &authn.Basic{Username: pusher, Password: password}, ui.Discard())
 	must(t, err)
 	if missing, err := harbor.Missing(t.Context(), lockOf(t, f)); err != nil || len(missing) > 0 {
-		t.Errorf("lacks %v, %v", missing, err)
+		t.Errorf("missing are %v (%v)", missing, err)
 	}
 }
 
-// TestPushKeepsToHTTPS: a registry in the site's own network must not get a
-// password in the clear.
+// TestPushKeepsToHTTPS: also a registry in a private network must not get a password over HTTP.
 func TestPushKeepsToHTTPS(t *testing.T) {
-	var asked atomic.Int64
-	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	var requests atomic.Int64
+	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	t.Cleanup(plain.Close)
 	e := Existing{Address: plain.Listener.Addr().String() + "/airgap"}
 	_, err := e.Push(t.Context(), bundle.NewView(bundletest.New(t).Open(t)), &authn.Basic{Username: pusher, Password: password}, ui.Discard())
-	if err == nil || asked.Load() > 0 {
-		t.Errorf("%d plain requests, %v", asked.Load(), err)
+	if err == nil || requests.Load() > 0 {
+		t.Errorf("%d plain requests, %v", requests.Load(), err)
 	}
 }
 
@@ -313,11 +311,11 @@ func TestExistingRefuses(t *testing.T) {
 		"upper case":     {Address: "harbor.bank/Airgap"},
 		"a quote":        {Address: "harbor.bank/a\"b"},
 		"no certificate": {Address: "harbor.bank/airgap", CA: "hello"},
-		"nothing":        {},
-		"Docker Hub's":   {Address: "harbor/airgap"},
+		"no address":     {},
+		"Docker Hub":     {Address: "harbor/airgap"},
 	} {
 		if err := e.Check(); err == nil {
-			t.Errorf("%s: %+v is fine", name, e)
+			t.Errorf("%s: Check accepts %+v", name, e)
 		}
 	}
 }

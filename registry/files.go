@@ -20,15 +20,13 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// files keeps what the engine writes in a directory, and never looks outside it.
-// The engine has such a driver as well; it does not make renamed files durable,
-// and the driver's base sends traces, for which it brings 24 more modules.
+// files is a storage driver in one directory, and never accesses files outside it. The engine's own
+// driver does not sync renamed files, and its base package sends traces, which needs 24 more modules.
 type files struct{ root *host.Owned }
 
 var _ storagedriver.StorageDriver = files{}
 
-// openFiles makes the directory unless it is there, and wants to be able to write
-// to it.
+// openFiles creates the directory if it does not exist, and checks that it is writable.
 func openFiles(dir string) (files, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return files{}, err
@@ -42,7 +40,7 @@ func openFiles(dir string) (files, error) {
 
 func (files) Name() string { return driverName }
 
-// local is the path as os.Root takes it.
+// local returns the path relative to the root, as os.Root requires it.
 func local(path string) string {
 	if path = strings.TrimPrefix(path, "/"); path != "" {
 		return path
@@ -50,7 +48,7 @@ func local(path string) string {
 	return "."
 }
 
-// notFound puts an error in the engine's terms.
+// notFound converts an error for a missing file to the engine's type.
 func notFound(err error, path string) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return storagedriver.PathNotFoundError{Path: path, DriverName: driverName}
@@ -64,19 +62,19 @@ func (f files) GetContent(_ context.Context, path string) ([]byte, error) {
 	}
 	limit := int64(math.MaxInt64 - 1)
 	if f.root.Foreign() {
-		limit = maxManifest // more than the engine reads at once
+		limit = maxManifest // the engine reads no larger files at once
 	}
 	content, err := f.root.ReadFile(local(path), limit)
 	return content, notFound(err, path)
 }
 
-// PutContent is a file with its old content or the new, also after a power cut.
+// PutContent replaces a file atomically, also during a power cut.
 func (f files) PutContent(ctx context.Context, to string, content []byte) error {
 	if err := valid(to); err != nil {
 		return err
 	}
-	draft := to + "." + uuid.NewString()
-	w, err := f.Writer(ctx, draft, false)
+	temporary := to + "." + uuid.NewString()
+	w, err := f.Writer(ctx, temporary, false)
 	if err != nil {
 		return err
 	}
@@ -84,15 +82,15 @@ func (f files) PutContent(ctx context.Context, to string, content []byte) error 
 		err = w.Commit(ctx)
 	}
 	if err = errors.Join(err, w.Close()); err == nil {
-		err = f.Move(ctx, draft, to)
+		err = f.Move(ctx, temporary, to)
 	}
 	if err != nil {
-		return errors.Join(err, f.root.RemoveAll(local(draft)))
+		return errors.Join(err, f.root.RemoveAll(local(temporary)))
 	}
 	return nil
 }
 
-// valid keeps to the names that the engine's drivers take.
+// valid returns an error for a path that the engine's drivers do not accept.
 func valid(path string) error {
 	if !storagedriver.PathRegexp.MatchString(path) {
 		return storagedriver.InvalidPathError{Path: path, DriverName: driverName}
@@ -114,18 +112,18 @@ func (f files) Reader(_ context.Context, path string, offset int64) (io.ReadClos
 	return file, nil
 }
 
-func (f files) Writer(_ context.Context, to string, more bool) (storagedriver.FileWriter, error) {
+func (f files) Writer(_ context.Context, to string, appending bool) (storagedriver.FileWriter, error) {
 	if err := valid(to); err != nil {
 		return nil, err
 	}
 	if err := f.root.MkdirAll(local(path.Dir(to)), 0o750); err != nil {
 		return nil, err
 	}
-	how := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
-	if more {
-		how = os.O_CREATE | os.O_WRONLY | os.O_APPEND
+	flags := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
+	if appending {
+		flags = os.O_CREATE | os.O_WRONLY | os.O_APPEND
 	}
-	file, err := f.root.OpenFile(local(to), how, 0o640)
+	file, err := f.root.OpenFile(local(to), flags, 0o640)
 	if err != nil {
 		return nil, err
 	}
@@ -136,14 +134,13 @@ func (f files) Writer(_ context.Context, to string, more bool) (storagedriver.Fi
 	return &fileWriter{File: file, remove: func() error { return f.root.Remove(local(to)) }, size: info.Size()}, nil
 }
 
-// fileWriter is one file that is being written. What Close leaves may be gone on
-// with.
+// fileWriter writes one file. A later Writer can continue a file after Close.
 type fileWriter struct {
 	*os.File
 
 	remove func() error
 	size   int64
-	over   bool
+	closed bool
 }
 
 func (w *fileWriter) Write(p []byte) (int, error) {
@@ -152,7 +149,7 @@ func (w *fileWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom hides that of the file, which would not count.
+// ReadFrom hides the method of os.File, which would not update size.
 func (w *fileWriter) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{w}, r)
 }
@@ -160,10 +157,10 @@ func (w *fileWriter) ReadFrom(r io.Reader) (int64, error) {
 func (w *fileWriter) Size() int64 { return w.size }
 
 func (w *fileWriter) Close() error {
-	if w.over {
+	if w.closed {
 		return nil
 	}
-	w.over = true
+	w.closed = true
 	return w.File.Close()
 }
 
@@ -198,7 +195,7 @@ func (f files) List(_ context.Context, at string) ([]string, error) {
 	return names, notFound(err, at)
 }
 
-// Move is durable when it returns, and with it what was written before.
+// Move renames a file and syncs the directory.
 func (f files) Move(_ context.Context, from, to string) error {
 	if err := f.root.MkdirAll(local(path.Dir(to)), 0o750); err != nil {
 		return err
@@ -219,7 +216,7 @@ func (f files) Delete(_ context.Context, at string) error {
 	return f.sync(path.Dir(at))
 }
 
-// sync makes the names in a directory durable.
+// sync writes the entries of a directory to the disk.
 func (f files) sync(dir string) error {
 	d, err := f.root.OpenFile(local(dir), os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {

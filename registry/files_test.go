@@ -8,15 +8,15 @@ import (
 	"github.com/stretchr/testify/suite"
 )
 
-// engineSuite is what the engine asks of every driver.
+// engineSuite is the engine's test suite for drivers.
 type engineSuite struct{ *testsuites.DriverSuite }
 
 func (s engineSuite) TestWriteReadLargeStreams() {
-	s.T().Skip("the same as TestWriteReadStreams, with 5 GiB")
+	s.T().Skip("it repeats TestWriteReadStreams with 5 GiB")
 }
 
 func TestFilesAsDriver(t *testing.T) {
-	t.Parallel() // it sleeps for 15 s, to see a time change
+	t.Parallel() // it sleeps for 15 s, until a timestamp changes
 	dir := t.TempDir()
 	open := func() (storagedriver.StorageDriver, error) { return openFiles(dir) }
 	suite.Run(t, &engineSuite{&testsuites.DriverSuite{Constructor: open}})

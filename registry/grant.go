@@ -8,20 +8,20 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// grant is what a user may push to: names below the prefixes, or, where there are none,
-// every name that is not reserved.
+// grant lists the repositories to which a user may push: names below the prefixes, or without
+// prefixes all names that are not reserved.
 //
-// It stands in the htpasswd file itself, as a comment, so that neither is restored,
-// copied or lost without the other.
+// It is a comment in the htpasswd file, so that both are always restored, copied and removed
+// together.
 type grant struct {
 	limited  bool
 	prefixes []string
 }
 
-// limitMark is before a user's name in the comment with the user's prefixes.
+// limitMark starts the comment with a user's prefixes. The user's name follows.
 const limitMark = "#prefixes:"
 
-// grant is an error for a user who is not in the file: a token may outlive its user.
+// grant returns an error for a user who is not in the file, because a token can still be valid when its user is removed.
 func (u Users) grant(name string) (grant, error) {
 	lines, err := u.lines()
 	if err != nil {
@@ -38,14 +38,14 @@ func (u Users) grant(name string) (grant, error) {
 	return grant{}, nil
 }
 
-// covers compares whole components: team-a covers team-a and team-a/app, not team-ab.
+// covers compares complete components: team-a covers team-a and team-a/app, but not team-ab.
 func (g grant) covers(repository string) bool {
 	return !g.limited || slices.ContainsFunc(g.prefixes, func(prefix string) bool {
 		return repository == prefix || strings.HasPrefix(repository, strings.TrimSuffix(prefix, "/")+"/")
 	})
 }
 
-// String is for messages.
+// String describes the grant in messages.
 func (g grant) String() string {
 	if !g.limited {
 		return "names that are not reserved"
@@ -53,7 +53,7 @@ func (g grant) String() string {
 	return "names below " + strings.Join(g.prefixes, ", ")
 }
 
-// limitLine is the user's comment; none without prefixes, and for a single "".
+// limitLine returns the user's comment line. It returns none without prefixes, and for a single "".
 func limitLine(name string, prefixes []string) ([]string, error) {
 	if len(prefixes) == 0 || len(prefixes) == 1 && prefixes[0] == "" {
 		return nil, nil
@@ -63,9 +63,9 @@ func limitLine(name string, prefixes []string) ([]string, error) {
 		_, err := reference.Named(strings.TrimSuffix(prefix, "/"))
 		switch {
 		case err != nil || prefix != strings.ToLower(prefix):
-			return nil, fmt.Errorf("prefix %q: give the beginning of a repository's name, such as team-a/", prefix)
+			return nil, fmt.Errorf("prefix %q: give the start of a repository name, such as team-a/", prefix)
 		case hostLike(first):
-			return nil, fmt.Errorf("prefix %q: names of %s are reserved for bundles; give another one, such as team-a/", prefix, first)
+			return nil, fmt.Errorf("prefix %q: names of %s are reserved for bundles; give another prefix, such as team-a/", prefix, first)
 		}
 	}
 	return []string{limitMark + name + ":" + strings.Join(prefixes, " ")}, nil

@@ -49,12 +49,12 @@ func TestPrefixes(t *testing.T) {
 		}
 	}
 	if want := `"user":"ci","repository":"team-b/app"`; !strings.Contains(r.log.String(), want) || !strings.Contains(r.log.String(), "ci may push only to names below team-a/, base, not to team-b/app") {
-		t.Errorf("the journal does not name the refused push:\n%s", r.log)
+		t.Errorf("the log does not contain the refused push:\n%s", r.log)
 	}
 	token := r.userToken(t)
-	must(t, u.Set(pusher, password)) // the password alone changes
+	must(t, u.Set(pusher, password)) // only the password changes
 	if err := remote.Write(r.ref(t, "team-b/app:1"), image, r.login()...); err == nil {
-		t.Error("a new password lifted the prefixes")
+		t.Error("a new password removed the prefixes")
 	}
 	must(t, u.Set(pusher, password, ""))
 	must(t, remote.Write(r.ref(t, "team-b/app:1"), image, r.login()...))
@@ -76,7 +76,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(u.File); err == nil {
-		t.Error("a refused prefix left a file")
+		t.Error("a refused prefix created a file")
 	}
 	must(t, u.Set("ci", "x", "team-a/", "team-b/"))
 	must(t, u.Set("ci2", "x", "team-c/"))
@@ -91,7 +91,7 @@ func TestLimits(t *testing.T) {
 	}
 	must(t, u.Set("ci", "x", "team-d/"))
 	if g, err := u.grant("ci"); err != nil || g.String() != "names below team-d/" {
-		t.Errorf("changed: %s, %v", g, err)
+		t.Errorf("after the change: %s, %v", g, err)
 	}
 	if info, err := os.Stat(u.File); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("mode %v, %v", info, err)
@@ -102,6 +102,6 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	if text, err := os.ReadFile(u.File); err == nil {
-		t.Errorf("left: %s", text)
+		t.Errorf("remaining: %s", text)
 	}
 }

@@ -14,82 +14,82 @@ import (
 	"airgap.dev/airgap/bundle"
 )
 
-// Options say what a registry serves.
+// Options configure a registry.
 type Options struct {
 	Bundles []*bundle.Bundle
-	Pushed  string                   // directory of what the site pushes; "" where nobody may push
-	Users   string                   // htpasswd file (bcrypt) of those who may; without it nobody may
-	Brought func() ([]string, error) // names of the images of earlier bundles; nil for none
-	Peers   []*Client                // the other registries, whose pushes this one copies
-	Names   []string                 // HOST:PORT that this registry is known by; what it is asked by needs not be among them
-	Expiry  func() time.Time         // of the server's certificate, for its metric; nil for none
-	Every   time.Duration            // how often it asks them; 0 is 5 s
-	Join    http.Handler             // answers below /join/; nil when nobody may join here
-	Log     *slog.Logger             // one line a request, and every read that failed
-	Version string                   // of the program that serves
+	Pushed  string                   // directory of pushed images; "": the registry accepts no pushes
+	Users   string                   // htpasswd file (bcrypt) of users who may push; without it, no user may push
+	Brought func() ([]string, error) // returns the names of the images of earlier bundles; nil: none
+	Peers   []*Client                // the other registries; this one copies their pushes
+	Names   []string                 // HOST:PORT names of this registry, in addition to the Host of each request
+	Expiry  func() time.Time         // returns when the server certificate expires, for the metric; nil: no metric
+	Every   time.Duration            // interval of polling the peers; 0 is 5 s
+	Join    http.Handler             // answers below /join/; nil: no host may join here
+	Log     *slog.Logger             // one line for each request and for each failed read
+	Version string                   // of airgap
 }
 
-// Health is what /healthz answers.
+// Health is the answer of /healthz.
 type Health struct {
-	Bundles []ServedBundle `json:"bundles"`           // that are being served
-	Problem string         `json:"problem,omitempty"` // with the pushes
-	Hidden  []string       `json:"hidden,omitempty"`  // repositories whose pushed images are not served: the names are reserved
-	Damage  []Damage       `json:"damage,omitempty"`  // of them, as far as somebody has read it
+	Bundles []ServedBundle `json:"bundles"`           // the bundles that the registry serves
+	Problem string         `json:"problem,omitempty"` // why the registry accepts no pushes
+	Hidden  []string       `json:"hidden,omitempty"`  // repositories with pushed images that are not served: the names are reserved
+	Damage  []Damage       `json:"damage,omitempty"`  // damage of the bundles that a read has found
 	Lags    []Lag          `json:"lags,omitempty"`    // how far this registry is behind the others
-	Ends    *time.Time     `json:"ends,omitempty"`    // when its certificate does
-	Version string         `json:"version,omitempty"` // of airgap that runs; "" of one that did not say
+	Ends    *time.Time     `json:"ends,omitempty"`    // when the server certificate expires
+	Version string         `json:"version,omitempty"` // of the running airgap; "": unknown
 }
 
-// ServedBundle tells one bundle from another one of the same name.
+// ServedBundle identifies a bundle, also if another bundle has the same name.
 type ServedBundle struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
-	ID      string    `json:"id"` // bundle.Bundle's; two bundles may have one name
+	ID      string    `json:"id"` // of bundle.Bundle; two bundles may have one name
 }
 
-// Handler is a registry.
+// Handler serves the HTTP requests of a registry.
 type Handler struct {
 	http.Handler
 
-	problem  string   // why nobody may push; "" when that is as it was wanted
+	problem  string   // why pushes are disabled; "": they work, or are not configured
 	hidden   []string // reserved repositories with pushed images
-	damage   *damageBook
+	damage   *damageLog
 	metrics  *metrics
 	replicas []*replica
 }
 
-// NewHandler serves the bundles:
+// NewHandler returns a handler for the bundles:
 //
-//	/v2/…                      images, also with ?ns=HOST as runtimes ask mirrors
-//	/token                     tokens for those who push
-//	/pushed                    what was pushed and deleted, for the other registries
+//	/v2/…                      images, also with ?ns=HOST, as runtimes query mirrors
+//	/token                     tokens for users who push
+//	/pushed                    pushed and deleted images, for the other registries
 //	/rpm/OS/…                  repositories for dnf
 //	/files/…                   files by name
 //	/airgap.rpm, /RPM-GPG-KEY-airgap
-//	/bundles/NAME/FILE         a bundle's own files, for the store of another host;
+//	/bundles/NAME/FILE         the files of a bundle, for the store of another host;
 //	                           NAME may be its ID
 //	/healthz                   a Health in JSON
 //	/metrics                   for Prometheus
-//	/join/…                    o.Join
+//	/join/…                    handled by o.Join
 //
-// The bundles are served as one view: where they disagree, the newest wins. The
-// error says which lock names what no bundle holds.
+// It serves the bundles as one view: if they have different content for a name, the newest bundle
+// wins. The error names the lock entries that no bundle contains.
 func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 	view := bundle.NewView(bundle.NewestFirst(o.Bundles)...)
-	h := &Handler{damage: new(damageBook), metrics: newMetrics()}
+	h := &Handler{damage: new(damageLog), metrics: newMetrics()}
 	bundles, files := view.Bundles(), readLog{view.FS(), o.Log, h.damage}
 	c, err := newCatalog(bundles, files)
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range Disagreements(bundles) {
-		o.Log.Warn("bundles disagree on a tag", "image", d.Image, "served", d.Is, "of", d.Of, "not", d.Was, "bundle", d.Not)
+		o.Log.Warn("bundles have different images for a tag", "image", d.Image, "served", d.Is, "of", d.Of, "not", d.Was, "bundle", d.Not)
 	}
 	s, p, err := openPushes(c, o)
 	if err != nil {
-		// The bundles are served all the same: pods wait for them.
-		o.Log.Error("nobody may push", "directory", o.Pushed, "error", err.Error())
-		h.problem = "nobody may push: " + err.Error()
+		// The bundles are still served, because pods need them.
+		o.Log.Error("pushes are disabled", "directory", o.Pushed, "error", err.Error())
+		h.problem = "pushes are disabled: " + err.Error()
 		o.Pushed = ""
 		if s, p, err = openPushes(c, o); err != nil {
 			return nil, err
@@ -99,11 +99,11 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 		h.hidden = p.ledger.hidden
 		o.Log.Warn("pushed images are not served: their names are reserved for bundles", "repositories", h.hidden)
 	}
-	known := slices.Clone(o.Names)
+	names := slices.Clone(o.Names)
 	for _, peer := range o.Peers {
-		known = append(known, peer.Addr())
+		names = append(names, peer.Addr())
 	}
-	all, err := newImages(ctx, c, s, p, known)
+	all, err := newImages(ctx, c, s, p, names)
 	if err != nil {
 		return nil, err
 	}
@@ -118,12 +118,12 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 	}
 	mux.Handle("/rpm/", http.FileServerFS(files))
 	mux.Handle("/files/", http.FileServerFS(files))
-	own := own{bundles, o.Log, h.damage}
-	mux.HandleFunc("/bundles/{name}/{file}", own.whole)
+	served := bundleFiles{bundles, o.Log, h.damage}
+	mux.HandleFunc("/bundles/{name}/{file}", served.serveByName)
 	mux.HandleFunc("/healthz", h.health(bundles, o.Expiry, o.Version))
 	mux.Handle("/metrics", h.metrics.handler(h, o.Expiry))
-	for _, name := range besides() {
-		mux.Handle("/"+name, own.beside(name))
+	for _, name := range publicFiles() {
+		mux.Handle("/"+name, served.serveNewest(name))
 	}
 	if o.Join != nil {
 		mux.Handle("/join/", o.Join)
@@ -133,14 +133,14 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 }
 
 func openPushes(c *catalog, o Options) (storage, *pushes, error) {
-	var brought []string
+	var imported []string
 	if o.Brought != nil && o.Pushed != "" {
 		var err error
-		if brought, err = o.Brought(); err != nil {
+		if imported, err = o.Brought(); err != nil {
 			return storage{}, nil, err
 		}
 	}
-	s, err := newStorage(c, o.Pushed, brought)
+	s, err := newStorage(c, o.Pushed, imported)
 	if err != nil {
 		return s, nil, err
 	}
@@ -148,7 +148,7 @@ func openPushes(c *catalog, o Options) (storage, *pushes, error) {
 	return s, p, err
 }
 
-// Follow copies what is pushed to the peers, until ctx ends.
+// Follow copies images that users push to the peers, until ctx ends.
 func (h *Handler) Follow(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, r := range h.replicas {
@@ -163,13 +163,13 @@ func (h *Handler) health(bundles []*bundle.Bundle, expiry func() time.Time, vers
 		served = append(served, servedBundle(b))
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
-		answer := Health{Bundles: served, Problem: h.problem, Hidden: h.hidden, Damage: h.damage.standing(), Lags: h.lags(), Version: version}
+		answer := Health{Bundles: served, Problem: h.problem, Hidden: h.hidden, Damage: h.damage.current(), Lags: h.lags(), Version: version}
 		if expiry != nil {
 			ends := expiry()
 			answer.Ends = &ends
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer) // a client that left is no error of ours
+		_ = json.NewEncoder(w).Encode(answer) // the client may have closed the connection
 	}
 }
 
@@ -185,8 +185,7 @@ func servedBundle(b *bundle.Bundle) ServedBundle {
 	return ServedBundle{Name: b.Index().Name, Created: b.Index().Created, ID: b.ID()}
 }
 
-// readOnly refuses every method that would change something, except where a
-// handler decides for itself.
+// readOnly refuses each method that changes something, except on paths with their own check.
 func readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		decides := func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }
@@ -195,11 +194,11 @@ func readOnly(next http.Handler) http.Handler {
 			return
 		}
 		w.Header().Set("Allow", "GET, HEAD")
-		writeError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "bundles are read only")
+		writeError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "bundles are read-only")
 	})
 }
 
-// writeError answers in the form that OCI clients print.
+// writeError writes an error in the format of the OCI distribution specification.
 func writeError(w http.ResponseWriter, status int, code, message string) {
 	type problem struct {
 		Code    string `json:"code"`
@@ -207,5 +206,5 @@ func writeError(w http.ResponseWriter, status int, code, message string) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string][]problem{"errors": {{code, message}}}) // as in health
+	_ = json.NewEncoder(w).Encode(map[string][]problem{"errors": {{code, message}}}) // the client may have closed the connection
 }

@@ -15,24 +15,23 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// images answers the registry protocol. The engine does the names, the manifests
-// and the uploads; blobs are served without its buffers, which hold 4 MiB for each
-// blob that is being read, and it knows nothing of referrers.
+// images serves the registry protocol. The engine handles names, manifests and uploads. airgap serves
+// blobs itself, because the engine buffers 4 MiB for each open blob. airgap also serves referrers,
+// which the engine does not support.
 type images struct {
-	catalog   *catalog
-	engine    http.Handler
-	referrers *referrers
-	pushes    *pushes
-	own       []string // HOST:PORT under which clients know this cluster's registries
+	catalog    *catalog
+	engine     http.Handler
+	referrers  *referrers
+	pushes     *pushes
+	registries []string // HOST:PORT names of this cluster's registries
 }
 
-func newImages(ctx context.Context, c *catalog, s storage, p *pushes, own []string) (images, error) {
+func newImages(ctx context.Context, c *catalog, s storage, p *pushes, registries []string) (images, error) {
 	n, err := s.namespace(ctx)
-	return images{catalog: c, engine: newEngine(ctx, s), referrers: newReferrers(n), pushes: p, own: own}, err
+	return images{catalog: c, engine: newEngine(ctx, s), referrers: newReferrers(n), pushes: p, registries: registries}, err
 }
 
-// ServeHTTP maps the name that the client asks for to ours, and finds who
-// answers.
+// ServeHTTP maps the requested name to a repository of this registry, and dispatches the request.
 func (i images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, ok := parseV2Path(r.URL.Path)
 	if !ok {
@@ -45,7 +44,7 @@ func (i images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = withPath(r, path)
-	user, ok := i.pushes.admits(w, r, path)
+	user, ok := i.pushes.authorize(w, r, path)
 	switch {
 	case !ok:
 	case path.kind == "referrers":
@@ -61,24 +60,24 @@ func (i images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveUnnamed answers paths without a repository, where nothing is written.
+// serveUnnamed answers requests without a repository, which must be reads.
 func (i images) serveUnnamed(w http.ResponseWriter, r *http.Request) {
-	if _, ok := i.pushes.admits(w, r, v2Path{}); !ok {
+	if _, ok := i.pushes.authorize(w, r, v2Path{}); !ok {
 		return
 	}
 	if !reads(r) {
 		w.Header().Set("Allow", "GET, HEAD")
-		writeError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "nothing is written to "+r.URL.Path)
+		writeError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "the registry accepts no writes to "+r.URL.Path)
 		return
 	}
 	i.engine.ServeHTTP(w, r)
 }
 
-// upstream is the host in an image's name, which runtimes tell their mirrors. Where
-// it is one of this cluster's registries, the rest of the name is all there is.
+// upstream returns the host in the image's name, which runtimes send to mirrors. It is "" for this
+// cluster's registries, which are not part of a repository's name.
 func (i images) upstream(r *http.Request) string {
 	host := r.URL.Query().Get("ns")
-	if host == r.Host || slices.Contains(i.own, host) {
+	if host == r.Host || slices.Contains(i.registries, host) {
 		return ""
 	}
 	return host
@@ -86,19 +85,19 @@ func (i images) upstream(r *http.Request) string {
 
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// serveBlob answers ranges and conditions as any file server does. Bytes that are
-// not what their digest says end the answer early, and with it the connection.
+// serveBlob serves ranges and conditional requests as a file server does. If the bytes do not match
+// the digest, it ends the answer early and closes the connection.
 func (i images) serveBlob(w http.ResponseWriter, r *http.Request, path v2Path) {
 	d := digest.Digest(path.reference)
-	open, found := i.catalog.layer(path.name, d)
+	wide, found := i.catalog.layer(path.name, d)
 	if !found {
-		open, found = i.pushes.layer(r.Context(), path.name, d)
+		wide, found = i.pushes.layer(r.Context(), path.name, d)
 	}
 	if !found {
-		i.engine.ServeHTTP(w, r) // it says what is wrong
+		i.engine.ServeHTTP(w, r) // it writes the error
 		return
 	}
-	content, err := open()
+	content, err := wide()
 	if err != nil {
 		writeError(w, http.StatusInternalServerError, "UNKNOWN", err.Error())
 		return
@@ -113,34 +112,34 @@ func (i images) serveBlob(w http.ResponseWriter, r *http.Request, path v2Path) {
 	http.ServeContent(w, r, "", time.Time{}, content)
 }
 
-// withPath is the request for a path of ours. Where a blob is to be mounted from
-// another repository, that one's name is mapped as well.
+// withPath returns the request with the mapped path. It also maps the name of the repository from
+// which a blob is to be mounted.
 func withPath(r *http.Request, path v2Path) *http.Request {
-	moved := r.WithContext(r.Context())
+	mapped := r.WithContext(r.Context())
 	query := r.URL.Query()
 	if from := query.Get("from"); from != "" {
 		query.Set("from", RepositoryName("", from))
 	}
-	moved.URL = &url.URL{Path: path.String(), RawQuery: query.Encode()}
-	return moved
+	mapped.URL = &url.URL{Path: path.String(), RawQuery: query.Encode()}
+	return mapped
 }
 
-// manifestTypes are the kinds of manifests there are.
+// manifestTypes returns the media types of manifests and indexes.
 func manifestTypes() []string {
 	return []string{
 		string(types.OCIImageIndex), string(types.OCIManifestSchema1), string(types.DockerManifestList), string(types.DockerManifestSchema2),
 	}
 }
 
-// withAccept lets a client that takes anything, as curl does, have what is there:
-// the engine answers 404 to those who do not name OCI's types, and gives one
-// platform's manifest where it was asked for Docker's list.
+// withAccept accepts all types of manifests if the client accepts any type, as curl does. Without
+// this, the engine answers 404 to clients that do not name OCI types, and one platform's manifest to
+// clients that requested a Docker manifest list.
 func withAccept(r *http.Request) *http.Request {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	if accept != "" && !strings.Contains(accept, "*/*") {
 		return r
 	}
-	open := r.Clone(r.Context())
-	open.Header["Accept"] = slices.Clone(manifestTypes())
-	return open
+	wide := r.Clone(r.Context())
+	wide.Header["Accept"] = slices.Clone(manifestTypes())
+	return wide
 }

@@ -12,27 +12,26 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// link has the store serve the bundle from where it lies, a stick for instance,
-// without copying it: the bundle's place in the store is a symbolic link. A later
-// Import makes a copy of it. While the stick is away the bundle cannot be read;
-// the others are served.
+// link makes the store serve the bundle from its location, such as a stick, without a copy: the
+// bundle's directory in the store is a symbolic link. A later Import copies the bundle. While the
+// stick is not mounted, the registry cannot serve this bundle, but serves the others.
 func (s Store) link(stick *bundle.Bundle, trusted []*ecdsa.PublicKey) error {
 	rest, err := s.rest(stick, trusted)
 	if err != nil {
 		return fmt.Errorf("serve bundle in place: %w", err)
 	}
 	closeAll(rest)
-	from, err := filepath.Abs(stick.Dir())
+	source, err := filepath.Abs(stick.Dir())
 	if err == nil {
-		from, err = filepath.EvalSymlinks(from)
+		source, err = filepath.EvalSymlinks(source)
 	}
 	if err == nil {
-		err = openToOthers(stick, from)
+		err = checkReadable(stick, source)
 	}
 	if err != nil {
 		return fmt.Errorf("serve bundle in place: %w", err)
 	}
-	dir, err := s.place(stick)
+	dir, err := s.bundleDir(stick)
 	if err != nil {
 		return err
 	}
@@ -42,38 +41,37 @@ func (s Store) link(stick *bundle.Bundle, trusted []*ecdsa.PublicKey) error {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return fmt.Errorf("serve bundle in place: %w", err)
 	}
-	if err := os.RemoveAll(dir); err != nil { // a copy that was begun
+	if err := os.RemoveAll(dir); err != nil { // an incomplete copy
 		return fmt.Errorf("serve bundle in place: %w", err)
 	}
-	if err := host.WriteFile(linkNote(dir), []byte(stick.ID()+"\n"), 0o644); err != nil {
+	if err := host.WriteFile(linkIDFile(dir), []byte(stick.ID()+"\n"), 0o644); err != nil {
 		return fmt.Errorf("serve bundle in place: %w", err)
 	}
-	return errors.Join(os.Symlink(from, dir), host.SyncDir(s.Dir), s.remember(stick))
+	return errors.Join(os.Symlink(source, dir), host.SyncDir(s.Dir), s.recordNames(stick))
 }
 
-// linkNotePrefix is before the name of a file next to a link: the ID of the bundle that
-// was taken in place. Another signed bundle there, an older one for instance, is not
-// served instead.
-const linkNotePrefix = ".linked-"
+// linkIDPrefix starts the name of the file next to a link. The file contains the ID of the linked
+// bundle, so that another signed bundle in the same place, such as an older one, is not served.
+const linkIDPrefix = ".linked-"
 
-func linkNote(dir string) string {
-	return filepath.Join(filepath.Dir(dir), linkNotePrefix+filepath.Base(dir))
+func linkIDFile(dir string) string {
+	return filepath.Join(filepath.Dir(dir), linkIDPrefix+filepath.Base(dir))
 }
 
-// linkedID is "" for a link of an airgap that noted none.
+// linkedID returns the ID of the linked bundle, or "" if an earlier airgap wrote no ID.
 func linkedID(dir string) (string, error) {
-	text, err := os.ReadFile(linkNote(dir))
+	text, err := os.ReadFile(linkIDFile(dir))
 	return strings.TrimSpace(string(text)), host.IgnoreMissing(err)
 }
 
-// isLinked reports whether dir, a place in the store, is a link.
+// isLinked reports whether dir, a directory of the store, is a link.
 func isLinked(dir string) bool {
 	_, err := os.Readlink(dir)
 	return err == nil
 }
 
-// refuseExchanged wants behind a link the bundle that was taken in place.
-func refuseExchanged(dir string, b *bundle.Bundle) error {
+// checkLinkedBundle returns an error if the linked directory now contains another bundle.
+func checkLinkedBundle(dir string, b *bundle.Bundle) error {
 	if !isLinked(dir) {
 		return nil
 	}
@@ -82,85 +80,86 @@ func refuseExchanged(dir string, b *bundle.Bundle) error {
 		return err
 	}
 	to, err := os.Readlink(dir)
-	return errors.Join(err, fmt.Errorf("open bundle %s, which is served in place from %s: bundle %s lies there, want %s: put the former one back, or serve this one: airgap registry import --in-place %s", filepath.Base(dir), to, b.ID(), want, to))
+	return errors.Join(err, fmt.Errorf("open bundle %s, which is served in place from %s: found bundle %s there, want %s: "+
+		"restore the former bundle, or serve the new one: airgap registry import --in-place %s", filepath.Base(dir), to, b.ID(), want, to))
 }
 
-// openToOthers requires that the registry's user may read the bundle: each directory on
-// the way, and the files, which must be what was signed.
-func openToOthers(stick *bundle.Bundle, dir string) error {
-	for at := dir; ; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
+// checkReadable returns an error if the registry's user cannot read the bundle: each parent directory
+// and each file. It also verifies the signed hashes of the files next to the parts.
+func checkReadable(stick *bundle.Bundle, dir string) error {
+	for path := dir; ; path = filepath.Dir(path) {
+		info, err := os.Stat(path)
 		if err != nil {
 			return err
 		}
 		if info.Mode().Perm()&0o001 == 0 {
-			return fmt.Errorf("%s is not open to the registry's user (mode %o): mount the stick with umask=022, or chmod o+x", at, info.Mode().Perm())
+			return fmt.Errorf("the registry's user cannot read %s (mode %o): mount the stick with umask=022, or run chmod o+x", path, info.Mode().Perm())
 		}
-		if at == filepath.Dir(at) {
+		if path == filepath.Dir(path) {
 			break
 		}
 	}
 	for _, name := range stick.Names() {
-		at := filepath.Join(dir, name)
-		info, err := os.Lstat(at)
+		path := filepath.Join(dir, name)
+		info, err := os.Lstat(path)
 		if err != nil {
 			return err
 		}
 		if info.Mode().Perm()&0o004 == 0 {
-			return fmt.Errorf("%s is not open to the registry's user (mode %o): mount the stick with umask=022, or chmod o+r", at, info.Mode().Perm())
+			return fmt.Errorf("the registry's user cannot read %s (mode %o): mount the stick with umask=022, or run chmod o+r", path, info.Mode().Perm())
 		}
 	}
 	return stick.VerifyBeside()
 }
 
-// Linked is where a bundle of the store lies that is served in place; "" for a copy.
+// Linked returns the location of a bundle that is served in place, or "" for a copy.
 func (s Store) Linked(b *bundle.Bundle) (string, error) {
-	dir, err := s.place(b)
+	dir, err := s.bundleDir(b)
 	if err != nil {
 		return "", err
 	}
 	to, err := os.Readlink(dir)
 	if err != nil {
-		return "", nil //nolint:nilerr // no link: it is a copy
+		return "", nil //nolint:nilerr // not a link: a copy
 	}
 	return to, nil
 }
 
-// away names the bundles that are served in place and are not there now.
-func (s Store) away() []error {
+// unavailable returns an error for each bundle that is served in place and cannot be read now.
+func (s Store) unavailable() []error {
 	var problems []error
-	entries, _ := os.ReadDir(s.Dir) // List has told of an error
+	entries, _ := os.ReadDir(s.Dir) // List has reported the error
 	for _, e := range entries {
-		at := filepath.Join(s.Dir, e.Name())
-		to, err := os.Readlink(at)
+		path := filepath.Join(s.Dir, e.Name())
+		to, err := os.Readlink(path)
 		if err != nil {
-			continue // a copy
+			continue // it is a copy
 		}
 		if _, err := os.Stat(filepath.Join(to, bundle.IndexName)); err != nil {
-			problems = append(problems, fmt.Errorf("bundle %s is served in place, and is away: %w", e.Name(), err))
+			problems = append(problems, fmt.Errorf("bundle %s is served in place, and is not available: %w", e.Name(), err))
 		}
 	}
 	return problems
 }
 
-// copying is before the name of a copy that is to replace a link.
-const copying = ".copying-"
+// copyingPrefix starts the name of a copy that will replace a link.
+const copyingPrefix = ".copying-"
 
-// destination is where a bundle is to be copied: its place, or, where that is a
-// link, beside it, until the copy is whole and takes the link's place.
+// destination returns the directory for the copy of a bundle, and a function to call after the copy.
+// If the bundle's directory is a link, the copy goes next to it and then replaces it.
 func (s Store) destination(b *bundle.Bundle) (string, func() error, error) {
-	dir, err := s.place(b)
+	dir, err := s.bundleDir(b)
 	if err != nil {
 		return "", nil, err
 	}
-	if at, err := s.Linked(b); err != nil || at == "" {
+	if path, err := s.Linked(b); err != nil || path == "" {
 		return dir, func() error { return nil }, err
 	}
-	beside := filepath.Join(s.Dir, copying+filepath.Base(dir))
-	return beside, func() error {
+	copyDir := filepath.Join(s.Dir, copyingPrefix+filepath.Base(dir))
+	return copyDir, func() error {
 		if err := os.Remove(dir); err != nil {
 			return err
 		}
-		return errors.Join(os.Rename(beside, dir), host.IgnoreMissing(os.Remove(linkNote(dir))), host.SyncDir(s.Dir))
+		return errors.Join(os.Rename(copyDir, dir), host.IgnoreMissing(os.Remove(linkIDFile(dir))), host.SyncDir(s.Dir))
 	}, nil
 }

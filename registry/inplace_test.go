@@ -14,13 +14,13 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// opened makes a directory of a test one that everybody may read, as sticks are.
-func opened(t *testing.T, dir string) {
+// makeReadable lets all users read a directory of a test, as they can read a stick.
+func makeReadable(t *testing.T, dir string) {
 	t.Helper()
-	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
+	for path := dir; path != os.TempDir() && path != "/"; path = filepath.Dir(path) {
+		info, err := os.Stat(path)
 		must(t, err)
-		must(t, os.Chmod(at, info.Mode().Perm()|0o005))
+		must(t, os.Chmod(path, info.Mode().Perm()|0o005))
 	}
 	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -32,15 +32,15 @@ func opened(t *testing.T, dir string) {
 
 func TestInPlace(t *testing.T) {
 	f := bundletest.New(t)
-	opened(t, f.Dir)
+	makeReadable(t, f.Dir)
 	key := &f.Key.PublicKey
 	s := Store{Dir: filepath.Join(t.TempDir(), "store"), InPlace: true}
 	stick := f.Open(t)
 	if written, err := s.Import(t.Context(), stick, ui.Discard(), key); err != nil || written != 0 {
 		t.Fatalf("%d bytes, %v", written, err)
 	}
-	if at, err := s.Linked(stick); err != nil || at != f.Dir {
-		t.Errorf("linked to %q, %v", at, err)
+	if path, err := s.Linked(stick); err != nil || path != f.Dir {
+		t.Errorf("linked to %q, %v", path, err)
 	}
 	held, err := s.Open(key)
 	must(t, err)
@@ -49,42 +49,42 @@ func TestInPlace(t *testing.T) {
 		t.Error(err)
 	}
 
-	away := f.Dir + ".away"
-	must(t, os.Rename(f.Dir, away))
-	if bundles, err := s.Open(key); err == nil || !strings.Contains(err.Error(), "test is served in place, and is away") || len(bundles) != 0 {
+	unmounted := f.Dir + ".unmounted"
+	must(t, os.Rename(f.Dir, unmounted))
+	if bundles, err := s.Open(key); err == nil || !strings.Contains(err.Error(), "test is served in place, and is not available") || len(bundles) != 0 {
 		t.Errorf("without the stick: %v, %v", bundles, err)
 	}
-	must(t, os.Rename(away, f.Dir))
+	must(t, os.Rename(unmounted, f.Dir))
 
 	s.InPlace = false
 	if _, err := s.Import(t.Context(), stick, ui.Discard(), key); err != nil {
 		t.Fatal(err)
 	}
-	if at, err := s.Linked(stick); err != nil || at != "" {
-		t.Errorf("after the copy it is linked to %q, %v", at, err)
+	if path, err := s.Linked(stick); err != nil || path != "" {
+		t.Errorf("after the copy, Linked returns %q, %v", path, err)
 	}
 	must(t, os.RemoveAll(f.Dir))
 	copied, err := s.Open(key)
 	if err != nil || len(copied) != 1 {
-		t.Fatalf("the copy: %v, %v", copied, err)
+		t.Fatalf("opened copies: %v, %v", copied, err)
 	}
 	defer copied[0].Close()
 	must(t, copied[0].Verify(t.Context(), ui.Discard()))
-	if names, err := os.ReadDir(s.Dir); err != nil || len(names) != 2 || names[0].Name() != broughtName {
-		t.Errorf("the store has %v, %v", names, err)
+	if names, err := os.ReadDir(s.Dir); err != nil || len(names) != 2 || names[0].Name() != importedNamesFile {
+		t.Errorf("the store contains %v, %v", names, err)
 	}
 }
 
-func TestInPlaceIsForEverybody(t *testing.T) {
+func TestInPlaceNeedsReadableFiles(t *testing.T) {
 	f := bundletest.New(t)
-	opened(t, f.Dir)
+	makeReadable(t, f.Dir)
 	s := Store{Dir: t.TempDir(), InPlace: true}
 	for path, mode := range map[string]os.FileMode{f.Dir: 0o750, filepath.Join(f.Dir, "bundle.tar.000"): 0o600} {
 		before, err := os.Stat(path)
 		must(t, err)
 		must(t, os.Chmod(path, mode))
 		_, err = s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey)
-		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s is not open to the registry's user (mode %o)", path, mode)) {
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("the registry's user cannot read %s (mode %o)", path, mode)) {
 			t.Errorf("%s: %v", path, err)
 		}
 		must(t, os.Chmod(path, before.Mode().Perm()))
@@ -100,20 +100,20 @@ func TestADeltaInPlaceNeedsItsBase(t *testing.T) {
 	}
 }
 
-// TestInPlaceIsThatBundle: another bundle that a trusted key has signed, an older one
-// for instance, is not served in the place of the one that was taken.
+// TestInPlaceIsThatBundle: if another bundle with a trusted signature, such as an older one, replaces
+// the linked bundle, it is not served.
 func TestInPlaceIsThatBundle(t *testing.T) {
 	f := bundletest.New(t)
 	older := bundletest.NewWithFiles(t, "test", map[string][]byte{"files/old": []byte("old")}, bundletest.StandardImages(t)...)
-	opened(t, f.Dir)
-	opened(t, older.Dir)
+	makeReadable(t, f.Dir)
+	makeReadable(t, older.Dir)
 	keys := []*ecdsa.PublicKey{&f.Key.PublicKey, &older.Key.PublicKey}
 	s := Store{Dir: filepath.Join(t.TempDir(), "store"), InPlace: true}
 	stick := f.Open(t)
 	if _, err := s.Import(t.Context(), stick, ui.Discard(), keys...); err != nil {
 		t.Fatal(err)
 	}
-	must(t, os.Rename(f.Dir, f.Dir+".away"))
+	must(t, os.Rename(f.Dir, f.Dir+".unmounted"))
 	must(t, os.Rename(older.Dir, f.Dir))
 	served, err := s.Open(keys...)
 	if err == nil || len(served) != 0 {
@@ -121,7 +121,7 @@ func TestInPlaceIsThatBundle(t *testing.T) {
 	}
 	for _, want := range []string{f.Dir, "want " + stick.ID(), "airgap registry import --in-place " + f.Dir} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
+			t.Errorf("%v does not contain %q", err, want)
 		}
 	}
 
@@ -132,16 +132,16 @@ func TestInPlaceIsThatBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if served, err = s.Open(keys...); err != nil || len(served) != 1 || served[0].ID() != other.ID() {
-		t.Errorf("after it was taken: %d bundles, %v", len(served), err)
+		t.Errorf("after its import: %d bundles, %v", len(served), err)
 	}
 	closeAll(served)
 }
 
-// TestLinkWithoutID: an earlier airgap noted no ID. Its link is served, and is noted
-// when the bundle is taken in place again.
+// TestLinkWithoutID: an earlier airgap wrote no ID. Its link is served. The next import in place
+// writes the ID.
 func TestLinkWithoutID(t *testing.T) {
 	f := bundletest.New(t)
-	opened(t, f.Dir)
+	makeReadable(t, f.Dir)
 	key := &f.Key.PublicKey
 	s := Store{Dir: t.TempDir(), InPlace: true}
 	must(t, os.Symlink(f.Dir, filepath.Join(s.Dir, "test")))
@@ -152,15 +152,15 @@ func TestLinkWithoutID(t *testing.T) {
 	}
 	closeAll(served)
 	if held, err := (Store{Dir: s.Dir}).Holds(stick, key); err != nil || !held {
-		t.Errorf("it would be copied: %v, %v", held, err)
+		t.Errorf("Holds without InPlace: %v, %v", held, err)
 	}
 	if _, err := s.Import(t.Context(), stick, ui.Discard(), key); err != nil {
 		t.Fatal(err)
 	}
 	if id, err := linkedID(filepath.Join(s.Dir, "test")); err != nil || id != stick.ID() {
-		t.Errorf("noted %q, %v", id, err)
+		t.Errorf("the ID is %q, %v", id, err)
 	}
 	if held, err := s.Holds(stick, key); err != nil || !held {
-		t.Errorf("it would be linked again: %v, %v", held, err)
+		t.Errorf("Holds with InPlace: %v, %v", held, err)
 	}
 }

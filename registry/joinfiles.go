@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// JoinFiles serves the regular files of the directory dir itself, below /join/. The
-// directory may be made later.
+// JoinFiles serves the regular files in dir, without subdirectories, below /join/. dir may be created
+// later.
 func JoinFiles(dir string) http.Handler {
 	return http.StripPrefix("/join/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f, err := openPlain(dir, r.URL.Path)
@@ -30,8 +30,8 @@ func JoinFiles(dir string) http.Handler {
 	}))
 }
 
-// openPlain opens a regular file of the directory. It follows no link: what a link in
-// /join/ leads to is for nobody to read.
+// openPlain opens a regular file of the directory. It follows no symbolic link, so that files outside
+// the directory stay private.
 func openPlain(dir, name string) (*os.File, error) {
 	if name != filepath.Base(name) {
 		return nil, fs.ErrNotExist
@@ -51,7 +51,7 @@ func openPlain(dir, name string) (*os.File, error) {
 		return nil, err
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(fmt.Errorf("open %s: want a regular file", name), err, f.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: not a regular file", name), err, f.Close())
 	}
 	return f, nil
 }

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// TestJoinFiles: /join/ gives regular files of its directory, and nothing that a link
-// leads to.
+// TestJoinFiles: /join/ serves regular files of its directory, and no targets of links.
 func TestJoinFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "join")
 	h := JoinFiles(dir)
@@ -21,7 +20,7 @@ func TestJoinFiles(t *testing.T) {
 		return w.Code, w.Body.String()
 	}
 	if code, _ := get("cluster.json"); code != http.StatusNotFound {
-		t.Errorf("before there is the directory: %d", code)
+		t.Errorf("without the directory: %d", code)
 	}
 	must(t, os.Mkdir(dir, 0o755))
 	secret := filepath.Join(filepath.Dir(dir), "ca.key")

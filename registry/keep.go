@@ -13,19 +13,19 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// KeepPushed copies to what was pushed, in the directory pushed, the blobs that pushed images
-// rest on and that of all bundles only the one that goes has: a push leaves out what is there.
-// The error is about images that could not be kept; the others are.
-func KeepPushed(ctx context.Context, pushed string, goes *bundle.Bundle, stay []*bundle.Bundle) error {
-	blobs, problems := pushedBlobs(ctx, pushed, append(slices.Clone(stay), goes))
+// KeepPushed copies blobs of pushed images from the bundle removed to the directory pushed, if no
+// remaining bundle contains them. A push does not store blobs that a bundle contains. The error
+// names images with blobs that could not be copied; all others are copied.
+func KeepPushed(ctx context.Context, pushed string, removed *bundle.Bundle, remaining []*bundle.Bundle) error {
+	blobs, problems := pushedBlobs(ctx, pushed, append(slices.Clone(remaining), removed))
 	if len(blobs) == 0 {
 		return problems
 	}
-	left, err := catalogOf(stay)
+	remainingCatalog, err := catalogOf(remaining)
 	if err != nil {
 		return err
 	}
-	all, err := catalogOf(append(slices.Clone(stay), goes))
+	all, err := catalogOf(append(slices.Clone(remaining), removed))
 	if err != nil {
 		return err
 	}
@@ -36,12 +36,12 @@ func KeepPushed(ctx context.Context, pushed string, goes *bundle.Bundle, stay []
 	defer own.Close()
 	for image, digests := range blobs {
 		for _, d := range digests {
-			from, held := all.blobs[d]
-			if _, stays := left.blobs[d]; stays || !held {
+			blob, held := all.blobs[d]
+			if _, stays := remainingCatalog.blobs[d]; stays || !held {
 				continue
 			}
-			if err := keepBlob(ctx, own, d, from.open); err != nil {
-				problems = errors.Join(problems, fmt.Errorf("keep what the pushed image %s rests on: %w", image, err))
+			if err := keepBlob(ctx, own, d, blob.open); err != nil {
+				problems = errors.Join(problems, fmt.Errorf("keep the blobs of pushed image %s: %w", image, err))
 			}
 		}
 	}
@@ -53,8 +53,7 @@ func catalogOf(bundles []*bundle.Bundle) (*catalog, error) {
 	return newCatalog(view.Bundles(), view.FS())
 }
 
-// keepBlob writes a blob, unless it is there, as the registry's user would have: the
-// directory is that user's.
+// keepBlob writes a blob if it does not exist, with the owner of the directory: the registry's user.
 func keepBlob(ctx context.Context, pushed *host.Owned, d digest.Digest, open opener) error {
 	name := local(dataPath(d))
 	there, err := pushed.Open(name)

@@ -16,12 +16,12 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 )
 
-// registryUser is the owner of the directory of the pushes where the test may make one.
+// registryUser is the owner of the directory of pushes, if the test runs as root.
 const registryUser = 54321
 
-// theirPushes is a directory to which an image was pushed that rests on the bundle, and
-// which belongs to the registry's user.
-func theirPushes(t *testing.T) (pushed string, b *bundle.Bundle, rests digest.Digest) {
+// userPushes returns a directory with a pushed image that uses layers of the bundle. If the test
+// runs as root, the directory belongs to the registry's user.
+func userPushes(t *testing.T) (pushed string, b *bundle.Bundle, manifest digest.Digest) {
 	t.Helper()
 	f := bundletest.New(t)
 	b, pushed = f.Open(t), t.TempDir()
@@ -40,37 +40,37 @@ func theirPushes(t *testing.T) (pushed string, b *bundle.Bundle, rests digest.Di
 	return pushed, b, digest.Digest(digestOf(t, f.Images[0].Held))
 }
 
-// TestKeepPushedFollowsNoLink: the registry's user turns its directory into a trap for
-// root, who runs airgap rollback and airgap registry prune.
+// TestKeepPushedFollowsNoLink: the registry's user plants links and special files in its directory,
+// which root reads and writes in airgap rollback and airgap registry prune.
 func TestKeepPushedFollowsNoLink(t *testing.T) {
 	const tag = "/repositories/team/base/_manifests/tags/1/current/link"
 	link := func(path, target string) error { return os.Symlink(target, path) }
 	for name, trap := range map[string]struct {
-		at     string // below the engine's root; of the blob: "data" and "blob"
-		plant  func(path, target string) error
-		target string // "etc" or "etc/shadow"
-		named  string
+		at      string // path below the engine's root; "data" and "blob" are paths of the blob
+		plant   func(path, target string) error
+		target  string // "etc" or "etc/shadow"
+		message string
 	}{
-		"the blobs' directory":   {"/blobs", link, "etc", "/blobs"},
-		"a blob's directory":     {"blob", link, "etc", "/data"},
-		"a blob":                 {"data", link, "etc/shadow", "/data"},
-		"a blob to come":         {"data", link, "etc/new", "/data"},
-		"a blob, hard":           {"data", func(path, target string) error { return os.Link(target, path) }, "etc/shadow", "belongs to user 0"},
-		"a blob that waits":      {"data", func(path, _ string) error { return syscall.Mkfifo(path, 0o666) }, "", "no regular file"},
-		"a tag":                  {tag, link, "etc/shadow", tag},
-		"a tag that waits":       {tag, func(path, _ string) error { return syscall.Mkfifo(path, 0o666) }, "", tag},
-		"a tag without end":      {tag, func(path, _ string) error { return os.WriteFile(path, make([]byte, 1<<20), 0o666) }, "", tag},
-		"a repository":           {"/repositories/team", link, "etc", "/repositories/team"},
-		"all repositories":       {"/repositories", link, "etc", "/repositories"},
-		"the draft of the write": {"draft", link, "etc/shadow", ""},
+		"the blobs' directory": {"/blobs", link, "etc", "/blobs"},
+		"a blob's directory":   {"blob", link, "etc", "/data"},
+		"a blob":               {"data", link, "etc/shadow", "/data"},
+		"a missing blob":       {"data", link, "etc/new", "/data"},
+		"a hard link":          {"data", func(path, target string) error { return os.Link(target, path) }, "etc/shadow", "belongs to user 0"},
+		"a FIFO as blob":       {"data", func(path, _ string) error { return syscall.Mkfifo(path, 0o666) }, "", "no regular file"},
+		"a tag":                {tag, link, "etc/shadow", tag},
+		"a FIFO as tag":        {tag, func(path, _ string) error { return syscall.Mkfifo(path, 0o666) }, "", tag},
+		"an endless tag":       {tag, func(path, _ string) error { return os.WriteFile(path, make([]byte, 1<<20), 0o666) }, "", tag},
+		"a repository":         {"/repositories/team", link, "etc", "/repositories/team"},
+		"all repositories":     {"/repositories", link, "etc", "/repositories"},
+		"the temporary file":   {"draft", link, "etc/shadow", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if strings.Contains(name, "hard") && os.Geteuid() != 0 {
-				t.Skip("only root can make one to a file of a third user")
+			if strings.Contains(name, "hard link") && os.Geteuid() != 0 {
+				t.Skip("only root can make a hard link to a file of another user")
 			}
-			pushed, b, rests := theirPushes(t)
-			etc := etcOf(t)
-			data := filepath.Join(pushed, dataPath(rests))
+			pushed, b, manifest := userPushes(t)
+			etc := secretDir(t)
+			data := filepath.Join(pushed, dataPath(manifest))
 			at := map[string]string{"data": data, "blob": filepath.Dir(data), "draft": filepath.Join(filepath.Dir(data), ".data.airgap-new")}[trap.at]
 			if at == "" {
 				at = filepath.Join(pushed, engineRoot+trap.at)
@@ -82,28 +82,28 @@ func TestKeepPushedFollowsNoLink(t *testing.T) {
 			_, pruned := PushedBlobs(t.Context(), pushed, []*bundle.Bundle{b})
 			kept := KeepPushed(t.Context(), pushed, b, nil)
 			t.Log(pruned, "\n", kept)
-			for what, err := range map[string]error{"prune": pruned, "rollback": kept} {
-				if trap.named != "" && what == "rollback" && (err == nil || !strings.Contains(err.Error(), trap.named)) {
-					t.Errorf("%s does not name the trap: %v", what, err)
+			for command, err := range map[string]error{"prune": pruned, "rollback": kept} {
+				if trap.message != "" && command == "rollback" && (err == nil || !strings.Contains(err.Error(), trap.message)) {
+					t.Errorf("the error of %s does not name the planted file: %v", command, err)
 				}
 				if strings.Contains(trap.at, "repositories") && err == nil {
-					t.Errorf("%s says nothing of what it did not read", what)
+					t.Errorf("%s reports no error about the unreadable file", command)
 				}
 			}
-			sameEtc(t, etc)
+			wantUnchanged(t, etc)
 		})
 	}
 }
 
-// etcOf is a directory of this user's with a file that others may not read.
-func etcOf(t *testing.T) string {
+// secretDir returns a directory with a file that other users cannot read.
+func secretDir(t *testing.T) string {
 	t.Helper()
 	etc := filepath.Join(t.TempDir(), "etc")
 	must(t, errors.Join(os.Mkdir(etc, 0o755), os.WriteFile(filepath.Join(etc, "shadow"), []byte("root:secret"), 0o600)))
 	return etc
 }
 
-func sameEtc(t *testing.T, etc string) {
+func wantUnchanged(t *testing.T, etc string) {
 	t.Helper()
 	entries, err := os.ReadDir(etc)
 	must(t, err)
@@ -116,14 +116,14 @@ func sameEtc(t *testing.T, etc string) {
 	}
 }
 
-// TestKeptBlobIsTheUsers: what root adds belongs to the registry's user.
+// TestKeptBlobIsTheUsers: files that root adds belong to the registry's user.
 func TestKeptBlobIsTheUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	pushed, b, rests := theirPushes(t)
+	pushed, b, manifest := userPushes(t)
 	must(t, KeepPushed(t.Context(), pushed, b, nil))
-	for at := filepath.Join(pushed, dataPath(rests)); at != pushed; at = filepath.Dir(at) {
+	for at := filepath.Join(pushed, dataPath(manifest)); at != pushed; at = filepath.Dir(at) {
 		info, err := os.Lstat(at)
 		must(t, err)
 		if s := info.Sys().(*syscall.Stat_t); s.Uid != registryUser || s.Gid != registryUser {
@@ -132,13 +132,13 @@ func TestKeptBlobIsTheUsers(t *testing.T) {
 	}
 }
 
-// TestServeRefusesAnotherUsersPushes: root would leave files there that the registry's
-// user cannot write.
+// TestServeRefusesAnotherUsersPushes: if root served another user's directory, it would create files
+// that the registry's user cannot write.
 func TestServeRefusesAnotherUsersPushes(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	pushed, b, _ := theirPushes(t)
+	pushed, b, _ := userPushes(t)
 	r := startWith(t, Options{Bundles: []*bundle.Bundle{b}, Pushed: pushed})
 	health, err := r.peer(t).Health(t.Context())
 	must(t, err)

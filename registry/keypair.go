@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// keyPair is the server's certificate as its files have it now: a renewed one
-// is served from the next handshake on, without a restart.
+// keyPair is the server's certificate and key, reloaded from their files when these change. A renewed
+// certificate is served from the next handshake on, without a restart.
 type keyPair struct {
 	certificate, key string // files
 	log              *slog.Logger
 
 	mu      sync.Mutex
 	loaded  *tls.Certificate
-	written time.Time // the certificate file that was loaded
+	written time.Time // modification time of the loaded certificate file
 }
 
 func loadKeyPair(certificate, key string, log *slog.Logger) (*keyPair, error) {
@@ -41,20 +41,20 @@ func (p *keyPair) load() error {
 	return nil
 }
 
-// ends is when the certificate that is being served does.
-func (p *keyPair) ends() time.Time {
+// expiry returns when the served certificate expires.
+func (p *keyPair) expiry() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.loaded.Leaf.NotAfter
 }
 
-// forHandshake is tls.Config.GetCertificate. While the files do not fit
-// together, as between two writes, the last pair that did goes on.
+// forHandshake implements tls.Config.GetCertificate. While the files do not match, as between two
+// writes, it returns the last valid pair.
 func (p *keyPair) forHandshake(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.load(); err != nil {
-		p.log.Warn("the registry goes on with its last certificate", "error", err)
+		p.log.Warn("load renewed certificate: the registry still uses the previous one", "error", err)
 	}
 	return p.loaded, nil
 }

@@ -9,18 +9,17 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// layered is the tree that the engine sees: what the bundles hold, and below it
-// what was pushed. Both have the same bytes under the same digest, and no repository
-// is in both: those of the bundles are reserved.
-// Everything is written to the pushes.
+// layered is the tree that the engine sees: the content of the bundles, and the pushed content. Both
+// have the same bytes under the same digest. No repository is in both, because the repositories of
+// bundles are reserved. All writes go to the pushed content.
 type layered struct {
-	storagedriver.StorageDriver // the pushes, which are pushable
+	storagedriver.StorageDriver // a pushable: the pushed content
 
-	held driver
+	bundles driver
 }
 
 func (l layered) GetContent(ctx context.Context, path string) ([]byte, error) {
-	content, err := l.held.GetContent(ctx, path)
+	content, err := l.bundles.GetContent(ctx, path)
 	if missing(err) {
 		return l.StorageDriver.GetContent(ctx, path)
 	}
@@ -28,7 +27,7 @@ func (l layered) GetContent(ctx context.Context, path string) ([]byte, error) {
 }
 
 func (l layered) Reader(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
-	content, err := l.held.Reader(ctx, path, offset)
+	content, err := l.bundles.Reader(ctx, path, offset)
 	if missing(err) {
 		return l.StorageDriver.Reader(ctx, path, offset)
 	}
@@ -36,16 +35,16 @@ func (l layered) Reader(ctx context.Context, path string, offset int64) (io.Read
 }
 
 func (l layered) Stat(ctx context.Context, path string) (storagedriver.FileInfo, error) {
-	info, err := l.held.Stat(ctx, path)
+	info, err := l.bundles.Stat(ctx, path)
 	if missing(err) {
 		return l.StorageDriver.Stat(ctx, path)
 	}
 	return info, err
 }
 
-// List is an error for what neither of the two has.
+// List returns an error if the path exists in neither of the two.
 func (l layered) List(ctx context.Context, path string) ([]string, error) {
-	held, err := l.held.List(ctx, path)
+	bundles, err := l.bundles.List(ctx, path)
 	if err != nil && !missing(err) {
 		return nil, err
 	}
@@ -53,7 +52,7 @@ func (l layered) List(ctx context.Context, path string) ([]string, error) {
 	if pushedErr != nil && (err != nil || !missing(pushedErr)) {
 		return nil, pushedErr
 	}
-	all := slices.Concat(held, pushed)
+	all := slices.Concat(bundles, pushed)
 	slices.Sort(all)
 	return slices.Compact(all), nil
 }
@@ -64,7 +63,7 @@ func (l layered) Walk(ctx context.Context, path string, f storagedriver.WalkFn, 
 
 func (l layered) Delete(ctx context.Context, path string) error {
 	err := l.StorageDriver.Delete(ctx, path)
-	if _, held := l.held.tree[path]; held && missing(err) {
+	if _, bundles := l.bundles.tree[path]; bundles && missing(err) {
 		return errReadOnly()
 	}
 	return err

@@ -24,13 +24,13 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// Reference is a tag or a digest of a repository of the pushes.
+// Reference is a tag or a digest in a repository of pushed images.
 type Reference struct{ Repository, Reference string }
 
-// isDigest: a tag has no colon.
+// isDigest reports whether the reference is a digest. A tag has no colon.
 func (r Reference) isDigest() bool { return strings.Contains(r.Reference, ":") }
 
-// String is NAME:TAG or NAME@DIGEST.
+// String returns NAME:TAG or NAME@DIGEST.
 func (r Reference) String() string {
 	if r.isDigest() {
 		return r.Repository + "@" + r.Reference
@@ -38,11 +38,10 @@ func (r Reference) String() string {
 	return r.Repository + ":" + r.Reference
 }
 
-// Record is the last that happened to a Reference, on whichever host. Of two
-// records the later one counts on every host, so all of them come to the same
-// whatever the order in which they hear of each other.
+// Record is the last change of a Reference, on any host. Of two records the later one counts on every
+// host. So all hosts agree in the end, in any order of the records.
 type Record struct {
-	Digest digest.Digest `json:"digest,omitempty"` // of the manifest; "" when it was deleted
+	Digest digest.Digest `json:"digest,omitempty"` // of the manifest; "": it was deleted
 	Time   time.Time     `json:"time"`
 }
 
@@ -54,10 +53,10 @@ func (r Record) after(o Record) bool {
 	return r.Time.After(o.Time) || r.Time.Equal(o.Time) && r.Digest > o.Digest
 }
 
-// Records are by repository and reference, as ledger.json and /pushed have them.
+// Records maps repository and reference to a record, as in ledger.json and /pushed.
 type Records map[string]map[string]Record
 
-// all goes through the records.
+// all iterates over the records.
 func (r Records) all() iter.Seq2[Reference, Record] {
 	return func(yield func(Reference, Record) bool) {
 		for repository, references := range r {
@@ -70,7 +69,7 @@ func (r Records) all() iter.Seq2[Reference, Record] {
 	}
 }
 
-// set writes what is newer than what is there.
+// set stores the record if it is newer than the existing one.
 func (r Records) set(at Reference, record Record) {
 	if old, known := r[at.Repository][at.Reference]; known && !record.after(old) {
 		return
@@ -81,7 +80,7 @@ func (r Records) set(at Reference, record Record) {
 	r[at.Repository][at.Reference] = record
 }
 
-// missing are the records of r that o does not have.
+// missing returns the records of r that o does not have, or has only in an older version.
 func (r Records) missing(o Records) Records {
 	left := Records{}
 	for at, record := range r.all() {
@@ -99,26 +98,26 @@ func (r Records) count() (n int) {
 	return n
 }
 
-// ledger is what this host knows of the pushes.
+// ledger lists the pushes and deletions that this host knows.
 type ledger struct {
 	file string
 
 	mu      sync.Mutex
 	records Records
-	text    []byte   // the file's content
+	text    []byte   // content of the file
 	hidden  []string // reserved repositories with pushed images, which are not served
 }
 
-// pushedPath is where the other registries ask for the ledger.
+// pushedPath is the path at which the other registries read the ledger.
 const pushedPath = "/pushed"
 
-// ledgerName is the file beside the engine's tree.
+// ledgerName is the name of the ledger file, next to the engine's tree.
 const ledgerName = "ledger.json"
 
-// openLedger compares the ledger with what the engine's files say: a push whose
-// record a crash swallowed is written down, and a record whose manifest is gone is
-// forgotten, so that another host gives it back. A ledger that cannot be read is
-// made anew; what was deleted here alone may come back then.
+// openLedger compares the ledger with the engine's files. It adds a push that is missing in the ledger
+// after a crash. It removes a record without its manifest, so that another host sends the manifest
+// again. It replaces a ledger that cannot be read. Images that were deleted only on this host may
+// then come back.
 func openLedger(s storage, log *slog.Logger) (*ledger, error) {
 	l := &ledger{file: s.file(ledgerName), records: Records{}}
 	content, err := os.ReadFile(l.file)
@@ -128,35 +127,35 @@ func openLedger(s storage, log *slog.Logger) (*ledger, error) {
 	written := Records{}
 	if err == nil {
 		if err := json.Unmarshal(content, &written); err != nil {
-			log.Error("the ledger is damaged, and made anew", "file", l.file, "error", err.Error())
+			log.Error("the ledger is damaged; the registry makes a new one", "file", l.file, "error", err.Error())
 			written = Records{}
 		}
 	}
-	there, hidden, err := linked(s, func(path string, err error) {
-		log.Error("a link is damaged", "path", path, "error", err.Error()) // another host may give it back
+	onDisk, hidden, err := scanLinks(s, func(path string, err error) {
+		log.Error("a link is damaged", "path", path, "error", err.Error()) // another host may send it again
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open registry's ledger: %w", err)
 	}
 	l.hidden = hidden
 	for at, record := range written.allowed(s.reserved).all() {
-		if _, linked := there[at.Repository][at.Reference]; linked || record.deleted() {
+		if _, scanLinks := onDisk[at.Repository][at.Reference]; scanLinks || record.deleted() {
 			l.records.set(at, record)
 		}
 	}
-	for at, record := range there.all() {
+	for at, record := range onDisk.all() {
 		if l.records[at.Repository][at.Reference].Digest != record.Digest {
 			l.records.set(at, record)
 		}
 	}
 	if len(l.records) == 0 && len(written) == 0 {
-		l.text = []byte("{}") // a host to which nothing was pushed has no data to keep
+		l.text = []byte("{}") // without pushes, the host has no data to keep
 		return l, nil
 	}
 	return l, l.write()
 }
 
-// allowed are the records outside reserved repositories.
+// allowed returns the records outside of reserved repositories.
 func (r Records) allowed(names reserved) Records {
 	left := Records{}
 	for repository, references := range r {
@@ -167,13 +166,13 @@ func (r Records) allowed(names reserved) Records {
 	return left
 }
 
-// maxLink is more than a digest takes.
+// maxLink is a size limit for link files. A digest is shorter.
 const maxLink = 1 << 10
 
-// linked are the engine's links to manifests, with the times of their files; hidden are
-// the reserved repositories that have some. damaged hears of each that is none, and of
-// what the engine would not have written.
-func linked(s storage, damaged func(path string, err error)) (found Records, hidden []string, err error) {
+// scanLinks returns the engine's links to manifests, with the times of their files. hidden are the
+// reserved repositories that contain links. damaged is called for each invalid link, and for each
+// file that the engine does not write.
+func scanLinks(s storage, damaged func(path string, err error)) (found Records, hidden []string, err error) {
 	found = Records{}
 	root, err := fs.Sub(s.files.FS(), local(engineRoot+"/repositories"))
 	if err != nil {
@@ -184,7 +183,7 @@ func linked(s storage, damaged func(path string, err error)) (found Records, hid
 			return err
 		}
 		if !d.Type().IsRegular() {
-			damaged(path, errors.New("it is neither a file nor a directory"))
+			damaged(path, errors.New("it is not a file or directory"))
 			return nil
 		}
 		at, ok := parseLink(path)
@@ -206,7 +205,7 @@ func linked(s storage, damaged func(path string, err error)) (found Records, hid
 	if host.IgnoreMissing(err) != nil {
 		return nil, nil, fmt.Errorf("%s: %w", s.file(engineRoot+"/repositories"), err)
 	}
-	return found, slices.Compact(hidden), nil // the walk is in order
+	return found, slices.Compact(hidden), nil // WalkDir sorts
 }
 
 func readLink(files *host.Owned, name string) (Record, error) {
@@ -222,7 +221,7 @@ func readLink(files *host.Owned, name string) (Record, error) {
 	return Record{Digest: to, Time: info.ModTime().UTC()}, err
 }
 
-// parseLink reads NAME/_manifests/tags/TAG/current/link and
+// parseLink parses NAME/_manifests/tags/TAG/current/link and
 // NAME/_manifests/revisions/sha256/HEX/link.
 func parseLink(path string) (Reference, bool) {
 	name, rest, _ := strings.Cut(path, "/_manifests/")
@@ -237,33 +236,32 @@ func parseLink(path string) (Reference, bool) {
 	return Reference{}, false
 }
 
-// push notes a manifest that came, under its digest and, if that is what the
-// client named, under a tag. again does once more what the engine has done: another
-// host's older push may have come between.
-func (l *ledger) push(at Reference, d digest.Digest, again func() error) error {
+// push records a pushed manifest, under its digest and, if the client named one, under a tag. reapply
+// repeats the change of the engine, because an older push of another host may have come in between.
+func (l *ledger) push(at Reference, d digest.Digest, reapply func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, reference := range []string{at.Reference, d.String()} {
-		l.now(Reference{at.Repository, reference}, d)
+		l.record(Reference{at.Repository, reference}, d)
 	}
-	return errors.Join(again(), l.write())
+	return errors.Join(reapply(), l.write())
 }
 
-// remove notes that a tag, or a manifest with its tags, was deleted; again as for push.
-func (l *ledger) remove(at Reference, again func() error) error {
+// remove records the deletion of a tag, or of a manifest with its tags. reapply is as for push.
+func (l *ledger) remove(at Reference, reapply func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.now(at, "")
+	l.record(at, "")
 	for reference, record := range l.records[at.Repository] {
 		if record.Digest.String() == at.Reference {
-			l.now(Reference{at.Repository, reference}, "")
+			l.record(Reference{at.Repository, reference}, "")
 		}
 	}
-	return errors.Join(again(), l.write())
+	return errors.Join(reapply(), l.write())
 }
 
-// now is later than what is there, whatever the clock says.
-func (l *ledger) now(at Reference, d digest.Digest) {
+// record stores a record that is later than the existing one, even if the clock went back.
+func (l *ledger) record(at Reference, d digest.Digest) {
 	record := Record{Digest: d, Time: time.Now().UTC()}
 	if old := l.records[at.Repository][at.Reference]; !record.Time.After(old.Time) {
 		record.Time = old.Time.Add(time.Microsecond)
@@ -271,8 +269,8 @@ func (l *ledger) now(at Reference, d digest.Digest) {
 	l.records.set(at, record)
 }
 
-// follow does here what another host did, and notes it, unless something newer has been
-// done here since it was asked for: copying an image takes minutes.
+// follow applies a change of another host with do, and records it. It does nothing if this host has
+// a newer record by now: copying an image takes minutes.
 func (l *ledger) follow(at Reference, record Record, do func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -286,8 +284,8 @@ func (l *ledger) follow(at Reference, record Record, do func() error) error {
 	return l.write()
 }
 
-// lacks are the records of another host that this one has not followed yet.
-func (l *ledger) lacks(theirs Records) Records {
+// pending returns the records of another host that this host has not applied yet.
+func (l *ledger) pending(theirs Records) Records {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return theirs.missing(l.records)
@@ -313,13 +311,13 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	_, _ = io.Copy(w, bytes.NewReader(text)) // a client that left is no error of ours
+	_, _ = io.Copy(w, bytes.NewReader(text)) // the client may have closed the connection
 }
 
 func etag(text []byte) string { return fmt.Sprintf(`"%x"`, sha256.Sum256(text)) }
 
-// Pushed asks for the records of the registry, unless they are those with this
-// ETag; then it returns none. A registry without pushes has an empty list.
+// Pushed returns the records of the registry and their ETag. If the records still have the ETag
+// known, it returns none. A registry without pushes returns an empty list.
 func (c *Client) Pushed(ctx context.Context, known string) (Records, string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+pushedPath, nil)
 	if err != nil {

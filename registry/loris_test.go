@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// TestSlowLoris: clients that open connections and say nothing, or a header a letter at a
-// time, are let go, and meanwhile others are answered.
+// TestSlowLoris: the registry closes connections of clients that send nothing, or send a header one
+// byte at a time. Meanwhile it answers other clients.
 func TestSlowLoris(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	const each = 50
 	var all sync.WaitGroup
-	var held, gone atomic.Int64
+	var stillOpen, closed atomic.Int64
 	hold := func(dial func() (net.Conn, error), say func(net.Conn)) {
 		all.Go(func() {
 			conn, err := dial()
@@ -34,15 +34,15 @@ func TestSlowLoris(t *testing.T) {
 			if err := conn.SetReadDeadline(time.Now().Add(3 * headerTimeout)); err != nil {
 				t.Error(err)
 			}
-			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) { // an error may be said before the end
-				held.Add(1)
+			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) { // the server may send an error before it closes
+				stillOpen.Add(1)
 			}
-			gone.Add(1)
+			closed.Add(1)
 		})
 	}
 	plain := func() (net.Conn, error) { return net.Dial("tcp", r.addr) }
-	below := r.client.Transport.(interface{ WrappedRoundTripper() http.RoundTripper }).WrappedRoundTripper()
-	secure := func() (net.Conn, error) { return tls.Dial("tcp", r.addr, below.(*http.Transport).TLSClientConfig) }
+	transport := r.client.Transport.(interface{ WrappedRoundTripper() http.RoundTripper }).WrappedRoundTripper()
+	secure := func() (net.Conn, error) { return tls.Dial("tcp", r.addr, transport.(*http.Transport).TLSClientConfig) }
 	for range each {
 		hold(plain, func(net.Conn) {}) // no handshake
 		hold(secure, func(net.Conn) {})
@@ -55,24 +55,24 @@ func TestSlowLoris(t *testing.T) {
 			}
 		})
 	}
-	beside := 0
+	answeredEarly := 0
 	for range 20 {
 		resp, err := r.client.Get(r.url("/v2/"))
 		must(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			t.Errorf("beside them: %s", resp.Status)
+			t.Errorf("other client: %s", resp.Status)
 		}
-		if gone.Load() == 0 {
-			beside++
+		if closed.Load() == 0 {
+			answeredEarly++
 		}
 		time.Sleep(headerTimeout / 20)
 	}
-	if beside == 0 {
-		t.Error("nobody was answered before slow clients were let go")
+	if answeredEarly == 0 {
+		t.Error("no client was answered before the slow connections were closed")
 	}
 	all.Wait()
-	if n := held.Load(); n > 0 {
-		t.Errorf("%d of %d slow clients still hold their connections", n, 3*each)
+	if n := stillOpen.Load(); n > 0 {
+		t.Errorf("%d of %d slow connections are still open", n, 3*each)
 	}
 }

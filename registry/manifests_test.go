@@ -18,10 +18,10 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 )
 
-// TestForeignLayerElsewhere: a plan refuses an image with a layer that lies outside of the
-// registry, and so does a push: no server without internet could run it.
+// TestForeignLayerElsewhere: a push refuses an image with a layer outside of the registry, as a plan
+// does. A server without internet access could not run it.
 func TestForeignLayerElsewhere(t *testing.T) {
-	s := newSite(t)
+	s := newRegistryHost(t)
 	s.follow(t)
 	elsewhere := static.NewLayer([]byte("a layer of another registry"), types.DockerForeignLayer)
 	image, err := mutate.Append(empty.Image, mutate.Addendum{Layer: elsewhere, MediaType: types.DockerForeignLayer, URLs: []string{"https://layers.example/1"}})
@@ -31,10 +31,10 @@ func TestForeignLayerElsewhere(t *testing.T) {
 	}
 }
 
-// TestBlobsBelowDiamond: indexes that list each other twice double with each level, unless
-// each is read once.
+// TestBlobsBelowDiamond: with indexes that list each other twice, the work doubles with each level,
+// unless each index is read once.
 func TestBlobsBelowDiamond(t *testing.T) {
-	s := newSite(t)
+	s := newRegistryHost(t)
 	s.follow(t)
 	image := bundletest.RandomImage(t, 1000, 1, "amd64")
 	must(t, remote.Write(s.ref(t, "team/diamond:1"), image, s.login()...))
@@ -68,9 +68,9 @@ func TestBlobsBelowDiamond(t *testing.T) {
 	}
 }
 
-// TestPeersManifestTooLarge: what is cut off would be read as damage.
+// TestPeersManifestTooLarge: a manifest above the limit is an error. A truncated one would look damaged.
 func TestPeersManifestTooLarge(t *testing.T) {
-	s := newSite(t)
+	s := newRegistryHost(t)
 	s.start(t, Options{Join: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(strings.Repeat(" ", maxManifest+1)))
 	})})

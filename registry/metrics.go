@@ -11,34 +11,34 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics are this registry's own; the engine's, which no one asked for, are in
-// the library's global registry and stay there.
+// metrics are the metrics of this registry. The metrics of the engine are in the global registry of
+// the Prometheus library, and are not served.
 type metrics struct {
 	all      *prometheus.Registry
 	requests *prometheus.CounterVec
 	sent     *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
-	underWay prometheus.Gauge
+	inFlight prometheus.Gauge
 }
 
 func newMetrics() *metrics {
 	m := &metrics{
 		all: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "airgap_registry_requests_total", Help: "Requests that were answered.",
+			Name: "airgap_registry_requests_total", Help: "Answered requests.",
 		}, []string{"kind", "method", "code"}),
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "airgap_registry_sent_bytes_total", Help: "Bytes of answers' bodies.",
+			Name: "airgap_registry_sent_bytes_total", Help: "Bytes sent in the bodies of answers.",
 		}, []string{"kind"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "airgap_registry_request_duration_seconds", Help: "Time until a request was answered to its end.",
+			Name: "airgap_registry_request_duration_seconds", Help: "Time until a request was answered completely.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9),
 		}, []string{"kind"}),
-		underWay: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "airgap_registry_requests_under_way", Help: "Requests that are being answered.",
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "airgap_registry_requests_under_way", Help: "Requests in progress.",
 		}),
 	}
-	m.all.MustRegister(m.requests, m.sent, m.seconds, m.underWay, collectors.NewGoCollector(),
+	m.all.MustRegister(m.requests, m.sent, m.seconds, m.inFlight, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -50,7 +50,7 @@ func (m *metrics) count(r *http.Request, a *answer, took time.Duration) {
 	m.seconds.WithLabelValues(kind).Observe(took.Seconds())
 }
 
-// requestKind is one of few words, whatever clients ask for.
+// requestKind returns one of a few fixed words, for any path of a request.
 func requestKind(path string) string {
 	if v2, ok := parseV2Path(path); ok {
 		if v2.kind == uploads {
@@ -74,48 +74,48 @@ func methodLabel(method string) string {
 	return "other"
 }
 
-// handler gives the metrics, with what is asked for only when somebody looks.
+// handler serves the metrics. It computes the state of the registry for each request.
 func (m *metrics) handler(h *Handler, certificate func() time.Time) http.Handler {
-	m.all.MustRegister(standing{h, certificate})
+	m.all.MustRegister(stateCollector{h, certificate})
 	return promhttp.HandlerFor(m.all, promhttp.HandlerOpts{})
 }
 
-// standing is the registry's state at the moment.
-type standing struct {
+// stateCollector collects the current state of the registry.
+type stateCollector struct {
 	*Handler
 
 	certificate func() time.Time
 }
 
 func damagedDesc() *prometheus.Desc {
-	return prometheus.NewDesc("airgap_registry_damaged_chunks", "Chunks of bundles that a client wanted and that are not what was signed.", nil, nil)
+	return prometheus.NewDesc("airgap_registry_damaged_chunks", "Chunks of bundles that a client requested and that do not match their signed hash.", nil, nil)
 }
 
 func behindDesc() *prometheus.Desc {
-	return prometheus.NewDesc("airgap_registry_behind", "Pushes and deletions of another registry that are not here yet.", []string{"peer"}, nil)
+	return prometheus.NewDesc("airgap_registry_behind", "Pushes and deletions of another registry that this registry has not applied yet.", []string{"peer"}, nil)
 }
 
 func askedDesc() *prometheus.Desc {
-	return prometheus.NewDesc("airgap_registry_peer_answered_timestamp_seconds", "When another registry answered last; 0 for never.", []string{"peer"}, nil)
+	return prometheus.NewDesc("airgap_registry_peer_answered_timestamp_seconds", "Time of the last answer of another registry; 0: it has not answered yet.", []string{"peer"}, nil)
 }
 
 func certificateDesc() *prometheus.Desc {
-	return prometheus.NewDesc("airgap_registry_certificate_expiry_timestamp_seconds", "When the server's certificate ends.", nil, nil)
+	return prometheus.NewDesc("airgap_registry_certificate_expiry_timestamp_seconds", "Time when the server certificate expires.", nil, nil)
 }
 
-// Describe sends what Collect may send.
-func (standing) Describe(to chan<- *prometheus.Desc) {
+// Describe sends the descriptions of all metrics that Collect can send.
+func (stateCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{damagedDesc(), behindDesc(), askedDesc(), certificateDesc()} {
 		to <- d
 	}
 }
 
-// Collect looks at the registry.
-func (s standing) Collect(to chan<- prometheus.Metric) {
+// Collect sends the current values.
+func (s stateCollector) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	gauge(damagedDesc(), float64(len(s.damage.standing())))
+	gauge(damagedDesc(), float64(len(s.damage.current())))
 	for _, l := range s.lags() {
 		gauge(behindDesc(), float64(l.Behind), l.Peer)
 		asked := 0.0

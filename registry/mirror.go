@@ -17,34 +17,33 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// Mirror is a runtime's configuration that sends pulls, whatever their upstream host,
-// to registries of the site and nowhere else. A runtime wants it in a way of its own:
-// containerd as a hosts.toml for each host and one for all others, CRI-O as one
-// registries.conf, where only hosts that are named can be sent elsewhere.
+// Mirror is the configuration of a runtime that directs all pulls to registries of the site, for every
+// upstream host. containerd has a hosts.toml for each host and one for all other hosts. CRI-O has
+// one registries.conf, which can only redirect the hosts that it names.
 type Mirror struct {
 	CRIO    bool
-	Dir     string // of containerd /etc/containerd/certs.d, of CRI-O what HOME/.config/containers is to it
+	Dir     string // containerd: /etc/containerd/certs.d; CRI-O: the directory that is its HOME/.config/containers
 	Sources []Source
-	CAFile  string // absolute path of the authority's certificate; "": what the host trusts
-	CA      string // PEM for CAFile, which then comes and goes with the mirror; "": it is there
-	// Direct are the addresses and subnets (CIDR) of the cluster that what CRI-O starts has
-	// to reach, which asks nobody else.
+	CAFile  string // absolute path of the CA certificate; "": the CAs of the host
+	CA      string // PEM for CAFile, which Write creates and Remove deletes; "": CAFile already exists
+	// Direct lists addresses and subnets (CIDR) of the cluster that programs started by CRI-O must
+	// reach, although CRI-O's environment allows no other hosts.
 	Direct []string
-	// Open says that a registry of the site's own may send CRI-O elsewhere, for tokens and
+	// Open is true for a registry of the site that may redirect CRI-O to other hosts, for tokens and
 	// layers.
 	Open bool
 }
 
-// Source is where the images of one upstream host come from.
+// Source lists the registries for the images of one upstream host.
 type Source struct {
-	Upstream string   // HOST or HOST:PORT; "": every host that has no source of its own
-	Bases    []string // URLs, in the order in which they are tried; one with a path is asked for PATH/NAME/manifests/…
+	Upstream string   // HOST or HOST:PORT; "": all hosts without their own source
+	Bases    []string // URLs, in order of use; for a URL with a path, the runtime requests PATH/NAME/manifests/…
 }
 
-// OwnMirror sends everything to our registries (HOST:PORT). Hosts that images are named
-// after have a source of their own: a directory that somebody made for one of them would
-// win over the one for all hosts. CRI-O knows none for all; there each of our registries
-// has one too, for all of them have what was pushed to it.
+// OwnMirror directs all pulls to airgap's registries (HOST:PORT). The upstream hosts of images have
+// their own source: a directory that a user made for one of them would take precedence over the one
+// for all hosts. CRI-O has no source for all hosts. There, each of the registries has a source, too,
+// because all of them serve the pushed images.
 func OwnMirror(crio bool, dir string, registries []string, images []bundle.Image, caFile string) (Mirror, error) {
 	m := Mirror{CRIO: crio, Dir: dir, CAFile: caFile}
 	upstreams, err := upstreamHosts(images)
@@ -72,10 +71,9 @@ func bases(registries []string, path string) []string {
 	return urls
 }
 
-// Mirror sends everything to the registry of the site's own. A registry that knows
-// nothing of upstream hosts needs a path for each of those that images are named
-// after; names of others lead containerd to it too, and are not found there. caFile is
-// where its authority's certificate goes.
+// Mirror directs all pulls to the registry of the site. That registry does not know upstream hosts, so
+// each upstream host of the images needs a path. containerd also queries it for other hosts, and
+// finds nothing. caFile is the path for the registry's CA certificate.
 func (e Existing) Mirror(crio bool, dir string, images []bundle.Image, caFile string) (Mirror, error) {
 	if err := e.Check(); err != nil {
 		return Mirror{}, err
@@ -104,7 +102,7 @@ func (e Existing) Mirror(crio bool, dir string, images []bundle.Image, caFile st
 	return m, nil
 }
 
-// upstreamHosts are those that the images are named after, sorted.
+// upstreamHosts returns the sorted hosts in the names of the images.
 func upstreamHosts(images []bundle.Image) ([]string, error) {
 	hosts := map[string]bool{}
 	for _, image := range images {
@@ -117,7 +115,7 @@ func upstreamHosts(images []bundle.Image) ([]string, error) {
 	return slices.Sorted(maps.Keys(hosts)), nil
 }
 
-// files are all that the mirror consists of.
+// files returns all files of the mirror, with their content.
 func (m Mirror) files() (map[string][]byte, error) {
 	all, err := m.render()
 	if err != nil {
@@ -128,7 +126,7 @@ func (m Mirror) files() (map[string][]byte, error) {
 
 func (m Mirror) render() (map[string][]byte, error) {
 	if len(m.Sources) == 0 {
-		return nil, errors.New("no registry; the runtime would ask the internet")
+		return nil, errors.New("no registry; the runtime would query the internet")
 	}
 	for _, s := range m.Sources {
 		if err := m.check(s); err != nil {
@@ -141,27 +139,27 @@ func (m Mirror) render() (map[string][]byte, error) {
 	return m.hostsFiles()
 }
 
-// check refuses what could break a file: containerd takes one that it cannot read for
-// none at all, and goes upstream.
+// check refuses values that could break a file: if containerd cannot read a file, it ignores the file
+// and queries the upstream host.
 func (m Mirror) check(s Source) error {
 	if len(s.Bases) == 0 {
-		return fmt.Errorf("no registry for %q; the runtime would ask the internet", s.Upstream)
+		return fmt.Errorf("no registry for %q; the runtime would query the internet", s.Upstream)
 	}
-	for _, word := range append([]string{m.CAFile, s.Upstream}, s.Bases...) {
-		if strings.ContainsAny(word, "\"\\\n\r\t ") {
-			return fmt.Errorf("%q cannot stand in it", word)
+	for _, value := range append([]string{m.CAFile, s.Upstream}, s.Bases...) {
+		if strings.ContainsAny(value, "\"\\\n\r\t ") {
+			return fmt.Errorf("%q has a character that is not allowed in the file", value)
 		}
 	}
 	for _, text := range s.Bases {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "https" || u.Host == "" {
-			return fmt.Errorf("%q is no https URL", text)
+			return fmt.Errorf("%q is not an https URL", text)
 		}
 	}
 	return nil
 }
 
-// Default is the file that says where images come from, whatever their host.
+// Default returns the path of the file for all hosts.
 func (m Mirror) Default() string {
 	if m.CRIO {
 		return filepath.Join(m.Dir, registriesName)
@@ -169,12 +167,11 @@ func (m Mirror) Default() string {
 	return m.file("")
 }
 
-// Holds reports whether the files are as they should be, and no others of ours are
-// there.
-func (m Mirror) Holds() (bool, error) {
+// UpToDate reports whether the files have the expected content, and airgap has no other files there.
+func (m Mirror) UpToDate() (bool, error) {
 	want, err := m.files()
 	if err != nil {
-		return false, host.IgnoreMissing(err) // the authority's certificate has yet to come
+		return false, host.IgnoreMissing(err) // the CA certificate does not exist yet
 	}
 	for file, text := range want {
 		if same, err := host.Holds(file, text, 0o644); err != nil || !same {
@@ -185,13 +182,13 @@ func (m Mirror) Holds() (bool, error) {
 	if err != nil || len(stale) > 0 {
 		return false, err
 	}
-	empty, err := m.empty()
-	return len(empty) == 0, err
+	emptyDirs, err := m.emptyDirs()
+	return len(emptyDirs) == 0, err
 }
 
-// empty are directories without a file, which a removal that was cut leaves: for
-// containerd they say that their upstream is to be asked.
-func (m Mirror) empty() ([]string, error) {
+// emptyDirs returns directories without a file, which an interrupted removal leaves. With such a
+// directory, containerd queries the upstream host.
+func (m Mirror) emptyDirs() ([]string, error) {
 	if m.CRIO {
 		return nil, nil
 	}
@@ -199,18 +196,18 @@ func (m Mirror) empty() ([]string, error) {
 	if err != nil {
 		return nil, host.IgnoreMissing(err)
 	}
-	var empty []string
+	var emptyDirs []string
 	for _, e := range entries {
 		dir := filepath.Join(m.Dir, e.Name())
 		if in, err := os.ReadDir(dir); e.IsDir() && err == nil && len(in) == 0 {
-			empty = append(empty, dir)
+			emptyDirs = append(emptyDirs, dir)
 		}
 	}
-	return empty, nil
+	return emptyDirs, nil
 }
 
-// Write puts the files in place. Different ones that were there are kept aside,
-// once, for Remove to put back. containerd reads them at each pull.
+// Write writes the files. It first saves different existing files, once, so that Remove can restore
+// them. containerd reads the files at each pull.
 func (m Mirror) Write() error {
 	want, err := m.files()
 	if err != nil {
@@ -218,8 +215,8 @@ func (m Mirror) Write() error {
 	}
 	for _, file := range slices.Sorted(maps.Keys(want)) {
 		if file != m.CAFile {
-			if err := keepForeign(file); err != nil {
-				return fmt.Errorf("keep %s: %w", file, err)
+			if err := saveForeign(file); err != nil {
+				return fmt.Errorf("back up %s: %w", file, err)
 			}
 		}
 		if err := host.WriteFile(file, want[file], 0o644); err != nil {
@@ -230,13 +227,13 @@ func (m Mirror) Write() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(removeAll(stale), m.sweep())
+	return errors.Join(removeAll(stale), m.removeEmptyDirs())
 }
 
-// sweep removes directories without a file.
-func (m Mirror) sweep() error {
-	empty, err := m.empty()
-	for _, dir := range empty {
+// removeEmptyDirs removes directories without a file.
+func (m Mirror) removeEmptyDirs() error {
+	emptyDirs, err := m.emptyDirs()
+	for _, dir := range emptyDirs {
 		if err == nil {
 			err = os.Remove(dir)
 		}
@@ -244,17 +241,17 @@ func (m Mirror) sweep() error {
 	return err
 }
 
-// stale are our files that are not wanted.
+// stale returns airgap's files that are not in want.
 func (m Mirror) stale(want map[string][]byte) ([]string, error) {
 	patterns := []string{"*/" + hostsName}
 	if m.CRIO {
-		patterns = []string{registriesName, environmentName, registriesDName, "certs.d/*/" + authorityName}
+		patterns = []string{registriesName, environmentName, registriesDName, "certs.d/*/" + caName}
 	}
 	var all []string
 	for _, p := range patterns {
 		found, err := filepath.Glob(filepath.Join(m.Dir, p))
 		if err != nil {
-			return nil, fmt.Errorf("look for mirror configuration: %w", err)
+			return nil, fmt.Errorf("find mirror configuration: %w", err)
 		}
 		all = append(all, found...)
 	}
@@ -265,52 +262,51 @@ func (m Mirror) stale(want map[string][]byte) ([]string, error) {
 		}
 		have, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("look for mirror configuration: %w", err)
+			return nil, fmt.Errorf("find mirror configuration: %w", err)
 		}
-		if isOurs(have) {
+		if isManaged(have) {
 			stale = append(stale, file)
 		}
 	}
 	return stale, nil
 }
 
-// Remove takes our files away and puts back those that were there before. A
-// file that is not ours stays.
+// Remove deletes airgap's files and restores the files that existed before. It keeps other files.
 func (m Mirror) Remove() error {
 	all, err := m.stale(nil)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(removeAll(all), m.putBack(), m.sweep()); err != nil {
+	if err := errors.Join(removeAll(all), m.restoreBackups(), m.removeEmptyDirs()); err != nil {
 		return err
 	}
-	if m.CA != "" || len(m.Sources) == 0 && m.CAFile != "" { // no sources: whatever was there
+	if m.CA != "" || len(m.Sources) == 0 && m.CAFile != "" { // no sources: remove the files of any mirror
 		return host.Remove(m.CAFile)
 	}
 	return nil
 }
 
-// removeAll puts back what was there before in one move, where there is such.
+// removeAll replaces each file with its backup in one rename, or removes it if there is no backup.
 func removeAll(files []string) error {
 	for _, file := range files {
-		err := os.Rename(saved(file), file)
+		err := os.Rename(backupName(file), file)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = host.Remove(file)
 		}
 		if err != nil {
 			return fmt.Errorf("remove mirror configuration: %w", err)
 		}
-		_ = os.Remove(filepath.Dir(file)) // when nothing else is in it
+		_ = os.Remove(filepath.Dir(file)) // only if it is empty
 	}
 	return nil
 }
 
-// putBack returns files that were put aside for ours, which were never written: a kill came
-// between.
-func (m Mirror) putBack() error {
-	aside, err := filepath.Glob(filepath.Join(m.Dir, "*", saved(hostsName)))
-	for _, from := range aside {
-		to := strings.TrimSuffix(from, saved(""))
+// restoreBackups restores backups of files that airgap never wrote, because it was killed before the
+// write.
+func (m Mirror) restoreBackups() error {
+	backups, err := filepath.Glob(filepath.Join(m.Dir, "*", backupName(hostsName)))
+	for _, from := range backups {
+		to := strings.TrimSuffix(from, backupName(""))
 		if _, missing := os.Lstat(to); errors.Is(missing, fs.ErrNotExist) {
 			err = errors.Join(err, os.Rename(from, to))
 		}
@@ -318,22 +314,22 @@ func (m Mirror) putBack() error {
 	return err
 }
 
-// saved is where a file that was there before us waits for Remove.
-func saved(file string) string { return file + ".before-airgap" }
+// backupName returns the name of the backup of a file that existed before, for Remove.
+func backupName(file string) string { return file + ".before-airgap" }
 
-// keepForeign leaves our own files, told by their first line, alone.
-func keepForeign(file string) error {
+// saveForeign renames a file to its backup name, unless its first line shows that airgap wrote it.
+func saveForeign(file string) error {
 	have, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && isOurs(have) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && isManaged(have) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return os.Rename(file, saved(file))
+	return os.Rename(file, backupName(file))
 }
 
-// mark begins each of our files.
-const mark = "# Written by airgap."
+// header is the start of each of airgap's files.
+const header = "# Written by airgap."
 
-func isOurs(content []byte) bool { return bytes.HasPrefix(content, []byte(mark)) }
+func isManaged(content []byte) bool { return bytes.HasPrefix(content, []byte(header)) }

@@ -14,11 +14,11 @@ var hostsTemplate string
 
 const hostsName = "hosts.toml"
 
-// hostsFiles are containerd's, with the authority's certificate.
+// hostsFiles returns containerd's files, and the CA certificate.
 func (m Mirror) hostsFiles() (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for _, s := range m.Sources {
-		text, err := m.hosts(s)
+		text, err := m.renderHosts(s)
 		if err != nil {
 			return nil, err
 		}
@@ -30,8 +30,8 @@ func (m Mirror) hostsFiles() (map[string][]byte, error) {
 	return all, nil
 }
 
-// file is where containerd looks for an upstream host: a port is written between
-// underscores. Hosts that have no directory of their own are _default's.
+// file returns the path of containerd's file for an upstream host. A port is written between
+// underscores. _default is for all hosts without their own directory.
 func (m Mirror) file(upstream string) string {
 	name := "_default"
 	if upstream != "" {
@@ -43,8 +43,8 @@ func (m Mirror) file(upstream string) string {
 	return filepath.Join(m.Dir, name, hostsName)
 }
 
-// hosts gives one hosts.toml.
-func (m Mirror) hosts(s Source) ([]byte, error) {
+// renderHosts returns the content of one hosts.toml.
+func (m Mirror) renderHosts(s Source) ([]byte, error) {
 	var bases []base
 	for _, text := range s.Bases {
 		u, err := url.Parse(text)
@@ -65,6 +65,6 @@ func (m Mirror) hosts(s Source) ([]byte, error) {
 // base is one registry in hosts.toml.
 type base struct {
 	URL      string
-	Override bool // the URL has the API's path already
+	Override bool // the URL already contains the path of the API
 	CAFile   string
 }

@@ -16,23 +16,23 @@ import (
 
 const (
 	registriesName  = "registries.conf"
-	authorityName   = "airgap.crt"
+	caName          = "airgap.crt"
 	environmentName = "environment"
-	registriesDName = "registries.d/airgap.yaml" // without one the host's own would count, and its signatures be asked for
+	registriesDName = "registries.d/airgap.yaml" // without it, CRI-O would use the host's file and query its signature storage
 
-	// nowhere is a proxy at which nobody listens. In registries.conf no line stands for
-	// all other hosts: CRI-O would look them up and ask them.
-	nowhere = "http://127.0.0.1:1"
+	// unusedProxy is a proxy address on which no process listens. registries.conf has no entry for
+	// all other hosts: without the proxy, CRI-O would look them up and query them.
+	unusedProxy = "http://127.0.0.1:1"
 )
 
-// registries is containers-registries.conf(5), version 2.
+// registries is the format of containers-registries.conf(5), version 2.
 type registries struct {
 	Search   []string         `toml:"unqualified-search-registries"`
 	Registry []registryPrefix `toml:"registry"`
 }
 
-// registryPrefix: the mirrors are asked before the location, which stands for the
-// upstream and is the last of ours.
+// registryPrefix is the entry of one upstream host. CRI-O queries the mirrors before the location,
+// which replaces the upstream host and is the last of airgap's registries.
 type registryPrefix struct {
 	Prefix   string           `toml:"prefix"`
 	Location string           `toml:"location"`
@@ -43,12 +43,12 @@ type registryMirror struct {
 	Location string `toml:"location"`
 }
 
-// registriesConf is CRI-O's, with the authority's certificate for each registry
-// (containers-certs.d(5)), and the environment in which it reaches these registries and
-// nobody else. A name without a host is Docker Hub's, as for containerd.
+// registriesConf returns CRI-O's files: registries.conf, the CA certificate for each registry
+// (containers-certs.d(5)), and the environment in which CRI-O reaches only these registries. As in
+// containerd, a name without a host is from Docker Hub.
 func (m Mirror) registriesConf() (map[string][]byte, error) {
 	conf, all, hosts := registries{Search: []string{dockerHub}}, map[string][]byte{}, map[string]bool{}
-	authority, err := m.authority()
+	caCertificate, err := m.caCertificate()
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +59,9 @@ func (m Mirror) registriesConf() (map[string][]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			hosts[direct(u)] = true
-			if authority != nil {
-				all[filepath.Join(m.Dir, "certs.d", u.Host, authorityName)] = authority
+			hosts[noProxyHost(u)] = true
+			if caCertificate != nil {
+				all[filepath.Join(m.Dir, "certs.d", u.Host, caName)] = caCertificate
 			}
 			entry.Mirror = append(entry.Mirror, registryMirror{u.Host + strings.TrimPrefix(u.Path, "/v2")})
 		}
@@ -74,32 +74,32 @@ func (m Mirror) registriesConf() (map[string][]byte, error) {
 		return nil, err
 	}
 	all[filepath.Join(m.Dir, environmentName)] = m.environment(slices.Sorted(maps.Keys(hosts)))
-	all[filepath.Join(m.Dir, registriesDName)] = []byte(mark + "\ndocker: {}\n")
-	all[m.Default()] = append([]byte(mark+" Every image comes from the registries below.\n"), text...)
+	all[filepath.Join(m.Dir, registriesDName)] = []byte(header + "\ndocker: {}\n")
+	all[m.Default()] = append([]byte(header+" Every image comes from the registries below.\n"), text...)
 	return all, nil
 }
 
-// environment has CRI-O reach the registries directly and, unless they may send it
-// elsewhere, nobody else.
+// environment returns the environment in which CRI-O reaches the registries directly. Unless m.Open
+// is set, CRI-O reaches no other hosts.
 func (m Mirror) environment(registries []string) []byte {
 	if m.Open {
-		return []byte(mark + " Registries are asked directly.\nHTTP_PROXY=\nHTTPS_PROXY=\nNO_PROXY=*\n")
+		return []byte(header + " CRI-O uses no proxy.\nHTTP_PROXY=\nHTTPS_PROXY=\nNO_PROXY=*\n")
 	}
-	return fmt.Appendf(nil, "%s CRI-O asks these registries, and nobody else: a proxy that is not there has the rest.\n"+
-		"HTTP_PROXY=%s\nHTTPS_PROXY=%s\nNO_PROXY=%s\n", mark, nowhere, nowhere, strings.Join(slices.Concat(registries, m.Direct), ","))
+	return fmt.Appendf(nil, "%s CRI-O reaches only these registries: requests to other hosts go to a proxy that does not exist.\n"+
+		"HTTP_PROXY=%s\nHTTPS_PROXY=%s\nNO_PROXY=%s\n", header, unusedProxy, unusedProxy, strings.Join(slices.Concat(registries, m.Direct), ","))
 }
 
-// direct is a host as NO_PROXY has it: an IPv6 address without brackets, unless a port
+// noProxyHost returns a host in the form of NO_PROXY: an IPv6 address has brackets only if a port
 // follows.
-func direct(u *url.URL) string {
+func noProxyHost(u *url.URL) string {
 	if u.Port() == "" {
 		return u.Hostname()
 	}
 	return u.Host
 }
 
-// authority is the certificate, marked as ours; nil where the host's trust counts.
-func (m Mirror) authority() ([]byte, error) {
+// caCertificate returns the CA certificate with the header of airgap's files. It returns nil if CRI-O uses the CAs of the host.
+func (m Mirror) caCertificate() ([]byte, error) {
 	pem := []byte(m.CA)
 	if m.CA == "" && m.CAFile != "" {
 		var err error
@@ -110,17 +110,17 @@ func (m Mirror) authority() ([]byte, error) {
 	if len(pem) == 0 {
 		return nil, nil
 	}
-	return append([]byte(mark+"\n"), pem...), nil
+	return append([]byte(header+"\n"), pem...), nil
 }
 
-// RetrustCRIO has CRI-O trust for its registries what a file says: it does not read
-// that file, but copies of it beside the names of the registries. dir is Mirror's.
+// RetrustCRIO makes CRI-O trust the CA in caFile. CRI-O does not read that file, but copies of it in
+// a directory for each registry. dir is Mirror.Dir.
 func RetrustCRIO(dir, caFile string) error {
-	text, err := Mirror{CAFile: caFile}.authority()
+	text, err := Mirror{CAFile: caFile}.caCertificate()
 	if err != nil {
 		return err
 	}
-	copies, err := filepath.Glob(filepath.Join(dir, "certs.d", "*", authorityName))
+	copies, err := filepath.Glob(filepath.Join(dir, "certs.d", "*", caName))
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func RetrustCRIO(dir, caFile string) error {
 			err = host.WriteFile(name, text, info.Mode().Perm())
 		}
 		if err != nil {
-			return fmt.Errorf("have CRI-O trust the registries' authority: %w", err)
+			return fmt.Errorf("update the registry CA of CRI-O: %w", err)
 		}
 	}
 	return nil

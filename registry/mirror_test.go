@@ -26,7 +26,7 @@ func newMirror(t testing.TB) Mirror {
 	return m
 }
 
-// file is the mirror's file for an upstream host.
+// rendered returns the content of the mirror's file for an upstream host.
 func rendered(t testing.TB, m Mirror, upstream string) []byte {
 	t.Helper()
 	all, err := m.files()
@@ -38,11 +38,11 @@ func TestMirrorGolden(t *testing.T) {
 	existing := Existing{Address: "harbor.bank.example:8443/airgap"}
 	harbor, err := existing.Mirror(false, t.TempDir(), []bundle.Image{{Name: "docker.io/library/nginx:1.27"}}, "")
 	must(t, err)
-	judgeGolden(t, "testdata/hosts.toml", rendered(t, newMirror(t), ""))
-	judgeGolden(t, "testdata/hosts-existing.toml", rendered(t, harbor, "docker.io"))
+	compareGolden(t, "testdata/hosts.toml", rendered(t, newMirror(t), ""))
+	compareGolden(t, "testdata/hosts-existing.toml", rendered(t, harbor, "docker.io"))
 }
 
-func judgeGolden(t *testing.T, golden string, got []byte) {
+func compareGolden(t *testing.T, golden string, got []byte) {
 	t.Helper()
 	if *update {
 		must(t, os.WriteFile(golden, got, 0o644))
@@ -54,7 +54,7 @@ func judgeGolden(t *testing.T, golden string, got []byte) {
 	}
 }
 
-// hostsFile is what containerd decodes hosts.toml into.
+// hostsFile is the structure of hosts.toml, as containerd decodes it.
 type hostsFile struct {
 	hostEntry
 	Server string               `toml:"server"`
@@ -80,7 +80,7 @@ func TestMirrorReadsBack(t *testing.T) {
 	bases := m.Sources[0].Bases
 	f := readHosts(t, rendered(t, m, ""))
 	if f.Server != bases[0] {
-		t.Errorf("server is %q: without it containerd asks the upstream", f.Server)
+		t.Errorf("server is %q: without it, containerd queries the upstream host", f.Server)
 	}
 	entries := []hostEntry{f.hostEntry}
 	for _, base := range bases {
@@ -96,10 +96,10 @@ func TestMirrorReadsBack(t *testing.T) {
 	}
 }
 
-// TestMirrorOfExisting: each upstream host has its path there, also one with a port,
-// and no name leads to the internet.
+// TestMirrorOfExisting: each upstream host has its path in the registry, also a host with a port. No
+// name leads to the internet.
 func TestMirrorOfExisting(t *testing.T) {
-	e := Existing{Address: "harbor.bank.example:8443/airgap", CA: newBank(t, "").CA}
+	e := Existing{Address: "harbor.bank.example:8443/airgap", CA: newSiteRegistry(t, "").CA}
 	caFile := filepath.Join(t.TempDir(), "ca.crt")
 	m, err := e.Mirror(false, t.TempDir(), []bundle.Image{
 		{Name: "docker.io/library/nginx:1.27"}, {Name: "quay.corp:8443/team/app:1"}, {Name: "harbor.bank.example:8443/team/own:1"},
@@ -120,52 +120,51 @@ func TestMirrorOfExisting(t *testing.T) {
 		}
 	}
 	if ca, err := os.ReadFile(caFile); err != nil || string(ca) != e.CA {
-		t.Errorf("the authority: %q, %v", ca, err)
+		t.Errorf("CA certificate: %q, %v", ca, err)
 	}
 	fewer, err := e.Mirror(false, m.Dir, nil, caFile)
 	must(t, err)
-	if ok, err := fewer.Holds(); ok || err != nil {
-		t.Errorf("with stale files it holds: %t, %v", ok, err)
+	if ok, err := fewer.UpToDate(); ok || err != nil {
+		t.Errorf("UpToDate with stale files: %t, %v", ok, err)
 	}
-	must(t, os.MkdirAll(filepath.Join(m.Dir, "ghcr.io"), 0o755)) // as a removal that was cut leaves it
+	must(t, os.MkdirAll(filepath.Join(m.Dir, "ghcr.io"), 0o755)) // as after an interrupted removal
 	must(t, fewer.Write())
-	if ok, err := fewer.Holds(); !ok || err != nil {
-		t.Errorf("Holds: %t, %v", ok, err)
+	if ok, err := fewer.UpToDate(); !ok || err != nil {
+		t.Errorf("UpToDate: %t, %v", ok, err)
 	}
 	must(t, os.MkdirAll(filepath.Join(m.Dir, "ghcr.io"), 0o755))
 	must(t, Mirror{Dir: m.Dir, CAFile: caFile}.Remove())
-	if left, err := os.ReadDir(m.Dir); err != nil || len(left) > 0 {
-		t.Errorf("after Remove: %v, %v", left, err)
+	if remaining, err := os.ReadDir(m.Dir); err != nil || len(remaining) > 0 {
+		t.Errorf("after Remove: %v, %v", remaining, err)
 	}
 	if _, err := os.Stat(caFile); err == nil {
-		t.Error("the authority's certificate stays")
+		t.Error("the CA certificate still exists")
 	}
 }
 
-// TestMirrorOfCRIO: each host that images are named after leads to its path in all
-// registries, and so does each registry, for what was pushed to it. That CRI-O takes it is
-// shown by the scenario crio.
+// TestMirrorOfCRIO: each upstream host of the images leads to its path in all registries. Each
+// registry has an entry, too, for pushed images. The scenario crio tests the files with CRI-O.
 func TestMirrorOfCRIO(t *testing.T) {
-	ca := newBank(t, "").CA
+	ca := newSiteRegistry(t, "").CA
 	caFile := filepath.Join(t.TempDir(), "ca.crt")
 	m, err := OwnMirror(true, t.TempDir(), []string{"10.1.2.3:5000", "cp2.bank.example:5000"}, []bundle.Image{
 		{Name: "docker.io/library/nginx:1.27"}, {Name: "quay.corp:8443/team/app:1"},
 	}, caFile)
 	must(t, err)
-	if ok, err := m.Holds(); ok || err != nil {
-		t.Errorf("before the authority is there: %t, %v", ok, err)
+	if ok, err := m.UpToDate(); ok || err != nil {
+		t.Errorf("UpToDate without the CA certificate: %t, %v", ok, err)
 	}
 	if plan, err := m.plan(); err != nil || len(plan) != 1 {
-		t.Errorf("the plan then: %q, %v", plan, err)
+		t.Errorf("plan without the CA certificate: %q, %v", plan, err)
 	}
 	must(t, os.WriteFile(caFile, []byte(ca), 0o644))
 	must(t, m.Write())
-	if ok, err := m.Holds(); !ok || err != nil {
-		t.Errorf("Holds: %t, %v", ok, err)
+	if ok, err := m.UpToDate(); !ok || err != nil {
+		t.Errorf("UpToDate: %t, %v", ok, err)
 	}
 	text, err := os.ReadFile(m.Default())
 	must(t, err)
-	judgeGolden(t, "testdata/registries.conf", text)
+	compareGolden(t, "testdata/registries.conf", text)
 	for _, r := range []string{"10.1.2.3:5000", "cp2.bank.example:5000"} {
 		pem, err := os.ReadFile(filepath.Join(m.Dir, "certs.d", r, "airgap.crt"))
 		must(t, err)
@@ -175,30 +174,30 @@ func TestMirrorOfCRIO(t *testing.T) {
 	}
 	fewer, err := OwnMirror(true, m.Dir, []string{"10.1.2.3:5000"}, nil, caFile)
 	must(t, err)
-	if ok, err := fewer.Holds(); ok || err != nil {
-		t.Errorf("with a stale certificate it holds: %t, %v", ok, err)
+	if ok, err := fewer.UpToDate(); ok || err != nil {
+		t.Errorf("UpToDate with a stale certificate: %t, %v", ok, err)
 	}
 	must(t, fewer.Write())
-	if ok, err := fewer.Holds(); !ok || err != nil {
-		t.Errorf("Holds: %t, %v", ok, err)
+	if ok, err := fewer.UpToDate(); !ok || err != nil {
+		t.Errorf("UpToDate: %t, %v", ok, err)
 	}
 	must(t, Mirror{CRIO: true, Dir: m.Dir}.Remove())
-	var left []string
+	var remaining []string
 	must(t, filepath.WalkDir(m.Dir, func(path string, d fs.DirEntry, err error) error {
 		if !d.IsDir() {
-			left = append(left, path)
+			remaining = append(remaining, path)
 		}
 		return err
 	}))
-	if len(left) > 0 {
-		t.Errorf("after Remove: %q", left)
+	if len(remaining) > 0 {
+		t.Errorf("after Remove: %q", remaining)
 	}
 }
 
-// TestCRIOReachesNobodyElse asks the code by which CRI-O chooses its proxy.
-func TestCRIOReachesNobodyElse(t *testing.T) {
+// TestCRIOReachesOnlyTheRegistries uses the code with which CRI-O chooses its proxy.
+func TestCRIOReachesOnlyTheRegistries(t *testing.T) {
 	caFile := filepath.Join(t.TempDir(), "ca.crt")
-	must(t, os.WriteFile(caFile, []byte(newBank(t, "").CA), 0o644))
+	must(t, os.WriteFile(caFile, []byte(newSiteRegistry(t, "").CA), 0o644))
 	m, err := OwnMirror(true, t.TempDir(), []string{"10.1.2.3:5000", "[fd00::1]:5000", "cp2.bank.example:5000"}, nil, caFile)
 	must(t, err)
 	m.Direct = []string{"10.96.0.0/12", "api.bank.example"}
@@ -218,16 +217,16 @@ func TestCRIOReachesNobodyElse(t *testing.T) {
 		{m, "https://registry-1.docker.io/v2/", false},
 		{m, "https://10.1.2.4:5000/v2/", false},
 		{harbor, "https://[fd00::2]/v2/", true},
-		{harbor, "https://token.bank.example/", true}, // it may send CRI-O there
+		{harbor, "https://token.bank.example/", true}, // the registry may redirect CRI-O there
 	} {
 		must(t, tc.mirror.Write())
 		if u := proxyOf(t, tc.mirror, tc.url); (u == nil) != tc.direct {
-			t.Errorf("%s goes by %v, want directly: %t", tc.url, u, tc.direct)
+			t.Errorf("%s uses proxy %v, want a direct connection: %t", tc.url, u, tc.direct)
 		}
 	}
 }
 
-// proxyOf reads the mirror's environment as systemd does.
+// proxyOf returns the proxy for an address. It reads the mirror's environment as systemd does.
 func proxyOf(t *testing.T, m Mirror, address string) *url.URL {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(m.Dir, "environment"))
@@ -245,17 +244,17 @@ func proxyOf(t *testing.T, m Mirror, address string) *url.URL {
 	return proxy
 }
 
-// TestExistingForCRIO: no entry for names that no image has, and no authority where the
-// host's trust counts.
+// TestExistingForCRIO: there is no entry for names that no image has. Without a CA in the
+// configuration, CRI-O uses the CAs of the host.
 func TestExistingForCRIO(t *testing.T) {
 	m, err := Existing{Address: "harbor.bank.example:8443/airgap"}.Mirror(true, t.TempDir(), []bundle.Image{{Name: "docker.io/library/nginx:1.27"}}, "")
 	must(t, err)
 	must(t, m.Write())
 	text, err := os.ReadFile(m.Default())
 	must(t, err)
-	judgeGolden(t, "testdata/registries-existing.conf", text)
+	compareGolden(t, "testdata/registries-existing.conf", text)
 	if _, err := os.Stat(filepath.Join(m.Dir, "certs.d")); err == nil {
-		t.Error("there is an authority")
+		t.Error("there is a CA certificate")
 	}
 }
 
@@ -266,7 +265,7 @@ func TestMirrorRefuses(t *testing.T) {
 		return m
 	}
 	for name, m := range map[string]Mirror{
-		"nothing":     {CAFile: "/ca"},
+		"no source":   {CAFile: "/ca"},
 		"no registry": own("/ca"),
 		"quote":       own("/ca", `a:1"`+"\n"+`server = "https://evil`),
 		"backslash":   own(`C:\ca`, "a:1"),
@@ -278,20 +277,20 @@ func TestMirrorRefuses(t *testing.T) {
 	}
 }
 
-// TestMirrorKeepsWhatWasThere: also a file for an upstream host, which would win over ours
-// for all hosts.
+// TestMirrorKeepsWhatWasThere also saves a file for an upstream host, which would take precedence over
+// airgap's file for all hosts.
 func TestMirrorKeepsWhatWasThere(t *testing.T) {
 	for _, upstream := range []string{"", "docker.io"} {
-		keepsWhatWasThere(t, upstream)
+		keepsExistingFile(t, upstream)
 	}
 }
 
-// TestMirrorKilledAside: a kill came between putting their file aside and writing ours.
+// TestMirrorKilledAside: airgap was killed after it saved an existing file and before it wrote its own.
 func TestMirrorKilledAside(t *testing.T) {
 	m := newMirror(t)
 	file := m.file("docker.io")
 	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	must(t, os.WriteFile(saved(file), []byte("server = \"https://harbor.bank\"\n"), 0o644))
+	must(t, os.WriteFile(backupName(file), []byte("server = \"https://harbor.bank\"\n"), 0o644))
 	for range 2 {
 		must(t, m.Remove())
 	}
@@ -300,15 +299,15 @@ func TestMirrorKilledAside(t *testing.T) {
 	}
 }
 
-func keepsWhatWasThere(t *testing.T, upstream string) {
+func keepsExistingFile(t *testing.T, upstream string) {
 	m := newMirror(t)
 	must(t, os.MkdirAll(filepath.Dir(m.file(upstream)), 0o755))
 	must(t, os.WriteFile(m.file(upstream), []byte("server = \"https://harbor.bank\"\n"), 0o644))
 	must(t, m.Write())
 	m.Sources[0].Bases = m.Sources[0].Bases[:1]
-	must(t, m.Write()) // ours may change; what was there before us stays aside
-	if ok, err := m.Holds(); !ok || err != nil {
-		t.Errorf("Holds: %v, %v", ok, err)
+	must(t, m.Write()) // airgap's file may change; the backup stays
+	if ok, err := m.UpToDate(); !ok || err != nil {
+		t.Errorf("UpToDate: %v, %v", ok, err)
 	}
 	must(t, m.Remove())
 	must(t, m.Remove())

@@ -11,13 +11,12 @@ import (
 
 const dockerHub = "docker.io"
 
-// RepositoryName is the repository's name in our registry: the upstream host
-// and path as they were written, "registry.k8s.io/pause". host may be empty
-// when path begins with it; path is never given its host twice.
+// RepositoryName returns the repository's name in airgap's registry: the upstream host and path as
+// written, such as "registry.k8s.io/pause". host may be empty if path starts with it. The result
+// never contains the host twice.
 //
-// A port in the host, which clients cannot put into a path, becomes a suffix:
-// "quay.corp:8443" is "quay.corp_8443". No other host can have that name, since
-// host names hold no underscore.
+// Clients cannot put a port into a path. It becomes a suffix of the host: "quay.corp:8443" is
+// "quay.corp_8443". No other host can have that name, because host names contain no underscore.
 func RepositoryName(host, path string) string {
 	if host == "" {
 		host, path = reference.SplitHost(path)
@@ -46,8 +45,8 @@ func repositoryHost(host string) string {
 	return strings.Replace(host, ":", "_", 1)
 }
 
-// parseImageName splits a lock's image name into our repository's name and the
-// tag, which is empty when the image is named by digest alone.
+// parseImageName returns the repository's name and the tag of an image in a lock. The tag is empty if
+// the image is named only by digest.
 func parseImageName(name string) (repository, tag string, err error) {
 	ref, err := reference.ParseWritten(name)
 	if err != nil {
@@ -56,13 +55,11 @@ func parseImageName(name string) (repository, tag string, err error) {
 	return RepositoryName(ref.Host, ref.Path), ref.Tag, nil
 }
 
-// v2Path is a request's path in the registry protocol, taken apart:
-// /v2/NAME/KIND/REFERENCE.
+// v2Path contains the parts of a request's path in the registry protocol: /v2/NAME/KIND/REFERENCE.
 type v2Path struct{ name, kind, reference string }
 
-// parseV2Path reports false for paths without a repository, as /v2/ itself.
-// The last separator counts: a repository may be called "x/blobs/y". Uploads are
-// of the kind "blobs/uploads".
+// parseV2Path returns false for paths without a repository, such as /v2/. The last separator counts:
+// a repository may be called "x/blobs/y". Uploads have the kind "blobs/uploads".
 func parseV2Path(path string) (v2Path, bool) {
 	path, ok := strings.CutPrefix(path, "/v2/")
 	if !ok {
@@ -80,7 +77,7 @@ func parseV2Path(path string) (v2Path, bool) {
 	return v2Path{}, false
 }
 
-// uploads is the kind of the path of an upload.
+// uploads is the kind of upload paths.
 const uploads = "blobs/uploads"
 
 func (p v2Path) String() string { return "/v2/" + p.name + "/" + p.kind + "/" + p.reference }
@@ -93,14 +90,14 @@ func cutLast(s string) (before, after string) {
 	return s[:i], s[i+1:]
 }
 
-// parseDigest takes the digests that bundles hold, which are SHA-256.
+// parseDigest parses a digest of a bundle, which must be SHA-256.
 func parseDigest(s string) (digest.Digest, error) {
 	d, err := digest.Parse(s)
 	if err != nil {
 		return "", fmt.Errorf("parse digest %q: %w", s, err)
 	}
 	if d.Algorithm() != digest.SHA256 {
-		return "", fmt.Errorf("parse digest %q: bundles hold SHA-256 only", s)
+		return "", fmt.Errorf("parse digest %q: bundles contain only SHA-256 digests", s)
 	}
 	return d, nil
 }

@@ -74,7 +74,7 @@ func FuzzRepositoryName(f *testing.F) {
 	f.Add("docker.io", "library/nginx")
 	f.Add("a:1", "a:1/b")
 	f.Fuzz(func(t *testing.T, host, path string) {
-		// What we made once is not changed when it comes back as a path.
+		// A name that RepositoryName returned does not change when it is used as a path.
 		once := RepositoryName(host, path)
 		if _, err := reference.WithName(once); err != nil {
 			return

@@ -14,22 +14,22 @@ import (
 	"airgap.dev/airgap/bundle"
 )
 
-// besides are the files next to the parts that hosts without airgap fetch.
-func besides() []string { return []string{"airgap.rpm", bundle.RPMKeyName} }
+// publicFiles returns the names of the files next to the parts, which hosts without airgap download.
+func publicFiles() []string { return []string{"airgap.rpm", bundle.RPMKeyName} }
 
-// own serves bundles' own files, verified at every read.
-type own struct {
+// bundleFiles serves the files of bundles. Each read verifies them.
+type bundleFiles struct {
 	bundles []*bundle.Bundle
 	log     *slog.Logger
-	damage  *damageBook
+	damage  *damageLog
 }
 
-// whole serves every own file of each bundle, by the bundle's name or ID, for the
-// store of another host.
-func (o own) whole(w http.ResponseWriter, r *http.Request) {
-	name, called := r.PathValue("file"), r.PathValue("name")
+// serveByName serves each file of each bundle, by the bundle's name or ID, for the store of another
+// host.
+func (o bundleFiles) serveByName(w http.ResponseWriter, r *http.Request) {
+	name, bundleName := r.PathValue("file"), r.PathValue("name")
 	i := slices.IndexFunc(o.bundles, func(b *bundle.Bundle) bool {
-		return (called == b.Index().Name || called == b.ID()) && slices.Contains(b.Names(), name)
+		return (bundleName == b.Index().Name || bundleName == b.ID()) && slices.Contains(b.Names(), name)
 	})
 	if i < 0 {
 		http.NotFound(w, r)
@@ -38,8 +38,8 @@ func (o own) whole(w http.ResponseWriter, r *http.Request) {
 	o.serve(w, r, o.bundles[i], name)
 }
 
-// beside serves one file of the newest bundle.
-func (o own) beside(name string) http.HandlerFunc {
+// serveNewest serves one file of the newest bundle.
+func (o bundleFiles) serveNewest(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if len(o.bundles) == 0 {
 			http.NotFound(w, r)
@@ -49,11 +49,11 @@ func (o own) beside(name string) http.HandlerFunc {
 	}
 }
 
-func (o own) serve(w http.ResponseWriter, r *http.Request, b *bundle.Bundle, name string) {
+func (o bundleFiles) serve(w http.ResponseWriter, r *http.Request, b *bundle.Bundle, name string) {
 	f, err := b.Own(name)
 	if err == nil {
 		defer f.Close()
-		err = readsAt(f, begin(r), f.Size())
+		err = probeAt(f, rangeStart(r), f.Size())
 	}
 	if err != nil {
 		o.refuse(w, r, b, name, err)
@@ -64,16 +64,16 @@ func (o own) serve(w http.ResponseWriter, r *http.Request, b *bundle.Bundle, nam
 	http.ServeContent(w, r, name, time.Time{}, content)
 }
 
-// begin is where the range begins that is asked for.
-func begin(r *http.Request) int64 {
+// rangeStart returns the start of the requested range.
+func rangeStart(r *http.Request) int64 {
 	var at int64
-	_, _ = fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &at) // without one, it is the file's begin
+	_, _ = fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &at) // without a range, it is 0
 	return at
 }
 
-// readsAt reads a byte while the answer may still be an error. A range beyond the end
-// is refused by net/http.
-func readsAt(f io.ReaderAt, at, size int64) error {
+// probeAt reads one byte while the answer can still be an error. net/http refuses a range after the
+// end of the file.
+func probeAt(f io.ReaderAt, at, size int64) error {
 	if at < 0 || at >= size {
 		return nil
 	}
@@ -81,29 +81,29 @@ func readsAt(f io.ReaderAt, at, size int64) error {
 	return err
 }
 
-// refusal is what a client is answered instead of a file that is not what was signed.
+// refusal is the answer instead of a file that does not match its signed hash.
 type refusal struct {
 	Damage *Damage `json:"damage,omitempty"`
 	Error  string  `json:"error"`
 }
 
-func (o own) refuse(w http.ResponseWriter, r *http.Request, b *bundle.Bundle, name string, err error) {
+func (o bundleFiles) refuse(w http.ResponseWriter, r *http.Request, b *bundle.Bundle, name string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		http.NotFound(w, r)
 		return
 	}
 	o.note(b, name, err)
-	said := refusal{Error: err.Error()}
+	answer := refusal{Error: err.Error()}
 	if d := (*bundle.DamageError)(nil); errors.As(err, &d) {
-		said.Damage = &Damage{Bundle: b.Index().Name, Part: d.Part, Chunk: d.Chunk, Path: d.Path}
+		answer.Damage = &Damage{Bundle: b.Index().Name, Part: d.Part, Chunk: d.Chunk, Path: d.Path}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusInternalServerError)
-	_ = json.NewEncoder(w).Encode(said) // as in health
+	_ = json.NewEncoder(w).Encode(answer) // the client may have closed the connection
 }
 
-func (o own) note(b *bundle.Bundle, name string, err error) {
-	o.log.Error("read from bundle", "bundle", b.Index().Name, "file", name, "error", err.Error())
+func (o bundleFiles) note(b *bundle.Bundle, name string, err error) {
+	o.log.Error("read bundle", "bundle", b.Index().Name, "file", name, "error", err.Error())
 	if d := (*bundle.DamageError)(nil); errors.As(err, &d) {
 		at := max(0, int64(d.Chunk)) * bundle.ChunkSize
 		o.damage.note(Damage{Bundle: b.Index().Name, Part: d.Part, Chunk: d.Chunk, Path: name}, func() error {
@@ -112,12 +112,12 @@ func (o own) note(b *bundle.Bundle, name string, err error) {
 				return err
 			}
 			defer f.Close()
-			return readsAt(f, at, f.Size())
+			return probeAt(f, at, f.Size())
 		})
 	}
 }
 
-// logged reports a read that failed: the client only sees its connection end.
+// logged reports a failed read: the client only sees a closed connection.
 type logged struct {
 	io.ReadSeeker
 	failed func(error)

@@ -15,16 +15,16 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// withPackage is a bundle with what hosts without airgap fetch.
+// withPackage returns a bundle with airgap.rpm, which hosts without airgap download.
 func withPackage(t *testing.T) *bundletest.Fixture {
 	f := bundletest.New(t)
 	must(t, os.WriteFile(filepath.Join(f.Dir, "airgap.rpm"), bytes.Repeat([]byte("airgap.rpm\n"), 200_000), 0o644))
 	f.Sign(t)
-	opened(t, f.Dir)
+	makeReadable(t, f.Dir)
 	return f
 }
 
-// inPlace serves the fixture's bundle from where it lies.
+// inPlace serves the fixture's bundle in place.
 func inPlace(t *testing.T, f *bundletest.Fixture) (*running, Store) {
 	s := Store{Dir: filepath.Join(t.TempDir(), "store"), InPlace: true}
 	_, err := s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey)
@@ -35,16 +35,16 @@ func inPlace(t *testing.T, f *bundletest.Fixture) (*running, Store) {
 	return start(t, held...), s
 }
 
-// TestALinkInPlaceIsNotServed has airgap.rpm, on the stick that is served in place, become
-// the registry's private key.
+// TestALinkInPlaceIsNotServed replaces airgap.rpm, on a stick that is served in place, with a link to
+// the registry's private key, and with other files.
 func TestALinkInPlaceIsNotServed(t *testing.T) {
 	f := withPackage(t)
 	r, s := inPlace(t, f)
 	rpm := filepath.Join(f.Dir, "airgap.rpm")
-	right, err := os.ReadFile(rpm)
+	original, err := os.ReadFile(rpm)
 	must(t, err)
 	for _, path := range []string{"/airgap.rpm", "/bundles/test/airgap.rpm"} {
-		if resp, body, err := r.get(t, http.MethodGet, path); err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(body, right) {
+		if resp, body, err := r.get(t, http.MethodGet, path); err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(body, original) {
 			t.Fatalf("%s: %v, %d bytes, %v", path, resp, len(body), err)
 		}
 	}
@@ -54,8 +54,8 @@ func TestALinkInPlaceIsNotServed(t *testing.T) {
 	for kind, put := range map[string]func() error{
 		"a symbolic link": func() error { return os.Symlink(key, rpm) },
 		"a copy":          func() error { return os.WriteFile(rpm, secret, 0o644) },
-		"other bytes":     func() error { return os.WriteFile(rpm, bytes.Repeat([]byte("x"), len(right)), 0o644) },
-		"longer":          func() error { return os.WriteFile(rpm, append(bytes.Clone(right), secret...), 0o644) },
+		"other bytes":     func() error { return os.WriteFile(rpm, bytes.Repeat([]byte("x"), len(original)), 0o644) },
+		"a longer file":   func() error { return os.WriteFile(rpm, append(bytes.Clone(original), secret...), 0o644) },
 	} {
 		must(t, errors.Join(os.Remove(rpm), put()))
 		for _, path := range []string{"/airgap.rpm", "/bundles/test/airgap.rpm"} {
@@ -66,26 +66,26 @@ func TestALinkInPlaceIsNotServed(t *testing.T) {
 		}
 		health, err := r.peer(t).Health(t.Context())
 		if err != nil || len(health.Damage) == 0 || health.Damage[0].Part != "airgap.rpm" {
-			t.Errorf("as %s: health says %+v, %v", kind, health.Damage, err)
+			t.Errorf("as %s: Health reports %+v, %v", kind, health.Damage, err)
 		}
 		if found := Compare(t.Context(), []*Client{r.peer(t)}); len(found) == 0 || !strings.Contains(fmt.Sprint(found), "airgap.rpm") {
-			t.Errorf("as %s: verify finds %+v", kind, found)
+			t.Errorf("as %s: Compare reports %+v", kind, found)
 		}
 		if kind == "a symbolic link" {
-			refusedInPlace(t, s, f)
+			wantRefused(t, s, f)
 		}
 	}
-	must(t, errors.Join(os.Remove(rpm), os.WriteFile(rpm, right, 0o644))) // it may be a link
-	if resp, body, err := r.get(t, http.MethodGet, "/airgap.rpm"); err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(body, right) {
-		t.Errorf("repaired: %v, %d bytes, %v", resp, len(body), err)
+	must(t, errors.Join(os.Remove(rpm), os.WriteFile(rpm, original, 0o644))) // it may be a link
+	if resp, body, err := r.get(t, http.MethodGet, "/airgap.rpm"); err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(body, original) {
+		t.Errorf("after the repair: %v, %d bytes, %v", resp, len(body), err)
 	}
 	if health, err := r.peer(t).Health(t.Context()); err != nil || len(health.Damage) != 0 {
-		t.Errorf("repaired: health says %+v, %v", health.Damage, err)
+		t.Errorf("after the repair: Health reports %+v, %v", health.Damage, err)
 	}
 }
 
-// refusedInPlace wants that a store opens no bundle with a link in it.
-func refusedInPlace(t *testing.T, s Store, f *bundletest.Fixture) {
+// wantRefused checks that the store does not open a bundle with a link in it.
+func wantRefused(t *testing.T, s Store, f *bundletest.Fixture) {
 	t.Helper()
 	held, err := s.Open(&f.Key.PublicKey)
 	if len(held) > 0 || !errors.Is(err, bundle.ErrDamaged) || !strings.Contains(err.Error(), "airgap.rpm: it is a symbolic link") {
@@ -93,8 +93,8 @@ func refusedInPlace(t *testing.T, s Store, f *bundletest.Fixture) {
 	}
 }
 
-// TestInPlaceWantsWhatWasSigned serves no bundle whose files changed since it was opened.
-func TestInPlaceWantsWhatWasSigned(t *testing.T) {
+// TestInPlaceNeedsUnchangedFiles: a bundle is not imported in place if a file changed after the bundle was opened.
+func TestInPlaceNeedsUnchangedFiles(t *testing.T) {
 	f := withPackage(t)
 	b := f.Open(t)
 	must(t, os.WriteFile(filepath.Join(f.Dir, "airgap.rpm"), []byte("other"), 0o644))
@@ -103,11 +103,11 @@ func TestInPlaceWantsWhatWasSigned(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if names, _ := os.ReadDir(s.Dir); len(names) > 0 {
-		t.Errorf("the store has %v", names)
+		t.Errorf("the store contains %v", names)
 	}
 }
 
-// TestInPlaceVerifiesEachRead changes chunks of a stick that were given out before.
+// TestInPlaceVerifiesEachRead changes chunks of a stick after a client has read them.
 func TestInPlaceVerifiesEachRead(t *testing.T) {
 	f := withPackage(t)
 	r, _ := inPlace(t, f)
@@ -120,21 +120,21 @@ func TestInPlaceVerifiesEachRead(t *testing.T) {
 		"/bundles/test/bundle.tar.000":               "",
 		"/bundles/test/" + "INSTALL.txt":             "",
 	} {
-		resp, right, err := r.get(t, http.MethodGet, path)
+		resp, original, err := r.get(t, http.MethodGet, path)
 		if err != nil || resp.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %v, %v", path, resp, err)
 		}
-		spoil := func() { flip(t, filepath.Join(f.Dir, filepath.Base(path))) }
+		flipByte := func() { flip(t, filepath.Join(f.Dir, filepath.Base(path))) }
 		if in != "" {
-			spoil = func() { f.Flip(t, in) }
+			flipByte = func() { f.Flip(t, in) }
 		}
-		spoil()
+		flipByte()
 		if resp, body, err := r.get(t, http.MethodGet, path); err == nil && resp.StatusCode == http.StatusOK {
 			t.Errorf("%s: %d bytes after the change", path, len(body))
 		}
-		spoil() // it is right again
-		if resp, body, err := r.get(t, http.MethodGet, path); err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(body, right) {
-			t.Errorf("%s: %v, %d bytes, %v when it is right again", path, resp, len(body), err)
+		flipByte() // the second flip restores the byte
+		if resp, body, err := r.get(t, http.MethodGet, path); err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(body, original) {
+			t.Errorf("%s: %v, %d bytes, %v after the byte is restored", path, resp, len(body), err)
 		}
 	}
 	if len(data) == 0 {
@@ -150,33 +150,33 @@ func flip(t *testing.T, path string) {
 	must(t, os.WriteFile(path, data, 0o644))
 }
 
-// TestWhatTheStoreKeeps: a copy that others cannot change is verified once; anything else
-// at each read.
-func TestWhatTheStoreKeeps(t *testing.T) {
+// TestStoreProtects: a copy that other users cannot change is verified once. Other bundles are
+// verified at each read.
+func TestStoreProtects(t *testing.T) {
 	f := bundletest.New(t)
 	s := Store{Dir: filepath.Join(t.TempDir(), "store")}
 	_, err := s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey)
 	must(t, err)
 	copied := filepath.Join(s.Dir, "test")
 	part := filepath.Join(copied, "bundle.tar.000")
-	keeps := func(what string, want bool) {
+	wantProtected := func(name string, want bool) {
 		t.Helper()
-		if s.keeps("test") != want {
-			t.Errorf("%s: keeps is %t", what, !want)
+		if s.protects("test") != want {
+			t.Errorf("%s: protects is %t", name, !want)
 		}
 	}
-	keeps("a copy", true)
+	wantProtected("a copy", true)
 	must(t, os.Chmod(part, 0o664))
-	keeps("a part that a group writes", false)
+	wantProtected("a part that a group writes", false)
 	must(t, errors.Join(os.Chmod(part, 0o644), os.Chmod(copied, 0o777)))
-	keeps("a directory that all write", false)
+	wantProtected("a directory that all write", false)
 	must(t, errors.Join(os.Chmod(copied, 0o755), os.Rename(part, part+".real"), os.Symlink(part+".real", part)))
-	keeps("a part that is a link", false)
+	wantProtected("a part that is a link", false)
 	must(t, errors.Join(os.Rename(part+".real", part), os.Rename(copied, copied+".real"), os.Symlink(copied+".real", copied)))
-	keeps("a link", false)
+	wantProtected("a link", false)
 }
 
-// TestAPeersFileIsRefused wants that a peer says which of its files went bad.
+// TestAPeersFileIsRefused: a peer reports which of its files is damaged.
 func TestAPeersFileIsRefused(t *testing.T) {
 	f := withPackage(t)
 	r := start(t, f.Open(t))
@@ -189,7 +189,7 @@ func TestAPeersFileIsRefused(t *testing.T) {
 	if !errors.Is(err, bundle.ErrDamaged) || !strings.Contains(err.Error(), "airgap.rpm: the registry at "+r.addr) {
 		t.Errorf("got %v", err)
 	}
-	if left, _ := os.ReadDir(s.Dir); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+	if remaining, _ := os.ReadDir(s.Dir); len(remaining) > 0 {
+		t.Errorf("remaining files: %v", remaining)
 	}
 }

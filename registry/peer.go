@@ -14,15 +14,15 @@ import (
 	"airgap.dev/airgap/bundle"
 )
 
-// Files are the files of a bundle in another host's store, for bundle.OpenFS, by
-// the bundle's name, which means the newest of that name, or its ID. They are
-// asked for in pieces, so a copy that was cut goes on.
+// Files returns the files of a bundle in another host's store, for bundle.OpenFS. bundle is a name, for
+// the newest bundle of that name, or an ID. The files are read in pieces, so that a copy continues
+// after an interruption.
 func (c *Client) Files(ctx context.Context, bundle string) fs.FS {
 	return peer{ctx: ctx, client: c, path: "/bundles/" + bundle + "/"}
 }
 
-// View opens the bundle called name in another host's store, with those that it
-// leaves something to, for this host's store to be filled from.
+// View opens the bundle name in another host's store, with its base bundles, so that this host's store
+// can copy them.
 func (c *Client) View(ctx context.Context, name string, trusted ...*ecdsa.PublicKey) (*bundle.View, error) {
 	open := func(name, key string) (*bundle.Bundle, error) {
 		return bundle.OpenFS(c.Files(ctx, key), name+" at "+c.Addr(), trusted...)
@@ -50,7 +50,7 @@ func (c *Client) View(ctx context.Context, name string, trusted ...*ecdsa.Public
 		}
 		all = append(all, b)
 	}
-	v, err := over(top, all)
+	v, err := viewOf(top, all)
 	if err != nil {
 		return nil, errors.Join(append([]error{err}, broken...)...)
 	}
@@ -63,12 +63,12 @@ type peer struct {
 	path   string
 }
 
-// Open asks for the file's size alone.
+// Open gets only the size of the file.
 func (p peer) Open(name string) (fs.File, error) {
 	resp, err := p.client.do(p.ctx, http.MethodHead, p.path+name, "")
 	if err == nil {
-		err = errors.Join(answered(resp, http.StatusOK), resp.Body.Close())
-		if resp.StatusCode == http.StatusInternalServerError { // the answer to GET says why
+		err = errors.Join(checkStatus(resp, http.StatusOK), resp.Body.Close())
+		if resp.StatusCode == http.StatusInternalServerError { // the answer to GET contains the cause
 			f := &peerFile{peer: p, name: name}
 			_, err = f.pieces().ReadAt(make([]byte, 1), 0)
 		}
@@ -81,8 +81,8 @@ func (p peer) Open(name string) (fs.File, error) {
 	return f, nil
 }
 
-// answered is fs.ErrNotExist for what is not there.
-func answered(resp *http.Response, want int) error {
+// checkStatus returns fs.ErrNotExist for 404, and an error for other statuses than want.
+func checkStatus(resp *http.Response, want int) error {
 	switch resp.StatusCode {
 	case want:
 		return nil
@@ -92,7 +92,7 @@ func answered(resp *http.Response, want int) error {
 	return errors.New(resp.Status)
 }
 
-// peerFile reads in order and at any place.
+// peerFile reads sequentially and at any offset.
 type peerFile struct {
 	*io.SectionReader
 
@@ -104,7 +104,7 @@ type peerFile struct {
 func (f *peerFile) Close() error               { return nil }
 func (f *peerFile) Stat() (fs.FileInfo, error) { return f, nil }
 
-// It is its own fs.FileInfo.
+// These methods implement fs.FileInfo.
 
 func (f *peerFile) Name() string       { return f.name }
 func (f *peerFile) Size() int64        { return f.size }
@@ -117,7 +117,7 @@ type pieces struct{ *peerFile }
 
 func (f *peerFile) pieces() io.ReaderAt { return pieces{f} }
 
-// attempts is how often a piece is asked for before the copy is given up.
+// attempts is the number of requests for a piece before the copy fails.
 const attempts = 3
 
 func (p pieces) ReadAt(buf []byte, off int64) (n int, err error) {
@@ -125,14 +125,14 @@ func (p pieces) ReadAt(buf []byte, off int64) (n int, err error) {
 		if i > 0 {
 			time.Sleep(time.Second)
 		}
-		if n, err = p.once(buf, off); err == nil || p.peer.ctx.Err() != nil || errors.Is(err, bundle.ErrDamaged) {
+		if n, err = p.readOnce(buf, off); err == nil || p.peer.ctx.Err() != nil || errors.Is(err, bundle.ErrDamaged) {
 			return n, err
 		}
 	}
 	return n, fmt.Errorf("read %s of %s: %w", p.name, p.peer.client.base, err)
 }
 
-func (p pieces) once(buf []byte, off int64) (int, error) {
+func (p pieces) readOnce(buf []byte, off int64) (int, error) {
 	req, err := http.NewRequestWithContext(p.peer.ctx, http.MethodGet, p.peer.client.base+p.peer.path+p.name, nil)
 	if err != nil {
 		return 0, err
@@ -144,20 +144,20 @@ func (p pieces) once(buf []byte, off int64) (int, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusInternalServerError {
-		return 0, p.refused(resp)
+		return 0, p.damageError(resp)
 	}
-	if err := answered(resp, http.StatusPartialContent); err != nil {
+	if err := checkStatus(resp, http.StatusPartialContent); err != nil {
 		return 0, err
 	}
 	return io.ReadFull(resp.Body, buf)
 }
 
-// refused is what the other registry found when it read the piece.
-func (p pieces) refused(resp *http.Response) error {
-	var said refusal
-	if json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&said) != nil || said.Damage == nil {
+// damageError returns the error that the other registry found when it read the piece.
+func (p pieces) damageError(resp *http.Response) error {
+	var answer refusal
+	if json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&answer) != nil || answer.Damage == nil {
 		return errors.New(resp.Status)
 	}
-	d := said.Damage
-	return &bundle.DamageError{Bundle: d.Bundle, Part: d.Part, Chunk: d.Chunk, Path: d.Path, Cause: "the registry at " + p.peer.client.Addr() + " finds that it is not what was signed"}
+	d := answer.Damage
+	return &bundle.DamageError{Bundle: d.Bundle, Part: d.Part, Chunk: d.Chunk, Path: d.Path, Cause: "the registry at " + p.peer.client.Addr() + " reports that it does not match its signed hash"}
 }

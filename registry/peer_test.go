@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// from opens the fixture's bundle as another registry host sees it.
+// from opens the fixture's bundle as another registry host does.
 func (r *running) from(t *testing.T, f *bundletest.Fixture) (*bundle.Bundle, error) {
 	ca, err := os.ReadFile(r.pki.CAFile())
 	must(t, err)
@@ -45,7 +45,7 @@ func TestAPeerFillsTheStore(t *testing.T) {
 	must(t, copied.Verify(t.Context(), ui.Discard()))
 }
 
-// TestAPeersDamageIsRefused wants no store from a peer whose disk went bad.
+// TestAPeersDamageIsRefused: Import writes nothing if the disk of the peer is damaged.
 func TestAPeersDamageIsRefused(t *testing.T) {
 	f := bundletest.New(t)
 	r := start(t, f.Open(t))
@@ -60,12 +60,12 @@ func TestAPeersDamageIsRefused(t *testing.T) {
 	if _, err := s.Import(t.Context(), b, ui.Discard()); !errors.Is(err, bundle.ErrDamaged) {
 		t.Errorf("got %v", err)
 	}
-	if left, _ := os.ReadDir(s.Dir); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+	if remaining, _ := os.ReadDir(s.Dir); len(remaining) > 0 {
+		t.Errorf("remaining files: %v", remaining)
 	}
 }
 
-// TestOnlyTheBundlesOwnFiles wants nothing else of the store's disk served.
+// TestOnlyTheBundlesOwnFiles: the registry serves no other files of the store's disk.
 func TestOnlyTheBundlesOwnFiles(t *testing.T) {
 	f := bundletest.New(t)
 	must(t, os.WriteFile(filepath.Join(f.Dir, "notes.txt"), []byte("x"), 0o644))
@@ -86,11 +86,11 @@ func TestOnlyTheBundlesOwnFiles(t *testing.T) {
 	client, err := NewClient(r.addr, ca)
 	must(t, err)
 	if _, err := fs.Stat(client.Files(t.Context(), "test"), "none"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := fs.Stat(client.Files(ended, "test"), "SHA256SUMS"); !errors.Is(err, context.Canceled) {
-		t.Errorf("with an ended context: %v", err)
+		t.Errorf("with a canceled context: %v", err)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// What the steps would change, for --dry-run. Each function here belongs to
-// the Run of one step and says the same.
+// The functions in this file list the changes that the steps would make, for --dry-run. Each belongs
+// to the Run of one step.
 
 func (s Store) plan(v *bundle.View, trusted []*ecdsa.PublicKey) ([]string, error) {
 	left, err := s.left(v, trusted)
@@ -28,12 +28,12 @@ func (s Store) plan(v *bundle.View, trusted []*ecdsa.PublicKey) ([]string, error
 	}
 	var changes []string
 	for _, b := range left {
-		dir, err := s.place(b)
+		dir, err := s.bundleDir(b)
 		if err != nil {
 			return nil, err
 		}
 		if s.InPlace {
-			changes = append(changes, fmt.Sprintf("serve bundle %s from where it lies: link %s to it", b.Index().Name, dir))
+			changes = append(changes, fmt.Sprintf("serve bundle %s in place: link %s to it", b.Index().Name, dir))
 			continue
 		}
 		changes = append(changes, fmt.Sprintf("copy bundle %s to %s (%s)", b.Index().Name, dir, ui.Size(b.Index().Summary().Size)))
@@ -44,7 +44,7 @@ func (s Store) plan(v *bundle.View, trusted []*ecdsa.PublicKey) ([]string, error
 func planCertificates(p trust.PKI, names []string) []string {
 	var changes []string
 	if _, err := os.Stat(p.CAFile()); err != nil {
-		changes = append(changes, fmt.Sprintf("make the registry's authority: %s, %s", p.CAFile(), filepath.Base(p.CAKeyFile())))
+		changes = append(changes, fmt.Sprintf("make the registry's CA: %s, %s", p.CAFile(), filepath.Base(p.CAKeyFile())))
 	}
 	return append(changes, fmt.Sprintf("make the registry's certificate for %s: %s, %s",
 		strings.Join(trust.WithLocalhost(names), ", "), p.CertificateFile(), filepath.Base(p.KeyFile())))
@@ -52,7 +52,7 @@ func planCertificates(p trust.PKI, names []string) []string {
 
 func (m Mirror) plan() ([]string, error) {
 	want, err := m.files()
-	if errors.Is(err, fs.ErrNotExist) { // the authority's certificate has yet to come
+	if errors.Is(err, fs.ErrNotExist) { // the CA certificate does not exist yet
 		return []string{"write " + m.Default() + " (new)"}, nil
 	}
 	if err != nil {
@@ -60,8 +60,8 @@ func (m Mirror) plan() ([]string, error) {
 	}
 	var changes []string
 	for _, file := range slices.Sorted(maps.Keys(want)) {
-		if have, err := os.ReadFile(file); err == nil && file != m.CAFile && !isOurs(have) {
-			changes = append(changes, fmt.Sprintf("keep the file that is there as %s", saved(file)))
+		if have, err := os.ReadFile(file); err == nil && file != m.CAFile && !isManaged(have) {
+			changes = append(changes, fmt.Sprintf("keep the existing file as %s", backupName(file)))
 		}
 	}
 	written, err := host.PlanFiles(want, 0o644)
@@ -71,7 +71,7 @@ func (m Mirror) plan() ([]string, error) {
 		changes = append(changes, "remove "+file)
 	}
 	if _, err := os.Stat(m.Default()); m.CRIO && err == nil && len(changes) > 0 {
-		changes = append(changes, "restart crio.service") // it reads them at its start; the runtime's step does it
+		changes = append(changes, "restart crio.service") // the runtime's step restarts it, because it reads the files only at start
 	}
 	return changes, errors.Join(err, unread)
 }

@@ -15,20 +15,20 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Use is what the images of a store are used for.
+// Use lists the users of the images of a store.
 type Use struct {
-	Pushed  map[string][]digest.Digest // by NAME:TAG or NAME@DIGEST: every manifest and layer, as PushedBlobs gives it
-	Running map[string][]digest.Digest // by pod: the images that it runs, by the digests that runtimes tell
+	Pushed  map[string][]digest.Digest // by NAME:TAG or NAME@DIGEST: every manifest and layer, from PushedBlobs
+	Running map[string][]digest.Digest // by pod: the digests of its running images, as the runtime reports them
 }
 
-// Need is why a bundle has to stay in the store.
+// Need is a reason why a bundle must stay in the store.
 type Need struct {
-	By   string   `json:"by"`   // "tags", "pushed images", "pods", "deltas"
-	What []string `json:"what"` // sorted: names of those that would lose something
+	By   string   `json:"by"`   // kind of user: "tags", "pushed images", "pods", "deltas"
+	What []string `json:"what"` // sorted names of the users that would lose content
 }
 
-// Needs says what would lose something without each of the bundles, in their order.
-// A bundle without needs may go: the others hold all that is asked for.
+// Needs returns for each bundle, in their order, the users that would lose content without it. A
+// bundle without needs can be removed: the other bundles have all content in use.
 func Needs(bundles []*bundle.Bundle, use Use) [][]Need {
 	all := make([][]Need, len(bundles))
 	images := namedImages(bundles)
@@ -54,7 +54,7 @@ func Needs(bundles []*bundle.Bundle, use Use) [][]Need {
 				pods = append(pods, pod)
 			}
 		}
-		for _, n := range []Need{{"tags", tags}, {"pushed images", pushed}, {"pods", pods}, {"deltas", deltas(bundles, others)}} {
+		for _, n := range []Need{{"tags", tags}, {"pushed images", pushed}, {"pods", pods}, {"deltas", dependentDeltas(bundles, others)}} {
 			if len(n.What) > 0 {
 				slices.Sort(n.What)
 				all[i] = append(all[i], n)
@@ -64,8 +64,8 @@ func Needs(bundles []*bundle.Bundle, use Use) [][]Need {
 	return all
 }
 
-// namedImages are the blobs of what each name means: that of the newest bundle that
-// has it.
+// namedImages returns the blobs of each image by name. If several bundles have the name, the newest
+// one counts.
 func namedImages(bundles []*bundle.Bundle) map[string][]digest.Digest {
 	named := map[string][]digest.Digest{}
 	for _, b := range bundle.NewestFirst(bundles) {
@@ -86,7 +86,7 @@ func digests(image bundle.Image) []digest.Digest {
 	return all
 }
 
-// blobsOf are those of every image that has this manifest.
+// blobsOf returns the blobs of each image with this manifest.
 func blobsOf(d digest.Digest, bundles []*bundle.Bundle) []digest.Digest {
 	var blobs []digest.Digest
 	for _, b := range bundles {
@@ -99,21 +99,21 @@ func blobsOf(d digest.Digest, bundles []*bundle.Bundle) []digest.Digest {
 	return blobs
 }
 
-// onlyIn are the blobs of a bundle that the others do not hold.
+// onlyIn returns the blobs of a bundle that no other bundle contains.
 func onlyIn(b *bundle.Bundle, others []*bundle.Bundle) map[digest.Digest]bool {
 	only := map[digest.Digest]bool{}
-	for d := range held(b) {
+	for d := range blobSet(b) {
 		only[d] = true
 	}
 	for _, o := range others {
-		for d := range held(o) {
+		for d := range blobSet(o) {
 			delete(only, d)
 		}
 	}
 	return only
 }
 
-func held(b *bundle.Bundle) map[digest.Digest]bool {
+func blobSet(b *bundle.Bundle) map[digest.Digest]bool {
 	all := map[digest.Digest]bool{}
 	for _, f := range b.Index().Files {
 		if hex, ok := strings.CutPrefix(f.Path, blobDirectory); ok {
@@ -123,9 +123,9 @@ func held(b *bundle.Bundle) map[digest.Digest]bool {
 	return all
 }
 
-// deltas are those that find with all bundles what they leave out, but not with
-// the others alone.
-func deltas(all, others []*bundle.Bundle) []string {
+// dependentDeltas returns the names of the deltas that find their base content in all bundles, but not
+// in the others alone.
+func dependentDeltas(all, others []*bundle.Bundle) []string {
 	var names []string
 	for _, d := range others {
 		if _, err := d.Rest(others); err == nil {
@@ -138,7 +138,7 @@ func deltas(all, others []*bundle.Bundle) []string {
 	return names
 }
 
-// PushedBlobs are all blobs of each pushed image that the bundles may hold.
+// PushedBlobs returns all blobs of each pushed image. The bundles may contain some of them.
 func PushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (map[string][]digest.Digest, error) {
 	blobs, err := pushedBlobs(ctx, pushed, bundles)
 	if err != nil {
@@ -147,7 +147,7 @@ func PushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (
 	return blobs, nil
 }
 
-// pushedBlobs has an error for images that cannot be read, beside the blobs of the others.
+// pushedBlobs returns the blobs of all readable images, and an error for the others.
 func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (map[string][]digest.Digest, error) {
 	if _, err := os.Stat(pushed); err != nil {
 		return nil, host.IgnoreMissing(err)
@@ -157,7 +157,7 @@ func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (
 	if err != nil {
 		return nil, err
 	}
-	s, err := newStorage(c, pushed, nil) // what is hidden by a former bundle's name alone may keep a blob
+	s, err := newStorage(c, pushed, nil) // an image that is hidden only by the name of a former bundle can still need a blob
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (
 		return nil, err
 	}
 	blobs, problems := map[string][]digest.Digest{}, error(nil)
-	records, _, err := linked(s, func(path string, err error) {
+	records, _, err := scanLinks(s, func(path string, err error) {
 		problems = errors.Join(problems, fmt.Errorf("read pushed images: %s: %w", s.file(engineRoot+"/repositories/"+path), err))
 	})
 	if err != nil {
@@ -178,43 +178,43 @@ func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (
 		if err != nil {
 			return nil, err
 		}
-		below, err := r.blobsBelow(ctx, record.Digest)
+		needed, err := r.blobsBelow(ctx, record.Digest)
 		if err != nil {
 			problems = errors.Join(problems, fmt.Errorf("read pushed image %s: %w", at, err))
 			continue
 		}
-		blobs[at.String()] = below
+		blobs[at.String()] = needed
 	}
 	return blobs, problems
 }
 
-// removing is before the name of a bundle that is being removed.
-const removing = ".removing-"
+// removingPrefix starts the name of a bundle that is being removed.
+const removingPrefix = ".removing-"
 
-// Remove takes a bundle out of the store, which remembers the names of its images. When
-// it was interrupted, Sweep finishes it.
+// Remove removes a bundle from the store. The names of its images stay reserved. Sweep completes an
+// interrupted Remove.
 func (s Store) Remove(b *bundle.Bundle) error {
-	dir, err := s.place(b)
+	dir, err := s.bundleDir(b)
 	if err != nil {
 		return err
 	}
-	if err := s.remember(b); err != nil {
+	if err := s.recordNames(b); err != nil {
 		return fmt.Errorf("remove bundle: %w", err)
 	}
-	gone := filepath.Join(s.Dir, removing+filepath.Base(dir))
-	if err := os.Rename(dir, gone); err != nil {
+	renamed := filepath.Join(s.Dir, removingPrefix+filepath.Base(dir))
+	if err := os.Rename(dir, renamed); err != nil {
 		return fmt.Errorf("remove bundle: %w", err)
 	}
 	if err := host.SyncDir(s.Dir); err != nil {
 		return fmt.Errorf("remove bundle: %w", err)
 	}
-	return errors.Join(host.IgnoreMissing(os.Remove(linkNote(dir))), host.RemoveTree(gone))
+	return errors.Join(host.IgnoreMissing(os.Remove(linkIDFile(dir))), host.RemoveTree(renamed))
 }
 
-// Sweep deletes what an interrupted Remove has left.
+// Sweep deletes the remains of an interrupted Remove.
 func (s Store) Sweep() error {
-	left, err := filepath.Glob(filepath.Join(s.Dir, removing+"*"))
-	for _, dir := range left {
+	remaining, err := filepath.Glob(filepath.Join(s.Dir, removingPrefix+"*"))
+	for _, dir := range remaining {
 		err = errors.Join(err, host.RemoveTree(dir))
 	}
 	return err

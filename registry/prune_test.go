@@ -47,15 +47,15 @@ func TestNeeds(t *testing.T) {
 	}
 	d, err := moved.Held.Digest()
 	must(t, err)
-	running := Use{Running: map[string][]digest.Digest{"default/a": {digest.Digest(d.String())}, "default/b": {digest.FromString("from elsewhere")}}}
+	running := Use{Running: map[string][]digest.Digest{"default/a": {digest.Digest(d.String())}, "default/b": {digest.FromString("another image")}}}
 	if got := needsText(Needs(both, running)[0]); got != "tags[quay.io/org/old:1] pods[default/a]" {
-		t.Errorf("with a pod that runs what the tag was: %s", got)
+		t.Errorf("with a pod that runs the former image of the tag: %s", got)
 	}
 	third := bundletest.NewWith(t, "third", old, kept)
 	c := third.Open(t)
 	c.Index().Created = b.Index().Created.Add(1)
 	if got := Needs([]*bundle.Bundle{a, b, c}, Use{}); len(got[0]) != 0 {
-		t.Errorf("all that first has is elsewhere: %s", needsText(got[0]))
+		t.Errorf("other bundles have all content of first: %s", needsText(got[0]))
 	}
 }
 
@@ -72,7 +72,7 @@ func TestDeltasNeedTheirBase(t *testing.T) {
 	}
 }
 
-// What was pushed may rest on the layers of a bundle.
+// TestPushesNeedTheirLayers: a pushed image can need layers of a bundle.
 func TestPushesNeedTheirLayers(t *testing.T) {
 	f := bundletest.New(t)
 	b := f.Open(t)
@@ -86,17 +86,17 @@ func TestPushesNeedTheirLayers(t *testing.T) {
 	d := digestOf(t, f.Images[0].Held)
 	i := slices.IndexFunc(needs[0], func(n Need) bool { return n.By == "pushed images" })
 	if i < 0 || !slices.Equal(needs[0][i].What, []string{"team/base:1", "team/base@" + d}) {
-		t.Errorf("alone: %s", needsText(needs[0]))
+		t.Errorf("with one bundle: %s", needsText(needs[0]))
 	}
 	if needs := Needs([]*bundle.Bundle{b, other.Open(t)}, Use{Pushed: blobs}); needsText(needs[0]) != "" {
-		t.Errorf("beside another one with the same: %s", needsText(needs[0]))
+		t.Errorf("with another bundle that has the same content: %s", needsText(needs[0]))
 	}
-	if none, err := PushedBlobs(t.Context(), filepath.Join(t.TempDir(), "none"), nil); err != nil || len(none) != 0 {
-		t.Errorf("without pushes: %v, %v", none, err)
+	if noBlobs, err := PushedBlobs(t.Context(), filepath.Join(t.TempDir(), "none"), nil); err != nil || len(noBlobs) != 0 {
+		t.Errorf("without pushes: %v, %v", noBlobs, err)
 	}
 }
 
-// TestKeepPushed: what a pushed image rests on outlives the bundle that brought it.
+// TestKeepPushed: the blobs of a pushed image remain when their bundle is removed.
 func TestKeepPushed(t *testing.T) {
 	f := bundletest.New(t)
 	b, pushed, users := f.Open(t), t.TempDir(), filepath.Join(t.TempDir(), "htpasswd")
@@ -105,9 +105,9 @@ func TestKeepPushed(t *testing.T) {
 		r := startWith(t, Options{Bundles: []*bundle.Bundle{b}, Pushed: pushed, Users: users})
 		must(t, remote.Write(r.ref(t, "team/base:1"), f.Images[0].Held, r.login()...))
 	})
-	must(t, KeepPushed(t.Context(), pushed, b, []*bundle.Bundle{b})) // another one has it: nothing to do
+	must(t, KeepPushed(t.Context(), pushed, b, []*bundle.Bundle{b})) // another bundle has the blobs: no copy
 	if _, err := os.Stat(filepath.Join(pushed, filepath.FromSlash(dataPath(digest.Digest(digestOf(t, f.Images[0].Held)))))); err == nil {
-		t.Error("kept what stays")
+		t.Error("a blob of a remaining bundle was copied")
 	}
 	for range 2 {
 		must(t, KeepPushed(t.Context(), pushed, b, nil))
@@ -118,7 +118,7 @@ func TestKeepPushed(t *testing.T) {
 	must(t, validate.Image(image))
 }
 
-// TestPlaceStays: a bundle that came second of its name is found after the first has gone.
+// TestPlaceStays: the second bundle with a name is found after the first is removed.
 func TestPlaceStays(t *testing.T) {
 	first, second := bundletest.NewWith(t, "bank", bundletest.StandardImages(t)...), bundletest.NewWith(t, "bank", bundletest.StandardImages(t)[:1]...)
 	s := Store{Dir: t.TempDir()}
@@ -127,12 +127,12 @@ func TestPlaceStays(t *testing.T) {
 		must(t, err)
 	}
 	must(t, s.Remove(first.Open(t)))
-	if holds, err := s.Holds(second.Open(t), &second.Key.PublicKey); !holds || err != nil {
-		t.Errorf("holds the second: %t, %v", holds, err)
+	if held, err := s.Holds(second.Open(t), &second.Key.PublicKey); !held || err != nil {
+		t.Errorf("Holds of the second: %t, %v", held, err)
 	}
 	must(t, s.Remove(second.Open(t)))
 	if names, err := s.List(); err != nil || len(names) > 0 {
-		t.Errorf("left: %q, %v", names, err)
+		t.Errorf("remaining: %q, %v", names, err)
 	}
 }
 
@@ -141,17 +141,17 @@ func TestRemove(t *testing.T) {
 	s := Store{Dir: t.TempDir()}
 	_, err := s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey)
 	must(t, err)
-	must(t, os.MkdirAll(filepath.Join(s.Dir, removing+"old"), 0o755)) // of an interrupted one
-	must(t, os.WriteFile(filepath.Join(s.Dir, removing+"old", bundle.IndexName), []byte("{}"), 0o644))
+	must(t, os.MkdirAll(filepath.Join(s.Dir, removingPrefix+"old"), 0o755)) // of an interrupted Remove
+	must(t, os.WriteFile(filepath.Join(s.Dir, removingPrefix+"old", bundle.IndexName), []byte("{}"), 0o644))
 	if names, err := s.List(); err != nil || !slices.Equal(names, []string{"test"}) {
-		t.Errorf("store has %v, %v", names, err)
+		t.Errorf("the store contains %v, %v", names, err)
 	}
 	held, err := s.Open(&f.Key.PublicKey)
 	must(t, err)
 	must(t, s.Remove(held[0]))
 	must(t, held[0].Close())
 	must(t, s.Sweep())
-	if left, err := os.ReadDir(s.Dir); err != nil || len(left) != 1 || left[0].Name() != broughtName {
-		t.Errorf("left: %v, %v", left, err)
+	if remaining, err := os.ReadDir(s.Dir); err != nil || len(remaining) != 1 || remaining[0].Name() != importedNamesFile {
+		t.Errorf("remaining: %v, %v", remaining, err)
 	}
 }

@@ -31,17 +31,17 @@ func (r *running) pull(t testing.TB, ref string) (v1.Image, error) {
 func TestPull(t *testing.T) {
 	f := bundletest.New(t)
 	r := start(t, f.Open(t))
-	held := map[string]bundletest.Image{}
+	byName := map[string]bundletest.Image{}
 	for _, image := range f.Images {
-		held[image.Name] = image
+		byName[image.Name] = image
 	}
-	pause := held["registry.k8s.io/pause:3.10.2"]
+	pause := byName["registry.k8s.io/pause:3.10.2"]
 	indexDigest, err := pause.Index.Digest()
 	must(t, err)
 	heldDigest, err := pause.Held.Digest()
 	must(t, err)
 	for ref, want := range map[string]v1.Image{
-		"docker.io/library/nginx:1.27":                  held["docker.io/library/nginx:1.27"].Held,
+		"docker.io/library/nginx:1.27":                  byName["docker.io/library/nginx:1.27"].Held,
 		"quay.io/org/app:2":                             f.Images[1].Held,
 		"registry.k8s.io/pause:3.10.2":                  pause.Held,
 		"registry.k8s.io/pause@" + indexDigest.String(): pause.Held,
@@ -58,7 +58,7 @@ func TestPull(t *testing.T) {
 		}
 		got, _ := image.Digest()
 		if want == nil {
-			continue // it is in no bundle
+			continue // no bundle contains it
 		}
 		if w, _ := want.Digest(); got != w {
 			t.Errorf("%s is %s, want %s", ref, got, w)
@@ -66,7 +66,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// get answers with the body in whole, or the error in which reading it ended.
+// get returns the complete body, or the error of reading it.
 func (r *running) get(t testing.TB, method, path string, header ...string) (*http.Response, []byte, error) {
 	t.Helper()
 	req, err := http.NewRequest(method, r.url(path), nil)
@@ -104,12 +104,12 @@ func TestNamespaceOfMirrors(t *testing.T) {
 	}
 }
 
-// An image may be named after any registry of the cluster, which may be away.
+// TestNamespaceOfOurOwn: an image may be named after any registry of the cluster, also one that is stopped.
 func TestNamespaceOfOurOwn(t *testing.T) {
-	away := prepare(t)
-	must(t, away.listener.Close())
-	r := startWith(t, Options{Bundles: []*bundle.Bundle{bundletest.New(t).Open(t)}, Peers: []*Client{away.peer(t)}, Names: []string{"node1:5000"}})
-	for ns, want := range map[string]int{r.addr: 200, away.addr: 200, "node1:5000": 200, "node2:5000": 404} {
+	stopped := prepare(t)
+	must(t, stopped.listener.Close())
+	r := startWith(t, Options{Bundles: []*bundle.Bundle{bundletest.New(t).Open(t)}, Peers: []*Client{stopped.peer(t)}, Names: []string{"node1:5000"}})
+	for ns, want := range map[string]int{r.addr: 200, stopped.addr: 200, "node1:5000": 200, "node2:5000": 404} {
 		resp, body, err := r.get(t, http.MethodGet, "/v2/registry.k8s.io/pause/manifests/3.10.2?ns="+ns)
 		if err != nil || resp.StatusCode != want {
 			t.Errorf("%s: %s, %v, want %d: %s", ns, resp.Status, err, want, body)
@@ -119,7 +119,7 @@ func TestNamespaceOfOurOwn(t *testing.T) {
 
 func TestUnknownAndPush(t *testing.T) {
 	r := start(t, bundletest.New(t).Open(t))
-	none := strings.Repeat("0", 64)
+	noDigest := strings.Repeat("0", 64)
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -127,7 +127,7 @@ func TestUnknownAndPush(t *testing.T) {
 	}{
 		{"GET", "/v2/docker.io/library/none/manifests/1", 404, "MANIFEST_UNKNOWN"},
 		{"GET", "/v2/docker.io/library/none/tags/list", 404, "NAME_UNKNOWN"},
-		{"GET", "/v2/docker.io/library/nginx/blobs/sha256:" + none, 404, "BLOB_UNKNOWN"},
+		{"GET", "/v2/docker.io/library/nginx/blobs/sha256:" + noDigest, 404, "BLOB_UNKNOWN"},
 		{"GET", "/v2/docker.io/library/nginx/blobs/sha256:short", 400, "DIGEST_INVALID"},
 		{"POST", "/v2/docker.io/library/nginx/blobs/uploads/", 405, "UNSUPPORTED"},
 		{"PUT", "/v2/docker.io/library/nginx/manifests/2", 405, "UNSUPPORTED"},
@@ -157,7 +157,7 @@ func TestBlobsBelongToTheirRepository(t *testing.T) {
 	path := "/blobs/" + layer
 	resp, body, err := r.get(t, http.MethodGet, "/v2/docker.io/library/nginx"+path)
 	if err != nil || resp.StatusCode != 200 || !bytes.Equal(body, data) || resp.Header.Get("Docker-Content-Digest") != layer {
-		t.Errorf("own layer: %s, %d bytes, %v", resp.Status, len(body), err)
+		t.Errorf("layer of the repository: %s, %d bytes, %v", resp.Status, len(body), err)
 	}
 	if resp, _, _ = r.get(t, http.MethodGet, "/v2/quay.io/org/app"+path); resp.StatusCode != 404 {
 		t.Errorf("another repository's layer: %s, want 404", resp.Status)
@@ -168,7 +168,7 @@ func TestBlobsBelongToTheirRepository(t *testing.T) {
 	}
 	resp, body, err = r.get(t, http.MethodGet, "/v2/nginx"+path+"?ns=docker.io", "Range", "bytes=1048570-1048583")
 	if err != nil || resp.StatusCode != 206 || !bytes.Equal(body, data[1048570:1048584]) {
-		t.Errorf("range over a chunk's end: %s, %v", resp.Status, err)
+		t.Errorf("range across two chunks: %s, %v", resp.Status, err)
 	}
 	if resp, _, _ = r.get(t, http.MethodGet, "/v2/docker.io/library/nginx"+path, "If-None-Match", resp.Header.Get("ETag")); resp.StatusCode != 304 {
 		t.Errorf("unchanged blob: %s, want 304", resp.Status)
@@ -199,20 +199,20 @@ func TestDamagedChunkIsNeverServed(t *testing.T) {
 	r := start(t, f.Open(t))
 	resp, body, err := r.get(t, http.MethodGet, "/v2/docker.io/library/nginx/blobs/"+layer)
 	if err == nil && resp.StatusCode == 200 {
-		t.Errorf("%d of %d bytes came without an error", len(body), len(data))
+		t.Errorf("got %d of %d bytes without an error", len(body), len(data))
 	}
 	if !bytes.HasPrefix(data, body) && resp.StatusCode == 200 {
-		t.Error("wrong bytes came")
+		t.Error("got wrong bytes")
 	}
 	if resp, body, err = r.get(t, http.MethodGet, "/v2/registry.k8s.io/pause/manifests/"+manifest.String(), "Accept", acceptAll); err == nil && resp.StatusCode == 200 {
-		t.Errorf("damaged manifest was served: %s", body)
+		t.Errorf("a damaged manifest was served: %s", body)
 	}
 	if resp, body, err = r.get(t, http.MethodGet, "/rpm/el9/Packages/socat-1.0-1.el9.x86_64.rpm"); err == nil && resp.StatusCode == 200 {
-		t.Errorf("damaged package was served: %d bytes", len(body))
+		t.Errorf("a damaged package was served: %d bytes", len(body))
 	}
 	for _, want := range []string{`"part":"bundle.tar.`, `"chunk":`, bundle.BlobPath(layer), `"aborted":true`} {
 		if !strings.Contains(r.log.String(), want) {
-			t.Errorf("the log lacks %s:\n%s", want, r.log)
+			t.Errorf("the log does not contain %s:\n%s", want, r.log)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func TestFilesAndPackages(t *testing.T) {
 	if err != nil || resp.StatusCode != 206 || string(body) != "socat" {
 		t.Errorf("range of an RPM: %s %q %v", resp.Status, body, err)
 	}
-	if resp, _, _ := r.get(t, http.MethodPost, "/join/code"); resp.StatusCode != 200 || resp.Header.Get("Allow") != "POST" {
+	if resp, _, _ := r.get(t, http.MethodPost, "/join/token"); resp.StatusCode != 200 || resp.Header.Get("Allow") != "POST" {
 		t.Errorf("join: %s", resp.Status)
 	}
 }
@@ -254,17 +254,17 @@ func TestNewestBundleWinsATag(t *testing.T) {
 	image, err := r.pull(t, ref)
 	must(t, err)
 	if got, _ := image.Digest(); got != want {
-		t.Errorf("the tag gives %s, want the newer bundle's %s", got, want)
+		t.Errorf("the tag is %s, want %s of the newer bundle", got, want)
 	}
 	byDigest, _ := older.Images[0].Held.Digest()
 	if image, err = r.pull(t, "registry.k8s.io/pause@"+byDigest.String()); err != nil {
-		t.Errorf("the older image by digest: %v", err)
+		t.Errorf("pull the older image by digest: %v", err)
 	} else if err := validate.Image(image); err != nil {
 		t.Error(err)
 	}
 }
 
-// redate changes when a bundle says it was made.
+// redate adds by to the creation time of a bundle.
 func redate(t *testing.T, f *bundletest.Fixture, by time.Duration) {
 	t.Helper()
 	path := filepath.Join(f.Dir, bundle.IndexName)
@@ -284,7 +284,7 @@ func TestLockWithoutItsBlobIsRefused(t *testing.T) {
 	b := f.Open(t)
 	b.Index().Lock.Images[0].Blobs[0].Digest = "sha256:" + strings.Repeat("0", 64)
 	_, err := newCatalog([]*bundle.Bundle{b}, b.FS())
-	if err == nil || !strings.Contains(err.Error(), "bundle test: image docker.io/library/nginx:1.27: blob sha256:000") {
+	if err == nil || !strings.Contains(err.Error(), "bundle test: image docker.io/library/nginx:1.27: no bundle of this registry contains blob sha256:000") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -29,7 +29,7 @@ const (
 	password = "s3cret:with colon"
 )
 
-// startSite is a registry of bundles that one user may push to.
+// startSite starts a registry with bundles and one user who may push.
 func startSite(t testing.TB, bundles ...*bundle.Bundle) (*running, string) {
 	t.Helper()
 	users, pushed := filepath.Join(t.TempDir(), "htpasswd"), t.TempDir()
@@ -51,7 +51,7 @@ func (r *running) ref(t testing.TB, ref string) name.Reference {
 	return parsed
 }
 
-// login is how a client of go-containerregistry, as crane, has a user's password.
+// login returns the options of go-containerregistry for the user who may push.
 func (r *running) login() []remote.Option {
 	return []remote.Option{
 		remote.WithTransport(r.client.Transport),
@@ -84,7 +84,7 @@ func digestOf(t testing.TB, image v1.Image) string {
 	return d.String()
 }
 
-// The same pushes are there after a restart, and with other bundles.
+// TestPushesStay: pushed images exist after a restart, also with other bundles.
 func TestPushesStay(t *testing.T) {
 	users, pushed := filepath.Join(t.TempDir(), "htpasswd"), t.TempDir()
 	writeUser(t, users)
@@ -101,16 +101,16 @@ func TestPushesStay(t *testing.T) {
 	})
 }
 
-// A push may rest on a bundle's layers, without sending them or keeping them twice.
+// TestPushOnABundlesLayers: a pushed image may use layers of a bundle. They are not stored again.
 func TestPushOnABundlesLayers(t *testing.T) {
 	f := bundletest.New(t)
 	r, pushed := startSite(t, f.Open(t))
-	held := f.Images[0].Held
-	must(t, remote.Write(r.ref(t, "team/base:1"), held, r.login()...))
+	inBundle := f.Images[0].Held
+	must(t, remote.Write(r.ref(t, "team/base:1"), inBundle, r.login()...))
 	got, err := r.pull(t, "team/base:1")
 	must(t, err)
 	must(t, validate.Image(got))
-	layers, err := held.Layers()
+	layers, err := inBundle.Layers()
 	must(t, err)
 	for _, layer := range layers {
 		d, err := layer.Digest()
@@ -121,26 +121,26 @@ func TestPushOnABundlesLayers(t *testing.T) {
 	}
 }
 
-// What a signed bundle says is not changed by a password.
+// TestBundlesAreNotPushedOver: a user cannot replace images of a signed bundle.
 func TestBundlesAreNotPushedOver(t *testing.T) {
 	f := bundletest.New(t)
 	r, _ := startSite(t, f.Open(t))
 	ref := r.ref(t, "docker.io/library/nginx:1.27")
 	err := remote.Write(ref, bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...)
-	if err == nil || !strings.Contains(err.Error(), "came with a bundle") {
-		t.Errorf("pushed over: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "is an image of a bundle") {
+		t.Errorf("push over an image of a bundle: %v", err)
 	}
-	held, err := r.pull(t, "docker.io/library/nginx:1.27")
+	inBundle, err := r.pull(t, "docker.io/library/nginx:1.27")
 	must(t, err)
-	if want := digestOf(t, f.Images[0].Held); digestOf(t, held) != want {
-		t.Errorf("the tag is %s, want %s", digestOf(t, held), want)
+	if want := digestOf(t, f.Images[0].Held); digestOf(t, inBundle) != want {
+		t.Errorf("the tag is %s, want %s", digestOf(t, inBundle), want)
 	}
 	for _, path := range []string{
 		"/v2/docker.io/library/nginx/manifests/1.27",
-		"/v2/docker.io/library/nginx/manifests/" + digestOf(t, held),
+		"/v2/docker.io/library/nginx/manifests/" + digestOf(t, inBundle),
 	} {
 		resp, body, err := r.get(t, http.MethodDelete, path, "Authorization", "Bearer "+r.userToken(t))
-		if err != nil || resp.StatusCode != http.StatusForbidden || !bytes.Contains(body, []byte("came with a bundle")) {
+		if err != nil || resp.StatusCode != http.StatusForbidden || !bytes.Contains(body, []byte("is an image of a bundle")) {
 			t.Errorf("delete %s: %s, %v: %s", path, resp.Status, err, body)
 		}
 	}
@@ -149,7 +149,7 @@ func TestBundlesAreNotPushedOver(t *testing.T) {
 	}
 }
 
-// A pushed layer whose bytes went bad on the disk is never given out whole.
+// TestDamagedPush: a pushed layer that is damaged on the disk is never served completely.
 func TestDamagedPush(t *testing.T) {
 	r, pushed := startSite(t)
 	image := bundletest.RandomImage(t, 3<<20, 1, "amd64")
@@ -164,7 +164,7 @@ func TestDamagedPush(t *testing.T) {
 	if err == nil || len(body) >= len(data) {
 		t.Errorf("%d of %d bytes, %v", len(body), len(data), err)
 	}
-	if !strings.Contains(r.log.String(), "the bytes are not those of the digest") {
+	if !strings.Contains(r.log.String(), "the content does not match the digest") {
 		t.Errorf("log:\n%s", r.log)
 	}
 }
@@ -193,26 +193,26 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFullDiskMeanwhile: how much comes is often not known before, and others take room, too.
+// TestFullDiskMeanwhile: the disk can fill up during a push, even if it had space at the start.
 func TestFullDiskMeanwhile(t *testing.T) {
 	left := int64(reserve)
 	free := func() (int64, error) { return left, nil }
 	u := &upload{ReadCloser: io.NopCloser(strings.NewReader("abcd")), control: http.NewResponseController(httptest.NewRecorder()), free: free}
-	r := &reserving{Reader: strings.NewReader("abcd"), free: free}
-	for by, from := range map[string]io.Reader{"push": u, "copy": r} {
+	r := &limitedReader{Reader: strings.NewReader("abcd"), free: free}
+	for operation, from := range map[string]io.Reader{"push": u, "copy": r} {
 		left = reserve
 		if n, err := from.Read(make([]byte, 2)); n != 2 || err != nil {
-			t.Errorf("%s: %d, %v", by, n, err)
+			t.Errorf("%s: %d, %v", operation, n, err)
 		}
 		left = reserve - 1
-		u.moved, r.looked = time.Time{}, time.Time{}
+		u.extended, r.checked = time.Time{}, time.Time{}
 		if _, err := from.Read(make([]byte, 2)); err == nil || !strings.Contains(err.Error(), "are free on the registry's disk") {
-			t.Errorf("%s: a full disk: %v", by, err)
+			t.Errorf("%s with a full disk: %v", operation, err)
 		}
 	}
 }
 
-// skopeo asks /v2/ first, logs in with a password, and reads without one.
+// TestSkopeoPushesAndPulls: skopeo queries /v2/ first, logs in with a password, and reads without one.
 func TestSkopeoPushesAndPulls(t *testing.T) {
 	bundletest.Need(t, "skopeo")
 	f := bundletest.New(t)
@@ -239,11 +239,11 @@ func TestSkopeoPushesAndPulls(t *testing.T) {
 	skopeo("", insecure, "copy", "--src-cert-dir", certs, "docker://"+r.addr+"/team/nginx:1", "oci:"+dir+"/back:1")
 	skopeo("", "delete", "--cert-dir", certs, "docker://"+r.addr+"/team/nginx:1")
 	if _, err := r.pull(t, "team/nginx:1"); err == nil {
-		t.Error("the deleted tag is there")
+		t.Error("the deleted tag still exists")
 	}
 }
 
-// send is a request with a body by the user.
+// send sends a request with a body as the user who may push.
 func (r *running) send(t testing.TB, method, path string, body []byte, header ...string) (*http.Response, []byte) {
 	t.Helper()
 	if !strings.HasPrefix(path, "https://") {
@@ -263,7 +263,7 @@ func (r *running) send(t testing.TB, method, path string, body []byte, header ..
 	return resp, content
 }
 
-// Where pushes cannot be kept the bundles are served all the same, and it is said.
+// TestPushesThatCannotBeOpened: if the directory of pushes is unusable, the bundles are served, and the health report has the reason.
 func TestPushesThatCannotBeOpened(t *testing.T) {
 	f := bundletest.New(t)
 	file := filepath.Join(t.TempDir(), "file")
@@ -273,12 +273,12 @@ func TestPushesThatCannotBeOpened(t *testing.T) {
 		t.Error(err)
 	}
 	found := Compare(t.Context(), []*Client{r.peer(t)})
-	if len(found) != 1 || !strings.Contains(found[0].Saw, "nobody may push: ") {
+	if len(found) != 1 || !strings.Contains(found[0].Saw, "pushes are disabled: ") {
 		t.Errorf("%+v", found)
 	}
 }
 
-// Who pushed what is in the log.
+// TestPushesAreLogged: the log contains user and image of each push and deletion.
 func TestPushesAreLogged(t *testing.T) {
 	r, _ := startSite(t)
 	must(t, remote.Write(r.ref(t, "team/app:1"), bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...))

@@ -9,9 +9,8 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// pushable is the storage of the pushes without the reserved repositories: what an
-// earlier airgap let somebody push there is not found, and nothing is written there,
-// whichever way it comes.
+// pushable is the storage of pushed images without the reserved repositories. It hides images that an
+// earlier airgap accepted there, and refuses all writes there.
 type pushable struct {
 	storagedriver.StorageDriver
 
@@ -20,14 +19,14 @@ type pushable struct {
 
 const repositoriesPath = engineRoot + "/repositories"
 
-// hidden reports whether a path lies in a reserved repository.
+// hidden reports whether a path is in a reserved repository.
 func (p pushable) hidden(path string) bool {
 	name, below := strings.CutPrefix(path, repositoriesPath+"/")
 	return below && p.reserved.has(name)
 }
 
-// show is an error for what is hidden.
-func (p pushable) show(path string) error {
+// checkVisible returns an error for a hidden path.
+func (p pushable) checkVisible(path string) error {
 	if p.hidden(path) {
 		return storagedriver.PathNotFoundError{Path: path, DriverName: driverName}
 	}
@@ -35,28 +34,28 @@ func (p pushable) show(path string) error {
 }
 
 func (p pushable) GetContent(ctx context.Context, path string) ([]byte, error) {
-	if err := p.show(path); err != nil {
+	if err := p.checkVisible(path); err != nil {
 		return nil, err
 	}
 	return p.StorageDriver.GetContent(ctx, path)
 }
 
 func (p pushable) Reader(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
-	if err := p.show(path); err != nil {
+	if err := p.checkVisible(path); err != nil {
 		return nil, err
 	}
 	return p.StorageDriver.Reader(ctx, path, offset)
 }
 
 func (p pushable) Stat(ctx context.Context, path string) (storagedriver.FileInfo, error) {
-	if err := p.show(path); err != nil {
+	if err := p.checkVisible(path); err != nil {
 		return nil, err
 	}
 	return p.StorageDriver.Stat(ctx, path)
 }
 
 func (p pushable) List(ctx context.Context, path string) ([]string, error) {
-	if err := p.show(path); err != nil {
+	if err := p.checkVisible(path); err != nil {
 		return nil, err
 	}
 	all, err := p.StorageDriver.List(ctx, path)
@@ -89,7 +88,7 @@ func (p pushable) Move(ctx context.Context, from, to string) error {
 }
 
 func (p pushable) Delete(ctx context.Context, path string) error {
-	if err := p.show(path); err != nil {
+	if err := p.checkVisible(path); err != nil {
 		return err
 	}
 	return p.StorageDriver.Delete(ctx, path)

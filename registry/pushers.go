@@ -21,29 +21,26 @@ import (
 
 const (
 	tokenPath = "/token"
-	// tokenLife is how long a token is good, and how long a removed user goes on.
+	// tokenLife is the lifetime of a token.
 	tokenLife = 5 * time.Minute
-	// anonymous is everybody's token: reading needs none, but clients that were
-	// challenged want one.
+	// anonymous is the token of all clients without credentials. A read requires no token, but clients
+	// that got a challenge need one.
 	anonymous = "anonymous"
-	// hashings is how many passwords are compared at a time: bcrypt takes a
-	// processor for a good part of a second, anybody may ask, and the host has an
-	// API server to run.
-	hashings = 1
-	// loginTimeout is how long a login waits for its turn.
+	// maxHashings is the number of passwords that are compared at a time. bcrypt takes a CPU for a
+	// good part of a second, any client can log in, and the host also runs an API server.
+	maxHashings = 1
+	// loginTimeout is how long a login waits in the queue.
 	loginTimeout = time.Minute
 )
 
-// pushers are the users who may push: those of an htpasswd file with bcrypt
-// hashes. They show their password, or a token they got for it. Reading needs
-// neither.
+// pushers are the users who may push: the users of an htpasswd file with bcrypt hashes. They send their
+// password, or a token that they got for it. A read needs neither.
 //
-// Clients learn from /v2/ whether to log in at all, and a bearer token is the one
-// scheme with which the same client may also read without credentials; see
-// distribution's token specification.
+// Clients query /v2/ to find out whether to log in. Bearer tokens are the only scheme with which the
+// same client can also read without credentials; see distribution's token specification.
 type pushers struct {
 	file    string
-	hashing *turns
+	hashing *loginQueue
 
 	mu     sync.Mutex
 	users  auth.AccessController
@@ -51,35 +48,35 @@ type pushers struct {
 }
 
 type session struct {
-	user  string
-	until time.Time
+	user    string
+	expires time.Time
 }
 
 func newPushers(file string) *pushers {
-	return &pushers{file: file, hashing: newTurns(), tokens: map[[sha256.Size]byte]session{}}
+	return &pushers{file: file, hashing: newLoginQueue(), tokens: map[[sha256.Size]byte]session{}}
 }
 
-// any reports whether somebody may push. The file may come while the registry
+// hasUsers reports whether there are users who may push. The file can be created while the registry
 // runs.
-func (p *pushers) any() bool {
-	info, err := os.Stat(p.file) //nolint:gosec // the operator names it
+func (p *pushers) hasUsers() bool {
+	info, err := os.Stat(p.file) //nolint:gosec // the operator sets the path
 	return p.file != "" && err == nil && info.Size() > 0
 }
 
 var (
-	errCredentials   = errors.New("user or password is wrong, or the token is old")
-	errNoCredentials = errors.New("this takes a user's password")
+	errCredentials   = errors.New("user or password is wrong, or the token has expired")
+	errNoCredentials = errors.New("this request requires a user and a password")
 )
 
-// user is who sends the request; "" without credentials. The error is
-// errCredentials for wrong ones.
+// user returns the user of the request, or "" without credentials. The error is errCredentials for
+// wrong credentials.
 func (p *pushers) user(r *http.Request) (string, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch {
 	case scheme == "":
 		return "", nil
 	case strings.EqualFold(scheme, "bearer"):
-		return p.holder(token)
+		return p.tokenUser(token)
 	}
 	return p.login(r)
 }
@@ -88,9 +85,9 @@ func (p *pushers) user(r *http.Request) (string, error) {
 func (p *pushers) login(r *http.Request) (string, error) {
 	name, password, ok := r.BasicAuth()
 	if ok && name == "" && password == "" {
-		return "", nil // how some clients say that they have none
+		return "", nil // some clients send this without credentials
 	}
-	if !ok || !p.any() {
+	if !ok || !p.hasUsers() {
 		return "", errCredentials
 	}
 	users, err := p.controller()
@@ -99,10 +96,10 @@ func (p *pushers) login(r *http.Request) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), loginTimeout)
 	defer cancel()
-	if err := p.hashing.take(ctx, listen.Source(r.RemoteAddr)); err != nil {
+	if err := p.hashing.acquire(ctx, listen.Source(r.RemoteAddr)); err != nil {
 		return "", errors.Join(errBusy, err)
 	}
-	defer p.hashing.give()
+	defer p.hashing.release()
 	grant, err := users.Authorized(r)
 	if refused := auth.Challenge(nil); errors.As(err, &refused) {
 		return "", errCredentials
@@ -113,8 +110,8 @@ func (p *pushers) login(r *http.Request) (string, error) {
 	return grant.User.Name, nil
 }
 
-// controller is made once there is a file: the engine's would write one with a
-// user of its own.
+// controller reads the file when it exists. Without a file, the engine would create one with its own
+// user.
 func (p *pushers) controller() (auth.AccessController, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,27 +125,27 @@ func (p *pushers) controller() (auth.AccessController, error) {
 	return p.users, nil
 }
 
-// holder is whom the token was given to.
-func (p *pushers) holder(token string) (string, error) {
+// tokenUser returns the user of the token.
+func (p *pushers) tokenUser(token string) (string, error) {
 	if token == anonymous {
 		return "", nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, ok := p.tokens[sha256.Sum256([]byte(token))]
-	if !ok || time.Now().After(s.until) {
+	if !ok || time.Now().After(s.expires) {
 		return "", errCredentials
 	}
 	return s.user, nil
 }
 
-// issue gives the user a token, and forgets those that ended.
+// issue returns a new token for the user, and deletes expired tokens.
 func (p *pushers) issue(user string) string {
 	token, now := rand.Text(), time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for sum, s := range p.tokens {
-		if now.After(s.until) {
+		if now.After(s.expires) {
 			delete(p.tokens, sum)
 		}
 	}
@@ -156,21 +153,21 @@ func (p *pushers) issue(user string) string {
 	return token
 }
 
-// ServeHTTP answers tokenPath.
+// ServeHTTP handles tokenPath.
 func (p *pushers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
-		writeError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "tokens are given to GET")
+		writeError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "request a token with GET")
 		return
 	}
-	if r.ContentLength != 0 { // a turn is for requests that are complete
+	if r.ContentLength != 0 { // only complete requests may wait in the queue
 		w.Header().Set("Connection", "close")
 		writeError(w, http.StatusBadRequest, "UNSUPPORTED", "a request for a token has no body")
 		return
 	}
 	user, err := p.user(r)
 	if scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); user != "" && strings.EqualFold(scheme, "bearer") {
-		err = errCredentials // a token buys no other: it would never end
+		err = errCredentials // a token gives no new token, because it would then never expire
 	}
 	if err != nil {
 		w.Header().Set("WWW-Authenticate", `Basic realm="airgap"`)
@@ -183,12 +180,12 @@ func (p *pushers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(map[string]any{ // as in health
+	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may have closed the connection
 		"token": token, "access_token": token, "expires_in": int(tokenLife.Seconds()), "issued_at": time.Now().UTC().Format(time.RFC3339),
 	})
 }
 
-// challenge tells the client where tokens are to be had, and for what.
+// challenge sends the client the URL and the scope of tokens.
 func challenge(w http.ResponseWriter, r *http.Request, scope string) {
 	value := fmt.Sprintf("Bearer realm=%q,service=%q", "https://"+r.Host+tokenPath, r.Host)
 	if scope != "" {
@@ -197,8 +194,8 @@ func challenge(w http.ResponseWriter, r *http.Request, scope string) {
 	w.Header().Set("WWW-Authenticate", value)
 }
 
-// refuse says 401 for wrong credentials, 429 where too many are to be judged, and 500 where
-// they could not be.
+// refuse answers 401 for wrong credentials, 429 if too many logins wait, and 500 if the credentials
+// could not be checked.
 func refuse(w http.ResponseWriter, err error) {
 	if errors.Is(err, errBusy) {
 		w.Header().Set("Retry-After", "5")

@@ -28,23 +28,23 @@ func TestWhoMayPush(t *testing.T) {
 		want                              int
 	}{
 		{"ping without credentials", "GET", "/v2/", "", 401},
-		{"ping with everybody's token", "GET", "/v2/", "Bearer " + r.token(t, ""), 200},
-		{"ping as clients without a password do", "GET", "/v2/", basic("", ""), 200},
+		{"ping with an anonymous token", "GET", "/v2/", "Bearer " + r.token(t, ""), 200},
+		{"ping with an empty user and password", "GET", "/v2/", basic("", ""), 200},
 		{"ping with a wrong password", "GET", "/v2/", basic(pusher, "wrong"), 401},
 		{"ping with a token", "GET", "/v2/", "Bearer " + token, 200},
 		{"ping with another token", "GET", "/v2/", "Bearer x", 401},
 		{"read without credentials", "GET", "/v2/registry.k8s.io/pause/manifests/3.10.2", "", 200},
-		{"read with an old token", "GET", "/v2/registry.k8s.io/pause/manifests/3.10.2", "Bearer old", 200},
+		{"read with an expired token", "GET", "/v2/registry.k8s.io/pause/manifests/3.10.2", "Bearer old", 200},
 		{"push without credentials", "POST", start, "", 401},
-		{"push with everybody's token", "POST", start, "Bearer " + anonymous, 401},
-		{"push with no password", "POST", start, basic("", ""), 401},
+		{"push with an anonymous token", "POST", start, "Bearer " + anonymous, 401},
+		{"push with an empty user and password", "POST", start, basic("", ""), 401},
 		{"push with a wrong password", "POST", start, basic(pusher, "wrong"), 401},
-		{"push as nobody known", "POST", start, basic("root", password), 401},
+		{"push as an unknown user", "POST", start, basic("root", password), 401},
 		{"push with a broken header", "POST", start, "Basic !", 401},
 		{"push with the password", "POST", start, basic(pusher, password), 202},
 		{"push with a token", "POST", start, "bearer " + token, 202},
 		{"delete without credentials", "DELETE", "/v2/team/app/manifests/1", "", 401},
-		{"look at an upload without credentials", "GET", start + "x", "", 401},
+		{"query an upload without credentials", "GET", start + "x", "", 401},
 		{"a token for a wrong password", "GET", "/token", basic(pusher, "wrong"), 401},
 		{"a token for a token", "GET", "/token", "Bearer " + token, 401},
 		{"a token by POST", "POST", "/token", basic(pusher, password), 405},
@@ -57,8 +57,8 @@ func TestWhoMayPush(t *testing.T) {
 		if err != nil || resp.StatusCode != c.want {
 			t.Errorf("%s: %s, %v, want %d: %s", c.name, resp.Status, err, c.want, body)
 		}
-		if asked := resp.Header.Get("WWW-Authenticate"); (c.want == 401) != (asked != "") {
-			t.Errorf("%s: WWW-Authenticate %q", c.name, asked)
+		if challenge := resp.Header.Get("WWW-Authenticate"); (c.want == 401) != (challenge != "") {
+			t.Errorf("%s: WWW-Authenticate %q", c.name, challenge)
 		}
 	}
 	resp, _, err := r.get(t, "POST", start)
@@ -68,7 +68,7 @@ func TestWhoMayPush(t *testing.T) {
 		t.Errorf("challenge %s, want %s", got, want)
 	}
 	if strings.Contains(r.log.String(), password) || strings.Contains(r.log.String(), token) {
-		t.Error("the log has the password or a token")
+		t.Error("the log contains the password or a token")
 	}
 }
 
@@ -92,7 +92,7 @@ func (r *running) token(t testing.TB, authorization string) string {
 	return answer.Token
 }
 
-// Users come and go without a restart.
+// TestUsersChange: the registry sees new and removed users without a restart.
 func TestUsersChange(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "htpasswd")
 	r := startWith(t, Options{Pushed: t.TempDir(), Users: users})

@@ -19,15 +19,13 @@ import (
 )
 
 const (
-	// maxManifest is what the engine takes as well, and what the specification
-	// wants at least, bytes.
+	// maxManifest is the engine's limit in bytes. The specification requires at least this size.
 	maxManifest = 4 << 20
-	// reserve stays free on the disk of the pushes for what else is on it, bytes.
+	// reserve is the space in bytes that pushes leave free on their disk for other data.
 	reserve = 1 << 30
 )
 
-// pushes are what the site itself brings: who may bring it, and what must not be
-// changed by it.
+// pushes handles images that users push, and protects the content of bundles.
 type pushes struct {
 	storage storage
 	catalog *catalog
@@ -46,33 +44,33 @@ func newPushes(c *catalog, s storage, users string, log *slog.Logger) (*pushes, 
 		return p, nil
 	}
 	if s.files.Foreign() {
-		return nil, fmt.Errorf("%s belongs to another user: systemctl start %s runs the registry as that one", s.pushed, UnitName)
+		return nil, fmt.Errorf("%s belongs to another user: systemctl start %s runs the registry as that user", s.pushed, UnitName)
 	}
 	var err error
 	p.ledger, err = openLedger(s, log)
 	return p, err
 }
 
-// admits reports whether the request may go on, and who sends it, where that had to
-// be known. If not, it has been answered. Everybody may read; /v2/ asks for
-// credentials where pushing is possible, since clients keep them only then.
-func (p *pushes) admits(w http.ResponseWriter, r *http.Request, path v2Path) (user string, ok bool) {
+// authorize reports whether the request may continue, and its user if the request needs one. If not,
+// authorize has written the answer. All clients may read. If pushes are possible, /v2/ requires
+// credentials, because clients keep them only then.
+func (p *pushes) authorize(w http.ResponseWriter, r *http.Request, path v2Path) (user string, ok bool) {
 	ping := path == v2Path{} && r.URL.Path == "/v2/"
 	if reads(r) && !ping && path.kind != uploads {
 		return "", true
 	}
-	possible := p.storage.writable && p.users.any()
+	possible := p.storage.writable && p.users.hasUsers()
 	if !possible && ping && reads(r) {
 		return "", true
 	}
 	if !possible {
 		w.Header().Set("Allow", "GET, HEAD")
-		writeError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "nobody may push to this registry; airgap registry passwd USER on its host lets somebody")
+		writeError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "this registry has no users who may push; on its host, add one with airgap registry passwd USER")
 		return "", false
 	}
 	user, err := p.users.user(r)
 	if err == nil && user != "" && path.name != "" {
-		return user, p.permits(w, r, path.name, user)
+		return user, p.mayWrite(w, r, path.name, user)
 	}
 	if err == nil && (user != "" || ping && r.Header.Get("Authorization") != "") {
 		return user, true
@@ -89,10 +87,10 @@ func (p *pushes) admits(w http.ResponseWriter, r *http.Request, path v2Path) (us
 	return "", false
 }
 
-// permits reports whether the user may write to the repository. If not, it has answered,
-// and the journal has it.
-func (p *pushes) permits(w http.ResponseWriter, r *http.Request, repository, user string) bool {
-	why, err := p.forbidden(repository, user)
+// mayWrite reports whether the user may write to the repository. If not, it logs the refusal and
+// writes the answer.
+func (p *pushes) mayWrite(w http.ResponseWriter, r *http.Request, repository, user string) bool {
+	why, err := p.denial(repository, user)
 	switch {
 	case err != nil:
 		refuse(w, err)
@@ -103,8 +101,8 @@ func (p *pushes) permits(w http.ResponseWriter, r *http.Request, repository, use
 	return err == nil && why == ""
 }
 
-// forbidden is why the user may not write to the repository; "" for nothing.
-func (p *pushes) forbidden(repository, user string) (string, error) {
+// denial returns why the user may not write to the repository; "": the user may.
+func (p *pushes) denial(repository, user string) (string, error) {
 	if p.storage.reserved.has(repository) {
 		return p.storage.reserved.why(repository), nil
 	}
@@ -112,10 +110,10 @@ func (p *pushes) forbidden(repository, user string) (string, error) {
 	if err != nil || granted.covers(repository) {
 		return "", err
 	}
-	return fmt.Sprintf("%s may push only to %s, not to %s; airgap registry passwd %s --prefix NAME on the registry's host changes that", user, granted, repository, user), nil
+	return fmt.Sprintf("%s may push only to %s, not to %s; airgap registry passwd %s --prefix NAME on the registry's host changes this", user, granted, repository, user), nil
 }
 
-// serve lets the engine take a user's push, deletion or part of an upload.
+// serve passes a user's push, deletion or part of an upload to the engine.
 func (p *pushes) serve(w http.ResponseWriter, r *http.Request, path v2Path, user string, engine http.Handler) {
 	if problem := p.conflict(r, path); problem != nil {
 		problem.write(w)
@@ -129,15 +127,15 @@ func (p *pushes) serve(w http.ResponseWriter, r *http.Request, path v2Path, user
 	case path.kind == "manifests" && r.Method == http.MethodPut:
 		p.putManifest(w, r, at, user, engine)
 	case path.kind == "manifests" && r.Method == http.MethodDelete:
-		noted := func() { p.noted("deleted", at, user, p.ledger.remove(at, p.again(r.Context(), at, ""))) }
-		engine.ServeHTTP(&hooked{w, http.StatusAccepted, noted}, r)
+		done := func() { p.logChange("deleted", at, user, p.ledger.remove(at, p.resetReference(r.Context(), at, ""))) }
+		engine.ServeHTTP(&hooked{w, http.StatusAccepted, done}, r)
 	default:
 		engine.ServeHTTP(w, r)
 	}
 }
 
-// again has a reference name what the engine has just had it name.
-func (p *pushes) again(ctx context.Context, at Reference, d digest.Digest) func() error {
+// resetReference returns a function that sets the reference to d again, as the engine has just done.
+func (p *pushes) resetReference(ctx context.Context, at Reference, d digest.Digest) func() error {
 	return func() error {
 		n, err := p.storage.namespace(ctx)
 		if err != nil {
@@ -151,16 +149,16 @@ func (p *pushes) again(ctx context.Context, at Reference, d digest.Digest) func(
 	}
 }
 
-// noted logs who did what. Where the ledger could not be written, the engine has
-// done what it was told, and the next start of the registry will find it.
-func (p *pushes) noted(what string, at Reference, user string, err error) {
+// logChange logs a push or a deletion, and an error of the ledger. After such an error the engine's
+// files have the change, and the next start of the registry adds it to the ledger.
+func (p *pushes) logChange(what string, at Reference, user string, err error) {
 	p.log.Info(what, "user", user, "repository", at.Repository, "reference", at.Reference)
 	if err != nil {
-		p.log.Error("note in ledger", "repository", at.Repository, "reference", at.Reference, "error", err.Error())
+		p.log.Error("write ledger", "repository", at.Repository, "reference", at.Reference, "error", err.Error())
 	}
 }
 
-// problem is an answer in the form of the specification.
+// problem is an error answer in the format of the specification.
 type problem struct {
 	status        int
 	code, message string
@@ -168,7 +166,7 @@ type problem struct {
 
 func (p *problem) write(w http.ResponseWriter) { writeError(w, p.status, p.code, p.message) }
 
-// conflict is what keeps the request from being done; nil for nothing.
+// conflict returns the reason to refuse the request, or nil.
 func (p *pushes) conflict(r *http.Request, path v2Path) *problem {
 	if r.Method == http.MethodDelete {
 		return nil
@@ -181,12 +179,12 @@ func (p *pushes) conflict(r *http.Request, path v2Path) *problem {
 		return &problem{http.StatusInternalServerError, "UNKNOWN", err.Error()}
 	}
 	if free-max(r.ContentLength, 0) < reserve {
-		return &problem{http.StatusInsufficientStorage, "DENIED", fmt.Sprintf("%d bytes are free on the registry's disk, of which %d are kept", free, reserve)}
+		return &problem{http.StatusInsufficientStorage, "DENIED", fmt.Sprintf("%d bytes are free on the registry's disk, and %d must stay free", free, reserve)}
 	}
 	return nil
 }
 
-// unsupported is a digest of another kind than SHA-256 in the request.
+// unsupported returns a digest of the request that is not SHA-256, or "".
 func unsupported(r *http.Request, path v2Path) string {
 	for _, s := range []string{path.reference, r.URL.Query().Get("digest")} {
 		if d, err := digest.Parse(s); err == nil && d.Algorithm() != digest.SHA256 {
@@ -196,12 +194,12 @@ func unsupported(r *http.Request, path v2Path) string {
 	return ""
 }
 
-// putManifest notes the push, and names the manifest that this one refers to, as the
-// specification's "Pushing Manifests with Subject" requires.
+// putManifest records the push. If the manifest has a subject, the answer names it, as required by
+// "Pushing Manifests with Subject" of the specification.
 func (p *pushes) putManifest(w http.ResponseWriter, r *http.Request, at Reference, user string, engine http.Handler) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
 	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
-		writeError(w, http.StatusRequestEntityTooLarge, "MANIFEST_INVALID", fmt.Sprintf("a manifest has at most %d bytes", maxManifest))
+		writeError(w, http.StatusRequestEntityTooLarge, "MANIFEST_INVALID", fmt.Sprintf("the manifest has more than %d bytes", maxManifest))
 		return
 	}
 	if err != nil {
@@ -211,14 +209,14 @@ func (p *pushes) putManifest(w http.ResponseWriter, r *http.Request, at Referenc
 	d := digest.FromBytes(body)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	engine.ServeHTTP(&hooked{w, http.StatusCreated, func() {
-		p.noted("pushed", at, user, p.ledger.push(at, d, p.again(r.Context(), at, d)))
+		p.logChange("pushed", at, user, p.ledger.push(at, d, p.resetReference(r.Context(), at, d)))
 		if s := subject(body); s != "" {
 			w.Header().Set("OCI-Subject", s.String())
 		}
 	}}, r)
 }
 
-// subject is the digest of the manifest that this one refers to; "" for none.
+// subject returns the digest of the manifest's subject; "": it has none.
 func subject(manifest []byte) digest.Digest {
 	var m struct {
 		Subject *v1.Descriptor `json:"subject"`
@@ -229,7 +227,7 @@ func subject(manifest []byte) digest.Digest {
 	return m.Subject.Digest
 }
 
-// hooked does something before a client hears of its success.
+// hooked calls then before it sends the status success to the client.
 type hooked struct {
 	http.ResponseWriter
 
@@ -247,55 +245,53 @@ func (h *hooked) WriteHeader(status int) {
 // Unwrap lets http.ResponseController reach the connection.
 func (h *hooked) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// upload moves the deadline for reading as long as the client sends something, and there is
-// room for it.
+// upload extends the read deadline while the client sends data and the disk has space.
 type upload struct {
 	io.ReadCloser
 
-	control *http.ResponseController
-	free    func() (int64, error)
-	moved   time.Time
+	control  *http.ResponseController
+	free     func() (int64, error)
+	extended time.Time
 }
 
 func (u *upload) Read(p []byte) (int, error) {
-	if now := time.Now(); now.Sub(u.moved) > time.Second {
-		u.moved = now
-		_ = u.control.SetReadDeadline(now.Add(bodyTimeout)) // not every ResponseWriter of a test can
-		if err := enough(u.free); err != nil {
+	if now := time.Now(); now.Sub(u.extended) > time.Second {
+		u.extended = now
+		_ = u.control.SetReadDeadline(now.Add(bodyTimeout)) // some ResponseWriters of tests cannot
+		if err := checkFree(u.free); err != nil {
 			return 0, err
 		}
 	}
 	return u.ReadCloser.Read(p)
 }
 
-// reserving ends when the disk has no more room than is kept: etcd may be on it.
-type reserving struct {
+// limitedReader stops when only the reserve is free on the disk, because etcd may use the same disk.
+type limitedReader struct {
 	io.Reader
 
-	free   func() (int64, error)
-	looked time.Time
+	free    func() (int64, error)
+	checked time.Time
 }
 
-func (r *reserving) Read(p []byte) (int, error) {
-	if now := time.Now(); now.Sub(r.looked) > time.Second {
-		r.looked = now
-		if err := enough(r.free); err != nil {
+func (r *limitedReader) Read(p []byte) (int, error) {
+	if now := time.Now(); now.Sub(r.checked) > time.Second {
+		r.checked = now
+		if err := checkFree(r.free); err != nil {
 			return 0, err
 		}
 	}
 	return r.Reader.Read(p)
 }
 
-func enough(free func() (int64, error)) error {
+func checkFree(free func() (int64, error)) error {
 	bytes, err := free()
 	if err == nil && bytes < reserve {
-		err = fmt.Errorf("%d bytes are free on the registry's disk, of which %d are kept", bytes, reserve)
+		err = fmt.Errorf("%d bytes are free on the registry's disk, and %d must stay free", bytes, reserve)
 	}
 	return err
 }
 
-// layer finds a pushed blob that may be read through the repository called name.
-// Its bytes may be a bundle's.
+// layer returns a pushed blob of the repository name. Its bytes may come from a bundle.
 func (p *pushes) layer(ctx context.Context, name string, d digest.Digest) (opener, bool) {
 	if !p.storage.writable || d.Validate() != nil || d.Algorithm() != digest.SHA256 {
 		return nil, false
@@ -310,5 +306,5 @@ func (p *pushes) layer(ctx context.Context, name string, d digest.Digest) (opene
 	if _, err := os.Stat(file); err != nil {
 		return nil, false
 	}
-	return func() (io.ReadSeekCloser, error) { return openWhole(file, d, p.log) }, true
+	return func() (io.ReadSeekCloser, error) { return openVerified(file, d, p.log) }, true
 }

@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 )
 
-// The engine can send traces to wherever the environment says. Ours must not.
+// TestNothingLeavesTheHost: the engine can send traces to an address from the environment. airgap's registry must not.
 func TestNothingLeavesTheHost(t *testing.T) {
 	collector, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -51,7 +51,7 @@ func TestNothingLeavesTheHost(t *testing.T) {
 	}
 }
 
-// Many clients that read slowly must not cost a blob each.
+// TestSlowClientsAreCheap: many slow clients must not use the memory of a blob each.
 func TestSlowClientsAreCheap(t *testing.T) {
 	const clients, each = 64, 256 << 10
 	f := bundletest.New(t)
@@ -77,9 +77,9 @@ func TestSlowClientsAreCheap(t *testing.T) {
 	}
 	begun.Wait()
 	if now := heap(); now > before+clients*each {
-		t.Errorf("%d open blobs take %d KiB each, clients included; want less than %d", clients, (now-before)/clients>>10, each>>10)
+		t.Errorf("%d open blobs use %d KiB each, including the clients; want less than %d", clients, (now-before)/clients>>10, each>>10)
 	} else {
-		t.Logf("%d KiB an open blob", (now-before)/clients>>10)
+		t.Logf("%d KiB for each open blob", (now-before)/clients>>10)
 	}
 	close(release)
 	done.Wait()

@@ -9,12 +9,12 @@ import (
 	"airgap.dev/airgap/bundle"
 )
 
-// readLog is a bundle's file system that logs every read that failed: the
-// client only sees its connection end, the operator has to learn why.
+// readLog is a bundle's file system that logs each failed read. The client sees only a closed
+// connection, but the operator needs the cause.
 type readLog struct {
 	fs.FS
 	log    *slog.Logger
-	damage *damageBook
+	damage *damageLog
 }
 
 func (l readLog) Open(name string) (fs.File, error) {
@@ -29,7 +29,7 @@ func (l readLog) Open(name string) (fs.File, error) {
 	return fileLog{content, name, l}, nil
 }
 
-// readable is a file of a bundle, which reads by blocks.
+// readable is a file of a bundle.
 type readable interface {
 	fs.File
 	io.ReadSeeker
@@ -47,18 +47,18 @@ func (f fileLog) Read(p []byte) (int, error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
 	}
-	at, _ := f.Seek(0, io.SeekCurrent) // which says where it is
+	at, _ := f.Seek(0, io.SeekCurrent) // returns the current offset
 	words := []any{"path", f.name, "offset", at, "error", err.Error()}
 	if d := (*bundle.DamageError)(nil); errors.As(err, &d) {
-		f.of.damage.note(Damage{Bundle: d.Bundle, Part: d.Part, Chunk: d.Chunk, Path: f.name}, func() error { return f.of.again(f.name, at) })
+		f.of.damage.note(Damage{Bundle: d.Bundle, Part: d.Part, Chunk: d.Chunk, Path: f.name}, func() error { return f.of.reread(f.name, at) })
 		words = append(words, "bundle", d.Bundle, "part", d.Part, "chunk", d.Chunk)
 	}
-	f.of.log.Error("read from bundle", words...)
+	f.of.log.Error("read bundle", words...)
 	return n, err
 }
 
-// again reads a byte that could not be given out.
-func (l readLog) again(name string, at int64) error {
+// reread reads the byte at offset at again, which could not be read before.
+func (l readLog) reread(name string, at int64) error {
 	f, err := l.FS.Open(name)
 	if err != nil {
 		return err

@@ -16,9 +16,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// referrers answers which manifests of a repository refer to one of its own:
-// signatures, SBOMs. The engine has no such list; manifests never change, so each
-// one is read once.
+// referrers lists the manifests of a repository that refer to one of its manifests, such as signatures
+// and SBOMs. The engine has no such list. Manifests never change, so each is read once.
 type referrers struct {
 	namespace distribution.Namespace
 
@@ -26,8 +25,7 @@ type referrers struct {
 	read map[digest.Digest]referrer
 }
 
-// referrer is a manifest as the list shows it; subject is "" when it refers to
-// none.
+// referrer is a manifest as the list shows it. subject is "" if it refers to no manifest.
 type referrer struct {
 	subject    digest.Digest
 	descriptor v1.Descriptor
@@ -37,7 +35,7 @@ func newReferrers(n distribution.Namespace) *referrers {
 	return &referrers{namespace: n, read: map[digest.Digest]referrer{}}
 }
 
-// serve answers GET /v2/NAME/referrers/DIGEST.
+// serve handles GET /v2/NAME/referrers/DIGEST.
 func (l *referrers) serve(w http.ResponseWriter, r *http.Request, path v2Path) {
 	d, err := parseDigest(path.reference)
 	if err != nil {
@@ -58,12 +56,12 @@ func (l *referrers) serve(w http.ResponseWriter, r *http.Request, path v2Path) {
 		w.Header().Set("OCI-Filters-Applied", "artifactType")
 	}
 	w.Header().Set("Content-Type", v1.MediaTypeImageIndex)
-	_ = json.NewEncoder(w).Encode(v1.Index{ // as in health
+	_ = json.NewEncoder(w).Encode(v1.Index{ // the client may have closed the connection
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: list,
 	})
 }
 
-// list is sorted by digest.
+// list returns the referrers of to, sorted by digest.
 func (l *referrers) list(ctx context.Context, name string, to digest.Digest) ([]v1.Descriptor, error) {
 	r, err := openRepository(ctx, l.namespace, name)
 	if err != nil {
@@ -114,9 +112,8 @@ func (l *referrers) manifest(ctx context.Context, manifests distribution.Manifes
 	return described, nil
 }
 
-// describeManifest reads what "Listing Referrers" of the specification wants to
-// be shown: the type of the artifact is that of the configuration where the
-// manifest names none.
+// describeManifest reads the fields that "Listing Referrers" of the specification requires. If the
+// manifest has no artifact type, it is the media type of the configuration.
 func describeManifest(mediaType string, d digest.Digest, payload []byte) referrer {
 	var m struct {
 		ArtifactType string            `json:"artifactType"`

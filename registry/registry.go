@@ -1,12 +1,12 @@
-// Package registry serves bundles inside the gap: images to container
-// runtimes, RPMs to dnf, files to hosts that join, all over one TLS port.
+// Package registry serves bundles in the air-gapped network: images to container runtimes, RPMs to
+// dnf, and files to joining hosts, all on one TLS port.
 //
-// In flow opened bundles; out flow, on request, bytes that the bundle's signed
-// index vouches for. The distribution engine speaks the registry protocol over
-// a read-only view of the bundles, blobs are served straight from the parts.
-// The package also makes what clients need to find and trust the registry: the
-// certificate authority and the runtimes' mirror configuration.
+// It takes opened bundles, and serves only content that the signed index of a bundle lists. The
+// distribution registry handles the protocol on a read-only view of the bundles. Blobs come directly
+// from the parts of the bundles. The package also makes the client configuration to find and trust
+// the registry: the CA and the mirror configuration of the runtimes.
 //
-// It never takes a push, never asks an upstream, and never hands out a blob
-// that differs from its digest: a damaged chunk ends the connection.
+// Users may push images of the site, under names that no bundle uses. The registry never queries an
+// upstream registry. It never serves a blob that differs from its digest: a damaged chunk ends the
+// connection.
 package registry

@@ -16,20 +16,19 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// followEvery is how often a registry asks the others what was pushed to them.
+// followEvery is the interval at which a registry queries the others for pushes.
 const followEvery = 5 * time.Second
 
 // Lag is how far this registry is behind another one.
 type Lag struct {
 	Peer   string    `json:"peer"`            // ADDRESS:PORT
-	Asked  time.Time `json:"asked,omitzero"`  // when it last answered
-	Behind int       `json:"behind"`          // pushes and deletions there that are not here yet
-	Since  time.Time `json:"since,omitzero"`  // the oldest of them
-	Error  string    `json:"error,omitempty"` // why
+	Asked  time.Time `json:"asked,omitzero"`  // when the peer last answered
+	Behind int       `json:"behind"`          // pushes and deletions of the peer that this registry has not applied yet
+	Since  time.Time `json:"since,omitzero"`  // time of the oldest of them
+	Error  string    `json:"error,omitempty"` // the error of the last attempt
 }
 
-// replica copies what was pushed to another registry, and deletes what was
-// deleted there.
+// replica copies images that users push to another registry, and applies its deletions.
 type replica struct {
 	client    *Client
 	ledger    *ledger
@@ -48,7 +47,7 @@ func newReplica(from *Client, p *pushes, n distribution.Namespace, every time.Du
 	return &replica{client: from, ledger: p.ledger, namespace: n, every: every, reserved: p.storage.reserved, free: p.free, log: log, lag: Lag{Peer: from.Addr()}}
 }
 
-// follow asks until ctx ends.
+// follow polls the peer until ctx ends.
 func (r *replica) follow(ctx context.Context) {
 	for {
 		err := r.catchUp(ctx)
@@ -74,24 +73,24 @@ func (r *replica) note(err error) {
 	r.lag.Error = text
 }
 
-// Lag is as of the last time the peer was asked.
+// Lag returns the lag at the last query of the peer.
 func (r *replica) Lag() Lag {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lag
 }
 
-// catchUp does here what was done there. What fails is tried again the next
-// time; it does not keep the rest.
+// catchUp applies the changes of the peer. It tries failed changes again the next time, and they do not
+// block the other changes.
 func (r *replica) catchUp(ctx context.Context) error {
-	asked, cancel := context.WithTimeout(ctx, dialTimeout)
-	theirs, tag, err := r.client.Pushed(asked, r.known)
+	timeout, cancel := context.WithTimeout(ctx, dialTimeout)
+	theirs, tag, err := r.client.Pushed(timeout, r.known)
 	cancel()
 	if err != nil {
 		return err
 	}
 	theirs = r.pushable(theirs)
-	left := r.ledger.lacks(theirs)
+	left := r.ledger.pending(theirs)
 	r.progress(left)
 	var problems []error
 	for _, manifestsFirst := range []bool{true, false} {
@@ -103,19 +102,19 @@ func (r *replica) catchUp(ctx context.Context) error {
 				problems = append(problems, fmt.Errorf("%s: %w", at, err))
 				continue
 			}
-			r.progress(r.ledger.lacks(theirs))
+			r.progress(r.ledger.pending(theirs))
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		r.known = "" // to be asked for again
+		r.known = "" // get the records again
 		return err
 	}
 	r.known = tag
 	return nil
 }
 
-// pushable leaves out what is in repositories that this registry reserves for bundles, and
-// logs it each time that the peer's records change.
+// pushable removes repositories that this registry reserves for bundles. It logs them each time the
+// peer's records change.
 func (r *replica) pushable(theirs Records) Records {
 	allowed := theirs.allowed(r.reserved)
 	for repository := range theirs {
@@ -138,7 +137,7 @@ func (r *replica) progress(left Records) {
 	r.lag.Asked, r.lag.Behind, r.lag.Since = time.Now().UTC(), left.count(), since
 }
 
-// apply copies first, which takes its time; what the ledger decides comes after.
+// apply first copies, which can take long. Then the ledger decides.
 func (r *replica) apply(ctx context.Context, at Reference, record Record) error {
 	to, err := openRepository(ctx, r.namespace, at.Repository)
 	if err != nil {
@@ -152,7 +151,7 @@ func (r *replica) apply(ctx context.Context, at Reference, record Record) error 
 	return r.ledger.follow(at, record, func() error { return to.set(ctx, at.Reference, record.Digest) })
 }
 
-// copier copies into one repository.
+// copier copies content into one repository.
 type copier struct {
 	*openedRepository
 
@@ -160,10 +159,10 @@ type copier struct {
 	free func() (int64, error)
 }
 
-// copyManifest copies what the manifest refers to before it. The engine checks
-// every blob against its digest.
+// copyManifest copies the content that the manifest refers to, and then the manifest. The engine
+// checks every blob against its digest.
 func (c copier) copyManifest(ctx context.Context, d digest.Digest) error {
-	if there, err := c.manifests.Exists(ctx, d); err != nil || there {
+	if exists, err := c.manifests.Exists(ctx, d); err != nil || exists {
 		return err
 	}
 	mediaType, content, err := c.from.manifest(ctx, c.name, d)
@@ -175,14 +174,14 @@ func (c copier) copyManifest(ctx context.Context, d digest.Digest) error {
 		return err
 	}
 	if described.Digest != d {
-		return fmt.Errorf("manifest %s came as %s", d, described.Digest)
+		return fmt.Errorf("manifest %s arrived with digest %s", d, described.Digest)
 	}
 	for _, needed := range m.References() {
-		copyIt := c.copyBlob
+		copyReference := c.copyBlob
 		if isManifest(needed.MediaType) {
-			copyIt = c.copyManifest
+			copyReference = c.copyManifest
 		}
-		if err := copyIt(ctx, needed.Digest); err != nil {
+		if err := copyReference(ctx, needed.Digest); err != nil {
 			return err
 		}
 	}
@@ -204,7 +203,7 @@ func (c copier) copyBlob(ctx context.Context, d digest.Digest) error {
 		return err
 	}
 	defer w.Close()
-	if _, err = io.Copy(w, &reserving{Reader: content, free: c.free}); err == nil {
+	if _, err = io.Copy(w, &limitedReader{Reader: content, free: c.free}); err == nil {
 		_, err = w.Commit(ctx, v1.Descriptor{Digest: d})
 	}
 	if err != nil {
@@ -213,7 +212,7 @@ func (c copier) copyBlob(ctx context.Context, d digest.Digest) error {
 	return nil
 }
 
-// manifest asks for a manifest and its type; at most maxManifest bytes.
+// manifest returns the media type and the content of a manifest, at most maxManifest bytes.
 func (c *Client) manifest(ctx context.Context, repository string, d digest.Digest) (string, []byte, error) {
 	path := v2Path{repository, "manifests", d.String()}.String()
 	resp, err := c.do(ctx, http.MethodGet, path, strings.Join(manifestTypes(), ", "))
@@ -221,7 +220,7 @@ func (c *Client) manifest(ctx context.Context, repository string, d digest.Diges
 		return "", nil, err
 	}
 	defer resp.Body.Close()
-	if err := answered(resp, http.StatusOK); err != nil {
+	if err := checkStatus(resp, http.StatusOK); err != nil {
 		return "", nil, fmt.Errorf("get manifest %s of %s: %w", d, repository, err)
 	}
 	content, err := io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
@@ -236,7 +235,7 @@ func (c *Client) blob(ctx context.Context, repository string, d digest.Digest) (
 	if err != nil {
 		return nil, err
 	}
-	if err := answered(resp, http.StatusOK); err != nil {
+	if err := checkStatus(resp, http.StatusOK); err != nil {
 		return nil, errors.Join(fmt.Errorf("get blob %s of %s: %w", d, repository, err), resp.Body.Close())
 	}
 	return resp.Body, nil

@@ -20,34 +20,34 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 )
 
-const often = 20 * time.Millisecond
+const pollInterval = 20 * time.Millisecond
 
-// site is one registry host: what it keeps, and where it is asked.
+// site is one registry host: its data and its address.
 type site struct {
 	*prepared
 
 	users, pushed string
 }
 
-func newSite(t *testing.T) *site {
+func newRegistryHost(t *testing.T) *site {
 	t.Helper()
 	s := &site{prepare(t), filepath.Join(t.TempDir(), "htpasswd"), t.TempDir()}
 	writeUser(t, s.users)
 	return s
 }
 
-// follow serves, and copies from the others.
+// follow starts the registry, which also copies from the others.
 func (s *site) follow(t *testing.T, others ...*site) {
 	t.Helper()
-	o := Options{Pushed: s.pushed, Users: s.users, Every: often}
+	o := Options{Pushed: s.pushed, Users: s.users, Every: pollInterval}
 	for _, other := range others {
 		o.Peers = append(o.Peers, other.peer(t))
 	}
 	s.start(t, o)
 }
 
-// again is the same host after a restart.
-func (s *site) again(t *testing.T) *site {
+// restart returns the same host after a restart.
+func (s *site) second(t *testing.T) *site {
 	t.Helper()
 	listener, err := net.Listen("tcp", s.addr)
 	must(t, err)
@@ -55,15 +55,15 @@ func (s *site) again(t *testing.T) *site {
 	return &site{&prepared{running, listener}, s.users, s.pushed}
 }
 
-// within tries for a while.
-func within(t *testing.T, what string, f func() error) {
+// eventually retries f for 20 seconds.
+func eventually(t *testing.T, what string, f func() error) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for err := f(); err != nil; err = f() {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: %v", what, err)
 		}
-		time.Sleep(often)
+		time.Sleep(pollInterval)
 	}
 }
 
@@ -79,7 +79,7 @@ func (s *site) has(t *testing.T, ref, want string) error {
 	return validate.Image(image)
 }
 
-func (s *site) lacks(t *testing.T, ref string) error {
+func (s *site) hasNot(t *testing.T, ref string) error {
 	t.Helper()
 	if _, err := s.pull(t, ref); err == nil || !strings.Contains(err.Error(), "MANIFEST_UNKNOWN") {
 		return fmt.Errorf("%s: %w", ref, err)
@@ -88,7 +88,7 @@ func (s *site) lacks(t *testing.T, ref string) error {
 }
 
 func TestPushesReachTheOthers(t *testing.T) {
-	a, b, c := newSite(t), newSite(t), newSite(t)
+	a, b, c := newRegistryHost(t), newRegistryHost(t), newRegistryHost(t)
 	a.follow(t, b, c)
 	b.follow(t, a, c)
 	c.follow(t, a, b)
@@ -97,9 +97,9 @@ func TestPushesReachTheOthers(t *testing.T) {
 	must(t, remote.Write(a.ref(t, "team/app:1"), image, a.login()...))
 	must(t, remote.WriteIndex(b.ref(t, "team/index:1"), index, b.login()...))
 	for _, s := range []*site{a, b, c} {
-		within(t, "image", func() error { return s.has(t, "team/app:1", digestOf(t, image)) })
-		within(t, "image by digest", func() error { return s.has(t, "team/app@"+digestOf(t, image), digestOf(t, image)) })
-		within(t, "index", func() error {
+		eventually(t, "image", func() error { return s.has(t, "team/app:1", digestOf(t, image)) })
+		eventually(t, "image by digest", func() error { return s.has(t, "team/app@"+digestOf(t, image), digestOf(t, image)) })
+		eventually(t, "index", func() error {
 			got, err := remote.Index(s.ref(t, "team/index:1"), s.login()...)
 			if err != nil {
 				return err
@@ -110,24 +110,24 @@ func TestPushesReachTheOthers(t *testing.T) {
 	next := bundletest.RandomImage(t, 1000, 1, "amd64")
 	must(t, remote.Write(c.ref(t, "team/app:1"), next, c.login()...))
 	for _, s := range []*site{a, b, c} {
-		within(t, "the tag that moved", func() error { return s.has(t, "team/app:1", digestOf(t, next)) })
+		eventually(t, "the tag that moved", func() error { return s.has(t, "team/app:1", digestOf(t, next)) })
 	}
 	must(t, remote.Delete(b.ref(t, "team/app:1"), b.login()...))
 	must(t, remote.Delete(b.ref(t, "team/app@"+digestOf(t, image)), b.login()...))
 	for _, s := range []*site{a, b, c} {
-		within(t, "the deleted tag", func() error { return s.lacks(t, "team/app:1") })
-		within(t, "the deleted manifest", func() error { return s.lacks(t, "team/app@"+digestOf(t, image)) })
+		eventually(t, "the deleted tag", func() error { return s.hasNot(t, "team/app:1") })
+		eventually(t, "the deleted manifest", func() error { return s.hasNot(t, "team/app@"+digestOf(t, image)) })
 		must(t, s.has(t, "team/app@"+digestOf(t, next), digestOf(t, next)))
 	}
 	must(t, remote.Write(a.ref(t, "team/app:1"), image, a.login()...))
 	for _, s := range []*site{a, b, c} {
-		within(t, "pushed again", func() error { return s.has(t, "team/app:1", digestOf(t, image)) })
+		eventually(t, "pushed again", func() error { return s.has(t, "team/app:1", digestOf(t, image)) })
 	}
 }
 
-// A host that was away catches up, and says how far it is behind.
+// TestAwayAndBack: a host that was off catches up, and reports its lag.
 func TestAwayAndBack(t *testing.T) {
-	a, b := newSite(t), newSite(t)
+	a, b := newRegistryHost(t), newRegistryHost(t)
 	image := bundletest.RandomImage(t, 10_000, 2, "amd64")
 	lagOf := func(s *site, of *site) Lag {
 		t.Helper()
@@ -141,31 +141,31 @@ func TestAwayAndBack(t *testing.T) {
 		t.Fatalf("no lag behind %s: %+v", of.addr, health)
 		return Lag{}
 	}
-	t.Run("one alone", func(t *testing.T) {
+	t.Run("one host", func(t *testing.T) {
 		a.follow(t, b)
 		must(t, b.listener.Close())
 		must(t, remote.Write(a.ref(t, "team/app:1"), image, a.login()...))
-		within(t, "the error", func() error {
+		eventually(t, "the error", func() error {
 			if l := lagOf(a, b); l.Error == "" || !l.Asked.IsZero() {
 				return fmt.Errorf("%+v", l)
 			}
 			return nil
 		})
 	})
-	t.Run("both", func(t *testing.T) {
-		a, b := a.again(t), b.again(t)
+	t.Run("both hosts", func(t *testing.T) {
+		a, b := a.second(t), b.second(t)
 		a.follow(t, b)
 		b.follow(t, a)
-		within(t, "caught up", func() error { return b.has(t, "team/app:1", digestOf(t, image)) })
-		within(t, "no lag", func() error {
+		eventually(t, "caught up", func() error { return b.has(t, "team/app:1", digestOf(t, image)) })
+		eventually(t, "no lag", func() error {
 			if l := lagOf(b, a); l.Behind != 0 || l.Error != "" || l.Asked.IsZero() {
 				return fmt.Errorf("%+v", l)
 			}
 			return nil
 		})
 	})
-	t.Run("what is damaged at its origin", func(t *testing.T) {
-		a, b := a.again(t), b.again(t)
+	t.Run("a layer that is damaged on its source", func(t *testing.T) {
+		a, b := a.second(t), b.second(t)
 		other := bundletest.RandomImage(t, 1<<20, 1, "amd64")
 		layer, _ := firstLayer(t, other)
 		a.follow(t)
@@ -176,7 +176,7 @@ func TestAwayAndBack(t *testing.T) {
 		content[0] ^= 1
 		must(t, os.WriteFile(file, content, 0o600))
 		b.follow(t, a)
-		within(t, "behind by a manifest and its tag", func() error {
+		eventually(t, "behind by a manifest and its tag", func() error {
 			if l := lagOf(b, a); l.Behind != 2 || l.Since.IsZero() || !strings.Contains(l.Error, layer) {
 				return fmt.Errorf("%+v", l)
 			}
@@ -185,52 +185,52 @@ func TestAwayAndBack(t *testing.T) {
 	})
 }
 
-// Whatever a crash or a disk took, a restart finds the truth in the engine's files,
-// and the other host gives back what is gone.
+// TestLedgerAfterACrash: after a crash or a loss of files, the registry restores its ledger from the
+// engine's files at the next start. The other host sends missing images again.
 func TestLedgerAfterACrash(t *testing.T) {
-	a, b := newSite(t), newSite(t)
+	a, b := newRegistryHost(t), newRegistryHost(t)
 	image := bundletest.RandomImage(t, 10_000, 2, "amd64")
 	t.Run("push", func(t *testing.T) {
 		a.follow(t)
 		must(t, remote.Write(a.ref(t, "team/app:1"), image, a.login()...))
 	})
 	must(t, os.Remove(filepath.Join(a.pushed, ledgerName)))
-	t.Run("the ledger is gone", func(t *testing.T) {
-		a := a.again(t)
+	t.Run("the ledger is missing", func(t *testing.T) {
+		a := a.second(t)
 		a.follow(t)
 		b.follow(t, a)
-		within(t, "copied", func() error { return b.has(t, "team/app:1", digestOf(t, image)) })
+		eventually(t, "copied", func() error { return b.has(t, "team/app:1", digestOf(t, image)) })
 	})
 	must(t, os.RemoveAll(filepath.Join(a.pushed, "docker")))
-	t.Run("the files are gone", func(t *testing.T) {
-		a, b := a.again(t), b.again(t)
+	t.Run("the files are missing", func(t *testing.T) {
+		a, b := a.second(t), b.second(t)
 		b.follow(t)
 		a.follow(t, b)
-		within(t, "given back", func() error { return a.has(t, "team/app:1", digestOf(t, image)) })
+		eventually(t, "restored", func() error { return a.has(t, "team/app:1", digestOf(t, image)) })
 	})
 	must(t, os.WriteFile(filepath.Join(a.pushed, ledgerName), []byte("{"), 0o600))
 	link := filepath.Join(b.pushed, engineRoot, "repositories/team/app", tagPath("1"))
 	must(t, os.WriteFile(link, nil, 0o600))
 	t.Run("the ledger and a link are damaged", func(t *testing.T) {
-		a, b := a.again(t), b.again(t)
+		a, b := a.second(t), b.second(t)
 		a.follow(t)
 		must(t, a.has(t, "team/app:1", digestOf(t, image)))
 		b.follow(t, a)
-		within(t, "given back", func() error { return b.has(t, "team/app:1", digestOf(t, image)) })
+		eventually(t, "restored", func() error { return b.has(t, "team/app:1", digestOf(t, image)) })
 	})
 }
 
-// Records that are heard of in any order, and more than once, make the same.
+// TestRecordsConverge: the result does not depend on the order and repetition of records.
 func TestRecordsConverge(t *testing.T) {
-	type heard struct {
+	type change struct {
 		at     Reference
 		record Record
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		var all []heard
+		var all []change
 		for range 30 {
-			h := heard{at: Reference{fmt.Sprint("repo", r.IntN(2)), fmt.Sprint("tag", r.IntN(2))}}
+			h := change{at: Reference{fmt.Sprint("repo", r.IntN(2)), fmt.Sprint("tag", r.IntN(2))}}
 			h.record.Time = time.Unix(int64(r.IntN(5)), 0)
 			if r.IntN(3) > 0 {
 				h.record.Digest = digest.FromString(fmt.Sprint(r.IntN(4)))
@@ -257,21 +257,21 @@ func TestRecordsConverge(t *testing.T) {
 }
 
 func TestPushedIsAskedForOnce(t *testing.T) {
-	a := newSite(t)
+	a := newRegistryHost(t)
 	a.follow(t)
 	if none, _, err := a.peer(t).Pushed(t.Context(), ""); err != nil || none.count() != 0 {
-		t.Errorf("before a push: %v, %v", none, err)
+		t.Errorf("before the first push: %v, %v", none, err)
 	}
 	if files, err := os.ReadDir(a.pushed); err != nil || len(files) != 0 {
-		t.Errorf("nothing was pushed, and there are %v, %v", files, err)
+		t.Errorf("files before the first push: %v, %v", files, err)
 	}
 	must(t, remote.Write(a.ref(t, "team/app:1"), bundletest.RandomImage(t, 1000, 1, "amd64"), a.login()...))
 	records, tag, err := a.peer(t).Pushed(t.Context(), "")
 	if err != nil || records.count() != 2 {
 		t.Fatalf("%v, %v", records, err)
 	}
-	if again, same, err := a.peer(t).Pushed(t.Context(), tag); err != nil || again != nil || same != tag {
-		t.Errorf("%v, %s, %v", again, same, err)
+	if second, same, err := a.peer(t).Pushed(t.Context(), tag); err != nil || second != nil || same != tag {
+		t.Errorf("%v, %s, %v", second, same, err)
 	}
 	resp, body, err := a.get(t, http.MethodPost, "/pushed")
 	if err != nil || resp.StatusCode != http.StatusMethodNotAllowed {
@@ -279,24 +279,24 @@ func TestPushedIsAskedForOnce(t *testing.T) {
 	}
 }
 
-// TestFollowIsNotLate: what was pushed or deleted here while another host's older push was being
-// copied stays.
+// TestFollowIsNotLate: a local push or deletion stays, if an older push of another host is being
+// copied at the same time.
 func TestFollowIsNotLate(t *testing.T) {
 	l := &ledger{file: filepath.Join(t.TempDir(), ledgerName), records: Records{}}
 	at, now := Reference{"team/app", "latest"}, time.Now().UTC()
 	ours, theirs := digest.FromString("ours"), digest.FromString("theirs")
-	again := 0
-	must(t, l.push(at, ours, func() error { again++; return nil }))
+	reapplied := 0
+	must(t, l.push(at, ours, func() error { reapplied++; return nil }))
 	for _, older := range []time.Time{now.Add(-time.Minute), l.records["team/app"]["latest"].Time} {
 		record := Record{Digest: theirs, Time: older}
 		if record.after(l.records["team/app"]["latest"]) {
-			continue // of the same moment the digest decides
+			continue // with equal times, the digest decides
 		}
 		must(t, l.follow(at, record, func() error { t.Error("followed an older push"); return nil }))
 	}
 	followed := false
 	must(t, l.follow(at, Record{Digest: theirs, Time: now.Add(time.Minute)}, func() error { followed = true; return nil }))
-	if got := l.records["team/app"]["latest"].Digest; !followed || got != theirs || again != 1 {
-		t.Errorf("followed a newer one: %t, it is %s; done again %d times", followed, got, again)
+	if got := l.records["team/app"]["latest"].Digest; !followed || got != theirs || reapplied != 1 {
+		t.Errorf("followed a newer push: %t, the digest is %s; reapplied %d times", followed, got, reapplied)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// openedRepository is a repository as the engine's own handlers see it.
+// openedRepository gives access to a repository, as the engine's handlers have it.
 type openedRepository struct {
 	name      string
 	manifests distribution.ManifestService
@@ -21,7 +21,7 @@ type openedRepository struct {
 	tags      distribution.TagService
 }
 
-// openRepository makes an empty one where there is none of this name.
+// openRepository opens a repository. If it does not exist, it is empty.
 func openRepository(ctx context.Context, n distribution.Namespace, name string) (*openedRepository, error) {
 	named, err := reference.Named(name)
 	if err != nil {
@@ -38,8 +38,8 @@ func openRepository(ctx context.Context, n distribution.Namespace, name string) 
 	return &openedRepository{name, manifests, r.Blobs(ctx), r.Tags(ctx)}, nil
 }
 
-// set has a tag name a manifest that is there, or deletes what the reference names where
-// the digest is "". What is as it should be already is no error.
+// set lets a tag point to an existing manifest. If d is "", it deletes the tag or manifest. It is no
+// error if nothing has to change.
 func (r *openedRepository) set(ctx context.Context, to string, d digest.Digest) error {
 	_, notDigest := digest.Parse(to)
 	switch {
@@ -59,8 +59,8 @@ func (r *openedRepository) set(ctx context.Context, to string, d digest.Digest) 
 	return nil
 }
 
-// blobsBelow are the manifest itself and everything that it needs, each once: indexes that
-// list each other twice would otherwise double with every level.
+// blobsBelow returns the manifest and all blobs that it needs, each once. Without this, the work would
+// double with each level of indexes that list each other twice.
 func (r *openedRepository) blobsBelow(ctx context.Context, d digest.Digest) ([]digest.Digest, error) {
 	all, seen := []digest.Digest{d}, map[digest.Digest]bool{d: true}
 	read := map[digest.Digest]bool{}

@@ -38,8 +38,8 @@ func TestReservedNames(t *testing.T) {
 	}
 }
 
-// A password is enough for no name that a pod of the cluster itself pulls, whichever way
-// the name is written.
+// TestReservedNamesAreNotPushed: a user cannot push to names that pods of the cluster itself pull,
+// however the name is written.
 func TestReservedNamesAreNotPushed(t *testing.T) {
 	f := bundletest.New(t)
 	r, pushed := startSite(t, f.Open(t))
@@ -68,12 +68,12 @@ func TestReservedNamesAreNotPushed(t *testing.T) {
 			t.Errorf("%s %s: %s: %s", c.method, c.path, resp.Status, body)
 		}
 	}
-	// A trailing dot is part of no repository's name.
+	// The name of a repository cannot end with a dot.
 	if resp, body := r.send(t, "PUT", "/v2/registry.k8s.io./pause/manifests/9", []byte("{}")); resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("%s: %s", resp.Status, body)
 	}
 	if !strings.Contains(r.log.String(), `"msg":"push refused","user":"ci","repository":"registry.k8s.io/pause"`) {
-		t.Errorf("the journal does not name the refused push:\n%s", r.log)
+		t.Errorf("the log does not contain the refused push:\n%s", r.log)
 	}
 	entries, err := os.ReadDir(filepath.Join(pushed, repositoriesPath))
 	if err != nil || len(entries) != 1 || entries[0].Name() != "team" {
@@ -81,7 +81,7 @@ func TestReservedNamesAreNotPushed(t *testing.T) {
 	}
 }
 
-// earlierPush is what a registry that reserved nothing took for registry.k8s.io/pause and for harbor/app.
+// earlierPush returns a directory in which an earlier airgap accepted pushes to registry.k8s.io/pause and harbor/app.
 func earlierPush(t *testing.T) (pushed, users string) {
 	t.Helper()
 	users, pushed = filepath.Join(t.TempDir(), "htpasswd"), t.TempDir()
@@ -101,15 +101,15 @@ func earlierPush(t *testing.T) (pushed, users string) {
 	return pushed, users
 }
 
-// A push that is older than a bundle is not served in the bundle's place, neither while the
-// bundle is here nor after it was pruned.
+// TestPrunedBundleLeavesItsNames: an older push is not served instead of a bundle's image, while the
+// bundle is in the store and after it was removed.
 func TestPrunedBundleLeavesItsNames(t *testing.T) {
 	pushed, users := earlierPush(t)
 	f := bundletest.NewWith(t, "test", append(bundletest.StandardImages(t), bundletest.Image{Name: "harbor/app:1", Held: bundletest.RandomImage(t, 1000, 1, "amd64")})...)
 	s := Store{Dir: t.TempDir()}
 	_, err := s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey)
 	must(t, err)
-	must(t, os.Remove(filepath.Join(s.Dir, broughtName))) // as in a store that an older airgap filled
+	must(t, os.Remove(filepath.Join(s.Dir, importedNamesFile))) // as in a store of an older airgap
 	t.Run("with the bundle", func(t *testing.T) {
 		r := startWith(t, Options{Bundles: []*bundle.Bundle{f.Open(t)}, Pushed: pushed, Users: users, Brought: s.Brought})
 		got, err := r.pull(t, "harbor/app:1")
@@ -118,11 +118,11 @@ func TestPrunedBundleLeavesItsNames(t *testing.T) {
 			t.Errorf("harbor/app:1 is %s, want the bundle's %s", digestOf(t, got), want)
 		}
 	})
-	held, err := s.Open(&f.Key.PublicKey)
+	bundles, err := s.Open(&f.Key.PublicKey)
 	must(t, err)
-	must(t, s.Remove(held[0]))
-	if info, err := os.Stat(filepath.Join(s.Dir, broughtName)); err != nil || info.Mode().Perm() != 0o644 {
-		t.Errorf("the names: %v, %v", info, err)
+	must(t, s.Remove(bundles[0]))
+	if info, err := os.Stat(filepath.Join(s.Dir, importedNamesFile)); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("file of names: %v, %v", info, err)
 	}
 	t.Run("after it was pruned", func(t *testing.T) {
 		r := startWith(t, Options{Pushed: pushed, Users: users, Brought: s.Brought})
@@ -130,7 +130,7 @@ func TestPrunedBundleLeavesItsNames(t *testing.T) {
 			if _, err := r.pull(t, ref); err == nil || !strings.Contains(err.Error(), "UNKNOWN") {
 				t.Errorf("%s: %v", ref, err)
 			}
-			if err := remote.Write(r.ref(t, ref), bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...); err == nil || !strings.Contains(err.Error(), "came with a bundle") {
+			if err := remote.Write(r.ref(t, ref), bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...); err == nil || !strings.Contains(err.Error(), "is an image of a bundle") {
 				t.Errorf("push %s: %v", ref, err)
 			}
 		}
@@ -139,7 +139,7 @@ func TestPrunedBundleLeavesItsNames(t *testing.T) {
 		must(t, validate.Image(kept))
 		records, _, err := r.peer(t).Pushed(t.Context(), "")
 		if err != nil || len(records) != 1 || records["team/app"] == nil {
-			t.Errorf("other registries are given %v, %v", records, err)
+			t.Errorf("Pushed returns %v, %v", records, err)
 		}
 		found := Compare(t.Context(), []*Client{r.peer(t)})
 		var objects []string
@@ -150,22 +150,22 @@ func TestPrunedBundleLeavesItsNames(t *testing.T) {
 			}
 		}
 		if !slices.Equal(objects, []string{"Repository harbor/app", "Repository registry.k8s.io/pause"}) {
-			t.Errorf("verify finds %v", objects)
+			t.Errorf("Compare reports %v", objects)
 		}
 	})
 }
 
-// Where the names of earlier bundles cannot be read, no push is served in their place.
+// TestDamagedNames: if the names of earlier bundles cannot be read, no pushed image is served.
 func TestDamagedNames(t *testing.T) {
 	pushed, users := earlierPush(t)
 	s := Store{Dir: t.TempDir()}
-	must(t, os.WriteFile(filepath.Join(s.Dir, broughtName), []byte("{"), 0o600))
+	must(t, os.WriteFile(filepath.Join(s.Dir, importedNamesFile), []byte("{"), 0o600))
 	r := startWith(t, Options{Pushed: pushed, Users: users, Brought: s.Brought})
 	if _, err := r.pull(t, "harbor/app:1"); err == nil {
-		t.Error("a push is served")
+		t.Error("a pushed image is served")
 	}
 	health, err := r.peer(t).Health(t.Context())
-	if err != nil || !strings.Contains(health.Problem, broughtName) {
+	if err != nil || !strings.Contains(health.Problem, importedNamesFile) {
 		t.Errorf("%+v, %v", health, err)
 	}
 }
@@ -186,24 +186,24 @@ func TestStoreRemembersNames(t *testing.T) {
 	}
 }
 
-// A registry that another one follows cannot give it images under reserved names.
+// TestPeerCannotPushReservedNames: a registry does not copy images with reserved names from a peer.
 func TestPeerCannotPushReservedNames(t *testing.T) {
-	liar := prepare(t)
+	peer := prepare(t)
 	image := bundletest.RandomImage(t, 1000, 1, "amd64")
 	d := digest.Digest(digestOf(t, image))
-	now := Records{}
+	records := Records{}
 	for _, name := range []string{"registry.k8s.io/pause", "Docker.io/library/nginx", "mirror_5000/app"} {
-		now.set(Reference{name, "1"}, Record{Digest: d})
-		now.set(Reference{name, d.String()}, Record{Digest: d})
+		records.set(Reference{name, "1"}, Record{Digest: d})
+		records.set(Reference{name, d.String()}, Record{Digest: d})
 	}
-	asked := make(chan string, 100)
-	pair, err := loadKeyPair(liar.pki.CertificateFile(), liar.pki.KeyFile(), discard())
+	requests := make(chan string, 100)
+	pair, err := loadKeyPair(peer.pki.CertificateFile(), peer.pki.KeyFile(), discard())
 	must(t, err)
 	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- r.URL.Path
-		_ = json.NewEncoder(w).Encode(now)
+		requests <- r.URL.Path
+		_ = json.NewEncoder(w).Encode(records)
 	}), pair, discard())
-	go func() { _ = server.ServeTLS(liar.listener, "", "") }()
+	go func() { _ = server.ServeTLS(peer.listener, "", "") }()
 	t.Cleanup(func() { server.Close() })
 
 	c, err := newCatalog(nil, nil)
@@ -215,25 +215,25 @@ func TestPeerCannotPushReservedNames(t *testing.T) {
 	must(t, err)
 	n, err := s.namespace(t.Context())
 	must(t, err)
-	r := newReplica(liar.peer(t), p, n, followEvery, p.log)
+	r := newReplica(peer.peer(t), p, n, followEvery, p.log)
 	must(t, r.catchUp(t.Context()))
-	close(asked)
-	for path := range asked {
+	close(requests)
+	for path := range requests {
 		if path != pushedPath {
-			t.Errorf("asked for %s", path)
+			t.Errorf("the replica requested %s", path)
 		}
 	}
 	if entries, err := os.ReadDir(s.pushed); err != nil || len(entries) != 0 || r.Lag().Behind != 0 {
 		t.Errorf("on the disk %v, %v; %+v", entries, err, r.Lag())
 	}
-	if !strings.Contains(log.String(), `"msg":"push of another registry refused","peer":"`+liar.addr) {
-		t.Errorf("the journal: %s", log)
+	if !strings.Contains(log.String(), `"msg":"push of another registry refused","peer":"`+peer.addr) {
+		t.Errorf("log: %s", log)
 	}
 	// The storage itself refuses, too.
 	if to, err := openRepository(t.Context(), n, "registry.k8s.io/pause"); err == nil {
 		_, err = to.blobs.Put(context.Background(), "text/plain", []byte("x"))
 		if err == nil {
-			t.Error("the storage took a blob")
+			t.Error("the storage accepted a blob")
 		}
 	}
 }

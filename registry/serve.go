@@ -15,27 +15,27 @@ import (
 	"airgap.dev/airgap/internal/listen"
 )
 
-// Times that keep slow clients from holding connections. There is no limit on
-// a whole answer: a big layer over a slow line takes its time.
+// These limits keep slow clients from holding connections. There is no limit for a complete answer:
+// a large layer over a slow connection takes long.
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
 	stopTimeout   = 20 * time.Second
-	// connsPerAddress is far above what a node has open that pulls and installs.
+	// connsPerAddress is far more than a node opens while it pulls and installs.
 	connsPerAddress = 512
 )
 
-// ServeOptions say where and with which certificate to serve.
+// ServeOptions configure the address and the certificate of a registry.
 type ServeOptions struct {
 	Options
-	Addr        string       // "10.0.0.1:5000"; ":5000" is every address
-	Listener    net.Listener // used instead of Addr when not nil, and closed
+	Addr        string       // "10.0.0.1:5000"; ":5000": all addresses
+	Listener    net.Listener // if not nil, Serve uses it instead of Addr, and closes it
 	Certificate string       // file: the server's certificate and the CA's, PEM
 	Key         string       // file: PEM
 }
 
-// Serve serves until ctx ends, then lets running answers finish for 20 s. It
-// returns nil after such a stop.
+// Serve serves until ctx ends, and then waits up to 20 s for running answers. It returns nil after
+// such a stop.
 func Serve(ctx context.Context, o ServeOptions) error {
 	pair, err := loadKeyPair(o.Certificate, o.Key, o.Log)
 	if err != nil {
@@ -47,15 +47,15 @@ func Serve(ctx context.Context, o ServeOptions) error {
 			return fmt.Errorf("serve registry: %w", err)
 		}
 	}
-	o.Expiry = pair.ends
+	o.Expiry = pair.expiry
 	o.Names = append(o.Names, namesOf(pair.loaded.Leaf, listener.Addr())...)
 	handler, err := NewHandler(ctx, o.Options)
 	if err != nil {
 		return errors.Join(fmt.Errorf("serve registry: %w", err), listener.Close())
 	}
-	following, stop := context.WithCancel(ctx)
+	followContext, stop := context.WithCancel(ctx)
 	var others sync.WaitGroup
-	others.Go(func() { handler.Follow(following) })
+	others.Go(func() { handler.Follow(followContext) })
 	defer others.Wait()
 	defer stop()
 	limited := listen.PerAddress(listener, connsPerAddress, func(from string) {
@@ -64,7 +64,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	return serve(ctx, newServer(handler, pair, o.Log), limited)
 }
 
-// namesOf are those of the certificate, each with the port.
+// namesOf returns the names and addresses of the certificate, each with the port.
 func namesOf(leaf *x509.Certificate, at net.Addr) []string {
 	_, port, err := net.SplitHostPort(at.String())
 	if err != nil {
@@ -80,9 +80,8 @@ func namesOf(leaf *x509.Certificate, at net.Addr) []string {
 	return names
 }
 
-// newServer speaks HTTP/1.1 only: there an answer that was cut short shows up
-// as an unexpected end, which containerd tries again; a reset HTTP/2 stream
-// fails its pull.
+// newServer serves only HTTP/1.1. There, a client sees a truncated answer as an unexpected end, and
+// containerd retries it. A reset HTTP/2 stream would fail the pull.
 func newServer(handler http.Handler, pair *keyPair, log *slog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -97,9 +96,8 @@ func newServer(handler http.Handler, pair *keyPair, log *slog.Logger) *http.Serv
 	}
 }
 
-// serverTLS takes what NIST SP 800-52r2 approves: TLS 1.2 and 1.3, AES-GCM, the NIST
-// curves. The suites of TLS 1.3 are no setting of a server's: the unit's FIPS mode
-// leaves ChaCha20 out.
+// serverTLS allows the algorithms of NIST SP 800-52r2: TLS 1.2 and 1.3, AES-GCM and the NIST curves. A
+// server cannot set the cipher suites of TLS 1.3: the unit's FIPS mode excludes ChaCha20.
 func serverTLS(pair *keyPair) *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -113,10 +111,10 @@ func serverTLS(pair *keyPair) *tls.Config {
 }
 
 func serve(ctx context.Context, server *http.Server, listener net.Listener) error {
-	ended := make(chan error, 1)
-	go func() { ended <- server.ServeTLS(listener, "", "") }()
+	stopped := make(chan error, 1)
+	go func() { stopped <- server.ServeTLS(listener, "", "") }()
 	select {
-	case err := <-ended:
+	case err := <-stopped:
 		return fmt.Errorf("serve registry: %w", err)
 	case <-ctx.Done():
 	}

@@ -19,7 +19,7 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// running is a registry on a loopback port with certificates of its own.
+// running is a registry on a loopback port with its own CA.
 type running struct {
 	addr   string
 	pki    trust.PKI
@@ -29,7 +29,7 @@ type running struct {
 
 func (r *running) url(path string) string { return "https://" + r.addr + path }
 
-// start serves the bundles until the test ends, and checks that it stops.
+// start serves the bundles until the test ends, and checks that the server stops.
 func start(t testing.TB, bundles ...*bundle.Bundle) *running {
 	t.Helper()
 	return startWith(t, Options{Bundles: bundles})
@@ -40,7 +40,7 @@ func startWith(t testing.TB, o Options) *running {
 	return prepare(t).start(t, o)
 }
 
-// prepared is a registry whose address is known before it serves.
+// prepared is a registry with a known address that does not serve yet.
 type prepared struct {
 	running
 
@@ -62,7 +62,7 @@ func prepare(t testing.TB) *prepared {
 	return r
 }
 
-// peer is how another registry asks this one.
+// peer returns the client with which another registry queries this one.
 func (r *running) peer(t testing.TB) *Client {
 	t.Helper()
 	ca, err := os.ReadFile(r.pki.CAFile())
@@ -92,7 +92,7 @@ func (p *prepared) start(t testing.TB, o Options) *running {
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// lockedBuffer is a log that is read while it is written.
+// lockedBuffer is a log that can be read while it is written.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -127,9 +127,9 @@ func TestTLS(t *testing.T) {
 		client *tls.Config
 		fails  bool
 	}{
-		"a client of today": {client: &tls.Config{}},
-		"TLS 1.2":           {client: &tls.Config{MaxVersion: tls.VersionTLS12}},
-		"TLS 1.1":           {client: &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, fails: true},
+		"default client": {client: &tls.Config{}},
+		"TLS 1.2":        {client: &tls.Config{MaxVersion: tls.VersionTLS12}},
+		"TLS 1.1":        {client: &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, fails: true},
 		"ChaCha20 only": {client: &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{
 			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
 		}}, fails: true},
@@ -152,7 +152,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestHealthNamesTheVersion: after an update of airgap.rpm it says what still runs.
+// TestHealthNamesTheVersion: after an update of airgap.rpm, Health reports the version of the running process.
 func TestHealthNamesTheVersion(t *testing.T) {
 	r := startWith(t, Options{Bundles: []*bundle.Bundle{bundletest.New(t).Open(t)}, Version: "1.2.3"})
 	health, err := r.peer(t).Health(t.Context())

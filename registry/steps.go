@@ -19,10 +19,9 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// StoreStep copies the bundles into this host's store: the stick's, or all that
-// another registry host serves it from. A base comes before its delta. Taking them
-// back is not the way of a step: a bundle is data, and copying it again takes an
-// hour.
+// StoreStep copies bundles to this host's store: the stick's bundle with its bases, or the bundles of
+// another registry host. A base comes before its delta. The step has no Undo: a bundle is data, and
+// another copy would take an hour.
 func StoreStep(s Store, v *bundle.View, trusted []*ecdsa.PublicKey, progress ui.Progress) step.Step {
 	return step.Step{
 		Name:  "store",
@@ -47,7 +46,7 @@ func StoreStep(s Store, v *bundle.View, trusted []*ecdsa.PublicKey, progress ui.
 	}
 }
 
-// Left is how many bytes of the view's bundles the store does not have.
+// Left returns the size in bytes of the view's bundles that the store does not have.
 func (s Store) Left(v *bundle.View, trusted ...*ecdsa.PublicKey) (int64, error) {
 	left, err := s.left(v, trusted)
 	var size int64
@@ -57,28 +56,28 @@ func (s Store) Left(v *bundle.View, trusted ...*ecdsa.PublicKey) (int64, error) 
 	return size, err
 }
 
-// left are those of the bundles that the store does not have, oldest first.
+// left returns the bundles of the view that the store does not have, oldest first.
 func (s Store) left(v *bundle.View, trusted []*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 	var left []*bundle.Bundle
 	for _, b := range slices.Backward(v.Bundles()) {
-		held, err := s.Holds(b, trusted...)
+		current, err := s.Holds(b, trusted...)
 		if err != nil {
 			return nil, err
 		}
-		if !held {
+		if !current {
 			left = append(left, b)
 		}
 	}
 	return left, nil
 }
 
-// CertificatesStep makes the authority, or takes the one whose ca.crt and
-// ca.key are in the directory already, and issues this host's certificate for
-// names (DNS names and IP addresses). Undo removes all four files.
+// CertificatesStep makes the CA, or uses the CA that is already in the directory (ca.crt and ca.key),
+// and issues this host's certificate for names (DNS names and IP addresses). Undo removes all four
+// files.
 func CertificatesStep(p trust.PKI, names []string) step.Step {
 	return step.Step{
 		Name:  "certificates",
-		Title: "Make the registry's certificates",
+		Title: "Create the registry's certificates",
 		Done:  func(context.Context) (bool, error) { return p.Valid(names, time.Now()) },
 		Plan:  func(context.Context) ([]string, error) { return planCertificates(p, names), nil },
 		Run:   func(context.Context) error { return p.Ensure(names, time.Now()) },
@@ -86,13 +85,12 @@ func CertificatesStep(p trust.PKI, names []string) step.Step {
 	}
 }
 
-// AuthorityStep takes over the authority of a registry that runs already, whose
-// certificate is ca (PEM). Its key is asked for when it is needed. Undo removes
-// what CertificatesStep makes as well.
+// AuthorityStep installs the CA of a running registry, with the certificate ca (PEM). The step gets
+// the key only when it needs it. Undo removes the same files as Undo of CertificatesStep.
 func AuthorityStep(p trust.PKI, ca []byte, key func(context.Context) ([]byte, error)) step.Step {
 	return step.Step{
 		Name:  "authority",
-		Title: "Take over the registry's authority",
+		Title: "Install the registry's CA",
 		Done:  func(context.Context) (bool, error) { return p.HasCA(ca) },
 		Plan: func(context.Context) ([]string, error) {
 			return []string{"certificate " + p.CAFile(), "key " + p.CAKeyFile()}, nil
@@ -108,7 +106,7 @@ func AuthorityStep(p trust.PKI, ca []byte, key func(context.Context) ([]byte, er
 	}
 }
 
-// MirrorStep points the runtime at the registries. Undo puts back what was there.
+// MirrorStep points the runtime at the registries. Undo restores the earlier files.
 func MirrorStep(m Mirror) step.Step {
 	runtime := "containerd"
 	if m.CRIO {
@@ -117,14 +115,14 @@ func MirrorStep(m Mirror) step.Step {
 	return step.Step{
 		Name:  "mirror",
 		Title: "Point " + runtime + " at the registry",
-		Done:  func(context.Context) (bool, error) { return m.Holds() },
+		Done:  func(context.Context) (bool, error) { return m.UpToDate() },
 		Plan:  func(context.Context) ([]string, error) { return m.plan() },
 		Run:   func(context.Context) error { return m.Write() },
 		Undo:  func(context.Context) error { return m.Remove() },
 	}
 }
 
-// RemoveMirrors is the undo of MirrorStep, whichever of these it was.
+// RemoveMirrors is Undo of MirrorStep for each of the mirrors.
 func RemoveMirrors(all ...Mirror) step.Step {
 	return step.Step{Name: "mirror", Undo: func(context.Context) error {
 		for _, m := range all {
@@ -140,18 +138,18 @@ func RemoveMirrors(all ...Mirror) step.Step {
 type Service struct {
 	Host        host.Host
 	OptionsFile string // /etc/sysconfig/airgap-registry
-	UsersFile   string // Users', which goes with the service
-	Pushed      string // directory of the pushes, which goes with the service when it is empty
+	UsersFile   string // of Users; Undo removes it
+	Pushed      string // directory of pushed images; Undo removes it if it is empty
 	Port        int
-	Peers       []string // ADDRESS:PORT of the other registries, whose pushes it copies
-	Addr        string   // where it is asked for its health: one of the certificate's names, and the port
+	Peers       []string // ADDRESS:PORT of the other registries; this registry copies their pushes
+	Addr        string   // HOST:PORT for the health check: one of the certificate's names, and the port
 	CAFile      string
-	Bundles     []*bundle.Bundle // that it has to serve afterwards; others may be served too
-	Wait        time.Duration    // how long it may take to answer; 0 is 30 s
+	Bundles     []*bundle.Bundle // that the registry must serve after the start; it may serve others, too
+	Wait        time.Duration    // time limit for the first answer; 0 is 30 s
 }
 
-// ServiceStep starts the registry and waits until it answers over TLS that it
-// serves the bundles. Undo stops and disables it.
+// ServiceStep starts the registry, and waits until it answers over TLS and serves the bundles. Undo
+// stops and disables it.
 func ServiceStep(s Service) step.Step {
 	return step.Step{
 		Name:  "registry",
@@ -181,7 +179,7 @@ func (s Service) done(ctx context.Context) (bool, error) {
 	return s.answers(ctx) == nil, ctx.Err()
 }
 
-// start restarts, so that a registry which runs already opens the new bundle.
+// start restarts the unit, so that a running registry opens the new bundle.
 func (s Service) start(ctx context.Context) error {
 	if err := host.WriteFile(s.OptionsFile, s.options(), 0o644); err != nil {
 		return err
@@ -199,9 +197,9 @@ func (s Service) stop(ctx context.Context) error {
 		return err
 	}
 	if err := errors.Join(host.Remove(s.OptionsFile), host.Remove(s.UsersFile)); err != nil {
-		return fmt.Errorf("remove registry options: %w", err)
+		return fmt.Errorf("remove registry's files: %w", err)
 	}
-	_ = syscall.Rmdir(s.Pushed) // what is in it, or behind a link, is data
+	_ = syscall.Rmdir(s.Pushed) // its content, and the target of a link, are data
 	return nil
 }
 
@@ -221,7 +219,7 @@ func (s Service) await(ctx context.Context) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("wait %s for the registry (see journalctl -u %s): %w", wait, UnitName, err)
+			return fmt.Errorf("wait %s for the registry: %w (see journalctl -u %s)", wait, err, UnitName)
 		}
 		select {
 		case <-ctx.Done():
@@ -231,7 +229,7 @@ func (s Service) await(ctx context.Context) error {
 	}
 }
 
-// answers is nil when the registry serves every bundle it should.
+// answers returns nil if the registry serves all required bundles.
 func (s Service) answers(ctx context.Context) error {
 	ca, err := os.ReadFile(s.CAFile)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// systemd is a host whose unit is whatever the test runs in its place.
+// systemd is a fake host. restart stands for the unit.
 type systemd struct {
 	calls   []string
 	enabled bool
@@ -51,8 +51,8 @@ func (s *systemd) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	return nil, nil
 }
 
-// TestSteps runs all four on a temporary root: the second run finds everything
-// done, and undoing leaves nothing but the bundle.
+// TestSteps runs all four steps on a temporary root. The second run changes nothing. After Undo, only
+// the bundle remains.
 func TestSteps(t *testing.T) {
 	root := t.TempDir()
 	f := bundletest.New(t)
@@ -80,7 +80,7 @@ func TestSteps(t *testing.T) {
 		ServiceStep(Service{Host: fake, OptionsFile: filepath.Join(root, "options"), Port: 5000, Addr: addr, CAFile: pki.CAFile(), Bundles: []*bundle.Bundle{stick}}),
 		MirrorStep(mirror),
 	}
-	wantPlan(t, steps, "copy bundle test to "+store.Dir+"/test", "make the registry's authority: "+pki.CAFile(), "for 10.1.2.3, 127.0.0.1, localhost",
+	wantPlan(t, steps, "copy bundle test to "+store.Dir+"/test", "make the registry's CA: "+pki.CAFile(), "for 10.1.2.3, 127.0.0.1, localhost",
 		"write "+filepath.Join(root, "options")+" (new)", "enable "+UnitName, "certs.d/_default/hosts.toml (new)")
 	journal := step.OpenJournal(filepath.Join(t.TempDir(), "journal"))
 	for run, want := range []step.Result{{Changed: 4}, {Unchanged: 4}} {
@@ -99,16 +99,16 @@ func TestSteps(t *testing.T) {
 			must(t, s.Undo(context.Background()))
 		}
 	}
-	left, err := os.ReadDir(root)
+	remaining, err := os.ReadDir(root)
 	must(t, err)
-	for _, e := range left {
-		if below, _ := os.ReadDir(filepath.Join(root, e.Name())); e.Name() != "store" && (!e.IsDir() || len(below) > 0) {
-			t.Errorf("left behind: %s %v", e.Name(), below)
+	for _, e := range remaining {
+		if entries, _ := os.ReadDir(filepath.Join(root, e.Name())); e.Name() != "store" && (!e.IsDir() || len(entries) > 0) {
+			t.Errorf("remaining: %s %v", e.Name(), entries)
 		}
 	}
 }
 
-// wantPlan wants the words in what the steps would change, and nothing changed.
+// wantPlan checks that the plan of the steps contains the words.
 func wantPlan(t *testing.T, steps []step.Step, words ...string) {
 	t.Helper()
 	plan, err := step.Plan(t.Context(), steps)
@@ -117,10 +117,10 @@ func wantPlan(t *testing.T, steps []step.Step, words ...string) {
 	for _, f := range plan {
 		lines = append(lines, f.Changes...)
 	}
-	said := strings.Join(lines, "\n")
+	text := strings.Join(lines, "\n")
 	for _, w := range words {
-		if !strings.Contains(said, w) {
-			t.Errorf("the plan does not say %q:\n%s", w, said)
+		if !strings.Contains(text, w) {
+			t.Errorf("the plan does not contain %q:\n%s", w, text)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestServiceStepSaysWhy(t *testing.T) {
 	}
 	s.CAFile = pki.CAFile()
 	if err := ServiceStep(s).Run(context.Background()); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("another authority's registry answered: %v", err)
+		t.Errorf("a registry with another CA was accepted: %v", err)
 	}
 }
 
@@ -145,21 +145,21 @@ func TestStore(t *testing.T) {
 	f := bundletest.New(t)
 	s := Store{Dir: filepath.Join(t.TempDir(), "store")}
 	if names, err := s.List(); err != nil || len(names) > 0 {
-		t.Errorf("store that is not there: %v, %v", names, err)
+		t.Errorf("missing store: %v, %v", names, err)
 	}
 	stick := f.Open(t)
 	_, err := s.Import(context.Background(), stick, ui.Discard())
 	must(t, err)
-	if held, err := s.Holds(stick, &f.Key.PublicKey); err != nil || !held {
-		t.Errorf("after Import: %v, %v", held, err)
+	if inStore, err := s.Holds(stick, &f.Key.PublicKey); err != nil || !inStore {
+		t.Errorf("after Import: %v, %v", inStore, err)
 	}
 	must(t, os.Truncate(filepath.Join(s.Dir, "test", "bundle.tar.001"), 5))
-	if held, err := s.Holds(stick, &f.Key.PublicKey); err != nil || held {
-		t.Errorf("truncated: %v, %v", held, err)
+	if inStore, err := s.Holds(stick, &f.Key.PublicKey); err != nil || inStore {
+		t.Errorf("Holds of a truncated bundle: %v, %v", inStore, err)
 	}
 	bundles, err := s.Open(&f.Key.PublicKey)
 	if len(bundles) != 0 || err == nil || !strings.Contains(err.Error(), "bundle.tar.001") {
-		t.Errorf("open truncated: %v, %v", bundles, err)
+		t.Errorf("Open of a truncated bundle: %v, %v", bundles, err)
 	}
 	for _, bad := range []string{"", ".", "..", "../x", "a/b", ".hidden"} {
 		if _, err := s.path(bad); err == nil {

@@ -12,33 +12,33 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// storage is what the engine keeps its files in.
+// storage is the storage driver of the engine, and its directory.
 type storage struct {
 	storagedriver.StorageDriver
 
 	writable bool
-	pushed   string      // directory of the pushes
-	files    *host.Owned // the same, for reading it
-	reserved reserved    // repositories that pushes are not seen in
+	pushed   string      // directory of pushed images
+	files    *host.Owned // the same, for reading
+	reserved reserved    // repositories without pushed images
 }
 
-// newStorage is the bundles' catalog alone, or with the pushes in the directory
-// pushed, whose layout is that of any distribution registry. brought are the images of
-// bundles that are no longer here.
-func newStorage(c *catalog, pushed string, brought []string) (storage, error) {
-	held := driver{newTree(c)}
-	names, err := newReserved(c, brought)
+// newStorage returns a storage of the bundles' catalog and, if pushed is set, of the pushed images in
+// that directory. It has the layout of the distribution registry. imported are the image names of
+// earlier bundles.
+func newStorage(c *catalog, pushed string, imported []string) (storage, error) {
+	bundles := driver{newTree(c)}
+	names, err := newReserved(c, imported)
 	if pushed == "" || err != nil {
-		return storage{StorageDriver: held, reserved: names}, err
+		return storage{StorageDriver: bundles, reserved: names}, err
 	}
 	f, err := openFiles(pushed)
-	return storage{StorageDriver: layered{pushable{f, names}, held}, writable: true, pushed: pushed, files: f.root, reserved: names}, err
+	return storage{StorageDriver: layered{pushable{f, names}, bundles}, writable: true, pushed: pushed, files: f.root, reserved: names}, err
 }
 
-// file is where the pushes have what the engine calls path.
+// file returns the file of the engine's path in the directory of pushed images.
 func (s storage) file(path string) string { return filepath.Join(s.pushed, filepath.FromSlash(path)) }
 
-// namespace is the storage as the engine's own handlers see it.
+// namespace opens the storage, as the engine's handlers do.
 func (s storage) namespace(ctx context.Context) (distribution.Namespace, error) {
 	n, err := enginestorage.NewRegistry(ctx, s.StorageDriver, enginestorage.EnableDelete)
 	if err != nil {

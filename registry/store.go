@@ -17,21 +17,20 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Store is the directory whose bundles a registry host serves, one directory
-// each: /var/lib/airgap/store/NAME.
+// Store is the directory with the bundles that a registry host serves, each in its own directory:
+// /var/lib/airgap/store/NAME.
 type Store struct {
 	Dir string
-	// InPlace has Import serve bundles from where they lie instead of copying them.
+	// InPlace makes Import link bundles to their location instead of copying them.
 	InPlace bool
 }
 
-// Import copies the bundle into the store while verifying it. It may be called
-// again after it was interrupted, and goes on where it stopped. A delta whose
-// base is not in the store is refused with a *bundle.BaseError before anything
-// is written.
+// Import copies the bundle to the store and verifies it. After an interruption, another Import
+// continues the copy. If the base of a delta is not in the store, the error is a *bundle.BaseError,
+// and nothing is written.
 //
-// What is in the store already is read and verified, and repaired where it went
-// bad; written are the bytes for which that was so, or which were new.
+// Import also reads and verifies existing files, and repairs damaged ones. written is the number of
+// new or repaired bytes.
 func (s Store) Import(ctx context.Context, stick *bundle.Bundle, progress ui.Progress, trusted ...*ecdsa.PublicKey) (written int64, err error) {
 	if s.InPlace {
 		return 0, s.link(stick, trusted)
@@ -53,7 +52,7 @@ func (s Store) Import(ctx context.Context, stick *bundle.Bundle, progress ui.Pro
 		err = errors.Join(err, removeUnfinished(dir))
 	}
 	if err == nil {
-		err = errors.Join(replace(), s.remember(stick))
+		err = errors.Join(replace(), s.recordNames(stick))
 	}
 	if err != nil {
 		return written, fmt.Errorf("import bundle: %w", err)
@@ -61,9 +60,8 @@ func (s Store) Import(ctx context.Context, stick *bundle.Bundle, progress ui.Pro
 	return written, nil
 }
 
-// removeUnfinished takes away the begun copy of a stick that turned out to be
-// damaged: it is of no use, and may fill the disk. A pulled stick is another
-// matter; there the copy goes on when it is back.
+// removeUnfinished removes the incomplete copy of a damaged stick, because it has no use and can fill
+// the disk. If the stick was only unplugged, the copy stays, and continues later.
 func removeUnfinished(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, bundle.IndexName)); err == nil {
 		return nil
@@ -71,10 +69,10 @@ func removeUnfinished(dir string) error {
 	return host.RemoveTree(dir)
 }
 
-// Holds reports whether the store has this very bundle, whole: the same signed
-// index, and every part in its size.
+// Holds reports whether the store has exactly this bundle: the same signed index, and each part with
+// its full size.
 func (s Store) Holds(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, error) {
-	dir, err := s.place(stick)
+	dir, err := s.bundleDir(stick)
 	if err != nil {
 		return false, err
 	}
@@ -82,40 +80,40 @@ func (s Store) Holds(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, e
 	if err != nil {
 		return false, err
 	}
-	if same, err := holdsSums(dir, want); err != nil || !same {
+	if same, err := hasSums(dir, want); err != nil || !same {
 		return false, err
 	}
 	if isLinked(dir) {
 		noted, err := linkedID(dir)
 		if err != nil || noted != stick.ID() && (noted != "" || s.InPlace) {
-			return false, err // serving it in place again notes its ID
+			return false, err // another import in place writes the ID
 		}
 	}
-	held, err := bundle.Open(dir, trusted...)
+	current, err := bundle.Open(dir, trusted...)
 	if err != nil {
-		return false, nil //nolint:nilerr // damaged or unfinished: importing again repairs it
+		return false, nil //nolint:nilerr // damaged or unfinished: another import repairs it
 	}
-	return true, held.Close()
+	return true, current.Close()
 }
 
-// HasSums reports whether a finished bundle of the store has these SHA256SUMS.
+// HasSums reports whether a complete bundle of the store has these SHA256SUMS.
 func (s Store) HasSums(sums []byte) (bool, error) {
 	names, err := s.List()
 	for _, name := range names {
-		if same, err := holdsSums(filepath.Join(s.Dir, name), sums); err != nil || same {
+		if same, err := hasSums(filepath.Join(s.Dir, name), sums); err != nil || same {
 			return same, err
 		}
 	}
 	return false, err
 }
 
-func holdsSums(dir string, want []byte) (bool, error) {
+func hasSums(dir string, want []byte) (bool, error) {
 	same, err := bundle.HasSums(dir, want)
 	return same, host.IgnoreMissing(err)
 }
 
-// List names the finished bundles of the store, sorted. A store that was never
-// written to has none.
+// List returns the sorted names of the complete bundles of the store. A store that does not exist has
+// none.
 func (s Store) List() ([]string, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +122,7 @@ func (s Store) List() ([]string, error) {
 	var names []string
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") {
-			continue // being removed
+			continue // not a bundle, for example a bundle that is being removed
 		}
 		if _, err := os.Stat(filepath.Join(s.Dir, e.Name(), bundle.IndexName)); err == nil {
 			names = append(names, e.Name())
@@ -133,19 +131,18 @@ func (s Store) List() ([]string, error) {
 	return names, nil
 }
 
-// Open opens every bundle of the store. A bundle that cannot be opened, or a
-// delta whose base is not there, does not keep the others from being served: its
-// error is returned beside them.
+// Open opens every bundle of the store. It opens the others also if one cannot be opened, or if a
+// delta has no base: their errors are returned together with the opened bundles.
 func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 	names, err := s.List()
 	if err != nil {
 		return nil, err
 	}
 	var opened []*bundle.Bundle
-	problems := s.away()
+	problems := s.unavailable()
 	for _, name := range names {
 		open := bundle.Open
-		if s.keeps(name) {
+		if s.protects(name) {
 			open = bundle.OpenKept
 		}
 		dir := filepath.Join(s.Dir, name)
@@ -154,68 +151,68 @@ func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 			problems = append(problems, err)
 			continue
 		}
-		if err := refuseExchanged(dir, b); err != nil {
+		if err := checkLinkedBundle(dir, b); err != nil {
 			problems = append(problems, errors.Join(err, b.Close()))
 			continue
 		}
 		opened = append(opened, b)
 	}
-	opened, baseless := complete(opened)
+	opened, baseless := dropIncomplete(opened)
 	return opened, errors.Join(append(problems, baseless...)...)
 }
 
-// keeps reports whether the entry is a copy that others than root and this user cannot
-// change: no link to a stick, no file system of its own, and not open to others.
-func (s Store) keeps(name string) bool {
+// protects reports whether the bundle name is a copy that only root and this user can change: not a
+// link to a stick, not a mount point, and not writable for others.
+func (s Store) protects(name string) bool {
 	store, err := os.Stat(s.Dir)
 	if err != nil {
 		return false
 	}
 	dir := filepath.Join(s.Dir, name)
 	entries, err := os.ReadDir(dir)
-	if err != nil || !ours(dir, store) {
+	if err != nil || !ownerOnly(dir, store) {
 		return false
 	}
-	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !ours(filepath.Join(dir, e.Name()), store) })
+	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !ownerOnly(filepath.Join(dir, e.Name()), store) })
 }
 
-// ours reports whether a file or directory lies on the store's file system and only
-// its owner, who is root or this user, may write to it.
-func ours(path string, store fs.FileInfo) bool {
+// ownerOnly reports whether a file or directory is on the store's file system, belongs to root or this
+// user, and is writable only for its owner.
+func ownerOnly(path string, store fs.FileInfo) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() && !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
 		return false
 	}
-	is, known := info.Sys().(*syscall.Stat_t)
-	at, knownToo := store.Sys().(*syscall.Stat_t)
-	return known && knownToo && is.Dev == at.Dev && (is.Uid == 0 || int(is.Uid) == os.Geteuid())
+	stat, known := info.Sys().(*syscall.Stat_t)
+	storeStat, knownToo := store.Sys().(*syscall.Stat_t)
+	return known && knownToo && stat.Dev == storeStat.Dev && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
 }
 
-// place is where a bundle lies in the store, or would: under its name, or, where
-// another bundle has that name, or had when it came, with the beginning of its ID behind it.
-func (s Store) place(b *bundle.Bundle) (string, error) {
+// bundleDir returns the directory of a bundle in the store, or the one for its copy: its name or, if
+// another bundle has or had that name, its name and the start of its ID.
+func (s Store) bundleDir(b *bundle.Bundle) (string, error) {
 	dir, err := s.path(b.Index().Name)
 	if err != nil {
 		return "", err
 	}
-	long := dir + "-" + b.ID()[:12]
-	there, err := bundle.IDIn(dir)
+	longName := dir + "-" + b.ID()[:12]
+	existing, err := bundle.IDIn(dir)
 	if host.IgnoreMissing(err) != nil {
 		return "", fmt.Errorf("find bundle in store: %w", err)
 	}
-	if there == b.ID() {
+	if existing == b.ID() {
 		return dir, nil
 	}
-	if _, err := os.Stat(long); err == nil || there != "" {
-		return long, nil
+	if _, err := os.Stat(longName); err == nil || existing != "" {
+		return longName, nil
 	}
 	return dir, nil
 }
 
-// path refuses names that would lead out of the store.
+// path returns the directory name in the store. It refuses names that lead out of the store.
 func (s Store) path(name string) (string, error) {
 	if !filepath.IsLocal(name) || strings.HasPrefix(name, ".") || strings.ContainsRune(name, '/') {
-		return "", fmt.Errorf("find bundle in store: %q is no name for a directory", name)
+		return "", fmt.Errorf("find bundle in store: %q is not a valid directory name", name)
 	}
 	return filepath.Join(s.Dir, name), nil
 }

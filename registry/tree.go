@@ -8,11 +8,11 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// engineRoot is where the distribution engine looks for everything.
+// engineRoot is the root directory of the distribution engine.
 const engineRoot = "/docker/registry/v2"
 
-// tree is the directory tree that the engine would have written itself, had
-// the images been pushed: links by name, and the blobs they lead to.
+// tree is the directory tree that the engine itself would have written for pushed images: links by
+// name, and the blobs to which they point.
 type tree map[string]*node
 
 // node is a directory (children), a link (link) or a blob (blob).
@@ -34,7 +34,7 @@ func newTree(c *catalog) tree {
 	return t
 }
 
-// The engine's layout: a repository's links, and the blobs they lead to.
+// The following paths are the engine's layout.
 
 func dataPath(d digest.Digest) string {
 	return path.Join(engineRoot, "blobs", d.Algorithm().String(), d.Encoded()[:2], d.Encoded(), "data")
@@ -53,7 +53,7 @@ func linkPath(under string, d digest.Digest) string {
 }
 
 func (t tree) addRepository(root string, r *repository) {
-	t.directory(root + "/_manifests/tags") // also without a tag, so that listing gives none instead of "unknown"
+	t.directory(root + "/_manifests/tags") // also without a tag, so that a list of tags is empty instead of an error
 	for tag, d := range r.tags {
 		t.add(root+tagPath(tag), &node{link: d})
 	}

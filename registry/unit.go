@@ -2,8 +2,8 @@ package registry
 
 import "embed"
 
-// Names of the systemd units: UnitName serves a host's store and starts RenewTimer,
-// which has the certificate renewed in time.
+// Names of the systemd units. UnitName serves a host's store, and starts RenewTimer, which renews the
+// certificate in time.
 const (
 	UnitName     = "airgap-registry.service"
 	RenewTimer   = "airgap-registry-renew.timer"
@@ -13,8 +13,8 @@ const (
 //go:embed airgap-registry.service airgap-registry-renew.service airgap-registry-renew.timer
 var units embed.FS
 
-// Units are the systemd units by their names, for airgap.rpm. UnitName takes more
-// arguments for `airgap registry serve` from OPTIONS in /etc/sysconfig/airgap-registry.
+// Units returns the systemd units by name, for airgap.rpm. UnitName reads more arguments of `airgap
+// registry serve` from OPTIONS in /etc/sysconfig/airgap-registry.
 func Units() (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for _, name := range []string{UnitName, RenewTimer, renewService} {

@@ -15,24 +15,23 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// Users is the htpasswd file of those who may push: a line each, "NAME:HASH" with
-// bcrypt hashes, and comments that say to which names (see grant). The registry sees a
-// change at once.
+// Users is the htpasswd file of the users who may push: one line per user, "NAME:HASH" with a bcrypt
+// hash, and comments with their prefixes (see grant). The registry sees changes at once.
 type Users struct {
 	File  string // /etc/airgap/registry.htpasswd
-	Group string // group that may read it; "" leaves it to root
+	Group string // group that may read it; "": only root
 }
 
-// hashCost makes comparing one password take a good part of a second.
+// hashCost is the bcrypt cost: comparing one password takes a good part of a second.
 const hashCost = 12
 
-// Set adds the user, or changes the user's password, which has at most 72 bytes. With
-// prefixes the user may push to names below them only; a single "" lifts that, and none
-// leaves it as it is.
+// Set adds the user, or changes the user's password, which has at most 72 bytes. With prefixes, the
+// user may push only to names below them. A single "" removes the limit. Without prefixes, an
+// existing limit stays.
 func (u Users) Set(name, password string, prefixes ...string) error {
-	bad := func(r rune) bool { return r == ':' || r == '#' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
-	if name == "" || strings.ContainsFunc(name, bad) {
-		return fmt.Errorf("user %q: a name has no colon, space or #", name)
+	invalid := func(r rune) bool { return r == ':' || r == '#' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
+	if name == "" || strings.ContainsFunc(name, invalid) {
+		return fmt.Errorf("user %q: a name must not contain a colon, a space or #", name)
 	}
 	if password == "" {
 		return errors.New("the password is empty")
@@ -43,7 +42,7 @@ func (u Users) Set(name, password string, prefixes ...string) error {
 	}
 	hash, err := bcrypt.GenerateFromPassword([]byte(password), hashCost)
 	if err != nil {
-		return err // which does not name the password
+		return err // it does not contain the password
 	}
 	lines, err := u.without(name)
 	if err != nil {
@@ -55,8 +54,8 @@ func (u Users) Set(name, password string, prefixes ...string) error {
 	return u.write(append(lines, append(limit, name+":"+string(hash))...))
 }
 
-// Remove takes the user out, and the file with the last one. It reports false
-// where there was none of that name.
+// Remove removes the user, and the file with the last user. It returns false if the user does not
+// exist.
 func (u Users) Remove(name string) (bool, error) {
 	lines, err := u.without(name)
 	if err != nil {
@@ -72,7 +71,7 @@ func (u Users) Remove(name string) (bool, error) {
 	return true, u.write(lines)
 }
 
-// Names lists the users in the order of the file; none where there is no file.
+// Names returns the users in the order of the file. Without a file there are none.
 func (u Users) Names() ([]string, error) {
 	lines, err := u.lines()
 	var names []string
@@ -101,11 +100,10 @@ func (u Users) write(lines []string) error {
 	return host.WriteForGroup(u.File, []byte(strings.Join(lines, "\n")+"\n"), 0o640, u.Group)
 }
 
-// UsersStep brings about the file of those who may push as another host had it.
-// Undo removes it.
+// UsersStep writes the file of users who may push, copied from another host. Undo removes it.
 func UsersStep(u Users, file []byte) step.Step {
 	return step.Step{
-		Name: "users", Title: "Take over who may push to the registry",
+		Name: "users", Title: "Copy the registry's users who may push",
 		Done: func(context.Context) (bool, error) { return host.Holds(u.File, file, 0o640) },
 		Plan: func(context.Context) ([]string, error) {
 			return host.PlanFiles(map[string][]byte{u.File: file}, 0o640)

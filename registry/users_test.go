@@ -46,17 +46,17 @@ func TestUsers(t *testing.T) {
 		t.Error(removed, err)
 	}
 	if _, err := os.Stat(other.File); err == nil {
-		t.Error("a file without users is left")
+		t.Error("the file without users still exists")
 	}
 }
 
-// TestUsersStep takes the file over as it was, and gives it back.
+// TestUsersStep: the step writes the file unchanged, and Undo removes it.
 func TestUsersStep(t *testing.T) {
 	u := Users{File: filepath.Join(t.TempDir(), "htpasswd")}
 	s := UsersStep(u, []byte("ci:hash\n"))
 	for _, want := range []bool{false, true} {
 		if done, err := s.Done(t.Context()); err != nil || done != want {
-			t.Fatalf("holds: %v, %v, want %v", done, err, want)
+			t.Fatalf("Done is %v (%v), want %v", done, err, want)
 		}
 		must(t, s.Run(t.Context()))
 	}
@@ -65,6 +65,6 @@ func TestUsersStep(t *testing.T) {
 	}
 	must(t, s.Undo(t.Context()))
 	if names, err := u.Names(); err != nil || len(names) > 0 {
-		t.Errorf("afterwards %v, %v", names, err)
+		t.Errorf("after Undo: %v, %v", names, err)
 	}
 }

@@ -98,8 +98,8 @@ func TestUnits(t *testing.T) {
 		}
 	}
 	slices.Sort(files)
-	said, _ := exec.Command("systemd-analyze", append([]string{"verify", "--man=no"}, files...)...).CombinedOutput() // the output also has warnings about units of this machine
-	for line := range strings.Lines(string(said)) {
+	output, _ := exec.Command("systemd-analyze", append([]string{"verify", "--man=no"}, files...)...).CombinedOutput() // the output also has warnings about units of this machine
+	for line := range strings.Lines(string(output)) {
 		if strings.Contains(line, dir) || strings.Contains(line, "airgap") {
 			t.Errorf("systemd reports %s", strings.TrimSpace(line))
 		}

@@ -19,46 +19,46 @@ import (
 	"time"
 )
 
-// wait polls for what another goroutine does; the limit is far above what it takes.
+// wait polls until another goroutine has done something. The limit is much longer than that takes.
 func wait(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for began := time.Now(); !done(); time.Sleep(time.Millisecond) {
-		if time.Since(began) > time.Minute {
-			t.Fatalf("%s: not after a minute", what)
+	for started := time.Now(); !done(); time.Sleep(time.Millisecond) {
+		if time.Since(started) > time.Minute {
+			t.Fatalf("%s: not done after a minute", what)
 		}
 	}
 }
 
-func (t *turns) waits(from string) int {
+func (t *loginQueue) waitingFrom(from string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.waiting[from])
 }
 
-func TestTurnsAreFair(t *testing.T) {
-	q := newTurns()
-	must(t, q.take(t.Context(), "busy"))
+func TestLoginQueueIsFair(t *testing.T) {
+	q := newLoginQueue()
+	must(t, q.acquire(t.Context(), "busy"))
 	served := make(chan string, 100)
 	ask := func(ctx context.Context, from string) {
-		before := q.waits(from)
+		before := q.waitingFrom(from)
 		go func() {
-			if q.take(ctx, from) == nil {
+			if q.acquire(ctx, from) == nil {
 				served <- from
-				q.give()
+				q.release()
 			}
 		}()
-		wait(t, from, func() bool { return q.waits(from) > before })
+		wait(t, from, func() bool { return q.waitingFrom(from) > before })
 	}
 	for range 3 {
 		ask(t.Context(), "busy")
 	}
-	gone, cancel := context.WithCancel(t.Context())
-	ask(gone, "gone")
+	canceled, cancel := context.WithCancel(t.Context())
+	ask(canceled, "canceled")
 	ask(t.Context(), "a")
 	ask(t.Context(), "b")
 	cancel()
-	wait(t, "the one that left", func() bool { return q.waits("gone") == 0 })
-	q.give()
+	wait(t, "the canceled login", func() bool { return q.waitingFrom("canceled") == 0 })
+	q.release()
 	var got []string
 	for range 5 {
 		got = append(got, <-served)
@@ -66,70 +66,70 @@ func TestTurnsAreFair(t *testing.T) {
 	if want := []string{"busy", "a", "b", "busy", "busy"}; !slices.Equal(got, want) {
 		t.Errorf("served %v, want %v", got, want)
 	}
-	wait(t, "the last one's turn", func() bool { q.mu.Lock(); defer q.mu.Unlock(); return q.free == 1 && q.count == 0 && len(q.order) == 0 })
+	wait(t, "the end of the last login", func() bool { q.mu.Lock(); defer q.mu.Unlock(); return q.free == 1 && q.total == 0 && len(q.order) == 0 })
 }
 
-func TestTurnsAreBounded(t *testing.T) {
-	q := newTurns()
-	must(t, q.take(t.Context(), "x"))
+func TestLoginQueueIsBounded(t *testing.T) {
+	q := newLoginQueue()
+	must(t, q.acquire(t.Context(), "x"))
 	for range waitingPerAddress {
-		if _, err := q.queue("x"); err != nil {
+		if _, err := q.enqueue("x"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	oldest := q.waiting["x"][0]
-	if _, err := q.queue("x"); err != nil {
-		t.Errorf("one more of the same address: %v", err)
+	if _, err := q.enqueue("x"); err != nil {
+		t.Errorf("one more login of the same address: %v", err)
 	}
-	if err := <-oldest; !errors.Is(err, errBusy) || q.waits("x") != waitingPerAddress {
-		t.Errorf("the oldest of that address: %v, and %d wait", err, q.waits("x"))
+	if err := <-oldest; !errors.Is(err, errBusy) || q.waitingFrom("x") != waitingPerAddress {
+		t.Errorf("the oldest login of that address: %v, %d are waiting", err, q.waitingFrom("x"))
 	}
 	for i := waitingPerAddress; i < waitingInAll; i++ {
-		if _, err := q.queue(fmt.Sprint(i)); err != nil {
+		if _, err := q.enqueue(fmt.Sprint(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := q.queue("y"); !errors.Is(err, errBusy) {
-		t.Errorf("one more than all: %v", err)
+	if _, err := q.enqueue("y"); !errors.Is(err, errBusy) {
+		t.Errorf("one more login than waitingInAll: %v", err)
 	}
 }
 
-// A turn that comes to a caller which leaves at the same moment is not lost.
-func TestTurnOfOneThatLeft(t *testing.T) {
-	q := newTurns()
-	must(t, q.take(t.Context(), "x"))
-	turn, err := q.queue("y")
+// TestLeaveAtOwnTurn: if a caller leaves when it may continue, the next one continues.
+func TestLeaveAtOwnTurn(t *testing.T) {
+	q := newLoginQueue()
+	must(t, q.acquire(t.Context(), "x"))
+	ready, err := q.enqueue("y")
 	must(t, err)
-	q.give()
-	q.leave("y", turn)
-	must(t, q.take(t.Context(), "z"))
+	q.release()
+	q.leave("y", ready)
+	must(t, q.acquire(t.Context(), "z"))
 }
 
-// The newest login of an address is judged first, and one that was refused for it gives
-// no turn away.
+// TestNewestLoginOfAnAddressIsFirst: the newest login of an address comes first. A refused login that
+// leaves does not call release.
 func TestNewestLoginOfAnAddressIsFirst(t *testing.T) {
-	q := newTurns()
-	must(t, q.take(t.Context(), "x"))
+	q := newLoginQueue()
+	must(t, q.acquire(t.Context(), "x"))
 	var all []chan error
 	for range waitingPerAddress + 1 {
-		turn, err := q.queue("x")
+		ready, err := q.enqueue("x")
 		must(t, err)
-		all = append(all, turn)
+		all = append(all, ready)
 	}
 	q.leave("x", all[0])
 	if q.free != 0 {
-		t.Error("the refused login gave a turn away")
+		t.Error("the refused login called release")
 	}
-	q.give()
+	q.release()
 	select {
 	case err := <-all[waitingPerAddress]:
 		must(t, err)
 	default:
-		t.Error("it is not the newest one's turn")
+		t.Error("the newest login does not come first")
 	}
 }
 
-// 200 logins of one address, whose clients say nothing more, wait behind those of another one.
+// TestLoginsOfOneAddressDoNotBlockAnother: 200 logins of one address do not delay a login from another.
 func TestLoginsOfOneAddressDoNotBlockAnother(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "htpasswd")
 	writeUser(t, users)
@@ -141,8 +141,8 @@ func TestLoginsOfOneAddressDoNotBlockAnother(t *testing.T) {
 		p.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	must(t, p.hashing.take(t.Context(), "test")) // no password is compared until all of them wait
-	var refused, judged atomic.Int64
+	must(t, p.hashing.acquire(t.Context(), "test")) // no password is compared until all logins wait
+	var refused, compared atomic.Int64
 	for range 200 {
 		conn, err := net.Dial("tcp", server.Listener.Addr().String())
 		must(t, err)
@@ -158,15 +158,15 @@ func TestLoginsOfOneAddressDoNotBlockAnother(t *testing.T) {
 			if resp.StatusCode == http.StatusTooManyRequests {
 				refused.Add(1)
 			} else {
-				judged.Add(1)
+				compared.Add(1)
 			}
 		}()
 	}
-	wait(t, "the others", func() bool {
-		return refused.Load() == 200-waitingPerAddress && p.hashing.waits("localhost") == waitingPerAddress
+	wait(t, "the logins of the first address", func() bool {
+		return refused.Load() == 200-waitingPerAddress && p.hashing.waitingFrom("localhost") == waitingPerAddress
 	})
-	if judged.Load() != 0 {
-		t.Fatalf("%d were judged", judged.Load())
+	if compared.Load() != 0 {
+		t.Fatalf("%d passwords were compared", compared.Load())
 	}
 	answered := make(chan int, 1)
 	go func() {
@@ -181,25 +181,25 @@ func TestLoginsOfOneAddressDoNotBlockAnother(t *testing.T) {
 		resp.Body.Close()
 		answered <- resp.StatusCode
 	}()
-	wait(t, "the login", func() bool { return p.hashing.waits("10.0.0.2") == 1 })
+	wait(t, "the login", func() bool { return p.hashing.waitingFrom("10.0.0.2") == 1 })
 	p.hashing.mu.Lock()
 	order := slices.Clone(p.hashing.order)
 	p.hashing.mu.Unlock()
 	if !slices.Equal(order, []string{"localhost", "10.0.0.2"}) {
-		t.Errorf("the turns are %v", order)
+		t.Errorf("the order is %v", order)
 	}
-	p.hashing.give()
+	p.hashing.release()
 	if status := <-answered; status != http.StatusOK {
 		t.Errorf("the login: %d", status)
 	}
 }
 
-// The same through the registry, for a login from that very address: connections that are
-// idle, say half a request, announce a body that does not come or wait for their turn, and
-// more of them than one address may have.
+// TestIdleConnectionsDoNotBlockALogin does the same through the registry, for a login from the same
+// address. The other connections are idle, send half a request, announce a body without sending it,
+// or wait in the queue. They are more than one address may have.
 func TestIdleConnectionsDoNotBlockALogin(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "htpasswd")
-	must(t, Users{File: users}.Set(pusher, password)) // with the cost that the registry has
+	must(t, Users{File: users}.Set(pusher, password)) // with the cost of a real password
 	r := startWith(t, Options{Pushed: t.TempDir(), Users: users})
 	ca, err := os.ReadFile(r.pki.CAFile())
 	must(t, err)
@@ -209,9 +209,9 @@ func TestIdleConnectionsDoNotBlockALogin(t *testing.T) {
 		conn, err := tls.Dial("tcp", r.addr, config)
 		must(t, err)
 		defer conn.Close()
-		say := []string{"", "GET /token HTTP/1.1\r\nHost: x\r\n", "GET /token HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nAuthorization: Basic Y2k6d3Jvbmc=\r\n\r\n",
+		request := []string{"", "GET /token HTTP/1.1\r\nHost: x\r\n", "GET /token HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nAuthorization: Basic Y2k6d3Jvbmc=\r\n\r\n",
 			"GET /token HTTP/1.1\r\nHost: x\r\nAuthorization: Basic Y2k6d3Jvbmc=\r\n\r\n"}[i%4]
-		_, err = fmt.Fprint(conn, say)
+		_, err = fmt.Fprint(conn, request)
 		must(t, err)
 	}
 	for range connsPerAddress {
@@ -225,20 +225,20 @@ func TestIdleConnectionsDoNotBlockALogin(t *testing.T) {
 	must(t, err)
 	req.SetBasicAuth(pusher, password)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
-	began := time.Now()
+	started := time.Now()
 	wait(t, "the login", func() bool {
 		resp, err := client.Do(req)
-		if err != nil { // until the connections that say nothing are closed
+		if err != nil { // until the idle connections are closed
 			time.Sleep(100 * time.Millisecond)
 			return false
 		}
 		resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	})
-	if took := time.Since(began); took > 2*headerTimeout {
+	if took := time.Since(started); took > 2*headerTimeout {
 		t.Errorf("the login took %s", took)
 	}
-	wait(t, "the journal", func() bool {
+	wait(t, "the log", func() bool {
 		return strings.Contains(r.log.String(), `"msg":"connections refused: too many are open","from":"localhost"`)
 	})
 }
