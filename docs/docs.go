@@ -25,8 +25,8 @@ import (
 //go:embed commands.md checks.md commands checks ko pictures
 var files embed.FS
 
-// Language is what a book is written in. Where a page lacks in it, English
-// takes its place.
+// Language is the language of the documentation. A page that is missing in it is
+// shown in English.
 type Language string
 
 // The languages that there are.
@@ -38,7 +38,7 @@ const (
 // Languages are all of them.
 func Languages() []Language { return []Language{English, Korean} }
 
-// File is what a book is called on the stick.
+// File is the name of the documentation file on the USB drive.
 func (l Language) File() string {
 	if l == English {
 		return "docs.html"

@@ -31,7 +31,7 @@ func synonyms() [][]string {
 	return [][]string{
 		{"podman", "docker", "container engine", "rpm-conflict", "컨테이너 엔진"},
 		{"runtime", "containerd", "cri-o", "crio", "런타임"},
-		{"vip", "load balancer", "balancer", "lb", "haproxy", "endpoint-free", "로드밸런서", "로드 밸런서"},
+		{"vip", "load balancer", "balancer", "lb", "haproxy", "endpoint-free", "로드밸런서", "밸런서"},
 		{"disk full", "no space left", "enospc", "disk-space", "disk space", "full disk", "eviction", "디스크 부족", "디스크 공간", "디스크가 가득"},
 		{"storage", "storageclass", "csi", "persistentvolume", "pvc", "스토리지"},
 		{"clock", "ntp", "chrony", "time-sync", "시계", "시간 동기화"},

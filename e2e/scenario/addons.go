@@ -52,7 +52,7 @@ func closedWorld(ctx context.Context, e *Env, edits []string) error {
 	}, "bundle", "-f", config, "--facts", e.Facts(), "--plan")
 }
 
-// addonsRun wants what the chart and the manifests say in the cluster, at work.
+// addonsRun requires the objects of the chart and the manifests in the cluster, with running pods.
 func addonsRun(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := e.Script(ctx, m,
 		Kubectl+"-n shop rollout status deployment/shop --timeout=120s",

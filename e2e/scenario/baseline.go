@@ -45,8 +45,8 @@ func Baseline(ctx context.Context, e *Env) error {
 	})
 }
 
-// closed wants that only root can read what is root's. What an unprivileged
-// user of the host finds readable is asked of that user, not of the mode.
+// closed checks that only root can read root's files. It reads them as an unprivileged
+// user and does not trust the mode.
 func closed(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const readable = `found=$(runuser -u nobody -- find /etc/kubernetes /var/lib/etcd /var/log/kubernetes /etc/cni/net.d /var/lib/kubelet /usr/lib/systemd/system/kubelet.service /usr/lib/systemd/system/kubelet.service.d -type f -readable 2>/dev/null); test -z "$found" || { echo "$found"; exit 1; }`
 	for _, m := range []lab.Machine{first, worker} {

@@ -16,9 +16,9 @@ import (
 // slowly is how long an emulated server may take to be well: its processor is slow.
 const slowly = "25m"
 
-// OwnKernel is the main job on a server with a kernel of its own, cgroup v2
-// and nothing that the lab's containers need: the product's defaults. There a
-// stick can be pulled in mid-read, and a power cut loses what was not flushed.
+// OwnKernel is the main job on a server with its own kernel, cgroup v2 and
+// without the settings of the lab's containers: the product's defaults. There a
+// USB drive can be pulled during a read, and a power cut loses unflushed data.
 func OwnKernel(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.BankOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {

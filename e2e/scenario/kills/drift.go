@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// standing is what `airgap status --output json` prints.
+// standing is the output of `airgap status --output json`.
 type standing struct {
 	Cluster, Kubernetes, Node, From, Registry, Interrupted string
 	Bundle                                                 struct{ Name string }
