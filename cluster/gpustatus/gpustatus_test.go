@@ -105,8 +105,8 @@ func noGPUStatus(t *testing.T, b nvmltest.Built) {
 		shows         bool
 		want          string // said, or advised
 	}{
-		"no card":        {sitetest.PCITree(t, "amd", ""), "", "", false, "none of NVIDIA's on the PCI bus|lspci -d 10de:"},
-		"for guests":     {guests, "", "", false, "none that containers can have, but 1 × NVIDIA Hopper 10de:2330 (passed through by vfio-pci)|no driverctl override"},
+		"no card":        {sitetest.PCITree(t, "amd", ""), "", "", false, "none from NVIDIA on the PCI bus|lspci -d 10de:"},
+		"for guests":     {guests, "", "", false, "none that containers can use, but 1 × NVIDIA Hopper 10de:2330 (passed through by vfio-pci)|no driverctl override"},
 		"unreadable":     {sitetest.PCITree(t, "unreadable", ""), "", "", false, "read PCI device 0000:af:00.0|lspci -d 10de: -vv"},
 		"another kernel": {sitetest.PCITree(t, "hgx-a100", ""), "", "", true, "the running kernel 5.14 has no NVIDIA module|dkms status"},
 		"not loaded": {notLoaded, "", "", true, nvml.ErrNoDriver.Error() + "|the kernel said last:\n" +
