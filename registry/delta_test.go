@@ -128,7 +128,7 @@ func TestBaseGoesBad(t *testing.T) {
 	if len(bundles) != 1 || bundles[0].Index().Name != "other" {
 		t.Errorf("opened %d bundles", len(bundles))
 	}
-	for _, want := range []string{"bundle.tar.000", "delta test-delta-1 needs", "delta test-delta-2 needs"} {
+	for _, want := range []string{"bundle.tar.000", "delta test-delta-1 requires", "delta test-delta-2 requires"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not contain %q", err, want)
 		}
