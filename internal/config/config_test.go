@@ -93,7 +93,7 @@ func TestProblems(t *testing.T) {
 		"ssh, too many":       {"parallel: 3", "parallel: 0", []string{"airgap.yaml:22:13:", "ssh.parallel"}},
 		"ssh, a node's port":  {"2222", "70000", []string{"airgap.yaml:19:28:", "nodes[1].ssh.port"}},
 		"ssh, a node's key":   {"port: 2222", "hostKey: MD5:aa", []string{"airgap.yaml:19:", "nodes[1].ssh.hostKey", "SHA256:"}},
-		"ssh, of a node only": {"ssh:\n  identityFile: ~/.ssh/id_ed25519\n  parallel: 3\n", "", []string{"airgap.yaml:19:10:", "nodes[1].ssh", "write ssh: {}"}},
+		"ssh, of a node only": {"ssh:\n  identityFile: ~/.ssh/id_ed25519\n  parallel: 3\n", "", []string{"airgap.yaml:19:10:", "nodes[1].ssh", "add ssh: {}"}},
 		"API server's port":   {"port: 5000", "port: 6443", []string{"registry.port", "6443/tcp", "kube-apiserver"}},
 		"kubelet's port":      {"port: 5000", "port: 10250", []string{"registry.port", "10250/tcp", "kubelet"}},
 		"a NodePort":          {"port: 5000", "port: 30500", []string{"registry.port", "30000-32767/tcp", "Services"}},

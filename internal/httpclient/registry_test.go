@@ -26,10 +26,10 @@ func TestPasswordsOfRegistries(t *testing.T) {
 		{host: "lscr.io", to: "https://ghcr.io/token"}, // without a name
 		{host: "quay.io", to: "https://cdn.example/blob", authorization: "Bearer other"},
 		{host: "mirror.bank.example", to: "https://auth.docker.io/token", authorization: "Basic x", want: "its token server is auth.docker.io"},
-		{host: "mirror.bank.example", to: "https://auth.docker.io/token", form: true, want: "gets no password"},
-		{host: "10.0.0.1", to: "https://10.0.0.2/token", authorization: "Basic x", want: "gets no password"},
-		{host: "harbor", to: "https://nexus/token", authorization: "Basic x", want: "gets no password"},
-		{host: "a.co.uk", to: "https://b.co.uk/token", authorization: "Basic x", want: "gets no password"},
+		{host: "mirror.bank.example", to: "https://auth.docker.io/token", form: true, want: "sends no password"},
+		{host: "10.0.0.1", to: "https://10.0.0.2/token", authorization: "Basic x", want: "sends no password"},
+		{host: "harbor", to: "https://nexus/token", authorization: "Basic x", want: "sends no password"},
+		{host: "a.co.uk", to: "https://b.co.uk/token", authorization: "Basic x", want: "sends no password"},
 		{host: "quay.io", to: "http://quay.io/v2/", want: "asked by https only"},
 	} {
 		below := &answers{}

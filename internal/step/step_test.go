@@ -98,7 +98,7 @@ func TestFailuresNameTheStep(t *testing.T) {
 	}{
 		"run":           {step.Step{Name: "x", Done: not, Run: func(context.Context) error { return boom }}, "step x: boom"},
 		"check":         {step.Step{Name: "x", Done: func(context.Context) (bool, error) { return false, boom }}, "step x: check: boom"},
-		"postcondition": {step.Step{Name: "x", Done: not, Run: func(context.Context) error { return nil }}, "does not hold"},
+		"postcondition": {step.Step{Name: "x", Done: not, Run: func(context.Context) error { return nil }}, "is not in place"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			journal := step.OpenJournal(filepath.Join(t.TempDir(), "j"))

@@ -32,7 +32,7 @@ func mistakes(t *testing.T, program string, u *upstream) {
 		"no compiler for the driver": {"gpu-box", []string{"9.6/AppStream", "9.6/BaseOS"}, 1,
 			[]string{"gcc", "kernel-devel-5.14.0-570.12.1.el9_6"}},
 		"a runtime that replaces the one of podman": {"rhel8-podman", []string{"source: archive", "source: package"}, 1,
-			[]string{"containerd.io", "runc-1:1.1.12", "runtime.source: archive brings containerd beside the packages"}},
+			[]string{"containerd.io", "runc-1:1.1.12", "set runtime.source: archive"}},
 		"cgroup v1 without permission": {"rhel8-podman", []string{"failCgroupV1: false", "failSwapOn: true"}, 2,
 			[]string{"set1, set2, set3: v1, want v2"}},
 		"a CDN without a subscription": {"rhel8-podman",
