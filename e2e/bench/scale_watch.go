@@ -23,7 +23,7 @@ const (
 // The line of the rule about pods, as progress tells it.
 const (
 	podsRule = "System pods run and are ready: "
-	podsHold = podsRule + "holds"
+	podsHold = podsRule + "ok"
 )
 
 // watching measures a verification that goes on: what it asks of the API server
