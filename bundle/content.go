@@ -68,6 +68,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Seek implements io.Seeker.
 func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:

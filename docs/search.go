@@ -99,7 +99,7 @@ func termsOf(query string) [][]string {
 			}
 		}
 	}
-	for _, word := range strings.Fields(query) {
+	for word := range strings.FieldsSeq(query) {
 		if !strings.ContainsFunc(word, isWord) {
 			continue
 		}

@@ -18,6 +18,7 @@ type Fickle struct {
 	reads map[string]int
 }
 
+// Open opens a file with faults.
 func (f *Fickle) Open(name string) (fs.File, error) {
 	file, err := os.Open(filepath.Join(f.Dir, name))
 	if err != nil {

@@ -57,7 +57,7 @@ func (d *descriptors) UnmarshalJSON(text []byte) error {
 }
 
 // errSchema1 refuses the image format of Docker before 1.10; containerd 2 dropped it.
-var errSchema1 = errors.New("Docker schema 1 image, which containerd and airgap's registry do not support: ask the publisher for a newer version, or convert it with a tool that pulls and pushes it")
+var errSchema1 = errors.New("an image of Docker schema 1, which containerd and airgap's registry do not support: ask the publisher for a newer version, or convert it with a tool that pulls and pushes it")
 
 // Parse reads a manifest or an index. It refuses everything that the registry on the
 // servers or containerd would refuse on site.
