@@ -257,7 +257,7 @@ func byHand(ctx context.Context, e *Env, l *lab.Lab) error {
 	return errors.Join(append(errs, e.Script(ctx, first,
 		"for i in $(seq 100); do test -s /run/byhand/exit && break; sleep 0.1; done; grep -qx 0 /run/byhand/exit",
 		"grep -q 'encapsulation *VXLAN on UDP 4789' /run/byhand/report", "grep -q 'VXLAN on UDP 8472 does not pass between all hosts' /run/byhand/report", "grep -q 'reject connection from node2 (10.88.0.12)' /run/byhand/screen",
-		"grep -q 'UDP 4789.*passes' /run/byhand/page && ! grep -q 'What has to be changed' /run/byhand/page",
+		"grep -q 'UDP 4789.*passes' /run/byhand/page && ! grep -qi 'required changes' /run/byhand/page",
 		`grep -q '"port": 4789' /var/lib/airgap/measured.json`,
 		"rm -r /run/byhand /var/lib/airgap/measured.json"))...)
 }
