@@ -43,5 +43,6 @@ func emptyRoot(ctx context.Context, e *scenario.Env) error {
 	if err := r.Want("airgap bundle in an empty root", 0, "RPM key"); err != nil {
 		return err
 	}
-	return e.Do(ctx, 0, nil, "inspect", filepath.Join(root, "out", "bank"), "--full")
+	dir := filepath.Join(root, "out", "bank")
+	return e.Do(ctx, 0, nil, "inspect", dir, "--full", "--require-key", filepath.Join(dir, "airgap.pub"))
 }
