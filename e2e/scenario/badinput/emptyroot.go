@@ -36,7 +36,7 @@ func emptyRoot(ctx context.Context, e *scenario.Env) error {
 		return err
 	}
 	const run = `mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot "$0" /airgap bundle -f /airgap.yaml -o /out`
-	r, err := e.Command(exec.CommandContext(ctx, "unshare", "--mount", "sh", "-c", run, root)) //nolint:gosec // the work directory
+	r, err := e.Command(exec.CommandContext(ctx, "unshare", "--mount", "sh", "-c", run, root))
 	if err != nil {
 		return err
 	}
