@@ -44,5 +44,8 @@ func emptyRoot(ctx context.Context, e *scenario.Env) error {
 		return err
 	}
 	dir := filepath.Join(root, "out", "bank")
-	return e.Do(ctx, 0, nil, "inspect", dir, "--full", "--require-key", filepath.Join(dir, "airgap.pub"))
+	if err := e.Do(ctx, 0, nil, "inspect", dir, "--full", "--require-key", filepath.Join(dir, "airgap.pub")); err != nil {
+		return err
+	}
+	return os.RemoveAll(root) // the builder's private keys are in it
 }
