@@ -90,8 +90,9 @@ func (b *Book) Search(query string) []Hit {
 // query contains is one term.
 func termsOf(query string) [][]string {
 	query = strings.ToLower(query)
+	groups := synonyms()
 	var terms [][]string
-	for _, group := range synonyms() {
+	for _, group := range groups {
 		for _, word := range group {
 			if strings.Contains(word, " ") && occurrences(query, word) > 0 {
 				terms = append(terms, group)
@@ -103,9 +104,9 @@ func termsOf(query string) [][]string {
 		if !strings.ContainsFunc(word, isWord) {
 			continue
 		}
-		i := slices.IndexFunc(synonyms(), func(group []string) bool { return slices.Contains(group, word) })
+		i := slices.IndexFunc(groups, func(group []string) bool { return slices.Contains(group, word) })
 		if i >= 0 {
-			terms = append(terms, synonyms()[i])
+			terms = append(terms, groups[i])
 		} else {
 			terms = append(terms, []string{word})
 		}
