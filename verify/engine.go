@@ -57,7 +57,7 @@ func newEngine(o Options, a *api) *engine {
 		options: o, api: a, dirty: newDirty(), board: newBoard(), judged: map[string]time.Time{}, changes: newChanges(),
 		noted: &confirmations{}, logged: &logged{}, began: time.Now(), site: o.site(),
 	}
-	e.images = imagebook.New(o.ImageExists, func() { e.dirty.mark("images") })
+	e.images = imagebook.New(o.ImageExists, func() { e.dirty.mark(imagesID) })
 	for _, p := range o.Probes {
 		e.probes = append(e.probes, newProbed(p))
 	}

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -9,10 +10,29 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
+const imagesID = "images"
+
 func runningImages(look func(imagebook.Image) imagebook.Answer) rule {
 	return rule{
-		id: "images", title: "Every running image is in the registry", watches: []kind{pods},
+		id: imagesID, title: "Every running image is in the registry", watches: []kind{pods},
 		judge: func(v view) []Finding { return judgeImages(v, look) }, expects: expectImages,
+	}
+}
+
+// lookUpImages asks for the images of running containers as soon as the pods are listed, while
+// other kinds are still listed.
+func lookUpImages(ctx context.Context, listed []*informer, images *imagebook.Book) {
+	for _, one := range listed {
+		select {
+		case <-one.shared.HasSyncedChecker().Done():
+		case <-ctx.Done():
+			return
+		}
+		for _, id := range one.shared.GetIndexer().ListIndexFuncValues(byImage) {
+			if img, err := imagebook.Parse(id); err == nil {
+				images.Look(img)
+			}
+		}
 	}
 }
 

@@ -1,9 +1,13 @@
 package verify
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"airgap.dev/airgap/verify/imagebook"
 	corev1 "k8s.io/api/core/v1"
@@ -36,4 +40,31 @@ func TestRunningImages(t *testing.T) {
 		got := judgeImages(seen(t, pod("a", "a", "w1"), pod("a", "b", "w1", imageID(foreign))), look)
 		wantSaw(t, got, Finding{Object: "Registry", Saw: "no answer about 2 images: connection refused"})
 	})
+}
+
+// TestImagesAskedEarly: the registry is asked about images while another kind is still listed.
+func TestImagesAskedEarly(t *testing.T) {
+	b := newTestCluster(t)
+	asked := make(chan struct{})
+	var once sync.Once
+	o := b.options()
+	w := wire{touch: func(r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/nodes") {
+			return
+		}
+		select {
+		case <-asked:
+		case <-time.After(20 * time.Second):
+			t.Error("no question about an image before the nodes were listed")
+		case <-r.Context().Done():
+		}
+	}}
+	o.API, o.Only, o.Timeout = w.on(o.API), []string{"images", "nodes-ready"}, time.Minute
+	o.ImageExists = func(context.Context, string, string) (bool, error) {
+		once.Do(func() { close(asked) })
+		return true, nil
+	}
+	if r := b.verify(o); !r.OK {
+		t.Errorf("findings %+v", r.Findings)
+	}
 }

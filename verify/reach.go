@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,13 +19,19 @@ import (
 // kinds returns the kinds of the rules: those that the cluster has, and those that it may get
 // later.
 func (e *engine) kinds(ctx context.Context) (have, missing []kind, err error) {
-	for _, k := range e.kindsWatched() {
-		switch there, err := e.api.knows(ctx, k); {
-		case err != nil:
-			return nil, nil, err
-		case there:
+	all := e.kindsWatched()
+	exist := make([]bool, len(all))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, k := range all {
+		group.Go(func() (err error) { exist[i], err = e.api.knows(ctx, k); return err })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, nil, err
+	}
+	for i, k := range all {
+		if exist[i] {
 			have = append(have, k)
-		default:
+		} else {
 			missing = append(missing, k)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 )
@@ -43,6 +44,9 @@ func (e *engine) session(ctx context.Context) error {
 	background.Go(func() { e.probe(ctx, end) })
 	background.Go(func() { w.await(ctx, e.options.grow) })
 	background.Go(func() { e.refreshFacts(ctx, w.externalFacts) })
+	if listed := v.informers[pods]; e.board.rows[imagesID] != nil {
+		background.Go(func() { lookUpImages(ctx, listed, e.images) })
+	}
 	if w.run(ctx, all); !settled(ctx, all) {
 		return context.Cause(ctx)
 	}
@@ -50,20 +54,22 @@ func (e *engine) session(ctx context.Context) error {
 	return e.soak(ctx, w)
 }
 
-// connect gets the version and the kinds of the API server, and the other facts.
+// connect gets the version and the kinds of the API server, and the other facts. It sends these
+// requests in parallel: one after the other, they would take longer than the first lists.
 func (e *engine) connect(ctx context.Context) (have, missing []kind, err error) {
 	if err := e.api.ready(ctx); err != nil {
 		return nil, nil, err
 	}
-	if e.server, err = e.api.version(ctx); err != nil {
+	var facts externalFacts
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { e.server, err = e.api.version(ctx); return err })
+	group.Go(func() (err error) { facts, err = e.refresh(ctx); return err })
+	group.Go(func() (err error) { have, missing, err = e.kinds(ctx); return err })
+	if err := group.Wait(); err != nil {
 		return nil, nil, err
 	}
-	l, err := e.refresh(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	e.applyFacts(l)
-	return e.kinds(ctx)
+	e.applyFacts(facts)
+	return have, missing, nil
 }
 
 // begin evaluates all rules on a complete view.
