@@ -18,11 +18,9 @@ import (
 )
 
 const (
-	shortestPause = 5 * time.Millisecond // between two rounds of judging
-	longestPause  = 500 * time.Millisecond
-	retryAfter    = time.Second // after the API server was lost
-	publishEvery  = time.Second
-	seenEvery     = time.Minute
+	retryAfter   = time.Second // after the API server was lost
+	publishEvery = time.Second
+	seenEvery    = time.Minute
 )
 
 // apiServer is a rule that the engine evaluates itself, like result.Soaking.
@@ -42,6 +40,7 @@ type engine struct {
 	logged  *logged
 	live    *live
 	began   time.Time
+	pacing  pacing
 	view    view // of the newest session with complete lists
 	judged  map[string]time.Time
 	server  string // version of the API server
@@ -158,7 +157,7 @@ func silenceFix(reason error) string {
 }
 
 // judge evaluates the given rules, reports the changes, and returns the pause until the next
-// round. The pause limits a round to a tenth of a processor, unless it is cut to half a second.
+// round.
 func (e *engine) judge(which map[string]bool) time.Duration {
 	began := time.Now()
 	e.view.now = began
@@ -170,7 +169,7 @@ func (e *engine) judge(which map[string]bool) time.Duration {
 	}
 	e.record(apiServer, e.doubted())
 	e.publish()
-	return min(max(10*time.Since(began), shortestPause), longestPause)
+	return e.pacing.pause(began, time.Now())
 }
 
 // judgeRule keeps the last findings of a rule if a kind that it reads is not confirmed: their

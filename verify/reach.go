@@ -16,19 +16,17 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// kinds returns the kinds of the rules: those that the cluster has, and those that it may get
-// later.
-func (e *engine) kinds(ctx context.Context) (have, missing []kind, err error) {
-	all := e.kindsWatched()
-	exist := make([]bool, len(all))
+// split returns the kinds that the cluster has, and those that it may get later.
+func (a *api) split(ctx context.Context, optional []kind) (have, missing []kind, err error) {
+	exist := make([]bool, len(optional))
 	group, ctx := errgroup.WithContext(ctx)
-	for i, k := range all {
-		group.Go(func() (err error) { exist[i], err = e.api.knows(ctx, k); return err })
+	for i, k := range optional {
+		group.Go(func() (err error) { exist[i], err = a.knows(ctx, k); return err })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, nil, err
 	}
-	for i, k := range all {
+	for i, k := range optional {
 		if exist[i] {
 			have = append(have, k)
 		} else {
@@ -41,9 +39,10 @@ func (e *engine) kinds(ctx context.Context) (have, missing []kind, err error) {
 // snapshotKinds are the kinds in a baseline.
 func snapshotKinds() []kind { return []kind{nodes, pods, daemonSets, deployments, statefulSets} }
 
-// kindsWatched returns the kinds of all rules that this run can watch.
-func (e *engine) kindsWatched() []kind {
-	var all, list []kind
+// kindsWatched returns the kinds of all rules that this run can watch: those of every cluster, and
+// those that only some clusters have.
+func (e *engine) kindsWatched() (always, optional []kind) {
+	var all []kind
 	for _, r := range e.rules {
 		all = append(all, r.kinds()...)
 	}
@@ -52,11 +51,15 @@ func (e *engine) kindsWatched() []kind {
 	}
 	for _, k := range all {
 		outside := len(e.options.Scope) > 0 && !sources[k].namespaced
-		if !slices.Contains(list, k) && !outside {
-			list = append(list, k)
+		switch {
+		case outside || slices.Contains(always, k) || slices.Contains(optional, k):
+		case sources[k].optional:
+			optional = append(optional, k)
+		default:
+			always = append(always, k)
 		}
 	}
-	return list
+	return always, optional
 }
 
 // reading returns the rules that read a kind and are evaluated on its events. Renewals of Leases
@@ -71,13 +74,10 @@ func (e *engine) reading(k kind) []string {
 	return ids
 }
 
-// knows reports whether the cluster has an optional kind. If the API server refuses to describe
+// knows reports whether the cluster has a kind. If the API server refuses to describe
 // its group, the kind counts as existing: its list returns the reason.
 func (a *api) knows(ctx context.Context, k kind) (bool, error) {
 	s := sources[k]
-	if !s.optional {
-		return true, nil
-	}
 	limited, cancel := limit(ctx)
 	defer cancel()
 	var list metav1.APIResourceList

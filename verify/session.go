@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -27,19 +28,25 @@ func (e *engine) session(ctx context.Context) error {
 	defer background.Wait()
 	defer w.stop()
 	defer end(nil)
-	have, missing, err := e.connect(ctx)
+	if err := e.api.ready(ctx); err != nil {
+		return err
+	}
+	v := view{caches: map[kind][]cache.Indexer{}, informers: map[kind][]*informer{}, bounds: w.bounds, heartbeats: newHeartbeats()}
+	always, optional := e.kindsWatched()
+	all, err := e.start(ctx, w, v, always)
 	if err != nil {
 		return err
 	}
-	v := view{caches: map[kind][]cache.Indexer{}, informers: map[kind][]*informer{}, bounds: w.bounds, heartbeats: newHeartbeats(), server: e.server}
-	var all []*informer
-	for _, k := range have {
-		some, err := e.watch(w, v, k)
-		if err != nil {
-			return err
-		}
-		all = append(all, some...)
+	have, missing, err := e.ask(ctx, optional)
+	if err != nil {
+		return cmp.Or(context.Cause(ctx), err) // a list may have shown that the credentials expired
 	}
+	v.server = e.server
+	some, err := e.start(ctx, w, v, have)
+	if err != nil {
+		return err
+	}
+	all = append(all, some...)
 	w.addMissing(missing...)
 	background.Go(func() { e.probe(ctx, end) })
 	background.Go(func() { w.await(ctx, e.options.grow) })
@@ -47,24 +54,35 @@ func (e *engine) session(ctx context.Context) error {
 	if listed := v.informers[pods]; e.board.rows[imagesID] != nil {
 		background.Go(func() { lookUpImages(ctx, listed, e.images) })
 	}
-	if w.run(ctx, all); !settled(ctx, all) {
+	if !settled(ctx, all) {
 		return context.Cause(ctx)
 	}
 	e.begin(v)
 	return e.soak(ctx, w)
 }
 
-// connect gets the version and the kinds of the API server, and the other facts. It sends these
-// requests in parallel: one after the other, they would take longer than the first lists.
-func (e *engine) connect(ctx context.Context) (have, missing []kind, err error) {
-	if err := e.api.ready(ctx); err != nil {
-		return nil, nil, err
+// start creates and starts the informers of kinds.
+func (e *engine) start(ctx context.Context, w *watching, v view, kinds []kind) ([]*informer, error) {
+	var all []*informer
+	for _, k := range kinds {
+		some, err := e.watch(w, v, k)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
 	}
+	w.run(ctx, all)
+	return all, nil
+}
+
+// ask gets the version of the API server, the optional kinds that it has, and the other facts, in
+// parallel: one after the other, these requests would take longer than the first lists.
+func (e *engine) ask(ctx context.Context, optional []kind) (have, missing []kind, err error) {
 	var facts externalFacts
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { e.server, err = e.api.version(ctx); return err })
 	group.Go(func() (err error) { facts, err = e.refresh(ctx); return err })
-	group.Go(func() (err error) { have, missing, err = e.kinds(ctx); return err })
+	group.Go(func() (err error) { have, missing, err = e.api.split(ctx, optional); return err })
 	if err := group.Wait(); err != nil {
 		return nil, nil, err
 	}
