@@ -53,7 +53,7 @@ func OutcomeOf(err error) Outcome {
 // facts of a check only then.
 func (c Choice) Judges(id string, w *Want) bool {
 	check, err := Lookup(id)
-	if err != nil || slices.Contains(c.Skip, id) || c.Only != nil && !slices.Contains(c.Only, id) {
+	if err != nil || check.in(c.Skip) || c.Only != nil && !check.in(c.Only) {
 		return false
 	}
 	return check.Role == "" || w.HasRole(check.Role)

@@ -19,7 +19,7 @@ const (
 	LoadBalancer     = "lb-vip"
 	LoadBalancerIdle = "lb-idle"
 	ClockSkew        = "clock-skew"
-	Duplicates       = "machine-twins"
+	Duplicates       = "duplicate-hosts"
 	Measured         = "measured"
 )
 
@@ -35,8 +35,15 @@ func crossHostChecks() []Check {
 		crossHost(LoadBalancer, "Load balancer reaches every control-plane host", "kubeadm: high availability", "The API server answers only some requests, or none once the first host is down."),
 		loadBalancerIdle(),
 		crossHost(ClockSkew, "Clocks of all hosts agree", "etcd, and certificates in their first minutes", "Certificates are not valid yet on hosts with a slow clock, and etcd logs warnings all day."),
-		crossHost(Duplicates, "Every host is a different machine", "Kubernetes documentation: unique product_uuid, MAC address and machine-id", "Clones take over each other's DHCP leases, addresses and cluster membership."),
+		duplicates(),
 	}
+}
+
+// duplicates compares the identities of the hosts.
+func duplicates() Check {
+	c := crossHost(Duplicates, "Every host is a different machine", "Kubernetes documentation: unique product_uuid, MAC address and machine-id", "Clones take over each other's DHCP leases, addresses and cluster membership.")
+	c.Former = "machine-twins"
+	return c
 }
 
 // idleWatch is the only limit that makes the measurement longer.
@@ -73,7 +80,7 @@ const BetweenHosts = "between the hosts"
 func RunCrossHost(ctx context.Context, measured CrossHost, site Config, taken time.Time, choice Choice) (Report, error) {
 	only := []string{} // nil would select all checks of a host
 	for _, c := range crossHostChecks() {
-		if choice.Only == nil || slices.Contains(choice.Only, c.ID) {
+		if choice.Only == nil || c.in(choice.Only) {
 			only = append(only, c.ID)
 		}
 	}

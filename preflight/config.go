@@ -29,7 +29,7 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 	var all field.ErrorList
 	at = at.Child("checks")
 	for _, id := range slices.Sorted(maps.Keys(c.Checks)) {
-		i := slices.IndexFunc(Checks(), func(check Check) bool { return check.ID == id })
+		i := slices.IndexFunc(Checks(), func(check Check) bool { return check.is(id) })
 		if i < 0 {
 			all = append(all, field.Invalid(at.Child(id), id, "no check has this ID; airgap preflight --list lists all"))
 			continue
@@ -70,6 +70,11 @@ func (Settings) JSONSchema() *jsonschema.Schema {
 	properties := jsonschema.NewProperties()
 	for _, c := range Checks() {
 		properties.Set(c.ID, c.schema())
+		if c.Former != "" {
+			former := c.schema()
+			former.Deprecated = true
+			properties.Set(c.Former, former)
+		}
 	}
 	return &jsonschema.Schema{Type: "object", Properties: properties, AdditionalProperties: jsonschema.FalseSchema}
 }
@@ -100,17 +105,26 @@ func (l Limit) schema() *jsonschema.Schema {
 }
 
 // text has the site's settings for a check, for the report: "fail 2, warn 4".
-func (s Settings) text(id string) string {
+func (s Settings) text(c Check) string {
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(s[id])) {
-		parts = append(parts, name+" "+s[id][name])
+	of := s.of(c)
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, name+" "+of[name])
 	}
 	return strings.Join(parts, ", ")
 }
 
+// of returns the settings of a check. The ID of the last release still works.
+func (s Settings) of(c Check) map[string]string {
+	if settings, has := s[c.ID]; has {
+		return settings
+	}
+	return s[c.Former]
+}
+
 // soften turns a failure or an unknown result into a warning if the severity of the check is warn.
-func (s Settings) soften(id string, r Result) Result {
-	if s[id][severity] == string(Warn) && (r.Status == Fail || r.Status == Error) {
+func (s Settings) soften(c Check, r Result) Result {
+	if s.of(c)[severity] == string(Warn) && (r.Status == Fail || r.Status == Error) {
 		r.Status = Warn
 	}
 	return r

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -72,6 +73,32 @@ func TestSchemaHasEverySetting(t *testing.T) {
 		for name, p := range s.Properties {
 			if p.Type == "" || p.Description == "" {
 				t.Errorf("check %s, setting %s: %+v has an empty field", c.ID, name, p)
+			}
+		}
+	}
+}
+
+// TestFormerID: the ID of the last release still selects a check and its settings.
+func TestFormerID(t *testing.T) {
+	for _, c := range Checks() {
+		if c.Former == "" {
+			continue
+		}
+		site := Config{Checks: Settings{c.Former: {severity: "warn"}}}
+		if errs := site.Validate(field.NewPath("preflight")); len(errs) > 0 {
+			t.Errorf("%s: %v", c.Former, errs)
+		}
+		failed := CrossHost{c.ID: {Status: Fail}}
+		for _, test := range []struct {
+			choice Choice
+			want   Status
+		}{
+			{Choice{Only: []string{c.Former}}, Warn},
+			{Choice{Only: []string{c.Former}, Skip: []string{c.Former}}, Skip},
+		} {
+			r, err := RunCrossHost(t.Context(), failed, site, time.Now(), test.choice)
+			if err != nil || len(r.Results) != 1 || r.Results[0].ID != c.ID || r.Results[0].Status != test.want {
+				t.Errorf("%+v: got %+v (%v), want %s of %s", test.choice, r.Results, err, test.want, c.ID)
 			}
 		}
 	}

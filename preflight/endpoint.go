@@ -13,7 +13,7 @@ func judgeEndpoint(f *Facts, w *Want) Result {
 		return skipped("this host starts no new cluster")
 	case f.Asked.EndpointInUse:
 		return Result{Fail, "an API server answers at " + w.NewEndpoint, "no API server before the first host is installed",
-			"if this host belongs to that cluster: run airgap join --new-code --node NAME on one of its control-plane hosts, then airgap join here; if it is another cluster: correct kubernetes.controlPlaneEndpoint, or remove the old hosts from the load balancer"}
+			"if this host belongs to that cluster: run airgap join --new-token --node NAME on one of its control-plane hosts, then airgap join here; if it is another cluster: correct kubernetes.controlPlaneEndpoint, or remove the old hosts from the load balancer"}
 	default:
 		return pass("no API server answers at %s", w.NewEndpoint)
 	}

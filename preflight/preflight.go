@@ -42,6 +42,7 @@ type Result struct {
 // Check judges one property of a host.
 type Check struct {
 	ID     string  // stable, for --skip: "cgroup-version"
+	Former string  // its ID in the last release, which still works; "" for none
 	Title  string  // the desired state: "cgroup v2 is in use"
 	Breaks string  // the consequence of a failure, in a sentence or two
 	Source string  // the source of the rule
@@ -90,13 +91,19 @@ func (c Choice) checks() ([]Check, error) {
 	if c.Only == nil {
 		return all, nil
 	}
-	return slices.DeleteFunc(all, func(check Check) bool { return !slices.Contains(c.Only, check.ID) }), nil
+	return slices.DeleteFunc(all, func(check Check) bool { return !check.in(c.Only) }), nil
 }
+
+// is reports whether an ID is the ID of the check, or its former one.
+func (c Check) is(id string) bool { return id == c.ID || id != "" && id == c.Former }
+
+// in reports whether a list of IDs has the check.
+func (c Check) in(ids []string) bool { return slices.ContainsFunc(ids, c.is) }
 
 // Lookup returns the check with an ID.
 func Lookup(id string) (Check, error) {
 	for _, c := range Checks() {
-		if c.ID == id {
+		if c.is(id) {
 			return c, nil
 		}
 	}
@@ -114,7 +121,7 @@ func Run(ctx context.Context, facts *Facts, want Want, choice Choice) (Report, e
 		if c.CrossHost && want.CrossHost == nil && choice.Only == nil {
 			continue
 		}
-		entry := Entry{ID: c.ID, Title: c.Title, Source: c.Source, Site: want.Site.Checks.text(c.ID), Result: c.judge(facts, &want, choice.Skip)}
+		entry := Entry{ID: c.ID, Title: c.Title, Source: c.Source, Site: want.Site.Checks.text(c), Result: c.judge(facts, &want, choice.Skip)}
 		report.Results = append(report.Results, entry)
 		report.Worst = worse(report.Worst, entry.Status)
 	}
@@ -132,17 +139,17 @@ func RunOne(id string, facts *Facts, want Want, skip []string) (Result, error) {
 }
 
 func (c Check) judge(f *Facts, w *Want, skip []string) Result {
-	if slices.Contains(skip, c.ID) {
+	if c.in(skip) {
 		return Result{Status: Skip, Found: "skipped on request"}
 	}
 	if c.Role != "" && !w.HasRole(c.Role) {
 		return skipped("no role " + string(c.Role))
 	}
 	if reasons := f.Why(c.Needs...); len(reasons) > 0 {
-		return w.Site.Checks.soften(c.ID, Result{Status: Error, Found: "unknown: " + strings.Join(reasons, "; "),
+		return w.Site.Checks.soften(c, Result{Status: Error, Found: "unknown: " + strings.Join(reasons, "; "),
 			Fix: "run as root; or check it yourself and pass --skip " + c.ID})
 	}
-	return w.Site.Checks.soften(c.ID, c.Run(f, w))
+	return w.Site.Checks.soften(c, c.Run(f, w))
 }
 
 // worse returns the worse status. Skip counts as pass, and error is between warn and fail.

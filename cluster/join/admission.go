@@ -22,7 +22,7 @@ type Admission struct {
 // Nobody is the admission of a host that has joined: its steps need no code.
 func Nobody(s *site.Site) *Admission {
 	return &Admission{Entry: joincode.Entry{Machine: s.Machine.Machine, Node: s.Node.Name, ControlPlane: s.Node.Has(config.ControlPlane), Code: func(context.Context) (joincode.Code, error) {
-		return joincode.Code{}, advice.Add(errors.New("this host needs a join token: it has left the cluster"), "run airgap join here; airgap join --new-code on a control-plane host creates a token")
+		return joincode.Code{}, advice.Add(errors.New("this host needs a join token: it has left the cluster"), "run airgap join here; airgap join --new-token on a control-plane host creates a token")
 	}}}
 }
 

@@ -144,7 +144,7 @@ func WriteLines(w io.Writer, lines []Line) error {
 	}
 	fmt.Fprintf(w, "\nEach other server, after rpm --import and rpm -i as INSTALL.txt says:\n\n  %s\n\n", lines[0].Line)
 	if lines[0].Code == "" {
-		_, err := fmt.Fprintln(w, "It asks for a code; airgap join --new-code --node NAME makes one here.")
+		_, err := fmt.Fprintln(w, "It asks for a code; airgap join --new-token --node NAME makes one here.")
 		return err
 	}
 	fmt.Fprintf(w, "It asks for a code. Each of these lets the server of its node in, once, until %s:\n\n", lines[0].Until.Local().Format("15:04 MST"))

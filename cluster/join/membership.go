@@ -59,7 +59,7 @@ func OtherCluster(node string, here Membership, cluster string) error {
 	}
 	if cluster == "" {
 		return advice.Add(fmt.Errorf("%s is already a node of a cluster with the CA %s, and this host is not in a cluster", node, here.Cluster),
-			"to return this host to that cluster, run airgap join --new-code --node NAME on one of its control-plane hosts, then airgap join here; if it is an old cluster, run airgap reset on %s", node)
+			"to return this host to that cluster, run airgap join --new-token --node NAME on one of its control-plane hosts, then airgap join here; if it is an old cluster, run airgap reset on %s", node)
 	}
 	return advice.Add(fmt.Errorf("%s is already a node of another cluster with the CA %s", node, here.Cluster),
 		"if that cluster is no longer needed, run airgap reset on %s; otherwise remove the node from airgap.yaml", node)

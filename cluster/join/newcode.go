@@ -42,7 +42,7 @@ func codeLine(ctx context.Context, s *site.Site, name string, console ui.Console
 			for _, n := range missing {
 				all = append(all, n.Name)
 			}
-			return Line{}, advice.Add(fmt.Errorf("make a code: a code is for one node, and %s have not joined", strings.Join(all, ", ")), "airgap join --new-code --node %s, and one for each other", missing[0].Name)
+			return Line{}, advice.Add(fmt.Errorf("make a code: a code is for one node, and %s have not joined", strings.Join(all, ", ")), "airgap join --new-token --node %s, and one for each other", missing[0].Name)
 		}
 	}
 	node, err := s.Listed(name)

@@ -160,13 +160,13 @@ func (c *Candidate) admit(ctx context.Context) (*Admission, error) {
 func (o Options) readCode(ctx context.Context) (joincode.Code, error) {
 	text, err := ui.Secret(ctx, o.Console, o.CodeFile, "One-time code (not shown): ")
 	if errors.Is(err, io.EOF) {
-		return joincode.Code{}, advice.Add(errors.New("read the one-time code: standard input is empty"), "pipe it in, or name its file with --code-file")
+		return joincode.Code{}, advice.Add(errors.New("read the join token: standard input is empty"), "pipe it in, or name its file with --token-file")
 	}
 	if err != nil {
 		return joincode.Code{}, fmt.Errorf("read the one-time code: %w", err)
 	}
 	code, err := joincode.ParseCode(text)
-	return code, advice.Add(err, "airgap join --new-code --node NAME on a control-plane host makes a fresh one")
+	return code, advice.Add(err, "airgap join --new-token --node NAME on a control-plane host makes a fresh one")
 }
 
 // notBehind refuses a host that needs an upgrade.

@@ -27,13 +27,13 @@ import (
 type PruneOptions struct {
 	Place
 
-	Names      []string // of their directories; none: all unneeded bundles
-	Pushed     string   // directory of pushed images
-	Kubeconfig string   // of the cluster that pulls from here
-	NoPods     bool     // do not ask which pods run
-	DropTags   bool     // names of images that only the named bundles have may go
-	NoWayBack  bool     // the bundle may go that airgap rollback would go back to
-	DryRun     bool     // remove nothing
+	Names           []string // of their directories; none: all unneeded bundles
+	Pushed          string   // directory of pushed images
+	Kubeconfig      string   // of the cluster that pulls from here
+	NoPods          bool     // do not ask which pods run
+	DropTags        bool     // names of images that only the named bundles have may go
+	WithoutRollback bool     // the bundle may go that airgap rollback would go back to
+	DryRun          bool     // remove nothing
 }
 
 // Pruned is the result for one bundle.
@@ -95,7 +95,7 @@ func inUse(ctx context.Context, o PruneOptions, bundles []*bundle.Bundle) (use r
 			on.as = nil // without access to nodes the newest bundle stays
 		}
 	}
-	if !o.NoWayBack && o.Dir == site.StoreDir {
+	if !o.WithoutRollback && o.Dir == site.StoreDir {
 		on.last, err = upgraderecord.Read()
 	}
 	return use, on, err

@@ -13,9 +13,9 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
-// TestPruneKeepsTheWayBack: airgap rollback needs the bundle from before the last upgrade,
+// TestPruneKeepsRollbackBundle: airgap rollback needs the bundle from before the last upgrade,
 // also if later bundles have all of its images.
-func TestPruneKeepsTheWayBack(t *testing.T) {
+func TestPruneKeepsRollbackBundle(t *testing.T) {
 	images := bundletest.StandardImages(t)
 	v := bundle.NewView(bundletest.NewWith(t, "one", images...).Open(t), bundletest.NewWith(t, "two", images...).Open(t))
 	defer v.Close()
@@ -112,9 +112,9 @@ func TestPruneWhatWasOnlyImported(t *testing.T) {
 	}
 }
 
-// TestPruneKeepsTheWayBacksBase: airgap rollback installs from the old bundle without
+// TestPruneKeepsBaseOfRollback: airgap rollback installs from the old bundle without
 // later ones, independent of their contents.
-func TestPruneKeepsTheWayBacksBase(t *testing.T) {
+func TestPruneKeepsBaseOfRollback(t *testing.T) {
 	base := bundletest.New(t)
 	from := base.Delta(t, "from", base.Images...)
 	to := bundletest.NewWith(t, "to", base.Images...) // whole, with the same in it

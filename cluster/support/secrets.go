@@ -43,7 +43,7 @@ func SecretKinds() []Secret {
 		{"the identities of `backup.encryptTo`, which decrypt backups", "on no server; chosen by the site", "0600, else refused", "`airgap restore --identity FILE`, prompt or stdin; never copied", "kept by the site", nil},
 		{"a decrypted backup during a restore", "/var/lib/airgap/airgap-restore-*", "0600 in 0700", "`airgap restore`", "end of the command; if it was killed, the next restore or reset", nil},
 		{"a backup from before an upgrade", "/var/lib/airgap/upgrade, control-plane hosts", "0600 in 0700", "`airgap upgrade`", "the next upgrade; `reset --wipe-data`", []string{"var/lib/airgap/upgrade"}},
-		{"a join token", "a bootstrap token, encrypted in etcd", "-", "stdout of the command that creates it; prompt, stdin or --code-file", "after the join of one host, or after 2 hours", nil},
+		{"a join token", "a bootstrap token, encrypted in etcd", "-", "stdout of the command that creates it; prompt, stdin or --token-file", "after the join of one host, or after 2 hours", nil},
 		{"the last part of a control-plane host's join token", "stored nowhere", "-", "with the join token; the cluster never has it", "with the join token", nil},
 		{"a node's key during the join", "/var/lib/airgap/join.conf, and kubeadm's bootstrap-kubelet.conf", "0600", "created on the host; the cluster signs its certificate for a join token", "end of the join; reset", []string{"var/lib/airgap/join.conf"}},
 		{"the key of the unit that approves join tokens", "/run/airgap-join-approver, control-plane hosts", "0600 in 0700, airgap-approver", "created by root at each start of the unit, certificate signed by the cluster's CA", "stop of the unit; 1 day", []string{"run/airgap-join-approver"}},

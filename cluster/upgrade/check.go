@@ -112,7 +112,7 @@ func (u *upgrade) checkCluster(ctx context.Context) error {
 		return err
 	}
 	if err := u.rollbackBlocked(); err != nil && !u.noRollback {
-		return advice.Add(fmt.Errorf("a rollback of this upgrade would be impossible: %w", err), "fix the error; if you accept an upgrade without a rollback, use airgap upgrade --no-way-back")
+		return advice.Add(fmt.Errorf("a rollback of this upgrade would be impossible: %w", err), "fix the error; if you accept an upgrade without a rollback, use airgap upgrade --without-rollback")
 	}
 	budgets, err := drain.NeverAllows(ctx, u.client, slices.Sorted(maps.Keys(u.nodes))...)
 	if err != nil {

@@ -273,7 +273,7 @@ func (r *rollback) bringBack(ctx context.Context, n config.Node) error {
 		return err
 	}
 	if _, was := r.nodes[n.Name]; !was {
-		r.p.Say("%s was not a node before the upgrade: if it is one now, run airgap reset there, and join it again with the command from airgap join --new-code", n.Name)
+		r.p.Say("%s was not a node before the upgrade: if it is one now, run airgap reset there, and join it again with the command from airgap join --new-token", n.Name)
 		return nil
 	}
 	if !n.Has(config.ControlPlane) {

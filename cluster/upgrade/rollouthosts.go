@@ -86,7 +86,7 @@ func (r *rollout) byHand(ctx context.Context, nodes []config.Node, done func(*co
 	line = strings.Join(append([]string{line}, flags...), " ")
 	r.p.Say("on %s, with this bundle's airgap.rpm installed (rpm -U --oldpackage --replacepkgs airgap.rpm), run:\n  %s", strings.Join(names, ", "), line)
 	if command == "join" {
-		r.p.Say("It asks for a join token. Create one here in another terminal: airgap join --new-code --node %[1]s\n"+
+		r.p.Say("It asks for a join token. Create one here in another terminal: airgap join --new-token --node %[1]s\n"+
 			"If %[1]s is lost: press Ctrl-C, then run airgap remove %[1]s --force, and airgap rollback again", nodes[0].Name)
 	}
 	r.p.Now("Wait for " + strings.Join(names, ", "))

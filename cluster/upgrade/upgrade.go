@@ -27,14 +27,14 @@ import (
 
 // Options are the flags of airgap upgrade.
 type Options struct {
-	Dir          string   // the bundle's
-	Keys         []string // of --require-key
-	Skip         []string // preflight checks and rules of verify
-	NoSSH        bool
-	NoWayBack    bool          // upgrade even if a rollback is impossible
-	DrainTimeout time.Duration // to drain one host
-	Timeout      time.Duration // until the cluster is healthy, before the first host and after each
-	Console      ui.Console
+	Dir             string   // the bundle's
+	Keys            []string // of --require-key
+	Skip            []string // preflight checks and rules of verify
+	NoSSH           bool
+	WithoutRollback bool          // upgrade even if a rollback is impossible
+	DrainTimeout    time.Duration // to drain one host
+	Timeout         time.Duration // until the cluster is healthy, before the first host and after each
+	Console         ui.Console
 }
 
 // upgrade is one run of airgap upgrade on the first control-plane host.
@@ -106,7 +106,7 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 	}
 	u := &upgrade{
 		rollout: rollout{limits: limits{rules, o.DrainTimeout, o.Timeout}, view: v, trusted: t.Keys, journal: step.OpenJournal(site.JournalFile)},
-		skip:    skip, noRollback: o.NoWayBack, release: func() {},
+		skip:    skip, noRollback: o.WithoutRollback, release: func() {},
 	}
 	defer func() {
 		if err != nil {

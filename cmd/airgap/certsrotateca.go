@@ -45,7 +45,7 @@ The command can be interrupted at any point. Run it again on the same hosts: it 
 where it stopped.
 
 After a rotation of the registry CA, join commands have another --ca-hash (airgap join
---new-code prints them) and receipts another --receipt-key. Clients that push images
+--new-token prints them) and receipts another --receipt-key. Clients that push images
 require the new certificate, ` + trust.PKI{Dir: site.PKIDir}.CAFile() + `.`
 }
 

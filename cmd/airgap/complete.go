@@ -65,6 +65,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"receipt":             anyFile,
 		"delta-from":          anyFile,
 		"code-file":           anyFile,
+		"token-file":          anyFile,
 		"users":               anyFile,
 		"sign-key":            files("key", "pem"),
 		"require-key":         files("pub", "pem"),

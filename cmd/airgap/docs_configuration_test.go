@@ -38,6 +38,7 @@ func TestDocsConfiguration(t *testing.T) {
 // Go types.
 type fieldSchema struct {
 	Description          string            `json:"description"`
+	Deprecated           bool              `json:"deprecated"`
 	Type                 any               `json:"type"`
 	Enum                 []any             `json:"enum"`
 	Default              any               `json:"default"`
@@ -92,6 +93,9 @@ func (s fieldSchema) rows(at string, rows *[][]string) {
 	}
 	for _, name := range s.names() {
 		f := s.field(name)
+		if f.Deprecated {
+			continue // an old name
+		}
 		what := sentence(f.Description)
 		for i, word := range f.Enum {
 			what += map[bool]string{true: " One of ", false: ", "}[i == 0] + fmt.Sprintf("`%v`", word)

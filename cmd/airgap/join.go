@@ -13,32 +13,32 @@ The server requires only airgap.rpm. airgap.yaml decides whether the server beco
 worker or another control-plane host. A control-plane host also serves a registry.
 
 A join token is valid for one node of this cluster, once, for two hours. The command reads
-it from a prompt, from standard input or from --code-file. It is never on the command
+it from a prompt, from standard input or from --token-file. It is never on the command
 line, where every user of this host could read it.
 
 A replacement for a dead host, with the same name and address, joins in the same way. For
-a control-plane host, --new-code first removes the etcd member of the dead host. While the
+a control-plane host, --new-token first removes the etcd member of the dead host. While the
 old host answers, and for about a minute afterwards, no join token is created.`
 
 func joinCommand(a *app) *cobra.Command {
 	var o join.Options
-	var newCode, dryRun bool
+	var newToken, dryRun bool
 	cmd := &cobra.Command{
 		Use:     "join ADDRESS:PORT --ca-hash sha256:…",
 		Short:   "Join this server to the cluster",
 		Long:    joinLong,
-		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-code --node node4   # on a control-plane host: the command, and a new join token",
+		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-token --node node4   # on a control-plane host: the command, and a new join token",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if newCode && dryRun {
-				return advice.Usagef("airgap join: --new-code and --dry-run exclude each other: leave one of them out")
+			if newToken && dryRun {
+				return advice.Usagef("airgap join: --new-token and --dry-run exclude each other: leave one of them out")
 			}
-			if newCode {
+			if newToken {
 				return noArgs(cmd, args)
 			}
 			return oneArg("the registry's ADDRESS:PORT")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if newCode {
+			if newToken {
 				return a.finish(join.CodeFor(cmd.Context(), o.Keys, o.Node, a.terminal()))
 			}
 			o.Addr, o.Console = args[0], a.terminal()
@@ -51,9 +51,11 @@ func joinCommand(a *app) *cobra.Command {
 	keyFlags(cmd, &o.Keys)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show the changes; requires no join token")
 	cmd.Flags().StringVar(&o.CAHash, "ca-hash", "", "SHA-256 of the registry CA, as airgap install prints it")
-	cmd.Flags().StringVar(&o.CodeFile, "code-file", "", "file with the join token; default: prompt, or standard input if it is not a terminal")
+	cmd.Flags().StringVar(&o.CodeFile, "token-file", "", "file with the join token; default: prompt, or standard input if it is not a terminal")
 	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks to skip")
-	cmd.Flags().StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses. With --new-code: the node to join; default: the only node that has not joined")
-	cmd.Flags().BoolVar(&newCode, "new-code", false, "on a control-plane host: print the airgap join command and a new join token")
+	cmd.Flags().StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses. With --new-token: the node to join; default: the only node that has not joined")
+	cmd.Flags().BoolVar(&newToken, "new-token", false, "on a control-plane host: print the airgap join command and a new join token")
+	renamed(cmd, "new-code", "new-token")
+	renamed(cmd, "code-file", "token-file")
 	return cmd
 }

@@ -21,7 +21,7 @@ bundle is kept, and the reason is shown, in these cases:
   cluster         it is the newest bundle, with the configuration of the cluster; one that
                   was only imported, and that no node runs, can be removed by name
 
---no-way-back ignores the reason rollback. --drop-tags also removes image names that only
+--without-rollback ignores the reason rollback. --drop-tags also removes image names that only
 the named bundles have. The command reads the pods with the kubeconfig of the cluster. If
 the cluster does not answer, nothing is removed, except with --no-pods.
 
@@ -53,7 +53,8 @@ func registryPruneCommand(a *app) *cobra.Command {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", kube.AdminConf, "kubeconfig of the cluster that pulls from this host")
 	f.BoolVar(&o.NoPods, "no-pods", false, "do not check the images of running pods")
 	f.BoolVar(&o.DropTags, "drop-tags", false, "also remove image names that only the named bundles have")
-	f.BoolVar(&o.NoWayBack, "no-way-back", false, "also remove the bundle that airgap rollback would restore")
+	f.BoolVar(&o.WithoutRollback, "without-rollback", false, "also remove the bundle that airgap rollback would restore")
 	f.BoolVar(&o.DryRun, "dry-run", false, "show the bundles to remove, and remove nothing")
+	renamed(cmd, "no-way-back", "without-rollback")
 	return cmd
 }

@@ -26,7 +26,7 @@ other nodes. A replacement with the same name and address joins like any other h
 predecessor does not have to be removed.
 
 The bundle still lists the node. The cluster records the removal, so that airgap verify
-and airgap install do not report the node as missing. airgap join --new-code --node NODE
+and airgap install do not report the node as missing. airgap join --new-token --node NODE
 lets it join again.
 
 The command can be interrupted at any point and run again.`

@@ -45,7 +45,7 @@ are done.
 The command can be interrupted at any point. The next run continues where it stopped, and
 waits for work in progress on other hosts. airgap rollback rolls back a failed upgrade.
 Rollback is impossible if CA keys of the cluster are stored elsewhere, or if the etcd data
-is in a directory of the site. The upgrade then starts only with --no-way-back.`
+is in a directory of the site. The upgrade then starts only with --without-rollback.`
 
 func upgradeCommand(a *app) *cobra.Command {
 	var o upgrade.Options
@@ -71,7 +71,8 @@ func upgradeCommand(a *app) *cobra.Command {
 	f.StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks and rules of verify to skip")
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 15*time.Minute, "maximum time to drain one host")
 	healthTimeoutFlag(f, &o.Timeout, "maximum time to wait for a healthy cluster before the upgrade, and for the recorded state after each host")
-	f.BoolVar(&o.NoWayBack, "no-way-back", false, "upgrade even if airgap rollback is impossible")
+	f.BoolVar(&o.WithoutRollback, "without-rollback", false, "upgrade even if airgap rollback is impossible")
+	renamed(cmd, "no-way-back", "without-rollback")
 	cmd.AddCommand(upgradeNodeCommand(a))
 	return cmd
 }

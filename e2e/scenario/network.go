@@ -178,7 +178,7 @@ func openNetwork(ctx context.Context, e *Env, first lab.Machine) error {
 		"lb-vip", "pass: "+Vip.String()+":6443 connects all hosts to every control-plane host",
 		"lb-idle", "pass: kept open for 3 s without traffic",
 		"clock-skew", "pass: within",
-		"machine-twins", "pass: differ")
+		"duplicate-hosts", "pass: differ")
 }
 
 func namesPort(ctx context.Context, e *Env, first lab.Machine) error {
