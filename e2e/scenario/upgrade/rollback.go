@@ -42,7 +42,7 @@ func Rollback(ctx context.Context, e *scenario.Env) error {
 		}
 		for i, step := range brokenOff() {
 			parts = append(parts,
-				scenario.Part{Title: "killed during " + step, Run: func() error { return u.KilledAmid(ctx, i, step) }},
+				scenario.Part{Title: "killed during " + step, Run: func() error { return u.KilledDuring(ctx, i, step) }},
 				scenario.Part{Title: "taken back", Run: func() error { return u.takenBack(ctx, i) }})
 		}
 		last := len(parts) - 1 // the way back that is killed itself, for it is the longest
@@ -70,9 +70,9 @@ func (u *Upgrading) nothingToTakeBack(ctx context.Context) error {
 	return r.Want("rollback without an upgrade", 1, "this host has no record of one")
 }
 
-// KilledAmid writes something into the cluster, begins the upgrade, and ends it by
+// KilledDuring writes something into the cluster, begins the upgrade, and ends it by
 // kill -9 when a step has begun.
-func (u *Upgrading) KilledAmid(ctx context.Context, round int, step string) error {
+func (u *Upgrading) KilledDuring(ctx context.Context, round int, step string) error {
 	if err := u.E.Script(ctx, u.first(), fmt.Sprintf(scenario.Kubectl+"create configmap before-%d --from-literal=a=b", round)); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ sleep 2; kill -9 $p; wait $p; echo killed`
 // cgroupv2: a manifest without a byte, and one between two names.
 func (u *Upgrading) torn(ctx context.Context) error {
 	return errors.Join(
-		u.KilledAmid(ctx, len(brokenOff()), "kubeadm-upgrade"),
+		u.KilledDuring(ctx, len(brokenOff()), "kubeadm-upgrade"),
 		u.E.Script(ctx, u.first(), "pkill -9 -x kubeadm; cd /etc/kubernetes/manifests && : >etcd.yaml && rm -f kube-apiserver.yaml"))
 }
 
