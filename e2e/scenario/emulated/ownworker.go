@@ -95,7 +95,7 @@ func OwnWorker(ctx context.Context, e *scenario.Env) error {
 
 // clockNamed checks that verify names a node with a clock that moves.
 func clockNamed(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
-	w := &faults.Onlooker{E: e, M: first}
+	w := &faults.Watch{E: e, M: first}
 	if err := w.Start(ctx); err != nil {
 		return err
 	}
