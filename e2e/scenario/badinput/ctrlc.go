@@ -30,7 +30,7 @@ func CtrlC(ctx context.Context, e *scenario.Env) error {
 				return interruptSteps(ctx, e, first, install, "store", "packages", "runtime-files", "runtime", "kubeadm", "network")
 			}},
 			{Title: "while install verifies", Run: func() error {
-				return interrupt(ctx, e, first, install, kills.Journalled("join-material", "ended"), time.Second)
+				return interrupt(ctx, e, first, install, kills.EntryPattern("join-material", "ended"), time.Second)
 			}},
 			{Title: "install continues", Run: func() error { return finishInterrupted(ctx, e, first, install) }},
 			{Title: "in the steps of join", Run: func() error { return interruptJoin(ctx, e, first, worker, stick) }},
@@ -74,7 +74,7 @@ func interruptEarly(ctx context.Context, e *scenario.Env, m lab.Machine, command
 func interruptSteps(ctx context.Context, e *scenario.Env, m lab.Machine, command string, steps ...string) error {
 	for _, step := range steps {
 		began := time.Now()
-		if err := interrupt(ctx, e, m, command, kills.Journalled(step, "began"), 300*time.Millisecond); err != nil {
+		if err := interrupt(ctx, e, m, command, kills.EntryPattern(step, "began"), 300*time.Millisecond); err != nil {
 			return fmt.Errorf("in step %s: %w", step, err)
 		}
 		fmt.Fprintf(e.Log, "ctrl-c:   in step %-24s %6.1f s\n", step, time.Since(began).Seconds())

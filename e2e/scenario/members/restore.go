@@ -289,7 +289,7 @@ func wouldRestore(ctx context.Context, e *scenario.Env, m lab.Machine, from stri
 // restoreKilled kills the command, and twice kubeadm with it, while it has keys and
 // data on the way.
 func restoreKilled(ctx context.Context, e *scenario.Env, m lab.Machine, from string) error {
-	k := &kills.Killing{E: e, M: m, Command: restoreCommand(from), Steps: []kills.RanStep{{Name: "restored"}, {Name: "runtime"}, {Name: "kubeadm"}, {Name: "node-report-unit"}}}
+	k := &kills.Killing{E: e, M: m, Command: restoreCommand(from), Steps: []kills.Step{{Name: "restored"}, {Name: "runtime"}, {Name: "kubeadm"}, {Name: "node-report-unit"}}}
 	moments := []kills.Moment{
 		{Step: "restored", Event: "ended"},
 		{Step: "runtime", Event: "ended"},
@@ -301,7 +301,7 @@ func restoreKilled(ctx context.Context, e *scenario.Env, m lab.Machine, from str
 	if err := k.Run(ctx, moments); err != nil {
 		return err
 	}
-	if k.Missed > 0 || k.Whole || k.In["kubeadm"] < 3 {
+	if k.Missed > 0 || k.Done || k.In["kubeadm"] < 3 {
 		return fmt.Errorf("kills did not hit where they were meant: %+v", k.In)
 	}
 	return nil
