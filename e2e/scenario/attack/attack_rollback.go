@@ -35,7 +35,7 @@ systemctl restart airgap-registry`)
 	}
 }
 
-// pushOverTools pushes an image whose layers are all in the bundle.
+// pushOverTools pushes an image. The bundle has all of its layers.
 func pushOverTools(ctx context.Context, e *scenario.Env, t target) error {
 	const push = `set -e
 export SSL_CERT_FILE=/etc/airgap/pki/ca.crt DOCKER_CONFIG=/run/crane.login

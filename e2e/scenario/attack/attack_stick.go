@@ -98,7 +98,7 @@ func (p place) write(dir string, b byte) string {
 	return fmt.Sprintf(`printf '\%03o' | dd of=%s/%s bs=1 seek=%d conv=notrunc status=none`, b, dir, p.part, p.at)
 }
 
-// middleOf finds the middle byte of the first file of a bundle whose path has the prefix.
+// middleOf finds the middle byte of a bundle's first file with this prefix of its path.
 func middleOf(dir, prefix string) (p place, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, "bundle.json"))
 	if err != nil {

@@ -30,14 +30,14 @@ func absent(path string) error {
 	return err
 }
 
-// noPermission builds a bundle as the user nobody, into a directory of root.
+// noPermission builds a bundle as an unprivileged user, into a directory of root.
 func noPermission(ctx context.Context, e *scenario.Env) error {
 	dir, err := os.MkdirTemp("", "airgap-nobody-*") // other users may have no access to the work directory
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	config, err := e.Config("nobody.yaml", e.Upstream.CA, filepath.Join(dir, "ca.pem"))
+	config, err := e.Config("user.yaml", e.Upstream.CA, filepath.Join(dir, "ca.pem"))
 	if err != nil {
 		return err
 	}

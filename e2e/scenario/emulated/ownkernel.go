@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/e2e/scenario/badinput"
 )
 
-// slowly is the timeout for verify on an emulated server, whose processor is slow.
+// slowly is the timeout for verify on an emulated server, which has a slow processor.
 const slowly = "25m"
 
 // OwnKernel installs on an emulated server with its own kernel and cgroup v2. It uses the

@@ -89,8 +89,8 @@ func saveBaseline(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return err
 }
 
-// compareBaseline checks that restarts of containers, some of which were killed, are the
-// only new findings.
+// compareBaseline checks that restarts of containers are the only new findings: some faults
+// kill containers.
 func compareBaseline(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	r, err := e.On(ctx, m, "", "airgap", "verify", scenario.LabSkips, "--baseline", "compare", "/root/before.json")
 	if err != nil {

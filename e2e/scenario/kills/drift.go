@@ -48,7 +48,7 @@ func checkStatus(ctx context.Context, e *scenario.Env, m lab.Machine, from strin
 	return nil
 }
 
-// drift is a change on a node, with the step whose result it changes.
+// drift is a change on a node, and the step that set the changed state.
 type drift struct{ step, command string }
 
 func drifts() []drift {

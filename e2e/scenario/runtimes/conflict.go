@@ -225,7 +225,7 @@ func dockersContainerd(ctx context.Context, e *scenario.Env) error {
 		m := l.Machines[0]
 		var before scenario.Picture
 		return e.InOrder([]scenario.Part{
-			{Title: "a bundle for a server whose podman has runc", Run: func() error {
+			{Title: "a bundle for a server with podman and runc", Run: func() error {
 				n.runs = "runc"
 				return errors.Join(os.RemoveAll(e.Facts()), withPodman(ctx, e, m, n), e.Survey(ctx, m), obsoletesRunc(ctx, e, n), e.Script(ctx, m, "podman stop web && rpm -e podman runc"))
 			}},

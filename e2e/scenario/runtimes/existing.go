@@ -20,7 +20,7 @@ var siteRegistry = netip.MustParseAddrPort("10.88.0.200:5443")
 // from there.
 func Existing(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	dir, err := os.MkdirTemp("", "harbor") // neither the connected host nor a server
+	dir, err := os.MkdirTemp("", "harbor") // outside the connected host's and the servers' directories
 	if err != nil {
 		return err
 	}

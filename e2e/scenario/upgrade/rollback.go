@@ -185,7 +185,7 @@ func (u *Upgrading) defaultMaxPods(ctx context.Context) error {
 }
 
 // rollbackWithoutSSH rolls the other configuration back without SSH to the worker. The versions are
-// the same, so only the worker's own report shows that it is restored.
+// the same, so only the worker's own report shows the end of its rollback.
 func (u *Upgrading) rollbackWithoutSSH(ctx context.Context) error {
 	err := u.byHand(ctx, append(u.rollbackCommand(), "--no-ssh"), []bool{false}, "rolled back to Kubernetes 1.36.3")
 	return errors.Join(err, u.defaultMaxPods(ctx), u.E.Verified(ctx, u.first()))

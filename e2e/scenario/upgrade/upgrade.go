@@ -28,7 +28,7 @@ var shopYAML string
 var requestsPY string
 
 // failedShare is the largest share of requests that may fail during an upgrade. They go to a
-// workload of three pods, of which one may be down.
+// workload of three pods with a budget of one unavailable pod.
 const failedShare = 0.001
 
 // longestOutage is the longest allowed time without an answer, in seconds: one failed request, and
@@ -67,7 +67,7 @@ func Upgrade(ctx context.Context, e *scenario.Env) error {
 			{Title: "upgrade, killed during the upgrade of another host", Run: func() error { return u.killedDuringOther(ctx) }},
 			{Title: "upgrade, by the same command", Run: func() error { return u.upgrade(ctx) }},
 			{Title: "one host at a time, drained and compared", Run: func() error { return u.inTurn(ctx) }},
-			{Title: "no more requests failed than allowed", Run: func() error { return u.stopRequests(ctx) }},
+			{Title: "the share of failed requests is small", Run: func() error { return u.stopRequests(ctx) }},
 			{Title: "every host has the new versions", Run: func() error { return u.versions(ctx, "1.36.3", "2.3.7") }},
 			{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
 			{Title: "another upgrade changes nothing", Run: func() error { return u.upgradeAgain(ctx) }},
@@ -117,8 +117,8 @@ func (u *Upgrading) versions(ctx context.Context, kubernetes, containerd string)
 		fmt.Sprintf(scenario.Kubectl+`-n kube-system rollout status ds/kube-proxy --timeout=60s && `+scenario.Kubectl+`-n kube-system get ds kube-proxy -o jsonpath={.spec.template.spec.containers[0].image} | grep -q ':v%s$'`, kubernetes))
 }
 
-// shop applies a workload of which one pod may be down, and another workload, desk, with a pod on
-// each worker.
+// shop applies a workload with a budget of one unavailable pod, and another workload, desk, with a
+// pod on each worker.
 func (u *Upgrading) shop(ctx context.Context) error {
 	r, err := u.E.On(ctx, u.first(), shopYAML, "sh", "-c", scenario.Kubectl+"apply -f -")
 	if err != nil {
