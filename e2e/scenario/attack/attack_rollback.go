@@ -24,8 +24,8 @@ func attackRollback(ctx context.Context, e *scenario.Env, t target, l *lab.Lab) 
 		{Title: "an upgrade is killed before it changes a host", Run: func() error { return u.KilledDuring(ctx, 0, "prepare") }},
 		{Title: "a push that uses layers of the new bundle", Run: func() error { return pushOverTools(ctx, e, t) }},
 		{Title: "the registry's user prepares its directory for a rollback", Run: func() error { return trapRollback(ctx, e, t.first) }},
-		{Title: "airgap rollback writes into no directory that it was led to", Run: func() error { return rollbackOverTraps(ctx, e, t.first) }},
-		{Title: "a name that a bundle took away is not served from a push", Run: func() error { return pushedInThePlaceOfOne(ctx, e, t) }},
+		{Title: "airgap rollback writes through no link of the registry's user", Run: func() error { return rollbackOverTraps(ctx, e, t.first) }},
+		{Title: "a name of a removed bundle is not served from a push", Run: func() error { return pushedInThePlaceOfOne(ctx, e, t) }},
 		{Title: "the attacker's links and images are removed", Run: func() error {
 			return e.Script(ctx, t.first, `
 find `+pushedTree+`/blobs/sha256 -maxdepth 1 -type l -delete
