@@ -9,16 +9,16 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// A target is the cluster that an attacker meets: one control-plane host and two
-// workers. The second worker joins after the attacks on joining.
+// target is the attacked cluster: one control-plane host and two workers. The second
+// worker joins after the attacks on joining.
 type target struct {
 	first, worker, second lab.Machine
-	stick                 string // the bundle's directory on the connected side
+	stick                 string // the bundle's directory on the connected host
 }
 
 // Attack plays the attacks of the threat table in docs/security.md on a running
-// cluster. An attack that succeeds fails the scenario, and so does one that is
-// refused without a word in the journal, in the command's error or in verify.
+// cluster. The scenario fails when an attack succeeds. It also fails when airgap refuses
+// an attack without a message in the journal, in the command's error or in verify.
 func Attack(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 3, func(l *lab.Lab) error {
@@ -38,7 +38,7 @@ func Attack(ctx context.Context, e *scenario.Env) error {
 		parts = append(parts, attackSupply(ctx, e, t)...)
 		parts = append(parts, attackHost(ctx, e, t)...)
 		parts = append(parts, attackRollback(ctx, e, t, l)...)
-		parts = append(parts, scenario.Part{Title: "the cluster is healthy after all of it", Run: func() error { return e.Verified(ctx, t.first) }})
+		parts = append(parts, scenario.Part{Title: "the cluster is healthy after all attacks", Run: func() error { return e.Verified(ctx, t.first) }})
 		return e.InOrder(parts)
 	})
 }

@@ -6,7 +6,8 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// attackCluster plays item 6: the data-plane probe's token, and flannel's.
+// attackCluster plays item 6: attacks with the token of the data-plane probe and with the
+// token of flannel.
 func attackCluster(ctx context.Context, e *scenario.Env, t target) []scenario.Part {
 	return []scenario.Part{
 		{Title: "a data-plane pod's token writes no other pod's status", Run: func() error { return probeToken(ctx, e, t) }},
@@ -14,8 +15,8 @@ func attackCluster(ctx context.Context, e *scenario.Env, t target) []scenario.Pa
 	}
 }
 
-// asPod acts as a pod: with a token that is bound to it, and no certificate. kubectl reads what it
-// patches, which these accounts may not, so curl sends the requests.
+// asPod acts as a pod: with a token that is bound to the pod, and without a certificate. kubectl
+// reads an object before it patches it. These accounts cannot do that, so curl sends the requests.
 const asPod = `set -e
 umask 077
 trap 'rm -f /run/attack.header /run/attack.log' EXIT
@@ -32,10 +33,10 @@ api() {
 	curl --silent --show-error --fail-with-body --max-time 30 --cacert /etc/kubernetes/pki/ca.crt -H @/run/attack.header "$@" "$server$path"
 }
 patch() { api "$1" -X PATCH -H 'Content-Type: application/strategic-merge-patch+json' --data "$2"; }
-# refused WORDS COMMAND... runs a command that has to fail with these words
+# refused WORDS COMMAND... runs a command that must fail with these words
 refused() {
 	words=$1; shift
-	if "$@" >/run/attack.log 2>&1; then echo "done: $*" >&2; exit 1; fi
+	if "$@" >/run/attack.log 2>&1; then echo "succeeded: $*" >&2; exit 1; fi
 	grep -q -- "$words" /run/attack.log || { cat /run/attack.log >&2; exit 1; }
 }
 `

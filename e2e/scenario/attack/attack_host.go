@@ -9,8 +9,8 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// attackHost plays items 4 and 11, a service account's directory and reset as ways to root,
-// and a user who poses as the API server.
+// attackHost plays items 4 and 11. Item 4 tries to reach root through a service account's
+// directory and through reset. In item 11 a user's process imitates the API server.
 func attackHost(ctx context.Context, e *scenario.Env, t target) []scenario.Part {
 	return []scenario.Part{
 		{Title: "the registry's user links its directory to root's files", Run: func() error { return linkedPushes(ctx, e, t.first) }},
@@ -23,7 +23,7 @@ func attackHost(ctx context.Context, e *scenario.Env, t target) []scenario.Part 
 		{Title: "a directory of the kubelet's is a link to another disk", Run: func() error {
 			const dir = "/usr/libexec/kubernetes"
 			return resetTrap(ctx, e, t.second,
-				"systemctl stop kubelet && mv "+dir+" "+dir+".away && ln -sT /srv/ledger "+dir, // the kubelet makes it as it starts
+				"systemctl stop kubelet && mv "+dir+" "+dir+".away && ln -sT /srv/ledger "+dir, // the kubelet creates it when it starts
 				"rm "+dir+" && mv "+dir+".away "+dir+" && systemctl start kubelet")
 		}},
 	}
@@ -32,7 +32,8 @@ func attackHost(ctx context.Context, e *scenario.Env, t target) []scenario.Part 
 // asAirgap runs a shell line as the registry's user.
 const asAirgap = "runuser -u airgap -- sh -c "
 
-// linkedPushes has root read what the registry's user linked to, and what never ends.
+// linkedPushes plants links to root's files and endless FIFOs in the directory of the registry's
+// user. Commands that root runs must not read them.
 func linkedPushes(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	const tags = "/var/lib/airgap/pushed/docker/registry/v2/repositories/trap/_manifests/tags"
 	before := "stat -c '%U:%G %a %s' /etc/shadow /etc/airgap/pki >/run/before"
@@ -49,8 +50,8 @@ func linkedPushes(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 		"timeout 60 airgap registry prune --dry-run"))
 }
 
-// posesAsAPIServer has processes of a user's, before and behind the real one by their IDs, say
-// that they are an API server with profiling, which the baseline switches off.
+// posesAsAPIServer starts processes of an unprivileged user that imitate an API server with
+// profiling, which the baseline disables. Their process IDs are lower and higher than the real one.
 func posesAsAPIServer(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return e.Script(ctx, m, `set -e
 airgap compliance >/run/compliance.before || test $? = 3
@@ -67,8 +68,8 @@ cmp /run/compliance.before /run/compliance.after
 `)
 }
 
-// resetTrap leads one of the cluster's directories to somebody's data. reset changes
-// nothing, and names the directory and where it leads.
+// resetTrap makes one of the cluster's directories lead to data of the site. airgap reset must
+// change nothing, and must name the directory and its target.
 func resetTrap(ctx context.Context, e *scenario.Env, m lab.Machine, set, undo string) error {
 	if err := e.Script(ctx, m, "mkdir -p /srv/ledger && echo theirs >/srv/ledger/db", set); err != nil {
 		return err

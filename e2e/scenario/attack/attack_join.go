@@ -22,11 +22,12 @@ import (
 	"airgap.dev/airgap/e2e/scenario/certs"
 )
 
-// attackJoin plays items 3 and 5: join tokens used for another name, twice, or with extra SANs; a foreign cluster.
+// attackJoin plays items 3 and 5: a join token that is used for another name, twice, or with
+// extra SANs; and a registry that leads to a foreign cluster.
 func attackJoin(ctx context.Context, e *scenario.Env, t target) []scenario.Part {
 	return []scenario.Part{
 		{Title: "a join token asks for other certificates", Run: func() error { return otherCertificates(ctx, e, t) }},
-		{Title: "kubeadm's approval of any node comes back", Run: func() error { return autoApproval(ctx, e, t.first) }},
+		{Title: "kubeadm's automatic approval of nodes is restored", Run: func() error { return autoApproval(ctx, e, t.first) }},
 		{Title: "a registry leads to a foreign cluster", Run: func() error { return foreignCluster(ctx, e, t) }},
 		{Title: "a stolen join token, used twice", Run: func() error { return tokenTwice(ctx, e, t) }},
 	}
@@ -35,7 +36,7 @@ func attackJoin(ctx context.Context, e *scenario.Env, t target) []scenario.Part 
 // thief has a join token and the address of the API server.
 type thief struct {
 	e  *scenario.Env
-	on lab.Machine // where kubectl is
+	on lab.Machine // has kubectl
 }
 
 const thiefConfig = "/run/thief.conf"
@@ -44,12 +45,12 @@ func thiefOf(ctx context.Context, e *scenario.Env, t target) (thief, scenario.Jo
 	line, err := e.JoinLine(ctx, t.first, t.second.Name())
 	parts := strings.Split(line.Code, ".")
 	if err == nil && len(parts) != 3 {
-		err = fmt.Errorf("the code of a worker has %d parts", len(parts))
+		err = fmt.Errorf("the join token of a worker has %d parts, want 3", len(parts))
 	}
 	if err != nil {
 		return thief{}, line, err
 	}
-	// In a file: arguments are no place for a token, an attacker's neither.
+	// In a file: every local user can read the arguments of a process.
 	config := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"x",
 "clusters":[{"name":"c","cluster":{"server":"https://%s:6443","certificate-authority":%q}}],
 "users":[{"name":"u","user":{"token":%q}}],"contexts":[{"name":"x","context":{"cluster":"c","user":"u"}}]}`, t.first.Addr(), certs.ClusterCA, parts[0]+"."+parts[1])
@@ -57,13 +58,13 @@ func thiefOf(ctx context.Context, e *scenario.Env, t target) (thief, scenario.Jo
 	return thief{e, t.first}, line, errors.Join(err, r.Want("write the thief's configuration", 0))
 }
 
-// kubectl runs it with the token and nothing else.
+// kubectl runs kubectl with the token as the only credential.
 func (h thief) kubectl(ctx context.Context, stdin string, args ...string) (scenario.Result, error) {
 	return h.e.On(ctx, h.on, stdin, append([]string{"kubectl", "--kubeconfig", thiefConfig}, args...)...)
 }
 
-// asks requests a certificate with the token.
-func (h thief) asks(ctx context.Context, name string, form x509.CertificateRequest, usages ...string) error {
+// request requests a certificate with the token.
+func (h thief) request(ctx context.Context, name string, form x509.CertificateRequest, usages ...string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func nodeForm(name string, sans ...string) x509.CertificateRequest {
 	return x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:" + name, Organization: []string{"system:nodes"}}, DNSNames: sans}
 }
 
-// refusedAndNamed wants a request denied, and named in the approver's journal.
+// refusedAndNamed checks that a request is denied, and that the approver's journal names it.
 func refusedAndNamed(ctx context.Context, e *scenario.Env, first lab.Machine, name string) error {
 	return e.Script(ctx, first,
 		scenario.Soon(scenario.Kubectl+"get csr "+name+" -o jsonpath='{.status.conditions[0].type}' | grep -qx Denied"),
@@ -99,20 +100,20 @@ func otherCertificates(ctx context.Context, e *scenario.Env, t target) error {
 	own := t.second.Name()
 	group := nodeForm(own)
 	group.Subject.Organization = append(group.Subject.Organization, "system:masters")
-	for name, ask := range map[string]func() error{
-		"attack-control-plane": func() error { return h.asks(ctx, "attack-control-plane", nodeForm(t.first.Name())) },
-		"attack-worker":        func() error { return h.asks(ctx, "attack-worker", nodeForm(t.worker.Name())) },
-		"attack-names":         func() error { return h.asks(ctx, "attack-names", nodeForm(own, "kubernetes.default.svc")) },
-		"attack-masters":       func() error { return h.asks(ctx, "attack-masters", group) },
-		"attack-server":        func() error { return h.asks(ctx, "attack-server", nodeForm(own), "server auth") },
+	for name, request := range map[string]func() error{
+		"attack-control-plane": func() error { return h.request(ctx, "attack-control-plane", nodeForm(t.first.Name())) },
+		"attack-worker":        func() error { return h.request(ctx, "attack-worker", nodeForm(t.worker.Name())) },
+		"attack-names":         func() error { return h.request(ctx, "attack-names", nodeForm(own, "kubernetes.default.svc")) },
+		"attack-masters":       func() error { return h.request(ctx, "attack-masters", group) },
+		"attack-server":        func() error { return h.request(ctx, "attack-server", nodeForm(own), "server auth") },
 	} {
-		if err := errors.Join(ask(), refusedAndNamed(ctx, e, t.first, name)); err != nil {
+		if err := errors.Join(request(), refusedAndNamed(ctx, e, t.first, name)); err != nil {
 			return err
 		}
 	}
-	for _, what := range []string{"secrets", "configmaps", "pods"} {
-		r, err := h.kubectl(ctx, "", "get", what, "-n", "kube-system")
-		if err := errors.Join(err, r.Want("read "+what+" with a join token", 1, "forbidden")); err != nil {
+	for _, resource := range []string{"secrets", "configmaps", "pods"} {
+		r, err := h.kubectl(ctx, "", "get", resource, "-n", "kube-system")
+		if err := errors.Join(err, r.Want("read "+resource+" with a join token", 1, "forbidden")); err != nil {
 			return err
 		}
 	}
@@ -127,7 +128,7 @@ func joinTokensBroken(ctx context.Context, e *scenario.Env, first lab.Machine, w
 	return errors.Join(err, r.Want("verify", 4, words...))
 }
 
-// requestsDeleted has the operator look into the requests, and delete them.
+// requestsDeleted deletes the requests, as the operator does, and checks that the rule passes again.
 func requestsDeleted(ctx context.Context, e *scenario.Env, first lab.Machine) error {
 	return e.Script(ctx, first, "rm "+thiefConfig,
 		scenario.Kubectl+"get csr -o name | grep -E '/(attack|airgap-join)-' | xargs env "+scenario.Kubectl+"delete",
@@ -143,7 +144,8 @@ func autoApproval(ctx context.Context, e *scenario.Env, first lab.Machine) error
 		e.Script(ctx, first, scenario.Kubectl+"delete clusterrolebinding "+binding))
 }
 
-// foreignCluster has the registry, whose key the attacker has, lead to another cluster.
+// foreignCluster plays an attacker that has the registry's key and makes the registry lead to
+// another cluster.
 func foreignCluster(ctx context.Context, e *scenario.Env, t target) error {
 	const material = "/var/lib/airgap/join/cluster.json"
 	r, err := e.Must(ctx, t.first, nil, "cat", material)
@@ -182,7 +184,7 @@ func foreignCluster(ctx context.Context, e *scenario.Env, t target) error {
 		}
 	}
 	w, err := e.On(ctx, t.first, r.Stdout, "sh", "-c", "cat >"+material)
-	return errors.Join(err, w.Want("put the cluster back", 0))
+	return errors.Join(err, w.Want("restore the cluster's file", 0))
 }
 
 func foreignCA() (string, error) {
@@ -203,27 +205,28 @@ func foreignCA() (string, error) {
 	return text.String(), err
 }
 
-// tokenTwice has a thief use a token first: the host that the token is for gets an error that says so.
+// tokenTwice uses a stolen token before its host does: the join of that host must fail with an
+// error that reports the earlier use.
 func tokenTwice(ctx context.Context, e *scenario.Env, t target) error {
 	h, line, err := thiefOf(ctx, e, t)
 	if err != nil {
 		return err
 	}
 	name := t.second.Name()
-	if err := h.asks(ctx, "attack-faster", nodeForm(name)); err != nil {
+	if err := h.request(ctx, "attack-faster", nodeForm(name)); err != nil {
 		return err
 	}
 	if err := e.Script(ctx, t.first, scenario.Soon(scenario.Kubectl+"get csr attack-faster -o jsonpath='{.status.certificate}' | grep -q .")); err != nil {
 		return err
 	}
-	if err := errors.Join(h.asks(ctx, "attack-again", nodeForm(name)), refusedAndNamed(ctx, e, t.first, "attack-again")); err != nil {
+	if err := errors.Join(h.request(ctx, "attack-again", nodeForm(name)), refusedAndNamed(ctx, e, t.first, "attack-again")); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, t.second, line.Code+"\n", append([]string{"airgap"}, e.JoinArgs(line)...)...)
 	if err := errors.Join(err, r.Want("join with a token that a thief has used", 1, "used already", "--new-code --node")); err != nil {
 		return err
 	}
-	// Its API servers remember a token for ten seconds.
+	// API servers cache a token for ten seconds.
 	if err := e.Script(ctx, t.first, "sleep 45"); err != nil {
 		return err
 	}

@@ -8,10 +8,10 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// attackRegistry plays item 7: pushes that pose as a bundle's images.
+// attackRegistry plays item 7: pushes to the names of a bundle's images.
 func attackRegistry(ctx context.Context, e *scenario.Env, t target) []scenario.Part {
 	return []scenario.Part{
-		{Title: "a user may push below team-a alone", Run: func() error { return limitedPusher(ctx, e, t) }},
+		{Title: "a user may push only below team-a", Run: func() error { return limitedPusher(ctx, e, t) }},
 		{Title: "pushes in the place of a bundle's images", Run: func() error { return pushesAsUpstream(ctx, e, t) }},
 		{Title: "the refused pushes are in the journal", Run: func() error {
 			return e.Script(ctx, t.first,
@@ -40,7 +40,7 @@ func limitedPusher(ctx context.Context, e *scenario.Env, t target) error {
 	return r.Want("passwd", 0, "below team-a/")
 }
 
-// pushesAsUpstream sends from a worker what a stolen password allows.
+// pushesAsUpstream pushes from a worker with a stolen password.
 func pushesAsUpstream(ctx context.Context, e *scenario.Env, t target) error {
 	if err := scenario.BringCrane(ctx, e, t.worker); err != nil {
 		return err

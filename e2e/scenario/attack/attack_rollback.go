@@ -14,19 +14,19 @@ const tools = "quay.io/lab/tools:1.0"
 
 const pushedTree = "/var/lib/airgap/pushed/docker/registry/v2"
 
-// attackRollback plays items 4 and 7 with a bundle that comes and goes again. The registry's
-// user prepares its directory for airgap rollback, which writes there as root; and it has an image
-// of its own under the name of one that the bundle brought and took away.
+// attackRollback plays items 4 and 7 with a bundle that an upgrade installs and a rollback removes.
+// The registry's user prepares its directory for airgap rollback, which writes there as root. It
+// also stores its own image under a name that only the removed bundle had.
 func attackRollback(ctx context.Context, e *scenario.Env, t target, l *lab.Lab) []scenario.Part {
 	u := upgrade.Upgrading{E: e, L: l, Edits: append(secondWorker(), "  ignorePreflightErrors:", "  audit: {maxAge: 7}\n  ignorePreflightErrors:")}
 	return []scenario.Part{
-		{Title: "another bundle, by what the servers have now", Run: func() error { return u.NextBundle(ctx) }},
-		{Title: "an upgrade that is broken off before a host is changed", Run: func() error { return u.KilledAmid(ctx, 0, "prepare") }},
-		{Title: "a push that rests on the new bundle", Run: func() error { return pushOverTools(ctx, e, t) }},
+		{Title: "another bundle, from the servers' present state", Run: func() error { return u.NextBundle(ctx) }},
+		{Title: "an upgrade is killed before it changes a host", Run: func() error { return u.KilledDuring(ctx, 0, "prepare") }},
+		{Title: "a push that uses layers of the new bundle", Run: func() error { return pushOverTools(ctx, e, t) }},
 		{Title: "the registry's user prepares its directory for a rollback", Run: func() error { return trapRollback(ctx, e, t.first) }},
-		{Title: "airgap rollback writes into no directory that it was led to", Run: func() error { return rollbackOverTraps(ctx, e, t.first) }},
-		{Title: "a name that a bundle took away is not served from a push", Run: func() error { return pushedInThePlaceOfOne(ctx, e, t) }},
-		{Title: "the registry's attacker leaves", Run: func() error {
+		{Title: "airgap rollback writes through no link of the registry's user", Run: func() error { return rollbackOverTraps(ctx, e, t.first) }},
+		{Title: "a name of a removed bundle is not served from a push", Run: func() error { return pushedInThePlaceOfOne(ctx, e, t) }},
+		{Title: "the attacker's links and images are removed", Run: func() error {
 			return e.Script(ctx, t.first, `
 find `+pushedTree+`/blobs/sha256 -maxdepth 1 -type l -delete
 rm -r `+pushedTree+`/repositories/quay.io `+pushedTree+`/repositories/team-a/tools /srv/trap
@@ -35,7 +35,7 @@ systemctl restart airgap-registry`)
 	}
 }
 
-// pushOverTools pushes an image of which the bundle has all layers.
+// pushOverTools pushes an image. The bundle has all of its layers.
 func pushOverTools(ctx context.Context, e *scenario.Env, t target) error {
 	const push = `set -e
 export SSL_CERT_FILE=/etc/airgap/pki/ca.crt DOCKER_CONFIG=/run/crane.login
@@ -50,8 +50,8 @@ trap 'rm -rf /run/crane.login' EXIT
 	return r.Want("a push over the new bundle's image", 0)
 }
 
-// trapRollback has the blobs that a rollback keeps lie below links to a directory of root's,
-// and copies the pushed image to the name of the bundle's.
+// trapRollback replaces the parent directories of the blobs that a rollback keeps by links to a
+// directory of root. It also copies the pushed image to the name of the bundle's image.
 func trapRollback(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return e.Script(ctx, m, `set -e
 install -d -m 0700 /srv/trap
@@ -80,8 +80,8 @@ func rollbackOverTraps(ctx context.Context, e *scenario.Env, m lab.Machine) erro
 	return e.Script(ctx, m, `test -z "$(ls -A /srv/trap)" && test "$(stat -c '%U:%G %a' /srv/trap)" = 'root:root 700'`)
 }
 
-// pushedInThePlaceOfOne asks for the image that is no longer here, and has a user who may push
-// try that name, too.
+// pushedInThePlaceOfOne requests the removed image by both of its URLs: the registry must not
+// serve the pushed image under its name, and must report that.
 func pushedInThePlaceOfOne(ctx context.Context, e *scenario.Env, t target) error {
 	const gone = `code=$(curl -s --retry 10 --retry-connrefused -o /dev/null -w '%%{http_code}' --cacert /etc/airgap/pki/ca.crt 'https://%s:5000/v2/%s')
 test "$code" = 404 || { echo "it answers $code" >&2; exit 1; }`

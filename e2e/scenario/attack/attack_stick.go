@@ -12,12 +12,12 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// forged is where the first server has the attacker's copy of the bundle, and what else
-// the attacks need.
+// forged is the directory on the first server with the attacker's copy of the bundle and
+// the other files of the attacks.
 const forged = "/srv/attack"
 
-// attackStick plays items 1 and 2: files of the bundle that change, are links, or differ
-// at the second read.
+// attackStick plays items 1 and 2: files of the bundle that change, that are links, or that
+// differ at the second read.
 func attackStick(ctx context.Context, e *scenario.Env, t target) []scenario.Part {
 	bank := forged + "/" + e.ClusterName()
 	return []scenario.Part{
@@ -27,14 +27,14 @@ func attackStick(ctx context.Context, e *scenario.Env, t target) []scenario.Part
 		{Title: "the stick's public key is a link to the cluster's", Run: func() error { return attackPublicKey(ctx, e, t.first, bank) }},
 		{Title: "a program changes after it was copied", Run: func() error { return attackProgram(ctx, e, t, bank) }},
 		{Title: "airgap.rpm becomes a link to the registry's key", Run: func() error { return attackInPlace(ctx, e, t.first, bank) }},
-		{Title: "the stick's attacker leaves", Run: func() error {
+		{Title: "the attacker's copy is removed", Run: func() error {
 			return e.Script(ctx, t.first, "rm -r "+forged, "airgap registry status")
 		}},
 	}
 }
 
-// attackPublicKey installs again from a directory whose airgap.pub is no file. Joining
-// hosts, and anybody else who asks, still get the right one.
+// attackPublicKey installs again from a directory in which airgap.pub is not a regular
+// file. Joining hosts and all other clients must still receive the right key.
 func attackPublicKey(ctx context.Context, e *scenario.Env, m lab.Machine, bank string) error {
 	public := bank + "/airgap.pub"
 	for _, c := range []struct{ put, says string }{
@@ -58,15 +58,15 @@ func attackPublicKey(ctx context.Context, e *scenario.Env, m lab.Machine, bank s
 		fmt.Sprintf("curl -sf --cacert /etc/airgap/pki/ca.crt https://%s:5000/join/airgap.pub | cmp - %s", m.Addr(), public))
 }
 
-// attackProgram removes a program that airgap installed, and has its archive in DIR hold
-// another byte than when the bundle was copied. The bundle in the store is complete, so
-// that nothing is copied again.
+// attackProgram removes a program that airgap installed, and changes one byte of its archive
+// on the stick after the bundle was copied. The bundle in the store is complete, so
+// install does not copy it again.
 func attackProgram(ctx context.Context, e *scenario.Env, t target, bank string) error {
 	at, err := middleOf(filepath.Join(t.stick, e.ClusterName()), "files/containerd-")
 	if err != nil {
 		return err
 	}
-	const ctr = "/opt/airgap/bin/ctr" // which nothing that runs needs
+	const ctr = "/opt/airgap/bin/ctr" // no running process needs it
 	if err := e.Script(ctx, t.first, "rm "+ctr, at.write(bank, at.is^0x10)); err != nil {
 		return err
 	}
@@ -86,19 +86,19 @@ func attackProgram(ctx context.Context, e *scenario.Env, t target, bank string) 
 	return e.Script(ctx, t.first, "test -x "+ctr)
 }
 
-// place is a byte of a bundle's part, and what it is.
+// place is one byte of a bundle's part, with its value.
 type place struct {
 	part string
 	at   int64
 	is   byte
 }
 
-// write is a shell line that writes a byte there, in the copy of the bundle in dir.
+// write returns a shell line that writes b at this place, in the copy of the bundle in dir.
 func (p place) write(dir string, b byte) string {
 	return fmt.Sprintf(`printf '\%03o' | dd of=%s/%s bs=1 seek=%d conv=notrunc status=none`, b, dir, p.part, p.at)
 }
 
-// middleOf finds the byte in the middle of a bundle's file.
+// middleOf finds the middle byte of a bundle's first file with this prefix of its path.
 func middleOf(dir, prefix string) (p place, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, "bundle.json"))
 	if err != nil {
@@ -145,8 +145,8 @@ func readByte(path string, at int64) (byte, error) {
 	return b[0], err
 }
 
-// attackInPlace serves the directory in place, by a registry beside the cluster's that runs
-// as the same user, and then has airgap.rpm be that user's private key.
+// attackInPlace serves the directory in place, from a second registry that runs as the user of
+// the cluster's registry. Then it replaces airgap.rpm by a link to that user's private key.
 func attackInPlace(ctx context.Context, e *scenario.Env, m lab.Machine, bank string) error {
 	const key = "/etc/airgap/pki/registry.key"
 	rpm, store, log := bank+"/airgap.rpm", forged+"/store", forged+"/log"

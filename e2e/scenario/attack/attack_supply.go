@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// attackSupply plays a repository's mirror and a chart's author on the connected side: each
-// plan is refused with its reason, or says what was not checked.
+// attackSupply plays a repository's mirror and a chart's author. On the connected host,
+// airgap must refuse each plan with the reason, or report the part that it did not check.
 func attackSupply(ctx context.Context, e *scenario.Env, _ target) []scenario.Part {
 	return []scenario.Part{
 		{Title: "a mirror removes a signature", Run: func() error { return signatureRemoved(ctx, e) }},
@@ -22,7 +22,7 @@ func attackSupply(ctx context.Context, e *scenario.Env, _ target) []scenario.Par
 	}
 }
 
-// planWith plans through a mirror, held to the lock of the cluster's bundle.
+// planWith plans through a mirror, with the lock file of the cluster's bundle.
 func planWith(ctx context.Context, e *scenario.Env, m *hostileMirror, code int, says []string, edits ...string) error {
 	const name = "supply.yaml"
 	edits = append([]string{
@@ -44,7 +44,7 @@ func planWith(ctx context.Context, e *scenario.Env, m *hostileMirror, code int, 
 		return err
 	}
 	if n := m.plainAsked.Load(); n > 0 {
-		return fmt.Errorf("%d connections came to the listener without TLS", n)
+		return fmt.Errorf("the listener without TLS got %d connections, want none", n)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func loginRedirected(ctx context.Context, e *scenario.Env) error {
 
 const chartInConfig = "addons:\n  - name: hostile\n    chart: {path: hostile}\nimages:\n"
 
-// hostileChart writes a chart beside airgap.yaml.
+// hostileChart writes a chart next to airgap.yaml.
 func hostileChart(e *scenario.Env, schema string) (string, error) {
 	dir := filepath.Join(e.Work, "hostile")
 	err := errors.Join(os.RemoveAll(dir), os.MkdirAll(filepath.Join(dir, "templates"), 0o755))

@@ -18,13 +18,13 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// hostileMirror gives what the lab's upstream has but for one path.
+// hostileMirror serves the files of the lab's upstream, except for one path.
 type hostileMirror struct {
 	*httptest.Server
 
 	ca         string
-	missing    string // a path that is not there
-	redirected string // a path that leads to plain
+	missing    string // a path that gets status 404
+	redirected string // a path that redirects to plain
 	plain      *httptest.Server
 	plainAsked atomic.Int32
 }
@@ -34,12 +34,12 @@ func attackMirror(e *scenario.Env) (*hostileMirror, error) {
 	if err != nil {
 		return nil, err
 	}
-	authority, err := os.ReadFile(e.Upstream.CA)
+	ca, err := os.ReadFile(e.Upstream.CA)
 	if err != nil {
 		return nil, err
 	}
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(authority) {
+	if !roots.AppendCertsFromPEM(ca) {
 		return nil, errors.New("read the upstream's CA: no certificate in it")
 	}
 	m := &hostileMirror{ca: filepath.Join(e.Work, "mirror-ca.pem")}
@@ -68,7 +68,7 @@ func attackMirror(e *scenario.Env) (*hostileMirror, error) {
 
 func (m *hostileMirror) host() string { return strings.TrimPrefix(m.URL, "https://") }
 
-// Close ends both servers.
+// Close stops both servers.
 func (m *hostileMirror) Close() {
 	m.Server.Close()
 	m.plain.Close()

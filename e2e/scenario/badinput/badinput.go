@@ -1,5 +1,5 @@
-// Package badinput has what goes wrong before anything is installed: wrong
-// input, a stick that is damaged or pulled, Ctrl-C.
+// Package badinput has the scenarios of failures before the installation ends: wrong
+// input, a damaged bundle, a full disk, Ctrl-C.
 package badinput
 
 import (
@@ -11,17 +11,17 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// BadInput is every wrong input a person may give, on the connected host and
-// on a server: a clear error, the documented exit code, everything as it was.
+// BadInput gives wrong input to airgap on the connected host and on a server. Each time
+// airgap must report a clear error, exit with the documented code and change nothing.
 func BadInput(ctx context.Context, e *scenario.Env) error {
 	return e.InOrder([]scenario.Part{
-		{Title: "a root with the programs alone", Run: func() error { return emptyRoot(ctx, e) }},
+		{Title: "a root file system with only the programs", Run: func() error { return emptyRoot(ctx, e) }},
 		{Title: "a typo in the file", Run: func() error { return typo(ctx, e) }},
 		{Title: "an image that does not exist", Run: func() error { return missingImage(ctx, e) }},
 		{Title: "wrong permissions", Run: func() error { return noPermission(ctx, e) }},
 		{Title: "no space on the stick", Run: func() error { return noSpace(ctx, e) }},
 		{Title: "a registry that closes half-way", Run: func() error { return closedHalfway(ctx, e) }},
-		{Title: "Ctrl-C while planning", Run: func() error { return endWhilePlanning(ctx, e) }},
+		{Title: "Ctrl-C while planning", Run: func() error { return interruptedPlanning(ctx, e) }},
 		{Title: "Ctrl-C and kill -9 while filling", Run: func() error { return interrupted(ctx, e) }},
 		{Title: "20 times kill -9", Run: func() error { return killedFilling(ctx, e) }},
 		{Title: "damaged and foreign bundles", Run: func() error { return onServer(ctx, e) }},
@@ -86,15 +86,15 @@ func onServer(ctx context.Context, e *scenario.Env) error {
 		if err := noSpaceOnServer(ctx, e, m); err != nil {
 			return fmt.Errorf("no space on the server: %w", err)
 		}
-		if err := e.AsBefore(ctx, m, before, scenario.Exception{Lines: `^\+ (file|content)\t.* /var/lib/airgap/(journal\.jsonl|lock|store|undo|undo/host\.json)( \d*)?$`, Why: "airgap's own notes: what was tried, what the host was like; an empty store"}); err != nil {
+		if err := e.AsBefore(ctx, m, before, scenario.Exception{Lines: `^\+ (file|content)\t.* /var/lib/airgap/(journal\.jsonl|lock|store|undo|undo/host\.json)( \d*)?$`, Why: "airgap's journal, its record of the host's earlier state, and an empty store"}); err != nil {
 			return err
 		}
 		return otherOS(ctx, e, m)
 	})
 }
 
-// noSpaceOnServer gives the store 64 MiB: preflight says so, and who does not
-// listen to it learns it before a byte is copied.
+// noSpaceOnServer gives the store 64 MiB: preflight must report it. With that check
+// skipped, the step store must fail before it copies a byte.
 func noSpaceOnServer(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if err := e.Script(ctx, m, "mount -t tmpfs -o size=64m tmpfs /var/lib/airgap"); err != nil {
 		return err
@@ -122,7 +122,7 @@ func noSpaceOnServer(ctx context.Context, e *scenario.Env, m lab.Machine) error 
 	return e.Script(ctx, m, "umount /var/lib/airgap")
 }
 
-// otherOS makes the server an el8: the bundle is for el9.
+// otherOS makes the server an el8; the bundle is for el9.
 func otherOS(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if err := e.Script(ctx, m, `sed -i -e 's/^VERSION_ID=.*/VERSION_ID="8.10"/' -e 's/el9/el8/' /etc/os-release`); err != nil {
 		return err
@@ -137,7 +137,7 @@ func otherOS(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return untouched(ctx, e, m)
 }
 
-// untouched wants a server as it was; the journal alone may say what was tried.
+// untouched checks that airgap changed nothing on a server except its journal.
 func untouched(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return e.Script(ctx, m,
 		"! test -e /etc/kubernetes",

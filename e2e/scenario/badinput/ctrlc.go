@@ -12,10 +12,10 @@ import (
 	"airgap.dev/airgap/e2e/scenario/kills"
 )
 
-// CtrlC presses Ctrl-C in one step of install after the other, in join and in
-// verify. Each time the command says that it was interrupted and ends with
-// 130, and the same command, given again, goes on. In the end
-// the cluster is what an undisturbed installation gives.
+// CtrlC presses Ctrl-C in steps of install and join, and in verify. Each time the
+// command must report the interruption and exit with 130, and the next run of the same
+// command must continue. In the end the cluster is the same as after an undisturbed
+// installation.
 func CtrlC(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	install := "airgap install " + e.Skips() + " " + e.OnStick()
@@ -30,9 +30,9 @@ func CtrlC(ctx context.Context, e *scenario.Env) error {
 				return interruptSteps(ctx, e, first, install, "store", "packages", "runtime-files", "runtime", "kubeadm", "network")
 			}},
 			{Title: "while install verifies", Run: func() error {
-				return interrupt(ctx, e, first, install, kills.Journalled("join-material", "ended"), time.Second)
+				return interrupt(ctx, e, first, install, kills.EntryPattern("join-material", "ended"), time.Second)
 			}},
-			{Title: "install goes on", Run: func() error { return finishInterrupted(ctx, e, first, install) }},
+			{Title: "install continues", Run: func() error { return finishInterrupted(ctx, e, first, install) }},
 			{Title: "in the steps of join", Run: func() error { return interruptJoin(ctx, e, first, worker, stick) }},
 			{Title: "in verify", Run: func() error {
 				return interrupt(ctx, e, first, "airgap verify "+e.Skips()+" --soak 1m", "", 2*time.Second)
@@ -43,9 +43,9 @@ func CtrlC(ctx context.Context, e *scenario.Env) error {
 	})
 }
 
-// interrupt starts a command as a terminal does, in a process group of its
-// own, presses Ctrl-C some time after a new entry came into the journal (or
-// after the start, when entry is empty), and wants 130.
+// interrupt starts a command as a terminal does, in a separate process group. It presses
+// Ctrl-C some time after the journal got a new entry, or after the start when entry is
+// empty. It expects exit code 130.
 func interrupt(ctx context.Context, e *scenario.Env, m lab.Machine, command, entry string, later time.Duration) error {
 	const script = `set -m
 entries() { grep -cs "$1" /var/lib/airgap/journal.jsonl; }
@@ -63,7 +63,7 @@ cat /tmp/said; rm /tmp/said; exit $code`
 	return r.Want(m.Name()+": Ctrl-C in "+command, 130, "interrupted")
 }
 
-// interruptEarly presses it while nothing has been changed yet.
+// interruptEarly presses Ctrl-C before the command changes anything.
 func interruptEarly(ctx context.Context, e *scenario.Env, m lab.Machine, command string) error {
 	if err := interrupt(ctx, e, m, command, "", 300*time.Millisecond); err != nil {
 		return err
@@ -74,7 +74,7 @@ func interruptEarly(ctx context.Context, e *scenario.Env, m lab.Machine, command
 func interruptSteps(ctx context.Context, e *scenario.Env, m lab.Machine, command string, steps ...string) error {
 	for _, step := range steps {
 		began := time.Now()
-		if err := interrupt(ctx, e, m, command, kills.Journalled(step, "began"), 300*time.Millisecond); err != nil {
+		if err := interrupt(ctx, e, m, command, kills.EntryPattern(step, "began"), 300*time.Millisecond); err != nil {
 			return fmt.Errorf("in step %s: %w", step, err)
 		}
 		fmt.Fprintf(e.Log, "ctrl-c:   in step %-24s %6.1f s\n", step, time.Since(began).Seconds())
@@ -82,8 +82,7 @@ func interruptSteps(ctx context.Context, e *scenario.Env, m lab.Machine, command
 	return nil
 }
 
-// finishInterrupted runs the command to its end; there is nothing left to do
-// but to verify.
+// finishInterrupted runs the command to its end: only the verification is left.
 func finishInterrupted(ctx context.Context, e *scenario.Env, m lab.Machine, command string) error {
 	_, err := e.Must(ctx, m, []string{"nothing to do", "the cluster is verified"}, "sh", "-c", command)
 	return err

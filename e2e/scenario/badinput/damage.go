@@ -15,13 +15,14 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// damage is one way in which a stick may not be what was signed.
+// damage is one way in which the files on a stick can differ from the signed ones.
 type damage struct {
 	name string
 	do   func(dir string) error
-	says []string // what the error has to name
+	says []string // texts that the error must contain
 }
 
+// LastPart is the file name of the last part of a bundle of the lab, which has only one part.
 const LastPart = "bundle.tar.000"
 
 func damages() []damage {
@@ -30,7 +31,7 @@ func damages() []damage {
 		{"missing", func(dir string) error { return os.Remove(filepath.Join(dir, LastPart)) }, []string{LastPart, "missing"}},
 		{"flipped", flipByte, []string{LastPart, "chunk 7"}},
 		{"stripped", func(dir string) error { return os.Remove(filepath.Join(dir, "SHA256SUMS.sig")) }, []string{"signature is missing"}},
-		{"resigned", signByStranger, []string{"signature is wrong"}},
+		{"resigned", signWithOtherKey, []string{"signature is wrong"}},
 		{"edited", editIndex, []string{"bundle.json"}},
 	}
 }
@@ -52,7 +53,7 @@ func flipByte(dir string) error {
 	return err
 }
 
-func signByStranger(dir string) error {
+func signWithOtherKey(dir string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func editIndex(dir string) error {
 	return os.WriteFile(path, bytes.Replace(data, []byte("10.88.0.11"), []byte("10.88.0.99"), 1), 0o644)
 }
 
-// damagedBundles makes a good bundle and a damaged copy of each kind.
+// damagedBundles creates a good bundle, and a damaged copy of it for each damage.
 func damagedBundles(ctx context.Context, e *scenario.Env) error {
 	config, err := e.Config("airgap.yaml")
 	if err != nil {

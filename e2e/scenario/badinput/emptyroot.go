@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// emptyRoot builds a bundle in a root file system that contains only the three programs, as a
-// container image or another distribution would have it: no shell, no dnf, no certificates.
+// emptyRoot builds a bundle in a root file system that contains only the three programs: no shell,
+// no dnf, no certificates. It stands for a small container image or another distribution.
 func emptyRoot(ctx context.Context, e *scenario.Env) error {
 	root := filepath.Join(e.Work, "emptyroot")
 	config, err := e.Config("emptyroot.yaml", e.Upstream.CA, "/ca.crt")

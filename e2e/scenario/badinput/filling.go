@@ -15,14 +15,14 @@ import (
 	"airgap.dev/airgap/e2e/upstream"
 )
 
-// bigRepository has the largest layer: what breaks it breaks while filling.
+// bigRepository has the largest layer: a fault in it occurs while the bundle is filled.
 const bigRepository = "registry.k8s.io/kube-apiserver"
 
-// absent wants that nothing was left at path.
+// absent checks that path does not exist.
 func absent(path string) error {
 	_, err := os.Lstat(path)
 	if err == nil {
-		return fmt.Errorf("%s is there afterwards", path)
+		return fmt.Errorf("%s exists afterwards, want no file", path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -30,14 +30,14 @@ func absent(path string) error {
 	return err
 }
 
-// noPermission lets an ordinary user write into somebody else's directory.
+// noPermission builds a bundle as an unprivileged user, into a directory of root.
 func noPermission(ctx context.Context, e *scenario.Env) error {
-	dir, err := os.MkdirTemp("", "airgap-nobody-*") // the work directory may be closed to others
+	dir, err := os.MkdirTemp("", "airgap-nobody-*") // other users may have no access to the work directory
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	config, err := e.Config("nobody.yaml", e.Upstream.CA, filepath.Join(dir, "ca.pem"))
+	config, err := e.Config("user.yaml", e.Upstream.CA, filepath.Join(dir, "ca.pem"))
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func noPermission(ctx context.Context, e *scenario.Env) error {
 	if err != nil {
 		return err
 	}
-	return r.Want("bundle into somebody else's directory", 1, "permission denied", closed)
+	return r.Want("bundle into another user's directory", 1, "permission denied", closed)
 }
 
 // noSpace writes to a file system of 64 MiB.
@@ -82,13 +82,14 @@ func noSpace(ctx context.Context, e *scenario.Env) error {
 	}
 	left, err := filepath.Glob(filepath.Join(small, "*", "bundle.tar.*"))
 	if err == nil && len(left) > 0 {
-		err = fmt.Errorf("left behind: %v", left)
+		err = fmt.Errorf("got %v on the full file system, want no parts", left)
 	}
 	return err
 }
 
-// closedHalfway lets a layer's connection break: once is mended by a resumed
-// request, always is an error, and the next run goes on.
+// closedHalfway closes the connection of a layer. When the registry always closes it, the run
+// must fail, and the next run must continue. When it closes once, a resumed request must
+// complete the layer.
 func closedHalfway(ctx context.Context, e *scenario.Env) error {
 	config, err := e.Config("airgap.yaml")
 	if err != nil {
@@ -112,7 +113,7 @@ func closedHalfway(ctx context.Context, e *scenario.Env) error {
 	return finish(ctx, e, config, out)
 }
 
-// finish runs the bundle again: it goes on, and what results is whole.
+// finish builds the bundle again: airgap must continue, and the bundle must be complete.
 func finish(ctx context.Context, e *scenario.Env, config, out string) error {
 	if err := e.Do(ctx, 0, []string{"kept from an earlier run"}, "bundle", "-f", config, "-o", out); err != nil {
 		return err
@@ -123,7 +124,8 @@ func finish(ctx context.Context, e *scenario.Env, config, out string) error {
 	return os.RemoveAll(out)
 }
 
-// interrupted ends the program while it fills, politely and not.
+// interrupted ends the program while it fills the bundle, with signals that it can catch and
+// with SIGKILL.
 func interrupted(ctx context.Context, e *scenario.Env) error {
 	config, err := e.Config("airgap.yaml")
 	if err != nil {
@@ -143,7 +145,7 @@ func interrupted(ctx context.Context, e *scenario.Env) error {
 
 // endWhileFilling sends the signal while files arrive.
 func endWhileFilling(ctx context.Context, e *scenario.Env, signal syscall.Signal, config, out string) error {
-	e.Upstream.Inject(upstream.Fault{Repository: bigRepository, CloseAfter: 1 << 20}) // it tries again and again, with pauses
+	e.Upstream.Inject(upstream.Fault{Repository: bigRepository, CloseAfter: 1 << 20}) // airgap retries, with pauses
 	defer e.Upstream.Heal()
 	r, err := endAt(ctx, e, `"task":"images"`, signal, 300*time.Millisecond, "bundle", "-f", config, "-o", out, "--progress", "json")
 	if err != nil {
@@ -158,18 +160,18 @@ func endWhileFilling(ctx context.Context, e *scenario.Env, signal syscall.Signal
 	return r.Want("bundle ended by a signal", 130, "interrupted", "continues where it stopped")
 }
 
-// endAt runs the program on the connected host and sends it a signal some
-// time after its stderr has mark.
+// endAt runs the program on the connected host, and sends it a signal some time after mark
+// appears in its stderr.
 func endAt(ctx context.Context, e *scenario.Env, mark string, signal syscall.Signal, later time.Duration, args ...string) (scenario.Result, error) {
 	cmd := exec.CommandContext(ctx, e.Program, args...)
 	return e.Watched(cmd, &scenario.Watcher{Mark: mark, React: func() {
 		time.Sleep(later)
-		_ = cmd.Process.Signal(signal) // an exit code tells if it came too late
+		_ = cmd.Process.Signal(signal) // the exit code shows whether it came too late
 	}})
 }
 
-// endWhilePlanning presses Ctrl-C before anything is written.
-func endWhilePlanning(ctx context.Context, e *scenario.Env) error {
+// interruptedPlanning presses Ctrl-C before airgap writes anything.
+func interruptedPlanning(ctx context.Context, e *scenario.Env) error {
 	config, err := e.Config("airgap.yaml")
 	if err != nil {
 		return err

@@ -14,16 +14,16 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// killedFilling ends `airgap bundle` with kill -9 at 20 random moments: what it
-// completes at last has the same parts as one that nobody disturbed.
+// killedFilling ends `airgap bundle` with kill -9 at 20 random moments: the bundle that it
+// completes at last must have the same parts as the bundle of an undisturbed run.
 func killedFilling(ctx context.Context, e *scenario.Env) error {
 	config, err := e.Config("airgap.yaml")
 	if err != nil {
 		return err
 	}
-	whole, out := filepath.Join(e.Work, "undisturbed"), filepath.Join(e.Work, "killed")
+	undisturbed, out := filepath.Join(e.Work, "undisturbed"), filepath.Join(e.Work, "killed")
 	began := time.Now()
-	if err := e.Do(ctx, 0, []string{"images"}, "bundle", "-f", config, "-o", whole); err != nil {
+	if err := e.Do(ctx, 0, []string{"images"}, "bundle", "-f", config, "-o", undisturbed); err != nil {
 		return err
 	}
 	took := time.Since(began)
@@ -41,9 +41,9 @@ func killedFilling(ctx context.Context, e *scenario.Env) error {
 			continue
 		}
 		if late++; late > 3*kills {
-			return fmt.Errorf("of %d kills %d came too late", done+late, late)
+			return fmt.Errorf("%d kills, but %d came too late", done+late, late)
 		}
-		if err := r.Want("bundle that no kill reached", 0); err != nil {
+		if err := r.Want("bundle that completed before the kill", 0); err != nil {
 			return err
 		}
 		if err := os.RemoveAll(out); err != nil {
@@ -53,7 +53,7 @@ func killedFilling(ctx context.Context, e *scenario.Env) error {
 	if err := e.Do(ctx, 0, nil, "bundle", "-f", config, "-o", out); err != nil {
 		return err
 	}
-	want, err := partSums(whole)
+	want, err := partSums(undisturbed)
 	if err != nil {
 		return err
 	}
@@ -64,11 +64,11 @@ func killedFilling(ctx context.Context, e *scenario.Env) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Log, "%d kills -9, %d came too late: the same bytes\n", kills, late)
+	fmt.Fprintf(e.Log, "%d times kill -9, %d more came too late: the bundle has the same bytes\n", kills, late)
 	return e.Do(ctx, 0, []string{"every byte verified"}, "inspect", "--full", filepath.Join(out, "bank"))
 }
 
-// partSums are the SHA-256 of a bundle's parts, by SHA256SUMS.
+// partSums returns the SHA-256 of each part of a bundle by its name, from SHA256SUMS.
 func partSums(stick string) (map[string]string, error) {
 	text, err := os.ReadFile(filepath.Join(stick, "bank", "SHA256SUMS"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package certs has the scenarios of certificates: listed, renewed, ended, and
-// authorities that are replaced.
+// Package certs has the scenarios of certificates: the list, the renewal, expired
+// certificates, and the rotation of CAs.
 package certs
 
 import (
@@ -15,9 +15,9 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// Certs renews the certificates of a cluster under a workload, killed on the
-// way, and has one renewed that is about to end. What the servers present is
-// asked of them by openssl.
+// Certs renews the certificates of a cluster under a workload, kills the renewal, and
+// renews a certificate that expires soon. openssl reads the certificates that the servers
+// present.
 func Certs(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
@@ -31,31 +31,31 @@ func Certs(ctx context.Context, e *scenario.Env) error {
 			{Title: "a workload", Run: func() error { return e.Workload(ctx, first) }},
 			{Title: "the list", Run: func() error { return certificatesListed(ctx, e, first, worker) }},
 			{Title: "nothing is due", Run: func() error { return nothingDue(ctx, e, first, worker) }},
-			{Title: "one ends soon: named, renewed", Run: func() error { return endsSoon(ctx, e, first) }},
-			{Title: "all are renewed beside a workload", Run: func() error { return allRenewed(ctx, e, first) }},
-			{Title: "its turn has ended", Run: func() error {
+			{Title: "a certificate that expires soon is named and renewed", Run: func() error { return expiresSoon(ctx, e, first) }},
+			{Title: "all are renewed under a workload", Run: func() error { return allRenewed(ctx, e, first) }},
+			{Title: "the lease of the renewal is released", Run: func() error {
 				return e.Script(ctx, first, "[ -z \"$("+scenario.Kubectl+"-n kube-system get lease airgap-certs-renew -o jsonpath='{.spec.holderIdentity}')\" ]")
 			}},
 			{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
-			{Title: "killed on the way, and again", Run: func() error { return renewalKilled(ctx, e, first) }},
-			{Title: "the worker's", Run: func() error { return workerRenewed(ctx, e, first, worker) }},
-			{Title: "etcd's authority, killed in each phase", Run: func() error { return authorityReplaced(ctx, e, first) }},
-			{Title: "the cluster's authority, killed in each phase", Run: func() error { return clusterAuthorityReplaced(ctx, e, first, worker) }},
+			{Title: "a killed renewal continues", Run: func() error { return renewalKilled(ctx, e, first) }},
+			{Title: "the worker's certificates are renewed", Run: func() error { return workerRenewed(ctx, e, first, worker) }},
+			{Title: "etcd's CA is rotated, killed in each phase", Run: func() error { return etcdCARotated(ctx, e, first) }},
+			{Title: "the cluster's CA is rotated, killed in each phase", Run: func() error { return clusterCARotated(ctx, e, first, worker) }},
 			{Title: "install changes nothing", Run: func() error { return changesNothing(ctx, e, first) }},
 			{Title: "verify again", Run: func() error { return e.Verified(ctx, first) }},
-			{Title: "all have ended: told, and brought back", Run: func() error { return allEnded(ctx, e, first) }},
+			{Title: "expired certificates are reported and renewed", Run: func() error { return allExpired(ctx, e, first) }},
 		})
 	})
 }
 
-// certificate is a line of airgap certs.
+// certificate is one item of `airgap certs --output json`.
 type certificate struct {
 	File, Purpose, Issuer, Serial, RenewedBy string
 	Ends                                     time.Time
 	Authority                                bool
 }
 
-// certificates are those of a server by file, as airgap lists them.
+// certificates returns the certificates of a server by file, as airgap lists them.
 func certificates(ctx context.Context, e *scenario.Env, m lab.Machine) (map[string]certificate, error) {
 	r, err := e.Must(ctx, m, nil, "airgap", "certs", "--output", "json")
 	if err != nil {
@@ -72,8 +72,8 @@ func certificates(ctx context.Context, e *scenario.Env, m lab.Machine) (map[stri
 	return byFile, nil
 }
 
-// certificatesListed wants every file with a certificate that find and grep
-// know, and that openssl reads the same in each.
+// certificatesListed checks that airgap lists every file with a certificate that find and
+// grep find, with the serial number that openssl reads.
 func certificatesListed(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
 	const files = `find /etc/kubernetes /etc/airgap /var/lib/kubelet/pki -type f \( -name '*.crt' -o -name '*-current.pem' \) -o -type l -name '*-current.pem'; grep -l client-certificate-data /etc/kubernetes/*.conf || true`
 	for m, fewest := range map[lab.Machine]int{first: 17, worker: 4} {
@@ -108,11 +108,11 @@ func certificatesListed(ctx context.Context, e *scenario.Env, first, worker lab.
 	return nil
 }
 
-// processes are the numbers of those of the control plane and of the kubelet:
-// they are others after a restart.
+// processes prints the process IDs of the control plane and of the kubelet. They change
+// with a restart.
 const processes = `for p in kube-apiserver kube-controller-manager kube-scheduler etcd kubelet; do echo $p $(pgrep -x $(echo $p | cut -c 1-15)); done`
 
-// nothingDue wants a renewal to change no file and to restart nothing.
+// nothingDue checks that a renewal changes no file and restarts nothing.
 func nothingDue(ctx context.Context, e *scenario.Env, machines ...lab.Machine) error {
 	for _, m := range machines {
 		const state = processes + "; sha256sum /etc/kubernetes/*.conf /etc/kubernetes/pki/*.* /etc/kubernetes/pki/etcd/* /etc/airgap/pki/* /var/lib/kubelet/pki/* 2>/dev/null"
@@ -128,15 +128,15 @@ func nothingDue(ctx context.Context, e *scenario.Env, machines ...lab.Machine) e
 			return err
 		}
 		if before != after {
-			return fmt.Errorf("a renewal without need has changed %s:\n%s\n%s", m.Name(), before, after)
+			return fmt.Errorf("a renewal with nothing due changed %s:\n%s\n%s", m.Name(), before, after)
 		}
 	}
 	return nil
 }
 
-// endsSoon puts a certificate in place that ends in ten days, wants verify to
-// name it with the command that renews it, and runs that.
-func endsSoon(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+// expiresSoon installs a certificate that expires in ten days. verify must name it with the
+// command that renews it; then that command runs.
+func expiresSoon(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if err := e.Script(ctx, m,
 		"cd /etc/kubernetes/pki/etcd && openssl req -new -key healthcheck-client.key -subj /CN=kube-etcd-healthcheck-client -out /run/short.csr",
 		"echo extendedKeyUsage=clientAuth >/run/short.ext",
@@ -145,7 +145,7 @@ func endsSoon(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	); err != nil {
 		return err
 	}
-	// A host looks at its certificates once a minute, and when its unit starts.
+	// A host checks its certificates once a minute, and when its unit starts.
 	if err := e.Script(ctx, m, "systemctl restart airgap-node-report"); err != nil {
 		return err
 	}
@@ -153,26 +153,26 @@ func endsSoon(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("verify with a certificate that ends soon", 4, "/etc/kubernetes/pki/etcd/healthcheck-client.crt", "airgap certs renew"); err != nil {
+	if err := r.Want("verify with a certificate that expires soon", 4, "/etc/kubernetes/pki/etcd/healthcheck-client.crt", "airgap certs renew"); err != nil {
 		return err
 	}
 	_, err = e.Must(ctx, m, []string{"renewed /etc/kubernetes/pki/etcd/healthcheck-client.crt", "restarted kube-apiserver"}, "airgap", "certs", "renew")
 	return err
 }
 
-// presented are the serial numbers that servers show in their handshakes.
+// presented prints the serial numbers of the certificates that servers present.
 const presented = `for at in $0:6443 127.0.0.1:2379 $0:2380 127.0.0.1:10250 $0:5000; do
 echo $at $(openssl s_client -connect $at -cert /etc/kubernetes/pki/etcd/peer.crt -key /etc/kubernetes/pki/etcd/peer.key </dev/null 2>/dev/null | openssl x509 -noout -serial); done`
 
-// allRenewed renews everything while somebody asks the API server five times a
-// second and another watches. All serial numbers differ afterwards, in the
-// files and in what is presented, and pods were not restarted.
+// allRenewed renews all certificates while one client sends requests to the API server and
+// another one watches pods. Afterwards all serial numbers must differ, in the files and in
+// the presented certificates.
 func allRenewed(ctx context.Context, e *scenario.Env, m lab.Machine) error {
-	before, err := shown(ctx, e, m)
+	before, err := serialNumbers(ctx, e, m)
 	if err != nil {
 		return err
 	}
-	if err := asked(ctx, e, m, "10.88.0.11:6443"); err != nil {
+	if err := startClients(ctx, e, m, "10.88.0.11:6443"); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -181,24 +181,24 @@ func allRenewed(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 		return err
 	}
 	fmt.Fprintf(e.Log, "%s%srenewed in %.1f s\n", r.Stderr, r.Stdout, time.Since(began).Seconds())
-	stretches, err := silence(ctx, e, m)
+	outages, err := stopClients(ctx, e, m)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Log, "the API server was silent for %v\n", stretches)
-	if len(stretches) == 0 || len(stretches) > 2 {
-		return fmt.Errorf("the API server of the only host was silent %d times, want the one of its restart", len(stretches))
+	fmt.Fprintf(e.Log, "the API server did not answer for %v\n", outages)
+	if len(outages) == 0 || len(outages) > 2 {
+		return fmt.Errorf("the API server of the only host had %d outages, want 1 or 2: that of its restart", len(outages))
 	}
-	after, err := shown(ctx, e, m)
+	after, err := serialNumbers(ctx, e, m)
 	if err != nil {
 		return err
 	}
 	return allDiffer(before, after)
 }
 
-// shown is what the certificates of a control-plane host are, in files and as
-// they are presented.
-func shown(ctx context.Context, e *scenario.Env, m lab.Machine) (map[string]string, error) {
+// serialNumbers returns the serial numbers of a control-plane host's certificates by file, and by
+// the address that presents them.
+func serialNumbers(ctx context.Context, e *scenario.Env, m lab.Machine) (map[string]string, error) {
 	list, err := certificates(ctx, e, m)
 	if err != nil {
 		return nil, err
@@ -232,23 +232,23 @@ func allDiffer(before, after map[string]string) error {
 	}
 	if len(same) > 0 || len(before) != len(after) {
 		slices.Sort(same)
-		return fmt.Errorf("not renewed: %v (there were %d, and are %d)", same, len(before), len(after))
+		return fmt.Errorf("not renewed: %v (got %d certificates, want %d)", same, len(after), len(before))
 	}
 	return nil
 }
 
-// asked has a server ask an API server five times a second whether it answers,
-// and watch pods, until silence is called.
-func asked(ctx context.Context, e *scenario.Env, m lab.Machine, address string) error {
+// startClients starts two clients on a server, which run until stopClients is called. One sends
+// requests to an API server five times a second, the other watches pods.
+func startClients(ctx context.Context, e *scenario.Env, m lab.Machine, address string) error {
 	return e.Script(ctx, m,
 		`touch /run/asking; nohup flock /run/asked.lock sh -c 'while test -e /run/asking; do curl -s -o /dev/null -m 5 --cacert /etc/kubernetes/pki/ca.crt https://`+address+`/readyz && r=1 || r=0; echo $(date +%s%N) $r; sleep 0.2; done' >/run/asked 2>/dev/null &`,
 		"nohup sh -c 'while test -e /run/asking; do "+scenario.Kubectl+"get pods --watch; done' >/run/watched 2>&1 &",
 	)
 }
 
-// silence is how long there was no answer at a stretch, each time: from the last
-// answer before to the first one after.
-func silence(ctx context.Context, e *scenario.Env, m lab.Machine) ([]time.Duration, error) {
+// stopClients stops the clients. It returns the length of each outage: from the last answer
+// before it to the first answer after it.
+func stopClients(ctx context.Context, e *scenario.Env, m lab.Machine) ([]time.Duration, error) {
 	if err := e.Script(ctx, m, "rm /run/asking; pkill -x kubectl || true; flock -w 30 /run/asked.lock true", "test $(wc -l </run/asked) -gt 20"); err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func silence(ctx context.Context, e *scenario.Env, m lab.Machine) ([]time.Durati
 	if err != nil {
 		return nil, err
 	}
-	var stretches []time.Duration
+	var outages []time.Duration
 	lastYes, was := int64(0), int64(1)
 	for line := range strings.Lines(text) {
 		var at, yes int64
@@ -265,23 +265,23 @@ func silence(ctx context.Context, e *scenario.Env, m lab.Machine) ([]time.Durati
 		}
 		if yes == 1 {
 			if was == 0 && lastYes > 0 {
-				stretches = append(stretches, time.Duration(at-lastYes))
+				outages = append(outages, time.Duration(at-lastYes))
 			}
 			lastYes = at
 		}
 		was = yes
 	}
-	return stretches, nil
+	return outages, nil
 }
 
 // renewalKilled kills the renewal while kubeadm writes, and after the API server
-// was stopped; each time the same command goes on to the end.
+// stopped. Each time the next run must complete the renewal.
 func renewalKilled(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	for _, soFar := range []string{
 		"test -s /var/lib/airgap/renewal.json",
 		"grep -q '\"made\"' /var/lib/airgap/renewal.json 2>/dev/null && ! pgrep -x kube-apiserver >/dev/null",
 	} {
-		before, err := shown(ctx, e, m)
+		before, err := serialNumbers(ctx, e, m)
 		if err != nil {
 			return err
 		}
@@ -289,12 +289,12 @@ func renewalKilled(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 			return fmt.Errorf("killed when %s: %w", soFar, err)
 		}
 		if _, err := e.Must(ctx, m, []string{"goes on"}, "sh", "-c", "airgap certs renew 2>&1"); err != nil {
-			return fmt.Errorf("again after a kill when %s: %w", soFar, err)
+			return fmt.Errorf("run after a kill when %s: %w", soFar, err)
 		}
 		if err := e.Script(ctx, m, "! test -e /var/lib/airgap/renewal.json"); err != nil {
 			return err
 		}
-		after, err := shown(ctx, e, m)
+		after, err := serialNumbers(ctx, e, m)
 		if err != nil {
 			return err
 		}
@@ -303,14 +303,14 @@ func renewalKilled(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 		delete(after, "/etc/airgap/pki/registry.crt")
 		delete(after, "10.88.0.11:5000")
 		if err := allDiffer(before, after); err != nil {
-			return fmt.Errorf("killed when %s, and again: %w", soFar, err)
+			return fmt.Errorf("killed when %s, then renewed: %w", soFar, err)
 		}
 	}
 	return nil
 }
 
-// workerRenewed renews what the kubelet of a worker serves with; its pods run
-// on, and the API server comes to them.
+// workerRenewed renews the serving certificate of a worker's kubelet. Its pods must keep
+// running, and the API server must reach them.
 func workerRenewed(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
 	const starts = scenario.Kubectl + "get pods -A --field-selector spec.nodeName=node2 -o jsonpath='{range .items[*]}{.metadata.name} {.status.containerStatuses[*].restartCount}{\"\\n\"}{end}'"
 	before, err := lab.Output(ctx, first, "sh", "-c", starts)
@@ -330,7 +330,7 @@ func workerRenewed(ctx context.Context, e *scenario.Env, first, worker lab.Machi
 	}
 	const file = "/var/lib/kubelet/pki/kubelet.crt"
 	if now[file].Serial == old[file].Serial {
-		return fmt.Errorf("%s of the worker is as it was", file)
+		return fmt.Errorf("%s of the worker was not renewed", file)
 	}
 	after, err := lab.Output(ctx, first, "sh", "-c", starts)
 	if err != nil {
@@ -339,13 +339,13 @@ func workerRenewed(ctx context.Context, e *scenario.Env, first, worker lab.Machi
 	if before != after {
 		return fmt.Errorf("pods of the worker were restarted:\n%s\n%s", before, after)
 	}
-	// A kubelet that has just been started has to learn of its pods first.
+	// A kubelet that just started must first read its pods from the API server.
 	return e.Script(ctx, first, scenario.Soon(scenario.Kubectl+"logs --tail=1 tools"), scenario.Kubectl+"exec tools -- tools get http://hello.default.svc.cluster.local:80/")
 }
 
-// authorityReplaced replaces etcd's authority and kills that in each phase. Before
-// it a certificate of the old one is let in, afterwards it is not.
-func authorityReplaced(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+// etcdCARotated rotates etcd's CA, and kills the command in each phase. etcd must accept
+// a certificate of the old CA before the rotation, and must refuse it afterwards.
+func etcdCARotated(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	const (
 		rotate = "airgap certs rotate-ca --only etcd"
 		asOld  = "curl -s -m 20 -o /dev/null --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /root/old/client.crt --key /root/old/client.key https://127.0.0.1:2379/health"
@@ -383,11 +383,11 @@ func authorityReplaced(ctx context.Context, e *scenario.Env, m lab.Machine) erro
 	)
 }
 
-// changesNothing runs install once more.
+// changesNothing runs install again: it must change nothing.
 func changesNothing(ctx context.Context, e *scenario.Env, first lab.Machine) error {
 	again, err := e.AirgapOn(ctx, first, "", "install", scenario.LabSkips, lab.StickPath+"/bank")
 	if err == nil && again.Changed != 0 {
-		err = fmt.Errorf("install after the renewals says %+v, want nothing changed", again)
+		err = fmt.Errorf("install after the renewals reports %+v, want nothing changed", again)
 	}
 	return err
 }

@@ -15,9 +15,9 @@ import (
 	"airgap.dev/airgap/e2e/upstream"
 )
 
-// CgroupV2 is many years of a server with cgroup v2, in short: installed on the
-// product's defaults, rebooted, its cgroup drivers taken apart and put together again,
-// upgraded by a minor with a power cut in the middle.
+// CgroupV2 plays the life of a server with cgroup v2. It installs with the product's
+// defaults, reboots, gives kubelet and runtime different cgroup drivers and repairs them.
+// Then it upgrades by a minor version, with a power cut during the upgrade.
 func CgroupV2(ctx context.Context, e *scenario.Env) error {
 	if err := upstream.BuildBefore(ctx, e.Cache, e.Log); err != nil {
 		return err
@@ -34,16 +34,16 @@ func CgroupV2(ctx context.Context, e *scenario.Env) error {
 			}},
 			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, m, stick) }},
 			{Title: "install", Run: func() error { return installHere(ctx, e, m) }},
-			{Title: "runtime, kubelet and pods agree", Run: func() error { return cgroupsAgree(ctx, e, m) }},
+			{Title: "runtime, kubelet and pods use the same cgroup driver", Run: func() error { return cgroupsAgree(ctx, e, m) }},
 			{Title: "a reboot", Run: func() error { return rebooted(ctx, e, m) }},
-			{Title: "the kubelet is given the other driver", Run: func() error { return driftsApart(ctx, e, m) }},
-			{Title: "install puts it right", Run: func() error { return healed(ctx, e, m, stick) }},
+			{Title: "the kubelet gets the other driver", Run: func() error { return otherDriver(ctx, e, m) }},
+			{Title: "install restores the driver", Run: func() error { return driverRestored(ctx, e, m, stick) }},
 			{Title: "a bundle of Kubernetes 1.36", Run: func() error {
 				return errors.Join(os.MkdirAll(filepath.Dir(next), 0o755), e.Survey(ctx, m), bundleOf(ctx, e, "next/airgap.yaml", next))
 			}},
-			{Title: "a power cut during the upgrade", Run: func() error { return cutAmidUpgrade(ctx, e, m, next) }},
-			{Title: "the same command goes on", Run: func() error { return upgradeGoesOn(ctx, e, m, next) }},
-			{Title: "runtime, kubelet and pods agree still", Run: func() error { return cgroupsAgree(ctx, e, m) }},
+			{Title: "a power cut during the upgrade", Run: func() error { return cutDuringUpgrade(ctx, e, m, next) }},
+			{Title: "the same command continues", Run: func() error { return upgradeContinues(ctx, e, m, next) }},
+			{Title: "runtime, kubelet and pods still use the same cgroup driver", Run: func() error { return cgroupsAgree(ctx, e, m) }},
 			{Title: "verify", Run: func() error { return slowlyVerified(ctx, e, m) }},
 		})
 	})
@@ -57,8 +57,8 @@ func bundleOf(ctx context.Context, e *scenario.Env, name, stick string, edits ..
 	return e.Do(ctx, 0, []string{"proven against"}, "bundle", "-f", config, "--facts", e.Facts(), "-o", stick)
 }
 
-// cgroupsAgree looks at what is in effect: what the runtime answers, what the kubelet
-// is configured with, and where the kernel has the pods.
+// cgroupsAgree checks the cgroup driver in effect: in the runtime's configuration, in the
+// kubelet's configuration, and by the cgroups of the pods.
 func cgroupsAgree(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return e.Script(ctx, m,
 		"/opt/airgap/bin/containerd config dump | grep -q 'SystemdCgroup = true'",
@@ -68,13 +68,13 @@ func cgroupsAgree(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 		"! test -e /sys/fs/cgroup/kubepods")
 }
 
-// slowlyVerified has the patience that an emulated processor asks for.
+// slowlyVerified runs verify with a timeout that is long enough for an emulated processor.
 func slowlyVerified(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	_, err := e.Must(ctx, m, nil, "airgap", "verify", scenario.LabSkips, "--timeout", slowly)
 	return err
 }
 
-// rebooted shuts the server down in good order and starts it again.
+// rebooted shuts the server down cleanly and starts it again.
 func rebooted(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if err := e.Script(ctx, m, "systemd-run --quiet --on-active=1 systemctl poweroff"); err != nil {
 		return err
@@ -84,26 +84,26 @@ func rebooted(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 			return errors.Join(m.Kill(ctx), m.Start(ctx), slowlyVerified(ctx, e, m))
 		}
 	}
-	return errors.New("it did not shut down within 3 minutes")
+	return errors.New("wait for the shutdown: the server still runs after 3 minutes")
 }
 
-// driftsApart gives the kubelet's file another driver, which verify names as soon as the
-// host has looked at it again.
-func driftsApart(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+// otherDriver writes the other driver into the kubelet's file. verify must name it after the
+// host's next report.
+func otherDriver(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return e.Script(ctx, m, "sed -i 's/^cgroupDriver: systemd$/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml", scenario.NamesDriver)
 }
 
-// healed plugs in the stick, which the reboot has not brought back, installs, and
-// leaves the place to the next one.
-func healed(ctx context.Context, e *scenario.Env, m lab.Machine, stick string) error {
+// driverRestored plugs in the stick, which is not plugged in after the reboot. It installs, and
+// then pulls the stick, because the upgrade uses another one.
+func driverRestored(ctx context.Context, e *scenario.Env, m lab.Machine, stick string) error {
 	if err := errors.Join(installPlain(ctx, e, m, stick), m.PullStick(ctx)); err != nil {
 		return err
 	}
 	return errors.Join(cgroupsAgree(ctx, e, m), slowlyVerified(ctx, e, m))
 }
 
-// cutAmidUpgrade cuts the power when kubeadm has begun to exchange static pods.
-func cutAmidUpgrade(ctx context.Context, e *scenario.Env, m lab.Machine, stick string) error {
+// cutDuringUpgrade cuts the power while kubeadm replaces static pods.
+func cutDuringUpgrade(ctx context.Context, e *scenario.Env, m lab.Machine, stick string) error {
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ until grep -q '\[upgrade/staticpods\].*Moving new manifest' /var/log/airgap/kube
 	return errors.Join(m.Kill(ctx), m.Start(ctx))
 }
 
-func upgradeGoesOn(ctx context.Context, e *scenario.Env, m lab.Machine, stick string) error {
+func upgradeContinues(ctx context.Context, e *scenario.Env, m lab.Machine, stick string) error {
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
 	}

@@ -12,11 +12,10 @@ import (
 	"airgap.dev/airgap/e2e/scenario/badinput"
 )
 
-// PulledStore takes a FAT32 stick away in the middle of the copy into a store, and
-// cuts the power in the middle of it, and right behind it: the store opens each time,
-// the copy goes on, and is the stick's in the end. Then the power of a node is cut in
-// the middle of a pull, and right behind one: the pods run, and what they have is what
-// was pushed.
+// PulledStore pulls a FAT32 stick during the copy into a store, and cuts the power during
+// the copy and directly after it. Each time the store must open and the copy must continue,
+// and in the end it must equal the stick. Then the scenario cuts the power of a node during
+// an image pull, and directly after one. The pods must run with the bytes that were pushed.
 func PulledStore(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindEmulated}, func(l *lab.Lab) error {
@@ -30,18 +29,18 @@ func PulledStore(ctx context.Context, e *scenario.Env) error {
 			{Title: "the power is cut during the copy", Run: func() error {
 				return errors.Join(cutWhile(ctx, e, worker, storeHas(150), importCommand...), opens(ctx, e, worker, "no bundle in the store"))
 			}},
-			{Title: "the copy goes on", Run: func() error { return importAgain(ctx, e, worker, stick) }},
-			{Title: "the power is cut right behind it", Run: func() error {
+			{Title: "the copy continues", Run: func() error { return importAgain(ctx, e, worker, stick) }},
+			{Title: "the power is cut directly after the copy", Run: func() error {
 				return errors.Join(worker.Kill(ctx), worker.Start(ctx), opens(ctx, e, worker, "bank"))
 			}},
-			{Title: "the copy is the stick's", Run: func() error { return sameBytes(ctx, e, worker, stick) }},
+			{Title: "the copy equals the stick", Run: func() error { return sameBytes(ctx, e, worker, stick) }},
 			{Title: "install", Run: func() error { return e.InstallOnce(ctx, first) }},
 			{Title: "join", Run: func() error { return scenario.JoinOne(ctx, e, first, worker) }},
-			{Title: "two images of the site's own", Run: func() error {
+			{Title: "two images of the site", Run: func() error {
 				return errors.Join(scenario.Pushers(ctx, e, first), scenario.PushBig(ctx, e, first, first, 2))
 			}},
 			{Title: "the power is cut during a pull", Run: func() error { return cutPull(ctx, e, l, 1, "reason=Pulling", "sleep 5") }},
-			{Title: "the power is cut right behind a pull", Run: func() error { return cutPull(ctx, e, l, 2, "reason=Pulled", "true") }},
+			{Title: "the power is cut directly after a pull", Run: func() error { return cutPull(ctx, e, l, 2, "reason=Pulled", "true") }},
 			{Title: "verify", Run: func() error {
 				_, err := e.Must(ctx, first, nil, "airgap", "verify", scenario.LabSkips, "--timeout", "10m") // its processor is slow
 				return err
@@ -52,7 +51,7 @@ func PulledStore(ctx context.Context, e *scenario.Env) error {
 
 var importCommand = []string{"airgap", "registry", "import", lab.StickPath + "/bank"}
 
-// storeHas waits until so much of the bundle is in the store, MiB.
+// storeHas returns a shell line that waits until the store has size MiB.
 func storeHas(size int) string {
 	return fmt.Sprintf(`timeout 300 sh -c 'until [ "$(du -sm /var/lib/airgap/store 2>/dev/null | cut -f1)" -ge %d ] 2>/dev/null; do sleep 0.2; done'`, size)
 }
@@ -65,19 +64,19 @@ func pulledImport(ctx context.Context, e *scenario.Env, m lab.Machine, stick str
 	return errors.Join(err, opens(ctx, e, m, "no bundle in the store"), m.AttachStick(ctx, stick))
 }
 
-// opens wants the store to open and to hold what it should.
-func opens(ctx context.Context, e *scenario.Env, m lab.Machine, holds string) error {
-	_, err := e.Must(ctx, m, []string{holds}, "airgap", "registry", "status")
+// opens checks that the store opens, and that the registry reports its content as content.
+func opens(ctx context.Context, e *scenario.Env, m lab.Machine, content string) error {
+	_, err := e.Must(ctx, m, []string{content}, "airgap", "registry", "status")
 	return err
 }
 
-// cutWhile cuts the power while a command runs, when a shell's lines have ended
-// well, and switches the server on again.
+// cutWhile cuts the power during a command, as soon as the shell script when succeeds, and
+// starts the server again.
 func cutWhile(ctx context.Context, e *scenario.Env, m lab.Machine, when string, args ...string) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = e.On(ctx, m, "", args...) // it ends with the machine
+		_, _ = e.On(ctx, m, "", args...) // it fails when the power is cut
 	}()
 	if _, err := e.Must(ctx, m, nil, "sh", "-c", when); err != nil {
 		return err
@@ -97,8 +96,8 @@ func importAgain(ctx context.Context, e *scenario.Env, m lab.Machine, stick stri
 	return err
 }
 
-// sameBytes compares the store's files with the stick's, and wants an import to find
-// nothing to do.
+// sameBytes checks that the store's files equal the stick's, and that another import
+// changes nothing.
 func sameBytes(ctx context.Context, e *scenario.Env, m lab.Machine, stick string) error {
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
@@ -112,8 +111,9 @@ func sameBytes(ctx context.Context, e *scenario.Env, m lab.Machine, stick string
 	return err
 }
 
-// cutPull cuts the power of the second server soon after an event of a pod whose
-// image it pulls through a slow network. It runs in the end, with what was pushed.
+// cutPull cuts the power of the second server soon after an event of a pod. The server
+// pulls the pod's image through a slow network. In the end the pod must run with the bytes
+// that were pushed.
 func cutPull(ctx context.Context, e *scenario.Env, l *lab.Lab, n int, event, soon string) error {
 	first, worker := l.Machines[0], l.Machines[1]
 	if err := l.Slow(ctx, first, "8mbit"); err != nil { // 12 MB take 12 s
@@ -139,13 +139,13 @@ func cutPull(ctx context.Context, e *scenario.Env, l *lab.Lab, n int, event, soo
 	if err != nil {
 		return err
 	}
-	// hello runs in as many pods as were started so far.
+	// The server also runs hello in the pods of earlier calls.
 	got, err := lab.Output(ctx, worker, "sh", "-c", "for p in $(pgrep -x hello); do sha256sum /proc/$p/root/big; done | cut -d ' ' -f 1")
 	if err != nil {
 		return err
 	}
 	if !strings.Contains(got, strings.TrimSpace(want)) {
-		return fmt.Errorf("%s has other bytes than were pushed: %s, want %s", pod, got, want)
+		return fmt.Errorf("%s has the SHA-256 sums %s, want that of the pushed image: %s", pod, got, want)
 	}
 	return e.Script(ctx, first, scenario.Kubectl+"delete pod "+pod+" --now")
 }

@@ -12,11 +12,11 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// Sticks has a connected host, whose kernel knows their file systems, write a
-// bundle to sticks as they are sold. On FAT32 and exFAT there are no holes: a
-// write far beyond the end writes everything before it, and a stick is slow
-// enough for the bytes of the bundle alone. One that is pulled while it is
-// written to is gone on with.
+// Sticks writes a bundle to sticks with FAT32 and exFAT, the file systems with which they
+// are sold. The connected host is emulated, because its kernel must support both. They
+// have no sparse files: a write far beyond the end also writes all bytes before it, which
+// takes long on a slow stick. When a stick is pulled during a write, the next run must
+// continue.
 func Sticks(ctx context.Context, e *scenario.Env) error {
 	return e.BankOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {
 		m := l.Machines[0]
@@ -29,8 +29,8 @@ func Sticks(ctx context.Context, e *scenario.Env) error {
 	})
 }
 
-// connectHost lets the internet into the lab's network, and gives the server
-// what `airgap bundle` wants.
+// connectHost connects the lab's network to the upstream server, and copies the files
+// that `airgap bundle` requires to the server.
 func connectHost(ctx context.Context, e *scenario.Env, l *lab.Lab) error {
 	internet, err := l.Network.Listen(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func connectHost(ctx context.Context, e *scenario.Env, l *lab.Lab) error {
 	}
 	e.Upstream.Also(internet)
 	e.Rules = append(e.Rules, secrets.Rule{
-		Path: "/root/.config/airgap/keys/*", Kinds: []secrets.Kind{secrets.SigningKey, secrets.Key}, Mode: 0o600, Why: "the builder's: it is the connected host",
+		Path: "/root/.config/airgap/keys/*", Kinds: []secrets.Kind{secrets.SigningKey, secrets.Key}, Mode: 0o600, Why: "the builder's keys: this server is the connected host",
 	})
 	const ca = "/root/ca.pem"
 	config, err := e.Config("airgap.yaml", e.Upstream.CA, ca, strings.TrimPrefix(e.Upstream.URL, "https://"), internet.Addr().String())
@@ -59,12 +59,13 @@ func connectHost(ctx context.Context, e *scenario.Env, l *lab.Lab) error {
 	return nil
 }
 
-// stickSize has room for the lab's bundle, bytes.
+// stickSize is large enough for the lab's bundle, in bytes.
 const stickSize = 1 << 30
 
 var bundleToStick = []string{"airgap", "bundle", "-f", "/root/airgap.yaml", "-o", lab.StickPath}
 
-// fillStick makes the bundle in one part, in which writes may be far apart.
+// fillStick writes the bundle as one part, in which writes can be far apart. The number of
+// bytes written to the device must be about the size of the bundle.
 func fillStick(ctx context.Context, e *scenario.Env, m lab.Machine, filesystem string) error {
 	if err := m.AttachEmptyStick(ctx, filesystem, stickSize); err != nil {
 		return err
@@ -87,19 +88,19 @@ func fillStick(ctx context.Context, e *scenario.Env, m lab.Machine, filesystem s
 		return err
 	}
 	ratio := float64(after-before) / float64(size)
-	fmt.Fprintf(e.Log, "%s: written %.1f MB for a bundle of %.1f MB, %.3f times as much\n", filesystem, float64(after-before)/1e6, float64(size)/1e6, ratio)
+	fmt.Fprintf(e.Log, "%s: wrote %.1f MB for a bundle of %.1f MB, ratio %.3f\n", filesystem, float64(after-before)/1e6, float64(size)/1e6, ratio)
 	if ratio > 1.05 || ratio < 1 {
-		return fmt.Errorf("%d bytes were written to the stick for a bundle of %d", after-before, size)
+		return fmt.Errorf("%d bytes were written to the stick for a bundle of %d, want a ratio of 1 to 1.05", after-before, size)
 	}
 	return m.PullStick(ctx)
 }
 
-// stickStat is, to a shell with the stick's path as $0, where the kernel counts
-// what the stick's device has been sent since it was plugged in: the seventh
-// number, sectors of 512 bytes.
+// stickStat is the file with the kernel's counters of the stick's device, for a shell with
+// the stick's path as $0. The seventh number is the sectors of 512 bytes that were written
+// since the stick was plugged in.
 const stickStat = `/sys/class/block/$(basename $(findmnt -no SOURCE "$0"))/stat`
 
-// written is that in bytes, with nothing left to be written.
+// written returns the number of bytes written to the stick, after a sync.
 func written(ctx context.Context, e *scenario.Env, m lab.Machine) (int64, error) {
 	return number(ctx, e, m, `sync --file-system "$0" && awk '{print $7 * 512}' `+stickStat, lab.StickPath)
 }
@@ -112,15 +113,15 @@ func number(ctx context.Context, e *scenario.Env, m lab.Machine, script string, 
 	return strconv.ParseInt(strings.TrimSpace(r.Stdout), 10, 64)
 }
 
-// pulledFilling pulls the stick while a bundle is written to it, in parts as a
-// gateway may ask for. Plugged in again, the same command goes on.
+// pulledFilling pulls the stick while airgap writes a bundle to it, in small parts as some
+// gateways require. After the stick is plugged in again, the same command must continue.
 func pulledFilling(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if err := m.AttachEmptyStick(ctx, "exfat", stickSize); err != nil {
 		return err
 	}
 	inParts := append(bundleToStick, "--part-size", "64MiB")
-	const some = `for i in $(seq 600); do awk '{exit $7 * 512 < 120000000}' ` + stickStat + ` && exit; sleep 0.5; done; exit 1`
-	r, err := pulledWhile(ctx, e, m, some, inParts...)
+	const partly = `for i in $(seq 600); do awk '{exit $7 * 512 < 120000000}' ` + stickStat + ` && exit; sleep 0.5; done; exit 1`
+	r, err := pulledWhile(ctx, e, m, partly, inParts...)
 	if err != nil {
 		return err
 	}
@@ -138,8 +139,8 @@ func pulledFilling(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return e.Script(ctx, m, "cd "+lab.StickPath+"/bank && sha256sum --quiet -c SHA256SUMS")
 }
 
-// pulledWhile runs a command on a server, and pulls the stick when a shell's lines
-// on it, with the stick's path as $0, have ended well.
+// pulledWhile runs a command on a server, and pulls the stick as soon as the shell script
+// when succeeds. The script gets the stick's path as $0.
 func pulledWhile(ctx context.Context, e *scenario.Env, m lab.Machine, when string, args ...string) (scenario.Result, error) {
 	type outcome struct {
 		scenario.Result

@@ -16,13 +16,13 @@ import (
 
 const (
 	watchFile   = "/run/watch.jsonl"
-	quietFor    = 10 * time.Minute // a healthy cluster gives no finding for so long
-	foundWithin = 90 * time.Second // unless a fault says more
-	wellWithin  = 4 * time.Minute  // after a fault was mended
+	quietFor    = 10 * time.Minute // time without a finding in a healthy cluster
+	foundWithin = 90 * time.Second // time until a finding, unless the fault has its own
+	wellWithin  = 4 * time.Minute  // time until the cluster is healthy after a repair
 )
 
-// verifyEdits make the lab's airgap.yaml one of three control-plane hosts and a
-// worker.
+// verifyEdits returns the edits that give the lab's airgap.yaml three control-plane hosts
+// and a worker.
 func verifyEdits() []string {
 	return []string{
 		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(scenario.Vip, 6443).String(),
@@ -35,9 +35,9 @@ ssh:
 	}
 }
 
-// Verify watches one cluster while it is broken in every way that verification
-// knows, one after the other: the right rule names each, and it is well again
-// after each. Then nothing is found for ten minutes.
+// Verify watches a cluster and injects each fault, one at a time. The right rule must name
+// each fault, and the cluster must be healthy after each repair. Then verify must find
+// nothing for ten minutes.
 func Verify(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 4, func(l *lab.Lab) error {
@@ -46,19 +46,19 @@ func Verify(ctx context.Context, e *scenario.Env) error {
 		if err != nil {
 			return err
 		}
-		defer stop() // it ends with this process at the latest
-		w := &Onlooker{E: e, M: first}
+		defer stop() // the balancer ends with this process at the latest
+		w := &Watch{E: e, M: first}
 		parts := []scenario.Part{
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick, verifyEdits()...) }},
 			{Title: "keys for the first host", Run: func() error { return e.LetIn(ctx, first, l.Machines[1:]...) }},
 			{Title: "one command, four servers", Run: func() error { return installFour(ctx, e, first, stick) }},
-			{Title: "an image of the site's own", Run: func() error {
+			{Title: "an image of the site", Run: func() error {
 				return errors.Join(scenario.Pushers(ctx, e, l.Machines[:3]...), scenario.PushOwn(ctx, e, first, l.Machines[3], "1"), scenario.OnAll(ctx, e, "1", l.Machines[:3]...),
 					e.Script(ctx, first, scenario.Kubectl+"run own --image="+first.Addr().String()+":5000/team/hello:1", scenario.Kubectl+"wait --for=condition=Ready pod/own --timeout=120s"))
 			}},
 			{Title: "a baseline", Run: func() error { return saveBaseline(ctx, e, first) }},
-			{Title: "somebody watches", Run: func() error { return w.Start(ctx) }},
+			{Title: "verify --watch starts", Run: func() error { return w.Start(ctx) }},
 		}
 		for _, f := range faults(e, l) {
 			parts = append(parts, scenario.Part{Title: f.name, Run: func() error { return w.Finds(ctx, f) }})
@@ -66,7 +66,7 @@ func Verify(ctx context.Context, e *scenario.Env) error {
 		parts = append(parts,
 			scenario.Part{Title: "each was named", Run: func() error { return errors.Join(w.Missed...) }},
 			scenario.Part{Title: "ten minutes of health", Run: func() error { return w.quiet(ctx, quietFor) }},
-			scenario.Part{Title: "the watch ends with its verdict", Run: func() error { return w.End(ctx) }},
+			scenario.Part{Title: "the watch ends with its result", Run: func() error { return w.End(ctx) }},
 			scenario.Part{Title: "compared with the baseline", Run: func() error { return compareBaseline(ctx, e, first) }},
 			scenario.Part{Title: "verify", Run: func() error { return e.Verified(ctx, first) }})
 		return e.InOrder(parts)
@@ -89,8 +89,8 @@ func saveBaseline(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return err
 }
 
-// compareBaseline: containers restarted meanwhile, since some were killed, and
-// nothing else is new.
+// compareBaseline checks that restarts of containers are the only new findings: some faults
+// kill containers.
 func compareBaseline(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	r, err := e.On(ctx, m, "", "airgap", "verify", scenario.LabSkips, "--baseline", "compare", "/root/before.json")
 	if err != nil {
@@ -101,7 +101,7 @@ func compareBaseline(ctx context.Context, e *scenario.Env, m lab.Machine) error 
 	}
 	for line := range strings.Lines(r.Stdout) {
 		if strings.HasPrefix(line, "broken") && !strings.Contains(line, "restart") {
-			return fmt.Errorf("something else is broken than restarts: %s", r.Stdout)
+			return fmt.Errorf("got a finding other than restarts: %s", r.Stdout)
 		}
 	}
 	return nil
@@ -112,17 +112,17 @@ type event struct {
 	Event, Rule, Object, Saw, Fix string
 }
 
-// Onlooker is a verification that goes on, and how far it was read.
-type Onlooker struct {
+// Watch is a running `airgap verify --watch`. Start must be called first.
+type Watch struct {
 	E    *scenario.Env
 	M    lab.Machine
-	read int
+	read int // lines of its output that were read
 
-	Missed []error // faults that nobody named; the others are tried nevertheless
+	Missed []error // one for each fault that verify did not name; Finds continues with the next
 }
 
-// Start runs verify --watch on the server until end.
-func (w *Onlooker) Start(ctx context.Context) error {
+// Start runs verify --watch on the server until End, and waits until the cluster is healthy.
+func (w *Watch) Start(ctx context.Context) error {
 	watch := "airgap verify " + scenario.LabSkips + " --watch --output json --progress plain"
 	if err := w.E.Script(ctx, w.M, "setsid sh -c 'echo $$ >/run/watch.pid; exec "+watch+"' >"+watchFile+" 2>/run/watch.said </dev/null &"); err != nil {
 		return err
@@ -131,8 +131,8 @@ func (w *Onlooker) Start(ctx context.Context) error {
 	return err
 }
 
-// End ends the watch as Ctrl-C does, and wants a good verdict.
-func (w *Onlooker) End(ctx context.Context) error {
+// End ends the watch as Ctrl-C does, and waits for its result.
+func (w *Watch) End(ctx context.Context) error {
 	if err := w.E.Script(ctx, w.M, "kill -INT $(cat /run/watch.pid)"); err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ func (w *Onlooker) End(ctx context.Context) error {
 	return err
 }
 
-// news are the events since the last call.
-func (w *Onlooker) news(ctx context.Context) ([]event, error) {
+// newEvents returns the events since the last call.
+func (w *Watch) newEvents(ctx context.Context) ([]event, error) {
 	text, err := lab.Output(ctx, w.M, "tail", "-n", fmt.Sprintf("+%d", w.read+1), watchFile)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (w *Onlooker) news(ctx context.Context) ([]event, error) {
 	for line := range strings.Lines(text) {
 		var v event
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
-			return nil, fmt.Errorf("the watch said %q: %w", line, err)
+			return nil, fmt.Errorf("read line %q of the watch: %w", line, err)
 		}
 		all = append(all, v)
 		w.read++
@@ -158,44 +158,44 @@ func (w *Onlooker) news(ctx context.Context) ([]event, error) {
 	return all, nil
 }
 
-// await reads until an event is the one. The error has all that came instead.
-func (w *Onlooker) await(ctx context.Context, limit time.Duration, is func(event) bool) (event, error) {
-	var heard []string
+// await reads events until one of them is the expected one. The error lists the other events.
+func (w *Watch) await(ctx context.Context, limit time.Duration, is func(event) bool) (event, error) {
+	var others []string
 	for began := time.Now(); time.Since(began) < limit; time.Sleep(500 * time.Millisecond) {
-		events, err := w.news(ctx)
+		events, err := w.newEvents(ctx)
 		if err != nil {
 			return event{}, err
 		}
 		for i, v := range events {
 			if is(v) {
-				w.read -= len(events) - i - 1 // the others are for whoever comes next
+				w.read -= len(events) - i - 1 // the next call reads the others
 				return v, nil
 			}
-			heard = append(heard, fmt.Sprintf("%s %s: %s: %s", v.Event, v.Rule, v.Object, v.Saw))
+			others = append(others, fmt.Sprintf("%s %s: %s: %s", v.Event, v.Rule, v.Object, v.Saw))
 		}
 	}
-	return event{}, fmt.Errorf("not within %s; heard instead:\n  %s", limit, strings.Join(heard, "\n  "))
+	return event{}, fmt.Errorf("no such event within %s; got instead:\n  %s", limit, strings.Join(others, "\n  "))
 }
 
-// quiet wants no event at all.
-func (w *Onlooker) quiet(ctx context.Context, wait time.Duration) error {
+// quiet checks that no event comes for some time.
+func (w *Watch) quiet(ctx context.Context, wait time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(wait):
 	}
-	events, err := w.news(ctx)
+	events, err := w.newEvents(ctx)
 	if err == nil && len(events) > 0 {
-		err = fmt.Errorf("nothing is broken, and verify says %+v", events)
+		err = fmt.Errorf("got the events %+v of a healthy cluster, want none", events)
 	}
 	return err
 }
 
-// Finds breaks something, waits until the rule names it, mends it, and waits
-// until everything is well.
-func (w *Onlooker) Finds(ctx context.Context, f Fault) error {
+// Finds injects a fault, waits until the rule names it, repairs it, and waits until the
+// cluster is healthy. A fault that verify does not name is added to Missed.
+func (w *Watch) Finds(ctx context.Context, f Fault) error {
 	if err := f.inject(ctx); err != nil {
-		return fmt.Errorf("break it: %w", err)
+		return fmt.Errorf("inject the fault: %w", err)
 	}
 	began := time.Now()
 	limit := foundWithin
@@ -206,7 +206,7 @@ func (w *Onlooker) Finds(ctx context.Context, f Fault) error {
 		return (v.Event == "broken" || v.Event == "changed") && v.Rule == f.rule && strings.Contains(v.Object, f.object) && strings.Contains(v.Saw, f.saw)
 	})
 	if err == nil && found.Fix == "" {
-		err = errors.New("it does not say what to do")
+		err = errors.New("the finding has no fix")
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: rule %s, object %q, saw %q: %w", f.name, f.rule, f.object, f.saw, err)
@@ -215,11 +215,11 @@ func (w *Onlooker) Finds(ctx context.Context, f Fault) error {
 	} else {
 		fmt.Fprintf(w.E.Log, "%s: after %.1f s: %s: %s: %s\n", f.name, time.Since(began).Seconds(), found.Rule, found.Object, found.Saw)
 	}
-	if err := f.mend(ctx); err != nil {
+	if err := f.repair(ctx); err != nil {
 		return err
 	}
 	if _, err := w.await(ctx, wellWithin, func(v event) bool { return v.Event == "well" }); err != nil {
-		return fmt.Errorf("well again: %w", err)
+		return fmt.Errorf("wait for a healthy cluster: %w", err)
 	}
 	return nil
 }

@@ -14,8 +14,9 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// Crash kills install and join, at random moments and after every step, cuts
-// the power, and wants what an undisturbed installation gives.
+// Crash kills install and join, at random moments and after every step, and cuts the power.
+// In the end the hosts and the cluster must be the same as after an undisturbed
+// installation.
 func Crash(ctx context.Context, e *scenario.Env) error {
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		c := &crashed{Env: e, first: l.Machines[0], worker: l.Machines[1], stick: filepath.Join(e.Work, "stick")}
@@ -25,35 +26,35 @@ func Crash(ctx context.Context, e *scenario.Env) error {
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, c.stick) }},
 			{Title: "the program, from the stick", Run: func() error { return errors.Join(e.Begin(ctx, c.first, c.stick), e.Begin(ctx, c.worker, c.stick)) }},
 			{Title: "a dry run on a bare host", Run: func() error { return dryRunBare(ctx, e, c.first) }},
-			{Title: "install, undisturbed; a second one", Run: func() error { return c.twoAtOnce(ctx) }},
+			{Title: "install, undisturbed; a second install at the same time", Run: func() error { return c.twoAtOnce(ctx) }},
 			{Title: "a dry run on a finished host", Run: func() error { return dryRunDone(ctx, e, c.first, strings.Fields(c.install)[1:]...) }},
 			{Title: "join, undisturbed", Run: func() error { return c.joinOnce(ctx) }},
 			{Title: "status", Run: func() error {
-				return errors.Join(stands(ctx, e, c.first, "/var/lib/airgap/store"), stands(ctx, e, c.worker, "/var/lib/airgap/index"))
+				return errors.Join(checkStatus(ctx, e, c.first, "/var/lib/airgap/store"), checkStatus(ctx, e, c.worker, "/var/lib/airgap/index"))
 			}},
 			{Title: "pictures", Run: func() error { return c.remember(ctx) }},
-			{Title: "five things drift", Run: func() error { return driftMended(ctx, e, c.first) }},
+			{Title: "five things drift", Run: func() error { return driftRepaired(ctx, e, c.first) }},
 			{Title: "reset", Run: func() error { return c.reset(ctx) }},
-			{Title: "install, killed over and over", Run: func() error { return c.killInstall(ctx) }},
-			{Title: "join, killed over and over", Run: func() error { return c.killJoin(ctx) }},
+			{Title: "install, killed repeatedly", Run: func() error { return c.killInstall(ctx) }},
+			{Title: "join, killed repeatedly", Run: func() error { return c.killJoin(ctx) }},
 			{Title: "the same cluster", Run: func() error { return c.same(ctx) }},
 		})
 	})
 }
 
-// crashed is the scenario's memory.
+// crashed is the state of the scenario, with the results of the undisturbed run.
 type crashed struct {
 	*scenario.Env
-	first, worker       lab.Machine
-	install, stick      string
-	firstRan, workerRan []RanStep
-	firstIs, workerIs   scenario.Picture
-	clusterIs           scenario.Picture
-	tooFew              error // told last: what was seen of the cluster says more
+	first, worker               lab.Machine
+	install, stick              string
+	firstSteps, workerSteps     []Step
+	firstPicture, workerPicture scenario.Picture
+	clusterPicture              scenario.Picture
+	tooFew                      error // returned last: other errors of the cluster are more useful
 }
 
-// twoAtOnce installs, and while that runs asks for another installation: it is
-// refused at once, and the first goes on.
+// twoAtOnce starts a second installation during the first one. The second must fail at
+// once, and the first must continue.
 func (c *crashed) twoAtOnce(ctx context.Context) error {
 	const script = `$0 >/tmp/first 2>&1 & pid=$!
 until grep -qs '"step":"packages"' /var/lib/airgap/journal.jsonl; do kill -0 $pid || exit 9; sleep 0.05; done
@@ -64,13 +65,13 @@ exit $second`
 	if err != nil {
 		return err
 	}
-	if err := r.Want("a second install meanwhile", 1, "another airgap command is changing this host"); err != nil {
+	if err := r.Want("a second install at the same time", 1, "another airgap command is changing this host"); err != nil {
 		return err
 	}
 	if r.Stdout != "" {
-		return fmt.Errorf("the second install said %q", r.Stdout)
+		return fmt.Errorf("the second install printed %q, want nothing", r.Stdout)
 	}
-	c.firstRan, err = ran(ctx, c.first)
+	c.firstSteps, err = journalSteps(ctx, c.first)
 	return err
 }
 
@@ -79,24 +80,24 @@ func (c *crashed) joinOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := rehearse(ctx, c.Env, c.worker, command[1:]...); err != nil {
+	if _, err := dryRun(ctx, c.Env, c.worker, command[1:]...); err != nil {
 		return err
 	}
 	if _, err := c.Must(ctx, c.worker, []string{"joined"}, command...); err != nil {
 		return err
 	}
-	c.workerRan, err = ran(ctx, c.worker)
+	c.workerSteps, err = journalSteps(ctx, c.worker)
 	return errors.Join(err, c.Verified(ctx, c.first))
 }
 
 func (c *crashed) remember(ctx context.Context) (err error) {
-	if c.clusterIs, err = scenario.Cluster(ctx, c.Env, c.first); err != nil {
+	if c.clusterPicture, err = scenario.Cluster(ctx, c.Env, c.first); err != nil {
 		return err
 	}
-	if c.firstIs, err = scenario.LivePicture(ctx, c.Env, c.first); err != nil {
+	if c.firstPicture, err = scenario.LivePicture(ctx, c.Env, c.first); err != nil {
 		return err
 	}
-	c.workerIs, err = scenario.LivePicture(ctx, c.Env, c.worker)
+	c.workerPicture, err = scenario.LivePicture(ctx, c.Env, c.worker)
 	return err
 }
 
@@ -109,18 +110,18 @@ func (c *crashed) reset(ctx context.Context) error {
 	return nil
 }
 
-// seed can be set to repeat a run.
-func (c *crashed) dice(what string) *rand.Rand {
+// dice returns a source of random moments. To repeat a run, set seed to the value in its log.
+func (c *crashed) dice(command string) *rand.Rand {
 	seed := uint64(time.Now().UnixNano())
-	fmt.Fprintf(c.Log, "%s: seed %d\n", what, seed)
+	fmt.Fprintf(c.Log, "%s: seed %d\n", command, seed)
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// randomMoments is how many at least have to hit.
+// randomMoments is the minimum number of kills at random moments.
 const randomMoments = 30
 
 func (c *crashed) killInstall(ctx context.Context) error {
-	k := &Killing{E: c.Env, M: c.first, Command: c.install, Steps: c.firstRan, stick: c.stick}
+	k := &Killing{E: c.Env, M: c.first, Command: c.install, Steps: c.firstSteps, stick: c.stick}
 	dice := c.dice("install")
 	moments := powered(k.moments(dice, 5), dice, "packages", "kubeadm")
 	if err := k.Run(ctx, moments); err != nil {
@@ -130,13 +131,13 @@ func (c *crashed) killInstall(ctx context.Context) error {
 		return err
 	}
 	k.report("install")
-	if k.random < randomMoments || k.exact < len(c.firstRan)-2 || k.In["packages"] < 2 || k.In["kubeadm"] < 3 || k.waited == 0 {
-		c.tooFew = fmt.Errorf("too few kills hit where they were meant: %+v", k.In)
+	if k.random < randomMoments || k.exact < len(c.firstSteps)-2 || k.In["packages"] < 2 || k.In["kubeadm"] < 3 || k.waited == 0 {
+		c.tooFew = fmt.Errorf("too few kills came at their moments: %+v", k.In)
 	}
 	return nil
 }
 
-// powered makes the first moment in each of the steps a power cut in its midst.
+// powered adds a power cut during each of the steps, before the first moment in that step.
 func powered(moments []Moment, dice *rand.Rand, steps ...string) []Moment {
 	var all []Moment
 	for _, at := range moments {
@@ -154,7 +155,7 @@ func (c *crashed) killJoin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k := &Killing{E: c.Env, M: c.worker, Command: strings.Join(command, " "), Steps: c.workerRan, stick: c.stick}
+	k := &Killing{E: c.Env, M: c.worker, Command: strings.Join(command, " "), Steps: c.workerSteps, stick: c.stick}
 	dice := c.dice("join")
 	if err := k.Run(ctx, powered(k.moments(dice, 2), dice, "kubeadm")); err != nil {
 		return err
@@ -166,8 +167,8 @@ func (c *crashed) killJoin(ctx context.Context) error {
 	return nil
 }
 
-// same wants verify, status, hosts and cluster to be what they were after the
-// undisturbed installation, and a further run to change nothing.
+// same checks that verify, status, hosts and cluster are the same as after the undisturbed
+// installation, and that another run changes nothing.
 func (c *crashed) same(ctx context.Context) error {
 	if err := c.Verified(ctx, c.first); err != nil {
 		return err
@@ -177,7 +178,7 @@ func (c *crashed) same(ctx context.Context) error {
 	}
 	return errors.Join(
 		c.tooFew,
-		stands(ctx, c.Env, c.first, "/var/lib/airgap/store"), stands(ctx, c.Env, c.worker, "/var/lib/airgap/index"),
-		scenario.AsCluster(ctx, c.Env, c.first, c.clusterIs),
-		scenario.AsInstalled(ctx, c.Env, c.first, c.firstIs), scenario.AsInstalled(ctx, c.Env, c.worker, c.workerIs))
+		checkStatus(ctx, c.Env, c.first, "/var/lib/airgap/store"), checkStatus(ctx, c.Env, c.worker, "/var/lib/airgap/index"),
+		scenario.AsCluster(ctx, c.Env, c.first, c.clusterPicture),
+		scenario.AsInstalled(ctx, c.Env, c.first, c.firstPicture), scenario.AsInstalled(ctx, c.Env, c.worker, c.workerPicture))
 }

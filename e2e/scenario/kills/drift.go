@@ -11,16 +11,16 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// standing is the output of `airgap status --output json`.
-type standing struct {
+// hostStatus is the output of `airgap status --output json`.
+type hostStatus struct {
 	Cluster, Kubernetes, Node, From, Registry, Interrupted string
 	Bundle                                                 struct{ Name string }
 	Steps                                                  []struct{ Step, State, Error string }
 	Drifted, Problems                                      []string
 }
 
-func status(ctx context.Context, e *scenario.Env, m lab.Machine) (standing, error) {
-	var s standing
+func status(ctx context.Context, e *scenario.Env, m lab.Machine) (hostStatus, error) {
+	var s hostStatus
 	r, err := e.Must(ctx, m, nil, "airgap", "status", "--output", "json")
 	if err != nil {
 		return s, err
@@ -29,8 +29,9 @@ func status(ctx context.Context, e *scenario.Env, m lab.Machine) (standing, erro
 	return s, err
 }
 
-// stands wants a host on which every step holds, and which knows what it is.
-func stands(ctx context.Context, e *scenario.Env, m lab.Machine, from string) error {
+// checkStatus checks that status reports every step of a host as up to date, and the right
+// cluster, node, bundle and registry.
+func checkStatus(ctx context.Context, e *scenario.Env, m lab.Machine, from string) error {
 	text, err := e.Must(ctx, m, []string{"steps hold"}, "airgap", "status")
 	if err != nil {
 		return err
@@ -42,12 +43,12 @@ func stands(ctx context.Context, e *scenario.Env, m lab.Machine, from string) er
 	}
 	if s.Cluster != "bank" || s.Kubernetes != "v1.36.3" || s.Node != m.Name() || s.Bundle.Name != "bank" || s.From != from ||
 		s.Registry != "answers at 10.88.0.11:5000" || s.Interrupted != "" || len(s.Drifted)+len(s.Problems) > 0 {
-		return fmt.Errorf("%s: status says %+v", m.Name(), s)
+		return fmt.Errorf("%s: status reports %+v", m.Name(), s)
 	}
 	return nil
 }
 
-// drift is something that somebody does to a node, and the step it undoes.
+// drift is a change on a node, and the step that set the changed state.
 type drift struct{ step, command string }
 
 func drifts() []drift {
@@ -60,9 +61,9 @@ func drifts() []drift {
 	}
 }
 
-// driftMended breaks five things: status names exactly their steps and what hangs
-// on them, and install runs exactly those five.
-func driftMended(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+// driftRepaired makes five changes: status must name exactly their steps and the steps that
+// depend on them, and install must run exactly those five.
+func driftRepaired(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	var want []string
 	for _, d := range drifts() {
 		if err := e.Script(ctx, m, d.command); err != nil {
@@ -75,10 +76,10 @@ func driftMended(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	// With another mirror the canary's pull proves nothing: it holds again with the one before.
+	// The canary's pull proves nothing for another mirror. With the first mirror it is valid again.
 	named := slices.Sorted(slices.Values(append([]string{"canary"}, want...)))
 	if slices.Sort(s.Drifted); !slices.Equal(s.Drifted, named) {
-		return fmt.Errorf("status says drifted: %q, want %q", s.Drifted, named)
+		return fmt.Errorf("status reports the drifted steps %q, want %q", s.Drifted, named)
 	}
 	text, err := e.Must(ctx, m, []string{"fs.inotify.max_user_instances 100 → 8192", "write /etc/modules-load.d/airgap.conf (new)", "start containerd.service"}, "airgap", "status")
 	if err != nil {
@@ -92,13 +93,13 @@ func driftMended(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if ran := stepsThatRan(r.Stderr); !slices.Equal(ran, want) {
 		return fmt.Errorf("install ran %q, want %q", ran, want)
 	}
-	return stands(ctx, e, m, "/var/lib/airgap/store")
+	return checkStatus(ctx, e, m, "/var/lib/airgap/store")
 }
 
-// stepsThatRan reads the plain progress of install, sorted.
-func stepsThatRan(said string) []string {
+// stepsThatRan returns the changed steps in the plain progress output of install, sorted.
+func stepsThatRan(output string) []string {
 	var ran []string
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		if words := strings.Fields(line); len(words) > 1 && words[0] == "changed" {
 			ran = append(ran, words[1])
 		}

@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// planned is what `--dry-run --output json` prints.
-type planned struct {
+// dryRunPlan is the output of `--dry-run --output json`.
+type dryRunPlan struct {
 	Preflight struct{ Worst string }
 	Hosts     []struct {
 		Node, Command string
@@ -24,10 +24,10 @@ type planned struct {
 	}
 }
 
-// rehearse asks for a dry run, and wants the host to be after it what it was
-// before: no file, no lock, no journal, no directory more or less.
-func rehearse(ctx context.Context, e *scenario.Env, m lab.Machine, args ...string) (planned, error) {
-	var p planned
+// dryRun does a dry run, and checks that it changes nothing on the host: no file, no
+// lock, no journal, no directory.
+func dryRun(ctx context.Context, e *scenario.Env, m lab.Machine, args ...string) (dryRunPlan, error) {
+	var p dryRunPlan
 	before, err := scenario.LivePicture(ctx, e, m)
 	if err != nil {
 		return p, err
@@ -53,16 +53,16 @@ func rehearse(ctx context.Context, e *scenario.Env, m lab.Machine, args ...strin
 	return p, err
 }
 
-// dryRunBare wants a bare host's dry run to name what install would bring
-// there, of each kind, and what the other host would run.
+// dryRunBare checks that the dry run on a bare host lists changes of each kind, and the
+// command of the other host.
 func dryRunBare(ctx context.Context, e *scenario.Env, m lab.Machine) error {
-	p, err := rehearse(ctx, e, m, "install", scenario.LabSkips, lab.StickPath+"/bank")
+	p, err := dryRun(ctx, e, m, "install", scenario.LabSkips, lab.StickPath+"/bank")
 	if err != nil {
 		return err
 	}
 	here := p.Hosts[0]
 	if !here.Asked || here.Node != "node1" || len(here.Steps) < 10 {
-		return fmt.Errorf("the dry run says of this host: %+v", here)
+		return fmt.Errorf("the dry run reports %+v for this host", here)
 	}
 	changes := map[string][]string{}
 	for _, s := range here.Steps {
@@ -77,20 +77,20 @@ func dryRunBare(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 		"network":  "apply Namespace kube-flannel",
 	} {
 		if !slices.Contains(changes[step], want) {
-			return fmt.Errorf("the dry run of step %s lacks %q: %q", step, want, changes[step])
+			return fmt.Errorf("the dry run has no change %[2]q in step %[1]s: %[3]q", step, want, changes[step])
 		}
 	}
 	if len(p.Hosts) != 2 || p.Hosts[1].Asked || p.Hosts[1].Command != "join" || len(p.Hosts[1].Steps) == 0 {
-		return fmt.Errorf("the dry run says of other hosts: %+v", p.Hosts[1:])
+		return fmt.Errorf("the dry run reports %+v for the other hosts", p.Hosts[1:])
 	}
 	return nil
 }
 
-// dryRunDone wants a host on which nothing is left to do.
+// dryRunDone checks that the dry run on a finished host lists no step.
 func dryRunDone(ctx context.Context, e *scenario.Env, m lab.Machine, args ...string) error {
-	p, err := rehearse(ctx, e, m, args...)
+	p, err := dryRun(ctx, e, m, args...)
 	if err == nil && (len(p.Hosts[0].Steps) != 0 || p.Hosts[0].Holds == 0) {
-		err = fmt.Errorf("the dry run on a finished host says %+v", p.Hosts[0])
+		err = fmt.Errorf("the dry run on a finished host reports %+v, want no steps", p.Hosts[0])
 	}
 	return err
 }

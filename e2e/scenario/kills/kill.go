@@ -1,5 +1,5 @@
-// Package kills kills commands at chosen and at random moments, and compares
-// what comes of it with an undisturbed cluster.
+// Package kills kills commands at chosen and at random moments, and compares the result with
+// an undisturbed cluster.
 package kills
 
 import (
@@ -19,14 +19,14 @@ import (
 //go:embed kill.sh
 var killScript string
 
-// Moment is when a command is killed: some time after a journal entry, or
-// after its start when step is empty.
+// Moment is the time at which a command is killed: After a journal entry, or after the
+// start of the command when Step is empty.
 type Moment struct {
 	Step, Event string
 	After       time.Duration
 	random      bool
-	power       bool // the whole server, by its plug
-	Children    bool // the programs that it started, too
+	power       bool // cut the power of the server instead
+	Children    bool // also kill the programs that the command started
 }
 
 func (at Moment) String() string {
@@ -36,24 +36,23 @@ func (at Moment) String() string {
 	return fmt.Sprintf("%s %s +%.2f s", at.Step, at.Event, at.After.Seconds())
 }
 
-// Killing is one command that is killed over and over on one server, and
-// started again each time.
+// Killing is one command on one server that is killed and started again, repeatedly.
 type Killing struct {
 	E       *scenario.Env
 	M       lab.Machine
 	Command string
-	Steps   []RanStep // of the undisturbed run, in order
-	stick   string    // plugged in again after a power cut; "" for none
+	Steps   []Step // of the undisturbed run, in order
+	stick   string // plugged in again after a power cut; "" for none
 
-	random, exact int            // kills at random moments; right after a step's end
-	Missed        int            // kills a little later, because the step was over
-	In            map[string]int // kills by the step that had begun last
-	waited        int            // runs that waited for children of the one before
-	Whole         bool           // a run came to its end
+	random, exact int            // kills at random moments; directly after the end of a step
+	Missed        int            // kills that came too late, when the step was over
+	In            map[string]int // kills by the last step that began
+	waited        int            // runs that waited for children of the previous run
+	Done          bool           // a run completed
 }
 
-// RanStep is a step of the journal and how long it took.
-type RanStep struct {
+// Step is a step of the journal, with its duration.
+type Step struct {
 	Name string
 	took time.Duration
 }
@@ -72,13 +71,13 @@ func Journal(ctx context.Context, m lab.Machine) ([]JournalEntry, error) {
 	}
 	entries, err := entriesOf(text)
 	if err != nil {
-		return nil, fmt.Errorf("the journal of %s: %w", m.Name(), err)
+		return nil, fmt.Errorf("read the journal of %s: %w", m.Name(), err)
 	}
 	return entries, nil
 }
 
-// entriesOf leaves out lines that were cut: a kill can end a write between two pages, and airgap
-// leaves them out, too. Every whole line must be an entry.
+// entriesOf skips incomplete lines, as airgap does: a kill can end a write between two pages. Every
+// complete line must be an entry.
 func entriesOf(text string) ([]JournalEntry, error) {
 	var entries []JournalEntry
 	for line := range strings.Lines(text) {
@@ -94,21 +93,21 @@ func entriesOf(text string) ([]JournalEntry, error) {
 	return entries, nil
 }
 
-// ran are the steps of an undisturbed run.
-func ran(ctx context.Context, m lab.Machine) ([]RanStep, error) {
+// journalSteps returns the steps of an undisturbed run.
+func journalSteps(ctx context.Context, m lab.Machine) ([]Step, error) {
 	entries, err := Journal(ctx, m)
-	var steps []RanStep
+	var steps []Step
 	for i, j := range entries {
 		if j.Event == "ended" && i > 0 {
-			steps = append(steps, RanStep{j.Step, j.Time.Sub(entries[i-1].Time)})
+			steps = append(steps, Step{j.Step, j.Time.Sub(entries[i-1].Time)})
 		}
 	}
 	return steps, err
 }
 
-// moments puts random ones into every step that is long enough to be hit, one
-// right after each step's end, and some while the checks run and while the
-// finished host is verified.
+// moments returns random moments in every step that takes long enough, one moment directly
+// after the end of each step, and some during the checks and during the verification of
+// the finished host.
 func (k *Killing) moments(random *rand.Rand, mostInAStep int) []Moment {
 	all := k.around(random, 3, time.Second)
 	for _, s := range k.Steps {
@@ -118,12 +117,12 @@ func (k *Killing) moments(random *rand.Rand, mostInAStep int) []Moment {
 	return append(all, k.around(random, 6, 4*time.Second)...)
 }
 
-// moments are n at random in a step, the early ones first: what it has done for
-// good it does not do again. dnf and kubeadm go on when airgap alone is killed,
-// and then their step is done: that comes last, well before their end.
-func (s RanStep) moments(random *rand.Rand, n int) []Moment {
+// moments returns n random moments in a step, in order of time, because a later run does not
+// repeat finished work. dnf and kubeadm continue when only airgap is killed, and then their
+// step is done. The last moment in their steps is of this kind.
+func (s Step) moments(random *rand.Rand, n int) []Moment {
 	children := s.Name == "packages" || s.Name == "kubeadm"
-	within := s.took / 3 // the next run may be faster, and a step that is over has no end to be hit
+	within := s.took / 3 // the next run may be faster, and a kill must come before the end of the step
 	if children {
 		within = s.took / 2
 	}
@@ -139,10 +138,10 @@ func (s RanStep) moments(random *rand.Rand, n int) []Moment {
 	return all
 }
 
-// hittable is how long a step takes that gets a random moment.
+// hittable is the shortest duration of a step with a random moment.
 const hittable = 150 * time.Millisecond
 
-// around are moments counted from the command's start.
+// around returns n random moments within a time after the command's start.
 func (k *Killing) around(random *rand.Rand, n int, within time.Duration) []Moment {
 	var all []Moment
 	for range n {
@@ -151,12 +150,12 @@ func (k *Killing) around(random *rand.Rand, n int, within time.Duration) []Momen
 	return all
 }
 
-// Run goes through the moments, each with the same command.
+// Run runs the command once for each moment, and kills it then.
 func (k *Killing) Run(ctx context.Context, moments []Moment) error {
 	k.In = map[string]int{}
 	for i, at := range moments {
-		if k.Whole && at.Step != "" {
-			continue // nothing is left to be done, and none of these comes any more
+		if k.Done && at.Step != "" {
+			continue // no steps are left, so no journal entry will come
 		}
 		began := time.Now()
 		kill := k.kill
@@ -177,30 +176,29 @@ func (k *Killing) Run(ctx context.Context, moments []Moment) error {
 	return nil
 }
 
-// kill kills the command at one moment. A command that ends by itself before
-// has to end well.
+// kill kills the command at one moment. It returns an error when the command fails before.
 func (k *Killing) kill(ctx context.Context, at Moment) (string, error) {
 	entry, past, children := "", "", ""
 	if at.Children {
 		children = "too"
 	}
 	if at.Step != "" {
-		entry, past = Journalled(at.Step, at.Event), k.later(at.Step)
+		entry, past = EntryPattern(at.Step, at.Event), k.later(at.Step)
 	}
 	r, err := k.E.On(ctx, k.M, "", "bash", "-c", killScript, "kill", k.Command, entry, past, fmt.Sprintf("%.3f", at.After.Seconds()), children)
 	if err != nil {
 		return "", err
 	}
-	how, said, _ := strings.Cut(r.Stdout, "\n")
-	if strings.Contains(said, "waiting for ") {
+	how, output, _ := strings.Cut(r.Stdout, "\n")
+	if strings.Contains(output, "waiting for ") {
 		k.waited++
 	}
 	if how == "ended 0" {
-		k.Whole = true
-		return "had ended well", nil
+		k.Done = true
+		return "had succeeded", nil
 	}
 	if how != "killed" && how != "missed" {
-		return "", fmt.Errorf("it %s by itself:\n%s", how, said)
+		return "", fmt.Errorf("the command %s before the kill:\n%s", how, output)
 	}
 	if at.Children {
 		how += " with its children"
@@ -216,9 +214,9 @@ func (k *Killing) kill(ctx context.Context, at Moment) (string, error) {
 	return k.where(ctx, how)
 }
 
-// later matches what the journal says of the steps behind one.
+// later returns a regular expression for journal entries of the steps after one.
 func (k *Killing) later(step string) string {
-	i := slices.IndexFunc(k.Steps, func(s RanStep) bool { return s.Name == step })
+	i := slices.IndexFunc(k.Steps, func(s Step) bool { return s.Name == step })
 	var names []string
 	for _, s := range k.Steps[i+1:] {
 		names = append(names, s.Name)
@@ -229,10 +227,10 @@ func (k *Killing) later(step string) string {
 	return `"step":"(` + strings.Join(names, "|") + `)"`
 }
 
-// where adds to how what the journal said last.
+// where returns how with the last journal entry.
 func (k *Killing) where(ctx context.Context, how string) (string, error) {
-	there, err := k.E.On(ctx, k.M, "", "test", "-e", "/var/lib/airgap/journal.jsonl")
-	if err != nil || there.Code != 0 {
+	exists, err := k.E.On(ctx, k.M, "", "test", "-e", "/var/lib/airgap/journal.jsonl")
+	if err != nil || exists.Code != 0 {
 		return how + " before the first step", err
 	}
 	entries, err := Journal(ctx, k.M)
@@ -246,16 +244,16 @@ func (k *Killing) where(ctx context.Context, how string) (string, error) {
 	return how + ", " + last.Step + " had " + last.Event, nil
 }
 
-// cut pulls the server's plug at one moment and switches it on again. The
-// journal has lost nothing of what it had said by then.
+// cut cuts the server's power at one moment and starts it again. The journal must still have
+// all entries from before.
 func (k *Killing) cut(ctx context.Context, at Moment) (string, error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = k.E.On(ctx, k.M, "", strings.Fields(k.Command)...) // it ends with the server
+		_, _ = k.E.On(ctx, k.M, "", strings.Fields(k.Command)...) // it fails when the power is cut
 	}()
 	const wait = `had=$(grep -c . /var/lib/airgap/journal.jsonl); until tail -n +$((had+1)) /var/lib/airgap/journal.jsonl | grep -q "$0"; do sleep 0.02; done`
-	if err := k.E.Script(ctx, k.M, "timeout 120 bash -c '"+wait+"' '"+Journalled(at.Step, at.Event)+"'"); err != nil {
+	if err := k.E.Script(ctx, k.M, "timeout 120 bash -c '"+wait+"' '"+EntryPattern(at.Step, at.Event)+"'"); err != nil {
 		return "", err
 	}
 	time.Sleep(at.After)
@@ -277,7 +275,7 @@ func (k *Killing) cut(ctx context.Context, at Moment) (string, error) {
 	}
 	after, err := Journal(ctx, k.M)
 	if err != nil || len(after) < len(before) || !slices.Equal(after[:len(before)], before) {
-		return "", fmt.Errorf("the power cut left a journal of %d entries, there were %d: %w", len(after), len(before), err)
+		return "", fmt.Errorf("after the power cut the journal has %d entries, want the %d from before: %w", len(after), len(before), err)
 	}
 	if last := before[len(before)-1]; last.Step != at.Step || last.Event != "began" {
 		return fmt.Sprintf("power cut, %s had %s", last.Step, last.Event), nil
@@ -289,12 +287,12 @@ func (k *Killing) cut(ctx context.Context, at Moment) (string, error) {
 	return "power cut", nil
 }
 
-func (k *Killing) report(what string) {
-	fmt.Fprintf(k.E.Log, "%s: %d kills at random moments, %d right after steps, %d a little later; %d reruns waited for children; inside steps: %v\n",
-		what, k.random, k.exact, k.Missed, k.waited, k.In)
+func (k *Killing) report(command string) {
+	fmt.Fprintf(k.E.Log, "%s: %d kills at random moments, %d directly after steps, %d too late; %d runs waited for children; kills by step: %v\n",
+		command, k.random, k.exact, k.Missed, k.waited, k.In)
 }
 
-// Journalled is how a journal entry begins after its time.
-func Journalled(step, event string) string {
+// EntryPattern returns the text with which a journal entry begins after its time.
+func EntryPattern(step, event string) string {
 	return fmt.Sprintf(`"step":"%s","event":"%s"`, step, event)
 }

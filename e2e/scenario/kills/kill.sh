@@ -1,9 +1,9 @@
-# Runs a command and kills it with SIGKILL, it alone or with its children: so many
-# seconds after a line that matches $entry comes into the journal, or after the
-# start when $entry is empty. When a line that matches $past comes first, the
-# moment is over, and the kill comes at once. Says how it went (killed, missed or
-# ended CODE), and then what the command said. What it takes to notice a line has
-# to be less than a short step: bash alone reads, a thousand times a second.
+# Runs a command and kills it with SIGKILL, alone or with its children. The kill comes $later
+# seconds after the journal gets a line that matches $entry, or after the start when
+# $entry is empty. When a line that matches $past comes first, the moment is missed, and
+# the kill comes at once. Prints the result (killed, missed or ended CODE), and then the
+# output of the command. A line must be noticed before a short step ends: bash reads the
+# journal a thousand times a second and starts no other program for that.
 export LC_ALL=C
 command=$1 entry=$2 past=$3 later=$4 children=$5
 journal=/var/lib/airgap/journal.jsonl
@@ -22,7 +22,7 @@ while [ -n "$entry" ] && kill -0 $pid 2>/dev/null; do
 done
 [ "$later" = 0.000 ] || sleep "$later"
 groups=
-# A child that was forked just now is still in this script's own group.
+# A child that was just forked is still in the process group of this script.
 [ -z "$children" ] || groups=$(ps -o pgid= --ppid $pid | grep -vw "$(ps -o pgid= -p $$ | tr -d ' ')")
 if kill -9 $pid 2>/dev/null; then
 	for group in $groups; do kill -9 -- -$group 2>/dev/null; done

@@ -8,13 +8,13 @@ func TestEntriesOf(t *testing.T) {
 		"":                                      0,
 		"\n" + began + "\n\n" + began + "\n":    2,
 		"\n" + began + "\n" + began[:60]:        1, // killed in the middle of a write
-		"\n" + began[:60] + "\n" + began + "\n": 1, // and gone on with
+		"\n" + began[:60] + "\n" + began + "\n": 1, // the next run appended to it
 		"\n" + began + "\n" + began[1:] + "\n":  -1,
 		"\n" + began + "\n\x00\x00\x00" + began: -1,
 	} {
 		entries, err := entriesOf(text)
 		if got := len(entries); err != nil && want != -1 || err == nil && got != want {
-			t.Errorf("%q: %d entries, %v; want %d", text, got, err, want)
+			t.Errorf("entriesOf(%q): got %d entries, %v, want %d", text, got, err, want)
 		}
 	}
 }

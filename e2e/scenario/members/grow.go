@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// smallEdits make the lab's airgap.yaml one of a control-plane host behind the
-// balancer, and a worker.
+// smallEdits returns the edits that give the lab's airgap.yaml a control-plane host behind
+// the load balancer, and a worker.
 func smallEdits() []string {
 	return []string{
 		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(scenario.Vip, 6443).String(),
@@ -20,7 +20,7 @@ func smallEdits() []string {
 	}
 }
 
-// grownEdits list two more control-plane hosts and another worker.
+// grownEdits adds two control-plane hosts and another worker to smallEdits.
 func grownEdits() []string {
 	return append(smallEdits(), "roles: [control-plane]}\n", `roles: [control-plane]}
   - {name: node3, address: 10.88.0.13, roles: [control-plane]}
@@ -29,8 +29,8 @@ func grownEdits() []string {
 `)
 }
 
-// Grow adds, replaces and removes hosts of a cluster that runs, while somebody
-// counts etcd's members.
+// Grow adds, replaces and removes hosts of a running cluster, while a program counts etcd's
+// members.
 func Grow(ctx context.Context, e *scenario.Env) error {
 	stick, second := filepath.Join(e.Work, "stick"), filepath.Join(e.Work, "second")
 	return e.Bank(ctx, 5, func(l *lab.Lab) error {
@@ -39,32 +39,32 @@ func Grow(ctx context.Context, e *scenario.Env) error {
 		if err != nil {
 			return err
 		}
-		defer stop() // it ends with this process at the latest
+		defer stop() // the balancer ends with this process at the latest
 		return e.InOrder([]scenario.Part{
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick, smallEdits()...) }},
 			{Title: "keys for the first host", Run: func() error { return e.LetIn(ctx, first, l.Machines[1:]...) }},
 			{Title: "two servers", Run: func() error { return scenario.InstallAll(ctx, e, first, stick, 2) }},
 			{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
-			{Title: "somebody counts", Run: func() error { return countMembers(ctx, e, first) }},
-			{Title: "a delta for five", Run: func() error { return growingBundle(ctx, e, stick, second) }},
-			{Title: "three servers more", Run: func() error { return installGrown(ctx, e, first, second) }},
+			{Title: "counting etcd's members starts", Run: func() error { return countMembers(ctx, e, first) }},
+			{Title: "a delta for five servers", Run: func() error { return growingBundle(ctx, e, stick, second) }},
+			{Title: "three more servers", Run: func() error { return installGrown(ctx, e, first, second) }},
 			{Title: "verify", Run: func() error {
 				return errors.Join(e.Verified(ctx, first), membersAre(ctx, first, "node1", "node3", "node4"))
 			}},
 			{Title: "a budget that never allows", Run: func() error { return neverAllowed(ctx, e, first, worker) }},
 			{Title: "a worker is removed", Run: func() error { return removeWorker(ctx, e, first, worker) }},
-			{Title: "it comes back", Run: func() error { return errors.Join(scenario.JoinOne(ctx, e, first, worker), e.Verified(ctx, first)) }},
+			{Title: "the worker joins again", Run: func() error { return errors.Join(scenario.JoinOne(ctx, e, first, worker), e.Verified(ctx, first)) }},
 			{Title: "a host of the control plane is replaced", Run: func() error { return replaced(ctx, e, first, third, second) }},
-			{Title: "another one is removed", Run: func() error { return removeMaster(ctx, e, first, fourth, third, fifth) }},
-			{Title: "a worker that is dead is removed", Run: func() error { return removeDead(ctx, e, first, fifth) }},
-			{Title: "what was counted", Run: func() error { return counted(ctx, e, first) }},
-			{Title: "the dead one is switched on, and reset", Run: func() error {
+			{Title: "another one is removed", Run: func() error { return removeControlPlane(ctx, e, first, fourth, third, fifth) }},
+			{Title: "a dead worker is removed", Run: func() error { return removeDead(ctx, e, first, fifth) }},
+			{Title: "the counts of etcd's members", Run: func() error { return counted(ctx, e, first) }},
+			{Title: "the dead worker is started and reset", Run: func() error {
 				return errors.Join(fifth.Start(ctx), e.Script(ctx, fifth, "airgap reset --yes"))
 			}},
-			{Title: "keys for the other one", Run: func() error { return e.LetIn(ctx, third, first, worker) }},
+			{Title: "keys for the other control-plane host", Run: func() error { return e.LetIn(ctx, third, first, worker) }},
 			{Title: "the first host is removed", Run: func() error { return removeFirst(ctx, e, third, first, worker) }},
-			{Title: "a worker leaves, and comes back by the one that is first now", Run: func() error {
+			{Title: "a worker is removed and joins again, through the remaining control-plane host", Run: func() error {
 				_, err := e.Must(ctx, third, []string{worker.Name() + ": removed"}, "airgap", "remove", worker.Name(), "--yes", scenario.LabSkips)
 				return errors.Join(err, scenario.JoinOne(ctx, e, third, worker), e.Verified(ctx, third))
 			}},
@@ -72,7 +72,7 @@ func Grow(ctx context.Context, e *scenario.Env) error {
 	})
 }
 
-// growingBundle is a delta: it has nothing but another list of nodes.
+// growingBundle builds a delta that contains only another list of nodes.
 func growingBundle(ctx context.Context, e *scenario.Env, stick, second string) error {
 	config, err := e.Config("airgap.yaml", grownEdits()...)
 	if err != nil {
@@ -81,16 +81,16 @@ func growingBundle(ctx context.Context, e *scenario.Env, stick, second string) e
 	return e.Do(ctx, 0, []string{"delta:"}, "bundle", "-f", config, "--facts", e.Facts(), "-o", second, "--delta-from", filepath.Join(stick, "bank"))
 }
 
-// installGrown takes the delta to the first host.
+// installGrown installs from the delta on the first host.
 func installGrown(ctx context.Context, e *scenario.Env, first lab.Machine, stick string) error {
-	made, err := filepath.Glob(filepath.Join(stick, "bank-delta-*"))
-	if err != nil || len(made) != 1 {
-		return fmt.Errorf("on the second stick are %v, %w", made, err)
+	deltas, err := filepath.Glob(filepath.Join(stick, "bank-delta-*"))
+	if err != nil || len(deltas) != 1 {
+		return fmt.Errorf("got the deltas %v on the second stick, want one: %w", deltas, err)
 	}
-	if err := errors.Join(first.PullStick(ctx), scenario.PlugDelta(ctx, e, first, stick, filepath.Base(made[0]))); err != nil {
+	if err := errors.Join(first.PullStick(ctx), scenario.PlugDelta(ctx, e, first, stick, filepath.Base(deltas[0]))); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, first, "", "airgap", "install", scenario.LabSkips, "--progress", "plain", lab.StickPath+"/"+filepath.Base(made[0]))
+	r, err := e.On(ctx, first, "", "airgap", "install", scenario.LabSkips, "--progress", "plain", lab.StickPath+"/"+filepath.Base(deltas[0]))
 	if err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func installGrown(ctx context.Context, e *scenario.Env, first lab.Machine, stick
 	return r.Want("install of more hosts", 0, "the cluster is verified: 5 nodes")
 }
 
-// neverAllowed has a budget hold the only pod that it guards: it is named, and
-// nothing has changed. It gives room then.
+// neverAllowed creates a budget that never allows the eviction of its only pod. airgap remove
+// must name the budget and change nothing.
 func neverAllowed(ctx context.Context, e *scenario.Env, by, worker lab.Machine) error {
 	if err := e.Script(ctx, by,
 		scenario.Kubectl+`create deployment held --image=hello:1.0 && `+scenario.Kubectl+`patch deployment held -p '{"spec":{"template":{"spec":{"nodeName":"`+worker.Name()+`"}}}}'`,
@@ -122,7 +122,8 @@ func neverAllowed(ctx context.Context, e *scenario.Env, by, worker lab.Machine) 
 		scenario.Kubectl+"delete pdb never", scenario.Kubectl+"delete deployment held")
 }
 
-// removeWorker moves a pod, takes the host back, and does so once more for nothing.
+// removeWorker removes a worker with pods that a budget protects. A second removal must
+// change nothing.
 func removeWorker(ctx context.Context, e *scenario.Env, by, worker lab.Machine) error {
 	name := worker.Name()
 	if err := e.Script(ctx, by,
@@ -147,12 +148,12 @@ func removeWorker(ctx context.Context, e *scenario.Env, by, worker lab.Machine) 
 	return e.Verified(ctx, by)
 }
 
-// replaced switches a host off for good; a fresh machine has its name and address,
-// and joins by the line and a code.
+// replaced deletes a host. A fresh machine gets its name and address, and joins with a new
+// join token.
 func replaced(ctx context.Context, e *scenario.Env, by, m lab.Machine, stick string) error {
 	line, err := e.On(ctx, by, "", "airgap", "join", "--new-code", "--node", m.Name())
 	if err == nil {
-		err = line.Want("a code for a host that runs", 1, "its member of etcd answers", "airgap remove "+m.Name())
+		err = line.Want("a join token for a running host", 1, "its member of etcd answers", "airgap remove "+m.Name())
 	}
 	if err != nil {
 		return err
@@ -161,7 +162,7 @@ func replaced(ctx context.Context, e *scenario.Env, by, m lab.Machine, stick str
 		return err
 	}
 	if line, err = e.On(ctx, by, "", "airgap", "join", "--new-code", "--node", m.Name()); err == nil {
-		err = line.Want("a code for a host that has just gone", 1, "its kubelet reports", "counts as lost after a minute")
+		err = line.Want("a join token for a host that just stopped", 1, "its kubelet reports", "counts as lost after a minute")
 	}
 	if err != nil {
 		return err
@@ -170,11 +171,11 @@ func replaced(ctx context.Context, e *scenario.Env, by, m lab.Machine, stick str
 	if err := errors.Join(e.Script(ctx, by, lost), m.Start(ctx), authorizeAgain(ctx, e, by, m)); err != nil {
 		return err
 	}
-	made, err := filepath.Glob(filepath.Join(stick, "bank-delta-*"))
-	if err != nil || len(made) != 1 {
-		return fmt.Errorf("on the second stick are %v, %w", made, err)
+	deltas, err := filepath.Glob(filepath.Join(stick, "bank-delta-*"))
+	if err != nil || len(deltas) != 1 {
+		return fmt.Errorf("got the deltas %v on the second stick, want one: %w", deltas, err)
 	}
-	if err := errors.Join(scenario.PlugDelta(ctx, e, m, stick, filepath.Base(made[0])), m.PullStick(ctx)); err != nil {
+	if err := errors.Join(scenario.PlugDelta(ctx, e, m, stick, filepath.Base(deltas[0])), m.PullStick(ctx)); err != nil {
 		return err
 	}
 	if err := scenario.JoinOne(ctx, e, by, m); err != nil {
@@ -183,7 +184,7 @@ func replaced(ctx context.Context, e *scenario.Env, by, m lab.Machine, stick str
 	return errors.Join(e.Verified(ctx, by), membersAre(ctx, by, "node1", "node3", "node4"))
 }
 
-// authorizeAgain gives a fresh machine the first host's key.
+// authorizeAgain authorizes the first host's SSH key on a fresh machine.
 func authorizeAgain(ctx context.Context, e *scenario.Env, first, m lab.Machine) error {
 	key, err := lab.Output(ctx, first, "cat", "/root/.ssh/bank.pub")
 	if err != nil {
@@ -192,9 +193,9 @@ func authorizeAgain(ctx context.Context, e *scenario.Env, first, m lab.Machine) 
 	return e.Script(ctx, m, scenario.Authorize("/root", key, "root"))
 }
 
-// removeMaster takes a control-plane host out that is well; the others forget its
-// registry.
-func removeMaster(ctx context.Context, e *scenario.Env, by, m lab.Machine, others ...lab.Machine) error {
+// removeControlPlane removes a healthy control-plane host. The other hosts must drop its
+// registry from their mirrors.
+func removeControlPlane(ctx context.Context, e *scenario.Env, by, m lab.Machine, others ...lab.Machine) error {
 	r, err := e.Must(ctx, by, []string{m.Name() + ": removed, and its host is reset"}, "airgap", "remove", m.Name(), "--yes", scenario.LabSkips, "--progress", "plain")
 	if err != nil {
 		return err
@@ -208,8 +209,8 @@ func removeMaster(ctx context.Context, e *scenario.Env, by, m lab.Machine, other
 	return errors.Join(membersAre(ctx, by, "node1", "node3"), e.Verified(ctx, by))
 }
 
-// removeFirst takes the host out that installed all the others, by the one that is left of the
-// control plane: that has what it takes.
+// removeFirst removes the host that installed all others, through the last other control-plane
+// host: that host must have all files for this.
 func removeFirst(ctx context.Context, e *scenario.Env, by, first, worker lab.Machine) error {
 	if _, err := e.Must(ctx, by, []string{first.Name() + ": removed, and its host is reset"}, "airgap", "remove", first.Name(), "--yes", scenario.LabSkips, "--progress", "plain"); err != nil {
 		return err
@@ -220,11 +221,12 @@ func removeFirst(ctx context.Context, e *scenario.Env, by, first, worker lab.Mac
 		countMembers(ctx, e, by), e.Script(ctx, by, "for i in $(seq 150); do test -s "+membersFile+" && exit; sleep 0.2; done; exit 1"), membersAre(ctx, by, by.Name()), e.Verified(ctx, by))
 }
 
-// removeDead wants to be told twice that a host is dead.
+// removeDead removes a dead host: this must need --force, and --force must be refused while the
+// host runs.
 func removeDead(ctx context.Context, e *scenario.Env, by, m lab.Machine) error {
-	living, err := e.On(ctx, by, "", "airgap", "remove", m.Name(), "--force", "--yes")
+	running, err := e.On(ctx, by, "", "airgap", "remove", m.Name(), "--force", "--yes")
 	if err == nil {
-		err = living.Want("force against a host that lives", 1, "--force is for a host that is dead")
+		err = running.Want("remove a running host with --force", 1, "--force is for a host that is dead")
 	}
 	if err = errors.Join(err, m.Kill(ctx)); err != nil {
 		return err
@@ -234,7 +236,7 @@ func removeDead(ctx context.Context, e *scenario.Env, by, m lab.Machine) error {
 	}
 	r, err := e.On(ctx, by, "", "airgap", "remove", m.Name(), "--yes")
 	if err == nil {
-		err = r.Want("remove a host that is dead", 1, "its host seems to be dead", "--force")
+		err = r.Want("remove a dead host without --force", 1, "its host seems to be dead", "--force")
 	}
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package members has the scenarios in which hosts come, go and come back.
+// Package members has the scenarios in which hosts join, are removed, and are restored.
 package members
 
 import (
@@ -20,26 +20,26 @@ var membersScript string
 
 const membersFile = "/run/members.jsonl"
 
-// apiGap is how long the API may be without an answer through the balancer, while
-// a host comes or goes.
+// apiGap is the longest allowed outage of the API at the load balancer, while a host joins
+// or is removed.
 const apiGap = 20 * time.Second
 
-// slowLook is how long too many members may seem to be sick: each look gives them two
-// seconds, which one that has just begun to vote on a busy host may need.
-const slowLook = 8 * time.Second
+// quorumGap is the longest time for which too many members may look unhealthy. Each request
+// has a timeout of two seconds, which a new voting member on a busy host may exceed.
+const quorumGap = 8 * time.Second
 
-// sight is what somebody saw who asked etcd and the API server. Members is empty where
-// etcd has not answered.
-type sight struct {
+// observation is one line of members.py: the state of the API server and of etcd's members.
+// Members is empty when etcd did not answer.
+type observation struct {
 	At      float64 // seconds since 1970
 	API     bool
 	Members []struct {
-		Name          string
-		Learner, Well bool
+		Name             string
+		Learner, Healthy bool
 	}
 }
 
-// countMembers has a control-plane host look at etcd's members once a second.
+// countMembers starts a program on a control-plane host that checks etcd's members once a second.
 func countMembers(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	r, err := e.On(ctx, m, membersScript, "sh", "-c", "cat >/run/members.py && systemd-run --quiet --unit=members sh -c 'exec python3 /run/members.py "+scenario.Vip.String()+":6443 >"+membersFile+"'")
 	if err != nil {
@@ -48,88 +48,88 @@ func countMembers(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return r.Want("count etcd's members", 0)
 }
 
-// membersAre wants exactly these, and all of them to vote.
+// membersAre checks that etcd has exactly these members, all of them healthy and voting.
 func membersAre(ctx context.Context, m lab.Machine, want ...string) error {
 	text, err := lab.Output(ctx, m, "sh", "-c", "sleep 2; tail -n 1 "+membersFile)
 	if err != nil {
 		return err
 	}
-	var last sight
+	var last observation
 	if err := json.Unmarshal([]byte(text), &last); err != nil {
 		return err
 	}
 	var names []string
 	for _, member := range last.Members {
-		if member.Well && !member.Learner {
+		if member.Healthy && !member.Learner {
 			names = append(names, member.Name)
 		}
 	}
 	slices.Sort(names)
 	if !slices.Equal(names, want) || len(last.Members) != len(want) {
-		return fmt.Errorf("etcd has %s, want %v, all well", text, want)
+		return fmt.Errorf("etcd has %s, want %v, all healthy", text, want)
 	}
 	return nil
 }
 
-// counted judges what was seen: never were more members sick than the quorum bears,
-// and the API was never away for long.
+// counted checks the observations: there was always a quorum of healthy members, except for a
+// short time, and no long outage of the API.
 func counted(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	text, err := lab.Output(ctx, m, "sh", "-c", "systemctl stop members; cat "+membersFile)
 	if err != nil {
 		return err
 	}
-	looks, away, sick, err := spells(text)
+	count, down, noQuorum, err := outages(text)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Log, "grow: %d looks; the API was away for %.1f s at most, more members sick than etcd bears, or no answer of etcd's, for %.1f s\n", looks, away.longest, sick.longest)
-	if looks == 0 || away.longest > apiGap.Seconds() || sick.longest > slowLook.Seconds() {
-		return fmt.Errorf("%d looks; the API was away for %.1f s, want at most %s; too many members were sick, or etcd did not answer, for %.1f s, want at most %s", looks, away.longest, apiGap, sick.longest, slowLook)
+	fmt.Fprintf(e.Log, "grow: %d observations; longest outage of the API %.1f s; longest time without a healthy quorum, or without an answer of etcd, %.1f s\n", count, down.longest, noQuorum.longest)
+	if count == 0 || down.longest > apiGap.Seconds() || noQuorum.longest > quorumGap.Seconds() {
+		return fmt.Errorf("%d observations; the API did not answer for %.1f s, want at most %s; etcd had no healthy quorum, or did not answer, for %.1f s, want at most %s", count, down.longest, apiGap, noQuorum.longest, quorumGap)
 	}
 	return nil
 }
 
-// spells counts looks, a line of JSON each, and measures for how long the API was away,
-// and for how long nobody could say that etcd bears the members that are sick.
-func spells(text string) (looks int, away, sick spell, err error) {
-	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); looks++ {
-		var l sight
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return looks, away, sick, err
+// outages counts observations, one line of JSON each. It measures the outages of the API, and the
+// times in which etcd had no healthy quorum, or did not answer.
+func outages(text string) (count int, down, noQuorum outage, err error) {
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); count++ {
+		var o observation
+		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
+			return count, down, noQuorum, err
 		}
-		away.see(l.At, l.API)
-		sick.see(l.At, l.bears())
+		down.add(o.At, o.API)
+		noQuorum.add(o.At, o.quorum())
 	}
-	return looks, away, sick, nil
+	return count, down, noQuorum, nil
 }
 
-// spell is the longest time for which something was not as it should be, in seconds:
-// from the first look that shows it to the first one that does not.
-type spell struct{ began, longest float64 }
+// outage measures the longest outage in seconds: from the first observation with a problem to
+// the first one without it.
+type outage struct{ began, longest float64 }
 
-func (s *spell) see(at float64, well bool) {
-	if s.began > 0 {
-		s.longest = max(s.longest, at-s.began)
+func (o *outage) add(at float64, ok bool) {
+	if o.began > 0 {
+		o.longest = max(o.longest, at-o.began)
 	}
-	if well {
-		s.began = 0
-	} else if s.began == 0 {
-		s.began = at
+	if ok {
+		o.began = 0
+	} else if o.began == 0 {
+		o.began = at
 	}
 }
 
-// bears reports whether etcd can do without the members that are sick. Where it has not
-// said which members it has, nobody can tell: that proves nothing, and counts as no.
-func (l sight) bears() bool {
-	votes, sick := 0, 0
-	for _, member := range l.Members {
+// quorum reports whether enough voting members of etcd are healthy. It is false when etcd did
+// not list its members, since that proves nothing.
+func (o observation) quorum() bool {
+	votes, unhealthy := 0, 0
+	for _, member := range o.Members {
 		if member.Learner {
 			continue
 		}
 		votes++
-		if !member.Well {
-			sick++
+		if !member.Healthy {
+			unhealthy++
 		}
 	}
-	return votes > 0 && sick <= (votes-1)/2
+	return votes > 0 && unhealthy <= (votes-1)/2
 }

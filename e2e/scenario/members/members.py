@@ -1,5 +1,5 @@
-# Looks at etcd and the API server once a second, as this control-plane host sees
-# them, and prints a line of JSON for each look.
+# Checks etcd and the API server from this control-plane host once a second, and prints a
+# line of JSON for each check.
 import json, ssl, sys, time, urllib.request
 
 PKI = "/etc/kubernetes/pki/"
@@ -13,7 +13,7 @@ def ask(url, context, body=None):
         return answer.read()
 
 
-def well(member):
+def healthy(member):
     try:
         status = json.loads(ask(member["clientURLs"][0] + "/v3/maintenance/status", etcd, b"{}"))
         return status.get("leader", "0") != "0"
@@ -22,17 +22,17 @@ def well(member):
 
 
 while True:
-    look = {"at": time.time(), "api": True, "members": None}
+    line = {"at": time.time(), "api": True, "members": None}
     try:
         ask("https://" + sys.argv[1] + "/readyz", api)
     except Exception:
-        look["api"] = False
+        line["api"] = False
     try:
         members = json.loads(ask("https://127.0.0.1:2379/v3/cluster/member/list", etcd, b"{}"))["members"]
-        look["members"] = [
-            {"name": m.get("name", ""), "learner": m.get("isLearner", False), "well": well(m)} for m in members
+        line["members"] = [
+            {"name": m.get("name", ""), "learner": m.get("isLearner", False), "healthy": healthy(m)} for m in members
         ]
     except Exception:
         pass
-    print(json.dumps(look), flush=True)
+    print(json.dumps(line), flush=True)
     time.sleep(1)

@@ -7,64 +7,64 @@ import (
 	"testing"
 )
 
-// TestBears: a quorum of those who vote has to be well, and an etcd that does not answer
+// TestQuorum: a quorum of the voting members must be healthy, and an etcd that does not answer
 // proves nothing.
-func TestBears(t *testing.T) {
-	const well, sick, learner = `{"well": true}`, `{"well": false}`, `{"learner": true, "well": false}`
+func TestQuorum(t *testing.T) {
+	const healthy, unhealthy, learner = `{"healthy": true}`, `{"healthy": false}`, `{"learner": true, "healthy": false}`
 	for members, want := range map[string]bool{
-		"null":                                   false,
-		"[]":                                     false,
-		list(learner):                            false,
-		list(well):                               true,
-		list(sick):                               false,
-		list(well, learner):                      true,
-		list(well, sick):                         false,
-		list(well, well, sick):                   true,
-		list(well, sick, sick):                   false,
-		list(well, well, well, sick):             true,
-		list(well, well, sick, sick):             false,
-		list(well, well, well, sick, sick):       true,
-		list(well, well, sick, learner, learner): true,
+		"null":                              false,
+		"[]":                                false,
+		list(learner):                       false,
+		list(healthy):                       true,
+		list(unhealthy):                     false,
+		list(healthy, learner):              true,
+		list(healthy, unhealthy):            false,
+		list(healthy, healthy, unhealthy):   true,
+		list(healthy, unhealthy, unhealthy): false,
+		list(healthy, healthy, healthy, unhealthy):            true,
+		list(healthy, healthy, unhealthy, unhealthy):          false,
+		list(healthy, healthy, healthy, unhealthy, unhealthy): true,
+		list(healthy, healthy, unhealthy, learner, learner):   true,
 	} {
-		var l sight
-		if err := json.Unmarshal([]byte(`{"at": 1, "api": true, "members": `+members+`}`), &l); err != nil {
+		var o observation
+		if err := json.Unmarshal([]byte(`{"at": 1, "api": true, "members": `+members+`}`), &o); err != nil {
 			t.Fatal(err)
 		}
-		if l.bears() != want {
-			t.Errorf("%s: %t, want %t", members, !want, want)
+		if o.quorum() != want {
+			t.Errorf("quorum of %s: got %t, want %t", members, !want, want)
 		}
 	}
 }
 
 func list(members ...string) string { return "[" + strings.Join(members, ", ") + "]" }
 
-// TestSpells: from the first look that shows something to the first one that does not; the
-// longest counts, also one that has no end.
-func TestSpells(t *testing.T) {
-	const well, sick, silent = `[{"well": true}]`, `[{"well": false}]`, `null`
+// TestOutages: an outage lasts from the first observation that shows it to the first one that
+// does not. The longest counts, also one without an end.
+func TestOutages(t *testing.T) {
+	const healthy, unhealthy, noAnswer = `[{"healthy": true}]`, `[{"healthy": false}]`, `null`
 	for name, test := range map[string]struct {
-		members    []string // one look a second
-		api        string   // "+" or "-" for each
-		away, sick float64  // seconds
+		members        []string // one observation a second
+		api            string   // "+" or "-" for each
+		down, noQuorum float64  // seconds
 	}{
-		"all well":           {[]string{well, well, well}, "+++", 0, 0},
-		"sick once":          {[]string{well, sick, well}, "+++", 0, 1},
-		"no answer of etcd":  {[]string{well, silent, silent, well}, "++++", 0, 2},
-		"sick, then silent":  {[]string{sick, silent, well}, "+++", 0, 2},
-		"the longest of two": {[]string{sick, well, silent, silent, silent, well}, "++++++", 0, 3},
-		"without an end":     {[]string{well, silent, silent, silent}, "++++", 0, 2},
-		"the API alone":      {[]string{well, well, well, well}, "+--+", 2, 0},
+		"all healthy":            {[]string{healthy, healthy, healthy}, "+++", 0, 0},
+		"unhealthy once":         {[]string{healthy, unhealthy, healthy}, "+++", 0, 1},
+		"no answer of etcd":      {[]string{healthy, noAnswer, noAnswer, healthy}, "++++", 0, 2},
+		"unhealthy, then silent": {[]string{unhealthy, noAnswer, healthy}, "+++", 0, 2},
+		"the longest of two":     {[]string{unhealthy, healthy, noAnswer, noAnswer, noAnswer, healthy}, "++++++", 0, 3},
+		"without an end":         {[]string{healthy, noAnswer, noAnswer, noAnswer}, "++++", 0, 2},
+		"the API alone":          {[]string{healthy, healthy, healthy, healthy}, "+--+", 2, 0},
 	} {
 		var text strings.Builder
 		for i, members := range test.members {
 			fmt.Fprintf(&text, "{\"at\": %d, \"api\": %t, \"members\": %s}\n", 1000+i, test.api[i] == '+', members)
 		}
-		looks, away, sick, err := spells(text.String())
-		if err != nil || looks != len(test.members) || away.longest != test.away || sick.longest != test.sick {
-			t.Errorf("%s: %d looks, away for %v s, sick for %v s, %v; want %v s and %v s", name, looks, away.longest, sick.longest, err, test.away, test.sick)
+		count, down, noQuorum, err := outages(text.String())
+		if err != nil || count != len(test.members) || down.longest != test.down || noQuorum.longest != test.noQuorum {
+			t.Errorf("%s: got %d observations, no API for %v s, no quorum for %v s, error %v; want %v s and %v s", name, count, down.longest, noQuorum.longest, err, test.down, test.noQuorum)
 		}
 	}
-	if _, _, _, err := spells("{\n"); err == nil {
-		t.Error("half a line is no look, and was taken for one")
+	if _, _, _, err := outages("{\n"); err == nil {
+		t.Error("outages of an incomplete line: got no error, want one")
 	}
 }

@@ -16,17 +16,17 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// savedDir is where a person puts the copy of a backup on a new server.
+// savedDir is the directory for the copy of a backup on a new server.
 const savedDir = "/root/saved"
 
-// saved is what a person has of a cluster that is lost.
+// saved has the copies that an operator keeps of a lost cluster.
 type saved struct {
-	name     string // of the backup's directory
-	sealed   string // of that of an encrypted one
-	archive  []byte // both, copied to somewhere else
-	key      string // fingerprint of the one that signed them
-	identity string // decrypts the second one
-	token    string // of a service account, made before
+	name     string // directory of the plain backup
+	sealed   string // directory of the encrypted backup
+	archive  []byte // tar archive of both
+	key      string // fingerprint of the key that signed them
+	identity string // decrypts the encrypted backup
+	token    string // of a service account, created before the backup
 }
 
 func (s saved) plain() string { return savedDir + "/" + s.name + " --backup-key " + s.key }
@@ -35,8 +35,8 @@ func (s saved) encrypted() string {
 	return savedDir + "/" + s.sealed + " --backup-key " + s.key + " --identity " + savedDir + "/identity"
 }
 
-// RestoreAll throws a cluster away with its hosts and has it back on fresh ones, from
-// a backup that was copied to elsewhere.
+// RestoreAll deletes a cluster with its hosts, and restores it on fresh ones from the copy
+// of a backup.
 func RestoreAll(ctx context.Context, e *scenario.Env) error {
 	e.Rules = append(e.Rules, secrets.Rule{Path: savedDir + "/**", Kinds: []secrets.Kind{secrets.Key, secrets.Code, secrets.EncryptionKey}, Mode: 0o600, Why: "a copy of a backup"})
 	stick := filepath.Join(e.Work, "stick")
@@ -44,10 +44,10 @@ func RestoreAll(ctx context.Context, e *scenario.Env) error {
 	if err := e.Bank(ctx, 2, func(l *lab.Lab) error { return lose(ctx, e, l, stick, &s) }); err != nil {
 		return err
 	}
-	return e.Bank(ctx, 2, func(l *lab.Lab) error { return haveBack(ctx, e, l, stick, s) })
+	return e.Bank(ctx, 2, func(l *lab.Lab) error { return restoreOnFresh(ctx, e, l, stick, s) })
 }
 
-// lose makes a cluster, and takes nothing of it but a backup.
+// lose installs a cluster, and keeps only the copy of its backups.
 func lose(ctx context.Context, e *scenario.Env, l *lab.Lab, stick string, s *saved) error {
 	first, worker := l.Machines[0], l.Machines[1]
 	return e.InOrder([]scenario.Part{
@@ -55,9 +55,9 @@ func lose(ctx context.Context, e *scenario.Env, l *lab.Lab, stick string, s *sav
 		{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick) }},
 		{Title: "install", Run: func() error { return installedHost(ctx, e, first, stick) }},
 		{Title: "join", Run: func() error { return e.Join(ctx, first, worker, stick) }},
-		{Title: "what the backup is to have", Run: func() error { return before(ctx, e, first, s) }},
-		{Title: "a backup, taken away", Run: func() error { return takenAway(ctx, e, first, s) }},
-		{Title: "what it is not to have", Run: func() error {
+		{Title: "objects before the backup", Run: func() error { return before(ctx, e, first, s) }},
+		{Title: "backups are copied", Run: func() error { return saveBackups(ctx, e, first, s) }},
+		{Title: "objects after the backup", Run: func() error {
 			return e.Script(ctx, first, scenario.Kubectl+"create configmap after --from-literal=word=after", scenario.Kubectl+"scale deployment app --replicas=0")
 		}},
 	})
@@ -71,8 +71,8 @@ func installedHost(ctx context.Context, e *scenario.Env, m lab.Machine, stick st
 	return err
 }
 
-// before makes objects of each kind that a restore has to bring back: a workload, an
-// encrypted Secret, plain data, the token of a service account.
+// before creates objects that a restore must bring back: a workload, an encrypted Secret,
+// plain data, the token of a service account.
 func before(ctx context.Context, e *scenario.Env, m lab.Machine, s *saved) error {
 	if err := scenario.PlantObject(ctx, e, m); err != nil {
 		return err
@@ -86,13 +86,13 @@ func before(ctx context.Context, e *scenario.Env, m lab.Machine, s *saved) error
 	); err != nil {
 		return err
 	}
-	var err error // not by a way that keeps what commands say
+	var err error // lab.Output: the functions of e keep the output of commands, which is a secret here
 	s.token, err = lab.Output(ctx, m, "sh", "-c", scenario.Kubectl+"create token robot --duration=24h")
 	return err
 }
 
-// takenAway takes a plain backup and one that is encrypted to an SSH key, into one directory.
-func takenAway(ctx context.Context, e *scenario.Env, m lab.Machine, s *saved) error {
+// saveBackups creates a plain backup and one that is encrypted to an SSH key, and copies both.
+func saveBackups(ctx context.Context, e *scenario.Env, m lab.Machine, s *saved) error {
 	const dir, key = "/root/taken", "/root/backup-identity"
 	if err := e.Script(ctx, m, "ssh-keygen -q -t ed25519 -N '' -C backup -f "+key); err != nil {
 		return err
@@ -122,7 +122,7 @@ func takenAway(ctx context.Context, e *scenario.Env, m lab.Machine, s *saved) er
 	return errors.Join(err, e.Script(ctx, m, "rm -r "+dir+" "+key+" "+key+".pub"))
 }
 
-// madeBackup is what `airgap backup --output json` prints.
+// madeBackup is the output of `airgap backup --output json`.
 type madeBackup struct{ Dir, Key string }
 
 func takeBackup(ctx context.Context, e *scenario.Env, m lab.Machine, flags ...string) (b madeBackup, err error) {
@@ -133,65 +133,65 @@ func takeBackup(ctx context.Context, e *scenario.Env, m lab.Machine, flags ...st
 	return b, json.Unmarshal([]byte(r.Stdout), &b)
 }
 
-// bringSaved puts what a person has kept onto a fresh server.
-func bringSaved(ctx context.Context, m lab.Machine, s saved) error {
+// copySaved copies the saved backups and the identity to a fresh server.
+func copySaved(ctx context.Context, m lab.Machine, s saved) error {
 	if err := m.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", "umask 077; mkdir " + savedDir + " && tar -C " + savedDir + " -x"}, Stdin: bytes.NewReader(s.archive)}); err != nil {
 		return err
 	}
 	return m.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", "umask 077; cat >" + savedDir + "/identity"}, Stdin: strings.NewReader(s.identity + "\n")})
 }
 
-// haveBack restores on fresh servers of the same names.
-func haveBack(ctx context.Context, e *scenario.Env, l *lab.Lab, stick string, s saved) error {
+// restoreOnFresh restores on fresh servers with the same names.
+func restoreOnFresh(ctx context.Context, e *scenario.Env, l *lab.Lab, stick string, s saved) error {
 	first, worker := l.Machines[0], l.Machines[1]
 	from := s.plain()
 	var done restored
 	return e.InOrder([]scenario.Part{
-		{Title: "the backup, on a fresh server", Run: func() error { return bringSaved(ctx, first, s) }},
+		{Title: "the backup, on a fresh server", Run: func() error { return copySaved(ctx, first, s) }},
 		{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
 		{Title: "damaged backups are refused", Run: func() error { return damagedBackups(ctx, e, first, s) }},
 		{Title: "foreign backups are refused", Run: func() error { return foreignBackups(ctx, e, first, s) }},
-		{Title: "what it would do", Run: func() error { return wouldRestore(ctx, e, first, from) }},
-		{Title: "restore, killed again and again", Run: func() error { return restoreKilled(ctx, e, first, from) }},
+		{Title: "a dry run", Run: func() error { return wouldRestore(ctx, e, first, from) }},
+		{Title: "restore, killed repeatedly", Run: func() error { return restoreKilled(ctx, e, first, from) }},
 		{Title: "restore", Run: func() (err error) { done, err = restoredHost(ctx, e, first, from); return err }},
-		{Title: "the data of then, and no other", Run: func() error { return asThen(ctx, e, first, s) }},
+		{Title: "exactly the data of the backup", Run: func() error { return dataRestored(ctx, e, first, s) }},
 		{Title: "a second restore", Run: func() error { return restoredAlready(ctx, e, first, from) }},
 		{Title: "the worker joins again", Run: func() error { return joinAgain(ctx, e, worker, stick, done) }},
 		{Title: "pods run again", Run: func() error { return podsAgain(ctx, e, first) }},
 		{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
-		{Title: "the first host is lost, the worker lives", Run: func() error {
+		{Title: "the first host is lost, the worker still runs", Run: func() error {
 			_, err := e.Must(ctx, first, []string{"undone: "}, "airgap", "reset", "--yes", "--wipe-data")
 			return err
 		}},
-		{Title: "nothing is left of the restore", Run: func() error {
+		{Title: "reset removes all files of the restore", Run: func() error {
 			return e.Script(ctx, first, "! test -e /var/lib/airgap/restored", "! test -e /var/lib/airgap/backup-key", "! ls -d /var/lib/airgap/airgap-restore-* 2>/dev/null", "! test -e /etc/airgap/pki/ca.key", "! test -e /etc/kubernetes", "! test -e /var/lib/etcd/member")
 		}},
-		{Title: "restore with a worker that lives", Run: func() error { return restoreBeside(ctx, e, first, s.encrypted()) }},
-		{Title: "the data of then, again", Run: func() error { return asThen(ctx, e, first, s) }},
+		{Title: "restore with a running worker", Run: func() error { return restoreWithWorker(ctx, e, first, s.encrypted()) }},
+		{Title: "the data of the backup again", Run: func() error { return dataRestored(ctx, e, first, s) }},
 		{Title: "pods run again, without a join", Run: func() error { return podsAgain(ctx, e, first) }},
 		{Title: "verify again", Run: func() error { return e.Verified(ctx, first) }},
 	})
 }
 
-// restored is what `airgap restore --output json` prints.
+// restored is the output of `airgap restore --output json`.
 type restored struct {
 	scenario.Installed
 	Verified bool
 	Lost     []string
 }
 
-// restoreCommand is for a backup's directory, with the flags that say who made it.
+// restoreCommand returns the command; from is a backup's directory and the flags for its signature.
 func restoreCommand(from string) string {
 	return "airgap restore " + from + " --bundle " + lab.StickPath + "/bank " + scenario.LabSkips
 }
 
-// foreignBackups wants what the cluster's hosts have not made refused, before anything of it is
-// used: forged by a person who has the copy, stripped of its signature, signed by another key.
+// foreignBackups checks that restore refuses a backup that the cluster's hosts did not create: a
+// changed copy, one without its signature, one that is signed by another key.
 func foreignBackups(ctx context.Context, e *scenario.Env, m lab.Machine, s saved) error {
 	const bad = savedDir + "/bad"
 	const forge = "echo forged >>$D/etc/kubernetes/admin.conf && { cd $D; find . -type f ! -name 'SHA256SUMS*' ! -name backup.pub -printf '%P\\n' | xargs sha256sum >SHA256SUMS; }"
 	const signed = " && openssl ecparam -name prime256v1 -genkey -noout -out /root/forger && openssl pkey -in /root/forger -pubout -out $D/backup.pub && openssl dgst -sha256 -sign /root/forger -out $D/SHA256SUMS.sig $D/SHA256SUMS && rm /root/forger"
-	for _, b := range []struct{ what, of, do, flags, says string }{
+	for _, b := range []struct{ name, of, do, flags, says string }{
 		{"forged", s.name, forge, "--backup-key " + s.key, "does not fit SHA256SUMS"},
 		{"forged and signed", s.name, forge + signed, "--backup-key " + s.key, "it is signed with key SHA256:"},
 		{"stripped", s.name, "rm $D/SHA256SUMS.sig", "--backup-key " + s.key, "it is not signed"},
@@ -200,23 +200,23 @@ func foreignBackups(ctx context.Context, e *scenario.Env, m lab.Machine, s saved
 		{"encrypted to others", s.sealed, "ssh-keygen -q -t ed25519 -N '' -f $D/other", "--backup-key " + s.key + " --identity " + bad + "/other", "encrypted to other recipients"},
 	} {
 		if err := e.Script(ctx, m, "rm -rf "+bad+" && cp -a "+savedDir+"/"+b.of+" "+bad, "umask 077; D="+bad+"; "+b.do); err != nil {
-			return fmt.Errorf("%s: %w", b.what, err)
+			return fmt.Errorf("%s: %w", b.name, err)
 		}
 		r, err := e.On(ctx, m, "", strings.Fields(restoreCommand(bad+" "+b.flags))...)
 		if err != nil {
 			return err
 		}
-		if err := r.Want("restore of a backup: "+b.what, 1, b.says, "hint: "); err != nil {
+		if err := r.Want("restore of a backup: "+b.name, 1, b.says, "hint: "); err != nil {
 			return err
 		}
-		if err := unbegun(ctx, e, m); err != nil {
-			return fmt.Errorf("%s: %w", b.what, err)
+		if err := notStarted(ctx, e, m); err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
 		}
 	}
 	return e.Script(ctx, m, "rm -rf "+bad)
 }
 
-// badBackup is one way in which a copy of a backup may not be what was taken.
+// badBackup is one way in which a copy of a backup can be damaged.
 type badBackup struct {
 	name, do, says string
 }
@@ -242,8 +242,8 @@ func badBackups() []badBackup {
 	}
 }
 
-// damagedBackups wants each refused, and the server as it was, also where the signature is not
-// looked at.
+// damagedBackups checks that restore refuses each of them without a check of the signature, and
+// changes nothing on the server.
 func damagedBackups(ctx context.Context, e *scenario.Env, m lab.Machine, s saved) error {
 	const bad = savedDir + "/bad"
 	for _, b := range badBackups() {
@@ -257,18 +257,18 @@ func damagedBackups(ctx context.Context, e *scenario.Env, m lab.Machine, s saved
 		if err := r.Want("restore of a backup: "+b.name, 1, b.says, "hint: "); err != nil {
 			return err
 		}
-		if err := unbegun(ctx, e, m); err != nil {
+		if err := notStarted(ctx, e, m); err != nil {
 			return fmt.Errorf("%s: %w", b.name, err)
 		}
 	}
 	return e.Script(ctx, m, "rm -rf "+bad)
 }
 
-func unbegun(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+func notStarted(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return e.Script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl", "! test -e /etc/kubernetes", "! test -e /etc/airgap/pki", "! test -e /var/lib/airgap/restored", "[ -z \"$(ls -A /var/lib/etcd 2>/dev/null)\" ]")
 }
 
-// wouldRestore is a dry run, and the command without its bundle.
+// wouldRestore does a dry run, and runs the command without its required flags.
 func wouldRestore(ctx context.Context, e *scenario.Env, m lab.Machine, from string) error {
 	if _, err := e.Must(ctx, m, []string{"airgap restore would run", "restore etcd's data", "nothing was changed"}, strings.Fields(restoreCommand(from)+" --dry-run")...); err != nil {
 		return err
@@ -283,13 +283,13 @@ func wouldRestore(ctx context.Context, e *scenario.Env, m lab.Machine, from stri
 			return err
 		}
 	}
-	return unbegun(ctx, e, m)
+	return notStarted(ctx, e, m)
 }
 
-// restoreKilled kills the command, and twice kubeadm with it, while it has keys and
-// data on the way.
+// restoreKilled kills the command while it restores keys and data, twice together with
+// kubeadm.
 func restoreKilled(ctx context.Context, e *scenario.Env, m lab.Machine, from string) error {
-	k := &kills.Killing{E: e, M: m, Command: restoreCommand(from), Steps: []kills.RanStep{{Name: "restored"}, {Name: "runtime"}, {Name: "kubeadm"}, {Name: "node-report-unit"}}}
+	k := &kills.Killing{E: e, M: m, Command: restoreCommand(from), Steps: []kills.Step{{Name: "restored"}, {Name: "runtime"}, {Name: "kubeadm"}, {Name: "node-report-unit"}}}
 	moments := []kills.Moment{
 		{Step: "restored", Event: "ended"},
 		{Step: "runtime", Event: "ended"},
@@ -301,17 +301,17 @@ func restoreKilled(ctx context.Context, e *scenario.Env, m lab.Machine, from str
 	if err := k.Run(ctx, moments); err != nil {
 		return err
 	}
-	if k.Missed > 0 || k.Whole || k.In["kubeadm"] < 3 {
-		return fmt.Errorf("kills did not hit where they were meant: %+v", k.In)
+	if k.Missed > 0 || k.Done || k.In["kubeadm"] < 3 {
+		return fmt.Errorf("kills did not come at their moments: %+v", k.In)
 	}
 	return nil
 }
 
-// restored comes to the end, and misses the worker.
+// restoredHost restores to the end, and checks that only the worker is lost.
 func restoredHost(ctx context.Context, e *scenario.Env, m lab.Machine, from string) (restored, error) {
 	done, err := restoreOn(ctx, e, m, from)
 	if err == nil && (done.Verified || strings.Join(done.Lost, " ") != "node2" || len(done.Join) != 1 || done.Join[0].Code == "") {
-		err = fmt.Errorf("restore says %+v, want node2 to be lost, and how it joins", done)
+		err = fmt.Errorf("restore reports %+v, want the lost node node2 and its join command", done)
 	}
 	return done, err
 }
@@ -328,14 +328,14 @@ func restoreOn(ctx context.Context, e *scenario.Env, m lab.Machine, from string)
 func restoredAlready(ctx context.Context, e *scenario.Env, m lab.Machine, from string) error {
 	done, err := restoreOn(ctx, e, m, from)
 	if err == nil && (done.Changed != 0 || len(done.Join) != 1 || done.Join[0].Code != "") {
-		err = fmt.Errorf("a second restore says %+v, want nothing changed and no code", done)
+		err = fmt.Errorf("a second restore reports %+v, want nothing changed and no join token", done)
 	}
 	return err
 }
 
-// asThen wants what was there when the backup was taken, and nothing later: in one
-// member of etcd, Secrets encrypted, tokens good, codes of then not.
-func asThen(ctx context.Context, e *scenario.Env, m lab.Machine, s saved) error {
+// dataRestored checks that the cluster has exactly the objects of the time of the backup, one
+// member of etcd and encrypted Secrets, and that it accepts a token from before the backup.
+func dataRestored(ctx context.Context, e *scenario.Env, m lab.Machine, s saved) error {
 	if err := scenario.Members(ctx, e, m, 1); err != nil {
 		return err
 	}
@@ -354,12 +354,12 @@ func asThen(ctx context.Context, e *scenario.Env, m lab.Machine, s saved) error 
 	const ask = "code=$(curl --silent --output /dev/null --write-out '%{http_code}' --cacert /etc/kubernetes/pki/ca.crt -H @/dev/stdin https://10.88.0.11:6443/api) && [ $code = 200 ]"
 	err := m.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", ask}, Stdin: strings.NewReader("Authorization: Bearer " + s.token + "\n")})
 	if err != nil {
-		return fmt.Errorf("ask with a token of before: %w", err)
+		return fmt.Errorf("send a request with a token from before the backup: %w", err)
 	}
 	return nil
 }
 
-// joinAgain lets the fresh worker in under the name of the lost one.
+// joinAgain joins the fresh worker under the name of the lost one.
 func joinAgain(ctx context.Context, e *scenario.Env, worker lab.Machine, stick string, done restored) error {
 	if err := e.Begin(ctx, worker, stick); err != nil {
 		return err
@@ -368,8 +368,8 @@ func joinAgain(ctx context.Context, e *scenario.Env, worker lab.Machine, stick s
 	return err
 }
 
-// podsAgain wants the pods of then to run, and new ones of today on the worker, whose
-// kubelet has to see changes for that.
+// podsAgain checks that the pods of the backup run, and that a new pod starts on the worker.
+// For that, the worker's kubelet must get changes from the restored API server.
 func podsAgain(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return e.Script(ctx, m,
 		scenario.Kubectl+"wait --for=condition=Ready node --all --timeout=120s >/dev/null",
@@ -380,12 +380,12 @@ func podsAgain(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	)
 }
 
-// restoreBeside restores on the first host alone: the worker comes back by itself, so
-// that nobody has to join.
-func restoreBeside(ctx context.Context, e *scenario.Env, m lab.Machine, from string) error {
+// restoreWithWorker restores on the first host while the worker runs: the worker must
+// reconnect without a join.
+func restoreWithWorker(ctx context.Context, e *scenario.Env, m lab.Machine, from string) error {
 	done, err := restoreOn(ctx, e, m, from)
 	if err == nil && (!done.Verified || len(done.Lost)+len(done.Join) > 0) {
-		err = fmt.Errorf("restore says %+v, want a verified cluster that misses nobody", done)
+		err = fmt.Errorf("restore reports %+v, want a verified cluster without lost nodes", done)
 	}
 	return err
 }

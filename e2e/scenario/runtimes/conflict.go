@@ -1,5 +1,4 @@
-// Package runtimes has the scenarios of container runtimes, registries and cards
-// that a host has already.
+// Package runtimes has the scenarios of container runtimes, existing registries and GPUs.
 package runtimes
 
 import (
@@ -16,33 +15,32 @@ import (
 	"airgap.dev/airgap/e2e/upstream"
 )
 
-// Conflict is each source of a runtime on servers that have podman already, which goes on
-// as if nothing had come: containerd from its archive beside podman's runc, containerd.io
-// and CRI-O from their packages beside podman's crun. And a server whose containerd.io is
-// Docker's is refused.
+// Conflict installs a runtime from each source on servers with podman, which must not change:
+// containerd from its archive next to podman's runc, and containerd.io and CRI-O from their
+// packages next to podman's crun. A server with Docker's containerd.io must be refused.
 func Conflict(ctx context.Context, e *scenario.Env) error {
 	if err := upstream.BuildRuntimes(ctx, e.Cache, e.Log); err != nil {
 		return err
 	}
 	for _, n := range neighbours(e.Cache) {
-		if err := besideIt(ctx, e, n); err != nil {
+		if err := withRuntime(ctx, e, n); err != nil {
 			return err
 		}
 	}
-	return dockersOwn(ctx, e)
+	return dockersContainerd(ctx, e)
 }
 
-// neighbour is a runtime that comes to live beside podman.
+// neighbour is a runtime that is installed next to podman.
 type neighbour struct {
 	name    string   // of its bundle's directory
 	servers int      // the first is a control-plane host, the others are workers
 	runs    string   // podman's own runtime
 	edits   []string // of airgap.yaml
 	program string
-	rpm     string // that brings it, "" for an archive
-	runc    string // of that package
-	// A package that must not drift, a directory of versions of it, what would make it
-	// drift, and to which version.
+	rpm     string // its package, "" for an archive
+	runc    string // path of the package's runc
+	// A package that dnf must not change, a directory with versions of it, the dnf command
+	// that would change it, and the version that this command would install.
 	locked, repository, drifts, offered string
 }
 
@@ -71,8 +69,8 @@ func neighbours(cache string) []neighbour {
 	}
 }
 
-// besideIt is servers from their podman to a cluster and back.
-func besideIt(ctx context.Context, e *scenario.Env, n neighbour) error {
+// withRuntime installs a cluster on servers with podman, and resets it.
+func withRuntime(ctx context.Context, e *scenario.Env, n neighbour) error {
 	return e.Bank(ctx, n.servers, func(l *lab.Lab) error {
 		s := &sharedServers{e, n, l.Machines, filepath.Join(e.Work, n.name), map[string]scenario.Picture{}, map[string]string{}}
 		parts := s.parts(ctx)
@@ -83,20 +81,20 @@ func besideIt(ctx context.Context, e *scenario.Env, n neighbour) error {
 	})
 }
 
-// sharedServers have a podman, and get a cluster's runtime beside it.
+// sharedServers are servers with podman that get a cluster's runtime.
 type sharedServers struct {
 	*scenario.Env
 	neighbour
 	machines []lab.Machine
 	stick    string
-	bare     map[string]scenario.Picture // before, by server
+	bare     map[string]scenario.Picture // from before the installation, by server
 	podman   map[string]string
 }
 
 func (s *sharedServers) parts(ctx context.Context) []scenario.Part {
 	first := s.machines[0]
 	return []scenario.Part{
-		{Title: "podman is there", Run: func() error {
+		{Title: "podman is installed", Run: func() error {
 			return s.each(func(m lab.Machine) error { return withPodman(ctx, s.Env, m, s.neighbour) })
 		}},
 		{Title: "survey", Run: func() error { return errors.Join(os.RemoveAll(s.Facts()), s.Survey(ctx, s.machines...)) }},
@@ -105,12 +103,12 @@ func (s *sharedServers) parts(ctx context.Context) []scenario.Part {
 		{Title: "the program, from the stick", Run: func() error { return s.Begin(ctx, first, s.stick) }},
 		{Title: "install, twice", Run: func() error { return installTwice(ctx, s.Env, first) }},
 		{Title: "join, twice", Run: func() error { return s.joinOthers(ctx) }},
-		{Title: "podman is as it was", Run: func() error {
+		{Title: "podman is unchanged", Run: func() error {
 			return s.each(func(m lab.Machine) error { return samePodman(ctx, s.Env, m, s.podman[m.Name()]) })
 		}},
 		{Title: "verify", Run: func() error { return s.Verified(ctx, first) }},
 		{Title: "pods run", Run: func() error { return podsRun(ctx, s.Env, first) }},
-		{Title: "by the runtime that was asked for", Run: func() error {
+		{Title: "pods run with the configured runtime", Run: func() error {
 			return s.each(func(m lab.Machine) error { return isRuntime(ctx, s.Env, m, s.neighbour) })
 		}},
 		{Title: "dnf keeps the package", Run: func() error { return keptPackage(ctx, s.Env, first, s.neighbour) }},
@@ -118,7 +116,8 @@ func (s *sharedServers) parts(ctx context.Context) []scenario.Part {
 	}
 }
 
-// each does it on all servers, the last one first: a cluster is left so.
+// each calls do for all servers, the last one first: workers must be reset before the control
+// plane.
 func (s *sharedServers) each(do func(lab.Machine) error) error {
 	for _, m := range slices.Backward(s.machines) {
 		if err := do(m); err != nil {
@@ -129,7 +128,7 @@ func (s *sharedServers) each(do func(lab.Machine) error) error {
 }
 
 func (s *sharedServers) look(ctx context.Context, m lab.Machine) (err error) {
-	if s.podman[m.Name()], err = podmanSays(ctx, s.Env, m); err != nil {
+	if s.podman[m.Name()], err = podmanState(ctx, s.Env, m); err != nil {
 		return err
 	}
 	s.bare[m.Name()], err = s.Picture(ctx, m)
@@ -154,19 +153,19 @@ func (s *sharedServers) leave(ctx context.Context) error {
 	})
 }
 
-// installTwice wants the second installation to change nothing.
+// installTwice installs twice: the second installation must change nothing.
 func installTwice(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if err := e.InstallOnce(ctx, m); err != nil {
 		return err
 	}
 	again, err := e.AirgapOn(ctx, m, "", "install", scenario.LabSkips, lab.StickPath+"/bank")
 	if err == nil && again.Changed != 0 {
-		err = fmt.Errorf("a second install says %+v, want nothing changed", again)
+		err = fmt.Errorf("a second install reports %+v, want nothing changed", again)
 	}
 	return err
 }
 
-// podsRun wants pods of an image that only the bundle has.
+// podsRun creates pods of an image that only the bundle has, and sends a request to one.
 func podsRun(ctx context.Context, e *scenario.Env, first lab.Machine) error {
 	return e.Script(ctx, first,
 		scenario.Kubectl+"create deployment hello --image=docker.io/library/hello:1.0 --port=8080 --replicas=2",
@@ -174,8 +173,8 @@ func podsRun(ctx context.Context, e *scenario.Env, first lab.Machine) error {
 		"curl -sf --max-time 5 http://$("+scenario.Kubectl+"get pod -l app=hello -o jsonpath='{.items[0].status.podIP}'):8080/")
 }
 
-// isRuntime wants the program that airgap.yaml names to be the one that runs, and of its
-// package nothing changed but its configuration.
+// isRuntime checks that the runtime of airgap.yaml runs, and that only configuration files of its
+// package have changed.
 func isRuntime(ctx context.Context, e *scenario.Env, m lab.Machine, n neighbour) error {
 	running := "/proc/$(systemctl show --property=MainPID --value " + filepath.Base(n.program) + ")/exe"
 	if err := e.Script(ctx, m, "test $(readlink "+running+") = "+n.program); err != nil || n.rpm == "" {
@@ -184,8 +183,8 @@ func isRuntime(ctx context.Context, e *scenario.Env, m lab.Machine, n neighbour)
 	return e.Script(ctx, m, "! test -e /opt/airgap/bin", "rpm -q "+n.rpm, "! rpm -V --nodeps "+n.rpm+" | grep -v ' c /'")
 }
 
-// keptPackage offers dnf a newer and an older version of what must not drift. Without the
-// lock it would take them.
+// keptPackage offers dnf newer and older versions of a locked package. dnf must not install them; it
+// would without the lock.
 func keptPackage(ctx context.Context, e *scenario.Env, m lab.Machine, n neighbour) error {
 	before, err := e.Must(ctx, m, nil, "rpm", "-q", n.locked)
 	if err != nil {
@@ -203,7 +202,7 @@ func keptPackage(ctx context.Context, e *scenario.Env, m lab.Machine, n neighbou
 		return err
 	}
 	for _, how := range []string{"upgrade", "upgrade " + n.locked, "install " + n.locked + "-" + n.offered, "downgrade " + n.locked} {
-		if _, err := e.On(ctx, m, "", "sh", "-c", dnf+"--assumeyes "+how); err != nil { // it may end well: there is nothing to do
+		if _, err := e.On(ctx, m, "", "sh", "-c", dnf+"--assumeyes "+how); err != nil { // it may succeed with nothing to do
 			return err
 		}
 	}
@@ -212,43 +211,44 @@ func keptPackage(ctx context.Context, e *scenario.Env, m lab.Machine, n neighbou
 		return err
 	}
 	if after.Stdout != before.Stdout {
-		return fmt.Errorf("dnf has replaced %s by %s", before.Stdout, after.Stdout)
+		return fmt.Errorf("got the package %s after dnf, want %s", after.Stdout, before.Stdout)
 	}
 	return e.Script(ctx, m, "grep -q '^"+n.locked+"-0:' /etc/dnf/plugins/versionlock.list", "rm -rf /tmp/dnf")
 }
 
-// dockersOwn: the bundle is refused where podman has runc, and the installation where
-// containerd.io is Docker's; nothing is changed by that.
-func dockersOwn(ctx context.Context, e *scenario.Env) error {
+// dockersContainerd checks two refusals. airgap bundle must refuse a server on which podman uses
+// runc. airgap install must refuse a server with Docker's containerd.io, and change nothing.
+func dockersContainerd(ctx context.Context, e *scenario.Env) error {
 	n := neighbours(e.Cache)[1]
 	stick := filepath.Join(e.Work, "docker")
 	return e.Bank(ctx, 1, func(l *lab.Lab) error {
 		m := l.Machines[0]
 		var before scenario.Picture
 		return e.InOrder([]scenario.Part{
-			{Title: "a bundle for a server whose podman has runc", Run: func() error {
+			{Title: "a bundle for a server with podman and runc", Run: func() error {
 				n.runs = "runc"
-				return errors.Join(os.RemoveAll(e.Facts()), withPodman(ctx, e, m, n), e.Survey(ctx, m), inTheWay(ctx, e, n), e.Script(ctx, m, "podman stop web && rpm -e podman runc"))
+				return errors.Join(os.RemoveAll(e.Facts()), withPodman(ctx, e, m, n), e.Survey(ctx, m), obsoletesRunc(ctx, e, n), e.Script(ctx, m, "podman stop web && rpm -e podman runc"))
 			}},
-			{Title: "a bundle for a server without", Run: func() error {
+			{Title: "a bundle for a server without podman", Run: func() error {
 				return errors.Join(e.Survey(ctx, m), e.MakeBundle(ctx, stick, n.edits...))
 			}},
-			{Title: "Docker comes", Run: func() error { return withDocker(ctx, e, m) }},
+			{Title: "Docker is installed", Run: func() error { return withDocker(ctx, e, m) }},
 			{Title: "the program, from the stick", Run: func() error { return errors.Join(e.Begin(ctx, m, stick), e.TakePicture(ctx, m, &before)) }},
 			{Title: "install is refused", Run: func() error {
 				r, err := e.On(ctx, m, "", "airgap", "install", scenario.LabSkips, lab.StickPath+"/bank")
 				if err != nil {
 					return err
 				}
-				return errors.Join(r.Want("install beside Docker", 3, "runtime-present", "containerd is running (package containerd.io 2.3.7, which Docker uses)", "nothing was changed"),
-					e.AsBefore(ctx, m, before, scenario.Exception{Lines: `^\+ (file|content)\t.* /var/lib/airgap/lock( |$)`, Why: "airgap's own"}))
+				return errors.Join(r.Want("install next to Docker", 3, "runtime-present", "containerd is running (package containerd.io 2.3.7, which Docker uses)", "nothing was changed"),
+					e.AsBefore(ctx, m, before, scenario.Exception{Lines: `^\+ (file|content)\t.* /var/lib/airgap/lock( |$)`, Why: "airgap's lock"}))
 			}},
 		})
 	})
 }
 
-// inTheWay wants the solver to say what would be removed, and what else there is.
-func inTheWay(ctx context.Context, e *scenario.Env, n neighbour) error {
+// obsoletesRunc checks that the solver names the package that would be removed, and the
+// alternative source.
+func obsoletesRunc(ctx context.Context, e *scenario.Env, n neighbour) error {
 	config, err := e.Config("airgap.yaml", n.edits...)
 	if err != nil {
 		return err

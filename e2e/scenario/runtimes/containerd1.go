@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/e2e/upstream"
 )
 
-// Containerd1Edits choose the last line of containerd with version 2 of its
-// configuration, and the last Kubernetes that goes with it.
+// Containerd1Edits selects the last line of containerd with version 2 of its configuration,
+// and the last Kubernetes that supports it.
 func Containerd1Edits() []string {
 	return []string{
 		`version: "1.36.3"`, `version: "1.35.8"`,
@@ -21,8 +21,8 @@ func Containerd1Edits() []string {
 	}
 }
 
-// Containerd1 is a cluster of Kubernetes 1.35 on containerd 1.7, whose images are pinned by
-// label, and their way back.
+// Containerd1 installs a cluster of Kubernetes 1.35 on containerd 1.7, which pins images by
+// label, and resets it.
 func Containerd1(ctx context.Context, e *scenario.Env) error {
 	if err := upstream.BuildBefore(ctx, e.Cache, e.Log); err != nil {
 		return err
@@ -36,7 +36,7 @@ func Containerd1(ctx context.Context, e *scenario.Env) error {
 			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
 			{Title: "install, twice", Run: func() error { return e.Install(ctx, first) }},
 			{Title: "join, twice", Run: func() error { return e.Join(ctx, first, worker, stick) }},
-			{Title: "it is that containerd, with that kubelet", Run: func() error {
+			{Title: "the versions of containerd and kubelet", Run: func() error {
 				return e.Script(ctx, first,
 					scenario.Kubectl+"get nodes -o jsonpath='{.items[*].status.nodeInfo.containerRuntimeVersion}' | grep -x 'containerd://[v]*1.7.35 containerd://[v]*1.7.35'",
 					scenario.Kubectl+"get nodes -o jsonpath='{.items[*].status.nodeInfo.kubeletVersion}' | grep -x 'v1.35.8 v1.35.8'",
@@ -45,20 +45,20 @@ func Containerd1(ctx context.Context, e *scenario.Env) error {
 			{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
 			{Title: "a workload", Run: func() error { return e.Workload(ctx, first) }},
 			{Title: "a broken pod is found", Run: func() error { return scenario.Broken(ctx, e, first, "not found") }},
-			{Title: "the images that it needs are pinned", Run: func() error {
+			{Title: "the images that the cluster needs are pinned", Run: func() error {
 				const pinned = `/opt/airgap/bin/ctr -n k8s.io images ls -q 'labels."io.cri-containerd.pinned"==pinned'`
 				return e.Script(ctx, worker, pinned+" | grep -q /pause:3.10.1", pinned+" | grep -q /kube-proxy:v1.35.8", pinned+" | grep -q flannel")
 			}},
-			{Title: "a kubelet that runs by a driver which its file no longer names", Run: func() error { return runsOtherwise(ctx, e, first, worker) }},
+			{Title: "a kubelet runs with another cgroup driver than its file has", Run: func() error { return staleDriver(ctx, e, first, worker) }},
 			{Title: "reset", Run: func() error { return noMirrorsLeft(ctx, e, worker, first) }},
 		})
 	})
 }
 
-// runsOtherwise starts a worker's kubelet with another driver and puts its file right without
-// starting it again: verify names it, and the same join puts it right. This containerd tells no
-// kubelet its driver, as 2.x does.
-func runsOtherwise(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
+// staleDriver starts a worker's kubelet with another cgroup driver, and restores its file without a
+// restart. verify must name it, and the same join must repair it. Unlike 2.x, this containerd does
+// not send its driver to the kubelet.
+func staleDriver(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
 	driver := scenario.Kubectl + "get --raw /api/v1/nodes/" + worker.Name() + `/proxy/configz | grep -q '"cgroupDriver":"%s"'`
 	const config = "/var/lib/kubelet/config.yaml"
 	line, err := e.JoinLine(ctx, first, worker.Name())
@@ -77,7 +77,7 @@ func runsOtherwise(ctx context.Context, e *scenario.Env, first, worker lab.Machi
 		return err
 	}
 	if done.Changed != 1 {
-		return fmt.Errorf("join again says %+v, want one step", done)
+		return fmt.Errorf("the second join reports %+v, want one changed step", done)
 	}
 	return errors.Join(e.Script(ctx, first, fmt.Sprintf(driver, "systemd")), e.Verified(ctx, first))
 }

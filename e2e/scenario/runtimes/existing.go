@@ -13,14 +13,14 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// siteRegistry is where the bank has had a registry for years.
+// siteRegistry is the address of the bank's existing registry.
 var siteRegistry = netip.MustParseAddrPort("10.88.0.200:5443")
 
-// Existing is a site that wants its images in the registry that it has: airgap push
-// fills it, and the servers pull from there and from nowhere else.
+// Existing uses the site's existing registry: airgap push fills it, and the servers pull only
+// from there.
 func Existing(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	dir, err := os.MkdirTemp("", "harbor") // neither the connected host nor a server
+	dir, err := os.MkdirTemp("", "harbor") // outside the connected host's and the servers' directories
 	if err != nil {
 		return err
 	}
@@ -48,14 +48,14 @@ func Existing(ctx context.Context, e *scenario.Env) error {
 			{Title: "install, twice", Run: func() error { return e.Install(ctx, first) }},
 			{Title: "join, twice", Run: func() error { return e.Join(ctx, first, worker, stick) }},
 			{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
-			{Title: "a workload, without our registry", Run: func() error { return withoutOurs(ctx, e, first) }},
+			{Title: "a workload, without airgap's registry", Run: func() error { return withoutAirgapRegistry(ctx, e, first) }},
 			{Title: "reset", Run: func() error { return noMirrorsLeft(ctx, e, worker, first) }},
 		})
 		return errors.Join(err, stop())
 	})
 }
 
-// emptyRegistry wants preflight to say what lacks, and where.
+// emptyRegistry checks that preflight names the missing images, the registry and the command.
 func emptyRegistry(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	r, err := e.On(ctx, m, "", "airgap", "install", scenario.LabSkips, lab.StickPath+"/bank")
 	if err != nil {
@@ -66,7 +66,7 @@ func emptyRegistry(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 		e.Script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl", "! test -e /etc/containerd/certs.d"))
 }
 
-// pushed pushes from a server. This registry takes no index of which platforms lack.
+// pushed pushes from a server. This registry refuses an image index with missing platforms.
 func pushed(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if _, err := e.Must(ctx, m, []string{" 0 there already", "one platform: " + siteRegistry.String() + "/bank/registry.k8s.io/pause:3.10.2 is sha256:"}, "airgap", "push", lab.StickPath+"/bank"); err != nil {
 		return err
@@ -75,9 +75,9 @@ func pushed(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return err
 }
 
-// withoutOurs stops our registry while images are pulled that nobody has pulled
-// before, and wants none of them ever to have been asked of it.
-func withoutOurs(ctx context.Context, e *scenario.Env, first lab.Machine) error {
+// withoutAirgapRegistry stops airgap's registry while the servers pull new images, and checks that
+// no image was ever requested from it.
+func withoutAirgapRegistry(ctx context.Context, e *scenario.Env, first lab.Machine) error {
 	if err := e.Script(ctx, first, "systemctl stop airgap-registry"); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func withoutOurs(ctx context.Context, e *scenario.Env, first lab.Machine) error 
 		e.Workload(ctx, first),
 		e.Script(ctx, first,
 			"systemctl start airgap-registry",
-			"journalctl --unit airgap-registry --output cat | grep -q '/rpm/'", // what joining hosts need comes from it
+			"journalctl --unit airgap-registry --output cat | grep -q '/rpm/'", // joining hosts get their packages from it
 			"! journalctl --unit airgap-registry --output cat | grep '/blobs/'"),
 		e.Verified(ctx, first))
 }

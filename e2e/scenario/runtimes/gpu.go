@@ -15,8 +15,8 @@ import (
 //go:embed gpu.yaml
 var gpuYAML string
 
-// gpuEdits make two workers hosts with cards, whose driver comes from NVIDIA's
-// repository; gpu is the section.
+// gpuEdits returns the edits that give the lab's airgap.yaml two workers with GPUs and the
+// repositories of their driver. gpu is the value of the gpu section.
 func gpuEdits(gpu string) []string {
 	return []string{
 		"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n",
@@ -34,12 +34,12 @@ gpu: ` + gpu + `
 images:
   list:
 `,
-		// The outer kernel's release is none that a package's version can have.
+		// No package can have the release of the outer kernel as its version.
 		"    etcd-fsync: {severity: warn}\n", "    etcd-fsync: {severity: warn}\n    gpu-kernel-devel: {severity: warn}\n",
 	}
 }
 
-// Gpu has drivers from NVIDIA's repository, and from its installer, and cards in parts.
+// Gpu tests drivers from NVIDIA's repository and from NVIDIA's installer, and MIG.
 func Gpu(ctx context.Context, e *scenario.Env) error {
 	if err := upstream.BuildGPU(ctx, e.Cache, e.Log); err != nil {
 		return err
@@ -50,12 +50,12 @@ func Gpu(ctx context.Context, e *scenario.Env) error {
 	if err := gpuInstaller(ctx, e); err != nil {
 		return err
 	}
-	return gpuParts(ctx, e)
+	return gpuMIG(ctx, e)
 }
 
-// gpuPackages is a cluster with a worker that has two H100 behind an NVSwitch and one with two
-// V100 that nouveau holds: from the stick, which has the driver of each, to pods that have
-// a card, to a card that fails and a library of another version, and back.
+// gpuPackages installs a cluster with two workers: one has two H100 behind an NVSwitch, the other
+// two V100 that nouveau uses. The bundle has the drivers of both. Pods get GPUs, a GPU fails, a
+// library gets another version, and reset removes the driver.
 func gpuPackages(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper, lab.KindVolta}, func(l *lab.Lab) error {
@@ -69,24 +69,24 @@ func gpuPackages(ctx context.Context, e *scenario.Env) error {
 			{Title: "install", Run: func() error { return e.InstallOnce(ctx, first) }},
 			{Title: "join", Run: func() error { return e.Join(ctx, first, worker, stick) }},
 			{Title: "the driver", Run: func() error { return driver(ctx, e, first, worker) }},
-			{Title: "cards that nouveau holds", Run: func() error { return joinAfterReboot(ctx, e, first, older, stick) }},
-			{Title: "cards are offered, and a pod has one", Run: func() error { return pluggedIn(ctx, e, first, worker, older) }},
+			{Title: "GPUs that nouveau uses", Run: func() error { return joinAfterReboot(ctx, e, first, older, stick) }},
+			{Title: "GPUs are offered, and a pod has one", Run: func() error { return gpuUsed(ctx, e, first, worker, older) }},
 			{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
 			{Title: "a library of another version", Run: func() error { return otherLibrary(ctx, e, first, worker) }},
-			{Title: "a card fails", Run: func() error { return cardFails(ctx, e, first, worker) }},
-			{Title: "a card is taken out", Run: func() error { return cardGone(ctx, e, first, worker) }},
-			{Title: "a power cut", Run: func() error { return cardsAgain(ctx, e, first, worker) }},
+			{Title: "a GPU fails", Run: func() error { return gpuFails(ctx, e, first, worker) }},
+			{Title: "a GPU is removed", Run: func() error { return gpuRemoved(ctx, e, first, worker) }},
+			{Title: "a power cut", Run: func() error { return gpusRestored(ctx, e, first, worker) }},
 			{Title: "verify again", Run: func() error { return e.Verified(ctx, first) }},
-			{Title: "a kernel that the driver has no module for", Run: func() error { return otherKernel(ctx, e, first, worker) }},
+			{Title: "a kernel without a module of the driver", Run: func() error { return otherKernel(ctx, e, first, worker) }},
 			{Title: "a toolkit's drop-in has the other cgroup driver", Run: func() error { return otherDriver(ctx, e, first) }},
-			{Title: "install overrules it", Run: func() error { return errors.Join(e.InstallOnce(ctx, first), overruled(ctx, e, first)) }},
-			{Title: "reset", Run: func() error { return cardsGivenBack(ctx, e, older) }},
+			{Title: "install overrides it", Run: func() error { return errors.Join(e.InstallOnce(ctx, first), overridden(ctx, e, first)) }},
+			{Title: "reset", Run: func() error { return driverRemoved(ctx, e, older) }},
 		})
 	})
 }
 
-// wrongDriver: a branch that has dropped one host's cards is refused when the bundle is
-// made, before anything is fetched.
+// wrongDriver checks that airgap bundle refuses a driver branch that no longer supports the GPUs of
+// a host, before it downloads anything.
 func wrongDriver(ctx context.Context, e *scenario.Env) error {
 	config, err := e.Config("wrong.yaml", gpuEdits("{branch: 595}")...)
 	if err != nil {
@@ -96,7 +96,7 @@ func wrongDriver(ctx context.Context, e *scenario.Env) error {
 		"bundle", "--plan", "--facts", e.Facts(), "-f", config)
 }
 
-// driver wants what join has set up for the cards.
+// driver checks the driver, units and packages that join set up for the GPUs.
 func driver(ctx context.Context, e *scenario.Env, first, m lab.Machine) error {
 	if err := e.Script(ctx, m,
 		"grep -q 'Open Kernel Module.* 580.82.07 ' /proc/driver/nvidia/version",
@@ -115,8 +115,8 @@ func driver(ctx context.Context, e *scenario.Env, first, m lab.Machine) error {
 	return errors.Join(err, e.Script(ctx, first, "! rpm -q nvidia-driver-cuda"))
 }
 
-// joinAfterReboot: where nouveau has the cards, join ends with what to do, and the same
-// line goes on afterwards.
+// joinAfterReboot joins a host on which nouveau uses the GPUs: join must fail with a hint to
+// reboot, and the same command must continue after the reboot.
 func joinAfterReboot(ctx context.Context, e *scenario.Env, first, m lab.Machine, stick string) error {
 	line, err := e.JoinLine(ctx, first, m.Name())
 	if err != nil {
@@ -129,7 +129,7 @@ func joinAfterReboot(ctx context.Context, e *scenario.Env, first, m lab.Machine,
 	if err != nil {
 		return err
 	}
-	if err := r.Want("join while nouveau has the cards", 1, "nouveau has the GPUs", "reboot this host, then run the same command again"); err != nil {
+	if err := r.Want("join while nouveau has the GPUs", 1, "nouveau has the GPUs", "reboot this host, then run the same command again"); err != nil {
 		return err
 	}
 	if err := errors.Join(m.Kill(ctx), m.Start(ctx)); err != nil {
@@ -141,23 +141,23 @@ func joinAfterReboot(ctx context.Context, e *scenario.Env, first, m lab.Machine,
 	return e.Script(ctx, m, "grep -q 'x86_64 Kernel Module  580.82.07' /proc/driver/nvidia/version", "! rpm -q kmod-nvidia-open-dkms", "! rpm -q nvidia-fabricmanager")
 }
 
-// specified is CDI's description, with the driver's library in it.
+// specified checks that the CDI specification has the driver's library.
 const specified = "grep -q 'hostPath: /usr/lib64/libcuda.so.580.82.07' /var/run/cdi/nvidia.yaml"
 
-// offered waits until the node has that many cards to give.
-func offered(m lab.Machine, cards string) string {
-	return scenario.Kubectl + "wait node " + m.Name() + ` --for=jsonpath='{.status.allocatable.nvidia\.com/gpu}'=` + cards + " --timeout=120s"
+// offered returns a shell line that waits until the node offers a number of GPUs.
+func offered(m lab.Machine, number string) string {
+	return scenario.Kubectl + "wait node " + m.Name() + ` --for=jsonpath='{.status.allocatable.nvidia\.com/gpu}'=` + number + " --timeout=120s"
 }
 
-// labelled waits for what the host's report says of its cards.
+// labelled returns a shell line that waits for a label that the host's report sets.
 func labelled(m lab.Machine, name, value string) string {
 	return scenario.Kubectl + "wait node " + m.Name() + ` --for=jsonpath='{.metadata.labels.nvidia\.com/` + name + `}'=` + value + " --timeout=120s"
 }
 
-// pluggedIn has a pod ask for a card: it finds a device, and what belongs to it, and so does one
-// of the runtime's handler. One of the handler that was given no card finds none, whatever its
-// environment says.
-func pluggedIn(ctx context.Context, e *scenario.Env, first, worker, older lab.Machine) error {
+// gpuUsed checks the pods with a GPU: with the default runtime and with the handler nvidia they have
+// its devices and libraries. A pod with the handler and without a request must have no GPU,
+// although its environment asks for one.
+func gpuUsed(ctx context.Context, e *scenario.Env, first, worker, older lab.Machine) error {
 	if err := e.Script(ctx, first, offered(worker, "2"), offered(older, "2"),
 		labelled(worker, `gpu\.product`, "NVIDIA-H100-80GB-HBM3"), labelled(older, `gpu\.product`, "Tesla-V100-PCIE-32GB")); err != nil {
 		return err
@@ -170,28 +170,28 @@ func pluggedIn(ctx context.Context, e *scenario.Env, first, worker, older lab.Ma
 		return err
 	}
 	return e.Script(ctx, first, scenario.Kubectl+"rollout status deploy/cuda --timeout=120s",
-		inPod(hasCard), inPod(hasLibrary),
+		inPod(hasGPU), inPod(hasLibrary),
 		inPod("test $NVIDIA_VISIBLE_DEVICES = void"),
 		scenario.Kubectl+"wait pod/handler --for=condition=Ready --timeout=120s", scenario.Kubectl+"exec handler -- sh -c '! test -e /dev/nvidia0 && ! test -e /dev/nvidiactl'",
-		scenario.Kubectl+"wait pod/handled --for=condition=Ready --timeout=120s", scenario.Kubectl+"exec handled -- sh -c '"+hasCard+" && "+hasLibrary+"'",
-		scenario.Kubectl+"delete pod handler handled --grace-period=1", // nobody would bring them back after a power cut
+		scenario.Kubectl+"wait pod/handled --for=condition=Ready --timeout=120s", scenario.Kubectl+"exec handled -- sh -c '"+hasGPU+" && "+hasLibrary+"'",
+		scenario.Kubectl+"delete pod handler handled --grace-period=1", // no controller creates them again after a power cut
 	)
 }
 
-// What a pod finds that asked for one card. A second card would be a second word, which test
-// does not take.
+// hasGPU and hasLibrary check a pod with one GPU. With a second GPU, test would fail because of a
+// second argument.
 const (
-	hasCard    = "cards=$(echo /dev/nvidia[0-9]); test -c $cards && test -c /dev/nvidiactl && test -c /dev/nvidia-uvm"
+	hasGPU     = "gpus=$(echo /dev/nvidia[0-9]); test -c $gpus && test -c /dev/nvidiactl && test -c /dev/nvidia-uvm"
 	hasLibrary = "test -s /usr/lib64/libcuda.so.580.82.07 && test -e /usr/lib64/libcuda.so.1"
 )
 
-// inPod runs a line of shell in the pod that has a card.
+// inPod returns a shell line that runs another one in the pod with a GPU.
 func inPod(line string) string { return scenario.Kubectl + "exec deploy/cuda -- sh -c '" + line + "'" }
 
-// otherLibrary mixes two versions on a host, which verify tells, and the host itself.
+// otherLibrary installs a library of another version on a host: verify and gpu status must report it.
 func otherLibrary(ctx context.Context, e *scenario.Env, first, m lab.Machine) error {
 	if err := errors.Join(m.AttachStick(ctx, upstream.Drivers(e.Cache)),
-		e.Script(ctx, m, "cd "+lab.StickPath+" && rpm -U --nodeps --nosignature libnvidia-ml-595.45.04*", lookAtCards)); err != nil {
+		e.Script(ctx, m, "cd "+lab.StickPath+" && rpm -U --nodeps --nosignature libnvidia-ml-595.45.04*", reportNow)); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, m, "", "airgap", "gpu", "status")
@@ -205,32 +205,31 @@ func otherLibrary(ctx context.Context, e *scenario.Env, first, m lab.Machine) er
 		return err
 	}
 	return errors.Join(
-		e.Script(ctx, m, "cd "+lab.StickPath+" && rpm -U --nodeps --nosignature --oldpackage libnvidia-ml-580.82.07* && ldconfig", lookAtCards),
+		e.Script(ctx, m, "cd "+lab.StickPath+" && rpm -U --nodeps --nosignature --oldpackage libnvidia-ml-580.82.07* && ldconfig", reportNow),
 		m.PullStick(ctx), e.Verified(ctx, first))
 }
 
-// toolkitFile is a drop-in for containerd as a card's toolkit writes one at each start.
+// toolkitFile is a drop-in for containerd, as a vendor's GPU toolkit writes one at each start.
 const toolkitFile = "/etc/containerd/conf.d/99-toolkit.toml"
 
-// otherDriver gives the runtime the driver that its host does not have, which verify
-// names with the file.
+// otherDriver configures another cgroup driver for the runtime: verify must name it with the file.
 func otherDriver(ctx context.Context, e *scenario.Env, first lab.Machine) error {
 	return errors.Join(
-		e.Script(ctx, first, "mkdir -p /etc/containerd/conf.d", "printf '%s\\n' 'version = 3' '[plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.runc.options]' 'SystemdCgroup = false' >"+toolkitFile, lookAtCards),
+		e.Script(ctx, first, "mkdir -p /etc/containerd/conf.d", "printf '%s\\n' 'version = 3' '[plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.runc.options]' 'SystemdCgroup = false' >"+toolkitFile, reportNow),
 		finds(ctx, e, first, "cgroups", "Node node1", "cgroupfs", toolkitFile))
 }
 
-// overruled wants the host's driver in force, and the toolkit's file as it is.
-func overruled(ctx context.Context, e *scenario.Env, first lab.Machine) error {
+// overridden checks that the host's driver is in effect, and that the toolkit's file is unchanged.
+func overridden(ctx context.Context, e *scenario.Env, first lab.Machine) error {
 	return errors.Join(
-		e.Script(ctx, first, "/opt/airgap/bin/containerd config dump | grep -q 'SystemdCgroup = true'", "grep -q 'SystemdCgroup = false' "+toolkitFile, lookAtCards),
+		e.Script(ctx, first, "/opt/airgap/bin/containerd config dump | grep -q 'SystemdCgroup = true'", "grep -q 'SystemdCgroup = false' "+toolkitFile, reportNow),
 		e.Verified(ctx, first), e.Script(ctx, first, "rm "+toolkitFile))
 }
 
-// lookAtCards has the host's report made anew.
-const lookAtCards = "systemctl restart airgap-node-report"
+// reportNow makes the host send a new report.
+const reportNow = "systemctl restart airgap-node-report"
 
-// finds wants verify to name one thing.
+// finds checks that a rule of verify fails with these words.
 func finds(ctx context.Context, e *scenario.Env, first lab.Machine, rule string, words ...string) error {
 	r, err := e.On(ctx, first, "", "airgap", "verify", scenario.LabSkips, "--timeout", "45s", "--soak", "40s", "--only", rule)
 	if err != nil {
@@ -239,38 +238,37 @@ func finds(ctx context.Context, e *scenario.Env, first lab.Machine, rule string,
 	return r.Want("verify", 4, words...)
 }
 
-// toldXid is a journalctl, found before the real one, that has one line more of the kernel's.
-const toldXid = "/usr/local/bin/journalctl"
+// fakeJournalctl comes before the real journalctl in PATH, and adds one line to the kernel's log.
+const fakeJournalctl = "/usr/local/bin/journalctl"
 
-// cardFails has the driver report what takes a card off the bus, Xid 79: to who listens to
-// its library, as the device plugin does, and in the kernel's log, by which verify names it.
-// The real log is the outer machine's, which would tell all servers of it for a day.
-func cardFails(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
+// gpuFails makes the driver report Xid 79, a GPU that fell off the bus: to clients of its library,
+// such as the device plugin, and in the kernel's log, which verify reads. The real log belongs to
+// the outer machine: there, all servers would report the line for a day.
+func gpuFails(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
 	if err := e.Script(ctx, worker, "echo xid 1 79 >>/proc/driver/nvidia/stub",
-		`printf '#!/bin/sh\n[ "$1" != --dmesg ] || echo "%s.000000 node2 kernel: NVRM: Xid (PCI:0000:3d:00): 79, GPU has fallen off the bus."\nexec /usr/bin/journalctl "$@"\n' "$(date +%s)" >`+toldXid,
-		"chmod 755 "+toldXid, lookAtCards); err != nil {
+		`printf '#!/bin/sh\n[ "$1" != --dmesg ] || echo "%s.000000 node2 kernel: NVRM: Xid (PCI:0000:3d:00): 79, GPU has fallen off the bus."\nexec /usr/bin/journalctl "$@"\n' "$(date +%s)" >`+fakeJournalctl,
+		"chmod 755 "+fakeJournalctl, reportNow); err != nil {
 		return err
 	}
 	return errors.Join(e.Script(ctx, first, offered(worker, "1")),
 		finds(ctx, e, first, "gpus", "Node node2", "1 nvidia.com/gpu allocatable", "0000:3d:00.0: Xid 79 at 2", "[GPU-4d0b2c7e-1f35-4a11-9c02-000000000100]"),
-		e.Script(ctx, worker, "rm "+toldXid, lookAtCards))
+		e.Script(ctx, worker, "rm "+fakeJournalctl, reportNow))
 }
 
-// cardGone takes a card out while the server is off: its driver is content with the
-// other one, verify is not.
-func cardGone(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
-	if err := errors.Join(e.Script(ctx, worker, "mv /usr/lib/lab/pci/0000:3d:00.0 /root/card"), worker.Kill(ctx), worker.Start(ctx)); err != nil {
+// gpuRemoved removes a GPU while the server is off: its driver accepts that, verify must not.
+func gpuRemoved(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
+	if err := errors.Join(e.Script(ctx, worker, "mv /usr/lib/lab/pci/0000:3d:00.0 /root/gpu"), worker.Kill(ctx), worker.Start(ctx)); err != nil {
 		return err
 	}
 	if err := e.Script(ctx, first, scenario.Kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s", offered(worker, "1")); err != nil {
 		return err
 	}
 	return errors.Join(finds(ctx, e, first, "gpus", "Node node2", "1 on the PCI bus, 2 when airgap set them up"),
-		e.Script(ctx, worker, "mv /root/card /usr/lib/lab/pci/0000:3d:00.0"))
+		e.Script(ctx, worker, "mv /root/gpu /usr/lib/lab/pci/0000:3d:00.0"))
 }
 
-// cardsAgain wants the driver to be back after a power cut, and both cards.
-func cardsAgain(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
+// gpusRestored checks that the driver and both GPUs work again after a power cut.
+func gpusRestored(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
 	if err := worker.Kill(ctx); err != nil {
 		return err
 	}
@@ -285,8 +283,8 @@ func cardsAgain(ctx context.Context, e *scenario.Env, first, worker lab.Machine)
 		scenario.Kubectl+"rollout status deploy/cuda --timeout=120s", scenario.Soon(inPod("test -c /dev/nvidiactl")))
 }
 
-// otherKernel boots what a kernel is that was updated after the installation: one that nobody has
-// built the module for, and whose headers are not there. Verify and the host tell.
+// otherKernel simulates a kernel update after the installation: the new kernel has no module of the
+// driver and no headers. verify and gpu status must report it.
 func otherKernel(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
 	const headers, away = "/usr/src/kernels/$(uname -r)", "/root/headers"
 	if err := errors.Join(
@@ -300,12 +298,12 @@ func otherKernel(ctx context.Context, e *scenario.Env, first, worker lab.Machine
 	if err == nil {
 		err = r.Want("gpu status", 1, "has no NVIDIA module")
 	}
-	return errors.Join(err, e.Script(ctx, worker, "mv "+away+" "+headers), cardsAgain(ctx, e, first, worker), e.Verified(ctx, first))
+	return errors.Join(err, e.Script(ctx, worker, "mv "+away+" "+headers), gpusRestored(ctx, e, first, worker), e.Verified(ctx, first))
 }
 
-// cardsGivenBack: reset leaves nothing of the driver, and the next boot gives nouveau
-// the cards again. What scripts of NVIDIA's own packages leave is theirs.
-func cardsGivenBack(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+// driverRemoved checks that reset removes the driver, and that nouveau uses the GPUs after the next
+// boot. It does not check files that scripts of NVIDIA's packages leave behind.
+func driverRemoved(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if _, err := e.Must(ctx, m, []string{"undone: "}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
@@ -318,9 +316,8 @@ func cardsGivenBack(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return errors.Join(m.Kill(ctx), m.Start(ctx), e.Script(ctx, m, "grep -q DRIVER=nouveau /sys/bus/pci/devices/*/uevent"))
 }
 
-// gpuInstaller is a worker with two V100 whose driver NVIDIA's installer brings, after the
-// reboot that takes nouveau from them, and whose runtime is CRI-O; each card is for two pods.
-// reset uninstalls it.
+// gpuInstaller joins a worker with CRI-O and two V100. NVIDIA's installer installs the driver, after
+// a reboot without nouveau. Two pods share each GPU, and reset uninstalls the driver.
 func gpuInstaller(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "installer")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindVolta}, func(l *lab.Lab) error {
@@ -342,20 +339,20 @@ func gpuInstaller(ctx context.Context, e *scenario.Env) error {
 			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
 			{Title: "install", Run: func() error { return e.InstallOnce(ctx, first) }},
 			{Title: "join", Run: func() error { return joinAfterReboot(ctx, e, first, worker, stick) }},
-			{Title: "cards are offered twice", Run: func() error {
+			{Title: "each GPU is offered twice", Run: func() error {
 				return errors.Join(
 					e.Script(ctx, worker, "grep -q 'x86_64 Kernel Module  580.82.07' /proc/driver/nvidia/version", "! rpm -q nvidia-driver-cuda", "! rpm -q nvidia-persistenced",
 						"systemctl is-active --quiet airgap-persistenced", "systemctl is-enabled --quiet airgap-persistenced"),
 					e.Script(ctx, first, offered(worker, "4")))
 			}},
-			{Title: "a pod has one of them, by CRI-O", Run: func() error { return onePod(ctx, e, first) }},
+			{Title: "a pod has one of them, through CRI-O", Run: func() error { return onePod(ctx, e, first) }},
 			{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
-			{Title: "reset", Run: func() error { return cardsGivenBack(ctx, e, worker) }},
+			{Title: "reset", Run: func() error { return driverRemoved(ctx, e, worker) }},
 		})
 	})
 }
 
-// onePod asks for a V100.
+// onePod creates a pod that requests a V100.
 func onePod(ctx context.Context, e *scenario.Env, first lab.Machine) error {
 	deployment, _, _ := strings.Cut(gpuYAML, "\n---\n")
 	r, err := e.On(ctx, first, strings.Replace(deployment, "NVIDIA-H100-80GB-HBM3", "Tesla-V100-PCIE-32GB", 1), "sh", "-c", scenario.Kubectl+"apply -f -")
@@ -367,5 +364,5 @@ func onePod(ctx context.Context, e *scenario.Env, first lab.Machine) error {
 	}
 	return e.Script(ctx, first,
 		scenario.Kubectl+"get nodes -o jsonpath='{.items[*].status.nodeInfo.containerRuntimeVersion}' | grep -q '^cri-o://.* cri-o://'",
-		scenario.Kubectl+"rollout status deploy/cuda --timeout=120s", inPod(hasCard), inPod(hasLibrary))
+		scenario.Kubectl+"rollout status deploy/cuda --timeout=120s", inPod(hasGPU), inPod(hasLibrary))
 }

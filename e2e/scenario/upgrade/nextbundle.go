@@ -11,10 +11,11 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// NextBundle is made from what the servers are like by now.
+// NextBundle builds the next bundle from new facts of the servers, and installs its program on the
+// first host.
 func (u *Upgrading) NextBundle(ctx context.Context) error { return u.bundleIn(ctx, "next") }
 
-// bundleIn makes a bundle, and has its program on the first host.
+// bundleIn builds a bundle in a directory, and installs its program on the first host.
 func (u *Upgrading) bundleIn(ctx context.Context, dir string) error {
 	e := u.E
 	u.next = filepath.Join(e.Work, dir, "stick")
@@ -28,11 +29,11 @@ func (u *Upgrading) bundleIn(ctx context.Context, dir string) error {
 	if err := u.makeNext(ctx, config); err != nil {
 		return err
 	}
-	return u.insert(ctx)
+	return u.plugIn(ctx)
 }
 
-// insert plugs the stick in on the first host, which takes the bundle's program.
-func (u *Upgrading) insert(ctx context.Context) error {
+// plugIn plugs the stick into the first host, and installs the bundle's program there.
+func (u *Upgrading) plugIn(ctx context.Context) error {
 	if err := u.first().AttachStick(ctx, u.next); err != nil {
 		return err
 	}
@@ -46,9 +47,9 @@ func (u *Upgrading) makeNext(ctx context.Context, config string) error {
 	if err := u.E.Do(ctx, 0, []string{"delta:"}, "bundle", "-f", config, "--facts", u.E.Facts(), "-o", u.next, "--delta-from", filepath.Join(u.base, "bank")); err != nil {
 		return err
 	}
-	made, err := filepath.Glob(filepath.Join(u.next, "bank-delta-*"))
-	if err != nil || len(made) != 1 {
-		return fmt.Errorf("on the stick are %v, %w", made, err)
+	deltas, err := filepath.Glob(filepath.Join(u.next, "bank-delta-*"))
+	if err != nil || len(deltas) != 1 {
+		return fmt.Errorf("got the deltas %v on the stick, want one: %w", deltas, err)
 	}
-	return os.Rename(made[0], filepath.Join(u.next, "bank")) // what a directory is called is a person's choice
+	return os.Rename(deltas[0], filepath.Join(u.next, "bank")) // a bundle's directory can have any name
 }

@@ -14,21 +14,21 @@ import (
 	"airgap.dev/airgap/e2e/upstream"
 )
 
-// brokenOff are the steps of an upgrade in the midst of which it is killed, in its
-// order: what has to be taken back is another thing after each.
-func brokenOff() []string {
+// killedSteps returns the steps of an upgrade during which it is killed, in their order. After
+// each of them, a rollback must undo other changes.
+func killedSteps() []string {
 	return []string{
 		"prepare",         // no host is changed yet
-		"kubeadm-upgrade", // static pods are being exchanged
+		"kubeadm-upgrade", // kubeadm replaces static pods
 		"packages",        // the API server is the new one, the kubelet is not
-		"kubelet-upgrade", // the first host is all but done
+		"kubelet-upgrade", // the first host is nearly done
 		"upgrade-node2",   // the worker
 		"compare-",        // all hosts are done
 	}
 }
 
-// Rollback breaks an upgrade off in each of its phases and takes it back: the cluster
-// is what it was, with what was written before.
+// Rollback kills an upgrade in each of its phases and rolls it back. The cluster must have its
+// earlier versions, and the objects that were written before the upgrade.
 func Rollback(ctx context.Context, e *scenario.Env) error {
 	if err := upstream.BuildBefore(ctx, e.Cache, e.Log); err != nil {
 		return err
@@ -37,32 +37,32 @@ func Rollback(ctx context.Context, e *scenario.Env) error {
 		u := Upgrading{E: e, L: l, Edits: overSSH()}
 		parts := []scenario.Part{
 			{Title: "a cluster of Kubernetes 1.35", Run: func() error { return u.cluster(ctx) }},
-			{Title: "the next bundle, by what the servers have now", Run: func() error { return u.NextBundle(ctx) }},
-			{Title: "nothing to take back", Run: func() error { return u.nothingToTakeBack(ctx) }},
+			{Title: "the next bundle, from the servers' present state", Run: func() error { return u.NextBundle(ctx) }},
+			{Title: "nothing to roll back", Run: func() error { return u.nothingToRollBack(ctx) }},
 		}
-		for i, step := range brokenOff() {
+		for i, step := range killedSteps() {
 			parts = append(parts,
-				scenario.Part{Title: "killed during " + step, Run: func() error { return u.KilledAmid(ctx, i, step) }},
-				scenario.Part{Title: "taken back", Run: func() error { return u.takenBack(ctx, i) }})
+				scenario.Part{Title: "killed during " + step, Run: func() error { return u.KilledDuring(ctx, i, step) }},
+				scenario.Part{Title: "rollback", Run: func() error { return u.rolledBack(ctx, i) }})
 		}
-		last := len(parts) - 1 // the way back that is killed itself, for it is the longest
-		parts = slices.Insert(parts, last, scenario.Part{Title: "killed while it is taken back", Run: func() error { return u.wayBackKilled(ctx) }})
+		last := len(parts) - 1 // this rollback is the longest, so it is killed, too
+		parts = slices.Insert(parts, last, scenario.Part{Title: "killed during the rollback", Run: func() error { return u.rollbackKilled(ctx) }})
 		return e.InOrder(append(parts,
-			scenario.Part{Title: "as after a power cut during kubeadm-upgrade", Run: func() error { return u.torn(ctx) }},
-			scenario.Part{Title: "upgrade, all the way", Run: func() error { return u.upgrade(ctx, "etcd.yaml: restored", "kube-apiserver.yaml: restored") }},
+			scenario.Part{Title: "as after a power cut during kubeadm-upgrade", Run: func() error { return u.incompleteManifests(ctx) }},
+			scenario.Part{Title: "upgrade, to the end", Run: func() error { return u.upgrade(ctx, "etcd.yaml: restored", "kube-apiserver.yaml: restored") }},
 			scenario.Part{Title: "every host has the new versions", Run: func() error { return u.versions(ctx, "1.36.3", "2.3.7") }},
-			scenario.Part{Title: "another configuration, the same way", Run: func() error { return u.reconfigured(ctx) }},
+			scenario.Part{Title: "upgrade to another configuration", Run: func() error { return u.reconfigured(ctx) }},
 			scenario.Part{Title: "verify", Run: func() error { return e.Verified(ctx, u.first()) }},
-			scenario.Part{Title: "taken back by hand", Run: func() error { return u.backByHand(ctx) }},
-			scenario.Part{Title: "killed on the worker, between kubeadm and the kubelet", Run: func() error { return u.halfAWorker(ctx) }},
-			scenario.Part{Title: "taken back", Run: func() error {
-				return errors.Join(u.backTo(ctx, "1.36.3", "2.3.7"), u.fewerPods(ctx), e.Verified(ctx, u.first()))
+			scenario.Part{Title: "rollback without SSH", Run: func() error { return u.rollbackWithoutSSH(ctx) }},
+			scenario.Part{Title: "killed on the worker, between kubeadm and the kubelet", Run: func() error { return u.killedOnWorker(ctx) }},
+			scenario.Part{Title: "rollback", Run: func() error {
+				return errors.Join(u.backTo(ctx, "1.36.3", "2.3.7"), u.defaultMaxPods(ctx), e.Verified(ctx, u.first()))
 			}},
 		))
 	})
 }
 
-func (u *Upgrading) nothingToTakeBack(ctx context.Context) error {
+func (u *Upgrading) nothingToRollBack(ctx context.Context) error {
 	r, err := u.E.On(ctx, u.first(), "", "airgap", "rollback", "--yes")
 	if err != nil {
 		return err
@@ -70,17 +70,17 @@ func (u *Upgrading) nothingToTakeBack(ctx context.Context) error {
 	return r.Want("rollback without an upgrade", 1, "this host has no record of one")
 }
 
-// KilledAmid writes something into the cluster, begins the upgrade, and ends it by
+// KilledDuring creates an object in the cluster, starts the upgrade, and kills it with
 // kill -9 when a step has begun.
-func (u *Upgrading) KilledAmid(ctx context.Context, round int, step string) error {
+func (u *Upgrading) KilledDuring(ctx context.Context, round int, step string) error {
 	if err := u.E.Script(ctx, u.first(), fmt.Sprintf(scenario.Kubectl+"create configmap before-%d --from-literal=a=b", round)); err != nil {
 		return err
 	}
 	return u.killedWhen(ctx, fmt.Sprintf(`grep -c '"step":"%s","event":"began"' /var/lib/airgap/journal.jsonl`, step))
 }
 
-// killedWhen begins the upgrade, and ends it by kill -9 two seconds after a command
-// counts more than it did before.
+// killedWhen starts the upgrade, and kills it with kill -9 two seconds after the number that
+// the shell command counts prints has increased.
 func (u *Upgrading) killedWhen(ctx context.Context, counts string) error {
 	return u.endedWhen(ctx, counts, Command()...)
 }
@@ -95,17 +95,17 @@ sleep 2; kill -9 $p; wait $p; echo killed`
 	return err
 }
 
-// torn ends the upgrade and kubeadm with it, and leaves what a power cut left in scenario
-// cgroupv2: a manifest without a byte, and one between two names.
-func (u *Upgrading) torn(ctx context.Context) error {
+// incompleteManifests kills the upgrade and kubeadm, and leaves the manifests in the state that
+// a power cut left in scenario cgroupv2: an empty one, and a missing one that kubeadm was moving.
+func (u *Upgrading) incompleteManifests(ctx context.Context) error {
 	return errors.Join(
-		u.KilledAmid(ctx, len(brokenOff()), "kubeadm-upgrade"),
+		u.KilledDuring(ctx, len(killedSteps()), "kubeadm-upgrade"),
 		u.E.Script(ctx, u.first(), "pkill -9 -x kubeadm; cd /etc/kubernetes/manifests && : >etcd.yaml && rm -f kube-apiserver.yaml"))
 }
 
-// wayBackKilled begins to take the upgrade back, and ends that by kill -9: as the control plane
-// leaves, as it is restored, and as the worker comes back.
-func (u *Upgrading) wayBackKilled(ctx context.Context) error {
+// rollbackKilled starts the rollback and kills it with kill -9: while the control plane stops,
+// while it is restored, and while the worker is restored.
+func (u *Upgrading) rollbackKilled(ctx context.Context) error {
 	for _, step := range []string{"rollback-stand-down", "kubeadm", "rollback-back-node2"} {
 		if err := u.endedWhen(ctx, fmt.Sprintf(`grep -c '"step":"%s","event":"began"' /var/lib/airgap/journal.jsonl`, step), u.rollbackCommand()...); err != nil {
 			return fmt.Errorf("during %s: %w", step, err)
@@ -114,20 +114,20 @@ func (u *Upgrading) wayBackKilled(ctx context.Context) error {
 	return nil
 }
 
-// overSSH is an edit by which the first host reaches the others.
+// overSSH returns the edits that let the first host reach the others through SSH.
 func overSSH() []string {
 	return []string{"roles: [worker]}\n", "roles: [worker]}\nssh:\n  identityFile: ~/.ssh/bank\n"}
 }
 
-// takenBack wants what was written before the upgrade to be there.
-func (u *Upgrading) takenBack(ctx context.Context, round int) error {
+// rolledBack rolls back, and checks that the object from before the upgrade exists.
+func (u *Upgrading) rolledBack(ctx context.Context, round int) error {
 	return errors.Join(
 		u.backTo(ctx, "1.35.8", "1.7.35"),
 		u.E.Script(ctx, u.first(), fmt.Sprintf(scenario.Kubectl+"get configmap before-%d", round)),
 		u.E.Verified(ctx, u.first()))
 }
 
-// backTo takes the last upgrade back, to these versions of Kubernetes and containerd.
+// backTo rolls the last upgrade back, and checks the versions of Kubernetes and containerd.
 func (u *Upgrading) backTo(ctx context.Context, kubernetes, containerd string) error {
 	r, err := u.E.On(ctx, u.first(), "", u.rollbackCommand()...)
 	if err != nil {
@@ -140,13 +140,13 @@ func (u *Upgrading) backTo(ctx context.Context, kubernetes, containerd string) e
 	return u.versions(ctx, kubernetes, containerd)
 }
 
-// morePods is an edit of how kubelets are configured.
+// morePods returns the edits that set maxPods of kubelets.
 func morePods() []string {
 	return []string{"      failCgroupV1: false\n", "      failCgroupV1: false\n      maxPods: 77\n"}
 }
 
-// reconfigured upgrades to a bundle with the same versions, whose kubelets and API
-// server are configured otherwise, with nobody who reaches the worker through SSH.
+// reconfigured upgrades to a bundle with the same versions and another configuration of
+// kubelets and API server. It does not use SSH to the worker.
 func (u *Upgrading) reconfigured(ctx context.Context) error {
 	u.Edits = append(u.Edits, append(morePods(), "  ignorePreflightErrors:", "  audit: {maxAge: 7}\n  ignorePreflightErrors:")...)
 	if err := u.bundleIn(ctx, "otherwise"); err != nil {
@@ -169,12 +169,12 @@ func (u *Upgrading) reconfigured(ctx context.Context) error {
 	return u.E.Script(ctx, u.first(), fmt.Sprintf(hasPods, "node1", 77), fmt.Sprintf(hasPods, "node2", 77), "pgrep -af '^kube-apiserver ' | grep -q -- '--audit-log-maxage=7'")
 }
 
-// hasPods asks a node's kubelet whether it runs by a maximum of pods.
+// hasPods checks the maximum of pods in the running configuration of a node's kubelet.
 const hasPods = scenario.Kubectl + "get --raw /api/v1/nodes/%s/proxy/configz | grep -q '\"maxPods\":%d'"
 
-// fewerPods wants both hosts, what their kubelets run by and what they would start by, to be
-// as before morePods: with the kubelet's default.
-func (u *Upgrading) fewerPods(ctx context.Context) error {
+// defaultMaxPods checks that the kubelets of both hosts use the default maximum of pods again: in
+// their running configuration and in their file.
+func (u *Upgrading) defaultMaxPods(ctx context.Context) error {
 	var all []error
 	for _, m := range u.L.Machines {
 		all = append(all,
@@ -184,19 +184,19 @@ func (u *Upgrading) fewerPods(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// backByHand takes the other configuration back with nobody who reaches the worker through
-// SSH. The versions are the same, so nothing but the worker's own word tells that it is back.
-func (u *Upgrading) backByHand(ctx context.Context) error {
+// rollbackWithoutSSH rolls the other configuration back without SSH to the worker. The versions are
+// the same, so only the worker's own report shows the end of its rollback.
+func (u *Upgrading) rollbackWithoutSSH(ctx context.Context) error {
 	err := u.byHand(ctx, append(u.rollbackCommand(), "--no-ssh"), []bool{false}, "rolled back to Kubernetes 1.36.3")
-	return errors.Join(err, u.fewerPods(ctx), u.E.Verified(ctx, u.first()))
+	return errors.Join(err, u.defaultMaxPods(ctx), u.E.Verified(ctx, u.first()))
 }
 
-// halfUpgraded is there while kubeadm has done its part of an upgrade and the kubelet has not.
+// halfUpgraded exists from the end of kubeadm's part of an upgrade to the end of the kubelet's part.
 const halfUpgraded = "/var/lib/airgap/kubeadm.upgraded"
 
-// halfAWorker begins the upgrade to the other configuration again, and ends it on both hosts
+// killedOnWorker starts the upgrade to the other configuration again, and kills it on both hosts
 // when kubeadm has done its part on the worker.
-func (u *Upgrading) halfAWorker(ctx context.Context) error {
+func (u *Upgrading) killedOnWorker(ctx context.Context) error {
 	group, at := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		_, err := u.E.Must(at, u.first(), []string{"killed"}, append([]string{"sh", "-c", `"$@"; [ $? = 137 ] && echo killed`, "sh"}, Command()...)...)
@@ -212,8 +212,8 @@ func (u *Upgrading) halfAWorker(ctx context.Context) error {
 	return group.Wait()
 }
 
-// byHand runs a command as a site without SSH between its servers does: the first host says
-// what to run on the other one, each time with --prepare or not, and goes on when that is done.
+// byHand runs a command as a site without SSH between its servers does. The first host prints the
+// command lines for the other host, each with or without --prepare, and continues after each.
 func (u *Upgrading) byHand(ctx context.Context, command []string, prepares []bool, words ...string) error {
 	other := u.L.Machines[1]
 	if err := u.E.Script(ctx, u.first(), ": >/run/up.err"); err != nil {
@@ -226,15 +226,15 @@ func (u *Upgrading) byHand(ctx context.Context, command []string, prepares []boo
 		return err
 	})
 	group.Go(func() error {
-		const told = "until sed -n 's/^ *airgap \\(join\\|upgrade node\\) /\\1 /p' /run/up.err | sed -n %dp | grep .; do sleep 1; done"
+		const nextLine = "until sed -n 's/^ *airgap \\(join\\|upgrade node\\) /\\1 /p' /run/up.err | sed -n %dp | grep .; do sleep 1; done"
 		for turn, prepare := range prepares {
-			r, err := u.E.Must(ctx, u.first(), nil, "sh", "-c", fmt.Sprintf(told, turn+1))
+			r, err := u.E.Must(ctx, u.first(), nil, "sh", "-c", fmt.Sprintf(nextLine, turn+1))
 			if err != nil {
 				return err
 			}
 			line := append([]string{"airgap"}, strings.Fields(r.Stdout)...)
 			if slices.Contains(line, "--prepare") != prepare {
-				return fmt.Errorf("line %d is %q", turn+1, line)
+				return fmt.Errorf("line %d is %q, want --prepare in it: %t", turn+1, line, prepare)
 			}
 			if _, err := u.E.Must(ctx, other, nil, append(line, u.E.Skips())...); err != nil {
 				return err

@@ -1,4 +1,4 @@
-// Package upgrade has the scenarios of upgrades and of the way back.
+// Package upgrade has the scenarios of upgrades and rollbacks.
 package upgrade
 
 import (
@@ -25,19 +25,19 @@ import (
 var shopYAML string
 
 //go:embed upgrade.py
-var shoppersPY string
+var requestsPY string
 
-// lostShare is how many of the requests to a workload of three pods, of which one may
-// be away, an upgrade may lose.
-const lostShare = 0.001
+// failedShare is the largest share of requests that may fail during an upgrade. They go to a
+// workload of three pods with a budget of one unavailable pod.
+const failedShare = 0.001
 
-// longestSilence is how many seconds it may get no answer: one request that is lost, and
+// longestOutage is the longest allowed time without an answer, in seconds: one failed request, and
 // the next one that waits.
-const longestSilence = 5.0
+const longestOutage = 5.0
 
-// Upgrade takes a cluster of three control-plane hosts and two workers, with a
-// workload that is being asked all the time, to the next minor of Kubernetes and to
-// another line of containerd.
+// Upgrade upgrades a cluster of three control-plane hosts and two workers to the next minor
+// of Kubernetes and another line of containerd. Requests to a workload run during the
+// upgrade.
 func Upgrade(ctx context.Context, e *scenario.Env) error {
 	if err := upstream.BuildBefore(ctx, e.Cache, e.Log); err != nil {
 		return err
@@ -48,47 +48,47 @@ func Upgrade(ctx context.Context, e *scenario.Env) error {
 		if err != nil {
 			return err
 		}
-		defer stop() // it ends with this process at the latest
+		defer stop() // the balancer ends with this process at the latest
 		u := Upgrading{E: e, L: l, Edits: scenario.HaEdits()}
 		return e.InOrder([]scenario.Part{
 			{Title: "a cluster of Kubernetes 1.35", Run: func() error { return u.cluster(ctx) }},
-			{Title: "the next bundle, by what the servers have now", Run: func() error { return u.NextBundle(ctx) }},
-			{Title: "install is not the way", Run: func() error { return noInstall(ctx, &u) }},
-			{Title: "an etcd that is full", Run: func() error { return fullEtcd(ctx, &u) }},
-			{Title: "no room for the backup of before", Run: func() error { return noRoom(ctx, &u) }},
+			{Title: "the next bundle, from the servers' present state", Run: func() error { return u.NextBundle(ctx) }},
+			{Title: "install is refused", Run: func() error { return noInstall(ctx, &u) }},
+			{Title: "a full etcd", Run: func() error { return fullEtcd(ctx, &u) }},
+			{Title: "no disk space for the backup", Run: func() error { return noRoom(ctx, &u) }},
 			{Title: "a workload", Run: func() error { return u.shop(ctx) }},
 			{Title: "a budget that never allows", Run: func() error { return neverAllows(ctx, &u) }},
-			{Title: "webhooks that nobody answers", Run: func() error { return deadWebhooks(ctx, &u) }},
-			{Title: "dry run", Run: func() error { return u.rehearsed(ctx) }},
-			{Title: "broken off before other hosts are prepared", Run: func() error { return u.forgotten(ctx) }},
-			{Title: "killed while another host is at work", Run: func() error { return u.killedAtWork(ctx) }},
-			{Title: "taken back, half-way", Run: func() error { return u.halfBack(ctx) }},
-			{Title: "those who ask the workload", Run: func() error { return u.askers(ctx) }},
-			{Title: "upgrade, killed while another host is at work", Run: func() error { return u.killedAtWork(ctx) }},
+			{Title: "webhooks without a server", Run: func() error { return deadWebhooks(ctx, &u) }},
+			{Title: "dry run", Run: func() error { return u.dryRun(ctx) }},
+			{Title: "killed before other hosts are prepared", Run: func() error { return u.rollbackUnprepared(ctx) }},
+			{Title: "killed during the upgrade of another host", Run: func() error { return u.killedDuringOther(ctx) }},
+			{Title: "rollback of a partial upgrade", Run: func() error { return u.rollbackPartial(ctx) }},
+			{Title: "requests to the workload", Run: func() error { return u.startRequests(ctx) }},
+			{Title: "upgrade, killed during the upgrade of another host", Run: func() error { return u.killedDuringOther(ctx) }},
 			{Title: "upgrade, by the same command", Run: func() error { return u.upgrade(ctx) }},
-			{Title: "one host after the other, drained and compared", Run: func() error { return u.inTurn(ctx) }},
-			{Title: "no request beyond its budget was lost", Run: func() error { return u.asked(ctx) }},
+			{Title: "one host at a time, drained and compared", Run: func() error { return u.inTurn(ctx) }},
+			{Title: "the share of failed requests is small", Run: func() error { return u.stopRequests(ctx) }},
 			{Title: "every host has the new versions", Run: func() error { return u.versions(ctx, "1.36.3", "2.3.7") }},
 			{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
-			{Title: "once more changes nothing", Run: func() error { return u.again(ctx) }},
-			{Title: "what it was before is kept three times", Run: func() error { return u.kept(ctx) }},
-			{Title: "an authority is replaced afterwards", Run: func() error { return u.rotated(ctx) }},
+			{Title: "another upgrade changes nothing", Run: func() error { return u.upgradeAgain(ctx) }},
+			{Title: "each control-plane host keeps a backup", Run: func() error { return u.backupsKept(ctx) }},
+			{Title: "a CA is rotated afterwards", Run: func() error { return u.caRotated(ctx) }},
 			{Title: "the backup from before is damaged, and another host has a copy", Run: func() error { return u.damagedBefore(ctx) }},
-			{Title: "taken back, all of it", Run: func() error { return u.allBack(ctx) }},
+			{Title: "rollback of the full upgrade", Run: func() error { return u.rollbackFull(ctx) }},
 		})
 	})
 }
 
-// Upgrading is a cluster that is upgraded.
+// Upgrading is a cluster in a scenario of upgrades.
 type Upgrading struct {
-	E     *scenario.Env
-	L     *lab.Lab
-	Edits []string // of the lab's airgap.yaml, for the hosts
-	next  string   // the stick with the next bundle
-	base  string   // the stick with the bundle that it is a delta against; "" is a whole one
-	said  string   // by the upgrade that came to its end
+	E      *scenario.Env
+	L      *lab.Lab
+	Edits  []string // of the lab's airgap.yaml, for the hosts
+	next   string   // the stick with the next bundle
+	base   string   // the stick with the base of a delta; "" when next has a full bundle
+	output string   // stderr of the last complete upgrade
 
-	backupKey string // fingerprint of the key of the host that the first one has a copy of its backup from
+	backupKey string // fingerprint of the key of another host, when the first one has that host's backup
 }
 
 func (u *Upgrading) first() lab.Machine { return u.L.Machines[0] }
@@ -108,7 +108,7 @@ func (u *Upgrading) cluster(ctx context.Context) error {
 	return u.versions(ctx, "1.35.8", "1.7.35")
 }
 
-// versions wants every node to have these, of Kubernetes and of containerd.
+// versions checks that every node has these versions of Kubernetes and containerd.
 func (u *Upgrading) versions(ctx context.Context, kubernetes, containerd string) error {
 	const list = scenario.Kubectl + `get nodes -o jsonpath='{range .items[*]}{.status.nodeInfo.kubeletVersion} {.status.nodeInfo.containerRuntimeVersion} {.spec.unschedulable}{"\n"}{end}'`
 	return u.E.Script(ctx, u.first(),
@@ -117,7 +117,8 @@ func (u *Upgrading) versions(ctx context.Context, kubernetes, containerd string)
 		fmt.Sprintf(scenario.Kubectl+`-n kube-system rollout status ds/kube-proxy --timeout=60s && `+scenario.Kubectl+`-n kube-system get ds kube-proxy -o jsonpath={.spec.template.spec.containers[0].image} | grep -q ':v%s$'`, kubernetes))
 }
 
-// shop is a workload of which one pod may be away, and a desk in front of it on each worker.
+// shop applies a workload with a budget of one unavailable pod, and another workload, desk, with a
+// pod on each worker.
 func (u *Upgrading) shop(ctx context.Context) error {
 	r, err := u.E.On(ctx, u.first(), shopYAML, "sh", "-c", scenario.Kubectl+"apply -f -")
 	if err != nil {
@@ -129,13 +130,14 @@ func (u *Upgrading) shop(ctx context.Context) error {
 	return u.E.Script(ctx, u.first(), scenario.Kubectl+"rollout status deploy/shop --timeout=120s", scenario.Kubectl+"rollout status deploy/desk --timeout=120s")
 }
 
-// askers is a program on the first server that asks the shop ten times a second by its Service.
-func (u *Upgrading) askers(ctx context.Context) error {
-	r, err := u.E.On(ctx, u.first(), shoppersPY, "sh", "-c", "cat >/run/shoppers.py; systemd-run --quiet --unit=shoppers python3 /run/shoppers.py $("+scenario.Kubectl+"get svc shop -o jsonpath={.spec.clusterIP}) /run/shoppers.json")
+// startRequests starts a program on the first server that sends ten requests a second to the shop's
+// Service.
+func (u *Upgrading) startRequests(ctx context.Context) error {
+	r, err := u.E.On(ctx, u.first(), requestsPY, "sh", "-c", "cat >/run/shoppers.py; systemd-run --quiet --unit=shoppers python3 /run/shoppers.py $("+scenario.Kubectl+"get svc shop -o jsonpath={.spec.clusterIP}) /run/shoppers.json")
 	if err != nil {
 		return err
 	}
-	return r.Want("ask the shop", 0)
+	return r.Want("start the requests to the shop", 0)
 }
 
 // Command returns the command that upgrades from the stick.
@@ -151,13 +153,13 @@ func (u *Upgrading) rollbackCommand() []string {
 	return command
 }
 
-func (u *Upgrading) rehearsed(ctx context.Context) error {
+func (u *Upgrading) dryRun(ctx context.Context) error {
 	_, err := u.E.Must(ctx, u.first(), []string{"1.35.8 → 1.36.3", "one host after the other: node1, node2", "airgap rollback restores Kubernetes 1.35.8", "nothing was changed, except that the other hosts now have this bundle's airgap.rpm"}, Command("--dry-run")...)
 	return errors.Join(err, untouched(ctx, u))
 }
 
-// forgotten takes an upgrade back that the other control-plane hosts have not heard of.
-func (u *Upgrading) forgotten(ctx context.Context) error {
+// rollbackUnprepared rolls back an upgrade for which no other control-plane host was prepared.
+func (u *Upgrading) rollbackUnprepared(ctx context.Context) error {
 	if err := u.killedWhen(ctx, `grep -c '"step":"store","event":"began"' /var/lib/airgap/journal.jsonl`); err != nil {
 		return err
 	}
@@ -168,9 +170,9 @@ func (u *Upgrading) forgotten(ctx context.Context) error {
 	return errors.Join(err, u.versions(ctx, "1.35.8", "1.7.35"))
 }
 
-// halfBack takes an upgrade back of which one control-plane host has come to its end and
-// another is during its own part. While that is under way, airgap upgrade is refused.
-func (u *Upgrading) halfBack(ctx context.Context) error {
+// rollbackPartial rolls back an upgrade that is complete on one control-plane host and runs on
+// another. During the rollback, airgap upgrade must be refused.
+func (u *Upgrading) rollbackPartial(ctx context.Context) error {
 	if err := u.endedWhen(ctx, `grep -c '"step":"rollback-begins","event":"ended"' /var/lib/airgap/journal.jsonl`, u.rollbackCommand()...); err != nil {
 		return err
 	}
@@ -181,20 +183,20 @@ func (u *Upgrading) halfBack(ctx context.Context) error {
 	if err := r.Want("upgrade during a rollback", 1, "the rollback of the upgrade to bundle bank", "is not finished", "finish the rollback: airgap rollback"); err != nil {
 		return err
 	}
-	return u.back(ctx)
+	return u.rollBack(ctx)
 }
 
-// back takes the upgrade back, to its end, and wants the shop to be open.
-func (u *Upgrading) back(ctx context.Context) error {
+// rollBack rolls the upgrade back, and checks that the shop is available.
+func (u *Upgrading) rollBack(ctx context.Context) error {
 	return errors.Join(
 		u.backTo(ctx, "1.35.8", "1.7.35"),
 		u.E.Script(ctx, u.first(), scenario.Kubectl+"rollout status deploy/shop --timeout=120s"),
 		u.E.Verified(ctx, u.first()))
 }
 
-// killedAtWork ends the upgrade by kill -9 when the second host has been drained and has
-// begun with its own part, which it is left at.
-func (u *Upgrading) killedAtWork(ctx context.Context) error {
+// killedDuringOther kills the upgrade with kill -9 when the second host is drained and has begun
+// its own part. That part continues.
+func (u *Upgrading) killedDuringOther(ctx context.Context) error {
 	const turn = scenario.Kubectl + `get node node2 -o jsonpath='{.metadata.annotations.airgap\.dev/upgrade}' | grep -c .`
 	if err := u.killedWhen(ctx, turn); err != nil {
 		return err
@@ -207,19 +209,19 @@ func (u *Upgrading) upgrade(ctx context.Context, words ...string) error {
 	return u.from(ctx, "1.35.8", "1.36.3", words...)
 }
 
-// from upgrades, from one version of Kubernetes to another.
+// from upgrades from one version of Kubernetes to another.
 func (u *Upgrading) from(ctx context.Context, version, next string, words ...string) error {
 	r, err := u.E.On(ctx, u.first(), "", Command()...)
 	if err != nil {
 		return err
 	}
 	fmt.Fprint(u.E.Log, r.Stderr)
-	u.said = r.Stderr
+	u.output = r.Stderr
 	return r.Want("upgrade", 0, append(words, fmt.Sprintf("upgraded from Kubernetes %s to %s and verified", version, next))...)
 }
 
-// inTurn wants the cluster to have been compared after each host, before the next one's
-// turn, and both workers to have been drained: on each was a pod of the desk.
+// inTurn checks that the upgrade compared the cluster after each host, before the next one, and that
+// it drained both workers: each had a pod of the desk.
 func (u *Upgrading) inTurn(ctx context.Context) error {
 	entries, err := kills.Journal(ctx, u.first())
 	if err != nil {
@@ -228,7 +230,7 @@ func (u *Upgrading) inTurn(ctx context.Context) error {
 	var turns []string
 	for _, j := range entries {
 		if j.Event == "ended" && j.Step == "rolled-back" {
-			turns = nil // of an upgrade that was taken back
+			turns = nil // these belong to an upgrade that was rolled back
 		}
 		if j.Event == "ended" && (strings.HasPrefix(j.Step, "upgrade-node") || strings.HasPrefix(j.Step, "compare-")) {
 			turns = append(turns, j.Step)
@@ -242,16 +244,16 @@ func (u *Upgrading) inTurn(ctx context.Context) error {
 		return fmt.Errorf("the journal has %q, want %q", turns, want)
 	}
 	for _, worker := range u.L.Machines[3:] {
-		if left := regexp.MustCompile(`pod default/desk-\S+ has left ` + worker.Name()); !left.MatchString(u.said) {
-			return fmt.Errorf("no pod of the desk has left %s:\n%s", worker.Name(), u.said)
+		if left := regexp.MustCompile(`pod default/desk-\S+ has left ` + worker.Name()); !left.MatchString(u.output) {
+			return fmt.Errorf("no pod of the desk has left %s:\n%s", worker.Name(), u.output)
 		}
 	}
 	return nil
 }
 
-// kept wants each control-plane host to have the control plane as it was, whole by
-// others' word.
-func (u *Upgrading) kept(ctx context.Context) error {
+// backupsKept checks that each control-plane host has a complete backup of the control plane from before
+// the upgrade. sha256sum checks its files.
+func (u *Upgrading) backupsKept(ctx context.Context) error {
 	const before = "cd " + upgradeDir + "/before-*/*/ && "
 	for _, m := range u.L.Machines[:3] {
 		if err := u.E.Script(ctx, m,
@@ -265,36 +267,36 @@ func (u *Upgrading) kept(ctx context.Context) error {
 	return nil
 }
 
-// damagedBefore spoils the first host's backup: rollback says so before it changes anything, and
-// takes the copy that another control-plane host has, once that lies in its place and its key is
-// named.
+// damagedBefore damages the first host's backup: rollback must fail before it changes anything.
+// Then another control-plane host's backup replaces it, which rollback must accept only with
+// the fingerprint of that host's key.
 func (u *Upgrading) damagedBefore(ctx context.Context) error {
 	first, second := u.first(), u.L.Machines[1]
-	const kept, whole = upgradeDir + "/before-*/*/", "cd " + upgradeDir + " && "
-	if err := u.E.Script(ctx, first, "printf damage | dd of=$(echo "+kept+"etcd.db) bs=1 seek=5000 conv=notrunc status=none"); err != nil {
+	const before, inDir = upgradeDir + "/before-*/*/", "cd " + upgradeDir + " && "
+	if err := u.E.Script(ctx, first, "printf damage | dd of=$(echo "+before+"etcd.db) bs=1 seek=5000 conv=notrunc status=none"); err != nil {
 		return err
 	}
 	r, err := u.E.On(ctx, first, "", u.rollbackCommand()...)
 	if err != nil {
 		return err
 	}
-	if err := r.Want("rollback by a damaged backup", 1, "etcd.db", "each other control-plane host has its own backup", upgradeDir+"/before-"); err != nil {
+	if err := r.Want("rollback from a damaged backup", 1, "etcd.db", "each other control-plane host has its own backup", upgradeDir+"/before-"); err != nil {
 		return err
 	}
 	if err := u.versions(ctx, "1.36.3", "2.3.7"); err != nil {
 		return err
 	}
 	var copied bytes.Buffer
-	if err := second.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", whole + "tar c before-*"}, Stdout: &copied}); err != nil {
+	if err := second.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", inDir + "tar c before-*"}, Stdout: &copied}); err != nil {
 		return err
 	}
-	if err := first.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", whole + "rm -r before-* && tar x"}, Stdin: &copied}); err != nil {
+	if err := first.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", inDir + "rm -r before-* && tar x"}, Stdin: &copied}); err != nil {
 		return err
 	}
 	if r, err = u.E.On(ctx, first, "", u.rollbackCommand()...); err != nil {
 		return err
 	}
-	if err := r.Want("rollback by another host's backup", 1, "it is signed with key SHA256:", "airgap rollback --backup-key"); err != nil {
+	if err := r.Want("rollback from another host's backup", 1, "it is signed with key SHA256:", "airgap rollback --backup-key"); err != nil {
 		return err
 	}
 	key, err := lab.Output(ctx, second, "sh", "-c", "airgap status | sed -n 's/^signed by //p'")
@@ -302,47 +304,47 @@ func (u *Upgrading) damagedBefore(ctx context.Context) error {
 	return err
 }
 
-// rotated replaces an authority: what the other control-plane hosts keep of the upgrade
-// must not make them refuse to follow.
-func (u *Upgrading) rotated(ctx context.Context) error {
+// caRotated rotates a CA: the other control-plane hosts must take part, although they keep files of
+// the upgrade.
+func (u *Upgrading) caRotated(ctx context.Context) error {
 	_, err := u.E.Must(ctx, u.first(), []string{"node2", "node3", "this host does not trust the old one"}, "sh", "-c", "airgap certs rotate-ca --only front-proxy 2>&1")
 	return err
 }
 
-// asked ends the asking and counts what was lost.
-func (u *Upgrading) asked(ctx context.Context) error {
+// stopRequests stops the requests, and checks how many of them failed.
+func (u *Upgrading) stopRequests(ctx context.Context) error {
 	r, err := u.E.Must(ctx, u.first(), nil, "sh", "-c", "systemctl stop shoppers; cat /run/shoppers.json")
 	if err != nil {
 		return err
 	}
-	var said struct {
-		Asked, Lost int
-		Longest     float64 // seconds without an answer
-		Errors      []string
+	var got struct {
+		Requests, Failed int
+		Longest          float64 // seconds without an answer
+		Errors           []string
 	}
-	if err := json.Unmarshal([]byte(r.Stdout), &said); err != nil {
+	if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil {
 		return err
 	}
-	fmt.Fprintf(u.E.Log, "%d requests, %d lost, at most %.1f s without an answer: %q\n", said.Asked, said.Lost, said.Longest, said.Errors)
-	if said.Longest > longestSilence {
-		return fmt.Errorf("nobody answered for %.1f s, want at most %.1f", said.Longest, longestSilence)
+	fmt.Fprintf(u.E.Log, "%d requests, %d failed, at most %.1f s without an answer: %q\n", got.Requests, got.Failed, got.Longest, got.Errors)
+	if got.Longest > longestOutage {
+		return fmt.Errorf("no answer for %.1f s, want at most %.1f s", got.Longest, longestOutage)
 	}
-	if said.Asked < 100 || float64(said.Lost) > lostShare*float64(said.Asked) {
-		return fmt.Errorf("of %d requests %d were lost, want at most %.1f in a thousand: %q", said.Asked, said.Lost, 1000*lostShare, said.Errors)
+	if got.Requests < 100 || float64(got.Failed) > failedShare*float64(got.Requests) {
+		return fmt.Errorf("%d of %d requests failed, want at most %.1f in a thousand of at least 100: %q", got.Failed, got.Requests, 1000*failedShare, got.Errors)
 	}
 	return nil
 }
 
-// allBack takes an upgrade back that had come to its end. Till then the bundle of before
-// is kept for it.
-func (u *Upgrading) allBack(ctx context.Context) error {
+// rollbackFull rolls back a complete upgrade. Until then, registry prune must keep the earlier
+// bundle.
+func (u *Upgrading) rollbackFull(ctx context.Context) error {
 	if err := u.E.Script(ctx, u.first(), scenario.Kubectl+"create configmap since --from-literal=a=b", "airgap registry prune --dry-run | grep -q 'airgap rollback goes back to it'"); err != nil {
 		return err
 	}
-	return errors.Join(u.back(ctx), u.E.Script(ctx, u.first(), scenario.Gone("configmap since")))
+	return errors.Join(u.rollBack(ctx), u.E.Script(ctx, u.first(), scenario.Gone("configmap since")))
 }
 
-func (u *Upgrading) again(ctx context.Context) error {
+func (u *Upgrading) upgradeAgain(ctx context.Context) error {
 	began := time.Now()
 	_, err := u.E.Must(ctx, u.first(), []string{"nothing to do: the cluster already runs bundle bank"}, Command()...)
 	fmt.Fprintf(u.E.Log, "again: %.0f s\n", time.Since(began).Seconds())

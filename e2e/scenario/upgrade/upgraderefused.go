@@ -9,28 +9,28 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// refused wants the upgrade to be refused with these words, and nothing changed.
+// refused checks that the upgrade is refused with these words, and changes nothing.
 func (u *Upgrading) refused(ctx context.Context, words ...string) error {
 	r, err := u.E.On(ctx, u.first(), "", Command()...)
 	if err != nil {
 		return err
 	}
-	if err := r.Want("an upgrade that cannot be", 1, words...); err != nil {
+	if err := r.Want("an upgrade that must be refused", 1, words...); err != nil {
 		return err
 	}
 	return untouched(ctx, u)
 }
 
-// untouched wants the cluster to be as it was installed, with no upgrade begun.
+// untouched checks that the cluster has the installed versions, and that no upgrade began.
 func untouched(ctx context.Context, u *Upgrading) error {
 	return errors.Join(u.E.Script(ctx, u.first(), "! test -e "+upgradeDir), u.versions(ctx, "1.35.8", "1.7.35"))
 }
 
-// upgradeDir is where an upgrade writes down what it does, and keeps what was before.
+// upgradeDir is the directory in which an upgrade keeps its record and the backup from before.
 const upgradeDir = "/var/lib/airgap/upgrade"
 
-// fullEtcd raises etcd's alarm for as long as it takes to be refused: till it is disarmed
-// nothing can be written to the cluster.
+// fullEtcd raises etcd's alarm until the upgrade is refused: with the alarm, nothing can be written
+// to the cluster.
 func fullEtcd(ctx context.Context, u *Upgrading) error {
 	const full = `alarm() { curl --silent --fail --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt \
 	--key /etc/kubernetes/pki/apiserver-etcd-client.key -X POST https://127.0.0.1:2379/v3/maintenance/alarm -d '{"action":"'$1'","alarm":"NOSPACE"}' >/run/alarm; }
@@ -48,14 +48,14 @@ rm /run/alarm; exit $code`
 	return errors.Join(u.E.Script(ctx, u.first(), scenario.Kubectl+"wait node --all --for=condition=Ready --timeout=90s"), untouched(ctx, u))
 }
 
-// noRoom puts a small disk where the backup of before is to lie.
+// noRoom mounts a small disk on the directory for the backup.
 func noRoom(ctx context.Context, u *Upgrading) error {
 	if err := u.E.Script(ctx, u.first(), "mkdir "+upgradeDir+" && mount -t tmpfs -o size=64m tmpfs "+upgradeDir); err != nil {
 		return err
 	}
 	r, err := u.E.On(ctx, u.first(), "", scenario.WithDisks(Command())...)
 	if err == nil {
-		err = r.Want("upgrade without room", 3, "disk-space", "(etcd backup)")
+		err = r.Want("upgrade without disk space", 3, "disk-space", "(etcd backup)")
 	}
 	return errors.Join(err,
 		u.E.Script(ctx, u.first(), `[ -z "$(ls -A `+upgradeDir+`)" ]`, "umount "+upgradeDir+" && rmdir "+upgradeDir),
@@ -89,10 +89,10 @@ webhooks:
     admissionReviewVersions: [v1]
 `
 
-// deadWebhooks are asked about what kubeadm writes first, what it writes last, and what a
-// drain does, by nobody who answers.
+// deadWebhooks creates webhooks without a server: for the first object that kubeadm writes, for the
+// last one, and for evictions.
 func deadWebhooks(ctx context.Context, u *Upgrading) error {
-	for resources, what := range map[string]string{
+	for resources, change := range map[string]string{
 		"pods, configmaps, nodes": "change node node1",
 		"daemonsets":              "change DaemonSet kube-system/kube-proxy",
 		"pods/eviction":           "evict pod ",
@@ -105,7 +105,7 @@ func deadWebhooks(ctx context.Context, u *Upgrading) error {
 			return err
 		}
 		if err := errors.Join(
-			u.refused(ctx, what, "lost.bank.example", "would stop the upgrade"),
+			u.refused(ctx, change, "lost.bank.example", "would stop the upgrade"),
 			u.E.Script(ctx, u.first(), scenario.Kubectl+"delete validatingwebhookconfiguration lost")); err != nil {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/e2e/upstream"
 )
 
-// withPodman installs podman and its runtime as a bank did long ago, with a container that
-// runs and a network of its own; and, for CRI-O, the lab's runc.
+// withPodman installs podman and its runtime as an existing server of a bank has them, with a
+// running container and its own network. For CRI-O it also installs the lab's runc.
 func withPodman(ctx context.Context, e *scenario.Env, m lab.Machine, n neighbour) error {
 	if err := m.AttachStick(ctx, upstream.PodmanPackages(e.Cache)); err != nil {
 		return err
@@ -30,10 +30,9 @@ func withPodman(ctx context.Context, e *scenario.Env, m lab.Machine, n neighbour
 	return lab.PutFile(ctx, m, labRunc, 0o755, strings.NewReader(strings.Replace(labRuncText, "/opt/airgap/bin/runc", n.runc, 1)))
 }
 
-// podmanSays is what podman says of itself and of its container, which has the same process
-// to the end, and what its packages, their files and its settings are. CRI-O's package puts
-// a file of its own among the latter.
-func podmanSays(ctx context.Context, e *scenario.Env, m lab.Machine) (string, error) {
+// podmanState returns the version of podman, its container with its process, and the packages,
+// files and settings. It skips a file that CRI-O's package adds to the settings.
+func podmanState(ctx context.Context, e *scenario.Env, m lab.Machine) (string, error) {
 	r, err := e.Must(ctx, m, []string{"podman version", `"status":"running"`}, "sh", "-c",
 		"theirs=\"podman $(rpm -q --whatprovides oci-runtime)\"; podman --version; podman ps; rpm -q $theirs; rpm -V $theirs; rpm -ql $theirs | xargs sha256sum; "+
 			"find /etc/containers ! -name crio.conf -type f -exec sha256sum {} + | sort; ip -brief address show podman1")
@@ -41,9 +40,9 @@ func podmanSays(ctx context.Context, e *scenario.Env, m lab.Machine) (string, er
 }
 
 func samePodman(ctx context.Context, e *scenario.Env, m lab.Machine, before string) error {
-	now, err := podmanSays(ctx, e, m)
+	now, err := podmanState(ctx, e, m)
 	if err == nil && now != before {
-		err = fmt.Errorf("podman was\n%s and is\n%s", before, now)
+		err = fmt.Errorf("got the podman state\n%s, want\n%s", now, before)
 	}
 	return err
 }

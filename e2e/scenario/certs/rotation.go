@@ -17,15 +17,14 @@ const (
 	rotateCluster = "airgap certs rotate-ca --only cluster"
 	ClusterCA     = "/etc/kubernetes/pki/ca.crt"
 	managerYAML   = "/etc/kubernetes/manifests/kube-controller-manager.yaml"
-	// followed has the worker take part, and remembers its process.
-	followed = rotateCluster + " --follow >>/root/followed 2>&1 & echo $! >/root/follows"
+	// followRotation starts the rotation on the worker, and saves the process ID.
+	followRotation = rotateCluster + " --follow >>/root/followed 2>&1 & echo $! >/root/follows"
 )
 
-// clusterAuthorityReplaced replaces the authority that everybody trusts, killed in
-// each phase, on a control-plane host and a worker where somebody types. Pods that
-// read the old one are waited for; afterwards nothing of the old one is good for
-// anything, and the cluster works.
-func clusterAuthorityReplaced(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
+// clusterCARotated rotates the cluster's CA on a control-plane host and a worker, and kills
+// the command in each phase. The rotation must wait for pods that use the old CA. Afterwards
+// certificates of the old CA must be refused, and the cluster must work.
+func clusterCARotated(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
 	if err := e.Script(ctx, first, "umask 077; mkdir /root/old && cp "+ClusterCA+" /etc/kubernetes/admin.conf /root/old && cp "+managerYAML+" /root/old/manager.yaml"); err != nil {
 		return err
 	}
@@ -40,19 +39,19 @@ func clusterAuthorityReplaced(ctx context.Context, e *scenario.Env, first, worke
 	if err != nil {
 		return err
 	}
-	if err := r.Want("a code during the replacement", 1, "the authority of cluster is being replaced", "rotate-ca --only cluster"); err != nil {
+	if err := r.Want("a join token during the rotation", 1, "the authority of cluster is being replaced", "rotate-ca --only cluster"); err != nil {
 		return err
 	}
-	if err := e.Script(ctx, worker, followed); err != nil {
+	if err := e.Script(ctx, worker, followRotation); err != nil {
 		return err
 	}
-	if err := podsWaitedFor(ctx, e, first); err != nil {
+	if err := waitsForPods(ctx, e, first); err != nil {
 		return err
 	}
 	if err := killedAt(ctx, e, first, "cmp -s /etc/kubernetes/pki/next/cluster.key /etc/kubernetes/pki/ca.key", "test -s /var/lib/airgap/renewal.json", reached("signing")); err != nil {
 		return err
 	}
-	if err := e.Script(ctx, worker, "kill -9 $(cat /root/follows)", followed); err != nil {
+	if err := e.Script(ctx, worker, "kill -9 $(cat /root/follows)", followRotation); err != nil {
 		return err
 	}
 	if err := killedAt(ctx, e, first, reached("issued"), "cmp -s /etc/kubernetes/pki/next/cluster.crt "+ClusterCA); err != nil {
@@ -61,8 +60,8 @@ func clusterAuthorityReplaced(ctx context.Context, e *scenario.Env, first, worke
 	if r, err = e.Must(ctx, first, []string{"goes on", "this host does not trust the old one", "this workload also trusts the old one until its pods restart: pod/tools -n default"}, "sh", "-c", rotateCluster+" 2>&1"); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Log, "%sreplaced in %.1f s\n", r.Stdout, time.Since(began).Seconds())
-	return authorityGone(ctx, e, first, worker)
+	fmt.Fprintf(e.Log, "%srotated in %.1f s\n", r.Stdout, time.Since(began).Seconds())
+	return oldCAGone(ctx, e, first, worker)
 }
 
 func killedAt(ctx context.Context, e *scenario.Env, m lab.Machine, moments ...string) error {
@@ -74,8 +73,8 @@ func killedAt(ctx context.Context, e *scenario.Env, m lab.Machine, moments ...st
 	return nil
 }
 
-// podsWaitedFor wants the replacement to wait for the workload, and starts that anew.
-func podsWaitedFor(ctx context.Context, e *scenario.Env, first lab.Machine) error {
+// waitsForPods checks that the rotation waits for the workload, and then restarts the workload.
+func waitsForPods(ctx context.Context, e *scenario.Env, first lab.Machine) error {
 	const waits = rotateCluster + ` >/root/waits 2>&1 &
 		until grep -q 'daemonset/hello -n default, pod/tools -n default' /root/waits; do kill -0 $! || { cat /root/waits; exit 1; }; sleep 0.2; done
 		kill $!; wait $!; test $? != 0 && grep -q 'kubectl rollout restart' /root/waits`
@@ -86,11 +85,11 @@ func podsWaitedFor(ctx context.Context, e *scenario.Env, first lab.Machine) erro
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.Want("make the pod again", 0), e.Script(ctx, first, scenario.Kubectl+"wait --for=condition=Ready pod/tools --timeout=120s"))
+	return errors.Join(r.Want("create the pod again", 0), e.Script(ctx, first, scenario.Kubectl+"wait --for=condition=Ready pod/tools --timeout=120s"))
 }
 
-// authorityGone wants the new authority wherever there is one, and the cluster to work.
-func authorityGone(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
+// oldCAGone checks that each file and object has only the new CA, and that the cluster works.
+func oldCAGone(ctx context.Context, e *scenario.Env, first, worker lab.Machine) error {
 	const (
 		field = "sed -n 's/.*%s: //p' /root/old/admin.conf | base64 -d >/root/old/%s"
 		asOld = "test $(curl -s -o /dev/null -w '%%{http_code}' --cacert %s --cert /root/old/client.crt --key /root/old/client.key https://10.88.0.11:6443/api) = %s"
@@ -110,7 +109,7 @@ func authorityGone(ctx context.Context, e *scenario.Env, first, worker lab.Machi
 	); err != nil {
 		return err
 	}
-	// Who follows hears of the end when it asks again.
+	// The worker's command polls: it ends some time after the rotation.
 	if err := e.Script(ctx, worker, "timeout 60 tail --pid=$(cat /root/follows) -f /dev/null || { cat /root/followed; exit 1; }"); err != nil {
 		return err
 	}
@@ -129,30 +128,30 @@ func authorityGone(ctx context.Context, e *scenario.Env, first, worker lab.Machi
 	return laterService(ctx, e, first)
 }
 
-// laterService is made now and reached by its name: who writes its endpoints, its
-// address and its rules has to hear of it from the API server.
+// laterService creates a Service after the rotation and connects to it by name. This works only
+// if the programs that write its endpoints, its address and its rules get it from the API server.
 func laterService(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	const service = `{apiVersion: v1, kind: Service, metadata: {name: later}, spec: {selector: {app: hello}, ports: [{port: 80, targetPort: 8080}]}}`
 	r, err := e.On(ctx, m, service, "sh", "-c", scenario.Kubectl+"apply -f -")
 	if err != nil {
 		return err
 	}
-	if err := r.Want("make a Service", 0); err != nil {
+	if err := r.Want("create a Service", 0); err != nil {
 		return err
 	}
 	return e.Script(ctx, m, scenario.Soon(scenario.Kubectl+"exec tools -- tools get http://later.default.svc.cluster.local:80/"), scenario.Kubectl+"delete service later")
 }
 
-// authoritiesOfThree replaces each authority on three control-plane hosts through SSH,
-// once cut by somebody, while somebody asks at the balancer.
-func authoritiesOfThree(ctx context.Context, e *scenario.Env, machines []lab.Machine) error {
+// rotateCAsOfThree rotates each CA on three control-plane hosts through SSH. Each command is
+// killed once, while a client sends requests to the load balancer.
+func rotateCAsOfThree(ctx context.Context, e *scenario.Env, machines []lab.Machine) error {
 	first := machines[0]
 	for only, file := range map[string]string{
 		"etcd": "/etc/kubernetes/pki/etcd/ca.crt", "front-proxy": "/etc/kubernetes/pki/front-proxy-ca.crt",
 		"cluster": ClusterCA, "registry": "/etc/airgap/pki/ca.crt",
 	} {
-		if err := authorityOfThree(ctx, e, machines, only, file); err != nil {
-			return fmt.Errorf("the authority of %s: %w", only, err)
+		if err := rotateCAOfThree(ctx, e, machines, only, file); err != nil {
+			return fmt.Errorf("the CA %s: %w", only, err)
 		}
 	}
 	for _, m := range machines {
@@ -160,13 +159,13 @@ func authoritiesOfThree(ctx context.Context, e *scenario.Env, machines []lab.Mac
 			"openssl s_client -connect "+m.Addr().String()+":5000 -CAfile /etc/airgap/pki/ca.crt -verify_return_error </dev/null",
 			"/opt/airgap/bin/ctr -n k8s.io images pull --hosts-dir /etc/containerd/certs.d docker.io/library/hello:1.0",
 		); err != nil {
-			return fmt.Errorf("the registries' new authority on %s: %w", m.Name(), err)
+			return fmt.Errorf("the registries' new CA on %s: %w", m.Name(), err)
 		}
 	}
 	return e.Script(ctx, first, "airgap backup")
 }
 
-func authorityOfThree(ctx context.Context, e *scenario.Env, machines []lab.Machine, only, file string) error {
+func rotateCAOfThree(ctx context.Context, e *scenario.Env, machines []lab.Machine, only, file string) error {
 	first := machines[0]
 	sums := func() (all []string, err error) {
 		for _, m := range machines {
@@ -182,7 +181,7 @@ func authorityOfThree(ctx context.Context, e *scenario.Env, machines []lab.Machi
 	if err != nil {
 		return err
 	}
-	if err := asked(ctx, e, first, netip.AddrPortFrom(scenario.Vip, 6443).String()); err != nil {
+	if err := startClients(ctx, e, first, netip.AddrPortFrom(scenario.Vip, 6443).String()); err != nil {
 		return err
 	}
 	rotate := "airgap certs rotate-ca --pods restart --only " + only
@@ -194,20 +193,20 @@ func authorityOfThree(ctx context.Context, e *scenario.Env, machines []lab.Machi
 	if err != nil {
 		return err
 	}
-	stretches, err := silence(ctx, e, first)
+	outages, err := stopClients(ctx, e, first)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Log, "%s%s: the second half took %.1f s; at the balancer no API server answered for %v\n", r.Stdout, only, time.Since(began).Seconds(), stretches)
-	if most := 3 * len(machines); len(stretches) > most || slices.ContainsFunc(stretches, func(d time.Duration) bool { return d > balancerLimit }) {
-		return fmt.Errorf("at the balancer no API server answered for %v, want at most %v for each of %d restarts", stretches, balancerLimit, most)
+	fmt.Fprintf(e.Log, "%s%s: the run after the kill took %.1f s; no API server answered at the balancer for %v\n", r.Stdout, only, time.Since(began).Seconds(), outages)
+	if most := 3 * len(machines); len(outages) > most || slices.ContainsFunc(outages, func(d time.Duration) bool { return d > balancerLimit }) {
+		return fmt.Errorf("no API server answered at the balancer for %v, want at most %v for each of %d restarts", outages, balancerLimit, most)
 	}
 	after, err := sums()
 	if err != nil {
 		return err
 	}
 	if after[0] == before[0] || len(slices.Compact(slices.Clone(after))) != 1 {
-		return fmt.Errorf("they were %s, and are %s", strings.Join(before, " "), strings.Join(after, " "))
+		return fmt.Errorf("got the SHA-256 sums %s before the rotation and %s after it, want other sums that are the same on all hosts", strings.Join(before, " "), strings.Join(after, " "))
 	}
 	return nil
 }

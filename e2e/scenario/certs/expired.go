@@ -18,9 +18,9 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// endedCertificates are those of kubeadm and the registry on a control-plane host, by the
-// authority of each.
-func endedCertificates() map[string][]string {
+// certificatesByCA returns the files with certificates of kubeadm and of the registry on a
+// control-plane host. The key is the path of their CA without an extension.
+func certificatesByCA() map[string][]string {
 	const pki, etcd = "/etc/kubernetes/pki/", "/etc/kubernetes/pki/etcd/"
 	return map[string][]string{
 		pki + "ca":             {pki + "apiserver.crt", pki + "apiserver-kubelet-client.crt", "/etc/kubernetes/admin.conf", "/etc/kubernetes/super-admin.conf", "/etc/kubernetes/controller-manager.conf", "/etc/kubernetes/scheduler.conf"},
@@ -30,12 +30,12 @@ func endedCertificates() map[string][]string {
 	}
 }
 
-// allEnded is a cluster that nobody looked after: a year has passed, and its certificates have
-// ended. It is told, and one command brings it back.
-func allEnded(ctx context.Context, e *scenario.Env, m lab.Machine) error {
-	for authority, files := range endedCertificates() {
+// allExpired lets all certificates of a cluster expire. verify and status must report this, and one
+// command must repair the cluster.
+func allExpired(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+	for caPath, files := range certificatesByCA() {
 		for _, file := range files {
-			if err := end(ctx, m, authority, file); err != nil {
+			if err := expire(ctx, m, caPath, file); err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}
 		}
@@ -45,15 +45,15 @@ func allEnded(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 		"pkill -f '^(etcd|kube-apiserver|kube-controller-manager|kube-scheduler) '; sleep 5"); err != nil {
 		return err
 	}
-	told, err := e.On(ctx, m, "", "airgap", "verify", scenario.LabSkips, "--timeout", "15s", "--soak", "5s")
+	verify, err := e.On(ctx, m, "", "airgap", "verify", scenario.LabSkips, "--timeout", "15s", "--soak", "5s")
 	if err == nil {
-		err = told.Want("verify with certificates that have ended", 4, "API server", "airgap certs renew")
+		err = verify.Want("verify with expired certificates", 4, "API server", "airgap certs renew")
 	}
-	status, asked := e.On(ctx, m, "", "airgap", "status")
-	if asked == nil {
-		asked = status.Want("status with certificates that have ended", 0, "run airgap certs renew to renew the certificates")
+	status, statusErr := e.On(ctx, m, "", "airgap", "status")
+	if statusErr == nil {
+		statusErr = status.Want("status with expired certificates", 0, "run airgap certs renew to renew the certificates")
 	}
-	if err := errors.Join(err, asked); err != nil {
+	if err := errors.Join(err, statusErr); err != nil {
 		return err
 	}
 	if _, err := e.Must(ctx, m, []string{"renewed /etc/kubernetes/pki/apiserver.crt", "renewed /etc/airgap/pki/registry.crt"}, "airgap", "certs", "renew"); err != nil {
@@ -64,14 +64,14 @@ func allEnded(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 
 var clientCertificate = regexp.MustCompile(`(client-certificate-data: )(\S+)`)
 
-// end puts a certificate into the place of one that is the same, but ended an hour ago. Nothing
-// of what is read here is kept: it is no secret but for the authority's key.
-func end(ctx context.Context, m lab.Machine, authority, file string) error {
-	ca, err := certificateIn(ctx, m, authority+".crt")
+// expire replaces a certificate by the same one with an expiry one hour ago. It reads the CA's private
+// key for that, and keeps it only in memory.
+func expire(ctx context.Context, m lab.Machine, caPath, file string) error {
+	ca, err := certificateIn(ctx, m, caPath+".crt")
 	if err != nil {
 		return err
 	}
-	text, err := lab.Output(ctx, m, "cat", authority+".key")
+	text, err := lab.Output(ctx, m, "cat", caPath+".key")
 	if err != nil {
 		return err
 	}
@@ -84,22 +84,22 @@ func end(ctx context.Context, m lab.Machine, authority, file string) error {
 		return err
 	}
 	if path.Ext(file) != ".conf" {
-		ended, err := endedOf([]byte(was), ca, key)
-		return errors.Join(err, writeFile(ctx, m, file, ended))
+		expired, err := expiredOf([]byte(was), ca, key)
+		return errors.Join(err, writeFile(ctx, m, file, expired))
 	}
 	data := clientCertificate.FindStringSubmatch(was)
 	if data == nil {
-		return errors.New("it has no certificate")
+		return errors.New("no client certificate in the file")
 	}
 	client, err := base64.StdEncoding.DecodeString(data[2])
 	if err != nil {
 		return err
 	}
-	ended, err := endedOf(client, ca, key)
+	expired, err := expiredOf(client, ca, key)
 	if err != nil {
 		return err
 	}
-	return writeFile(ctx, m, file, []byte(strings.Replace(was, data[2], base64.StdEncoding.EncodeToString(ended), 1)))
+	return writeFile(ctx, m, file, []byte(strings.Replace(was, data[2], base64.StdEncoding.EncodeToString(expired), 1)))
 }
 
 func certificateIn(ctx context.Context, m lab.Machine, file string) (*x509.Certificate, error) {
@@ -117,7 +117,7 @@ func certificateIn(ctx context.Context, m lab.Machine, file string) (*x509.Certi
 func privateKey(text []byte) (crypto.Signer, error) {
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, errors.New("no key")
+		return nil, errors.New("no PEM block with a private key")
 	}
 	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
 		return key, nil
@@ -131,28 +131,29 @@ func privateKey(text []byte) (crypto.Signer, error) {
 	}
 	signer, is := key.(crypto.Signer)
 	if !is {
-		return nil, errors.New("no key to sign with")
+		return nil, errors.New("the private key cannot sign")
 	}
 	return signer, nil
 }
 
-// endedOf is the first certificate of a text, signed anew, with what comes behind it.
-func endedOf(text []byte, ca *x509.Certificate, key crypto.Signer) ([]byte, error) {
+// expiredOf returns PEM text with its first certificate signed again with an expiry in the past.
+// The rest of the text stays.
+func expiredOf(text []byte, ca *x509.Certificate, key crypto.Signer) ([]byte, error) {
 	block, rest := pem.Decode(text)
 	if block == nil {
-		return nil, errors.New("it has no certificate")
+		return nil, errors.New("no PEM block with a certificate")
 	}
 	c, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
 		return nil, err
 	}
-	c.SignatureAlgorithm = x509.UnknownSignatureAlgorithm // the authority may have another kind of key by now
+	c.SignatureAlgorithm = x509.UnknownSignatureAlgorithm // the CA may have a key of another type since a rotation
 	c.NotBefore, c.NotAfter = time.Now().Add(-48*time.Hour), time.Now().Add(-time.Hour)
 	signed, err := x509.CreateCertificate(rand.Reader, c, ca, c.PublicKey, key)
 	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), rest...), err
 }
 
-// writeFile keeps a file's owner and mode.
+// writeFile replaces the content of a file, and keeps its owner and mode.
 func writeFile(ctx context.Context, m lab.Machine, file string, text []byte) error {
 	return m.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", `cat >"$1"`, "sh", file}, Stdin: strings.NewReader(string(text))})
 }

@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// certsHAEdits make the lab's airgap.yaml one of three control-plane hosts.
+// certsHAEdits returns the edits that give the lab's airgap.yaml three control-plane hosts.
 func certsHAEdits() []string {
 	return []string{
 		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(scenario.Vip, 6443).String(),
@@ -24,8 +24,8 @@ ssh:
 	}
 }
 
-// HA renews the certificates of three control-plane hosts, one after the
-// other, and replaces their authorities, while somebody asks at the balancer and another watches there.
+// HA renews the certificates of three control-plane hosts, one host at a time, and rotates
+// their CAs. Meanwhile one client sends requests to the load balancer, and another one watches pods.
 func HA(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 3, func(l *lab.Lab) error {
@@ -40,36 +40,36 @@ func HA(ctx context.Context, e *scenario.Env) error {
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick, certsHAEdits()...) }},
 			{Title: "keys for the first host", Run: func() error { return e.LetIn(ctx, first, l.Machines[1:]...) }},
 			{Title: "one command, three servers", Run: func() error { return scenario.InstallAll(ctx, e, first, stick, 3) }},
-			{Title: "renewed on each", Run: func() error { return renewedOnEach(ctx, e, l.Machines) }},
+			{Title: "the certificates are renewed on each host", Run: func() error { return renewedOnEach(ctx, e, l.Machines) }},
 			{Title: "the control plane", Run: func() error { return scenario.Members(ctx, e, first, 3) }},
 			{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
-			{Title: "the authorities, one after the other", Run: func() error { return authoritiesOfThree(ctx, e, l.Machines) }},
-			{Title: "the control plane once more", Run: func() error { return scenario.Members(ctx, e, first, 3) }},
+			{Title: "the CAs are rotated, one at a time", Run: func() error { return rotateCAsOfThree(ctx, e, l.Machines) }},
+			{Title: "the control plane again", Run: func() error { return scenario.Members(ctx, e, first, 3) }},
 			{Title: "verify again", Run: func() error { return e.Verified(ctx, first) }},
 		})
 	})
 }
 
-// balancerLimit is how long the balancer may go on sending to a server that is
-// restarted.
+// balancerLimit is the longest time for which the balancer may send requests to a server
+// that restarts.
 const balancerLimit = 10 * time.Second
 
-// renewedOnEach wants other certificates on every host afterwards. The balancer
-// takes a server out by its health, so a few questions may fail.
+// renewedOnEach renews the certificates on each host, and checks that all of them changed. The
+// balancer removes a server only after failed health checks, so a few requests can fail.
 func renewedOnEach(ctx context.Context, e *scenario.Env, machines []lab.Machine) error {
 	first := machines[0]
-	if err := asked(ctx, e, first, netip.AddrPortFrom(scenario.Vip, 6443).String()); err != nil {
+	if err := startClients(ctx, e, first, netip.AddrPortFrom(scenario.Vip, 6443).String()); err != nil {
 		return err
 	}
 	for _, m := range machines {
-		before, err := shown(ctx, e, m)
+		before, err := serialNumbers(ctx, e, m)
 		if err != nil {
 			return err
 		}
 		if _, err := e.Must(ctx, m, []string{"restarted kube-apiserver"}, "airgap", "certs", "renew", "--all"); err != nil {
 			return err
 		}
-		after, err := shown(ctx, e, m)
+		after, err := serialNumbers(ctx, e, m)
 		if err != nil {
 			return err
 		}
@@ -77,13 +77,13 @@ func renewedOnEach(ctx context.Context, e *scenario.Env, machines []lab.Machine)
 			return fmt.Errorf("%s: %w", m.Name(), err)
 		}
 	}
-	stretches, err := silence(ctx, e, first)
+	outages, err := stopClients(ctx, e, first)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Log, "at the balancer no API server answered for %v\n", stretches)
-	if len(stretches) > len(machines) || slices.ContainsFunc(stretches, func(d time.Duration) bool { return d > balancerLimit }) {
-		return fmt.Errorf("at the balancer no API server answered for %v, want at most %v for each of %d restarts", stretches, balancerLimit, len(machines))
+	fmt.Fprintf(e.Log, "no API server answered at the balancer for %v\n", outages)
+	if len(outages) > len(machines) || slices.ContainsFunc(outages, func(d time.Duration) bool { return d > balancerLimit }) {
+		return fmt.Errorf("no API server answered at the balancer for %v, want at most %v for each of %d restarts", outages, balancerLimit, len(machines))
 	}
 	return nil
 }
