@@ -160,7 +160,7 @@ func TestJoinRefuses(t *testing.T) {
 		says     string
 	}{
 		"no ticket":                      {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "w1"}, noTicket, "no such code"},
-		"a worker's code for a cp":       {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "cp2", ControlPlane: true}, nil, "the code is a worker's"},
+		"a worker's code for a cp":       {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "cp2", ControlPlane: true}, nil, "the join token is a worker's"},
 		"a parcel that is not for these": {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "cp3", ControlPlane: true}, nil, "airgap-parcel"},
 	} {
 		t.Run(name, func(t *testing.T) {
