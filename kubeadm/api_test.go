@@ -15,15 +15,14 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// withKubeadm gives the host a kubeadm that writes what the real one would,
-// and a systemctl that knows whether the kubelet runs. The kubelet is healthy
-// unless sick.
-func withKubeadm(t *testing.T, f *hosttest.Fake, m Machine, a *kubetest.API) (sick *atomic.Bool) {
+// withKubeadm adds to the fake host a kubeadm that writes the files of the real one, and a
+// systemctl that tracks the kubelet. The kubelet is healthy unless unhealthy is set.
+func withKubeadm(t *testing.T, f *hosttest.Fake, m Machine, a *kubetest.API) (unhealthy *atomic.Bool) {
 	running, enabled := false, false
-	sick = new(atomic.Bool)
+	unhealthy = new(atomic.Bool)
 	kubelet := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if !running || sick.Load() {
-			http.Error(w, "it is not", http.StatusInternalServerError)
+		if !running || unhealthy.Load() {
+			http.Error(w, "unhealthy", http.StatusInternalServerError)
 		}
 	}))
 	t.Cleanup(kubelet.Close)
@@ -56,5 +55,5 @@ func withKubeadm(t *testing.T, f *hosttest.Fake, m Machine, a *kubetest.API) (si
 	}
 	f.Answers["systemctl is-active --quiet kubelet"] = is(&running)
 	f.Answers["systemctl is-enabled --quiet kubelet"] = is(&enabled)
-	return sick
+	return unhealthy
 }

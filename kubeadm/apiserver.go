@@ -16,8 +16,8 @@ import (
 
 const auditPolicyFile = node.APIServerDir + "/audit-policy.yaml"
 
-// BeforeControlPlane are the steps that a control-plane host takes before
-// kubeadm; given brings the keys of the hosts before it, nil makes them.
+// BeforeControlPlane returns the steps of a control-plane host before kubeadm. given reads
+// the encryption keys of the existing hosts; nil creates new keys.
 func BeforeControlPlane(m Machine, c Config, given func(context.Context) ([]byte, error)) []step.Step {
 	steps := []step.Step{APIServerFiles(m, c)}
 	if c.EncryptionAtRest != encryption.NoEncryption {
@@ -26,8 +26,8 @@ func BeforeControlPlane(m Machine, c Config, given func(context.Context) ([]byte
 	return steps
 }
 
-// APIServerFiles brings about what the API server starts with beside its
-// certificates and keys: who may ask without a name, and what is noted of it all.
+// APIServerFiles writes the files that the API server reads when it starts, in addition to its
+// certificates and keys: the rules for requests without credentials, and the audit policy.
 func APIServerFiles(m Machine, c Config) step.Step {
 	return step.Step{
 		Name: "apiserver-files", Title: "Write audit policy and rules for the API server",
@@ -76,7 +76,7 @@ func (m Machine) planAPIServerFiles(c Config) ([]string, error) {
 			return nil, err
 		}
 		if !private {
-			changes = append(changes, "make "+m.Path(dir)+", root's alone")
+			changes = append(changes, "create "+m.Path(dir)+", readable by root only")
 		}
 	}
 	files, err := apiServerFiles(c)
@@ -116,7 +116,7 @@ func privateDirs(c Config) []string {
 	return []string{node.APIServerDir, leave.AuditDir}
 }
 
-// apiServerVolumes are the directories of the host that its pod sees.
+// apiServerVolumes are the directories of the host that are mounted into the API server's pod.
 func apiServerVolumes(c Config) []any {
 	volumes := []any{object{
 		"name": "airgap", "hostPath": node.APIServerDir, "mountPath": node.APIServerDir,
@@ -130,21 +130,21 @@ func apiServerVolumes(c Config) []any {
 	})
 }
 
-// policyEnv makes the API server's manifest another one when the audit policy is:
-// it reads that once, when it starts.
+// policyEnv changes the API server's manifest when the audit policy changes, so that it
+// restarts: the API server reads the policy only when it starts.
 func policyEnv(c Config) []any {
 	if c.Audit.Log == NoAudit {
 		return nil
 	}
 	policy, err := c.Audit.policy()
 	if err != nil {
-		return nil // APIServerFiles says so
+		return nil // APIServerFiles reports it
 	}
 	return []any{object{"name": "AIRGAP_AUDIT_POLICY", "value": fmt.Sprintf("%.8x", sha256.Sum256(policy))}}
 }
 
-// ownAuthentication reports whether a bundle of an older airgap, which took them,
-// has arguments that the API server refuses next to authenticationFile.
+// ownAuthentication reports whether the bundle has arguments that the API server refuses
+// together with authenticationFile. Older versions of airgap accepted them.
 func (c Config) ownAuthentication() bool {
 	return slices.ContainsFunc(c.extraArgs(node.APIServer), func(a argument) bool {
 		return a.name == "anonymous-auth" || strings.HasPrefix(a.name, "oidc-")

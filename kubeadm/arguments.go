@@ -8,11 +8,11 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// argument is one that a program of the control plane is given.
+// argument is a command-line argument of a control-plane program.
 type argument struct{ name, value string }
 
-// extraArgs are the arguments that the site gives a program. kubeadm takes one
-// name several times.
+// extraArgs are the site's arguments for a program. kubeadm accepts the same name several
+// times.
 func (c Config) extraArgs(part node.Part) []argument {
 	return argumentsOf(c.Overrides.ClusterConfiguration, part)
 }
@@ -22,7 +22,7 @@ func sectionOf(part node.Part) string {
 	return map[node.Part]string{node.APIServer: "apiServer", node.ControllerManager: "controllerManager", node.Scheduler: "scheduler", node.Etcd: "etcd"}[part]
 }
 
-// component is the part of a ClusterConfiguration that is about one program.
+// component is the section of a ClusterConfiguration for one program.
 func component(cluster object, part node.Part) object {
 	section, _ := cluster[sectionOf(part)].(map[string]any)
 	if part == node.Etcd {
@@ -42,7 +42,7 @@ func argumentsOf(cluster object, part node.Part) []argument {
 	return all
 }
 
-// valuesOf are what a name is given, in order.
+// valuesOf are the values of the arguments with this name, in order.
 func valuesOf(args []argument, name string) []string {
 	var all []string
 	for _, a := range args {
@@ -53,7 +53,7 @@ func valuesOf(args []argument, name string) []string {
 	return all
 }
 
-// words are the elements of arguments that are lists, given once or several times.
+// words are the elements of comma-separated lists, without duplicates.
 func words(lists []string) []string {
 	var all []string
 	for _, list := range lists {
@@ -71,8 +71,8 @@ const (
 	nodeRestriction = "NodeRestriction"
 )
 
-// joinLists gives the site's lists what they would displace: kubeadm's admission
-// plugin, and the names of airgap's in the API server's certificate.
+// joinLists adds to the site's lists the elements that they would replace: kubeadm's admission
+// plugin, and airgap's names in the API server's certificate.
 func joinLists(merged, base object) object {
 	server, _ := merged["apiServer"].(map[string]any)
 	ours, _ := base["apiServer"].(map[string]any)

@@ -18,11 +18,7 @@ const (
 	NoAudit   = "none"
 )
 
-// AuditDir holds the audit log of a control-plane host, which outlasts a reset
-// as other logs do.
-const (
-	auditLog = leave.AuditDir + "/audit.log"
-)
+const auditLog = leave.AuditDir + "/audit.log"
 
 //go:embed audit-policy.yaml
 var auditPolicy []byte
@@ -36,7 +32,7 @@ type Audit struct {
 	MaxSize    int            `yaml:"maxSize,omitempty" json:"maxSize,omitempty" jsonschema:"minimum=1,default=100" jsonschema_description:"Size in megabytes at which the API server starts a new log file."`
 }
 
-// Default fills what was left out with the values of the CIS benchmark.
+// Default sets empty fields to the values of the CIS benchmark.
 func (a *Audit) Default() {
 	if a.Log == "" {
 		a.Log = AuditFile
@@ -51,7 +47,7 @@ func (a *Audit) Default() {
 	}
 }
 
-// Bytes is the most room that the log takes: the current file and the old ones.
+// Bytes is the maximum size of the log on disk: the current file and the old ones.
 func (a Audit) Bytes() int64 {
 	if a.Log == NoAudit {
 		return 0
@@ -90,8 +86,8 @@ func (a Audit) validate(at *field.Path) field.ErrorList {
 	return errs
 }
 
-// validatePolicy finds what would keep the API server from starting, which
-// kubeadm could only report as a timeout.
+// validatePolicy finds errors with which the API server does not start. kubeadm would only
+// report a timeout.
 func validatePolicy(at *field.Path, policy map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	for key, want := range map[string]string{"apiVersion": "audit.k8s.io/v1", "kind": "Policy"} {
@@ -101,7 +97,7 @@ func validatePolicy(at *field.Path, policy map[string]any) field.ErrorList {
 	}
 	rules, _ := policy["rules"].([]any)
 	if len(rules) == 0 {
-		return append(errs, field.Required(at.Child("rules"), "a policy without rules logs nothing; audit.log: none says so"))
+		return append(errs, field.Required(at.Child("rules"), "a policy without rules logs nothing: add a rule, or set audit.log: none"))
 	}
 	levels := []string{"None", "Metadata", "Request", "RequestResponse"}
 	for i, item := range rules {
@@ -113,18 +109,17 @@ func validatePolicy(at *field.Path, policy map[string]any) field.ErrorList {
 	return errs
 }
 
-// refuse forbids a policy that notes nothing, where audit.log: none says so
-// openly.
+// refuse forbids a policy that logs nothing: audit.log: none is the setting for that.
 func (a Audit) refuse(at *field.Path) field.ErrorList {
-	if rules, _ := a.Policy["rules"].([]any); a.Log != NoAudit && len(rules) > 0 && notesNothing(rules) {
-		return field.ErrorList{field.Forbidden(at, "these rules note nothing, since the first that fits decides: audit.log: none says so")}
+	if rules, _ := a.Policy["rules"].([]any); a.Log != NoAudit && len(rules) > 0 && logsNothing(rules) {
+		return field.ErrorList{field.Forbidden(at, "these rules log nothing, because the first rule that matches decides: change them, or set audit.log: none")}
 	}
 	return nil
 }
 
-// notesNothing reports whether rules have no event noted: the first that fits decides,
-// and one without a selector fits every event.
-func notesNothing(rules []any) bool {
+// logsNothing reports whether rules log no event. The first rule that matches decides, and a
+// rule without a selector matches every event.
+func logsNothing(rules []any) bool {
 	for _, item := range rules {
 		rule, _ := item.(map[string]any)
 		if rule["level"] != "None" {
@@ -135,5 +130,5 @@ func notesNothing(rules []any) bool {
 			return true
 		}
 	}
-	return true // an event that no rule fits is not noted
+	return true // an event that matches no rule is not logged
 }

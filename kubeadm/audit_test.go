@@ -35,16 +35,16 @@ func TestAuditValidate(t *testing.T) {
 
 func TestAuditBytes(t *testing.T) {
 	if got := section(t, `version: 1.36.3`).Audit.Bytes(); got != 11*100<<20 {
-		t.Errorf("the log takes %d bytes", got)
+		t.Errorf("got %d bytes with a log, want %d", got, 11*100<<20)
 	}
 	if got := section(t, `{version: 1.36.3, audit: {log: none}}`).Audit.Bytes(); got != 0 {
-		t.Errorf("no log takes %d bytes", got)
+		t.Errorf("got %d bytes without a log, want 0", got)
 	}
 }
 
-// Our own policy: what may hold a secret is noted without its content, and
-// before any rule that would pass over it.
-func TestAuditPolicyNotesNoSecret(t *testing.T) {
+// TestAuditPolicyLogsNoSecret: airgap's policy logs objects with secrets without their content,
+// and no earlier rule can skip them.
+func TestAuditPolicyLogsNoSecret(t *testing.T) {
 	if errs := validatePolicy(field.NewPath("policy"), decoded(t, auditPolicy)); len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -61,17 +61,17 @@ func TestAuditPolicyNotesNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first := policy.Rules[0]; first.Level != "Metadata" || first.Resources[0].Resources[0] != "secrets" {
-		t.Errorf("the first rule is %+v: a later one may hide who reads Secrets", first)
+		t.Errorf("got %+v as the first rule, want Metadata for secrets", first)
 	}
 	for i, rule := range policy.Rules {
 		for _, r := range rule.Resources {
 			if rule.Level == "RequestResponse" || rule.Level == "Request" && (r.Group == "" || r.Group == "apps") {
-				t.Errorf("rule %d notes content of group %q", i, r.Group)
+				t.Errorf("rule %d logs the content of group %q", i, r.Group)
 			}
 		}
 	}
 	if last := policy.Rules[len(policy.Rules)-1]; last.Level != "Metadata" || len(last.Resources) > 0 {
-		t.Errorf("the last rule is %+v", last)
+		t.Errorf("got %+v as the last rule, want Metadata for all resources", last)
 	}
 }
 
@@ -94,19 +94,19 @@ func TestAPIServerFiles(t *testing.T) {
 	}
 	hosttest.MustHold(t, s.Done, true)
 	if got := f.Get(auditPolicyFile); got != "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Request\n" {
-		t.Errorf("the site's policy became\n%s", got)
+		t.Errorf("got this file for the site's policy:\n%s", got)
 	}
 	if kubetest.Mode(t, f, leave.AuditDir) != 0o700 || kubetest.Mode(t, f, auditPolicyFile) != 0o600 {
-		t.Error("others can read it")
+		t.Error("users other than root can read the audit files")
 	}
 	if err := s.Undo(t.Context()); err != nil || f.Has(node.APIServerDir) || !f.Has(leave.AuditDir) {
-		t.Errorf("undo: %v; the log's directory is data, and the rest is not", err)
+		t.Errorf("undo: %v; want only the log's directory to remain", err)
 	}
 
 	f, m = newFake(t)
 	s = APIServerFiles(m, section(t, `{version: 1.36.3, audit: {log: none}}`))
 	if err := s.Run(t.Context()); err != nil || f.Has(leave.AuditDir) || f.Has(auditPolicyFile) {
-		t.Errorf("no log, but its files (%v)", err)
+		t.Errorf("without a log: got %v and audit files %v, want none", err, f.Has(leave.AuditDir) || f.Has(auditPolicyFile))
 	}
 	hosttest.MustHold(t, s.Done, true)
 }

@@ -33,7 +33,7 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// issuer is an OIDC provider that signs for any user.
+// issuer is an OIDC provider that signs tokens for any user.
 type issuer struct {
 	*httptest.Server
 	key *rsa.PrivateKey
@@ -81,8 +81,7 @@ func (i issuer) token(t *testing.T, email string) string {
 	return signed + "." + base64url(signature)
 }
 
-// section is a configuration that trusts the issuer, and adds to the API
-// server's lists.
+// section is a configuration that trusts the issuer and extends the API server's lists.
 func (i issuer) section(t *testing.T) Config {
 	t.Helper()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw})
@@ -102,8 +101,7 @@ func (i issuer) section(t *testing.T) Config {
 	return c
 }
 
-// placed writes what the API server reads below dir, and gives its arguments
-// with these places.
+// placed writes the API server's files to dir, and returns its arguments with these paths.
 func placed(t *testing.T, c Config, dir string) []string {
 	t.Helper()
 	files, err := apiServerFiles(c)
@@ -126,9 +124,8 @@ func placed(t *testing.T, c Config, dir string) []string {
 	return args
 }
 
-// TestIssuerOnAnAPIServer starts a real API server with the merged arguments and
-// files: the issuer's users get in, the kubelet's probe is answered, and without
-// credentials nothing else is.
+// TestIssuerOnAnAPIServer starts a real API server with the merged arguments and files. It
+// accepts the issuer's users and, without credentials, only the allowed paths.
 func TestIssuerOnAnAPIServer(t *testing.T) {
 	i := newIssuer(t)
 	s := apitest.Start(t, placed(t, i.section(t), t.TempDir())...)
@@ -137,7 +134,7 @@ func TestIssuerOnAnAPIServer(t *testing.T) {
 	for path, want := range map[string]int{
 		"/livez": http.StatusOK, "/readyz": http.StatusOK, "/healthz": http.StatusOK,
 		"/version": http.StatusUnauthorized, "/api": http.StatusUnauthorized, "/apis": http.StatusUnauthorized, "/metrics": http.StatusUnauthorized,
-		"/api/v1/namespaces/kube-public/configmaps/cluster-info": http.StatusForbidden, // let in; kubeadm gives the right to read it
+		"/api/v1/namespaces/kube-public/configmaps/cluster-info": http.StatusForbidden, // authenticated; kubeadm creates its Role later
 		"/api/v1/namespaces/kube-system/secrets":                 http.StatusUnauthorized,
 	} {
 		answer, err := plain.Get(s.Config.Host + path)
@@ -146,7 +143,7 @@ func TestIssuerOnAnAPIServer(t *testing.T) {
 		}
 		answer.Body.Close()
 		if answer.StatusCode != want {
-			t.Errorf("without credentials %s answers %d, want %d", path, answer.StatusCode, want)
+			t.Errorf("%s without credentials: got %d, want %d", path, answer.StatusCode, want)
 		}
 	}
 
@@ -156,21 +153,21 @@ func TestIssuerOnAnAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var who string
-	for range 100 { // the API server asks for the issuer's keys after it is ready
+	var user string
+	for range 100 { // the API server reads the issuer's keys only after it is ready
 		review, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authentication.SelfSubjectReview{}, metav1.CreateOptions{})
 		if err == nil {
-			who = review.Status.UserInfo.Username
+			user = review.Status.UserInfo.Username
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	if who != "sso:kim@bank.example" {
-		t.Errorf("the issuer's user is %q", who)
+	if user != "sso:kim@bank.example" {
+		t.Errorf("got user %q, want sso:kim@bank.example", user)
 	}
 }
 
-// TestBannedOnAnAPIServer shows with real programs why the arguments are banned.
+// TestBannedOnAnAPIServer shows with a real API server why anonymous-auth is banned.
 func TestBannedOnAnAPIServer(t *testing.T) {
 	c := section(t, "version: 1.36.3")
 	c.Audit.Log, c.EncryptionAtRest = NoAudit, encryption.NoEncryption
@@ -190,7 +187,7 @@ func TestBannedOnAnAPIServer(t *testing.T) {
 		}
 		answer.Body.Close()
 		if got := fmt.Sprint(path, " ", answer.StatusCode); got != want {
-			t.Errorf("anonymous-auth=%s: %s, want %s", value, got, want)
+			t.Errorf("anonymous-auth=%s: got %s, want %s", value, got, want)
 		}
 		s.Stop()
 	}

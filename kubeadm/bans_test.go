@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// with is the section with one argument for a program.
+// with is a section that sets one argument of a program.
 func with(t *testing.T, part node.Part, name, value string) Config {
 	t.Helper()
 	args := fmt.Sprintf("{extraArgs: [{name: %s, value: %q}]}", name, value)
@@ -24,18 +24,18 @@ func with(t *testing.T, part node.Part, name, value string) Config {
 	return section(t, fmt.Sprintf("{version: 1.36.3, overrides: {clusterConfiguration: {%s: %s}}}", sectionOf(part), args))
 }
 
-// TestBans: an argument that opens the cluster, or breaks it, is refused with the
-// reason when the bundle is made.
+// TestBans: the build of a bundle refuses an argument that makes the cluster insecure or
+// breaks it, with the reason.
 func TestBans(t *testing.T) {
 	for _, tc := range []struct {
 		part        node.Part
 		name, value string
 		want        string // "": accepted
 	}{
-		{node.APIServer, "anonymous-auth", "true", "everybody would be let in"},
+		{node.APIServer, "anonymous-auth", "true", "without credentials at every path"},
 		{node.APIServer, "anonymous-auth", "False", "restart it indefinitely"},
-		{node.APIServer, "authorization-mode", "AlwaysAllow", "lets everybody do everything"},
-		{node.APIServer, "authorization-mode", "Node,RBAC,AlwaysAllow", "lets everybody do everything"},
+		{node.APIServer, "authorization-mode", "AlwaysAllow", "allows every request"},
+		{node.APIServer, "authorization-mode", "Node,RBAC,AlwaysAllow", "allows every request"},
 		{node.APIServer, "authorization-mode", "RBAC", "name both"},
 		{node.APIServer, "authorization-mode", "Node,Webhook,RBAC", ""},
 		{node.APIServer, "token-auth-file", "/t", "never expire"},
@@ -60,12 +60,12 @@ func TestBans(t *testing.T) {
 		{node.Etcd, "listen-client-http-urls", "http://0.0.0.0:2380", "through TLS"},
 		{node.Etcd, "listen-client-http-urls", "http://127.0.0.1:2380", ""},
 		{node.APIServer, "feature-gates", "AllAlpha=false,kube:AllBeta=false", ""},
-		{node.ControllerManager, "authorization-always-allow-paths", "/healthz,/*", "let in there"},
-		{node.ControllerManager, "use-service-account-credentials", "false", "the rights of all"},
+		{node.ControllerManager, "authorization-always-allow-paths", "/healthz,/*", "allow every request at these paths"},
+		{node.ControllerManager, "use-service-account-credentials", "false", "the rights of all controllers"},
 		{node.ControllerManager, "bind-address", "0.0.0.0", ""},
 		{node.Etcd, "client-cert-auth", "false", "read and write everything"},
 		{node.Etcd, "peer-client-cert-auth", "f", "become a member"},
-		{node.Etcd, "auto-tls", "true", "proves nothing"},
+		{node.Etcd, "auto-tls", "true", "proves no identity"},
 		{node.Etcd, "listen-metrics-urls", "http://127.0.0.1:2381,http://0.0.0.0:2381", "listen on 127.0.0.1"},
 		{node.Etcd, "listen-metrics-urls", "http://127.0.0.1:2381", ""},
 		{node.Etcd, "listen-client-urls", "http://10.0.0.1:2379", "through TLS"},
@@ -79,15 +79,15 @@ func TestBans(t *testing.T) {
 			t.Errorf("%s %s=%s: got %v, want one error with %q", tc.part, tc.name, tc.value, errs, tc.want)
 		}
 		if errs := with(t, tc.part, tc.name, tc.value).ValidateStored(nil); len(errs) > 0 {
-			t.Errorf("a bundle that a host has already cannot be read: %v", errs)
+			t.Errorf("%s %s=%s: ValidateStored got %v, want no error", tc.part, tc.name, tc.value, errs)
 		}
 	}
 }
 
-// overriding is a section with overrides, which are given as YAML.
+// overriding is a section with these overrides as YAML.
 func overriding(overrides string) string { return `{version: 1.36.3, overrides: {` + overrides + `}}` }
 
-// trusting is a section with one issuer of identities, https://sso, whose further fields are given.
+// trusting is a section with the token issuer https://sso and more fields of it as YAML.
 func trusting(more string) string {
 	return `{version: 1.36.3, authentication: {jwt: [{issuer: {url: "https://sso", audiences: [k]}, ` + more + `}]}}`
 }
@@ -106,7 +106,7 @@ func TestBansElsewhere(t *testing.T) {
 				"kubelet.tlsMinVersion: Forbidden",
 			},
 		},
-		"kubelet, by other ways": {
+		"kubelet, other fields": {
 			overriding(`kubelet: {authentication: {x509: {clientCAFile: /etc/pki/other.crt}}, staticPodURL: "https://x", staticPodPath: "", enableServer: false}`),
 			[]string{
 				"kubelet.authentication.x509.clientCAFile: Forbidden",
@@ -119,28 +119,28 @@ func TestBansElsewhere(t *testing.T) {
 			overriding(`clusterConfiguration: {certificatesDir: /x, etcd: {external: {endpoints: ["https://10.0.0.9:2379"]}}}`),
 			[]string{"clusterConfiguration.certificatesDir: Forbidden", "clusterConfiguration.etcd.external: Forbidden"},
 		},
-		"kubelet, as it is": {overriding(`kubelet: {authentication: {anonymous: {enabled: false}}, authorization: {mode: Webhook}, readOnlyPort: 0}`), nil},
+		"kubelet, allowed values": {overriding(`kubelet: {authentication: {anonymous: {enabled: false}}, authorization: {mode: Webhook}, readOnlyPort: 0}`), nil},
 		"signed kubelets": {overriding(`kubelet: {serverTLSBootstrap: true}, ` +
 			`clusterConfiguration: {apiServer: {extraArgs: [{name: kubelet-certificate-authority, value: /x}]}}`), nil},
 		"a site's own KMS": {`{version: 1.36.3, encryptionAtRest: none, ` +
 			`overrides: {clusterConfiguration: {apiServer: {extraArgs: [{name: encryption-provider-config, value: /x}]}}}}`, nil},
-		"names of ours": {
+		"names that airgap uses": {
 			overriding(`clusterConfiguration: {apiServer: {` +
 				`extraVolumes: [{name: airgap, hostPath: /x, mountPath: /x}, {name: mine, hostPath: /x, mountPath: /etc/kubernetes/apiserver}], ` +
 				`extraEnvs: [{name: AIRGAP_AUDIT_POLICY, value: x}]}}`),
 			[]string{"extraVolumes[0].name", "extraVolumes[1].mountPath", "extraEnvs[0].name"},
 		},
-		"a policy that notes nothing": {
+		"a policy that logs nothing": {
 			`{version: 1.36.3, audit: {policy: {rules: [{level: None, users: [a]}, {level: None}, {level: Metadata}]}}}`,
-			[]string{"audit.policy.rules: Forbidden: these rules note nothing"},
+			[]string{"audit.policy.rules: Forbidden: these rules log nothing"},
 		},
 		"a policy with exceptions": {`{version: 1.36.3, audit: {policy: {rules: [{level: None, users: [a]}, {level: Metadata}]}}}`, nil},
-		"an issuer without its parts": {
+		"an issuer without required fields": {
 			`{version: 1.36.3, authentication: {jwt: [{issuer: {url: "http://sso", certificateAuthority: /etc/ca.crt}}]}}`,
 			[]string{"jwt[0].issuer.url", "jwt[0].issuer.audiences", "jwt[0].issuer.certificateAuthority", "jwt[0].claimMappings.username: Required"},
 		},
-		"an issuer of the cluster's own": {trusting(`claimMappings: {username: {claim: sub, prefix: "system:"}}`), []string{"username.prefix"}},
-		"groups of the cluster's own": {
+		"a user prefix of Kubernetes": {trusting(`claimMappings: {username: {claim: sub, prefix: "system:"}}`), []string{"username.prefix"}},
+		"a group prefix of Kubernetes": {
 			trusting(`claimMappings: {username: {claim: sub, prefix: "sys"}, groups: {claim: groups, prefix: ""}}`),
 			[]string{"username.prefix", "groups.prefix"},
 		},
@@ -160,7 +160,7 @@ func TestBansElsewhere(t *testing.T) {
 
 const ssoIssuer = `{issuer: {url: "https://sso.bank.example", audiences: [kubernetes]}, claimMappings: {username: {claim: email, prefix: "sso:"}, groups: {claim: groups, prefix: "sso:"}}}`
 
-// TestListsAreJoined: a site's list does not displace what the cluster needs.
+// TestListsAreJoined: a site's list does not replace the elements that the cluster needs.
 func TestListsAreJoined(t *testing.T) {
 	c := section(t, `
 version: 1.36.3
@@ -186,8 +186,8 @@ overrides:
 	acceptedByKubeadm(t, text)
 }
 
-// TestIssuersKeepTheAnonymousRule: with OIDC the paths without credentials are
-// those of a cluster without it.
+// TestIssuersKeepTheAnonymousRule: OIDC does not change the paths that are allowed without
+// credentials.
 func TestIssuersKeepTheAnonymousRule(t *testing.T) {
 	c := section(t, `{version: 1.36.3, authentication: {jwt: [`+ssoIssuer+`]}}`)
 	files, err := apiServerFiles(c)
@@ -200,9 +200,9 @@ func TestIssuersKeepTheAnonymousRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	if fmt.Sprint(got["anonymous"]) != fmt.Sprint(plain["anonymous"]) || len(got["jwt"].([]any)) != 1 {
-		t.Errorf("the API server reads\n%s", files[authenticationFile])
+		t.Errorf("got the authentication file\n%s", files[authenticationFile])
 	}
 	if args := valuesOf(argumentsOf(cluster(c, Node{}), node.APIServer), "authentication-config"); !slices.Equal(args, []string{authenticationFile}) {
-		t.Errorf("the API server is given %q", args)
+		t.Errorf("got authentication-config %q, want %s", args, authenticationFile)
 	}
 }

@@ -10,64 +10,64 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// Benchmark is what the numbers of Controls are from.
+// Benchmark is the source of the numbers of Controls.
 const Benchmark = "CIS Kubernetes Benchmark 1.12"
 
-// Control is one setting of the compliance baseline: what it has to be, who
-// sees to it, and why.
+// Control is one setting of the compliance baseline, with its expected value, the program that
+// sets it, and the reason.
 type Control struct {
-	ID   string    `json:"id"`   // in the Benchmark; "-" where it has none
-	Part node.Part `json:"part"` // what the setting belongs to
+	ID   string    `json:"id"`   // in the Benchmark; "-" for none
+	Part node.Part `json:"part"` // program or kind of file with the setting
 	Name string    `json:"name"` // of a flag; of a field, with dots; pattern of files
 	Test Test      `json:"test"`
 	Want any       `json:"want,omitempty"`
 	By   By        `json:"by"`
 	Why  string    `json:"why"`
-	// Setting is the field of airgap.yaml that decides it, where it is not in
+	// Setting is the field of airgap.yaml with the value, if it is outside of
 	// kubernetes.overrides.
 	Setting string `json:"setting,omitempty"`
 }
 
-// The programs, by the names of their processes, and files.
+// Parts that are not programs. Package node has the programs.
 const (
-	Contents node.Part = "contents" // of files that the API server's arguments name
+	Contents node.Part = "contents" // of the files in the API server's arguments
 	Files    node.Part = "files"
 )
 
-// Test is how what was found is compared with what is wanted.
+// Test is the comparison of the value on a host with the expected value.
 type Test string
 
-// The ways to compare.
+// Values of Test.
 const (
 	Is       Test = "is"
-	Includes Test = "includes"   // a list that has it
-	Set      Test = "is set"     // whatever the value
-	Unset    Test = "is not set" // at all
-	Default  Test = "is left at" // set to it, or not set, which is the same
-	AtMost   Test = "at most"    // a mode, of files that are root's
-	Lacks    Test = "lacks"      // a list that does not have it
-	Says     Test = "says"       // what a file has to say, in words
+	Includes Test = "includes" // the list contains the value
+	Set      Test = "is set"   // with any value
+	Unset    Test = "is not set"
+	Default  Test = "is left at" // set to the value, or not set, which has the same effect
+	AtMost   Test = "at most"    // mode of files; root must own them
+	Lacks    Test = "lacks"      // the list does not contain the value
+	Says     Test = "says"       // content of a file, described in words
 )
 
-// By says who sees to a Control.
+// By is the program that sets the value of a Control.
 type By string
 
-// Where a value comes from.
+// Values of By.
 const (
-	ByAirgap  By = "airgap"  // kubeadm leaves it open
-	ByKubeadm By = "kubeadm" // read back only
-	ByDefault By = "default" // of the program itself; read back only
+	ByAirgap  By = "airgap"  // kubeadm does not set it
+	ByKubeadm By = "kubeadm" // airgap only checks it
+	ByDefault By = "default" // of the program itself; airgap only checks it
 )
 
-// Controls is the whole baseline of a cluster: what airgap sets, and what
-// kubeadm and the programs themselves see to already. It is what is written
-// into kubeadm's configuration, what is read back, and docs/compliance.md.
+// Controls returns the complete baseline of a cluster: the settings of airgap, and those that
+// kubeadm and the programs already have. airgap writes its own into kubeadm's configuration and
+// checks all of them. docs/compliance.md is made from the list.
 func Controls(c Config) []Control {
 	return slices.Concat(apiServerControls(c), controllerManagerControls(), schedulerControls(), etcdControls(), kubeletControls(), contentControls(c), fileControls(c))
 }
 
-// fipsSuites are the cipher suites of TLS 1.2 with forward secrecy whose parts
-// NIST approves. Those of TLS 1.3 cannot be chosen in Go.
+// fipsSuites are the TLS 1.2 cipher suites with forward secrecy and NIST-approved algorithms.
+// Go has no setting for the suites of TLS 1.3.
 func fipsSuites() []string {
 	return []string{
 		"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
@@ -76,12 +76,12 @@ func fipsSuites() []string {
 }
 
 const (
-	whySuites = "without it suites without forward secrecy are offered; of those left every algorithm is FIPS-approved"
-	whyTLS    = "TLS 1.0 and 1.1 are broken; 1.3 alone would lock out what a bank still runs"
+	whySuites = "the default offers suites without forward secrecy; all algorithms of these suites are FIPS-approved"
+	whyTLS    = "TLS 1.0 and 1.1 are broken; 1.3 alone would lock out older systems of a bank"
 )
 
-// baselineArgs are the arguments that the baseline gives a component, in the
-// form of kubeadm's extraArgs.
+// baselineArgs are the baseline's arguments of a component, in the form of kubeadm's
+// extraArgs.
 func baselineArgs(c Config, part node.Part) []any {
 	var args []any
 	for _, control := range Controls(c) {
@@ -92,7 +92,7 @@ func baselineArgs(c Config, part node.Part) []any {
 	return args
 }
 
-// baseline is the part of ClusterConfiguration that is due to the baseline.
+// baseline is the part of ClusterConfiguration with the baseline's settings.
 func baseline(c Config) object {
 	o := object{
 		"apiServer":         object{"extraArgs": baselineArgs(c, node.APIServer), "extraVolumes": apiServerVolumes(c)},
@@ -108,7 +108,7 @@ func baseline(c Config) object {
 	return o
 }
 
-// baselineKubelet are the fields of KubeletConfiguration that are due to it.
+// baselineKubelet are the fields of KubeletConfiguration with the baseline's settings.
 func baselineKubelet(c Config) object {
 	fields := object{}
 	for _, control := range Controls(c) {
@@ -126,7 +126,7 @@ func nested(path []string, value any) object {
 	return object{path[0]: nested(path[1:], value)}
 }
 
-// want is the wanted value as an argument, and for people.
+// want is the expected value as text, for an argument and for the report.
 func (c Control) want() string { return text(c.Want) }
 
 func text(value any) string {

@@ -2,8 +2,7 @@ package kubeadm
 
 import "airgap.dev/airgap/kubeadm/encryption"
 
-// The files of the API server that Contents are about, by the arguments that name
-// them, and what of each.
+// Names of the Contents controls: the argument with the file, and the part of the file.
 const (
 	anonymousContents  = "authentication-config: anonymous"
 	issuerContents     = "authentication-config: jwt"
@@ -11,17 +10,17 @@ const (
 	policyContents     = "audit-policy-file: rules"
 )
 
-// contentControls are about what files say that the API server's arguments name.
+// contentControls check the content of the files in the API server's arguments.
 func contentControls(c Config) []Control {
 	controls := []Control{
-		{ID: "1.2.1", Part: Contents, Name: anonymousContents, Test: Says, Want: "probes and cluster-info only", By: ByAirgap, Why: "without credentials nothing else is answered"},
-		{ID: "-", Part: Contents, Name: issuerContents, Test: Says, Want: "the issuers of airgap.yaml", By: ByAirgap, Setting: "kubernetes.authentication.jwt", Why: "who else issues tokens decides who gets in"},
+		{ID: "1.2.1", Part: Contents, Name: anonymousContents, Test: Says, Want: "probes and cluster-info only", By: ByAirgap, Why: "requests without credentials reach no other path"},
+		{ID: "-", Part: Contents, Name: issuerContents, Test: Says, Want: "the issuers of airgap.yaml", By: ByAirgap, Setting: "kubernetes.authentication.jwt", Why: "any other issuer could admit users"},
 	}
 	if c.EncryptionAtRest != encryption.NoEncryption {
-		controls = append(controls, Control{ID: "1.2.28", Part: Contents, Name: encryptionContents, Test: Says, Want: "a first provider that encrypts", By: ByAirgap, Setting: "kubernetes.encryptionAtRest", Why: "the first provider writes: with identity Secrets are plain in etcd"})
+		controls = append(controls, Control{ID: "1.2.28", Part: Contents, Name: encryptionContents, Test: Says, Want: "a first provider that encrypts", By: ByAirgap, Setting: "kubernetes.encryptionAtRest", Why: "the API server writes with the first provider: with identity, Secrets are plain text in etcd"})
 	}
 	if c.Audit.Log != NoAudit {
-		controls = append(controls, Control{ID: "3.2.1, 3.2.2", Part: Contents, Name: policyContents, Test: Says, Want: "airgap's policy", By: ByAirgap, Setting: "kubernetes.audit.policy", Why: "a rule that fits first may hide who did what"})
+		controls = append(controls, Control{ID: "3.2.1, 3.2.2", Part: Contents, Name: policyContents, Test: Says, Want: "airgap's policy", By: ByAirgap, Setting: "kubernetes.audit.policy", Why: "an earlier rule can hide actions from the log"})
 	}
 	return controls
 }

@@ -15,32 +15,31 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// State is how a Control stands on a host.
+// State is the result of a Control on a host.
 type State string
 
-// What can be found.
+// Values of State.
 const (
 	Holds     State = "holds"
-	Chosen    State = "chosen"    // the value that airgap.yaml gives it
-	Differs   State = "differs"   // another value
-	Unknown   State = "unknown"   // it could not be read
-	Elsewhere State = "elsewhere" // nothing of this host's
+	Chosen    State = "chosen"    // the value differs, and airgap.yaml sets it
+	Differs   State = "differs"   // the value differs
+	Unknown   State = "unknown"   // the value could not be read
+	Elsewhere State = "elsewhere" // the Control does not apply to this host
 )
 
-// Finding is what a host effectively has of a Control.
+// Finding is a Control with its effective value on a host.
 type Finding struct {
 	Control
 	Found string `json:"found"`
 	State State  `json:"state"`
 }
 
-// Compliance reads back what this host effectively has of the baseline:
-// arguments of the programs that run, the files that these name, the kubelet's
-// configuration from the kubelet itself (configz asks it for its /configz), modes
-// of files.
+// Compliance compares this host with the baseline. It reads the arguments of the running
+// programs, the files in these arguments, the kubelet's effective configuration and the modes
+// of files. configz returns the kubelet's answer at /configz.
 func Compliance(ctx context.Context, m Machine, c Config, configz func(context.Context) ([]byte, error)) ([]Finding, error) {
 	r := reader{m: m, site: c, plain: Config{Version: c.Version}, running: map[node.Part]process.Process{}}
-	r.plain.Default("") // what the baseline is without the site's choices
+	r.plain.Default("") // the baseline without the site's settings
 	for _, part := range programs() {
 		p, err := node.StaticPod(m.Machine, part)
 		if err != nil && !errors.Is(err, process.ErrNone) {
@@ -72,15 +71,15 @@ func Compliance(ctx context.Context, m Machine, c Config, configz func(context.C
 	return all, nil
 }
 
-// reader is what one look at a host knows.
+// reader has the data of one run of Compliance.
 type reader struct {
 	m           Machine
 	site, plain Config
-	running     map[node.Part]process.Process // without flags where it does not run
+	running     map[node.Part]process.Process // Flags is nil for a program that does not run
 	kubelet     kubeletFound
 }
 
-// readFlag judges an argument of a program that runs.
+// readFlag compares an argument of a running program.
 func (r reader) readFlag(f *Finding) {
 	p, runs := r.program(f, f.Part)
 	if !runs {
@@ -103,8 +102,8 @@ func (r reader) readFlag(f *Finding) {
 	}
 }
 
-// program is the process of a part. It tells one that should run from one that
-// another host has.
+// program returns the process of a part, and whether it runs. If it does not run, it sets the
+// State: Differs if this host should run it, Elsewhere if another host runs it.
 func (r reader) program(f *Finding, part node.Part) (process.Process, bool) {
 	p := r.running[part]
 	if p.Flags != nil {
@@ -117,7 +116,7 @@ func (r reader) program(f *Finding, part node.Part) (process.Process, bool) {
 	return p, false
 }
 
-func (f *Finding) unknown(err error) { f.State, f.Found = Unknown, "could not tell: "+err.Error() }
+func (f *Finding) unknown(err error) { f.State, f.Found = Unknown, "cannot read: "+err.Error() }
 
 func (m Machine) readFiles(f *Finding) error {
 	files, err := m.matches(f.Control)
@@ -135,7 +134,7 @@ func (m Machine) readFiles(f *Finding) error {
 	return nil
 }
 
-// judge compares a value, nil for one that is not set.
+// judge compares a value; nil is a value that is not set.
 func (r reader) judge(f *Finding, value any) {
 	f.Found, f.State = text(value), r.stateOf(f.Control, value)
 	if value == nil {
@@ -173,18 +172,17 @@ func (c Control) holds(value any) bool {
 	return false
 }
 
-// same compares values as a program reads them: 300s is 5m0s.
+// same compares values as a program parses them: 300s equals 5m0s.
 func same(a, b string) bool {
 	x, notX := time.ParseDuration(a)
 	y, notY := time.ParseDuration(b)
 	return a == b || notX == nil && notY == nil && x == y
 }
 
-// chosen reports whether airgap.yaml decides a Control otherwise than the
-// baseline alone, and a value is what it decides.
+// chosen reports whether airgap.yaml changes a Control of the baseline to this value.
 func (r reader) chosen(control Control, value any) bool {
 	if control.Name == "authentication-config" || banned(r.site, control, text(value)) {
-		return false // an older airgap took what opens the cluster
+		return false // an older airgap accepted insecure values
 	}
 	site, plain := r.site.decides(control), r.plain.decides(control)
 	if text(site) == text(plain) && (site == nil) == (plain == nil) {
@@ -193,7 +191,7 @@ func (r reader) chosen(control Control, value any) bool {
 	return (site == nil) == (value == nil) && same(text(site), text(value))
 }
 
-// decides is the value that a configuration gives a Control, nil for none.
+// decides is the value of a Control in a configuration; nil for none.
 func (c Config) decides(control Control) any {
 	if control.Part == node.Kubelet {
 		return lookup(kubelet(c, runtime.Facts{}), strings.Split(control.Name, "."))
@@ -214,10 +212,10 @@ func lookup(fields map[string]any, path []string) any {
 	return value
 }
 
-// Wanted says in words what a Control asks for.
+// Wanted describes the expected value in words.
 func (c Control) Wanted() string {
 	if mode, is := c.Want.(fs.FileMode); is {
-		return fmt.Sprintf("at most %04o, root's", mode)
+		return fmt.Sprintf("at most %04o, owned by root", mode)
 	}
 	if c.Want == nil {
 		return string(c.Test)

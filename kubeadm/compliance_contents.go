@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/kubeadm/process"
 )
 
-// readContents judges what a file says that an argument of the API server names.
+// readContents compares the content of a file in an argument of the API server.
 func (r reader) readContents(f *Finding) {
 	p, runs := r.program(f, node.APIServer)
 	if !runs {
@@ -31,56 +31,56 @@ func (r reader) readContents(f *Finding) {
 		}
 		return
 	}
-	said, err := r.readYAML(p, name)
+	content, err := r.readYAML(p, name)
 	if err != nil {
 		f.unknown(err)
 		return
 	}
 	switch f.Name {
 	case anonymousContents:
-		f.judgeAnonymous(said)
+		f.judgeAnonymous(content)
 	case issuerContents:
-		r.judgeIssuers(f, said)
+		r.judgeIssuers(f, content)
 	case encryptionContents:
-		f.judgeEncryption(said)
+		f.judgeEncryption(content)
 	case policyContents:
-		r.judgePolicy(f, p, said)
+		r.judgePolicy(f, p, content)
 	}
 }
 
-// leftOut reports whether airgap.yaml has the API server run without a file.
+// leftOut reports whether airgap.yaml configures the API server without a file.
 func (r reader) leftOut(name string) bool {
 	return name == encryptionContents && r.site.decides(Control{Part: node.APIServer, Name: "encryption-provider-config"}) == nil ||
 		name == policyContents && r.site.Audit.Log == NoAudit
 }
 
-// readYAML never repeats what is in a file: one holds keys.
+// readYAML does not quote the file in its errors: one of the files contains keys.
 func (r reader) readYAML(p process.Process, name string) (map[string]any, error) {
 	text, err := node.Read(r.m.Machine, p, name)
 	if err != nil {
 		return nil, err
 	}
-	var said map[string]any
-	if yaml.Unmarshal(text, &said) != nil || said == nil {
+	var content map[string]any
+	if yaml.Unmarshal(text, &content) != nil || content == nil {
 		return nil, errors.New(name + " cannot be read as YAML")
 	}
-	return said, nil
+	return content, nil
 }
 
-func (f *Finding) judgeAnonymous(said map[string]any) {
+func (f *Finding) judgeAnonymous(content map[string]any) {
 	var ours map[string]any
 	if err := yaml.Unmarshal(anonymousRule, &ours); err != nil {
 		f.unknown(err)
 		return
 	}
-	rule, _ := said["anonymous"].(map[string]any)
+	rule, _ := content["anonymous"].(map[string]any)
 	paths, want := conditions(rule), conditions(ours["anonymous"].(map[string]any))
 	f.State = Differs
 	switch {
 	case rule == nil:
-		f.Found = "no section anonymous: everybody, at every path"
+		f.Found = "the section anonymous is missing: everybody, at every path"
 	case rule["enabled"] != true:
-		f.Found = "disabled: the kubelet's probes are refused"
+		f.Found = "disabled: the API server refuses the kubelet's probes"
 	case len(paths) == 0:
 		f.Found = "everybody, at every path"
 	default:
@@ -102,8 +102,8 @@ func conditions(rule map[string]any) []string {
 	return paths
 }
 
-func (r reader) judgeIssuers(f *Finding, said map[string]any) {
-	found, _ := said["jwt"].([]any)
+func (r reader) judgeIssuers(f *Finding, content map[string]any) {
+	found, _ := content["jwt"].([]any)
 	var urls []string
 	for _, jwt := range found {
 		jwt, _ := jwt.(map[string]any)
@@ -114,7 +114,7 @@ func (r reader) judgeIssuers(f *Finding, said map[string]any) {
 	switch want := r.site.Authentication.JWT; {
 	case len(found) == 0 && len(want) == 0:
 		f.Found, f.State = "none", Holds
-	case alike(found, want):
+	case equalJSON(found, want):
 		f.State = Chosen
 	case len(found) == 0:
 		f.Found, f.State = "none", Differs
@@ -123,10 +123,10 @@ func (r reader) judgeIssuers(f *Finding, said map[string]any) {
 	}
 }
 
-// judgeEncryption looks for what writes Secrets: the first provider of the first
-// entry that is about them.
-func (f *Finding) judgeEncryption(said map[string]any) {
-	entries, _ := said["resources"].([]any)
+// judgeEncryption checks the provider that encrypts Secrets when they are written: the first
+// provider of the first entry for secrets.
+func (f *Finding) judgeEncryption(content map[string]any) {
+	entries, _ := content["resources"].([]any)
 	for _, entry := range entries {
 		entry, _ := entry.(map[string]any)
 		resources, _ := entry["resources"].([]any)
@@ -147,47 +147,47 @@ func (f *Finding) judgeEncryption(said map[string]any) {
 		}
 		return
 	}
-	f.Found, f.State = "nothing about secrets: they are plain", Differs
+	f.Found, f.State = "no entry for secrets: they are plain text", Differs
 }
 
-func (r reader) judgePolicy(f *Finding, p process.Process, said map[string]any) {
-	rules, _ := said["rules"].([]any)
-	f.State, f.Found = Differs, fmt.Sprintf("%d rules that are not airgap's", len(rules))
-	if notesNothing(rules) {
-		f.Found = "rules that note nothing"
+func (r reader) judgePolicy(f *Finding, p process.Process, content map[string]any) {
+	rules, _ := content["rules"].([]any)
+	f.State, f.Found = Differs, fmt.Sprintf("%d rules, not airgap's policy", len(rules))
+	if logsNothing(rules) {
+		f.Found = "rules that log nothing"
 	}
 	for _, variable := range policyEnv(r.site) {
 		if started, set := p.Env[overlay.NameOf(variable)]; set && started != overlay.TextOf(variable, "value") {
-			f.Found = "the API server was started with another policy"
+			f.Found = "the API server started with another policy"
 			return
 		}
 	}
-	if is, err := saysPolicy(said, r.plain.Audit); err == nil && is {
-		f.State, f.Found = Holds, "airgap's"
+	if is, err := equalsPolicy(content, r.plain.Audit); err == nil && is {
+		f.State, f.Found = Holds, "airgap's policy"
 		return
 	}
-	if is, err := saysPolicy(said, r.site.Audit); err == nil && is {
-		f.State, f.Found = Chosen, "those of airgap.yaml"
+	if is, err := equalsPolicy(content, r.site.Audit); err == nil && is {
+		f.State, f.Found = Chosen, "the policy of airgap.yaml"
 	}
 }
 
-func saysPolicy(said map[string]any, a Audit) (bool, error) {
+func equalsPolicy(content map[string]any, a Audit) (bool, error) {
 	text, err := a.policy()
 	if err != nil {
 		return false, err
 	}
 	var want map[string]any
 	err = yaml.Unmarshal(text, &want)
-	return alike(said, want), err
+	return equalJSON(content, want), err
 }
 
 // authorizers are the modes of the file that --authorization-config names.
 func (r reader) authorizers(p process.Process) (string, error) {
-	said, err := r.readYAML(p, p.Flags["authorization-config"])
+	content, err := r.readYAML(p, p.Flags["authorization-config"])
 	if err != nil {
 		return "", err
 	}
-	list, _ := said["authorizers"].([]any)
+	list, _ := content["authorizers"].([]any)
 	var modes []string
 	for _, item := range list {
 		modes = append(modes, overlay.TextOf(item, "type"))
@@ -195,8 +195,8 @@ func (r reader) authorizers(p process.Process) (string, error) {
 	return strings.Join(modes, ","), nil
 }
 
-// alike compares values as JSON has them: numbers are of one kind there.
-func alike(a, b any) bool {
+// equalJSON compares values after a conversion to JSON, which has only one type of number.
+func equalJSON(a, b any) bool {
 	plain := func(v any) (p any) {
 		text, err := json.Marshal(v)
 		if err != nil || json.Unmarshal(text, &p) != nil {

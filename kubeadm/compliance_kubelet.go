@@ -20,19 +20,19 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// kubeletFound is what is known of this host's kubelet.
+// kubeletFound is the state of this host's kubelet.
 type kubeletFound struct {
-	here   bool           // the host has one
-	runs   bool           // and it runs
-	flags  map[string]any // what its arguments say: they displace its file
-	answer map[string]any // its answer at /configz; nil where there is none
-	why    error          // why there is none
-	path   string         // the file that it reads when it starts
-	dir    string         // with files that it reads after that one
-	file   map[string]any
+	here   bool           // the host has a kubelet
+	runs   bool           // the kubelet runs
+	flags  map[string]any // fields from its arguments, which take precedence over its file
+	answer map[string]any // its answer at /configz; nil after an error
+	why    error          // the error of the request
+	path   string         // its configuration file
+	dir    string         // directory of its drop-ins; "" for none
+	file   map[string]any // fields from path and dir
 }
 
-// kubeletFlags are the arguments that displace fields.
+// kubeletFlags maps arguments to the fields that they override.
 func kubeletFlags() map[string]string {
 	return map[string]string{
 		"anonymous-auth": "authentication.anonymous.enabled", "authorization-mode": "authorization.mode",
@@ -80,20 +80,20 @@ func kubeletAnswer(ctx context.Context, configz func(context.Context) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	var says struct {
+	var answer struct {
 		Config map[string]any `json:"kubeletconfig"`
 	}
-	err = json.Unmarshal(body, &says)
-	if err == nil && len(says.Config) == 0 {
-		err = errors.New("the answer has no configuration")
+	err = json.Unmarshal(body, &answer)
+	if err == nil && len(answer.Config) == 0 {
+		err = errors.New("the answer contains no configuration")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask the kubelet for its configuration: %w", err)
+		return nil, fmt.Errorf("read the kubelet's /configz: %w", err)
 	}
-	return says.Config, nil
+	return answer.Config, nil
 }
 
-// dropIns are fields with those of the files that the kubelet reads after its own.
+// dropIns merges the fields of the kubelet's drop-ins in dir into fields.
 func (m Machine) dropIns(fields map[string]any, dir string) (map[string]any, error) {
 	if dir == "" {
 		return fields, nil
@@ -124,8 +124,8 @@ func (m Machine) kubeletFields(path string) (map[string]any, error) {
 	return fields, nil
 }
 
-// readKubelet judges a field by what the kubelet runs with. Its file counts too:
-// the next start reads it.
+// readKubelet compares the effective value of a field. It also compares the kubelet's file,
+// which takes effect at the next start.
 func (r reader) readKubelet(f *Finding) {
 	k, path := r.kubelet, strings.Split(f.Name, ".")
 	switch given := lookup(k.flags, path); {
@@ -143,26 +143,26 @@ func (r reader) readKubelet(f *Finding) {
 	nextState := r.stateOf(f.Control, next)
 	if k.answer == nil {
 		if f.unknown(k.why); nextState == Differs {
-			f.State, f.Found = Differs, f.Found+"; "+k.says(next)
+			f.State, f.Found = Differs, f.Found+"; "+k.describe(next)
 		}
 		return
 	}
 	if r.judge(f, lookup(k.answer, path)); f.State != Differs && nextState == Differs {
-		f.State, f.Found = Differs, f.Found+", but "+k.says(next)+" for its next start"
+		f.State, f.Found = Differs, f.Found+", but "+k.describe(next)+" for its next start"
 	}
 }
 
-// says names the file with what its next start has, drop-ins included.
-func (k kubeletFound) says(next any) string {
+// describe names the file, with its drop-ins, and the value for the next start.
+func (k kubeletFound) describe(next any) string {
 	if k.dir != "" {
-		return k.path + " with " + k.dir + " says " + shown(next)
+		return k.path + " with " + k.dir + " has " + shown(next)
 	}
-	return k.path + " says " + shown(next)
+	return k.path + " has " + shown(next)
 }
 
 func shown(value any) string {
 	if value == nil {
-		return "nothing"
+		return "no value"
 	}
 	return text(value)
 }

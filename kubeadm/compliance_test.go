@@ -17,8 +17,8 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// processes gives the host running programs with the arguments that the
-// configuration gives them, and what kubeadm adds.
+// processes starts the control-plane programs with the arguments of the configuration and
+// those of kubeadm.
 func processes(t *testing.T, f *hosttest.Fake, c Config) {
 	t.Helper()
 	byKubeadm := map[node.Part]string{
@@ -58,10 +58,10 @@ func processes(t *testing.T, f *hosttest.Fake, c Config) {
 	}
 }
 
-// byKubeadm are fields of the kubelet's that kubeadm sets.
+// byKubeadm are the kubelet fields that kubeadm sets.
 const byKubeadm = "authentication: {anonymous: {enabled: false}, x509: {clientCAFile: /ca}}\nauthorization: {mode: Webhook}\nrotateCertificates: true\n"
 
-// aKubelet runs with this file, and arguments.
+// aKubelet starts a kubelet with this configuration file and arguments.
 func aKubelet(t *testing.T, f *hosttest.Fake, text string, args ...string) {
 	t.Helper()
 	f.Put(t, runtime.KubeletConfig, text)
@@ -71,7 +71,7 @@ func aKubelet(t *testing.T, f *hosttest.Fake, text string, args ...string) {
 	kubetest.Starts(t, f, 50, kubetest.HostNetwork, append([]string{"/usr/bin/kubelet", "--config=" + runtime.KubeletConfig}, args...)...)
 }
 
-// configz is a kubelet's answer with these fields in effect.
+// configz is a kubelet's answer with these fields.
 func configz(t *testing.T, text string) func(context.Context) ([]byte, error) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"kubeletconfig": decoded(t, []byte(text))})
@@ -99,7 +99,7 @@ func foundWith(t *testing.T, m Machine, c Config, name string, configz func(cont
 			return f
 		}
 	}
-	t.Fatalf("nothing is said about %s", name)
+	t.Fatalf("got no finding for %s", name)
 	return Finding{}
 }
 
@@ -134,11 +134,11 @@ func TestComplianceFindsChanges(t *testing.T) {
 	f.Joins(t, "/proc/self", kubetest.HostNetwork)
 	c := section(t, `version: 1.36.3`)
 	if got := found(t, m, c, "profiling"); got.State != Elsewhere {
-		t.Errorf("a host without an API server: %+v", got)
+		t.Errorf("without an API server: got %+v, want elsewhere", got)
 	}
 	f.Put(t, node.ManifestOf(node.APIServer), "x")
 	if got := found(t, m, c, "profiling"); got.State != Differs {
-		t.Errorf("an API server that does not run: %+v", got)
+		t.Errorf("with a stopped API server: got %+v, want differs", got)
 	}
 	kubetest.Starts(t, f, 7, kubetest.HostNetwork, "kube-apiserver", "--profiling=true", "--enable-admission-plugins=AlwaysAdmit,NodeRestriction", "--token-auth-file=/t")
 	for name, want := range map[string]State{
@@ -151,18 +151,18 @@ func TestComplianceFindsChanges(t *testing.T) {
 	}
 	aKubelet(t, f, "podPidsLimit: 4096\n")
 	if got := foundWith(t, m, c, "podPidsLimit", configz(t, "podPidsLimit: 5")); got.State != Differs || got.Found != "5" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want differs with 5", got)
 	}
 	if err := os.Chmod(filepath.Join(f.Root, runtime.KubeletConfig), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if got := found(t, m, c, runtime.KubeletConfig); got.State != Differs || !strings.HasPrefix(got.Found, "0644") {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want differs with 0644", got)
 	}
 }
 
-// TestComplianceLeavesPodsAlone: what a tenant runs under the name of a program
-// of ours is not judged, and not asked where etcd is.
+// TestComplianceLeavesPodsAlone: Compliance ignores a tenant's program with the name of a
+// control-plane program.
 func TestComplianceLeavesPodsAlone(t *testing.T) {
 	c := section(t, `version: 1.36.3`)
 	tenant := []string{"/usr/local/bin/kube-apiserver", "--profiling=true", "--etcd-cafile=/theirs"}
@@ -170,28 +170,29 @@ func TestComplianceLeavesPodsAlone(t *testing.T) {
 	f.Joins(t, "/proc/self", kubetest.HostNetwork)
 	kubetest.Starts(t, f, 20, kubetest.HostNetwork, tenant...) // a pod may have the host's network as well
 	if got := found(t, m, c, "profiling"); got.State != Elsewhere {
-		t.Errorf("a worker: %+v", got)
+		t.Errorf("on a worker: got %+v, want elsewhere", got)
 	}
 	f, m = newFake(t)
 	processes(t, f, c)
 	kubetest.Starts(t, f, 10, "net:[2]", tenant...)
 	kubetest.Starts(t, f, 200, "net:[2]", tenant...)
 	if got := found(t, m, c, "profiling"); got.State != Holds {
-		t.Errorf("beside our own: %+v", got)
+		t.Errorf("next to the cluster's API server: got %+v, want holds", got)
 	}
 	if flags, err := node.Flags(m.Machine, node.APIServer); err != nil || flags["etcd-cafile"] != "x" {
-		t.Errorf("etcd is asked for with %v, %v", flags, err)
+		t.Errorf("got flags %v, %v, want those of the cluster's API server", flags, err)
 	}
 	if err := os.RemoveAll(filepath.Join(f.Root, "proc/100")); err != nil {
 		t.Fatal(err)
 	}
 	if got := found(t, m, c, "profiling"); got.State != Differs || got.Found != "it does not run" {
-		t.Errorf("ours does not run: %+v", got)
+		t.Errorf("without the cluster's API server: got %+v, want differs", got)
 	}
 }
 
-// What a site decides is not what somebody changed.
-func TestComplianceKnowsTheSitesChoices(t *testing.T) {
+// TestComplianceOfChoices: values of airgap.yaml are reported as chosen, other changes as
+// differing.
+func TestComplianceOfChoices(t *testing.T) {
 	f, m := newFake(t)
 	c := section(t, `
 version: 1.36.3
@@ -213,7 +214,7 @@ overrides:
 			t.Errorf("%s: %s, found %q, want %s", name, got.State, got.Found, want)
 		}
 	}
-	// Another value than the chosen one is a change behind airgap's back.
+	// A value that airgap.yaml does not set differs.
 	c.Overrides.Kubelet["podPidsLimit"] = 200
 	c.Audit.MaxAge = 91
 	for _, name := range []string{"podPidsLimit", "audit-log-maxage"} {
@@ -223,8 +224,7 @@ overrides:
 	}
 }
 
-// TestBaselineMerges: what a site gives an argument replaces ours, and kubeadm
-// takes the whole.
+// TestBaselineMerges: a site's arguments replace airgap's, and kubeadm accepts the result.
 func TestBaselineMerges(t *testing.T) {
 	c := section(t, `
 version: 1.36.3
@@ -244,19 +244,19 @@ overrides:
 		"name: profiling\n    value: \"true\"\n": 1,
 	} {
 		if n := strings.Count(string(got), text); n != want {
-			t.Errorf("%q is there %d times, want %d:\n%s", text, n, want, got)
+			t.Errorf("got %q %d times, want %d:\n%s", text, n, want, got)
 		}
 	}
 	acceptedByKubeadm(t, got)
 }
 
-// TestCompliancePage keeps docs/compliance.md as the code is.
+// TestCompliancePage: docs/compliance.md matches the code.
 func TestCompliancePage(t *testing.T) {
 	c := Config{Version: "1.36.3"}
 	c.Default("")
 	var page strings.Builder
 	fmt.Fprintf(&page, compliancePage, Benchmark)
-	wraps := strings.NewReplacer(", ", ", ", ",", ", ") // what is printed as one word would make the table wide
+	wraps := strings.NewReplacer(", ", ", ", ",", ", ") // a list without spaces would make the table wide
 	for _, control := range Controls(c) {
 		setting := ""
 		if control.Setting != "" {
@@ -278,13 +278,13 @@ func TestCompliancePage(t *testing.T) {
 const compliancePage = `<!-- Made from kubeadm/baseline*.go: go test ./kubeadm -run CompliancePage -update -->
 # The compliance baseline
 
-What a cluster has without anybody asking for it. The numbers are those of the %s.
-` + "`airgap compliance`" + ` reads on each server what it effectively has of this: arguments of the programs that run, what
-the files say that these name, and the kubelet's configuration as the kubelet reports it. It exits with 4 when something differs
-or cannot be read. A value that ` + "`kubernetes.overrides`" + ` in airgap.yaml gives an argument or a field replaces ours;
-where that very value is found, it is shown as chosen.
+Every cluster has this baseline without further configuration. The numbers are those of the %s.
+` + "`airgap compliance`" + ` checks the effective values on each server: the arguments of the running programs, the files in these
+arguments, and the configuration that the kubelet reports. It exits with 4 if a value differs or cannot be read. A value of
+an argument or field in ` + "`kubernetes.overrides`" + ` of airgap.yaml replaces airgap's value; if a server has that value, it is
+shown as chosen.
 
-By: **airgap** sets what kubeadm leaves open; **kubeadm** and **default** are only read back.
+By: **airgap** sets the values that kubeadm does not set. airgap only checks the values of **kubeadm** and **default**.
 
 | CIS | Of | Setting | Value | By | Why |
 |---|---|---|---|---|---|
@@ -292,8 +292,8 @@ By: **airgap** sets what kubeadm leaves open; **kubeadm** and **default** are on
 
 const openPage = `
 ## Left open
-Recommendations that are not followed, and why. A site that wants one finds the way in the last column.
+The cluster does not follow these recommendations. The last column has the setting for a site that needs one.
 
-| CIS | Recommendation | Why not | How, all the same |
+| CIS | Recommendation | Why not | How to follow it |
 |---|---|---|---|
 `

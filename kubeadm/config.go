@@ -19,12 +19,12 @@ type Config struct {
 	Audit                Audit          `yaml:"audit,omitempty" json:"audit" jsonschema_description:"Audit log of the API server, in /var/log/kubernetes/audit on every control-plane host."`
 	Authentication       Authentication `yaml:"authentication,omitempty" json:"authentication" jsonschema_description:"Ways to authenticate at the API server, in addition to client certificates and service accounts."`
 	Overrides            Overrides      `yaml:"overrides,omitempty" json:"overrides" jsonschema_description:"Fields merged last into the generated configuration. airgap refuses fields that this Kubernetes version does not read, and fields that make the cluster insecure or break it."`
-	// IgnorePreflightErrors are the checks of kubeadm, not of airgap.
+	// IgnorePreflightErrors are checks of kubeadm, not of airgap.
 	IgnorePreflightErrors []string `yaml:"ignorePreflightErrors,omitempty" json:"ignorePreflightErrors,omitempty" jsonschema:"example=SystemVerification" jsonschema_description:"Names of kubeadm's preflight checks. Their errors become warnings."`
 }
 
-// Overrides are merged into what airgap generates: maps key by key, anything
-// else replaced.
+// Overrides are merged into the configuration that airgap generates: maps key by key, while
+// other values are replaced.
 type Overrides struct {
 	Kubelet              map[string]any    `yaml:"kubelet,omitempty" json:"kubelet,omitempty" jsonschema_description:"Fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."`
 	KubeProxy            map[string]any    `yaml:"kubeProxy,omitempty" json:"kubeProxy,omitempty" jsonschema_description:"Fields of KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1)."`
@@ -32,7 +32,8 @@ type Overrides struct {
 	Timeouts             map[string]string `yaml:"timeouts,omitempty" json:"timeouts,omitempty" jsonschema_description:"kubeadm's timeouts for slow machines, for example kubeletHealthCheck: 10m."`
 }
 
-// Within are the host and the networks of the cluster itself, which no proxy is for.
+// Within returns the networks of the cluster and the host of its endpoint. Traffic to them must
+// not use a proxy.
 func (c Config) Within() []string {
 	within := []string{c.PodSubnet, c.ServiceSubnet}
 	if endpoint, _, err := net.SplitHostPort(c.ControlPlaneEndpoint); err == nil {
@@ -41,8 +42,8 @@ func (c Config) Within() []string {
 	return within
 }
 
-// Default fills what was left out. firstControlPlane is the address of the
-// first control-plane node, "" when it is not known yet.
+// Default sets empty fields. firstControlPlane is the address of the first control-plane node;
+// "" if it is not known yet.
 func (c *Config) Default(firstControlPlane string) {
 	c.Version = strings.TrimPrefix(c.Version, "v")
 	if c.PodSubnet == "" {
@@ -63,5 +64,5 @@ func (c *Config) Default(firstControlPlane string) {
 	}
 }
 
-// Tag is the version as images and the API server write it: v1.36.3.
+// Tag is the version in the form of image tags and of the API server: v1.36.3.
 func (c Config) Tag() string { return release.Tag(c.Version) }

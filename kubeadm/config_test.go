@@ -48,10 +48,10 @@ func TestValidate(t *testing.T) {
 			[]string{"clusterConfiguration.imageRepository: Forbidden", "clusterConfiguration.networking.podSubnet: Forbidden"}},
 		"gates that are still there": {`{version: 1.35.8, overrides: {clusterConfiguration: {featureGates: {ControlPlaneKubeletLocalMode: true, RootlessControlPlane: false}}}}`, nil},
 		"gates that are gone": {`{version: 1.37.2, overrides: {clusterConfiguration: {featureGates: {ControlPlaneKubeletLocalMode: true, RootlessControlPlane: true, PublicKeysECDSA: true}}}}`,
-			[]string{"clusterConfiguration.featureGates.ControlPlaneKubeletLocalMode: Forbidden: kubeadm 1.37 does not know it, but RootlessControlPlane: leave it out",
+			[]string{"clusterConfiguration.featureGates.ControlPlaneKubeletLocalMode: Forbidden: kubeadm 1.37 does not know it, only RootlessControlPlane: leave it out",
 				"clusterConfiguration.featureGates.PublicKeysECDSA: Forbidden"}},
 		"a gate of the kubelet's": {`{version: 1.36.3, overrides: {clusterConfiguration: {featureGates: {UserNamespacesSupport: true}}}}`,
-			[]string{"clusterConfiguration.featureGates.UserNamespacesSupport: Forbidden: kubeadm 1.36 does not know it, but NodeLocalCRISocket, "}},
+			[]string{"clusterConfiguration.featureGates.UserNamespacesSupport: Forbidden: kubeadm 1.36 does not know it, only NodeLocalCRISocket, "}},
 		"timeouts": {`{version: 1.36.3, overrides: {timeouts: {kubletHealthCheck: 1m, discovery: soon}}}`,
 			[]string{"overrides.timeouts", "overrides.timeouts"}},
 	} {

@@ -13,14 +13,14 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// configured is the part of the configuration that kubeadm works from.
+// configured identifies the configuration with which kubeadm set up or upgraded a host.
 type configured struct {
 	Version string `json:"version"`        // of Kubernetes: "1.36.3"
-	Hash    string `json:"hash,omitempty"` // of the rest, as far as this kind of host depends on it
+	Hash    string `json:"hash,omitempty"` // of the other settings for this kind of host
 }
 
-// configuredBy is what a host of this kind has when it is as c says. A worker has
-// nothing of the control plane's.
+// configuredBy is the configuration of a host that matches c. The hash of a worker does not
+// depend on the settings of the control plane.
 func (m Machine) configuredBy(c Config, n Node) (configured, error) {
 	driver, err := runtime.HostDriver(m.Host)
 	if err != nil {
@@ -43,8 +43,8 @@ func (m Machine) noteConfigured(c Config, n Node) error {
 	return host.WriteJSON(m.Path(leave.ConfiguredFile), now)
 }
 
-// Behind says in what a host that has joined differs from the configuration so that
-// only an upgrade can mend it; "" where it does not, or has not joined.
+// Behind describes a difference between a joined host and the configuration that only an upgrade
+// can apply; "" without a difference, or if the host has not joined.
 func (m Machine) Behind(ctx context.Context, c Config, n Node) (string, error) {
 	s, err := node.StateOf(m.Machine)
 	if err != nil || s != node.Ended {
@@ -62,18 +62,18 @@ func (m Machine) Behind(ctx context.Context, c Config, n Node) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case half != configured{}: // even where it is as before otherwise: its kubelet may not be
-		return "half of an upgrade to Kubernetes " + half.Version, nil
+	case half != configured{}: // the kubelet may differ although the noted configuration matches
+		return "unfinished upgrade to Kubernetes " + half.Version, nil
 	case have.Version != want.Version:
 		return fmt.Sprintf("Kubernetes %s, not %s", have.Version, want.Version), nil
 	case have.Hash != "" && have.Hash != want.Hash:
-		return "another configuration of Kubernetes " + have.Version, nil
+		return "different configuration of Kubernetes " + have.Version, nil
 	}
 	return "", nil
 }
 
-// configured is what this host was made with. An airgap that did not write it down
-// left the kubelet's version alone.
+// configured reads the configuration of this host. An older airgap did not save it, but never
+// changed the kubelet's version either.
 func (m Machine) configured(ctx context.Context) (configured, error) {
 	have, err := host.ReadJSON[configured](m.Path(leave.ConfiguredFile))
 	if err != nil || have.Version != "" {
@@ -81,7 +81,7 @@ func (m Machine) configured(ctx context.Context) (configured, error) {
 	}
 	out, err := m.Host.Run(ctx, host.Cmd{Name: "kubelet", Args: []string{"--version"}})
 	if err != nil {
-		return have, fmt.Errorf("ask for the kubelet's version: %w", err)
+		return have, fmt.Errorf("read the kubelet's version: %w", err)
 	}
 	have.Version = strings.TrimPrefix(strings.TrimSpace(string(out)), "Kubernetes v")
 	return have, nil

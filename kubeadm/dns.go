@@ -15,17 +15,16 @@ import (
 
 // Values of Config.DNS.
 const (
-	SiteDNS = "site" // CoreDNS asks the name servers of its node for what is not the cluster's
-	NoDNS   = "none" // the site has none
+	SiteDNS = "site" // CoreDNS forwards names outside the cluster to the name servers of its node
+	NoDNS   = "none" // the site has no name server
 )
 
-const corefile = "Corefile" // key in CoreDNS' ConfigMap, which kubeadm makes
+const corefile = "Corefile" // key in CoreDNS' ConfigMap, which kubeadm creates
 
-// NoForwarding takes the forwarding out of what kubeadm gave CoreDNS, for a
-// site without name servers: CoreDNS does not start when its node has none to
-// forward to. The text is one field, which kubeadm wrote and others change: it
-// is changed as it is found, not applied. Resetting the hosts takes the change
-// with the cluster.
+// NoForwarding removes the forward plugin from CoreDNS' configuration at a site without name
+// servers: CoreDNS does not start if its node has no name server. The Corefile is one field that
+// kubeadm and users change, so the step edits the current text instead of applying a new one. It
+// has no undo: a reset of the hosts removes the cluster.
 func NoForwarding(m Machine) step.Step {
 	return step.Step{
 		Name: "dns", Title: "Let CoreDNS answer for the cluster only: the site has no name server",
@@ -34,7 +33,7 @@ func NoForwarding(m Machine) step.Step {
 			return err == nil && withoutForward(text) == text, err
 		},
 		Plan: func(context.Context) ([]string, error) {
-			return []string{"change ConfigMap kube-system/coredns: it forwards nothing"}, nil
+			return []string{"change ConfigMap kube-system/coredns: remove the forward plugin"}, nil
 		},
 		Run: m.stopForwarding,
 	}
@@ -65,7 +64,7 @@ func (m Machine) stopForwarding(ctx context.Context) error {
 		}
 		text := withoutForward(config.Data[corefile])
 		if text == config.Data[corefile] {
-			return nil // somebody else was faster: nothing is left to write
+			return nil // another writer has removed it
 		}
 		config.Data[corefile] = text
 		_, err = maps.Update(ctx, config, metav1.UpdateOptions{FieldManager: manifests.FieldManager})
@@ -77,7 +76,7 @@ func (m Machine) stopForwarding(ctx context.Context) error {
 	return nil
 }
 
-// withoutForward drops the forward plugin, with its block, from a Corefile.
+// withoutForward removes the forward plugin, with its block, from a Corefile.
 func withoutForward(text string) string {
 	var kept strings.Builder
 	inside := false

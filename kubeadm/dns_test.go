@@ -15,7 +15,7 @@ const forward = `    forward . /etc/resolv.conf {
     }
 `
 
-// kubeadmCorefile is what kubeadm 1.36 writes.
+// kubeadmCorefile is the Corefile of kubeadm 1.36.
 const kubeadmCorefile = `.:53 {
     errors
     health {
@@ -46,24 +46,24 @@ func TestNoForwarding(t *testing.T) {
 	f.Put(t, kube.AdminConf, a.Kubeconfig(m.Path(kube.ClusterCA)))
 	s := NoForwarding(m)
 	hosttest.MustHold(t, s.Done, false)
-	a.Conflicts, a.Theirs = 1, "bank.example:53 {\n}\n" // somebody else writes at the same moment
+	a.Conflicts, a.Theirs = 1, "bank.example:53 {\n}\n" // another writer at the same time
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	hosttest.MustHold(t, s.Done, true)
 	if want := strings.Replace(kubeadmCorefile, forward, "", 1) + a.Theirs; a.Corefile != want {
-		t.Errorf("CoreDNS got\n%s\nwant\n%s", a.Corefile, want)
+		t.Errorf("got Corefile\n%s\nwant\n%s", a.Corefile, want)
 	}
 	a.Up.Store(false)
 	if _, err := s.Done(t.Context()); err == nil {
-		t.Error("Done holds while the API server is down")
+		t.Error("Done without an API server: got no error, want one")
 	}
 }
 
 func TestKubeletWithoutNameServers(t *testing.T) {
 	text, err := InitDocuments(section(t, `{version: 1.36.3, dns: none}`), Node{Name: "cp1", Address: "192.0.2.11"}, runtime.Facts{Driver: runtime.Systemd})
 	if err != nil || !strings.Contains(string(text), "\nresolvConf: \"\"\n") {
-		t.Errorf("got %v and\n%s", err, text)
+		t.Errorf("got error %v and\n%s\nwant an empty resolvConf", err, text)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestWithoutForward(t *testing.T) {
 		".:53 {\n  forward . tls://9.9.9.9 {\n\n  }\n  forwarded\n}\n": ".:53 {\n  forwarded\n}\n",
 	} {
 		if got := withoutForward(text); got != want {
-			t.Errorf("of %q came %q, want %q", text, got, want)
+			t.Errorf("withoutForward(%q): got %q, want %q", text, got, want)
 		}
 	}
 }

@@ -12,25 +12,25 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// Node is the host as the cluster knows it.
+// Node is the host as a node of the cluster.
 type Node struct {
 	Name    string // DNS-1123 label: the Node object's name
-	Address string // the address other nodes reach it at
-	// Workloads says that a control-plane node takes ordinary pods as well,
-	// and gets no taint; workers always do.
+	Address string // IP address at which other nodes reach it
+	// Workloads lets a control-plane node run ordinary pods: it gets no taint. Workers always
+	// run them.
 	Workloads    bool
-	ControlPlane bool // it is to run a part of the control plane
+	ControlPlane bool // the node runs a part of the control plane
 	Runtime      runtime.Config
 }
 
-// object is a document of kubeadm's configuration. kubeadm's own types are
-// not importable, and overrides have to be merged in any case.
+// object is a document of kubeadm's configuration. kubeadm's types cannot be imported, and
+// overrides are merged as maps in any case.
 type object = map[string]any
 
 const kubeadmAPI = "kubeadm.k8s.io/v1beta4"
 
-// InitDocuments are what `kubeadm init --config` reads: how this node starts
-// the cluster, the cluster, and the defaults of kubelet and kube-proxy.
+// InitDocuments returns the documents for `kubeadm init --config`: InitConfiguration,
+// ClusterConfiguration, KubeletConfiguration and KubeProxyConfiguration.
 func InitDocuments(c Config, n Node, f runtime.Facts) ([]byte, error) {
 	return documents(
 		initConfiguration(c, n),
@@ -40,7 +40,7 @@ func InitDocuments(c Config, n Node, f runtime.Facts) ([]byte, error) {
 	)
 }
 
-// proxy is what every kube-proxy of the cluster reads.
+// proxy is the KubeProxyConfiguration of the cluster.
 func proxy(c Config, f runtime.Facts) object {
 	return overlay.Merge(object{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
@@ -48,13 +48,13 @@ func proxy(c Config, f runtime.Facts) object {
 	}, c.Overrides.KubeProxy)
 }
 
-// cluster is what the control plane is made from.
+// cluster is the ClusterConfiguration, with the baseline and the site's overrides.
 func cluster(c Config, n Node) object {
 	base := overlay.Merge(clusterConfiguration(c, n), baseline(c))
 	return joinLists(overlay.Merge(base, c.Overrides.ClusterConfiguration), base)
 }
 
-// kubelet is what every kubelet of the cluster reads.
+// kubelet is the KubeletConfiguration of the cluster.
 func kubelet(c Config, f runtime.Facts) object {
 	return overlay.Merge(overlay.Merge(kubeletConfiguration(c, f), baselineKubelet(c)), c.Overrides.Kubelet)
 }
@@ -63,11 +63,11 @@ func kubeletConfiguration(c Config, f runtime.Facts) object {
 	o := object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"cgroupDriver": string(f.Driver),
-		// A pull that waits for a dead registry must not hold up all others.
+		// A pull that waits for a dead registry must not block all other pulls.
 		"serializeImagePulls": false, "maxParallelImagePulls": 10,
 	}
 	if c.DNS == NoDNS {
-		o["resolvConf"] = "" // the kubelet starts no pod where the file is missing
+		o["resolvConf"] = "" // the kubelet starts no pod if the file is missing
 	}
 	return o
 }
@@ -77,8 +77,8 @@ func initConfiguration(c Config, n Node) object {
 		"apiVersion": kubeadmAPI, "kind": "InitConfiguration",
 		"localAPIEndpoint": localAPIEndpoint(n),
 		"nodeRegistration": nodeRegistration(c, n),
-		// kubeadm makes a bootstrap token unasked: this one is over before
-		// anybody can use it. Codes for joining come from IssueCode.
+		// kubeadm always creates a bootstrap token. This one expires before it can be used;
+		// IssueCode creates the join tokens.
 		"bootstrapTokens": []any{object{"ttl": "1s"}},
 		"skipPhases":      []any{"show-join-command"},
 	})
@@ -95,7 +95,7 @@ func clusterConfiguration(c Config, n Node) object {
 	}
 }
 
-// certSANs are the names under which clients may come: kubeadm adds its own.
+// certSANs are the names of the API server for clients. kubeadm adds its own.
 func certSANs(c Config, n Node) []any {
 	names := []string{n.Name, n.Address, "localhost", "127.0.0.1"}
 	if endpoint, _, err := net.SplitHostPort(c.ControlPlaneEndpoint); err == nil {
@@ -109,8 +109,7 @@ func certSANs(c Config, n Node) []any {
 	return sans
 }
 
-// joinConfiguration has kubeadm join as the node whose certificate is in the
-// kubeconfig file.
+// joinConfiguration lets kubeadm join with the node certificate in the kubeconfig file.
 func joinConfiguration(c Config, n Node, kubeconfig string) object {
 	o := withTimeouts(c, object{
 		"apiVersion": kubeadmAPI, "kind": "JoinConfiguration",

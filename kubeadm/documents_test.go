@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// The lab's file: every kind of override that it needs.
+// labSection is the section of the lab, with each kind of override.
 const labSection = `
 version: 1.36.3
 ignorePreflightErrors: [SystemVerification]
@@ -79,11 +79,11 @@ func TestJoinDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 			hosttest.Golden(t, name, got)
-			there := filepath.Join(t.TempDir(), "join.conf") // kubeadm wants the file to exist
-			if err := os.WriteFile(there, nil, 0o600); err != nil {
+			existing := filepath.Join(t.TempDir(), "join.conf") // kubeadm requires the file
+			if err := os.WriteFile(existing, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			acceptedByKubeadm(t, bytes.ReplaceAll(got, []byte(joincode.JoinConf), []byte(there)))
+			acceptedByKubeadm(t, bytes.ReplaceAll(got, []byte(joincode.JoinConf), []byte(existing)))
 		})
 	}
 }
@@ -97,7 +97,7 @@ func acceptedByKubeadm(t *testing.T, text []byte) {
 	hosttest.Output(t, program, "config", "validate", "--config", file)
 }
 
-func TestMergeLeavesBothAlone(t *testing.T) {
+func TestMergeKeepsItsInputs(t *testing.T) {
 	base := map[string]any{"a": map[string]any{"x": 1, "y": 2}, "b": 1}
 	over := map[string]any{"a": map[string]any{"y": 3}, "b": []any{2}}
 	got := overlay.Merge(base, over)

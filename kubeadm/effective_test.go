@@ -6,8 +6,8 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// TestSetProxyMode: verify wants of all hosts what airgap.yaml says, not what would suit
-// the one that it runs on.
+// TestSetProxyMode: SetProxyMode returns only the mode of airgap.yaml, which verify expects on all
+// hosts. ProxyMode also has the default of a host.
 func TestSetProxyMode(t *testing.T) {
 	el9, el10 := runtime.Facts{OS: "el9", Kernel: "5.14.0-570.el9.x86_64"}, runtime.Facts{OS: "el10", Kernel: "6.12.0-55.el10.x86_64"}
 	open, set := Config{}, Config{Overrides: Overrides{KubeProxy: map[string]any{"mode": "nftables"}}}
@@ -16,7 +16,7 @@ func TestSetProxyMode(t *testing.T) {
 		{set.SetProxyMode(), "nftables"}, {set.ProxyMode(el9), "nftables"},
 	} {
 		if test.got != test.want {
-			t.Errorf("mode %q, want %q", test.got, test.want)
+			t.Errorf("got mode %q, want %q", test.got, test.want)
 		}
 	}
 }

@@ -12,24 +12,22 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// Founds reports whether kubeadm init would begin on this host, and with it a
-// new cluster.
+// Founds reports whether Init would start a new cluster on this host: kubeadm has not run yet.
 func (m Machine) Founds() (bool, error) {
 	s, err := node.StateOf(m.Machine)
 	return s == node.Untouched, err
 }
 
-// ClusterAt reports whether an API server answers at endpoint (HOST:PORT),
-// within 3 s. A balancer without servers behind it accepts connections, too: what
-// tells is the certificate, which every API server has for its Service's name. It
-// is trusted for nothing else.
+// ClusterAt reports whether an API server answers at endpoint (HOST:PORT) within 3 s. A load
+// balancer without backends also accepts connections, so ClusterAt checks that the certificate
+// has the name of the API server's Service. It trusts the certificate for nothing else.
 func ClusterAt(ctx context.Context, endpoint string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	nobody := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
-	conn, err := (&tls.Dialer{NetDialer: new(net.Dialer), Config: nobody}).DialContext(ctx, "tcp", endpoint)
+	trustNone := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+	conn, err := (&tls.Dialer{NetDialer: new(net.Dialer), Config: trustNone}).DialContext(ctx, "tcp", endpoint)
 	if err == nil {
-		_ = conn.Close() // nobody is trusted: it cannot be
+		_ = conn.Close() // cannot happen with an empty pool
 		return false
 	}
 	unknown, is := errors.AsType[*tls.CertificateVerificationError](err)

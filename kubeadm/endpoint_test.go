@@ -9,8 +9,8 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// TestClusterAt tells a real API server from another server with TLS, from a
-// balancer that hangs up, and from nobody.
+// TestClusterAt: only a real API server counts, not another TLS server, a load balancer that
+// closes the connection, or a closed port.
 func TestClusterAt(t *testing.T) {
 	api, err := url.Parse(apitest.Start(t).Config.Host)
 	if err != nil {
@@ -36,7 +36,7 @@ func TestClusterAt(t *testing.T) {
 		api.Host: true, web.Listener.Addr().String(): false, balancer.Addr().String(): false, "127.0.0.1:1": false,
 	} {
 		if got := ClusterAt(t.Context(), at); got != want {
-			t.Errorf("a cluster at %s: %v, want %v", at, got, want)
+			t.Errorf("ClusterAt(%s): got %v, want %v", at, got, want)
 		}
 	}
 }

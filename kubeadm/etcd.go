@@ -8,8 +8,8 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// secretsOf is etcd as the API server of this host asks it, and the directory of keys
-// under which it keeps Secrets.
+// secretsOf returns a client for the etcd of this host's API server, and the key prefix of its
+// Secrets.
 func (m Machine) secretsOf() (*etcd.Client, string, error) {
 	flags, err := node.Flags(m.Machine, node.APIServer)
 	if err != nil {

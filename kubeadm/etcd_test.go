@@ -17,15 +17,15 @@ import (
 func TestLocalEtcd(t *testing.T) {
 	f, m := newFake(t)
 	if _, err := m.LocalEtcd(); !errors.Is(err, leave.ErrNoEtcd) {
-		t.Errorf("on a worker: %v", err)
+		t.Errorf("on a worker: got %v, want ErrNoEtcd", err)
 	}
 	f.Put(t, "etc/kubernetes/manifests/etcd.yaml", "")
 	if _, err := m.LocalEtcd(); err == nil || !strings.Contains(err.Error(), "read etcd's CA: ") {
-		t.Errorf("without its keys: %v", err)
+		t.Errorf("without its keys: got %v, want an error for the CA", err)
 	}
 }
 
-// TestFullEtcdKeepsNodes: no node leaves a cluster that takes no writes.
+// TestFullEtcdKeepsNodes: no node can leave a cluster while etcd refuses writes.
 func TestFullEtcdKeepsNodes(t *testing.T) {
 	url := apitest.Start(t).Etcd()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{url}})

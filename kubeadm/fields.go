@@ -8,25 +8,25 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// fieldLists are the fields of Kubernetes' configuration types, a file for each
-// minor. e2e/upstream/fields writes them from the types themselves, since
-// kubeadm's cannot be imported and those of three minors not at once.
+// fieldLists has the fields of Kubernetes' configuration types, with one file for each minor
+// version. e2e/upstream/fields writes them from the types: kubeadm's types cannot be imported,
+// and one program cannot import the types of three minors.
 //
 //go:embed fields/*.json
 var fieldLists embed.FS
 
-// fieldList is what one minor reads.
+// fieldList has the fields, feature gates and arguments of one minor version.
 type fieldList struct {
-	// Types are the fields of each struct by name, each with its kind: "bool",
-	// "[]string", "{}string" for a mapping, "v1.Taint" for another struct.
+	// Types maps each struct to its fields, and each field to its kind: "bool", "[]string",
+	// "{}string" for a mapping, "v1.Taint" for another struct.
 	Types map[string]map[string]string `json:"types"`
-	Gates []string                     `json:"gates"` // feature gates of its programs, kubeadm's own apart
-	// Arguments are the names that a program of the control plane takes. etcd,
-	// whose versions are not those of Kubernetes, is not among them.
+	Gates []string                     `json:"gates"` // feature gates of its programs, without kubeadm's
+	// Arguments are the argument names of each control-plane program, without etcd, which has
+	// its own versions.
 	Arguments map[node.Part][]string `json:"-"`
 }
 
-// The types that airgap.yaml has fields of.
+// The types with fields in airgap.yaml.
 const (
 	kubeletType = "v1beta1.KubeletConfiguration"
 	proxyType   = "v1alpha1.KubeProxyConfiguration"

@@ -18,23 +18,23 @@ import (
 	"airgap.dev/airgap/kubeadm/release"
 )
 
-// Identity is what the files of a control-plane host say of its cluster: what has
-// to be the same where its data is to be used again.
+// Identity describes a cluster according to the files of a control-plane host. A cluster that is
+// restored from its data must have the same values.
 type Identity struct {
 	Node          string `json:"node"`       // the host's own
 	Version       string `json:"kubernetes"` // without the v
 	Endpoint      string `json:"endpoint"`   // HOST:PORT of the API servers
 	PodSubnet     string `json:"podSubnet"`
 	ServiceSubnet string `json:"serviceSubnet"`
-	Encrypted     bool   `json:"encrypted"` // Secrets in etcd are
+	Encrypted     bool   `json:"encrypted"` // Secrets in etcd are encrypted
 }
 
-// ReadIdentity reads it from the manifests and the kubeconfig file that kubeadm has
-// made. read gives a file by its path on the host.
+// ReadIdentity reads the Identity from kubeadm's manifests and kubeconfig file. read returns a
+// file by its path on the host.
 func ReadIdentity(read func(path string) ([]byte, error)) (Identity, error) {
 	id, err := readIdentity(read)
 	if err != nil {
-		return id, fmt.Errorf("read which cluster it was: %w", err)
+		return id, fmt.Errorf("read the cluster's identity: %w", err)
 	}
 	return id, nil
 }
@@ -61,7 +61,7 @@ func readIdentity(read func(string) ([]byte, error)) (id Identity, err error) {
 	return id, err
 }
 
-// staticPodFile is what a manifest of a static pod says.
+// staticPodFile is the content of a static pod's manifest.
 type staticPodFile struct {
 	tag   string // of its image
 	flags map[string]string
@@ -74,7 +74,7 @@ func readManifest(read func(string) ([]byte, error), part node.Part) (staticPodF
 	}
 	var pod corev1.Pod
 	if err := yaml.Unmarshal(text, &pod); err != nil || len(pod.Spec.Containers) == 0 {
-		return staticPodFile{}, errors.Join(fmt.Errorf("%s is no static pod", node.ManifestOf(part)), err)
+		return staticPodFile{}, errors.Join(fmt.Errorf("%s is not the manifest of a static pod", node.ManifestOf(part)), err)
 	}
 	c := pod.Spec.Containers[0]
 	return staticPodFile{reference.TagOf(c.Image), process.Flags(c.Command)}, nil
@@ -92,8 +92,8 @@ func readEndpoint(read func(string) ([]byte, error)) (string, error) {
 	return strings.TrimPrefix(config.Host, "https://"), nil
 }
 
-// Agrees is nil where a cluster of this configuration is the same one, and can use
-// its data; else it names everything in which it differs.
+// Agrees returns nil if a cluster with this configuration can use the data of the identified
+// cluster. The error names all differences.
 func (i Identity) Agrees(c Config) error {
 	var differs []error
 	compare := func(what, was, is string) {
@@ -102,8 +102,8 @@ func (i Identity) Agrees(c Config) error {
 		}
 	}
 	compare("the API's address", i.Endpoint, c.ControlPlaneEndpoint)
-	compare("the pods' network", i.PodSubnet, c.PodSubnet)
-	compare("the Services' network", i.ServiceSubnet, c.ServiceSubnet)
+	compare("the pod network", i.PodSubnet, c.PodSubnet)
+	compare("the Service network", i.ServiceSubnet, c.ServiceSubnet)
 	compare("encryption of Secrets", onOrOff(i.Encrypted), onOrOff(c.EncryptionAtRest != encryption.NoEncryption))
 	return errors.Join(append(differs, i.fits(c.Version), ownEtcd(c))...)
 }
@@ -115,28 +115,28 @@ func onOrOff(on bool) string {
 	return "off"
 }
 
-// fits wants the same minor: only upgrades take data to another one.
+// fits requires the same minor version: only an upgrade can move the data to another one.
 func (i Identity) fits(want string) error {
 	was, err := version.ParseGeneric(i.Version)
 	if err != nil {
-		return fmt.Errorf("which Kubernetes it was: %w", err)
+		return fmt.Errorf("read the version of Kubernetes: %w", err)
 	}
 	is, err := version.ParseGeneric(want)
 	if err != nil {
 		return err
 	}
 	if release.Line(was) != release.Line(is) {
-		return fmt.Errorf("the version of Kubernetes was %s, and is %s: restore with a bundle of %s, and upgrade then", was, is, release.Line(was))
+		return fmt.Errorf("the version of Kubernetes was %s, and is %s: restore with a bundle of %s, then upgrade", was, is, release.Line(was))
 	}
 	return nil
 }
 
-// ownEtcd refuses an etcd whose data is not where kubeadm has it by default.
+// ownEtcd refuses an external etcd, and one with its data outside of kubeadm's default directory.
 func ownEtcd(c Config) error {
 	etcd, _ := c.Overrides.ClusterConfiguration["etcd"].(map[string]any)
 	local, _ := etcd["local"].(map[string]any)
 	if dir, is := local["dataDir"]; etcd["external"] != nil || is && dir != node.EtcdDir {
-		return errors.New("airgap.yaml has an etcd of its own (kubernetes.overrides.clusterConfiguration.etcd), which airgap does not restore")
+		return errors.New("airgap.yaml configures another etcd (kubernetes.overrides.clusterConfiguration.etcd), which airgap does not restore")
 	}
 	return nil
 }

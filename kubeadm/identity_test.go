@@ -10,7 +10,7 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// formerHost are files of a control-plane host, in kubeadm's shape.
+// formerHost returns files of a control-plane host in kubeadm's format.
 func formerHost() map[string]string {
 	manifest := func(image string, args ...string) string {
 		return fmt.Sprintf("apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - image: %s\n    command: [prog, %q]\n", image, strings.Join(args, `", "`))
@@ -47,8 +47,8 @@ func TestReadIdentity(t *testing.T) {
 			if files[path] = text; text == "" {
 				delete(files, path)
 			}
-			if _, err := ReadIdentity(readFrom(files)); err == nil || !strings.HasPrefix(err.Error(), "read which cluster it was: ") {
-				t.Errorf("%s is %s: %v", path, name, err)
+			if _, err := ReadIdentity(readFrom(files)); err == nil || !strings.HasPrefix(err.Error(), "read the cluster's identity: ") {
+				t.Errorf("%s is %s: got %v, want an error", path, name, err)
 			}
 		}
 	}
@@ -64,16 +64,16 @@ func TestAgrees(t *testing.T) {
 		same: "",
 		"version: 1.36.3\ncontrolPlaneEndpoint: 192.0.2.6:6443":                                                    "the API's address was 192.0.2.5:6443, and is 192.0.2.6:6443",
 		"version: 1.37.0\ncontrolPlaneEndpoint: 192.0.2.5:6443":                                                    "Kubernetes was 1.36.3, and is 1.37.0: restore with a bundle of 1.36",
-		same + "podSubnet: 10.245.0.0/16":                                                                          "the pods' network was 10.244.0.0/16",
-		same + "serviceSubnet: 10.97.0.0/16":                                                                       "the Services' network was 10.96.0.0/16",
+		same + "podSubnet: 10.245.0.0/16":                                                                          "the pod network was 10.244.0.0/16",
+		same + "serviceSubnet: 10.97.0.0/16":                                                                       "the Service network was 10.96.0.0/16",
 		same + "encryptionAtRest: none":                                                                            "encryption of Secrets was on, and is off",
-		same + "overrides: {clusterConfiguration: {etcd: {local: {dataDir: /data}}}}":                              "etcd of its own",
-		same + "overrides: {clusterConfiguration: {etcd: {external: {endpoints: [a]}}}}":                           "etcd of its own",
+		same + "overrides: {clusterConfiguration: {etcd: {local: {dataDir: /data}}}}":                              "configures another etcd",
+		same + "overrides: {clusterConfiguration: {etcd: {external: {endpoints: [a]}}}}":                           "configures another etcd",
 		same + "overrides: {clusterConfiguration: {etcd: {local: {dataDir: /var/lib/etcd, extraArgs: [{a: b}]}}}}": "",
 	} {
 		err := id.Agrees(section(t, text))
 		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
-			t.Errorf("%s: %v, want %q", text, err, says)
+			t.Errorf("%s: got %v, want %q", text, err, says)
 		}
 	}
 }

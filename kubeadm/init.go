@@ -15,9 +15,8 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// Init makes this host the first control-plane node. It holds when kubeadm
-// came back fine, the kubelet is healthy, and the API server is ready and of the
-// configured version.
+// Init makes this host the first control-plane node. It is done when kubeadm has succeeded, the
+// kubelet is healthy, and the API server is ready and has the configured version.
 func Init(m Machine, c Config, n Node, f runtime.Facts) step.Step {
 	ready := func(ctx context.Context) error { return m.controlPlaneReady(ctx, c.Tag()) }
 	return step.Step{
@@ -29,7 +28,7 @@ func Init(m Machine, c Config, n Node, f runtime.Facts) step.Step {
 	}
 }
 
-// init starts a new cluster, or one that was saved.
+// init starts a new cluster, or restores the saved one.
 func (m Machine) init(ctx context.Context, c Config, n Node, f runtime.Facts, saved *Saved) error {
 	ready := func(ctx context.Context) error { return m.controlPlaneReady(ctx, c.Tag()) }
 	s, err := node.StateOf(m.Machine)
@@ -45,12 +44,12 @@ func (m Machine) init(ctx context.Context, c Config, n Node, f runtime.Facts, sa
 	}
 	err = m.begin(ctx, command{
 		verb: "init",
-		// kubeadm makes a bootstrap token unasked, and would write it into the log.
+		// kubeadm always creates a bootstrap token, and would print it into the log.
 		args: append([]string{"--config", m.Path(leave.ConfigFile), "--skip-token-print"}, saved.args()...),
 		prepare: inOrder(
 			func() error { return host.WriteFile(m.Path(leave.ConfigFile), text, 0o600) },
 			func() error { return m.noteConfigured(c, n) },
-			func() error { return saved.bring(ctx, m, c, n) },
+			func() error { return saved.restore(ctx, m, c, n) },
 		),
 	})
 	if err != nil {
@@ -59,8 +58,8 @@ func (m Machine) init(ctx context.Context, c Config, n Node, f runtime.Facts, sa
 	return node.AwaitNode(ctx, m.Machine, time.Minute, ready)
 }
 
-// controlPlaneReady asks this host's own API server, as its administrator, for
-// its health and its version: the one behind the balancer may be another.
+// controlPlaneReady checks the health and version of this host's own API server. It does not use
+// the endpoint: the load balancer may select another server.
 func (m Machine) controlPlaneReady(ctx context.Context, tag string) error {
 	config, err := kube.RESTConfig(m.Machine, kube.AdminConf)
 	if err != nil {
@@ -82,7 +81,7 @@ func (m Machine) controlPlaneReady(ctx context.Context, tag string) error {
 		return fmt.Errorf("ask the API server for its version: %w", err)
 	}
 	if version.GitVersion != tag {
-		return fmt.Errorf("the API server is %s, the configuration wants %s", version.GitVersion, tag)
+		return fmt.Errorf("the API server is %s, the configuration requires %s", version.GitVersion, tag)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestInit(t *testing.T) {
 		t.Errorf("ran %v", f.Calls)
 	}
 
-	// Somebody stopped the kubelet: it is started, and nothing else.
+	// A stopped kubelet is started, and kubeadm does not run again.
 	if err := m.Run(t.Context(), "systemctl", "stop", "kubelet"); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestInit(t *testing.T) {
 	}
 	hosttest.MustHold(t, s.Done, true)
 	if f.Ran("kubeadm") != 1 {
-		t.Errorf("a finished node was touched: %v", f.Calls)
+		t.Errorf("kubeadm ran again on a finished node: %v", f.Calls)
 	}
 
 	if err := s.Undo(t.Context()); err != nil {
@@ -57,7 +57,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-func TestInitAfterACut(t *testing.T) {
+func TestInitAfterAnInterruption(t *testing.T) {
 	f, m := newFake(t)
 	withKubeadm(t, f, m, kubetest.NewAPI(t))
 	f.Put(t, node.StateFile, "began\n")
@@ -86,12 +86,12 @@ func TestInitRefusesAForeignCluster(t *testing.T) {
 		err := initStep(t, m).Run(t.Context())
 		var failure *host.Failure
 		if !errors.As(err, &failure) || f.Ran("kubeadm") != 0 || f.Has(node.StateFile) {
-			t.Errorf("with %s: got %v, ran %v", file, err, f.Calls)
+			t.Errorf("with %s: got %v, ran %v, want a failure before kubeadm", file, err, f.Calls)
 		}
 	}
 }
 
-// A finished control plane that does not answer has data to lose.
+// TestInitNeverResetsAFinishedNode: a control plane that does not answer still has data.
 func TestInitNeverResetsAFinishedNode(t *testing.T) {
 	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
@@ -105,10 +105,10 @@ func TestInitNeverResetsAFinishedNode(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := s.Run(ctx); err == nil {
-		t.Error("a dead API server is no error")
+		t.Error("with a dead API server: got no error, want one")
 	}
 	if f.Ran("kubeadm") != 1 {
-		t.Errorf("ran %v", f.Calls)
+		t.Errorf("ran %v, want kubeadm once", f.Calls)
 	}
 	a.Up.Store(true)
 	a.Version = "v1.36.2"
@@ -117,23 +117,23 @@ func TestInitNeverResetsAFinishedNode(t *testing.T) {
 	}
 }
 
-// TestInitWantsAHealthyKubelet: one that systemd starts again and again is
-// active each time.
-func TestInitWantsAHealthyKubelet(t *testing.T) {
+// TestInitRequiresAHealthyKubelet: a kubelet that systemd restarts periodically is active each
+// time, but not healthy.
+func TestInitRequiresAHealthyKubelet(t *testing.T) {
 	f, m := newFake(t)
-	sick := withKubeadm(t, f, m, kubetest.NewAPI(t))
+	unhealthy := withKubeadm(t, f, m, kubetest.NewAPI(t))
 	s := initStep(t, m)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	sick.Store(true)
+	unhealthy.Store(true)
 	hosttest.MustHold(t, s.Done, false)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := s.Run(ctx); err == nil {
-		t.Error("a kubelet that is not healthy is no error")
+		t.Error("with an unhealthy kubelet: got no error, want one")
 	}
-	sick.Store(false)
+	unhealthy.Store(false)
 	hosttest.MustHold(t, s.Done, true)
 }
 
@@ -150,7 +150,7 @@ func TestInitExplainsPreflight(t *testing.T) {
 	}
 	for _, words := range []string{"kubeadm init", "[ERROR Port-6443]: Port 6443 is in use", "[ERROR Swap]", "/var/log/airgap/kubeadm-init.log"} {
 		if !strings.Contains(err.Error(), words) {
-			t.Errorf("got %q, want it to say %q", err, words)
+			t.Errorf("got %q, want it to contain %q", err, words)
 		}
 	}
 	if strings.Contains(err.Error(), "If you know") || failure.Hint() == "" {

@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/kubeadm/pki"
 )
 
-// Material reads the join material on a control-plane host.
+// Material returns the join material of the cluster, with the CA of this control-plane host.
 func Material(m Machine, c Config) (joincode.JoinMaterial, error) {
 	data, err := os.ReadFile(m.Path(kube.ClusterCA))
 	if err != nil {
@@ -27,10 +27,9 @@ func Material(m Machine, c Config) (joincode.JoinMaterial, error) {
 	return material, err
 }
 
-// Join makes this host a node of the cluster, of the control plane if n says
-// so. The ticket is asked for only when the host has to join. It holds when
-// kubeadm came back fine, the kubelet is healthy, and an API server shows it its
-// Node: on a control-plane host its own.
+// Join makes this host a node of the cluster, of the control plane if n.ControlPlane is set. It
+// calls ticket only if the host has not joined. It is done when kubeadm has succeeded, the
+// kubelet is healthy, and an API server returns the Node: on a control-plane host its own server.
 func Join(m Machine, c Config, n Node, material joincode.JoinMaterial, ticket func(context.Context) (*joincode.Ticket, error)) step.Step {
 	j := joining{m: m, config: c, node: n, material: material, ticket: ticket}
 	return step.Step{
@@ -57,8 +56,7 @@ func (j joining) ready(ctx context.Context) error {
 	return j.m.nodeKnown(ctx, j.node.Name)
 }
 
-// Joined reports whether kubeadm came back fine on this host: then Join asks for
-// no code.
+// Joined reports whether kubeadm has succeeded on this host: then Join needs no token.
 func (m Machine) Joined() (bool, error) {
 	s, err := node.StateOf(m.Machine)
 	return s == node.Ended, err
@@ -85,8 +83,7 @@ func (j joining) run(ctx context.Context) error {
 	if err := j.m.begin(ctx, join); err != nil {
 		return err
 	}
-	// Not burnt, it would still end by itself: no reason to fail a host that
-	// has joined.
+	// An error is ignored, because the host has joined and the token expires anyway.
 	_ = ticket.Burn(ctx)
 	if err := joincode.ForgetEntry(j.m.Machine); err != nil {
 		return err
@@ -105,26 +102,25 @@ func inOrder(jobs ...func() error) func() error {
 	}
 }
 
-// command gets everything that joining takes before anything on this host is
-// changed.
+// command prepares all data for the join before it changes anything on this host.
 func (j joining) command(ctx context.Context, t *joincode.Ticket) (command, error) {
 	text, err := documents(joinConfiguration(j.config, j.node, j.m.Path(joincode.JoinConf)))
 	if err != nil {
 		return command{}, err
 	}
-	takeOver := func() error { return nil }
+	writeKeys := func() error { return nil }
 	if j.node.ControlPlane {
 		keys, err := t.Parcel(ctx)
 		if err != nil {
 			return command{}, err
 		}
-		takeOver = func() error { return pki.TakeOver(j.m.Machine, keys, SharedSecrets(j.config)) }
+		writeKeys = func() error { return pki.TakeOver(j.m.Machine, keys, SharedSecrets(j.config)) }
 	}
 	stdin, err := host.InMemory(text)
-	return command{verb: "join", args: []string{"--config", "/dev/stdin"}, stdin: stdin, prepare: takeOver}, err
+	return command{verb: "join", args: []string{"--config", "/dev/stdin"}, stdin: stdin, prepare: writeKeys}, err
 }
 
-// nodeKnown asks with the kubelet's own credentials, which may read just this.
+// nodeKnown reads the Node with the kubelet's credentials, which may read only this Node.
 func (m Machine) nodeKnown(ctx context.Context, name string) error {
 	client, err := kube.Client(m.Machine, kube.KubeletConf)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"airgap.dev/airgap/kubeadm/pki"
 )
 
-// ticketFor is a ticket that the fake API server accepts, for a code that was asked for.
+// ticketFor is a ticket that the fake API server accepts, with its code already read.
 func ticketFor(t *testing.T, a *kubetest.API, text string) *joincode.Ticket {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: a.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(a.CA())}})
@@ -58,7 +58,7 @@ func TestJoin(t *testing.T) {
 	f.Answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) {
 		seen = read(t, c.Stdin)
 		if left := f.Holding(t, "0123456789"); len(left) > 0 {
-			t.Errorf("the code is in %v, which stay when airgap is killed now", left)
+			t.Errorf("the files %v contain the code while kubeadm runs", left)
 		}
 		return join(c)
 	}
@@ -75,16 +75,16 @@ func TestJoin(t *testing.T) {
 		t.Errorf("kubeadm read\n%s", seen)
 	}
 	if f.Has(joincode.JoinConf) {
-		t.Error("the certificate with which the host joined was left")
+		t.Errorf("%s still exists after the join", joincode.JoinConf)
 	}
 	if strings.Contains(strings.Join(f.Calls, " "), "0123456789") || len(f.Holding(t, "0123456789")) > 0 {
-		t.Error("the code was left in a file or given as an argument")
+		t.Error("a file or an argument contains the code")
 	}
 	if a.Burnt != 1 {
-		t.Errorf("the code was burnt %d times, want once", a.Burnt)
+		t.Errorf("the code was revoked %d times, want once", a.Burnt)
 	}
 	if err := s.Run(t.Context()); err != nil || asked != 1 {
-		t.Errorf("a joined host asked for a code again (%d times): %v", asked, err)
+		t.Errorf("got %v after %d requests for a code, want one request", err, asked)
 	}
 }
 
@@ -97,8 +97,8 @@ func read(t *testing.T, r io.Reader) string {
 	return string(text)
 }
 
-// TestJoinControlPlane wants the keys on the host when kubeadm runs, also
-// after an earlier half was reset, and then those of the new code.
+// TestJoinControlPlane: the keys are on the host when kubeadm runs. After the reset of an
+// interrupted join the keys come with the new code.
 func TestJoinControlPlane(t *testing.T) {
 	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
@@ -122,14 +122,14 @@ func TestJoinControlPlane(t *testing.T) {
 	}
 	a.Parcel = sealed
 
-	answer := f.Answers["kubeadm init"] // a control-plane host gets what the first one has
-	died := errors.New("the power went")
+	answer := f.Answers["kubeadm init"] // a control-plane host has the files of the first one
+	died := errors.New("power failure")
 	f.Answers["kubeadm join"] = func(c host.Cmd) ([]byte, error) {
 		if !f.Has("/etc/kubernetes/pki/etcd/ca.key") || !strings.Contains(read(t, c.Stdin), "controlPlane:") {
-			t.Error("kubeadm was started without the keys, or as a worker")
+			t.Error("kubeadm started without the keys, or as a worker")
 		}
 		if got := f.Get(encryption.EncryptionFile); got != "key2" {
-			t.Errorf("kubeadm was started with %s for the Secrets, not the cluster's key2", got)
+			t.Errorf("got encryption key %s when kubeadm started, want key2", got)
 		}
 		return nil, died
 	}
@@ -137,7 +137,7 @@ func TestJoinControlPlane(t *testing.T) {
 	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "cp2", Address: "192.0.2.12", ControlPlane: true},
 		joincode.JoinMaterial{APIServer: a.Listener.Addr().String(), CA: a.CA()}, func(context.Context) (*joincode.Ticket, error) { return ticket, nil })
 	if err := s.Run(t.Context()); !errors.Is(err, died) || a.Burnt != 0 {
-		t.Fatalf("got %v, burnt %d times", err, a.Burnt)
+		t.Fatalf("got %v, revoked %d times, want an error and 0 times", err, a.Burnt)
 	}
 	again := f.Answers["kubeadm join"]
 	f.Answers["kubeadm join"] = func(c host.Cmd) ([]byte, error) { _, _ = again(c); return answer(c) }
@@ -146,7 +146,7 @@ func TestJoinControlPlane(t *testing.T) {
 	}
 	hosttest.MustHold(t, s.Done, true)
 	if f.Ran("kubeadm reset") != 1 || a.Burnt != 1 {
-		t.Errorf("reset %d times, burnt %d times", f.Ran("kubeadm reset"), a.Burnt)
+		t.Errorf("reset %d times, revoked %d times, want once", f.Ran("kubeadm reset"), a.Burnt)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestJoinRefuses(t *testing.T) {
 		says     string
 	}{
 		"no ticket":                      {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "w1"}, noTicket, "no such code"},
-		"a worker's code for a cp":       {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "cp2", ControlPlane: true}, nil, "the code is a worker's"},
+		"a worker's code for a cp":       {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "cp2", ControlPlane: true}, nil, "the join token is a worker's"},
 		"a parcel that is not for these": {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "cp3", ControlPlane: true}, nil, "airgap-parcel"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,9 +186,9 @@ func joinStep(t *testing.T, m Machine, a *kubetest.API) step.Step {
 	})
 }
 
-// TestJoinAfterACut takes the interrupted join back, and waits until the
-// cluster has noticed that the old kubelet is gone.
-func TestJoinAfterACut(t *testing.T) {
+// TestJoinAfterAnInterruption: the step resets the interrupted join and waits until the cluster
+// reports the old kubelet as not ready.
+func TestJoinAfterAnInterruption(t *testing.T) {
 	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
 	a.Ready = 2

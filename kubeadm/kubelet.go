@@ -10,11 +10,11 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// nodeSettles is how long that postcondition may take to hold after kubeadm: on a busy host
-// kubelet and API server may be late with one answer.
+// nodeSettles is the time after kubeadm until the node must be ready: on a busy host one answer
+// of the kubelet or API server may be late.
 const nodeSettles = 30 * time.Second
 
-// nodeHolds is the postcondition of init and join.
+// nodeHolds is the check of init and join: kubeadm has succeeded, and the node is ready.
 func (m Machine) nodeHolds(ctx context.Context, ready func(context.Context) error) (bool, error) {
 	s, err := node.StateOf(m.Machine)
 	if err != nil || s != node.Ended {
@@ -27,7 +27,7 @@ func (m Machine) nodeHolds(ctx context.Context, ready func(context.Context) erro
 	return node.KubeletHealthy(ctx, m.Machine) == nil && ready(ctx) == nil, nil
 }
 
-// repair brings a finished node back up: its kubelet may only be stopped.
+// repair starts the kubelet of a node that has joined, and waits until the node is ready.
 func (m Machine) repair(ctx context.Context, ready func(context.Context) error) error {
 	if err := m.Run(ctx, "systemctl", "enable", "--now", "kubelet"); err != nil {
 		return runtime.Explain(ctx, m.Machine, host.Failure{What: "start the kubelet", Err: err, Unit: "kubelet"})
@@ -38,8 +38,8 @@ func (m Machine) repair(ctx context.Context, ready func(context.Context) error) 
 	return nil
 }
 
-// AgreementStep holds when host, runtime and kubelet agree. running asks the kubelet for the
-// driver that it runs by.
+// AgreementStep makes the host, the runtime and the kubelet use the same cgroup driver. running
+// returns the driver of the running kubelet.
 func AgreementStep(m Machine, running func(context.Context) (string, error)) step.Step {
 	return runtime.AgreementStep(m.Machine, runtime.Kubelet{Running: running, Restart: func(ctx context.Context) error { return node.RestartKubelet(ctx, m.Machine) }, Fetch: func(ctx context.Context) error { return node.FetchKubeletConfig(ctx, m.Machine) }})
 }

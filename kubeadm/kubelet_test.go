@@ -10,7 +10,8 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// agreedDump is what a containerd says that uses systemd's driver and our mirrors.
+// agreedDump is the configuration dump of a containerd with the systemd driver and airgap's
+// mirrors.
 const agreedDump = `version = 4
 [plugins.'io.containerd.cri.v1.images'.registry]
 config_path = '/etc/containerd/certs.d'
@@ -20,8 +21,8 @@ default_runtime_name = 'runc'
 SystemdCgroup = true
 `
 
-// TestAgreementHeals: a kubelet's file that somebody changed is the cluster's again.
-func TestAgreementHeals(t *testing.T) {
+// TestAgreementRestoresFile: the step restores the kubelet's file from the cluster.
+func TestAgreementRestoresFile(t *testing.T) {
 	f, m := newFake(t)
 	f.Put(t, runtime.KubeletConfig, "healthzPort: 0\ncgroupDriver: cgroupfs\n")
 	f.Answers[host.BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(agreedDump), nil }
@@ -42,8 +43,7 @@ func TestAgreementHeals(t *testing.T) {
 	}
 }
 
-// TestAgreementRestarts: the file of a kubelet that was put right does nothing for the one
-// that runs.
+// TestAgreementRestarts: the step restarts a kubelet that runs with other values than its file.
 func TestAgreementRestarts(t *testing.T) {
 	f, m := newFake(t)
 	f.Put(t, runtime.KubeletConfig, "healthzPort: 0\ncgroupDriver: systemd\n")

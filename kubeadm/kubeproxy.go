@@ -21,9 +21,9 @@ import (
 
 const kubeProxy = "kube-proxy" // the DaemonSet, and the ConfigMap that its pods read when they start
 
-// KubeProxy has kubeadm write kube-proxy's own document, which its upgrade does not
-// replace, on the first host, when all API servers are upgraded: kube-proxy must not
-// be newer than any of them (version skew policy).
+// KubeProxy lets kubeadm write kube-proxy's configuration, which kubeadm upgrade does not
+// replace. It runs on the first host after the upgrade of all API servers: kube-proxy must not be
+// newer than any of them (version skew policy).
 func (u Upgrade) KubeProxy() step.Step {
 	return step.Step{
 		Name: "kube-proxy", Title: "Upgrade kube-proxy",
@@ -50,14 +50,14 @@ func (u Upgrade) KubeProxy() step.Step {
 	}
 }
 
-// proxy is all that kube-proxy is made from.
+// proxy is the complete configuration of kube-proxy, with its version.
 func (u Upgrade) proxy() ([]byte, error) {
 	text, err := documents(proxy(u.Config, u.Facts))
 	return fmt.Appendf(text, "# %s\n", u.Config.Tag()), err
 }
 
-// kubeProxy starts the pods anew where their configuration has changed, or an interrupted
-// run may have changed it: they would not notice.
+// kubeProxy restarts the pods if their configuration has changed, or if an interrupted run may
+// have changed it: they read it only at the start.
 func (u Upgrade) kubeProxy(ctx context.Context) error {
 	client, err := kube.Client(u.Machine.Machine, kube.AdminConf)
 	if err != nil {
@@ -79,13 +79,13 @@ func (u Upgrade) kubeProxy(ctx context.Context) error {
 		return err
 	}
 	if err := (kube.Workload{Kind: "daemonset", Namespace: metav1.NamespaceSystem, Name: kubeProxy}).Restart(ctx, client, time.Now()); err != nil {
-		return fmt.Errorf("start the pods of kube-proxy anew: %w", err)
+		return fmt.Errorf("restart the pods of kube-proxy: %w", err)
 	}
 	return nil
 }
 
-// proxyConfig is what kube-proxy's pods are configured with; nil where there is none,
-// since another program does its work.
+// proxyConfig is the configuration of kube-proxy's pods; nil if the cluster has no kube-proxy
+// because another program replaces it.
 func proxyConfig(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
 	config, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, kubeProxy, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

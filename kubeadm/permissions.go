@@ -17,14 +17,14 @@ import (
 
 const modesUndo = host.UndoDir + "/modes.json"
 
-// Permissions closes files that kubeadm and packages leave open to every user
-// of the host, as the baseline has it.
+// Permissions restricts the modes of files that kubeadm and packages leave open to every user
+// of the host, according to the baseline.
 func Permissions(m Machine, c Config) step.Step {
 	return step.Step{
-		Name: "permissions", Title: "Close files that others could read",
+		Name: "permissions", Title: "Restrict access to Kubernetes files",
 		Done: func(context.Context) (bool, error) {
-			wide, err := m.wideOpen(c)
-			return len(wide) == 0, err
+			open, err := m.openFiles(c)
+			return len(open) == 0, err
 		},
 		Plan: func(context.Context) ([]string, error) { return m.planPermissions(c) },
 		Run:  func(context.Context) error { return m.closeFiles(c) },
@@ -32,12 +32,12 @@ func Permissions(m Machine, c Config) step.Step {
 	}
 }
 
-// file is one that fits a Control's pattern.
+// file is a file that matches a Control's pattern.
 type file struct {
-	path string // before Machine.Root
+	path string // without Machine.Root
 	mode fs.FileMode
 	want fs.FileMode
-	root bool // it is root's
+	root bool // root owns it
 }
 
 func (f file) holds() bool { return f.root && f.mode&^f.want == 0 }
@@ -45,12 +45,12 @@ func (f file) holds() bool { return f.root && f.mode&^f.want == 0 }
 func (f file) String() string {
 	owner := ""
 	if !f.root {
-		owner = " not root's"
+		owner = " not owned by root"
 	}
 	return fmt.Sprintf("%04o%s %s", f.mode, owner, f.path)
 }
 
-// matches are the files of this host that fit a Control of Files.
+// matches are the files of this host that match the pattern of a Control.
 func (m Machine) matches(c Control) ([]file, error) {
 	want, _ := c.Want.(fs.FileMode)
 	found, err := filepath.Glob(m.Path(c.Name))
@@ -73,8 +73,9 @@ func (m Machine) matches(c Control) ([]file, error) {
 	return files, nil
 }
 
-func (m Machine) wideOpen(c Config) ([]file, error) {
-	var wide []file
+// openFiles are the files with more permissions than the baseline allows.
+func (m Machine) openFiles(c Config) ([]file, error) {
+	var open []file
 	for _, control := range fileControls(c) {
 		files, err := m.matches(control)
 		if err != nil {
@@ -82,26 +83,26 @@ func (m Machine) wideOpen(c Config) ([]file, error) {
 		}
 		for _, f := range files {
 			if f.mode&^f.want != 0 {
-				wide = append(wide, f)
+				open = append(open, f)
 			}
 		}
 	}
-	return wide, nil
+	return open, nil
 }
 
 func (m Machine) planPermissions(c Config) ([]string, error) {
-	wide, err := m.wideOpen(c)
+	open, err := m.openFiles(c)
 	var changes []string
-	for _, f := range wide {
+	for _, f := range open {
 		changes = append(changes, fmt.Sprintf("%s %04o → %04o", f.path, f.mode, f.mode&f.want))
 	}
 	return changes, err
 }
 
-// closeFiles writes the modes from before down first, for the files of
-// packages that were there before us.
+// closeFiles saves the current modes before it changes them, so that reopenFiles can restore
+// the files of packages.
 func (m Machine) closeFiles(c Config) error {
-	wide, err := m.wideOpen(c)
+	open, err := m.openFiles(c)
 	if err != nil {
 		return err
 	}
@@ -110,23 +111,23 @@ func (m Machine) closeFiles(c Config) error {
 		return err
 	}
 	modes := map[string]fs.FileMode{}
-	for _, f := range wide {
+	for _, f := range open {
 		modes[f.path] = f.mode
 	}
-	maps.Copy(modes, before) // the oldest is the host's own
+	maps.Copy(modes, before) // the oldest mode is the original one
 	if err := host.WriteJSON(m.Path(modesUndo), modes); err != nil {
 		return err
 	}
-	for _, f := range wide {
+	for _, f := range open {
 		if err := os.Chmod(m.Path(f.path), f.mode&f.want); err != nil {
-			return fmt.Errorf("close %s: %w", f.path, err)
+			return fmt.Errorf("change the mode of %s: %w", f.path, err)
 		}
 	}
 	return nil
 }
 
-// ClosedFiles are those whose modes Permissions has changed: rpm finds another
-// one than its package has.
+// ClosedFiles returns the files with a mode that Permissions has changed, sorted. rpm -V reports
+// them.
 func ClosedFiles(m Machine) ([]string, error) {
 	modes, err := host.ReadJSON[map[string]fs.FileMode](m.Path(modesUndo))
 	return slices.Sorted(maps.Keys(modes)), err
@@ -139,7 +140,7 @@ func (m Machine) reopenFiles() error {
 	}
 	for name, mode := range modes {
 		if err := os.Chmod(m.Path(name), mode); host.IgnoreMissing(err) != nil {
-			return fmt.Errorf("give %s back its mode: %w", name, err)
+			return fmt.Errorf("restore the mode of %s: %w", name, err)
 		}
 	}
 	return host.Remove(m.Path(modesUndo))

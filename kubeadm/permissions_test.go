@@ -16,12 +16,12 @@ func TestPermissions(t *testing.T) {
 	f, m := newFake(t)
 	c := section(t, `version: 1.36.3`)
 	s := Permissions(m, c)
-	hosttest.MustHold(t, s.Done, true) // nothing there, nothing open
+	hosttest.MustHold(t, s.Done, true) // no files yet
 	unit := "/usr/lib/systemd/system/kubelet.service"
 	for _, name := range []string{kube.ClusterCA, runtime.KubeletConfig, unit} {
 		f.Put(t, name, "x")
 	}
-	f.Put(t, "/etc/cni/net.d/README", "podman's") // none of ours
+	f.Put(t, "/etc/cni/net.d/README", "podman's") // not a file of the cluster
 	hosttest.MustHold(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -31,11 +31,11 @@ func TestPermissions(t *testing.T) {
 		t.Errorf("modes are %o, %o, %o", kubetest.Mode(t, f, kube.ClusterCA), kubetest.Mode(t, f, unit), kubetest.Mode(t, f, "/etc/cni/net.d/README"))
 	}
 	if closed, err := ClosedFiles(m); err != nil || !slices.Equal(closed, []string{kube.ClusterCA, unit, runtime.KubeletConfig}) {
-		t.Errorf("closed %v, %v", closed, err)
+		t.Errorf("got closed files %v, %v", closed, err)
 	}
 
-	// A package brings its own mode back: it is closed again, and what the
-	// host had first is still known.
+	// A package update sets its own mode again: the step closes the file again and keeps the
+	// original mode.
 	if err := os.Chmod(filepath.Join(f.Root, unit), 0o664); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// otherDisk is a directory of another disk with somebody's data.
+// otherDisk is a directory of another disk with data of another program.
 func otherDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,18 +27,18 @@ func otherDisk(t *testing.T) string {
 func stays(t *testing.T, dir string) {
 	t.Helper()
 	if text, err := os.ReadFile(filepath.Join(dir, "ledger.db")); err != nil || string(text) != "theirs" {
-		t.Errorf("the data of the other disk: %q, %v", text, err)
+		t.Errorf("got %q, %v for the data of the other disk, want it unchanged", text, err)
 	}
 }
 
-// replace puts a link in the place of a directory.
+// replace replaces a directory with a link.
 func replace(t *testing.T, m Machine, p, target string) {
 	t.Helper()
 	hosttest.Do(t, func() error { return os.RemoveAll(m.Path(p)) }, func() error { return os.Symlink(target, m.Path(p)) })
 }
 
-// olderRecord is that of an airgap which did not write down where paths lead. It returns what was
-// written.
+// olderRecord removes the resolved paths from the record, as in the record of an older airgap. It
+// returns the original record.
 func olderRecord(t *testing.T, m Machine) (before map[string]any) {
 	t.Helper()
 	file := m.Path(host.UndoDir + "/host.json")
@@ -49,7 +49,7 @@ func olderRecord(t *testing.T, m Machine) (before map[string]any) {
 	return before
 }
 
-// realReset has kubeadm reset do what it does: empty directories through their links.
+// realReset makes the fake kubeadm reset empty directories through links, like the real one.
 func realReset(f *hosttest.Fake, m Machine) {
 	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) {
 		for _, p := range []string{runtime.KubeletDir, "/etc/kubernetes/pki", node.EtcdDir} {
@@ -64,20 +64,20 @@ func realReset(f *hosttest.Fake, m Machine) {
 	}
 }
 
-// TestResetFollowsNoNewLink: a directory of the cluster's was replaced by a link to
-// another disk since the installation.
+// TestResetFollowsNoNewLink: a reset is refused if a directory of the cluster was replaced with
+// a link to another disk after the installation.
 func TestResetFollowsNoNewLink(t *testing.T) {
 	for _, p := range []string{runtime.KubeletDir, node.EtcdDir, "/etc/kubernetes/pki", "/run/containerd", "/var/lib/containerd", "/var/lib"} {
 		for _, old := range []bool{false, true} {
 			f, m := clusterOn(t)
 			realReset(f, m)
-			if old { // installed by an airgap that did not write down where paths lead
+			if old { // the record of an older airgap has no resolved paths
 				olderRecord(t, m)
 			}
 			other := otherDisk(t)
 			if p == "/var/lib" {
 				if old {
-					continue // such a record cannot tell it
+					continue // that record cannot show the change
 				}
 				hosttest.Do(t, func() error { return os.Rename(m.Path("/var/lib"), other+"/lib") })
 				hosttest.Do(t, func() error { return os.Symlink(other+"/lib", m.Path("/var/lib")) })
@@ -101,7 +101,7 @@ func TestResetFollowsNoNewLink(t *testing.T) {
 }
 
 // TestResetEmptiesALinkedDirectory: sites link directories to another disk before the
-// installation. What the cluster put there goes, the link and all else stays.
+// installation. A reset deletes the cluster's files there and keeps the link and all other files.
 func TestResetEmptiesALinkedDirectory(t *testing.T) {
 	f, m := newFake(t)
 	disk := otherDisk(t)
@@ -124,25 +124,25 @@ func TestResetEmptiesALinkedDirectory(t *testing.T) {
 		}
 	}
 	if !f.Has(runtime.KubeletDir) || !f.Has("/var/lib/containerd") {
-		t.Error("the links went")
+		t.Error("the links were removed")
 	}
 	stays(t, disk)
 }
 
-// TestInstallRefusesALinkToOthersData: kubeadm reset would empty that directory.
+// TestInstallRefusesALinkToOthersData: kubeadm reset would empty the directory of other data.
 func TestInstallRefusesALinkToOthersData(t *testing.T) {
 	_, m := newFake(t)
 	other := otherDisk(t)
 	hosttest.Do(t, func() error { return os.MkdirAll(m.Path("/var/lib"), 0o755) }, func() error { return os.Symlink(other, m.Path(runtime.KubeletDir)) })
 	err := leave.Record(m.Member).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), other) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error with %s", err, other)
 	}
 	hosttest.MustHold(t, leave.Record(m.Member).Done, false)
 	stays(t, other)
 }
 
-// TestResetStopsAtANewMount: a bind mount covers a directory of the cluster's.
+// TestResetStopsAtANewMount: a reset is refused if a bind mount covers a directory of the cluster.
 func TestResetStopsAtANewMount(t *testing.T) {
 	for _, p := range []string{runtime.KubeletDir, node.EtcdDir, "/var/lib/containerd"} {
 		f, m := clusterOn(t)
@@ -156,7 +156,8 @@ func TestResetStopsAtANewMount(t *testing.T) {
 	}
 }
 
-// TestRecordOfAnOlderAirgap gets the places at the next installation, and keeps the rest.
+// TestRecordOfAnOlderAirgap: the next installation adds the resolved paths to the record and keeps
+// the rest.
 func TestRecordOfAnOlderAirgap(t *testing.T) {
 	_, m := clusterOn(t)
 	before := olderRecord(t, m)
@@ -166,6 +167,6 @@ func TestRecordOfAnOlderAirgap(t *testing.T) {
 	hosttest.MustHold(t, r.Done, true)
 	after, err := host.ReadJSON[map[string]any](m.Path(host.UndoDir + "/host.json"))
 	if err != nil || !reflect.DeepEqual(after, before) || before["places"] == nil {
-		t.Errorf("record: %v, %v, want %v", after, err, before)
+		t.Errorf("got record %v, %v, want %v", after, err, before)
 	}
 }

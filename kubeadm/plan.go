@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// What the steps would change, for --dry-run. Each function here belongs to
-// the Run of one step and says the same.
+// The functions of this file describe the changes of the steps for --dry-run. Each one matches
+// the Run of its step.
 
 func (m Machine) planInit(c Config, n Node, f runtime.Facts) ([]string, error) {
 	changes, err := m.planNode("init", fmt.Sprintf("Kubernetes %s, API server at %s", c.Tag(), c.ControlPlaneEndpoint))
@@ -27,7 +27,7 @@ func (m Machine) planInit(c Config, n Node, f runtime.Facts) ([]string, error) {
 	return append(file, changes...), err
 }
 
-// planNode is what init and join change, by how far an earlier one came.
+// planNode lists the changes of init and join. They depend on the state of an earlier run.
 func (m Machine) planNode(verb, what string) ([]string, error) {
 	s, err := node.StateOf(m.Machine)
 	if err != nil {
@@ -37,7 +37,7 @@ func (m Machine) planNode(verb, what string) ([]string, error) {
 	case node.Ended:
 		return []string{"enable and start kubelet.service, and wait for the node"}, nil
 	case node.Began:
-		return []string{"kubeadm reset: takes back the interrupted " + verb, "kubeadm " + verb + ": " + what}, nil
+		return []string{"kubeadm reset: undo the interrupted " + verb, "kubeadm " + verb + ": " + what}, nil
 	default:
 		if err := node.RefuseForeignCluster(m.Machine); err != nil {
 			return nil, err

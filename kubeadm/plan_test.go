@@ -17,7 +17,7 @@ func TestPlanOfNode(t *testing.T) {
 	init := "kubeadm init: Kubernetes v1.36.3, API server at 192.0.2.11:6443"
 	hosttest.WantPlan(t, f, s, "write "+leave.ConfigFile+" (new)", "enable kubelet.service", init)
 	f.Put(t, node.StateFile, "began\n")
-	hosttest.WantPlan(t, f, s, "write "+leave.ConfigFile+" (new)", "kubeadm reset: takes back the interrupted init", init)
+	hosttest.WantPlan(t, f, s, "write "+leave.ConfigFile+" (new)", "kubeadm reset: undo the interrupted init", init)
 	f.Put(t, node.StateFile, "ended\n")
 	hosttest.WantPlan(t, f, s, "enable and start kubelet.service, and wait for the node")
 

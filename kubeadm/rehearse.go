@@ -18,10 +18,10 @@ import (
 	"airgap.dev/airgap/kubeadm/drain"
 )
 
-// RehearseWrites asks the API server for writes such as an upgrade makes, without
-// their being kept (dryRun=All), and to evict a pod of each namespace from the nodes
-// that are to be drained. The error names what the webhook or the policy that would
-// stop one says. A webhook that may not be asked this way is not.
+// RehearseWrites sends the writes of an upgrade to the API server as a dry run (dryRun=All),
+// with the eviction of one pod per namespace from the drained nodes. The error contains the
+// message of the webhook or policy that would stop the upgrade. Webhooks without support for dry
+// runs are skipped.
 func RehearseWrites(ctx context.Context, client kubernetes.Interface, c Config, node string, drained ...string) error {
 	evictions, err := rehearsedEvictions(ctx, client, drained)
 	if err != nil {
@@ -37,20 +37,20 @@ func RehearseWrites(ctx context.Context, client kubernetes.Interface, c Config, 
 			continue
 		}
 		return &host.Failure{
-			What: "rehearse what an upgrade does: " + write.what, Err: err,
-			Next: "a webhook that does not answer, or says no, would stop the upgrade in the middle: mend it, or let it leave kube-system, nodes and evictions alone (namespaceSelector, failurePolicy: Ignore)",
+			What: "rehearse the upgrade: " + write.what, Err: err,
+			Next: "fix the webhook that does not answer or denies the request, or exclude kube-system, nodes and evictions from it (namespaceSelector, failurePolicy: Ignore): it would stop the upgrade halfway",
 		}
 	}
 	return nil
 }
 
-// rehearsal is one write. What is not there is not written to.
+// rehearsal is one write. It is skipped if its object does not exist.
 type rehearsal struct {
 	what string
 	do   func() error
 }
 
-// rehearsedWrites are one of each kind that kubeadm or airgap writes.
+// rehearsedWrites returns one write for each kind of object that kubeadm or airgap changes.
 func rehearsedWrites(ctx context.Context, client kubernetes.Interface, node string) []rehearsal {
 	dry, patch := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, []byte(`{"metadata":{"annotations":{"airgap.dev/rehearsal":"yes"}}}`)
 	made, merge, system := metav1.CreateOptions{DryRun: dry.DryRun}, types.MergePatchType, metav1.NamespaceSystem
@@ -75,22 +75,23 @@ func rehearsedWrites(ctx context.Context, client kubernetes.Interface, node stri
 			_, err := client.AppsV1().DaemonSets(system).Patch(ctx, "kube-proxy", merge, patch, dry)
 			return err
 		}},
-		{"make a pod in kube-system", func() error {
+		{"create a pod in kube-system", func() error {
 			_, err := client.CoreV1().Pods(system).Create(ctx, &corev1.Pod{ObjectMeta: rehearsalName(), Spec: rehearsalPod()}, made)
 			return err
 		}},
 	}
 }
 
-// rehearsedJob is what kubeadm looks by whether pods come up (check CreateJob).
+// rehearsedJob is the Job with which kubeadm checks that pods start (preflight check CreateJob).
 func rehearsedJob(ctx context.Context, client kubernetes.Interface) rehearsal {
-	return rehearsal{"make a Job in kube-system", func() error {
+	return rehearsal{"create a Job in kube-system", func() error {
 		_, err := client.BatchV1().Jobs(metav1.NamespaceSystem).Create(ctx, rehearsalJob(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}}
 }
 
-// rehearsedEvictions are of one pod a namespace: webhooks are chosen by that, most often.
+// rehearsedEvictions returns the eviction of one pod per namespace, because most webhooks select
+// by namespace.
 func rehearsedEvictions(ctx context.Context, client kubernetes.Interface, nodes []string) ([]rehearsal, error) {
 	var all []rehearsal
 	asked := map[string]bool{}
@@ -109,8 +110,9 @@ func rehearsedEvictions(ctx context.Context, client kubernetes.Interface, nodes 
 	return all, nil
 }
 
-// rehearseEviction takes a no for now, of a budget, for a yes: a drain asks again. Where the
-// namespace is being deleted, pods go without. That it is no real one stands in the question and not in the eviction, for webhooks are told by that.
+// rehearseEviction ignores a PodDisruptionBudget without allowed disruptions, because a drain
+// retries, and a namespace that is being deleted, because its pods end anyway. dryRun is a query
+// parameter and not part of the Eviction: webhooks see only the parameter.
 func rehearseEviction(ctx context.Context, client kubernetes.Interface, p *corev1.Pod) error {
 	err := client.PolicyV1().RESTClient().Post().AbsPath("/api/v1").Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("eviction").
 		VersionedParams(&metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, scheme.ParameterCodec).

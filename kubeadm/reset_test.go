@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/kubeadm/pki"
 )
 
-// withHost gives the fake what every Linux has, and a podman with a network.
+// withHost adds to the fake host the interfaces of a Linux host, and a podman with a network.
 func withHost(t *testing.T, f *hosttest.Fake) {
 	t.Helper()
 	f.Answers["ip -json link"] = func(host.Cmd) ([]byte, error) { return []byte(`[{"ifname":"lo"},{"ifname":"eth0"}]`), nil }
@@ -29,7 +29,7 @@ func back(t *testing.T, s step.Step) func() error {
 	return func() error { return s.Undo(t.Context()) }
 }
 
-// clusterOn is a control plane that ran on a host with podman.
+// clusterOn is a host with podman and with the files of a control plane.
 func clusterOn(t *testing.T) (*hosttest.Fake, Machine) {
 	f, m := newFake(t)
 	m.Pods = "10.244.0.0/16"
@@ -69,7 +69,7 @@ func TestReset(t *testing.T) {
 	f, m := clusterOn(t)
 	data, err := leave.Data(m.Member)
 	if got := strings.Join(data, " "); err != nil || got != "/var/lib/containerd /var/lib/etcd" {
-		t.Errorf("data: %q, %v", got, err)
+		t.Errorf("got data %q, %v", got, err)
 	}
 	hosttest.Do(t, back(t, initStep(t, m)), back(t, leave.Record(m.Member)))
 	if f.Ran("kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock --skip-phases remove-etcd-member") != 1 ||
@@ -77,7 +77,7 @@ func TestReset(t *testing.T) {
 		t.Errorf("ran %v", f.Calls)
 	}
 	if f.Ran("ip route delete 10.244.1.0/24 via 10.0.0.12 dev eth0") != 1 || f.Ran("ip route delete") != 1 {
-		t.Errorf("of the routes the one to pods goes: ran %v", f.Calls)
+		t.Errorf("ran %v, want only the route to pods deleted", f.Calls)
 	}
 	for name, want := range map[string]bool{
 		"etc/cni/net.d/10-flannel.conflist": false, "run/flannel": false, "var/lib/kubelet": false, "etc/kubernetes/pki": false, "sys/fs/cgroup/cpuset/kubepods.slice": false,
@@ -85,45 +85,44 @@ func TestReset(t *testing.T) {
 		"var/lib/containerd/content": true, "var/lib/etcd": false, host.UndoDir + "/host.json": false, node.StateFile: false, pki.SuccessionFile: false, leave.ConfigFile: false,
 	} {
 		if f.Has(name) != want {
-			t.Errorf("%s is there: %v, want %v", name, !want, want)
+			t.Errorf("%s exists: got %v, want %v", name, !want, want)
 		}
 	}
 
-	// What was kept is told, survives another cluster, and can be wiped.
+	// The kept data is listed, survives another cluster, and can be deleted.
 	data, err = leave.Kept(m.Member)
 	if err != nil || len(data) != 2 || !strings.HasPrefix(data[0], leave.KeptDir+"/etcd-") || f.Get(data[0]+"/wal") != "data" {
-		t.Fatalf("kept: %v, %v", data, err)
+		t.Fatalf("got kept data %v, %v", data, err)
 	}
 	r := leave.Record(m.Member)
 	hosttest.Do(t, func() error { return r.Run(t.Context()) }, back(t, r))
 	hosttest.Do(t, func() error { return leave.WipeData(t.Context(), m.Member) }, func() error { return leave.WipeData(t.Context(), m.Member) })
 	if f.Has("var/lib/containerd/content") || !f.Has("var/lib/containerd/lost+found/x") || f.Has(leave.KeptDir) {
-		t.Error("the data is still there, or more than the data is gone")
+		t.Error("WipeData did not delete the kept data, or deleted other files")
 	}
 }
 
-// TestKeptDataKeepsItsKey resets a host twice: etcd's data is worth little
-// without the key beside it, and no use with the key of a later life, which left
-// no data.
+// TestKeptDataKeepsItsKey resets a host several times: the kept copy of etcd's data needs the
+// encryption key of the same cluster. The key of a later cluster must not replace it.
 func TestKeptDataKeepsItsKey(t *testing.T) {
 	f, m := clusterOn(t)
 	keys := encryption.Encryption(m.Machine, encryption.Secretbox, nil)
 	hosttest.Do(t, func() error { return keys.Run(t.Context()) })
 	text := f.Get(encryption.EncryptionFile)
 
-	f.Fails("sync", 1, "the power went") // and the reset is run again
+	f.Fails("sync", 1, "power failure") // then the reset runs again
 	if err := back(t, initStep(t, m))(); err == nil || !f.Has(encryption.EncryptionFile) {
-		t.Fatalf("the cut: %v", err)
+		t.Fatalf("interrupted reset: got %v, want an error and the key kept", err)
 	}
 	delete(f.Answers, "sync")
 	hosttest.Do(t, back(t, initStep(t, m)), back(t, initStep(t, m)), back(t, keys), back(t, keys))
 	kept, err := leave.Kept(m.Member)
 	if err != nil || len(kept) != 1 || f.Has(encryption.EncryptionFile) {
-		t.Fatalf("kept: %v, %v; the key stayed: %v", kept, err, f.Has(encryption.EncryptionFile))
+		t.Fatalf("got kept data %v, %v; key still exists: %v", kept, err, f.Has(encryption.EncryptionFile))
 	}
-	beside := kept[0] + "/encryption.yaml"
-	if f.Get(beside) != text || kubetest.Mode(t, f, beside) != 0o600 || f.Get(kept[0]+"/wal") != "data" {
-		t.Errorf("beside the data, with mode %o:\n%s", kubetest.Mode(t, f, beside), f.Get(beside))
+	keptKey := kept[0] + "/encryption.yaml"
+	if f.Get(keptKey) != text || kubetest.Mode(t, f, keptKey) != 0o600 || f.Get(kept[0]+"/wal") != "data" {
+		t.Errorf("got kept key with mode %o:\n%s", kubetest.Mode(t, f, keptKey), f.Get(keptKey))
 	}
 
 	for _, left := range []string{"", "began\n"} {
@@ -131,8 +130,8 @@ func TestKeptDataKeepsItsKey(t *testing.T) {
 			f.Put(t, node.StateFile, left)
 		}
 		hosttest.Do(t, func() error { return keys.Run(t.Context()) }, back(t, initStep(t, m)), back(t, keys))
-		if f.Get(beside) != text || f.Has(encryption.EncryptionFile) {
-			t.Errorf("after a life that left the state %q the kept key is\n%s", left, f.Get(beside))
+		if f.Get(keptKey) != text || f.Has(encryption.EncryptionFile) {
+			t.Errorf("after a later cluster with state %q: got kept key\n%s", left, f.Get(keptKey))
 		}
 	}
 }
@@ -147,8 +146,8 @@ func TestResetKeepsNothingUnwanted(t *testing.T) {
 	}
 }
 
-// A volume that is still mounted has somebody's data: nothing is deleted
-// through it.
+// TestResetStopsAtABusyMount: a mounted volume may have data of a user, so the reset deletes
+// nothing in it.
 func TestResetStopsAtABusyMount(t *testing.T) {
 	f, m := clusterOn(t)
 	hosttest.Do(t, back(t, initStep(t, m)))
@@ -157,7 +156,7 @@ func TestResetStopsAtABusyMount(t *testing.T) {
 	f.Fails("umount /var/lib/kubelet/pods/a b", 32, "target is busy")
 	err := leave.Record(m.Member).Undo(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "unmount /var/lib/kubelet/pods/a b") || !f.Has("var/lib/kubelet/pods/a b/precious") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an unmount error and the volume's file kept", err)
 	}
 }
 

@@ -14,18 +14,18 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// Saved is what a control plane needs to be the one that it was, besides its
+// Saved has the data with which Restore restores a control plane, in addition to the
 // configuration.
 type Saved struct {
-	Keys     joincode.Parcel // by path: those that the control-plane hosts share
-	Snapshot string          // file of etcd's
+	Keys     joincode.Parcel // by path: the keys that the control-plane hosts share
+	Snapshot string          // path of etcd's snapshot
 }
 
-// Restore is Init for a cluster that was lost: with its keys, and with what its
-// etcd had. Certificates, and the kubeconfig files, are made anew for this host.
+// Restore is Init for a lost cluster: it starts with the saved keys and etcd's snapshot.
+// kubeadm creates new certificates and kubeconfig files for this host.
 func Restore(m Machine, c Config, n Node, f runtime.Facts, saved Saved) step.Step {
 	s := Init(m, c, n, f)
-	s.Title = "Start the control plane with what was saved (kubeadm init)"
+	s.Title = "Restore the control plane from the backup (kubeadm init)"
 	s.Plan = func(context.Context) ([]string, error) {
 		changes, err := m.planInit(c, n, f)
 		if err == nil && !m.finished() {
@@ -37,7 +37,7 @@ func Restore(m Machine, c Config, n Node, f runtime.Facts, saved Saved) step.Ste
 	return s
 }
 
-// args let kubeadm find etcd's data where it wants none.
+// args lets kubeadm accept a directory with etcd's data, which it otherwise requires to be empty.
 func (s *Saved) args() []string {
 	if s == nil {
 		return nil
@@ -45,9 +45,9 @@ func (s *Saved) args() []string {
 	return []string{"--ignore-preflight-errors", "DirAvailable--var-lib-etcd"}
 }
 
-// bring puts what was saved onto the host. Data that is there is that of an
+// restore writes the saved keys and data to the host. It replaces existing data, which is from an
 // interrupted run: begin has refused any other.
-func (s *Saved) bring(ctx context.Context, m Machine, c Config, n Node) error {
+func (s *Saved) restore(ctx context.Context, m Machine, c Config, n Node) error {
 	if s == nil {
 		return nil
 	}

@@ -19,8 +19,8 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// TestRestore wants keys and data on the host whenever kubeadm starts, also after a
-// half that was cut and reset; a finished restore touches neither.
+// TestRestore: keys and data are on the host each time kubeadm starts, also after the reset of an
+// interrupted restore. After a finished restore the step changes neither.
 func TestRestore(t *testing.T) {
 	f, m := newFake(t)
 	withKubeadm(t, f, m, kubetest.NewAPI(t))
@@ -30,19 +30,19 @@ func TestRestore(t *testing.T) {
 	saved := Saved{Keys: keys, Snapshot: snapshotFile(t)}
 	s := Restore(m, section(t, `version: 1.36.3`), Node{Name: "cp1", Address: "192.0.2.11"}, runtime.Facts{OS: "el9", Kernel: "5.14.0", Driver: runtime.Systemd}, saved)
 
-	whole, died := f.Answers["kubeadm init"], errors.New("the power went")
+	succeed, died := f.Answers["kubeadm init"], errors.New("power failure")
 	const line = "kubeadm init --config " + leave.ConfigFile + " --skip-token-print --ignore-preflight-errors DirAvailable--var-lib-etcd"
 	starts := 0
 	f.Answers["kubeadm init"] = func(host.Cmd) ([]byte, error) {
 		starts++
 		for name, want := range keys {
 			if f.Get(name) != string(want) {
-				t.Errorf("start %d: %s is not the saved one", starts, name)
+				t.Errorf("start %d: %s differs from the saved file", starts, name)
 			}
 		}
 		info, err := os.Stat(m.Path("/etc/kubernetes/pki/sa.key"))
 		if err != nil || info.Mode().Perm() != 0o600 || !f.Has("/var/lib/etcd/member/snap/db") || f.Has("/var/lib/etcd/member/half") {
-			t.Errorf("start %d without the data of the snapshot, or an open key: %v", starts, err)
+			t.Errorf("start %d: the snapshot's data is missing, or the key has the wrong mode: %v", starts, err)
 		}
 		f.Put(t, "/var/lib/etcd/member/half", "what etcd wrote before it died")
 		return nil, died
@@ -56,20 +56,20 @@ func TestRestore(t *testing.T) {
 	if starts != 2 || f.Ran("kubeadm reset") != 1 || f.Ran(line) != 2 {
 		t.Errorf("ran %v", f.Calls)
 	}
-	f.Answers["kubeadm init"] = whole
+	f.Answers["kubeadm init"] = succeed
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	hosttest.MustHold(t, s.Done, true)
 	f.Put(t, "/var/lib/etcd/member/now", "what came after")
 	if err := s.Run(t.Context()); err != nil || !f.Has("/var/lib/etcd/member/now") || f.Ran("kubeadm init") != 3 {
-		t.Errorf("a second run: %v, %v", err, f.Calls)
+		t.Errorf("second run: got %v, ran %v", err, f.Calls)
 	}
 }
 
-// TestRestoreTakenBack: data that was restored goes with a reset, whether or not
-// kubeadm came to know of it; that of a host which was to join is somebody else's.
-func TestRestoreTakenBack(t *testing.T) {
+// TestUndoOfRestore: a reset deletes restored data even if kubeadm has not started etcd. On a host
+// that was joining, the data is not airgap's, and the reset keeps it.
+func TestUndoOfRestore(t *testing.T) {
 	for _, config := range []bool{true, false} {
 		f, m := newFake(t)
 		withKubeadm(t, f, m, kubetest.NewAPI(t))
@@ -84,13 +84,13 @@ func TestRestoreTakenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f.Has("/var/lib/etcd/member") == config || f.Has("/var/lib/etcd/"+etcd.Draft) == config {
-			t.Errorf("with init's configuration: %v, the data is there: %v", config, f.Has("/var/lib/etcd/member"))
+			t.Errorf("with init's configuration %v: data exists: got %v, want %v", config, f.Has("/var/lib/etcd/member"), !config)
 		}
 	}
 }
 
-// TestJoinInPlaceOfALostHost waits until the cluster has given up the kubelet that
-// had the name.
+// TestJoinInPlaceOfALostHost: the join waits until the cluster reports the old node of that name
+// as not ready.
 func TestJoinInPlaceOfALostHost(t *testing.T) {
 	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
@@ -99,7 +99,7 @@ func TestJoinInPlaceOfALostHost(t *testing.T) {
 	left, join := -1, f.Answers["kubeadm join"]
 	f.Answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) { left = a.Ready; return join(c) }
 	if err := joinStep(t, m, a).Run(t.Context()); err != nil || left != 0 {
-		t.Errorf("kubeadm joined while the node was ready %d more times: %v", left, err)
+		t.Errorf("kubeadm joined while the old node was ready (%d more times): %v", left, err)
 	}
 	if strings.Contains(strings.Join(f.Calls, " "), "kubeadm reset") {
 		t.Errorf("ran %v", f.Calls)

@@ -20,13 +20,13 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// LiveCluster is the Cluster that this control-plane host belongs to.
+// LiveCluster connects to the cluster of this control-plane host.
 func LiveCluster(m Machine) (encryption.Cluster, error) {
 	config, err := kube.RESTConfig(m.Machine, kube.AdminConf)
 	if err != nil {
 		return nil, err
 	}
-	config.QPS, config.Burst = 100, 100 // one request a Secret; the server itself says when it is too much
+	config.QPS, config.Burst = 100, 100 // one request per Secret; the API server limits the rate if needed
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -67,11 +67,11 @@ func (c liveCluster) Exchange(node string) exchange.Exchange {
 	return exchange.Exchange{Client: c.client, Node: node, Name: encryption.RotationName}
 }
 
-// Revoke goes by the names: what is in the parcels is nobody's business here.
+// Revoke finds the tokens by the names of their Secrets, so that it reads no keys.
 func (c liveCluster) Revoke(ctx context.Context) (int, error) {
 	list, err := c.names.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("list the codes for control-plane hosts: %w", err)
+		return 0, fmt.Errorf("list the join tokens of control-plane hosts: %w", err)
 	}
 	n := 0
 	for _, s := range list.Items {
@@ -80,7 +80,7 @@ func (c liveCluster) Revoke(ctx context.Context) (int, error) {
 			continue
 		}
 		if err := joincode.Revoke(ctx, c.client, joincode.Code{ID: id}); err != nil && !apierrors.IsNotFound(err) {
-			return n, fmt.Errorf("revoke the code %s: %w", id, err)
+			return n, fmt.Errorf("revoke the join token %s: %w", id, err)
 		}
 		n++
 	}

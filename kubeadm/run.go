@@ -9,16 +9,15 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// command is one of kubeadm's that makes this host a node.
+// command is a kubeadm command that makes this host a node.
 type command struct {
 	verb    string
 	args    []string
 	stdin   io.ReadCloser // or nil
-	prepare func() error  // puts onto the host what kubeadm needs, and what must not be there before
+	prepare func() error  // writes kubeadm's input; runs after the reset of an interrupted run
 }
 
-// begin runs it, once: what an earlier run left half-done is reset first, what
-// it finished is left alone.
+// begin runs the command. It first resets the node if an earlier run was interrupted.
 func (m Machine) begin(ctx context.Context, c command) error {
 	s, err := node.StateOf(m.Machine)
 	if err != nil {
@@ -34,7 +33,7 @@ func (m Machine) begin(ctx context.Context, c command) error {
 	}
 	if s == node.Began {
 		if err := m.KubeadmReset(ctx, "--force", "--cri-socket", runtime.Endpoint(m.Machine)); err != nil {
-			return fmt.Errorf("take back the interrupted %s: %w", c.verb, err)
+			return fmt.Errorf("undo the interrupted %s: %w", c.verb, err)
 		}
 	}
 	if err := node.SetState(m.Machine, node.Began); err != nil {

@@ -9,10 +9,9 @@ import (
 	"airgap.dev/airgap/kubeadm/pki"
 )
 
-// SavedKeys reads the keys that control-plane hosts share from where they were
-// saved, with those of the Secrets where Secrets are encrypted. They have to fit
-// each other: a cluster that is started with half of another one's would lock
-// everybody out. read gives a file by its path on the host.
+// SavedKeys reads the saved keys that control-plane hosts share, and, if encrypted is set, the
+// encryption keys of Secrets. The keys must match each other: with a mix of two clusters' keys no
+// client could connect. read returns a file by its path on the host.
 func SavedKeys(read func(path string) ([]byte, error), encrypted bool, now time.Time) (joincode.Parcel, error) {
 	names := pki.ControlPlaneKeys()
 	if encrypted {

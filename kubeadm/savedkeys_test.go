@@ -28,7 +28,7 @@ func pemKey(t *testing.T) (crypto.Signer, string) {
 	return key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// savedKeys are those of a control plane, with the authorities ending when ends says.
+// savedKeys are the keys of a control plane with CAs that expire at ends.
 func savedKeys(t *testing.T, ends time.Time) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -56,19 +56,19 @@ func TestSavedKeys(t *testing.T) {
 	files := savedKeys(t, now.Add(time.Hour))
 	keys, err := SavedKeys(readFrom(files), true, now)
 	if err != nil || len(keys) != len(files) {
-		t.Fatalf("%d keys of %d, %v", len(keys), len(files), err)
+		t.Fatalf("got %d keys, %v, want %d", len(keys), err, len(files))
 	}
 	if keys, err := SavedKeys(readFrom(files), false, now); err != nil || len(keys) != len(files)-1 {
-		t.Errorf("without encryption: %d keys, %v", len(keys), err)
+		t.Errorf("without encryption: got %d keys, %v, want %d", len(keys), err, len(files)-1)
 	}
 	if _, err := SavedKeys(readFrom(files), true, now.Add(2*time.Hour)); err == nil || !strings.Contains(err.Error(), "ca.crt ended 20") {
-		t.Errorf("authorities that have ended: %v", err)
+		t.Errorf("with expired CAs: got %v, want an error", err)
 	}
 	others := savedKeys(t, now.Add(time.Hour))
 	for name := range files {
 		for how, text := range map[string]string{"missing": "", "spoiled": "-----BEGIN NOTHING-----", "another cluster's": others[name]} {
 			if name == encryption.EncryptionFile && text == others[name] {
-				continue // nobody can tell but the Secrets
+				continue // only the Secrets would show the difference
 			}
 			half := maps.Clone(files)
 			if half[name] = text; text == "" {
@@ -76,7 +76,7 @@ func TestSavedKeys(t *testing.T) {
 			}
 			_, err := SavedKeys(readFrom(half), true, now)
 			if err == nil || !strings.Contains(err.Error(), "read the control plane's keys: ") || strings.Contains(err.Error(), "BEGIN") {
-				t.Errorf("%s is %s: %v", name, how, err)
+				t.Errorf("%s is %s: got %v, want an error without key data", name, how, err)
 			}
 		}
 	}

@@ -2,8 +2,8 @@ package kubeadm
 
 import "airgap.dev/airgap/kubeadm/encryption"
 
-// SharedSecrets are the files that a further control-plane host needs, byte
-// for byte and secretly, before it runs kubeadm join.
+// SharedSecrets returns the secret files, in addition to kubeadm's keys, that are identical on
+// all control-plane hosts. A host needs them before it runs kubeadm join.
 func SharedSecrets(c Config) []string {
 	if c.EncryptionAtRest == encryption.NoEncryption {
 		return nil

@@ -16,13 +16,12 @@ import (
 	"airgap.dev/airgap/kubeadm/release"
 )
 
-// strict finds fields that Kubernetes of this minor does not read, and values
-// that it cannot read. Kubernetes' programs ignore the former, or end at them
-// when the packages are on the servers.
+// strict finds unknown fields and values of the wrong type for this minor version. Kubernetes'
+// programs ignore unknown fields, or fail only after the installation of the packages.
 func (c Config) strict(at *field.Path) field.ErrorList {
 	own, err := release.Of(c.Version)
 	if err != nil {
-		return nil // Validate has said it
+		return nil // Validate reports it
 	}
 	list, err := fieldsOf(own.Minor)
 	if err != nil {
@@ -43,13 +42,13 @@ func (c Config) strict(at *field.Path) field.ErrorList {
 	return errs
 }
 
-// strictReader holds values to the types of one minor.
+// strictReader checks values against the types of one minor version.
 type strictReader struct {
 	list  fieldList
 	minor string
 }
 
-// section checks the fields of one struct. One that is not there is fine.
+// section checks the fields of one struct. No field is required.
 func (s strictReader) section(at *field.Path, kind string, fields map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	known := s.list.Types[kind]
@@ -72,12 +71,12 @@ func (s strictReader) unknown(at *field.Path, name, what string, known []string)
 	return field.Invalid(at, name, message)
 }
 
-// plain is a type's name without its package: "KubeletConfiguration".
+// plain is the name of a type without its package: "KubeletConfiguration".
 func plain(kind string) string { return kind[strings.LastIndexByte(kind, '.')+1:] }
 
 func (s strictReader) value(at *field.Path, kind string, value any) field.ErrorList {
 	if value == nil {
-		return field.ErrorList{field.Required(at, "it has no value: give it one, or leave the field out")}
+		return field.ErrorList{field.Required(at, "the field has no value: set one, or leave the field out")}
 	}
 	if of, is := strings.CutPrefix(kind, "[]"); is {
 		return s.items(at, of, value)
@@ -126,8 +125,7 @@ func (s strictReader) entries(at *field.Path, kind string, value any) field.Erro
 	return errs
 }
 
-// gates checks the names of feature gates, at which a program ends that does
-// not know them.
+// gates checks the names of feature gates: a program exits if it does not know one.
 func (s strictReader) gates(at *field.Path, value any) field.ErrorList {
 	gates, _ := value.(map[string]any)
 	var errs field.ErrorList
@@ -139,8 +137,8 @@ func (s strictReader) gates(at *field.Path, value any) field.ErrorList {
 	return errs
 }
 
-// arguments checks the names that programs of the control plane are given, at
-// which they end that do not know them.
+// arguments checks the argument names of control-plane programs: a program exits if it does not
+// know one.
 func (s strictReader) arguments(at *field.Path, c Config) field.ErrorList {
 	var errs field.ErrorList
 	for _, part := range []node.Part{node.APIServer, node.ControllerManager, node.Scheduler} {
@@ -167,8 +165,8 @@ func gatesIn(value string) map[string]any {
 	return gates
 }
 
-// wellFormed reports whether a name is written as kubeadm wants it: refuse names
-// those that are not.
+// wellFormed reports whether a name has the form that kubeadm requires. refuse reports the
+// others.
 func wellFormed(name string) bool {
 	return name != "" && name[0] != '-' && !strings.Contains(name, "_")
 }
@@ -186,7 +184,7 @@ func wrongKind(at *field.Path, value any, want string) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, value, "expected "+want)}
 }
 
-// expected says what a field of a kind takes, "" where it takes the value.
+// expected describes the values of a field of this kind; "" if the value is valid.
 func expected(kind string, value any) string {
 	text, isText := value.(string)
 	_, notDuration := time.ParseDuration(text)
@@ -212,11 +210,11 @@ func expected(kind string, value any) string {
 	case "int32":
 		return unless(whole(value, math.MinInt32, math.MaxInt32), "a whole number")
 	case "uint32":
-		return unless(whole(value, 0, math.MaxUint32), "a whole number from 0 on")
+		return unless(whole(value, 0, math.MaxUint32), "a whole number, 0 or greater")
 	case "int", "int64":
 		return unless(whole(value, math.MinInt64, math.MaxInt64), "a whole number")
 	}
-	return "a kind that airgap knows, not " + kind
+	return "a type that airgap knows, not " + kind
 }
 
 func unless(fits bool, want string) string {

@@ -18,8 +18,8 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// TestStrict: what Kubernetes of the minor would ignore, or end at on the
-// servers, is refused when the bundle is made.
+// TestStrict: the build of a bundle refuses fields that Kubernetes of this minor would ignore, and
+// values with which its programs would not start.
 func TestStrict(t *testing.T) {
 	const noField, noGate = "Kubernetes 1.36 has no such field of ", "Kubernetes 1.36 has no such feature gate; "
 	for name, tc := range map[string]struct {
@@ -85,7 +85,7 @@ func TestStrict(t *testing.T) {
 		},
 		"nothing": {
 			overriding(`clusterConfiguration: {apiServer: }, kubelet: {maxPods: null}`),
-			[]string{"kubelet.maxPods: Required value", "clusterConfiguration.apiServer: Required value: it has no value"},
+			[]string{"kubelet.maxPods: Required value", "clusterConfiguration.apiServer: Required value: the field has no value"},
 		},
 		"a gate": {
 			overriding(`kubelet: {featureGates: {KubeletInUserNamespce: true, AllAlpha: true}}, kubeProxy: {featureGates: {Nope: true}}`),
@@ -117,13 +117,13 @@ func TestStrict(t *testing.T) {
 	}
 	for _, version := range []string{"1.36.3", "1.37.2"} {
 		if errs := section(t, "{version: "+version+", overrides: {kubelet: {memoryReservationPolicy: None}}}").Validate(nil); len(errs) > 0 {
-			t.Errorf("%s has the field: %v", version, errs)
+			t.Errorf("%s: got %v, want no error for its field", version, errs)
 		}
 	}
 }
 
-// TestStrictKnowsOurs: each offered minor reads all that airgap writes itself.
-func TestStrictKnowsOurs(t *testing.T) {
+// TestStrictAcceptsGenerated: each supported minor knows all fields that airgap generates.
+func TestStrictAcceptsGenerated(t *testing.T) {
 	for _, r := range release.All() {
 		c := section(t, "version: "+r.Minor+".0")
 		list, err := fieldsOf(r.Minor)
@@ -147,24 +147,23 @@ func TestStrictKnowsOurs(t *testing.T) {
 	}
 }
 
-// reread is a document as a reader of airgap.yaml would have it: whole numbers
-// are no fractions there.
+// reread converts a document to the types of a parsed airgap.yaml, where whole numbers are
+// integers.
 func reread(t *testing.T, o object) map[string]any {
 	t.Helper()
 	text, err := yaml.Marshal(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again map[string]any
-	if err := yamlv3.Unmarshal(text, &again); err != nil {
+	var parsed map[string]any
+	if err := yamlv3.Unmarshal(text, &parsed); err != nil {
 		t.Fatal(err)
 	}
-	return again
+	return parsed
 }
 
-// TestArgumentsAreThePrograms: the lists have what the real programs say of
-// themselves.
-func TestArgumentsAreThePrograms(t *testing.T) {
+// TestArgumentsMatchPrograms: the lists match the help texts of the real programs.
+func TestArgumentsMatchPrograms(t *testing.T) {
 	for _, kubeadm := range hosttest.LabKubeadms(t) {
 		minor := strings.Join(strings.Split(strings.TrimPrefix(strings.TrimSpace(hosttest.Output(t, kubeadm, "version", "-o", "short")), "v"), ".")[:2], ".")
 		list, err := fieldsOf(minor)
@@ -175,29 +174,29 @@ func TestArgumentsAreThePrograms(t *testing.T) {
 			help := hosttest.Output(t, filepath.Join(filepath.Dir(kubeadm), string(part)), "--help")
 			found := regexp.MustCompile(`(?m)^ +(?:-[a-z], )?--([a-z0-9-]+)`).FindAllStringSubmatch(help, -1)
 			if len(found) < 50 {
-				t.Errorf("%s %s: %d arguments in its help", minor, part, len(found))
+				t.Errorf("%s %s: got %d arguments in its help, want 50 or more", minor, part, len(found))
 			}
-			var said []string
+			var documented []string
 			for _, name := range found {
-				if said = append(said, name[1]); !slices.Contains(list.Arguments[part], name[1]) {
-					t.Errorf("%s %s takes --%s", minor, part, name[1])
+				if documented = append(documented, name[1]); !slices.Contains(list.Arguments[part], name[1]) {
+					t.Errorf("%s %s accepts --%s, which the list does not have", minor, part, name[1])
 				}
 			}
 			for _, name := range list.Arguments[part] {
-				if !slices.Contains(said, name) && !takes(t, filepath.Join(filepath.Dir(kubeadm), string(part)), name) {
-					t.Errorf("%s %s does not take --%s", minor, part, name)
+				if !slices.Contains(documented, name) && !accepts(t, filepath.Join(filepath.Dir(kubeadm), string(part)), name) {
+					t.Errorf("%s %s does not accept --%s", minor, part, name)
 				}
 			}
 		}
 	}
 }
 
-// takes asks a program for an argument that its help leaves out: a deprecated one.
-func takes(t *testing.T, program, name string) bool {
+// accepts reports whether a program accepts a deprecated argument, which its help does not list.
+func accepts(t *testing.T, program, name string) bool {
 	t.Helper()
-	said, err := exec.CommandContext(t.Context(), program, "--"+name+"=1", "--help").CombinedOutput()
-	if err != nil && len(said) == 0 {
+	out, err := exec.CommandContext(t.Context(), program, "--"+name+"=1", "--help").CombinedOutput()
+	if err != nil && len(out) == 0 {
 		t.Fatal(err)
 	}
-	return !strings.Contains(string(said), "unknown flag")
+	return !strings.Contains(string(out), "unknown flag")
 }

@@ -18,27 +18,24 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// Upgrade brings a host that has joined to another version of Kubernetes, or to
-// another configuration of it. ControlPlane comes before the new kubelet's package
-// and Kubelet after it: a kubelet must not be newer than the API server (version skew
-// policy).
+// Upgrade moves a joined host to another version or configuration of Kubernetes. ControlPlane
+// runs before the installation of the new kubelet package, and Kubelet after it: a kubelet must
+// not be newer than the API server (version skew policy).
 type Upgrade struct {
 	Machine Machine
 	Config  Config
 	Node    Node
 	Facts   runtime.Facts
-	First   bool // this host upgrades what all have in common
+	First   bool // this host upgrades the objects that all hosts share
 
-	patience time.Duration // with the kubelet, and with a Job of kubeadm's; 0 is Config's
+	patience time.Duration // timeout for the kubelet and for kubeadm's Job; 0 uses that of Config
 }
 
-const (
-	upgradeFile = "/etc/airgap/kubeadm-upgrade.yaml" // UpgradeConfiguration
-)
+const upgradeFile = "/etc/airgap/kubeadm-upgrade.yaml" // UpgradeConfiguration
 
-// ControlPlane has kubeadm upgrade the static pods of this host, if it has any, the
-// kubelet's configuration and, on the first host, what all have in common. kubeadm
-// itself puts static pods back that do not come up, and may be run again.
+// ControlPlane runs kubeadm upgrade: it upgrades the host's static pods, the kubelet's
+// configuration and, on the first host, the objects that all hosts share. kubeadm restores the old
+// manifests if a static pod does not start. The step can run again.
 func (u Upgrade) ControlPlane() step.Step {
 	return step.Step{
 		Name: "kubeadm-upgrade", Title: "Upgrade this host's part of the cluster (kubeadm upgrade)",
@@ -48,8 +45,8 @@ func (u Upgrade) ControlPlane() step.Step {
 	}
 }
 
-// Kubelet starts the kubelet whose package and configuration are there by now, and
-// waits until the API server shows it with its version.
+// Kubelet restarts the kubelet with its new package and configuration, and waits until the API
+// server shows the new version.
 func (u Upgrade) Kubelet() step.Step {
 	return step.Step{
 		Name: "kubelet-upgrade", Title: "Start the upgraded kubelet",
@@ -60,26 +57,26 @@ func (u Upgrade) Kubelet() step.Step {
 }
 
 func (u Upgrade) planeDone(context.Context) (bool, error) {
-	want, whole, half, err := u.noted()
-	return half == want || half == configured{} && whole == want, err
+	want, have, half, err := u.noted()
+	return half == want || half == configured{} && have == want, err
 }
 
 func (u Upgrade) kubeletDone(context.Context) (bool, error) {
-	want, whole, half, err := u.noted()
-	return half == configured{} && whole == want, err
+	want, have, half, err := u.noted()
+	return half == configured{} && have == want, err
 }
 
-// noted is how this host is to be configured, how it is, and for what kubeadm alone has
-// done its part.
-func (u Upgrade) noted() (want, whole, half configured, err error) {
+// noted returns the wanted configuration of this host, its current one, and the one of an upgrade
+// for which kubeadm is done, but the kubelet is not.
+func (u Upgrade) noted() (want, have, half configured, err error) {
 	if want, err = u.Machine.configuredBy(u.Config, u.Node); err != nil {
-		return want, whole, half, err
+		return want, have, half, err
 	}
-	if whole, err = host.ReadJSON[configured](u.Machine.Path(leave.ConfiguredFile)); err != nil {
-		return want, whole, half, err
+	if have, err = host.ReadJSON[configured](u.Machine.Path(leave.ConfiguredFile)); err != nil {
+		return want, have, half, err
 	}
 	half, err = host.ReadJSON[configured](u.Machine.Path(leave.UpgradedFile))
-	return want, whole, half, err
+	return want, have, half, err
 }
 
 func (u Upgrade) plan() []string {
@@ -121,9 +118,8 @@ func (u Upgrade) run(ctx context.Context) error {
 	return host.WriteJSON(m.Path(leave.UpgradedFile), want)
 }
 
-// runFirst gives the cluster the new configuration, from which kubeadm then makes
-// static pods and the kubelets' file; DNS and kube-proxy too, on the last of the
-// control-plane hosts.
+// runFirst uploads the new configuration to the cluster. From it kubeadm creates the static pods
+// and the kubelets' files and, on the last control-plane host, CoreDNS and kube-proxy.
 func (u Upgrade) runFirst(ctx context.Context) error {
 	m := u.Machine
 	text, err := InitDocuments(u.Config, u.Node, u.Facts)
@@ -139,10 +135,9 @@ func (u Upgrade) runFirst(ctx context.Context) error {
 	return u.apply(ctx)
 }
 
-// apply has kubeadm try again, as long as an API server may take to answer, where nothing
-// but its Job was too slow: it gives that one minute (check CreateJob, before anything is
-// changed), in which on a host that has just booted the pods' network and the leases of
-// the control plane's programs may not be back.
+// apply runs kubeadm upgrade apply, and retries for APIPatience if only its Job was too slow.
+// kubeadm waits one minute for the Job before it changes anything (preflight check CreateJob).
+// Shortly after a boot, the pod network and the leases of the control plane may need longer.
 func (u Upgrade) apply(ctx context.Context) error {
 	m, until := u.Machine, time.Now().Add(cmp.Or(u.patience, u.Config.APIPatience()))
 	for {
@@ -153,12 +148,12 @@ func (u Upgrade) apply(ctx context.Context) error {
 	}
 }
 
-// onlyJob reports whether kubeadm failed for its Job and for nothing else.
+// onlyJob reports whether kubeadm failed only because of its Job.
 func onlyJob(err error) bool {
 	return strings.Contains(err.Error(), "[ERROR CreateJob]") && strings.Count(err.Error(), "[ERROR ") == 1
 }
 
-// configuration is kubeadm's for an upgrade (kubeadm.k8s.io/v1beta4).
+// configuration is the UpgradeConfiguration (kubeadm.k8s.io/v1beta4).
 func (u Upgrade) configuration() object {
 	how := object{"imagePullPolicy": "IfNotPresent"}
 	if len(u.Config.IgnorePreflightErrors) > 0 {
@@ -178,7 +173,7 @@ func (u Upgrade) startKubelet(ctx context.Context) error {
 			return runtime.Explain(ctx, m.Machine, host.Failure{What: "start the kubelet", Err: err, Unit: "kubelet"})
 		}
 	}
-	if err := node.AwaitNode(ctx, m.Machine, cmp.Or(u.patience, u.Config.kubeletPatience()), u.kubeletIs); err != nil {
+	if err := node.AwaitNode(ctx, m.Machine, cmp.Or(u.patience, u.Config.kubeletPatience()), u.kubeletUpgraded); err != nil {
 		return runtime.Explain(ctx, m.Machine, host.Failure{What: "wait for the upgraded kubelet", Err: err, Unit: "kubelet"})
 	}
 	if err := m.noteConfigured(u.Config, u.Node); err != nil {
@@ -187,12 +182,12 @@ func (u Upgrade) startKubelet(ctx context.Context) error {
 	return host.Remove(m.Path(leave.UpgradedFile))
 }
 
-// kubeletPatience is how long a kubelet may take to be seen with its new version: on
-// slow machines as long as kubeadm waits for it there.
+// kubeletPatience is the time in which a kubelet must report its new version: two minutes, or
+// kubeadm's timeout for slow machines if that is longer.
 func (c Config) kubeletPatience() time.Duration { return c.patience("kubeletHealthCheck") }
 
-// APIPatience is how long an API server may take to answer after its host was started:
-// two minutes, on slow machines as long as kubeadm waits for it there.
+// APIPatience is the time in which an API server must answer after the start of its host: two
+// minutes, or kubeadm's timeout for slow machines if that is longer.
 func (c Config) APIPatience() time.Duration { return c.patience("kubernetesAPICall") }
 
 func (c Config) patience(timeout string) time.Duration {
@@ -203,9 +198,9 @@ func (c Config) patience(timeout string) time.Duration {
 	return max(wanted, 2*time.Minute)
 }
 
-// kubeletIs is nil when the API server shows this node as ready, with the version
-// that it is to have. The kubelet's own credentials may read just this.
-func (u Upgrade) kubeletIs(ctx context.Context) error {
+// kubeletUpgraded returns nil if the API server shows this node as ready and with the new version.
+// It uses the kubelet's credentials, which may read only this Node.
+func (u Upgrade) kubeletUpgraded(ctx context.Context) error {
 	client, err := kube.Client(u.Machine.Machine, kube.KubeletConf)
 	if err != nil {
 		return err

@@ -21,29 +21,29 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// TestBehind: what of a configuration an upgrade has to bring, by the kind of host.
+// TestBehind: the differences that need an upgrade depend on the kind of host.
 func TestBehind(t *testing.T) {
-	master, worker := Node{Name: "cp1", ControlPlane: true}, Node{Name: "w1"}
+	controlPlane, worker := Node{Name: "cp1", ControlPlane: true}, Node{Name: "w1"}
 	const was = "version: 1.36.3"
 	for _, tc := range []struct {
-		name, now, master, worker string
+		name, now, controlPlane, worker string
 	}{
 		{"nothing", was, "", ""},
 		{"another version", "version: 1.36.4", "Kubernetes 1.36.3, not 1.36.4", "Kubernetes 1.36.3, not 1.36.4"},
-		{"the kubelet's", was + "\noverrides: {kubelet: {maxPods: 50}}", "another configuration of Kubernetes 1.36.3", "another configuration of Kubernetes 1.36.3"},
-		{"the control plane's", was + "\naudit: {maxAge: 7}", "another configuration of Kubernetes 1.36.3", ""},
-		{"the audit policy", was + "\naudit: {policy: {rules: [{level: Metadata}]}}", "another configuration of Kubernetes 1.36.3", ""},
+		{"the kubelet's", was + "\noverrides: {kubelet: {maxPods: 50}}", "different configuration of Kubernetes 1.36.3", "different configuration of Kubernetes 1.36.3"},
+		{"the control plane's", was + "\naudit: {maxAge: 7}", "different configuration of Kubernetes 1.36.3", ""},
+		{"the audit policy", was + "\naudit: {policy: {rules: [{level: Metadata}]}}", "different configuration of Kubernetes 1.36.3", ""},
 		{"checks of kubeadm", was + "\nignorePreflightErrors: [Swap]", "", ""},
 	} {
 		for _, host := range []struct {
 			n    Node
 			want string
-		}{{master, tc.master}, {worker, tc.worker}} {
+		}{{controlPlane, tc.controlPlane}, {worker, tc.worker}} {
 			n, want := host.n, host.want
 			t.Run(tc.name+" on "+n.Name, func(t *testing.T) {
 				_, m := newFake(t)
 				if got, err := m.Behind(t.Context(), section(t, tc.now), n); err != nil || got != "" {
-					t.Errorf("a host that has not joined: %q, %v", got, err)
+					t.Errorf("on a host that has not joined: got %q, %v, want none", got, err)
 				}
 				if err := errors.Join(m.noteConfigured(section(t, was), n), node.SetState(m.Machine, node.Ended)); err != nil {
 					t.Fatal(err)
@@ -56,7 +56,7 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// TestBehindOfOld: an airgap that did not write the configuration down.
+// TestBehindOfOld: a host of an older airgap, which did not save its configuration.
 func TestBehindOfOld(t *testing.T) {
 	f, m := newFake(t)
 	f.Answers["kubelet --version"] = func(host.Cmd) ([]byte, error) { return []byte("Kubernetes v1.35.8\n"), nil }
@@ -65,13 +65,12 @@ func TestBehindOfOld(t *testing.T) {
 	}
 	for version, want := range map[string]string{"1.35.8": "", "1.36.3": "Kubernetes 1.35.8, not 1.36.3"} {
 		if got, err := m.Behind(t.Context(), section(t, "version: "+version), Node{Name: "w1"}); err != nil || got != want {
-			t.Errorf("%s: %q, %v, want %q", version, got, err, want)
+			t.Errorf("%s: got %q, %v, want %q", version, got, err, want)
 		}
 	}
 }
 
-// node is an API server with one node, whose kubelet has the version that it is
-// started with.
+// upgradeAPI is an API server with one node. Its kubelet has the stored version.
 func upgradeAPI(t *testing.T, f *hosttest.Fake, m Machine) *atomic.Value {
 	t.Helper()
 	version := new(atomic.Value)
@@ -94,8 +93,7 @@ func upgradeAPI(t *testing.T, f *hosttest.Fake, m Machine) *atomic.Value {
 	return version
 }
 
-// TestUpgrade goes the way of a worker and of the first host, and once more: nothing
-// is repeated.
+// TestUpgrade upgrades a worker and the first host: each step is done after its run.
 func TestUpgrade(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		t.Run(fmt.Sprint("first ", first), func(t *testing.T) {
@@ -126,10 +124,10 @@ func TestUpgrade(t *testing.T) {
 			}
 			text, err := os.ReadFile(m.Path(upgradeFile))
 			if err != nil || !strings.Contains(string(text), "kubernetesVersion: v1.36.3") || strings.Count(string(text), "- Swap") != 2 {
-				t.Errorf("%s is\n%s, %v", upgradeFile, text, err)
+				t.Errorf("got %s\n%s, %v", upgradeFile, text, err)
 			}
 			if behind, err := m.Behind(t.Context(), u.Config, n); err != nil || behind == "" {
-				t.Errorf("before the kubelet has started it is behind by %q, %v", behind, err)
+				t.Errorf("before the start of the kubelet: got difference %q, %v, want one", behind, err)
 			}
 			if err := kubelet.Run(t.Context()); err != nil {
 				t.Fatal(err)
@@ -137,16 +135,16 @@ func TestUpgrade(t *testing.T) {
 			hosttest.MustHold(t, plane.Done, true)
 			hosttest.MustHold(t, kubelet.Done, true)
 			if behind, err := m.Behind(t.Context(), u.Config, n); err != nil || behind != "" {
-				t.Errorf("at the end it is behind by %q, %v", behind, err)
+				t.Errorf("at the end: got difference %q, %v, want none", behind, err)
 			}
 		})
 	}
 }
 
-// TestHalfAnUpgradeIsTakenBack: a worker whose upgrade was broken off between kubeadm and
-// the kubelet is not as before, though that is what it has noted; and it is when its kubelet
-// has been started anew, killed on the way or not.
-func TestHalfAnUpgradeIsTakenBack(t *testing.T) {
+// TestRollbackOfAnUnfinishedUpgrade: an upgrade of a worker stopped between kubeadm and the
+// kubelet. The worker differs from the old configuration, although its file has that one, until
+// both steps of the rollback have run, also after a kill between them.
+func TestRollbackOfAnUnfinishedUpgrade(t *testing.T) {
 	f, m := newFake(t)
 	upgradeAPI(t, f, m)
 	n, was := Node{Name: "w1"}, section(t, "version: 1.35.8")
@@ -155,30 +153,30 @@ func TestHalfAnUpgradeIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	back := Upgrade{Machine: m, Config: was, Node: n}
-	for _, says := range []string{"half of an upgrade to Kubernetes 1.36.3", "half of an upgrade to Kubernetes 1.35.8"} { // the second: killed
+	for _, says := range []string{"unfinished upgrade to Kubernetes 1.36.3", "unfinished upgrade to Kubernetes 1.35.8"} { // the second one was killed
 		if behind, err := m.Behind(t.Context(), was, n); err != nil || behind != says {
-			t.Errorf("it is behind by %q, %v, want %q", behind, err, says)
+			t.Errorf("got difference %q, %v, want %q", behind, err, says)
 		}
 		hosttest.MustHold(t, back.Kubelet().Done, false)
 		if done, err := back.ControlPlane().Done(t.Context()); err != nil || done != strings.HasSuffix(says, "1.35.8") {
-			t.Errorf("%s: kubeadm's part is done: %v, %v", says, done, err)
+			t.Errorf("%s: got kubeadm step done %v, %v", says, done, err)
 		}
 		if err := back.ControlPlane().Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := back.Kubelet().Run(t.Context()); err != nil || f.Ran("systemctl restart kubelet") != 1 {
-		t.Errorf("%v, ran %q", err, f.Calls)
+		t.Errorf("got %v, ran %q, want one restart of the kubelet", err, f.Calls)
 	}
 	hosttest.MustHold(t, back.ControlPlane().Done, true)
 	hosttest.MustHold(t, back.Kubelet().Done, true)
 	if behind, err := m.Behind(t.Context(), was, n); err != nil || behind != "" {
-		t.Errorf("at the end it is behind by %q, %v", behind, err)
+		t.Errorf("at the end: got difference %q, %v, want none", behind, err)
 	}
 }
 
-// TestKubeletDoesNotComeBack: a host whose kubelet does not show the new version in time
-// is told, with the kubelet's own last words, and counts as not upgraded.
+// TestKubeletDoesNotComeBack: if a kubelet does not report the new version in time, the error has
+// the end of its journal, and the host counts as not upgraded.
 func TestKubeletDoesNotComeBack(t *testing.T) {
 	f, m := newFake(t)
 	upgradeAPI(t, f, m)
@@ -194,16 +192,16 @@ func TestKubeletDoesNotComeBack(t *testing.T) {
 	}
 	for _, says := range []string{"wait for the upgraded kubelet: ", "the API server shows node w1 with kubelet v1.35.8, not v1.36.3", "kubelet said last:\nfailed to load the CNI configuration"} {
 		if !strings.Contains(err.Error(), says) {
-			t.Errorf("%q is not in %v", says, err)
+			t.Errorf("got %v, want it to contain %q", err, says)
 		}
 	}
 	hosttest.MustHold(t, u.Kubelet().Done, false)
 	if behind, err := m.Behind(t.Context(), u.Config, u.Node); err != nil || behind == "" {
-		t.Errorf("it is behind by %q, %v", behind, err)
+		t.Errorf("got difference %q, %v, want one", behind, err)
 	}
 }
 
-// TestKubeProxy: its document is written once for each configuration.
+// TestKubeProxy: the configuration is written once for each version of it.
 func TestKubeProxy(t *testing.T) {
 	f, m := newFake(t)
 	upgradeAPI(t, f, m)
@@ -218,8 +216,8 @@ func TestKubeProxy(t *testing.T) {
 	hosttest.MustHold(t, u.KubeProxy().Done, false)
 }
 
-// TestKubeProxyKilled: who was killed after kubeadm had written the configuration does
-// not know whether the pods have it.
+// TestKubeProxyKilled: after a kill between the new configuration and the restart, the step
+// restarts the pods.
 func TestKubeProxyKilled(t *testing.T) {
 	f, m := newFake(t)
 	var restarts atomic.Int32
@@ -238,23 +236,23 @@ func TestKubeProxyKilled(t *testing.T) {
 	f.Put(t, kube.AdminConf, a.Kubeconfig(m.Path(kube.ClusterCA)))
 	s := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1", ControlPlane: true}, First: true}.KubeProxy()
 	if err := s.Run(t.Context()); err != nil || restarts.Load() != 0 {
-		t.Errorf("the same configuration: %v, %d restarts", err, restarts.Load())
+		t.Errorf("with the same configuration: got %v, %d restarts, want 0", err, restarts.Load())
 	}
 	f.Put(t, leave.ProxyingFile, "")
 	if err := s.Run(t.Context()); err != nil || restarts.Load() != 1 {
-		t.Errorf("after a kill: %v, %d restarts", err, restarts.Load())
+		t.Errorf("after a kill: got %v, %d restarts, want 1", err, restarts.Load())
 	}
 	hosttest.MustHold(t, s.Done, true)
 	if err := s.Run(t.Context()); err != nil || restarts.Load() != 1 {
-		t.Errorf("once more: %v, %d restarts", err, restarts.Load())
+		t.Errorf("second run: got %v, %d restarts, want 1", err, restarts.Load())
 	}
 }
 
-// TestUpgradeFails: what kubeadm could not do is not noted as done.
+// TestUpgradeFails: a failed kubeadm upgrade does not count as done.
 func TestUpgradeFails(t *testing.T) {
 	f, m := newFake(t)
 	upgradeAPI(t, f, m)
-	f.Fails("kubeadm upgrade node", 1, "[ERROR ImagePull]: it did not come")
+	f.Fails("kubeadm upgrade node", 1, "[ERROR ImagePull]: pull failed")
 	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "w1"}}
 	err := u.ControlPlane().Run(t.Context())
 	var failure *host.Failure
@@ -264,14 +262,14 @@ func TestUpgradeFails(t *testing.T) {
 	hosttest.MustHold(t, u.ControlPlane().Done, false)
 }
 
-// TestUpgradeAfterReboot: kubeadm's Job that is too slow is tried again, until the time is
-// over; anything else is not.
+// TestUpgradeAfterReboot: kubeadm runs again while only its Job is too slow, until the timeout.
+// Other errors are not retried.
 func TestUpgradeAfterReboot(t *testing.T) {
-	const slow, full = `[ERROR CreateJob]: Job "upgrade-health-check-1" in the namespace "kube-system" did not complete in 1m0s`, "[ERROR ImagePull]: it did not come"
+	const slow, full = `[ERROR CreateJob]: Job "upgrade-health-check-1" in the namespace "kube-system" did not complete in 1m0s`, "[ERROR ImagePull]: pull failed"
 	for _, tc := range []struct {
 		name     string
 		patience time.Duration
-		said     []string // each time, "" is success
+		output   []string // of each run; "" is success
 		runs     int
 		fails    bool
 	}{
@@ -285,33 +283,33 @@ func TestUpgradeAfterReboot(t *testing.T) {
 			upgradeAPI(t, f, m)
 			runs := 0
 			f.Answers["kubeadm upgrade apply"] = func(c host.Cmd) ([]byte, error) {
-				said := tc.said[runs]
-				if runs++; said == "" {
+				output := tc.output[runs]
+				if runs++; output == "" {
 					return nil, nil
 				}
-				return nil, &host.CommandError{Argv: append([]string{c.Name}, c.Args...), ExitCode: 1, Tail: said, Err: errors.New("exit status 1")}
+				return nil, &host.CommandError{Argv: append([]string{c.Name}, c.Args...), ExitCode: 1, Tail: output, Err: errors.New("exit status 1")}
 			}
 			u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, First: true, patience: tc.patience}
 			err := u.ControlPlane().Run(t.Context())
 			if (err != nil) != tc.fails || runs != tc.runs {
-				t.Errorf("%d runs, %v", runs, err)
+				t.Errorf("got %d runs, %v, want %d", runs, err, tc.runs)
 			}
 			hosttest.MustHold(t, u.ControlPlane().Done, !tc.fails)
 		})
 	}
 }
 
-// TestRehearseWrites: a webhook that says no, or does not answer, is named; one that
-// may not be asked this way is not; nothing is written.
+// TestRehearseWrites: the error names a webhook that denies or does not answer. A webhook without
+// support for dry runs is skipped, and no write is persisted.
 func TestRehearseWrites(t *testing.T) {
 	pod := func(name string) string {
 		return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"shop","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"till","uid":"1","controller":true}]}}`, name)
 	}
 	for _, tc := range []struct{ name, refused, says, want string }{
-		{"nobody objects", "", "", ""},
+		{"no webhook denies", "", "", ""},
 		{"a dead webhook", "/nodes/cp1", `failed calling webhook \"lost.bank.example\"`, "change node cp1"},
-		{"a strict one", "/pods", `admission webhook \"strict\" denied the request`, "make a pod in kube-system"},
-		{"one for Jobs", "/jobs", `admission webhook \"strict\" denied the request`, "make a Job in kube-system"},
+		{"a strict one", "/pods", `admission webhook \"strict\" denied the request`, "create a pod in kube-system"},
+		{"one for Jobs", "/jobs", `admission webhook \"strict\" denied the request`, "create a Job in kube-system"},
 		{"one for DaemonSets", "/daemonsets/kube-proxy", `admission webhook \"strict\" denied the request`, "change DaemonSet kube-system/kube-proxy"},
 		{"one for evictions", "/shop/pods/till-1/eviction", `admission webhook \"strict\" denied the request`, "evict pod shop/till-1"},
 		{"one with side effects", "/configmaps/kubeadm-config", "admission webhook does not support dry run", ""},
@@ -320,14 +318,14 @@ func TestRehearseWrites(t *testing.T) {
 			f, m := newFake(t)
 			asked := 0
 			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodGet { // what would be drained: two pods of one namespace
+				if r.Method == http.MethodGet { // the pods to drain: two of one namespace
 					w.Header().Set("Content-Type", "application/json")
 					fmt.Fprint(w, `{"kind":"PodList","apiVersion":"v1","items":[`+pod("till-1")+`,`+pod("till-2")+`]}`)
 					return
 				}
 				asked++
 				if r.URL.Query().Get("dryRun") != "All" {
-					t.Errorf("%s %s would be kept", r.Method, r.URL)
+					t.Errorf("%s %s: got a write that persists, want dryRun=All", r.Method, r.URL)
 				}
 				w.Header().Set("Content-Type", "application/json")
 				if tc.refused != "" && strings.HasSuffix(r.URL.Path, tc.refused) {
@@ -350,7 +348,7 @@ func TestRehearseWrites(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 			if tc.want == "" && asked != 8 {
-				t.Errorf("asked for %d writes", asked)
+				t.Errorf("got %d writes, want 8", asked)
 			}
 		})
 	}

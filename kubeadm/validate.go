@@ -17,7 +17,7 @@ import (
 	"airgap.dev/airgap/kubeadm/release"
 )
 
-// Validate reports every wrong value of a section that was defaulted.
+// Validate returns all errors of a section after Default.
 func (c Config) Validate(at *field.Path) field.ErrorList {
 	errs := c.ValidateStored(at)
 	errs = append(errs, c.strict(at)...)
@@ -26,8 +26,8 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 	return append(errs, c.refuse(at.Child("overrides"))...)
 }
 
-// ValidateStored is Validate for a section of a bundle that this host has already:
-// an older airgap took overrides that Validate refuses.
+// ValidateStored is Validate for a section of a bundle that is already on this host: an older
+// airgap accepted overrides that Validate refuses.
 func (c Config) ValidateStored(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if _, err := release.Of(c.Version); err != nil {
@@ -50,8 +50,8 @@ func (c Config) ValidateStored(at *field.Path) field.ErrorList {
 	return append(errs, c.Overrides.validate(at.Child("overrides"))...)
 }
 
-// The bounds are kubeadm's: a node takes a /24 of the pods' network, and the
-// allocator of Services holds at most 2^20 addresses.
+// The limits are kubeadm's: a node uses a /24 of the pod network, and the allocator of Service
+// addresses supports at most 2^20 addresses.
 func (c Config) validateSubnets(at *field.Path) field.ErrorList {
 	pods, errs := subnet(at.Child("podSubnet"), c.PodSubnet, 8, 24)
 	services, more := subnet(at.Child("serviceSubnet"), c.ServiceSubnet, 12, 28)
@@ -94,25 +94,25 @@ func checkEndpoint(text string) error {
 	return nil
 }
 
-// validateGates forbids feature gates that kubeadm of this version does not know, or no
-// longer: it would say so when the packages are on the servers.
+// validateGates forbids feature gates that this version of kubeadm does not know or has removed:
+// kubeadm would fail only after the installation of the packages.
 func (c Config) validateGates(at *field.Path) field.ErrorList {
 	set, _ := c.Overrides.ClusterConfiguration["featureGates"].(map[string]any)
 	own, err := release.Of(c.Version)
 	if err != nil {
-		return nil // Validate has said it
+		return nil // Validate reports it
 	}
 	var errs field.ErrorList
 	for _, gate := range slices.Sorted(maps.Keys(set)) {
 		if !slices.Contains(own.Gates, gate) {
-			errs = append(errs, field.Forbidden(at.Child(gate), fmt.Sprintf("kubeadm %s does not know it, but %s: leave it out, or set it where it belongs (kubelet.featureGates, extraArgs of a component)", own.Minor, strings.Join(own.Gates, ", "))))
+			errs = append(errs, field.Forbidden(at.Child(gate), fmt.Sprintf("kubeadm %s does not know it, only %s: leave it out, or set it for its component (kubelet.featureGates, extraArgs)", own.Minor, strings.Join(own.Gates, ", "))))
 		}
 	}
 	return errs
 }
 
-// validate forbids what airgap derives elsewhere: two places for one setting
-// would let the cluster differ from what is in the bundle.
+// validate forbids fields that airgap derives from other settings: with two sources for one
+// setting the cluster could differ from the bundle.
 func (o Overrides) validate(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	forbid := func(in string, m map[string]any, key, why string) {
@@ -121,11 +121,11 @@ func (o Overrides) validate(at *field.Path) field.ErrorList {
 		}
 	}
 	for _, key := range []string{"apiVersion", "kind"} {
-		forbid("kubelet", o.Kubelet, key, "it is written by airgap")
-		forbid("kubeProxy", o.KubeProxy, key, "it is written by airgap")
-		forbid("clusterConfiguration", o.ClusterConfiguration, key, "it is written by airgap")
+		forbid("kubelet", o.Kubelet, key, "airgap writes it")
+		forbid("kubeProxy", o.KubeProxy, key, "airgap writes it")
+		forbid("clusterConfiguration", o.ClusterConfiguration, key, "airgap writes it")
 	}
-	forbid("kubelet", o.Kubelet, "cgroupDriver", "it is read from the host, for kubelet and runtime alike")
+	forbid("kubelet", o.Kubelet, "cgroupDriver", "airgap reads it from the host, for the kubelet and the runtime")
 	forbid("clusterConfiguration", o.ClusterConfiguration, "kubernetesVersion", "use kubernetes.version")
 	forbid("clusterConfiguration", o.ClusterConfiguration, "controlPlaneEndpoint", "use kubernetes.controlPlaneEndpoint")
 	forbid("clusterConfiguration", o.ClusterConfiguration, "imageRepository", "images keep their upstream names; use sources.rewrite")

@@ -67,7 +67,7 @@ func TestCheckListsAllDifferences(t *testing.T) {
 	err := r.check(t.Context())
 	for _, says := range []string{
 		"the backup and the bundle are of different clusters", "the cluster's name was bank and is bank-b",
-		"the pods' network was 10.244.0.0/16", "encryption of Secrets was off",
+		"the pod network was 10.244.0.0/16", "encryption of Secrets was off",
 	} {
 		if err == nil || !strings.Contains(err.Error(), says) || advice.Of(err) == "" {
 			t.Errorf("%v does not contain %q", err, says)

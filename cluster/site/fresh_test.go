@@ -25,7 +25,7 @@ packages: {os: el9, repositories: [{name: baseos, baseURL: "https://dl.example/"
 		t.Fatal(err)
 	}
 	_, err := Fresh(&bundle.Index{Name: "bank", Config: text}, "cp1")
-	if err == nil || !strings.Contains(err.Error(), "airgap.yaml of bundle bank:6:") || !strings.Contains(err.Error(), "AlwaysAllow lets everybody do everything") {
+	if err == nil || !strings.Contains(err.Error(), "airgap.yaml of bundle bank:6:") || !strings.Contains(err.Error(), "AlwaysAllow allows every request") {
 		t.Errorf("got %v", err)
 	}
 	if !strings.Contains(advice.Of(err), "airgap bundle") {

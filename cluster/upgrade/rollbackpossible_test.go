@@ -68,8 +68,8 @@ func TestRollbackBlocked(t *testing.T) {
 				"command: [prog, --service-cluster-ip-range=10.96.0.0/16, --encryption-provider-config=/e]}]}\n",
 		}, "encryption"},
 		{"etcd data in another directory", "overrides: {clusterConfiguration: {etcd: {local: {dataDir: /data/etcd}}}}, ", nil, "which airgap does not restore"},
-		{"another pod network than in the bundle", "podSubnet: 10.99.0.0/16, ", nil, "the pods' network was 10.244.0.0/16"},
-		{"no manifest", "", map[string]string{"/etc/kubernetes/manifests/etcd.yaml": ""}, "read which cluster it was"},
+		{"another pod network than in the bundle", "podSubnet: 10.99.0.0/16, ", nil, "the pod network was 10.244.0.0/16"},
+		{"no manifest", "", map[string]string{"/etc/kubernetes/manifests/etcd.yaml": ""}, "read the cluster's identity"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Root: t.TempDir()}}}

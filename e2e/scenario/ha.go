@@ -161,7 +161,7 @@ func wrongCode(ctx context.Context, e *Env, by, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("join with a worker's code", 1, "the code is a worker's", "--new-code"); err != nil {
+	if err := r.Want("join with a worker's code", 1, "the join token is a worker's", "--new-code"); err != nil {
 		return err
 	}
 	return e.Script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl")

@@ -20,39 +20,39 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// Approver decides about certificates that hosts request with join tokens, instead of
-// the controller manager, which approves any node's to any bootstrap token. One runs
-// on each control-plane host; they may decide about the same request at once.
+// Approver approves or denies certificate requests with join tokens. It replaces the controller
+// manager, which approves the certificate of any node for any bootstrap token. One Approver runs
+// on each control-plane host; several may handle the same request at the same time.
 type Approver struct {
 	Client kubernetes.Interface
 	Say    func(format string, args ...any)
 
-	grace time.Duration // between a certificate and the end of its token; 0 is 30 s
-	spent map[types.UID]bool
+	grace time.Duration      // between the certificate and the deactivation of its token; 0 is 30 s
+	spent map[types.UID]bool // requests with a token that is being deactivated
 }
 
-// approverGroup may do what an Approver has to, and nothing else.
+// approverGroup has only the permissions that an Approver needs.
 const approverGroup = "airgap:join-approvers"
 
 const (
-	watchTime    = 5 * time.Minute // then the requests are listed again
+	watchTime    = 5 * time.Minute // then it lists the requests again
 	spentGrace   = 30 * time.Second
-	approverRest = time.Second // after an error
+	approverRest = time.Second // pause after a round
 )
 
-// Run decides until the context ends, or the API server does not take this client any
-// longer.
+// Run handles requests until the context ends. It returns an error if the API server no longer
+// accepts the client's credential.
 func (a Approver) Run(ctx context.Context) error {
 	a.spent = map[types.UID]bool{}
 	for {
 		err := a.round(ctx)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // it was ended
+			return nil //nolint:nilerr // the context has ended
 		}
 		if err != nil {
 			a.Say("%v", err)
 		}
-		if locked(err) {
+		if needsCredential(err) {
 			return err
 		}
 		select {
@@ -63,13 +63,13 @@ func (a Approver) Run(ctx context.Context) error {
 	}
 }
 
-// locked reports whether another credential is needed.
-func locked(err error) bool {
+// needsCredential reports whether the error means that the client needs another credential.
+func needsCredential(err error) bool {
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	return unknown || apierrors.IsUnauthorized(err)
 }
 
-// round decides about the requests that exist, then about those that come.
+// round handles the existing requests, and then new ones for watchTime.
 func (a Approver) round(ctx context.Context) error {
 	requests := a.Client.CertificatesV1().CertificateSigningRequests()
 	ours := metav1.ListOptions{FieldSelector: "spec.signerName=" + certificates.KubeAPIServerClientKubeletSignerName}
@@ -77,15 +77,15 @@ func (a Approver) round(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list certificate requests: %w", err)
 	}
-	// A host that was interrupted may have asked twice: its last key is the one it has.
+	// The newest first: an interrupted host may have two requests, and has only the last key.
 	slices.SortStableFunc(list.Items, func(x, y certificates.CertificateSigningRequest) int {
 		return y.CreationTimestamp.Compare(x.CreationTimestamp.Time)
 	})
-	// One that cannot be decided keeps no other from its decision.
+	// An error for one request does not stop the others.
 	var undecided error
 	for i := range list.Items {
 		err := a.handle(ctx, &list.Items[i])
-		if locked(err) || ctx.Err() != nil {
+		if needsCredential(err) || ctx.Err() != nil {
 			return err
 		}
 		undecided = errors.Join(undecided, err)
@@ -103,7 +103,7 @@ func (a Approver) round(ctx context.Context) error {
 	for e := range events.ResultChan() {
 		r, is := e.Object.(*certificates.CertificateSigningRequest)
 		if !is {
-			return nil // it begins with a list again
+			return nil // the next round lists the requests again
 		}
 		if err := a.handle(ctx, r); err != nil {
 			return err
@@ -127,8 +127,8 @@ func (a Approver) handle(ctx context.Context, r *certificates.CertificateSigning
 	return nil
 }
 
-// decide notes on the token which key it is used for before it approves: of two
-// requests, and of two approvers, one writes first.
+// decide approves or denies a request. Before an approval it writes the hash of the key to the
+// token: if two requests or two approvers compete, only the first write succeeds.
 func (a Approver) decide(ctx context.Context, r *certificates.CertificateSigningRequest, id string) error {
 	var no *denial
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -146,16 +146,16 @@ func (a Approver) decide(ctx context.Context, r *certificates.CertificateSigning
 		return a.claim(ctx, r, token)
 	})
 	if err != nil {
-		return fmt.Errorf("decide about %s of %s: %w", r.Name, r.Spec.Username, err)
+		return fmt.Errorf("check request %s of %s: %w", r.Name, r.Spec.Username, err)
 	}
 	return a.conclude(ctx, r, no)
 }
 
-// token is nil where it is gone. What is not found is asked for again: an API server
-// that has just started knows neither the Secret nor who may read it.
+// token returns the Secret of a join token, nil if it does not exist. It tries twice: an API server
+// that has just started can miss the Secret or its Role in its cache.
 func (a Approver) token(ctx context.Context, id string) (*corev1.Secret, error) {
 	secrets := a.Client.CoreV1().Secrets(metav1.NamespaceSystem)
-	for again := true; ; again = false {
+	for firstTry := true; ; firstTry = false {
 		token, err := secrets.Get(ctx, TokenName(id), metav1.GetOptions{})
 		if err == nil {
 			return token, nil
@@ -163,7 +163,7 @@ func (a Approver) token(ctx context.Context, id string) (*corev1.Secret, error) 
 		if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
 			return nil, err
 		}
-		if !again {
+		if !firstTry {
 			return nil, nil
 		}
 		select {
@@ -187,7 +187,7 @@ func (a Approver) node(ctx context.Context, token *corev1.Secret) (*corev1.Node,
 
 func (a Approver) claim(ctx context.Context, r *certificates.CertificateSigningRequest, token *corev1.Secret) error {
 	form, err := parseRequest(r.Spec.Request)
-	if err != nil || token.Annotations[usedNote] != "" { // by the same key
+	if err != nil || token.Annotations[usedNote] != "" { // by the same key, which judge has checked
 		return err
 	}
 	metav1.SetMetaDataAnnotation(&token.ObjectMeta, usedNote, keyHash(form))
@@ -195,11 +195,11 @@ func (a Approver) claim(ctx context.Context, r *certificates.CertificateSigningR
 	return err
 }
 
-// conclude writes the decision, unless another approver has.
+// conclude writes the decision to the request, unless another approver has already done so.
 func (a Approver) conclude(ctx context.Context, r *certificates.CertificateSigningRequest, no *denial) error {
 	c := certificates.CertificateSigningRequestCondition{
 		Type: certificates.CertificateApproved, Status: corev1.ConditionTrue,
-		Reason: "AirgapJoin", Message: "The join token is for this node, and was not used before.",
+		Reason: "AirgapJoin", Message: "The join token is for this node and was not used before.",
 	}
 	if no != nil {
 		c.Type, c.Reason, c.Message = certificates.CertificateDenied, RefusedReason+no.reason, no.message
@@ -209,9 +209,9 @@ func (a Approver) conclude(ctx context.Context, r *certificates.CertificateSigni
 	_, err := a.Client.CertificatesV1().CertificateSigningRequests().UpdateApproval(ctx, r.Name, decided, metav1.UpdateOptions{FieldManager: kube.ByUs().FieldManager})
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
-		return nil // what it became comes as an event
+		return nil // the watch returns the new state
 	case err != nil:
-		return fmt.Errorf("decide about %s of %s: %w", r.Name, r.Spec.Username, err)
+		return fmt.Errorf("write the decision about request %s of %s: %w", r.Name, r.Spec.Username, err)
 	case no != nil:
 		a.Say("refused %s of %s: %s", r.Name, r.Spec.Username, no.message)
 	default:
@@ -220,10 +220,10 @@ func (a Approver) conclude(ctx context.Context, r *certificates.CertificateSigni
 	return nil
 }
 
-// RefusedReason begins the reason of each request that an Approver has denied.
+// RefusedReason is the prefix of the reason of each request that an Approver has denied.
 const RefusedReason = "AirgapJoin"
 
-// retireLater ends what a token is good for, when its host has had time to read its
+// retireLater deactivates a used token after the grace period, in which its host can read the
 // certificate.
 func (a Approver) retireLater(ctx context.Context, r *certificates.CertificateSigningRequest, id string) {
 	grace := a.grace
@@ -236,12 +236,12 @@ func (a Approver) retireLater(ctx context.Context, r *certificates.CertificateSi
 	case <-time.After(grace):
 	}
 	if err := a.retire(ctx, id); err != nil && ctx.Err() == nil {
-		a.Say("end the join token of %s: %v", r.Name, err)
+		a.Say("deactivate the join token of %s: %v", r.Name, err)
 	}
 }
 
-// retire lets nothing come with the token any longer. Its Secret stays until the host
-// has joined, or the token expires: a control-plane host's parcel goes with it.
+// retire disables authentication with the token. The Secret stays until the host has joined or the
+// token expires, because the deletion would also delete the parcel of a control-plane host.
 func (a Approver) retire(ctx context.Context, id string) error {
 	secrets := a.Client.CoreV1().Secrets(metav1.NamespaceSystem)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {

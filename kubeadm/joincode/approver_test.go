@@ -28,8 +28,8 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// joinCluster is a real API server that hosts join with real requests, and what signs
-// them when they are approved, as the controller manager does.
+// joinCluster is a real API server for real join requests. Like the controller manager, it signs
+// approved requests.
 type joinCluster struct {
 	server   *apitest.Server
 	admin    kubernetes.Interface
@@ -86,7 +86,7 @@ func testCA(t *testing.T) (*x509.Certificate, crypto.Signer) {
 	return ca, key
 }
 
-// sign signs what is approved, until the test ends.
+// sign signs approved requests until the test ends.
 func (c *joinCluster) sign(ctx context.Context) {
 	requests := c.admin.CertificatesV1().CertificateSigningRequests()
 	for ctx.Err() == nil {
@@ -118,7 +118,7 @@ func (c *joinCluster) sign(ctx context.Context) {
 	}
 }
 
-// journal is what an approver has said.
+// journal has the messages of an approver.
 type journal struct {
 	mu   sync.Mutex
 	text string
@@ -130,7 +130,7 @@ func (w *journal) say(format string, args ...any) {
 	w.text += fmt.Sprintf(format+"\n", args...)
 }
 
-// has waits for the words, which come after the decision.
+// has waits for the text, which the approver logs after its decision.
 func (w *journal) has(t *testing.T, want string) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -141,13 +141,12 @@ func (w *journal) has(t *testing.T, want string) {
 			return
 		}
 		if time.Since(began) > 10*time.Second {
-			t.Fatalf("the journal does not say %q:\n%s", want, text)
+			t.Fatalf("got journal\n%s\nwant it to contain %q", text, want)
 		}
 	}
 }
 
-// approve runs an Approver with the rights that it has in a cluster, until the test
-// ends.
+// approve runs an Approver with its rights of a real cluster until the test ends.
 func (c *joinCluster) approve(t *testing.T, grace time.Duration) *journal {
 	t.Helper()
 	certificate, key, err := clientCertificate(c.signer, c.ca, pkix.Name{CommonName: approverName, Organization: []string{approverGroup}}, time.Hour)
@@ -160,16 +159,16 @@ func (c *joinCluster) approve(t *testing.T, grace time.Duration) *journal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, done := &journal{}, make(chan struct{})
+	log, done := &journal{}, make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer close(done)
-		if err := (Approver{Client: client, Say: said.say, grace: grace}).Run(ctx); err != nil {
+		if err := (Approver{Client: client, Say: log.say, grace: grace}).Run(ctx); err != nil {
 			t.Error(err)
 		}
 	}()
 	t.Cleanup(func() { cancel(); <-done })
-	return said
+	return log
 }
 
 func (c *joinCluster) code(t *testing.T, node string, keys Parcel) Code {
@@ -181,7 +180,7 @@ func (c *joinCluster) code(t *testing.T, node string, keys Parcel) Code {
 	return code
 }
 
-// entry is a host of that name that has been given a code.
+// entry is a host of that name with a code.
 func (c *joinCluster) entry(t *testing.T, node string, code Code) Entry {
 	t.Helper()
 	_, m := hosttest.New(t)
@@ -191,7 +190,7 @@ func (c *joinCluster) entry(t *testing.T, node string, code Code) Entry {
 	}
 }
 
-// token is a client with a code's token and nothing else.
+// token is a client that authenticates only with a code's token.
 func (c *joinCluster) token(t *testing.T, code Code) kubernetes.Interface {
 	t.Helper()
 	config := c.material.rest()
@@ -203,7 +202,7 @@ func (c *joinCluster) token(t *testing.T, code Code) kubernetes.Interface {
 	return client
 }
 
-// request asks for a certificate with a code's token.
+// request requests a certificate with a code's token.
 func (c *joinCluster) request(t *testing.T, code Code, form x509.CertificateRequest, usages ...certificates.KeyUsage) *certificates.CertificateSigningRequest {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -230,7 +229,7 @@ func (c *joinCluster) request(t *testing.T, code Code, form x509.CertificateRequ
 	return r
 }
 
-// refused waits until the request is denied, for that reason.
+// refused waits until the request is denied, and checks the reason.
 func (c *joinCluster) refused(t *testing.T, r *certificates.CertificateSigningRequest, reason string) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
@@ -242,7 +241,7 @@ func (c *joinCluster) refused(t *testing.T, r *certificates.CertificateSigningRe
 			continue
 		}
 		if len(seen.Status.Conditions) != 1 || seen.Status.Conditions[0].Type != certificates.CertificateDenied || seen.Status.Conditions[0].Reason != RefusedReason+reason {
-			t.Errorf("the request is %+v, want it denied for %s", seen.Status.Conditions, reason)
+			t.Errorf("got conditions %+v, want the request denied with %s", seen.Status.Conditions, reason)
 		}
 		return
 	}

@@ -25,19 +25,18 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// ApproverTTL is how long the Approver's certificate is valid. It is made each time
-// that the unit starts, so that nothing has to renew it.
+// ApproverTTL is the validity of the Approver's certificate. Each start of the unit creates a new
+// one, so that it needs no renewal.
 const ApproverTTL = 24 * time.Hour
 
 const approverName = "airgap-join-approver"
 
-// ApproverCredential is a kubeconfig file for this host's API server, with a
-// certificate that may do what an Approver has to. Only root can make it, with the
-// cluster's CA.
+// ApproverCredential returns a kubeconfig file for this host's API server with a new certificate
+// for the Approver. It needs the key of the cluster's CA, which only root can read.
 func ApproverCredential(m host.Machine) ([]byte, error) {
 	text, err := approverCredential(m)
 	if err != nil {
-		return nil, fmt.Errorf("make the approver's certificate: %w", err)
+		return nil, fmt.Errorf("create the approver's certificate: %w", err)
 	}
 	return text, nil
 }
@@ -51,7 +50,7 @@ func approverCredential(m host.Machine) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := kube.RESTConfig(m, kube.SchedulerConf) // kubeadm points it to this host
+	own, err := kube.RESTConfig(m, kube.SchedulerConf) // kubeadm sets this host's address in it
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +66,8 @@ func approverCredential(m host.Machine) ([]byte, error) {
 	})
 }
 
-// clusterCA is the CA's key, and the one of its certificates that belongs to it: while
-// the CA is replaced there are two.
+// clusterCA returns the CA's key and the matching certificate: during a CA rotation the bundle has
+// two certificates.
 func clusterCA(m host.Machine, bundle []byte) (crypto.Signer, *x509.Certificate, error) {
 	private, err := keyutil.PrivateKeyFromFile(m.Path(path.Join(node.PKIDir, "ca.key")))
 	if err != nil {
@@ -76,7 +75,7 @@ func clusterCA(m host.Machine, bundle []byte) (crypto.Signer, *x509.Certificate,
 	}
 	signer, is := private.(crypto.Signer)
 	if !is {
-		return nil, nil, errors.New("the key of the cluster's CA cannot sign")
+		return nil, nil, errors.New("the key of the cluster's CA is not a signing key")
 	}
 	all, err := cert.ParseCertsPEM(bundle)
 	if err != nil {
@@ -87,7 +86,7 @@ func clusterCA(m host.Machine, bundle []byte) (crypto.Signer, *x509.Certificate,
 		return is && public.Equal(signer.Public())
 	})
 	if i < 0 {
-		return nil, nil, fmt.Errorf("%s has no certificate of the CA's key", kube.ClusterCA)
+		return nil, nil, fmt.Errorf("%s has no certificate for the CA's key", kube.ClusterCA)
 	}
 	return signer, all[i], nil
 }
@@ -98,7 +97,7 @@ func clientCertificate(signer crypto.Signer, ca *x509.Certificate, subject pkix.
 		return nil, nil, err
 	}
 	now := time.Now()
-	form := &x509.Certificate{ // x509 makes the serial number
+	form := &x509.Certificate{ // x509 creates the serial number
 		Subject: subject, NotBefore: now.Add(-5 * time.Minute), NotAfter: now.Add(ttl),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true,

@@ -26,8 +26,8 @@ import (
 	"airgap.dev/airgap/kubeadm/kubetest"
 )
 
-// TestParcelIsItsNodes: a code alone, another code and another node read no parcel.
-func TestParcelIsItsNodes(t *testing.T) {
+// TestParcelNeedsNodeAndCode: only the node with its own code can read its parcel.
+func TestParcelNeedsNodeAndCode(t *testing.T) {
 	c := newJoinCluster(t)
 	c.approve(t, 0)
 	keys := Parcel{"/etc/kubernetes/pki/ca.key": []byte("PLANTED")}
@@ -36,16 +36,16 @@ func TestParcelIsItsNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for who, client := range map[string]kubernetes.Interface{"the code's token": c.token(t, code), "node w1": worker.Client} {
+	for user, client := range map[string]kubernetes.Interface{"the code's token": c.token(t, code), "node w1": worker.Client} {
 		for _, name := range []string{ParcelName(code), TokenName(code.ID)} {
 			if _, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsForbidden(err) {
-				t.Errorf("%s reads Secret %s: %v", who, name, err)
+				t.Errorf("%s reads Secret %s: got %v, want forbidden", user, name, err)
 			}
 		}
 	}
 	stolen := NewTicket(worker.Client, func(context.Context) (Code, error) { return code, nil })
 	if got, err := stolen.Parcel(t.Context()); err == nil || !strings.Contains(err.Error(), "another node's") {
-		t.Errorf("node w1 with cp2's code: %v, %v", got, err)
+		t.Errorf("node w1 with cp2's code: got %v, %v, want an error", got, err)
 	}
 	ticket, err := c.entry(t, "cp2", code).Admit(t.Context())
 	if err != nil {
@@ -55,15 +55,15 @@ func TestParcelIsItsNodes(t *testing.T) {
 	wrong.seal = strings.Repeat("a", 26)
 	without := NewTicket(ticket.Client, func(context.Context) (Code, error) { return wrong, nil })
 	if got, err := without.Parcel(t.Context()); err == nil {
-		t.Errorf("a wrong seal opened the parcel: %v", got)
+		t.Errorf("with a wrong seal: got %v, want an error", got)
 	}
 	if got, err := ticket.Parcel(t.Context()); err != nil || !bytes.Equal(got["/etc/kubernetes/pki/ca.key"], []byte("PLANTED")) {
-		t.Errorf("node cp2: %v, %v", got, err)
+		t.Errorf("node cp2: got %v, %v, want its keys", got, err)
 	}
 }
 
-// TestNameInUse: a code made for a name does not take it from a host that runs, nor a
-// control-plane host's name for a worker.
+// TestNameInUse: a code is refused while a host with the name runs, and a worker's code for the name
+// of a control-plane host.
 func TestNameInUse(t *testing.T) {
 	c := newJoinCluster(t)
 	c.approve(t, 0)
@@ -77,9 +77,9 @@ func TestNameInUse(t *testing.T) {
 		c.addNode(t, tc.node, tc.role, tc.ready)
 		c.refused(t, c.request(t, c.code(t, tc.node, nil), nodeForm(tc.node)), tc.reason)
 	}
-	c.addNode(t, "w2", "", false) // a dead host, which another one replaces
+	c.addNode(t, "w2", "", false) // a dead host that is being replaced
 	if _, err := c.entry(t, "w2", c.code(t, "w2", nil)).Admit(t.Context()); err != nil {
-		t.Errorf("a host in the place of a dead one: %v", err)
+		t.Errorf("host that replaces a dead one: got %v, want no error", err)
 	}
 }
 
@@ -103,7 +103,7 @@ func (c *joinCluster) addNode(t *testing.T, name, label string, ready bool) {
 	}
 }
 
-// TestCodeExpired: neither the code nor a request that was made in time is good after.
+// TestCodeExpired: a request is denied after the expiry of its code, even if it was created before.
 func TestCodeExpired(t *testing.T) {
 	c := newJoinCluster(t)
 	code := c.code(t, "w1", nil)
@@ -126,8 +126,8 @@ func (c *joinCluster) expire(t *testing.T, code Code) {
 	}
 }
 
-// TestForeignCluster: a registry that leads to another cluster, with its own CA or with
-// both, is found out by the code before anything is sent there.
+// TestForeignCluster: the code reveals a registry that leads to another cluster, with its own CA or
+// with both, before the host sends anything there.
 func TestForeignCluster(t *testing.T) {
 	c := newJoinCluster(t)
 	var called atomic.Int32
@@ -135,7 +135,7 @@ func TestForeignCluster(t *testing.T) {
 	defer foreign.Close()
 	other := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: foreign.Certificate().Raw}))
 	for _, keys := range []Parcel{nil, {"/etc/kubernetes/pki/ca.key": []byte("x")}} {
-		for what, ca := range map[string]string{"its own": other, "both": c.material.CA + other, "both, turned": other + c.material.CA, "none": ""} {
+		for name, ca := range map[string]string{"its own": other, "both": c.material.CA + other, "both, swapped": other + c.material.CA, "none": ""} {
 			node := "w1"
 			if keys != nil {
 				node = "cp2"
@@ -144,19 +144,19 @@ func TestForeignCluster(t *testing.T) {
 			e.Material = JoinMaterial{APIServer: foreign.Listener.Addr().String(), CA: ca}
 			_, err := e.Admit(t.Context())
 			if err == nil || ca != "" && !strings.Contains(err.Error(), "another cluster's") {
-				t.Errorf("%s with CA %s: %v", node, what, err)
+				t.Errorf("%s with CA %s: got %v, want an error", node, name, err)
 			}
 			if _, err := os.Stat(e.Machine.Path(JoinConf)); err == nil {
-				t.Errorf("%s with CA %s: something was written", node, what)
+				t.Errorf("%s with CA %s: %s was written", node, name, JoinConf)
 			}
 		}
 	}
 	if n := called.Load(); n > 0 {
-		t.Errorf("the foreign cluster was called %d times", n)
+		t.Errorf("the foreign cluster got %d requests, want 0", n)
 	}
 }
 
-// TestOtherRole: the code is of the one role that airgap.yaml has for the node.
+// TestOtherRole: a code for another role than the node's is refused.
 func TestOtherRole(t *testing.T) {
 	material := JoinMaterial{CA: kubetest.NewAPI(t).CA()}
 	pin, err := material.pin()
@@ -167,13 +167,13 @@ func TestOtherRole(t *testing.T) {
 		_, m := hosttest.New(t)
 		e := Entry{Machine: m, Node: "n", ControlPlane: !plane, Material: material, Code: func(context.Context) (Code, error) { return newCode(pin, plane), nil }}
 		if _, err := e.Admit(t.Context()); err == nil || !strings.Contains(err.Error(), "is to be a") {
-			t.Errorf("a code for a control-plane host %v: %v", plane, err)
+			t.Errorf("code for a control-plane host %v: got %v, want an error", plane, err)
 		}
 	}
 }
 
-// TestApproverCredential: the approver's certificate is of the CA whose key is there,
-// also while the CA is replaced.
+// TestApproverCredential: the CA with the existing key signs the approver's certificate, also during
+// a CA rotation.
 func TestApproverCredential(t *testing.T) {
 	f, m := hosttest.New(t)
 	a := kubetest.NewAPI(t)
@@ -208,13 +208,13 @@ func TestApproverCredential(t *testing.T) {
 	}
 	if leaf := leaves[0]; leaf.CheckSignatureFrom(ca) != nil || leaf.Subject.CommonName != approverName ||
 		strings.Join(leaf.Subject.Organization, ",") != approverGroup || time.Until(leaf.NotAfter) > ApproverTTL {
-		t.Errorf("got %v", leaf.Subject)
+		t.Errorf("got a certificate of %v until %s", leaf.Subject, leaf.NotAfter)
 	}
 	if config.Host != a.URL {
-		t.Errorf("it asks %s, not this host", config.Host)
+		t.Errorf("got API server %s, want this host's %s", config.Host, a.URL)
 	}
 	f.Put(t, kube.ClusterCA, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: old.Raw})))
-	if _, err := ApproverCredential(m); err == nil || !strings.Contains(err.Error(), "no certificate of the CA's key") {
-		t.Errorf("a key without its certificate: %v", err)
+	if _, err := ApproverCredential(m); err == nil || !strings.Contains(err.Error(), "no certificate for the CA's key") {
+		t.Errorf("key without its certificate: got %v, want an error", err)
 	}
 }

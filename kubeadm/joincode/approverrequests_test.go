@@ -27,12 +27,11 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// TestApprover: a code gets the certificate of its node, once, and nothing else. Each
-// case is a request that the API server takes, and that kubeadm's binding would have
-// had approved.
+// TestApprover: with a code a host gets only the certificate of its node, and only once. The API
+// server accepts the request of each case, and kubeadm's binding would approve it.
 func TestApprover(t *testing.T) {
 	c := newJoinCluster(t)
-	said := c.approve(t, 0)
+	log := c.approve(t, 0)
 	code := c.code(t, "w1", nil)
 	address, err := url.Parse("spiffe://cluster/cp1")
 	if err != nil {
@@ -49,8 +48,8 @@ func TestApprover(t *testing.T) {
 		reason string
 	}{
 		"another node's name":   {form: nodeForm("cp1"), reason: "OtherNode"},
-		"a name that begins so": {form: nodeForm("w10"), reason: "OtherNode"},
-		"a masters' group":      {form: with(func(f *x509.CertificateRequest) { f.Subject.Organization = []string{nodesGroup, "system:masters"} }), reason: "OtherSubject"},
+		"a name with prefix w1": {form: nodeForm("w10"), reason: "OtherNode"},
+		"also system:masters":   {form: with(func(f *x509.CertificateRequest) { f.Subject.Organization = []string{nodesGroup, "system:masters"} }), reason: "OtherSubject"},
 		"another group alone":   {form: with(func(f *x509.CertificateRequest) { f.Subject.Organization = []string{"system:masters"} }), reason: "OtherSubject"},
 		"a unit in the name":    {form: with(func(f *x509.CertificateRequest) { f.Subject.OrganizationalUnit = []string{"x"} }), reason: "OtherSubject"},
 		"a second common name": {form: with(func(f *x509.CertificateRequest) {
@@ -69,7 +68,7 @@ func TestApprover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := c.request(t, code, tc.form, tc.usages...)
 			c.refused(t, r, tc.reason)
-			said.has(t, "refused "+r.Name+" of system:bootstrap:"+code.ID)
+			log.has(t, "refused "+r.Name+" of system:bootstrap:"+code.ID)
 		})
 	}
 	c.notApprovedByOthers(t, code)
@@ -77,16 +76,16 @@ func TestApprover(t *testing.T) {
 	e := c.entry(t, "w1", code)
 	ticket, err := e.Admit(t.Context())
 	if err != nil {
-		t.Fatalf("after all of that the code is still good for its node: %v", err)
+		t.Fatalf("after all refused requests: got %v, want the code to stay valid for its node", err)
 	}
 	if _, err := ticket.Client.CoreV1().Nodes().Get(t.Context(), "w1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the host does not come as node w1: %v", err)
+		t.Errorf("read node w1 with the ticket: got %v, want not found", err)
 	}
 	if _, err := ticket.Client.CoreV1().Nodes().Get(t.Context(), "cp1", metav1.GetOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("the host comes as more than node w1: %v", err)
+		t.Errorf("read node cp1 with the ticket: got %v, want forbidden", err)
 	}
 	if text := readFile(t, e.Machine.Path(JoinConf)); strings.Contains(text, code.secret) {
-		t.Error("the code was left in a file")
+		t.Errorf("%s contains the code", JoinConf)
 	}
 }
 
@@ -99,8 +98,8 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// notApprovedByOthers asks what the controller manager asks before it approves a
-// request, in a cluster with kubeadm's binding.
+// notApprovedByOthers checks with the access review of the controller manager that it does not
+// approve airgap's requests in a cluster with kubeadm's binding.
 func (c *joinCluster) notApprovedByOthers(t *testing.T, code Code) {
 	t.Helper()
 	const kubeadmGroup = "system:bootstrappers:kubeadm:default-node-token"
@@ -123,25 +122,24 @@ func (c *joinCluster) notApprovedByOthers(t *testing.T, code Code) {
 		return review.Status.Allowed
 	}
 	if approves("system:bootstrappers", "system:authenticated", joinGroup) {
-		t.Error("the controller manager approves any node for a code of airgap's")
+		t.Error("the controller manager approves any node for a code of airgap")
 	}
 	for began := time.Now(); !approves("system:bootstrappers", kubeadmGroup); time.Sleep(50 * time.Millisecond) {
 		if time.Since(began) > 10*time.Second {
-			t.Fatal("the binding of kubeadm does nothing: this test shows nothing")
+			t.Fatal("kubeadm's binding has no effect, so this test proves nothing")
 		}
 	}
-	if err := endAutoApproval(t.Context(), c.admin); err != nil {
+	if err := deleteAutoApproval(t.Context(), c.admin); err != nil {
 		t.Fatal(err)
 	}
 	for began := time.Now(); approves("system:bootstrappers", kubeadmGroup); time.Sleep(50 * time.Millisecond) {
 		if time.Since(began) > 10*time.Second {
-			t.Fatal("the controller manager goes on to approve any node")
+			t.Fatal("the controller manager still approves any node")
 		}
 	}
 }
 
-// TestLongRequest: a request that fills what etcd takes at once is refused, and keeps no
-// other host from joining.
+// TestLongRequest: a request near etcd's size limit is denied, and other hosts can still join.
 func TestLongRequest(t *testing.T) {
 	c := newJoinCluster(t)
 	c.approve(t, 0)
@@ -151,12 +149,11 @@ func TestLongRequest(t *testing.T) {
 	}
 	c.refused(t, c.request(t, c.code(t, "w1", nil), form), "OtherNames")
 	if _, err := c.entry(t, "w2", c.code(t, "w2", nil)).Admit(t.Context()); err != nil {
-		t.Errorf("another host: %v", err)
+		t.Errorf("another host: got %v, want no error", err)
 	}
 }
 
-// TestUndecidableRequest: an error about one request keeps no other from its decision,
-// an older one neither.
+// TestUndecidableRequest: an error for one request does not stop the decision about an older one.
 func TestUndecidableRequest(t *testing.T) {
 	request := func(name string, age time.Duration) *certificates.CertificateSigningRequest {
 		return &certificates.CertificateSigningRequest{
@@ -174,17 +171,17 @@ func TestUndecidableRequest(t *testing.T) {
 		return r.Name == "newer", nil, errors.New("etcdserver: request is too large")
 	})
 	err := (Approver{Client: client, Say: t.Logf}).round(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "decide about newer") {
-		t.Errorf("the error does not name the request: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "request newer") {
+		t.Errorf("got %v, want it to name the request", err)
 	}
 	r, err := client.CertificatesV1().CertificateSigningRequests().Get(t.Context(), "older", metav1.GetOptions{})
 	if err != nil || len(r.Status.Conditions) != 1 {
-		t.Errorf("the other one is not decided: %+v, %v", r.Status.Conditions, err)
+		t.Errorf("got conditions %+v, %v for the other request, want one", r.Status.Conditions, err)
 	}
 }
 
-// TestCodeOnce: of hosts that show one code at once, one gets in, whichever approver
-// is faster; those that come later get nothing either.
+// TestCodeOnce: if several hosts use one code at the same time, only one can join, also with two
+// approvers. A later host cannot join either.
 func TestCodeOnce(t *testing.T) {
 	c := newJoinCluster(t)
 	c.approve(t, 0)
@@ -200,26 +197,26 @@ func TestCodeOnce(t *testing.T) {
 		all.Go(func() { _, errs[i] = entries[i].Admit(t.Context()) })
 	}
 	all.Wait()
-	in := 0
+	admitted := 0
 	for i, err := range errs {
 		if err == nil {
-			in++
+			admitted++
 			continue
 		}
 		if f, is := errors.AsType[*host.Failure](err); !is || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-code") {
-			t.Errorf("a host that came too late: %v", err)
+			t.Errorf("another host: got %v, want a used token", err)
 		}
 		if _, err := os.Stat(entries[i].Machine.Path(JoinConf)); err == nil {
-			t.Error("a host that was refused keeps a key")
+			t.Errorf("a refused host still has %s", JoinConf)
 		}
 	}
-	if in != 1 {
-		t.Errorf("%d of %d hosts got in with one code", in, hosts)
+	if admitted != 1 {
+		t.Errorf("%d of %d hosts joined with one code, want 1", admitted, hosts)
 	}
 	if _, err := c.entry(t, "w1", code).Admit(t.Context()); err == nil || !strings.Contains(err.Error(), "used already") {
-		t.Errorf("a host that came later: %v", err)
+		t.Errorf("a later host: got %v, want a used token", err)
 	}
-	// The API server remembers the token for ten seconds after it is gone.
+	// The API server caches a token for ten seconds after its deletion.
 	approved, list := 0, c.requests(t)
 	for _, r := range list {
 		if len(r.Status.Conditions) > 0 && r.Status.Conditions[0].Type == certificates.CertificateApproved {
@@ -227,7 +224,7 @@ func TestCodeOnce(t *testing.T) {
 		}
 	}
 	if approved != 1 {
-		t.Errorf("%d of %d requests are approved", approved, len(list))
+		t.Errorf("%d of %d requests are approved, want 1", approved, len(list))
 	}
 }
 
@@ -240,11 +237,11 @@ func (c *joinCluster) requests(t *testing.T) []certificates.CertificateSigningRe
 	return list.Items
 }
 
-// TestUsedToken: a control-plane host's token stays until it has joined, and is good for
-// nothing; the same host, which was interrupted, goes on with its key.
+// TestUsedToken: the token of a control-plane host exists until the host has joined, but is disabled
+// after its use. The same host can continue with its key after an interruption.
 func TestUsedToken(t *testing.T) {
 	c := newJoinCluster(t)
-	said := c.approve(t, 2*time.Second)
+	log := c.approve(t, 2*time.Second)
 	keys := Parcel{"/etc/kubernetes/pki/ca.key": []byte("PLANTED")}
 	code := c.code(t, "cp2", keys)
 	e := c.entry(t, "cp2", code)
@@ -253,10 +250,10 @@ func TestUsedToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.refused(t, c.request(t, code, nodeForm("cp2")), "TokenUsed")
-	said.has(t, "by a host with another key")
-	c.cut(t, e)
+	log.has(t, "by a host with another key")
+	c.interrupt(t, e)
 	if _, err := e.Admit(t.Context()); err != nil {
-		t.Errorf("the host was interrupted before it read its certificate, and runs the same command again: %v", err)
+		t.Errorf("second run after an interruption before the certificate: got %v, want no error", err)
 	}
 	secrets := c.admin.CoreV1().Secrets(metav1.NamespaceSystem)
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
@@ -268,29 +265,29 @@ func TestUsedToken(t *testing.T) {
 			break
 		}
 		if time.Since(began) > 10*time.Second {
-			t.Fatal("a used token goes on to let its bearer in")
+			t.Fatal("a used token still authenticates")
 		}
 	}
 	asked := false
 	e.Code = func(context.Context) (Code, error) { asked = true; return code, nil }
 	ticket, err := e.Admit(t.Context())
 	if err != nil || asked {
-		t.Errorf("a host that has its certificate was asked for a code (%v): %v", asked, err)
+		t.Errorf("host with its certificate: got %v, code read %v, want neither", err, asked)
 	}
 	if got, err := ticket.Parcel(t.Context()); err != nil || string(got["/etc/kubernetes/pki/ca.key"]) != "PLANTED" {
-		t.Errorf("the parcel: %v, %v", got, err)
+		t.Errorf("got parcel %v, %v, want the keys", got, err)
 	}
 	if err := ticket.Burn(t.Context()); err != nil {
-		t.Errorf("burn the code as the node: %v", err)
+		t.Errorf("revoke the code as the node: got %v, want no error", err)
 	}
 }
 
-// cut leaves the host as one that was killed while it waited for its certificate.
-func (c *joinCluster) cut(t *testing.T, e Entry) {
+// interrupt puts the host into the state after a kill during the wait for its certificate.
+func (c *joinCluster) interrupt(t *testing.T, e Entry) {
 	t.Helper()
 	saved, err := loadCredential(e.Machine, e.Node, e.Material)
 	if err != nil || !saved.signed() {
-		t.Fatalf("the host has not kept its certificate: %v", err)
+		t.Fatalf("got %v, want a saved certificate", err)
 	}
 	saved.certificate = nil
 	if err := saveCredential(e.Machine, saved, e.Material); err != nil {

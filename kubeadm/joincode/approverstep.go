@@ -23,22 +23,21 @@ const ApproverUnit = "airgap-join-approver.service"
 //go:embed airgap-join-approver.service
 var approverUnit []byte
 
-// Units are the systemd units of this package, by their names.
+// Units returns the content of this package's systemd units by name.
 func Units() (map[string][]byte, error) {
 	return map[string][]byte{ApproverUnit: approverUnit}, nil
 }
 
-// autoApproval is the ClusterRoleBinding of kubeadm by which the controller manager
-// approves the certificate of any node for any bootstrap token. kubeadm init and
-// kubeadm upgrade create it.
+// autoApproval is kubeadm's ClusterRoleBinding that lets the controller manager approve the
+// certificate of any node for any bootstrap token. kubeadm init and kubeadm upgrade create it.
 const autoApproval = "kubeadm:node-autoapprove-bootstrap"
 
-// ApproverStep has this control-plane host decide about join tokens, and nothing else
-// do so. Undo stops the unit: the objects go with the cluster.
+// ApproverStep starts the Approver on this control-plane host and deletes kubeadm's automatic
+// approval. Its undo only stops the unit, because the objects are deleted with the cluster.
 func ApproverStep(m host.Machine) step.Step {
 	a := approving{m}
 	return step.Step{
-		Name: "join-approver", Title: "Decide on this host which node a join token admits",
+		Name: "join-approver", Title: "Start the approver of join tokens",
 		Done: a.done, Plan: a.plan, Run: a.run,
 		Undo: func(ctx context.Context) error { return m.Run(ctx, "systemctl", "disable", "--now", ApproverUnit) },
 	}
@@ -82,7 +81,7 @@ func (a approving) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := endAutoApproval(ctx, client); err != nil {
+	if err := deleteAutoApproval(ctx, client); err != nil {
 		return err
 	}
 	for _, args := range [][]string{{"daemon-reload"}, {"enable", ApproverUnit}, {"restart", ApproverUnit}} {
@@ -93,7 +92,7 @@ func (a approving) run(ctx context.Context) error {
 	return nil
 }
 
-func endAutoApproval(ctx context.Context, client kubernetes.Interface) error {
+func deleteAutoApproval(ctx context.Context, client kubernetes.Interface) error {
 	err := client.RbacV1().ClusterRoleBindings().Delete(ctx, autoApproval, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete ClusterRoleBinding %s: %w", autoApproval, err)

@@ -15,8 +15,8 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// TestApproverStep: kubeadm's binding goes, as often as kubeadm makes it, and the unit
-// runs where the step holds.
+// TestApproverStep: the step deletes kubeadm's binding each time kubeadm creates it, and starts the
+// unit.
 func TestApproverStep(t *testing.T) {
 	server := apitest.Start(t)
 	client := server.Client(t)
@@ -38,7 +38,7 @@ func TestApproverStep(t *testing.T) {
 
 	bindings := client.RbacV1().ClusterRoleBindings()
 	s := ApproverStep(m)
-	for range 2 { // the second time kubeadm upgrade has made it again
+	for range 2 { // kubeadm upgrade creates the binding again
 		if _, err := bindings.Create(t.Context(), &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: autoApproval},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "x"},
@@ -51,7 +51,7 @@ func TestApproverStep(t *testing.T) {
 		}
 		hosttest.MustHold(t, s.Done, true)
 		if _, err := bindings.Get(t.Context(), autoApproval, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("kubeadm's binding: %v", err)
+			t.Errorf("read kubeadm's binding: got %v, want not found", err)
 		}
 	}
 	if err := bindings.Delete(t.Context(), "airgap:join-approver", metav1.DeleteOptions{}); err != nil {
@@ -63,7 +63,7 @@ func TestApproverStep(t *testing.T) {
 	}
 	hosttest.MustHold(t, s.Done, true)
 	if err := s.Undo(t.Context()); err != nil || runs {
-		t.Errorf("the unit runs after reset: %v, %v", runs, err)
+		t.Errorf("after the undo: got %v, unit runs %v, want neither", err, runs)
 	}
 	hosttest.MustHold(t, s.Done, false)
 }

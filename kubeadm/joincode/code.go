@@ -10,33 +10,33 @@ import (
 	"time"
 )
 
-// CodeTTL is how long a code for joining is good.
+// CodeTTL is the validity of a join token.
 const CodeTTL = 2 * time.Hour
 
-// Code lets one host join, once. It is a bootstrap token and the pin of the
-// cluster's CA, and for a control-plane host the key to its Parcel as well. In text:
+// Code is a join token: it lets one host join once. It contains a bootstrap token, a hash of the
+// cluster's CA and, for a control-plane host, the secret that decrypts its Parcel. As text:
 //
-//	abcdef.0123456789abcdef.abcdefghijklmnop                              a worker's
-//	abcdef.0123456789abcdef.abcdefghijklmnop.abcdefghijklmnopqrstuvwxyz   a control-plane host's
+//	abcdef.0123456789abcdef.abcdefghijklmnop                              of a worker
+//	abcdef.0123456789abcdef.abcdefghijklmnop.abcdefghijklmnopqrstuvwxyz   of a control-plane host
 type Code struct {
 	ID, secret string
 	pin        string // of the cluster's CA
-	seal       string // "" is a worker's
+	seal       string // secret of the Parcel's key; "" for a worker
 }
 
 var codeForm = regexp.MustCompile(`^([a-z0-9]{6})\.([a-z0-9]{16})\.([a-z2-7]{16})(?:\.([a-z2-7]{26}))?$`)
 
-// ParseCode reads a code. The error never repeats it.
+// ParseCode parses the text of a join token. The error does not contain the text.
 func ParseCode(text string) (Code, error) {
 	parts := codeForm.FindStringSubmatch(strings.TrimSpace(text))
 	if parts == nil {
-		return Code{}, errors.New("that is no code: expected 6 characters, a dot, 16 characters, a dot, 16 characters, such as abcdef.0123456789abcdef.abcdefghijklmnop; and for a control-plane host a dot and 26 more")
+		return Code{}, errors.New("not a join token: expected 6 characters, a dot, 16 characters, a dot, 16 characters, such as abcdef.0123456789abcdef.abcdefghijklmnop; for a control-plane host also a dot and 26 characters")
 	}
 	return Code{ID: parts[1], secret: parts[2], pin: parts[3], seal: parts[4]}, nil
 }
 
-// newCode is a random one for the cluster with that pin: 80 bits of the token's
-// secret, 130 of the seal.
+// newCode creates a random join token for the cluster with this pin. The bootstrap token's secret
+// has 80 bits, the seal 130.
 func newCode(pin string, controlPlane bool) Code {
 	text := strings.ToLower(rand.Text()) // 26 characters of base32
 	c := Code{ID: text[:6], secret: text[6:22], pin: pin}
@@ -46,8 +46,8 @@ func newCode(pin string, controlPlane bool) Code {
 	return c
 }
 
-// pinOf is what a code says of the cluster's CA: 80 bits of the SHA-256 of its
-// public keys. To pass for the cluster, a CA would need a key of the same hash.
+// pinOf identifies the cluster's CA in a join token: 80 bits of the SHA-256 of its public keys. A
+// foreign CA would need a key with the same hash.
 func pinOf(publicKeys ...[]byte) string {
 	sum := sha256.New()
 	for _, key := range publicKeys {
@@ -56,14 +56,14 @@ func pinOf(publicKeys ...[]byte) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum.Sum(nil)[:10]))
 }
 
-// ForControlPlane reports whether a control-plane host can join with it.
+// ForControlPlane reports whether the join token is for a control-plane host.
 func (c Code) ForControlPlane() bool { return c.seal != "" }
 
-// token is the code as Kubernetes knows it.
+// token is the bootstrap token of Kubernetes.
 func (c Code) token() string { return c.ID + "." + c.secret }
 
-// Reveal is the code in text, a secret: for the one who will type it, and for
-// nothing that is kept.
+// Reveal returns the text of the join token. It is a secret: show it to the user, but do not store
+// it.
 func (c Code) Reveal() string {
 	text := c.token() + "." + c.pin
 	if c.seal != "" {
@@ -72,5 +72,5 @@ func (c Code) Reveal() string {
 	return text
 }
 
-// String does not tell the secret, so that no message can.
+// String omits the secret, so that no message can contain it.
 func (c Code) String() string { return c.ID + ".…" }

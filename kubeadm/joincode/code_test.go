@@ -9,17 +9,17 @@ import (
 func TestCodes(t *testing.T) {
 	seen := map[string]bool{}
 	for _, controlPlane := range []bool{false, true, false, true} {
-		made := newCode(pinOf([]byte("key")), controlPlane)
-		read, err := ParseCode(made.Reveal() + "\n")
-		if err != nil || read != made || read.ForControlPlane() != controlPlane {
-			t.Errorf("%q: read as %q, %v", made.Reveal(), read.Reveal(), err)
+		created := newCode(pinOf([]byte("key")), controlPlane)
+		read, err := ParseCode(created.Reveal() + "\n")
+		if err != nil || read != created || read.ForControlPlane() != controlPlane {
+			t.Errorf("ParseCode(%q): got %q, %v", created.Reveal(), read.Reveal(), err)
 		}
-		if seen[made.secret] || seen[made.seal] {
-			t.Error("a code was made twice")
+		if seen[created.secret] || seen[created.seal] {
+			t.Error("newCode returned the same code twice")
 		}
-		seen[made.secret] = true
-		if text := fmt.Sprintf("%v %s", made, made); strings.Contains(text, made.secret) || controlPlane && strings.Contains(text, made.seal) {
-			t.Errorf("printing it tells the secret: %s", text)
+		seen[created.secret] = true
+		if text := fmt.Sprintf("%v %s", created, created); strings.Contains(text, created.secret) || controlPlane && strings.Contains(text, created.seal) {
+			t.Errorf("got %s with the secret, want the text without it", text)
 		}
 	}
 	for _, bad := range []string{
@@ -27,7 +27,7 @@ func TestCodes(t *testing.T) {
 		"qwerty.zzzz456789abcdef.abcdefghijklmnop.short", "qwerty.zzzz456789abcdef\nx",
 	} {
 		if _, err := ParseCode(bad); err == nil || strings.Contains(strings.ToLower(err.Error()), "qwerty") {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("ParseCode(%q): got %v, want an error without the text", bad, err)
 		}
 	}
 }
@@ -37,7 +37,7 @@ func FuzzParseCode(f *testing.F) {
 	f.Add("abcdef.0123456789abcdef.abcdefghijklmnop.abcdefghijklmnopqrstuvwxyz")
 	f.Fuzz(func(t *testing.T, text string) {
 		if c, err := ParseCode(text); err == nil && c.Reveal() != strings.TrimSpace(text) {
-			t.Errorf("%q became %q", text, c.Reveal())
+			t.Errorf("ParseCode(%q): got %q", text, c.Reveal())
 		}
 	})
 }

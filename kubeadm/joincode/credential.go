@@ -23,12 +23,12 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// JoinConf is the kubeconfig file with which a host joins, as the node that its
-// certificate names. It has the key before the certificate is requested, so that an
-// interrupted join goes on with it; the kubelet gets a key of its own later.
+// JoinConf is the kubeconfig file with the node certificate with which a host joins. The key is
+// saved before the certificate is requested, so that an interrupted join can continue with it. The
+// kubelet gets its own key later.
 const JoinConf = host.StateDir + "/join.conf"
 
-// credential is what JoinConf holds.
+// credential is the content of JoinConf.
 type credential struct {
 	node             string
 	key, certificate []byte // PEM; the certificate is nil until the cluster has signed it
@@ -43,7 +43,7 @@ func newCredential(node string) (credential, error) {
 	return credential{node: node, key: key}, err
 }
 
-// request is the form by which the cluster is asked for the certificate.
+// request creates the certificate signing request.
 func (c credential) request() ([]byte, error) {
 	key, err := keyutil.ParsePrivateKeyPEM(c.key)
 	if err != nil {
@@ -52,14 +52,13 @@ func (c credential) request() ([]byte, error) {
 	return cert.MakeCSR(key, node.Subject(c.node), nil, nil)
 }
 
-// signed reports whether there is a certificate that is valid now.
+// signed reports whether the credential has a valid certificate.
 func (c credential) signed() bool {
 	pair, err := tls.X509KeyPair(c.certificate, c.key)
 	return err == nil && validity.Of(pair.Leaf).Left(time.Now()) > 0
 }
 
-// loadCredential is the one of an earlier run, for this node of this cluster, or a
-// new one.
+// loadCredential returns the credential of an earlier run for this node and cluster, or a new one.
 func loadCredential(m host.Machine, node string, to JoinMaterial) (credential, error) {
 	text, err := os.ReadFile(m.Path(JoinConf))
 	if err != nil {
@@ -98,17 +97,17 @@ func saveCredential(m host.Machine, c credential, to JoinMaterial) error {
 	return host.WriteFile(m.Path(JoinConf), text, 0o600)
 }
 
-// ForgetEntry removes the key with which this host was to join.
+// ForgetEntry deletes JoinConf, with the key of this host's join.
 func ForgetEntry(m host.Machine) error { return host.Remove(m.Path(JoinConf)) }
 
-// client speaks to the cluster as the node.
+// client returns a client with the node's certificate.
 func (c credential) client(to JoinMaterial) (kubernetes.Interface, error) {
 	config := to.rest()
 	config.CertData, config.KeyData = c.certificate, c.key
 	return kubernetes.NewForConfig(config)
 }
 
-// rest reaches the cluster's API servers without credentials.
+// rest is the configuration of a client for the cluster's endpoint without credentials.
 func (j JoinMaterial) rest() *rest.Config {
 	config := &rest.Config{
 		Host: "https://" + j.APIServer, Timeout: 10 * time.Second, Proxy: kube.Direct,

@@ -1,7 +1,8 @@
 // Package joincode lets one host into a cluster as one node.
 //
-// A control-plane host makes a code for a node's name and role (IssueCode). The joining host shows
-// it (Entry.Admit) and gets the node's certificate, which the approver signs only for that name,
-// that role and that code; a control-plane host also gets the cluster's keys, sealed with the code
-// (Ticket.Parcel). Nothing is sent to a cluster whose authority the code does not name.
+// A control-plane host creates a join token for a node's name and role (IssueCode). With it the
+// joining host requests the node's certificate (Entry.Admit), which the Approver approves only for
+// that name, role and token. A control-plane host also gets the cluster's keys, encrypted with a
+// part of the token (Ticket.Parcel). The token contains a hash of the cluster's CA, and the host
+// sends nothing to a cluster with another CA.
 package joincode

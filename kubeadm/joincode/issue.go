@@ -16,16 +16,16 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// IssueCode makes a code with which the host of one node may join within CodeTTL,
-// and says when it ends. With a parcel it is a control-plane host's.
+// IssueCode creates a join token with which the host of one node can join within CodeTTL, and
+// returns its expiry. With a parcel the token is for a control-plane host.
 //
-// The code is a bootstrap token, made through the API so that it never is an
-// argument of a command. It allows to ask for one certificate, of that node, which
-// an Approver grants once. That certificate, and not the token, reads the parcel.
+// The token is a bootstrap token. IssueCode creates it through the API and not with a command, so
+// that no process list shows it. A host can request one certificate with it, for that node, which an
+// Approver approves once. Only the certificate, not the token, gives access to the parcel.
 func IssueCode(ctx context.Context, client kubernetes.Interface, material JoinMaterial, node string, parcel Parcel) (Code, time.Time, error) {
 	ends := time.Now().Add(CodeTTL).UTC().Truncate(time.Second)
 	if node == "" {
-		return Code{}, ends, errors.New("make a code for joining: it has no node")
+		return Code{}, ends, errors.New("create a join token: no node is given")
 	}
 	pin, err := material.pin()
 	if err != nil {
@@ -34,25 +34,25 @@ func IssueCode(ctx context.Context, client kubernetes.Interface, material JoinMa
 	code := newCode(pin, parcel != nil)
 	token, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, tokenSecret(code, node, ends), kube.ByUs())
 	if err != nil {
-		return Code{}, ends, fmt.Errorf("make a code for joining: %w", err)
+		return Code{}, ends, fmt.Errorf("create a join token: %w", err)
 	}
 	if err := accompany(ctx, client, token, code, node, parcel); err != nil {
 		err = errors.Join(err, Revoke(context.WithoutCancel(ctx), client, code))
-		return Code{}, ends, fmt.Errorf("make a code for joining: %w", err)
+		return Code{}, ends, fmt.Errorf("create a join token: %w", err)
 	}
 	return code, ends, nil
 }
 
-// Revoke takes a code back that nobody needs any more.
+// Revoke deletes a join token with its parcel and permissions.
 func Revoke(ctx context.Context, client kubernetes.Interface, c Code) error {
 	return deleteToken(ctx, client, c)
 }
 
-// What the token's Secret says of the code.
+// Labels and annotation of the token's Secret.
 const (
-	nodeLabel = "airgap.dev/node" // the one node that it is for
+	nodeLabel = "airgap.dev/node" // name of the only node that can use the token
 	roleLabel = "airgap.dev/role" // workerRole or controlPlaneRole
-	usedNote  = "airgap.dev/used" // "sha256:…" of the public key that got the certificate
+	usedNote  = "airgap.dev/used" // "sha256:…" of the public key in the approved request
 )
 
 const (
@@ -60,24 +60,24 @@ const (
 	controlPlaneRole = "control-plane"
 )
 
-// joinGroup is the group of airgap's tokens. Unlike kubeadm's, nothing approves
-// what it asks for but an Approver.
+// joinGroup is the group of airgap's join tokens. Unlike those of kubeadm's group, only an Approver
+// approves its requests.
 const joinGroup = "system:bootstrappers:airgap:join"
 
-// RevokeFor takes back every code that was made for a node.
+// RevokeFor deletes all join tokens of a node.
 func RevokeFor(ctx context.Context, client kubernetes.Interface, node string) error {
 	ours := metav1.ListOptions{LabelSelector: selectors.Set{nodeLabel: node}.String()}
 	if err := client.CoreV1().Secrets(metav1.NamespaceSystem).DeleteCollection(ctx, metav1.DeleteOptions{}, ours); err != nil {
-		return fmt.Errorf("revoke the codes of %s: %w", node, err)
+		return fmt.Errorf("revoke the join tokens of %s: %w", node, err)
 	}
 	return nil
 }
 
-// RevokeAll takes back every code, and returns how many there were.
+// RevokeAll deletes all join tokens of airgap, and returns their number.
 func RevokeAll(ctx context.Context, client kubernetes.Interface) (int, error) {
 	tokens, err := client.CoreV1().Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)})
 	if err != nil {
-		return 0, fmt.Errorf("list the codes for joining: %w", err)
+		return 0, fmt.Errorf("list the join tokens: %w", err)
 	}
 	n := 0
 	for _, token := range tokens.Items {
@@ -96,17 +96,17 @@ func deleteToken(ctx context.Context, client kubernetes.Interface, c Code, dryRu
 	return client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, TokenName(c.ID), metav1.DeleteOptions{DryRun: dryRun})
 }
 
-// TokenName is the name of the Secret in kube-system with the token of a code's ID.
+// TokenName is the name of the Secret in kube-system with the bootstrap token of this ID.
 func TokenName(id string) string { return "bootstrap-token-" + id }
 
-// ParcelName is the name of the Secret in kube-system with the keys that go with a code.
+// ParcelName is the name of the Secret in kube-system with the Parcel of a join token.
 func ParcelName(c Code) string { return "airgap-parcel-" + c.ID }
 
-const tokenDescription = "airgap join" // by which ours are told from others
+const tokenDescription = "airgap join" // distinguishes airgap's tokens from others
 
-const parcelKey = "parcel" // in its Secret
+const parcelKey = "parcel" // key in the Parcel's Secret
 
-const authenticates = "usage-bootstrap-authentication" // in a token's Secret: "true" while it does
+const authenticates = "usage-bootstrap-authentication" // key in a token's Secret; "true" while the token is active
 
 func tokenSecret(c Code, node string, ends time.Time) *corev1.Secret {
 	role := workerRole
@@ -127,8 +127,8 @@ func tokenSecret(c Code, node string, ends time.Time) *corev1.Secret {
 	}
 }
 
-// accompany makes what belongs to the token; the garbage collector removes it
-// with the token.
+// accompany creates the permissions and the parcel of the token. The token owns them, so that the
+// garbage collector deletes them with it.
 func accompany(ctx context.Context, client kubernetes.Interface, token *corev1.Secret, c Code, node string, parcel Parcel) error {
 	owner := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: token.Name, UID: token.UID}}
 	for _, p := range permissions(c, node) {
@@ -151,7 +151,7 @@ func accompany(ctx context.Context, client kubernetes.Interface, token *corev1.S
 	return err
 }
 
-// permission is what an account may do with the Secrets of one code.
+// permission is the access of one account to the Secrets of a join token.
 type permission struct {
 	name    string
 	subject rbacv1.Subject

@@ -11,20 +11,20 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// JoinMaterial is what a host must know of a cluster to join it. None of it
-// is secret; the code is not part of it.
+// JoinMaterial is the public data that a host needs to join a cluster. The join token, which is
+// secret, is not part of it.
 type JoinMaterial struct {
 	APIServer         string `json:"apiServer"` // HOST:PORT
-	CA                string `json:"ca"`        // certificate of the cluster's authority, PEM
+	CA                string `json:"ca"`        // certificates of the cluster's CA, PEM
 	KubernetesVersion string `json:"kubernetesVersion"`
 }
 
-// CAHash is "sha256:HEX" of the authority's public key (SPKI), which kubeadm
-// compares.
+// CAHash returns "sha256:HEX" of the CA's public key (SPKI), in the form of kubeadm's
+// --discovery-token-ca-cert-hash.
 func (j JoinMaterial) CAHash() (string, error) {
 	block, _ := pem.Decode([]byte(j.CA))
 	if block == nil {
-		return "", errors.New("read the cluster's CA: there is no PEM block")
+		return "", errors.New("read the cluster's CA: no PEM block found")
 	}
 	ca, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
@@ -34,7 +34,7 @@ func (j JoinMaterial) CAHash() (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// pin is what a code says of the cluster: it holds to each CA that would be trusted.
+// pin identifies the cluster in a join token. It covers all CAs that the host would trust.
 func (j JoinMaterial) pin() (string, error) {
 	all, err := cert.ParseCertsPEM([]byte(j.CA))
 	if err != nil {

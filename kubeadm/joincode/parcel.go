@@ -21,16 +21,16 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// Parcel is what a further control-plane host has to have before it joins:
-// keys and certificates by path. It crosses the cluster sealed with a part of
-// the code that the cluster never sees, in a Secret that goes with the code.
+// Parcel has the control-plane secrets that another control-plane host needs before it joins: keys
+// and certificates by path. A Secret transfers it, encrypted with a part of the join token that the
+// cluster never receives. The Secret is deleted with the token.
 //
-// kubeadm has the like (upload-certs), but prints its key, and knows neither
-// the registry's authority nor the key that Secrets are encrypted with.
+// kubeadm's upload-certs is similar, but it prints its key, and it includes neither the registry's
+// CA nor the encryption key of Secrets.
 type Parcel map[string][]byte
 
-// Sealed is the parcel under AES-256-GCM: nonce, then ciphertext. The token's
-// id is authenticated along, so that parcels cannot be exchanged.
+// Sealed returns the parcel encrypted with AES-256-GCM: nonce, then ciphertext. The token's ID is
+// additional authenticated data, so that a parcel cannot be used with another token.
 func (p Parcel) Sealed(c Code) ([]byte, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -53,23 +53,23 @@ func openParcel(c Code, data []byte) (Parcel, error) {
 		return nil, err
 	}
 	if len(data) < box.NonceSize() {
-		return nil, errors.New("open the parcel of keys: it is cut")
+		return nil, errors.New("decrypt the control-plane keys: the data is incomplete")
 	}
 	text, err := box.Open(nil, data[:box.NonceSize()], data[box.NonceSize():], []byte(c.ID))
 	if err != nil {
-		return nil, errors.New("open the parcel of keys: the last part of the code is not right, or the parcel was changed")
+		return nil, errors.New("decrypt the control-plane keys: the last part of the join token is wrong, or the data was changed")
 	}
 	var p Parcel
 	if err := json.Unmarshal(text, &p); err != nil {
-		return nil, fmt.Errorf("open the parcel of keys: %w", err)
+		return nil, fmt.Errorf("decrypt the control-plane keys: %w", err)
 	}
 	return p, nil
 }
 
-// box encrypts with a key that only who has the whole code can make.
+// box returns the cipher. Its key is derived from the complete join token.
 func (c Code) box() (cipher.AEAD, error) {
 	if c.seal == "" {
-		return nil, errors.New("this code is a worker's: it opens no parcel")
+		return nil, errors.New("the join token is a worker's, which cannot decrypt the control-plane keys")
 	}
 	key, err := hkdf.Key(sha256.New, []byte(c.seal), []byte(c.ID), "airgap parcel v1", 32)
 	if err != nil {
@@ -82,11 +82,12 @@ func (c Code) box() (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// Fit compares keys with certificates. No error repeats a key.
+// Fit returns an error if keys and certificates do not match, or if a CA is not valid at the time
+// now. Errors contain no keys.
 func (p Parcel) Fit(encrypted bool, now time.Time) error {
 	var errs []error
 	for _, name := range []string{"ca", "front-proxy-ca", "etcd/ca"} {
-		errs = append(errs, p.authority(path.Join(node.PKIDir, name), now))
+		errs = append(errs, p.checkCA(path.Join(node.PKIDir, name), now))
 	}
 	errs = append(errs, p.serviceAccounts())
 	if encrypted {
@@ -97,7 +98,7 @@ func (p Parcel) Fit(encrypted bool, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-func (p Parcel) authority(name string, now time.Time) error {
+func (p Parcel) checkCA(name string, now time.Time) error {
 	pair, err := tls.X509KeyPair(p[name+".crt"], p[name+".key"])
 	if err != nil {
 		return fmt.Errorf("%s.crt and its key: %w", name, err)
@@ -108,20 +109,20 @@ func (p Parcel) authority(name string, now time.Time) error {
 	return nil
 }
 
-// serviceAccounts wants sa.pub to be the public half of sa.key.
+// serviceAccounts checks that sa.pub is the public key of sa.key.
 func (p Parcel) serviceAccounts() error {
 	key, err := keyutil.ParsePrivateKeyPEM(p[path.Join(node.PKIDir, "sa.key")])
 	if err != nil {
-		return errors.New("sa.key is no private key")
+		return errors.New("sa.key is not a private key")
 	}
 	public, err := keyutil.ParsePublicKeysPEM(p[path.Join(node.PKIDir, "sa.pub")])
 	if err != nil {
-		return errors.New("sa.pub is no public key")
+		return errors.New("sa.pub is not a public key")
 	}
 	signer, signs := key.(crypto.Signer)
-	half, compares := public[0].(interface{ Equal(crypto.PublicKey) bool })
-	if !signs || !compares || !half.Equal(signer.Public()) {
-		return errors.New("sa.pub is not the public half of sa.key")
+	publicKey, compares := public[0].(interface{ Equal(crypto.PublicKey) bool })
+	if !signs || !compares || !publicKey.Equal(signer.Public()) {
+		return errors.New("sa.pub is not the public key of sa.key")
 	}
 	return nil
 }

@@ -18,17 +18,16 @@ import (
 )
 
 const (
-	bootstrapUser = "system:bootstrap:" // before a token's id
-	nodeUser      = "system:node:"      // before a node's name
+	bootstrapUser = "system:bootstrap:" // prefix of a token's ID
+	nodeUser      = "system:node:"      // prefix of a node's name
 	nodesGroup    = "system:nodes"
 )
 
-// denial is why a request with a join token gets no certificate. The host that
-// asked reads both.
+// denial is the reason why a request gets no certificate. The requesting host reads both fields.
 type denial struct{ reason, message string }
 
-// longestDenial, in bytes: a request of a megabyte would not fit into etcd together with
-// all that is wrong with it.
+// longestDenial is the maximum length of a message in bytes: etcd could not store a request of a
+// megabyte with a message that lists all its errors.
 const longestDenial = 1024
 
 func refuse(reason, format string, args ...any) *denial {
@@ -39,9 +38,9 @@ func refuse(reason, format string, args ...any) *denial {
 	return &denial{reason, message}
 }
 
-// judge says why the request gets no certificate, or nil. token is the Secret of the
-// join token that it came with, nil where it is gone; node is the Node of the
-// token's name, nil where there is none.
+// judge returns the reason to deny a request, or nil. token is the Secret of the request's join
+// token, nil if it does not exist; node is the Node with the name in the token, nil if it does not
+// exist.
 func judge(r *certificates.CertificateSigningRequest, token *corev1.Secret, node *corev1.Node, now time.Time) *denial {
 	form, err := parseRequest(r.Spec.Request)
 	if err != nil {
@@ -60,34 +59,34 @@ func judge(r *certificates.CertificateSigningRequest, token *corev1.Secret, node
 		return no
 	}
 	if used := token.Annotations[usedNote]; used != "" && used != keyHash(form) {
-		return refuse("TokenUsed", "the join token was used already, by a host with another key")
+		return refuse("TokenUsed", "the join token was used already by a host with another key")
 	}
 	return judgeNode(node, token.Labels[roleLabel])
 }
 
-// judgeName holds the request to the one node that the token is for.
+// judgeName checks that the request is for the node of the token.
 func judgeName(form *x509.CertificateRequest, node string) *denial {
 	if node == "" || form.Subject.CommonName != nodeUser+node {
-		return refuse("OtherNode", "the join token is for node %q, and a certificate of %q was requested", node, form.Subject.CommonName)
+		return refuse("OtherNode", "the join token is for node %q, but the request is for %q", node, form.Subject.CommonName)
 	}
 	if len(form.Subject.Names) != 2 || !slices.Equal(form.Subject.Organization, []string{nodesGroup}) {
-		return refuse("OtherSubject", "the subject %q is not that of a node: CN=%s,O=%s", form.Subject, nodeUser+node, nodesGroup)
+		return refuse("OtherSubject", "the subject is %q, but a node needs CN=%s,O=%s", form.Subject, nodeUser+node, nodesGroup)
 	}
 	return nil
 }
 
-// judgeForm wants a client's certificate without other names.
+// judgeForm checks that the request is for a client certificate without other names.
 func judgeForm(r *certificates.CertificateSigningRequest, form *x509.CertificateRequest) *denial {
 	if sans := altNames(form); len(sans) > 0 {
-		return refuse("OtherNames", "the certificate of a node has no alternative names, and %s were requested", strings.Join(sans, ", "))
+		return refuse("OtherNames", "a node certificate must not have alternative names, but the request has %s", strings.Join(sans, ", "))
 	}
 	if len(form.Extensions) > 0 {
-		return refuse("Extensions", "the certificate of a node has no requested extensions, and %s was requested", form.Extensions[0].Id)
+		return refuse("Extensions", "a node certificate must not have requested extensions, but the request has %s", form.Extensions[0].Id)
 	}
 	usages := slices.Sorted(slices.Values(r.Spec.Usages))
 	plain := []certificates.KeyUsage{certificates.UsageClientAuth, certificates.UsageDigitalSignature}
 	if !slices.Equal(usages, plain) {
-		return refuse("OtherUsages", "the certificate of a node is for %q, and %q was requested", plain, usages)
+		return refuse("OtherUsages", "a node certificate must have the usages %q, but the request has %q", plain, usages)
 	}
 	return nil
 }
@@ -103,17 +102,16 @@ func altNames(form *x509.CertificateRequest) []string {
 	return all
 }
 
-// judgeNode refuses the name of a node that runs, and of a control-plane host to a
-// worker.
+// judgeNode denies the name of a running node, and the name of a control-plane host to a worker.
 func judgeNode(node *corev1.Node, role string) *denial {
 	if node == nil {
 		return nil
 	}
 	if kube.NodeReady(node) {
-		return refuse("NameInUse", "the cluster has a node %s, and it is ready", node.Name)
+		return refuse("NameInUse", "node %s already exists in the cluster and is ready", node.Name)
 	}
 	if _, is := node.Labels[kube.ControlPlaneLabel]; is && role != controlPlaneRole {
-		return refuse("OtherRole", "node %s is a control-plane host, and the join token is for a worker", node.Name)
+		return refuse("OtherRole", "node %s is a control-plane host, but the join token is for a worker", node.Name)
 	}
 	return nil
 }
@@ -121,7 +119,7 @@ func judgeNode(node *corev1.Node, role string) *denial {
 func parseRequest(text []byte) (*x509.CertificateRequest, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {
-		return nil, errors.New("it is no certificate request in PEM")
+		return nil, errors.New("the request is not a certificate request in PEM format")
 	}
 	form, err := x509.ParseCertificateRequest(block.Bytes)
 	if err != nil {
@@ -130,8 +128,8 @@ func parseRequest(text []byte) (*x509.CertificateRequest, error) {
 	return form, form.CheckSignature()
 }
 
-// keyHash names the key of a request. A host that asks again with the same key, after
-// it was interrupted, is the same host.
+// keyHash identifies the key of a request: an interrupted host repeats its request with the same
+// key.
 func keyHash(form *x509.CertificateRequest) string {
 	sum := sha256.Sum256(form.RawSubjectPublicKeyInfo)
 	return "sha256:" + hex.EncodeToString(sum[:])

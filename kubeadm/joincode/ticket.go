@@ -17,46 +17,46 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// Entry is a host that wants to be a node of a cluster, which the material names.
+// Entry is a host that joins the cluster of Material as a node.
 type Entry struct {
 	Machine      host.Machine
 	Node         string // its name
-	ControlPlane bool   // it is to be a control-plane host
+	ControlPlane bool   // role of the host
 	Material     JoinMaterial
-	Code         func(context.Context) (Code, error) // asks for the code
+	Code         func(context.Context) (Code, error) // reads the join token
 }
 
-// Ticket lets this host join as one node: it has the node's certificate, by an
-// earlier run or for a code.
+// Ticket lets this host join as one node: it has the node's certificate, from an earlier run or for
+// a join token.
 type Ticket struct {
-	Client kubernetes.Interface // as the node
+	Client kubernetes.Interface // with the node's certificate
 	ask    func(context.Context) (Code, error)
-	shown  *Code // that was asked for
+	code   *Code // the result of ask; nil before its call
 	parcel Parcel
 }
 
-const newCodeHint = "airgap join --new-code --node NAME on a control-plane host makes a fresh one, for one node"
+const newCodeHint = "run airgap join --new-code --node NAME on a control-plane host to create a new join token for one node"
 
-// NewTicket returns the ticket of a host. The client is the node's; ask brings the code, and is
-// called at most once.
+// NewTicket returns the ticket of a host. client has the node's certificate; ask reads the join
+// token, and is called at most once.
 func NewTicket(client kubernetes.Interface, ask func(context.Context) (Code, error)) *Ticket {
 	return &Ticket{Client: client, ask: ask}
 }
 
-// Code returns the code that lets this host in.
+// Code returns the join token of this host.
 func (t *Ticket) Code(ctx context.Context) (Code, error) {
-	if t.shown == nil {
+	if t.code == nil {
 		code, err := t.ask(ctx)
 		if err != nil {
 			return Code{}, err
 		}
-		t.shown = &code
+		t.code = &code
 	}
-	return *t.shown, nil
+	return *t.code, nil
 }
 
-// Admit gets this host its ticket, and asks for a code if an earlier run has not got
-// the node's certificate. Nothing is sent to a cluster that the code is not for.
+// Admit returns the ticket of this host. It reads the join token if the node's certificate does not
+// exist from an earlier run. It sends nothing to a cluster that the token is not for.
 func (e Entry) Admit(ctx context.Context) (*Ticket, error) {
 	t := NewTicket(nil, func(ctx context.Context) (Code, error) {
 		code, err := e.Code(ctx)
@@ -78,29 +78,29 @@ func (e Entry) Admit(ctx context.Context) (*Ticket, error) {
 	return t, err
 }
 
-// fits refuses a code of another cluster and one for another role.
+// fits refuses a join token of another cluster or for another role.
 func (e Entry) fits(code Code) error {
 	pin, err := e.Material.pin()
 	if err != nil {
 		return err
 	}
-	no := &host.Failure{What: "join with this code", Next: newCodeHint}
+	no := &host.Failure{What: "join with this token", Next: newCodeHint}
 	switch {
 	case pin != code.pin:
 		hash, err := e.Material.CAHash()
-		no.Err = errors.Join(fmt.Errorf("the registry leads to a cluster whose CA is %s, and the code is another cluster's", hash), err)
-		no.Next = "compare the join line with what airgap install printed; a registry that leads to a foreign cluster must not be trusted. The cluster's CA was replaced? " + newCodeHint
+		no.Err = errors.Join(fmt.Errorf("the registry leads to a cluster with CA %s, but the join token is another cluster's", hash), err)
+		no.Next = "compare the join command with the output of airgap install, and do not trust a registry that leads to a foreign cluster. If the cluster's CA was rotated, " + newCodeHint
 	case code.ForControlPlane() && !e.ControlPlane:
-		no.Err = fmt.Errorf("the code is a control-plane host's, and %s is to be a worker", e.Node)
+		no.Err = fmt.Errorf("the join token is a control-plane host's, and %s is to be a worker", e.Node)
 	case !code.ForControlPlane() && e.ControlPlane:
-		no.Err = fmt.Errorf("the code is a worker's, and %s is to be a control-plane host", e.Node)
+		no.Err = fmt.Errorf("the join token is a worker's, and %s is to be a control-plane host", e.Node)
 	default:
 		return nil
 	}
 	return no
 }
 
-// get has the cluster sign the node's certificate for the code.
+// get requests the node's certificate with the join token.
 func (e Entry) get(ctx context.Context, c credential, ask func(context.Context) (Code, error)) (credential, error) {
 	code, err := ask(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func (e Entry) get(ctx context.Context, c credential, ask func(context.Context) 
 		return c, err
 	}
 	c.certificate, err = requestWith(ctx, client, code, c)
-	if errors.Is(err, errDenied) { // nothing is left to go on with
+	if errors.Is(err, errDenied) { // the key has no further use
 		if left := ForgetEntry(e.Machine); left != nil {
 			return c, errors.Join(err, left)
 		}
@@ -128,33 +128,33 @@ func (e Entry) get(ctx context.Context, c credential, ask func(context.Context) 
 	if err := saveCredential(e.Machine, c, e.Material); err != nil {
 		return c, err
 	}
-	if !code.ForControlPlane() { // its parcel goes with the token
-		_ = Revoke(ctx, client, code) // it is used: nobody else can use it
+	if !code.ForControlPlane() { // a control-plane host still needs the parcel, which the token owns
+		_ = Revoke(ctx, client, code) // an error is ignored: a used token is useless
 	}
 	return c, nil
 }
 
-// present shows the code to the API server of the cluster, which the material
-// vouches for. The error says when the code was used, has ended, or never was.
+// present checks the join token at the API server, which it identifies by the CA in the material.
+// The error reports a used, expired or unknown token.
 //
-// The API server remembers for ten seconds whom a token was good for, so being
-// let in proves nothing. That the token could be deleted now does.
+// The API server caches the authentication of a token for ten seconds, so a successful
+// authentication proves nothing. A dry run that deletes the token proves that it exists.
 func (e Entry) present(ctx context.Context, code Code) (kubernetes.Interface, error) {
 	config := e.Material.rest()
 	config.BearerToken = code.token()
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("show the code to the API server: %w", err)
+		return nil, fmt.Errorf("check the join token: %w", err)
 	}
 	if err := reach(ctx, e.Material.APIServer); err != nil {
 		return nil, err
 	}
 	err = deleteToken(ctx, client, code, metav1.DryRunAll)
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return nil, &host.Failure{What: "join with this code", Err: errors.New("the cluster does not know it: it was used already, has ended, or is another cluster's"), Next: newCodeHint}
+		return nil, &host.Failure{What: "join with this token", Err: errors.New("the cluster does not know it: it was used already, has expired, or is another cluster's"), Next: newCodeHint}
 	}
 	if err != nil {
-		return nil, &host.Failure{What: "show the code to the API server", Err: err, Next: "on a control-plane host, airgap status tells whether the API server is well"}
+		return nil, &host.Failure{What: "check the join token", Err: err, Next: "run airgap status on a control-plane host to check the API server"}
 	}
 	return client, nil
 }
@@ -164,7 +164,7 @@ const (
 	approvalBeat = 200 * time.Millisecond
 )
 
-// requestWith asks for the certificate with the code's token, and waits for it.
+// requestWith requests the certificate with the join token, and waits up to approvalTime for it.
 func requestWith(ctx context.Context, client kubernetes.Interface, code Code, c credential) ([]byte, error) {
 	form, err := c.request()
 	if err != nil {
@@ -201,30 +201,31 @@ func requestWith(ctx context.Context, client kubernetes.Interface, code Code, c 
 
 var errDenied = errors.New("the cluster refuses")
 
-// denied is why the cluster gives no certificate.
+// denied returns the reason of a denied or failed request; nil for others.
 func denied(r *certificates.CertificateSigningRequest) error {
 	for _, c := range r.Status.Conditions {
 		if c.Type == certificates.CertificateDenied || c.Type == certificates.CertificateFailed {
-			return &host.Failure{What: "join with this code", Err: fmt.Errorf("%w: %s", errDenied, c.Message), Next: newCodeHint}
+			return &host.Failure{What: "join with this token", Err: fmt.Errorf("%w: %s", errDenied, c.Message), Next: newCodeHint}
 		}
 	}
 	return nil
 }
 
-// unanswered says who has not done what with the request.
+// unanswered is the error of a request without a certificate after approvalTime. It names the
+// program that has not answered.
 func unanswered(r *certificates.CertificateSigningRequest, err error) error {
 	no := &host.Failure{
-		What: "wait for the certificate " + r.Name, Err: fmt.Errorf("no control-plane host has decided about it: %w", err),
-		Next: "on a control-plane host: systemctl status " + ApproverUnit + "; airgap install there starts it; then run the same command again",
+		What: "wait for the certificate " + r.Name, Err: fmt.Errorf("no control-plane host has approved or denied it: %w", err),
+		Next: "run systemctl status " + ApproverUnit + " on a control-plane host, and airgap install there to start the unit, then run the same command again",
 	}
 	if len(r.Status.Conditions) > 0 {
-		no.Err = fmt.Errorf("it is approved, and not signed: %w", err)
-		no.Next = "on a control-plane host, airgap verify tells whether kube-controller-manager runs; then run the same command again"
+		no.Err = fmt.Errorf("it is approved, but not signed: %w", err)
+		no.Next = "run airgap verify on a control-plane host to check kube-controller-manager, then run the same command again"
 	}
 	return no
 }
 
-// Parcel fetches and opens the keys for a control-plane host.
+// Parcel downloads and decrypts the keys of a control-plane host.
 func (t *Ticket) Parcel(ctx context.Context) (Parcel, error) {
 	if t.parcel != nil {
 		return t.parcel, nil
@@ -234,11 +235,11 @@ func (t *Ticket) Parcel(ctx context.Context) (Parcel, error) {
 		return nil, err
 	}
 	if !code.ForControlPlane() {
-		return nil, &host.Failure{What: "fetch the control plane's keys", Err: errors.New("the code is a worker's, and this is to be a control-plane host"), Next: newCodeHint}
+		return nil, &host.Failure{What: "fetch the control plane's keys", Err: errors.New("the join token is a worker's, and this is to be a control-plane host"), Next: newCodeHint}
 	}
 	secret, err := t.Client.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, ParcelName(code), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return nil, &host.Failure{What: "fetch the control plane's keys", Err: fmt.Errorf("they are not there for this node: the code has ended, or is another node's: %w", err), Next: newCodeHint}
+		return nil, &host.Failure{What: "fetch the control plane's keys", Err: fmt.Errorf("they do not exist for this node: the join token has expired, or is another node's: %w", err), Next: newCodeHint}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch the control plane's keys: %w", err)
@@ -247,17 +248,17 @@ func (t *Ticket) Parcel(ctx context.Context) (Parcel, error) {
 	return t.parcel, err
 }
 
-// Burn makes the code useless, and its parcel go.
+// Burn revokes the used join token, and with it the parcel.
 func (t *Ticket) Burn(ctx context.Context) error {
-	if t.shown == nil {
+	if t.code == nil {
 		return nil
 	}
-	return Revoke(ctx, t.Client, *t.shown)
+	return Revoke(ctx, t.Client, *t.code)
 }
 
-// AwaitOldSelf waits until the cluster knows that the kubelet which had this name
-// before is gone: of an interrupted join, or of the machine that this one replaces.
-// kubeadm takes a Node that is Ready for another host of the same name.
+// AwaitOldSelf waits up to 2 minutes until the Node of an earlier kubelet with this name is not
+// Ready: that of an interrupted join, or of the machine that this host replaces. kubeadm refuses to
+// join while the Node is Ready.
 func AwaitOldSelf(ctx context.Context, client kubernetes.Interface, name string) error {
 	return await.Until(ctx, 2*time.Minute, func(ctx context.Context) error {
 		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
@@ -266,8 +267,8 @@ func AwaitOldSelf(ctx context.Context, client kubernetes.Interface, name string)
 		}
 		if kube.NodeReady(node) {
 			return &host.Failure{
-				What: "join as " + name, Err: errors.New("the cluster has a node of that name, and it is ready"),
-				Next: "another host has the name? airgap reset there, or airgap remove " + name + " on a control-plane host; then join here",
+				What: "join as " + name, Err: errors.New("a node of that name already exists in the cluster and is ready"),
+				Next: "if another host has the name, run airgap reset there or airgap remove " + name + " on a control-plane host, then join again",
 			}
 		}
 		return nil
@@ -278,15 +279,15 @@ func ignoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return fmt.Errorf("ask for this host's own Node: %w", err)
+	return fmt.Errorf("read this host's Node: %w", err)
 }
 
-// reach tells of a closed firewall in seconds, where kubeadm takes minutes.
+// reach reports a closed firewall within seconds; kubeadm would need minutes.
 func reach(ctx context.Context, server string) error {
 	dialer := net.Dialer{Timeout: 10 * time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", server)
 	if err != nil {
-		return &host.Failure{What: "reach the API server", Err: err, Next: "open TCP to " + server + " from this host; on the control-plane host, airgap status tells whether it is up"}
+		return &host.Failure{What: "reach the API server", Err: err, Next: "allow TCP from this host to " + server + ", and run airgap status on the control-plane host to check the API server"}
 	}
 	return conn.Close()
 }

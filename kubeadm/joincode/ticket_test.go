@@ -12,8 +12,8 @@ import (
 	"airgap.dev/airgap/kubeadm/kubetest"
 )
 
-// TestPresent takes codes to a real API server: one that was burnt, ended or never was
-// is refused, whatever the server remembers.
+// TestPresent checks codes at a real API server: revoked, expired and unknown codes are refused
+// despite the server's cache.
 func TestPresent(t *testing.T) {
 	c := newJoinCluster(t)
 	ctx := t.Context()
@@ -22,7 +22,7 @@ func TestPresent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := time.Until(ends); left < CodeTTL-time.Minute || left > CodeTTL {
-		t.Errorf("the code ends in %s", left)
+		t.Errorf("got a code that expires in %s, want %s", left, CodeTTL)
 	}
 	other := c.code(t, "w2", nil)
 	client, err := c.entry(t, "w1", code).present(ctx, code)
@@ -30,31 +30,31 @@ func TestPresent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Revoke(ctx, client, other); !apierrors.IsForbidden(err) {
-		t.Errorf("a code burnt another one: %v", err)
+		t.Errorf("revoke another code: got %v, want forbidden", err)
 	}
 	if err := Revoke(ctx, client, code); err != nil {
 		t.Fatal(err)
 	}
-	late := c.code(t, "w3", nil)
-	c.expire(t, late)
-	for what, code := range map[string]Code{"burnt": code, "late": late, "never made": newCode(code.pin, false)} {
+	expired := c.code(t, "w3", nil)
+	c.expire(t, expired)
+	for state, code := range map[string]Code{"revoked": code, "expired": expired, "unknown": newCode(code.pin, false)} {
 		_, err := c.entry(t, "w1", code).present(ctx, code)
 		if f, is := errors.AsType[*host.Failure](err); !is || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-code") {
-			t.Errorf("a code that was %s: %v", what, err)
+			t.Errorf("%s code: got %v, want an error with a hint", state, err)
 		}
 	}
 	if _, err := c.entry(t, "w2", other).present(ctx, other); err != nil {
-		t.Errorf("the other code: %v", err)
+		t.Errorf("another code: got %v, want no error", err)
 	}
 	if _, _, err := IssueCode(ctx, c.admin, c.material, "", nil); err == nil {
-		t.Error("a code was made for any node")
+		t.Error("IssueCode without a node: got no error, want one")
 	}
 }
 
 func TestPresentWithoutAServer(t *testing.T) {
-	gone := kubetest.NewAPI(t)
-	gone.Close()
-	e := Entry{Material: JoinMaterial{APIServer: gone.Listener.Addr().String(), CA: gone.CA()}}
+	closed := kubetest.NewAPI(t)
+	closed.Close()
+	e := Entry{Material: JoinMaterial{APIServer: closed.Listener.Addr().String(), CA: closed.CA()}}
 	_, err := e.present(t.Context(), newCode("", false))
 	if err == nil || !strings.Contains(err.Error(), "reach the API server") {
 		t.Errorf("got %v", err)
@@ -68,19 +68,19 @@ func TestParcel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(sealed), "registry") || strings.Contains(string(sealed), "pki") {
-		t.Error("the parcel can be read")
+		t.Error("the sealed parcel contains plain text")
 	}
 	if opened, err := openParcel(code, sealed); err != nil || string(opened["/etc/airgap/pki/ca.key"]) != "registry" {
-		t.Errorf("opened %v, %v", opened, err)
+		t.Errorf("got %v, %v, want the keys", opened, err)
 	}
-	for what, damaged := range map[string][]byte{"changed": append(sealed[:len(sealed)-1:len(sealed)-1], sealed[len(sealed)-1]^1), "cut": sealed[:20], "empty": nil} {
+	for state, damaged := range map[string][]byte{"changed": append(sealed[:len(sealed)-1:len(sealed)-1], sealed[len(sealed)-1]^1), "cut": sealed[:20], "empty": nil} {
 		if _, err := openParcel(code, damaged); err == nil {
-			t.Errorf("a %s parcel was opened", what)
+			t.Errorf("%s parcel: got no error, want one", state)
 		}
 	}
 	another := code
 	another.ID = "zzzzzz"
 	if _, err := openParcel(another, sealed); err == nil {
-		t.Error("another code's parcel was opened")
+		t.Error("parcel of another code: got no error, want one")
 	}
 }

@@ -23,27 +23,26 @@ import (
 	"airgap.dev/airgap/manifests"
 )
 
-// drained is the annotation of a Node whose pods have gone because it is being
-// removed: what was interrupted goes on, though the host may be reset by now.
+// drained is the annotation of a Node that was drained for its removal. With it an interrupted
+// removal continues although the host may already be reset.
 const drained = "airgap.dev/drained-for-removal"
 
-// Departure is a node that is to leave the cluster, as a control-plane host that
-// stays sees it. It may be looked at again at any point: what has gone is no
-// longer there.
+// Departure is the removal of a node, run on a control-plane host that stays. It can be created
+// again at any point of the removal and then contains only the objects that still exist.
 type Departure struct {
 	Name    string
-	Address string        // its host's; "" when nobody knows
-	Node    *corev1.Node  // nil: it is deleted
-	Own     []etcd.Member // of etcd, its host's; one, but for what interrupted joins left
-	Silent  error         // why its host counts as dead; nil while kubelet or etcd answers
+	Address string        // of its host; "" if unknown
+	Node    *corev1.Node  // nil if it is deleted
+	Own     []etcd.Member // etcd members of its host: one, or more after interrupted joins
+	Silent  error         // reason why its host counts as dead; nil while the kubelet or etcd answers
 
 	client kubernetes.Interface
-	Etcd   *etcd.Client // this host's; nil where etcd is outside of the cluster
+	Etcd   *etcd.Client // of this host; nil if etcd is outside of the cluster
 	voters int          // members of etcd with a vote
 }
 
-// Departing looks at a node from this control-plane host. address is its host's;
-// "" takes its Node's word.
+// Departing reads the state of a node from this control-plane host. address is the address of
+// the node's host; "" uses the InternalIP of the Node.
 func (m Member) Departing(ctx context.Context, name, address string) (*Departure, error) {
 	client, err := kube.Client(m.Machine, kube.AdminConf)
 	if err != nil {
@@ -51,7 +50,7 @@ func (m Member) Departing(ctx context.Context, name, address string) (*Departure
 	}
 	member, err := m.LocalEtcd()
 	if errors.Is(err, ErrNoEtcd) {
-		member, err = nil, nil // it is somebody else's to look after
+		member, err = nil, nil // etcd is outside of the cluster
 	}
 	if err != nil {
 		return nil, err
@@ -61,16 +60,16 @@ func (m Member) Departing(ctx context.Context, name, address string) (*Departure
 		d.Node, err = nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask for node %s: %w", name, err)
+		return nil, fmt.Errorf("read node %s: %w", name, err)
 	}
 	if d.Node != nil && address == "" {
 		d.Address = internalIP(d.Node)
 	}
-	return d, d.look(ctx)
+	return d, d.observe(ctx)
 }
 
-// look finds the host's members, and whether it lives.
-func (d *Departure) look(ctx context.Context) error {
+// observe finds the etcd members of the host, and sets Silent.
+func (d *Departure) observe(ctx context.Context) error {
 	if d.Etcd != nil {
 		all, err := d.Etcd.Members(ctx)
 		if err != nil {
@@ -90,39 +89,38 @@ func (d *Departure) look(ctx context.Context) error {
 }
 
 func (d *Departure) silence() error {
-	said := []string{"it has no Node"}
+	reasons := []string{"its Node does not exist"}
 	if d.Node != nil {
 		i := slices.IndexFunc(d.Node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 		if i >= 0 && d.Node.Status.Conditions[i].Status != corev1.ConditionUnknown {
 			return nil
 		}
-		said = []string{"its kubelet has never reported"}
+		reasons = []string{"its kubelet has never reported"}
 		if i >= 0 {
-			said = []string{"its kubelet says nothing since " + d.Node.Status.Conditions[i].LastTransitionTime.UTC().Format(time.RFC3339)}
+			reasons = []string{"its kubelet has not reported since " + d.Node.Status.Conditions[i].LastTransitionTime.UTC().Format(time.RFC3339)}
 		}
 	}
 	for _, m := range d.Own {
 		if m.Err == nil {
 			return nil
 		}
-		said = append(said, "its member of etcd: "+m.Err.Error())
+		reasons = append(reasons, "its etcd member: "+m.Err.Error())
 	}
-	return errors.New(strings.Join(said, "; "))
+	return errors.New(strings.Join(reasons, "; "))
 }
 
-// Gone reports whether nothing of it is left in the cluster.
+// Gone reports whether the cluster has neither the Node nor an etcd member of the host.
 func (d *Departure) Gone() bool { return d.Node == nil && len(d.Own) == 0 }
 
-// Drained reports whether a removal that was interrupted has drained it and had its host
-// reset. One that lives is drained again: pods may have come since, and where none have it
-// takes no time.
+// Drained reports whether an interrupted removal has drained the node and reset its host. A node
+// that still reports is drained again, because it may have new pods.
 func (d *Departure) Drained() bool {
 	return d.Node != nil && d.Silent != nil && d.Node.Annotations[drained] != "" && d.Node.Spec.Unschedulable
 }
 
-// Allowed is nil when the node can leave: a dead host by force only and a living one
-// never by force, etcd keeps its quorum and takes writes, and no budget holds its
-// pods for ever. Nothing is changed.
+// Allowed returns nil if the node can be removed: force is set for a dead host and not for a
+// running one, etcd keeps its quorum and accepts writes, and no PodDisruptionBudget blocks its
+// pods permanently. It changes nothing.
 func (d *Departure) Allowed(ctx context.Context, force bool) error {
 	if d.Etcd != nil {
 		if err := d.Etcd.Full(ctx); err != nil {
@@ -132,9 +130,9 @@ func (d *Departure) Allowed(ctx context.Context, force bool) error {
 	what := "remove " + d.Name
 	switch {
 	case force && d.Silent == nil && !d.Gone():
-		return &host.Failure{What: what, Err: errors.New("--force is for a host that is dead, and this one answers"), Next: "without --force its pods are moved first; or switch it off"}
+		return &host.Failure{What: what, Err: errors.New("--force is for a host that is dead, and this one answers"), Next: "run the command without --force, which first moves its pods, or switch the host off"}
 	case !force && d.Silent != nil && d.Node != nil && !d.Drained():
-		return &host.Failure{What: what, Err: fmt.Errorf("its host seems to be dead: %w", d.Silent), Next: "it will not come back? airgap remove " + d.Name + " --force takes it out as it is"}
+		return &host.Failure{What: what, Err: fmt.Errorf("its host seems to be dead: %w", d.Silent), Next: "if the host does not return, run airgap remove " + d.Name + " --force"}
 	}
 	if err := d.quorumStays(ctx); err != nil {
 		return err
@@ -170,31 +168,31 @@ func (d *Departure) budgetsAllow(ctx context.Context) error {
 	for _, b := range never {
 		lines = append(lines, b.String())
 	}
-	return &host.Failure{What: "remove " + d.Name, Err: errors.New("its pods would never be let go\n  " + strings.Join(lines, "\n  ")), Next: "their owner has to give room, then run the same command again; nothing was changed"}
+	return &host.Failure{What: "remove " + d.Name, Err: errors.New("PodDisruptionBudgets block its pods permanently\n  " + strings.Join(lines, "\n  ")), Next: "relax the budgets or add pods, then run the same command again; nothing was changed"}
 }
 
-// Notes are what the cluster has less of without the node, in words.
+// Notes describes the consequences of the removal for the cluster, one per line.
 func (d *Departure) Notes(ctx context.Context) ([]string, error) {
 	var notes []string
 	if left := d.voters - len(d.Own); len(d.Own) > 0 {
-		notes = append(notes, fmt.Sprintf("etcd has %d members then and bears the loss of %d; 1, 3 and 5 are the numbers to have", left, (left-1)/2))
+		notes = append(notes, fmt.Sprintf("etcd will have %d members and can lose %d of them; use 1, 3 or 5 members", left, (left-1)/2))
 	}
 	nodes, err := d.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list the nodes: %w", err)
 	}
-	if !slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool { return n.Name != d.Name && takesPods(&n) }) {
-		notes = append(notes, "no other node takes pods: what runs on "+d.Name+" has nowhere to go")
+	if !slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool { return n.Name != d.Name && acceptsPods(&n) }) {
+		notes = append(notes, "no other node accepts pods: the pods of "+d.Name+" cannot run anywhere else")
 	}
 	return notes, nil
 }
 
-// takesPods reports whether any pod may come onto a node.
-func takesPods(n *corev1.Node) bool {
+// acceptsPods reports whether the scheduler can place any pod on a node.
+func acceptsPods(n *corev1.Node) bool {
 	return !n.Spec.Unschedulable && !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule })
 }
 
-// Drain moves the pods to other nodes; see Drain.
+// Drain drains the node (drain.Drain) and marks it as drained for the removal.
 func (d *Departure) Drain(ctx context.Context, o drain.Options) error {
 	if err := drain.Drain(ctx, d.client, d.Name, o); err != nil {
 		return err
@@ -202,17 +200,17 @@ func (d *Departure) Drain(ctx context.Context, o drain.Options) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, drained, time.Now().UTC().Format(time.RFC3339))
 	_, err := d.client.CoreV1().Nodes().Patch(ctx, d.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manifests.FieldManager})
 	if err != nil {
-		return fmt.Errorf("write down that node %s is drained: %w", d.Name, err)
+		return fmt.Errorf("annotate node %s as drained: %w", d.Name, err)
 	}
 	return nil
 }
 
-// Leave takes what is left of the node out of the cluster: first its member of
-// etcd, which counts for the quorum, then codes that were made for it and its Node;
-// its NodeReport goes with that. Last it is written down that it was removed.
+// Leave removes the node from the cluster: first its etcd member, which counts for the quorum,
+// then its join tokens and its Node. Kubernetes deletes its NodeReport with the Node. Leave then
+// records the removal (NoteRemoved).
 func (d *Departure) Leave(ctx context.Context) error {
 	for _, own := range d.Own {
-		if err := d.quorumStays(ctx); err != nil { // hosts may have died since
+		if err := d.quorumStays(ctx); err != nil { // other hosts may have failed since Allowed
 			return err
 		}
 		if err := d.Etcd.Remove(ctx, own); err != nil {
@@ -222,7 +220,7 @@ func (d *Departure) Leave(ctx context.Context) error {
 	if err := joincode.RevokeFor(ctx, d.client, d.Name); err != nil {
 		return err
 	}
-	err := await.Until(ctx, time.Minute, func(ctx context.Context) error { // the balancer may still send to that host
+	err := await.Until(ctx, time.Minute, func(ctx context.Context) error { // the load balancer may still select that host
 		err := d.client.CoreV1().Nodes().Delete(ctx, d.Name, metav1.DeleteOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -235,9 +233,8 @@ func (d *Departure) Leave(ctx context.Context) error {
 	return NoteRemoved(ctx, d.client, d.Name)
 }
 
-// ClearWay takes out of etcd what a lost host has left there, before another machine
-// may join under its name: kubeadm would take the old member for the new one. A
-// member that answers stays as it is.
+// ClearWay removes the etcd members of a lost host before another machine joins under its name:
+// kubeadm would mistake the old member for the new one. It keeps a member that answers.
 func (d *Departure) ClearWay(ctx context.Context) (removed []etcd.Member, err error) {
 	for _, own := range d.Own {
 		if own.Err == nil {

@@ -19,7 +19,7 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// nodeLike is one whose Ready condition has the status; "" has none.
+// nodeLike creates a node with this status of its Ready condition; "" creates it without.
 func nodeLike(t *testing.T, client kubernetes.Interface, name string, ready corev1.ConditionStatus) *corev1.Node {
 	t.Helper()
 	node, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -44,37 +44,37 @@ func TestDeparture(t *testing.T) {
 		d.Silent = d.silence()
 		return d
 	}
-	sick := etcd.Member{Name: "x", Err: errors.New("no answer")}
+	failed := etcd.Member{Name: "x", Err: errors.New("no answer")}
 	for name, tc := range map[string]struct {
 		ready     corev1.ConditionStatus
 		own       []etcd.Member
 		dead      bool
-		plain     string // what is said against a removal; "" is nothing
+		plain     string // error of Allowed; "" is none
 		withForce string
 	}{
-		"well":          {corev1.ConditionTrue, nil, false, "", "this one answers"},
-		"sick":          {corev1.ConditionFalse, nil, false, "", "this one answers"},
-		"silent":        {corev1.ConditionUnknown, nil, true, "says nothing since 1970-01-01", ""},
-		"never":         {"", nil, true, "never reported", ""},
-		"silent-master": {corev1.ConditionUnknown, []etcd.Member{sick}, true, "member of etcd: no answer", ""},
-		"half-dead":     {corev1.ConditionUnknown, []etcd.Member{{Name: "x"}}, false, "", "this one answers"},
+		"ready":                {corev1.ConditionTrue, nil, false, "", "this one answers"},
+		"not-ready":            {corev1.ConditionFalse, nil, false, "", "this one answers"},
+		"silent":               {corev1.ConditionUnknown, nil, true, "not reported since 1970-01-01", ""},
+		"never":                {"", nil, true, "never reported", ""},
+		"silent-control-plane": {corev1.ConditionUnknown, []etcd.Member{failed}, true, "etcd member: no answer", ""},
+		"only-etcd-answers":    {corev1.ConditionUnknown, []etcd.Member{{Name: "x"}}, false, "", "this one answers"},
 	} {
 		d := departing(name, tc.ready, tc.own...)
 		if (d.Silent != nil) != tc.dead {
-			t.Errorf("%s: dead: %v", name, d.Silent)
+			t.Errorf("%s: got Silent %v, want dead %v", name, d.Silent, tc.dead)
 		}
-		d.Own = nil // what etcd says to it is tested elsewhere
+		d.Own = nil // other tests check the quorum
 		for force, want := range map[bool]string{false: tc.plain, true: tc.withForce} {
 			if err := d.Allowed(t.Context(), force); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-				t.Errorf("%s, force %v: %v, want %q", name, force, err, want)
+				t.Errorf("%s, force %v: got %v, want %q", name, force, err, want)
 			}
 		}
 	}
 }
 
-// TestDepartureGoesOn: a node that was drained and whose host was reset is no dead
-// one, until somebody lets pods onto it again.
-func TestDepartureGoesOn(t *testing.T) {
+// TestDepartureContinues: a node that was drained and reset can be removed without force, unless it
+// accepts pods again.
+func TestDepartureContinues(t *testing.T) {
 	client := apitest.Start(t).Client(t)
 	nodeLike(t, client, "w1", corev1.ConditionTrue)
 	look := func() *Departure {
@@ -91,7 +91,7 @@ func TestDepartureGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := look(); d.Drained() {
-		t.Error("a node that lives is not drained again, whatever has come to it since")
+		t.Error("a node that reports counts as drained, want it to be drained again")
 	}
 	node := look().Node
 	node.Status.Conditions[0].Status = corev1.ConditionUnknown
@@ -99,13 +99,13 @@ func TestDepartureGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := look(); !d.Drained() || d.Allowed(t.Context(), false) != nil {
-		t.Errorf("it does not go on: %v", d.Allowed(t.Context(), false))
+		t.Errorf("interrupted removal: got drained %v, %v, want it to continue", d.Drained(), d.Allowed(t.Context(), false))
 	}
 	if err := drain.Uncordon(t.Context(), client, "w1"); err != nil {
 		t.Fatal(err)
 	}
 	if d := look(); d.Drained() || d.Allowed(t.Context(), false) == nil {
-		t.Error("a node that takes pods again counts as drained")
+		t.Error("a node that accepts pods again counts as drained")
 	}
 
 	code, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w1", nil)
@@ -116,17 +116,17 @@ func TestDepartureGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time nothing is left of it
+	for range 2 { // the second run finds nothing to remove
 		if err := (&Departure{Name: "w1", client: client}).Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := client.CoreV1().Nodes().Get(t.Context(), "w1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("its Node: %v", err)
+		t.Errorf("got %v for its Node, want it deleted", err)
 	}
 	for c, gone := range map[joincode.Code]bool{code: true, other: false} {
 		if _, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(t.Context(), joincode.TokenName(c.ID), metav1.GetOptions{}); apierrors.IsNotFound(err) != gone {
-			t.Errorf("code %s, gone %v: %v", c, gone, err)
+			t.Errorf("code %s: got %v, want deleted %v", c, err, gone)
 		}
 	}
 	wantRemoved(t, client, "w1")
@@ -139,6 +139,6 @@ func TestDepartureGoesOn(t *testing.T) {
 func wantRemoved(t *testing.T, client kubernetes.Interface, want ...string) {
 	t.Helper()
 	if got, err := Removed(t.Context(), client); err != nil || !slices.Equal(got, want) {
-		t.Errorf("removed are %v, %v; want %v", got, err, want)
+		t.Errorf("got removed nodes %v, %v, want %v", got, err, want)
 	}
 }

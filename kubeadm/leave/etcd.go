@@ -11,11 +11,11 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// ErrNoEtcd says that a host has no member of etcd.
+// ErrNoEtcd is the error on a host without an etcd member.
 var ErrNoEtcd = errors.New("this host has no member of etcd")
 
-// LocalEtcd asks the member that kubeadm has set up on this host, with the certificate
-// that kubeadm makes for health checks. It needs no API server.
+// LocalEtcd returns a client for this host's etcd member. It uses kubeadm's certificate for health
+// checks and needs no API server. The error is ErrNoEtcd if the host has no member.
 func (m Member) LocalEtcd() (*etcd.Client, error) {
 	if _, err := os.Stat(m.Path(node.ManifestOf(node.Etcd))); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -28,15 +28,15 @@ func (m Member) LocalEtcd() (*etcd.Client, error) {
 	return etcd.New(cmp.Or(m.EtcdURL, "https://127.0.0.1:2379"), files)
 }
 
-// EtcdBytes is how much the database of this host's member takes on the disk, and about
-// what a snapshot of it takes; 0 where there is none.
+// EtcdBytes is the size of this host's etcd database in bytes, which is about the size of a
+// snapshot; 0 without a database.
 func (m Member) EtcdBytes() (int64, error) {
 	info, err := os.Stat(m.Path(node.EtcdDir + "/member/snap/db"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("find out how large etcd's database is: %w", err)
+		return 0, fmt.Errorf("read the size of etcd's database: %w", err)
 	}
 	return info.Size(), nil
 }

@@ -2,19 +2,19 @@ package leave
 
 import "airgap.dev/airgap/internal/host"
 
-// What init, join and upgrade write down on a node, before Machine.Root.
+// Files that init, join and upgrade write on a node, without Machine.Root.
 const (
 	ConfigFile = "/etc/airgap/kubeadm.yaml" // kubeadm's configuration
-	// ConfiguredFile says with which configuration this host became a node, or was upgraded last. It
-	// counts where kubeadm came back fine.
+	// ConfiguredFile has the configuration with which this host became a node or was last
+	// upgraded. It is valid only if kubeadm has succeeded.
 	ConfiguredFile = host.StateDir + "/kubeadm.configured"
-	// UpgradedFile says for which configuration kubeadm has done its part of an upgrade, when the
-	// kubelet has yet to do its own. While it is there it alone counts: a host that goes back has
-	// the configuration of before noted all along.
+	// UpgradedFile has the configuration of an upgrade for which kubeadm is done, but the kubelet
+	// is not. While it exists, only it is valid: during a rollback ConfiguredFile already has the
+	// old configuration.
 	UpgradedFile = host.StateDir + "/kubeadm.upgraded"
-	ProxiedFile  = host.StateDir + "/kube-proxy.configured" // the same of kube-proxy
-	ProxyingFile = host.StateDir + "/kube-proxy.begun"
+	ProxiedFile  = host.StateDir + "/kube-proxy.configured" // current configuration of kube-proxy
+	ProxyingFile = host.StateDir + "/kube-proxy.begun"      // exists during a change of it
 )
 
-// AuditDir has the API server's audit log.
+// AuditDir is the directory of the API server's audit log.
 const AuditDir = "/var/log/kubernetes/audit"

@@ -1,33 +1,33 @@
-// Package leave takes a host out of its cluster: what kubeadm, the kubelet, the runtime and the
-// network plugin have made on it, and nothing that was there before.
+// Package leave removes a host from its cluster. It deletes everything that kubeadm, the kubelet,
+// the runtime and the network plugin created on the host, and nothing that existed before.
 //
-// In flow the record of what the host was like before, which a step writes down first, and the
-// traces of the network plugin. Out flow the undo of init and join (Member.Leave), the data that a
-// reset keeps (Data), and what the cluster is told: the member of etcd that goes, the node that is
-// removed.
+// Its input is the record of the host before the cluster, which the step Record writes first, and
+// the artifacts of the network plugin (Traces). It provides the undo of init and join
+// (Member.Leave), the list of data that a reset keeps (Data), and the removal of a node and its
+// etcd member from the cluster (Departure).
 package leave
 
 import "airgap.dev/airgap/internal/host"
 
-// Member is a host that is a node, or may have been one.
+// Member is a host that is or was a node.
 type Member struct {
 	host.Machine
 
-	Network Traces // what the network plugin leaves on a host
-	Pods    string // network of the pods' addresses; not needed to go back
-	Wipe    bool   // an undo need not keep etcd's data
-	Alone   bool   // an undo asks nothing of the cluster: it is about to be another one
-	EtcdURL string // of this host's own member; "" is where kubeadm has it listen
+	Network Traces // artifacts of the network plugin on a host
+	Pods    string // pod network, in CIDR notation; an undo does not need it
+	Wipe    bool   // an undo deletes etcd's data
+	Alone   bool   // an undo sends nothing to the cluster, which is about to be restored
+	EtcdURL string // of this host's etcd member; "" is kubeadm's default
 }
 
-// Traces are what the programs of a cluster make on a host by themselves. No
-// step of ours writes them, so only a list can know of them; that a thing was
-// not there before is what makes it theirs.
+// Traces lists the host artifacts that the programs of a cluster create. No step of airgap creates
+// them, so they are listed here. An artifact belongs to the cluster if it did not exist before the
+// installation.
 type Traces struct {
-	Links  []string // network interfaces, by name, or by its beginning and a *
-	Tables []string // packet filter tables, by name, that nobody else uses
-	Chains []string // beginnings of the names of their chains in tables that others use too
-	Paths  []string // files, and directories with all that is in them
-	Dirs   []string // directories that others may use as well: gone when they are empty
-	Data   []string // directories that outlast a reset unless their data is unwanted
+	Links  []string // network interfaces: names, or prefixes with a *
+	Tables []string // names of packet filter tables that no other program uses
+	Chains []string // prefixes of chain names in tables that other programs also use
+	Paths  []string // files, and directories with their content
+	Dirs   []string // directories that other programs may use: deleted when they are empty
+	Data   []string // directories that a reset keeps unless their data is to be wiped
 }

@@ -22,9 +22,9 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// Leave undoes init or join: pods, certificates, then what is left of the
-// cluster in the kernel. On a host where kubeadm never began it does nothing,
-// so that a cluster of somebody else stays as it is.
+// Leave undoes init or join: it removes the pods, the certificates, and the cluster's objects in
+// the kernel. It does nothing on a host where airgap has not started kubeadm, so that it leaves
+// foreign clusters unchanged.
 func (m Member) Leave(ctx context.Context) error {
 	s, err := node.StateOf(m.Machine)
 	if err != nil || s == node.Untouched {
@@ -59,15 +59,15 @@ func (m Member) Leave(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// StandDown takes this host out of a cluster that is about to be another one, restored
-// from a backup: nothing is asked of the old one. What else airgap set up stays.
+// StandDown is Leave for a host of a cluster that is about to be restored from a backup: it sends
+// nothing to the old cluster. It keeps the other changes of airgap on the host.
 func (m Member) StandDown(ctx context.Context) error {
 	m.Alone = true
 	return m.Leave(ctx)
 }
 
-// resetNode runs kubeadm reset. The runtime has to run for it: with a dead one
-// kubeadm only warns, and the pods would go on.
+// resetNode runs kubeadm reset. It starts the runtime first: without it kubeadm only warns, and
+// the pods would continue to run.
 func (m Member) resetNode(ctx context.Context, s node.State) error {
 	if err := runtime.Start(ctx, m.Machine, "which has to remove the pods"); err != nil {
 		return err
@@ -79,13 +79,13 @@ func (m Member) resetNode(ctx context.Context, s node.State) error {
 			return err
 		}
 	}
-	if _, err := os.Stat(m.Path(kube.AdminConf)); others || err != nil { // on a worker it never was
+	if _, err := os.Stat(m.Path(kube.AdminConf)); others || err != nil { // a worker has no such file
 		if err := m.noteListed(); err != nil {
 			return err
 		}
 	}
 	if others {
-		return m.secede(ctx, client, args)
+		return m.removeNode(ctx, client, args)
 	}
 	if s != node.Ended || m.Wipe {
 		if err := m.KubeadmReset(ctx, args...); err != nil || s == node.Ended {
@@ -93,8 +93,8 @@ func (m Member) resetNode(ctx context.Context, s node.State) error {
 		}
 		return m.dropRestored()
 	}
-	// The phase deletes etcd's data. It also tells the other members, but
-	// there are none, or none that can be reached.
+	// The skipped phase deletes etcd's data. It also removes the member from etcd, but no other
+	// member exists or is reachable.
 	if err := m.KubeadmReset(ctx, append(args, "--skip-phases", "remove-etcd-member")...); err != nil {
 		return err
 	}
@@ -104,19 +104,18 @@ func (m Member) resetNode(ctx context.Context, s node.State) error {
 	return m.keepEtcd(ctx)
 }
 
-// dropRestored deletes the data that an interrupted init has restored. kubeadm
-// deletes etcd's, but only where it had come so far as to know of an etcd.
+// dropRestored deletes the data of an interrupted restore. kubeadm reset deletes etcd's data only
+// if kubeadm had already created etcd's manifest.
 func (m Member) dropRestored() error {
 	if _, err := os.Stat(m.Path(ConfigFile)); err != nil {
-		return host.IgnoreMissing(err) // it was to join
+		return host.IgnoreMissing(err) // the host was joining
 	}
 	return errors.Join(host.RemoveTree(m.Path(node.EtcdDir+"/"+etcd.Draft)), host.RemoveTree(m.Path(node.EtcdDir+"/member")))
 }
 
-// keepEtcd moves the data of etcd, which has stopped by now, to KeptDir, since
-// kubeadm init wants its directory empty. The file systems may be two. The keys
-// of its Secrets go along here, where it is known whose data this is: an undo
-// that comes later may be another life's of this host.
+// keepEtcd moves the data of the stopped etcd to KeptDir, because kubeadm init requires an empty
+// directory. KeptDir may be on another file system. keepEtcd also copies the encryption keys of
+// Secrets: at a later undo the host may have the keys of another cluster.
 func (m Member) keepEtcd(ctx context.Context) error {
 	data, copied := node.EtcdDir+"/member", node.EtcdDir+"/copied"
 	if err := host.RemoveTree(m.Path(copied)); err != nil {
@@ -130,9 +129,9 @@ func (m Member) keepEtcd(ctx context.Context) error {
 		return err
 	}
 	if err := m.copyEtcd(ctx, data, part); err != nil {
-		next := "make room in " + KeptDir
-		if !m.Alone { // it would take what a restored cluster comes back from along
-			next += ", or airgap reset --wipe-data"
+		next := "free space in " + KeptDir
+		if !m.Alone { // during a restore, --wipe-data would delete the old data
+			next += ", or run airgap reset --wipe-data"
 		}
 		return &host.Failure{What: "keep etcd's data", Err: err, Next: next}
 	}
@@ -149,7 +148,7 @@ func (m Member) keepEtcd(ctx context.Context) error {
 	return host.RemoveTree(m.Path(copied))
 }
 
-// copyEtcd makes a durable copy of etcd's data, with the keys.
+// copyEtcd copies etcd's data and the encryption keys, and syncs the copy to the disk.
 func (m Member) copyEtcd(ctx context.Context, data, to string) error {
 	if err := m.Run(ctx, "cp", "--archive", "--reflink=auto", m.Path(data), m.Path(to)); err != nil {
 		return err
@@ -160,8 +159,8 @@ func (m Member) copyEtcd(ctx context.Context, data, to string) error {
 	return m.Run(ctx, "sync", "--file-system", m.Path(to))
 }
 
-// unused is p, or p with a number where that is taken: clocks jump, and may show
-// the same second twice.
+// unused is p, or p with a number if p exists: after a clock change the same second can occur
+// twice.
 func (m Member) unused(p string) string {
 	free := p
 	for n := 2; ; n++ {
@@ -172,37 +171,36 @@ func (m Member) unused(p string) string {
 	}
 }
 
-// deleteLinks removes the cluster's network interfaces, and their routes with
-// them.
+// deleteLinks deletes the cluster's network interfaces. The kernel deletes their routes.
 func (m Member) deleteLinks(ctx context.Context, before record) error {
 	now, err := m.links(ctx)
 	if err != nil {
 		return err
 	}
-	var gone []string
+	var deleted []string
 	for _, pattern := range m.traces().Links {
 		for _, link := range now {
-			if !settings.IsNamed(link)(pattern) || slices.Contains(before.Links, link) || slices.Contains(gone, link) {
+			if !settings.IsNamed(link)(pattern) || slices.Contains(before.Links, link) || slices.Contains(deleted, link) {
 				continue
 			}
 			if err := m.deleteLink(ctx, link); err != nil {
 				return err
 			}
-			gone = append(gone, link)
+			deleted = append(deleted, link)
 		}
 	}
 	return nil
 }
 
-// deleteRoutes removes the routes to pods of other hosts that go by the host's own
-// interface, as a pod network without a tunnel makes them.
+// deleteRoutes deletes the routes to pods of other hosts through the host's own interface. A pod
+// network without a tunnel creates them.
 func (m Member) deleteRoutes(ctx context.Context, before record) error {
-	if before.Pods == "" { // written down by an airgap that knew no such network
+	if before.Pods == "" { // record of an older airgap without such networks
 		return nil
 	}
 	pods, err := netip.ParsePrefix(before.Pods)
 	if err != nil {
-		return fmt.Errorf("read the pods' network in %s: %w", recordFile, err)
+		return fmt.Errorf("read the pod network in %s: %w", recordFile, err)
 	}
 	out, err := m.Host.Run(ctx, host.Cmd{Name: "ip", Args: []string{"-json", "route"}})
 	var all []struct{ Dst, Gateway, Dev string }
@@ -218,14 +216,14 @@ func (m Member) deleteRoutes(ctx context.Context, before record) error {
 			continue
 		}
 		if err := m.Run(ctx, "ip", "route", "delete", r.Dst, "via", r.Gateway, "dev", r.Dev); err != nil {
-			return fmt.Errorf("delete the route to pods of %s: %w", r.Gateway, err)
+			return fmt.Errorf("delete the route to the pods of %s: %w", r.Gateway, err)
 		}
 	}
 	return nil
 }
 
-// deleteLink takes one that went in the meantime for deleted: the two ends of a
-// pair go together.
+// deleteLink deletes an interface. It is no error if the interface no longer exists: the kernel
+// deletes both ends of a pair together.
 func (m Member) deleteLink(ctx context.Context, link string) error {
 	failed := m.Run(ctx, "ip", "link", "delete", link)
 	if failed == nil {
@@ -237,8 +235,8 @@ func (m Member) deleteLink(ctx context.Context, link string) error {
 	return fmt.Errorf("delete network interface %s: %w", link, failed)
 }
 
-// links are the names of the host's network interfaces. /sys may be another
-// network namespace's.
+// links are the names of the host's network interfaces. It does not read /sys, which may show
+// another network namespace.
 func (m Member) links(ctx context.Context) ([]string, error) {
 	out, err := m.Host.Run(ctx, host.Cmd{Name: "ip", Args: []string{"-json", "link"}})
 	var all []struct{ IfName string }
@@ -255,8 +253,8 @@ func (m Member) links(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// KubeadmReset follows links and deletes what it finds there: it runs only where they
-// lead to where they led at the installation.
+// KubeadmReset runs kubeadm reset, which deletes the targets of symbolic links. It runs only if the
+// paths resolve as at the installation (Unmoved).
 func (m Member) KubeadmReset(ctx context.Context, args ...string) error {
 	if err := m.Unmoved(kubeadmDeletes()...); err != nil {
 		return err

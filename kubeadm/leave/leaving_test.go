@@ -17,12 +17,12 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// TestMayLeave: a host does not leave while another member is away: kubeadm would only warn.
+// TestMayLeave: a host cannot leave while another member is down. kubeadm would only warn.
 func TestMayLeave(t *testing.T) {
 	all := []etcd.Member{{ID: 1, Name: "a"}, {ID: 2, Name: "b"}, {ID: 3, Name: "c", Err: errors.New("no answer")}}
 	for name, may := range map[string]bool{"a": false, "b": false, "c": true, "d": true} {
 		if err := mayLeave(all, name); (err == nil) != may {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want allowed %v", name, err, may)
 		}
 	}
 }

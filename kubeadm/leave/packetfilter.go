@@ -12,8 +12,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// ruleset is the kernel's packet filter as `nft --json` lists it. iptables of
-// Enterprise Linux writes into the same one, so these are all rules there are.
+// ruleset is the kernel's packet filter in the format of `nft --json`. It has all rules: iptables
+// of Enterprise Linux uses the same packet filter.
 type ruleset struct {
 	Objects []struct {
 		Table *table
@@ -32,11 +32,11 @@ type rule struct {
 	Expr                 []map[string]json.RawMessage
 }
 
-// nft names an object by these words in its commands.
+// words is the name of an object in commands of nft.
 func (t table) words() string { return t.Family + " " + t.Name }
 func (c chain) words() string { return c.Family + " " + c.Table + " " + c.Name }
 
-// ruleset reads it. Where nft is not installed nobody has made rules yet.
+// ruleset lists the packet filter's rules. A host without nft has none.
 func (m Member) ruleset(ctx context.Context) (ruleset, error) {
 	var r ruleset
 	out, err := m.Host.Run(ctx, host.Cmd{Name: "nft", Args: []string{"--json", "--handle", "list", "ruleset"}})
@@ -70,29 +70,29 @@ func (r ruleset) chains() (all []chain) {
 	return all
 }
 
-// cleanFilter takes the cluster's rules out of the packet filter, all or none.
-// Other people's rules in the same tables stay.
+// cleanFilter deletes the cluster's rules from the packet filter in one transaction. It keeps the
+// rules of other programs in the same tables.
 func (m Member) cleanFilter(ctx context.Context, before record) error {
 	rules, err := m.ruleset(ctx)
 	if err != nil {
 		return err
 	}
-	script := rules.withdrawal(m.traces(), before)
+	script := rules.cleanup(m.traces(), before)
 	if script == "" {
 		return nil
 	}
 	_, err = m.Host.Run(ctx, host.Cmd{Name: "nft", Args: []string{"--file", "-"}, Stdin: strings.NewReader(script)})
 	if err != nil {
-		return fmt.Errorf("take the cluster's rules out of the packet filter: %w", err)
+		return fmt.Errorf("remove the cluster's rules from the packet filter: %w", err)
 	}
 	return nil
 }
 
-// withdrawal is nft's script that removes what the cluster brought: its tables,
-// its chains, the rules that lead to them, and the tables and chains that iptables
-// makes for itself, where nothing is left in one that was not there before.
-func (r ruleset) withdrawal(t Traces, before record) string {
-	gone, used := map[string]bool{}, map[string]bool{} // by their words; used has what holds rules of others
+// cleanup is an nft script that deletes the cluster's tables and chains and the rules that jump to
+// them. It also deletes tables and chains of iptables that are now empty and did not exist before
+// the cluster.
+func (r ruleset) cleanup(t Traces, before record) string {
+	gone, used := map[string]bool{}, map[string]bool{} // by their words; used: with rules of other programs
 	var rules, chains, tables []string
 	for _, at := range r.tables() {
 		gone[at.words()] = slices.Contains(t.Tables, at.Name) && !slices.Contains(before.Tables, at.words())
@@ -100,7 +100,7 @@ func (r ruleset) withdrawal(t Traces, before record) string {
 	for _, c := range r.chains() {
 		switch in := (table{c.Family, c.Table}).words(); {
 		case gone[in]:
-		case claims(t, c) && !slices.Contains(before.Chains, c.words()):
+		case isOurs(t, c) && !slices.Contains(before.Chains, c.words()):
 			gone[c.words()] = true
 			chains = append(chains, c.words())
 		case c.Hook == "" || c.Policy != "accept":
@@ -121,14 +121,14 @@ func (r ruleset) withdrawal(t Traces, before record) string {
 	}
 	for _, c := range r.chains() {
 		in := table{c.Family, c.Table}
-		deserted := in.madeByIptables() && c.Hook != "" && c.Policy == "accept" && !used[c.words()] && !slices.Contains(before.Chains, c.words())
-		if deserted && slices.Contains(before.Tables, in.words()) {
+		unused := in.madeByIptables() && c.Hook != "" && c.Policy == "accept" && !used[c.words()] && !slices.Contains(before.Chains, c.words())
+		if unused && slices.Contains(before.Tables, in.words()) {
 			chains = append(chains, c.words())
 		}
 	}
 	for _, at := range r.tables() {
-		deserted := at.madeByIptables() && !used[at.words()] && !slices.Contains(before.Tables, at.words())
-		if gone[at.words()] || deserted {
+		unused := at.madeByIptables() && !used[at.words()] && !slices.Contains(before.Tables, at.words())
+		if gone[at.words()] || unused {
 			tables = append(tables, at.words())
 		}
 	}
@@ -143,12 +143,12 @@ func each(command string, objects []string) string {
 	return b.String()
 }
 
-// claims reports whether a chain has one of the cluster's names.
-func claims(t Traces, c chain) bool {
-	return slices.ContainsFunc(t.Chains, func(beginning string) bool { return strings.HasPrefix(c.Name, beginning) })
+// isOurs reports whether the name of a chain has a prefix of the cluster.
+func isOurs(t Traces, c chain) bool {
+	return slices.ContainsFunc(t.Chains, func(prefix string) bool { return strings.HasPrefix(c.Name, prefix) })
 }
 
-// target is the chain that a rule jumps or goes to, or "".
+// target is the target chain of a rule's jump or goto, or "".
 func (r *rule) target() string {
 	for _, e := range r.Expr {
 		for _, verdict := range []string{"jump", "goto"} {
@@ -161,7 +161,7 @@ func (r *rule) target() string {
 	return ""
 }
 
-// madeByIptables names the tables that iptables makes as soon as it is used.
+// madeByIptables reports whether iptables creates this table at its first use.
 func (t table) madeByIptables() bool {
 	return (t.Family == "ip" || t.Family == "ip6") && slices.Contains([]string{"filter", "nat", "mangle", "raw", "security"}, t.Name)
 }

@@ -9,8 +9,8 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-// The rules are what nft lists after the iptables of kube-proxy and flannel, in
-// tables that others use as well, beside kube-proxy's table in nftables mode.
+// TestPacketFilter uses a ruleset of nft with the iptables rules of kube-proxy and flannel in shared
+// tables, and with kube-proxy's own table of nftables mode.
 func TestPacketFilter(t *testing.T) {
 	f, m := newMember(t)
 	listed, err := os.ReadFile("testdata/ruleset.json")

@@ -15,13 +15,13 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// place is where a path led when it was written down. Sites link the directories of the
-// kubelet and the runtime to other disks, or mount disks there. A reset deletes at that
-// place and at no other.
+// place is the target of a path when it was recorded. Sites link the directories of the kubelet
+// and the runtime to other disks, or mount disks there. A reset deletes only at the recorded
+// target.
 type place struct {
 	Real string `json:"resolved"` // the path without symbolic links
-	// Mounted identifies the directory that is mounted there: its path in its file
-	// system, its inode and when it was made. "" where nothing is mounted.
+	// Mounted identifies the mounted directory: its path in its file system, its inode and its
+	// creation time. "" without a mount.
 	Mounted string `json:"mounted,omitempty"`
 }
 
@@ -32,7 +32,7 @@ func (p place) String() string {
 	return p.Real + " (mounted: " + p.Mounted + ")"
 }
 
-// placeOf is where p leads now; it need not exist.
+// placeOf is the current target of p, which need not exist.
 func (m Member) placeOf(p string) (place, error) {
 	resolved, err := realPath(m.Path(p))
 	if err != nil {
@@ -44,40 +44,40 @@ func (m Member) placeOf(p string) (place, error) {
 	}
 	now := place{Real: resolved}
 	for _, at := range mounts {
-		if m.Path(at.point) == resolved { // the last one covers those before
+		if m.Path(at.point) == resolved { // the last mount covers earlier ones
 			now.Mounted, err = mountedAt(resolved, at)
 		}
 	}
 	return now, err
 }
 
-// realPath is a path without symbolic links as far as it exists.
+// realPath resolves the symbolic links in the existing part of a path.
 func realPath(p string) (string, error) {
 	resolved, err := host.Unlinked(p)
 	if err == nil || host.IgnoreMissing(err) != nil || p == "/" {
 		return resolved, err
 	}
 	if _, err := os.Lstat(p); err == nil {
-		target, err := os.Readlink(p) // a link to what does not exist
+		target, err := os.Readlink(p) // a dangling link
 		return cmp.Or(target, p), err
 	}
 	parent, err := realPath(filepath.Dir(p))
 	return filepath.Join(parent, filepath.Base(p)), err
 }
 
-// mountedAt tells one disk from another, whatever its device is called after a boot.
+// mountedAt identifies the mounted directory. Device names are not used: they can change at a boot.
 func mountedAt(dir string, at mount) (string, error) {
 	if at.kind == "tmpfs" {
-		return at.root + " tmpfs", nil // another one after each boot
+		return at.root + " tmpfs", nil // its inode changes at each boot
 	}
 	var s unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_INO|unix.STATX_BTIME, &s); err != nil {
-		return "", fmt.Errorf("look at what is mounted at %s: %w", dir, err)
+		return "", fmt.Errorf("read the mount at %s: %w", dir, err)
 	}
 	return fmt.Sprintf("%s inode %d of %d", at.root, s.Ino, s.Btime.Sec), nil
 }
 
-// Unmoved is nil where each path leads to where it led when the host was written down (Record).
+// Unmoved returns nil if each path still has its recorded target (Record).
 func (m Member) Unmoved(paths ...string) error {
 	r, err := m.record()
 	if err != nil {
@@ -86,8 +86,8 @@ func (m Member) Unmoved(paths ...string) error {
 	return m.unmoved(r, paths...)
 }
 
-// unmoved refuses to delete below paths that lead elsewhere than they did when they were
-// written down, and below links and mounts that had something else in them even then.
+// unmoved refuses paths with another target than the recorded one. It also refuses a link or mount
+// of the kubelet's directory that already contained other files.
 func (m Member) unmoved(r record, paths ...string) error {
 	for _, p := range paths {
 		was, err := r.place(m, p)
@@ -96,28 +96,28 @@ func (m Member) unmoved(r record, paths ...string) error {
 		}
 		now, err := m.placeOf(p)
 		if err != nil {
-			return fmt.Errorf("look where %s leads: %w", p, err)
+			return fmt.Errorf("resolve %s: %w", p, err)
 		}
 		if now != was {
 			return &host.Failure{
-				What: "delete what the cluster left in " + p,
+				What: "delete the cluster's files in " + p,
 				Err:  fmt.Errorf("it leads to %s, and led to %s when this host was installed", now, was),
-				Next: fmt.Sprintf("restore %s as it was; or, if everything in %s is the cluster's, empty that directory, put an empty directory in the place of %s and record it with airgap install or airgap join; then run airgap reset again", p, now.Real, p),
+				Next: fmt.Sprintf("restore the old target of %s; or, if all files in %s belong to the cluster, empty that directory, replace %s with an empty directory and record it with airgap install or airgap join; then run airgap reset again", p, now.Real, p),
 			}
 		}
 		if r.Paths[p] == full && p == runtime.KubeletDir && (now.Mounted != "" || now.Real != m.Path(p)) {
-			return &host.Failure{What: "delete what the cluster left in " + p, Err: errForeign(now), Next: "move what is not the cluster's out of " + now.Real + ", then run airgap reset again"}
+			return &host.Failure{What: "delete the cluster's files in " + p, Err: errForeign(now), Next: "move the files of other programs out of " + now.Real + ", then run airgap reset again"}
 		}
 	}
 	return nil
 }
 
 func errForeign(at place) error {
-	return fmt.Errorf("it leads to %s, which held something else before the cluster: kubeadm reset would delete that too", at)
+	return fmt.Errorf("it leads to %s, which contained other files before the installation: kubeadm reset would delete them too", at)
 }
 
-// place is what was written down; an older airgap wrote down nothing, and then no link
-// counts, and a mount only where an empty directory was.
+// place is the recorded target of p. The record of an older airgap has no targets: then a link is
+// not accepted, and a mount only on a directory that was empty.
 func (r record) place(m Member, p string) (place, error) {
 	if was, known := r.Places[p]; known {
 		return was, nil
@@ -133,14 +133,13 @@ func (r record) place(m Member, p string) (place, error) {
 	return was, nil
 }
 
-// kubeadmDeletes are the directories that kubeadm reset empties, also through a link and
-// through what is mounted there.
+// kubeadmDeletes are the directories that kubeadm reset empties, also through links and mounts.
 func kubeadmDeletes() []string {
 	return []string{runtime.KubeletDir, node.EtcdDir, "/etc/kubernetes", "/etc/kubernetes/manifests", "/etc/kubernetes/pki"}
 }
 
-// ResetRefused says why a reset would delete something else than the cluster's data: a
-// path leads elsewhere than it did. wipe says that data goes as well.
+// ResetRefused returns an error if a reset would delete other data than the cluster's, because the
+// target of a path has changed. With wipe the reset also deletes data.
 func ResetRefused(m Member, wipe bool) error {
 	r, err := m.record()
 	if err != nil {
@@ -154,7 +153,7 @@ func ResetRefused(m Member, wipe bool) error {
 	return m.unmoved(r, r.ours(paths)...)
 }
 
-// ours are those of the paths of which a reset deletes something.
+// ours are the paths in which a reset deletes files.
 func (r record) ours(paths []string) (all []string) {
 	for _, p := range paths {
 		if was := r.Paths[p]; p == runtime.KubeletDir || was == absent || was == empty {
@@ -166,12 +165,12 @@ func (r record) ours(paths []string) (all []string) {
 
 // mount is a line of mountinfo.
 type mount struct {
-	point string // where it is mounted
-	root  string // what of its file system
-	kind  string // of the file system
+	point string // mount point
+	root  string // mounted directory of the file system
+	kind  string // type of the file system
 }
 
-// mounts are those of this process's namespace, in the order in which they were made.
+// mounts are the mounts of this process's namespace, in the order of their creation.
 func (m Member) mounts() ([]mount, error) {
 	text, err := fs.ReadFile(m.Host.FS(), "proc/self/mountinfo")
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// podCgroups are the outermost cgroups of pods: one with cgroup v2, one for each
-// controller with v1.
+// podCgroups are the top cgroups of pods: one with cgroup v2, one per controller with v1.
 func (m Member) podCgroups() ([]string, error) {
 	var all []string
 	for _, pattern := range []string{"/sys/fs/cgroup/kubepods*", "/sys/fs/cgroup/*/kubepods*"} {
@@ -26,14 +25,14 @@ func (m Member) podCgroups() ([]string, error) {
 	return all, nil
 }
 
-// removeCgroups removes those of the pods. The runtime leaves the outer ones,
-// as slices of systemd or, with cgroup v1, as bare directories.
+// removeCgroups removes the cgroups of pods. The runtime leaves the top ones, as slices of systemd
+// or, with cgroup v1, as directories.
 func (m Member) removeCgroups(ctx context.Context) error {
 	if err := m.thaw(); err != nil {
 		return err
 	}
 	if err := m.Run(ctx, "systemctl", "stop", "kubepods.slice"); err != nil {
-		return fmt.Errorf("stop what is left of the pods: %w", err)
+		return fmt.Errorf("stop kubepods.slice: %w", err)
 	}
 	found, err := m.podCgroups()
 	if err != nil {
@@ -41,15 +40,15 @@ func (m Member) removeCgroups(ctx context.Context) error {
 	}
 	for _, dir := range found {
 		if err := removeCgroup(dir); err != nil {
-			return &host.Failure{What: "remove the pods' cgroups", Err: err, Next: "processes of pods still run: systemd-cgls " + filepath.Base(dir) + " shows them; then run the same command again"}
+			return &host.Failure{What: "remove the pods' cgroups", Err: err, Next: "stop the remaining processes of pods, which systemd-cgls " + filepath.Base(dir) + " lists, then run the same command again"}
 		}
 	}
 	return nil
 }
 
-// thaw lets the processes of pods go on that were stopped in the freezer of cgroup v1, where
-// no signal reaches them, and systemd's waits in vain: a runc that is killed while it makes a
-// container leaves it so, and the runtime knows nothing of it.
+// thaw resumes frozen processes of pods in the freezer of cgroup v1, which receive no signals, so
+// that systemd cannot stop them. A runc that is killed during the creation of a container leaves
+// it frozen, and the runtime does not notice.
 func (m Member) thaw() error {
 	outer, err := filepath.Glob(m.Path("/sys/fs/cgroup/freezer/kubepods*"))
 	if err != nil {
@@ -64,20 +63,20 @@ func (m Member) thaw() error {
 			return host.IgnoreMissing(err)
 		})
 		if err != nil {
-			return fmt.Errorf("look for stopped processes of pods: %w", err)
+			return fmt.Errorf("find frozen processes of pods: %w", err)
 		}
 	}
 	for _, file := range freezers {
 		err := os.WriteFile(file, []byte("THAWED"), 0)
-		if host.IgnoreMissing(err) != nil && !errors.Is(err, syscall.ENODEV) { // a container that goes takes its cgroup along
-			return fmt.Errorf("let stopped processes of pods go on: %w", err)
+		if host.IgnoreMissing(err) != nil && !errors.Is(err, syscall.ENODEV) { // the cgroup of an ended container no longer exists
+			return fmt.Errorf("resume frozen processes of pods: %w", err)
 		}
 	}
 	return nil
 }
 
-// removeCgroup removes the inner ones first. Their files cannot be removed and
-// go along.
+// removeCgroup removes a cgroup after its children. Its files cannot be removed: the kernel
+// removes them with the directory.
 func removeCgroup(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

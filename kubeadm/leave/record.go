@@ -17,29 +17,28 @@ import (
 
 const (
 	recordFile = host.UndoDir + "/host.json"
-	// KeptDir holds what a reset keeps: etcd's data, and the list of the
-	// directories whose data stayed where it was.
+	// KeptDir has the data that a reset keeps: etcd's data, and the list of directories with data
+	// that stays in place.
 	KeptDir    = host.StateDir + "/kept"
 	keptFile   = KeptDir + "/data.json"
 	keptPlaces = KeptDir + "/places.json"
-	// partlyKept is what a run that is under way, or was interrupted, has of it.
+	// partlyKept is the incomplete copy of a running or interrupted reset.
 	partlyKept = KeptDir + "/etcd.part"
 )
 
-// record is what a host had before the cluster, as far as a cluster leaves
-// traces there.
+// record is the state of a host before the cluster, for all artifacts that a cluster can leave.
 type record struct {
 	Paths  map[string]content `json:"paths"`
-	Places map[string]place   `json:"places,omitempty"` // where each leads; an older airgap wrote down none
+	Places map[string]place   `json:"places,omitempty"` // target of each path; an older airgap did not record them
 	Links  []string           `json:"links"`
 	Tables []string           `json:"tables"` // FAMILY NAME
 	Chains []string           `json:"chains"` // FAMILY TABLE NAME
-	// Pods is the network of the pods' addresses: routes to it are the cluster's.
+	// Pods is the pod network: routes to it belong to the cluster.
 	Pods string `json:"pods,omitempty"`
 }
 
-// content says what a path held. What is in an empty directory later came
-// with the cluster; what is in a full one may be anybody's, and stays.
+// content is the state of a path before the cluster. Later files in an empty directory belong to
+// the cluster. Files in a full directory may belong to other programs, and a reset keeps them.
 type content string
 
 const (
@@ -48,12 +47,11 @@ const (
 	full   content = "full"
 )
 
-// Record writes down what the host has, before anything is changed. Its undo
-// comes last and takes away what has come since, but for data, which it lists
-// for WipeData.
+// Record saves the state of the host before airgap changes anything. Its undo runs last and deletes
+// everything that was created since, except data, which it lists for WipeData.
 func Record(m Member) step.Step {
 	return step.Step{
-		Name: "record", Title: "Write down what the host is like",
+		Name: "record", Title: "Record the state of the host",
 		Done: func(context.Context) (bool, error) {
 			r, err := m.record()
 			return r.Places != nil, err
@@ -75,13 +73,13 @@ func (m Member) writeRecord(ctx context.Context) error {
 		}
 	}
 	if r.Places, err = m.places(r); err != nil {
-		return fmt.Errorf("write down what the host is like: %w", err)
+		return fmt.Errorf("record the state of the host: %w", err)
 	}
 	return host.WriteJSON(m.Path(recordFile), r)
 }
 
-// places are where the paths lead now. Before the kubelet's first file its directory may
-// not lead to one with something else in it.
+// places are the current targets of the paths. Before the first join, the kubelet's directory must
+// not lead to a directory with other files.
 func (m Member) places(r record) (map[string]place, error) {
 	all := map[string]place{}
 	for p := range r.Paths {
@@ -94,12 +92,12 @@ func (m Member) places(r record) (map[string]place, error) {
 	s, err := node.StateOf(m.Machine)
 	at := all[runtime.KubeletDir]
 	if err == nil && s == node.Untouched && r.Paths[runtime.KubeletDir] == full && (at.Mounted != "" || at.Real != m.Path(runtime.KubeletDir)) {
-		return nil, &host.Failure{What: "use " + runtime.KubeletDir, Err: errForeign(at), Next: "link or mount an empty directory there"}
+		return nil, &host.Failure{What: "use " + runtime.KubeletDir, Err: errForeign(at), Next: "link or mount an empty directory at " + runtime.KubeletDir}
 	}
 	return all, err
 }
 
-// observe is what the host is like before the cluster.
+// observe reads the state of the host before the cluster.
 func (m Member) observe(ctx context.Context) (record, error) {
 	rules, err := m.ruleset(ctx)
 	if err != nil {
@@ -122,10 +120,10 @@ func (m Member) observe(ctx context.Context) (record, error) {
 	t := m.traces()
 	for _, p := range slices.Concat(t.Paths, t.Dirs, t.Data) {
 		if r.Paths[p], err = contentOf(m.Path(p)); err != nil {
-			return record{}, fmt.Errorf("write down what the host is like: %w", err)
+			return record{}, fmt.Errorf("record the state of the host: %w", err)
 		}
 		if before, ok := kept[p]; ok {
-			r.Paths[p] = before // our own, from before an earlier reset
+			r.Paths[p] = before // data that an earlier reset kept
 		}
 	}
 	return r, nil
@@ -138,7 +136,7 @@ func (m Member) undoRecord(ctx context.Context) error {
 	}
 	t := m.traces()
 	for _, p := range t.Paths {
-		if err := m.takeAway(ctx, p, r); err != nil {
+		if err := m.deleteNew(ctx, p, r); err != nil {
 			return err
 		}
 	}
@@ -156,13 +154,14 @@ func (m Member) undoRecord(ctx context.Context) error {
 	return host.Remove(m.Path(recordFile))
 }
 
-// inUse reports whether a directory holds something: it then stays.
+// inUse reports whether a directory contains files.
 func (m Member) inUse(p string) bool {
 	c, err := contentOf(m.Path(p))
 	return err == nil && c == full
 }
 
-// listData keeps in mind which data is the cluster's, and where, for a WipeData in years.
+// listData saves the list of the cluster's data directories with their targets for a later
+// WipeData.
 func (m Member) listData(paths []string, r record) error {
 	kept, places := map[string]content{}, map[string]place{}
 	for _, p := range paths {
@@ -179,8 +178,7 @@ func (m Member) listData(paths []string, r record) error {
 	return errors.Join(host.WriteJSON(m.Path(keptPlaces), places), host.WriteJSON(m.Path(keptFile), kept))
 }
 
-// Data are the directories with data that a reset now would leave on this
-// host, sorted.
+// Data returns the directories with data that a reset would keep on this host, sorted.
 func Data(m Member) ([]string, error) {
 	before, err := m.record()
 	if err != nil {
@@ -199,7 +197,7 @@ func Data(m Member) ([]string, error) {
 	return paths, nil
 }
 
-// Kept are the directories with data that resets left on this host, sorted.
+// Kept returns the directories with data that earlier resets kept on this host, sorted.
 func Kept(m Member) ([]string, error) {
 	kept, err := host.ReadJSON[map[string]content](m.Path(keptFile))
 	if err != nil {
@@ -222,22 +220,22 @@ func Kept(m Member) ([]string, error) {
 	return paths, nil
 }
 
-// WipeData deletes what Kept lists. A directory that was there before the
-// cluster is emptied.
+// WipeData deletes the data that Kept lists. It empties directories that existed before the
+// cluster.
 func WipeData(ctx context.Context, m Member) error {
 	r, err := m.kept()
 	if err != nil {
 		return err
 	}
 	for p := range r.Paths {
-		if err := m.takeAway(ctx, p, r); err != nil {
+		if err := m.deleteNew(ctx, p, r); err != nil {
 			return err
 		}
 	}
 	return host.RemoveTree(m.Path(KeptDir))
 }
 
-// WipeRefused says why WipeData would delete something else than the cluster's data.
+// WipeRefused returns an error if WipeData would delete other data than the cluster's.
 func WipeRefused(m Member) error {
 	r, err := m.kept()
 	if err != nil {
@@ -246,7 +244,7 @@ func WipeRefused(m Member) error {
 	return m.unmoved(r, slices.Sorted(maps.Keys(r.Paths))...)
 }
 
-// kept is what listData keeps in mind.
+// kept reads the list of listData.
 func (m Member) kept() (r record, err error) {
 	if r.Paths, err = host.ReadJSON[map[string]content](m.Path(keptFile)); err != nil {
 		return r, err
@@ -255,8 +253,8 @@ func (m Member) kept() (r record, err error) {
 	return r, err
 }
 
-// record is what Record wrote down; without one everything counts as having
-// been there, and nothing is taken away.
+// record reads the record. Without one, all files count as older than the cluster, and nothing is
+// deleted.
 func (m Member) record() (record, error) {
 	return host.ReadJSON[record](m.Path(recordFile))
 }
@@ -267,7 +265,7 @@ func contentOf(p string) (content, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return absent, nil
 	case errors.Is(err, fs.ErrPermission):
-		return full, nil // where root may not look, as in /sys of a container, nothing is ours
+		return full, nil // not readable even for root, such as /sys in a container: not airgap's
 	case err != nil:
 		if info, statErr := os.Stat(p); statErr == nil && !info.IsDir() {
 			return full, nil
@@ -282,5 +280,5 @@ func contentOf(p string) (content, error) {
 	return empty, nil
 }
 
-// lostAndFound marks a file system of its own.
+// lostAndFound exists in the root of a file system.
 const lostAndFound = "lost+found"

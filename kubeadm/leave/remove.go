@@ -8,10 +8,9 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// takeAway removes what has come to p since it was written down, where p led then.
-// Nothing is deleted through a mount: what is mounted there may be a volume with
-// somebody's data.
-func (m Member) takeAway(ctx context.Context, p string, r record) error {
+// deleteNew deletes the files that were created in p since the record, at the recorded target. It
+// unmounts first, so that it deletes no files of a mounted volume.
+func (m Member) deleteNew(ctx context.Context, p string, r record) error {
 	if was := r.Paths[p]; was != absent && was != empty {
 		return nil
 	}
@@ -31,7 +30,7 @@ func (m Member) takeAway(ctx context.Context, p string, r record) error {
 	return host.EmptyTree(at.Real, lostAndFound)
 }
 
-// unmountBelow undoes the mounts in a directory, the inner ones first.
+// unmountBelow unmounts all mounts in a directory, the inner ones first.
 func (m Member) unmountBelow(ctx context.Context, dir string) error {
 	mounts, err := m.mounts()
 	if err != nil {
@@ -42,7 +41,7 @@ func (m Member) unmountBelow(ctx context.Context, dir string) error {
 			continue
 		}
 		if err := m.Run(ctx, "umount", at.point); err != nil {
-			return &host.Failure{What: "unmount " + at.point, Err: err, Next: "fuser -vm " + at.point + " names who uses it; then run airgap reset again"}
+			return &host.Failure{What: "unmount " + at.point, Err: err, Next: "stop the processes that use it, which fuser -vm " + at.point + " lists, then run airgap reset again"}
 		}
 	}
 	return nil

@@ -18,26 +18,24 @@ import (
 	"airgap.dev/airgap/manifests"
 )
 
-// removedName is the ConfigMap with the nodes that were removed, and when. The
-// bundle is signed and goes on to list them. Without a record nobody could tell a
-// node that was removed from one that vanished; and only the cluster is there to be
-// asked on whichever host somebody works next.
+// removedName is the ConfigMap with the removed nodes and the times of their removal. It
+// distinguishes removed nodes from lost ones, because the signed bundle still lists both. It is in
+// the cluster so that every host can read it.
 const removedName = "airgap-removed-nodes"
 
-// Removed are the names of nodes that were taken out of the cluster and have not
-// been let in again.
+// Removed returns the sorted names of removed nodes that were not readmitted (LetIn).
 func Removed(ctx context.Context, client kubernetes.Interface) ([]string, error) {
 	record, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, removedName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask which nodes were removed: %w", err)
+		return nil, fmt.Errorf("list the removed nodes: %w", err)
 	}
 	return slices.Sorted(maps.Keys(record.Data)), nil
 }
 
-// NoteRemoved writes down that a node was removed.
+// NoteRemoved records the removal of a node.
 func NoteRemoved(ctx context.Context, client kubernetes.Interface, node string) error {
 	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: removedName}}, kube.ByUs())
 	if apierrors.IsAlreadyExists(err) {
@@ -47,16 +45,16 @@ func NoteRemoved(ctx context.Context, client kubernetes.Interface, node string) 
 		err = setRemoved(ctx, client, node, time.Now().UTC().Format(time.RFC3339))
 	}
 	if err != nil {
-		return fmt.Errorf("write down that %s was removed: %w", node, err)
+		return fmt.Errorf("record the removal of node %s: %w", node, err)
 	}
 	return nil
 }
 
-// LetIn takes that back: the node is to come again.
+// LetIn deletes the record of NoteRemoved, so that the node can join again.
 func LetIn(ctx context.Context, client kubernetes.Interface, node string) error {
 	err := setRemoved(ctx, client, node, nil)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("write down that %s may join: %w", node, err)
+		return fmt.Errorf("delete the record of the removal of node %s: %w", node, err)
 	}
 	return nil
 }

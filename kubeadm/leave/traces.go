@@ -9,8 +9,7 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// traces are those of kubeadm, kubelet, kube-proxy and the runtimes, together
-// with those of the network plugin.
+// traces are the artifacts of kubeadm, the kubelet, kube-proxy, the runtimes and the network plugin.
 func (m Member) traces() Traces {
 	n := m.Network
 	return Traces{
@@ -23,7 +22,7 @@ func (m Member) traces() Traces {
 			"/var/cache/containers/short-name-aliases.conf.lock", "/var/lib/containers/cache/blob-info-cache-v1.sqlite",
 			"/run/xtables.lock", path.Dir(node.LockFile), path.Dir(host.BinDir),
 		}, n.Paths...),
-		// Each before the one it lies in.
+		// Each directory comes before its parent.
 		Dirs: append([]string{
 			"/etc/kubernetes/manifests", "/etc/kubernetes/pki", "/etc/kubernetes/tmp", "/etc/kubernetes", node.EtcdDir,
 			"/etc/containerd/certs.d", "/etc/containerd/conf.d", "/etc/containerd",

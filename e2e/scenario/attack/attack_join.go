@@ -178,7 +178,7 @@ func foreignCluster(ctx context.Context, e *scenario.Env, t target) error {
 			return err
 		}
 		joined, err := e.On(ctx, t.second, line.Code+"\n", append([]string{"airgap"}, e.JoinArgs(line)...)...)
-		err = errors.Join(err, joined.Want("join of a foreign cluster", 1, "the code is another cluster's"))
+		err = errors.Join(err, joined.Want("join of a foreign cluster", 1, "the join token is another cluster's"))
 		if err := errors.Join(err, e.Script(ctx, t.second, "! test -e /var/lib/airgap/journal.jsonl", "! test -e /var/lib/airgap/join.conf")); err != nil {
 			return err
 		}

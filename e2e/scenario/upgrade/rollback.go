@@ -156,7 +156,7 @@ func (u *Upgrading) reconfigured(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("install of another configuration", 1, "another configuration of Kubernetes 1.36.3", "airgap upgrade"); err != nil {
+	if err := r.Want("install of another configuration", 1, "different configuration of Kubernetes 1.36.3", "airgap upgrade"); err != nil {
 		return err
 	}
 	other := u.L.Machines[1]

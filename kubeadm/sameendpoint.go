@@ -8,8 +8,8 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// SameEndpoint refuses a configuration that has the API servers elsewhere: the
-// endpoint is in every certificate and in every kubelet's configuration.
+// SameEndpoint refuses a configuration with another endpoint than the running cluster: every
+// certificate and every kubelet's configuration contains the endpoint.
 func SameEndpoint(m Machine, c Config) error {
 	joined, err := m.Joined()
 	if err != nil || !joined {
@@ -24,7 +24,7 @@ func SameEndpoint(m Machine, c Config) error {
 		return err
 	}
 	return &host.Failure{
-		What: "reach the API servers at " + c.ControlPlaneEndpoint, Err: fmt.Errorf("this cluster has them at %s, on every node", at.Host),
-		Next: "have kubernetes.controlPlaneEndpoint: " + at.Host + " in airgap.yaml; a balancer can take that address over",
+		What: "reach the API servers at " + c.ControlPlaneEndpoint, Err: fmt.Errorf("every node of this cluster uses %s", at.Host),
+		Next: "set kubernetes.controlPlaneEndpoint: " + at.Host + " in airgap.yaml; a load balancer can take over that address",
 	}
 }

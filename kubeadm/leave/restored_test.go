@@ -19,7 +19,7 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// revisionOf is what the next snapshot would have.
+// revisionOf is the revision of a snapshot that is taken now.
 func revisionOf(t *testing.T, client kubernetes.Interface) int64 {
 	t.Helper()
 	list, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -45,8 +45,8 @@ func setReady(t *testing.T, client kubernetes.Interface, node *corev1.Node, stat
 	hosttest.Must(err)
 }
 
-// TestLost: a node that has been heard of is not lost, whatever it is called; one
-// that is called ready from of old is neither, until it is given up.
+// TestLost: a node with a new heartbeat is not lost. A node without one is lost when its condition
+// is no longer Ready.
 func TestLost(t *testing.T) {
 	client := apitest.Start(t).Client(t)
 	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: corev1.NamespaceNodeLease}}, metav1.CreateOptions{})
@@ -66,8 +66,8 @@ func TestLost(t *testing.T) {
 
 	brief, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	if lost, err := Lost(brief, client, revision); err == nil || !strings.Contains(err.Error(), "neither heard of gone, gone-too nor given them up") {
-		t.Errorf("before they are given up: %v, %v", lost, err)
+	if lost, err := Lost(brief, client, revision); err == nil || !strings.Contains(err.Error(), "no heartbeat of gone, gone-too since the restore") {
+		t.Errorf("while the nodes are Ready: got %v, %v, want an error", lost, err)
 	}
 	for _, name := range []string{"gone", "gone-too"} {
 		node, err := client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
@@ -76,12 +76,12 @@ func TestLost(t *testing.T) {
 	}
 	lost, err := Lost(t.Context(), client, revision)
 	if err != nil || !slices.Equal(lost, []string{"gone", "gone-too"}) {
-		t.Errorf("lost are %v, %v", lost, err)
+		t.Errorf("got lost nodes %v, %v, want gone and gone-too", lost, err)
 	}
 }
 
-// TestRevokeOld takes back the codes of before, and leaves those of now, and other
-// Secrets.
+// TestRevokeOld: only the join tokens from before the snapshot are deleted, not later tokens and
+// other Secrets.
 func TestRevokeOld(t *testing.T) {
 	client := apitest.Start(t).Client(t)
 	old, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w1", nil)
@@ -104,6 +104,6 @@ func TestRevokeOld(t *testing.T) {
 	want := []string{joincode.TokenName(fresh.ID), "other"}
 	slices.Sort(want)
 	if !slices.Equal(names, want) || slices.Contains(names, joincode.TokenName(old.ID)) {
-		t.Errorf("there are %v", names)
+		t.Errorf("got Secrets %v, want %v", names, want)
 	}
 }

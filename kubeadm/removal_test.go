@@ -20,7 +20,7 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// nodeCertificate is what the kubelet of a node shows to the API server.
+// nodeCertificate is a kubelet's client certificate.
 func nodeCertificate(t *testing.T, name string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -31,7 +31,7 @@ func nodeCertificate(t *testing.T, name string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-// oneOfTwo is a control-plane host beside another one.
+// oneOfTwo is a control-plane host of a cluster with two.
 func oneOfTwo(t *testing.T) (*hosttest.Fake, Machine, *kubetest.API) {
 	f, m := newFake(t)
 	a := kubetest.NewAPI(t)
@@ -46,11 +46,11 @@ func oneOfTwo(t *testing.T) (*hosttest.Fake, Machine, *kubetest.API) {
 func wantListed(t *testing.T, m Machine, want string) {
 	t.Helper()
 	if got, err := leave.StillListed(m.Member); err != nil || got != want {
-		t.Errorf("still listed: %q, %v, want %q", got, err, want)
+		t.Errorf("got node %q still listed, %v, want %q", got, err, want)
 	}
 }
 
-func TestSecede(t *testing.T) {
+func TestNodeRemoval(t *testing.T) {
 	_, m, a := oneOfTwo(t)
 	hosttest.Do(t, back(t, initStep(t, m)))
 	wantListed(t, m, "")
@@ -59,25 +59,25 @@ func TestSecede(t *testing.T) {
 	}
 }
 
-// TestSecedeCut is killed when kubeadm has taken the credentials away: the run
-// that goes on cannot delete the Node, and says so.
-func TestSecedeCut(t *testing.T) {
+// TestNodeRemovalAfterAKill: the reset was killed after kubeadm deleted the credentials. The next
+// run cannot delete the Node and reports it.
+func TestNodeRemovalAfterAKill(t *testing.T) {
 	f, m, a := oneOfTwo(t)
 	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) {
 		return nil, errors.Join(os.Remove(m.Path(kube.AdminConf)), os.Remove(m.Path(node.KubeletClientCert)), errors.New("killed"))
 	}
 	if err := initStep(t, m).Undo(t.Context()); err == nil {
-		t.Fatal("a reset that was killed is no error")
+		t.Fatal("killed reset: got no error, want one")
 	}
 	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, nil }
 	hosttest.Do(t, back(t, initStep(t, m)))
 	wantListed(t, m, "cp1")
 	if a.Deleted != 0 {
-		t.Errorf("its Node was deleted %d times", a.Deleted)
+		t.Errorf("its Node was deleted %d times, want 0", a.Deleted)
 	}
 }
 
-func TestSecedeWorker(t *testing.T) {
+func TestNodeRemovalOfAWorker(t *testing.T) {
 	f, m := newFake(t)
 	withHost(t, f)
 	f.Put(t, node.StateFile, "ended\n")

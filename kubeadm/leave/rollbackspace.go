@@ -10,16 +10,16 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// RoomToReturn is nil when there is room for what a rollback does between taking the
-// control plane down and having it back, where there is no way but on: etcd's data is
-// kept, then a snapshot of so many bytes is restored. saving are the bytes that a backup
-// takes beside etcd's data before, where it has yet to be taken.
+// RoomToReturn returns nil if the disk has space for a rollback, which cannot stop between the
+// removal and the restore of the control plane: it copies etcd's data and then restores a
+// snapshot. snapshot is the snapshot's size in bytes; saving is the size in bytes of a backup that
+// is taken before, 0 if it exists.
 func (m Member) RoomToReturn(snapshot, saving int64) error {
 	data, err := host.BytesBelow(m.Path(node.EtcdDir + "/member"))
-	if err != nil || data == 0 { // it has left
+	if err != nil || data == 0 { // the host has already left the cluster
 		return err
 	}
-	left, err := host.BytesBelow(m.Path(partlyKept)) // of an interrupted run: it begins anew
+	left, err := host.BytesBelow(m.Path(partlyKept)) // of an interrupted run, which starts again
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (m Member) RoomToReturn(snapshot, saving int64) error {
 	if one {
 		takes += saving - left
 	} else {
-		takes -= data // it has been moved away by then
+		takes -= data // moved to the other file system before
 	}
 	return errors.Join(room(keeps, data+saving-left, "keeping etcd's data"), room(restores, takes, "restoring etcd"))
 }

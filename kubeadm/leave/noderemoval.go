@@ -17,14 +17,12 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-const (
-	// listedFile has the name of this host's Node from when the host begins to
-	// leave: by the end nothing else on it tells, and only secede can delete it.
-	listedFile = host.UndoDir + "/node"
-)
+// listedFile has the name of this host's Node while the host leaves the cluster: no other file has
+// it at the end. removeNode deletes the file with the Node.
+const listedFile = host.UndoDir + "/node"
 
-// StillListed is the name of the Node that a host which left its cluster could
-// not delete, or had no time to; "" for none. A worker never can.
+// StillListed returns the name of the Node that this host could not delete when it left its
+// cluster; "" for none. A worker has no right to delete its Node.
 func StillListed(m Member) (string, error) {
 	name, err := os.ReadFile(m.Path(listedFile))
 	return strings.TrimSpace(string(name)), host.IgnoreMissing(err)
@@ -38,8 +36,8 @@ func (m Member) noteListed() error {
 	return host.WriteFile(m.Path(listedFile), []byte(name+"\n"), 0o644)
 }
 
-// others reports whether this is a control-plane host beside others, as far as
-// the API server can and may be asked. A cluster that is down has nobody to tell.
+// others reports whether the cluster has other control-plane hosts, and returns a client for it. It
+// is false if the API server does not answer, or if Alone is set.
 func (m Member) others(ctx context.Context) (kubernetes.Interface, bool) {
 	if m.Alone {
 		return nil, false
@@ -52,9 +50,9 @@ func (m Member) others(ctx context.Context) (kubernetes.Interface, bool) {
 	return client, err == nil && len(nodes.Items) > 1
 }
 
-// secede takes this host out of a control plane that goes on: its member out of
-// etcd, whose data then is of no use to anybody, and its Node.
-func (m Member) secede(ctx context.Context, client kubernetes.Interface, args []string) error {
+// removeNode removes this host from a control plane with other hosts: kubeadm reset removes its etcd
+// member and data, then removeNode deletes its Node.
+func (m Member) removeNode(ctx context.Context, client kubernetes.Interface, args []string) error {
 	name, err := StillListed(m)
 	if err != nil {
 		return err
@@ -62,7 +60,7 @@ func (m Member) secede(ctx context.Context, client kubernetes.Interface, args []
 	if err := m.KubeadmReset(ctx, args...); err != nil || name == "" {
 		return err
 	}
-	err = await.Until(ctx, 30*time.Second, func(ctx context.Context) error { // the balancer may still send to this host
+	err = await.Until(ctx, 30*time.Second, func(ctx context.Context) error { // the load balancer may still select this host
 		err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -70,17 +68,17 @@ func (m Member) secede(ctx context.Context, client kubernetes.Interface, args []
 		return err
 	})
 	if err != nil {
-		return &host.Failure{What: "remove node " + name + " from the cluster", Err: err, Next: "on another control-plane host: kubectl delete node " + name}
+		return &host.Failure{What: "remove node " + name + " from the cluster", Err: err, Next: "run kubectl delete node " + name + " on another control-plane host"}
 	}
 	return host.Remove(m.Path(listedFile))
 }
 
-// quorumStays is nil when etcd does without this host's member. kubeadm would only warn
-// where etcd refuses to let it go, and delete its data all the same.
+// quorumStays returns nil if etcd keeps its quorum without this host's member. If etcd refuses the
+// removal, kubeadm reset only warns and deletes the member's data.
 func (m Member) quorumStays(ctx context.Context) error {
 	member, err := m.LocalEtcd()
 	if err != nil {
-		return ctx.Err() // none, it has left in a run before, or its keys are broken: reset is the way out
+		return ctx.Err() // no member, an earlier run removed it, or its keys are damaged: reset continues
 	}
 	name, err := node.Name(m.Machine)
 	if err != nil {
@@ -88,7 +86,7 @@ func (m Member) quorumStays(ctx context.Context) error {
 	}
 	all, err := member.Members(ctx)
 	if err != nil {
-		return ctx.Err() // it is down, or out: the API server answers by the quorum of the others
+		return ctx.Err() // the member is down or removed: the other members still have a quorum
 	}
 	return mayLeave(all, name)
 }

@@ -18,20 +18,19 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// What a cluster has from before its restore, and what came after, is told by the
-// resource versions: those of a snapshot end with its revision. That they are
-// numbers to be compared is stated by Kubernetes (KEP-5504).
-
+// fromBefore reports whether an object is from before the restore of the cluster: its resource
+// version is at most the revision of the snapshot. Kubernetes specifies resource versions as
+// comparable numbers (KEP-5504).
 func fromBefore(o metav1.Object, revision int64) bool {
 	version, err := strconv.ParseInt(o.GetResourceVersion(), 10, 64)
 	return err == nil && version <= revision
 }
 
-// RevokeOld takes back the codes for joining that were in a snapshot of that
-// revision: some of them have been used since, and each is good for one host.
+// RevokeOld deletes the join tokens from a snapshot with this revision: some of them may have been
+// used after the snapshot, and each is valid only once.
 func RevokeOld(m Member, revision int64) step.Step {
 	return step.Step{
-		Name: "old-codes", Title: "Take back the codes for joining that were restored",
+		Name: "old-codes", Title: "Revoke the restored join tokens",
 		Done: func(ctx context.Context) (bool, error) {
 			client, err := kube.Client(m.Machine, kube.AdminConf)
 			if err != nil {
@@ -40,7 +39,9 @@ func RevokeOld(m Member, revision int64) step.Step {
 			old, err := oldTokens(ctx, client, revision)
 			return len(old) == 0, err
 		},
-		Plan: func(context.Context) ([]string, error) { return []string{"delete bootstrap tokens of before"}, nil },
+		Plan: func(context.Context) ([]string, error) {
+			return []string{"delete bootstrap tokens from before the restore"}, nil
+		},
 		Run: func(ctx context.Context) error {
 			client, err := kube.Client(m.Machine, kube.AdminConf)
 			if err != nil {
@@ -59,7 +60,7 @@ func revokeOld(ctx context.Context, client kubernetes.Interface, revision int64)
 	for _, token := range old {
 		err := client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, token.Name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("take back a code for joining: %w", err)
+			return fmt.Errorf("revoke a join token: %w", err)
 		}
 	}
 	return nil
@@ -68,15 +69,14 @@ func revokeOld(ctx context.Context, client kubernetes.Interface, revision int64)
 func oldTokens(ctx context.Context, client kubernetes.Interface, revision int64) ([]corev1.Secret, error) {
 	tokens, err := client.CoreV1().Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)})
 	if err != nil {
-		return nil, fmt.Errorf("list the codes for joining: %w", err)
+		return nil, fmt.Errorf("list the join tokens: %w", err)
 	}
 	return slices.DeleteFunc(tokens.Items, func(s corev1.Secret) bool { return !fromBefore(&s, revision) }), nil
 }
 
-// Lost are the names of the nodes whose kubelets have not come back to a cluster
-// that was restored from a snapshot of that revision, sorted. It waits until the
-// cluster itself has given each of them up, after less than a minute as a rule, or
-// has heard of it.
+// Lost returns the sorted names of nodes with kubelets that do not report after the restore from a
+// snapshot with this revision. It waits up to 3 minutes until each node has renewed its lease or
+// is no longer Ready, which normally takes less than a minute.
 func Lost(ctx context.Context, client kubernetes.Interface, revision int64) ([]string, error) {
 	var lost []string
 	err := await.Until(ctx, 3*time.Minute, func(ctx context.Context) error {
@@ -100,7 +100,7 @@ func Lost(ctx context.Context, client kubernetes.Interface, revision int64) ([]s
 			}
 		}
 		if len(open) > 0 {
-			return fmt.Errorf("the cluster has neither heard of %s nor given them up", strings.Join(open, ", "))
+			return fmt.Errorf("no heartbeat of %s since the restore, and the nodes are still Ready", strings.Join(open, ", "))
 		}
 		return nil
 	})
@@ -108,11 +108,11 @@ func Lost(ctx context.Context, client kubernetes.Interface, revision int64) ([]s
 	return lost, err
 }
 
-// heartbeats are the nodes whose kubelets have renewed their leases since.
+// heartbeats has the nodes that have renewed their leases since the restore.
 func heartbeats(ctx context.Context, client kubernetes.Interface, revision int64) (map[string]bool, error) {
 	leases, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("list the nodes' heartbeats: %w", err)
+		return nil, fmt.Errorf("list the leases of the nodes: %w", err)
 	}
 	back := map[string]bool{}
 	for _, l := range leases.Items {

@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// TestRoomToReturn: a rollback that would come to its end of room with the control plane down
-// is not begun; one that is past that is.
+// TestRoomToReturn: a rollback does not start if the disk would fill up while the control plane is
+// down. A rollback that has already removed the control plane continues.
 func TestRoomToReturn(t *testing.T) {
 	const more = 8 << 40 // than the disk has
 	for name, tc := range map[string]struct {
@@ -20,9 +20,9 @@ func TestRoomToReturn(t *testing.T) {
 	}{
 		"room for both":         {1 << 20, 1 << 20, 1 << 20, ""},
 		"none to keep the data": {more, 1 << 20, 0, "keeping etcd's data takes"},
-		"none beside a backup":  {1 << 20, 1 << 20, more, "keeping etcd's data takes"},
+		"none for a backup too": {1 << 20, 1 << 20, more, "keeping etcd's data takes"},
 		"none for the snapshot": {1 << 20, more, 0, "restoring etcd takes"},
-		"it has left by then":   {0, more, more, ""},
+		"it has already left":   {0, more, more, ""},
 	} {
 		m := Member{Machine: host.Machine{Root: t.TempDir()}}
 		log := filepath.Join(m.Root, node.EtcdDir, "member/wal/0.wal")
@@ -41,12 +41,13 @@ func TestRoomToReturn(t *testing.T) {
 		}
 		err := m.RoomToReturn(tc.snapshot, tc.saving)
 		if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
 	}
 }
 
-// TestRoomToReturnAgain: what a killed run has copied is deleted before the next one copies.
+// TestRoomToReturnAgain: the space of an incomplete copy counts as free, because the next run
+// deletes it.
 func TestRoomToReturnAgain(t *testing.T) {
 	m := Member{Machine: host.Machine{Root: t.TempDir()}}
 	for file, size := range map[string]int64{node.EtcdDir + "/member/snap/db": 8 << 40, partlyKept + "/snap/db": 8 << 40} {
