@@ -109,7 +109,7 @@ func (s *Server) Stop() {
 }
 
 // Leave starts a graceful shutdown, like a rollout. With --shutdown-delay-duration, the server still
-// answers for that time but reports that it is not ready.
+// answers for that time but its readiness fails.
 func (s *Server) Leave(t testing.TB) {
 	t.Helper()
 	s.mu.Lock()

@@ -217,7 +217,7 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// TestRightsToConfigz: a node may read only the configuration of its own kubelet.
+// TestRightsToConfigz: a node may read the configuration of its kubelet, but of no other kubelet.
 func TestRightsToConfigz(t *testing.T) {
 	c := startCluster(t, "w1", "w2")
 	for of, want := range map[string]bool{"w1": true, "w2": false, "": false} {
@@ -297,7 +297,7 @@ func TestWriter(t *testing.T) {
 	addLabel(t, c)
 	expect("the object was changed", turn(beat), true)
 	if len(said) > 0 {
-		t.Errorf("logged %q, want nothing", said)
+		t.Errorf("logged %q, want no line", said)
 	}
 	t.Run("its Node was re-created", func(t *testing.T) { ownedByNewNode(t, c, func() { turn(beat) }) })
 	t.Run("the API server was stopped", func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestRetry: on a host that joins, kube-proxy may not run yet.
+// TestRetry: on a host that joins, kube-proxy possibly does not run yet.
 func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -10,7 +10,7 @@ import (
 
 // Place is a directory that a component of the cluster writes to.
 type Place struct {
-	Path string // may not exist yet: then the nearest parent decides its file system
+	Path string // if it does not exist yet, its nearest parent decides the file system
 	Use  string // the component that writes there
 }
 

@@ -21,8 +21,8 @@ import (
 const labelManager = "airgap-node-labels"
 
 // Labels returns the labels for schedulers about this node's GPUs. gpu.present is from the PCI bus,
-// all others are from NVML while it answers. Names and formats are those of NVIDIA's GPU feature
-// discovery (NVIDIA/k8s-device-plugin, internal/lm), so existing selectors match. If the GPUs
+// all others are from NVML while it answers. Names and formats match NVIDIA's GPU feature
+// discovery (NVIDIA/k8s-device-plugin, internal/lm), so existing selectors work. If the GPUs
 // differ, the first product decides.
 func (r Report) Labels() map[string]string {
 	all := map[string]string{}

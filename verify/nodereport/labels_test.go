@@ -85,7 +85,7 @@ func TestLabels(t *testing.T) {
 	has("the GPUs were removed", Report{})
 	has("the GPUs were added again", mixed(), all...)
 	if len(said) > 0 {
-		t.Errorf("logged %q, want nothing", said)
+		t.Errorf("logged %q, want no line", said)
 	}
 	t.Run("label of another manager", func(t *testing.T) {
 		c.patch(t, `{"metadata": {"labels": {"nvidia.com/gpu.count": "12"}}}`)

@@ -26,7 +26,7 @@ func Objects(nodes []string) ([]*unstructured.Unstructured, error) {
 	return all, err
 }
 
-// Rights returns the rights of one node: its own report, and nodes/configz of its own kubelet. The
+// Rights returns the rights of one node: to its report, and to nodes/configz of its kubelet. The
 // kubelet authorizes requests to /configz with the API server.
 func Rights(node string) []*unstructured.Unstructured {
 	name := "airgap:node-report:" + node

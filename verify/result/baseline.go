@@ -23,8 +23,8 @@ type Baseline struct {
 	Kind       string `json:"kind"`
 	// Cluster is the UID of the namespace kube-system, which is unique for each cluster.
 	Cluster string `json:"cluster"`
-	// Namespaces are the namespaces that it is limited to; empty: the whole cluster; nil: an older
-	// airgap wrote the file.
+	// Namespaces limit the baseline; empty: it has the whole cluster; nil: an older airgap wrote the
+	// file.
 	Namespaces []string `json:"namespaces"`
 
 	Taken    time.Time      `json:"taken"`

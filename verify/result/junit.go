@@ -11,7 +11,7 @@ import (
 
 // WriteJUnit writes the report as a JUnit test suite with one test case for each rule. A broken
 // rule is a failure, and an unseen one is an error. A rule that does not apply is skipped. A rule
-// that is broken as in the baseline passes, with output that says so.
+// that is broken as in the baseline passes, with this reason as its output.
 func (r Report) WriteJUnit(w io.Writer) error {
 	suite := ui.Suite{Name: "airgap verify", Timestamp: ui.Timestamp(r.Began), Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
 	for _, rule := range r.Rules {

@@ -59,7 +59,7 @@ type Finding struct {
 	Saw    string    `json:"saw"`
 	Want   string    `json:"want"`
 	Since  time.Time `json:"since"`         // when the object was first found
-	Fix    string    `json:"fix,omitempty"` // what to do or where to look
+	Fix    string    `json:"fix,omitempty"` // a command or an instruction
 
 	Early bool `json:"-"` // no answer yet: the state is unknown
 	Known bool `json:"-"` // the baseline has it
@@ -73,7 +73,7 @@ type RuleResult struct {
 	Outcome  Outcome `json:"outcome"`
 	Findings int     `json:"findings"`      // number of findings of this rule
 	Why      string  `json:"why,omitempty"` // why it is unseen (in part, if it is broken) or does not apply
-	Fix      string  `json:"fix,omitempty"` // what to do if it is unseen
+	Fix      string  `json:"fix,omitempty"` // the fix if it is unseen
 }
 
 // Counts are the numbers of observed objects.
