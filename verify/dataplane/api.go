@@ -71,7 +71,7 @@ func (a *API) clientFor(ca []byte) (*http.Client, error) {
 	return a.client, nil
 }
 
-// get reads an object into into.
+// get reads the object at path and decodes it.
 func (a *API) get(ctx context.Context, path string, into any) error {
 	answer, err := a.ask(ctx, http.MethodGet, path, "application/json", nil)
 	if err != nil {

@@ -84,12 +84,12 @@ func (c *Collector) Report() Report {
 	for _, p := range c.Parts {
 		found, known := c.found[p.Name]
 		if !known {
-			found = p.unknown(NotYet)
+			found = p.unknown(notCollected)
 		}
 		r.add(found)
 	}
 	return r
 }
 
-// NotYet is the reason of a part that was not collected yet.
-const NotYet = "it is collected for the first time"
+// notCollected is the reason of a part that was not collected yet.
+const notCollected = "it is collected for the first time"

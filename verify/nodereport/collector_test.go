@@ -35,7 +35,7 @@ func TestCollector(t *testing.T) {
 				part("gpu", func(ctx context.Context, _ *Report) error { <-ctx.Done(); return ctx.Err() }),
 			},
 		}
-		if got := c.Report(); len(got.Unknown) != 4 || got.Unknown[0] != (Unknown{"proxyMode", NotYet}) || got.Program != "v1" {
+		if got := c.Report(); len(got.Unknown) != 4 || got.Unknown[0] != (Unknown{"proxyMode", notCollected}) || got.Program != "v1" {
 			t.Errorf("before the first look: %+v", got)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

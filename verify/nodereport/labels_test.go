@@ -59,7 +59,7 @@ func TestLabels(t *testing.T) {
 	c := startCluster(t, "w1", "w2")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var said []string
-	report := Report{Unknown: []Unknown{{"gpu", NotYet}}}
+	report := Report{Unknown: []Unknown{{"gpu", notCollected}}}
 	w := &Writer{
 		Node: "w1", Client: c.kubelet(t), now: func() time.Time { return now }, Collect: func(context.Context) Report { return report },
 		Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },

@@ -21,14 +21,14 @@ import (
 func Objects(nodes []string) ([]*unstructured.Unstructured, error) {
 	all, err := manifests.Render("node-report.yaml", nil)
 	for _, name := range nodes {
-		all = append(all, Rights(name)...)
+		all = append(all, nodeRights(name)...)
 	}
 	return all, err
 }
 
-// Rights returns the rights of one node: to its report, and to nodes/configz of its kubelet. The
+// nodeRights returns the rights of one node: to its report, and to nodes/configz of its kubelet. The
 // kubelet authorizes requests to /configz with the API server.
-func Rights(node string) []*unstructured.Unstructured {
+func nodeRights(node string) []*unstructured.Unstructured {
 	name := "airgap:node-report:" + node
 	rule := func(group, resource string, verbs ...any) any {
 		return map[string]any{"apiGroups": []any{group}, "resources": []any{resource}, "resourceNames": []any{node}, "verbs": verbs}
@@ -49,7 +49,7 @@ func Rights(node string) []*unstructured.Unstructured {
 
 // Allow creates the rights of a node that is about to join.
 func Allow(ctx context.Context, client kubernetes.Interface, node string) error {
-	for _, o := range Rights(node) {
+	for _, o := range nodeRights(node) {
 		body, err := json.Marshal(o)
 		if err != nil {
 			return err
@@ -67,7 +67,7 @@ func Allow(ctx context.Context, client kubernetes.Interface, node string) error 
 // Disallow deletes the rights of a node that has left the cluster. Otherwise another host that
 // gets its name would have them.
 func Disallow(ctx context.Context, client kubernetes.Interface, node string) error {
-	for _, o := range Rights(node) {
+	for _, o := range nodeRights(node) {
 		err := client.RbacV1().RESTClient().Delete().Resource(strings.ToLower(o.GetKind()) + "s").Name(o.GetName()).Do(ctx).Error()
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete %s %s: %w", o.GetKind(), o.GetName(), err)
