@@ -237,7 +237,7 @@ func TestTurn(t *testing.T) {
 
 // TestAnswer: a NodePort is open to every client, so invalid requests are refused.
 func TestAnswer(t *testing.T) {
-	failing := errors.New("the last write to the cluster was 2m0s ago")
+	failing := errors.New("the condition was last confirmed 2m0s ago")
 	h := answer(Self{Node: "w1", Host: "10.0.0.1"}, func() error { return failing })
 	for _, test := range []struct {
 		method, path string

@@ -84,7 +84,7 @@ func TestCluster(t *testing.T) {
 		}
 		p.ConfirmedBefore(dataplane.Stale() + time.Second)
 		p.Tell(t.Context(), failures)
-		if err := p.Ready(); err == nil || !strings.Contains(err.Error(), "the last write to the cluster was 1m1s ago") || !strings.Contains(err.Error(), dataplane.Condition) {
+		if err := p.Ready(); err == nil || !strings.Contains(err.Error(), "the condition was last confirmed 1m1s ago") || !strings.Contains(err.Error(), dataplane.Condition) {
 			t.Errorf("ready: got %v", err)
 		}
 	})

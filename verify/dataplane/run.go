@@ -166,7 +166,7 @@ func (p *prober) ready() error {
 	p.confirmed.mu.Lock()
 	defer p.confirmed.mu.Unlock()
 	if ago := time.Since(p.confirmed.last); ago > stale+3*time.Duration(p.nodes.Load())*perPeer {
-		return errors.Join(fmt.Errorf("the last write to the cluster was %s ago", ago.Round(time.Second)), p.confirmed.err)
+		return errors.Join(fmt.Errorf("the condition was last confirmed %s ago", ago.Round(time.Second)), p.confirmed.err)
 	}
 	return nil
 }
