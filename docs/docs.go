@@ -1,10 +1,9 @@
-// Package docs holds what people read about airgap, as Markdown, and binds it
-// into one HTML page that needs nothing but a browser.
+// Package docs has the documentation of airgap as Markdown pages. It renders them as one HTML page
+// without external resources, searches them, and shows them on a terminal.
 //
-// The pages lie beside this file. Tables of what the program knows (flags,
-// limits, ports) stand between comment lines, <!-- made: NAME --> and
-// <!-- end -->, and are written there by a test of cmd/airgap, so that they
-// cannot differ from the program.
+// The pages are in the directory of this file. A test of cmd/airgap writes the tables about the
+// program (flags, limits, ports) between the comment lines <!-- made: NAME --> and <!-- end -->, so
+// they always agree with the program.
 package docs
 
 import (
@@ -19,26 +18,25 @@ import (
 	"strings"
 )
 
-// Those for maintainers (design.md, adr and so on) are no part of it.
+// The pages for maintainers (design.md, adr and so on) are not included.
 //
 //go:embed README.md walkthrough.md trouble.md network.md security.md compliance.md configuration.md operators.md exit-codes.md limitations.md
 //go:embed commands.md checks.md commands checks ko pictures
 var files embed.FS
 
-// Language is the language of the documentation. A page that is missing in it is
-// shown in English.
+// Language is a language of the documentation. A page that is missing in it is shown in English.
 type Language string
 
-// The languages that there are.
+// The languages.
 const (
 	English Language = "en"
 	Korean  Language = "ko"
 )
 
-// Languages are all of them.
+// Languages returns all languages.
 func Languages() []Language { return []Language{English, Korean} }
 
-// File is the name of the documentation file on the USB drive.
+// File returns the name of the documentation file on the USB drive.
 func (l Language) File() string {
 	if l == English {
 		return "docs.html"
@@ -46,7 +44,7 @@ func (l Language) File() string {
 	return "docs." + string(l) + ".html"
 }
 
-// index is the first page of a language's book.
+// index returns the path of the first page.
 func (l Language) index() string {
 	if l == English {
 		return "README.md"
@@ -54,33 +52,33 @@ func (l Language) index() string {
 	return path.Join(string(l), "README.md")
 }
 
-// Page is one page of a book.
+// Page is one page of the documentation, or a part of it.
 type Page struct {
 	Path  string // of the file: "checks/preflight/swap.md"
 	Title string // its first heading
-	// Text is its Markdown without the lines that mark where tables are written.
+	// Text is its Markdown without the comment lines around tables.
 	Text  string
-	depth int // of chapters 0, of what belongs to one 1
+	depth int // 0 for chapters, 1 for the pages of a chapter
 }
 
-// Name is what a page is asked for by: its path without ending.
+// Name returns the path without its suffix, which is the argument of airgap docs.
 func (p Page) Name() string { return strings.TrimSuffix(p.Path, ".md") }
 
-// Book is all pages that can be reached from a language's index, in the order of
-// reading.
+// Book is the documentation in a language: all pages that are reachable from the index, in reading
+// order.
 type Book struct {
 	Language Language
 	Pages    []Page
 	source   fs.FS
 }
 
-// Read puts the book of a language together. An error is a mistake of ours: a link that
-// leads nowhere, a page without heading.
+// Read reads the documentation in a language. It returns an error for a link to a missing page or a
+// page without a heading, which are bugs.
 func Read(language Language) (*Book, error) { return read(files, language) }
 
 func read(source fs.FS, language Language) (*Book, error) {
 	if !slices.Contains(Languages(), language) {
-		return nil, fmt.Errorf("read the pages: there are none in %q, but in en and ko", language)
+		return nil, fmt.Errorf("read the pages: unknown language %q, want en or ko", language)
 	}
 	b := &Book{Language: language, source: source}
 	if err := b.add(language.index()); err != nil {
@@ -90,9 +88,9 @@ func read(source fs.FS, language Language) (*Book, error) {
 	return b, nil
 }
 
-// add takes in a page and, behind it, those that it links to and nobody before.
+// add appends a page, and then the pages that it links to and that are not in the book yet.
 func (b *Book) add(file string) error {
-	if _, there := b.at(file); there {
+	if _, exists := b.at(file); exists {
 		return nil
 	}
 	raw, err := fs.ReadFile(b.source, file)
@@ -103,12 +101,12 @@ func (b *Book) add(file string) error {
 	heading, _, _ := strings.Cut(p.Text, "\n")
 	var is bool
 	if p.Title, is = strings.CutPrefix(heading, "# "); !is {
-		return fmt.Errorf("%s does not begin with a heading", file)
+		return fmt.Errorf("%s does not start with a heading", file)
 	}
 	b.Pages = append(b.Pages, p)
 	for _, link := range linksOf([]byte(p.Text)) {
-		to, _, ours := b.target(file, link)
-		if !ours {
+		to, _, internal := b.target(file, link)
+		if !internal {
 			continue
 		}
 		if err := b.add(to); err != nil {
@@ -118,15 +116,15 @@ func (b *Book) add(file string) error {
 	return nil
 }
 
-// arrange puts pages in the order of reading: those that the index names are
-// chapters, in its order; behind checks.md comes what lies in checks, and behind the last
-// chapter what belongs to none.
+// arrange sorts the pages in reading order. The pages that the index links to are the chapters, in
+// that order. The pages in the directory checks are after checks.md. Pages without a chapter are at
+// the end.
 func (b *Book) arrange() {
 	chapters := map[string]int{b.Pages[0].Name(): 0}
 	for _, link := range linksOf([]byte(b.Pages[0].Text)) {
-		to, _, ours := b.target(b.Pages[0].Path, link)
+		to, _, internal := b.target(b.Pages[0].Path, link)
 		name := strings.TrimSuffix(to, ".md")
-		if _, there := chapters[name]; ours && !there {
+		if _, exists := chapters[name]; internal && !exists {
 			chapters[name] = len(chapters)
 		}
 	}
@@ -148,9 +146,9 @@ func (b *Book) arrange() {
 	})
 }
 
-// target is the page that a link in a page leads to, and the part of it. Links to
-// other places, and to files that are no pages, are not ours.
-func (b *Book) target(from, link string) (page, part string, ours bool) {
+// target returns the page and the anchor of a link in a page. It is internal if the destination is
+// a page of the book, not a URL or another file.
+func (b *Book) target(from, link string) (page, part string, internal bool) {
 	to, part, _ := strings.Cut(link, "#")
 	if to == "" {
 		return from, part, true
@@ -160,15 +158,15 @@ func (b *Book) target(from, link string) (page, part string, ours bool) {
 	}
 	to = path.Join(path.Dir(from), to)
 	if _, is := b.otherBook(from, link); is || strings.HasPrefix(to, "../") {
-		return "", "", false // above docs: the README of the project
+		return "", "", false // outside docs: the README of the project
 	}
-	if own := b.prefer(to); own != from { // a page that links to itself in English means that one
+	if own := b.prefer(to); own != from { // a page may link to its English version
 		to = own
 	}
 	return to, part, true
 }
 
-// otherBook is the language whose index a link leads to.
+// otherBook returns the other language if a link leads to its index.
 func (b *Book) otherBook(from, link string) (Language, bool) {
 	for _, l := range Languages() {
 		if l != b.Language && path.Join(path.Dir(from), link) == l.index() {
@@ -178,7 +176,7 @@ func (b *Book) otherBook(from, link string) (Language, bool) {
 	return "", false
 }
 
-// prefer is a page in the book's language where there is one.
+// prefer returns the path of a page in the book's language, if it exists, or file.
 func (b *Book) prefer(file string) string {
 	if b.Language == English {
 		return file
@@ -198,21 +196,21 @@ func (b *Book) at(file string) (Page, bool) {
 	return b.Pages[i], true
 }
 
-// ErrNoPage says that no page has a name.
-var ErrNoPage = errors.New("there is no such page")
+// ErrNoPage means that no page has the name.
+var ErrNoPage = errors.New("no such page")
 
-// Find gives the pages with a name: the whole one, with the language or without, or its
-// end ("swap"), which several may have: a check before the installation and one of the
-// running cluster. After them come the sections whose heading names it: a section of
-// airgap.yaml, an exit code, an error code. Where there is neither, it gives the rows of
-// tables that begin with it: a field of airgap.yaml.
+// Find returns the pages with a name. The name is the whole name, with or without the language, or
+// its last element ("swap"). Several pages may have the same last element: a check of preflight and
+// a rule of verify. After the pages, Find returns the sections with the name in their heading: a
+// section of airgap.yaml, an exit code, an error code. If it finds neither, it returns the rows of
+// tables that start with the name: a field of airgap.yaml.
 func (b *Book) Find(name string) ([]Page, error) {
 	found := append(b.pages(name), b.parts(name, Page.headed)...)
 	if len(found) == 0 {
 		found = b.parts(name, Page.rows)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("look up page %q: %w", name, ErrNoPage)
+		return nil, fmt.Errorf("find page %q: %w", name, ErrNoPage)
 	}
 	return found, nil
 }
@@ -236,7 +234,7 @@ func (b *Book) pages(name string) []Page {
 	return found
 }
 
-// Marks are the lines around a table that the program writes.
+// The comment lines around a generated table.
 const (
 	markBegin = "<!-- made: "
 	markEnd   = "<!-- end -->"
@@ -252,7 +250,7 @@ func withoutMarks(text string) string {
 	return strings.TrimLeft(b.String(), "\n")
 }
 
-// Fill puts what the program knows between the marks of that name, in a page.
+// Fill replaces the table between the comment lines with that name in a page.
 func Fill(page []byte, name string, table string) ([]byte, error) {
 	begin := []byte(markBegin + name + " -->\n")
 	before, rest, found := bytes.Cut(page, begin)

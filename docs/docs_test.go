@@ -16,16 +16,16 @@ func library(pages map[string]string) fstest.MapFS {
 	return files
 }
 
-// TestBooks: pages come in the order of their links, in a language's own words where there
-// are any, and links lead to them.
+// TestBooks: pages are in the order of links. A page in the book's language replaces the English
+// one, also as the destination of links.
 func TestBooks(t *testing.T) {
 	source := library(map[string]string{
-		"README.md":       "# Index\n\n[b](b.md), [a](checks/a.md#why-it-matters), [Korean](ko/README.md), [out](https://x.example/), [up](../README.md)\n",
-		"b.md":            "# B\n\n<!-- made: x -->\n\n| One | Two |\n|---|---|\n| [a](checks/a.md) | `x` |\n\n<!-- end -->\n\n![p](pictures/a.svg)\n",
-		"checks/a.md":     "# A: a < b\n\n## Why it matters\n\n<script>alert(1)</script>\n\n[back](../README.md)\n",
-		"ko/README.md":    "# 색인\n\n[가](checks/a.md) [b](../b.md) [English](../README.md)\n",
-		"ko/checks/a.md":  "# 가\n\n## 왜 중요한가\n\n[English](../../checks/a.md#why-it-matters)\n",
-		"nobody-links.md": "# Alone\n",
+		"README.md":      "# Index\n\n[b](b.md), [a](checks/a.md#why-it-matters), [Korean](ko/README.md), [out](https://x.example/), [up](../README.md)\n",
+		"b.md":           "# B\n\n<!-- made: x -->\n\n| One | Two |\n|---|---|\n| [a](checks/a.md) | `x` |\n\n<!-- end -->\n\n![p](pictures/a.svg)\n",
+		"checks/a.md":    "# A: a < b\n\n## Why it matters\n\n<script>alert(1)</script>\n\n[back](../README.md)\n",
+		"ko/README.md":   "# 색인\n\n[가](checks/a.md) [b](../b.md) [English](../README.md)\n",
+		"ko/checks/a.md": "# 가\n\n## 왜 중요한가\n\n[English](../../checks/a.md#why-it-matters)\n",
+		"unlinked.md":    "# Alone\n",
 	})
 	english, err := read(source, English)
 	if err != nil {
@@ -62,7 +62,7 @@ func TestBooks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(html.Bytes(), again.Bytes()) {
-			t.Error("the same book twice is not the same bytes")
+			t.Error("got different bytes for the same book")
 		}
 		for _, want := range book.has {
 			if !strings.Contains(html.String(), want) {
@@ -71,7 +71,7 @@ func TestBooks(t *testing.T) {
 		}
 		for _, never := range []string{"<script", "made: x"} {
 			if strings.Contains(html.String(), never) {
-				t.Errorf("%s: %q is in it", book.b.Language, never)
+				t.Errorf("%s: the page has %q", book.b.Language, never)
 			}
 		}
 	}
@@ -80,40 +80,40 @@ func TestBooks(t *testing.T) {
 func TestBookOfBadPages(t *testing.T) {
 	for text, want := range map[string]string{
 		"# A\n\n[x](gone.md)\n": "gone.md",
-		"no heading\n":          "does not begin with a heading",
+		"no heading\n":          "does not start with a heading",
 	} {
 		if _, err := read(library(map[string]string{"README.md": text}), English); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want an error about %s", text, err, want)
+			t.Errorf("%q: got %v, want an error about %s", text, err, want)
 		}
 	}
 	if _, err := Read("fr"); err == nil {
-		t.Error("there is no French book")
+		t.Error("read a book in French: got no error")
 	}
 	b, err := read(library(map[string]string{"README.md": "# A\n\n![x](pictures/gone.svg)\n"}), English)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := b.HTML(&bytes.Buffer{}, ""); err == nil || !strings.Contains(err.Error(), "gone.svg") {
-		t.Errorf("a picture that is not there: %v", err)
+		t.Errorf("missing picture: got %v", err)
 	}
 }
 
-// TestFind: by the whole name, by its end, which two may have, as people type it.
+// TestFind: Find accepts the whole name, the last element, spaces and the suffix.
 func TestFind(t *testing.T) {
 	b := &Book{Pages: []Page{{Path: "checks/preflight/packages.md"}, {Path: "checks/verify/packages.md"}, {Path: "commands/airgap-certs-renew.md"}}}
 	for name, want := range map[string]int{"packages": 2, "checks/verify/packages": 1, "airgap certs renew": 1, "airgap-certs-renew.md": 1} {
 		if found, err := b.Find(name); err != nil || len(found) != want {
-			t.Errorf("%s: %d pages and %v, want %d", name, len(found), err, want)
+			t.Errorf("%s: got %d pages, %v, want %d", name, len(found), err, want)
 		}
 	}
 	korean := &Book{Language: Korean, Pages: []Page{{Path: "ko/checks/preflight/packages.md"}, {Path: "ko/checks/verify/packages.md"}}}
 	for name, want := range map[string]int{"packages": 2, "checks/verify/packages": 1, "ko/checks/verify/packages": 1} {
 		if found, err := korean.Find(name); err != nil || len(found) != want {
-			t.Errorf("%s, in Korean: %d pages and %v, want %d", name, len(found), err, want)
+			t.Errorf("%s, in Korean: got %d pages, %v, want %d", name, len(found), err, want)
 		}
 	}
 	if _, err := b.Find("certs"); !errors.Is(err, ErrNoPage) {
-		t.Errorf("certs: %v, want that there is no such page", err)
+		t.Errorf("certs: got %v, want ErrNoPage", err)
 	}
 }
 
@@ -133,19 +133,19 @@ func TestFill(t *testing.T) {
 	}
 	again, err := Fill(got, "x", "| new |\n")
 	if err != nil || !bytes.Equal(again, got) {
-		t.Errorf("filled again it is another: %v\n%s", err, again)
+		t.Errorf("after a second Fill: got %v\n%s", err, again)
 	}
 	for _, bad := range []string{"# A\n", "<!-- made: x -->\n"} {
 		if _, err := Fill([]byte(bad), "x", "y"); err == nil {
-			t.Errorf("%q was filled", bad)
+			t.Errorf("%q: got no error", bad)
 		}
 	}
 }
 
-// TestFindSections: what has no page of its own has a section, or rows of a table.
+// TestFindSections: if no page has the name, Find returns a section or rows of tables.
 func TestFindSections(t *testing.T) {
 	b := &Book{Pages: []Page{
-		{Path: "codes.md", Title: "Codes", Text: "# Codes\n\n## What to do\n\n### `3`: preflight failed\n\nMend it.\n\n#### Why\n\nSo.\n\n### `DENIED`, `UNSUPPORTED`\n\nNo.\n\n## After\n\nEnd.\n"},
+		{Path: "codes.md", Title: "Codes", Text: "# Codes\n\n## What to do\n\n### `3`: preflight failed\n\nFix it.\n\n#### Why\n\nSo.\n\n### `DENIED`, `UNSUPPORTED`\n\nNo.\n\n## After\n\nEnd.\n"},
 		{
 			Path:  "fields.md",
 			Title: "Fields",
@@ -154,7 +154,7 @@ func TestFindSections(t *testing.T) {
 		},
 	}}
 	for name, want := range map[string]string{
-		"3":              "# `3`: preflight failed\n\nMend it.\n\n#### Why\n\nSo.\n",
+		"3":              "# `3`: preflight failed\n\nFix it.\n\n#### Why\n\nSo.\n",
 		"denied":         "# `DENIED`, `UNSUPPORTED`\n\nNo.\n",
 		"UNSUPPORTED":    "# `DENIED`, `UNSUPPORTED`\n\nNo.\n",
 		"gpu":            "# gpu\n\nCards.\n\n| Field | What |\n|---|---|\n| `gpu.branch` | A |\n| `gpu.branches` | B |\n| `gpu.mig` | C |\n| `gpu.mig.parts[].name` | D |\n",
@@ -170,7 +170,7 @@ func TestFindSections(t *testing.T) {
 	}
 	for _, name := range []string{"gpu.bran", "4", "A", "Field"} {
 		if found, err := b.Find(name); !errors.Is(err, ErrNoPage) {
-			t.Errorf("%s: %+v and %v, want that there is no such page", name, found, err)
+			t.Errorf("%s: got %+v, %v, want ErrNoPage", name, found, err)
 		}
 	}
 }

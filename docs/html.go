@@ -24,42 +24,41 @@ import (
 //go:embed book.html.tmpl
 var bookTemplate string
 
-// bound is a page as the template takes it.
-type bound struct {
+// rendered is a page for the template.
+type rendered struct {
 	ID, Title string
 	Depth     int
 	HTML      template.HTML
-	Parts     []bound // in the table of contents
+	Parts     []rendered // in the table of contents
 }
 
-// HTML writes the whole book as one page: links are within it, pictures are part of
-// it, and there is no script. The same book and version are the same bytes.
+// HTML writes all pages as one HTML page with internal links, embedded pictures and no script. The
+// same book and version give the same bytes.
 func (b *Book) HTML(w io.Writer, version string) error {
 	t, err := template.New("book").Parse(bookTemplate)
 	if err != nil {
 		return err
 	}
-	pages := make([]bound, len(b.Pages))
+	pages := make([]rendered, len(b.Pages))
 	for i, p := range b.Pages {
 		html, err := b.render(p)
 		if err != nil {
-			return fmt.Errorf("bind %s: %w", p.Path, err)
+			return fmt.Errorf("render %s: %w", p.Path, err)
 		}
-		pages[i] = bound{ID: p.Name(), Title: p.Title, Depth: p.depth, HTML: html}
+		pages[i] = rendered{ID: p.Name(), Title: p.Title, Depth: p.depth, HTML: html}
 	}
 	return t.Execute(w, map[string]any{"Language": b.Language, "Version": version, "Pages": pages, "Contents": contents(pages)})
 }
 
-// WriteFile writes the whole book into a file, as HTML.
+// WriteFile writes HTML to a file.
 func (b *Book) WriteFile(file, version string) error {
 	if err := host.Write(file, 0o644, func(w io.Writer) error { return b.HTML(w, version) }); err != nil {
-		return fmt.Errorf("write the book: %w", err)
+		return fmt.Errorf("write the documentation: %w", err)
 	}
 	return nil
 }
 
-// HTMLBooks are the books of all languages as pages of HTML. version is the one of airgap that the
-// pages name.
+// HTMLBooks returns the HTML page of each language. version is the version of airgap on the pages.
 func HTMLBooks(version string) (map[Language][]byte, error) {
 	books := map[Language][]byte{}
 	for _, language := range Languages() {
@@ -76,9 +75,9 @@ func HTMLBooks(version string) (map[Language][]byte, error) {
 	return books, nil
 }
 
-// contents puts pages below the one before them that is less deep.
-func contents(pages []bound) []bound {
-	var tree []bound
+// contents builds a tree: a page is below the last page before it with a smaller depth.
+func contents(pages []rendered) []rendered {
+	var tree []rendered
 	for i := 0; i < len(pages); {
 		end := i + 1
 		for end < len(pages) && pages[end].Depth > pages[i].Depth {
@@ -96,14 +95,14 @@ func (b *Book) render(p Page) (template.HTML, error) {
 	source := []byte(p.Text)
 	ctx := parser.NewContext(parser.WithIDs(&anchors{page: p.Name()}))
 	doc := markdown().Parser().Parse(text.NewReader(source), parser.WithContext(ctx))
-	var pictures []string // what is written, and what it becomes
+	var pictures []string // pairs of old and new attributes
 	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}
 		switch n := n.(type) {
 		case *ast.Link:
-			if to, part, ours := b.target(p.Path, string(n.Destination)); ours {
+			if to, part, internal := b.target(p.Path, string(n.Destination)); internal {
 				n.Destination = []byte("#" + anchor(strings.TrimSuffix(to, ".md"), part))
 			} else if language, is := b.otherBook(p.Path, string(n.Destination)); is {
 				n.Destination = []byte(language.File())
@@ -113,7 +112,7 @@ func (b *Book) render(p Page) (template.HTML, error) {
 			if err != nil {
 				return ast.WalkStop, err
 			}
-			// goldmark leaves an address that holds its SVG away: it comes in afterwards.
+			// goldmark removes a data URL with an SVG, so it is inserted after rendering.
 			pictures = append(pictures, `src="`+string(n.Destination)+`"`, `src="`+picture+`"`)
 		}
 		return ast.WalkContinue, nil
@@ -125,14 +124,14 @@ func (b *Book) render(p Page) (template.HTML, error) {
 	if err := markdown().Renderer().Render(&html, source, doc); err != nil {
 		return "", err
 	}
-	return template.HTML(strings.NewReplacer(pictures...).Replace(html.String())), nil //nolint:gosec // our own pages, and goldmark lets no HTML through
+	return template.HTML(strings.NewReplacer(pictures...).Replace(html.String())), nil //nolint:gosec // airgap's own pages, and goldmark does not pass HTML through
 }
 
-// picture is an SVG file as an address that holds it.
+// picture returns an SVG file as a data URL.
 func (b *Book) picture(from, link string) (string, error) {
 	svg, err := fs.ReadFile(b.source, path.Join(path.Dir(from), link))
 	if err != nil {
-		return "", fmt.Errorf("picture %s: %w", link, err)
+		return "", fmt.Errorf("read picture %s: %w", link, err)
 	}
 	return "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg), nil
 }
@@ -141,10 +140,10 @@ func markdown() goldmark.Markdown {
 	return goldmark.New(goldmark.WithExtensions(extension.Table, extension.Linkify), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 }
 
-// linksOf are the destinations of a page's links, in order.
+// linksOf returns the destinations of a page's links, in order.
 func linksOf(source []byte) []string {
 	var links []string
-	// The function gives no error, so Walk gives none.
+	// The function returns no error, so Walk does not either.
 	_ = ast.Walk(markdown().Parser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if link, is := n.(*ast.Link); is && entering {
 			links = append(links, string(link.Destination))
@@ -154,7 +153,7 @@ func linksOf(source []byte) []string {
 	return links
 }
 
-// anchors names headings by their words, as forges do, behind the name of their page.
+// anchors generates heading IDs like GitHub, with the name of the page as a prefix.
 type anchors struct {
 	page  string
 	count int

@@ -15,9 +15,9 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// TestKoreanPagesFollow: a Korean page has what the English one has: its
-// headings, points, rows and commands, in its order, and quotes the same words of programs.
-func TestKoreanPagesFollow(t *testing.T) {
+// TestKoreanPagesMatch: a Korean page has the headings, list items, rows and commands of the English
+// page, in the same order, and the same code spans.
+func TestKoreanPagesMatch(t *testing.T) {
 	pages := 0
 	err := fs.WalkDir(files, "ko", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -33,19 +33,19 @@ func TestKoreanPagesFollow(t *testing.T) {
 			return err
 		}
 		pages++
-		follows(t, "docs/"+file, "docs/"+english, is, want)
+		matches(t, "docs/"+file, "docs/"+english, is, want)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if pages < 100 {
-		t.Errorf("%d pages looked at", pages)
+		t.Errorf("got %d pages, want at least 100", pages)
 	}
 }
 
-// TestKoreanREADMEFollows: so does the README of the project.
-func TestKoreanREADMEFollows(t *testing.T) {
+// TestKoreanREADMEMatches compares the README of the project in the same way.
+func TestKoreanREADMEMatches(t *testing.T) {
 	is, err := os.ReadFile("../README.ko.md")
 	if err != nil {
 		t.Fatal(err)
@@ -54,25 +54,24 @@ func TestKoreanREADMEFollows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	follows(t, "README.ko.md", "README.md", is, want)
+	matches(t, "README.ko.md", "README.md", is, want)
 }
 
-// ownQuotes are those by which a page says how the book of its own language is opened.
+// ownQuotes are the code spans about opening the documentation in the page's language.
 var ownQuotes = map[string][]string{
 	"README.ko.md":      {"docs.ko.html"},
 	"docs/ko/README.md": {"docs.ko.html", "airgap docs", "airgap docs NAME", "airgap docs --language ko", "airgap docs --language ko NAME"},
 }
 
-func follows(t *testing.T, file, english string, is, want []byte) {
+func matches(t *testing.T, file, english string, is, want []byte) {
 	t.Helper()
 	for _, difference := range differences(is, want, ownQuotes[file]...) {
-		t.Errorf("%s is not as %s: %s", file, english, difference)
+		t.Errorf("%s differs from %s: %s", file, english, difference)
 	}
 }
 
-// TestRowsHaveTheirCells: a bar that is not escaped ends a cell, and what stands behind the
-// last one is dropped, without a word.
-func TestRowsHaveTheirCells(t *testing.T) {
+// TestTableRows: an unescaped bar ends a cell, and Markdown drops additional cells silently.
+func TestTableRows(t *testing.T) {
 	rows := 0
 	err := fs.WalkDir(files, ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".md") {
@@ -88,7 +87,7 @@ func TestRowsHaveTheirCells(t *testing.T) {
 			case head == 0:
 				head = bars
 			case bars != head:
-				t.Errorf("docs/%s: %d bars in a table with %d: %s", file, bars, head, line)
+				t.Errorf("docs/%s: got %d bars in a row, want %d: %s", file, bars, head, line)
 			default:
 				rows++
 			}
@@ -99,11 +98,11 @@ func TestRowsHaveTheirCells(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rows < 1000 {
-		t.Errorf("%d rows looked at", rows)
+		t.Errorf("got %d rows, want at least 1000", rows)
 	}
 }
 
-// TestEveryPageIsInKorean: nobody on site has to read another language than the one of the book.
+// TestEveryPageIsInKorean: each page of the documentation exists in Korean.
 func TestEveryPageIsInKorean(t *testing.T) {
 	err := fs.WalkDir(files, ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".md") || strings.HasPrefix(file, "ko/") {
@@ -126,10 +125,10 @@ func TestDifferences(t *testing.T) {
 		"# 가\n\n`c d`, `b`.\n\n- 하나\n\n      ls\n\n| 엑 |\n|---|\n| 와 |\n":         "heading 2",
 		"# 가\n\n`c d`, `b`.\n\n## 왜\n\n- 하나\n\n      rm\n\n| 엑 |\n|---|\n| 와 |\n": `"code rm\n"`,
 		"# 가\n\n`c d`, `b`.\n\n## 왜\n\n- 하나\n\n      ls\n":                        `it ends before "row"`,
-		"# 가\n\n`c d`, `e`.\n\n## 왜\n\n- 하나\n\n      ls\n\n| 엑 |\n|---|\n| 와 |\n": "it lacks `b`, it alone has `e`",
+		"# 가\n\n`c d`, `e`.\n\n## 왜\n\n- 하나\n\n      ls\n\n| 엑 |\n|---|\n| 와 |\n": "missing `b`, additional `e`",
 	} {
 		if got := strings.Join(differences([]byte(korean), []byte(english)), ", "); (want == "") != (got == "") || !strings.Contains(got, want) {
-			t.Errorf("%q: %q, want %q", korean, got, want)
+			t.Errorf("%q: got %q, want %q", korean, got, want)
 		}
 	}
 }
@@ -138,19 +137,19 @@ func TestSameCode(t *testing.T) {
 	english := "bank server      airgap survey      what it is\n                 airgap status      --quiet: less"
 	for korean, want := range map[string]bool{
 		"은행 서버        airgap survey      무엇인지\n                 airgap status      --quiet: 짧게":     true,
-		"은행 서버        airgap survey      무엇인지":                                                      false, // a line less
+		"은행 서버        airgap survey      무엇인지":                                                      false, // a line is missing
 		"은행 서버        airgap reset       무엇인지\n                 airgap status      --quiet: 짧게":     false,
-		"은행 서버        airgap 조사        무엇인지\n                 airgap status      --quiet: 짧게":       false, // not to be typed so
+		"은행 서버        airgap 조사        무엇인지\n                 airgap status      --quiet: 짧게":       false, // a translated command
 		"bank host        airgap survey      무엇인지\n                 airgap status      --quiet: 짧게": false,
 	} {
 		if got := sameCode(korean, english); got != want {
-			t.Errorf("%q is taken for the same: %v, want %v", korean, got, want)
+			t.Errorf("%q: got %v, want %v", korean, got, want)
 		}
 	}
 }
 
-// differences are the first one of two pages' outlines, and all of what they quote, but
-// for own quotes, which may differ.
+// differences returns the first difference of two pages' outlines, and all differences of their code
+// spans, except those in own.
 func differences(is, want []byte, own ...string) []string {
 	var found []string
 	outline, quotes := parts(is)
@@ -160,9 +159,9 @@ func differences(is, want []byte, own ...string) []string {
 		case i == len(outline):
 			found = append(found, "it ends before "+strconv.Quote(wanted[i]))
 		case i == len(wanted):
-			found = append(found, "it goes on with "+strconv.Quote(outline[i]))
+			found = append(found, "it continues with "+strconv.Quote(outline[i]))
 		case !sameCode(outline[i], wanted[i]):
-			found = append(found, "it has "+strconv.Quote(outline[i])+" in place of "+strconv.Quote(wanted[i]))
+			found = append(found, "it has "+strconv.Quote(outline[i])+" instead of "+strconv.Quote(wanted[i]))
 		default:
 			continue
 		}
@@ -170,19 +169,19 @@ func differences(is, want []byte, own ...string) []string {
 	}
 	for _, quote := range slices.Sorted(maps.Keys(wantedQuotes)) {
 		if !quotes[quote] && !slices.Contains(own, quote) {
-			found = append(found, "it lacks `"+quote+"`")
+			found = append(found, "missing `"+quote+"`")
 		}
 	}
 	for _, quote := range slices.Sorted(maps.Keys(quotes)) {
 		if !wantedQuotes[quote] && !slices.Contains(own, quote) {
-			found = append(found, "it alone has `"+quote+"`")
+			found = append(found, "additional `"+quote+"`")
 		}
 	}
 	return found
 }
 
-// sameCode compares parts of outlines: of a block of code each line, but for what stands in
-// a column of its own there and is in Korean: a comment, or who types the line.
+// sameCode compares parts of outlines. In a code block, a separate column may be in Korean, for
+// example a comment or the host on which to type the line.
 func sameCode(is, want string) bool {
 	lines, wanted := strings.Split(is, "\n"), strings.Split(want, "\n")
 	return slices.EqualFunc(lines, wanted, func(line, want string) bool {
@@ -197,13 +196,14 @@ var (
 	typed  = regexp.MustCompile(`^(airgap|rpm) `)
 )
 
-// columnsOf a line have two spaces or more between them.
+// columnsOf splits a line at two or more spaces.
 func columnsOf(line string) []string { return regexp.MustCompile(` {2,}`).Split(line, -1) }
 
-// parts are what a page consists of whatever its language is, in order, and what it quotes.
+// parts returns the elements of a page that are equal in each language, in order, and its code
+// spans.
 func parts(source []byte) (outline []string, quotes map[string]bool) {
 	quotes = map[string]bool{}
-	// The function gives no error, so Walk gives none.
+	// The function returns no error, so Walk does not either.
 	_ = ast.Walk(markdown().Parser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil

@@ -7,8 +7,8 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// Plain is a page for a terminal: its Markdown, which is readable as it is, with
-// links as their words alone and tables as columns.
+// Plain returns the page for a terminal: its Markdown, with only the text of links, and with tables
+// as columns.
 func (p Page) Plain() string {
 	var b strings.Builder
 	var rows [][]string
@@ -29,7 +29,7 @@ func (p Page) Plain() string {
 			code = !code
 		case code:
 			b.WriteString(strings.TrimRight("    "+line, " ") + "\n")
-		case strings.HasPrefix(line, "    "): // code, too
+		case strings.HasPrefix(line, "    "): // also code
 			b.WriteString(line + "\n")
 		default:
 			b.WriteString(words(line) + "\n")
@@ -39,7 +39,7 @@ func (p Page) Plain() string {
 	return strings.TrimRight(regexp.MustCompile(`\n{3,}`).ReplaceAllString(b.String(), "\n\n"), "\n")
 }
 
-// words leaves of a line what is read aloud.
+// words removes the destinations of links and the escapes from a line.
 func words(line string) string {
 	line = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(line, "$1")
 	return regexp.MustCompile(`\\([<*\[|])`).ReplaceAllString(line, "$1")
@@ -54,9 +54,9 @@ func cells(line string) []string {
 	return row
 }
 
-// columns are the rows of a table; the line below its headings and empty ones are left out.
+// columns formats the rows of a table, without empty ones and the line below the head.
 func columns(rows [][]string) string {
-	const widest = 36 // of the first column; what is longer has a line of its own
+	const widest = 36 // of the first column; a longer cell has a separate line
 	first := 0
 	for _, row := range rows {
 		if w := runewidth.StringWidth(row[0]); w <= widest {

@@ -175,8 +175,8 @@ func occurrencesOf(text string, term []string) int {
 	return n
 }
 
-// occurrences counts a word where a word of the text begins with it: "disk" in "disks", not
-// "port" in "support". A Korean word may follow another without a space.
+// occurrences counts the words of the text that start with a word: "disk" in "disks", but not "port"
+// in "support". A Korean word may follow another without a space.
 func occurrences(text, word string) int {
 	first, _ := utf8.DecodeRuneInString(word)
 	n := 0

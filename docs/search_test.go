@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSearchFindsThePage: words that an operator would type lead to the right page, in each language.
+// TestSearchFindsThePage: typical queries of operators find the right page, in each language.
 func TestSearchFindsThePage(t *testing.T) {
 	for _, test := range []struct {
 		language Language
@@ -36,7 +36,7 @@ func TestSearchFindsThePage(t *testing.T) {
 		for _, query := range test.queries {
 			hits := b.Search(query)
 			if !slices.ContainsFunc(hits[:min(5, len(hits))], func(h Hit) bool { return h.Page == test.page }) {
-				t.Errorf("%s, %q: %s is not among the first five: %+v", test.language, query, test.page, hits)
+				t.Errorf("%s, %q: got %+[4]v, want %[3]s in the first five hits", test.language, query, test.page, hits)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestSynonyms: a word is in one group only, and written as the search compares it.
+// TestSynonyms: each word is in one group only and has the form that the search compares.
 func TestSynonyms(t *testing.T) {
 	seen := map[string]bool{}
 	for _, group := range synonyms() {

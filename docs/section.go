@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// headed are the sections of a page whose heading names what is looked for: "gpu", or, in
-// backticks, a code that somebody was shown, of which a heading may have several. Each is
-// a page by itself, without what is below another heading of its rank.
+// headed returns the sections with a name as their heading ("gpu") or in backticks in their heading
+// (an error code; a heading may have several). Each section is a page, up to the next heading of the
+// same rank.
 func (p Page) headed(name string) []Page {
 	var found []Page
 	lines := strings.Split(p.Text, "\n")
@@ -24,9 +24,9 @@ func (p Page) headed(name string) []Page {
 	return found
 }
 
-// rows are the rows of a page's tables that begin with a name, in backticks, and those of
-// what is below it: of "nodes" also `nodes[].name`. Each table's are a page by themselves,
-// which is called what the heading above it is.
+// rows returns the rows of a page's tables that start with a name in backticks or with a field below
+// it: for "nodes" also `nodes[].name`. The rows of each table are a page, with the heading above the
+// table as title.
 func (p Page) rows(name string) []Page {
 	var found []Page
 	var head, match []string
@@ -45,7 +45,7 @@ func (p Page) rows(name string) []Page {
 			if rankOf(line) > 0 {
 				heading = line
 			}
-		case len(head) < 2: // the headings, and the line below them
+		case len(head) < 2: // the head and the line below it
 			head = append(head, line)
 		case begins(line, name):
 			match = append(match, line)
@@ -55,13 +55,13 @@ func (p Page) rows(name string) []Page {
 	return found
 }
 
-// cut is a part of a page.
+// cut returns a part of a page as a page.
 func (p Page) cut(heading string, lines []string) Page {
 	heading = strings.TrimSpace(heading)
 	return Page{Path: p.Path, Title: heading, Text: "# " + heading + "\n\n" + strings.Trim(strings.Join(lines, "\n"), "\n") + "\n", depth: p.depth}
 }
 
-// rankOf is how many marks a heading has, 0 for any other line.
+// rankOf returns the number of # of a heading, or 0 for another line.
 func rankOf(line string) int {
 	marks := len(line) - len(strings.TrimLeft(line, "#"))
 	if marks == 0 || !strings.HasPrefix(line[marks:], " ") {

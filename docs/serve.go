@@ -14,7 +14,8 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-// Spoken is the language that the environment asks for, if there is a book in it.
+// Spoken returns the language of the environment's locale, or English if the documentation does not
+// have it.
 func Spoken(getenv func(string) string) Language {
 	locale := getenv("LANG")
 	for _, name := range []string{"LC_MESSAGES", "LC_ALL"} {
@@ -29,12 +30,13 @@ func Spoken(getenv func(string) string) Language {
 	return English
 }
 
-// Serve gives the books to browsers until ctx ends, the first one at /. It listens on this
-// computer alone: others come through SSH. at gets the address once it can be asked.
+// Serve serves the HTML pages of all languages until ctx ends, the language first at /. It listens
+// only on a loopback address; other hosts connect through SSH. It calls at with the URL when it
+// listens.
 func Serve(ctx context.Context, first Language, version, listen string, at func(url string)) error {
 	address, err := net.ResolveTCPAddr("tcp", listen)
 	if err != nil || !address.IP.IsLoopback() {
-		return advice.Usagef("airgap docs: --listen wants an address of this computer alone, such as 127.0.0.1:8088, not %q", listen)
+		return advice.Usagef("airgap docs: --listen requires a loopback address with a port, for example 127.0.0.1:8088, not %q", listen)
 	}
 	books, err := serveBooks(first, version)
 	if err != nil {
@@ -42,19 +44,19 @@ func Serve(ctx context.Context, first Language, version, listen string, at func(
 	}
 	l, err := net.ListenTCP("tcp", address)
 	if err != nil {
-		return advice.Add(fmt.Errorf("serve the book: %w", err), "leave --listen away and any free port is taken")
+		return advice.Add(fmt.Errorf("serve the documentation: %w", err), "omit --listen to use a free port")
 	}
 	server := &http.Server{ReadHeaderTimeout: 5 * time.Second, Handler: books}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // a server that is closed has nothing to say
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // Serve reports the closed server
 	defer stop()
 	at(fmt.Sprintf("http://%s/", l.Addr()))
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve the book: %w", err)
+		return fmt.Errorf("serve the documentation: %w", err)
 	}
 	return nil
 }
 
-// serveBooks has each language's book under its name, and one of them at /.
+// serveBooks returns the handler for the file of each language, and for the language first at /.
 func serveBooks(first Language, version string) (http.Handler, error) {
 	books, err := HTMLBooks(version)
 	if err != nil {
@@ -62,14 +64,14 @@ func serveBooks(first Language, version string) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	for language, text := range books {
-		give := func(w http.ResponseWriter, r *http.Request) {
+		handle := func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:")
 			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
 		}
-		mux.HandleFunc("GET /"+language.File(), give)
+		mux.HandleFunc("GET /"+language.File(), handle)
 		if language == first {
-			mux.HandleFunc("GET /{$}", give)
+			mux.HandleFunc("GET /{$}", handle)
 		}
 	}
 	return mux, nil

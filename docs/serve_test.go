@@ -2,7 +2,7 @@ package docs
 
 import "testing"
 
-// TestSpoken goes by the first variable that is set, as libc does.
+// TestSpoken: the first variable that is set decides, like in libc.
 func TestSpoken(t *testing.T) {
 	for of, want := range map[[3]string]Language{
 		{}:                                  English,
@@ -18,7 +18,7 @@ func TestSpoken(t *testing.T) {
 	} {
 		env := map[string]string{"LC_ALL": of[0], "LC_MESSAGES": of[1], "LANG": of[2]}
 		if got := Spoken(func(name string) string { return env[name] }); got != want {
-			t.Errorf("%v: %s, want %s", env, got, want)
+			t.Errorf("%v: got %s, want %s", env, got, want)
 		}
 	}
 }

@@ -16,12 +16,12 @@ var attackers = []string{
 	"the registry's user", "another host on the network", "a chart's author", "a repository's mirror", "an attacker with registry.key",
 }
 
-// A witness is a test or a part of a scenario as the threat table names it: `package: TestName`
-// or `attack: title of the part`.
-var witness = regexp.MustCompile("`([a-z0-9./-]+): ([^`]+)`")
+// testName matches a test or a step of a scenario in the threat table: `package: TestName` or
+// `attack: title of the step`.
+var testName = regexp.MustCompile("`([a-z0-9./-]+): ([^`]+)`")
 
-// TestThreatTable: docs/security.md starts with the threat table. Each attacker has a row, and each row
-// names tests that exist, or says that it is a gap.
+// TestThreatTable: docs/security.md starts with the threat table. Each attacker has a row. Each row
+// has existing tests or is marked as a gap.
 func TestThreatTable(t *testing.T) {
 	for page, gap := range map[string]string{"security.md": "Gap: ", "ko/security.md": "공백: "} {
 		text, err := fs.ReadFile(files, page)
@@ -37,28 +37,28 @@ func TestThreatTable(t *testing.T) {
 				t.Errorf("docs/%s: a row of %d cells: %q", page, len(row), row)
 				continue
 			}
-			found := witness.FindAllStringSubmatch(row[3], -1)
+			found := testName.FindAllStringSubmatch(row[3], -1)
 			if len(found) == 0 && !strings.HasPrefix(row[3], gap) {
-				t.Errorf("docs/%s: %s must not reach %s: no test, and not %q", page, row[0], row[2], gap)
+				t.Errorf("docs/%s: attacker %s, target %s: got no test, want a test or %q", page, row[0], row[2], gap)
 			}
 			for _, w := range found {
 				if !exists(t, w[1], w[2]) {
-					t.Errorf("docs/%s: %s: there is no such test: %s: %s", page, row[0], w[1], w[2])
+					t.Errorf("docs/%s: %s: test does not exist: %s: %s", page, row[0], w[1], w[2])
 				}
 			}
 		}
 		if page != "security.md" {
 			continue
 		}
-		for _, who := range attackers {
-			if !slices.ContainsFunc(rows, func(row []string) bool { return row[0] == who }) {
-				t.Errorf("docs/%s has no row about %s", page, who)
+		for _, attacker := range attackers {
+			if !slices.ContainsFunc(rows, func(row []string) bool { return row[0] == attacker }) {
+				t.Errorf("docs/%s has no row about %s", page, attacker)
 			}
 		}
 	}
 }
 
-// firstTable gives the cells of a page's first table, without its head.
+// firstTable returns the cells of a page's first table, without its head.
 func firstTable(text string) (rows [][]string) {
 	_, text, _ = strings.Cut(text, "\n|")
 	for line := range strings.Lines("|" + text) {
@@ -75,7 +75,8 @@ func firstTable(text string) (rows [][]string) {
 	return rows[min(2, len(rows)):]
 }
 
-// exists looks for a test function in a package's directory, or for the title of a part of scenario attack.
+// exists reports whether a package has the test function, or scenario attack has a step with the
+// title.
 func exists(t *testing.T, where, name string) bool {
 	pattern, want := "../"+where+"/*_test.go", "func "+strings.SplitN(name, "/", 2)[0]+"("
 	if where == "attack" {

@@ -33,7 +33,7 @@ func TestRunningImages(t *testing.T) {
 		}
 		wantSaw(t, judgeImages(v, look),
 			Finding{Object: "Image " + foreign, Saw: "it is not in the registry; it runs in shop/b, shop/c"},
-			Finding{Object: "Image " + digest, Saw: "the runtime knows it only as " + digest + ", by no registry's name; it runs in shop/loaded"})
+			Finding{Object: "Image " + digest, Saw: "the runtime has it only as " + digest + ", without the name of a registry; it runs in shop/loaded"})
 	})
 	t.Run("no answer is one finding", func(t *testing.T) {
 		look := func(imagebook.Image) imagebook.Answer { return imagebook.Answer{Err: errors.New("connection refused")} }

@@ -129,7 +129,7 @@ func savesAndCompares(t *testing.T, c *oneNode) {
 
 func writesPage(t *testing.T, c *oneNode) {
 	page, _ := c.verify(exitcode.OK, "--soak", "100ms", "--output", "html")
-	for _, want := range []string{"The cluster is well", "127.0.0.1:", "<td>v1.", verdict.Whoami(), `<td class="outcome holds">`} {
+	for _, want := range []string{"The cluster is healthy", "127.0.0.1:", "<td>v1.", verdict.Whoami(), `<td class="outcome holds">`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not on the page:\n%s", want, page)
 		}
@@ -141,7 +141,7 @@ func nothingThere(t *testing.T, c *oneNode) {
 	for _, rule := range []string{"certificates", "etcd", "units", "data-plane", "gpus", "pods"} {
 		file := filepath.Join(t.TempDir(), "airgap.prom")
 		shown, _ := c.run(exitcode.Verify, c.args("--only", rule, "--timeout", "1s", "--soak", "100ms", "--textfile", file))
-		if !strings.Contains(shown, "unseen  ") || !strings.Contains(shown, "fix:  ") || !strings.Contains(shown, "It is not known whether the cluster is well (1 rule unseen)") {
+		if !strings.Contains(shown, "unseen  ") || !strings.Contains(shown, "fix:  ") || !strings.Contains(shown, "It is unknown if the cluster is healthy (1 rule unseen)") {
 			t.Errorf("%s:\n%s", rule, shown)
 		}
 		metrics, err := os.ReadFile(file)
@@ -221,7 +221,7 @@ func watchesOnTerminal(t *testing.T, c *oneNode) {
 		t.Errorf("exit code %d, want %d", code, exitcode.Verify)
 	}
 	screen := tty.Screen()
-	if !strings.Contains(screen, "The cluster is not well (1 finding)") || strings.Contains(screen, "all rules have been ok") || strings.Count(screen, "nodes-ready: Node w1") != 1 {
+	if !strings.Contains(screen, "The cluster is not healthy (1 finding)") || strings.Contains(screen, "all rules have been ok") || strings.Count(screen, "nodes-ready: Node w1") != 1 {
 		t.Errorf("left on the screen:\n%s", screen)
 	}
 	c.ready(corev1.ConditionTrue)

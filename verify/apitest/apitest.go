@@ -1,13 +1,13 @@
-// Package apitest runs a real API server for tests: etcd and kube-apiserver
-// on loopback ports, with data in the test's temporary directory, and nothing
-// else. No controller and no kubelet runs, so a test writes status itself.
+// Package apitest runs a real API server for tests: etcd and kube-apiserver on loopback ports, with
+// data in the test's temporary directory. Controllers and kubelets do not run, so a test writes the
+// status of objects.
 //
-// Tests that import it have client-go's cache mutation detector on: nobody
-// changes an object of a cache.
+// Tests that import it use client-go's cache mutation detector, so a change of a cached object
+// panics.
 //
-// What flows in is a directory of programs: AIRGAP_LAB_BIN, else the lab's
-// cache; each lies in it or one level below. Without them a test is skipped,
-// unless AIRGAP_LAB_BIN is set: then it fails, since somebody meant it to run.
+// The programs are in the directory AIRGAP_LAB_BIN or, if it is not set, in the lab's cache, each in
+// the directory or one level below. Without the programs a test is skipped. If AIRGAP_LAB_BIN is
+// set, the test fails.
 package apitest
 
 import (
@@ -33,7 +33,7 @@ const startLimit = time.Minute
 
 // Server is one API server with its etcd.
 type Server struct {
-	Config *rest.Config // of a member of system:masters
+	Config *rest.Config // with the identity of a member of system:masters
 
 	dir     string
 	binary  string
@@ -45,13 +45,13 @@ type Server struct {
 	running *process
 }
 
-// Start runs a server until the test ends, with flags beside its own.
+// Start runs a server until the test ends, with additional flags.
 func Start(t testing.TB, flags ...string) *Server {
 	t.Helper()
 	return StartOn(t, filepath.Join(t.TempDir(), "etcd"), flags...)
 }
 
-// StartOn is Start with etcd's data in a directory that may have some.
+// StartOn is Start with etcd's data directory, which may have data.
 func StartOn(t testing.TB, data string, flags ...string) *Server {
 	t.Helper()
 	etcd, apiserver := Program(t, "etcd"), Program(t, "kube-apiserver")
@@ -74,8 +74,8 @@ func StartOn(t testing.TB, data string, flags ...string) *Server {
 	return s
 }
 
-// Twin runs another API server on the same etcd, with the same certificate and
-// users, until the test ends: one more behind a balancer.
+// Twin runs another API server on the same etcd until the test ends, with the same certificate and
+// users. It is, for example, a second server of a load balancer.
 func (s *Server) Twin(t testing.TB) *Server {
 	t.Helper()
 	twin := &Server{Config: rest.CopyConfig(s.Config), dir: s.dir, binary: s.binary, etcdURL: s.etcdURL, port: porttest.Reserve(t), flags: s.flags}
@@ -85,10 +85,10 @@ func (s *Server) Twin(t testing.TB) *Server {
 	return twin
 }
 
-// Address is where the server listens, as HOST:PORT.
+// Address returns the server's HOST:PORT.
 func (s *Server) Address() string { return "127.0.0.1:" + s.port }
 
-// Client is a client for the server.
+// Client returns a client for the server.
 func (s *Server) Client(t testing.TB) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(s.Config)
@@ -98,18 +98,18 @@ func (s *Server) Client(t testing.TB) kubernetes.Interface {
 	return client
 }
 
-// Etcd is where the server keeps what it knows.
+// Etcd returns the URL of the server's etcd.
 func (s *Server) Etcd() string { return s.etcdURL }
 
-// Stop kills the API server; etcd keeps what it knows.
+// Stop kills the API server; etcd keeps its data.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running.end()
 }
 
-// Leave asks the server to end, as a rollout does: with --shutdown-delay-duration
-// it goes on to answer for so long, and says that it is not ready.
+// Leave starts a graceful shutdown, like a rollout. With --shutdown-delay-duration, the server still
+// answers for that time but its readiness fails.
 func (s *Server) Leave(t testing.TB) {
 	t.Helper()
 	s.mu.Lock()
@@ -130,12 +130,12 @@ func (s *Server) Resume(t testing.TB) {
 		"--etcd-servers=" + s.etcdURL,
 		"--bind-address=127.0.0.1", "--secure-port=" + s.port, "--cert-dir=" + filepath.Join(s.dir, "pki"),
 		"--token-auth-file=" + filepath.Join(s.dir, "tokens.csv"), "--authorization-mode=RBAC",
-		"--enable-bootstrap-token-auth", // as kubeadm has it
+		"--enable-bootstrap-token-auth", // like kubeadm
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + filepath.Join(s.dir, "sa.key"),
 		"--service-account-signing-key-file=" + filepath.Join(s.dir, "sa.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
-		"--disable-admission-plugins=ServiceAccount", // nobody makes the default accounts
+		"--disable-admission-plugins=ServiceAccount", // without controllers, there are no default ServiceAccounts
 	}, s.flags...)...)
 	if err := s.waitReady(); err != nil {
 		s.running.end()
@@ -149,13 +149,13 @@ func (s *Server) waitReady() error {
 	for began := time.Now(); time.Since(began) < startLimit; time.Sleep(50 * time.Millisecond) {
 		select {
 		case <-s.running.exited:
-			return errors.New("it has ended")
+			return errors.New("it has exited")
 		default:
 		}
-		// The server writes it first. An empty file would be an authority that nobody trusts, which
-		// client-go keeps.
-		authority, err := os.ReadFile(s.Config.CAFile)
-		if err != nil || !x509.NewCertPool().AppendCertsFromPEM(authority) {
+		// The server writes the file first. client-go would cache an empty file as a CA without
+		// certificates.
+		ca, err := os.ReadFile(s.Config.CAFile)
+		if err != nil || !x509.NewCertPool().AppendCertsFromPEM(ca) {
 			last = cmp.Or(err, errors.New("its certificate is not written yet"))
 			continue
 		}
@@ -173,11 +173,11 @@ func (s *Server) waitReady() error {
 	return fmt.Errorf("not ready after %s: %w", startLimit, last)
 }
 
-// Program is the path of a real program of the lab's, by its name.
+// Program returns the path of a real program of the lab.
 func Program(t testing.TB, program string) string {
 	t.Helper()
-	dir, asked := os.LookupEnv("AIRGAP_LAB_BIN")
-	if !asked {
+	dir, required := os.LookupEnv("AIRGAP_LAB_BIN")
+	if !required {
 		dir = filepath.Join(cache(), "bin")
 	}
 	for _, pattern := range []string{filepath.Join(dir, program), filepath.Join(dir, "*", program)} {
@@ -188,7 +188,7 @@ func Program(t testing.TB, program string) string {
 			}
 		}
 	}
-	if asked {
+	if required {
 		t.Fatalf("AIRGAP_LAB_BIN=%s has no %s", dir, program)
 	}
 	t.Skipf("no %s below %s: make lab builds it", program, dir)

@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 )
 
-// token admits to servers that live for one test on loopback only.
+// token is valid only for the servers of a test, which listen on loopback.
 const token = "apitest"
 
-// writeIdentity puts into dir who may call the server, and the key with which
-// it signs service accounts' tokens.
+// writeIdentity writes to dir the server's token file, and the key that signs ServiceAccount
+// tokens.
 func writeIdentity(dir string) error {
 	users := token + `,apitest,apitest,"system:masters"` + "\n"
 	if err := os.WriteFile(filepath.Join(dir, "tokens.csv"), []byte(users), 0o600); err != nil {
@@ -23,11 +23,11 @@ func writeIdentity(dir string) error {
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("make service account key: %w", err)
+		return fmt.Errorf("create service account key: %w", err)
 	}
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		return fmt.Errorf("make service account key: %w", err)
+		return fmt.Errorf("create service account key: %w", err)
 	}
 	block := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 	if err := os.WriteFile(filepath.Join(dir, "sa.key"), block, 0o600); err != nil {

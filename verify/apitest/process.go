@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// process is a program that its starter ends.
+// process is a running program.
 type process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
@@ -22,7 +22,7 @@ func start(t testing.TB, log, program string, args ...string) *process {
 	defer out.Close()
 	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = out, out
-	// Also when the test binary itself is killed.
+	// The program also ends if the test binary is killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -30,13 +30,12 @@ func start(t testing.TB, log, program string, args ...string) *process {
 	p := &process{cmd: cmd, exited: make(chan struct{})}
 	go func() {
 		defer close(p.exited)
-		_ = cmd.Wait() // ended by us, or its log says why
+		_ = cmd.Wait() // ended by end, or its log has the reason
 	}()
 	return p
 }
 
-// end kills the program: it has nothing to lose, and a lost server should
-// look like one.
+// end kills the program: its data is not needed, and to clients it looks like a lost server.
 func (p *process) end() {
 	_ = p.cmd.Process.Kill()
 	<-p.exited

@@ -25,22 +25,21 @@ const askLimit = 10 * time.Second
 // longestAnswer bounds an answer, bytes: the EndpointSlices of 5,000 nodes take 2 MB.
 const longestAnswer = 32 << 20
 
-// accountDir is where the kubelet puts the pod's own account:
+// accountDir is the directory in which the kubelet mounts the pod's ServiceAccount token:
 // https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
 const accountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// API is the API server, asked with a pod's own account. The account's files are read
-// again for each request: the kubelet replaces the token every hour, and the authority
-// when the cluster gets a new one.
+// API is a client of the API server with a pod's ServiceAccount. It reads the account's files for
+// each request: the kubelet replaces the token every hour, and the CA when it is rotated.
 type API struct {
 	url, dir string
 
 	mu     sync.Mutex
-	ca     []byte // that client believes
+	ca     []byte // that client trusts
 	client *http.Client
 }
 
-// InCluster is the API server of the cluster whose pod this process is.
+// InCluster returns the API server of the cluster in which this process runs as a pod.
 func InCluster() (*API, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
@@ -49,12 +48,12 @@ func InCluster() (*API, error) {
 	return NewAPI("https://"+net.JoinHostPort(host, port), accountDir), nil
 }
 
-// NewAPI is the API server at a URL; dir has the files token and ca.crt.
+// NewAPI returns the API server at a URL; dir has the files token and ca.crt.
 func NewAPI(url, dir string) *API { return &API{url: url, dir: dir} }
 
-// believing is a client for servers that the authority vouches for. It is made again
-// when that has changed, so that connections last from one round to the next.
-func (a *API) believing(ca []byte) (*http.Client, error) {
+// clientFor returns a client that trusts the CA. It creates a new client only if the CA has
+// changed, so that connections last from one round to the next.
+func (a *API) clientFor(ca []byte) (*http.Client, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.client != nil && bytes.Equal(ca, a.ca) {
@@ -62,7 +61,7 @@ func (a *API) believing(ca []byte) (*http.Client, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("read the cluster's authority: no certificate in %s", filepath.Join(a.dir, "ca.crt"))
+		return nil, fmt.Errorf("read the cluster's CA: no certificate in %s", filepath.Join(a.dir, "ca.crt"))
 	}
 	if a.client != nil {
 		a.client.CloseIdleConnections()
@@ -72,7 +71,7 @@ func (a *API) believing(ca []byte) (*http.Client, error) {
 	return a.client, nil
 }
 
-// get reads an object.
+// get reads the object at path and decodes it.
 func (a *API) get(ctx context.Context, path string, into any) error {
 	answer, err := a.ask(ctx, http.MethodGet, path, "application/json", nil)
 	if err != nil {
@@ -81,16 +80,15 @@ func (a *API) get(ctx context.Context, path string, into any) error {
 	return json.Unmarshal(answer, into)
 }
 
-// ask gives the answer's body, or what the API server says is wrong. A request that gets
-// no answer is sent once more: a connection that was kept may have died since, with the
-// API server that it led to. All our requests may be sent twice.
+// ask returns the answer's body, or the API server's error. It sends a request without an answer a
+// second time: a kept connection may be broken since the last round. All requests are idempotent.
 func (a *API) ask(ctx context.Context, method, path, contentType string, body []byte) ([]byte, error) {
 	token, errToken := os.ReadFile(filepath.Join(a.dir, "token"))
 	ca, errCA := os.ReadFile(filepath.Join(a.dir, "ca.crt"))
 	if err := errors.Join(errToken, errCA); err != nil {
 		return nil, fmt.Errorf("read the pod's account: %w", err)
 	}
-	client, err := a.believing(ca)
+	client, err := a.clientFor(ca)
 	if err != nil {
 		return nil, err
 	}
@@ -128,13 +126,13 @@ func read(response *http.Response) ([]byte, error) {
 	return answer, nil
 }
 
-// refusal is the reason in a Status object, or the HTTP status where there is none.
+// refusal returns the message of a Status object, or the HTTP status without one.
 func refusal(status string, answer []byte) error {
-	var said struct {
+	var object struct {
 		Message string `json:"message"`
 	}
-	if json.Unmarshal(answer, &said) != nil || said.Message == "" {
-		said.Message = status
+	if json.Unmarshal(answer, &object) != nil || object.Message == "" {
+		object.Message = status
 	}
-	return errors.New(said.Message)
+	return errors.New(object.Message)
 }

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// TestAPI: the account's files are read again for each request, since the kubelet replaces
-// them; answers are bounded; a refusal has the server's own words.
+// TestAPI: the account's files are read for each request, the size of answers is limited, and an
+// error has the server's message.
 func TestAPI(t *testing.T) {
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -44,36 +44,35 @@ func TestAPI(t *testing.T) {
 	wants := func(name, want string) {
 		t.Helper()
 		if err := ask(); err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", name, err, want)
+			t.Errorf("%s: got %v, want %q", name, err, want)
 		}
 	}
 	wants("no account", "read the pod's account")
 	put("token", "first\n")
 	put("ca.crt", "no certificate")
-	wants("no authority", "no certificate in")
+	wants("no CA", "no certificate in")
 	put("ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	wants("the first token", "the token is not the second")
 	put("token", "second\n")
 	wants("the second token", "")
 	if _, err := api.ask(t.Context(), http.MethodGet, "/large", "application/json", nil); err == nil || !strings.Contains(err.Error(), "more than") {
-		t.Errorf("a large answer: %v", err)
+		t.Errorf("a large answer: got %v", err)
 	}
 }
 
-// TestAnotherAuthority: a cluster whose authority was replaced is believed as soon as the
-// file has the new one, and the old one no longer.
-func TestAnotherAuthority(t *testing.T) {
+// TestRotatedCA: the client is replaced when the file has another CA.
+func TestRotatedCA(t *testing.T) {
 	api := NewAPI("https://127.0.0.1", t.TempDir())
-	one, two := authority(t, 1), authority(t, 2)
-	first, errFirst := api.believing(one)
-	same, errSame := api.believing(one)
-	next, errNext := api.believing(two)
+	one, two := newCA(t, 1), newCA(t, 2)
+	first, errFirst := api.clientFor(one)
+	same, errSame := api.clientFor(one)
+	next, errNext := api.clientFor(two)
 	if errFirst != nil || errSame != nil || errNext != nil || first != same || next == first {
-		t.Errorf("clients %p, %p, %p: %v, %v, %v", first, same, next, errFirst, errSame, errNext)
+		t.Errorf("got clients %p, %p, %p: %v, %v, %v", first, same, next, errFirst, errSame, errNext)
 	}
 }
 
-func authority(t *testing.T, serial int64) []byte {
+func newCA(t *testing.T, serial int64) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

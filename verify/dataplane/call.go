@@ -15,29 +15,29 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// tries is how often something is tried before it is said not to answer: one
-// lost packet is no broken network.
+// tries is how often a request is sent before it counts as failed: a lost packet does not mean
+// that the network is broken.
 const tries = 3
 
 // caller calls pods and resolves names.
 type caller struct {
 	client *http.Client
-	limit  time.Duration // of one try; TCP sends again what was lost after one and three seconds
-	pause  time.Duration // before the next
+	limit  time.Duration // of one try; TCP retransmits after one and three seconds
+	pause  time.Duration // before the next try
 }
 
-// newCaller makes a connection for each call: one that lasts would hide what has
-// broken since.
+// newCaller returns a caller with a new connection for each call: an established connection may
+// hide a new fault.
 func newCaller() caller {
 	return caller{client: httpclient.New(&http.Transport{DisableKeepAlives: true}), limit: callLimit, pause: time.Second}
 }
 
 const callLimit = 5 * time.Second
 
-// place is where a pod that answered said it was.
+// place is the node and its address in a pod's answer.
 type place struct{ node, host string }
 
-// call sends size bytes to HOST:PORT and wants them back.
+// call sends size bytes to HOST:PORT and expects them in the answer.
 func (c caller) call(ctx context.Context, address string, size int) (place, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
@@ -56,15 +56,15 @@ func (c caller) call(ctx context.Context, address string, size int) (place, erro
 		return place{}, err
 	}
 	if response.StatusCode != http.StatusOK || response.Header.Get(nodeHeader) == "" {
-		return place{}, fmt.Errorf("something else answered (%s)", response.Status)
+		return place{}, fmt.Errorf("another program answered (%s)", response.Status)
 	}
 	if !bytes.Equal(got, sent) {
-		return place{}, errors.New("other bytes came back than were sent")
+		return place{}, errors.New("the answer has other bytes than the request")
 	}
 	return place{response.Header.Get(nodeHeader), response.Header.Get(hostHeader)}, nil
 }
 
-// lookup resolves a name as every program in a pod does.
+// lookup resolves a name with the pod's resolver.
 func (c caller) lookup(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
@@ -72,7 +72,7 @@ func (c caller) lookup(ctx context.Context, name string) error {
 	return err
 }
 
-// persist gives the failure of the last try, called target, or nil.
+// persist returns the failure of the last try with the name target, or nil.
 func (c caller) persist(ctx context.Context, target string, try func(context.Context) error) []Failure {
 	for n := 1; ; n++ {
 		err := try(ctx)
@@ -80,7 +80,7 @@ func (c caller) persist(ctx context.Context, target string, try func(context.Con
 			return nil
 		}
 		if n == tries || ctx.Err() != nil {
-			return []Failure{{target, said(err)}}
+			return []Failure{{target, plainText(err)}}
 		}
 		select {
 		case <-ctx.Done():
@@ -89,8 +89,8 @@ func (c caller) persist(ctx context.Context, target string, try func(context.Con
 	}
 }
 
-// said is an error in words that need no Go to be understood.
-func said(err error) string {
+// plainText converts an error to a text without Go's details.
+func plainText(err error) string {
 	unknown, isDNS := errors.AsType[*net.DNSError](err)
 	timeout, isNet := errors.AsType[net.Error](err)
 	switch {
@@ -103,8 +103,8 @@ func said(err error) string {
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "no route to host"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the connection broke"
-	case isDNS: // the resolver keeps but the text: "read udp A->B: read: connection refused"
+		return "the connection was closed"
+	case isDNS: // the resolver keeps only the text: "read udp A->B: read: connection refused"
 		return strings.TrimSpace(unknown.Err[strings.LastIndex(unknown.Err, ": ")+1:])
 	default:
 		return err.Error()

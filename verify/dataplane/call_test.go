@@ -22,15 +22,15 @@ import (
 	"airgap.dev/airgap/internal/porttest"
 )
 
-// impatient is a caller for tests.
-func impatient() caller {
+// testCaller returns a caller with short limits.
+func testCaller() caller {
 	c := newCaller()
 	c.limit, c.pause = 500*time.Millisecond, 10*time.Millisecond
 	return c
 }
 
-// stand has the pod of a node answer at an address of this machine's own.
-func stand(t *testing.T, node, address string) peer {
+// startPod starts the server of a node's pod at a loopback address.
+func startPod(t *testing.T, node, address string) peer {
 	t.Helper()
 	self := Self{Node: node, Host: netip.MustParseAddrPort(address).Addr().String()}
 	return listenAs(t, node, address, answer(self, func() error { return nil }))
@@ -48,9 +48,9 @@ func listenAs(t *testing.T, node, address string, handler http.Handler) peer {
 	return peer{node, netip.MustParseAddrPort(listener.Addr().String())}
 }
 
-// narrow carries 1400 bytes of each connection to another pod and then nothing
-// more, as a network does that drops what is larger.
-func narrow(t *testing.T, to peer, address string) peer {
+// smallMTU forwards only the first 1400 bytes of each connection to another pod, like a network that
+// drops larger packets.
+func smallMTU(t *testing.T, to peer, address string) peer {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", address)
 	if err != nil {
@@ -77,8 +77,7 @@ func narrow(t *testing.T, to peer, address string) peer {
 	return peer{to.node, netip.MustParseAddrPort(listener.Addr().String())}
 }
 
-// nameServer answers each name with the address of at, or, while refusing, that
-// there is none.
+// nameServer answers each name with the address at or, while refusing is true, with NXDOMAIN.
 func nameServer(t *testing.T, at netip.Addr) (refusing *atomic.Bool) {
 	t.Helper()
 	conn, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp4", "127.0.0.1:0")
@@ -117,13 +116,12 @@ func nameServer(t *testing.T, at netip.Addr) (refusing *atomic.Bool) {
 	return refusing
 }
 
-// TestTry: what answers, and each way in which something does not, in the words
-// that people read.
+// TestTry: healthy targets have no failure, and each fault has its text.
 func TestTry(t *testing.T) {
 	port := porttest.Reserve(t)
-	own := stand(t, "cp1", net.JoinHostPort("127.1.0.1", port))
+	own := startPod(t, "cp1", net.JoinHostPort("127.1.0.1", port))
 	refusing := nameServer(t, own.address.Addr())
-	w1, w2 := stand(t, "w1", net.JoinHostPort("127.1.0.2", port)), stand(t, "w2", net.JoinHostPort("127.1.0.3", port))
+	w1, w2 := startPod(t, "w1", net.JoinHostPort("127.1.0.2", port)), startPod(t, "w2", net.JoinHostPort("127.1.0.3", port))
 	closed := peer{"w3", netip.MustParseAddrPort(net.JoinHostPort("127.1.0.4", port))}
 	stranger := listenAs(t, "w1", "127.1.0.5:0", http.NotFoundHandler())
 	garbling := listenAs(t, "w1", "127.1.0.6:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -146,12 +144,12 @@ func TestTry(t *testing.T) {
 	}{
 		{name: "all answers", peers: []peer{w1, w2}},
 		{name: "alone"},
-		{name: "nobody listens", peers: []peer{w1, closed}, want: []Failure{{"pod on w3", "connection refused"}}},
+		{name: "closed port", peers: []peer{w1, closed}, want: []Failure{{"pod on w3", "connection refused"}}},
 		{name: "no answer", peers: []peer{silent}, want: []Failure{{"pod on w1", "no answer"}}},
-		{name: "a narrow way", peers: []peer{narrow(t, w1, "127.1.0.8:0")}, want: []Failure{{"pod on w1, 64 KiB", "no answer"}}},
-		{name: "somebody else's pod", peers: []peer{{"w1", w2.address}}, want: []Failure{{"pod on w1", "the pod on w2 answered"}}},
-		{name: "no pod of ours", peers: []peer{stranger}, want: []Failure{{"pod on w1", "something else answered (404 Not Found)"}}},
-		{name: "other bytes", peers: []peer{garbling}, want: []Failure{{"pod on w1", "other bytes came back than were sent"}}},
+		{name: "small MTU", peers: []peer{smallMTU(t, w1, "127.1.0.8:0")}, want: []Failure{{"pod on w1, 64 KiB", "no answer"}}},
+		{name: "the pod of another node", peers: []peer{{"w1", w2.address}}, want: []Failure{{"pod on w1", "the pod on w2 answered"}}},
+		{name: "another program", peers: []peer{stranger}, want: []Failure{{"pod on w1", "another program answered (404 Not Found)"}}},
+		{name: "other bytes", peers: []peer{garbling}, want: []Failure{{"pod on w1", "the answer has other bytes than the request"}}},
 		{name: "no names", noNames: true, want: []Failure{{"name kubernetes.default.svc", "no such name"}}},
 		{
 			name: "no Service", service: func(s *reached) { s.address = closed.address },
@@ -164,7 +162,7 @@ func TestTry(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			refusing.Store(test.noNames)
-			p := &prober{caller: impatient(), options: Options{Self: Self{Node: "cp1", Host: "127.1.0.1"}}, peers: test.peers, service: service, tried: map[string][]Failure{}}
+			p := &prober{caller: testCaller(), options: Options{Self: Self{Node: "cp1", Host: "127.1.0.1"}}, peers: test.peers, service: service, tried: map[string][]Failure{}}
 			if test.service != nil {
 				test.service(&p.service)
 			}
@@ -177,47 +175,46 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// silence takes each call and never answers.
-type silence struct{}
+// noAnswer accepts each request and never answers.
+type noAnswer struct{}
 
-func (silence) RoundTrip(r *http.Request) (*http.Response, error) {
+func (noAnswer) RoundTrip(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
 
-// TestLongRound: nodes that do not answer take longer, all together, than a pod may be
-// silent. Who tries them stays ready, unless the cluster could not be told before.
+// TestLongRound: a round with many nodes that do not answer takes longer than stale. The pod stays
+// ready, unless its last write of the condition failed.
 func TestLongRound(t *testing.T) {
-	for _, untold := range []error{nil, errors.New("tell the cluster: no answer")} {
+	for _, lastErr := range []error{nil, errors.New("write condition: no answer")} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &prober{caller: newCaller(), tried: map[string][]Failure{}}
-			p.client = &http.Client{Transport: silence{}}
+			p.client = &http.Client{Transport: noAnswer{}}
 			for i := range 2 * perRound {
 				node := "w" + strconv.Itoa(i)
 				p.peers = append(p.peers, peer{node, netip.MustParseAddrPort("127.1.0.2:8080")})
 				p.tried[node] = []Failure{{"pod on " + node, "no answer"}}
 			}
 			p.nodes.Store(int64(len(p.peers)))
-			p.heard.last, p.heard.err = time.Now(), untold
-			began, over := time.Now(), make(chan []Failure, 1)
-			go func() { over <- p.try(t.Context()) }()
+			p.confirmed.last, p.confirmed.err = time.Now(), lastErr
+			began, result := time.Now(), make(chan []Failure, 1)
+			go func() { result <- p.try(t.Context()) }()
 			var unready error
-			for len(over) == 0 {
+			for len(result) == 0 {
 				time.Sleep(time.Second)
 				unready = errors.Join(unready, p.ready())
 			}
-			if found := <-over; len(found) != len(p.peers) || time.Since(began) < stale {
-				t.Fatalf("found %d in %s", len(found), time.Since(began))
+			if found := <-result; len(found) != len(p.peers) || time.Since(began) < stale {
+				t.Fatalf("got %d failures in %s, want %d", len(found), time.Since(began), len(p.peers))
 			}
-			if (unready != nil) != (untold != nil) {
-				t.Errorf("before: %v; meanwhile: %v", untold, unready)
+			if (unready != nil) != (lastErr != nil) {
+				t.Errorf("with last error %v: got ready error %v", lastErr, unready)
 			}
 		})
 	}
 }
 
-// TestTurn: in a large cluster everybody's turn comes, and those that failed are
-// tried each round.
+// TestTurn: in a large cluster, each node is tried in turn, and failed nodes in each round.
 func TestTurn(t *testing.T) {
 	p := &prober{tried: map[string][]Failure{"w007": {{"pod on w007", "no answer"}}}}
 	for i := range 100 {
@@ -227,20 +224,20 @@ func TestTurn(t *testing.T) {
 	for range 4 {
 		now := p.turn()
 		if len(now) > perRound+1 {
-			t.Errorf("%d at once", len(now))
+			t.Errorf("got %d nodes in a round, want at most %d", len(now), perRound+1)
 		}
 		for _, other := range now {
 			seen[other.node]++
 		}
 	}
 	if len(seen) != 100 || seen["w007"] != 4 || seen["w050"] != 1 {
-		t.Errorf("%d of 100 were tried in four rounds, w007 %d times, w050 %d times", len(seen), seen["w007"], seen["w050"])
+		t.Errorf("got %d of 100 nodes in four rounds, w007 %d times, w050 %d times", len(seen), seen["w007"], seen["w050"])
 	}
 }
 
-// TestAnswer: what a stranger may send, since a NodePort is open to everybody.
+// TestAnswer: a NodePort is open to every client, so invalid requests are refused.
 func TestAnswer(t *testing.T) {
-	failing := errors.New("the cluster was last told 2m0s ago")
+	failing := errors.New("the condition was last confirmed 2m0s ago")
 	h := answer(Self{Node: "w1", Host: "10.0.0.1"}, func() error { return failing })
 	for _, test := range []struct {
 		method, path string
@@ -256,37 +253,37 @@ func TestAnswer(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), test.method, test.path, bytes.NewReader(make([]byte, test.size))))
 		if w.Code != test.want || !strings.Contains(w.Body.String(), test.says) {
-			t.Errorf("%s %s with %d bytes: %d %q", test.method, test.path, test.size, w.Code, w.Body.String()[:min(80, w.Body.Len())])
+			t.Errorf("%s %s with %d bytes: got %d %q", test.method, test.path, test.size, w.Code, w.Body.String()[:min(80, w.Body.Len())])
 		}
 	}
 }
 
-// TestSaid: errors of the resolver, which keeps no more than their text.
-func TestSaid(t *testing.T) {
+// TestPlainText converts errors of the resolver, which keeps only their text.
+func TestPlainText(t *testing.T) {
 	for want, err := range map[string]error{
 		"no such name":       &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true},
 		"no answer":          &net.DNSError{Err: "i/o timeout", Name: "x", IsTimeout: true},
 		"connection refused": &net.DNSError{Err: "read udp 10.244.0.3:51726->10.96.0.10:53: read: connection refused", Name: "x"},
 		"server misbehaving": &net.DNSError{Err: "server misbehaving", Name: "x"},
 	} {
-		if got := said(err); got != want {
-			t.Errorf("%v: %q", err, got)
+		if got := plainText(err); got != want {
+			t.Errorf("%v: got %q, want %q", err, got, want)
 		}
 	}
 }
 
-// TestPersist: a lost packet or two are no failure, three are one.
+// TestPersist: one or two lost packets are no failure, three are a failure.
 func TestPersist(t *testing.T) {
 	for lost, failures := range []int{0, 0, 0, 1} {
 		tried := 0
-		got := impatient().persist(t.Context(), "pod on w1", func(context.Context) error {
+		got := testCaller().persist(t.Context(), "pod on w1", func(context.Context) error {
 			if tried++; tried <= lost {
 				return context.DeadlineExceeded
 			}
 			return nil
 		})
 		if len(got) != failures {
-			t.Errorf("%d lost: %v", lost, got)
+			t.Errorf("%d lost packets: got %v, want %d failures", lost, got, failures)
 		}
 	}
 }
@@ -300,9 +297,9 @@ func TestMessage(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	if got := Parse(message(all)); len(got) != 31 || got[30] != (Failure{Target: "10 more"}) {
-		t.Errorf("got %d, the last is %v", len(got), got[len(got)-1])
+		t.Errorf("got %d failures, the last is %v", len(got), got[len(got)-1])
 	}
 	if got := Parse(message(nil)); got != nil {
-		t.Errorf("of nothing: %v", got)
+		t.Errorf("without failures: got %v, want nil", got)
 	}
 }

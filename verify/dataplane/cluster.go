@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// peer is a ready pod of ours on a node.
+// peer is a ready pod of the DaemonSet on a node.
 type peer struct {
 	node    string
 	address netip.AddrPort
 }
 
-// reached is how the pods are called other than one by one.
+// reached has the addresses of the Service.
 type reached struct {
-	address  netip.AddrPort // the cluster's own for it
+	address  netip.AddrPort // cluster IP
 	nodePort uint16
 }
 
-// endpointSlice has what is read of a discovery.k8s.io/v1 EndpointSlice.
+// endpointSlice has the required fields of a discovery.k8s.io/v1 EndpointSlice.
 type endpointSlice struct {
 	Endpoints []endpoint `json:"endpoints"`
 	Ports     []struct {
@@ -39,7 +39,7 @@ type endpoint struct {
 	} `json:"conditions"`
 }
 
-// service has what is read of a v1 Service.
+// service has the required fields of a v1 Service.
 type service struct {
 	Spec struct {
 		ClusterIP string `json:"clusterIP"`
@@ -59,8 +59,8 @@ type condition struct {
 	Since   time.Time `json:"lastTransitionTime"`
 }
 
-// peers are the pods that the Service sends callers to, sorted by node. They
-// are read from the API server's cache, which spares etcd.
+// peers returns the ready pods of the Service, sorted by node. It reads from the API server's cache,
+// without load on etcd.
 func (a *API) peers(ctx context.Context) ([]peer, error) {
 	var found struct {
 		Items []endpointSlice `json:"items"`
@@ -79,8 +79,8 @@ func (a *API) peers(ctx context.Context) ([]peer, error) {
 	return slices.CompactFunc(all, func(a, b peer) bool { return a.node == b.node }), nil
 }
 
-// peersOf is the endpoint's pod, or nothing where it is not ready or not on a
-// node. A condition that is not said counts as true.
+// peersOf returns the endpoint's pod, or nil if it is not ready or not on a node. A missing ready
+// condition counts as true.
 func peersOf(slice endpointSlice, e endpoint) []peer {
 	ready := e.Conditions.Ready == nil || *e.Conditions.Ready
 	if !ready || e.NodeName == "" || len(e.Addresses) == 0 || len(slice.Ports) == 0 || slice.Ports[0].Port == nil {
@@ -93,12 +93,11 @@ func peersOf(slice endpointSlice, e endpoint) []peer {
 	return []peer{{node: e.NodeName, address: netip.AddrPortFrom(address, *slice.Ports[0].Port)}}
 }
 
-// ownService asks how the Service is reached; where that cannot be told, it is
-// as it was.
+// ownService returns the addresses of the Service, or was with an error.
 func (a *API) ownService(ctx context.Context, was reached) (reached, error) {
 	var s service
 	if err := a.get(ctx, "/api/v1/namespaces/"+Namespace+"/services/"+Name+"?resourceVersion=0", &s); err != nil {
-		return was, fmt.Errorf("ask for Service %s/%s: %w", Namespace, Name, err)
+		return was, fmt.Errorf("get Service %s/%s: %w", Namespace, Name, err)
 	}
 	address, err := netip.ParseAddr(s.Spec.ClusterIP)
 	if err != nil || len(s.Spec.Ports) == 0 {
@@ -108,14 +107,13 @@ func (a *API) ownService(ctx context.Context, was reached) (reached, error) {
 	return reached{address: netip.AddrPortFrom(address, p.Port), nodePort: p.NodePort}, nil
 }
 
-// tell writes the condition into the pod's status. since is when it began to
-// be what it is.
-func (a *API) tell(ctx context.Context, pod string, failures []Failure, since time.Time) error {
+// writeCondition writes the condition to the pod's status. since is its lastTransitionTime.
+func (a *API) writeCondition(ctx context.Context, pod string, failures []Failure, since time.Time) error {
 	c := condition{Type: Condition, Status: "True", Reason: answered, Since: since.UTC().Truncate(time.Second)}
 	if len(failures) > 0 {
 		c.Status, c.Reason, c.Message = "False", unanswered, message(failures)
 	}
-	// Conditions merge by their type, so the kubelet's stay as they are.
+	// Conditions merge by type, so those of the kubelet do not change.
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []condition{c}}})
 	if err != nil {
 		return err

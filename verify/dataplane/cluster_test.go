@@ -27,9 +27,8 @@ import (
 
 const image = "airgap.dev/airgap:v1@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// TestCluster applies the objects to a real API server, which admits the pod
-// under the restricted profile, and does everything that the pod does with the
-// pod's own rights.
+// TestCluster applies the objects to a real API server, which admits the pod with the restricted
+// profile. Then it sends all requests of the pod with the pod's rights.
 func TestCluster(t *testing.T) {
 	server := apitest.Start(t)
 	admin := server.Client(t)
@@ -40,11 +39,11 @@ func TestCluster(t *testing.T) {
 
 	own, api := boundTo(t, server, "data-plane-w1"), account(t, server, "data-plane-w1")
 	t.Run("another pod's status", func(t *testing.T) { onlyItsOwn(t, server, own) })
-	t.Run("who is there", func(t *testing.T) {
+	t.Run("list peers", func(t *testing.T) {
 		want := []string{"w1 10.244.1.7:8080", "w2 10.244.2.7:8080"}
 		var got []string
 		var err error
-		// The API server's cache learns of the slices a moment later.
+		// The API server's cache has the slices a moment later.
 		for began := time.Now(); time.Since(began) < 10*time.Second && err == nil && !slices.Equal(got, want); time.Sleep(20 * time.Millisecond) {
 			got, err = api.Peers(t.Context())
 		}
@@ -52,13 +51,13 @@ func TestCluster(t *testing.T) {
 			t.Errorf("got %v, %v, want %v", got, err, want)
 		}
 	})
-	t.Run("how the Service is reached", func(t *testing.T) {
+	t.Run("read the Service", func(t *testing.T) {
 		address, nodePort, err := api.OwnService(t.Context())
 		if err != nil || !netip.MustParsePrefix("10.96.0.0/16").Contains(address.Addr()) || address.Port() != 80 || nodePort < 30000 {
 			t.Errorf("got %s, %d, %v", address, nodePort, err)
 		}
 	})
-	t.Run("what is told", func(t *testing.T) { tells(t, admin, api) })
+	t.Run("write the condition", func(t *testing.T) { writesCondition(t, admin, api) })
 	t.Run("no other right", func(t *testing.T) {
 		_, secrets := own.CoreV1().Secrets(dataplane.Namespace).List(t.Context(), metav1.ListOptions{})
 		_, pods := own.CoreV1().Pods(dataplane.Namespace).List(t.Context(), metav1.ListOptions{})
@@ -66,11 +65,11 @@ func TestCluster(t *testing.T) {
 		_, nodes := own.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		for _, err := range []error{secrets, pods, spec, nodes} {
 			if !apierrors.IsForbidden(err) {
-				t.Errorf("got %v, want it forbidden", err)
+				t.Errorf("got %v, want Forbidden", err)
 			}
 		}
 	})
-	t.Run("a cluster of an airgap without the policy", func(t *testing.T) {
+	t.Run("the policy was deleted", func(t *testing.T) {
 		if err := admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), "airgap-"+dataplane.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -81,17 +80,17 @@ func TestCluster(t *testing.T) {
 		p := dataplane.NewProber(dataplane.Options{Self: dataplane.Self{Pod: "data-plane-w1", Node: "w1"}, API: api, Say: func(string) {}}, "w2")
 		failures := p.Look(t.Context())
 		if !slices.Equal(failures, []dataplane.Failure{{Target: "API server by its Service", Saw: "connection refused"}}) || p.Others() != 1 {
-			t.Errorf("got %v, and %d others", failures, p.Others())
+			t.Errorf("got %v and %d peers, want the API server's failure and 1 peer", failures, p.Others())
 		}
-		p.HeardLast(dataplane.Stale() + time.Second)
+		p.ConfirmedBefore(dataplane.Stale() + time.Second)
 		p.Tell(t.Context(), failures)
-		if err := p.Ready(); err == nil || !strings.Contains(err.Error(), "the cluster was last told 1m1s ago") || !strings.Contains(err.Error(), dataplane.Condition) {
-			t.Errorf("ready: %v", err)
+		if err := p.Ready(); err == nil || !strings.Contains(err.Error(), "the condition was last confirmed 1m1s ago") || !strings.Contains(err.Error(), dataplane.Condition) {
+			t.Errorf("ready: got %v", err)
 		}
 	})
 }
 
-// account is the API server as the pod reaches it: with the files that the kubelet mounts.
+// account returns the API server with the files that the kubelet mounts for the pod.
 func account(t *testing.T, server *apitest.Server, pod string) *dataplane.API {
 	t.Helper()
 	dir := t.TempDir()
@@ -116,7 +115,7 @@ func applyTwice(t *testing.T, s step.Step) {
 	}
 }
 
-// makePod is what the DaemonSet's controller does.
+// makePod creates a pod like the DaemonSet controller.
 func makePod(t *testing.T, admin kubernetes.Interface, name, node string) {
 	t.Helper()
 	set, err := admin.AppsV1().DaemonSets(dataplane.Namespace).Get(t.Context(), dataplane.Name, metav1.GetOptions{})
@@ -135,8 +134,8 @@ func podOf(set *appsv1.DaemonSet, name, node string) *corev1.Pod {
 	return pod
 }
 
-// makeSlices is what the EndpointSlice controller does: w3's pod is not ready,
-// w4's goes, and w2's is in two slices, as it may be while one is rewritten.
+// makeSlices creates EndpointSlices like their controller: w3's pod is not ready, and w2's is in two
+// slices, which can happen during an update.
 func makeSlices(t *testing.T, admin kubernetes.Interface) {
 	t.Helper()
 	no, port, proto := false, int32(8080), corev1.ProtocolTCP
@@ -157,8 +156,8 @@ func makeSlices(t *testing.T, admin kubernetes.Interface) {
 	}
 }
 
-// tells: the condition is written when something changes, beside the kubelet's.
-func tells(t *testing.T, admin kubernetes.Interface, api *dataplane.API) {
+// writesCondition: the condition is written only after a change, and the kubelet's stay.
+func writesCondition(t *testing.T, admin kubernetes.Interface, api *dataplane.API) {
 	kubelets := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
 	if _, err := admin.CoreV1().Pods(dataplane.Namespace).Patch(t.Context(), "data-plane-w1", types.StrategicMergePatchType, kubelets, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
@@ -181,23 +180,23 @@ func tells(t *testing.T, admin kubernetes.Interface, api *dataplane.API) {
 	good, version := condition()
 	p.Tell(t.Context(), nil)
 	if again, same := condition(); good.Status != corev1.ConditionTrue || same != version || again != good {
-		t.Errorf("all answers: %+v; it was written again: %v", good, same != version)
+		t.Errorf("without failures: got %+v; written again: %v", good, same != version)
 	}
 	failures := []dataplane.Failure{{Target: "pod on w2", Saw: "no answer"}, {Target: "pod on w3", Saw: "no answer"}}
 	p.Tell(t.Context(), failures)
 	if bad, _ := condition(); bad.Status != corev1.ConditionFalse || !slices.Equal(dataplane.Parse(bad.Message), failures) {
-		t.Errorf("two do not answer: %+v", bad)
+		t.Errorf("with two failures: got %+v", bad)
 	}
 	since := p.Since()
 	p.Tell(t.Context(), failures[:1])
 	if bad, _ := condition(); !slices.Equal(dataplane.Parse(bad.Message), failures[:1]) || !p.Since().Equal(since) {
-		t.Errorf("one does not answer: %+v, since %s, want %s", bad, p.Since(), since)
+		t.Errorf("with one failure: got %+v, since %s, want %s", bad, p.Since(), since)
 	}
 	if err := p.Ready(); err != nil {
 		t.Error(err)
 	}
-	want := []string{"everything answers", "pod on w2: no answer", "pod on w3: no answer", "pod on w2: no answer"}
+	want := []string{"all targets answer", "pod on w2: no answer", "pod on w3: no answer", "pod on w2: no answer"}
 	if !slices.Equal(said, want) {
-		t.Errorf("said %q", said)
+		t.Errorf("logged %q, want %q", said, want)
 	}
 }

@@ -1,16 +1,15 @@
-// Package dataplane tries the pod network from within: it is what the program
-// airgap-probe does in the pods of a DaemonSet, which call each other, a Service, a
-// name and a NodePort all day. It imports nothing of Kubernetes' libraries: the
-// program is an image in every bundle, and with them it would be ten times as big.
+// Package dataplane tests the pod network from pods. It is the implementation of airgap-probe,
+// which runs in the pods of a DaemonSet. The pods periodically call each other, a Service, a DNS
+// name and a NodePort. The package does not import Kubernetes libraries: each bundle has the image
+// of airgap-probe, and the libraries would make it ten times as large.
 //
-// What flows in are the pod's own node and the EndpointSlices of its Service,
-// which name the other pods. What flows out is a condition in the pod's
-// status, airgap.dev/DataPlane, written when something changes; verify reads
-// it from its informer. A pod that cannot write it is not ready.
+// A pod reads the other pods from the EndpointSlices of its Service. It writes the result to the
+// condition airgap.dev/DataPlane of its status when the result changes. The package changes nothing
+// else in the cluster. verify reads the condition with an informer. A pod that cannot write the
+// condition is not ready.
 //
-// A pod tries every other one up to 25 nodes; beyond that 25 a round, in turn,
-// and again those that did not answer before. The package changes nothing but
-// its pods' status.
+// In a cluster with up to 25 other nodes, a pod tries all of them in each round. In a larger one it
+// tries 25 in each round, in turn, and additionally those that failed before.
 package dataplane
 
 import (
@@ -18,19 +17,19 @@ import (
 	"strings"
 )
 
-// Where the pods are, and what everything of theirs is called: DaemonSet,
-// Service, ServiceAccount, Role, and the value of LabelName.
+// Namespace has the pods. Name is the name of DaemonSet, Service, ServiceAccount and Role, and the
+// value of the label LabelName.
 const (
 	Namespace = "airgap-system"
 	Name      = "data-plane"
 	LabelName = "app.kubernetes.io/name"
 )
 
-// Port is where the pods answer; it needs no privilege.
+// Port is the pods' port; a process can listen on it without privileges.
 const Port = 8080
 
-// Condition is that of the pods' status: True when everything answered,
-// False when something did not, with a message that Parse reads.
+// Condition is the type of the pods' condition: True if all targets answer, False with a message
+// that Parse reads otherwise.
 const Condition = "airgap.dev/DataPlane"
 
 const (
@@ -38,22 +37,22 @@ const (
 	unanswered = "Unanswered"
 )
 
-// Failure is one thing that was tried in vain.
+// Failure is one target that did not answer correctly.
 type Failure struct {
 	Target string // "pod on worker2", "NodePort 30412 of worker2"; without ": "
 	Saw    string // "no answer"
 }
 
-// maxTold is how many failures a condition names; a node that is cut off
-// from a large cluster says enough with them.
-const maxTold = 30
+// maxListed is the maximum number of failures in a condition: these are enough for a node without a
+// connection to a large cluster.
+const maxListed = 30
 
-// message is a line for each failure, as `kubectl describe pod` shows it.
+// message returns a line for each failure, for `kubectl describe pod`.
 func message(failures []Failure) string {
 	var b strings.Builder
 	for i, f := range failures {
-		if i == maxTold {
-			fmt.Fprintf(&b, "%d more", len(failures)-maxTold)
+		if i == maxListed {
+			fmt.Fprintf(&b, "%d more", len(failures)-maxListed)
 			break
 		}
 		fmt.Fprintf(&b, "%s: %s\n", f.Target, f.Saw)

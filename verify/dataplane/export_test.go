@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// The tests of the package dataplane_test bring the pods to an API server by the package
-// deploy, which imports this one.
+// The tests in dataplane_test use the package deploy, which imports this package.
 
 type Prober = prober
 
@@ -19,7 +18,7 @@ func NewProber(o Options, peers ...string) *Prober {
 	return p
 }
 
-// Peers are addresses of pods by node, in order: "w1 10.244.1.7:8080".
+// Peers returns the pods' nodes and addresses, sorted: "w1 10.244.1.7:8080".
 func (a *API) Peers(ctx context.Context) ([]string, error) {
 	all, err := a.peers(ctx)
 	var list []string
@@ -35,9 +34,9 @@ func (a *API) OwnService(ctx context.Context) (netip.AddrPort, uint16, error) {
 }
 
 func (p *Prober) Look(ctx context.Context) []Failure           { return p.look(ctx) }
-func (p *Prober) Tell(ctx context.Context, failures []Failure) { p.tell(ctx, failures) }
+func (p *Prober) Tell(ctx context.Context, failures []Failure) { p.publish(ctx, failures) }
 func (p *Prober) Ready() error                                 { return p.ready() }
 func (p *Prober) Since() time.Time                             { return p.since }
 func (p *Prober) Others() int                                  { return len(p.peers) }
-func (p *Prober) HeardLast(ago time.Duration)                  { p.heard.last = time.Now().Add(-ago) }
+func (p *Prober) ConfirmedBefore(ago time.Duration)            { p.confirmed.last = time.Now().Add(-ago) }
 func Stale() time.Duration                                     { return stale }

@@ -17,8 +17,8 @@ import (
 	"airgap.dev/airgap/verify/dataplane"
 )
 
-// tokenOf is the token that the kubelet gives the pod; "" is a token that no pod
-// is bound to.
+// tokenOf returns the token that the kubelet mounts for the pod; "": a token that is not bound to a
+// pod.
 func tokenOf(t *testing.T, server *apitest.Server, pod string) string {
 	t.Helper()
 	admin := server.Client(t)
@@ -37,7 +37,7 @@ func tokenOf(t *testing.T, server *apitest.Server, pod string) string {
 	return given.Status.Token
 }
 
-// boundTo is a client with that token.
+// boundTo returns a client with the token of tokenOf.
 func boundTo(t *testing.T, server *apitest.Server, pod string) kubernetes.Interface {
 	t.Helper()
 	config := rest.AnonymousClientConfig(server.Config)
@@ -49,7 +49,7 @@ func boundTo(t *testing.T, server *apitest.Server, pod string) kubernetes.Interf
 	return client
 }
 
-// onlyItsOwn: with its token a pod changes its condition, and no other pod's, and nothing else.
+// onlyItsOwn: with its token, a pod can change only its own condition.
 func onlyItsOwn(t *testing.T, server *apitest.Server, own kubernetes.Interface) {
 	admin := server.Client(t)
 	makePod(t, admin, "data-plane-w2", "w2")
@@ -70,32 +70,32 @@ func onlyItsOwn(t *testing.T, server *apitest.Server, own kubernetes.Interface) 
 			t.Fatal(err)
 		}
 	}
-	// The API server learns of a policy a moment after it was made.
+	// A policy becomes effective a moment after it was created.
 	denied := func(err error) bool {
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "airgap-data-plane") && strings.Contains(err.Error(), "the data-plane probe may change only")
 	}
 	for began := time.Now(); !denied(patch(own, "data-plane-w2", ours("Unknown"))); time.Sleep(50 * time.Millisecond) {
 		if time.Since(began) > time.Minute {
-			t.Fatal("another pod's status can be written a minute after the policy was made")
+			t.Fatal("a minute after the policy was created, it still allows the status of another pod")
 		}
 	}
 	for what, err := range map[string]error{
-		"another pod's condition":       patch(own, "data-plane-w2", ours("False")),
-		"another pod's address":         patch(own, "data-plane-w2", `{"podIP":"10.0.0.66","podIPs":[{"$patch":"replace"},{"ip":"10.0.0.66"}]}`),
-		"its own address":               patch(own, "data-plane-w1", `{"podIP":"10.0.0.66","podIPs":[{"$patch":"replace"},{"ip":"10.0.0.66"}]}`),
-		"its own phase":                 patch(own, "data-plane-w1", `{"phase":"Failed"}`),
-		"its own containers":            patch(own, "data-plane-w1", `{"containerStatuses":[{"name":"data-plane","image":"x","imageID":"x","ready":false}]}`),
-		"the kubelet's condition":       patch(own, "data-plane-w1", `{"conditions":[{"type":"Ready","status":"False"}]}`),
-		"a condition of its own making": patch(own, "data-plane-w1", `{"conditions":[{"type":"example.com/x","status":"True"}]}`),
-		"its own labels":                change(own, "data-plane-w1", `{"metadata":{"labels":{"app.kubernetes.io/name":"other"}}}`),
-		"its own annotations":           change(own, "data-plane-w1", `{"metadata":{"annotations":{"a":"b"}}}`),
-		"its own finalizers":            change(own, "data-plane-w1", `{"metadata":{"finalizers":["example.com/stay"]}}`),
-		"removing the kubelet's":        patch(own, "data-plane-w1", `{"conditions":[{"$patch":"delete","type":"Ready"}]}`),
-		"with a token of no pod":        patch(boundTo(t, server, ""), "data-plane-w1", ours("True")),
-		"with another pod's token":      patch(boundTo(t, server, "data-plane-w2"), "data-plane-w1", ours("True")),
+		"another pod's condition":  patch(own, "data-plane-w2", ours("False")),
+		"another pod's address":    patch(own, "data-plane-w2", `{"podIP":"10.0.0.66","podIPs":[{"$patch":"replace"},{"ip":"10.0.0.66"}]}`),
+		"its own address":          patch(own, "data-plane-w1", `{"podIP":"10.0.0.66","podIPs":[{"$patch":"replace"},{"ip":"10.0.0.66"}]}`),
+		"its own phase":            patch(own, "data-plane-w1", `{"phase":"Failed"}`),
+		"its own containers":       patch(own, "data-plane-w1", `{"containerStatuses":[{"name":"data-plane","image":"x","imageID":"x","ready":false}]}`),
+		"the kubelet's condition":  patch(own, "data-plane-w1", `{"conditions":[{"type":"Ready","status":"False"}]}`),
+		"another condition":        patch(own, "data-plane-w1", `{"conditions":[{"type":"example.com/x","status":"True"}]}`),
+		"its own labels":           change(own, "data-plane-w1", `{"metadata":{"labels":{"app.kubernetes.io/name":"other"}}}`),
+		"its own annotations":      change(own, "data-plane-w1", `{"metadata":{"annotations":{"a":"b"}}}`),
+		"its own finalizers":       change(own, "data-plane-w1", `{"metadata":{"finalizers":["example.com/stay"]}}`),
+		"removing the kubelet's":   patch(own, "data-plane-w1", `{"conditions":[{"$patch":"delete","type":"Ready"}]}`),
+		"with an unbound token":    patch(boundTo(t, server, ""), "data-plane-w1", ours("True")),
+		"with another pod's token": patch(boundTo(t, server, "data-plane-w2"), "data-plane-w1", ours("True")),
 	} {
 		if !denied(err) {
-			t.Errorf("%s: %v, want the policy's refusal", what, err)
+			t.Errorf("%s: got %v, want the policy's error", what, err)
 		}
 	}
 	if err := patch(own, "data-plane-w1", ours("True")); err != nil {

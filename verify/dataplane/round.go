@@ -13,28 +13,28 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// perRound is how many other nodes are tried in a round, and how many of those
-// that did not answer before are tried again.
+// perRound is the maximum number of nodes that a round tries in turn, and of failed nodes that it
+// tries again.
 const perRound = 25
 
-// atOnce is how many tries of a round are under way at a time.
-const atOnce = 8
+// maxParallel is the maximum number of tries at the same time.
+const maxParallel = 8
 
-// round looks who is there and gives all that is known not to answer.
+// round updates the peers, tries the targets and returns all known failures.
 func (p *prober) round(ctx context.Context) []Failure {
 	failures := append(p.look(ctx), p.try(ctx)...)
 	slices.SortFunc(failures, func(a, b Failure) int { return cmp.Compare(a.Target, b.Target) })
 	return failures
 }
 
-// try tries everything whose turn it is.
+// try tries the peers of this round and the Service, and returns all known failures.
 func (p *prober) try(ctx context.Context) (failures []Failure) {
 	var mu sync.Mutex
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(maxParallel)
 	for _, other := range p.turn() {
 		group.Go(func() error {
-			defer p.goesOn()
+			defer p.progress()
 			found := p.tryPeer(ctx, other)
 			mu.Lock()
 			defer mu.Unlock()
@@ -43,29 +43,28 @@ func (p *prober) try(ctx context.Context) (failures []Failure) {
 		})
 	}
 	group.Go(func() error {
-		defer p.goesOn()
+		defer p.progress()
 		found := p.tryService(ctx)
 		mu.Lock()
 		defer mu.Unlock()
 		failures = append(failures, found...)
 		return nil
 	})
-	_ = group.Wait() // there are no errors but failures
+	_ = group.Wait() // faults are failures, not errors
 	for _, found := range p.tried {
 		failures = append(failures, found...)
 	}
 	return failures
 }
 
-// look asks who the others are. Where nobody can be asked, they are whom they
-// were.
+// look reads the peers and the Service. If the API server does not answer, the previous ones stay.
 func (p *prober) look(ctx context.Context) []Failure {
 	all, err := p.options.API.peers(ctx)
 	if err == nil {
 		p.service, err = p.options.API.ownService(ctx, p.service)
 	}
 	if err != nil {
-		return []Failure{{"API server by its Service", said(err)}}
+		return []Failure{{"API server by its Service", plainText(err)}}
 	}
 	p.peers = slices.DeleteFunc(all, func(o peer) bool { return o.node == p.options.Self.Node })
 	p.nodes.Store(int64(len(p.peers)))
@@ -75,8 +74,7 @@ func (p *prober) look(ctx context.Context) []Failure {
 	return nil
 }
 
-// turn are the peers of this round: the next ones in the ring, and those that
-// did not answer before.
+// turn returns the peers of this round: the next ones in the ring, and those that failed before.
 func (p *prober) turn() []peer {
 	var now []peer
 	for range min(perRound, len(p.peers)) {
@@ -92,11 +90,11 @@ func (p *prober) turn() []peer {
 	return now
 }
 
-// tryPeer sends a little; if that comes back, more than a packet holds, and
-// something by the NodePort of that node.
+// tryPeer sends a small request. If it succeeds, tryPeer sends a request larger than a packet, and
+// one to the NodePort of that node.
 func (p *prober) tryPeer(ctx context.Context, other peer) []Failure {
 	var host string
-	talk := func(size int) func(context.Context) error {
+	echo := func(size int) func(context.Context) error {
 		return func(ctx context.Context) error {
 			at, err := p.call(ctx, other.address.String(), size)
 			if err == nil && at.node != other.node {
@@ -106,18 +104,18 @@ func (p *prober) tryPeer(ctx context.Context, other peer) []Failure {
 			return err
 		}
 	}
-	if failed := p.persist(ctx, "pod on "+other.node, talk(small)); failed != nil {
+	if failed := p.persist(ctx, "pod on "+other.node, echo(small)); failed != nil {
 		return failed
 	}
 	failures := p.tryNodePort(ctx, other.node, host)
-	return append(failures, p.persist(ctx, "pod on "+other.node+", 64 KiB", talk(large))...)
+	return append(failures, p.persist(ctx, "pod on "+other.node+", 64 KiB", echo(large))...)
 }
 
-// tryService tries what is no single pod: the Service by its address and by its
-// name, the name of the API server, this node's NodePort.
+// tryService tries the Service by its address and by its name, the DNS name of the API server, and
+// this node's NodePort.
 func (p *prober) tryService(ctx context.Context) []Failure {
 	if !p.service.address.IsValid() {
-		return nil // look says why
+		return nil // look returned the reason
 	}
 	failures := p.persist(ctx, "Service by its address "+p.service.address.Addr().String(), p.calling(p.service.address.String()))
 	noName := p.persist(ctx, "name "+apiName, func(ctx context.Context) error { return p.lookup(ctx, apiName) })
@@ -129,7 +127,7 @@ func (p *prober) tryService(ctx context.Context) []Failure {
 	return append(failures, p.tryNodePort(ctx, p.options.Self.Node, p.options.Self.Host)...)
 }
 
-// apiName is a name that each cluster has, whatever its domain is called.
+// apiName is a DNS name that exists in each cluster, with any cluster domain.
 const apiName = "kubernetes.default.svc"
 
 func (p *prober) tryNodePort(ctx context.Context, node, host string) []Failure {

@@ -17,9 +17,9 @@ import (
 	"airgap.dev/airgap/internal/listen"
 )
 
-// Self is the pod that tries.
+// Self is the pod of this process.
 type Self struct {
-	Pod  string // its name
+	Pod  string // name
 	Node string
 	Host string // the node's address
 }
@@ -27,39 +27,39 @@ type Self struct {
 // Options of a pod's program.
 type Options struct {
 	Self Self
-	API  *API         // with the pod's own account
-	Say  func(string) // when something changes, in a line
+	API  *API         // with the pod's ServiceAccount
+	Say  func(string) // logs a line for each change
 }
 
 const (
-	often     = 10 * time.Second       // between two rounds, in a cluster of up to 100 nodes
-	perPeer   = 100 * time.Millisecond // in a larger one, for each node
-	stale     = time.Minute            // after this and three rounds without a word the pod is not ready
-	callers   = 256                    // at the same time; more wait
-	perCaller = 64                     // of those from one address, which a NodePort makes of many pods; more are refused
-	drain     = 3 * time.Second        // callers learn in this time that the pod goes
+	minPause  = 10 * time.Second       // between two rounds, in a cluster of up to 100 nodes
+	perPeer   = 100 * time.Millisecond // pause for each node in a larger cluster
+	stale     = time.Minute            // without a confirmed result for this time and three rounds, the pod is not ready
+	callers   = 256                    // connections at the same time; more wait
+	perCaller = 64                     // connections from one address, which many pods share with a NodePort; more are refused
+	drain     = 3 * time.Second        // time until the Service no longer sends requests to a pod that stops
 )
 
-// prober is a pod that tries all day.
+// prober periodically tries the pod network.
 type prober struct {
 	caller
 	options Options
 	service reached
-	peers   []peer               // as last seen, without this node
-	nodes   atomic.Int64         // how many those are
-	next    int                  // place in the ring of peers
-	tried   map[string][]Failure // last result of each peer that was tried, by node
+	peers   []peer               // last list, without this node
+	nodes   atomic.Int64         // number of peers
+	next    int                  // index in the ring of peers
+	tried   map[string][]Failure // last result of each peer, by node
 
-	judged  bool      // there was a round
-	text    string    // what it found
-	since   time.Time // when that began to be good or bad
-	written bool      // the API server has it
-	heard   heard
+	judged    bool      // a round is complete
+	text      string    // its message
+	since     time.Time // start of the condition's status
+	written   bool      // the API server has the message
+	confirmed confirmed
 }
 
-// heard is when the API server last had what the pod knew, or a round that came after
-// that moved on, and why the API server has not had it since.
-type heard struct {
+// confirmed has the last time at which the API server had the current result or a later round made
+// progress, and the error of the last write.
+type confirmed struct {
 	mu   sync.Mutex
 	last time.Time
 	err  error
@@ -70,10 +70,10 @@ func Run(ctx context.Context, o Options) error {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", fmt.Sprintf(":%d", Port))
 	if err != nil {
-		return fmt.Errorf("wait for other pods: %w", err)
+		return fmt.Errorf("listen for other pods: %w", err)
 	}
 	p := &prober{caller: newCaller(), options: o, tried: map[string][]Failure{}}
-	p.told(nil) // there is time for the first round
+	p.confirm(nil) // the time starts before the first round
 	server := &http.Server{
 		Handler: answer(o.Self, p.ready), MaxHeaderBytes: 8 << 10,
 		ReadHeaderTimeout: callLimit, ReadTimeout: 2 * callLimit, WriteTimeout: 2 * callLimit, IdleTimeout: callLimit,
@@ -93,28 +93,27 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// run makes rounds, and tells what they found.
+// run runs rounds and publishes their results.
 func (p *prober) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		failures := p.round(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		p.tell(ctx, failures)
+		p.publish(ctx, failures)
 		select {
 		case <-ctx.Done():
-		case <-time.After(p.pause() + rand.N(p.pause()/5)): //nolint:gosec // so that the pods do not ask all at once
+		case <-time.After(p.pause() + rand.N(p.pause()/5)): //nolint:gosec // so that the pods do not send requests at the same time
 		}
 	}
 }
 
 func (p *prober) pause() time.Duration {
-	return max(often, time.Duration(len(p.peers))*perPeer)
+	return max(minPause, time.Duration(len(p.peers))*perPeer)
 }
 
-// tell writes down what has changed. What could not be written is tried again
-// after the next round.
-func (p *prober) tell(ctx context.Context, failures []Failure) {
+// publish logs and writes a changed result. After an error, it retries after the next round.
+func (p *prober) publish(ctx context.Context, failures []Failure) {
 	text := message(failures)
 	if !p.judged || text != p.text {
 		if !p.judged || (text == "") != (p.text == "") {
@@ -124,51 +123,50 @@ func (p *prober) tell(ctx context.Context, failures []Failure) {
 		p.judged, p.text, p.written = true, text, false
 	}
 	if p.written {
-		p.told(nil)
+		p.confirm(nil)
 		return
 	}
-	err := p.options.API.tell(ctx, p.options.Self.Pod, failures, p.since)
+	err := p.options.API.writeCondition(ctx, p.options.Self.Pod, failures, p.since)
 	if err != nil {
 		p.options.Say(err.Error())
 	}
 	p.written = err == nil
-	p.told(err)
+	p.confirm(err)
 }
 
 func (p *prober) say(failures []Failure) {
 	if len(failures) == 0 {
-		p.options.Say("everything answers")
+		p.options.Say("all targets answer")
 	}
 	for _, f := range failures {
 		p.options.Say(f.Target + ": " + f.Saw)
 	}
 }
 
-func (p *prober) told(err error) {
-	p.heard.mu.Lock()
-	defer p.heard.mu.Unlock()
-	if p.heard.err = err; err == nil {
-		p.heard.last = time.Now()
+func (p *prober) confirm(err error) {
+	p.confirmed.mu.Lock()
+	defer p.confirmed.mu.Unlock()
+	if p.confirmed.err = err; err == nil {
+		p.confirmed.last = time.Now()
 	}
 }
 
-// goesOn: what was told is being looked at again. A round takes minutes where many nodes
-// do not answer, and who says so has to stay ready. Of a pod that has told nothing yet
-// nobody knows anything.
-func (p *prober) goesOn() {
-	p.heard.mu.Lock()
-	defer p.heard.mu.Unlock()
-	if p.heard.err == nil && !p.heard.last.IsZero() {
-		p.heard.last = time.Now()
+// progress confirms the published result during a round. A round takes minutes if many nodes do
+// not answer, and the pod must stay ready. It does not apply after a failed write.
+func (p *prober) progress() {
+	p.confirmed.mu.Lock()
+	defer p.confirmed.mu.Unlock()
+	if p.confirmed.err == nil && !p.confirmed.last.IsZero() {
+		p.confirmed.last = time.Now()
 	}
 }
 
-// ready says whether the pod's condition can be believed.
+// ready returns an error if the pod's condition may be outdated.
 func (p *prober) ready() error {
-	p.heard.mu.Lock()
-	defer p.heard.mu.Unlock()
-	if ago := time.Since(p.heard.last); ago > stale+3*time.Duration(p.nodes.Load())*perPeer {
-		return errors.Join(fmt.Errorf("the cluster was last told %s ago", ago.Round(time.Second)), p.heard.err)
+	p.confirmed.mu.Lock()
+	defer p.confirmed.mu.Unlock()
+	if ago := time.Since(p.confirmed.last); ago > stale+3*time.Duration(p.nodes.Load())*perPeer {
+		return errors.Join(fmt.Errorf("the condition was last confirmed %s ago", ago.Round(time.Second)), p.confirmed.err)
 	}
 	return nil
 }

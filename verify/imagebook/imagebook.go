@@ -1,5 +1,5 @@
-// Package imagebook remembers a registry's answers about images, so that a rule may ask for them
-// without waiting.
+// Package imagebook caches a registry's answers about images, so that a rule can read them without
+// waiting.
 package imagebook
 
 import (
@@ -22,22 +22,21 @@ type Image struct {
 
 func (i Image) String() string { return i.Repository + "@" + i.Digest }
 
-// Parse reads the image id of a container's status. An image that was
-// loaded instead of pulled has no repository, and is an error.
+// Parse parses the imageID of a container's status. An image that was loaded from a file has no
+// repository; Parse returns an error.
 func Parse(id string) (Image, error) {
 	ref, err := reference.Parse(strings.TrimPrefix(id, "docker-pullable://"))
 	if err != nil || ref.Digest == "" {
-		return Image{}, fmt.Errorf("the runtime knows it only as %s, by no registry's name", id)
+		return Image{}, fmt.Errorf("the runtime has it only as %s, without the name of a registry", id)
 	}
 	return Image{ref.Repository(), ref.Digest}, nil
 }
 
-// Exists reports whether our registry has an image by its digest
-// ("sha256:…"). repository is HOST/PATH, as upstream wrote it. An error means
-// that the registry did not answer.
+// Exists reports whether airgap's registry has an image with a digest ("sha256:…"). repository is
+// HOST/PATH of upstream. An error means that the registry did not answer.
 type Exists func(ctx context.Context, repository, digest string) (bool, error)
 
-// State says whether the registry has an image.
+// State is whether the registry has an image.
 type State int
 
 // The states of an image.
@@ -50,11 +49,11 @@ const (
 // Answer is the last answer of the registry about an image.
 type Answer struct {
 	State State
-	Err   error // of an unknown one: why there is no answer, or nil before the first request
+	Err   error // for Unknown: why there is no answer; nil before the first request
 }
 
-// Book has the registry's answers. An image that was found is asked for again each minute, since a
-// verification may last for days; everything else slower and slower.
+// Book has the registry's answers. It checks a found image again each minute, because a run may last
+// for days. It checks a missing or unknown image with increasing pauses.
 type Book struct {
 	exists   Exists
 	answered func() // called after every new answer
@@ -62,32 +61,32 @@ type Book struct {
 
 	mu      sync.Mutex
 	answers map[Image]Answer
-	wanted  map[Image]time.Time // when a rule last looked
+	used    map[Image]time.Time // time of the last Look
 }
 
 const (
-	lookups     = 4 // at a time
+	lookups     = 4 // at the same time
 	lookupLimit = 10 * time.Second
 	foundFor    = time.Minute
-	// An answer has the rule look at each image that runs: once a minute at least. After this time without a
-	// look no pod runs the image.
-	wantedFor = 10 * time.Minute
+	// Each answer starts the rule, which calls Look for each running image, at least once a minute. So
+	// no pod runs an image without a Look for this time.
+	usedFor = 10 * time.Minute
 )
 
-// New returns a book that asks exists; answered is called after every new answer, where it is not nil.
+// New returns a book that calls exists, and answered after each new answer.
 func New(exists Exists, answered func()) *Book {
 	slower := workqueue.NewTypedItemExponentialFailureRateLimiter[Image](500*time.Millisecond, 10*time.Second)
 	return &Book{
-		exists: exists, answered: answered, answers: map[Image]Answer{}, wanted: map[Image]time.Time{},
+		exists: exists, answered: answered, answers: map[Image]Answer{}, used: map[Image]time.Time{},
 		queue: workqueue.NewTypedRateLimitingQueue(slower),
 	}
 }
 
-// Look returns the last answer. An image that is new is looked up in the background.
+// Look returns the last answer. It looks up a new image in the background.
 func (b *Book) Look(img Image) Answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.wanted[img] = time.Now()
+	b.used[img] = time.Now()
 	a, asked := b.answers[img]
 	if !asked {
 		b.answers[img] = Answer{}
@@ -96,10 +95,10 @@ func (b *Book) Look(img Image) Answer {
 	return a
 }
 
-// Close ends a book that does not run.
+// Close releases a book for which Run was not called.
 func (b *Book) Close() { b.queue.ShutDown() }
 
-// Run asks the registry until ctx ends.
+// Run sends the lookups to the registry until ctx ends.
 func (b *Book) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range lookups {
@@ -140,10 +139,10 @@ func (b *Book) askNext(ctx context.Context) bool {
 func (b *Book) forget(img Image, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if now.Sub(b.wanted[img]) < wantedFor {
+	if now.Sub(b.used[img]) < usedFor {
 		return false
 	}
-	delete(b.wanted, img)
+	delete(b.used, img)
 	delete(b.answers, img)
 	b.queue.Forget(img)
 	return true

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// TestForgetsImages: an image that no rule has looked at for long is forgotten.
+// TestForgetsImages: the book removes an image without a Look for a long time.
 func TestForgetsImages(t *testing.T) {
 	b := New(nil, nil)
 	defer b.Close()
 	img := Image{"registry.k8s.io/pause", "sha256:1"}
 	b.Look(img)
 	if b.forget(img, time.Now()) || len(b.answers) != 1 {
-		t.Error("forgotten while it is wanted")
+		t.Error("the book removed an image that is in use")
 	}
-	if !b.forget(img, time.Now().Add(wantedFor)) || len(b.answers)+len(b.wanted) != 0 {
-		t.Errorf("kept %v, %v", b.answers, b.wanted)
+	if !b.forget(img, time.Now().Add(usedFor)) || len(b.answers)+len(b.used) != 0 {
+		t.Errorf("got %v, %v, want no image", b.answers, b.used)
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Kinds are all kinds that an API server of Kubernetes serves, and what verify
-// watches of other projects, each as a whole.
+// Kinds returns a row for each kind that an API server of Kubernetes serves, and for the kinds of
+// other projects that verify watches, sorted by group and kind.
 func Kinds() []Judgement {
 	list := slices.Concat(judgedKinds(), unjudgedKinds())
 	slices.SortFunc(list, func(a, b Judgement) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind)) })
@@ -43,15 +43,15 @@ func judgedKinds() []Judgement {
 	}
 }
 
-// unjudgedKinds are by their reasons.
+// unjudgedKinds returns the kinds without a rule, with the reasons.
 func unjudgedKinds() []Judgement {
 	const (
-		settings = "it says what a site wants, and has no state of its own"
-		inPods   = "where it fails a pod waits for it, and that pod is found"
-		answers  = "it is an answer of the API server, and is not kept"
+		settings = "it is configuration without a state"
+		inPods   = "if it fails, a pod waits for it, and a rule finds that pod"
+		answers  = "it is an answer of the API server and is not stored"
 		inOwner  = "its owner is judged"
 		inEffect = "it changes other objects, and these are judged"
-		moments  = "it tells of a moment: what lasts is judged where it happens"
+		moments  = "it is about a point in time; rules judge lasting faults where they occur"
 	)
 	var list []Judgement
 	none := func(why, group string, kinds ...string) {
@@ -60,18 +60,18 @@ func unjudgedKinds() []Judgement {
 		}
 	}
 	none(settings, "", "ConfigMap", "Secret", "ServiceAccount", "LimitRange", "PodTemplate")
-	none("what it refuses is found in the workload or Job that lacks a pod", "", "ResourceQuota")
+	none("if it refuses a pod, a rule finds the workload or Job without that pod", "", "ResourceQuota")
 	none(inPods, "", "PersistentVolume", "PersistentVolumeClaim")
-	none("its pods are judged; use a Deployment, which is judged also where it has none", "", "ReplicationController")
+	none("its pods are judged; use a Deployment, which is also judged without pods", "", "ReplicationController")
 	none("EndpointSlices are judged", "", "Endpoints")
 	none(moments, "", "Event")
-	none("rules judge the components themselves", "", "ComponentStatus")
+	none("rules judge the components directly", "", "ComponentStatus")
 	none(answers, "", "Binding")
 	none(moments, "events.k8s.io", "Event")
 	none(inOwner, "apps", "ControllerRevision")
-	none("its Jobs are judged; a Job that it could not make is told by its events alone", "batch", "CronJob")
+	none("its Jobs are judged; only events report a Job that it could not create", "batch", "CronJob")
 	none(inEffect, "autoscaling", "HorizontalPodAutoscaler")
-	none("it holds a drain up, which tells of it", "policy", "PodDisruptionBudget")
+	none("if it blocks a drain, the drain reports it", "policy", "PodDisruptionBudget")
 	none(settings, "networking.k8s.io", "Ingress", "IngressClass", "NetworkPolicy", "IPAddress", "ServiceCIDR")
 	none(settings, "rbac.authorization.k8s.io", "Role", "RoleBinding")
 	none(settings, "scheduling.k8s.io", "PriorityClass")
@@ -84,11 +84,11 @@ func unjudgedKinds() []Judgement {
 	none(settings, "flowcontrol.apiserver.k8s.io", "FlowSchema", "PriorityLevelConfiguration")
 	none(inPods, "certificates.k8s.io", "ClusterTrustBundle", "PodCertificateRequest")
 	none("leaders are judged by their Lease", "coordination.k8s.io", "LeaseCandidate")
-	none("the API server's own, which says itself whether it is ready", "internal.apiserver.k8s.io", "StorageVersion")
-	none("it rewrites objects, and these stay as they are until it has", "storagemigration.k8s.io", "StorageVersionMigration")
+	none("it is internal to the API server, which reports its own readiness", "internal.apiserver.k8s.io", "StorageVersion")
+	none("it rewrites stored objects, which stay valid until then", "storagemigration.k8s.io", "StorageVersionMigration")
 	none("its objects are judged by the rules of their kind, or only by their operator", "apiextensions.k8s.io", "CustomResourceDefinition")
 	none(answers, "authentication.k8s.io", "TokenReview", "SelfSubjectReview")
 	none(answers, "authorization.k8s.io", "SubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview", "LocalSubjectAccessReview")
-	none("only its operator knows what its status means; pods, Jobs and workloads that it makes are judged", "of an operator", "any other kind")
+	none("only its operator knows the meaning of its status; pods, Jobs and workloads that it creates are judged", "of an operator", "any other kind")
 	return list
 }

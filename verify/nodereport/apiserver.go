@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// AskAPIServer asks one API server whether it is ready, and how old what it has in its cache
-// is. The client leads to that server alone and has the identity of the node.
+// AskAPIServer returns whether one API server is ready, and the age of its cache. The client
+// connects to that server only and has the identity of the node.
 //
-// The age is that of the node's lease: the one in etcd against the one in the cache. Both
-// times are from this host's kubelet, so no two clocks are compared.
+// The age is the difference between the node's lease in etcd and in the cache. Both times are
+// from this host's kubelet, so no two clocks are compared.
 func AskAPIServer(ctx context.Context, client kubernetes.Interface, node string) *APIServer {
 	body, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	if err != nil {
@@ -25,17 +25,17 @@ func AskAPIServer(ctx context.Context, client kubernetes.Interface, node string)
 	}
 	stored, err := renewed(ctx, client, node, "")
 	if err != nil {
-		return &APIServer{Error: fmt.Sprintf("it is ready, and does not read this node's lease from etcd: %v", plain(err))}
+		return &APIServer{Error: fmt.Sprintf("it is ready, but does not read this node's lease from etcd: %v", plain(err))}
 	}
 	cached, err := renewed(ctx, client, node, "0")
 	if err != nil {
-		return &APIServer{Error: fmt.Sprintf("it is ready, and does not read this node's lease from its cache: %v", plain(err))}
+		return &APIServer{Error: fmt.Sprintf("it is ready, but does not read this node's lease from its cache: %v", plain(err))}
 	}
 	return &APIServer{Behind: max(0, int64(stored.Sub(cached)/time.Second))}
 }
 
-// renewed is when the kubelet last renewed the node's lease, as of a resource version: "" is
-// etcd's, "0" is the cache's.
+// renewed returns when the kubelet last renewed the node's lease, at a resource version: ""
+// reads from etcd, "0" from the cache.
 func renewed(ctx context.Context, client kubernetes.Interface, node, version string) (time.Time, error) {
 	var lease *coordinationv1.Lease
 	lease, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, node, metav1.GetOptions{ResourceVersion: version})
@@ -43,12 +43,13 @@ func renewed(ctx context.Context, client kubernetes.Interface, node, version str
 		return time.Time{}, err
 	}
 	if lease.Spec.RenewTime == nil {
-		return time.Time{}, errors.New("it says no time")
+		return time.Time{}, errors.New("the lease has no renewTime")
 	}
 	return lease.Spec.RenewTime.Time, nil
 }
 
-// unready names the checks that failed, of an answer such as "[-]etcd failed: reason withheld".
+// unready returns the names of the checks that failed. A line of the body is, for example,
+// "[-]etcd failed: reason withheld".
 func unready(body string, err error) string {
 	var failed []string
 	for line := range strings.Lines(body) {

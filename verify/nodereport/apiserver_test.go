@@ -20,8 +20,8 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// TestAskAPIServer: the kubelet's identity has the rights, and each way of being no good is named:
-// a server with an old cache, one that is about to end, one that is away.
+// TestAskAPIServer: the kubelet's identity has the rights, and each fault is named: an old cache,
+// a server that shuts down, a server that does not answer.
 func TestAskAPIServer(t *testing.T) {
 	server := apitest.Start(t, "--authorization-mode=Node", "--shutdown-delay-duration=1m")
 	leases := server.Client(t).CoordinationV1().Leases("kube-node-lease")
@@ -32,10 +32,10 @@ func TestAskAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := asNode(t, server.Config, server.Config.Host)
-	frozen := asNode(t, &rest.Config{BearerToken: server.Config.BearerToken}, freezing(t, server).URL)
+	frozen := asNode(t, &rest.Config{BearerToken: server.Config.BearerToken}, staleCache(t, server).URL)
 	for _, c := range []kubernetes.Interface{client, frozen} {
 		if got := AskAPIServer(t.Context(), c, "w1"); *got != (APIServer{}) {
-			t.Fatalf("a server that is well: %+v", got)
+			t.Fatalf("a healthy server: %+v", got)
 		}
 	}
 	later := metav1.NewMicroTime(began.Add(90 * time.Second))
@@ -67,7 +67,7 @@ func awaitError(t *testing.T, client kubernetes.Interface, want string) {
 	}
 }
 
-// asNode is a client with the identity of the kubelet of w1.
+// asNode returns a client with the identity of the kubelet of w1.
 func asNode(t *testing.T, config *rest.Config, address string) kubernetes.Interface {
 	t.Helper()
 	config = rest.CopyConfig(config)
@@ -80,8 +80,8 @@ func asNode(t *testing.T, config *rest.Config, address string) kubernetes.Interf
 	return client
 }
 
-// freezing stands before the server, and gives its first answer from the cache again and again.
-func freezing(t *testing.T, server *apitest.Server) *httptest.Server {
+// staleCache starts a proxy that repeats the server's first answer from the cache.
+func staleCache(t *testing.T, server *apitest.Server) *httptest.Server {
 	t.Helper()
 	to, err := url.Parse(server.Config.Host)
 	if err != nil {

@@ -61,7 +61,7 @@ func TestRegistries(t *testing.T) {
 	ended, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
 	if got := Registries(ended, all[:1]); got[0].Error != "no answer" {
-		t.Errorf("out of time: %q", got[0].Error)
+		t.Errorf("after the deadline: got %q, want %q", got[0].Error, "no answer")
 	}
 }
 
@@ -72,26 +72,26 @@ func TestProxyMode(t *testing.T) {
 	}
 	s.Close()
 	_, err := ProxyMode(t.Context(), s.URL+"/proxyMode")
-	if want := "ask kube-proxy for its mode: " + strings.TrimPrefix(s.URL, "http://") + ": connect: connection refused"; err == nil || err.Error() != want {
+	if want := "read kube-proxy's mode: " + strings.TrimPrefix(s.URL, "http://") + ": connect: connection refused"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
-// TestEtcdTrouble asks a real member, before and after it has an alarm.
+// TestEtcdTrouble queries a real member, before and after an alarm is set.
 func TestEtcdTrouble(t *testing.T) {
 	at := apitest.Start(t).Etcd()
 	if got := EtcdTrouble(t.Context(), at+"/health"); got != "" {
 		t.Errorf("got %q", got)
 	}
-	tell(t, at+"/v3/maintenance/alarm", map[string]any{"action": "ACTIVATE", "alarm": "NOSPACE"})
+	postJSON(t, at+"/v3/maintenance/alarm", map[string]any{"action": "ACTIVATE", "alarm": "NOSPACE"})
 	if got := EtcdTrouble(t.Context(), at+"/health"); got != "it is not healthy: ALARM NOSPACE" {
 		t.Errorf("with an alarm: %q", got)
 	}
 }
 
-func tell(t *testing.T, url string, what map[string]any) {
+func postJSON(t *testing.T, url string, content map[string]any) {
 	t.Helper()
-	body, err := json.Marshal(what)
+	body, err := json.Marshal(content)
 	if err != nil {
 		t.Fatal(err)
 	}

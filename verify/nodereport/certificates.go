@@ -13,8 +13,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// certificateFiles are those of kubeadm, of the kubelet, which renews its own,
-// and of the registry.
+// certificateFiles returns the certificate files of kubeadm, the kubelet and the registry.
 func certificateFiles() []string {
 	return []string{
 		"etc/airgap/pki/*.crt",
@@ -24,17 +23,15 @@ func certificateFiles() []string {
 	}
 }
 
-// CertificateFile is a file with its certificates, in their order: the owner's
-// comes first, and then those of authorities. Of a kubeconfig they are the
-// client's.
+// CertificateFile is a file and its certificates, in their order: first the owner's, then those
+// of CAs. In a kubeconfig they are the client certificates.
 type CertificateFile struct {
 	Path         string // "/etc/kubernetes/pki/ca.crt"
 	Certificates []*x509.Certificate
 }
 
-// FindCertificates reads the files in which a host of a cluster has
-// certificates, by path. Files without any are left out. The error names a file
-// that cannot be read.
+// FindCertificates reads the certificate files of a host of the cluster, sorted by path within
+// each pattern. It skips files without certificates. The error names the file that cannot be read.
 func FindCertificates(h host.Host) ([]CertificateFile, error) {
 	var found []CertificateFile
 	for _, pattern := range certificateFiles() {
@@ -55,19 +52,20 @@ func FindCertificates(h host.Host) ([]CertificateFile, error) {
 	return found, nil
 }
 
-// Certificates are those in the host's files; of a file with several the one
-// that ends first, from when all of them are valid.
+// Certificates returns one entry for each certificate file of the host. For a file with several
+// certificates, it has the subject and end of the one that expires first, and the time from which
+// all are valid.
 func Certificates(h host.Host) ([]Certificate, error) {
 	files, err := FindCertificates(h)
 	var found []Certificate
 	for _, f := range files {
-		c := f.firstToEnd()
+		c := f.firstToExpire()
 		found = append(found, Certificate{File: f.Path, Subject: c.Subject.String(), Ends: metav1.NewTime(c.NotAfter), Begins: f.lastToBegin()})
 	}
 	return found, err
 }
 
-func (f CertificateFile) firstToEnd() *x509.Certificate {
+func (f CertificateFile) firstToExpire() *x509.Certificate {
 	first := f.Certificates[0]
 	for _, c := range f.Certificates {
 		if c.NotAfter.Before(first.NotAfter) {
@@ -90,7 +88,7 @@ func (f CertificateFile) lastToBegin() *metav1.Time {
 func certificatesIn(h host.Host, name string) ([]*x509.Certificate, error) {
 	text, err := fs.ReadFile(h.FS(), name)
 	if err == nil && strings.HasSuffix(name, ".conf") {
-		text, err = ofKubeconfig(text)
+		text, err = clientCertificates(text)
 	}
 	var all []*x509.Certificate
 	for block, rest := pem.Decode(text); block != nil && err == nil; block, rest = pem.Decode(rest) {
@@ -105,8 +103,8 @@ func certificatesIn(h host.Host, name string) ([]*x509.Certificate, error) {
 	return all, err
 }
 
-// ofKubeconfig is the client's certificate where it stands in the file itself.
-func ofKubeconfig(text []byte) ([]byte, error) {
+// clientCertificates returns the client certificates that are embedded in a kubeconfig.
+func clientCertificates(text []byte) ([]byte, error) {
 	config, err := clientcmd.Load(text)
 	if err != nil {
 		return nil, err

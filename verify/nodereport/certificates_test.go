@@ -24,7 +24,7 @@ func TestCertificates(t *testing.T) {
 	}
 	h := &recorded{files: fstest.MapFS{
 		"etc/airgap/pki/registry.crt":                    {Data: []byte(soon + late)},
-		"etc/airgap/pki/registry.key":                    {Data: []byte("none of our business")},
+		"etc/airgap/pki/registry.key":                    {Data: []byte("not read")},
 		"etc/kubernetes/admin.conf":                      {Data: []byte(kubeconfig("client-certificate-data: " + base64.StdEncoding.EncodeToString([]byte(late))))},
 		"etc/kubernetes/kubelet.conf":                    {Data: []byte(kubeconfig("client-certificate: /var/lib/kubelet/pki/kubelet-client-current.pem"))},
 		"etc/kubernetes/pki/etcd/ca.crt":                 {Data: []byte(late)},
@@ -39,7 +39,7 @@ func TestCertificates(t *testing.T) {
 	for _, c := range got {
 		lines = append(lines, c.File+" "+c.Subject+" "+c.Begins.UTC().Format(time.DateOnly)+" "+c.Ends.UTC().Format(time.DateOnly))
 	}
-	// The registry's file has both: all are valid when the last one begins, until the first one ends.
+	// The registry's file has both: they are valid from the later begin to the earlier end.
 	want := `/etc/airgap/pki/registry.crt CN=soon 2035-03-01 2027-03-01
 /etc/kubernetes/admin.conf CN=late 2035-03-01 2036-03-01
 /etc/kubernetes/pki/etcd/ca.crt CN=late 2035-03-01 2036-03-01
@@ -49,7 +49,7 @@ func TestCertificates(t *testing.T) {
 	}
 	h.files["etc/kubernetes/pki/ca.crt"] = &fstest.MapFile{Data: []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")}
 	if _, err := Certificates(h); err == nil || !strings.Contains(err.Error(), "read certificate /etc/kubernetes/pki/ca.crt: ") {
-		t.Errorf("one that is damaged: %v", err)
+		t.Errorf("damaged certificate: %v", err)
 	}
 }
 
@@ -59,7 +59,7 @@ func certificate(t *testing.T, name string, ends time.Time) string {
 	return cert
 }
 
-// identity is a certificate that signs itself, and its key.
+// identity returns a self-signed certificate and its key, as PEM.
 func identity(t *testing.T, name string, ends time.Time) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

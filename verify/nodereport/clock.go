@@ -9,27 +9,27 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// followers are the services that set a clock by others.
-func followers() []string {
+// timeServices returns the systemd units that synchronize the clock.
+func timeServices() []string {
 	return []string{"chronyd.service", "ntpd.service", "systemd-timesyncd.service"}
 }
 
-// ReadClock asks the kernel, which knows whoever sets the clock: chronyd, ntpd
-// or a hypervisor's agent.
+// ReadClock reads the state of the clock from the kernel. It is correct for each program that can
+// set the clock: chronyd, ntpd or the agent of a hypervisor.
 func ReadClock(ctx context.Context, h host.Host) (*Clock, error) {
-	var kernel unix.Timex // no mode: nothing is set
+	var kernel unix.Timex // without a mode, adjtimex only reads
 	if _, err := unix.Adjtimex(&kernel); err != nil {
-		return nil, fmt.Errorf("ask the kernel for its clock (adjtimex): %w", err)
+		return nil, fmt.Errorf("read the kernel's clock state (adjtimex): %w", err)
 	}
-	units, err := Units(ctx, h, followers())
+	units, err := Units(ctx, h, timeServices())
 	if err != nil {
 		return nil, err
 	}
 	return clockOf(kernel, units), nil
 }
 
-// clockOf is what adjtimex(2) says. maxerror is in microseconds; it grows until
-// somebody sets the clock, and from 16 s on the kernel calls it unsynchronized.
+// clockOf converts the result of adjtimex(2). maxerror is in microseconds. It grows until a
+// program sets the clock; from 16 s the kernel reports the clock as unsynchronized.
 func clockOf(kernel unix.Timex, units []Unit) *Clock {
 	c := &Clock{Synchronized: kernel.Status&unix.STA_UNSYNC == 0, ErrorMillis: kernel.Maxerror / 1000}
 	for _, u := range units {

@@ -24,8 +24,7 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// cluster is a real API server with the objects, as kubeadm has it: nodes are
-// authorized by the node authorizer as well.
+// cluster is a real API server with the objects. Like with kubeadm, the node authorizer is active.
 type cluster struct {
 	*apitest.Server
 	admin dynamic.Interface
@@ -66,7 +65,7 @@ func (c cluster) makeNode(t *testing.T, name string) *corev1.Node {
 	return node
 }
 
-// kubelet is a client with the identity of that of node w1.
+// kubelet returns a client with the identity of the kubelet of node w1.
 func (c cluster) kubelet(t *testing.T) dynamic.Interface {
 	t.Helper()
 	config := rest.CopyConfig(c.Config)
@@ -90,7 +89,7 @@ func (c cluster) read(t *testing.T) *NodeReport {
 	return r
 }
 
-// full has something in each field of the form.
+// full returns a report with a value in each field.
 func full() Report {
 	at := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	return Report{
@@ -118,12 +117,12 @@ func full() Report {
 
 func TestCluster(t *testing.T) {
 	c := startCluster(t, "w1", "w2")
-	t.Run("nothing is lost", func(t *testing.T) { nothingIsLost(t, c) })
+	t.Run("all fields are stored", func(t *testing.T) { storesAllFields(t, c) })
 	t.Run("rights", func(t *testing.T) { rights(t, c) })
 	t.Run("run", func(t *testing.T) { runs(t, c) })
 }
 
-func nothingIsLost(t *testing.T, c cluster) {
+func storesAllFields(t *testing.T, c cluster) {
 	want := full()
 	w := &Writer{Node: "w1", Client: c.kubelet(t), Collect: func(context.Context) Report { return want }, Say: t.Logf}
 	w.turn(t.Context())
@@ -134,7 +133,7 @@ func nothingIsLost(t *testing.T, c cluster) {
 		t.Errorf("got %s\nwant %s", text(t, got), text(t, want))
 	}
 	if strings.Contains(text(t, want), ":null") || strings.Count(text(t, full()), `"`) < 150 {
-		t.Errorf("the report that was tried is not full: %s", text(t, want))
+		t.Errorf("the test's report has empty fields: %s", text(t, want))
 	}
 }
 
@@ -147,7 +146,7 @@ func text(t *testing.T, r Report) string {
 	return string(b)
 }
 
-// rights: a node writes its own report, and has no other right to any.
+// rights: a node can write its own report, and has no other right to reports.
 func rights(t *testing.T, c cluster) {
 	ctx, report := t.Context(), Report{Heartbeat: metav1.NowMicro(), Program: "v1"}
 	var own, foreign object
@@ -162,8 +161,8 @@ func rights(t *testing.T, c cluster) {
 	}
 	reports := w1.Resource(Resource)
 	refused := map[string]error{
-		"read another's":        last(reports.Get(ctx, "w2", metav1.GetOptions{})),
-		"probe another's":       last(reports.Patch(ctx, "w2", types.JSONPatchType, []byte(`[{"op":"test","path":"/report/program","value":"x"}]`), metav1.PatchOptions{})),
+		"get another report":    last(reports.Get(ctx, "w2", metav1.GetOptions{})),
+		"test another report":   last(reports.Patch(ctx, "w2", types.JSONPatchType, []byte(`[{"op":"test","path":"/report/program","value":"x"}]`), metav1.PatchOptions{})),
 		"list":                  last(reports.List(ctx, metav1.ListOptions{})),
 		"watch":                 last(reports.Watch(ctx, metav1.ListOptions{})),
 		"delete":                reports.Delete(ctx, "w1", metav1.DeleteOptions{}),
@@ -171,7 +170,7 @@ func rights(t *testing.T, c cluster) {
 		"create":                last(reports.Create(ctx, named("w3"), metav1.CreateOptions{})),
 		"create without a name": last(reports.Create(ctx, generated("w1"), metav1.CreateOptions{})),
 		"apply":                 last(reports.Apply(ctx, "w2", named("w2"), metav1.ApplyOptions{FieldManager: "w1", Force: true})),
-		"who is no node": func() error {
+		"user without a node": func() error {
 			config := rest.CopyConfig(c.Config)
 			config.Impersonate = rest.ImpersonationConfig{UserName: "w1", Groups: []string{"system:authenticated"}}
 			return last(c.client(t, config).Resource(Resource).Get(ctx, "w1", metav1.GetOptions{}))
@@ -179,21 +178,21 @@ func rights(t *testing.T, c cluster) {
 	}
 	for what, err := range refused {
 		if !apierrors.IsForbidden(err) {
-			t.Errorf("%s: got %v, want it forbidden", what, err)
+			t.Errorf("%s: got %v, want Forbidden", what, err)
 		}
 	}
 	if err := refused["create"]; !strings.Contains(fmt.Sprint(err), "a node may write only its own report: system:node:w1 is not node w3") {
-		t.Errorf("another node's report: %v", err)
+		t.Errorf("report of another node: %v", err)
 	}
 }
 
-// TestAllow: a host that joins after the installation has its rights from the start.
+// TestAllow: a host that joins later can report from the start.
 func TestAllow(t *testing.T) {
 	c := startCluster(t)
 	c.makeNode(t, "w1")
 	var own object
 	if err := own.write(t.Context(), c.kubelet(t), "w1", Report{Program: "v1"}); !apierrors.IsForbidden(err) {
-		t.Errorf("before: %v", err)
+		t.Errorf("before Allow: got %v, want Forbidden", err)
 	}
 	for range 2 {
 		if err := Allow(t.Context(), c.Client(t), "w1"); err != nil {
@@ -202,7 +201,7 @@ func TestAllow(t *testing.T) {
 	}
 	var again object
 	if err := again.write(t.Context(), c.kubelet(t), "w1", Report{Heartbeat: metav1.NowMicro(), Program: "v1"}); err != nil {
-		t.Errorf("afterwards: %v", err)
+		t.Errorf("after Allow: %v", err)
 	}
 	for range 2 {
 		if err := Disallow(t.Context(), c.Client(t), "w1"); err != nil {
@@ -211,15 +210,14 @@ func TestAllow(t *testing.T) {
 	}
 	roles, err := c.Client(t).RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
 	if err != nil || slices.ContainsFunc(roles.Items, func(r rbacv1.ClusterRole) bool { return r.Name == "airgap:node-report:w1" }) {
-		t.Errorf("after its removal: its ClusterRole is there, or %v", err)
+		t.Errorf("after Disallow: its ClusterRole still exists, or: %v", err)
 	}
 	if err := last(c.kubelet(t).Resource(Resource).Get(t.Context(), "w1", metav1.GetOptions{})); !apierrors.IsForbidden(err) {
-		t.Errorf("after its removal: %v", err)
+		t.Errorf("after Disallow: got %v, want Forbidden", err)
 	}
 }
 
-// TestRightsToConfigz: the kubelet of a node asks the API server who may read its
-// configuration: the node itself.
+// TestRightsToConfigz: a node may read the configuration of its kubelet, but of no other kubelet.
 func TestRightsToConfigz(t *testing.T) {
 	c := startCluster(t, "w1", "w2")
 	for of, want := range map[string]bool{"w1": true, "w2": false, "": false} {
@@ -228,7 +226,7 @@ func TestRightsToConfigz(t *testing.T) {
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Version: "v1", Resource: "nodes", Subresource: "configz", Name: of},
 		}}, metav1.CreateOptions{})
 		if err != nil || review.Status.Allowed != want {
-			t.Errorf("w1 may read the configuration of %q: %v, %v", of, review.Status, err)
+			t.Errorf("w1 reads the configuration of %q: got %v, %v, want %v", of, review.Status, err, want)
 		}
 	}
 }
@@ -248,7 +246,7 @@ func generated(prefix string) *unstructured.Unstructured {
 	return u
 }
 
-// TestWriter goes through a writer's life, turn by turn.
+// TestWriter runs a Writer turn by turn.
 func TestWriter(t *testing.T) {
 	c := startCluster(t, "w1")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -259,7 +257,7 @@ func TestWriter(t *testing.T) {
 		Collect: func(context.Context) Report { return report },
 		Say:     func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },
 	}
-	// turn lets time pass, looks once and says whether something was written.
+	// turn advances the time, runs one turn and reports whether the object was written.
 	version := ""
 	turn := func(after time.Duration) bool {
 		t.Helper()
@@ -272,56 +270,56 @@ func TestWriter(t *testing.T) {
 	expect := func(what string, got, want bool) {
 		t.Helper()
 		if got != want {
-			t.Errorf("%s: written %v, want %v; said %q", what, got, want, said)
+			t.Errorf("%s: got written %v, want %v; logged %q", what, got, want, said)
 		}
 	}
 	expect("at first", turn(0), true)
-	expect("nothing has changed", turn(often), false)
+	expect("nothing has changed", turn(interval), false)
 	moved := *report.Clock
 	moved.ErrorMillis++
 	report.Clock = &moved
-	expect("a figure that always moves", turn(often), false)
+	expect("a value that always changes", turn(interval), false)
 	gpu, library := *report.GPU, *report.GPU.NVML
 	library.GPUs = []Card{{3, "GPU-1", "0000:17:00.0", 61, 86, 91, 612, 700}}
 	gpu.NVML, report.GPU = &library, &gpu
-	expect("a card is warmer", turn(often), false)
+	expect("the temperature of a GPU", turn(interval), false)
 	library.GPUs = []Card{{3, "GPU-2", "0000:17:00.0", 61, 86, 91, 612, 700}}
-	expect("another card", turn(often), true)
+	expect("another GPU", turn(interval), true)
 	report.ProxyMode = "iptables"
-	expect("something has changed", turn(often), true)
+	expect("the proxy mode", turn(interval), true)
 	expect("time for a heartbeat", turn(beat), true)
 	expect("the clock was set back", turn(-time.Hour), true)
 	if got := c.read(t); !got.Report.Heartbeat.Time.Equal(now) || got.Report.ProxyMode != "iptables" {
 		t.Errorf("the cluster has %+v", got.Report)
 	}
 	c.delete(t)
-	expect("somebody has deleted it", turn(beat), true)
-	meddle(t, c)
-	expect("somebody has changed it", turn(beat), true)
+	expect("the object was deleted", turn(beat), true)
+	addLabel(t, c)
+	expect("the object was changed", turn(beat), true)
 	if len(said) > 0 {
-		t.Errorf("said %q", said)
+		t.Errorf("logged %q, want no line", said)
 	}
-	t.Run("its Node came anew", func(t *testing.T) { ownedByNewNode(t, c, func() { turn(beat) }) })
-	t.Run("the API server was away", func(t *testing.T) {
+	t.Run("its Node was re-created", func(t *testing.T) { ownedByNewNode(t, c, func() { turn(beat) }) })
+	t.Run("the API server was stopped", func(t *testing.T) {
 		c.Stop()
 		var pauses []time.Duration
 		for range 5 {
 			now = now.Add(beat)
 			pauses = append(pauses, w.turn(t.Context()))
 		}
-		if want := []time.Duration{often, 2 * often, 4 * often, seldom, seldom}; !slices.Equal(pauses, want) {
-			t.Errorf("it waits %v, want %v", pauses, want)
+		if want := []time.Duration{interval, 2 * interval, 4 * interval, maxPause, maxPause}; !slices.Equal(pauses, want) {
+			t.Errorf("pauses: got %v, want %v", pauses, want)
 		}
 		c.Resume(t)
-		expect("it is back", turn(seldom), true)
-		if len(said) != 2 || !strings.Contains(said[0], "write NodeReport w1: ") || said[1] != "the cluster takes the report again" {
-			t.Errorf("said %q", said)
+		expect("the API server runs again", turn(maxPause), true)
+		if len(said) != 2 || !strings.Contains(said[0], "write NodeReport w1: ") || said[1] != "the cluster accepts the report again" {
+			t.Errorf("logged %q", said)
 		}
 	})
 }
 
-// meddle adds a label, as a person might.
-func meddle(t *testing.T, c cluster) {
+// addLabel changes the object, like a user.
+func addLabel(t *testing.T, c cluster) {
 	t.Helper()
 	live, err := c.admin.Resource(Resource).Get(t.Context(), "w1", metav1.GetOptions{})
 	if err != nil {
@@ -333,8 +331,8 @@ func meddle(t *testing.T, c cluster) {
 	}
 }
 
-// ownedByNewNode: the garbage collector takes a report away with its Node; the
-// next one is the new Node's. While there is no Node there is none.
+// ownedByNewNode: the garbage collector deletes a report with its Node. The new Node owns the next
+// report. Without a Node no report is created.
 func ownedByNewNode(t *testing.T, c cluster, turn func()) {
 	nodes := c.Client(t).CoreV1().Nodes()
 	old := c.read(t).OwnerReferences
@@ -343,7 +341,7 @@ func ownedByNewNode(t *testing.T, c cluster, turn func()) {
 	}
 	c.delete(t) // as the garbage collector does
 	var gone object
-	if err := gone.write(t.Context(), c.kubelet(t), "w1", full()); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "ask for its Node") {
+	if err := gone.write(t.Context(), c.kubelet(t), "w1", full()); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "get its Node") {
 		t.Errorf("without its Node: %v", err)
 	}
 	node := c.makeNode(t, "w1")
@@ -354,7 +352,7 @@ func ownedByNewNode(t *testing.T, c cluster, turn func()) {
 	}
 }
 
-// runs: it writes by itself, and ends with its context.
+// runs: Run writes reports until its context ends.
 func runs(t *testing.T, c cluster) {
 	ctx, cancel := context.WithCancel(t.Context())
 	watched, err := c.admin.Resource(Resource).Watch(ctx, metav1.ListOptions{})

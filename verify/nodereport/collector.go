@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Collector looks at the parts, each at its own pace.
+// Collector collects the parts of a report, each at its own interval.
 type Collector struct {
-	Base  Report // what does not change while the program runs
+	Base  Report // the values that are constant while the program runs
 	Parts []Part
 
 	mu    sync.Mutex
-	found map[string]Report // by Part.Name, each with its part alone
+	found map[string]Report // by Part.Name; each has only its part
 }
 
-// Run looks until ctx ends.
+// Run collects until ctx ends.
 func (c *Collector) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, p := range c.Parts {
@@ -24,14 +24,14 @@ func (c *Collector) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// keep looks at one part again and again, never twice at the same time.
+// keep collects one part periodically, never twice at the same time.
 func (c *Collector) keep(ctx context.Context, p Part) {
 	for ctx.Err() == nil {
 		were := p.files()
 		ended := c.look(ctx, p)
 		pause := p.Every
 		if c.unknown(p) {
-			pause = min(pause, againAfter)
+			pause = min(pause, retryAfter)
 		}
 		select {
 		case <-ctx.Done():
@@ -42,9 +42,9 @@ func (c *Collector) keep(ctx context.Context, p Part) {
 	}
 }
 
-// againAfter is for a part that could not be looked at: on a host that joins,
-// what is asked has not started yet.
-const againAfter = 10 * time.Second
+// retryAfter applies to a part that could not be collected: on a host that joins, the program
+// that it queries has not started yet.
+const retryAfter = 10 * time.Second
 
 func (c *Collector) unknown(p Part) bool {
 	c.mu.Lock()
@@ -55,7 +55,7 @@ func (c *Collector) unknown(p Part) bool {
 func (c *Collector) look(ctx context.Context, p Part) (ended <-chan struct{}) {
 	found, ended := p.within(ctx)
 	if ctx.Err() != nil {
-		return ended // what it says is that we end
+		return ended // the error is the cancelled context
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *Collector) look(ctx context.Context, p Part) (ended <-chan struct{}) {
 	return ended
 }
 
-// Once looks at every part one time.
+// Once collects each part one time.
 func (c *Collector) Once(ctx context.Context) Report {
 	var all sync.WaitGroup
 	for _, p := range c.Parts {
@@ -76,8 +76,7 @@ func (c *Collector) Once(ctx context.Context) Report {
 	return c.Report()
 }
 
-// Report is what is known now. It does not wait; a part whose first look has
-// not come back is Unknown.
+// Report returns the current state without waiting. A part that was not collected yet is Unknown.
 func (c *Collector) Report() Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,12 +84,12 @@ func (c *Collector) Report() Report {
 	for _, p := range c.Parts {
 		found, known := c.found[p.Name]
 		if !known {
-			found = p.unknown(NotYet)
+			found = p.unknown(notCollected)
 		}
 		r.add(found)
 	}
 	return r
 }
 
-// NotYet is the reason of a part that is being looked at for the first time.
-const NotYet = "it is being looked at for the first time"
+// notCollected is the reason of a part that was not collected yet.
+const notCollected = "it is collected for the first time"

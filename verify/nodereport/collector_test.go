@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// TestCollector: a part that fails, hangs or is not known yet keeps no other
-// back, and one that hangs is not begun twice. The clock is synctest's.
+// TestCollector: a part that fails, hangs or is not known yet does not delay the others. A part
+// that hangs is not started twice. The clock is synctest's.
 func TestCollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
-		var begun atomic.Int32
+		var started atomic.Int32
 		part := func(name string, look func(context.Context, *Report) error) Part {
 			return Part{name, time.Minute, nil, time.Second, look}
 		}
@@ -27,7 +27,7 @@ func TestCollector(t *testing.T) {
 				part("proxyMode", func(_ context.Context, r *Report) error { r.ProxyMode = "nftables"; return nil }),
 				part("clock", func(_ context.Context, r *Report) error { r.Clock = &Clock{}; return errors.New("no such file") }),
 				part("links", func(_ context.Context, r *Report) error {
-					begun.Add(1)
+					started.Add(1)
 					<-free
 					r.Links = []Link{{Name: "eth0"}}
 					return nil
@@ -35,7 +35,7 @@ func TestCollector(t *testing.T) {
 				part("gpu", func(ctx context.Context, _ *Report) error { <-ctx.Done(); return ctx.Err() }),
 			},
 		}
-		if got := c.Report(); len(got.Unknown) != 4 || got.Unknown[0] != (Unknown{"proxyMode", NotYet}) || got.Program != "v1" {
+		if got := c.Report(); len(got.Unknown) != 4 || got.Unknown[0] != (Unknown{"proxyMode", notCollected}) || got.Program != "v1" {
 			t.Errorf("before the first look: %+v", got)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -43,13 +43,13 @@ func TestCollector(t *testing.T) {
 		go func() { defer close(done); c.Run(ctx) }()
 		time.Sleep(10 * time.Minute)
 		want := []Unknown{{"clock", "no such file"}, {"links", "no answer within 1s"}, {"gpu", context.DeadlineExceeded.Error()}}
-		if got := c.Report(); got.ProxyMode != "nftables" || got.Program != "v1" || got.Clock != nil || !slices.Equal(got.Unknown, want) || begun.Load() != 1 {
-			t.Errorf("after ten minutes: %+v, the one that hangs begun %d times", got, begun.Load())
+		if got := c.Report(); got.ProxyMode != "nftables" || got.Program != "v1" || got.Clock != nil || !slices.Equal(got.Unknown, want) || started.Load() != 1 {
+			t.Errorf("after ten minutes: %+v, the part that hangs started %d times, want 1", got, started.Load())
 		}
 		close(free)
 		time.Sleep(2 * time.Minute)
-		if got := c.Report(); len(got.Links) != 1 || begun.Load() < 2 {
-			t.Errorf("what hung goes on: %+v, begun %d times", got, begun.Load())
+		if got := c.Report(); len(got.Links) != 1 || started.Load() < 2 {
+			t.Errorf("after the part that hung continued: %+v, started %d times", got, started.Load())
 		}
 		cancel()
 		<-done
@@ -65,8 +65,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestLookedAtAgain: on a host that joins, what is asked may not run yet.
-func TestLookedAtAgain(t *testing.T) {
+// TestRetry: on a host that joins, kube-proxy possibly does not run yet.
+func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		c := &Collector{Parts: []Part{{"proxyMode", time.Hour, nil, time.Second, func(_ context.Context, r *Report) error {
@@ -88,9 +88,9 @@ func TestLookedAtAgain(t *testing.T) {
 	})
 }
 
-// TestCollectorLooksAfterAChange: a part that is seldom looked at is looked at when one
-// of its files has changed, appeared or gone.
-func TestCollectorLooksAfterAChange(t *testing.T) {
+// TestCollectAfterFileChange: a part with a long interval is collected when one of its files
+// changes, appears or is removed.
+func TestCollectAfterFileChange(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lock")
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -112,13 +112,13 @@ func TestCollectorLooksAfterAChange(t *testing.T) {
 			time.Sleep(2 * changeAfter)
 			synctest.Wait()
 			if n := looks.Load(); n != int64(i)+1 {
-				t.Errorf("after change %d: %d looks", i, n)
+				t.Errorf("after change %d: got %d looks, want %d", i, n, i+1)
 			}
 		}
 		time.Sleep(10 * changeAfter)
 		synctest.Wait()
 		if n := looks.Load(); n != 4 {
-			t.Errorf("with nothing changed: %d looks", n)
+			t.Errorf("without a change: got %d looks, want 4", n)
 		}
 		cancel()
 	})

@@ -19,19 +19,17 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// Kubelet is how to ask the kubelet of this host.
+// Kubelet has the address and the credentials to query the kubelet of this host.
 type Kubelet struct {
 	URL string // of its API
-	// CertFiles hold the certificate that it serves with: the first that is there.
+	// CertFiles are the paths of its serving certificate; the first that exists is used.
 	CertFiles []string
-	// Kubeconfig is a file with the certificate of somebody who has the right to
-	// nodes/configz.
+	// Kubeconfig is a file with the certificate of a user that may get nodes/configz.
 	Kubeconfig string
 }
 
-// LocalKubelet serves with a certificate that it made itself, or, with
-// serverTLSBootstrap, with one that the cluster has signed. It is asked with its
-// own identity.
+// LocalKubelet returns the kubelet with kubeadm's paths. Its serving certificate is self-signed
+// or, with serverTLSBootstrap, signed by the cluster. Requests use the kubelet's own identity.
 func LocalKubelet() Kubelet {
 	const pki = "/var/lib/kubelet/pki/"
 	return Kubelet{
@@ -40,31 +38,31 @@ func LocalKubelet() Kubelet {
 	}
 }
 
-// Driver is the cgroup driver that the kubelet uses. Its file may say something
-// else: it may have changed since, and a runtime that tells its own driver
-// overrules it (KEP-4033).
+// Driver returns the cgroup driver that the kubelet uses. The kubelet's file may have another
+// value: the file may have changed since the start, and a runtime that reports its own driver
+// overrides it (KEP-4033).
 func (k Kubelet) Driver(ctx context.Context) (string, error) {
 	body, err := k.Config(ctx)
 	if err != nil {
 		return "", err
 	}
-	var says struct {
+	var answer struct {
 		Config struct {
-			CgroupDriver string `json:"cgroupDriver"` // never empty: with defaults
+			CgroupDriver string `json:"cgroupDriver"` // never empty: the answer includes defaults
 		} `json:"kubeletconfig"`
 	}
-	err = json.Unmarshal(body, &says)
-	if err == nil && says.Config.CgroupDriver == "" {
-		err = errors.New("the answer names no cgroup driver")
+	err = json.Unmarshal(body, &answer)
+	if err == nil && answer.Config.CgroupDriver == "" {
+		err = errors.New("the answer has no cgroup driver")
 	}
 	if err != nil {
 		return "", fmt.Errorf("ask the kubelet for its configuration: %w", err)
 	}
-	return says.Config.CgroupDriver, nil
+	return answer.Config.CgroupDriver, nil
 }
 
-// Config is the configuration that the kubelet uses, with all defaults, as the JSON
-// of its /configz.
+// Config returns the configuration that the kubelet uses, with all defaults, as the JSON of its
+// /configz.
 func (k Kubelet) Config(ctx context.Context) ([]byte, error) {
 	client, err := k.client()
 	if err != nil {
@@ -77,31 +75,31 @@ func (k Kubelet) Config(ctx context.Context) ([]byte, error) {
 	return body, nil
 }
 
-// client trusts the one certificate that lies on this host, where root alone can
-// have put it, also when it has ended: a kubelet goes on with the one it made.
+// client trusts only the serving certificate on this host, in a directory that only root can
+// write. It accepts an expired one: the kubelet does not renew a self-signed certificate.
 func (k Kubelet) client() (*http.Client, error) {
-	serves, err := k.serves()
+	serving, err := k.serving()
 	if err != nil {
 		return nil, err
 	}
-	own, err := k.own()
+	own, err := k.clientCertificate()
 	if err != nil {
 		return nil, err
 	}
 	only := x509.NewCertPool()
-	only.AddCert(serves)
+	only.AddCert(serving)
 	trust := &tls.Config{
 		MinVersion: tls.VersionTLS12, RootCAs: only, Certificates: []tls.Certificate{own},
-		Time: func() time.Time { return serves.NotBefore },
+		Time: func() time.Time { return serving.NotBefore },
 	}
-	if len(serves.DNSNames) > 0 {
-		trust.ServerName = serves.DNSNames[0]
+	if len(serving.DNSNames) > 0 {
+		trust.ServerName = serving.DNSNames[0]
 	}
 	return httpclient.New(httpclient.Stay(&http.Transport{TLSClientConfig: trust, DisableKeepAlives: true})), nil
 }
 
-// own reads the file each time: the certificate is renewed.
-func (k Kubelet) own() (tls.Certificate, error) {
+// clientCertificate reads the file for each request: the kubelet renews the certificate.
+func (k Kubelet) clientCertificate() (tls.Certificate, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", k.Kubeconfig)
 	if err == nil {
 		err = rest.LoadTLSFiles(config)
@@ -112,7 +110,7 @@ func (k Kubelet) own() (tls.Certificate, error) {
 	return tls.X509KeyPair(config.CertData, config.KeyData)
 }
 
-func (k Kubelet) serves() (*x509.Certificate, error) {
+func (k Kubelet) serving() (*x509.Certificate, error) {
 	for _, file := range k.CertFiles {
 		text, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -122,10 +120,10 @@ func (k Kubelet) serves() (*x509.Certificate, error) {
 			return nil, err
 		}
 		for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-			if block.Type == "CERTIFICATE" { // its own comes before the authority's
+			if block.Type == "CERTIFICATE" { // the serving certificate is before the CA's
 				return x509.ParseCertificate(block.Bytes)
 			}
 		}
 	}
-	return nil, fmt.Errorf("there is no certificate of it in %v", k.CertFiles)
+	return nil, fmt.Errorf("find its serving certificate: no certificate in %v", k.CertFiles)
 }

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// TestKubeletsDriver: the certificate that lies on the host is trusted, also when
-// it has ended, and no other is.
-func TestKubeletsDriver(t *testing.T) {
+// TestKubeletDriver: only the certificate on the host is trusted, even if it has expired.
+func TestKubeletDriver(t *testing.T) {
 	cert, key := identity(t, "w1", time.Now().Add(-time.Hour))
 	status, answer := http.StatusOK, `{"kubeletconfig":{"cgroupDriver":"systemd"}}`
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,14 +60,14 @@ current-context: x
 	status = http.StatusForbidden
 	fails(k, "answered 403 Forbidden")
 	status, answer = http.StatusOK, "{}"
-	fails(k, "names no cgroup driver")
+	fails(k, "has no cgroup driver")
 	answer = "<html>"
 	fails(k, "invalid character")
 	other := k
 	other.CertFiles = []string{write("other.crt", certificate(t, "w1", time.Now().Add(time.Hour)))}
 	fails(other, "certificate")
 	other.CertFiles = k.CertFiles[:1]
-	fails(other, "no certificate of it")
+	fails(other, "find its serving certificate: no certificate in")
 	k.Kubeconfig += ".none"
 	fails(k, "no such file")
 }

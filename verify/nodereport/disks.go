@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Place is a directory that something of the cluster writes to.
+// Place is a directory that a component of the cluster writes to.
 type Place struct {
-	Path string // need not exist yet: its file system is that of the nearest parent
-	Use  string // who writes there
+	Path string // if it does not exist yet, its nearest parent decides the file system
+	Use  string // the component that writes there
 }
 
-// Disks are the file systems of the places, each once, in the order of the places.
+// Disks returns the file systems of the places, each once, in the order of the places.
 func Disks(places []Place) ([]Disk, error) {
 	var disks []Disk
 	at := map[uint64]int{} // by number of the device
@@ -41,7 +41,7 @@ func Disks(places []Place) ([]Disk, error) {
 func diskAt(path string) (Disk, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
-		return Disk{}, fmt.Errorf("ask for free space in %s: %w", path, err)
+		return Disk{}, fmt.Errorf("read the free space in %s: %w", path, err)
 	}
 	return Disk{
 		Path: path, Size: int64(s.Blocks) * s.Frsize, Free: int64(s.Bavail) * s.Frsize,
@@ -49,7 +49,7 @@ func diskAt(path string) (Disk, error) {
 	}, nil
 }
 
-// nearest is the path or its nearest parent that exists.
+// nearest returns the path or its nearest parent that exists.
 func nearest(path string) string {
 	for path != "/" {
 		if _, err := os.Stat(path); err == nil {

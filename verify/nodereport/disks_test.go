@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDisks: a file system is reported once, with all who write there, as statfs(2) has it; what
-// does not exist yet lies on that of its parent.
+// TestDisks: a file system is reported once, with all its uses and the values of statfs(2). A
+// directory that does not exist yet is on the file system of its parent.
 func TestDisks(t *testing.T) {
 	dir := t.TempDir()
 	disks, err := Disks([]Place{{dir, "kubelet"}, {"/proc/sys/no/such", "proc"}, {filepath.Join(dir, "images/to/come"), "images"}})
@@ -22,10 +22,10 @@ func TestDisks(t *testing.T) {
 	}
 	got := disks[0]
 	if got.Path != dir || !slices.Equal(got.Uses, []string{"kubelet", "images"}) || got.Size != int64(s.Blocks)*s.Frsize || got.Inodes != int64(s.Files) {
-		t.Errorf("%+v, want what %+v says", got, s)
+		t.Errorf("got %+v, want the values of statfs: %+v", got, s)
 	}
 	if free := int64(s.Bavail) * s.Frsize; got.Free <= 0 || max(got.Free, free)-min(got.Free, free) > got.Size/10 {
-		t.Errorf("%d bytes free, want about %d", got.Free, free)
+		t.Errorf("got %d bytes free, want about %d", got.Free, free)
 	}
 	if got := disks[1]; got.Path != "/proc/sys" || got.Free != 0 || !slices.Equal(got.Uses, []string{"proc"}) {
 		t.Errorf("%+v", got)

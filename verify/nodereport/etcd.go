@@ -10,24 +10,24 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// EtcdHealth is where kubeadm has etcd say how it is, to whoever asks.
+// EtcdHealth is the health URL that kubeadm configures for etcd. It needs no credentials.
 const EtcdHealth = "http://127.0.0.1:2381/health"
 
-// Answers reports whether the member said anything of itself.
+// Answers reports whether the member returned a member list.
 func (e *Etcd) Answers() bool { return len(e.Members)+len(e.Unstarted) > 0 }
 
-// EtcdTrouble is etcd's own reason at the URL of its health, "" when it is healthy.
+// EtcdTrouble returns the reason that etcd's health URL gives, or "" if etcd is healthy.
 func EtcdTrouble(ctx context.Context, url string) string {
 	body, err := get(ctx, httpclient.New(&http.Transport{DisableKeepAlives: true}), url)
-	var says struct{ Health, Reason string }
-	if json.Unmarshal(body, &says) == nil {
-		if says.Health == "true" {
+	var answer struct{ Health, Reason string }
+	if json.Unmarshal(body, &answer) == nil {
+		if answer.Health == "true" {
 			return ""
 		}
-		return "it is not healthy: " + says.Reason
+		return "it is not healthy: " + answer.Reason
 	}
 	if err == nil {
-		err = errors.New("it answered something else")
+		err = errors.New("the answer is not JSON")
 	}
-	return fmt.Sprintf("ask for its health: %v", err)
+	return fmt.Sprintf("read its health: %v", err)
 }

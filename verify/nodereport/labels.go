@@ -16,13 +16,14 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// labelManager owns the labels of cards. What it does not apply again goes.
+// labelManager is the field manager of the GPU labels. Server-side apply removes a label that it
+// no longer applies.
 const labelManager = "airgap-node-labels"
 
-// Labels are what schedulers may ask of this node's cards: that there are some,
-// by the bus, and all else by NVML while it answers. Names and forms are those of
-// NVIDIA's GPU feature discovery (NVIDIA/k8s-device-plugin, internal/lm), so that
-// what was written for it finds them. Where cards differ, the first kind counts.
+// Labels returns the labels for schedulers about this node's GPUs. gpu.present is from the PCI bus,
+// all others are from NVML while it answers. Names and formats match NVIDIA's GPU feature
+// discovery (NVIDIA/k8s-device-plugin, internal/lm), so existing selectors work. If the GPUs
+// differ, the first product decides.
 func (r Report) Labels() map[string]string {
 	all := map[string]string{}
 	if r.GPU == nil || r.GPU.Bus == 0 {
@@ -49,25 +50,24 @@ func (r Report) Labels() map[string]string {
 	return all
 }
 
-// labeled is what a Node has of us.
-type labeled struct {
+// applied has the labels that airgap last applied, and the UID of the Node.
+type applied struct {
 	node   types.UID
 	labels map[string]string
 }
 
-// label puts the report's labels on the Node, and takes off those of before. It
-// asks only when they have changed, or the Node is another one. Nothing is forced:
-// where somebody else keeps one of the labels with another value, all stay as they
-// are, and the error says who that is.
-func (l *labeled) label(ctx context.Context, client dynamic.Interface, node string, uid types.UID, r Report) error {
+// label applies the report's labels to the Node and removes the previous ones. It sends a request
+// only if the labels or the Node's UID have changed. It does not force: if another field manager
+// has one of the labels with another value, all labels stay and the error names that manager.
+func (l *applied) label(ctx context.Context, client dynamic.Interface, node string, uid types.UID, r Report) error {
 	if r.gpuUnknown() {
 		return nil
 	}
-	want := labeled{uid, r.Labels()}
+	want := applied{uid, r.Labels()}
 	if l.node == uid && maps.Equal(l.labels, want.labels) {
 		return nil
 	}
-	// The UID keeps a Node that was deleted meanwhile from being made anew.
+	// With the UID, the request cannot re-create a Node that was deleted in the meantime.
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Node"}}
 	o.SetName(node)
 	o.SetUID(uid)
@@ -82,7 +82,7 @@ func (l *labeled) label(ctx context.Context, client dynamic.Interface, node stri
 	return nil
 }
 
-// gpuUnknown is true until the cards were looked at.
+// gpuUnknown reports whether the GPU part was not collected yet or failed.
 func (r Report) gpuUnknown() bool {
 	return slices.ContainsFunc(r.Unknown, func(u Unknown) bool { return u.Part == "gpu" })
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Links are the interfaces of the host, sorted by name.
+// Links returns the host's network interfaces without loopback and those of pods, sorted by name.
 func Links() ([]Link, error) {
 	found, err := netlink.LinkList()
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
@@ -30,8 +30,8 @@ func Links() ([]Link, error) {
 	return links, nil
 }
 
-// ofPod tells a pod's end of a pair from the host's own, which a container or a
-// virtual machine may have instead of a card: that has an address in a network.
+// ofPod reports whether a veth or netkit belongs to a pod. A container or virtual machine that is
+// a host may have a veth as its own interface: that one has an address in a network.
 func ofPod(l netlink.Link, addresses []netlink.Addr) bool {
 	if l.Type() != "veth" && l.Type() != "netkit" {
 		return false
@@ -42,11 +42,10 @@ func ofPod(l netlink.Link, addresses []netlink.Addr) bool {
 	})
 }
 
-// linkOf says of a link whether it carries packets. A bridge without ports has
-// nothing to carry, which is no fault of its own.
+// linkOf converts a link. A bridge without ports counts as up: it has no packets to carry.
 func linkOf(l netlink.Link) Link {
 	a, kind := l.Attrs(), l.Type()
-	if kind == "device" { // the library's word for a card
+	if kind == "device" { // netlink's kind of a network card
 		kind = ""
 	}
 	carries := a.Flags&net.FlagRunning != 0 || kind == "bridge"

@@ -16,11 +16,11 @@ func TestLinkOf(t *testing.T) {
 		link netlink.Link
 		want Link
 	}{
-		"card":                   {&netlink.Device{LinkAttrs: at("eth0", 1500, up|running)}, Link{"eth0", "", 1500, true}},
-		"card without its cable": {&netlink.Device{LinkAttrs: at("eth0", 1500, up)}, Link{"eth0", "", 1500, false}},
-		"tunnel":                 {&netlink.Vxlan{LinkAttrs: at("flannel.1", 1450, up|running)}, Link{"flannel.1", "vxlan", 1450, true}},
-		"tunnel switched off":    {&netlink.Vxlan{LinkAttrs: at("flannel.1", 1450, 0)}, Link{"flannel.1", "vxlan", 1450, false}},
-		"bridge without ports":   {&netlink.Bridge{LinkAttrs: at("cni0", 1450, up)}, Link{"cni0", "bridge", 1450, true}},
+		"card":                 {&netlink.Device{LinkAttrs: at("eth0", 1500, up|running)}, Link{"eth0", "", 1500, true}},
+		"card without a cable": {&netlink.Device{LinkAttrs: at("eth0", 1500, up)}, Link{"eth0", "", 1500, false}},
+		"tunnel":               {&netlink.Vxlan{LinkAttrs: at("flannel.1", 1450, up|running)}, Link{"flannel.1", "vxlan", 1450, true}},
+		"tunnel switched off":  {&netlink.Vxlan{LinkAttrs: at("flannel.1", 1450, 0)}, Link{"flannel.1", "vxlan", 1450, false}},
+		"bridge without ports": {&netlink.Bridge{LinkAttrs: at("cni0", 1450, up)}, Link{"cni0", "bridge", 1450, true}},
 	}
 	for name, test := range tests {
 		if got := linkOf(test.link); got != test.want {
@@ -36,11 +36,11 @@ func TestOfPod(t *testing.T) {
 		addresses []string
 		want      bool
 	}{
-		"flannel's, in a bridge":                 {pair, []string{"fe80::1/64"}, true},
-		"Calico's, which answers for all":        {pair, nil, true},
-		"one with the pods' gateway, for itself": {pair, []string{"10.244.0.1/32"}, true},
-		"the host's own, of a container":         {pair, []string{"10.88.0.11/24", "fe80::1/64"}, false},
-		"a card without an address":              {card, nil, false},
+		"flannel, in a bridge":      {pair, []string{"fe80::1/64"}, true},
+		"Calico, with proxy ARP":    {pair, nil, true},
+		"with the pods' gateway":    {pair, []string{"10.244.0.1/32"}, true},
+		"of a host in a container":  {pair, []string{"10.88.0.11/24", "fe80::1/64"}, false},
+		"a card without an address": {card, nil, false},
 	}
 	for name, test := range tests {
 		var addresses []netlink.Addr
@@ -52,7 +52,7 @@ func TestOfPod(t *testing.T) {
 			addresses = append(addresses, *a)
 		}
 		if got := ofPod(test.link, addresses); got != test.want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
 		}
 	}
 	if _, err := Links(); err != nil {

@@ -1,10 +1,10 @@
-// Package nodereport is what only a host knows of itself, as one object of the
-// cluster for each node: what runtime and kubelet really use, which images are
-// pinned, what became of our packages, links, kernel parameters, registries,
-// clock, certificates, free space, etcd, its API server and cards.
+// Package nodereport collects the state that can only be read on a host, and writes it to the
+// cluster as one NodeReport for each node. It has the effective settings of runtime and kubelet,
+// pinned images, changed packages, links, kernel parameters, registries, clock, certificates, free
+// space, etcd, the API server and GPUs.
 //
-// A unit on each host writes it with the kubelet's own identity, and may write
-// no other node's. Rules get it by informer, like everything else.
+// A systemd unit on each host writes the report with the kubelet's identity. It cannot write the
+// report of another node. The rules of verify read the reports with an informer.
 package nodereport
 
 import (
@@ -12,11 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kind and Resource name the object in the API. It is named after its node and
-// lies in no namespace.
+// Kind and Resource name the object in the API. It is cluster-scoped and has the name of its node.
 var (
-	Kind     = schema.GroupVersionKind{Group: "airgap.dev", Version: "v1alpha1", Kind: "NodeReport"}          //nolint:gochecknoglobals // a constant in all but syntax
-	Resource = schema.GroupVersionResource{Group: "airgap.dev", Version: "v1alpha1", Resource: "nodereports"} //nolint:gochecknoglobals // as well
+	Kind     = schema.GroupVersionKind{Group: "airgap.dev", Version: "v1alpha1", Kind: "NodeReport"}          //nolint:gochecknoglobals // a constant, except for the syntax
+	Resource = schema.GroupVersionResource{Group: "airgap.dev", Version: "v1alpha1", Resource: "nodereports"} //nolint:gochecknoglobals // also a constant
 )
 
 // NodeReport is the object.
@@ -27,104 +26,104 @@ type NodeReport struct {
 	Report Report `json:"report"`
 }
 
-// Report is what a host says of itself. A part that is nil could not be looked
-// at, for the reason in Unknown, or is nothing this host has.
+// Report is the state of a host. A nil part could not be collected, with the reason in Unknown, or
+// does not exist on this host.
 type Report struct {
-	// Heartbeat is when this was written, by the host's clock. It is written
-	// again each minute also when nothing else has changed.
+	// Heartbeat is when the report was written, by the host's clock. The report is written at least
+	// once a minute, even without a change.
 	Heartbeat metav1.MicroTime `json:"heartbeat"`
 	Program   string           `json:"program"` // version of airgap that wrote it
 	BootID    string           `json:"bootID,omitempty"`
-	Kernel    string           `json:"kernel,omitempty"` // that runs
+	Kernel    string           `json:"kernel,omitempty"` // release of the running kernel
 	Programs  *Programs        `json:"programs,omitempty"`
 
 	Units        []Unit        `json:"units,omitempty"`
 	Cgroup       *Cgroup       `json:"cgroup,omitempty"`
-	ProxyMode    string        `json:"proxyMode,omitempty"` // that kube-proxy says to use: "nftables"
+	ProxyMode    string        `json:"proxyMode,omitempty"` // reported by kube-proxy: "nftables"
 	Images       *Images       `json:"images,omitempty"`
 	Packages     *Packages     `json:"packages,omitempty"`
 	Links        []Link        `json:"links,omitempty"`
-	Sysctls      []Setting     `json:"sysctls,omitempty"` // that are not as we had set them
+	Sysctls      []Setting     `json:"sysctls,omitempty"` // that differ from airgap's values
 	Registries   []Registry    `json:"registries,omitempty"`
 	Clock        *Clock        `json:"clock,omitempty"`
 	Certificates []Certificate `json:"certificates,omitempty"`
 	Disks        []Disk        `json:"disks,omitempty"`
 	APIServer    *APIServer    `json:"apiServer,omitempty"` // on control-plane hosts
 	Etcd         *Etcd         `json:"etcd,omitempty"`      // on control-plane hosts
-	GPU          *GPU          `json:"gpu,omitempty"`       // on hosts with cards
+	GPU          *GPU          `json:"gpu,omitempty"`       // on hosts with GPUs
 
 	Unknown []Unknown `json:"unknown,omitempty"`
 }
 
-// Programs are the versions of airgap on a host beside the one that reports.
+// Programs are the versions of airgap's programs on a host, except the one that reports.
 type Programs struct {
-	Installed string `json:"installed"`          // in the place of airgap.rpm's
-	Registry  string `json:"registry,omitempty"` // that airgap-registry.service runs, "unknown" of one that did not say; "": none runs here
-	Approver  string `json:"approver,omitempty"` // that airgap-join-approver.service runs; "": none runs here
+	Installed string `json:"installed"`          // at the path of airgap.rpm's program
+	Registry  string `json:"registry,omitempty"` // of airgap-registry.service; "unknown": it runs but did not report one; "": it does not run
+	Approver  string `json:"approver,omitempty"` // of airgap-join-approver.service; "": it does not run
 }
 
-// Unit is a service of systemd that a node cannot do without.
+// Unit is a systemd service that a node requires.
 type Unit struct {
 	Name  string `json:"name"`  // "kubelet.service"
 	State string `json:"state"` // systemd's ActiveState: "active"
 }
 
-// Cgroup is what is in effect, what the kubelet's file says, and what the host needs.
+// Cgroup has the effective cgroup drivers, the configured one, and the one that the host requires.
 type Cgroup struct {
 	Version    int    `json:"version"`              // of the host's hierarchy: 1 or 2
-	Runtime    string `json:"runtime"`              // driver, by its effective configuration: "systemd" or "cgroupfs"
-	Kubelet    string `json:"kubelet"`              // by its own word, /configz
+	Runtime    string `json:"runtime"`              // driver in the runtime's effective configuration: "systemd" or "cgroupfs"
+	Kubelet    string `json:"kubelet"`              // driver that the kubelet reports at /configz
 	Configured string `json:"configured,omitempty"` // in the kubelet's file
-	Host       string `json:"host,omitempty"`       // that fits its process 1: "systemd" where that is systemd; "" of an older airgap
-	// Others are files beside the runtime's configuration, not airgap's, that may have
-	// given it another driver than the host's.
+	Host       string `json:"host,omitempty"`       // driver for the host's init: "systemd" if process 1 is systemd; "": an older airgap did not report it
+	// Others are files of other programs in the runtime's configuration that may set a driver other
+	// than the host's.
 	Others []string `json:"others,omitempty"`
 }
 
-// Images are those of the bundle that this host has to keep.
+// Images are the images of the bundle that this host must keep.
 type Images struct {
-	// Unpinned are there, and the kubelet may delete them when the disk fills up.
+	// Unpinned images exist, but the kubelet may delete them when the disk is full.
 	Unpinned []string `json:"unpinned,omitempty"`
-	Missing  []string `json:"missing,omitempty"` // should be pinned and are not there at all
+	Missing  []string `json:"missing,omitempty"` // do not exist on the host
 }
 
-// Packages are those that airgap installed.
+// Packages has the faults of the packages that airgap installed.
 type Packages struct {
-	// Changed are `rpm -V`'s lines but for configuration files: "S.5....T.  /usr/bin/kubelet".
+	// Changed has the lines of `rpm -V`, except configuration files: "S.5....T.  /usr/bin/kubelet".
 	Changed  []string `json:"changed,omitempty"`
-	Unlocked []string `json:"unlocked,omitempty"` // have lost their versionlock
+	Unlocked []string `json:"unlocked,omitempty"` // without a dnf versionlock
 }
 
-// Link is a network interface of the host; those of single pods are left out.
+// Link is a network interface of the host, except those of pods.
 type Link struct {
 	Name string `json:"name"`
-	Kind string `json:"kind,omitempty"` // netlink's: "vxlan", "ipip", "bridge"; "" of a card
+	Kind string `json:"kind,omitempty"` // netlink's: "vxlan", "ipip", "bridge"; "": a network card
 	MTU  int    `json:"mtu"`            // bytes
 	Up   bool   `json:"up"`
 }
 
-// Setting is one that is not as it was set.
+// Setting is a kernel parameter that differs from the value that airgap set.
 type Setting struct {
 	Key  string `json:"key"` // "net.ipv4.ip_forward"
 	Saw  string `json:"saw"`
 	Want string `json:"want"`
 }
 
-// Registry is one that this host pulls from.
+// Registry is a registry that this host pulls from.
 type Registry struct {
 	Address string `json:"address"`
-	Node    string `json:"node,omitempty"`  // which serves it; "" for one of the site's own
-	Error   string `json:"error,omitempty"` // why it cannot be asked; "": it answers
+	Node    string `json:"node,omitempty"`  // the node that serves it; "" for the site's registry
+	Error   string `json:"error,omitempty"` // why it does not answer; "": it answers
 }
 
-// Clock is what the kernel says of it.
+// Clock is the kernel's state of the clock.
 type Clock struct {
 	Synchronized bool   `json:"synchronized"`
-	ErrorMillis  int64  `json:"errorMillis"`      // at most so much is it wrong, by the kernel's estimate
-	Source       string `json:"source,omitempty"` // whom it follows: "chronyd.service"
+	ErrorMillis  int64  `json:"errorMillis"`      // the kernel's estimate of the maximum error, ms
+	Source       string `json:"source,omitempty"` // unit that sets it: "chronyd.service"
 }
 
-// Certificate is one of the cluster's on this host.
+// Certificate is a certificate file of the cluster on this host.
 type Certificate struct {
 	File    string       `json:"file"`
 	Subject string       `json:"subject"`
@@ -132,97 +131,96 @@ type Certificate struct {
 	Begins  *metav1.Time `json:"begins,omitempty"` // nil: an older airgap did not report it
 }
 
-// Disk is a file system that something of the cluster writes to.
+// Disk is a file system that a component of the cluster writes to.
 type Disk struct {
-	Path string   `json:"path"` // the first one of the cluster on it: "/var/lib/kubelet"
-	Uses []string `json:"uses"` // who writes there: "kubelet", "etcd"
+	Path string   `json:"path"` // the first directory of the cluster on it: "/var/lib/kubelet"
+	Uses []string `json:"uses"` // components that write there: "kubelet", "etcd"
 	Size int64    `json:"size"` // bytes
-	Free int64    `json:"free"` // bytes, without what is kept for root
-	// Inodes and InodesFree are 0 where the file system makes them as they are needed.
+	Free int64    `json:"free"` // bytes, without the blocks reserved for root
+	// Inodes and InodesFree are 0 if the file system allocates inodes on demand.
 	Inodes     int64 `json:"inodes,omitempty"`
 	InodesFree int64 `json:"inodesFree,omitempty"`
 }
 
-// APIServer is this host's own, asked without the balancer.
+// APIServer is the API server of this host, queried without the load balancer.
 type APIServer struct {
-	Error string `json:"error,omitempty"` // why it is not ready; "": it is
-	// Behind is by how many seconds what it answers from its cache is older than what is
-	// in etcd, by the lease of this node. A lease is renewed each ten seconds.
+	Error string `json:"error,omitempty"` // why it is not ready; "": it is ready
+	// Behind is the age of its cache compared with etcd, in seconds. It is measured with the lease
+	// of this node, which the kubelet renews every ten seconds.
 	Behind int64 `json:"behind"`
 }
 
-// Etcd is this host's member of it.
+// Etcd is the etcd member of this host.
 type Etcd struct {
 	Member    string       `json:"member"` // its name
 	HasLeader bool         `json:"hasLeader"`
 	Leads     bool         `json:"leads"`
-	Error     string       `json:"error,omitempty"` // why it is not healthy; "": it is
+	Error     string       `json:"error,omitempty"` // why it is not healthy; "": it is healthy
 	Alarms    []string     `json:"alarms,omitempty"`
-	Members   []string     `json:"members,omitempty"`   // names of all, as this one knows them
-	Unstarted []string     `json:"unstarted,omitempty"` // where members are to be that have never started, so have no name yet
-	Bytes     int64        `json:"bytes"`               // of its database
-	Quota     int64        `json:"quota"`               // bytes at which it stops to take writes
-	Snapshot  *metav1.Time `json:"snapshot,omitempty"`  // in the newest backup on this host
+	Members   []string     `json:"members,omitempty"`   // names in this member's list
+	Unstarted []string     `json:"unstarted,omitempty"` // addresses of members that have never started; they have no name yet
+	Bytes     int64        `json:"bytes"`               // size of its database
+	Quota     int64        `json:"quota"`               // bytes at which it stops accepting writes
+	Snapshot  *metav1.Time `json:"snapshot,omitempty"`  // time of the snapshot in the newest backup on this host
 }
 
-// GPU is what bus, kernel and NVML say of cards, beside what is wanted of them.
+// GPU is the state of GPUs according to the PCI bus, the kernel and NVML, and the expected state.
 type GPU struct {
-	Bus    int    `json:"bus"`              // cards on the PCI bus, without those kept for virtual machines
-	Driver string `json:"driver,omitempty"` // version of the loaded kernel module; "": none is loaded
-	Module bool   `json:"module,omitempty"` // the running kernel has a module of NVIDIA's, loaded or not
-	NVML   *NVML  `json:"nvml,omitempty"`   // where a driver is loaded
-	Want   *Cards `json:"want,omitempty"`   // nil: containers are to have none of the cards
-	// Offers are what the scheduler should have of them; none: NVML does not say
-	// enough to tell.
+	Bus    int    `json:"bus"`              // GPUs on the PCI bus, without those reserved for virtual machines
+	Driver string `json:"driver,omitempty"` // version of the loaded kernel module; "": not loaded
+	Module bool   `json:"module,omitempty"` // an NVIDIA module exists for the running kernel, loaded or not
+	NVML   *NVML  `json:"nvml,omitempty"`   // only with a loaded driver
+	Want   *Cards `json:"want,omitempty"`   // nil: containers must not use the GPUs
+	// Offers are the resources that the node should offer; none: NVML's answer is not complete.
 	Offers []Offer `json:"offers,omitempty"`
 }
 
-// Cards is how a host's cards were set up.
+// Cards is the state of a host's GPUs when they were set up.
 type Cards struct {
-	Driver string `json:"driver,omitempty"` // locked version; "": the site installs its own
-	Count  int    `json:"count,omitempty"`  // that were there; 0: nobody has counted
+	Driver string `json:"driver,omitempty"` // locked version; "": the site installs the driver
+	Count  int    `json:"count,omitempty"`  // number of GPUs; 0: not counted
 }
 
-// Offer is so many of a resource.
+// Offer is an extended resource and its count.
 type Offer struct {
 	Resource string `json:"resource"` // "nvidia.com/gpu"
 	Count    int    `json:"count"`
 }
 
-// NVML is what NVIDIA's library says.
+// NVML is the answer of NVIDIA's management library.
 type NVML struct {
-	Error    string    `json:"error,omitempty"` // why it cannot be asked; of the rest there are only faults then
+	Error    string    `json:"error,omitempty"` // why it does not answer; then only Faults is set
 	Driver   string    `json:"driver"`
-	CUDA     string    `json:"cuda,omitempty"` // newest version that the driver runs by itself: "13.0"
+	CUDA     string    `json:"cuda,omitempty"` // newest version that the driver supports: "13.0"
 	Cards    int       `json:"cards"`
-	GPUs     []Card    `json:"gpus,omitempty"`     // each of them
-	Products []Product `json:"products,omitempty"` // of cards that answer, in their order
-	Faults   []string  `json:"faults,omitempty"`   // uncorrected ECC errors, rows waiting to be remapped; Xid events of a day, by the kernel's log
+	GPUs     []Card    `json:"gpus,omitempty"`     // one for each GPU
+	Products []Product `json:"products,omitempty"` // of GPUs that answer, in their order
+	Faults   []string  `json:"faults,omitempty"`   // uncorrected ECC errors, pending row remaps, and Xid events of the last day in the kernel's log
 }
 
-// Card is one GPU by itself; 0 and "" are not told. Its temperatures and what it draws
-// always move, and go with the heartbeat: what is too much of them is a fault.
+// Card is one GPU; 0 and "" mean unknown. Temperatures and power change all the time, so they are
+// written with the heartbeat only. Values that are too high are in NVML.Faults.
 type Card struct {
 	Index      int    `json:"index"` // NVML's number
 	UUID       string `json:"uuid,omitempty"`
 	Address    string `json:"address,omitempty"`    // on the PCI bus: "0000:17:00.0"
-	Celsius    int    `json:"celsius,omitempty"`    // how hot it is
-	SlowsAt    int    `json:"slowsAt,omitempty"`    // °C from which it slows itself down
-	TurnsOffAt int    `json:"turnsOffAt,omitempty"` // °C
-	Watts      int    `json:"watts,omitempty"`      // that it draws
-	WattsLimit int    `json:"wattsLimit,omitempty"` // that it may draw
+	Celsius    int    `json:"celsius,omitempty"`    // current temperature, °C
+	SlowsAt    int    `json:"slowsAt,omitempty"`    // slowdown temperature, °C
+	TurnsOffAt int    `json:"turnsOffAt,omitempty"` // shutdown temperature, °C
+	Watts      int    `json:"watts,omitempty"`      // current power, W
+	WattsLimit int    `json:"wattsLimit,omitempty"` // power limit, W
 }
 
-// Product is cards of one kind.
+// Product is the GPUs of one product.
 type Product struct {
 	Name   string `json:"name"` // "NVIDIA H100 80GB HBM3"
 	Cards  int    `json:"cards"`
-	Memory int    `json:"memory,omitempty"` // MiB of one
+	Memory int    `json:"memory,omitempty"` // of one GPU, MiB
 	MIG    bool   `json:"mig,omitempty"`    // can be partitioned
 }
 
-// Unknown is a part that could not be looked at.
+// Unknown is a part that could not be collected.
 type Unknown struct {
-	Part   string `json:"part"` // by its name in JSON: "packages"
+	Part   string `json:"part"` // its name in JSON: "packages"
 	Reason string `json:"reason"`
 }

@@ -15,12 +15,12 @@ import (
 
 const fieldManager = "airgap-node-report"
 
-// object is a node's own in the cluster.
+// object is the NodeReport of one node in the cluster.
 type object struct {
-	live *unstructured.Unstructured // nil until it was read, and after a write that failed
+	live *unstructured.Unstructured // nil before the first read and after a failed write
 }
 
-// write is one request while nobody else changes the object.
+// write needs one request, unless another client changes the object.
 func (o *object) write(ctx context.Context, client dynamic.Interface, node string, r Report) (err error) {
 	if o.live == nil {
 		if o.live, err = read(ctx, client, node); err != nil {
@@ -43,12 +43,12 @@ func (o *object) write(ctx context.Context, client dynamic.Interface, node strin
 	return err
 }
 
-// read is the object as it is, or as it begins. The Node owns it, so it goes
-// with the Node, and none is made for a Node that is not there.
+// read returns the existing object or a new one. The Node owns it, so the garbage collector deletes
+// it with the Node. Without a Node, read returns an error.
 func read(ctx context.Context, client dynamic.Interface, node string) (*unstructured.Unstructured, error) {
 	owner, err := nodes(client).Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("ask for its Node: %w", err)
+		return nil, fmt.Errorf("get its Node: %w", err)
 	}
 	live, err := client.Resource(Resource).Get(ctx, node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -67,7 +67,7 @@ func nodes(client dynamic.Interface) dynamic.ResourceInterface {
 	return client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
 }
 
-// owner is the UID of the Node that the object was last read with.
+// owner returns the UID of the Node at the last read.
 func (o *object) owner() types.UID {
 	for _, r := range o.live.GetOwnerReferences() {
 		return r.UID
@@ -75,11 +75,11 @@ func (o *object) owner() types.UID {
 	return ""
 }
 
-// Read asks for a node's report.
+// Read gets a node's report.
 func Read(ctx context.Context, client dynamic.Interface, node string) (*NodeReport, error) {
 	live, err := client.Resource(Resource).Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("ask for NodeReport %s: %w", node, err)
+		return nil, fmt.Errorf("get NodeReport %s: %w", node, err)
 	}
 	r := &NodeReport{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, r); err != nil {

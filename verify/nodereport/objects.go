@@ -16,19 +16,19 @@ import (
 	"airgap.dev/airgap/manifests"
 )
 
-// Objects define the kind, and let each of the nodes read and write the object that is
-// named after it and no other.
+// Objects returns the definition of the kind, and the rights with which each node reads and writes
+// only the object that has its name.
 func Objects(nodes []string) ([]*unstructured.Unstructured, error) {
 	all, err := manifests.Render("node-report.yaml", nil)
 	for _, name := range nodes {
-		all = append(all, Rights(name)...)
+		all = append(all, nodeRights(name)...)
 	}
 	return all, err
 }
 
-// Rights are those of one node: to its own report, and to the configuration of its own
-// kubelet, which asks the API server who may read that.
-func Rights(node string) []*unstructured.Unstructured {
+// nodeRights returns the rights of one node: to its report, and to nodes/configz of its kubelet. The
+// kubelet authorizes requests to /configz with the API server.
+func nodeRights(node string) []*unstructured.Unstructured {
 	name := "airgap:node-report:" + node
 	rule := func(group, resource string, verbs ...any) any {
 		return map[string]any{"apiGroups": []any{group}, "resources": []any{resource}, "resourceNames": []any{node}, "verbs": verbs}
@@ -47,9 +47,9 @@ func Rights(node string) []*unstructured.Unstructured {
 	}
 }
 
-// Allow gives a node that is about to join its rights.
+// Allow creates the rights of a node that is about to join.
 func Allow(ctx context.Context, client kubernetes.Interface, node string) error {
-	for _, o := range Rights(node) {
+	for _, o := range nodeRights(node) {
 		body, err := json.Marshal(o)
 		if err != nil {
 			return err
@@ -58,16 +58,16 @@ func Allow(ctx context.Context, client kubernetes.Interface, node string) error 
 			Resource(strings.ToLower(o.GetKind())+"s").Name(o.GetName()).
 			Param("fieldManager", manifests.FieldManager).Param("force", "true").Body(body).Do(ctx).Error()
 		if err != nil {
-			return fmt.Errorf("let node %s report: %w", node, err)
+			return fmt.Errorf("apply the rights of node %s to report: %w", node, err)
 		}
 	}
 	return nil
 }
 
-// Disallow takes the rights of a node that has left the cluster: they would be those of
-// another host that gets its name.
+// Disallow deletes the rights of a node that has left the cluster. Otherwise another host that
+// gets its name would have them.
 func Disallow(ctx context.Context, client kubernetes.Interface, node string) error {
-	for _, o := range Rights(node) {
+	for _, o := range nodeRights(node) {
 		err := client.RbacV1().RESTClient().Delete().Resource(strings.ToLower(o.GetKind()) + "s").Name(o.GetName()).Do(ctx).Error()
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete %s %s: %w", o.GetKind(), o.GetName(), err)
@@ -76,11 +76,11 @@ func Disallow(ctx context.Context, client kubernetes.Interface, node string) err
 	return nil
 }
 
-// Step brings them to the cluster that connect leads to.
+// Step applies Objects to the cluster that connect returns.
 func Step(nodes []string, connect func() (*rest.Config, error)) step.Step {
 	applied := manifests.Applied{
 		Connect: connect,
 		Objects: func(context.Context) ([]*unstructured.Unstructured, error) { return Objects(nodes) },
 	}
-	return applied.Step("node-report", "Let each host report what only it knows")
+	return applied.Step("node-report", "Allow each node to report the state of its host")
 }

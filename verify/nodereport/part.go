@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// Part is one part of a report. It is looked at by itself, so that one that
-// hangs or fails keeps no other back.
+// Part is one part of a report. Parts are collected separately, so a part that hangs or fails does
+// not delay the others.
 type Part struct {
 	Name  string        // in JSON
-	Every time.Duration // from the end of one look to the beginning of the next
-	// Files are those by which what is looked at changes, with all that an upgrade
-	// does: when one is another one than before the look, the next is not put off.
+	Every time.Duration // from the end of one look to the start of the next
+	// Files are files that change together with the observed state, for example during an upgrade.
+	// If one differs from before the look, the next look starts at once.
 	Files []string
-	Limit time.Duration // of a look
-	// Look fills in what it sees. Two answers that say the same have to be equal:
-	// lists are sorted. With an error what was filled in does not count.
+	Limit time.Duration // maximum duration of a look
+	// Look fills in the part. The same state must give an equal part, so lists are sorted. If it
+	// returns an error, its values are discarded.
 	Look func(context.Context, *Report) error
 }
 
-// changeAfter is how soon a change of Files is noticed.
+// changeAfter is the interval at which Files are compared.
 const changeAfter = 10 * time.Second
 
-// wait lasts until the next look, or until ctx ends. were is what the files said
-// before the last one.
+// wait returns when the next look is due or ctx ends. were is the result of files before the last
+// look.
 func (p Part) wait(ctx context.Context, pause time.Duration, were string) {
 	next, again := time.After(pause), time.NewTicker(changeAfter)
 	defer again.Stop()
@@ -45,7 +45,7 @@ func (p Part) wait(ctx context.Context, pause time.Duration, were string) {
 	}
 }
 
-// files tells one state of the files from others.
+// files returns a text that differs if a file was changed, created or removed.
 func (p Part) files() string {
 	var all strings.Builder
 	for _, name := range p.Files {
@@ -56,8 +56,8 @@ func (p Part) files() string {
 	return all.String()
 }
 
-// within gives the part, or why it is unknown, no later than the limit also
-// where the look itself does not heed it. ended is closed when it came back.
+// within returns the part, or why it is unknown, at the limit at the latest, even if Look ignores
+// its context. ended is closed when Look has returned.
 func (p Part) within(ctx context.Context) (found Report, ended <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(ctx, p.Limit)
 	answer, done := make(chan Report, 1), make(chan struct{})
@@ -74,7 +74,7 @@ func (p Part) within(ctx context.Context) (found Report, ended <-chan struct{}) 
 	case found = <-answer:
 	case <-ctx.Done():
 		select {
-		case found = <-answer: // it came back with the limit
+		case found = <-answer: // Look returned at the limit
 		case <-time.After(grace):
 			found = p.unknown("no answer within " + p.Limit.String())
 		}
@@ -82,14 +82,14 @@ func (p Part) within(ctx context.Context) (found Report, ended <-chan struct{}) 
 	return found, done
 }
 
-// grace is for a look that heeds its limit to come back with what it knows.
+// grace lets a look that respects its limit return its own error.
 const grace = time.Second
 
 func (p Part) unknown(reason string) Report {
 	return Report{Unknown: []Unknown{{Part: p.Name, Reason: reason}}}
 }
 
-// add puts what from has into r.
+// add copies the parts of from into r.
 func (r *Report) add(from Report) {
 	unknown := append(r.Unknown, from.Unknown...)
 	into, fields := reflect.ValueOf(r).Elem(), reflect.ValueOf(from)

@@ -8,8 +8,8 @@ import (
 	"net/url"
 )
 
-// plain is an error of a request without what differs each time, a port of this
-// host's own: it would look like news.
+// plain removes from a request's error the local port, which differs each time: otherwise each
+// attempt would look like a new error.
 func plain(err error) error {
 	asked, isRequest := errors.AsType[*url.Error](err)
 	if isRequest {

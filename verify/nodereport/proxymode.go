@@ -10,20 +10,20 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 )
 
-// ProxyModeURL is where kube-proxy says how it works, to its own host alone
-// (kube-proxy, metricsBindAddress).
+// ProxyModeURL is the URL of kube-proxy's mode, which only its own host can reach (kube-proxy,
+// metricsBindAddress).
 const ProxyModeURL = "http://127.0.0.1:10249/proxyMode"
 
-// ProxyMode asks kube-proxy: "nftables", "iptables".
+// ProxyMode returns the mode that kube-proxy reports: "nftables", "iptables".
 func ProxyMode(ctx context.Context, url string) (string, error) {
 	mode, err := get(ctx, httpclient.New(&http.Transport{DisableKeepAlives: true}), url)
 	if err != nil {
-		return "", fmt.Errorf("ask kube-proxy for its mode: %w", err)
+		return "", fmt.Errorf("read kube-proxy's mode: %w", err)
 	}
 	return strings.TrimSpace(string(mode)), nil
 }
 
-// maxAnswer, in bytes, is far more than anybody here answers.
+// maxAnswer, in bytes, is far more than each expected answer.
 const maxAnswer = 1 << 20
 
 func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
@@ -34,7 +34,7 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	return ask(client, request)
 }
 
-// ask gives the body also with the error of a status that is not 200.
+// ask returns the body, also together with the error of a status that is not 200.
 func ask(client *http.Client, request *http.Request) ([]byte, error) {
 	response, err := client.Do(request)
 	if err != nil {

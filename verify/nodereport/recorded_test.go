@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// recorded is a host of files and of what systemctl says.
+// recorded is a host with files and one output of systemctl.
 type recorded struct {
 	files fstest.MapFS
 	said  string
@@ -47,10 +47,10 @@ func TestUnits(t *testing.T) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 	if h.asked != "systemctl show --property=ActiveState kubelet.service containerd.service" {
-		t.Errorf("asked %q", h.asked)
+		t.Errorf("ran %q", h.asked)
 	}
-	if _, err := Units(t.Context(), h, []string{"a", "b", "c"}); err == nil || !strings.Contains(err.Error(), "it told of 2 of 3") {
-		t.Errorf("an answer that is short: %v", err)
+	if _, err := Units(t.Context(), h, []string{"a", "b", "c"}); err == nil || !strings.Contains(err.Error(), "returned 2 of 3") {
+		t.Errorf("an incomplete answer: %v", err)
 	}
 }
 

@@ -17,13 +17,13 @@ import (
 
 // Upstream is a registry that this host pulls from.
 type Upstream struct {
-	Address string `json:"address"`          // HOST:PORT, with or without a path
-	Node    string `json:"node,omitempty"`   // which serves it; "" for one of the site's own
-	CAFile  string `json:"caFile,omitempty"` // of its authority; "" leaves it to those the host trusts
+	Address string `json:"address"`          // HOST:PORT, with an optional path
+	Node    string `json:"node,omitempty"`   // the node that serves it; "" for the site's registry
+	CAFile  string `json:"caFile,omitempty"` // its CA; "": the CAs that the host trusts
 }
 
-// Registries asks all of them at the same time, as a pull begins: GET /v2/. One
-// that wants credentials is there.
+// Registries sends GET /v2/ to all registries at the same time, like the start of a pull. A registry
+// that requires credentials counts as available.
 func Registries(ctx context.Context, all []Upstream) []Registry {
 	found := make([]Registry, len(all))
 	var asking sync.WaitGroup
@@ -53,7 +53,7 @@ func (u Upstream) answers(ctx context.Context) error {
 	client := httpclient.New(&http.Transport{TLSClientConfig: trust, DisableKeepAlives: true})
 	response, err := client.Do(request)
 	if err != nil {
-		return errors.Unwrap(plain(err)) // whom was asked stands beside it
+		return errors.Unwrap(plain(err)) // the address is already in Registry
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusUnauthorized {
@@ -69,11 +69,11 @@ func (u Upstream) trust() (*tls.Config, error) {
 	}
 	ca, err := os.ReadFile(u.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("read the authority to trust: %w", err)
+		return nil, fmt.Errorf("read the CA of the registry: %w", err)
 	}
 	config.RootCAs = x509.NewCertPool()
 	if !config.RootCAs.AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("read the authority to trust: %s holds no certificate", u.CAFile)
+		return nil, fmt.Errorf("read the CA of the registry: no certificate in %s", u.CAFile)
 	}
 	return config, nil
 }

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// Renewer is who makes a certificate anew before it ends.
+// Renewer is the program that renews a certificate before it expires.
 type Renewer string
 
-// Who renews what.
+// The renewers.
 const (
-	// RenewedByAirgap are renewed by `airgap certs renew`, which a timer runs for those with
-	// 60 days left.
+	// RenewedByAirgap: `airgap certs renew` renews it. A timer runs the command when 60 days are
+	// left.
 	RenewedByAirgap Renewer = "airgap"
-	// RenewedByKubelet are renewed by the kubelet itself, in their last third.
+	// RenewedByKubelet: the kubelet renews it in its last third.
 	RenewedByKubelet Renewer = "kubelet"
-	// RenewedByNobody are authorities: who trusts them has to be told of another one.
+	// RenewedByNobody: a CA is not renewed, because each client that trusts it needs the new one.
 	RenewedByNobody Renewer = "nobody"
 )
 
-// RenewerOf is who renews the certificate in the file at path. The kubelet makes
-// the one that it serves with when there is none, and never again; one that the
-// cluster has signed for it has another name.
+// RenewerOf returns the renewer of the certificate in a file. The kubelet creates its self-signed
+// serving certificate (kubelet.crt) only if the file is missing and does not renew it. A serving
+// certificate that the cluster signed has another file name.
 func RenewerOf(file string) Renewer {
 	name := path.Base(file)
 	switch {

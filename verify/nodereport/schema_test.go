@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestSchema: the API server drops what the schema does not have, so it has
-// exactly the fields of the Go form, and wants those that are always written.
+// TestSchema: the API server drops fields that are not in the schema. So the schema has exactly the
+// fields of the Go type, and requires those that are always written.
 func TestSchema(t *testing.T) {
 	objects, err := Objects(nil)
 	if err != nil {
@@ -31,7 +31,7 @@ func TestSchema(t *testing.T) {
 	agree(t, "report", schema, reflect.TypeFor[Report]())
 }
 
-// agree compares a schema with a Go type, and what is in both.
+// agree compares a schema with a Go type, recursively.
 func agree(t *testing.T, at string, schema map[string]any, form reflect.Type) {
 	t.Helper()
 	if form.Kind() == reflect.Pointer {
@@ -68,15 +68,15 @@ func agreeOnFields(t *testing.T, at string, schema map[string]any, form reflect.
 		delete(properties, name)
 	}
 	for name := range properties {
-		t.Errorf("the schema has %s.%s, and the Go form has not", at, name)
+		t.Errorf("the schema has %s.%s, but the Go type does not", at, name)
 	}
-	wants, _ := schema["required"].([]any)
-	var wanted []string
-	for _, name := range wants {
-		wanted = append(wanted, fmt.Sprint(name))
+	list, _ := schema["required"].([]any)
+	var inSchema []string
+	for _, name := range list {
+		inSchema = append(inSchema, fmt.Sprint(name))
 	}
-	if slices.Sort(required); !slices.Equal(slices.Sorted(slices.Values(wanted)), required) {
-		t.Errorf("the schema requires %v of %s, want %v", wanted, at, required)
+	if slices.Sort(required); !slices.Equal(slices.Sorted(slices.Values(inSchema)), required) {
+		t.Errorf("the schema requires %v of %s, want %v", inSchema, at, required)
 	}
 }
 

@@ -16,19 +16,17 @@ import (
 type Service struct {
 	Host         host.Host
 	SettingsFile string
-	Settings     []byte // that the unit reads when it starts
-	// Reported asks the cluster, with the node's identity, for the report of this
-	// node.
+	Settings     []byte // the unit reads them when it starts
+	// Reported gets this node's report from the cluster, with the node's identity.
 	Reported func(context.Context) (*NodeReport, error)
 	Wait     time.Duration // how long the first report may take; 0 is 2 minutes
 }
 
-// ServiceStep starts the unit and waits until the cluster has a report that it
-// wrote since the host was started. Undo stops and disables it; its report goes
-// with the Node.
+// ServiceStep starts the unit and waits until the cluster has a report since the last boot of the
+// host. Undo stops and disables the unit; the report is deleted with the Node.
 func ServiceStep(s Service) step.Step {
 	return step.Step{
-		Name: "node-report-unit", Title: "Have this host report what only it knows",
+		Name: "node-report-unit", Title: "Start the service that reports the state of this host",
 		Done: s.done, Plan: s.plan, Run: s.start, Undo: s.stop,
 	}
 }
@@ -42,8 +40,8 @@ func (s Service) done(ctx context.Context) (bool, error) {
 			return false, ctx.Err()
 		}
 	}
-	err := s.told(ctx)
-	if errors.Is(err, errUntold) {
+	err := s.reported(ctx)
+	if errors.Is(err, errNotReported) {
 		return false, nil
 	}
 	return err == nil, err
@@ -58,7 +56,7 @@ func (s Service) plan(context.Context) ([]string, error) {
 	return changes, err
 }
 
-// start restarts, so that a unit which runs already reads the settings.
+// start restarts the unit, so that a running one reads the new settings.
 func (s Service) start(ctx context.Context) error {
 	if err := host.WriteFile(s.SettingsFile, s.Settings, 0o644); err != nil {
 		return err
@@ -83,17 +81,17 @@ func (s Service) systemctl(ctx context.Context, args ...string) error {
 	return err
 }
 
-// errUntold says that the cluster's report, if there is one, is of before.
-var errUntold = errors.New("the cluster has no report that this host wrote since it was started")
+// errNotReported means that the cluster has no report, or one from before the last boot.
+var errNotReported = errors.New("the cluster has no report of this host since its last boot")
 
-func (s Service) told(ctx context.Context) error {
+func (s Service) reported(ctx context.Context) error {
 	boot, err := BootID(s.Host)
 	if err != nil {
 		return err
 	}
 	r, err := s.Reported(ctx)
 	if apierrors.IsNotFound(err) || err == nil && r.Report.BootID != boot {
-		return errUntold
+		return errNotReported
 	}
 	return err
 }
@@ -105,14 +103,14 @@ func (s Service) await(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	last := errUntold
+	last := errNotReported
 	for {
-		err := s.told(ctx)
+		err := s.reported(ctx)
 		if err == nil {
 			return nil
 		}
 		if ctx.Err() == nil {
-			last = err // the one before the end says more than "deadline exceeded"
+			last = err // more useful than "deadline exceeded"
 		}
 		select {
 		case <-ctx.Done():

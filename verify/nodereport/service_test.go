@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// systemd is a host whose unit runs, or does not.
+// systemd is a host with the unit, which runs or is stopped.
 type systemd struct {
 	runs  bool
 	boot  string
@@ -42,8 +42,8 @@ func (s *systemd) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
 	return nil, nil
 }
 
-// TestServiceStep: the step holds while the unit runs with these settings and
-// the cluster has a report of this boot.
+// TestServiceStep: the step is done while the unit runs with these settings and the cluster has a
+// report since the last boot.
 func TestServiceStep(t *testing.T) {
 	h := &systemd{boot: "b1"}
 	var stored *NodeReport
@@ -58,30 +58,30 @@ func TestServiceStep(t *testing.T) {
 		},
 	}
 	step := ServiceStep(s)
-	holds := func(what string, want bool) {
+	isDone := func(what string, want bool) {
 		t.Helper()
 		if done, err := step.Done(t.Context()); err != nil || done != want {
-			t.Errorf("%s: done %v, %v", what, done, err)
+			t.Errorf("%s: got done %v, %v, want %v", what, done, err, want)
 		}
 	}
-	holds("nothing was done", false)
+	isDone("before the step", false)
 	if plan, err := step.Plan(t.Context()); err != nil || !slices.Equal(plan, []string{"write " + s.SettingsFile + " (new)", "enable and start " + UnitName}) {
 		t.Errorf("plan %q, %v", plan, err)
 	}
-	if err := step.Run(t.Context()); !errors.Is(err, errUntold) || !strings.Contains(err.Error(), "journalctl -u "+UnitName) {
-		t.Errorf("nothing was reported: %v", err)
+	if err := step.Run(t.Context()); !errors.Is(err, errNotReported) || !strings.Contains(err.Error(), "journalctl -u "+UnitName) {
+		t.Errorf("without a report: %v", err)
 	}
-	holds("the unit runs and has reported nothing", false)
+	isDone("the unit runs but has not reported", false)
 	stored = &NodeReport{Report: Report{BootID: "b1"}}
 	if err := step.Run(t.Context()); err != nil {
 		t.Error(err)
 	}
-	holds("it was reported", true)
+	isDone("the host has reported", true)
 	h.boot = "b2"
-	holds("before the host was started anew", false)
+	isDone("the report is from before a reboot", false)
 	h.boot, refused = "b1", errors.New("connection refused")
 	if _, err := step.Done(t.Context()); !errors.Is(err, refused) {
-		t.Errorf("the API server is away: %v", err)
+		t.Errorf("the API server does not answer: got %v, want %v", err, refused)
 	}
 	refused = nil
 	for range 2 {
@@ -89,22 +89,22 @@ func TestServiceStep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	holds("taken back", false)
+	isDone("after undo", false)
 	if got := h.calls[len(h.calls)-1]; got != "disable --now "+UnitName {
-		t.Errorf("the undo ends with %q", got)
+		t.Errorf("last command of undo: got %q", got)
 	}
 }
 
-func TestUnitKnowsNothingNewerThanSystemd239(t *testing.T) {
+func TestUnitSupportsSystemd239(t *testing.T) {
 	for _, newer := range []string{"ProtectHostname", "ProtectClock", "ProtectKernelLogs", "RestrictSUIDSGID", "ProtectProc", "ProcSubset", "%d", "Type=exec"} {
 		if strings.Contains(string(UnitText()), newer) {
-			t.Errorf("it has %s, which EL8's systemd does not know", newer)
+			t.Errorf("the unit has %s, which systemd of EL8 does not support", newer)
 		}
 	}
 }
 
-// TestUnitOpensOnlyCards: of devices it has systemd's usual ones and NVIDIA's.
-func TestUnitOpensOnlyCards(t *testing.T) {
+// TestUnitDevices: the unit may access only systemd's default devices and NVIDIA's.
+func TestUnitDevices(t *testing.T) {
 	var allowed []string
 	for line := range strings.Lines(string(UnitText())) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -114,6 +114,6 @@ func TestUnitOpensOnlyCards(t *testing.T) {
 	}
 	want := []string{"closed", "char-nvidia rw", "char-nvidiactl rw", "char-nvidia-frontend rw", "char-nvidia-caps r"}
 	if !slices.Equal(allowed, want) {
-		t.Errorf("devices %q, want %q", allowed, want)
+		t.Errorf("devices: got %q, want %q", allowed, want)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// BootID is the kernel's name for the time since the host was last started.
+// BootID returns the kernel's identifier of the current boot.
 func BootID(h host.Host) (string, error) { return word(h, "proc/sys/kernel/random/boot_id") }
 
-// Kernel is the release that runs: "5.14.0-570.el9.x86_64".
+// Kernel returns the release of the running kernel: "5.14.0-570.el9.x86_64".
 func Kernel(h host.Host) (string, error) { return word(h, "proc/sys/kernel/osrelease") }
 
 func word(h host.Host, file string) (string, error) {

@@ -8,5 +8,5 @@ const UnitName = "airgap-node-report.service"
 //go:embed airgap-node-report.service
 var unit []byte
 
-// UnitText is what airgap.rpm brings as UnitName.
+// UnitText returns the file of UnitName in airgap.rpm.
 func UnitText() []byte { return unit }

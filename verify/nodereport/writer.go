@@ -13,39 +13,39 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Writer keeps a node's report in the cluster, and the labels of its cards. It writes when something has
-// changed, at the latest each minute, and never more often than each 5 s.
+// Writer writes a node's report and its GPU labels to the cluster. It writes when something has
+// changed, at least once a minute, and at most every 5 s.
 type Writer struct {
 	Node    string
 	Client  dynamic.Interface             // with the identity of the node
-	Collect func(context.Context) Report  // what there is to be said; Heartbeat is the Writer's
-	Say     func(format string, _ ...any) // when the cluster does not take it, and when it does again
-	HangUp  func()                        // has Client dial anew; called while the cluster does not take it
-	now     func() time.Time              // time.Now but in tests
+	Collect func(context.Context) Report  // returns the report; the Writer sets Heartbeat
+	Say     func(format string, _ ...any) // logs the first failed write, and the first success after it
+	HangUp  func()                        // closes the connections of Client; called after each failed write
+	now     func() time.Time              // time.Now, except in tests
 
-	object  object    // as the cluster last had it
-	written *Report   // nil until something was
-	last    time.Time // when
+	object  object    // the last version in the cluster
+	written *Report   // nil before the first write
+	last    time.Time // of the last write
 	failed  failed
-	labeled labeled
-	refused string // why the Node does not take its labels
+	applied applied
+	refused string // the last error of the labels
 }
 
-// failed is why the cluster does not take the report.
+// failed describes the writes that failed.
 type failed struct {
 	times  int // in a row
 	reason metav1.StatusReason
 }
 
 const (
-	often    = 5 * time.Second  // from one look to the next
-	beat     = 45 * time.Second // with two looks' jitter and a slow answer within the minute
-	seldom   = 30 * time.Second // between two tries, at most, while the cluster does not take it
+	interval = 5 * time.Second  // between two turns
+	beat     = 45 * time.Second // within a minute with the jitter of two turns and a slow answer
+	maxPause = 30 * time.Second // between two writes that fail
 	jitter   = 0.2
 	askLimit = 10 * time.Second
 )
 
-// Run writes until ctx ends. An API server that is away ends nothing.
+// Run writes until ctx ends, also while the API server does not answer.
 func (w *Writer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause := w.turn(ctx)
@@ -56,11 +56,11 @@ func (w *Writer) Run(ctx context.Context) {
 	}
 }
 
-// turn looks, writes if it is time, and says how long to wait.
+// turn collects the report, writes it if it is due, and returns the pause until the next turn.
 func (w *Writer) turn(ctx context.Context) time.Duration {
 	report := w.Collect(ctx)
 	if !w.due(report) {
-		return often
+		return interval
 	}
 	report.Heartbeat = metav1.NewMicroTime(w.clock().UTC())
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
@@ -69,17 +69,17 @@ func (w *Writer) turn(ctx context.Context) time.Duration {
 		return w.failing(ctx, err)
 	}
 	if w.failed.times > 0 {
-		w.Say("the cluster takes the report again")
+		w.Say("the cluster accepts the report again")
 	}
 	w.written, w.last, w.failed = &report, w.clock(), failed{}
 	w.label(ctx, report)
-	return often
+	return interval
 }
 
-// label says once why the Node does not take its labels: the report counts more.
+// label applies the labels and logs each new error once. An error does not affect the report.
 func (w *Writer) label(ctx context.Context, r Report) {
 	refused := ""
-	err := w.labeled.label(ctx, w.Client, w.Node, w.object.owner(), r)
+	err := w.applied.label(ctx, w.Client, w.Node, w.object.owner(), r)
 	if err != nil {
 		refused = err.Error()
 	}
@@ -89,7 +89,7 @@ func (w *Writer) label(ctx context.Context, r Report) {
 	w.refused = refused
 }
 
-// due is also true of a clock that was set back.
+// due reports whether the report must be written, also after the clock was set back.
 func (w *Writer) due(r Report) bool {
 	if w.written == nil {
 		return true
@@ -98,7 +98,7 @@ func (w *Writer) due(r Report) bool {
 	return since < 0 || since >= beat || !equality.Semantic.DeepEqual(lasting(*w.written), lasting(r))
 }
 
-// lasting leaves out what changes all the time and goes with the heartbeat.
+// lasting clears the values that change all the time. They are written with the heartbeat.
 func lasting(r Report) Report {
 	r.Heartbeat = metav1.MicroTime{}
 	if r.Clock != nil {
@@ -115,13 +115,13 @@ func lasting(r Report) Report {
 	}
 	r.Disks = slices.Clone(r.Disks)
 	for i := range r.Disks {
-		r.Disks[i].Free, r.Disks[i].InodesFree, r.Disks[i].Inodes = 0, 0, 0 // XFS makes inodes of free space
+		r.Disks[i].Free, r.Disks[i].InodesFree, r.Disks[i].Inodes = 0, 0, 0 // XFS allocates inodes from free space
 	}
 	if r.GPU != nil && r.GPU.NVML != nil {
 		g, n := *r.GPU, *r.GPU.NVML
 		n.GPUs = slices.Clone(n.GPUs)
 		for i, c := range n.GPUs {
-			// From Ada on the limits are reckoned from the temperature, and move a little with it.
+			// Since the Ada generation, NVML calculates the limits from the temperature, so they vary.
 			n.GPUs[i] = Card{Index: c.Index, UUID: c.UUID, Address: c.Address, WattsLimit: c.WattsLimit}
 		}
 		g.NVML, r.GPU = &n, &g
@@ -129,20 +129,20 @@ func lasting(r Report) Report {
 	return r
 }
 
-// failing says once why, and again only for another reason.
+// failing logs an error once, and again only for another reason. It returns the pause.
 //
-// A balancer may have another API server for the next try: one that is not ready
-// keeps the connections that it has.
+// It closes the connections, so that a load balancer can choose another API server: one that is
+// not ready keeps its connections.
 func (w *Writer) failing(ctx context.Context, err error) time.Duration {
 	if w.HangUp != nil {
 		w.HangUp()
 	}
 	reason := apierrors.ReasonForError(err)
 	if (w.failed.times == 0 || reason != w.failed.reason) && ctx.Err() != context.Canceled {
-		w.Say("%v; it is tried again", err)
+		w.Say("%v; retrying", err)
 	}
 	w.failed = failed{times: w.failed.times + 1, reason: reason}
-	return min(often<<min(w.failed.times-1, 8), seldom)
+	return min(interval<<min(w.failed.times-1, 8), maxPause)
 }
 
 func (w *Writer) clock() time.Time {
@@ -152,7 +152,7 @@ func (w *Writer) clock() time.Time {
 	return time.Now()
 }
 
-// tries are for an object that somebody else changed or deleted meanwhile.
+// tries limits the writes of an object that another client changed or deleted in the meantime.
 const tries = 3
 
 func (w *Writer) write(ctx context.Context, r Report) error {

@@ -8,63 +8,63 @@ import (
 	"time"
 )
 
-// Form of a baseline's file. What is added to it later is left out by older
-// programs; what changes its meaning gets another version.
+// The file format of a baseline. Older programs ignore new fields. A field with another meaning
+// needs a new version.
 const (
 	baselineVersion = "airgap.dev/v1alpha1"
 	baselineKind    = "VerifyBaseline"
 	maxBaseline     = 1 << 30 // bytes
 )
 
-// Baseline is a cluster before a change, to tell afterwards what the change
-// broke.
+// Baseline is the state of a cluster before a change. A later run compares with it to find the
+// faults of the change.
 type Baseline struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Cluster is the UID of the namespace kube-system, which no other cluster has.
+	// Cluster is the UID of the namespace kube-system, which is unique for each cluster.
 	Cluster string `json:"cluster"`
-	// Namespaces are the only ones that it is of; none: it is of the whole cluster. An
-	// older airgap does not say (nil).
+	// Namespaces limit the baseline; empty: it has the whole cluster; nil: an older airgap wrote the
+	// file.
 	Namespaces []string `json:"namespaces"`
 
 	Taken    time.Time      `json:"taken"`
 	About    About          `json:"about"`
-	OK       bool           `json:"ok"` // the verdict of then
+	OK       bool           `json:"ok"` // the result of verify at that time
 	Findings []KnownFinding `json:"findings"`
-	// Unseen says what rules missed then, by id: "no NodeReport: w2". An older airgap does
-	// not say (nil).
+	// Unseen has the missing objects by rule id: "no NodeReport: w2"; nil: an older airgap wrote the
+	// file.
 	Unseen   map[string]string `json:"unseen,omitempty"`
 	Snapshot Snapshot          `json:"snapshot"`
 }
 
-// KnownFinding is a finding with the name that its object's successors share.
+// KnownFinding is a finding with a name that stays the same if its object is replaced.
 type KnownFinding struct {
 	Finding
 	Lasting string `json:"lasting"` // "Pod of DaemonSet kube-system/kube-proxy on w1"
 }
 
-// ReadBaseline reads what Write wrote. The error says what else it is.
+// ReadBaseline reads a file that Write wrote. The error describes why it is not a baseline.
 func ReadBaseline(r io.Reader) (*Baseline, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxBaseline+1))
 	switch {
 	case err != nil:
 		return nil, err
 	case len(data) > maxBaseline:
-		return nil, fmt.Errorf("larger than a baseline can be (%d bytes)", maxBaseline)
+		return nil, fmt.Errorf("the file is larger than %d bytes", maxBaseline)
 	case len(data) == 0:
-		return nil, errors.New("it is empty")
+		return nil, errors.New("the file is empty")
 	}
 	var b Baseline
 	if err := json.Unmarshal(data, &b); err != nil {
-		return nil, fmt.Errorf("damaged, or no baseline: %w", err)
+		return nil, fmt.Errorf("the file is damaged or not a baseline: %w", err)
 	}
 	switch {
 	case b.Kind != baselineKind:
-		return nil, fmt.Errorf("no baseline of airgap verify: kind %q, want %q", b.Kind, baselineKind)
+		return nil, fmt.Errorf("not a baseline of airgap verify: got kind %q, want %q", b.Kind, baselineKind)
 	case b.APIVersion != baselineVersion:
-		return nil, fmt.Errorf("a baseline of another release of airgap: apiVersion %q, want %q", b.APIVersion, baselineVersion)
+		return nil, fmt.Errorf("the baseline is of another release of airgap: got apiVersion %q, want %q", b.APIVersion, baselineVersion)
 	case b.Cluster == "" || b.Taken.IsZero() || b.Snapshot.Nodes == nil || b.Snapshot.Workloads == nil || b.Snapshot.Containers == nil:
-		return nil, errors.New("damaged: the cluster, the time or the snapshot is missing")
+		return nil, errors.New("the file is damaged: the cluster, the time or the snapshot is missing")
 	}
 	return &b, nil
 }
@@ -76,8 +76,8 @@ func (b Baseline) Write(w io.Writer) error {
 	return enc.Encode(b)
 }
 
-// NewBaseline is what the report saw last of the cluster with this id. It is
-// nil where the cluster was never seen.
+// NewBaseline returns the last state in the report of the cluster with this ID, or nil if the
+// report has no snapshot.
 func NewBaseline(r Report, cluster string) *Baseline {
 	if r.Snapshot == nil {
 		return nil

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// Comparison is what the present differs in from a baseline.
+// Comparison has the differences between a report and a baseline.
 type Comparison struct {
-	Taken   time.Time    `json:"taken"`   // the baseline
-	Known   []Finding    `json:"known"`   // findings that it had too; they decide nothing
+	Taken   time.Time    `json:"taken"`   // of the baseline
+	Known   []Finding    `json:"known"`   // findings that the baseline also has; they do not affect the result
 	Changed []Difference `json:"changed"` // for information
 }
 
-// Difference is one thing that became another on some objects.
+// Difference is one property that changed in the same way on some objects.
 type Difference struct {
 	What    string   `json:"what"` // "kubelet", "image", "node"
 	Before  string   `json:"before"`
-	Now     string   `json:"now"` // "new": the object was not there
+	Now     string   `json:"now"` // "new": the object did not exist
 	Objects []string `json:"objects"`
 }
 
 const isNew = "new"
 
-// Differences tells what became another. What is the same on many objects is
-// told once.
+// Differences returns the changed properties. The same change on several objects is one
+// Difference.
 func Differences(before, now Snapshot) []Difference {
 	d := differing{}
 	for name, n := range now.Nodes {
@@ -60,24 +60,24 @@ func Differences(before, now Snapshot) []Difference {
 	return d.sorted()
 }
 
-// differing collects the objects of each difference.
-type differing map[turn][]string
+// differing has the objects of each change.
+type differing map[change][]string
 
-// turn is what became what.
-type turn struct{ what, before, now string }
+// change is a property with its old and new value.
+type change struct{ what, before, now string }
 
 func (d differing) note(object, what, before, now string) {
 	if before != now {
-		t := turn{what, before, now}
-		d[t] = append(d[t], object)
+		c := change{what, before, now}
+		d[c] = append(d[c], object)
 	}
 }
 
 func (d differing) sorted() []Difference {
 	all := []Difference{}
-	for t, objects := range d {
+	for c, objects := range d {
 		slices.Sort(objects)
-		all = append(all, Difference{t.what, t.before, t.now, objects})
+		all = append(all, Difference{c.what, c.before, c.now, objects})
 	}
 	slices.SortFunc(all, func(a, b Difference) int {
 		return cmp.Or(cmp.Compare(a.What, b.What), slices.Compare(a.Objects, b.Objects), cmp.Compare(a.Before, b.Before))

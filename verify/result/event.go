@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// What an Event tells.
+// The values of Event.Event.
 const (
 	Broke   = "broken"  // a rule got a finding
-	Blind   = "unseen"  // a rule cannot be judged any more, or yet
-	Changed = "changed" // a finding says something else
-	Mended  = "mended"  // a finding is gone
-	Well    = "well"    // nothing is broken or unseen, any more or yet
-	Verdict = "verdict" // the last event of a run: how things stand
+	Blind   = "unseen"  // a rule cannot be judged
+	Changed = "changed" // a finding has other text
+	Mended  = "mended"  // a finding no longer exists
+	Well    = "well"    // no rule is broken or unseen
+	Verdict = "verdict" // the last event of a run, with the report
 )
 
-// Event is one change that a run which watches tells. A lost API server is a
+// Event is one change that verify --watch reports. If the API server does not answer, that is a
 // finding of the rule api-server.
 type Event struct {
 	Time   time.Time `json:"time"`
 	Event  string    `json:"event"`
 	Rule   string    `json:"rule,omitempty"`
 	Object string    `json:"object,omitempty"`
-	Saw    string    `json:"saw,omitempty"` // of a mended one: what was seen last
+	Saw    string    `json:"saw,omitempty"` // for "mended": the last observation
 	Want   string    `json:"want,omitempty"`
 	Fix    string    `json:"fix,omitempty"`
 	// Since is when the object was first found.
 	Since *time.Time `json:"since,omitempty"`
-	// After is how long a mended one was broken.
+	// After is how long a "mended" finding existed.
 	After time.Duration `json:"-"` // written as afterSeconds
-	// LeftOut counts changes of this object since it was last told of, that
-	// followed each other too fast to be told.
+	// LeftOut counts the changes of this object since its last event. They followed each other too
+	// fast to be reported.
 	LeftOut int     `json:"leftOut,omitempty"`
-	Report  *Report `json:"report,omitempty"` // of the verdict
+	Report  *Report `json:"report,omitempty"` // only for "verdict"
 }
 
 // MarshalJSON writes the duration in seconds.
@@ -52,12 +52,12 @@ func (e Event) WriteText(w io.Writer) error {
 	return err
 }
 
-// longest is how many characters of what was seen a line has at most.
+// longest is the maximum number of characters of Saw in a line.
 const longest = 300
 
-// String is the event as a line.
+// String returns the event as a line.
 func (e Event) String() string {
-	text := "everything holds"
+	text := "all rules are ok"
 	switch e.Event {
 	case Well:
 	case Mended:

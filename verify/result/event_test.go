@@ -14,15 +14,15 @@ func TestEventAsLine(t *testing.T) {
 	for want, e := range map[string]Event{
 		"08:00:05 broken  pods: Pod a/b: it said: \ufffd[2J bye; want: ready; fix: look (2 changes left out)": f,
 		"08:00:05 mended  pods: Pod a/b, after 1m5s":                                                          {Time: at, Event: Mended, Rule: "pods", Object: "Pod a/b", After: 65 * time.Second},
-		"08:00:05 well    everything holds":                                                                   {Time: at, Event: Well},
+		"08:00:05 well    all rules are ok":                                                                   {Time: at, Event: Well},
 	} {
 		if got := e.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	f.Saw = strings.Repeat("가", 1000)
 	if got := f.String(); strings.Count(got, "가") != longest {
-		t.Errorf("%d characters of what was seen, want %d", strings.Count(got, "가"), longest)
+		t.Errorf("got %d characters of Saw, want %d", strings.Count(got, "가"), longest)
 	}
 }
 
@@ -30,6 +30,6 @@ func TestEventAsJSON(t *testing.T) {
 	data, err := json.Marshal(Event{Time: time.Unix(0, 0).UTC(), Event: Mended, Rule: "pods", Object: "Pod a/b", After: 1500 * time.Millisecond})
 	want := `{"time":"1970-01-01T00:00:00Z","event":"mended","rule":"pods","object":"Pod a/b","afterSeconds":1.5}`
 	if err != nil || !bytes.Equal(data, []byte(want)) {
-		t.Errorf("%s, %v; want %s", data, err, want)
+		t.Errorf("got %s, %v, want %s", data, err, want)
 	}
 }

@@ -24,5 +24,5 @@ func ExampleReport_WriteText() {
 	//           want: Ready, broken since 08:00:00
 	//           fix:  run airgap join on it
 	//
-	// The cluster is not well (1 finding) after 7s: 1 node, 9 pods, 3 workloads, 8 images
+	// The cluster is not healthy (1 finding) after 7s: 1 node, 9 pods, 3 workloads, 8 images
 }

@@ -20,18 +20,17 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
-// upgraded is a cluster after an upgrade that broke something, compared with
-// how it was before.
+// upgraded is a cluster after an upgrade with faults, compared with a baseline.
 func upgraded() Report {
 	r := broken()
 	day := r.Began
 	r.About = About{Cluster: "bank", Server: "10.0.0.10:6443", Version: "v1.36.3", Program: "0.9.0", By: "kim on cp1"}
 	r.Rules = append(r.Rules,
-		RuleResult{"data-plane", "From every node pods answer", Known, 0, "", ""},
+		RuleResult{"data-plane", "Pods on every node answer", Known, 0, "", ""},
 		RuleResult{"restarts", "No container restarted since the baseline", Broken, 2, "", ""},
-		RuleResult{"since", "Nothing went wrong since the time that was asked for", Broken, 1, "of w2 nothing was seen", ""})
+		RuleResult{"since", "No fault occurred since the given time", Broken, 1, "w2 has no events", ""})
 	r.Findings = append(r.Findings,
 		Finding{
 			Rule:   "restarts",
@@ -42,7 +41,7 @@ func upgraded() Report {
 			Fix:    "kubectl logs --previous",
 		},
 		Finding{Rule: "restarts", Object: "Pod kube-system/etcd-cp1, container etcd", Saw: "1 restart since the baseline, in etcd-cp1", Want: "none", Since: day},
-		Finding{Rule: "since", Object: "Node w1", Saw: "its Ready turned True: KubeletReady", Want: "nothing of the kind", Since: day.Add(-30 * time.Hour), Fix: "journalctl"})
+		Finding{Rule: "since", Object: "Node w1", Saw: "its Ready turned True: KubeletReady", Want: "no such event", Since: day.Add(-30 * time.Hour), Fix: "journalctl"})
 	r.Baseline = &Comparison{
 		Taken: day.Add(-2 * time.Hour),
 		Known: []Finding{{Rule: "data-plane", Object: "name kubernetes.default", Saw: "no answer from w1", Want: "an answer from every node", Since: day, Fix: "look at CoreDNS"}},
@@ -60,13 +59,13 @@ func upgraded() Report {
 	return r
 }
 
-// well is a cluster in which everything holds.
+// well is a healthy cluster.
 func well() Report {
 	r := Report{OK: true, Began: broken().Began, Took: 7 * time.Second, Counts: Counts{Nodes: 1, Pods: 9, Workloads: 3, Images: 8}}
 	r.Rules = []RuleResult{
 		{"nodes-ready", "Nodes are Ready", Holds, 0, "", ""},
-		{"gpus", "Every card on the bus works, and can be asked for", LeftOut, 0, "no host has cards", ""},
-		{"clocks", "The hosts' clocks agree with this computer's", LeftOut, 0, "too soon to tell: no two renewals yet of the lease of w1", ""},
+		{"gpus", "GPUs on the PCI bus work and are schedulable", LeftOut, 0, "no host has GPUs", ""},
+		{"clocks", "The hosts' clocks agree with this computer's", LeftOut, 0, "too early: the lease of w1 was renewed less than twice", ""},
 	}
 	r.Kinds = []KindResult{{"nodes", 2.5, 0, 0, 0}, {"pods", 61, 3, 2, 1}}
 	return r
@@ -81,7 +80,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// textfile reads the metrics back.
+// textfile returns a function that writes the metrics file.
 func textfile(t *testing.T, r Report) func(io.Writer) error {
 	return func(w io.Writer) error {
 		path := filepath.Join(t.TempDir(), "a.prom")
@@ -111,12 +110,11 @@ func golden(t *testing.T, name string, render func(io.Writer) error) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs (go test ./verify/result -update writes it anew):\n%s", path, got)
+		t.Errorf("%s differs (go test ./verify/result -update writes it):\n%s", path, got)
 	}
 }
 
-// TestTextfile reads the metrics as Prometheus would, over those of the run
-// before.
+// TestTextfile overwrites the metrics of an earlier run and reads them like Prometheus.
 func TestTextfile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "airgap.prom")
@@ -139,7 +137,7 @@ func TestTextfile(t *testing.T) {
 	}
 	for name, want := range map[string]float64{"airgap_verify_ok": 0, "airgap_verify_nodes": 2, "airgap_verify_known_findings": 1, "airgap_verify_last_run_timestamp_seconds": 1795248090} {
 		if f := families[name]; f == nil || f.GetHelp() == "" || f.GetMetric()[0].GetGauge().GetValue() != want {
-			t.Errorf("%s is %v, want %v", name, f, want)
+			t.Errorf("%s: got %v, want %v", name, f, want)
 		}
 	}
 	holds := map[string]float64{}
@@ -149,21 +147,20 @@ func TestTextfile(t *testing.T) {
 	_, judged := holds["images"]
 	_, known := holds["data-plane"]
 	if judged || known || len(holds) != 4 || holds[r.Rules[0].ID] != 1 || holds["pods"] != 0 {
-		t.Errorf("rules hold: %v; one that was not seen, or is broken as before, neither holds nor does not", holds)
+		t.Errorf("rule_holds: got %v, want no value for unseen and known rules", holds)
 	}
 	info, err := f.Stat()
 	left, _ := os.ReadDir(dir)
 	if err != nil || info.Mode().Perm() != 0o644 || len(left) != 1 {
-		t.Errorf("mode %s, %v, left in the directory %v", info.Mode(), err, left)
+		t.Errorf("got mode %s, %v, files in the directory: %v", info.Mode(), err, left)
 	}
 	if err := r.WriteTextfile(filepath.Join(dir, "nowhere", "x.prom")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no directory: %v", err)
+		t.Errorf("without the directory: got %v, want ErrNotExist", err)
 	}
 }
 
-// TestHTMLShowsForeignTextAsText has text of containers and kubelets on the
-// page, which must stay text.
-func TestHTMLShowsForeignTextAsText(t *testing.T) {
+// TestHTMLEscapesText: text from containers and kubelets must not become markup.
+func TestHTMLEscapesText(t *testing.T) {
 	const hostile = `"'><script>alert(1)</script><img src=x onerror=alert(2)></style></title>{{.}}` + "`javascript:alert(3)//"
 	r := upgraded()
 	r.About = About{hostile, hostile, hostile, hostile, hostile}
@@ -180,20 +177,20 @@ func TestHTMLShowsForeignTextAsText(t *testing.T) {
 		}
 	}
 	if n := bytes.Count(page, []byte("&lt;script&gt;alert(1)")); n < 20 {
-		t.Errorf("the text is on the page %d times only", n)
+		t.Errorf("got the text %d times, want at least 20", n)
 	}
 	if bytes.Contains(page, []byte("://")) {
-		t.Error("the page asks somebody for something")
+		t.Error("the page has a URL")
 	}
 }
 
-// TestJUnitCounts has the counts of the cases that there are.
+// TestJUnitCounts compares the counts of the suite with its cases.
 func TestJUnitCounts(t *testing.T) {
 	var suite ui.Suite
 	if err := xml.Unmarshal(written(t, upgraded().WriteJUnit), &suite); err != nil {
 		t.Fatal(err)
 	}
 	if suite.Tests != 6 || suite.Failures != 3 || suite.Errors != 1 || suite.Cases[3].Output == "" || !strings.Contains(suite.Output, "v1.35.4 → v1.36.3") {
-		t.Errorf("%+v", suite)
+		t.Errorf("got %+v", suite)
 	}
 }

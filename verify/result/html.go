@@ -14,10 +14,9 @@ import (
 //go:embed verify.html.tmpl
 var htmlTemplate string
 
-// WriteHTML writes the report as one page to be printed or put into a change
-// ticket: the verdict on which cluster, when and by whom; every rule; what is
-// broken, since when and what to do; what differs from the baseline. The page
-// needs nothing but itself.
+// WriteHTML writes the report as one page, to print or to attach to a change ticket. The page has
+// the result with cluster, time and user, each rule, each finding with its fix, and the differences
+// from the baseline. It has no external resources.
 func (r Report) WriteHTML(w io.Writer) error {
 	t, err := htmltemplate.New("verify").Funcs(htmltemplate.FuncMap{
 		"time": minute, "second": second, "join": strings.Join, "short": shortened, "plural": Plural, "of": r.of,
@@ -35,13 +34,13 @@ func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") 
 
 func second(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// Ended is when the verdict was given.
+// Ended returns the end of the run.
 func (r Report) Ended() time.Time { return r.Began.Add(r.Took) }
 
-// Verdict says in a sentence how things stand.
+// Verdict returns the result as a sentence.
 func (r Report) Verdict() string { return r.verdict() }
 
-// Broken are the rules with findings that decide.
+// Broken returns the rules with findings that affect the result.
 func (r Report) Broken() []RuleResult {
 	var some []RuleResult
 	for _, rule := range r.Rules {
@@ -50,7 +49,7 @@ func (r Report) Broken() []RuleResult {
 		}
 	}
 	if len(r.of(Soaking)) > 0 {
-		some = append(some, RuleResult{ID: Soaking, Title: "Everything holds through the soak window", Outcome: Broken})
+		some = append(some, RuleResult{ID: Soaking, Title: "All rules stay ok for the soak window", Outcome: Broken})
 	}
 	return some
 }

@@ -9,10 +9,9 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// WriteJUnit writes the report as a JUnit test suite: a rule is a test case,
-// a broken one a failure, one that could not be judged an error. One that does not
-// apply is skipped, and one that was broken before passes, with what was found as the
-// case's output.
+// WriteJUnit writes the report as a JUnit test suite with one test case for each rule. A broken
+// rule is a failure, and an unseen one is an error. A rule that does not apply is skipped. A rule
+// that is broken as in the baseline passes, with this reason as its output.
 func (r Report) WriteJUnit(w io.Writer) error {
 	suite := ui.Suite{Name: "airgap verify", Timestamp: ui.Timestamp(r.Began), Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
 	for _, rule := range r.Rules {
@@ -42,9 +41,9 @@ func (r Report) junit(rule RuleResult) ui.Case {
 	case Known:
 		c.Output = "broken as in the baseline"
 	case Unseen:
-		c.Error = &ui.Problem{Message: "it could not be judged: " + cmp.Or(rule.Why, NoAnswer), Text: rule.Fix}
+		c.Error = &ui.Problem{Message: "the rule could not be judged: " + cmp.Or(rule.Why, NoAnswer), Text: rule.Fix}
 	case LeftOut:
-		c.Skipped = &ui.Problem{Message: cmp.Or(rule.Why, "the cluster does not have what the rule is about")}
+		c.Skipped = &ui.Problem{Message: cmp.Or(rule.Why, "the rule does not apply to this cluster")}
 	}
 	return c
 }

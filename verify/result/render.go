@@ -10,15 +10,15 @@ import (
 	"unicode"
 )
 
-// WriteText writes the report for people.
+// WriteText writes the report as text.
 func (r Report) WriteText(w io.Writer) error {
 	var b strings.Builder
-	said := map[string]bool{"": true} // many rules may lack the same
+	shown := map[string]bool{"": true} // many rules may have the same fix
 	for _, rule := range r.Rules {
-		fmt.Fprintf(&b, "%-7s %s\n", rule.Outcome, rule.says())
-		if !said[rule.Fix] {
+		fmt.Fprintf(&b, "%-7s %s\n", rule.Outcome, rule.titleAndWhy())
+		if !shown[rule.Fix] {
 			fmt.Fprintf(&b, "          fix:  %s\n", OneLine(rule.Fix))
-			said[rule.Fix] = true
+			shown[rule.Fix] = true
 		}
 		for _, f := range r.of(rule.ID) {
 			f.write(&b, r.Began)
@@ -37,8 +37,8 @@ func (r Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// says is the rule's title, with why it was not judged.
-func (r RuleResult) says() string {
+// titleAndWhy returns the rule's title, with the reason if it was not judged.
+func (r RuleResult) titleAndWhy() string {
 	if r.Why == "" {
 		return r.Title
 	}
@@ -49,16 +49,16 @@ func (r Report) verdict() string {
 	unseen := len(r.Unseen())
 	switch {
 	case r.OK:
-		return "The cluster is well"
+		return "The cluster is healthy"
 	case unseen == 0:
-		return "The cluster is not well (" + Plural(len(r.Findings), "finding") + ")"
+		return "The cluster is not healthy (" + Plural(len(r.Findings), "finding") + ")"
 	case len(r.Findings) == 0:
-		return "It is not known whether the cluster is well (" + Plural(unseen, "rule") + " unseen)"
+		return "It is unknown if the cluster is healthy (" + Plural(unseen, "rule") + " unseen)"
 	}
-	return fmt.Sprintf("The cluster is not well (%s, %s unseen)", Plural(len(r.Findings), "finding"), Plural(unseen, "rule"))
+	return fmt.Sprintf("The cluster is not healthy (%s, %s unseen)", Plural(len(r.Findings), "finding"), Plural(unseen, "rule"))
 }
 
-// Plural is "1 node" or "2 nodes".
+// Plural returns, for example, "1 node" or "2 nodes".
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -84,7 +84,7 @@ func (f Finding) write(b *strings.Builder, began time.Time) {
 	}
 }
 
-// clock leaves the day out where it was hours ago at most.
+// clock omits the date of a time in the last 12 hours.
 func clock(t, began time.Time) string {
 	if began.Sub(t) > 12*time.Hour {
 		return t.Format(time.DateTime)
@@ -101,11 +101,11 @@ func (c *Comparison) write(b *strings.Builder) {
 		fmt.Fprintf(b, "changed %s: %s\n", OneLine(d.String()), OneLine(Some(d.Objects)))
 	}
 	if len(c.Known) == 0 && len(c.Changed) == 0 {
-		fmt.Fprintln(b, "        nothing was broken then that is broken now, and nothing changed")
+		fmt.Fprintln(b, "        no finding is in the baseline, and nothing changed")
 	}
 }
 
-// String is what became what: "kubelet v1.35.4 → v1.36.3".
+// String returns the change: "kubelet v1.35.4 → v1.36.3".
 func (d Difference) String() string {
 	if d.Now == isNew {
 		return isNew + " " + d.What
@@ -115,11 +115,11 @@ func (d Difference) String() string {
 
 var digests = regexp.MustCompile(`(@sha256:[0-9a-f]{12})[0-9a-f]+`)
 
-// shortened leaves of digests what people compare.
+// shortened keeps the first 12 digits of digests.
 func shortened(text string) string { return digests.ReplaceAllString(text, "$1") }
 
-// OneLine makes one line of a text that comes from containers and kubelets: it
-// must not move the cursor of a terminal, or look like a line of ours.
+// OneLine converts text from containers and kubelets to one line of printable characters. Such
+// text must not move the cursor of a terminal or look like a line of airgap.
 func OneLine(text string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) && !unicode.IsSpace(r) {
@@ -129,7 +129,7 @@ func OneLine(text string) string {
 	}, text)), " ")
 }
 
-// Some names at most three.
+// Some lists at most three names and the number of the others.
 func Some(names []string) string {
 	if len(names) <= 3 {
 		return strings.Join(names, ", ")

@@ -1,5 +1,5 @@
-// Package result is what airgap verify found: the verdict with its rules and findings, as text,
-// HTML, JUnit and metrics, and a baseline to compare the next one with.
+// Package result has the report of airgap verify with its rules and findings. It writes the report
+// as text, HTML, JUnit and metrics, and reads and writes baselines.
 package result
 
 import (
@@ -8,43 +8,42 @@ import (
 	"time"
 )
 
-// Soaking is the rule that everything holds through the soak window, which the engine judges.
+// Soaking is the rule that all others stay ok for the soak window. The engine judges it.
 const Soaking = "soak"
 
-// Outcome is what became of a rule.
+// Outcome is the result of a rule.
 type Outcome string
 
 const (
 	Holds  Outcome = "holds"
 	Broken Outcome = "broken"
-	// Known: broken, and it was so in the baseline.
+	// Known: broken, as in the baseline.
 	Known Outcome = "known"
-	// Unseen: it could not be judged, for kinds or objects were not seen.
+	// Unseen: it could not be judged because kinds or objects were not seen.
 	Unseen Outcome = "unseen"
-	// LeftOut: the cluster does not have what the rule is about, or the run was
-	// too short to tell.
+	// LeftOut: the rule does not apply to the cluster, or the run was too short for it.
 	LeftOut Outcome = "n/a"
 )
 
-// Report is the verdict.
+// Report is the result of a run.
 type Report struct {
-	OK       bool          `json:"ok"` // everything held through the soak window; of a run that watches: at its end
+	OK       bool          `json:"ok"` // all rules were ok for the soak window; with --watch: at the end of the run
 	About    About         `json:"about"`
 	Began    time.Time     `json:"began"`
 	Took     time.Duration `json:"-"` // written as tookSeconds
 	Rules    []RuleResult  `json:"rules"`
-	Findings []Finding     `json:"findings"`           // that decide, in the rules' order
-	Baseline *Comparison   `json:"baseline,omitempty"` // where there is one
+	Findings []Finding     `json:"findings"`           // without known ones, in the order of the rules
+	Baseline *Comparison   `json:"baseline,omitempty"` // nil without a baseline
 	Counts   Counts        `json:"counts"`
-	Kinds    []KindResult  `json:"kinds,omitempty"` // that were watched
+	Kinds    []KindResult  `json:"kinds,omitempty"` // the watched kinds
 
-	Snapshot *Snapshot         `json:"-"` // nil: the cluster was never seen
-	Lasting  []KnownFinding    `json:"-"` // those that a later run may find again
-	Missed   map[string]string `json:"-"` // by rule, which objects it expected and did not see
-	Logged   int64             `json:"-"` // lines of client-go's that were counted instead of printed
+	Snapshot *Snapshot         `json:"-"` // nil: no complete lists were read
+	Lasting  []KnownFinding    `json:"-"` // findings that a later run may have again
+	Missed   map[string]string `json:"-"` // expected objects that were not seen, by rule
+	Logged   int64             `json:"-"` // log lines of client-go that were counted instead of printed
 }
 
-// About says which cluster was verified, and by whom. What is not known is "".
+// About has the verified cluster and the user. An unknown value is "".
 type About struct {
 	Cluster string `json:"cluster,omitempty"` // the name in airgap.yaml
 	Server  string `json:"server,omitempty"`  // the API server's address
@@ -53,46 +52,46 @@ type About struct {
 	By      string `json:"by,omitempty"`      // USER on HOST
 }
 
-// Finding is one reason why a rule does not hold.
+// Finding is one reason why a rule is broken.
 type Finding struct {
 	Rule   string    `json:"rule"`
 	Object string    `json:"object"` // "Node worker1", "Pod kube-system/coredns-x"
 	Saw    string    `json:"saw"`
 	Want   string    `json:"want"`
 	Since  time.Time `json:"since"`         // when the object was first found
-	Fix    string    `json:"fix,omitempty"` // what to do or where to look
+	Fix    string    `json:"fix,omitempty"` // a command or an instruction
 
-	Early bool `json:"-"` // nobody has answered yet: neither good news nor bad
-	Known bool `json:"-"` // the baseline had it
-	Blind bool `json:"-"` // no finding: why the rule could not be judged
+	Early bool `json:"-"` // no answer yet: the state is unknown
+	Known bool `json:"-"` // the baseline has it
+	Blind bool `json:"-"` // not a finding, but why the rule could not be judged
 }
 
-// RuleResult is one rule's line of the report.
+// RuleResult is the line of one rule in the report.
 type RuleResult struct {
 	ID       string  `json:"id"`
 	Title    string  `json:"title"`
 	Outcome  Outcome `json:"outcome"`
-	Findings int     `json:"findings"`      // how many of them are this rule's
-	Why      string  `json:"why,omitempty"` // it is unseen, in part where it is broken, or does not apply
-	Fix      string  `json:"fix,omitempty"` // of one that is unseen: what to do
+	Findings int     `json:"findings"`      // number of findings of this rule
+	Why      string  `json:"why,omitempty"` // why it is unseen (in part, if it is broken) or does not apply
+	Fix      string  `json:"fix,omitempty"` // the fix if it is unseen
 }
 
-// Counts say how much was looked at.
+// Counts are the numbers of observed objects.
 type Counts struct {
 	Nodes     int `json:"nodes"`
 	Pods      int `json:"pods"`
 	Workloads int `json:"workloads"` // DaemonSets, Deployments and StatefulSets
-	Images    int `json:"images"`    // different ones that run
+	Images    int `json:"images"`    // different images of running containers
 }
 
-// KindResult says how the API server confirmed one kind; of several namespaces the worst
-// age and the sums.
+// KindResult has how the API server confirmed one kind. With several namespaces, Age is the
+// greatest and the others are sums.
 type KindResult struct {
 	Kind     string  `json:"kind"`
-	Age      float64 `json:"ageSeconds"` // since the newest list, event or bookmark, in seconds
-	Restarts int     `json:"restarts"`   // watches after the first
-	Errors   int     `json:"errors"`     // requests that failed, and answers that broke off
-	WentBack int     `json:"wentBack"`   // times that resourceVersion went back, and the kind was listed again
+	Age      float64 `json:"ageSeconds"` // since the last list, event or bookmark
+	Restarts int     `json:"restarts"`   // watches after the first one
+	Errors   int     `json:"errors"`     // failed requests and interrupted answers
+	WentBack int     `json:"wentBack"`   // times that resourceVersion decreased and the kind was listed again
 }
 
 // MarshalJSON writes the duration in seconds.
@@ -104,10 +103,10 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	}{plain(r), r.Took.Seconds()})
 }
 
-// Unseen are the rules that could not be judged, and decide as broken ones do.
+// Unseen returns the rules that could not be judged. They affect the result like broken rules.
 func (r Report) Unseen() []RuleResult {
 	return slices.DeleteFunc(slices.Clone(r.Rules), func(rule RuleResult) bool { return rule.Outcome != Unseen })
 }
 
-// NoAnswer is why a rule was not judged at all, of which the rule api-server says more.
+// NoAnswer is why a rule was never judged. The rule api-server has the details.
 const NoAnswer = "the API server gave no complete answer in time"

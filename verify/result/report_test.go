@@ -44,7 +44,7 @@ broken  System pods run
 unseen  Images are there (nothing runs)
           fix:  airgap status
 
-The cluster is not well (1 finding, 1 rule unseen) after 1m30s: 2 nodes, 12 pods, 3 workloads, 8 images
+The cluster is not healthy (1 finding, 1 rule unseen) after 1m30s: 2 nodes, 12 pods, 3 workloads, 8 images
 `
 	if got := string(written(t, broken().WriteText)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -1,23 +1,23 @@
 package result
 
-// Snapshot is what two moments of a cluster are compared by, under names that
-// outlive single pods.
+// Snapshot is the state of a cluster for comparisons, by names that do not change when a pod is
+// replaced.
 type Snapshot struct {
 	Nodes     map[string]NodeState     `json:"nodes"`
 	Workloads map[string]WorkloadState `json:"workloads"` // by "Deployment kube-system/coredns"
-	// Containers are those that are to run for good, by
-	// "Deployment kube-system/coredns, container coredns".
+	// Containers are those that must run permanently, by "Deployment kube-system/coredns, container
+	// coredns".
 	Containers map[string]ContainerState `json:"containers"`
 }
 
-// NodeState is what an upgrade changes of a node.
+// NodeState has the properties of a node that an upgrade changes.
 type NodeState struct {
 	Roles   []string `json:"roles"`
 	Kubelet string   `json:"kubelet"`
 	Runtime string   `json:"runtime"`
 	Kernel  string   `json:"kernel"`
 	OS      string   `json:"os"`
-	BootID  string   `json:"bootID"` // another one after every start of the host
+	BootID  string   `json:"bootID"` // changes at each boot of the host
 }
 
 // WorkloadState counts a workload's pods.
@@ -29,8 +29,8 @@ type WorkloadState struct {
 
 // ContainerState is one container of all pods of an owner.
 type ContainerState struct {
-	Images []string            `json:"images"` // NAME:TAG@DIGEST, where both are known
-	Pods   map[string]PodState `json:"pods"`   // by UID; a static pod by its name, which it keeps
+	Images []string            `json:"images"` // NAME:TAG@DIGEST, if both are known
+	Pods   map[string]PodState `json:"pods"`   // by UID; a static pod by its name, which does not change
 }
 
 // PodState is the container in one pod.

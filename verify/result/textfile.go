@@ -6,18 +6,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// WriteTextfile writes the report for node_exporter's textfile collector: at
-// once, through a temporary file beside it, readable by all. The collector
-// reads files whose names end in .prom.
+// WriteTextfile writes the report as metrics for node_exporter's textfile collector. It writes a
+// temporary file in the same directory and renames it, with mode 0644. The collector reads files
+// with the suffix .prom.
 func (r Report) WriteTextfile(path string) error {
 	m := metrics{prometheus.NewRegistry()}
-	m.set("ok", "1 where everything held at the last verdict or look.", oneIf(r.OK))
-	m.set("last_run_timestamp_seconds", "When that was, in seconds since 1970.", float64(r.Began.Add(r.Took).UnixMilli())/1000)
-	m.set("duration_seconds", "How long it took, or has been watched.", r.Took.Seconds())
-	holds := m.byRule("rule_holds", "1 where the rule holds, 0 where it is broken; absent where it is broken as in the baseline, could not be judged or does not apply.")
-	known := m.byRule("rule_known", "1 where the rule is broken as in the baseline, which decides nothing.")
-	unseen := m.byRule("rule_unseen", "1 where the rule could not be judged.")
-	findings := m.byRule("findings", "Findings of the rule that decide the verdict.")
+	m.set("ok", "1 if all rules were ok at the end of the last run, or at the last update of a run that watches.", oneIf(r.OK))
+	m.set("last_run_timestamp_seconds", "Time of the last run or update, in seconds since 1970.", float64(r.Began.Add(r.Took).UnixMilli())/1000)
+	m.set("duration_seconds", "Duration of the run so far.", r.Took.Seconds())
+	holds := m.byRule("rule_holds", "1 if the rule is ok, 0 if it is broken; absent if it is broken as in the baseline, could not be judged or does not apply.")
+	known := m.byRule("rule_known", "1 if the rule is broken as in the baseline, which does not affect the result.")
+	unseen := m.byRule("rule_unseen", "1 if the rule could not be judged.")
+	findings := m.byRule("findings", "Findings of the rule that affect the result.")
 	for _, rule := range r.Rules {
 		if rule.Outcome == LeftOut {
 			continue
@@ -32,12 +32,12 @@ func (r Report) WriteTextfile(path string) error {
 		}
 	}
 	if r.Baseline != nil {
-		m.set("known_findings", "Findings that the baseline had too.", float64(len(r.Baseline.Known)))
+		m.set("known_findings", "Findings that are also in the baseline.", float64(len(r.Baseline.Known)))
 	}
-	m.set("nodes", "Nodes that were looked at.", float64(r.Counts.Nodes))
-	m.set("pods", "Pods that were looked at.", float64(r.Counts.Pods))
-	m.set("workloads", "DaemonSets, Deployments and StatefulSets that were looked at.", float64(r.Counts.Workloads))
-	m.set("images", "Different images that run.", float64(r.Counts.Images))
+	m.set("nodes", "Observed nodes.", float64(r.Counts.Nodes))
+	m.set("pods", "Observed pods.", float64(r.Counts.Pods))
+	m.set("workloads", "Observed DaemonSets, Deployments and StatefulSets.", float64(r.Counts.Workloads))
+	m.set("images", "Different images of running containers.", float64(r.Counts.Images))
 	m.kinds(r.Kinds)
 	m.set("client_log_lines", "Warnings and errors that client-go would have logged.", float64(r.Logged))
 	if err := prometheus.WriteToTextfile(path, m.registry); err != nil {
@@ -46,7 +46,7 @@ func (r Report) WriteTextfile(path string) error {
 	return nil
 }
 
-// metrics are those of one report, each named airgap_verify_NAME.
+// metrics are the metrics of one report, with names airgap_verify_NAME.
 type metrics struct{ registry *prometheus.Registry }
 
 func (m metrics) set(name, help string, value float64) {
@@ -56,10 +56,10 @@ func (m metrics) set(name, help string, value float64) {
 }
 
 func (m metrics) kinds(all []KindResult) {
-	age := m.by("kind", "kind_age_seconds", "How long ago the API server confirmed what is cached of the kind: by a list, an event or a bookmark.")
-	restarts := m.by("kind", "kind_restarts", "Watches of the kind after the first.")
-	errors := m.by("kind", "kind_errors", "Requests for the kind that failed, and answers that broke off.")
-	back := m.by("kind", "kind_went_back", "Times that the kind's resourceVersion went back, and it was listed again.")
+	age := m.by("kind", "kind_age_seconds", "Time since the API server last confirmed the cache of the kind with a list, an event or a bookmark.")
+	restarts := m.by("kind", "kind_restarts", "Watches of the kind after the first one.")
+	errors := m.by("kind", "kind_errors", "Failed requests and interrupted answers of the kind.")
+	back := m.by("kind", "kind_went_back", "Times that the kind's resourceVersion decreased and the kind was listed again.")
 	for _, k := range all {
 		age.WithLabelValues(k.Kind).Set(k.Age)
 		restarts.WithLabelValues(k.Kind).Set(float64(k.Restarts))

@@ -1,5 +1,5 @@
-// Package deploy brings the pods of the package dataplane to a cluster. It is a package
-// of its own so that their program stays small: it needs nothing of Kubernetes' libraries.
+// Package deploy applies the objects of the package dataplane to a cluster. It is a separate
+// package because airgap-probe must stay small, without the Kubernetes libraries.
 package deploy
 
 import (
@@ -12,16 +12,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Objects are the namespace with the DaemonSet, its Service and what it may do
-// in the cluster. image is that of airgap-probe, as NAME:TAG@DIGEST.
+// Objects returns the namespace, the DaemonSet, its Service and its rights in the cluster. image is
+// the image of airgap-probe, as NAME:TAG@DIGEST.
 func Objects(image string) ([]*unstructured.Unstructured, error) {
 	return manifests.Render("data-plane.yaml", map[string]any{
 		"Namespace": dataplane.Namespace, "Name": dataplane.Name, "Image": image, "Port": dataplane.Port, "Condition": dataplane.Condition, "Kept": kept(),
 	})
 }
 
-// kept are the fields of a pod's status that the kubelet alone writes: who could write them
-// would move the pod's address, or hide that its containers fail.
+// kept returns the fields of a pod's status that only the kubelet may write: another writer could
+// change the pod's address, or hide that its containers fail.
 func kept() []string {
 	return []string{
 		"phase", "message", "reason", "hostIP", "hostIPs", "podIP", "podIPs", "nominatedNodeName", "qosClass", "startTime", "resourceClaimStatuses",
@@ -29,8 +29,7 @@ func kept() []string {
 	}
 }
 
-// Step brings the pods to the cluster that connect leads to. image is asked for
-// when the step's turn has come.
+// Step applies Objects to the cluster that connect returns. It calls image when the step runs.
 func Step(image func() (string, error), connect func() (*rest.Config, error)) step.Step {
 	applied := manifests.Applied{
 		Connect: connect,
@@ -42,5 +41,5 @@ func Step(image func() (string, error), connect func() (*rest.Config, error)) st
 			return Objects(name)
 		},
 	}
-	return applied.Step("data-plane", "Have a pod on each node try the pod network")
+	return applied.Step("data-plane", "Install the pods that test the pod network")
 }
