@@ -13,7 +13,7 @@ type Search struct {
 	short  int // length of the shortest piece
 	long   int // length of the longest piece
 	shift  [1 << 16]uint8
-	ends   map[uint16][]int // pieces by the last two of their first short bytes
+	ends   map[uint16][]int // indexes of pieces, by the two bytes that end their first short bytes
 }
 
 type piece struct {
