@@ -1,11 +1,11 @@
-// Package apiserver runs a real etcd and a real kube-apiserver on loopback, and
-// nothing else: no controller, no kubelet. Measurements fill the one and ask the
-// other.
+// Package apiserver runs a real etcd and a real kube-apiserver on loopback, without
+// controllers and kubelets. Measurements write objects into etcd and send requests to
+// the API server.
 //
-// What flows in are the lab's programs and an empty directory, which keeps data,
-// logs, keys and the audit log. What flows out is where etcd listens, before the
-// API server has read it, and a kubeconfig for each user. Everybody may do
-// everything; what Audited does is in the audit log.
+// Its inputs are the lab's programs and an empty directory, which gets the data, logs,
+// keys and the audit log. It returns the URL of etcd, before the API server reads from
+// it, and a kubeconfig for each user. All users are cluster administrators. The audit
+// log has the requests of the user Audited.
 package apiserver
 
 import (
@@ -26,11 +26,11 @@ import (
 	"airgap.dev/airgap/e2e/freeport"
 )
 
-// notAsked are what would judge new pods, of which there are none. PodSecurity
-// lists all pods before the server is ready.
-const notAsked = "ServiceAccount,PodSecurity"
+// disabledAdmission are plug-ins that check new pods, and no measurement creates pods.
+// PodSecurity would delay the start: it lists all pods before the server is ready.
+const disabledAdmission = "ServiceAccount,PodSecurity"
 
-// startLimit is for reading a large cluster from etcd too.
+// startLimit includes the time to read a large cluster from etcd.
 const startLimit = 2 * time.Minute
 
 // Etcd is a running etcd.
@@ -40,8 +40,8 @@ type Etcd struct {
 	process *process
 }
 
-// StartEtcd starts etcd with its data in dir. It forgoes fsync: nobody wants the
-// data back after a crash.
+// StartEtcd starts etcd with its data in dir and returns when it is ready. etcd runs
+// without fsync: no measurement needs the data after a crash.
 func StartEtcd(ctx context.Context, bin, dir string) (*Etcd, error) {
 	port, err := freeport.Next()
 	if err != nil {
@@ -85,7 +85,7 @@ func Start(ctx context.Context, bin, dir string, etcd *Etcd) (*Server, error) {
 		"--etcd-servers="+etcd.URL, "--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port), "--cert-dir="+filepath.Join(dir, "pki"),
 		"--token-auth-file="+filepath.Join(dir, "tokens.csv"), "--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key, "--service-account-signing-key-file="+key,
-		"--service-cluster-ip-range=10.96.0.0/16", "--disable-admission-plugins="+notAsked,
+		"--service-cluster-ip-range=10.96.0.0/16", "--disable-admission-plugins="+disabledAdmission,
 		"--audit-policy-file="+filepath.Join(dir, "audit.yaml"), "--audit-log-path="+filepath.Join(dir, "audit.log"))
 	if err != nil {
 		return nil, err
@@ -101,10 +101,10 @@ func Start(ctx context.Context, bin, dir string, etcd *Etcd) (*Server, error) {
 // End kills the API server.
 func (s *Server) End() { s.process.end() }
 
-// Client is the measurement's own.
+// Client returns a client of the user Admin without a rate limit.
 func (s *Server) Client() (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(&rest.Config{
-		Host: "https://" + s.addr, BearerToken: Own, QPS: -1,
+		Host: "https://" + s.addr, BearerToken: Admin, QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAFile: s.ca()},
 	})
 }
@@ -112,14 +112,14 @@ func (s *Server) Client() (kubernetes.Interface, error) {
 func (s *Server) ca() string { return filepath.Join(s.dir, "pki", "apiserver.crt") }
 
 func (s *Server) ready(ctx context.Context) error {
-	// The server writes it first. An empty file would be an authority that nobody trusts, which
-	// client-go keeps.
+	// The server writes this file when it starts. client-go would keep the empty pool of an
+	// empty file for later connections.
 	authority, err := os.ReadFile(s.ca())
 	if err != nil {
 		return err
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(authority) {
-		return errors.New("its certificate is not written yet")
+		return errors.New("the API server has not written its certificate yet")
 	}
 	client, err := s.Client()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// auditPolicy logs what Audited has done, once it is done.
+// auditPolicy logs each request of Audited when it is complete.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -22,15 +22,15 @@ func writeAuditPolicy(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "audit.yaml"), []byte(auditPolicy), 0o600)
 }
 
-// Request is one that Audited has sent.
+// Request is a request of the user Audited.
 type Request struct {
 	Verb     string    `json:"verb"`
 	URI      string    `json:"requestURI"`
 	Received time.Time `json:"requestReceivedTimestamp"`
 }
 
-// Requests are those of Audited that were received between two times and have
-// been answered. A watch is answered when it ends.
+// Requests returns the completed requests of Audited that the server received between two
+// times. A watch is complete when it ends.
 func (s *Server) Requests(from, to time.Time) ([]Request, error) {
 	f, err := os.Open(filepath.Join(s.dir, "audit.log"))
 	if err != nil {

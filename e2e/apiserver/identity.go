@@ -15,18 +15,18 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// The users, which are their own tokens: the server lives for one measurement,
-// on loopback.
+// The users. The name of a user is also its token: the server runs for one measurement
+// only, on loopback.
 const (
-	Own     = "own"     // what the measurement does to the cluster
-	Audited = "audited" // what is measured
+	Admin   = "own"     // prepares and changes the cluster
+	Audited = "audited" // runs the measured program
 )
 
-// writeIdentity writes who may call the server, and the key with which it signs
-// service accounts' tokens.
+// writeIdentity writes the list of users, and the key that signs tokens of service
+// accounts.
 func writeIdentity(dir string) error {
 	var users strings.Builder
-	for _, user := range []string{Own, Audited} {
+	for _, user := range []string{Admin, Audited} {
 		fmt.Fprintf(&users, "%[1]s,%[1]s,%[1]s,\"system:masters\"\n", user)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "tokens.csv"), []byte(users.String()), 0o600); err != nil {
@@ -43,7 +43,7 @@ func writeIdentity(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "sa.key"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600)
 }
 
-// Kubeconfig writes one for a user and returns its path.
+// Kubeconfig writes a kubeconfig for a user and returns its path.
 func (s *Server) Kubeconfig(user string) (string, error) {
 	const name = "bench"
 	config := clientcmdapi.NewConfig()

@@ -1,7 +1,6 @@
-// Package bench measures airgap against limits and other tools in the same
-// run, and prints one line a figure. Targets come from the issues. What was
-// measured of other peers on another day is in docs/comparison.md, and nothing here
-// is held to it.
+// Package bench measures airgap against limits and against other tools in the same
+// run, and prints one line a figure. The targets come from the issues. Results of other
+// tools from earlier days are in docs/comparison.md; no target depends on them.
 package bench
 
 import (
@@ -26,21 +25,21 @@ type bench struct {
 	*scenario.Env
 	images []string
 	config string
-	crane  string // its program
+	crane  string // path of the program
 	env    []string
 }
 
-// part is some figures that are measured together.
+// part is a group of figures that are measured together.
 type part struct {
 	name string
 	run  func(*bench, context.Context, *figures) error
 }
 
-// parts are all of them. The first makes the bundle that the others look at.
+// parts returns all parts. The first one makes the bundle that the others use.
 func parts() []part {
 	return []part{
 		{"fill", (*bench).fill},
-		{"checks", (*bench).checks}, // before others keep keys where it looks for secrets
+		{"checks", (*bench).checks}, // before other parts write keys into directories that it searches for secrets
 		{"pullable", (*bench).pullable},
 		{"verification", (*bench).verification},
 		{"pulling", (*bench).pulling},
@@ -49,8 +48,8 @@ func parts() []part {
 	}
 }
 
-// Run measures the parts that are named, none for all, and writes the figures to out.
-// It fails when all of them are measured and some miss their targets.
+// Run measures the parts in only, or all parts if it is empty, and writes the figures to
+// out. It returns an error after the last part if figures miss their targets.
 func Run(ctx context.Context, program string, only []string, out, log io.Writer) error {
 	for _, name := range only {
 		if !slices.ContainsFunc(parts(), func(p part) bool { return p.name == name }) {
@@ -58,11 +57,11 @@ func Run(ctx context.Context, program string, only []string, out, log io.Writer)
 		}
 	}
 	w := &figures{out: out}
-	if slices.Equal(only, []string{"network"}) { // which wants no bundle
+	if slices.Equal(only, []string{"network"}) { // which needs no bundle
 		return w.verdict((*bench)(nil).network(ctx, w))
 	}
 	return w.verdict(prepared(ctx, program, log, upstream.BenchImages, func(b *bench, images []string) error {
-		if err := b.prepare(ctx, images[len(images)-4:]); err != nil { // those of Kubernetes are in every bundle
+		if err := b.prepare(ctx, images[len(images)-4:]); err != nil { // without the images of Kubernetes, which every bundle has
 			return err
 		}
 		return b.measureParts(ctx, only, w)
@@ -85,8 +84,8 @@ func (b *bench) measureParts(ctx context.Context, only []string, w *figures) err
 	return nil
 }
 
-// prepared has images added to the lab's internet before it opens, and takes
-// away afterwards what was made.
+// prepared adds images to the lab's upstream before it starts, calls run, and removes the
+// work directory afterwards.
 func prepared(ctx context.Context, program string, log io.Writer, add func(context.Context, string, io.Writer) ([]string, error), run func(*bench, []string) error) error {
 	cache, err := scenario.Prepare(ctx, log)
 	if err != nil {
@@ -105,7 +104,7 @@ func prepared(ctx context.Context, program string, log io.Writer, add func(conte
 	return run(&bench{Env: e, env: []string{"XDG_CONFIG_HOME=" + filepath.Join(e.Work, "config")}}, images)
 }
 
-// prepare makes a configuration that lists the images.
+// prepare writes a configuration that lists the images.
 func (b *bench) prepare(ctx context.Context, images []string) (err error) {
 	if b.config, err = b.Config("bench.yaml", "    - quay.io/lab/tools:1.0\n", "    - quay.io/lab/tools:1.0\n    - "+strings.Join(images, "\n    - ")+"\n"); err != nil {
 		return err
@@ -117,11 +116,11 @@ func (b *bench) prepare(ctx context.Context, images []string) (err error) {
 	return err
 }
 
-// probeImage is the name of the program's own image, but for its tag.
+// probeImage is the name of airgap's own image, without its tag.
 const probeImage = "airgap.dev/airgap-probe:"
 
-// planned asks the program itself which images the bundle has, so that both
-// tools fetch the same. The program's own comes from no upstream.
+// planned returns the images of the bundle according to its plan, so that airgap and
+// crane fetch the same. It leaves out airgap's own image, which no registry has.
 func (b *bench) planned(ctx context.Context) ([]string, error) {
 	r, err := b.Airgap(ctx, "bundle", "-f", b.config, "--plan", "--output", "json")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// checks measures how long a server takes to judge itself.
+// checks measures how long the local checks of a server take.
 func (b *bench) checks(ctx context.Context, w *figures) error {
 	took, err := scenario.LocalChecks(ctx, b.Env)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// A figure that misses its target fails the run, by name, after all parts have run;
-// one that holds does not.
+// TestVerdict: a figure that misses its target fails the run, after all parts. The error
+// names the figure.
 func TestVerdict(t *testing.T) {
 	broke := errors.New("it broke")
 	for name, tc := range map[string]struct {
-		figures   []figure
-		measuring error
-		want      []string // of the error; none: there is none
+		figures []figure
+		err     error    // of the measurement
+		want    []string // parts of the error; none: no error
 	}{
 		"nothing measured":   {},
 		"just at its target": {figures: []figure{seconds("import", time.Second, "cp", time.Second, 1.0)}},
@@ -25,8 +25,8 @@ func TestVerdict(t *testing.T) {
 		},
 		"two above":              {figures: []figure{resident("peak", measured{peak: 151e6}), perGB("fill", 2, 1, "crane", 1, 1, 1.0)}, want: []string{"peak (1.01,", "fill (2.00,"}},
 		"nothing to compare":     {figures: []figure{{"growth", 1, "us", "none", math.NaN(), 1.3}}, want: []string{"growth (NaN,"}},
-		"the measuring failed":   {figures: []figure{resident("peak", measured{peak: 1})}, measuring: broke, want: []string{"it broke"}},
-		"both, one after a miss": {figures: []figure{resident("peak", measured{peak: 300e6})}, measuring: broke, want: []string{"it broke", "peak (2.00,"}},
+		"the measurement failed": {figures: []figure{resident("peak", measured{peak: 1})}, err: broke, want: []string{"it broke"}},
+		"both, one after a miss": {figures: []figure{resident("peak", measured{peak: 300e6})}, err: broke, want: []string{"it broke", "peak (2.00,"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
@@ -35,12 +35,12 @@ func TestVerdict(t *testing.T) {
 				f.print(w)
 			}
 			if lines := strings.Count(out.String(), "bench "); lines != len(tc.figures) {
-				t.Errorf("%d lines of %d figures:\n%s", lines, len(tc.figures), out.String())
+				t.Errorf("got %d lines, want %d:\n%s", lines, len(tc.figures), out.String())
 			}
-			err := w.verdict(tc.measuring)
+			err := w.verdict(tc.err)
 			if len(tc.want) == 0 {
 				if err != nil || strings.Contains(out.String(), "MISS") {
-					t.Errorf("%v\n%s", err, out.String())
+					t.Errorf("got error %v, want none, and no MISS in:\n%s", err, out.String())
 				}
 				return
 			}
@@ -49,8 +49,8 @@ func TestVerdict(t *testing.T) {
 					t.Errorf("got %v, want %s", err, want)
 				}
 			}
-			if errors.Is(err, broke) != (tc.measuring != nil) {
-				t.Errorf("the measuring's own error is lost or made up: %v", err)
+			if errors.Is(err, broke) != (tc.err != nil) {
+				t.Errorf("got %v, want the error of the measurement: %v", err, tc.err)
 			}
 		})
 	}

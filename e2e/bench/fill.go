@@ -14,19 +14,18 @@ import (
 	"airgap.dev/airgap/e2e/upstream"
 )
 
-// fill compares the filling alone with `crane pull --format=oci` of the same
-// images, in seconds a gigabyte, since RPMs and runtime are in ours as well;
-// and the whole of `airgap bundle`, from an empty directory to a signed stick
-// that was read back, with crane, sync and sha256sum of what it wrote. The
-// upstream has all it serves in memory each time, since sha256sum reads from the
-// disk and has the kernel forget everything.
+// fill makes two comparisons, in seconds a gigabyte, since airgap's result has RPMs and
+// the runtime as well. The first is the fill phase against `crane pull --format=oci` of
+// the same images. The second is all of `airgap bundle`, from an empty directory to a
+// signed and verified bundle, against crane, sync and sha256sum of its output. Before each
+// run, all served files are read into the page cache, because the sha256sum run drops it.
 func (b *bench) fill(ctx context.Context, w *figures) error {
-	var filling []time.Duration
+	var fills []time.Duration
 	ours, theirs := b.ours(), filepath.Join(b.Work, "theirs")
 	m, err := rounds(func() (measured, error) {
 		m, err := b.bundle(ctx)
 		if err == nil {
-			filling = append(filling, m.fill())
+			fills = append(fills, m.fill())
 		}
 		return m, err
 	}, func() (measured, error) {
@@ -41,15 +40,16 @@ func (b *bench) fill(ctx context.Context, w *figures) error {
 	if err := os.RemoveAll(theirs); err != nil {
 		return err
 	}
-	slices.Sort(filling[1:])
-	perGB("fill-"+gigabytes(size), filling[1:][runs/2], size, "crane-pull-oci", m[1].took, theirSize, 1.0).print(w)
+	slices.Sort(fills[1:])
+	perGB("fill-"+gigabytes(size), fills[1:][runs/2], size, "crane-pull-oci", m[1].took, theirSize, 1.0).print(w)
 	perGB("bundle-"+gigabytes(size), m[0].took, size, "crane-sync-sha256sum", m[2].took, theirSize, 1.0).print(w)
 	resident("bundle-peak-rss", m[0]).print(w)
 	return b.fixedCost(w, size)
 }
 
-// fixedCost is the size of what each bundle has beside what its site asked for: the files
-// beside the parts, and the image of airgap-probe. parts are the parts' bytes.
+// fixedCost measures the size of the content that each bundle has in addition to the
+// content of its configuration: the files other than the parts, and the image of
+// airgap-probe. parts is the size of the parts, in bytes.
 func (b *bench) fixedCost(w *figures, parts int64) error {
 	locked, err := b.locked()
 	if err != nil {
@@ -78,13 +78,13 @@ func (b *bench) bundle(ctx context.Context) (measured, error) {
 	return measure(ctx, b.env, b.Program, "bundle", "-f", b.config, "-o", b.ours(), "--progress", "json", "--output", "json")
 }
 
-// bundleOnce makes the bundle without a figure.
+// bundleOnce makes the bundle and prints no figure.
 func (b *bench) bundleOnce(ctx context.Context, _ *figures) error {
 	_, err := b.bundle(ctx)
 	return err
 }
 
-// cranePull has a shell run crane, "$@", on the directory "$0".
+// cranePull runs a shell script in which "$@" is the crane command and "$0" its directory.
 func (b *bench) cranePull(ctx context.Context, dir, script string) (measured, error) {
 	if err := errors.Join(os.RemoveAll(dir), upstream.Warm(b.Cache)); err != nil {
 		return measured{}, err

@@ -11,9 +11,9 @@ import (
 	"airgap.dev/airgap/e2e/upstream"
 )
 
-// Large measures what might grow with a bundle, on one of so many GB: the memory,
-// the disk that it takes at any moment beside the bundle's own bytes, and how long
-// it takes until all of it can be pulled. It fails where a figure misses its target.
+// Large measures the costs that might grow with a bundle, on a bundle of so many GB: the
+// peak memory, the peak disk usage compared with the size of the bundle, and the time
+// until all images can be pulled. It returns an error if a figure misses its target.
 func Large(ctx context.Context, program string, gigabytes int, out, log io.Writer) error {
 	image := func(ctx context.Context, cache string, log io.Writer) ([]string, error) {
 		name, err := upstream.LargeImage(ctx, cache, int64(gigabytes)*1e9, log)
@@ -57,10 +57,10 @@ func (b *bench) large(ctx context.Context, w *figures) error {
 	return nil
 }
 
-// leastFree watches the disk until ctx ends, and then tells the fewest bytes
-// that were free.
+// leastFree watches the disk until ctx ends, and then sends the smallest number of free
+// bytes. It starts with least.
 func (b *bench) leastFree(ctx context.Context, least int64) <-chan int64 {
-	told := make(chan int64, 1)
+	result := make(chan int64, 1)
 	go func() {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
@@ -73,12 +73,12 @@ func (b *bench) leastFree(ctx context.Context, least int64) <-chan int64 {
 			case <-ctx.Done():
 			}
 		}
-		told <- least
+		result <- least
 	}()
-	return told
+	return result
 }
 
-// free is what a file system has left, bytes.
+// free returns the free space of a file system, in bytes.
 func free(dir string) (int64, error) {
 	var s syscall.Statfs_t
 	err := syscall.Statfs(dir, &s)

@@ -17,25 +17,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// measured is one run of a command as the kernel accounts it.
+// measured has the resources that one run of a command used.
 type measured struct {
 	took time.Duration
 	peak int64 // resident bytes
-	live int64 // bytes that the program's own collector found in use at most; 0 where it does not say
-	// work is the processors' time, without what collections of garbage took where the program says it.
+	live int64 // largest heap in use after a garbage collection, bytes; 0 if the program does not report it
+	// work is the CPU time, without that of garbage collections if the program reports it.
 	work time.Duration
 	out  []byte
 }
 
-// traceCollections has a Go program say after each collection of garbage how large
+// traceCollections makes a Go program report, after each garbage collection, how large
 // its heap was before and how much of it is in use (package runtime: GODEBUG).
 const traceCollections = "GODEBUG=gctrace=1"
 
 var collection = regexp.MustCompile(`(?m)^gc \d+ @.* ms clock, ([\d.+/]+) ms cpu, \d+->\d+->(\d+) MB`)
 
-// collections are how many bytes were in use at most, and what all of them took.
-func collections(said []byte) (live int64, took time.Duration) {
-	for _, found := range collection.FindAllSubmatch(said, -1) {
+// collections returns the largest heap in use, in bytes, and the CPU time of all garbage collections.
+func collections(trace []byte) (live int64, took time.Duration) {
+	for _, found := range collection.FindAllSubmatch(trace, -1) {
 		mb, _ := strconv.ParseInt(string(found[2]), 10, 64) // digits, by the expression
 		live = max(live, mb<<20)
 		for part := range strings.FieldsFuncSeq(string(found[1]), func(r rune) bool { return r == '+' || r == '/' }) {
@@ -46,19 +46,18 @@ func collections(said []byte) (live int64, took time.Duration) {
 	return live, took
 }
 
-// fill is the filling's time in the result of `airgap bundle --output json`.
+// fill returns the time of the fill phase from the result of `airgap bundle --output json`.
 func (m measured) fill() time.Duration {
 	var result struct{ Report struct{ Fill time.Duration } }
 	_ = json.Unmarshal(m.out, &result) // a zero shows in the figure
 	return result.Report.Fill
 }
 
-// measure runs a command to its end. It begins when the disk has done all that
-// the run before left it to do: a tool that does not wait for the disk would
-// slow down the one that comes next.
+// measure runs a command and waits until it ends. It flushes the disk first: a tool that
+// does not wait for its writes would slow down the next one.
 //
-// GNU time is between the two: to the peak of a child that begins in the memory of its
-// parent (vfork), the kernel counts what that parent ever had (exec_mmap in fs/exec.c).
+// GNU time is the parent of the command. For a child that starts in the memory of its parent
+// (vfork), the kernel includes the parent's peak in the child's (exec_mmap in fs/exec.c).
 func measure(ctx context.Context, env []string, name string, args ...string) (measured, error) {
 	usage, err := os.CreateTemp("", "airgap-bench-")
 	if err != nil {
@@ -67,32 +66,32 @@ func measure(ctx context.Context, env []string, name string, args ...string) (me
 	defer os.Remove(usage.Name())
 	defer usage.Close()
 	syscall.Sync()
-	var out, said bytes.Buffer
+	var out, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "time", append([]string{"--quiet", "--format=%M %U %S", "--output=" + usage.Name(), name}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // time does not take its child along
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // a signal to GNU time would not reach its child
 	began := time.Now()
 	if err := cmd.Run(); err != nil {
-		return measured{}, fmt.Errorf("%s %v: %w: %s", name, args, err, said.String())
+		return measured{}, fmt.Errorf("%s %v: %w: %s", name, args, err, stderr.String())
 	}
 	m := measured{took: time.Since(began), out: out.Bytes()}
 	var kib int64
 	var user, system float64
 	if _, err := fmt.Fscan(usage, &kib, &user, &system); err != nil {
-		return measured{}, fmt.Errorf("read what GNU time says of %s: %w", name, err)
+		return measured{}, fmt.Errorf("read the output of GNU time about %s: %w", name, err)
 	}
-	live, collecting := collections(said.Bytes())
+	live, collecting := collections(stderr.Bytes())
 	m.peak, m.live, m.work = kib<<10, live, time.Duration((user+system)*float64(time.Second))-collecting
 	return m, nil
 }
 
-// rounds runs all in turn, runs times.
+// rounds calls roundsOf with the default number of rounds.
 func rounds(all ...func() (measured, error)) ([]measured, error) { return roundsOf(runs, all...) }
 
-// roundsOf runs all in turn after one round that does not count, and returns the median of each:
-// a drift of the machine's speed affects all.
+// roundsOf runs all functions in turn, times times after a warm-up round, and returns the
+// median of each. So a change of the machine's speed affects all of them.
 func roundsOf(times int, all ...func() (measured, error)) ([]measured, error) {
 	counted := make([][]measured, len(all))
 	for round := range times + 1 {
@@ -122,16 +121,16 @@ func median(counted []measured) measured {
 	return m
 }
 
-// evict drops a file from the page cache. A program's resident bytes count the pages of its file
-// that the kernel maps around each fault, and it maps more of them when an earlier part of the
-// bench read the whole file.
+// evict drops a file from the page cache. The resident memory of a program includes the pages of
+// its file that the kernel maps around each fault. The kernel maps more of them after an earlier
+// part of the bench read the whole file.
 func evict(file string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := f.Sync(); err != nil { // dirty pages stay
+	if err := f.Sync(); err != nil { // the kernel does not drop dirty pages
 		return err
 	}
 	return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)

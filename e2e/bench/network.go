@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// networkLimit is what measuring between a hundred hosts may take, all of them on this
-// machine.
+// networkLimit is the longest time to measure between a hundred hosts, all of them on
+// this machine.
 const networkLimit = 60 * time.Second
 
-// networkResult is a line of Go's benchmarks: the name, and the seconds that it reports.
+// networkResult matches a line of a Go benchmark: the name, and the seconds that it reports.
 var networkResult = regexp.MustCompile(`(?m)^BenchmarkHundredHosts/(\w+)-?\d*\s.*?([\d.]+) seconds`)
 
-// network measures between a hundred hosts in network namespaces: where everything passes,
-// and where nothing does. Any wrong verdict is a failure, however fast.
+// network measures between a hundred hosts in network namespaces, once with all packets
+// passed and once with all packets dropped. A wrong result fails the benchmark at any speed.
 func (b *bench) network(ctx context.Context, w *figures) error {
 	cmd := exec.CommandContext(ctx, "go", "test", "./preflight/netprobe", "-run", "^$", "-bench", "HundredHosts", "-benchtime", "1x", "-count", "1")
 	cmd.Dir = ".."
@@ -28,7 +28,7 @@ func (b *bench) network(ctx context.Context, w *figures) error {
 	}
 	found := networkResult.FindAllSubmatch(out, -1)
 	if len(found) != 2 {
-		return errors.Join(errors.New("measure between a hundred hosts: want two results"), fmt.Errorf("%s", out))
+		return errors.Join(errors.New("measure between a hundred hosts: the output has not two results"), fmt.Errorf("%s", out))
 	}
 	for _, m := range found {
 		took, err := strconv.ParseFloat(string(m[2]), 64)

@@ -18,8 +18,8 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// pullable measures how long after its start a registry over the bundle, in
-// place, every image can be pulled; and what a verified copy costs beside cp.
+// pullable measures the time from the start of a registry that serves the bundle in place
+// until every image can be pulled. It also compares a verified import with cp.
 func (b *bench) pullable(ctx context.Context, w *figures) error {
 	stick := b.ours()
 	took, err := b.servedIn(ctx, stick)
@@ -46,8 +46,8 @@ func (b *bench) pullable(ctx context.Context, w *figures) error {
 	return nil
 }
 
-// servedIn starts the registry over the stick itself and waits until every
-// image of the bundle can be pulled.
+// servedIn starts the registry with the stick as its store and waits until every image of
+// the bundle can be pulled.
 func (b *bench) servedIn(ctx context.Context, stick string) (time.Duration, error) {
 	pki := filepath.Join(b.Work, "pki")
 	transport, err := selfSigned(ctx, pki)
@@ -66,8 +66,8 @@ func (b *bench) servedIn(ctx context.Context, stick string) (time.Duration, erro
 	return time.Since(began), err
 }
 
-// everyImage begins to pull each image: manifests and configuration whole,
-// of each layer what one read gives.
+// everyImage starts to pull each image: it reads manifests and configuration completely,
+// and the first byte of each layer.
 func (b *bench) everyImage(ctx context.Context, rt http.RoundTripper, addr string) error {
 	for _, image := range b.images {
 		ref, err := name.ParseReference(addr + "/" + image)
@@ -82,13 +82,13 @@ func (b *bench) everyImage(ctx context.Context, rt http.RoundTripper, addr strin
 			return err
 		}
 		if err := beginLayers(held); err != nil {
-			return fmt.Errorf("begin to pull %s: %w", ref, err)
+			return fmt.Errorf("start to pull %s: %w", ref, err)
 		}
 	}
 	return nil
 }
 
-// answering waits for the registry to listen.
+// answering waits until the registry responds.
 func (b *bench) answering(ctx context.Context, rt http.RoundTripper, addr string) error {
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+addr+"/v2/", nil)
@@ -124,7 +124,8 @@ func beginLayers(image v1.Image) error {
 	return nil
 }
 
-// selfSigned makes a certificate for loopback with stock openssl.
+// selfSigned creates a certificate for loopback with openssl, and returns a transport that
+// trusts it.
 func selfSigned(ctx context.Context, dir string) (http.RoundTripper, error) {
 	pem, err := scenario.SelfSigned(ctx, dir, loopback)
 	if err != nil {

@@ -30,18 +30,18 @@ import (
 	"airgap.dev/airgap/e2e/scenario"
 )
 
-// loopback is where everything that is measured listens.
+// loopback is the address of all measured servers.
 var loopback = netip.MustParseAddr("127.0.0.1")
 
-// server is a registry that was started for a measurement.
+// server is a running registry.
 type server struct {
 	addr string
 	cmd  *exec.Cmd
 }
 
-// pulling measures how fast layers come out, with 1, 8 and 64 clients at a time,
-// beside registry:3 with the same images; what it costs to serve them in place; and
-// what 64 slow clients cost in memory.
+// pulling measures how fast 1, 8 and 64 parallel clients pull layers, compared with
+// registry:3 with the same images. It also measures the cost of serving a bundle in place,
+// and the memory that 64 slow clients cost.
 func (b *bench) pulling(ctx context.Context, w *figures) error {
 	pki := filepath.Join(b.Work, "pki")
 	pem, err := scenario.SelfSigned(ctx, pki, loopback)
@@ -86,11 +86,11 @@ func (b *bench) pulling(ctx context.Context, w *figures) error {
 	return b.slowly(ctx, w, transport, layers, pki)
 }
 
-// inPlace measures what it costs to verify at every read: a bundle that the store links
-// to, beside the same bundle as a copy in the store. The figure is the processors' time of
-// the registry and its clients together, since a network is slower than either, and of
-// many rounds in turn, since the difference is small. The clients take SHA-256 of the
-// layers, as every container runtime does.
+// inPlace measures the cost of verification at every read: it compares a bundle that is a
+// link in the store with the same bundle as a copy in the store. The figure is the CPU time
+// of the registry and its clients together, since the time over a network would hide it. It
+// is the sum of many rounds, since the difference is small. The clients compute the SHA-256
+// of the layers, as every container runtime does.
 func (b *bench) inPlace(ctx context.Context, w *figures, rt http.RoundTripper, copied *server, l layers, pki string) error {
 	links := filepath.Join(b.Work, "links")
 	err := errors.Join(os.RemoveAll(links), os.Mkdir(links, 0o755))
@@ -121,7 +121,7 @@ func (b *bench) inPlace(ctx context.Context, w *figures, rt http.RoundTripper, c
 			if err != nil {
 				return err
 			}
-			if round > 0 { // the first one takes the signed SHA-256
+			if round > 0 { // the first round also computes the signed SHA-256
 				work[i] += ended - began
 			}
 		}
@@ -130,7 +130,7 @@ func (b *bench) inPlace(ctx context.Context, w *figures, rt http.RoundTripper, c
 	return nil
 }
 
-// slowly has 64 clients read at a modem's pace.
+// slowly measures the peak memory with 64 clients that read 32 KiB a second each.
 func (b *bench) slowly(ctx context.Context, w *figures, rt http.RoundTripper, l layers, pki string) error {
 	s, err := b.serve(ctx, rt, b.ours(), pki)
 	if err != nil {
@@ -162,14 +162,14 @@ func (b *bench) slowly(ctx context.Context, w *figures, rt http.RoundTripper, l 
 	return nil
 }
 
-// layers are what is pulled: the paths of big blobs, the same in both registries.
+// layers are the pulled blobs: the paths of large layers, the same in both registries.
 type layers struct {
 	paths  []string
-	size   int64 // of all of them
-	hashed bool  // whether clients take SHA-256 of the pieces
+	size   int64 // of all layers, bytes
+	hashed bool  // clients compute the SHA-256 of the pieces
 }
 
-// mirror pushes the images of one registry to the other, and finds their layers.
+// mirror pushes the images of one registry to the other, and returns their layers.
 func (b *bench) mirror(ctx context.Context, rt http.RoundTripper, from, to *server) (layers, error) {
 	var all layers
 	for _, image := range b.images {
@@ -208,7 +208,7 @@ func (b *bench) mirror(ctx context.Context, rt http.RoundTripper, from, to *serv
 	return all, nil
 }
 
-// pull takes every layer once, by so many clients together.
+// pull returns a function in which parallel clients read every layer once.
 func (s *server) pull(ctx context.Context, rt http.RoundTripper, l layers, clients int) func() (measured, error) {
 	return func() (measured, error) {
 		var next atomic.Int64
@@ -217,8 +217,8 @@ func (s *server) pull(ctx context.Context, rt http.RoundTripper, l layers, clien
 		began := time.Now()
 		for c := range clients {
 			group.Go(func() {
-				// Layers are few and big: they are asked for in pieces, so that all clients
-				// have something to do to the end.
+				// Layers are few and large: clients request pieces, so that all clients work
+				// until the end.
 				for errs[c] == nil {
 					i := int(next.Add(1) - 1)
 					if i >= len(l.paths)*pieces {
@@ -237,7 +237,7 @@ func (s *server) pull(ctx context.Context, rt http.RoundTripper, l layers, clien
 	}
 }
 
-// pieces are in how many ranges a layer is asked for.
+// pieces is the number of ranges in which clients request a layer.
 const pieces = 16
 
 func take(ctx context.Context, rt http.RoundTripper, addr, path string, piece int, to io.Writer) error {
@@ -253,7 +253,7 @@ func take(ctx context.Context, rt http.RoundTripper, addr, path string, piece in
 	defer resp.Body.Close()
 	n, err := io.Copy(to, resp.Body)
 	if err == nil && n != last-from+1 {
-		err = fmt.Errorf("%s: %d bytes, want %d", path, n, last-from+1)
+		err = fmt.Errorf("read %s: got %d bytes, want %d", path, n, last-from+1)
 	}
 	return err
 }
@@ -288,7 +288,7 @@ func get(ctx context.Context, rt http.RoundTripper, addr, path string, header ..
 	return resp, nil
 }
 
-// serve starts airgap's registry over a store.
+// serve starts airgap's registry with a store.
 func (b *bench) serve(ctx context.Context, rt http.RoundTripper, store, pki string) (*server, error) {
 	number, err := freeport.Next()
 	if err != nil {
@@ -296,7 +296,7 @@ func (b *bench) serve(ctx context.Context, rt http.RoundTripper, store, pki stri
 	}
 	port := strconv.Itoa(number)
 	s := &server{addr: net.JoinHostPort(loopback.String(), port), cmd: exec.CommandContext(ctx, b.Program, "registry", "serve", "--store", store, "--pki", pki, "--port", port, "--pushed", "")}
-	s.cmd.Env = append(os.Environ(), append(b.env, "GODEBUG=fips140=on")...) // as its unit has it
+	s.cmd.Env = append(os.Environ(), append(b.env, "GODEBUG=fips140=on")...) // as in its systemd unit
 	return s, b.start(ctx, rt, s)
 }
 
@@ -314,26 +314,26 @@ func (b *bench) start(ctx context.Context, rt http.RoundTripper, s *server) erro
 	return nil
 }
 
-// end stops the registry that was started.
+// end stops the registry.
 func (s *server) end() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	_ = s.cmd.Wait() // ended by us
+	_ = s.cmd.Wait() // stopped by the signal
 }
 
-// work is the processors' time so far of the registry and of this process, its client.
+// work returns the CPU time so far of the registry and of this process, its client.
 func (s *server) work() (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range []int{s.cmd.Process.Pid, os.Getpid()} {
 		var t unix.Timespec
 		if err := unix.ClockGettime(int32(^pid)<<3|2, &t); err != nil { // CPUCLOCK_SCHED of a process, see clock_getcpuclockid(3)
-			return 0, fmt.Errorf("read the processors' time of process %d: %w", pid, err)
+			return 0, fmt.Errorf("read the CPU time of process %d: %w", pid, err)
 		}
 		sum += time.Duration(t.Nano())
 	}
 	return sum, nil
 }
 
-// peak is the most memory that the registry had resident, bytes.
+// peak returns the peak resident memory of the registry, in bytes.
 func (s *server) peak() (int64, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
@@ -346,5 +346,5 @@ func (s *server) peak() (int64, error) {
 			return kib << 10, err
 		}
 	}
-	return 0, errors.New("the kernel does not tell the registry's memory")
+	return 0, errors.New("read the peak memory of the registry: /proc/PID/status has no VmHWM")
 }

@@ -9,20 +9,21 @@ import (
 	"time"
 )
 
-// What verification may take of a cluster of any size up to 5,000 nodes and
-// 100,000 pods, twenty pods a node.
+// The limits of verification in a cluster of any size up to 5,000 nodes and 100,000
+// pods, twenty pods a node.
 const (
 	loadLimit    = 2 * time.Minute
-	verdictLimit = 1.3 // of the time that bare informers take
-	verdictPeak  = 250e6
-	// growthLimit is how much more an object may cost in the largest cluster than
-	// in the middle one. It should be no more; the rest is what drifts.
+	verdictLimit = 1.3   // times the time of bare informers
+	verdictPeak  = 250e6 // bytes
+	// growthLimit is the largest ratio of the cost of an object in the largest cluster to that
+	// in the middle one. It should be 1; the rest allows for drift of the measurement.
 	growthLimit = 1.3
 )
 
-// scale measures `airgap verify` against a real API server, from its start to the
-// verdict that everything holds, beside bare informers that only wait until they
-// have the same objects; then what a watching one asks, and how soon it tells.
+// scale measures `airgap verify` against a real API server, from its start to the first
+// result. It compares the time with bare informers, which only wait until they have the
+// same objects. On the largest cluster it then measures the requests of a running
+// verification, and how soon it reports a change.
 func (b *bench) scale(ctx context.Context, w *figures) error {
 	var sizes []size
 	for _, pods := range []int{1_000, 10_000, 50_000, 100_000} {
@@ -33,12 +34,12 @@ func (b *bench) scale(ctx context.Context, w *figures) error {
 		sizes = append(sizes, s)
 	}
 	last := len(sizes) - 1
-	sizes[last].growth(sizes[last-1], sizes[last-2], w) // in the smallest, a start is all there is
+	sizes[last].growth(sizes[last-1], sizes[last-2], w) // without the smallest size, in which the start takes most of the time
 	return nil
 }
 
-// times is how often the verification of a cluster is measured. An API server answers consistent
-// lists in steps of 100 ms, which is much of a small cluster's time.
+// times returns how often to measure the verification of a cluster. An API server answers
+// consistent lists in steps of 100 ms, a large part of the time of a small cluster.
 func (p *populated) times() int {
 	if p.written.Pods <= 10_000 {
 		return 5 * runs
@@ -46,13 +47,13 @@ func (p *populated) times() int {
 	return runs
 }
 
-// size is what one cluster cost.
+// size has the costs in one cluster.
 type size struct {
 	objects    int
 	ours, bare measured
 }
 
-// atScale measures on one cluster, and more on the largest.
+// atScale measures one cluster. On the largest one it also calls watching.
 func (b *bench) atScale(ctx context.Context, w *figures, pods int) (size, error) {
 	p, err := b.populate(ctx, pods)
 	if err != nil {
@@ -81,12 +82,15 @@ func (b *bench) atScale(ctx context.Context, w *figures, pods int) (size, error)
 	return s, b.watching(ctx, w, name, p, &s)
 }
 
-// growth compares what each further object cost between two sizes with what it
-// cost between the two below. Of time it is the processors', without collections of
-// garbage: how many of these there are is by a rule that spends memory where there is
-// some (cmd/airgap/garbage.go), and by the limit for the peak. As much more as bare
-// informers take is not ours. Of memory it is what is in use, since what lies about beside
-// it is by far the most in a small cluster and by rule half in a large one.
+// growth compares the cost of each additional object between two sizes with the cost
+// between the two smaller sizes.
+//
+// For time, it compares CPU time without garbage collections: their number depends on the
+// free memory (cmd/airgap/garbage.go) and on the limit for the peak. It divides the result
+// by the growth of bare informers, which airgap does not cause.
+//
+// For memory, it compares the heap in use. The unused heap is most of the memory in a small
+// cluster, and half of it in a large one.
 func (s size) growth(before, first size, w *figures) {
 	each := func(of func(size) float64, a, b size) float64 {
 		return (of(b) - of(a)) / float64(b.objects-a.objects)
@@ -106,7 +110,7 @@ func (s size) growth(before, first size, w *figures) {
 	compare("scale-memory-per-object", "bytes", func(s size) float64 { return float64(s.ours.live) }, nil)
 }
 
-// verify are the arguments of `airgap verify` of this cluster.
+// verify returns the arguments of `airgap verify` for this cluster.
 func (p *populated) verify(soak string) []string {
 	return []string{
 		"verify", "--kubeconfig", p.kubeconfig, "--registry", p.registry.addr, "--ca", filepath.Join(p.pki, "registry.crt"),

@@ -16,22 +16,22 @@ import (
 	"airgap.dev/airgap/e2e/load"
 )
 
-// podsPerNode of the clusters, on average.
+// podsPerNode is the average of all clusters.
 const podsPerNode = 20
 
-// populated is a running API server with a cluster in it, and the registry that
-// its images come from.
+// populated is a running API server with a cluster, and the registry with the images of
+// the cluster.
 type populated struct {
 	dir, pki   string
 	etcd       *apiserver.Etcd
 	server     *apiserver.Server
 	registry   *server
-	kubeconfig string // of the user who is audited
+	kubeconfig string // of the user apiserver.Audited
 	written    load.Written
-	loading    time.Duration // from the first object to an API server that lists all
+	loading    time.Duration // from the first object until the API server lists all
 }
 
-// populate makes a cluster of so many pods. What is there when it fails, it ends.
+// populate creates a cluster with so many pods. After an error it stops all processes.
 func (b *bench) populate(ctx context.Context, pods int) (_ *populated, err error) {
 	p := &populated{dir: filepath.Join(b.Work, "scale"), pki: filepath.Join(b.Work, "pki")}
 	defer func() {
@@ -75,7 +75,7 @@ func (p *populated) start(ctx context.Context, bin string, c load.Cluster) (err 
 	return err
 }
 
-// complete asks the API server how many pods there are.
+// complete checks that the API server lists all pods.
 func (p *populated) complete(ctx context.Context, c load.Cluster) error {
 	client, err := p.server.Client()
 	if err != nil {
@@ -86,12 +86,12 @@ func (p *populated) complete(ctx context.Context, c load.Cluster) error {
 		return err
 	}
 	if n := first.RemainingItemCount; n == nil || *n+1 != int64(c.Pods) {
-		return fmt.Errorf("the API server has not all of %d pods", c.Pods)
+		return fmt.Errorf("list pods: the API server does not have all %d pods", c.Pods)
 	}
 	return nil
 }
 
-// end ends what was started and removes its data.
+// end stops all processes and removes their data.
 func (p *populated) end() {
 	if p.server != nil {
 		p.server.End()
@@ -102,16 +102,16 @@ func (p *populated) end() {
 	if p.registry != nil {
 		p.registry.end()
 	}
-	_ = os.RemoveAll(p.dir) // in the work directory, which goes as well
+	_ = os.RemoveAll(p.dir) // in the work directory, which is removed later
 }
 
 // lockedImage is an image of the bundle.
 type lockedImage struct {
 	Name, Digest string
-	Blobs        []struct{ Size int64 } // bytes; the manifest's own, too
+	Blobs        []struct{ Size int64 } // bytes; including the manifest
 }
 
-// locked are the images in the bundle's index.
+// locked returns the images in the bundle's index.
 func (b *bench) locked() ([]lockedImage, error) {
 	text, err := os.ReadFile(filepath.Join(b.ours(), "bank", "bundle.json"))
 	if err != nil {
@@ -126,7 +126,7 @@ func (b *bench) locked() ([]lockedImage, error) {
 	return index.Lock.Images, nil
 }
 
-// digests are the images of the bundle as a container's status names them.
+// digests returns the images of the bundle as REPOSITORY@DIGEST, as in a container's status.
 func (b *bench) digests() ([]string, error) {
 	locked, err := b.locked()
 	var all []string

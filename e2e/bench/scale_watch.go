@@ -14,28 +14,27 @@ import (
 )
 
 const (
-	quiet        = 30 * time.Second // in which requests are counted
-	requestLimit = 3                // in that time: one in fifteen seconds, to learn that the server is lost, and one a minute for kinds that may come
-	tellingLimit = time.Second
-	broken       = 6 // pods, one after the other
+	quiet        = 30 * time.Second // how long requests are counted
+	requestLimit = 3                // in that time: one in 15 seconds to detect a lost server, one a minute to detect new kinds
+	reportLimit  = time.Second      // from a change of status to the line about it
+	broken       = 6                // pods, one at a time
 )
 
-// The line of the rule about pods, as progress tells it.
+// The progress line of the rule about pods.
 const (
 	podsRule = "System pods run and are ready: "
-	podsHold = podsRule + "ok"
+	podsOK   = podsRule + "ok"
 )
 
-// watching measures a verification that goes on: what it asks of the API server
-// beyond its watches, how soon it names a pod that breaks, and the most memory
-// that it ever had.
+// watching measures a running verification: the requests to the API server other than
+// watches, how soon it reports a broken pod, and its peak memory.
 func (b *bench) watching(ctx context.Context, w *figures, name string, p *populated, s *size) error {
 	v, err := b.startVerify(ctx, p)
 	if err != nil {
 		return err
 	}
 	defer v.end()
-	if _, err := v.until(ctx, podsHold); err != nil {
+	if _, err := v.until(ctx, podsOK); err != nil {
 		return err
 	}
 	requests, err := p.requests(ctx)
@@ -47,7 +46,7 @@ func (b *bench) watching(ctx context.Context, w *figures, name string, p *popula
 	if err != nil {
 		return err
 	}
-	seconds(name+"broken-pod-told", longest, "limit", tellingLimit, 1.0).print(w)
+	seconds(name+"broken-pod-told", longest, "limit", reportLimit, 1.0).print(w)
 	peak, err := v.peak()
 	if err != nil {
 		return err
@@ -57,7 +56,7 @@ func (b *bench) watching(ctx context.Context, w *figures, name string, p *popula
 	return nil
 }
 
-// requests counts what verification asks of a cluster in which nothing happens.
+// requests counts the requests of a verification while the cluster does not change.
 func (p *populated) requests(ctx context.Context) (float64, error) {
 	from := time.Now()
 	select {
@@ -80,31 +79,31 @@ func (p *populated) requests(ctx context.Context) (float64, error) {
 
 // verification is a running `airgap verify`.
 type verification struct {
-	server // of which it has only the process
+	server // without an address
 	lines  <-chan string
 }
 
 func (b *bench) startVerify(ctx context.Context, p *populated) (*verification, error) {
 	cmd := exec.CommandContext(ctx, b.Program, p.verify("59m")...)
 	cmd.Env = append(os.Environ(), b.env...)
-	said, err := cmd.StderrPipe()
+	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	lines := make(chan string, 100) // more than it ever says
+	lines := make(chan string, 100) // more than verify prints
 	go func() {
 		defer close(lines)
-		for s := bufio.NewScanner(said); s.Scan(); {
+		for s := bufio.NewScanner(stderr); s.Scan(); {
 			lines <- s.Text()
 		}
 	}()
 	return &verification{server{cmd: cmd}, lines}, nil
 }
 
-// until waits for a line that has the text, and says when it came.
+// until waits for a line with the text, and returns the time of the line.
 func (v *verification) until(ctx context.Context, text string) (time.Time, error) {
 	limited, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -113,20 +112,20 @@ func (v *verification) until(ctx context.Context, text string) (time.Time, error
 		select {
 		case line, more := <-v.lines:
 			if !more {
-				return time.Time{}, fmt.Errorf("verify ended; its last words: %s", last)
+				return time.Time{}, fmt.Errorf("verify ended; its last line: %s", last)
 			}
 			if strings.Contains(line, text) {
 				return time.Now(), nil
 			}
 			last = line
 		case <-limited.Done():
-			return time.Time{}, fmt.Errorf("wait for verify to say %q: %w; it said %s", text, limited.Err(), last)
+			return time.Time{}, fmt.Errorf("wait for the line %q of verify: %w; its last line: %s", text, limited.Err(), last)
 		}
 	}
 }
 
-// longest breaks pods, one after the other, and returns the longest time from a
-// change of status to the line that names the pod.
+// longest breaks pods, one at a time, and returns the longest time from a change of
+// status to the line that names the pod.
 func (v *verification) longest(ctx context.Context, p *populated) (longest time.Duration, err error) {
 	client, err := p.server.Client()
 	if err != nil {
@@ -137,25 +136,25 @@ func (v *verification) longest(ctx context.Context, p *populated) (longest time.
 	if err != nil {
 		return 0, err
 	}
-	become := func(pod string, ready bool) error {
+	setReady := func(pod string, ready bool) error {
 		status := map[bool]string{true: "True", false: "False"}[ready]
 		_, err := api.Patch(ctx, pod, types.StrategicMergePatchType, []byte(`{"status":{"conditions":[{"type":"Ready","status":"`+status+`"}]}}`), metav1.PatchOptions{}, "status")
 		return err
 	}
 	for _, pod := range pods.Items {
 		began := time.Now()
-		if err := become(pod.Name, false); err != nil {
+		if err := setReady(pod.Name, false); err != nil {
 			return 0, err
 		}
-		told, err := v.until(ctx, "Pod kube-system/"+pod.Name)
+		reported, err := v.until(ctx, "Pod kube-system/"+pod.Name)
 		if err != nil {
 			return 0, err
 		}
-		longest = max(longest, told.Sub(began))
-		if err := become(pod.Name, true); err != nil {
+		longest = max(longest, reported.Sub(began))
+		if err := setReady(pod.Name, true); err != nil {
 			return 0, err
 		}
-		if _, err := v.until(ctx, podsHold); err != nil {
+		if _, err := v.until(ctx, podsOK); err != nil {
 			return 0, err
 		}
 	}

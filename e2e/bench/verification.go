@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// verification compares verifying every byte of the bundle with two plain loops on all processors:
-// one hashes as many bytes from memory, the other reads the bundle's files and hashes them. No
-// program that reads each byte is faster than the second.
+// verification compares the verification of every byte of the bundle with two plain loops on all
+// CPUs: one hashes as many bytes from memory, the other reads the bundle's files and hashes them.
+// No program that reads each byte is faster than the second loop.
 func (b *bench) verification(ctx context.Context, w *figures) error {
 	dir := filepath.Join(b.ours(), "bank")
 	size, err := sizeOf(dir)
@@ -50,8 +50,8 @@ func sizeOf(dir string) (size int64, err error) {
 	return size, nil
 }
 
-// hashing hashes so many bytes, a MiB at a time, on all processors. They come from memory
-// as a bundle's do, since no processor's cache holds as many different ones.
+// hashing hashes size bytes, a MiB at a time, on all CPUs. The buffer is larger than the CPU
+// caches, so that the bytes come from memory, as those of a bundle.
 func hashing(size int64) measured {
 	const piece = 1 << 20
 	bytes := make([]byte, 256<<20)
@@ -74,7 +74,7 @@ func hashing(size int64) measured {
 }
 
 // readingAndHashing reads the files of a directory and hashes them, a few MiB at a time on each
-// processor and in pieces that fit its cache.
+// CPU and in pieces that fit into its cache.
 func readingAndHashing(dir string) (measured, error) {
 	const share, piece = 16 << 20, 64 << 10
 	entries, err := os.ReadDir(dir)

@@ -1,14 +1,13 @@
-// Package execs sees every program that is started inside a cgroup, with its
-// arguments and its environment, however short its life is.
+// Package execs reports every program that starts inside a cgroup, with its
+// arguments and its environment, also if the program runs for a very short time.
 //
-// The kernel itself says so: a BPF program on the tracepoint
-// sched_process_exec copies both while the new program has not run a single
-// instruction. Nobody has to be quick, as somebody has who reads /proc, and
-// nothing inside the cgroup can tell that it is watched.
+// A BPF program on the tracepoint sched_process_exec copies both before the new
+// program runs its first instruction. A reader of /proc would miss short programs.
+// Programs inside the cgroup cannot detect the probe.
 //
-// It needs root, a kernel with BPF and its own types (/sys/kernel/btf), and a
-// cgroup v2 directory. A process without an exec of its own has its parent's
-// arguments; a title that a process gives itself later is not seen.
+// The package needs root, a kernel with BPF and BTF (/sys/kernel/btf), and a cgroup v2
+// directory. It does not report a fork without exec, which has the arguments of its
+// parent, and no title that a process sets later.
 package execs
 
 import (
@@ -21,23 +20,23 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 )
 
-// Exec is one program that was started.
+// Exec is the start of one program.
 type Exec struct {
-	PID   int    // the outer machine's
-	Child string // the cgroup right below the watched one that it is in; "" when that is gone
+	PID   int    // in the PID namespace of the outer machine
+	Child string // its cgroup directly below the watched one; "" if that was removed
 	Args  []string
 	Env   []string
-	Cut   bool // there was more than could be copied: the last strings are missing
+	Cut   bool // the text was too long to copy: the last strings are missing
 }
 
-// Count is what a Watcher has seen.
+// Count has the totals of a Watcher.
 type Count struct {
 	Execs int
-	Lost  int // that the kernel had no room to tell of
+	Lost  int // records for which the ring buffer had no space
 	Cut   int
 }
 
-// A Watcher tells of execs until it is closed.
+// A Watcher reports execs until it is closed.
 type Watcher struct {
 	probe  *probe
 	hook   link.Link
@@ -47,12 +46,12 @@ type Watcher struct {
 	ended  chan struct{}
 }
 
-// Watch calls see, from one goroutine, for each program that is started below
-// the cgroup v2 directory. Those that run already are not told.
+// Watch calls see, from one goroutine, for each program that starts below the
+// cgroup v2 directory. It does not report programs that run already.
 func Watch(cgroup string, see func(Exec)) (*Watcher, error) {
 	w, err := open(cgroup)
 	if err != nil {
-		return nil, fmt.Errorf("watch what is started in %s: %w", cgroup, err)
+		return nil, fmt.Errorf("watch the programs that start in %s: %w", cgroup, err)
 	}
 	go w.loop(see)
 	return w, nil
@@ -77,7 +76,7 @@ func open(cgroup string) (*Watcher, error) {
 	return w, nil
 }
 
-// Close ends the watch, after see was told everything that had happened.
+// Close ends the watch after see was called for all earlier execs.
 func (w *Watcher) Close() (Count, error) {
 	errs := []error{w.hook.Close(), w.reader.Flush()}
 	<-w.ended
@@ -86,7 +85,7 @@ func (w *Watcher) Close() (Count, error) {
 	return w.count, errors.Join(append(errs, err, w.reader.Close(), w.probe.close(), w.places.close())...)
 }
 
-// loop ends with Flush, or with a ring that cannot be read, which Close shows.
+// loop ends after Flush, or when the ring buffer cannot be read, which Close reports.
 func (w *Watcher) loop(see func(Exec)) {
 	defer close(w.ended)
 	for {
@@ -104,7 +103,7 @@ func (w *Watcher) loop(see func(Exec)) {
 	}
 }
 
-// parse reads what the probe writes: see there.
+// parse reads a record of the probe. The format is at the constants in probe.go.
 func parse(record []byte) (e Exec, child uint64) {
 	number := func(at int) uint64 { return binary.NativeEndian.Uint64(record[at:]) }
 	args, all, failed := number(atArgs), number(atAll), number(atFailed)
@@ -119,7 +118,7 @@ func parse(record []byte) (e Exec, child uint64) {
 	return e, number(atChild)
 }
 
-// split takes strings apart that each end with a zero.
+// split returns the strings of a text in which each string ends with a zero byte.
 func split(text []byte) []string {
 	var all []string
 	for s := range bytes.SplitAfterSeq(text, []byte{0}) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestWatch starts programs in a cgroup, one after the other as fast as it
-// goes, of which each ends at once. Every one has to be told, whole.
+// TestWatch starts many programs in a cgroup as fast as possible. Each ends
+// immediately. The watcher must report each of them completely.
 func TestWatch(t *testing.T) {
 	if os.Getenv("AIRGAP_LAB") == "" {
 		t.Skip("needs root and perf events: set AIRGAP_LAB=1")
@@ -54,6 +54,6 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	if count.Lost != 0 || count.Cut != 1 {
-		t.Errorf("%+v, want the one program with too long arguments cut, and none lost", count)
+		t.Errorf("got %+v, want 1 program cut (its arguments are too long) and 0 lost", count)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// places gives the names of cgroups by their numbers.
+// places maps the IDs of cgroups to their names.
 type places struct {
 	mount int // where cgroup v2 is mounted
-	level int // of the watched cgroup below that
+	level int // of the watched cgroup below the mount point
 	known map[uint64]string
 }
 
@@ -34,8 +34,8 @@ func placesAround(cgroup string) (*places, error) {
 
 func (p *places) close() error { return unix.Close(p.mount) }
 
-// name is the last part of a cgroup's, "" when it was gone when it was first
-// asked for.
+// name returns the last part of the path of a cgroup, or "" if the cgroup was removed
+// before the first call for it.
 func (p *places) name(id uint64) string {
 	name, known := p.known[id]
 	if !known {
@@ -45,10 +45,10 @@ func (p *places) name(id uint64) string {
 	return name
 }
 
-// find opens the directory by its number.
+// find opens the directory of a cgroup by its ID.
 func (p *places) find(id uint64) string {
-	const byNumber = 0xfe // FILEID_KERNFS
-	handle := unix.NewFileHandle(byNumber, binary.NativeEndian.AppendUint64(nil, id))
+	const byID = 0xfe // FILEID_KERNFS
+	handle := unix.NewFileHandle(byID, binary.NativeEndian.AppendUint64(nil, id))
 	fd, err := unix.OpenByHandleAt(p.mount, handle, unix.O_RDONLY|unix.O_CLOEXEC)
 	if err != nil {
 		return ""
@@ -61,7 +61,7 @@ func (p *places) find(id uint64) string {
 	return filepath.Base(path)
 }
 
-// mountOf is the root of the file system that dir is on.
+// mountOf returns the root of the file system with dir.
 func mountOf(dir string) (string, error) {
 	var here, above unix.Stat_t
 	for {

@@ -10,31 +10,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A record of the probe: numbers of 8 bytes, then arguments and environment as
-// they lie in the new program's memory, one after the other.
+// A record of the probe has numbers of 8 bytes, then the arguments and the
+// environment as in the memory of the new program.
 const (
 	atPID      = 8 * iota // in its upper half
-	atChild               // the number of the cgroup it is in or below, right below the watched one
+	atChild               // ID of the program's cgroup directly below the watched one, or of its ancestor there
 	atArgs                // length of the arguments
 	atAll                 // length of arguments and environment
-	atFailed              // why they could not be copied, or 0
+	atFailed              // error code of the copy, or 0
 	headerSize            // where the strings begin
 
-	maxText  = 31 << 10 // of one program: with more it is cut; a processor's scratch takes 32 KiB
+	maxText  = 31 << 10 // bytes of one program; longer text is cut: the buffer of a CPU has at most 32 KiB
 	ringSize = 8 << 20
 )
 
-// A probe is the program in the kernel with what it writes to.
+// A probe is the program in the kernel with its maps.
 type probe struct {
 	program *ebpf.Program
 	ring    *ebpf.Map // records
-	missed  *ebpf.Map // one number: records that found no room
+	missed  *ebpf.Map // one number: records without space in the ring buffer
 	others  []*ebpf.Map
 }
 
-// loadProbe hands the kernel a program that looks at the processes below one
-// cgroup, and tells in which of those on a level they are. It does nothing before
-// it is attached.
+// loadProbe loads a program into the kernel that reports the processes below one
+// cgroup, with the ID of their cgroup at a level. The program does nothing until it
+// is attached.
 func loadProbe(cgroup string, level int) (*probe, error) {
 	p := &probe{}
 	var where, scratch *ebpf.Map
@@ -62,7 +62,7 @@ func loadProbe(cgroup string, level int) (*probe, error) {
 		return nil, errors.Join(err, p.close())
 	}
 	p.program, err = ebpf.NewProgram(&ebpf.ProgramSpec{
-		Name: "airgap_lab_exec", Type: ebpf.RawTracepoint, License: "Dual BSD/GPL", // the kernel wants to hear GPL for reading memory
+		Name: "airgap_lab_exec", Type: ebpf.RawTracepoint, License: "Dual BSD/GPL", // the helpers that read memory require a GPL-compatible license
 		Instructions: instructions(offsets, level, where, scratch, p.ring, p.missed),
 	})
 	if err != nil {
@@ -97,7 +97,7 @@ func (p *probe) close() error {
 	return errors.Join(errs...)
 }
 
-// offsets are where this kernel has what the probe reads.
+// offsets are the positions of struct members in this kernel, in bytes.
 type offsets struct{ mm, args int32 }
 
 func findOffsets() (offsets, error) {
@@ -125,7 +125,7 @@ func offsetOf(kernel *btf.Spec, structure, member string) (int32, error) {
 	return int32(at), nil
 }
 
-// within looks into structures without a name as well.
+// within returns the offset of a member, also in anonymous structures.
 func within(members []btf.Member, name string) (uint32, bool) {
 	for _, m := range members {
 		if m.Name == name {
@@ -140,8 +140,8 @@ func within(members []btf.Member, name string) (uint32, bool) {
 	return 0, false
 }
 
-// instructions copy arguments and environment, which lie side by side, into
-// scratch, and hand that out.
+// instructions copies the arguments and the environment, which are adjacent in memory,
+// into scratch, and writes them to the ring buffer.
 func instructions(at offsets, level int, where, scratch, ring, missed *ebpf.Map) asm.Instructions {
 	const record, start, length = asm.R7, asm.R8, asm.R9
 	frame := func(offset int32) asm.Instructions {
@@ -150,7 +150,7 @@ func instructions(at offsets, level int, where, scratch, ring, missed *ebpf.Map)
 	kernel := func(to, size int32, from asm.Register, offset int32) asm.Instructions {
 		return append(frame(to), asm.Mov.Imm(asm.R2, size), asm.Mov.Reg(asm.R3, from), asm.Add.Imm(asm.R3, offset), asm.FnProbeReadKernel.Call())
 	}
-	first := func(m *ebpf.Map) asm.Instructions { // the only element, or the end
+	first := func(m *ebpf.Map) asm.Instructions { // the only element; jumps to the end if it is missing
 		return asm.Instructions{
 			asm.StoreImm(asm.RFP, -4, 0, asm.Word),
 			asm.LoadMapPtr(asm.R1, m.FD()), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, -4), asm.FnMapLookupElem.Call(),

@@ -15,10 +15,10 @@ import (
 
 const (
 	controlPlaneNodes = 3
-	replicas          = 30 // of an application
+	replicas          = 30 // pods of an application, at most
 )
 
-// count takes an object into account that has so many bytes.
+// count adds an object of size bytes.
 func (w *Written) count(object runtime.Object, size int) {
 	w.Objects++
 	if _, is := object.(*corev1.Pod); is {
@@ -27,16 +27,16 @@ func (w *Written) count(object runtime.Object, size int) {
 	}
 }
 
-// objects are the whole cluster, each with its key in etcd.
+// objects returns all objects of the cluster, each with its key in etcd.
 func (c Cluster) objects() iter.Seq2[string, runtime.Object] {
 	return func(yield func(string, runtime.Object) bool) {
-		_ = c.system(yield) && c.nodes(yield) && c.applications(yield) // false: no more is wanted
+		_ = c.system(yield) && c.nodes(yield) && c.applications(yield) // false: the caller needs no further objects
 	}
 }
 
 type yield = func(string, runtime.Object) bool
 
-// system are namespaces and the system's workloads but for their pods on each node.
+// system yields the namespaces and the system's workloads, without the pods that each node has.
 func (c Cluster) system(yield yield) bool {
 	for _, name := range []string{"kube-flannel", "airgap-system", "kube-node-lease", "shop"} {
 		if !yield("namespaces/"+name, namespace(name)) {
@@ -53,10 +53,10 @@ func (c Cluster) system(yield yield) bool {
 			return false
 		}
 	}
-	return yield("services/specs/kube-system/kube-dns", dnsService()) && yield("endpointslices/kube-system/kube-dns-x", dnsEnds()) && c.replicated(coreDNS(), yield)
+	return yield("services/specs/kube-system/kube-dns", dnsService()) && yield("endpointslices/kube-system/kube-dns-x", dnsEndpoints()) && c.replicated(coreDNS(), yield)
 }
 
-// nodes are all nodes with what runs on each of them.
+// nodes yields all nodes with their leases, static pods and pods of DaemonSets.
 func (c Cluster) nodes(yield yield) bool {
 	static, everywhere := c.makers(controlPlane()), c.makers(daemons())
 	for i := range c.Nodes {
@@ -77,7 +77,7 @@ func (c Cluster) nodes(yield yield) bool {
 	return true
 }
 
-// applications fill the cluster up to the number of pods that is wanted.
+// applications yields applications until the cluster has c.Pods pods.
 func (c Cluster) applications(yield yield) bool {
 	left := c.Pods - c.Nodes*len(daemons()) - min(c.Nodes, controlPlaneNodes)*len(controlPlane()) - coreDNS().replicas
 	for i := 0; left > 0; i++ {
@@ -90,7 +90,7 @@ func (c Cluster) applications(yield yield) bool {
 	return true
 }
 
-// replicated are a Deployment, its ReplicaSet and its pods.
+// replicated yields a Deployment, its ReplicaSet and its pods.
 func (c Cluster) replicated(w workload, yield yield) bool {
 	ok := yield("deployments/"+w.namespace+"/"+w.name, w.deployment()) &&
 		yield("replicasets/"+w.namespace+"/"+w.replicaSetName(), w.replicaSet())
@@ -102,7 +102,7 @@ func (c Cluster) replicated(w workload, yield yield) bool {
 	return ok
 }
 
-// makers make the pods of these workloads.
+// makers returns a function for each workload that creates its pods.
 func (c Cluster) makers(of []workload) (all []func(string, int) *corev1.Pod) {
 	for _, w := range of {
 		all = append(all, w.pods(c.Images))
@@ -116,8 +116,8 @@ func putPod(p *corev1.Pod, yield yield) bool {
 
 func nodeName(i int) string { return fmt.Sprintf("worker-%04d.bank.example", i) }
 
-// sum is 64 hexadecimal digits that belong to a name: identities that differ, and
-// are the same in the next run.
+// sum returns 64 hexadecimal digits for a name. Different names have different digits,
+// and each run gets the same ones.
 func sum(name string) string {
 	s := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(s[:])
@@ -128,7 +128,7 @@ func uid(name string) types.UID {
 	return types.UID(s[:8] + "-" + s[8:12] + "-4" + s[13:16] + "-a" + s[17:20] + "-" + s[20:32])
 }
 
-// born is when everything was made: a day that has passed.
+// born is the creation time of all objects, in the past.
 func born() metav1.Time { return metav1.NewTime(time.Date(2026, 10, 1, 6, 30, 0, 0, time.UTC)) }
 
 func namespace(name string) *corev1.Namespace {

@@ -5,8 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// containers of a pod: one of the system's, or an application and what stands
-// beside it. Without images they have names that nobody resolves, as a template.
+// containers returns the containers of a pod: one for a system workload, an application
+// and its sidecar else. Without images, as in a template, they have names by tag that no
+// registry has.
 func (w workload) containers(images []string) []corev1.Container {
 	image := func(i int) string {
 		if len(images) == 0 {
@@ -22,9 +23,9 @@ func (w workload) containers(images []string) []corev1.Container {
 	main.Env = environment(w.name)
 	main.ReadinessProbe = probe("/readyz")
 	main.VolumeMounts = append(main.VolumeMounts, mount("cache", "/var/cache/app"))
-	beside := container("log-shipper", image(1), 2020, "50m", "64Mi")
-	beside.VolumeMounts = []corev1.VolumeMount{token(), mount("cache", "/var/cache/app")}
-	return []corev1.Container{main, beside}
+	sidecar := container("log-shipper", image(1), 2020, "50m", "64Mi")
+	sidecar.VolumeMounts = []corev1.VolumeMount{token(), mount("cache", "/var/cache/app")}
+	return []corev1.Container{main, sidecar}
 }
 
 func container(name, image string, port int32, cpu, memory string) corev1.Container {
@@ -44,14 +45,14 @@ func mount(volume, at string) corev1.VolumeMount {
 
 const tokenVolume = "kube-api-access-x7k2p"
 
-// token is mounted by everybody.
+// token is the volume that each container mounts.
 func token() corev1.VolumeMount {
 	m := mount(tokenVolume, "/var/run/secrets/kubernetes.io/serviceaccount")
 	m.ReadOnly = true
 	return m
 }
 
-// environment is what an application is told: values, its own pod, a secret.
+// environment has the three kinds of variables: values, fields of the pod, and a key of a Secret.
 func environment(name string) []corev1.EnvVar {
 	all := []corev1.EnvVar{
 		{Name: "LOG_LEVEL", Value: "info"},

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// managed are entries as server-side bookkeeping leaves them: who wrote
-// metadata and spec, and who wrote the status.
+// managed returns managedFields as the API server records them: one entry for the
+// writer of metadata and spec, and one for the writer of the status.
 func managed(apiVersion, writer, reporter string, object any) []metav1.ManagedFieldsEntry {
 	at := born()
 	entry := func(manager, subresource string, fields any) metav1.ManagedFieldsEntry {
@@ -24,7 +24,7 @@ func managed(apiVersion, writer, reporter string, object any) []metav1.ManagedFi
 	return []metav1.ManagedFieldsEntry{entry(writer, "", all), entry(reporter, "status", map[string]any{"f:status": status})}
 }
 
-// plain is the object as JSON has it.
+// plain returns the object in its JSON form.
 func plain(object any) map[string]any {
 	var fields map[string]any
 	text, err := json.Marshal(object)
@@ -37,13 +37,13 @@ func plain(object any) map[string]any {
 	return fields
 }
 
-// set is the set of a map's fields in the form of FieldsV1.
+// set returns the fields of a map in the format of FieldsV1.
 func set(fields map[string]any) map[string]any {
 	owned := map[string]any{}
 	for name, value := range fields {
 		switch name {
-		case "uid", "namespace", "creationTimestamp", "kind", "apiVersion", "nodeName", "generation", "priority", "preemptionPolicy": // belong to nobody
-		case "containerStatuses", "tolerations": // change as a whole
+		case "uid", "namespace", "creationTimestamp", "kind", "apiVersion", "nodeName", "generation", "priority", "preemptionPolicy": // the API server sets these
+		case "containerStatuses", "tolerations": // atomic
 			owned["f:"+name] = map[string]any{}
 		default:
 			owned["f:"+name] = below(value)
@@ -52,8 +52,8 @@ func set(fields map[string]any) map[string]any {
 	return owned
 }
 
-// below are the fields of one value. Lists of objects go by the keys that such
-// lists have.
+// below returns the fields of one value. The elements of a list of objects are named by
+// the key of the list.
 func below(value any) map[string]any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -65,7 +65,7 @@ func below(value any) map[string]any {
 			if !is {
 				return map[string]any{}
 			}
-			if object["name"] != tokenVolume { // admission adds it, for nobody
+			if object["name"] != tokenVolume { // an admission plug-in adds it
 				owned[listKey(object, i)] = set(object)
 			}
 		}

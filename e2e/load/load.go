@@ -1,12 +1,11 @@
-// Package load fills an etcd with a large cluster that is well: nodes with their
-// leases, a control plane, system workloads, and applications of two containers
-// each, with all that kubelets and controllers write about them.
+// Package load fills an etcd with a large healthy cluster: nodes with their leases, a
+// control plane, system workloads, and applications of two containers each. The objects
+// have all fields that kubelets and controllers write.
 //
-// What flows in are numbers of nodes and pods and the images that run. What flows
-// out are objects in etcd, encoded as kube-apiserver stores them. They do not go
-// through its API: that takes two requests a pod, one for its status, and on two
-// cores half an hour of 100,000. To the API server it makes no difference who
-// wrote them, and to its clients neither.
+// Its inputs are the numbers of nodes and pods, and the images that run. It writes
+// objects into etcd, encoded as kube-apiserver stores them. It does not use the API,
+// which takes two requests a pod, one for its status: half an hour for 100,000 pods on
+// two cores. The API server and its clients see the same objects in both cases.
 package load
 
 import (
@@ -26,22 +25,22 @@ const (
 	writers = 4
 )
 
-// Cluster is what to make.
+// Cluster is the size and the content of a cluster.
 type Cluster struct {
 	Nodes  int
-	Pods   int      // of all kinds, system workloads' too; at least four a node and twenty
-	Images []string // as a container's status has them, REPOSITORY@DIGEST; pods share them
+	Pods   int      // of all kinds, including system workloads; at least four a node plus twenty
+	Images []string // REPOSITORY@DIGEST, as in the status of a container; pods share them
 }
 
-// Written is what was made.
+// Written has the totals of Fill.
 type Written struct {
 	Objects int
 	Pods    int
-	Bytes   int64 // of the pods, as etcd keeps them
+	Bytes   int64 // of the pods, as stored in etcd
 }
 
-// Fill writes the cluster into the etcd at that URL, over what was there under
-// the same names.
+// Fill writes the cluster into the etcd at that URL. It replaces objects of the same
+// names.
 func (c Cluster) Fill(ctx context.Context, etcd string) (Written, error) {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{etcd}, Logger: zap.NewNop()})
 	if err != nil {
@@ -80,11 +79,11 @@ func (c Cluster) Fill(ctx context.Context, etcd string) (Written, error) {
 	return w, nil
 }
 
-// prefix is kube-apiserver's --etcd-prefix, as it is by default.
+// prefix is the default of kube-apiserver's --etcd-prefix.
 const prefix = "/registry/"
 
-// stored is the object as the API server stores it: protobuf in an envelope that
-// says of which kind it is.
+// stored returns the object as the API server stores it: protobuf in an envelope with
+// its API version and kind.
 func stored(object runtime.Object) ([]byte, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// node is a GPU server; the first ones are the control plane.
+// node returns a GPU server. The first nodes are the control plane.
 func (c Cluster) node(i int) *corev1.Node {
 	name := nodeName(i)
 	n := &corev1.Node{
@@ -54,21 +54,21 @@ func (c Cluster) nodeStatus(i int) corev1.NodeStatus {
 			KubeletVersion: "v1.36.3", OperatingSystem: "linux", Architecture: "amd64",
 		},
 	}
-	says := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) {
+	condition := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) {
 		s.Conditions = append(s.Conditions, corev1.NodeCondition{Type: kind, Status: status, Reason: reason, Message: message, LastHeartbeatTime: born(), LastTransitionTime: born()})
 	}
-	says(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available")
-	says(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure")
-	says(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available")
-	says(corev1.NodeNetworkUnavailable, corev1.ConditionFalse, "FlannelIsUp", "Flannel is running on this node")
-	says(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
+	condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available")
+	condition(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure")
+	condition(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available")
+	condition(corev1.NodeNetworkUnavailable, corev1.ConditionFalse, "FlannelIsUp", "Flannel is running on this node")
+	condition(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
 	for _, image := range c.Images {
 		s.Images = append(s.Images, corev1.ContainerImage{Names: []string{image, tagged(image)}, SizeBytes: 94 << 20})
 	}
 	return s
 }
 
-// lease is one for a day, since nobody is there to renew it.
+// lease is valid for a day, since no process renews it.
 func lease(namespace, name, holder string) *coordinationv1.Lease {
 	seconds, renewed := int32(24*3600), metav1.NowMicro()
 	return &coordinationv1.Lease{
@@ -77,7 +77,7 @@ func lease(namespace, name, holder string) *coordinationv1.Lease {
 	}
 }
 
-// nodeLease is a kubelet's.
+// nodeLease returns the lease of a kubelet.
 func nodeLease(node string) *coordinationv1.Lease {
 	l := lease(corev1.NamespaceNodeLease, node, node)
 	l.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node, UID: uid("node " + node)}}

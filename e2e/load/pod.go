@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// pods makes the pods of the workload: the i-th one, running on a node. All have
-// the same fields, so that these are listed once.
+// pods returns a function that creates the i-th pod of the workload, running on a node.
+// All pods have the same managedFields, which are computed once.
 func (w workload) pods(images []string) func(node string, i int) *corev1.Pod {
 	var fields []metav1.ManagedFieldsEntry
 	return func(node string, i int) *corev1.Pod {
@@ -74,7 +74,7 @@ func (w workload) volumes() []corev1.Volume {
 	return append(all, corev1.Volume{Name: "cache", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 }
 
-// status is that of a pod all of whose containers run.
+// status returns the status of a pod in which all containers run.
 func (w workload) status(p *corev1.Pod, i int) corev1.PodStatus {
 	at := born()
 	s := corev1.PodStatus{

@@ -8,7 +8,7 @@ import (
 
 const dnsAddress = "10.96.0.10"
 
-// dnsService is CoreDNS'.
+// dnsService returns the Service of CoreDNS.
 func dnsService() *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-dns", Namespace: metav1.NamespaceSystem, UID: uid("service kube-dns"), CreationTimestamp: born()},
@@ -19,8 +19,8 @@ func dnsService() *corev1.Service {
 	}
 }
 
-// dnsEnds are the pods that answer.
-func dnsEnds() *discoveryv1.EndpointSlice {
+// dnsEndpoints returns the EndpointSlice of CoreDNS.
+func dnsEndpoints() *discoveryv1.EndpointSlice {
 	ready := true
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{

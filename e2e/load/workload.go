@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// workload is what pods are made by.
+// workload is a controller that creates pods.
 type workload struct {
 	kind            string // "DaemonSet", "ReplicaSet", "Node" of a static pod
 	namespace, name string
-	number          int // among its like: which images it has, and where it begins on the nodes
+	number          int // within its kind: selects its images and the node of its first pod
 	replicas        int
-	system          bool // one container in the host's network, instead of an application
+	system          bool // one container in the host network; else an application
 }
 
 func daemons() []workload {
@@ -47,12 +47,12 @@ func (w workload) labels() map[string]string {
 	return map[string]string{"app.kubernetes.io/name": w.name, "app.kubernetes.io/instance": w.name, "app.kubernetes.io/part-of": w.namespace, "app.kubernetes.io/version": "4.11.2"}
 }
 
-// hash is what the controller of Deployments tells templates apart by.
+// hash returns the hash of the pod template, which names the ReplicaSet of a Deployment.
 func (w workload) hash() string { return sum(w.name)[:10] }
 
 func (w workload) replicaSetName() string { return w.name + "-" + w.hash() }
 
-// podName is that of the i-th pod, on a node.
+// podName returns the name of the i-th pod, on a node.
 func (w workload) podName(node string, i int) string {
 	switch w.kind {
 	case "Node":
@@ -64,10 +64,10 @@ func (w workload) podName(node string, i int) string {
 	}
 }
 
-// suffix looks like a random one, and is another for each i below a million.
+// suffix returns characters that look random, different for each i below a million.
 func suffix(i int) string { return fmt.Sprintf("%05x", i*611953%(1<<20)) }
 
-// owner is the controller of the pod on a node, with its name.
+// owner returns the reference to the controller of a pod on a node.
 func (w workload) owner(node string) metav1.OwnerReference {
 	yes := true
 	o := metav1.OwnerReference{APIVersion: "apps/v1", Kind: w.kind, Name: w.name, Controller: &yes, BlockOwnerDeletion: &yes}
@@ -95,7 +95,7 @@ func (w workload) meta(kind, name string) metav1.ObjectMeta {
 	}
 }
 
-// template is the pods' own specification; what runs them adds the rest.
+// template returns the pod template. Its containers differ from the pods' only in their images.
 func (w workload) template() (*metav1.LabelSelector, corev1.PodTemplateSpec) {
 	selector := map[string]string{"app.kubernetes.io/name": w.name}
 	return &metav1.LabelSelector{MatchLabels: selector}, corev1.PodTemplateSpec{
@@ -149,7 +149,7 @@ func (w workload) replicaSet() *appsv1.ReplicaSet {
 	return r
 }
 
-// tagged is the name of an image by its tag, which its digest replaced.
+// tagged returns the name of an image with its tag instead of its digest.
 func tagged(image string) string {
 	repository, _, _ := strings.Cut(image, "@")
 	return repository + ":4.11.2"

@@ -44,7 +44,7 @@ func TestGuard(t *testing.T) {
 		"a variable":              {"T=CODE /bin/true", "node1: environment of true"},
 		"a service's argument":    {"systemd-run -q --wait true --token CODE", "node1: argument of true"},
 		"stdout":                  {"echo CODE", "stdout of node1: bash -s"},
-		"a key that nobody noted": {"openssl ecparam -genkey -name prime256v1 -noout -out /etc/made.key; chmod 600 /etc/made.key", "node1:/etc/made.key has private key (one that nobody noted)"},
+		"a key that nobody noted": {"openssl ecparam -genkey -name prime256v1 -noout -out /etc/made.key; chmod 600 /etc/made.key", "node1:/etc/made.key has private key (unknown key)"},
 		"a file others may write": {"mkdir -p /var/lib/airgap; chmod 777 /var/lib/airgap", "node1:/var/lib/airgap: mode 0777 lets others write"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ T=CODE sleep 1000 >/dev/null 2>&1 &`
 	err = e.BankOf(t.Context(), lab.KindEmulated.Times(1), func(l *lab.Lab) error { return findLeak(t.Context(), e, l.Machines[0], script, code) })
 	for _, want := range []string{
 		"node1: environment of sleep has one-time code (planted)", "node1:/run/left has", "node1:/var/log/airgap/x.log has", "/var/log/airgap: mode 0775",
-		"node1:/etc/airgap/pki/ca.key has private key (node1:/etc/airgap/pki/ca.key): mode 0640", "node1:/tmp/copy has private key (node1:/etc/airgap/pki/ca.key): it has no business",
+		"node1:/etc/airgap/pki/ca.key has private key (node1:/etc/airgap/pki/ca.key): mode 0640", "node1:/tmp/copy has private key (node1:/etc/airgap/pki/ca.key): no rule allows it",
 	} {
 		if !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%q is not in %v", want, err)

@@ -12,22 +12,22 @@ import (
 	"strings"
 )
 
-// Support bundles are made to be handed on, so what is in them is looked at like files
-// on a disk. Their names here are ARCHIVE!FILE, which no rule allows.
+// Users send support bundles to other people, so a scan also searches the files in them.
+// Such a file has the name ARCHIVE!FILE, which no rule allows.
 
-// inside separates an archive's name from that of a file in it.
+// inside separates the name of an archive from the name of a file in it.
 const inside = ".tar.gz!"
 
-// IsArchive reports whether a file is a support bundle, by its name.
+// IsArchive reports whether a name is that of a support bundle.
 func IsArchive(name string) bool {
 	return strings.HasPrefix(path.Base(name), "airgap-support-") && strings.HasSuffix(name, ".tar.gz")
 }
 
-// Within is the name of a file in an archive.
+// Within returns the name of a file in an archive, ARCHIVE!FILE.
 func Within(archive, name string) string { return archive + "!" + name }
 
-// Unpack hands out the files of an archive. One that is damaged or cut is an error:
-// nobody has seen then what is in it.
+// Unpack calls take for each file of an archive. It returns an error for a damaged or
+// truncated archive, since the scan did not search all of it.
 func Unpack(r io.Reader, take func(name string, content io.Reader) error) error {
 	z, err := gzip.NewReader(r)
 	if err != nil {
@@ -47,7 +47,7 @@ func Unpack(r io.Reader, take func(name string, content io.Reader) error) error 
 	}
 }
 
-// ReadFile reads a file, also one in an archive.
+// ReadFile reads a file, which may be a file in an archive.
 func ReadFile(name string) (text []byte, err error) {
 	at := strings.Index(name, inside)
 	if at < 0 {
@@ -73,7 +73,7 @@ func ReadFile(name string) (text []byte, err error) {
 	return text, err
 }
 
-// archive looks into one.
+// archive searches the files of an archive.
 func (s *Scan) archive(outer string, f File, buffer []byte) error {
 	in, err := os.Open(outer)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Scan) archive(outer string, f File, buffer []byte) error {
 		return err
 	})
 	if err != nil {
-		return gone(fmt.Errorf("look into %s: %w", outer, err))
+		return gone(fmt.Errorf("search %s: %w", outer, err))
 	}
 	return nil
 }

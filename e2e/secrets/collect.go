@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A Collector fills a book from the files in which servers keep what they made
-// themselves. It looks again only at what has changed.
+// A Collector fills a book from the files in which servers keep the secrets that they
+// generate. It reads a file again only after a change.
 type Collector struct {
 	Book *Book
 
@@ -24,10 +24,10 @@ type stamp struct {
 	size    int64
 }
 
-const largest = 256 << 10 // of a file that keys are kept in
+const largest = 256 << 10 // bytes of a file with keys
 
-// Tree looks at every small file below outer, which server knows as inner. A
-// directory that is not there is fine.
+// Tree reads every small file below outer, which has the path inner on the server. A
+// missing directory is not an error.
 func (c *Collector) Tree(server, outer, inner string) error {
 	return filepath.WalkDir(outer, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -57,7 +57,7 @@ func (c *Collector) Tree(server, outer, inner string) error {
 	})
 }
 
-// What files of a server have, by its looks.
+// The formats of secrets in the files of a server.
 var (
 	pemKey     = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----\r?\n`)
 	clientKey  = regexp.MustCompile(`client-key-data: *([A-Za-z0-9+/=]+)`)
@@ -67,7 +67,7 @@ var (
 	encrypting = regexp.MustCompile(`secret: *"?([A-Za-z0-9+/=]{20,})`)
 )
 
-// FromFile notes the secrets that a file of a server has.
+// FromFile adds the secrets in a file of a server.
 func (b *Book) FromFile(name string, text []byte) error {
 	var errs []error
 	if pemKey.Match(text) {
@@ -96,5 +96,5 @@ func (b *Book) FromFile(name string, text []byte) error {
 	return errors.Join(errs...)
 }
 
-// LooksLikeKey reports whether a text has a private key in it, whosever it is.
+// LooksLikeKey reports whether a text contains a private key, known or unknown.
 func LooksLikeKey(text []byte) bool { return pemKey.Match(text) && len(keyPieces(text)) > 0 }

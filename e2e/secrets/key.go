@@ -13,9 +13,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// keyPieces are what gives the private keys in a PEM text away, and is in none
-// of their certificates: the private number itself, and characters of the text
-// that encode nothing else, as they are and in base64 once more.
+// keyPieces returns byte sequences that reveal the private keys in a PEM text, and that
+// their certificates do not contain. These are the private number itself, and characters
+// of the text that encode only that number, as they are and encoded in base64 again.
 func keyPieces(text []byte) [][]byte {
 	var all [][]byte
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -31,9 +31,9 @@ func keyPieces(text []byte) [][]byte {
 	return append(all, armored(text)...)
 }
 
-// private is where in a block's bytes the private number is: by asking the
-// parsers, else the middle, where all formats have it that put public parts
-// first.
+// private returns the position of the private number in the bytes of a block. If no
+// parser finds the number, it returns the middle, where it is in all formats that begin
+// with the public parts.
 func private(block *pem.Block) (from, to int) {
 	number := privateNumber(block)
 	if at := bytes.Index(block.Bytes, number); len(number) > 0 && at >= 0 {
@@ -73,17 +73,17 @@ func privateNumber(block *pem.Block) []byte {
 	return nil
 }
 
-// span is a piece of a base64 text without line ends.
+// span is a range of a base64 text without line breaks.
 type span struct{ from, to int }
 
-// longestLine is the longest run of characters that encode nothing but the
-// bytes from..to and stand in one line of a PEM text; 40 are plenty.
+// longestLine returns the longest run of characters in one line of a PEM text that encode
+// only the bytes from..to, at most 40 characters.
 func longestLine(from, to int) span {
-	const width, plenty = 64, 40
+	const width, most = 64, 40
 	first, end := (from*8+5)/6, to*8/6
 	best := span{}
 	for at := first; at < end; {
-		stop := min((at/width+1)*width, end, at+plenty)
+		stop := min((at/width+1)*width, end, at+most)
 		if stop-at > best.to-best.from {
 			best = span{at, stop}
 		}
@@ -92,8 +92,8 @@ func longestLine(from, to int) span {
 	return best
 }
 
-// armored is a line of an OpenPGP key, from the second third, where the private
-// numbers are.
+// armored returns a piece of the middle line of an OpenPGP key, where the private numbers
+// are.
 func armored(text []byte) [][]byte {
 	if !bytes.Contains(text, []byte("BEGIN PGP PRIVATE KEY BLOCK")) {
 		return nil
@@ -106,13 +106,13 @@ func armored(text []byte) [][]byte {
 	return append([][]byte{line}, inBase64(line)...)
 }
 
-// AnyKey stands for a private key that nobody noted: the mark at its beginning.
-// Programs that handle keys have it too; LooksLikeKey tells.
+// AnyKey matches the header of any private key, to find keys that no book has. The files of
+// programs that handle keys contain the header too: check them with LooksLikeKey.
 func AnyKey() Secret {
 	return Secret{Kind: Key, Name: anyKey, pieces: [][]byte{[]byte("PRIVATE KEY-----\n"), []byte("PRIVATE KEY BLOCK-----\n")}}
 }
 
-const anyKey = "one that nobody noted"
+const anyKey = "unknown key"
 
 // IsAnyKey reports whether a secret is AnyKey.
 func (s Secret) IsAnyKey() bool { return s.Name == anyKey }

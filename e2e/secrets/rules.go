@@ -8,35 +8,35 @@ import (
 	"strings"
 )
 
-// Rule says where secrets of some kinds may be.
+// Rule allows secrets of some kinds at a place.
 type Rule struct {
-	Path  string // on a server; * is anything within a name, ** anything
+	Path  string // on a server; * matches within a name, ** across names
 	Kinds []Kind
-	Mode  fs.FileMode // at most
-	Group string      // that may read it, "" for root alone
+	Mode  fs.FileMode // the most permissions that are allowed
+	Group string      // that may read it, "" for root only
 	Why   string
 }
 
-// Rules are all places on a server at which a secret may be. Everywhere else,
-// and with a wider mode, it is a finding.
+// Rules returns all places on a server where secrets may be. A secret at another place, or
+// in a file with a wider mode, is a finding.
 func Rules() []Rule {
 	const (
-		own    = 0o600
-		kubelt = "only root comes so far: the kubelet's directory is closed"
+		own     = 0o600
+		kubelet = "only root can open the kubelet's directory"
 	)
 	return []Rule{
 		{"/etc/airgap/pki/ca.key", []Kind{Key}, own, "", "signs the registry's certificates"},
 		{"/etc/airgap/pki/registry.key", []Kind{Key}, 0o640, "airgap", "the registry runs as airgap"},
 		{"/etc/kubernetes/pki/**.key", []Kind{Key}, own, "", "kubeadm's"},
-		{"/etc/kubernetes/*.conf", []Kind{Key, Code}, own, "", "kubeconfigs; the bootstrap one has the code while kubeadm joins"},
+		{"/etc/kubernetes/*.conf", []Kind{Key, Code}, own, "", "kubeconfigs; that of the bootstrap has the code while kubeadm joins"},
 		{"/etc/kubernetes/apiserver/encryption.yaml", []Kind{EncryptionKey}, own, "", "the API server decrypts Secrets with it"},
-		{"/var/lib/airgap/kept/etcd*/encryption.yaml", []Kind{EncryptionKey}, own, "", "beside the data that reset kept"},
-		{"/var/lib/airgap/backup/**", []Kind{Key, Code, EncryptionKey}, own, "", "a backup, which is worth the cluster"},
+		{"/var/lib/airgap/kept/etcd*/encryption.yaml", []Kind{EncryptionKey}, own, "", "next to the data that reset kept"},
+		{"/var/lib/airgap/backup/**", []Kind{Key, Code, EncryptionKey}, own, "", "a backup of the whole cluster"},
 		{"/var/lib/airgap/backup-key/airgap.key", []Kind{Key}, own, "", "signs this host's backups"},
-		{"/var/lib/airgap/airgap-restore-*/**", []Kind{Key, Code, EncryptionKey}, own, "", "a backup while it is restored"},
-		{"/var/lib/airgap/upgrade/**", []Kind{Key, Code, EncryptionKey}, own, "", "a control plane as it was before its upgrade"},
+		{"/var/lib/airgap/airgap-restore-*/**", []Kind{Key, Code, EncryptionKey}, own, "", "a backup during its restore"},
+		{"/var/lib/airgap/upgrade/**", []Kind{Key, Code, EncryptionKey}, own, "", "the state of a control plane before its upgrade"},
 		{"/var/lib/kubelet/pki/*", []Kind{Key}, own, "", "the kubelet's certificates with their keys"},
-		{"/var/lib/kubelet/pods/*/volumes/kubernetes.io~*/**", []Kind{Token, Object}, 0o644, "", "what pods are given; " + kubelt},
+		{"/var/lib/kubelet/pods/*/volumes/kubernetes.io~*/**", []Kind{Token, Object}, 0o644, "", "the volumes of pods; " + kubelet},
 		{"/root/.ssh/*", []Kind{Key}, own, "", "a person's own"},
 		{"/root/code", []Kind{Code, Seal}, own, "", "a person's own, for --code-file"},
 		{"/etc/ssh/ssh_host_*_key", []Kind{Key}, 0o640, "ssh_keys", "the system's own"},
@@ -50,8 +50,8 @@ func (r Rule) matches(path string) bool {
 	return regexp.MustCompile("^" + pattern + "$").MatchString(path)
 }
 
-// Judge says what is wrong with a secret in a file, or "". groups are the
-// server's names of groups.
+// Judge returns the reason why a file must not contain a secret, or "". groups maps the
+// group IDs of the server to names.
 func Judge(rules []Rule, f File, secret Secret, groups map[uint32]string) string {
 	found := false
 	for _, r := range rules {
@@ -64,7 +64,7 @@ func Judge(rules []Rule, f File, secret Secret, groups map[uint32]string) string
 		}
 	}
 	if !found {
-		return "it has no business there"
+		return "no rule allows it there"
 	}
 	return ""
 }
@@ -83,7 +83,7 @@ func (f File) tooWide(r Rule, groups map[uint32]string) string {
 	return ""
 }
 
-// Loose says what is wrong with the mode of one of airgap's own files, or "".
+// Loose returns the problem with the mode of one of airgap's own files, or "".
 func Loose(f File) string {
 	for _, dir := range []string{"/etc/airgap", "/var/lib/airgap", "/var/log/airgap", "/run/airgap"} {
 		if (f.Path == dir || strings.HasPrefix(f.Path, dir+"/")) && f.Mode.Perm()&0o022 != 0 {

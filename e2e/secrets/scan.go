@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is a file or a directory where a scan came by.
+// File is a file or a directory that a scan visited.
 type File struct {
 	Path     string // on the server
 	Mode     fs.FileMode
@@ -25,8 +25,8 @@ type File struct {
 // Scan is one pass over trees of files.
 type Scan struct {
 	Search *Search
-	// Found is told each file that has secrets, Passed each file and directory.
-	// Both may be called by several goroutines at a time.
+	// Tree calls Found for each file with secrets, and Passed for each file and directory.
+	// Several goroutines may call Found at the same time.
 	Found  func(f File, has []Secret)
 	Passed func(f File)
 
@@ -34,16 +34,16 @@ type Scan struct {
 	buffers      sync.Pool
 }
 
-// Read says how much was looked at.
+// Read returns the number of searched files, and of their bytes.
 func (s *Scan) Read() (files, bytes int64) { return s.files.Load(), s.bytes.Load() }
 
-// Tree scans the directory outer, which a server knows as inner. It stays on
-// the file system that outer is on, and those in memory below it. Files that
-// vanish meanwhile are not missed.
+// Tree scans the directory outer, which has the path inner on the server. It stays on the
+// file system of outer and the tmpfs file systems below it. A file that is removed during
+// the scan is not an error.
 func (s *Scan) Tree(outer, inner string) error {
 	g := errgroup.Group{}
 	g.SetLimit(runtime.NumCPU())
-	near := devices{}
+	scanned := devices{}
 	err := filepath.WalkDir(outer, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return gone(err)
@@ -57,7 +57,7 @@ func (s *Scan) Tree(outer, inner string) error {
 			return err
 		}
 		owner := info.Sys().(*syscall.Stat_t)
-		switch here := near.has(path, owner.Dev); {
+		switch here := scanned.has(path, owner.Dev); {
 		case !here && d.IsDir():
 			return fs.SkipDir
 		case !here, !d.IsDir() && !d.Type().IsRegular():
@@ -85,7 +85,7 @@ func (s *Scan) file(path string, f File) error {
 	if buffer == nil {
 		buffer = make([]byte, 1<<20)
 	}
-	defer s.buffers.Put(buffer) //nolint:staticcheck // the slice's header is small beside reading a file
+	defer s.buffers.Put(buffer) //nolint:staticcheck // the slice's header is small compared with reading a file
 	has, size, err := s.Search.InReader(in, buffer)
 	if err != nil {
 		return gone(fmt.Errorf("read %s: %w", path, err))
@@ -101,7 +101,7 @@ func (s *Scan) file(path string, f File) error {
 	return nil
 }
 
-// gone forgives what happens to files of a server that goes on working.
+// gone ignores errors about files that a running server removes.
 func gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESTALE) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENODEV) {
 		return nil
@@ -109,8 +109,8 @@ func gone(err error) error {
 	return err
 }
 
-// devices are the file systems that a scan has come by, and whether it looks at
-// them: at the one it began with, and at those in memory.
+// devices maps the file systems that a scan reached to whether it searches them: the one
+// where it began, and tmpfs.
 type devices map[uint64]bool
 
 func (d devices) has(path string, device uint64) bool {

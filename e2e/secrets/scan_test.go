@@ -32,8 +32,8 @@ func write(t *testing.T, dir, name, text string, mode fs.FileMode) {
 	}
 }
 
-// TestTree has one code in many files of a server's tree: in names, in links'
-// targets, deep down, and at the end of something large.
+// TestTree searches a tree in which the names and the content of files contain a code,
+// also at the end of a large file.
 func TestTree(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "etc/kubernetes/bootstrap-kubelet.conf", "token: "+planted, 0o600)
@@ -63,18 +63,18 @@ func TestTree(t *testing.T) {
 		t.Errorf("found %v, want %v", found, want)
 	}
 	if files, size := s.Read(); files != 4 || size < 3<<20 || !slices.Contains(passed, "/var/log/airgap") {
-		t.Errorf("read %d files, %d bytes, passed %v", files, size, passed)
+		t.Errorf("got %d files, %d bytes, passed %v; want 4 files, 3 MiB, and /var/log/airgap passed", files, size, passed)
 	}
-	if near := (devices{}); !near.has(dir, 1) || near.has("/proc/self/cmdline", 2) || !near.has(dir, 1) {
-		t.Errorf("the file systems to look at: %v", near)
+	if d := (devices{}); !d.has(dir, 1) || d.has("/proc/self/cmdline", 2) || !d.has(dir, 1) {
+		t.Errorf("got file systems %v, want the first one and not /proc", d)
 	}
 	if err := s.Tree(filepath.Join(dir, "none"), "/none"); err != nil {
-		t.Errorf("a tree that is gone: %v", err)
+		t.Errorf("got %v for a missing tree, want no error", err)
 	}
 }
 
-// TestArchives: a support bundle is looked into, other archives are not; what is found
-// in it belongs nowhere, and can be read again. A damaged one is an error.
+// TestArchives: a scan searches support bundles and no other archives. Secrets in them are
+// never allowed, and ReadFile can read the file. A damaged archive is an error.
 func TestArchives(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -112,14 +112,14 @@ func TestArchives(t *testing.T) {
 		t.Errorf("found %v, want %v", found, want)
 	}
 	if text, err := ReadFile(filepath.Join(dir, archive+"logs/kubelet.log")); err != nil || !strings.HasSuffix(string(text), planted) {
-		t.Errorf("%d bytes, %v", len(text), err)
+		t.Errorf("got %d bytes and %v, want the file of the archive", len(text), err)
 	}
 	if _, err := ReadFile(filepath.Join(dir, archive+"none")); err == nil {
-		t.Error("a file that is not there was read")
+		t.Error("got no error for a missing file")
 	}
 	write(t, dir, "root/airgap-support-node2-20260101T000000Z.tar.gz", packed.String()[:packed.Len()/2], 0o600)
 	if err := s.Tree(dir, "/"); err == nil || !strings.Contains(err.Error(), "airgap-support-node2") {
-		t.Errorf("a cut archive: %v", err)
+		t.Errorf("got %v for a truncated archive, want an error with its name", err)
 	}
 }
 
@@ -128,38 +128,38 @@ func TestJudge(t *testing.T) {
 	for name, tc := range map[string]struct {
 		file File
 		kind Kind
-		says string
+		want string
 	}{
 		"where it belongs":          {File{Path: "/etc/airgap/pki/ca.key", Mode: 0o600}, Key, ""},
 		"open to the group":         {File{Path: "/etc/airgap/pki/ca.key", Mode: 0o640}, Key, "mode 0640"},
-		"open to everybody":         {File{Path: "/etc/kubernetes/admin.conf", Mode: 0o644}, Key, "mode 0644"},
-		"somebody else's":           {File{Path: "/etc/kubernetes/pki/etcd/ca.key", Mode: 0o600, UID: 1000}, Key, "user 1000"},
+		"open to all users":         {File{Path: "/etc/kubernetes/admin.conf", Mode: 0o644}, Key, "mode 0644"},
+		"of another user":           {File{Path: "/etc/kubernetes/pki/etcd/ca.key", Mode: 0o600, UID: 1000}, Key, "user 1000"},
 		"the registry's group":      {File{Path: "/etc/airgap/pki/registry.key", Mode: 0o640, GID: 990}, Key, ""},
 		"another group":             {File{Path: "/etc/airgap/pki/registry.key", Mode: 0o640, GID: 100}, Key, "group users"},
-		"of another kind":           {File{Path: "/etc/airgap/pki/ca.key", Mode: 0o600}, Code, "no business"},
-		"a copy":                    {File{Path: "/etc/airgap/pki/ca.key.bak", Mode: 0o600}, Key, "no business"},
-		"one level too deep":        {File{Path: "/etc/kubernetes/tmp/admin.conf", Mode: 0o600}, Key, "no business"},
-		"a log":                     {File{Path: "/var/log/airgap/kubeadm-init.log", Mode: 0o600}, Code, "no business"},
+		"of another kind":           {File{Path: "/etc/airgap/pki/ca.key", Mode: 0o600}, Code, "no rule"},
+		"a copy":                    {File{Path: "/etc/airgap/pki/ca.key.bak", Mode: 0o600}, Key, "no rule"},
+		"one level too deep":        {File{Path: "/etc/kubernetes/tmp/admin.conf", Mode: 0o600}, Key, "no rule"},
+		"a log":                     {File{Path: "/var/log/airgap/kubeadm-init.log", Mode: 0o600}, Code, "no rule"},
 		"a token in a pod's volume": {File{Path: "/var/lib/kubelet/pods/1-2/volumes/kubernetes.io~projected/kube-api-access-x/..2026/token", Mode: 0o644}, Token, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Judge(Rules(), tc.file, Secret{Kind: tc.kind}, groups)
-			if (got == "") != (tc.says == "") || !strings.Contains(got, tc.says) {
-				t.Errorf("got %q, want %q", got, tc.says)
+			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}
 	for path, loose := range map[string]bool{"/var/lib/airgap/join": true, "/var/log/airgap": true, "/var/lib/other": false} {
 		if got := Loose(File{Path: path, Mode: fs.ModeDir | 0o775}); (got != "") != loose {
-			t.Errorf("%s of mode 0775: %q", path, got)
+			t.Errorf("got %q for %s with mode 0775, want a problem: %t", got, path, loose)
 		}
 	}
 	if got := Loose(File{Path: "/etc/airgap/kubeadm.yaml", Mode: 0o644}); got != "" {
-		t.Errorf("0644: %q", got)
+		t.Errorf("got %q for mode 0644, want none", got)
 	}
 }
 
-// TestCollector finds what servers keep, again only when it has changed.
+// TestCollector finds the secrets in the files of servers, and reads a file again only after a change.
 func TestCollector(t *testing.T) {
 	dir := t.TempDir()
 	raw := strings.Repeat("k3y!", 8)
@@ -185,11 +185,11 @@ func TestCollector(t *testing.T) {
 	s := NewSearch(c.Book.List())
 	for _, text := range []string{raw, planted, strings.Repeat("sIg-", 20), base64.StdEncoding.EncodeToString([]byte(raw))} {
 		if len(s.In([]byte(text))) != 1 {
-			t.Errorf("%q is not found", text)
+			t.Errorf("the search does not find %q", text)
 		}
 	}
 	write(t, dir, "kubernetes/bootstrap-kubelet.conf", "    token: zzzzzz.zzzzzzzzzzzzzzzz\n    # renewed", 0o600)
 	if err := c.Tree("node1", dir, "/etc"); err != nil || len(c.Book.List()) != 4 {
-		t.Errorf("after a change: %d secrets, %v", len(c.Book.List()), err)
+		t.Errorf("got %d secrets and %v after a change, want 4", len(c.Book.List()), err)
 	}
 }

@@ -5,15 +5,15 @@ import (
 	"io"
 )
 
-// Search finds any of many secrets in one pass, as Wu and Manber do: a table
-// says by two bytes how far on the next place is at which a piece may end.
+// Search finds any of many secrets in one pass with the algorithm of Wu and Manber. A
+// table maps two bytes to the distance to the next position where a piece may end.
 type Search struct {
 	list   []Secret
 	pieces []piece
 	short  int // length of the shortest piece
-	long   int
+	long   int // length of the longest piece
 	shift  [1 << 16]uint8
-	ends   map[uint16][]int // pieces by the last two of their first short bytes
+	ends   map[uint16][]int // indexes of pieces, by the two bytes that end their first short bytes
 }
 
 type piece struct {
@@ -21,7 +21,7 @@ type piece struct {
 	secret int
 }
 
-// NewSearch prepares for the secrets.
+// NewSearch prepares a search for the secrets.
 func NewSearch(list []Secret) *Search {
 	s := &Search{list: list, short: 255, ends: map[uint16][]int{}}
 	for i, secret := range list {
@@ -44,10 +44,10 @@ func NewSearch(list []Secret) *Search {
 	return s
 }
 
-// two are the byte at and the one before.
+// two returns the byte at a position and the previous one.
 func two(text []byte, at int) uint16 { return uint16(text[at-1])<<8 | uint16(text[at]) }
 
-// In lists the secrets that text has, each once.
+// In returns the secrets in text, each once.
 func (s *Search) In(text []byte) []Secret {
 	found := map[int]bool{}
 	s.look(text, found)
@@ -84,11 +84,11 @@ func (s *Search) named(found map[int]bool) []Secret {
 	return all
 }
 
-// InReader is In for what r gives. buffer is used for reading; it is to be much
-// larger than a secret.
+// InReader is In for the content of r, and also returns its size in bytes. It reads into
+// buffer, which must be much larger than a secret.
 func (s *Search) InReader(r io.Reader, buffer []byte) (all []Secret, size int64, err error) {
 	found := map[int]bool{}
-	kept := 0 // bytes of the last round that may be the beginning of a piece
+	kept := 0 // bytes of the last read that may be the beginning of a piece
 	for {
 		n, err := r.Read(buffer[kept:])
 		size += int64(n)

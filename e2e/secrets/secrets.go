@@ -1,12 +1,12 @@
-// Package secrets finds secrets where they must not be: it knows what was
-// planted and what the servers made themselves, in every form in which it may
-// be written, and looks for all of it at once in files, in logs and in what
-// programs were started with.
+// Package secrets finds secrets where they must not be. It knows the secrets that a
+// scenario planted and those that the servers generated, in every form in which they may
+// be written. It searches for all of them at once in files, in logs, and in the arguments
+// and environments of programs.
 //
-// A Book is the list of what to look for. Collect fills it from a server, Add
-// from what a scenario knows. A Search finds the book's secrets in bytes; Scan
-// takes it over whole trees and judges each place by the rules in rules.go.
-// Nothing in this package ever prints a secret: findings have its name.
+// A Book is the list of secrets. A Collector adds those of a server, Add those of a
+// scenario. A Search finds the book's secrets in bytes, and a Scan in whole trees of files.
+// Judge applies the rules in rules.go to a finding. This package never prints a secret:
+// findings have its name.
 package secrets
 
 import (
@@ -19,7 +19,7 @@ import (
 	"sync"
 )
 
-// Kind is what a secret is for; rules say where each kind may be.
+// Kind is the purpose of a secret. Rules allow a kind at a place.
 type Kind string
 
 const (
@@ -31,43 +31,43 @@ const (
 	SigningKey    Kind = "the builder's signing key"
 	Token         Kind = "service account token"
 	EncryptionKey Kind = "encryption key"
-	Object        Kind = "Secret object" // what is in a Secret of the cluster
-	Control       Kind = "control"       // planted to be found
+	Object        Kind = "Secret object" // the data of a Secret of the cluster
+	Control       Kind = "control"       // planted to prove that the search finds it
 )
 
-// Secret is one thing to look for, by a name that may be shown.
+// Secret is a secret with a name that may be printed.
 type Secret struct {
 	Kind Kind
 	Name string
 
-	pieces [][]byte // any of them gives it away
+	pieces [][]byte // a text that contains any of them reveals the secret
 }
 
-// minimal is the length of the shortest secret: a shorter one would be found by
+// minimal is the shortest length of a secret: shorter ones would match other texts by
 // chance.
 const minimal = 12
 
-// Book is a list of secrets. It may be used by several goroutines.
+// Book is a list of secrets. Several goroutines may use it.
 type Book struct {
 	mu   sync.Mutex
 	list []Secret
 	have map[string]bool // values
 }
 
-// Add notes a value. One that is known already stays under its first name.
+// Add adds a value. A value that the book has already keeps its first name.
 func (b *Book) Add(kind Kind, name, value string) error {
 	if len(value) < minimal {
-		return fmt.Errorf("look for %s: a secret of %d characters would be found by chance; want %d", name, len(value), minimal)
+		return fmt.Errorf("add secret %s: it has %d characters, want at least %d: a shorter one would match other texts by chance", name, len(value), minimal)
 	}
 	b.note(Secret{Kind: kind, Name: name, pieces: forms([]byte(value))}, value)
 	return nil
 }
 
-// AddKey notes the private keys in a PEM file.
+// AddKey adds the private keys in a PEM file.
 func (b *Book) AddKey(kind Kind, name string, text []byte) error {
 	pieces := keyPieces(text)
 	if len(pieces) == 0 {
-		return errors.New("look for " + name + ": it holds no private key")
+		return errors.New("add secret " + name + ": it has no private key")
 	}
 	b.note(Secret{Kind: kind, Name: name, pieces: pieces}, string(text))
 	return nil
@@ -85,29 +85,29 @@ func (b *Book) note(s Secret, value string) {
 	}
 }
 
-// List is what the book holds now.
+// List returns a copy of the current list.
 func (b *Book) List() []Secret {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.list)
 }
 
-// forms are the ways in which a value may be written: as it is, in hexadecimal,
-// in base64 by itself and as a part of something larger.
+// forms returns the encodings of a value: as it is, in hexadecimal, in base64 alone, and
+// in the base64 of a longer text.
 func forms(value []byte) [][]byte {
 	all := [][]byte{value, []byte(hex.EncodeToString(value))}
 	return append(all, inBase64(value)...)
 }
 
-// inBase64 is what stands in the base64 of a text that has value in it
-// somewhere, which depends on where: three possibilities. Characters at the
-// edges, which the neighbours have a part in, are left out.
+// inBase64 returns the pieces of the base64 of any text that contains value. There are
+// three, since the encoding depends on the position modulo 3. Characters at the edges that
+// also encode bytes before or after value are left out.
 func inBase64(value []byte) [][]byte {
 	var all [][]byte
 	for before := range 3 {
 		text := append(bytes.Repeat([]byte{0}, before), value...)
 		encoded := base64.StdEncoding.EncodeToString(text[:len(text)/3*3])
-		from := (before*8 + 5) / 6 // the first character with nothing of the neighbour's
+		from := (before*8 + 5) / 6 // the first character that encodes only bytes of value
 		if piece := encoded[min(from, len(encoded)):]; len(piece) >= minimal {
 			all = append(all, []byte(piece))
 		}

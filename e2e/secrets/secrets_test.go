@@ -29,7 +29,7 @@ func bookOf(t *testing.T, value string) *Search {
 	return NewSearch(b.List())
 }
 
-// TestForms writes a value in each way in which it may turn up.
+// TestForms searches for a value in all its encodings.
 func TestForms(t *testing.T) {
 	const value = "abcdef.0123456789abcdef"
 	s := bookOf(t, value)
@@ -54,12 +54,12 @@ func TestForms(t *testing.T) {
 		}
 	}
 	if err := new(Book).Add(Password, "short", "hunter2"); err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("a short secret: %v", err)
+		t.Errorf("got %v for a short secret, want an error without the secret", err)
 	}
 }
 
-// TestSearchAgainstPlain compares with bytes.Contains on random texts over a
-// small alphabet, read in small pieces as well.
+// TestSearchAgainstPlain compares Search with bytes.Contains on random texts over a
+// small alphabet, also read in small pieces.
 func TestSearchAgainstPlain(t *testing.T) {
 	random := mrand.New(mrand.NewPCG(1, 2))
 	word := func(n int) []byte {
@@ -95,12 +95,12 @@ func TestSearchAgainstPlain(t *testing.T) {
 		}
 	}
 	if hits < 50 {
-		t.Fatalf("the texts held %d secrets: too few to say anything", hits)
+		t.Fatalf("the texts have %d secrets, want at least 50", hits)
 	}
 }
 
-// TestKeys looks for private keys of each kind in themselves, in a kubeconfig,
-// and where they must not be found: in their certificates and public halves.
+// TestKeys finds private keys of each kind in their files and in a kubeconfig, and does
+// not find them in their public keys.
 func TestKeys(t *testing.T) {
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -156,7 +156,7 @@ func TestKeys(t *testing.T) {
 				"kubeconfig 2": []byte("client-key-data: " + base64.StdEncoding.EncodeToString(append([]byte("xx"), text...))),
 			} {
 				if len(s.In(where)) != 1 {
-					t.Errorf("not found in %s", form)
+					t.Errorf("the key is not found in %s", form)
 				}
 			}
 			public, err := x509.MarshalPKIXPublicKey(tc.public)
@@ -165,18 +165,18 @@ func TestKeys(t *testing.T) {
 			}
 			for _, harmless := range [][]byte{public, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})} {
 				if len(s.In(harmless)) > 0 {
-					t.Error("the public half is taken for the private one")
+					t.Error("the private key is found in its public key")
 				}
 			}
 			for _, p := range s.pieces {
 				if len(p.text) < 16 {
-					t.Errorf("a piece of %d bytes is too little to be sure", len(p.text))
+					t.Errorf("got a piece of %d bytes, want at least 16", len(p.text))
 				}
 			}
 		})
 	}
 	if err := new(Book).AddKey(Key, "none", []byte("-----BEGIN PRIVATE")); err == nil {
-		t.Error("a text without a key was taken")
+		t.Error("got no error for a text without a key")
 	}
 }
 

@@ -13,14 +13,14 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/stage"
 )
 
-// release is one file on GitHub's releases page, with the checksum file that
-// the project puts beside it.
+// release is one file of a project's release page, with the checksum file that the
+// project publishes next to it.
 type release struct {
-	path     string // below the served files
+	path     string // in the directory of served files
 	checksum string // name of the checksum file, in the same directory
 	recipe   string
-	files    func(dir string) ([]archive.File, error) // packed when set; else the program itself is the file
-	also     []string                                 // recipes that files takes programs of, too
+	files    func(dir string) ([]archive.File, error) // of the archive; nil: the release is the program itself
+	also     []string                                 // other recipes with programs for files
 }
 
 func (p places) releases() []release {
@@ -107,7 +107,7 @@ func (b *builder) writeRelease(w io.Writer, r release) error {
 	return archive.TarGz(w, files)
 }
 
-// below lists the programs of a recipe, to be put under prefix.
+// below lists the programs of a recipe, with paths that begin with prefix.
 func below(prefix, dir string) ([]archive.File, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -120,8 +120,9 @@ func below(prefix, dir string) ([]archive.File, error) {
 	return files, nil
 }
 
-// crio is CRI-O's archive: beside its own programs it has crictl, runc, and conmon,
-// which here is Debian's; plug-ins and settings are for its own script.
+// crio lists the files of CRI-O's archive. In addition to its own programs it has the CNI
+// plug-ins, crictl, runc, and conmon, which is Debian's here. Its settings are left out, since
+// only its own installation script uses them.
 func (p places) crio(dir string) ([]archive.File, error) {
 	files, err := below("cri-o/bin/", dir)
 	if err != nil {
@@ -139,7 +140,7 @@ func (p places) crio(dir string) ([]archive.File, error) {
 	), err
 }
 
-// cniPlugins are the reference plug-ins; flannel's comes in an image of its own.
+// cniPlugins lists the reference plug-ins, without flannel's, which has its own image.
 func cniPlugins(dir string) ([]archive.File, error) {
 	files, err := below("", dir)
 	var kept []archive.File

@@ -11,11 +11,11 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/stage"
 )
 
-// format is part of every product's key: raise it when the way of packing
-// changes, so that caches made before are brought up to date.
+// format is part of the key of every build result. Raise it when the packing changes, so
+// that Build updates older caches.
 const format = 2
 
-// putImages builds those images whose declaration or files changed.
+// putImages builds the images with a changed declaration or changed files.
 func (b *builder) putImages(ctx context.Context, dir string, images []oci.Image) error {
 	dst, err := oci.Open(dir)
 	if err != nil {
@@ -54,8 +54,8 @@ func (b *builder) imageKey(i oci.Image) (string, error) {
 	return stage.Key(parts...)
 }
 
-// stamps identifies the files' contents without reading them: size and time
-// suffice for what a build or a package manager wrote.
+// stamps identifies the content of files by size and time, without reading them. That is
+// sufficient for files that a build or a package manager wrote.
 func stamps(files []archive.File) ([]string, error) {
 	var stamps []string
 	for _, f := range files {
@@ -71,8 +71,9 @@ func stamps(files []archive.File) ([]string, error) {
 	return stamps, nil
 }
 
-// LargeImage adds an image of at least so many bytes, zeros that take no space in the
-// cache, for measurements of what grows with a bundle, and returns its name.
+// LargeImage adds an image of at least size bytes and returns its name. Measurements use it
+// to find costs that grow with a bundle. Its content is zeros that take no space in the
+// cache.
 func LargeImage(ctx context.Context, cache string, size int64, progress io.Writer) (string, error) {
 	b, unlock, err := open(ctx, cache, progress)
 	if err != nil {
@@ -87,10 +88,9 @@ func LargeImage(ctx context.Context, cache string, size int64, progress io.Write
 	return large.Ref, b.putImages(ctx, b.cache.largeImages(), []oci.Image{large})
 }
 
-// BenchImages adds the images that measurements use and returns the names of
-// the twelve: eight of a Kubernetes cluster and four like those of a GPU stack,
-// which share layers of 500 MB that no compression makes smaller; 2.8 GB in all
-// after deduplication.
+// BenchImages adds the images for measurements and returns their twelve names. Eight are
+// images of a Kubernetes cluster. Four are like images of a GPU stack and share layers of
+// 500 MB that cannot be compressed. All together have 2.8 GB after deduplication.
 func BenchImages(ctx context.Context, cache string, progress io.Writer) ([]string, error) {
 	if err := Build(ctx, cache, progress); err != nil {
 		return nil, err

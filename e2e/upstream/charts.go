@@ -48,7 +48,7 @@ func (b *builder) charts() error {
 	return err
 }
 
-// chartArchive are a chart's files as they lie in an archive, under its name.
+// chartArchive returns the files of a chart, with paths below its name as in its archive.
 func chartArchive(name string) ([]archive.File, error) {
 	var files []archive.File
 	err := fs.WalkDir(chartFiles, path.Join("charts", name), func(at string, d fs.DirEntry, err error) error {

@@ -18,19 +18,19 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/stage"
 )
 
-// The vendor of a frozen server, whose packages say what CentOS Stream's do.
+// The vendor of the frozen server. Its packages have the metadata of CentOS Stream's.
 const (
 	frozenRepo = "mirror.stream.centos.org/9-stream/BaseOS/x86_64/os"
 	frozenKey  = "mirror.stream.centos.org/RPM-GPG-KEY-centosofficial"
 )
 
-// BuildFrozen makes the packages of a server that was set up long ago, and its
-// vendor's repository, of the metadata of CentOS Stream 9 that lies in repodata
-// (baseos, appstream). The packages say what those of the metadata say, file
-// names too; programs are in them where the lab has some.
+// BuildFrozen builds the packages of a server that was installed long ago, and its vendor's
+// repository. It reads the metadata of CentOS Stream 9 in repodata (baseos, appstream). The
+// packages have the same metadata, including file names. They contain the programs that the
+// lab has.
 //
-// The directory that it returns has RPM-GPG-KEY, the vendor's, and the server's
-// packages: in real/ those with programs, in installed/ all others.
+// The returned directory has the vendor's RPM-GPG-KEY and the packages of the server: those
+// with programs in real/, all others in installed/.
 func BuildFrozen(ctx context.Context, cache, repodata string, progress io.Writer) (string, error) {
 	b, unlock, err := open(ctx, cache, progress)
 	if err != nil {
@@ -55,8 +55,8 @@ func BuildFrozen(ctx context.Context, cache, repodata string, progress io.Writer
 	return dir, err
 }
 
-// frozenPrograms are what the lab has of the vendor's packages, and podman's
-// and runc's: scripts that must stay what they are.
+// frozenPrograms returns, by package, the files that the lab has of the vendor's packages,
+// and scripts for podman and runc, which an installation must not change.
 func frozenPrograms() (map[string][]archive.File, error) {
 	packages, err := elPackages()
 	if err != nil {
@@ -73,22 +73,22 @@ func frozenPrograms() (map[string][]archive.File, error) {
 }
 
 func frozenStage(choice frozen.Choice, repodata string, programs map[string][]archive.File) (string, error) {
-	var about []any
+	var inputs []any
 	for _, name := range []string{"baseos", "appstream"} {
 		text, err := os.ReadFile(filepath.Join(repodata, name, "repodata", "repomd.xml"))
 		if err != nil {
-			return "", fmt.Errorf("find the metadata of CentOS Stream 9: %w", err)
+			return "", fmt.Errorf("read the metadata of CentOS Stream 9: %w", err)
 		}
-		about = append(about, text)
+		inputs = append(inputs, text)
 	}
 	for _, name := range slices.Sorted(maps.Keys(programs)) {
 		stamp, err := stamps(programs[name])
 		if err != nil {
 			return "", err
 		}
-		about = append(about, programs[name], stamp)
+		inputs = append(inputs, programs[name], stamp)
 	}
-	return stage.Key(format, "without directories", choice.Key(), about)
+	return stage.Key(format, "without directories", choice.Key(), inputs)
 }
 
 func (b *builder) frozen(ctx context.Context, choice frozen.Choice, dir string, programs map[string][]archive.File) error {
@@ -96,12 +96,12 @@ func (b *builder) frozen(ctx context.Context, choice frozen.Choice, dir string, 
 	if err != nil {
 		return err
 	}
-	lacking, err := lackingRepository(ctx, key)
+	extra, err := extraRepository(ctx, key)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(filepath.Dir(lacking))
-	choice.From = append(choice.From, "lacking=file://"+lacking)
+	defer os.RemoveAll(filepath.Dir(extra))
+	choice.From = append(choice.From, "extra=file://"+extra)
 	packages, err := choice.Choose(ctx)
 	if err != nil {
 		return err
@@ -122,8 +122,8 @@ func (b *builder) frozen(ctx context.Context, choice frozen.Choice, dir string, 
 		b.publish(ctx, frozenRepo, frozenKey, rpms.Repository{Place: byFirstLetter, Packages: offered, Key: key}))
 }
 
-// frozenServer writes what is installed, sorted by whether a package has files,
-// and the vendor's public key.
+// frozenServer writes the installed packages, those with files into real/ and the others
+// into installed/, and the vendor's public key.
 func frozenServer(ctx context.Context, dir string, installed []rpms.Writable, key *rpms.Key) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -144,8 +144,8 @@ func frozenServer(ctx context.Context, dir string, installed []rpms.Writable, ke
 	return os.WriteFile(filepath.Join(dir, "RPM-GPG-KEY"), public, 0o644)
 }
 
-// directoriesOf are the names that others lie below. The metadata calls all of them
-// files, and as files nobody could share them.
+// directoriesOf returns the paths that are parents of other paths. The metadata lists them
+// as files, but two packages cannot both have the same file.
 func directoriesOf(packages []frozen.Package) map[string]bool {
 	all := map[string]bool{}
 	for _, p := range packages {
@@ -158,9 +158,8 @@ func directoriesOf(packages []frozen.Package) map[string]bool {
 	return all
 }
 
-// stubOf is a package as the metadata has it. A package that will be installed
-// by dnf brings programs only: of its other names some are directories, and the
-// metadata that is at hand does not tell which.
+// stubOf returns a package with the metadata of p. A package for dnf has only the paths of
+// programs: some of its other paths are directories, and the metadata does not show which.
 func stubOf(p frozen.Package, files []archive.File) rpms.Stub {
 	s := rpms.Stub{
 		Name: p.Name, Version: p.Version, Release: p.Release, Arch: p.Arch, Epoch: p.Epoch, Summary: p.Summary,
@@ -174,10 +173,10 @@ func stubOf(p frozen.Package, files []archive.File) rpms.Stub {
 	return s
 }
 
-// lackingRepository has what container-selinux requires and the metadata at
-// hand has in no version that is new enough.
-func lackingRepository(ctx context.Context, key *rpms.Key) (string, error) {
-	dir, err := os.MkdirTemp("", "lacking-")
+// extraRepository builds a repository with the SELinux policy that container-selinux
+// requires. The metadata has no version that is new enough.
+func extraRepository(ctx context.Context, key *rpms.Key) (string, error) {
+	dir, err := os.MkdirTemp("", "extra-")
 	if err != nil {
 		return "", err
 	}

@@ -19,14 +19,14 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/stage"
 )
 
-// nvidia has what stands for a driver: no card is here that the real one would find.
+// nvidia has stubs of a driver, since this machine has no GPU for a real driver.
 //
 //go:embed nvidia
 var nvidia embed.FS
 
-// BuildGPU adds what hosts with NVIDIA's cards take, to a cache that Build has brought up
-// to date: the device plugin and the container toolkit, which are the real ones, and
-// drivers that are not, in repositories named as theirs.
+// BuildGPU adds the packages and images for hosts with NVIDIA GPUs to a cache that Build has
+// updated. The device plugin and the container toolkit are the real ones. The drivers are
+// stubs. The repositories have the names of NVIDIA's.
 func BuildGPU(ctx context.Context, cache string, progress io.Writer) error {
 	b, unlock, err := open(ctx, cache, progress)
 	if err != nil {
@@ -54,11 +54,12 @@ func BuildGPU(ctx context.Context, cache string, progress io.Writer) error {
 	return b.putImages(ctx, b.cache.images(), []oci.Image{plugin})
 }
 
-// Drivers is the directory of NVIDIA's packages, once BuildGPU has made them.
+// Drivers returns the directory of NVIDIA's packages, which BuildGPU makes.
 func Drivers(cache string) string { return filepath.Join(places(cache).files(), cudaRepo) }
 
-// Compilers is the directory of what DKMS compiles with, likewise.
-func Compilers(cache string) string {
+// BuildTools returns the directory of the packages that DKMS needs to compile modules, which
+// BuildGPU makes.
+func BuildTools(cache string) string {
 	return filepath.Join(places(cache).files(), appStreamRepo, "Packages")
 }
 
@@ -67,26 +68,25 @@ func (b *builder) devicePlugin() (oci.Image, error) {
 	if err != nil {
 		return oci.Image{}, err
 	}
-	// Of the C library all that NVIDIA's own management library asks for, so that the image
-	// is one for real cards, too.
+	// All parts of the C library that NVIDIA's own management library needs, so that the image
+	// also works with real GPUs.
 	mount, err := debian.Closure("/usr/bin/mount", debian.Library("libm.so.6"), debian.Library("libdl.so.2"), debian.Library("libpthread.so.0"), debian.Library("librt.so.1"))
 	if err != nil {
 		return oci.Image{}, err
 	}
-	start, err := standIn("usr/bin/nvidia-device-plugin", "device-plugin", 0o755)
-	// It is linked with the C library, which comes with the shell.
+	start, err := stubFile("usr/bin/nvidia-device-plugin", "device-plugin", 0o755)
+	// The plugin is linked with the C library, which the layer of the shell has.
 	return b.image("nvcr.io/nvidia/k8s-device-plugin:v"+recipe.DevicePlugin, "device-plugin/nvidia-device-plugin",
 		"usr/libexec/nvidia-device-plugin", oci.Layer{Files: shell}, oci.Layer{Files: append(mount, start)}), err
 }
 
-// driverFile is a file that the build of a driver made.
+// driverFile returns the path of a file that the build of a driver made.
 func (p places) driverFile(version, name string) string {
 	return p.path("bin", "nvidia-driver", version, name)
 }
 
-// driverLibraries compiles what a driver of that version brings into programs, when its
-// sources changed: the stub of the unit tests for the management library, and an empty one
-// for CUDA's.
+// driverLibraries compiles the libraries of a driver of that version if their sources changed:
+// the stub of the unit tests as the management library, and an empty library for CUDA.
 func (b *builder) driverLibraries(ctx context.Context, version string) error {
 	cuda, err := nvidia.ReadFile("nvidia/cuda.c")
 	if err != nil {
@@ -127,7 +127,7 @@ func (b *builder) stubSource() string {
 	return filepath.Join(b.root, "..", "gpu", "nvml", "testdata", "stub", "nvml.c")
 }
 
-// nvmlHeader is the directory of NVIDIA's header, which go-nvml has.
+// nvmlHeader returns the directory of NVIDIA's header, which is part of go-nvml.
 func (b *builder) nvmlHeader(ctx context.Context) (string, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml")
 	list.Dir = filepath.Join(b.root, "..")
@@ -138,7 +138,7 @@ func (b *builder) nvmlHeader(ctx context.Context) (string, error) {
 	return filepath.Join(strings.TrimSpace(string(dir)), "pkg", "nvml"), nil
 }
 
-// library compiles a shared library that is called by its soname.
+// library compiles a shared library. The file has its soname as name.
 func library(ctx context.Context, dir, soname string, source []byte, flags ...string) error {
 	args := append(flags, "-shared", "-fPIC", "-O2", "-s", "-Wl,-soname,"+soname, "-Wno-deprecated-declarations",
 		"-o", filepath.Join(dir, soname), "-x", "c", "-")
@@ -150,19 +150,19 @@ func library(ctx context.Context, dir, soname string, source []byte, flags ...st
 	return nil
 }
 
-// standIn is a file of package nvidia, at its place on a host.
-func standIn(path, name string, mode int64) (archive.File, error) {
+// stubFile returns a file of the directory nvidia, with its path on a host.
+func stubFile(path, name string, mode int64) (archive.File, error) {
 	data, err := nvidia.ReadFile("nvidia/" + name)
 	return archive.File{Path: path, Data: data, Mode: mode}, err
 }
 
-// script is what a package of NVIDIA's runs when it is installed.
+// script returns a post-installation script of a package of NVIDIA's.
 func script(name string) (string, error) {
 	data, err := nvidia.ReadFile("nvidia/" + name)
 	return string(data), err
 }
 
-// driverLibrary is a library with the links by which it is found.
+// driverLibrary returns a library with the link that has its soname.
 func (p places) driverLibrary(version, soname string) []archive.File {
 	name := strings.TrimSuffix(soname, "1") + version
 	return []archive.File{

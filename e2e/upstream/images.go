@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/recipe"
 )
 
-// images declares what the registries have. Programs lie where the projects'
-// own images have them, for manifests name those paths.
+// images declares the images of the registries. Programs have the same paths as in the
+// projects' own images, because manifests refer to those paths.
 func (b *builder) images() ([]oci.Image, error) {
 	userland, err := userland()
 	if err != nil {
@@ -33,7 +33,7 @@ func (b *builder) images() ([]oci.Image, error) {
 	), nil
 }
 
-// userland is what kube-proxy and flanneld call, and a shell.
+// userland has the programs that kube-proxy and flanneld call, and a shell.
 func userland() (oci.Layer, error) {
 	net, err := packetFilter()
 	if err != nil {
@@ -70,7 +70,7 @@ func (b *builder) hello() oci.Image {
 	return i
 }
 
-// image has one program, RECIPE/NAME, over the base and the layers below it.
+// image declares an image with one program, RECIPE/NAME, on top of the base and the layers below.
 func (b *builder) image(ref, program, path string, below ...oci.Layer) oci.Image {
 	source := filepath.Join(b.cache.path("bin"), program)
 	layers := append([]oci.Layer{base()}, below...)
@@ -78,7 +78,7 @@ func (b *builder) image(ref, program, path string, below ...oci.Layer) oci.Image
 	return oci.Image{Ref: ref, Entrypoint: []string{"/" + path}, Layers: layers}
 }
 
-// base is what a distroless image has; all images share it.
+// base has the files of a distroless image. All images share it.
 func base() oci.Layer {
 	return oci.Layer{Files: []archive.File{
 		{Path: "etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n")},
@@ -89,7 +89,7 @@ func base() oci.Layer {
 	}}
 }
 
-// packetFilter is what kube-proxy and flanneld call.
+// packetFilter lists the programs that kube-proxy and flanneld call.
 func packetFilter() ([]archive.File, error) {
 	plugins, err := debian.Plugins("xtables")
 	if err != nil {
@@ -100,7 +100,7 @@ func packetFilter() ([]archive.File, error) {
 	return append(files, iptablesLinks()...), err
 }
 
-// iptablesLinks are the names under which xtables-nft-multi is called.
+// iptablesLinks lists the links to xtables-nft-multi, which selects its function by name.
 func iptablesLinks() []archive.File {
 	var links []archive.File
 	for _, family := range []string{"iptables", "ip6tables"} {

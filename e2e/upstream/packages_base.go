@@ -9,11 +9,11 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/rpms"
 )
 
-// minimalBase stands in a node's rpmdb for all that a minimal installation has:
-// the names, the file paths that packages require, and the shared libraries
-// with the symbol versions that this machine's really offer. Files that are on
-// a node's disk already and that packages bring too belong to it: erasing such
-// a package leaves them, as it would on a host that had them.
+// minimalBase declares the package that represents a minimal installation in the rpmdb of a
+// node. It provides package names, the file paths that packages require, and shared libraries
+// with the symbol versions of this machine's libraries. It also owns the files that are on a
+// node's disk and in other packages: if such a package is erased, the files stay, as on a host
+// with a real minimal installation.
 func minimalBase() (rpms.Package, error) {
 	p := rpms.Package{
 		Name: "lab-minimal-base", Version: "9.6", Release: "1.el9", Summary: "what a minimal installation provides",
@@ -36,8 +36,8 @@ func minimalBase() (rpms.Package, error) {
 	return p, err
 }
 
-// minimalFiles are carried as data, so that nobody derives provides from them:
-// what they offer has to come with the packages.
+// minimalFiles returns files as data, so that ELFDependencies does not derive provides from
+// them: the other packages must provide these libraries.
 func minimalFiles() ([]archive.File, error) {
 	paths := []string{"/usr/bin/ip", "/usr/bin/ss", "/usr/sbin/bridge", "/usr/sbin/nft", "/usr/bin/tar"}
 	for _, soname := range []string{

@@ -9,12 +9,12 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/rpms"
 )
 
-// elPackage is a package of the Linux vendor, made of files that Debian's
-// packages put on this machine; its name and version are the vendor's custom.
+// elPackage is a package of the Linux vendor, made of files of Debian's packages on this
+// machine. Its name and version follow the vendor's conventions.
 type elPackage struct {
 	name, version, summary string
 	noArch                 bool
-	paths                  []string // programs, or libraries by their soname's link
+	paths                  []string // programs, or libraries by the link with their soname
 	links                  []archive.File
 	provides, requires     []string
 }
@@ -31,7 +31,7 @@ func (p elPackage) declare() (rpms.Package, error) {
 		}
 		out.Files = append(out.Files, files...)
 	}
-	// Two links to one library each bring their target.
+	// Two links to one library both add their target.
 	slices.SortFunc(out.Files, func(a, b archive.File) int { return strings.Compare(a.Path, b.Path) })
 	out.Files = slices.CompactFunc(out.Files, func(a, b archive.File) bool { return a.Path == b.Path })
 	return out, nil
@@ -59,7 +59,7 @@ func elPrograms() []elPackage {
 			name: "conntrack-tools", version: "1.4.7", summary: "shows and changes the connection tracking table",
 			paths:    []string{"/usr/sbin/conntrack", "/usr/sbin/nfct"},
 			provides: []string{"conntrack = 1.4.7-1.el9"},
-			// The daemon, which is not in here, needs these; the real package has both.
+			// The daemon of the real package, which is left out here, needs these.
 			requires: []string{"libnetfilter_queue.so.1()(64bit)", "libnetfilter_cthelper.so.0()(64bit)"},
 		},
 		{name: "socat", version: "1.7.4.4", summary: "relays between two byte streams", paths: []string{"/usr/bin/socat", debian.Library("libwrap.so.0")}},

@@ -20,11 +20,12 @@ const (
 	epelKey       = "dl.fedoraproject.org/pub/epel/RPM-GPG-KEY-EPEL-9"
 )
 
-// driverVersions are one of a branch that NVIDIA has ended, one of the long-lived branch,
-// and one of a newer.
+// driverVersions returns a version of a branch that NVIDIA no longer supports, one of the
+// long-term support branch, and one of a newer branch.
 func driverVersions() []string { return []string{"575.57.08", "580.82.07", "595.45.04"} }
 
-// gpuRepositories are NVIDIA's, and, in two more, what DKMS compiles with.
+// gpuRepositories makes NVIDIA's repository, and two with DKMS and the tools that it needs to
+// compile modules.
 func (b *builder) gpuRepositories(ctx context.Context) error {
 	toolkit, err := b.containerToolkit()
 	if err != nil {
@@ -42,17 +43,17 @@ func (b *builder) gpuRepositories(ctx context.Context) error {
 	if err := b.repository(ctx, cudaRepo, cudaRepo+"/D42D0685.pub", "NVIDIA", packages, here); err != nil {
 		return err
 	}
-	compiling, err := compilers()
+	tools, err := buildTools()
 	if err != nil {
 		return err
 	}
-	if err := b.repository(ctx, appStreamRepo, elRepoKey, "EL vendor", compiling, byFirstLetter); err != nil {
+	if err := b.repository(ctx, appStreamRepo, elRepoKey, "EL vendor", tools, byFirstLetter); err != nil {
 		return err
 	}
 	return b.repository(ctx, epelRepo, epelKey, "EPEL", []rpms.Package{dkms()}, byFirstLetter)
 }
 
-// driver is one version in its packages, which hold each other to it.
+// driver declares the packages of one version. They require each other in that version.
 func (b *builder) driver(version string) ([]rpms.Package, error) {
 	d := driver{b.cache, version}
 	var packages []rpms.Package
@@ -89,9 +90,9 @@ func (d driver) declare(name, summary string, requires ...string) rpms.Package {
 }
 
 func (d driver) cuda() (rpms.Package, error) {
-	p := d.declare("nvidia-driver-cuda", "NVIDIA's driver, what computing needs of it",
+	p := d.declare("nvidia-driver-cuda", "NVIDIA's driver, without graphics",
 		"nvidia-driver-cuda-libs", "nvidia-kmod-common", "nvidia-persistenced")
-	smi, err := standIn("usr/bin/nvidia-smi", "nvidia-smi", 0o755)
+	smi, err := stubFile("usr/bin/nvidia-smi", "nvidia-smi", 0o755)
 	p.Files = []archive.File{smi}
 	return p, err
 }
@@ -114,16 +115,16 @@ func (d driver) management() (rpms.Package, error) {
 
 func (d driver) kmodCommon() (rpms.Package, error) {
 	p := d.declare("nvidia-kmod-common", "settings of the kernel module", "nvidia-kmod")
-	conf, err := standIn("usr/lib/modprobe.d/nvidia.conf", "kmod-common.conf", 0o644)
+	conf, err := stubFile("usr/lib/modprobe.d/nvidia.conf", "kmod-common.conf", 0o644)
 	if err != nil {
 		return p, err
 	}
-	boot, err := standIn("usr/lib/modules-load.d/nvidia-lab.conf", "modules-load.conf", 0o644)
+	boot, err := stubFile("usr/lib/modules-load.d/nvidia-lab.conf", "modules-load.conf", 0o644)
 	p.Files = []archive.File{conf, boot}
 	return p, err
 }
 
-// kmod has modprobe call scripts that stand for the module.
+// kmod declares the package of a kernel module: modprobe calls scripts in place of the module.
 func (d driver) kmod(name, other, flavour string) (rpms.Package, error) {
 	p := d.declare(name, "kernel module, "+flavour, "nvidia-kmod-common")
 	p.Requires = append(p.Requires, "dkms")
@@ -134,13 +135,13 @@ func (d driver) kmod(name, other, flavour string) (rpms.Package, error) {
 	return p, err
 }
 
-// module is what modprobe is told, and calls.
+// module returns the modprobe configuration of the module and the scripts that it calls.
 func (d driver) module(flavour string) ([]archive.File, error) {
-	load, err := standIn("usr/libexec/nvidia-lab/load", "load", 0o755)
+	load, err := stubFile("usr/libexec/nvidia-lab/load", "load", 0o755)
 	if err != nil {
 		return nil, err
 	}
-	unload, err := standIn("usr/libexec/nvidia-lab/unload", "unload", 0o755)
+	unload, err := stubFile("usr/libexec/nvidia-lab/unload", "unload", 0o755)
 	return []archive.File{load, unload, {
 		Path: "usr/lib/modprobe.d/nvidia-lab.conf", Mode: 0o644,
 		Data: fmt.Appendf(nil, "install nvidia /usr/libexec/nvidia-lab/load %s %s\ninstall nvidia-uvm modprobe nvidia\nremove nvidia /usr/libexec/nvidia-lab/unload\n", flavour, d.version),
@@ -155,24 +156,24 @@ func (d driver) persistence() (rpms.Package, error) {
 }
 
 func (d driver) fabric() (rpms.Package, error) {
-	p := d.declare("nvidia-fabricmanager", "daemon that joins cards by their switches")
-	p.Epoch = "" // as NVIDIA's
+	p := d.declare("nvidia-fabricmanager", "daemon that connects GPUs through NVSwitches")
+	p.Epoch = "" // as in NVIDIA's package
 	var err error
 	p.Files, err = d.daemon("nv-fabricmanager", "nvidia-fabricmanager.service")
 	return p, err
 }
 
 func (d driver) daemon(program, unit string) ([]archive.File, error) {
-	run, err := standIn("usr/bin/"+program, "daemon", 0o755)
+	run, err := stubFile("usr/bin/"+program, "daemon", 0o755)
 	if err != nil {
 		return nil, err
 	}
-	service, err := standIn("usr/lib/systemd/system/"+unit, unit, 0o644)
+	service, err := stubFile("usr/lib/systemd/system/"+unit, unit, 0o644)
 	service.Data = bytes.ReplaceAll(service.Data, []byte("VERSION"), []byte(d.version))
 	return []archive.File{run, service}, err
 }
 
-// containerToolkit is the package that needs no library of the toolkit's older half.
+// containerToolkit declares the package of the toolkit that does not need libnvidia-container.
 func (b *builder) containerToolkit() (rpms.Package, error) {
 	p := rpms.Package{
 		Name: "nvidia-container-toolkit-base", Version: recipe.ContainerToolkit, Release: "1",
@@ -186,7 +187,7 @@ func (b *builder) containerToolkit() (rpms.Package, error) {
 		return p, err
 	}
 	for _, unit := range []string{"nvidia-cdi-refresh.service", "nvidia-cdi-refresh.path"} {
-		f, err := standIn("usr/lib/systemd/system/"+unit, unit, 0o644)
+		f, err := stubFile("usr/lib/systemd/system/"+unit, unit, 0o644)
 		if err != nil {
 			return p, err
 		}
@@ -195,9 +196,9 @@ func (b *builder) containerToolkit() (rpms.Package, error) {
 	return p, nil
 }
 
-// compilers hold nothing: here nobody compiles a module. kernel-devel is that of the
-// kernel that containers run under.
-func compilers() ([]rpms.Package, error) {
+// buildTools declares empty packages, since the stub drivers compile no module. kernel-devel
+// is for the kernel of this machine, which containers use.
+func buildTools() ([]rpms.Package, error) {
 	var kernel unix.Utsname
 	if err := unix.Uname(&kernel); err != nil {
 		return nil, fmt.Errorf("uname: %w", err)
@@ -205,30 +206,30 @@ func compilers() ([]rpms.Package, error) {
 	release := unix.ByteSliceToString(kernel.Release[:])
 	return []rpms.Package{
 		{
-			Name: "kernel-devel", Version: "5.14.0", Release: "570.lab.el9", Summary: "stub: what modules are compiled with",
-			// The last stands for the name by which one asks for EL's: a package's
-			// release cannot have the dashes that this kernel's has.
+			Name: "kernel-devel", Version: "5.14.0", Release: "570.lab.el9", Summary: "stub: headers to compile modules",
+			// The last one is the NAME-VERSION by which EL's package is requested: the release
+			// of this kernel has dashes, which the release of a package cannot have.
 			Provides: []string{"installonlypkg(kernel)", "kernel-devel-uname-r = " + release, "kernel-devel-" + release},
 			Files:    []archive.File{{Path: filepath.Join("usr/src/kernels", release, "Makefile"), Data: []byte("# stub\n"), Mode: 0o644}},
 		},
-		standInPackage("kernel-headers", "5.14.0"),
-		standInPackage("gcc", "11.5.0"),
-		standInPackage("make", "4.3"),
-		standInPackage("elfutils-libelf-devel", "0.192"),
-		// The outer kernel was built by another compiler than EL's.
-		standInPackage("gcc-toolset-13-gcc", "13.3.1"),
-		standInPackage("gcc-toolset-14-gcc", "14.2.1"),
-		standInPackage("gcc-toolset-15-gcc", "15.1.1"),
+		stubPackage("kernel-headers", "5.14.0"),
+		stubPackage("gcc", "11.5.0"),
+		stubPackage("make", "4.3"),
+		stubPackage("elfutils-libelf-devel", "0.192"),
+		// The kernel of this machine may be built with another compiler than EL's.
+		stubPackage("gcc-toolset-13-gcc", "13.3.1"),
+		stubPackage("gcc-toolset-14-gcc", "14.2.1"),
+		stubPackage("gcc-toolset-15-gcc", "15.1.1"),
 	}, nil
 }
 
 func dkms() rpms.Package {
-	p := standInPackage("dkms", "3.2.1")
+	p := stubPackage("dkms", "3.2.1")
 	p.NoArch, p.Requires = true, []string{"gcc", "make", "kmod", "elfutils-libelf-devel"}
 	return p
 }
 
-func standInPackage(name, version string) rpms.Package {
+func stubPackage(name, version string) rpms.Package {
 	return rpms.Package{
 		Name: name, Version: version, Release: "1.el9", Summary: "stub: nothing in here",
 		Files: []archive.File{{Path: "usr/share/doc/" + name + "/STUB", Data: []byte("nothing in here\n"), Mode: 0o644}},

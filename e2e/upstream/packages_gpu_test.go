@@ -8,14 +8,15 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/rpms"
 )
 
-// What a driver's packages require of each other is of their own version; the rest is in
-// the repositories that come with them, or in a minimal installation.
+// TestDriversPackagesAreClosed: the packages of a driver require each other in the same
+// version. Their other requirements are in the two other repositories or in a minimal
+// installation.
 func TestDriversPackagesAreClosed(t *testing.T) {
 	base, err := minimalBase()
 	if err != nil {
 		t.Skip(err)
 	}
-	others, err := compilers()
+	others, err := buildTools()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +43,8 @@ func TestDriversPackagesAreClosed(t *testing.T) {
 	}
 }
 
-// provides are a package's own, without those of its files, which are not built here. What
-// is required has no release.
+// provides returns the provides of a package without those of its files, which this test does
+// not build. It removes the release, which requirements do not have.
 func provides(t *testing.T, p rpms.Package) []string {
 	t.Helper()
 	p.Files = nil

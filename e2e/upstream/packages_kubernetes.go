@@ -15,11 +15,11 @@ var units embed.FS
 
 const kubernetesRelease = "150500.1.1"
 
-// olderVersions are those of packages that do not go with Kubernetes' own versions.
+// olderVersions has the packages with other versions than Kubernetes.
 var olderVersions = map[string]string{"kubernetes-cni": "1.8.0", "cri-tools": "1.34.0"}
 
-// kubernetesPackages are those of pkgs.k8s.io, and an older version of each,
-// which holds no program: nobody should get it who asks for the best.
+// kubernetesPackages declares the packages of pkgs.k8s.io, and an older version of each
+// without programs: a client that requests the best version must not get it.
 func (b *builder) kubernetesPackages(c recipe.Cluster) ([]rpms.Package, error) {
 	kubelet, err := b.kubelet(c)
 	if err != nil {

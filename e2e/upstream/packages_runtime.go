@@ -12,8 +12,8 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/rpms"
 )
 
-// runtimes has what packages of runtimes bring beside programs, in the shape of their
-// projects' (docker/containerd-packaging, cri-o/packaging), and stubs of Docker and podman.
+// runtimes has the files other than programs in packages of runtimes, as in their projects'
+// packages (docker/containerd-packaging, cri-o/packaging), and stubs of Docker and podman.
 //
 //go:embed runtimes
 var runtimes embed.FS
@@ -25,10 +25,9 @@ const (
 	podmanRepo = "dl.rockylinux.org/pub/rocky/9/extras/x86_64/os"
 )
 
-// BuildRuntimes adds the packages of runtimes, and of the podman that may be beside them,
-// to a cache that Build has brought up to date. The programs are the real ones but for
-// Docker's and podman's. Of each runtime there is a version before and one after, without
-// programs.
+// BuildRuntimes adds the packages of container runtimes, and of podman, to a cache that Build
+// has updated. The programs are the real ones, except for Docker and podman. Each runtime also
+// has an older and a newer version without programs.
 func BuildRuntimes(ctx context.Context, cache string, progress io.Writer) error {
 	b, unlock, err := open(ctx, cache, progress)
 	if err != nil {
@@ -55,49 +54,49 @@ func BuildRuntimes(ctx context.Context, cache string, progress io.Writer) error 
 	return nil
 }
 
-// DockerPackages is the directory of Docker's repository, once BuildRuntimes has made it;
-// CRIOPackages that of the CRI-O project's, PodmanPackages of podman's.
+// DockerPackages returns the directory of Docker's repository, which BuildRuntimes makes.
 func DockerPackages(cache string) string { return filepath.Join(places(cache).files(), dockerRepo) }
 
-// CRIOPackages is the directory of the CRI-O project's repository, likewise.
+// CRIOPackages returns the directory of the CRI-O project's repository, which BuildRuntimes makes.
 func CRIOPackages(cache string) string { return filepath.Join(places(cache).files(), crioRepo) }
 
-// KubernetesPackages is the directory of the current minor's packages, and older ones beside.
+// KubernetesPackages returns the directory of the packages of the current minor, which also has
+// older ones.
 func KubernetesPackages(cache string) string {
 	return filepath.Join(places(cache).files(), "pkgs.k8s.io/core:/stable:/v"+recipe.Current().Minor+"/rpm")
 }
 
-// PodmanPackages is the directory of podman, runc and crun, likewise.
+// PodmanPackages returns the directory of podman, runc and crun, which BuildRuntimes makes.
 func PodmanPackages(cache string) string { return filepath.Join(places(cache).files(), podmanRepo) }
 
-// dockerPackages are containerd.io, which stands for the vendor's containerd and runc, and
+// dockerPackages declares containerd.io, which replaces the vendor's containerd and runc, and
 // Docker.
 func (b *builder) dockerPackages() ([]rpms.Package, error) {
 	containerd := rpms.Package{
 		Name: "containerd.io", Version: recipe.Containerd, Release: "1.el9", Summary: "containerd, and the runc that it was tested with",
 		Provides: []string{"containerd", "runc"}, Conflicts: []string{"containerd", "runc"}, Obsoletes: []string{"containerd", "runc"},
-		Requires: []string{"container-selinux", "libseccomp"}, // the real one wants an epoch, which the lab's has not
+		Requires: []string{"container-selinux", "libseccomp"}, // the real one also requires an epoch, which the lab's package does not have
 	}
 	programs, err := below("usr/bin/", b.cache.programs("containerd"))
 	if err != nil {
 		return nil, err
 	}
-	unit, err := ofRuntimes("usr/lib/systemd/system/containerd.service", "containerd.service", 0o644)
+	unit, err := runtimeFile("usr/lib/systemd/system/containerd.service", "containerd.service", 0o644)
 	if err != nil {
 		return nil, err
 	}
-	config, err := ofRuntimes("etc/containerd/config.toml", "containerd.toml", 0o644)
+	config, err := runtimeFile("etc/containerd/config.toml", "containerd.toml", 0o644)
 	if err != nil {
 		return nil, err
 	}
 	containerd.Files = append(programs, b.program("usr/bin/runc", "runc"), unit, config)
 	docker := rpms.Package{Name: "docker-ce", Version: "29.0.0", Release: "1.el9", Summary: "stub: Docker", Requires: []string{"containerd.io"}}
-	unit, err = ofRuntimes("usr/lib/systemd/system/docker.service", "docker.service", 0o644)
+	unit, err = runtimeFile("usr/lib/systemd/system/docker.service", "docker.service", 0o644)
 	docker.Files = []archive.File{unit}
-	return append(neighbours(containerd, "2.3.6", "2.3.8"), docker), err
+	return append(otherVersions(containerd, "2.3.6", "2.3.8"), docker), err
 }
 
-// crioPackages has runc twice: there is no crun here.
+// crioPackages declares CRI-O with runc also in place of crun, which the lab does not have.
 func (b *builder) crioPackages() ([]rpms.Package, error) {
 	p := rpms.Package{
 		Name: "cri-o", Version: recipe.CRIO, Release: "1.1", Summary: "CRI-O with its helpers", Requires: []string{"iptables"},
@@ -108,7 +107,8 @@ func (b *builder) crioPackages() ([]rpms.Package, error) {
 			b.program("usr/libexec/crio/crun", "runc"),
 		},
 	}
-	// The project's is static; what Debian's needs is on each node, and in no package.
+	// The project's conmon is static. Debian's needs libraries that each node has, and that no
+	// package provides: as data, its ELF dependencies are not read.
 	conmon, err := os.ReadFile("/usr/bin/conmon")
 	if err != nil {
 		return nil, err
@@ -120,18 +120,18 @@ func (b *builder) crioPackages() ([]rpms.Package, error) {
 		{"etc/crio/policy.json", "policy.json"},
 		{"usr/lib/systemd/system/crio.service", "crio.service"},
 	} {
-		f, err := ofRuntimes(file.path, file.name, 0o644)
+		f, err := runtimeFile(file.path, file.name, 0o644)
 		if err != nil {
 			return nil, err
 		}
 		p.Files = append(p.Files, f)
 	}
-	return neighbours(p, "1.36.2", "1.36.4"), nil
+	return otherVersions(p, "1.36.2", "1.36.4"), nil
 }
 
-// podmanPackages are podman and the two runtimes that it may have.
+// podmanPackages declares podman and the two runtimes that it can use.
 func (b *builder) podmanPackages() ([]rpms.Package, error) {
-	script, err := ofRuntimes("usr/bin/podman", "podman", 0o755)
+	script, err := runtimeFile("usr/bin/podman", "podman", 0o755)
 	podman := rpms.Package{
 		Name: "podman", Version: "5.4.0", Release: "1.el9", Epoch: "6", Summary: "stub: podman", Requires: []string{"oci-runtime"},
 		Files: []archive.File{
@@ -152,7 +152,8 @@ func (b *builder) podmanPackages() ([]rpms.Package, error) {
 	return packages, err
 }
 
-// program is a recipe's program of the same name, or RECIPE/NAME, at its place on a host.
+// program returns the program RECIPE/NAME with its path on a host. RECIPE alone means
+// RECIPE/RECIPE.
 func (b *builder) program(path, recipe string) archive.File {
 	if filepath.Dir(recipe) == "." {
 		recipe += "/" + recipe
@@ -160,8 +161,8 @@ func (b *builder) program(path, recipe string) archive.File {
 	return archive.File{Path: path, Source: b.cache.path("bin", recipe), Mode: 0o755}
 }
 
-// neighbours are the package and versions of it that hold no program.
-func neighbours(p rpms.Package, versions ...string) []rpms.Package {
+// otherVersions returns the package, and other versions of it without programs.
+func otherVersions(p rpms.Package, versions ...string) []rpms.Package {
 	all := []rpms.Package{p}
 	for _, version := range versions {
 		other := p
@@ -172,8 +173,8 @@ func neighbours(p rpms.Package, versions ...string) []rpms.Package {
 	return all
 }
 
-// ofRuntimes is a file of package runtimes, at its place on a host.
-func ofRuntimes(path, name string, mode int64) (archive.File, error) {
+// runtimeFile returns a file of the directory runtimes, with its path on a host.
+func runtimeFile(path, name string, mode int64) (archive.File, error) {
 	data, err := runtimes.ReadFile("runtimes/" + name)
 	return archive.File{Path: path, Data: data, Mode: mode}, err
 }

@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/rpms"
 )
 
-// What the vendor's packages require has to be in the repository or in a
-// minimal installation; else no host could install them.
+// TestVendorsPackagesAreClosed: the requirements of the vendor's packages are in the
+// repository or in a minimal installation. Else no host could install them.
 func TestVendorsPackagesAreClosed(t *testing.T) {
 	packages, err := elPackages()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,14 +55,14 @@ func nameOf(relation string) string {
 	return name
 }
 
-func TestOlderPackagesHoldNoProgram(t *testing.T) {
+func TestOlderPackagesHaveNoProgram(t *testing.T) {
 	old := older((&builder{}).kubectl(recipe.Current()), recipe.Current())
 	if old.Version != recipe.Current().Minor+".0" || !strings.HasPrefix(old.Summary, "stub") {
-		t.Errorf("it is %+v", old)
+		t.Errorf("got %+v, want a stub of version %s.0", old, recipe.Current().Minor)
 	}
 	for _, f := range old.Files {
 		if f.Source != "" {
-			t.Errorf("it holds %s", f.Path)
+			t.Errorf("got program %s, want none", f.Path)
 		}
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 )
 
-// places names the places in the cache.
+// places is the cache directory. Its methods return the paths in it.
 type places string
 
-// DefaultCache is $AIRGAP_LAB_CACHE, or .cache/airgap-lab in the home directory.
+// DefaultCache returns $AIRGAP_LAB_CACHE, or .cache/airgap-lab in the home directory.
 func DefaultCache() string {
 	if dir := os.Getenv("AIRGAP_LAB_CACHE"); dir != "" {
 		return dir
@@ -32,9 +32,9 @@ func (p places) benchImages() string         { return p.path("site", "bench-imag
 func (p places) largeImages() string         { return p.path("site", "large-images") }
 func (p places) keys() string                { return p.path("keys") }
 
-// BaseRPM is the package that stands for a minimal installation: it provides
-// what such a host has and carries no files. It belongs into a node's rpmdb.
+// BaseRPM returns the path of the package that represents a minimal installation: see
+// minimalBase. The lab installs it into the rpmdb of each node.
 func BaseRPM(cache string) string { return places(cache).path("base", "lab-minimal-base.rpm") }
 
-// CA is the certificate, in PEM, that vouches for the served port.
+// CA returns the path of the CA certificate of the server, in PEM.
 func CA(cache string) string { return places(cache).path("keys", "ca.pem") }

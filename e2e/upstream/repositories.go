@@ -17,8 +17,8 @@ const (
 	elRepoKey = "dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9"
 )
 
-// repositories makes both package repositories and the base package. The two
-// projects sign with keys of their own, as they do in the world.
+// repositories makes both package repositories and the base package. Each project signs
+// with its own key, as in reality.
 func (b *builder) repositories(ctx context.Context) error {
 	if err := os.MkdirAll(b.cache.keys(), 0o700); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (b *builder) repositories(ctx context.Context) error {
 	return b.base()
 }
 
-// kubernetesRepository is one minor's.
+// kubernetesRepository makes the repository of one minor.
 func (b *builder) kubernetesRepository(ctx context.Context, c recipe.Cluster) error {
 	packages, err := b.kubernetesPackages(c)
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *builder) repository(ctx context.Context, path, keyPath, owner string, p
 	return err
 }
 
-// publish builds a repository at its place, with its public key at another.
+// publish builds a repository at path, and writes its public key to keyPath.
 func (b *builder) publish(ctx context.Context, path, keyPath string, r rpms.Repository) error {
 	r.Dir = filepath.Join(b.cache.files(), path)
 	if err := os.MkdirAll(filepath.Dir(r.Dir), 0o755); err != nil {

@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/stage"
 )
 
-// Runfile is the driver of the long-lived branch as one program, for those that take no
-// packages. Beside it lies its checksum, as NVIDIA's.
+// Runfile returns the path of the driver of the long-term support branch as one .run file,
+// for hosts that do not use packages. Its checksum is next to it, as NVIDIA publishes it.
 func Runfile(cache string) string { return filepath.Join(places(cache).files(), runfile) }
 
 const (
@@ -22,16 +22,16 @@ const (
 	runfile        = "us.download.nvidia.com/tesla/" + runfileVersion + "/NVIDIA-Linux-x86_64-" + runfileVersion + ".run"
 )
 
-// RunfileSum is its SHA-256, in hexadecimal digits.
+// RunfileSum returns the SHA-256 of Runfile, in hexadecimal digits.
 func RunfileSum(cache string) (string, error) {
 	text, err := os.ReadFile(Runfile(cache) + ".sha256sum")
 	sum, _, _ := strings.Cut(string(text), " ")
 	return sum, err
 }
 
-// runfile packs what the packages have behind the script that installs it.
+// runfile writes the installer script, followed by an archive of the driver's files.
 func (b *builder) runfile() error {
-	files, err := driver{b.cache, runfileVersion}.inOneFile()
+	files, err := driver{b.cache, runfileVersion}.runfileFiles()
 	if err != nil {
 		return err
 	}
@@ -65,21 +65,22 @@ func (b *builder) runfile() error {
 	return err
 }
 
-// inOneFile is a driver without units: the .run file has none.
-func (d driver) inOneFile() ([]archive.File, error) {
+// runfileFiles lists the files of a driver without systemd units, which the .run file does not
+// have.
+func (d driver) runfileFiles() ([]archive.File, error) {
 	module, err := d.module("FLAVOUR")
 	if err != nil {
 		return nil, err
 	}
-	boot, err := standIn("usr/lib/modules-load.d/nvidia-lab.conf", "modules-load.conf", 0o644)
+	boot, err := stubFile("usr/lib/modules-load.d/nvidia-lab.conf", "modules-load.conf", 0o644)
 	if err != nil {
 		return nil, err
 	}
-	smi, err := standIn("usr/bin/nvidia-smi", "nvidia-smi", 0o755)
+	smi, err := stubFile("usr/bin/nvidia-smi", "nvidia-smi", 0o755)
 	if err != nil {
 		return nil, err
 	}
-	daemon, err := standIn("usr/bin/nvidia-persistenced", "daemon", 0o755)
+	daemon, err := stubFile("usr/bin/nvidia-persistenced", "daemon", 0o755)
 	return slices.Concat(module, []archive.File{boot, smi, daemon},
 		d.cache.driverLibrary(d.version, "libcuda.so.1"), d.cache.driverLibrary(d.version, "libnvidia-ml.so.1")), err
 }

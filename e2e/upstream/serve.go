@@ -12,33 +12,33 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/web"
 )
 
-// Server is the running internet of the lab.
+// Server is the running upstream of the lab.
 type Server struct {
 	*web.Server
-	CA string // path of the certificate, in PEM, that clients have to trust; "" without TLS
+	CA string // path of the certificate, in PEM, that clients must trust; "" without TLS
 }
 
-// Fault is a misbehaviour that Server.Inject orders.
+// Fault is a fault for Server.Inject.
 type Fault = web.Fault
 
-// Serve gives out what Build made, until ctx ends or the server is closed:
+// Serve serves the results of Build until ctx ends or the server is closed:
 //
 //	URL/HOST/PATH         files, with ranges
 //	URL/v2/HOST/REPO/...  images
 //
-// An addr with port 0 takes a free one. The certificate is good for 127.0.0.1,
-// ::1, localhost, and 10.88.0.1, the router of the lab's network, where a
-// scenario may let the internet in.
+// If the port in addr is 0, the server uses a free one. The certificate is valid for
+// 127.0.0.1, ::1, localhost, and 10.88.0.1, the router of the lab's network, where a scenario
+// may make the upstream available.
 func Serve(ctx context.Context, cache, addr string) (*Server, error) {
 	p := places(cache)
 	if err := os.MkdirAll(p.keys(), 0o700); err != nil {
 		return nil, err
 	}
-	authority, err := web.OpenAuthority(CA(cache), p.path("keys", "ca.key"))
+	ca, err := web.OpenCA(CA(cache), p.path("keys", "ca.key"))
 	if err != nil {
 		return nil, err
 	}
-	config, err := authority.Config([]string{"localhost"}, []net.IP{
+	config, err := ca.Config([]string{"localhost"}, []net.IP{
 		net.IPv4(127, 0, 0, 1), net.IPv6loopback, net.IPv4(10, 88, 0, 1),
 	})
 	if err != nil {
@@ -51,8 +51,8 @@ func Serve(ctx context.Context, cache, addr string) (*Server, error) {
 	return &Server{Server: server, CA: CA(cache)}, nil
 }
 
-// Warm reads all that is served, for measurements: whoever comes first would
-// otherwise wait for the disk, and those after them not.
+// Warm reads all served files into the page cache, except for those of LargeImage. Otherwise
+// the first measured program would wait for the disk, and later ones would not.
 func Warm(cache string) error {
 	return filepath.WalkDir(places(cache).path("site"), func(path string, d fs.DirEntry, err error) error {
 		if path == places(cache).largeImages() {
@@ -71,8 +71,8 @@ func Warm(cache string) error {
 	})
 }
 
-// ServePlain is Serve without TLS, for measurements: encryption would cost more
-// than what is measured.
+// ServePlain is Serve without TLS, for measurements: encryption would take more time than the
+// measured work.
 func ServePlain(ctx context.Context, cache, addr string) (*Server, error) {
 	server, err := web.Serve(ctx, places(cache).site(nil), addr)
 	if err != nil {

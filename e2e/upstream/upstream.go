@@ -1,11 +1,11 @@
-// Package upstream is the lab's internet: what `airgap bundle` would fetch from
-// registry.k8s.io, ghcr.io, docker.io, quay.io, pkgs.k8s.io, a Linux vendor's
-// mirror and GitHub's releases, built from the real components and served on
-// one loopback port the way a corporate mirror does, host name first in the path.
+// Package upstream is the lab's internet. It has the images, packages and files that
+// `airgap bundle` fetches from registry.k8s.io, ghcr.io, docker.io, quay.io, pkgs.k8s.io, a
+// Linux vendor's mirror and GitHub's releases. It builds them from the real components and
+// serves them on one loopback port like a corporate mirror: paths begin with the host name.
 //
-// Build fills a cache outside the source tree; Serve gives it out over TLS, with
-// faults on request for the scenarios in which an upstream misbehaves. Nothing
-// here is a fake but the arm64 halves of the images: the programs run.
+// Build fills a cache outside the source tree. Serve serves it over TLS, and injects faults
+// for the scenarios in which an upstream fails. The programs are real, except in the arm64
+// images and in packages that are marked as stubs.
 package upstream
 
 import (
@@ -22,9 +22,9 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/stage"
 )
 
-// Build brings the cache up to date and says on progress what it does, one line
-// a stage. It returns within a second when there is nothing to do, and may run in
-// several processes at once: all but one wait.
+// Build updates the cache and reports each stage on progress. It returns within a second if
+// the cache is current. It may run in several processes at the same time: all except one
+// wait.
 func Build(ctx context.Context, cache string, progress io.Writer) error {
 	b, unlock, err := open(ctx, cache, progress)
 	if err != nil {
@@ -50,18 +50,18 @@ func Build(ctx context.Context, cache string, progress io.Writer) error {
 	return b.putImages(ctx, b.cache.images(), images)
 }
 
-// BuildBefore adds the minor of Kubernetes before the one that scenarios install to a
-// cache that Build has brought up to date.
+// BuildBefore adds the Kubernetes minor before recipe.Current to a cache that Build has
+// updated.
 func BuildBefore(ctx context.Context, cache string, progress io.Writer) error {
 	return buildMinor(ctx, cache, progress, recipe.Before())
 }
 
-// BuildAfter is BuildBefore for the minor after.
+// BuildAfter is BuildBefore for the next minor.
 func BuildAfter(ctx context.Context, cache string, progress io.Writer) error {
 	return buildMinor(ctx, cache, progress, recipe.After())
 }
 
-// buildMinor adds a minor of Kubernetes, in its packages and its images.
+// buildMinor adds the packages and images of a Kubernetes minor.
 func buildMinor(ctx context.Context, cache string, progress io.Writer, c recipe.Cluster) error {
 	b, unlock, err := open(ctx, cache, progress)
 	if err != nil {
@@ -84,9 +84,9 @@ func buildMinor(ctx context.Context, cache string, progress io.Writer, c recipe.
 // builder is one run of Build.
 type builder struct {
 	cache places
-	root  string // of the lab's module, where the recipes are
+	root  string // directory of the lab's module, with the recipes
 	log   *stage.Log
-	keys  map[string]string // recipe: key of its programs
+	keys  map[string]string // by recipe, the key of its programs
 }
 
 func open(ctx context.Context, cache string, progress io.Writer) (*builder, func(), error) {
@@ -106,8 +106,8 @@ func open(ctx context.Context, cache string, progress io.Writer) (*builder, func
 	return &builder{cache: c, root: root, log: log, keys: map[string]string{}}, unlock, nil
 }
 
-// programs compiles two recipes at a time: while one waits for the network or
-// links, which takes a single core, the other compiles.
+// programs compiles two recipes at a time: while one waits for the network, or links on a
+// single core, the other compiles.
 func (b *builder) programs(ctx context.Context, recipes []recipe.Recipe) error {
 	compiler, err := recipe.Compiler(ctx)
 	if err != nil {
@@ -131,7 +131,8 @@ func (b *builder) programs(ctx context.Context, recipes []recipe.Recipe) error {
 	return g.Wait()
 }
 
-// moduleRoot finds the lab's module from wherever in the source tree we run.
+// moduleRoot returns the directory of the lab's module. The working directory may be any
+// directory of the source tree.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command kernel says what this machine's kernel lacks for the lab. It needs none of
-// the packages that the lab installs and little compiling, so it can come first.
+// Command kernel lists the kernel features that the lab needs and this machine does not
+// have. It needs no package that the lab installs and compiles fast, so it can run first.
 package main
 
 import (

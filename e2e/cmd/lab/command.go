@@ -27,13 +27,13 @@ func command() *cobra.Command {
 }
 
 func upCommand(run *string) *cobra.Command {
-	var cards, emulated int
+	var gpus, emulated int
 	cmd := &cobra.Command{
 		Use:   "up [N]",
-		Short: "Boot N containers (2 when nothing is asked for), then those with cards, then emulated machines",
+		Short: "Boot N containers (default 2), then containers with GPUs, then emulated machines",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			nodes, err := kinds(args, cards, emulated)
+			nodes, err := kinds(args, gpus, emulated)
 			if err != nil {
 				return err
 			}
@@ -53,13 +53,13 @@ func upCommand(run *string) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&cards, "gpu", 0, "number of containers with two H100 each, after the others")
-	cmd.Flags().IntVar(&emulated, "emulated", 0, "number of servers with a kernel of their own, after the containers")
+	cmd.Flags().IntVar(&gpus, "gpu", 0, "number of containers with two H100 each, after the others")
+	cmd.Flags().IntVar(&emulated, "emulated", 0, "number of servers with their own kernel, after the containers")
 	return cmd
 }
 
-// kinds says which servers are meant by N, --gpu and --emulated.
-func kinds(args []string, cards, emulated int) ([]lab.Kind, error) {
+// kinds returns the kinds of servers for N, --gpu and --emulated.
+func kinds(args []string, gpus, emulated int) ([]lab.Kind, error) {
 	containers := 0
 	switch {
 	case len(args) == 1:
@@ -67,16 +67,16 @@ func kinds(args []string, cards, emulated int) ([]lab.Kind, error) {
 		if containers, err = strconv.Atoi(args[0]); err != nil || containers < 0 {
 			return nil, fmt.Errorf("read the number of servers %q: want 0 or more", args[0])
 		}
-	case cards == 0 && emulated == 0:
+	case gpus == 0 && emulated == 0:
 		containers = 2
 	}
-	if cards < 0 || emulated < 0 {
-		return nil, fmt.Errorf("read --gpu %d and --emulated %d: want 0 or more", cards, emulated)
+	if gpus < 0 || emulated < 0 {
+		return nil, fmt.Errorf("read --gpu %d and --emulated %d: want 0 or more", gpus, emulated)
 	}
-	return slices.Concat(lab.KindContainer.Times(containers), lab.KindHopper.Times(cards), lab.KindEmulated.Times(emulated)), nil
+	return slices.Concat(lab.KindContainer.Times(containers), lab.KindHopper.Times(gpus), lab.KindEmulated.Times(emulated)), nil
 }
 
-// build makes what these servers start from, where it is missing.
+// build creates the missing disk images for these kinds of servers.
 func build(cmd *cobra.Command, run string, nodes []lab.Kind) (lab.Config, error) {
 	cache, err := lab.CacheDir()
 	if err != nil {
@@ -90,7 +90,7 @@ func build(cmd *cobra.Command, run string, nodes []lab.Kind) (lab.Config, error)
 func execCommand(run *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "exec NODE -- COMMAND [ARGUMENT...]",
-		Short: "Run a command on a server; its exit status becomes this one's",
+		Short: "Run a command on a server and exit with its exit status",
 		Args:  cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := machine(*run, args[0])
@@ -124,7 +124,7 @@ func shellCommand(run *string) *cobra.Command {
 func stickCommand(run *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "stick NODE DIR|pull",
-		Short: "Plug a directory in as a USB stick at " + lab.StickPath + ", or pull it",
+		Short: "Attach a directory as a USB stick at " + lab.StickPath + ", or remove it",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := machine(*run, args[0])
@@ -142,7 +142,7 @@ func stickCommand(run *string) *cobra.Command {
 func powerCommand(run *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "power NODE on|off",
-		Short: "Cut a server's power, or give it back",
+		Short: "Switch the power of a server on or off",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := machine(*run, args[0])
@@ -163,7 +163,7 @@ func powerCommand(run *string) *cobra.Command {
 func logsCommand(run *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logs",
-		Short: "Copy the logs of all servers out of the lab and print where to",
+		Short: "Copy the logs of all servers out of the lab and print their directory",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := open(*run)
@@ -181,11 +181,11 @@ func downCommand(run *string) *cobra.Command {
 	var hosts string
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Take the servers down and leave nothing behind",
+		Short: "Stop the servers and remove all files of the lab",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if hosts != "" {
-				return giveBack(cmd, hosts)
+				return cleanHosts(cmd, hosts)
 			}
 			l, err := open(*run)
 			if err != nil {
@@ -194,12 +194,12 @@ func downCommand(run *string) *cobra.Command {
 			return l.Down(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&hosts, "hosts", "", "take back instead what a run has left "+hostsHelp)
+	cmd.Flags().StringVar(&hosts, "hosts", "", "instead remove the changes of a run "+hostsHelp)
 	return cmd
 }
 
-// giveBack takes back what a run of scenarios has left on hosts of others.
-func giveBack(cmd *cobra.Command, file string) error {
+// cleanHosts removes the changes that a run of scenarios left on hosts outside the lab.
+func cleanHosts(cmd *cobra.Command, file string) error {
 	hosts, err := lab.ReadHosts(file)
 	if err != nil {
 		return err
@@ -208,10 +208,10 @@ func giveBack(cmd *cobra.Command, file string) error {
 }
 
 func rootCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "root", Short: "The disks that servers start from"}
+	cmd := &cobra.Command{Use: "root", Short: "The disk images of the servers"}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "build",
-		Short: "Build them where they are missing or out of date",
+		Short: "Build the images that are missing or out of date",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := build(cmd, "", []lab.Kind{lab.KindContainer, lab.KindEmulated})

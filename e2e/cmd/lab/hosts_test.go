@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// On hosts of others a scenario that needs the lab is refused by name, before the
-// file of hosts is even read.
+// With --hosts, the command refuses a scenario that needs the lab, before it reads the
+// file of hosts.
 func TestRunOnHostsRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "none.yaml")
 	for _, tc := range []struct {
@@ -16,7 +16,7 @@ func TestRunOnHostsRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"run", "--hosts", file, "journey", "ha"}, "scenario ha runs in the lab only: it cuts the servers' power"},
-		{[]string{"run", "--hosts", file, "jurney"}, `no scenario "jurney"; there are journey`},
+		{[]string{"run", "--hosts", file, "jurney"}, `unknown scenario "jurney"; choose from journey`},
 		{[]string{"run", "--hosts", file, "journey"}, "read the hosts in " + file},
 		{[]string{"run", "--hosts", file}, "read the hosts in " + file},
 		{[]string{"down", "--hosts", file}, "read the hosts in " + file},
@@ -27,7 +27,7 @@ func TestRunOnHostsRefuses(t *testing.T) {
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)
 		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%q: got %v; want %s", tc.args, err, tc.want)
+			t.Errorf("%q: got %v, want %s", tc.args, err, tc.want)
 		}
 	}
 }

@@ -11,19 +11,19 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// informersCommand is what `airgap verify` is measured beside.
+// informersCommand is the program with which the bench compares `airgap verify`.
 func informersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "informers KUBECONFIG",
-		Short:  "Wait until bare informers of Kubernetes' kinds that verify watches have all of a cluster",
+		Short:  "Wait until bare informers have all objects of a cluster of the kinds that verify watches",
 		Args:   cobra.ExactArgs(1),
 		Hidden: true,
 		RunE:   func(cmd *cobra.Command, args []string) error { return syncInformers(cmd.Context(), args[0]) },
 	}
 }
 
-// syncInformers lists through client-go's shared informers, in protobuf, and
-// keeps every object as it came.
+// syncInformers lists with client-go's shared informers, in protobuf, and keeps every
+// object unchanged.
 func syncInformers(ctx context.Context, kubeconfig string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -47,8 +47,8 @@ func syncInformers(ctx context.Context, kubeconfig string) error {
 	return nil
 }
 
-// watchAsVerify has informers made of all kinds of Kubernetes that verify watches, whole and in
-// all namespaces.
+// watchAsVerify creates informers for all Kubernetes kinds that verify watches, in all
+// namespaces, with all fields.
 func watchAsVerify(f informers.SharedInformerFactory) {
 	f.Core().V1().Nodes().Informer()
 	f.Core().V1().Pods().Informer()

@@ -1,5 +1,5 @@
-// Command lab boots the lab's bank servers and gives a shell on them, for
-// those who want to try something by hand. The scenarios use package lab.
+// Command lab boots the lab's bank servers and opens shells on them, for manual tests.
+// It also runs the scenarios, the demo and the bench.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	os.Exit(exitCode(err))
 }
 
-// exitCode passes on the status of the command that `lab exec` ran.
+// exitCode returns the exit status of the command that `lab exec` ran, or 1 for other errors.
 func exitCode(err error) int {
 	var exit *lab.ExitError
 	switch {

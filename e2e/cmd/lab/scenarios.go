@@ -15,13 +15,13 @@ import (
 	"airgap.dev/airgap/e2e/scenarios"
 )
 
-// program is the airgap binary that `make build` makes, seen from this module.
+// program is the airgap binary from `make build`, relative to this module.
 const program = "../dist/airgap"
 
 func prepareCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "prepare",
-		Short: "Build what the scenarios need, once: upstream and the servers' disk",
+		Short: "Build the upstream and the servers' disk image for the scenarios, once",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := scenario.Prepare(cmd.Context(), cmd.ErrOrStderr())
@@ -34,7 +34,7 @@ func runCommand() *cobra.Command {
 	var hosts string
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO...]",
-		Short: "Run scenarios: " + strings.Join(names(), ", ") + "; all when none is named",
+		Short: "Run scenarios: " + strings.Join(names(), ", ") + "; default: all",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			chosen, err := chosen(args)
 			if err != nil {
@@ -52,7 +52,7 @@ func runCommand() *cobra.Command {
 	return cmd
 }
 
-const hostsHelp = "on the hosts that this `FILE` names, through SSH (lab/README.md)"
+const hostsHelp = "on the hosts in this `FILE`, through SSH (lab/README.md)"
 
 func names() []string {
 	var all []string
@@ -62,11 +62,11 @@ func names() []string {
 	return all
 }
 
-// chosen are the scenarios that are named, or all.
+// chosen returns the scenarios in args, or all.
 func chosen(args []string) ([]scenario.Scenario, error) {
 	for _, a := range args {
 		if !slices.Contains(names(), a) {
-			return nil, fmt.Errorf("no scenario %q; there are %s", a, strings.Join(names(), ", "))
+			return nil, fmt.Errorf("unknown scenario %q; choose from %s", a, strings.Join(names(), ", "))
 		}
 	}
 	return slices.DeleteFunc(scenarios.All(), func(s scenario.Scenario) bool {
@@ -74,8 +74,8 @@ func chosen(args []string) ([]scenario.Scenario, error) {
 	}), nil
 }
 
-// runOnHosts runs those that can be run on hosts of others. One that was named and
-// cannot ends it before anything is done; of the others it is said.
+// runOnHosts runs the scenarios that do not need the lab. If named is set, it returns an
+// error before it starts if one of them needs the lab. Else it prints and skips them.
 func runOnHosts(cmd *cobra.Command, file string, chosen []scenario.Scenario, named bool) error {
 	var can []scenario.Scenario
 	var cannot []error
@@ -119,13 +119,13 @@ func demoCommand() *cobra.Command {
 	var keep bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show the main job on a terminal",
+		Short: "Show an installation on a terminal",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return scenario.Demo(cmd.Context(), program, cmd.ErrOrStderr(), keep)
 		},
 	}
-	cmd.Flags().BoolVar(&keep, "keep", false, "leave the servers up until Ctrl-C")
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the servers running until Ctrl-C")
 	return cmd
 }
 
@@ -141,6 +141,6 @@ func benchCommand() *cobra.Command {
 			return bench.Run(cmd.Context(), program, only, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().IntVar(&large, "large", 0, "measure a bundle of so many GB instead, which wants that much disk")
+	cmd.Flags().IntVar(&large, "large", 0, "instead measure a bundle of so many GB, which needs that much disk space")
 	return cmd
 }

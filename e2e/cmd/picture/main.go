@@ -1,5 +1,5 @@
 // Command picture makes the README's picture: it runs a command in a terminal (tmux)
-// and writes what was seen there as an SVG whose frames follow each other.
+// and writes the screens as an animated SVG.
 //
 //	go run ./cmd/picture ../docs/demo.svg go run ./cmd/lab demo
 package main
@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// The terminal's size in characters, and how often it is looked at: the picture plays
-// eight times as fast as it was.
+// The size of the terminal in characters, and the interval between two screens. The
+// picture plays at eight times the speed of the command.
 const (
 	columns, rows = 112, 32
-	look          = 4 * time.Second
-	show          = look / 8
+	interval      = 4 * time.Second
+	show          = interval / 8
 )
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "picture: want FILE.svg COMMAND…")
+		fmt.Fprintln(os.Stderr, "usage: picture FILE.svg COMMAND…")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -45,7 +45,7 @@ func run(ctx context.Context, file string, command []string) error {
 	return os.WriteFile(file, []byte(svg(frames)), 0o644)
 }
 
-// record runs the command, and gives the screens that differ from the one before,
+// record runs the command, and returns each screen that differs from the previous one,
 // with tmux's escape sequences for colours.
 func record(ctx context.Context, command []string) ([]string, error) {
 	socket := "picture-" + strconv.Itoa(os.Getpid())
@@ -71,7 +71,7 @@ func record(ctx context.Context, command []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if code, ended := strings.CutPrefix(dead, "1:"); ended && code != "" { // tmux hears of both one after the other
+		if code, ended := strings.CutPrefix(dead, "1:"); ended && code != "" { // tmux sets both, but not at the same time
 			if code != "0" {
 				return nil, fmt.Errorf("%s ended with %s:\n%s", strings.Join(command, " "), code, screen)
 			}
@@ -83,12 +83,12 @@ func record(ctx context.Context, command []string) ([]string, error) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(look):
+		case <-time.After(interval):
 		}
 	}
 }
 
-// withoutEnd leaves away what tmux says of a command that has ended.
+// withoutEnd removes tmux's message about the end of the command.
 func withoutEnd(screen string) string {
 	if i := strings.LastIndex(screen, "\nPane is dead"); i >= 0 {
 		screen = screen[:i]

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// A character's cell and the margin, in the picture's units.
+// The cell of a character and the margin, in units of the picture.
 const (
 	cellWidth, cellHeight = 8, 17
 	margin                = 14
 )
 
-// svg puts the frames upon each other, each visible in its turn. What does not play
-// pictures shows the last one.
+// svg returns a picture that shows the frames in turn. A viewer without animations shows
+// the last frame.
 func svg(frames []string) string {
 	const width, height = columns*cellWidth + 2*margin, rows*cellHeight + 2*margin
-	rest := 8 * show // the last one stays
+	rest := 8 * show // how long the last frame stays
 	all := time.Duration(len(frames)-1)*show + rest
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="13" fill="#d4d8de">`+"\n", width, height)
@@ -48,11 +48,10 @@ func paint(b *strings.Builder, screen, attributes string) {
 
 var sequence = regexp.MustCompile("\x1b\\[([0-9;]*)m|\x1b[()]B|[\x0e\x0f]")
 
-// styles are the classes of what SGR sequences mean; the others change nothing that
-// is shown.
+// styles maps SGR codes to classes. All other codes have no effect.
 var styles = map[string]string{"": "", "0": "", "1": "b", "2": "d", "22": "", "31": "r", "32": "g", "33": "y", "36": "c", "39": "", "90": "d", "91": "r", "92": "g", "93": "y", "96": "c"}
 
-// colour writes a line with its sequences as spans, and gives the style at its end.
+// colour writes a line with its sequences as spans, and returns the style at its end.
 func colour(b *strings.Builder, line, style string) string {
 	write := func(text string) {
 		text = html.EscapeString(text)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSVG: the last screen lies below the others, which take turns; text is text, colours
-// are classes, and it is XML.
+// TestSVG: the picture is valid XML, with the last screen below the animated ones, escaped
+// text, and colours as classes.
 func TestSVG(t *testing.T) {
 	text := svg([]string{"first <&> $", "\x1b[1mbold\x1b[0m \x1b[36mcyan\x1b[39m\x1b[49m plain\n\n  last", "end\x1b[38;5;1m ."})
 	for d := xml.NewDecoder(strings.NewReader(text)); ; {
@@ -21,7 +21,7 @@ func TestSVG(t *testing.T) {
 	}
 	last, others, _ := strings.Cut(text, `class="f"`)
 	if !strings.Contains(last, ">end") || strings.Count(others, "animation-delay") != 2 {
-		t.Errorf("want the last screen, and two that take turns:\n%s", text)
+		t.Errorf("want the last screen, then two animated ones, in:\n%s", text)
 	}
 	for _, want := range []string{"first &lt;&amp;&gt; $", `<tspan class="b">bold</tspan> <tspan class="c">cyan</tspan> plain`, `y="61">  last<`} {
 		if !strings.Contains(text, want) {

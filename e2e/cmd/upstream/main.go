@@ -1,9 +1,9 @@
-// Upstream builds everything that the lab's internet has to offer, and serves
-// it on a loopback address:
+// Upstream builds all components and packages of the lab's upstream, and serves them on a
+// loopback address:
 //
-//	upstream build              compile, pack, sign, index; nothing when all is current
-//	upstream gpu                also what hosts with NVIDIA's cards take
-//	upstream bench              also the 2.8 GB of images that measurements use
+//	upstream build              compile, pack, sign and index all parts that are not current
+//	upstream gpu                also build the packages for hosts with NVIDIA GPUs
+//	upstream bench              also build the images for measurements (2.8 GB)
 //	upstream serve [-addr ADDR] [-plain]   until interrupted; -plain: without TLS
 package main
 
@@ -28,8 +28,8 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("upstream", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	cache := flags.String("cache", upstream.DefaultCache(), "directory of what is built")
-	addr := flags.String("addr", "127.0.0.1:8443", "where to serve")
+	cache := flags.String("cache", upstream.DefaultCache(), "directory of the build results")
+	addr := flags.String("addr", "127.0.0.1:8443", "address and port to serve on")
 	plain := flags.Bool("plain", false, "serve without TLS")
 	if len(args) == 0 {
 		fmt.Fprintln(stderr, "usage: upstream build|gpu|bench|serve [flags]")
@@ -82,7 +82,7 @@ func serve(ctx context.Context, o options, stdout io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "serving %s\n", server.URL)
 	if server.CA != "" {
-		fmt.Fprintf(stdout, "clients have to trust %s\n", server.CA)
+		fmt.Fprintf(stdout, "clients must trust %s\n", server.CA)
 	}
 	return server.Wait()
 }

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Arguments prints the names of the arguments that the programs of the control
-// plane take, by program. It runs in a recipe's module, which decides the minor.
+// Arguments prints the names of the arguments of the control plane's programs, by program.
+// It runs in the module of a recipe, which selects the minor.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/cli/flag"
-	_ "k8s.io/component-base/logs/json/register" // has arguments, too
+	_ "k8s.io/component-base/logs/json/register" // registers further arguments
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	manager "k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// names are those of all sets, with the two that every program adds.
+// names returns the names in all sets, and the two that every program adds.
 func names(sets flag.NamedFlagSets) []string {
 	all := map[string]bool{"help": true, "version": true}
 	for _, set := range sets.FlagSets {

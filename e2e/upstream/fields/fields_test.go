@@ -1,4 +1,4 @@
-// Package fields holds kubeadm/fields to the types of the Kubernetes modules.
+// Package fields compares kubeadm/fields with the types of the Kubernetes modules.
 package fields
 
 import (
@@ -13,15 +13,16 @@ import (
 
 var update = flag.Bool("update", false, "write kubeadm/fields from the modules")
 
-// TestFields compares the lists by which airgap checks overrides with the types
-// of each minor's own module.
+// TestFields compares the lists with which airgap checks overrides with the types in the
+// Kubernetes module of each minor.
 func TestFields(t *testing.T) { compare(t, "print.go", "") }
 
-// TestArguments does so with the arguments of the control plane's programs. That
-// compiles most of Kubernetes, three times: kubeadm's tests ask the lab's programs.
+// TestArguments compares the arguments of the control plane's programs. It compiles most of
+// Kubernetes three times, so it runs only with -update. The tests of kubeadm compare the lists
+// with the lab's programs.
 func TestArguments(t *testing.T) {
 	if !*update {
-		t.Skip("it takes long: with -update only")
+		t.Skip("compiles Kubernetes three times: run it with -update")
 	}
 	compare(t, "arguments.go", "-arguments")
 }
@@ -35,22 +36,22 @@ func compare(t *testing.T, source, suffix string) {
 		t.Run(c.Minor, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "go", "run", program)
 			cmd.Dir, cmd.Stderr = filepath.Join("..", c.Recipes()[0].Dir[len("upstream/"):]), os.Stderr
-			is, err := cmd.Output()
+			got, err := cmd.Output()
 			if err != nil {
 				t.Fatal(err)
 			}
 			file := filepath.Join("../../../kubeadm/fields", c.Minor+suffix+".json")
 			if *update {
-				if err := os.WriteFile(file, is, 0o644); err != nil {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
-			has, err := os.ReadFile(file)
+			want, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if string(has) != string(is) {
-				t.Errorf("%s is not what Kubernetes %s has: go test ./upstream/fields -update", file, c.Kubernetes)
+			if string(want) != string(got) {
+				t.Errorf("%s differs from Kubernetes %s: run go test ./upstream/fields -update", file, c.Kubernetes)
 			}
 		})
 	}

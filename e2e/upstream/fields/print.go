@@ -1,8 +1,8 @@
 //go:build ignore
 
-// Print writes the fields of the configuration types of one minor of Kubernetes,
-// and the feature gates that its programs know. It runs in a recipe's module,
-// which decides the minor: see TestFields.
+// Print prints the fields of the configuration types of one Kubernetes minor, and the feature
+// gates of its programs. It runs in the module of a recipe, which selects the minor: see
+// TestFields.
 package main
 
 import (
@@ -27,10 +27,10 @@ import (
 	_ "k8s.io/kubernetes/pkg/features" // registers the gates
 )
 
-// types are the fields of each struct, by the names in JSON, with their kinds.
+// types maps the name of each struct to its fields: JSON name to kind.
 type types map[string]map[string]string
 
-// known are the types that read JSON by code of their own.
+// known has the types with their own JSON decoder.
 var known = map[reflect.Type]string{
 	reflect.TypeFor[metav1.Duration]():         "duration",
 	reflect.TypeFor[metav1.Time]():             "string",
@@ -56,13 +56,13 @@ func main() {
 	}
 }
 
-// kind names a type, and takes the fields of a struct in.
+// kind returns the name of a type, and adds the fields of a struct to all.
 func (all types) kind(t reflect.Type) string {
 	if name, is := known[t]; is {
 		return name
 	}
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		log.Fatalf("%s reads JSON by itself", t)
+		log.Fatalf("%s has its own JSON decoder: add it to known", t)
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -1,8 +1,8 @@
-// What NVIDIA's device plugin and nvidia-ctk ask of a divided card, behind the stub of the
-// unit tests (gpu/nvml/testdata/stub/nvml.c). All instances of a card are of the kind that
-// its line "profile" says, and fill a GPU instance each.
+// The functions that NVIDIA's device plugin and nvidia-ctk call for a GPU with MIG instances.
+// They extend the stub of the unit tests (gpu/nvml/testdata/stub/nvml.c). All instances of a
+// GPU have the profile in its line "profile". Each compute instance fills its GPU instance.
 
-// kind reads "3g.40gb": slices, and GiB of memory.
+// kind reads the number of slices and the GiB of memory from "3g.40gb".
 static nvmlReturn_t kind(unsigned int card, unsigned int *slices, unsigned int *memory) {
 	char value[32];
 	nvmlReturn_t ret = of_card(card, "profile", value, sizeof value);
@@ -11,11 +11,11 @@ static nvmlReturn_t kind(unsigned int card, unsigned int *slices, unsigned int *
 	return ret;
 }
 
-// profile is the number that the library gives instances of so many slices, GPU instances
-// and compute instances alike.
+// profile returns the library's profile ID of instances with so many slices, for GPU instances
+// and compute instances.
 static unsigned int profile(unsigned int slices) { return slices == 7 ? NVML_GPU_INSTANCE_PROFILE_7_SLICE : slices - 1; }
 
-// place_of is the card and the part that a handle of an instance stands for.
+// place_of returns the handle of a device for the GPU and the part of an instance.
 static nvmlDevice_t place_of(void *instance) {
 	nvmlDevice_t d = {instance};
 	return d;
@@ -30,7 +30,7 @@ nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t d, nvmlDeviceAttributes_t *
 	return part_of(d) ? ret : NVML_ERROR_NOT_SUPPORTED;
 }
 
-// The numbers are those of nvmlDeviceGetGpuInstanceId.
+// The IDs are those of nvmlDeviceGetGpuInstanceId.
 nvmlReturn_t nvmlDeviceGetGpuInstanceById(nvmlDevice_t d, unsigned int id, nvmlGpuInstance_t *instance) {
 	unsigned int parts;
 	nvmlReturn_t ret = number(d, "parts", 0, &parts);

@@ -1,7 +1,7 @@
-// Package archive writes gzip-compressed tar files whose bytes depend on
-// nothing but the files' names, modes and contents: one fixed time stamp, root
-// as owner, sorted names, parents before children. Image layers and release
-// archives are made of it.
+// Package archive writes reproducible gzip-compressed tar files: their bytes depend only on
+// the names, modes and contents of the files. All entries have the same time stamp and the
+// owner root. Names are sorted, parents before children. Image layers and release archives
+// use this format.
 package archive
 
 import (
@@ -17,20 +17,20 @@ import (
 	"time"
 )
 
-// Epoch is the time stamp of everything that is packed.
+// Epoch returns the time stamp of all entries.
 func Epoch() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
-// File is one entry. Exactly one of Source, Data, Link and a trailing slash in
-// Path (a directory) says what it is.
+// File is one entry. It has exactly one of Source, Data and Link, or is a directory, with a
+// trailing slash in Path.
 type File struct {
-	Path   string // where it lies, without a leading slash
-	Source string // a file on this machine whose bytes it has
-	Data   []byte // its bytes
-	Link   string // the target of a symbolic link
+	Path   string // in the archive, without a leading slash
+	Source string // path of a file on this machine with the content
+	Data   []byte // the content
+	Link   string // target of a symbolic link
 	Mode   int64  // permission bits; 0 means 0755
 }
 
-// TarGz writes the files, and the directories above them.
+// TarGz writes the files and their parent directories.
 func TarGz(w io.Writer, files []File) error {
 	zip, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
@@ -48,7 +48,7 @@ func TarGz(w io.Writer, files []File) error {
 	return zip.Close()
 }
 
-// withParents sorts the files and adds the directories they need.
+// withParents sorts the files and adds their parent directories.
 func withParents(files []File) []File {
 	all := map[string]File{}
 	for _, f := range files {

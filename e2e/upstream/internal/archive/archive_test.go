@@ -26,11 +26,11 @@ func TestOrderOfDeclarationDoesNotMatter(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(one.Bytes(), two.Bytes()) {
-		t.Error("two orders, two archives")
+		t.Error("the order of the declaration changes the archive")
 	}
 	want := []string{"tmp/ 1777", "usr/ 755", "usr/bin/ 755", "usr/bin/a 755", "usr/bin/b 755"}
 	if got := list(t, &one); !slices.Equal(got, want) {
-		t.Errorf("the archive has %v", got)
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
@@ -50,7 +50,7 @@ func list(t *testing.T, r io.Reader) []string {
 			t.Fatal(err)
 		}
 		if !h.ModTime.Equal(Epoch()) {
-			t.Errorf("%s is of %s", h.Name, h.ModTime)
+			t.Errorf("got %s with time %s, want %s", h.Name, h.ModTime, Epoch())
 		}
 		names = append(names, fmt.Sprintf("%s %o", h.Name, h.Mode))
 	}

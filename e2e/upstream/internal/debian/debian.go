@@ -1,7 +1,7 @@
-// Package debian takes programs from the Debian packages installed on this
-// machine and says what they need: the shared libraries for an otherwise empty
-// image, and the provides and requires that rpmbuild would have derived for an
-// RPM. So the lab's packages run, and their dependencies are the real ones.
+// Package debian takes programs from the Debian packages installed on this machine. It finds
+// their dependencies: the shared libraries for an otherwise empty image, and the provides and
+// requires that rpmbuild would derive for an RPM. So the lab's packages run, and have real
+// dependencies.
 package debian
 
 import (
@@ -21,8 +21,8 @@ const (
 	loader    = "/lib64/ld-linux-x86-64.so.2"
 )
 
-// Take returns the file at path, and when that is a symbolic link within its
-// own directory (as a library's soname is), the link and its target.
+// Take returns the file at path. For a symbolic link within its directory, such as the soname
+// of a library, it returns the link and its target.
 func Take(path string) ([]archive.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -36,17 +36,17 @@ func Take(path string) ([]archive.File, error) {
 		return nil, err
 	}
 	if filepath.Base(target) != target {
-		return nil, fmt.Errorf("take %s: it points to %s, outside its directory", path, target)
+		return nil, fmt.Errorf("take %s: the link points to %s, outside its directory", path, target)
 	}
 	files, err := Take(filepath.Join(filepath.Dir(path), target))
 	return append(files, archive.File{Path: path[1:], Link: target}), err
 }
 
-// Library is the path of the library with that soname.
+// Library returns the path of the library with that soname.
 func Library(soname string) string { return filepath.Join(libraries, soname) }
 
-// Plugins lists the shared objects in a directory beside the libraries: what a
-// program loads by name, so that no header mentions it.
+// Plugins lists the shared objects in a directory next to the libraries. Programs load them
+// by name, so that ELF headers do not list them.
 func Plugins(dir string) ([]string, error) {
 	paths, err := filepath.Glob(filepath.Join(libraries, dir, "*.so"))
 	if err == nil && len(paths) == 0 {
@@ -55,8 +55,8 @@ func Plugins(dir string) ([]string, error) {
 	return paths, err
 }
 
-// Closure returns the programs or plug-ins at the paths, with every library
-// they need, the loader included.
+// Closure returns the programs or plug-ins at the paths with all libraries that they need,
+// and the loader.
 func Closure(paths ...string) ([]archive.File, error) {
 	var files []archive.File
 	seen := map[string]bool{}
@@ -84,7 +84,7 @@ func Closure(paths ...string) ([]archive.File, error) {
 	return append(files, archive.File{Path: loader[1:], Source: loader}), nil
 }
 
-// sonames lists the libraries that a file is linked with; none for a script.
+// sonames lists the libraries that a file is linked with. A script has none.
 func sonames(path string) ([]string, error) {
 	f, err := elf.Open(path)
 	if _, is := errors.AsType[*elf.FormatError](err); is {

@@ -15,7 +15,7 @@ func TestClosureOfAShellHasItsLibrariesAndTheLoader(t *testing.T) {
 	}
 	for _, want := range []string{"usr/bin/dash", "usr/lib/x86_64-linux-gnu/libc.so.6", "lib64/ld-linux-x86-64.so.2"} {
 		if !slices.ContainsFunc(files, func(f archive.File) bool { return f.Path == want }) {
-			t.Errorf("no %s in the closure", want)
+			t.Errorf("the closure has no %s", want)
 		}
 	}
 }
@@ -39,9 +39,9 @@ func TestELFDependenciesAreInTheNotationOfRPM(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Contains(d.Requires, "libc.so.6()(64bit)") {
-		t.Errorf("dash requires %v, not libc", d.Requires)
+		t.Errorf("got requires %v of dash, want libc", d.Requires)
 	}
 	if len(d.Provides) > 0 {
-		t.Errorf("dash provides %v", d.Provides)
+		t.Errorf("got provides %v of dash, want none", d.Provides)
 	}
 }

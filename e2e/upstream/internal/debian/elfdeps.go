@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// Dependencies are what rpmbuild's generator finds in ELF files, in its
-// notation: "libmnl.so.0()(64bit)", "libc.so.6(GLIBC_2.34)(64bit)".
+// Dependencies are the provides and requires that rpmbuild's generator finds in ELF files, in
+// its notation: "libmnl.so.0()(64bit)", "libc.so.6(GLIBC_2.34)(64bit)".
 type Dependencies struct{ Provides, Requires []string }
 
-// ELFDependencies reads the files at the paths; those that are not ELF files
-// count as nothing. What the files give to each other is not required.
+// ELFDependencies returns the dependencies of the files at the paths. It ignores files that
+// are not ELF files. Requires does not have the names that one of the files provides.
 func ELFDependencies(paths ...string) (Dependencies, error) {
 	var d Dependencies
 	for _, path := range paths {
@@ -77,7 +77,7 @@ func (d *Dependencies) addSoname(f *elf.File) error {
 		return err
 	}
 	for _, v := range versions {
-		// The base version is the library's own name, not one to ask for.
+		// The base version is the library's own name, which no program requires.
 		if v.Flags&elf.VER_FLG_BASE == 0 {
 			d.Provides = append(d.Provides, names[0]+"("+v.Name+")(64bit)")
 		}

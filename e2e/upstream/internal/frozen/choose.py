@@ -1,11 +1,13 @@
-"""Which packages a frozen server has, and which its vendor offers today.
+"""Choose the packages of a frozen server, and those that its vendor offers today.
 
-Arguments: a directory for caches, a date, how many packages, the packages that
-will be asked for (a,b,c), then NAME=URL for each repository. dnf decides: it
-installs what the vendor calls a server, a piece at a time, from the packages
-built before that date, until there are that many. Offered are the two newest
-builds of each of them, and every build of what else the packages asked for
-need: not the newest of all fit the server. Out come objects of JSON, one a line.
+Arguments: a directory for caches, a date, the number of packages, the packages
+that the site will request (a,b,c), then NAME=URL for each repository.
+
+dnf resolves the vendor's server groups, one package at a time, with the builds
+before that date, until the server has that number of packages. The vendor
+offers the two newest builds of each of them. It also offers every build of the
+other dependencies of the requested packages, because the newest build does not
+always fit the server. The output is JSON, one object a line.
 """
 import json
 import os
@@ -47,7 +49,7 @@ def solve(base, names):
 
 
 def server(base, count):
-    """Packages of a server that was installed with one piece after the other."""
+    """Return the packages of a server that was installed one package at a time."""
     names = set()
     for group in GROUPS:
         found = base.comps.group_by_pattern(group)
@@ -59,12 +61,12 @@ def server(base, count):
         try:
             more = solve(base, seeds + [name])
         except (dnf.exceptions.MarkingError, dnf.exceptions.DepsolveError):
-            continue  # the metadata lacks some packages
+            continue  # the metadata does not have some packages
         seeds.append(name)
         packages = more
         if len(packages) >= count:
             return packages
-    sys.exit("the repositories have a server of %d packages only" % len(packages))
+    sys.exit("the repositories have only %d packages for a server" % len(packages))
 
 
 def write(package, installed):
@@ -81,19 +83,19 @@ def write(package, installed):
 
 
 def main():
-    cache, date, count, asked = sys.argv[1:5]
+    cache, date, count, requested = sys.argv[1:5]
     base = universe(cache, sys.argv[5:])
     until = time.mktime(time.strptime(date, "%Y-%m-%d"))
-    base.sack.add_excludes([p for p in base.sack.query() if p.buildtime > until and p.reponame != "lacking"])
+    base.sack.add_excludes([p for p in base.sack.query() if p.buildtime > until and p.reponame != "extra"])
     frozen = server(base, int(count))
     for package in sorted(frozen):
         write(package, True)
     base.sack.reset_excludes()
     base.sack.add_excludes(base.sack.query().filter(arch="i686"))
-    there = {p.name for p in frozen}
-    for name in sorted(there | {p.name for p in solve(base, asked.split(","))}):
+    installed = {p.name for p in frozen}
+    for name in sorted(installed | {p.name for p in solve(base, requested.split(","))}):
         builds = sorted(base.sack.query().filter(name=name))
-        for package in builds[-2:] if name in there else builds:
+        for package in builds[-2:] if name in installed else builds:
             write(package, False)
 
 

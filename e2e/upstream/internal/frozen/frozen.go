@@ -1,5 +1,5 @@
-// Package frozen chooses, with dnf and from a real vendor's metadata, what a
-// server that was set up long ago has and what its vendor offers today.
+// Package frozen chooses packages with dnf from a real vendor's metadata: those of a server
+// that was installed long ago, and those that its vendor offers today.
 package frozen
 
 import (
@@ -22,15 +22,15 @@ import (
 //go:embed choose.py
 var choose []byte
 
-// Choice is what to choose from and how much.
+// Choice has the inputs of Choose.
 type Choice struct {
-	Date     string   // 2024-10-01: the server has nothing that was built after it
-	Packages int      // that the server has
-	Asked    []string // names that the site will ask for
+	Date     string   // 2024-10-01: the server has no package that was built later
+	Packages int      // number of packages of the server
+	Asked    []string // names of packages that the site will request
 	From     []string // NAME=URL of the repositories
 }
 
-// Package is one build of the metadata; relations are in RPM's notation.
+// Package is one build in the metadata. Relations are in RPM's notation.
 type Package struct {
 	Name, Version, Release, Arch string
 	Epoch                        uint32
@@ -38,14 +38,14 @@ type Package struct {
 	Provides, Requires           []string
 	Conflicts, Obsoletes         []string
 	Files                        []string
-	Installed                    bool // the server has it; else the vendor offers it
+	Installed                    bool // on the server; else offered by the vendor
 }
 
-// Key changes with whatever decides the choice.
+// Key returns all inputs of the choice, for stage.Key.
 func (c Choice) Key() []any { return []any{c, choose} }
 
-// Choose runs dnf. The Linux distribution's Python is asked, whatever else is
-// in PATH: dnf's modules are its.
+// Choose runs dnf. It uses the Python of the Linux distribution, not the one in PATH, because
+// only that one has dnf's modules.
 func (c Choice) Choose(ctx context.Context) (packages []Package, err error) {
 	dir, err := os.MkdirTemp("", "frozen-")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/archive"
 )
 
-// storeHoles writes a tar with one file of zeros, which has holes in the layout
-// and takes its whole size wherever it is copied.
+// storeHoles writes a tar with one file of zeros. In the layout it is a sparse file; a copy
+// takes its full size.
 func (l Layer) storeHoles(dst layout.Path) (v1.Layer, error) {
 	var head bytes.Buffer
 	h := &tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprintf("opt/zeros-%d", l.Seed), Size: l.Holes, Mode: 0o644, ModTime: archive.Epoch()}

@@ -18,11 +18,11 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/archive"
 )
 
-// unfinished is the pattern of names that layers have while they are written.
+// unfinished is the name pattern of layers that are being written.
 const unfinished = "layer-*"
 
-// stored is a layer that lies in the layout already, so that writing the image
-// moves none of its bytes again.
+// stored is a layer that is already in the layout, so that writing the image does not copy
+// it again.
 type stored struct {
 	path         string
 	digest, diff v1.Hash
@@ -53,7 +53,7 @@ func (s stored) unzip() (io.ReadCloser, error) {
 	}{zip, f}, nil
 }
 
-// store writes the layer among the layout's blobs.
+// store writes the layer into the blobs of the layout.
 func (l Layer) store(dst layout.Path) (v1.Layer, error) {
 	if l.Holes > 0 {
 		return l.storeHoles(dst)
@@ -62,7 +62,7 @@ func (l Layer) store(dst layout.Path) (v1.Layer, error) {
 	if err := os.MkdirAll(blobs, 0o755); err != nil {
 		return nil, err
 	}
-	// Beside the blobs: what an interrupted build leaves must not look like one.
+	// Outside the directory of blobs: an interrupted build must not leave a wrong blob.
 	tmp, err := os.CreateTemp(string(dst), unfinished)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (l Layer) write(w io.Writer) error {
 	return zip.Close()
 }
 
-// diffID hashes what the compressed file at f holds.
+// diffID hashes the uncompressed content of f.
 func diffID(f *os.File) (v1.Hash, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return v1.Hash{}, err

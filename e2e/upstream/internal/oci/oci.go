@@ -1,8 +1,7 @@
-// Package oci makes the lab's container images: an OCI layout on disk in which
-// every image is annotated with the full name under which the world knows it.
-// An image is a declaration; its digest depends on that and on the files' bytes
-// alone. Most images are indexes of two platforms, of which only linux/amd64
-// runs: the other is a stand-in that a client must be able to leave out.
+// Package oci makes the lab's container images: an OCI layout on disk in which every image
+// is annotated with its full public name. The digest of an image depends only on its
+// declaration and the bytes of its files. Most images are indexes of two platforms. Only
+// linux/amd64 runs. The other platform is a stub that a client must be able to leave out.
 package oci
 
 import (
@@ -19,7 +18,7 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/archive"
 )
 
-// RefName is the annotation that holds an image's full name, HOST/REPO:TAG.
+// RefName is the annotation with the full name of an image, HOST/REPO:TAG.
 const RefName = "org.opencontainers.image.ref.name"
 
 // Image declares one image.
@@ -27,12 +26,12 @@ type Image struct {
 	Ref        string
 	Layers     []Layer // bottom first
 	Entrypoint []string
-	Single     bool // a manifest of its own, not an index
+	Single     bool // a manifest without an index
 }
 
-// Layer is a set of files, or (for measurements) Noise bytes that no
-// compression makes smaller, the same for the same Seed, or Holes bytes of
-// zeros that are not compressed and take no space in the layout.
+// Layer is a set of files. For measurements it is instead Noise bytes that cannot be
+// compressed, the same for the same Seed, or Holes bytes of zeros that are stored without
+// compression and take no space in the layout.
 type Layer struct {
 	Files []archive.File
 	Noise int64
@@ -40,7 +39,7 @@ type Layer struct {
 	Seed  byte
 }
 
-// Open returns the layout in dir, which is made when there is none.
+// Open returns the layout in dir, and creates it if it does not exist.
 func Open(dir string) (layout.Path, error) {
 	if _, err := os.Stat(filepath.Join(dir, "index.json")); err == nil {
 		return layout.FromPath(dir)
@@ -48,7 +47,7 @@ func Open(dir string) (layout.Path, error) {
 	return layout.Write(dir, empty.Index)
 }
 
-// Put builds the image into the layout, in place of one of the same name.
+// Put builds the image and writes it into the layout. It replaces an image of the same name.
 func (i Image) Put(dst layout.Path) error {
 	amd64, err := i.build(dst, platform("amd64"), i.Layers)
 	if err != nil {
@@ -58,7 +57,7 @@ func (i Image) Put(dst layout.Path) error {
 	if i.Single {
 		return dst.ReplaceImage(amd64, match.Name(i.Ref), name)
 	}
-	arm64, err := i.build(dst, platform("arm64"), []Layer{standIn(i.Ref)})
+	arm64, err := i.build(dst, platform("arm64"), []Layer{stub(i.Ref)})
 	if err != nil {
 		return err
 	}
@@ -93,7 +92,7 @@ func (i Image) build(dst layout.Path, p *v1.Platform, layers []Layer) (v1.Image,
 
 func platform(arch string) *v1.Platform { return &v1.Platform{OS: "linux", Architecture: arch} }
 
-func standIn(ref string) Layer {
+func stub(ref string) Layer {
 	text := ref + " for a platform that the lab has no machine of\n"
 	return Layer{Files: []archive.File{{Path: "etc/stand-in", Data: []byte(text), Mode: 0o644}}}
 }

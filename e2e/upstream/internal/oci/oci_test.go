@@ -44,7 +44,7 @@ func TestImageIsAValidIndexOfTwoPlatforms(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(m.Manifests) != 1 || m.Manifests[0].Annotations[RefName] != example().Ref {
-		t.Fatalf("the layout lists %v", m.Manifests)
+		t.Fatalf("got manifests %v, want one with the name of the image", m.Manifests)
 	}
 	index, err := all.ImageIndex(m.Manifests[0].Digest)
 	if err != nil {
@@ -58,14 +58,14 @@ func TestImageIsAValidIndexOfTwoPlatforms(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(platforms.Manifests) != 2 || platforms.Manifests[1].Platform.Architecture != "arm64" {
-		t.Errorf("the index lists %v", platforms.Manifests)
+		t.Errorf("got platforms %v, want amd64 and arm64", platforms.Manifests)
 	}
 }
 
 func TestSameDeclarationHasTheSameDigest(t *testing.T) {
 	single := example()
 	single.Ref, single.Single = "docker.io/library/single:1", true
-	// Put twice in one layout, it replaces itself; in another, it is the same.
+	// The second Put into a layout replaces the image. In another layout the digest is the same.
 	_, one := put(t, example(), single, example())
 	_, two := put(t, single, example())
 	a, err := one.IndexManifest()
@@ -77,16 +77,16 @@ func TestSameDeclarationHasTheSameDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(a.Manifests) != 2 || len(b.Manifests) != 2 {
-		t.Fatalf("%d and %d images, not two", len(a.Manifests), len(b.Manifests))
+		t.Fatalf("got %d and %d images, want two each", len(a.Manifests), len(b.Manifests))
 	}
 	for i := range a.Manifests {
 		if a.Manifests[i].Digest != b.Manifests[i].Digest {
-			t.Errorf("%s differs", a.Manifests[i].Annotations[RefName])
+			t.Errorf("the digests of %s differ", a.Manifests[i].Annotations[RefName])
 		}
 	}
 }
 
-func TestSweepKeepsWhatImagesNeed(t *testing.T) {
+func TestSweepKeepsBlobsOfImages(t *testing.T) {
 	dst, _ := put(t, example())
 	blobs := filepath.Join(string(dst), "blobs", "sha256")
 	before, err := os.ReadDir(blobs)
@@ -109,7 +109,7 @@ func TestSweepKeepsWhatImagesNeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(after) != len(before) {
-		t.Errorf("%d blobs are left of one image, not %d", len(after), len(before))
+		t.Errorf("got %d blobs after Sweep, want %d", len(after), len(before))
 	}
 	all, err := dst.ImageIndex()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// Sweep removes the blobs that no image refers to any more, and what an
-// interrupted build has left.
+// Sweep removes the blobs that no image refers to, and the unfinished layers of interrupted
+// builds.
 func Sweep(dst layout.Path) error {
 	data, err := os.ReadFile(filepath.Join(string(dst), "index.json"))
 	if err != nil {
@@ -19,13 +19,13 @@ func Sweep(dst layout.Path) error {
 	}
 	used := map[string]bool{}
 	if err := mark(dst, data, used); err != nil {
-		return fmt.Errorf("look for unused blobs in %s: %w", dst, err)
+		return fmt.Errorf("find unused blobs in %s: %w", dst, err)
 	}
-	halves, err := filepath.Glob(filepath.Join(string(dst), unfinished))
+	partial, err := filepath.Glob(filepath.Join(string(dst), unfinished))
 	if err != nil {
 		return err
 	}
-	for _, path := range halves {
+	for _, path := range partial {
 		if err := os.Remove(path); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func Sweep(dst layout.Path) error {
 	return nil
 }
 
-// mark notes what a manifest or an index refers to, and what that refers to.
+// mark adds the digests of all blobs to which a manifest or an index refers, directly or not.
 func mark(dst layout.Path, manifest []byte, used map[string]bool) error {
 	var refers struct {
 		Manifests []v1.Descriptor `json:"manifests"`

@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/stage"
 )
 
-// Compiler returns the Go release that would build, such as "go1.26.4".
+// Compiler returns the Go release that builds the recipes, such as "go1.26.4".
 func Compiler(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
 	if err != nil {
@@ -21,7 +21,7 @@ func Compiler(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Key identifies what Build would produce with that compiler.
+// Key identifies the result of Build with that compiler.
 func (r Recipe) Key(root, compiler string) (string, error) {
 	sources, err := stage.KeyOfTree(filepath.Join(root, r.Dir))
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package recipe compiles the lab's programs from the very modules their
-// projects publish. A recipe is a small Go module of its own (go.mod and go.sum
-// pin every input; its tool lines name the programs) plus the switches that the
-// project's release builds use. The result is a directory of programs; what is
-// in them depends on the recipe and the Go release only.
+// Package recipe compiles the lab's programs from the modules that their projects publish. A
+// recipe is a separate small Go module and the build flags of the project's releases. go.mod
+// and go.sum pin every input, and the tool lines of go.mod name the programs. The result is a
+// directory of programs that depend only on the recipe and the Go release.
 package recipe
 
 import (
@@ -15,29 +14,29 @@ import (
 	"strings"
 )
 
-// Recipe says how one upstream's programs are compiled.
+// Recipe has the build settings of the programs of one upstream project.
 type Recipe struct {
 	Name     string
 	Dir      string            // the module, relative to the lab's module root
-	Packages []string          // what "go build" is asked for
+	Packages []string          // arguments of "go build"
 	Cgo      bool              // link statically against the C library
 	Tags     []string          // build tags
-	Stamp    map[string]string // variables set by the linker: the version's name in the program
-	Rename   map[string]string // program as Go calls it: as its project does
+	Stamp    map[string]string // variables that the linker sets, such as the version
+	Rename   map[string]string // from Go's name of a program to the project's name
 	C        []C
 
-	// Dlopen links against the C library of where the program runs: it loads a library
-	// of the host's, and starts where that lacks or has not all functions.
+	// Dlopen links dynamically against the C library of the host. The program loads a library
+	// of the host, and also starts if that is missing or does not have all functions.
 	Dlopen bool `json:",omitempty"`
 }
 
-// C is a program that a module's project writes in C, compiled statically.
+// C is a program in C in a module. It is linked statically.
 type C struct {
 	Program, Module string
 	Sources         string // pattern below the module's directory
 }
 
-// Build compiles into the directory out, which appears complete or not at all.
+// Build compiles into the directory out. After an error, out has its previous content.
 func (r Recipe) Build(ctx context.Context, root, out string) error {
 	tmp := out + ".tmp"
 	if err := os.RemoveAll(tmp); err != nil {
@@ -79,7 +78,7 @@ func (r Recipe) compile(ctx context.Context, root, out string) error {
 	return nil
 }
 
-// compile uses the sources that the recipe in dir pins.
+// compile compiles the sources in the version that the recipe in dir pins.
 func (c C) compile(ctx context.Context, dir, out string) error {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", c.Module)
 	list.Dir = dir
@@ -113,7 +112,7 @@ func (r Recipe) flags() []string {
 		link = append(link, "-X "+name+"="+r.Stamp[name])
 	}
 	flags := []string{"-trimpath", "-mod=readonly", "-buildvcs=false", "-ldflags", strings.Join(link, " "),
-		"-gcflags=all=-dwarf=false", // -w would throw it away: not making it saves a tenth of the time
+		"-gcflags=all=-dwarf=false", // -w removes DWARF anyway: to skip it saves a tenth of the time
 	}
 	if len(r.Tags) > 0 {
 		flags = append(flags, "-tags", strings.Join(r.Tags, ","))
@@ -121,7 +120,7 @@ func (r Recipe) flags() []string {
 	return flags
 }
 
-// environment pins what would otherwise come from the developer's shell.
+// environment sets the variables that would otherwise come from the developer's shell.
 func (r Recipe) environment() []string {
 	cgo := "CGO_ENABLED=0"
 	if r.Cgo || r.Dlopen {

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-const root = "../../.." // the lab's module, seen from here
+const root = "../../.." // the lab's module, relative to this package
 
-// A version is written twice, here and in the recipe's go.mod.
+// TestRecipesBuildTheVersionsTheyStamp: a version is in this package and in the recipe's go.mod.
 func TestRecipesBuildTheVersionsTheyStamp(t *testing.T) {
 	for dir, require := range map[string]string{
 		"kubernetes":    "k8s.io/kubernetes v" + Kubernetes,
@@ -60,15 +60,15 @@ func TestKeyChangesWithEveryInput(t *testing.T) {
 	write("module m\n")
 	r := Recipe{Name: "m", Dir: "m", Packages: []string{"tool"}}
 	seen := map[string]string{}
-	check := func(what string, r Recipe, compiler string) {
+	check := func(name string, r Recipe, compiler string) {
 		key, err := r.Key(dir, compiler)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if other, ok := seen[key]; ok {
-			t.Errorf("%s: the same key as %s", what, other)
+			t.Errorf("got the same key for %s and %s", name, other)
 		}
-		seen[key] = what
+		seen[key] = name
 	}
 	check("the recipe", r, "go1")
 	check("another compiler", r, "go2")
@@ -79,12 +79,12 @@ func TestKeyChangesWithEveryInput(t *testing.T) {
 	check("a stamp", stamped, "go1")
 	dlopen := r
 	dlopen.Dlopen = true
-	check("a library of the host's", dlopen, "go1")
+	check("a library of the host", dlopen, "go1")
 	write("module m\n\nrequire x v1\n")
 	check("another go.mod", r, "go1")
 	write("module m\n")
 	if key, err := r.Key(dir, "go1"); err != nil || seen[key] != "the recipe" {
-		t.Errorf("the first state again: %q, %v", seen[key], err)
+		t.Errorf("got the key of %q and error %v, want that of the recipe", seen[key], err)
 	}
 }
 
@@ -103,13 +103,14 @@ func TestBuildStampsAndNamesTheProgram(t *testing.T) {
 	if err := r.Build(t.Context(), dir, out); err != nil {
 		t.Fatal(err)
 	}
-	said, err := exec.Command(filepath.Join(out, "program")).CombinedOutput()
-	if err != nil || string(said) != "v1.2.3\n" {
-		t.Errorf("it says %q, %v", said, err)
+	output, err := exec.Command(filepath.Join(out, "program")).CombinedOutput()
+	if err != nil || string(output) != "v1.2.3\n" {
+		t.Errorf("got %q and %v, want the stamped version", output, err)
 	}
 }
 
-// It can load a library that has not all functions, which a static program cannot at all.
+// TestDlopenBindsLate: the program can load a library that does not have all functions. A
+// static program cannot load libraries.
 func TestDlopenBindsLate(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -130,22 +131,22 @@ func TestDlopenBindsLate(t *testing.T) {
 	}
 	defer program.Close()
 	if libraries, err := program.ImportedLibraries(); err != nil || !slices.Contains(libraries, "libc.so.6") {
-		t.Errorf("it needs %v, %v", libraries, err)
+		t.Errorf("got libraries %v and error %v, want libc.so.6", libraries, err)
 	}
 	flags, err := program.DynValue(elf.DT_FLAGS)
 	if err != nil || slices.ContainsFunc(flags, func(v uint64) bool { return v&uint64(elf.DF_BIND_NOW) != 0 }) {
-		t.Errorf("it binds all functions when it starts: %x, %v", flags, err)
+		t.Errorf("got flags %x and error %v, want no BIND_NOW", flags, err)
 	}
 }
 
-func TestBuildThatFailsKeepsWhatWasThere(t *testing.T) {
+func TestFailedBuildKeepsPreviousResult(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "bin")
 	if err := os.Mkdir(out, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	err := Recipe{Name: "none", Dir: ".", Packages: []string{"./none"}}.Build(context.Background(), t.TempDir(), out)
 	if err == nil || !strings.Contains(err.Error(), "go build") {
-		t.Errorf("error: %v", err)
+		t.Errorf("got %v, want an error about go build", err)
 	}
 	if _, err := os.Stat(out); err != nil {
 		t.Error(err)

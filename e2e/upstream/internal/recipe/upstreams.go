@@ -2,7 +2,7 @@ package recipe
 
 import "strings"
 
-// Versions of the components; tags, file names and version stamps follow them.
+// Versions of the components. Tags, file names and version stamps use them.
 const (
 	Kubernetes  = "1.36.3"
 	Etcd        = "3.6.8"
@@ -10,7 +10,7 @@ const (
 	Flannel     = "0.28.4"
 	CNIPlugins  = "1.9.1"
 	Containerd  = "2.3.7"
-	Containerd1 = "1.7.35" // of the line before, which Kubernetes 1.35 takes
+	Containerd1 = "1.7.35" // of the previous major version, for Kubernetes 1.35
 	CRIO        = "1.36.3"
 	CRITools    = "1.36.0"
 	Runc        = "1.5.2"
@@ -19,33 +19,33 @@ const (
 	ContainerToolkit = "1.20.1"
 )
 
-// Cluster is a minor of Kubernetes and what kubeadm takes with it, each of a recipe of
-// its own.
+// Cluster is a Kubernetes minor with the versions of the other components that kubeadm
+// installs. Each component has its own recipe.
 type Cluster struct {
 	Minor, Kubernetes, Etcd, CoreDNS, Pause string
 
-	suffix string // of the recipes
+	suffix string // of the names of the recipes
 }
 
-// Current is what scenarios install.
+// Current returns the minor that scenarios install by default.
 func Current() Cluster { return Cluster{"1.36", Kubernetes, Etcd, CoreDNS, "3.10.2", ""} }
 
-// Before is the minor before, for those that ask for it.
+// Before returns the previous minor, for scenarios that request it.
 func Before() Cluster { return Cluster{"1.35", "1.35.8", "3.6.6", "1.13.1", "3.10.1", "135"} }
 
-// After is the minor after, for those that ask for it.
+// After returns the next minor, for scenarios that request it.
 func After() Cluster { return Cluster{"1.37", "1.37.2", "3.7.0", "1.14.6", "3.10.2", "137"} }
 
-// Program is where a program of a cluster's component lies below the recipes' results.
+// Program returns the path of a component's program, relative to the results of all recipes.
 func (c Cluster) Program(component, name string) string { return component + c.suffix + "/" + name }
 
-// Recipes are those of a cluster.
+// Recipes returns the recipes of the components in a cluster.
 func (c Cluster) Recipes() []Recipe {
 	major, minor, _ := strings.Cut(c.Minor, ".")
 	return []Recipe{
 		{
 			Name: "kubernetes" + c.suffix, Dir: "upstream/recipes/kubernetes" + c.suffix, Packages: []string{"tool"},
-			// kubeadm refuses to run, and the API server to be joined, without a version.
+			// kubeadm does not run without a version, and joins no API server without one.
 			Stamp: map[string]string{
 				"k8s.io/component-base/version.gitVersion": "v" + c.Kubernetes,
 				"k8s.io/component-base/version.gitMajor":   major,
@@ -60,7 +60,7 @@ func (c Cluster) Recipes() []Recipe {
 	}
 }
 
-// All lists the recipes that every scenario needs, Kubernetes first: it takes longest.
+// All returns the recipes that every scenario needs. Kubernetes is first, because it takes longest.
 func All() []Recipe {
 	return append(Current().Recipes(), []Recipe{
 		{
@@ -101,7 +101,7 @@ func All() []Recipe {
 	}...)
 }
 
-// GPU lists those of NVIDIA's programs that are open, for who asks for them.
+// GPU returns the recipes of NVIDIA's open-source programs, for scenarios with GPUs.
 func GPU() []Recipe {
 	return []Recipe{
 		{

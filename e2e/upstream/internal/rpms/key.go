@@ -16,11 +16,11 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/archive"
 )
 
-// Key is an OpenPGP key of RSA with 4096 bits, which every EL's rpm can verify.
+// Key is an OpenPGP key, RSA with 4096 bits, which rpm of every EL release can verify.
 type Key struct{ entity *openpgp.Entity }
 
-// OpenKey reads the private key at path, or makes one for owner and keeps it
-// there.
+// OpenKey reads the private key at path. If the file does not exist, it generates a key for
+// owner and saves it there.
 func OpenKey(path, owner string) (*Key, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,7 @@ func newKey(path, owner string) (*Key, error) {
 	return &Key{entity}, os.WriteFile(path, text, 0o600)
 }
 
-// config makes signatures repeatable: same bytes, same key, same signature.
+// config makes signatures reproducible: the same bytes and key give the same signature.
 func config() *packet.Config {
 	random := false
 	return &packet.Config{
@@ -58,12 +58,12 @@ func config() *packet.Config {
 	}
 }
 
-// Public is the ASCII-armoured public key, as `rpm --import` takes it.
+// Public returns the ASCII-armoured public key, for `rpm --import`.
 func (k *Key) Public() ([]byte, error) {
 	return armored(openpgp.PublicKeyType, k.entity.Serialize)
 }
 
-// Sign returns a binary detached signature, as a package's header carries it.
+// Sign returns a binary detached signature, for the header of a package.
 func (k *Key) Sign(data io.Reader) ([]byte, error) {
 	var out bytes.Buffer
 	err := openpgp.DetachSign(&out, k.entity, data, config())

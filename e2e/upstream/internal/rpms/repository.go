@@ -16,7 +16,7 @@ import (
 
 // Repository declares one package repository.
 type Repository struct {
-	Dir      string                // where it is made; what was there is replaced
+	Dir      string                // directory of the repository; Build replaces it
 	Place    func(Writable) string // a package's directory in it
 	Packages []Writable
 	Key      *Key // signs the packages and the index
@@ -28,7 +28,7 @@ type Writable interface {
 	Write(path string, key *Key) error
 }
 
-// Build packs, signs and indexes; the repository appears complete or not at all.
+// Build packs, signs and indexes. After an error, Dir has its previous content.
 func (r Repository) Build(ctx context.Context) error {
 	tmp := r.Dir + ".tmp"
 	if err := os.RemoveAll(tmp); err != nil {
@@ -49,8 +49,8 @@ func (r Repository) Build(ctx context.Context) error {
 	return os.Rename(tmp, r.Dir)
 }
 
-// WriteAll writes packages into the directories that place names, several at a
-// time: each signature takes a core some milliseconds.
+// WriteAll writes each package into the directory that place returns. It writes several at
+// the same time, since each signature takes some milliseconds of CPU time.
 func WriteAll(ctx context.Context, packages []Writable, key *Key, place func(Writable) string) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -68,8 +68,7 @@ func WriteAll(ctx context.Context, packages []Writable, key *Key, place func(Wri
 	return g.Wait()
 }
 
-// index runs createrepo_c with everything that could change from run to run
-// held still.
+// index runs createrepo_c with options for a reproducible index.
 func index(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, "createrepo_c", "--quiet", "--no-database",
 		"--general-compress-type=gz", "--revision="+strconv.FormatInt(archive.Epoch().Unix(), 10),

@@ -1,8 +1,7 @@
-// Package rpms makes the lab's package repositories: RPMs from declarations,
-// signed with keys that were made for this cache and are used nowhere else,
-// indexed by createrepo_c, the index signed as well. A package's provides and
-// requires are what rpmbuild would have found in its files, plus what its
-// declaration says.
+// Package rpms makes the lab's package repositories. It builds RPMs from declarations and
+// indexes them with createrepo_c. It signs the packages and the index with keys that were
+// generated for this cache only. The provides and requires of a package are those that
+// rpmbuild would find in its files, and those of its declaration.
 package rpms
 
 import (
@@ -27,7 +26,7 @@ type Package struct {
 	Summary                string
 	NoArch                 bool
 	Provides, Requires     []string       // in RPM's notation: "iptables >= 1.4.21"
-	Files                  []archive.File // Source, Data or Link; the paths decide nothing else
+	Files                  []archive.File // with Source, Data or Link
 	Scripts                nfpm.Scripts
 
 	Epoch     string   `json:",omitempty"` // a number
@@ -36,7 +35,7 @@ type Package struct {
 	Post      string   `json:",omitempty"` // a shell script that runs when the package is installed
 }
 
-// FileName is NAME-VERSION-RELEASE.ARCH.rpm.
+// FileName returns NAME-VERSION-RELEASE.ARCH.rpm.
 func (p Package) FileName() string {
 	return fmt.Sprintf("%s-%s-%s.%s.rpm", p.Name, p.Version, p.Release, p.arch())
 }
@@ -48,7 +47,7 @@ func (p Package) arch() string {
 	return "x86_64"
 }
 
-// Write makes the package at path, signed with the key.
+// Write writes the package to path, signed with the key.
 func (p Package) Write(path string, key *Key) error {
 	info, cleanup, err := p.info()
 	defer cleanup()
@@ -64,7 +63,7 @@ func (p Package) Write(path string, key *Key) error {
 	if err := (&rpm.RPM{}).Package(info, out); err != nil {
 		return fmt.Errorf("pack %s: %w", p.FileName(), err)
 	}
-	// createrepo_c writes the file's time into the index.
+	// createrepo_c writes the modification time into the index.
 	return os.Chtimes(path, archive.Epoch(), archive.Epoch())
 }
 
@@ -100,8 +99,8 @@ func (p Package) info() (*nfpm.Info, func(), error) {
 	return info, cleanup, nil
 }
 
-// Dependencies are the declared ones, the package itself, and those that its
-// files have.
+// Dependencies returns the declared dependencies, the package's own name, and the
+// dependencies of its files.
 func (p Package) Dependencies() (debian.Dependencies, error) {
 	found, err := debian.ELFDependencies(p.sources()...)
 	provides := append([]string{p.Name + " = " + p.evr()}, p.Provides...)
@@ -114,7 +113,7 @@ func (p Package) Dependencies() (debian.Dependencies, error) {
 	}, err
 }
 
-// evr is [EPOCH:]VERSION-RELEASE.
+// evr returns [EPOCH:]VERSION-RELEASE.
 func (p Package) evr() string {
 	evr := p.Version + "-" + p.Release
 	if p.Epoch != "" {
@@ -123,7 +122,7 @@ func (p Package) evr() string {
 	return evr
 }
 
-// sources lists the files whose ELF headers say what they need.
+// sources lists the files with ELF headers to read. Data is not read.
 func (p Package) sources() []string {
 	var paths []string
 	for _, f := range p.Files {
@@ -134,7 +133,7 @@ func (p Package) sources() []string {
 	return paths
 }
 
-// contents puts inline data into files in dir, because that is what nfpm reads.
+// contents writes inline data to files in dir, because nfpm reads only files.
 func (p Package) contents(dir string) (files.Contents, error) {
 	var contents files.Contents
 	for i, f := range p.Files {

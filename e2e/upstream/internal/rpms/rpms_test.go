@@ -30,8 +30,8 @@ func key(t *testing.T) *Key {
 	return k
 }
 
-// runRPM runs the real program with a database of its own. With
-// AIRGAP_REQUIRE_TOOLS=1 it has to be there.
+// runRPM runs the real rpm with a separate database. It skips the test if rpm is missing,
+// unless AIRGAP_REQUIRE_TOOLS=1 is set.
 func runRPM(t *testing.T, db string, args ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("rpm"); err != nil && os.Getenv("AIRGAP_REQUIRE_TOOLS") != "1" {
@@ -60,16 +60,16 @@ func TestRPMReadsAndTrustsThePackage(t *testing.T) {
 	}
 	runRPM(t, dir, "--import", pub)
 	if got := runRPM(t, dir, "-K", path); !strings.Contains(got, "digests signatures OK") {
-		t.Errorf("rpm -K: %s", got)
+		t.Errorf("got %q from rpm -K, want a valid signature", got)
 	}
 	requires := runRPM(t, dir, "-qp", "--requires", path)
 	for _, want := range []string{"lab-base >= 9", "libc.so.6()(64bit)"} {
 		if !strings.Contains(requires, want) {
-			t.Errorf("%q is not among the requires:\n%s", want, requires)
+			t.Errorf("the requires do not have %q:\n%s", want, requires)
 		}
 	}
 	if got := runRPM(t, dir, "-qp", "--provides", path); !strings.Contains(got, "shell(x86-64) = 1.0-1.el9") {
-		t.Errorf("provides: %s", got)
+		t.Errorf("got provides %s, want shell(x86-64)", got)
 	}
 }
 
@@ -91,8 +91,8 @@ func TestSameDeclarationAndKeyMakeTheSameBytes(t *testing.T) {
 	}
 }
 
-// rpm reads the epoch where packages compare by it, whom the package cannot stand, and what
-// it does when it is installed.
+// TestEpochConflictsAndScript: rpm reads the epoch, the conflicts and the post-installation
+// script of a package.
 func TestEpochConflictsAndScript(t *testing.T) {
 	p := example()
 	p.Epoch, p.Conflicts, p.Post = "3", []string{"other"}, "true # installed\n"
@@ -105,7 +105,7 @@ func TestEpochConflictsAndScript(t *testing.T) {
 		"--provides": "shell = 3:1.0-1.el9\n", "--conflicts": "other\n", "--queryformat=%{EPOCH}\n": "3\n", "--scripts": "true # installed\n",
 	} {
 		if got := runRPM(t, dir, "--nosignature", "-qp", query, path); !strings.Contains(got, want) {
-			t.Errorf("rpm %s says %q, want %q", query, got, want)
+			t.Errorf("got %[2]q from rpm %[1]s, want %[3]q", query, got, want)
 		}
 	}
 }

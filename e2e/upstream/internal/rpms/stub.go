@@ -10,24 +10,24 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/archive"
 )
 
-// Stub is a package that says what a real one says and holds little of it. It
-// gets no dependency but its own: what it says is what some vendor said.
+// Stub is a package with the metadata of a real package and few of its files. It has only the
+// dependencies of that metadata: none are derived from its files.
 type Stub struct {
 	Name, Version, Release, Arch string
 	Epoch                        uint32
 	Summary                      string
-	Provides, Requires           []string // in RPM's notation, rich ones too
+	Provides, Requires           []string // in RPM's notation, also rich dependencies
 	Conflicts, Obsoletes         []string
 	Paths                        []string       // absolute; files without content
 	Files                        []archive.File // with content
 }
 
-// FileName is NAME-VERSION-RELEASE.ARCH.rpm.
+// FileName returns NAME-VERSION-RELEASE.ARCH.rpm.
 func (s Stub) FileName() string {
 	return fmt.Sprintf("%s-%s-%s.%s.rpm", s.Name, s.Version, s.Release, s.Arch)
 }
 
-// Write makes the package at path, signed with the key.
+// Write writes the package to path, signed with the key.
 func (s Stub) Write(path string, key *Key) error {
 	pack, err := s.pack()
 	if err != nil {
@@ -62,7 +62,7 @@ func (s Stub) pack() (*rpmpack.RPM, error) {
 	if err != nil {
 		return nil, err
 	}
-	pack.Provides = all[0] // without rpmpack's own, which forgets the epoch
+	pack.Provides = all[0] // without rpmpack's own entry, which has no epoch
 	for _, path := range s.Paths {
 		pack.AddFile(rpmpack.RPMFile{Name: path, Mode: 0o100644, Owner: "root", Group: "root", MTime: uint32(archive.Epoch().Unix())})
 	}

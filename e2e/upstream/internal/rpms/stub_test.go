@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/archive"
 )
 
-// The real rpm reads back what a stub says, and nothing more.
+// TestStub: the real rpm reads exactly the metadata of the stub.
 func TestStub(t *testing.T) {
 	dir := t.TempDir()
 	s := Stub{
@@ -34,7 +34,7 @@ func TestStub(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Errorf("rpm says of %s: %q, want %q", query, got, want)
+			t.Errorf("got %[2]q from rpm %[1]s, want %[3]q", query, got, want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
-// Package stage makes a build repeatable without repeating it. Every product of
-// the lab's upstream is a stage with a key: a hash over all that goes into it.
-// What is done under a key is written down next to the products, and done again
-// only when the key is another one. Nothing here knows what is being built.
+// Package stage skips the parts of a build that are current. Every result of the lab's
+// upstream is a stage with a key, a hash of all its inputs. A log next to the results has the
+// key of each finished stage. A stage runs again only if its key changes.
 package stage
 
 import (
@@ -22,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Log remembers finished stages in a directory, one small file each.
+// Log stores the keys of finished stages in a directory, one small file each.
 type Log struct {
 	dir string
 
@@ -30,8 +29,8 @@ type Log struct {
 	progress io.Writer
 }
 
-// Open returns the log kept in dir, which is made when it is missing. One line
-// a finished stage, with its duration, goes to progress.
+// Open returns the log in dir, and creates dir if it is missing. The log writes a line to
+// progress when a stage starts, and one with its duration when it ends.
 func Open(dir string, progress io.Writer) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -69,8 +68,8 @@ func (l *Log) printf(format string, args ...any) {
 	fmt.Fprintf(l.progress, format, args...)
 }
 
-// Do runs the stage unless it was finished under the same key. It reports
-// whether it ran. Stages of different names may run at the same time.
+// Do runs the stage unless it was finished with the same key. It reports whether the stage
+// ran. Stages with different names may run at the same time.
 func (l *Log) Do(name, key string, run func() error) (bool, error) {
 	path := filepath.Join(l.dir, strings.NewReplacer("/", "_", ":", "_").Replace(name))
 	done, err := os.ReadFile(path)
@@ -89,7 +88,7 @@ func (l *Log) Do(name, key string, run func() error) (bool, error) {
 	return true, os.WriteFile(path, []byte(key), 0o644)
 }
 
-// Key hashes everything that decides a product, by its JSON form.
+// Key hashes the inputs of a result in their JSON form.
 func Key(parts ...any) (string, error) {
 	data, err := json.Marshal(parts)
 	if err != nil {
@@ -99,7 +98,7 @@ func Key(parts ...any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// KeyOfTree hashes the files below dir, names and contents.
+// KeyOfTree hashes the names and contents of the files below dir.
 func KeyOfTree(dir string) (string, error) {
 	h := sha256.New()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

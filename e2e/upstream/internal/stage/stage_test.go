@@ -22,7 +22,7 @@ func TestStageRunsOnceForAKey(t *testing.T) {
 		fail error
 		runs bool
 	}{
-		{"a", broken, true}, // what did not end is not done
+		{"a", broken, true}, // a failed stage is not finished
 		{"a", nil, true},
 		{"a", nil, false},
 		{"b", nil, true},
@@ -31,11 +31,11 @@ func TestStageRunsOnceForAKey(t *testing.T) {
 	} {
 		ran, err := log.Do("image registry/x:1", step.key, func() error { return step.fail })
 		if ran != step.runs || !errors.Is(err, step.fail) {
-			t.Errorf("key %s: ran %t, %v", step.key, ran, err)
+			t.Errorf("key %s: got ran %t and error %v, want %t and %v", step.key, ran, err, step.runs, step.fail)
 		}
 	}
 	if n := strings.Count(progress.String(), " s\n"); n != 3 {
-		t.Errorf("%d finished stages were told, not 3:\n%s", n, progress.String())
+		t.Errorf("got %d lines of finished stages, want 3:\n%s", n, progress.String())
 	}
 }
 
@@ -52,7 +52,7 @@ func TestSecondBuilderWaits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := one.Lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the second lock: %v", err)
+		t.Errorf("got %v from the second lock, want it to wait", err)
 	}
 	unlock()
 	unlock, err = one.Lock(t.Context())
@@ -79,11 +79,11 @@ func TestKeyOfTreeFollowsNamesAndContents(t *testing.T) {
 		}
 		again, err := KeyOfTree(dir)
 		if err != nil || again != key {
-			t.Errorf("the key of an unchanged tree: %s, then %s, %v", key, again, err)
+			t.Errorf("got keys %s and %s of an unchanged tree, error %v", key, again, err)
 		}
 		keys[key] = true
 	}
 	if len(keys) != 3 {
-		t.Errorf("%d keys of 3 trees", len(keys))
+		t.Errorf("got %d keys of 3 different trees, want 3", len(keys))
 	}
 }

@@ -14,16 +14,16 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// serve answers a request for path below /v2/, in which the repository's name
-// may have any number of slashes.
+// serve answers a request for path below /v2/. The name of the repository in it may have any
+// number of slashes.
 func (a *images) serve(w http.ResponseWriter, r *http.Request, path string, faults *faults) {
 	w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
 	if path == "" {
 		w.WriteHeader(http.StatusOK)
 		return
 	}
-	name, kind, what := splitPath(path)
-	if fault, ok := faults.take(r.Method, name, kind, what); ok {
+	name, kind, ref := splitPath(path)
+	if fault, ok := faults.take(r.Method, name, kind, ref); ok {
 		w = fault.apply(w)
 		if w == nil {
 			return
@@ -36,9 +36,9 @@ func (a *images) serve(w http.ResponseWriter, r *http.Request, path string, faul
 	}
 	switch kind {
 	case "manifests":
-		repo.manifest(w, r, what)
+		repo.manifest(w, r, ref)
 	case "blobs":
-		repo.blob(w, r, what)
+		repo.blob(w, r, ref)
 	case "tags":
 		answer(w, http.StatusOK, map[string]any{"name": name, "tags": slices.Sorted(maps.Keys(repo.tags))})
 	default:
@@ -46,11 +46,11 @@ func (a *images) serve(w http.ResponseWriter, r *http.Request, path string, faul
 	}
 }
 
-// splitPath cuts "HOST/REPO/KIND/WHAT" at its last two slashes.
-func splitPath(path string) (name, kind, what string) {
-	rest, what := cutLast(path)
+// splitPath splits "HOST/REPO/KIND/REFERENCE" at its last two slashes.
+func splitPath(path string) (name, kind, ref string) {
+	rest, ref := cutLast(path)
 	name, kind = cutLast(rest)
-	return name, kind, what
+	return name, kind, ref
 }
 
 func cutLast(path string) (before, after string) {
@@ -105,6 +105,6 @@ func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(body); err != nil {
-		fmt.Fprintln(w) // the client has gone; there is nobody to tell
+		fmt.Fprintln(w) // the client has closed the connection
 	}
 }

@@ -6,47 +6,47 @@ import (
 	"sync"
 )
 
-// Fault is a misbehaviour ordered for requests to one repository.
+// Fault changes the answers to requests to one repository.
 type Fault struct {
 	Repository string // HOST/REPO
-	Digest     string // only requests for this digest or tag; "" means all of the repository
-	Times      int    // how many requests it hits; 0 means all
+	Digest     string // only requests for this digest or tag; "" means all requests
+	Times      int    // number of requests that it affects; 0 means all
 
-	// One of these says what happens.
-	Status     int   // the answer has this status (401, 404, 503 ...) instead
-	CloseAfter int64 // the connection of a blob breaks after so many bytes of the body
-	WrongBytes bool  // every byte of a blob is another one; its length is right
+	// Exactly one of these is the effect.
+	Status     int   // the answer has this status (401, 404, 503 ...)
+	CloseAfter int64 // the server closes the connection after so many bytes of a blob
+	WrongBytes bool  // every byte of a blob is wrong; the length is correct
 }
 
-// hits tells blobs from manifests, and GET from HEAD: only a blob's body is
-// spoilt, so that a fault without a digest breaks the transfer, not the
-// resolution.
-func (f Fault) hits(method, repository, kind, what string) bool {
-	if f.Repository != repository || f.Digest != "" && f.Digest != what {
+// hits reports whether a request is affected. CloseAfter and WrongBytes affect only GET
+// requests for blobs, so that a fault without a digest breaks the transfer, not the resolution
+// of the tag.
+func (f Fault) hits(method, repository, kind, ref string) bool {
+	if f.Repository != repository || f.Digest != "" && f.Digest != ref {
 		return false
 	}
 	return f.Status != 0 || kind == "blobs" && method == http.MethodGet
 }
 
-// apply returns the writer to go on with, or nil when the request is answered.
+// apply returns the writer for the answer, or nil after it has answered the request.
 func (f Fault) apply(w http.ResponseWriter) http.ResponseWriter {
 	switch {
 	case f.Status == http.StatusUnauthorized:
-		refuse(w, f.Status, "UNAUTHORIZED", "ordered by a fault")
+		refuse(w, f.Status, "UNAUTHORIZED", "injected fault")
 		return nil
 	case f.Status == http.StatusNotFound:
-		refuse(w, f.Status, "NAME_UNKNOWN", "ordered by a fault")
+		refuse(w, f.Status, "NAME_UNKNOWN", "injected fault")
 		return nil
 	case f.Status != 0:
-		refuse(w, f.Status, "UNKNOWN", "ordered by a fault")
+		refuse(w, f.Status, "UNKNOWN", "injected fault")
 		return nil
 	case f.WrongBytes:
-		return &spoiler{ResponseWriter: w}
+		return &corrupter{ResponseWriter: w}
 	}
 	return &breaker{ResponseWriter: w, left: f.CloseAfter}
 }
 
-// breaker drops the connection when it has written what is left.
+// breaker closes the connection after left more bytes.
 type breaker struct {
 	http.ResponseWriter
 	left int64
@@ -59,12 +59,13 @@ func (b *breaker) Write(data []byte) (int, error) {
 	}
 	_, _ = b.ResponseWriter.Write(data[:b.left])
 	_ = http.NewResponseController(b.ResponseWriter).Flush()
-	panic(http.ErrAbortHandler) // net/http's way to cut a connection
+	panic(http.ErrAbortHandler) // makes net/http close the connection
 }
 
-type spoiler struct{ http.ResponseWriter }
+// corrupter inverts every bit.
+type corrupter struct{ http.ResponseWriter }
 
-func (s *spoiler) Write(data []byte) (int, error) {
+func (s *corrupter) Write(data []byte) (int, error) {
 	wrong := slices.Clone(data)
 	for i := range wrong {
 		wrong[i] ^= 0xff
@@ -77,12 +78,12 @@ type faults struct {
 	active []*Fault
 }
 
-// take returns the first fault for the request and counts the hit.
-func (a *faults) take(method, repository, kind, what string) (Fault, bool) {
+// take returns the first fault that affects the request, and counts the request.
+func (a *faults) take(method, repository, kind, ref string) (Fault, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, f := range a.active {
-		if !f.hits(method, repository, kind, what) {
+		if !f.hits(method, repository, kind, ref) {
 			continue
 		}
 		hit := *f
@@ -96,14 +97,14 @@ func (a *faults) take(method, repository, kind, what string) (Fault, bool) {
 	return Fault{}, false
 }
 
-// Inject orders a fault for the requests to come.
+// Inject adds a fault for later requests.
 func (s *Server) Inject(f Fault) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.faults.active = append(s.faults.active, &f)
 }
 
-// Heal takes every fault back.
+// Heal removes all faults.
 func (s *Server) Heal() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()

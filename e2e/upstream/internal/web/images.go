@@ -16,13 +16,13 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/oci"
 )
 
-// library has the images of some layouts as they are: a scenario may have more built
-// while they are served.
+// library has the current images of some layouts. It reads them again after a change, since a
+// scenario may build images while the server runs.
 type library struct {
 	layouts []string
 
 	mu   sync.Mutex
-	seen string // sizes and times of the layouts' indexes when all was read
+	seen string // sizes and times of the layouts' indexes when all was loaded
 	all  *images
 }
 
@@ -52,13 +52,13 @@ func (l *library) images() (*images, error) {
 
 func indexOf(layout string) string { return filepath.Join(layout, "index.json") }
 
-// images is what the layouts hold, by repository (HOST/PATH).
+// images has the images of the layouts, by repository (HOST/PATH).
 type images struct{ repositories map[string]*repository }
 
 type repository struct {
 	tags      map[string]v1.Hash
 	manifests map[v1.Hash]manifest
-	blobs     map[v1.Hash]string // the file it lies in
+	blobs     map[v1.Hash]string // paths of files
 }
 
 type manifest struct {
@@ -118,8 +118,8 @@ func (a *images) repository(name string) *repository {
 	return a.repositories[name]
 }
 
-// add makes the manifest with that digest, and all that it refers to, part of
-// the repository.
+// add adds the manifest with that digest, and all blobs that it refers to, to the
+// repository.
 func (r *repository) add(dir string, digest v1.Hash) error {
 	data, err := os.ReadFile(blobPath(dir, digest))
 	if err != nil {

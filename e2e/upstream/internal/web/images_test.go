@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/e2e/upstream/internal/oci"
 )
 
-// TestLibraryGrows: an image that is built while others are served is served, too.
+// TestLibraryGrows: the library has an image that is built after the first request.
 func TestLibraryGrows(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "images")
 	layout, err := oci.Open(dir)
@@ -24,7 +24,7 @@ func TestLibraryGrows(t *testing.T) {
 		for range 2 {
 			all, err := l.images()
 			if err != nil || len(all.repositories[repo].tags) != n+1 {
-				t.Fatalf("after :%s there are %v, %v", tag, all.repositories[repo].tags, err)
+				t.Fatalf("got tags %v and error %v after tag %s, want %d tags", all.repositories[repo].tags, err, tag, n+1)
 			}
 		}
 	}

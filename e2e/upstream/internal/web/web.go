@@ -1,12 +1,12 @@
-// Package web serves what the lab's internet has, the way a corporate mirror
-// would: one TLS port, the real host's name first in the path.
+// Package web serves the files and images of the lab's internet like a corporate mirror: on
+// one TLS port, with the real host name at the beginning of the path.
 //
 //	/HOST/PATH             a file
 //	/v2/HOST/REPO/...      the read half of the OCI distribution API
 //
-// Images come straight from an OCI layout whose annotations name them; nothing
-// is copied, and what is served is fixed at the start. Faults can be ordered for
-// single repositories and blobs while it runs.
+// Images come directly from OCI layouts, in which annotations have their names. The server
+// copies nothing, and reads a layout again after a change. Inject adds faults for single
+// repositories and blobs while it runs.
 package web
 
 import (
@@ -23,21 +23,21 @@ import (
 
 // Server is a running server.
 type Server struct {
-	URL    string // https://ADDRESS, or http:
+	URL    string // https://ADDRESS, or http://ADDRESS
 	faults *faults
 	tls    *tls.Config // nil: plain HTTP
 	http   *http.Server
 	done   chan error
 }
 
-// Site says what to serve.
+// Site has the content to serve.
 type Site struct {
 	Files   string      // directory of HOST/PATH
-	Layouts []string    // OCI layouts; those that are not there are left out
+	Layouts []string    // OCI layouts; missing ones are left out
 	TLS     *tls.Config // nil: plain HTTP
 }
 
-// Serve listens on addr until ctx ends.
+// Serve serves a site on addr until ctx ends.
 func Serve(ctx context.Context, site Site, addr string) (*Server, error) {
 	images := &library{layouts: site.Layouts}
 	if _, err := images.images(); err != nil {
@@ -45,7 +45,7 @@ func Serve(ctx context.Context, site Site, addr string) (*Server, error) {
 	}
 	files, err := os.OpenRoot(site.Files)
 	if err != nil {
-		return nil, fmt.Errorf("open what was built: %w", err)
+		return nil, fmt.Errorf("open the served files: %w", err)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -69,13 +69,13 @@ func Serve(ctx context.Context, site Site, addr string) (*Server, error) {
 	return s, nil
 }
 
-// Also serves on another listener too, with TLS as on the first one.
+// Also serves on an additional listener, with TLS as on the first one.
 func (s *Server) Also(l net.Listener) {
 	go func() { _ = s.http.Serve(s.secured(l)) }() // ends when the server does
 }
 
-// secured adds TLS. A client may ask for HTTP/2 then, which only slows big
-// transfers over loopback down: it is not offered.
+// secured adds TLS. It does not offer HTTP/2, which would slow down large transfers over
+// loopback.
 func (s *Server) secured(l net.Listener) net.Listener {
 	if s.tls == nil {
 		return l
@@ -83,14 +83,14 @@ func (s *Server) secured(l net.Listener) net.Listener {
 	return tls.NewListener(l, s.tls)
 }
 
-// Wait returns when the server has ended: nil when it was told to.
+// Wait waits until the server ends. It returns nil after Close or the end of the context.
 func (s *Server) Wait() error {
 	err := <-s.done
 	s.done <- err
 	return err
 }
 
-// Close ends the server and the connections to it.
+// Close stops the server and closes its connections.
 func (s *Server) Close() error {
 	s.http.Close()
 	return s.Wait()
@@ -117,7 +117,7 @@ func handler(files *os.Root, images *library, faults *faults) http.Handler {
 	})
 }
 
-// serveFiles gives out files; directories have no listing.
+// serveFiles serves files. Directories have no listing.
 func serveFiles(root *os.Root) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		f, err := root.Open(strings.TrimPrefix(r.URL.Path, "/"))

@@ -22,8 +22,8 @@ import (
 
 const repo = "ghcr.io/team/app"
 
-// serve starts a server with one image and one file, and a client that trusts
-// it.
+// serve starts a server with one image and one file. It returns the server and a client that
+// trusts it.
 func serve(t *testing.T) (*Server, *http.Client) {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,12 +42,12 @@ func serve(t *testing.T) (*Server, *http.Client) {
 	if err := app.Put(images); err != nil {
 		t.Fatal(err)
 	}
-	ca := filepath.Join(dir, "ca.pem")
-	authority, err := OpenAuthority(ca, filepath.Join(dir, "ca.key"))
+	caFile := filepath.Join(dir, "ca.pem")
+	ca, err := OpenCA(caFile, filepath.Join(dir, "ca.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := authority.Config([]string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)})
+	config, err := ca.Config([]string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,12 +60,12 @@ func serve(t *testing.T) (*Server, *http.Client) {
 			t.Error(err)
 		}
 	})
-	return s, trusting(t, ca)
+	return s, trusting(t, caFile)
 }
 
-func trusting(t *testing.T, ca string) *http.Client {
+func trusting(t *testing.T, caFile string) *http.Client {
 	t.Helper()
-	text, err := os.ReadFile(ca)
+	text, err := os.ReadFile(caFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func trusting(t *testing.T, ca string) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
-// pull reads the whole image with a real client.
+// pull reads all parts of the image with a real client.
 func pull(t *testing.T, s *Server, c *http.Client) error {
 	t.Helper()
 	ref, err := name.ParseReference(s.URL[len("https://"):] + "/" + repo + ":1")
@@ -128,7 +128,7 @@ func TestFiles(t *testing.T) {
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		if err != nil || response.StatusCode != tc.status || string(body) != tc.body {
-			t.Errorf("%s %s: %d %q %v", tc.method, tc.path, response.StatusCode, body, err)
+			t.Errorf("%s %s: got %d %q %v, want %d %q", tc.method, tc.path, response.StatusCode, body, err, tc.status, tc.body)
 		}
 	}
 }
@@ -148,11 +148,11 @@ func TestFaults(t *testing.T) {
 			s, c := serve(t)
 			s.Inject(f)
 			if err := pull(t, s, c); err == nil {
-				t.Error("the pull succeeded")
+				t.Error("got no error from a pull with a fault")
 			}
 			s.Heal()
 			if err := pull(t, s, c); err != nil {
-				t.Errorf("after healing: %v", err)
+				t.Errorf("got %v after Heal, want no error", err)
 			}
 		})
 	}
@@ -168,18 +168,18 @@ func TestFaultCountsItsHits(t *testing.T) {
 			hits++
 		}
 		if _, ok := f.take("GET", repo, "manifests", "1"); ok {
-			t.Error("a manifest was hit")
+			t.Error("the fault affected a manifest")
 		}
 		if _, ok := f.take("HEAD", repo, "blobs", "sha256:x"); ok {
-			t.Error("a HEAD was hit")
+			t.Error("the fault affected a HEAD request")
 		}
 	}
 	if hits != 2 {
-		t.Errorf("%d hits, not 2", hits)
+		t.Errorf("got %d hits, want 2", hits)
 	}
 }
 
-func TestHalfABodyIsSeenByTheClient(t *testing.T) {
+func TestClientSeesTruncatedBody(t *testing.T) {
 	s, c := serve(t)
 	response, err := c.Get(s.URL + "/v2/" + repo + "/manifests/1")
 	if err != nil {
@@ -207,6 +207,6 @@ func TestHalfABodyIsSeenByTheClient(t *testing.T) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || len(body) != 50_000 {
-		t.Errorf("%d bytes, %v", len(body), err)
+		t.Errorf("got %d bytes and %v, want 50000 bytes and an unexpected EOF", len(body), err)
 	}
 }

@@ -1,6 +1,6 @@
-// Pause is the sandbox process of a pod: it holds the namespaces open, reaps
-// the orphans that end up with it as process 1, and leaves when asked. With -v it just
-// says what it is, by which kubeadm tries before an upgrade whether a pod runs.
+// Pause is the sandbox process of a pod. It keeps the namespaces open, reaps orphans as
+// process 1, and exits on SIGINT or SIGTERM. With -v it only prints a line: kubeadm runs it
+// before an upgrade to check that a pod can run.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// reap collects every child that has ended; several may hide behind one signal.
+// reap waits for all children that have exited. One signal may stand for several children.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

@@ -1,10 +1,10 @@
 // Tools probes a cluster from inside a pod of an otherwise empty image:
 //
-//	tools get URL        print the body; fails on a status of 400 or more
+//	tools get URL        print the body; a status of 400 or more is an error
 //	tools resolve NAME   print the addresses, one a line
 //	tools sleep [TIME]   wait for TIME ("30s"), or until stopped
 //
-// The exit status is 0 when the probe succeeded, 1 when it did not, 2 on wrong use.
+// The exit status is 0 after success, 1 after a failed probe, and 2 for wrong arguments.
 package main
 
 import (

@@ -32,10 +32,10 @@ func TestRun(t *testing.T) {
 		var stdout, stderr strings.Builder
 		status := run(context.Background(), tc.args, &stdout, &stderr)
 		if status != tc.status || stdout.String() != tc.stdout {
-			t.Errorf("tools %v: %d, %q, %q", tc.args, status, stdout.String(), stderr.String())
+			t.Errorf("tools %v: got %d, %q, %q; want %d, %q", tc.args, status, stdout.String(), stderr.String(), tc.status, tc.stdout)
 		}
 		if (status == 0) != (stderr.Len() == 0) {
-			t.Errorf("tools %v: %d, but said %q", tc.args, status, stderr.String())
+			t.Errorf("tools %v: got status %d and stderr %q", tc.args, status, stderr.String())
 		}
 	}
 }

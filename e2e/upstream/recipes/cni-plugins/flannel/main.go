@@ -1,8 +1,7 @@
-// Flannel is the CNI meta-plugin that joins a pod to flannel's network: it
-// reads what flanneld learned about this node's subnet and hands a complete
-// bridge configuration with host-local addresses to the plugin that does the
-// work. What was handed over is kept, because DEL has to repeat it after
-// flanneld's file is gone.
+// Flannel is the CNI meta-plugin that connects a pod to flannel's network. It reads this
+// node's subnet from flanneld's file, and calls the bridge plugin with a complete
+// configuration with host-local addresses. It saves that configuration, because DEL needs
+// it also after flanneld's file is removed.
 package main
 
 import (
@@ -47,8 +46,8 @@ func parse(data []byte) (config, error) {
 
 func (c config) saved(container string) string { return filepath.Join(c.DataDir, container) }
 
-// delegate completes the configuration: what the user wrote under "delegate"
-// wins over the defaults, the subnet's facts win over nothing.
+// delegate completes the configuration of the bridge plugin. The fields under "delegate" in
+// the user's configuration override the fields from the subnet and the defaults.
 func (c config) delegate() ([]byte, error) {
 	s, err := readSubnet(c.SubnetFile)
 	if err != nil {
@@ -101,7 +100,7 @@ func check(args *skel.CmdArgs) error {
 	return invoke.DelegateCheck(context.Background(), "bridge", conf, nil)
 }
 
-// del succeeds when there is nothing to take back: the runtime repeats DEL.
+// del succeeds without a saved configuration, because the runtime repeats DEL.
 func del(args *skel.CmdArgs) error {
 	c, err := parse(args.StdinData)
 	if err != nil {

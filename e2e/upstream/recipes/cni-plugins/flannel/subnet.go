@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// subnet is what flanneld writes down for this node.
+// subnet has the values that flanneld writes for this node.
 type subnet struct {
 	network    string // the cluster's pod network, "10.244.0.0/16"
-	subnet     string // this node's share of it
+	subnet     string // this node's part of it
 	mtu        int
 	masquerade bool // flanneld masquerades, so the bridge must not
 }
@@ -31,7 +31,7 @@ func readSubnet(path string) (subnet, error) {
 	if err != nil {
 		return subnet{}, fmt.Errorf("read %s: FLANNEL_SUBNET: %w", path, err)
 	}
-	// flanneld writes the gateway's address, host-local wants the network's.
+	// flanneld writes the address of the gateway; host-local requires that of the network.
 	s := subnet{network: values["FLANNEL_NETWORK"], subnet: own.Masked().String(), masquerade: values["FLANNEL_IPMASQ"] == "true"}
 	if s.network == "" {
 		return subnet{}, fmt.Errorf("read %s: FLANNEL_NETWORK is missing", path)

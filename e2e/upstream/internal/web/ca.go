@@ -17,25 +17,25 @@ import (
 	"time"
 )
 
-// Authority issues the server's certificates; clients trust it by its file.
-type Authority struct{ pair tls.Certificate }
+// CA issues the certificates of the server. Clients trust its certificate file.
+type CA struct{ pair tls.Certificate }
 
-// OpenAuthority reads the certificate and key files, or makes them.
-func OpenAuthority(certFile, keyFile string) (*Authority, error) {
+// OpenCA reads the certificate and key files, or creates them.
+func OpenCA(certFile, keyFile string) (*CA, error) {
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := newAuthority(certFile, keyFile); err != nil {
-			return nil, fmt.Errorf("make a certificate authority: %w", err)
+		if err := newCA(certFile, keyFile); err != nil {
+			return nil, fmt.Errorf("create a CA: %w", err)
 		}
 		pair, err = tls.LoadX509KeyPair(certFile, keyFile)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Authority{pair}, nil
+	return &CA{pair}, nil
 }
 
-func newAuthority(certFile, keyFile string) error {
+func newCA(certFile, keyFile string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
@@ -63,9 +63,9 @@ func writePEM(path, kind string, der []byte, mode os.FileMode) error {
 	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), mode)
 }
 
-// Config returns a server's TLS settings with a fresh certificate for the
-// names and addresses, good for a month.
-func (a *Authority) Config(names []string, addresses []net.IP) (*tls.Config, error) {
+// Config returns the TLS settings of a server, with a new certificate for the names and
+// addresses that expires after a month.
+func (a *CA) Config(names []string, addresses []net.IP) (*tls.Config, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
