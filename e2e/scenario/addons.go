@@ -38,8 +38,8 @@ addons:
 `}, err
 }
 
-// closedWorld checks that the plan shows the source of each image that is not in a list.
-func closedWorld(ctx context.Context, e *Env, edits []string) error {
+// planShowsSources checks that the plan shows the source of each image that is not in a list.
+func planShowsSources(ctx context.Context, e *Env, edits []string) error {
 	config, err := e.Config("airgap.yaml", edits...)
 	if err != nil {
 		return err

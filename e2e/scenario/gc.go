@@ -49,12 +49,12 @@ func Gc(ctx context.Context, e *Env) error {
 			}},
 			{"the disk fills up", func() error { return fillUp(ctx, e, first, worker) }},
 			{"images are deleted, but none of airgap's", func() error { return evicted(ctx, e, worker, before) }},
-			{"the disk has free space", func() error { return roomAgain(ctx, e, first, worker) }},
+			{"the disk has free space", func() error { return freeSpace(ctx, e, first, worker) }},
 			{"the deleted images are pulled again", func() error {
 				if err := errors.Join(e.Workload(ctx, first), e.Verified(ctx, first)); err != nil {
 					return err
 				}
-				return backAgain(ctx, e, worker, before)
+				return imagesAgain(ctx, e, worker, before)
 			}},
 		})
 	})
@@ -119,7 +119,7 @@ func ofBootstrap(images []string) []string {
 	return pinned
 }
 
-func roomAgain(ctx context.Context, e *Env, first, worker lab.Machine) error {
+func freeSpace(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return errors.Join(
 		e.Script(ctx, worker, "rm "+filler),
 		e.Script(ctx, first,
@@ -128,8 +128,8 @@ func roomAgain(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	)
 }
 
-// backAgain checks that every deleted image is on the host again.
-func backAgain(ctx context.Context, e *Env, m lab.Machine, before []string) error {
+// imagesAgain checks that every deleted image is on the host again.
+func imagesAgain(ctx context.Context, e *Env, m lab.Machine, before []string) error {
 	now, err := imagesOn(ctx, e, m)
 	if err != nil {
 		return err

@@ -63,22 +63,22 @@ func Ha(ctx context.Context, e *Env) error {
 			}},
 			{"the key of the Secrets is rotated", func() error { return rotatedOnAll(ctx, e, l.Machines[:3]) }},
 			{"a used join token", func() error { return usedCode(ctx, e, first, l.Machines[3]) }},
-			{"a worker is removed", func() error { return takeOut(ctx, e, second, l.Machines[4]) }},
-			{"power cut of the first host", func() error { return dies(ctx, e, first, second, 1, first.Addr().String()+":5000/team/hello:1") }},
+			{"a worker is removed", func() error { return removeNode(ctx, e, second, l.Machines[4]) }},
+			{"power cut of the first host", func() error { return surviveLoss(ctx, e, first, second, 1, first.Addr().String()+":5000/team/hello:1") }},
 			{"an image is pushed without it", func() error {
 				return errors.Join(PushOwn(ctx, e, second, l.Machines[3], "2"), OnAll(ctx, e, "2", second, third), lagOf(ctx, e, second, first))
 			}},
 			{"a worker joins without it", func() error { return JoinOne(ctx, e, second, l.Machines[4]) }},
-			{"the first host is back", func() error { return isBack(ctx, e, first, second) }},
+			{"the first host is back", func() error { return startAgain(ctx, e, first, second) }},
 			{"it has the pushed image", func() error { return OnAll(ctx, e, "2", first) }},
-			{"power cut of the third host", func() error { return dies(ctx, e, third, first, 2, "hello:1.0") }},
-			{"the third host is back", func() error { return isBack(ctx, e, third, first) }},
+			{"power cut of the third host", func() error { return surviveLoss(ctx, e, third, first, 2, "hello:1.0") }},
+			{"the third host is back", func() error { return startAgain(ctx, e, third, first) }},
 			{"push twenty images", func() error {
 				return errors.Join(PushBig(ctx, e, first, l.Machines[3], manyPulls), OnAll(ctx, e, "20", l.Machines[:3]...))
 			}},
-			{"power cut of the second host during pulls", func() error { return diesDuringPulls(ctx, e, l, second, third) }},
-			{"the second host is back", func() error { return isBack(ctx, e, second, first) }},
-			{"the first host is reset", func() error { return errors.Join(takeOut(ctx, e, third, first), wiped(ctx, e, first)) }},
+			{"power cut of the second host during pulls", func() error { return surviveLossDuringPulls(ctx, e, l, second, third) }},
+			{"the second host is back", func() error { return startAgain(ctx, e, second, first) }},
+			{"the first host is reset", func() error { return errors.Join(removeNode(ctx, e, third, first), wiped(ctx, e, first)) }},
 			{"it cannot start a second cluster", func() error { return noSecondCluster(ctx, e, first, stick) }},
 			{"a worker's token for a control plane", func() error { return wrongCode(ctx, e, third, first) }},
 			{"the first host joins the others", func() error { return JoinOne(ctx, e, third, first) }},
@@ -260,13 +260,13 @@ func usedCode(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := takeOut(ctx, e, first, worker); err != nil {
+	if err := removeNode(ctx, e, first, worker); err != nil {
 		return err
 	}
 	if _, err := e.AirgapOn(ctx, worker, line.Code+"\n", e.JoinArgs(line)...); err != nil {
 		return err
 	}
-	if err := takeOut(ctx, e, first, worker); err != nil {
+	if err := removeNode(ctx, e, first, worker); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, worker, line.Code+"\n", append([]string{"airgap"}, e.JoinArgs(line)...)...)
@@ -282,8 +282,8 @@ func usedCode(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return JoinOne(ctx, e, first, worker)
 }
 
-// takeOut resets a server and checks that it has left the cluster.
-func takeOut(ctx context.Context, e *Env, by, m lab.Machine) error {
+// removeNode resets a server and checks that it has left the cluster.
+func removeNode(ctx context.Context, e *Env, by, m lab.Machine) error {
 	if _, err := e.Must(ctx, m, []string{"undone: "}, "airgap", "reset", "--yes"); err != nil {
 		return err
 	}
@@ -296,10 +296,10 @@ func takeOut(ctx context.Context, e *Env, by, m lab.Machine) error {
 	return e.Script(ctx, by, Kubectl+"delete node "+m.Name())
 }
 
-// dies cuts the power of a control-plane host. It checks on another host that the API
+// surviveLoss cuts the power of a control-plane host. It checks on another host that the API
 // answers, that new pods run in time with an image that is not on their hosts yet, and that
 // verify reports the dead host.
-func dies(ctx context.Context, e *Env, dead, by lab.Machine, generation int, image string) error {
+func surviveLoss(ctx context.Context, e *Env, dead, by lab.Machine, generation int, image string) error {
 	if err := dead.Kill(ctx); err != nil {
 		return err
 	}
@@ -334,8 +334,8 @@ func dies(ctx context.Context, e *Env, dead, by lab.Machine, generation int, ima
 	return r.Want("verify without "+dead.Name(), 4, "Node "+dead.Name())
 }
 
-// isBack starts a dead host and checks the cluster.
-func isBack(ctx context.Context, e *Env, m, by lab.Machine) error {
+// startAgain starts a dead host and checks the cluster.
+func startAgain(ctx context.Context, e *Env, m, by lab.Machine) error {
 	if err := m.Start(ctx); err != nil {
 		return err
 	}

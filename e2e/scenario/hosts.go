@@ -20,11 +20,11 @@ import (
 // complete runs pass.
 func OnHosts(ctx context.Context, e *Env) error {
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
-		o := &others{Env: e, first: l.Machines[0], worker: l.Machines[1]}
+		o := &foreignRun{Env: e, first: l.Machines[0], worker: l.Machines[1]}
 		defer o.stop()
 		var first, worker Picture
 		return e.InOrder([]Part{
-			{"SSH access and the hosts file", func() error { return errors.Join(o.letIn(ctx), o.named(ctx, l)) }},
+			{"SSH access and the hosts file", func() error { return errors.Join(o.letIn(ctx), o.writeHosts(ctx, l)) }},
 			{"pictures before", func() error {
 				return errors.Join(e.TakePicture(ctx, o.first, &first), e.TakePicture(ctx, o.worker, &worker))
 			}},
@@ -33,13 +33,13 @@ func OnHosts(ctx context.Context, e *Env) error {
 			{"refused: a host that is not empty", func() error { return o.refusedByRemains(ctx) }},
 			{"journey, killed after install", func() error { return o.killedRun(ctx) }},
 			{"refused: remains of the killed run", func() error {
-				return o.calls(ctx, 1, []string{"host node1 is not empty: ", "package kubelet", "host node2 is not empty: it has " + lab.ForeignDir, "lab down --hosts"}, "run", "journey")
+				return o.runLab(ctx, 1, []string{"host node1 is not empty: ", "package kubelet", "host node2 is not empty: it has " + lab.ForeignDir, "lab down --hosts"}, "run", "journey")
 			}},
 			{"clean up", func() error {
-				return o.calls(ctx, 0, []string{"host node2: cleaned up", "host node1: cleaned up"}, "down")
+				return o.runLab(ctx, 0, []string{"host node2: cleaned up", "host node1: cleaned up"}, "down")
 			}},
-			{"journey, to its end", func() error { return o.whole(ctx, "journey") }},
-			{"ctrl-c, to its end", func() error { return o.whole(ctx, "ctrl-c") }},
+			{"journey, to its end", func() error { return o.completeRun(ctx, "journey") }},
+			{"ctrl-c, to its end", func() error { return o.completeRun(ctx, "ctrl-c") }},
 			{"the hosts are as before", func() error {
 				return errors.Join(e.AsBefore(ctx, o.first, first, afterLogins()...), e.AsBefore(ctx, o.worker, worker, afterLogins()...))
 			}},
@@ -47,15 +47,15 @@ func OnHosts(ctx context.Context, e *Env) error {
 	})
 }
 
-// others contains the servers and their hosts file.
-type others struct {
+// foreignRun contains the servers and their hosts file.
+type foreignRun struct {
 	*Env
 	first, worker lab.Machine
 	file          string
 	forwards      []func() // stop functions
 }
 
-func (o *others) stop() {
+func (o *foreignRun) stop() {
 	for _, stop := range o.forwards {
 		stop()
 	}
@@ -66,7 +66,7 @@ const hostsKey = "hosts.key"
 
 // letIn authorizes the key: for root on one server, and on the other one for ops, with sudo.
 // Each server gets its own host keys.
-func (o *others) letIn(ctx context.Context) error {
+func (o *foreignRun) letIn(ctx context.Context) error {
 	key, err := lab.MakeKey(filepath.Join(o.Work, hostsKey))
 	if err != nil {
 		return err
@@ -79,9 +79,9 @@ func (o *others) letIn(ctx context.Context) error {
 		password(ctx, o.Env, o.worker, "ops", opsPassword))
 }
 
-// named writes the hosts file. sshd is reachable at ports of this machine, as through a
+// writeHosts writes the hosts file. sshd is reachable at ports of this machine, as through a
 // site's port forwarding.
-func (o *others) named(ctx context.Context, l *lab.Lab) error {
+func (o *foreignRun) writeHosts(ctx context.Context, l *lab.Lab) error {
 	if _, err := o.Config("airgap.yaml"); err != nil {
 		return err
 	}
@@ -103,18 +103,18 @@ func (o *others) named(ctx context.Context, l *lab.Lab) error {
 	return errors.Join(os.WriteFile(o.file, []byte(hosts), 0o644), o.knows(known))
 }
 
-func (o *others) known() string { return filepath.Join(o.Work, "known_hosts") }
+func (o *foreignRun) known() string { return filepath.Join(o.Work, "known_hosts") }
 
-func (o *others) knows(keys string) error { return os.WriteFile(o.known(), []byte(keys), 0o644) }
+func (o *foreignRun) knows(keys string) error { return os.WriteFile(o.known(), []byte(keys), 0o644) }
 
 // lab returns the lab command with the hosts file.
-func (o *others) lab(ctx context.Context, args ...string) (*exec.Cmd, error) {
+func (o *foreignRun) lab(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	return exec.CommandContext(ctx, self, append(args, "--hosts", o.file)...), err
 }
 
-// calls runs the lab command and checks its exit code and output.
-func (o *others) calls(ctx context.Context, code int, parts []string, args ...string) error {
+// runLab runs the lab command and checks its exit code and output.
+func (o *foreignRun) runLab(ctx context.Context, code int, parts []string, args ...string) error {
 	cmd, err := o.lab(ctx, args...)
 	if err != nil {
 		return err
@@ -127,20 +127,20 @@ func (o *others) calls(ctx context.Context, code int, parts []string, args ...st
 }
 
 // untouchedBoth checks that both hosts have no directory of a run.
-func (o *others) untouchedBoth(ctx context.Context) error {
+func (o *foreignRun) untouchedBoth(ctx context.Context) error {
 	const nothing = "! test -e " + lab.ForeignDir
 	return errors.Join(o.Script(ctx, o.first, nothing), o.Script(ctx, o.worker, nothing))
 }
 
 // refusedByNeed checks that one scenario that needs the lab stops all scenarios of the command.
-func (o *others) refusedByNeed(ctx context.Context) error {
+func (o *foreignRun) refusedByNeed(ctx context.Context) error {
 	return errors.Join(
-		o.calls(ctx, 1, []string{"scenario ha runs in the lab only: it cuts the servers' power", "scenario stick runs in the lab only: it is about emulated machines"}, "run", "journey", "ha", "stick"),
+		o.runLab(ctx, 1, []string{"scenario ha runs in the lab only: it cuts the servers' power", "scenario stick runs in the lab only: it is about emulated machines"}, "run", "journey", "ha", "stick"),
 		o.untouchedBoth(ctx))
 }
 
 // refusedByKey exchanges the known keys of the two hosts.
-func (o *others) refusedByKey(ctx context.Context) error {
+func (o *foreignRun) refusedByKey(ctx context.Context) error {
 	right, err := os.ReadFile(o.known())
 	if err != nil {
 		return err
@@ -152,24 +152,24 @@ func (o *others) refusedByKey(ctx context.Context) error {
 	lines[2], lines[6] = lines[6], lines[2]
 	return errors.Join(
 		o.knows(strings.Join(lines[:4], " ")+"\n"+strings.Join(lines[4:], " ")+"\n"),
-		o.calls(ctx, 1, []string{"become root on host node1: ", "become root on host node2: ", "key mismatch", "nothing was changed on any host"}, "run", "journey"),
+		o.runLab(ctx, 1, []string{"become root on host node1: ", "become root on host node2: ", "key mismatch", "nothing was changed on any host"}, "run", "journey"),
 		o.knows(string(right)),
 		o.untouchedBoth(ctx))
 }
 
 // refusedByRemains checks that existing files on a host do not count as a run's: run refuses
 // the host, and down does not change it.
-func (o *others) refusedByRemains(ctx context.Context) error {
+func (o *foreignRun) refusedByRemains(ctx context.Context) error {
 	return errors.Join(
 		o.Script(ctx, o.worker, "mkdir /etc/airgap && touch /etc/airgap/theirs"),
-		o.calls(ctx, 1, []string{"host node2 is not empty: it has /etc/airgap\n", "nothing was changed on any host"}, "run", "journey"),
+		o.runLab(ctx, 1, []string{"host node2 is not empty: it has /etc/airgap\n", "nothing was changed on any host"}, "run", "journey"),
 		o.untouchedBoth(ctx),
-		o.calls(ctx, 0, []string{"host node1: has no files of a run", "host node2: has no files of a run"}, "down"),
+		o.runLab(ctx, 0, []string{"host node1: has no files of a run", "host node2: has no files of a run"}, "down"),
 		o.Script(ctx, o.worker, "test -e /etc/airgap/theirs && rm -r /etc/airgap"))
 }
 
 // killedRun kills the run after the install of the first host, before the other one joins.
-func (o *others) killedRun(ctx context.Context) error {
+func (o *foreignRun) killedRun(ctx context.Context) error {
 	cmd, err := o.lab(ctx, "run", "journey")
 	if err != nil {
 		return err
@@ -184,8 +184,8 @@ func (o *others) killedRun(ctx context.Context) error {
 	return o.Script(ctx, o.first, "rpm -q kubelet && test -e "+lab.ForeignDir)
 }
 
-// whole runs a scenario to its end, and checks that ops used sudo.
-func (o *others) whole(ctx context.Context, name string) error {
+// completeRun runs a scenario to its end, and checks that ops used sudo.
+func (o *foreignRun) completeRun(ctx context.Context, name string) error {
 	cmd, err := o.lab(ctx, "run", name)
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func (j *judging) fromInside(ctx context.Context, m lab.Machine, s *secrets.Sear
 		if f.Mode.IsDir() {
 			return nil
 		}
-		var small bytes.Buffer // for what has to be read again
+		var small bytes.Buffer // a copy for a second read
 		has, n, err := s.InReader(io.TeeReader(content, &small), buffer)
 		files, size = files+1, size+n
 		if len(has) > 0 {

@@ -32,7 +32,7 @@ func Journey(ctx context.Context, e *Env) error {
 			WithNeed(e, needAirGap, Part{"no route out", func() error { return NoRoute(ctx, first) }}),
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"survey by script", func() error { return SurveyByScript(ctx, e, worker) }},
-			WithNeed(e, NeedUpstream, Part{"plan", func() error { return closedWorld(ctx, e, named) }}),
+			WithNeed(e, NeedUpstream, Part{"plan", func() error { return planShowsSources(ctx, e, named) }}),
 			{"bundle", func() error { return signedBundle(ctx, e, stick, key, named) }},
 			WithNeed(e, NeedUpstream, Part{"read the bundle with other tools", func() error { return readBundle(ctx, e, stick, key) }}),
 			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
@@ -42,7 +42,7 @@ func Journey(ctx context.Context, e *Env) error {
 			{"join, twice", func() error { return e.Join(ctx, first, worker, stick) }},
 			{"both hosts require the key", func() error { return requiresKey(ctx, e, key, first, worker) }},
 			{"verify", func() error { return e.Verified(ctx, first) }},
-			{"each host has a node report", func() error { return reported(ctx, e, first, worker) }},
+			{"each host has a node report", func() error { return checkReports(ctx, e, first, worker) }},
 			{"crictl works", func() error { return errors.Join(crictlSees(ctx, e, first), crictlSees(ctx, e, worker)) }},
 			{"the control plane is backed up", func() error { return backedUp(ctx, e, first, worker) }},
 			{"the certificate is renewed by a timer", func() error { return renewal(ctx, e, first) }},
@@ -52,7 +52,7 @@ func Journey(ctx context.Context, e *Env) error {
 			{"a broken pod is found", func() error { return Broken(ctx, e, first, "not found") }},
 			{"support bundles of both hosts", func() error { return supportBundles(ctx, e, first, worker) }},
 			{"status, and the worker reset", func() error { return resetWorker(ctx, e, first, worker) }},
-			{"its report is deleted with its node", func() error { return forgotten(ctx, e, first, worker) }},
+			{"its report is deleted with its node", func() error { return reportDeleted(ctx, e, first, worker) }},
 		})
 	})
 }

@@ -176,7 +176,7 @@ func (g *guard) judgeJournal(ctx context.Context, m lab.Machine, s *secrets.Sear
 func (g *guard) judgeStarted(s *secrets.Search, v *verdict) {
 	for text := range g.started {
 		for _, secret := range s.In([]byte(text.text)) {
-			if secret.Kind != secrets.Ambient || !text.handedOver() {
+			if secret.Kind != secrets.Ambient || !text.mayHave() {
 				v.add(text.String(), secret, "every user may read arguments, and children inherit variables")
 			}
 		}

@@ -36,7 +36,7 @@ func Network(ctx context.Context, e *Env) error {
 	if err := brokenNetwork(ctx, e); err != nil {
 		return err
 	}
-	return noTunnels(ctx, e)
+	return withoutTunnels(ctx, e)
 }
 
 func brokenNetwork(ctx context.Context, e *Env) error {
@@ -87,7 +87,7 @@ func brokenNetwork(ctx context.Context, e *Env) error {
 			{"verify", func() error { return e.Verified(ctx, first) }},
 			{"a workload", func() error { return e.Workload(ctx, first) }},
 			{"the port stays the same", func() error {
-				return errors.Join(l.Network.Carry(ctx, vxlan), l.Network.Carry(ctx, narrow), stays(ctx, e, first))
+				return errors.Join(l.Network.Carry(ctx, vxlan), l.Network.Carry(ctx, narrow), keepsPort(ctx, e, first))
 			}},
 			{"the pods report later failures", func() error { return namesBroken(ctx, e, l) }},
 		})
@@ -151,8 +151,8 @@ func onlyOne(ctx context.Context, e *Env, first lab.Machine) error {
 	return nil
 }
 
-// says checks the status and a part of the text of each check's result.
-func says(between map[string]string, wants ...string) error {
+// hasResults checks the status and a part of the text of each check's result.
+func hasResults(between map[string]string, wants ...string) error {
 	var errs []error
 	for i := 0; i+1 < len(wants); i += 2 {
 		id, text := wants[i], wants[i+1]
@@ -169,7 +169,7 @@ func openNetwork(ctx context.Context, e *Env, first lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	return says(between,
+	return hasResults(between,
 		"measured", "pass: 3 hosts, each with all others",
 		"ports-reach", "pass: TCP 6443, 2379, 2380, 10250",
 		"vxlan-datapath", "pass: ICMP, UDP and 1 MiB by TCP",
@@ -187,7 +187,7 @@ func namesPort(ctx context.Context, e *Env, first lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := says(between,
+	if err := hasResults(between,
 		"ports-reach", "fail: TCP 10250 (kubelet) does not arrive: from node2 (10.88.0.12) to node3 (10.88.0.13)",
 		"vxlan-datapath", "pass: ", "encapsulation", "pass: VXLAN on UDP 8472"); err != nil {
 		return err
@@ -207,7 +207,7 @@ func namesTLS(ctx context.Context, e *Env, first lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	return says(between, "lb-vip", "fail: the load balancer terminates TLS, or another service answers (CN=balancer.bank.example), for these hosts: node1 (10.88.0.11); node2 (10.88.0.12); node3 (10.88.0.13)")
+	return hasResults(between, "lb-vip", "fail: the load balancer terminates TLS, or another service answers (CN=balancer.bank.example), for these hosts: node1 (10.88.0.11); node2 (10.88.0.12); node3 (10.88.0.13)")
 }
 
 // noTunnel: no port passes between all hosts. The error contains the request for the network
@@ -308,8 +308,8 @@ func otherWay(ctx context.Context, e *Env, first lab.Machine, machines []lab.Mac
 	return nil
 }
 
-// stays checks that the same command changes nothing after the first port is open again.
-func stays(ctx context.Context, e *Env, first lab.Machine) error {
+// keepsPort checks that the same command changes nothing after the first port is open again.
+func keepsPort(ctx context.Context, e *Env, first lab.Machine) error {
 	return errors.Join(unchanged(ctx, e, first), e.Script(ctx, first, "ip -details link show flannel.1 | grep -q 'dstport 4789'"))
 }
 
@@ -356,9 +356,9 @@ func namesBroken(ctx context.Context, e *Env, l *lab.Lab) error {
 // pods is the pod network.
 var pods = netip.MustParsePrefix("10.244.0.0/16")
 
-// noTunnels tests a network that drops all tunnels, between servers of one network that does
+// withoutTunnels tests a network that drops all tunnels, between servers of one network that does
 // not filter pod addresses: pods' packets use no tunnel, and reset removes their routes.
-func noTunnels(ctx context.Context, e *Env) error {
+func withoutTunnels(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "native")
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, second := l.Machines[0], l.Machines[1]
@@ -370,7 +370,7 @@ func noTunnels(ctx context.Context, e *Env) error {
 			{"keys for the first host", func() error { return e.LetIn(ctx, first, second) }},
 			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
 			{"install without a tunnel", func() error {
-				return errors.Join(l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 8472}), l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 4789}), native(ctx, e, first, second))
+				return errors.Join(l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 8472}), l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 4789}), installWithoutTunnel(ctx, e, first, second))
 			}},
 			{"verify", func() error { return e.Verified(ctx, first) }},
 			{"a workload", func() error { return e.Workload(ctx, first) }},
@@ -383,7 +383,7 @@ func noTunnels(ctx context.Context, e *Env) error {
 	})
 }
 
-func native(ctx context.Context, e *Env, machines ...lab.Machine) error {
+func installWithoutTunnel(ctx context.Context, e *Env, machines ...lab.Machine) error {
 	r, err := e.On(ctx, machines[0], "", FleetInstall()...)
 	if err != nil {
 		return err

@@ -35,9 +35,9 @@ type nodeReport struct {
 	}
 }
 
-// reported checks the node report of each host, that it shows changes on the host, and that
+// checkReports checks the node report of each host, that it shows changes on the host, and that
 // a node can neither write nor read another node's report.
-func reported(ctx context.Context, e *Env, first, worker lab.Machine) error {
+func checkReports(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	for _, m := range []lab.Machine{first, worker} {
 		if err := reportsItself(ctx, e, first, m, m == first); err != nil {
 			return fmt.Errorf("report of %s: %w", m.Name(), err)
@@ -153,8 +153,8 @@ func awaitReport(ctx context.Context, e *Env, first, m lab.Machine, path, patter
 		i=$((i+1)); [ $i -lt 100 ] || { cat /tmp/report; exit 1; }; sleep 1; done; rm /tmp/report`)
 }
 
-// forgotten checks that a node's report is deleted with the node.
-func forgotten(ctx context.Context, e *Env, first, worker lab.Machine) error {
+// reportDeleted checks that a node's report is deleted with the node.
+func reportDeleted(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return e.Script(ctx, first,
 		Kubectl+"get nodereport "+worker.Name(),
 		Kubectl+"delete node "+worker.Name(),

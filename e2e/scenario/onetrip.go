@@ -51,7 +51,7 @@ func OneTrip(ctx context.Context, e *Env) error {
 				delta, err = deltaFill(ctx, e, m, second)
 				return err
 			}},
-			{"the delta is refused without its base", func() error { return baseless(ctx, e, other, second, delta) }},
+			{"the delta is refused without its base", func() error { return refusedWithoutBase(ctx, e, other, second, delta) }},
 			{"install of the delta", func() error { return installDelta(ctx, e, m, second, delta) }},
 			{"only the delta's packages are new", func() error {
 				_, err := onlyAdded(ctx, e, m, before, filepath.Join(second, delta))
@@ -219,7 +219,7 @@ func PlugDelta(ctx context.Context, e *Env, m lab.Machine, stick, delta string) 
 		"cd "+lab.StickPath+"/"+delta+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -U --oldpackage --replacepkgs airgap.rpm"))
 }
 
-func baseless(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
+func refusedWithoutBase(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
 	if err := PlugDelta(ctx, e, m, stick, delta); err != nil {
 		return err
 	}

@@ -101,9 +101,9 @@ done
 	return r.Want("push to "+to.Name(), 0)
 }
 
-// diesDuringPulls cuts the power of a registry host while its network is busy with pulls, and
+// surviveLossDuringPulls cuts the power of a registry host while its network is busy with pulls, and
 // checks that every pod runs in time.
-func diesDuringPulls(ctx context.Context, e *Env, l *lab.Lab, dead, by lab.Machine) error {
+func surviveLossDuringPulls(ctx context.Context, e *Env, l *lab.Lab, dead, by lab.Machine) error {
 	for _, m := range []lab.Machine{l.Machines[0], dead} { // the first registries of the two workers
 		if err := l.Slow(ctx, m, "40mbit"); err != nil {
 			return err

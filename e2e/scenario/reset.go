@@ -18,7 +18,7 @@ func Reset(ctx context.Context, e *Env) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		var bare, begun, bareWorker Picture
 		return e.InOrder([]Part{
-			{"the site's own configuration", func() error { return errors.Join(furnish(ctx, e, first), furnish(ctx, e, worker)) }},
+			{"the site's own configuration", func() error { return errors.Join(configureSite(ctx, e, first), configureSite(ctx, e, worker)) }},
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.MakeBundle(ctx, stick) }},
 			{"fapolicyd blocks unknown programs", func() error { return errors.Join(Harden(ctx, e, first), Harden(ctx, e, worker)) }},
@@ -33,11 +33,11 @@ func Reset(ctx context.Context, e *Env) error {
 				return err
 			}},
 			{"killed while the bundle is copied", func() error {
-				return halfWay(ctx, e, first, "test -e /var/lib/airgap/store/bank/bundle.tar.000", begun)
+				return killAndReset(ctx, e, first, "test -e /var/lib/airgap/store/bank/bundle.tar.000", begun)
 			}},
-			{"killed while dnf installs", func() error { return halfWay(ctx, e, first, "test -s /var/lib/airgap/dnf/installed.json", begun) }},
+			{"killed while dnf installs", func() error { return killAndReset(ctx, e, first, "test -s /var/lib/airgap/dnf/installed.json", begun) }},
 			{"killed during kubeadm init", func() error {
-				return halfWay(ctx, e, first, "test -n \"$(ls /run/containerd/io.containerd.runtime.v2.task/k8s.io 2>/dev/null)\"", begun)
+				return killAndReset(ctx, e, first, "test -n \"$(ls /run/containerd/io.containerd.runtime.v2.task/k8s.io 2>/dev/null)\"", begun)
 			}},
 			{"install on the host that was reset", func() error { return e.InstallOnce(ctx, first) }},
 			{"join", func() error { return e.Join(ctx, first, worker, stick) }},
@@ -48,7 +48,7 @@ func Reset(ctx context.Context, e *Env) error {
 			{"dnf keeps the packages", func() error { return locked(ctx, e, first) }},
 			{"only the runtime starts flannel", func() error { return onlyRuntime(ctx, e, first, worker) }},
 			{"the firewall opens only the cluster's ports", func() error { return firewalled(ctx, e, first, worker) }},
-			{"a process that a killed runc has left frozen", func() error { return strand(ctx, e, worker) }},
+			{"a process that a killed runc has left frozen", func() error { return leaveFrozenProcess(ctx, e, worker) }},
 			{"reset of the worker", func() error { return ResetAll(ctx, e, worker, bareWorker) }},
 			{"reset of the control plane, killed", func() error { return resetKilled(ctx, e, first, begun) }},
 			{"install with the kept data", func() error { return e.InstallOnce(ctx, first) }},
@@ -62,11 +62,11 @@ func Reset(ctx context.Context, e *Env) error {
 	})
 }
 
-// furnish configures a server like a site's server: a running firewalld with manual settings
+// configureSite configures a server like a site's server: a running firewalld with manual settings
 // and later changes, a hardened setting that routing changes, packet filter rules in a
 // separate table and in one that iptables shares, an interface, and a file in the directory
 // of the pod network.
-func furnish(ctx context.Context, e *Env, m lab.Machine) error {
+func configureSite(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.Script(ctx, m,
 		"sysctl -qw net.ipv4.conf.all.accept_redirects=0",
 		"nft add table inet bank && nft 'add chain inet bank in { type filter hook input priority 10; policy accept; }' && nft add rule inet bank in tcp dport 9999 drop",
@@ -93,9 +93,9 @@ const siteZone = `<?xml version="1.0" encoding="utf-8"?>
 </zone>
 `
 
-// strand creates a frozen process in the pods' cgroup that no runtime knows and no signal
+// leaveFrozenProcess creates a frozen process in the pods' cgroup that no runtime knows and no signal
 // reaches. With cgroup v1, a killed runc can leave such a process.
-func strand(ctx context.Context, e *Env, m lab.Machine) error {
+func leaveFrozenProcess(ctx context.Context, e *Env, m lab.Machine) error {
 	const lost = "set -e; sleep 10000 & p=$!; for h in freezer systemd unified pids; do d=/sys/fs/cgroup/$h/kubepods.slice/lost.scope; mkdir $d; echo $p >$d/cgroup.procs; done" +
 		"; echo FROZEN >/sys/fs/cgroup/freezer/kubepods.slice/lost.scope/freezer.state"
 	return e.Script(ctx, m,
@@ -152,8 +152,8 @@ func Always() []Exception {
 	}
 }
 
-// halfWay kills an install when the condition soFar holds, resets the host and compares it.
-func halfWay(ctx context.Context, e *Env, m lab.Machine, soFar string, before Picture) error {
+// killAndReset kills an install when the condition soFar holds, resets the host and compares it.
+func killAndReset(ctx context.Context, e *Env, m lab.Machine, soFar string, before Picture) error {
 	if err := e.Killed(ctx, m, "airgap install "+LabSkips+" "+lab.StickPath+"/bank", soFar); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (e *Env) exec(ctx context.Context, m lab.Machine, cmd lab.Cmd) (Result, err
 		cmd.Stdout = io.MultiWriter(os.Stdout, &stdout)
 	}
 	args := cmd.Args
-	cmd.Args = patient(args)
+	cmd.Args = withRetries(args)
 	err := m.Exec(ctx, cmd)
 	r := Result{Stdout: stdout.String(), Stderr: stderr.String()}
 	if exit, ok := errors.AsType[*lab.ExitError](err); ok {

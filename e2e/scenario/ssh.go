@@ -24,10 +24,10 @@ func ThroughSSH(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.MakeBundle(ctx, stick, sshNodes()...) }},
 			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
-			{"without a terminal", func() error { return strangers(ctx, e, first) }},
-			{"host keys, passwords, sudo refused", func() error { return vouch(ctx, e, l) }},
+			{"without a terminal", func() error { return refusedWithoutTerminal(ctx, e, first) }},
+			{"host keys, passwords, sudo refused", func() error { return confirmHostKeys(ctx, e, l) }},
 			{"a wrong key, a changed host key", func() error { return wrongKeys(ctx, e, first, others[0]) }},
-			{"a full disk, remains of a cluster", func() error { return unfit(ctx, e, l) }},
+			{"a full disk, remains of a cluster", func() error { return refusedHosts(ctx, e, l) }},
 			{"Ctrl-C while the others join", func() error { return interruptFleet(ctx, e, first) }},
 			{"a reboot, a host that is busy", func() error { return reboot(ctx, e, first, others[0], others[1]) }},
 			{"two installs at once", func() error { return twoInstalls(ctx, e, first) }},
@@ -46,9 +46,9 @@ func FleetInstall(options ...string) []string {
 	return append([]string{"airgap", "install", LabSkips, "--progress", "plain", lab.StickPath + "/bank"}, options...)
 }
 
-// strangers checks that install without a terminal reports the problems of all hosts at once,
+// refusedWithoutTerminal checks that install without a terminal reports the problems of all hosts at once,
 // and changes nothing.
-func strangers(ctx context.Context, e *Env, first lab.Machine) error {
+func refusedWithoutTerminal(ctx context.Context, e *Env, first lab.Machine) error {
 	r, err := e.On(ctx, first, "", FleetInstall()...)
 	if err != nil {
 		return err
@@ -58,8 +58,8 @@ func strangers(ctx context.Context, e *Env, first lab.Machine) error {
 		"node3: the host key of node3 (ops@10.88.0.13:22)", "node4: the host key", "nothing was changed on any host")
 }
 
-// yes confirms the keys of all hosts.
-func yes() []answer {
+// confirmKeys confirms the keys of all hosts.
+func confirmKeys() []answer {
 	var all []answer
 	for _, name := range []string{"node2", "node3", "node4"} {
 		all = append(all, answer{"The host key of " + name, ""}, answer{"Type yes if it is the same: ", "yes\n"})
@@ -67,17 +67,17 @@ func yes() []answer {
 	return all
 }
 
-// typed answers a password prompt.
-func typed(password string) answer { return answer{"(not shown): ", password + "\n"} }
+// typePassword answers a password prompt.
+func typePassword(password string) answer { return answer{"(not shown): ", password + "\n"} }
 
-// vouch confirms the host keys and types a wrong password for clerk first. Install reports
+// confirmHostKeys confirms the host keys and types a wrong password for clerk first. Install reports
 // that ops is not in the sudoers file. Then it adds ops to that file.
-func vouch(ctx context.Context, e *Env, l *lab.Lab) error {
+func confirmHostKeys(ctx context.Context, e *Env, l *lab.Lab) error {
 	first, ops := l.Machines[0], l.Machines[2]
-	answers := append(yes(),
-		answer{"sudo password of ops on node3", ""}, typed(opsPassword),
-		answer{"Password of clerk on node4", ""}, typed("a typo"),
-		answer{"Password of clerk on node4, which refused the last one", ""}, typed(clerkPassword))
+	answers := append(confirmKeys(),
+		answer{"sudo password of ops on node3", ""}, typePassword(opsPassword),
+		answer{"Password of clerk on node4", ""}, typePassword("a typo"),
+		answer{"Password of clerk on node4, which refused the last one", ""}, typePassword(clerkPassword))
 	r, err := atTerminal(ctx, e, first, answers, FleetInstall()...)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
 		"rm /etc/ssh/ssh_host_* && ssh-keygen -A >/dev/null && systemctl restart ssh"); err != nil {
 		return err
 	}
-	r, err = atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, FleetInstall()...)
+	r, err = atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, FleetInstall()...)
 	if err != nil {
 		return err
 	}
@@ -128,16 +128,16 @@ func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
 	return e.Script(ctx, m, "rm -r /etc/ssh && mv /etc/ssh.old /etc/ssh && systemctl restart ssh")
 }
 
-// unfit checks that a worker with a full disk and one with remains of a cluster stop the
+// refusedHosts checks that a worker with a full disk and one with remains of a cluster stop the
 // install on all hosts, and that install reports both.
-func unfit(ctx context.Context, e *Env, l *lab.Lab) error {
+func refusedHosts(ctx context.Context, e *Env, l *lab.Lab) error {
 	first, full, used := l.Machines[0], l.Machines[1], l.Machines[2]
 	if err := errors.Join(
 		e.Script(ctx, full, "mount -t tmpfs -o size=64m tmpfs /var/lib/kubelet"),
 		e.Script(ctx, used, "mkdir -p /etc/kubernetes/manifests && touch /etc/kubernetes/manifests/kube-apiserver.yaml")); err != nil {
 		return err
 	}
-	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, WithDisks(FleetInstall())...)
+	r, err := atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, WithDisks(FleetInstall())...)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func unfit(ctx context.Context, e *Env, l *lab.Lab) error {
 // these hosts.
 func interruptFleet(ctx context.Context, e *Env, first lab.Machine) error {
 	r, err := atTerminal(ctx, e, first, []answer{
-		typed(clerkPassword), {"node4: 4/", ""}, {"Install the packages", "\x03"},
+		typePassword(clerkPassword), {"node4: 4/", ""}, {"Install the packages", "\x03"},
 	}, FleetInstall()...)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func reboot(ctx context.Context, e *Env, first, cut, busy lab.Machine) error {
 	watching, enough := context.WithCancel(ctx)
 	defer enough()
 	go func() { rebooted <- cutPower(watching, e, cut) }()
-	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, FleetInstall()...)
+	r, err := atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, FleetInstall()...)
 	enough()
 	if err = errors.Join(err, <-rebooted); err != nil {
 		return fmt.Errorf("%w\n%s", err, r.Stdout)
@@ -216,7 +216,7 @@ func twoInstalls(ctx context.Context, e *Env, first lab.Machine) error {
 }
 
 func finishFleet(ctx context.Context, e *Env, first lab.Machine) error {
-	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, FleetInstall()...)
+	r, err := atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, FleetInstall()...)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 //go:embed workload.yaml
 var WorkloadYAML string
 
-// Kubectl calls kubectl as administrator; exec adds patience.
+// Kubectl calls kubectl as administrator; exec adds retries.
 const Kubectl = "KUBECONFIG=/etc/kubernetes/admin.conf kubectl "
 
 // Workload runs an application with images that only airgap's registry has and one pod for

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestPatience checks that a call with a broken connection is repeated, and that any answer
+// TestRetries checks that a call with a broken connection is repeated, and that any answer
 // ends the call.
-func TestPatience(t *testing.T) {
+func TestRetries(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		fails string // stderr of kubectl's first two calls
@@ -32,7 +32,7 @@ func TestPatience(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(program), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			args := patient([]string{"sh", "-c", tc.line})
+			args := withRetries([]string{"sh", "-c", tc.line})
 			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 			cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "KUBECONFIG=admin.conf")
 			out, _ := cmd.Output()
@@ -45,7 +45,7 @@ func TestPatience(t *testing.T) {
 			}
 		})
 	}
-	if plain := []string{"sh", "-c", "true"}; len(patient(plain)[2]) != 4 {
-		t.Error("got patience in a line without kubectl")
+	if plain := []string{"sh", "-c", "true"}; len(withRetries(plain)[2]) != 4 {
+		t.Error("got retries in a line without kubectl")
 	}
 }

@@ -2,10 +2,10 @@ package scenario
 
 import "strings"
 
-// patience makes kubectl repeat a call with a broken connection for twenty seconds: a load
+// retries makes kubectl repeat a call with a broken connection for twenty seconds: a load
 // balancer may still send connections to a dead host. A user would repeat the call, too. It
 // does not repeat calls that read stdin or run a program in a pod.
-const patience = `kubectl() {
+const retries = `kubectl() {
 	case " $* " in *" -f - "*|*" exec "*) command kubectl "$@"; return ;; esac
 	_tries=0
 	while :; do
@@ -18,12 +18,12 @@ const patience = `kubectl() {
 }
 `
 
-// patient adds patience to a command if it is a shell line that calls kubectl.
-func patient(args []string) []string {
+// withRetries adds retries to a command if it is a shell line that calls kubectl.
+func withRetries(args []string) []string {
 	if len(args) < 3 || args[0] != "sh" || args[1] != "-c" || !strings.Contains(args[2], "kubectl ") {
 		return args
 	}
-	return append([]string{"sh", "-c", patience + args[2]}, args[3:]...)
+	return append([]string{"sh", "-c", retries + args[2]}, args[3:]...)
 }
 
 // Gone returns a shell line that succeeds if the API server answers that an object does not

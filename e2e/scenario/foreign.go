@@ -134,7 +134,7 @@ func saveState(ctx context.Context, machines []lab.Machine) error {
 	return nil
 }
 
-//go:embed giveback.sh
+//go:embed cleanup.sh
 var cleanUpScript string
 
 // GiveBack cleans up the hosts of a run, in the order in which they leave a cluster. It does

@@ -52,9 +52,9 @@ func umask(verb string) string {
 	return "0000"
 }
 
-// handedOver reports whether the program is allowed to have the variables of environment:
+// mayHave reports whether the program is allowed to have the variables of environment:
 // the lab's programs, the shell that calls airgap, and airgap.
-func (s started) handedOver() bool {
+func (s started) mayHave() bool {
 	if s.variable {
 		return s.program == "airgap" || s.program == "sh"
 	}
