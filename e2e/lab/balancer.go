@@ -17,16 +17,15 @@ import (
 	"time"
 )
 
-// Balance runs a load balancer as banks have them, a haproxy that carries TCP
-// and looks no further, outside of every server: it takes vip for its own and
-// spreads its connections to port over the servers that accept any. It ends
-// with stop, or with this process.
+// Balance runs a TCP load balancer (haproxy) outside of the servers. It has the address
+// vip and distributes the connections to port over the servers that accept connections.
+// It ends with stop, or with this process.
 func (l *Lab) Balance(ctx context.Context, vip netip.Addr, port int, servers ...Machine) (stop func() error, err error) {
 	return l.balance(ctx, vip, port, servers, "", "")
 }
 
-// BalanceTLS is one that is set up wrongly: it ends TLS, with a certificate of
-// its own, and begins it anew with the servers.
+// BalanceTLS runs a load balancer with a wrong setup: it terminates TLS with its own
+// certificate, and opens new TLS connections to the servers.
 func (l *Lab) BalanceTLS(ctx context.Context, vip netip.Addr, port int, servers ...Machine) (stop func() error, err error) {
 	file := filepath.Join(runDir(l.cache, l.run), "haproxy.pem")
 	if err := writeCertificate(file, "balancer.bank.example"); err != nil {
@@ -43,18 +42,18 @@ func (l *Lab) balance(ctx context.Context, vip netip.Addr, port int, servers []M
 	return l.Beside(ctx, "a load balancer", netip.AddrPortFrom(vip, uint16(port)), "haproxy", "-db", "-f", config)
 }
 
-// writeCertificate makes a key and a certificate that nobody vouches for, in one
-// file, as haproxy reads them.
+// writeCertificate writes a key and a self-signed certificate to one file, in the form
+// that haproxy reads.
 func writeCertificate(file, name string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
 	}
-	is := &x509.Certificate{
+	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 	}
-	certificate, err := x509.CreateCertificate(rand.Reader, is, is, &key.PublicKey, key)
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		return err
 	}
@@ -66,8 +65,8 @@ func writeCertificate(file, name string) error {
 	return os.WriteFile(file, text, 0o600)
 }
 
-// balancerConfig leaves connections alone that a server has lost, as a bank's
-// balancer may: clients have to notice themselves.
+// balancerConfig keeps connections open that a server has lost, as a site's balancer
+// may do: the clients must notice it.
 func balancerConfig(vip netip.Addr, port int, servers []Machine, bind, server string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `global

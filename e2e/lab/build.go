@@ -8,9 +8,9 @@ import (
 	"airgap.dev/airgap/e2e/lab/root"
 )
 
-// Build makes what the servers of cfg start from, where it is missing, out of
-// what the lab's upstream has built into the same cache. It needs root.
-// Progress gets the output of the programs it runs.
+// Build makes the missing layers and the image that the servers of cfg start from. It
+// uses the files that the lab's upstream has built into the same cache, and needs root.
+// Progress gets the names of the layers that it makes.
 func (cfg *Config) Build(ctx context.Context, progress io.Writer) error {
 	from, err := root.ForUpstream(cfg.Cache)
 	if err != nil {

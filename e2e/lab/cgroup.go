@@ -19,17 +19,17 @@ import (
 	"airgap.dev/airgap/e2e/lab/kernel"
 )
 
-// A cgroup is one server's place in every hierarchy of the outer machine. The
-// server takes it for the root. Without one of its own all servers would
-// share one kubepods.slice; with one, everything that runs on a server can be
-// found, and ended, by where it is and not by guessing from its name.
+// A cgroup is the path of one server in every hierarchy of the outer machine. The
+// server sees it as the root. With a shared cgroup, all servers would have one
+// kubepods.slice. With a separate cgroup, the lab finds and kills all processes of a
+// server by their cgroup, not by their names.
 type cgroup struct {
 	path string // below the root of each hierarchy: airgap-lab/RUN/NODE
 }
 
 const cgroupRoot = kernel.CgroupRoot
 
-// hierarchies are those of this machine: see kernel.Machine.
+// hierarchies returns the cgroup hierarchies of this machine: see kernel.Machine.
 func hierarchies() ([]string, error) {
 	m, err := kernel.This()
 	if err != nil {
@@ -47,7 +47,7 @@ func (c cgroup) dirs() ([]string, error) {
 }
 
 func (c cgroup) create() error {
-	release, err := aloneAmongParents()
+	release, err := lockParents()
 	if err != nil {
 		return err
 	}
@@ -68,10 +68,10 @@ func (c cgroup) create() error {
 	return nil
 }
 
-// aloneAmongParents holds back every other server of this machine, whatever run
-// and cache it belongs to, until release: the last one out removes the parents
-// that the next one is about to make its own in.
-func aloneAmongParents() (release func(), err error) {
+// lockParents blocks create and delete of all other servers on this machine, of any
+// run and cache, until release. Otherwise the last server of a run could remove the
+// parents in which another server is about to create its cgroup.
+func lockParents() (release func(), err error) {
 	f, err := os.Open(cgroupRoot)
 	if err != nil {
 		return nil, err
@@ -83,8 +83,8 @@ func aloneAmongParents() (release func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// makeCgroup makes a cgroup that takes processes: in the cpuset hierarchy a
-// new one has neither processors nor memory until told so.
+// makeCgroup makes a cgroup that accepts processes: in the cpuset hierarchy a new
+// cgroup has no processors and no memory until they are written to it.
 func makeCgroup(parent, name string) error {
 	dir := filepath.Join(parent, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -105,31 +105,31 @@ func makeCgroup(parent, name string) error {
 	return os.WriteFile(filepath.Join(dir, "cgroup.clone_children"), []byte("1"), 0)
 }
 
-// run returns argv behind a shell that moves itself into the cgroup first.
+// run returns argv with a shell in front that first moves itself into the cgroup.
 func (c cgroup) run(argv ...string) ([]string, error) {
 	dirs, err := c.dirs()
-	return moving(dirs, argv), err
+	return moveInto(dirs, argv), err
 }
 
-func moving(dirs, argv []string) []string {
+func moveInto(dirs, argv []string) []string {
 	const script = `while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 126; shift; done; shift; exec "$@"`
 	return slices.Concat([]string{"sh", "-c", script, "lab"}, dirs, []string{"--"}, argv)
 }
 
-// visitors is the cgroup of commands that come from outside. The server's
-// systemd reads the processes of its own cgroups and does not know what to
-// make of one from outside its PID namespace, which it sees as number 0.
+// visitors is the cgroup of commands that come from outside. The server's systemd
+// reads the processes of its own cgroups, and cannot handle a process from outside its
+// PID namespace, which it sees as PID 0.
 const visitors = "visitors"
 
-// visit is run for a command that joins a server which is on.
+// visit does the same as run, for a command that enters a running server.
 func (c cgroup) visit(argv ...string) ([]string, error) {
 	dirs, err := c.dirs()
 	if err != nil {
 		return nil, err
 	}
 	for i, dir := range dirs {
-		// Where systemd keeps its units nspawn goes one level down, to keep
-		// itself apart from the server.
+		// In the hierarchy where systemd has its units, nspawn puts the server one
+		// level down, to separate it from its own process.
 		payload := filepath.Join(dir, "payload")
 		if _, err := os.Stat(payload); err == nil {
 			dir = payload
@@ -139,11 +139,10 @@ func (c cgroup) visit(argv ...string) ([]string, error) {
 		}
 		dirs[i] = filepath.Join(dir, visitors)
 	}
-	return moving(dirs, argv), nil
+	return moveInto(dirs, argv), nil
 }
 
-// pids lists the processes of the server. A server whose cgroup is gone has
-// none.
+// pids lists the processes of the server. It is empty after the cgroup is removed.
 func (c cgroup) pids() ([]int, error) {
 	var pids []int
 	top := filepath.Join(cgroupRoot, "pids", c.path)
@@ -181,8 +180,8 @@ func readPids(file string) ([]int, error) {
 	return pids, nil
 }
 
-// kill ends every process of the server and returns when none is left. One that a killed
-// runc has left in the freezer goes on first: no signal reaches it there.
+// kill ends every process of the server and returns when none is left. It first thaws
+// processes that a killed runc has left in the freezer: no signal reaches them there.
 func (c cgroup) kill(ctx context.Context) error {
 	for {
 		if err := c.thaw(); err != nil {
@@ -193,7 +192,7 @@ func (c cgroup) kill(ctx context.Context) error {
 			return err
 		}
 		for _, pid := range pids {
-			// It may have ended meanwhile: the next round tells.
+			// It may have ended meanwhile: the next round checks that.
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		select {
@@ -224,10 +223,9 @@ func (c cgroup) thaw() error {
 	return err
 }
 
-// delete removes the cgroups, innermost first, and the parents nobody else
-// uses.
+// delete removes the cgroups, innermost first, and the parents that no other server uses.
 func (c cgroup) delete() error {
-	release, err := aloneAmongParents()
+	release, err := lockParents()
 	if err != nil {
 		return err
 	}
@@ -242,7 +240,7 @@ func (c cgroup) delete() error {
 		}
 		for range strings.Count(c.path, "/") {
 			dir = filepath.Dir(dir)
-			_ = os.Remove(dir) // in use by other servers, or gone
+			_ = os.Remove(dir) // fails if other servers use it, or if it is removed
 		}
 	}
 	return nil

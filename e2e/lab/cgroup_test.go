@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Servers of several runs come and go at the same time: nobody removes the
-// parents that another one is about to make its own in.
+// Servers of several runs start and stop at the same time: no server removes the parents
+// in which another one is about to create its cgroup.
 func TestCgroupsShareTheirParents(t *testing.T) {
 	if os.Getenv("AIRGAP_LAB") != "1" {
 		t.Skip("makes cgroups: set AIRGAP_LAB=1, as root")

@@ -15,27 +15,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Container is a Machine made by systemd-nspawn: a whole operating system
-// under the outer machine's kernel. It cannot show what needs a kernel of its
-// own: cgroup v2, modules, lost write-back caches, a stick pulled in mid-read.
+// A Container is a Machine made by systemd-nspawn: an operating system on the outer
+// machine's kernel. It cannot test features that need a separate kernel: cgroup v2,
+// modules, lost write-back caches, a stick that is removed during a read.
 type Container struct {
 	name    string
 	addr    netip.Addr
 	machine string   // unique on the outer machine
-	dir     string   // of this server alone: its disk and its console
+	dir     string   // this server's files: its disk and its console
 	layers  []string // of the node root, the top one first
 	hosts   string   // /etc/hosts
 	network Network
 	cgroup  cgroup
-	small   bool // its images have a disk of their own
-	cards   []pciDevice
+	small   bool // its images have a separate disk
+	pci     []pciDevice
 }
 
-// disks are directories below /var/lib that containers are made in. They lie on the
-// outer file system, for overlayfs does not stack on overlayfs.
+// disks are directories below /var/lib in which runtimes create containers. They are on
+// the outer file system, because overlayfs does not stack on overlayfs.
 var disks = []string{"containerd", "crio", "kubelet", "etcd"}
 
-// disk is where one of disks lies outside: images together, whatever the runtime.
+// disk returns the outer directory of one of disks. The images of all runtimes are in
+// one directory.
 func (c *Container) disk(name string) string {
 	if name == "containerd" || name == "crio" {
 		return filepath.Join(c.path(imagesDir), name)
@@ -77,8 +78,8 @@ func (c *Container) Start(ctx context.Context) error {
 	return nil
 }
 
-// insertDisk mounts the server's root: the shared layers below, its own on
-// top. A disk that has been used already stays as it is.
+// insertDisk mounts the server's root: the shared layers below, the server's own layer on
+// top. It does not change a disk that has been used before.
 func (c *Container) insertDisk(ctx context.Context) error {
 	root := c.path("root")
 	if mounted(root) {
@@ -106,7 +107,7 @@ func (c *Container) insertDisk(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(root, "etc/hostname"), []byte(c.name+"\n"), 0o644); err != nil {
 		return err
 	}
-	// systemd would make one of what all containers of this machine share.
+	// systemd would derive the machine ID from data that all containers share.
 	id := sha256.Sum256([]byte(c.machine))
 	if err := os.WriteFile(filepath.Join(root, "etc/machine-id"), []byte(hex.EncodeToString(id[:16])+"\n"), 0o444); err != nil {
 		return err
@@ -114,10 +115,10 @@ func (c *Container) insertDisk(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(root, "etc/hosts"), []byte(c.hosts), 0o644); err != nil {
 		return err
 	}
-	return insertCards(root, c.cards)
+	return writePCI(root, c.pci)
 }
 
-// insertSmallDisk puts a file system of a size of its own where images are to lie.
+// insertSmallDisk mounts a separate file system of smallDiskSize for the images.
 func (c *Container) insertSmallDisk(ctx context.Context) error {
 	dir, file := c.path(imagesDir), c.path(smallDisk)
 	if !c.small || mounted(dir) {
@@ -147,8 +148,8 @@ func (c *Container) plugIn(ctx context.Context) error {
 	return c.cgroup.create()
 }
 
-// powerOn leaves systemd-nspawn to live on its own, so that the lab outlasts
-// the program that made it.
+// powerOn detaches systemd-nspawn from this process, so that the lab runs on after the
+// program that made it ends.
 func (c *Container) powerOn(ctx context.Context) error {
 	if pid, err := c.leader(); err != nil || pid != 0 {
 		return errors.Join(err, alreadyOn(pid))
@@ -166,12 +167,12 @@ func alreadyOn(pid int) error {
 	if pid == 0 {
 		return nil
 	}
-	return fmt.Errorf("it is on already, process %d", pid)
+	return fmt.Errorf("it already runs as process %d", pid)
 }
 
 func (c *Container) nspawn() []string {
 	argv := []string{"env",
-		// With nspawn's own filter runc may not create a session keyring.
+		// nspawn's own filter does not allow runc to create a session keyring.
 		"SYSTEMD_SECCOMP=0",
 		// The kubelet and kube-proxy write to /proc/sys and /sys.
 		"SYSTEMD_NSPAWN_API_VFS_WRITABLE=yes",
@@ -180,7 +181,7 @@ func (c *Container) nspawn() []string {
 		"--machine=" + c.machine, "--hostname=" + c.name,
 		"--network-namespace-path=" + nsPath(c.network.nodeNS(c.name)),
 		"--resolv-conf=off", "--timezone=off",
-		"--register=no", "--keep-unit", // no machined, and a cgroup of our choice
+		"--register=no", "--keep-unit", // no machined, and the cgroup that the lab selects
 		"--capability=all",
 		"--bind=/dev/kmsg", // the kubelet watches it for the out-of-memory killer
 	}
@@ -188,24 +189,24 @@ func (c *Container) nspawn() []string {
 		argv = append(argv, fmt.Sprintf("--bind=%s:/var/lib/%s", c.disk(name), name))
 	}
 	script := initScript
-	if len(c.cards) > 0 {
+	if len(c.pci) > 0 {
 		script = pciScript + script
 	}
 	return append(argv, "sh", "-ec", script)
 }
 
 // initScript makes the controllers writable, which nspawn does only for cgroup v2, and
-// becomes process 1. systemd asks once, when it starts, which controllers it may
-// write to: it must not see some that are open already and others that are not.
+// becomes process 1. systemd checks only once, at its start, which controllers are
+// writable: all of them must be writable by then.
 const initScript = `for d in /sys/fs/cgroup /sys/fs/cgroup/*/; do mount -o remount,bind,rw "$d"; done; exec /usr/lib/systemd/systemd`
 
 func (c *Container) waitBooted(ctx context.Context) error { return waitBooted(ctx, c) }
 
-// waitBooted waits for systemd on a machine that takes commands.
+// waitBooted waits for systemd on a machine that accepts commands.
 func waitBooted(ctx context.Context, m Machine) error {
 	var last string
 	_, err := poll(ctx, "systemd to finish booting", func() (bool, error) {
-		last, _ = Output(ctx, m, "systemctl", "is-system-running") // not 0 while it boots
+		last, _ = Output(ctx, m, "systemctl", "is-system-running") // its exit code is not 0 during boot
 		return last == "running" || last == "degraded", nil
 	})
 	if err != nil {
@@ -224,7 +225,7 @@ func (c *Container) Kill(ctx context.Context) error {
 		return err
 	}
 	if leader != 0 {
-		_ = unix.Kill(leader, unix.SIGKILL) // gone already is just as good
+		_ = unix.Kill(leader, unix.SIGKILL) // it may have ended already
 	}
 	if err := c.cgroup.kill(ctx); err != nil {
 		return err
@@ -248,7 +249,7 @@ func (c *Container) Close(ctx context.Context) error {
 	return os.RemoveAll(c.dir)
 }
 
-// mounted says whether dir is the root of a mount of its own.
+// mounted reports whether dir is the root of a separate mount.
 func mounted(dir string) bool {
 	var here, above unix.Stat_t
 	if unix.Stat(dir, &here) != nil || unix.Stat(filepath.Dir(dir), &above) != nil {
@@ -257,7 +258,7 @@ func mounted(dir string) bool {
 	return here.Dev != above.Dev
 }
 
-// poll asks until the answer is not the zero value.
+// poll calls ask until the answer is not the zero value.
 func poll[T comparable](ctx context.Context, what string, ask func() (T, error)) (T, error) {
 	var zero T
 	for {

@@ -15,12 +15,11 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// What a machine learns about itself when it boots comes as systemd
-// credentials, one file each in its directory, through QEMU's firmware
-// interface.
+// A machine gets its configuration at boot as systemd credentials, through QEMU's
+// firmware interface. Each credential is a file in the machine's directory.
 const (
-	hostsCredential = "network.hosts"            // systemd-tmpfiles makes /etc/hosts of it
-	keysCredential  = "ssh.authorized_keys.root" // and root's authorized_keys
+	hostsCredential = "network.hosts"            // systemd-tmpfiles makes /etc/hosts from it
+	keysCredential  = "ssh.authorized_keys.root" // systemd-tmpfiles makes root's authorized_keys from it
 	eth0Credential  = "lab.eth0"                 // lab-network.service reads it
 )
 
@@ -32,7 +31,7 @@ func (e *Emulated) firmware() []string {
 	return argv
 }
 
-// keyFile is the private key that opens the machine to the lab.
+// keyFile is the private key with which the lab logs in to the machine.
 const keyFile = "id_ed25519"
 
 // provision writes the machine's credentials, and makes its key at the first
@@ -52,15 +51,15 @@ func (e *Emulated) provision(context.Context) error {
 	)
 }
 
-// MakeKey writes a fresh private key to a file.
+// MakeKey writes a new Ed25519 private key to a file.
 func MakeKey(file string) (ssh.Signer, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make an SSH key: %w", err)
+		return nil, fmt.Errorf("create an SSH key: %w", err)
 	}
 	block, err := ssh.MarshalPrivateKey(private, "lab")
 	if err != nil {
-		return nil, fmt.Errorf("make an SSH key: %w", err)
+		return nil, fmt.Errorf("create an SSH key: %w", err)
 	}
 	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 		return nil, err
@@ -76,8 +75,8 @@ func (e *Emulated) key() (ssh.Signer, error) {
 	return ssh.ParsePrivateKey(data)
 }
 
-// sshConfig lets root in with the lab's key, at the host whose key is in the
-// image and at no other.
+// sshConfig logs in as root with the lab's key. It accepts only the host key that is in
+// the image.
 func (e *Emulated) sshConfig() (*ssh.ClientConfig, error) {
 	key, err := e.key()
 	if err != nil {

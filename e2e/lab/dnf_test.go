@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A lab whose dnf lets anything pass would prove nothing about signatures.
-func TestDnfInsistsOnSignatures(t *testing.T) {
+// With a dnf that accepts wrong signatures, the lab could not test signatures.
+func TestDnfChecksSignatures(t *testing.T) {
 	l := boot(t, "t-dnf", KindContainer)
 	ctx, m := t.Context(), l.Machines[0]
 	upstream := filepath.Join(l.cache, "site/files/dl.rockylinux.org/pub/rocky/9/BaseOS/x86_64/os")
@@ -17,7 +17,7 @@ func TestDnfInsistsOnSignatures(t *testing.T) {
 	if err := m.AttachStick(ctx, upstream); err != nil {
 		t.Fatal(err)
 	}
-	// prepare makes a repository in /root/repo that is as it should be.
+	// prepare makes a correct repository in /root/repo.
 	const prepare = `
 		set -e
 		rm -rf /root/repo /root/repos.d /var/cache/dnf
@@ -34,21 +34,21 @@ func TestDnfInsistsOnSignatures(t *testing.T) {
 		cd /root/repo
 	`
 	const install = "\nexec dnf -y --setopt=reposdir=/root/repos.d install conntrack-tools"
-	for _, tc := range []struct{ name, harm string }{
+	for _, tc := range []struct{ name, damage string }{
 		{"index changed", "echo >>repodata/repomd.xml"},
 		{"index not signed", "rm repodata/repomd.xml.asc"},
 		{"metadata changed", "printf x | dd of=$(ls repodata/*-primary.xml.gz) bs=1 seek=100 conv=notrunc status=none"},
 		{"package changed", "f=$(ls Packages/c/conntrack-tools-*); printf xxxx | dd of=$f bs=1 seek=$(($(stat -c %s $f) - 100)) conv=notrunc status=none"},
-		{"another's key", "sed -i s,RPM-GPG-KEY-Rocky-9,none, /root/repos.d/a.repo; rpm -e --allmatches gpg-pubkey 2>/dev/null || true"},
+		{"another vendor's key", "sed -i s,RPM-GPG-KEY-Rocky-9,none, /root/repos.d/a.repo; rpm -e --allmatches gpg-pubkey 2>/dev/null || true"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if out, err := Output(ctx, m, "sh", "-c", prepare+tc.harm+install); err == nil {
+			if out, err := Output(ctx, m, "sh", "-c", prepare+tc.damage+install); err == nil {
 				t.Errorf("dnf installed it:\n%s", out)
 			}
 		})
 	}
 	if out, err := Output(ctx, m, "sh", "-c", prepare+install); err != nil {
-		t.Errorf("dnf refuses what is in order: %v\n%s", err, out)
+		t.Errorf("dnf refuses the correct repository: %v\n%s", err, out)
 	}
 	if out, err := Output(ctx, m, "conntrack", "--version"); err != nil {
 		t.Errorf("the installed program does not run: %v %s", err, out)

@@ -13,13 +13,13 @@ import (
 	"airgap.dev/airgap/e2e/lab/root"
 )
 
-// An Emulated is a Machine made by QEMU: a processor, a kernel, a disk and a
-// USB port of its own, so that it can show what a Container cannot. Commands
-// reach it through SSH, as they would a real server.
+// An Emulated is a Machine made by QEMU. It has its own processor, kernel, disk and USB
+// port, so that it can test features that a Container does not have. Commands reach it
+// through SSH, like a real server.
 type Emulated struct {
 	name    string
 	addr    netip.Addr
-	dir     string // of this server alone: its disk, its keys, its console
+	dir     string // this server's files: its disk, its keys, its console
 	image   root.Image
 	hosts   string // /etc/hosts
 	network Network
@@ -30,20 +30,19 @@ type Emulated struct {
 const (
 	emulatedBootTimeout = 10 * time.Minute
 	emulatedProcessors  = "2"
-	// What every x86-64-v2 processor has, and no more: with AES and AVX programs
-	// take ways that are faster on a real processor and slower on an emulated
-	// one (ChaCha20 and SHA-256 with AVX2 take 2 and 1.3 times as long).
+	// The features of every x86-64-v2 processor, without AES and AVX. Programs use these
+	// where they exist, and they are slower on an emulated processor: ChaCha20 and SHA-256
+	// with AVX2 take 2 and 1.3 times as long.
 	emulatedProcessor = "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt"
-	// QEMU translates code once for each address it runs at; the default buffer
-	// (1 GiB) is full, and thrown away, every minute of a cluster at work.
+	// QEMU translates code once for each address it runs at. A running cluster fills the
+	// default buffer (1 GiB) every minute, and QEMU then discards it.
 	emulatedAccelerator = "tcg,thread=multi,tb-size=2048"
-	// With libraries at the same address in every process QEMU has translated
-	// them already: starting one takes a quarter of the time. And the processor's
-	// clock is reliable, all of it is the outer machine's: the kernel doubts it
-	// and asks the HPET instead, one processor at a time and fifteen times slower,
-	// whenever a program wants to know the time. Nor is its timer broken when the
-	// outer machine, busy elsewhere, lets no tick through while the kernel looks:
-	// it panics otherwise.
+	// norandmaps: libraries have the same address in every process, so QEMU reuses its
+	// translation, and a process starts in a quarter of the time. tsc: the processor's
+	// clock is the outer machine's, so it is reliable. Without these arguments the kernel
+	// does not trust it and reads the HPET, one processor at a time and fifteen times
+	// slower. no_timer_check: on a busy outer machine no tick may arrive during the
+	// kernel's timer check, and the kernel then panics.
 	emulatedKernelArgs = "norandmaps tsc=reliable clocksource=tsc no_timer_check"
 	emulatedMemory     = "4096" // MiB
 )
@@ -81,8 +80,8 @@ func (e *Emulated) Start(ctx context.Context) error {
 	return nil
 }
 
-// insertDisk makes a disk that holds what differs from the image. One that has
-// been used already stays as it is.
+// insertDisk makes a disk that contains only the differences from the image. It does not
+// change a disk that has been used before.
 func (e *Emulated) insertDisk(ctx context.Context) error {
 	if _, err := os.Stat(e.path(diskFile)); err == nil {
 		return nil
@@ -101,8 +100,7 @@ func (e *Emulated) plugIn(ctx context.Context) error {
 	return e.cgroup.create()
 }
 
-// powerOn starts QEMU, which goes into the background once everything it was
-// asked for is in order.
+// powerOn starts QEMU, which goes into the background after a successful start.
 func (e *Emulated) powerOn(ctx context.Context) error {
 	pids, err := e.cgroup.pids()
 	if err != nil {
@@ -125,8 +123,8 @@ func (e *Emulated) qemu() []string {
 		"-uuid", e.uuid(),
 		"-kernel", e.image.Kernel(), "-initrd", e.image.Initrd(),
 		"-append", "root=/dev/vda rw console=ttyS0 net.ifnames=0 " + emulatedKernelArgs + " systemd.hostname=" + e.name,
-		// What the server flushes has reached the outer machine's page cache,
-		// which outlives QEMU; what it has not is lost in a power cut.
+		// Data that the server has flushed is in the outer machine's page cache, which
+		// survives the end of QEMU. All other data is lost in a power cut.
 		"-drive", "file=" + e.path(diskFile) + ",if=virtio,format=qcow2,cache=unsafe",
 		"-netdev", "tap,id=lan,ifname=" + e.name + ",script=no,downscript=no",
 		"-device", "virtio-net-pci,netdev=lan,mac=" + mac(e.addr),
@@ -138,43 +136,42 @@ func (e *Emulated) qemu() []string {
 	return append(argv, e.firmware()...)
 }
 
-// uuid is the same at every start, and another one for every machine: the
-// system takes its machine ID from it.
+// uuid is the same at every start and different for every machine: the system derives its
+// machine ID from it.
 func (e *Emulated) uuid() string {
 	s := sha256.Sum256([]byte(e.dir))
 	return fmt.Sprintf("%x-%x-%x-%x-%x", s[:4], s[4:6], s[6:8], s[8:10], s[10:16])
 }
 
 func (e *Emulated) waitBooted(ctx context.Context) error {
-	_, err := poll(ctx, "it to take commands", func() (bool, error) {
+	_, err := poll(ctx, "the machine to accept commands", func() (bool, error) {
 		if pids, err := e.cgroup.pids(); err != nil || len(pids) == 0 {
-			return false, errors.Join(err, errors.New("it switched itself off"))
+			return false, errors.Join(err, errors.New("the machine switched itself off"))
 		}
 		return e.Exec(ctx, Cmd{Args: []string{"true"}}) == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w (%s ends with: %s)", err, e.path(consoleLog), e.lastWords())
+		return fmt.Errorf("%w (%s ends with: %s)", err, e.path(consoleLog), e.consoleTail())
 	}
 	return waitBooted(ctx, e)
 }
 
-// lastWords is the end of what the machine printed on its console.
-func (e *Emulated) lastWords() string {
-	data, _ := os.ReadFile(e.path(consoleLog)) // there is none before it prints
+// consoleTail returns the last 500 bytes that the machine printed on its console.
+func (e *Emulated) consoleTail() string {
+	data, _ := os.ReadFile(e.path(consoleLog)) // it does not exist before the first output
 	tail := &tailWriter{max: 500}
 	_, _ = tail.Write(data)
 	return tail.String()
 }
 
-// Kill implements Machine. What the system has not flushed to its disk is
-// lost.
+// Kill implements Machine. Data that the system has not flushed to its disk is lost.
 func (e *Emulated) Kill(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	if err := e.cgroup.kill(ctx); err != nil {
 		return err
 	}
-	e.ssh.hangUp()
+	e.ssh.disconnect()
 	return errors.Join(e.cgroup.delete(), e.network.unplug(ctx, e.name), remove(e.path(stickFile)))
 }
 
@@ -186,7 +183,7 @@ func (e *Emulated) Close(ctx context.Context) error {
 	return os.RemoveAll(e.dir)
 }
 
-// remove removes a file that need not be there.
+// remove removes a file that may not exist.
 func remove(path string) error {
 	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
 		return err

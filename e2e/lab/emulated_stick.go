@@ -9,12 +9,11 @@ import (
 	"path/filepath"
 )
 
-// stickDevice is the stick's name in QEMU and its serial number in the
-// machine.
+// stickDevice is the stick's name in QEMU and its serial number in the machine.
 const stickDevice = "stick"
 
-// AttachStick implements Machine: dir is copied to a FAT32 stick, which is
-// plugged into the USB port and mounted as an administrator would.
+// AttachStick implements Machine: it copies dir to a FAT32 image, attaches it to the USB
+// port and mounts it as an administrator would.
 func (e *Emulated) AttachStick(ctx context.Context, dir string) error {
 	if err := makeFAT(ctx, dir, e.path(stickFile)); err != nil {
 		return fmt.Errorf("attach stick %s: %w", dir, err)
@@ -46,7 +45,7 @@ func (e *Emulated) ReplugStick(ctx context.Context) error {
 	return nil
 }
 
-// plugStick plugs the stick in and mounts it, by whatever file system it has.
+// plugStick attaches the stick and mounts it. mount detects the file system.
 func (e *Emulated) plugStick(ctx context.Context, readOnly bool) error {
 	if err := e.insertStick(ctx, readOnly); err != nil {
 		return err
@@ -76,8 +75,8 @@ func (e *Emulated) insertStick(ctx context.Context, readOnly bool) error {
 	})
 }
 
-// PullStick implements Machine. Who is reading gets an I/O error. The dead
-// mount is taken away too, as desktops and systemd do.
+// PullStick implements Machine. Programs that read from the stick get an I/O error. It
+// also removes the dead mount, as desktops and systemd do.
 func (e *Emulated) PullStick(ctx context.Context) error {
 	if err := e.unplugStick(ctx); err != nil {
 		return fmt.Errorf("pull the stick of %s: %w", e.name, err)
@@ -100,8 +99,8 @@ func (e *Emulated) unplugStick(ctx context.Context) error {
 	return m.do("blockdev-del", map[string]any{"node-name": stickDevice})
 }
 
-// makeFAT makes an image of a stick, formatted with FAT32 and no partition
-// table, that holds what is in dir.
+// makeFAT makes an image of a stick, formatted with FAT32 and without a partition table,
+// that contains the files of dir.
 func makeFAT(ctx context.Context, dir, image string) error {
 	entries, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
@@ -118,7 +117,7 @@ func makeFAT(ctx context.Context, dir, image string) error {
 	return err
 }
 
-// newImage makes a disk of size bytes, full of holes, and formats it.
+// newImage makes a sparse disk image of size bytes and formats it.
 func newImage(ctx context.Context, image string, size int64, format ...string) error {
 	f, err := os.Create(image)
 	if err != nil {
@@ -131,9 +130,9 @@ func newImage(ctx context.Context, image string, size int64, format ...string) e
 	return err
 }
 
-// fatSize is the size of a stick on which dir fits: every file takes whole
-// clusters, and each cluster four bytes in both copies of the table. FAT32
-// has no fewer than 65,525 clusters.
+// fatSize is the size in bytes of a stick on which dir fits: every file takes whole
+// clusters, and each cluster takes four bytes in both copies of the table. FAT32 has at
+// least 65,525 clusters.
 func fatSize(dir string) (int64, error) {
 	const cluster, least = 32 << 10, 64 << 20
 	var clusters int64

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// environment is root's after a login on an EL server, whatever the outer
-// machine's may be.
+// environment is root's environment after a login on an EL server. The outer machine's
+// environment has no influence.
 var environment = []string{
 	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 	"HOME=/root", "USER=root", "LOGNAME=root", "SHELL=/bin/bash", "LANG=C.UTF-8",
@@ -36,12 +36,12 @@ func (c *Container) Exec(ctx context.Context, cmd Cmd) error {
 	switch {
 	case cmd.Stderr == nil:
 		proc.Stderr = tail
-	case isTerminal(cmd.Stderr): // what is asked whether it is one has to see it
+	case isTerminal(cmd.Stderr): // the command itself must see that it is a terminal
 		proc.Stderr = cmd.Stderr
 	default:
 		proc.Stderr = io.MultiWriter(cmd.Stderr, tail)
 	}
-	// nsenter forks to get into the PID namespace: a signal must go to both.
+	// nsenter forks to enter the PID namespace: a signal must go to both processes.
 	proc.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	proc.Cancel = func() error {
 		return syscall.Kill(-proc.Process.Pid, cmp.Or(cmd.Cancel, syscall.SIGKILL))
@@ -49,17 +49,17 @@ func (c *Container) Exec(ctx context.Context, cmd Cmd) error {
 	proc.WaitDelay = 10 * time.Second
 	err = proc.Run()
 	if ctx.Err() != nil && proc.Process != nil {
-		_ = syscall.Kill(-proc.Process.Pid, syscall.SIGKILL) // what did not heed Cancel
+		_ = syscall.Kill(-proc.Process.Pid, syscall.SIGKILL) // processes that ignored Cancel
 	}
 	if errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil {
-		err = nil // it succeeded, and left something behind that has its end of the pipe
+		err = nil // it succeeded, and left a process behind that has the pipe open
 	}
 	return c.execError(ctx, cmd, err, tail)
 }
 
 func isTerminal(w io.Writer) bool {
-	f, is := w.(*os.File)
-	if !is {
+	f, ok := w.(*os.File)
+	if !ok {
 		return false
 	}
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
@@ -77,22 +77,21 @@ func (c *Container) Shell() error {
 	return proc.Run()
 }
 
-// argv is the command of the outer machine that runs cmd on this one: into
-// the cgroup, so that it dies with the machine, then into the namespaces.
+// argv is the command of the outer machine that runs cmd on this one. It enters the
+// cgroup first, so that it ends with the machine, then the namespaces.
 func (c *Container) argv(cmd Cmd) ([]string, error) {
 	leader, err := c.leader()
 	if err != nil {
 		return nil, err
 	}
 	if leader == 0 {
-		return nil, fmt.Errorf("exec on %s: it is off", c.name)
+		return nil, fmt.Errorf("exec on %s: the machine is off", c.name)
 	}
 	argv := []string{"nsenter", fmt.Sprintf("--target=%d", leader), "--all", "--"}
 	return c.cgroup.visit(append(argv, cmd.argv()...)...)
 }
 
-// argv runs the command in its own environment and directory, wherever it is
-// executed.
+// argv runs the command in its own environment and directory, independent of the caller's.
 func (cmd Cmd) argv() []string {
 	return slices.Concat([]string{"env", "-i", "-C", cmp.Or(cmd.Dir, "/root")}, environment, cmd.Env, cmd.Args)
 }
@@ -112,7 +111,7 @@ func (c *Container) execError(ctx context.Context, cmd Cmd, err error, tail *tai
 	return &ExitError{Machine: c.name, Args: cmd.Args, Code: code, Stderr: tail.String()}
 }
 
-// tailWriter remembers the end of what is written to it.
+// tailWriter keeps the last max bytes that are written to it.
 type tailWriter struct {
 	max int
 	buf []byte

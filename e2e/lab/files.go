@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// PutFile writes what r gives to an absolute path on m, making the
-// directories on the way. A file that was there is replaced in one move, so a
-// running program may be overwritten.
+// PutFile writes the content of r to an absolute path on m, and makes missing directories.
+// It replaces an existing file by a rename, so the file may be a running program.
 func PutFile(ctx context.Context, m Machine, path string, mode fs.FileMode, r io.Reader) error {
 	const script = `set -e; mkdir -p "$(dirname "$1")"; (umask 077; cat >"$1.new"); chmod "$2" "$1.new"; mv "$1.new" "$1"`
 	cmd := Cmd{Args: []string{"sh", "-c", script, "sh", path, fmt.Sprintf("%o", mode.Perm())}, Stdin: r}
@@ -29,8 +28,8 @@ func GetFile(ctx context.Context, m Machine, path string, w io.Writer) error {
 	return nil
 }
 
-// Output runs args on m and returns what they wrote to stdout, without the
-// last line end. It is also returned with an error.
+// Output runs args on m and returns their stdout, without the last line end. It also
+// returns the output with an error.
 func Output(ctx context.Context, m Machine, args ...string) (string, error) {
 	var out bytes.Buffer
 	err := m.Exec(ctx, Cmd{Args: args, Stdout: &out})

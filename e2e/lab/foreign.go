@@ -14,19 +14,19 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// A Foreign is a Machine that was there before the lab and stays: a server that a
-// file of hosts names. Its power, its disks and its network are out of reach.
+// A Foreign is a Machine that the lab did not create and does not remove: a server that a
+// hosts file names. The lab cannot control its power, its disks and its network.
 type Foreign struct {
 	name string
 	addr netip.Addr
 	ssh  *sshHost
 }
 
-// ForeignDir is what a run of scenarios has on a foreign host, and by which it is
-// told from a host that they have not to do with.
+// ForeignDir is the directory of a run of scenarios on a foreign host. A host without it
+// does not belong to a run.
 const ForeignDir = "/var/lib/airgap-e2e"
 
-// OpenHosts is a lab of foreign hosts. It is no lab to be taken down.
+// OpenHosts returns a lab of foreign hosts. Do not call Down for it.
 func OpenHosts(cache, run string, hosts Hosts) *Lab {
 	l := &Lab{cache: cache, run: run}
 	for _, h := range hosts.Hosts {
@@ -38,7 +38,7 @@ func OpenHosts(cache, run string, hosts Hosts) *Lab {
 func (h Hosts) machine(host Host) *Foreign {
 	return &Foreign{name: host.Name, addr: host.node, ssh: &sshHost{
 		name: host.Name, addr: host.addr(), sudo: host.User != "root",
-		dial:   new(net.Dialer).DialContext, // which notices within minutes that a peer has gone
+		dial:   new(net.Dialer).DialContext, // its keep-alive detects a dead peer within minutes
 		config: func() (*ssh.ClientConfig, error) { return h.sshConfig(host) },
 	}}
 }
@@ -52,10 +52,10 @@ func (f *Foreign) Addr() netip.Addr { return f.addr }
 // Exec implements Machine.
 func (f *Foreign) Exec(ctx context.Context, cmd Cmd) error { return f.ssh.Exec(ctx, cmd) }
 
-// stickCopy stands in for the stick.
+// stickCopy is the directory with the stick's files.
 const stickCopy = ForeignDir + "/stick"
 
-// AttachStick implements Machine, by a copy on the host's disk, which needs the room.
+// AttachStick implements Machine with a copy on the host's disk, which needs the space.
 func (f *Foreign) AttachStick(ctx context.Context, dir string) error {
 	if err := f.copy(ctx, dir); err != nil {
 		return fmt.Errorf("copy %s to %s: %w", dir, f.name, err)
@@ -82,7 +82,7 @@ func (f *Foreign) copy(ctx context.Context, dir string) error {
 	})
 }
 
-// PullStick implements Machine. Where no stick is in, nothing happens.
+// PullStick implements Machine. Without a stick, it does nothing.
 func (f *Foreign) PullStick(ctx context.Context) error {
 	const umount = `while mountpoint -q "$1"; do umount --lazy "$1" || exit 1; done; rm -rf "$0"`
 	return f.Exec(ctx, Cmd{Args: []string{"sh", "-c", umount, stickCopy, StickPath}})
@@ -102,8 +102,8 @@ func (f *Foreign) Start(context.Context) error { return errors.ErrUnsupported }
 // Kill implements Machine.
 func (f *Foreign) Kill(context.Context) error { return errors.ErrUnsupported }
 
-// Close implements Machine: the connection ends, the host stays.
+// Close implements Machine: it closes the connection. The host is not changed.
 func (f *Foreign) Close(context.Context) error {
-	f.ssh.hangUp()
+	f.ssh.disconnect()
 	return nil
 }

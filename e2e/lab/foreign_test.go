@@ -14,8 +14,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// hostFile writes a file of one host, node1, where sshd answers, and what goes
-// with it.
+// hostFile writes a hosts file with one host, node1, on which sshd answers, and the files
+// to which it refers.
 func hostFile(t *testing.T, s *sshd, dir, known, login string) string {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.addr)
@@ -36,7 +36,7 @@ func write(t *testing.T, dir, name, text string) string {
 	return file
 }
 
-// foreign is a host that is reached through an sshd on loopback.
+// foreign returns a host with an sshd on loopback.
 func foreign(t *testing.T, login string) (*sshd, Machine) {
 	t.Helper()
 	dir := t.TempDir()
@@ -50,30 +50,30 @@ func foreign(t *testing.T, login string) (*sshd, Machine) {
 	return s, m
 }
 
-// A foreign host keeps the contract of TestMachines, with and without sudo.
+// A foreign host passes the same checks as TestMachines, with and without sudo.
 func TestForeign(t *testing.T) {
 	const sudo = `[ "$1 $2" = "-n --" ] || exit 9; shift 2; echo $$ >>SUDOS; exec "$@"`
-	for login, asks := range map[string]bool{"": false, ", user: ops": true} {
+	for login, usesSudo := range map[string]bool{"": false, ", user: ops": true} {
 		t.Run(login, func(t *testing.T) {
 			s, m := foreign(t, login)
 			s.program(t, "sudo", strings.ReplaceAll(sudo, "SUDOS", s.root+"/sudos"))
 			if m.Name() != "node1" || m.Addr().String() != "192.0.2.11" {
-				t.Errorf("it is %s at %s", m.Name(), m.Addr())
+				t.Errorf("got %s at %s, want node1 at 192.0.2.11", m.Name(), m.Addr())
 			}
 			testExec(t, m)
 			testMuchOutput(t, m)
-			if _, err := os.Stat(s.root + "/sudos"); (err == nil) != asks {
-				t.Errorf("became root by sudo: %v, want %v", err == nil, asks)
+			if _, err := os.Stat(s.root + "/sudos"); (err == nil) != usesSudo {
+				t.Errorf("used sudo: got %v, want %v", err == nil, usesSudo)
 			}
 		})
 	}
 }
 
-// Ctrl-C here ends the command there, not only what waits for it.
+// Ctrl-C on this machine also ends the command on the host.
 func TestForeignCancel(t *testing.T) {
 	for _, login := range []string{"", ", user: ops"} {
 		s, m := foreign(t, login)
-		s.program(t, "sudo", `shift 2; "$@"; exit $?`) // waits beside it, as sudo does
+		s.program(t, "sudo", `shift 2; "$@"; exit $?`) // stays as the parent process, as sudo does
 		ctx, cancel := context.WithCancel(t.Context())
 		r, w := io.Pipe()
 		go func() {
@@ -97,7 +97,7 @@ func TestForeignCancel(t *testing.T) {
 	}
 }
 
-// What sudo has to say is what somebody needs to know.
+// The error contains the message of sudo, because the user needs it.
 func TestForeignSudoRefuses(t *testing.T) {
 	s, m := foreign(t, ", user: ops")
 	s.program(t, "sudo", "echo 'sudo: a password is required' >&2; exit 1")
@@ -107,7 +107,7 @@ func TestForeignSudoRefuses(t *testing.T) {
 	}
 }
 
-// A host whose key is another one than the known is not talked to.
+// A host with an unknown key is refused.
 func TestForeignOtherKey(t *testing.T) {
 	dir := t.TempDir()
 	s := serveSSH(t, newKey(t, filepath.Join(dir, "key")).PublicKey())
@@ -117,11 +117,11 @@ func TestForeignOtherKey(t *testing.T) {
 	}
 	err = OpenHosts(dir, "t-hosts", hosts).Machines[0].Exec(t.Context(), Cmd{Args: []string{"true"}})
 	if err == nil || !strings.Contains(err.Error(), "key mismatch") {
-		t.Errorf("got %v; want a mismatch of keys", err)
+		t.Errorf("got %v; want a key mismatch", err)
 	}
 }
 
-// The stick is a copy, and gone when it is pulled.
+// The stick is a copy, and PullStick removes it.
 func TestForeignStick(t *testing.T) {
 	s, m := foreign(t, "")
 	s.program(t, "mount", `echo "$@" >>`+s.root+`/mounts`)
@@ -137,24 +137,24 @@ func TestForeignStick(t *testing.T) {
 	}
 	got, err := os.ReadFile(s.root + stickCopy + "/bank/bundle.json")
 	if err != nil || string(got) != "{}" {
-		t.Errorf("on the stick is %q, %v", got, err)
+		t.Errorf("file on the stick: got %q, %v; want {}", got, err)
 	}
 	mounts, err := os.ReadFile(s.root + "/mounts")
 	want := strings.NewReplacer("COPY", s.root+stickCopy, "STICK", s.root+StickPath).Replace("--bind COPY STICK\n-o remount,bind,ro,nosuid,nodev STICK\n")
 	if err != nil || string(mounts) != want {
-		t.Errorf("mounted were %q, %v; want %q", mounts, err, want)
+		t.Errorf("mounts: got %q, %v; want %q", mounts, err, want)
 	}
-	for range 2 { // a stick that is out already is nothing special
+	for range 2 { // PullStick without a stick succeeds
 		if err := m.PullStick(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := os.Stat(s.root + stickCopy); !os.IsNotExist(err) {
-		t.Errorf("the copy is still there: %v", err)
+		t.Errorf("the copy still exists: %v", err)
 	}
 }
 
-// Each thing that is wrong in a file of hosts is named, before any is asked.
+// ReadHosts reports every error in a hosts file before it contacts a host.
 func TestReadHosts(t *testing.T) {
 	const good = "config: airgap.yaml\nknownHosts: known_hosts\nidentityFile: key\nuser: ops\nskip: [time-sync]\nhosts:\n- {name: node2, port: 2222, user: root}\n- {name: node1, address: one.example}\n"
 	const site = "name: site\nnodes:\n- {name: node1, address: 192.0.2.11, roles: [control-plane]}\n- {name: node2, address: 192.0.2.12, roles: [worker]}\n"
@@ -174,23 +174,23 @@ func TestReadHosts(t *testing.T) {
 	}
 	first, second := h.Hosts[0], h.Hosts[1]
 	if first.Name != "node1" || first.addr() != "one.example:22" || first.User != "ops" || first.node.String() != "192.0.2.11" {
-		t.Errorf("the first host is %+v", first)
+		t.Errorf("first host: got %+v", first)
 	}
 	if second.Name != "node2" || second.addr() != "192.0.2.12:2222" || second.User != "root" || second.IdentityFile != filepath.Join(dir, "key") {
-		t.Errorf("the second host is %+v", second)
+		t.Errorf("second host: got %+v", second)
 	}
 
 	for _, tc := range []struct{ in, old, new, want string }{
 		{"hosts", "port: 2222", "prt: 2222", `unknown field "prt"`},
-		{"hosts", "knownHosts: known_hosts\n", "", "want config, the site's airgap.yaml"},
+		{"hosts", "knownHosts: known_hosts\n", "", "config, knownHosts and hosts are required"},
 		{"hosts", "known_hosts", "nowhere", "nowhere: no such file"},
-		{"hosts", "port: 2222", "port: 22", "known_hosts has no key of 192.0.2.12:22: put it there as cat /etc/ssh/ssh_host_ed25519_key.pub prints it on the host, behind 192.0.2.12"},
-		{"hosts", "identityFile: key", "identityFile: known_hosts", "want a private key that is not encrypted"},
-		{"hosts", "identityFile: key\n", "", "host node1: read its identityFile"},
-		{"hosts", "name: node2", "name: node9", "node node2 of config is none of the hosts\nhost \"node9\" is no node of config"},
-		{"hosts", "hosts:\n", "hosts:\n- {name: node1}\n", "a host is there twice"},
-		{"site", "[worker]", "[worker, control-plane]", "the first of its nodes, and no other, has to be of the control plane"},
-		{"site", "[control-plane]", "[worker]", "the first of its nodes"},
+		{"hosts", "port: 2222", "port: 22", "known_hosts has no key of 192.0.2.12:22: add a line with 192.0.2.12 and the output of cat /etc/ssh/ssh_host_ed25519_key.pub on the host"},
+		{"hosts", "identityFile: key", "identityFile: known_hosts", "must be a private key that is not encrypted"},
+		{"hosts", "identityFile: key\n", "", "host node1: read identityFile"},
+		{"hosts", "name: node2", "name: node9", "node node2 of config is not in hosts\nhost \"node9\" is not a node of config"},
+		{"hosts", "hosts:\n", "hosts:\n- {name: node1}\n", "a host is listed twice"},
+		{"site", "[worker]", "[worker, control-plane]", "the first node must be its only control-plane host"},
+		{"site", "[control-plane]", "[worker]", "the first node must be"},
 		{"site", "nodes:", "ssh: {user: ops}\nnodes:", "it has ssh:"},
 		{"site", "nodes:", "runtime: {name: crio}\nnodes:", "its runtime is crio"},
 		{"site", "192.0.2.12", "node2.example", "airgap.yaml"},
@@ -207,7 +207,8 @@ func TestReadHosts(t *testing.T) {
 	}
 }
 
-// Both ways, and to the end: what one side has said all of the other may still answer.
+// carry copies in both directions: after one side has closed its direction, the other side
+// can still answer.
 func TestCarry(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -220,8 +221,8 @@ func TestCarry(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		said, _ := io.ReadAll(conn)
-		_, _ = conn.Write(bytes.ToUpper(said))
+		sent, _ := io.ReadAll(conn)
+		_, _ = conn.Write(bytes.ToUpper(sent))
 	}()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -243,6 +244,6 @@ func TestCarry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(client); err != nil || string(got) != "HELLO" {
-		t.Errorf("came back %q, %v", got, err)
+		t.Errorf("got %q, %v; want HELLO", got, err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Forward lets programs of the outer machine reach a server's TCP port, which the
-// network hides from them, at a port of loopback. It ends with stop.
+// Forward makes a server's TCP port available to programs of the outer machine at a
+// loopback port. They cannot reach the lab's network directly. It ends with stop.
 func (l *Lab) Forward(ctx context.Context, m Machine, port int) (at netip.AddrPort, stop func(), err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -19,26 +19,26 @@ func (l *Lab) Forward(ctx context.Context, m Machine, port int) (at netip.AddrPo
 	}
 	ctx, end := context.WithCancel(ctx)
 	to := net.JoinHostPort(m.Addr().String(), strconv.Itoa(port))
-	var carrying sync.WaitGroup
-	carrying.Go(func() {
+	var connections sync.WaitGroup
+	connections.Go(func() {
 		for {
 			from, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			carrying.Go(func() { carry(ctx, from, to, l.Network.dial) })
+			connections.Go(func() { carry(ctx, from, to, l.Network.dial) })
 		}
 	})
 	stop = func() {
 		end()
 		listener.Close()
-		carrying.Wait()
+		connections.Wait()
 	}
 	return listener.Addr().(*net.TCPAddr).AddrPort(), stop, nil
 }
 
-// carry passes on both ways what one connection has, until each side has said
-// all or ctx ends. A server that does not answer ends it, too.
+// carry copies the data of one connection in both directions, until both sides are
+// closed or ctx ends. It also ends if it cannot connect to the server.
 func carry(ctx context.Context, from net.Conn, to string, dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
 	defer from.Close()
 	server, err := dial(ctx, "tcp", to)
@@ -49,10 +49,10 @@ func carry(ctx context.Context, from net.Conn, to string, dial func(ctx context.
 	unhook := context.AfterFunc(ctx, func() { from.Close(); server.Close() })
 	defer unhook()
 	var both sync.WaitGroup
-	for _, way := range [][2]net.Conn{{from, server}, {server, from}} {
+	for _, direction := range [][2]net.Conn{{from, server}, {server, from}} {
 		both.Go(func() {
-			_, _ = io.Copy(way[1], way[0])
-			_ = way[1].(*net.TCPConn).CloseWrite()
+			_, _ = io.Copy(direction[1], direction[0])
+			_ = direction[1].(*net.TCPConn).CloseWrite()
 		})
 	}
 	both.Wait()

@@ -16,43 +16,43 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Hosts are servers that the lab has not made: a file names them, and plain SSH
-// leads there. Relative paths begin where the file lies.
+// Hosts are servers that the lab has not created: a hosts file names them, and the lab
+// reaches them through plain SSH. Relative paths start at the directory of the file.
 type Hosts struct {
-	// Config is the site's airgap.yaml. By it the bundle is made: versions, repositories,
+	// Config is the site's airgap.yaml. It defines the bundle: versions, repositories,
 	// registries, credentials. Its nodes are the hosts.
 	Config string `json:"config"`
 
-	// KnownHosts has the hosts' keys, in OpenSSH's form. No other key is taken.
+	// KnownHosts is a file with the hosts' keys, in OpenSSH's format. No other key is accepted.
 	KnownHosts string `json:"knownHosts"`
 
-	// Skip are preflight checks, and rules of verify, to leave out on them.
+	// Skip lists the preflight checks and verify rules to skip.
 	Skip []string `json:"skip"`
 
-	Login        // on hosts that say nothing else
+	Login        // default for all hosts
 	Hosts []Host `json:"hosts"`
 
-	Cluster string `json:"-"` // its name, by Config
+	Cluster string `json:"-"` // name of the cluster, from Config
 }
 
-// Host is one of them.
+// Host is one host of a hosts file.
 type Host struct {
 	Name    string `json:"name"`    // of its node
-	Address string `json:"address"` // where sshd answers; the node's, when left out
+	Address string `json:"address"` // of sshd; default: the node's address
 	Login
 
-	node netip.Addr // where the other hosts reach it
+	node netip.Addr // the address for the other hosts
 }
 
-// Login says who logs in. Anybody but root becomes root by sudo, without a password.
+// Login is the SSH login. Any user except root needs sudo without a password.
 type Login struct {
-	User         string `json:"user"`         // root, when left out
-	Port         int    `json:"port"`         // 22, when left out
+	User         string `json:"user"`         // default: root
+	Port         int    `json:"port"`         // default: 22
 	IdentityFile string `json:"identityFile"` // a private key, not encrypted
 }
 
-// ReadHosts reads a file of hosts and what it refers to. Its error has all that
-// is wrong; no host was asked anything.
+// ReadHosts reads a hosts file and the files to which it refers. Its error contains all
+// mistakes. It contacts no host.
 func ReadHosts(file string) (Hosts, error) {
 	var h Hosts
 	data, err := os.ReadFile(file)
@@ -68,11 +68,11 @@ func ReadHosts(file string) (Hosts, error) {
 	return h, nil
 }
 
-// complete fills in what was left out, in the order of the cluster's nodes, and
-// wants every host to be one that can be logged in on.
+// complete sets the defaults, puts the hosts in the order of the cluster's nodes, and checks
+// that every host has a usable login.
 func (h *Hosts) complete(dir string) error {
 	if h.Config == "" || h.KnownHosts == "" || len(h.Hosts) == 0 {
-		return errors.New("want config, the site's airgap.yaml, knownHosts, a file with the hosts' keys, and hosts")
+		return errors.New("config, knownHosts and hosts are required")
 	}
 	h.Config, h.KnownHosts = below(dir, h.Config), below(dir, h.KnownHosts)
 	c, err := readCluster(h.Config)
@@ -96,9 +96,10 @@ func (h *Hosts) complete(dir string) error {
 	return errors.Join(errs...)
 }
 
-// below is a path as the file means it.
+// below resolves a path of the hosts file: ~/ is the home directory, and a relative path
+// starts at dir.
 func below(dir, path string) string {
-	if rest, is := strings.CutPrefix(path, "~/"); is {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(os.Getenv("HOME"), rest)
 	}
 	if path == "" || filepath.IsAbs(path) {
@@ -107,18 +108,18 @@ func below(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// addr is where sshd answers.
+// addr returns HOST:PORT of sshd.
 func (h Host) addr() string { return net.JoinHostPort(h.Address, strconv.Itoa(h.Port)) }
 
-// sshConfig lets in who logs in on the host, by the key that is known of it.
+// sshConfig returns the login on a host. It accepts only the host key that is in KnownHosts.
 func (h Hosts) sshConfig(host Host) (*ssh.ClientConfig, error) {
 	text, err := os.ReadFile(host.IdentityFile)
 	if err != nil {
-		return nil, fmt.Errorf("read its identityFile: %w", err)
+		return nil, fmt.Errorf("read identityFile: %w", err)
 	}
 	key, err := ssh.ParsePrivateKey(text)
 	if err != nil {
-		return nil, fmt.Errorf("read its identityFile %s (want a private key that is not encrypted): %w", host.IdentityFile, err)
+		return nil, fmt.Errorf("read identityFile %s (it must be a private key that is not encrypted): %w", host.IdentityFile, err)
 	}
 	check, algorithms, err := knownKey(h.KnownHosts, host.addr())
 	if err != nil {
@@ -130,7 +131,7 @@ func (h Hosts) sshConfig(host Host) (*ssh.ClientConfig, error) {
 	}, nil
 }
 
-// siteCluster is as much of airgap.yaml as says what the hosts are.
+// siteCluster contains the fields of airgap.yaml that describe the hosts.
 type siteCluster struct {
 	Name  string
 	Nodes []struct {
@@ -142,8 +143,8 @@ type siteCluster struct {
 	Runtime struct{ Name string }
 }
 
-// readCluster reads the site's airgap.yaml and wants it to be of a cluster that
-// the scenarios can make: one control-plane host, and others that join it by hand.
+// readCluster reads the site's airgap.yaml and checks that the scenarios support this
+// cluster: one control-plane host, and other hosts that join with their own command.
 func readCluster(file string) (c siteCluster, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -154,24 +155,24 @@ func readCluster(file string) (c siteCluster, err error) {
 	}
 	var wrong []string
 	for i, n := range c.Nodes {
-		if master := slices.Contains(n.Roles, "control-plane"); master != (i == 0) {
-			wrong = append(wrong, "the first of its nodes, and no other, has to be of the control plane")
+		if controlPlane := slices.Contains(n.Roles, "control-plane"); controlPlane != (i == 0) {
+			wrong = append(wrong, "the first node must be its only control-plane host")
 			break
 		}
 	}
 	if c.SSH != nil {
-		wrong = append(wrong, "it has ssh:, and the scenarios join each host by its line")
+		wrong = append(wrong, "it has ssh:, but the scenarios run the join command on each host")
 	}
 	if c.Runtime.Name != "" && c.Runtime.Name != "containerd" {
-		wrong = append(wrong, "its runtime is "+c.Runtime.Name+", and the scenarios look at containerd's files")
+		wrong = append(wrong, "its runtime is "+c.Runtime.Name+", but the scenarios read containerd's files")
 	}
 	if len(wrong) > 0 {
-		return c, fmt.Errorf("%s will not do: %s", file, strings.Join(wrong, "; "))
+		return c, fmt.Errorf("check %s: %s", file, strings.Join(wrong, "; "))
 	}
 	return c, nil
 }
 
-// match puts the hosts in the order of the nodes, each of which has to be one of them.
+// match puts the hosts in the order of the nodes. Each node must be one of the hosts.
 func (c siteCluster) match(hosts []Host) ([]Host, error) {
 	byName := map[string]Host{}
 	for _, host := range hosts {
@@ -180,19 +181,19 @@ func (c siteCluster) match(hosts []Host) ([]Host, error) {
 	var matched []Host
 	var errs []error
 	for _, n := range c.Nodes {
-		host, is := byName[n.Name]
-		if !is {
-			errs = append(errs, fmt.Errorf("node %s of config is none of the hosts", n.Name))
+		host, ok := byName[n.Name]
+		if !ok {
+			errs = append(errs, fmt.Errorf("node %s of config is not in hosts", n.Name))
 		}
 		delete(byName, n.Name)
 		host.node, host.Address = n.Address, cmp.Or(host.Address, n.Address.String())
 		matched = append(matched, host)
 	}
 	for name := range byName {
-		errs = append(errs, fmt.Errorf("host %q is no node of config", name))
+		errs = append(errs, fmt.Errorf("host %q is not a node of config", name))
 	}
 	if len(errs) == 0 && len(matched) != len(hosts) {
-		errs = append(errs, errors.New("a host is there twice"))
+		errs = append(errs, errors.New("a host is listed twice"))
 	}
 	return matched, errors.Join(errs...)
 }

@@ -6,35 +6,35 @@ import (
 	"slices"
 )
 
-// A Kind is what a server is made of.
+// A Kind is the type of a server.
 type Kind string
 
 const (
-	// KindContainer starts in a second and runs at full speed, under the outer
-	// machine's kernel: see Container.
+	// KindContainer starts in a second and runs at full speed, on the outer machine's
+	// kernel: see Container.
 	KindContainer Kind = "container"
 
-	// KindSmall is a container whose images lie on a disk of 4 GB, its own, which
-	// can be filled.
+	// KindSmall is a container with a separate disk of 4 GB for images, which a scenario
+	// can fill.
 	KindSmall Kind = "small container"
 
-	// KindHopper and KindVolta are containers with NVIDIA's cards on their PCI bus, for
-	// which the lab's upstream has drivers: see pci.go.
+	// KindHopper and KindVolta are containers with NVIDIA GPUs on their PCI bus. The lab's
+	// upstream has drivers for them: see pci.go.
 	KindHopper Kind = "container with H100"
 	KindVolta  Kind = "container with V100"
 
-	// KindEmulated has a processor, a kernel and a disk of its own, and is some
-	// sixteen times slower: see Emulated.
+	// KindEmulated has its own processor, kernel and disk, and is about sixteen times
+	// slower: see Emulated.
 	KindEmulated Kind = "emulated"
 )
 
 // contained reports whether the server is a container.
 func (k Kind) contained() bool {
-	return k == KindContainer || k == KindSmall || len(k.cards()) > 0
+	return k == KindContainer || k == KindSmall || len(k.pciDevices()) > 0
 }
 
-// cards are NVIDIA's on the server's PCI bus.
-func (k Kind) cards() []pciDevice {
+// pciDevices are the devices on the server's PCI bus.
+func (k Kind) pciDevices() []pciDevice {
 	switch k {
 	case KindHopper:
 		return hopper()
@@ -44,10 +44,10 @@ func (k Kind) cards() []pciDevice {
 	return nil
 }
 
-// Times is n servers of one kind, for Config.Nodes.
+// Times returns n servers of one kind, for Config.Nodes.
 func (k Kind) Times(n int) []Kind { return slices.Repeat([]Kind{k}, n) }
 
-// machine is server i of the lab. It is pure, as assemble is.
+// machine returns server i of the lab. Like assemble, it has no effect outside of the process.
 func (cfg Config) machine(i int, network Network) Machine {
 	name, addr, hosts := nodeName(i), nodeAddr(i), hostsFile(len(cfg.Nodes))
 	dir := filepath.Join(runDir(cfg.Cache, cfg.Run), name)
@@ -59,6 +59,6 @@ func (cfg Config) machine(i int, network Network) Machine {
 	}
 	return &Container{
 		name: name, addr: addr, machine: cfg.Run + "-" + name, dir: dir, layers: cfg.Layers,
-		hosts: hosts, network: network, cgroup: cgroup, small: cfg.Nodes[i] == KindSmall, cards: cfg.Nodes[i].cards(),
+		hosts: hosts, network: network, cgroup: cgroup, small: cfg.Nodes[i] == KindSmall, pci: cfg.Nodes[i].pciDevices(),
 	}
 }

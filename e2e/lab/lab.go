@@ -1,17 +1,15 @@
-// Package lab is a bank's server room on one Linux machine: real systemd
-// hosts with dnf and rpm, dressed as Rocky Linux, on a network that leads
-// nowhere and loses IP-in-IP. A host is a container, or an emulated machine
-// with its own kernel; Config says which.
+// Package lab runs the servers of an air-gapped site on one Linux machine: hosts with real
+// systemd, dnf and rpm that look like Rocky Linux. Their network has no route out and drops
+// IP-in-IP. A host is a container, or an emulated machine with its own kernel: see Config.
 //
-// Up boots it from what package root makes, Open finds it again from
-// another process, Down leaves nothing behind. Scenarios work on the Machine
-// interface alone and change the network through Network. All state of a lab
-// lies below CACHE/runs/RUN and everything it puts into the kernel carries
-// the run's name, so labs may run side by side and a forgotten one can be
-// taken down later.
+// Up boots a lab from the layers and images of package root, Open opens it from another
+// process, and Down removes it. Scenarios use only the Machine interface, and change the
+// network through Network. All state of a lab is below CACHE/runs/RUN, and every kernel
+// object of a lab has the run's name. So several labs can run at the same time, and a
+// forgotten lab can be removed later.
 //
-// It needs root on a machine with cgroup v1 controllers, and never touches
-// the outer machine's network, packages or services.
+// It needs root on a machine with cgroup v1 controllers. It does not change the outer
+// machine's network, packages or services.
 package lab
 
 import (
@@ -31,7 +29,7 @@ import (
 	"airgap.dev/airgap/e2e/lab/root"
 )
 
-// Config says which lab to boot.
+// Config is the configuration of a lab.
 type Config struct {
 	Cache  string     `json:"-"` // see CacheDir
 	Run    string     `json:"-"` // name of the lab: at most 20 lower-case letters, digits and dashes
@@ -48,7 +46,7 @@ type Lab struct {
 	cache, run string
 }
 
-// CacheDir is $AIRGAP_LAB_CACHE, or ~/.cache/airgap-lab.
+// CacheDir returns $AIRGAP_LAB_CACHE, or ~/.cache/airgap-lab.
 func CacheDir() (string, error) {
 	if dir := os.Getenv("AIRGAP_LAB_CACHE"); dir != "" {
 		return filepath.Abs(dir)
@@ -59,9 +57,9 @@ func CacheDir() (string, error) {
 
 var runName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,19}$`)
 
-// Up makes a lab and boots its servers, node1, node2 and so on, at 10.88.0.11
-// and on. When it cannot, it saves the logs, takes down what it made, and the
-// error says where the logs are.
+// Up makes a lab and boots its servers: node1, node2 and so on, with the addresses
+// 10.88.0.11, 10.88.0.12 and so on. After a failure it saves the logs and removes the lab,
+// and the error contains the directory of the logs.
 func Up(ctx context.Context, cfg Config) (*Lab, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("boot lab %q with %d servers: %w", cfg.Run, len(cfg.Nodes), err)
@@ -81,9 +79,9 @@ func Up(ctx context.Context, cfg Config) (*Lab, error) {
 func (cfg Config) check() error {
 	switch {
 	case !runName.MatchString(cfg.Run):
-		return errors.New("want a short lower-case name")
+		return errors.New("the name must have 1 to 20 lower-case letters, digits and dashes")
 	case len(cfg.Nodes) < 1 || len(cfg.Nodes) > 200:
-		return errors.New("want 1 to 200 servers")
+		return errors.New("a lab has 1 to 200 servers")
 	case slices.ContainsFunc(cfg.Nodes, Kind.contained) && len(cfg.Layers) == 0:
 		return errors.New("containers need the layers of root.Build")
 	case slices.Contains(cfg.Nodes, KindEmulated) && cfg.Image == "":
@@ -91,13 +89,13 @@ func (cfg Config) check() error {
 	}
 	for _, kind := range cfg.Nodes {
 		if !kind.contained() && kind != KindEmulated {
-			return fmt.Errorf("no kind of server %q: want %s, %s, %s, %s or %s", kind, KindContainer, KindSmall, KindHopper, KindVolta, KindEmulated)
+			return fmt.Errorf("unknown kind of server %q: use %s, %s, %s, %s or %s", kind, KindContainer, KindSmall, KindHopper, KindVolta, KindEmulated)
 		}
 	}
 	return nil
 }
 
-// Open finds a lab that was booted before.
+// Open opens a running lab.
 func Open(cache, run string) (*Lab, error) {
 	data, err := os.ReadFile(filepath.Join(runDir(cache, run), "run.json"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -113,7 +111,7 @@ func Open(cache, run string) (*Lab, error) {
 	return assemble(cfg), nil
 }
 
-// Machine finds a server by its name.
+// Machine returns the server with this name.
 func (l *Lab) Machine(name string) (Machine, error) {
 	var names []string
 	for _, m := range l.Machines {
@@ -125,7 +123,7 @@ func (l *Lab) Machine(name string) (Machine, error) {
 	return nil, fmt.Errorf("find server %q: lab %s has %s", name, l.run, strings.Join(names, ", "))
 }
 
-// Down takes the lab down, whatever state it is in.
+// Down removes the lab. It works in every state of the lab.
 func (l *Lab) Down(ctx context.Context) error {
 	unlock, err := lock(l.cache)
 	if err != nil {
@@ -166,7 +164,7 @@ func (l *Lab) boot(ctx context.Context) error {
 	return g.Wait()
 }
 
-// assemble is pure: it makes nothing outside the process.
+// assemble returns the Lab of a Config. It has no effect outside of the process.
 func assemble(cfg Config) *Lab {
 	l := &Lab{Network: Network{run: cfg.Run}, cache: cfg.Cache, run: cfg.Run}
 	for i := range cfg.Nodes {

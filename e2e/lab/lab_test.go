@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// boot gives a test servers of its own. It needs root, a Debian mirror the
-// first time, and the lab's upstream in the cache.
+// boot boots servers for one test. It needs root, a Debian mirror at the first call, and
+// the lab's upstream in the cache.
 func boot(t *testing.T, run string, nodes ...Kind) *Lab {
 	t.Helper()
 	if os.Getenv("AIRGAP_LAB") != "1" {
@@ -40,7 +40,7 @@ func boot(t *testing.T, run string, nodes ...Kind) *Lab {
 	return l
 }
 
-// nothingLeft wants that a lab which is down has left nothing behind.
+// nothingLeft checks that nothing of a removed lab is left.
 func nothingLeft(t *testing.T, l *Lab) {
 	t.Helper()
 	for _, pattern := range []string{
@@ -58,7 +58,7 @@ func nothingLeft(t *testing.T, l *Lab) {
 	}
 }
 
-func TestServersLookLikeABanks(t *testing.T) {
+func TestServersLookLikeASitesServers(t *testing.T) {
 	l := boot(t, "t-looks", KindContainer, KindContainer)
 	for _, tc := range []struct{ name, script, want string }{
 		{"init", "cat /proc/1/comm", "systemd"},
@@ -66,16 +66,16 @@ func TestServersLookLikeABanks(t *testing.T) {
 		{"os", ". /etc/os-release; echo $ID $VERSION_ID $PLATFORM_ID", "rocky 9.6 platform:el9"},
 		{"base package", "rpm -q --qf '%{NAME}' lab-minimal-base", "lab-minimal-base"},
 		{"vendor key", "rpm -q gpg-pubkey >/dev/null || ls /etc/pki/rpm-gpg", "RPM-GPG-KEY-Rocky-9"},
-		{"release of dnf, and a vendor out of reach", "dnf makecache 2>&1 | grep -o mirror.bank.example/rocky/9/BaseOS/x86_64/os/ | sort -u", "mirror.bank.example/rocky/9/BaseOS/x86_64/os/"},
-		{"nothing of ours", "for p in containerd runc conntrack socat ethtool iptables kubelet; do command -v $p; done; true", ""},
+		{"release of dnf, and an unreachable vendor", "dnf makecache 2>&1 | grep -o mirror.bank.example/rocky/9/BaseOS/x86_64/os/ | sort -u", "mirror.bank.example/rocky/9/BaseOS/x86_64/os/"},
+		{"no programs that airgap installs", "for p in containerd runc conntrack socat ethtool iptables kubelet; do command -v $p; done; true", ""},
 		{"built-in module", "modprobe br_netfilter && modprobe overlay && echo fine", "fine"},
-		{"a module that is not", "modprobe ipip 2>/dev/null || echo none", "none"},
+		{"missing module", "modprobe ipip 2>/dev/null || echo none", "none"},
 		{"name", "hostname", "node1"},
 		{"peer", "ping -q -c1 -W2 node2 >/dev/null && echo reached", "reached"},
 		{"machine id", "grep -cE '^[0-9a-f]{32}$' /etc/machine-id", "1"},
 		{"cgroups", "mkdir /sys/fs/cgroup/pids/try && rmdir /sys/fs/cgroup/pids/try && echo writable", "writable"},
-		{"own cgroup", "grep -v ':/$' /proc/1/cgroup | grep -v ':/init.scope$'; true", ""},
-		{"own cgroup for visitors", "grep -v ':/visitors$' /proc/self/cgroup; true", ""},
+		{"separate cgroup", "grep -v ':/$' /proc/1/cgroup | grep -v ':/init.scope$'; true", ""},
+		{"separate cgroup for commands from outside", "grep -v ':/visitors$' /proc/self/cgroup; true", ""},
 		{"container disks", "stat -f -c %T /var/lib/containerd /var/lib/crio /var/lib/kubelet /var/lib/etcd | sort -u", "ext2/ext3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestDrops(t *testing.T) {
 	l := boot(t, "t-drops", KindContainer, KindContainer)
 	ctx := t.Context()
 	a, b := l.Machines[0], l.Machines[1]
-	heard := func() bool {
+	reachable := func() bool {
 		// sshd listens on every server.
 		_, err := Output(ctx, a, "timeout", "1", "bash", "-c", "exec 3<>/dev/tcp/node2/22")
 		return err == nil
@@ -103,14 +103,14 @@ func TestDrops(t *testing.T) {
 		{Proto: "6"},
 	} {
 		t.Run(d.String(), func(t *testing.T) {
-			if !heard() {
-				t.Fatal("node2 is not heard before the drop")
+			if !reachable() {
+				t.Fatal("node2 is not reachable before the drop")
 			}
 			if err := l.Network.Drop(ctx, d); err != nil {
 				t.Fatal(err)
 			}
-			if heard() {
-				t.Error("node2 is heard in spite of the drop")
+			if reachable() {
+				t.Error("node2 is reachable despite the drop")
 			}
 			if err := l.Network.Carry(ctx, d); err != nil {
 				t.Fatal(err)
@@ -118,16 +118,16 @@ func TestDrops(t *testing.T) {
 		})
 	}
 	if err := l.Network.Carry(ctx, Drop{Proto: "udp", Port: 1}); err == nil {
-		t.Error("carried what was never dropped")
+		t.Error("Carry of packets that were never dropped succeeded")
 	}
 }
 
-// TestCardsKeepTheirAddresses: when a server dies, the router keeps its hardware address, by which
-// the others reach it and the balancer; a server that comes back has the one that it had.
-func TestCardsKeepTheirAddresses(t *testing.T) {
-	l := boot(t, "t-cards", KindContainer, KindContainer)
+// TestMACAddressesStay checks hardware addresses after a power cut: the router keeps its own,
+// by which the servers reach it and the load balancer, and a restarted server has the same as before.
+func TestMACAddressesStay(t *testing.T) {
+	l := boot(t, "t-macs", KindContainer, KindContainer)
 	ctx := t.Context()
-	cards := func(m Machine) string {
+	addresses := func(m Machine) string {
 		t.Helper()
 		got, err := Output(ctx, m, "sh", "-c", "cat /sys/class/net/eth0/address; ping -q -c1 -W2 "+router.String()+" >/dev/null; ip neigh show "+router.String()+" | grep -o 'lladdr [^ ]*'")
 		if err != nil {
@@ -137,39 +137,39 @@ func TestCardsKeepTheirAddresses(t *testing.T) {
 	}
 	for i, dead := range l.Machines {
 		other := l.Machines[1-i]
-		own, others := cards(dead), cards(other)
+		own, others := addresses(dead), addresses(other)
 		if err := dead.Kill(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Output(ctx, other, "ip", "neigh", "flush", "all"); err != nil {
 			t.Fatal(err)
 		}
-		if now := cards(other); now != others {
-			t.Errorf("without %s: %q, before %q", dead.Name(), now, others)
+		if now := addresses(other); now != others {
+			t.Errorf("addresses without %s: got %q, want %q", dead.Name(), now, others)
 		}
 		if err := dead.Start(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if now := cards(dead); now != own {
-			t.Errorf("%s is back: %q, before %q", dead.Name(), now, own)
+		if now := addresses(dead); now != own {
+			t.Errorf("addresses of %s after its restart: got %q, want %q", dead.Name(), now, own)
 		}
 	}
 }
 
-func TestIPInIPIsLost(t *testing.T) {
+func TestIPInIPIsDropped(t *testing.T) {
 	l := boot(t, "t-ipip", KindContainer, KindContainer)
 	ctx := t.Context()
 	const receive = `
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_RAW, int(sys.argv[1])); s.settimeout(2)
 print("ready", flush=True)
-try: s.recv(100); print("heard")
+try: s.recv(100); print("received")
 except TimeoutError: print("lost")`
 	const send = `
 import socket, sys
 socket.socket(socket.AF_INET, socket.SOCK_RAW, int(sys.argv[1])).sendto(b"x" * 40, ("node2", 0))`
-	// 253 is for experiments: it shows that the probe works at all.
-	for proto, want := range map[string]string{"4": "lost", "253": "heard"} {
+	// Protocol 253 is reserved for experiments: it shows that the probe works.
+	for proto, want := range map[string]string{"4": "lost", "253": "received"} {
 		out, w := io.Pipe()
 		go func() {
 			w.CloseWithError(l.Machines[1].Exec(ctx, Cmd{Args: []string{"python3", "-c", receive, proto}, Stdout: w}))
@@ -183,7 +183,7 @@ socket.socket(socket.AF_INET, socket.SOCK_RAW, int(sys.argv[1])).sendto(b"x" * 4
 		}
 		got, err := io.ReadAll(out)
 		if err != nil || strings.TrimSpace(string(got)) != want {
-			t.Errorf("protocol %s: %q, %v; want %s", proto, got, err, want)
+			t.Errorf("protocol %s: got %q, %v; want %s", proto, got, err, want)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func TestDownLeavesNothing(t *testing.T) {
 	ctx := t.Context()
 	before, err := os.ReadFile(sysctlPath("kernel/panic"))
 	if err != nil || strings.TrimSpace(string(before)) != "10" {
-		t.Errorf("kernel.panic while up: %q, %v", before, err)
+		t.Errorf("kernel.panic of a running lab: got %q, %v; want 10", before, err)
 	}
 	dir, err := l.SaveLogs(ctx)
 	if err != nil {
@@ -206,7 +206,7 @@ func TestDownLeavesNothing(t *testing.T) {
 		}
 	}
 	if _, err := Up(ctx, Config{Cache: l.cache, Run: l.run, Nodes: KindContainer.Times(1), Layers: []string{"/"}}); err == nil {
-		t.Error("booted a second lab of the same name")
+		t.Error("booted a second lab with the same name")
 	}
 	other, err := Open(l.cache, l.run)
 	if err != nil {

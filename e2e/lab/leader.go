@@ -9,9 +9,8 @@ import (
 	"syscall"
 )
 
-// leader is the outer PID of the machine's process 1, 0 when it is off. It is
-// asked from the kernel each time: a number in a file may have become
-// somebody else's.
+// leader returns the outer PID of the machine's process 1, or 0 if the machine is off. It
+// reads the kernel's data each time: a PID in a file may belong to a new process.
 func (c *Container) leader() (int, error) {
 	_, self, err := identify("self")
 	if err != nil {
@@ -29,8 +28,8 @@ func (c *Container) leader() (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		// A pod's process 1 lies one level deeper, and nspawn's own child is
-		// process 1 for as long as it is still preparing the machine.
+		// A pod's process 1 is one level deeper, and nspawn's own child is process 1
+		// while it prepares the machine.
 		if name == "systemd" && len(ns) == len(self)+1 && ns[len(self)] == "1" && !dying(pid) {
 			return pid, nil
 		}
@@ -38,15 +37,15 @@ func (c *Container) leader() (int, error) {
 	return 0, nil
 }
 
-// dying reports whether a process was killed and has left its namespaces
-// already, while /proc still lists it.
+// dying reports whether a killed process has already left its namespaces, while /proc
+// still lists it.
 func dying(pid int) bool {
 	_, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// identify gives a process's name and its numbers in the PID namespaces it is
-// in, this process's first.
+// identify returns a process's name and its PIDs in all its PID namespaces, beginning with
+// the namespace of this process.
 func identify(pid string) (name string, ns []string, err error) {
 	status, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// logScript prints everything worth reading after a failure as one tar. What
-// a server does not have is left out.
+// logScript prints the logs that are useful after a failure as one tar archive, without
+// the files that a server does not have.
 const logScript = `
 dir=$(mktemp -d); cd "$dir"
 journalctl --no-pager -o short-precise >journal.log
@@ -27,8 +27,8 @@ find /var/lib/airgap -maxdepth 2 -size -4M \( -name '*journal*' -o -name '*.log'
 tar cf - .; rm -rf "$dir"
 `
 
-// saveLogs copies a machine's logs to dir. It takes what it can get, for it
-// runs when something is broken already.
+// saveLogs copies a machine's logs to dir. logScript ignores errors, because it runs after
+// a failure.
 func saveLogs(ctx context.Context, m Machine, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -48,8 +48,8 @@ func saveLogs(ctx context.Context, m Machine, dir string) error {
 	return os.Remove(archive)
 }
 
-// consoleLog, in a machine's directory, is what it printed while it booted,
-// which is there even if it never came up.
+// consoleLog is the file with the boot messages, in a machine's directory. It exists even
+// if the machine did not boot.
 const consoleLog = "console.log"
 
 func saveConsole(machine, dir string) error {

@@ -9,72 +9,69 @@ import (
 	"syscall"
 )
 
-// A Machine is one bank server. Scenarios know no other way to touch one, so
-// that the same scenario runs on a container, on an emulated machine or over
-// SSH. A machine that cannot do something returns errors.ErrUnsupported and
-// the scenario skips that part.
+// A Machine is one server of the site. Scenarios use only this interface, so that the same
+// scenario runs on a container, on an emulated machine or over SSH. A method that a machine
+// does not support returns errors.ErrUnsupported, and the scenario skips that part.
 type Machine interface {
-	// Name is the host name, unique in its lab.
+	// Name is the host name. It is unique in its lab.
 	Name() string
 
-	// Addr is the address the other servers reach it at.
+	// Addr is the address for the other servers.
 	Addr() netip.Addr
 
-	// Exec runs a command as root and waits for it. A command that ran and
-	// did not exit with 0 gives an *ExitError.
+	// Exec runs a command as root and waits for it. If the exit code is not 0, the
+	// error is an *ExitError.
 	Exec(ctx context.Context, cmd Cmd) error
 
-	// AttachStick makes the directory dir of the outer machine readable at
-	// StickPath, as a USB stick would be: read-only, nosuid, nodev. It is gone
-	// after PullStick, Kill or Close.
+	// AttachStick makes the directory dir of the outer machine readable at StickPath,
+	// like a USB stick: read-only, nosuid, nodev. PullStick, Kill and Close remove it.
 	AttachStick(ctx context.Context, dir string) error
 
-	// AttachEmptyStick plugs in a new stick of size bytes and mounts it at
-	// StickPath to be written to. The file system is vfat, which is FAT32 then, or
-	// exfat. Only a machine with a kernel of its own can do that.
+	// AttachEmptyStick attaches a new stick of size bytes and mounts it writable at
+	// StickPath. filesystem is vfat (FAT32) or exfat. Only a machine with a separate
+	// kernel supports it.
 	AttachEmptyStick(ctx context.Context, filesystem string, size int64) error
 
-	// ReplugStick plugs in again, as it is, the empty stick that was pulled.
+	// ReplugStick attaches the stick of AttachEmptyStick again after PullStick, with
+	// its data.
 	ReplugStick(ctx context.Context) error
 
-	// PullStick takes the stick away without asking who is reading from it.
+	// PullStick removes the stick, also while programs read from it.
 	PullStick(ctx context.Context) error
 
-	// Start switches the machine on and returns once systemd has finished
-	// booting, whether or not every unit came up. Its disk is as the last Kill
-	// left it.
+	// Start boots the machine and returns after systemd has finished booting, even if
+	// units failed. The disk has the content from before the last Kill.
 	Start(ctx context.Context) error
 
-	// Kill is a power cut: no process gets to say goodbye.
+	// Kill is a power cut: no process can shut down cleanly.
 	Kill(ctx context.Context) error
 
-	// Close takes the machine and its disk out of the world. A closed machine
-	// may be closed again.
+	// Close removes the machine and its disk. It may be called several times.
 	Close(ctx context.Context) error
 }
 
-// StickPath is where a machine sees the stick.
+// StickPath is the mount point of the stick on a machine.
 const StickPath = "/run/media/stick"
 
 // Cmd is a command for a Machine.
 type Cmd struct {
 	Args []string // program, looked up in root's PATH, and its arguments
-	Env  []string // KEY=VALUE, on top of a root login's environment
-	Dir  string   // working directory, /root when empty
+	Env  []string // KEY=VALUE, in addition to a root login's environment
+	Dir  string   // working directory, /root if empty
 
-	Stdin          io.Reader // nothing to read when nil
-	Stdout, Stderr io.Writer // discarded when nil, but for the tail in ExitError
+	Stdin          io.Reader // empty if nil
+	Stdout, Stderr io.Writer // discarded if nil, except the tail in ExitError
 
-	// Cancel is sent to the command when the context ends, SIGKILL when zero.
-	// What does not heed it is killed ten seconds later.
+	// Cancel is the signal to the command when the context ends; zero means SIGKILL. A
+	// command that ignores it is killed ten seconds later.
 	Cancel syscall.Signal
 }
 
-// ExitError says that a command ran on a machine and was not content.
+// ExitError reports that a command on a machine did not exit with 0.
 type ExitError struct {
 	Machine string
 	Args    []string
-	Code    int    // exit status; 128 plus the signal's number if one ended it
+	Code    int    // exit status; 128 plus the signal's number if a signal ended the command
 	Stderr  string // the last lines, at most 2 KiB
 }
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A Machine means the same whatever it is made of.
+// All kinds of machines implement Machine in the same way.
 func TestMachines(t *testing.T) {
 	kinds := []Kind{KindContainer, KindEmulated}
 	l := boot(t, "t-machines", kinds...)
@@ -21,7 +21,7 @@ func TestMachines(t *testing.T) {
 			name string
 			run  func(*testing.T, Machine)
 		}{
-			{"no way out", testNoWayOut},
+			{"no route out", testNoRouteOut},
 			{"the other server", testPeer},
 			{"exec", testExec},
 			{"much output", testMuchOutput},
@@ -33,12 +33,12 @@ func TestMachines(t *testing.T) {
 			t.Run(string(kinds[i])+"/"+tc.name, func(t *testing.T) { tc.run(t, m) })
 		}
 	}
-	t.Run("stick pulled in mid-read", func(t *testing.T) { testPulledInMidRead(t, l.Machines[1]) })
+	t.Run("stick removed during a read", func(t *testing.T) { testStickRemovedDuringRead(t, l.Machines[1]) })
 	t.Run("logs", func(t *testing.T) { testLogs(t, l) })
 }
 
-// testPeer waits for an answer as long as a neighbour's old address is
-// remembered: the other one may have come back with a new one.
+// testPeer waits for an answer until the neighbour's entry expires in the ARP cache: the
+// other machine may have a new hardware address after a restart.
 func testPeer(t *testing.T, m Machine) {
 	for _, peer := range []string{"node1", "node2"} {
 		if _, err := Output(t.Context(), m, "ping", "-q", "-c1", "-w20", peer); err != nil {
@@ -55,13 +55,12 @@ func testMuchOutput(t *testing.T, m Machine) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(stdout.Bytes(), input) || !bytes.Equal(stderr.Bytes(), input) {
-		t.Errorf("of %d bytes came back %d on stdout and %d on stderr, or others", len(input), stdout.Len(), stderr.Len())
+		t.Errorf("got %d bytes on stdout and %d on stderr, want the same %d bytes on both", stdout.Len(), stderr.Len(), len(input))
 	}
 }
 
-func testNoWayOut(t *testing.T, m Machine) {
-	// Straight from the kernel, so that it is the network's answer and not a
-	// program's.
+func testNoRouteOut(t *testing.T, m Machine) {
+	// A direct system call, so that it is the network's answer and not a program's.
 	const connect = `
 import errno, socket, sys
 s = socket.socket(); s.settimeout(5)
@@ -131,7 +130,7 @@ func testStick(t *testing.T, m Machine) {
 		t.Fatal(err)
 	}
 	if got, err := Output(ctx, m, "cat", StickPath+"/bundle.json"); err != nil || got != "{}" {
-		t.Errorf("read the stick: %q, %v", got, err)
+		t.Errorf("read the stick: got %q, %v; want {}", got, err)
 	}
 	if _, err := Output(ctx, m, "touch", StickPath+"/x"); err == nil {
 		t.Error("wrote to the stick")
@@ -152,7 +151,7 @@ func testPowerCut(t *testing.T, m Machine) {
 	if _, err := Output(ctx, m, "sh", "-c", "ip link add flannel.1 type dummy; sleep 1000 >/dev/null 2>&1 & : >/run/volatile"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Output(ctx, m, "sync"); err != nil { // or it would be lost
+	if _, err := Output(ctx, m, "sync"); err != nil { // otherwise the file would be lost
 		t.Fatal(err)
 	}
 	if err := m.Kill(ctx); err != nil {
@@ -166,16 +165,16 @@ func testPowerCut(t *testing.T, m Machine) {
 	}
 	var got bytes.Buffer
 	if err := GetFile(ctx, m, "/opt/some/where/file", &got); err != nil || got.String() != "kept" {
-		t.Errorf("the disk after a power cut: %q, %v", got.String(), err)
+		t.Errorf("file after a power cut: got %q, %v; want kept", got.String(), err)
 	}
 	out, err := Output(ctx, m, "sh", "-c", "ip -o link | grep -c flannel; ls /run/volatile 2>&1 | grep -c 'No such'; pgrep -c sleep")
 	if got := strings.Fields(out); strings.Join(got, " ") != "0 1 0" {
-		t.Errorf("left over from before the power cut: %q, %v", out, err)
+		t.Errorf("state from before the power cut: got %q, %v; want 0 1 0", out, err)
 	}
 }
 
-// testPulledInMidRead is what a container cannot show.
-func testPulledInMidRead(t *testing.T, m Machine) {
+// testStickRemovedDuringRead needs an emulated machine.
+func testStickRemovedDuringRead(t *testing.T, m Machine) {
 	ctx, dir := t.Context(), t.TempDir()
 	big := filepath.Join(dir, "big")
 	if err := os.WriteFile(big, nil, 0o644); err != nil {
@@ -201,7 +200,7 @@ func testPulledInMidRead(t *testing.T, m Machine) {
 	_, err := io.ReadAll(r)
 	var exit *ExitError
 	if !errors.As(err, &exit) || !strings.Contains(exit.Stderr, "Input/output error") {
-		t.Errorf("the reader ended with %v; want an I/O error", err)
+		t.Errorf("read from a removed stick: got %v; want an I/O error", err)
 	}
 }
 
@@ -220,8 +219,8 @@ func testLogs(t *testing.T, l *Lab) {
 	}
 }
 
-// testEmptyStick: what is written to a stick and flushed is there after it was
-// pulled. A container cannot have one.
+// testEmptyStick checks that data that was written and flushed to a stick is still on it
+// after PullStick. Containers do not support empty sticks.
 func testEmptyStick(t *testing.T, m Machine) {
 	ctx := t.Context()
 	for _, filesystem := range []string{"vfat", "exfat"} {
@@ -233,7 +232,7 @@ func testEmptyStick(t *testing.T, m Machine) {
 			t.Fatal(err)
 		}
 		if got, err := Output(ctx, m, "findmnt", "-no", "FSTYPE", StickPath); err != nil || got != filesystem {
-			t.Errorf("it is %q, %v; want %s", got, err, filesystem)
+			t.Errorf("file system: got %q, %v; want %s", got, err, filesystem)
 		}
 		const write = `echo kept >"$0"/file && sync "$0"/file`
 		if _, err := Output(ctx, m, "sh", "-c", write, StickPath); err != nil {

@@ -20,9 +20,9 @@ func TestUpRefuses(t *testing.T) {
 	}
 }
 
-func TestOpenWhatIsNotUp(t *testing.T) {
+func TestOpenMissingLab(t *testing.T) {
 	if _, err := Open(t.TempDir(), "none"); err == nil || !strings.Contains(err.Error(), "not up") {
-		t.Errorf("got %v; want it to say that the lab is not up", err)
+		t.Errorf("got %v; want an error with \"not up\"", err)
 	}
 }
 

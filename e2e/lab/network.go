@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// A Network is the bank's: one network namespace with a bridge in it, one
-// further namespace a server, and nothing that leads out. The bridge has an
-// address and the servers have it as their router, but it knows no other
-// network, so it answers "network unreachable" to everything that leaves
-// 10.88.0.0/24.
+// A Network is the site's network: one network namespace with a bridge, and one more
+// namespace for each server. The servers' default route goes to the bridge's address. The
+// bridge has no route to other networks, so it answers "network unreachable" to all packets
+// to addresses outside of 10.88.0.0/24.
 type Network struct {
 	run string
 }
@@ -26,16 +25,17 @@ var (
 	router = netip.MustParseAddr("10.88.0.1")
 )
 
-// nodeAddr is the address of server i, counted from 0: 10.88.0.11 and on.
+// nodeAddr returns the address of server i, counted from 0. The first one is 10.88.0.11.
 func nodeAddr(i int) netip.Addr {
 	a := subnet.Addr().As4()
 	a[3] = byte(11 + i)
 	return netip.AddrFrom4(a)
 }
 
-// mac is the hardware address of the card with this address. It is the same after a power cut, as
-// a machine's is. A bridge without one of its own takes a port's, and another one when that port
-// goes. Its neighbours then send to nobody as long as they remember the old one: 45 s in scenario ha.
+// mac returns the hardware address for an IP address. Like a real machine's, it is the same after
+// a power cut. A bridge without a fixed hardware address uses the one of a port, and changes it when
+// the port is removed. Its neighbours then send to the old address until their ARP entry expires:
+// 45 s in scenario ha.
 func mac(addr netip.Addr) string {
 	a := addr.As4()
 	return fmt.Sprintf("52:54:00:%02x:%02x:%02x", a[1], a[2], a[3])
@@ -44,8 +44,8 @@ func mac(addr netip.Addr) string {
 func (n Network) name() string              { return "airgap-" + n.run }
 func (n Network) nodeNS(node string) string { return n.name() + "-" + node }
 
-// Path is the file to give to nsenter --net. `ip netns exec` will not do: it
-// mounts a fresh /sys over the cgroups.
+// Path is the file for nsenter --net. Do not use `ip netns exec`: it mounts a new /sys over
+// the cgroups.
 func (n Network) Path() string { return nsPath(n.name()) }
 
 func nsPath(name string) string { return filepath.Join("/run/netns", name) }
@@ -62,23 +62,23 @@ func (n Network) create(ctx context.Context) error {
 	); err != nil {
 		return err
 	}
-	// A router without routes says so at once; one that does not forward
-	// swallows the packet and every test of the air gap waits for a timeout.
+	// A router without routes sends an ICMP error at once. Without forwarding, it drops the
+	// packet silently, and every test of the air gap waits for a timeout.
 	if _, err := n.enter(ctx, "", "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.icmp_ratelimit=0"); err != nil {
 		return err
 	}
 	return n.createRules(ctx)
 }
 
-// connect gives a server a fresh namespace with eth0 in it, as a machine that
-// was just switched on has no links, rules or routes of an earlier life.
+// connect makes a new namespace with eth0 for a server: after a power cut, a machine has no
+// links, rules or routes from before.
 func (n Network) connect(ctx context.Context, node string, addr netip.Addr) error {
 	if err := n.disconnect(ctx, node); err != nil {
 		return err
 	}
-	// The kernel takes its time to remove the port of a namespace that is gone.
+	// The kernel removes the port of a deleted namespace with a delay.
 	if n.plugged(ctx, node) {
-		_ = batch(ctx, n.name(), "link delete "+node) // or it went meanwhile
+		_ = batch(ctx, n.name(), "link delete "+node) // fails if the kernel has removed it meanwhile
 	}
 	ns := n.nodeNS(node)
 	if _, err := outer(ctx, "", "ip", "netns", "add", ns); err != nil {
@@ -97,14 +97,14 @@ func (n Network) disconnect(ctx context.Context, node string) error {
 	return deleteNS(ctx, n.nodeNS(node))
 }
 
-// Slow limits what a server sends, in tc's words ("40mbit"), until it is switched
-// off: its link is a new one then.
+// Slow limits the rate at which a server sends, in tc's format ("40mbit"), until it is
+// switched off: the next start makes a new link.
 func (l *Lab) Slow(ctx context.Context, m Machine, rate string) error {
 	_, err := outer(ctx, "", "nsenter", "--net="+nsPath(l.Network.nodeNS(m.Name())), "tc", "qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", rate, "burst", "64kb", "latency", "50ms")
 	return err
 }
 
-// eth0 is what `ip -batch` makes a server's link of.
+// eth0 returns the lines of `ip -batch` that configure a server's link.
 func eth0(addr netip.Addr) []string {
 	return []string{
 		fmt.Sprintf("addr add %s/%d dev eth0", addr, subnet.Bits()),
@@ -113,8 +113,8 @@ func eth0(addr netip.Addr) []string {
 	}
 }
 
-// plug gives the bridge a port for an emulated machine's network card, which
-// configures itself.
+// plug adds a bridge port for the network interface of an emulated machine. The machine
+// configures the interface itself.
 func (n Network) plug(ctx context.Context, node string) error {
 	if err := n.unplug(ctx, node); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (n Network) unplug(ctx context.Context, node string) error {
 	return batch(ctx, n.name(), "link delete "+node)
 }
 
-// plugged reports whether the switch has a port for the node.
+// plugged reports whether the bridge has a port for the node.
 func (n Network) plugged(ctx context.Context, node string) bool {
 	_, err := n.enter(ctx, "", "ip", "link", "show", "dev", node)
 	return err == nil

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// outer runs a program on the outer machine. Its error carries the command
-// and everything it printed, which is short for the programs used here.
+// outer runs a program on the outer machine. Its error contains the command and its
+// complete output, which is short for the programs of the lab.
 func outer(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	var out bytes.Buffer

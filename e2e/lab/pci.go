@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// pciDir is what a server with cards has on its PCI bus, on its disk: take out a card
-// by removing its directory there while the server is off.
+// pciDir is the directory on a server's disk with its PCI devices. To remove a GPU, remove
+// its directory there while the server is off.
 const pciDir = "/usr/lib/lab/pci"
 
-// pciScript shows it at the place where a kernel would, in memory, so that a driver can
-// be entered. nouveau has taken a card when the server starts, unless it is forbidden to.
-// What drivers of this kernel show in /proc is hidden, for there the server's appear;
-// modules of the server's own are seen beside the kernel's.
+// pciScript copies pciDir to /sys/bus/pci/devices, in memory, so that a driver can be
+// written there. nouveau uses a GPU when the server starts, unless it is on the blacklist.
+// /proc/driver of the outer kernel is hidden, because the server's drivers appear there.
+// /sys/module shows the server's modules in addition to the kernel's.
 const pciScript = `mount -t tmpfs -o mode=555 tmpfs /proc/driver
 mkdir -p /run/lab-modules && mount -t tmpfs tmpfs /run/lab-modules && mkdir /run/lab-modules/upper /run/lab-modules/work
 mount -t overlay -o lowerdir=/sys/module,upperdir=/run/lab-modules/upper,workdir=/run/lab-modules/work overlay /sys/module
@@ -24,11 +24,11 @@ cp -a ` + pciDir + `/. /sys/bus/pci/devices/
 ! grep -qsx DRIVER=nouveau /sys/bus/pci/devices/*/uevent || { mkdir /sys/module/nouveau && echo 2 >/sys/module/nouveau/refcnt; }
 `
 
-// pciDevice is one function of a device on the bus, its numbers in hexadecimal.
+// pciDevice is one PCI function. All numbers are hexadecimal.
 type pciDevice struct{ address, vendor, device, class, driver string }
 
-// hopper is an HGX board cut down to two H100 and the NVSwitch between them. nouveau
-// knows no such card.
+// hopper is an HGX baseboard with only two H100 and the NVSwitch between them. nouveau
+// does not support these GPUs.
 func hopper() []pciDevice {
 	return []pciDevice{
 		{"0000:06:00.0", "10de", "22a3", "068000", ""},
@@ -38,7 +38,7 @@ func hopper() []pciDevice {
 	}
 }
 
-// volta are two V100 that nouveau takes.
+// volta are two V100 that nouveau supports.
 func volta() []pciDevice {
 	return []pciDevice{
 		{"0000:3b:00.0", "10de", "1db6", "030200", "nouveau"},
@@ -46,8 +46,8 @@ func volta() []pciDevice {
 	}
 }
 
-// insertCards writes the devices to a server's disk, below root.
-func insertCards(root string, devices []pciDevice) error {
+// writePCI writes the devices to a server's disk, below root.
+func writePCI(root string, devices []pciDevice) error {
 	for _, d := range devices {
 		dir := filepath.Join(root, pciDir, d.address)
 		if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -2,12 +2,12 @@ package lab
 
 import "testing"
 
-// TestCards wants the bus that a kernel would show, a place for a driver's files that a
-// power cut empties, and nouveau on the cards it knows until somebody forbids it.
-func TestCards(t *testing.T) {
-	l := boot(t, "t-cards", KindHopper, KindVolta)
+// TestPCIDevices checks the devices in /sys/bus/pci, that a power cut removes a driver's
+// files from /proc/driver, and that nouveau uses its GPUs until it is on the blacklist.
+func TestPCIDevices(t *testing.T) {
+	l := boot(t, "t-pci", KindHopper, KindVolta)
 	hopper, volta := l.Machines[0], l.Machines[1]
-	wants := func(m Machine, want, script string) {
+	check := func(m Machine, want, script string) {
 		t.Helper()
 		if got, err := Output(t.Context(), m, "sh", "-c", script); err != nil || got != want {
 			t.Errorf("%s: %s: got %q, %v; want %q", m.Name(), script, got, err, want)
@@ -26,16 +26,16 @@ func TestCards(t *testing.T) {
 		bus    = "cd /sys/bus/pci/devices && cat */vendor */device | tr '\\n' ' '"
 		driver = "grep -h DRIVER /sys/bus/pci/devices/*/uevent | tr '\\n' ' '"
 	)
-	wants(hopper, "0x10de 0x10de 0x10de 0x102b 0x22a3 0x2330 0x2330 0x0536 ", bus)
-	wants(hopper, "", "mkdir /proc/driver/nvidia && echo 1 >/proc/driver/nvidia/version")
-	wants(hopper, "", "rm -r "+pciDir+"/0000:3d:00.0")
+	check(hopper, "0x10de 0x10de 0x10de 0x102b 0x22a3 0x2330 0x2330 0x0536 ", bus)
+	check(hopper, "", "mkdir /proc/driver/nvidia && echo 1 >/proc/driver/nvidia/version")
+	check(hopper, "", "rm -r "+pciDir+"/0000:3d:00.0")
 	restart(hopper)
-	wants(hopper, "0x10de 0x10de 0x102b 0x22a3 0x2330 0x0536 ", bus)
-	wants(hopper, "", "ls /proc/driver")
+	check(hopper, "0x10de 0x10de 0x102b 0x22a3 0x2330 0x0536 ", bus)
+	check(hopper, "", "ls /proc/driver")
 
-	wants(volta, "DRIVER=nouveau DRIVER=nouveau ", driver)
-	wants(volta, "", "echo blacklist nouveau >/etc/modprobe.d/site.conf")
-	wants(volta, "DRIVER=nouveau DRIVER=nouveau ", driver)
+	check(volta, "DRIVER=nouveau DRIVER=nouveau ", driver)
+	check(volta, "", "echo blacklist nouveau >/etc/modprobe.d/site.conf")
+	check(volta, "DRIVER=nouveau DRIVER=nouveau ", driver)
 	restart(volta)
-	wants(volta, "", driver)
+	check(volta, "", driver)
 }

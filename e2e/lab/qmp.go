@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// A monitor is a connection to QEMU's machine protocol (QMP): commands and
-// their answers, one JSON object each, with events in between. QEMU serves one
-// client at a time, so a monitor is open for one operation only.
+// A monitor is a connection to QEMU's machine protocol (QMP). Commands, answers and events
+// are JSON objects, and events come between the answers. QEMU serves one client at a time,
+// so a monitor is open for one operation only.
 type monitor struct {
 	conn   net.Conn
 	in     *json.Decoder
-	events []event // that came before they were asked for
+	events []event // received and not awaited yet
 }
 
 type event struct {
@@ -25,8 +25,8 @@ type event struct {
 	} `json:"data"`
 }
 
-// openMonitor connects to the socket at path. Everything done with the monitor
-// has to be over within ten seconds.
+// openMonitor connects to the socket at path. All operations with the monitor must end
+// within ten seconds.
 func openMonitor(ctx context.Context, path string) (*monitor, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
@@ -52,7 +52,7 @@ func (m *monitor) close(err error) error {
 	return err
 }
 
-// do runs a command and wants it to succeed.
+// do runs a command and fails if QEMU returns an error.
 func (m *monitor) do(command string, arguments map[string]any) error {
 	request := map[string]any{"execute": command}
 	if arguments != nil {
@@ -83,7 +83,7 @@ func (m *monitor) do(command string, arguments map[string]any) error {
 	}
 }
 
-// await returns once an event has come for a device.
+// await returns when the event name for a device has arrived.
 func (m *monitor) await(name, device string) error {
 	wanted := func(e event) bool { return e.Name == name && e.Data.Device == device }
 	for !slices.ContainsFunc(m.events, wanted) {

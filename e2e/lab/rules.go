@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// A Drop names packets that the bank's network loses without a word. Fields
-// left at zero match everything.
+// A Drop selects packets that the site's network drops silently. A zero field matches all
+// packets.
 type Drop struct {
-	Proto    string // "udp" or "tcp"; a number as in /etc/protocols, for instance "4"
+	Proto    string // "udp", "tcp", or a number as in /etc/protocols, for example "4"
 	Port     uint16 // destination port, with udp and tcp only
 	From, To netip.Addr
-	Source   netip.Prefix // only packets that say to be from there, whoever sends them
-	Larger   int          // only packets of more bytes than that; 0: of any size
+	Source   netip.Prefix // only packets with a source address in this prefix
+	Larger   int          // only packets with more bytes; 0: any size
 }
 
 func (d Drop) String() string {
@@ -41,8 +41,8 @@ func (d Drop) String() string {
 	return strings.Join(parts, " ")
 }
 
-// ipInIP is what the networks of banks do not carry, and the reason why the
-// product never encapsulates IP in IP.
+// ipInIP: the networks of many sites drop IP-in-IP. Therefore airgap never uses this
+// encapsulation.
 var ipInIP = Drop{Proto: "4"}
 
 const rulesTable = `table bridge airgap {
@@ -59,14 +59,14 @@ func (n Network) createRules(ctx context.Context) error {
 	return n.Drop(ctx, ipInIP)
 }
 
-// Drop makes the network lose packets from now on.
+// Drop makes the network drop these packets until Carry.
 func (n Network) Drop(ctx context.Context, d Drop) error {
 	rule := fmt.Sprintf("add rule bridge airgap forward %s counter drop comment %q\n", d, d)
 	_, err := n.enter(ctx, rule, "nft", "-f", "-")
 	return err
 }
 
-// Carry ends a Drop. To carry what is not dropped is an error.
+// Carry ends a Drop. It fails if there is no such Drop.
 func (n Network) Carry(ctx context.Context, d Drop) error {
 	out, err := n.enter(ctx, "", "nft", "-a", "list", "chain", "bridge", "airgap", "forward")
 	if err != nil {

@@ -17,15 +17,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// An sshHost runs commands on a host through SSH, as root. All commands share
-// one connection, which is made when it is needed and made again once it is
-// lost.
+// An sshHost runs commands on a host through SSH, as root. All commands share one
+// connection. It connects at the first command, and again after a lost connection.
 type sshHost struct {
 	name   string // for errors
 	addr   string // HOST:PORT
-	sudo   bool   // who logs in is not root
+	sudo   bool   // the login user is not root
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
-	config func() (*ssh.ClientConfig, error) // pins the host's key
+	config func() (*ssh.ClientConfig, error) // pins the host key
 
 	mu     sync.Mutex
 	client *ssh.Client
@@ -33,10 +32,10 @@ type sshHost struct {
 
 const (
 	connectTimeout = 20 * time.Second
-	cancelGrace    = 10 * time.Second // for a command to heed Cmd.Cancel
+	cancelGrace    = 10 * time.Second // between Cmd.Cancel and SIGKILL
 )
 
-// Exec is Machine's.
+// Exec runs a command like Machine.Exec.
 func (h *sshHost) Exec(ctx context.Context, cmd Cmd) error {
 	what := strings.Join(cmd.Args, " ") + " on " + h.name
 	session, err := h.session(ctx)
@@ -77,8 +76,8 @@ func (h *sshHost) Exec(ctx context.Context, cmd Cmd) error {
 	return nil
 }
 
-// feed lets a session read from r, without waiting for the end of r when the
-// session is over.
+// feed copies r to the session's stdin. The end of the session does not wait for the end
+// of r.
 func feed(session *ssh.Session, r io.Reader) error {
 	if r == nil {
 		return nil
@@ -88,14 +87,14 @@ func feed(session *ssh.Session, r io.Reader) error {
 		return err
 	}
 	go func() {
-		_, _ = io.Copy(stdin, r) // a command need not read all of it
+		_, _ = io.Copy(stdin, r) // a command may read only a part
 		stdin.Close()
 	}()
 	return nil
 }
 
-// remoteLine is the shell line that runs cmd. It first tells its process group
-// on stderr: OpenSSH passes no signals on to root's sessions, so kill has to.
+// remoteLine returns the shell line that runs cmd. It first prints its process group on
+// stderr for kill, because OpenSSH does not forward signals to root's sessions.
 func remoteLine(cmd Cmd) string {
 	quoted := make([]string, 0, len(cmd.Args)+len(cmd.Env))
 	for _, arg := range cmd.argv() {
@@ -106,8 +105,8 @@ func remoteLine(cmd Cmd) string {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// asRoot is what the host's shell gets to run a line as root. sudo's child has a
-// session of its own, so that its process group goes by its own number.
+// asRoot returns the command that runs a shell line as root. sudo's child gets a separate
+// session, so that its PID is its process group.
 func (h *sshHost) asRoot(line string) string {
 	if !h.sudo {
 		return line
@@ -115,8 +114,7 @@ func (h *sshHost) asRoot(line string) string {
 	return "sudo -n -- setsid --wait sh -c " + quote(line)
 }
 
-// stop sends a command's process group a signal, and SIGKILL if that is not
-// heeded in time.
+// stop sends a signal to a command's process group, and SIGKILL after cancelGrace.
 func (h *sshHost) stop(leader *firstLine, signal syscall.Signal, ended <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*cancelGrace)
 	defer cancel()
@@ -125,11 +123,11 @@ func (h *sshHost) stop(leader *firstLine, signal syscall.Signal, ended <-chan st
 	case <-ended:
 		return
 	case <-ctx.Done():
-		return // the host is gone
+		return // the host does not answer
 	}
 	for _, s := range []syscall.Signal{signal, syscall.SIGKILL} {
 		if err := h.kill(ctx, string(leader.line), s); err != nil {
-			return // it ended by itself, or the host is gone
+			return // the command has ended, or the host does not answer
 		}
 		select {
 		case <-ended:
@@ -148,7 +146,7 @@ func (h *sshHost) kill(ctx context.Context, group string, s syscall.Signal) erro
 	return session.Run(h.asRoot(fmt.Sprintf("kill -s %d -- -%s", s, group)))
 }
 
-// session opens a session on the connection there is, or on a new one.
+// session opens a session on the existing connection, or on a new one.
 func (h *sshHost) session(ctx context.Context) (*ssh.Session, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -180,7 +178,7 @@ func (h *sshHost) connect(ctx context.Context) (*ssh.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The handshake knows no context.
+	// The handshake has no context parameter.
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	c, channels, requests, err := ssh.NewClientConn(conn, h.addr, config)
@@ -191,8 +189,8 @@ func (h *sshHost) connect(ctx context.Context) (*ssh.Client, error) {
 	return ssh.NewClient(c, channels, requests), nil
 }
 
-// hangUp forgets the connection, for instance because the host's power is cut.
-func (h *sshHost) hangUp() {
+// disconnect closes the connection, for example after a power cut of the host.
+func (h *sshHost) disconnect() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.client != nil {
@@ -201,12 +199,12 @@ func (h *sshHost) hangUp() {
 	}
 }
 
-// firstLine keeps the first line that is a number and passes on the rest: sudo,
-// or a login script, may have something to say before.
+// firstLine keeps the first line that is a number and passes all other lines to rest: sudo
+// or a login script may print lines before it.
 type firstLine struct {
 	rest  io.Writer
-	line  []byte        // without its end, to be read once it is whole
-	whole chan struct{} // closed then
+	line  []byte        // without its line end; read it only after whole is closed
+	whole chan struct{} // closed when the line is complete
 }
 
 func (f *firstLine) Write(p []byte) (int, error) {

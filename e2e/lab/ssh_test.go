@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A shell has to see the words as they were given.
+// The shell must pass the arguments unchanged.
 func TestRemoteLine(t *testing.T) {
 	args := []string{"printf", `%s|`, "", "two words", `it's "quoted"`, "$HOME `id` \\", "line\nbreak", "*"}
 	var stdout, stderr bytes.Buffer
@@ -24,7 +24,7 @@ func TestRemoteLine(t *testing.T) {
 	}
 }
 
-// What comes before the number must not be lost: it may say why none comes.
+// Lines before the number must not be lost: they may contain the reason why it is missing.
 func TestLinesBeforeTheFirst(t *testing.T) {
 	for _, writes := range [][]string{
 		{"welcome\n", "4711\nrest\n"},

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// sshd is one in the test's own process. Its commands are real processes of this
-// machine that find the host's directories below root, and programs of its own.
+// sshd is an SSH server in the test's process. Its commands are real processes of this
+// machine. They see the host's directories below root, and the programs from program.
 type sshd struct {
 	addr string // HOST:PORT
 	key  ssh.Signer
@@ -28,7 +28,7 @@ type sshd struct {
 	commands sync.WaitGroup
 }
 
-// newKey makes a key in a file.
+// newKey writes a new private key to a file.
 func newKey(t *testing.T, file string) ssh.Signer {
 	t.Helper()
 	key, err := MakeKey(file)
@@ -38,7 +38,7 @@ func newKey(t *testing.T, file string) ssh.Signer {
 	return key
 }
 
-// serveSSH lets in whoever has the key.
+// serveSSH starts an sshd that accepts only the client key.
 func serveSSH(t *testing.T, client ssh.PublicKey) *sshd {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -48,7 +48,7 @@ func serveSSH(t *testing.T, client ssh.PublicKey) *sshd {
 	s := &sshd{addr: l.Addr().String(), key: newKey(t, filepath.Join(t.TempDir(), "host")), root: t.TempDir(), config: &ssh.ServerConfig{
 		PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			if !bytes.Equal(key.Marshal(), client.Marshal()) {
-				return nil, errors.New("another key")
+				return nil, errors.New("unknown key")
 			}
 			return nil, nil
 		},
@@ -61,13 +61,13 @@ func serveSSH(t *testing.T, client ssh.PublicKey) *sshd {
 			if err != nil {
 				return
 			}
-			go s.talk(conn)
+			go s.serve(conn)
 		}
 	}()
 	return s
 }
 
-func (s *sshd) talk(conn net.Conn) {
+func (s *sshd) serve(conn net.Conn) {
 	_, channels, requests, err := ssh.NewServerConn(conn, s.config)
 	if err != nil {
 		return
@@ -123,7 +123,7 @@ func (s *sshd) run(channel ssh.Channel, line string) uint32 {
 	return 0
 }
 
-// program gives the host a program of its own.
+// program installs a shell script as a program on the host.
 func (s *sshd) program(t *testing.T, name, script string) {
 	t.Helper()
 	file := filepath.Join(s.root, "bin", name)
@@ -133,7 +133,7 @@ func (s *sshd) program(t *testing.T, name, script string) {
 	}
 }
 
-// knownLine is the host's line of known_hosts.
+// knownLine returns the host's line of known_hosts.
 func (s *sshd) knownLine(key ssh.PublicKey) string {
 	return knownhosts.Line([]string{s.addr}, key) + "\n"
 }

@@ -15,8 +15,8 @@ func runsDir(cache string) string      { return filepath.Join(cache, "runs") }
 func runDir(cache, run string) string  { return filepath.Join(runsDir(cache), run) }
 func settingsFile(cache string) string { return filepath.Join(runsDir(cache), "settings.json") }
 
-// create makes the directory of a run, which is also the claim to its name.
-// The first run on the machine changes the kernel's settings.
+// create makes the directory of a run, which also reserves its name. The first run on the
+// machine changes the kernel's settings.
 func create(cfg Config) (*Lab, error) {
 	unlock, err := lock(cfg.Cache)
 	if err != nil {
@@ -25,7 +25,7 @@ func create(cfg Config) (*Lab, error) {
 	defer unlock()
 	dir := runDir(cfg.Cache, cfg.Run)
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("make lab %s: it is up already, or was left behind; take it down first", cfg.Run)
+		return nil, fmt.Errorf("create lab %[1]s: it already exists; remove it first: lab down --run %[1]s", cfg.Run)
 	} else if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func create(cfg Config) (*Lab, error) {
 	return assemble(cfg), nil
 }
 
-// removeRun forgets a run. The last one on the machine restores the kernel's
-// settings.
+// removeRun removes the directory of a run. For the last run on the machine, it restores
+// the kernel's settings.
 func removeRun(cache, run string) error {
 	if err := os.RemoveAll(runDir(cache, run)); err != nil {
 		return err
@@ -55,7 +55,7 @@ func removeRun(cache, run string) error {
 	return restoreSettings(settingsFile(cache))
 }
 
-// lock serialises what makes and removes runs.
+// lock serializes the creation and removal of runs.
 func lock(cache string) (unlock func(), err error) {
 	if err := os.MkdirAll(runsDir(cache), 0o755); err != nil {
 		return nil, err

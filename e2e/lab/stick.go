@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AttachStick implements Machine. The directory is not visible from inside
-// the machine's mount namespace and the stick's place is not visible from
-// outside, so a detached mount is carried across.
+// AttachStick implements Machine. The directory is not visible inside the machine's mount
+// namespace, and StickPath is not visible outside. So it opens a detached mount outside
+// and attaches it inside.
 func (c *Container) AttachStick(ctx context.Context, dir string) error {
 	if err := c.Exec(ctx, Cmd{Args: []string{"mkdir", "-p", StickPath}}); err != nil {
 		return err
@@ -30,8 +30,8 @@ func (c *Container) AttachStick(ctx context.Context, dir string) error {
 	return nil
 }
 
-// AttachEmptyStick implements Machine: the outer machine's kernel may know
-// neither of the file systems.
+// AttachEmptyStick implements Machine. It is not supported: the outer machine's kernel may
+// have none of the file systems.
 func (c *Container) AttachEmptyStick(context.Context, string, int64) error {
 	return errors.ErrUnsupported
 }
@@ -39,8 +39,8 @@ func (c *Container) AttachEmptyStick(context.Context, string, int64) error {
 // ReplugStick implements Machine.
 func (c *Container) ReplugStick(context.Context) error { return errors.ErrUnsupported }
 
-// PullStick implements Machine. Programs that have files of the stick open
-// can read on: only an emulated machine can show an I/O error.
+// PullStick implements Machine. Programs with open files on the stick can continue to read:
+// I/O errors need an emulated machine.
 func (c *Container) PullStick(ctx context.Context) error {
 	return c.Exec(ctx, Cmd{Args: []string{"umount", "--lazy", StickPath}})
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// settings are what servers that share the outer machine's kernel need of it:
-// what the kubelet insists on, and enough inotify instances and keys for all of
-// them together. An installer on a server may set them too.
+// settings are kernel settings for servers that share the outer machine's kernel: those that
+// the kubelet requires, and enough inotify instances and keys for all servers. An installer
+// on a server may set them, too.
 var settings = map[string]string{
 	"vm/overcommit_memory":           "1",
 	"vm/panic_on_oom":                "0",
@@ -24,8 +24,8 @@ var settings = map[string]string{
 	"net/netfilter/nf_conntrack_max": "262144",
 }
 
-// applySettings sets them and keeps what was there in file. Where the file
-// exists a lab has set them already, and it holds the true originals.
+// applySettings changes the settings and saves the previous values in file. If the file
+// exists, another lab has changed them, and the file contains the original values.
 func applySettings(file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return nil
@@ -34,7 +34,7 @@ func applySettings(file string) error {
 	for key := range settings {
 		value, err := os.ReadFile(sysctlPath(key))
 		if errors.Is(err, os.ErrNotExist) {
-			continue // this kernel does without
+			continue // this kernel does not have it
 		}
 		if err != nil {
 			return err
@@ -56,7 +56,7 @@ func applySettings(file string) error {
 	return nil
 }
 
-// restoreSettings puts back what applySettings found.
+// restoreSettings restores the values that applySettings saved.
 func restoreSettings(file string) error {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {

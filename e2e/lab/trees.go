@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Tree is a piece of a server's file system as the outer machine sees it.
+// A Tree is a part of a server's file system as the outer machine sees it.
 type Tree struct {
 	Outer string // directory on the outer machine
-	Inner string // the same on the server
+	Inner string // the same directory on the server
 }
 
-// Look calls work with everything that a server has written: its disk without
-// the layers that all servers share, the directories beside it, and, while it
-// is on, what it keeps in memory. The trees are there until work returns.
+// Look calls work with all data that a server has written: its disk without the shared
+// layers, the outer directories of disks, and the file systems in memory of a running
+// server. The trees exist until work returns.
 func (c *Container) Look(work func([]Tree) error) error {
 	trees := []Tree{{c.path("upper"), "/"}}
 	leader, err := c.leader()
@@ -38,7 +38,7 @@ func (c *Container) Look(work func([]Tree) error) error {
 		fd, err := treeOf(leader, dir)
 		if errors.Is(err, os.ErrNotExist) {
 			if now, leaderErr := c.leader(); leaderErr == nil && now != leader {
-				return c.Look(work) // its power was cut meanwhile
+				return c.Look(work) // a power cut happened meanwhile
 			}
 		}
 		if err != nil {
@@ -50,9 +50,8 @@ func (c *Container) Look(work func([]Tree) error) error {
 	return work(trees)
 }
 
-// treeOf opens a directory, with what is mounted in it, as a process sees it.
-// The mounts are copies: what guards the server's own, as fapolicyd does, has
-// no say in them.
+// treeOf opens a directory with all mounts in it, as a process sees it. The mounts are
+// copies, so fapolicyd on the server does not control access to them.
 func treeOf(pid int, dir string) (fd int, err error) {
 	err = inNamespace(fmt.Sprintf("/proc/%d/ns/mnt", pid), unix.CLONE_NEWNS, func() (err error) {
 		fd, err = unix.OpenTree(unix.AT_FDCWD, dir, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
@@ -61,9 +60,9 @@ func treeOf(pid int, dir string) (fd int, err error) {
 	return fd, err
 }
 
-// Root is the server's whole file system as the outer machine sees it, without
-// what is mounted in it.
+// Root is the server's root file system as the outer machine sees it, without the mounts
+// in it.
 func (c *Container) Root() string { return c.path("root") }
 
-// Processes are the numbers, on the outer machine, of what runs on the server.
+// Processes returns the server's processes by their PIDs on the outer machine.
 func (c *Container) Processes() ([]int, error) { return c.cgroup.pids() }

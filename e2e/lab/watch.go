@@ -11,16 +11,15 @@ import (
 	"airgap.dev/airgap/e2e/execs"
 )
 
-// A Watch sees what is started on the containers of a lab, from outside. What
-// runs inside an emulated machine it cannot see: that has a kernel of its own.
+// A Watch observes, from outside, the programs that start on the containers of a lab. It
+// cannot see programs inside an emulated machine, which has a separate kernel.
 type Watch struct {
 	programs *execs.Watcher
-	keeper   string // a cgroup, so that those above it outlive a power cut
+	keeper   string // a cgroup that keeps its parents in existence during a power cut
 }
 
-// Watch calls see for each program that is started on a container, with the
-// server's name, until the Watch is closed. It may be called by any goroutine
-// but by one at a time.
+// Watch calls see for each program that starts on a container, with the server's name, until
+// the Watch is closed. The calls come from any goroutine, but one at a time.
 func (l *Lab) Watch(see func(server string, e execs.Exec)) (*Watch, error) {
 	top, err := unifiedHierarchy()
 	if err != nil {
@@ -33,27 +32,27 @@ func (l *Lab) Watch(see func(server string, e execs.Exec)) (*Watch, error) {
 	}
 	w.programs, err = execs.Watch(filepath.Join(top, run), func(e execs.Exec) { see(e.Child, e) })
 	if err != nil {
-		return nil, errors.Join(err, w.forget())
+		return nil, errors.Join(err, w.remove())
 	}
 	return w, nil
 }
 
-// Close ends it, after see was told of everything that had been started.
+// Close ends the Watch after it has called see for all programs that have started.
 func (w *Watch) Close() (execs.Count, error) {
 	count, err := w.programs.Close()
-	return count, errors.Join(err, w.forget())
+	return count, errors.Join(err, w.remove())
 }
 
-// forget removes the cgroup, and those above it that servers have left.
-func (w *Watch) forget() error {
+// remove removes the cgroup, and its parents if no server uses them.
+func (w *Watch) remove() error {
 	err := remove(w.keeper)
 	for dir, n := filepath.Dir(w.keeper), 0; n < 2; dir, n = filepath.Dir(dir), n+1 {
-		_ = os.Remove(dir) // in use by servers
+		_ = os.Remove(dir) // fails if servers use it
 	}
 	return err
 }
 
-// unifiedHierarchy is where cgroup v2 is mounted.
+// unifiedHierarchy returns the mount point of cgroup v2.
 func unifiedHierarchy() (string, error) {
 	all, err := hierarchies()
 	if err != nil {

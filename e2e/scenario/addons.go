@@ -10,9 +10,9 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// withAddons writes manifests beside airgap.yaml and edits it: images are no
-// longer listed but named by a chart with values and by manifests, of which some
-// are installed and some carried only. A site's file stays as it is.
+// withAddons writes manifests next to airgap.yaml and returns edits for it: a chart with
+// values and manifests name the images in place of a list. Some manifests are installed,
+// others are only in the bundle. It does not change a site's file.
 func withAddons(e *Env) ([]string, error) {
 	if e.hosts != nil {
 		return nil, nil
@@ -38,8 +38,8 @@ addons:
 `}, err
 }
 
-// closedWorld wants the plan to say who needs the images that nobody listed.
-func closedWorld(ctx context.Context, e *Env, edits []string) error {
+// planShowsSources checks that the plan shows the source of each image that is not in a list.
+func planShowsSources(ctx context.Context, e *Env, edits []string) error {
 	config, err := e.Config("airgap.yaml", edits...)
 	if err != nil {
 		return err

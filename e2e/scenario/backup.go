@@ -6,9 +6,9 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// backedUp wants the backup that install has taken to be whole by others' word,
-// another one by the unit that the timer starts, and none on a worker. A disk
-// without room keeps the ones that are there.
+// backedUp checks the backup of install with other programs than airgap, and the second
+// backup that the timer's unit makes. A worker has no backup. A full disk does not remove
+// existing backups.
 func backedUp(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const newest = "cd /var/lib/airgap/backup && cd $(ls | tail -n 1) && "
 	if err := e.Script(ctx, first,

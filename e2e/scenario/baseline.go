@@ -11,9 +11,9 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// Baseline is the compliance baseline on real servers, found there by other
-// means than airgap's own: stat, /proc, the bytes of etcd's files. Then the key
-// of the Secrets is rotated, with an interruption, and everything taken back.
+// Baseline checks the compliance baseline on servers without airgap's own code: with stat,
+// /proc and the bytes of etcd's files. Then it rotates the encryption key of the Secrets, with
+// an interruption, and resets the host.
 func Baseline(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
@@ -34,11 +34,11 @@ func Baseline(ctx context.Context, e *Env) error {
 			{"verify", func() error { return e.Verified(ctx, first) }},
 			{"modes of files", func() error { return closed(ctx, e, first, worker) }},
 			{"flags of the programs", func() error { return flagsHold(ctx, first, worker) }},
-			{"nobody without a name", func() error { return nameless(ctx, e, first) }},
+			{"anonymous requests are refused", func() error { return anonymous(ctx, e, first) }},
 			{"Secrets in etcd", func() error { return encrypted(ctx, e, first) }},
 			{"the audit log", func() error { return audited(ctx, e, first) }},
 			{"airgap compliance", func() error { return compliant(ctx, e, first, worker) }},
-			{"the key is rotated, killed on the way", func() error { return rotated(ctx, e, first) }},
+			{"rotate the key, with kill -9", func() error { return rotated(ctx, e, first) }},
 			{"verify again", func() error { return e.Verified(ctx, first) }},
 			{"reset leaves nothing", func() error { return resetToBefore(ctx, e, first, begun) }},
 		})
@@ -64,7 +64,7 @@ func closed(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	)
 }
 
-// flagsHold reads the arguments that the running programs were started with.
+// flagsHold checks the arguments of the running programs.
 func flagsHold(ctx context.Context, first, worker lab.Machine) error {
 	for program, flags := range map[string][]string{
 		"kube-apiserver": {
@@ -76,33 +76,33 @@ func flagsHold(ctx context.Context, first, worker lab.Machine) error {
 		"kube-scheduler":          {"--profiling=false", "--bind-address=127.0.0.1"},
 		"etcd":                    {"--tls-min-version=TLS1.2", "--client-cert-auth=true"},
 	} {
-		said, err := lab.Output(ctx, first, "sh", "-c", "tr '\\0' '\\n' </proc/$(pgrep -x "+program[:min(len(program), 15)]+")/cmdline")
+		output, err := lab.Output(ctx, first, "sh", "-c", "tr '\\0' '\\n' </proc/$(pgrep -x "+program[:min(len(program), 15)]+")/cmdline")
 		if err != nil {
 			return err
 		}
 		for _, flag := range flags {
-			if !strings.Contains(said+"\n", flag+"\n") {
-				return fmt.Errorf("%s runs without %s:\n%s", program, flag, said)
+			if !strings.Contains(output+"\n", flag+"\n") {
+				return fmt.Errorf("%s runs without %s:\n%s", program, flag, output)
 			}
 		}
 	}
-	for _, node := range []lab.Machine{first, worker} { // what the kubelet says of itself
-		said, err := lab.Output(ctx, first, "sh", "-c", Kubectl+"get --raw /api/v1/nodes/"+node.Name()+"/proxy/configz")
+	for _, node := range []lab.Machine{first, worker} { // the kubelet's effective configuration
+		output, err := lab.Output(ctx, first, "sh", "-c", Kubectl+"get --raw /api/v1/nodes/"+node.Name()+"/proxy/configz")
 		if err != nil {
 			return err
 		}
 		for _, field := range []string{`"protectKernelDefaults":true`, `"seccompDefault":true`, `"podPidsLimit":4096`, `"streamingConnectionIdleTimeout":"5m0s"`, `"tlsMinVersion":"VersionTLS12"`, `"rotateCertificates":true`} {
-			if !strings.Contains(said, field) {
-				return fmt.Errorf("the kubelet of %s is without %s:\n%s", node.Name(), field, said)
+			if !strings.Contains(output, field) {
+				return fmt.Errorf("the configuration of the kubelet on %s has no %s:\n%s", node.Name(), field, output)
 			}
 		}
 	}
 	return nil
 }
 
-// nameless asks the API server without credentials: probes are answered and
-// what a joining host needs; the version, which every attacker asks first, is not.
-func nameless(ctx context.Context, e *Env, m lab.Machine) error {
+// anonymous sends requests to the API server without credentials. It answers probes and
+// the cluster-info that a joining host needs. It refuses the version, which attackers read first.
+func anonymous(ctx context.Context, e *Env, m lab.Machine) error {
 	const ask = "test $(curl -sk -o /dev/null -w '%{http_code}' https://127.0.0.1:6443"
 	return e.Script(ctx, m,
 		ask+"/readyz) = 200", ask+"/livez) = 200", ask+"/api/v1/namespaces/kube-public/configmaps/cluster-info) = 200",
@@ -110,17 +110,17 @@ func nameless(ctx context.Context, e *Env, m lab.Machine) error {
 	)
 }
 
-// planted is a value that must not be found in a file, but in this Secret.
+// planted is a value that must be only in this Secret and in no file.
 const planted = "planted-value-7d1c0e"
 
-// encrypted makes a Secret and looks for its value in etcd's files.
+// encrypted creates a Secret and searches for its value in etcd's files.
 func encrypted(ctx context.Context, e *Env, m lab.Machine) error {
 	secret := "{apiVersion: v1, kind: Secret, metadata: {name: planted}, stringData: {password: " + planted + "}}"
 	r, err := e.On(ctx, m, secret, "sh", "-c", Kubectl+"apply -f -")
 	if err != nil {
 		return err
 	}
-	if err := r.Want("make a Secret", 0); err != nil {
+	if err := r.Want("create a Secret", 0); err != nil {
 		return err
 	}
 	return e.Script(ctx, m,
@@ -140,8 +140,8 @@ func readable() string {
 	return `test "$(` + Kubectl + `get secret planted -o 'jsonpath={.data.password}' | base64 -d)" = ` + planted
 }
 
-// audited makes a pod, reads a Secret, makes a token, and wants it all noted
-// without anything secret in it.
+// audited creates a pod, reads a Secret and creates a token. It checks that the audit log
+// contains all of this, and no secret.
 func audited(ctx context.Context, e *Env, m lab.Machine) error {
 	const log = "/var/log/kubernetes/audit/audit.log"
 	if err := e.Script(ctx, m,
@@ -166,7 +166,7 @@ func audited(ctx context.Context, e *Env, m lab.Machine) error {
 		"! grep -q "+planted+" "+log,
 		"! grep -q $(printf %s "+planted+" | base64) "+log,
 		"! grep -q hushed-7d1c0e "+log,
-		Kubectl+"delete pod seen --now", // it ends again and again, which verify would find
+		Kubectl+"delete pod seen --now", // it ends repeatedly, and verify would report it
 	)
 }
 
@@ -177,8 +177,8 @@ func resetToBefore(ctx context.Context, e *Env, m lab.Machine, begun Picture) er
 	return e.AsBefore(ctx, m, begun, Always()...)
 }
 
-// compliant wants that airgap's own reading agrees, and that it sees what was
-// changed behind its back: a mode, the kubelet's arguments, what a file says.
+// compliant checks that airgap compliance passes, and that it reports manual changes: of a
+// mode, of the kubelet's arguments, of a file's content.
 func compliant(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	for _, m := range []lab.Machine{first, worker} {
 		if _, err := e.Must(ctx, m, []string{"0 differ, 0 unknown"}, "airgap", "compliance"); err != nil {
@@ -187,32 +187,32 @@ func compliant(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	}
 	const kubelet, rules = "/etc/sysconfig/kubelet", "/etc/kubernetes/apiserver/authentication.yaml"
 	for _, fault := range []struct {
-		on        lab.Machine
-		made, put string // shell
-		says      []string
+		on           lab.Machine
+		damage, undo string // shell
+		reports      []string
 	}{
 		{worker, "chmod 644 /var/lib/kubelet/config.yaml", "chmod 600 /var/lib/kubelet/config.yaml", []string{"0644 /var/lib/kubelet/config.yaml", "1 differ"}},
 		{worker, "touch " + kubelet + "; cp -a " + kubelet + " /root/kubelet.kept; echo KUBELET_EXTRA_ARGS='--anonymous-auth=true --authorization-mode=AlwaysAllow --read-only-port=10255' >" + kubelet + "; systemctl restart kubelet",
 			"mv /root/kubelet.kept " + kubelet + "; systemctl restart kubelet", []string{"authentication.anonymous.enabled", "authorization.mode", "readOnlyPort", "3 differ"}},
 		{first, "cp -a " + rules + " /root/rules.kept; sed -i '/conditions:/,$d' " + rules, "mv /root/rules.kept " + rules, []string{"everybody, at every path", "1 differ"}},
 	} {
-		if err := e.Script(ctx, fault.on, fault.made); err != nil {
+		if err := e.Script(ctx, fault.on, fault.damage); err != nil {
 			return err
 		}
 		r, err := e.On(ctx, fault.on, "", "airgap", "compliance")
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(r.Want("compliance after "+fault.made, 4, fault.says...), e.Script(ctx, fault.on, fault.put)); err != nil {
+		if err := errors.Join(r.Want("compliance after "+fault.damage, 4, fault.reports...), e.Script(ctx, fault.on, fault.undo)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rotated fills the cluster with Secrets, rotates the key, kills that while
-// the Secrets are written again, and lets it go on. In the end no Secret in
-// etcd is of the old key, and every one can be read.
+// rotated creates many Secrets and rotates the key. It kills the rotation while it writes
+// the Secrets again, and then continues it. At the end, no Secret in etcd uses the old key,
+// and every Secret is readable.
 func rotated(ctx context.Context, e *Env, m lab.Machine) error {
 	const many = `for i in $(seq 1200); do printf -- '---\n{apiVersion: v1, kind: Secret, metadata: {name: many-%d, namespace: many}, immutable: true, stringData: {word: value-%d}}\n' $i $i; done`
 	if err := e.Script(ctx, m,
@@ -222,7 +222,7 @@ func rotated(ctx context.Context, e *Env, m lab.Machine) error {
 	); err != nil {
 		return err
 	}
-	// Once the new key is first and the first Secret is written with it.
+	// Kill it when the new key is the first one and the first Secret uses it.
 	if err := e.Killed(ctx, m, "airgap encryption rotate", "grep -aqr k8s:enc:secretbox:v1:key2: /var/lib/etcd/member/wal"); err != nil {
 		return err
 	}

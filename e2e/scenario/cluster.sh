@@ -1,5 +1,5 @@
-# Prints what a cluster is: its objects by kind and name, its nodes, its pods,
-# the members of etcd. Left out is what comes and goes by itself.
+# Prints the state of a cluster: its objects by kind and name, its nodes, its pods, the members
+# of etcd. It leaves out objects that change without a command.
 set -eu
 export KUBECONFIG=/etc/kubernetes/admin.conf
 kinds=$(kubectl api-resources --verbs=list -o name | grep -vE '^(events|componentstatuses|certificatesigningrequests)(\.|$)' | paste -sd,)

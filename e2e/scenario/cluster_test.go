@@ -2,10 +2,10 @@ package scenario
 
 import "testing"
 
-// TestNormal: what two lives of the same node have in common, in spite of the
-// names that are made up in each.
+// TestNormal checks that pictures of two installations of a node are equal despite their
+// generated names.
 func TestNormal(t *testing.T) {
-	for _, lives := range [][2]string{
+	for _, installations := range [][2]string{
 		{
 			`mount	/var/lib/kubelet/pods/9e0b9a51-7b0e-4f4e-9a9e-2b1f0a1c2d3e/volumes/kubernetes.io~projected/kube-api-access-x7k2p tmpfs`,
 			`mount	/var/lib/kubelet/pods/1e0b9a51-7b0e-4f4e-9a9e-2b1f0a1c2d3e/volumes/kubernetes.io~projected/kube-api-access-abcde tmpfs`,
@@ -35,13 +35,13 @@ func TestNormal(t *testing.T) {
 		{`address	cni0 UP 10.244.1.1/24 fe80::858:aff:fef4:1/64`, `address	cni0 UP 10.244.1.1/24 fe80::9858:1ff:fef4:2/64`},
 		{`sysctl	net.ipv4.conf.veth0a1b2c3d.forwarding = 1`, `sysctl	net.ipv4.conf.vethffffffff.forwarding = 1`},
 	} {
-		one, other := lives[0], lives[1]
+		one, other := installations[0], installations[1]
 		a, b := Picture{one: 1}.normal(), Picture{other: 1}.normal()
 		if lines := a.difference(b); len(lines) > 0 {
 			t.Errorf("still different: %q", lines)
 		}
 	}
-	// What tells one cluster from another must not be taken for made up.
+	// Names that identify a cluster must not be replaced.
 	for one, other := range map[string]string{
 		`node	node1 v1.36.3 10.244.0.0/24`:     `node	node1 v1.36.3 10.244.1.0/24`,
 		`listens	tcp 127.0.0.1:10248`:          `listens	tcp 127.0.0.1:10249`,
@@ -49,7 +49,7 @@ func TestNormal(t *testing.T) {
 		`pod	kube-system/etcd-node1`:           `pod	kube-system/etcd-node2`,
 	} {
 		if len(Picture{one: 1}.normal().difference(Picture{other: 1}.normal())) == 0 {
-			t.Errorf("taken for the same: %q and %q", one, other)
+			t.Errorf("got no difference between %q and %q", one, other)
 		}
 	}
 }

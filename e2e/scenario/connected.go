@@ -17,7 +17,7 @@ import (
 //go:embed airgap.yaml.tmpl
 var configTemplate string
 
-// Result is what a command said and how it ended.
+// Result is the output and the exit code of a command.
 type Result struct {
 	Stdout, Stderr string
 	Code           int
@@ -28,15 +28,15 @@ func (e *Env) Airgap(ctx context.Context, args ...string) (Result, error) {
 	return e.Command(exec.CommandContext(ctx, e.Program, args...))
 }
 
-// Command runs a prepared command with the connected host's environment: its
-// keys and credentials lie in the work directory, not in this machine's home.
+// Command runs a prepared command with the connected host's environment: its keys and
+// credentials are in the work directory, not in the home directory of this machine.
 func (e *Env) Command(cmd *exec.Cmd) (Result, error) { return e.Watched(cmd, new(Watcher)) }
 
-// Watched is command with somebody who reads along on stderr.
+// Watched runs a command like Command, and stderr gets its stderr.
 func (e *Env) Watched(cmd *exec.Cmd, stderr *Watcher) (Result, error) {
 	var stdout bytes.Buffer
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(e.Work, "config"))
-	if e.hosts == nil { // a site's registries are logged in to by whoever runs this
+	if e.hosts == nil { // the logins to a site's registries are those of the user
 		cmd.Env = append(cmd.Env, "DOCKER_CONFIG="+filepath.Join(e.Work, "docker"))
 	}
 	cmd.Stdout, cmd.Stderr = &stdout, stderr
@@ -46,13 +46,14 @@ func (e *Env) Watched(cmd *exec.Cmd, stderr *Watcher) (Result, error) {
 	}
 	err := cmd.Run()
 	r := Result{Stdout: stdout.String(), Stderr: stderr.text.String(), Code: cmd.ProcessState.ExitCode()}
-	if _, is := errors.AsType[*exec.ExitError](err); is {
-		err = nil // the code says it
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = nil // it is in r.Code
 	}
-	return r, errors.Join(err, heard(e, "connected host", cmd.Args, r))
+	return r, errors.Join(err, record(e, "connected host", cmd.Args, r))
 }
 
-// Watcher keeps what is written, and calls react once when it has mark.
+// Watcher keeps the text that is written to it. It calls React once, when the text
+// contains Mark.
 type Watcher struct {
 	text  bytes.Buffer
 	Mark  string
@@ -68,19 +69,19 @@ func (w *Watcher) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Config writes an airgap.yaml for the lab, changed by edits (old, new pairs).
-// Hosts of others have the one that their site has written.
+// Config writes an airgap.yaml for the lab and changes it by edits (pairs of old and new
+// text). For foreign hosts, it returns the site's file.
 func (e *Env) Config(name string, edits ...string) (string, error) {
 	if e.hosts != nil && len(edits) == 0 {
 		return e.hosts.Config, nil
 	}
 	if e.hosts != nil {
-		return "", errors.New("edit airgap.yaml: it is the site's, and not the lab's")
+		return "", errors.New("edit airgap.yaml: it is the site's file")
 	}
 	return e.Render(name, configTemplate, edits...)
 }
 
-// Render fills a template in and returns the path of the file.
+// Render executes a template, applies the edits and returns the path of the file.
 func (e *Env) Render(name, text string, edits ...string) (string, error) {
 	t, err := template.New(name).Parse(text)
 	if err != nil {
@@ -94,7 +95,7 @@ func (e *Env) Render(name, text string, edits ...string) (string, error) {
 	text = b.String()
 	for i := 0; i+1 < len(edits); i += 2 {
 		if !strings.Contains(text, edits[i]) {
-			return "", fmt.Errorf("edit %s: it has no %q", name, edits[i])
+			return "", fmt.Errorf("edit %s: text not found: %q", name, edits[i])
 		}
 		text = strings.ReplaceAll(text, edits[i], edits[i+1])
 	}
@@ -102,20 +103,20 @@ func (e *Env) Render(name, text string, edits ...string) (string, error) {
 	return path, os.WriteFile(path, []byte(text), 0o644)
 }
 
-// Want checks how a command ended and that its stderr or stdout has all parts.
+// Want checks a command's exit code, and that its stdout and stderr contain all parts.
 func (r Result) Want(what string, code int, parts ...string) error {
 	if r.Code != code {
 		return fmt.Errorf("%s: exit code %d, want %d\n%s%s", what, r.Code, code, r.Stdout, r.Stderr)
 	}
 	for _, p := range parts {
 		if !strings.Contains(r.Stdout+r.Stderr, p) {
-			return fmt.Errorf("%s: %q is not in what it said:\n%s%s", what, p, r.Stdout, r.Stderr)
+			return fmt.Errorf("%s: %q is not in the output:\n%s%s", what, p, r.Stdout, r.Stderr)
 		}
 	}
 	return nil
 }
 
-// Do runs the program on the connected host and checks the outcome.
+// Do runs the program on the connected host and checks its exit code and output.
 func (e *Env) Do(ctx context.Context, code int, parts []string, args ...string) error {
 	r, err := e.Airgap(ctx, args...)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// A control is what has to be found, or the search is blind: one secret of its
-// own for each kind of place.
-type control map[string]bool // by name; true once it was found
+// A control contains secrets that the search must find, one for each kind of place. If it
+// misses one, the search itself is broken.
+type control map[string]bool // by name; true after it was found
 
-// Places in which a control is planted.
+// Places of the control secrets.
 const (
 	inFile     = "control in a file"
 	inJournal  = "control in the journal"
@@ -34,8 +34,8 @@ const (
 	controlArchive = "/var/tmp/airgap-support-control.tar.gz"
 )
 
-// plantControl plants one of each on the first server, as a careless program
-// would. What programs of an emulated machine are started with nobody sees.
+// plantControl puts one secret into each place on the first server, as a careless program
+// would. On an emulated machine, the search does not see arguments and environments.
 func (g *guard) plantControl(ctx context.Context) error {
 	m := g.lab.Machines[0]
 	plants := map[string]func(value string) error{
@@ -48,7 +48,7 @@ func (g *guard) plantControl(ctx context.Context) error {
 			return errors.Join(err, lab.PutFile(ctx, m, controlArchive, 0o644, bytes.NewReader(packed)))
 		},
 	}
-	if _, is := m.(container); is {
+	if _, ok := m.(container); ok {
 		plants[inArgument] = func(v string) error { return m.Exec(ctx, lab.Cmd{Args: []string{"true", "--password=" + v}}) }
 		plants[inVariable] = func(v string) error {
 			return m.Exec(ctx, lab.Cmd{Args: []string{"true"}, Env: []string{"PASSWORD=" + v}})
@@ -65,7 +65,7 @@ func (g *guard) plantControl(ctx context.Context) error {
 	return nil
 }
 
-// archiveOf is an archive with one file.
+// archiveOf returns a tar.gz archive with one file.
 func archiveOf(name, text string) ([]byte, error) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -78,8 +78,8 @@ func archiveOf(name, text string) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-// found takes a control off what is being looked for, and says whether it was
-// where it was planted. The variable comes by way of an argument of the lab's.
+// found marks a control secret as found, and reports whether where is its place. The
+// variable is also allowed in an argument, because the lab passes it to env.
 func (c control) found(where string, s secrets.Secret) bool {
 	place := map[string][]string{
 		inFile: {controlFile}, inJournal: {"journal", "/log/journal/"}, inArgument: {"argument"}, inVariable: {"environment", "argument"},
@@ -92,7 +92,7 @@ func (c control) found(where string, s secrets.Secret) bool {
 	return i >= 0
 }
 
-// missing is an error that names the controls which were not found.
+// missing returns an error with the control secrets that were not found.
 func (c control) missing() error {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(c)) {
@@ -101,7 +101,7 @@ func (c control) missing() error {
 		}
 	}
 	if len(names) > 0 {
-		return fmt.Errorf("the search for secrets is blind: it did not find the %s", strings.Join(names, ", the "))
+		return fmt.Errorf("the search for secrets is broken: it did not find the %s", strings.Join(names, ", the "))
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// Crane is go-containerregistry's own program, which many a site has at hand;
-// it is built from its module on the first call.
+// Crane returns the path of crane, go-containerregistry's program, which many sites use. It
+// builds the program from its module on the first call.
 func Crane(ctx context.Context, e *Env) (string, error) {
 	path := filepath.Join(e.Cache, "bin", "crane")
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "github.com/google/go-containerregistry/cmd/crane")
@@ -26,8 +26,8 @@ func Crane(ctx context.Context, e *Env) (string, error) {
 	return path, nil
 }
 
-// cranePush pushes the whole layout into an empty registry of another make,
-// as a site without airgap would.
+// cranePush pushes the complete layout to an empty registry of another vendor, as a site
+// without airgap would.
 func cranePush(ctx context.Context, e *Env, layout string) error {
 	crane, err := Crane(ctx, e)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// Demo shows the main job to somebody who has never seen it, with the real
-// program, and says where to look next. keep leaves the servers running.
+// Demo shows the main workflow to a new user, with the real program, and prints the next
+// steps. With keep, the servers run until ctx ends.
 func Demo(ctx context.Context, program string, w io.Writer, keep bool) error {
 	e, err := Prepared(ctx, "demo", program, w)
 	if err != nil {
@@ -50,7 +50,7 @@ type phase struct {
 	took  time.Duration
 }
 
-// scene runs one part of the story under a heading and keeps its time.
+// scene prints a heading, runs one part of the demo and records its duration.
 func (d *demo) scene(title, story string, run func() error) error {
 	fmt.Fprintf(d.w, "\n\033[1m── %s ──\033[0m\n%s\n\n", title, story)
 	began := time.Now()
@@ -59,7 +59,7 @@ func (d *demo) scene(title, story string, run func() error) error {
 	return err
 }
 
-// shell shows a command as somebody would type it, and runs it.
+// shell prints a command as a user types it, and runs it.
 func (d *demo) shell(ctx context.Context, m lab.Machine, line string) error {
 	fmt.Fprintf(d.w, "\033[36m%s #\033[0m %s\n", m.Name(), line)
 	r, err := d.On(ctx, m, "", "sh", "-c", line)
@@ -69,8 +69,7 @@ func (d *demo) shell(ctx context.Context, m lab.Machine, line string) error {
 	return r.Want(line, 0)
 }
 
-// bundle is the connected side: one command, in the directory where somebody would
-// type it.
+// bundle runs the command of the connected host, in the directory where a user runs it.
 func (d *demo) bundle(ctx context.Context) error {
 	if _, err := d.Config("airgap.yaml"); err != nil {
 		return err

@@ -11,20 +11,19 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// denials prints when the run began and what SELinux has denied since the log
-// begins. auditd has it, or the kernel's log where that does not run.
+// denials prints the start time of the run and all SELinux denials in the logs. They are in
+// the audit log, or in the kernel's log if auditd does not run.
 const denials = `cat "$0/began"
 [ -e /sys/fs/selinux/enforce ] || exit 0
 { cat /var/log/audit/audit.log* 2>/dev/null; journalctl -k -o cat --no-pager; } | grep -E 'avc: +denied' || true`
 
-// nothingDenied wants SELinux, where hosts have it, to have denied nothing since
-// the run began.
+// nothingDenied checks that SELinux, if a host has it, has denied nothing since the run began.
 func nothingDenied(ctx context.Context, machines []lab.Machine) error {
 	var all []string
 	for _, m := range machines {
 		text, err := lab.Output(ctx, m, "sh", "-c", denials, lab.ForeignDir)
 		if err != nil {
-			return fmt.Errorf("ask host %s what SELinux denied: %w", m.Name(), err)
+			return fmt.Errorf("read the SELinux denials of host %s: %w", m.Name(), err)
 		}
 		for _, line := range deniedSince(text) {
 			all = append(all, m.Name()+": "+line)
@@ -36,20 +35,20 @@ func nothingDenied(ctx context.Context, machines []lab.Machine) error {
 	return nil
 }
 
-// auditTime is when a line of the audit log is of, in seconds since 1970.
+// auditTime matches the time of a line of the audit log, in seconds since 1970.
 var auditTime = regexp.MustCompile(`\baudit\((\d+)\.\d+:\d+\)`)
 
-// deniedSince are the lines behind the first that are not older than it says.
+// deniedSince returns the lines of denials that are not older than the time in the first line.
 func deniedSince(text string) []string {
 	began, lines, _ := strings.Cut(text, "\n")
 	since, _ := strconv.ParseInt(began, 10, 64) // by date +%s
 	var denied []string
 	for line := range strings.Lines(lines) {
-		of := auditTime.FindStringSubmatch(line)
-		if of == nil {
+		stamp := auditTime.FindStringSubmatch(line)
+		if stamp == nil {
 			continue
 		}
-		if at, err := strconv.ParseInt(of[1], 10, 64); err == nil && at >= since {
+		if at, err := strconv.ParseInt(stamp[1], 10, 64); err == nil && at >= since {
 			denied = append(denied, strings.TrimSpace(line))
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// gcEdits let the kubelet delete images when their disk fills up, as it does
-// wherever nobody forbids it, and notice soon when there is room again.
+// gcEdits let the kubelet delete images when their disk is full, which is its default
+// behaviour, and shorten the time until it detects free space.
 func gcEdits() []string {
 	return []string{
 		"imageGCHighThresholdPercent: 100", "imageGCHighThresholdPercent: 80",
@@ -27,8 +27,8 @@ const (
 	listed = "/opt/airgap/bin/ctr --namespace k8s.io images ls --quiet | grep -v '^sha256:' | grep -v @ | sort"
 )
 
-// Gc is the outage that this program is about: a disk fills up, the kubelet deletes
-// the images that nobody uses at the moment, and then they are needed.
+// Gc tests a typical outage of an air-gapped cluster: a disk is full, the kubelet deletes
+// the images that are not in use, and then pods need them.
 func Gc(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindSmall}, func(l *lab.Lab) error {
@@ -48,33 +48,33 @@ func Gc(ctx context.Context, e *Env) error {
 				return err
 			}},
 			{"the disk fills up", func() error { return fillUp(ctx, e, first, worker) }},
-			{"images were deleted, and none of ours", func() error { return evicted(ctx, e, worker, before) }},
-			{"there is room again", func() error { return roomAgain(ctx, e, first, worker) }},
-			{"all of them come back", func() error {
+			{"images are deleted, but none of airgap's", func() error { return evicted(ctx, e, worker, before) }},
+			{"the disk has free space", func() error { return freeSpace(ctx, e, first, worker) }},
+			{"the deleted images are pulled again", func() error {
 				if err := errors.Join(e.Workload(ctx, first), e.Verified(ctx, first)); err != nil {
 					return err
 				}
-				return backAgain(ctx, e, worker, before)
+				return imagesAgain(ctx, e, worker, before)
 			}},
 		})
 	})
 }
 
-// workloadGone ends what workload started.
+// workloadGone deletes the objects of Workload.
 func workloadGone(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.Script(ctx, m,
 		Kubectl+"delete daemonset/hello service/hello pod/tools secret/bank --now --timeout=60s",
 		Kubectl+"wait pod -l app=hello --for=delete --timeout=60s")
 }
 
-// imagesOn are the names of the images that a host has.
+// imagesOn returns the names of the images on a host.
 func imagesOn(ctx context.Context, e *Env, m lab.Machine) ([]string, error) {
 	r, err := e.Must(ctx, m, []string{"/pause:"}, "sh", "-c", listed)
 	return strings.Fields(r.Stdout), err
 }
 
-// fillUp leaves less room on the disk of the images than the kubelet wants, and
-// waits until it says so.
+// fillUp leaves less space on the disk of the images than the kubelet requires, and waits
+// for DiskPressure.
 func fillUp(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return errors.Join(
 		e.Script(ctx, worker, `fallocate -l "$(($(df --output=avail -B1 /var/lib/containerd | tail -1) - 200000000))" `+filler),
@@ -82,8 +82,8 @@ func fillUp(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	)
 }
 
-// evicted wants the workload's images gone from the host, and the pinned ones, which
-// it needs to come back at all, still there.
+// evicted checks that the workload's images are deleted on the host, and that the pinned
+// images, which a host needs to start, still exist.
 func evicted(ctx context.Context, e *Env, m lab.Machine, before []string) error {
 	deadline := time.Now().Add(3 * time.Minute)
 	for {
@@ -93,9 +93,9 @@ func evicted(ctx context.Context, e *Env, m lab.Machine, before []string) error 
 		}
 		gone := without(before, now)
 		if len(gone) > 0 {
-			fmt.Fprintf(e.Log, "gc: deleted were %v\n", gone)
+			fmt.Fprintf(e.Log, "gc: the kubelet has deleted %v\n", gone)
 			if left := without(ofBootstrap(before), now); len(left) > 0 {
-				return fmt.Errorf("the kubelet has deleted %v, without which the host does not come back", left)
+				return fmt.Errorf("the kubelet has deleted %v, which the host needs to start", left)
 			}
 			if len(without([]string{"docker.io/library/hello:1.0", "quay.io/lab/tools:1.0"}, gone)) == 0 {
 				return nil
@@ -108,18 +108,18 @@ func evicted(ctx context.Context, e *Env, m lab.Machine, before []string) error 
 	}
 }
 
-// ofBootstrap are those among the images that are pinned.
+// ofBootstrap returns the pinned ones of the images.
 func ofBootstrap(images []string) []string {
-	var ours []string
+	var pinned []string
 	for _, i := range images {
 		if strings.Contains(i, "/pause:") || strings.Contains(i, "/kube-proxy:") || strings.Contains(i, "flannel") {
-			ours = append(ours, i)
+			pinned = append(pinned, i)
 		}
 	}
-	return ours
+	return pinned
 }
 
-func roomAgain(ctx context.Context, e *Env, first, worker lab.Machine) error {
+func freeSpace(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return errors.Join(
 		e.Script(ctx, worker, "rm "+filler),
 		e.Script(ctx, first,
@@ -128,15 +128,15 @@ func roomAgain(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	)
 }
 
-// backAgain wants every image that was deleted on the host once more.
-func backAgain(ctx context.Context, e *Env, m lab.Machine, before []string) error {
+// imagesAgain checks that every deleted image is on the host again.
+func imagesAgain(ctx context.Context, e *Env, m lab.Machine, before []string) error {
 	now, err := imagesOn(ctx, e, m)
 	if err != nil {
 		return err
 	}
 	for _, i := range []string{"docker.io/library/hello:1.0", "quay.io/lab/tools:1.0"} {
 		if len(without([]string{i}, before)) > 0 || len(without([]string{i}, now)) > 0 {
-			return fmt.Errorf("%s did not come back: before %v, now %v", i, before, now)
+			return fmt.Errorf("%s is missing: before %v, now %v", i, before, now)
 		}
 	}
 	return nil

@@ -18,14 +18,13 @@ import (
 // Vip is the address of the load balancer in front of the API servers.
 var Vip = netip.MustParseAddr("10.88.0.5")
 
-// What has to hold on two cores.
+// Limits on two cores.
 const (
-	haInstallLimit = 8 * time.Minute // five servers, from the stick to the verdict
-	haPodsLimit    = time.Minute     // new pods, after a control-plane host has died
+	haInstallLimit = 8 * time.Minute // five servers, from the stick to the end of verify
+	haPodsLimit    = time.Minute     // new pods, after the power cut of a control-plane host
 )
 
-// HaEdits make the lab's airgap.yaml one of three control-plane hosts and two
-// workers.
+// HaEdits change the lab's airgap.yaml to three control-plane hosts and two workers.
 func HaEdits() []string {
 	return []string{
 		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(Vip, 6443).String(),
@@ -39,8 +38,8 @@ ssh:
 	}
 }
 
-// Ha loses each control-plane host in turn, the first one first, and then all
-// hosts at once.
+// Ha cuts the power of each control-plane host in turn, beginning with the first one, and
+// then of all hosts at once.
 func Ha(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 5, func(l *lab.Lab) error {
@@ -49,7 +48,7 @@ func Ha(ctx context.Context, e *Env) error {
 		if err != nil {
 			return err
 		}
-		defer stop() // it ends with this process at the latest
+		defer stop() // the balancer also ends with this process
 		var began time.Time
 		return e.InOrder([]Part{
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
@@ -57,31 +56,31 @@ func Ha(ctx context.Context, e *Env) error {
 			{"keys for the first host", func() error { return e.LetIn(ctx, first, l.Machines[1:]...) }},
 			{"one command, five servers", func() error { began = time.Now(); return InstallAll(ctx, e, first, stick, 5) }},
 			{"verify", func() error { return e.Verified(ctx, first) }},
-			{"all that in time", func() error { return within(began, haInstallLimit, "five servers from the stick to the verdict") }},
+			{"time limit of the install", func() error { return within(began, haInstallLimit, "five servers from the stick to the end of verify") }},
 			{"the control plane", func() error { return ThreeOfAll(ctx, e, l.Machines[:3]) }},
-			{"an image of the site's own", func() error {
+			{"push an image of the site", func() error {
 				return errors.Join(Pushers(ctx, e, l.Machines[:3]...), PushOwn(ctx, e, first, l.Machines[3], "1"), OnAll(ctx, e, "1", l.Machines[:3]...))
 			}},
 			{"the key of the Secrets is rotated", func() error { return rotatedOnAll(ctx, e, l.Machines[:3]) }},
-			{"a used code", func() error { return usedCode(ctx, e, first, l.Machines[3]) }},
-			{"a worker is taken out", func() error { return takeOut(ctx, e, second, l.Machines[4]) }},
-			{"the first host dies", func() error { return dies(ctx, e, first, second, 1, first.Addr().String()+":5000/team/hello:1") }},
+			{"a used join token", func() error { return usedCode(ctx, e, first, l.Machines[3]) }},
+			{"a worker is removed", func() error { return removeNode(ctx, e, second, l.Machines[4]) }},
+			{"power cut of the first host", func() error { return surviveLoss(ctx, e, first, second, 1, first.Addr().String()+":5000/team/hello:1") }},
 			{"an image is pushed without it", func() error {
 				return errors.Join(PushOwn(ctx, e, second, l.Machines[3], "2"), OnAll(ctx, e, "2", second, third), lagOf(ctx, e, second, first))
 			}},
 			{"a worker joins without it", func() error { return JoinOne(ctx, e, second, l.Machines[4]) }},
-			{"the first host is back", func() error { return isBack(ctx, e, first, second) }},
-			{"it has what was pushed", func() error { return OnAll(ctx, e, "2", first) }},
-			{"the third host dies", func() error { return dies(ctx, e, third, first, 2, "hello:1.0") }},
-			{"the third host is back", func() error { return isBack(ctx, e, third, first) }},
-			{"twenty images to be pulled", func() error {
+			{"the first host is back", func() error { return startAgain(ctx, e, first, second) }},
+			{"it has the pushed image", func() error { return OnAll(ctx, e, "2", first) }},
+			{"power cut of the third host", func() error { return surviveLoss(ctx, e, third, first, 2, "hello:1.0") }},
+			{"the third host is back", func() error { return startAgain(ctx, e, third, first) }},
+			{"push twenty images", func() error {
 				return errors.Join(PushBig(ctx, e, first, l.Machines[3], manyPulls), OnAll(ctx, e, "20", l.Machines[:3]...))
 			}},
-			{"the second host dies during the pulls", func() error { return diesAmidPulls(ctx, e, l, second, third) }},
-			{"the second host is back", func() error { return isBack(ctx, e, second, first) }},
-			{"the first host is reset", func() error { return errors.Join(takeOut(ctx, e, third, first), wiped(ctx, e, first)) }},
-			{"it starts no second cluster", func() error { return noSecondCluster(ctx, e, first, stick) }},
-			{"a worker's code for a control plane", func() error { return wrongCode(ctx, e, third, first) }},
+			{"power cut of the second host during pulls", func() error { return surviveLossDuringPulls(ctx, e, l, second, third) }},
+			{"the second host is back", func() error { return startAgain(ctx, e, second, first) }},
+			{"the first host is reset", func() error { return errors.Join(removeNode(ctx, e, third, first), wiped(ctx, e, first)) }},
+			{"it cannot start a second cluster", func() error { return noSecondCluster(ctx, e, first, stick) }},
+			{"a worker's token for a control plane", func() error { return wrongCode(ctx, e, third, first) }},
 			{"the first host joins the others", func() error { return JoinOne(ctx, e, third, first) }},
 			{"its registry fills itself", func() error { return OnAll(ctx, e, "2", first) }},
 			{"a cold start", func() error { return coldStart(ctx, e, l) }},
@@ -96,7 +95,8 @@ func within(began time.Time, limit time.Duration, what string) error {
 	return nil
 }
 
-// LetIn gives root on one server a key to the others, and their host keys.
+// LetIn creates an SSH key for root on one server, authorizes it on the others, and adds
+// their host keys to its known_hosts.
 func (e *Env) LetIn(ctx context.Context, first lab.Machine, others ...lab.Machine) error {
 	key, err := newKey(ctx, e, first)
 	if err != nil {
@@ -115,7 +115,7 @@ func (e *Env) LetIn(ctx context.Context, first lab.Machine, others ...lab.Machin
 	return nil
 }
 
-// InstallAll begins on the first of so many servers, which does the others.
+// InstallAll installs all servers with one command on the first one.
 func InstallAll(ctx context.Context, e *Env, first lab.Machine, stick string, servers int) error {
 	if err := e.Begin(ctx, first, stick); err != nil {
 		return err
@@ -128,14 +128,14 @@ func InstallAll(ctx context.Context, e *Env, first lab.Machine, stick string, se
 	return r.Want("install", 0, fmt.Sprintf("the cluster is verified: %d nodes", servers))
 }
 
-// wiped deletes the data that a reset has left.
+// wiped deletes the data that a reset has kept.
 func wiped(ctx context.Context, e *Env, m lab.Machine) error {
 	_, err := e.Must(ctx, m, []string{"/var/lib/airgap/pushed"}, "airgap", "reset", "--yes", "--wipe-data")
 	return err
 }
 
-// noSecondCluster installs, as the stick and airgap.yaml suggest, on the first
-// host that is no more of the cluster.
+// noSecondCluster runs install on the first host after its removal from the cluster.
+// Install must refuse that.
 func noSecondCluster(ctx context.Context, e *Env, first lab.Machine, stick string) error {
 	if err := first.AttachStick(ctx, stick); err != nil {
 		return err
@@ -150,8 +150,8 @@ func noSecondCluster(ctx context.Context, e *Env, first lab.Machine, stick strin
 	return errors.Join(e.Script(ctx, first, "! test -e /var/lib/airgap/journal.jsonl"), first.PullStick(ctx))
 }
 
-// wrongCode tries to make a control-plane host with a worker's code: that is
-// refused before anything is changed.
+// wrongCode joins a control-plane host with a worker's token: join refuses that before it
+// changes anything.
 func wrongCode(ctx context.Context, e *Env, by, m lab.Machine) error {
 	line, err := e.JoinLine(ctx, by, "node4")
 	if err != nil {
@@ -161,14 +161,13 @@ func wrongCode(ctx context.Context, e *Env, by, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("join with a worker's code", 1, "the join token is a worker's", "--new-code"); err != nil {
+	if err := r.Want("join with a worker's token", 1, "the join token is a worker's", "--new-code"); err != nil {
 		return err
 	}
 	return e.Script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl")
 }
 
-// JoinOne lets a server in that has airgap.rpm, by the line that another one
-// prints.
+// JoinOne joins a server that has airgap.rpm, with the command that another server prints.
 func JoinOne(ctx context.Context, e *Env, by, m lab.Machine) error {
 	line, err := e.JoinLine(ctx, by, m.Name())
 	if err != nil {
@@ -176,13 +175,13 @@ func JoinOne(ctx context.Context, e *Env, by, m lab.Machine) error {
 	}
 	joined, err := e.AirgapOn(ctx, m, line.Code+"\n", e.JoinArgs(line)...)
 	if err == nil && joined.Changed == 0 {
-		err = fmt.Errorf("join says %+v", joined)
+		err = fmt.Errorf("join reports %+v", joined)
 	}
 	return err
 }
 
-// ThreeOfAll wants the registry with its authority, the API server and a
-// member of etcd on each.
+// ThreeOfAll checks that each host has the registry with its CA, the API server and a member
+// of etcd.
 func ThreeOfAll(ctx context.Context, e *Env, machines []lab.Machine) error {
 	for _, m := range machines {
 		if err := e.Script(ctx, m,
@@ -205,7 +204,7 @@ func ThreeOfAll(ctx context.Context, e *Env, machines []lab.Machine) error {
 	return e.Script(ctx, machines[0], `test "$(`+Kubectl+`-n kube-system get pods -l k8s-app=kube-dns -o jsonpath='{.items[*].spec.nodeName}' | tr ' ' '\n' | sort -u | wc -l)" = 2`)
 }
 
-// sameKeys wants every API server to read a Secret that another one wrote.
+// sameKeys checks that every API server can read the Secrets that the other ones wrote.
 func sameKeys(ctx context.Context, e *Env, machines []lab.Machine) error {
 	for i, m := range machines {
 		if err := e.Script(ctx, m, fmt.Sprintf(Kubectl+"delete secret from%d --ignore-not-found && "+Kubectl+"create secret generic from%d --from-literal=by=%s --server https://%s:6443", i, i, m.Name(), m.Addr())); err != nil {
@@ -222,7 +221,7 @@ func sameKeys(ctx context.Context, e *Env, machines []lab.Machine) error {
 	return nil
 }
 
-// rotatedOnAll rotates the key on all hosts at once; whichever was first leads.
+// rotatedOnAll starts the rotation on all hosts at the same time. The first one leads it.
 func rotatedOnAll(ctx context.Context, e *Env, machines []lab.Machine) error {
 	g, rotating := errgroup.WithContext(ctx)
 	for _, m := range machines {
@@ -242,7 +241,7 @@ func rotatedOnAll(ctx context.Context, e *Env, machines []lab.Machine) error {
 	return sameKeys(ctx, e, machines)
 }
 
-// Members counts those of etcd, as the API server's own certificate may.
+// Members checks the number of etcd members, with the API server's client certificate.
 func Members(ctx context.Context, e *Env, m lab.Machine, want int) error {
 	r, err := e.Must(ctx, m, nil, "sh", "-c", `curl --silent --fail --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/apiserver-etcd-client.crt \
 		--key /etc/kubernetes/pki/apiserver-etcd-client.key -X POST https://127.0.0.1:2379/v3/cluster/member/list -d '{}'`)
@@ -250,31 +249,31 @@ func Members(ctx context.Context, e *Env, m lab.Machine, want int) error {
 		return err
 	}
 	if got := strings.Count(r.Stdout, `"name":`); got != want || strings.Contains(r.Stdout, "isLearner") {
-		return fmt.Errorf("etcd has %d members, want %d that vote:\n%s", got, want, r.Stdout)
+		return fmt.Errorf("etcd has %d members, want %d voting members:\n%s", got, want, r.Stdout)
 	}
 	return nil
 }
 
-// usedCode tries a code again that has let somebody in.
+// usedCode checks that join refuses a token that another join has used.
 func usedCode(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	line, err := e.JoinLine(ctx, first, worker.Name())
 	if err != nil {
 		return err
 	}
-	if err := takeOut(ctx, e, first, worker); err != nil {
+	if err := removeNode(ctx, e, first, worker); err != nil {
 		return err
 	}
 	if _, err := e.AirgapOn(ctx, worker, line.Code+"\n", e.JoinArgs(line)...); err != nil {
 		return err
 	}
-	if err := takeOut(ctx, e, first, worker); err != nil {
+	if err := removeNode(ctx, e, first, worker); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, worker, line.Code+"\n", append([]string{"airgap"}, e.JoinArgs(line)...)...)
 	if err != nil {
 		return err
 	}
-	if err := r.Want("join with a code that was used", 1, "used already", "--new-code"); err != nil {
+	if err := r.Want("join with a used token", 1, "used already", "--new-code"); err != nil {
 		return err
 	}
 	if err := e.Script(ctx, worker, "! test -e /var/lib/airgap/journal.jsonl"); err != nil {
@@ -283,8 +282,8 @@ func usedCode(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return JoinOne(ctx, e, first, worker)
 }
 
-// takeOut resets a server and wants the others to know.
-func takeOut(ctx context.Context, e *Env, by, m lab.Machine) error {
+// removeNode resets a server and checks that it has left the cluster.
+func removeNode(ctx context.Context, e *Env, by, m lab.Machine) error {
 	if _, err := e.Must(ctx, m, []string{"undone: "}, "airgap", "reset", "--yes"); err != nil {
 		return err
 	}
@@ -297,34 +296,34 @@ func takeOut(ctx context.Context, e *Env, by, m lab.Machine) error {
 	return e.Script(ctx, by, Kubectl+"delete node "+m.Name())
 }
 
-// dies cuts the power of a control-plane host. Asked by another one, the API
-// answers, new pods run in time with an image that their hosts have not seen, and
-// verify names the dead host.
-func dies(ctx context.Context, e *Env, dead, by lab.Machine, generation int, image string) error {
+// surviveLoss cuts the power of a control-plane host. It checks on another host that the API
+// answers, that new pods run in time with an image that is not on their hosts yet, and that
+// verify reports the dead host.
+func surviveLoss(ctx context.Context, e *Env, dead, by lab.Machine, generation int, image string) error {
 	if err := dead.Kill(ctx); err != nil {
 		return err
 	}
 	began := time.Now()
 	name := fmt.Sprintf("app%d", generation)
-	// Without validation: for that, each API server first makes its OpenAPI, which
-	// takes seconds of two busy cores.
+	// Without validation, because for it each API server first makes its OpenAPI document,
+	// which takes seconds on two busy cores.
 	const deploy = `for i in $(seq 60); do
 		echo "$(date +%T) attempt $i"; ` + Kubectl + `--request-timeout=10s create deployment "$0" --image="$1" --replicas=6 --validate=false && break; sleep 1
 	done
 	` + Kubectl + `--request-timeout=90s rollout status "deployment/$0" --timeout=90s`
 	r, err := e.On(ctx, by, "", "sh", "-c", "{ "+deploy+"; } 2>&1", name, image)
 	if err == nil {
-		err = r.Want("new pods after "+dead.Name()+" has died", 0)
+		err = r.Want("new pods after the power cut of "+dead.Name(), 0)
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprint(e.Log, r.Stdout)
-	fmt.Fprintf(e.Log, "ha: six new pods run %.1f s after %s has died\n", time.Since(began).Seconds(), dead.Name())
-	if err := within(began, haPodsLimit, "new pods after "+dead.Name()+" has died"); err != nil {
+	fmt.Fprintf(e.Log, "ha: six new pods run %.1f s after the power cut of %s\n", time.Since(began).Seconds(), dead.Name())
+	if err := within(began, haPodsLimit, "new pods after the power cut of "+dead.Name()); err != nil {
 		return err
 	}
-	// The API server calls a node ready until it has missed its heartbeats for 50 s.
+	// A node stays Ready for 50 s without heartbeats.
 	if err := e.Script(ctx, by, Kubectl+"delete deployment "+name, Kubectl+"wait node "+dead.Name()+" --for=condition=Ready=Unknown --timeout=90s"); err != nil {
 		return err
 	}
@@ -335,15 +334,15 @@ func dies(ctx context.Context, e *Env, dead, by lab.Machine, generation int, ima
 	return r.Want("verify without "+dead.Name(), 4, "Node "+dead.Name())
 }
 
-// isBack switches a dead host on again.
-func isBack(ctx context.Context, e *Env, m, by lab.Machine) error {
+// startAgain starts a dead host and checks the cluster.
+func startAgain(ctx context.Context, e *Env, m, by lab.Machine) error {
 	if err := m.Start(ctx); err != nil {
 		return err
 	}
 	return e.Verified(ctx, by)
 }
 
-// coldStart cuts the power of all servers at once, and switches them on.
+// coldStart cuts the power of all servers at once, and starts them.
 func coldStart(ctx context.Context, e *Env, l *lab.Lab) error {
 	var errs []error
 	for _, m := range l.Machines {

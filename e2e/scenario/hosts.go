@@ -14,32 +14,32 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// OnHosts takes two servers of the lab for somebody's: of them nothing is known but
-// what a file of hosts says, and nothing leads there but sshd. What a person would
-// call runs journey and ctrl-c on them: it is refused where it might do harm, it dies on
-// the way and is taken back by another command, and it goes all the way.
+// OnHosts uses two servers of the lab as foreign hosts: it knows only their hosts file, and
+// reaches them only through sshd. It calls the lab command like a user, with journey and
+// ctrl-c. The command refuses dangerous runs. A killed run is cleaned up by `lab down`, and
+// complete runs pass.
 func OnHosts(ctx context.Context, e *Env) error {
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
-		o := &others{Env: e, first: l.Machines[0], worker: l.Machines[1]}
+		o := &foreignRun{Env: e, first: l.Machines[0], worker: l.Machines[1]}
 		defer o.stop()
 		var first, worker Picture
 		return e.InOrder([]Part{
-			{"a way in, and a file that names it", func() error { return errors.Join(o.letIn(ctx), o.named(ctx, l)) }},
+			{"SSH access and the hosts file", func() error { return errors.Join(o.letIn(ctx), o.writeHosts(ctx, l)) }},
 			{"pictures before", func() error {
 				return errors.Join(e.TakePicture(ctx, o.first, &first), e.TakePicture(ctx, o.worker, &worker))
 			}},
-			{"refused: what needs the lab", func() error { return o.refusedByNeed(ctx) }},
-			{"refused: another key than the known", func() error { return o.refusedByKey(ctx) }},
+			{"refused: scenarios that need the lab", func() error { return o.refusedByNeed(ctx) }},
+			{"refused: an unknown host key", func() error { return o.refusedByKey(ctx) }},
 			{"refused: a host that is not empty", func() error { return o.refusedByRemains(ctx) }},
 			{"journey, killed after install", func() error { return o.killedRun(ctx) }},
-			{"refused: what it left", func() error {
-				return o.calls(ctx, 1, []string{"host node1 is not empty: ", "package kubelet", "host node2 is not empty: it has " + lab.ForeignDir, "lab down --hosts"}, "run", "journey")
+			{"refused: remains of the killed run", func() error {
+				return o.runLab(ctx, 1, []string{"host node1 is not empty: ", "package kubelet", "host node2 is not empty: it has " + lab.ForeignDir, "lab down --hosts"}, "run", "journey")
 			}},
-			{"it is taken back", func() error {
-				return o.calls(ctx, 0, []string{"host node2: given back", "host node1: given back"}, "down")
+			{"clean up", func() error {
+				return o.runLab(ctx, 0, []string{"host node2: cleaned up", "host node1: cleaned up"}, "down")
 			}},
-			{"journey, to its end", func() error { return o.whole(ctx, "journey") }},
-			{"ctrl-c, to its end", func() error { return o.whole(ctx, "ctrl-c") }},
+			{"journey, to its end", func() error { return o.completeRun(ctx, "journey") }},
+			{"ctrl-c, to its end", func() error { return o.completeRun(ctx, "ctrl-c") }},
 			{"the hosts are as before", func() error {
 				return errors.Join(e.AsBefore(ctx, o.first, first, afterLogins()...), e.AsBefore(ctx, o.worker, worker, afterLogins()...))
 			}},
@@ -47,27 +47,27 @@ func OnHosts(ctx context.Context, e *Env) error {
 	})
 }
 
-// others are the servers, and the file that names them.
-type others struct {
+// foreignRun contains the servers and their hosts file.
+type foreignRun struct {
 	*Env
 	first, worker lab.Machine
 	file          string
-	forwards      []func() // to be stopped
+	forwards      []func() // stop functions
 }
 
-func (o *others) stop() {
+func (o *foreignRun) stop() {
 	for _, stop := range o.forwards {
 		stop()
 	}
 }
 
-// wayIn is the private key to them, in the work directory.
-const wayIn = "hosts.key"
+// hostsKey is the private key for the servers, a file in the work directory.
+const hostsKey = "hosts.key"
 
-// letIn lets root in on one server, on the other ops, who becomes root by sudo. Each
-// has host keys of its own.
-func (o *others) letIn(ctx context.Context) error {
-	key, err := lab.MakeKey(filepath.Join(o.Work, wayIn))
+// letIn authorizes the key: for root on one server, and on the other one for ops, with sudo.
+// Each server gets its own host keys.
+func (o *foreignRun) letIn(ctx context.Context) error {
+	key, err := lab.MakeKey(filepath.Join(o.Work, hostsKey))
 	if err != nil {
 		return err
 	}
@@ -79,13 +79,13 @@ func (o *others) letIn(ctx context.Context) error {
 		password(ctx, o.Env, o.worker, "ops", opsPassword))
 }
 
-// named writes the file. sshd answers at ports of this machine, as it would beyond
-// somebody's network.
-func (o *others) named(ctx context.Context, l *lab.Lab) error {
+// writeHosts writes the hosts file. sshd is reachable at ports of this machine, as through a
+// site's port forwarding.
+func (o *foreignRun) writeHosts(ctx context.Context, l *lab.Lab) error {
 	if _, err := o.Config("airgap.yaml"); err != nil {
 		return err
 	}
-	hosts, known := "config: airgap.yaml\nknownHosts: known_hosts\nidentityFile: "+wayIn+"\nskip: [time-sync]\nhosts:\n", ""
+	hosts, known := "config: airgap.yaml\nknownHosts: known_hosts\nidentityFile: "+hostsKey+"\nskip: [time-sync]\nhosts:\n", ""
 	for m, user := range map[lab.Machine]string{o.first: "root", o.worker: "ops"} {
 		key, err := lab.Output(ctx, m, "cat", "/etc/ssh/ssh_host_ed25519_key.pub")
 		if err != nil {
@@ -103,18 +103,18 @@ func (o *others) named(ctx context.Context, l *lab.Lab) error {
 	return errors.Join(os.WriteFile(o.file, []byte(hosts), 0o644), o.knows(known))
 }
 
-func (o *others) known() string { return filepath.Join(o.Work, "known_hosts") }
+func (o *foreignRun) known() string { return filepath.Join(o.Work, "known_hosts") }
 
-func (o *others) knows(keys string) error { return os.WriteFile(o.known(), []byte(keys), 0o644) }
+func (o *foreignRun) knows(keys string) error { return os.WriteFile(o.known(), []byte(keys), 0o644) }
 
-// lab is the command that a person calls, with the file of hosts.
-func (o *others) lab(ctx context.Context, args ...string) (*exec.Cmd, error) {
+// lab returns the lab command with the hosts file.
+func (o *foreignRun) lab(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	return exec.CommandContext(ctx, self, append(args, "--hosts", o.file)...), err
 }
 
-// calls wants an answer of it.
-func (o *others) calls(ctx context.Context, code int, parts []string, args ...string) error {
+// runLab runs the lab command and checks its exit code and output.
+func (o *foreignRun) runLab(ctx context.Context, code int, parts []string, args ...string) error {
 	cmd, err := o.lab(ctx, args...)
 	if err != nil {
 		return err
@@ -126,51 +126,50 @@ func (o *others) calls(ctx context.Context, code int, parts []string, args ...st
 	return r.Want("lab "+strings.Join(args, " ")+" --hosts", code, parts...)
 }
 
-// untouchedBoth wants no trace of a run on either host.
-func (o *others) untouchedBoth(ctx context.Context) error {
+// untouchedBoth checks that both hosts have no directory of a run.
+func (o *foreignRun) untouchedBoth(ctx context.Context) error {
 	const nothing = "! test -e " + lab.ForeignDir
 	return errors.Join(o.Script(ctx, o.first, nothing), o.Script(ctx, o.worker, nothing))
 }
 
-// refusedByNeed: with one scenario that cannot run there, none does.
-func (o *others) refusedByNeed(ctx context.Context) error {
+// refusedByNeed checks that one scenario that needs the lab stops all scenarios of the command.
+func (o *foreignRun) refusedByNeed(ctx context.Context) error {
 	return errors.Join(
-		o.calls(ctx, 1, []string{"scenario ha runs in the lab only: it cuts the servers' power", "scenario stick runs in the lab only: it is about emulated machines"}, "run", "journey", "ha", "stick"),
+		o.runLab(ctx, 1, []string{"scenario ha runs in the lab only: it cuts the servers' power", "scenario stick runs in the lab only: it is about emulated machines"}, "run", "journey", "ha", "stick"),
 		o.untouchedBoth(ctx))
 }
 
-// refusedByKey: the keys of the two hosts are taken for each other's.
-func (o *others) refusedByKey(ctx context.Context) error {
+// refusedByKey exchanges the known keys of the two hosts.
+func (o *foreignRun) refusedByKey(ctx context.Context) error {
 	right, err := os.ReadFile(o.known())
 	if err != nil {
 		return err
 	}
 	lines := strings.Fields(string(right)) // place, kind, key, comment; twice
 	if len(lines) != 8 {
-		return fmt.Errorf("the known keys are %q", right)
+		return fmt.Errorf("read the known keys: got %q", right)
 	}
 	lines[2], lines[6] = lines[6], lines[2]
 	return errors.Join(
 		o.knows(strings.Join(lines[:4], " ")+"\n"+strings.Join(lines[4:], " ")+"\n"),
-		o.calls(ctx, 1, []string{"become root on host node1: ", "become root on host node2: ", "key mismatch", "nothing was changed on any host"}, "run", "journey"),
+		o.runLab(ctx, 1, []string{"become root on host node1: ", "become root on host node2: ", "key mismatch", "nothing was changed on any host"}, "run", "journey"),
 		o.knows(string(right)),
 		o.untouchedBoth(ctx))
 }
 
-// refusedByRemains: what is on a host already is not taken for a run's, neither
-// before one nor when it is to be taken back.
-func (o *others) refusedByRemains(ctx context.Context) error {
+// refusedByRemains checks that existing files on a host do not count as a run's: run refuses
+// the host, and down does not change it.
+func (o *foreignRun) refusedByRemains(ctx context.Context) error {
 	return errors.Join(
 		o.Script(ctx, o.worker, "mkdir /etc/airgap && touch /etc/airgap/theirs"),
-		o.calls(ctx, 1, []string{"host node2 is not empty: it has /etc/airgap\n", "nothing was changed on any host"}, "run", "journey"),
+		o.runLab(ctx, 1, []string{"host node2 is not empty: it has /etc/airgap\n", "nothing was changed on any host"}, "run", "journey"),
 		o.untouchedBoth(ctx),
-		o.calls(ctx, 0, []string{"host node1: no scenario has anything there", "host node2: no scenario has anything there"}, "down"),
+		o.runLab(ctx, 0, []string{"host node1: has no files of a run", "host node2: has no files of a run"}, "down"),
 		o.Script(ctx, o.worker, "test -e /etc/airgap/theirs && rm -r /etc/airgap"))
 }
 
-// killedRun kills the run when the first host is installed and the other is about to
-// join.
-func (o *others) killedRun(ctx context.Context) error {
+// killedRun kills the run after the install of the first host, before the other one joins.
+func (o *foreignRun) killedRun(ctx context.Context) error {
 	cmd, err := o.lab(ctx, "run", "journey")
 	if err != nil {
 		return err
@@ -179,14 +178,14 @@ func (o *others) killedRun(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("a run that is killed", -1, "hosts-journey: install, twice"); err != nil {
+	if err := r.Want("a killed run", -1, "hosts-journey: install, twice"); err != nil {
 		return err
 	}
 	return o.Script(ctx, o.first, "rpm -q kubelet && test -e "+lab.ForeignDir)
 }
 
-// whole is a scenario to its end; to ops everything went by sudo.
-func (o *others) whole(ctx context.Context, name string) error {
+// completeRun runs a scenario to its end, and checks that ops used sudo.
+func (o *foreignRun) completeRun(ctx context.Context, name string) error {
 	cmd, err := o.lab(ctx, "run", name)
 	if err != nil {
 		return err
@@ -195,7 +194,7 @@ func (o *others) whole(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want(name+" on hosts", 0, "PASS "+name+" ", "1 passed, 0 failed", "a workload (left out: it takes images", "host node1: given back", "host node2: given back"); err != nil {
+	if err := r.Want(name+" on hosts", 0, "PASS "+name+" ", "1 passed, 0 failed", "a workload (skipped: it needs images", "host node1: cleaned up", "host node2: cleaned up"); err != nil {
 		return err
 	}
 	fmt.Fprint(o.Log, r.Stderr)
@@ -203,10 +202,10 @@ func (o *others) whole(ctx context.Context, name string) error {
 		o.Script(ctx, o.worker, "journalctl --no-pager --identifier=sudo | grep -q 'ops : .*USER=root'"))
 }
 
-// afterLogins are the differences that a run on somebody's hosts makes.
+// afterLogins returns the differences that a run on foreign hosts makes.
 func afterLogins() []Exception {
 	return append(Always(), userStays(),
-		Exception{`^[+-] file\t.* /var/log/(wtmp|btmp|lastlog) `, "people have logged in"},
-		Exception{`^[+-] (unit-file\tsession-\d+\.scope transient$|unit\t(user[-@.]|session-|run-user-|systemd-logind|systemd-oomd\.service not-found)|process\t(\(sd-pam\)|systemd|systemd-logind|dbus-daemon|gpg-agent|sshd|sudo)$|(mount|listens)\t/run/user/|run\t. /run/(sudo|motd))`, "and what is there while somebody is, and for a moment after that"},
+		Exception{`^[+-] file\t.* /var/log/(wtmp|btmp|lastlog) `, "records of the logins"},
+		Exception{`^[+-] (unit-file\tsession-\d+\.scope transient$|unit\t(user[-@.]|session-|run-user-|systemd-logind|systemd-oomd\.service not-found)|process\t(\(sd-pam\)|systemd|systemd-logind|dbus-daemon|gpg-agent|sshd|sudo)$|(mount|listens)\t/run/user/|run\t. /run/(sudo|motd))`, "the login session, which ends a moment after the logout"},
 	)
 }

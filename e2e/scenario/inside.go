@@ -14,14 +14,14 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// An emulated machine has its own kernel, disk and processes: it is asked from
-// inside, at the end, for what is small. Programs that have ended by then, and
-// keys that were there only for a while, are not seen.
+// An emulated machine has its own kernel, disk and processes. The search reads its small
+// files and its processes over SSH, at the end. It does not see programs that have ended
+// and keys that were removed before.
 
-// smallDirs are where secrets would go; bundles and images are left out.
+// smallDirs are the directories in which secrets could be, without bundles and images.
 const smallDirs = "/etc /root /run /tmp /var/tmp /var/log /var/lib/airgap /var/lib/kubelet"
 
-// entries hands out the files below directories of a server, as they are.
+// entries calls take for each file and directory below directories of a server.
 func entries(ctx context.Context, m lab.Machine, dirs string, take func(secrets.File, io.Reader) error) error {
 	const script = `tar --create --one-file-system --ignore-failed-read --sparse --exclude=/var/lib/airgap/store --file=- $0 2>/dev/null; [ $? -le 1 ]`
 	r, w := io.Pipe()
@@ -58,7 +58,7 @@ func (j *judging) fromInside(ctx context.Context, m lab.Machine, s *secrets.Sear
 		if f.Mode.IsDir() {
 			return nil
 		}
-		var small bytes.Buffer // for what has to be read again
+		var small bytes.Buffer // a copy for a second read
 		has, n, err := s.InReader(io.TeeReader(content, &small), buffer)
 		files, size = files+1, size+n
 		if len(has) > 0 {
@@ -85,7 +85,7 @@ func (j *judging) archive(f secrets.File, packed []byte, s *secrets.Search) erro
 	})
 }
 
-// collectInside notes what emulated machines keep now.
+// collectInside adds the keys of the emulated machines to the book.
 func (g *guard) collectInside(ctx context.Context) error {
 	for _, m := range g.inside {
 		err := entries(ctx, m, "/etc/airgap /etc/kubernetes /var/lib/kubelet/pki", func(f secrets.File, content io.Reader) error {
@@ -99,7 +99,7 @@ func (g *guard) collectInside(ctx context.Context) error {
 	return nil
 }
 
-// runningInside notes what runs on emulated machines now.
+// runningInside records the running processes of the emulated machines.
 func (g *guard) runningInside(ctx context.Context) error {
 	const script = `for p in /proc/[0-9]*; do [ -s $p/exe ] || continue; tr '\n' ' ' <$p/cmdline; echo; tr '\n' ' ' <$p/environ; echo; done 2>/dev/null`
 	for _, m := range g.inside {
@@ -109,7 +109,7 @@ func (g *guard) runningInside(ctx context.Context) error {
 		}
 		lines := strings.Split(text, "\n")
 		for i := 0; i+1 < len(lines); i += 2 {
-			g.saw(m.Name(), execs.Exec{Args: strings.Split(lines[i], "\x00"), Env: strings.Split(lines[i+1], "\x00")})
+			g.recordExec(m.Name(), execs.Exec{Args: strings.Split(lines[i], "\x00"), Env: strings.Split(lines[i+1], "\x00")})
 		}
 	}
 	return nil

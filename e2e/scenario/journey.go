@@ -14,8 +14,8 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// Journey is the main job, from the survey to the verdict, and that running
-// everything twice changes nothing.
+// Journey runs the main workflow from survey to verify, and checks that a second run of each
+// command changes nothing.
 func Journey(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	named, err := withAddons(e)
@@ -29,47 +29,47 @@ func Journey(ctx context.Context, e *Env) error {
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.InOrder([]Part{
-			WithNeed(e, needAirGap, Part{"there is no way out", func() error { return NoRoute(ctx, first) }}),
+			WithNeed(e, needAirGap, Part{"no route out", func() error { return NoRoute(ctx, first) }}),
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"survey by script", func() error { return SurveyByScript(ctx, e, worker) }},
-			WithNeed(e, NeedUpstream, Part{"plan", func() error { return closedWorld(ctx, e, named) }}),
+			WithNeed(e, NeedUpstream, Part{"plan", func() error { return planShowsSources(ctx, e, named) }}),
 			{"bundle", func() error { return signedBundle(ctx, e, stick, key, named) }},
-			WithNeed(e, NeedUpstream, Part{"bundle, read by others", func() error { return readBundle(ctx, e, stick, key) }}),
+			WithNeed(e, NeedUpstream, Part{"read the bundle with other tools", func() error { return readBundle(ctx, e, stick, key) }}),
 			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
-			{"another key is required", func() error { return heldToAnother(ctx, e, first) }},
+			{"another key is required", func() error { return requiresAnotherKey(ctx, e, first) }},
 			{"preflight", func() error { return Preflight(ctx, e, first) }},
 			{"install, twice", func() error { return e.Install(ctx, first, "--require-key", key.fingerprint) }},
 			{"join, twice", func() error { return e.Join(ctx, first, worker, stick) }},
-			{"the key is required of both", func() error { return heldToIt(ctx, e, key, first, worker) }},
+			{"both hosts require the key", func() error { return requiresKey(ctx, e, key, first, worker) }},
 			{"verify", func() error { return e.Verified(ctx, first) }},
-			{"each host reports what only it knows", func() error { return reported(ctx, e, first, worker) }},
-			{"crictl asks the runtime", func() error { return errors.Join(crictlSees(ctx, e, first), crictlSees(ctx, e, worker)) }},
+			{"each host has a node report", func() error { return checkReports(ctx, e, first, worker) }},
+			{"crictl works", func() error { return errors.Join(crictlSees(ctx, e, first), crictlSees(ctx, e, worker)) }},
 			{"the control plane is backed up", func() error { return backedUp(ctx, e, first, worker) }},
-			{"the certificate is looked after", func() error { return renewal(ctx, e, first) }},
+			{"the certificate is renewed by a timer", func() error { return renewal(ctx, e, first) }},
 			{"the cluster is verified and renewed by timers", func() error { return upkeep(ctx, e, first, worker) }},
 			WithNeed(e, NeedUpstream, Part{"add-ons", func() error { return addonsRun(ctx, e, first) }}),
 			WithNeed(e, NeedUpstream, Part{"a workload", func() error { return e.Workload(ctx, first) }}),
 			{"a broken pod is found", func() error { return Broken(ctx, e, first, "not found") }},
-			{"a support bundle of each", func() error { return supportBundles(ctx, e, first, worker) }},
+			{"support bundles of both hosts", func() error { return supportBundles(ctx, e, first, worker) }},
 			{"status, and the worker reset", func() error { return resetWorker(ctx, e, first, worker) }},
-			{"its report goes with its node", func() error { return forgotten(ctx, e, first, worker) }},
+			{"its report is deleted with its node", func() error { return reportDeleted(ctx, e, first, worker) }},
 		})
 	})
 }
 
-// crictlSees has crictl, which much advice names, say what runs, and complain of nothing.
+// crictlSees checks that crictl, which many guides use, lists containers without warnings.
 func crictlSees(ctx context.Context, e *Env, m lab.Machine) error {
 	r, err := e.Must(ctx, m, nil, "crictl", "ps", "--name", "kube-proxy", "--output", "json")
 	if err != nil {
 		return err
 	}
 	if r.Stderr != "" || !strings.Contains(r.Stdout, `"CONTAINER_RUNNING"`) {
-		return fmt.Errorf("%s: crictl has no kube-proxy that runs, or complains: %q, %q", m.Name(), r.Stdout, r.Stderr)
+		return fmt.Errorf("%s: crictl lists no running kube-proxy, or prints warnings: %q, %q", m.Name(), r.Stdout, r.Stderr)
 	}
 	return nil
 }
 
-// Survey carries the program in and the facts of every server out.
+// Survey copies the program to every server and saves the server's facts in e.Facts.
 func (e *Env) Survey(ctx context.Context, machines ...lab.Machine) error {
 	if err := os.MkdirAll(e.Facts(), 0o755); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (e *Env) Survey(ctx context.Context, machines ...lab.Machine) error {
 // Facts returns the directory of the servers' facts.
 func (e *Env) Facts() string { return filepath.Join(e.Work, "facts") }
 
-// MakeBundle makes the bundle from the servers' facts, and again for nothing.
-// edits change airgap.yaml.
+// MakeBundle makes the bundle from the servers' facts, and checks that a second run changes
+// nothing. edits change airgap.yaml.
 func (e *Env) MakeBundle(ctx context.Context, stick string, edits ...string) error {
 	config, err := e.Config("airgap.yaml", edits...)
 	if err != nil {
@@ -109,7 +109,7 @@ func (e *Env) MakeBundle(ctx context.Context, stick string, edits ...string) err
 	return BundleTwice(ctx, e, "-f", config, "-o", stick)
 }
 
-// signedBundle is makeBundle with the site's key.
+// signedBundle makes the bundle like MakeBundle, signed with the site's key.
 func signedBundle(ctx context.Context, e *Env, stick string, key siteKey, edits []string) error {
 	config, err := e.Config("airgap.yaml", edits...)
 	if err != nil {
@@ -118,7 +118,7 @@ func signedBundle(ctx context.Context, e *Env, stick string, key siteKey, edits 
 	return BundleTwice(ctx, e, "-f", config, "-o", stick, "--sign-key", key.file)
 }
 
-// BundleTwice makes a bundle, and wants the second run to find nothing to do.
+// BundleTwice makes a bundle, and checks that the second run has nothing to do.
 func BundleTwice(ctx context.Context, e *Env, flags ...string) error {
 	args := append([]string{"bundle", "--facts", e.Facts()}, flags...)
 	if err := e.Do(ctx, 0, []string{"images", "packages", "proven against"}, args...); err != nil {
@@ -127,7 +127,7 @@ func BundleTwice(ctx context.Context, e *Env, flags ...string) error {
 	return e.Do(ctx, 0, []string{"already complete"}, args...)
 }
 
-// readBundle reads it with the program and with other people's tools.
+// readBundle checks the bundle with airgap and with other tools.
 func readBundle(ctx context.Context, e *Env, stick string, key siteKey) error {
 	dir := filepath.Join(stick, "bank")
 	if err := e.Do(ctx, 0, []string{"every byte verified", "registry.k8s.io/pause:3.10.2", "kubelet"}, "inspect", dir, "--full", "--list", "--require-key", key.fingerprint); err != nil {
@@ -159,7 +159,7 @@ func foreignTools(ctx context.Context, e *Env, dir string) error {
 	return cranePush(ctx, e, filepath.Join(out, "oci"))
 }
 
-// inDir runs lines of shell in a directory of the connected host.
+// inDir runs shell lines in a directory of the connected host.
 func inDir(ctx context.Context, dir string, lines ...string) error {
 	for _, line := range lines {
 		cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", line)
@@ -171,21 +171,21 @@ func inDir(ctx context.Context, dir string, lines ...string) error {
 	return nil
 }
 
-// NoRoute wants a server to reach no address outside.
+// NoRoute checks that a server cannot reach an address outside.
 func NoRoute(ctx context.Context, m lab.Machine) error {
 	for _, address := range []string{"192.0.2.1", "198.51.100.7"} {
-		said, err := lab.Output(ctx, m, "sh", "-c", "bash -c 'exec 3<>/dev/tcp/"+address+"/443' 2>&1")
+		output, err := lab.Output(ctx, m, "sh", "-c", "bash -c 'exec 3<>/dev/tcp/"+address+"/443' 2>&1")
 		if err == nil {
-			return fmt.Errorf("a connection to %s was made", address)
+			return fmt.Errorf("connect to %s: got a connection, want unreachable", address)
 		}
-		if !strings.Contains(said, "unreachable") {
-			return fmt.Errorf("a connection to %s: %w: %s", address, err, said)
+		if !strings.Contains(output, "unreachable") {
+			return fmt.Errorf("connect to %s: %w: %s", address, err, output)
 		}
 	}
 	return nil
 }
 
-// Begin does what INSTALL.txt says: the key, the RPM.
+// Begin runs the first steps of INSTALL.txt: it imports the key and installs the RPM.
 func (e *Env) Begin(ctx context.Context, m lab.Machine, stick string) error {
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
@@ -196,20 +196,21 @@ func (e *Env) Begin(ctx context.Context, m lab.Machine, stick string) error {
 		"airgap --version")
 }
 
-// LabSkips are the checks that depend on the machine below: a server in the lab has its
-// clock, which nobody synchronizes, and its disk, however full that is.
+// LabSkips are the checks that depend on the outer machine: a server in the lab uses its
+// clock, which is not synchronized, and its disk, which may be full.
 const LabSkips = ClockSkip + ",disk-space"
 
+// ClockSkip is the part of LabSkips for the clock.
 const ClockSkip = "--skip=time-sync"
 
-// WithDisks is a command that looks at the disks, too.
+// WithDisks returns the command with the check disk-space.
 func WithDisks(command []string) []string {
 	command = slices.Clone(command)
 	command[slices.Index(command, LabSkips)] = ClockSkip
 	return command
 }
 
-// Preflight wants a server to pass, and its report to say so.
+// Preflight checks that a server passes preflight, and its report.
 func Preflight(ctx context.Context, e *Env, m lab.Machine) error {
 	if _, err := e.Must(ctx, m, []string{"passed"}, "airgap", "preflight", e.Skips(), e.OnStick()); err != nil {
 		return err
@@ -219,14 +220,14 @@ func Preflight(ctx context.Context, e *Env, m lab.Machine) error {
 		"! test -e /var/lib/airgap/journal.jsonl")
 }
 
-// Installed is what `airgap install --output json` prints.
+// Installed is the output of `airgap install --output json`.
 type Installed struct {
 	Node               string
 	Changed, Unchanged int
 	Join               []JoinLine
 }
 
-// AirgapOn runs airgap on a server and returns what it printed as JSON.
+// AirgapOn runs airgap on a server and returns its JSON output.
 func (e *Env) AirgapOn(ctx context.Context, m lab.Machine, stdin string, args ...string) (Installed, error) {
 	var done Installed
 	env, err := environment(e)
@@ -245,7 +246,7 @@ func (e *Env) AirgapOn(ctx context.Context, m lab.Machine, stdin string, args ..
 	return done, json.Unmarshal([]byte(r.Stdout), &done)
 }
 
-// Install installs on the first server.
+// Install installs on the first server, and checks that a second install changes nothing.
 func (e *Env) Install(ctx context.Context, m lab.Machine, flags ...string) error {
 	dir := e.OnStick()
 	done, err := e.AirgapOn(ctx, m, "", append([]string{"install", e.Skips(), dir}, flags...)...)
@@ -253,22 +254,22 @@ func (e *Env) Install(ctx context.Context, m lab.Machine, flags ...string) error
 		return err
 	}
 	if done.Changed == 0 || len(done.Join) != 1 || done.Join[0].Code == "" {
-		return fmt.Errorf("install says %+v", done)
+		return fmt.Errorf("install reports %+v", done)
 	}
 	again, err := e.AirgapOn(ctx, m, "", "install", e.Skips(), dir)
 	if err == nil && (again.Changed != 0 || again.Unchanged != done.Changed+done.Unchanged) {
-		err = fmt.Errorf("a second install says %+v, want nothing changed", again)
+		err = fmt.Errorf("a second install reports %+v, want nothing changed", again)
 	}
 	return err
 }
 
-// JoinLine is how a host joins.
+// JoinLine is the command with which a host joins, and its token.
 type JoinLine struct{ Node, Line, Code string }
 
-// JoinArgs are those of the airgap command.
+// JoinArgs returns the arguments of airgap for a join command.
 func (e *Env) JoinArgs(j JoinLine) []string { return append(strings.Fields(j.Line)[1:], e.Skips()) }
 
-// JoinLine asks a control-plane host for the line and a fresh code.
+// JoinLine creates a join command with a new token on a control-plane host.
 func (e *Env) JoinLine(ctx context.Context, first lab.Machine, node string) (j JoinLine, err error) {
 	r, err := e.Must(ctx, first, nil, "airgap", "join", "--new-code", "--node", node, "--output", "json")
 	if err != nil {
@@ -277,7 +278,7 @@ func (e *Env) JoinLine(ctx context.Context, first lab.Machine, node string) (j J
 	return j, json.Unmarshal([]byte(r.Stdout), &j)
 }
 
-// CodeFile puts a code on the worker and gives the command that joins with it.
+// CodeFile writes a token to a file on the worker and returns the command that joins with it.
 func CodeFile(ctx context.Context, e *Env, first, worker lab.Machine) ([]string, error) {
 	line, err := e.JoinLine(ctx, first, worker.Name())
 	if err != nil {
@@ -287,10 +288,11 @@ func CodeFile(ctx context.Context, e *Env, first, worker lab.Machine) ([]string,
 	if err != nil {
 		return nil, err
 	}
-	return append([]string{"airgap"}, append(e.JoinArgs(line), "--code-file", "/root/code")...), r.Want("write the code", 0)
+	return append([]string{"airgap"}, append(e.JoinArgs(line), "--code-file", "/root/code")...), r.Want("write the token", 0)
 }
 
-// Join joins a server by a code of the first one.
+// Join joins a server with a token of the first one, and checks that a second join changes
+// nothing.
 func (e *Env) Join(ctx context.Context, first, worker lab.Machine, stick string) error {
 	line, err := e.JoinLine(ctx, first, worker.Name())
 	if err != nil {
@@ -299,7 +301,7 @@ func (e *Env) Join(ctx context.Context, first, worker lab.Machine, stick string)
 	if err := e.Begin(ctx, worker, stick); err != nil {
 		return err
 	}
-	if err := worker.PullStick(ctx); err != nil { // it needs airgap.rpm, and then nothing but the line
+	if err := worker.PullStick(ctx); err != nil { // join needs only airgap.rpm and the command
 		return err
 	}
 	args := e.JoinArgs(line)
@@ -308,22 +310,22 @@ func (e *Env) Join(ctx context.Context, first, worker lab.Machine, stick string)
 		return err
 	}
 	if joined.Changed == 0 {
-		return fmt.Errorf("join says %+v", joined)
+		return fmt.Errorf("join reports %+v", joined)
 	}
 	again, err := e.AirgapOn(ctx, worker, "", args...)
 	if err == nil && again.Changed != 0 {
-		err = fmt.Errorf("a second join says %+v, want nothing changed", again)
+		err = fmt.Errorf("a second join reports %+v, want nothing changed", again)
 	}
 	return err
 }
 
-// Verified wants verify to hold on a server.
+// Verified checks that verify passes on a server.
 func (e *Env) Verified(ctx context.Context, m lab.Machine) error {
 	_, err := e.Must(ctx, m, nil, "airgap", "verify", e.Skips(), "--timeout", "3m")
 	return err
 }
 
-// renewal wants the timer to run, and what it starts to be content.
+// renewal checks that the timer is active, and that its service succeeds.
 func renewal(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.Script(ctx, m,
 		"systemctl is-active --quiet airgap-registry-renew.timer",
@@ -331,8 +333,8 @@ func renewal(ctx context.Context, e *Env, m lab.Machine) error {
 		"journalctl --unit airgap-registry-renew.service --output cat | grep -q \"certificate is good until\"")
 }
 
-// resetWorker takes back what join did to the worker; what it was told to
-// remember is gone, what airgap.rpm brought stays.
+// resetWorker resets the worker and checks that reset removes all files of join and keeps the
+// files of airgap.rpm.
 func resetWorker(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if _, err := e.Must(ctx, first, []string{"answers at " + first.Addr().String() + ":5000", e.ClusterName(), "kubeadm", "2 of 2 nodes ready"}, "airgap", "status"); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// A verdict gathers what is wrong. Secrets go by their names.
+// A verdict collects the findings. It contains the names of secrets, not their values.
 type verdict struct {
 	mu      sync.Mutex
 	wrong   []string
@@ -53,7 +53,7 @@ func (v *verdict) error() error {
 	return fmt.Errorf("%d secrets out of place:\n  %s", len(v.wrong), strings.Join(v.wrong, "\n  "))
 }
 
-// judge looks for everything in the book at every place, after the job.
+// judge searches all places for all secrets in the book, after the job.
 func (g *guard) judge(ctx context.Context, programs execs.Count) error {
 	began := time.Now()
 	if programs.Lost > 0 {
@@ -69,29 +69,29 @@ func (g *guard) judge(ctx context.Context, programs execs.Count) error {
 	for _, m := range g.lab.Machines {
 		n, b, err := g.judgeServer(ctx, m, s, v)
 		if err != nil {
-			return fmt.Errorf("look for secrets on %s: %w", m.Name(), err)
+			return fmt.Errorf("search for secrets on %s: %w", m.Name(), err)
 		}
 		files, size = files+n, size+b
 	}
 	n, b, err := g.judgeOutside(s, v)
 	if err != nil {
-		return fmt.Errorf("look for secrets on the connected host: %w", err)
+		return fmt.Errorf("search for secrets on the connected host: %w", err)
 	}
 	g.judgeStarted(s, v)
-	g.judgeSaid(s, v)
-	fmt.Fprintf(g.Log, "%s: %d secrets in %d files (%.1f GB), %d starts of programs, %d answers: looked for in %.1f s\n",
-		g.run, len(list), files+n, float64(size+b)/1e9, programs.Execs, len(g.said), time.Since(began).Seconds())
+	g.judgeReplies(s, v)
+	fmt.Fprintf(g.Log, "%s: searched for %d secrets in %d files (%.1f GB), %d program starts, %d command outputs, in %.1f s\n",
+		g.run, len(list), files+n, float64(size+b)/1e9, programs.Execs, len(g.replies), time.Since(began).Seconds())
 	return v.error()
 }
 
-// judgeServer looks at a server's files and its journal.
+// judgeServer searches a server's files and its journal.
 func (g *guard) judgeServer(ctx context.Context, m lab.Machine, s *secrets.Search, v *verdict) (files, size int64, err error) {
 	groups, err := groupsOf(ctx, m)
 	if err != nil {
 		return 0, 0, err
 	}
 	j := &judging{verdict: v, server: m.Name(), groups: groups, rules: append(secrets.Rules(), g.Rules...)}
-	if c, is := m.(container); is {
+	if c, ok := m.(container); ok {
 		files, size, err = j.fromOutside(c, s)
 	} else {
 		files, size, err = j.fromInside(ctx, m, s)
@@ -113,7 +113,7 @@ func (j *judging) passed(f secrets.File) {
 	}
 }
 
-// found judges a file with secrets in it; read gives what it holds.
+// found checks whether the secrets in a file are allowed there; read returns its content.
 func (j *judging) found(f secrets.File, has []secrets.Secret, read func() ([]byte, error)) {
 	for _, secret := range onlyKeys(has, read) {
 		if why := secrets.Judge(j.rules, f, secret, j.groups); why != "" {
@@ -144,8 +144,8 @@ func outerPath(t lab.Tree, path string) string {
 	return filepath.Join(t.Outer, strings.TrimPrefix(path, strings.TrimSuffix(t.Inner, "/")))
 }
 
-// onlyKeys leaves out the mark of any key where a known one was found, and
-// where it is only a part of a program.
+// onlyKeys removes the match for any key if a known key was found in the file, or if the
+// match is only a part of a program.
 func onlyKeys(has []secrets.Secret, read func() ([]byte, error)) []secrets.Secret {
 	known := slices.ContainsFunc(has, func(s secrets.Secret) bool { return s.Kind == secrets.Key && !s.IsAnyKey() })
 	return slices.DeleteFunc(has, func(s secrets.Secret) bool {
@@ -166,46 +166,46 @@ func (g *guard) judgeJournal(ctx context.Context, m lab.Machine, s *secrets.Sear
 	has, _, err := s.InReader(r, make([]byte, 1<<20))
 	for _, secret := range has {
 		if !secret.IsAnyKey() {
-			v.add(m.Name()+": journal", secret, "nothing secret is logged")
+			v.add(m.Name()+": journal", secret, "the journal must contain no secrets")
 		}
 	}
 	return err
 }
 
-// judgeStarted looks at arguments and environments.
+// judgeStarted searches arguments and environments of programs.
 func (g *guard) judgeStarted(s *secrets.Search, v *verdict) {
-	for what := range g.started {
-		for _, secret := range s.In([]byte(what.text)) {
-			if secret.Kind != secrets.Ambient || !what.handedOver() {
-				v.add(what.String(), secret, "every user may read arguments, and children inherit variables")
+	for text := range g.started {
+		for _, secret := range s.In([]byte(text.text)) {
+			if secret.Kind != secrets.Ambient || !text.mayHave() {
+				v.add(text.String(), secret, "every user may read arguments, and children inherit variables")
 			}
 		}
 	}
 }
 
-// judgeSaid looks at what commands answered. A code is the result of those who
-// make one.
-func (g *guard) judgeSaid(s *secrets.Search, v *verdict) {
-	for _, a := range g.said {
+// judgeReplies searches the outputs of commands. Only commands that create a token may print
+// it.
+func (g *guard) judgeReplies(s *secrets.Search, v *verdict) {
+	for _, a := range g.replies {
 		for _, secret := range s.In([]byte(a.stdout)) {
 			if result := secret.Kind == secrets.Code || secret.Kind == secrets.Seal; !result || !a.givesCode() {
-				v.add("stdout of "+a.command, secret, "it is no result")
+				v.add("stdout of "+a.command, secret, "the secret is not a result of this command")
 			}
 		}
 		for _, secret := range s.In([]byte(a.stderr)) {
-			v.add("stderr of "+a.command, secret, "errors and progress have no secrets")
+			v.add("stderr of "+a.command, secret, "errors and progress must contain no secrets")
 		}
 	}
 }
 
-// judgeOutside looks at the stick, the bundle and the facts; the builder's keys
-// are in their directory and nowhere else.
+// judgeOutside searches the stick, the bundle and the facts. The builder's keys must be only
+// in their directory.
 func (g *guard) judgeOutside(s *secrets.Search, v *verdict) (files, size int64, err error) {
 	rules := []secrets.Rule{
 		{Path: "/config/airgap/keys/*", Kinds: []secrets.Kind{secrets.SigningKey, secrets.Key}, Mode: 0o600, Why: "the builder's"},
-		{Path: "/site.key", Kinds: []secrets.Kind{secrets.SigningKey, secrets.Key}, Mode: 0o600, Why: "a site's own, for --sign-key"},
-		{Path: "/" + wayIn, Kinds: []secrets.Kind{secrets.Key}, Mode: 0o600, Why: "of who logs in on hosts by plain SSH"},
-		{Path: "/docker/config.json", Kinds: []secrets.Kind{secrets.Password}, Mode: 0o600, Why: "where people have theirs"},
+		{Path: "/site.key", Kinds: []secrets.Kind{secrets.SigningKey, secrets.Key}, Mode: 0o600, Why: "the site's key, for --sign-key"},
+		{Path: "/" + hostsKey, Kinds: []secrets.Kind{secrets.Key}, Mode: 0o600, Why: "the login on hosts through plain SSH"},
+		{Path: "/docker/config.json", Kinds: []secrets.Kind{secrets.Password}, Mode: 0o600, Why: "the usual file for logins"},
 	}
 	j := &judging{verdict: v, server: "connected host", rules: rules}
 	scan := &secrets.Scan{Search: s, Found: func(f secrets.File, has []secrets.Secret) {
@@ -216,7 +216,7 @@ func (g *guard) judgeOutside(s *secrets.Search, v *verdict) (files, size int64, 
 	return files, size, err
 }
 
-// signingKeys notes the builder's keys.
+// signingKeys adds the builder's keys to the book.
 func (g *guard) signingKeys() error {
 	dir := filepath.Join(g.Work, "config", "airgap", "keys")
 	entries, err := os.ReadDir(dir)

@@ -11,9 +11,9 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// LocalChecks is how long a fresh server takes to judge itself by a bundle that was made for it,
-// with dnf's dry transaction and without the test of etcd's disk, which takes its three
-// seconds whatever the program does: the middle one of three times.
+// LocalChecks returns the duration of preflight on a new server with a bundle for it: the
+// median of three runs. It includes dnf's dry transaction, but not the test of etcd's disk,
+// which always takes three seconds.
 func LocalChecks(ctx context.Context, e *Env) (took time.Duration, err error) {
 	const timed = `b=$(date +%s%N); airgap preflight ` + LabSkips + `,etcd-fsync ` + lab.StickPath + `/bank >/run/checks 2>&1 || { cat /run/checks; exit 1; }; echo $(($(date +%s%N) - b))`
 	err = e.Bank(ctx, 1, func(l *lab.Lab) error {

@@ -5,26 +5,25 @@ import (
 	"strings"
 )
 
-// A Need is what a scenario, or a part of one, asks for beyond hosts on which it may
-// be root: what it does, in words that follow "it". The lab's own servers have all
-// of it, hosts of others none.
+// A Need is a requirement of a scenario, or of a part of one, in addition to hosts with root
+// access. Its text follows "it". The lab's servers fulfil all needs, foreign hosts none.
 type Need string
 
 // Needs.
 const (
-	NeedUpstream  Need = "takes images, charts and packages that only the lab's upstream has"
+	NeedUpstream  Need = "needs images, charts and packages that only the lab's upstream has"
 	NeedPower     Need = "cuts the servers' power"
-	NeedNetwork   Need = "puts a balancer or another server into their network, or has it lose packets"
+	NeedNetwork   Need = "adds a load balancer or another server to the network, or makes it drop packets"
 	NeedEmulated  Need = "is about emulated machines: their kernel, their clock, their sticks"
-	NeedDisk      Need = "fills a disk that is there for that"
-	NeedCards     Need = "wants cards, whose library and driver are stand-ins of the lab's"
-	NeedThrowaway Need = "changes settings by hand that nobody puts back"
-	NeedFresh     Need = "boots servers of its own"
-	NeedMore      Need = "works on more than two servers"
-	needAirGap    Need = "is about the lab's network, which leads nowhere"
+	NeedDisk      Need = "fills a separate disk"
+	NeedCards     Need = "needs GPUs, with the lab's replacements for NVIDIA's library and driver"
+	NeedThrowaway Need = "changes settings and does not restore them"
+	NeedFresh     Need = "boots additional servers"
+	NeedMore      Need = "needs more than two servers"
+	needAirGap    Need = "is about the lab's network, which has no route out"
 )
 
-// Elsewhere is an error that says why a scenario cannot run on hosts of others.
+// Elsewhere returns an error with the reason if a scenario cannot run on foreign hosts.
 func (s Scenario) Elsewhere() error {
 	if len(s.Needs) == 0 {
 		return nil
@@ -36,10 +35,10 @@ func (s Scenario) Elsewhere() error {
 	return errors.New("scenario " + s.Name + " runs in the lab only: it " + strings.Join(why, ", and it "))
 }
 
-// WithNeed is a part that is left out on hosts of others.
+// WithNeed returns a part that is skipped on foreign hosts.
 func WithNeed(e *Env, n Need, p Part) Part {
 	if e.hosts == nil {
 		return p
 	}
-	return Part{Title: p.Title + " (left out: it " + string(n) + ")"}
+	return Part{Title: p.Title + " (skipped: it " + string(n) + ")"}
 }

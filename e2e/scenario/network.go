@@ -15,8 +15,8 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// networkEdits make the lab's airgap.yaml one of three servers behind a balancer, that the
-// first one can log in on.
+// networkEdits change the lab's airgap.yaml to three servers behind a load balancer. The first
+// one can log in on the others.
 func networkEdits() []string {
 	return []string{
 		`  version: "1.36.3"`, `  version: "1.36.3"` + "\n  controlPlaneEndpoint: " + netip.AddrPortFrom(Vip, 6443).String(),
@@ -29,14 +29,14 @@ ssh:
 	}
 }
 
-// Network has a network between the servers that loses packets: the checks name it in
-// words for its owners, nothing is changed, and where another port passes the cluster
-// travels by that one.
+// Network tests a network that drops packets between the servers: the checks report it in
+// terms for network administrators and change nothing. If another port works, the cluster
+// uses that one.
 func Network(ctx context.Context, e *Env) error {
 	if err := brokenNetwork(ctx, e); err != nil {
 		return err
 	}
-	return noTunnels(ctx, e)
+	return withoutTunnels(ctx, e)
 }
 
 func brokenNetwork(ctx context.Context, e *Env) error {
@@ -47,7 +47,7 @@ func brokenNetwork(ctx context.Context, e *Env) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = stop() }() // it ends with this process at the latest
+		defer func() { _ = stop() }() // the balancer also ends with this process
 		spoofed := lab.Drop{Source: pods}
 		kubelet := lab.Drop{Proto: "tcp", Port: 10250, From: second.Addr(), To: third.Addr()}
 		vxlan := lab.Drop{Proto: "udp", Port: 8472}
@@ -60,11 +60,11 @@ func brokenNetwork(ctx context.Context, e *Env) error {
 			{"keys for the first host", func() error { return e.LetIn(ctx, first, second, third) }},
 			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
 			{"an open network", func() error { return openNetwork(ctx, e, first) }},
-			{"what the servers' networks are like", func() (err error) { before, err = networksOf(ctx, l.Machines); return err }},
-			{"a port that one way drops", func() error {
+			{"record the servers' networks", func() (err error) { before, err = networksOf(ctx, l.Machines); return err }},
+			{"a port that is dropped in one direction", func() error {
 				return errors.Join(l.Network.Drop(ctx, kubelet), namesPort(ctx, e, first), onlyOne(ctx, e, first), l.Network.Carry(ctx, kubelet))
 			}},
-			{"a balancer that ends TLS", func() error {
+			{"a load balancer that terminates TLS", func() error {
 				if err := stop(); err != nil {
 					return err
 				}
@@ -81,32 +81,33 @@ func brokenNetwork(ctx context.Context, e *Env) error {
 			{"no port for a tunnel", func() error {
 				return errors.Join(l.Network.Drop(ctx, vxlan), l.Network.Drop(ctx, iana), l.Network.Drop(ctx, spoofed), noTunnel(ctx, e, first), l.Network.Carry(ctx, iana))
 			}},
-			{"by hand, with a code", func() error { return byHand(ctx, e, l) }},
+			{"by hand, with a token", func() error { return byHand(ctx, e, l) }},
 			{"nothing was changed", func() error { return sameNetworks(ctx, l.Machines, before) }},
-			{"install goes another way", func() error { return errors.Join(l.Network.Drop(ctx, narrow), otherWay(ctx, e, first, l.Machines)) }},
+			{"install uses another port", func() error { return errors.Join(l.Network.Drop(ctx, narrow), otherWay(ctx, e, first, l.Machines)) }},
 			{"verify", func() error { return e.Verified(ctx, first) }},
 			{"a workload", func() error { return e.Workload(ctx, first) }},
-			{"once chosen it stays", func() error {
-				return errors.Join(l.Network.Carry(ctx, vxlan), l.Network.Carry(ctx, narrow), stays(ctx, e, first))
+			{"the port stays the same", func() error {
+				return errors.Join(l.Network.Carry(ctx, vxlan), l.Network.Carry(ctx, narrow), keepsPort(ctx, e, first))
 			}},
-			{"the pods name what breaks later", func() error { return namesBroken(ctx, e, l) }},
+			{"the pods report later failures", func() error { return namesBroken(ctx, e, l) }},
 		})
 	})
 }
 
-// allHosts is the command over all servers.
+// allHosts returns the preflight command for all servers.
 func allHosts(options ...string) []string {
 	return append([]string{"airgap", "preflight", "--all-hosts", LabSkips, lab.StickPath + "/bank"}, options...)
 }
 
-// judgement is a report as `airgap preflight --output json` prints it.
+// judgement is a report of `airgap preflight --output json`.
 type judgement struct {
 	Host    string
 	Worst   string
 	Results []struct{ ID, Status, Found, Want, Fix string }
 }
 
-// reportsOfAll are those of the three hosts, and the one of what lies between them.
+// reportsOfAll returns the reports of the three hosts, and the report of the network between
+// them.
 func reportsOfAll(ctx context.Context, e *Env, m lab.Machine, exit int, options ...string) (all []judgement, err error) {
 	r, err := e.On(ctx, m, "", allHosts(append(options, "--output", "json")...)...)
 	if err != nil {
@@ -116,7 +117,7 @@ func reportsOfAll(ctx context.Context, e *Env, m lab.Machine, exit int, options 
 		return nil, err
 	}
 	if len(all) != 4 || all[3].Host != "between the hosts" {
-		return nil, fmt.Errorf("%d reports, want three hosts' and that between them", len(all))
+		return nil, fmt.Errorf("got %d reports, want three of hosts and one of the network between them", len(all))
 	}
 	return all, nil
 }
@@ -133,7 +134,7 @@ func judgeAll(ctx context.Context, e *Env, m lab.Machine, exit int) (between map
 	return between, nil
 }
 
-// onlyOne: one check is asked for, and each host runs that one.
+// onlyOne selects one check and checks that each host runs only that check.
 func onlyOne(ctx context.Context, e *Env, first lab.Machine) error {
 	all, err := reportsOfAll(ctx, e, first, 0, "--only=os-supported")
 	if err != nil {
@@ -141,23 +142,23 @@ func onlyOne(ctx context.Context, e *Env, first lab.Machine) error {
 	}
 	for _, report := range all[:3] {
 		if len(report.Results) != 1 || report.Results[0].ID != "os-supported" {
-			return fmt.Errorf("%s was asked for its system: %+v", report.Host, report.Results)
+			return fmt.Errorf("report of %s: got %+v, want only os-supported", report.Host, report.Results)
 		}
 	}
 	if len(all[3].Results) > 0 {
-		return fmt.Errorf("nobody asked what lies between the hosts: %+v", all[3].Results)
+		return fmt.Errorf("report of the network: got %+v, want no results", all[3].Results)
 	}
 	return nil
 }
 
-// says wants the results of checks to begin with a status and to have a text.
-func says(between map[string]string, wants ...string) error {
+// hasResults checks the status and a part of the text of each check's result.
+func hasResults(between map[string]string, wants ...string) error {
 	var errs []error
 	for i := 0; i+1 < len(wants); i += 2 {
 		id, text := wants[i], wants[i+1]
 		status, words, _ := strings.Cut(text, ": ")
 		if got := between[id]; !strings.HasPrefix(got, status+": ") || !strings.Contains(got, words) {
-			errs = append(errs, fmt.Errorf("%s says %q, want %q", id, got, text))
+			errs = append(errs, fmt.Errorf("%s: got %q, want %q", id, got, text))
 		}
 	}
 	return errors.Join(errs...)
@@ -168,7 +169,7 @@ func openNetwork(ctx context.Context, e *Env, first lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	return says(between,
+	return hasResults(between,
 		"measured", "pass: 3 hosts, each with all others",
 		"ports-reach", "pass: TCP 6443, 2379, 2380, 10250",
 		"vxlan-datapath", "pass: ICMP, UDP and 1 MiB by TCP",
@@ -186,7 +187,7 @@ func namesPort(ctx context.Context, e *Env, first lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := says(between,
+	if err := hasResults(between,
 		"ports-reach", "fail: TCP 10250 (kubelet) does not arrive: from node2 (10.88.0.12) to node3 (10.88.0.13)",
 		"vxlan-datapath", "pass: ", "encapsulation", "pass: VXLAN on UDP 8472"); err != nil {
 		return err
@@ -200,16 +201,17 @@ func namesPort(ctx context.Context, e *Env, first lab.Machine) error {
 			"grep -c 'class=\"state closed\"' /run/network.html | grep -qx 1", "rm /run/network.html"))
 }
 
-// namesTLS: whoever ends TLS is named, by the certificate that it shows.
+// namesTLS checks that the report shows the certificate of the host that terminates TLS.
 func namesTLS(ctx context.Context, e *Env, first lab.Machine) error {
 	between, err := judgeAll(ctx, e, first, 3)
 	if err != nil {
 		return err
 	}
-	return says(between, "lb-vip", "fail: the load balancer terminates TLS, or another service answers (CN=balancer.bank.example), for these hosts: node1 (10.88.0.11); node2 (10.88.0.12); node3 (10.88.0.13)")
+	return hasResults(between, "lb-vip", "fail: the load balancer terminates TLS, or another service answers (CN=balancer.bank.example), for these hosts: node1 (10.88.0.11); node2 (10.88.0.12); node3 (10.88.0.13)")
 }
 
-// noTunnel: neither port passes between all hosts, and the refusal says what to ask for.
+// noTunnel: no port passes between all hosts. The error contains the request for the network
+// administrators.
 func noTunnel(ctx context.Context, e *Env, first lab.Machine) error {
 	r, err := e.On(ctx, first, "", FleetInstall()...)
 	if err != nil {
@@ -221,11 +223,11 @@ func noTunnel(ctx context.Context, e *Env, first lab.Machine) error {
 		"Ask the network administrators to allow UDP to port 8472 between these hosts, in both directions", "nothing was changed")
 }
 
-// shownCode is what people read aloud from the first server's screen.
+// shownCode matches the token on the first server's screen.
 var shownCode = regexp.MustCompile(`the code, valid once: ([a-z2-7-]+)`)
 
-// byHand starts the measurement on each server by itself: a wrong code is not let in, and
-// the verdict comes on the first one.
+// byHand starts the measurement manually on each server: a wrong token is refused, and the
+// first server shows the result.
 func byHand(ctx context.Context, e *Env, l *lab.Lab) error {
 	first := l.Machines[0]
 	listen := "airgap netprobe listen --progress plain --network-page page " + lab.StickPath + "/bank"
@@ -238,7 +240,7 @@ func byHand(ctx context.Context, e *Env, l *lab.Lab) error {
 	}
 	code := shownCode.FindStringSubmatch(screen)
 	if code == nil {
-		return fmt.Errorf("the first server shows no code: %q", screen)
+		return fmt.Errorf("the first server shows no token: %q", screen)
 	}
 	if err := e.Book.Add(secrets.Code, "the measurement's", code[1]); err != nil {
 		return err
@@ -262,7 +264,7 @@ func byHand(ctx context.Context, e *Env, l *lab.Lab) error {
 		"rm -r /run/byhand /var/lib/airgap/measured.json"))...)
 }
 
-// networksOf is what there is of a network on each server.
+// networksOf returns the network configuration of each server.
 func networksOf(ctx context.Context, machines []lab.Machine) ([]string, error) {
 	var all []string
 	for _, m := range machines {
@@ -282,14 +284,14 @@ func sameNetworks(ctx context.Context, machines []lab.Machine, before []string) 
 	}
 	for i, m := range machines {
 		if after[i] != before[i] {
-			return fmt.Errorf("%s was\n%s\nand is\n%s", m.Name(), before[i], after[i])
+			return fmt.Errorf("network of %s: got\n%s\nwant\n%s", m.Name(), after[i], before[i])
 		}
 	}
 	return nil
 }
 
-// otherWay installs while 8472 is dropped between all, and whatever is larger than 1400
-// bytes: the tunnel takes 4789 and the smaller packets, on the hosts that joined too.
+// otherWay installs while the network drops port 8472 and packets larger than 1400 bytes
+// between all hosts: the tunnel uses port 4789 and smaller packets, also on joined hosts.
 func otherWay(ctx context.Context, e *Env, first lab.Machine, machines []lab.Machine) error {
 	r, err := e.On(ctx, first, "", FleetInstall()...)
 	if err != nil {
@@ -306,8 +308,8 @@ func otherWay(ctx context.Context, e *Env, first lab.Machine, machines []lab.Mac
 	return nil
 }
 
-// stays: with the first port open again, the same command changes nothing.
-func stays(ctx context.Context, e *Env, first lab.Machine) error {
+// keepsPort checks that the same command changes nothing after the first port is open again.
+func keepsPort(ctx context.Context, e *Env, first lab.Machine) error {
 	return errors.Join(unchanged(ctx, e, first), e.Script(ctx, first, "ip -details link show flannel.1 | grep -q 'dstport 4789'"))
 }
 
@@ -326,8 +328,8 @@ func unchanged(ctx context.Context, e *Env, first lab.Machine) error {
 	return nil
 }
 
-// namesBroken breaks the pods' own network in ways that no node and no pod is unwell of:
-// verify says what is not reached from where, and holds again when it is mended.
+// namesBroken breaks the pods' network in ways that keep all nodes and pods Ready. verify
+// reports the missing connections, and passes again after the repair.
 func namesBroken(ctx context.Context, e *Env, l *lab.Lab) error {
 	first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
 	broken := func(words ...string) error {
@@ -351,12 +353,12 @@ func namesBroken(ctx context.Context, e *Env, l *lab.Lab) error {
 	return e.Verified(ctx, first)
 }
 
-// pods is the network of the pods' addresses.
+// pods is the pod network.
 var pods = netip.MustParsePrefix("10.244.0.0/16")
 
-// noTunnels has a network that carries no tunnel at all, between servers of one network that
-// nothing checks the addresses of: pods travel without one, and a reset takes their routes.
-func noTunnels(ctx context.Context, e *Env) error {
+// withoutTunnels tests a network that drops all tunnels, between servers of one network that does
+// not filter pod addresses: pods' packets use no tunnel, and reset removes their routes.
+func withoutTunnels(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "native")
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, second := l.Machines[0], l.Machines[1]
@@ -368,12 +370,12 @@ func noTunnels(ctx context.Context, e *Env) error {
 			{"keys for the first host", func() error { return e.LetIn(ctx, first, second) }},
 			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
 			{"install without a tunnel", func() error {
-				return errors.Join(l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 8472}), l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 4789}), native(ctx, e, first, second))
+				return errors.Join(l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 8472}), l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 4789}), installWithoutTunnel(ctx, e, first, second))
 			}},
 			{"verify", func() error { return e.Verified(ctx, first) }},
 			{"a workload", func() error { return e.Workload(ctx, first) }},
-			{"once chosen it stays", func() error { return unchanged(ctx, e, first) }},
-			{"reset takes the routes", func() error {
+			{"the port stays the same", func() error { return unchanged(ctx, e, first) }},
+			{"reset removes the routes", func() error {
 				_, err := e.Must(ctx, second, []string{"undone: "}, "airgap", "reset", "--yes")
 				return errors.Join(err, e.Script(ctx, second, "! ip route | grep '^10\\.244\\.'"))
 			}},
@@ -381,7 +383,7 @@ func noTunnels(ctx context.Context, e *Env) error {
 	})
 }
 
-func native(ctx context.Context, e *Env, machines ...lab.Machine) error {
+func installWithoutTunnel(ctx context.Context, e *Env, machines ...lab.Machine) error {
 	r, err := e.On(ctx, machines[0], "", FleetInstall()...)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// nodeReport is as much of a host's report as the scenario looks at.
+// nodeReport contains the fields of a node report that the scenario checks.
 type nodeReport struct {
 	Report struct {
 		BootID, Kernel, ProxyMode string
@@ -35,9 +35,9 @@ type nodeReport struct {
 	}
 }
 
-// reported wants a report of each host as it is, that what changes on a host
-// comes to the cluster, and that no node may write or read for another.
-func reported(ctx context.Context, e *Env, first, worker lab.Machine) error {
+// checkReports checks the node report of each host, that it shows changes on the host, and that
+// a node can neither write nor read another node's report.
+func checkReports(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	for _, m := range []lab.Machine{first, worker} {
 		if err := reportsItself(ctx, e, first, m, m == first); err != nil {
 			return fmt.Errorf("report of %s: %w", m.Name(), err)
@@ -49,9 +49,9 @@ func reported(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return reportsForItself(ctx, e, first, worker)
 }
 
-// reportsItself waits, since each part is looked at at its own pace: the first
-// look of rpm takes a moment, and the pods' bridge comes with the first pod.
-func reportsItself(ctx context.Context, e *Env, first, m lab.Machine, master bool) error {
+// reportsItself waits until the report is complete, because its parts have different
+// periods: the first rpm query takes a moment, and the first pod creates the pods' bridge.
+func reportsItself(ctx context.Context, e *Env, first, m lab.Machine, controlPlane bool) error {
 	limit := time.After(100 * time.Second)
 	for {
 		r, err := e.Must(ctx, first, nil, "sh", "-c", Kubectl+"get nodereport "+m.Name()+" -o json")
@@ -66,7 +66,7 @@ func reportsItself(ctx context.Context, e *Env, first, m lab.Machine, master boo
 		if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil {
 			return err
 		}
-		wrong := got.wrong(m.Name(), strings.TrimSpace(boot), master)
+		wrong := got.wrong(m.Name(), strings.TrimSpace(boot), controlPlane)
 		if len(wrong) == 0 {
 			return nil
 		}
@@ -74,16 +74,16 @@ func reportsItself(ctx context.Context, e *Env, first, m lab.Machine, master boo
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-limit:
-			return fmt.Errorf("not as it should be: %s:\n%s", strings.Join(wrong, ", "), r.Stdout)
+			return fmt.Errorf("wrong parts: %s:\n%s", strings.Join(wrong, ", "), r.Stdout)
 		case <-time.After(time.Second):
 		}
 	}
 }
 
-// wrong names the parts that are not what a healthy host reports.
-func (r nodeReport) wrong(host, bootID string, master bool) []string {
+// wrong returns the parts that differ from the report of a healthy host.
+func (r nodeReport) wrong(host, bootID string, controlPlane bool) []string {
 	n := r.Report
-	is := map[string]bool{
+	failed := map[string]bool{
 		"unknown":      len(n.Unknown) > 0,
 		"bootID":       n.BootID != bootID,
 		"cgroup":       n.Cgroup.Runtime != "systemd" || n.Cgroup.Kubelet != "systemd",
@@ -93,21 +93,21 @@ func (r nodeReport) wrong(host, bootID string, master bool) []string {
 		"packages":     n.Packages == nil || len(n.Packages.Changed)+len(n.Packages.Unlocked) > 0,
 		"sysctls":      len(n.Sysctls) > 0,
 		"registries":   len(n.Registries) != 1 || n.Registries[0].Error != "",
-		"links":        len(n.Links) < 3, // its own, the pods' bridge, the tunnel
+		"links":        len(n.Links) < 3, // the host's interface, the pods' bridge, the tunnel
 		"certificates": len(n.Certificates) < 3,
 		"clock":        n.Clock == nil,
 		"disks":        len(n.Disks) == 0 || n.Disks[0].Free <= 0 || n.Disks[0].Free > n.Disks[0].Size,
-		"apiServer":    (n.APIServer != nil) != master || master && n.APIServer.Error != "",
-		"etcd":         (n.Etcd != nil) != master || master && (n.Etcd.Member != host || n.Etcd.Error != "" || !n.Etcd.HasLeader),
+		"apiServer":    (n.APIServer != nil) != controlPlane || controlPlane && n.APIServer.Error != "",
+		"etcd":         (n.Etcd != nil) != controlPlane || controlPlane && (n.Etcd.Member != host || n.Etcd.Error != "" || !n.Etcd.HasLeader),
 	}
 	for _, u := range n.Units {
-		is["units"] = is["units"] || u.State != "active"
+		failed["units"] = failed["units"] || u.State != "active"
 	}
-	maps.DeleteFunc(is, func(_ string, wrong bool) bool { return !wrong })
-	return slices.Sorted(maps.Keys(is))
+	maps.DeleteFunc(failed, func(_ string, wrong bool) bool { return !wrong })
+	return slices.Sorted(maps.Keys(failed))
 }
 
-// reportsChange: a kernel parameter, and a registry that is silent.
+// reportsChange checks that the report shows a changed kernel parameter and a stopped registry.
 func reportsChange(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := e.Script(ctx, worker, "sysctl -qw net.ipv4.ip_forward=0"); err != nil {
 		return err
@@ -130,8 +130,8 @@ func reportsChange(ctx context.Context, e *Env, first, worker lab.Machine) error
 	return awaitReport(ctx, e, first, worker, `{.report.sysctls}{.report.registries[*].error}`, `^$`)
 }
 
-// reportsForItself has the kubelet's identity try what is none of its business,
-// and the unit what it may not do on its own host.
+// reportsForItself checks that the kubelet's identity cannot access other reports, and that
+// the unit has no write access on its host.
 func reportsForItself(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const kubelets = "KUBECONFIG=/etc/kubernetes/kubelet.conf kubectl "
 	return e.Script(ctx, worker,
@@ -146,15 +146,15 @@ func reportsForItself(ctx context.Context, e *Env, first, worker lab.Machine) er
 	)
 }
 
-// awaitReport waits until what a report has at a path of kubectl fits.
+// awaitReport waits until the value of a report at a jsonpath matches pattern.
 func awaitReport(ctx context.Context, e *Env, first, m lab.Machine, path, pattern string) error {
 	ask := Kubectl + "get nodereport " + m.Name() + " -o jsonpath='" + path + "'"
 	return e.Script(ctx, first, `i=0; until `+ask+` >/tmp/report && { cat /tmp/report; echo; } | grep -Eq '`+pattern+`'; do
 		i=$((i+1)); [ $i -lt 100 ] || { cat /tmp/report; exit 1; }; sleep 1; done; rm /tmp/report`)
 }
 
-// forgotten: a node's report goes with the node.
-func forgotten(ctx context.Context, e *Env, first, worker lab.Machine) error {
+// reportDeleted checks that a node's report is deleted with the node.
+func reportDeleted(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return e.Script(ctx, first,
 		Kubectl+"get nodereport "+worker.Name(),
 		Kubectl+"delete node "+worker.Name(),

@@ -15,11 +15,10 @@ import (
 	"airgap.dev/airgap/e2e/upstream"
 )
 
-// OneTrip installs on a server of 600 packages that were frozen years ago,
-// podman and runc among them, while its vendor offers newer builds of many:
-// what dnf adds is what the bundle was proven to need, and nothing that was
-// there changes. A delta against the server's own receipt brings a package and
-// an image more; a server that has not its base refuses it.
+// OneTrip installs on a server with 600 packages that were frozen years ago, with podman and
+// runc. The vendor has newer builds of many packages. dnf adds exactly the packages of the
+// bundle's lock and changes no existing package. A delta against the server's receipt adds a
+// package and an image. A server without the delta's base refuses it.
 func OneTrip(ctx context.Context, e *Env) error {
 	vendor, err := frozen(ctx, e)
 	if err != nil {
@@ -43,7 +42,7 @@ func OneTrip(ctx context.Context, e *Env) error {
 			{"the program, from the stick", func() error { return e.Begin(ctx, m, stick) }},
 			{"preflight", func() error { return Preflight(ctx, e, m) }},
 			{"install", func() error { return e.InstallOnce(ctx, m) }},
-			{"only what the bundle has is new", func() (err error) {
+			{"only the bundle's packages are new", func() (err error) {
 				before, err = onlyAdded(ctx, e, m, before, filepath.Join(stick, "bank"))
 				return err
 			}},
@@ -52,9 +51,9 @@ func OneTrip(ctx context.Context, e *Env) error {
 				delta, err = deltaFill(ctx, e, m, second)
 				return err
 			}},
-			{"without its base it is refused", func() error { return baseless(ctx, e, other, second, delta) }},
+			{"the delta is refused without its base", func() error { return refusedWithoutBase(ctx, e, other, second, delta) }},
 			{"install of the delta", func() error { return installDelta(ctx, e, m, second, delta) }},
-			{"only what the delta has is new", func() error {
+			{"only the delta's packages are new", func() error {
 				_, err := onlyAdded(ctx, e, m, before, filepath.Join(second, delta))
 				return err
 			}},
@@ -62,7 +61,7 @@ func OneTrip(ctx context.Context, e *Env) error {
 	})
 }
 
-// frozenVendor edits airgap.yaml: one server, whose vendor is another one.
+// frozenVendor edits airgap.yaml: one server, with another vendor.
 var frozenVendor = []string{
 	"https://dl.rockylinux.org/pub/rocky/9/BaseOS/x86_64/os/", "https://mirror.stream.centos.org/9-stream/BaseOS/x86_64/os/",
 	"https://dl.rockylinux.org/pub/rocky/RPM-GPG-KEY-Rocky-9", "https://mirror.stream.centos.org/RPM-GPG-KEY-centosofficial",
@@ -72,13 +71,13 @@ var frozenVendor = []string{
 func frozen(ctx context.Context, e *Env) (string, error) {
 	repodata := os.Getenv("AIRGAP_REPODATA")
 	if repodata == "" {
-		return "", errors.New("AIRGAP_REPODATA is not set: a directory with baseos and appstream of CentOS Stream 9, their repodata at least")
+		return "", errors.New("AIRGAP_REPODATA is not set: set it to a directory with baseos and appstream of CentOS Stream 9, at least with their repodata")
 	}
 	return upstream.BuildFrozen(ctx, e.Cache, repodata, e.Log)
 }
 
-// freeze gives a server the rpm database of a frozen one, and the programs that
-// the lab has of its packages. It returns what is installed.
+// freeze installs the rpm database of a frozen server, and the programs that the lab has for
+// its packages. It returns the installed packages.
 func freeze(ctx context.Context, e *Env, m lab.Machine, vendor string) ([]string, error) {
 	if err := m.AttachStick(ctx, vendor); err != nil {
 		return nil, err
@@ -96,13 +95,12 @@ func freeze(ctx context.Context, e *Env, m lab.Machine, vendor string) ([]string
 	}
 	before, err := installedPackages(ctx, m)
 	if err == nil && len(before) != 600 {
-		err = fmt.Errorf("the frozen server has %d packages", len(before))
+		err = fmt.Errorf("the frozen server has %d packages, want 600", len(before))
 	}
 	return before, err
 }
 
-// installedPackages are NEVRAs as a lock writes them, sorted; without the keys,
-// which rpm keeps in the same place.
+// installedPackages returns the NEVRAs in the format of a lock, sorted, without rpm's keys.
 func installedPackages(ctx context.Context, m lab.Machine) ([]string, error) {
 	text, err := lab.Output(ctx, m, "rpm", "-qa", "--qf", `%{NAME}-%|EPOCH?{%{EPOCH}}:{0}|:%{VERSION}-%{RELEASE}.%{ARCH}\n`)
 	all := slices.DeleteFunc(strings.Fields(text), func(p string) bool { return strings.HasPrefix(p, "gpg-pubkey-") })
@@ -110,7 +108,7 @@ func installedPackages(ctx context.Context, m lab.Machine) ([]string, error) {
 	return all, err
 }
 
-// smallSurvey tells what the program's facts have.
+// smallSurvey checks and logs the size of the program's facts.
 func smallSurvey(e *Env, m lab.Machine) error {
 	text, err := os.ReadFile(filepath.Join(e.Facts(), m.Name()+".facts.yaml"))
 	if err != nil {
@@ -124,8 +122,8 @@ func smallSurvey(e *Env, m lab.Machine) error {
 	return nil
 }
 
-// onlyAdded compares the packages before and after with the bundle's lock, and
-// has rpm verify podman and runc. It returns what is installed now.
+// onlyAdded checks that the new packages are those of the bundle's lock, and that rpm -V
+// passes for podman and runc. It returns the installed packages.
 func onlyAdded(ctx context.Context, e *Env, m lab.Machine, before []string, bundle string) ([]string, error) {
 	after, err := installedPackages(ctx, m)
 	if err != nil {
@@ -136,7 +134,7 @@ func onlyAdded(ctx context.Context, e *Env, m lab.Machine, before []string, bund
 		return nil, err
 	}
 	want = append(slices.Clone(before), want...)
-	for _, p := range after { // airgap.rpm came by rpm, before
+	for _, p := range after { // airgap.rpm was installed with rpm before
 		if strings.HasPrefix(p, "airgap-") {
 			want = append(want, p)
 		}
@@ -144,13 +142,13 @@ func onlyAdded(ctx context.Context, e *Env, m lab.Machine, before []string, bund
 	slices.Sort(want)
 	want = slices.Compact(want)
 	if !slices.Equal(after, want) {
-		return nil, fmt.Errorf("installed are %d packages, want %d: too many are %v, missing %v", len(after), len(want), without(after, want), without(want, after))
+		return nil, fmt.Errorf("got %d installed packages, want %d: unexpected %v, missing %v", len(after), len(want), without(after, want), without(want, after))
 	}
-	fmt.Fprintf(e.Log, "%d packages were there and are as they were, %d came\n", len(before), len(after)-len(before))
+	fmt.Fprintf(e.Log, "%d packages are unchanged, %d are new\n", len(before), len(after)-len(before))
 	return after, e.Script(ctx, m, "rpm -V podman runc", "runc | grep -q 'of the frozen server'", "podman | grep -q 'of the frozen server'")
 }
 
-// lockedPackages are the NEVRAs of a bundle's lock.
+// lockedPackages returns the NEVRAs of a bundle's lock.
 func lockedPackages(ctx context.Context, e *Env, bundle string) ([]string, error) {
 	r, err := e.Airgap(ctx, "inspect", bundle, "--list", "--output", "json")
 	if err != nil {
@@ -176,16 +174,16 @@ func without(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
 }
 
-// delta makes a second stick: a package and an image more than the server has by
-// its own receipt. It returns the bundle's name.
+// deltaFill makes a second stick with a delta: a package and an image that are not in the
+// server's receipt. It returns the bundle's name.
 func deltaFill(ctx context.Context, e *Env, m lab.Machine, stick string) (string, error) {
 	r, err := e.Must(ctx, m, nil, "airgap", "registry", "status", "--receipt", "/root/receipt")
 	if err != nil {
 		return "", err
 	}
-	authority := regexp.MustCompile(`--receipt-key (sha256:[0-9a-f]{64})`).FindStringSubmatch(r.Stdout)
-	if authority == nil {
-		return "", fmt.Errorf("airgap registry status --receipt names no authority: %s", r.Stdout)
+	key := regexp.MustCompile(`--receipt-key (sha256:[0-9a-f]{64})`).FindStringSubmatch(r.Stdout)
+	if key == nil {
+		return "", fmt.Errorf("airgap registry status --receipt prints no --receipt-key: %s", r.Stdout)
 	}
 	receipt := filepath.Join(e.Work, "receipt")
 	out, err := os.Create(receipt)
@@ -200,28 +198,28 @@ func deltaFill(ctx context.Context, e *Env, m lab.Machine, stick string) (string
 		return "", err
 	}
 	bundle := []string{"bundle", "-f", config, "--facts", e.Facts(), "-o", stick, "--delta-from", receipt}
-	if err := e.Do(ctx, 1, []string{"--receipt-key " + authority[1]}, bundle...); err != nil {
-		return "", err // nobody has vouched for it
+	if err := e.Do(ctx, 1, []string{"--receipt-key " + key[1]}, bundle...); err != nil {
+		return "", err // without --receipt-key, bundle refuses the receipt
 	}
-	if err := e.Do(ctx, 0, []string{"delta:"}, append(bundle, "--receipt-key", authority[1])...); err != nil {
+	if err := e.Do(ctx, 0, []string{"delta:"}, append(bundle, "--receipt-key", key[1])...); err != nil {
 		return "", err
 	}
 	made, err := filepath.Glob(filepath.Join(stick, "bank-delta-*"))
 	if err != nil || len(made) != 1 {
-		return "", fmt.Errorf("on the second stick are %v, %w", made, err)
+		return "", fmt.Errorf("second stick: got bundles %v, want one: %w", made, err)
 	}
 	parts := func(dir string) int64 { return TreeSize(dir, "bundle.tar.*") }
-	fmt.Fprintf(e.Log, "the delta has %d KB, the first bundle %d KB\n", parts(made[0])/1000, parts(filepath.Join(e.Work, "stick"))/1000)
+	fmt.Fprintf(e.Log, "size of the delta: %d KB, of the first bundle: %d KB\n", parts(made[0])/1000, parts(filepath.Join(e.Work, "stick"))/1000)
 	return filepath.Base(made[0]), nil
 }
 
-// PlugDelta does what INSTALL.txt of a delta says.
+// PlugDelta runs the first steps of a delta's INSTALL.txt.
 func PlugDelta(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
 	return errors.Join(m.AttachStick(ctx, stick), e.Script(ctx, m,
 		"cd "+lab.StickPath+"/"+delta+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -U --oldpackage --replacepkgs airgap.rpm"))
 }
 
-func baseless(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
+func refusedWithoutBase(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
 	if err := PlugDelta(ctx, e, m, stick, delta); err != nil {
 		return err
 	}
@@ -241,7 +239,7 @@ func installDelta(ctx context.Context, e *Env, m lab.Machine, stick, delta strin
 	}
 	done, err := e.AirgapOn(ctx, m, "", "install", LabSkips, lab.StickPath+"/"+delta)
 	if err == nil && done.Changed == 0 {
-		err = fmt.Errorf("install says %+v", done)
+		err = fmt.Errorf("install reports %+v", done)
 	}
 	if err != nil {
 		return err

@@ -14,10 +14,10 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// Pusher is the site's user who may push to the registries.
+// Pusher is the site's user with push access to the registries.
 const Pusher = "ci"
 
-// Pushers lets the site's user push to the registries of these hosts.
+// Pushers gives Pusher push access to the registries of these hosts.
 func Pushers(ctx context.Context, e *Env, hosts ...lab.Machine) error {
 	e.PusherPassword = rand.Text()
 	if err := e.Book.Add(secrets.Password, "of "+Pusher, e.PusherPassword); err != nil {
@@ -35,8 +35,8 @@ func Pushers(ctx context.Context, e *Env, hosts ...lab.Machine) error {
 	return nil
 }
 
-// PushOwn pushes an image of the site's own, made of one that a bundle brought,
-// to the registry of one host. The site's tool runs on another server.
+// PushOwn pushes an image of the site to the registry of one host. It is based on an image of
+// the bundle. The site's tool, crane, runs on another server.
 func PushOwn(ctx context.Context, e *Env, to, from lab.Machine, tag string) error {
 	if err := BringCrane(ctx, e, from); err != nil {
 		return err
@@ -59,7 +59,7 @@ grep -q 'reserved for bundles' /run/crane.log
 	return r.Want("push to "+to.Name(), 0)
 }
 
-// BringCrane gives a server the site's tool, at /run/crane.
+// BringCrane copies crane to a server, at /run/crane.
 func BringCrane(ctx context.Context, e *Env, m lab.Machine) error {
 	crane, err := Crane(ctx, e)
 	if err != nil {
@@ -73,10 +73,11 @@ func BringCrane(ctx context.Context, e *Env, m lab.Machine) error {
 	return lab.PutFile(ctx, m, "/run/crane", 0o755, program)
 }
 
-// manyPulls are how many images are pulled at a time while a host dies.
+// manyPulls is the number of parallel image pulls during a power cut.
 const manyPulls = 20
 
-// PushBig pushes images that have nothing in common, 12 MB each, and brings crane.
+// PushBig copies crane to a server and pushes images of 12 MB each, which share only their
+// base layer.
 func PushBig(ctx context.Context, e *Env, to, from lab.Machine, count int) error {
 	if err := BringCrane(ctx, e, from); err != nil {
 		return err
@@ -100,10 +101,10 @@ done
 	return r.Want("push to "+to.Name(), 0)
 }
 
-// diesAmidPulls cuts the power of a registry host while its network is busy with
-// pulls, and wants every pod to run in time.
-func diesAmidPulls(ctx context.Context, e *Env, l *lab.Lab, dead, by lab.Machine) error {
-	for _, m := range []lab.Machine{l.Machines[0], dead} { // those that the two workers ask first
+// surviveLossDuringPulls cuts the power of a registry host while its network is busy with pulls, and
+// checks that every pod runs in time.
+func surviveLossDuringPulls(ctx context.Context, e *Env, l *lab.Lab, dead, by lab.Machine) error {
+	for _, m := range []lab.Machine{l.Machines[0], dead} { // the first registries of the two workers
 		if err := l.Slow(ctx, m, "40mbit"); err != nil {
 			return err
 		}
@@ -121,12 +122,12 @@ func diesAmidPulls(ctx context.Context, e *Env, l *lab.Lab, dead, by lab.Machine
 	}
 	const pulling = Kubectl + `get events --field-selector reason=Pulling -o jsonpath='{range .items[*]}{.involvedObject.name}{"\n"}{end}' | grep -c ^big`
 	const running = Kubectl + `get pods -l app=big --field-selector status.phase=Running -o name | wc -l`
-	const most = manyPulls * 3 / 4 // where a pod is not started at once, the others do not wait for it
+	const most = manyPulls * 3 / 4 // a pod that starts late must not delay the test
 	if err := e.Script(ctx, by, fmt.Sprintf(`for i in $(seq 60); do test "$(%s)" -ge %d && exit; sleep 0.5; done; exit 1`, pulling, most)); err != nil {
-		return fmt.Errorf("%d pulls at a time: %w", most, err)
+		return fmt.Errorf("wait for %d parallel pulls: %w", most, err)
 	}
-	time.Sleep(3 * time.Second) // layers are on their way
-	under, err := lab.Output(ctx, by, "sh", "-c", fmt.Sprintf("echo $(($(%s) - $(%s)))", pulling, running))
+	time.Sleep(3 * time.Second) // until the download of layers has started
+	pending, err := lab.Output(ctx, by, "sh", "-c", fmt.Sprintf("echo $(($(%s) - $(%s)))", pulling, running))
 	if err != nil {
 		return err
 	}
@@ -134,21 +135,21 @@ func diesAmidPulls(ctx context.Context, e *Env, l *lab.Lab, dead, by lab.Machine
 		return err
 	}
 	began := time.Now()
-	if n, err := strconv.Atoi(under); err != nil || n < manyPulls/2 {
-		return fmt.Errorf("%q of %d pulls were under way when %s was to die", under, manyPulls, dead.Name())
+	if n, err := strconv.Atoi(pending); err != nil || n < manyPulls/2 {
+		return fmt.Errorf("got %q of %d pulls in progress at the power cut of %s, want at least half", pending, manyPulls, dead.Name())
 	}
 	r, err = e.On(ctx, by, "", "sh", "-c", Kubectl+"wait pod -l app=big --for=condition=Ready --timeout=120s")
 	if err != nil {
 		return err
 	}
-	if err := r.Want("pods whose images were being pulled", 0); err != nil {
+	if err := r.Want("pods with interrupted pulls", 0); err != nil {
 		return errors.Join(err, e.Script(ctx, by, Kubectl+"get events --sort-by=.lastTimestamp >&2; exit 1"))
 	}
-	fmt.Fprintf(e.Log, "ha: %d pods run %.1f s after %s has died during %s of their pulls\n", manyPulls, time.Since(began).Seconds(), dead.Name(), under)
-	return errors.Join(within(began, haPodsLimit, "pods whose images were being pulled"), e.Script(ctx, by, Kubectl+"delete pod -l app=big --now"))
+	fmt.Fprintf(e.Log, "ha: %d pods run %.1f s after the power cut of %s during %s of their pulls\n", manyPulls, time.Since(began).Seconds(), dead.Name(), pending)
+	return errors.Join(within(began, haPodsLimit, "pods with interrupted pulls"), e.Script(ctx, by, Kubectl+"delete pod -l app=big --now"))
 }
 
-// OnAll wants the pushed image on the registries of all these hosts soon.
+// OnAll checks that the pushed image is on the registries of all these hosts within 30 s.
 func OnAll(ctx context.Context, e *Env, tag string, hosts ...lab.Machine) error {
 	for _, m := range hosts {
 		url := fmt.Sprintf("https://%s:5000/v2/team/hello/manifests/%s", m.Addr(), tag)
@@ -159,11 +160,11 @@ func OnAll(ctx context.Context, e *Env, tag string, hosts ...lab.Machine) error 
 	return nil
 }
 
-// lagOf wants status to say that this host cannot follow another one's registry.
+// lagOf checks that status reports that this host cannot follow another host's registry.
 func lagOf(ctx context.Context, e *Env, m, away lab.Machine) error {
 	r, err := e.Must(ctx, m, nil, "airgap", "status")
 	if err == nil && !strings.Contains(r.Stdout, "cannot follow "+away.Addr().String()+":5000") {
-		err = fmt.Errorf("status on %s does not say that %s is away:\n%s", m.Name(), away.Name(), r.Stdout)
+		err = fmt.Errorf("status on %s does not report that %s is unreachable:\n%s", m.Name(), away.Name(), r.Stdout)
 	}
 	return err
 }

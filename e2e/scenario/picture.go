@@ -17,8 +17,8 @@ import (
 //go:embed picture.sh
 var pictureScript string
 
-// Picture is what a host is like: files, packages, units, processes, kernel
-// settings, network, packet filter. Lines of picture.sh, with their number.
+// Picture is the state of a host: files, packages, units, processes, kernel settings,
+// network, packet filter. It contains the lines of picture.sh and the count of each line.
 type Picture map[string]int
 
 // Picture takes a picture of a server.
@@ -26,19 +26,19 @@ func (e *Env) Picture(ctx context.Context, m lab.Machine) (Picture, error) {
 	return pictureBut(ctx, e, m, "")
 }
 
-// TakePicture is Picture for a variable that is there already.
+// TakePicture takes a picture like Picture and stores it in to.
 func (e *Env) TakePicture(ctx context.Context, m lab.Machine, to *Picture) (err error) {
 	*to, err = e.Picture(ctx, m)
 	return err
 }
 
-// LivePicture leaves out what a running cluster writes all the time: the data
-// of etcd and containerd, and logs.
+// LivePicture takes a picture without the data that a running cluster writes all the time:
+// the data of etcd and containerd, and logs.
 func LivePicture(ctx context.Context, e *Env, m lab.Machine) (Picture, error) {
 	return pictureBut(ctx, e, m, "-path /var/lib/etcd -o -path /var/lib/containerd -o -path /run/containerd -o -path /run/runc -o -path /var/log -o")
 }
 
-// pictureBut leaves out what an expression for find matches.
+// pictureBut takes a picture without the files that live, an expression of find, matches.
 func pictureBut(ctx context.Context, e *Env, m lab.Machine, live string) (Picture, error) {
 	r, err := e.On(ctx, m, "export SYSTEMD_BUS_TIMEOUT=300\nlive='"+live+"'\n"+pictureScript, "sh")
 	if err != nil {
@@ -56,13 +56,13 @@ func pictureBut(ctx context.Context, e *Env, m lab.Machine, live string) (Pictur
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("take a picture of %s: %w", m.Name(), err)
 	}
-	if r.Stderr != "" { // half a picture equals other halves
+	if r.Stderr != "" { // the picture may be incomplete
 		return nil, fmt.Errorf("take a picture of %s: %s", m.Name(), r.Stderr)
 	}
 	return p, nil
 }
 
-// difference is what is gone since before ("- ") and what has come ("+ ").
+// difference returns the removed lines ("- ") and the new lines ("+ ") since before.
 func (p Picture) difference(before Picture) []string {
 	var lines []string
 	for line, n := range before {
@@ -75,18 +75,18 @@ func (p Picture) difference(before Picture) []string {
 			lines = append(lines, "+ "+line)
 		}
 	}
-	// What is gone and what has come stand together.
+	// Put the old and the new line of a change next to each other.
 	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[2:]+a[:1], b[2:]+b[:1]) })
 	return lines
 }
 
-// Exception is a difference that is as it should be.
+// Exception is an allowed difference.
 type Exception struct {
 	Lines string // a regular expression
 	Why   string
 }
 
-// AsBefore takes a picture and wants it to equal an earlier one but for the
+// AsBefore takes a picture and compares it with an earlier one. It allows only the
 // exceptions.
 func (e *Env) AsBefore(ctx context.Context, m lab.Machine, before Picture, exceptions ...Exception) error {
 	now, err := e.Picture(ctx, m)
@@ -96,7 +96,7 @@ func (e *Env) AsBefore(ctx context.Context, m lab.Machine, before Picture, excep
 	return Equal(e, now, before, m.Name(), exceptions...)
 }
 
-// Equal wants two pictures to be the same but for the exceptions.
+// Equal compares two pictures. It allows only the exceptions.
 func Equal(e *Env, now, before Picture, what string, exceptions ...Exception) error {
 	lines := now.difference(before)
 	for _, x := range exceptions {
@@ -114,5 +114,5 @@ func Equal(e *Env, now, before Picture, what string, exceptions ...Exception) er
 	if err := os.WriteFile(all, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s is not as it was: %d differences, all in %s\n%s", what, len(lines), all, strings.Join(lines[:min(len(lines), 40)], "\n"))
+	return fmt.Errorf("%s has changed: %d differences, all in %s\n%s", what, len(lines), all, strings.Join(lines[:min(len(lines), 40)], "\n"))
 }

@@ -1,6 +1,6 @@
-# Prints what a host is like, one thing a line: SECTION, a tab, the thing.
-# Left out is only what changes by itself on an idle host: counters, and the
-# services that D-Bus starts when they are asked and that end when idle.
+# Prints the state of a host, one item for each line: SECTION, a tab, the item. It leaves out
+# only items that change on an idle host: counters, and the services that D-Bus starts on
+# request and that end when idle.
 set -f # the patterns below are for find
 export LC_ALL=C
 on_demand='systemd-(timedat|hostnam|locale)'
@@ -19,8 +19,8 @@ getent group | say group
 systemctl list-unit-files --plain --no-legend --no-pager | awk '{ print $1, $2 }' | say unit-file
 systemctl list-units --all --plain --no-legend --no-pager | awk '{ print $1, $2, $3 }' | grep -vE "\.device |^$on_demand" | say unit
 systemctl list-units --failed --plain --no-legend --no-pager | awk '{ print $1 }' | say failed
-# Those alone that are still there at a second look: units and the kubelet run
-# iptables, systemctl and others for a moment.
+# Only processes that still run at a second check: units and the kubelet run iptables,
+# systemctl and others for a moment.
 first=" $(ps -eo pid= | tr -s ' \n' ' ') "
 sleep 3
 ps -eo pid=,comm= | awk -v first="$first" 'index(first, " " $1 " ") { $1 = ""; print substr($0, 2) }' | grep -vE "^($on_demand|kworker/|(sh|ps|sed|grep|sort)$)" | sort -u | say process
@@ -28,7 +28,7 @@ ss -Hln -t -u | awk '{ print $1, $5 }' | sort -u | say listens
 ss -Hln -x | awk '{ print $5 }' | grep '^/' | sort -u | say listens
 
 sysctl -a 2>/dev/null | grep -vE '^(fs\.(dentry-state|file-nr|inode-nr|inode-state|quota\..*)|kernel\.(ns_last_pid|pty\.nr|random\..*)|net\.netfilter\.nf_conntrack_count) ' | say sysctl
-nft list tables >/dev/null # loads what it needs, as the list of rules below would
+nft list tables >/dev/null # loads its modules, as the list of rules below would
 cut -d' ' -f1 /proc/modules 2>/dev/null | say module
 awk '{ print $2, $3 }' /proc/self/mounts | grep -v '^/run/media/stick ' | say mount
 find /sys/fs/cgroup -type d -path '*kubepods*' | say cgroup

@@ -9,19 +9,19 @@ import (
 	"path/filepath"
 )
 
-// registry3Version is the registry that many sites have, and that airgap's is
-// measured beside.
+// registry3Version is the version of registry:3, which many sites use. The benchmarks compare
+// airgap's registry with it.
 const registry3Version = "v3.1.2"
 
-// Registry3 is registry:3 with its files in a directory of its own. Everybody may
-// push and pull.
+// Registry3 is registry:3 with its files in a separate directory. It needs no login to push
+// and pull.
 type Registry3 struct {
 	Argv []string // runs it in the foreground
 	CA   string   // PEM
 }
 
-// NewRegistry3 builds the program, once, and writes its configuration and a
-// certificate into dir.
+// NewRegistry3 builds the program once, and writes its configuration and a certificate to
+// dir.
 func NewRegistry3(ctx context.Context, e *Env, dir string, at netip.AddrPort) (r Registry3, err error) {
 	bin := filepath.Join(e.Cache, "bin")
 	build := exec.CommandContext(ctx, "go", "install", "-trimpath", "-ldflags", "-s -w", "github.com/distribution/distribution/v3/cmd/registry@"+registry3Version)
@@ -43,8 +43,8 @@ http: {addr: %q, tls: {certificate: %q, key: %q}}
 	return r, os.WriteFile(file, []byte(text), 0o600)
 }
 
-// SelfSigned writes registry.crt and registry.key for an address into dir, and
-// returns the certificate, which vouches for itself.
+// SelfSigned writes registry.crt and registry.key for an address to dir, and returns the
+// self-signed certificate as PEM.
 func SelfSigned(ctx context.Context, dir string, addr netip.Addr) (pem string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -53,7 +53,7 @@ func SelfSigned(ctx context.Context, dir string, addr netip.Addr) (pem string, e
 	out, err := exec.CommandContext(ctx, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "90",
 		"-subj", "/CN=registry", "-addext", "subjectAltName=IP:"+addr.String(), "-keyout", filepath.Join(dir, "registry.key"), "-out", crt).CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("make a certificate: %w: %s", err, out)
+		return "", fmt.Errorf("create a certificate: %w: %s", err, out)
 	}
 	text, err := os.ReadFile(crt)
 	return string(text), err

@@ -10,18 +10,18 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// Reset compares whole hosts: after airgap reset a server is as it was before
-// install, however far that came, and can be installed again.
+// Reset compares complete hosts: after airgap reset a server is the same as before install,
+// also after an interrupted install, and can be installed again.
 func Reset(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		var bare, begun, bareWorker Picture
 		return e.InOrder([]Part{
-			{"other people's things", func() error { return errors.Join(furnish(ctx, e, first), furnish(ctx, e, worker)) }},
+			{"the site's own configuration", func() error { return errors.Join(configureSite(ctx, e, first), configureSite(ctx, e, worker)) }},
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.MakeBundle(ctx, stick) }},
-			{"nothing unknown may run", func() error { return errors.Join(Harden(ctx, e, first), Harden(ctx, e, worker)) }},
+			{"fapolicyd blocks unknown programs", func() error { return errors.Join(Harden(ctx, e, first), Harden(ctx, e, worker)) }},
 			{"pictures before", func() error {
 				return errors.Join(e.TakePicture(ctx, first, &bare), e.TakePicture(ctx, worker, &bareWorker))
 			}},
@@ -33,25 +33,25 @@ func Reset(ctx context.Context, e *Env) error {
 				return err
 			}},
 			{"killed while the bundle is copied", func() error {
-				return halfWay(ctx, e, first, "test -e /var/lib/airgap/store/bank/bundle.tar.000", begun)
+				return killAndReset(ctx, e, first, "test -e /var/lib/airgap/store/bank/bundle.tar.000", begun)
 			}},
-			{"killed while dnf installs", func() error { return halfWay(ctx, e, first, "test -s /var/lib/airgap/dnf/installed.json", begun) }},
+			{"killed while dnf installs", func() error { return killAndReset(ctx, e, first, "test -s /var/lib/airgap/dnf/installed.json", begun) }},
 			{"killed during kubeadm init", func() error {
-				return halfWay(ctx, e, first, "test -n \"$(ls /run/containerd/io.containerd.runtime.v2.task/k8s.io 2>/dev/null)\"", begun)
+				return killAndReset(ctx, e, first, "test -n \"$(ls /run/containerd/io.containerd.runtime.v2.task/k8s.io 2>/dev/null)\"", begun)
 			}},
 			{"install on the host that was reset", func() error { return e.InstallOnce(ctx, first) }},
 			{"join", func() error { return e.Join(ctx, first, worker, stick) }},
 			{"a workload", func() error { return e.Workload(ctx, first) }},
-			{"the site's own setting of containerd counts", func() error {
+			{"containerd uses the site's own setting", func() error {
 				return e.Script(ctx, first, "/opt/airgap/bin/containerd --config /etc/containerd/config.toml config dump | grep -q 'max_concurrent_downloads = 7'")
 			}},
 			{"dnf keeps the packages", func() error { return locked(ctx, e, first) }},
 			{"only the runtime starts flannel", func() error { return onlyRuntime(ctx, e, first, worker) }},
-			{"the firewall lets ours in, and no more", func() error { return firewalled(ctx, e, first, worker) }},
-			{"a process that a killed runc has left frozen", func() error { return strand(ctx, e, worker) }},
+			{"the firewall opens only the cluster's ports", func() error { return firewalled(ctx, e, first, worker) }},
+			{"a process that a killed runc has left frozen", func() error { return leaveFrozenProcess(ctx, e, worker) }},
 			{"reset of the worker", func() error { return ResetAll(ctx, e, worker, bareWorker) }},
 			{"reset of the control plane, killed", func() error { return resetKilled(ctx, e, first, begun) }},
-			{"install over the data that was kept", func() error { return e.InstallOnce(ctx, first) }},
+			{"install with the kept data", func() error { return e.InstallOnce(ctx, first) }},
 			{"reset of the control plane", func() error {
 				if err := first.PullStick(ctx); err != nil {
 					return err
@@ -62,11 +62,11 @@ func Reset(ctx context.Context, e *Env) error {
 	})
 }
 
-// furnish gives a server what a bank's may have: a firewalld that runs, set up
-// by hand and changed since, a hardened setting that routing changes, packet
-// filter rules in a table of their own and in one that iptables shares, an
-// interface, a file where the pod network writes its own.
-func furnish(ctx context.Context, e *Env, m lab.Machine) error {
+// configureSite configures a server like a site's server: a running firewalld with manual settings
+// and later changes, a hardened setting that routing changes, packet filter rules in a
+// separate table and in one that iptables shares, an interface, and a file in the directory
+// of the pod network.
+func configureSite(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.Script(ctx, m,
 		"sysctl -qw net.ipv4.conf.all.accept_redirects=0",
 		"nft add table inet bank && nft 'add chain inet bank in { type filter hook input priority 10; policy accept; }' && nft add rule inet bank in tcp dport 9999 drop",
@@ -74,17 +74,17 @@ func furnish(ctx context.Context, e *Env, m lab.Machine) error {
 		"ip link add bank0 type bridge && ip address add 10.99.0.1/24 dev bank0 && ip link set bank0 up",
 		"mkdir -p /etc/cni/net.d && echo podman >/etc/cni/net.d/README",
 		"mkdir -p /etc/containerd/conf.d && printf 'version = 3\n[plugins.\"io.containerd.cri.v1.images\"]\nmax_concurrent_downloads = 7\n' >/etc/containerd/conf.d/bank.toml",
-		"cat >/etc/firewalld/zones/public.xml <<'END'\n"+theirZone+"END",
+		"cat >/etc/firewalld/zones/public.xml <<'END'\n"+siteZone+"END",
 		"systemctl enable --now firewalld",
-		"firewall-cmd --add-port=9100/tcp",                  // until the next reload: ours must not be one
-		"firewall-cmd --zone=trusted --add-interface=bank0", // too; firewalld keeps the empty chains of a zone that is used no more
+		"firewall-cmd --add-port=9100/tcp",                  // lost at the next reload: airgap must not reload
+		"firewall-cmd --zone=trusted --add-interface=bank0", // also lost; firewalld keeps the empty chains of an unused zone
 		"printf '# change 4711\nopenssl-1:3.2.2-6.el9.*' >/etc/dnf/plugins/versionlock.list",
 		"firewall-cmd --permanent --zone=internal --add-source=10.99.0.0/24 && firewall-cmd --zone=internal --add-source=10.99.0.0/24",
 	)
 }
 
-// theirZone is written by hand: firewalld would write it in another form.
-const theirZone = `<?xml version="1.0" encoding="utf-8"?>
+// siteZone is a handwritten zone: firewalld would write it in another format.
+const siteZone = `<?xml version="1.0" encoding="utf-8"?>
 <zone>
   <short>Public</short> <!-- change 4711 -->
   <service name="ssh"/>
@@ -93,9 +93,9 @@ const theirZone = `<?xml version="1.0" encoding="utf-8"?>
 </zone>
 `
 
-// strand puts a process among the pods' that no runtime knows and no signal reaches, as a
-// runc does that is killed while it makes a container with cgroup v1.
-func strand(ctx context.Context, e *Env, m lab.Machine) error {
+// leaveFrozenProcess creates a frozen process in the pods' cgroup that no runtime knows and no signal
+// reaches. With cgroup v1, a killed runc can leave such a process.
+func leaveFrozenProcess(ctx context.Context, e *Env, m lab.Machine) error {
 	const lost = "set -e; sleep 10000 & p=$!; for h in freezer systemd unified pids; do d=/sys/fs/cgroup/$h/kubepods.slice/lost.scope; mkdir $d; echo $p >$d/cgroup.procs; done" +
 		"; echo FROZEN >/sys/fs/cgroup/freezer/kubepods.slice/lost.scope/freezer.state"
 	return e.Script(ctx, m,
@@ -103,22 +103,22 @@ func strand(ctx context.Context, e *Env, m lab.Machine) error {
 		"read p </sys/fs/cgroup/freezer/kubepods.slice/lost.scope/cgroup.procs; kill -9 $p; sleep 1; read p </sys/fs/cgroup/freezer/kubepods.slice/lost.scope/cgroup.procs")
 }
 
-// locked asks dnf itself, which is to leave neither cache nor log behind.
+// locked checks dnf's version lock. dnf must leave no cache and no log.
 func locked(ctx context.Context, e *Env, m lab.Machine) error {
 	const ask = "dnf --setopt=cachedir=/tmp/dnf --setopt=logdir=/tmp/dnf --disablerepo='*' versionlock list; rm -r /tmp/dnf"
 	_, err := e.Must(ctx, m, []string{"openssl-1:3.2.2-6.el9.*", "kubelet-0:1.36.3-", "kubectl-0:"}, "sh", "-c", ask)
 	return err
 }
 
-// firewalled reaches a Service from outside the cluster, and does not reach
-// what has no business with the worker: etcd, and what nobody opened.
+// firewalled checks that a Service is reachable from outside the cluster, and that a worker
+// cannot reach etcd and ports that are not open.
 func firewalled(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := e.Script(ctx, first, "firewall-cmd --state", Kubectl+`patch svc hello -p '{"spec":{"type":"NodePort","ports":[{"port":80,"targetPort":8080,"nodePort":30080}]}}'`); err != nil {
 		return err
 	}
 	if err := e.Script(ctx, worker,
-		"i=0; until curl -sf --max-time 5 http://10.88.0.11:30080/; do i=$((i+1)); [ $i -lt 20 ] || exit 1; sleep 1; done", // kube-proxy takes its time
-		"for i in 1 2 3 4 5 6; do curl -sf --max-time 5 http://10.88.0.11:30080/ || exit 1; done",                          // pods on both
+		"i=0; until curl -sf --max-time 5 http://10.88.0.11:30080/; do i=$((i+1)); [ $i -lt 20 ] || exit 1; sleep 1; done", // kube-proxy needs some time
+		"for i in 1 2 3 4 5 6; do curl -sf --max-time 5 http://10.88.0.11:30080/ || exit 1; done",                          // the pods are on both hosts
 		"curl -sk --max-time 5 https://10.88.0.11:6443/healthz",
 	); err != nil {
 		return err
@@ -135,25 +135,25 @@ func firewalled(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	return nil
 }
 
-// InstallOnce installs on a server and wants that to have changed it.
+// InstallOnce installs on a server and checks that install has changed it.
 func (e *Env) InstallOnce(ctx context.Context, m lab.Machine) error {
 	done, err := e.AirgapOn(ctx, m, "", "install", LabSkips, lab.StickPath+"/bank")
 	if err == nil && done.Changed == 0 {
-		err = fmt.Errorf("install says %+v", done)
+		err = fmt.Errorf("install reports %+v", done)
 	}
 	return err
 }
 
-// Always are the exceptions of every reset.
+// Always returns the exceptions of every reset.
 func Always() []Exception {
 	return []Exception{
-		{`^[+-] unit\tnetwork-online\.target `, "the kubelet's unit waited for the network; that it is there is no longer news, and only a reboot unsays it"},
-		{`^\+ (file|content)\t.* /root/\.kube[/ ]`, "the cache of the kubectl that this scenario calls, not airgap"},
+		{`^[+-] unit\tnetwork-online\.target `, "the kubelet's unit has started the target, and only a reboot stops it"},
+		{`^\+ (file|content)\t.* /root/\.kube[/ ]`, "the cache of kubectl, which the scenario calls, not airgap"},
 	}
 }
 
-// halfWay kills an install once it has come so far, and resets the host.
-func halfWay(ctx context.Context, e *Env, m lab.Machine, soFar string, before Picture) error {
+// killAndReset kills an install when the condition soFar holds, resets the host and compares it.
+func killAndReset(ctx context.Context, e *Env, m lab.Machine, soFar string, before Picture) error {
 	if err := e.Killed(ctx, m, "airgap install "+LabSkips+" "+lab.StickPath+"/bank", soFar); err != nil {
 		return err
 	}
@@ -163,8 +163,8 @@ func halfWay(ctx context.Context, e *Env, m lab.Machine, soFar string, before Pi
 	return e.AsBefore(ctx, m, before, Always()...)
 }
 
-// Killed starts a command and kills it with SIGKILL as soon as a condition of
-// the shell holds. Its children live on. What it said is shown where it ended before.
+// Killed starts a command and kills it with SIGKILL when the shell condition soFar holds. Its
+// children continue to run. If the command ends before, Killed fails with its output.
 func (e *Env) Killed(ctx context.Context, m lab.Machine, command, soFar string) error {
 	return e.Script(ctx, m, `out=$(mktemp); trap 'rm -f $out' EXIT
 		`+command+` >$out 2>&1 &
@@ -172,7 +172,7 @@ func (e *Env) Killed(ctx context.Context, m lab.Machine, command, soFar string) 
 		kill -9 $! || exit 1; wait $! 2>/dev/null; true`)
 }
 
-// ResetAll takes everything back, airgap.rpm and its key at last.
+// ResetAll resets the host, removes airgap.rpm and its key, and compares the host with bare.
 func ResetAll(ctx context.Context, e *Env, m lab.Machine, bare Picture, also ...Exception) error {
 	plan, err := e.Must(ctx, m, []string{"Remove this node from the cluster", "It deletes:", "/var/lib/c"}, "airgap", "reset", "--dry-run", "--wipe-data")
 	if err != nil {
@@ -202,12 +202,12 @@ func ResetAll(ctx context.Context, e *Env, m lab.Machine, bare Picture, also ...
 
 func userStays() Exception {
 	return Exception{
-		`^[+-] (user|group)\tairgap(-approver)?:|(/etc/(passwd|group|shadow|gshadow)-?|/etc/\.pwd\.lock)\b`, "airgap.rpm leaves its users, as packages do: a number given out again could own somebody's files",
+		`^[+-] (user|group)\tairgap(-approver)?:|(/etc/(passwd|group|shadow|gshadow)-?|/etc/\.pwd\.lock)\b`, "airgap.rpm keeps its users, as packages do: a new user with the same ID would own their files",
 	}
 }
 
-// resetKilled resets a control-plane host without wiping its data, dies on the
-// way, and goes on. The data is where reset says it is.
+// resetKilled resets a control-plane host without --wipe-data, kills the reset and continues
+// it. The kept data is in the directories that reset reports.
 func resetKilled(ctx context.Context, e *Env, m lab.Machine, begun Picture) error {
 	if err := e.Killed(ctx, m, "airgap reset --yes", `grep -q '"step":"runtime","event":"undone"' /var/lib/airgap/journal.jsonl`); err != nil {
 		return err
@@ -217,12 +217,12 @@ func resetKilled(ctx context.Context, e *Env, m lab.Machine, begun Picture) erro
 		return err
 	}
 	if strings.Contains(r.Stderr, "kubeadm") {
-		return fmt.Errorf("the reset that went on did again what was done:\n%s", r.Stderr)
+		return fmt.Errorf("the continued reset repeated completed steps:\n%s", r.Stderr)
 	}
 	if err := e.Script(ctx, m, "test -s /var/lib/airgap/kept/etcd-*/snap/db", "test -s /var/lib/airgap/backup/*/etcd.db"); err != nil {
 		return err
 	}
 	return e.AsBefore(ctx, m, begun, append(Always(), Exception{
-		`^\+ (file|content)\t.* /var/(lib/airgap/(store|kept|backup)|lib/containerd|log/airgap|log/kubernetes|log/pods|log/containers)[/ ]`, "data, which goes with --wipe-data",
+		`^\+ (file|content)\t.* /var/(lib/airgap/(store|kept|backup)|lib/containerd|log/airgap|log/kubernetes|log/pods|log/containers)[/ ]`, "data, which only --wipe-data removes",
 	})...)
 }

@@ -1,10 +1,9 @@
-// Package scenario is what the lab proves: whole jobs, done with the real
-// program on real servers, and every wrong input that must not do harm.
+// Package scenario contains the scenarios of the lab: complete workflows with the real
+// program on servers with a real operating system, and wrong inputs that must change nothing.
 //
-// A scenario gets an Env: the built program, the running upstream, a work
-// directory, and servers on request. It fails with the first thing that is
-// not as it should be; the servers' logs are kept then. On success nothing is
-// left behind.
+// A scenario gets an Env: the built program, the running upstream, a work directory, and
+// servers on request. It stops at the first failure and keeps the servers' logs. After
+// success, it leaves no files and no servers.
 package scenario
 
 import (
@@ -27,16 +26,16 @@ import (
 	"airgap.dev/airgap/e2e/upstream"
 )
 
-// Scenario is one job to prove.
+// Scenario is one workflow to test.
 type Scenario struct {
 	Name, Title string
 	Run         func(ctx context.Context, e *Env) error
-	Needs       []Need // none where any host will do, also one of others
+	Needs       []Need // empty if it also runs on foreign hosts
 }
 
-// Env is what a scenario works with.
+// Env is the environment of a scenario.
 type Env struct {
-	Program  string // the airgap binary; airgap-nvml and airgap-probe lie beside it
+	Program  string // the airgap binary; airgap-nvml and airgap-probe are in the same directory
 	Cache    string
 	Work     string // a directory of this run, removed after success
 	Upstream *upstream.Server
@@ -45,17 +44,17 @@ type Env struct {
 
 	run string // name of the lab
 
-	hosts *lab.Hosts // those of others that it runs on; nil in the lab
+	hosts *lab.Hosts // foreign hosts; nil in the lab
 
 	PusherPassword string // of the site's user for the registries
 
-	Book     *secrets.Book  // what must be nowhere but where it belongs
-	Rules    []secrets.Rule // where this scenario's servers have some, beside the usual places
-	said     []reply        // of commands
-	saidLock sync.Mutex
+	Book        *secrets.Book  // the secrets of the run, which must be only in allowed places
+	Rules       []secrets.Rule // additional allowed places on this scenario's servers
+	replies     []reply        // outputs of commands
+	repliesLock sync.Mutex
 }
 
-// Run runs one scenario from preparation to the last trace removed.
+// Run prepares and runs one scenario, and cleans up.
 func Run(ctx context.Context, s Scenario, program string, log io.Writer, terminal bool) error {
 	e, err := Prepared(ctx, s.Name, program, log)
 	if err != nil {
@@ -63,30 +62,29 @@ func Run(ctx context.Context, s Scenario, program string, log io.Writer, termina
 	}
 	e.Terminal = terminal
 	defer e.Upstream.Close()
-	return e.prove(ctx, s)
+	return e.runScenario(ctx, s)
 }
 
-// prove runs a scenario, and leaves nothing behind on this machine when it passes.
-func (e *Env) prove(ctx context.Context, s Scenario) error {
+// runScenario runs a scenario, and removes the work directory after success.
+func (e *Env) runScenario(ctx context.Context, s Scenario) error {
 	began := time.Now()
 	if err := s.Run(ctx, e); err != nil {
-		return fmt.Errorf("scenario %s after %.0f s (work kept in %s): %w", s.Name, time.Since(began).Seconds(), e.Work, err)
+		return fmt.Errorf("scenario %s after %.0f s (work directory kept: %s): %w", s.Name, time.Since(began).Seconds(), e.Work, err)
 	}
 	fmt.Fprintf(e.Log, "PASS %s in %.1f s\n", s.Name, time.Since(began).Seconds())
 	return os.RemoveAll(e.Work)
 }
 
-// Part is a piece of a scenario, with its name for people.
+// Part is a part of a scenario, with a title for the log.
 type Part struct {
 	Title string
-	Run   func() error // nil where it is left out
+	Run   func() error // nil if the part is skipped
 }
 
-// Helper is a program that lies beside airgap, and that airgap.rpm takes along.
+// Helper returns the path of a program next to airgap that airgap.rpm contains.
 func (e *Env) Helper(name string) string { return filepath.Join(filepath.Dir(e.Program), name) }
 
-// InOrder runs the parts and writes how long each took, up to the first that
-// fails.
+// InOrder runs the parts in order and logs their durations. It stops at the first failure.
 func (e *Env) InOrder(parts []Part) error {
 	for _, p := range parts {
 		if p.Run == nil {
@@ -102,7 +100,8 @@ func (e *Env) InOrder(parts []Part) error {
 	return nil
 }
 
-// Prepared is an Env for other packages: prepared, its work directory empty.
+// Prepared builds the lab's requirements, starts the upstream and returns an Env with an
+// empty work directory.
 func Prepared(ctx context.Context, name, program string, log io.Writer) (*Env, error) {
 	e, err := newEnv(name, program, log)
 	if err != nil {
@@ -117,7 +116,7 @@ func Prepared(ctx context.Context, name, program string, log io.Writer) (*Env, e
 	return e, e.login()
 }
 
-// newEnv is an Env without upstream, its work directory empty.
+// newEnv returns an Env without upstream, with an empty work directory.
 func newEnv(name, program string, log io.Writer) (*Env, error) {
 	program, err := filepath.Abs(program)
 	if err != nil {
@@ -134,9 +133,9 @@ func newEnv(name, program string, log io.Writer) (*Env, error) {
 	return e, errors.Join(os.RemoveAll(e.Work), os.MkdirAll(e.Work, 0o755))
 }
 
-// Prepare builds what every scenario needs, once: upstream, and meanwhile the
-// disk of containers. That of emulated machines is built for the first who
-// asks. Before any of it, it fails where this machine cannot carry the servers.
+// Prepare builds the requirements of all scenarios once: the upstream, and in parallel the
+// disk of containers. The first scenario with emulated machines builds their disk. Prepare
+// first checks that this machine's kernel supports the servers.
 func Prepare(ctx context.Context, log io.Writer) (cache string, err error) {
 	if err := kernel.Ready(ctx); err != nil {
 		return "", err
@@ -145,9 +144,9 @@ func Prepare(ctx context.Context, log io.Writer) (cache string, err error) {
 		return "", err
 	}
 	if _, err := os.Stat(filepath.Join(cache, "stages")); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(log, "The first time on this machine: Kubernetes, containerd and all else that an upstream has is built from source,\nabout twenty minutes on 2 cores. It stays in %s; later runs begin at once.\n", cache)
+		fmt.Fprintf(log, "First run on this machine: building Kubernetes, containerd and the other components from source,\nabout twenty minutes on 2 cores. The result stays in %s; later runs start at once.\n", cache)
 	}
-	both := &shared{w: log}
+	both := &lockedWriter{w: log}
 	g, building := errgroup.WithContext(ctx)
 	g.Go(func() error { return upstream.Build(building, cache, both) })
 	g.Go(func() error { return root.BuildBase(building, cache, both) })
@@ -158,13 +157,13 @@ func Prepare(ctx context.Context, log io.Writer) (cache string, err error) {
 	return cache, servers.Build(ctx, log)
 }
 
-// shared is a writer for several at a time.
-type shared struct {
+// lockedWriter is a writer for several goroutines.
+type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-func (s *shared) Write(p []byte) (int, error) {
+func (s *lockedWriter) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.w.Write(p)
@@ -175,12 +174,12 @@ func (e *Env) Bank(ctx context.Context, n int, job func(*lab.Lab) error) error {
 	return e.BankOf(ctx, lab.KindContainer.Times(n), job)
 }
 
-// BankOf boots servers for job, looks for secrets everywhere after it, and takes
-// the servers down. When job fails, or a secret is found, their logs are kept
-// and the error says where.
+// BankOf boots servers for job, then searches for secrets and removes the servers. If job
+// fails or a secret is in a wrong place, it saves the logs and the error contains their
+// directory.
 func (e *Env) BankOf(ctx context.Context, nodes []lab.Kind, job func(*lab.Lab) error) error {
 	if e.hosts != nil {
-		return e.borrow(ctx, len(nodes), job)
+		return e.onHosts(ctx, len(nodes), job)
 	}
 	if old, err := lab.Open(e.Cache, e.run); err == nil {
 		if err := old.Down(ctx); err != nil {
@@ -204,7 +203,7 @@ func (e *Env) BankOf(ctx context.Context, nodes []lab.Kind, job func(*lab.Lab) e
 		}
 		err = fmt.Errorf("%w\nlogs of the servers: %s", err, logs)
 		if os.Getenv("AIRGAP_LAB_KEEP") != "" {
-			return err // left up for a look: go run ./cmd/lab --run NAME
+			return err // the servers keep running: go run ./cmd/lab --run NAME
 		}
 		if downErr := l.Down(context.WithoutCancel(ctx)); downErr != nil {
 			fmt.Fprintln(e.Log, "take down:", downErr)

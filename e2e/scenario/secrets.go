@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// container is a server whose disk and processes can be seen from outside.
+// container is a server with a disk and processes that are visible from outside.
 type container interface {
 	lab.Machine
 	Look(work func([]lab.Tree) error) error
@@ -23,13 +23,13 @@ type container interface {
 	Processes() ([]int, error)
 }
 
-// A guard watches over the secrets of a lab while a scenario works on it, and
-// looks for them everywhere in the end.
+// A guard collects the secrets of a lab during a scenario, and searches all places for them
+// at the end.
 type guard struct {
 	*Env
 	lab     *lab.Lab
-	servers []container   // seen from outside
-	inside  []lab.Machine // the others
+	servers []container   // visible from outside
+	inside  []lab.Machine // all other servers
 	watch   *lab.Watch
 	control control
 
@@ -40,10 +40,10 @@ type guard struct {
 	stopped chan error
 }
 
-// started is a string that a program was started with.
+// started is an argument or a variable of a program.
 type started struct {
 	server, program string
-	variable        bool // of its environment, else an argument
+	variable        bool // true: of its environment; false: an argument
 	text            string
 }
 
@@ -54,12 +54,11 @@ func (s started) String() string {
 	return s.server + ": argument of " + s.program
 }
 
-// guarded runs a job on a lab, and wants that every secret is where it belongs
-// and nowhere else.
+// guarded runs a job on a lab, and checks that secrets are only in allowed places.
 func (e *Env) guarded(ctx context.Context, l *lab.Lab, job func(*lab.Lab) error) error {
 	g := &guard{Env: e, lab: l, started: map[started]bool{}, stopped: make(chan error, 1)}
 	for _, m := range l.Machines {
-		if c, is := m.(container); is {
+		if c, ok := m.(container); ok {
 			g.servers = append(g.servers, c)
 		} else {
 			g.inside = append(g.inside, m)
@@ -77,7 +76,7 @@ func (e *Env) guarded(ctx context.Context, l *lab.Lab, job func(*lab.Lab) error)
 }
 
 func (g *guard) begin(ctx context.Context) (err error) {
-	if g.watch, err = g.lab.Watch(g.saw); err != nil {
+	if g.watch, err = g.lab.Watch(g.recordExec); err != nil {
 		return err
 	}
 	ctx, g.stop = context.WithCancel(ctx)
@@ -96,8 +95,8 @@ func (g *guard) end() (execs.Count, error) {
 	return programs, errors.Join(err, watchErr)
 }
 
-// saw keeps what a program was started with, each string once.
-func (g *guard) saw(server string, e execs.Exec) {
+// recordExec keeps a program's arguments and environment, each string once.
+func (g *guard) recordExec(server string, e execs.Exec) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	program := ""
@@ -112,8 +111,8 @@ func (g *guard) saw(server string, e execs.Exec) {
 	}
 }
 
-// collect goes round the places where servers keep keys: some are there only
-// for the moment in which a host joins.
+// collect periodically reads the directories with keys: some keys exist only for a moment,
+// while a host joins.
 func (g *guard) collect(ctx context.Context) error {
 	c := &secrets.Collector{Book: g.Book}
 	for n := 0; ; n++ {
@@ -130,7 +129,7 @@ func (g *guard) collect(ctx context.Context) error {
 	}
 }
 
-// look is at the short-lived every time, at all there is when it is asked to.
+// look reads the directory with short-lived keys, and with all also the other directories.
 func look(c *secrets.Collector, m container, all bool) error {
 	on := func(dir string) error { return c.Tree(m.Name(), filepath.Join(m.Root(), dir), dir) }
 	if err := on("/etc/kubernetes"); err != nil || !all {
@@ -146,8 +145,8 @@ func look(c *secrets.Collector, m container, all bool) error {
 	}))
 }
 
-// running notes what the processes of now have as arguments and environment:
-// those that were there before the watch, and titles given since.
+// running records the arguments and environments of the running processes: of processes
+// older than the watch, and process titles that have changed.
 func (g *guard) running() error {
 	for _, m := range g.servers {
 		pids, err := m.Processes()
@@ -157,7 +156,7 @@ func (g *guard) running() error {
 		for _, pid := range pids {
 			args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
 			env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-			g.saw(m.Name(), execs.Exec{Args: strings.Split(string(args), "\x00"), Env: strings.Split(string(env), "\x00")})
+			g.recordExec(m.Name(), execs.Exec{Args: strings.Split(string(args), "\x00"), Env: strings.Split(string(env), "\x00")})
 		}
 	}
 	return nil

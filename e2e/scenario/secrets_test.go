@@ -12,8 +12,8 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// TestGuard leaks a code on a server in every way there is, and wants each one
-// named, and nothing else; and the code itself in no message.
+// TestGuard leaks a token on a server in every possible way. The guard must report each leak
+// and nothing else. No message may contain the token.
 func TestGuard(t *testing.T) {
 	if os.Getenv("AIRGAP_LAB") == "" {
 		t.Skip("boots servers: set AIRGAP_LAB=1 as root")
@@ -24,8 +24,8 @@ func TestGuard(t *testing.T) {
 	}
 	const code = "zyxwvu.9876543210zyxwvu"
 	for name, leak := range map[string]struct {
-		script string // read from stdin, so that it is no argument itself
-		says   string // "" where it belongs
+		script string // read from stdin, so that it is not an argument
+		want   string // "" if the place is allowed
 	}{
 		"nothing":      {"true", ""},
 		"a kubeconfig": {"mkdir -p /etc/kubernetes; (umask 077; echo 'token: CODE' >/etc/kubernetes/bootstrap-kubelet.conf)", ""},
@@ -55,18 +55,18 @@ func TestGuard(t *testing.T) {
 			}
 			err := e.Bank(t.Context(), 1, func(l *lab.Lab) error { return findLeak(t.Context(), e, l.Machines[0], leak.script, code) })
 			t.Log(log.String())
-			said := fmt.Sprint(err)
+			message := fmt.Sprint(err)
 			switch {
-			case strings.Contains(said, code):
-				t.Errorf("the message has the code: %s", said)
-			case leak.says == "" && err != nil, leak.says != "" && !strings.Contains(said, leak.says):
-				t.Errorf("got %v, want %q", err, leak.says)
+			case strings.Contains(message, code):
+				t.Errorf("the message contains the token: %s", message)
+			case leak.want == "" && err != nil, leak.want != "" && !strings.Contains(message, leak.want):
+				t.Errorf("got %v, want %q", err, leak.want)
 			}
 		})
 	}
 }
 
-// TestGuardInside is TestGuard for an emulated machine, all at once.
+// TestGuardInside is TestGuard for an emulated machine, with all leaks at once.
 func TestGuardInside(t *testing.T) {
 	if os.Getenv("AIRGAP_LAB") == "" {
 		t.Skip("boots servers: set AIRGAP_LAB=1 as root")
@@ -89,16 +89,16 @@ T=CODE sleep 1000 >/dev/null 2>&1 &`
 		"node1:/etc/airgap/pki/ca.key has private key (node1:/etc/airgap/pki/ca.key): mode 0640", "node1:/tmp/copy has private key (node1:/etc/airgap/pki/ca.key): no rule allows it",
 	} {
 		if !strings.Contains(fmt.Sprint(err), want) {
-			t.Errorf("%q is not in %v", want, err)
+			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}
 	if strings.Contains(fmt.Sprint(err), code) {
-		t.Error("the message has the code")
+		t.Error("the message contains the token")
 	}
 }
 
-// fapolicyd starts one that does not know who comes from outside, and refuses
-// to let it read. Its unit may be up a moment before it guards.
+// fapolicyd starts fapolicyd with rules that deny all reads from outside. Its unit may be
+// active a moment before the rules apply.
 const fapolicyd = `printf 'allow perm=execute all : dir=/usr/\nallow perm=open all : all\n' >/etc/fapolicyd/rules.d/10-lab.rules
 sed -i 's/^uid = .*/uid = root/; s/^gid = .*/gid = root/; s/^trust = .*/trust = file/; s/^watch_fs = .*/&,overlay/; s/^do_stat_report = .*/do_stat_report = 0/' /etc/fapolicyd/fapolicyd.conf
 chown -R root: /var/lib/fapolicyd && systemctl start fapolicyd || exit

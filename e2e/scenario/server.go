@@ -17,7 +17,7 @@ func (e *Env) On(ctx context.Context, m lab.Machine, stdin string, args ...strin
 	return e.exec(ctx, m, lab.Cmd{Args: args, Stdin: strings.NewReader(stdin)})
 }
 
-// exec runs a command on a server and keeps what it says.
+// exec runs a command on a server and records its output.
 func (e *Env) exec(ctx context.Context, m lab.Machine, cmd lab.Cmd) (Result, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -25,17 +25,18 @@ func (e *Env) exec(ctx context.Context, m lab.Machine, cmd lab.Cmd) (Result, err
 		cmd.Stderr = os.Stderr
 		cmd.Stdout = io.MultiWriter(os.Stdout, &stdout)
 	}
-	asked := cmd.Args
-	cmd.Args = patient(asked)
+	args := cmd.Args
+	cmd.Args = withRetries(args)
 	err := m.Exec(ctx, cmd)
 	r := Result{Stdout: stdout.String(), Stderr: stderr.String()}
-	if exit, is := errors.AsType[*lab.ExitError](err); is {
+	if exit, ok := errors.AsType[*lab.ExitError](err); ok {
 		r.Code, err = exit.Code, nil
 	}
-	return r, errors.Join(err, heard(e, m.Name(), asked, r))
+	return r, errors.Join(err, record(e, m.Name(), args, r))
 }
 
-// Must runs a command on a server that has to end well.
+// Must runs a command on a server, and checks that its exit code is 0 and that its output
+// contains all parts.
 func (e *Env) Must(ctx context.Context, m lab.Machine, parts []string, args ...string) (Result, error) {
 	r, err := e.On(ctx, m, "", args...)
 	if err != nil {
@@ -44,13 +45,13 @@ func (e *Env) Must(ctx context.Context, m lab.Machine, parts []string, args ...s
 	return r, r.Want(fmt.Sprintf("%s: %s", m.Name(), strings.Join(args, " ")), 0, parts...)
 }
 
-// Soon is a shell line that tries another one, once a second, until it ends well; a minute
-// at most.
+// Soon returns a shell line that repeats another one once a second until it succeeds, for at
+// most a minute.
 func Soon(line string) string {
 	return "i=0; until " + line + "; do i=$((i+1)); [ $i -lt 60 ] || exit 1; sleep 1; done"
 }
 
-// Script runs shell lines on a server that all have to end well.
+// Script runs shell lines on a server. Each one must exit with 0.
 func (e *Env) Script(ctx context.Context, m lab.Machine, lines ...string) error {
 	for _, line := range lines {
 		if _, err := e.Must(ctx, m, nil, "sh", "-c", line); err != nil {

@@ -6,9 +6,7 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// What scenarios that run on hosts of others, too, may not take for granted.
-
-// ClusterName is the cluster's name, and that of its bundle.
+// ClusterName is the name of the cluster and of its bundle.
 func (e *Env) ClusterName() string {
 	if e.hosts != nil {
 		return e.hosts.Cluster
@@ -16,11 +14,11 @@ func (e *Env) ClusterName() string {
 	return "bank"
 }
 
-// OnStick is where a server finds the bundle.
+// OnStick is the directory of the bundle on a server.
 func (e *Env) OnStick() string { return lab.StickPath + "/" + e.ClusterName() }
 
-// Skips is the flag that leaves checks out: in the lab what a container cannot
-// pass, elsewhere what the file of hosts says.
+// Skips is the flag that skips checks: in the lab those that a container cannot pass, on
+// foreign hosts those of the hosts file.
 func (e *Env) Skips() string {
 	if e.hosts != nil {
 		return "--skip=" + strings.Join(e.hosts.Skip, ",")

@@ -12,8 +12,8 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// ThroughSSH is one command on the first server that does all four, and every
-// way in which others can make that hard.
+// ThroughSSH installs four servers with one command on the first one, and tests the problems
+// that the other servers can cause.
 func ThroughSSH(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.Bank(ctx, 4, func(l *lab.Lab) error {
@@ -24,15 +24,15 @@ func ThroughSSH(ctx context.Context, e *Env) error {
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.MakeBundle(ctx, stick, sshNodes()...) }},
 			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
-			{"nobody at a terminal", func() error { return strangers(ctx, e, first) }},
-			{"host keys, passwords, sudo refused", func() error { return vouch(ctx, e, l) }},
+			{"without a terminal", func() error { return refusedWithoutTerminal(ctx, e, first) }},
+			{"host keys, passwords, sudo refused", func() error { return confirmHostKeys(ctx, e, l) }},
 			{"a wrong key, a changed host key", func() error { return wrongKeys(ctx, e, first, others[0]) }},
-			{"no disk, remains of a cluster", func() error { return unfit(ctx, e, l) }},
+			{"a full disk, remains of a cluster", func() error { return refusedHosts(ctx, e, l) }},
 			{"Ctrl-C while the others join", func() error { return interruptFleet(ctx, e, first) }},
 			{"a reboot, a host that is busy", func() error { return reboot(ctx, e, first, others[0], others[1]) }},
 			{"two installs at once", func() error { return twoInstalls(ctx, e, first) }},
-			{"install goes on", func() error { return finishFleet(ctx, e, first) }},
-			{"again, and nothing changes", func() error { return fleetAgain(ctx, e, l) }},
+			{"install continues", func() error { return finishFleet(ctx, e, first) }},
+			{"a second install changes nothing", func() error { return fleetAgain(ctx, e, l) }},
 			{"verify", func() error { return e.Verified(ctx, first) }},
 			{"a workload", func() error { return e.Workload(ctx, first) }},
 			{"a log for each host", func() error { return hostLogs(ctx, e, l) }},
@@ -41,14 +41,14 @@ func ThroughSSH(ctx context.Context, e *Env) error {
 	})
 }
 
-// FleetInstall is the command, with the options of a scenario.
+// FleetInstall returns the install command with additional options.
 func FleetInstall(options ...string) []string {
 	return append([]string{"airgap", "install", LabSkips, "--progress", "plain", lab.StickPath + "/bank"}, options...)
 }
 
-// strangers: without a terminal every host's problem is told, all at once, and
-// nothing is changed anywhere.
-func strangers(ctx context.Context, e *Env, first lab.Machine) error {
+// refusedWithoutTerminal checks that install without a terminal reports the problems of all hosts at once,
+// and changes nothing.
+func refusedWithoutTerminal(ctx context.Context, e *Env, first lab.Machine) error {
 	r, err := e.On(ctx, first, "", FleetInstall()...)
 	if err != nil {
 		return err
@@ -58,8 +58,8 @@ func strangers(ctx context.Context, e *Env, first lab.Machine) error {
 		"node3: the host key of node3 (ops@10.88.0.13:22)", "node4: the host key", "nothing was changed on any host")
 }
 
-// yes vouches for the keys of all hosts.
-func yes() []answer {
+// confirmKeys confirms the keys of all hosts.
+func confirmKeys() []answer {
 	var all []answer
 	for _, name := range []string{"node2", "node3", "node4"} {
 		all = append(all, answer{"The host key of " + name, ""}, answer{"Type yes if it is the same: ", "yes\n"})
@@ -67,17 +67,17 @@ func yes() []answer {
 	return all
 }
 
-// typed is the clerk's password when it is asked for.
-func typed(password string) answer { return answer{"(not shown): ", password + "\n"} }
+// typePassword answers a password prompt.
+func typePassword(password string) answer { return answer{"(not shown): ", password + "\n"} }
 
-// vouch says yes to the host keys, mistypes the clerk's password, and learns
-// that ops is not in the sudoers file; then the bank's administrator adds ops.
-func vouch(ctx context.Context, e *Env, l *lab.Lab) error {
+// confirmHostKeys confirms the host keys and types a wrong password for clerk first. Install reports
+// that ops is not in the sudoers file. Then it adds ops to that file.
+func confirmHostKeys(ctx context.Context, e *Env, l *lab.Lab) error {
 	first, ops := l.Machines[0], l.Machines[2]
-	answers := append(yes(),
-		answer{"sudo password of ops on node3", ""}, typed(opsPassword),
-		answer{"Password of clerk on node4", ""}, typed("a typo"),
-		answer{"Password of clerk on node4, which refused the last one", ""}, typed(clerkPassword))
+	answers := append(confirmKeys(),
+		answer{"sudo password of ops on node3", ""}, typePassword(opsPassword),
+		answer{"Password of clerk on node4", ""}, typePassword("a typo"),
+		answer{"Password of clerk on node4, which refused the last one", ""}, typePassword(clerkPassword))
 	r, err := atTerminal(ctx, e, first, answers, FleetInstall()...)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func vouch(ctx context.Context, e *Env, l *lab.Lab) error {
 		return err
 	}
 	if strings.Contains(r.Stdout, clerkPassword) || strings.Contains(r.Stdout, opsPassword) {
-		return errors.New("a password was on the screen")
+		return errors.New("the screen shows a password")
 	}
 	for _, m := range l.Machines[1:] {
 		if err := e.Script(ctx, m, "! rpm -q airgap >/dev/null", "! test -e /var/lib/airgap"); err != nil {
@@ -99,7 +99,7 @@ func vouch(ctx context.Context, e *Env, l *lab.Lab) error {
 		e.Script(ctx, ops, "umask 337; echo 'ops ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/ops"))
 }
 
-// wrongKeys takes our key from a host, and then gives the host another one.
+// wrongKeys removes the authorized key from a host, and then changes the host key.
 func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
 	if err := e.Script(ctx, m, "mv /root/.ssh/authorized_keys /root/.ssh/not-now"); err != nil {
 		return err
@@ -108,7 +108,7 @@ func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("install with a key that node2 does not take", 1, "2 of 3 other hosts: login failed",
+	if err := r.Want("install with a key that node2 refuses", 1, "2 of 3 other hosts: login failed",
 		"log in on node2 (root@10.88.0.12:22): it asks for a password, and did not take /root/.ssh/bank (SHA256:", "~root/.ssh/authorized_keys on node2",
 		"log in on node4 (clerk@10.88.0.14:22): it asks for a password"); err != nil {
 		return err
@@ -117,7 +117,7 @@ func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
 		"rm /etc/ssh/ssh_host_* && ssh-keygen -A >/dev/null && systemctl restart ssh"); err != nil {
 		return err
 	}
-	r, err = atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, FleetInstall()...)
+	r, err = atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, FleetInstall()...)
 	if err != nil {
 		return err
 	}
@@ -128,16 +128,16 @@ func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
 	return e.Script(ctx, m, "rm -r /etc/ssh && mv /etc/ssh.old /etc/ssh && systemctl restart ssh")
 }
 
-// unfit: a worker without disk and one with the remains of a cluster keep
-// everybody from being changed; both are told.
-func unfit(ctx context.Context, e *Env, l *lab.Lab) error {
+// refusedHosts checks that a worker with a full disk and one with remains of a cluster stop the
+// install on all hosts, and that install reports both.
+func refusedHosts(ctx context.Context, e *Env, l *lab.Lab) error {
 	first, full, used := l.Machines[0], l.Machines[1], l.Machines[2]
 	if err := errors.Join(
 		e.Script(ctx, full, "mount -t tmpfs -o size=64m tmpfs /var/lib/kubelet"),
 		e.Script(ctx, used, "mkdir -p /etc/kubernetes/manifests && touch /etc/kubernetes/manifests/kube-apiserver.yaml")); err != nil {
 		return err
 	}
-	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, WithDisks(FleetInstall())...)
+	r, err := atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, WithDisks(FleetInstall())...)
 	if err != nil {
 		return err
 	}
@@ -154,11 +154,11 @@ func unfit(ctx context.Context, e *Env, l *lab.Lab) error {
 		e.Script(ctx, used, "rm -r /etc/kubernetes"))
 }
 
-// interruptFleet presses Ctrl-C when all others are at work: dnf there is told
-// to end, too, before airgap does.
+// interruptFleet sends Ctrl-C while all other hosts install: airgap must first end dnf on
+// these hosts.
 func interruptFleet(ctx context.Context, e *Env, first lab.Machine) error {
 	r, err := atTerminal(ctx, e, first, []answer{
-		typed(clerkPassword), {"node4: 4/", ""}, {"Install the packages", "\x03"},
+		typePassword(clerkPassword), {"node4: 4/", ""}, {"Install the packages", "\x03"},
 	}, FleetInstall()...)
 	if err != nil {
 		return err
@@ -166,8 +166,8 @@ func interruptFleet(ctx context.Context, e *Env, first lab.Machine) error {
 	return errors.Join(r.Want("Ctrl-C while the others join", 130, "interrupted"), r.endedWithin(15*time.Second))
 }
 
-// reboot cuts a host's power while dnf works there, and lets another command
-// hold the lock of a second one. The first is waited for, the second reported.
+// reboot cuts a host's power while dnf runs there, and another command holds the lock on a
+// second host. Install waits for the first host and reports the second one.
 func reboot(ctx context.Context, e *Env, first, cut, busy lab.Machine) error {
 	if err := e.Script(ctx, busy, "systemd-run --quiet --unit=busy flock /var/lib/airgap/lock sleep 600"); err != nil {
 		return err
@@ -176,7 +176,7 @@ func reboot(ctx context.Context, e *Env, first, cut, busy lab.Machine) error {
 	watching, enough := context.WithCancel(ctx)
 	defer enough()
 	go func() { rebooted <- cutPower(watching, e, cut) }()
-	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, FleetInstall()...)
+	r, err := atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, FleetInstall()...)
 	enough()
 	if err = errors.Join(err, <-rebooted); err != nil {
 		return fmt.Errorf("%w\n%s", err, r.Stdout)
@@ -189,7 +189,7 @@ func reboot(ctx context.Context, e *Env, first, cut, busy lab.Machine) error {
 	return e.Script(ctx, busy, "systemctl stop busy")
 }
 
-// cutPower waits for a fresh step of join, and switches the host off and on.
+// cutPower waits for a new step of join, and switches the host off and on.
 func cutPower(ctx context.Context, e *Env, m lab.Machine) error {
 	const script = `has() { wc -l </var/lib/airgap/journal.jsonl; }
 had=$(has); while [ "$(has)" = "$had" ]; do sleep 0.05; done`
@@ -203,7 +203,7 @@ had=$(has); while [ "$(has)" = "$had" ]; do sleep 0.05; done`
 	return m.Start(context.WithoutCancel(ctx))
 }
 
-// twoInstalls: the second one is told, on this host.
+// twoInstalls checks that a second install on the same host is refused.
 func twoInstalls(ctx context.Context, e *Env, first lab.Machine) error {
 	if err := e.Script(ctx, first, "systemd-run --quiet --unit=busy flock /var/lib/airgap/lock sleep 600"); err != nil {
 		return err
@@ -216,19 +216,20 @@ func twoInstalls(ctx context.Context, e *Env, first lab.Machine) error {
 }
 
 func finishFleet(ctx context.Context, e *Env, first lab.Machine) error {
-	r, err := atTerminal(ctx, e, first, []answer{typed(clerkPassword)}, FleetInstall()...)
+	r, err := atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, FleetInstall()...)
 	if err != nil {
 		return err
 	}
-	return r.Want("install goes on", 0, "node1: nothing to do", "node3: done (", "the cluster is verified: 4 nodes")
+	return r.Want("continued install", 0, "node1: nothing to do", "node3: done (", "the cluster is verified: 4 nodes")
 }
 
-// fleetAgain: of all the codes so far none is left. It changes nothing, makes no code, and says so to programs too.
+// fleetAgain checks that no token of the previous runs is left, and that a second install
+// changes nothing, creates no token, and reports this as JSON.
 func fleetAgain(ctx context.Context, e *Env, l *lab.Lab) error {
 	const codes = Kubectl + "get secrets -n kube-system --field-selector type=bootstrap.kubernetes.io/token -o name | sort"
 	first := l.Machines[0]
 	if left, err := lab.Output(ctx, first, "sh", "-c", codes); err != nil || left != "" {
-		return errors.Join(err, fmt.Errorf("codes that nobody needs any more: %q", left))
+		return errors.Join(err, fmt.Errorf("got unused tokens: %q", left))
 	}
 	if err := e.Script(ctx, l.Machines[3], "umask 337; echo 'clerk ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/zz-clerk", "mkdir -m 700 /home/clerk/.ssh"); err != nil {
 		return err
@@ -256,27 +257,27 @@ func fleetAgain(ctx context.Context, e *Env, l *lab.Lab) error {
 		return err
 	}
 	if done.Changed != 0 || len(done.Hosts) != 3 {
-		return fmt.Errorf("a second install says %+v", done)
+		return fmt.Errorf("a second install reports %+v", done)
 	}
 	for _, h := range done.Hosts {
 		if h.Changed != 0 || h.Unchanged == 0 || h.Error != "" {
-			return fmt.Errorf("a second install says %+v, want nothing changed", h)
+			return fmt.Errorf("a second install reports %+v, want nothing changed", h)
 		}
 	}
 	after, err := lab.Output(ctx, first, "sh", "-c", codes)
 	if err == nil && after != "" {
-		err = fmt.Errorf("a second install made codes: %q", after)
+		err = fmt.Errorf("a second install created tokens: %q", after)
 	}
 	return err
 }
 
-// hostLogs wants the logs per host, for root alone.
+// hostLogs checks that there is a log for each host, readable only for root.
 func hostLogs(ctx context.Context, e *Env, l *lab.Lab) error {
 	return e.Script(ctx, l.Machines[0], `for n in node2 node3 node4; do f=/var/log/airgap/hosts/$n.log; test $(stat -c %a $f) = 600 && grep -q "logged in on $n" $f && grep -q '"event":"step"' $f || exit 1; done`)
 }
 
-// otherCluster resets the first host: the others are nodes of a cluster that
-// is no more, and a new one must not take them over.
+// otherCluster resets the first host. The other hosts are still nodes of the removed cluster,
+// and install for a new cluster must refuse them.
 func otherCluster(ctx context.Context, e *Env, first lab.Machine) error {
 	if _, err := e.Must(ctx, first, []string{"undone: "}, "airgap", "reset", "--yes"); err != nil {
 		return err
@@ -288,6 +289,6 @@ func otherCluster(ctx context.Context, e *Env, first lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	return r.Want("install beside nodes of another cluster", 1, "3 of 3 other hosts: preparation failed",
+	return r.Want("install with nodes of another cluster", 1, "3 of 3 other hosts: preparation failed",
 		"node3 is already a node of a cluster with the CA sha256:", "then airgap join here", "run airgap reset on node3")
 }

@@ -10,14 +10,13 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// Passwords of the clerk and of ops. Nobody may find them anywhere afterwards.
+// Passwords of clerk and ops. The search for secrets must not find them.
 const (
 	clerkPassword = "tulips-in-Oslo-42"
 	opsPassword   = "herons-in-Turku-7"
 )
 
-// sshNodes is the lab's configuration with three workers that people log in
-// on in three ways.
+// sshNodes change the lab's airgap.yaml to three workers with three kinds of login.
 func sshNodes() []string {
 	return []string{
 		"  - {name: node2, address: 10.88.0.12, roles: [worker]}\n",
@@ -30,9 +29,9 @@ ssh:
 	}
 }
 
-// accounts are the bank's: root with a key on node2, ops with a key and sudo
-// without a password on node3, the clerk with a password for both on node4.
-// Every host has keys of its own.
+// accounts creates the site's users: root with a key on node2, ops with a key on node3, and
+// clerk on node4 with one password for login and sudo. ops becomes a sudoer later, in vouch.
+// Every host gets its own host keys.
 func accounts(ctx context.Context, e *Env, l *lab.Lab) error {
 	first, root, ops, clerk := l.Machines[0], l.Machines[1], l.Machines[2], l.Machines[3]
 	key, err := newKey(ctx, e, first)
@@ -52,7 +51,7 @@ func accounts(ctx context.Context, e *Env, l *lab.Lab) error {
 	)...)
 }
 
-// newKey makes root a key, and gives its public half.
+// newKey creates an SSH key for root, and returns its public key.
 func newKey(ctx context.Context, e *Env, m lab.Machine) (string, error) {
 	if err := e.Script(ctx, m, "mkdir -p -m 700 /root/.ssh && ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/bank"); err != nil {
 		return "", err
@@ -60,7 +59,7 @@ func newKey(ctx context.Context, e *Env, m lab.Machine) (string, error) {
 	return lab.Output(ctx, m, "cat", "/root/.ssh/bank.pub")
 }
 
-// Authorize returns the lines of a shell that let a key log in as a user.
+// Authorize returns a shell line that authorizes an SSH key for a user.
 func Authorize(home, key, user string) string {
 	return fmt.Sprintf("mkdir -p -m 700 %[1]s/.ssh && echo '%[2]s' >%[1]s/.ssh/authorized_keys && chown -R %[3]s: %[1]s/.ssh", home, strings.TrimSpace(key), user)
 }

@@ -6,8 +6,8 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// supportBundles wants the main parts of a healthy host's support bundle, and of a
-// worker's what it can have. The archives stay: the search for secrets looks into them.
+// supportBundles checks the main parts of the support bundles of a control-plane host and a
+// worker. It keeps the archives, because the search for secrets reads them.
 func supportBundles(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := supportBundle(ctx, e, first,
 		"grep -q 'steps hold' status.txt && grep -q '2 of 2 nodes ready' status.txt && grep -q '\"cluster\": \""+e.ClusterName()+"\"' status.json",
@@ -27,10 +27,10 @@ func supportBundles(ctx context.Context, e *Env, first, worker lab.Machine) erro
 	)
 }
 
-// supportFile is where it is put.
+// supportFile is the path of a host's support bundle.
 func supportFile(m lab.Machine) string { return "/var/tmp/airgap-support-" + m.Name() + ".tar.gz" }
 
-// supportBundle makes one, and has the checks look at what is in it.
+// supportBundle makes a support bundle, unpacks it, and runs the checks in its directory.
 func supportBundle(ctx context.Context, e *Env, m lab.Machine, checks ...string) error {
 	file := supportFile(m)
 	if _, err := e.Must(ctx, m, []string{file, "removed secrets: "}, "airgap", "support-bundle", "--file", file); err != nil {

@@ -14,9 +14,8 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// SurveyByScript surveys a server again, by the script, without the program:
-// the facts are the same, small on the stick, and take the place of the
-// program's own.
+// SurveyByScript surveys a server again with the script, without the program. It checks that
+// the facts are the same and small enough, and replaces the program's facts with them.
 func SurveyByScript(ctx context.Context, e *Env, m lab.Machine) error {
 	script, err := e.Airgap(ctx, "survey", "--script")
 	if err != nil {
@@ -30,7 +29,7 @@ func SurveyByScript(ctx context.Context, e *Env, m lab.Machine) error {
 		return err
 	}
 	if r.Stderr != "" {
-		return fmt.Errorf("the survey's script says on %s: %s", m.Name(), r.Stderr)
+		return fmt.Errorf("the survey's script prints on %s: %s", m.Name(), r.Stderr)
 	}
 	packed, err := packedSurvey(e, m, []byte(r.Stdout))
 	if err != nil {
@@ -44,12 +43,12 @@ func SurveyByScript(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := sameFacts(ctx, e, program, survey); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Log, "the script tells of %s what the program does, in %d KB packed\n", m.Name(), len(packed)/1000)
+	fmt.Fprintf(e.Log, "survey of %s: the script reports the same facts as the program, %d KB packed\n", m.Name(), len(packed)/1000)
 	return os.Remove(program)
 }
 
-// maxSurvey is what the survey of a server of 600 packages may have, packed, in
-// bytes: it can leave a bank on paper if it must.
+// maxSurvey is the limit in bytes for a packed survey of a server with 600 packages: a site
+// can carry it out even on paper.
 const maxSurvey = 300_000
 
 func packedSurvey(e *Env, m lab.Machine, text []byte) ([]byte, error) {
@@ -59,13 +58,13 @@ func packedSurvey(e *Env, m lab.Machine, text []byte) ([]byte, error) {
 	if err := errors.Join(err, z.Close()); err != nil {
 		return nil, err
 	}
-	if e.hosts == nil && packed.Len() > maxSurvey { // others may have more packages
+	if e.hosts == nil && packed.Len() > maxSurvey { // foreign hosts may have more packages
 		return nil, fmt.Errorf("the survey of %s has %d bytes packed, more than %d", m.Name(), packed.Len(), maxSurvey)
 	}
 	return packed.Bytes(), nil
 }
 
-// unsteady changes from one moment to the next.
+// unsteady matches lines that change all the time.
 var unsteady = regexp.MustCompile(`(?m)^\s+(now|used|free|inodesFree): .*\n`)
 
 func sameFacts(ctx context.Context, e *Env, program, survey string) error {
@@ -84,11 +83,11 @@ func sameFacts(ctx context.Context, e *Env, program, survey string) error {
 	if a == b {
 		return nil
 	}
-	theirs := strings.Split(b, "\n")
+	script := strings.Split(b, "\n")
 	for i, line := range strings.Split(a, "\n") {
-		if i >= len(theirs) || line != theirs[i] {
-			return fmt.Errorf("line %d of the facts: the program says %q, the script %q", i+1, line, theirs[min(i, len(theirs)-1)])
+		if i >= len(script) || line != script[i] {
+			return fmt.Errorf("line %d of the facts: the program prints %q, the script %q", i+1, line, script[min(i, len(script)-1)])
 		}
 	}
-	return errors.New("the script tells more than the program")
+	return errors.New("the script prints more facts than the program")
 }

@@ -15,14 +15,14 @@ import (
 //go:embed terminal.py
 var terminalDriver string
 
-// answer is what somebody types once a text is on the screen.
+// answer is the text to type after a text is on the screen.
 type answer struct {
 	After string `json:"after"`
 	Type  string `json:"type"`
 }
 
-// atTerminal runs a command on a terminal of the server. What the screen
-// showed is in Stdout. A text that is never shown gives exit code 99.
+// atTerminal runs a command on a terminal of the server. Stdout contains the text of the
+// screen. The exit code is 99 if an expected text does not appear.
 func atTerminal(ctx context.Context, e *Env, m lab.Machine, answers []answer, args ...string) (Result, error) {
 	job, err := json.Marshal(map[string]any{"args": args, "answers": answers})
 	if err != nil {
@@ -31,19 +31,18 @@ func atTerminal(ctx context.Context, e *Env, m lab.Machine, answers []answer, ar
 	return e.On(ctx, m, string(job), "python3", "-c", terminalDriver)
 }
 
-// endedWithin wants that a command at a terminal ended so soon after the last
-// key.
+// endedWithin checks that a command at a terminal has ended within limit after the last key.
 func (r Result) endedWithin(limit time.Duration) error {
-	_, said, found := strings.Cut(r.Stdout, "\nended ")
+	_, after, found := strings.Cut(r.Stdout, "\nended ")
 	if !found {
-		return errors.New("the terminal does not say when the command ended")
+		return errors.New("the terminal does not report the end of the command")
 	}
 	var seconds float64
-	if _, err := fmt.Sscanf(said, "%f s after", &seconds); err != nil {
+	if _, err := fmt.Sscanf(after, "%f s after", &seconds); err != nil {
 		return err
 	}
 	if seconds > limit.Seconds() {
-		return fmt.Errorf("it ended %.1f s after the last key, want at most %s", seconds, limit)
+		return fmt.Errorf("the command ended %.1f s after the last key, want at most %s", seconds, limit)
 	}
 	return nil
 }

@@ -1,6 +1,5 @@
-# Runs a command on a terminal of its own and types what somebody would: after
-# each text that is waited for, its answer. All of it comes on stdin, because
-# arguments can be read by everybody on the host.
+# Runs a command on a separate terminal. It waits for each text and then types the answer. The
+# command and the answers come on stdin, because every user on the host can read arguments.
 import json, os, pty, sys, time
 
 job = json.load(sys.stdin)

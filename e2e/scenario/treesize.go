@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 )
 
-// TreeSize adds up the files below dir whose names match pattern, in bytes.
+// TreeSize returns the total size in bytes of the files below dir with names that match
+// pattern.
 func TreeSize(dir, pattern string) int64 {
 	var total int64
 	_ = filepath.Walk(dir, func(_ string, info os.FileInfo, err error) error {

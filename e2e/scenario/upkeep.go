@@ -6,8 +6,8 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// upkeep wants the timers to run, a verdict by the unit that one of them starts, good and bad, and
-// a renewal that finds nothing due. A drop-in gives the unit what the lab leaves out.
+// upkeep checks that the timers are active, that the unit of verify passes and fails correctly, and
+// that the renewal has nothing to do. A drop-in adds the lab's --skip options to the unit.
 func upkeep(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	const (
 		metrics = "/var/lib/airgap/metrics/airgap-verify.prom"

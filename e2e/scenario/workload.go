@@ -11,16 +11,16 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// WorkloadYAML is the workload that scenarios look after.
+// WorkloadYAML is the workload of the scenarios.
 //
 //go:embed workload.yaml
 var WorkloadYAML string
 
-// Kubectl asks as an administrator; exec gives it patience.
+// Kubectl calls kubectl as administrator; exec adds retries.
 const Kubectl = "KUBECONFIG=/etc/kubernetes/admin.conf kubectl "
 
-// Workload runs a bank's application: images that only our registry has, one
-// pod a server, reached across servers, through a Service and by its name.
+// Workload runs an application with images that only airgap's registry has and one pod for
+// each server. It checks the connections between servers, through a Service and by DNS name.
 func (e *Env) Workload(ctx context.Context, m lab.Machine) error {
 	r, err := e.On(ctx, m, WorkloadYAML, "sh", "-c", Kubectl+"apply -f -")
 	if err != nil {
@@ -41,8 +41,8 @@ func (e *Env) Workload(ctx context.Context, m lab.Machine) error {
 		"$(" + Kubectl + "get svc hello -o jsonpath={.spec.clusterIP}):80",
 		"hello.default.svc.cluster.local:80",
 	} {
-		// kube-proxy learns of a ready pod a moment after kubectl does, and refuses
-		// connections to the Service till then.
+		// kube-proxy sees a ready pod a moment later than kubectl, and refuses connections
+		// to the Service until then.
 		get := Kubectl + "exec tools -- tools get http://" + target + "/"
 		if err := e.Script(ctx, m, "for i in $(seq 20); do "+get+" 2>/dev/null && exit; sleep 1; done; "+get); err != nil {
 			return fmt.Errorf("reach %s: %w", target, err)
@@ -51,14 +51,14 @@ func (e *Env) Workload(ctx context.Context, m lab.Machine) error {
 	return nil
 }
 
-// Broken puts a pod into kube-system whose image nobody has, wants it named with exit
-// code 4, as the runtime words it, and a good verdict once it is gone. Our registry
-// alone was asked: nobody looked up the host in the image's name.
+// Broken creates a pod in kube-system with an image that does not exist. verify must report
+// it with exit code 4 and the runtime's message, and pass after its removal. The runtime must
+// ask only airgap's registry and not look up the host in the image's name.
 func Broken(ctx context.Context, e *Env, m lab.Machine, words string) error {
 	if err := e.Script(ctx, m, Kubectl+"-n kube-system run stranger --image=registry.example/nobody/has:it"); err != nil {
 		return err
 	}
-	time.Sleep(3 * time.Second) // the kubelet has to try once
+	time.Sleep(3 * time.Second) // until the kubelet has tried once
 	r, err := e.On(ctx, m, "", "airgap", "verify", e.Skips(), "--timeout", "20s")
 	if err != nil {
 		return err
@@ -75,7 +75,8 @@ func Broken(ctx context.Context, e *Env, m lab.Machine, words string) error {
 	return e.Verified(ctx, m)
 }
 
-// NamesDriver asks verify until it names a host's other driver: a host reports once a minute.
+// NamesDriver repeats verify until it reports a host's different cgroup driver: a host reports
+// once a minute.
 const NamesDriver = `for n in $(seq 40); do
 	airgap verify --only cgroups --timeout 1m --soak 1s >/run/said; code=$?
 	[ $code = 0 ] || break

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestElsewhere: few scenarios run on hosts of others, and the rest say why not.
+// TestElsewhere checks which scenarios run on foreign hosts, and that the others give a reason.
 func TestElsewhere(t *testing.T) {
 	var can []string
 	for _, s := range All() {
@@ -17,6 +17,6 @@ func TestElsewhere(t *testing.T) {
 		}
 	}
 	if got := strings.Join(can, " "); got != "journey ctrl-c" {
-		t.Errorf("on hosts of others run %s", got)
+		t.Errorf("scenarios on foreign hosts: got %s, want journey ctrl-c", got)
 	}
 }

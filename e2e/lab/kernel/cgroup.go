@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CgroupRoot is where cgroups are mounted.
+// CgroupRoot is the directory in which cgroups are mounted.
 const CgroupRoot = "/sys/fs/cgroup"
 
-// Hierarchies are the directories below CgroupRoot that one is mounted at: one a controller
-// on cgroup v1, and beside them systemd's own and an empty v2 one. Where v2 is mounted at
-// CgroupRoot itself there are none: what lies below is then the cgroups of this machine's services.
+// Hierarchies returns the directories below CgroupRoot at which hierarchies are mounted: one for
+// each controller of cgroup v1, systemd's own hierarchy, and an empty v2 hierarchy. If v2 is mounted
+// at CgroupRoot, there are none: the directories below are the cgroups of this machine's services.
 func (m Machine) Hierarchies() ([]string, error) {
 	all, err := m.mounted()
 	if err == nil && !slices.ContainsFunc(all, func(dir string) bool { return m.is(dir, unix.CGROUP_SUPER_MAGIC) }) {
@@ -27,10 +27,10 @@ func (m Machine) Hierarchies() ([]string, error) {
 	return all, nil
 }
 
-// bootWithV1 is what gives a machine with systemd both versions of cgroups.
+// bootWithV1 is the instruction to get both versions of cgroups on a machine with systemd.
 const bootWithV1 = "boot with systemd.unified_cgroup_hierarchy=0 on the kernel's command line (on Debian: add it to GRUB_CMDLINE_LINUX in /etc/default/grub, run update-grub, reboot)"
 
-// mounted are the hierarchies of either version.
+// mounted returns the hierarchies of both versions.
 func (m Machine) mounted() ([]string, error) {
 	if m.is(CgroupRoot, unix.CGROUP2_SUPER_MAGIC) {
 		return nil, nil
@@ -45,27 +45,27 @@ func (m Machine) mounted() ([]string, error) {
 	return all, err
 }
 
-// is reports whether such a file system is mounted at dir.
+// is reports whether a file system of this type is mounted at dir.
 func (m Machine) is(dir string, magic int64) bool {
 	found, err := m.Magic(dir)
 	return err == nil && found == magic
 }
 
-// lackingCgroups says what the servers would miss: their own systemd, runtime and
-// kubelet want controllers, and who watches them wants v2.
-func (m Machine) lackingCgroups() []string {
-	var lacking []string
+// missingCgroups returns a message for each missing part: the servers' systemd, runtime and
+// kubelet need controllers, and Lab.Watch needs v2.
+func (m Machine) missingCgroups() []string {
+	var missing []string
 	for _, name := range []string{"cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids", "systemd"} {
 		if !m.is(path.Join(CgroupRoot, name), unix.CGROUP_SUPER_MAGIC) {
-			lacking = append(lacking, name)
+			missing = append(missing, name)
 		}
 	}
-	if len(lacking) > 0 {
-		return []string{"cgroup v1 at " + CgroupRoot + "/… for " + strings.Join(lacking, ", ") + ": " + bootWithV1}
+	if len(missing) > 0 {
+		return []string{"cgroup v1 at " + CgroupRoot + "/… for " + strings.Join(missing, ", ") + ": " + bootWithV1}
 	}
 	if all, err := m.mounted(); err != nil || !slices.ContainsFunc(all, func(dir string) bool { return m.is(dir, unix.CGROUP2_SUPER_MAGIC) }) {
 		unified := CgroupRoot + "/unified"
-		return []string{"cgroup v2 beside v1, by which programs are watched: mkdir " + unified + " && mount -t cgroup2 cgroup2 " + unified}
+		return []string{"cgroup v2 in addition to v1, to monitor programs: mkdir " + unified + " && mount -t cgroup2 cgroup2 " + unified}
 	}
 	return nil
 }

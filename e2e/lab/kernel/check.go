@@ -7,52 +7,52 @@ import (
 	"strings"
 )
 
-// Check says what the lab needs and this machine's kernel has not, a sentence for
-// each with what to do about it.
+// Check returns an error with all features of the kernel that the lab needs and that are
+// missing, and a fix for each.
 func (m Machine) Check() error {
-	lacking := slices.Concat(m.lackingCgroups(), m.lackingOptions())
-	if len(lacking) == 0 {
+	missing := slices.Concat(m.missingCgroups(), m.missingOptions())
+	if len(missing) == 0 {
 		return nil
 	}
-	return errors.New("the lab's servers run under this machine's kernel, " + m.Release + ", which lacks (e2e/lab/README.md, \"What it needs\"):\n- " + strings.Join(lacking, "\n- "))
+	return errors.New("the lab's servers run on this machine's kernel, " + m.Release + ". These parts are missing (e2e/lab/README.md, \"What it needs\"):\n- " + strings.Join(missing, "\n- "))
 }
 
-// lackingOptions says what is neither built in nor can be loaded.
-func (m Machine) lackingOptions() []string {
+// missingOptions returns a message for each option that is not built in and not loadable.
+func (m Machine) missingOptions() []string {
 	config, err := m.Config()
 	if err != nil {
-		return []string{"its configuration, which is in none of /" + strings.Join(m.configFiles(), ", /") + ": install the package of the running kernel, which has it in /boot, or boot a kernel with CONFIG_IKCONFIG_PROC"}
+		return []string{"its configuration, not found at /" + strings.Join(m.configFiles(), ", /") + ": install the package of the running kernel, which has it in /boot, or boot a kernel with CONFIG_IKCONFIG_PROC"}
 	}
 	values, loadable := config.values(), m.loadable()
-	var lacking []string
+	var missing []string
 	for _, o := range options() {
 		if !o.needed {
 			continue
 		}
 		if values[o.symbol] == "m" {
-			lacking = append(lacking, m.lackingModules(o, loadable)...)
+			missing = append(missing, m.missingModules(o, loadable)...)
 		} else if values[o.symbol] != "y" {
-			lacking = append(lacking, notBuilt(o.symbol))
+			missing = append(missing, notBuilt(o.symbol))
 		}
 	}
 	for _, symbol := range parts() {
 		if values[symbol] != "y" && values[symbol] != "m" {
-			lacking = append(lacking, notBuilt(symbol))
+			missing = append(missing, notBuilt(symbol))
 		}
 	}
-	return lacking
+	return missing
 }
 
-func (m Machine) lackingModules(o option, loadable map[string]bool) []string {
-	var lacking []string
+func (m Machine) missingModules(o option, loadable map[string]bool) []string {
+	var missing []string
 	for _, file := range o.files {
 		if name := moduleName(file); !m.loaded(name) && !loadable[name] {
-			lacking = append(lacking, fmt.Sprintf("the module %s, neither loaded nor in /lib/modules/%s: install the package of the running kernel, or reboot where it was just updated; then modprobe %s", name, m.Release, name))
+			missing = append(missing, fmt.Sprintf("the module %s, not loaded and not in /lib/modules/%s: install the package of the running kernel, or reboot after an update of it; then modprobe %s", name, m.Release, name))
 		}
 	}
-	return lacking
+	return missing
 }
 
 func notBuilt(symbol string) string {
-	return "CONFIG_" + symbol + ": boot a kernel that is built with it, as Debian's own is"
+	return "CONFIG_" + symbol + ": boot a kernel with this option, for example Debian's own"
 }

@@ -1,5 +1,5 @@
-// Package kernel says what the outer machine's kernel has for the lab's servers:
-// containers run under it, so what it lacks no server has.
+// Package kernel checks the outer machine's kernel for the lab's servers. Containers run on
+// this kernel, so a missing part is missing on every server.
 package kernel
 
 import (
@@ -17,15 +17,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Machine is what is looked at of one.
+// A Machine gives access to the parts of a machine that the package reads.
 type Machine struct {
 	Release string                                 // of the running kernel
-	Files   fs.FS                                  // from / on
-	Magic   func(dir string) (int64, error)        // of the file system that is mounted there
-	Load    func(context.Context, ...string) error // modules, with what they need
+	Files   fs.FS                                  // its root is /
+	Magic   func(dir string) (int64, error)        // type of the file system that is mounted at dir
+	Load    func(context.Context, ...string) error // loads modules and their dependencies
 }
 
-// This is the machine that the program runs on.
+// This returns the machine on which the program runs.
 func This() (Machine, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
@@ -48,8 +48,7 @@ func modprobe(ctx context.Context, modules ...string) error {
 	return nil
 }
 
-// Ready fails where this machine lacks something, and loads the modules that are
-// needed where it does not.
+// Ready fails if a part is missing on this machine. Otherwise it loads the required modules.
 func Ready(ctx context.Context) error {
 	m, err := This()
 	if err != nil {
@@ -68,20 +67,20 @@ func Ready(ctx context.Context) error {
 // Config is a kernel's configuration.
 type Config struct {
 	Text []byte
-	File string // where it lies, from / on
+	File string // its path, without the first /
 }
 
-// packedConfig is where the kernel itself gives its configuration, if it was built to.
+// packedConfig is the configuration in /proc. It exists if the kernel has CONFIG_IKCONFIG_PROC.
 const packedConfig = "proc/config.gz"
 
-// Packed reports whether everybody who sees /proc sees the configuration, too.
+// Packed reports whether the configuration is in /proc, where containers see it, too.
 func (c Config) Packed() bool { return c.File == packedConfig }
 
 func (m Machine) configFiles() []string {
 	return []string{packedConfig, "boot/config-" + m.Release, "lib/modules/" + m.Release + "/config"}
 }
 
-// Config is the running kernel's, from the first place that has it.
+// Config reads the running kernel's configuration from the first file of configFiles that exists.
 func (m Machine) Config() (Config, error) {
 	var failed []error
 	for _, file := range m.configFiles() {
@@ -110,12 +109,12 @@ func (m Machine) read(file string) ([]byte, error) {
 	return text, nil
 }
 
-// values are what the configuration says of each option: y, m, or something else.
+// values returns the value of each option: y, m, or another value.
 func (c Config) values() map[string]string {
 	values := map[string]string{}
 	for line := range strings.Lines(string(c.Text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		if option, is := strings.CutPrefix(name, "CONFIG_"); is {
+		if option, ok := strings.CutPrefix(name, "CONFIG_"); ok {
 			values[option] = value
 		}
 	}

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// release is the kernel of the machines in this test: as Debian 12 names its own.
+// release is the kernel release of the machines in this test, a name of Debian 12.
 const release = "6.1.0-50-amd64"
 
-// config says the same of all options that are asked for, and of some more.
+// config returns a configuration with the same value for all options, and some more options.
 func config(value string) string {
 	text := "# a comment\nCONFIG_64BIT=y\n# CONFIG_AX25 is not set\n"
 	for _, o := range options() {
@@ -40,7 +40,7 @@ func packed(t *testing.T, text string) string {
 	return b.String()
 }
 
-// dep is Debian's modules.dep with all modules that are asked for.
+// dep is Debian's modules.dep with the modules of all options.
 func dep() string {
 	text := "kernel/fs/nfs/nfs.ko: kernel/fs/lockd/lockd.ko\n"
 	for _, o := range options() {
@@ -51,8 +51,8 @@ func dep() string {
 	return text
 }
 
-// hybrid are the mounts of a machine that has both versions of cgroups, v2only those
-// of Debian 12 as it boots.
+// hybrid returns the mounts of a machine with both versions of cgroups, v2only the mounts
+// of Debian 12 by default.
 func hybrid() map[string]int64 {
 	mounts := map[string]int64{CgroupRoot: unix.TMPFS_MAGIC, CgroupRoot + "/unified": unix.CGROUP2_SUPER_MAGIC}
 	for _, name := range []string{"blkio", "cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids", "systemd"} {
@@ -75,7 +75,7 @@ func without(mounts map[string]int64, name string) map[string]int64 {
 	return mounts
 }
 
-// machine is one with these mounts and files. What is loaded is seen in /sys/module.
+// machine returns a Machine with these mounts and files. Loaded modules are in /sys/module.
 func machine(mounts map[string]int64, files map[string]string) (Machine, *[]string) {
 	tree, asked := fstest.MapFS{}, &[]string{}
 	for name, text := range files {
@@ -108,18 +108,18 @@ func TestCheck(t *testing.T) {
 		files  map[string]string
 		want   []string // a part of each sentence
 	}{
-		"all of it built in":           {hybrid(), map[string]string{packedConfig: all}, nil},
+		"all built in":                 {hybrid(), map[string]string{packedConfig: all}, nil},
 		"Debian's kernel, both cgroup": {hybrid(), map[string]string{inBoot: config("m"), modules: dep()}, nil},
-		"Debian as it boots": {v2only(), map[string]string{inBoot: config("m"), modules: dep()},
+		"Debian by default": {v2only(), map[string]string{inBoot: config("m"), modules: dep()},
 			[]string{"cgroup v1 at /sys/fs/cgroup/… for cpu, cpuacct, cpuset, devices, freezer, memory, pids, systemd: boot with systemd.unified_cgroup_hierarchy=0"}},
 		"no controller for processes": {without(hybrid(), "pids"), map[string]string{packedConfig: all}, []string{"/… for pids: boot with"}},
-		"no cgroup v2":                {without(hybrid(), "unified"), map[string]string{packedConfig: all}, []string{"cgroup v2 beside v1, by which programs are watched: mkdir"}},
+		"no cgroup v2":                {without(hybrid(), "unified"), map[string]string{packedConfig: all}, []string{"cgroup v2 in addition to v1, to monitor programs: mkdir"}},
 		"the modules of another kernel": {hybrid(), map[string]string{inBoot: config("m"), "lib/modules/6.1.0-49-amd64/modules.dep": dep(), "sys/module/overlay/x": ""},
 			[]string{
-				"bridge, neither loaded", "br_netfilter, neither", "xt_comment,", "xt_conntrack,", "xt_MASQUERADE,", "xt_REDIRECT,", "nft_compat,", "nft_masq,",
+				"bridge, not loaded", "br_netfilter, not loaded", "xt_comment,", "xt_conntrack,", "xt_MASQUERADE,", "xt_REDIRECT,", "nft_compat,", "nft_masq,",
 				"nft_chain_nat,", "nft_nat,", "nf_conntrack,", "nf_nat,", "nf_tables,", "veth,", "then modprobe vxlan"}},
-		"no configuration":    {hybrid(), nil, []string{"its configuration, which is in none of /proc/config.gz, /boot/config-" + release + ","}},
-		"a cut configuration": {hybrid(), map[string]string{packedConfig: all[:len(all)/2]}, []string{"its configuration, which is in none of"}},
+		"no configuration":    {hybrid(), nil, []string{"its configuration, not found at /proc/config.gz, /boot/config-" + release + ","}},
+		"a cut configuration": {hybrid(), map[string]string{packedConfig: all[:len(all)/2]}, []string{"its configuration, not found at"}},
 		"built without": {hybrid(), map[string]string{
 			packedConfig: packed(t, strings.NewReplacer("CONFIG_VXLAN=y", "# CONFIG_VXLAN is not set", "CONFIG_NF_TABLES_BRIDGE=y\n", "", "CONFIG_IP_VS=y\n", "").Replace(config("y"))),
 		},
@@ -135,10 +135,10 @@ func TestCheck(t *testing.T) {
 				return
 			}
 			if err == nil {
-				t.Fatal("nothing lacks")
+				t.Fatal("got no error")
 			}
-			_, said, _ := strings.Cut(err.Error(), "\n- ")
-			sentences := strings.Split(said, "\n- ")
+			_, list, _ := strings.Cut(err.Error(), "\n- ")
+			sentences := strings.Split(list, "\n- ")
 			if len(sentences) != len(tc.want) {
 				t.Fatalf("%d sentences, want %d: %v", len(sentences), len(tc.want), err)
 			}
@@ -162,16 +162,16 @@ func TestHierarchies(t *testing.T) {
 	}
 	m, _ = machine(v2only(), nil)
 	if got, err := m.Hierarchies(); err == nil || len(got) > 0 || !strings.Contains(err.Error(), "unified_cgroup_hierarchy=0") {
-		t.Errorf("where all are cgroup v2: %v, %v", got, err)
+		t.Errorf("only cgroup v2: got %v, %v; want an error", got, err)
 	}
 }
 
-// What is built in is listed as it is; of modules what is loaded, and what is needed is loaded first.
+// Builtin lists the built-in options and the loaded modules. It first loads the required modules.
 func TestBuiltin(t *testing.T) {
 	m, asked := machine(hybrid(), map[string]string{packedConfig: packed(t, "CONFIG_OVERLAY_FS=y\n# CONFIG_NET_IPIP is not set\nCONFIG_WIREGUARD=y\nCONFIG_BRIDGE_NETFILTER=y\nCONFIG_64BIT=y\n")})
 	c, err := m.Config()
 	if err != nil || !c.Packed() {
-		t.Fatalf("read from %s, %v", c.File, err)
+		t.Fatalf("configuration: read from %s, %v", c.File, err)
 	}
 	const want = "kernel/net/bridge/br_netfilter.ko\nkernel/fs/overlayfs/overlay.ko\nkernel/drivers/net/wireguard/wireguard.ko\n"
 	if got, err := m.Builtin(t.Context(), c); err != nil || string(got) != want || len(*asked) > 0 {
@@ -191,6 +191,6 @@ func TestBuiltin(t *testing.T) {
 	m, _ = machine(hybrid(), nil)
 	m.Load = func(context.Context, ...string) error { return refused }
 	if _, err := m.Builtin(t.Context(), c); !errors.Is(err, refused) {
-		t.Errorf("where modules cannot be loaded: %v", err)
+		t.Errorf("failed load: got %v, want %v", err, refused)
 	}
 }

@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// An option of the configuration, and the modules of an EL kernel that it makes.
+// An option of the configuration, and the modules of an EL kernel that it builds.
 type option struct {
 	symbol string
 	files  []string // below /lib/modules/RELEASE
-	needed bool     // by the lab's own clusters; the others by network plugins that a site may choose
+	needed bool     // by the lab's clusters; other options are for network plugins of a site
 }
 
-// options are those whose modules Kubernetes, a runtime or a network plugin asks for.
+// options returns the options with the modules that Kubernetes, a runtime or a network
+// plugin uses.
 func options() []option {
 	const bridge, netfilter = "kernel/net/bridge/", "kernel/net/netfilter/"
 	return []option{
@@ -42,14 +43,14 @@ func options() []option {
 	}
 }
 
-// parts are options without a module of their own: rules for the lab's bridge, and
-// what programs are watched by.
+// parts returns the required options without a separate module: rules for the lab's bridge,
+// and BPF for Lab.Watch.
 func parts() []string { return []string{"NF_TABLES_BRIDGE", "BPF_SYSCALL", "DEBUG_INFO_BTF"} }
 
-// Builtin is the modules.builtin of the servers: the outer machine may have no
-// /lib/modules at all, and on an EL server modprobe succeeds for what is built in.
-// A module of the outer machine is as good as built in once it is loaded, since a server
-// cannot load one: those that are needed are loaded first.
+// Builtin returns the modules.builtin of the servers, because the outer machine may have no
+// /lib/modules. With it, modprobe succeeds for built-in modules, as on an EL server. The
+// list contains loaded modules, too, because a server cannot load modules. Builtin first
+// loads the required modules.
 func (m Machine) Builtin(ctx context.Context, config Config) ([]byte, error) {
 	if err := m.loadNeeded(ctx, config); err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func (m Machine) loadNeeded(ctx context.Context, config Config) error {
 		return nil
 	}
 	if err := m.Load(ctx, modules...); err != nil {
-		return fmt.Errorf("load what the lab needs of this machine's kernel: %w", err)
+		return fmt.Errorf("load the kernel modules that the lab needs: %w", err)
 	}
 	return nil
 }
@@ -90,13 +91,13 @@ func (m Machine) loaded(module string) bool {
 	return err == nil
 }
 
-// moduleName is the module's in a path of modules.builtin or modules.dep.
+// moduleName returns the name of the module for a path of modules.builtin or modules.dep.
 func moduleName(file string) string {
 	name, _, _ := strings.Cut(path.Base(file), ".ko")
 	return strings.ReplaceAll(name, "-", "_")
 }
 
-// loadable are the modules that lie on the outer machine for the running kernel.
+// loadable returns the modules on the outer machine for the running kernel.
 func (m Machine) loadable() map[string]bool {
 	dep, _ := fs.ReadFile(m.Files, "lib/modules/"+m.Release+"/modules.dep") // a kernel without modules has none
 	modules := map[string]bool{}

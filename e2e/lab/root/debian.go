@@ -14,7 +14,7 @@ import (
 //go:embed packages.txt
 var packages string
 
-// debian makes the lower layer.
+// debian makes the lower layer: a plain Debian.
 func (b builder) debian(ctx context.Context) (string, error) {
 	mirror, suite, err := aptMirror(ctx)
 	if err != nil {
@@ -26,18 +26,18 @@ func (b builder) debian(ctx context.Context) (string, error) {
 	})
 }
 
-// aptMirror is where this machine's own apt gets its packages.
+// aptMirror returns the mirror and the suite of this machine's apt.
 func aptMirror(ctx context.Context) (mirror, suite string, err error) {
 	out, err := exec.CommandContext(ctx, "apt-get", "indextargets",
 		"--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Identifier: Packages").Output()
 	if err != nil {
-		return "", "", fmt.Errorf("ask apt for its mirror: %w", err)
+		return "", "", fmt.Errorf("read the mirror of apt: %w", err)
 	}
 	return release(string(out))
 }
 
-// release picks the distribution itself from apt's list of indices, leaving
-// out its updates, security and backports.
+// release finds the main distribution in apt's list of indices. It ignores updates,
+// security and backports.
 func release(targets string) (mirror, suite string, err error) {
 	for line := range strings.Lines(targets) {
 		f := strings.Fields(line)
@@ -45,7 +45,7 @@ func release(targets string) (mirror, suite string, err error) {
 			return f[0], f[1], nil
 		}
 	}
-	return "", "", fmt.Errorf("find a Debian mirror: apt knows none with a plain suite and component main")
+	return "", "", fmt.Errorf("find a Debian mirror: apt has none with a plain suite and component main")
 }
 
 func (b builder) debootstrap(ctx context.Context, mirror, suite, dir string) error {
@@ -71,9 +71,9 @@ func removeLeftovers(dir string) error {
 	return nil
 }
 
-// leftovers are files that are not a bank server's: downloads, the timers of
-// apt, Debian's kernel settings (which would become the outer machine's), the
-// identity of the machine it was made on, the marks of Debian.
+// leftovers are files that a site's server does not have: downloads, the timers of apt,
+// Debian's kernel settings (which would change the outer machine's), the identity of the
+// machine that built the layer, and files that identify Debian.
 func leftovers() []string {
 	return []string{
 		"var/cache/apt/archives/*.deb", "var/lib/apt/lists/*",
@@ -83,17 +83,17 @@ func leftovers() []string {
 	}
 }
 
-// run keeps to itself what a program says that succeeds: a thousand lines of
-// packages tell nobody anything.
+// run runs a program on the outer machine. It shows the output only after a failure, because
+// a thousand lines about packages do not help.
 func (b builder) run(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	// The outer machine's environment has no business in a node root.
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	// The outer machine's environment must not change the node root.
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=/root", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "http_proxy=" + os.Getenv("http_proxy")}
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, lastLines(said.String(), 20))
+		return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, lastLines(output.String(), 20))
 	}
 	return nil
 }

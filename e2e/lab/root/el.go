@@ -19,15 +19,16 @@ import (
 //go:embed el
 var elFiles embed.FS
 
-// dressing turns a Debian into an EL9 for those who ask.
-type dressing struct {
+// customization contains the changes that make a Debian look like EL9. Its JSON is the
+// recipe of the layer.
+type customization struct {
 	Over     []string          // names of the layers below, the top one first
-	Files    map[string][]byte // by path in the root; they replace what is there
-	Commands [][]string        // to run inside the root once the files are there
+	Files    map[string][]byte // by path in the root; they replace existing files
+	Commands [][]string        // to run inside the root after the files are written
 }
 
-// el makes the upper layer by working in a root that has all of them.
-func (b builder) el(ctx context.Context, d dressing) (string, error) {
+// el makes the upper layer: it applies d in a root that stacks all layers.
+func (b builder) el(ctx context.Context, d customization) (string, error) {
 	recipe, err := json.Marshal(d)
 	if err != nil {
 		return "", err
@@ -37,20 +38,20 @@ func (b builder) el(ctx context.Context, d dressing) (string, error) {
 		lower = append(lower, filepath.Join(b.dir, name))
 	}
 	return b.layer("el9", recipe, func(dir string) error {
-		return b.stacked(dir, func(root string) error { return b.dress(ctx, root, d) }, lower...)
+		return b.stacked(dir, func(root string) error { return b.customize(ctx, root, d) }, lower...)
 	})
 }
 
-func newDressing(cfg Config, lower ...string) (dressing, error) {
+func newCustomization(cfg Config, lower ...string) (customization, error) {
 	base, err := os.ReadFile(cfg.BaseRPM)
 	if err != nil {
-		return dressing{}, err
+		return customization{}, err
 	}
 	key, err := os.ReadFile(cfg.VendorKey)
 	if err != nil {
-		return dressing{}, err
+		return customization{}, err
 	}
-	d := dressing{
+	d := customization{
 		Files: map[string][]byte{
 			"etc/pki/rpm-gpg/RPM-GPG-KEY-Rocky-9": key,
 			"etc/machine-id":                      nil, // systemd fills it at first boot
@@ -59,9 +60,9 @@ func newDressing(cfg Config, lower ...string) (dressing, error) {
 		Commands: [][]string{
 			{"rpm", "--install", "--force-debian", "/base.rpm"},
 			{"rm", "/base.rpm"},
-			// A bank's servers have them; a scenario that is about them switches them on.
+			// A site's servers have them. The scenarios that test them switch them on.
 			{"systemctl", "disable", "firewalld.service", "fapolicyd.service"},
-			// Of dnf's plugins EL's minimal server has none, a bank's versionlock.
+			// EL's minimal server has no dnf plugins. A site's server has versionlock.
 			{"sh", "-c", "cd /etc/dnf/plugins && find . -type f ! -name 'versionlock.*' -delete && find /usr/lib/python3/dist-packages/dnf-plugins -name '*.py' ! -name versionlock.py ! -name __init__.py -delete"},
 		},
 	}
@@ -71,8 +72,8 @@ func newDressing(cfg Config, lower ...string) (dressing, error) {
 	return d, d.addFixed()
 }
 
-// addOuterKernel is for containers, whose kernel is the outer machine's.
-func (d *dressing) addOuterKernel(ctx context.Context) error {
+// addOuterKernel adds the files of the outer machine's kernel, on which containers run.
+func (d *customization) addOuterKernel(ctx context.Context) error {
 	m, err := kernel.This()
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func (d *dressing) addOuterKernel(ctx context.Context) error {
 	dir := filepath.Join("lib/modules", m.Release)
 	d.Files[filepath.Join(dir, "modules.builtin")] = modules
 	d.Files[filepath.Join(dir, "modules.order")] = nil
-	if !config.Packed() { // else it is in the server's /proc, too
+	if !config.Packed() { // otherwise the server has it in /proc
 		d.Files["boot/config-"+m.Release] = config.Text
 	}
 	d.Commands = append(d.Commands, []string{"depmod", "--all", m.Release})
@@ -98,20 +99,19 @@ func (d *dressing) addOuterKernel(ctx context.Context) error {
 //go:embed lab-network.service
 var networkUnit []byte
 
-// addOwnNetwork is for machines, whose address and names nobody sets from
-// outside.
-func (d *dressing) addOwnNetwork() {
+// addOwnNetwork is for emulated machines, which set their address and names themselves.
+func (d *customization) addOwnNetwork() {
 	d.Files["etc/systemd/system/lab-network.service"] = networkUnit
 	d.Commands = append(d.Commands,
 		[]string{"systemctl", "enable", "lab-network.service"},
-		[]string{"systemctl", "disable", "e2scrub_reap.service"},                                         // half a minute, and not EL's
-		[]string{"systemctl", "disable", "NetworkManager.service", "NetworkManager-wait-online.service"}, // as firewalld
-		[]string{"rm", "-f", "/etc/hosts"},                                                               // systemd-tmpfiles makes it where it is missing
+		[]string{"systemctl", "disable", "e2scrub_reap.service"},                                         // takes half a minute, and EL does not have it
+		[]string{"systemctl", "disable", "NetworkManager.service", "NetworkManager-wait-online.service"}, // off by default, like firewalld
+		[]string{"rm", "-f", "/etc/hosts"},                                                               // systemd-tmpfiles makes it if it is missing
 	)
 }
 
 // addFixed adds the files that are the same on every kernel.
-func (d dressing) addFixed() error {
+func (d customization) addFixed() error {
 	files, err := fs.Sub(elFiles, "el")
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (d dressing) addFixed() error {
 	})
 }
 
-func (b builder) dress(ctx context.Context, root string, d dressing) error {
+func (b builder) customize(ctx context.Context, root string, d customization) error {
 	if err := writeFiles(root, d.Files, 0o644); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func writeFiles(root string, files map[string][]byte, mode fs.FileMode) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		// Not through a link: it may lead out of the root.
+		// Do not write through a link: its target may be outside of the root.
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}
@@ -154,8 +154,8 @@ func writeFiles(root string, files map[string][]byte, mode fs.FileMode) error {
 	return nil
 }
 
-// stacked runs work on an overlay whose changes end up in upper; with no upper
-// there are none to be made.
+// stacked runs work on an overlay. The directory upper gets the changes. Without upper, the
+// overlay is read-only.
 func (b builder) stacked(upper string, work func(root string) error, lower ...string) error {
 	tmp, err := os.MkdirTemp(b.dir, "stack-")
 	if err != nil {

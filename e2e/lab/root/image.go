@@ -2,34 +2,32 @@ package root
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 )
 
-// An Image is a directory with what an emulated machine starts from.
+// An Image is a directory with the boot files and the disk of an emulated machine.
 type Image string
 
-// Disk is an ext4 file system, not to be written to.
+// Disk is an ext4 file system. Do not write to it.
 func (i Image) Disk() string { return filepath.Join(string(i), "disk.img") }
 
 // Kernel is the kernel to boot.
 func (i Image) Kernel() string { return filepath.Join(string(i), "vmlinuz") }
 
-// Initrd finds the disk for it.
+// Initrd is the initrd that loads the modules for the disk.
 func (i Image) Initrd() string { return filepath.Join(string(i), "initrd.img") }
 
-// HostKey is the public key of the system's sshd, in the form of
-// authorized_keys.
+// HostKey is the public key of the system's sshd, in the format of authorized_keys.
 func (i Image) HostKey() string { return filepath.Join(string(i), "ssh_host_ed25519_key.pub") }
 
-// diskSize is what the checks of a control-plane host ask for, and a bundle.
-// The file is sparse.
+// diskSize is enough for the preflight checks of a control-plane host and for a bundle. The
+// file is sparse.
 const diskSize = "80G"
 
-// BuildImage makes what is missing and returns the image. It needs root.
-// Progress gets the output of the programs it runs.
+// BuildImage makes the missing layers and returns the image. It needs root. Progress gets
+// the name of each layer that it makes.
 func BuildImage(ctx context.Context, cfg Config, progress io.Writer) (Image, error) {
 	b, unlock, err := newBuilder(cfg, progress)
 	if err != nil {
@@ -52,7 +50,7 @@ func (b builder) image(ctx context.Context, cfg Config) (Image, error) {
 	if err != nil {
 		return "", err
 	}
-	d, err := newDressing(cfg, kernel, debian)
+	d, err := newCustomization(cfg, kernel, debian)
 	if err != nil {
 		return "", err
 	}
@@ -68,7 +66,7 @@ func (b builder) image(ctx context.Context, cfg Config) (Image, error) {
 	return Image(dir), err
 }
 
-// pack makes the image of a root.
+// pack makes an image from a root.
 func (b builder) pack(ctx context.Context, root string, image Image) error {
 	if err := b.run(ctx, "mkfs.ext4", "-q", "-d", root, image.Disk(), diskSize); err != nil {
 		return err
@@ -80,7 +78,7 @@ func (b builder) pack(ctx context.Context, root string, image Image) error {
 	} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err == nil && len(found) != 1 {
-			err = errors.New("want one file")
+			err = fmt.Errorf("got %d files, want 1", len(found))
 		}
 		if err != nil {
 			return fmt.Errorf("find %s: %w", pattern, err)

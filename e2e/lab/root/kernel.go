@@ -7,12 +7,11 @@ import (
 	"path/filepath"
 )
 
-// machinePackages make an emulated machine boot: a kernel with all its modules,
-// an initrd, and the udev that every server has which is not a container.
-// NetworkManager asks udev for the interfaces.
+// machinePackages are the packages that an emulated machine needs in addition: a kernel with
+// all its modules, an initrd, and udev. NetworkManager gets the interfaces from udev.
 var machinePackages = []string{"initramfs-tools", "linux-image-amd64", "network-manager", "udev"}
 
-// kernelFiles keep the initrd small, for it is unpacked by a slow processor.
+// kernelFiles keep the initrd small, because a slow processor unpacks it.
 var kernelFiles = map[string]string{
 	"etc/initramfs-tools/conf.d/lab": "MODULES=list\n",
 	"etc/initramfs-tools/hooks/lab": `#!/bin/sh
@@ -22,8 +21,7 @@ manual_add_modules virtio_pci virtio_blk ext4 crc32c
 `,
 }
 
-// kernel makes the layer that turns a Debian for containers into one for
-// machines.
+// kernel makes the layer that makes a Debian for containers bootable on emulated machines.
 func (b builder) kernel(ctx context.Context, debian string) (string, error) {
 	mirror, suite, err := aptMirror(ctx)
 	if err != nil {
@@ -36,7 +34,7 @@ func (b builder) kernel(ctx context.Context, debian string) (string, error) {
 }
 
 func (b builder) installKernel(ctx context.Context, mirror, suite, root string) error {
-	// apt needs this machine's name server; what is shipped is the bank's.
+	// apt needs this machine's name server. The EL layer later sets the site's.
 	resolver, err := os.ReadFile("/etc/resolv.conf")
 	if err != nil {
 		return err

@@ -1,15 +1,14 @@
 // Package root makes the disk that every server of the lab starts from.
 //
-// For containers it is two directories to be stacked by overlayfs. The lower one is a plain
-// Debian with systemd, dnf and rpm, made by debootstrap from the mirror this
-// machine's own apt uses; it takes a minute and a half, and is made again only
-// when the list of packages changes. The upper one makes it look like a
-// minimal Rocky Linux 9 to everything that asks: os-release, the rpm database
-// with one base package in it, dnf, a frozen vendor repository, the modules
-// that are built into the kernel. It takes seconds.
+// For containers it consists of two directories that overlayfs stacks. The lower one is a
+// plain Debian with systemd, dnf and rpm. debootstrap makes it from the mirror of this
+// machine's apt in a minute and a half, and only again when the list of packages changes.
+// The upper one makes it look like a minimal Rocky Linux 9: os-release, the rpm database
+// with one base package, dnf, a frozen vendor repository, and the modules that are built
+// into the kernel. It takes seconds.
 //
-// What airgap is to bring is deliberately not there: no container runtime, no
-// conntrack, socat, ethtool or iptables.
+// The programs that airgap must install are missing: container runtime, conntrack, socat,
+// ethtool, iptables.
 package root
 
 import (
@@ -24,14 +23,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Config says what to build from.
+// Config contains the sources of the layers.
 type Config struct {
-	Cache     string // layers go to CACHE/root
+	Cache     string // the layers are written to CACHE/root
 	BaseRPM   string // the package lab-minimal-base
 	VendorKey string // the vendor's public key, armored
 }
 
-// ForUpstream is the Config whose files the lab's upstream has built into the
+// ForUpstream returns a Config with the files that the lab's upstream has built into the
 // same cache.
 func ForUpstream(cache string) (Config, error) {
 	cfg := Config{
@@ -41,14 +40,14 @@ func ForUpstream(cache string) (Config, error) {
 	}
 	for _, file := range []string{cfg.BaseRPM, cfg.VendorKey} {
 		if _, err := os.Stat(file); err != nil {
-			return cfg, fmt.Errorf("find what the lab's upstream makes (has it been built?): %w", err)
+			return cfg, fmt.Errorf("find the files of the lab's upstream (build it with: upstream build): %w", err)
 		}
 	}
 	return cfg, nil
 }
 
-// Build makes what is missing and returns the layers, the top one first. It
-// needs root. Progress gets the output of the programs it runs.
+// Build makes the missing layers and returns all layers, the top one first. It needs root.
+// Progress gets the name of each layer that it makes.
 func Build(ctx context.Context, cfg Config, progress io.Writer) ([]string, error) {
 	b, unlock, err := newBuilder(cfg, progress)
 	if err != nil {
@@ -62,8 +61,8 @@ func Build(ctx context.Context, cfg Config, progress io.Writer) ([]string, error
 	return layers, nil
 }
 
-// BuildBase makes the lower layer alone, which needs nothing of the lab's
-// upstream: it may be made while that is being built.
+// BuildBase makes only the lower layer. It needs no files of the lab's upstream, so it can
+// run during the build of the upstream.
 func BuildBase(ctx context.Context, cache string, progress io.Writer) error {
 	b, unlock, err := newBuilder(Config{Cache: cache}, progress)
 	if err != nil {
@@ -81,7 +80,7 @@ func (b builder) layers(ctx context.Context, cfg Config) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := newDressing(cfg, debian)
+	d, err := newCustomization(cfg, debian)
 	if err != nil {
 		return nil, err
 	}
@@ -97,15 +96,15 @@ type builder struct {
 	progress io.Writer
 }
 
-// newBuilder waits until nobody else builds.
+// newBuilder waits until no other process builds in the same cache.
 func newBuilder(cfg Config, progress io.Writer) (b builder, unlock func(), err error) {
 	b = builder{dir: filepath.Join(cfg.Cache, "root"), progress: progress}
 	unlock, err = lock(b.dir)
 	return b, unlock, err
 }
 
-// layer makes CACHE/root/NAME-HASH unless it is there. A layer that fails
-// half-way never gets its name.
+// layer makes CACHE/root/NAME-HASH if it does not exist. An incomplete layer never gets
+// this name.
 func (b builder) layer(name string, recipe []byte, fill func(dir string) error) (string, error) {
 	sum := sha256.Sum256(recipe)
 	final := filepath.Join(b.dir, fmt.Sprintf("%s-%x", name, sum[:6]))

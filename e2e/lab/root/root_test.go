@@ -35,10 +35,10 @@ func TestLayerIsMadeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := b.layer("a", []byte("recipe"), fill); err != nil || again != first || made != 1 {
-		t.Errorf("the same recipe: %s, %v, made %d times", again, err, made)
+		t.Errorf("same recipe: got %s, %v, made %d times; want %s, made once", again, err, made, first)
 	}
 	if other, err := b.layer("a", []byte("another"), fill); err != nil || other == first || made != 2 {
-		t.Errorf("another recipe: %s, %v, made %d times", other, err, made)
+		t.Errorf("other recipe: got %s, %v, made %d times; want a new layer, made twice", other, err, made)
 	}
 }
 
@@ -53,8 +53,8 @@ func TestFailedLayerLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestForUpstreamSaysWhatIsMissing(t *testing.T) {
-	if _, err := ForUpstream(t.TempDir()); err == nil || !strings.Contains(err.Error(), "has it been built") {
+func TestForUpstreamMissing(t *testing.T) {
+	if _, err := ForUpstream(t.TempDir()); err == nil || !strings.Contains(err.Error(), "upstream build") {
 		t.Errorf("got %v", err)
 	}
 }

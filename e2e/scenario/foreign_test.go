@@ -14,24 +14,24 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// lent is a host of somebody's: its directories lie below root, and its rpm, its
-// airgap and its users are scripts. The rest is this machine's.
-type lent struct {
+// fakeHost is a foreign host in a test: its directories are below root, and its rpm, airgap
+// and id are scripts. It uses all other programs of this machine.
+type fakeHost struct {
 	lab.Machine
 	name, root string
 }
 
-func (l *lent) Name() string                    { return l.name }
-func (l *lent) PullStick(context.Context) error { return nil }
-func (l *lent) Close(context.Context) error     { return nil }
+func (l *fakeHost) Name() string                    { return l.name }
+func (l *fakeHost) PullStick(context.Context) error { return nil }
+func (l *fakeHost) Close(context.Context) error     { return nil }
 
-func (l *lent) Exec(ctx context.Context, cmd lab.Cmd) error {
+func (l *fakeHost) Exec(ctx context.Context, cmd lab.Cmd) error {
 	var paths []string
 	for _, dir := range []string{"/etc/", "/opt/", "/var/", "/root/"} {
 		paths = append(paths, dir, l.root+dir)
 	}
 	here := strings.NewReplacer(paths...).Replace
-	args := []string{"env"} // which finds programs of the host
+	args := []string{"env"} // it finds the host's programs in PATH
 	for _, a := range cmd.Args {
 		args = append(args, here(a))
 	}
@@ -47,13 +47,13 @@ func (l *lent) Exec(ctx context.Context, cmd lab.Cmd) error {
 	var stderr bytes.Buffer
 	c.Stdout, c.Stderr = cmd.Stdout, &stderr
 	err := c.Run()
-	if exit, is := errors.AsType[*exec.ExitError](err); is {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return &lab.ExitError{Machine: l.name, Args: cmd.Args, Code: exit.ExitCode(), Stderr: stderr.String()}
 	}
 	return err
 }
 
-// rpmScript knows packages as lines NAME-VERSION-RELEASE of a file.
+// rpmScript is an rpm whose database is a file with lines NAME-VERSION-RELEASE.
 const rpmScript = `case "$*" in
 "--quiet -q "*) grep -q "^$3-[0-9]" $ROOT/db ;;
 "-qa "*gpg-pubkey*) grep ^gpg-pubkey- $ROOT/db || true ;;
@@ -63,24 +63,25 @@ const rpmScript = `case "$*" in
 *) echo "rpm $*" >&2; exit 9 ;;
 esac`
 
-// airgapScript takes back what an install of its has brought, or not all of it.
+// airgapScript is an airgap whose reset removes the files of an install. With the file
+// forgetful, it does not remove the package kubelet.
 const airgapScript = `[ "$*" = "reset --yes --wipe-data" ] || exit 9
 rm -r $ROOT/etc/kubernetes
 [ -e $ROOT/forgetful ] || rpm -e kubelet`
 
-func newLent(t *testing.T, name string) *lent {
+func newFakeHost(t *testing.T, name string) *fakeHost {
 	t.Helper()
-	l := &lent{name: name, root: t.TempDir()}
-	l.has(t, "db", "bash-5.1.8-9.el9\ngpg-pubkey-fd431d51-4ae0493b\n")
-	l.has(t, "etc/os-release", "PRETTY_NAME='Red Hat Enterprise Linux 9.4 (Plow)'\n")
-	l.has(t, "var/lib/kept", "")
+	l := &fakeHost{name: name, root: t.TempDir()}
+	l.write(t, "db", "bash-5.1.8-9.el9\ngpg-pubkey-fd431d51-4ae0493b\n")
+	l.write(t, "etc/os-release", "PRETTY_NAME='Red Hat Enterprise Linux 9.4 (Plow)'\n")
+	l.write(t, "var/lib/kept", "")
 	for program, script := range map[string]string{"rpm": rpmScript, "airgap": airgapScript, "id": "echo ${NUMBER:-0}"} {
-		l.has(t, "bin/"+program, "#!/bin/sh\n"+script+"\n")
+		l.write(t, "bin/"+program, "#!/bin/sh\n"+script+"\n")
 	}
 	return l
 }
 
-func (l *lent) has(t *testing.T, file, text string) {
+func (l *fakeHost) write(t *testing.T, file, text string) {
 	t.Helper()
 	file = filepath.Join(l.root, file)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755)); err != nil {
@@ -88,7 +89,7 @@ func (l *lent) has(t *testing.T, file, text string) {
 	}
 }
 
-func (l *lent) read(t *testing.T, file string) string {
+func (l *fakeHost) read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(l.root, file))
 	if err != nil && !os.IsNotExist(err) {
@@ -97,29 +98,29 @@ func (l *lent) read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// works is what a run does: it installs, and leaves this and that.
-func (l *lent) works(t *testing.T) {
+// install changes the host like a run: it installs packages and leaves files.
+func (l *fakeHost) install(t *testing.T) {
 	t.Helper()
-	l.has(t, "db", l.read(t, "db")+"airgap-1.0-1\nkubelet-1.36.3-1\ngpg-pubkey-0badf00d-66000000\n")
-	l.has(t, "etc/kubernetes/admin.conf", "")
-	l.has(t, "root/code", "")
-	l.has(t, "root/.kube/cache/x", "")
-	l.has(t, "var/tmp/airgap-support-"+l.name+".tar.gz", "")
+	l.write(t, "db", l.read(t, "db")+"airgap-1.0-1\nkubelet-1.36.3-1\ngpg-pubkey-0badf00d-66000000\n")
+	l.write(t, "etc/kubernetes/admin.conf", "")
+	l.write(t, "root/code", "")
+	l.write(t, "root/.kube/cache/x", "")
+	l.write(t, "var/tmp/airgap-support-"+l.name+".tar.gz", "")
 }
 
-// A host that has anything of ours, or where nobody is root, is not lent; all is told at once.
+// empty refuses hosts with remains, and hosts on which the login is not root. It reports all problems.
 func TestNotEmpty(t *testing.T) {
 	var log bytes.Buffer
 	e := &Env{Log: &log}
-	fine, used, left, plain := newLent(t, "fine"), newLent(t, "used"), newLent(t, "left"), newLent(t, "plain")
-	used.has(t, "etc/airgap/x", "")
-	used.has(t, "db", "kubelet-1.36.3-1\nairgap-utils-7-1\n")
-	left.has(t, "var/lib/airgap-e2e/began", "1\n")
-	plain.has(t, "bin/id", "#!/bin/sh\necho 1000\n")
+	fine, used, left, plain := newFakeHost(t, "fine"), newFakeHost(t, "used"), newFakeHost(t, "left"), newFakeHost(t, "plain")
+	used.write(t, "etc/airgap/x", "")
+	used.write(t, "db", "kubelet-1.36.3-1\nairgap-utils-7-1\n")
+	left.write(t, "var/lib/airgap-e2e/began", "1\n")
+	plain.write(t, "bin/id", "#!/bin/sh\necho 1000\n")
 	err := empty(t.Context(), e, []lab.Machine{fine, used, left, plain})
 	want := `host used is not empty: it has USED/etc/airgap, package kubelet
-host left is not empty: it has LEFT/var/lib/airgap-e2e; another run works on it, or has left it so: go run ./cmd/lab down --hosts FILE takes that back
-become root on host plain: id -u says 1000`
+host left is not empty: it has LEFT/var/lib/airgap-e2e; another run uses it, or did not clean up: clean up with go run ./cmd/lab down --hosts FILE
+become root on host plain: id -u prints 1000`
 	if want = strings.NewReplacer("USED", used.root, "LEFT", left.root).Replace(want); err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s", err, want)
 	}
@@ -127,71 +128,72 @@ become root on host plain: id -u says 1000`
 		t.Error(err)
 	}
 	if want := "host fine: Red Hat Enterprise Linux 9.4 (Plow), kernel "; !strings.HasPrefix(log.String(), want) || !strings.Contains(log.String(), "RPM version 4.16.1.3, SELinux none") {
-		t.Errorf("got %q; want it to begin with %q", log.String(), want)
+		t.Errorf("got %q; want a text that begins with %q", log.String(), want)
 	}
 }
 
-// What a run brought goes, what was there stays, and what is not noted is not touched.
+// GiveBack removes the files and packages of a run and keeps all others. It does not change
+// hosts without lab.ForeignDir.
 func TestGiveBack(t *testing.T) {
 	var log bytes.Buffer
-	first, second, other := newLent(t, "first"), newLent(t, "second"), newLent(t, "other")
+	first, second, other := newFakeHost(t, "first"), newFakeHost(t, "second"), newFakeHost(t, "other")
 	before := first.read(t, "db")
-	if err := note(t.Context(), []lab.Machine{first, second}); err != nil {
+	if err := saveState(t.Context(), []lab.Machine{first, second}); err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range []*lent{first, second, other} {
-		l.works(t)
+	for _, l := range []*fakeHost{first, second, other} {
+		l.install(t)
 	}
 	others := other.read(t, "db")
 	if err := GiveBack(t.Context(), &lab.Lab{Machines: []lab.Machine{first, second, other}}, &log); err != nil {
 		t.Fatal(err)
 	}
-	want := "host other: no scenario has anything there, so it is left alone\nhost second: given back, with the packages that it had\nhost first: given back, with the packages that it had\n"
+	want := "host other: has no files of a run, not changed\nhost second: cleaned up, with the same packages as before\nhost first: cleaned up, with the same packages as before\n"
 	if log.String() != want {
-		t.Errorf("said %q; want %q", log.String(), want)
+		t.Errorf("log: got %q; want %q", log.String(), want)
 	}
-	for _, l := range []*lent{first, second} {
+	for _, l := range []*fakeHost{first, second} {
 		if got := l.read(t, "db"); got != before {
-			t.Errorf("%s has the packages %q; want %q", l.name, got, before)
+			t.Errorf("packages of %s: got %q; want %q", l.name, got, before)
 		}
 		for _, file := range []string{"root/code", "root/.kube", "var/tmp/airgap-support-" + l.name + ".tar.gz", "var/lib/airgap-e2e", "etc/kubernetes"} {
 			if _, err := os.Lstat(filepath.Join(l.root, file)); !os.IsNotExist(err) {
-				t.Errorf("%s has %s still: %v", l.name, file, err)
+				t.Errorf("%s still exists on %s: %v", file, l.name, err)
 			}
 		}
 	}
 	if _, err := os.Stat(filepath.Join(other.root, "root/code")); err != nil || other.read(t, "db") != others {
-		t.Error("a host that no run has to do with was changed")
+		t.Error("GiveBack changed a host that does not belong to a run")
 	}
 }
 
-// A host that is not as it was is told, and stays a run's.
-func TestGiveBackNotAll(t *testing.T) {
-	l := newLent(t, "first")
-	if err := note(t.Context(), []lab.Machine{l}); err != nil {
+// GiveBack reports a host that differs from its saved state, and keeps lab.ForeignDir.
+func TestGiveBackReportsDifferences(t *testing.T) {
+	l := newFakeHost(t, "first")
+	if err := saveState(t.Context(), []lab.Machine{l}); err != nil {
 		t.Fatal(err)
 	}
-	l.works(t)
-	l.has(t, "forgetful", "")
-	l.has(t, "opt/airgap/bin/runc", "")
-	l.has(t, "db", strings.Replace(l.read(t, "db"), "bash-5.1.8-9.el9\n", "", 1))
+	l.install(t)
+	l.write(t, "forgetful", "")
+	l.write(t, "opt/airgap/bin/runc", "")
+	l.write(t, "db", strings.Replace(l.read(t, "db"), "bash-5.1.8-9.el9\n", "", 1))
 	err := GiveBack(t.Context(), &lab.Lab{Machines: []lab.Machine{l}}, io.Discard)
-	want := "give back host first: it is not as it was: gone: bash-5.1.8-9.el9, new: kubelet-1.36.3-1, " + l.root + "/opt/airgap, package kubelet"
+	want := "clean up host first: it differs from its state before the run: gone: bash-5.1.8-9.el9, new: kubelet-1.36.3-1, " + l.root + "/opt/airgap, package kubelet"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s", err, want)
 	}
 	if l.read(t, "var/lib/airgap-e2e/packages") == "" {
-		t.Error("what the host was like is forgotten")
+		t.Error("GiveBack removed the saved state of the host")
 	}
 }
 
-// A second run on the same hosts is held off.
-func TestNoteTwice(t *testing.T) {
-	l := newLent(t, "first")
-	if err := note(t.Context(), []lab.Machine{l}); err != nil {
+// A second run on the same hosts is refused.
+func TestSaveStateTwice(t *testing.T) {
+	l := newFakeHost(t, "first")
+	if err := saveState(t.Context(), []lab.Machine{l}); err != nil {
 		t.Fatal(err)
 	}
-	if err := note(t.Context(), []lab.Machine{l}); err == nil || !strings.Contains(err.Error(), "File exists") {
+	if err := saveState(t.Context(), []lab.Machine{l}); err == nil || !strings.Contains(err.Error(), "File exists") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -207,37 +209,37 @@ func TestDeniedSince(t *testing.T) {
 		t.Errorf("got %q; want %q", got, want)
 	}
 	if got := deniedSince("1764000060\n"); len(got) > 0 {
-		t.Errorf("of nothing came %q", got)
+		t.Errorf("no denials: got %q, want none", got)
 	}
 }
 
-// TestPartElsewhere: on hosts of others a part that needs the lab is left out.
+// TestPartElsewhere checks that a part that needs the lab is skipped on foreign hosts.
 func TestPartElsewhere(t *testing.T) {
 	var log bytes.Buffer
 	ran := 0
 	p := Part{"a power cut", func() error { ran++; return nil }}
 	elsewhere := &Env{Log: &log, run: "t", hosts: &lab.Hosts{}}
 	if err := errors.Join(elsewhere.InOrder([]Part{WithNeed(elsewhere, NeedPower, p)}), (&Env{Log: io.Discard}).InOrder([]Part{WithNeed((&Env{}), NeedPower, p)})); err != nil || ran != 1 {
-		t.Errorf("ran %d times, %v", ran, err)
+		t.Errorf("got %d runs, %v; want 1", ran, err)
 	}
-	if want := "t: a power cut (left out: it cuts the servers' power)\n"; log.String() != want {
-		t.Errorf("said %q; want %q", log.String(), want)
+	if want := "t: a power cut (skipped: it cuts the servers' power)\n"; log.String() != want {
+		t.Errorf("log: got %q; want %q", log.String(), want)
 	}
 }
 
-// A site's airgap.yaml stays where it is and as it is.
+// Config does not copy or change a site's airgap.yaml.
 func TestConfigOfASite(t *testing.T) {
 	e := &Env{Work: t.TempDir(), hosts: &lab.Hosts{Config: "/site/airgap.yaml", Cluster: "prod", Skip: []string{"memory", "swap"}}}
 	if got, err := e.Config("airgap.yaml"); err != nil || got != "/site/airgap.yaml" {
 		t.Errorf("got %s, %v", got, err)
 	}
 	if _, err := e.Config("airgap.yaml", "a", "b"); err == nil {
-		t.Error("a site's file was to be edited")
+		t.Error("Config accepted edits of a site's file")
 	}
 	if e.OnStick() != lab.StickPath+"/prod" || e.Skips() != "--skip=memory,swap" {
 		t.Errorf("got %s and %s", e.OnStick(), e.Skips())
 	}
 	if e := new(Env); e.OnStick() != lab.StickPath+"/bank" || e.Skips() != "--skip=time-sync,disk-space" {
-		t.Errorf("in the lab: %s and %s", e.OnStick(), e.Skips())
+		t.Errorf("in the lab: got %s and %s", e.OnStick(), e.Skips())
 	}
 }

@@ -1,11 +1,11 @@
-# Takes back what scenarios have done to a host. $1 is what the run noted there
-# at its beginning, $2 a support bundle.
+# Removes the files and packages of scenarios from a host. $1 is the directory with the saved
+# state of the host, $2 a support bundle.
 set -eu
 if rpm --quiet -q airgap; then
 	airgap reset --yes --wipe-data
 	rpm -e airgap
 fi
-# Keys that came are those of bundles: INSTALL.txt has them imported.
+# New keys are those of bundles: INSTALL.txt imports them.
 for key in $(rpm -qa --qf '%{NAME}-%{VERSION}-%{RELEASE}\n' 'gpg-pubkey*'); do
 	grep -qx "$key" "$1/packages" || rpm -e "$key"
 done

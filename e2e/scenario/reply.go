@@ -7,29 +7,29 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// reply is what a command said, on a server or on the connected host.
+// reply is the output of a command on a server or on the connected host.
 type reply struct {
 	command        string
 	args           []string
 	stdout, stderr string
 }
 
-// codeForm is a one-time code in a text: what the cluster knows of it, and for
-// control-plane hosts what it does not.
+// codeForm matches a join token in a text: the part that the cluster knows, and for
+// control-plane hosts the part that it does not know.
 var codeForm = regexp.MustCompile(`\b([a-z0-9]{6}\.[a-z0-9]{16})(?:\.([a-z2-7]{26}))?\b`)
 
-// givesCode reports whether a one-time code is among the command's results.
+// givesCode reports whether the command prints a join token as its result.
 func (a reply) givesCode() bool {
 	line := strings.Join(a.args, " ")
 	return strings.Contains(line, "--new-code") || strings.Contains(line, "airgap install") || strings.Contains(line, "airgap restore")
 }
 
-// heard keeps a reply for the search, and notes the codes that it gives.
-func heard(e *Env, where string, args []string, r Result) error {
+// record keeps a reply for the search, and adds the join tokens in it to the book.
+func record(e *Env, where string, args []string, r Result) error {
 	a := reply{where + ": " + strings.Join(args, " "), args, r.Stdout, r.Stderr}
-	e.saidLock.Lock()
-	e.said = append(e.said, a)
-	e.saidLock.Unlock()
+	e.repliesLock.Lock()
+	e.replies = append(e.replies, a)
+	e.repliesLock.Unlock()
 	if !a.givesCode() {
 		return nil
 	}

@@ -8,11 +8,12 @@ import (
 	"testing"
 )
 
-// TestPatience: a call that breaks off is repeated; an answer, good or bad, counts at once.
-func TestPatience(t *testing.T) {
+// TestRetries checks that a call with a broken connection is repeated, and that any answer
+// ends the call.
+func TestRetries(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		fails string // what kubectl says in its first two calls
+		fails string // stderr of kubectl's first two calls
 		line  string
 		want  string
 		calls int
@@ -31,7 +32,7 @@ func TestPatience(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(program), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			args := patient([]string{"sh", "-c", tc.line})
+			args := withRetries([]string{"sh", "-c", tc.line})
 			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 			cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "KUBECONFIG=admin.conf")
 			out, _ := cmd.Output()
@@ -40,11 +41,11 @@ func TestPatience(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := strings.TrimSpace(string(out)); got != tc.want || len(calls) != tc.calls {
-				t.Errorf("%q after %d calls, want %q after %d", got, len(calls), tc.want, tc.calls)
+				t.Errorf("got %q after %d calls, want %q after %d", got, len(calls), tc.want, tc.calls)
 			}
 		})
 	}
-	if plain := []string{"sh", "-c", "true"}; len(patient(plain)[2]) != 4 {
-		t.Error("patience where nobody calls kubectl")
+	if plain := []string{"sh", "-c", "true"}; len(withRetries(plain)[2]) != 4 {
+		t.Error("got retries in a line without kubectl")
 	}
 }

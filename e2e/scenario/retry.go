@@ -2,10 +2,10 @@ package scenario
 
 import "strings"
 
-// patience has kubectl ask again for twenty seconds where a connection broke off: for some of
-// them a balancer still sends callers to a host that has died. A person would repeat the call.
-// What reads its input, or runs a program in a pod, is asked once.
-const patience = `kubectl() {
+// retries makes kubectl repeat a call with a broken connection for twenty seconds: a load
+// balancer may still send connections to a dead host. A user would repeat the call, too. It
+// does not repeat calls that read stdin or run a program in a pod.
+const retries = `kubectl() {
 	case " $* " in *" -f - "*|*" exec "*) command kubectl "$@"; return ;; esac
 	_tries=0
 	while :; do
@@ -18,16 +18,16 @@ const patience = `kubectl() {
 }
 `
 
-// patient is a command with patience, where it is a shell line that calls kubectl.
-func patient(args []string) []string {
+// withRetries adds retries to a command if it is a shell line that calls kubectl.
+func withRetries(args []string) []string {
 	if len(args) < 3 || args[0] != "sh" || args[1] != "-c" || !strings.Contains(args[2], "kubectl ") {
 		return args
 	}
-	return append([]string{"sh", "-c", patience + args[2]}, args[3:]...)
+	return append([]string{"sh", "-c", retries + args[2]}, args[3:]...)
 }
 
-// Gone is a shell line that wants the API server to say that an object does not exist. That it
-// does not answer is no such word.
+// Gone returns a shell line that succeeds if the API server answers that an object does not
+// exist. It fails if the API server does not answer.
 func Gone(object string) string {
 	return Kubectl + "get " + object + " 2>&1 | grep -q NotFound"
 }

@@ -13,12 +13,11 @@ import (
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// Hosts of others are lent for a run. It begins with hosts that have nothing of ours
-// on them, and notes there what they are like; it ends with everything taken back,
-// which is compared with what was noted. Between the two lies lab.ForeignDir: by it
-// a host is told from one that no scenario has to do with.
+// A run on foreign hosts starts with hosts without files of airgap. It saves their state in
+// lab.ForeignDir. At the end it cleans up, and compares the hosts with the saved state. A
+// host without lab.ForeignDir does not belong to a run.
 
-// RunOnHosts runs one scenario on the hosts of a file.
+// RunOnHosts runs one scenario on the hosts of a hosts file.
 func RunOnHosts(ctx context.Context, s Scenario, hosts lab.Hosts, program string, log io.Writer) error {
 	if err := s.Elsewhere(); err != nil {
 		return err
@@ -28,21 +27,21 @@ func RunOnHosts(ctx context.Context, s Scenario, hosts lab.Hosts, program string
 		return fmt.Errorf("prepare %s: %w", s.Name, err)
 	}
 	e.hosts = &hosts
-	return e.prove(ctx, s)
+	return e.runScenario(ctx, s)
 }
 
-// borrow is what BankOf is in the lab. When job fails, the hosts' logs are kept, and
-// with AIRGAP_LAB_KEEP the hosts stay as they are.
-func (e *Env) borrow(ctx context.Context, n int, job func(*lab.Lab) error) error {
+// onHosts runs job on foreign hosts, like BankOf in the lab. After a failure it saves the
+// hosts' logs. With AIRGAP_LAB_KEEP it then does not clean up.
+func (e *Env) onHosts(ctx context.Context, n int, job func(*lab.Lab) error) error {
 	if n != len(e.hosts.Hosts) {
-		return fmt.Errorf("the scenario takes %d hosts, and the file names %d", n, len(e.hosts.Hosts))
+		return fmt.Errorf("the scenario needs %d hosts, but the hosts file has %d", n, len(e.hosts.Hosts))
 	}
 	l := lab.OpenHosts(e.Cache, e.run, *e.hosts)
-	defer hangUp(l)
+	defer disconnect(l)
 	if err := empty(ctx, e, l.Machines); err != nil {
 		return fmt.Errorf("%w\nnothing was changed on any host", err)
 	}
-	err := note(ctx, l.Machines)
+	err := saveState(ctx, l.Machines)
 	if err == nil {
 		err = errors.Join(job(l), nothingDenied(context.WithoutCancel(ctx), l.Machines))
 	}
@@ -53,19 +52,19 @@ func (e *Env) borrow(ctx context.Context, n int, job func(*lab.Lab) error) error
 		}
 		err = fmt.Errorf("%w\nlogs of the hosts: %s", err, logs)
 		if os.Getenv("AIRGAP_LAB_KEEP") != "" {
-			return fmt.Errorf("%w\nthe hosts are left as they are, until go run ./cmd/lab down --hosts FILE", err)
+			return fmt.Errorf("%w\nthe run does not clean up the hosts; do it with: go run ./cmd/lab down --hosts FILE", err)
 		}
 	}
 	return errors.Join(err, GiveBack(context.WithoutCancel(ctx), l, e.Log))
 }
 
-func hangUp(l *lab.Lab) {
+func disconnect(l *lab.Lab) {
 	for _, m := range l.Machines {
-		_ = m.Close(context.Background()) // ends a connection
+		_ = m.Close(context.Background()) // closes the connection
 	}
 }
 
-// remains prints what a host has of ours, of Kubernetes, or of another run.
+// remains prints a host's files and packages of airgap, of Kubernetes, and of another run.
 const remains = `for f in /etc/airgap /etc/kubernetes /opt/airgap /var/lib/airgap /var/lib/etcd /var/lib/kubelet /var/log/airgap ` + lab.ForeignDir + `; do
 	[ -z "$(ls -A $f 2>/dev/null)" ] || echo $f
 done
@@ -73,13 +72,13 @@ for p in airgap kubeadm kubelet; do
 	! rpm --quiet -q $p || echo package $p
 done`
 
-// introduction is one line on what a host is, for whoever notes the result.
+// introduction prints one line that describes a host, for the results page.
 const introduction = `. /etc/os-release
 has() { command -v $1 >/dev/null && "$@" 2>/dev/null || echo none; }
 echo "$PRETTY_NAME, kernel $(uname -r), $(rpm --version)$(! rpm --quiet -q rpm-sequoia || echo ' with sequoia'), SELinux $(has getenforce), crypto policy $(has update-crypto-policies --show)$([ ! -e /etc/pki/consumer/cert.pem ] || echo ', subscribed')"`
 
-// empty wants hosts on which somebody may be root and that have nothing on them.
-// All that stands in the way is told at once.
+// empty checks that the login becomes root on each host, and that the hosts have no
+// remains. Its error contains all problems.
 func empty(ctx context.Context, e *Env, machines []lab.Machine) error {
 	var errs []error
 	for _, m := range machines {
@@ -101,81 +100,82 @@ func empty(ctx context.Context, e *Env, machines []lab.Machine) error {
 func emptyOne(ctx context.Context, m lab.Machine) error {
 	number, err := lab.Output(ctx, m, "id", "-u")
 	if err == nil && number != "0" {
-		err = fmt.Errorf("id -u says %s", number)
+		err = fmt.Errorf("id -u prints %s", number)
 	}
 	if err != nil {
 		return fmt.Errorf("become root on host %s: %w", m.Name(), err)
 	}
 	found, err := lab.Output(ctx, m, "sh", "-c", remains)
 	if err != nil {
-		return fmt.Errorf("ask host %s what is on it: %w", m.Name(), err)
+		return fmt.Errorf("check that host %s is empty: %w", m.Name(), err)
 	}
 	if found == "" {
 		return nil
 	}
 	err = fmt.Errorf("host %s is not empty: it has %s", m.Name(), strings.ReplaceAll(found, "\n", ", "))
 	if strings.Contains(found, lab.ForeignDir) {
-		err = fmt.Errorf("%w; another run works on it, or has left it so: go run ./cmd/lab down --hosts FILE takes that back", err)
+		err = fmt.Errorf("%w; another run uses it, or did not clean up: clean up with go run ./cmd/lab down --hosts FILE", err)
 	}
 	return err
 }
 
-// Packages as they are noted, keys of rpm among them.
+// packages prints the packages and the keys of rpm.
 const packages = `rpm -qa --qf '%{NAME}-%{VERSION}-%{RELEASE}\n' | sort`
 
-// note makes the hosts this run's.
-func note(ctx context.Context, machines []lab.Machine) error {
+// saveState creates lab.ForeignDir on the hosts, with the time and the packages. It fails if
+// the directory exists.
+func saveState(ctx context.Context, machines []lab.Machine) error {
 	for _, m := range machines {
 		const script = `mkdir "$0" && cd "$0" && date +%s >began && ` + packages + ` >packages`
 		if err := m.Exec(ctx, lab.Cmd{Args: []string{"sh", "-c", script, lab.ForeignDir}}); err != nil {
-			return fmt.Errorf("note what host %s is like: %w", m.Name(), err)
+			return fmt.Errorf("save the state of host %s: %w", m.Name(), err)
 		}
 	}
 	return nil
 }
 
-//go:embed giveback.sh
-var giveBackScript string
+//go:embed cleanup.sh
+var cleanUpScript string
 
-// GiveBack takes back all that a run did to the hosts, in the order in which they
-// leave a cluster. Hosts that no run has to do with are left alone.
+// GiveBack cleans up the hosts of a run, in the order in which they leave a cluster. It does
+// not change hosts without lab.ForeignDir.
 func GiveBack(ctx context.Context, l *lab.Lab, log io.Writer) error {
-	defer hangUp(l)
+	defer disconnect(l)
 	var errs []error
 	for _, m := range slices.Backward(l.Machines) {
-		ours, err := lab.Output(ctx, m, "sh", "-c", `[ ! -e "$0" ] || echo ours`, lab.ForeignDir)
+		used, err := lab.Output(ctx, m, "sh", "-c", `[ ! -e "$0" ] || echo used`, lab.ForeignDir)
 		switch {
 		case err != nil:
-			errs = append(errs, fmt.Errorf("give back host %s: %w", m.Name(), err))
-		case ours == "":
-			fmt.Fprintf(log, "host %s: no scenario has anything there, so it is left alone\n", m.Name())
+			errs = append(errs, fmt.Errorf("clean up host %s: %w", m.Name(), err))
+		case used == "":
+			fmt.Fprintf(log, "host %s: has no files of a run, not changed\n", m.Name())
 		default:
-			errs = append(errs, giveBackOne(ctx, m, log))
+			errs = append(errs, cleanUpOne(ctx, m, log))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func giveBackOne(ctx context.Context, m lab.Machine, log io.Writer) error {
+func cleanUpOne(ctx context.Context, m lab.Machine, log io.Writer) error {
 	if err := m.PullStick(ctx); err != nil {
-		return fmt.Errorf("give back host %s: %w", m.Name(), err)
+		return fmt.Errorf("clean up host %s: %w", m.Name(), err)
 	}
-	took := lab.Cmd{Args: []string{"sh", "-s", lab.ForeignDir, supportFile(m)}, Stdin: strings.NewReader(giveBackScript)}
-	if err := m.Exec(ctx, took); err != nil {
-		return fmt.Errorf("give back host %s: %w", m.Name(), err)
+	script := lab.Cmd{Args: []string{"sh", "-s", lab.ForeignDir, supportFile(m)}, Stdin: strings.NewReader(cleanUpScript)}
+	if err := m.Exec(ctx, script); err != nil {
+		return fmt.Errorf("clean up host %s: %w", m.Name(), err)
 	}
-	// The run's own notes, which are still to be read, are no remains.
+	// lab.ForeignDir itself is not one of the remains: the comparison reads it.
 	const compare = packages + ` | comm -3 "$0/packages" - | sed -e 's/^\t/new: /' -e t -e 's/^/gone: /'; { ` + remains + `; } | sed "\\|^$0\$|d"`
 	differs, err := lab.Output(ctx, m, "sh", "-c", compare, lab.ForeignDir)
 	if err == nil && differs != "" {
-		err = fmt.Errorf("it is not as it was: %s", strings.ReplaceAll(differs, "\n", ", "))
+		err = fmt.Errorf("it differs from its state before the run: %s", strings.ReplaceAll(differs, "\n", ", "))
 	}
 	if err == nil {
 		err = m.Exec(ctx, lab.Cmd{Args: []string{"rm", "-r", lab.ForeignDir}})
 	}
 	if err != nil {
-		return fmt.Errorf("give back host %s: %w", m.Name(), err)
+		return fmt.Errorf("clean up host %s: %w", m.Name(), err)
 	}
-	fmt.Fprintf(log, "host %s: given back, with the packages that it had\n", m.Name())
+	fmt.Fprintf(log, "host %s: cleaned up, with the same packages as before\n", m.Name())
 	return nil
 }

@@ -14,9 +14,8 @@ import (
 	"airgap.dev/airgap/e2e/secrets"
 )
 
-// environment is what a person's shell at a bank may have when airgap is
-// called: passwords that are airgap's business, if anybody's, and not that of
-// the programs which airgap runs.
+// environment returns variables with passwords, as a user's shell may have them. airgap may
+// use them, but must not pass them to the programs that it runs.
 func environment(e *Env) ([]string, error) {
 	var all []string
 	for _, v := range []struct{ name, format string }{
@@ -32,8 +31,7 @@ func environment(e *Env) ([]string, error) {
 	return all, nil
 }
 
-// login gives the connected host credentials for the mirror, where people have
-// theirs.
+// login writes credentials for the mirror to the connected host's Docker configuration.
 func (e *Env) login() error {
 	value := rand.Text()
 	if err := e.Book.Add(secrets.Password, "the mirror's", value); err != nil {
@@ -45,8 +43,8 @@ func (e *Env) login() error {
 	return errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o600))
 }
 
-// umask is that of the person who calls airgap: a hardened host's, or a careless
-// one's. It makes no difference.
+// umask returns the caller's umask: that of a hardened host for install, 0000 for other
+// commands. airgap must work with both.
 func umask(verb string) string {
 	if verb == "install" {
 		return "0077"
@@ -54,16 +52,17 @@ func umask(verb string) string {
 	return "0000"
 }
 
-// handedOver reports whether this is the way on which environment comes: the
-// lab's programs take it in, a shell calls airgap, and airgap has it.
-func (s started) handedOver() bool {
+// mayHave reports whether the program is allowed to have the variables of environment:
+// the lab's programs, the shell that calls airgap, and airgap.
+func (s started) mayHave() bool {
 	if s.variable {
 		return s.program == "airgap" || s.program == "sh"
 	}
 	return s.program == "env" || s.program == "nsenter" || s.program == "sh"
 }
 
-// PlantObject puts a Secret into the cluster, as every application does.
+// PlantObject creates a Secret in the cluster, as an application does, and adds its value to
+// the book.
 func PlantObject(ctx context.Context, e *Env, m lab.Machine) error {
 	value := rand.Text()
 	if err := e.Book.Add(secrets.Object, "default/bank", value); err != nil {
@@ -74,5 +73,5 @@ func PlantObject(ctx context.Context, e *Env, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	return r.Want("make a Secret", 0)
+	return r.Want("create a Secret", 0)
 }

@@ -10,21 +10,20 @@ import (
 	"time"
 )
 
-// besideTimeout is how long a program beside the servers may take to listen.
-const besideTimeout = 10 * time.Second
+// listenTimeout limits the time until a program next to the servers listens.
+const listenTimeout = 10 * time.Second
 
-// Beside runs a program of the bank's that is on none of the servers, in their
-// network, with an address of its own: it has to listen at that. It ends with stop,
-// or with this process.
+// Beside runs a program in the servers' network, but on none of the servers. It has
+// the separate address at, on which it must listen. It ends with stop, or with this process.
 func (l *Lab) Beside(ctx context.Context, what string, at netip.AddrPort, argv ...string) (stop func() error, err error) {
 	if err := batch(ctx, l.Network.name(), fmt.Sprintf("addr replace %s/%d dev %s", at.Addr(), subnet.Bits(), bridge)); err != nil {
 		return nil, fmt.Errorf("run %s: %w", what, err)
 	}
-	var said bytes.Buffer
-	// It ends when the pipe does, and that goes with this process.
+	var output bytes.Buffer
+	// The program ends with the pipe, and the kernel closes the pipe when this process ends.
 	const untilThePipeEnds = `"$@" & read -r _; kill $!; wait`
 	cmd := exec.Command("nsenter", append([]string{"--net=" + l.Network.Path(), "sh", "-c", untilThePipeEnds, "sh"}, argv...)...)
-	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Stdout, cmd.Stderr = &output, &output
 	pipe, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -33,7 +32,7 @@ func (l *Lab) Beside(ctx context.Context, what string, at netip.AddrPort, argv .
 		return nil, fmt.Errorf("run %s: %w", what, err)
 	}
 	stop = func() error { return errors.Join(pipe.Close(), cmd.Wait()) }
-	waiting, cancel := context.WithTimeout(ctx, besideTimeout)
+	waiting, cancel := context.WithTimeout(ctx, listenTimeout)
 	defer cancel()
 	_, err = poll(waiting, what+" to listen", func() (bool, error) {
 		conn, err := l.Network.dial(waiting, "tcp", at.String())
@@ -43,7 +42,7 @@ func (l *Lab) Beside(ctx context.Context, what string, at netip.AddrPort, argv .
 		return true, conn.Close()
 	})
 	if err != nil {
-		return nil, errors.Join(err, stop(), errors.New(said.String()))
+		return nil, errors.Join(err, stop(), errors.New(output.String()))
 	}
 	return stop, nil
 }
