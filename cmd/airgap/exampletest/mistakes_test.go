@@ -28,7 +28,7 @@ func mistakes(t *testing.T, program string, u *upstream) {
 		"a missing chart": {"ha-rocky9", []string{"37.1.1", "37.1.99"}, 1,
 			[]string{"add-on traefik", "it has 37.1.1"}},
 		"a driver that does not exist": {"gpu-box", []string{"\npackages:\n", "\ngpu: {branch: 620, flavour: proprietary}\npackages:\n"}, 2,
-			[]string{"gpu1: no driver 620 (proprietary) drives all cards: NVIDIA Hopper"}},
+			[]string{"gpu1: no driver 620 (proprietary) supports all GPUs: NVIDIA Hopper"}},
 		"no compiler for the driver": {"gpu-box", []string{"9.6/AppStream", "9.6/BaseOS"}, 1,
 			[]string{"gcc", "kernel-devel-5.14.0-570.12.1.el9_6"}},
 		"a runtime that replaces the one of podman": {"rhel8-podman", []string{"source: archive", "source: package"}, 1,
