@@ -48,7 +48,7 @@ func mistakes(t *testing.T, program string, u *upstream) {
 			[]string{"add-on gpu-operator: ClusterPolicy cluster-policy: driver.enabled is true", "to false: driver.enabled, toolkit.enabled, devicePlugin.enabled"}},
 		"another version of the Calico operator": {"gpu-box",
 			[]string{"\nimages:\n", "\nnetwork: {plugin: calico, calico: {form: operator, source: .}} # calico.yaml\nimages:\n"}, 1,
-			[]string{"network calico: calico.yaml is of Calico v3.31.7, expected v3.32.4", "set network.calico.version to v3.31.7"}},
+			[]string{"network calico: calico.yaml has Calico v3.31.7, expected v3.32.4", "set network.calico.version to v3.31.7"}},
 		"a password in the file": {company, []string{"passwordFile: artifactory.password", "password: " + password}, 2,
 			[]string{"inline credential"}},
 	} {
