@@ -53,7 +53,7 @@ func Objects(config Config, cluster Cluster, fetched []*unstructured.Unstructure
 	return objects, refuseIPIP(objects)
 }
 
-// Leaves returns the host artifacts of all plugins, because a reset may not know the plugin of the host.
+// Leaves returns the host artifacts of all plugins, because a reset cannot always know the plugin of the host.
 func Leaves() Traces {
 	var all Traces
 	for _, p := range plugins() {

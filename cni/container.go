@@ -42,7 +42,7 @@ func (c *container) setEnv(name, value string) {
 	v["value"] = value
 }
 
-// putEnv sets a variable, which may not exist.
+// putEnv sets a variable, or adds it.
 func (c *container) putEnv(name, value string) {
 	switch {
 	case c.err != nil:

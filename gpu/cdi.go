@@ -55,7 +55,7 @@ func CDIStep(s Setup) step.Step {
 			return []string{"enable and start " + CDIUnit, "write " + CDIFile}, nil
 		},
 		Run:  d.write,
-		Undo: d.withdraw,
+		Undo: d.removeDescription,
 	}
 }
 
@@ -92,8 +92,8 @@ func (d description) write(ctx context.Context) error {
 	}
 	err := d.complete()
 	if f, is := errors.AsType[*Failure](err); is {
-		f.Said = d.kernelSaid(ctx) // a loaded driver may reject a GPU
-		f.Next = cmp.Or(nextAfter(f.Said), f.Next)
+		f.Said = d.kernelMessages(ctx) // a loaded driver may reject a GPU
+		f.Next = cmp.Or(hintFor(f.Said), f.Next)
 	}
 	return err
 }
@@ -161,7 +161,7 @@ func nodesOf(text []byte) (map[string]bool, error) {
 	return nodes, nil
 }
 
-func (d description) withdraw(ctx context.Context) error {
+func (d description) removeDescription(ctx context.Context) error {
 	if !d.has(strings.TrimPrefix(cdiUndo, "/")) {
 		return nil
 	}

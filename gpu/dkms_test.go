@@ -58,7 +58,7 @@ func TestBuildFails(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, s := withDriver(t)
-			progress := &sayings{Progress: ui.Discard()}
+			progress := &progressLog{Progress: ui.Discard()}
 			s.Driver, s.Next, s.Progress = test.driver, test.next, progress
 			if test.kernel == runs {
 				m.put(t, "lib/modules/"+runs+"/modules.dep", "")
@@ -89,12 +89,12 @@ func TestBuildFails(t *testing.T) {
 	}
 }
 
-// sayings is a progress that records the messages.
-type sayings struct {
+// progressLog is a progress that records the messages.
+type progressLog struct {
 	ui.Progress
 	said []string
 }
 
-func (s *sayings) Say(format string, args ...any) {
+func (s *progressLog) Say(format string, args ...any) {
 	s.said = append(s.said, fmt.Sprintf(format, args...))
 }

@@ -19,24 +19,24 @@ func (s Setup) explainModule(ctx context.Context, module string, err error) erro
 	if missing := s.noModule(ctx); missing != nil {
 		return missing
 	}
-	said := s.kernelSaid(ctx)
-	return &Failure{What: "load kernel module " + module, Err: err, Said: said, Next: cmp.Or(nextAfter(err.Error()+said), "read the kernel log: dmesg")}
+	said := s.kernelMessages(ctx)
+	return &Failure{What: "load kernel module " + module, Err: err, Said: said, Next: cmp.Or(hintFor(err.Error()+said), "read the kernel log: dmesg")}
 }
 
 // NotLoaded adds the kernel's messages since the boot and a hint to err, the error for a module that
 // is not loaded. It adds nothing if the process may not read the kernel log.
 func (s Setup) NotLoaded(ctx context.Context, what string, err error) error {
-	said := s.kernelSaid(ctx)
-	return &Failure{What: what, Err: err, Said: said, Next: nextAfter(said)}
+	said := s.kernelMessages(ctx)
+	return &Failure{What: what, Err: err, Said: said, Next: hintFor(said)}
 }
 
-// kernelSaid returns the messages of the kernel log about the driver; "" for none.
-func (s Setup) kernelSaid(ctx context.Context) string {
+// kernelMessages returns the messages of the kernel log about the driver; "" for none.
+func (s Setup) kernelMessages(ctx context.Context) string {
 	log, err := s.Host.Run(ctx, host.Cmd{Name: "dmesg"})
 	if err != nil {
 		return "" // the caller reports the failure itself
 	}
-	return aboutDriver(string(log))
+	return driverMessages(string(log))
 }
 
 // noModule returns nil if the running kernel has NVIDIA's module.
@@ -63,8 +63,8 @@ func (s Setup) noModule(ctx context.Context) error {
 	return f
 }
 
-// aboutDriver returns the last lines of the kernel log about NVIDIA's module.
-func aboutDriver(log string) string {
+// driverMessages returns the last lines of the kernel log about NVIDIA's module.
+func driverMessages(log string) string {
 	var said []string
 	for line := range strings.Lines(log) {
 		low := strings.ToLower(line)
@@ -78,8 +78,8 @@ func aboutDriver(log string) string {
 	return "last kernel messages:\n" + lastLines(strings.Join(said, "\n"), 8)
 }
 
-// nextAfter returns a hint for stable messages of the kernel and the module; "" for other messages.
-func nextAfter(text string) string {
+// hintFor returns a hint for stable messages of the kernel and the module; "" for other messages.
+func hintFor(text string) string {
 	for _, known := range []struct{ words, next string }{
 		{"Key was rejected by service", secureBoot},
 		{"Required key not available", secureBoot},

@@ -50,7 +50,7 @@ func ProfileOf(name string) string {
 func MIGStep(m MIG) step.Step {
 	return step.Step{
 		Name: "gpu-mig", Title: "Divide the GPUs into instances",
-		Done: m.done, Plan: m.plan, Run: m.divide, Undo: m.whole,
+		Done: m.done, Plan: m.plan, Run: m.divide, Undo: m.undivide,
 	}
 }
 
@@ -105,7 +105,7 @@ func (m MIG) divide(ctx context.Context) error {
 		if err := m.dropDescription(); err != nil {
 			return err
 		}
-		return m.whole(ctx)
+		return m.undivide(ctx)
 	}
 	cards, err := m.Cards(ctx)
 	if err != nil {
@@ -190,9 +190,9 @@ func (m MIG) create(ctx context.Context) error {
 	return m.run(ctx, "systemctl", "try-restart", CDIUnit) // update the description, if one exists
 }
 
-// whole removes the division of this step. It disables the mode last, because GPUs with instances
+// undivide removes the division of this step. It disables the mode last, because GPUs with instances
 // keep it. Missing instances are no error.
-func (m MIG) whole(ctx context.Context) error {
+func (m MIG) undivide(ctx context.Context) error {
 	if !m.has(strings.TrimPrefix(migUndo, "/")) {
 		return nil
 	}

@@ -16,11 +16,11 @@ const migSlices = 7
 type migCard struct {
 	ids             []DeviceID
 	compute, memory int // slices
-	parts           []migPart
+	parts           []migProfile
 }
 
-// migPart is a MIG profile and the number of its slices.
-type migPart struct {
+// migProfile is a MIG profile and the number of its slices.
+type migProfile struct {
 	name            string
 	compute, memory int
 }
@@ -31,7 +31,7 @@ type migPart struct {
 func migCards() []migCard {
 	return []migCard{
 		// A30
-		{[]DeviceID{0x20b7}, 4, 4, []migPart{{"1g.6gb", 1, 1}, {"1g.6gb+me", 1, 1}, {"2g.12gb", 2, 2}, {"2g.12gb+me", 2, 2}, {"4g.24gb", 4, 4}}},
+		{[]DeviceID{0x20b7}, 4, 4, []migProfile{{"1g.6gb", 1, 1}, {"1g.6gb+me", 1, 1}, {"2g.12gb", 2, 2}, {"2g.12gb+me", 2, 2}, {"4g.24gb", 4, 4}}},
 		// A100 and A800 of 40 GB
 		sevenSlices(5, 10, 20, 40, 0x20b0, 0x20b1, 0x20f1, 0x20f6),
 		// A100, A800, H100 and H800 of 80 GB
@@ -54,12 +54,12 @@ func migCards() []migCard {
 // sevenSlices returns GPUs with seven compute slices and eight memory slices. The arguments are the
 // memory in GB of profiles with one, two, four and eight memory slices.
 func sevenSlices(eighth, quarter, half, whole int, ids ...DeviceID) migCard {
-	var parts []migPart
+	var parts []migProfile
 	for _, p := range []struct {
 		compute, memory, gb int
 		more                string
 	}{{1, 1, eighth, ""}, {1, 1, eighth, "+me"}, {1, 2, quarter, ""}, {2, 2, quarter, ""}, {3, 4, half, ""}, {4, 4, half, ""}, {7, 8, whole, ""}} {
-		parts = append(parts, migPart{fmt.Sprintf("%dg.%dgb%s", p.compute, p.gb, p.more), p.compute, p.memory})
+		parts = append(parts, migProfile{fmt.Sprintf("%dg.%dgb%s", p.compute, p.gb, p.more), p.compute, p.memory})
 	}
 	return migCard{ids, migSlices, 8, parts}
 }
@@ -79,7 +79,7 @@ func (d Device) migCard() (card migCard, known bool) {
 func (c migCard) refuse(profiles []string) error {
 	compute, memory, media := 0, 0, 0
 	for _, p := range profiles {
-		i := slices.IndexFunc(c.parts, func(has migPart) bool { return has.name == p })
+		i := slices.IndexFunc(c.parts, func(has migProfile) bool { return has.name == p })
 		if i < 0 {
 			return fmt.Errorf("has no MIG profile %s: it has %s", p, strings.Join(c.names(), ", "))
 		}

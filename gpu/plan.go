@@ -144,7 +144,7 @@ func (s Server) builders() []string {
 	all := []string{"kernel-headers", "make", "elfutils-libelf-devel", "gcc"}
 	for _, k := range s.Kernels {
 		devel := "kernel-devel-"
-		if oracles(k) {
+		if isOracle(k) {
 			devel = "kernel-uek-devel-"
 		}
 		all = append(all, devel+k)
@@ -158,19 +158,19 @@ func (s Server) builders() []string {
 // compilers returns an error if a Red Hat kernel runs and an Oracle kernel boots next: the Oracle kernel
 // may be built with another compiler, which is known only when it runs.
 func (s Server) compilers() error {
-	if len(s.Kernels) == 0 || oracles(s.Kernels[0]) {
+	if len(s.Kernels) == 0 || isOracle(s.Kernels[0]) {
 		return nil
 	}
 	for _, k := range s.Kernels[1:] {
-		if oracles(k) {
+		if isOracle(k) {
 			return fmt.Errorf("it runs %s and boots %s next, and the compiler for the driver is known only when that kernel runs: reboot into it and run airgap survey again", s.Kernels[0], k)
 		}
 	}
 	return nil
 }
 
-// oracles reports whether a kernel is Oracle's. Red Hat's kernels are built with the system's compiler.
-func oracles(kernel string) bool { return strings.Contains(kernel, "uek") }
+// isOracle reports whether a kernel is Oracle's. Red Hat's kernels are built with the system's compiler.
+func isOracle(kernel string) bool { return strings.Contains(kernel, "uek") }
 
 // gccVersion matches the compiler in /proc/version:
 //

@@ -288,9 +288,9 @@ func (r runfile) refuseForeign() error {
 	}
 }
 
-// refuseHalf returns an error if the installation is incomplete: the installer writes NVIDIA's
+// refuseIncomplete returns an error if the installation is incomplete: the installer writes NVIDIA's
 // uninstaller last.
-func (r runfile) refuseHalf(version, installed string) error {
+func (r runfile) refuseIncomplete(version, installed string) error {
 	libraries, err := r.libraries()
 	if err != nil {
 		return err
@@ -317,7 +317,7 @@ func (r runfile) uninstall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.refuseHalf(record.Version, installed); err != nil {
+	if err := r.refuseIncomplete(record.Version, installed); err != nil {
 		return err
 	}
 	if record.has(installed) {

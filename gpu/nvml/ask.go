@@ -19,10 +19,10 @@ const Helper = "/usr/libexec/airgap/airgap-nvml"
 // The reasons why the library does not work, with a hint. The helper prints these texts, and Ask
 // recognizes them.
 var (
-	ErrNoDriver  = errors.New("no NVIDIA driver is loaded: modprobe nvidia, and see dmesg if that fails")
-	ErrNoLibrary = errors.New("NVIDIA's libnvidia-ml.so.1 is missing: install the driver's libraries, of the kernel module's version")
-	ErrMismatch  = errors.New("NVIDIA's library is of another version than the loaded kernel module: reboot, or unload the nvidia modules and load them again")
-	ErrBlocked   = errors.New("NVIDIA's library may not open the driver's devices: ls -lZ /dev/nvidia* shows who may, ausearch -m avc whether SELinux forbids it; a container may open what its cgroup allows")
+	ErrNoDriver  = errors.New("no NVIDIA driver is loaded: run modprobe nvidia, and read dmesg if that fails")
+	ErrNoLibrary = errors.New("NVIDIA's libnvidia-ml.so.1 is missing: install the driver's libraries in the version of the kernel module")
+	ErrMismatch  = errors.New("NVIDIA's library has another version than the loaded kernel module: reboot, or unload the nvidia modules and load them again")
+	ErrBlocked   = errors.New("NVIDIA's library cannot open the driver's devices: check their mode with ls -lZ /dev/nvidia* and SELinux denials with ausearch -m avc; in a container, check its device cgroup")
 )
 
 // Ask runs the helper, and nvidia-smi if the helper fails. The error has the reasons of both, or only

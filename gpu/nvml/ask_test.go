@@ -42,14 +42,14 @@ func TestAsk(t *testing.T) {
 			fails(255, "Failed to initialize NVML: Driver/library version mismatch"),
 			"",
 			nvml.ErrMismatch,
-			"ask NVML: NVIDIA's library is of another version",
+			"ask NVML: NVIDIA's library has another version",
 		},
 		"no device": {
 			fails(1, "airgap-nvml: error: "+nvml.ErrBlocked.Error()),
 			fails(17, "Failed to initialize NVML: GPU access blocked by the operating system"),
 			"",
 			nvml.ErrBlocked,
-			"ask NVML: NVIDIA's library may not open",
+			"ask NVML: NVIDIA's library cannot open",
 		},
 		"other reasons": {
 			fails(1, "airgap-nvml: error: "+nvml.ErrNoLibrary.Error()),

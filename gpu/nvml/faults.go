@@ -25,10 +25,10 @@ func (r Report) Faults() []string {
 		add(c, c.Fabric.fault())
 		add(c, r.linkFault(c))
 		if c.ECC != nil {
-			add(c, c.ECC.waits("ECC"))
+			add(c, c.ECC.pendingChange("ECC"))
 		}
 		if c.MIG != nil {
-			add(c, c.MIG.waits("MIG"))
+			add(c, c.MIG.pendingChange("MIG"))
 		}
 	}
 	for _, x := range r.Xids {
@@ -81,7 +81,7 @@ func (f *Fabric) fault() string {
 	}
 }
 
-func (m Mode) waits(of string) string {
+func (m Mode) pendingChange(of string) string {
 	if m.Current == m.Pending {
 		return ""
 	}

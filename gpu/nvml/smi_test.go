@@ -47,7 +47,7 @@ func TestReadSMIRefuses(t *testing.T) {
 		"<nvidia_smi_log></nvidia_smi_log>": `0 GPUs, but attached_gpus is ""`,
 		strings.ReplaceAll(oneCard, ">1<", ">2<"):                                    `1 GPUs, but attached_gpus is "2"`,
 		strings.ReplaceAll(oneCard, "580.82.07", "N/A"):                              "missing driver version",
-		strings.ReplaceAll(oneCard, "00000000:17:00.0", "17"):                        `card 0: read its PCI address "17"`,
+		strings.ReplaceAll(oneCard, "00000000:17:00.0", "17"):                        `GPU 0: invalid PCI address "17"`,
 		strings.ReplaceAll(oneCard, "NVIDIA L4", strings.Repeat("NVIDIA L4", 2<<20)): "more than 16 MiB",
 	} {
 		if found, err := nvml.ReadSMI(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -266,8 +266,8 @@ func (s hostRotation) renew(ctx context.Context, trusted []byte) error {
 	return err
 }
 
-// RefuseAmidReplacement returns an error if a CA rotation is in progress on this host. what is the
-// refused operation: it would copy a CA that is about to change.
+// RefuseAmidReplacement returns an error if a CA rotation is in progress on this host. The
+// argument what names the refused operation, which would copy a CA that is about to change.
 func RefuseAmidReplacement(m host.Machine, what string) error {
 	record, err := loadRotation(m)
 	if err != nil || record.Authority == "" {

@@ -66,7 +66,7 @@ func AgreementStep(m host.Machine, k Kubelet) step.Step {
 		Name: "cgroup-agreement", Title: "Check the cgroup drivers of runtime and kubelet",
 		Done: func(ctx context.Context) (bool, error) {
 			a, err := ReadBack(ctx, m)
-			return err == nil && a.Err() == nil && !s.runsOtherwise(ctx, a.Host), err
+			return err == nil && a.Err() == nil && !s.driverDiffers(ctx, a.Host), err
 		},
 		Plan: s.plan,
 		Run:  s.agree,
@@ -88,7 +88,7 @@ type agreement struct {
 	kubelet Kubelet
 }
 
-func (s agreement) runsOtherwise(ctx context.Context, want Driver) bool {
+func (s agreement) driverDiffers(ctx context.Context, want Driver) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	is, err := s.kubelet.Running(ctx)
@@ -107,7 +107,7 @@ func (s agreement) plan(ctx context.Context) ([]string, error) {
 	if a.Kubelet != a.Host {
 		changes = append(changes, "fetch "+KubeletConfig+" from the cluster")
 	}
-	if len(changes) > 0 || s.runsOtherwise(ctx, a.Host) {
+	if len(changes) > 0 || s.driverDiffers(ctx, a.Host) {
 		changes = append(changes, "restart kubelet.service")
 	}
 	return changes, nil
@@ -128,7 +128,7 @@ func (s agreement) agree(ctx context.Context) error {
 	switch {
 	case a.Kubelet != a.Host:
 		err = s.kubelet.Fetch(ctx)
-	case overruled, s.runsOtherwise(ctx, a.Host):
+	case overruled, s.driverDiffers(ctx, a.Host):
 		err = s.kubelet.Restart(ctx)
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ func Explain(ctx context.Context, m host.Machine, f host.Failure) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", f.What, ctx.Err()) // an interruption needs no explanation
 	}
-	f.Said = lastWords(ctx, m, f.Unit)
+	f.Said = lastLogLines(ctx, m, f.Unit)
 	if f.Next == "" {
 		f.Next = engineOn(m).nextStep(f.Err.Error() + f.Said)
 	}
@@ -25,7 +25,7 @@ func Explain(ctx context.Context, m host.Machine, f host.Failure) error {
 	return &f
 }
 
-func lastWords(ctx context.Context, m host.Machine, unit string) string {
+func lastLogLines(ctx context.Context, m host.Machine, unit string) string {
 	out, err := m.Host.Run(ctx, host.Cmd{Name: "journalctl", Args: []string{"-u", unit, "-n", "8", "--no-pager", "-o", "cat"}})
 	if err != nil {
 		return "" // the caller reports the failure itself

@@ -95,11 +95,11 @@ func (f fapolicyd) holds(ctx context.Context) (bool, error) {
 	if err != nil || !record.Read {
 		return false, err
 	}
-	return f.inForce(ctx, files[trustFile]) == nil, ctx.Err()
+	return f.allTrusted(ctx, files[trustFile]) == nil, ctx.Err()
 }
 
-// inForce returns nil if fapolicyd's database has every line of the trust file.
-func (f fapolicyd) inForce(ctx context.Context, trust []byte) error {
+// allTrusted returns nil if fapolicyd's database has every line of the trust file.
+func (f fapolicyd) allTrusted(ctx context.Context, trust []byte) error {
 	database, err := f.m.Host.Run(ctx, host.Cmd{Name: "fapolicyd-cli", Args: []string{"--dump-db"}})
 	if err != nil {
 		return fmt.Errorf("read fapolicyd's database: %w", err)
@@ -153,7 +153,7 @@ func (f fapolicyd) trust(ctx context.Context) error {
 	if err := f.restart(ctx); err != nil {
 		return err
 	}
-	if err := await.Until(ctx, 2*time.Minute, func(ctx context.Context) error { return f.inForce(ctx, files[trustFile]) }); err != nil {
+	if err := await.Until(ctx, 2*time.Minute, func(ctx context.Context) error { return f.allTrusted(ctx, files[trustFile]) }); err != nil {
 		return err
 	}
 	record.Read = true

@@ -20,18 +20,18 @@ func ImagesStep(m host.Machine, digests map[string]string) step.Step {
 	return step.Step{
 		Name: "images", Title: "Pull the images that this host needs",
 		Done: func(ctx context.Context) (bool, error) {
-			left, err := unlike(ctx, m, digests)
+			left, err := wrongDigest(ctx, m, digests)
 			return err == nil && len(left) == 0, err
 		},
 		Plan: func(ctx context.Context) ([]string, error) {
-			left, err := unlike(ctx, m, digests)
+			left, err := wrongDigest(ctx, m, digests)
 			for i := range left {
 				left[i] = "pull " + left[i]
 			}
 			return left, err
 		},
 		Run: func(ctx context.Context) error {
-			left, err := unlike(ctx, m, digests)
+			left, err := wrongDigest(ctx, m, digests)
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ func ImagesStep(m host.Machine, digests map[string]string) step.Step {
 					return fmt.Errorf("pull %s: %w", image, err)
 				}
 			}
-			if left, err = unlike(ctx, m, digests); err == nil && len(left) > 0 {
+			if left, err = wrongDigest(ctx, m, digests); err == nil && len(left) > 0 {
 				err = fmt.Errorf("compare the pulled images with the bundle: %s has another digest than %s", left[0], digests[left[0]])
 			}
 			return err
@@ -48,8 +48,8 @@ func ImagesStep(m host.Machine, digests map[string]string) step.Step {
 	}
 }
 
-// unlike returns the images that the runtime does not have with the expected digest, sorted.
-func unlike(ctx context.Context, m host.Machine, digests map[string]string) ([]string, error) {
+// wrongDigest returns the images that the runtime does not have with the expected digest, sorted.
+func wrongDigest(ctx context.Context, m host.Machine, digests map[string]string) ([]string, error) {
 	var left []string
 	err := askImages(ctx, m, time.Minute, func(ctx context.Context, images runtimeapi.ImageServiceClient) error {
 		for _, image := range slices.Sorted(maps.Keys(digests)) {

@@ -23,7 +23,7 @@ func overrule(ctx context.Context, m host.Machine, e engine, want Driver) (bool,
 	if err != nil || found.Driver == want {
 		return false, err
 	}
-	if err := driveBy(ctx, m, e, found, want); err != nil {
+	if err := writeDriver(ctx, m, e, found, want); err != nil {
 		return false, err
 	}
 	if err := m.Run(ctx, "systemctl", "restart", e.name); err != nil {
@@ -35,11 +35,11 @@ func overrule(ctx context.Context, m host.Machine, e engine, want Driver) (bool,
 	return true, nil
 }
 
-// driveBy writes airgap's drop-in, and removes it again if the effective driver is not want.
-func driveBy(ctx context.Context, m host.Machine, e engine, found effective, want Driver) error {
+// writeDriver writes airgap's drop-in, and removes it again if the effective driver is not want.
+func writeDriver(ctx context.Context, m host.Machine, e engine, found effective, want Driver) error {
 	settings := e.drives(found, want)
 	if settings == nil {
-		return overruled(m, e, found.Driver, want)
+		return cannotOverrule(m, e, found.Driver, want)
 	}
 	others, err := foreignDropIns(m, e)
 	if err != nil {
@@ -58,7 +58,7 @@ func driveBy(ctx context.Context, m host.Machine, e engine, found effective, wan
 		return nil
 	}
 	if err == nil {
-		err = overruled(m, e, now.Driver, want)
+		err = cannotOverrule(m, e, now.Driver, want)
 	}
 	if gone := host.Remove(m.Path(e.driver)); gone != nil {
 		return gone
@@ -66,8 +66,8 @@ func driveBy(ctx context.Context, m host.Machine, e engine, found effective, wan
 	return err
 }
 
-// overruled returns the error for a foreign drop-in that airgap's drop-in cannot override.
-func overruled(m host.Machine, e engine, has, want Driver) error {
+// cannotOverrule returns the error for a foreign drop-in that airgap's drop-in cannot override.
+func cannotOverrule(m host.Machine, e engine, has, want Driver) error {
 	files, err := foreignDropIns(m, e)
 	if err != nil {
 		return err

@@ -198,7 +198,7 @@ func otherLibrary(ctx context.Context, e *scenario.Env, first, m lab.Machine) er
 	if err != nil {
 		return err
 	}
-	if err := r.Want("gpu status", 1, "of another version than the loaded kernel module"); err != nil {
+	if err := r.Want("gpu status", 1, "has another version than the loaded kernel module"); err != nil {
 		return err
 	}
 	if err := finds(ctx, e, first, "gpus", "node2", "of another version"); err != nil {

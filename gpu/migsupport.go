@@ -13,8 +13,8 @@ func migChips() []string {
 	return []string{"GA100", "GH100", "GB100", "GB102", "GB110", "GB112", "GB202", "GB203"}
 }
 
-// divisible reports whether a GPU may have MIG. A GPU that is not in the table may.
-func (d Device) divisible() bool {
+// supportsMIG reports whether a GPU may have MIG. A GPU that is not in the table may.
+func (d Device) supportsMIG() bool {
 	i := slices.IndexFunc(IDRanges(), func(r IDRange) bool { return r.has(d.PCI.Device) })
 	return i < 0 || slices.ContainsFunc(strings.Fields(IDRanges()[i].Chips), func(chip string) bool { return slices.Contains(migChips(), chip) })
 }
@@ -28,7 +28,7 @@ func (m MIGConfig) refuse(devices []Device) error {
 		if d.Kind != GPU || d.Reserved() != "" {
 			continue
 		}
-		if !d.divisible() {
+		if !d.supportsMIG() {
 			return fmt.Errorf("%s does not support MIG (NVIDIA: MIG user guide, supported GPUs), but gpu.mig.profiles divides all GPUs of a host", d)
 		}
 		if card, known := d.migCard(); known {
