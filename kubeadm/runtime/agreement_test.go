@@ -39,8 +39,8 @@ func TestReadBack(t *testing.T) {
 		"a toolkit took over":         {dumpWith("nvidia", gpu), "cgroupDriver: systemd\n", "containerd uses cgroupfs"},
 		"the default is gone":         {dumpWith("nvidia", ""), "cgroupDriver: systemd\n", `default runtime "nvidia" is not defined`},
 		"another's mirrors": {strings.Replace(dumpWith("runc", ""), "/etc/containerd/certs.d", "/etc/docker/certs.d", 1), "cgroupDriver: systemd\n",
-			`in "/etc/docker/certs.d", not in /etc/containerd/certs.d`},
-		"no mirrors": {strings.Replace(dumpWith("runc", ""), ourMirrors, "", 1), "cgroupDriver: systemd\n", `in "", not in`},
+			`from "/etc/docker/certs.d" instead of /etc/containerd/certs.d`},
+		"no mirrors": {strings.Replace(dumpWith("runc", ""), ourMirrors, "", 1), "cgroupDriver: systemd\n", `from "" instead of`},
 		"version 2": {"version = 2\n[plugins.'io.containerd.grpc.v1.cri'.registry]\nconfig_path = '/etc/containerd/certs.d'\n" +
 			"[plugins.'io.containerd.grpc.v1.cri'.containerd]\ndefault_runtime_name = 'runc'\n" +
 			"[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]\nSystemdCgroup = true\n", "cgroupDriver: systemd\n", ""},

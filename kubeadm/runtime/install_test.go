@@ -187,11 +187,11 @@ func TestPlanOfRuntime(t *testing.T) {
 	if err := files.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.Put(t, host.BinDir+"/runc", "somebody's own")
+	f.Put(t, host.BinDir+"/runc", "of the site")
 	if err := os.Remove(m.Path(host.BinDir + "/ctr")); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.WantPlan(t, f, files, "put back "+host.BinDir+"/ctr (missing)", "put back "+host.BinDir+"/runc (changed)")
+	hosttest.WantPlan(t, f, files, "restore "+host.BinDir+"/ctr (missing)", "restore "+host.BinDir+"/runc (changed)")
 
 	f.Fails("systemctl is-enabled --quiet containerd", 1, "")
 	f.Fails("systemctl is-active --quiet containerd", 3, "")

@@ -50,7 +50,7 @@ func TestForeignDropInIsOverruled(t *testing.T) {
 				t.Errorf("read back %+v, %v", a, err)
 			}
 			plan, err := agreement.Plan(t.Context())
-			if want := []string{"write " + e.driver + " (it overrules " + theirs.file + ")", "restart " + e.name + ".service", "restart kubelet.service"}; err != nil || !slices.Equal(plan, want) {
+			if want := []string{"write " + e.driver + " (it overrides " + theirs.file + ")", "restart " + e.name + ".service", "restart kubelet.service"}; err != nil || !slices.Equal(plan, want) {
 				t.Errorf("plan %q, %v, want %q", plan, err, want)
 			}
 			f.Calls = nil
@@ -102,7 +102,7 @@ func TestForeignDropInThatWins(t *testing.T) {
 			f.Calls = nil
 			err := agreeing(m).Run(t.Context())
 			failed, is := errors.AsType[*host.Failure](err)
-			if !is || !strings.Contains(err.Error(), theirs.file) || !strings.Contains(failed.Next, "take "+theirs.file+" out") {
+			if !is || !strings.Contains(err.Error(), theirs.file) || !strings.Contains(failed.Next, "remove "+theirs.file+" from") {
 				t.Errorf("got %v", err)
 			}
 			if f.Has(o.Runtime.engine().driver) || f.Ran("systemctl restart") > 0 || f.Get(theirs.file) != theirs.text {

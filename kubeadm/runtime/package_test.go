@@ -105,8 +105,8 @@ func TestPackagedContainerd(t *testing.T) {
 	if f.Get(containerdConfig) != containerdOff || f.Has(containerdPackage().unit) || f.Has(runtimeUndo) || !f.Has("/usr/lib/systemd/system/containerd.service") {
 		t.Errorf("after the undo: %s", f.Get(containerdConfig))
 	}
-	f.Put(t, containerdConfig, "somebody else's\n")
-	if err := undo(t.Context()); err != nil || f.Get(containerdConfig) != "somebody else's\n" {
+	f.Put(t, containerdConfig, "of the site\n")
+	if err := undo(t.Context()); err != nil || f.Get(containerdConfig) != "of the site\n" {
 		t.Errorf("a second undo: %v, %s", err, f.Get(containerdConfig))
 	}
 }

@@ -105,7 +105,7 @@ func TestDropInReplacesOurs(t *testing.T) {
 	s := ServiceStep(m, options(t, "", Facts{Driver: Systemd}))
 	var failed *host.Failure
 	if err := s.Run(t.Context()); !errors.As(err, &failed) || !strings.Contains(failed.Error(), "containerd uses cgroupfs") ||
-		!strings.Contains(failed.Error(), `looks for registries in ""`) || !strings.Contains(failed.Next, "/etc/containerd/conf.d") {
+		!strings.Contains(failed.Error(), `reads registries from ""`) || !strings.Contains(failed.Next, "/etc/containerd/conf.d") {
 		t.Errorf("got %v", failed)
 	}
 	hosttest.MustHold(t, s.Done, false)
