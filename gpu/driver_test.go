@@ -51,7 +51,7 @@ func TestParseDriver(t *testing.T) {
 		t.Errorf("%v of branch %d, %v", d, d.Branch(), err)
 	}
 	for _, text := range []string{"", "NVRM version: something else\n", "580.82.07"} {
-		if d, err := gpu.ParseDriver(text); err == nil || !strings.Contains(err.Error(), "not what NVIDIA's writes") {
+		if d, err := gpu.ParseDriver(text); err == nil || !strings.Contains(err.Error(), "unexpected line") {
 			t.Errorf("%q gives %v, %v", text, d, err)
 		}
 	}

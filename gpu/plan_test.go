@@ -132,8 +132,8 @@ func TestParts(t *testing.T) {
 		{"20b5", []string{"3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb+me"}, ""},
 		{"2330", []string{"3g.40gb", "3g.40gb"}, ""},
 		{"2330", []string{"3g.40gb", "3g.40gb", "1g.10gb"}, "has 8 memory slices, but 3g.40gb, 3g.40gb, 1g.10gb need 9"},
-		{"2330", slices.Repeat([]string{"1g.20gb"}, 5), "has 8 slices of memory"},
-		{"2330", []string{"1g.10gb+me", "1g.10gb+me"}, "has one part with media extensions (+me), and 1g.10gb+me, 1g.10gb+me are 2"},
+		{"2330", slices.Repeat([]string{"1g.20gb"}, 5), "has 8 memory slices"},
+		{"2330", []string{"1g.10gb+me", "1g.10gb+me"}, "supports one instance with media extensions (+me), but 1g.10gb+me, 1g.10gb+me are 2"},
 		{"2321", []string{"4g.47gb", "3g.47gb"}, ""},
 		{"2342", []string{"4g.47gb"}, "has no MIG profile 4g.47gb: it has 1g.12gb, 1g.12gb+me, 1g.24gb, 2g.24gb, 3g.48gb, 4g.48gb, 7g.96gb"},
 		{"2335", seven("1g.18gb"), ""},
@@ -142,7 +142,7 @@ func TestParts(t *testing.T) {
 		{"3182", []string{"3g.135gb", "2g.67gb", "1g.34gb", "1g.34gb"}, ""},
 		{"3182", []string{"3g.90gb"}, "10de:3182 has no MIG profile 3g.90gb: it has 1g.34gb, "},
 		{"20b7", []string{"2g.12gb", "1g.6gb", "1g.6gb+me"}, ""},
-		{"20b7", slices.Repeat([]string{"1g.6gb"}, 5), "has 4 slices to compute with, and 1g.6gb, 1g.6gb, 1g.6gb, 1g.6gb, 1g.6gb take 5"},
+		{"20b7", slices.Repeat([]string{"1g.6gb"}, 5), "has 4 compute slices, but 1g.6gb, 1g.6gb, 1g.6gb, 1g.6gb, 1g.6gb need 5"},
 		{"3f00", seven("1g.999gb"), ""}, // newer than the table
 		{"2bb5", []string{"1g.24gb+gfx"}, ""},
 	} {
