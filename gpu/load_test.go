@@ -164,7 +164,7 @@ func TestDriverCannotBeUsed(t *testing.T) {
 		{"GPU removed", func(_ *testing.T, m *machine, _ *Setup) {
 			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': No such device")
 			m.says("dmesg", "[9.1] nvidia: loading out-of-tree module taints kernel.\n[9.2] NVRM: No NVIDIA GPU found.\n[9.3] e1000: up\n")
-		}, []string{"No such device", "[9.2] NVRM: No NVIDIA GPU found."}, "lspci -d 10de:"},
+		}, []string{"No such device", "[9.2] NVRM: No NVIDIA GPU found."}, "lspci -k -d 10de:"},
 		{"GPU that the branch no longer supports", func(_ *testing.T, m *machine, _ *Setup) {
 			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': No such device")
 			m.says(
@@ -191,8 +191,8 @@ func TestDriverCannotBeUsed(t *testing.T) {
 		}, []string{"library 535.104.05 and 580.82.07, module 580.82.07"}, "nvidia-uninstall"},
 		{"no library", func(t *testing.T, m *machine, _ *Setup) { m.remove(t, "usr/lib64") }, []string{"libnvidia-ml.so does not exist"}, "nvidia-driver-cuda"},
 		{"another flavour", func(_ *testing.T, _ *machine, s *Setup) { s.Driver.Flavour = Proprietary },
-			[]string{"580.82.07 (open) is loaded, 580 (proprietary) is wanted"}, "gpu.source: host"},
-		{"another branch", func(_ *testing.T, _ *machine, s *Setup) { s.Driver.Branch = 595 }, []string{"580.82.07 (open) is loaded, 595 (open) is wanted"}, "reboot"},
+			[]string{"580.82.07 (open) is loaded, but 580 (proprietary) is required"}, "gpu.source: host"},
+		{"another branch", func(_ *testing.T, _ *machine, s *Setup) { s.Driver.Branch = 595 }, []string{"580.82.07 (open) is loaded, but 595 (open) is required"}, "reboot"},
 		{"fabric manager of another version", func(_ *testing.T, m *machine, s *Setup) {
 			s.Fabric = true
 			m.fails("systemctl enable --now "+FabricUnit, "Job failed")
