@@ -19,7 +19,7 @@ type CalicoConfig struct {
 	Dataplane string `yaml:"dataplane,omitempty" json:"dataplane,omitempty" jsonschema:"enum=auto,enum=iptables,enum=nftables,default=auto" jsonschema_description:"Packet filter for Calico's rules. auto uses the mode of kube-proxy, which Services require. iptables means iptables over nf_tables, as in Enterprise Linux."`
 }
 
-// What CalicoConfig knows.
+// Values of CalicoConfig.
 const (
 	ManifestForm = "manifest"
 	OperatorForm = "operator"
@@ -27,17 +27,17 @@ const (
 	iptables = "iptables"
 	nftables = "nftables"
 
-	firstCalicoMinor = 31        // of 3: the first that knows nftables as kube-proxy does
-	calicoVersion    = "v3.32.4" // Calico's requirements: tested with Kubernetes 1.34 to 1.36
+	firstCalicoMinor = 31        // of 3: the first that supports nftables like kube-proxy
+	calicoVersion    = "v3.32.4" // according to Calico's requirements tested with Kubernetes 1.34 to 1.36
 	vxlanStandard    = 4789      // IANA's port, and Calico's default
 	bgpPort          = 179
 )
 
-// calicoURL is where Calico's project has the manifests of its releases.
+// calicoURL is the directory with the manifests of a Calico release.
 const calicoURL = "https://raw.githubusercontent.com/projectcalico/calico/%s/manifests"
 
-// calico brings NetworkPolicy. Its project's default is IP-in-IP with BGP; here
-// it is VXLAN without.
+// calico supports NetworkPolicy. The project's default is IP-in-IP with BGP; airgap's is VXLAN without
+// BGP.
 type calico struct{}
 
 func (calico) name() string { return Calico }
@@ -45,7 +45,7 @@ func (calico) name() string { return Calico }
 func (calico) defaults(c *Config) {
 	c.Port = cmp.Or(c.Port, vxlanStandard)
 	c.Calico.Form = cmp.Or(c.Calico.Form, ManifestForm)
-	if c.Calico.Source == "" { // else the directory says it
+	if c.Calico.Source == "" { // otherwise the directory determines the version
 		c.Calico.Version = c.Calico.version()
 	}
 	c.Calico.Dataplane = cmp.Or(c.Calico.Dataplane, Auto)
@@ -55,7 +55,7 @@ func (calico) check(c Config, at *field.Path) field.ErrorList {
 	problems := c.encapsulations(at, VXLAN, CrossSubnet, Native)
 	own, section := at.Child("calico"), c.Calico
 	if c.Encapsulation == Native && !section.BGP {
-		problems = append(problems, field.Invalid(at.Child("encapsulation"), c.Encapsulation, "needs calico.bgp: true: without a tunnel only BGP brings the pods' routes to other nodes"))
+		problems = append(problems, field.Invalid(at.Child("encapsulation"), c.Encapsulation, "needs calico.bgp: true: without a tunnel only BGP distributes the routes of pods"))
 	}
 	if !slices.Contains(calicoForms(), section.Form) {
 		problems = append(problems, field.NotSupported(own.Child("form"), section.Form, calicoForms()))
@@ -72,15 +72,15 @@ func calicoForms() []string { return []string{ManifestForm, OperatorForm} }
 func checkCalicoVersion(at *field.Path, c CalicoConfig) field.ErrorList {
 	var major, minor int
 	if _, err := fmt.Sscanf(line(c.version()), "%d.%d", &major, &minor); err != nil || major != 3 || minor < firstCalicoMinor {
-		return field.ErrorList{field.Invalid(at, c.Version, "want an exact version from 3.31 on, such as "+calicoVersion)}
+		return field.ErrorList{field.Invalid(at, c.Version, "expected an exact version from 3.31 on, such as "+calicoVersion)}
 	}
 	if lines := operatorLines(); c.Form == OperatorForm && !slices.Contains(lines, line(c.version())) {
-		return field.ErrorList{field.Invalid(at, c.Version, "the operator's images are known for "+strings.Join(lines, ", ")+"; or choose form: manifest, which shows its own")}
+		return field.ErrorList{field.Invalid(at, c.Version, "airgap knows the operator's images only for "+strings.Join(lines, ", ")+"; choose one of these, or form: manifest")}
 	}
 	return nil
 }
 
-// images are those that the operator runs; the manifest shows all.
+// images returns the images that the operator runs. The manifest contains all its images.
 func (calico) images(c Config) (nodes, others []string) {
 	if c.Calico.Form == OperatorForm {
 		of := calicoLines()[line(c.Calico.version())]
@@ -112,23 +112,22 @@ func (calico) objects(c Config, k Cluster, fetched []*unstructured.Unstructured)
 	return p.objects, p.err
 }
 
-// calicoDataplane is iptables or nftables. Rules of kube-proxy in one of them
-// and Calico's in the other do not see each other's marks: Calico's documentation
-// wants both in the same.
+// calicoDataplane returns iptables or nftables. Calico's documentation requires that Calico and
+// kube-proxy use the same one, because rules in one do not see the marks of the other.
 func calicoDataplane(c Config, k Cluster) (string, error) {
 	follows := iptables
 	if k.ProxyMode == nftables {
 		follows = nftables
 	}
 	if want := c.Calico.Dataplane; want != Auto && want != follows {
-		return "", fmt.Errorf("network.calico.dataplane is %s, but kube-proxy's mode is %s: set it to auto, or kubernetes.overrides.kubeProxy.mode to what goes with it", want, cmp.Or(k.ProxyMode, iptables))
+		return "", fmt.Errorf("network.calico.dataplane is %s, but kube-proxy's mode is %s: set it to auto, or set kubernetes.overrides.kubeProxy.mode to the same", want, cmp.Or(k.ProxyMode, iptables))
 	}
 	return follows, nil
 }
 
-// felixSettings are those of the program that makes tunnels and rules on each
-// node. In EL's iptables command nf_tables is behind it; left to itself Felix
-// has taken the legacy one (projectcalico/calico#3709).
+// felixSettings returns the settings of Felix, the program that creates tunnels and rules on each node.
+// EL's iptables command uses nf_tables, but by default Felix has chosen the legacy backend
+// (projectcalico/calico#3709).
 func felixSettings(c Config, plane string) map[string]any {
 	settings := map[string]any{}
 	if c.VXLANPort() > 0 {
@@ -143,7 +142,7 @@ func felixSettings(c Config, plane string) map[string]any {
 	return settings
 }
 
-// traces: Felix's interfaces, rules and state, and what its CNI plugin writes.
+// traces returns Felix's interfaces, rules and state, and the files of its CNI plugin.
 func (calico) traces() Traces {
 	return Traces{
 		Links:  []string{"vxlan.calico", "cali*"},
@@ -160,19 +159,19 @@ func (calico) traces() Traces {
 	}
 }
 
-// needs: Felix, its program on each node, ends where all links are loose, because pods could then
-// take others' addresses (projectcalico/calico: felix, IgnoreLooseRPF).
+// needs: Felix exits if rp_filter is loose for all links, because pods could then use addresses of other
+// pods (projectcalico/calico: felix, IgnoreLooseRPF).
 func (calico) needs() Needs { return Needs{LooseForAllFails: true, ByLink: true, FilterAlone: true} }
 
-// ports are those of Calico's system requirements.
+// ports returns the ports in Calico's system requirements.
 func (calico) ports(c Config) []Port {
 	ports := vxlanPort(c)
 	if c.Calico.BGP {
-		ports = append(ports, Port{Number: bgpPort, Protocol: "tcp", Program: "BIRD", Why: "nodes tell each other the pods' routes (BGP)"})
+		ports = append(ports, Port{Number: bgpPort, Protocol: "tcp", Program: "BIRD", Why: "exchange of pod routes between nodes (BGP)"})
 	}
 	if c.Calico.Form == OperatorForm {
 		ports = append(ports,
-			Port{Number: 5473, Protocol: "tcp", Program: "Typha", Why: "what Calico knows reaches every node through a few"},
+			Port{Number: 5473, Protocol: "tcp", Program: "Typha", Why: "distribution of Calico's configuration to all nodes"},
 			Port{Number: 9098, Protocol: "tcp", Program: "Typha health", Why: "health", Local: true})
 	}
 	return append(ports, Port{Number: 9099, Protocol: "tcp", Program: "Felix", Why: "health", Local: true})

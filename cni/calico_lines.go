@@ -6,24 +6,22 @@ import (
 	"strings"
 )
 
-// calicoLine is what differs between the minors of Calico where its operator
-// installs it.
+// calicoLine has the differences between minor versions of Calico that its operator installs.
 type calicoLine struct {
-	operator      uint64   // major times 1000 and minor of the operator that installs it
-	definitions   string   // file of the kinds that it and the operator read
-	nodes, others []string // images that the operator runs on every node, and on some
+	operator      uint64   // version of the operator that installs it: 1000 × major + minor
+	definitions   string   // file with the custom resource definitions of both
+	nodes, others []string // images that the operator runs on every node, and on some nodes
 }
 
-// calicoLines are those known. The operator has its images in its code, so no
-// object shows them; all have Calico's own version. Goldmane and Whisker run when
-// a site asks for them, which it can only later and offline.
+// calicoLines returns the known minor versions. The images are in the operator's code and in no object.
+// All have Calico's version. The bundle contains Goldmane and Whisker, because a site can enable them
+// only later and offline.
 //
-// Sources: tigera/operator, pkg/components/calico.go of v1.40 and v1.42, of v1.44 its
-// template in hack/gen-versions, and "Component versions" of Calico's documentation; for
-// 3.33, which has most programs in one image, also its "Upgrade notes" and
-// tigera/operator#4819; for the files projectcalico/calico, manifests/generate.sh.
-// Images of Windows, of FIPS and of the gateway and the mesh are left out: nothing
-// here makes the objects for them.
+// Sources: tigera/operator, pkg/components/calico.go of v1.40 and v1.42, the template in
+// hack/gen-versions of v1.44, and "Component versions" of Calico's documentation; for 3.33, which has
+// most programs in one image, also its "Upgrade notes" and tigera/operator#4819; for the files
+// projectcalico/calico, manifests/generate.sh. The list has no images for Windows, FIPS, the gateway and
+// the mesh, because airgap creates no objects for them.
 func calicoLines() map[string]calicoLine {
 	nodes := strings.Fields("node cni pod2daemon-flexvol csi node-driver-registrar key-cert-provisioner")
 	others := strings.Fields("typha kube-controllers apiserver goldmane whisker whisker-backend")
@@ -34,7 +32,7 @@ func calicoLines() map[string]calicoLine {
 	}
 }
 
-// operatorLines are the minors in order.
+// operatorLines returns the minor versions, sorted.
 func operatorLines() []string { return slices.Sorted(maps.Keys(calicoLines())) }
 
 func calicoReferences(components []string, version string) []string {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOperatorImages: what the operator runs, by the lines of Calico.
+// TestOperatorImages checks the operator's images for each minor version of Calico.
 func TestOperatorImages(t *testing.T) {
 	for version, want := range map[string]struct{ nodes, others string }{
 		"3.31.7": {"node cni pod2daemon-flexvol csi node-driver-registrar key-cert-provisioner", "typha kube-controllers apiserver goldmane whisker whisker-backend"},

@@ -9,8 +9,8 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// calicoManifest patches the plain manifest: Calico makes its pool of addresses
-// from variables of its DaemonSet when it first starts.
+// calicoManifest patches the plain manifest. At its first start Calico creates its IP pool from variables
+// of its DaemonSet.
 func calicoManifest(p *patched, c Config, k Cluster, plane string) {
 	backend, clusterType := "vxlan", "k8s"
 	if c.Calico.BGP {
@@ -27,26 +27,25 @@ func calicoManifest(p *patched, c Config, k Cluster, plane string) {
 	node.setEnv("CALICO_IPV4POOL_VXLAN", vxlanMode(c))
 	node.setEnv("CLUSTER_TYPE", clusterType)
 	node.setEnv("IP", "autodetect")
-	// The address that the kubelet has registered, not that of the first link.
+	// The address that the kubelet has registered, not the address of the first link.
 	node.putEnv("IP_AUTODETECTION_METHOD", "kubernetes-internal-ip")
 	node.putEnv("CALICO_IPV4POOL_CIDR", k.PodSubnet)
-	node.dropEnv("FELIX_IPINIPMTU") // of a tunnel that there is not
+	node.dropEnv("FELIX_IPINIPMTU") // the MTU of a tunnel that does not exist
 	if !c.Calico.BGP {
-		// BIRD does not run, so its probes would never pass. Up to 3.32 the flags have
-		// one dash.
+		// BIRD does not run, so its probes would always fail. Up to 3.32 the flags have one dash.
 		node.dropProbeArgument("livenessProbe", "-bird-live", "--bird-live")
 		node.dropProbeArgument("readinessProbe", "-bird-ready", "--bird-ready")
 	}
 
 	felix := felixSettings(c, plane)
-	// Variables come from the ConfigMap when a pod starts, and at no other time.
+	// Pods read variables from the ConfigMap only at their start.
 	p.annotate(daemon, "airgap.dev/configuration", checksum(backend, strconv.Itoa(c.podMTU())))
 	felix["ipipEnabled"] = false
 	p.beforeWorkloads(p.resource(p.kind("FelixConfiguration"), felix))
 }
 
-// checkCalicoManifest checks the version that the manifest runs. said is the
-// version of airgap.yaml, "" if the directory decides.
+// checkCalicoManifest checks the version of the manifest. said is the version in airgap.yaml, "" if the
+// directory determines it.
 func checkCalicoManifest(tag, said string) error {
 	if err := checkCalico("calico.yaml", tag); err != nil || said == "" {
 		return err
@@ -54,7 +53,7 @@ func checkCalicoManifest(tag, said string) error {
 	return sameCalico("calico.yaml", tag, said)
 }
 
-// vxlanMode is that of Calico's IPPool.
+// vxlanMode returns the VXLAN mode of Calico's IPPool.
 func vxlanMode(c Config) string {
 	switch c.Encapsulation {
 	case CrossSubnet:
@@ -66,7 +65,7 @@ func vxlanMode(c Config) string {
 	}
 }
 
-// checksum is a short one of what pods read once.
+// checksum returns a short checksum of values that pods read only at their start.
 func checksum(parts ...any) string {
 	text, err := json.Marshal(parts)
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// calicoOperator adds what the operator makes a network of. Its own objects stay
-// as they are, and so does the registry of its images: every node's runtime asks
-// the cluster's registries for all hosts.
+// calicoOperator adds the custom resources from which the operator creates the network. It does not
+// change the operator's objects or the registry of its images, because every node's runtime uses the
+// cluster's registries as mirrors.
 func calicoOperator(p *patched, c Config, k Cluster, plane string) {
 	p.fail(checkCalicoOperator(reference.TagOf(p.imageOf("Deployment", "tigera-operator", "tigera-operator", "tigera-operator")), c.Calico.version()))
 	felix := felixSettings(c, plane)
-	delete(felix, "nftablesMode") // the operator's, by linuxDataplane
+	delete(felix, "nftablesMode") // the operator sets it from linuxDataplane
 	if len(felix) > 0 {
 		p.beforeWorkloads(p.resource(p.kind("FelixConfiguration"), felix))
 	}
@@ -22,9 +22,8 @@ func calicoOperator(p *patched, c Config, k Cluster, plane string) {
 	)
 }
 
-// calicoInstallation says everything that the operator would fill in of what it
-// writes back as a whole: a list of pools that it had completed would be its own
-// from then on, and a conflict in the next run.
+// calicoInstallation sets all fields that the operator would complete in lists that it writes back as a
+// whole. Otherwise the operator would own the list of pools, and the next run would have a conflict.
 func calicoInstallation(p *patched, c Config, k Cluster, plane string) *unstructured.Unstructured {
 	kind := p.kind("Installation")
 	pool := p.declared(kind, map[string]any{
@@ -53,7 +52,7 @@ func calicoInstallation(p *patched, c Config, k Cluster, plane string) *unstruct
 	})
 }
 
-// operatorEncapsulation is that of the operator's IPPool.
+// operatorEncapsulation returns the encapsulation of the operator's IP pool.
 func operatorEncapsulation(c Config) string {
 	switch c.Encapsulation {
 	case CrossSubnet:

@@ -19,13 +19,13 @@ type CiliumConfig struct {
 }
 
 const (
-	firstCiliumMinor = 18 // of 1: before, values of the chart have other types
+	firstCiliumMinor = 18 // of 1: values of earlier charts have other types
 	ciliumVersion    = "1.20.3"
 	ciliumCharts     = "https://helm.cilium.io"
 )
 
-// cilium brings NetworkPolicy, its own included. kube-proxy stays: what serves
-// Services is one thing less that differs between plugins.
+// cilium supports NetworkPolicy and CiliumNetworkPolicy. kube-proxy stays, so that Services work in the
+// same way with all plugins.
 type cilium struct{}
 
 func (cilium) name() string { return Cilium }
@@ -39,7 +39,7 @@ func (cilium) check(c Config, at *field.Path) field.ErrorList {
 	problems := c.encapsulations(at, VXLAN, Native)
 	var major, minor int
 	if _, err := fmt.Sscanf(line(c.Cilium.Version), "%d.%d", &major, &minor); err != nil || major != 1 || minor < firstCiliumMinor {
-		problems = append(problems, field.Invalid(at.Child("cilium", "version"), c.Cilium.Version, "want an exact version from 1.18 on, such as "+ciliumVersion))
+		problems = append(problems, field.Invalid(at.Child("cilium", "version"), c.Cilium.Version, "expected an exact version from 1.18 on, such as "+ciliumVersion))
 	}
 	return append(problems, checkSource(at.Child("cilium", "source"), c.Cilium.Source, "oci")...)
 }
@@ -56,15 +56,14 @@ func (cilium) upstream(c Config, k Cluster) Upstream {
 	return Upstream{Namespace: "kube-system", Chart: chart}
 }
 
-// ciliumValues are the chart's. The pods' networks are those that Kubernetes
-// gives to nodes, out of kubernetes.podSubnet: a second allocator would disagree
-// with the Node objects. Without Hubble the chart makes no keys, which would lie
-// on the stick.
+// ciliumValues returns the values of the chart. Nodes get their pod networks from Kubernetes, from
+// kubernetes.podSubnet: a second allocator would contradict the Node objects. Hubble is disabled,
+// because the chart would create its keys, and the bundle would contain them.
 func ciliumValues(c Config, k Cluster) map[string]any {
 	values := map[string]any{
 		"kubeProxyReplacement":  false,
 		"ipam":                  map[string]any{"mode": "kubernetes"},
-		"ipv4NativeRoutingCIDR": k.PodSubnet, // within it addresses stay as they are
+		"ipv4NativeRoutingCIDR": k.PodSubnet, // no NAT within this network
 		"hubble":                map[string]any{"enabled": false},
 		"operator":              map[string]any{"replicas": min(2, max(1, k.Nodes))}, // never two on one node
 	}
@@ -79,8 +78,8 @@ func ciliumValues(c Config, k Cluster) map[string]any {
 	return values
 }
 
-// objects says once more what the values said: Helm takes no notice of a value
-// that a chart does not know, and what was chosen later has to get in here.
+// objects sets all values again in the rendered objects: Helm ignores values that a chart does not have,
+// and later choices must be applied here.
 func (cilium) objects(c Config, k Cluster, fetched []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	p := &patched{objects: fetched}
 	p.fail(checkCilium("the chart", reference.TagOf(p.imageOf("DaemonSet", "kube-system", "cilium", "cilium-agent"))))
@@ -98,7 +97,7 @@ func (cilium) objects(c Config, k Cluster, fetched []*unstructured.Unstructured)
 		set("tunnel-port", strconv.Itoa(c.Port))
 	}
 	if c.MTU > 0 {
-		set("mtu", strconv.Itoa(c.MTU)) // of the network between the nodes: Cilium takes VXLAN's headers off itself
+		set("mtu", strconv.Itoa(c.MTU)) // the MTU between the nodes: Cilium subtracts VXLAN's headers itself
 	}
 	sum := checksum(settings.Object["data"])
 	p.annotate(p.one("DaemonSet", "kube-system", "cilium"), "airgap.dev/configuration", sum)
@@ -106,26 +105,25 @@ func (cilium) objects(c Config, k Cluster, fetched []*unstructured.Unstructured)
 	return p.objects, p.err
 }
 
-// needs: cilium/cilium: pkg/datapath/loader, base programs, for rp_filter.
+// needs: the source for rp_filter is cilium/cilium: pkg/datapath/loader, base programs.
 func (cilium) needs() Needs {
 	return Needs{
 		Kernel: "5.10", KernelFrom: map[string]int{"8": 10},
-		KernelSource: "Cilium: system requirements (5.10, or 4.18 of RHEL 8.10, which has what it needs from newer ones)",
+		KernelSource: "Cilium: system requirements (5.10, or 4.18 of RHEL 8.10 with its backports)",
 		KernelFix:    "set network.plugin to calico or flannel, or use Enterprise Linux 8.10 or 9",
 		Iptables:     true, StrictFails: true, ByLink: true,
 	}
 }
 
-// traces: the agent's interfaces, rules, state and BPF objects, and what its CNI
-// plugin writes.
+// traces returns the agent's interfaces, rules, state and BPF objects, and the files of its CNI plugin.
 func (cilium) traces() Traces {
 	return Traces{
 		Links:  []string{"cilium_vxlan", "cilium_host", "cilium_net", "lxc*"},
 		Chains: []string{"CILIUM_", "OLD_CILIUM_"},
 		Paths: []string{
 			"/run/cilium", "/sys/fs/bpf/cilium", "/sys/fs/bpf/tc/globals",
-			// With it the pods' links keep the reverse path filter that the agent gives
-			// them; udev would give them the system's (Cilium's chart: sysctlfix).
+			// This file keeps the rp_filter that the agent sets on the pods' links; udev would set
+			// the system's value (Cilium's chart: sysctlfix).
 			"/etc/sysctl.d/99-zzz-override_cilium.conf",
 			"/etc/cni/net.d/05-cilium.conflist", "/opt/cni/bin/cilium-cni",
 			"/var/lib/cni/cache", "/var/lib/cni/results",
@@ -134,12 +132,12 @@ func (cilium) traces() Traces {
 	}
 }
 
-// ports are those of Cilium's system requirements, for what its chart switches on. Each
-// program has a second one for gops, which looks into running programs, and does not
-// start without it; the metrics are those of operator.prometheus and envoy.prometheus.
+// ports returns the ports in Cilium's system requirements for the features that its chart enables. Each
+// program also has a port for gops, a diagnosis tool, and does not start without it. The metrics ports
+// are those of operator.prometheus and envoy.prometheus.
 func (cilium) ports(c Config) []Port {
 	return append(vxlanPort(c),
-		Port{Number: 4240, Protocol: "tcp", Program: "cilium-health", Why: "nodes ask each other how they are"},
+		Port{Number: 4240, Protocol: "tcp", Program: "cilium-health", Why: "health checks between nodes"},
 		Port{Number: 9878, Protocol: "tcp", Program: "cilium-envoy health", Why: "health", Local: true},
 		Port{Number: 9879, Protocol: "tcp", Program: "cilium-agent health", Why: "health", Local: true},
 		Port{Number: 9234, Protocol: "tcp", Program: "cilium-operator", Why: "health", Local: true},

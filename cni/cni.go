@@ -1,14 +1,12 @@
-// Package cni chooses the pod network and brings it to the cluster.
+// Package cni configures the pod network and applies it to the cluster.
 //
-// What flows in is the section network of airgap.yaml and what the cluster is
-// like; what flows out is what the bundle has to fetch and to carry, the
-// objects to apply, and the step that applies them. One file a plugin, behind
-// one seam (plugin.go). flannel's YAML is ours and lies in manifests; the other
-// plugins' comes from their projects when the bundle is made, and is patched
-// here, as objects.
+// The input is the section network of airgap.yaml and the properties of the cluster. The output is the
+// downloads and images of the bundle, the objects to apply, and the step that applies them. Each plugin
+// is a file that implements one interface (plugin.go). airgap has its own YAML for flannel in package
+// manifests. The YAML of the other plugins comes from their projects when the bundle is built, and this
+// package patches the objects.
 //
-// There is no IP-in-IP, under no setting: banks' networks drop protocol 4.
-// Only IPv4 for now.
+// The package never uses IP-in-IP, because networks of banks drop protocol 4. It supports only IPv4.
 package cni
 
 import (
@@ -23,27 +21,27 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Images are the references that the pod network needs beside those that the
-// fetched objects show, by tag as their projects publish them.
+// Images returns the image references that the pod network needs in addition to those in the fetched
+// objects, with the tags of their projects.
 func Images(config Config) []string {
 	nodes, others := config.plugin().images(config)
 	return slices.Concat(nodes, others)
 }
 
-// NodeImages are those among the images of the plugin without which a node has no pod network.
+// NodeImages returns the images that every node needs for the pod network.
 func NodeImages(config Config, images []string) []string {
 	nodes, _ := config.plugin().images(config)
 	return reference.Among(images, nodes...)
 }
 
-// From is what the bundle has to fetch of the plugin's project.
+// From returns the downloads from the plugin's project for the bundle.
 func From(config Config, cluster Cluster) Upstream {
 	return config.plugin().upstream(config.settled(), cluster)
 }
 
-// Objects are what the cluster needs for the pod network, in the order to
-// apply. fetched is what was made of Upstream; it is not changed. What does not
-// have the shape that is patched here is an error, and so is any IP-in-IP.
+// Objects returns the objects of the pod network, in the order to apply. fetched are the objects from
+// Upstream; Objects does not change them. It returns an error if the objects do not have the structure
+// that it patches, or if they use IP-in-IP.
 func Objects(config Config, cluster Cluster, fetched []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	if _, err := parseSubnet(cluster.PodSubnet); err != nil {
 		return nil, err
@@ -55,8 +53,7 @@ func Objects(config Config, cluster Cluster, fetched []*unstructured.Unstructure
 	return objects, refuseIPIP(objects)
 }
 
-// Leaves are the traces of every plugin there is: a host is also cleaned when
-// nobody can tell any more which one it had.
+// Leaves returns the host artifacts of all plugins, because a reset cannot always know the plugin of the host.
 func Leaves() Traces {
 	var all Traces
 	for _, p := range plugins() {
@@ -65,19 +62,19 @@ func Leaves() Traces {
 	return all
 }
 
-// Links are the network interfaces of the configured plugin, by name; those of
-// pods end in *, as there is one a pod.
+// Links returns the names of the configured plugin's network interfaces. A name ending in * stands for
+// one interface per pod.
 func Links(config Config) []string { return config.plugin().traces().Links }
 
-// Ports are those that the plugin's programs listen on, on every node.
+// Ports returns the ports on which the plugin's programs listen on every node.
 func Ports(config Config) []Port { return config.plugin().ports(config.settled()) }
 
-// System names what has to run for the pod network to be there: namespaces,
-// and workloads in them as "DaemonSet NAMESPACE/NAME".
+// System returns the namespaces and workloads that must run for the pod network. A workload is
+// "DaemonSet NAMESPACE/NAME".
 func System(config Config) (namespaces, workloads []string) { return config.plugin().system(config) }
 
-// Known are configurations of all plugins, by default else, one for each set of
-// workloads that there can be.
+// Known returns configurations of all plugins, one for each possible set of workloads, otherwise with
+// defaults.
 func Known() []Config {
 	var all []Config
 	for _, p := range plugins() {
@@ -86,17 +83,15 @@ func Known() []Config {
 	return all
 }
 
-// Fetched reads what was fetched for the plugin out of the bundle; nil where
-// nothing was.
+// Fetched reads the plugin's fetched objects from the bundle; nil if the plugin has none.
 type Fetched func(context.Context) ([]*unstructured.Unstructured, error)
 
-// Network is a pod network that is to be brought to a cluster.
+// Network has the inputs of Step.
 type Network struct {
 	Config  Config
 	Cluster Cluster
 	Fetched Fetched
-	// Connect is called when the step's turn has come, since there is no API
-	// server before.
+	// Connect is called when the step runs, because the API server does not exist before.
 	Connect func() (*rest.Config, error)
 }
 
@@ -106,7 +101,7 @@ func Step(n Network) step.Step {
 		Connect: n.Connect, Objects: n.objects,
 		Refuse: func(ctx context.Context, api *rest.Config) error { return refuseOther(ctx, api, n.Config) },
 	}
-	return applied.Step("network", "Bring up the pod network ("+n.Config.title()+")")
+	return applied.Step("network", "Apply the pod network ("+n.Config.title()+")")
 }
 
 func (n Network) objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
@@ -114,7 +109,7 @@ func (n Network) objects(ctx context.Context) ([]*unstructured.Unstructured, err
 	if n.Fetched != nil {
 		var err error
 		if fetched, err = n.Fetched(ctx); err != nil {
-			return nil, fmt.Errorf("read what was fetched for %s: %w", n.Config.Plugin, err)
+			return nil, fmt.Errorf("read the fetched objects of %s: %w", n.Config.Plugin, err)
 		}
 	}
 	return Objects(n.Config, n.Cluster, fetched)

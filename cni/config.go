@@ -6,9 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// What Config knows. Auto takes VXLAN unless somebody has measured and says
-// otherwise: it is the one encapsulation that asks nothing of the network but a
-// UDP port.
+// Values of Config. Auto selects VXLAN unless a measurement has another result: VXLAN needs only a UDP
+// port between the nodes.
 const (
 	Flannel = "flannel"
 	Calico  = "calico"
@@ -17,7 +16,7 @@ const (
 	Auto        = "auto"
 	VXLAN       = "vxlan"
 	CrossSubnet = "crosssubnet" // VXLAN between subnets, none within one
-	Native      = "native"      // none: the network between the nodes has to carry the pods' addresses
+	Native      = "native"      // none: the network between the nodes must route the addresses of pods
 )
 
 // Config is the section network of airgap.yaml.
@@ -32,12 +31,12 @@ type Config struct {
 }
 
 const (
-	linuxPort   = 8472 // that Linux took before there was a standard; flannel's and Cilium's
-	smallestMTU = 1280 // below it IPv4 works on, but nothing a bank runs does
+	linuxPort   = 8472 // Linux' port before the standard; default of flannel and Cilium
+	smallestMTU = 1280 // IPv4 works with less, but many applications do not
 	largestMTU  = 65535
 )
 
-// Default fills what was left out.
+// Default fills empty fields.
 func (c *Config) Default() {
 	if c.Plugin == "" {
 		c.Plugin = Flannel
@@ -48,7 +47,7 @@ func (c *Config) Default() {
 	c.plugin().defaults(c)
 }
 
-// Validate reports every problem of a defaulted section, with its path.
+// Validate returns an error with its path for every invalid value. Call Default first.
 func (c Config) Validate(at *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	if !slices.Contains(pluginNames(), c.Plugin) {
@@ -65,16 +64,16 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 		problems = append(problems, field.Invalid(at.Child("port"), c.Port, "must be a UDP port, 1 to 65535"))
 	}
 	if c.MTU != 0 && (c.MTU < smallestMTU || c.MTU > largestMTU) {
-		problems = append(problems, field.Invalid(at.Child("mtu"), c.MTU, "must be 0 (take the interface's) or 1280 to 65535 bytes"))
+		problems = append(problems, field.Invalid(at.Child("mtu"), c.MTU, "must be 0 (the interface's MTU) or 1280 to 65535 bytes"))
 	}
 	return problems
 }
 
 func (c Config) unread(section *field.Path) *field.Error {
-	return field.Forbidden(section, "the plugin is "+c.Plugin+": nobody reads this section")
+	return field.Forbidden(section, "the plugin is "+c.Plugin+": it does not use this section")
 }
 
-// encapsulations reports one that a plugin does not know.
+// encapsulations returns an error for an encapsulation that the plugin does not support.
 func (c Config) encapsulations(at *field.Path, known ...string) field.ErrorList {
 	known = append([]string{Auto}, known...)
 	if slices.Contains(known, c.Encapsulation) {
@@ -83,8 +82,8 @@ func (c Config) encapsulations(at *field.Path, known ...string) field.ErrorList 
 	return field.ErrorList{field.NotSupported(at.Child("encapsulation"), c.Encapsulation, known)}
 }
 
-// settled is the configuration with nothing left to decide. Who measures the
-// network between the nodes hands in a Config with what was found.
+// settled returns the configuration without Auto. After a measurement the caller passes a Config with
+// its result.
 func (c Config) settled() Config {
 	if c.Encapsulation == Auto {
 		c.Encapsulation = VXLAN
@@ -92,8 +91,7 @@ func (c Config) settled() Config {
 	return c
 }
 
-// VXLANPort is the UDP port of the tunnels between nodes; 0 where there are
-// none.
+// VXLANPort returns the UDP port of the tunnels between nodes; 0 without tunnels.
 func (c Config) VXLANPort() int {
 	if c.Encapsulation == Native {
 		return 0
@@ -101,14 +99,14 @@ func (c Config) VXLANPort() int {
 	return c.Port
 }
 
-// Routes reports whether the plugin can do without a tunnel where all nodes are in one
-// layer-2 network, with nothing else set.
+// Routes reports whether the plugin supports Native with this configuration if all nodes are in one
+// layer-2 network.
 func (c Config) Routes() bool {
 	c.Encapsulation = Native
 	return len(c.plugin().check(c, nil)) == 0
 }
 
-// title is the network in words: "flannel, VXLAN".
+// title describes the network: "flannel, VXLAN".
 func (c Config) title() string {
 	switch c.Encapsulation {
 	case CrossSubnet:
@@ -120,11 +118,11 @@ func (c Config) title() string {
 	}
 }
 
-// vxlanHeaders are what VXLAN adds to a packet, in bytes: Ethernet, IPv4, UDP
-// and its own header (RFC 7348).
+// vxlanHeaders is the size of the headers that VXLAN adds to a packet, in bytes: Ethernet, IPv4, UDP and
+// VXLAN (RFC 7348).
 const vxlanHeaders = 50
 
-// podMTU is the largest packet of a pod, in bytes; 0 leaves that to the plugin.
+// podMTU returns the MTU of pods in bytes; 0 means the default of the plugin.
 func (c Config) podMTU() int {
 	if c.MTU == 0 || c.Encapsulation == Native {
 		return c.MTU

@@ -29,37 +29,37 @@ func TestValidate(t *testing.T) {
 		c    Config
 		want []string // paths
 	}{
-		{"all of it", Config{Plugin: "weave", Encapsulation: "ipip", Port: 70000, MTU: 100}, []string{"network.plugin", "network.encapsulation", "network.port", "network.mtu"}},
+		{"all values invalid", Config{Plugin: "weave", Encapsulation: "ipip", Port: 70000, MTU: 100}, []string{"network.plugin", "network.encapsulation", "network.port", "network.mtu"}},
 		{"NSX's port", Config{Plugin: Flannel, Encapsulation: VXLAN, Port: 4789}, nil},
 		{"jumbo frames", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, MTU: 9000}, nil},
 		{"no IP-in-IP", Config{Plugin: Flannel, Encapsulation: "ipip", Port: 8472}, []string{"network.encapsulation"}},
 		{"flannel, native", Config{Plugin: Flannel, Encapsulation: Native, Port: 8472}, nil},
-		{"a section that nobody reads", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, Calico: CalicoConfig{BGP: true}}, []string{"network.calico"}},
+		{"a section of another plugin", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, Calico: CalicoConfig{BGP: true}}, []string{"network.calico"}},
 		{"calico", defaulted(Config{Plugin: Calico}), nil},
 		{
 			"calico, everything",
 			defaulted(Config{Plugin: Calico, Encapsulation: Native, Calico: CalicoConfig{Version: "3.31.7", Source: "https://mirror.corp/calico", BGP: true, Dataplane: "nftables"}}),
 			nil,
 		},
-		{"calico beside airgap.yaml", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Source: "calico"}}), nil},
+		{"calico next to airgap.yaml", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Source: "calico"}}), nil},
 		{
-			"calico, all of it",
+			"calico, all values invalid",
 			defaulted(Config{Plugin: Calico, Encapsulation: "ipip", Calico: CalicoConfig{Form: "helm", Version: "latest", Source: "http://mirror.corp/calico", Dataplane: "ebpf"}}),
 			[]string{"network.encapsulation", "network.calico.form", "network.calico.dataplane", "network.calico.source", "network.calico.version"},
 		},
-		{"calico before it took part in nftables", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Version: "v3.30.1"}}), []string{"network.calico.version"}},
+		{"calico before it supported nftables", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Version: "v3.30.1"}}), []string{"network.calico.version"}},
 		{"a password in a URL", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Source: "https://u:p@mirror.corp/calico"}}), []string{"network.calico.source"}},
 		{"the operator", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.31.7"}}), nil},
-		{"the operator of the newest line", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.33.1"}}), nil},
-		{"an operator whose images nobody knows", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.40.1"}}), []string{"network.calico.version"}},
+		{"the operator of the newest minor version", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.33.1"}}), nil},
+		{"an operator with unknown images", defaulted(Config{Plugin: Calico, Calico: CalicoConfig{Form: OperatorForm, Version: "v3.40.1"}}), []string{"network.calico.version"}},
 		{"cilium", defaulted(Config{Plugin: Cilium}), nil},
 		{"cilium, everything", defaulted(Config{Plugin: Cilium, Encapsulation: Native, MTU: 9000, Cilium: CiliumConfig{Version: "1.19.5", Source: "oci://mirror.corp/charts"}}), nil},
 		{
-			"cilium, all of it",
+			"cilium, all values invalid",
 			defaulted(Config{Plugin: Cilium, Encapsulation: CrossSubnet, Cilium: CiliumConfig{Version: "1.17.1", Source: "http://mirror.corp"}, Calico: CalicoConfig{BGP: true}}),
 			[]string{"network.encapsulation", "network.cilium.version", "network.cilium.source", "network.calico"},
 		},
-		{"native without anybody who brings routes", defaulted(Config{Plugin: Calico, Encapsulation: Native}), []string{"network.encapsulation"}},
+		{"native without BGP", defaulted(Config{Plugin: Calico, Encapsulation: Native}), []string{"network.encapsulation"}},
 		{"negative", Config{Plugin: Flannel, Encapsulation: Auto, Port: -1, MTU: -1}, []string{"network.port", "network.mtu"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestRoutes: with flannel and Cilium routes are all it takes, with Calico somebody has to
-// speak BGP.
+// TestRoutes checks that flannel and Cilium support routes without other settings, and that Calico needs
+// BGP.
 func TestRoutes(t *testing.T) {
 	for _, test := range []struct {
 		config Config

@@ -28,7 +28,7 @@ func (c *container) variable(name string) map[string]any {
 	return nil
 }
 
-// setEnv replaces the value of a variable that is there.
+// setEnv replaces the value of an existing variable. A missing variable is an error.
 func (c *container) setEnv(name, value string) {
 	if c.err != nil {
 		return
@@ -42,7 +42,7 @@ func (c *container) setEnv(name, value string) {
 	v["value"] = value
 }
 
-// putEnv sets a variable that need not be there.
+// putEnv sets a variable, or adds it.
 func (c *container) putEnv(name, value string) {
 	switch {
 	case c.err != nil:
@@ -53,7 +53,7 @@ func (c *container) putEnv(name, value string) {
 	}
 }
 
-// dropEnv takes a variable away if it is there.
+// dropEnv removes a variable if it exists.
 func (c *container) dropEnv(name string) {
 	if c.err == nil && c.variable(name) != nil {
 		c.fields["env"] = slices.DeleteFunc(c.variables(), func(item any) bool {
@@ -63,8 +63,8 @@ func (c *container) dropEnv(name string) {
 	}
 }
 
-// dropProbeArgument takes a word out of the command of a probe that has it in
-// one of its spellings.
+// dropProbeArgument removes an argument from the command of a probe. The argument may have several
+// spellings. A missing argument is an error.
 func (c *container) dropProbeArgument(probe string, spellings ...string) {
 	if c.err != nil {
 		return
@@ -82,13 +82,13 @@ func (c *container) dropProbeArgument(probe string, spellings ...string) {
 	exec["command"] = left
 }
 
-// container is one of a workload's, by name.
+// container returns the container of a workload with a name.
 func (p *patched) container(o *unstructured.Unstructured, name string) *container {
 	c := &container{patched: p, title: titleOf(o), name: name, fields: map[string]any{}}
 	if p.err != nil {
 		return c
 	}
-	// The maps of an object are shared, so what is changed in them is changed there.
+	// The maps are shared with the object, so changes in them change the object.
 	spec, _ := nested(o.Object, "spec", "template", "spec")
 	list, _ := spec["containers"].([]any)
 	for _, item := range list {

@@ -16,8 +16,8 @@ const (
 	flannelPluginImage = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1"
 )
 
-// flannel is the default: the fewest images, and nothing is fetched for it but
-// these. It knows no NetworkPolicy.
+// flannel is the default: it has the fewest images and needs no other downloads. It does not support
+// NetworkPolicy.
 type flannel struct{}
 
 func (flannel) name() string { return Flannel }
@@ -44,10 +44,10 @@ func (flannel) system(Config) (namespaces, workloads []string) {
 	return []string{"kube-flannel"}, []string{"DaemonSet kube-flannel/kube-flannel-ds"}
 }
 
-// flannelNetConf is flanneld's own configuration, net-conf.json.
+// flannelNetConf is flanneld's configuration, net-conf.json.
 type flannelNetConf struct {
 	Network        string
-	EnableNFTables bool // as kube-proxy: on EL 8 and 9 both are in iptables mode
+	EnableNFTables bool // the same mode as kube-proxy; on EL 8 and 9 it is iptables
 	Backend        flannelBackend
 }
 
@@ -58,7 +58,7 @@ type flannelBackend struct {
 	DirectRouting *bool `json:",omitempty"`
 }
 
-// flannelValues are what manifests/flannel.yaml asks for.
+// flannelValues has the values of the template manifests/flannel.yaml.
 type flannelValues struct {
 	Image, PluginImage string
 	NetConf, CNIConf   string
@@ -86,8 +86,8 @@ func (flannel) objects(config Config, cluster Cluster, _ []*unstructured.Unstruc
 	})
 }
 
-// backendOf: host-gw routes each node's pods to the node itself, so all nodes have to
-// be in one layer-2 network. The packets' size is then the interface's own.
+// backendOf returns the backend of flannel. host-gw adds a route to each node for its pods, so all nodes
+// must be in one layer-2 network. The MTU of pods is then the interface's.
 func backendOf(config Config) flannelBackend {
 	if config.Encapsulation == Native {
 		return flannelBackend{Type: "host-gw"}
@@ -96,20 +96,19 @@ func backendOf(config Config) flannelBackend {
 	return flannelBackend{Type: VXLAN, Port: config.Port, MTU: config.MTU, DirectRouting: &direct}
 }
 
-// flannelPlugins is the chain the container runtime runs for each pod, in
-// the form of a CNI .conflist: flannel, which delegates to bridge, then
-// portmap for hostPort.
+// flannelPlugins returns the plugin chain for each pod as a CNI .conflist: flannel, which delegates to
+// bridge, then portmap for hostPort.
 func flannelPlugins(config Config) any {
 	type object = map[string]any
 	delegate := object{"hairpinMode": true, "isDefaultGateway": true}
 	if config.Encapsulation == Native && config.MTU > 0 {
-		delegate["mtu"] = config.MTU // which flannel takes of the interface else
+		delegate["mtu"] = config.MTU // the default is the interface's MTU
 	}
 	return object{
 		"name":       "cbr0",
 		"cniVersion": "1.0.0",
-		// CRI-O asks each pod's plug-ins whether all is as it was (CHECK), but flannel's does
-		// not hand on to bridge what that has to compare.
+		// CRI-O calls CHECK of each pod's plugins, but flannel's plugin does not pass the previous
+		// result to bridge.
 		"disableCheck": true,
 		"plugins": []object{
 			{"type": "flannel", "delegate": delegate},
@@ -118,8 +117,8 @@ func flannelPlugins(config Config) any {
 	}
 }
 
-// traces: its own interface and chains; those of the CNI plugins it
-// calls, bridge, host-local and portmap; what its pods wrote.
+// traces returns flannel's interface and chains, those of the CNI plugins that it calls (bridge,
+// host-local and portmap), and the files of its pods.
 func (flannel) traces() Traces {
 	return Traces{
 		Links:  []string{"flannel.1", "cni0"},

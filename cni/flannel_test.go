@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 const podSubnet = "10.244.0.0/16"
 
@@ -48,7 +48,7 @@ func TestFlannelOnAnotherPortAndMTU(t *testing.T) {
 	var plain Config
 	plain.Default()
 	if before := annotations(t, render(t, plain)); before["airgap.dev/configuration"] == annotations(t, objects)["airgap.dev/configuration"] {
-		t.Error("another configuration would not roll the pods")
+		t.Error("a changed configuration does not restart the pods")
 	}
 }
 
@@ -62,7 +62,7 @@ func TestNothingIsPulledThatIsNotBundled(t *testing.T) {
 	}
 	slices.Sort(used)
 	if want := slices.Sorted(slices.Values(Images(config))); !slices.Equal(slices.Compact(used), want) {
-		t.Errorf("objects use %v, the bundle takes %v", used, want)
+		t.Errorf("objects use %v, the bundle has %v", used, want)
 	}
 }
 
@@ -76,8 +76,7 @@ func TestPodSubnetMustBeAnIPv4Network(t *testing.T) {
 	}
 }
 
-// TestStep runs the step against a real API server, which rejects what the
-// types below cannot express.
+// TestStep runs the step with a real API server, which rejects invalid objects.
 func TestStep(t *testing.T) {
 	server := apitest.Start(t)
 	var config Config
@@ -95,11 +94,11 @@ func TestStep(t *testing.T) {
 		}
 	}
 	if n, err := manifests.Apply(t.Context(), server.Config, render(t, config)); err != nil || n != 0 {
-		t.Errorf("a further apply changed %d objects (%v)", n, err)
+		t.Errorf("the second apply changed %d objects (%v)", n, err)
 	}
 }
 
-// Before there is an API server the plan is to apply everything.
+// TestPlanWithoutAServer checks that without an API server the plan is to apply all objects.
 func TestPlanWithoutAServer(t *testing.T) {
 	var config Config
 	config.Default()
@@ -138,7 +137,7 @@ func configMap(t *testing.T, objects []*unstructured.Unstructured) corev1.Config
 	return c
 }
 
-// convert is strict: a field that the type does not know is an error.
+// convert is strict: an unknown field is an error.
 func convert(t *testing.T, objects []*unstructured.Unstructured, kind string, into any) {
 	t.Helper()
 	for _, object := range objects {
@@ -174,6 +173,6 @@ func golden(t *testing.T, name string, objects []*unstructured.Unstructured) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("%s differs (go test ./cni -update writes it):\n%s", path, got.Bytes())
+		t.Errorf("%s differs (update it with go test ./cni -update):\n%s", path, got.Bytes())
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// TestFlannelWritesItsOwnNode: with the token of a pod on w1 the node w1 can be written, and no other.
+// TestFlannelWritesItsOwnNode checks that the token of a pod on w1 can change the node w1 and no other.
 func TestFlannelWritesItsOwnNode(t *testing.T) {
 	server := apitest.Start(t, "--allow-privileged")
 	admin := server.Client(t)
@@ -57,7 +57,7 @@ func TestFlannelWritesItsOwnNode(t *testing.T) {
 		_, err := own.CoreV1().Nodes().Patch(t.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 		return err
 	}
-	// The API server learns of the policy a moment after it was made.
+	// The API server applies the policy a short time after its creation.
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		err := announce("w2")
 		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "flannel may change only the node that its pod runs on") {

@@ -10,8 +10,7 @@ import (
 	"airgap.dev/airgap/manifests"
 )
 
-// FuzzObjects: whatever a project publishes is patched or refused, the same way
-// each time.
+// FuzzObjects checks that any upstream objects are patched or rejected, with the same result each time.
 func FuzzObjects(f *testing.F) {
 	files, err := filepath.Glob("cnitest/upstream/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -41,7 +40,7 @@ func FuzzObjects(f *testing.F) {
 			first, err := cni.Objects(c, k, fetched)
 			second, again := cni.Objects(c, k, fetched)
 			if (err == nil) != (again == nil) || textOf(t, first) != textOf(t, second) {
-				t.Errorf("twice the same gave %v and %v", err, again)
+				t.Errorf("the same input gave %v and %v", err, again)
 			}
 		}
 	})

@@ -12,9 +12,9 @@ import (
 
 const definitionKind = "CustomResourceDefinition"
 
-// refuseIPIP walks all objects and reports every place that still says IP-in-IP,
-// whoever wrote it: fields and variables of that name unless they switch it off,
-// and any other text with it. Definitions of kinds only say what could be.
+// refuseIPIP returns an error for every place in the objects that enables IP-in-IP: fields and variables
+// with that name, unless they disable it, and any other text that contains it. It skips custom resource
+// definitions.
 func refuseIPIP(objects []*unstructured.Unstructured) error {
 	var errs []error
 	for _, o := range objects {
@@ -22,13 +22,13 @@ func refuseIPIP(objects []*unstructured.Unstructured) error {
 			continue
 		}
 		for _, at := range ipipIn(o.Object, "") {
-			errs = append(errs, fmt.Errorf("%s: %s would have packets travel as IP-in-IP, which is never used: banks' networks drop protocol 4", titleOf(o), at))
+			errs = append(errs, fmt.Errorf("%s: %s enables IP-in-IP, which airgap never uses: many networks drop protocol 4", titleOf(o), at))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// ipipIn lists the places below a value, with what they say.
+// ipipIn returns the places below a value, with their text.
 func ipipIn(value any, at string) []string {
 	switch v := value.(type) {
 	case map[string]any:
@@ -47,8 +47,7 @@ func ipipIn(value any, at string) []string {
 	return nil
 }
 
-// ipipInMap takes a variable of a container for one thing: its name says what
-// its value is about.
+// ipipInMap treats a variable of a container as one item, because its name gives its value a meaning.
 func ipipInMap(m map[string]any, at string) []string {
 	if name, is := m["name"].(string); is && saysIPIP(name) {
 		if isOff(m["value"]) {
@@ -69,7 +68,7 @@ func ipipInMap(m map[string]any, at string) []string {
 	return found
 }
 
-// saysIPIP knows the spellings of Calico, flannel, Cilium and the kernel.
+// saysIPIP recognizes the spellings of Calico, flannel, Cilium and the kernel.
 func saysIPIP(text string) bool {
 	text = strings.ToLower(text)
 	return slices.ContainsFunc([]string{"ipip", "ipinip", "ip-in-ip", "ip_in_ip"}, func(spelling string) bool { return strings.Contains(text, spelling) })
@@ -85,7 +84,7 @@ func isOff(value any) bool {
 	return false
 }
 
-// titleOf is an object by kind and name: "DaemonSet kube-system/calico-node".
+// titleOf returns the kind and name of an object: "DaemonSet kube-system/calico-node".
 func titleOf(o *unstructured.Unstructured) string {
 	return o.GetKind() + " " + strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")
 }

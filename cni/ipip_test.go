@@ -7,8 +7,8 @@ import (
 	"airgap.dev/airgap/manifests"
 )
 
-// TestNoIPIP: what asks for protocol 4 is refused wherever it stands, with the
-// place; what switches it off, and what only could be, is not.
+// TestNoIPIP checks that every setting that enables IP-in-IP is an error with its place. Settings that
+// disable it and definitions are accepted.
 func TestNoIPIP(t *testing.T) {
 	const meta = "\nmetadata: {name: x, namespace: net}\n"
 	for name, tc := range map[string]struct{ object, says string }{
@@ -25,7 +25,7 @@ func TestNoIPIP(t *testing.T) {
 		"a variable from elsewhere": {"apiVersion: v1\nkind: Pod" + meta + "spec: {env: [{name: FELIX_IPINIPMTU, valueFrom: {configMapKeyRef: {name: a, key: b}}}]}", "FELIX_IPINIPMTU"},
 		"a variable that is off":    {"apiVersion: v1\nkind: Pod" + meta + "spec: {env: [{name: CALICO_IPV4POOL_IPIP, value: Never}, {name: FELIX_IPINIPENABLED, value: 'false'}]}", ""},
 		"text within text":          {"apiVersion: v1\nkind: ConfigMap" + meta + "data: {net-conf.json: '{\"Type\":\"ipip\"}'}", "data.net-conf.json"},
-		"what could be":             {"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition" + meta + "spec: {ipipMode: {enum: [Always]}}", ""},
+		"a definition":              {"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition" + meta + "spec: {ipipMode: {enum: [Always]}}", ""},
 		"other words":               {"apiVersion: v1\nkind: ConfigMap" + meta + "data: {pipe: 'ip pool ip-ippool'}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

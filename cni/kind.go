@@ -9,14 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// kind is a kind of custom resource that the objects define.
+// kind is a custom resource kind with a definition among the objects.
 type kind struct {
 	name, apiVersion string
 	schema           map[string]any
 }
 
-// kind finds the definition of a kind by its name: its group may change with
-// upstream's versions.
+// kind finds the definition of a kind by its name, because its group may change between versions.
 func (p *patched) kind(name string) kind {
 	for _, o := range p.objects {
 		if defines, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind"); o.GetKind() != definitionKind || defines != name {
@@ -35,8 +34,7 @@ func (p *patched) kind(name string) kind {
 	return kind{name: name}
 }
 
-// declares reports whether objects of the kind may have a field. [] in a path
-// is an item of a list.
+// declares reports whether objects of the kind may have a field. [] in a path is an item of a list.
 func (k kind) declares(path ...string) bool {
 	at := k.schema
 	for _, key := range path {
@@ -55,8 +53,8 @@ func (k kind) declares(path ...string) bool {
 	return true
 }
 
-// require wants every one of the fields to be declared below a path: the API
-// server would refuse an object with others.
+// require records an error if the kind does not declare all fields below a path: the API server would
+// reject the object.
 func (p *patched) require(k kind, fields map[string]any, path ...string) {
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if at := append(slices.Clone(path), key); p.err == nil && !k.declares(at...) {
@@ -65,14 +63,13 @@ func (p *patched) require(k kind, fields map[string]any, path ...string) {
 	}
 }
 
-// declared leaves out what a version of the kind does not have, of fields that
-// only say what is so in any case.
+// declared removes the fields that the kind does not declare. It is for fields that only state a default.
 func (p *patched) declared(k kind, fields map[string]any, path ...string) map[string]any {
 	maps.DeleteFunc(fields, func(key string, _ any) bool { return !k.declares(append(slices.Clone(path), key)...) })
 	return fields
 }
 
-// resource makes an object of a kind, under the one name that Calico reads.
+// resource returns an object of a kind with the name default, the only one that Calico reads.
 func (p *patched) resource(k kind, spec map[string]any) *unstructured.Unstructured {
 	p.require(k, spec, "spec")
 	return &unstructured.Unstructured{Object: map[string]any{

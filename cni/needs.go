@@ -2,35 +2,34 @@ package cni
 
 import "slices"
 
-// Needs are what a pod network asks of a node's kernel, and of what others set there: data for
-// preflight and for the steps that set a host up. Its ports are those of
-// Ports.
+// Needs are the requirements of a pod network for a node's kernel and settings: data for preflight and
+// for the steps that set up a host. For its ports see Ports.
 type Needs struct {
 	Plugin string
 
-	// Kernel is the oldest that it works with, "5.10"; "" where Kubernetes' own is enough.
-	// KernelFrom are older ones that do, since their vendor has put in what it needs: by the major
-	// version of Enterprise Linux, the minor from which on.
+	// Kernel is the oldest supported version, "5.10"; "" if the requirement of Kubernetes is enough.
+	// KernelFrom has Enterprise Linux versions with older kernels that have the required backports:
+	// the first minor version by major version.
 	Kernel                  string
 	KernelFrom              map[string]int
 	KernelSource, KernelFix string
 
-	// Modules are the kernel modules that it wants loaded beside those of every node, each with
-	// the kernel option that builds it: "vxlan": "VXLAN".
+	// Modules are the kernel modules that it requires in addition to those of every node, each with its
+	// kernel option: "vxlan": "VXLAN".
 	Modules map[string]string
-	// Iptables says that its rules are iptables', in whatever mode kube-proxy is.
+	// Iptables is true if it uses iptables in every mode of kube-proxy.
 	Iptables bool
 
-	// What it makes of net.ipv4.conf.LINK.rp_filter. StrictFails: packets come in by another link
-	// than answers would leave by. LooseForAllFails: it does not start where 2 is for all links.
-	// ByLink: it sets what is for all links itself, or bears no other value there.
+	// Requirements for net.ipv4.conf.LINK.rp_filter. StrictFails: strict mode drops packets, because
+	// packets and their answers use different links. LooseForAllFails: it does not start if the value
+	// for all links is 2. ByLink: it sets the value for all links itself, or accepts no other value.
 	StrictFails, LooseForAllFails, ByLink bool
 
-	// FilterAlone says that no other program may manage packet filter rules next to it.
+	// FilterAlone is true if no other program may manage packet filter rules on the host.
 	FilterAlone bool
 }
 
-// NeedsOf are those of the configured plugin.
+// NeedsOf returns the needs of the configured plugin.
 func NeedsOf(config Config) Needs {
 	n := config.plugin().needs()
 	n.Plugin = config.plugin().name()
@@ -40,7 +39,7 @@ func NeedsOf(config Config) Needs {
 	return n
 }
 
-// AllNeeds are those of every plugin, with tunnels, by their names.
+// AllNeeds returns the needs of all plugins with tunnels, sorted by name.
 func AllNeeds() []Needs {
 	var all []Needs
 	for _, name := range slices.Sorted(slices.Values(pluginNames())) {

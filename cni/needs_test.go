@@ -6,17 +6,17 @@ import (
 	"testing"
 )
 
-// TestNeeds: each plugin states its own, and a tunnel its module.
+// TestNeeds checks that each plugin has needs, and that a tunnel needs its module.
 func TestNeeds(t *testing.T) {
 	all := AllNeeds()
 	for _, name := range pluginNames() {
 		if !slices.ContainsFunc(all, func(n Needs) bool { return n.Plugin == name && n.Modules["vxlan"] == "VXLAN" }) {
-			t.Errorf("%s states nothing: %+v", name, all)
+			t.Errorf("%s has no needs: %+v", name, all)
 		}
 	}
 	for _, n := range all {
 		if n.Kernel != "" && (n.KernelSource == "" || n.KernelFix == "") {
-			t.Errorf("%s wants a kernel without a source or a fix: %+v", n.Plugin, n)
+			t.Errorf("%s requires a kernel without a source or a fix: %+v", n.Plugin, n)
 		}
 	}
 	if n := NeedsOf(Config{Plugin: Cilium, Encapsulation: Native}); n.Modules != nil || n.Kernel != "5.10" || !n.StrictFails || !n.Iptables {

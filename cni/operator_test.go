@@ -15,9 +15,8 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// TestOperatorFillsIn does what Calico's operator does with an Installation: it
-// writes down what it would assume, in lists as a whole. That must be no drift,
-// and no conflict.
+// TestOperatorFillsIn simulates Calico's operator, which writes its defaults into an Installation and
+// replaces whole lists. This must cause no drift and no conflict.
 func TestOperatorFillsIn(t *testing.T) {
 	upstream, server := cnitest.Serve(t), apitest.Start(t, "--allow-privileged")
 	n := network{config: cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}}
@@ -61,7 +60,7 @@ func TestOperatorFillsIn(t *testing.T) {
 	}
 }
 
-// removeWorkloads has the server forget which network it had.
+// removeWorkloads removes the workloads of a network from the server.
 func removeWorkloads(t *testing.T, server *apitest.Server) {
 	t.Helper()
 	ctx, apps := context.WithoutCancel(t.Context()), server.Client(t).AppsV1()

@@ -10,20 +10,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// OtherError says that the cluster has another pod network already. Two would
-// both write what the runtime starts pods with.
+// OtherError means that the cluster already has another pod network. Two networks would overwrite each
+// other's CNI configuration.
 type OtherError struct {
-	Plugin   string // that is there
-	Workload string // by which it was told
-	Wanted   string
+	Plugin   string // the existing one
+	Workload string // the workload that shows it
+	Wanted   string // the configured network
 }
 
 func (e *OtherError) Error() string {
-	return fmt.Sprintf("bring up %s: the cluster has %s already (%s); the pod network of a running cluster is not changed: set network.plugin back, or reset the hosts and install anew", e.Wanted, e.Plugin, e.Workload)
+	return fmt.Sprintf("apply %s: the cluster already has %s (%s); airgap does not change the pod network of a running cluster: restore network.plugin, or reset the hosts and install again", e.Wanted, e.Plugin, e.Workload)
 }
 
-// refuseOther wants no other plugin's workloads in the cluster, and no other
-// form's of the same one.
+// refuseOther returns an error if the cluster has workloads of another plugin, or of another form of the
+// same plugin.
 func refuseOther(ctx context.Context, api *rest.Config, config Config) error {
 	there, err := workloadsIn(ctx, api)
 	if err != nil {
@@ -41,8 +41,7 @@ func refuseOther(ctx context.Context, api *rest.Config, config Config) error {
 	return nil
 }
 
-// workloadsIn are the DaemonSets and Deployments of a cluster, as System writes
-// them.
+// workloadsIn returns the DaemonSets and Deployments of a cluster, in the format of System.
 func workloadsIn(ctx context.Context, api *rest.Config) ([]string, error) {
 	client, err := kubernetes.NewForConfig(api)
 	if err != nil {

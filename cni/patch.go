@@ -7,23 +7,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ShapeError is about upstream's objects: what has to be changed in them is not
-// there. A patch without an effect would go unseen until packets are lost.
+// ShapeError means that upstream's objects do not have a part that airgap must patch. Without this error
+// a patch without effect would be noticed only when packets are lost.
 type ShapeError struct {
-	Object string // "DaemonSet kube-system/calico-node"; the kind alone where there is none
-	Field  string // "" when the object itself is not there
+	Object string // "DaemonSet kube-system/calico-node"; only the kind if no object has it
+	Field  string // "" if the object itself is missing
 }
 
 func (e *ShapeError) Error() string {
-	what := e.Object + " is not there"
+	what := e.Object + " does not exist"
 	if e.Field != "" {
 		what = e.Object + " has no " + e.Field
 	}
-	return "patch upstream's objects: " + what + ": this version has another shape than airgap knows; choose a version that it does, or take a newer airgap"
+	return "patch upstream's objects: " + what + ": airgap does not support the structure of this version; choose a version that it supports, or use a newer airgap"
 }
 
-// patched are objects that get changed one by one. The first error is kept, and
-// nothing is changed after it, so that who patches need not look each time.
+// patched has objects and the first error of their patches. After an error the methods change nothing, so
+// callers check the error only once.
 type patched struct {
 	objects []*unstructured.Unstructured
 	err     error
@@ -35,8 +35,8 @@ func (p *patched) fail(err error) {
 	}
 }
 
-// one is the object of that kind, namespace and name; an empty one where there
-// is none.
+// one returns the object with kind, namespace and name. A missing object is an error; one then returns an
+// empty object.
 func (p *patched) one(kind, namespace, name string) *unstructured.Unstructured {
 	for _, o := range p.objects {
 		if o.GetKind() == kind && o.GetNamespace() == namespace && o.GetName() == name {
@@ -47,7 +47,7 @@ func (p *patched) one(kind, namespace, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{}}
 }
 
-// set replaces a text that is there.
+// set replaces an existing text. A missing field is an error.
 func (p *patched) set(o *unstructured.Unstructured, value string, path ...string) {
 	if p.err != nil {
 		return
@@ -59,15 +59,14 @@ func (p *patched) set(o *unstructured.Unstructured, value string, path ...string
 	p.fail(unstructured.SetNestedField(o.Object, value, path...))
 }
 
-// annotate puts an annotation on the pods of a workload: other configuration,
-// other pods.
+// annotate sets an annotation on the pods of a workload, so that a changed value restarts them.
 func (p *patched) annotate(o *unstructured.Unstructured, key, value string) {
 	if p.err == nil {
 		p.fail(unstructured.SetNestedField(o.Object, value, "spec", "template", "metadata", "annotations", key))
 	}
 }
 
-// nested is a mapping below another one, itself and no copy.
+// nested returns a map below another one, not a copy of it.
 func nested(m map[string]any, path ...string) (below map[string]any, found bool) {
 	for _, key := range path {
 		if m, found = m[key].(map[string]any); !found {
@@ -77,8 +76,7 @@ func nested(m map[string]any, path ...string) (below map[string]any, found bool)
 	return m, true
 }
 
-// beforeWorkloads puts objects in front of the pods that read them when they
-// start.
+// beforeWorkloads inserts objects before the workloads, because pods read them at their start.
 func (p *patched) beforeWorkloads(more ...*unstructured.Unstructured) {
 	at := slices.IndexFunc(p.objects, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "DaemonSet" || o.GetKind() == "Deployment"

@@ -9,31 +9,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// plugin is the seam: what the program has to know of one of them. The
-// configuration that it gets has nothing left to decide.
+// plugin is the interface of a network plugin. Its Config arguments are settled: without Auto.
 type plugin interface {
-	// name is the one in airgap.yaml.
+	// name returns the name in airgap.yaml.
 	name() string
-	// defaults fills in its port and its own section.
+	// defaults fills the port and the plugin's section.
 	defaults(*Config)
-	// check reports what the plugin cannot do, in a defaulted section.
+	// check returns an error for every value that the plugin does not support. The section has defaults.
 	check(Config, *field.Path) field.ErrorList
-	// images are those that no fetched object shows: what every node runs, and
-	// what only some do.
+	// images returns the images that no fetched object contains: those for every node, and those for
+	// some nodes.
 	images(Config) (nodes, others []string)
-	// upstream is what has to be fetched; the zero value is nothing.
+	// upstream returns the downloads; the zero value for none.
 	upstream(Config, Cluster) Upstream
-	// objects patches what was fetched, which it may change, or makes its own.
+	// objects patches the fetched objects, which it may change, or returns its own.
 	objects(Config, Cluster, []*unstructured.Unstructured) ([]*unstructured.Unstructured, error)
-	// traces are what it leaves on a host.
+	// traces returns its artifacts on a host.
 	traces() Traces
-	// needs are what it asks of a kernel and of what others set on a node.
+	// needs returns its requirements for a kernel and for settings of a node.
 	needs() Needs
-	// ports are those that its programs listen on.
+	// ports returns the ports of its programs.
 	ports(Config) []Port
-	// system names its namespaces and the workloads that have to run.
+	// system returns its namespaces and the workloads that must run.
 	system(Config) (namespaces, workloads []string)
-	// forms are configurations of it whose workloads differ.
+	// forms returns its configurations with different workloads.
 	forms() []Config
 }
 
@@ -46,24 +45,22 @@ func pluginNames() (names []string) {
 	return names
 }
 
-// plugin is the configured one; flannel where the name is none, which Validate
-// reports.
+// plugin returns the configured plugin; flannel for an unknown name, which Validate reports.
 func (c Config) plugin() plugin {
 	all := plugins()
 	return all[max(0, slices.IndexFunc(all, func(p plugin) bool { return p.name() == c.Plugin }))]
 }
 
-// Cluster is what a pod network has to fit.
+// Cluster has the properties of the cluster that a pod network depends on.
 type Cluster struct {
 	PodSubnet string // IPv4 network, as in kubernetes.podSubnet
 	ProxyMode string // kube-proxy's: "iptables" (also when "") or "nftables"
 	Nodes     int    // of the whole cluster
 }
 
-// Upstream is what a plugin takes of its project when the bundle is made: files
-// of objects, or a chart.
+// Upstream has the downloads from a plugin's project when the bundle is built: manifests or a chart.
 type Upstream struct {
-	Namespace string   // of objects that name none
+	Namespace string   // namespace of objects without one
 	Manifests []string // https URLs, or paths relative to airgap.yaml
 	Chart     *Chart
 }
@@ -71,15 +68,15 @@ type Upstream struct {
 // Empty reports whether nothing is fetched.
 func (u Upstream) Empty() bool { return len(u.Manifests) == 0 && u.Chart == nil }
 
-// Chart is a Helm chart with the values that make it what airgap.yaml says.
+// Chart is a Helm chart with the values from airgap.yaml.
 type Chart struct {
 	Repository    string // https URL, or oci://HOST/PATH
 	Name, Version string
-	Path          string // of a directory or an archive, instead of the three
+	Path          string // of a directory or an archive, instead of Repository, Name and Version
 	Values        map[string]any
 }
 
-// Port is one that a plugin's program listens on.
+// Port is a port of a plugin's program.
 type Port struct {
 	Number   int
 	Protocol string // "tcp" or "udp"
@@ -88,13 +85,13 @@ type Port struct {
 	Local    bool // only programs of the same host connect
 }
 
-// Traces are what pod networks leave on a host, whichever plugin it was. A
-// kind of their own, since no package but the caller knows both sides.
+// Traces are the artifacts of pod networks on a host. It is a separate type, because only the caller
+// imports both this package and kubeadm.
 type Traces struct {
-	Links, Tables, Chains, Paths, Dirs, Data []string // as kubeadm.Traces
+	Links, Tables, Chains, Paths, Dirs, Data []string // as in kubeadm.Traces
 }
 
-// and adds what t has not yet, in order: plugins share directories.
+// and appends the values of more without duplicates, because plugins share directories.
 func (t Traces) and(more Traces) Traces {
 	add := func(have, more []string) []string {
 		for _, one := range more {
@@ -110,7 +107,7 @@ func (t Traces) and(more Traces) Traces {
 	}
 }
 
-// cniDirs are those of the runtime's plugins, each before the one it lies in.
+// cniDirs returns the directories of CNI plugins, each before its parent directory.
 func cniDirs() []string {
 	return []string{"/var/lib/cni/networks", "/var/lib/cni", "/etc/cni/net.d", "/etc/cni", "/opt/cni/bin", "/opt/cni"}
 }
@@ -126,7 +123,7 @@ func parseSubnet(text string) (netip.Prefix, error) {
 	return subnet, nil
 }
 
-// vxlanPort is the row of the tunnel, which no program listens on: the kernel does.
+// vxlanPort returns the port of the tunnel. The kernel listens on it, not a program.
 func vxlanPort(c Config) []Port {
 	if c.VXLANPort() == 0 {
 		return nil

@@ -13,12 +13,11 @@ import (
 	"airgap.dev/airgap/manifests"
 )
 
-// TestChangedUpstream: where a patch finds nothing, the object and the field are
-// named, and nothing is applied.
+// TestChangedUpstream checks that the error of a patch without a target names the object and the field.
 func TestChangedUpstream(t *testing.T) {
 	upstream := cnitest.Serve(t)
 	for _, tc := range []struct {
-		name, old, new string // in what the project has
+		name, old, new string // replacement in the project's file
 		object, field  string
 		file           string // "" is the plain manifest
 	}{
@@ -63,7 +62,7 @@ func TestChangedUpstream(t *testing.T) {
 	}
 }
 
-// TestIPIPElsewhere: what nobody patches is refused all the same.
+// TestIPIPElsewhere checks that IP-in-IP is also rejected in objects that airgap does not patch.
 func TestIPIPElsewhere(t *testing.T) {
 	upstream := cnitest.Serve(t)
 	n := network{config: cni.Config{Plugin: cni.Calico}}
@@ -78,8 +77,7 @@ func TestIPIPElsewhere(t *testing.T) {
 	}
 }
 
-// TestChangedChart: a value that the chart no longer reads shows, and so does an
-// object that is gone.
+// TestChangedChart checks that a value that the chart no longer uses and a missing object are errors.
 func TestChangedChart(t *testing.T) {
 	upstream := cnitest.Serve(t)
 	n := network{config: cni.Config{Plugin: cni.Cilium, MTU: 1450}}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// below is a file in a directory that is a path or a URL.
+// below returns the path or URL of a file in a directory.
 func below(dir, file string) string {
 	if strings.Contains(dir, "://") {
 		return strings.TrimSuffix(dir, "/") + "/" + file
@@ -17,7 +17,7 @@ func below(dir, file string) string {
 	return path.Join(dir, file)
 }
 
-// checkSource wants a path or an https URL; schemes are further ones.
+// checkSource returns an error unless source is a path, an https URL, or a URL with one of the schemes.
 func checkSource(at *field.Path, source string, schemes ...string) field.ErrorList {
 	scheme, _, isURL := strings.Cut(source, "://")
 	if !isURL {
@@ -29,14 +29,13 @@ func checkSource(at *field.Path, source string, schemes ...string) field.ErrorLi
 			return nil
 		}
 	}
-	return field.ErrorList{field.Invalid(at, source, "want a path or an https URL without credentials")}
+	return field.ErrorList{field.Invalid(at, source, "expected a path or an https URL without credentials")}
 }
 
-// trimV is a version without the v that some write in front.
+// trimV returns a version without the leading v.
 func trimV(version string) string { return strings.TrimPrefix(version, "v") }
 
-// line is the minor of a version: "3.32" of "v3.32.4"; "" for what is no exact
-// version.
+// line returns the minor version: "3.32" for "v3.32.4"; "" for anything but an exact version.
 func line(version string) string {
 	parts := regexp.MustCompile(`^v?(\d+\.\d+)\.\d+$`).FindStringSubmatch(version)
 	if parts == nil {

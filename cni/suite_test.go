@@ -25,18 +25,18 @@ import (
 
 const pods = "10.244.0.0/16"
 
-// network is one configuration of a plugin that the suite holds it to.
+// network is a configuration of a plugin in the suite.
 type network struct {
 	name   string
 	config cni.Config
 	proxy  string   // kube-proxy's mode; "" is iptables
 	golden string   // file of testdata with its objects
-	says   []string // what the objects have to say
-	never  []string // and what not
-	host   []string // what the operator of a plugin makes itself, of what has to run
+	says   []string // texts that the objects must contain
+	never  []string // texts that they must not contain
+	host   []string // required workloads that the plugin's operator creates
 }
 
-// networks has every plugin by default, and with everything set that it knows.
+// networks returns every plugin with its defaults, and with all its settings.
 func networks() []network {
 	return []network{
 		{name: "flannel", golden: "flannel.golden.yaml", says: []string{"8472"}},
@@ -101,16 +101,15 @@ func networks() []network {
 	}
 }
 
-// operated are the workloads that Calico's operator makes.
+// operated returns the workloads that Calico's operator creates.
 func operated() []string {
 	return []string{"DaemonSet calico-system/calico-node", "Deployment calico-system/calico-typha", "Deployment calico-system/calico-kube-controllers"}
 }
 
-// TestPlugins is what every plugin has to pass, from its project's server
-// through the bundle into a real API server.
+// TestPlugins tests every plugin from its project's server through the bundle to a real API server.
 func TestPlugins(t *testing.T) {
 	upstream := cnitest.Serve(t)
-	server := apitest.Start(t, "--allow-privileged") // as kubeadm has it
+	server := apitest.Start(t, "--allow-privileged") // as kubeadm sets it
 	for _, n := range networks() {
 		t.Run(n.name, func(t *testing.T) {
 			n.config.Default()
@@ -137,7 +136,7 @@ func (n network) cluster() cni.Cluster {
 	return cni.Cluster{PodSubnet: pods, ProxyMode: n.proxy, Nodes: 3}
 }
 
-// objects are the same ones each time, and what was fetched stays as it was.
+// objects checks that the objects are the same each time, and that the fetched objects do not change.
 func (n network) objects(t *testing.T, fetched []*unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	before := textOf(t, fetched)
@@ -149,10 +148,10 @@ func (n network) objects(t *testing.T, fetched []*unstructured.Unstructured) []*
 		}
 	}
 	if !reflect.DeepEqual(all[0], all[1]) {
-		t.Error("the same input gave other objects")
+		t.Error("the same input gave different objects")
 	}
 	if textOf(t, fetched) != before {
-		t.Error("what was fetched is changed")
+		t.Error("the fetched objects have changed")
 	}
 	return all[0]
 }
@@ -162,24 +161,24 @@ func (n network) wantWords(t *testing.T, objects []*unstructured.Unstructured) {
 	text := textOf(t, withoutDefinitions(objects))
 	for _, want := range append([]string{pods}, n.says...) {
 		if !strings.Contains(text, want) {
-			t.Errorf("the objects do not say %s:\n%s", want, text)
+			t.Errorf("the objects do not contain %s:\n%s", want, text)
 		}
 	}
 	for _, word := range n.never {
 		if strings.Contains(text, word) {
-			t.Errorf("the objects say %s:\n%s", word, text)
+			t.Errorf("the objects contain %s:\n%s", word, text)
 		}
 	}
 }
 
-// wantSystem: what verify waits for is what is applied, or what an operator makes.
+// wantSystem checks that verify waits only for workloads that are applied or that an operator creates.
 func (n network) wantSystem(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	_, workloads := cni.System(n.config)
 	there := append(manifests.Titles(objects), n.host...)
 	for _, w := range workloads {
 		if !slices.Contains(there, w) {
-			t.Errorf("verify waits for %s, which nobody makes", w)
+			t.Errorf("verify waits for %s, which does not exist", w)
 		}
 	}
 	if len(workloads) == 0 {
@@ -187,19 +186,18 @@ func (n network) wantSystem(t *testing.T, objects []*unstructured.Unstructured) 
 	}
 }
 
-// wantNoIPIP looks at the text, not at fields: a second opinion on the walk that
-// Objects makes.
+// wantNoIPIP searches the text instead of fields, to verify the result of Objects in another way.
 func wantNoIPIP(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	off := regexp.MustCompile(`"ipip\w*":("Never"|false)|"name":"\w*IPIP\w*","value":"Never"`)
 	text := off.ReplaceAllString(textOf(t, withoutDefinitions(objects)), "")
 	if found := regexp.MustCompile(`(?i).{0,60}(ipip|ip-?in-?ip).{0,60}`).FindAllString(text, -1); len(found) > 0 {
-		t.Errorf("IP-in-IP is left at %q", found)
+		t.Errorf("IP-in-IP remains at %q", found)
 	}
 }
 
-// wantImages: what the objects run is locked, and every node keeps what its
-// DaemonSets run.
+// wantImages checks that all images of the objects are locked, and that every node pins the images of its
+// DaemonSets.
 func wantImages(t *testing.T, config cni.Config, objects []*unstructured.Unstructured, lock bundle.Lock) {
 	t.Helper()
 	locked, pinned := cni.Images(config), cni.NodeImages(config, cni.Images(config))
@@ -229,16 +227,15 @@ func wantImages(t *testing.T, config cni.Config, objects []*unstructured.Unstruc
 		}
 		everywhere := slices.ContainsFunc(refs, func(r workload.Ref) bool { return r.Image == ref.Image && strings.HasPrefix(r.Where, "DaemonSet ") })
 		if everywhere != slices.Contains(pinned, ref.Image) {
-			t.Errorf("%s needs %s; kept on every node are %v", ref.Where, ref.Image, pinned)
+			t.Errorf("%s needs %s; pinned on every node: %v", ref.Where, ref.Image, pinned)
 		}
 	}
 	if len(refs) == 0 || len(pinned) == 0 {
-		t.Error("no object runs an image, or no node keeps one")
+		t.Error("no object has an image, or no node pins one")
 	}
 }
 
-// wantPlaces: where the plugin shows on a host, reset, firewall and
-// NetworkManager know it.
+// wantPlaces checks that reset, firewall and NetworkManager know the plugin's links and ports.
 func wantPlaces(t *testing.T, config cni.Config) {
 	t.Helper()
 	leaves := cni.Leaves()
@@ -251,7 +248,7 @@ func wantPlaces(t *testing.T, config cni.Config) {
 			t.Errorf("reset does not know %s", link)
 		}
 		if name, _ := strings.CutSuffix(link, "*"); name == "" || strings.Contains(name, "*") || len(name) > 15 {
-			t.Errorf("%q is no name of an interface, nor the beginning of one", link)
+			t.Errorf("%q is not the name or the prefix of an interface", link)
 		}
 	}
 	seen := map[string]bool{}
@@ -275,7 +272,7 @@ func (n network) step(server *apitest.Server, fetched []*unstructured.Unstructur
 	})
 }
 
-// wantApplied goes the way of an installation, and of a second one.
+// wantApplied runs the step twice, as an installation and a second one do.
 func (n network) wantApplied(t *testing.T, server *apitest.Server, fetched []*unstructured.Unstructured) {
 	t.Helper()
 	s := n.step(server, fetched)
@@ -288,15 +285,15 @@ func (n network) wantApplied(t *testing.T, server *apitest.Server, fetched []*un
 		}
 	}
 	if plan, err := s.Plan(t.Context()); err != nil || len(plan) > 0 {
-		t.Errorf("left to do: %q, %v", plan, err)
+		t.Errorf("remaining changes: %q, %v", plan, err)
 	}
 	if changed, err := manifests.Apply(t.Context(), server.Config, n.objects(t, fetched)); err != nil || changed != 0 {
-		t.Errorf("a further apply changed %d objects (%v)", changed, err)
+		t.Errorf("the second apply changed %d objects (%v)", changed, err)
 	}
 }
 
-// TestOneNetwork: a cluster keeps the network that it has, also when the file
-// says another one now; nothing is applied beside it.
+// TestOneNetwork checks that a cluster keeps its network if airgap.yaml has another one, and that nothing
+// else is applied.
 func TestOneNetwork(t *testing.T) {
 	upstream, server := cnitest.Serve(t), apitest.Start(t, "--allow-privileged")
 	all := map[string]network{"flannel": {}, "manifest": {config: cni.Config{Plugin: cni.Calico}}, "operator": {config: cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}}}

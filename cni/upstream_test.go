@@ -9,8 +9,7 @@ import (
 	"airgap.dev/airgap/cni/cnitest"
 )
 
-// TestUpstreamIsLocked: bytes that changed behind a URL are an error, not a
-// change.
+// TestUpstreamIsLocked checks that changed content at a URL is an error.
 func TestUpstreamIsLocked(t *testing.T) {
 	upstream := cnitest.Serve(t)
 	n := network{config: cni.Config{Plugin: cni.Calico}}
@@ -34,7 +33,7 @@ func TestUpstreamIsLocked(t *testing.T) {
 	}
 }
 
-// TestWhereFrom: a mirror, a directory beside airgap.yaml, another version.
+// TestWhereFrom covers a mirror, a directory next to airgap.yaml, and another version.
 func TestWhereFrom(t *testing.T) {
 	from := func(c cni.Config) cni.Upstream {
 		c.Default()

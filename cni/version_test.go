@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/cni/cnitest"
 )
 
-// tagged gives each image of a project another tag.
+// tagged sets another tag on each image of a project.
 func tagged(objects []*unstructured.Unstructured, repository, tag string) []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, o := range objects {
@@ -33,8 +33,8 @@ func tagged(objects []*unstructured.Unstructured, repository, tag string) []*uns
 	return all
 }
 
-// TestVersionsOfASource: limits and the version of airgap.yaml hold for a
-// directory and for a chart.
+// TestVersionsOfASource checks the version limits and the version in airgap.yaml for a directory and for a
+// chart.
 func TestVersionsOfASource(t *testing.T) {
 	upstream := cnitest.Serve(t)
 	for name, tc := range map[string]struct {
@@ -47,39 +47,39 @@ func TestVersionsOfASource(t *testing.T) {
 			cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor"}},
 			"quay.io/calico/",
 			"v3.29.3",
-			"calico.yaml is of Calico v3.29.3, expected 3.31 or later",
+			"calico.yaml has Calico v3.29.3, expected 3.31 or later",
 		},
-		"calico, what the directory has": {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor"}}, "quay.io/calico/", "v3.31.7", ""},
-		"calico, as said":                {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor", Version: "3.31.7"}}, "quay.io/calico/", "v3.31.7", ""},
-		"calico, a tag of the site":      {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor", Version: "3.31.7"}}, "quay.io/calico/", "v3.31.7-bank.2", ""},
-		"calico, no version as a tag":    {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor"}}, "quay.io/calico/", "master", ""},
-		"calico, another than said": {
+		"calico, version of the directory": {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor"}}, "quay.io/calico/", "v3.31.7", ""},
+		"calico, as said":                  {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor", Version: "3.31.7"}}, "quay.io/calico/", "v3.31.7", ""},
+		"calico, a tag of the site":        {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor", Version: "3.31.7"}}, "quay.io/calico/", "v3.31.7-bank.2", ""},
+		"calico, no version as a tag":      {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor"}}, "quay.io/calico/", "master", ""},
+		"calico, another version than in airgap.yaml": {
 			cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Source: "vendor", Version: "3.32.4"}},
 			"quay.io/calico/",
 			"v3.31.7",
 			"set network.calico.version to v3.31.7",
 		},
-		"operator of another line": {
+		"operator of another minor version": {
 			cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm, Source: "vendor"}},
 			"quay.io/tigera/",
 			"v1.40.3",
-			"tigera-operator.yaml, with operator v1.40.3, is of Calico 3.31, expected v3.32.4",
+			"tigera-operator.yaml, with operator v1.40.3, has Calico 3.31, expected v3.32.4",
 		},
-		"operator of no line": {
+		"operator of an unknown version": {
 			cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm, Source: "vendor", Version: "v3.32.4"}},
 			"quay.io/tigera/",
 			"v1.36.0",
-			"is of an unknown Calico",
+			"has an unknown Calico",
 		},
-		"operator of its line": {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm, Source: "vendor"}}, "quay.io/tigera/", "v1.42.0", ""},
+		"operator of the same minor version": {cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm, Source: "vendor"}}, "quay.io/tigera/", "v1.42.0", ""},
 		"cilium before 1.18": {
 			cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "vendor"}},
 			"quay.io/cilium/",
 			"v1.17.9",
-			"the chart is of Cilium v1.17.9, expected a release from 1.18 on",
+			"the chart has Cilium v1.17.9, expected a release from 1.18 on",
 		},
-		"a pre-release of cilium": {cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "vendor"}}, "quay.io/cilium/", "v1.21.0-pre.1", "the chart is of Cilium v1.21.0-pre.1"},
-		"cilium of the next line": {cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "vendor"}}, "quay.io/cilium/", "v1.21.0", ""},
+		"a pre-release of cilium":          {cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "vendor"}}, "quay.io/cilium/", "v1.21.0-pre.1", "the chart has Cilium v1.21.0-pre.1"},
+		"cilium of the next minor version": {cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "vendor"}}, "quay.io/cilium/", "v1.21.0", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.config.Default()
@@ -97,7 +97,7 @@ func TestVersionsOfASource(t *testing.T) {
 	}
 }
 
-// TestCheckSource: a source is checked before planning.
+// TestCheckSource checks sources before planning.
 func TestCheckSource(t *testing.T) {
 	upstream := cnitest.Serve(t)
 	manifest := cni.Config{Plugin: cni.Calico}
@@ -118,18 +118,18 @@ func TestCheckSource(t *testing.T) {
 			operator(""),
 			tagged(fetched, "quay.io/calico/", "v3.32.2"),
 			"",
-			"https://mirror.corp/calico/calico.yaml is of Calico v3.32.2, expected v3.32.4, by network.calico.version or its default: set network.calico.version to v3.32.2",
+			"https://mirror.corp/calico/calico.yaml has Calico v3.32.2, expected v3.32.4, from network.calico.version or its default: set network.calico.version to v3.32.2",
 		},
-		"another than said":        {operator("v3.31.7"), fetched, "", "set network.calico.version to v3.32.4"},
-		"too old":                  {operator(""), tagged(fetched, "quay.io/calico/", "v3.29.3"), "", "expected 3.31 or later"},
-		"nothing says it":          {operator(""), nil, "", "network.calico.version is not set, and https://mirror.corp/calico/calico.yaml, which names it, does not exist"},
-		"airgap.yaml alone":        {operator("v3.31.7"), nil, "", ""},
-		"no manifest of Calico":    {operator(""), fetched[:1], "", "calico.yaml: patch upstream's objects: DaemonSet kube-system/calico-node is not there"},
-		"a chart":                  {cilium, nil, "1.20.3", ""},
-		"a chart with other types": {cilium, nil, "1.16.19", "chart vendor/cilium is of Cilium 1.16.19, expected a release from 1.18 on"},
-		"a chart before release":   {cilium, nil, "1.21.0-pre.0", "is of Cilium 1.21.0-pre.0"},
-		"flannel":                  {cni.Config{}, nil, "", ""},
-		"a repository of charts":   {cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "https://mirror.corp/charts"}}, nil, "", ""},
+		"another version than in airgap.yaml": {operator("v3.31.7"), fetched, "", "set network.calico.version to v3.32.4"},
+		"too old":                             {operator(""), tagged(fetched, "quay.io/calico/", "v3.29.3"), "", "expected 3.31 or later"},
+		"no version":                          {operator(""), nil, "", "network.calico.version is not set, and https://mirror.corp/calico/calico.yaml, which has it, does not exist"},
+		"airgap.yaml alone":                   {operator("v3.31.7"), nil, "", ""},
+		"no manifest of Calico":               {operator(""), fetched[:1], "", "calico.yaml: patch upstream's objects: DaemonSet kube-system/calico-node does not exist"},
+		"a chart":                             {cilium, nil, "1.20.3", ""},
+		"a chart with other types":            {cilium, nil, "1.16.19", "chart vendor/cilium has Cilium 1.16.19, expected a release from 1.18 on"},
+		"a chart before release":              {cilium, nil, "1.21.0-pre.0", "has Cilium 1.21.0-pre.0"},
+		"flannel":                             {cni.Config{}, nil, "", ""},
+		"a repository of charts":              {cni.Config{Plugin: cni.Cilium, Cilium: cni.CiliumConfig{Source: "https://mirror.corp/charts"}}, nil, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.config.Default()

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Architecture is a family of GPUs. It decides which drivers know a card.
+// Architecture is a family of GPUs. It determines the drivers that support a GPU.
 type Architecture string
 
 const (
@@ -18,7 +18,7 @@ const (
 	Ampere      Architecture = "Ampere"
 	Ada         Architecture = "Ada"
 	Hopper      Architecture = "Hopper"
-	GraceHopper Architecture = "Grace Hopper" // Hopper's chip beside NVIDIA's own processor: GH200
+	GraceHopper Architecture = "Grace Hopper" // a Hopper GPU with NVIDIA's own CPU: GH200
 	Blackwell   Architecture = "Blackwell"
 )
 
@@ -30,17 +30,17 @@ type IDRange struct {
 	Source       string
 }
 
-// DeviceID is a PCI device's number, written as lspci and pci.ids have it: 2330.
+// DeviceID is a PCI device ID. Its text has the format of lspci and pci.ids: 2330.
 type DeviceID uint16
 
 func (id DeviceID) String() string { return fmt.Sprintf("%04x", uint16(id)) }
 
-// MarshalText gives the hexadecimal digits.
+// MarshalText returns the hexadecimal digits.
 func (id DeviceID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// IDRanges are PCI device IDs by chip, in their order. NVIDIA gives them out in blocks
-// of 0x80, before Maxwell of 0x40 and less. Where the source lists single cards, a row is
-// where all of its chips' entries lie.
+// IDRanges returns the ranges of PCI device IDs with their chips, sorted. NVIDIA assigns the IDs in
+// blocks of 0x80; before Maxwell in blocks of 0x40 and less. If the source lists single GPUs, a
+// range includes all entries of its chips.
 func IDRanges() []IDRange {
 	const (
 		pciIDs     = "pci.ids 2023.04.11"
@@ -83,7 +83,7 @@ func IDRanges() []IDRange {
 	}
 }
 
-// architectureOf is "" for an ID that no range has.
+// architectureOf returns "" for an ID that is in no range.
 func architectureOf(device string) Architecture {
 	for _, r := range IDRanges() {
 		if r.has(device) {

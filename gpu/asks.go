@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Asks tells whether a pod is given cards, or parts of some.
+// Asks reports whether a pod requests GPUs or MIG instances.
 func Asks(pod corev1.PodSpec) bool {
 	for _, c := range append(append([]corev1.Container{}, pod.InitContainers...), pod.Containers...) {
 		for name := range c.Resources.Limits {

@@ -19,11 +19,11 @@ import (
 const (
 	// CDIUnit writes CDIFile at each boot, before the kubelet starts a pod.
 	CDIUnit = "airgap-cdi.service"
-	// CDIFile names the host's cards for the runtimes (Container Device Interface).
-	// The toolkit's own nvidia-cdi-refresh.service writes the same one: a second file
-	// with the same names would make both of them void.
+	// CDIFile describes the host's GPUs to the runtimes (Container Device Interface). The
+	// toolkit's nvidia-cdi-refresh.service writes the same file. With a second file of the same
+	// device names, the runtimes would ignore both.
 	CDIFile = "/var/run/cdi/nvidia.yaml"
-	// pluginCDI are what the device plugin describes of its own, which stays when it goes.
+	// pluginCDI matches the descriptions of the device plugin. They remain after its removal.
 	pluginCDI = "/var/run/cdi/k8s.device-plugin.nvidia.com-*"
 	cdiUndo   = undoDir + "/gpu-cdi.json"
 )
@@ -31,7 +31,7 @@ const (
 //go:embed airgap-cdi.service airgap-mig.service airgap-persistenced.service
 var units embed.FS
 
-// Units are the systemd units by their names, for airgap.rpm.
+// Units returns the systemd units for airgap.rpm, by name.
 func Units() (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for _, name := range []string{CDIUnit, MIGUnit, OwnPersistenceUnit} {
@@ -44,8 +44,8 @@ func Units() (map[string][]byte, error) {
 	return all, nil
 }
 
-// CDIStep has the host's cards described for the runtimes, now and at every boot,
-// and proves that the description has each card that is on the bus.
+// CDIStep describes the host's GPUs to the runtimes, now and at every boot, and checks that the
+// description has every GPU on the PCI bus.
 func CDIStep(s Setup) step.Step {
 	d := description{s}
 	return step.Step{
@@ -55,14 +55,14 @@ func CDIStep(s Setup) step.Step {
 			return []string{"enable and start " + CDIUnit, "write " + CDIFile}, nil
 		},
 		Run:  d.write,
-		Undo: d.withdraw,
+		Undo: d.removeDescription,
 	}
 }
 
-// description is a host whose cards the runtime is to know.
+// description is CDIStep on a host.
 type description struct{ Setup }
 
-// cdiRecord says whether there was a description before.
+// cdiRecord records whether a description existed before airgap's.
 type cdiRecord struct {
 	Before bool `json:"before"`
 }
@@ -75,7 +75,7 @@ func (d description) done(ctx context.Context) (bool, error) {
 	if !d.has(strings.TrimPrefix(CDIFile, "/")) {
 		return false, nil
 	}
-	return d.complete() == nil, nil // Run says what is missing
+	return d.complete() == nil, nil // Run reports the missing GPUs
 }
 
 func (d description) write(ctx context.Context) error {
@@ -92,29 +92,29 @@ func (d description) write(ctx context.Context) error {
 	}
 	err := d.complete()
 	if f, is := errors.AsType[*Failure](err); is {
-		f.Said = d.kernelSaid(ctx) // a driver may load and refuse a card
-		f.Next = cmp.Or(nextAfter(f.Said), f.Next)
+		f.Said = d.kernelMessages(ctx) // a loaded driver may reject a GPU
+		f.Next = cmp.Or(hintFor(f.Said), f.Next)
 	}
 	return err
 }
 
-// describeAnew removes the description before cards are divided otherwise: CDIStep is not
-// done then, whatever stops in between. Before its first run the file is somebody else's.
-func (s Setup) describeAnew() error {
+// dropDescription removes the description before GPUs are divided differently, so that CDIStep is not
+// done, also after an interruption. Before the first run of CDIStep the file is not airgap's.
+func (s Setup) dropDescription() error {
 	if !s.has(strings.TrimPrefix(cdiUndo, "/")) {
 		return nil
 	}
 	return host.Remove(s.path(CDIFile))
 }
 
-// complete is nil when the description has as many cards as the bus.
+// complete returns nil if the description has as many GPUs as the PCI bus.
 func (d description) complete() error {
 	cards, err := d.FreeCards()
 	if err != nil {
 		return err
 	}
 	if len(cards) == 0 {
-		return &Failure{What: "describe the GPUs to the runtime", Err: errors.New("no GPU that containers can have is on the bus"), Next: "take the role gpu from this node in airgap.yaml, or look at its cards: lspci -d 10de:"}
+		return &Failure{What: "describe the GPUs to the runtime", Err: errors.New("the PCI bus has no GPU for containers"), Next: "remove the role gpu from this node in airgap.yaml, or check its GPUs: lspci -d 10de:"}
 	}
 	text, err := fs.ReadFile(d.Host.FS(), strings.TrimPrefix(CDIFile, "/"))
 	if err != nil {
@@ -129,13 +129,13 @@ func (d description) complete() error {
 	}
 	return &Failure{
 		What: "describe the GPUs to the runtime",
-		Err:  fmt.Errorf("%s has %d of the %d cards on the bus: %s", CDIFile, len(described), len(cards), Summary(cards)),
-		Next: "nvidia-smi -L and dmesg say which card the driver does not drive; one in MIG mode needs an instance",
+		Err:  fmt.Errorf("%s has %d of the %d GPUs on the PCI bus: %s", CDIFile, len(described), len(cards), Summary(cards)),
+		Next: "find the GPU that the driver does not support: nvidia-smi -L and dmesg; a GPU in MIG mode needs an instance",
 	}
 }
 
-// nodesOf are the device nodes of cards that a CDI specification gives out, each
-// once, whatever it calls the devices: "/dev/nvidia0".
+// nodesOf returns the device nodes of GPUs in a CDI specification: "/dev/nvidia0". It ignores the
+// names of the devices.
 func nodesOf(text []byte) (map[string]bool, error) {
 	var spec struct {
 		Devices []struct {
@@ -161,7 +161,7 @@ func nodesOf(text []byte) (map[string]bool, error) {
 	return nodes, nil
 }
 
-func (d description) withdraw(ctx context.Context) error {
+func (d description) removeDescription(ctx context.Context) error {
 	if !d.has(strings.TrimPrefix(cdiUndo, "/")) {
 		return nil
 	}

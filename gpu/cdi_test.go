@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// described is what nvidia-ctk writes for two cards, the second in MIG mode with
-// two instances, as far as it is read.
+// described is a part of nvidia-ctk's output for two GPUs, the second in MIG mode with two instances.
 const described = `cdiVersion: 0.5.0
 kind: nvidia.com/gpu
 containerEdits:
@@ -24,7 +23,7 @@ devices:
     containerEdits: {deviceNodes: [{path: /dev/nvidia0}, {path: /dev/nvidia1}]}
 `
 
-// withCards has them on the bus: class and driver by address.
+// withCards adds GPUs to the PCI bus: class and driver by address.
 func withCards(t *testing.T, addresses ...string) (*machine, Setup) {
 	m, s := newMachine(t)
 	m.cards(t, addresses...)
@@ -60,22 +59,22 @@ func TestCDI(t *testing.T) {
 		}
 	}
 	if m.enabled[CDIUnit] || m.has(CDIFile) || m.has(cdiUndo) || m.has(ofPlugin) || !m.has(ofOthers) {
-		t.Error("undo left something, or took what is not ours")
+		t.Error("after the undo files of airgap remain, or other files were removed")
 	}
 }
 
-// TestCDILacksACard: the driver does not drive one that is on the bus.
-func TestCDILacksACard(t *testing.T) {
+// TestCDIMissingGPU covers a GPU on the PCI bus that the driver does not support.
+func TestCDIMissingGPU(t *testing.T) {
 	m, s := withCards(t, "0000:17:00.0", "0000:3d:00.0", "0000:5a:00.0")
-	m.put(t, CDIFile, described) // the toolkit's own unit wrote it
+	m.put(t, CDIFile, described) // written by the toolkit's unit
 	st := CDIStep(s)
 	err := st.Run(t.Context())
-	mustSay(t, err, "nvidia-smi -L", "has 2 of the 3 cards on the bus: 3 × NVIDIA Hopper 10de:2335")
+	mustSay(t, err, "nvidia-smi -L", "has 2 of the 3 GPUs on the PCI bus: 3 × NVIDIA Hopper 10de:2335")
 	m.says("dmesg", "[5.1] e1000: up\n[5.5] NVRM: The NVIDIA GPU 0000:5a:00.0 (PCI ID: 10de:2335)\n               NVRM: installed in this system requires use of the NVIDIA open kernel modules.\n")
-	mustSay(t, st.Run(t.Context()), "gpu.flavour: open", "2 of the 3 cards", "the kernel said last:\n[5.5] NVRM: The NVIDIA GPU 0000:5a:00.0")
+	mustSay(t, st.Run(t.Context()), "gpu.flavour: open", "2 of the 3 GPUs", "last kernel messages:\n[5.5] NVRM: The NVIDIA GPU 0000:5a:00.0")
 	holds(t, st.Done, false)
 	if err := st.Undo(t.Context()); err != nil || !m.has(CDIFile) {
-		t.Errorf("%v; a file that was there before went", err)
+		t.Errorf("%v; a file that existed before was removed", err)
 	}
 }
 
@@ -88,12 +87,12 @@ func TestCDIOfAnUnreadableBus(t *testing.T) {
 	}
 }
 
-// TestCDIWithoutACard: the only one is kept for virtual machines, or was removed.
-func TestCDIWithoutACard(t *testing.T) {
+// TestCDIWithoutGPU covers a host with a GPU that is reserved for virtual machines or was removed.
+func TestCDIWithoutGPU(t *testing.T) {
 	m, s := withCards(t, "0000:17:00.0")
 	m.put(t, CDIFile, described)
 	m.put(t, "sys/bus/pci/devices/0000:17:00.0/uevent", "DRIVER=vfio-pci\n")
-	mustSay(t, CDIStep(s).Run(t.Context()), "role gpu", "no GPU that containers can have is on the bus")
+	mustSay(t, CDIStep(s).Run(t.Context()), "role gpu", "the PCI bus has no GPU for containers")
 }
 
 func TestCDIUnitFails(t *testing.T) {
@@ -111,7 +110,7 @@ func TestUnitsKnowNothingNewerThanSystemd239(t *testing.T) {
 	for name, text := range all {
 		for _, newer := range []string{"ProtectHostname", "ProtectClock", "ProtectKernelLogs", "RestrictSUIDSGID", "ProtectProc", "ExecCondition", "Type=exec"} {
 			if strings.Contains(string(text), newer) {
-				t.Errorf("%s has %s, which EL8's systemd does not know", name, newer)
+				t.Errorf("%s has %s, which EL8's systemd does not support", name, newer)
 			}
 		}
 	}

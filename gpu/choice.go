@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Flavour is of the kernel module.
+// Flavour is the kind of NVIDIA's kernel module.
 type Flavour string
 
 const (
@@ -15,28 +15,27 @@ const (
 	Proprietary Flavour = "proprietary"
 )
 
-// Wish is what a site says of the driver; zero values leave it to Choose.
+// Wish is the driver that a site requests. Choose selects the values that are zero.
 type Wish struct {
 	Branch  int // 580
 	Flavour Flavour
 }
 
-// Choice is the driver for all cards of a host.
+// Choice is the driver for all GPUs of a host.
 type Choice struct {
 	Branch  int     `json:"branch"`
 	Flavour Flavour `json:"flavour"`
 }
 
-// String is "580 (open)".
+// String returns, for example, "580 (open)".
 func (c Choice) String() string { return fmt.Sprintf("%d (%s)", c.Branch, c.Flavour) }
 
-// Choose finds the driver that drives every card which containers can have, as
-// the site wishes it. What a site leaves open is long-term support before the
-// others, the newest of them, and the open module before the proprietary one,
-// which ends with branch 619. The error says, for whoever makes the bundle,
-// what each card would want.
+// Choose finds a driver that supports every GPU for containers and matches the site's wish. For
+// values that are zero it prefers branch 580, then branches with long-term support, then newer
+// branches, and the open module, because the proprietary one ends with branch 619. The error lists
+// the drivers that each GPU requires.
 //
-// some is false where there is no such card.
+// some is false if the host has no GPU for containers.
 func Choose(devices []Device, w Wish) (c Choice, some bool, err error) {
 	var cards []Device
 	for _, d := range devices {
@@ -73,11 +72,11 @@ func (w Wish) branches() []int {
 	return numbers
 }
 
-// preferred is the long-term branch that has fixes and drives all from Maxwell to
-// Blackwell: servers of one site get one driver.
+// preferred is the long-term branch that supports all architectures from Maxwell to Blackwell, so
+// that all servers of a site get the same driver.
 const preferred = 580
 
-// rank puts branches that last first, and the preferred one before them.
+// rank sorts the preferred branch first, then branches with longer support.
 func rank(b Branch) int {
 	if b.Number == preferred {
 		return -1
@@ -100,11 +99,11 @@ func (c Choice) drives(d Device) bool {
 	return g.Proprietary.has(c.Branch)
 }
 
-// refusal names each sort of card once, with what drives it.
+// refusal lists each GPU model once, with the drivers that support it.
 func (w Wish) refusal(cards []Device) error {
 	var wants []string
 	for _, d := range cards {
-		want := fmt.Sprintf("%s wants %s (%s)", d, d.generation().Modules(), d.generation().Source)
+		want := fmt.Sprintf("%s requires %s (%s)", d, d.generation().Modules(), d.generation().Source)
 		if !slices.Contains(wants, want) {
 			wants = append(wants, want)
 		}
@@ -113,10 +112,10 @@ func (w Wish) refusal(cards []Device) error {
 	if w != (Wish{}) {
 		wished = "no driver " + strings.TrimSpace(w.String())
 	}
-	return fmt.Errorf("%s drives all cards: %s", wished, strings.Join(wants, "; "))
+	return fmt.Errorf("%s supports all GPUs: %s", wished, strings.Join(wants, "; "))
 }
 
-// String is what is not left open: "595 (proprietary)", "595", "(open)".
+// String returns the requested values: "595 (proprietary)", "595", "(open)".
 func (w Wish) String() string {
 	switch {
 	case w.Flavour == "":

@@ -12,24 +12,24 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// A kernel may be built by a newer compiler than the system's gcc, Oracle's for instance.
-// The bundle has that one as gcc-toolset-N, which stays out of PATH until somebody
-// enables it (Red Hat: developing C and C++ applications, "GCC Toolset").
+// A kernel, for example Oracle's, may be built with a newer compiler than the system's gcc. The bundle
+// contains that compiler as gcc-toolset-N, which is not in PATH by default (Red Hat: developing C and
+// C++ applications, "GCC Toolset").
 
 const (
 	dkmsUnit = "dkms.service"
-	// dkmsDropIn is for what DKMS builds at a boot, after a kernel came. Its own
-	// settings, framework.conf, take no PATH (dkms: dkms_framework_nonsigning_variables).
+	// dkmsDropIn sets PATH for the builds of DKMS at a boot with a new kernel. framework.conf of
+	// DKMS cannot set PATH (dkms: dkms_framework_nonsigning_variables).
 	dkmsDropIn = "/etc/systemd/system/dkms.service.d/50-airgap.conf"
-	// systemPATH is what systemd gives a unit.
+	// systemPATH is systemd's default PATH of a unit.
 	systemPATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
 )
 
-// configuredGCC is in a kernel's configuration, which lies with its headers: 110500 is
-// 11.5.0. Of another compiler's kernel it is 0.
+// configuredGCC matches the compiler in a kernel's configuration, which is next to its headers: 110500
+// is 11.5.0. It is 0 for other compilers.
 var configuredGCC = regexp.MustCompile(`(?m)^CONFIG_GCC_VERSION=(\d+)\d{4}$`)
 
-// compilerOf is the major version of the gcc that a kernel was built with; 0: unknown.
+// compilerOf returns the major version of the gcc that built a kernel; 0: unknown.
 func (s Setup) compilerOf(kernel string) (int, error) {
 	text, err := fs.ReadFile(s.Host.FS(), "lib/modules/"+kernel+"/build/.config")
 	if err := host.IgnoreMissing(err); err != nil {
@@ -46,8 +46,8 @@ func (s Setup) compilerOf(kernel string) (int, error) {
 	return Compiler(string(text)), host.IgnoreMissing(err)
 }
 
-// toolset is the major version of the compiler that has to come before the system's for
-// a kernel; 0 where it is the system's, or nobody has brought it.
+// toolset returns the major version of the gcc-toolset that a kernel needs; 0 if the kernel uses the
+// system's compiler or the toolset is not installed.
 func (s Setup) toolset(kernel string) (int, error) {
 	major, err := s.compilerOf(kernel)
 	if err != nil || !s.has(strings.TrimPrefix(toolsetDir(major)+"/gcc", "/")) {
@@ -58,7 +58,7 @@ func (s Setup) toolset(kernel string) (int, error) {
 
 func toolsetDir(major int) string { return fmt.Sprintf("/opt/rh/gcc-toolset-%d/root/usr/bin", major) }
 
-// compiling is the environment of a command that builds for a kernel.
+// compiling returns the environment of a command that builds a module for a kernel.
 func (s Setup) compiling(kernel string) ([]string, error) {
 	major, err := s.toolset(kernel)
 	if err != nil || major == 0 {
@@ -67,8 +67,8 @@ func (s Setup) compiling(kernel string) ([]string, error) {
 	return []string{"PATH=" + s.path(toolsetDir(major)) + ":" + os.Getenv("PATH")}, nil
 }
 
-// dropInText is nil where DKMS does with the system's compiler, or the site sees to
-// its driver. Of several kernels the newest compiler counts: the next one has it as well.
+// dropInText returns nil if DKMS needs only the system's compiler, or if the site installs the driver.
+// With several kernels it uses the newest compiler, because the next kernel will need it too.
 func (d dkms) dropInText() ([]byte, error) {
 	headers, err := d.headers()
 	if err != nil || d.Driver == (Choice{}) || !d.hasUnit(dkmsUnit) {
@@ -88,7 +88,7 @@ func (d dkms) dropInText() ([]byte, error) {
 	return fmt.Appendf(nil, "%s[Service]\nEnvironment=PATH=%s:%s\n", ours, toolsetDir(newest), systemPATH), nil
 }
 
-// dropInHolds reports whether DKMS' unit has the compiler that it needs.
+// dropInHolds reports whether the unit of DKMS has the required compiler.
 func (d dkms) dropInHolds() (bool, error) {
 	text, err := d.dropInText()
 	if err != nil || text == nil {

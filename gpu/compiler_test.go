@@ -8,8 +8,8 @@ import (
 
 const next = "5.14.0-999.el9.x86_64"
 
-// TestCompilerOf reads a kernel's configuration; of the running one, what it says of
-// itself as well.
+// TestCompilerOf checks the compiler in a kernel's configuration, or in /proc/version for the running
+// kernel.
 func TestCompilerOf(t *testing.T) {
 	for _, test := range []struct {
 		name, kernel, config, version string
@@ -22,7 +22,7 @@ func TestCompilerOf(t *testing.T) {
 		{"no configuration", next, "", "Linux version 6.12.0 (x) (gcc (GCC) 14.2.1 20250110", 0},
 		{"no configuration, but it runs", runs, "", "Linux version 6.12.0 (x) (gcc (GCC) 14.2.1 20250110", 14},
 		{"neither", runs, "", "", 0},
-		{"more digits than a number has", next, "CONFIG_GCC_VERSION=" + strings.Repeat("9", 40) + "\n", "", -1},
+		{"too many digits", next, "CONFIG_GCC_VERSION=" + strings.Repeat("9", 40) + "\n", "", -1},
 	} {
 		m, s := newMachine(t)
 		if test.config != "" {
@@ -38,8 +38,8 @@ func TestCompilerOf(t *testing.T) {
 	}
 }
 
-// TestDKMSCompiler: DKMS builds with the compiler of each kernel, ours now, its own unit
-// at a boot; undo leaves nothing of that.
+// TestDKMSCompiler checks that DKMS builds with the compiler of each kernel, in airgap's run and in its
+// unit at a boot, and that undo removes these settings.
 func TestDKMSCompiler(t *testing.T) {
 	m, s := withDriver(t)
 	for _, kernel := range []string{runs, next} {
@@ -72,7 +72,7 @@ func TestDKMSCompiler(t *testing.T) {
 		t.Errorf("built with %q", env)
 	}
 	if got := m.get(dkmsDropIn); got != ours+"[Service]\nEnvironment=PATH=/opt/rh/gcc-toolset-14/root/usr/bin:"+systemPATH+"\n" || len(m.ran("systemctl daemon-reload")) != 1 {
-		t.Errorf("DKMS' unit has %q, ran %q", got, m.ran("systemctl"))
+		t.Errorf("the drop-in of DKMS is %q, ran %q", got, m.ran("systemctl"))
 	}
 	for range 2 {
 		if err := DriverStep(Setup{Host: m, Root: m.root}).Undo(t.Context()); err != nil {
@@ -80,6 +80,6 @@ func TestDKMSCompiler(t *testing.T) {
 		}
 	}
 	if m.has(dkmsDropIn) || len(m.ran("systemctl daemon-reload")) != 2 {
-		t.Errorf("undo left DKMS' unit as it was, ran %q", m.ran("systemctl"))
+		t.Errorf("the drop-in of DKMS remains after the undo, ran %q", m.ran("systemctl"))
 	}
 }

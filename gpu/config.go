@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Source is where a driver comes from.
+// Source is the source of a driver.
 type Source string
 
 const (
-	DKMS        Source = "dkms"        // RPMs; the module is built on the host, for each of its kernels
-	Precompiled Source = "precompiled" // RPMs; the module was built for one kernel, and needs no compiler
+	DKMS        Source = "dkms"        // RPMs; each host builds the module for its kernels
+	Precompiled Source = "precompiled" // RPMs with modules for one kernel; needs no compiler
 	Runfile     Source = "runfile"     // NVIDIA's installer
-	Site        Source = "host"        // the site sees to it
+	Site        Source = "host"        // the site installs the driver
 )
 
-// Config is the section gpu of airgap.yaml. It is about nodes with the role gpu.
+// Config is the section gpu of airgap.yaml. It applies to nodes with the role gpu.
 type Config struct {
 	Source       Source    `yaml:"source,omitempty" json:"source,omitempty" jsonschema:"enum=dkms,enum=precompiled,enum=runfile,enum=host,default=dkms" jsonschema_description:"Source of the driver. dkms: RPMs from NVIDIA's repository, which packages.repositories must contain; each host builds the module for the running kernel and the kernel of the next boot. precompiled: RPMs with modules for these kernels, without a compiler. runfile: NVIDIA's installer. host: the site installs the driver."`
 	Branch       int       `yaml:"branch,omitempty" json:"branch,omitempty" jsonschema_description:"Driver branch. Default: the branch with the longest support that supports all GPUs of a host."`
@@ -32,19 +32,19 @@ type Config struct {
 	MIG          MIGConfig `yaml:"mig,omitempty" json:"mig,omitzero" jsonschema_description:"Division of GPUs into instances (Multi-Instance GPU). All GPUs of a host get the same division. If one GPU does not support it, airgap builds no bundle."`
 }
 
-// Download is a file that is fetched when the bundle is made.
+// Download is a file that the build of the bundle downloads.
 type Download struct {
 	URL    string `yaml:"url" json:"url" jsonschema:"required" jsonschema_description:"https URL of NVIDIA-Linux-x86_64-VERSION.run."`
 	SHA256 string `yaml:"sha256" json:"sha256" jsonschema:"required" jsonschema_description:"SHA-256 checksum of the file."`
 }
 
-// MIGConfig is how cards are divided into instances.
+// MIGConfig is the division of GPUs into instances.
 type MIGConfig struct {
 	Strategy string   `yaml:"strategy,omitempty" json:"strategy,omitempty" jsonschema:"enum=none,enum=single,enum=mixed,default=none" jsonschema_description:"Resource name of MIG instances. single: nvidia.com/gpu, as for whole GPUs. mixed: by profile, for example nvidia.com/mig-1g.10gb."`
 	Profiles []string `yaml:"profiles,omitempty" json:"profiles,omitempty" jsonschema_description:"MIG profiles of each GPU, one entry per instance, for example 1g.10gb. Profiles and their number depend on the GPU model; airgap checks them against the facts of each host when it builds the bundle. Without this field airgap does not divide GPUs, and removes the instances that it created before."`
 }
 
-// pluginVersion is the newest that was tried (with Kubernetes 1.36).
+// pluginVersion is the newest tested version (with Kubernetes 1.36).
 const pluginVersion = "0.19.2"
 
 // Strategies of MIG, as NVIDIA's device plugin calls them.
@@ -54,7 +54,7 @@ const (
 	migMixed  = "mixed"
 )
 
-// Default fills what was left out.
+// Default fills empty fields.
 func (c *Config) Default() {
 	if c.Source == "" {
 		c.Source = DKMS
@@ -74,7 +74,7 @@ var (
 	installerURL = regexp.MustCompile(`^https://[^\s?#]+$`)
 )
 
-// Validate reports every problem of a defaulted section.
+// Validate returns an error for every invalid value. Call Default first.
 func (c Config) Validate(at *field.Path) field.ErrorList {
 	all := c.validateDriver(at)
 	if !versionForm.MatchString(c.DevicePlugin) {
@@ -98,7 +98,7 @@ func (c Config) validateDriver(at *field.Path) field.ErrorList {
 		all = append(all, field.Invalid(at.Child("branch"), c.Branch, "expected the first number of a driver's version, such as 580"))
 	}
 	if c.Source == Site && (c.Branch != 0 || c.Flavour != "") {
-		all = append(all, field.Forbidden(at.Child("source"), "with host the site chooses the driver: leave branch and flavour out"))
+		all = append(all, field.Forbidden(at.Child("source"), "with host the site chooses the driver: remove branch and flavour"))
 	}
 	return append(all, c.validateInstaller(at.Child("installer"))...)
 }
@@ -118,18 +118,18 @@ func (c Config) validateInstaller(at *field.Path) field.ErrorList {
 		all = append(all, field.Invalid(at.Child("sha256"), c.Installer.SHA256, "expected 64 hexadecimal digits: sha256sum of the file"))
 	}
 	if b := c.installerBranch(); c.Branch != 0 && b != 0 && b != c.Branch {
-		all = append(all, field.Invalid(at.Child("url"), c.Installer.URL, "it is of another branch than gpu.branch"))
+		all = append(all, field.Invalid(at.Child("url"), c.Installer.URL, "the installer has another branch than gpu.branch"))
 	}
 	return all
 }
 
-// InstallerFile is the name of NVIDIA's installer.
+// InstallerFile returns the file name of NVIDIA's installer.
 func (c Config) InstallerFile() string { return path.Base(c.Installer.URL) }
 
-// InstallerVersion is the version of the driver in NVIDIA's installer, by its
-// name; "" where that tells none.
+// InstallerVersion returns the version of the driver from the name of NVIDIA's installer; "" if the
+// name has none.
 func (c Config) InstallerVersion() string {
-	version, _ := runfileVersion(c.InstallerFile()) // the section was judged
+	version, _ := runfileVersion(c.InstallerFile()) // Validate reports the error
 	return version
 }
 
@@ -144,32 +144,32 @@ func (m MIGConfig) validate(at *field.Path) field.ErrorList {
 	}
 	for i, p := range m.Profiles {
 		if !profileForm.MatchString(p) {
-			all = append(all, field.Invalid(at.Child("profiles").Index(i), p, "expected a part of a card such as 1g.10gb"))
+			all = append(all, field.Invalid(at.Child("profiles").Index(i), p, "expected a MIG profile such as 1g.10gb"))
 		}
 	}
 	if n := m.computeSlices(); n > migSlices {
-		all = append(all, field.Invalid(at.Child("profiles"), m.Profiles, fmt.Sprintf("they take %d slices of a card, and none has more than %d (NVIDIA: MIG user guide)", n, migSlices)))
+		all = append(all, field.Invalid(at.Child("profiles"), m.Profiles, fmt.Sprintf("they need %d slices of a GPU, but no GPU has more than %d (NVIDIA: MIG user guide)", n, migSlices)))
 	}
 	if len(m.Profiles) > 0 && m.Strategy == migNone {
-		all = append(all, field.Required(at.Child("strategy"), "single or mixed: how pods ask for the parts"))
+		all = append(all, field.Required(at.Child("strategy"), "set single or mixed: the resource name of the instances"))
 	}
 	if m.Strategy == migSingle && slices.ContainsFunc(m.Profiles, func(p string) bool { return p != m.Profiles[0] }) {
-		all = append(all, field.Invalid(at.Child("profiles"), m.Profiles, "with strategy single all parts are of one kind"))
+		all = append(all, field.Invalid(at.Child("profiles"), m.Profiles, "with strategy single all instances must have the same profile"))
 	}
 	return all
 }
 
-// computeSlices are those that the parts take of a card: three by 3g.40gb. A part with
-// media extensions, 1g.10gb+me, takes as many as one without.
+// computeSlices returns the number of compute slices that the profiles need: 3g.40gb needs three. A
+// profile with media extensions (1g.10gb+me) needs as many as the one without.
 func (m MIGConfig) computeSlices() int {
 	sum := 0
 	for _, p := range m.Profiles {
 		g, _, _ := strings.Cut(p, "g.")
-		n, _ := strconv.Atoi(g) // what is no part counts for nothing, and was told
+		n, _ := strconv.Atoi(g) // an invalid profile counts as 0; it has its own error
 		sum += n
 	}
 	return sum
 }
 
-// Image is that of NVIDIA's device plugin.
+// Image returns the image of NVIDIA's device plugin.
 func (c Config) Image() string { return "nvcr.io/nvidia/k8s-device-plugin:v" + c.DevicePlugin }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// TestConfigDefaults: a section that nobody wrote is valid.
+// TestConfigDefaults checks that an empty section is valid.
 func TestConfigDefaults(t *testing.T) {
 	var c Config
 	c.Default()
@@ -17,7 +17,7 @@ func TestConfigDefaults(t *testing.T) {
 	}
 }
 
-// TestPartsOfRTX: of a part there can be one with media engines, with graphics, or without both.
+// TestPartsOfRTX checks profiles with media engines, with graphics, and without both.
 func TestPartsOfRTX(t *testing.T) {
 	c := Config{MIG: MIGConfig{Strategy: "mixed", Profiles: []string{"1g.24gb-me", "1g.24gb+gfx", "1g.24gb+me.all", "1g.24gb"}}}
 	c.Default()
@@ -37,15 +37,15 @@ func TestConfigMistakes(t *testing.T) {
 		"gpu.installer.url: Invalid value":                                {Source: Runfile, Installer: Download{"http://example.com/NVIDIA-Linux-x86_64-580.82.07.run", good.SHA256}},
 		"gpu.installer.url: Invalid value: \"https://example.com/x.run\"": {Source: Runfile, Installer: Download{"https://example.com/x.run", good.SHA256}},
 		"gpu.installer.sha256: Invalid value":                             {Source: Runfile, Installer: Download{good.URL, "00"}},
-		"it is of another branch than gpu.branch":                         {Source: Runfile, Installer: good, Branch: 595},
+		"the installer has another branch than gpu.branch":                {Source: Runfile, Installer: good, Branch: 595},
 		"gpu.devicePlugin: Invalid value: \"latest\"":                     {DevicePlugin: "latest"},
 		"gpu.timeSlices: Invalid value: -1":                               {TimeSlices: -1},
 		"gpu.mig.strategy: Unsupported value: \"double\"":                 {MIG: MIGConfig{Strategy: "double"}},
 		"gpu.mig.profiles[0]: Invalid value: \"half\"":                    {MIG: MIGConfig{Strategy: "mixed", Profiles: []string{"half"}}},
 		"gpu.mig.strategy: Required value":                                {MIG: MIGConfig{Profiles: []string{"1g.10gb"}}},
-		"with strategy single all parts are of one kind":                  {MIG: MIGConfig{Strategy: "single", Profiles: []string{"1g.10gb", "2g.20gb"}}},
-		"they take 8 slices of a card, and none has more than 7":          {MIG: MIGConfig{Strategy: "mixed", Profiles: []string{"3g.40gb", "4g.40gb", "1g.10gb+me"}}},
-		"they take 9 slices of a card":                                    {MIG: MIGConfig{Strategy: "single", Profiles: slices.Repeat([]string{"3g.71gb"}, 3)}},
+		"with strategy single all instances must have the same profile":   {MIG: MIGConfig{Strategy: "single", Profiles: []string{"1g.10gb", "2g.20gb"}}},
+		"they need 8 slices of a GPU, but no GPU has more than 7":         {MIG: MIGConfig{Strategy: "mixed", Profiles: []string{"3g.40gb", "4g.40gb", "1g.10gb+me"}}},
+		"they need 9 slices of a GPU":                                     {MIG: MIGConfig{Strategy: "single", Profiles: slices.Repeat([]string{"3g.71gb"}, 3)}},
 	} {
 		c.Default()
 		errs := c.Validate(field.NewPath("gpu"))

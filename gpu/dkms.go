@@ -14,11 +14,10 @@ import (
 // dkms builds the module of a kernel on the host (Dynamic Kernel Module Support).
 type dkms struct{ Setup }
 
-// build has DKMS make the module for each kernel whose headers are there and that
-// has none. The driver's package tries it for the running kernel alone, and says
-// nothing when that fails: no disk left, headers that came after it. For a kernel that
-// neither runs nor is booted next, a failure stops nothing. A driver of the site's is
-// built by whoever has brought it.
+// build builds the module with DKMS for each kernel that has headers and no module. The driver's
+// package builds it only for the running kernel, and hides a failure (a full disk, headers that were
+// installed later). A failure for a kernel that neither runs nor boots next is only a warning. build
+// does nothing if the site installs the driver.
 func (d dkms) build(ctx context.Context) error {
 	sources, err := fs.Glob(d.Host.FS(), "var/lib/dkms/nvidia*")
 	if err != nil || len(sources) == 0 || d.Driver == (Choice{}) || !d.has("usr/sbin/dkms") {
@@ -45,7 +44,7 @@ func (d dkms) build(ctx context.Context) error {
 			return err
 		}
 		if err != nil {
-			d.warn("%v\nThat kernel neither runs nor is booted next, so this goes on: booted, it has no driver", err)
+			d.warn("%v\nThis kernel neither runs nor boots next, so airgap continues. If the host boots it later, it has no driver", err)
 		}
 	}
 	return nil
@@ -61,12 +60,12 @@ func (d dkms) buildFor(ctx context.Context, kernel string) error {
 		return nil
 	}
 	if have, errHave := d.kernels("nvidia"); errHave == nil && slices.Contains(have, kernel) {
-		return nil // it builds all modules, and it was another one that failed
+		return nil // dkms builds all modules, and another one has failed
 	}
 	return d.explainBuild(ctx, kernel, err)
 }
 
-// headers are the kernels that a module can be built for.
+// headers returns the kernels with installed headers.
 func (d dkms) headers() ([]string, error) {
 	files, err := fs.Glob(d.Host.FS(), "lib/modules/*/build/Makefile")
 	var kernels []string
@@ -83,7 +82,7 @@ func (d dkms) explainBuild(ctx context.Context, kernel string, err error) error 
 	}
 	f := &Failure{
 		What: "build NVIDIA's kernel module for " + kernel, Err: err,
-		Next: "mend what the compiler says, then run the same command again: headers and compiler are there by the bundle",
+		Next: "fix the compiler error, then run the same command again; the bundle has installed headers and compiler",
 	}
 	logs, globErr := fs.Glob(d.Host.FS(), "var/lib/dkms/nvidia*/*/build/make.log")
 	if globErr != nil || len(logs) == 0 {
@@ -95,6 +94,6 @@ func (d dkms) explainBuild(ctx context.Context, kernel string, err error) error 
 		f.Said = fmt.Sprintf("/%s: %v", log, readErr)
 		return f
 	}
-	f.Said = "/" + log + " ends:\n" + lastLines(string(text), 12)
+	f.Said = "/" + log + " ends with:\n" + lastLines(string(text), 12)
 	return f
 }

@@ -10,7 +10,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// TestBuild: DKMS makes what is missing, before the driver is loaded.
+// TestBuild checks that DKMS builds the missing modules before the driver loads.
 func TestBuild(t *testing.T) {
 	m, s := withDriver(t)
 	for _, kernel := range []string{runs, next} {
@@ -37,13 +37,12 @@ func TestBuild(t *testing.T) {
 		return fails()
 	}
 	if err := DriverStep(s).Run(t.Context()); err != nil {
-		t.Errorf("another program's module that fails: %v", err)
+		t.Errorf("failure of another module: %v", err)
 	}
 }
 
-// TestBuildFails: for a kernel that runs or comes next that is the end, with the compiler's
-// own words; for any other one it is told, and the driver is loaded. What the site has
-// brought is not built at all.
+// TestBuildFails checks that a failure for the running or the next kernel is an error with the
+// compiler's output, and for any other kernel a warning. A driver of the site is not built.
 func TestBuildFails(t *testing.T) {
 	const older = "5.14.0-0.el9.x86_64"
 	for _, test := range []struct {
@@ -53,13 +52,13 @@ func TestBuildFails(t *testing.T) {
 	}{
 		{"the running kernel", runs, runs, Choice{580, Open}, true, false, true},
 		{"the next one", next, next, Choice{580, Open}, true, false, true},
-		{"one that nobody boots", older, next, Choice{580, Open}, false, true, true},
-		{"nobody knows the next one", next, "", Choice{580, Open}, false, true, true},
+		{"a kernel that does not boot next", older, next, Choice{580, Open}, false, true, true},
+		{"unknown next kernel", next, "", Choice{580, Open}, false, true, true},
 		{"a driver of the site's", older, next, Choice{}, false, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, s := withDriver(t)
-			progress := &sayings{Progress: ui.Discard()}
+			progress := &progressLog{Progress: ui.Discard()}
 			s.Driver, s.Next, s.Progress = test.driver, test.next, progress
 			if test.kernel == runs {
 				m.put(t, "lib/modules/"+runs+"/modules.dep", "")
@@ -90,12 +89,12 @@ func TestBuildFails(t *testing.T) {
 	}
 }
 
-// sayings is a progress that keeps what is said.
-type sayings struct {
+// progressLog is a progress that records the messages.
+type progressLog struct {
 	ui.Progress
 	said []string
 }
 
-func (s *sayings) Say(format string, args ...any) {
+func (s *progressLog) Say(format string, args ...any) {
 	s.said = append(s.said, fmt.Sprintf(format, args...))
 }

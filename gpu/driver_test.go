@@ -15,15 +15,15 @@ const (
 	open560   = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  560.35.03  Release Build\n"
 )
 
-// TestLoadedDriver: which of these drivers drives which card.
+// TestLoadedDriver checks which driver supports which GPU.
 func TestLoadedDriver(t *testing.T) {
 	for _, tt := range []struct {
 		card   string // PCI device ID
 		loaded string
-		want   string // part of it; "" for fine
+		want   string // part of the required drivers; "" if supported
 	}{
 		{"1db4", closed535, ""},                            // V100
-		{"1db4", closed595, "proprietary 580 and earlier"}, // the issue's own example
+		{"1db4", closed595, "proprietary 580 and earlier"}, // the example of the issue
 		{"1db4", open580, "proprietary 580 and earlier"},
 		{"1eb8", closed535, ""}, // T4
 		{"2330", open580, ""},   // H100
@@ -31,7 +31,7 @@ func TestLoadedDriver(t *testing.T) {
 		{"2901", closed595, "open 570 and later"}, // B200
 		{"2901", open560, "open 570 and later"},
 		{"2901", open580, ""},
-		{"ffff", closed595, ""}, // nobody knows it
+		{"ffff", closed595, ""}, // unknown device
 	} {
 		d, err := gpu.ParseDriver(tt.loaded)
 		if err != nil {
@@ -40,7 +40,7 @@ func TestLoadedDriver(t *testing.T) {
 		cards := gpu.Detect([]host.PCIDevice{{Vendor: "10de", Device: tt.card, Class: "030200"}})
 		want, source := d.Wanted(cards[0])
 		if want != tt.want || (want == "") != (source == "") {
-			t.Errorf("%s with driver %s wants %q (%s), want %q", cards[0], d, want, source, tt.want)
+			t.Errorf("%s with driver %s: got %q (%s), want %q", cards[0], d, want, source, tt.want)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestParseDriver(t *testing.T) {
 		t.Errorf("%v of branch %d, %v", d, d.Branch(), err)
 	}
 	for _, text := range []string{"", "NVRM version: something else\n", "580.82.07"} {
-		if d, err := gpu.ParseDriver(text); err == nil || !strings.Contains(err.Error(), "not what NVIDIA's writes") {
+		if d, err := gpu.ParseDriver(text); err == nil || !strings.Contains(err.Error(), "unexpected line") {
 			t.Errorf("%q gives %v, %v", text, d, err)
 		}
 	}

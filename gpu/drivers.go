@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Generation is architectures that the same drivers know: the branches whose
-// kernel modules of either flavour drive them, nil where none do.
+// Generation is a group of architectures with the same drivers: for each flavour of the kernel module
+// the branches that support them, nil for none.
 type Generation struct {
 	Architectures []Architecture `json:"architectures"`
 	Open          *Span          `json:"open,omitempty"`
@@ -17,7 +17,7 @@ type Generation struct {
 	Source        string         `json:"source"`
 }
 
-// Span is branches from one to another, both of them in it; 0 is no end.
+// Span is an inclusive range of branches; 0 is no limit.
 type Span struct {
 	From int `json:"from,omitempty"`
 	To   int `json:"to,omitempty"`
@@ -27,7 +27,7 @@ func (s *Span) has(branch int) bool {
 	return s != nil && branch >= s.From && (s.To == 0 || branch <= s.To)
 }
 
-// String is "570 and later", "580 and earlier".
+// String returns, for example, "570 and later" or "580 and earlier".
 func (s *Span) String() string {
 	switch {
 	case s.To == 0:
@@ -39,8 +39,7 @@ func (s *Span) String() string {
 	}
 }
 
-// Modules says which drivers there are for the generation: "open 515 and later,
-// proprietary 619 and earlier".
+// Modules returns the drivers for the generation: "open 515 and later, proprietary 619 and earlier".
 func (g Generation) Modules() string {
 	var flavours []string
 	if g.Open != nil {
@@ -52,9 +51,9 @@ func (g Generation) Modules() string {
 	return strings.Join(flavours, ", ")
 }
 
-// Generations lists them, oldest first. The proprietary module began with the driver of
-// the first CUDA that knew the architecture: 10.0, 11.0 and 11.8. The open one began
-// with branch 515.
+// Generations returns all generations, oldest first. The first proprietary module is in the driver of
+// the first CUDA that supports the architecture: 10.0, 11.0 and 11.8. The open module starts with
+// branch 515.
 func Generations() []Generation {
 	const both = "NVIDIA: CUDA toolkit, driver and architecture matrix; CUDA release notes; Unix graphics feature deprecation schedule; open-gpu-kernel-modules"
 	return []Generation{
@@ -68,20 +67,19 @@ func Generations() []Generation {
 	}
 }
 
-// generation is that of a GPU: by the architecture that it is taken for, where the table
-// does not have it.
+// generation returns the generation of a GPU. For a GPU that is not in the table it uses TakenFor.
 func (d Device) generation() Generation {
 	if g, is := generationOf(d.Architecture); is {
 		return g
 	}
-	g, _ := generationOf(d.TakenFor()) // it is in the table
+	g, _ := generationOf(d.TakenFor()) // TakenFor is always in the table
 	g.Source = "not in the table, by its number; " + g.Source
 	return g
 }
 
-// TakenFor is the architecture that a GPU which the table does not have is taken for; ""
-// where it has it. NVIDIA counts up: it is the one whose numbers end before the GPU's own,
-// and the oldest where there is none.
+// TakenFor returns the assumed architecture of a GPU that is not in the table; "" if it is. NVIDIA
+// assigns increasing device IDs, so it is the architecture of the last range below the GPU's ID, or
+// the oldest one.
 func (d Device) TakenFor() Architecture {
 	if d.Kind != GPU || d.Architecture != "" {
 		return ""
@@ -110,18 +108,18 @@ type Branch struct {
 	Number int    `json:"branch"`
 	Kind   string `json:"kind"`
 	Ends   string `json:"ends"` // the last month with fixes: "2028-06"
-	CUDA   int    `json:"cuda"` // newest major version that it runs by itself
+	CUDA   int    `json:"cuda"` // newest major version of CUDA that it supports without a compatibility package
 	Source string `json:"source"`
 }
 
-// Kinds of branches, by how long they have fixes.
+// Kinds of branches, by the length of their support.
 const (
 	longTerm   = "long-term support"
 	production = "production"
 	newFeature = "new feature"
 )
 
-// Branches lists them, oldest first.
+// Branches returns all known branches, oldest first.
 func Branches() []Branch {
 	const source = "NVIDIA: data center drivers, supported drivers and CUDA toolkit versions"
 	return []Branch{
@@ -133,15 +131,15 @@ func Branches() []Branch {
 	}
 }
 
-// Listed reports whether the table has a branch, or one that is older: NVIDIA takes those
-// from its page that have had no fixes for long.
+// Listed reports whether the table has a branch, or whether the branch is newer than the table. NVIDIA
+// removes branches from its page some time after their last fix.
 func Listed(branch int) bool {
 	all := Branches()
 	return branch > all[len(all)-1].Number || slices.ContainsFunc(all, func(b Branch) bool { return b.Number == branch })
 }
 
-// Ended is the last month in which a branch had fixes, where that is over; ""
-// for one that has them still or that the table does not have.
+// Ended returns the last month with fixes of a branch without support; "" for a supported branch or
+// one that is not in the table.
 func Ended(branch int, now time.Time) string {
 	for _, b := range Branches() {
 		if b.Number == branch && b.Ends < now.Format("2006-01") {

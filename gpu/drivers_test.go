@@ -8,9 +8,9 @@ import (
 	"airgap.dev/airgap/gpu"
 )
 
-// TestDriversAreWholeRows: every architecture stands in one row, each row says
-// where it comes from, and ends are months.
-func TestDriversAreWholeRows(t *testing.T) {
+// TestDriverTable checks that every architecture is in one row, that each row has a source, and that
+// each end is a month.
+func TestDriverTable(t *testing.T) {
 	var all []gpu.Architecture
 	for _, g := range gpu.Generations() {
 		if g.Source == "" || g.Modules() == "" {

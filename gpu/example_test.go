@@ -7,7 +7,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// What a survey brought out of the bank is recognized on the connected host.
+// The connected host recognizes the GPUs in a survey.
 func Example() {
 	surveyed := []host.PCIDevice{
 		{Address: "0000:17:00.0", Vendor: "10de", Device: "2335", Class: "030200"},

@@ -10,8 +10,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// explainModule says why the kernel does not take a module: it has none for this
-// kernel, Secure Boot does not know who signed it, or what the kernel log says.
+// explainModule adds the reason why the kernel does not load a module: no module exists for this
+// kernel, Secure Boot does not trust its signature, or the reason in the kernel log.
 func (s Setup) explainModule(ctx context.Context, module string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -19,27 +19,27 @@ func (s Setup) explainModule(ctx context.Context, module string, err error) erro
 	if missing := s.noModule(ctx); missing != nil {
 		return missing
 	}
-	said := s.kernelSaid(ctx)
-	return &Failure{What: "load kernel module " + module, Err: err, Said: said, Next: cmp.Or(nextAfter(err.Error()+said), "dmesg has all that the kernel said")}
+	said := s.kernelMessages(ctx)
+	return &Failure{What: "load kernel module " + module, Err: err, Said: said, Next: cmp.Or(hintFor(err.Error()+said), "read the kernel log: dmesg")}
 }
 
-// NotLoaded adds to err, that a module of this kernel is not loaded, what the kernel said of
-// it since the boot, for those who may read that, and what to do then.
+// NotLoaded adds the kernel's messages since the boot and a hint to err, the error for a module that
+// is not loaded. It adds nothing if the process may not read the kernel log.
 func (s Setup) NotLoaded(ctx context.Context, what string, err error) error {
-	said := s.kernelSaid(ctx)
-	return &Failure{What: what, Err: err, Said: said, Next: nextAfter(said)}
+	said := s.kernelMessages(ctx)
+	return &Failure{What: what, Err: err, Said: said, Next: hintFor(said)}
 }
 
-// kernelSaid is what the kernel log has about the driver; "" where it has nothing.
-func (s Setup) kernelSaid(ctx context.Context) string {
+// kernelMessages returns the messages of the kernel log about the driver; "" for none.
+func (s Setup) kernelMessages(ctx context.Context) string {
 	log, err := s.Host.Run(ctx, host.Cmd{Name: "dmesg"})
 	if err != nil {
-		return "" // the failure itself is told anyway
+		return "" // the caller reports the failure itself
 	}
-	return aboutDriver(string(log))
+	return driverMessages(string(log))
 }
 
-// noModule is nil where the running kernel has one.
+// noModule returns nil if the running kernel has NVIDIA's module.
 func (s Setup) noModule(ctx context.Context) error {
 	running, err := s.running()
 	if err != nil {
@@ -49,13 +49,13 @@ func (s Setup) noModule(ctx context.Context) error {
 	if err != nil || slices.Contains(kernels, running) {
 		return err
 	}
-	have := "no kernel has one"
+	have := "no installed kernel has it"
 	if len(kernels) > 0 {
-		have = "it is there for " + strings.Join(kernels, ", ")
+		have = "it exists for " + strings.Join(kernels, ", ")
 	}
 	f := &Failure{
-		What: "load kernel module nvidia", Err: fmt.Errorf("the running kernel %s has none; %s", running, have),
-		Next: "boot a kernel that has it; or bring kernel-devel-" + running + " or a precompiled module for it in a new bundle",
+		What: "load kernel module nvidia", Err: fmt.Errorf("the module does not exist for the running kernel %s; %s", running, have),
+		Next: "boot a kernel that has it, or build a new bundle with kernel-devel-" + running + " or a precompiled module for it",
 	}
 	if status, err := s.Host.Run(ctx, host.Cmd{Name: "dkms", Args: []string{"status"}}); err == nil {
 		f.Said = strings.TrimSpace("dkms status: " + strings.TrimSpace(string(status)))
@@ -63,9 +63,8 @@ func (s Setup) noModule(ctx context.Context) error {
 	return f
 }
 
-// aboutDriver are the last lines of the kernel log that the module, or the kernel
-// about it, has written.
-func aboutDriver(log string) string {
+// driverMessages returns the last lines of the kernel log about NVIDIA's module.
+func driverMessages(log string) string {
 	var said []string
 	for line := range strings.Lines(log) {
 		low := strings.ToLower(line)
@@ -76,25 +75,24 @@ func aboutDriver(log string) string {
 	if len(said) == 0 {
 		return ""
 	}
-	return "the kernel said last:\n" + lastLines(strings.Join(said, "\n"), 8)
+	return "last kernel messages:\n" + lastLines(strings.Join(said, "\n"), 8)
 }
 
-// nextAfter knows what kernel and module have written for years; "" for anything
-// else.
-func nextAfter(text string) string {
+// hintFor returns a hint for stable messages of the kernel and the module; "" for other messages.
+func hintFor(text string) string {
 	for _, known := range []struct{ words, next string }{
 		{"Key was rejected by service", secureBoot},
 		{"Required key not available", secureBoot},
-		{"Unknown symbol", "the module is not for this kernel: have it built again (dkms install), or take a precompiled one for it"},
-		{"Invalid module format", "the module is not for this kernel: have it built again (dkms install), or take a precompiled one for it"},
-		{" Legacy drivers", "this branch has dropped the card: gpu.branch: 580 is the last with cards before Turing"},
-		{"already bound to nouveau", "nouveau has the card: reboot, it is kept off from then on"},
-		{"No NVIDIA devices probed", "another driver has the cards: lspci -k -d 10de: names it"},
-		{"No NVIDIA GPU found", "the module sees no card: lspci -d 10de: shows what is on the bus; another driver may have it"},
-		{"API mismatch", "two versions of the driver are mixed: remove one of them, and reboot"},
-		{"not supported by open", "this card needs the proprietary module: gpu.flavour: proprietary"},
-		{"requires use of the NVIDIA open kernel modules", "this card needs the open module: gpu.flavour: open"},
-		{"fallen off the bus", "the card does not answer: power it off and on, look at its seat and power"},
+		{"Unknown symbol", "the module is for another kernel: build it again (dkms install), or use a precompiled one for this kernel"},
+		{"Invalid module format", "the module is for another kernel: build it again (dkms install), or use a precompiled one for this kernel"},
+		{" Legacy drivers", "this branch no longer supports the GPU: set gpu.branch: 580, the last one for GPUs before Turing"},
+		{"already bound to nouveau", "nouveau uses the GPU: reboot this host; airgap has blocked nouveau from the next boot on"},
+		{"No NVIDIA devices probed", "another driver uses the GPUs: find it with lspci -k -d 10de:"},
+		{"No NVIDIA GPU found", "the module finds no GPU: check the PCI bus with lspci -k -d 10de:; another driver may use the GPU"},
+		{"API mismatch", "this host has two versions of the driver: remove one of them and reboot"},
+		{"not supported by open", "this GPU requires the proprietary module: set gpu.flavour: proprietary"},
+		{"requires use of the NVIDIA open kernel modules", "this GPU requires the open module: set gpu.flavour: open"},
+		{"fallen off the bus", "the GPU does not answer: power the server off and on, and check the GPU's slot and power cable"},
 	} {
 		if strings.Contains(text, known.words) {
 			return known.next
@@ -103,4 +101,4 @@ func nextAfter(text string) string {
 	return ""
 }
 
-const secureBoot = "the kernel does not know who signed the module. Take one that is signed with a known key; or, with Secure Boot, enrol the key (mokutil --import /var/lib/dkms/mok.pub, then at the console of the next boot), and without it take module.sig_enforce and lockdown off the kernel's command line"
+const secureBoot = "the kernel does not trust the signature of the module. Use a module with a trusted signature. With Secure Boot you can also enrol the key: mokutil --import /var/lib/dkms/mok.pub, then confirm at the console of the next boot. Without Secure Boot, remove module.sig_enforce and lockdown from the kernel's command line"

@@ -1,12 +1,11 @@
 package gpu
 
-// Failure is what keeps a host's cards from being used, with what the host itself
-// said about it, and what to do next.
+// Failure is an error that prevents the use of a host's GPUs, with log lines of the host and a hint.
 type Failure struct {
 	What string // verb and object: "load NVIDIA's kernel module"
 	Err  error
-	Said string // the last lines of the log that knows more, or ""
-	Next string // what to do, or ""
+	Said string // the last lines of a related log, or ""
+	Next string // the hint, or ""
 }
 
 func (f *Failure) Error() string {
@@ -19,16 +18,16 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Hint is what to do next, or "".
+// Hint returns the hint, or "".
 func (f *Failure) Hint() string { return f.Next }
 
-// RebootError says that a step can only go on after the host has been started
-// anew. What it has done until then stays; the step ends in the next run.
+// RebootError means that a step can continue only after a reboot of the host. Its completed work
+// remains, and the next run completes the step.
 type RebootError struct{ Why string }
 
-func (e *RebootError) Error() string { return "this host has to be rebooted: " + e.Why }
+func (e *RebootError) Error() string { return "this host requires a reboot: " + e.Why }
 
-// Hint is what to do next.
+// Hint returns the hint.
 func (e *RebootError) Hint() string {
-	return "reboot this host, then run the same command again: it goes on where it stopped"
+	return "reboot this host, then run the same command again: it continues where it stopped"
 }

@@ -1,14 +1,14 @@
-// Package gpu knows NVIDIA's hardware: what the devices on a host's PCI bus
-// are, found without any driver, and what makes them work in a cluster.
+// Package gpu recognizes NVIDIA's devices on a host's PCI bus without a driver, and configures them
+// for a cluster.
 //
-// PCI devices flow in, from a host or from its survey; recognized GPUs and
-// NVSwitches flow out, and the driver for them. An identifier that the table does
-// not have is still a GPU, of no known architecture: cards are newer than programs.
+// The input is the list of PCI devices from a host or its survey. The output is the GPUs and
+// NVSwitches, and the driver for them. A GPU that is not in the table is still a GPU, with an unknown
+// architecture, because new GPUs appear after a release of airgap.
 //
-// A Setup flows in for a host that is to get the driver; out flow steps with their
-// undo: nouveau off, the .run file, driver and daemons, instances (MIG), the
-// description for the runtimes (CDI), labels, and the cluster's device plugin. The
-// packages of a driver, and the runtimes' own configuration, are others' business.
+// For a host that needs the driver the input is a Setup. The output is steps with undo: block nouveau,
+// install the .run file, load the driver and start its daemons, create MIG instances, describe the
+// GPUs to the runtimes (CDI), set labels, and apply the cluster's device plugin. Other packages
+// install the packages of a driver and configure the runtimes.
 package gpu
 
 import (
@@ -18,26 +18,26 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Kind is what a device is for.
+// Kind is the kind of a device.
 type Kind string
 
 const (
 	GPU      Kind = "GPU"
-	NVSwitch Kind = "NVSwitch" // joins the GPUs of one machine; needs the fabric manager
+	NVSwitch Kind = "NVSwitch" // connects the GPUs of one machine; needs the fabric manager
 )
 
 // Device is a GPU or an NVSwitch.
 type Device struct {
 	PCI          host.PCIDevice
 	Kind         Kind
-	Architecture Architecture // of a GPU; "" when the table does not have it
+	Architecture Architecture // of a GPU; "" if it is not in the table
 }
 
-// Vendor is the number of NVIDIA on the PCI bus.
+// Vendor is NVIDIA's PCI vendor ID.
 const Vendor = "10de"
 
-// Detect recognizes NVIDIA's GPUs and NVSwitches among PCI devices. Their
-// sound, USB and bridge functions, and other vendors' graphics, are left out.
+// Detect returns NVIDIA's GPUs and NVSwitches among PCI devices, without their sound, USB and bridge
+// functions.
 func Detect(devices []host.PCIDevice) []Device {
 	var found []Device
 	for _, d := range devices {
@@ -51,8 +51,7 @@ func Detect(devices []host.PCIDevice) []Device {
 	return found
 }
 
-// kindOf goes by the class: a VGA or 3D controller is a GPU, and what NVIDIA
-// calls an NVSwitch is a bridge of no standard kind.
+// kindOf uses the PCI class: a VGA or 3D controller is a GPU, a bridge of type "other" is an NVSwitch.
 func kindOf(d host.PCIDevice) Kind {
 	switch {
 	case d.Vendor != Vendor:
@@ -66,10 +65,9 @@ func kindOf(d host.PCIDevice) Kind {
 	}
 }
 
-// Reserved says why containers on this host cannot have the device: it is
-// kept for virtual machines. It is "" when they can. A card that is shared out as virtual
-// functions belongs to them: the driver that does so (NVIDIA's vGPU manager) computes
-// nothing on the host.
+// Reserved returns the reason why containers on this host cannot use the device, because it is reserved
+// for virtual machines; "" if they can. A GPU with virtual functions is reserved, because its driver
+// (NVIDIA's vGPU manager) cannot compute on the host.
 func (d Device) Reserved() string {
 	switch d.PCI.Driver {
 	case "vfio-pci", "pci-stub", "pciback", "xen-pciback":
@@ -79,12 +77,12 @@ func (d Device) Reserved() string {
 		return "virtual function"
 	}
 	if n := d.PCI.VirtualFunctions; n > 0 {
-		return fmt.Sprintf("shared out as %d virtual functions", n)
+		return fmt.Sprintf("shared as %d virtual functions", n)
 	}
 	return ""
 }
 
-// String is "NVIDIA Hopper 10de:2330", with what it is reserved for.
+// String returns, for example, "NVIDIA Hopper 10de:2330", with the reason of Reserved.
 func (d Device) String() string {
 	name := "NVIDIA"
 	switch {
@@ -100,7 +98,7 @@ func (d Device) String() string {
 	return name
 }
 
-// Summary counts devices of one name, in the order of their first:
+// Summary counts the devices of each name, in the order of their first device:
 // "8 × NVIDIA Hopper 10de:2330, 4 × NVSwitch 10de:22a3".
 func Summary(devices []Device) string {
 	count := map[string]int{}

@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// tree is a file system from testdata, in the form of preflight's recordings.
+// tree returns a file system from testdata, in the format of preflight's recordings.
 func tree(t *testing.T, name string) fstest.MapFS {
 	t.Helper()
 	archive, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
@@ -34,8 +34,8 @@ func TestMachines(t *testing.T) {
 		"v100-nouveau":   "2 × NVIDIA Volta 10de:1db6",
 		"t4-guest":       "1 × NVIDIA Turing 10de:1eb8",
 		"h100-guest":     "1 × NVIDIA Hopper 10de:2330",
-		"a40-vgpu":       "1 × NVIDIA Ampere 10de:2235 (shared out as 2 virtual functions), 2 × NVIDIA Ampere 10de:2235 (virtual function), 1 × NVIDIA Ampere 10de:2235 (passed through by vfio-pci)",
-		"a100-sriov":     "1 × NVIDIA Ampere 10de:20b5 (shared out as 2 virtual functions), 2 × NVIDIA Ampere 10de:20b5 (virtual function), 1 × NVIDIA Ampere 10de:20b5",
+		"a40-vgpu":       "1 × NVIDIA Ampere 10de:2235 (shared as 2 virtual functions), 2 × NVIDIA Ampere 10de:2235 (virtual function), 1 × NVIDIA Ampere 10de:2235 (passed through by vfio-pci)",
+		"a100-sriov":     "1 × NVIDIA Ampere 10de:20b5 (shared as 2 virtual functions), 2 × NVIDIA Ampere 10de:20b5 (virtual function), 1 × NVIDIA Ampere 10de:20b5",
 		"workstation":    "1 × NVIDIA Turing 10de:1e30",
 		"b200-and-newer": "1 × NVIDIA Blackwell 10de:2901, 1 × NVIDIA 10de:3fe0",
 		"hgx-a100":       "8 × NVIDIA Ampere 10de:20b2, 6 × NVSwitch 10de:1af1",
@@ -77,8 +77,7 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// TestSharedOut: a card that virtual machines have shares of gives containers none, and
-// takes no driver.
+// TestSharedOut checks that a GPU with virtual functions is not for containers and needs no driver.
 func TestSharedOut(t *testing.T) {
 	for name, want := range map[string]error{"a40-vgpu": gpu.ErrNoCard, "a100-sriov": nil} {
 		devices, err := host.PCIDevices(tree(t, name), gpu.Vendor)
@@ -89,12 +88,12 @@ func TestSharedOut(t *testing.T) {
 		c.Default()
 		_, err = c.Plan(gpu.Server{OS: "el9", Kernels: []string{"5.14.0-1.el9.x86_64"}, Devices: gpu.Detect(devices)})
 		if !errors.Is(err, want) {
-			t.Errorf("%s: the plan says %v, want %v", name, err, want)
+			t.Errorf("%s: got plan error %v, want %v", name, err, want)
 		}
 	}
 }
 
-// The cards of a bank's servers, and the edges of the ranges.
+// TestArchitecture checks GPUs of typical servers, and the limits of the ranges.
 func TestArchitecture(t *testing.T) {
 	tests := []struct {
 		id   string

@@ -13,11 +13,10 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// image is a kernel's initramfs as EL names it (dracut(8)).
+// image returns the path of a kernel's initramfs on EL (dracut(8)).
 func image(kernel string) string { return "/boot/initramfs-" + kernel + ".img" }
 
-// imagesWith are the kernels with that module that have an initramfs: whichever of
-// them is booted next must know.
+// imagesWith returns the kernels that have the module and an initramfs. The host may boot any of them.
 func (n nouveau) imagesWith(module string) ([]string, error) {
 	kernels, err := n.kernels(module)
 	return slices.DeleteFunc(kernels, func(kernel string) bool { return !n.hasImage(kernel) }), err
@@ -28,8 +27,7 @@ func (n nouveau) hasImage(kernel string) bool {
 	return err == nil
 }
 
-// makeImages makes those anew that are due, and notes each. That of a kernel which
-// has been removed meanwhile is none.
+// makeImages re-creates the images in record.Due, and records each. It skips removed kernels.
 func (n nouveau) makeImages(ctx context.Context) error {
 	record, err := host.ReadJSON[nouveauRecord](n.path(nouveauUndo))
 	if err != nil {
@@ -39,7 +37,7 @@ func (n nouveau) makeImages(ctx context.Context) error {
 		kernel := record.Due[0]
 		if n.hasImage(kernel) {
 			if err := n.makeImage(ctx, kernel); err != nil {
-				return fmt.Errorf("make %s anew: %w", image(kernel), err)
+				return fmt.Errorf("re-create %s: %w", image(kernel), err)
 			}
 		}
 		record.Due = record.Due[1:]
@@ -50,8 +48,8 @@ func (n nouveau) makeImages(ctx context.Context) error {
 	return nil
 }
 
-// makeImage has the image made beside its place, and moves it when it is whole and
-// on the disk: without one the host does not boot.
+// makeImage creates the image under a temporary name, and renames it when it is complete and on disk:
+// without a valid image the host does not boot.
 func (n nouveau) makeImage(ctx context.Context, kernel string) error {
 	place := n.path(image(kernel))
 	draft := host.Draft(place)

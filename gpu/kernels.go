@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// kernels are the installed kernels whose list of modules has the file
-// NAME.ko, compressed or not. modprobe looks up the same list.
+// kernels returns the installed kernels with the file NAME.ko, compressed or not, in modules.dep.
+// modprobe uses the same list.
 func (s Setup) kernels(module string) ([]string, error) {
 	lists, err := fs.Glob(s.Host.FS(), "lib/modules/*/modules.dep")
 	if err != nil {
@@ -29,7 +29,7 @@ func (s Setup) kernels(module string) ([]string, error) {
 	return have, nil
 }
 
-// running is the release of the kernel: what uname -r says.
+// running returns the release of the running kernel, as uname -r prints it.
 func (s Setup) running() (string, error) {
 	text, err := fs.ReadFile(s.Host.FS(), "proc/sys/kernel/osrelease")
 	return strings.TrimSpace(string(text)), err
@@ -45,7 +45,7 @@ func (s Setup) HasModule() (bool, error) {
 	return slices.Contains(kernels, running), err
 }
 
-// loaded reports whether the kernel has a module, in the spelling of /sys/module.
+// loaded reports whether a module is loaded, by its name in /sys/module.
 func (s Setup) loaded(module string) bool {
 	_, err := fs.Stat(s.Host.FS(), "sys/module/"+module)
 	return err == nil

@@ -10,12 +10,11 @@ import (
 	"airgap.dev/airgap/manifests"
 )
 
-// LabelStep says on the Node of this host that it has cards to give out: LabelGPU,
-// by which the device plugin's pods find it. What NVIDIA's library says of the cards
-// is labelled by the host's report. connect leads to the cluster with the kubelet's
-// identity: it may write labels on its own Node, but for those below kubernetes.io
-// (admission plugin NodeRestriction). The kubelet's --node-labels would only reach a
-// Node that is not there yet. The label goes with the Node.
+// LabelStep sets LabelGPU on the Node of this host, so that the device plugin's pods run there. The
+// host's report sets labels with properties of the GPUs. connect returns a client with the kubelet's
+// identity: it may set labels on its own Node, except those below kubernetes.io (admission plugin
+// NodeRestriction). The kubelet's --node-labels has an effect only before the Node exists. The label
+// is deleted with the Node.
 func LabelStep(node string, connect func() (*rest.Config, error)) step.Step {
 	applied := manifests.Applied{
 		Connect: connect,
@@ -28,5 +27,5 @@ func LabelStep(node string, connect func() (*rest.Config, error)) step.Step {
 			return []*unstructured.Unstructured{object}, nil
 		},
 	}
-	return applied.Step("gpu-label", "Label this node: it has GPUs")
+	return applied.Step("gpu-label", "Label this node as a GPU node")
 }

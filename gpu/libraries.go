@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// library is NVIDIA's management library, as one driver's file.
+// library is a file of NVIDIA's management library.
 type library struct{ path, version string }
 
-// libraries are those in the directories of EL's and Debian's linker. There is one
-// for each installed version of the driver.
+// libraries returns the files in the library directories of EL and Debian, one for each installed
+// version of the driver.
 func (s Setup) libraries() ([]library, error) {
 	name := regexp.MustCompile(`/libnvidia-ml\.so\.(\d{3,4}(\.\d+){1,2})$`)
 	var all []library
@@ -29,7 +29,7 @@ func (s Setup) libraries() ([]library, error) {
 	return all, nil
 }
 
-// versions are those of the libraries, each once.
+// versions returns the versions of the libraries, without duplicates.
 func versions(all []library) []string {
 	var v []string
 	for _, l := range all {
@@ -39,7 +39,7 @@ func versions(all []library) []string {
 	return slices.Compact(v)
 }
 
-// lastLines are the last n lines of a text, fewer where it has fewer.
+// lastLines returns at most the last n lines of a text.
 func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -15,24 +15,22 @@ const (
 	driverFile  = "proc/driver/nvidia/version"
 	modulesFile = "/etc/modules-load.d/airgap-nvidia.conf"
 	unitsUndo   = undoDir + "/gpu-units.json"
-	// PersistenceUnit keeps the driver's state while nobody uses a card.
+	// PersistenceUnit keeps the driver initialized while no process uses a GPU.
 	PersistenceUnit = "nvidia-persistenced.service"
-	// OwnPersistenceUnit does so where the daemon came without one: NVIDIA's installer
-	// has it among its samples alone.
+	// OwnPersistenceUnit starts the daemon if it has no unit: NVIDIA's installer has one only as a
+	// sample.
 	OwnPersistenceUnit = "airgap-persistenced.service"
 	persistenceDaemon  = "usr/bin/nvidia-persistenced"
-	// FabricUnit is the fabric manager, without which no card behind an NVSwitch
-	// computes anything.
+	// FabricUnit is the fabric manager. GPUs with NVSwitches cannot compute without it.
 	FabricUnit = "nvidia-fabricmanager.service"
 )
 
-// DriverStep loads the driver, now and at every boot, and proves that it is the
-// wanted one: kernel module and library of one version, of the wanted flavour. Then
-// it starts the persistence daemon, where there is one, and the fabric manager.
+// DriverStep loads the driver, now and at every boot, and checks that it is the required one: kernel
+// module and library have the same version and the required flavour. Then it starts the persistence
+// daemon, if it is installed, and the fabric manager.
 //
-// A *Failure names what is the matter, a *RebootError an older module that is in
-// use. Undo leaves the module loaded, since the next boot comes without it, and
-// stops what this step has started.
+// It returns a *Failure with the cause, or a *RebootError if an older module is in use. Undo stops the
+// units that this step has started. It leaves the module loaded until the next boot.
 func DriverStep(s Setup) step.Step {
 	l := loading{s, dkms{s}}
 	return step.Step{
@@ -41,7 +39,7 @@ func DriverStep(s Setup) step.Step {
 	}
 }
 
-// loading is a host on which the driver is to run.
+// loading is DriverStep on a host.
 type loading struct {
 	Setup
 	dkms dkms
@@ -49,7 +47,7 @@ type loading struct {
 
 func (l loading) done(ctx context.Context) (bool, error) {
 	if l.has(strings.TrimPrefix(exchangeFile, "/")) {
-		return false, nil // of an exchange that was given up: the next boot would come without a driver
+		return false, nil // left by an abandoned replacement: the driver would not load at the next boot
 	}
 	if holds, err := host.Holds(l.path(modulesFile), l.modulesText(), 0o644); err != nil || !holds {
 		return false, err
@@ -59,7 +57,7 @@ func (l loading) done(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if agrees := l.agree(d) == nil; !agrees {
-		return false, nil // Run says what does not
+		return false, nil // Run reports the difference
 	}
 	if holds, err := l.dkms.dropInHolds(); err != nil || !holds {
 		return false, err
@@ -76,7 +74,7 @@ func (l loading) done(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// modules are those of the driver, and what its daemons need.
+// modules returns the modules of the driver and of its daemons.
 func (l loading) modules() []string {
 	if l.Hidden {
 		return []string{"nvidia", "nvidia_uvm", "ib_umad"}
@@ -86,7 +84,7 @@ func (l loading) modules() []string {
 
 func (l loading) modulesText() []byte { return []byte(ours + strings.Join(l.modules(), "\n") + "\n") }
 
-// Loaded is the driver that is loaded; the zero Driver where none is.
+// Loaded returns the loaded driver; the zero Driver for none.
 func (s Setup) Loaded() (Driver, error) {
 	text, err := fs.ReadFile(s.Host.FS(), driverFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -98,8 +96,8 @@ func (s Setup) Loaded() (Driver, error) {
 	return ParseDriver(string(text))
 }
 
-// units are those that belong to the driver of this host. A daemon without one is
-// started by ours, unless the site sees to the driver: it may start it in its own way.
+// units returns the units of this host's driver. OwnPersistenceUnit starts a daemon without a unit,
+// unless the site installs the driver: the site may start the daemon in another way.
 func (l loading) units() []string {
 	var units []string
 	switch {

@@ -14,8 +14,7 @@ const (
 	runs      = "5.14.0-1.el9.x86_64"
 )
 
-// withDriver has driver 580 open installed for the running kernel, and loads it
-// when it is asked to.
+// withDriver returns a host with driver 580 (open) for the running kernel. modprobe loads it.
 func withDriver(t *testing.T) (*machine, Setup) {
 	m, s := newMachine(t)
 	s.Driver = Choice{580, Open}
@@ -38,7 +37,7 @@ func TestDriverIsLoaded(t *testing.T) {
 		t.Errorf("plan %q, %v", plan, err)
 	}
 	m.put(t, "usr/lib/systemd/system/"+FabricUnit, "")
-	m.enabled[PersistenceUnit] = true // by its package's preset
+	m.enabled[PersistenceUnit] = true // by the preset of its package
 	if err := st.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +53,12 @@ func TestDriverIsLoaded(t *testing.T) {
 		}
 	}
 	if !m.enabled[PersistenceUnit] || m.active[PersistenceUnit] || m.enabled[FabricUnit] || m.active[FabricUnit] || m.has(modulesFile) || m.has(unitsUndo) {
-		t.Errorf("undo left enabled %v, active %v", m.enabled, m.active)
+		t.Errorf("after the undo: enabled %v, active %v", m.enabled, m.active)
 	}
 }
 
-// TestPersistence: a daemon of NVIDIA's installer, which has no unit, is started by ours,
-// beside none of a package's, and not where the site sees to its driver.
+// TestPersistence checks that airgap's unit starts a daemon of NVIDIA's installer, which has no unit. It
+// does not start a daemon that has a unit of a package, or if the site installs the driver.
 func TestPersistence(t *testing.T) {
 	const theirs = "usr/lib/systemd/system/" + PersistenceUnit
 	for _, test := range []struct {
@@ -96,7 +95,7 @@ func TestPersistence(t *testing.T) {
 	}
 }
 
-// TestPersistenceUnit: it stays away from a daemon that another unit starts.
+// TestPersistenceUnit checks that the unit does not start if another unit starts the daemon.
 func TestPersistenceUnit(t *testing.T) {
 	all, err := Units()
 	if err != nil {
@@ -105,17 +104,17 @@ func TestPersistenceUnit(t *testing.T) {
 	text := string(all[OwnPersistenceUnit])
 	for _, line := range []string{"ExecStart=/" + persistenceDaemon, "ConditionPathExists=!/usr/lib/systemd/system/" + PersistenceUnit, "ConditionPathExists=!/etc/systemd/system/" + PersistenceUnit} {
 		if !strings.Contains(text, "\n"+line+"\n") {
-			t.Errorf("it has no line %s", line)
+			t.Errorf("missing line %s", line)
 		}
 	}
 	for _, later := range []string{CDIUnit, MIGUnit} {
 		if !strings.Contains(string(all[later]), OwnPersistenceUnit) {
-			t.Errorf("%s does not wait for it", later)
+			t.Errorf("%s does not start after it", later)
 		}
 	}
 }
 
-// TestDriverUndoneAfterItsPackage: a unit that is gone is not stopped.
+// TestDriverUndoneAfterItsPackage checks that undo does not stop a unit that no longer exists.
 func TestDriverUndoneAfterItsPackage(t *testing.T) {
 	m, s := withDriver(t)
 	if err := DriverStep(s).Run(t.Context()); err != nil {
@@ -124,11 +123,11 @@ func TestDriverUndoneAfterItsPackage(t *testing.T) {
 	m.remove(t, "usr/lib/systemd/system/"+PersistenceUnit)
 	m.fails("systemctl stop", "Unit "+PersistenceUnit+" not loaded.")
 	if err := DriverStep(s).Undo(t.Context()); err != nil || m.has(unitsUndo) {
-		t.Errorf("%v; its note is there: %t", err, m.has(unitsUndo))
+		t.Errorf("%v; the record exists: %t", err, m.has(unitsUndo))
 	}
 }
 
-// TestDriverOfTheSite: whatever it is, if it is one.
+// TestDriverOfTheSite checks that any driver of the site is accepted.
 func TestDriverOfTheSite(t *testing.T) {
 	m, s := withDriver(t)
 	s.Driver = Choice{}
@@ -139,7 +138,7 @@ func TestDriverOfTheSite(t *testing.T) {
 	holds(t, DriverStep(s).Done, false)
 }
 
-// TestDriverCannotBeUsed: each way in which that happens is told by its own words.
+// TestDriverCannotBeUsed checks that each cause has its own error.
 func TestDriverCannotBeUsed(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -152,21 +151,21 @@ func TestDriverCannotBeUsed(t *testing.T) {
 			m.put(t, "lib/modules/5.14.0-0.el9.x86_64/modules.dep", nvidiaDep)
 			m.fails("modprobe nvidia", "modprobe: FATAL: Module nvidia not found")
 			m.says("dkms status", "nvidia/580.82.07, 5.14.0-0.el9.x86_64, x86_64: installed\n")
-		}, []string{"the running kernel " + runs + " has none; it is there for 5.14.0-0.el9.x86_64", "dkms status: nvidia/580.82.07, 5.14.0-0.el9"}, "kernel-devel-" + runs},
+		}, []string{"the module does not exist for the running kernel " + runs + "; it exists for 5.14.0-0.el9.x86_64", "dkms status: nvidia/580.82.07, 5.14.0-0.el9"}, "kernel-devel-" + runs},
 		{"no kernel has it", func(t *testing.T, m *machine, _ *Setup) {
 			m.remove(t, "lib/modules/"+runs)
 			m.fails("modprobe nvidia", "modprobe: FATAL: Module nvidia not found")
 			m.fails("dkms", "not found")
-		}, []string{"no kernel has one"}, "a new bundle"},
+		}, []string{"no installed kernel has it"}, "a new bundle"},
 		{"Secure Boot", func(_ *testing.T, m *machine, _ *Setup) {
 			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service")
 			m.says("dmesg", "[1.0] e1000: up\n[9.1] nvidia: module with unavailable key is rejected\n")
-		}, []string{"Key was rejected by service", "the kernel said last:\n[9.1] nvidia: module with unavailable key"}, "mokutil --import"},
-		{"card removed", func(_ *testing.T, m *machine, _ *Setup) {
+		}, []string{"Key was rejected by service", "last kernel messages:\n[9.1] nvidia: module with unavailable key"}, "mokutil --import"},
+		{"GPU removed", func(_ *testing.T, m *machine, _ *Setup) {
 			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': No such device")
 			m.says("dmesg", "[9.1] nvidia: loading out-of-tree module taints kernel.\n[9.2] NVRM: No NVIDIA GPU found.\n[9.3] e1000: up\n")
-		}, []string{"No such device", "[9.2] NVRM: No NVIDIA GPU found."}, "lspci -d 10de:"},
-		{"card that the branch has dropped", func(_ *testing.T, m *machine, _ *Setup) {
+		}, []string{"No such device", "[9.2] NVRM: No NVIDIA GPU found."}, "lspci -k -d 10de:"},
+		{"GPU that the branch no longer supports", func(_ *testing.T, m *machine, _ *Setup) {
 			m.fails("modprobe nvidia", "modprobe: ERROR: could not insert 'nvidia': No such device")
 			m.says(
 				"dmesg",
@@ -181,19 +180,19 @@ func TestDriverCannotBeUsed(t *testing.T) {
 		{"module older than the library", func(t *testing.T, m *machine, _ *Setup) {
 			m.put(t, "sys/module/nvidia/refcnt", "1")
 			m.put(t, driverFile, closed535)
-		}, []string{"has to be rebooted: the loaded module of NVIDIA's driver is 535.104.05, what is installed is 580.82.07"}, "then run the same command again"},
+		}, []string{"requires a reboot: the loaded module of NVIDIA's driver is 535.104.05, but 580.82.07 is installed"}, "then run the same command again"},
 		{"library of another driver", func(t *testing.T, m *machine, s *Setup) {
 			s.Version = "580.82.07"
 			m.remove(t, "usr/lib64/libnvidia-ml.so.580.82.07")
 			m.put(t, "usr/lib64/libnvidia-ml.so.535.104.05", "")
-		}, []string{"two versions are mixed on this host: library 535.104.05, module 580.82.07"}, "rpm -qf /usr/lib64/libnvidia-ml.so.535.104.05"},
+		}, []string{"this host has two versions: library 535.104.05, module 580.82.07"}, "rpm -qf /usr/lib64/libnvidia-ml.so.535.104.05"},
 		{"libraries of two drivers", func(t *testing.T, m *machine, _ *Setup) {
 			m.put(t, "usr/lib/x86_64-linux-gnu/libnvidia-ml.so.535.104.05", "")
 		}, []string{"library 535.104.05 and 580.82.07, module 580.82.07"}, "nvidia-uninstall"},
-		{"no library", func(t *testing.T, m *machine, _ *Setup) { m.remove(t, "usr/lib64") }, []string{"libnvidia-ml.so is nowhere"}, "nvidia-driver-cuda"},
+		{"no library", func(t *testing.T, m *machine, _ *Setup) { m.remove(t, "usr/lib64") }, []string{"libnvidia-ml.so does not exist"}, "nvidia-driver-cuda"},
 		{"another flavour", func(_ *testing.T, _ *machine, s *Setup) { s.Driver.Flavour = Proprietary },
-			[]string{"580.82.07 (open) is loaded, 580 (proprietary) is wanted"}, "gpu.source: host"},
-		{"another branch", func(_ *testing.T, _ *machine, s *Setup) { s.Driver.Branch = 595 }, []string{"580.82.07 (open) is loaded, 595 (open) is wanted"}, "reboot"},
+			[]string{"580.82.07 (open) is loaded, but 580 (proprietary) is required"}, "gpu.source: host"},
+		{"another branch", func(_ *testing.T, _ *machine, s *Setup) { s.Driver.Branch = 595 }, []string{"580.82.07 (open) is loaded, but 595 (open) is required"}, "reboot"},
 		{"fabric manager of another version", func(_ *testing.T, m *machine, s *Setup) {
 			s.Fabric = true
 			m.fails("systemctl enable --now "+FabricUnit, "Job failed")
@@ -207,7 +206,7 @@ func TestDriverCannotBeUsed(t *testing.T) {
 			err := st.Run(t.Context())
 			mustSay(t, err, tt.advice, tt.words...)
 			if failed, is := errors.AsType[*Failure](err); is && failed.What == "" {
-				t.Error("it does not say what was tried")
+				t.Error("the error does not name the failed command")
 			}
 			holds(t, st.Done, false)
 		})

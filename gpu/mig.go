@@ -12,49 +12,49 @@ import (
 )
 
 const (
-	// MIGUnit divides the cards again at each boot, before CDIUnit: instances do not
-	// outlast one, nor, from Hopper on, does the mode (NVIDIA: MIG user guide).
+	// MIGUnit divides the GPUs again at each boot, before CDIUnit: a boot deletes the instances,
+	// and from Hopper on also resets the MIG mode (NVIDIA: MIG user guide).
 	MIGUnit = "airgap-mig.service"
 	migFile = "/etc/sysconfig/airgap-mig"
 	migUndo = undoDir + "/mig.json"
 )
 
-// MIG is how the cards of a host are divided, all of them in the same way.
+// MIG is the division of a host's GPUs into instances. All GPUs have the same division.
 type MIG struct {
 	Setup
-	Profiles []string // of one card's instances: "1g.10gb" seven times; none takes back what an earlier run divided
-	// Cards asks NVIDIA's library how they are divided now: an error where that does
-	// not tell the instances' profiles, as nvidia-smi does not.
+	Profiles []string // one profile per instance of a GPU: "1g.10gb" seven times; empty removes the division of an earlier run
+	// Cards returns the current division from NVIDIA's library. It returns an error if the source
+	// does not report the profiles of instances, as nvidia-smi does not.
 	Cards func(context.Context) ([]Divided, error)
-	// Users are what has cards of this host: "pod default/train-0".
+	// Users returns the users of this host's GPUs: "pod default/train-0".
 	Users func(context.Context) ([]string, error)
 }
 
-// Divided is one card as it is.
+// Divided is the current division of a GPU.
 type Divided struct {
-	Card     string   // as people know it: "0 (NVIDIA H200)"
+	Card     string   // index and name of the GPU: "0 (NVIDIA H200)"
 	On       bool     // its MIG mode
-	Profiles []string // of its instances, in any order: "1g.10gb"
+	Profiles []string // profiles of its instances, in any order: "1g.10gb"
 }
 
-// ProfileOf is the profile in the name that the library gives an instance: "1g.10gb"
-// of "NVIDIA A100-SXM4-80GB MIG 1g.10gb"; "" where there is none in it.
+// ProfileOf returns the profile in an instance name of the library: "1g.10gb" for
+// "NVIDIA A100-SXM4-80GB MIG 1g.10gb"; "" if the name has none.
 func ProfileOf(name string) string {
 	_, profile, _ := strings.Cut(name, " MIG ")
 	return profile
 }
 
-// MIGStep divides the cards into instances, now and at every boot. While a pod has
-// one it changes nothing and fails. A card that takes its new mode at the next boot
-// only ends it with a *RebootError. Undo makes the cards whole again.
+// MIGStep divides the GPUs into instances, now and at every boot. If a pod uses a GPU, the step fails
+// and changes nothing. If a GPU changes its mode only at the next boot, it returns a *RebootError.
+// Undo removes the division.
 func MIGStep(m MIG) step.Step {
 	return step.Step{
 		Name: "gpu-mig", Title: "Divide the GPUs into instances",
-		Done: m.done, Plan: m.plan, Run: m.divide, Undo: m.whole,
+		Done: m.done, Plan: m.plan, Run: m.divide, Undo: m.undivide,
 	}
 }
 
-// migRecord says that this step has changed the cards.
+// migRecord records that this step has changed the GPUs.
 type migRecord struct {
 	Profiles []string `json:"profiles"`
 }
@@ -77,7 +77,7 @@ func (m MIG) done(ctx context.Context) (bool, error) {
 	return err == nil && len(m.others(cards)) == 0, err
 }
 
-// others are the cards that are not divided as wanted.
+// others returns the GPUs without the required division.
 func (m MIG) others(cards []Divided) []Divided {
 	want := slices.Sorted(slices.Values(m.Profiles))
 	return slices.DeleteFunc(slices.Clone(cards), func(d Divided) bool {
@@ -87,7 +87,7 @@ func (m MIG) others(cards []Divided) []Divided {
 
 func (m MIG) plan(ctx context.Context) ([]string, error) {
 	if len(m.Profiles) == 0 {
-		return []string{"make all GPUs whole again"}, nil
+		return []string{"remove the MIG instances of all GPUs"}, nil
 	}
 	cards, err := m.Cards(ctx)
 	var changes []string
@@ -102,10 +102,10 @@ func (m MIG) divide(ctx context.Context) error {
 		return err
 	}
 	if len(m.Profiles) == 0 {
-		if err := m.describeAnew(); err != nil {
+		if err := m.dropDescription(); err != nil {
 			return err
 		}
-		return m.whole(ctx)
+		return m.undivide(ctx)
 	}
 	cards, err := m.Cards(ctx)
 	if err != nil {
@@ -125,51 +125,51 @@ func (m MIG) divide(ctx context.Context) error {
 	return m.create(ctx)
 }
 
-// refuseInUse stops before instances are taken from under somebody.
+// refuseInUse returns an error if a GPU is in use, because the step would remove its instances.
 func (m MIG) refuseInUse(ctx context.Context) error {
 	users, err := m.Users(ctx)
 	if err != nil || len(users) == 0 {
 		return err
 	}
 	return &Failure{
-		What: "divide the GPUs", Err: fmt.Errorf("they are in use: %s", strings.Join(users, ", ")),
-		Next: "kubectl drain this node, then run the same command again",
+		What: "divide the GPUs", Err: fmt.Errorf("the GPUs are in use: %s", strings.Join(users, ", ")),
+		Next: "drain this node with kubectl drain, then run the same command again",
 	}
 }
 
-// on turns the mode on where it is off, and asks the cards again.
+// on enables the MIG mode where it is off, and returns the new state of the GPUs.
 func (m MIG) on(ctx context.Context, cards []Divided) ([]Divided, error) {
 	off := func(d Divided) bool { return !d.On }
 	if !slices.ContainsFunc(cards, off) {
 		return cards, nil
 	}
 	if err := m.mode(ctx, "1"); err != nil {
-		return nil, &Failure{What: "turn MIG on", Err: err, Next: "not every card has MIG: nvidia-smi mig -lgip lists the profiles of those that do"}
+		return nil, &Failure{What: "enable MIG", Err: err, Next: "check that the GPUs support MIG: nvidia-smi mig -lgip lists the profiles of those that do"}
 	}
 	cards, err := m.Cards(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if i := slices.IndexFunc(cards, off); i >= 0 {
-		return nil, &RebootError{Why: "GPU " + cards[i].Card + " turns MIG on when it is reset"}
+		return nil, &RebootError{Why: "GPU " + cards[i].Card + " enables MIG at its next reset"}
 	}
 	return cards, nil
 }
 
-// clear removes all instances. nvidia-smi fails where there are none.
+// clear removes all instances. It skips nvidia-smi if none exist, because nvidia-smi fails then.
 func (m MIG) clear(ctx context.Context, cards []Divided) error {
 	if !slices.ContainsFunc(cards, func(d Divided) bool { return len(d.Profiles) > 0 }) {
 		return nil
 	}
 	for _, what := range []string{"-dci", "-dgi"} {
 		if err := m.run(ctx, "nvidia-smi", "mig", what); err != nil {
-			return &Failure{What: "remove the instances of the GPUs", Err: err, Next: "nvidia-smi says which processes use them"}
+			return &Failure{What: "remove the instances of the GPUs", Err: err, Next: "stop the processes that use them: nvidia-smi lists them"}
 		}
 	}
 	return nil
 }
 
-// create has the unit make the instances, as it does at each boot.
+// create creates the instances with the unit, as at each boot.
 func (m MIG) create(ctx context.Context) error {
 	if err := host.WriteFile(m.path(migFile), m.settings(), 0o644); err != nil {
 		return err
@@ -181,18 +181,18 @@ func (m MIG) create(ctx context.Context) error {
 	if err != nil || len(m.others(cards)) == 0 {
 		return err
 	}
-	if err := m.describeAnew(); err != nil {
+	if err := m.dropDescription(); err != nil {
 		return err
 	}
 	if err := m.run(ctx, "systemctl", "restart", MIGUnit); err != nil {
 		return m.explainUnit(ctx, MIGUnit, err)
 	}
-	return m.run(ctx, "systemctl", "try-restart", CDIUnit) // the runtime is to know them, if it was told before
+	return m.run(ctx, "systemctl", "try-restart", CDIUnit) // update the description, if one exists
 }
 
-// whole takes back what this step has divided. The mode goes at last, and only from
-// cards without instances; that there is none to remove is fine.
-func (m MIG) whole(ctx context.Context) error {
+// undivide removes the division of this step. It disables the mode last, because GPUs with instances
+// keep it. Missing instances are no error.
+func (m MIG) undivide(ctx context.Context) error {
 	if !m.has(strings.TrimPrefix(migUndo, "/")) {
 		return nil
 	}
@@ -202,13 +202,13 @@ func (m MIG) whole(ctx context.Context) error {
 	if err := host.Remove(m.path(migFile)); err != nil {
 		return err
 	}
-	if !m.has(driverFile) { // nobody can ask the cards; the next driver finds them as its generation keeps them
+	if !m.has(driverFile) { // without a driver the GPUs cannot be queried
 		return host.Remove(m.path(migUndo))
 	}
-	m.run(ctx, "nvidia-smi", "mig", "-dci") //nolint:errcheck // the next one would say
-	m.run(ctx, "nvidia-smi", "mig", "-dgi") //nolint:errcheck // the next one would say
+	m.run(ctx, "nvidia-smi", "mig", "-dci") //nolint:errcheck // a later command fails too
+	m.run(ctx, "nvidia-smi", "mig", "-dgi") //nolint:errcheck // a later command fails too
 	if err := m.mode(ctx, "0"); err != nil {
-		return &Failure{What: "make the GPUs whole", Err: err, Next: "nvidia-smi says which processes use them"}
+		return &Failure{What: "disable MIG", Err: err, Next: "stop the processes that use the GPUs: nvidia-smi lists them"}
 	}
 	if m.Cards != nil {
 		cards, err := m.Cards(ctx)
@@ -216,14 +216,14 @@ func (m MIG) whole(ctx context.Context) error {
 			return err
 		}
 		if i := slices.IndexFunc(cards, func(d Divided) bool { return d.On }); i >= 0 {
-			return &RebootError{Why: "GPU " + cards[i].Card + " turns MIG off when it is reset"}
+			return &RebootError{Why: "GPU " + cards[i].Card + " disables MIG at its next reset"}
 		}
 	}
 	return host.Remove(m.path(migUndo))
 }
 
-// mode turns MIG on or off. Up to Ampere that takes a reset of the card, which whoever
-// has it open prevents: the persistence daemon lets go for so long.
+// mode enables or disables MIG. Up to Ampere this needs a reset of the GPU, which any process with an
+// open GPU prevents. So it stops the persistence daemon during the change.
 func (m MIG) mode(ctx context.Context, mode string) error {
 	var held []string
 	for _, unit := range []string{PersistenceUnit, OwnPersistenceUnit} {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// withMIG has two cards, whole; the unit divides them.
+// withMIG returns a host with two GPUs without instances. The unit divides them.
 func withMIG(t *testing.T, profiles ...string) (*machine, MIG, []Divided) {
 	m, s := newMachine(t)
 	m.put(t, driverFile, open580)
@@ -26,7 +26,7 @@ func withMIG(t *testing.T, profiles ...string) (*machine, MIG, []Divided) {
 	}, cards
 }
 
-// TestMIGWithoutADriver: what cannot be asked keeps no reset back.
+// TestMIGWithoutADriver checks that a reset succeeds if the GPUs cannot be queried.
 func TestMIGWithoutADriver(t *testing.T) {
 	m, mig, _ := withMIG(t, "1g.18gb")
 	if err := MIGStep(mig).Run(t.Context()); err != nil {
@@ -53,15 +53,15 @@ func TestMIG(t *testing.T) {
 	if got := m.get(migFile); got != ours+"PROFILES=3g.71gb,1g.18gb\n" || len(m.ran("nvidia-smi mig")) > 0 {
 		t.Errorf("settings %q, ran %q", got, m.ran("nvidia-smi"))
 	}
-	slices.Reverse(cards[0].Profiles) // the library has its own order
+	slices.Reverse(cards[0].Profiles) // the order of the library may differ
 	holds(t, st.Done, true)
 
-	cards[1].Profiles = []string{"7g.141gb"} // somebody has divided one otherwise
+	cards[1].Profiles = []string{"7g.141gb"} // the operator has divided one differently
 	holds(t, st.Done, false)
 	mig.Users = func(context.Context) ([]string, error) { return []string{"pod default/train-0"}, nil }
 	mustSay(t, MIGStep(mig).Run(t.Context()), "kubectl drain", "in use: pod default/train-0")
 	if len(m.ran("nvidia-smi mig")) > 0 {
-		t.Errorf("though in use, ran %q", m.ran("nvidia-smi"))
+		t.Errorf("GPUs in use: ran %q", m.ran("nvidia-smi"))
 	}
 	if err := st.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestProfileOf(t *testing.T) {
 	}
 }
 
-// TestMIGWaitsForAReboot: a card that somebody has open keeps its mode.
+// TestMIGWaitsForAReboot covers a GPU that keeps its mode because a process has it open.
 func TestMIGWaitsForAReboot(t *testing.T) {
 	m, mig, _ := withMIG(t, "1g.18gb")
 	m.says("nvidia-smi -mig 1", "Warning: MIG mode is in pending enable state for GPU 00000000:17:00.0")
@@ -98,11 +98,11 @@ func TestMIGWaitsForAReboot(t *testing.T) {
 	if _, is := errors.AsType[*RebootError](err); !is {
 		t.Errorf("got %v", err)
 	}
-	mustSay(t, err, "run the same command again", "GPU 0 (NVIDIA H200) turns MIG on when it is reset")
+	mustSay(t, err, "run the same command again", "GPU 0 (NVIDIA H200) enables MIG at its next reset")
 }
 
-// TestMIGWhole: without profiles it leaves cards alone that a site has divided
-// itself, and takes back what an earlier run has.
+// TestMIGWhole checks that the step without profiles does not change a division of the site, and removes
+// one of an earlier run.
 func TestMIGWhole(t *testing.T) {
 	m, mig, _ := withMIG(t, "1g.18gb")
 	none := mig
@@ -117,12 +117,12 @@ func TestMIGWhole(t *testing.T) {
 	}
 	holds(t, MIGStep(none).Done, true)
 	if m.has(migFile) || m.enabled[MIGUnit] {
-		t.Error("a boot would divide them again")
+		t.Error("the next boot would divide the GPUs again")
 	}
 }
 
-// TestMIGWithoutClients: the persistence daemon has cards open, which keeps an A100 from its
-// new mode; and one that keeps the old mode all the same is not taken for whole.
+// TestMIGWithoutClients checks that the persistence daemon, which has the GPUs open, stops during a
+// change of the mode, and that a GPU that keeps its old mode is an error.
 func TestMIGWithoutClients(t *testing.T) {
 	m, mig, cards := withMIG(t, "1g.18gb")
 	m.put(t, "usr/lib/systemd/system/"+PersistenceUnit, "")
@@ -135,9 +135,9 @@ func TestMIGWithoutClients(t *testing.T) {
 	m.says("nvidia-smi -mig 0", "Warning: MIG mode is in pending disable state for GPU 00000000:17:00.0")
 	err := MIGStep(none).Run(t.Context())
 	if _, is := errors.AsType[*RebootError](err); !is || !m.has(migUndo) {
-		t.Errorf("got %v; it is forgotten: %t", err, !m.has(migUndo))
+		t.Errorf("got %v; the record is removed: %t", err, !m.has(migUndo))
 	}
-	mustSay(t, err, "run the same command again", "GPU 0 (NVIDIA H200) turns MIG off when it is reset")
+	mustSay(t, err, "run the same command again", "GPU 0 (NVIDIA H200) disables MIG at its next reset")
 	m.does("nvidia-smi -mig 0", func() { cards[0].On, cards[1].On = false, false })
 	if err := MIGStep(none).Run(t.Context()); err != nil || m.has(migUndo) {
 		t.Errorf("after the boot: %v", err)
@@ -157,9 +157,9 @@ func TestMIGWithoutClients(t *testing.T) {
 	}
 }
 
-// TestMIGDescribedAnew: cards that are divided otherwise, or made whole, are described
-// again, even if the unit that does it fails right then.
-func TestMIGDescribedAnew(t *testing.T) {
+// TestMIGRedescribed checks that GPUs are described again after a change of their division, also if the
+// unit fails at first.
+func TestMIGRedescribed(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		m, mig, cards := withMIG(t, "3g.71gb", "1g.18gb")
 		m.cards(t, "0000:17:00.0", "0000:3d:00.0")
@@ -178,7 +178,7 @@ func TestMIGDescribedAnew(t *testing.T) {
 			cards[1].Profiles = []string{"7g.141gb"}
 			m.fails("systemctl try-restart "+CDIUnit, "Job for "+CDIUnit+" failed")
 			if err := MIGStep(mig).Run(t.Context()); err == nil {
-				t.Fatal("the description failed, and nobody says so")
+				t.Fatal("the description failed without an error")
 			}
 		}
 		holds(t, MIGStep(mig).Done, true)

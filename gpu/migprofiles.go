@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// A card with MIG has slices to compute with and slices of memory. A part takes some of
-// both, and is called after them: 3g.40gb computes with three and has 40 GB.
+// A GPU with MIG has compute slices and memory slices. A MIG instance uses some of both, and its
+// profile has their number in its name: 3g.40gb has three compute slices and 40 GB.
 
-// migSlices are the slices to compute with that a card has at most.
+// migSlices is the maximum number of compute slices of a GPU.
 const migSlices = 7
 
-// migCard is cards with the same parts.
+// migCard is a group of GPU models with the same MIG profiles.
 type migCard struct {
 	ids             []DeviceID
 	compute, memory int // slices
-	parts           []migPart
+	parts           []migProfile
 }
 
-// migPart is a profile, and how many slices it takes.
-type migPart struct {
+// migProfile is a MIG profile and the number of its slices.
+type migProfile struct {
 	name            string
 	compute, memory int
 }
 
-// migCards are those whose parts are known for sure (NVIDIA: MIG user guide, supported MIG
-// profiles; NVIDIA/mig-parted: config-default.yaml has them by the cards' numbers). GB200 is
-// left out, whose parts have had two sets of names, and RTX cards, with more kinds of parts.
+// migCards returns the GPUs with reliably known profiles (NVIDIA: MIG user guide, supported MIG
+// profiles; NVIDIA/mig-parted: config-default.yaml lists them by device ID). It does not contain
+// GB200, because its profiles have had two sets of names, and RTX GPUs, which have more profiles.
 func migCards() []migCard {
 	return []migCard{
 		// A30
-		{[]DeviceID{0x20b7}, 4, 4, []migPart{{"1g.6gb", 1, 1}, {"1g.6gb+me", 1, 1}, {"2g.12gb", 2, 2}, {"2g.12gb+me", 2, 2}, {"4g.24gb", 4, 4}}},
+		{[]DeviceID{0x20b7}, 4, 4, []migProfile{{"1g.6gb", 1, 1}, {"1g.6gb+me", 1, 1}, {"2g.12gb", 2, 2}, {"2g.12gb+me", 2, 2}, {"4g.24gb", 4, 4}}},
 		// A100 and A800 of 40 GB
 		sevenSlices(5, 10, 20, 40, 0x20b0, 0x20b1, 0x20f1, 0x20f6),
 		// A100, A800, H100 and H800 of 80 GB
@@ -51,20 +51,20 @@ func migCards() []migCard {
 	}
 }
 
-// sevenSlices is cards with seven slices of computing and eight of memory, by the GB that
-// their parts have of it.
+// sevenSlices returns GPUs with seven compute slices and eight memory slices. The arguments are the
+// memory in GB of profiles with one, two, four and eight memory slices.
 func sevenSlices(eighth, quarter, half, whole int, ids ...DeviceID) migCard {
-	var parts []migPart
+	var parts []migProfile
 	for _, p := range []struct {
 		compute, memory, gb int
 		more                string
 	}{{1, 1, eighth, ""}, {1, 1, eighth, "+me"}, {1, 2, quarter, ""}, {2, 2, quarter, ""}, {3, 4, half, ""}, {4, 4, half, ""}, {7, 8, whole, ""}} {
-		parts = append(parts, migPart{fmt.Sprintf("%dg.%dgb%s", p.compute, p.gb, p.more), p.compute, p.memory})
+		parts = append(parts, migProfile{fmt.Sprintf("%dg.%dgb%s", p.compute, p.gb, p.more), p.compute, p.memory})
 	}
 	return migCard{ids, migSlices, 8, parts}
 }
 
-// migCard is what is known of the parts of a GPU.
+// migCard returns the known MIG profiles of a GPU.
 func (d Device) migCard() (card migCard, known bool) {
 	for _, c := range migCards() {
 		if slices.ContainsFunc(c.ids, func(id DeviceID) bool { return id.String() == d.PCI.Device }) {
@@ -74,14 +74,14 @@ func (d Device) migCard() (card migCard, known bool) {
 	return migCard{}, false
 }
 
-// refuse says why the card cannot be divided into these parts. That there is room for
-// all of them is no promise that they can lie side by side.
+// refuse returns an error if the GPU cannot have instances of these profiles. It checks only the
+// number of slices. The driver may still not find a placement for all instances.
 func (c migCard) refuse(profiles []string) error {
 	compute, memory, media := 0, 0, 0
 	for _, p := range profiles {
-		i := slices.IndexFunc(c.parts, func(has migPart) bool { return has.name == p })
+		i := slices.IndexFunc(c.parts, func(has migProfile) bool { return has.name == p })
 		if i < 0 {
-			return fmt.Errorf("has no part %s: it has %s", p, strings.Join(c.names(), ", "))
+			return fmt.Errorf("has no MIG profile %s: it has %s", p, strings.Join(c.names(), ", "))
 		}
 		compute, memory = compute+c.parts[i].compute, memory+c.parts[i].memory
 		if strings.HasSuffix(p, "+me") {
@@ -90,11 +90,11 @@ func (c migCard) refuse(profiles []string) error {
 	}
 	switch parts := strings.Join(profiles, ", "); {
 	case compute > c.compute:
-		return fmt.Errorf("has %d slices to compute with, and %s take %d", c.compute, parts, compute)
+		return fmt.Errorf("has %d compute slices, but %s need %d", c.compute, parts, compute)
 	case memory > c.memory:
-		return fmt.Errorf("has %d slices of memory, and %s take %d", c.memory, parts, memory)
+		return fmt.Errorf("has %d memory slices, but %s need %d", c.memory, parts, memory)
 	case media > 1:
-		return fmt.Errorf("has one part with media extensions (+me), and %s are %d", parts, media)
+		return fmt.Errorf("supports one instance with media extensions (+me), but %s are %d", parts, media)
 	}
 	return nil
 }

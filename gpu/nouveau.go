@@ -11,32 +11,30 @@ import (
 
 const (
 	nouveauFile = "/etc/modprobe.d/airgap-nouveau.conf"
-	nouveauText = ours + "# nouveau and NVIDIA's driver cannot have the same card.\nblacklist nouveau\noptions nouveau modeset=0\n"
+	nouveauText = ours + "# nouveau and NVIDIA's driver cannot use the same GPU.\nblacklist nouveau\noptions nouveau modeset=0\n"
 	nouveauUndo = undoDir + "/nouveau.json"
 )
 
-// NouveauStep keeps nouveau, the kernel's own driver, off the cards, now and at
-// every boot. It ends with a *RebootError where nouveau is in use: it has the
-// console, and nobody takes that from it.
+// NouveauStep blocks nouveau, the kernel's driver for NVIDIA GPUs, now and at every boot. It returns a
+// *RebootError if nouveau is in use, for example by the console.
 //
-// A host whose kernels have no nouveau has nothing to keep off. Undo lets it have
-// the cards again.
+// It does nothing on a host with kernels without nouveau. Undo removes the block.
 func NouveauStep(s Setup) step.Step {
 	n := nouveau{s}
 	return step.Step{
-		Name: "nouveau", Title: "Keep nouveau off the GPUs",
+		Name: "nouveau", Title: "Block the nouveau driver",
 		Done: n.done, Plan: n.plan, Run: n.off, Undo: n.on,
 	}
 }
 
-// nouveau is a host on which nouveau is to leave the cards alone.
+// nouveau is NouveauStep on a host.
 type nouveau struct{ Setup }
 
-// nouveauRecord is what was done for it. An image that is due was made before the
-// file came, or went.
+// nouveauRecord records the work of the step. An image is due if it is older than the creation or the
+// removal of nouveauFile.
 type nouveauRecord struct {
-	Images []string `json:"images"` // by kernel
-	Due    []string `json:"due"`    // of these
+	Images []string `json:"images"` // kernels with an image
+	Due    []string `json:"due"`    // kernels with an image that is due
 }
 
 func (n nouveau) done(context.Context) (bool, error) {
@@ -61,16 +59,16 @@ func (n nouveau) plan(context.Context) ([]string, error) {
 		changes = append(changes, change)
 	}
 	for _, kernel := range due {
-		changes = append(changes, "make "+image(kernel)+" anew")
+		changes = append(changes, "re-create "+image(kernel))
 	}
 	if n.loaded("nouveau") {
-		changes = append(changes, "unload nouveau, or ask for a reboot where it is in use")
+		changes = append(changes, "unload nouveau, or request a reboot if it is in use")
 	}
 	return changes, err
 }
 
-// due are the kernels whose initramfs is older than the file, and what is to
-// be done about the file.
+// due returns the kernels with an initramfs that is older than nouveauFile, and the planned change of
+// that file.
 func (n nouveau) due() (due []string, change string, err error) {
 	if change, err = host.PlanFile(n.path(nouveauFile), []byte(nouveauText), 0o644); err != nil {
 		return nil, "", err
@@ -103,7 +101,7 @@ func (n nouveau) off(ctx context.Context) error {
 	return n.unload(ctx)
 }
 
-// unload tries only where nobody uses it: the kernel counts a console, too.
+// unload unloads nouveau only if it is not in use; the kernel also counts a console as a user.
 func (n nouveau) unload(ctx context.Context) error {
 	if !n.loaded("nouveau") {
 		return nil
@@ -118,10 +116,10 @@ func (n nouveau) unload(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return &RebootError{Why: "nouveau has the GPUs and is in use; it is kept off from the next boot on"}
+	return &RebootError{Why: "nouveau is in use; it is blocked from the next boot on"}
 }
 
-// on takes back what the record says, and nothing without one.
+// on undoes the recorded changes. It does nothing without a record.
 func (n nouveau) on(ctx context.Context) error {
 	record, err := host.ReadJSON[nouveauRecord](n.path(nouveauUndo))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 const nouveauDep = "kernel/drivers/gpu/drm/nouveau/nouveau.ko.xz: kernel/drivers/gpu/drm/ttm/ttm.ko.xz\n"
 
-// withNouveau has it for two kernels, one of which has an initramfs.
+// withNouveau returns a host with nouveau for two kernels.
 func withNouveau(t *testing.T) (*machine, Setup) {
 	m, s := newMachine(t)
 	m.put(t, "lib/modules/5.14.0-1.el9.x86_64/modules.dep", nouveauDep)
@@ -24,7 +24,7 @@ func withNouveau(t *testing.T) (*machine, Setup) {
 	return m, s
 }
 
-// dracut is the command that makes a kernel's image beside its place.
+// dracut returns the command that creates a kernel's image under a temporary name.
 func dracut(kernel string) string {
 	return "dracut --force /boot/.initramfs-" + kernel + ".img.airgap-new " + kernel
 }
@@ -34,7 +34,7 @@ func TestNouveauIsKeptOff(t *testing.T) {
 	before := m.files(t)
 	st := NouveauStep(s)
 	holds(t, st.Done, false)
-	want := []string{"write " + s.path(nouveauFile) + " (new)", "make /boot/initramfs-5.14.0-1.el9.x86_64.img anew", "make /boot/initramfs-5.14.0-2.el9.x86_64.img anew"}
+	want := []string{"write " + s.path(nouveauFile) + " (new)", "re-create /boot/initramfs-5.14.0-1.el9.x86_64.img", "re-create /boot/initramfs-5.14.0-2.el9.x86_64.img"}
 	if plan, err := st.Plan(t.Context()); err != nil || !slices.Equal(plan, want) {
 		t.Errorf("plan %q, %v", plan, err)
 	}
@@ -50,22 +50,22 @@ func TestNouveauIsKeptOff(t *testing.T) {
 		t.Errorf("the image is %q", got)
 	}
 
-	m.remove(t, "boot/initramfs-5.14.0-1.el9.x86_64.img") // the kernel was removed since
+	m.remove(t, "boot/initramfs-5.14.0-1.el9.x86_64.img") // a removed kernel
 	before = slices.DeleteFunc(before, func(name string) bool { return name == "boot/initramfs-5.14.0-1.el9.x86_64.img" })
-	for range 2 { // the second finds nothing to do
+	for range 2 { // the second run has nothing to do
 		if err := st.Undo(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if after := m.files(t); !slices.Equal(before, after) {
-		t.Errorf("undo left %q", after)
+		t.Errorf("after the undo: %q", after)
 	}
 	if got := m.ran("dracut")[2:]; !slices.Equal(got, made[1:]) {
 		t.Errorf("undo ran %q", got)
 	}
 }
 
-// TestNouveauNowhere: a minimal kernel has none, so nothing is written.
+// TestNouveauNowhere checks that the step writes nothing if the kernels do not have nouveau.
 func TestNouveauNowhere(t *testing.T) {
 	m, s := newMachine(t)
 	m.put(t, "lib/modules/5.14.0-1.el9.x86_64/modules.dep", "kernel/fs/ext4/ext4.ko.xz:\n")
@@ -75,8 +75,8 @@ func TestNouveauNowhere(t *testing.T) {
 	}
 }
 
-// TestNouveauAfterACut: the image that was being made is made again, and the other.
-func TestNouveauAfterACut(t *testing.T) {
+// TestNouveauInterrupted checks that the next run re-creates the interrupted image and the other one.
+func TestNouveauInterrupted(t *testing.T) {
 	m, s := withNouveau(t)
 	draft := "boot/.initramfs-5.14.0-2.el9.x86_64.img.airgap-new"
 	fine := m.answers["dracut --force /"+draft]
@@ -84,7 +84,7 @@ func TestNouveauAfterACut(t *testing.T) {
 	m.put(t, draft, "half of")
 	st := NouveauStep(s)
 	if err := st.Run(t.Context()); err == nil || m.has(draft) || m.get("boot/initramfs-5.14.0-2.el9.x86_64.img") != "an image" {
-		t.Fatalf("dracut failed, the step said %v; a draft is there: %t", err, m.has(draft))
+		t.Fatalf("dracut failed: got %v; a draft exists: %t", err, m.has(draft))
 	}
 	holds(t, st.Done, false)
 	m.answers["dracut --force /"+draft] = fine
@@ -103,7 +103,7 @@ func TestNouveauLoaded(t *testing.T) {
 	if _, is := errors.AsType[*RebootError](err); !is || len(m.ran("modprobe")) > 0 {
 		t.Errorf("in use: %v, ran %q", err, m.calls)
 	}
-	mustSay(t, err, "then run the same command again", "this host has to be rebooted: nouveau has the GPUs")
+	mustSay(t, err, "then run the same command again", "this host requires a reboot: nouveau is in use")
 	holds(t, st.Done, false)
 	m.put(t, "sys/module/nouveau/refcnt", "0\n")
 	m.does("modprobe -r nouveau", func() { m.remove(t, "sys/module/nouveau") })

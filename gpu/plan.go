@@ -10,40 +10,39 @@ import (
 	"airgap.dev/airgap/internal/enterprise"
 )
 
-// Server is what a plan has to know of a host with cards: its facts.
+// Server has the facts of a host with GPUs that a plan needs.
 type Server struct {
 	OS       string   // "el9"
-	Kernels  []string // as uname -r has them, the running one first
-	Core     string   // release of the newest kernel-core; "" where none is installed
-	Compiler int      // major version of the gcc that the running kernel was built with; 0: unknown
+	Kernels  []string // releases as in uname -r, the running one first
+	Core     string   // release of the newest installed kernel-core; "" for none
+	Compiler int      // major version of the gcc that built the running kernel; 0: unknown
 	Devices  []Device
 }
 
-// Plan is what a host's cards take.
+// Plan is the driver and the packages that a host's GPUs require.
 type Plan struct {
 	Choice Choice
-	// Driver are packages that have to be of one version, which begins with that of
-	// the branch. "{version}" in a name stands for it.
+	// Driver are packages that must all have the same version, of the chosen branch. "{version}" in
+	// a name is the placeholder for it.
 	Driver []string
-	// Packages are those whose version matters to themselves alone.
+	// Packages are packages of any version.
 	Packages []string
 }
 
-// Module is the module of dnf under which NVIDIA's repositories have each branch
-// as a stream.
+// Module is the dnf module in NVIDIA's repositories that has each branch as a stream.
 const Module = "nvidia-driver"
 
-// Toolkit has nvidia-ctk, nvidia-cdi-hook and nvidia-container-runtime.
+// toolkit contains nvidia-ctk, nvidia-cdi-hook and nvidia-container-runtime.
 const toolkit = "nvidia-container-toolkit-base"
 
-// ErrNoCard says that a server has no card that containers can have.
-var ErrNoCard = errors.New("there is no card on its PCI bus that containers can have")
+// ErrNoCard means that a server has no GPU for containers.
+var ErrNoCard = errors.New("its PCI bus has no GPU for containers")
 
-// Plan decides what the server needs. Names are those of NVIDIA's repositories
-// for Enterprise Linux, compute-only (NVIDIA: driver installation guide, Red Hat
-// Enterprise Linux); precompiled modules are called after driver and kernel
-// (NVIDIA/yum-packaging-precompiled-kmod). What no driver can drive is refused, and so
-// is a card that cannot be divided as the section has it.
+// Plan returns the driver and the packages that the server needs. The names are those of NVIDIA's
+// repositories for Enterprise Linux, compute-only (NVIDIA: driver installation guide, Red Hat
+// Enterprise Linux). The names of precompiled modules contain the versions of driver and kernel
+// (NVIDIA/yum-packaging-precompiled-kmod). It returns an error if no driver supports a GPU, or if a
+// GPU does not support the MIG profiles of the section.
 func (c Config) Plan(s Server) (Plan, error) {
 	if err := c.MIG.refuse(s.Devices); err != nil {
 		return Plan{}, err
@@ -75,11 +74,11 @@ func (c Config) Plan(s Server) (Plan, error) {
 		p.Packages = append(p.Packages, "dkms")
 	}
 	if c.Source == DKMS && !enterprise.Of(s.OS).NoMatchedDevel && s.Core != "" {
-		// EPEL's dkms wants it, and what is installed already must do: the newest one
-		// would bring a kernel of its own, without most of its modules.
+		// EPEL's dkms requires it. It must match the installed kernel-core: the newest one would
+		// install another kernel without most of its modules.
 		p.Packages = append(p.Packages, "kernel-devel-matched-"+s.Core)
 	}
-	if HasSwitches(s.Devices) { // NVIDIA's installer has no fabric manager: a package of its very version does
+	if HasSwitches(s.Devices) { // NVIDIA's installer has no fabric manager; the package must have exactly its version
 		p.Driver = append(p.Driver, fabricPackage(choice.Branch))
 	}
 	if HasHiddenSwitches(s.Devices) {
@@ -88,8 +87,8 @@ func (c Config) Plan(s Server) (Plan, error) {
 	return p, nil
 }
 
-// Version is what the versions of the Driver packages begin with: "580.", or the
-// whole of it where the installer's name says it.
+// Version returns the prefix of the versions of the Driver packages: "580.", or the full version from
+// the installer's name.
 func (c Config) Version(p Plan) string {
 	if c.Source == Runfile {
 		return c.InstallerVersion()
@@ -97,8 +96,8 @@ func (c Config) Version(p Plan) string {
 	return fmt.Sprintf("%d.", p.Choice.Branch)
 }
 
-// Choose is the driver for a host's cards, as the section wishes it; some is false
-// where it has none that containers can have.
+// Choose returns the driver for a host's GPUs that matches the section; some is false if the host has
+// no GPU for containers.
 func (c Config) Choose(devices []Device) (choice Choice, some bool, err error) {
 	w := Wish{Branch: c.Branch, Flavour: c.Flavour}
 	if c.Source == Runfile {
@@ -107,9 +106,9 @@ func (c Config) Choose(devices []Device) (choice Choice, some bool, err error) {
 	return Choose(devices, w)
 }
 
-// fabricPackage is the fabric manager's in NVIDIA's repositories, which had another name
-// before branch 580 (NVIDIA/gpu-driver-container#585; before 470, one with the
-// branch in it: NVIDIA/yum-packaging-fabric-manager#1).
+// fabricPackage returns the package of the fabric manager in NVIDIA's repositories. It had another name
+// before branch 580 (NVIDIA/gpu-driver-container#585); before 470 the name contained the branch
+// (NVIDIA/yum-packaging-fabric-manager#1).
 func fabricPackage(branch int) string {
 	if branch < 580 {
 		return "nvidia-fabric-manager"
@@ -117,7 +116,7 @@ func fabricPackage(branch int) string {
 	return "nvidia-fabricmanager"
 }
 
-// modules are the packages with the kernel's modules.
+// modules returns the packages with the kernel modules.
 func (c Config) modules(choice Choice, kernels []string) []string {
 	if c.Source == DKMS {
 		if choice.Flavour == Open {
@@ -136,16 +135,16 @@ func (c Config) modules(choice Choice, kernels []string) []string {
 	return all
 }
 
-// withoutSystem leaves "5.14.0-570.18.1" of "5.14.0-570.18.1.el9_6.x86_64".
+// withoutSystem reduces "5.14.0-570.18.1.el9_6.x86_64" to "5.14.0-570.18.1".
 var withoutSystem = regexp.MustCompile(`\.el\d.*$`)
 
-// builders are what a module is built with, for each kernel: its own headers, and
-// a compiler of the version that it was built with itself.
+// builders returns the packages for the build of a module: for each kernel its headers, and a compiler
+// of the version that built the kernel.
 func (s Server) builders() []string {
 	all := []string{"kernel-headers", "make", "elfutils-libelf-devel", "gcc"}
 	for _, k := range s.Kernels {
 		devel := "kernel-devel-"
-		if oracles(k) {
+		if isOracle(k) {
 			devel = "kernel-uek-devel-"
 		}
 		all = append(all, devel+k)
@@ -156,31 +155,30 @@ func (s Server) builders() []string {
 	return all
 }
 
-// compilers refuses a kernel of Oracle's that the host has yet to boot: it may be built by
-// another compiler than the system's, and the running kernel, Red Hat's, does not tell.
+// compilers returns an error if a Red Hat kernel runs and an Oracle kernel boots next: the Oracle kernel
+// may be built with another compiler, which is known only when it runs.
 func (s Server) compilers() error {
-	if len(s.Kernels) == 0 || oracles(s.Kernels[0]) {
+	if len(s.Kernels) == 0 || isOracle(s.Kernels[0]) {
 		return nil
 	}
 	for _, k := range s.Kernels[1:] {
-		if oracles(k) {
-			return fmt.Errorf("it runs %s and boots %s next, and only when that runs is it known which compiler builds the driver for it: reboot into it and run airgap survey again", s.Kernels[0], k)
+		if isOracle(k) {
+			return fmt.Errorf("it runs %s and boots %s next, and the compiler for the driver is known only when that kernel runs: reboot into it and run airgap survey again", s.Kernels[0], k)
 		}
 	}
 	return nil
 }
 
-// oracles tells Oracle's own kernel from Red Hat's, whose compiler is the system's.
-func oracles(kernel string) bool { return strings.Contains(kernel, "uek") }
+// isOracle reports whether a kernel is Oracle's. Red Hat's kernels are built with the system's compiler.
+func isOracle(kernel string) bool { return strings.Contains(kernel, "uek") }
 
-// gccVersion is in the kernel's own words, /proc/version:
+// gccVersion matches the compiler in /proc/version:
 //
 //	Linux version 5.14.0-427.13.1.el9_4.x86_64 (mockbuild@…) (gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3), GNU ld version …
 //	Linux version 6.12.0-100.28.2.el10uek.x86_64 (mockbuild@…) (gcc (GCC) 14.2.1 …
 var gccVersion = regexp.MustCompile(`\bgcc(?: \([^)]*\)| version)? (\d+)\.\d`)
 
-// Compiler is the major version of the gcc that built the kernel that says so in
-// /proc/version; 0 where it says nothing of gcc.
+// Compiler returns the major version of the gcc in /proc/version; 0 if it names no gcc.
 func Compiler(procVersion string) int {
 	m := gccVersion.FindStringSubmatch(procVersion)
 	if m == nil {

@@ -14,27 +14,26 @@ import (
 	"airgap.dev/airgap/manifests"
 )
 
-// Where NVIDIA's device plugin runs, and what nodes and pods are told by.
+// Names of NVIDIA's device plugin, and of the label and the RuntimeClass for nodes and pods.
 const (
 	PluginNamespace = "kube-system"
 	PluginName      = "nvidia-device-plugin" // of DaemonSet and ConfigMap
-	// LabelGPU is on nodes whose cards the plugin gives out: "true".
+	// LabelGPU is the label of nodes on which the plugin runs; its value is "true".
 	LabelGPU = "airgap.dev/gpu"
-	// RuntimeClass is for pods that want nvidia-container-runtime itself. The
-	// runtimes have a handler of this name.
+	// RuntimeClass is for pods that require nvidia-container-runtime. The runtimes have a handler of
+	// this name.
 	RuntimeClass = "nvidia"
 )
 
-// Plugin is NVIDIA's device plugin, which tells the kubelets of cards and gives
-// them out by CDI.
+// Plugin is NVIDIA's device plugin. It registers GPUs with the kubelets and allocates them through CDI.
 type Plugin struct {
 	Image       string // NAME:TAG@DIGEST
 	MIGStrategy string // none, single or mixed; "" is none
-	TimeSlices  int    // how many pods get each card in turn; 0 and 1: one alone
+	TimeSlices  int    // number of pods that share a GPU; 0 and 1: one pod
 }
 
-// Objects are the plugin's: RuntimeClass, ConfigMap, DaemonSet. The pods carry the
-// configuration's hash, so that a new one restarts them.
+// Objects returns the plugin's RuntimeClass, ConfigMap and DaemonSet. The pods have the hash of the
+// configuration, so that a new configuration restarts them.
 func (p Plugin) Objects() ([]*unstructured.Unstructured, error) {
 	config, err := p.config()
 	if err != nil {
@@ -47,9 +46,9 @@ func (p Plugin) Objects() ([]*unstructured.Unstructured, error) {
 	})
 }
 
-// config is the plugin's file, version v1 (k8s-device-plugin 0.19, api/config/v1).
-// It knows shares of a whole card and, where cards are divided alike, of an
-// instance, which then has the same name; mixed instances are not shared.
+// config returns the plugin's configuration, version v1 (k8s-device-plugin 0.19, api/config/v1). It
+// shares whole GPUs, and instances with strategy single, which have the same resource name. It does
+// not share mixed instances.
 func (p Plugin) config() ([]byte, error) {
 	strategy := p.MIGStrategy
 	if strategy == "" {
@@ -68,8 +67,8 @@ func (p Plugin) config() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// PluginStep brings the plugin to the cluster that connect leads to. plugin is asked
-// for when the step's turn has come. A reset of the hosts takes it back.
+// PluginStep applies the plugin to the cluster of connect. It calls plugin when the step runs. A reset
+// of the hosts removes the plugin.
 func PluginStep(plugin func() (Plugin, error), connect func() (*rest.Config, error)) step.Step {
 	applied := manifests.Applied{
 		Connect: connect,
@@ -81,5 +80,5 @@ func PluginStep(plugin func() (Plugin, error), connect func() (*rest.Config, err
 			return p.Objects()
 		},
 	}
-	return applied.Step("gpu-plugin", "Have the kubelets give out GPUs")
+	return applied.Step("gpu-plugin", "Deploy NVIDIA's device plugin")
 }

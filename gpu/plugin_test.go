@@ -19,8 +19,8 @@ import (
 
 const pluginImage = "nvcr.io/nvidia/k8s-device-plugin:v0.19.2@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// TestCluster applies the plugin's objects to a real API server, and labels a Node
-// with the rights of its kubelet.
+// TestCluster applies the plugin's objects to a real API server, and labels a Node with the permissions
+// of its kubelet.
 func TestCluster(t *testing.T) {
 	server := apitest.Start(t, "--allow-privileged", "--authorization-mode=Node", "--enable-admission-plugins=NodeRestriction")
 	admin := server.Client(t)
@@ -57,7 +57,7 @@ func appliesPlugin(t *testing.T, server *apitest.Server, admin kubernetes.Interf
 	}
 }
 
-// brings runs a step that does not hold yet and announces a change; then it holds.
+// brings runs a step. The step must plan a change before, and be done after it.
 func brings(t *testing.T, st step.Step, change string) {
 	t.Helper()
 	if plan, err := st.Plan(t.Context()); err != nil || !slices.Contains(plan, change) {
@@ -79,7 +79,7 @@ func daemonSet(t *testing.T, admin kubernetes.Interface) corev1.PodSpec {
 	return set.Spec.Template.Spec
 }
 
-// template is what the pods' configuration is told by.
+// template returns the annotation with the hash of the pods' configuration.
 func template(t *testing.T, admin kubernetes.Interface) string {
 	t.Helper()
 	set, err := admin.AppsV1().DaemonSets(PluginNamespace).Get(t.Context(), PluginName, metav1.GetOptions{})
@@ -89,7 +89,7 @@ func template(t *testing.T, admin kubernetes.Interface) string {
 	return set.Spec.Template.Annotations["airgap.dev/config"]
 }
 
-// labelsNode: a kubelet may label its own Node so, and no other one.
+// labelsNode checks that a kubelet may set the label on its own Node and on no other.
 func labelsNode(t *testing.T, server *apitest.Server, admin kubernetes.Interface) {
 	for _, name := range []string{"gpu1", "gpu2"} {
 		if _, err := admin.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -119,6 +119,6 @@ func labelsNode(t *testing.T, server *apitest.Server, admin kubernetes.Interface
 		t.Fatal(err)
 	}
 	if err := st.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "somebody") {
-		t.Errorf("a label that somebody else has set: %v", err)
+		t.Errorf("a label that another user has set: %v", err)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Present tells which PCI devices are GPUs: those that containers can
-// have, and those kept for virtual machines. Each is "" where there is none.
+// Present returns summaries of the GPUs for containers and of the GPUs for virtual machines. Each is ""
+// for none.
 func Present(pci []host.PCIDevice) (free, reserved string) {
 	var mine, others []Device
 	for _, d := range Detect(pci) {
@@ -22,16 +22,16 @@ func Present(pci []host.PCIDevice) (free, reserved string) {
 	return Summary(mine), Summary(others)
 }
 
-// Seen is what a host's GPUs and its loaded driver are, in the form of preflight.GPUs.
+// Seen has a host's GPUs and its loaded driver, in the format of preflight.GPUs.
 type Seen struct {
-	Free, Reserved string // as Present has them
-	Driver         string // the loaded driver; "" for none, or one that is not known
-	Required       string // the driver that the GPUs want instead; "" where it will do
-	Unknown        string // why the loaded driver is not known
+	Free, Reserved string // results of Present
+	Driver         string // the loaded driver; "" for none or an unknown one
+	Required       string // the driver that the GPUs require instead; "" if the loaded one supports them
+	Unknown        string // the reason why the loaded driver is unknown
 }
 
-// Look recognizes the GPUs among a host's PCI devices, and the driver by what a loaded one says
-// of itself; text is "" where none is loaded.
+// Look recognizes the GPUs among a host's PCI devices, and the loaded driver from text, the content of
+// /proc/driver/nvidia/version; "" for none.
 func Look(pci []host.PCIDevice, text string) Seen {
 	var s Seen
 	s.Free, s.Reserved = Present(pci)
@@ -45,9 +45,8 @@ func Look(pci []host.PCIDevice, text string) Seen {
 	return s
 }
 
-// loaded tells whether a driver that is there already, by what it
-// says of itself, drives the GPUs that containers can have. want is "" when it
-// does, or when nobody knows.
+// loaded checks whether the loaded driver supports the GPUs for containers. want is "" if it does, or
+// if the GPU is not in the table.
 func loaded(pci []host.PCIDevice, text string) (found, want string, err error) {
 	driver, err := ParseDriver(text)
 	if err != nil {

@@ -17,36 +17,35 @@ import (
 )
 
 const (
-	// runfileDir is where the .run file lies, unpacks itself and compiles: /tmp is
-	// small and noexec on hardened hosts.
+	// runfileDir is the directory in which the .run file unpacks itself and compiles: /tmp is small
+	// and noexec on hardened hosts.
 	runfileDir  = "/var/lib/airgap/gpu"
-	runfileLog  = logDir + "/nvidia-installer.log" // the installer begins it anew each time
-	runfileSaid = logDir + "/nvidia-installer.out" // what it says to a terminal
+	runfileLog  = logDir + "/nvidia-installer.log" // the installer truncates it at each start
+	runfileSaid = logDir + "/nvidia-installer.out" // the installer's output
 	runfileLock = "/run/airgap/nvidia-installer.lock"
 	runfileUndo = undoDir + "/nvidia-installer.json"
-	// exchangeFile is there from when the old driver could not be unloaded until it is: by
-	// its cards' numbers udev would load it at the next boot, whatever modules-load.d says.
+	// exchangeFile exists while an old driver is still loaded. It prevents udev from loading that
+	// driver at the next boot by the GPUs' device IDs, which ignores modules-load.d.
 	exchangeFile = "/etc/modprobe.d/airgap-nvidia-exchange.conf"
-	exchangeText = ours + "# NVIDIA's driver is about to be exchanged: run the same airgap command again.\ninstall nvidia /bin/false\n"
-	// installerLog is NVIDIA's own list of what it has installed, for its
-	// uninstaller. The version comes first (nvidia-installer, backup.c).
+	exchangeText = ours + "# airgap is replacing NVIDIA's driver: run the same airgap command again.\ninstall nvidia /bin/false\n"
+	// installerLog is the list of installed files for NVIDIA's uninstaller. The first line is the
+	// version (nvidia-installer, backup.c).
 	installerLog = "/var/lib/nvidia/log"
 )
 
-// runfileVersion is the version in the name of a .run file, as NVIDIA names them:
-// "580.82.07" of NVIDIA-Linux-x86_64-580.82.07.run.
+// runfileVersion returns the version in the name of a .run file: "580.82.07" for
+// NVIDIA-Linux-x86_64-580.82.07.run.
 func runfileVersion(name string) (string, error) {
 	m := regexp.MustCompile(`^NVIDIA-Linux-\w+-(\d{3,4}(\.\d+){1,2})[^/]*\.run$`).FindStringSubmatch(path.Base(name))
 	if m == nil {
-		return "", fmt.Errorf("read the driver's version: %q is not like NVIDIA-Linux-x86_64-580.82.07.run", path.Base(name))
+		return "", fmt.Errorf("read the driver's version: %q does not match NVIDIA-Linux-x86_64-580.82.07.run", path.Base(name))
 	}
 	return m[1], nil
 }
 
-// RunfileStep installs the driver with NVIDIA's .run file, which open reads from
-// the bundle; Setup has to say which version that is. A driver that something else
-// has installed is left alone, and the step fails. Undo runs NVIDIA's uninstaller,
-// on what this step has installed only.
+// RunfileStep installs the driver with NVIDIA's .run file, which open reads from the bundle. Setup must
+// have its version. The step fails and changes nothing if the host has a driver from another source.
+// Undo runs NVIDIA's uninstaller, only for a driver that this step has installed.
 func RunfileStep(s Setup, open func(context.Context) (io.ReadCloser, error)) step.Step {
 	r := runfile{s, open}
 	return step.Step{
@@ -64,20 +63,20 @@ type runfile struct {
 	open func(context.Context) (io.ReadCloser, error)
 }
 
-// runfileRecord is the version that this step has installed, or began to, and the one of
-// this step's that was there before, until that has come to the end.
+// runfileRecord has the version that this step installs or has installed. During a replacement it also
+// has the previous version of this step.
 type runfileRecord struct {
 	Version string `json:"version"`
 	Before  string `json:"before,omitempty"`
 }
 
-// has tells whether this step has installed that version.
+// has reports whether this step has installed that version.
 func (r runfileRecord) has(version string) bool {
 	return version != "" && (version == r.Version || version == r.Before)
 }
 
-// done wants the module for the running kernel, too: a kernel that came since has
-// none unless DKMS made one. A driver that is kept from loading is none.
+// done also requires the module for the running kernel: a kernel that was installed later has none
+// unless DKMS has built it. A driver that exchangeFile blocks is not done.
 func (r runfile) done() (bool, error) {
 	if r.has(strings.TrimPrefix(exchangeFile, "/")) {
 		return false, nil
@@ -87,7 +86,7 @@ func (r runfile) done() (bool, error) {
 
 func (r runfile) complete() (bool, error) {
 	if _, err := os.Stat(r.path(runfileDir)); !errors.Is(err, fs.ErrNotExist) {
-		return false, err // an interrupted run left it
+		return false, err // left by an interrupted run
 	}
 	installed, err := r.installed()
 	if err != nil || installed == "" || installed != r.Version {
@@ -96,7 +95,7 @@ func (r runfile) complete() (bool, error) {
 	return r.HasModule()
 }
 
-// installed is the version that NVIDIA's installer has installed; "" for none.
+// installed returns the version that NVIDIA's installer has installed; "" for none.
 func (r runfile) installed() (string, error) {
 	text, err := fs.ReadFile(r.Host.FS(), strings.TrimPrefix(installerLog, "/"))
 	version, _, _ := strings.Cut(string(text), "\n")
@@ -104,7 +103,7 @@ func (r runfile) installed() (string, error) {
 }
 
 func (r runfile) install(ctx context.Context) error {
-	if is, err := r.complete(); err != nil || is { // another version was to come, and is not any more
+	if is, err := r.complete(); err != nil || is { // a replacement was started but is no longer needed
 		return errors.Join(err, host.Remove(r.path(exchangeFile)))
 	}
 	if err := r.refuseForeign(); err != nil {
@@ -131,7 +130,7 @@ func (r runfile) install(ctx context.Context) error {
 	if err := r.locked(ctx, compiler, append([]string{"sh", r.path(file)}, r.flags()...)...); err != nil {
 		return r.explain(ctx, "install NVIDIA's driver "+r.Version, err)
 	}
-	// After a power cut the host has to have what the list of files says.
+	// After a power failure the installed files must match installerLog.
 	if err := host.Sync(); err != nil {
 		return err
 	}
@@ -141,8 +140,8 @@ func (r runfile) install(ctx context.Context) error {
 	return host.RemoveTree(r.path(runfileDir))
 }
 
-// begin notes what is to be installed. A driver of this step's that is there stays noted:
-// until the installer has replaced it, it is the one to uninstall.
+// begin records the version to install. It keeps a version that this step has installed before: until
+// the installer has replaced it, Undo must uninstall it.
 func (r runfile) begin() error {
 	record, err := host.ReadJSON[runfileRecord](r.path(runfileUndo))
 	if err != nil {
@@ -159,9 +158,9 @@ func (r runfile) begin() error {
 	return host.WriteJSON(r.path(runfileUndo), begun)
 }
 
-// unload makes room: the installer gives up while a module of NVIDIA's is loaded. One
-// that is in use, the device plugin's for instance, is kept from loading at the next boot;
-// DriverStep loads the new one.
+// unload unloads NVIDIA's modules, because the installer fails while one is loaded. If a module is in
+// use, for example by the device plugin, unload blocks it at the next boot and returns a *RebootError.
+// DriverStep later loads the new one.
 func (r runfile) unload(ctx context.Context) error {
 	if !r.loaded("nvidia") {
 		return host.Remove(r.path(exchangeFile))
@@ -177,8 +176,8 @@ func (r runfile) unload(ctx context.Context) error {
 			return err
 		}
 	}
-	// Each before the ones that it needs. One that is not loaded may not be there at all,
-	// at which modprobe fails.
+	// Each module comes before its dependencies. modprobe fails for modules that do not exist, so only
+	// loaded ones are listed.
 	modules := slices.DeleteFunc([]string{"nvidia_uvm", "nvidia_peermem", "nvidia_drm", "nvidia_modeset", "nvidia"}, func(m string) bool { return !r.loaded(m) })
 	err := r.run(ctx, "modprobe", append([]string{"-r"}, modules...)...)
 	if ctx.Err() != nil {
@@ -188,7 +187,7 @@ func (r runfile) unload(ctx context.Context) error {
 		if err := host.WriteFile(r.path(exchangeFile), []byte(exchangeText), 0o644); err != nil {
 			return err
 		}
-		return &RebootError{Why: "another driver of NVIDIA's is loaded and in use; it is not loaded at the next boot"}
+		return &RebootError{Why: "another driver of NVIDIA is in use; it is blocked at the next boot"}
 	}
 	return host.Remove(r.path(exchangeFile))
 }
@@ -205,8 +204,8 @@ func (r runfile) unpack(ctx context.Context, to string) error {
 	})
 }
 
-// flags are those of nvidia-installer. Compute nodes have no X server and run no
-// 32-bit programs; units for suspend are none of a server's.
+// flags returns the flags of nvidia-installer. Compute nodes need no X server, no 32-bit programs and
+// no units for suspend.
 func (r runfile) flags() []string {
 	flags := []string{
 		"--silent", "--no-x-check", "--no-opengl-files", "--no-install-compat32-libs", "--no-systemd",
@@ -218,7 +217,7 @@ func (r runfile) flags() []string {
 	return flags
 }
 
-// flavour is said in two ways: the later one came with branch 560.
+// flavour returns the flag for the kernel module. Branch 560 has introduced a new flag.
 func (r runfile) flavour() string {
 	switch {
 	case r.Driver.Branch >= 560:
@@ -235,8 +234,8 @@ func (s Setup) has(name string) bool {
 	return err == nil
 }
 
-// locked runs a command, in its environment, that goes on when airgap is killed: the
-// lock, which it holds to its end, makes the next run wait for it.
+// locked runs a command that continues if airgap is killed. The command holds a lock until its end, so
+// the next run waits for it.
 func (r runfile) locked(ctx context.Context, env []string, argv ...string) error {
 	for _, dir := range []string{logDir, path.Dir(runfileLock), runfileDir} {
 		if err := os.MkdirAll(r.path(dir), 0o755); err != nil {
@@ -250,26 +249,25 @@ func (r runfile) locked(ctx context.Context, env []string, argv ...string) error
 	return err
 }
 
-// explain adds the end of the installer's log and of the compiler's, which DKMS
-// writes elsewhere.
+// explain adds the end of the installer's log and of the compiler's log, which DKMS writes to another
+// file.
 func (r runfile) explain(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	f := &Failure{What: what, Err: err, Next: runfileLog + " has all of it"}
+	f := &Failure{What: what, Err: err, Next: "read the full log: " + runfileLog}
 	for _, log := range []string{runfileLog, "/var/lib/dkms/nvidia/" + r.Version + "/build/make.log"} {
 		text, err := fs.ReadFile(r.Host.FS(), strings.TrimPrefix(log, "/"))
 		if err == nil {
-			f.Said += log + " ends:\n" + lastLines(string(text), 12) + "\n"
+			f.Said += log + " ends with:\n" + lastLines(string(text), 12) + "\n"
 		}
 	}
 	f.Said = strings.TrimSpace(f.Said)
 	return f
 }
 
-// refuseForeign stops before files of a package are overwritten: the next update of
-// either would leave two versions mixed. What an interrupted run of this step has left
-// is its own.
+// refuseForeign returns an error if a package has installed the driver: after the next update of either
+// one the host would have two versions. Files of an interrupted run of this step are allowed.
 func (r runfile) refuseForeign() error {
 	installed, err := r.installed()
 	if err != nil {
@@ -285,13 +283,14 @@ func (r runfile) refuseForeign() error {
 	}
 	return &Failure{
 		What: "install NVIDIA's driver " + r.Version,
-		Err:  fmt.Errorf("this host has driver files that no .run file has installed: %s", libraries[0].path),
-		Next: "remove that driver (rpm -qf " + libraries[0].path + " names its package), or use it: gpu.source: dkms or host",
+		Err:  fmt.Errorf("this host has driver files from another source than a .run file: %s", libraries[0].path),
+		Next: "remove that driver (find its package with rpm -qf " + libraries[0].path + "), or use it: set gpu.source: dkms or host",
 	}
 }
 
-// refuseHalf: NVIDIA's uninstaller is what a run of its installer writes last.
-func (r runfile) refuseHalf(version, installed string) error {
+// refuseIncomplete returns an error if the installation is incomplete: the installer writes NVIDIA's
+// uninstaller last.
+func (r runfile) refuseIncomplete(version, installed string) error {
 	libraries, err := r.libraries()
 	if err != nil {
 		return err
@@ -301,8 +300,8 @@ func (r runfile) refuseHalf(version, installed string) error {
 		return nil
 	}
 	return &Failure{
-		What: "uninstall NVIDIA's driver " + version, Err: errors.New("its installation was interrupted, and there is no uninstaller yet"),
-		Next: "run the same airgap install, or join, again until it goes on from here, then airgap reset",
+		What: "uninstall NVIDIA's driver " + version, Err: errors.New("the installation was interrupted before it wrote the uninstaller"),
+		Next: "run the same airgap install or airgap join again until it passes this step, then run airgap reset",
 	}
 }
 
@@ -318,7 +317,7 @@ func (r runfile) uninstall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.refuseHalf(record.Version, installed); err != nil {
+	if err := r.refuseIncomplete(record.Version, installed); err != nil {
 		return err
 	}
 	if record.has(installed) {

@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// thisHost runs commands on this machine, and has its files in a temporary directory.
+// thisHost runs commands on this machine, with its files in a temporary directory.
 type thisHost struct {
 	host.Local
 	root string
@@ -24,9 +24,8 @@ type thisHost struct {
 
 func (h thisHost) FS() fs.FS { return os.DirFS(h.root) }
 
-// installer is a .run file that does what NVIDIA's does as far as a host shows it:
-// its list, a library, a module; and the uninstaller that takes them back. A command
-// gets no environment of ours, so the host's root stands in them.
+// installer is a fake .run file. It installs a list of files, a library, a module, and an uninstaller
+// that removes them. Commands get no environment of the test, so they contain the host's root.
 func installer(root string) string {
 	return strings.ReplaceAll(installerText, "$ROOT", root)
 }
@@ -66,8 +65,8 @@ func (m *machine) bundle(context.Context) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(installer(m.root))), nil
 }
 
-// TestRunfileOverAnother: a loaded driver in use goes with a reboot, after which udev does
-// not load it again, and the new one comes.
+// TestRunfileOverAnother checks that a loaded driver in use requires a reboot, that udev does not load
+// it again, and that the step then installs the new one.
 func TestRunfileOverAnother(t *testing.T) {
 	m, s := withRunfile(t)
 	for _, module := range []string{"nvidia", "nvidia_modeset", "nvidia_drm", "nvidia_uvm"} {
@@ -89,12 +88,12 @@ func TestRunfileOverAnother(t *testing.T) {
 		m.remove(t, "sys/module/"+module)
 	}
 	if err := RunfileStep(s, m.bundle).Run(t.Context()); err != nil || !m.has("called") || m.has(exchangeFile) {
-		t.Errorf("after the boot: %v; nvidia is kept from loading: %t", err, m.has(exchangeFile))
+		t.Errorf("after the boot: %v; nvidia is blocked: %t", err, m.has(exchangeFile))
 	}
 }
 
-// TestRunfileNewerStops: a newer .run file stops before it has replaced the driver of this
-// step's. Reset uninstalls that all the same, also when the older bundle is back.
+// TestRunfileNewerStops checks that a reset uninstalls the driver of this step if a newer .run file has
+// failed before it replaced it, also after a return to the older bundle.
 func TestRunfileNewerStops(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		m, older := withRunfile(t)
@@ -111,24 +110,25 @@ func TestRunfileNewerStops(t *testing.T) {
 		for range 2 {
 			err := RunfileStep(newer, m.bundle).Run(t.Context())
 			if _, is := errors.AsType[*RebootError](err); !is {
-				t.Fatalf("the newer one: %v", err)
+				t.Fatalf("newer version: %v", err)
 			}
 		}
-		if back { // the older one is to be loaded at boot again
+		if back { // the older version must load at boot again
 			st := RunfileStep(older, m.bundle)
 			holds(t, st.Done, false)
 			if err := st.Run(t.Context()); err != nil || m.has(exchangeFile) {
-				t.Errorf("back to the older one: %v", err)
+				t.Errorf("return to the older version: %v", err)
 			}
 			holds(t, st.Done, true)
 		}
 		if err := RunfileStep(Setup{Host: older.Host, Root: older.Root}, nil).Undo(t.Context()); err != nil || !m.has("uninstalled") || m.has(installerLog) || m.has(runfileUndo) || m.has(exchangeFile) {
-			t.Errorf("back to the older one: %t; reset: %v; uninstalled: %t", back, err, m.has("uninstalled"))
+			t.Errorf("return to the older version: %t; reset: %v; uninstalled: %t", back, err, m.has("uninstalled"))
 		}
 	}
 }
 
-// TestExchangeGivenUp: a driver that comes in another way now is loaded at boot.
+// TestExchangeGivenUp checks that a driver from another source loads at boot after an abandoned
+// replacement.
 func TestExchangeGivenUp(t *testing.T) {
 	m, s := withDriver(t)
 	if err := DriverStep(s).Run(t.Context()); err != nil {
@@ -138,20 +138,20 @@ func TestExchangeGivenUp(t *testing.T) {
 	m.put(t, exchangeFile, exchangeText)
 	holds(t, DriverStep(s).Done, false)
 	if err := DriverStep(s).Run(t.Context()); err != nil || m.has(exchangeFile) {
-		t.Errorf("%v; it is kept from loading: %t", err, m.has(exchangeFile))
+		t.Errorf("%v; it is blocked: %t", err, m.has(exchangeFile))
 	}
 }
 
-// TestRunfileCut: the power goes amid NVIDIA's installer, which has its list and its
-// library on the disk and no uninstaller yet, or only the library. The next run goes on;
-// until then reset says so, and forgets nothing.
-func TestRunfileCut(t *testing.T) {
+// TestRunfileInterrupted covers a power failure during NVIDIA's installer, with the list and the library
+// on disk and no uninstaller, or only the library. The next run continues. Until then a reset returns
+// an error and keeps its record.
+func TestRunfileInterrupted(t *testing.T) {
 	for _, lost := range []string{"", "var/lib/nvidia/log"} {
 		m, s := withRunfile(t)
 		m.put(t, "cut", "")
 		st := RunfileStep(s, m.bundle)
 		if err := st.Run(t.Context()); err == nil {
-			t.Fatal("it was cut, and nobody says so")
+			t.Fatal("the interrupted run returned no error")
 		}
 		if lost != "" {
 			m.remove(t, lost)
@@ -187,9 +187,9 @@ func TestRunfile(t *testing.T) {
 		}
 	}
 	if m.has(runfileDir) {
-		t.Error("the .run file is still there")
+		t.Error("the .run file still exists")
 	}
-	// A kernel that came since has no module.
+	// A kernel that was installed later has no module.
 	m.put(t, "proc/sys/kernel/osrelease", "5.14.0-9.el9.x86_64\n")
 	holds(t, st.Done, false)
 	for range 2 {
@@ -204,12 +204,11 @@ func TestRunfile(t *testing.T) {
 		return slices.Contains([]string{"called", "uninstalled", strings.TrimPrefix(runfileSaid, "/"), strings.TrimPrefix(runfileLock, "/")}, name)
 	})
 	if !slices.Equal(before, after) {
-		t.Errorf("undo left %q of %q", after, before)
+		t.Errorf("after the undo: %q, before: %q", after, before)
 	}
 }
 
-// TestRunfileCompiler: the installer finds the compiler that the running kernel was
-// built with first.
+// TestRunfileCompiler checks that the compiler of the running kernel is first in the installer's PATH.
 func TestRunfileCompiler(t *testing.T) {
 	for toolset, want := range map[string]bool{"opt/rh/gcc-toolset-14/root/usr/bin/gcc": true, "opt/rh/gcc-toolset-13/root/usr/bin/gcc": false} {
 		m, s := withRunfile(t)
@@ -219,20 +218,20 @@ func TestRunfileCompiler(t *testing.T) {
 			t.Fatal(err)
 		}
 		if first := " PATH=" + s.path(path.Dir(toolset)) + ":" + os.Getenv("PATH"); strings.Contains(m.get("called"), first) != want {
-			t.Errorf("with %s it was called as %s", toolset, m.get("called"))
+			t.Errorf("with %s: called as %s", toolset, m.get("called"))
 		}
 	}
 }
 
-// TestRunfileFails: the log's end is told, and where all of it is; the next run
-// begins anew.
+// TestRunfileFails checks that the error has the end of the log and its path, and that the next run
+// starts again.
 func TestRunfileFails(t *testing.T) {
 	m, s := withRunfile(t)
 	m.put(t, "broken", "")
 	m.put(t, "var/lib/dkms/nvidia/580.82.07/build/make.log", strings.Repeat("CC [M] x.o\n", 50)+"error: implicit declaration of function\n")
 	st := RunfileStep(s, m.bundle)
 	err := st.Run(t.Context())
-	mustSay(t, err, runfileLog, "install NVIDIA's driver 580.82.07", "ERROR: Unable to find the kernel source tree", "/make.log ends:\nCC [M] x.o", "implicit declaration")
+	mustSay(t, err, runfileLog, "install NVIDIA's driver 580.82.07", "ERROR: Unable to find the kernel source tree", "/make.log ends with:\nCC [M] x.o", "implicit declaration")
 	holds(t, st.Done, false)
 	m.remove(t, "broken")
 	if err := st.Run(t.Context()); err != nil {
@@ -241,13 +240,13 @@ func TestRunfileFails(t *testing.T) {
 	holds(t, st.Done, true)
 }
 
-// TestRunfileBesideAPackage: files of a package are not overwritten, and an undo
-// does not uninstall what it has not installed.
+// TestRunfileBesideAPackage checks that the step does not overwrite files of a package, and that undo
+// does not uninstall them.
 func TestRunfileBesideAPackage(t *testing.T) {
 	m, s := withRunfile(t)
 	m.put(t, "usr/lib64/libnvidia-ml.so.570.10", "")
 	st := RunfileStep(s, m.bundle)
-	mustSay(t, st.Run(t.Context()), "rpm -qf /usr/lib64/libnvidia-ml.so.570.10", "driver files that no .run file has installed: /usr/lib64/libnvidia-ml.so.570.10")
+	mustSay(t, st.Run(t.Context()), "rpm -qf /usr/lib64/libnvidia-ml.so.570.10", "driver files from another source than a .run file: /usr/lib64/libnvidia-ml.so.570.10")
 	m.put(t, strings.TrimPrefix(installerLog, "/"), "570.10\n")
 	if err := errors.Join(st.Undo(t.Context()), host.WriteJSON(s.path(runfileUndo), runfileRecord{Version: "580.82.07"}), st.Undo(t.Context())); err != nil {
 		t.Fatal(err)
@@ -283,9 +282,9 @@ func TestRunfileFlavour(t *testing.T) {
 	}
 }
 
-// TestRunfileThatIsNotWhole: a .run file of which the last bytes are refused is not run,
-// and nothing of it stays. Before it there are more bytes than a pipe or a buffer takes.
-func TestRunfileThatIsNotWhole(t *testing.T) {
+// TestRunfileIncomplete checks that a .run file with an error at its end does not run, and that no part
+// of it remains. The data before the error is larger than a pipe or a buffer.
+func TestRunfileIncomplete(t *testing.T) {
 	m, s := withRunfile(t)
 	refused := errors.New("SHA-256 is not the signed one")
 	open := func(context.Context) (io.ReadCloser, error) {
@@ -296,6 +295,6 @@ func TestRunfileThatIsNotWhole(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if left, _ := os.ReadDir(filepath.Join(m.root, runfileDir)); m.has("called") || len(left) > 0 {
-		t.Errorf("it ran: %t; left: %v", m.has("called"), left)
+		t.Errorf("the file ran: %t; remaining: %v", m.has("called"), left)
 	}
 }

@@ -15,9 +15,9 @@ const (
 	runtimeUndo = undoDir + "/nvidia-container-runtime.json"
 )
 
-// RuntimeConfigStep configures nvidia-container-runtime, which pods of RuntimeClass
-// nvidia run under: it hands on to runc, the path of airgap's own, and gives a
-// container no card that Kubernetes has not given it. Undo puts back what was there.
+// RuntimeConfigStep configures nvidia-container-runtime, which runs pods of RuntimeClass nvidia. It
+// calls the program runc, and gives a container only the GPUs that Kubernetes has allocated. Undo
+// restores the previous file.
 func RuntimeConfigStep(s Setup, runc string) step.Step {
 	text := []byte(ours + fmt.Sprintf(runtimeText, runc))
 	return step.Step{
@@ -37,9 +37,9 @@ func RuntimeConfigStep(s Setup, runc string) step.Step {
 	}
 }
 
-// runtimeText is for the toolkit's version 1.20 (api/config/v1). Mode cdi names the
-// cards by CDIFile. An image's NVIDIA_VISIBLE_DEVICES=all, which those of CUDA
-// have, and a pod's annotation would else give all cards to whoever asks.
+// runtimeText is for version 1.20 of the toolkit (api/config/v1). Mode cdi uses the device names of
+// CDIFile. Without these settings, NVIDIA_VISIBLE_DEVICES=all in an image (as in CUDA images) or an
+// annotation of a pod would give it all GPUs.
 const runtimeText = `accept-nvidia-visible-devices-envvar-when-unprivileged = false
 accept-nvidia-visible-devices-as-volume-mounts = false
 
@@ -53,7 +53,7 @@ default-kind = "nvidia.com/gpu"
 spec-dirs = ["/etc/cdi", "/var/run/cdi"]
 `
 
-// runtimeRecord is the file as the toolkit's package made it; "" for none.
+// runtimeRecord has the file of the toolkit's package; "" for none.
 type runtimeRecord struct {
 	Before string `json:"before"`
 }
@@ -64,7 +64,7 @@ func (s Setup) keepRuntimeConfig() error {
 		return err
 	}
 	if strings.HasPrefix(string(before), ours) {
-		return nil // kept when ours came
+		return nil // the original is already saved
 	}
 	return host.WriteJSON(s.path(runtimeUndo), runtimeRecord{Before: string(before)})
 }
@@ -75,7 +75,7 @@ func (s Setup) restoreRuntimeConfig() error {
 		return host.IgnoreMissing(err)
 	}
 	if !strings.HasPrefix(string(text), ours) {
-		return host.Remove(s.path(runtimeUndo)) // somebody else's by now
+		return host.Remove(s.path(runtimeUndo)) // the file is no longer airgap's
 	}
 	record, err := host.ReadJSON[runtimeRecord](s.path(runtimeUndo))
 	if err != nil {

@@ -16,7 +16,7 @@ func TestRuntimeConfig(t *testing.T) {
 			}
 			st := RuntimeConfigStep(s, "/opt/airgap/bin/runc")
 			holds(t, st.Done, false)
-			for range 2 { // again after a cut: ours is not taken for what was there
+			for range 2 { // the second run must not save airgap's file as the original
 				if err := st.Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -30,7 +30,7 @@ func TestRuntimeConfig(t *testing.T) {
 				} `toml:"nvidia-container-runtime"`
 			}
 			if err := toml.Unmarshal([]byte(m.get(runtimeFile)), &has); err != nil || has.Env || has.Runtime.Mode != "cdi" || strings.Join(has.Runtime.Runtimes, " ") != "/opt/airgap/bin/runc" {
-				t.Errorf("it reads as %+v, %v", has, err)
+				t.Errorf("parsed as %+v, %v", has, err)
 			}
 			for range 2 {
 				if err := RuntimeConfigStep(s, "").Undo(t.Context()); err != nil {
@@ -38,14 +38,14 @@ func TestRuntimeConfig(t *testing.T) {
 				}
 			}
 			if m.has(runtimeFile) != (before != "") || before != "" && m.get(runtimeFile) != before || m.has(runtimeUndo) {
-				t.Errorf("undo left %q", m.get(runtimeFile))
+				t.Errorf("after the undo: %q", m.get(runtimeFile))
 			}
 		})
 	}
 }
 
-// TestRuntimeConfigOfSomebodyElse: one that was written since is left alone.
-func TestRuntimeConfigOfSomebodyElse(t *testing.T) {
+// TestRuntimeConfigOfTheSite checks that undo does not change a file that was written later.
+func TestRuntimeConfigOfTheSite(t *testing.T) {
 	m, s := newMachine(t)
 	st := RuntimeConfigStep(s, "/opt/airgap/bin/runc")
 	if err := st.Run(t.Context()); err != nil {
@@ -53,6 +53,6 @@ func TestRuntimeConfigOfSomebodyElse(t *testing.T) {
 	}
 	m.put(t, runtimeFile, "# mine\n")
 	if err := st.Undo(t.Context()); err != nil || m.get(runtimeFile) != "# mine\n" || m.has(runtimeUndo) {
-		t.Errorf("%v, left %q", err, m.get(runtimeFile))
+		t.Errorf("%v, remaining: %q", err, m.get(runtimeFile))
 	}
 }

@@ -10,17 +10,16 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Setup is a host that gets its driver: what the steps of this package have in
-// common. To go back, Host is enough.
+// Setup has the inputs of all steps of this package on a host. For Undo, Host is sufficient.
 type Setup struct {
 	Host    host.Host
-	Root    string // before every path; "" or "/" is the machine itself
-	Driver  Choice // the wanted one; the zero Choice takes what the site has installed
-	Version string // of it, "580.82.07"; "" is any of the branch
-	Fabric  bool   // NVSwitches join the cards, so their fabric manager has to run
-	Hidden  bool   // and these are reached as InfiniBand's switches are
-	Next    string // the kernel that the host boots next, as uname -r has it; "": nobody knows
-	// Progress is told what went wrong and stops nothing; nil where nobody listens.
+	Root    string // prefix of every path; "" or "/" is the machine itself
+	Driver  Choice // the required driver; the zero Choice accepts the driver of the site
+	Version string // its version, "580.82.07"; "" is any version of the branch
+	Fabric  bool   // NVSwitches connect the GPUs, so the fabric manager must run
+	Hidden  bool   // the NVSwitches are reached through InfiniBand (ib_umad)
+	Next    string // release of the kernel that the host boots next, as in uname -r; "": unknown
+	// Progress receives warnings; nil discards them.
 	Progress ui.Progress
 }
 
@@ -33,32 +32,32 @@ func (s Setup) warn(format string, args ...any) {
 const (
 	undoDir = "/var/lib/airgap/undo"
 	logDir  = "/var/log/airgap"
-	// ours begins every file of a setup.
+	// ours is the first line of every file that this package writes.
 	ours = "# Written by airgap: change airgap.yaml (section gpu) instead.\n"
 )
 
 func (s Setup) path(p string) string { return filepath.Join("/", s.Root, p) }
 
-// run runs a command whose output nobody reads.
+// run runs a command and discards its output.
 func (s Setup) run(ctx context.Context, name string, args ...string) error {
 	_, err := s.Host.Run(ctx, host.Cmd{Name: name, Args: args})
 	return err
 }
 
-// unitIs asks systemctl is-active or is-enabled. Any answer but yes is a no;
-// only a systemctl that cannot be run is an error.
+// unitIs runs systemctl is-active or is-enabled. A nonzero exit code is false; only a failure to run
+// systemctl is an error.
 func (s Setup) unitIs(ctx context.Context, question, unit string) (bool, error) {
 	err := s.run(ctx, "systemctl", question, "--quiet", unit)
 	if failed, is := errors.AsType[*host.CommandError](err); is && failed.ExitCode > 0 {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("ask systemd about %s: %w", unit, err)
+		return false, fmt.Errorf("query systemd for %s: %w", unit, err)
 	}
 	return true, nil
 }
 
-// FreeCards are the GPUs on the bus that containers can have.
+// FreeCards returns the GPUs on the PCI bus that containers can use.
 func (s Setup) FreeCards() ([]Device, error) {
 	found, err := host.PCIDevices(s.Host.FS(), Vendor)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// machine is a host in a temporary directory, with a systemd that keeps count of
-// its units. Other commands are recorded; the longest beginning that fits answers.
+// machine is a fake host in a temporary directory, with a fake systemd. It records other commands; the
+// answer with the longest matching prefix applies.
 type machine struct {
 	root            string
 	calls           []string
-	env             map[string][]string // of the last command of a line
+	env             map[string][]string // environment of the last run of a command line
 	answers         map[string]func() (string, error)
 	enabled, active map[string]bool
 }
@@ -77,7 +77,7 @@ func exit(fine bool) error {
 	return &host.CommandError{ExitCode: 3, Err: errors.New("exit status 3")}
 }
 
-// running are the units that are enabled and started.
+// running returns the enabled and started units.
 func (m *machine) running() []string {
 	var all []string
 	for unit, active := range m.active {
@@ -88,7 +88,7 @@ func (m *machine) running() []string {
 	return slices.Sorted(slices.Values(all))
 }
 
-// fails makes a command end with 1 after it has said that.
+// fails makes a command print a text and exit with 1.
 func (m *machine) fails(line, said string) {
 	m.answers[line] = func() (string, error) {
 		return "", &host.CommandError{Argv: strings.Fields(line), ExitCode: 1, Tail: said, Err: errors.New("exit status 1")}
@@ -99,7 +99,7 @@ func (m *machine) says(line, text string) {
 	m.answers[line] = func() (string, error) { return text, nil }
 }
 
-// does makes a command have an effect.
+// does sets the effect of a command.
 func (m *machine) does(line string, what func()) {
 	m.answers[line] = func() (string, error) { what(); return "", nil }
 }
@@ -132,12 +132,12 @@ func (m *machine) get(name string) string {
 	return string(text)
 }
 
-// ran are the recorded commands that begin so.
+// ran returns the recorded commands with a prefix.
 func (m *machine) ran(prefix string) []string {
 	return slices.DeleteFunc(slices.Clone(m.calls), func(line string) bool { return !strings.HasPrefix(line, prefix) })
 }
 
-// files are all regular ones, to compare a host before and after.
+// files returns all regular files, to compare a host before and after.
 func (m *machine) files(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -160,20 +160,20 @@ func holds(t *testing.T, done func(context.Context) (bool, error), want bool) {
 		t.Fatalf("check: %v", err)
 	}
 	if got != want {
-		t.Fatalf("it holds: %t, want %t", got, want)
+		t.Fatalf("done: %t, want %t", got, want)
 	}
 }
 
-// mustSay wants all these words in an error, and the advice in its hint.
+// mustSay checks that the error contains all words and that its hint contains the advice.
 func mustSay(t *testing.T, err error, advice string, words ...string) {
 	t.Helper()
 	for _, w := range words {
 		if err == nil || !strings.Contains(err.Error(), w) {
-			t.Errorf("it does not say %q: %v", w, err)
+			t.Errorf("want %q, got %v", w, err)
 		}
 	}
 	var h interface{ Hint() string }
 	if !errors.As(err, &h) || !strings.Contains(h.Hint(), advice) {
-		t.Errorf("it does not advise %q: %v", advice, err)
+		t.Errorf("want hint %q, got %v", advice, err)
 	}
 }

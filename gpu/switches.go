@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// HasSwitches tells whether NVSwitches join the host's cards, which takes the fabric
-// manager.
+// HasSwitches reports whether NVSwitches connect the host's GPUs, so that it needs the fabric manager.
 func HasSwitches(devices []Device) bool {
 	return HasHiddenSwitches(devices) || slices.ContainsFunc(devices, func(d Device) bool { return d.Kind == NVSwitch })
 }
 
-// HasHiddenSwitches tells whether they are of the fourth generation. These are not
-// on the bus: network functions of theirs are, which look like any others; a board of
-// eight B200 or B300 has them. Beside the fabric manager they take a subnet manager,
-// and the kernel's ib_umad to reach them (NVIDIA: fabric manager user guide, "Systems
-// Using Fourth Generation NVSwitches").
+// HasHiddenSwitches reports whether the host has NVSwitches of the fourth generation. The PCI bus shows
+// only their network functions, which look like those of any network card. A baseboard with eight
+// B200 or B300 has these switches. In addition to the fabric manager they need a subnet manager and the
+// kernel module ib_umad (NVIDIA: fabric manager user guide, "Systems Using Fourth Generation
+// NVSwitches").
 func HasHiddenSwitches(devices []Device) bool {
 	onBoard := 0
 	for _, d := range devices {
@@ -26,11 +25,11 @@ func HasHiddenSwitches(devices []Device) bool {
 	return onBoard >= boardCards
 }
 
-// boardCards are on one HGX board.
+// boardCards is the number of GPUs on an HGX baseboard.
 const boardCards = 8
 
-// dataCenter tells Blackwell's chips for such boards, GB100 to GB112, from those of
-// cards that are put into slots, GB202 and on.
+// dataCenter reports whether a device is a Blackwell chip for such baseboards, GB100 to GB112. The chips
+// from GB202 on are on cards for PCIe slots.
 func dataCenter(device string) bool {
 	return slices.ContainsFunc(IDRanges(), func(r IDRange) bool { return r.has(device) && strings.HasPrefix(r.Chips, "GB1") })
 }

@@ -8,14 +8,14 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// unitBefore is what a unit was before it was enabled and started.
+// unitBefore is the state of a unit before this package enabled and started it.
 type unitBefore struct {
 	Name    string `json:"name"`
 	Enabled bool   `json:"enabled"`
 	Active  bool   `json:"active"`
 }
 
-// enable starts units now and at every boot, and writes down first what they were.
+// enable starts units now and at every boot. It records their previous state first.
 func (s Setup) enable(ctx context.Context, units []string) error {
 	before, err := host.ReadJSON[[]unitBefore](s.path(unitsUndo))
 	if err != nil {
@@ -51,28 +51,28 @@ func (s Setup) unit(ctx context.Context, name string) (u unitBefore, err error) 
 	return u, err
 }
 
-// explainUnit adds what the unit said last.
+// explainUnit adds the last log lines of the unit and a hint.
 func (s Setup) explainUnit(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	f := &Failure{What: "start " + name, Err: err, Next: "journalctl -u " + name + " has more"}
+	f := &Failure{What: "start " + name, Err: err, Next: "read the log: journalctl -u " + name}
 	if name == FabricUnit {
-		f.Next = "the fabric manager has to be of exactly the driver's version: rpm -q nvidia-fabricmanager; " + f.Next
+		f.Next = "check that the fabric manager has exactly the driver's version: rpm -q nvidia-fabricmanager; " + f.Next
 	}
 	said, journal := s.Host.Run(ctx, host.Cmd{Name: "journalctl", Args: []string{"-u", name, "-n", "8", "--no-pager", "-o", "cat"}})
 	if journal == nil && len(said) > 0 {
-		f.Said = name + " said last:\n" + lastLines(string(said), 8)
+		f.Said = "last log lines of " + name + ":\n" + lastLines(string(said), 8)
 	}
 	return f
 }
 
-// hasUnit reports whether somebody has installed the unit.
+// hasUnit reports whether the unit is installed.
 func (s Setup) hasUnit(name string) bool {
 	return s.has("usr/lib/systemd/system/"+name) || s.has("etc/systemd/system/"+name)
 }
 
-// disable makes units what they were; one whose package is gone is nothing any more.
+// disable restores the previous state of the units. It skips units that are no longer installed.
 func (s Setup) disable(ctx context.Context) error {
 	before, err := host.ReadJSON[[]unitBefore](s.path(unitsUndo))
 	if err != nil {

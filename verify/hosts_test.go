@@ -252,11 +252,11 @@ func TestGPUs(t *testing.T) {
 		{"faults with UUIDs", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: &nodereport.NVML{
 			Driver: "580.95.05", Cards: 8, GPUs: []nodereport.Card{{UUID: "GPU-a", Address: "0000:4e:00.0"}, {Index: 1, UUID: "GPU-b", Address: "10000:4e:00.0"}, {Index: 2, Address: "0000:bd:00.0"}},
 			Faults: []string{
-				"GPU 1 (10000:4e:00.0): no NVLink is active, where GPU 0 (0000:4e:00.0) has 18", "0000:4e:00.0: Xid 79 at 2025-11-23T00:00:05Z",
+				"GPU 1 (10000:4e:00.0): no NVLink is active, but GPU 0 (0000:4e:00.0) has 18", "0000:4e:00.0: Xid 79 at 2025-11-23T00:00:05Z",
 				"0000:bd:00.0: Xid 48 at 2025-11-23T00:00:06Z", "GPU 3: does not answer: GPU is lost",
 			},
 		}}, []string{
-			"GPU 1 (10000:4e:00.0): no NVLink is active, where GPU 0 (0000:4e:00.0) has 18 [GPU-b]", "0000:4e:00.0: Xid 79 at 2025-11-23T00:00:05Z [GPU-a]",
+			"GPU 1 (10000:4e:00.0): no NVLink is active, but GPU 0 (0000:4e:00.0) has 18 [GPU-b]", "0000:4e:00.0: Xid 79 at 2025-11-23T00:00:05Z [GPU-a]",
 			"0000:bd:00.0: Xid 48 at 2025-11-23T00:00:06Z", "GPU 3: does not answer: GPU is lost",
 		}},
 

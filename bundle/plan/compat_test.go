@@ -169,13 +169,13 @@ func TestCompatibilityOfGPUs(t *testing.T) {
 		"V100 with 595, refused": {
 			configured("gpu: {branch: 595}\n"),
 			gpuHost("1db4", ""),
-			[]string{"gpu1: no driver 595 drives all cards: NVIDIA Volta 10de:1db4 wants proprietary 580 and earlier (NVIDIA: Unix"},
+			[]string{"gpu1: no driver 595 supports all GPUs: NVIDIA Volta 10de:1db4 requires proprietary 580 and earlier (NVIDIA: Unix"},
 			nil,
 		},
 		"Blackwell, refused": {
 			configured("gpu: {flavour: proprietary}\n"),
 			gpuHost("2901", ""),
-			[]string{"gpu1: no driver (proprietary) drives all cards: NVIDIA Blackwell 10de:2901 wants open 570 and later"},
+			[]string{"gpu1: no driver (proprietary) supports all GPUs: NVIDIA Blackwell 10de:2901 requires open 570 and later"},
 			nil,
 		},
 		"GPUs without a survey": {configured(""), []*preflight.Facts{rocky9}, []string{"gpu1: it has the role gpu, but its GPUs and its kernel are not known, want its facts; run airgap survey"}, nil},

@@ -109,8 +109,8 @@ func noGPUStatus(t *testing.T, b nvmltest.Built) {
 		"for guests":     {guests, "", "", false, "none that containers can use, but 1 × NVIDIA Hopper 10de:2330 (passed through by vfio-pci)|no driverctl override"},
 		"unreadable":     {sitetest.PCITree(t, "unreadable", ""), "", "", false, "read PCI device 0000:af:00.0|lspci -d 10de: -vv"},
 		"another kernel": {sitetest.PCITree(t, "hgx-a100", ""), "", "", true, "the running kernel 5.14 has no NVIDIA module|dkms status"},
-		"not loaded": {notLoaded, "", "", true, nvml.ErrNoDriver.Error() + "|the kernel said last:\n" +
-			"nvidia: loading out-of-tree module taints kernel.\n[2.1] nvidia: Unknown symbol drm_gem_object_free (err -2)|have it built again (dkms install)"},
+		"not loaded": {notLoaded, "", "", true, nvml.ErrNoDriver.Error() + "|last kernel messages:\n" +
+			"nvidia: loading out-of-tree module taints kernel.\n[2.1] nvidia: Unknown symbol drm_gem_object_free (err -2)|build it again (dkms install)"},
 		"no library":         {sitetest.PCITree(t, "hgx-a100", closed535), t.TempDir(), stub(""), true, nvml.ErrNoLibrary.Error()},
 		"another library":    {sitetest.PCITree(t, "hgx-a100", closed535), b.Library, stub("init !18\n"), true, nvml.ErrMismatch.Error()},
 		"a driver's trouble": {sitetest.PCITree(t, "hgx-a100", closed535), b.Library, stub("init !4\n"), true, "start NVIDIA's library: Insufficient Permissions"},

@@ -26,9 +26,9 @@ func TestGPUSetup(t *testing.T) {
 		"cards as they were": {"", "580.82.07", []string{"2330"}, gpu.Setup{Driver: gpu.Choice{Branch: 580, Flavour: gpu.Open}, Version: "580.82.07"}, ""},
 		"another branch":     {"gpu: {branch: 595}\n", "595.45.04", []string{"2330"}, gpu.Setup{Driver: gpu.Choice{Branch: 595, Flavour: gpu.Open}, Version: "595.45.04"}, ""},
 		"the site's own":     {"gpu: {source: host}\n", "", []string{"2330"}, gpu.Setup{}, ""},
-		"an older card now":  {"gpu: {branch: 595}\n", "595.45.04", []string{"1db6"}, gpu.Setup{}, "no driver 595 drives all cards: NVIDIA Volta"},
+		"an older card now":  {"gpu: {branch: 595}\n", "595.45.04", []string{"1db6"}, gpu.Setup{}, "no driver 595 supports all GPUs: NVIDIA Volta"},
 		"no driver for it":   {"", "", []string{"2330"}, gpu.Setup{}, `want driver 580 (open), and the bundle has ""`},
-		"no card any more":   {"", "580.82.07", nil, gpu.Setup{}, "no card on its PCI bus"},
+		"no card any more":   {"", "580.82.07", nil, gpu.Setup{}, "its PCI bus has no GPU for containers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := sitetest.GPUSite(t, test.section, test.driver, test.cards...)

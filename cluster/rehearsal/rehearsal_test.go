@@ -17,7 +17,7 @@ func dryRunPlan(worst preflight.Status) Plan {
 	here.add([]step.Forecast{
 		{Step: step.Step{Name: "store", Title: "Copy the bundle"}, Holds: true},
 		{Step: step.Step{Name: "sysctls", Title: "Set kernel parameters"}, Changes: []string{"net.ipv4.ip_forward 0 → 1"}},
-		{Step: step.Step{Name: "network", Title: "Bring up the pod network"}, Untold: errors.New("open /etc/kubernetes/admin.conf: no such file")},
+		{Step: step.Step{Name: "network", Title: "Apply the pod network"}, Untold: errors.New("open /etc/kubernetes/admin.conf: no such file")},
 	})
 	other := Host{Node: "w1", Address: "10.0.0.21", Roles: []config.Role{config.Worker}, Command: "join", Steps: []Change{{Step: "packages", Title: "Install the packages"}}}
 	report := preflight.Report{Host: "cp1", Worst: worst, Results: []preflight.Entry{{ID: "swap", Result: preflight.Result{Status: worst, Found: "2 GB on /dev/sda2"}}}}

@@ -33,7 +33,7 @@ func TestCards(t *testing.T) {
 		Driver: "580.82.07", CUDA: "13.0", Cards: 2,
 		GPUs:     []nodereport.Card{{UUID: "GPU-1", Address: "0000:17:00.0", Celsius: 31, SlowsAt: 87, TurnsOffAt: 92, Watts: 88, WattsLimit: 700}, {Index: 1}},
 		Products: []nodereport.Product{{Name: "NVIDIA H100 80GB HBM3", Cards: 1, Memory: 81559, MIG: true}},
-		Faults:   []string{"GPU 0 (0000:17:00.0): rows of memory wait to be remapped until the card is reset", "GPU 1: does not answer: GPU is lost"},
+		Faults:   []string{"GPU 0 (0000:17:00.0): memory rows are waiting for remapping until the GPU is reset", "GPU 1: does not answer: GPU is lost"},
 	}
 	wanted := &GPUSettings{Driver: "580.82.07", Cards: 2, TimeSlices: 4}
 	want := &nodereport.Cards{Driver: "580.82.07", Count: 2}

@@ -65,7 +65,7 @@ func TestNetworkOfUpstream(t *testing.T) {
 		return io.NopCloser(bytes.NewReader(plan.NetworkObjects())), nil
 	}
 	step := install.NetworkStep(s, read)
-	if changes, err := step.Plan(t.Context()); err == nil || !slices.Contains(changes, "apply DaemonSet kube-system/calico-node") || step.Title != "Bring up the pod network (calico, VXLAN)" {
+	if changes, err := step.Plan(t.Context()); err == nil || !slices.Contains(changes, "apply DaemonSet kube-system/calico-node") || step.Title != "Apply the pod network (calico, VXLAN)" {
 		t.Errorf("%s: %q, %v", step.Title, changes, err)
 	}
 	pinned, err := nodesteps.BootstrapImages(c, c.Nodes[0], plan.Lock)

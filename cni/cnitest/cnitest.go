@@ -1,7 +1,6 @@
-// Package cnitest stands for the upstream of the network plugins in tests:
-// their manifests, charts and images on a server of the test's own, in the
-// shape that the projects give them, and from there through the bundle's own
-// fetching, locking, writing and reading.
+// Package cnitest simulates the upstream projects of the network plugins in tests. A test server has
+// their manifests, charts and images in the projects' structure. Tests fetch, lock, write and read them
+// with the real code of the bundle.
 package cnitest
 
 import (
@@ -43,7 +42,7 @@ import (
 //go:embed all:upstream
 var upstream embed.FS
 
-// Server is every upstream host in one, as a site's mirror is.
+// Server simulates all upstream hosts, like a site's mirror.
 type Server struct {
 	*httptest.Server
 	Files map[string][]byte // by HOST/PATH
@@ -51,16 +50,16 @@ type Server struct {
 	ca string
 }
 
-// calico is where Calico's project has the manifests of its default version here.
+// calico is the upstream directory with the manifests of Calico's default version.
 const calico = "raw.githubusercontent.com/projectcalico/calico/v3.32.4/manifests/"
 
-// calico333 is the same of the line with the other shape.
+// calico333 is the directory of a minor version with another structure.
 const calico333 = "raw.githubusercontent.com/projectcalico/calico/v3.33.0/manifests/"
 
 // cilium is the repository of Cilium's charts.
 const cilium = "helm.cilium.io/"
 
-// Serve offers what the plugins' default versions need.
+// Serve starts a server with all files and images of the plugins' default versions.
 func Serve(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{Files: map[string][]byte{
@@ -89,7 +88,7 @@ func Serve(t testing.TB) *Server {
 	return s
 }
 
-// Charts are the plugins' chart repositories, by HOST/PATH.
+// Charts returns the plugins' chart repositories, by HOST/PATH.
 func Charts(t testing.TB) map[string][]byte {
 	t.Helper()
 	archive := ciliumChart(t)
@@ -99,7 +98,7 @@ func Charts(t testing.TB) map[string][]byte {
 	}
 }
 
-// Images are those that the server has.
+// Images returns the images that the server has.
 func Images() []string {
 	images := []string{
 		"quay.io/tigera/operator:v1.42.8", "quay.io/calico/node:v3.33.0", "quay.io/calico/calico:v3.33.0",
@@ -111,7 +110,7 @@ func Images() []string {
 	return images
 }
 
-// Push puts some image behind a reference.
+// Push pushes a random image to a reference.
 func (s *Server) Push(t testing.TB, image string) {
 	t.Helper()
 	ref, err := name.ParseReference(strings.TrimPrefix(s.URL, "https://") + "/" + image)
@@ -119,12 +118,12 @@ func (s *Server) Push(t testing.TB, image string) {
 	check(t, remote.Write(ref, bundletest.RandomImage(t, 100, 1, "amd64"), remote.WithTransport(s.Client().Transport)))
 }
 
-// Sources send every upstream host to the server.
+// Sources returns a rewrite of every upstream host to the server.
 func (s *Server) Sources() fetch.Sources {
 	return fetch.Sources{CA: s.ca, Rewrite: []fetch.Rewrite{{From: "*", To: strings.TrimPrefix(s.URL, "https://")}}}
 }
 
-// Plan decides on a bundle with the pod network alone.
+// Plan returns the plan of a bundle that contains only the pod network.
 func (s *Server) Plan(t testing.TB, config cni.Config, cluster cni.Cluster, locked *bundle.Locked) (*bundle.Plan, error) {
 	t.Helper()
 	client, err := fetch.NewClient(s.Sources())
@@ -133,7 +132,7 @@ func (s *Server) Plan(t testing.TB, config cni.Config, cluster cni.Cluster, lock
 		Name: "test", Config: []byte("kind: Cluster\n"), Tool: "test", Created: time.Unix(1_700_000_000, 0),
 		Platform: "linux/amd64", KubeVersion: "1.36.3", Dir: t.TempDir(), Network: Need(t, config, cluster), Locked: locked,
 	}
-	if r.Network != nil { // flannel's own are not on the server
+	if r.Network != nil { // the server does not have flannel's images
 		for _, image := range cni.Images(config) {
 			r.Images = append(r.Images, bundle.Need{Reference: image, NeededBy: "network " + config.Plugin})
 		}
@@ -141,7 +140,7 @@ func (s *Server) Plan(t testing.TB, config cni.Config, cluster cni.Cluster, lock
 	return bundle.NewPlan(t.Context(), client, r, ui.Discard())
 }
 
-// Need is what the bundle is asked for.
+// Need returns the request for the bundle; nil if the plugin fetches nothing.
 func Need(t testing.TB, config cni.Config, cluster cni.Cluster) *bundle.AddonNeed {
 	t.Helper()
 	from := cni.From(config, cluster)
@@ -158,8 +157,8 @@ func Need(t testing.TB, config cni.Config, cluster cni.Cluster) *bundle.AddonNee
 	return need
 }
 
-// Fetch brings what a plugin needs into a bundle and reads it there. The lock is
-// the bundle's; without anything to fetch there is none, and no objects.
+// Fetch writes a plugin's downloads to a bundle and reads them from there. It returns the objects and the
+// bundle's lock; no objects if the plugin fetches nothing.
 func (s *Server) Fetch(t testing.TB, config cni.Config, cluster cni.Cluster) ([]*unstructured.Unstructured, bundle.Lock) {
 	t.Helper()
 	plan, err := s.Plan(t, config, cluster, nil)
@@ -184,7 +183,7 @@ func (s *Server) Fetch(t testing.TB, config cni.Config, cluster cni.Cluster) ([]
 	return objects, b.Index().Lock
 }
 
-// ciliumChart is the archive of the chart.
+// ciliumChart returns the archive of the chart.
 func ciliumChart(t testing.TB) []byte {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "cilium")

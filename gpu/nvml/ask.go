@@ -13,21 +13,20 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Helper is where airgap.rpm puts airgap-nvml.
+// Helper is the path of airgap-nvml from airgap.rpm.
 const Helper = "/usr/libexec/airgap/airgap-nvml"
 
-// Why the library cannot be asked, and what to do about it. The helper says
-// them in these words, by which Ask knows them again.
+// The reasons why the library does not work, with a hint. The helper prints these texts, and Ask
+// recognizes them.
 var (
-	ErrNoDriver  = errors.New("no NVIDIA driver is loaded: modprobe nvidia, and see dmesg if that fails")
-	ErrNoLibrary = errors.New("NVIDIA's libnvidia-ml.so.1 is missing: install the driver's libraries, of the kernel module's version")
-	ErrMismatch  = errors.New("NVIDIA's library is of another version than the loaded kernel module: reboot, or unload the nvidia modules and load them again")
-	ErrBlocked   = errors.New("NVIDIA's library may not open the driver's devices: ls -lZ /dev/nvidia* shows who may, ausearch -m avc whether SELinux forbids it; a container may open what its cgroup allows")
+	ErrNoDriver  = errors.New("no NVIDIA driver is loaded: run modprobe nvidia, and read dmesg if that fails")
+	ErrNoLibrary = errors.New("NVIDIA's libnvidia-ml.so.1 is missing: install the driver's libraries in the version of the kernel module")
+	ErrMismatch  = errors.New("NVIDIA's library has another version than the loaded kernel module: reboot, or unload the nvidia modules and load them again")
+	ErrBlocked   = errors.New("NVIDIA's library cannot open the driver's devices: check their mode with ls -lZ /dev/nvidia* and SELinux denials with ausearch -m avc; in a container, check its device cgroup")
 )
 
-// Ask asks the helper, and nvidia-smi where the helper has no answer. The error
-// has the reasons of both, the errors above among them,
-// and one of these alone where both say it.
+// Ask runs the helper, and nvidia-smi if the helper fails. The error has the reasons of both, or only
+// one of the errors above if both have the same reason.
 func Ask(ctx context.Context, h host.Host) (*Report, error) {
 	found, helper := ask(ctx, h, Read, Helper)
 	if helper == nil || ctx.Err() != nil {
@@ -43,9 +42,8 @@ func Ask(ctx context.Context, h host.Host) (*Report, error) {
 	return nil, fmt.Errorf("ask NVML: %w; instead: %w", known(helper), known(smi))
 }
 
-// Watch asks the helper, which listens for Xid events that long before it reads the
-// cards; nvidia-smi has no way to. The error is one of Ask's reasons, or how the
-// helper failed.
+// Watch runs the helper, which listens for Xid events for a time before it reads the GPUs. nvidia-smi
+// cannot do this. The error is one of the errors above, or the failure of the helper.
 func Watch(ctx context.Context, h host.Host, long time.Duration) (*Report, error) {
 	found, err := ask(ctx, h, Read, Helper, "--watch-xid", long.String())
 	if err != nil {
@@ -61,13 +59,13 @@ func ask(ctx context.Context, h host.Host, read func(io.Reader) (*Report, error)
 	}
 	found, err := read(bytes.NewReader(out))
 	if err != nil {
-		return nil, fmt.Errorf("read what %s says: %w", name, err)
+		return nil, fmt.Errorf("read the output of %s: %w", name, err)
 	}
 	return found, nil
 }
 
-// reason is one of the errors above, or nil. nvidia-smi ends with the
-// library's own codes, nvmlReturn_t in nvml.h, or with its text for them alone.
+// reason returns one of the errors above, or nil. The exit code of nvidia-smi is the library's code,
+// nvmlReturn_t in nvml.h; sometimes only the text shows the reason.
 func reason(err error) error {
 	failed, is := errors.AsType[*host.CommandError](err)
 	if !is {
@@ -90,8 +88,8 @@ func reason(err error) error {
 	return nil
 }
 
-// known is the reason alone where a program said just that, and the reason added
-// where nvidia-smi put it in its own words.
+// known returns only the reason if a program has printed that text. It adds the reason to a message in
+// the words of nvidia-smi.
 func known(err error) error {
 	why := reason(err)
 	switch {
@@ -104,10 +102,10 @@ func known(err error) error {
 	}
 }
 
-// maxAnswer is far beyond what 16 cards give: 2 MB of XML, most of it clocks.
+// maxAnswer is the size limit of an output. 16 GPUs have 2 MB of XML, mostly clocks.
 const maxAnswer = 16 << 20
 
-// Read reads what the helper writes: one Report in JSON, of at most 16 MiB.
+// Read reads the output of the helper: one Report in JSON, of at most 16 MiB.
 func Read(r io.Reader) (*Report, error) {
 	limited := &io.LimitedReader{R: r, N: maxAnswer + 1}
 	in := json.NewDecoder(limited)
@@ -131,5 +129,5 @@ func Read(r io.Reader) (*Report, error) {
 
 var (
 	errTooLong   = fmt.Errorf("more than %d MiB", maxAnswer>>20)
-	errNoVersion = errors.New("no version of a driver")
+	errNoVersion = errors.New("missing driver version")
 )

@@ -14,7 +14,7 @@ import (
 const oneCard = `<nvidia_smi_log><driver_version>580.82.07</driver_version><attached_gpus>1</attached_gpus>
 <gpu id="00000000:17:00.0"><product_name>NVIDIA L4</product_name></gpu></nvidia_smi_log>`
 
-// TestAsk: who answers, and what is said where nobody does.
+// TestAsk checks the source of the report, and the errors.
 func TestAsk(t *testing.T) {
 	says := func(text string) func() ([]byte, error) {
 		return func() ([]byte, error) { return []byte(text), nil }
@@ -30,8 +30,8 @@ func TestAsk(t *testing.T) {
 	for name, tt := range map[string]struct {
 		helper, smi func() ([]byte, error)
 		driver      string
-		is          error  // what the error is
-		says        string // and says, of parts between |
+		is          error  // wanted error
+		says        string // parts of its text, separated by |
 	}{
 		"helper":            {says(`{"driver": "1", "cards": []}`), nil, "1", nil, ""},
 		"no helper":         {missing, says(oneCard), "580.82.07", nil, ""},
@@ -42,14 +42,14 @@ func TestAsk(t *testing.T) {
 			fails(255, "Failed to initialize NVML: Driver/library version mismatch"),
 			"",
 			nvml.ErrMismatch,
-			"ask NVML: NVIDIA's library is of another version",
+			"ask NVML: NVIDIA's library has another version",
 		},
 		"no device": {
 			fails(1, "airgap-nvml: error: "+nvml.ErrBlocked.Error()),
 			fails(17, "Failed to initialize NVML: GPU access blocked by the operating system"),
 			"",
 			nvml.ErrBlocked,
-			"ask NVML: NVIDIA's library may not open",
+			"ask NVML: NVIDIA's library cannot open",
 		},
 		"other reasons": {
 			fails(1, "airgap-nvml: error: "+nvml.ErrNoLibrary.Error()),
@@ -59,7 +59,7 @@ func TestAsk(t *testing.T) {
 			nvml.ErrNoLibrary.Error() + "|NVIDIA-SMI has failed (no NVIDIA driver is loaded",
 		},
 		"no driver at all": {fails(1, "airgap-nvml: error: "+nvml.ErrNoLibrary.Error()), missing, "", nvml.ErrNoLibrary, "ask NVML: NVIDIA's libnvidia-ml.so.1 is missing|instead: run it"},
-		"unreadable":       {says("{"), says("<html/>"), "", nil, "read what " + nvml.Helper + " says|read what nvidia-smi says"},
+		"unreadable":       {says("{"), says("<html/>"), "", nil, "read the output of " + nvml.Helper + "|read the output of nvidia-smi"},
 	} {
 		found, err := nvml.Ask(t.Context(), recorded{nvml.Helper: tt.helper, "nvidia-smi": tt.smi})
 		if tt.driver != "" {
@@ -74,13 +74,13 @@ func TestAsk(t *testing.T) {
 		}
 		for part := range strings.SplitSeq(tt.says, "|") {
 			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: %v does not say %q", name, err, part)
+				t.Errorf("%s: got %v, want %q", name, err, part)
 			}
 		}
 	}
 }
 
-// TestAskEnds: who gave up waiting is not asked to wait for nvidia-smi too.
+// TestAskEnds checks that Ask does not run nvidia-smi after its context has ended.
 func TestAskEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := nvml.Ask(ctx, recorded{nvml.Helper: func() ([]byte, error) {
@@ -95,7 +95,7 @@ func TestAskEnds(t *testing.T) {
 func TestRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                  "EOF",
-		"{}":                                "no version of a driver",
+		"{}":                                "missing driver version",
 		`{"driver": "1"} {}`:                "more than one report",
 		`{"driver": "1", "speed": 3}`:       "unknown field",
 		strings.Repeat(" ", 16<<20) + " {}": "more than 16 MiB",

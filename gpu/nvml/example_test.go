@@ -7,7 +7,7 @@ import (
 	"airgap.dev/airgap/gpu/nvml"
 )
 
-// What nvidia-smi -q -x says is judged like what the helper says.
+// Reports from nvidia-smi -q -x have the same faults as those from the helper.
 func Example() {
 	report, err := nvml.ReadSMI(strings.NewReader(`<nvidia_smi_log>
 		<driver_version>580.82.07</driver_version>
@@ -20,5 +20,5 @@ func Example() {
 		</gpu>
 	</nvidia_smi_log>`))
 	fmt.Println(err, report.Faults())
-	// Output: <nil> [GPU 0 (0000:17:00.0): rows of memory wait to be remapped until the card is reset]
+	// Output: <nil> [GPU 0 (0000:17:00.0): memory rows are waiting for remapping until the GPU is reset]
 }

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Faults says what is wrong, each with its card, in the order of the cards. None
-// is fine.
+// Faults returns the faults, each with its GPU, in the order of the GPUs. A healthy host has none.
 func (r Report) Faults() []string {
 	var all []string
 	add := func(c Card, what string) {
@@ -26,10 +25,10 @@ func (r Report) Faults() []string {
 		add(c, c.Fabric.fault())
 		add(c, r.linkFault(c))
 		if c.ECC != nil {
-			add(c, c.ECC.waits("ECC"))
+			add(c, c.ECC.pendingChange("ECC"))
 		}
 		if c.MIG != nil {
-			add(c, c.MIG.waits("MIG"))
+			add(c, c.MIG.pendingChange("MIG"))
 		}
 	}
 	for _, x := range r.Xids {
@@ -49,8 +48,8 @@ func (r Report) card(index int) Card {
 	return Card{Index: index}
 }
 
-// fault looks at the errors since the driver was loaded: those before it have
-// had their rows remapped, and a card keeps their count for life.
+// fault checks only the errors since the driver was loaded: the rows of earlier errors have been
+// remapped, and the GPU counts them for its lifetime.
 func (e *ECC) fault() string {
 	if e == nil || e.Volatile.Uncorrected == nil || *e.Volatile.Uncorrected == 0 {
 		return ""
@@ -61,10 +60,10 @@ func (e *ECC) fault() string {
 func (r *Rows) faults() []string {
 	var all []string
 	if r != nil && r.Failed {
-		all = append(all, "has no spare rows of memory left for one that fails: have the card replaced")
+		all = append(all, "has no spare memory rows left: replace the GPU")
 	}
 	if r != nil && r.Pending {
-		all = append(all, "rows of memory wait to be remapped until the card is reset")
+		all = append(all, "memory rows are waiting for remapping until the GPU is reset")
 	}
 	return all
 }
@@ -74,19 +73,19 @@ func (f *Fabric) fault() string {
 	case f == nil:
 		return ""
 	case f.State != FabricCompleted:
-		return fmt.Sprintf("is not part of the NVSwitch fabric, registration is %s: look at nvidia-fabricmanager", f.State)
+		return fmt.Sprintf("is not part of the NVSwitch fabric, registration is %s: check nvidia-fabricmanager", f.State)
 	case f.Error != "":
-		return "is not part of the NVSwitch fabric, registration ended with: " + f.Error
+		return "is not part of the NVSwitch fabric, registration failed: " + f.Error
 	default:
 		return ""
 	}
 }
 
-func (m Mode) waits(of string) string {
+func (m Mode) pendingChange(of string) string {
 	if m.Current == m.Pending {
 		return ""
 	}
-	return fmt.Sprintf("%s is %s and waits for a reset of the card to be %s", of, onOff(m.Current), onOff(m.Pending))
+	return fmt.Sprintf("%s is %s, and becomes %s at the next reset of the GPU", of, onOff(m.Current), onOff(m.Pending))
 }
 
 func onOff(on bool) string {
@@ -96,9 +95,8 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// ofProgram knows the events that a program on the card brings about, and that
-// leave the card well: those that NVIDIA/k8s-device-plugin leaves out, in
-// internal/rm/health.go.
+// ofProgram reports whether a program on the GPU causes the event and the GPU stays healthy: the events
+// that NVIDIA/k8s-device-plugin ignores in internal/rm/health.go.
 func (x Xid) ofProgram() bool {
 	return slices.Contains([]uint64{13, 31, 43, 45, 68, 109}, x.Number)
 }

@@ -8,22 +8,22 @@ import (
 	"airgap.dev/airgap/gpu/nvml"
 )
 
-// TestLinks: cards of one name, and who of them has a fault. A word a card:
-// its links, 1 for an active one; m is MIG.
+// TestLinks checks which of several GPUs of one name have a fault. Each word is a GPU, each digit a link:
+// 1 is active; m is MIG mode.
 func TestLinks(t *testing.T) {
 	for links, faulty := range map[string][]int{
 		"1111":                nil,
 		"0000 0000":           nil, // no bridge
-		"1100 1100":           nil, // a small bridge, or half of a big one: cannot be told
+		"1100 1100":           nil, // a small bridge, or half of a large one: unknown
 		"1111 1111 0000 0000": nil, // two of four have a bridge
-		"1100 0011":           nil, // it takes other places
+		"1100 0011":           nil, // a bridge on other links
 		"1111 1110":           {1},
 		"1111 1111 1111 0000": {3},
 		"1111 1110 0000":      {1, 2},
-		"1111 m0000":          nil, // in parts
+		"1111 m0000":          nil, // MIG mode
 		"m1111 0000":          nil,
 		"1111 other0":         nil,
-		"1111 ":               nil, // does not tell
+		"1111 ":               nil, // no information
 	} {
 		var r nvml.Report
 		for i, of := range strings.Split(links, " ") {
@@ -48,7 +48,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestXids: those of a card that nobody knows are told too.
+// TestXids checks that events of an unknown GPU are reported too.
 func TestXids(t *testing.T) {
 	r := nvml.Report{Xids: []nvml.Xid{{Card: -1, Number: 79}, {Card: 2, Number: 48}, {Card: 2, Number: 43}}}
 	if found := r.Faults(); !slices.Equal(found, []string{"an unknown GPU: Xid 79", "GPU 2: Xid 48"}) {

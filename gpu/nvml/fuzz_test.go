@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/gpu/nvml"
 )
 
-// FuzzSMI: nvidia-smi's output changes with every driver. What is read of it can
-// be judged, and comes back from JSON as it was.
+// FuzzSMI checks that any output of nvidia-smi, which changes with every driver, is an error or a Report
+// that survives a round trip through JSON.
 func FuzzSMI(f *testing.F) {
 	outputs, err := filepath.Glob("testdata/smi/*.xml")
 	if err != nil {
@@ -34,7 +34,7 @@ func FuzzSMI(f *testing.F) {
 	})
 }
 
-// FuzzRead: what the helper writes, or what is at its place.
+// FuzzRead checks any output of the helper.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"driver": "1", "cards": [{"index": 3, "nvlinks": [true, false], "mig": {"current": true, "pending": false, "instances": [{}]}}, {"index": -1}], "xids": [{"card": 9, "xid": 79}]}`))
 	f.Add([]byte(`{"driver": "1", "cards": null, "xids": []}`))
@@ -54,9 +54,9 @@ func survives(t *testing.T, found *nvml.Report) {
 	}
 	again, err := nvml.Read(bytes.NewReader(text))
 	if err != nil || !reflect.DeepEqual(again.Faults(), found.Faults()) {
-		t.Fatalf("%s comes back as %+v, %v", text, again, err)
+		t.Fatalf("%s: parsed again as %+v, %v", text, again, err)
 	}
 	if twice, err := json.Marshal(again); err != nil || !bytes.Equal(twice, text) {
-		t.Errorf("%s becomes %s, %v", text, twice, err)
+		t.Errorf("%s: encoded again as %s, %v", text, twice, err)
 	}
 }

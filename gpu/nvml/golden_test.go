@@ -13,9 +13,9 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
-// golden compares the report and what is wrong by it.
+// golden compares the report and its faults with a file.
 func golden(t *testing.T, path string, found *nvml.Report) {
 	t.Helper()
 	got, err := json.MarshalIndent(struct {
@@ -36,11 +36,11 @@ func golden(t *testing.T, path string, found *nvml.Report) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is now\n%s", path, got)
+		t.Errorf("%s differs, got\n%s", path, got)
 	}
 }
 
-// recorded is a machine whose programs give what is said here.
+// recorded is a fake machine with recorded outputs of its programs.
 type recorded map[string]func() ([]byte, error)
 
 func (r recorded) FS() fs.FS { return nil }

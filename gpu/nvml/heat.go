@@ -2,10 +2,9 @@ package nvml
 
 import "fmt"
 
-// AtMargin is the temperature at which a card has no more than limit left to its
-// target, in °C, or nil where one of the three is not known. From Ada on the library
-// gives limits in this way ("T.Limit" in nvml.h): margin is what is left now, and
-// less than zero beyond the target, where the limits are as well.
+// AtMargin converts a limit to a temperature in °C, or nil if one of the values is unknown. From Ada on
+// the library reports limits as margins to a target temperature ("T.Limit" in nvml.h): margin is the
+// current distance to the target, and negative above it. Limits above the target are negative too.
 func AtMargin(temperature, margin, limit *int) *int {
 	if temperature == nil || margin == nil || limit == nil {
 		return nil
@@ -14,14 +13,14 @@ func AtMargin(temperature, margin, limit *int) *int {
 	return &at
 }
 
-// heat leaves out how hot the card is now: hosts report faults when they change.
+// heat does not contain the current temperature: hosts report a fault when its text changes.
 func (c Card) heat() string {
 	if c.Temperature == nil || c.SlowdownTemperature == nil || *c.Temperature < *c.SlowdownTemperature {
 		return ""
 	}
-	text := fmt.Sprintf("is too hot: it slows itself down from %d °C on", *c.SlowdownTemperature)
+	text := fmt.Sprintf("is too hot: it throttles from %d °C on", *c.SlowdownTemperature)
 	if c.ShutdownTemperature != nil {
-		text += fmt.Sprintf(" and turns itself off at %d °C", *c.ShutdownTemperature)
+		text += fmt.Sprintf(" and shuts down at %d °C", *c.ShutdownTemperature)
 	}
-	return text + "; look at the server's fans and at the air that reaches them"
+	return text + "; check the server's fans and airflow"
 }

@@ -30,7 +30,7 @@ func TestHelper(t *testing.T) {
 			found := answer(t, m)
 			if strings.HasSuffix(stub, "-xid.stub") {
 				var err error
-				if found, err = nvml.Watch(t.Context(), m, time.Hour); err != nil { // the stub knows when the last one was
+				if found, err = nvml.Watch(t.Context(), m, time.Hour); err != nil { // the stub ends after its last event
 					t.Fatal(err)
 				}
 			}
@@ -61,14 +61,14 @@ func answer(t *testing.T, m nvmltest.Machine) *nvml.Report {
 	return found
 }
 
-// noAnswer: each reason has its own sentence, in one line.
+// noAnswer checks that each reason has its own text, in one line.
 func noAnswer(t *testing.T, b nvmltest.Built) {
 	stub := filepath.Join(t.TempDir(), "stub")
 	for _, tt := range []struct {
 		library, init string
 		want          error
 	}{
-		{t.TempDir(), "", nvml.ErrNoLibrary}, // none at all, but on a host with a driver
+		{t.TempDir(), "", nvml.ErrNoLibrary}, // no library, on a host with a driver
 		{b.Library, "init !12\n", nvml.ErrNoLibrary},
 		{b.Library, "init !9\n", nvml.ErrNoDriver},
 		{b.Library, "init !17\n", nvml.ErrBlocked},
@@ -88,12 +88,12 @@ func noAnswer(t *testing.T, b nvmltest.Built) {
 			t.Errorf("after %q got %v, want %v", tt.init, err, tt.want)
 		}
 		if _, err := nvml.Watch(t.Context(), m, time.Hour); err == nil || !strings.HasSuffix(err.Error(), tt.want.Error()) {
-			t.Errorf("after %q Watch says %v, want %v", tt.init, err, tt.want)
+			t.Errorf("after %q Watch returned %v, want %v", tt.init, err, tt.want)
 		}
 	}
 }
 
-// onlyOldSymbols: RHEL 8 has glibc 2.28, with libdl and libpthread beside it.
+// onlyOldSymbols checks for glibc 2.28 of RHEL 8, which has separate libdl and libpthread.
 func onlyOldSymbols(t *testing.T, program string) {
 	f, err := elf.Open(program)
 	if err != nil {
@@ -121,12 +121,12 @@ func onlyOldSymbols(t *testing.T, program string) {
 	}
 	libraries, err := f.ImportedLibraries()
 	if slices.Sort(libraries); err != nil || !slices.Equal(libraries, []string{"libc.so.6", "libdl.so.2", "libpthread.so.0"}) {
-		t.Errorf("needs %v, %v", libraries, err)
+		t.Errorf("required libraries: %v, %v", libraries, err)
 	}
 	for tag, now := range map[elf.DynTag]uint64{elf.DT_FLAGS: uint64(elf.DF_BIND_NOW), elf.DT_FLAGS_1: uint64(elf.DF_1_NOW)} {
 		flags, err := f.DynValue(tag)
 		if err != nil || slices.ContainsFunc(flags, func(v uint64) bool { return v&now != 0 }) {
-			t.Errorf("binds all functions when it starts: %s %x, %v", tag, flags, err)
+			t.Errorf("the helper binds all functions at its start: %s %x, %v", tag, flags, err)
 		}
 	}
 }

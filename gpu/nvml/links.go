@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// linkFault compares a card with those of its name on the host, since nothing
-// tells how many of its NVLinks lead anywhere: bridges use some of them, and
-// cheaper models have fewer. What all cards lack alike is therefore not seen
-// here; behind NVSwitches the fabric tells it.
+// linkFault compares a GPU with those of the same name on the host, because the number of connected
+// NVLinks is unknown: bridges use some of them, and cheaper models have fewer. It does not detect
+// links that are missing on all GPUs. With NVSwitches, Fabric shows these.
 func (r Report) linkFault(c Card) string {
 	best := c
 	alike, unlinked := 0, 0
@@ -24,24 +23,23 @@ func (r Report) linkFault(c Card) string {
 			best = other
 		}
 	}
-	// A card without a bridge is no news where others have none either.
+	// A GPU without a bridge is no fault if most other GPUs have none.
 	bridged := c.Active() > 0 || 2*unlinked < alike
 	if !c.linked() || c.Active() == best.Active() || !bridged {
 		return ""
 	}
 	if c.Active() == 0 {
-		return fmt.Sprintf("no NVLink is active, where %s has %d", best, best.Active())
+		return fmt.Sprintf("no NVLink is active, but %s has %d", best, best.Active())
 	}
-	return fmt.Sprintf("%d NVLinks are active, where %s has %d; inactive: %s", c.Active(), best, best.Active(), c.inactive())
+	return fmt.Sprintf("%d NVLinks are active, but %s has %d; inactive: %s", c.Active(), best, best.Active(), c.inactive())
 }
 
-// linked tells whether the card has NVLinks that are for use: between parts of
-// cards there are none.
+// linked reports whether the GPU has usable NVLinks. A GPU in MIG mode has none.
 func (c Card) linked() bool {
 	return len(c.NVLinks) > 0 && (c.MIG == nil || !c.MIG.Current)
 }
 
-// Active counts the NVLinks that are up.
+// Active returns the number of active NVLinks.
 func (c Card) Active() int {
 	n := 0
 	for _, active := range c.NVLinks {
@@ -52,7 +50,7 @@ func (c Card) Active() int {
 	return n
 }
 
-// inactive is "3, 5".
+// inactive returns the numbers of the inactive NVLinks: "3, 5".
 func (c Card) inactive() string {
 	var numbers []string
 	for i, active := range c.NVLinks {

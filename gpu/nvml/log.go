@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Logged is what the kernel's log has of one card's Xid events of one number.
+// Logged has a GPU's Xid events of one number in the kernel log.
 type Logged struct {
 	Address string    `yaml:"address" json:"address"` // "0000:4e:00.0"
 	Number  uint64    `yaml:"xid" json:"xid"`
@@ -21,24 +21,23 @@ type Logged struct {
 	Last    time.Time `yaml:"last" json:"last"` // to the second
 }
 
-// XidAge is how long an Xid event counts: somebody has looked by then, or it has come
-// again.
+// XidAge is the time for which an Xid event is a fault. After that the operator has handled it, or it
+// has occurred again.
 const XidAge = 24 * time.Hour
 
-// logLines bound what is read of a log that is flooded: a few megabytes.
+// logLines limits the lines of a very long log: a few megabytes.
 const logLines = 20_000
 
-// xidLine is journald's short-unix form of what the driver writes:
+// xidLine matches a message of the driver in journald's format short-unix:
 //
 //	1763856000.123456 g1 kernel: NVRM: Xid (PCI:0000:4e:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
 //
-// Of a card that is divided, the part follows the address: "(PCI:0000:4e:00 GPU-I:05)".
+// For a GPU with MIG, the instance follows the address: "(PCI:0000:4e:00 GPU-I:05)".
 var xidLine = regexp.MustCompile(`^(\d+)\.\d+ \S+ kernel: .*NVRM: Xid \(PCI:([0-9a-fA-F]{4,}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})[^)]*\): (\d+),`)
 
-// ReadLog looks for Xid events of this boot that are no older than age in the
-// kernel's log, of which journald has the last 20,000 lines read. Those that
-// programs bring about are left out. The library tells only of events while it is
-// listened to, and whoever listens keeps a card from being reset.
+// ReadLog returns the Xid events of this boot in the kernel log that are not older than age. It reads at
+// most the last 20,000 lines, and skips events that programs cause. It does not use the library, which
+// reports only events during a listen, and a listener prevents the reset of a GPU.
 func ReadLog(ctx context.Context, h host.Host, age time.Duration) ([]Logged, error) {
 	out, err := h.Run(ctx, host.Cmd{Name: "journalctl", Args: []string{
 		"--dmesg", "--quiet", "--no-pager", "--output=short-unix", fmt.Sprintf("--lines=%d", logLines), fmt.Sprintf("--since=-%ds", int(age.Seconds())),
@@ -49,7 +48,7 @@ func ReadLog(ctx context.Context, h host.Host, age time.Duration) ([]Logged, err
 	return parseLog(string(out)), nil
 }
 
-// parseLog has them in the order of addresses and numbers.
+// parseLog returns the events, sorted by address and number.
 func parseLog(text string) []Logged {
 	var all []Logged
 	for line := range strings.Lines(text) {
@@ -77,7 +76,7 @@ func parseLog(text string) []Logged {
 	return all
 }
 
-// String is "0000:4e:00.0: Xid 79 at 2026-11-23T00:10:00Z", with how often before.
+// String returns, for example, "0000:4e:00.0: Xid 79 at 2026-11-23T00:10:00Z", and the number of events.
 func (l Logged) String() string {
 	text := fmt.Sprintf("%s: Xid %d at %s", l.Address, l.Number, l.Last.Format(time.RFC3339))
 	if l.Times > 1 {

@@ -20,8 +20,8 @@ const kernelLog = `1763856000.123456 g1 kernel: nvidia 0000:4e:00.0: enabling de
 1763856007.000001 g1 sh[7]: NVRM: Xid (PCI:0000:01:00): 79, said by a program
 `
 
-// TestReadLog: each card's events once, those of programs not, of nobody else's
-// lines.
+// TestReadLog checks that events are grouped by GPU, that events of programs are skipped, and that other
+// lines are ignored.
 func TestReadLog(t *testing.T) {
 	says := func(text string, err error) recorded {
 		return recorded{"journalctl": func() ([]byte, error) { return []byte(text), err }}
@@ -43,7 +43,7 @@ func TestReadLog(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	if found, err := nvml.ReadLog(t.Context(), says("", nil), time.Hour); err != nil || found != nil {
-		t.Errorf("a quiet log: %v, %v", found, err)
+		t.Errorf("log without events: %v, %v", found, err)
 	}
 	if _, err := nvml.ReadLog(t.Context(), says("", errors.New("no journal")), time.Hour); err == nil || !strings.Contains(err.Error(), "read the kernel's log: no journal") {
 		t.Errorf("no log: %v", err)

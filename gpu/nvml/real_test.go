@@ -18,21 +18,21 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// TestRealCards has the helper ask the real library of a machine with cards, and wants of it
-// what nvidia-smi says. Everywhere else it is skipped. AIRGAP_NVML names a helper that was
-// built before, for a machine without Go and gcc. docs/untested.md has how to run it.
+// TestRealCards compares the helper's report on a machine with GPUs with the output of nvidia-smi. It is
+// skipped on other machines. AIRGAP_NVML is the path of a built helper, for a machine without Go and
+// gcc. docs/untested.md describes how to run it.
 func TestRealCards(t *testing.T) {
 	if _, err := os.Stat("/proc/driver/nvidia/version"); errors.Is(err, fs.ErrNotExist) {
 		t.Skip("NVIDIA's driver is not loaded here")
 	}
 	if _, err := exec.LookPath("nvidia-smi"); err != nil {
-		t.Skip("nothing to compare with: ", err)
+		t.Skip("nvidia-smi is missing: ", err)
 	}
 	helper := os.Getenv("AIRGAP_NVML")
 	if helper == "" {
 		helper = nvmltest.BuildHelper(t)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // eight cards whose driver nobody keeps loaded
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // eight GPUs without the persistence daemon
 	defer cancel()
 	m := nvmltest.Machine{Built: nvmltest.Built{Helper: helper}, Library: os.Getenv("LD_LIBRARY_PATH")}
 	asked, err := m.Run(ctx, host.Cmd{Name: nvml.Helper})
@@ -60,19 +60,19 @@ func TestRealCards(t *testing.T) {
 	}
 }
 
-// differences are what the library and nvidia-smi say differently of the same cards.
+// differences returns the differences between the reports of the library and of nvidia-smi.
 func differences(ours, theirs *nvml.Report) []string {
 	var all []string
 	compare := func(what string, a, b any) {
 		if !reflect.DeepEqual(a, b) {
-			a, _ := json.Marshal(a) // it has been read from that
+			a, _ := json.Marshal(a) // cannot fail: it was decoded from JSON
 			b, _ := json.Marshal(b)
-			all = append(all, fmt.Sprintf("%s: the library says %s, nvidia-smi %s", what, a, b))
+			all = append(all, fmt.Sprintf("%s: library %s, nvidia-smi %s", what, a, b))
 		}
 	}
 	compare("driver", ours.Driver, theirs.Driver)
 	compare("CUDA", ours.CUDA, theirs.CUDA)
-	compare("number of cards", len(ours.Cards), len(theirs.Cards))
+	compare("number of GPUs", len(ours.Cards), len(theirs.Cards))
 	for i := range min(len(ours.Cards), len(theirs.Cards)) {
 		a, b := ours.Cards[i], theirs.Cards[i]
 		of := func(what string) string { return fmt.Sprintf("card %d: %s", i, what) }
@@ -84,15 +84,15 @@ func differences(ours, theirs *nvml.Report) []string {
 		compare(of("memory"), a.Memory, b.Memory)
 		compare(of("ECC"), a.ECC, b.ECC)
 		compare(of("replaced rows"), a.Rows, b.Rows)
-		compare(of("mode of MIG"), mode(a.MIG), mode(b.MIG)) // nvidia-smi has no names of parts
+		compare(of("MIG mode"), mode(a.MIG), mode(b.MIG)) // nvidia-smi has no names of instances
 		compare(of("fabric"), a.Fabric, b.Fabric)
 		compare(of("power limit"), a.PowerLimit, b.PowerLimit)
 		for _, c := range []struct {
 			what         string
 			ours, theirs *int
 		}{
-			{"temperature", a.Temperature, b.Temperature}, {"slows down at", a.SlowdownTemperature, b.SlowdownTemperature},
-			{"turns off at", a.ShutdownTemperature, b.ShutdownTemperature},
+			{"temperature", a.Temperature, b.Temperature}, {"slowdown temperature", a.SlowdownTemperature, b.SlowdownTemperature},
+			{"shutdown temperature", a.ShutdownTemperature, b.ShutdownTemperature},
 		} {
 			if !near(c.ours, c.theirs) {
 				compare(of(c.what), c.ours, c.theirs)
@@ -102,7 +102,7 @@ func differences(ours, theirs *nvml.Report) []string {
 	return all
 }
 
-// mode is nil where a card cannot be divided.
+// mode returns nil for a GPU without MIG.
 func mode(m *nvml.MIG) *nvml.Mode {
 	if m == nil {
 		return nil
@@ -110,8 +110,8 @@ func mode(m *nvml.MIG) *nvml.Mode {
 	return &m.Mode
 }
 
-// near allows for the time between two looks; from Ada on limits are margins to what the
-// card has just then.
+// near allows a difference, because the temperature changes between two reads. From Ada on limits are
+// margins to the current temperature.
 func near(a, b *int) bool {
 	const tolerated = 5 // °C
 	if a == nil || b == nil {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// smiLog is the part of `nvidia-smi -q -x` that has a place in a Report, of its
-// schemas 11 to 13 (nvsmi_device_v11.dtd to v13). It tells nothing of NVLinks.
+// smiLog has the values of `nvidia-smi -q -x` that a Report needs, in schemas 11 to 13
+// (nvsmi_device_v11.dtd to v13). The XML has no NVLinks.
 type smiLog struct {
 	XMLName xml.Name `xml:"nvidia_smi_log"`
 	Driver  string   `xml:"driver_version"`
@@ -54,7 +54,7 @@ type smiECC struct {
 	Pending string `xml:"pending_ecc"`
 }
 
-// smiErrors are counted by kind of memory since Turing, by bits before.
+// smiErrors has counters by kind of memory since Turing, and by number of bits before.
 type smiErrors struct {
 	Corrected   []string `xml:"sram_correctable"`
 	DRAM        []string `xml:"dram_correctable"`
@@ -73,7 +73,7 @@ type smiRows struct {
 	Failed      string `xml:"remapped_row_failure"`
 }
 
-// smiHeat has limits as temperatures, and from Ada on as margins to a target.
+// smiHeat has limits as temperatures, or from Ada on as margins to a target.
 type smiHeat struct {
 	Now            string `xml:"gpu_temp"`
 	Slowdown       string `xml:"gpu_temp_slow_threshold"`
@@ -108,7 +108,7 @@ func ReadSMI(r io.Reader) (*Report, error) {
 		return nil, err
 	}
 	if log.Count != strconv.Itoa(len(log.Cards)) {
-		return nil, fmt.Errorf("%d cards where it counts %q", len(log.Cards), log.Count)
+		return nil, fmt.Errorf("%d GPUs, but attached_gpus is %q", len(log.Cards), log.Count)
 	}
 	found := &Report{Driver: text(log.Driver), CUDA: text(log.CUDA), Cards: []Card{}}
 	if found.Driver == "" {
@@ -117,7 +117,7 @@ func ReadSMI(r io.Reader) (*Report, error) {
 	for i, g := range log.Cards {
 		c, err := g.card(i)
 		if err != nil {
-			return nil, fmt.Errorf("card %d: %w", i, err)
+			return nil, fmt.Errorf("GPU %d: %w", i, err)
 		}
 		found.Cards = append(found.Cards, c)
 	}
@@ -198,11 +198,11 @@ func (f smiFabric) fabric() *Fabric {
 	return found
 }
 
-// text is "" for a value that a card does not have.
+// text returns "" for a value that a GPU does not have.
 func text(value string) string {
 	value = strings.TrimSpace(value)
 	switch value {
-	case "N/A", "[N/A]", "None", "Not Found": // the last of CUDA, where its library is not there
+	case "N/A", "[N/A]", "None", "Not Found": // "Not Found" is the CUDA version without its library
 		return ""
 	}
 	return value
@@ -217,14 +217,14 @@ func smiMode(current, pending string) (mode Mode, has bool) {
 	return Mode{current == on, pending == on}, true
 }
 
-// quantity is the first of values that is a number in unit, times scale. Where
-// there is none nvidia-smi says so in many ways: "N/A", "Requested functionality
-// has been deprecated", "Unknown Error".
+// quantity returns the first value that is a number with unit, multiplied by scale. nvidia-smi has
+// several texts for a missing value: "N/A", "Requested functionality has been deprecated", "Unknown
+// Error".
 func quantity[N int | int64](unit string, scale float64, values ...string) *N {
 	for _, v := range values {
 		number, has := strings.CutSuffix(strings.TrimSpace(v), unit)
 		f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if has && err == nil && f >= 0 && f < 1<<40 { // no quantity of a card comes near, and none of ours overflows
+		if has && err == nil && f >= 0 && f < 1<<40 { // above all real values, and no overflow
 			n := N(math.Round(f * scale))
 			return &n
 		}
@@ -232,7 +232,7 @@ func quantity[N int | int64](unit string, scale float64, values ...string) *N {
 	return nil
 }
 
-// celsius may be less than zero, unlike a quantity: a margin is.
+// celsius accepts negative values, unlike quantity, because a margin may be negative.
 func celsius(value string) *int {
 	number, has := strings.CutSuffix(strings.TrimSpace(value), "C")
 	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 16)
@@ -243,7 +243,7 @@ func celsius(value string) *int {
 	return &degrees
 }
 
-// sum is nil where none of values is a number.
+// sum returns nil if no value is a number.
 func sum(values ...[]string) *uint64 {
 	var total *uint64
 	for _, kind := range values {
@@ -259,16 +259,16 @@ func sum(values ...[]string) *uint64 {
 	return total
 }
 
-// busAddress makes sysfs' "0000:17:00.0" of the library's "00000000:17:00.0".
+// busAddress converts the library's "00000000:17:00.0" to "0000:17:00.0" as in sysfs.
 func busAddress(id string) (string, error) {
 	var domain, bus, device, function uint32
 	if _, err := fmt.Sscanf(strings.TrimSpace(id), "%x:%x:%x.%x", &domain, &bus, &device, &function); err != nil {
-		return "", errors.New("read its PCI address " + strconv.Quote(id))
+		return "", errors.New("invalid PCI address " + strconv.Quote(id))
 	}
 	return Address(domain, bus, device, function), nil
 }
 
-// Address is that of a PCI device as the kernel writes it: "0000:17:00.0".
+// Address returns a PCI address in the kernel's format: "0000:17:00.0".
 func Address(domain, bus, device, function uint32) string {
 	return fmt.Sprintf("%04x:%02x:%02x.%x", domain, bus, device, function)
 }

@@ -30,7 +30,7 @@ func TestReadSMI(t *testing.T) {
 	}
 }
 
-// TestReadSMIWithoutCUDA: so nvidia-smi 580 says it where libcuda.so.1 is nowhere.
+// TestReadSMIWithoutCUDA covers the output of nvidia-smi 580 without libcuda.so.1.
 func TestReadSMIWithoutCUDA(t *testing.T) {
 	found, err := nvml.ReadSMI(strings.NewReader(strings.ReplaceAll(oneCard, "<attached", "<cuda_version>Not Found</cuda_version><attached")))
 	if err != nil || found.CUDA != "" {
@@ -44,10 +44,10 @@ func TestReadSMIRefuses(t *testing.T) {
 		"No devices were found":             "EOF",
 		"<html></html>":                     "expected element type <nvidia_smi_log>",
 		"<nvidia_smi_log><gpu>":             "unexpected EOF",
-		"<nvidia_smi_log></nvidia_smi_log>": `0 cards where it counts ""`,
-		strings.ReplaceAll(oneCard, ">1<", ">2<"):                                    `1 cards where it counts "2"`,
-		strings.ReplaceAll(oneCard, "580.82.07", "N/A"):                              "no version of a driver",
-		strings.ReplaceAll(oneCard, "00000000:17:00.0", "17"):                        `card 0: read its PCI address "17"`,
+		"<nvidia_smi_log></nvidia_smi_log>": `0 GPUs, but attached_gpus is ""`,
+		strings.ReplaceAll(oneCard, ">1<", ">2<"):                                    `1 GPUs, but attached_gpus is "2"`,
+		strings.ReplaceAll(oneCard, "580.82.07", "N/A"):                              "missing driver version",
+		strings.ReplaceAll(oneCard, "00000000:17:00.0", "17"):                        `GPU 0: invalid PCI address "17"`,
 		strings.ReplaceAll(oneCard, "NVIDIA L4", strings.Repeat("NVIDIA L4", 2<<20)): "more than 16 MiB",
 	} {
 		if found, err := nvml.ReadSMI(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -56,8 +56,7 @@ func TestReadSMIRefuses(t *testing.T) {
 	}
 }
 
-// TestAddress: a card is found again among the host's PCI devices, in domains of
-// any length.
+// TestAddress checks that addresses match the host's PCI devices, with domains of any length.
 func TestAddress(t *testing.T) {
 	for id, want := range map[string]string{"00000000:AF:00.0": "0000:af:00.0", "00010000:E1:1F.7": "10000:e1:1f.7"} {
 		found, err := nvml.ReadSMI(strings.NewReader(strings.ReplaceAll(oneCard, "00000000:17:00.0", id)))

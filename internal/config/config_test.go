@@ -101,7 +101,7 @@ func TestProblems(t *testing.T) {
 		"network, unknown":    {"  encapsulation: vxlan\n", "  calico: {colour: red}\n", []string{"network.calico.colour: unknown field", "dataplane"}},
 		"network, IP-in-IP":   {"encapsulation: vxlan", "encapsulation: ipip", []string{"network.encapsulation", "want one of auto, vxlan, crosssubnet, native", "ipip"}},
 		"network, not its":    {"plugin: flannel\n  encapsulation: vxlan", "plugin: flannel\n  encapsulation: crosssubnet", []string{"network.encapsulation", "crosssubnet", "vxlan"}},
-		"network, not read":   {"plugin: flannel\n", "plugin: cilium\n  calico: {bgp: true}\n", []string{"network.calico", "nobody reads this section"}},
+		"network, not read":   {"plugin: flannel\n", "plugin: cilium\n  calico: {bgp: true}\n", []string{"network.calico", "it does not use this section"}},
 		"add-on, unknown":     {"      replicas: 2\n", "      replicas: 2\n    value: x\n", []string{"addons[0].value: unknown field", "values"}},
 		"add-on, its name":    {"name: shop\n", "name: Shop\n", []string{"addons[1].name", "Shop"}},
 		"add-on, twice":       {"name: shop\n", "name: monitoring\n", []string{"addons[1].name", "Duplicate"}},

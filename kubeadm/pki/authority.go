@@ -23,37 +23,36 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// Authority is one that can be replaced by a new one: kubeadm's, or another one of the
-// cluster's hosts.
+// Authority is a certificate authority (CA) that a rotation can replace: one of kubeadm's, or
+// another CA of the cluster's hosts.
 type Authority struct {
 	Name   string      // "etcd"
-	file   string      // its certificate; during a replacement those of both
-	key    string      // of the first certificate in file, on control-plane hosts
-	leaves []string    // files with what it has signed for the control plane: certificates, kubeconfigs
-	trusts []node.Part // static pods that read file when they are started, in the order in which they restart
-	nodes  bool        // kubelets, kubeconfigs and pods of all hosts trust it, too, and the controller manager signs by it
-	other  *Other      // nil for kubeadm's
+	file   string      // path of the CA certificate; during a rotation the file has the old and the new one
+	key    string      // path of the key of the first certificate in file, on control-plane hosts
+	leaves []string    // certificates and kubeconfigs of the control plane that the CA signs
+	trusts []node.Part // static pods that read file at their start, in the order in which they restart
+	nodes  bool        // kubelets, kubeconfigs and pods of all hosts trust this CA too, and the controller manager signs with it
+	other  *Other      // nil for a CA of kubeadm
 }
 
-// Other is an authority that kubeadm knows nothing of. All hosts trust it; those with a
-// control plane have its key.
+// Other is a CA that kubeadm does not manage. All hosts trust it; control-plane hosts have its key.
 type Other struct {
-	// Make makes a new one, as PEM.
+	// Make returns a new CA as PEM.
 	Make func() (certificate, key []byte, err error)
-	// Trust has the programs of this host trust what the authority's file says.
+	// Trust makes the programs of this host trust the certificates in the CA file.
 	Trust func(ctx context.Context) error
-	// Sign makes this host's certificates anew by the first authority in the file, whose
-	// key is there, unless that has signed them, and has them presented.
+	// Sign re-creates this host's certificates with the first CA in the file, unless that CA
+	// has signed them already, and makes the programs present them. The key of that CA exists.
 	Sign func(ctx context.Context) error
 }
 
-// OtherAuthority is one by the paths of its certificate, its key and what it has signed
-// on each control-plane host.
+// OtherAuthority returns a CA from the paths of its certificate, its key and the certificates
+// that it has signed on each control-plane host.
 func OtherAuthority(name, file, key string, leaves []string, o Other) Authority {
 	return Authority{Name: name, file: file, key: key, leaves: leaves, other: &o}
 }
 
-// Authorities are kubeadm's. Who reads their files when, is by
+// Authorities returns the CAs of kubeadm. The programs that read each file are listed in
 // https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/.
 func Authorities() []Authority {
 	return []Authority{
@@ -75,18 +74,18 @@ func Authorities() []Authority {
 	}
 }
 
-// Everywhere reports whether hosts without a control plane trust it, too.
+// Everywhere reports whether hosts without a control plane trust the CA too.
 func (a Authority) Everywhere() bool { return a.nodes || a.other != nil }
 
-// nextDir has the authorities that replace others, while they do.
+// nextDir has the new CAs during a rotation.
 const nextDir = node.PKIDir + "/next"
 
 func (a Authority) nextFile() string { return nextDir + "/" + a.Name + ".crt" }
 func (a Authority) nextKey() string  { return nextDir + "/" + a.Name + ".key" }
 
-// successor reads the authority that is to replace this one, and makes it unless
-// it is there. The key is written first: a key alone has signed nothing.
-func successor(m host.Machine, a Authority) (certificate, key []byte, err error) {
+// nextCA reads the new CA of a rotation, or creates it. It writes the key first: after an
+// interruption, a key without a certificate has signed nothing.
+func nextCA(m host.Machine, a Authority) (certificate, key []byte, err error) {
 	if m.Recorded(a.nextFile()) {
 		certificate, err = os.ReadFile(m.Path(a.nextFile()))
 		if err == nil {
@@ -95,7 +94,7 @@ func successor(m host.Machine, a Authority) (certificate, key []byte, err error)
 		return certificate, key, err
 	}
 	if certificate, key, err = newAuthority(m, a); err != nil {
-		return nil, nil, fmt.Errorf("make a new authority of %s: %w", a.Name, err)
+		return nil, nil, fmt.Errorf("create a new %s CA: %w", a.Name, err)
 	}
 	if err := writeNext(m, a.nextKey(), key); err != nil {
 		return nil, nil, err
@@ -110,8 +109,8 @@ func writeNext(m host.Machine, name string, text []byte) error {
 	return host.WriteFile(m.Path(name), text, 0o600)
 }
 
-// forgetNext removes what lies beside the authority while it is replaced.
-func forgetNext(m host.Machine, a Authority) error {
+// removeNext removes the files that exist only during a rotation.
+func removeNext(m host.Machine, a Authority) error {
 	for _, name := range []string{a.nextFile(), a.nextKey(), signerCert, signerKey} {
 		if err := host.Remove(m.Path(name)); err != nil {
 			return err
@@ -123,8 +122,8 @@ func forgetNext(m host.Machine, a Authority) error {
 	return nil
 }
 
-// newAuthority has the name of the old one and a key of its kind, as PEM, and is
-// good for ten years.
+// newAuthority creates a CA with the name of the old one and a key of the same type, as PEM. The
+// certificate is valid for ten years.
 func newAuthority(m host.Machine, a Authority) (certificate, key []byte, err error) {
 	if a.other != nil {
 		return a.other.Make()
@@ -157,10 +156,10 @@ func keyLike(public any) (crypto.Signer, error) {
 	case *ecdsa.PublicKey:
 		return ecdsa.GenerateKey(k.Curve, rand.Reader)
 	}
-	return nil, fmt.Errorf("its key is of the kind %T", public)
+	return nil, fmt.Errorf("unsupported key type %T", public)
 }
 
-// unsigned are the files whose certificate is not signed by the authority.
+// unsigned returns the files with a certificate that the CA has not signed. It skips missing files.
 func unsigned(m host.Machine, files []string, by []byte) ([]string, error) {
 	parent, err := firstCertificate(by)
 	if err != nil {
@@ -186,7 +185,7 @@ func unsigned(m host.Machine, files []string, by []byte) ([]string, error) {
 	return others, nil
 }
 
-// leafOf is the certificate in a file: in a kubeconfig the one of its user.
+// leafOf returns the certificate in a file; of a kubeconfig it is the certificate of its user.
 func leafOf(name string, text []byte) (*x509.Certificate, error) {
 	if path.Ext(name) == ".conf" {
 		config, err := clientcmd.RESTConfigFromKubeConfig(text)

@@ -20,13 +20,13 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// signTime is for the controller manager to approve a request of a node for itself,
-// and to sign it.
+// signTime is the time that the controller manager has to approve and sign a
+// certificate signing request of a node.
 const signTime = 2 * time.Minute
 
-// issue gets the kubelet a certificate for the API server that the new authority has
-// signed, as the kubelet does it by itself before the old one ends, and in its store.
-func (s succession) issue(ctx context.Context) error {
+// issue requests a client certificate from the new CA for the kubelet and saves it in the
+// kubelet's store. The kubelet itself does this only shortly before its certificate expires.
+func (s hostRotation) issue(ctx context.Context) error {
 	dir := s.Path(path.Dir(node.KubeletClientCert))
 	store, err := certificate.NewFileStore("kubelet-client", dir, dir, "", "")
 	if err != nil {
@@ -35,26 +35,26 @@ func (s succession) issue(ctx context.Context) error {
 	if left, err := unsigned(s.Machine, []string{node.KubeletClientCert}, s.fresh); err != nil {
 		return err
 	} else if len(left) > 0 {
-		s.say("the kubelet gets a certificate of the new authority")
+		s.say("request a kubelet certificate from the new CA")
 		issued, key, err := s.request(ctx)
 		if err != nil {
 			return err
 		}
 		if _, err := store.Update(issued, key); err != nil {
-			return fmt.Errorf("keep the kubelet's new certificate: %w", err)
+			return fmt.Errorf("save the kubelet's new certificate: %w", err)
 		}
 	}
 	return s.restartKubelet(ctx)
 }
 
-// request asks until the answer is signed by the new authority: a controller manager
-// that has just been restarted may leave the work to another one.
-func (s succession) request(ctx context.Context) (issued, key []byte, err error) {
+// request repeats the signing request until the new CA has signed the result: right after the
+// restart of one controller manager, another one may be the leader and sign with the old CA.
+func (s hostRotation) request(ctx context.Context) (issued, key []byte, err error) {
 	client, err := s.client()
 	if err != nil {
 		return nil, nil, err
 	}
-	err = await.Until(ctx, comeBack, func(ctx context.Context) error {
+	err = await.Until(ctx, readyTime, func(ctx context.Context) error {
 		issued, key, err = requestOne(ctx, client, s.node)
 		if err != nil {
 			return err
@@ -62,7 +62,7 @@ func (s succession) request(ctx context.Context) (issued, key []byte, err error)
 		return signedBy(issued, s.fresh)
 	})
 	if err != nil {
-		return nil, nil, stuck("the cluster signs a certificate of the kubelet's", err)
+		return nil, nil, stuck("the cluster signs the kubelet's certificate", err)
 	}
 	return issued, key, nil
 }
@@ -82,7 +82,7 @@ func requestOne(ctx context.Context, client kubernetes.Interface, self string) (
 	usages := []certificates.KeyUsage{certificates.UsageDigitalSignature, certificates.UsageClientAuth}
 	name, uid, err := csr.RequestCertificateWithContext(ctx, client, form, "", certificates.KubeAPIServerClientKubeletSignerName, nil, usages, private)
 	if err != nil {
-		return nil, nil, fmt.Errorf("ask the cluster for a certificate: %w", err)
+		return nil, nil, fmt.Errorf("request a certificate from the cluster: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, signTime)
 	defer cancel()
@@ -102,7 +102,7 @@ func signedBy(leaf, authority []byte) error {
 		return err
 	}
 	if err := c.CheckSignatureFrom(parent); err != nil {
-		return fmt.Errorf("it is not signed by the new authority: %w", err)
+		return fmt.Errorf("the new CA has not signed the certificate: %w", err)
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// embed has this host's kubeconfigs trust what text says, as far as they trust one of
-// some authorities: an administrator may have added another cluster to one.
+// embed writes text as the CA into this host's kubeconfigs. It changes only clusters that trust
+// one of these authorities: an administrator may have added another cluster to a kubeconfig.
 func embed(m host.Machine, text []byte, authorities ...[]byte) error {
 	of, err := cert.ParseCertsPEM(slices.Concat(authorities...))
 	if err != nil {
@@ -27,7 +27,7 @@ func embed(m host.Machine, text []byte, authorities ...[]byte) error {
 	}
 	for _, name := range found {
 		if err := embedIn(name, text, of); err != nil {
-			return fmt.Errorf("have %s trust other authorities: %w", inside(m, name), err)
+			return fmt.Errorf("set the CA in %s: %w", inside(m, name), err)
 		}
 	}
 	return nil
@@ -58,7 +58,7 @@ func embedIn(name string, text []byte, of []*x509.Certificate) error {
 	return host.WriteFile(name, data, info.Mode().Perm())
 }
 
-// trustsOneOf reports whether one of the certificates in text is among some.
+// trustsOneOf reports whether text has one of the certificates.
 func trustsOneOf(text []byte, of []*x509.Certificate) bool {
 	have, err := cert.ParseCertsPEM(text)
 	return err == nil && slices.ContainsFunc(have, func(c *x509.Certificate) bool { return slices.ContainsFunc(of, c.Equal) })

@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// ControlPlaneKeys are the files that all control-plane hosts share, by
+// ControlPlaneKeys returns the paths of the files that all control-plane hosts share. Source:
 // https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/high-availability/.
 func ControlPlaneKeys() []string {
 	var all []string
@@ -21,32 +21,31 @@ func ControlPlaneKeys() []string {
 	return all
 }
 
-// Pack reads the cluster's shared keys on a control-plane host, and more files
-// by path.
+// Pack reads the cluster's shared keys and more files on a control-plane host. The result maps
+// each path to its content.
 func Pack(m host.Machine, more ...string) (joincode.Parcel, error) {
-	if err := RefuseAmidReplacement(m, "pack the control plane's keys"); err != nil {
+	if err := RefuseAmidReplacement(m, "read the control plane's keys"); err != nil {
 		return nil, err
 	}
 	p := joincode.Parcel{}
 	for _, name := range append(ControlPlaneKeys(), more...) {
 		data, err := os.ReadFile(m.Path(name))
 		if err != nil {
-			return nil, fmt.Errorf("pack the control plane's keys: %w", err)
+			return nil, fmt.Errorf("read the control plane's keys: %w", err)
 		}
 		p[name] = data
 	}
 	return p, nil
 }
 
-// TakeOver writes the cluster's keys and the other files that the control-plane
-// hosts share, and nothing else, whatever the parcel holds. What an earlier join
-// left is replaced, the keys of the Secrets too: they may have changed since,
-// and no Secret depends on the file of a host that has not joined.
+// TakeOver writes the cluster's keys and the shared files. It ignores all other files in p.
+// It overwrites files of an earlier join, also the keys that encrypt Secrets: they may have
+// changed since then, and no Secret depends on the file of a host that has not joined.
 func TakeOver(m host.Machine, p joincode.Parcel, shared []string) error {
 	for _, name := range append(ControlPlaneKeys(), shared...) {
 		data, is := p[name]
 		if !is {
-			return fmt.Errorf("take over the control plane's keys: %s is not in the parcel", name)
+			return fmt.Errorf("write the control plane's keys: %s is not in the control-plane secrets", name)
 		}
 		if err := host.WriteFile(m.Path(name), data, modeOf(name)); err != nil {
 			return err

@@ -35,14 +35,14 @@ func TestPack(t *testing.T) {
 		}
 	}
 	if modeOf("/etc/kubernetes/pki/ca.key") != 0o600 || modeOf("/etc/kubernetes/pki/sa.pub") != 0o644 {
-		t.Error("modes of keys and certificates")
+		t.Error("wrong modes of keys and certificates")
 	}
 	if to.Has("/etc/airgap/pki/ca.key") {
-		t.Error("a file was written that is not the control plane's")
+		t.Error("TakeOver wrote a file that the hosts do not share")
 	}
 
 	delete(packed, kube.ClusterCA)
 	if err := TakeOver(other, packed, nil); err == nil || !strings.Contains(err.Error(), kube.ClusterCA) {
-		t.Errorf("a parcel without the CA: %v", err)
+		t.Errorf("secrets without the CA: got %v, want an error with its path", err)
 	}
 }

@@ -17,23 +17,23 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// PodsPolicy is what happens to pods that read the cluster's authority when they
-// were started, and would not trust a certificate of the new one.
+// PodsPolicy selects the handling of pods that have read the old cluster CA at their start and
+// would not trust a certificate of the new CA.
 type PodsPolicy string
 
 const (
-	WaitForPods PodsPolicy = "wait"    // until somebody has started them anew
-	RestartPods PodsPolicy = "restart" // by their Deployment, DaemonSet or StatefulSet, as kubectl rollout restart does
-	LeavePods   PodsPolicy = "leave"   // those that only read the file once lose the API server until they are
+	WaitForPods PodsPolicy = "wait"    // wait until the operator has restarted them
+	RestartPods PodsPolicy = "restart" // restart their Deployment, DaemonSet or StatefulSet, as kubectl rollout restart does
+	LeavePods   PodsPolicy = "leave"   // continue; pods that read the file only once cannot reach the API server until they restart
 )
 
-// refreshTime is within which the kubelet brings a changed ConfigMap into a pod: its
-// syncFrequency of one minute, and half of that again for its own pods' turn.
+// refreshTime is the time within which the kubelet updates a changed ConfigMap in a pod: its
+// syncFrequency of one minute, plus half of it because the kubelet spreads the syncs of pods.
 const refreshTime = 90 * time.Second
 
-// startPods has all pods that read the cluster's authority be started after both were
-// published.
-func (p *participant) startPods(ctx context.Context) error {
+// restartPods waits until all pods that read the cluster CA have started after both CAs were
+// published. It restarts the pods of airgap and kubeadm, and the others as p.Pods says.
+func (p *rotationMember) restartPods(ctx context.Context) error {
 	since, err := p.trustedSince(ctx)
 	if err != nil {
 		return err
@@ -59,27 +59,27 @@ func (p *participant) startPods(ctx context.Context) error {
 		}
 		if text := strings.Join(waits, ", "); text != last {
 			last = text
-			p.Say("waits until pods have been started anew, which trust the old authority alone: %s", text)
+			p.Say("wait for the restart of pods that trust only the old CA: %s", text)
 			if p.Pods == WaitForPods {
-				p.Say("those of airgap and kubeadm are started by themselves; for the others kubectl rollout restart, or --pods restart")
+				p.Say("airgap restarts its own pods and those of kubeadm; restart the others with kubectl rollout restart, or use --pods restart")
 			}
 		}
-		return fmt.Errorf("pods that trust the old authority alone: %s", last)
+		return fmt.Errorf("pods that trust only the old CA: %s", last)
 	})
 	if err != nil && ctx.Err() == nil {
-		err = &host.Failure{What: "wait until pods trust both authorities", Err: err, Next: "kubectl rollout restart starts them anew; then run the same command again, or with --pods restart, or --pods leave"}
+		err = &host.Failure{What: "wait until pods trust both CAs", Err: err, Next: "restart them with kubectl rollout restart and run the same command again, or add --pods restart or --pods leave"}
 	}
 	return err
 }
 
-// trustedSince is when the pods' ConfigMaps had both authorities; the first time it is
-// written down.
-func (p *participant) trustedSince(ctx context.Context) (since time.Time, err error) {
-	err = p.patiently(ctx, comeBack, func(ctx context.Context, client kubernetes.Interface) error {
+// trustedSince returns the time since which the pods' ConfigMaps have both CAs. The first call
+// saves the current time in the rotation state.
+func (p *rotationMember) trustedSince(ctx context.Context) (since time.Time, err error) {
+	err = p.patiently(ctx, readyTime, func(ctx context.Context, client kubernetes.Interface) error {
 		x := exchange.Exchange{Client: client, Node: p.node, Name: replacementName}
 		m, err := x.Read(ctx)
 		if err == nil && m == nil {
-			err = errors.New("the Secret " + replacementName + " is gone")
+			err = errors.New("the Secret " + replacementName + " no longer exists")
 		}
 		if err != nil {
 			return err
@@ -93,11 +93,11 @@ func (p *participant) trustedSince(ctx context.Context) (since time.Time, err er
 	return since, err
 }
 
-// startOwnPods starts the pods of airgap and kubeadm anew once more, and says whose
-// others were started before.
-func (p *participant) startOwnPods(ctx context.Context) (others []string, err error) {
+// restartOwnPods restarts the pods of airgap and kubeadm again, and returns the other workloads
+// with pods that have not restarted since.
+func (p *rotationMember) restartOwnPods(ctx context.Context) (others []string, err error) {
 	now := time.Now().Truncate(time.Second)
-	err = p.patiently(ctx, comeBack, func(ctx context.Context, client kubernetes.Interface) error {
+	err = p.patiently(ctx, readyTime, func(ctx context.Context, client kubernetes.Interface) error {
 		old, err := oldTrusters(ctx, client, now)
 		if err != nil {
 			return err
@@ -117,8 +117,8 @@ func (p *participant) startOwnPods(ctx context.Context) (others []string, err er
 	return others, err
 }
 
-// oldTrusters are the workloads with a pod that reads the cluster's authority and was
-// started before a time.
+// oldTrusters returns the workloads with a pod that reads the cluster CA and has started before
+// since.
 func oldTrusters(ctx context.Context, client kubernetes.Interface, since time.Time) ([]kube.Workload, error) {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -141,10 +141,10 @@ func oldTrusters(ctx context.Context, client kubernetes.Interface, since time.Ti
 	return all, nil
 }
 
-// startedBefore reports whether a program of a pod that lives may have read a file
-// as it was before the time: a container that was started again within an old pod
-// needs the kubelet to have brought the new one. A pod that was made because of a restart
-// of then is none of before, whatever the clock says that gave it its second.
+// startedBefore reports whether a program of a running pod may have read the CA file as it was
+// before since. A container that restarted in an old pod reads the new file only after the
+// kubelet has updated it. A pod with a restart annotation of since or later never counts as
+// old: its creation time comes from another clock.
 func startedBefore(pod *corev1.Pod, since time.Time) bool {
 	if made, err := time.Parse(time.RFC3339, pod.Annotations[kube.RestartedAt]); err == nil && !made.Before(since) {
 		return false

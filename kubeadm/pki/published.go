@@ -17,41 +17,45 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// Where the cluster publishes its authorities, by
+// The ConfigMaps in which the cluster publishes its CAs. Sources:
 // https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/ and
 // https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/.
 const (
-	clusterInfo        = "cluster-info"                       // in kube-public, for who wants to join
+	clusterInfo        = "cluster-info"                       // in kube-public, for hosts that join
 	rootCA             = "kube-root-ca.crt"                   // in each namespace, for its pods; the controller manager writes it
 	authenticationInfo = "extension-apiserver-authentication" // in kube-system, for extension API servers; API servers write it
 )
 
-// publish has the cluster's own copies say what text does, and waits until they do.
-func (p *participant) publish(ctx context.Context, s succession, text []byte) error {
+// publish writes the CAs of text to the cluster's ConfigMaps and waits until all have them.
+func (p *rotationMember) publish(ctx context.Context, s hostRotation, text []byte) error {
 	if p.Authority.nodes {
-		if err := p.patiently(ctx, comeBack, func(ctx context.Context, client kubernetes.Interface) error { return tellWhoJoins(ctx, client, text) }); err != nil {
+		if err := p.patiently(ctx, readyTime, func(ctx context.Context, client kubernetes.Interface) error {
+			return updateClusterInfo(ctx, client, text)
+		}); err != nil {
 			return err
 		}
-		err := p.patiently(ctx, comeBack, func(ctx context.Context, client kubernetes.Interface) error { return podsAreTold(ctx, client, text) })
+		err := p.patiently(ctx, readyTime, func(ctx context.Context, client kubernetes.Interface) error {
+			return rootCAPublished(ctx, client, text)
+		})
 		if err != nil {
-			return stuck("the controller manager publishes the authorities in every namespace", err)
+			return stuck("the controller manager publishes the CAs in every namespace", err)
 		}
 	}
 	field := map[string]string{"cluster": "client-ca-file", "front-proxy": "requestheader-client-ca-file"}[p.Authority.Name]
 	if field == "" {
 		return nil
 	}
-	err := p.patiently(ctx, comeBack, func(ctx context.Context, client kubernetes.Interface) error {
-		return tellExtensions(ctx, client, field, s, text)
+	err := p.patiently(ctx, readyTime, func(ctx context.Context, client kubernetes.Interface) error {
+		return updateExtensionInfo(ctx, client, field, s, text)
 	})
 	if err != nil {
-		return stuck("the API servers publish the authorities for extensions", err)
+		return stuck("the API servers publish the CAs for extension API servers", err)
 	}
 	return nil
 }
 
-// tellWhoJoins writes kubeadm's cluster-info, which may have been deleted.
-func tellWhoJoins(ctx context.Context, client kubernetes.Interface, text []byte) error {
+// updateClusterInfo updates kubeadm's cluster-info. Sites may delete it, so a missing one is no error.
+func updateClusterInfo(ctx context.Context, client kubernetes.Interface, text []byte) error {
 	maps := client.CoreV1().ConfigMaps(metav1.NamespacePublic)
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		info, err := maps.Get(ctx, clusterInfo, metav1.GetOptions{})
@@ -79,13 +83,13 @@ func tellWhoJoins(ctx context.Context, client kubernetes.Interface, text []byte)
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("write the authorities to %s: %w", clusterInfo, err)
+		return fmt.Errorf("write the CAs to %s: %w", clusterInfo, err)
 	}
 	return nil
 }
 
-// podsAreTold is nil when every namespace has all certificates of text, and no other.
-func podsAreTold(ctx context.Context, client kubernetes.Interface, text []byte) error {
+// rootCAPublished returns nil if the ConfigMap of every namespace has exactly the certificates of text.
+func rootCAPublished(ctx context.Context, client kubernetes.Interface, text []byte) error {
 	namespaces, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list the namespaces: %w", err)
@@ -96,19 +100,19 @@ func podsAreTold(ctx context.Context, client kubernetes.Interface, text []byte) 
 		}
 		published, err := client.CoreV1().ConfigMaps(n.Name).Get(ctx, rootCA, metav1.GetOptions{})
 		if err != nil {
-			return fmt.Errorf("read what pods of namespace %s trust: %w", n.Name, err)
+			return fmt.Errorf("read the CAs of the pods in namespace %s: %w", n.Name, err)
 		}
 		if !sameCertificates([]byte(published.Data["ca.crt"]), text) {
-			return fmt.Errorf("%s of namespace %s has other authorities", rootCA, n.Name)
+			return fmt.Errorf("%s of namespace %s has other CAs", rootCA, n.Name)
 		}
 	}
 	return nil
 }
 
-// tellExtensions waits until API servers have added what is new. They take nothing
-// out (pkg/controlplane/controller/clusterauthenticationtrust), so where there is
-// too much the whole is deleted, and they write it anew.
-func tellExtensions(ctx context.Context, client kubernetes.Interface, field string, s succession, text []byte) error {
+// updateExtensionInfo returns nil if the API servers have published the CAs of text in field. The API
+// servers only add certificates (pkg/controlplane/controller/clusterauthenticationtrust). To remove the old
+// CA it deletes the ConfigMap, and the API servers create it again.
+func updateExtensionInfo(ctx context.Context, client kubernetes.Interface, field string, s hostRotation, text []byte) error {
 	maps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	info, err := maps.Get(ctx, authenticationInfo, metav1.GetOptions{})
 	if err != nil {
@@ -125,12 +129,12 @@ func tellExtensions(ctx context.Context, client kubernetes.Interface, field stri
 	have := []byte(info.Data[field])
 	if trustsOneOf(have, old) && !trustsOneOf(text, old) {
 		if err := maps.Delete(ctx, authenticationInfo, metav1.DeleteOptions{}); err != nil {
-			return fmt.Errorf("have the API servers write %s anew: %w", authenticationInfo, err)
+			return fmt.Errorf("delete %s: %w", authenticationInfo, err)
 		}
-		return fmt.Errorf("%s has the old authority", authenticationInfo)
+		return fmt.Errorf("%s still has the old CA", authenticationInfo)
 	}
 	if !trustsOneOf(have, fresh) {
-		return fmt.Errorf("%s does not have the new authority", authenticationInfo)
+		return fmt.Errorf("%s does not have the new CA yet", authenticationInfo)
 	}
 	return nil
 }

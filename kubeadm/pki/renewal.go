@@ -20,51 +20,50 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// Renewal makes the certificates of this host's part in the cluster anew: those
-// that kubeadm made for the control plane, and the one that the kubelet made to
-// serve with. What has them loaded is restarted, one program after the other.
+// Renewal renews the certificates of this host: those that kubeadm made for the control plane,
+// and the serving certificate of the kubelet. It restarts the programs that have loaded them,
+// one at a time.
 //
-// The old files are kept until every program answers with the new ones. A
-// renewal that was interrupted goes on when it is run again: whether the files
-// were all made stands beside the kept ones, and which programs are left is
-// told by when they were started.
+// RenewalFile has the old files until every program uses the new ones. The next run continues
+// an interrupted renewal: RenewalFile shows whether all files are new, and the start times of
+// the programs show which ones must still restart.
 type Renewal struct {
 	Machine host.Machine
 	Say     func(format string, args ...any)
-	Amend   func() error // changes the files that kubeadm made, before anybody loads them; nil for nothing
-	// Turn waits until no other control-plane host restarts its programs, and keeps the others
-	// waiting until release. It is asked before certificates of the control plane are renewed, also
-	// where an interrupted renewal goes on. nil: the caller keeps the hosts apart.
+	Amend   func() error // changes the files that kubeadm made, before any program loads them; nil changes nothing
+	// Turn waits until no other control-plane host restarts its programs, and makes the others
+	// wait until release. Run calls it before it renews certificates of the control plane, also when
+	// it resumes an interrupted renewal. nil: the caller ensures that one host runs at a time.
 	Turn func(ctx context.Context, resumed bool) (release func(), err error)
 }
 
-// Renewed is what a renewal did.
+// Renewed is the result of a renewal.
 type Renewed struct {
-	Files     []string `json:"files"`     // certificates that are other ones now, by path
+	Files     []string `json:"files"`     // paths of the certificates that changed
 	Restarted []string `json:"restarted"` // programs: "kube-apiserver"
-	Resumed   bool     `json:"resumed"`   // it had been interrupted
+	Resumed   bool     `json:"resumed"`   // the run continued an interrupted renewal
 }
 
-// RenewalFile holds the files as they were, keys among them, until the end.
+// RenewalFile has a copy of the old files, including keys, during a renewal.
 const RenewalFile = host.StateDir + "/renewal.json"
 
 type renewal struct {
-	Due   []string             `json:"due,omitempty"` // for which it was begun
+	Due   []string             `json:"due,omitempty"` // paths of the certificates that were due at the start
 	Files map[string]host.Kept `json:"files,omitempty"`
-	Made  time.Time            `json:"made,omitzero"` // when the new ones were all there
+	Made  time.Time            `json:"made,omitzero"` // when all new files existed
 }
 
-// The kubelet's, for others who ask it; it makes them when there are none.
+// The serving certificate of the kubelet and its key. The kubelet creates them if they do not exist.
 const (
 	kubeletCertificate = runtime.KubeletDir + "/pki/kubelet.crt"
 	kubeletKey         = runtime.KubeletDir + "/pki/kubelet.key"
 )
 
-// Run renews all certificates of kubeadm's when one that is due is among them,
-// and the kubelet's own when it is. Nothing due changes nothing. A renewal that
-// was interrupted is ended, and due is not asked: a file may be half-written.
+// Run renews all certificates of kubeadm if at least one of them is due, and the kubelet's serving
+// certificate if it is due. If nothing is due, Run changes nothing. Run first completes an
+// interrupted renewal and does not call due then: a certificate may be half-written.
 func (r Renewal) Run(ctx context.Context, due func() ([]string, error)) (Renewed, error) {
-	waiting := func() { r.Say("waits for kubeadm, which an interrupted run left at work") }
+	waiting := func() { r.Say("wait for kubeadm, which an interrupted run left running") }
 	if err := node.Await(ctx, r.Machine, waiting); err != nil {
 		return Renewed{}, err
 	}
@@ -74,7 +73,7 @@ func (r Renewal) Run(ctx context.Context, due func() ([]string, error)) (Renewed
 	}
 	done := Renewed{Files: []string{}, Resumed: under.Files != nil}
 	if done.Resumed {
-		r.Say("the renewal that was interrupted goes on")
+		r.Say("continue the interrupted renewal")
 	} else if under, err = r.prepare(due); err != nil || under.Files == nil {
 		return done, err
 	}
@@ -100,7 +99,7 @@ func (r Renewal) Run(ctx context.Context, due func() ([]string, error)) (Renewed
 	return done, host.Remove(r.Machine.Path(RenewalFile))
 }
 
-// prepare reads what a renewal replaces; no Files are nothing to do.
+// prepare reads the files that a renewal replaces; nil Files mean that nothing is due.
 func (r Renewal) prepare(due func() ([]string, error)) (under renewal, err error) {
 	if under.Due, err = due(); err != nil {
 		return under, err
@@ -109,7 +108,7 @@ func (r Renewal) prepare(due func() ([]string, error)) (under renewal, err error
 	return under, err
 }
 
-// turn waits for this host's turn, where programs of the control plane will be restarted.
+// turn waits for this host's turn if the renewal restarts programs of the control plane.
 func (r Renewal) turn(ctx context.Context, under renewal, resumed bool) (release func(), err error) {
 	if _, restarts := under.Files[kube.AdminConf]; !restarts || r.Turn == nil {
 		return func() {}, nil
@@ -133,7 +132,7 @@ func keepDue(m host.Machine, due []string) (map[string]host.Kept, error) {
 	for _, name := range names {
 		k, err := m.Keep(name)
 		if err != nil {
-			return nil, fmt.Errorf("keep %s while it is renewed: %w", name, err)
+			return nil, fmt.Errorf("save %s before its renewal: %w", name, err)
 		}
 		if files == nil {
 			files = map[string]host.Kept{}
@@ -143,8 +142,8 @@ func keepDue(m host.Machine, due []string) (map[string]host.Kept, error) {
 	return files, nil
 }
 
-// ofControlPlane reports whether kubeadm renews the file: neither authorities
-// nor what the kubelet looks after, by kubeadm certs renew --help.
+// ofControlPlane reports whether kubeadm renews the file. According to kubeadm certs renew --help
+// these are neither CAs nor the kubeconfig of the kubelet.
 func ofControlPlane(name string) bool {
 	authority := slices.Contains([]string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub"}, path.Base(name))
 	return strings.HasPrefix(name, "/etc/kubernetes/") && !authority && name != kube.KubeletConf
@@ -166,25 +165,25 @@ func controlPlaneFiles(m host.Machine) ([]string, error) {
 	return names, nil
 }
 
-// inside is the name without Machine.Root.
+// inside returns the path without Machine.Root.
 func inside(m host.Machine, name string) string {
 	return path.Join("/", strings.TrimPrefix(name, m.Path("/")))
 }
 
-// make has the files made anew. What an interrupted run left half-written is put
-// back first: kubeadm takes names and addresses from the old certificates.
+// make creates the new files. It first restores the old files, because an interrupted run may have
+// left half-written ones, and kubeadm reads names and addresses from the old certificates.
 func (r Renewal) make(ctx context.Context, under renewal) (time.Time, error) {
 	m := r.Machine
-	if err := putBackAll(m, under.Files); err != nil {
+	if err := restoreAll(m, under.Files); err != nil {
 		return time.Time{}, err
 	}
 	if _, has := under.Files[kube.AdminConf]; has {
-		r.Say("kubeadm makes the certificates of the control plane anew")
+		r.Say("renew the certificates of the control plane with kubeadm")
 		if err := node.Kubeadm(ctx, m, nil, nil, "certs", "renew", "all"); err != nil {
-			return time.Time{}, r.giveUp(under, err)
+			return time.Time{}, r.restoreOld(under, err)
 		}
 		if err := allRenewed(m, under); err != nil {
-			return time.Time{}, r.giveUp(under, err)
+			return time.Time{}, r.restoreOld(under, err)
 		}
 	}
 	if r.Amend != nil {
@@ -198,35 +197,34 @@ func (r Renewal) make(ctx context.Context, under renewal) (time.Time, error) {
 		}
 	}
 	if err := m.Run(ctx, "sync", "--file-system", m.Path("/etc/kubernetes"), m.Path(runtime.KubeletDir)); err != nil {
-		return time.Time{}, fmt.Errorf("make the new certificates durable: %w", err)
+		return time.Time{}, fmt.Errorf("sync the new certificates to disk: %w", err)
 	}
 	under.Made = time.Now()
 	return under.Made, host.WriteJSON(m.Path(RenewalFile), under)
 }
 
-// giveUp leaves the host as it was, unless the run was interrupted: then the next
-// one does.
-func (r Renewal) giveUp(under renewal, why error) error {
+// restoreOld restores the old files, unless the run was interrupted: then the next run continues.
+func (r Renewal) restoreOld(under renewal, why error) error {
 	if errors.Is(why, context.Canceled) {
 		return why
 	}
-	if err := putBackAll(r.Machine, under.Files); err != nil {
+	if err := restoreAll(r.Machine, under.Files); err != nil {
 		return errors.Join(why, err)
 	}
 	return errors.Join(why, host.Remove(r.Machine.Path(RenewalFile)))
 }
 
-func putBackAll(m host.Machine, files map[string]host.Kept) error {
+func restoreAll(m host.Machine, files map[string]host.Kept) error {
 	for name, k := range files {
 		if err := m.PutBack(name, k); err != nil {
-			return fmt.Errorf("put %s back: %w", name, err)
+			return fmt.Errorf("restore %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// allRenewed is an error when one of the due files is as it was: kubeadm passes
-// over certificates of an authority whose key it does not have.
+// allRenewed returns an error if one of the due files has not changed: kubeadm skips the
+// certificates of a CA if the key of the CA does not exist on the host.
 func allRenewed(m host.Machine, under renewal) error {
 	changed, err := renewedOf(m, under)
 	if err != nil {
@@ -234,13 +232,13 @@ func allRenewed(m host.Machine, under renewal) error {
 	}
 	for _, name := range under.Due {
 		if ofControlPlane(name) && !slices.Contains(changed, name) {
-			return &host.Failure{What: "renew " + name, Err: errors.New("kubeadm has left it as it was"), Next: "is the authority's key in " + node.PKIDir + "? " + host.LogDir + "/kubeadm-certs.log has what kubeadm said"}
+			return &host.Failure{What: "renew " + name, Err: errors.New("kubeadm did not change it"), Next: "check that the key of its CA is in " + node.PKIDir + ", and read the output of kubeadm in " + host.LogDir + "/kubeadm-certs.log"}
 		}
 	}
 	return nil
 }
 
-// renewedOf are the certificates and kubeconfigs that are not as they were kept.
+// renewedOf returns the paths of the certificates and kubeconfigs that differ from their saved copies.
 func renewedOf(m host.Machine, under renewal) ([]string, error) {
 	var changed []string
 	for name, k := range under.Files {
@@ -256,8 +254,8 @@ func renewedOf(m host.Machine, under renewal) ([]string, error) {
 	return changed, nil
 }
 
-// KubeletRotates reports whether the kubelet of this host renews its client's
-// certificate itself, by rotateCertificates of its configuration.
+// KubeletRotates reports whether the kubelet of this host renews its client certificate itself:
+// the value of rotateCertificates in its configuration.
 func KubeletRotates(m host.Machine) (bool, error) {
 	text, err := os.ReadFile(m.Path(runtime.KubeletConfig))
 	if err != nil {

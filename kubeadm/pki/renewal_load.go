@@ -22,13 +22,13 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// comeBack is how long a program may take to be back with its new certificate, on a
-// host that has much else to do: one that has ended again and again, since its
-// certificate had, the kubelet leaves alone for up to five minutes.
-const comeBack = 7 * time.Minute
+// readyTime is the time that a program has to restart with its new certificate on a busy host. If
+// the program crashed repeatedly because its certificate had expired, the kubelet waits up to
+// five minutes before the next start.
+const readyTime = 7 * time.Minute
 
-// load has every program use the new certificates, and returns those that were
-// restarted. etcd needs no restart: it reads its files anew for each handshake.
+// load makes every program use the new certificates, and returns the programs that it restarted.
+// etcd needs no restart: it reads its files for each TLS handshake.
 func (r Renewal) load(ctx context.Context, under renewal) (restarted []string, err error) {
 	if _, has := under.Files[kube.AdminConf]; has {
 		if restarted, err = r.loadControlPlane(ctx, under.Made); err != nil {
@@ -37,7 +37,7 @@ func (r Renewal) load(ctx context.Context, under renewal) (restarted []string, e
 	}
 	if _, has := under.Files[kubeletKey]; has {
 		restarted = append(restarted, "kubelet")
-		r.Say("the kubelet is restarted: pods run on")
+		r.Say("restart the kubelet; pods keep running")
 		if err := r.loadKubelet(ctx); err != nil {
 			return restarted, err
 		}
@@ -47,7 +47,7 @@ func (r Renewal) load(ctx context.Context, under renewal) (restarted []string, e
 
 func (r Renewal) loadControlPlane(ctx context.Context, made time.Time) (restarted []string, err error) {
 	m := r.Machine
-	if err := await.Until(ctx, comeBack, func(ctx context.Context) error { return etcdServesItsFiles(ctx, m) }); err != nil {
+	if err := await.Until(ctx, readyTime, func(ctx context.Context) error { return etcdServesItsFiles(ctx, m) }); err != nil {
 		return nil, stuck("etcd presents its new certificates", err)
 	}
 	self, err := node.Name(m)
@@ -60,7 +60,7 @@ func (r Renewal) loadControlPlane(ctx context.Context, made time.Time) (restarte
 			restarted = append(restarted, string(part))
 		}
 		if err == nil {
-			err = await.Until(ctx, comeBack, func(ctx context.Context) error { return partReady(ctx, m, part, self, made) })
+			err = await.Until(ctx, readyTime, func(ctx context.Context) error { return partReady(ctx, m, part, self, made) })
 		}
 		if err != nil {
 			return restarted, stuck(string(part)+" uses its new certificates", err)
@@ -73,7 +73,7 @@ func (r Renewal) loadKubelet(ctx context.Context) error {
 	if err := r.Machine.Run(ctx, "systemctl", "restart", "kubelet"); err != nil {
 		return runtime.Explain(ctx, r.Machine, host.Failure{What: "restart the kubelet", Err: err, Unit: "kubelet"})
 	}
-	if err := await.Until(ctx, comeBack, func(ctx context.Context) error { return kubeletServesItsFile(ctx, r.Machine) }); err != nil {
+	if err := await.Until(ctx, readyTime, func(ctx context.Context) error { return kubeletServesItsFile(ctx, r.Machine) }); err != nil {
 		return stuck("the kubelet presents its new certificate", err)
 	}
 	return nil
@@ -83,12 +83,11 @@ func stuck(what string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &host.Failure{What: "wait until " + what, Err: err, Next: "journalctl -u kubelet and /var/log/pods tell why; then run the same command again: it goes on here"}
+	return &host.Failure{What: "wait until " + what, Err: err, Next: "read journalctl -u kubelet and /var/log/pods, fix the cause and run the same command again: it continues here"}
 }
 
-// partReady is nil when a static pod's program was started after made, is ready
-// by the kubelet's word, and, of the API server, presents the certificate in its
-// file.
+// partReady returns nil if the program of a static pod has started after made and the kubelet
+// reports it as ready. The API server must also present the certificate in its file.
 func partReady(ctx context.Context, m host.Machine, part node.Part, self string, made time.Time) error {
 	if part == node.APIServer {
 		if err := apiServerServesItsFile(ctx, m); err != nil {
@@ -99,7 +98,7 @@ func partReady(ctx context.Context, m host.Machine, part node.Part, self string,
 }
 
 func apiServerServesItsFile(ctx context.Context, m host.Machine) error {
-	own, err := kube.RESTConfig(m, kube.SchedulerConf) // kubeadm points it at this host's
+	own, err := kube.RESTConfig(m, kube.SchedulerConf) // in this kubeconfig, kubeadm sets the API server of this host
 	if err != nil {
 		return err
 	}
@@ -113,8 +112,8 @@ func apiServerServesItsFile(ctx context.Context, m host.Machine) error {
 	return presents(ctx, at.Host, clientTrusting(own.CAData), m.Path(node.PKIDir+"/apiserver.crt"))
 }
 
-// etcdServesItsFiles asks this host's member, if it has one, where it listens for
-// clients and where for the other members.
+// etcdServesItsFiles checks the certificates of this host's etcd member, if it has one, on its
+// client port and its peer port.
 func etcdServesItsFiles(ctx context.Context, m host.Machine) error {
 	if _, err := os.Stat(m.Path(node.ManifestOf(node.Etcd))); err != nil {
 		return host.IgnoreMissing(err)
@@ -129,13 +128,14 @@ func etcdServesItsFiles(ctx context.Context, m host.Machine) error {
 	return etcdServes(ctx, m, flags["listen-peer-urls"], "peer", "peer")
 }
 
-// etcdServes asks at the first of the URLs, as one certificate, for the other.
+// etcdServes connects to the first of the URLs with the client certificate as, and expects the
+// server certificate want.
 func etcdServes(ctx context.Context, m host.Machine, urls, as, want string) error {
 	const dir = node.PKIDir + "/etcd/"
 	first, _, _ := strings.Cut(urls, ",")
 	at, err := url.Parse(first)
 	if err != nil {
-		return fmt.Errorf("read where etcd listens: %w", err)
+		return fmt.Errorf("parse the URLs of etcd: %w", err)
 	}
 	ca, err := os.ReadFile(m.Path(dir + "ca.crt"))
 	if err != nil {
@@ -143,14 +143,14 @@ func etcdServes(ctx context.Context, m host.Machine, urls, as, want string) erro
 	}
 	pair, err := tls.LoadX509KeyPair(m.Path(dir+as+".crt"), m.Path(dir+as+".key"))
 	if err != nil {
-		return fmt.Errorf("read the certificate for etcd: %w", err)
+		return fmt.Errorf("read the client certificate for etcd: %w", err)
 	}
 	config := clientTrusting(ca)
 	config.Certificates = []tls.Certificate{pair}
 	return presents(ctx, at.Host, config, m.Path(dir+want+".crt"))
 }
 
-// kubeletServesItsFile trusts the file itself: the kubelet signs it.
+// kubeletServesItsFile trusts the certificate itself, because it is self-signed.
 func kubeletServesItsFile(ctx context.Context, m host.Machine) error {
 	text, err := os.ReadFile(m.Path(kubeletCertificate))
 	if err != nil {
@@ -171,8 +171,8 @@ func kubeletServesItsFile(ctx context.Context, m host.Machine) error {
 	return node.KubeletHealthy(ctx, m)
 }
 
-// presents is nil when the server at address shows the certificate in file in
-// its handshake.
+// presents returns nil if the server at address presents the certificate in file in the TLS
+// handshake.
 func presents(ctx context.Context, address string, config *tls.Config, file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -185,12 +185,12 @@ func presents(ctx context.Context, address string, config *tls.Config, file stri
 	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: 5 * time.Second}, Config: config}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("shake hands with %s: %w", address, err)
+		return fmt.Errorf("TLS handshake with %s: %w", address, err)
 	}
 	defer conn.Close()
 	shown := conn.(*tls.Conn).ConnectionState().PeerCertificates
 	if !shown[0].Equal(want) {
-		return fmt.Errorf("%s still presents the certificate with serial number %x, and %s has %x", address, shown[0].SerialNumber, file, want.SerialNumber)
+		return fmt.Errorf("%s still presents the certificate with serial number %x, but %s has %x", address, shown[0].SerialNumber, file, want.SerialNumber)
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func clientTrusting(authorities []byte) *tls.Config {
 func firstCertificate(text []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != "CERTIFICATE" {
-		return nil, errors.New("it does not begin with a certificate")
+		return nil, errors.New("the file does not start with a PEM certificate")
 	}
 	return x509.ParseCertificate(block.Bytes)
 }

@@ -35,7 +35,7 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// authority signs certificates, as PEM with their keys.
+// authority is a test CA.
 type authority struct {
 	t    *testing.T
 	cert *x509.Certificate
@@ -102,8 +102,8 @@ func (a authority) issue(name string) (cert, key string) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
 }
 
-// controlPlane is a host whose API server presents what it loaded when its
-// container was started, and whose runtime starts containers anew.
+// controlPlane is a fake control-plane host. Its API server presents the certificate that it loaded
+// at the start of its container, and its container engine restarts stopped containers.
 type controlPlane struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 
@@ -115,10 +115,10 @@ type controlPlane struct {
 	mu         sync.Mutex
 	loaded     tls.Certificate
 	containers map[string]*runtimeapi.Container // by program
-	trusted    map[string]*x509.CertPool        // of etcd's authorities, by program, since it was started
+	trusted    map[string]*x509.CertPool        // by program: the etcd CAs at its start
 	stopped    []string
-	stop       func(part string) error // before a container is ended
-	started    func(part string)       // what else one does that is started
+	stop       func(part string) error // called before a container stops
+	started    func(part string)       // called after a container has started
 }
 
 var controlPlaneParts = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
@@ -127,7 +127,7 @@ func newControlPlane(t *testing.T) *controlPlane {
 	f, m := hosttest.New(t)
 	c := &controlPlane{t: t, f: f, m: m, containers: map[string]*runtimeapi.Container{}, trusted: map[string]*x509.CertPool{}, stop: func(string) error { return nil }, started: func(string) {}}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(c.pod))
-	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { // httptest has a certificate of its own else
+	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { // otherwise httptest presents its own certificate
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return &tls.Config{Certificates: []tls.Certificate{c.loaded}}, nil
@@ -151,7 +151,7 @@ func newControlPlane(t *testing.T) *controlPlane {
 	return c
 }
 
-// renewAll writes what kubeadm certs renew all does.
+// renewAll writes the same files as kubeadm certs renew all.
 func (c *controlPlane) renewAll() {
 	for _, a := range Authorities() {
 		ca := c.readCA(a)
@@ -175,13 +175,13 @@ func kubeconfig(server, ca, cert, key string) string {
 		encode(cert), encode(key), server, encode(ca))
 }
 
-// authorityOf is the one of that name.
+// authorityOf returns the CA of kubeadm with that name.
 func authorityOf(name string) Authority {
 	all := Authorities()
 	return all[slices.IndexFunc(all, func(a Authority) bool { return a.Name == name })]
 }
 
-// readCA is what signs by the files: the first certificate, whose key it has to be.
+// readCA reads the first certificate and the key of a CA. It fails the test if they do not match.
 func (c *controlPlane) readCA(a Authority) authority {
 	c.t.Helper()
 	cert, err := firstCertificate([]byte(c.f.Get(a.file)))
@@ -194,12 +194,12 @@ func (c *controlPlane) readCA(a Authority) authority {
 	}
 	private := key.(*ecdsa.PrivateKey)
 	if !private.PublicKey.Equal(cert.PublicKey) {
-		c.t.Fatalf("the first certificate in %s is not that of the key", a.file)
+		c.t.Fatalf("the key does not match the first certificate in %s", a.file)
 	}
 	return authority{c.t, cert, private}
 }
 
-// start is a container that loads the files as they are.
+// start starts a container, which loads the current files.
 func (c *controlPlane) start(part string) {
 	if part == "kube-apiserver" {
 		pair, err := tls.LoadX509KeyPair(c.m.Path(node.PKIDir+"/apiserver.crt"), c.m.Path(node.PKIDir+"/apiserver.key"))
@@ -232,7 +232,7 @@ func (c *controlPlane) ListContainers(_ context.Context, r *runtimeapi.ListConta
 	labels := r.Filter.LabelSelector
 	part := labels["io.kubernetes.container.name"]
 	if labels["io.kubernetes.pod.namespace"] != "kube-system" || labels["io.kubernetes.pod.name"] != part+"-cp1" {
-		return nil, fmt.Errorf("asked for %v", labels)
+		return nil, fmt.Errorf("unexpected labels %v", labels)
 	}
 	return &runtimeapi.ListContainersResponse{Containers: []*runtimeapi.Container{c.containers[part]}}, nil
 }
@@ -271,7 +271,7 @@ func TestRenewal(t *testing.T) {
 	old := c.f.Get(apiServerCertificate)
 	done, err := c.renew(t.Context())
 	if err != nil || len(done.Files)+len(done.Restarted) > 0 || c.f.Ran("kubeadm") > 0 || c.f.Get(apiServerCertificate) != old {
-		t.Fatalf("nothing is due, and it did %+v, %v; ran %v", done, err, c.f.Calls)
+		t.Fatalf("nothing is due: got %+v, %v; ran %v", done, err, c.f.Calls)
 	}
 	if done, err = c.renew(t.Context(), node.PKIDir+"/front-proxy-client.crt"); err != nil {
 		t.Fatal(err)
@@ -283,22 +283,22 @@ func TestRenewal(t *testing.T) {
 		node.PKIDir + "/front-proxy-client.crt", kube.SchedulerConf, kube.SuperAdminConf,
 	}
 	if !slices.Equal(done.Files, want) || !slices.Equal(done.Restarted, controlPlaneParts) || done.Resumed {
-		t.Errorf("it did %+v", done)
+		t.Errorf("got %+v", done)
 	}
 	if !slices.Equal(c.stopped, controlPlaneParts) || c.f.Has(RenewalFile) {
-		t.Errorf("stopped %v; kept files are there: %v", c.stopped, c.f.Has(RenewalFile))
+		t.Errorf("stopped %v; the saved files exist: %v", c.stopped, c.f.Has(RenewalFile))
 	}
 }
 
-// TestRenewalGoesOn cuts a renewal while kubeadm writes, and at each restart.
-func TestRenewalGoesOn(t *testing.T) {
+// TestRenewalResumes interrupts a renewal while kubeadm writes, and at each restart.
+func TestRenewalResumes(t *testing.T) {
 	for _, at := range append([]string{"kubeadm"}, controlPlaneParts...) {
 		t.Run(at, func(t *testing.T) {
 			c := newControlPlane(t)
 			ctx, kill := context.WithCancel(t.Context())
 			if at == "kubeadm" {
 				c.f.Answers["kubeadm certs renew all"] = func(host.Cmd) ([]byte, error) {
-					c.f.Put(t, apiServerCertificate, "-----BEGIN CERTIFICATE-----\nhalf") // what a power cut leaves
+					c.f.Put(t, apiServerCertificate, "-----BEGIN CERTIFICATE-----\nhalf") // as after a power failure
 					kill()
 					return nil, context.Canceled
 				}
@@ -311,10 +311,10 @@ func TestRenewalGoesOn(t *testing.T) {
 				return nil
 			}
 			if _, err := c.renew(ctx, apiServerCertificate); err == nil {
-				t.Fatal("the cut did not end it")
+				t.Fatal("the interrupted renewal returned no error")
 			}
 			if !c.f.Has(RenewalFile) {
-				t.Fatal("the old files were not kept")
+				t.Fatal("the old files were not saved")
 			}
 			c.f.Answers["kubeadm certs renew all"] = func(host.Cmd) ([]byte, error) {
 				if strings.Contains(c.f.Get(apiServerCertificate), "half") {
@@ -324,9 +324,9 @@ func TestRenewalGoesOn(t *testing.T) {
 				return nil, nil
 			}
 			c.stop = func(string) error { return nil }
-			done, err := c.renew(t.Context()) // what is due is not asked any more
+			done, err := c.renew(t.Context()) // nothing is due any longer, but the renewal continues
 			if err != nil || !done.Resumed || len(done.Files) != 11 || c.f.Has(RenewalFile) {
-				t.Errorf("it did %+v, %v", done, err)
+				t.Errorf("got %+v, %v", done, err)
 			}
 			if !slices.Equal(c.stopped, controlPlaneParts) {
 				t.Errorf("stopped %v, want each once", c.stopped)
@@ -335,7 +335,7 @@ func TestRenewalGoesOn(t *testing.T) {
 	}
 }
 
-// TestRenewalFails: a kubeadm that does not renew leaves everything as it was.
+// TestRenewalFails checks that a failed kubeadm leaves all files unchanged.
 func TestRenewalFails(t *testing.T) {
 	for name, kubeadm := range map[string]func(c *controlPlane) error{
 		"it fails halfway":              func(c *controlPlane) error { c.renewAll(); return errors.New("no space left on device") },
@@ -349,7 +349,7 @@ func TestRenewalFails(t *testing.T) {
 				t.Error("no error")
 			}
 			if c.f.Get(apiServerCertificate) != old || c.f.Has(RenewalFile) || len(c.stopped) > 0 {
-				t.Errorf("it is not as before; stopped %v", c.stopped)
+				t.Errorf("the host has changed; stopped %v", c.stopped)
 			}
 		})
 	}

@@ -21,57 +21,57 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// Replacement puts a new authority in the place of one, on all hosts of a cluster.
-// Its phases are in the order in which no program ever meets a certificate that it
-// does not trust; each is reached by all hosts before the next begins on one:
+// Replacement is a CA rotation: it replaces a CA on all hosts of a cluster. The order of its
+// phases ensures that no program receives a certificate that it does not trust. All hosts complete
+// a phase before the next one starts on any host:
 //
-//  1. the new authority is made, and everybody who trusts the old one is started
-//     anew, trusting both; pods too, if they trust it;
-//  2. the new one's key takes the old one's place, and every certificate of the
-//     control plane is made anew by it;
-//  3. kubelets get theirs from it, if they had them from the old one;
-//  4. the old one goes, and everybody is started anew, trusting the new one.
+//  1. airgap creates the new CA, and all programs and pods that trust the old CA restart and
+//     trust both;
+//  2. the key of the new CA replaces the key of the old one, and signs every certificate of the
+//     control plane;
+//  3. kubelets request new certificates from it, if the old CA has signed their certificates;
+//  4. the old CA is removed, and all programs restart and trust only the new one.
 //
-// It runs on every host that takes part. The control-plane host on which it is begun
-// leads; the others follow, one control-plane host after the other, then all workers. What is
-// done is seen by files, by when programs were started and by a record, so a
-// replacement that was interrupted anywhere goes on when it is run again.
+// It runs on every host that takes part. The control-plane host on which it starts leads. The
+// others follow: the control-plane hosts one at a time, then all workers. Files, start times of
+// programs and a record show the completed work, so the next run continues an interrupted
+// rotation.
 type Replacement struct {
 	Machine   host.Machine
 	Authority Authority
-	Units     []string // of airgap's own, that ask the API server and read its authority when they are started
+	Units     []string // airgap's own units that read the cluster CA at their start
 	Pods      PodsPolicy
 	Follow    bool // never lead
-	// Others has the other hosts follow, until they are done or the context ends; nil
-	// when somebody runs the command there.
+	// Others makes the other hosts follow, until they are done or the context ends; nil if the
+	// operator runs the command there.
 	Others func(ctx context.Context) error
 	Say    func(format string, args ...any)
 
 	connect func(kubeconfig string) (kubernetes.Interface, error) // nil is Machine.Client
 }
 
-// Replaced is what a replacement did.
+// Replaced is the result of a rotation.
 type Replaced struct {
 	Authority string   `json:"authority"`
-	Files     []string `json:"files"`            // of this host, with certificates of the new authority
-	Resumed   bool     `json:"resumed"`          // it had been interrupted
+	Files     []string `json:"files"`            // files of this host with certificates of the new CA
+	Resumed   bool     `json:"resumed"`          // the run continued an interrupted rotation
 	Leader    string   `json:"leader,omitempty"` // the host that this one followed
-	Trusting  []string `json:"trusting"`         // workloads whose pods trust the old one until they are started anew, as "deployment/NAME -n NAMESPACE"
+	Trusting  []string `json:"trusting"`         // workloads with pods that trust the old CA until they restart, as "deployment/NAME -n NAMESPACE"
 }
 
-// ErrNobodyLeads is of a host that is to follow.
-var ErrNobodyLeads = errors.New("nobody leads one")
+// ErrNobodyLeads is the error of a host that must follow before a leader has started the rotation.
+var ErrNobodyLeads = errors.New("no host leads a rotation")
 
-// replacementName is the Secret by which the hosts agree.
+// replacementName is the name of the Secret with the rotation state that all hosts read.
 const replacementName = "airgap-authority"
 
-// phaseNote is an annotation of each Node: to which authority its host goes, and
-// which phase it has reached.
+// phaseNote is the annotation of each Node with the fingerprint of the new CA and the phase that
+// its host has reached: FINGERPRINT/PHASE.
 const phaseNote = "airgap.dev/authority"
 
-// Run runs the replacement to its end.
+// Run runs the rotation until its end.
 func (r Replacement) Run(ctx context.Context) (Replaced, error) {
-	waiting := func() { r.Say("waits for kubeadm, which an interrupted run left at work") }
+	waiting := func() { r.Say("wait for kubeadm, which an interrupted run left running") }
 	if err := node.Await(ctx, r.Machine, waiting); err != nil {
 		return Replaced{}, err
 	}
@@ -79,16 +79,16 @@ func (r Replacement) Run(ctx context.Context) (Replaced, error) {
 	if err != nil {
 		return Replaced{}, err
 	}
-	record, err := loadSuccession(r.Machine)
+	record, err := loadRotation(r.Machine)
 	if err != nil {
 		return Replaced{}, err
 	}
 	if record.Authority != "" && record.Authority != r.Authority.Name {
-		return Replaced{}, RefuseAmidReplacement(r.Machine, "replace the authority of "+r.Authority.Name)
+		return Replaced{}, RefuseAmidReplacement(r.Machine, "rotate the CA of "+r.Authority.Name)
 	}
-	p := &participant{Replacement: r, node: node, done: Replaced{Authority: r.Authority.Name, Resumed: record.Authority != ""}}
+	p := &rotationMember{Replacement: r, node: node, done: Replaced{Authority: r.Authority.Name, Resumed: record.Authority != ""}}
 	if p.done.Resumed {
-		r.Say("the replacement that was interrupted goes on")
+		r.Say("continue the interrupted rotation")
 	}
 	m, err := p.read(ctx)
 	if err != nil {
@@ -96,64 +96,67 @@ func (r Replacement) Run(ctx context.Context) (Replaced, error) {
 	}
 	switch {
 	case m != nil && string(m.Data[authorityField]) != r.Authority.Name:
-		return p.done, &host.Failure{What: "replace the authority of " + r.Authority.Name, Err: fmt.Errorf("%s leads the replacement of another one, of %s", m.Leader, m.Data[authorityField]), Next: "end that first: airgap certs rotate-ca --only " + string(m.Data[authorityField])}
+		return p.done, &host.Failure{What: "rotate the CA of " + r.Authority.Name, Err: fmt.Errorf("%s leads the rotation of another CA, of %s", m.Leader, m.Data[authorityField]), Next: "complete that one first: airgap certs rotate-ca --only " + string(m.Data[authorityField])}
 	case m == nil && record.Reached == only:
-		return p.ended(p.end()) // only its end was missing
+		return p.ended(p.end()) // only the last step is missing
 	case m != nil && m.Leader != node:
 		return p.follow(ctx, m.Leader)
 	case r.Follow || !p.controlPlane():
-		return p.done, &host.Failure{What: "follow the replacement of the authority of " + r.Authority.Name, Err: ErrNobodyLeads, Next: "airgap certs rotate-ca on a control-plane host begins it"}
+		return p.done, &host.Failure{What: "follow the rotation of the CA of " + r.Authority.Name, Err: ErrNobodyLeads, Next: "start it on a control-plane host: airgap certs rotate-ca"}
 	}
 	return p.lead(ctx, m)
 }
 
-// participant is a replacement on one of the hosts.
-type participant struct {
+// rotationMember is a rotation on one of the hosts.
+type rotationMember struct {
 	Replacement
 
 	node string
 	done Replaced
 }
 
-func (p *participant) ended(err error) (Replaced, error) { return p.done, err }
+func (p *rotationMember) ended(err error) (Replaced, error) { return p.done, err }
 
-// The fields of the Secret besides those of every exchange.
+// The fields of the Secret in addition to those of package exchange.
 const (
-	authorityField = "authority" // its name
+	authorityField = "authority" // name of the CA
 	oldField       = "old.crt"
 	freshField     = "new.crt"
-	trustedField   = "trusted" // when pods that were started could read both, RFC 3339
+	trustedField   = "trusted" // the time since which new pods read both CAs, RFC 3339
 )
 
-func (p *participant) controlPlane() bool { return p.Machine.Recorded(node.ManifestOf(node.APIServer)) }
+func (p *rotationMember) controlPlane() bool {
+	return p.Machine.Recorded(node.ManifestOf(node.APIServer))
+}
 
-// client asks as an administrator where it can, and reads the file anew: its
-// certificates change on the way.
-func (p *participant) client() (kubernetes.Interface, error) {
+// client returns a client with the administrator's kubeconfig on a control-plane host, and with the
+// kubelet's on a worker. It reads the file each time, because its certificates change during the
+// rotation.
+func (p *rotationMember) client() (kubernetes.Interface, error) {
 	if p.controlPlane() {
 		return p.as(kube.AdminConf)
 	}
 	return p.as(kube.KubeletConf)
 }
 
-func (p *participant) as(kubeconfig string) (kubernetes.Interface, error) {
+func (p *rotationMember) as(kubeconfig string) (kubernetes.Interface, error) {
 	if p.connect != nil {
 		return p.connect(kubeconfig)
 	}
 	return kube.Client(p.Machine, kubeconfig)
 }
 
-func (p *participant) exchange() (exchange.Exchange, error) {
+func (p *rotationMember) exchange() (exchange.Exchange, error) {
 	client, err := p.client()
 	return exchange.Exchange{Client: client, Node: p.node, Name: replacementName}, err
 }
 
-// read is patient: API servers are restarted on the way, and one that has just been
-// started says no to everybody for a moment. A no that stays is one to a kubelet, which
-// may read the minutes while there are some: nil, since nothing is under way.
-func (p *participant) read(ctx context.Context) (m *exchange.Minutes, err error) {
+// read returns the rotation state, nil if no rotation is in progress. It repeats: API servers
+// restart during the rotation, and one that has just started answers Forbidden for a short time.
+// A kubelet may read the Secret only while it exists, so a lasting Forbidden means nil.
+func (p *rotationMember) read(ctx context.Context) (m *exchange.Minutes, err error) {
 	var refused time.Time
-	err = await.Until(ctx, comeBack, func(ctx context.Context) error {
+	err = await.Until(ctx, readyTime, func(ctx context.Context) error {
 		x, err := p.exchange()
 		if err == nil {
 			m, err = x.Read(ctx)
@@ -171,18 +174,18 @@ func (p *participant) read(ctx context.Context) (m *exchange.Minutes, err error)
 	return m, err
 }
 
-// succession is this host's part, between the two authorities of the minutes.
-func (p *participant) succession(m *exchange.Minutes, key []byte) succession {
-	return succession{
+// hostRotation returns the rotation on this host, between the two CAs of the rotation state.
+func (p *rotationMember) hostRotation(m *exchange.Minutes, key []byte) hostRotation {
+	return hostRotation{
 		Machine: p.Machine, authority: p.Authority, node: p.node, units: p.Units, say: p.Say,
 		old: m.Data[oldField], fresh: m.Data[freshField], key: key,
 		client: func() (kubernetes.Interface, error) { return p.as(kube.KubeletConf) },
 	}
 }
 
-// note tells the others, with the kubelet's own identity, how far this host is.
-func (p *participant) note(ctx context.Context, to string, reached exchange.Phase) error {
-	return await.Until(ctx, comeBack, func(ctx context.Context) error {
+// note publishes the phase of this host in its Node's annotation, with the kubelet's identity.
+func (p *rotationMember) note(ctx context.Context, to string, reached exchange.Phase) error {
+	return await.Until(ctx, readyTime, func(ctx context.Context) error {
 		client, err := p.as(kube.KubeletConf)
 		if err != nil {
 			return err
@@ -193,20 +196,21 @@ func (p *participant) note(ctx context.Context, to string, reached exchange.Phas
 
 func noteOf(to string, reached exchange.Phase) string { return to + "/" + string(reached) }
 
-// end forgets the replacement on this host.
-func (p *participant) end() error {
+// end removes the files of the rotation on this host.
+func (p *rotationMember) end() error {
 	files, err := signedFiles(p.Machine, p.Authority)
 	if err != nil {
 		return err
 	}
 	p.done.Files = files
-	if err := forgetNext(p.Machine, p.Authority); err != nil {
+	if err := removeNext(p.Machine, p.Authority); err != nil {
 		return err
 	}
 	return host.Remove(p.Machine.Path(SuccessionFile))
 }
 
-// signedFiles are those of this host with a certificate of the authority.
+// signedFiles returns the files of this host with a certificate of the CA. It returns an error if
+// another CA has signed one of them.
 func signedFiles(m host.Machine, a Authority) ([]string, error) {
 	names := a.leaves
 	if a.nodes {
@@ -218,7 +222,7 @@ func signedFiles(m host.Machine, a Authority) ([]string, error) {
 	}
 	others, err := unsigned(m, names, text)
 	if err == nil && len(others) > 0 {
-		err = fmt.Errorf("still signed by another authority than that of %s: %v", a.Name, others)
+		err = fmt.Errorf("still not signed by the CA of %s: %v", a.Name, others)
 	}
 	files := []string{}
 	for _, name := range names {
@@ -229,8 +233,8 @@ func signedFiles(m host.Machine, a Authority) ([]string, error) {
 	return files, err
 }
 
-// fingerprint tells authorities of the same name apart: SHA-256 of the certificate,
-// the first eight bytes in hexadecimal.
+// fingerprint distinguishes CAs of the same name: the first eight bytes of the certificate's
+// SHA-256 in hexadecimal. It is "" if the text is not PEM.
 func fingerprint(certificate []byte) string {
 	block, _ := pem.Decode(certificate)
 	if block == nil {
@@ -240,14 +244,13 @@ func fingerprint(certificate []byte) string {
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// member is a host that takes part.
+// member is a host that takes part in the rotation.
 type member struct {
 	name         string
 	controlPlane bool
 }
 
-// members are the hosts that trust an authority, by their Nodes, and those of them
-// that are not ready.
+// members returns the hosts that trust a CA, and the names of those with a Node that is not ready.
 func members(ctx context.Context, client kubernetes.Interface, a Authority) (all []member, unready []string, err error) {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

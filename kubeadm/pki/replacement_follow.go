@@ -18,10 +18,10 @@ import (
 	"airgap.dev/airgap/kubeadm/exchange"
 )
 
-// follow does on this host what the leader says, to the end.
-func (p *participant) follow(ctx context.Context, leader string) (Replaced, error) {
+// follow runs on this host each phase that the leader requests, until the end of the rotation.
+func (p *rotationMember) follow(ctx context.Context, leader string) (Replaced, error) {
 	p.done.Leader = leader
-	p.Say("%s leads the replacement, and this host follows", leader)
+	p.Say("this host follows %s, which leads the rotation", leader)
 	private, err := p.askForKey(ctx)
 	if err != nil {
 		return p.done, err
@@ -41,7 +41,7 @@ func (p *participant) follow(ctx context.Context, leader string) (Replaced, erro
 		}
 		want := exchange.Phase(m.Data[phaseOf(p.node)])
 		if waits := want == signing && p.controlPlane() && key == nil; want != "" && want != noted && !waits {
-			if err := p.succession(m, key).reach(ctx, want); err != nil {
+			if err := p.hostRotation(m, key).reach(ctx, want); err != nil {
 				return p.done, err
 			}
 			if err := p.note(ctx, m.To, want); err != nil {
@@ -57,21 +57,21 @@ func (p *participant) follow(ctx context.Context, leader string) (Replaced, erro
 	}
 }
 
-// phaseOf is the field that says to which phase a host is to go.
+// phaseOf returns the name of the field with the phase that the leader requests from a host.
 func phaseOf(node string) string { return exchange.PhaseField + "." + node }
 
-// askForKey is for hosts with a control plane: they sign by the new authority, too.
-func (p *participant) askForKey(ctx context.Context) (private hpke.PrivateKey, err error) {
+// askForKey requests the key of the new CA, because control-plane hosts sign with it too.
+func (p *rotationMember) askForKey(ctx context.Context) (private hpke.PrivateKey, err error) {
 	if !p.controlPlane() || p.Machine.Recorded(p.Authority.nextKey()) {
 		return nil, nil
 	}
-	err = await.Until(ctx, comeBack, func(ctx context.Context) error {
+	err = await.Until(ctx, readyTime, func(ctx context.Context) error {
 		x, err := p.exchange()
 		if err != nil {
 			return err
 		}
 		private, err = x.Ask(ctx)
-		if apierrors.IsNotFound(err) { // it has come to its end, which the next look tells
+		if apierrors.IsNotFound(err) { // the rotation has ended; the next read reports it
 			return nil
 		}
 		return err
@@ -79,8 +79,8 @@ func (p *participant) askForKey(ctx context.Context) (private hpke.PrivateKey, e
 	return private, err
 }
 
-// takeKey keeps the new authority's key as soon as it is there.
-func (p *participant) takeKey(m *exchange.Minutes, private hpke.PrivateKey) ([]byte, error) {
+// takeKey saves the new CA's key as soon as the leader has published it for this host.
+func (p *rotationMember) takeKey(m *exchange.Minutes, private hpke.PrivateKey) ([]byte, error) {
 	if !p.controlPlane() {
 		return nil, nil
 	}
@@ -88,7 +88,7 @@ func (p *participant) takeKey(m *exchange.Minutes, private hpke.PrivateKey) ([]b
 		return os.ReadFile(p.Machine.Path(p.Authority.nextKey()))
 	}
 	if private == nil {
-		return nil, fmt.Errorf("%s is gone", p.Authority.nextKey())
+		return nil, fmt.Errorf("%s no longer exists", p.Authority.nextKey())
 	}
 	key, err := exchange.Exchange{Node: p.node, Name: replacementName}.Take(m, private)
 	if err != nil || key == nil {
@@ -97,19 +97,20 @@ func (p *participant) takeKey(m *exchange.Minutes, private hpke.PrivateKey) ([]b
 	return key, errors.Join(writeNext(p.Machine, p.Authority.nextKey(), key), writeNext(p.Machine, p.Authority.nextFile(), m.Data[freshField]))
 }
 
-// endFollowing tells the replacement's end from a leader that is gone.
-func (p *participant) endFollowing() error {
-	record, err := loadSuccession(p.Machine)
+// endFollowing completes the rotation on this host. It returns an error if the rotation state
+// was removed before the last phase.
+func (p *rotationMember) endFollowing() error {
+	record, err := loadRotation(p.Machine)
 	if err != nil {
 		return err
 	}
 	if record.Authority != "" && record.Reached != only {
-		return &host.Failure{What: "follow the replacement", Err: errors.New("nobody leads it any more"), Next: "airgap certs rotate-ca --only " + p.Authority.Name + " on the control-plane host that led it"}
+		return &host.Failure{What: "follow the CA rotation", Err: errors.New("no host leads it"), Next: "run airgap certs rotate-ca --only " + p.Authority.Name + " on the control-plane host that led it"}
 	}
 	return p.end()
 }
 
-// noteNode sets the annotation of a Node; "" takes it off.
+// noteNode sets the annotation of a Node; "" removes it.
 func noteNode(ctx context.Context, client kubernetes.Interface, node, note string) error {
 	value := "null"
 	if note != "" {

@@ -21,15 +21,14 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// lead takes all hosts through the phases. The minutes are nil when nothing is under
-// way.
-func (p *participant) lead(ctx context.Context, m *exchange.Minutes) (Replaced, error) {
+// lead moves all hosts through the phases. m is nil if no rotation is in progress.
+func (p *rotationMember) lead(ctx context.Context, m *exchange.Minutes) (Replaced, error) {
 	if m == nil {
 		if err := p.allowed(ctx); err != nil {
 			return p.done, err
 		}
 	}
-	fresh, key, err := successor(p.Machine, p.Authority)
+	fresh, key, err := nextCA(p.Machine, p.Authority)
 	if err != nil {
 		return p.done, err
 	}
@@ -41,17 +40,17 @@ func (p *participant) lead(ctx context.Context, m *exchange.Minutes) (Replaced, 
 			return p.follow(ctx, m.Leader)
 		}
 	}
-	if err := p.patiently(ctx, comeBack, p.grant); err != nil {
+	if err := p.patiently(ctx, readyTime, p.grant); err != nil {
 		return p.done, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	followed := p.callOthers(ctx, stop)
-	err = p.leadThrough(ctx, p.succession(m, key), m)
+	err = p.leadThrough(ctx, p.hostRotation(m, key), m)
 	if err != nil {
 		stop(err)
 	}
-	if failed := <-followed; err == nil { // waited for always: who leads again must not find them at work
+	if failed := <-followed; err == nil { // always wait: the hosts must not still run when the next run starts
 		err = failed
 	}
 	if err != nil {
@@ -63,8 +62,8 @@ func (p *participant) lead(ctx context.Context, m *exchange.Minutes) (Replaced, 
 	return p.ended(p.end())
 }
 
-// callOthers has the other hosts follow. That one cannot ends all.
-func (p *participant) callOthers(ctx context.Context, stop context.CancelCauseFunc) <-chan error {
+// callOthers makes the other hosts follow. The failure of one host stops the rotation.
+func (p *rotationMember) callOthers(ctx context.Context, stop context.CancelCauseFunc) <-chan error {
 	ended := make(chan error, 1)
 	if p.Others == nil {
 		ended <- nil
@@ -80,7 +79,7 @@ func (p *participant) callOthers(ctx context.Context, stop context.CancelCauseFu
 	return ended
 }
 
-// cause is why the context ended, if it did.
+// cause returns the reason why the context ended, or err.
 func cause(ctx context.Context, err error) error {
 	if why := context.Cause(ctx); why != nil && !errors.Is(why, context.Canceled) {
 		return why
@@ -88,11 +87,11 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// allowed asks before anything is changed.
-func (p *participant) allowed(ctx context.Context) error {
-	what := "replace the authority of " + p.Authority.Name
+// allowed checks the conditions of a rotation before anything changes.
+func (p *rotationMember) allowed(ctx context.Context) error {
+	what := "rotate the CA of " + p.Authority.Name
 	if _, err := os.Stat(p.Machine.Path(p.Authority.key)); err != nil {
-		return &host.Failure{What: what, Err: err, Next: "airgap replaces authorities whose key is on the control-plane hosts"}
+		return &host.Failure{What: what, Err: err, Next: "rotate this CA without airgap: airgap rotates only a CA that has its key on the control-plane hosts"}
 	}
 	client, err := p.client()
 	if err != nil {
@@ -103,16 +102,16 @@ func (p *participant) allowed(ctx context.Context) error {
 		return err
 	}
 	if len(unready) > 0 {
-		return &host.Failure{What: what, Err: fmt.Errorf("not ready: %s; a host that does not take part would be lost", strings.Join(unready, ", ")), Next: "have it come back, or take it out of the cluster: airgap remove"}
+		return &host.Failure{What: what, Err: fmt.Errorf("not ready: %s; a host that does not take part loses its connection to the cluster", strings.Join(unready, ", ")), Next: "repair the host, or remove it from the cluster with airgap remove"}
 	}
 	if err := errors.Join(etcdServesItsFiles(ctx, p.Machine), apiServerServesItsFile(ctx, p.Machine)); err != nil {
-		return &host.Failure{What: what, Err: err, Next: "airgap certs renew first has the programs use the certificates in their files"}
+		return &host.Failure{What: what, Err: err, Next: "run airgap certs renew first: it makes the programs use the certificates in their files"}
 	}
 	return nil
 }
 
-// open begins: codes that would bring the old authority are no longer good.
-func (p *participant) open(ctx context.Context, fresh []byte) (*exchange.Minutes, error) {
+// open starts the rotation. It revokes the join tokens, because they contain the old CA.
+func (p *rotationMember) open(ctx context.Context, fresh []byte) (*exchange.Minutes, error) {
 	client, err := p.client()
 	if err != nil {
 		return nil, err
@@ -122,7 +121,7 @@ func (p *participant) open(ctx context.Context, fresh []byte) (*exchange.Minutes
 		return nil, err
 	}
 	if n > 0 {
-		p.Say("%d codes for joining are no longer good: they bring the old authority", n)
+		p.Say("revoked %d join tokens: they contain the old CA", n)
 	}
 	text, err := os.ReadFile(p.Machine.Path(p.Authority.file))
 	if err != nil {
@@ -135,14 +134,14 @@ func (p *participant) open(ctx context.Context, fresh []byte) (*exchange.Minutes
 	}
 	m, err := x.Read(ctx)
 	if err == nil && m == nil {
-		err = errors.New("the replacement was ended by somebody else in the moment in which it began: run the same command again")
+		err = errors.New("another process ended the rotation at its start: run the same command again")
 	}
 	return m, err
 }
 
-// grant lets the hosts' kubelets read the minutes, which hold nothing that is secret
-// to them. Who may goes with the Secret.
-func (p *participant) grant(ctx context.Context, client kubernetes.Interface) error {
+// grant lets the kubelets read the rotation state, which has no secret for them. The Secret owns
+// the Role and the RoleBinding, so Kubernetes deletes them together.
+func (p *rotationMember) grant(ctx context.Context, client kubernetes.Interface) error {
 	s, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, replacementName, metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -155,16 +154,16 @@ func (p *participant) grant(ctx context.Context, client kubernetes.Interface) er
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:nodes"}},
 	}
 	if _, err := client.RbacV1().Roles(metav1.NamespaceSystem).Create(ctx, role, kube.ByUs()); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("let the hosts follow: %w", err)
+		return fmt.Errorf("let the hosts read the rotation state: %w", err)
 	}
 	if _, err := client.RbacV1().RoleBindings(metav1.NamespaceSystem).Create(ctx, binding, kube.ByUs()); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("let the hosts follow: %w", err)
+		return fmt.Errorf("let the hosts read the rotation state: %w", err)
 	}
 	return nil
 }
 
-// leadThrough goes through the phases that not all have been through.
-func (p *participant) leadThrough(ctx context.Context, s succession, m *exchange.Minutes) error {
+// leadThrough runs the phases that not all hosts have completed.
+func (p *rotationMember) leadThrough(ctx context.Context, s hostRotation, m *exchange.Minutes) error {
 	phases := p.Authority.phases()
 	for _, next := range phases[slices.Index(phases, exchange.Phase(m.Data[exchange.PhaseField]))+1:] {
 		if err := s.reach(ctx, next); err != nil {
@@ -173,13 +172,13 @@ func (p *participant) leadThrough(ctx context.Context, s succession, m *exchange
 		if err := p.note(ctx, m.To, next); err != nil {
 			return err
 		}
-		if err := p.bring(ctx, s, m.To, next); err != nil {
+		if err := p.moveAll(ctx, s, m.To, next); err != nil {
 			return err
 		}
-		if err := p.beyondHosts(ctx, s, next); err != nil {
+		if err := p.inCluster(ctx, s, next); err != nil {
 			return err
 		}
-		err := p.patiently(ctx, comeBack, func(ctx context.Context, client kubernetes.Interface) error {
+		err := p.patiently(ctx, readyTime, func(ctx context.Context, client kubernetes.Interface) error {
 			return exchange.Exchange{Client: client, Node: p.node, Name: replacementName}.Patch(ctx, map[string][]byte{exchange.PhaseField: []byte(next)})
 		})
 		if err != nil {
@@ -189,53 +188,53 @@ func (p *participant) leadThrough(ctx context.Context, s succession, m *exchange
 	return nil
 }
 
-// beyondHosts is a phase's part that is no host's.
-func (p *participant) beyondHosts(ctx context.Context, s succession, reached exchange.Phase) error {
+// inCluster runs the part of a phase that concerns the cluster and not a host.
+func (p *rotationMember) inCluster(ctx context.Context, s hostRotation, reached exchange.Phase) error {
 	switch reached {
 	case both:
-		return p.trustedByAll(ctx, s)
+		return p.publishBoth(ctx, s)
 	case only:
-		return p.forgottenByAll(ctx, s)
+		return p.publishNew(ctx, s)
 	}
 	return nil
 }
 
-// bring brings the other hosts to a phase: those with a control plane one after the
-// other, for their API servers are restarted; the others together.
-func (p *participant) bring(ctx context.Context, s succession, to string, next exchange.Phase) error {
+// moveAll moves the other hosts to a phase: control-plane hosts one at a time, because their API
+// servers restart; workers in parallel.
+func (p *rotationMember) moveAll(ctx context.Context, s hostRotation, to string, next exchange.Phase) error {
 	var all []member
-	if err := p.patiently(ctx, comeBack, func(ctx context.Context, client kubernetes.Interface) (err error) {
+	if err := p.patiently(ctx, readyTime, func(ctx context.Context, client kubernetes.Interface) (err error) {
 		all, _, err = members(ctx, client, p.Authority)
 		return err
 	}); err != nil {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(m member) bool { return m.name == p.node })
-	var masters, workers []string
+	var controlPlanes, workers []string
 	for _, m := range all {
 		if m.controlPlane {
-			masters = append(masters, m.name)
+			controlPlanes = append(controlPlanes, m.name)
 		} else {
 			workers = append(workers, m.name)
 		}
 	}
 	var turns [][]string
-	for _, name := range masters {
+	for _, name := range controlPlanes {
 		turns = append(turns, []string{name})
 	}
 	if next != signing { // workers sign nothing
 		turns = append(turns, workers)
 	}
 	for _, turn := range turns {
-		if err := p.turn(ctx, s, masters, turn, to, next); err != nil {
+		if err := p.turn(ctx, s, controlPlanes, turn, to, next); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// turn tells some hosts to go to a phase, and waits until they say that they have.
-func (p *participant) turn(ctx context.Context, s succession, masters, names []string, to string, next exchange.Phase) error {
+// turn requests a phase from some hosts, and waits until their Nodes report it.
+func (p *rotationMember) turn(ctx context.Context, s hostRotation, controlPlanes, names []string, to string, next exchange.Phase) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -243,16 +242,16 @@ func (p *participant) turn(ctx context.Context, s succession, masters, names []s
 	for _, name := range names {
 		fields[phaseOf(name)] = string(next)
 	}
-	told := false
+	reported := false
 	err := p.patiently(ctx, exchange.GatherTime, func(ctx context.Context, client kubernetes.Interface) error {
 		x := exchange.Exchange{Client: client, Node: p.node, Name: replacementName}
-		if err := x.Offer(ctx, masters, fields, s.key); err != nil {
+		if err := x.Offer(ctx, controlPlanes, fields, s.key); err != nil {
 			return err
 		}
 		var waits []string
 		for _, name := range names {
 			node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-			if err != nil && !apierrors.IsNotFound(err) { // one that was removed is gone
+			if err != nil && !apierrors.IsNotFound(err) { // a removed node no longer takes part
 				return err
 			}
 			if err == nil && node.Annotations[phaseNote] != noteOf(to, next) {
@@ -262,36 +261,37 @@ func (p *participant) turn(ctx context.Context, s succession, masters, names []s
 		if len(waits) == 0 {
 			return nil
 		}
-		if !told {
-			told = true
-			p.Say("waits for %s to %s", strings.Join(waits, ", "), goalOf(next))
+		if !reported {
+			reported = true
+			p.Say("wait for %s to %s", strings.Join(waits, ", "), goalOf(next))
 			if p.Others == nil {
-				p.Say("there, on each: airgap certs rotate-ca --follow --only %s, which stays until the end", p.Authority.Name)
+				p.Say("run on each of them: airgap certs rotate-ca --follow --only %s; it runs until the end of the rotation", p.Authority.Name)
 			}
 		}
-		return errors.New("not there yet: " + strings.Join(waits, ", "))
+		return errors.New("waiting for " + strings.Join(waits, ", "))
 	})
 	if err != nil {
-		return stuck(fmt.Sprintf("of %s each has come to %s", strings.Join(names, ", "), goalOf(next)), err)
+		return stuck(fmt.Sprintf("%s: %s", strings.Join(names, ", "), goalOf(next)), err)
 	}
 	return nil
 }
 
-// goalOf returns what the hosts come to in a phase, as a verb.
+// goalOf describes the result of a phase, as a verb and its object.
 func goalOf(p exchange.Phase) string {
 	switch p {
 	case both:
-		return "trust both authorities"
+		return "trust both CAs"
 	case signing:
-		return "sign by the new authority"
+		return "sign with the new CA"
 	case issued:
-		return "have certificates of the new authority"
+		return "have certificates of the new CA"
 	}
-	return "trust the new authority alone"
+	return "trust only the new CA"
 }
 
-// patiently asks with a client of the moment: files change, API servers restart.
-func (p *participant) patiently(ctx context.Context, atMost time.Duration, ask func(context.Context, kubernetes.Interface) error) error {
+// patiently repeats ask, with a new client each time: the kubeconfigs change and the API servers
+// restart.
+func (p *rotationMember) patiently(ctx context.Context, atMost time.Duration, ask func(context.Context, kubernetes.Interface) error) error {
 	err := await.Until(ctx, atMost, func(ctx context.Context) error {
 		client, err := p.client()
 		if err != nil {
@@ -299,40 +299,39 @@ func (p *participant) patiently(ctx context.Context, atMost time.Duration, ask f
 		}
 		return ask(ctx, client)
 	})
-	if ctx.Err() != nil { // somebody has ended it, which says more than what it waited for
+	if ctx.Err() != nil { // the cancellation is more useful than the last error
 		return ctx.Err()
 	}
 	return err
 }
 
-// trustedByAll has those trust both authorities who are no hosts.
-func (p *participant) trustedByAll(ctx context.Context, s succession) error {
+// publishBoth publishes both CAs in the cluster and waits until pods trust them.
+func (p *rotationMember) publishBoth(ctx context.Context, s hostRotation) error {
 	if err := p.publish(ctx, s, slices.Concat(s.old, s.fresh)); err != nil {
 		return err
 	}
 	if !p.Authority.nodes {
 		return nil
 	}
-	return p.startPods(ctx)
+	return p.restartPods(ctx)
 }
 
-// forgottenByAll has those forget the old authority who are no hosts. Pods of
-// airgap's own and of kubeadm's are started anew; others trust the old one until
-// they are.
-func (p *participant) forgottenByAll(ctx context.Context, s succession) (err error) {
+// publishNew publishes only the new CA and restarts the pods of airgap and kubeadm. Other pods
+// trust the old CA until their next restart.
+func (p *rotationMember) publishNew(ctx context.Context, s hostRotation) (err error) {
 	if err := p.publish(ctx, s, s.fresh); err != nil {
 		return err
 	}
 	p.done.Trusting = []string{}
 	if p.Authority.nodes {
-		p.done.Trusting, err = p.startOwnPods(ctx)
+		p.done.Trusting, err = p.restartOwnPods(ctx)
 	}
 	return err
 }
 
-// close ends the replacement for all.
-func (p *participant) close(ctx context.Context) error {
-	return p.patiently(ctx, comeBack, func(ctx context.Context, client kubernetes.Interface) error {
+// close ends the rotation for all hosts.
+func (p *rotationMember) close(ctx context.Context) error {
+	return p.patiently(ctx, readyTime, func(ctx context.Context, client kubernetes.Interface) error {
 		all, _, err := members(ctx, client, p.Authority)
 		if err != nil {
 			return err

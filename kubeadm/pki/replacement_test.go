@@ -40,9 +40,9 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
-// domain is a cluster of a control-plane host, cp1, and a worker, w1, whose programs
-// trust and present what their files said when they were started. Whenever one is
-// about to be started anew, everybody has to trust everybody.
+// domain is a cluster of a control-plane host, cp1, and a worker, w1. Programs trust and present
+// the certificates that their files had at their start. Before each restart of a program, all
+// programs must trust each other.
 type domain struct {
 	t      *testing.T
 	c      *controlPlane
@@ -51,13 +51,13 @@ type domain struct {
 	client *fake.Clientset
 
 	mu        sync.Mutex
-	trusts    map[string]*x509.CertPool    // the API server, since they were started
-	shows     map[string]*x509.Certificate // to the API server
+	trusts    map[string]*x509.CertPool    // by client of the API server: the CAs at its start
+	shows     map[string]*x509.Certificate // by client of the API server: its certificate
 	signer    authority                    // of the controller manager
-	rootCA    string                       // that it publishes
+	rootCA    string                       // published by the controller manager
 	published map[string]string            // for extension API servers, by field
 	restarts  int
-	cut       int // the restart at which everything is killed
+	cut       int // the restart that is interrupted
 	kill      context.CancelFunc
 	requests  int
 }
@@ -100,7 +100,7 @@ func newDomain(t *testing.T) *domain {
 	return d
 }
 
-// startKubelet is a restart of one.
+// startKubelet restarts a kubelet.
 func (d *domain) startKubelet(f *hosttest.Fake, name string) error {
 	if err := d.restart(); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (d *domain) loadKubelet(f *hosttest.Fake, name string) {
 	d.shows["kubelet of "+name] = d.first(f.Get(node.KubeletClientCert))
 }
 
-// poolOf is what a kubeconfig trusts.
+// poolOf returns the CAs in a kubeconfig.
 func (d *domain) poolOf(f *hosttest.Fake, name string) *x509.CertPool {
 	d.t.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(f.Get(name)))
@@ -128,7 +128,7 @@ func (d *domain) poolOf(f *hosttest.Fake, name string) *x509.CertPool {
 	return pool
 }
 
-// holds reports whether one of some certificates is in a text.
+// holds reports whether text has one of the certificates in some.
 func (d *domain) holds(text, some string) bool {
 	d.t.Helper()
 	of, err := cert.ParseCertsPEM([]byte(some))
@@ -147,8 +147,8 @@ func (d *domain) first(text string) *x509.Certificate {
 	return c
 }
 
-// started is a static pod with the files as they are. The controller manager signs by
-// a file with one certificate.
+// started loads the current files into a static pod. The controller manager requires a signing
+// file with one certificate.
 func (d *domain) started(part string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -180,24 +180,24 @@ func (d *domain) loadSigner() {
 	if text := d.c.f.Get(a.file); strings.Count(text, "BEGIN") == 1 {
 		d.signer = d.c.readCA(a)
 	} else {
-		d.t.Errorf("the controller manager is started with %d certificates to sign by", strings.Count(text, "BEGIN"))
+		d.t.Errorf("the controller manager starts with %d signing certificates, want 1", strings.Count(text, "BEGIN"))
 	}
 }
 
-// restart is the moment before a program ends.
+// restart runs before a program stops.
 func (d *domain) restart() error {
 	d.allTrust()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.restarts++; d.restarts == d.cut {
 		d.kill()
-		return errors.New("cut")
+		return errors.New("interrupted")
 	}
 	return nil
 }
 
-// allTrust: clients trust the API server, the API server trusts kubelets, and kubelets
-// it. Pods read what is published when they are started, which is where the test is.
+// allTrust checks that clients trust the API server, and that the API server and the kubelets trust
+// each other. Pods read the published CAs at their start; another test checks them.
 func (d *domain) allTrust() {
 	d.t.Helper()
 	d.mu.Lock()
@@ -216,7 +216,7 @@ func (d *domain) allTrust() {
 		trusted(name+" does not trust the API server", server, pool)
 	}
 	pools := map[string]*x509.CertPool{}
-	for name, f := range map[string]*hosttest.Fake{"cp1": d.c.f, "w1": d.w} { // these files are read anew all the time
+	for name, f := range map[string]*hosttest.Fake{"cp1": d.c.f, "w1": d.w} { // the kubelet and the API server reload these files
 		pools[name] = x509.NewCertPool()
 		pools[name].AppendCertsFromPEM([]byte(f.Get(kube.ClusterCA)))
 		trusted("the kubelet of "+name+" does not trust the API server's client", d.first(d.c.f.Get(node.PKIDir+"/apiserver-kubelet-client.crt")), pools[name])
@@ -226,7 +226,7 @@ func (d *domain) allTrust() {
 	}
 }
 
-// serve is the API server's part, as far as more than keeping objects.
+// serve adds reactors to the fake API server where it must do more than store objects.
 func (d *domain) serve() {
 	ready := corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
 	d.client = fake.NewClientset(
@@ -263,7 +263,8 @@ func (d *domain) serve() {
 	d.serveRequests()
 }
 
-// serveRequests signs what kubelets ask for; the fake server does not choose by name.
+// serveRequests signs the requests of kubelets. It selects by name in lists, because the fake
+// server does not.
 func (d *domain) serveRequests() {
 	d.client.PrependReactor("create", "certificatesigningrequests", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		request := action.(clienttesting.CreateAction).GetObject().(*certificates.CertificateSigningRequest)
@@ -285,7 +286,7 @@ func (d *domain) serveRequests() {
 	})
 }
 
-// sign answers a request.
+// sign returns a certificate for a signing request.
 func (a authority) sign(request []byte) string {
 	a.t.Helper()
 	block, _ := pem.Decode(request)
@@ -305,7 +306,7 @@ func (d *domain) replacement(m host.Machine, a Authority) Replacement {
 	return Replacement{Machine: m, Authority: a, Pods: WaitForPods, Say: d.t.Logf, connect: func(string) (kubernetes.Interface, error) { return d.client, nil }}
 }
 
-// asKubelet may read the Secret only while it is there.
+// asKubelet returns a client that may read the Secret only while it exists.
 func (d *domain) asKubelet() kubernetes.Interface {
 	client := &fake.Clientset{}
 	client.AddReactor("*", "*", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
@@ -322,7 +323,7 @@ func (d *domain) asKubelet() kubernetes.Interface {
 	return client
 }
 
-// run has the worker follow, as somebody types it there, and cp1 lead.
+// run makes cp1 lead and the worker follow, as if the operator ran the command there.
 func (d *domain) run(ctx context.Context, a Authority) (Replaced, error) {
 	ctx = context.WithValue(ctx, await.Oftener{}, 20*time.Millisecond)
 	r := d.replacement(d.c.m, a)
@@ -337,8 +338,8 @@ func (d *domain) run(ctx context.Context, a Authority) (Replaced, error) {
 	return r.Run(ctx)
 }
 
-// authority is one of kubeadm's, or one that it knows nothing of: its programs trust
-// what the file says when they are told to.
+// authority returns a CA of kubeadm, or the registry's CA. Programs trust the latter after a call
+// of Trust.
 func (d *domain) authority(name string) Authority {
 	if name != "registry" {
 		return authorityOf(name)

@@ -16,10 +16,9 @@ import (
 	"airgap.dev/airgap/kubeadm/process"
 )
 
-// The controller manager signs by a file with one certificate, and refuses one with
-// two (pkg/controller/certificates/signer). So while the cluster's authority is
-// replaced and its file has both, it signs by one beside it: the old one's, then the
-// new one's.
+// The controller manager requires a signing file with one certificate and rejects two
+// (pkg/controller/certificates/signer). During a rotation the cluster CA's file has both, so the
+// controller manager signs with a separate file: first with the old CA, then with the new one.
 const (
 	signerCert = nextDir + "/signer.crt"
 	signerKey  = nextDir + "/signer.key"
@@ -28,27 +27,27 @@ const (
 	signerKeyFlag = "cluster-signing-key-file"
 )
 
-// setSigner has the controller manager's manifest fit the authorities in text: with
-// two of them it signs by a file of its own, with one the manifest is as it was.
-func (s succession) setSigner(text []byte) error {
+// setSigner sets the signing file in the controller manager's manifest: a separate file if text has
+// both CAs. If text has only the new CA, it restores the original manifest.
+func (s hostRotation) setSigner(text []byte) error {
 	if !s.authority.nodes {
 		return nil
 	}
 	if bytes.Equal(text, s.fresh) {
-		return s.unsetSigner()
+		return s.restoreSigner()
 	}
 	key, err := os.ReadFile(s.Path(s.authority.key))
 	if err != nil {
 		return err
 	}
-	signing, err := firstCertificate(s.old) // more are there when a replacement was begun anew
+	signing, err := firstCertificate(s.old) // the file has several CAs if an earlier rotation was abandoned
 	if err != nil {
 		return err
 	}
 	if err := s.writeSigner(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signing.Raw}), key); err != nil {
 		return err
 	}
-	record, err := loadSuccession(s.Machine)
+	record, err := loadRotation(s.Machine)
 	if err != nil {
 		return err
 	}
@@ -63,25 +62,25 @@ func (s succession) setSigner(text []byte) error {
 	}
 	manifest, err := withFlags(record.Manifest.Data, map[string]string{signerFlag: signerCert, signerKeyFlag: signerKey})
 	if err != nil {
-		return fmt.Errorf("have the controller manager sign by another file, in %s: %w", name, err)
+		return fmt.Errorf("set the controller manager's signing file in %s: %w", name, err)
 	}
 	return s.PutBack(name, host.Kept{Data: manifest, Mode: record.Manifest.Mode})
 }
 
-func (s succession) unsetSigner() error {
-	record, err := loadSuccession(s.Machine)
+func (s hostRotation) restoreSigner() error {
+	record, err := loadRotation(s.Machine)
 	if err != nil || record.Manifest.Data == nil {
 		return err
 	}
 	return s.PutBack(node.ManifestOf(node.ControllerManager), record.Manifest)
 }
 
-func (s succession) writeSigner(certificate, key []byte) error {
+func (s hostRotation) writeSigner(certificate, key []byte) error {
 	return errors.Join(writeNext(s.Machine, signerKey, key), writeNext(s.Machine, signerCert, certificate))
 }
 
-// signerSet is nil when the controller manager runs as its manifest says.
-func (s succession) signerSet() error {
+// signerSet returns nil if the controller manager runs with the signing file of its manifest.
+func (s hostRotation) signerSet() error {
 	if !s.authority.nodes {
 		return nil
 	}
@@ -98,12 +97,12 @@ func (s succession) signerSet() error {
 		return err
 	}
 	if want := process.Flags(pod.Spec.Containers[0].Command)[signerFlag]; running[signerFlag] != want {
-		return fmt.Errorf("the controller manager signs by %s, and its manifest says %s", running[signerFlag], want)
+		return fmt.Errorf("the controller manager signs with %s, but its manifest has %s", running[signerFlag], want)
 	}
 	return nil
 }
 
-// withFlags sets some flags of a static pod's program, which has to have them.
+// withFlags changes flags of a static pod's program. A flag that the program does not have is an error.
 func withFlags(manifest []byte, flags map[string]string) ([]byte, error) {
 	pod, err := node.PodIn(manifest)
 	if err != nil {
@@ -113,7 +112,7 @@ func withFlags(manifest []byte, flags map[string]string) ([]byte, error) {
 	for name, value := range flags {
 		i := slices.IndexFunc(command, func(word string) bool { return strings.HasPrefix(word, "--"+name+"=") })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no --%s", name)
+			return nil, fmt.Errorf("flag --%s does not exist", name)
 		}
 		command[i] = "--" + name + "=" + value
 	}

@@ -21,32 +21,32 @@ import (
 )
 
 // Turn is the right of one control-plane host to restart its programs: a Lease that one host
-// holds at a time. How long a holder has been silent is measured by the clock of the host that
-// waits alone, so clocks need not agree.
+// holds at a time. Only the clock of the waiting host measures the time since the holder's last
+// renewal, so the clocks of the hosts may differ.
 type Turn struct {
 	Client kubernetes.Interface
-	Node   string // that is to have it
+	Node   string // name of the host that requests the turn
 	Say    func(format string, args ...any)
-	Wait   time.Duration // for other hosts; 0 is an hour
-	answer time.Duration // how long the API server may take to answer; 0 is 30 seconds
+	Wait   time.Duration // time limit of the wait for other hosts; 0 is an hour
+	answer time.Duration // time limit of the API server's first answer; 0 is 30 seconds
 }
 
 const (
 	// TurnLease is the Lease in kube-system.
 	TurnLease = "airgap-certs-renew"
-	// turnLasts is how long a holder may be silent before another host takes its turn: it
-	// restarts its own API server meanwhile, which may take comeBack for each program.
-	turnLasts = 3*comeBack + 4*time.Minute
+	// turnLasts is the time without a renewal after which another host takes the turn. The holder
+	// restarts its own API server meanwhile, and each program may take readyTime.
+	turnLasts = 3*readyTime + 4*time.Minute
 	turnRetry = 5 * time.Second
 )
 
-// TurnOf is that of this host, asked for as the cluster's administrator.
+// TurnOf returns the turn of this host, with a client that has the administrator's identity.
 func TurnOf(m host.Machine, say func(format string, args ...any)) (Turn, error) {
 	config, err := kube.RESTConfig(m, kube.AdminConf)
 	if err != nil {
 		return Turn{}, err
 	}
-	config.Timeout = 10 * time.Second // an answer that never comes must not outlast the turn
+	config.Timeout = 10 * time.Second // a request without an answer must end before the turn expires
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return Turn{}, err
@@ -55,16 +55,16 @@ func TurnOf(m host.Machine, say func(format string, args ...any)) (Turn, error) 
 	return Turn{Client: client, Node: node, Say: say}, err
 }
 
-// ErrNoTurn says that the API server does not answer, so nobody can tell whose turn it is.
-var ErrNoTurn = errors.New("the API server does not say whether another control-plane host restarts its programs")
+// ErrNoTurn means that the API server does not answer, so no host can get a turn.
+var ErrNoTurn = errors.New("the API server does not report whether another control-plane host restarts its programs")
 
-// Take waits for the turn and keeps it until release. The error is ErrNoTurn where the API server
-// does not answer. A host that was interrupted has its turn still.
+// Take waits for the turn and keeps it until release. The error is ErrNoTurn if the API server
+// does not answer. An interrupted host still has its turn when it runs again.
 func (t Turn) Take(ctx context.Context) (release func(), err error) {
 	if err := t.ask(ctx); err != nil {
 		return nil, err
 	}
-	limited, stop := context.WithCancel(klog.NewContext(ctx, logr.Discard())) // client-go says nothing on its own
+	limited, stop := context.WithCancel(klog.NewContext(ctx, logr.Discard())) // discard the log of client-go
 	held, ended := make(chan struct{}), make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(t.election(func() { close(held) }))
 	if err != nil {
@@ -83,7 +83,7 @@ func (t Turn) Take(ctx context.Context) (release func(), err error) {
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-time.After(limit):
-		err = fmt.Errorf("another control-plane host has had its turn for %s: kubectl -n kube-system get lease %s names it", limit, TurnLease)
+		err = fmt.Errorf("another control-plane host still has its turn after %s: show it with kubectl -n kube-system get lease %s", limit, TurnLease)
 	}
 	release()
 	return nil, fmt.Errorf("wait for this host's turn to restart its control plane: %w", err)
@@ -100,7 +100,7 @@ func (t Turn) election(held func()) leaderelection.LeaderElectionConfig {
 			OnStartedLeading: func(context.Context) { held() }, OnStoppedLeading: func() {},
 			OnNewLeader: func(node string) {
 				if node != t.Node && node != "" {
-					t.Say("waits for %s, which restarts its control plane", node)
+					t.Say("wait for %s, which restarts its control plane", node)
 				}
 			},
 		},

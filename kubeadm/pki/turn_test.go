@@ -15,8 +15,8 @@ import (
 	"airgap.dev/airgap/verify/apitest"
 )
 
-// TestTurn: one control-plane host at a time, by a real API server; the next one follows when the
-// first one ends, and a host that was interrupted goes on at once.
+// TestTurn checks with a real API server that one control-plane host has the turn at a time, that
+// the next host gets it after the release, and that an interrupted host continues immediately.
 func TestTurn(t *testing.T) {
 	server := apitest.Start(t)
 	turn := func(node string) Turn {
@@ -35,7 +35,7 @@ func TestTurn(t *testing.T) {
 	impatient.Wait = time.Second
 	impatient.Say = func(_ string, args ...any) { says.Store(args[0]) }
 	if _, err := impatient.Take(t.Context()); err == nil || !strings.Contains(err.Error(), TurnLease) || says.Load() != "cp1" {
-		t.Errorf("beside cp1: %v; it says to wait for %v", err, says.Load())
+		t.Errorf("while cp1 has the turn: got %v, waits for %v", err, says.Load())
 	}
 	var first atomic.Bool
 	second := make(chan error, 1)
@@ -61,7 +61,7 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// TestNoTurn: an API server that is away is told apart from a turn of another host.
+// TestNoTurn checks that an unreachable API server is not reported as the turn of another host.
 func TestNoTurn(t *testing.T) {
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "https://127.0.0.1:1", Timeout: time.Second})
 	if err != nil {

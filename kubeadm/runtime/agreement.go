@@ -14,29 +14,28 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// Agreement is what the parts of a node effectively use.
+// Agreement has the effective cgroup drivers and mirrors of a node.
 type Agreement struct {
 	Host, Runtime, Kubelet Driver
-	Others                 []string // where the runtime's driver is not the host's: files of others that may have set it
-	Mirrors                string   // by which the runtime finds registries; "" where its configuration does not say
+	Others                 []string // files not written by airgap that may set the runtime's driver; only if it differs from the host's
+	Mirrors                string   // directory in which the runtime finds its registries; "" if its configuration does not name one
 	engine                 engine
 }
 
-// Err is nil when all three drivers are the same and images come from where they
-// should.
+// Err returns nil if all three drivers are equal and the runtime uses airgap's mirrors.
 func (a Agreement) Err() error {
 	var drivers, mirrors error
 	if a.Runtime != a.Host || a.Kubelet != a.Host {
-		drivers = fmt.Errorf("cgroup drivers disagree: the host needs %s, %s uses %s, the kubelet uses %s", a.Host, a.engine.title, a.Runtime, a.Kubelet)
+		drivers = fmt.Errorf("cgroup drivers differ: the host needs %s, %s uses %s, the kubelet uses %s", a.Host, a.engine.title, a.Runtime, a.Kubelet)
 	}
 	if a.Mirrors != a.engine.mirrors {
-		mirrors = fmt.Errorf("%s looks for registries in %q, not in %s, and would ask the internet: see the files that %s imports", a.engine.title, a.Mirrors, a.engine.mirrors, a.engine.config)
+		mirrors = fmt.Errorf("%s reads registries from %q instead of %s and would pull from the internet: check the files that %s imports", a.engine.title, a.Mirrors, a.engine.mirrors, a.engine.config)
 	}
 	return errors.Join(drivers, mirrors)
 }
 
-// ReadBack reads what is in effect: the runtime's own dump, drop-ins included, and
-// the file that the kubelet reads when it starts.
+// ReadBack reads the effective settings: the dump of the runtime, including drop-ins, and the file
+// that the kubelet reads at its start.
 func ReadBack(ctx context.Context, m host.Machine) (Agreement, error) {
 	a := Agreement{engine: engineOn(m)}
 	var err error
@@ -49,7 +48,7 @@ func ReadBack(ctx context.Context, m host.Machine) (Agreement, error) {
 	}
 	a.Runtime, a.Mirrors = runtime.Driver, runtime.Mirrors
 	if a.Runtime != a.Host {
-		if a.Others, err = strangers(m, a.engine); err != nil {
+		if a.Others, err = foreignDropIns(m, a.engine); err != nil {
 			return a, err
 		}
 	}
@@ -57,31 +56,30 @@ func ReadBack(ctx context.Context, m host.Machine) (Agreement, error) {
 	return a, err
 }
 
-// AgreementStep holds when host, runtime and kubelet agree, and the runtime looks
-// where our mirrors are. The steps before it brought that about. What somebody has
-// changed since it puts right: a drop-in of the runtime's with another driver is
-// overruled by one of ours, a kubelet's configuration is fetched from the cluster anew.
-// Of other mirrors it only tells.
+// AgreementStep checks that host, runtime and kubelet use the same cgroup driver, and that the
+// runtime uses airgap's mirrors. It repairs later changes: a drop-in of airgap overrides a drop-in
+// with another driver, and the kubelet fetches its configuration from the cluster again. It only
+// reports other mirrors.
 func AgreementStep(m host.Machine, k Kubelet) step.Step {
 	s := agreement{m, k}
 	return step.Step{
-		Name: "cgroup-agreement", Title: "Read back what runtime and kubelet use",
+		Name: "cgroup-agreement", Title: "Check the cgroup drivers of runtime and kubelet",
 		Done: func(ctx context.Context) (bool, error) {
 			a, err := ReadBack(ctx, m)
-			return err == nil && a.Err() == nil && !s.runsOtherwise(ctx, a.Host), err
+			return err == nil && a.Err() == nil && !s.driverDiffers(ctx, a.Host), err
 		},
 		Plan: s.plan,
 		Run:  s.agree,
 	}
 }
 
-// Kubelet are what agreementStep needs of the kubelet.
+// Kubelet has the operations on the kubelet that AgreementStep needs.
 type Kubelet struct {
-	// Running is the driver that it runs by, which may be that of a file that has been put
-	// right since: then it is restarted. One that does not answer is left alone.
+	// Running returns the driver of the running kubelet. If it differs from its repaired file, the
+	// step restarts the kubelet. The step ignores a kubelet that does not answer.
 	Running func(context.Context) (string, error)
 	Restart func(context.Context) error
-	// Fetch gives it the configuration that the cluster has for all of them, and restarts it.
+	// Fetch writes the cluster's kubelet configuration to the host and restarts the kubelet.
 	Fetch func(context.Context) error
 }
 
@@ -90,7 +88,7 @@ type agreement struct {
 	kubelet Kubelet
 }
 
-func (s agreement) runsOtherwise(ctx context.Context, want Driver) bool {
+func (s agreement) driverDiffers(ctx context.Context, want Driver) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	is, err := s.kubelet.Running(ctx)
@@ -104,19 +102,19 @@ func (s agreement) plan(ctx context.Context) ([]string, error) {
 	}
 	var changes []string
 	if a.Runtime != a.Host {
-		changes = append(changes, fmt.Sprintf("write %s (it overrules %s)", a.engine.driver, strings.Join(a.Others, ", ")), "restart "+a.engine.name+".service")
+		changes = append(changes, fmt.Sprintf("write %s (it overrides %s)", a.engine.driver, strings.Join(a.Others, ", ")), "restart "+a.engine.name+".service")
 	}
 	if a.Kubelet != a.Host {
-		changes = append(changes, "fetch "+KubeletConfig+" from the cluster anew")
+		changes = append(changes, "fetch "+KubeletConfig+" from the cluster")
 	}
-	if len(changes) > 0 || s.runsOtherwise(ctx, a.Host) {
+	if len(changes) > 0 || s.driverDiffers(ctx, a.Host) {
 		changes = append(changes, "restart kubelet.service")
 	}
 	return changes, nil
 }
 
-// agree restarts the kubelet when the runtime has got another driver, too: it asked it
-// for that when it started (KEP-4033).
+// agree also restarts the kubelet if the runtime's driver has changed: the kubelet reads the driver
+// from the runtime at its start (KEP-4033).
 func (s agreement) agree(ctx context.Context) error {
 	m := s.machine
 	a, err := ReadBack(ctx, m)
@@ -130,7 +128,7 @@ func (s agreement) agree(ctx context.Context) error {
 	switch {
 	case a.Kubelet != a.Host:
 		err = s.kubelet.Fetch(ctx)
-	case overruled, s.runsOtherwise(ctx, a.Host):
+	case overruled, s.driverDiffers(ctx, a.Host):
 		err = s.kubelet.Restart(ctx)
 	}
 	if err != nil {
@@ -159,7 +157,7 @@ func kubeletDriver(m host.Machine) (Driver, error) {
 	return config.CgroupDriver, nil
 }
 
-// Where the kubelet has its files, and its configuration among them.
+// Paths of the kubelet's files and of its configuration.
 const (
 	KubeletDir    = "/var/lib/kubelet"
 	KubeletConfig = KubeletDir + "/config.yaml"

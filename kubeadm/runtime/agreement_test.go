@@ -11,12 +11,12 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// silent is a kubelet that does not answer.
+// silent simulates a kubelet that does not answer.
 func silent(context.Context) (string, error) { return "", errors.New("connection refused") }
 
 const ourMirrors = "[plugins.'io.containerd.cri.v1.images'.registry]\nconfig_path = '/etc/containerd/certs.d'\n"
 
-// agreeing is the step with a kubelet that does not answer, and that the cluster has nothing for.
+// agreeing returns the step with a kubelet that does not answer and cannot fetch a configuration.
 func agreeing(m host.Machine) step.Step {
 	restart := func(ctx context.Context) error { return m.Run(ctx, "systemctl", "restart", "kubelet") }
 	return AgreementStep(m, Kubelet{Running: silent, Restart: restart, Fetch: restart})
@@ -31,7 +31,7 @@ func TestReadBack(t *testing.T) {
 	gpu := "[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.nvidia.options]\nBinaryName = '/usr/bin/nvidia-container-runtime'\n"
 	for name, tc := range map[string]struct {
 		dump, kubelet string
-		says          string // "" when all agree
+		says          string // "" if all agree
 	}{
 		"agree":                       {dumpWith("runc", ""), "cgroupDriver: systemd\n", ""},
 		"the kubelet differs":         {dumpWith("runc", ""), "healthzPort: 0\ncgroupDriver: cgroupfs\n", "the kubelet uses cgroupfs"},
@@ -39,8 +39,8 @@ func TestReadBack(t *testing.T) {
 		"a toolkit took over":         {dumpWith("nvidia", gpu), "cgroupDriver: systemd\n", "containerd uses cgroupfs"},
 		"the default is gone":         {dumpWith("nvidia", ""), "cgroupDriver: systemd\n", `default runtime "nvidia" is not defined`},
 		"another's mirrors": {strings.Replace(dumpWith("runc", ""), "/etc/containerd/certs.d", "/etc/docker/certs.d", 1), "cgroupDriver: systemd\n",
-			`in "/etc/docker/certs.d", not in /etc/containerd/certs.d`},
-		"no mirrors": {strings.Replace(dumpWith("runc", ""), ourMirrors, "", 1), "cgroupDriver: systemd\n", `in "", not in`},
+			`from "/etc/docker/certs.d" instead of /etc/containerd/certs.d`},
+		"no mirrors": {strings.Replace(dumpWith("runc", ""), ourMirrors, "", 1), "cgroupDriver: systemd\n", `from "" instead of`},
 		"version 2": {"version = 2\n[plugins.'io.containerd.grpc.v1.cri'.registry]\nconfig_path = '/etc/containerd/certs.d'\n" +
 			"[plugins.'io.containerd.grpc.v1.cri'.containerd]\ndefault_runtime_name = 'runc'\n" +
 			"[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]\nSystemdCgroup = true\n", "cgroupDriver: systemd\n", ""},
@@ -57,7 +57,7 @@ func TestReadBack(t *testing.T) {
 			case tc.says == "" && err != nil:
 				t.Error(err)
 			case tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says)):
-				t.Errorf("got %v, want it to say %q", err, tc.says)
+				t.Errorf("got %v, want %q", err, tc.says)
 			}
 		})
 	}

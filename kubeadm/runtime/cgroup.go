@@ -9,9 +9,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Driver is who manages cgroups: the kubelet and the runtime must use the
-// same, and on a host booted by systemd it must be systemd, or two managers
-// fight over the tree and pods die under pressure.
+// Driver is a cgroup driver. The kubelet and the runtime must use the same one. On a host with
+// systemd it must be systemd: two managers of one cgroup tree make pods fail under memory pressure.
 type Driver string
 
 const (
@@ -19,7 +18,7 @@ const (
 	Cgroupfs Driver = "cgroupfs"
 )
 
-// HostDriver is the driver that fits the host's process 1.
+// HostDriver returns the driver for the host's process 1.
 func HostDriver(h host.Host) (Driver, error) {
 	comm, err := fs.ReadFile(h.FS(), "proc/1/comm")
 	if err != nil {
@@ -31,8 +30,8 @@ func HostDriver(h host.Host) (Driver, error) {
 	return Cgroupfs, nil
 }
 
-// CgroupVersion is 2 where /sys/fs/cgroup itself is the unified hierarchy. A
-// host with both (hybrid) is 1: there the controllers are.
+// CgroupVersion returns 2 if /sys/fs/cgroup itself is the unified hierarchy, and 1 otherwise. A
+// hybrid host is 1, because its controllers are in version 1.
 func CgroupVersion(h host.Host) (int, error) {
 	mounts, err := fs.ReadFile(h.FS(), "proc/self/mounts")
 	if err != nil {
@@ -46,7 +45,7 @@ func CgroupVersion(h host.Host) (int, error) {
 		}
 		switch {
 		case f[1] == "/sys/fs/cgroup" && f[2] == "cgroup2":
-			found = 2 // a later mount over it counts, as it does for the kernel
+			found = 2 // the last mount is effective, as in the kernel
 		case f[1] == "/sys/fs/cgroup" || f[2] == "cgroup":
 			found = 1
 		}

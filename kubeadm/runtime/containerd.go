@@ -14,18 +14,18 @@ import (
 const (
 	containerdConfig  = "/etc/containerd/config.toml"
 	containerdDropIns = "/etc/containerd/conf.d"
-	certsDir          = "/etc/containerd/certs.d" // where images come from
-	runcType          = "io.containerd.runc.v2"   // the shim of runc, and of programs with its arguments
-	// ours begins every file of the runtime that airgap wrote: what does not
-	// begin so belongs to somebody else.
+	certsDir          = "/etc/containerd/certs.d" // registry mirrors
+	runcType          = "io.containerd.runc.v2"   // the shim of runc and of programs with the same arguments
+	// ours is the first line of every runtime file that airgap writes. Files without it belong
+	// to the site or to a package.
 	ours = "# Written by airgap: change airgap.yaml (section runtime) instead.\n"
-	// pullProgressTimeout is how long a pull waits for a byte. containerd looks
-	// every 10 s, and the kubelet waits 10 s more. CRI-O counts the unpacking, too: after
-	// more than that for a layer the pull fails, and the next one finds the layer there.
+	// pullProgressTimeout is the time that a pull waits for the next byte. containerd checks
+	// every 10 s, and the kubelet waits 10 s more. CRI-O includes the unpacking of a layer: if that
+	// takes longer, the pull fails, and the next pull finds the layer.
 	pullProgressTimeout = "20s"
 )
 
-// The unit for the archive, and what is set in any unit of containerd's.
+// The unit for the archive, and the settings for every unit of containerd.
 var (
 	//go:embed containerd.service
 	containerdService string
@@ -49,9 +49,9 @@ func containerd() engine {
 	}
 }
 
-// containerdPackage is containerd from Docker's package, which has a runc, a unit, and a
-// configuration without the Container Runtime Interface (docker/containerd-packaging:
-// rpm/containerd.spec, common/containerd.toml).
+// containerdPackage is containerd from Docker's package. The package contains runc, a unit and a
+// configuration that disables the CRI (docker/containerd-packaging: rpm/containerd.spec,
+// common/containerd.toml).
 func containerdPackage() engine {
 	e := containerd()
 	e.rpm, e.bin, e.runc = "containerd.io", "/usr/bin", "/usr/bin/runc"
@@ -59,8 +59,8 @@ func containerdPackage() engine {
 	return e
 }
 
-// containerdFiles is the configuration alone. Up to 1.7 containerd reads version 2,
-// from 2.0 on version 3, which later ones migrate in memory.
+// containerdFiles returns the configuration. containerd up to 1.7 reads version 2. From 2.0 on it
+// reads version 3, and later releases migrate that in memory.
 func containerdFiles(o Options) (map[string][]byte, error) {
 	settings := settings3
 	if o.Runtime.configVersion() < 3 {
@@ -80,12 +80,13 @@ func containerdFiles(o Options) (map[string][]byte, error) {
 	return files, err
 }
 
-// settings3 has images and containers in plugins of their own.
+// settings3 returns the settings of configuration version 3, with separate plugins for images and
+// containers.
 func settings3(o Options) map[string]any {
 	images := pulling()
 	images["pinned_images"] = pins(o.Sandbox, o.Pinned)
-	// The transfer service knows neither image_pull_with_sync_fs nor a request that
-	// is never answered.
+	// The transfer service has no image_pull_with_sync_fs and no timeout for a request without an
+	// answer.
 	images["use_local_image_pull"] = true
 	return map[string]any{
 		"version": 3,
@@ -94,14 +95,14 @@ func settings3(o Options) map[string]any {
 	}
 }
 
-// settings2 has them in one, and pins the sandbox's image alone: PinStep does the
-// others.
+// settings2 returns the settings of configuration version 2, with one plugin. It can pin only the
+// sandbox image; PinStep pins the others.
 func settings2(o Options) map[string]any {
 	cri := overlay.Merge(pulling(), running(o))
 	cri["sandbox_image"] = o.Sandbox
 	if o.NVIDIA {
-		// In a drop-in it would take the place of all this. Devices by CDI are off by
-		// default here.
+		// A drop-in would replace the whole plugin table. CDI devices are disabled by default in
+		// this version.
 		cri = overlay.Merge(overlay.Merge(cri, nvidiaHandler(o)), map[string]any{"enable_cdi": true})
 	}
 	return map[string]any{
@@ -111,24 +112,23 @@ func settings2(o Options) map[string]any {
 	}
 }
 
-// dropIns is where an accelerator's toolkit puts its runtime, and a site its own
-// settings.
+// dropIns returns the imported files: the runtime of a GPU toolkit, and the settings of the site.
 func dropIns() []string { return []string{containerdDropIns + "/*.toml"} }
 
-// pulling is how images come.
+// pulling returns the settings for image pulls.
 func pulling() map[string]any {
 	return map[string]any{
 		"registry": map[string]any{"config_path": certsDir},
-		// A registry host that dies in the middle of an answer is noticed by the bytes
-		// that do not come: the kubelet asks again, the next registry, for the rest.
+		// Detects a registry host that fails during an answer: the kubelet pulls again, and the
+		// runtime gets the rest from the next registry.
 		"image_pull_progress_timeout": pullProgressTimeout,
-		// A layer's files are on the disk before the image counts as there: after a
-		// power cut it would be there with empty files, for ever.
+		// Syncs the files of a layer to disk before the image exists: otherwise the image could
+		// have empty files after a power failure, permanently.
 		"image_pull_with_sync_fs": true,
 	}
 }
 
-// running is how containers are run.
+// running returns the settings for containers.
 func running(o Options) map[string]any {
 	return map[string]any{
 		"enable_selinux": o.Facts.SELinux,
@@ -139,8 +139,8 @@ func running(o Options) map[string]any {
 	}
 }
 
-// handler runs containers by a program with runc's arguments, all of them with the
-// same cgroup driver.
+// handler returns a runtime handler for a program with runc's arguments. All handlers have the same
+// cgroup driver.
 func handler(o Options, program string) map[string]any {
 	return map[string]any{
 		"runtime_type": runcType,
@@ -155,8 +155,8 @@ func nvidiaHandler(o Options) map[string]any {
 	return map[string]any{"containerd": map[string]any{"runtimes": map[string]any{nvidiaName: handler(o, nvidiaProgram)}}}
 }
 
-// pins names each image after the last element of its repository. containerd
-// looks up "sandbox" by name and labels every other value when it is pulled.
+// pins maps a name to each image: the last element of its repository. containerd looks up "sandbox"
+// by name, and labels each of the other images when it pulls it.
 func pins(sandbox string, images []string) map[string]any {
 	named := map[string]any{"sandbox": sandbox}
 	for _, image := range images {

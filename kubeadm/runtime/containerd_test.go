@@ -60,14 +60,14 @@ func TestContainerdConfig(t *testing.T) {
 				t.Fatal(err)
 			}
 			if e, err := readContainerdDump(got); err != nil || e.Driver != tc.facts.Driver || e.Mirrors != certsDir {
-				t.Errorf("it reads back as %+v, %v", e, err)
+				t.Errorf("parsed as %+v, %v", e, err)
 			}
 			takenByContainerd(t, got, o)
 		})
 	}
 }
 
-// takenByContainerd asks the real containerd of that line what it makes of the file.
+// takenByContainerd checks the effective configuration with the real containerd of that minor version.
 func takenByContainerd(t *testing.T, config []byte, o Options) {
 	program, images, runtime := "containerd/containerd", "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime"
 	if o.Runtime.configVersion() == 2 {
@@ -79,7 +79,7 @@ func takenByContainerd(t *testing.T, config []byte, o Options) {
 	}
 	dump := hosttest.Output(t, hosttest.LabProgram(t, program), "--config", file, "config", "dump")
 	if e, err := readContainerdDump([]byte(dump)); err != nil || e.Driver != o.Facts.Driver || e.Mirrors != certsDir {
-		t.Errorf("in effect is %+v, %v", e, err)
+		t.Errorf("effective: %+v, %v", e, err)
 	}
 	var all struct {
 		Plugins map[string]struct {
@@ -97,13 +97,13 @@ func takenByContainerd(t *testing.T, config []byte, o Options) {
 	}
 	i, r := all.Plugins[images], all.Plugins[runtime]
 	if i.Timeout != pullProgressTimeout || !i.Sync || o.Runtime.configVersion() > 2 && (!i.Local || i.Pinned["flannel"] == "") {
-		t.Errorf("containerd has images %+v", i)
+		t.Errorf("effective images settings: %+v", i)
 	}
 	if cmp.Or(i.Sandbox, i.Pinned["sandbox"]) != o.Sandbox {
-		t.Errorf("containerd has the sandbox %q, %q", i.Sandbox, i.Pinned["sandbox"])
+		t.Errorf("effective sandbox image: %q, %q", i.Sandbox, i.Pinned["sandbox"])
 	}
 	if r.RestrictOOM != (len(o.Runtime.Overrides) > 0) || r.SELinux != o.Facts.SELinux {
-		t.Errorf("containerd has runtime %+v", r)
+		t.Errorf("effective runtime settings: %+v", r)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestPinsKeepsEveryImage(t *testing.T) {
 func TestUnitUsesOurPrograms(t *testing.T) {
 	for _, line := range []string{"ExecStart=" + host.BinDir + "/containerd --config " + containerdConfig, "Environment=PATH=" + host.BinDir + ":", "Delegate=yes", "KillMode=process"} {
 		if !strings.Contains(containerd().unitText, "\n"+line) {
-			t.Errorf("the unit lacks %q", line)
+			t.Errorf("the unit has no line %q", line)
 		}
 	}
 }

@@ -15,21 +15,19 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// pullTimeout is how long the runtime may take for an image of a few hundred bytes: the
-// first registries in its list may be down, and CRI-O waits 30 s for one that is silent.
+// pullTimeout is the time limit for the pull of an image of a few hundred bytes: the first registries
+// in the list may be down, and CRI-O waits 30 s for one that does not answer.
 const pullTimeout = 3 * time.Minute
 
-// pulledFile holds the hash of the files with which the runtime has pulled the
-// canary.
+// pulledFile has the hash of the configuration files at the last pull of the canary image.
 const pulledFile = host.StateDir + "/runtime.pulled"
 
-// PullStep has the runtime pull an image that only our registries have, as the
-// kubelet would, and remove it again: its effective configuration, the way, the
-// certificate and the names are right then. It does so anew when the runtime's
-// configuration or mirrors, the file that says where images come from, have changed.
+// PullStep makes the runtime pull an image that only the cluster's registries have, and remove it
+// again. This proves that the effective configuration, the route, the certificate and the names
+// are correct. It repeats the pull if the runtime's configuration or the file mirrors has changed.
 func PullStep(m host.Machine, image, mirrors string) step.Step {
 	return step.Step{
-		Name: "canary", Title: "Pull an image that only our registries have",
+		Name: "canary", Title: "Pull a test image from the cluster's registries",
 		Done: func(context.Context) (bool, error) {
 			now, err := pullHash(m, mirrors)
 			if err != nil {
@@ -42,7 +40,7 @@ func PullStep(m host.Machine, image, mirrors string) step.Step {
 		},
 		Run: func(ctx context.Context) error {
 			if err := pulls(ctx, m, image); err != nil {
-				return fmt.Errorf("pull %s, which our registries have: %w", image, err)
+				return fmt.Errorf("pull %s from the cluster's registries: %w", image, err)
 			}
 			now, err := pullHash(m, mirrors)
 			if err != nil {
@@ -78,8 +76,7 @@ func pulls(ctx context.Context, m host.Machine, image string) error {
 	})
 }
 
-// pull pulls as the kubelet does: only then the runtime knows the image by its digest,
-// too.
+// pull uses the CRI, as the kubelet does: only then the runtime also knows the image by its digest.
 func pull(ctx context.Context, m host.Machine, image string) error {
 	return askImages(ctx, m, time.Hour, func(ctx context.Context, images runtimeapi.ImageServiceClient) error {
 		_, err := images.PullImage(ctx, &runtimeapi.PullImageRequest{Image: &runtimeapi.ImageSpec{Image: image}})
@@ -87,14 +84,14 @@ func pull(ctx context.Context, m host.Machine, image string) error {
 	})
 }
 
-// askImages asks by the Container Runtime Interface, whatever the runtime is.
+// askImages calls the image service of the CRI, with any runtime.
 func askImages(ctx context.Context, m host.Machine, atMost time.Duration, do func(context.Context, runtimeapi.ImageServiceClient) error) error {
 	return ask(ctx, m, atMost, func(ctx context.Context, conn *grpc.ClientConn) error {
 		return do(ctx, runtimeapi.NewImageServiceClient(conn))
 	})
 }
 
-// Containers is askImages for what runs.
+// Containers calls do with the runtime service of the CRI. The call must end within atMost.
 func Containers(ctx context.Context, m host.Machine, atMost time.Duration, do func(context.Context, runtimeapi.RuntimeServiceClient) error) error {
 	return ask(ctx, m, atMost, func(ctx context.Context, conn *grpc.ClientConn) error {
 		return do(ctx, runtimeapi.NewRuntimeServiceClient(conn))
@@ -104,7 +101,7 @@ func Containers(ctx context.Context, m host.Machine, atMost time.Duration, do fu
 func ask(ctx context.Context, m host.Machine, atMost time.Duration, do func(context.Context, *grpc.ClientConn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
-	// A socket that root alone may open.
+	// Only root may open the socket, so it needs no TLS.
 	conn, err := grpc.NewClient("unix://"+m.Path(engineOn(m).socket), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err

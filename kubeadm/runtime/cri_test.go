@@ -13,16 +13,16 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-// imageService is a runtime at the machine's socket that has whatever it is asked for.
+// imageService is a fake runtime at the machine's socket that has every image.
 type imageService struct {
 	runtimeapi.UnimplementedImageServiceServer
 
 	calls  []string
 	fail   error
-	images map[string]bool // whether they are pinned
+	images map[string]bool // image: whether it is pinned
 
-	digests map[string]string // of the images that it knows by a digest
-	comes   map[string]string // the digests with which images come when they are pulled
+	digests map[string]string // digests of the images that have one
+	comes   map[string]string // digests of images after a pull
 }
 
 func newRuntime(t *testing.T, m host.Machine) *imageService {
@@ -45,7 +45,7 @@ func (s *imageService) RemoveImage(_ context.Context, r *runtimeapi.RemoveImageR
 	return &runtimeapi.RemoveImageResponse{}, nil
 }
 
-// TestPullStep asks the runtime when a file has changed, and leaves nothing with it.
+// TestPullStep checks that the step pulls after a change of a file, and removes the image again.
 func TestPullStep(t *testing.T) {
 	f, m := hosttest.New(t)
 	const mirrors = "/etc/containerd/certs.d/_default/hosts.toml"
@@ -54,7 +54,7 @@ func TestPullStep(t *testing.T) {
 	f.Put(t, containerdConfig, "version = 3\n")
 	f.Put(t, mirrors, "server = 'https://10.0.0.1:5000'\n")
 	if err := step.Run(t.Context()); err == nil {
-		t.Error("nobody listens, and no error")
+		t.Error("no program listens: got no error")
 	}
 	hosttest.MustHold(t, step.Done, false)
 	runtime := newRuntime(t, m)
@@ -63,7 +63,7 @@ func TestPullStep(t *testing.T) {
 	}
 	hosttest.MustHold(t, step.Done, true)
 	if got := strings.Join(runtime.calls, ", "); got != "pull airgap.invalid/canary:1, remove airgap.invalid/canary:1" {
-		t.Errorf("it was asked to %s", got)
+		t.Errorf("the runtime got the calls %s", got)
 	}
 	runtime.fail = errors.New("x509: certificate signed by unknown authority")
 	f.Put(t, mirrors, "server = 'https://10.0.0.2:5000'\n")

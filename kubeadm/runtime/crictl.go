@@ -9,20 +9,20 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// crictlConfig is where crictl looks first (cri-tools, docs/crictl.md).
+// crictlConfig is the first path that crictl reads (cri-tools, docs/crictl.md).
 const crictlConfig = "/etc/crictl.yaml"
 
-// CrictlStep tells crictl which runtime to ask. Left to itself it asks containerd before
-// CRI-O, so that beside Docker it would show the wrong one's containers, complains each
-// time that nobody has told it, and gives a busy runtime two seconds to answer. A file that
-// is there already, a package's or the site's, is left alone.
+// CrictlStep configures the runtime endpoint of crictl. Without a configuration crictl prefers
+// containerd to CRI-O, so on a host with Docker it would show the wrong containers. It also prints
+// a warning at each call, and waits only two seconds for a busy runtime. The step does not change
+// an existing file of a package or of the site.
 func CrictlStep(m host.Machine, r Config) step.Step {
 	text := func() []byte {
 		endpoint := r.engine().endpoint()
 		return fmt.Appendf(nil, "%sruntime-endpoint: %s\nimage-endpoint: %s\ntimeout: 10\n", ours, endpoint, endpoint)
 	}
 	return step.Step{
-		Name: "crictl", Title: "Tell crictl which runtime to ask",
+		Name: "crictl", Title: "Configure the runtime endpoint of crictl",
 		Done: func(context.Context) (bool, error) {
 			if _, err := os.Stat(m.Path(crictlConfig)); err == nil && !isOurs(m, crictlConfig) {
 				return true, nil

@@ -20,12 +20,12 @@ func TestCrictl(t *testing.T) {
 			t.Errorf("%s: got\n%s", r.Name, got)
 		}
 		if err := s.Undo(t.Context()); err != nil || f.Has(crictlConfig) {
-			t.Errorf("%s: undo left it: %v", r.Name, err)
+			t.Errorf("%s: the file remains after the undo: %v", r.Name, err)
 		}
 	}
 }
 
-// TestCrictlOfTheSite: CRI-O's package brings the file, and an administrator may.
+// TestCrictlOfTheSite checks that the step does not change a file of CRI-O's package or of the site.
 func TestCrictlOfTheSite(t *testing.T) {
 	f, m := hosttest.New(t)
 	const theirs = "runtime-endpoint: unix:///run/bank.sock\n"
@@ -33,6 +33,6 @@ func TestCrictlOfTheSite(t *testing.T) {
 	s := CrictlStep(m, Config{Name: "containerd"})
 	hosttest.MustHold(t, s.Done, true)
 	if err := s.Undo(t.Context()); err != nil || f.Get(crictlConfig) != theirs {
-		t.Errorf("it is not as it was: %v", err)
+		t.Errorf("the file has changed: %v", err)
 	}
 }

@@ -13,17 +13,17 @@ import (
 
 const (
 	crioConfig  = "/etc/crio/crio.conf"
-	crioDropIns = "/etc/crio/crio.conf.d" // of an accelerator's toolkit, and of the site
+	crioDropIns = "/etc/crio/crio.conf.d" // drop-ins of a GPU toolkit and of the site
 	CrioDir     = "/var/lib/crio"
-	// CRIOContainers has what CRI-O reads by way of containers/image: registries.conf,
-	// registries.d, certs.d and policy.json. The unit makes it that of CRI-O alone, by
-	// HOME: podman has its own in /etc/containers.
+	// CRIOContainers has the files that CRI-O reads through containers/image: registries.conf,
+	// registries.d, certs.d and policy.json. Only CRI-O uses this directory, because its unit sets
+	// HOME; podman uses /etc/containers.
 	CRIOContainers = "/etc/airgap/crio/.config/containers"
 	crioPolicy     = CRIOContainers + "/policy.json"
 	crioEnv        = CRIOContainers + "/environment"
 )
 
-// The unit for the archive, and what is set in any unit of CRI-O's.
+// The unit for the archive, and the settings for every unit of CRI-O.
 var (
 	//go:embed crio.service
 	crioService string
@@ -49,11 +49,11 @@ func crio() engine {
 	}
 }
 
-// crioPackage is CRI-O from its project's package, which sets another default runtime in
-// a drop-in of its own: ours comes after that, and before the site's (cri-o/packaging:
+// crioPackage is CRI-O from its project's package. The package sets another default runtime in a
+// drop-in: airgap's drop-in comes after it, and before those of the site (cri-o/packaging:
 // cri-o.spec, bundle/10-crio.conf).
 func crioPackage() engine {
-	const helpers = "/usr/libexec/crio" // out of the way of podman's
+	const helpers = "/usr/libexec/crio" // a directory that podman does not use
 	e := crio()
 	e.rpm, e.bin, e.runc, e.conmon = "cri-o", "/usr/bin", helpers+"/runc", helpers+"/conmon"
 	e.config = crioDropIns + "/20-airgap.conf"
@@ -62,8 +62,8 @@ func crioPackage() engine {
 	return e
 }
 
-// crioFiles are the configuration, and the policy of whose signatures an image needs:
-// nobody's. What an image is, its digest says, and the bundle's index vouches for that.
+// crioFiles returns the configuration and the signature policy. The policy requires no image
+// signatures: the digest identifies the image, and the bundle's index ensures the digest.
 func crioFiles(o Options) (map[string][]byte, error) {
 	text, err := toml.Marshal(overlay.Merge(crioSettings(o), o.Runtime.Overrides))
 	if err != nil {
@@ -86,19 +86,19 @@ func crioFiles(o Options) (map[string][]byte, error) {
 	return files, err
 }
 
-// crioSettings has all tables below "crio" (crio.conf(5)). Storage is another than
-// podman's, whose "system prune" would take the images.
+// crioSettings returns all tables below "crio" (crio.conf(5)). The storage is separate from podman's,
+// because "podman system prune" would delete the images.
 func crioSettings(o Options) map[string]any {
 	e := o.Runtime.engine()
 	return map[string]any{"crio": map[string]any{
 		"root":           CrioDir + "/storage",
 		"runroot":        "/run/crio/storage",
 		"storage_driver": "overlay",
-		"storage_option": []any{"overlay.mountopt=nodev"}, // left out, they are podman's
+		"storage_option": []any{"overlay.mountopt=nodev"}, // the default is podman's options
 		"imagestore":     "",
 		"api":            map[string]any{"listen": crio().socket},
 		"image": map[string]any{
-			"global_auth_file":      CRIOContainers + "/auth.json", // left out, it is podman's login
+			"global_auth_file":      CRIOContainers + "/auth.json", // the default is podman's login
 			"pause_image":           o.Sandbox,
 			"pinned_images":         o.Pinned,
 			"signature_policy":      crioPolicy,
@@ -112,11 +112,11 @@ func crioSettings(o Options) map[string]any {
 			"cgroup_manager":  string(o.Facts.Driver),
 			"conmon_cgroup":   "pod",
 			"default_runtime": "runc",
-			"hooks_dir":       []any{"/etc/crio/hooks.d"}, // podman's are for podman
+			"hooks_dir":       []any{"/etc/crio/hooks.d"}, // not podman's hooks
 			"namespaces_dir":  "/run/crio/ns",
-			// Left out, a host's subscription to its vendor would be copied into each pod.
+			// The default copies the host's subscription into each pod.
 			"default_mounts_file": "/dev/null",
-			// Left out, what an administrator has set for irqbalance would be put back.
+			// The default resets the administrator's settings of irqbalance.
 			"irqbalance_config_restore_file": "disable",
 			"pinns_path":                     path.Join(e.bin, "pinns"),
 			"selinux":                        o.Facts.SELinux,
@@ -129,7 +129,7 @@ func crioSettings(o Options) map[string]any {
 	}}
 }
 
-// readCRIODump takes `crio config`, which writes what is its default as a comment.
+// readCRIODump reads the output of `crio config`, which prints default values as comments.
 func readCRIODump(dump []byte) (effective, error) {
 	var config struct {
 		CRIO struct {

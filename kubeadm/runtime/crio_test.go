@@ -28,8 +28,8 @@ func crioOptions(t *testing.T, overrides string, f Facts) Options {
 	return Options{Runtime: r, Sandbox: "registry.k8s.io/pause:3.10.2", Pinned: []string{"registry.k8s.io/kube-proxy:v1.36.3"}, Mirrors: CRIOContainers + "/registries.conf", Facts: f}
 }
 
-// TestCRIOConfig asks the real CRI-O what it makes of it, with a drop-in of an
-// accelerator's toolkit, too.
+// TestCRIOConfig checks the effective configuration with the real CRI-O, also with a drop-in of a
+// GPU toolkit.
 func TestCRIOConfig(t *testing.T) {
 	for name, tc := range map[string]struct {
 		overrides, dropIn string
@@ -56,7 +56,7 @@ func TestCRIOConfig(t *testing.T) {
 			}
 			dump := hosttest.Output(t, hosttest.LabProgram(t, "crio/crio"), "--config", config, "--config-dir", dropIns, "config")
 			if e, err := readCRIODump([]byte(dump)); err != nil || e != (effective{Driver: tc.driver}) {
-				t.Errorf("in effect is %+v, %v:\n%s", e, err, dump)
+				t.Errorf("effective: %+v, %v:\n%s", e, err, dump)
 			}
 			for _, setting := range []string{
 				`pull_progress_timeout = "20s"`,
@@ -80,7 +80,7 @@ func TestCRIOConfig(t *testing.T) {
 
 func TestReadCRIODump(t *testing.T) {
 	for dump, want := range map[string]Driver{
-		"[crio]\n[crio.runtime]\n# cgroup_manager = \"systemd\"\n": Systemd, // its default is a comment
+		"[crio]\n[crio.runtime]\n# cgroup_manager = \"systemd\"\n": Systemd, // the default is a comment
 		"[crio.runtime]\ncgroup_manager = \"cgroupfs\"\n":          Cgroupfs,
 		"[crio": "",
 	} {
@@ -90,7 +90,7 @@ func TestReadCRIODump(t *testing.T) {
 	}
 }
 
-// crioArchive is packed as the project's: programs in a directory bin, and much beside.
+// crioArchive has the layout of the project's archive: programs in a directory bin, and other files.
 func crioArchive(t *testing.T, programs ...string) Source {
 	t.Helper()
 	var archive bytes.Buffer
@@ -129,16 +129,16 @@ func TestCRIOFiles(t *testing.T) {
 	hosttest.MustHold(t, s.Done, true)
 	for program, there := range map[string]bool{"crio": true, "conmon": true, "pinns": true, "runc": true, "crictl": true, "bridge": false, "install": false, "crio.service": false} {
 		if f.Has(host.BinDir+"/"+program) != there {
-			t.Errorf("%s there: %t", program, !there)
+			t.Errorf("%s exists: %t", program, !there)
 		}
 	}
-	if err := FilesStep(m, r, "amd64", crioArchive(t, "crio", "conmon", "runc")).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "install CRI-O: the release lacks pinns") {
+	if err := FilesStep(m, r, "amd64", crioArchive(t, "crio", "conmon", "runc")).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "install CRI-O: the release does not contain pinns") {
 		t.Errorf("an archive without pinns: %v", err)
 	}
 }
 
-// TestCRIOService: started with its policy, restarted when the registries change, which
-// it reads once, and not beside a containerd of ours.
+// TestCRIOService checks that CRI-O starts with its policy, and restarts after a change of the
+// registries, which it reads only at its start. It must not run next to airgap's containerd.
 func TestCRIOService(t *testing.T) {
 	f, m := hosttest.New(t)
 	withRuntime(t, f, m, crio())
@@ -152,7 +152,7 @@ func TestCRIOService(t *testing.T) {
 	}
 	hosttest.MustHold(t, s.Done, true)
 	if !f.Has(crioPolicy) || engineOn(m).name != "crio" {
-		t.Errorf("policy there: %t, runtime: %s", f.Has(crioPolicy), engineOn(m).name)
+		t.Errorf("policy exists: %t, runtime: %s", f.Has(crioPolicy), engineOn(m).name)
 	}
 	f.Put(t, o.Mirrors, "two registries\n")
 	hosttest.MustHold(t, s.Done, false)
@@ -166,14 +166,14 @@ func TestCRIOService(t *testing.T) {
 	other := ServiceStep(m, options(t, "", Facts{Driver: Systemd}))
 	var failed *host.Failure
 	if err := other.Run(t.Context()); !errors.As(err, &failed) || !strings.Contains(failed.Error(), "airgap has installed CRI-O on this host") || !strings.Contains(failed.Next, "airgap reset") {
-		t.Errorf("containerd beside it: %v", err)
+		t.Errorf("containerd next to CRI-O: %v", err)
 	}
 
 	if err := ServiceStep(m, Options{}).Undo(t.Context()); err != nil { // as reset does, without a configuration
 		t.Fatal(err)
 	}
 	if f.Has(crioConfig) || f.Has(crio().unit) || f.Has(crioPolicy) || answers(t.Context(), m, crio()) {
-		t.Error("undo left something")
+		t.Error("files remain after the undo")
 	}
 }
 

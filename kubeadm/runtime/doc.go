@@ -1,11 +1,12 @@
-// Package runtime installs the container runtime of a node, configures it and asks it: containerd
-// or CRI-O, from archives or from packages.
+// Package runtime installs, configures and queries the container runtime of a node: containerd or
+// CRI-O, from archives or from packages.
 //
-// In flow the section runtime: of airgap.yaml (Config), what was observed of the host (Facts) and
-// the files of the bundle. Out flow what the bundle has to hold (Config.Files, Config.Packages),
-// steps with their undo (FilesStep, ServiceStep, PullStep, PinStep, LabelsStep, FapolicydStep), and
-// whether host, runtime and kubelet use the same cgroup driver (ReadBack, AgreementStep).
+// The input is the section runtime: of airgap.yaml (Config), facts about the host (Facts) and the
+// files of the bundle. The output is the content that the bundle needs (Config.Files,
+// Config.Packages), steps with undo (FilesStep, ServiceStep, PullStep, PinStep, LabelsStep,
+// FapolicydStep), and a check that host, runtime and kubelet use the same cgroup driver (ReadBack,
+// AgreementStep).
 //
-// The kubelet itself, and what kubeadm does, is none of its business. Explain adds to the errors of
-// both what their units said last, and a next step.
+// The package does not manage the kubelet or run kubeadm. Explain adds the last log lines of a unit
+// and a hint to their errors.
 package runtime

@@ -13,16 +13,16 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// The handler by which a pod names NVIDIA's runtime, and its program, from the
-// package nvidia-container-toolkit-base. NVIDIA's own tool for this writes what the
-// runtime dumps, defaults of another version and all: containerd 2.3 does not start
-// with it any more, and an earlier one had put the cgroup driver back.
+// The handler name of NVIDIA's runtime in pods, and its program from the package
+// nvidia-container-toolkit-base. NVIDIA's own tool writes the whole dump of the runtime, including
+// defaults of another version: containerd 2.3 does not start with it, and an earlier version of
+// the tool reset the cgroup driver.
 const (
 	nvidiaName    = "nvidia"
 	nvidiaProgram = "/usr/bin/nvidia-container-runtime"
 )
 
-// dropIn is a file of ours beside the runtime's configuration.
+// dropIn returns a drop-in of airgap for the runtime's configuration.
 func dropIn(settings map[string]any) ([]byte, error) {
 	text, err := toml.Marshal(settings)
 	if err != nil {
@@ -31,14 +31,14 @@ func dropIn(settings map[string]any) ([]byte, error) {
 	return append([]byte(ours), text...), nil
 }
 
-// stale reports whether a drop-in of ours is there that is wanted no more.
+// stale reports whether airgap's NVIDIA drop-in exists but is no longer needed.
 func (s service) stale(e engine, files map[string][]byte) bool {
 	return files[e.nvidia] == nil && isOurs(s.m, e.nvidia)
 }
 
-// write puts the files in their place. The drop-in comes last, and goes again
-// where it would change anything that is in force without it. One with the driver that
-// an earlier run needed is needed anew, or not.
+// write writes the files. It writes the NVIDIA drop-in last, and removes it again if it changes any
+// other effective setting. It first removes the drop-in with the cgroup driver; overrule writes it
+// again if it is still needed.
 func (s service) write(ctx context.Context, e engine, files map[string][]byte) error {
 	if err := errors.Join(host.Remove(s.m.Path(e.nvidia)), removeOurs(s.m, e.driver)); err != nil {
 		return err
@@ -79,12 +79,12 @@ func (s service) add(ctx context.Context, e engine, text []byte) error {
 	}
 	if err := addsOnly(before, after, flat("", added)); err != nil {
 		return &host.Failure{What: "add the handler " + nvidiaName + " to " + e.title, Err: err,
-			Next: "another file in " + e.dropIns + " sets the same: remove it, and put what it is for into runtime.overrides of airgap.yaml"}
+			Next: "another file in " + e.dropIns + " has the same settings: remove it and move its settings to runtime.overrides in airgap.yaml"}
 	}
 	return nil
 }
 
-// settings are what is in force, by the path of their tables: "plugins.…".
+// settings returns the effective settings by the path of their tables: "plugins.…".
 func settings(ctx context.Context, m host.Machine, e engine) (map[string]string, error) {
 	dump, err := m.Host.Run(ctx, host.Cmd{Name: m.Path(e.program()), Args: e.dump})
 	if err != nil {
@@ -97,7 +97,7 @@ func settings(ctx context.Context, m host.Machine, e engine) (map[string]string,
 	return flat("", all), nil
 }
 
-// flat are the values of nested tables by their path.
+// flat returns the values of nested tables by their path.
 func flat(below string, tables map[string]any) map[string]string {
 	values := map[string]string{}
 	for key, value := range tables {
@@ -110,8 +110,8 @@ func flat(below string, tables map[string]any) map[string]string {
 	return values
 }
 
-// addsOnly is nil when all that was in force still is, and all that was added is,
-// too. The list of imported files and the version of the format are not settings.
+// addsOnly returns nil if all previous settings and all added settings are effective. It ignores
+// the list of imported files and the version of the format.
 func addsOnly(before, after, added map[string]string) error {
 	var wrong []string
 	for name, was := range before {

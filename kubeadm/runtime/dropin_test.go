@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-// dumps has the real runtime say what it makes of the fake's configuration.
+// dumps makes the real runtime print the effective configuration of the fake host.
 func dumps(t *testing.T, f *hosttest.Fake, e engine, program string) {
 	t.Helper()
 	program = hosttest.LabProgram(t, program)
@@ -34,7 +34,7 @@ func dumps(t *testing.T, f *hosttest.Fake, e engine, program string) {
 	}
 }
 
-// withNVIDIA is a host whose runtime gets the handler, real but for systemd.
+// withNVIDIA returns a host with a real runtime that gets the handler; only systemd is fake.
 func withNVIDIA(t *testing.T, name string) (*hosttest.Fake, host.Machine, Options) {
 	f, m := hosttest.New(t)
 	o := options(t, "", Facts{Driver: Systemd})
@@ -54,7 +54,7 @@ func withNVIDIA(t *testing.T, name string) (*hosttest.Fake, host.Machine, Option
 	return f, m, o
 }
 
-// TestNVIDIAHandler: the real runtimes have the handler, and all else as it was.
+// TestNVIDIAHandler checks that the real runtimes have the handler and no other change.
 func TestNVIDIAHandler(t *testing.T) {
 	containers := "plugins.io.containerd.cri.v1.runtime.containerd."
 	for name, want := range map[string]map[string]string{
@@ -85,23 +85,23 @@ func TestNVIDIAHandler(t *testing.T) {
 				}
 			}
 
-			o.NVIDIA = false // it is no GPU node any more
+			o.NVIDIA = false // the node has no GPU any longer
 			without := ServiceStep(m, o)
 			hosttest.MustHold(t, without.Done, false)
 			if err := without.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if f.Has(e.nvidia) || len(f.Holding(t, nvidiaProgram)) > 0 {
-				t.Error("the handler is still there")
+				t.Error("the handler still exists")
 			}
 			hosttest.MustHold(t, without.Done, true)
 		})
 	}
 }
 
-// TestNVIDIAHandlerTakenBack: a file of the site's sets the same handler. Nothing is
-// restarted, and our file goes.
-func TestNVIDIAHandlerTakenBack(t *testing.T) {
+// TestNVIDIAHandlerConflict checks that airgap removes its file and restarts nothing if a file of the
+// site sets the same handler.
+func TestNVIDIAHandlerConflict(t *testing.T) {
 	f, m, o := withNVIDIA(t, "containerd")
 	f.Put(t, containerdDropIns+"/99-nvidia.toml", "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.nvidia]\nruntime_type = 'io.containerd.runc.v2'\n"+
 		"[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.nvidia.options]\nBinaryName = '/usr/bin/nvidia-container-runtime.legacy'\n")
@@ -111,13 +111,13 @@ func TestNVIDIAHandlerTakenBack(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if f.Has(containerd().nvidia) || f.Ran("systemctl restart") > 0 {
-		t.Errorf("our file there: %t, restarted %d times", f.Has(containerd().nvidia), f.Ran("systemctl restart"))
+		t.Errorf("airgap's file exists: %t, restarted %d times", f.Has(containerd().nvidia), f.Ran("systemctl restart"))
 	}
 }
 
-// TestDropInTakesAll is why containerd 1.7 gets no drop-in: with the real one, it
-// would take sandbox image, mirrors and cgroup driver.
-func TestDropInTakesAll(t *testing.T) {
+// TestDropInReplacesAll shows why containerd 1.7 gets no drop-in: in the real containerd it would
+// replace sandbox image, mirrors and cgroup driver.
+func TestDropInReplacesAll(t *testing.T) {
 	f, m, o := withNVIDIA(t, "containerd 1.7")
 	o.NVIDIA = false
 	files, err := containerdFiles(o)
@@ -137,7 +137,7 @@ func TestDropInTakesAll(t *testing.T) {
 		`cri.image_pull_progress_timeout would change from "20s"`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), setting) {
-			t.Errorf("it does not say %q: %v", setting, err)
+			t.Errorf("want %q, got %v", setting, err)
 		}
 	}
 }
@@ -149,6 +149,6 @@ func TestNVIDIAHandlerUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f.Has(containerd().nvidia) || f.Has(containerdConfig) {
-		t.Error("undo left something")
+		t.Error("files remain after the undo")
 	}
 }

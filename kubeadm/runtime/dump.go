@@ -9,13 +9,13 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// effective is what the runtime makes of its configuration and of all drop-ins.
+// effective has the settings that result from the runtime's configuration and all drop-ins.
 type effective struct {
-	Driver  Driver // of the default runtime
-	Default string // name of that; "" for CRI-O, whose runtimes have one driver
-	Type    string // of that, containerd's alone: "io.containerd.runc.v2"
-	Version int    // of the configuration's form, containerd's alone
-	Mirrors string // what says where images come from; "" for a runtime whose configuration does not name it
+	Driver  Driver // of the default runtime handler
+	Default string // name of the default handler; "" for CRI-O, because all its handlers have one driver
+	Type    string // type of the default handler, only containerd: "io.containerd.runc.v2"
+	Version int    // version of the configuration format, only containerd
+	Mirrors string // directory with the registry mirrors; "" if the configuration does not name it
 }
 
 func readEffective(ctx context.Context, m host.Machine, e engine) (effective, error) {
@@ -30,8 +30,7 @@ func readEffective(ctx context.Context, m host.Machine, e engine) (effective, er
 	return found, nil
 }
 
-// Dump is the effective configuration of the runtime on this host, as its own
-// program tells it.
+// Dump returns the effective configuration of the runtime on this host, as its program prints it.
 func Dump(ctx context.Context, m host.Machine) ([]byte, error) { return dump(ctx, m, engineOn(m)) }
 
 func dump(ctx context.Context, m host.Machine, e engine) ([]byte, error) {
@@ -42,8 +41,8 @@ func dump(ctx context.Context, m host.Machine, e engine) ([]byte, error) {
 	return dump, nil
 }
 
-// readContainerdDump takes `containerd config dump`. Versions 3 and 4 of the configuration
-// have it in two plugins, version 2 in one.
+// readContainerdDump reads the output of `containerd config dump`. Configuration versions 3 and 4
+// have two plugins, version 2 has one.
 func readContainerdDump(dump []byte) (effective, error) {
 	type images struct {
 		Registry struct {
@@ -80,7 +79,7 @@ func readContainerdDump(dump []byte) (effective, error) {
 	e := effective{Driver: Cgroupfs, Default: r.Containerd.DefaultRuntimeName, Version: config.Version, Mirrors: i.Registry.ConfigPath}
 	chosen, ok := r.Containerd.Runtimes[e.Default]
 	if !ok {
-		return e, fmt.Errorf("its default runtime %q is not defined", e.Default)
+		return e, fmt.Errorf("the default runtime %q is not defined", e.Default)
 	}
 	if e.Type = chosen.Type; chosen.Options.SystemdCgroup {
 		e.Driver = Systemd

@@ -12,33 +12,34 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// EndedPods are the last lines of the control plane's containers that were made and have
-// ended since a moment, each behind its name; "" for none. kubeadm tells only that it waited
-// in vain, and puts the old static pods back: soon the kubelet deletes what the new ones said.
+// EndedPods returns the last log lines of control-plane containers that were created after since and
+// have exited, each after the container's name; "" if there is none. kubeadm reports only its
+// timeout and restores the old static pods, and the kubelet soon deletes the logs of the new ones.
 func EndedPods(ctx context.Context, m host.Machine, since time.Time) string {
 	endpoint := engineOn(m).endpoint()
 	out, err := m.Host.Run(ctx, host.Cmd{Name: "crictl", Args: []string{"--runtime-endpoint", endpoint, "ps", "--all", "--state", "Exited", "--label", "io.kubernetes.pod.namespace=kube-system", "--output", "json"}})
 	if err != nil {
-		return "" // the failure itself is told anyway
+		return "" // the caller reports the failure itself
 	}
 	var text []string
 	for _, c := range newestOfEach(out, since) {
 		const both = `exec crictl --runtime-endpoint "$1" logs --tail 3 "$2" 2>&1`
 		if said, err := m.Host.Run(ctx, host.Cmd{Name: "sh", Args: []string{"-c", both, "sh", endpoint, c.ID}}); err == nil {
-			text = append(text, c.Metadata.Name+", which has ended, said last:\n"+strings.TrimSpace(string(said)))
+			text = append(text, c.Metadata.Name+" has exited; its last log lines:\n"+strings.TrimSpace(string(said)))
 		}
 	}
 	return strings.Join(text, "\n")
 }
 
-// A container is one in crictl's list (runtime.v1.Container as JSON).
+// container is an entry of crictl's list (runtime.v1.Container as JSON).
 type container struct {
 	ID        string                `json:"id"`
 	Metadata  struct{ Name string } `json:"metadata"`
 	CreatedAt string                `json:"createdAt"` // nanoseconds since 1970
 }
 
-// newestOfEach are the containers of crictl's list that were made since, the newest of each name.
+// newestOfEach returns the containers of crictl's list that were created after since, the newest of
+// each name.
 func newestOfEach(list []byte, since time.Time) []container {
 	var all struct{ Containers []container }
 	if err := json.Unmarshal(list, &all); err != nil {

@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-// TestEndedPods: who has kubeadm wait in vain for an API server hears why that has ended: of
-// the last try, and not of what was stopped or had ended before, nor of pods of others.
+// TestEndedPods checks that only the last container of the last attempt is reported, and not
+// containers that stopped earlier or other pods.
 func TestEndedPods(t *testing.T) {
 	f, m := hosttest.New(t)
 	now := time.Now().Add(-time.Hour)
@@ -36,14 +36,14 @@ func TestEndedPods(t *testing.T) {
 		return []byte("container " + c.Args[len(c.Args)-1] + ": unknown flag\n"), nil
 	}
 	if got := EndedPods(t.Context(), m, time.Now()); got != "" {
-		t.Errorf("before any of them was made: %q", got)
+		t.Errorf("before the first container: %q", got)
 	}
-	want := "kube-apiserver, which has ended, said last:\ncontainer last: unknown flag"
+	want := "kube-apiserver has exited; its last log lines:\ncontainer last: unknown flag"
 	if got := EndedPods(t.Context(), m, now); got != want {
 		t.Errorf("got %q", got)
 	}
 	err := Explain(t.Context(), m, host.Failure{What: "kubeadm upgrade", Err: errors.New("timed out"), Ended: EndedPods(t.Context(), m, now)})
 	if err == nil || !strings.HasSuffix(err.Error(), "\n"+want) {
-		t.Errorf("told: %v", err)
+		t.Errorf("got %v", err)
 	}
 }

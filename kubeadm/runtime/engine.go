@@ -7,35 +7,34 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// engine is a container runtime from one of its sources: what is not the same for each
-// of them.
+// engine has the properties of a container runtime from one of its sources.
 type engine struct {
-	name     string   // of its program, and of its unit
-	title    string   // as its project writes it
+	name     string   // name of its program and its unit
+	title    string   // its name in texts, as its project writes it
 	bin      string   // directory of its programs
-	runc     string   // program that it has run containers
-	conmon   string   // program that it has watch them; "" where it does so itself
-	rpm      string   // package that brings it, "" where it comes as an archive
-	socket   string   // of its Container Runtime Interface
-	config   string   // that we write
-	dropIns  string   // directory of the site's own settings, and of an accelerator's toolkit
-	nvidia   string   // file in it that adds the handler for NVIDIA's runtime, where we write one
-	driver   string   // file in it, read after all others, that sets the cgroup driver where another one has changed it
-	unit     string   // that we write: the whole unit, or what the package's lacks
-	unitText string   // what comes after ours in it
-	programs []string // that its archive has to hold
-	mirrors  string   // what its configuration has to name as the place that says where images come from; "" where it names none
-	once     bool     // it reads that place at its start, and not at each pull
-	env      string   // file with the environment of its unit, "" for none
-	extra    []string // what else we write for it, in directories of ours
+	runc     string   // program that runs containers
+	conmon   string   // program that monitors containers; "" if the runtime itself does
+	rpm      string   // name of its package; "" for an archive
+	socket   string   // socket of its CRI
+	config   string   // configuration file that airgap writes
+	dropIns  string   // directory with drop-ins of the site and of a GPU toolkit
+	nvidia   string   // airgap's drop-in with the handler for NVIDIA's runtime
+	driver   string   // airgap's drop-in, read last, that sets the cgroup driver if another drop-in has changed it
+	unit     string   // unit file that airgap writes, or a drop-in for the package's unit
+	unitText string   // content of that file after the first line (ours)
+	programs []string // programs that its archive must contain
+	mirrors  string   // mirror directory that its configuration must name; "" if the path is fixed
+	once     bool     // it reads the mirrors at its start instead of at each pull
+	env      string   // file with the environment of its unit; "" for none
+	extra    []string // other files that airgap writes, in airgap's directories
 
-	files    func(Options) (map[string][]byte, error) // that we write beside the unit, by path
-	dump     []string                                 // asks its program for the effective configuration
+	files    func(Options) (map[string][]byte, error) // files by path that airgap writes in addition to the unit
+	dump     []string                                 // arguments with which its program prints the effective configuration
 	readDump func([]byte) (effective, error)
-	drives   func(effective, Driver) map[string]any // the settings for it; nil where no drop-in can
+	drives   func(effective, Driver) map[string]any // settings of a cgroup driver; nil if no drop-in can set it
 }
 
-// engines are the runtimes that airgap installs.
+// engines returns the runtimes that airgap installs.
 func engines() []engine { return []engine{containerd(), crio(), containerdPackage(), crioPackage()} }
 
 func (r Config) engine() engine {
@@ -47,9 +46,9 @@ func (r Config) engine() engine {
 	return containerd()
 }
 
-// engineOn is the runtime that airgap has set up on this host; containerd where it has
-// not yet. Both sources of a runtime may have the same configuration: the unit tells
-// them apart.
+// engineOn returns the runtime that airgap has installed on this host, or containerd before the
+// installation. Both sources of a runtime may have the same configuration file, so it checks the
+// unit first.
 func engineOn(m host.Machine) engine {
 	for _, e := range engines() {
 		if isOurs(m, e.unit) {
@@ -64,10 +63,10 @@ func engineOn(m host.Machine) engine {
 	return containerd()
 }
 
-// program is the runtime itself.
+// program returns the path of the runtime's program.
 func (e engine) program() string { return path.Join(e.bin, e.name) }
 
-// setting is what airgap.yaml says to have it.
+// setting returns the line of airgap.yaml that selects this runtime.
 func (e engine) setting() string {
 	source := FromArchive
 	if e.rpm != "" {
@@ -76,8 +75,8 @@ func (e engine) setting() string {
 	return "runtime: {name: " + e.name + ", source: " + source + "}"
 }
 
-// readOnce are the files for which it has to be restarted, beside those that we write
-// with it. mirrors is the one that says where images come from.
+// readOnce returns the files that the runtime reads only at its start, in addition to its
+// configuration. mirrors is the path of the file with the registry mirrors.
 func (e engine) readOnce(mirrors string) []string {
 	if !e.once {
 		return nil
@@ -85,14 +84,14 @@ func (e engine) readOnce(mirrors string) []string {
 	return []string{mirrors, e.env}
 }
 
-// Endpoint is the URL of the runtime's socket.
+// Endpoint returns the URL of the runtime's socket.
 func (r Config) Endpoint() string { return r.engine().endpoint() }
 
-// Endpoint is the URL of the socket of the runtime on this host.
+// Endpoint returns the URL of the socket of the runtime on this host.
 func Endpoint(m host.Machine) string { return engineOn(m).endpoint() }
 
-// Start starts the runtime on this host. why, "which has to remove the pods", comes
-// behind its name where it does not start.
+// Start starts the runtime on this host. why is a part of the error message after the runtime's
+// name: "which must remove the pods".
 func Start(ctx context.Context, m host.Machine, why string) error {
 	e := engineOn(m)
 	if err := m.Run(ctx, "systemctl", "start", e.name); err != nil {

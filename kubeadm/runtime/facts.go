@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// Facts are what the generated configuration depends on.
+// Facts are the properties of a host that determine the generated configuration.
 type Facts struct {
-	OS            string // "el9"; "" for an OS that is not of that family
+	OS            string // "el9"; "" for another OS family
 	Kernel        string // uname -r
 	Driver        Driver // for runtime and kubelet
 	CgroupVersion int    // 1 (hybrid counts as 1) or 2
 	SELinux       bool   // the policy is loaded
 }
 
-// Observe reads the facts of a host. It runs no command.
+// Observe reads the facts of a host from files. It runs no command.
 func Observe(h host.Host) (Facts, error) {
 	release, err := fs.ReadFile(h.FS(), "etc/os-release")
 	if err != nil {
@@ -44,10 +44,9 @@ func Observe(h host.Host) (Facts, error) {
 	return Facts{OS: family, Kernel: string(bytes.TrimSpace(kernel)), Driver: driver, CgroupVersion: cgroup, SELinux: noSELinux == nil}, nil
 }
 
-// ProxyMode is kube-proxy's mode on such a host unless airgap.yaml overrides it:
-// nftables where EL has no legacy iptables modules any more (10), which needs a
-// kernel from 5.13 on; iptables elsewhere, since nft-based packet filters of EL8
-// and EL9 are what their own tools expect.
+// ProxyMode returns kube-proxy's default mode on the host: nftables on EL 10, which has no legacy
+// iptables modules; kube-proxy's nftables mode needs kernel 5.13. All other hosts use iptables,
+// because the tools of EL8 and EL9 expect it.
 func (f Facts) ProxyMode() string {
 	kernel, err := version.ParseGeneric(f.Kernel)
 	if enterprise.Of(f.OS).NFTables && err == nil && kernel.AtLeast(version.MajorMinor(5, 13)) {

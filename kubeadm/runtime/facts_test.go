@@ -37,7 +37,7 @@ func TestObserve(t *testing.T) {
 		"rocky 9": {files("etc/os-release", "ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\nVERSION_ID=\"9.6\"\n", "proc/sys/kernel/osrelease", "5.14.0-570.el9.x86_64\n",
 			"proc/1/comm", "systemd\n", "proc/self/mounts", unified, "sys/fs/selinux/enforce", "1"),
 			Facts{"el9", "5.14.0-570.el9.x86_64", Systemd, 2, true}, "iptables"},
-		"navix 9, by what it is like": {files("etc/os-release", "ID=\"navix\"\nID_LIKE=\"rhel centos fedora\"\nVERSION_ID=\"9.6\"\n", "proc/sys/kernel/osrelease", "5.14.0-570.el9.x86_64\n",
+		"navix 9, by ID_LIKE": {files("etc/os-release", "ID=\"navix\"\nID_LIKE=\"rhel centos fedora\"\nVERSION_ID=\"9.6\"\n", "proc/sys/kernel/osrelease", "5.14.0-570.el9.x86_64\n",
 			"proc/1/comm", "systemd\n", "proc/self/mounts", unified),
 			Facts{"el9", "5.14.0-570.el9.x86_64", Systemd, 2, false}, "iptables"},
 		"rhel 8, hybrid": {files("etc/os-release", "ID=\"rhel\"\nVERSION_ID=\"8.10\"\n", "proc/sys/kernel/osrelease", "4.18.0-553.el8_10.x86_64\n",

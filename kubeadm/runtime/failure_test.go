@@ -16,11 +16,11 @@ func TestNextStep(t *testing.T) {
 		"[ERROR Mem]: the system RAM (1200 MB) is less than the minimum":            "ignorePreflightErrors",
 		"x509: certificate has expired or is not yet valid: current time is before": "clocks",
 		"kubelet is configured to not run on a host using cgroup v1":                "failCgroupV1",
-		`could not find a JWS signature in the cluster-info ConfigMap for token ID`: "make a new one",
+		`could not find a JWS signature in the cluster-info ConfigMap for token ID`: "create a new one",
 		"something never seen": "",
 	} {
 		if got := containerd().nextStep(text); want == "" && got != "" || !strings.Contains(got, want) {
-			t.Errorf("%q: got %q, want it to say %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }

@@ -17,18 +17,17 @@ import (
 
 const (
 	trustFile     = "/etc/fapolicyd/trust.d/airgap"
-	rulesFile     = "/etc/fapolicyd/rules.d/45-airgap.rules" // before the one that denies the rest
+	rulesFile     = "/etc/fapolicyd/rules.d/45-airgap.rules" // before the rule that denies all other programs
 	compiledRules = "/etc/fapolicyd/compiled.rules"
 	fapolicydUndo = host.UndoDir + "/fapolicyd.json"
 )
 
-// FapolicydStep has fapolicyd trust the runtime's programs, each by its hash,
-// and let the runtime start network plugins. Where fapolicyd does not run there
-// is nothing to do.
+// FapolicydStep makes fapolicyd trust the runtime's programs by their hashes, and lets the runtime
+// start network plugins. It does nothing if fapolicyd does not run.
 func FapolicydStep(m host.Machine, r Config) step.Step {
 	f := fapolicyd{m, r.engine()}
 	return step.Step{
-		Name: "fapolicyd", Title: "Have fapolicyd trust the runtime",
+		Name: "fapolicyd", Title: "Configure fapolicyd to trust the runtime",
 		Done: f.holds, Plan: f.plan, Run: f.trust, Undo: f.undo,
 	}
 }
@@ -38,23 +37,23 @@ type fapolicyd struct {
 	engine engine
 }
 
-// rules are for what a network plugin puts there itself. What a package brought needs
-// none: rpm's database vouches for it.
+// rules returns the rules for programs that a network plugin installs itself. Programs of a package
+// need no rule, because fapolicyd trusts the rpm database.
 func (f fapolicyd) rules() []byte {
-	return fmt.Appendf(nil, "# Written by airgap: network plugins are run by the runtime, Calico's by Calico's, and by nobody else.\n"+
+	return fmt.Appendf(nil, "# Written by airgap: only the runtime may run network plugins, and only Calico's plugin may run calico-ipam.\n"+
 		"allow perm=execute exe=%s : dir=/opt/cni/bin/\n"+
 		"allow perm=execute exe=/opt/cni/bin/calico : path=/opt/cni/bin/calico-ipam\n", f.engine.program())
 }
 
-// fapolicydRecord is what was there. The rules that fapolicyd made of its
-// directory have a copy of the ones before beside them.
+// fapolicydRecord has the original files, among them the compiled rules and fapolicyd's copy of the
+// previous ones.
 type fapolicydRecord struct {
 	Files map[string]host.Kept `json:"files"`
 	Read  bool                 `json:"read"` // fapolicyd has started with our rules
 }
 
-// files are those we write: a trust file has a line for each program, with its
-// size and hash. For a package's programs rpm's database vouches.
+// files returns the files that airgap writes. The trust file has a line for each program, with its
+// size and hash. Programs of a package need none, because fapolicyd trusts the rpm database.
 func (f fapolicyd) files() (map[string][]byte, error) {
 	if f.engine.rpm != "" {
 		return map[string][]byte{rulesFile: f.rules()}, nil
@@ -85,7 +84,7 @@ func (f fapolicyd) holds(ctx context.Context) (bool, error) {
 	}
 	files, err := f.files()
 	if err != nil {
-		return false, host.IgnoreMissing(err) // the programs have yet to be installed
+		return false, host.IgnoreMissing(err) // the programs are not installed yet
 	}
 	for name, data := range files {
 		if holds, err := host.Holds(f.m.Path(name), data, 0o644); err != nil || !holds {
@@ -96,18 +95,18 @@ func (f fapolicyd) holds(ctx context.Context) (bool, error) {
 	if err != nil || !record.Read {
 		return false, err
 	}
-	return f.inForce(ctx, files[trustFile]) == nil, ctx.Err()
+	return f.allTrusted(ctx, files[trustFile]) == nil, ctx.Err()
 }
 
-// inForce is nil when fapolicyd's database has every line of the trust file.
-func (f fapolicyd) inForce(ctx context.Context, trust []byte) error {
+// allTrusted returns nil if fapolicyd's database has every line of the trust file.
+func (f fapolicyd) allTrusted(ctx context.Context, trust []byte) error {
 	database, err := f.m.Host.Run(ctx, host.Cmd{Name: "fapolicyd-cli", Args: []string{"--dump-db"}})
 	if err != nil {
 		return fmt.Errorf("read fapolicyd's database: %w", err)
 	}
 	for line := range bytes.Lines(trust) {
 		if !bytes.Contains(database, bytes.TrimSpace(line)) {
-			return fmt.Errorf("read fapolicyd's database: it lacks %s", bytes.TrimSpace(line))
+			return fmt.Errorf("check fapolicyd's database: missing entry %s", bytes.TrimSpace(line))
 		}
 	}
 	return nil
@@ -124,7 +123,7 @@ func (f fapolicyd) plan(context.Context) ([]string, error) {
 	return append(changes, "list the programs in "+host.BinDir+" with their hashes in "+trustFile, "restart fapolicyd"), nil
 }
 
-// trust restarts fapolicyd: it reads rules only then.
+// trust writes the files and restarts fapolicyd, because fapolicyd reads its rules only at its start.
 func (f fapolicyd) trust(ctx context.Context) error {
 	files, err := f.files()
 	if err != nil {
@@ -154,7 +153,7 @@ func (f fapolicyd) trust(ctx context.Context) error {
 	if err := f.restart(ctx); err != nil {
 		return err
 	}
-	if err := await.Until(ctx, 2*time.Minute, func(ctx context.Context) error { return f.inForce(ctx, files[trustFile]) }); err != nil {
+	if err := await.Until(ctx, 2*time.Minute, func(ctx context.Context) error { return f.allTrusted(ctx, files[trustFile]) }); err != nil {
 		return err
 	}
 	record.Read = true
@@ -171,8 +170,8 @@ func (f fapolicyd) restart(ctx context.Context) error {
 	return nil
 }
 
-// undo takes our files away and has the rules compiled without them. The copy
-// of the rules before comes back when they are again what they were.
+// undo removes airgap's files and compiles the rules without them. If the compiled rules are then the
+// original ones, it also restores fapolicyd's copy of the previous rules.
 func (f fapolicyd) undo(ctx context.Context) error {
 	record, err := host.ReadJSON[fapolicydRecord](f.m.Path(fapolicydUndo))
 	if err != nil || record.Files == nil {

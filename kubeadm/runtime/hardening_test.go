@@ -10,8 +10,7 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-// fakeFapolicyd compiles its rules as fagenrules does, and knows what the trust
-// file said when it was last started.
+// fakeFapolicyd compiles its rules as fagenrules does, and has the trust file of its last start.
 func fakeFapolicyd(t *testing.T, f *hosttest.Fake) {
 	t.Helper()
 	database, text := "rpmdb /usr/bin/true 1 ab\n", func(name string) string {
@@ -83,7 +82,7 @@ func TestFapolicyd(t *testing.T) {
 	}
 	for _, name := range []string{trustFile, rulesFile, compiledRules + ".prev", fapolicydUndo} {
 		if f.Has(name) {
-			t.Errorf("undo left %s", name)
+			t.Errorf("%s remains after the undo", name)
 		}
 	}
 	if got := f.Get(compiledRules); got != "deny_audit perm=execute all : all\n" {
@@ -123,7 +122,7 @@ func TestLabels(t *testing.T) {
 	}
 	hosttest.MustHold(t, s.Done, true)
 	if !strings.Contains(f.Get(labelsUndo), "true") {
-		t.Error("it is not written down")
+		t.Error("the record of the rule does not exist")
 	}
 	for range 2 {
 		if err := s.Undo(t.Context()); err != nil {
@@ -139,7 +138,7 @@ func TestLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Undo(t.Context()); err != nil || !strings.Contains(rules, host.BinDir) {
-		t.Errorf("the undo took the site's rule away: %v", err)
+		t.Errorf("the undo removed the site's rule: %v", err)
 	}
 }
 
@@ -150,7 +149,7 @@ func TestLabelsWithoutSemanage(t *testing.T) {
 	f.Answers["semanage"] = func(host.Cmd) ([]byte, error) {
 		return nil, &host.CommandError{Argv: []string{"semanage"}, ExitCode: -1, Err: exec.ErrNotFound}
 	}
-	hosttest.MustHold(t, LabelsStep(m).Done, true) // no programs yet: they get their labels when they come
+	hosttest.MustHold(t, LabelsStep(m).Done, true) // no programs yet: FilesStep labels them
 	f.Put(t, host.BinDir+"/containerd", "")
 	f.Answers["restorecon -R -n -v"] = func(host.Cmd) ([]byte, error) { return []byte("Would relabel it\n"), nil }
 	hosttest.MustHold(t, LabelsStep(m).Done, false)

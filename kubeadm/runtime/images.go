@@ -14,24 +14,24 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// ImagesStep has the runtime pull images, before anything depends on them, and
-// compares what came with the digests they are to have: those by name.
+// ImagesStep makes the runtime pull images before they are needed, and compares them with the
+// expected digests. digests maps an image name to its digest.
 func ImagesStep(m host.Machine, digests map[string]string) step.Step {
 	return step.Step{
 		Name: "images", Title: "Pull the images that this host needs",
 		Done: func(ctx context.Context) (bool, error) {
-			left, err := unlike(ctx, m, digests)
+			left, err := wrongDigest(ctx, m, digests)
 			return err == nil && len(left) == 0, err
 		},
 		Plan: func(ctx context.Context) ([]string, error) {
-			left, err := unlike(ctx, m, digests)
+			left, err := wrongDigest(ctx, m, digests)
 			for i := range left {
 				left[i] = "pull " + left[i]
 			}
 			return left, err
 		},
 		Run: func(ctx context.Context) error {
-			left, err := unlike(ctx, m, digests)
+			left, err := wrongDigest(ctx, m, digests)
 			if err != nil {
 				return err
 			}
@@ -40,23 +40,22 @@ func ImagesStep(m host.Machine, digests map[string]string) step.Step {
 					return fmt.Errorf("pull %s: %w", image, err)
 				}
 			}
-			if left, err = unlike(ctx, m, digests); err == nil && len(left) > 0 {
-				err = fmt.Errorf("compare the pulled images with the bundle: %s came with another digest than %s", left[0], digests[left[0]])
+			if left, err = wrongDigest(ctx, m, digests); err == nil && len(left) > 0 {
+				err = fmt.Errorf("compare the pulled images with the bundle: %s has another digest than %s", left[0], digests[left[0]])
 			}
 			return err
 		},
 	}
 }
 
-// unlike are those of the images that the runtime does not have with their digest,
-// sorted.
-func unlike(ctx context.Context, m host.Machine, digests map[string]string) ([]string, error) {
+// wrongDigest returns the images that the runtime does not have with the expected digest, sorted.
+func wrongDigest(ctx context.Context, m host.Machine, digests map[string]string) ([]string, error) {
 	var left []string
 	err := askImages(ctx, m, time.Minute, func(ctx context.Context, images runtimeapi.ImageServiceClient) error {
 		for _, image := range slices.Sorted(maps.Keys(digests)) {
 			status, err := images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: &runtimeapi.ImageSpec{Image: image}})
 			if err != nil {
-				return fmt.Errorf("ask the runtime for %s: %w", image, err)
+				return fmt.Errorf("query the runtime for image %s: %w", image, err)
 			}
 			same := func(ref string) bool { d, has := reference.DigestOf(ref); return has && d == digests[image] }
 			if !slices.ContainsFunc(status.GetImage().GetRepoDigests(), same) {

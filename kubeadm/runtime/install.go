@@ -20,12 +20,12 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// Source opens a file of the bundle by File.Name: on the installing host from
-// the bundle, on a joining one from the registry. It vouches for the bytes.
+// Source opens a file by File.Name: from the bundle on the installing host, from the registry on a
+// joining host. It verifies the bytes, so the reader may return an error at the end.
 type Source func(ctx context.Context, name string) (io.ReadCloser, error)
 
-// installed is what RuntimeFiles did, in stateDir: the postcondition is that
-// the same releases were installed and that every file is still as it was.
+// installed is the record of FilesStep. The step is done if the record has the same releases and
+// every file is unchanged.
 type installed struct {
 	Releases []string          `json:"releases"` // File.Name
 	Files    map[string]string `json:"files"`    // name in BinDir: SHA-256 in hex
@@ -33,11 +33,11 @@ type installed struct {
 
 const (
 	installedFile = host.StateDir + "/runtime.json"
-	stagingDir    = host.BinDir + "/.new" // on the file system of BinDir, for renaming
+	stagingDir    = host.BinDir + "/.new" // on the file system of BinDir, for atomic renames
 )
 
-// FilesStep installs the runtime's programs into BinDir. /usr/bin is left to the
-// host's own packages.
+// FilesStep installs the runtime's programs into BinDir. Programs in /usr/bin belong to the host's
+// packages and stay unchanged.
 func FilesStep(m host.Machine, r Config, arch string, open Source) step.Step {
 	i := installation{m, r.engine(), r.Files(arch)}
 	return step.Step{
@@ -51,15 +51,15 @@ func FilesStep(m host.Machine, r Config, arch string, open Source) step.Step {
 	}
 }
 
-// installation is a runtime on its way to a host.
+// installation is the installation of a runtime on a host.
 type installation struct {
 	m      host.Machine
 	engine engine
 	files  []File
 }
 
-// run unpacks every release before it replaces the first program, since a release
-// is known to be whole and the signed one only at its end.
+// run unpacks every release before it replaces the first program, because a Source verifies a
+// release only at its end.
 func (i installation) run(ctx context.Context, open Source) error {
 	m := i.m
 	if err := refuseForeignRuntime(m, i.engine); err != nil {
@@ -79,16 +79,16 @@ func (i installation) run(ctx context.Context, open Source) error {
 	}
 	for _, program := range i.engine.programs {
 		if record.Files[program] == "" {
-			return fmt.Errorf("install %s: the release lacks %s", i.engine.title, program)
+			return fmt.Errorf("install %s: the release does not contain %s", i.engine.title, program)
 		}
 	}
 	return replacePrograms(ctx, m, record)
 }
 
-// replacePrograms moves what was unpacked to its place. The record is written
-// before: whatever happens then, the postcondition notices it and Undo knows
-// what to remove. Labels go by where a file is, so they come last; where that was cut
-// off, LabelsStep sees it in the next run, before anything is started.
+// replacePrograms moves the unpacked programs to BinDir. It writes the record first, so that after
+// an interruption Done detects the difference and Undo knows the files. SELinux labels depend on
+// the path, so it sets them last. If that is interrupted, LabelsStep repairs it in the next run,
+// before the runtime starts.
 func replacePrograms(ctx context.Context, m host.Machine, record installed) error {
 	data, err := json.MarshalIndent(record, "", "  ")
 	if err != nil {
@@ -105,8 +105,8 @@ func replacePrograms(ctx context.Context, m host.Machine, record installed) erro
 	return errors.Join(host.SyncDir(m.Path(host.BinDir)), relabel(ctx, m))
 }
 
-// unpack puts the programs of a release into the staging directory and reads
-// it to the end, where its Source vouches for it.
+// unpack writes the programs of a release to the staging directory and reads the release to its
+// end, where the Source verifies it.
 func unpack(ctx context.Context, m host.Machine, name string, open Source, sums map[string]string) error {
 	r, err := open(ctx, name)
 	if err != nil {
@@ -125,8 +125,8 @@ func unpack(ctx context.Context, m host.Machine, name string, open Source, sums 
 	return err
 }
 
-// unpackArchive takes the programs of an archive: what lies in a directory bin,
-// wherever that is. CRI-O's has network plugins, settings and manual pages, too.
+// unpackArchive unpacks the programs of an archive: the files in any directory named bin. CRI-O's
+// archive also contains network plugins, settings and manual pages.
 func unpackArchive(m host.Machine, r io.Reader, sums map[string]string) error {
 	unzipped, err := gzip.NewReader(r)
 	if err != nil {
@@ -148,7 +148,7 @@ func unpackArchive(m host.Machine, r io.Reader, sums map[string]string) error {
 			return err
 		}
 	}
-	_, err = io.Copy(io.Discard, unzipped) // tar ends before it
+	_, err = io.Copy(io.Discard, unzipped) // the tar ends before the gzip stream
 	return err
 }
 
@@ -166,9 +166,8 @@ func unpackProgram(m host.Machine, name string, r io.Reader, sums map[string]str
 	return errors.Join(f.Chmod(0o755), f.Sync(), f.Close())
 }
 
-// relabel gives the programs the type that the policy has for a bin directory
-// below /opt: files made by a process inherit another one, and systemd may
-// then not start them.
+// relabel sets the SELinux type that the policy defines for a bin directory below /opt. Files that a
+// process creates inherit another type, and then systemd cannot start them.
 func relabel(ctx context.Context, m host.Machine) error {
 	if _, err := fs.Stat(m.Host.FS(), "sys/fs/selinux/enforce"); errors.Is(err, fs.ErrNotExist) {
 		return nil // no SELinux here
@@ -186,13 +185,12 @@ func readInstalled(m host.Machine) (installed, error) {
 		return record, err
 	}
 	if json.Unmarshal(data, &record) != nil {
-		record = installed{} // cut or foreign: install again
+		record = installed{} // truncated or not from airgap: install again
 	}
 	return record, nil
 }
 
-// plan names the releases that are unpacked, and on a host that has them the
-// programs that are not as they were.
+// plan lists the releases to unpack. If the host has all of them, it lists the changed programs.
 func (i installation) plan() ([]string, error) {
 	m := i.m
 	if err := refuseForeignRuntime(m, i.engine); err != nil {
@@ -217,9 +215,9 @@ func (i installation) plan() ([]string, error) {
 		case host.IgnoreMissing(err) != nil:
 			return changes, err
 		case err != nil:
-			changes = append(changes, "put back "+path.Join(host.BinDir, name)+" (missing)")
+			changes = append(changes, "restore "+path.Join(host.BinDir, name)+" (missing)")
 		case have != want:
-			changes = append(changes, "put back "+path.Join(host.BinDir, name)+" (changed)")
+			changes = append(changes, "restore "+path.Join(host.BinDir, name)+" (changed)")
 		}
 	}
 	if _, err := os.Stat(m.Path(stagingDir)); err == nil {

@@ -18,7 +18,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// releaseSource serves archives as upstream packs them, with these programs.
+// releaseSource serves archives in upstream's layout, with these programs.
 func releaseSource(t *testing.T, version string, programs ...string) Source {
 	t.Helper()
 	var archive bytes.Buffer
@@ -85,7 +85,7 @@ func TestRuntimeFiles(t *testing.T) {
 	}
 	for _, name := range []string{"containerd", "ctr", "runc"} {
 		if f.Has(host.BinDir + "/" + name) {
-			t.Errorf("%s is left", name)
+			t.Errorf("%s remains", name)
 		}
 	}
 }
@@ -101,8 +101,8 @@ func TestRuntimeFilesRelabels(t *testing.T) {
 	}
 }
 
-// TestRuntimeFilesLabels: labels go by where a file is, so they are set when it is there; where
-// that was cut off, the next run sees it before anything is started.
+// TestRuntimeFilesLabels checks that labels are set after the files are in their final path, and that
+// the next run repairs them after an interruption.
 func TestRuntimeFilesLabels(t *testing.T) {
 	f, m := hosttest.New(t)
 	f.Put(t, "sys/fs/selinux/enforce", "1")
@@ -113,7 +113,7 @@ func TestRuntimeFilesLabels(t *testing.T) {
 		return nil, errors.New("killed")
 	}
 	if err := runtimeStep(t, m, "2.3.7").Run(t.Context()); err == nil || !there {
-		t.Errorf("got %v; the programs are in their place: %t", err, there)
+		t.Errorf("got %v; the programs exist: %t", err, there)
 	}
 	f.Answers["restorecon -R -n -v"] = func(host.Cmd) ([]byte, error) {
 		return []byte("Would relabel /opt/airgap/bin/containerd from bin_t to container_runtime_exec_t\n"), nil
@@ -152,7 +152,7 @@ func TestRuntimeFilesBadArchive(t *testing.T) {
 				t.Errorf("containerd was replaced by %q", got)
 			}
 			if f.Has(stagingDir) {
-				t.Error("the staging directory is left")
+				t.Error("the staging directory remains")
 			}
 		})
 	}
@@ -187,11 +187,11 @@ func TestPlanOfRuntime(t *testing.T) {
 	if err := files.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.Put(t, host.BinDir+"/runc", "somebody's own")
+	f.Put(t, host.BinDir+"/runc", "of the site")
 	if err := os.Remove(m.Path(host.BinDir + "/ctr")); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.WantPlan(t, f, files, "put back "+host.BinDir+"/ctr (missing)", "put back "+host.BinDir+"/runc (changed)")
+	hosttest.WantPlan(t, f, files, "restore "+host.BinDir+"/ctr (missing)", "restore "+host.BinDir+"/runc (changed)")
 
 	f.Fails("systemctl is-enabled --quiet containerd", 1, "")
 	f.Fails("systemctl is-active --quiet containerd", 3, "")

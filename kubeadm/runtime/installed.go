@@ -12,8 +12,8 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// filesHold reports whether these releases are installed, byte for byte, and
-// nothing is left of the installing.
+// filesHold reports whether these releases are installed, byte for byte, and the staging directory
+// does not exist.
 func filesHold(m host.Machine, files []File) (bool, error) {
 	if _, err := os.Stat(m.Path(stagingDir)); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
@@ -49,20 +49,19 @@ func removeRuntime(m host.Machine) error {
 	return host.Remove(m.Path(installedFile))
 }
 
-// refuseForeignRuntime stops before a runtime that somebody else set up is given our
-// configuration, and before a second one of ours joins the first: what runs under it
-// would be lost.
+// refuseForeignRuntime returns an error if the host has the same runtime from another source than
+// airgap, or if airgap has installed another runtime: its running pods would be lost.
 func refuseForeignRuntime(m host.Machine, e engine) error {
 	for _, other := range engines() {
 		if other.unit != e.unit && isOurs(m, other.unit) {
 			return &host.Failure{
 				What: "install " + e.title,
-				Err:  fmt.Errorf("airgap has installed %s on this host%s, and its pods are there", other.title, other.origin()),
-				Next: "airgap reset this host first, and install it again; or " + other.setting() + " in airgap.yaml",
+				Err:  fmt.Errorf("airgap has installed %s on this host%s, and it runs pods", other.title, other.origin()),
+				Next: "run airgap reset on this host and install again, or set " + other.setting() + " in airgap.yaml",
 			}
 		}
 	}
-	for _, file := range e.mayNotBeThere() {
+	for _, file := range e.foreignFiles() {
 		if _, err := os.Stat(m.Path(file)); err == nil && !isOurs(m, file) {
 			return e.foreign(file)
 		}
@@ -70,9 +69,10 @@ func refuseForeignRuntime(m host.Machine, e engine) error {
 	return nil
 }
 
-// mayNotBeThere are files that say that somebody else has set the runtime up. A package
-// brings its own unit and configuration: whose package it is, RuntimeOptions.Foreign tells.
-func (e engine) mayNotBeThere() []string {
+// foreignFiles returns the files that exist only if airgap did not install the runtime. A package
+// contains its own unit and configuration; Options.Foreign detects packages that airgap did not
+// install.
+func (e engine) foreignFiles() []string {
 	unit := e.name + ".service"
 	if e.rpm != "" {
 		return []string{e.unit, path.Join("/etc/systemd/system", unit)}
@@ -80,7 +80,7 @@ func (e engine) mayNotBeThere() []string {
 	return []string{e.config, e.unit, path.Join("/usr/lib/systemd/system", unit), path.Join("/lib/systemd/system", unit)}
 }
 
-// origin is where it comes from, where that is not the usual place.
+// origin is a part of an error message: " from the package NAME", or "" for an archive.
 func (e engine) origin() string {
 	if e.rpm == "" {
 		return ""
@@ -88,13 +88,13 @@ func (e engine) origin() string {
 	return " from the package " + e.rpm
 }
 
-// isOurs reports whether airgap wrote a file of the runtime.
+// isOurs reports whether airgap has written a file of the runtime.
 func isOurs(m host.Machine, file string) bool {
 	text, err := os.ReadFile(m.Path(file))
 	return err == nil && bytes.HasPrefix(text, []byte(ours))
 }
 
-// removeOurs leaves a file of somebody else's alone.
+// removeOurs removes a file only if airgap has written it.
 func removeOurs(m host.Machine, file string) error {
 	if !isOurs(m, file) {
 		return nil
@@ -105,7 +105,7 @@ func removeOurs(m host.Machine, file string) error {
 func (e engine) foreign(file string) error {
 	return &host.Failure{
 		What: "install " + e.title,
-		Err:  fmt.Errorf("this host has a %s of its own: %s was not written by airgap", e.title, file),
-		Next: "remove that " + e.title + " (rpm -qf " + file + " names its package), or use a host without one; podman may stay",
+		Err:  fmt.Errorf("this host already has %s: airgap has not written %s", e.title, file),
+		Next: "remove that " + e.title + " (find its package with rpm -qf " + file + "), or use another host; podman may stay",
 	}
 }

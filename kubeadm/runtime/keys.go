@@ -12,13 +12,13 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-// runtimeKeys are the settings that the runtimes print as their defaults, a path a
-// line: the tests write the lists.
+// runtimeKeys has the settings that the runtimes print as their defaults, one path per line. The
+// tests generate the lists.
 //
 //go:embed runtimekeys/*.txt
 var runtimeKeys embed.FS
 
-// keyList is the list for a runtime: containerd has one for each version of its
+// keyList returns the name of the list for a runtime. containerd has one for each version of its
 // configuration.
 func (r Config) keyList() string {
 	switch {
@@ -30,14 +30,14 @@ func (r Config) keyList() string {
 	return "containerd3.txt"
 }
 
-// misspelt finds overrides that are nearly a setting of the runtime's: it would
-// ignore them. What is like none may be of a newer version.
+// misspelt finds overrides with a name that is similar to a setting of the runtime: the runtime would
+// ignore them. It accepts all other unknown names, because a newer version may have them.
 func (r Config) misspelt(at *field.Path) field.ErrorList {
 	text, err := runtimeKeys.ReadFile("runtimekeys/" + r.keyList())
 	if err != nil {
 		return field.ErrorList{field.InternalError(at, err)}
 	}
-	known := map[string][]string{} // by the table that has them
+	known := map[string][]string{} // by table
 	for line := range strings.Lines(string(text)) {
 		table := ""
 		for name := range strings.SplitSeq(strings.TrimSpace(line), "\t") {
@@ -52,7 +52,7 @@ func (r Config) misspelt(at *field.Path) field.ErrorList {
 
 func misspelt(at *field.Path, table string, settings map[string]any, known map[string][]string) field.ErrorList {
 	if slices.Contains(namedTables(), table[strings.LastIndexByte(table, '\t')+1:]) {
-		return nil // the site makes the names
+		return nil // the site chooses the names
 	}
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
@@ -68,7 +68,7 @@ func misspelt(at *field.Path, table string, settings map[string]any, known map[s
 	return errs
 }
 
-// namedTables are those whose entries have names of the site's.
+// namedTables returns the tables in which the site chooses the names of the entries.
 func namedTables() []string {
 	return []string{"runtimes", "workloads", "options", "configs", "mirrors", "headers", "auths", "proxy_plugins", "stream_processors", "timeouts"}
 }

@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-// TestRuntimeKeys holds the lists to the defaults that the real runtimes print.
+// TestRuntimeKeys compares the lists with the defaults that the real runtimes print.
 func TestRuntimeKeys(t *testing.T) {
 	tables := func(program string) []string {
 		var all map[string]any
@@ -45,7 +45,7 @@ func paths(below string, tables map[string]any) []string {
 	return all
 }
 
-// crioPaths reads settings that are comments, too: CRI-O prints its defaults so.
+// crioPaths also reads settings in comments: CRI-O prints its defaults as comments.
 func crioPaths(text string) []string {
 	var all []string
 	table := ""
@@ -91,7 +91,7 @@ func TestMisspeltRuntimeSettings(t *testing.T) {
 	}
 }
 
-// TestRuntimeKeysKnowOurs: what airgap writes itself is spelt as the lists have it.
+// TestRuntimeKeysKnowOurs checks that the lists have all settings that airgap writes.
 func TestRuntimeKeysKnowOurs(t *testing.T) {
 	for _, r := range []Config{{}, {Version: "1.7.35"}, {Name: "crio"}} {
 		r.Default("1.36.3")

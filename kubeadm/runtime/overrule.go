@@ -14,16 +14,16 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// overrule gives the runtime the driver want again where somebody else's drop-in has
-// changed it, restarts it, and reports whether it had to. Theirs stays as it is, for it
-// may be what a card's toolkit writes at every start: a drop-in of ours is read after it.
-// Where that does not help, it is taken away again, and the error names their files.
+// overrule sets the runtime's cgroup driver to want if a foreign drop-in has changed it, restarts the
+// runtime, and reports whether it did. It writes a drop-in that the runtime reads last, and does
+// not change the foreign one: a GPU toolkit may write that at every start. If this does not help,
+// it removes its drop-in again, and the error names the foreign files.
 func overrule(ctx context.Context, m host.Machine, e engine, want Driver) (bool, error) {
 	found, err := readEffective(ctx, m, e)
 	if err != nil || found.Driver == want {
 		return false, err
 	}
-	if err := driveBy(ctx, m, e, found, want); err != nil {
+	if err := writeDriver(ctx, m, e, found, want); err != nil {
 		return false, err
 	}
 	if err := m.Run(ctx, "systemctl", "restart", e.name); err != nil {
@@ -35,21 +35,21 @@ func overrule(ctx context.Context, m host.Machine, e engine, want Driver) (bool,
 	return true, nil
 }
 
-// driveBy writes our drop-in, which stays where the driver is want with it.
-func driveBy(ctx context.Context, m host.Machine, e engine, found effective, want Driver) error {
+// writeDriver writes airgap's drop-in, and removes it again if the effective driver is not want.
+func writeDriver(ctx context.Context, m host.Machine, e engine, found effective, want Driver) error {
 	settings := e.drives(found, want)
 	if settings == nil {
-		return overruled(m, e, found.Driver, want)
+		return cannotOverrule(m, e, found.Driver, want)
 	}
-	others, err := strangers(m, e)
+	others, err := foreignDropIns(m, e)
 	if err != nil {
 		return err
 	}
 	text, err := toml.Marshal(settings)
 	if err != nil {
-		return fmt.Errorf("write the driver of %s: %w", e.title, err)
+		return fmt.Errorf("write the cgroup driver of %s: %w", e.title, err)
 	}
-	why := fmt.Sprintf("# The cgroup driver that this host needs, after what others have set here: %s\n", strings.Join(others, ", "))
+	why := fmt.Sprintf("# The cgroup driver that this host needs. It overrides: %s\n", strings.Join(others, ", "))
 	if err := host.WriteFile(m.Path(e.driver), append([]byte(ours+why), text...), 0o644); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func driveBy(ctx context.Context, m host.Machine, e engine, found effective, wan
 		return nil
 	}
 	if err == nil {
-		err = overruled(m, e, now.Driver, want)
+		err = cannotOverrule(m, e, now.Driver, want)
 	}
 	if gone := host.Remove(m.Path(e.driver)); gone != nil {
 		return gone
@@ -66,9 +66,9 @@ func driveBy(ctx context.Context, m host.Machine, e engine, found effective, wan
 	return err
 }
 
-// overruled says that a drop-in of somebody else's is stronger than ours.
-func overruled(m host.Machine, e engine, has, want Driver) error {
-	files, err := strangers(m, e)
+// cannotOverrule returns the error for a foreign drop-in that airgap's drop-in cannot override.
+func cannotOverrule(m host.Machine, e engine, has, want Driver) error {
+	files, err := foreignDropIns(m, e)
 	if err != nil {
 		return err
 	}
@@ -78,14 +78,14 @@ func overruled(m host.Machine, e engine, has, want Driver) error {
 	}
 	return &host.Failure{
 		What: "configure " + e.title,
-		Err:  fmt.Errorf("cgroup drivers disagree: the host needs %s, and with %s, which airgap has not written, %s uses %s", want, named, e.title, has),
-		Next: "take " + named + " out of " + e.dropIns + ": what a file of the site's there is to change belongs into runtime.overrides of airgap.yaml. Then the same command again",
+		Err:  fmt.Errorf("cgroup drivers differ: the host needs %s, but because of %s, which airgap has not written, %s uses %s", want, named, e.title, has),
+		Next: "remove " + named + " from " + e.dropIns + ", move its settings to runtime.overrides in airgap.yaml, and run the same command again",
 	}
 }
 
-// strangers are the drop-ins that are not ours and speak of drivers or of the default
-// runtime, by path; where none does, all that are not ours.
-func strangers(m host.Machine, e engine) ([]string, error) {
+// foreignDropIns returns the paths of the drop-ins that airgap has not written and that set a driver
+// or the default runtime. If none does, it returns all drop-ins that airgap has not written.
+func foreignDropIns(m host.Machine, e engine) ([]string, error) {
 	entries, err := os.ReadDir(m.Path(e.dropIns))
 	if host.IgnoreMissing(err) != nil {
 		return nil, err
@@ -111,9 +111,9 @@ func strangers(m host.Machine, e engine) ([]string, error) {
 	return all, nil
 }
 
-// containerdDrives are the settings of the default runtime, whoever has named it; with its
-// type, so that it is a whole one also when their file goes. Only runc and what stands in
-// for it has a driver. Up to 1.7 they would displace all others of the plug-in.
+// containerdDrives returns the settings of the default runtime handler. They include its type, so
+// that the handler stays valid without the foreign drop-in. Only runc and compatible programs have
+// a driver. Up to 1.7 a drop-in would replace all other settings of the plugin.
 func containerdDrives(found effective, want Driver) map[string]any {
 	if found.Version < 3 || found.Type != runcType {
 		return nil

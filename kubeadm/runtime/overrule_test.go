@@ -10,8 +10,7 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-// toolkitDropIn makes another runtime the default, which has no driver of its own: what a
-// card's toolkit writes, in its shape.
+// toolkitDropIn makes another handler the default, without a driver, in the format of a GPU toolkit.
 const toolkitDropIn = `version = 2
 [plugins."io.containerd.grpc.v1.cri".containerd]
 default_runtime_name = "nvidia"
@@ -21,9 +20,9 @@ runtime_type = "io.containerd.runc.v2"
 BinaryName = "/usr/bin/nvidia-container-runtime"
 `
 
-// TestForeignDropInIsOverruled: with the real runtimes, a file of somebody else's changes
-// the driver of a node that runs. It stays, and the driver is the host's again; a reset
-// takes away what was ours.
+// TestForeignDropInIsOverruled checks with the real runtimes that a foreign file that changes the
+// cgroup driver stays unchanged, that the driver is the host's again, and that a reset removes only
+// airgap's files.
 func TestForeignDropInIsOverruled(t *testing.T) {
 	for name, theirs := range map[string]struct{ file, text string }{
 		"containerd": {containerdDropIns + "/99-nvidia.toml", toolkitDropIn},
@@ -41,17 +40,17 @@ func TestForeignDropInIsOverruled(t *testing.T) {
 			agreement := agreeing(m)
 			hosttest.MustHold(t, agreement.Done, true)
 			if f.Has(e.driver) {
-				t.Error("a driver is set that nobody has changed")
+				t.Error("airgap set a driver although no file had changed it")
 			}
 
 			f.Put(t, theirs.file, theirs.text)
-			f.Put(t, e.dropIns+"/50-site"+theirs.file[len(theirs.file)-5:], "") // says nothing of drivers
+			f.Put(t, e.dropIns+"/50-site"+theirs.file[len(theirs.file)-5:], "") // sets no driver
 			hosttest.MustHold(t, agreement.Done, false)
 			if a, err := ReadBack(t.Context(), m); err != nil || a.Runtime != Cgroupfs || !slices.Equal(a.Others, []string{theirs.file}) {
 				t.Errorf("read back %+v, %v", a, err)
 			}
 			plan, err := agreement.Plan(t.Context())
-			if want := []string{"write " + e.driver + " (it overrules " + theirs.file + ")", "restart " + e.name + ".service", "restart kubelet.service"}; err != nil || !slices.Equal(plan, want) {
+			if want := []string{"write " + e.driver + " (it overrides " + theirs.file + ")", "restart " + e.name + ".service", "restart kubelet.service"}; err != nil || !slices.Equal(plan, want) {
 				t.Errorf("plan %q, %v, want %q", plan, err, want)
 			}
 			f.Calls = nil
@@ -60,14 +59,14 @@ func TestForeignDropInIsOverruled(t *testing.T) {
 			}
 			hosttest.MustHold(t, agreement.Done, true)
 			if f.Get(theirs.file) != theirs.text || !strings.HasPrefix(f.Get(e.driver), ours) || !strings.Contains(f.Get(e.driver), theirs.file) {
-				t.Errorf("theirs:\n%s\nours:\n%s", f.Get(theirs.file), f.Get(e.driver))
+				t.Errorf("foreign:\n%s\nairgap's:\n%s", f.Get(theirs.file), f.Get(e.driver))
 			}
 			if f.Ran("systemctl restart "+e.name) != 1 || f.Ran("systemctl restart kubelet") != 1 {
 				t.Errorf("ran %q", f.Calls)
 			}
 
-			// The toolkit writes its file at every start: that changes nothing any more, and
-			// nor does a configuration that is written anew.
+			// The toolkit writes its file at every start. That has no effect now, also after airgap
+			// has written its configuration again.
 			f.Put(t, theirs.file, theirs.text+"# again\n")
 			if err := node.Run(t.Context()); err != nil {
 				t.Fatal(err)
@@ -77,14 +76,15 @@ func TestForeignDropInIsOverruled(t *testing.T) {
 				t.Fatal(err)
 			}
 			if f.Has(e.driver) || !f.Has(theirs.file) {
-				t.Errorf("after the undo ours is there: %t, theirs: %t", f.Has(e.driver), f.Has(theirs.file))
+				t.Errorf("after the undo airgap's file exists: %t, the foreign one: %t", f.Has(e.driver), f.Has(theirs.file))
 			}
 		})
 	}
 }
 
-// TestForeignDropInThatWins: one that is read after ours, and any with containerd 1.7,
-// which takes its table of a plug-in instead of ours. It is named, and nothing is left.
+// TestForeignDropInThatWins covers drop-ins that airgap cannot override: one that is read later, and
+// any in containerd 1.7, where a drop-in replaces the plugin's table. The error names the file, and
+// airgap's drop-in is removed.
 func TestForeignDropInThatWins(t *testing.T) {
 	for name, theirs := range map[string]struct{ file, text string }{
 		"containerd":     {containerdDropIns + "/zzz.toml", "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\nSystemdCgroup = false\n"},
@@ -102,11 +102,11 @@ func TestForeignDropInThatWins(t *testing.T) {
 			f.Calls = nil
 			err := agreeing(m).Run(t.Context())
 			failed, is := errors.AsType[*host.Failure](err)
-			if !is || !strings.Contains(err.Error(), theirs.file) || !strings.Contains(failed.Next, "take "+theirs.file+" out") {
+			if !is || !strings.Contains(err.Error(), theirs.file) || !strings.Contains(failed.Next, "remove "+theirs.file+" from") {
 				t.Errorf("got %v", err)
 			}
 			if f.Has(o.Runtime.engine().driver) || f.Ran("systemctl restart") > 0 || f.Get(theirs.file) != theirs.text {
-				t.Errorf("ours is there: %t, theirs:\n%s\nran %q", f.Has(o.Runtime.engine().driver), f.Get(theirs.file), f.Calls)
+				t.Errorf("airgap's file exists: %t, the foreign one:\n%s\nran %q", f.Has(o.Runtime.engine().driver), f.Get(theirs.file), f.Calls)
 			}
 		})
 	}

@@ -9,9 +9,9 @@ import (
 	"airgap.dev/airgap/kubeadm/release"
 )
 
-// Packages are the RPMs that bring the runtime, as dnf takes them; none where it comes as
-// an archive. What they require is the solver's business, and so is what they do not go
-// together with: containerd.io obsoletes the vendor's containerd and runc.
+// Packages returns the RPMs of the runtime, as arguments of dnf; none for an archive. The solver
+// resolves their dependencies and conflicts: containerd.io obsoletes the vendor's containerd and
+// runc.
 func (r Config) Packages() []string {
 	if r.Package() == "" {
 		return nil
@@ -19,9 +19,9 @@ func (r Config) Packages() []string {
 	return []string{r.Package() + "-" + r.Version}
 }
 
-// PackageRepositories are where Packages come from, for one of enterprise.Names:
-// Docker's for RHEL (docs.docker.com: Install Docker Engine on RHEL), or the CRI-O project's
-// of the runtime's minor (cri-o/packaging: README). r was validated.
+// PackageRepositories returns the repositories of Packages for one of enterprise.Names: Docker's
+// for RHEL (docs.docker.com: Install Docker Engine on RHEL), or the CRI-O project's for the
+// runtime's minor version (cri-o/packaging: README). r must be valid.
 func (r Config) PackageRepositories(os string) []release.Repository {
 	switch r.Package() {
 	case containerdPackage().rpm:

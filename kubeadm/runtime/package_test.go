@@ -39,12 +39,12 @@ func TestRuntimePackages(t *testing.T) {
 			t.Errorf("%s: %v from %+v", tc.name, r.Packages(), from)
 		}
 		if files := r.Files("amd64"); len(files) > 0 {
-			t.Errorf("%s: files %v beside the package", tc.name, files)
+			t.Errorf("%s: files %v in addition to the package", tc.name, files)
 		}
 		r = Config{Name: tc.name}
 		r.Default("1.36.3")
 		if len(r.Packages())+len(r.PackageRepositories(tc.os)) > 0 || r.Package() != "" {
-			t.Errorf("%s: packages beside the archive", tc.name)
+			t.Errorf("%s: packages in addition to the archive", tc.name)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestRuntimeSourceIsValidated(t *testing.T) {
 	}
 }
 
-// containerdOff is what Docker's package brings.
+// containerdOff is the configuration of Docker's package.
 const containerdOff = "disabled_plugins = [\"cri\"]\n"
 
 func TestPackagedContainerd(t *testing.T) {
@@ -86,16 +86,16 @@ func TestPackagedContainerd(t *testing.T) {
 		t.Errorf("configuration:\n%s", text)
 	}
 	if unit := f.Get(containerdPackage().unit); strings.Contains(unit, "ExecStart=") || strings.Contains(unit, host.BinDir) || !strings.Contains(unit, "UMask=0022") {
-		t.Errorf("beside the package's unit:\n%s", unit)
+		t.Errorf("drop-in of the package's unit:\n%s", unit)
 	}
 	if f.Has(containerd().unit) || engineOn(m).rpm != "containerd.io" {
-		t.Errorf("our own unit is there: %t; runtime: %+v", f.Has(containerd().unit), engineOn(m).rpm)
+		t.Errorf("airgap's unit exists: %t; runtime: %+v", f.Has(containerd().unit), engineOn(m).rpm)
 	}
 
 	var failed *host.Failure
 	archive := ServiceStep(m, options(t, "", Facts{Driver: Systemd}))
 	if err := archive.Run(t.Context()); !errors.As(err, &failed) || !strings.Contains(err.Error(), "from the package containerd.io") || !strings.Contains(failed.Next, "source: package") {
-		t.Errorf("the archive beside it: %v", err)
+		t.Errorf("the archive next to the package: %v", err)
 	}
 
 	undo := ServiceStep(m, Options{}).Undo // as reset does, without a configuration
@@ -105,13 +105,13 @@ func TestPackagedContainerd(t *testing.T) {
 	if f.Get(containerdConfig) != containerdOff || f.Has(containerdPackage().unit) || f.Has(runtimeUndo) || !f.Has("/usr/lib/systemd/system/containerd.service") {
 		t.Errorf("after the undo: %s", f.Get(containerdConfig))
 	}
-	f.Put(t, containerdConfig, "somebody else's\n")
-	if err := undo(t.Context()); err != nil || f.Get(containerdConfig) != "somebody else's\n" {
+	f.Put(t, containerdConfig, "of the site\n")
+	if err := undo(t.Context()); err != nil || f.Get(containerdConfig) != "of the site\n" {
 		t.Errorf("a second undo: %v, %s", err, f.Get(containerdConfig))
 	}
 }
 
-// TestForeignPackageIsRefused: one that airgap did not bring, and a unit in the place of
+// TestForeignPackageIsRefused covers a package that airgap did not install, and a unit that replaces
 // the package's.
 func TestForeignPackageIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -119,8 +119,8 @@ func TestForeignPackageIsRefused(t *testing.T) {
 		unit    string
 		says    string
 	}{
-		"there before": {foreign: []string{"containerd.io-0:2.3.7-1.el9.x86_64"}, says: "this host had containerd.io-0:2.3.7-1.el9.x86_64 before"},
-		"own unit":     {unit: "/etc/systemd/system/containerd.service", says: "/etc/systemd/system/containerd.service was not written by airgap"},
+		"there before": {foreign: []string{"containerd.io-0:2.3.7-1.el9.x86_64"}, says: "containerd.io-0:2.3.7-1.el9.x86_64 was installed on this host before"},
+		"own unit":     {unit: "/etc/systemd/system/containerd.service", says: "airgap has not written /etc/systemd/system/containerd.service"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := hosttest.New(t)
@@ -136,7 +136,7 @@ func TestForeignPackageIsRefused(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if _, err := s.Plan(t.Context()); err == nil {
-				t.Error("the dry run says nothing")
+				t.Error("the dry run returned no error")
 			}
 			if f.Get(containerdConfig) != containerdOff || f.Has(containerdPackage().unit) || f.Ran("systemctl") > 0 {
 				t.Errorf("the host was changed: %v", f.Calls)
@@ -145,7 +145,7 @@ func TestForeignPackageIsRefused(t *testing.T) {
 	}
 }
 
-// packageDropIn is of the project's package, in its shape: another default runtime, and
+// packageDropIn has the format of the drop-in in the project's package: another default runtime and
 // another monitor.
 const packageDropIn = `[crio.image]
 signature_policy = "/etc/crio/policy.json"
@@ -161,8 +161,8 @@ runtime_root = "/run/runc"
 monitor_path = "/usr/libexec/crio/conmonrs"
 `
 
-// TestPackagedCRIO asks the real CRI-O: ours comes after the package's drop-in, and before
-// the site's.
+// TestPackagedCRIO checks with the real CRI-O that airgap's drop-in comes after the package's and
+// before the site's.
 func TestPackagedCRIO(t *testing.T) {
 	o := packageOptions("crio")
 	o.NVIDIA = true
@@ -183,12 +183,12 @@ func TestPackagedCRIO(t *testing.T) {
 	}
 	dump := hosttest.Output(t, hosttest.LabProgram(t, "crio/crio"), "--config-dir", dropIns, "config")
 	if e, err := readCRIODump([]byte(dump)); err != nil || e != (effective{Driver: Systemd}) {
-		t.Errorf("in effect is %+v, %v:\n%s", e, err, dump)
+		t.Errorf("effective: %+v, %v:\n%s", e, err, dump)
 	}
 	_, runc, _ := strings.Cut(dump, "[crio.runtime.runtimes.runc]")
 	for _, setting := range []string{`runtime_path = "/usr/libexec/crio/runc"`, `monitor_path = "/usr/libexec/crio/conmon"`, `runtime_root = "/run/crio/runc"`} {
 		if !strings.Contains(runc, setting) {
-			t.Errorf("not in effect of runc: %s", setting)
+			t.Errorf("not in effect for runc: %s", setting)
 		}
 	}
 	for _, setting := range []string{

@@ -11,16 +11,14 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// pinnedLabel is how containerd tells the kubelet to leave an image alone
-// (containerd, pkg/cri/labels).
+// pinnedLabel is the label of images that the kubelet must not delete (containerd, pkg/cri/labels).
 const pinnedLabel = "io.cri-containerd.pinned"
 
-// PinStep pulls the images and pins them, where containerd's configuration cannot:
-// before 2.0 it pins the sandbox's alone. There is no way back: labels and images are
-// containerd's own data.
+// PinStep pulls and pins images for containerd before 2.0, which can pin only the sandbox image in
+// its configuration. The step has no undo: labels and images are containerd's data.
 func PinStep(m host.Machine, images []string) step.Step {
 	return step.Step{
-		Name: "pins", Title: "Pin the images that this host needs to come back",
+		Name: "pins", Title: "Pin the images that this host needs after a restart",
 		Done: func(ctx context.Context) (bool, error) {
 			left, err := unpinned(ctx, m, images)
 			return err == nil && len(left) == 0, err
@@ -44,7 +42,7 @@ func PinStep(m host.Machine, images []string) step.Step {
 	}
 }
 
-// PinsByLabel reports whether this runtime's images have to be pinned one by one.
+// PinsByLabel reports whether the runtime needs PinStep.
 func (r Config) PinsByLabel() bool { return !r.CRIO() && r.configVersion() < 3 }
 
 func unpinned(ctx context.Context, m host.Machine, images []string) ([]string, error) {

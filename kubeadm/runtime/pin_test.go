@@ -9,8 +9,8 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-// TestPinStep pulls what has no label yet as the kubelet does, and labels it by
-// containerd's own client.
+// TestPinStep checks that the step pulls images without the label through the CRI, and labels them
+// with ctr.
 func TestPinStep(t *testing.T) {
 	f, m := hosttest.New(t)
 	ctr := host.BinDir + "/ctr --address " + containerd().socket + " --namespace k8s.io images "
@@ -32,7 +32,7 @@ func TestPinStep(t *testing.T) {
 	}
 	hosttest.MustHold(t, s.Done, true)
 	if strings.Join(runtime.calls, ", ") != "pull ghcr.io/flannel-io/flannel:v0.28.4" || f.Ran(ctr+"label") != 1 {
-		t.Errorf("the runtime was asked to %q, ctr %q", runtime.calls, f.Calls)
+		t.Errorf("calls of the runtime %q, of ctr %q", runtime.calls, f.Calls)
 	}
 	pinned = ""
 	runtime.fail = errors.New("not found")
@@ -41,7 +41,7 @@ func TestPinStep(t *testing.T) {
 	}
 }
 
-// TestPinsByLabel: from 2.0 on containerd's configuration says it.
+// TestPinsByLabel checks that containerd from 2.0 on pins images in its configuration.
 func TestPinsByLabel(t *testing.T) {
 	for version, want := range map[string]bool{"1.7.35": true, "2.0.10": false, "2.3.7": false} {
 		if got := (Config{Version: version}).PinsByLabel(); got != want {

@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-// ImageStatus has what was put into it, pinned or not.
+// ImageStatus returns the images of the fake, pinned or not.
 func (s *imageService) ImageStatus(_ context.Context, r *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
 	pinned, there := s.images[r.Image.Image]
 	if !there {
@@ -26,8 +26,8 @@ func (s *imageService) ImageStatus(_ context.Context, r *runtimeapi.ImageStatusR
 
 func TestPinned(t *testing.T) {
 	_, m := hosttest.New(t)
-	if _, _, err := Pinned(t.Context(), m, []string{"a"}); err == nil || !strings.Contains(err.Error(), "ask the runtime about image a: ") {
-		t.Errorf("nobody listens: %v", err)
+	if _, _, err := Pinned(t.Context(), m, []string{"a"}); err == nil || !strings.Contains(err.Error(), "query the runtime for image a: ") {
+		t.Errorf("no program listens: %v", err)
 	}
 	newRuntime(t, m).images = map[string]bool{"registry.k8s.io/pause:3.10": true, "registry.k8s.io/etcd:3.6.8-0": false}
 	unpinned, missing, err := Pinned(t.Context(), m, []string{"registry.k8s.io/pause:3.10", "registry.k8s.io/etcd:3.6.8-0", "ghcr.io/flannel-io/flannel:v0.28.4"})

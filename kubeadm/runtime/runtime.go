@@ -23,10 +23,10 @@ type Config struct {
 // The sources of a runtime.
 const (
 	FromArchive = "archive" // the project's release, in BinDir
-	FromPackage = "package" // an RPM, where it puts things
+	FromPackage = "package" // an RPM, in its own paths
 )
 
-// Default fills what was left out, for a version of Kubernetes.
+// Default fills empty fields, for a version of Kubernetes.
 func (r *Config) Default(kubernetes string) {
 	if r.Name == "" {
 		r.Name = containerd().name
@@ -48,13 +48,13 @@ func (r *Config) Default(kubernetes string) {
 	r.RuncVersion = strings.TrimPrefix(r.RuncVersion, "v")
 }
 
-// Validate reports every wrong value of a section that was defaulted.
+// Validate returns an error for every invalid value. Call Default first.
 func (r Config) Validate(at *field.Path) field.ErrorList {
 	return append(r.ValidateStored(at), r.misspelt(at.Child("overrides"))...)
 }
 
-// ValidateStored is Validate for a section of a bundle that this host has already:
-// an older airgap took overrides that Validate refuses.
+// ValidateStored is Validate for the section of a bundle that this host already has. It does not
+// check the names of overrides, because an older airgap accepted more.
 func (r Config) ValidateStored(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if sources := []string{FromArchive, FromPackage}; !slices.Contains(sources, r.Source) {
@@ -71,26 +71,26 @@ func (r Config) ValidateStored(at *field.Path) field.ErrorList {
 }
 
 func (r Config) validateContainerd(at *field.Path) field.ErrorList {
-	errs := atLeast(at.Child("version"), r.Version, "1.7.28") // with which Kubernetes: Releases
+	errs := atLeast(at.Child("version"), r.Version, "1.7.28") // for the Kubernetes versions see package release
 	switch {
 	case r.Source != FromPackage:
 		errs = append(errs, atLeast(at.Child("runcVersion"), r.RuncVersion, "1.3.0")...)
 	case r.RuncVersion != "":
-		errs = append(errs, field.Forbidden(at.Child("runcVersion"), "the package containerd.io brings the runc that it was tested with"))
+		errs = append(errs, field.Forbidden(at.Child("runcVersion"), "the package containerd.io contains the runc that it was tested with"))
 	}
 	if _, ok := r.Overrides["version"]; ok {
-		errs = append(errs, field.Forbidden(at.Child("overrides", "version"), "it is written by airgap"))
+		errs = append(errs, field.Forbidden(at.Child("overrides", "version"), "airgap sets this field"))
 	}
 	return errs
 }
 
 func (r Config) validateCRIO(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if r.Version != "" { // Default knows one, unless Kubernetes' version is wrong
+	if r.Version != "" { // empty only if the version of Kubernetes is invalid
 		errs = atLeast(at.Child("version"), r.Version, "1.35.0")
 	}
 	if r.RuncVersion != "" {
-		errs = append(errs, field.Forbidden(at.Child("runcVersion"), "CRI-O brings the runc that it was tested with"))
+		errs = append(errs, field.Forbidden(at.Child("runcVersion"), "CRI-O contains the runc that it was tested with"))
 	}
 	for key := range r.Overrides {
 		if key != "crio" {
@@ -100,16 +100,16 @@ func (r Config) validateCRIO(at *field.Path) field.ErrorList {
 	return errs
 }
 
-// CRIO reports whether it is CRI-O.
+// CRIO reports whether the runtime is CRI-O.
 func (r Config) CRIO() bool { return r.Name == crio().name }
 
-// Package is the name of the RPM that brings it, "" where it comes as an archive.
+// Package returns the name of the runtime's RPM, "" for an archive.
 func (r Config) Package() string { return r.engine().rpm }
 
-// Runc is the path of the program that runs its containers.
+// Runc returns the path of the program that runs its containers.
 func (r Config) Runc() string { return r.engine().runc }
 
-// String is "containerd 2.3.7 and runc 1.5.2".
+// String returns, for example, "containerd 2.3.7 and runc 1.5.2".
 func (r Config) String() string {
 	if r.RuncVersion == "" {
 		return r.engine().title + " " + r.Version
@@ -128,7 +128,7 @@ func atLeast(at *field.Path, text, least string) field.ErrorList {
 	return nil
 }
 
-// configVersion is that of the configuration that airgap writes for this release.
+// configVersion returns the version of the configuration format for this release of containerd.
 func (r Config) configVersion() int {
 	if v, err := version.ParseSemantic(r.Version); err == nil && v.Major() < 2 {
 		return 2
@@ -136,15 +136,15 @@ func (r Config) configVersion() int {
 	return 3
 }
 
-// File is one upstream file that the bundle carries.
+// File is an upstream file in the bundle.
 type File struct {
 	Name        string // in the bundle: files/Name
 	URL         string
-	ChecksumURL string // sha256sum format; the line of the URL's last element counts
+	ChecksumURL string // a file in sha256sum format with a line for the last element of URL
 }
 
-// Files are the release files of the runtime for a machine architecture in
-// Go's spelling: "amd64". A package has none.
+// Files returns the release files of the runtime for an architecture in Go's spelling ("amd64"). A
+// package has none.
 func (r Config) Files(arch string) []File {
 	switch {
 	case r.Package() != "":
@@ -161,13 +161,13 @@ func (r Config) Files(arch string) []File {
 	}
 }
 
-// crioFiles is the archive of static programs, conmon and runc among them, that the
-// project puts into its bucket with each release (cri-o/packaging, scripts/bundle/build).
+// crioFiles returns the archive of static programs, including conmon and runc, from the project's
+// bucket (cri-o/packaging, scripts/bundle/build).
 func (r Config) crioFiles(arch string) []File {
 	archive := fmt.Sprintf("cri-o.%s.v%s.tar.gz", arch, r.Version)
 	url := "https://storage.googleapis.com/cri-o/artifacts/" + archive
 	return []File{{Name: archive, URL: url, ChecksumURL: url + ".sha256sum"}}
 }
 
-// runcName adds the version that upstream leaves out of its file name.
+// runcName adds the version, which upstream's file name does not have.
 func runcName(version, arch string) string { return fmt.Sprintf("runc-%s-linux-%s", version, arch) }

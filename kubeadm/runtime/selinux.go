@@ -16,14 +16,13 @@ import (
 
 const labelsUndo = host.UndoDir + "/selinux.json"
 
-// LabelsStep has SELinux label the programs in BinDir as those in /usr/bin: the
-// policy knows the runtimes, their helpers and runc there, by name. Without semanage,
-// which a minimal system lacks, they keep the type of any program below /opt.
-// Where SELinux is off there is nothing to do.
+// LabelsStep makes SELinux label the programs in BinDir like those in /usr/bin, where the policy has
+// rules for the runtimes, their helpers and runc. Without semanage, as on a minimal system, they
+// keep the type of programs below /opt. The step does nothing if SELinux is disabled.
 //
-// What else airgap writes lies where the policy's own types are right: programs
-// that serve it run from /usr, data is below /var/lib, settings below /etc. For
-// /var/lib/crio the policy has no rule: CRI-O labels what it makes there.
+// All other files of airgap have the correct types of the policy: its services run from /usr, data
+// is below /var/lib and settings are below /etc. The policy has no rule for /var/lib/crio: CRI-O
+// labels its files there itself.
 func LabelsStep(m host.Machine) step.Step {
 	l := labels{m}
 	return step.Step{
@@ -38,7 +37,7 @@ func LabelsStep(m host.Machine) step.Step {
 
 type labels struct{ m host.Machine }
 
-// labelsRecord says that the rule is ours.
+// labelsRecord records that airgap has added the rule.
 type labelsRecord struct {
 	Added bool `json:"added"`
 }
@@ -48,7 +47,7 @@ func (l labels) on() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// known reports whether the rule is there; can, whether semanage is.
+// known reports whether the rule exists; can reports whether semanage is installed.
 func (l labels) known(ctx context.Context) (known, can bool, err error) {
 	out, err := l.m.Host.Run(ctx, host.Cmd{Name: "semanage", Args: []string{"fcontext", "--list", "--locallist", "--noheading"}})
 	if errors.Is(err, exec.ErrNotFound) {
@@ -81,7 +80,7 @@ func (l labels) plan(ctx context.Context) ([]string, error) {
 	return append(changes, wrong...), err
 }
 
-// wrong are the files whose label is another than the policy's.
+// wrong returns the files with a label that differs from the policy's.
 func (l labels) wrong(ctx context.Context) ([]string, error) {
 	if _, err := os.Stat(l.m.Path(host.BinDir)); err != nil {
 		return nil, host.IgnoreMissing(err)
@@ -116,7 +115,7 @@ func (l labels) set(ctx context.Context) error {
 	return relabel(ctx, l.m)
 }
 
-// undo takes the rule away. The files it was for are gone by now.
+// undo removes the rule. Its files no longer exist then.
 func (l labels) undo(ctx context.Context) error {
 	record, err := host.ReadJSON[labelsRecord](l.m.Path(labelsUndo))
 	if err != nil || !record.Added {
@@ -128,7 +127,7 @@ func (l labels) undo(ctx context.Context) error {
 	}
 	if known {
 		if err := l.m.Run(ctx, "semanage", "fcontext", "--delete", "--equal", "/usr/bin", host.BinDir); err != nil {
-			return fmt.Errorf("take a file context away: %w", err)
+			return fmt.Errorf("remove a file context: %w", err)
 		}
 	}
 	return host.Remove(l.m.Path(labelsUndo))

@@ -16,24 +16,24 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// appliedFile holds the hash of the files that the running runtime was
-// started with, so that a cut between writing and restarting is noticed.
+// appliedFile has the hash of the files with which the runtime has started. It detects an
+// interruption between the write and the restart.
 const appliedFile = host.StateDir + "/runtime.applied"
 
-// runtimeUndo has the configuration that a package brought, in whose place ours comes.
+// runtimeUndo has the package's configuration that airgap replaces.
 const runtimeUndo = host.UndoDir + "/runtime.json"
 
-// Options are what the runtime's configuration depends on.
+// Options are the inputs of the runtime's configuration.
 type Options struct {
 	Runtime Config
-	Sandbox string   // image of every pod's sandbox
-	Pinned  []string // images that image garbage collection must leave alone: those a node needs to come back at all
-	Mirrors string   // file that says where images come from
+	Sandbox string   // sandbox image of pods
+	Pinned  []string // images that a node needs to start again; image garbage collection must not delete them
+	Mirrors string   // file with the registry mirrors
 	Facts   Facts
-	// Foreign gives the packages of a name that are installed and that airgap did not
-	// bring; not asked of an archive.
+	// Foreign returns the installed packages of a name that airgap did not install. It is not
+	// called for an archive.
 	Foreign func(ctx context.Context, name string) ([]string, error)
-	NVIDIA  bool // pods may name a handler "nvidia", which runs them by nvidia-container-runtime
+	NVIDIA  bool // adds the handler "nvidia", which runs pods with nvidia-container-runtime
 }
 
 // ServiceStep configures the runtime, starts it, and waits for its socket.
@@ -51,7 +51,7 @@ type service struct {
 	options Options
 }
 
-// files are the service's files by path.
+// files returns the service's files by path.
 func (s service) files() (map[string][]byte, error) {
 	e := s.options.Runtime.engine()
 	files, err := e.files(s.options)
@@ -62,7 +62,7 @@ func (s service) files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// hash is of all that a running runtime depends on.
+// hash covers all inputs of a running runtime.
 func (s service) hash(files map[string][]byte) ([]byte, error) {
 	e, r, hash := s.options.Runtime.engine(), s.options.Runtime, sha256.New()
 	fmt.Fprintf(hash, "%s\n%s\n", r.Version, r.RuncVersion)
@@ -74,7 +74,7 @@ func (s service) hash(files map[string][]byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		// One that was changed and put back may have been read in between.
+		// Includes the time: the runtime may have read the file between a change and its revert.
 		fmt.Fprintln(hash, info.Size(), info.ModTime().UnixNano())
 	}
 	return fmt.Appendf(nil, "%x\n", hash.Sum(nil)), nil
@@ -134,8 +134,8 @@ func (s service) start(ctx context.Context) error {
 	return host.WriteFile(s.m.Path(appliedFile), hash, 0o644)
 }
 
-// refuse stops before a runtime of somebody else's is touched. A package that was there
-// before airgap is such a one, whether anybody uses it or not: nobody can tell.
+// refuse returns an error if the runtime does not belong to airgap. This includes a package that was
+// installed before airgap, because airgap cannot know whether it is in use.
 func (s service) refuse(ctx context.Context, e engine) error {
 	if err := refuseForeignRuntime(s.m, e); err != nil {
 		return err
@@ -149,12 +149,12 @@ func (s service) refuse(ctx context.Context, e engine) error {
 	}
 	return &host.Failure{
 		What: "configure " + e.title,
-		Err:  fmt.Errorf("this host had %s before airgap came", strings.Join(foreign, ", ")),
-		Next: "remove the package, and Docker with it where it belongs to Docker, survey the host and make the bundle again; or use another host",
+		Err:  fmt.Errorf("%s was installed on this host before airgap", strings.Join(foreign, ", ")),
+		Next: "remove the package (and Docker, if the package belongs to it), run airgap survey and build the bundle again, or use another host",
 	}
 }
 
-// keepConfig writes down what ours is going to replace, once.
+// keepConfig saves the configuration that airgap replaces, once.
 func (s service) keepConfig(e engine) error {
 	if s.m.Recorded(runtimeUndo) || isOurs(s.m, e.config) {
 		return nil
@@ -166,9 +166,9 @@ func (s service) keepConfig(e engine) error {
 	return host.WriteJSON(s.m.Path(runtimeUndo), map[string]host.Kept{e.config: before})
 }
 
-// effective wants our settings in force: the site's drop-ins, and its overrides, come
-// after them. containerd 1.7 takes a drop-in's table of a plug-in instead of ours. A
-// driver that somebody else has set is overruled; other mirrors are theirs to take back.
+// effective checks that airgap's settings are effective: the site's drop-ins and overrides come
+// later, and in containerd 1.7 a drop-in replaces the whole table of a plugin. It overrides a
+// foreign cgroup driver. Foreign mirrors are an error that the operator must fix.
 func (s service) effective(ctx context.Context, e engine) error {
 	found, err := readEffective(ctx, s.m, e)
 	if err != nil {
@@ -176,27 +176,27 @@ func (s service) effective(ctx context.Context, e engine) error {
 	}
 	a := Agreement{Host: s.options.Facts.Driver, Runtime: found.Driver, Kubelet: s.options.Facts.Driver, Mirrors: found.Mirrors, engine: e}
 	if a.Mirrors != e.mirrors {
-		return &host.Failure{What: "configure " + e.title, Err: a.Err(), Next: "what a file of the site's in " + e.dropIns + " is to change belongs into runtime.overrides of airgap.yaml"}
+		return &host.Failure{What: "configure " + e.title, Err: a.Err(), Next: "move the settings of the site's files in " + e.dropIns + " to runtime.overrides in airgap.yaml"}
 	}
 	_, err = overrule(ctx, s.m, e, a.Host)
 	return err
 }
 
-// stop takes back whatever runtime of ours is there.
+// stop removes every runtime that airgap has installed.
 func (s service) stop(ctx context.Context) error {
 	for _, e := range engines() {
 		if err := stopEngine(ctx, s.m, e); err != nil {
 			return err
 		}
 	}
-	if err := putConfigBack(s.m); err != nil {
+	if err := restoreConfig(s.m); err != nil {
 		return err
 	}
 	return errors.Join(host.Remove(s.m.Path(runtimeUndo)), host.Remove(s.m.Path(appliedFile)))
 }
 
-// putConfigBack leaves a file alone that somebody has put in the place of ours since.
-func putConfigBack(m host.Machine) error {
+// restoreConfig restores the package's configuration, unless another file exists there now.
+func restoreConfig(m host.Machine) error {
 	before, err := host.ReadJSON[map[string]host.Kept](m.Path(runtimeUndo))
 	if err != nil {
 		return err
@@ -213,7 +213,7 @@ func putConfigBack(m host.Machine) error {
 }
 
 func stopEngine(ctx context.Context, m host.Machine, e engine) error {
-	// The unit may be all that was done: it need not have run.
+	// After an interrupted installation the unit may exist without ever having run.
 	unit := isOurs(m, e.unit)
 	if unit {
 		if err := m.Run(ctx, "systemctl", "disable", "--now", e.name); err != nil {
@@ -232,7 +232,7 @@ func stopEngine(ctx context.Context, m host.Machine, e engine) error {
 	return m.Run(ctx, "systemctl", "daemon-reload")
 }
 
-// answers reports whether somebody listens on the runtime's socket.
+// answers reports whether a program listens on the runtime's socket.
 func answers(ctx context.Context, m host.Machine, e engine) bool {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", m.Path(e.socket))
 	if err != nil {
@@ -247,7 +247,7 @@ func awaitSocket(ctx context.Context, m host.Machine, e engine, atMost time.Dura
 	for !answers(ctx, m, e) {
 		select {
 		case <-ctx.Done():
-			return errors.New("nobody listens on " + e.socket)
+			return errors.New("no program listens on " + e.socket)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -278,7 +278,7 @@ func (s service) plan(ctx context.Context) ([]string, error) {
 	return append(changes, units...), err
 }
 
-// planUnit is what enabling and restarting a unit changes.
+// planUnit lists the changes when a unit is enabled and restarted.
 func planUnit(ctx context.Context, m host.Machine, unit string) ([]string, error) {
 	enabled, err := m.UnitIs(ctx, "is-enabled", unit)
 	if err != nil {

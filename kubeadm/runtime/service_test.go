@@ -37,7 +37,7 @@ func withRuntime(t *testing.T, f *hosttest.Fake, m host.Machine, e engine) {
 		}
 		return nil, err
 	}
-	f.Answers[e.program()] = func(host.Cmd) ([]byte, error) { return os.ReadFile(m.Path(e.config)) } // what is in force is what we wrote
+	f.Answers[e.program()] = func(host.Cmd) ([]byte, error) { return os.ReadFile(m.Path(e.config)) } // the written file is effective
 	f.Answers["systemctl disable --now "+e.name] = func(host.Cmd) ([]byte, error) { stop(); return nil, nil }
 }
 
@@ -54,7 +54,7 @@ func TestRuntimeService(t *testing.T) {
 		t.Errorf("configuration:\n%s", got)
 	}
 
-	// A changed airgap.yaml: written, and the running one restarted.
+	// A changed airgap.yaml: the step writes the file and restarts the runtime.
 	changed := ServiceStep(m, options(t, labOverrides, Facts{Driver: Systemd}))
 	hosttest.MustHold(t, changed.Done, false)
 	if err := changed.Run(t.Context()); err != nil {
@@ -69,16 +69,17 @@ func TestRuntimeService(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f.Has(containerdConfig) || f.Has(containerd().unit) || answers(t.Context(), m, containerd()) {
-		t.Error("undo left something")
+		t.Error("files remain after the undo")
 	}
 	before := len(f.Calls)
 	if err := changed.Undo(t.Context()); err != nil || len(f.Calls) != before {
-		t.Errorf("a second undo did something: %v %v", err, f.Calls[before:])
+		t.Errorf("the second undo: got %v, ran %v", err, f.Calls[before:])
 	}
 }
 
-// A cut between writing the configuration and restarting must be noticed.
-func TestRuntimeServiceCutBeforeRestart(t *testing.T) {
+// TestRuntimeServiceInterrupted checks that Done detects an interruption between the write of the
+// configuration and the restart.
+func TestRuntimeServiceInterrupted(t *testing.T) {
 	f, m := hosttest.New(t)
 	withContainerd(t, f, m)
 	if err := ServiceStep(m, options(t, "", Facts{Driver: Systemd})).Run(t.Context()); err != nil {
@@ -93,7 +94,7 @@ func TestRuntimeServiceCutBeforeRestart(t *testing.T) {
 	hosttest.MustHold(t, changed.Done, false)
 }
 
-// TestDropInReplacesOurs is what containerd 1.7 makes of a drop-in for the same plug-in.
+// TestDropInReplacesOurs covers containerd 1.7, where a drop-in replaces the table of the plugin.
 func TestDropInReplacesOurs(t *testing.T) {
 	f, m := hosttest.New(t)
 	withContainerd(t, f, m)
@@ -104,7 +105,7 @@ func TestDropInReplacesOurs(t *testing.T) {
 	s := ServiceStep(m, options(t, "", Facts{Driver: Systemd}))
 	var failed *host.Failure
 	if err := s.Run(t.Context()); !errors.As(err, &failed) || !strings.Contains(failed.Error(), "containerd uses cgroupfs") ||
-		!strings.Contains(failed.Error(), `looks for registries in ""`) || !strings.Contains(failed.Next, "/etc/containerd/conf.d") {
+		!strings.Contains(failed.Error(), `reads registries from ""`) || !strings.Contains(failed.Next, "/etc/containerd/conf.d") {
 		t.Errorf("got %v", failed)
 	}
 	hosttest.MustHold(t, s.Done, false)
@@ -119,7 +120,7 @@ func TestRuntimeServiceExplains(t *testing.T) {
 	err := ServiceStep(m, options(t, "", Facts{Driver: Systemd})).Run(t.Context())
 	for _, words := range []string{"start containerd", "Job for containerd.service failed", "invalid plugin config"} {
 		if err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("got %v, want it to say %q", err, words)
+			t.Errorf("got %v, want %q", err, words)
 		}
 	}
 }

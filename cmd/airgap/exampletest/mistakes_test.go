@@ -28,7 +28,7 @@ func mistakes(t *testing.T, program string, u *upstream) {
 		"a missing chart": {"ha-rocky9", []string{"37.1.1", "37.1.99"}, 1,
 			[]string{"add-on traefik", "it has 37.1.1"}},
 		"a driver that does not exist": {"gpu-box", []string{"\npackages:\n", "\ngpu: {branch: 620, flavour: proprietary}\npackages:\n"}, 2,
-			[]string{"gpu1: no driver 620 (proprietary) drives all cards: NVIDIA Hopper"}},
+			[]string{"gpu1: no driver 620 (proprietary) supports all GPUs: NVIDIA Hopper"}},
 		"no compiler for the driver": {"gpu-box", []string{"9.6/AppStream", "9.6/BaseOS"}, 1,
 			[]string{"gcc", "kernel-devel-5.14.0-570.12.1.el9_6"}},
 		"a runtime that replaces the one of podman": {"rhel8-podman", []string{"source: archive", "source: package"}, 1,
@@ -48,7 +48,7 @@ func mistakes(t *testing.T, program string, u *upstream) {
 			[]string{"add-on gpu-operator: ClusterPolicy cluster-policy: driver.enabled is true", "to false: driver.enabled, toolkit.enabled, devicePlugin.enabled"}},
 		"another version of the Calico operator": {"gpu-box",
 			[]string{"\nimages:\n", "\nnetwork: {plugin: calico, calico: {form: operator, source: .}} # calico.yaml\nimages:\n"}, 1,
-			[]string{"network calico: calico.yaml is of Calico v3.31.7, expected v3.32.4", "set network.calico.version to v3.31.7"}},
+			[]string{"network calico: calico.yaml has Calico v3.31.7, expected v3.32.4", "set network.calico.version to v3.31.7"}},
 		"a password in the file": {company, []string{"passwordFile: artifactory.password", "password: " + password}, 2,
 			[]string{"inline credential"}},
 	} {

@@ -288,7 +288,7 @@ func renewalKilled(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 		if err := e.Killed(ctx, m, "airgap certs renew --all", soFar); err != nil {
 			return fmt.Errorf("killed when %s: %w", soFar, err)
 		}
-		if _, err := e.Must(ctx, m, []string{"goes on"}, "sh", "-c", "airgap certs renew 2>&1"); err != nil {
+		if _, err := e.Must(ctx, m, []string{"continue the interrupted renewal"}, "sh", "-c", "airgap certs renew 2>&1"); err != nil {
 			return fmt.Errorf("run after a kill when %s: %w", soFar, err)
 		}
 		if err := e.Script(ctx, m, "! test -e /var/lib/airgap/renewal.json"); err != nil {
@@ -368,7 +368,7 @@ func etcdCARotated(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 			return fmt.Errorf("killed when %s: %w", soFar, err)
 		}
 	}
-	r, err := e.Must(ctx, m, []string{"goes on", "this host does not trust the old one"}, "sh", "-c", rotate+" 2>&1")
+	r, err := e.Must(ctx, m, []string{"continue the interrupted rotation", "this host does not trust the old one"}, "sh", "-c", rotate+" 2>&1")
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func clusterCARotated(ctx context.Context, e *scenario.Env, first, worker lab.Ma
 	if err != nil {
 		return err
 	}
-	if err := r.Want("a join token during the rotation", 1, "the authority of cluster is being replaced", "rotate-ca --only cluster"); err != nil {
+	if err := r.Want("a join token during the rotation", 1, "a rotation of the CA of cluster is in progress", "rotate-ca --only cluster"); err != nil {
 		return err
 	}
 	if err := e.Script(ctx, worker, followRotation); err != nil {
@@ -57,7 +57,7 @@ func clusterCARotated(ctx context.Context, e *scenario.Env, first, worker lab.Ma
 	if err := killedAt(ctx, e, first, reached("issued"), "cmp -s /etc/kubernetes/pki/next/cluster.crt "+ClusterCA); err != nil {
 		return err
 	}
-	if r, err = e.Must(ctx, first, []string{"goes on", "this host does not trust the old one", "this workload also trusts the old one until its pods restart: pod/tools -n default"}, "sh", "-c", rotateCluster+" 2>&1"); err != nil {
+	if r, err = e.Must(ctx, first, []string{"continue the interrupted rotation", "this host does not trust the old one", "this workload also trusts the old one until its pods restart: pod/tools -n default"}, "sh", "-c", rotateCluster+" 2>&1"); err != nil {
 		return err
 	}
 	fmt.Fprintf(e.Log, "%srotated in %.1f s\n", r.Stdout, time.Since(began).Seconds())
@@ -189,7 +189,7 @@ func rotateCAOfThree(ctx context.Context, e *scenario.Env, machines []lab.Machin
 		return err
 	}
 	began := time.Now()
-	r, err := e.Must(ctx, first, []string{"goes on", "node2", "node3", "this host does not trust the old one"}, "sh", "-c", rotate+" 2>&1")
+	r, err := e.Must(ctx, first, []string{"continue the interrupted rotation", "node2", "node3", "this host does not trust the old one"}, "sh", "-c", rotate+" 2>&1")
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func wrongDriver(ctx context.Context, e *scenario.Env) error {
 	if err != nil {
 		return err
 	}
-	return e.Do(ctx, 2, []string{"node3: no driver 595 drives all cards: NVIDIA Volta 10de:1db6 wants proprietary 580 and earlier"},
+	return e.Do(ctx, 2, []string{"node3: no driver 595 supports all GPUs: NVIDIA Volta 10de:1db6 requires proprietary 580 and earlier"},
 		"bundle", "--plan", "--facts", e.Facts(), "-f", config)
 }
 
@@ -129,7 +129,7 @@ func joinAfterReboot(ctx context.Context, e *scenario.Env, first, m lab.Machine,
 	if err != nil {
 		return err
 	}
-	if err := r.Want("join while nouveau has the GPUs", 1, "nouveau has the GPUs", "reboot this host, then run the same command again"); err != nil {
+	if err := r.Want("join while nouveau has the GPUs", 1, "nouveau is in use", "reboot this host, then run the same command again"); err != nil {
 		return err
 	}
 	if err := errors.Join(m.Kill(ctx), m.Start(ctx)); err != nil {
@@ -198,7 +198,7 @@ func otherLibrary(ctx context.Context, e *scenario.Env, first, m lab.Machine) er
 	if err != nil {
 		return err
 	}
-	if err := r.Want("gpu status", 1, "of another version than the loaded kernel module"); err != nil {
+	if err := r.Want("gpu status", 1, "has another version than the loaded kernel module"); err != nil {
 		return err
 	}
 	if err := finds(ctx, e, first, "gpus", "node2", "of another version"); err != nil {

@@ -128,5 +128,5 @@ func serverFails(ctx context.Context, u *Upgrading) error {
 		return err
 	}
 	fmt.Fprint(u.E.Log, r.Stderr)
-	return r.Want("upgrade to an API server that does not start", 1, "kube-apiserver, which has ended, said last", "event-ttl", "roll back the upgrade: airgap rollback")
+	return r.Want("upgrade to an API server that does not start", 1, "kube-apiserver has exited; its last log lines", "event-ttl", "roll back the upgrade: airgap rollback")
 }

@@ -1,5 +1,5 @@
-// Package nvmltest gives tests the real helper airgap-nvml with a stub of
-// NVIDIA's library, which answers from a file (gpu/nvml/testdata/stub/nvml.c).
+// Package nvmltest provides the real helper airgap-nvml with a stub of NVIDIA's library for tests. The
+// stub returns values from a file (gpu/nvml/testdata/stub/nvml.c).
 package nvmltest
 
 import (
@@ -16,12 +16,12 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Built are the helper, as the Makefile builds it, and directories with stubs of
-// NVIDIA's library.
+// Built has the paths of the helper, built by the Makefile, and of directories with stubs of NVIDIA's
+// library.
 type Built struct{ Helper, Library, OldLibrary string }
 
-// Build makes all three. The test is skipped where gcc or make are missing; with
-// AIRGAP_REQUIRE_TOOLS=1 they have to be there.
+// Build builds the helper and the stubs. It skips the test if gcc or make are missing; with
+// AIRGAP_REQUIRE_TOOLS=1 the test fails then.
 func Build(t *testing.T) Built {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func Build(t *testing.T) Built {
 	return b
 }
 
-// BuildHelper makes the helper alone, under the same conditions.
+// BuildHelper builds only the helper, with the conditions of Build.
 func BuildHelper(t *testing.T) string {
 	t.Helper()
 	need(t, "gcc", "make")
@@ -64,7 +64,7 @@ func need(t *testing.T, programs ...string) {
 	}
 }
 
-// output is without its last newline.
+// output runs a command and returns its trimmed output.
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -77,17 +77,17 @@ func output(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Machine is this one with the helper at its place, a library, and files.
+// Machine is this machine with the built helper, a library and files.
 type Machine struct {
 	Built
 	Library string // directory of the library that the helper finds
 	Stub    string // path of the stub's answers
-	Files   fs.FS  // nil: this machine's
-	Log     string // what journalctl has of the kernel's
-	Boot    string // what dmesg has of it
+	Files   fs.FS  // nil: the files of this machine
+	Log     string // output of journalctl
+	Boot    string // output of dmesg
 }
 
-// FS is Files.
+// FS returns Files.
 func (m Machine) FS() fs.FS {
 	if m.Files != nil {
 		return m.Files
@@ -95,7 +95,7 @@ func (m Machine) FS() fs.FS {
 	return host.Local{}.FS()
 }
 
-// Run runs the built helper in the place of the installed one.
+// Run runs a command; the built helper replaces the installed one.
 func (m Machine) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 	switch cmd.Name {
 	case "journalctl":

@@ -24,12 +24,12 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// TestReplacementGoesOn cuts a replacement at each restart, and runs it again.
-// Whatever the moment, nobody meets a certificate that it does not trust.
-func TestReplacementGoesOn(t *testing.T) {
+// TestReplacementResumes interrupts a rotation at each restart, and runs it again. At no time does
+// a program receive a certificate that it does not trust.
+func TestReplacementResumes(t *testing.T) {
 	for name, restarts := range map[string]int{
 		"registry":    2 + 1 + 2,                 // trust on each host, signing, trust
-		"etcd":        2 + 3 + 2,                 // trust both, renewal, trust the new one; the manager and the scheduler stay
+		"etcd":        2 + 3 + 2,                 // trust both, renewal, trust the new one; the controller manager and the scheduler keep running
 		"front-proxy": 1 + 3 + 1,                 //
 		"cluster":     (3 + 2) + 3 + 2 + (3 + 2), // and both kubelets
 	} {
@@ -44,14 +44,14 @@ func TestReplacementGoesOn(t *testing.T) {
 				done, err := d.run(ctx, a)
 				kill()
 				if cut := at <= restarts; cut != (err != nil) {
-					t.Fatalf("cut at restart %d of %d: %v", at, d.restarts, err)
+					t.Fatalf("interrupted at restart %d of %d: %v", at, d.restarts, err)
 				}
 				if err != nil {
-					if err := RefuseAmidReplacement(d.c.m, "join"); err == nil || !strings.Contains(err.Error(), "the authority of "+name+" is being replaced") {
-						t.Errorf("amid it: %v", err)
+					if err := RefuseAmidReplacement(d.c.m, "join"); err == nil || !strings.Contains(err.Error(), "a rotation of the CA of "+name+" is in progress") {
+						t.Errorf("during the rotation: %v", err)
 					}
 					if done, err = d.run(t.Context(), a); err != nil || !done.Resumed {
-						t.Fatalf("cut at restart %d, again: %+v, %v", at, done, err)
+						t.Fatalf("interrupted at restart %d, second run: %+v, %v", at, done, err)
 					}
 				}
 				d.ended(a, old, done)
@@ -60,20 +60,20 @@ func TestReplacementGoesOn(t *testing.T) {
 	}
 }
 
-// ended wants the new authority alone, wherever one was.
+// ended checks that only the new CA remains, on all hosts and in the cluster.
 func (d *domain) ended(a Authority, old string, done Replaced) {
 	d.t.Helper()
 	d.allTrust()
 	fresh := d.c.f.Get(a.file)
 	if fresh == old || strings.Count(fresh, "BEGIN") != 1 {
-		d.t.Errorf("the authority is\n%s", fresh)
+		d.t.Errorf("got CA\n%s\nwant one new certificate", fresh)
 	}
 	d.c.readCA(a)
 	want := slices.Clone(a.leaves)
 	if a.nodes {
 		want = append(want, node.KubeletClientCert)
 		if d.w.Get(kube.ClusterCA) != fresh || d.rootCA != fresh {
-			d.t.Error("the worker or the pods trust something else")
+			d.t.Error("the worker or the pods trust another CA")
 		}
 		if left, err := unsigned(d.worker, []string{node.KubeletClientCert}, []byte(fresh)); err != nil || len(left) > 0 {
 			d.t.Errorf("the worker's kubelet: %v, %v", left, err)
@@ -83,18 +83,18 @@ func (d *domain) ended(a Authority, old string, done Replaced) {
 			d.t.Fatal(err)
 		}
 		if config, err := clientcmd.Load([]byte(info.Data["kubeconfig"])); err != nil || string(config.Clusters["c"].CertificateAuthorityData) != fresh {
-			d.t.Errorf("who joins is told something else: %v", err)
+			d.t.Errorf("%s has another CA: %v", clusterInfo, err)
 		}
 	}
 	if !slices.Equal(done.Files, want) {
 		d.t.Errorf("signed %v, want %v", done.Files, want)
 	}
 	if d.holds(d.published["client-ca-file"]+d.published["requestheader-client-ca-file"], old) {
-		d.t.Error("extension API servers are still told the old one")
+		d.t.Error("the old CA is still published for extension API servers")
 	}
 	for f, m := range map[*hosttest.Fake]host.Machine{d.c.f: d.c.m, d.w: d.worker} {
 		if f.Has(nextDir) || f.Has(RenewalFile) || f.Has(SuccessionFile) || RefuseAmidReplacement(m, "join") != nil {
-			d.t.Error("something is left on a host")
+			d.t.Error("files of the rotation remain on a host")
 		}
 	}
 	if got := d.c.f.Get(node.ManifestOf(node.ControllerManager)); got != managerManifest {
@@ -102,7 +102,7 @@ func (d *domain) ended(a Authority, old string, done Replaced) {
 	}
 	secrets, err := d.client.CoreV1().Secrets("kube-system").List(d.t.Context(), metav1.ListOptions{})
 	if err != nil || len(secrets.Items) != 1 || secrets.Items[0].Name != "bootstrap-token-others" {
-		d.t.Errorf("codes or minutes are left: %v, %v", secrets.Items, err)
+		d.t.Errorf("tokens or the rotation state remain: %v, %v", secrets.Items, err)
 	}
 	nodes, err := d.client.CoreV1().Nodes().List(d.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -115,18 +115,18 @@ func (d *domain) ended(a Authority, old string, done Replaced) {
 	}
 }
 
-// TestReplacementBegunAnew: a leader that is lost before the new authority signs is
-// forgotten with its key, and another authority is made.
-func TestReplacementBegunAnew(t *testing.T) {
+// TestReplacementAbandoned checks that another rotation can start after the leader and its new key
+// were lost before the new CA signed.
+func TestReplacementAbandoned(t *testing.T) {
 	d, a := newDomain(t), authorityOf("cluster")
 	old := d.c.f.Get(a.file)
 	ctx, kill := context.WithCancel(t.Context())
 	d.cut, d.kill = 5, kill // all of cp1 trust both
 	if _, err := d.run(ctx, a); err == nil {
-		t.Fatal("it was not cut")
+		t.Fatal("the interrupted rotation returned no error")
 	}
 	lost := d.c.f.Get(a.nextFile())
-	if err := errors.Join(forgetNext(d.c.m, a), exchange.Exchange{Client: d.client, Node: "cp1", Name: replacementName}.Close(t.Context())); err != nil {
+	if err := errors.Join(removeNext(d.c.m, a), exchange.Exchange{Client: d.client, Node: "cp1", Name: replacementName}.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	done, err := d.run(t.Context(), a)
@@ -134,17 +134,17 @@ func TestReplacementBegunAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d.ended(a, old, done); d.holds(d.c.f.Get(a.file), lost) {
-		t.Error("the lost one is trusted")
+		t.Error("hosts trust the lost CA")
 	}
 }
 
-// TestReplacementKeepsItsKey: the new key is nowhere in the cluster.
+// TestReplacementKeepsItsKey checks that the Secret does not have the new CA's key.
 func TestReplacementKeepsItsKey(t *testing.T) {
 	d, a := newDomain(t), authorityOf("etcd")
 	ctx, kill := context.WithCancel(t.Context())
 	d.cut, d.kill = 3, kill
 	if _, err := d.run(ctx, a); err == nil {
-		t.Fatal("it was not cut")
+		t.Fatal("the interrupted rotation returned no error")
 	}
 	s, err := d.client.CoreV1().Secrets("kube-system").Get(t.Context(), replacementName, metav1.GetOptions{})
 	if err != nil {
@@ -156,11 +156,11 @@ func TestReplacementKeepsItsKey(t *testing.T) {
 		}
 	}
 	if text := d.c.f.Get(a.nextKey()); !strings.Contains(text, "PRIVATE") {
-		t.Error("there was no key to be found")
+		t.Error("the key file has no key")
 	}
 }
 
-// TestReplacementRefused: nothing is changed.
+// TestReplacementRefused checks that a refused rotation changes nothing.
 func TestReplacementRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(d *domain, r *Replacement)
@@ -172,18 +172,18 @@ func TestReplacementRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "not ready: w2"},
-		"no key":           {func(d *domain, r *Replacement) { r.Machine = d.worker }, "nobody leads one"},
-		"nobody to follow": {func(_ *domain, r *Replacement) { r.Follow = true }, "nobody leads one"},
-		"another one is under way": {func(d *domain, _ *Replacement) {
+		"no key":    {func(d *domain, r *Replacement) { r.Machine = d.worker }, "no host leads a rotation"},
+		"no leader": {func(_ *domain, r *Replacement) { r.Follow = true }, "no host leads a rotation"},
+		"another rotation is in progress": {func(d *domain, _ *Replacement) {
 			x := exchange.Exchange{Client: d.client, Node: "cp2", Name: replacementName}
 			if _, err := x.Open(t.Context(), "x", map[string][]byte{authorityField: []byte("etcd")}); err != nil {
 				t.Fatal(err)
 			}
-		}, "cp2 leads the replacement of another one, of etcd"},
-		"another one was begun here": {func(d *domain, _ *Replacement) {
+		}, "cp2 leads the rotation of another CA, of etcd"},
+		"another rotation has started here": {func(d *domain, _ *Replacement) {
 			d.c.f.Put(t, SuccessionFile, `{"authority": "etcd"}`)
-		}, "the authority of etcd is being replaced"},
-		"an authority from elsewhere": {func(d *domain, _ *Replacement) {
+		}, "a rotation of the CA of etcd is in progress"},
+		"a CA without its key": {func(d *domain, _ *Replacement) {
 			if err := host.Remove(d.c.m.Path(node.PKIDir + "/ca.key")); err != nil {
 				t.Fatal(err)
 			}
@@ -196,21 +196,21 @@ func TestReplacementRefused(t *testing.T) {
 			old := d.c.f.Get(kube.ClusterCA)
 			_, err := r.Run(t.Context())
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("it said %v", err)
+				t.Errorf("got %v, want %q", err, c.want)
 			}
 			if d.c.f.Get(kube.ClusterCA) != old || d.c.f.Has(nextDir) || d.restarts > 0 {
-				t.Error("something is changed")
+				t.Error("the host has changed")
 			}
 			if _, err := d.client.CoreV1().Secrets("kube-system").Get(t.Context(), "bootstrap-token-abcdef", metav1.GetOptions{}); err != nil {
-				t.Errorf("codes are revoked: %v", err)
+				t.Errorf("the join token is revoked: %v", err)
 			}
 		})
 	}
 }
 
-// TestPodsAreStartedAnew: those that read the authority once are waited for, those of
-// kubeadm and airgap are started by themselves.
-func TestPodsAreStartedAnew(t *testing.T) {
+// TestPodRestarts checks that the rotation waits for pods that read the CA once, and that it
+// restarts the pods of kubeadm and airgap itself.
+func TestPodRestarts(t *testing.T) {
 	since := time.Now().Truncate(time.Second)
 	before, after := metav1.NewTime(since.Add(-time.Hour)), metav1.NewTime(since.Add(time.Second))
 	pod := func(namespace, name, kind, owner string, created metav1.Time, volume bool) *corev1.Pod {
@@ -227,7 +227,7 @@ func TestPodsAreStartedAnew(t *testing.T) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: created}}}}
 		return p
 	}
-	started := pod("shop", "early-1", "StatefulSet", "new", before, true) // by a clock that is behind, or in the second of the restart
+	started := pod("shop", "early-1", "StatefulSet", "new", before, true) // created by a slow clock, or in the second of the restart
 	started.Annotations = map[string]string{kube.RestartedAt: since.UTC().Format(time.RFC3339)}
 	longAgo := pod("shop", "web-2", "StatefulSet", "web", before, true)
 	longAgo.Annotations = map[string]string{kube.RestartedAt: before.UTC().Format(time.RFC3339)}
@@ -269,11 +269,11 @@ func TestPodsAreStartedAnew(t *testing.T) {
 	}
 	client.ClearActions()
 	if _, err := old[0].RestartIf(t.Context(), client, since, true); err != nil || slices.ContainsFunc(client.Actions(), func(a clienttesting.Action) bool { return a.GetVerb() == "patch" }) {
-		t.Errorf("it was started twice: %v, %v", client.Actions(), err)
+		t.Errorf("a second restart: %v, %v", client.Actions(), err)
 	}
 }
 
-// TestEmbed leaves what an administrator has added to a kubeconfig.
+// TestEmbed checks that embed does not change clusters that an administrator has added.
 func TestEmbed(t *testing.T) {
 	f, m := hosttest.New(t)
 	ours, theirs, fresh := newCA(t), newCA(t), newCA(t)
@@ -290,7 +290,7 @@ func TestEmbed(t *testing.T) {
 		t.Errorf("%s\n%v", f.Get(kube.AdminConf), err)
 	}
 	if f.Get("/etc/kubernetes/other.conf") != other {
-		t.Error("another cluster's file is changed")
+		t.Error("another cluster's kubeconfig has changed")
 	}
 }
 
