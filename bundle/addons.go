@@ -191,7 +191,7 @@ func (w *world) place(need wanted, objects []workload.Object) ([]workload.Object
 			w.objects[key] = placed{o, need.what}
 			kept = append(kept, o)
 		case reflect.DeepEqual(other.Object.Object, o.Object):
-		case other.of == need.what && workload.Foreruns(other.Object, o):
+		case other.of == need.what && workload.Precedes(other.Object, o):
 			at := slices.IndexFunc(kept, func(k workload.Object) bool { return k.Unstructured == other.Unstructured })
 			w.objects[key], kept[at] = placed{o, need.what}, o
 		default:

@@ -34,7 +34,7 @@ func shopUpstream(t *testing.T) *upstream {
 	for _, image := range []string{"till:1", "till:2", "prepare:1", "plugin:1", "extra:1"} {
 		u.push(t, bundletest.Image{Name: "quay.io/shop/" + image, Held: bundletest.RandomImage(t, 500, 1, "amd64")})
 	}
-	archive := charttest.Archive(t, "till", charttest.Till())
+	archive := charttest.Archive(t, "till", charttest.Checkout())
 	u.offer(archive, sha(archive))
 	u.pushChart(t, archive)
 	return u
@@ -158,10 +158,10 @@ func TestAddonOfRegistry(t *testing.T) {
 	first, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
 	locked := first.Lock.Addons[0].Chart
-	if locked.SHA256 != sha(charttest.Archive(t, "till", charttest.Till())) || locked.Digest == "sha256:"+locked.SHA256 {
+	if locked.SHA256 != sha(charttest.Archive(t, "till", charttest.Checkout())) || locked.Digest == "sha256:"+locked.SHA256 {
 		t.Errorf("the chart is %+v", locked)
 	}
-	files := charttest.Till()
+	files := charttest.Checkout()
 	files["values.yaml"] = strings.Replace(files["values.yaml"], "'1'", "'2'", 1)
 	files["templates/prepare.yaml"], files["charts/drawer/values.yaml"] = "", "coins: 1\n"
 	files["templates/till.yaml"] = strings.Replace(files["templates/till.yaml"], "prepare:{{ .Values.image.tag }}", "prepare:1", 1)
@@ -189,7 +189,7 @@ func TestAddonLocked(t *testing.T) {
 	first, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
 	request.Locked = &bundle.Locked{Lock: first.Lock}
-	files := charttest.Till()
+	files := charttest.Checkout()
 	files["README.md"] = "new\n"
 	archive := charttest.Archive(t, "till", files)
 	u.offer(archive, sha(archive))
@@ -198,7 +198,7 @@ func TestAddonLocked(t *testing.T) {
 	request.Locked.Update = []string{"cash"}
 	_, err = bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
-	u.offer(charttest.Archive(t, "till", charttest.Till()), "")
+	u.offer(charttest.Archive(t, "till", charttest.Checkout()), "")
 	u.files["web.example/extra.yaml"] = []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: t}\n")
 	request.Locked.Update = nil
 	_, err = bundle.NewPlan(background, u.client(t), request, ui.Discard())
@@ -254,7 +254,7 @@ func TestAddonsThatDoNotResolve(t *testing.T) {
 
 func TestChartDigestDiffers(t *testing.T) {
 	u := shopUpstream(t)
-	u.offer(charttest.Archive(t, "till", charttest.Till()), strings.Repeat("0", 64))
+	u.offer(charttest.Archive(t, "till", charttest.Checkout()), strings.Repeat("0", 64))
 	_, err := bundle.NewPlan(background, u.client(t), shopRequest(t, u), ui.Discard())
 	wantParts(t, err, "till-1.2.3.tgz: SHA-256 is ", ", but 0000")
 }
@@ -262,7 +262,7 @@ func TestChartDigestDiffers(t *testing.T) {
 // TestChartOtherThanNamed: the archive contains another chart than requested.
 func TestChartOtherThanNamed(t *testing.T) {
 	u := shopUpstream(t)
-	files := charttest.Till()
+	files := charttest.Checkout()
 	files["Chart.yaml"] = "apiVersion: v2\nname: trap\nversion: 1.2.3\n"
 	archive := charttest.Archive(t, "till", files)
 	u.offer(archive, sha(archive))
@@ -291,7 +291,7 @@ func TestChartBlobDiffers(t *testing.T) {
 func TestAddonDirectory(t *testing.T) {
 	u := shopUpstream(t)
 	request := shopRequest(t, u)
-	files := charttest.Till()
+	files := charttest.Checkout()
 	request.Addons[0].Chart = &bundle.ChartNeed{Path: charttest.Directory(t, files)}
 	first, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)

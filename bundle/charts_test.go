@@ -43,7 +43,7 @@ func (u *upstream) manifestOf(t *testing.T, archive []byte) string {
 // TestIndexLeadsToRegistry: the index of a repository refers to charts at oci://, as
 // Bitnami's index does.
 func TestIndexLeadsToRegistry(t *testing.T) {
-	archive := charttest.Archive(t, "till", charttest.Till())
+	archive := charttest.Archive(t, "till", charttest.Checkout())
 	for name, tc := range map[string]struct{ digest, url, complaint string }{
 		"with a tag":             {sha(archive), "oci://ghcr.io/shop/charts/till:1.2.3", ""},
 		"with tag and digest":    {sha(archive), "oci://ghcr.io/shop/charts/till:1.2.3@MANIFEST", ""},
@@ -76,7 +76,7 @@ func TestIndexLeadsToRegistry(t *testing.T) {
 // TestIndexMovesToRegistry: an archive or digest in the lock stays valid.
 func TestIndexMovesToRegistry(t *testing.T) {
 	u := shopUpstream(t)
-	archive := charttest.Archive(t, "till", charttest.Till())
+	archive := charttest.Archive(t, "till", charttest.Checkout())
 	request := shopRequest(t, u)
 	first, err := bundle.NewPlan(background, u.client(t), request, ui.Discard())
 	must(t, err)
@@ -88,7 +88,7 @@ func TestIndexMovesToRegistry(t *testing.T) {
 	if got := second.Lock.Addons[0].Chart; got.SHA256 != sha(archive) || got.Digest != manifest {
 		t.Errorf("locked: %+v", got)
 	}
-	files := charttest.Till()
+	files := charttest.Checkout()
 	files["README.md"] = "new\n"
 	u.pushChart(t, charttest.Archive(t, "till", files))
 	request.Locked = &bundle.Locked{Lock: second.Lock}
@@ -177,7 +177,7 @@ func TestPagesInsteadOfMetadata(t *testing.T) {
 // TestWarnings: the bundle contains files that Helm and kubectl tolerate, with a warning.
 func TestWarnings(t *testing.T) {
 	u := shopUpstream(t)
-	files := charttest.Till()
+	files := charttest.Checkout()
 	files["templates/twice.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\ndata:\n  a: b\n  a: c\n"
 	archive := charttest.Archive(t, "till", files)
 	u.offer(archive, sha(archive))
@@ -217,9 +217,9 @@ func TestKindsOfOtherAddons(t *testing.T) {
 		"templates/c.yaml":       account + "  labels: {for: good}\n",
 		"templates/account.yaml": account + "  annotations: {helm.sh/hook: pre-install, helm.sh/hook-delete-policy: hook-succeeded}\n",
 	})
-	second := charttest.Directory(t, map[string]string{"Chart.yaml": "apiVersion: v2\nname: second\nversion: 1.0.0\n", "crds/a.yaml": charttest.Till()["crds/shops.yaml"]})
+	second := charttest.Directory(t, map[string]string{"Chart.yaml": "apiVersion: v2\nname: second\nversion: 1.0.0\n", "crds/a.yaml": charttest.Checkout()["crds/shops.yaml"]})
 	request.Dir, request.KubeVersion = charttest.Directory(t, map[string]string{
-		"own.yaml": strings.NewReplacer("shops.example.com", "owns.own.example", "example.com", "own.example", "Shop", "Own", "shop", "own").Replace(charttest.Till()["crds/shops.yaml"]),
+		"own.yaml": strings.NewReplacer("shops.example.com", "owns.own.example", "example.com", "own.example", "Shop", "Own", "shop", "own").Replace(charttest.Checkout()["crds/shops.yaml"]),
 	}), "1.36.3"
 	request.Addons = []bundle.AddonNeed{
 		{Name: "first", Namespace: "first", Chart: &bundle.ChartNeed{Path: first}},

@@ -96,7 +96,7 @@ func TestAMountedStickThatLies(t *testing.T) {
 		if data, err := readRunfile(b, (*bundle.Content).Open); err != nil || !bytes.Equal(data, big) {
 			t.Fatalf("%d bytes, %v", len(data), err)
 		}
-		if _, err := b.Vouched("INSTALL.txt"); err != nil {
+		if _, err := b.Attested("INSTALL.txt"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -104,7 +104,7 @@ func TestAMountedStickThatLies(t *testing.T) {
 	if data, err := readRunfile(b, (*bundle.Content).Open); !errors.Is(err, bundle.ErrDamaged) || len(data) > 0 {
 		t.Errorf("content: %d bytes, %v", len(data), err)
 	}
-	if data, err := b.Vouched("INSTALL.txt"); !errors.Is(err, bundle.ErrDamaged) || len(data) > 0 {
+	if data, err := b.Attested("INSTALL.txt"); !errors.Is(err, bundle.ErrDamaged) || len(data) > 0 {
 		t.Errorf("INSTALL.txt: %q, %v", data, err)
 	}
 	to := t.TempDir()

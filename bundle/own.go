@@ -44,8 +44,8 @@ func (b *Bundle) Own(name string) (*Own, error) {
 	return own, nil
 }
 
-// Vouched reads a whole file in the bundle's directory with verification, at most 512 MB.
-func (b *Bundle) Vouched(name string) ([]byte, error) {
+// Attested reads a whole file in the bundle's directory with verification, at most 512 MB.
+func (b *Bundle) Attested(name string) ([]byte, error) {
 	own, err := b.Own(name)
 	if err != nil {
 		return nil, err

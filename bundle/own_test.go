@@ -32,7 +32,7 @@ func TestOwnFiles(t *testing.T) {
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s: %d bytes, want the %d of the directory", name, len(got), len(want))
 		}
-		if got, err := b.Vouched(name); err != nil || !bytes.Equal(got, want) {
+		if got, err := b.Attested(name); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s with Vouched: %d bytes, %v", name, len(got), err)
 		}
 	}
@@ -51,14 +51,14 @@ func TestExchangedFilesAreRefused(t *testing.T) {
 	b := f.Open(t)
 	before := map[string][]byte{}
 	for _, name := range b.Names() {
-		data, err := b.Vouched(name)
+		data, err := b.Attested(name)
 		must(t, err)
 		before[name] = data
 		path := filepath.Join(f.Dir, name)
 		must(t, os.WriteFile(path, bytes.Repeat([]byte("x"), len(data)), 0o644)) // the same inode and size
 	}
 	for _, name := range b.Names() {
-		data, err := b.Vouched(name)
+		data, err := b.Attested(name)
 		if strings.HasPrefix(name, bundle.SumsName) {
 			if err != nil || !bytes.Equal(data, before[name]) {
 				t.Errorf("%s: %q, %v", name, data, err)
@@ -128,7 +128,7 @@ func wantsRefusal(t *testing.T, kind, name string, f *bundletest.Fixture, open *
 	again, err := bundle.Open(f.Dir, &f.Key.PublicKey)
 	if err == nil { // a hard link or a sparse file: only the content is wrong
 		defer again.Close()
-		_, err = again.Vouched(name)
+		_, err = again.Attested(name)
 	}
 	if err == nil || !strings.Contains(err.Error(), name) && !errors.Is(err, bundle.ErrSignature) {
 		t.Errorf("open with %s: %v", name, err)
@@ -136,7 +136,7 @@ func wantsRefusal(t *testing.T, kind, name string, f *bundletest.Fixture, open *
 	if strings.HasPrefix(kind, "a ") && !strings.Contains(err.Error(), name+": it is "+kind) {
 		t.Errorf("open with %s: %v, want %s in the error", name, err, kind)
 	}
-	if err := open.VerifyBeside(); !strings.Contains(name, "bundle.tar.") && !strings.HasPrefix(name, bundle.SumsName) && (err == nil || !strings.Contains(err.Error(), name)) {
+	if err := open.VerifySideFiles(); !strings.Contains(name, "bundle.tar.") && !strings.HasPrefix(name, bundle.SumsName) && (err == nil || !strings.Contains(err.Error(), name)) {
 		t.Errorf("verify with %s: %v", name, err)
 	}
 }
@@ -164,9 +164,9 @@ func TestEachReadIsVerified(t *testing.T) {
 			n, err := c.ReadAt(p, 1<<20-50)
 			return p[:n], err
 		},
-		"part":        func() ([]byte, error) { return b.Vouched("bundle.tar.001") },
-		"public key":  func() ([]byte, error) { return b.Vouched(bundle.PublicKeyName) },
-		"INSTALL.txt": func() ([]byte, error) { return b.Vouched("INSTALL.txt") },
+		"part":        func() ([]byte, error) { return b.Attested("bundle.tar.001") },
+		"public key":  func() ([]byte, error) { return b.Attested(bundle.PublicKeyName) },
+		"INSTALL.txt": func() ([]byte, error) { return b.Attested("INSTALL.txt") },
 	}
 	right := map[string][]byte{}
 	for name, read := range read {
@@ -205,7 +205,7 @@ func TestEveryLieIsDetected(t *testing.T) {
 				if data, err := readRunfile(b, (*bundle.Content).Open); err == nil && !bytes.Equal(data, big) || err != nil && !bytes.HasPrefix(big, data) {
 					t.Errorf("every %d: wrong bytes, %v", every, err)
 				}
-				if data, err := b.Vouched("INSTALL.txt"); err == nil && !strings.HasPrefix(string(data), "rpm --import") {
+				if data, err := b.Attested("INSTALL.txt"); err == nil && !strings.HasPrefix(string(data), "rpm --import") {
 					t.Errorf("every %d: INSTALL.txt is %q", every, data)
 				}
 			}
@@ -248,7 +248,7 @@ func TestVouch(t *testing.T) {
 		"hello": "", "hell": "is 1 bytes too short", "hellO": "SHA-256 does not match the signed value", "hello!": "more than 5 bytes", "": "is 5 bytes too short",
 	} {
 		var got bytes.Buffer
-		_, err := io.CopyBuffer(&got, struct{ io.Reader }{bundle.Vouch(io.NopCloser(strings.NewReader(text)), want)}, make([]byte, 2))
+		_, err := io.CopyBuffer(&got, struct{ io.Reader }{bundle.Attest(io.NopCloser(strings.NewReader(text)), want)}, make([]byte, 2))
 		if says == "" && (err != nil || got.String() != text) || says != "" && (err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), want.Path)) {
 			t.Errorf("%q: %q, %v, want %q", text, got.String(), err, says)
 		}

@@ -24,7 +24,7 @@ const maxDamage = 10
 func (b *Bundle) Verify(ctx context.Context, progress ui.Progress) error {
 	task := progress.Task("verify", b.chunks.size, true)
 	beside := make(chan error, 1)
-	go func() { beside <- b.VerifyBeside() }()
+	go func() { beside <- b.VerifySideFiles() }()
 	parts := b.verifyChunks(ctx, task)
 	err := errors.Join(<-beside, parts)
 	task.End(err)
@@ -116,8 +116,8 @@ func (b *Bundle) otherFiles() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(b.sums)), func(name string) bool { return parts[name] })
 }
 
-// VerifyBeside reports every damaged file next to the parts.
-func (b *Bundle) VerifyBeside() error {
+// VerifySideFiles reports every damaged file next to the parts.
+func (b *Bundle) VerifySideFiles() error {
 	var bad []error
 	for _, name := range b.otherFiles() {
 		sum, err := hashFile(b.source, name, maxBeside)

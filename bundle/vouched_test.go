@@ -17,16 +17,16 @@ func TestVouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if _, err := b.Vouched(bundle.IndexName); err != nil {
+	if _, err := b.Attested(bundle.IndexName); err != nil {
 		t.Error(err)
 	}
-	if _, err := b.Vouched("nobody.rpm"); err == nil {
+	if _, err := b.Attested("nobody.rpm"); err == nil {
 		t.Error("an unsigned file was accepted")
 	}
 	if err := os.WriteFile(filepath.Join(f.Dir, bundle.IndexName), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Vouched(bundle.IndexName); !errors.Is(err, bundle.ErrDamaged) {
+	if _, err := b.Attested(bundle.IndexName); !errors.Is(err, bundle.ErrDamaged) {
 		t.Errorf("a replaced file: %v", err)
 	}
 }

@@ -94,8 +94,8 @@ func TestNewerMetadataKeepsTheBytes(t *testing.T) {
 
 // TestChartLosesItsDigest: an index without a digest is accepted only if the lock has none.
 func TestChartLosesItsDigest(t *testing.T) {
-	archive := charttest.Archive(t, "till", charttest.Till())
-	next := charttest.Till()
+	archive := charttest.Archive(t, "till", charttest.Checkout())
+	next := charttest.Checkout()
 	next["Chart.yaml"] = strings.Replace(next["Chart.yaml"], "version: 1.2.3", "version: 1.2.4", 1)
 	newer := charttest.Archive(t, "till", next)
 	images := bundletest.StandardImages(t)

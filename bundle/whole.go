@@ -11,11 +11,11 @@ import (
 
 // Open returns a reader that returns the last bytes only if the whole file has the
 // signed SHA-256.
-func (f *Content) Open() io.ReadCloser { return Vouch(io.NopCloser(f.Reader()), f.entry.held()) }
+func (f *Content) Open() io.ReadCloser { return Attest(io.NopCloser(f.Reader()), f.entry.held()) }
 
-// Vouch is Content.Open for a file of the signed index from another source, such as the
+// Attest is Content.Open for a file of the signed index from another source, such as the
 // registry of another host.
-func Vouch(r io.ReadCloser, want Held) io.ReadCloser {
+func Attest(r io.ReadCloser, want Held) io.ReadCloser {
 	return &vouched{ReadCloser: r, want: want, left: want.Size, sum: sha256.New()}
 }
 

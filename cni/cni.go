@@ -53,8 +53,8 @@ func Objects(config Config, cluster Cluster, fetched []*unstructured.Unstructure
 	return objects, refuseIPIP(objects)
 }
 
-// Leaves returns the host artifacts of all plugins, because a reset cannot always know the plugin of the host.
-func Leaves() Traces {
+// AllTraces returns the host artifacts of all plugins, because a reset cannot always know the plugin of the host.
+func AllTraces() Traces {
 	var all Traces
 	for _, p := range plugins() {
 		all = all.and(p.traces())
@@ -73,9 +73,9 @@ func Ports(config Config) []Port { return config.plugin().ports(config.settled()
 // "DaemonSet NAMESPACE/NAME".
 func System(config Config) (namespaces, workloads []string) { return config.plugin().system(config) }
 
-// Known returns configurations of all plugins, one for each possible set of workloads, otherwise with
+// AllConfigs returns configurations of all plugins, one for each possible set of workloads, otherwise with
 // defaults.
-func Known() []Config {
+func AllConfigs() []Config {
 	var all []Config
 	for _, p := range plugins() {
 		all = append(all, p.forms()...)

@@ -35,7 +35,7 @@ func (c *container) setEnv(name, value string) {
 	}
 	v := c.variable(name)
 	if v == nil {
-		c.fail(&ShapeError{c.title, fmt.Sprintf("variable %s in container %s", name, c.name)})
+		c.fail(&StructureError{c.title, fmt.Sprintf("variable %s in container %s", name, c.name)})
 		return
 	}
 	delete(v, "valueFrom")
@@ -76,7 +76,7 @@ func (c *container) dropProbeArgument(probe string, spellings ...string) {
 		return slices.Contains(spellings, word)
 	})
 	if len(left) == len(command) {
-		c.fail(&ShapeError{c.title, fmt.Sprintf("%s in the %s of container %s", spellings[0], probe, c.name)})
+		c.fail(&StructureError{c.title, fmt.Sprintf("%s in the %s of container %s", spellings[0], probe, c.name)})
 		return
 	}
 	exec["command"] = left
@@ -97,6 +97,6 @@ func (p *patched) container(o *unstructured.Unstructured, name string) *containe
 			return c
 		}
 	}
-	p.fail(&ShapeError{c.title, "container " + name})
+	p.fail(&StructureError{c.title, "container " + name})
 	return c
 }

@@ -30,7 +30,7 @@ func (p *patched) kind(name string) kind {
 			}
 		}
 	}
-	p.fail(&ShapeError{Object: definitionKind + " of " + name})
+	p.fail(&StructureError{Object: definitionKind + " of " + name})
 	return kind{name: name}
 }
 
@@ -58,7 +58,7 @@ func (k kind) declares(path ...string) bool {
 func (p *patched) require(k kind, fields map[string]any, path ...string) {
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if at := append(slices.Clone(path), key); p.err == nil && !k.declares(at...) {
-			p.fail(&ShapeError{definitionKind + " of " + k.name, strings.ReplaceAll(strings.Join(at, "."), ".[]", "[]")})
+			p.fail(&StructureError{definitionKind + " of " + k.name, strings.ReplaceAll(strings.Join(at, "."), ".[]", "[]")})
 		}
 	}
 }

@@ -30,7 +30,7 @@ func refuseOther(ctx context.Context, api *rest.Config, config Config) error {
 		return fmt.Errorf("look for other pod networks: %w", err)
 	}
 	_, own := System(config)
-	for _, other := range Known() {
+	for _, other := range AllConfigs() {
 		_, workloads := System(other)
 		for _, w := range workloads {
 			if slices.Contains(there, w) && !slices.Contains(own, w) {

@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ShapeError means that upstream's objects do not have a part that airgap must patch. Without this error
+// StructureError means that upstream's objects do not have a part that airgap must patch. Without this error
 // a patch without effect would be noticed only when packets are lost.
-type ShapeError struct {
+type StructureError struct {
 	Object string // "DaemonSet kube-system/calico-node"; only the kind if no object has it
 	Field  string // "" if the object itself is missing
 }
 
-func (e *ShapeError) Error() string {
+func (e *StructureError) Error() string {
 	what := e.Object + " does not exist"
 	if e.Field != "" {
 		what = e.Object + " has no " + e.Field
@@ -43,7 +43,7 @@ func (p *patched) one(kind, namespace, name string) *unstructured.Unstructured {
 			return o
 		}
 	}
-	p.fail(&ShapeError{Object: kind + " " + namespace + "/" + name})
+	p.fail(&StructureError{Object: kind + " " + namespace + "/" + name})
 	return &unstructured.Unstructured{Object: map[string]any{}}
 }
 
@@ -53,7 +53,7 @@ func (p *patched) set(o *unstructured.Unstructured, value string, path ...string
 		return
 	}
 	if _, found, err := unstructured.NestedString(o.Object, path...); !found || err != nil {
-		p.fail(&ShapeError{titleOf(o), strings.Join(path, ".")})
+		p.fail(&StructureError{titleOf(o), strings.Join(path, ".")})
 		return
 	}
 	p.fail(unstructured.SetNestedField(o.Object, value, path...))

@@ -54,7 +54,7 @@ func TestChangedUpstream(t *testing.T) {
 			n.config.Default()
 			fetched, _ := upstream.Fetch(t, n.config, n.cluster())
 			_, err := cni.Objects(n.config, n.cluster(), fetched)
-			shape, is := errors.AsType[*cni.ShapeError](err)
+			shape, is := errors.AsType[*cni.StructureError](err)
 			if !is || shape.Object != tc.object || shape.Field != tc.field || !strings.Contains(err.Error(), "choose a version") {
 				t.Errorf("got %v, want %q of %q", err, tc.field, tc.object)
 			}
@@ -108,7 +108,7 @@ func TestChangedChart(t *testing.T) {
 		"no agent":        {without("DaemonSet", "cilium"), "DaemonSet kube-system/cilium", ""},
 	} {
 		_, err := cni.Objects(n.config, n.cluster(), tc.fetched)
-		if shape, is := errors.AsType[*cni.ShapeError](err); !is || shape.Object != tc.object || shape.Field != tc.field {
+		if shape, is := errors.AsType[*cni.StructureError](err); !is || shape.Object != tc.object || shape.Field != tc.field {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -238,7 +238,7 @@ func wantImages(t *testing.T, config cni.Config, objects []*unstructured.Unstruc
 // wantPlaces checks that reset, firewall and NetworkManager know the plugin's links and ports.
 func wantPlaces(t *testing.T, config cni.Config) {
 	t.Helper()
-	leaves := cni.Leaves()
+	leaves := cni.AllTraces()
 	links := cni.Links(config)
 	if len(links) == 0 || len(leaves.Paths) == 0 || len(leaves.Chains) == 0 || len(leaves.Dirs) == 0 {
 		t.Errorf("links %v, traces %+v", links, leaves)

@@ -24,23 +24,23 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("%s has %s, expected %s: %s", e.What, e.Found, e.Want, e.Set)
 }
 
-// Stated is the file with the version of the source in airgap.yaml. It is empty if airgap fetches by
+// VersionFile is the file with the version of the source in airgap.yaml. It is empty if airgap fetches by
 // version.
-type Stated struct {
+type VersionFile struct {
 	Manifest string // https URL, or path relative to airgap.yaml
 	Chart    string // path relative to airgap.yaml
 }
 
 // SourceOf returns the file that CheckSource needs before planning, because a directory or a chart may
 // have any version.
-func SourceOf(c Config) Stated {
+func SourceOf(c Config) VersionFile {
 	switch {
 	case c.Plugin == Calico && c.Calico.Source != "" && c.Calico.Form == OperatorForm:
-		return Stated{Manifest: below(c.Calico.Source, "calico.yaml")}
+		return VersionFile{Manifest: below(c.Calico.Source, "calico.yaml")}
 	case c.Plugin == Cilium && c.Cilium.Source != "" && !strings.Contains(c.Cilium.Source, "://"):
-		return Stated{Chart: c.Cilium.Source}
+		return VersionFile{Chart: c.Cilium.Source}
 	}
-	return Stated{}
+	return VersionFile{}
 }
 
 // CheckSource compares the file of Stated with airgap.yaml. objects are those of the manifest, nil if it

@@ -33,8 +33,8 @@ const (
 	Korean  Language = "ko"
 )
 
-// Languages returns all languages.
-func Languages() []Language { return []Language{English, Korean} }
+// AllLanguages returns all languages.
+func AllLanguages() []Language { return []Language{English, Korean} }
 
 // File returns the name of the documentation file on the USB drive.
 func (l Language) File() string {
@@ -64,9 +64,9 @@ type Page struct {
 // Name returns the path without its suffix, which is the argument of airgap docs.
 func (p Page) Name() string { return strings.TrimSuffix(p.Path, ".md") }
 
-// Book is the documentation in a language: all pages that are reachable from the index, in reading
+// Documentation is the documentation in a language: all pages that are reachable from the index, in reading
 // order.
-type Book struct {
+type Documentation struct {
 	Language Language
 	Pages    []Page
 	source   fs.FS
@@ -74,13 +74,13 @@ type Book struct {
 
 // Read reads the documentation in a language. It returns an error for a link to a missing page or a
 // page without a heading, which are bugs.
-func Read(language Language) (*Book, error) { return read(files, language) }
+func Read(language Language) (*Documentation, error) { return read(files, language) }
 
-func read(source fs.FS, language Language) (*Book, error) {
-	if !slices.Contains(Languages(), language) {
+func read(source fs.FS, language Language) (*Documentation, error) {
+	if !slices.Contains(AllLanguages(), language) {
 		return nil, fmt.Errorf("read the pages: unknown language %q, want en or ko", language)
 	}
-	b := &Book{Language: language, source: source}
+	b := &Documentation{Language: language, source: source}
 	if err := b.add(language.index()); err != nil {
 		return nil, fmt.Errorf("read the pages: %w", err)
 	}
@@ -89,7 +89,7 @@ func read(source fs.FS, language Language) (*Book, error) {
 }
 
 // add appends a page, and then the pages that it links to and that are not in the book yet.
-func (b *Book) add(file string) error {
+func (b *Documentation) add(file string) error {
 	if _, exists := b.at(file); exists {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (b *Book) add(file string) error {
 // arrange sorts the pages in reading order. The pages that the index links to are the chapters, in
 // that order. The pages in the directory checks are after checks.md. Pages without a chapter are at
 // the end.
-func (b *Book) arrange() {
+func (b *Documentation) arrange() {
 	chapters := map[string]int{b.Pages[0].Name(): 0}
 	for _, link := range linksOf([]byte(b.Pages[0].Text)) {
 		to, _, internal := b.target(b.Pages[0].Path, link)
@@ -148,7 +148,7 @@ func (b *Book) arrange() {
 
 // target returns the page and the anchor of a link in a page. It is internal if the destination is
 // a page of the book, not a URL or another file.
-func (b *Book) target(from, link string) (page, part string, internal bool) {
+func (b *Documentation) target(from, link string) (page, part string, internal bool) {
 	to, part, _ := strings.Cut(link, "#")
 	if to == "" {
 		return from, part, true
@@ -167,8 +167,8 @@ func (b *Book) target(from, link string) (page, part string, internal bool) {
 }
 
 // otherBook returns the other language if a link leads to its index.
-func (b *Book) otherBook(from, link string) (Language, bool) {
-	for _, l := range Languages() {
+func (b *Documentation) otherBook(from, link string) (Language, bool) {
+	for _, l := range AllLanguages() {
 		if l != b.Language && path.Join(path.Dir(from), link) == l.index() {
 			return l, true
 		}
@@ -177,7 +177,7 @@ func (b *Book) otherBook(from, link string) (Language, bool) {
 }
 
 // prefer returns the path of a page in the book's language, if it exists, or file.
-func (b *Book) prefer(file string) string {
+func (b *Documentation) prefer(file string) string {
 	if b.Language == English {
 		return file
 	}
@@ -188,7 +188,7 @@ func (b *Book) prefer(file string) string {
 	return file
 }
 
-func (b *Book) at(file string) (Page, bool) {
+func (b *Documentation) at(file string) (Page, bool) {
 	i := slices.IndexFunc(b.Pages, func(p Page) bool { return p.Path == file })
 	if i < 0 {
 		return Page{}, false
@@ -204,7 +204,7 @@ var ErrNoPage = errors.New("no such page")
 // a rule of verify. After the pages, Find returns the sections with the name in their heading: a
 // section of airgap.yaml, an exit code, an error code. If it finds neither, it returns the rows of
 // tables that start with the name: a field of airgap.yaml.
-func (b *Book) Find(name string) ([]Page, error) {
+func (b *Documentation) Find(name string) ([]Page, error) {
 	found := append(b.pages(name), b.parts(name, Page.headed)...)
 	if len(found) == 0 {
 		found = b.parts(name, Page.rows)
@@ -215,7 +215,7 @@ func (b *Book) Find(name string) ([]Page, error) {
 	return found, nil
 }
 
-func (b *Book) parts(name string, of func(Page, string) []Page) []Page {
+func (b *Documentation) parts(name string, of func(Page, string) []Page) []Page {
 	var found []Page
 	for _, p := range b.Pages {
 		found = append(found, of(p, name)...)
@@ -223,7 +223,7 @@ func (b *Book) parts(name string, of func(Page, string) []Page) []Page {
 	return found
 }
 
-func (b *Book) pages(name string) []Page {
+func (b *Documentation) pages(name string) []Page {
 	name = strings.TrimSuffix(strings.ReplaceAll(name, " ", "-"), ".md")
 	var found []Page
 	for _, p := range b.Pages {

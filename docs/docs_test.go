@@ -36,7 +36,7 @@ func TestBooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, book := range []struct {
-		b     *Book
+		b     *Documentation
 		pages string
 		has   []string
 	}{
@@ -100,13 +100,13 @@ func TestBookOfBadPages(t *testing.T) {
 
 // TestFind: Find accepts the whole name, the last element, spaces and the suffix.
 func TestFind(t *testing.T) {
-	b := &Book{Pages: []Page{{Path: "checks/preflight/packages.md"}, {Path: "checks/verify/packages.md"}, {Path: "commands/airgap-certs-renew.md"}}}
+	b := &Documentation{Pages: []Page{{Path: "checks/preflight/packages.md"}, {Path: "checks/verify/packages.md"}, {Path: "commands/airgap-certs-renew.md"}}}
 	for name, want := range map[string]int{"packages": 2, "checks/verify/packages": 1, "airgap certs renew": 1, "airgap-certs-renew.md": 1} {
 		if found, err := b.Find(name); err != nil || len(found) != want {
 			t.Errorf("%s: got %d pages, %v, want %d", name, len(found), err, want)
 		}
 	}
-	korean := &Book{Language: Korean, Pages: []Page{{Path: "ko/checks/preflight/packages.md"}, {Path: "ko/checks/verify/packages.md"}}}
+	korean := &Documentation{Language: Korean, Pages: []Page{{Path: "ko/checks/preflight/packages.md"}, {Path: "ko/checks/verify/packages.md"}}}
 	for name, want := range map[string]int{"packages": 2, "checks/verify/packages": 1, "ko/checks/verify/packages": 1} {
 		if found, err := korean.Find(name); err != nil || len(found) != want {
 			t.Errorf("%s, in Korean: got %d pages, %v, want %d", name, len(found), err, want)
@@ -144,7 +144,7 @@ func TestFill(t *testing.T) {
 
 // TestFindSections: if no page has the name, Find returns a section or rows of tables.
 func TestFindSections(t *testing.T) {
-	b := &Book{Pages: []Page{
+	b := &Documentation{Pages: []Page{
 		{Path: "codes.md", Title: "Codes", Text: "# Codes\n\n## What to do\n\n### `3`: preflight failed\n\nFix it.\n\n#### Why\n\nSo.\n\n### `DENIED`, `UNSUPPORTED`\n\nNo.\n\n## After\n\nEnd.\n"},
 		{
 			Path:  "fields.md",

@@ -34,7 +34,7 @@ type rendered struct {
 
 // HTML writes all pages as one HTML page with internal links, embedded pictures and no script. The
 // same book and version give the same bytes.
-func (b *Book) HTML(w io.Writer, version string) error {
+func (b *Documentation) HTML(w io.Writer, version string) error {
 	t, err := template.New("book").Parse(bookTemplate)
 	if err != nil {
 		return err
@@ -51,17 +51,17 @@ func (b *Book) HTML(w io.Writer, version string) error {
 }
 
 // WriteFile writes HTML to a file.
-func (b *Book) WriteFile(file, version string) error {
+func (b *Documentation) WriteFile(file, version string) error {
 	if err := host.Write(file, 0o644, func(w io.Writer) error { return b.HTML(w, version) }); err != nil {
 		return fmt.Errorf("write the documentation: %w", err)
 	}
 	return nil
 }
 
-// HTMLBooks returns the HTML page of each language. version is the version of airgap on the pages.
-func HTMLBooks(version string) (map[Language][]byte, error) {
+// HTMLFiles returns the HTML page of each language. version is the version of airgap on the pages.
+func HTMLFiles(version string) (map[Language][]byte, error) {
 	books := map[Language][]byte{}
-	for _, language := range Languages() {
+	for _, language := range AllLanguages() {
 		b, err := Read(language)
 		if err != nil {
 			return nil, err
@@ -91,7 +91,7 @@ func contents(pages []rendered) []rendered {
 	return tree
 }
 
-func (b *Book) render(p Page) (template.HTML, error) {
+func (b *Documentation) render(p Page) (template.HTML, error) {
 	source := []byte(p.Text)
 	ctx := parser.NewContext(parser.WithIDs(&anchors{page: p.Name()}))
 	doc := markdown().Parser().Parse(text.NewReader(source), parser.WithContext(ctx))
@@ -128,7 +128,7 @@ func (b *Book) render(p Page) (template.HTML, error) {
 }
 
 // picture returns an SVG file as a data URL.
-func (b *Book) picture(from, link string) (string, error) {
+func (b *Documentation) picture(from, link string) (string, error) {
 	svg, err := fs.ReadFile(b.source, path.Join(path.Dir(from), link))
 	if err != nil {
 		return "", fmt.Errorf("read picture %s: %w", link, err)

@@ -69,7 +69,7 @@ func synonyms() [][]string {
 
 // Search returns the sections with all the words of the query, best first, at most mostHits. A
 // synonym counts as the word. It returns none for a query without a letter or a digit.
-func (b *Book) Search(query string) []Hit {
+func (b *Documentation) Search(query string) []Hit {
 	terms := termsOf(query)
 	if len(terms) == 0 {
 		return nil

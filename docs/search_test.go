@@ -43,7 +43,7 @@ func TestSearchFindsThePage(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	b := &Book{Pages: []Page{
+	b := &Documentation{Pages: []Page{
 		{Path: "a.md", Title: "Disks", Text: "# Disks\n\nA first line.\n\n## Size\n\nThe disk is [too small](x.md).\n"},
 		{Path: "b.md", Title: "Support", Text: "# Support\n\n| Port | For |\n|---|---|\n| 22 | ssh |\n"},
 	}}

@@ -14,9 +14,9 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-// Spoken returns the language of the environment's locale, or English if the documentation does not
+// EnvLanguage returns the language of the environment's locale, or English if the documentation does not
 // have it.
-func Spoken(getenv func(string) string) Language {
+func EnvLanguage(getenv func(string) string) Language {
 	locale := getenv("LANG")
 	for _, name := range []string{"LC_MESSAGES", "LC_ALL"} {
 		if value := getenv(name); value != "" {
@@ -24,7 +24,7 @@ func Spoken(getenv func(string) string) Language {
 		}
 	}
 	language := Language(locale[:strings.IndexAny(locale+".", "_.@")])
-	if slices.Contains(Languages(), language) {
+	if slices.Contains(AllLanguages(), language) {
 		return language
 	}
 	return English
@@ -58,7 +58,7 @@ func Serve(ctx context.Context, first Language, version, listen string, at func(
 
 // serveBooks returns the handler for the file of each language, and for the language first at /.
 func serveBooks(first Language, version string) (http.Handler, error) {
-	books, err := HTMLBooks(version)
+	books, err := HTMLFiles(version)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func TestSpoken(t *testing.T) {
 		{"", "C.UTF-8", "ko_KR.UTF-8"}:      English,
 	} {
 		env := map[string]string{"LC_ALL": of[0], "LC_MESSAGES": of[1], "LANG": of[2]}
-		if got := Spoken(func(name string) string { return env[name] }); got != want {
+		if got := EnvLanguage(func(name string) string { return env[name] }); got != want {
 			t.Errorf("%v: got %s, want %s", env, got, want)
 		}
 	}

@@ -92,8 +92,8 @@ func (d description) write(ctx context.Context) error {
 	}
 	err := d.complete()
 	if f, is := errors.AsType[*Failure](err); is {
-		f.Said = d.kernelMessages(ctx) // a loaded driver may reject a GPU
-		f.Next = cmp.Or(hintFor(f.Said), f.Next)
+		f.Log = d.kernelMessages(ctx) // a loaded driver may reject a GPU
+		f.Next = cmp.Or(hintFor(f.Log), f.Next)
 	}
 	return err
 }
@@ -109,7 +109,7 @@ func (s Setup) dropDescription() error {
 
 // complete returns nil if the description has as many GPUs as the PCI bus.
 func (d description) complete() error {
-	cards, err := d.FreeCards()
+	cards, err := d.FreeGPUs()
 	if err != nil {
 		return err
 	}

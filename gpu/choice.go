@@ -15,8 +15,8 @@ const (
 	Proprietary Flavour = "proprietary"
 )
 
-// Wish is the driver that a site requests. Choose selects the values that are zero.
-type Wish struct {
+// Request is the driver that a site requests. Choose selects the values that are zero.
+type Request struct {
 	Branch  int // 580
 	Flavour Flavour
 }
@@ -36,7 +36,7 @@ func (c Choice) String() string { return fmt.Sprintf("%d (%s)", c.Branch, c.Flav
 // the drivers that each GPU requires.
 //
 // some is false if the host has no GPU for containers.
-func Choose(devices []Device, w Wish) (c Choice, some bool, err error) {
+func Choose(devices []Device, w Request) (c Choice, some bool, err error) {
 	var cards []Device
 	for _, d := range devices {
 		if d.Kind == GPU && d.Reserved() == "" {
@@ -57,7 +57,7 @@ func Choose(devices []Device, w Wish) (c Choice, some bool, err error) {
 	return Choice{}, true, w.refusal(cards)
 }
 
-func (w Wish) branches() []int {
+func (w Request) branches() []int {
 	if w.Branch != 0 {
 		return []int{w.Branch}
 	}
@@ -84,7 +84,7 @@ func rank(b Branch) int {
 	return slices.Index([]string{longTerm, production, newFeature}, b.Kind)
 }
 
-func (w Wish) flavours() []Flavour {
+func (w Request) flavours() []Flavour {
 	if w.Flavour != "" {
 		return []Flavour{w.Flavour}
 	}
@@ -100,7 +100,7 @@ func (c Choice) drives(d Device) bool {
 }
 
 // refusal lists each GPU model once, with the drivers that support it.
-func (w Wish) refusal(cards []Device) error {
+func (w Request) refusal(cards []Device) error {
 	var wants []string
 	for _, d := range cards {
 		want := fmt.Sprintf("%s requires %s (%s)", d, d.generation().Modules(), d.generation().Source)
@@ -109,14 +109,14 @@ func (w Wish) refusal(cards []Device) error {
 		}
 	}
 	wished := "no branch and flavour"
-	if w != (Wish{}) {
+	if w != (Request{}) {
 		wished = "no driver " + strings.TrimSpace(w.String())
 	}
 	return fmt.Errorf("%s supports all GPUs: %s", wished, strings.Join(wants, "; "))
 }
 
 // String returns the requested values: "595 (proprietary)", "595", "(open)".
-func (w Wish) String() string {
+func (w Request) String() string {
 	switch {
 	case w.Flavour == "":
 		return fmt.Sprint(w.Branch)

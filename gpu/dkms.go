@@ -91,9 +91,9 @@ func (d dkms) explainBuild(ctx context.Context, kernel string, err error) error 
 	log := logs[len(logs)-1]
 	text, readErr := fs.ReadFile(d.Host.FS(), log)
 	if readErr != nil && !errors.Is(readErr, fs.ErrNotExist) {
-		f.Said = fmt.Sprintf("/%s: %v", log, readErr)
+		f.Log = fmt.Sprintf("/%s: %v", log, readErr)
 		return f
 	}
-	f.Said = "/" + log + " ends with:\n" + lastLines(string(text), 12)
+	f.Log = "/" + log + " ends with:\n" + lastLines(string(text), 12)
 	return f
 }

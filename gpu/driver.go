@@ -45,9 +45,9 @@ func (d Driver) String() string {
 	return d.Version + " (proprietary)"
 }
 
-// Wanted returns the drivers that a device requires, and the source of this rule. It returns "" if
+// Required returns the drivers that a device requires, and the source of this rule. It returns "" if
 // this driver supports the device or if the device is not in the table.
-func (d Driver) Wanted(device Device) (want, source string) {
+func (d Driver) Required(device Device) (want, source string) {
 	for _, g := range Generations() {
 		if !slices.Contains(g.Architectures, device.Architecture) {
 			continue

@@ -38,7 +38,7 @@ func TestLoadedDriver(t *testing.T) {
 			t.Fatal(err)
 		}
 		cards := gpu.Detect([]host.PCIDevice{{Vendor: "10de", Device: tt.card, Class: "030200"}})
-		want, source := d.Wanted(cards[0])
+		want, source := d.Required(cards[0])
 		if want != tt.want || (want == "") != (source == "") {
 			t.Errorf("%s with driver %s: got %q (%s), want %q", cards[0], d, want, source, tt.want)
 		}

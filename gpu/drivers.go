@@ -67,20 +67,20 @@ func Generations() []Generation {
 	}
 }
 
-// generation returns the generation of a GPU. For a GPU that is not in the table it uses TakenFor.
+// generation returns the generation of a GPU. For a GPU that is not in the table it uses AssumedArchitecture.
 func (d Device) generation() Generation {
 	if g, is := generationOf(d.Architecture); is {
 		return g
 	}
-	g, _ := generationOf(d.TakenFor()) // TakenFor is always in the table
+	g, _ := generationOf(d.AssumedArchitecture()) // AssumedArchitecture is always in the table
 	g.Source = "not in the table, by its number; " + g.Source
 	return g
 }
 
-// TakenFor returns the assumed architecture of a GPU that is not in the table; "" if it is. NVIDIA
+// AssumedArchitecture returns the assumed architecture of a GPU that is not in the table; "" if it is. NVIDIA
 // assigns increasing device IDs, so it is the architecture of the last range below the GPU's ID, or
 // the oldest one.
-func (d Device) TakenFor() Architecture {
+func (d Device) AssumedArchitecture() Architecture {
 	if d.Kind != GPU || d.Architecture != "" {
 		return ""
 	}
@@ -138,9 +138,9 @@ func Listed(branch int) bool {
 	return branch > all[len(all)-1].Number || slices.ContainsFunc(all, func(b Branch) bool { return b.Number == branch })
 }
 
-// Ended returns the last month with fixes of a branch without support; "" for a supported branch or
+// EndOfSupport returns the last month with fixes of a branch without support; "" for a supported branch or
 // one that is not in the table.
-func Ended(branch int, now time.Time) string {
+func EndOfSupport(branch int, now time.Time) string {
 	for _, b := range Branches() {
 		if b.Number == branch && b.Ends < now.Format("2006-01") {
 			return b.Ends

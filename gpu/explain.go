@@ -20,14 +20,14 @@ func (s Setup) explainModule(ctx context.Context, module string, err error) erro
 		return missing
 	}
 	said := s.kernelMessages(ctx)
-	return &Failure{What: "load kernel module " + module, Err: err, Said: said, Next: cmp.Or(hintFor(err.Error()+said), "read the kernel log: dmesg")}
+	return &Failure{What: "load kernel module " + module, Err: err, Log: said, Next: cmp.Or(hintFor(err.Error()+said), "read the kernel log: dmesg")}
 }
 
 // NotLoaded adds the kernel's messages since the boot and a hint to err, the error for a module that
 // is not loaded. It adds nothing if the process may not read the kernel log.
 func (s Setup) NotLoaded(ctx context.Context, what string, err error) error {
 	said := s.kernelMessages(ctx)
-	return &Failure{What: what, Err: err, Said: said, Next: hintFor(said)}
+	return &Failure{What: what, Err: err, Log: said, Next: hintFor(said)}
 }
 
 // kernelMessages returns the messages of the kernel log about the driver; "" for none.
@@ -58,7 +58,7 @@ func (s Setup) noModule(ctx context.Context) error {
 		Next: "boot a kernel that has it, or build a new bundle with kernel-devel-" + running + " or a precompiled module for it",
 	}
 	if status, err := s.Host.Run(ctx, host.Cmd{Name: "dkms", Args: []string{"status"}}); err == nil {
-		f.Said = strings.TrimSpace("dkms status: " + strings.TrimSpace(string(status)))
+		f.Log = strings.TrimSpace("dkms status: " + strings.TrimSpace(string(status)))
 	}
 	return f
 }

@@ -4,14 +4,14 @@ package gpu
 type Failure struct {
 	What string // verb and object: "load NVIDIA's kernel module"
 	Err  error
-	Said string // the last lines of a related log, or ""
+	Log  string // the last lines of a related log, or ""
 	Next string // the hint, or ""
 }
 
 func (f *Failure) Error() string {
 	text := f.What + ": " + f.Err.Error()
-	if f.Said != "" {
-		text += "\n" + f.Said
+	if f.Log != "" {
+		text += "\n" + f.Log
 	}
 	return text
 }

@@ -79,7 +79,7 @@ func TestMachines(t *testing.T) {
 
 // TestSharedOut checks that a GPU with virtual functions is not for containers and needs no driver.
 func TestSharedOut(t *testing.T) {
-	for name, want := range map[string]error{"a40-vgpu": gpu.ErrNoCard, "a100-sriov": nil} {
+	for name, want := range map[string]error{"a40-vgpu": gpu.ErrNoGPU, "a100-sriov": nil} {
 		devices, err := host.PCIDevices(tree(t, name), gpu.Vendor)
 		if err != nil {
 			t.Fatal(err)

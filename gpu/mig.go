@@ -32,7 +32,7 @@ type MIG struct {
 
 // Divided is the current division of a GPU.
 type Divided struct {
-	Card     string   // index and name of the GPU: "0 (NVIDIA H200)"
+	GPU      string   // index and name of the GPU: "0 (NVIDIA H200)"
 	On       bool     // its MIG mode
 	Profiles []string // profiles of its instances, in any order: "1g.10gb"
 }
@@ -92,7 +92,7 @@ func (m MIG) plan(ctx context.Context) ([]string, error) {
 	cards, err := m.Cards(ctx)
 	var changes []string
 	for _, d := range m.others(cards) {
-		changes = append(changes, "divide GPU "+d.Card+" into "+strings.Join(m.Profiles, ", "))
+		changes = append(changes, "divide GPU "+d.GPU+" into "+strings.Join(m.Profiles, ", "))
 	}
 	return changes, err
 }
@@ -151,7 +151,7 @@ func (m MIG) on(ctx context.Context, cards []Divided) ([]Divided, error) {
 		return nil, err
 	}
 	if i := slices.IndexFunc(cards, off); i >= 0 {
-		return nil, &RebootError{Why: "GPU " + cards[i].Card + " enables MIG at its next reset"}
+		return nil, &RebootError{Why: "GPU " + cards[i].GPU + " enables MIG at its next reset"}
 	}
 	return cards, nil
 }
@@ -216,7 +216,7 @@ func (m MIG) undivide(ctx context.Context) error {
 			return err
 		}
 		if i := slices.IndexFunc(cards, func(d Divided) bool { return d.On }); i >= 0 {
-			return &RebootError{Why: "GPU " + cards[i].Card + " disables MIG at its next reset"}
+			return &RebootError{Why: "GPU " + cards[i].GPU + " disables MIG at its next reset"}
 		}
 	}
 	return host.Remove(m.path(migUndo))

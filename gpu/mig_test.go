@@ -12,7 +12,7 @@ import (
 func withMIG(t *testing.T, profiles ...string) (*machine, MIG, []Divided) {
 	m, s := newMachine(t)
 	m.put(t, driverFile, open580)
-	cards := []Divided{{Card: "0 (NVIDIA H200)"}, {Card: "1 (NVIDIA H200)"}}
+	cards := []Divided{{GPU: "0 (NVIDIA H200)"}, {GPU: "1 (NVIDIA H200)"}}
 	m.does("nvidia-smi -mig 1", func() { cards[0].On, cards[1].On = true, true })
 	m.does("nvidia-smi -mig 0", func() { cards[0].On, cards[1].On = false, false })
 	m.does("nvidia-smi mig -dgi", func() { cards[0].Profiles, cards[1].Profiles = nil, nil })

@@ -35,8 +35,8 @@ const Module = "nvidia-driver"
 // toolkit contains nvidia-ctk, nvidia-cdi-hook and nvidia-container-runtime.
 const toolkit = "nvidia-container-toolkit-base"
 
-// ErrNoCard means that a server has no GPU for containers.
-var ErrNoCard = errors.New("its PCI bus has no GPU for containers")
+// ErrNoGPU means that a server has no GPU for containers.
+var ErrNoGPU = errors.New("its PCI bus has no GPU for containers")
 
 // Plan returns the driver and the packages that the server needs. The names are those of NVIDIA's
 // repositories for Enterprise Linux, compute-only (NVIDIA: driver installation guide, Red Hat
@@ -58,7 +58,7 @@ func (c Config) Plan(s Server) (Plan, error) {
 		return Plan{}, err
 	}
 	if !some {
-		return Plan{}, ErrNoCard
+		return Plan{}, ErrNoGPU
 	}
 	p := Plan{Choice: choice, Packages: []string{toolkit}}
 	if c.Source != Runfile {
@@ -99,7 +99,7 @@ func (c Config) Version(p Plan) string {
 // Choose returns the driver for a host's GPUs that matches the section; some is false if the host has
 // no GPU for containers.
 func (c Config) Choose(devices []Device) (choice Choice, some bool, err error) {
-	w := Wish{Branch: c.Branch, Flavour: c.Flavour}
+	w := Request{Branch: c.Branch, Flavour: c.Flavour}
 	if c.Source == Runfile {
 		w.Branch = c.installerBranch()
 	}

@@ -56,7 +56,7 @@ func loaded(pci []host.PCIDevice, text string) (found, want string, err error) {
 		if d.Kind != GPU || d.Reserved() != "" {
 			continue
 		}
-		if drivers, source := driver.Wanted(d); drivers != "" {
+		if drivers, source := driver.Required(d); drivers != "" {
 			return fmt.Sprintf("driver %s with %s", driver, d), fmt.Sprintf("%s (%s)", drivers, source), nil
 		}
 	}

@@ -259,10 +259,10 @@ func (r runfile) explain(ctx context.Context, what string, err error) error {
 	for _, log := range []string{runfileLog, "/var/lib/dkms/nvidia/" + r.Version + "/build/make.log"} {
 		text, err := fs.ReadFile(r.Host.FS(), strings.TrimPrefix(log, "/"))
 		if err == nil {
-			f.Said += log + " ends with:\n" + lastLines(string(text), 12) + "\n"
+			f.Log += log + " ends with:\n" + lastLines(string(text), 12) + "\n"
 		}
 	}
-	f.Said = strings.TrimSpace(f.Said)
+	f.Log = strings.TrimSpace(f.Log)
 	return f
 }
 

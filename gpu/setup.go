@@ -57,8 +57,8 @@ func (s Setup) unitIs(ctx context.Context, question, unit string) (bool, error) 
 	return true, nil
 }
 
-// FreeCards returns the GPUs on the PCI bus that containers can use.
-func (s Setup) FreeCards() ([]Device, error) {
+// FreeGPUs returns the GPUs on the PCI bus that containers can use.
+func (s Setup) FreeGPUs() ([]Device, error) {
 	found, err := host.PCIDevices(s.Host.FS(), Vendor)
 	if err != nil {
 		return nil, err

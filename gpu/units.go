@@ -62,7 +62,7 @@ func (s Setup) explainUnit(ctx context.Context, name string, err error) error {
 	}
 	said, journal := s.Host.Run(ctx, host.Cmd{Name: "journalctl", Args: []string{"-u", name, "-n", "8", "--no-pager", "-o", "cat"}})
 	if journal == nil && len(said) > 0 {
-		f.Said = "last log lines of " + name + ":\n" + lastLines(string(said), 8)
+		f.Log = "last log lines of " + name + ":\n" + lastLines(string(said), 8)
 	}
 	return f
 }

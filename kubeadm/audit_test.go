@@ -88,11 +88,11 @@ func TestAPIServerFiles(t *testing.T) {
 	f, m := newFake(t)
 	c := section(t, `{version: 1.36.3, audit: {policy: {rules: [{level: Request}]}}}`)
 	s := APIServerFiles(m, c)
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if got := f.Get(auditPolicyFile); got != "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Request\n" {
 		t.Errorf("got this file for the site's policy:\n%s", got)
 	}
@@ -108,5 +108,5 @@ func TestAPIServerFiles(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil || f.Has(leave.AuditDir) || f.Has(auditPolicyFile) {
 		t.Errorf("without a log: got %v and audit files %v, want none", err, f.Has(leave.AuditDir) || f.Has(auditPolicyFile))
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 }

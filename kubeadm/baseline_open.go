@@ -1,17 +1,17 @@
 package kubeadm
 
-// Open is a recommendation of the Benchmark that the baseline does not follow.
-type Open struct {
+// Exception is a recommendation of the Benchmark that the baseline does not follow.
+type Exception struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
 	Why   string `json:"why"`
 	How   string `json:"how,omitempty"` // setting with which a site can follow it; "" for none
 }
 
-// LeftOpen returns the recommendations that a cluster does not follow unless the site
+// Exceptions returns the recommendations that a cluster does not follow unless the site
 // configures it.
-func LeftOpen() []Open {
-	return []Open{
+func Exceptions() []Exception {
+	return []Exception{
 		{"1.1.9", "Mode 0600 for /var/lib/cni/networks", "the plugin host-local sets the mode of these files; each contains only the ID of a container", ""},
 		{"1.1.12", "etcd's data belongs to etcd:etcd", "kubeadm runs etcd as root in its pod, and the host has no such user; only root can enter the directory", ""},
 		{"1.2.1", "--anonymous-auth=false", "a host that joins with a token has no credentials yet, and probes have none; the API server refuses all their other requests (authentication-config, above)", ""},

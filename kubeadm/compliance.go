@@ -212,8 +212,8 @@ func lookup(fields map[string]any, path []string) any {
 	return value
 }
 
-// Wanted describes the expected value in words.
-func (c Control) Wanted() string {
+// Expected describes the expected value in words.
+func (c Control) Expected() string {
 	if mode, is := c.Want.(fs.FileMode); is {
 		return fmt.Sprintf("at most %04o, owned by root", mode)
 	}

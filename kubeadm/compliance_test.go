@@ -115,7 +115,7 @@ func TestCompliance(t *testing.T) {
 	for _, finding := range all {
 		root := os.Geteuid() == 0 || finding.Part != Files
 		if root && finding.State != Holds && finding.State != Elsewhere || finding.Part != Files && finding.State == Elsewhere {
-			t.Errorf("%s %s: %s, found %q, want %s", finding.Part, finding.Name, finding.State, finding.Found, finding.Wanted())
+			t.Errorf("%s %s: %s, found %q, want %s", finding.Part, finding.Name, finding.State, finding.Found, finding.Expected())
 		}
 	}
 }
@@ -262,10 +262,10 @@ func TestCompliancePage(t *testing.T) {
 		if control.Setting != "" {
 			setting = "; `" + control.Setting + "`"
 		}
-		fmt.Fprintf(&page, "| %s | %s | `%s` | %s | %s | %s%s |\n", control.ID, control.Part, control.Name, wraps.Replace(control.Wanted()), control.By, control.Why, setting)
+		fmt.Fprintf(&page, "| %s | %s | `%s` | %s | %s | %s%s |\n", control.ID, control.Part, control.Name, wraps.Replace(control.Expected()), control.By, control.Why, setting)
 	}
 	page.WriteString(openPage)
-	for _, o := range LeftOpen() {
+	for _, o := range Exceptions() {
 		how := o.How
 		if how == "" {
 			how = "-"

@@ -32,9 +32,9 @@ type Overrides struct {
 	Timeouts             map[string]string `yaml:"timeouts,omitempty" json:"timeouts,omitempty" jsonschema_description:"kubeadm's timeouts for slow machines, for example kubeletHealthCheck: 10m."`
 }
 
-// Within returns the networks of the cluster and the host of its endpoint. Traffic to them must
+// NoProxyHosts returns the networks of the cluster and the host of its endpoint. Traffic to them must
 // not use a proxy.
-func (c Config) Within() []string {
+func (c Config) NoProxyHosts() []string {
 	within := []string{c.PodSubnet, c.ServiceSubnet}
 	if endpoint, _, err := net.SplitHostPort(c.ControlPlaneEndpoint); err == nil {
 		within = append(within, endpoint)

@@ -43,9 +43,9 @@ func (m Machine) noteConfigured(c Config, n Node) error {
 	return host.WriteJSON(m.Path(leave.ConfiguredFile), now)
 }
 
-// Behind describes a difference between a joined host and the configuration that only an upgrade
+// UpgradeNeeded describes a difference between a joined host and the configuration that only an upgrade
 // can apply; "" without a difference, or if the host has not joined.
-func (m Machine) Behind(ctx context.Context, c Config, n Node) (string, error) {
+func (m Machine) UpgradeNeeded(ctx context.Context, c Config, n Node) (string, error) {
 	s, err := node.StateOf(m.Machine)
 	if err != nil || s != node.Ended {
 		return "", err

@@ -45,12 +45,12 @@ func TestNoForwarding(t *testing.T) {
 	f.Put(t, kube.ClusterCA, a.CA())
 	f.Put(t, kube.AdminConf, a.Kubeconfig(m.Path(kube.ClusterCA)))
 	s := NoForwarding(m)
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	a.Conflicts, a.Theirs = 1, "bank.example:53 {\n}\n" // another writer at the same time
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if want := strings.Replace(kubeadmCorefile, forward, "", 1) + a.Theirs; a.Corefile != want {
 		t.Errorf("got Corefile\n%s\nwant\n%s", a.Corefile, want)
 	}

@@ -78,7 +78,7 @@ func initConfiguration(c Config, n Node) object {
 		"localAPIEndpoint": localAPIEndpoint(n),
 		"nodeRegistration": nodeRegistration(c, n),
 		// kubeadm always creates a bootstrap token. This one expires before it can be used;
-		// IssueCode creates the join tokens.
+		// Issue creates the join tokens.
 		"bootstrapTokens": []any{object{"ttl": "1s"}},
 		"skipPhases":      []any{"show-join-command"},
 	})

@@ -10,7 +10,7 @@ import (
 
 	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/internal/overlay"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
@@ -74,7 +74,7 @@ func TestJoinDocuments(t *testing.T) {
 		"join-control-plane.yaml": {Name: "cp2", Address: "192.0.2.12", ControlPlane: true, Workloads: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := documents(joinConfiguration(section(t, labSection), node, joincode.JoinConf))
+			got, err := documents(joinConfiguration(section(t, labSection), node, jointoken.JoinConf))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestJoinDocuments(t *testing.T) {
 			if err := os.WriteFile(existing, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			acceptedByKubeadm(t, bytes.ReplaceAll(got, []byte(joincode.JoinConf), []byte(existing)))
+			acceptedByKubeadm(t, bytes.ReplaceAll(got, []byte(jointoken.JoinConf), []byte(existing)))
 		})
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// Founds reports whether Init would start a new cluster on this host: kubeadm has not run yet.
-func (m Machine) Founds() (bool, error) {
+// StartsCluster reports whether Init would start a new cluster on this host: kubeadm has not run yet.
+func (m Machine) StartsCluster() (bool, error) {
 	s, err := node.StateOf(m.Machine)
 	return s == node.Untouched, err
 }

@@ -37,7 +37,7 @@ func TestFullEtcdKeepsNodes(t *testing.T) {
 	if _, err := pb.NewMaintenanceClient(client.ActiveConnection()).Alarm(t.Context(), raise); err != nil {
 		t.Fatal(err)
 	}
-	d := &leave.Departure{Name: "w1", Etcd: &etcd.Client{URL: url}}
+	d := &leave.NodeRemoval{Name: "w1", Etcd: &etcd.Client{URL: url}}
 	if err := d.Allowed(t.Context(), false); err == nil || !strings.Contains(err.Error(), "NOSPACE") || !strings.Contains(advice.Of(err), "defrag") {
 		t.Errorf("got %v, advice %q", err, advice.Of(err))
 	}

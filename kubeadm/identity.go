@@ -92,9 +92,9 @@ func readEndpoint(read func(string) ([]byte, error)) (string, error) {
 	return strings.TrimPrefix(config.Host, "https://"), nil
 }
 
-// Agrees returns nil if a cluster with this configuration can use the data of the identified
+// Matches returns nil if a cluster with this configuration can use the data of the identified
 // cluster. The error names all differences.
-func (i Identity) Agrees(c Config) error {
+func (i Identity) Matches(c Config) error {
 	var differs []error
 	compare := func(what, was, is string) {
 		if was != is {

@@ -71,7 +71,7 @@ func TestAgrees(t *testing.T) {
 		same + "overrides: {clusterConfiguration: {etcd: {external: {endpoints: [a]}}}}":                           "configures another etcd",
 		same + "overrides: {clusterConfiguration: {etcd: {local: {dataDir: /var/lib/etcd, extraArgs: [{a: b}]}}}}": "",
 	} {
-		err := id.Agrees(section(t, text))
+		err := id.Matches(section(t, text))
 		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%s: got %v, want %q", text, err, says)
 		}

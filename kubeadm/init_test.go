@@ -27,11 +27,11 @@ func TestInit(t *testing.T) {
 	withKubeadm(t, f, m, a)
 	withHost(t, f)
 	s := initStep(t, m)
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if f.Ran("kubeadm init --config "+leave.ConfigFile+" --skip-token-print") != 1 || f.Ran("kubeadm reset") != 0 {
 		t.Errorf("ran %v", f.Calls)
 	}
@@ -40,11 +40,11 @@ func TestInit(t *testing.T) {
 	if err := m.Run(t.Context(), "systemctl", "stop", "kubelet"); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if f.Ran("kubeadm") != 1 {
 		t.Errorf("kubeadm ran again on a finished node: %v", f.Calls)
 	}
@@ -63,11 +63,11 @@ func TestInitAfterAnInterruption(t *testing.T) {
 	f.Put(t, node.StateFile, "began\n")
 	f.Put(t, "etc/kubernetes/manifests/etcd.yaml", "half")
 	s := initStep(t, m)
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	var verbs []string
 	for _, c := range f.Calls {
 		if strings.HasPrefix(c, "kubeadm") {
@@ -101,7 +101,7 @@ func TestInitNeverResetsAFinishedNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Up.Store(false)
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := s.Run(ctx); err == nil {
@@ -127,14 +127,14 @@ func TestInitRequiresAHealthyKubelet(t *testing.T) {
 		t.Fatal(err)
 	}
 	unhealthy.Store(true)
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := s.Run(ctx); err == nil {
 		t.Error("with an unhealthy kubelet: got no error, want one")
 	}
 	unhealthy.Store(false)
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 }
 
 func TestInitExplainsPreflight(t *testing.T) {

@@ -10,19 +10,19 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/pki"
 )
 
 // Material returns the join material of the cluster, with the CA of this control-plane host.
-func Material(m Machine, c Config) (joincode.JoinMaterial, error) {
+func Material(m Machine, c Config) (jointoken.JoinMaterial, error) {
 	data, err := os.ReadFile(m.Path(kube.ClusterCA))
 	if err != nil {
-		return joincode.JoinMaterial{}, fmt.Errorf("read the cluster's CA: %w", err)
+		return jointoken.JoinMaterial{}, fmt.Errorf("read the cluster's CA: %w", err)
 	}
-	material := joincode.JoinMaterial{APIServer: c.ControlPlaneEndpoint, CA: string(data), KubernetesVersion: c.Version}
+	material := jointoken.JoinMaterial{APIServer: c.ControlPlaneEndpoint, CA: string(data), KubernetesVersion: c.Version}
 	_, err = material.CAHash()
 	return material, err
 }
@@ -30,7 +30,7 @@ func Material(m Machine, c Config) (joincode.JoinMaterial, error) {
 // Join makes this host a node of the cluster, of the control plane if n.ControlPlane is set. It
 // calls ticket only if the host has not joined. It is done when kubeadm has succeeded, the
 // kubelet is healthy, and an API server returns the Node: on a control-plane host its own server.
-func Join(m Machine, c Config, n Node, material joincode.JoinMaterial, ticket func(context.Context) (*joincode.Ticket, error)) step.Step {
+func Join(m Machine, c Config, n Node, material jointoken.JoinMaterial, ticket func(context.Context) (*jointoken.ValidatedToken, error)) step.Step {
 	j := joining{m: m, config: c, node: n, material: material, ticket: ticket}
 	return step.Step{
 		Name: "kubeadm", Title: "Join the cluster (kubeadm join)", Settle: nodeSettles,
@@ -45,8 +45,8 @@ type joining struct {
 	m        Machine
 	config   Config
 	node     Node
-	material joincode.JoinMaterial
-	ticket   func(context.Context) (*joincode.Ticket, error)
+	material jointoken.JoinMaterial
+	ticket   func(context.Context) (*jointoken.ValidatedToken, error)
 }
 
 func (j joining) ready(ctx context.Context) error {
@@ -79,13 +79,13 @@ func (j joining) run(ctx context.Context) error {
 		return err
 	}
 	defer join.stdin.Close()
-	join.prepare = inOrder(func() error { return joincode.AwaitOldSelf(ctx, ticket.Client, j.node.Name) }, join.prepare, func() error { return j.m.noteConfigured(j.config, j.node) })
+	join.prepare = inOrder(func() error { return jointoken.AwaitOldNode(ctx, ticket.Client, j.node.Name) }, join.prepare, func() error { return j.m.noteConfigured(j.config, j.node) })
 	if err := j.m.begin(ctx, join); err != nil {
 		return err
 	}
 	// An error is ignored, because the host has joined and the token expires anyway.
-	_ = ticket.Burn(ctx)
-	if err := joincode.ForgetEntry(j.m.Machine); err != nil {
+	_ = ticket.Revoke(ctx)
+	if err := jointoken.RemoveJoinConf(j.m.Machine); err != nil {
 		return err
 	}
 	return node.AwaitNode(ctx, j.m.Machine, time.Minute, j.ready)
@@ -103,18 +103,18 @@ func inOrder(jobs ...func() error) func() error {
 }
 
 // command prepares all data for the join before it changes anything on this host.
-func (j joining) command(ctx context.Context, t *joincode.Ticket) (command, error) {
-	text, err := documents(joinConfiguration(j.config, j.node, j.m.Path(joincode.JoinConf)))
+func (j joining) command(ctx context.Context, t *jointoken.ValidatedToken) (command, error) {
+	text, err := documents(joinConfiguration(j.config, j.node, j.m.Path(jointoken.JoinConf)))
 	if err != nil {
 		return command{}, err
 	}
 	writeKeys := func() error { return nil }
 	if j.node.ControlPlane {
-		keys, err := t.Parcel(ctx)
+		keys, err := t.ControlPlaneSecrets(ctx)
 		if err != nil {
 			return command{}, err
 		}
-		writeKeys = func() error { return pki.TakeOver(j.m.Machine, keys, SharedSecrets(j.config)) }
+		writeKeys = func() error { return pki.WriteKeys(j.m.Machine, keys, SharedSecrets(j.config)) }
 	}
 	stdin, err := host.InMemory(text)
 	return command{verb: "join", args: []string{"--config", "/dev/stdin"}, stdin: stdin, prepare: writeKeys}, err

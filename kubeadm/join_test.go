@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/encryption"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/kubetest"
 	"airgap.dev/airgap/kubeadm/node"
@@ -23,13 +23,13 @@ import (
 )
 
 // ticketFor is a ticket that the fake API server accepts, with its code already read.
-func ticketFor(t *testing.T, a *kubetest.API, text string) *joincode.Ticket {
+func ticketFor(t *testing.T, a *kubetest.API, text string) *jointoken.ValidatedToken {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: a.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(a.CA())}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ticket := joincode.NewTicket(client, func(context.Context) (joincode.Code, error) { return joincode.ParseCode(text) })
+	ticket := jointoken.NewTicket(client, func(context.Context) (jointoken.JoinToken, error) { return jointoken.ParseJoinToken(text) })
 	if _, err := ticket.Code(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestJoin(t *testing.T) {
 	f, m = newFake(t)
 	withKubeadm(t, f, m, a)
 	const code = "abcdef.0123456789abcdef.abcdefghijklmnop"
-	f.Put(t, joincode.JoinConf, "the node's certificate")
+	f.Put(t, jointoken.JoinConf, "the node's certificate")
 	join, asked, seen := f.Answers["kubeadm join"], 0, ""
 	f.Answers["kubeadm join --config /dev/stdin"] = func(c host.Cmd) ([]byte, error) {
 		seen = read(t, c.Stdin)
@@ -62,20 +62,20 @@ func TestJoin(t *testing.T) {
 		}
 		return join(c)
 	}
-	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, material, func(context.Context) (*joincode.Ticket, error) {
+	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, material, func(context.Context) (*jointoken.ValidatedToken, error) {
 		asked++
 		return ticketFor(t, a, code), nil
 	})
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
-	if !strings.Contains(seen, "kubeConfigPath: "+m.Path(joincode.JoinConf)) || strings.Contains(seen, "0123456789") {
+	hosttest.MustBeDone(t, s.Done, true)
+	if !strings.Contains(seen, "kubeConfigPath: "+m.Path(jointoken.JoinConf)) || strings.Contains(seen, "0123456789") {
 		t.Errorf("kubeadm read\n%s", seen)
 	}
-	if f.Has(joincode.JoinConf) {
-		t.Errorf("%s still exists after the join", joincode.JoinConf)
+	if f.Has(jointoken.JoinConf) {
+		t.Errorf("%s still exists after the join", jointoken.JoinConf)
 	}
 	if strings.Contains(strings.Join(f.Calls, " "), "0123456789") || len(f.Holding(t, "0123456789")) > 0 {
 		t.Error("a file or an argument contains the code")
@@ -105,14 +105,14 @@ func TestJoinControlPlane(t *testing.T) {
 	withKubeadm(t, f, m, a)
 	const text = "abcdef.0123456789abcdef.abcdefghijklmnop.abcdefghijklmnopqrstuvwxyz"
 	ticket := ticketFor(t, a, text)
-	keys := joincode.Parcel{}
+	keys := jointoken.ControlPlaneSecrets{}
 	for _, name := range pki.ControlPlaneKeys() {
 		keys[name] = []byte("key " + name)
 	}
 	keys[kube.ClusterCA] = []byte(a.CA())
 	keys[encryption.EncryptionFile] = []byte("key2")
 	f.Put(t, encryption.EncryptionFile, "key1") // of a join before the key was changed
-	code, err := joincode.ParseCode(text)
+	code, err := jointoken.ParseJoinToken(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestJoinControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Parcel = sealed
+	a.Secrets = sealed
 
 	answer := f.Answers["kubeadm init"] // a control-plane host has the files of the first one
 	died := errors.New("power failure")
@@ -135,7 +135,7 @@ func TestJoinControlPlane(t *testing.T) {
 	}
 	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path("/etc/kubernetes/pki")) }
 	s := Join(m, section(t, `version: 1.36.3`), Node{Name: "cp2", Address: "192.0.2.12", ControlPlane: true},
-		joincode.JoinMaterial{APIServer: a.Listener.Addr().String(), CA: a.CA()}, func(context.Context) (*joincode.Ticket, error) { return ticket, nil })
+		jointoken.JoinMaterial{APIServer: a.Listener.Addr().String(), CA: a.CA()}, func(context.Context) (*jointoken.ValidatedToken, error) { return ticket, nil })
 	if err := s.Run(t.Context()); !errors.Is(err, died) || a.Burnt != 0 {
 		t.Fatalf("got %v, revoked %d times, want an error and 0 times", err, a.Burnt)
 	}
@@ -144,7 +144,7 @@ func TestJoinControlPlane(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if f.Ran("kubeadm reset") != 1 || a.Burnt != 1 {
 		t.Errorf("reset %d times, revoked %d times, want once", f.Ran("kubeadm reset"), a.Burnt)
 	}
@@ -154,14 +154,14 @@ func TestJoinRefuses(t *testing.T) {
 	a := kubetest.NewAPI(t)
 	noTicket := errors.New("no such code")
 	for name, tc := range map[string]struct {
-		material joincode.JoinMaterial
+		material jointoken.JoinMaterial
 		node     Node
 		ticket   error
 		says     string
 	}{
-		"no ticket":                      {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "w1"}, noTicket, "no such code"},
-		"a worker's code for a cp":       {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "cp2", ControlPlane: true}, nil, "the join token is a worker's"},
-		"a parcel that is not for these": {joincode.JoinMaterial{CA: a.CA()}, Node{Name: "cp3", ControlPlane: true}, nil, "airgap-parcel"},
+		"no ticket":                      {jointoken.JoinMaterial{CA: a.CA()}, Node{Name: "w1"}, noTicket, "no such code"},
+		"a worker's code for a cp":       {jointoken.JoinMaterial{CA: a.CA()}, Node{Name: "cp2", ControlPlane: true}, nil, "the join token is a worker's"},
+		"a parcel that is not for these": {jointoken.JoinMaterial{CA: a.CA()}, Node{Name: "cp3", ControlPlane: true}, nil, "airgap-parcel"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := newFake(t)
@@ -169,7 +169,7 @@ func TestJoinRefuses(t *testing.T) {
 			if tc.node.Name == "cp3" {
 				text += ".abcdefghijklmnopqrstuvwxyz"
 			}
-			s := Join(m, section(t, `version: 1.36.3`), tc.node, tc.material, func(context.Context) (*joincode.Ticket, error) { return ticketFor(t, a, text), tc.ticket })
+			s := Join(m, section(t, `version: 1.36.3`), tc.node, tc.material, func(context.Context) (*jointoken.ValidatedToken, error) { return ticketFor(t, a, text), tc.ticket })
 			err := s.Run(t.Context())
 			if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "0123456789") || len(f.Calls) > 0 {
 				t.Errorf("got %v, ran %v", err, f.Calls)
@@ -181,7 +181,7 @@ func TestJoinRefuses(t *testing.T) {
 // joinStep joins a worker with a code that the fake API server accepts.
 func joinStep(t *testing.T, m Machine, a *kubetest.API) step.Step {
 	t.Helper()
-	return Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, joincode.JoinMaterial{CA: a.CA()}, func(context.Context) (*joincode.Ticket, error) {
+	return Join(m, section(t, `version: 1.36.3`), Node{Name: "w1", Address: "192.0.2.21"}, jointoken.JoinMaterial{CA: a.CA()}, func(context.Context) (*jointoken.ValidatedToken, error) {
 		return ticketFor(t, a, "abcdef.0123456789abcdef.abcdefghijklmnop"), nil
 	})
 }
@@ -204,5 +204,5 @@ func TestJoinAfterAnInterruption(t *testing.T) {
 	if left != 0 || f.Ran("kubeadm reset") != 1 {
 		t.Errorf("kubeadm joined while the node was ready %d more times; ran %v", left, f.Calls)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 }

@@ -37,7 +37,7 @@ func TestAgreementRestoresFile(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if f.Ran("systemctl restart kubelet") != 1 {
 		t.Errorf("ran %q", f.Calls)
 	}
@@ -51,12 +51,12 @@ func TestAgreementRestarts(t *testing.T) {
 	runs := "cgroupfs"
 	f.Answers["systemctl restart kubelet"] = func(host.Cmd) ([]byte, error) { runs = "systemd"; return nil, nil }
 	s := AgreementStep(m, func(context.Context) (string, error) { return runs, nil })
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if changes, err := s.Plan(t.Context()); err != nil || len(changes) != 1 || changes[0] != "restart kubelet.service" {
 		t.Errorf("plan: %q, %v", changes, err)
 	}
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 }

@@ -32,7 +32,7 @@ func (u Upgrade) KubeProxy() step.Step {
 			if err != nil {
 				return false, err
 			}
-			return host.Holds(u.Machine.Path(leave.ProxiedFile), want, 0o600)
+			return host.Holds(u.Machine.Path(leave.ProxyConfiguredFile), want, 0o600)
 		},
 		Plan: func(context.Context) ([]string, error) {
 			return []string{"kubeadm init phase addon kube-proxy: Kubernetes " + u.Config.Tag()}, nil
@@ -45,7 +45,7 @@ func (u Upgrade) KubeProxy() step.Step {
 			if err != nil {
 				return err
 			}
-			return errors.Join(host.WriteFile(u.Machine.Path(leave.ProxiedFile), want, 0o600), host.Remove(u.Machine.Path(leave.ProxyingFile)))
+			return errors.Join(host.WriteFile(u.Machine.Path(leave.ProxyConfiguredFile), want, 0o600), host.Remove(u.Machine.Path(leave.ProxyPendingFile)))
 		},
 	}
 }
@@ -63,12 +63,12 @@ func (u Upgrade) kubeProxy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, notBegun := os.Stat(u.Machine.Path(leave.ProxyingFile))
+	_, notBegun := os.Stat(u.Machine.Path(leave.ProxyPendingFile))
 	before, err := proxyConfig(ctx, client)
 	if err != nil {
 		return err
 	}
-	if err := host.WriteFile(u.Machine.Path(leave.ProxyingFile), nil, 0o600); err != nil {
+	if err := host.WriteFile(u.Machine.Path(leave.ProxyPendingFile), nil, 0o600); err != nil {
 		return err
 	}
 	if err := node.Kubeadm(ctx, u.Machine.Machine, nil, nil, "init", "phase", "addon", kubeProxy, "--config", u.Machine.Path(leave.ConfigFile)); err != nil {

@@ -16,17 +16,17 @@ func TestPermissions(t *testing.T) {
 	f, m := newFake(t)
 	c := section(t, `version: 1.36.3`)
 	s := Permissions(m, c)
-	hosttest.MustHold(t, s.Done, true) // no files yet
+	hosttest.MustBeDone(t, s.Done, true) // no files yet
 	unit := "/usr/lib/systemd/system/kubelet.service"
 	for _, name := range []string{kube.ClusterCA, runtime.KubeletConfig, unit} {
 		f.Put(t, name, "x")
 	}
 	f.Put(t, "/etc/cni/net.d/README", "podman's") // not a file of the cluster
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if kubetest.Mode(t, f, kube.ClusterCA) != 0o600 || kubetest.Mode(t, f, unit) != 0o600 || kubetest.Mode(t, f, "/etc/cni/net.d/README") != 0o644 {
 		t.Errorf("modes are %o, %o, %o", kubetest.Mode(t, f, kube.ClusterCA), kubetest.Mode(t, f, unit), kubetest.Mode(t, f, "/etc/cni/net.d/README"))
 	}
@@ -39,7 +39,7 @@ func TestPermissions(t *testing.T) {
 	if err := os.Chmod(filepath.Join(f.Root, unit), 0o664); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func TestInstallRefusesALinkToOthersData(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), other) {
 		t.Errorf("got %v, want an error with %s", err, other)
 	}
-	hosttest.MustHold(t, leave.Record(m.Member).Done, false)
+	hosttest.MustBeDone(t, leave.Record(m.Member).Done, false)
 	stays(t, other)
 }
 
@@ -162,9 +162,9 @@ func TestRecordOfAnOlderAirgap(t *testing.T) {
 	_, m := clusterOn(t)
 	before := olderRecord(t, m)
 	r := leave.Record(m.Member)
-	hosttest.MustHold(t, r.Done, false)
+	hosttest.MustBeDone(t, r.Done, false)
 	hosttest.Do(t, func() error { return r.Run(t.Context()) })
-	hosttest.MustHold(t, r.Done, true)
+	hosttest.MustBeDone(t, r.Done, true)
 	after, err := host.ReadJSON[map[string]any](m.Path(host.UndoDir + "/host.json"))
 	if err != nil || !reflect.DeepEqual(after, before) || before["places"] == nil {
 		t.Errorf("got record %v, %v, want %v", after, err, before)

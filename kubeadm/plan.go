@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
@@ -51,6 +51,6 @@ func (m Machine) finished() bool {
 	return err == nil && s == node.Ended
 }
 
-func (m Machine) planJoin(n Node, material joincode.JoinMaterial) ([]string, error) {
+func (m Machine) planJoin(n Node, material jointoken.JoinMaterial) ([]string, error) {
 	return m.planNode("join", strings.TrimSpace(fmt.Sprintf("node %s, API server at %s", n.Name, material.APIServer)))
 }

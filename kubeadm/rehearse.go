@@ -18,11 +18,11 @@ import (
 	"airgap.dev/airgap/kubeadm/drain"
 )
 
-// RehearseWrites sends the writes of an upgrade to the API server as a dry run (dryRun=All),
+// DryRunWrites sends the writes of an upgrade to the API server as a dry run (dryRun=All),
 // with the eviction of one pod per namespace from the drained nodes. The error contains the
 // message of the webhook or policy that would stop the upgrade. Webhooks without support for dry
 // runs are skipped.
-func RehearseWrites(ctx context.Context, client kubernetes.Interface, c Config, node string, drained ...string) error {
+func DryRunWrites(ctx context.Context, client kubernetes.Interface, c Config, node string, drained ...string) error {
 	evictions, err := rehearsedEvictions(ctx, client, drained)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func oneOfTwo(t *testing.T) (*hosttest.Fake, Machine, *kubetest.API) {
 
 func wantListed(t *testing.T, m Machine, want string) {
 	t.Helper()
-	if got, err := leave.StillListed(m.Member); err != nil || got != want {
+	if got, err := leave.RemainingNode(m.Member); err != nil || got != want {
 		t.Errorf("got node %q still listed, %v, want %q", got, err, want)
 	}
 }

@@ -41,18 +41,18 @@ func clusterOn(t *testing.T) (*hosttest.Fake, Machine) {
 			{"dst":"10.88.0.0/16","gateway":"10.0.0.1","dev":"eth0"}
 		]`), nil
 	}
-	m.Network = leave.Traces{Links: []string{"cni0", "flannel.1", "cali*"}, Paths: []string{"/run/flannel", "/etc/cni/net.d/10-flannel.conflist"}, Dirs: []string{"/etc/cni/net.d", "/etc/cni"}}
+	m.Network = leave.HostArtifacts{Links: []string{"cni0", "flannel.1", "cali*"}, Paths: []string{"/run/flannel", "/etc/cni/net.d/10-flannel.conflist"}, Dirs: []string{"/etc/cni/net.d", "/etc/cni"}}
 	withHost(t, f)
 	withKubeadm(t, f, m, kubetest.NewAPI(t))
 	f.Answers["kubeadm reset"] = func(host.Cmd) ([]byte, error) { return nil, os.RemoveAll(m.Path(kube.ClusterCA)) }
 	r := leave.Record(m.Member)
-	hosttest.MustHold(t, r.Done, false)
+	hosttest.MustBeDone(t, r.Done, false)
 	hosttest.Do(t, func() error { return r.Run(t.Context()) })
-	hosttest.MustHold(t, r.Done, true)
+	hosttest.MustBeDone(t, r.Done, true)
 	hosttest.Do(t, func() error { return initStep(t, m).Run(t.Context()) })
 	for name, text := range map[string]string{
 		"etc/cni/net.d/10-flannel.conflist": "{}", "run/flannel/subnet.env": "x", "sys/fs/cgroup/cpuset/kubepods.slice/kubepods-pod1.slice/x/y": "",
-		"var/lib/containerd/content": "image", "var/lib/etcd/member/wal": "data", "var/lib/kubelet/pods/x": "", "etc/kubernetes/manifests/mine.txt": "theirs", pki.SuccessionFile: `{"authority": "cluster"}`,
+		"var/lib/containerd/content": "image", "var/lib/etcd/member/wal": "data", "var/lib/kubelet/pods/x": "", "etc/kubernetes/manifests/mine.txt": "theirs", pki.RotationFile: `{"authority": "cluster"}`,
 	} {
 		f.Put(t, name, text)
 	}
@@ -82,7 +82,7 @@ func TestReset(t *testing.T) {
 	for name, want := range map[string]bool{
 		"etc/cni/net.d/10-flannel.conflist": false, "run/flannel": false, "var/lib/kubelet": false, "etc/kubernetes/pki": false, "sys/fs/cgroup/cpuset/kubepods.slice": false,
 		"etc/cni/net.d/87-podman-bridge.conflist": true, "etc/kubernetes/manifests/mine.txt": true,
-		"var/lib/containerd/content": true, "var/lib/etcd": false, host.UndoDir + "/host.json": false, node.StateFile: false, pki.SuccessionFile: false, leave.ConfigFile: false,
+		"var/lib/containerd/content": true, "var/lib/etcd": false, host.UndoDir + "/host.json": false, node.StateFile: false, pki.RotationFile: false, leave.ConfigFile: false,
 	} {
 		if f.Has(name) != want {
 			t.Errorf("%s exists: got %v, want %v", name, !want, want)

@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/etcd"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/kubeadm/runtime"
@@ -17,8 +17,8 @@ import (
 // Saved has the data with which Restore restores a control plane, in addition to the
 // configuration.
 type Saved struct {
-	Keys     joincode.Parcel // by path: the keys that the control-plane hosts share
-	Snapshot string          // path of etcd's snapshot
+	Keys     jointoken.ControlPlaneSecrets // by path: the keys that the control-plane hosts share
+	Snapshot string                        // path of etcd's snapshot
 }
 
 // Restore is Init for a lost cluster: it starts with the saved keys and etcd's snapshot.
@@ -51,10 +51,10 @@ func (s *Saved) restore(ctx context.Context, m Machine, c Config, n Node) error 
 	if s == nil {
 		return nil
 	}
-	if err := pki.TakeOver(m.Machine, s.Keys, SharedSecrets(c)); err != nil {
+	if err := pki.WriteKeys(m.Machine, s.Keys, SharedSecrets(c)); err != nil {
 		return err
 	}
-	if err := m.Unmoved(node.EtcdDir); err != nil {
+	if err := m.CheckTargets(node.EtcdDir); err != nil {
 		return err
 	}
 	if err := host.RemoveTree(m.Path(node.EtcdDir + "/member")); err != nil {

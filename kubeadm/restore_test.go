@@ -60,7 +60,7 @@ func TestRestore(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	f.Put(t, "/var/lib/etcd/member/now", "what came after")
 	if err := s.Run(t.Context()); err != nil || !f.Has("/var/lib/etcd/member/now") || f.Ran("kubeadm init") != 3 {
 		t.Errorf("second run: got %v, ran %v", err, f.Calls)

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/kubeadm/encryption"
-	"airgap.dev/airgap/kubeadm/exchange"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/phases"
 )
 
 // LiveCluster connects to the cluster of this control-plane host.
@@ -63,8 +63,8 @@ func (c liveCluster) Loaded(ctx context.Context, hash string) error {
 	return nil
 }
 
-func (c liveCluster) Exchange(node string) exchange.Exchange {
-	return exchange.Exchange{Client: c.client, Node: node, Name: encryption.RotationName}
+func (c liveCluster) Exchange(node string) phases.Coordinator {
+	return phases.Coordinator{Client: c.client, Node: node, Name: encryption.RotationName}
 }
 
 // Revoke finds the tokens by the names of their Secrets, so that it reads no keys.
@@ -75,11 +75,11 @@ func (c liveCluster) Revoke(ctx context.Context) (int, error) {
 	}
 	n := 0
 	for _, s := range list.Items {
-		id, is := strings.CutPrefix(s.Name, joincode.ParcelName(joincode.Code{}))
+		id, is := strings.CutPrefix(s.Name, jointoken.SecretsName(jointoken.JoinToken{}))
 		if !is {
 			continue
 		}
-		if err := joincode.Revoke(ctx, c.client, joincode.Code{ID: id}); err != nil && !apierrors.IsNotFound(err) {
+		if err := jointoken.Revoke(ctx, c.client, jointoken.JoinToken{ID: id}); err != nil && !apierrors.IsNotFound(err) {
 			return n, fmt.Errorf("revoke the join token %s: %w", id, err)
 		}
 		n++

@@ -5,19 +5,19 @@ import (
 	"time"
 
 	"airgap.dev/airgap/kubeadm/encryption"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/pki"
 )
 
 // SavedKeys reads the saved keys that control-plane hosts share, and, if encrypted is set, the
 // encryption keys of Secrets. The keys must match each other: with a mix of two clusters' keys no
 // client could connect. read returns a file by its path on the host.
-func SavedKeys(read func(path string) ([]byte, error), encrypted bool, now time.Time) (joincode.Parcel, error) {
+func SavedKeys(read func(path string) ([]byte, error), encrypted bool, now time.Time) (jointoken.ControlPlaneSecrets, error) {
 	names := pki.ControlPlaneKeys()
 	if encrypted {
 		names = append(names, encryption.EncryptionFile)
 	}
-	keys := joincode.Parcel{}
+	keys := jointoken.ControlPlaneSecrets{}
 	for _, name := range names {
 		text, err := read(name)
 		if err != nil {
@@ -25,7 +25,7 @@ func SavedKeys(read func(path string) ([]byte, error), encrypted bool, now time.
 		}
 		keys[name] = text
 	}
-	if err := keys.Fit(encrypted, now); err != nil {
+	if err := keys.Check(encrypted, now); err != nil {
 		return nil, fmt.Errorf("read the control plane's keys: %w", err)
 	}
 	return keys, nil

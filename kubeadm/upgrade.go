@@ -135,11 +135,11 @@ func (u Upgrade) runFirst(ctx context.Context) error {
 	return u.apply(ctx)
 }
 
-// apply runs kubeadm upgrade apply, and retries for APIPatience if only its Job was too slow.
+// apply runs kubeadm upgrade apply, and retries for APITimeout if only its Job was too slow.
 // kubeadm waits one minute for the Job before it changes anything (preflight check CreateJob).
 // Shortly after a boot, the pod network and the leases of the control plane may need longer.
 func (u Upgrade) apply(ctx context.Context) error {
-	m, until := u.Machine, time.Now().Add(cmp.Or(u.patience, u.Config.APIPatience()))
+	m, until := u.Machine, time.Now().Add(cmp.Or(u.patience, u.Config.APITimeout()))
 	for {
 		err := node.Kubeadm(ctx, m.Machine, nil, nil, "upgrade", "apply", "--yes", "--config", m.Path(upgradeFile))
 		if err == nil || !onlyJob(err) || !time.Now().Before(until) || ctx.Err() != nil {
@@ -186,9 +186,9 @@ func (u Upgrade) startKubelet(ctx context.Context) error {
 // kubeadm's timeout for slow machines if that is longer.
 func (c Config) kubeletPatience() time.Duration { return c.patience("kubeletHealthCheck") }
 
-// APIPatience is the time in which an API server must answer after the start of its host: two
+// APITimeout is the time in which an API server must answer after the start of its host: two
 // minutes, or kubeadm's timeout for slow machines if that is longer.
-func (c Config) APIPatience() time.Duration { return c.patience("kubernetesAPICall") }
+func (c Config) APITimeout() time.Duration { return c.patience("kubernetesAPICall") }
 
 func (c Config) patience(timeout string) time.Duration {
 	wanted, err := time.ParseDuration(c.Overrides.Timeouts[timeout])

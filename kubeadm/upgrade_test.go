@@ -42,13 +42,13 @@ func TestBehind(t *testing.T) {
 			n, want := host.n, host.want
 			t.Run(tc.name+" on "+n.Name, func(t *testing.T) {
 				_, m := newFake(t)
-				if got, err := m.Behind(t.Context(), section(t, tc.now), n); err != nil || got != "" {
+				if got, err := m.UpgradeNeeded(t.Context(), section(t, tc.now), n); err != nil || got != "" {
 					t.Errorf("on a host that has not joined: got %q, %v, want none", got, err)
 				}
 				if err := errors.Join(m.noteConfigured(section(t, was), n), node.SetState(m.Machine, node.Ended)); err != nil {
 					t.Fatal(err)
 				}
-				if got, err := m.Behind(t.Context(), section(t, tc.now), n); err != nil || got != want {
+				if got, err := m.UpgradeNeeded(t.Context(), section(t, tc.now), n); err != nil || got != want {
 					t.Errorf("got %q, %v, want %q", got, err, want)
 				}
 			})
@@ -64,7 +64,7 @@ func TestBehindOfOld(t *testing.T) {
 		t.Fatal(err)
 	}
 	for version, want := range map[string]string{"1.35.8": "", "1.36.3": "Kubernetes 1.35.8, not 1.36.3"} {
-		if got, err := m.Behind(t.Context(), section(t, "version: "+version), Node{Name: "w1"}); err != nil || got != want {
+		if got, err := m.UpgradeNeeded(t.Context(), section(t, "version: "+version), Node{Name: "w1"}); err != nil || got != want {
 			t.Errorf("%s: got %q, %v, want %q", version, got, err, want)
 		}
 	}
@@ -106,12 +106,12 @@ func TestUpgrade(t *testing.T) {
 			f.Answers["systemctl restart kubelet"] = func(host.Cmd) ([]byte, error) { version.Store("v1.36.3"); return nil, nil }
 			u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3\nignorePreflightErrors: [Swap]"), Node: n, First: first}
 			plane, kubelet := u.ControlPlane(), u.Kubelet()
-			hosttest.MustHold(t, plane.Done, false)
+			hosttest.MustBeDone(t, plane.Done, false)
 			if err := plane.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			hosttest.MustHold(t, plane.Done, true)
-			hosttest.MustHold(t, kubelet.Done, false)
+			hosttest.MustBeDone(t, plane.Done, true)
+			hosttest.MustBeDone(t, kubelet.Done, false)
 			want := []string{"kubeadm upgrade node --config " + upgradeFile}
 			if first {
 				want = []string{
@@ -126,15 +126,15 @@ func TestUpgrade(t *testing.T) {
 			if err != nil || !strings.Contains(string(text), "kubernetesVersion: v1.36.3") || strings.Count(string(text), "- Swap") != 2 {
 				t.Errorf("got %s\n%s, %v", upgradeFile, text, err)
 			}
-			if behind, err := m.Behind(t.Context(), u.Config, n); err != nil || behind == "" {
+			if behind, err := m.UpgradeNeeded(t.Context(), u.Config, n); err != nil || behind == "" {
 				t.Errorf("before the start of the kubelet: got difference %q, %v, want one", behind, err)
 			}
 			if err := kubelet.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			hosttest.MustHold(t, plane.Done, true)
-			hosttest.MustHold(t, kubelet.Done, true)
-			if behind, err := m.Behind(t.Context(), u.Config, n); err != nil || behind != "" {
+			hosttest.MustBeDone(t, plane.Done, true)
+			hosttest.MustBeDone(t, kubelet.Done, true)
+			if behind, err := m.UpgradeNeeded(t.Context(), u.Config, n); err != nil || behind != "" {
 				t.Errorf("at the end: got difference %q, %v, want none", behind, err)
 			}
 		})
@@ -154,10 +154,10 @@ func TestRollbackOfAnUnfinishedUpgrade(t *testing.T) {
 	}
 	back := Upgrade{Machine: m, Config: was, Node: n}
 	for _, says := range []string{"unfinished upgrade to Kubernetes 1.36.3", "unfinished upgrade to Kubernetes 1.35.8"} { // the second one was killed
-		if behind, err := m.Behind(t.Context(), was, n); err != nil || behind != says {
+		if behind, err := m.UpgradeNeeded(t.Context(), was, n); err != nil || behind != says {
 			t.Errorf("got difference %q, %v, want %q", behind, err, says)
 		}
-		hosttest.MustHold(t, back.Kubelet().Done, false)
+		hosttest.MustBeDone(t, back.Kubelet().Done, false)
 		if done, err := back.ControlPlane().Done(t.Context()); err != nil || done != strings.HasSuffix(says, "1.35.8") {
 			t.Errorf("%s: got kubeadm step done %v, %v", says, done, err)
 		}
@@ -168,9 +168,9 @@ func TestRollbackOfAnUnfinishedUpgrade(t *testing.T) {
 	if err := back.Kubelet().Run(t.Context()); err != nil || f.Ran("systemctl restart kubelet") != 1 {
 		t.Errorf("got %v, ran %q, want one restart of the kubelet", err, f.Calls)
 	}
-	hosttest.MustHold(t, back.ControlPlane().Done, true)
-	hosttest.MustHold(t, back.Kubelet().Done, true)
-	if behind, err := m.Behind(t.Context(), was, n); err != nil || behind != "" {
+	hosttest.MustBeDone(t, back.ControlPlane().Done, true)
+	hosttest.MustBeDone(t, back.Kubelet().Done, true)
+	if behind, err := m.UpgradeNeeded(t.Context(), was, n); err != nil || behind != "" {
 		t.Errorf("at the end: got difference %q, %v, want none", behind, err)
 	}
 }
@@ -195,8 +195,8 @@ func TestKubeletDoesNotComeBack(t *testing.T) {
 			t.Errorf("got %v, want it to contain %q", err, says)
 		}
 	}
-	hosttest.MustHold(t, u.Kubelet().Done, false)
-	if behind, err := m.Behind(t.Context(), u.Config, u.Node); err != nil || behind == "" {
+	hosttest.MustBeDone(t, u.Kubelet().Done, false)
+	if behind, err := m.UpgradeNeeded(t.Context(), u.Config, u.Node); err != nil || behind == "" {
 		t.Errorf("got difference %q, %v, want one", behind, err)
 	}
 }
@@ -207,13 +207,13 @@ func TestKubeProxy(t *testing.T) {
 	upgradeAPI(t, f, m)
 	u := Upgrade{Machine: m, Config: section(t, "version: 1.36.3"), Node: Node{Name: "cp1", ControlPlane: true}, First: true}
 	s := u.KubeProxy()
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil || f.Ran("kubeadm init phase addon kube-proxy --config "+leave.ConfigFile) != 1 {
 		t.Errorf("%v, ran %q", err, f.Calls)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	u.Config.Overrides.KubeProxy = map[string]any{"metricsBindAddress": "0.0.0.0:10249"}
-	hosttest.MustHold(t, u.KubeProxy().Done, false)
+	hosttest.MustBeDone(t, u.KubeProxy().Done, false)
 }
 
 // TestKubeProxyKilled: after a kill between the new configuration and the restart, the step
@@ -238,11 +238,11 @@ func TestKubeProxyKilled(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil || restarts.Load() != 0 {
 		t.Errorf("with the same configuration: got %v, %d restarts, want 0", err, restarts.Load())
 	}
-	f.Put(t, leave.ProxyingFile, "")
+	f.Put(t, leave.ProxyPendingFile, "")
 	if err := s.Run(t.Context()); err != nil || restarts.Load() != 1 {
 		t.Errorf("after a kill: got %v, %d restarts, want 1", err, restarts.Load())
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if err := s.Run(t.Context()); err != nil || restarts.Load() != 1 {
 		t.Errorf("second run: got %v, %d restarts, want 1", err, restarts.Load())
 	}
@@ -259,7 +259,7 @@ func TestUpgradeFails(t *testing.T) {
 	if !errors.As(err, &failure) || !strings.Contains(err.Error(), "kubeadm upgrade") || !strings.Contains(failure.Next, "registry") {
 		t.Errorf("got %v", err)
 	}
-	hosttest.MustHold(t, u.ControlPlane().Done, false)
+	hosttest.MustBeDone(t, u.ControlPlane().Done, false)
 }
 
 // TestUpgradeAfterReboot: kubeadm runs again while only its Job is too slow, until the timeout.
@@ -294,7 +294,7 @@ func TestUpgradeAfterReboot(t *testing.T) {
 			if (err != nil) != tc.fails || runs != tc.runs {
 				t.Errorf("got %d runs, %v, want %d", runs, err, tc.runs)
 			}
-			hosttest.MustHold(t, u.ControlPlane().Done, !tc.fails)
+			hosttest.MustBeDone(t, u.ControlPlane().Done, !tc.fails)
 		})
 	}
 }
@@ -343,7 +343,7 @@ func TestRehearseWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = RehearseWrites(t.Context(), client, Config{}, "cp1", "w1", "w2")
+			err = DryRunWrites(t.Context(), client, Config{}, "cp1", "w1", "w2")
 			if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "webhook")) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}

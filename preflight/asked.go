@@ -1,9 +1,6 @@
 package preflight
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Asked has the facts that are not in the files of a host: results of tests on the host, and
 // answers of other servers. The caller gathers them before the checks run, and only for the

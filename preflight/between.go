@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 

@@ -18,7 +18,7 @@ func Survey(ctx context.Context, h host.Host) (*Facts, error) {
 	if err != nil || f.Driver == "" {
 		return f, err
 	}
-	switch report, err := nvml.Ask(ctx, h); {
+	switch report, err := nvml.Query(ctx, h); {
 	case err == nil:
 		f.NVML = withoutSerials(report)
 	case errors.Is(err, nvml.ErrMismatch):
@@ -33,9 +33,9 @@ func Survey(ctx context.Context, h host.Host) (*Facts, error) {
 // withoutSerials removes serial numbers: a survey leaves the site.
 func withoutSerials(r *nvml.Report) *nvml.Report {
 	kept := *r
-	kept.Cards = slices.Clone(r.Cards)
-	for i := range kept.Cards {
-		kept.Cards[i].Serial = ""
+	kept.GPUs = slices.Clone(r.GPUs)
+	for i := range kept.GPUs {
+		kept.GPUs[i].Serial = ""
 	}
 	return &kept
 }

@@ -25,7 +25,7 @@ nvml:
     - {}
 `))
 	memory := int64(85520809984)
-	want := &nvml.Report{Driver: "580.82.07", CUDA: "13.0", Cards: []nvml.Card{{Address: "0000:17:00.0", Name: "NVIDIA H100", UUID: "GPU-1", Memory: &memory}, {}}}
+	want := &nvml.Report{Driver: "580.82.07", CUDA: "13.0", GPUs: []nvml.GPU{{Address: "0000:17:00.0", Name: "NVIDIA H100", UUID: "GPU-1", Memory: &memory}, {}}}
 	if err != nil || !reflect.DeepEqual(f.NVML, want) {
 		t.Errorf("got %+v, %v", f, err)
 	}

@@ -73,8 +73,7 @@ func byControlPlane(is, isNot int64) func(*Want) int64 {
 
 // limit is the site's setting, or the default. Validate has already refused invalid settings.
 func (w *Want) limit(l Limit) int64 {
-	check, _ := Lookup(l.Check)
-	if text, set := w.Site.Checks.of(check)[l.Name]; set {
+	if text, set := w.Site.Checks[l.Check][l.Name]; set {
 		if n, err := l.Unit.parse(text); err == nil {
 			return n
 		}

@@ -24,8 +24,8 @@ type importedNames struct {
 	Images []string `json:"images"` // NAME:TAG or NAME@DIGEST, sorted
 }
 
-// Brought returns the names of the images of all current and earlier bundles of the store.
-func (s Store) Brought() ([]string, error) {
+// ImportedNames returns the names of the images of all current and earlier bundles of the store.
+func (s Store) ImportedNames() ([]string, error) {
 	file := filepath.Join(s.Dir, importedNamesFile)
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func (s Store) Brought() ([]string, error) {
 
 // recordNames adds the names of the bundle's images to importedNamesFile.
 func (s Store) recordNames(b *bundle.Bundle) error {
-	current, err := s.Brought()
+	current, err := s.ImportedNames()
 	if err != nil {
 		return err
 	}

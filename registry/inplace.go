@@ -109,7 +109,7 @@ func checkReadable(stick *bundle.Bundle, dir string) error {
 			return fmt.Errorf("the registry's user cannot read %s (mode %o): mount the stick with umask=022, or run chmod o+r", path, info.Mode().Perm())
 		}
 	}
-	return stick.VerifyBeside()
+	return stick.VerifySideFiles()
 }
 
 // Linked returns the location of a bundle that is served in place, or "" for a copy.

@@ -111,7 +111,7 @@ func TestPrunedBundleLeavesItsNames(t *testing.T) {
 	must(t, err)
 	must(t, os.Remove(filepath.Join(s.Dir, importedNamesFile))) // as in a store of an older airgap
 	t.Run("with the bundle", func(t *testing.T) {
-		r := startWith(t, Options{Bundles: []*bundle.Bundle{f.Open(t)}, Pushed: pushed, Users: users, Brought: s.Brought})
+		r := startWith(t, Options{Bundles: []*bundle.Bundle{f.Open(t)}, Pushed: pushed, Users: users, Brought: s.ImportedNames})
 		got, err := r.pull(t, "harbor/app:1")
 		must(t, err)
 		if want := digestOf(t, f.Images[3].Held); digestOf(t, got) != want {
@@ -125,7 +125,7 @@ func TestPrunedBundleLeavesItsNames(t *testing.T) {
 		t.Errorf("file of names: %v, %v", info, err)
 	}
 	t.Run("after it was pruned", func(t *testing.T) {
-		r := startWith(t, Options{Pushed: pushed, Users: users, Brought: s.Brought})
+		r := startWith(t, Options{Pushed: pushed, Users: users, Brought: s.ImportedNames})
 		for _, ref := range []string{"registry.k8s.io/pause:3.10.2", "harbor/app:1"} {
 			if _, err := r.pull(t, ref); err == nil || !strings.Contains(err.Error(), "UNKNOWN") {
 				t.Errorf("%s: %v", ref, err)
@@ -160,7 +160,7 @@ func TestDamagedNames(t *testing.T) {
 	pushed, users := earlierPush(t)
 	s := Store{Dir: t.TempDir()}
 	must(t, os.WriteFile(filepath.Join(s.Dir, importedNamesFile), []byte("{"), 0o600))
-	r := startWith(t, Options{Pushed: pushed, Users: users, Brought: s.Brought})
+	r := startWith(t, Options{Pushed: pushed, Users: users, Brought: s.ImportedNames})
 	if _, err := r.pull(t, "harbor/app:1"); err == nil {
 		t.Error("a pushed image is served")
 	}
@@ -173,14 +173,14 @@ func TestDamagedNames(t *testing.T) {
 func TestStoreRemembersNames(t *testing.T) {
 	f, g := bundletest.New(t), bundletest.NewWith(t, "next", bundletest.StandardImages(t)[:1]...)
 	s := Store{Dir: filepath.Join(t.TempDir(), "store")}
-	if names, err := s.Brought(); err != nil || names != nil {
+	if names, err := s.ImportedNames(); err != nil || names != nil {
 		t.Errorf("an empty store: %v, %v", names, err)
 	}
 	for _, in := range []*bundletest.Fixture{f, g} {
 		_, err := s.Import(t.Context(), in.Open(t), ui.Discard(), &in.Key.PublicKey)
 		must(t, err)
 	}
-	names, err := s.Brought()
+	names, err := s.ImportedNames()
 	if err != nil || len(names) != 3 || names[0] != "docker.io/library/nginx:1.27" || names[2] != "registry.k8s.io/pause:3.10.2" {
 		t.Errorf("names %v, %v", names, err)
 	}

@@ -76,7 +76,7 @@ func (s Store) Holds(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, e
 	if err != nil {
 		return false, err
 	}
-	want, err := stick.Vouched(bundle.SumsName)
+	want, err := stick.Attested(bundle.SumsName)
 	if err != nil {
 		return false, err
 	}

@@ -37,7 +37,7 @@ func (e *engine) lastingFindings() []result.KnownFinding {
 	for _, r := range e.rules {
 		for _, f := range e.board.rows[r.id].findings {
 			if !r.stays && !f.Early {
-				all = append(all, result.KnownFinding{Finding: f, Lasting: e.view.stableName(f.Object)})
+				all = append(all, result.KnownFinding{Finding: f, StableName: e.view.stableName(f.Object)})
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func markKnown(b *result.Baseline, v view, rule string, findings []Finding) {
 	had, same := map[fault]int{}, map[string]bool{}
 	for _, f := range b.Findings {
 		if f.Rule == rule {
-			had[fault{f.Lasting, requiredState(f.Finding)}]++
+			had[fault{f.StableName, requiredState(f.Finding)}]++
 			same[f.Object] = true
 		}
 	}

@@ -54,7 +54,7 @@ func fixOf(c nodereport.Certificate, now time.Time) string {
 // renewal returns how to renew the certificate in a file.
 func renewal(file string) string {
 	switch nodereport.RenewerOf(file) {
-	case nodereport.RenewedByNobody:
+	case nodereport.NotRenewed:
 		return "this is a CA certificate; airgap certs rotate-ca --help lists the CAs that it rotates"
 	case nodereport.RenewedByKubelet:
 		return "the kubelet renews this certificate and did not; find the cause: journalctl -u kubelet | grep -i certificate"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"airgap.dev/airgap/verify/imagebook"
+	"airgap.dev/airgap/verify/imagecache"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -36,7 +36,7 @@ func Rules(probes ...Probe) []RuleInfo {
 	for _, p := range probes {
 		asking = append(asking, newProbed(p))
 	}
-	book := imagebook.New(o.ImageExists, nil)
+	book := imagecache.New(o.ImageExists, nil)
 	defer book.Close()
 	var all []RuleInfo
 	for _, r := range rules(o, book, asking) {

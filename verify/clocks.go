@@ -53,7 +53,7 @@ func expectClocks(v view) expectation {
 	}
 	if len(silent) > 0 {
 		slices.Sort(silent)
-		e.nothing = "too soon to tell: fewer than two lease renewals received from " + result.Some(silent)
+		e.nothing = "too soon to tell: fewer than two lease renewals received from " + result.Abbreviate(silent)
 	}
 	return e
 }

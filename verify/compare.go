@@ -57,7 +57,7 @@ func restarts(before result.Snapshot, v view) []Finding {
 		if total > 0 {
 			slices.Sort(in)
 			findings = append(findings, Finding{
-				Object: name, Saw: fmt.Sprintf("%s since the baseline, in %s", result.Plural(int(total), "restart"), result.Some(in)), Want: "none",
+				Object: name, Saw: fmt.Sprintf("%s since the baseline, in %s", result.Plural(int(total), "restart"), result.Abbreviate(in)), Want: "none",
 				Fix: "for each of these pods: kubectl logs --previous POD; kubectl describe pod POD",
 			})
 		}

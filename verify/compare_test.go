@@ -106,7 +106,7 @@ func TestDifferences(t *testing.T) {
 		pod("kube-system", "kube-proxy-b", "w1", proxy, withUID("b"), image("proxy:v1.36.3")))
 	var got []string
 	for _, d := range result.Differences(before.snapshot(), now.snapshot()) {
-		got = append(got, d.String()+": "+result.Some(d.Objects))
+		got = append(got, d.String()+": "+result.Abbreviate(d.Objects))
 	}
 	want := []string{
 		"host running → started again: Node w1",
@@ -129,9 +129,9 @@ func TestMarkKnown(t *testing.T) {
 		pod("kube-system", "coredns-7d-b", "w1", dns), pod("kube-system", "coredns-7d-c", "w2", dns),
 		pod("kube-system", "kube-proxy-b", "w1", proxy), pod("kube-system", "kube-proxy-c", "w2", proxy))
 	b := &result.Baseline{Findings: []result.KnownFinding{
-		{Finding: Finding{Rule: "pods", Object: "Pod kube-system/coredns-7d-a"}, Lasting: "Pod of Deployment kube-system/coredns"},
-		{Finding: Finding{Rule: "pods", Object: "Pod kube-system/kube-proxy-a"}, Lasting: "Pod of DaemonSet kube-system/kube-proxy on w2"},
-		{Finding: Finding{Rule: "nodes-ready", Object: "Node w1"}, Lasting: "Node w1"},
+		{Finding: Finding{Rule: "pods", Object: "Pod kube-system/coredns-7d-a"}, StableName: "Pod of Deployment kube-system/coredns"},
+		{Finding: Finding{Rule: "pods", Object: "Pod kube-system/kube-proxy-a"}, StableName: "Pod of DaemonSet kube-system/kube-proxy on w2"},
+		{Finding: Finding{Rule: "nodes-ready", Object: "Node w1"}, StableName: "Node w1"},
 	}}
 	findings := []Finding{
 		{Object: "Pod kube-system/coredns-7d-b"}, {Object: "Pod kube-system/coredns-7d-c"},
@@ -150,8 +150,8 @@ func TestMarkKnown(t *testing.T) {
 	}
 	pressed := &result.Baseline{
 		Findings: []result.KnownFinding{
-			{Finding: Finding{Rule: "nodes-pressure", Object: "Node w1", Want: "no MemoryPressure"}, Lasting: "Node w1"},
-			{Finding: Finding{Rule: "etcd", Object: "etcd on cp1", Want: "one of 26h0m0s at most, v3.6"}, Lasting: "etcd on cp1"},
+			{Finding: Finding{Rule: "nodes-pressure", Object: "Node w1", Want: "no MemoryPressure"}, StableName: "Node w1"},
+			{Finding: Finding{Rule: "etcd", Object: "etcd on cp1", Want: "one of 26h0m0s at most, v3.6"}, StableName: "etcd on cp1"},
 		},
 	}
 	for want, known := range map[string]bool{"no MemoryPressure": true, "no DiskPressure": false} {
@@ -167,7 +167,7 @@ func TestMarkKnown(t *testing.T) {
 		}
 	}
 	now.put(t, job("shop", "night-2", func(j *batchv1.Job) { j.OwnerReferences = controlledBy("batch/v1", "CronJob", "night") }))
-	nightly := &result.Baseline{Findings: []result.KnownFinding{{Finding: Finding{Rule: "jobs", Object: "Job shop/night-1"}, Lasting: "Job of CronJob shop/night"}}}
+	nightly := &result.Baseline{Findings: []result.KnownFinding{{Finding: Finding{Rule: "jobs", Object: "Job shop/night-1"}, StableName: "Job of CronJob shop/night"}}}
 	failed := []Finding{{Object: "Job shop/night-2"}, {Object: "Job shop/other"}}
 	if markKnown(nightly, now, "jobs", failed); !failed[0].Known || failed[1].Known {
 		t.Errorf("known: the next Job of a CronJob %t, another Job %t", failed[0].Known, failed[1].Known)

@@ -26,7 +26,7 @@ func daemonSetTrouble(v view, d *appsv1.DaemonSet) string {
 	}
 	saw := fewer(s.DesiredNumberScheduled, updated, s.NumberAvailable)
 	if missing := nodesWithout(v, d); len(missing) > 0 {
-		saw = append(saw, "no pod on "+result.Some(missing))
+		saw = append(saw, "no pod on "+result.Abbreviate(missing))
 	}
 	return strings.Join(saw, ", ")
 }

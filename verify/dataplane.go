@@ -70,7 +70,7 @@ func judgeDataPlane(v view) []Finding {
 	for f, from := range tried {
 		slices.Sort(from)
 		findings = append(findings, Finding{
-			Object: f.Target, Saw: f.Saw + " from " + result.Some(from), Want: "an answer from every node", Fix: dataPlaneFix(f.Target),
+			Object: f.Target, Saw: f.Saw + " from " + result.Abbreviate(from), Want: "an answer from every node", Fix: dataPlaneFix(f.Target),
 		})
 	}
 	slices.SortFunc(findings, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Saw, b.Saw)) })

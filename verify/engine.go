@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
-	"airgap.dev/airgap/verify/imagebook"
+	"airgap.dev/airgap/verify/imagecache"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -23,7 +23,7 @@ const (
 	seenEvery    = time.Minute
 )
 
-// apiServer is a rule that the engine evaluates itself, like result.Soaking.
+// apiServer is a rule that the engine evaluates itself, like result.SoakRule.
 const apiServer = "api-server"
 
 // engine evaluates rules until all were ok for the soak window.
@@ -31,7 +31,7 @@ type engine struct {
 	options Options
 	api     *api
 	rules   []rule
-	images  *imagebook.Book
+	images  *imagecache.Cache
 	probes  []*probed
 	dirty   *dirty
 	board   *board
@@ -56,7 +56,7 @@ func newEngine(o Options, a *api) *engine {
 		options: o, api: a, dirty: newDirty(), board: newBoard(), judged: map[string]time.Time{}, changes: newChanges(),
 		noted: &confirmations{}, logged: &logged{}, began: time.Now(), site: o.site(),
 	}
-	e.images = imagebook.New(o.ImageExists, func() { e.dirty.mark(imagesID) })
+	e.images = imagecache.New(o.ImageExists, func() { e.dirty.mark(imagesID) })
 	for _, p := range o.Probes {
 		e.probes = append(e.probes, newProbed(p))
 	}

@@ -203,7 +203,7 @@ func apiServerBack(t *testing.T, b *testCluster) {
 	o.Soak = 3 * time.Second
 	said.on("Nodes are Ready: ok", b.server.Stop)
 	said.on("The API server answers: not yet", func() {
-		b.server.Resume(b.t)
+		b.server.Restart(b.t)
 		b.must(b.client.CoreV1().Pods("kube-system").Delete(b.t.Context(), "kube-scheduler-cp1", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 	})
 	said.on("kube-scheduler-cp1: it does not exist", func() { b.pod(pod("kube-system", "kube-scheduler-cp1", "cp1")) })

@@ -33,7 +33,7 @@ func judgeEtcd(v view) []Finding {
 	members := map[string]*nodereport.Etcd{} // members that answer, by host
 	for _, r := range v.reportsWith(etcdPart()) {
 		e := r.report.Etcd
-		if e.Answers() {
+		if e.HasMembers() {
 			members[r.name] = e
 		}
 		findings = append(findings, memberTrouble(v.now, r.name, e)...)
@@ -67,7 +67,7 @@ func memberTrouble(now time.Time, host string, e *nodereport.Etcd) []Finding {
 	unhealthy := func() {
 		add(e.Error, "healthy", "on "+host+": crictl ps -a --name etcd; crictl logs CONTAINER; check its disk")
 	}
-	if !e.Answers() {
+	if !e.HasMembers() {
 		unhealthy()
 		return findings
 	}

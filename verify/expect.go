@@ -87,7 +87,7 @@ func missingFrom(absences map[absence][]string) expectation {
 	var texts []string
 	for _, l := range slices.SortedFunc(maps.Keys(absences), func(a, b absence) int { return strings.Compare(a.what, b.what) }) {
 		slices.Sort(absences[l])
-		texts = append(texts, l.what+": "+result.Some(absences[l]))
+		texts = append(texts, l.what+": "+result.Abbreviate(absences[l]))
 		if e.fix == "" {
 			e.fix = strings.ReplaceAll(l.fix, "HOST", absences[l][0])
 		}

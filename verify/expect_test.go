@@ -273,7 +273,7 @@ func TestUnseenIsReported(t *testing.T) {
 	}
 	w.reports["w1"].Units = units
 	w.judge(t, e)
-	if got := events(4 * time.Second); !slices.Equal(got, []string{"mended Rule units", "well "}) {
+	if got := events(4 * time.Second); !slices.Equal(got, []string{"fixed Rule units", "healthy "}) {
 		t.Errorf("events with the part again: %q", got)
 	}
 }

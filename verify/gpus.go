@@ -114,7 +114,7 @@ func drivers(g *nodereport.GPU) []Finding {
 
 // withUUID appends the UUID that the device plugin logs for the GPU at the start of a fault:
 // "GPU 3 (0000:4e:00.0): …", or from the kernel log "0000:4e:00.0: …".
-func withUUID(fault string, list []nodereport.Card) string {
+func withUUID(fault string, list []nodereport.GPUDevice) string {
 	subject, _, _ := strings.Cut(fault, ": ")
 	for _, c := range list {
 		if c.UUID != "" && c.Address != "" && (subject == c.Address || strings.HasSuffix(subject, "("+c.Address+")")) {

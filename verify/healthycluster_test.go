@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/verify/dataplane"
-	"airgap.dev/airgap/verify/imagebook"
+	"airgap.dev/airgap/verify/imagecache"
 	"airgap.dev/airgap/verify/nodereport"
 	"airgap.dev/airgap/verify/result"
 )
@@ -129,11 +129,11 @@ func (w *healthyCluster) judge(t *testing.T, e *engine) {
 		v.heartbeats.take(b, time.Now(), time.Now(), time.Now())
 	}
 	for _, id := range v.values(pods, byImage) {
-		img, err := imagebook.Parse(id)
+		img, err := imagecache.Parse(id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for e.images.Look(img).State != imagebook.Found {
+		for e.images.Look(img).State != imagecache.Found {
 			runtime.Gosched()
 		}
 	}

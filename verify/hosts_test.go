@@ -233,7 +233,7 @@ func TestGPUs(t *testing.T) {
 	library := func(faults ...string) *nodereport.NVML {
 		return &nodereport.NVML{Driver: "580.95.05", Cards: 8, Faults: faults}
 	}
-	want := &nodereport.Cards{Driver: "580.95.05", Count: 8}
+	want := &nodereport.ExpectedGPUs{Driver: "580.95.05", Count: 8}
 	complete := []nodereport.Offer{{Resource: "nvidia.com/gpu", Count: 8}}
 	for _, test := range []struct {
 		name string
@@ -250,7 +250,7 @@ func TestGPUs(t *testing.T) {
 		{"faults", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: library("GPU 1: Xid 79", "GPU 2: no link")}, []string{"GPU 1: Xid 79", "GPU 2: no link"}},
 
 		{"faults with UUIDs", has("8"), nodereport.GPU{Bus: 8, Driver: "580.95.05", NVML: &nodereport.NVML{
-			Driver: "580.95.05", Cards: 8, GPUs: []nodereport.Card{{UUID: "GPU-a", Address: "0000:4e:00.0"}, {Index: 1, UUID: "GPU-b", Address: "10000:4e:00.0"}, {Index: 2, Address: "0000:bd:00.0"}},
+			Driver: "580.95.05", Cards: 8, GPUs: []nodereport.GPUDevice{{UUID: "GPU-a", Address: "0000:4e:00.0"}, {Index: 1, UUID: "GPU-b", Address: "10000:4e:00.0"}, {Index: 2, Address: "0000:bd:00.0"}},
 			Faults: []string{
 				"GPU 1 (10000:4e:00.0): no NVLink is active, but GPU 0 (0000:4e:00.0) has 18", "0000:4e:00.0: Xid 79 at 2025-11-23T00:00:05Z",
 				"0000:bd:00.0: Xid 48 at 2025-11-23T00:00:06Z", "GPU 3: does not answer: GPU is lost",
@@ -269,7 +269,7 @@ func TestGPUs(t *testing.T) {
 		{"one is missing", has("8"), nodereport.GPU{Bus: 7, Driver: "580.95.05", NVML: library(), Want: want, Offers: complete},
 			[]string{"7 on the PCI bus, 8 when airgap set them up", "7 on the PCI bus, 8 in NVML"}},
 		{"all are missing", nil, nodereport.GPU{Want: want}, []string{"0 on the PCI bus, 8 when airgap set them up"}},
-		{"no count at setup", nil, nodereport.GPU{Want: &nodereport.Cards{}}, nil},
+		{"no count at setup", nil, nodereport.GPU{Want: &nodereport.ExpectedGPUs{}}, nil},
 		{"a new kernel", has("0"), nodereport.GPU{Bus: 8, Want: want}, []string{"no NVIDIA kernel module for the running kernel 5.14.0-611"}},
 		{"the module does not load", has("0"), nodereport.GPU{Bus: 8, Module: true, Want: want}, []string{"the NVIDIA kernel module is not loaded"}},
 		{

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"airgap.dev/airgap/verify/imagebook"
+	"airgap.dev/airgap/verify/imagecache"
 	"airgap.dev/airgap/verify/result"
 )
 
 const imagesID = "images"
 
-func runningImages(look func(imagebook.Image) imagebook.Answer) rule {
+func runningImages(look func(imagecache.Image) imagecache.Answer) rule {
 	return rule{
 		id: imagesID, title: "Every running image is in the registry", watches: []kind{pods},
 		judge: func(v view) []Finding { return judgeImages(v, look) }, expects: expectImages,
@@ -21,7 +21,7 @@ func runningImages(look func(imagebook.Image) imagebook.Answer) rule {
 
 // lookUpImages asks for the images of running containers as soon as the pods are listed, while
 // other kinds are still listed.
-func lookUpImages(ctx context.Context, listed []*informer, images *imagebook.Book) {
+func lookUpImages(ctx context.Context, listed []*informer, images *imagecache.Cache) {
 	for _, one := range listed {
 		select {
 		case <-one.shared.HasSyncedChecker().Done():
@@ -29,7 +29,7 @@ func lookUpImages(ctx context.Context, listed []*informer, images *imagebook.Boo
 			return
 		}
 		for _, id := range one.shared.GetIndexer().ListIndexFuncValues(byImage) {
-			if img, err := imagebook.Parse(id); err == nil {
+			if img, err := imagecache.Parse(id); err == nil {
 				images.Look(img)
 			}
 		}
@@ -46,12 +46,12 @@ func expectImages(v view) expectation {
 
 // judgeImages returns one finding for each image, however many containers run it, and one
 // finding for a registry that does not answer.
-func judgeImages(v view, look func(imagebook.Image) imagebook.Answer) []Finding {
+func judgeImages(v view, look func(imagecache.Image) imagecache.Answer) []Finding {
 	var findings []Finding
-	var silent []imagebook.Image
+	var silent []imagecache.Image
 	var reason error
 	for _, id := range v.values(pods, byImage) {
-		img, err := imagebook.Parse(id)
+		img, err := imagecache.Parse(id)
 		if err != nil {
 			findings = append(findings, Finding{
 				Object: "Image " + id, Saw: err.Error() + usedBy(v, id), Want: "found by digest",
@@ -60,12 +60,12 @@ func judgeImages(v view, look func(imagebook.Image) imagebook.Answer) []Finding 
 			continue
 		}
 		switch a := look(img); a.State {
-		case imagebook.Missing:
+		case imagecache.Missing:
 			findings = append(findings, Finding{
 				Object: "Image " + img.String(), Saw: "it is not in the registry" + usedBy(v, id), Want: "found by digest",
 				Fix: "add it to images: in airgap.yaml, make a new bundle (airgap bundle) and import it (airgap registry import); for the site's own registry, use airgap push",
 			})
-		case imagebook.Unknown:
+		case imagecache.Unknown:
 			silent = append(silent, img)
 			reason = cmp.Or(reason, a.Err)
 		}
@@ -76,7 +76,7 @@ func judgeImages(v view, look func(imagebook.Image) imagebook.Answer) []Finding 
 	return findings
 }
 
-func registrySilent(asked []imagebook.Image, reason error) Finding {
+func registrySilent(asked []imagecache.Image, reason error) Finding {
 	saw := "no answer yet about " + result.Plural(len(asked), "image")
 	if reason != nil {
 		saw = fmt.Sprintf("no answer about %s: %v", result.Plural(len(asked), "image"), reason)
@@ -94,5 +94,5 @@ func usedBy(v view, id string) string {
 		return ""
 	}
 	slices.Sort(names)
-	return "; it runs in " + result.Some(names)
+	return "; it runs in " + result.Abbreviate(names)
 }

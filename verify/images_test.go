@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"airgap.dev/airgap/verify/imagebook"
+	"airgap.dev/airgap/verify/imagecache"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -25,18 +25,20 @@ func TestRunningImages(t *testing.T) {
 			p.Status.InitContainerStatuses = p.Status.ContainerStatuses // a sidecar: counted twice, checked once
 		}))
 	t.Run("answers", func(t *testing.T) {
-		look := func(i imagebook.Image) imagebook.Answer {
+		look := func(i imagecache.Image) imagecache.Answer {
 			if i.Repository == "quay.io/x/tool" {
-				return imagebook.Answer{State: imagebook.Missing}
+				return imagecache.Answer{State: imagecache.Missing}
 			}
-			return imagebook.Answer{State: imagebook.Found}
+			return imagecache.Answer{State: imagecache.Found}
 		}
 		wantSaw(t, judgeImages(v, look),
 			Finding{Object: "Image " + foreign, Saw: "it is not in the registry; it runs in shop/b, shop/c"},
 			Finding{Object: "Image " + digest, Saw: "the runtime has it only as " + digest + ", without the name of a registry; it runs in shop/loaded"})
 	})
 	t.Run("no answer is one finding", func(t *testing.T) {
-		look := func(imagebook.Image) imagebook.Answer { return imagebook.Answer{Err: errors.New("connection refused")} }
+		look := func(imagecache.Image) imagecache.Answer {
+			return imagecache.Answer{Err: errors.New("connection refused")}
+		}
 		got := judgeImages(seen(t, pod("a", "a", "w1"), pod("a", "b", "w1", imageID(foreign))), look)
 		wantSaw(t, got, Finding{Object: "Registry", Saw: "no answer about 2 images: connection refused"})
 	})

@@ -245,7 +245,7 @@ func ask(t *testing.T, at, what string) string {
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	b := newTestCluster(t)
-	second := b.server.Twin(t)
+	second := b.server.StartSecond(t)
 	lb := newBalancer(t, b.server.Address())
 	o, said := b.listening()
 	o.API = rest.CopyConfig(o.API)
@@ -269,12 +269,12 @@ func TestFailover(t *testing.T) {
 func TestNotReady(t *testing.T) {
 	t.Parallel()
 	b := newTestCluster(t, "--shutdown-delay-duration=5m")
-	second := b.server.Twin(t)
+	second := b.server.StartSecond(t)
 	lb := newBalancer(t, b.server.Address())
 	o, said := b.listening()
 	o.API = rest.CopyConfig(o.API)
 	o.API.Host, o.Soak, o.Timeout = "https://"+lb.address(), 25*time.Second, 2*time.Minute // longer than the time between two probes
-	said.on("Nodes are Ready: ok", func() { lb.nextTo(second.Address()); b.server.Leave(t) })
+	said.on("Nodes are Ready: ok", func() { lb.nextTo(second.Address()); b.server.Shutdown(t) })
 	if r := b.verify(o); !r.OK {
 		t.Fatalf("findings %+v", r.Findings)
 	}

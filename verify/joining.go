@@ -80,7 +80,7 @@ func keepRequest(o *certificatesv1.CertificateSigningRequest) *keptRequest {
 	return kept
 }
 
-// joinTokensGroup is the group of the join tokens. joincode.Approver decides about its requests.
+// joinTokensGroup is the group of the join tokens. jointoken.Approver decides about its requests.
 const joinTokensGroup = "system:bootstrappers:airgap:join"
 
 // foreignRequest describes a request of a node for another name than its own. For a bootstrap
@@ -114,7 +114,7 @@ func requestedName(text []byte) string {
 	return form.Subject.CommonName
 }
 
-// deniedByAirgap is the prefix of the reasons of joincode.Approver.
+// deniedByAirgap is the prefix of the reasons of jointoken.Approver.
 const deniedByAirgap = "AirgapJoin"
 
 func joinTokens() rule {

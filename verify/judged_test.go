@@ -8,15 +8,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/verify/apitest"
-	"airgap.dev/airgap/verify/judged"
+	"airgap.dev/airgap/verify/states"
 )
 
 // TestEveryKindIsInTheTable compares the table with the kinds of a real API server, in all versions.
 // The table has each kind, and each watched kind has a rule.
 func TestEveryKindIsInTheTable(t *testing.T) {
 	server := apitest.Start(t, "--runtime-config=api/all=true")
-	table := map[schema.GroupKind]judged.Judgement{}
-	for _, j := range judged.Kinds() {
+	table := map[schema.GroupKind]states.State{}
+	for _, j := range states.Kinds() {
 		at := schema.GroupKind{Group: j.Group, Kind: j.Kind}
 		if _, twice := table[at]; twice {
 			t.Errorf("the table has %s twice", at)

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"airgap.dev/airgap/verify/judged"
+	"airgap.dev/airgap/verify/states"
 )
 
 // inState has objects in one state of the table.
@@ -23,7 +23,7 @@ type inState struct {
 // state, with the expected name, or no rule does. Each row is checked with each of its owners, in a
 // system namespace and in another one.
 func TestJudgements(t *testing.T) {
-	for _, j := range judged.All() {
+	for _, j := range states.All() {
 		if j.State == "" {
 			continue
 		}
@@ -80,7 +80,7 @@ func judgeStates(v view) []Finding {
 }
 
 // statesOf returns objects in a state of the table, one case for each type of owner.
-func statesOf(j judged.Judgement, namespace string) []inState {
+func statesOf(j states.State, namespace string) []inState {
 	switch {
 	case j.Kind != "Pod":
 		return controllerStates(namespace)[j.Kind+" "+j.State]

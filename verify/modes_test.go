@@ -44,15 +44,15 @@ func watched(t *testing.T, b *testCluster) {
 	o.Timeout = time.Minute // limit of the test
 	var states []bool       // OK or not, without repetitions
 	o.Seen = func(r result.Report) { states = slices.Compact(append(states, r.OK)) }
-	w.on("well", func() { b.node(node("cp1", corev1.ConditionFalse, controlPlaneNode)) })
+	w.on("healthy", func() { b.node(node("cp1", corev1.ConditionFalse, controlPlaneNode)) })
 	w.on("broken nodes-ready: Node cp1", func() { b.node(node("cp1", corev1.ConditionUnknown, controlPlaneNode)) })
 	w.on("changed nodes-ready: Node cp1", b.server.Stop)
 	w.on("broken api-server: API server", func() {
-		b.server.Resume(b.t)
+		b.server.Restart(b.t)
 		b.node(node("cp1", corev1.ConditionTrue, controlPlaneNode))
 	})
 	w.last = func(e result.Event) bool {
-		return e.Event == result.Well && slices.Contains(w.seen, "mended nodes-ready: Node cp1")
+		return e.Event == result.Healthy && slices.Contains(w.seen, "fixed nodes-ready: Node cp1")
 	}
 	w.end = end
 	r, err := Run(ctx, o)
@@ -60,7 +60,7 @@ func watched(t *testing.T, b *testCluster) {
 	if err != nil || !r.OK {
 		t.Errorf("ended with %v, findings %+v", err, r.Findings)
 	}
-	w.want(t, "well", "broken nodes-ready: Node cp1", "changed nodes-ready: Node cp1", "broken api-server: API server", "mended api-server: API server", "mended nodes-ready: Node cp1", "well")
+	w.want(t, "healthy", "broken nodes-ready: Node cp1", "changed nodes-ready: Node cp1", "broken api-server: API server", "fixed api-server: API server", "fixed nodes-ready: Node cp1", "healthy")
 	if want := []bool{true, false, true}; !slices.Equal(states, want) {
 		t.Errorf("states %v, want %v", states, want)
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"airgap.dev/airgap/verify/judged"
+	"airgap.dev/airgap/verify/states"
 )
 
 // The functions below put a pod of the fixtures into a state of the table.
@@ -112,12 +112,12 @@ func controlledBy(version, kind, name string) []metav1.OwnerReference {
 
 // Owners in the table of judgements.
 const (
-	anyOwner     = judged.AnyOwner
-	workloadsOwn = judged.WorkloadsOwn
-	jobOwns      = judged.JobOwns
-	nodeOwns     = judged.NodeOwns
-	nobodyOwns   = judged.NobodyOwns
-	otherOwns    = judged.OtherOwns
+	anyOwner     = states.AnyOwner
+	workloadsOwn = states.WorkloadsOwn
+	jobOwns      = states.JobOwns
+	nodeOwns     = states.NodeOwns
+	nobodyOwns   = states.NoOwner
+	otherOwns    = states.OtherOwns
 )
 
 // owners returns, for each type of owner in the table, functions that set such an owner.

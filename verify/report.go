@@ -55,7 +55,7 @@ func (e *engine) last(healthy bool, began time.Time) result.Report {
 		return r
 	}
 	s := e.view.snapshot()
-	r.Snapshot, r.Lasting, r.Missed = &s, e.lastingFindings(), e.missed()
+	r.Snapshot, r.KnownFindings, r.Missed = &s, e.lastingFindings(), e.missed()
 	if b := e.options.Baseline; b != nil {
 		r.Baseline.Changed = result.Differences(b.Snapshot, s)
 	}
@@ -64,7 +64,7 @@ func (e *engine) last(healthy bool, began time.Time) result.Report {
 
 // unsettled returns why a cluster is not ok although no rule is broken or unseen, or nil.
 func (e *engine) unsettled(healthy bool, now time.Time) []Finding {
-	f := Finding{Rule: result.Soaking, Object: "Cluster", Since: now, Want: fmt.Sprintf("all rules are ok for %s", e.options.Soak)}
+	f := Finding{Rule: result.SoakRule, Object: "Cluster", Since: now, Want: fmt.Sprintf("all rules are ok for %s", e.options.Soak)}
 	switch {
 	case !e.board.anyApplied():
 		f.Saw, f.Want = "no rule was evaluated: no rule applies to this cluster", "at least one rule that applies"

@@ -128,7 +128,7 @@ func imagesPinned() rule {
 		lost := func(images []string, saw, fix string) {
 			if len(images) > 0 {
 				findings = append(findings, Finding{
-					Object: "Node " + host, Saw: result.Some(images) + saw, Want: "present and pinned", Fix: "on " + host + ": " + fix,
+					Object: "Node " + host, Saw: result.Abbreviate(images) + saw, Want: "present and pinned", Fix: "on " + host + ": " + fix,
 				})
 			}
 		}
@@ -145,14 +145,14 @@ func packagesUnchanged() rule {
 		var findings []Finding
 		if c := r.Packages.Changed; len(c) > 0 {
 			findings = append(findings, Finding{
-				Object: "Node " + host, Saw: "changed since the installation: " + result.Some(c), Want: "as rpm installed them",
+				Object: "Node " + host, Saw: "changed since the installation: " + result.Abbreviate(c), Want: "as rpm installed them",
 				Fix: "on " + host + ": find the package: rpm -qf FILE; reinstall it: dnf --config /var/lib/airgap/dnf/dnf.conf --disablerepo='*' --enablerepo=airgap reinstall PACKAGE; " +
 					"then restart its services; if a package is no longer installed, run the same airgap install or airgap join again",
 			})
 		}
 		if u := r.Packages.Unlocked; len(u) > 0 {
 			findings = append(findings, Finding{
-				Object: "Node " + host, Saw: result.Some(u) + ": the next dnf update may change it", Want: "locked in dnf",
+				Object: "Node " + host, Saw: result.Abbreviate(u) + ": the next dnf update may change it", Want: "locked in dnf",
 				Fix: "on " + host + ": run the same airgap install or airgap join again",
 			})
 		}

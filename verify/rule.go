@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"airgap.dev/airgap/verify/imagebook"
+	"airgap.dev/airgap/verify/imagecache"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -36,7 +36,7 @@ type rule struct {
 type Finding = result.Finding
 
 // rules returns all rules in the order of the report: rules that others depend on come first.
-func rules(o Options, images *imagebook.Book, probes []*probed) []rule {
+func rules(o Options, images *imagecache.Cache, probes []*probed) []rule {
 	system := namespaces(o.Namespaces)
 	judged := func(string) bool { return true }
 	if o.SystemOnly {

@@ -24,7 +24,7 @@ import (
 
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify/dataplane"
-	"airgap.dev/airgap/verify/imagebook"
+	"airgap.dev/airgap/verify/imagecache"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -58,7 +58,7 @@ type Options struct {
 	// add-on may wait for a node that has not joined yet.
 	SystemOnly bool
 	// ImageExists asks the registry; nil disables the rule about images.
-	ImageExists imagebook.Exists
+	ImageExists imagecache.Exists
 	Probes      []Probe // additional rules of the caller
 	// Only are the IDs of the rules to evaluate, empty for all. Such a rule is unseen if it does
 	// not apply. Skip are the rules to leave out. The rule about the API server is always

@@ -87,7 +87,7 @@ func (c *changes) events(now time.Time, healthy bool) []result.Event {
 		c.healthy = false
 	}
 	if healthy && !c.healthy {
-		all = append(all, result.Event{Time: now, Event: result.Well})
+		all = append(all, result.Event{Time: now, Event: result.Healthy})
 		c.healthy = true
 	}
 	return all
@@ -98,7 +98,7 @@ func (t *objectState) event(now time.Time) result.Event {
 	e := result.Event{Time: now, Rule: f.Rule, Object: f.Object, Saw: f.Saw, Want: f.Want, Fix: f.Fix, Since: &f.Since, LeftOut: t.moves - 1}
 	switch {
 	case t.now == nil:
-		e.Event, e.After = result.Mended, now.Sub(f.Since)
+		e.Event, e.After = result.Fixed, now.Sub(f.Since)
 	case (t.before == nil || t.before.Saw == f.Saw) && f.Blind:
 		e.Event = result.Blind
 	case t.before == nil || t.before.Saw == f.Saw: // the same finding went away and returned

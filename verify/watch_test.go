@@ -22,16 +22,16 @@ func TestEvents(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"broken, changed, repaired": {
-			{0, [][]Finding{nil}, []string{"well"}},
+			{0, [][]Finding{nil}, []string{"healthy"}},
 			{time.Second, [][]Finding{x("1")}, []string{"broken x: 1"}},
 			{2 * time.Second, [][]Finding{x("1")}, nil},
 			{3 * time.Second, [][]Finding{x("2")}, []string{"changed x: 2"}},
-			{5 * time.Second, [][]Finding{nil}, []string{"mended x: 2 after 5s", "well"}},
+			{5 * time.Second, [][]Finding{nil}, []string{"fixed x: 2 after 5s", "healthy"}},
 			{9 * time.Second, [][]Finding{nil}, nil},
 		},
 		"two objects": {
 			{0, [][]Finding{append(x("1"), Finding{Rule: "a", Object: "y", Saw: "2", Since: t0})}, []string{"broken x: 1", "broken y: 2"}},
-			{time.Second, [][]Finding{x("1")}, []string{"mended y: 2 after 1s"}},
+			{time.Second, [][]Finding{x("1")}, []string{"fixed y: 2 after 1s"}},
 		},
 		"two findings of an object": {
 			{0, [][]Finding{append(x("1"), x("2")...)}, []string{"broken x: 1; 2"}},
@@ -44,15 +44,15 @@ func TestEvents(t *testing.T) {
 			{time.Second, [][]Finding{x("1")}, []string{"broken x: 1 left out 5"}},
 			{1100 * time.Millisecond, [][]Finding{nil}, nil},
 			{1900 * time.Millisecond, [][]Finding{nil}, nil},
-			{2 * time.Second, [][]Finding{nil}, []string{"mended x: 1 after 2s", "well"}},
+			{2 * time.Second, [][]Finding{nil}, []string{"fixed x: 1 after 2s", "healthy"}},
 		},
 		"appeared and disappeared between two steps": {
-			{0, [][]Finding{x("1"), nil}, []string{"mended x: 1 left out 1", "well"}},
+			{0, [][]Finding{x("1"), nil}, []string{"fixed x: 1 left out 1", "healthy"}},
 			{2 * time.Second, [][]Finding{x("2")}, []string{"broken x: 2"}},
 		},
 		"no answer yet": {
 			{0, [][]Finding{{{Rule: "a", Object: "x", Saw: "no answer yet", Early: true}}}, nil},
-			{time.Second, [][]Finding{nil}, []string{"well"}},
+			{time.Second, [][]Finding{nil}, []string{"healthy"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestKindGone(t *testing.T) {
 	}
 	e.begin(v)
 	got = events(time.Now().Add(2 * oneEvery))
-	if len(got) != 1 || got[0].Event != result.Mended {
+	if len(got) != 1 || got[0].Event != result.Fixed {
 		t.Errorf("events %+v", got)
 	}
 }

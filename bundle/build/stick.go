@@ -39,7 +39,7 @@ func stickFiles(these program.Source, c *config.Cluster, plan *bundle.Plan, keys
 	if err != nil {
 		return nil, err
 	}
-	pages, err := docs.HTMLBooks(version.String())
+	pages, err := docs.HTMLFiles(version.String())
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func stickFiles(these program.Source, c *config.Cluster, plan *bundle.Plan, keys
 		binary, bundle.StickPackage("airgap.rpm", pkg), bundle.StickBytes("INSTALL.txt", text),
 		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes(bundle.ReportName, report),
 	}
-	for _, language := range docs.Languages() { // the servers have no internet access to read them online
+	for _, language := range docs.AllLanguages() { // the servers have no internet access to read them online
 		files = append(files, bundle.StickBytes(language.File(), pages[language]))
 	}
 	return files, nil

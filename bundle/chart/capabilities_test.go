@@ -13,7 +13,7 @@ import (
 func apisOf(t *testing.T, version string, others ...string) []string {
 	t.Helper()
 	c, err := chart.Open(charttest.Archive(t, "till", named(map[string]string{
-		"templates/a.yaml": data("a", "  apis: {{ join \" \" .Capabilities.APIVersions | quote }}"), "crds/a.yaml": charttest.Till()["crds/shops.yaml"],
+		"templates/a.yaml": data("a", "  apis: {{ join \" \" .Capabilities.APIVersions | quote }}"), "crds/a.yaml": charttest.Checkout()["crds/shops.yaml"],
 	})))
 	must(t, err)
 	r := forTest()

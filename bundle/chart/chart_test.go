@@ -16,7 +16,7 @@ import (
 )
 
 func TestRender(t *testing.T) {
-	c, err := chart.Open(charttest.Archive(t, "till", charttest.Till()))
+	c, err := chart.Open(charttest.Archive(t, "till", charttest.Checkout()))
 	must(t, err)
 	if c.Name != "till" || c.Version != "1.2.3" {
 		t.Errorf("the chart is %s %s", c.Name, c.Version)
@@ -81,7 +81,7 @@ func TestRenderRefuses(t *testing.T) {
 		"invalid annotation": {"Chart.yaml", "apiVersion: v2\nname: till\nversion: 1.2.3\nannotations: {artifacthub.io/images: none}\n", `chart till, annotation artifacthub.io/images: `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := charttest.Till()
+			files := charttest.Checkout()
 			files[tc.file] = tc.text
 			c, err := chart.Open(charttest.Archive(t, "till", files))
 			must(t, err)
@@ -93,7 +93,7 @@ func TestRenderRefuses(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	with := func(change func(map[string]string)) []byte {
-		files := charttest.Till()
+		files := charttest.Checkout()
 		change(files)
 		return charttest.Archive(t, "till", files)
 	}
@@ -102,7 +102,7 @@ func TestOpenRefuses(t *testing.T) {
 		want    string
 	}{
 		"no archive":        {[]byte("hello"), "read chart: "},
-		"truncated":         {charttest.Archive(t, "till", charttest.Till())[:300], "read chart: "},
+		"truncated":         {charttest.Archive(t, "till", charttest.Checkout())[:300], "read chart: "},
 		"huge":              {make([]byte, chart.MaxArchive+1), "the limit is"},
 		"no Chart.yaml":     {with(func(f map[string]string) { delete(f, "Chart.yaml") }), "Chart.yaml"},
 		"without a version": {with(func(f map[string]string) { f["Chart.yaml"] = "apiVersion: v2\nname: till\n" }), "version"},
@@ -124,7 +124,7 @@ func TestOpenRefuses(t *testing.T) {
 // TestPack: the same files give the same bytes, and the packed chart renders like the
 // directory.
 func TestPack(t *testing.T) {
-	files := charttest.Till()
+	files := charttest.Checkout()
 	files[".helmignore"] = "*.swp\n"
 	files["templates/x.swp"] = "secret"
 	one, err := chart.Pack(charttest.Directory(t, files))

@@ -56,7 +56,7 @@ func shapes() map[string]shape {
 
 func templateShapes() map[string]shape {
 	return map[string]shape{
-		"everything":               {files: charttest.Till()},
+		"everything":               {files: charttest.Checkout()},
 		"a comment after the mark": {files: template(data("a") + "\n---\n{{- if true -}}\n# a comment\n{{ end }}" + strings.TrimPrefix(data("b"), "---\n"))},
 		"text after the mark":      {files: template(data("a") + "---" + strings.TrimPrefix(data("b"), "---\n"))},
 		"marks of Windows":         {files: template(strings.ReplaceAll(data("a")+data("b"), "\n", "\r\n"))},
@@ -67,11 +67,11 @@ func templateShapes() map[string]shape {
 		"text after the end":       {files: template(data("a") + "...\n" + strings.TrimPrefix(data("b"), "---\n")), notice: `after the line "..."`},
 		"duplicate keys":           {files: template(data("a", "  k: 1", "  l: '2'", "  k: '3'")), notice: `till/templates/a.yaml, document 1, line 9: key data.k appears more than once`},
 		"duplicate keys in a CRD": {
-			files:  named(map[string]string{"crds/a.yaml": charttest.Till()["crds/shops.yaml"] + "kind: CustomResourceDefinition\n"}),
+			files:  named(map[string]string{"crds/a.yaml": charttest.Checkout()["crds/shops.yaml"] + "kind: CustomResourceDefinition\n"}),
 			notice: `crds/a.yaml, document 1, line 13: key kind`,
 		},
 		"definitions with marks": {
-			files: named(map[string]string{"crds/a.yaml": "---# one\n" + charttest.Till()["crds/shops.yaml"] + "---# two\n" + strings.ReplaceAll(charttest.Till()["crds/shops.yaml"], "shop", "cart")}),
+			files: named(map[string]string{"crds/a.yaml": "---# one\n" + charttest.Checkout()["crds/shops.yaml"] + "---# two\n" + strings.ReplaceAll(charttest.Checkout()["crds/shops.yaml"], "shop", "cart")}),
 		},
 		"duplicate keys in values": {files: named(map[string]string{"values.yaml": "a: 1\na: 2\n", "templates/a.yaml": data("a", kinds(".Values.a"))})},
 		"random in a test":         {files: template(data("a") + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: 't-{{ randAlpha 5 | lower }}', annotations: {helm.sh/hook: test-success}}\n")},
@@ -224,7 +224,7 @@ func subcharts(dependency, values, line string) map[string]string {
 		"templates/a.yaml": data("a", "  v: {{ toJson .Values | quote }}"), "charts/sub/Chart.yaml": "apiVersion: v2\nname: sub\nversion: 0.1.0\n",
 		"charts/sub/values.yaml":      "num: 1\nm: 2\nexports: {shared: {from: sub}}\ndeep: {er: {est: 3}}\n",
 		"charts/sub/templates/a.yaml": data("{{ .Chart.Name }}", "  num: {{ .Values.num | quote }}", "  m: {{ .Values.m | quote }}", line),
-		"charts/sub/crds/a.yaml":      charttest.Till()["crds/shops.yaml"],
+		"charts/sub/crds/a.yaml":      charttest.Checkout()["crds/shops.yaml"],
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 func chartDir(t *testing.T) string {
 	t.Helper()
-	return charttest.Directory(t, charttest.Till())
+	return charttest.Directory(t, charttest.Checkout())
 }
 
 // TestPackStaysInside: a link cannot add files outside of the chart on the connected host to
@@ -155,7 +155,7 @@ func archive(t *testing.T, h tar.Header, data []byte) []byte {
 // TestLargeCharts: a chart may be as large as Helm allows, also as a directory, for which the archive
 // is not compressed.
 func TestLargeCharts(t *testing.T) {
-	files := charttest.Till()
+	files := charttest.Checkout()
 	for i := range 7 {
 		files["files/large"+strings.Repeat("x", i)] = strings.Repeat("0123456789", 480_000)
 	}

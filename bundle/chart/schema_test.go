@@ -69,7 +69,7 @@ func TestNothingIsFetched(t *testing.T) {
 		"a value named $ref":         {`{"properties": {"x": {"const": {"$ref": "` + at + `/a.json"}}}}`, ""},
 	} {
 		for where, prefix := range map[string]string{"chart till": "", "chart drawer": "charts/drawer/"} {
-			files := charttest.Till()
+			files := charttest.Checkout()
 			files[prefix+"values.schema.json"] = c.schema
 			if prefix != "" {
 				files["values.yaml"] += "drawer: {enabled: true, replicas: 2}\n"
@@ -92,7 +92,7 @@ func TestNothingIsFetched(t *testing.T) {
 
 // TestOtherSchemasValidate: a schema with a remote reference does not disable the others.
 func TestOtherSchemasValidate(t *testing.T) {
-	files := charttest.Till()
+	files := charttest.Checkout()
 	files["charts/drawer/values.schema.json"] = `{"$ref": "https://schema.invalid/values.json"}`
 	files["values.schema.json"] = `{"properties": {"replicas": {"type": "string"}}}`
 	opened, err := chart.Open(charttest.Archive(t, "till", files))
@@ -114,7 +114,7 @@ func TestSchemaBombs(t *testing.T) {
 		"a large file": `{"title": "` + strings.Repeat("x", 6<<20) + `"}`,
 	} {
 		for _, prefix := range []string{"", "charts/drawer/"} {
-			files := charttest.Till()
+			files := charttest.Checkout()
 			files[prefix+"values.schema.json"] = schema
 			files["values.yaml"] = strings.Replace(files["values.yaml"], "drawer: {enabled: true}\n", "drawer: {enabled: true, x: a}\n", 1)
 			opened, err := chart.Open(charttest.Archive(t, "till", files))
@@ -135,7 +135,7 @@ func TestSchemaBombs(t *testing.T) {
 // TestTemplatesAskNobody: templates cannot use DNS, a cluster, or files outside of the chart.
 func TestTemplatesAskNobody(t *testing.T) {
 	at := listener(t)
-	files := charttest.Till()
+	files := charttest.Checkout()
 	files["templates/ask.yaml"] = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: asked}

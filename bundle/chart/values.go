@@ -24,7 +24,7 @@ func Values(file string, text []byte) (values map[string]any, notices []string, 
 		if err := workload.CheckAliases(d.Text); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", d.At(), err)
 		}
-		notices = append(notices, d.Twice()...)
+		notices = append(notices, d.DuplicateKeys()...)
 	}
 	if values, err = loader.LoadValues(bytes.NewReader(text)); err != nil {
 		return nil, nil, fmt.Errorf("%s: expected a mapping of values: %s", file, oneLine(err.Error()))

@@ -33,7 +33,7 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 			continue
 		}
 		plan, err := c.GPU.Plan(gpuServer(surveyed[i]))
-		if errors.Is(err, gpu.ErrNoCard) {
+		if errors.Is(err, gpu.ErrNoGPU) {
 			continue // a check reports it
 		}
 		if err != nil {
@@ -59,7 +59,7 @@ func branchWarnings(c gpu.Config, p gpu.Plan, f *preflight.Facts, now time.Time)
 		return nil
 	}
 	problems := unknownGPUs(c, p, f)
-	switch end := gpu.Ended(p.Choice.Branch, now); {
+	switch end := gpu.EndOfSupport(p.Choice.Branch, now); {
 	case end != "":
 		problems = append(problems, incompatibility{of: f.Host, found: fmt.Sprintf("driver %s has received no fixes since %s", p.Choice, end), want: "a branch with fixes", source: "gpu.branch"})
 	case !gpu.Listed(p.Choice.Branch):
@@ -77,7 +77,7 @@ func unknownGPUs(c gpu.Config, p gpu.Plan, f *preflight.Facts) []incompatibility
 	}
 	var problems []incompatibility
 	for _, d := range gpu.Detect(f.PCI) {
-		a := d.TakenFor()
+		a := d.AssumedArchitecture()
 		if a == "" || d.Reserved() != "" {
 			continue
 		}

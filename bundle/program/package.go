@@ -26,7 +26,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/kubeadm/backup"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
@@ -98,7 +98,7 @@ have none; it checks the servers before and watches the cluster afterwards.`
 // Units are the texts of the systemd units of all packages, by name.
 func Units() (map[string][]byte, error) {
 	all := map[string][]byte{nodereport.UnitName: nodereport.UnitText()}
-	for _, units := range []func() (map[string][]byte, error){joincode.Units, registry.Units, backup.Units, upkeep.Units, gpu.Units} {
+	for _, units := range []func() (map[string][]byte, error){jointoken.Units, registry.Units, backup.Units, upkeep.Units, gpu.Units} {
 		some, err := units()
 		if err != nil {
 			return nil, err
@@ -120,9 +120,9 @@ getent passwd airgap-approver >/dev/null || useradd -r -g airgap-approver -d / -
 `
 	// restartUnits restarts the running units with the new program; it does not start
 	// stopped units.
-	restartUnits = `[ -d /run/systemd/system ] && systemctl try-restart ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + joincode.ApproverUnit + ` || :
+	restartUnits = `[ -d /run/systemd/system ] && systemctl try-restart ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + jointoken.ApproverUnit + ` || :
 `
-	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + joincode.ApproverUnit + ` ` + backup.Timer + ` ` + upkeep.VerifyTimer + ` ` + upkeep.RenewTimer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` ` + gpu.OwnPersistenceUnit + ` || :
+	stopUnits = `[ "$1" -eq 0 ] && [ -d /run/systemd/system ] && systemctl disable --now ` + registry.UnitName + ` ` + nodereport.UnitName + ` ` + jointoken.ApproverUnit + ` ` + backup.Timer + ` ` + upkeep.VerifyTimer + ` ` + upkeep.RenewTimer + ` ` + gpu.CDIUnit + ` ` + gpu.MIGUnit + ` ` + gpu.OwnPersistenceUnit + ` || :
 `
 )
 

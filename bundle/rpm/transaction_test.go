@@ -339,7 +339,7 @@ func TestReplace(t *testing.T) {
 		tr := transaction(t, h, from, repository, "agent")
 		var err error
 		tr.StateDir = state
-		if tr.Own, err = Brought(state); err != nil {
+		if tr.Own, err = Provided(state); err != nil {
 			t.Fatal(err)
 		}
 		return tr
@@ -357,7 +357,7 @@ func TestReplace(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantInstalled(t, h, "agent-"+version+"-1", "library-1.0-1")
-		if brought, err := Brought(state); err != nil || len(brought) != 2 {
+		if brought, err := Provided(state); err != nil || len(brought) != 2 {
 			t.Errorf("the record has %v, %v", brought, err)
 		}
 	}

@@ -162,9 +162,9 @@ func (t Transaction) forgetReplaced(ctx context.Context) error {
 	return host.WriteJSON(t.recordPath(), done)
 }
 
-// Brought returns the packages that Run has installed on the host with this StateDir,
+// Provided returns the packages that Run has installed on the host with this StateDir,
 // according to the record.
-func Brought(stateDir string) ([]nevra.NEVRA, error) {
+func Provided(stateDir string) ([]nevra.NEVRA, error) {
 	done, err := Transaction{StateDir: stateDir}.recorded()
 	return done.Packages, err
 }

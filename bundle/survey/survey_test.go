@@ -48,7 +48,7 @@ func TestSurveyedCards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, fields := 0, reflect.ValueOf(said.Cards[0]); i < fields.NumField(); i++ {
+	for i, fields := 0, reflect.ValueOf(said.GPUs[0]); i < fields.NumField(); i++ {
 		if name := fields.Type().Field(i).Name; fields.Field(i).IsZero() && !slices.Contains([]string{"Index", "Serial", "Lost"}, name) {
 			t.Errorf("fullCard does not set %s", name)
 		}

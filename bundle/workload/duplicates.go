@@ -13,8 +13,8 @@ const (
 	maxPath       = 200 // bytes of the path to a key, approximately
 )
 
-// Twice returns notices about keys that appear more than once in a document.
-func (d Document) Twice() []string {
+// DuplicateKeys returns notices about keys that appear more than once in a document.
+func (d Document) DuplicateKeys() []string {
 	if _, err := k8syaml.YAMLToJSONStrict(d.Text); err != nil {
 		return d.duplicates(err)
 	}

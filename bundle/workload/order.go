@@ -79,10 +79,10 @@ func phaseOf(o Object) (phase int, wanted bool) {
 	return 0, false
 }
 
-// Foreruns reports whether o replaces a hook before an installation: some charts have a
+// Precedes reports whether o replaces a hook before an installation: some charts have a
 // ServiceAccount as a hook, for a Job before the installation, and also as an ordinary
 // object. The ordinary object is sufficient.
-func Foreruns(hook, o Object) bool {
+func Precedes(hook, o Object) bool {
 	_, isHook := o.GetAnnotations()[hookAnnotation]
 	phase, _ := phaseOf(hook)
 	return phase == before && !isHook && rankOf(hook) == referred

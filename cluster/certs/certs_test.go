@@ -76,8 +76,8 @@ func TestDueCertificates(t *testing.T) {
 func TestNotValidYet(t *testing.T) {
 	now := time.Now().Add(-48 * time.Hour) // the clock was set back
 	h := sitetest.FilesHost{
-		"etc/kubernetes/pki/apiserver.crt": sitetest.EndingIn(t, "kube-apiserver", 300*day),
-		"etc/kubernetes/pki/ca.crt":        sitetest.EndingIn(t, "an old ca", 3000*day),
+		"etc/kubernetes/pki/apiserver.crt": sitetest.ExpiringIn(t, "kube-apiserver", 300*day),
+		"etc/kubernetes/pki/ca.crt":        sitetest.ExpiringIn(t, "an old ca", 3000*day),
 	}
 	list, err := Of(h)
 	if err != nil {
@@ -103,8 +103,8 @@ func TestNotValidYet(t *testing.T) {
 // TestHasUnusable: certificates that can stop the API server.
 func TestHasUnusable(t *testing.T) {
 	h := sitetest.FilesHost{
-		"etc/kubernetes/pki/apiserver.crt":               sitetest.EndingIn(t, "kube-apiserver", 20*day),
-		"var/lib/kubelet/pki/kubelet-client-current.pem": sitetest.EndingIn(t, "system:node:node1", -time.Hour),
+		"etc/kubernetes/pki/apiserver.crt":               sitetest.ExpiringIn(t, "kube-apiserver", 20*day),
+		"var/lib/kubelet/pki/kubelet-client-current.pem": sitetest.ExpiringIn(t, "system:node:node1", -time.Hour),
 	}
 	if hasUnusable(h, time.Now()) {
 		t.Error("a certificate that the kubelet renews counts")
@@ -130,7 +130,7 @@ func TestTakeTurnWithoutAPIServer(t *testing.T) {
 	}
 	shown := ""
 	say := func(format string, args ...any) { shown = fmt.Sprintf(format, args...) }
-	m := kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": sitetest.EndingIn(t, "kube-apiserver", 20*day)}, Root: root}}}
+	m := kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": sitetest.ExpiringIn(t, "kube-apiserver", 20*day)}, Root: root}}}
 	if release, err := takeTurn(t.Context(), m, true, say); err != nil || release == nil || !strings.Contains(shown, "continues without a turn") {
 		t.Errorf("interrupted: %v, shown %q", err, shown)
 	}

@@ -53,7 +53,7 @@ func Renew(ctx context.Context, o RenewOptions) (*Renewed, error) {
 	if joined, err := m.Joined(); err != nil || !joined {
 		return nil, errors.Join(err, advice.Add(errors.New("renew certificates: this host is not a node of an airgap cluster"), "run the command on a host of the cluster"))
 	}
-	if err := pki.RefuseAmidReplacement(m.Machine, "renew certificates"); err != nil {
+	if err := pki.RefuseDuringCARotation(m.Machine, "renew certificates"); err != nil {
 		return nil, err
 	}
 	release, err := hostcheck.LockHost()

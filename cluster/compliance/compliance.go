@@ -19,9 +19,9 @@ import (
 
 // Result contains the state of the controls on this host.
 type Result struct {
-	Benchmark string            `json:"benchmark"`
-	Controls  []kubeadm.Finding `json:"controls"`
-	LeftOpen  []kubeadm.Open    `json:"leftOpen"`
+	Benchmark string              `json:"benchmark"`
+	Controls  []kubeadm.Finding   `json:"controls"`
+	LeftOpen  []kubeadm.Exception `json:"leftOpen"`
 }
 
 // Read reads the effective settings of this host. keys are the values of --require-key.
@@ -29,7 +29,7 @@ func Read(ctx context.Context, keys []string) (Result, error) {
 	if err := hostcheck.MustBeRoot("compliance"); err != nil {
 		return Result{}, err
 	}
-	c, err := site.ConfigHere(keys)
+	c, err := site.LocalConfig(keys)
 	if err != nil {
 		return Result{}, err
 	}
@@ -41,7 +41,7 @@ func Read(ctx context.Context, keys []string) (Result, error) {
 	if len(here) == 0 {
 		return Result{}, advice.Add(errors.New("read the baseline: this host has no files of a cluster"), "run airgap compliance on a node")
 	}
-	return Result{kubeadm.Benchmark, here, kubeadm.LeftOpen()}, nil
+	return Result{kubeadm.Benchmark, here, kubeadm.Exceptions()}, nil
 }
 
 // Holds reports whether no control differs or is unknown.
@@ -67,7 +67,7 @@ func (r Result) Write(w io.Writer) error {
 		}
 		found := cmp.Or(f.Found, "not set")
 		if f.State != kubeadm.Holds {
-			found += ", want " + f.Wanted()
+			found += ", want " + f.Expected()
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.State, f.ID, name, found)
 	}

@@ -75,7 +75,7 @@ const headerFormat = "%{SHA256HEADER}"
 func (f *Fleet) programPackage(ctx context.Context) (programRPM, error) {
 	var p programRPM
 	for _, name := range []string{bundle.RPMKeyName, "airgap.rpm"} {
-		data, err := f.bundle.Vouched(name)
+		data, err := f.bundle.Attested(name)
 		if err != nil {
 			return p, err
 		}
@@ -107,7 +107,7 @@ func (m *Member) bring(ctx context.Context, p programRPM) error {
 
 // Membership reads from the host whether it is a node, and of which cluster.
 func (m *Member) Membership(ctx context.Context) (join.Membership, error) {
-	var far Faraway
+	var far RemoteHost
 	var here join.Membership
 	if err := m.Run(ctx, &far, nil, "", "membership", "--output", "json"); err != nil {
 		return here, err
@@ -130,7 +130,7 @@ func (f *Fleet) signedIndex() ([]remote.File, error) {
 
 // preflight runs airgap preflight on the host. Failed checks are in report, they are not an error.
 func (f *Fleet) preflight(ctx context.Context, m *Member, index []remote.File, report *preflight.Report) error {
-	var far Faraway
+	var far RemoteHost
 	args := append([]string{"preflight", "--index", ".", "--node", m.Node.Name, "--output", "json"}, join.RequireFlags(f.site.Required)...)
 	args = append(args, listFlag("--only", f.only)...)
 	args = append(args, listFlag("--skip", f.skip)...)

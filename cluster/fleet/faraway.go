@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Faraway is a run of airgap on another host. It keeps the result from stdout, and the messages from stderr.
-type Faraway struct {
+// RemoteHost is a run of airgap on another host. It keeps the result from stdout, and the messages from stderr.
+type RemoteHost struct {
 	node   string
 	stdout bytes.Buffer
 	said   bytes.Buffer // stderr without progress events
@@ -24,7 +24,7 @@ type Faraway struct {
 
 // Run runs airgap on the host and appends its output to the host's log. files are copied to its working directory.
 // A failure is a *farawayError or remote.ErrLost.
-func (m *Member) Run(ctx context.Context, far *Faraway, files []remote.File, stdin string, args ...string) error {
+func (m *Member) Run(ctx context.Context, far *RemoteHost, files []remote.File, stdin string, args ...string) error {
 	m.log.note("airgap %s", strings.Join(args, " "))
 	far.node = m.Node.Name
 	cmd := remote.Command{
@@ -49,7 +49,7 @@ func (m *Member) Run(ctx context.Context, far *Faraway, files []remote.File, std
 }
 
 // Write receives stderr. It displays progress events and keeps the other lines.
-func (f *Faraway) Write(p []byte) (int, error) {
+func (f *RemoteHost) Write(p []byte) (int, error) {
 	f.line = append(f.line, p...)
 	for {
 		line, rest, whole := bytes.Cut(f.line, []byte("\n"))
@@ -79,7 +79,7 @@ func (e *farawayError) Error() string { return e.text }
 // Hint returns the hint that airgap printed on the other host.
 func (e *farawayError) Hint() string { return e.advice }
 
-func (f *Faraway) failure(code int) error {
+func (f *RemoteHost) failure(code int) error {
 	e := &farawayError{code: code, stdout: f.stdout.Bytes()}
 	text := f.said.String() + string(f.line)
 	if _, after, found := strings.Cut(text, "airgap: error: "); found {

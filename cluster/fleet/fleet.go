@@ -18,7 +18,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 )
 
 // Fleet has the other hosts of airgap.yaml, with an SSH connection to each.
@@ -47,8 +47,8 @@ type Member struct {
 	client *remote.Client // nil if not connected
 	Err    error          // the failure of the last operation on this host
 
-	codes  []joincode.Code // join tokens created for it, possibly unused
-	unread *joincode.Code  // the last of them, if the busy host did not read it
+	codes  []jointoken.JoinToken // join tokens created for it, possibly unused
+	unread *jointoken.JoinToken  // the last of them, if the busy host did not read it
 
 	password, sudoPassword string
 	refused                map[string]bool // passwords that it refused

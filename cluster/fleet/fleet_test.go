@@ -86,11 +86,11 @@ func TestFleetTellsAllProblems(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stranger := sshtest.Serve(t, sshtest.Anyone, sshtest.NewKey(t))
+	stranger := sshtest.Serve(t, sshtest.AllowAll, sshtest.NewKey(t))
 	closed := sshtest.Serve(t, sshtest.Takes(sshtest.NewKey(t).PublicKey()), key)
-	asking := sshtest.Serve(t, sshtest.Anyone, key)
+	asking := sshtest.Serve(t, sshtest.AllowAll, key)
 	asking.Sudo(t, "become", false, true)
-	good := sshtest.Serve(t, sshtest.Anyone, key)
+	good := sshtest.Serve(t, sshtest.AllowAll, key)
 	good.Root(t)
 	f := fleetOf(t, nil, stranger, closed, asking, good)
 	for _, m := range f.Members[1:] {
@@ -116,7 +116,7 @@ func TestFleetTellsAllProblems(t *testing.T) {
 // TestFleetRespectsNo: airgap does not save a host key that the user did not confirm.
 func TestFleetRespectsNo(t *testing.T) {
 	tty := uitest.New(t)
-	f := fleetOf(t, tty, sshtest.Serve(t, sshtest.Anyone, sshtest.NewKey(t)))
+	f := fleetOf(t, tty, sshtest.Serve(t, sshtest.AllowAll, sshtest.NewKey(t)))
 	tty.Types(t, [2]string{"Type yes if it is the same: ", "y\n"})
 	if err := f.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "is not known") {
 		t.Errorf("got %v", err)
@@ -155,7 +155,7 @@ func TestFarawaySpeaksForItself(t *testing.T) {
 		"only a hint":    {"airgap: hint: fix it\n", "airgap exited with code 7", "fix it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var far Faraway
+			var far RemoteHost
 			for _, b := range []byte(tc.stderr) { // the connection may split the text anywhere
 				if _, err := far.Write([]byte{b}); err != nil {
 					t.Fatal(err)

@@ -17,10 +17,10 @@ import (
 
 // Follow runs the CA rotation that this host leads on the other hosts, on all at the same time, until it is
 // complete. A failure on one host stops all. They continue when the command runs again.
-func (f *Fleet) Follow(ctx context.Context, authority pki.Authority, p ui.Progress) error {
+func (f *Fleet) Follow(ctx context.Context, authority pki.CA, p ui.Progress) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, m := range f.Members {
-		if !authority.Everywhere() && !m.Node.Has(config.ControlPlane) {
+		if !authority.OnAllHosts() && !m.Node.Has(config.ControlPlane) {
 			continue
 		}
 		g.Go(func() error {
@@ -38,10 +38,10 @@ func (f *Fleet) Follow(ctx context.Context, authority pki.Authority, p ui.Progre
 
 // followOne runs the rotation on one host. If an interrupted run left airgap running there, that process has the
 // host's lock, and followOne waits for it.
-func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authority pki.Authority) error {
+func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authority pki.CA) error {
 	for left := false; ; left = true {
 		err := f.UntilDone(ctx, m, line, func() error {
-			far := Faraway{Show: line}
+			far := RemoteHost{Show: line}
 			return m.Run(ctx, &far, nil, "", "certs", "rotate-ca", "--follow", "--only", authority.Name, "--output", "json", "--progress", "json")
 		})
 		if left && nobodyLeads(err) {
@@ -61,5 +61,5 @@ func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authorit
 
 func nobodyLeads(err error) bool {
 	far, is := errors.AsType[*farawayError](err)
-	return is && strings.Contains(far.text, pki.ErrNobodyLeads.Error())
+	return is && strings.Contains(far.text, pki.ErrNoLeader.Error())
 }

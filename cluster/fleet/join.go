@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/preflight"
 )
@@ -123,7 +123,7 @@ func (f *Fleet) atRegistry(ctx context.Context, m *Member, line ui.Host, result 
 	if err != nil {
 		return err
 	}
-	far := Faraway{Show: line}
+	far := RemoteHost{Show: line}
 	args := append(strings.Fields(how)[1:], "--node", m.Node.Name, "--output", "json", "--progress", "json")
 	args = append(append(args, listFlag("--skip", f.skip)...), flags...)
 	if withCode {
@@ -139,10 +139,10 @@ func (f *Fleet) atRegistry(ctx context.Context, m *Member, line ui.Host, result 
 
 // runWithCode runs airgap on the host with a new join token on stdin. A busy host fails before it reads the token.
 // The next attempt therefore uses the same token.
-func (f *Fleet) runWithCode(ctx context.Context, m *Member, far *Faraway, args ...string) error {
+func (f *Fleet) runWithCode(ctx context.Context, m *Member, far *RemoteHost, args ...string) error {
 	code := m.unread
 	if code == nil {
-		made, _, err := join.NewCode(ctx, f.site, m.Node, m.log.note)
+		made, _, err := join.NewToken(ctx, f.site, m.Node, m.log.note)
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (f *Fleet) revoke(ctx context.Context, m *Member) {
 	}
 	for _, code := range m.codes {
 		revoking, done := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)
-		_ = joincode.Revoke(revoking, client, code)
+		_ = jointoken.Revoke(revoking, client, code)
 		done()
 	}
 	m.codes, m.unread = nil, nil

@@ -73,7 +73,7 @@ func (a *codeAPI) revoked() []string {
 func enrolling(t *testing.T) (*Fleet, *Member, *sshtest.Server, *codeAPI) {
 	t.Helper()
 	key := sshtest.NewKey(t)
-	s := sshtest.Serve(t, sshtest.Anyone, key)
+	s := sshtest.Serve(t, sshtest.AllowAll, key)
 	s.Root(t)
 	f := fleetOf(t, nil, s)
 	m := f.Members[0]
@@ -105,7 +105,7 @@ func TestBusyHostKeepsItsCode(t *testing.T) {
 	try := func(script string, want int32) error {
 		t.Helper()
 		s.Program(t, "airgap", script)
-		var far Faraway
+		var far RemoteHost
 		err := f.runWithCode(t.Context(), m, &far, "join")
 		if made := api.made.Load(); made != want {
 			t.Errorf("%d join tokens were created, want %d", made, want)
@@ -141,7 +141,7 @@ func TestEachCodeIsRevoked(t *testing.T) {
 	f, m, _, api := enrolling(t)
 	api.hangsAtFirst = true
 	for range 3 {
-		code, _, err := join.NewCode(t.Context(), f.site, m.Node, m.log.note)
+		code, _, err := join.NewToken(t.Context(), f.site, m.Node, m.log.note)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func (f *Fleet) measure(ctx context.Context, p ui.Progress) (*netprobe.Matrix, e
 	links := map[int]netprobe.Link{}
 	for i, n := range f.site.Config.Nodes {
 		if n.Name == f.site.Node.Name {
-			links[i] = hostcheck.AgentHere(ctx)
+			links[i] = hostcheck.LocalAgent(ctx)
 			continue
 		}
 		m := f.Member(n.Name)

@@ -67,7 +67,7 @@ func Read(ctx context.Context, h host.Host, watch time.Duration) (*Status, error
 	if watch > 0 {
 		st.NVML, err = nvml.Watch(ctx, h, watch)
 	} else {
-		st.NVML, err = nvml.Ask(ctx, h)
+		st.NVML, err = nvml.Query(ctx, h)
 	}
 	if err == nil {
 		st.Faults = slices.Concat(st.disagreements(driver), st.NVML.Faults(), st.Faults)
@@ -110,11 +110,11 @@ func (st *Status) disagreements(driver gpu.Driver) []string {
 			continue
 		}
 		free++
-		if want, _ := driver.Wanted(d); want != "" {
+		if want, _ := driver.Required(d); want != "" {
 			all = append(all, fmt.Sprintf("%s %s: driver %s does not support it, it requires %s", d.PCI.Address, d, driver, want))
 		}
 	}
-	if n := len(st.NVML.Cards); n != free {
+	if n := len(st.NVML.GPUs); n != free {
 		all = append(all, fmt.Sprintf("%s on the bus, %d for NVML: dmesg | grep -i nvrm; ls -l /dev/nvidia*", ui.Count(free, "card"), n))
 	}
 	return all

@@ -38,7 +38,7 @@ func (st *Status) Write(w io.Writer) error {
 
 func (st *Status) writeCards(w io.Writer) {
 	fmt.Fprintln(w)
-	for _, c := range st.NVML.Cards {
+	for _, c := range st.NVML.GPUs {
 		fmt.Fprintf(w, "GPU %-2d  %s\n", c.Index, strings.Join(identity(c), "  "))
 		if how := condition(c); len(how) > 0 {
 			fmt.Fprintf(w, "        %s\n", strings.Join(how, "; "))
@@ -55,7 +55,7 @@ func (st *Status) fine() string {
 }
 
 // identity leaves out values that the GPU does not report.
-func identity(c nvml.Card) []string {
+func identity(c nvml.GPU) []string {
 	var all []string
 	for _, word := range []string{c.Address, c.Name, c.UUID} {
 		if word != "" {
@@ -68,7 +68,7 @@ func identity(c nvml.Card) []string {
 	return all
 }
 
-func condition(c nvml.Card) []string {
+func condition(c nvml.GPU) []string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if c.Memory != nil {
@@ -102,7 +102,7 @@ func condition(c nvml.Card) []string {
 }
 
 // heat is "31 of 89 °C, off at 92": the card slows itself down from 89 °C on.
-func heat(c nvml.Card) string {
+func heat(c nvml.GPU) string {
 	if c.Temperature == nil {
 		return ""
 	}

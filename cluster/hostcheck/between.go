@@ -102,8 +102,8 @@ func Measured(ctx context.Context, plan netprobe.Plan, links map[int]netprobe.Li
 	return netprobe.Judge(reports)
 }
 
-// AgentHere returns the link to the agent of this host, which runs in this process.
-func AgentHere(ctx context.Context) netprobe.Link {
+// LocalAgent returns the link to the agent of this host, which runs in this process.
+func LocalAgent(ctx context.Context) netprobe.Link {
 	return netprobe.Piped(func(in io.Reader, out io.Writer) error { return netprobe.Serve(ctx, in, out) })
 }
 

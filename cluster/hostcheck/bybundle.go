@@ -36,7 +36,7 @@ func ByBundle(ctx context.Context, o Options) (preflight.Report, error) {
 		return preflight.Report{}, err
 	}
 	if s.Config.SSH == nil {
-		if s, err = TakeMeasured(s, site.MeasuredFile); err != nil {
+		if s, err = ApplyMeasured(s, site.MeasuredFile); err != nil {
 			return preflight.Report{}, err
 		}
 	}

@@ -159,7 +159,7 @@ func founds(s *site.Site) (string, error) {
 	if s.Node.Name != s.Config.Master().Name || s.Peer.Name != "" {
 		return "", nil
 	}
-	if founds, err := s.Machine.Founds(); err != nil || !founds {
+	if founds, err := s.Machine.StartsCluster(); err != nil || !founds {
 		return "", err
 	}
 	return s.Config.Kubernetes.ControlPlaneEndpoint, nil

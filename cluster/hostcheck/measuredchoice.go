@@ -21,9 +21,9 @@ type measuredChoice struct {
 	site.NetworkChoice
 }
 
-// KeepMeasured writes the choice of the measurement to file. It removes the file if airgap.yaml or an installation
+// SaveMeasured writes the choice of the measurement to file. It removes the file if airgap.yaml or an installation
 // already sets the encapsulation.
-func KeepMeasured(s *site.Site, file string, m *netprobe.Matrix, p ui.Progress) error {
+func SaveMeasured(s *site.Site, file string, m *netprobe.Matrix, p ui.Progress) error {
 	settled := s.Choice != nil
 	s, err := Settle(s, m, p)
 	if err != nil {
@@ -47,9 +47,9 @@ func KeepMeasured(s *site.Site, file string, m *netprobe.Matrix, p ui.Progress) 
 	return nil
 }
 
-// TakeMeasured returns the site with the choice that was measured on the first host for this cluster. It changes
+// ApplyMeasured returns the site with the choice that was measured on the first host for this cluster. It changes
 // nothing if the installation of the host has begun.
-func TakeMeasured(s *site.Site, file string) (*site.Site, error) {
+func ApplyMeasured(s *site.Site, file string) (*site.Site, error) {
 	began, _, err := begunHere()
 	if err != nil || began || s.Choice != nil || s.Node.Name != s.Config.Master().Name {
 		return s, err

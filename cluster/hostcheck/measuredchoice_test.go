@@ -43,13 +43,13 @@ func TestMeasuredIsInstalled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "measured.json")
 	listen := func(node string, port int) {
 		t.Helper()
-		if err := KeepMeasured(at("bank", node), file, passing(port), ui.Discard()); err != nil {
+		if err := SaveMeasured(at("bank", node), file, passing(port), ui.Discard()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	installs := func(cluster, node string, want int) {
 		t.Helper()
-		s, err := TakeMeasured(at(cluster, node), file)
+		s, err := ApplyMeasured(at(cluster, node), file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestMeasuredIsInstalled(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := TakeMeasured(at("bank", "a"), file); err == nil {
+	if _, err := ApplyMeasured(at("bank", "a"), file); err == nil {
 		t.Error("an empty choice is used")
 	}
 }

@@ -4,23 +4,23 @@ import (
 	"crypto/ecdsa"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/dryrun"
 	"airgap.dev/airgap/cluster/join"
-	"airgap.dev/airgap/cluster/rehearsal"
 	"airgap.dev/airgap/cluster/site"
 )
 
 // otherHosts returns the hosts of airgap.yaml that join with airgap join.
-func otherHosts(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey) []rehearsal.Host {
-	var all []rehearsal.Host
+func otherHosts(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey) []dryrun.Host {
+	var all []dryrun.Host
 	for _, n := range s.Config.Nodes {
 		if n.Name == s.Node.Name {
 			continue
 		}
-		plan := rehearsal.HostFor(n, "join")
+		plan := dryrun.HostFor(n, "join")
 		// A step that cannot be built is an error there: this host has no data about that host's GPUs.
-		steps, _ := join.AllSteps(s.At(n), &join.Hub{Addr: s.RegistryAddr(), Index: s.Index, Trusted: trusted}, v)
+		steps, _ := join.AllSteps(s.At(n), &join.JoinServer{Addr: s.RegistryAddr(), Index: s.Index, Trusted: trusted}, v)
 		for _, st := range steps {
-			plan.Steps = append(plan.Steps, rehearsal.Change{Step: st.Name, Title: st.Title})
+			plan.Steps = append(plan.Steps, dryrun.Change{Step: st.Name, Title: st.Title})
 		}
 		all = append(all, plan)
 	}

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/dryrun"
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/nodesteps"
-	"airgap.dev/airgap/cluster/rehearsal"
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -118,29 +118,29 @@ func begin(ctx context.Context, o Options) (_ *installation, err error) {
 	if first := s.Config.Master(); s.Node.Name != first.Name {
 		return nil, advice.Add(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.Node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
 	}
-	if err := errors.Join(pki.RefuseAmidReplacement(s.Machine.Machine, "install"), RefuseUpgrade(ctx, s, o.Dir)); err != nil {
+	if err := errors.Join(pki.RefuseDuringCARotation(s.Machine.Machine, "install"), RefuseUpgrade(ctx, s, o.Dir)); err != nil {
 		return nil, err
 	}
 	if s.Config.SSH == nil || o.NoSSH { // else install itself measures
-		if s, err = hostcheck.TakeMeasured(s, site.MeasuredFile); err != nil {
+		if s, err = hostcheck.ApplyMeasured(s, site.MeasuredFile); err != nil {
 			return nil, err
 		}
 	}
 	return &installation{o, s, v, t.Keys}, nil
 }
 
-// Rehearse returns the changes that Run would make, for each host.
-func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
+// DryRun returns the changes that Run would make, for each host.
+func DryRun(ctx context.Context, o Options) (dryrun.Plan, error) {
 	i, err := begin(ctx, o)
 	if err != nil {
-		return rehearsal.Plan{}, err
+		return dryrun.Plan{}, err
 	}
 	defer i.view.Close()
 	stored, err := i.site.InStore(i.view, i.trusted)
 	if err != nil {
-		return rehearsal.Plan{}, err
+		return dryrun.Plan{}, err
 	}
-	return rehearsal.Run(ctx, i.site, o.Console, rehearsal.Command{
+	return dryrun.Run(ctx, i.site, o.Console, dryrun.Command{
 		Command: "install", Skip: o.Skip, Stored: stored, Packages: nodesteps.DryRunFrom(i.site, i.view),
 		Steps:  func() ([]step.Step, error) { return Steps(i.site, i.view, i.trusted, ui.Discard()) },
 		Others: otherHosts(i.site, i.view, i.trusted),
@@ -169,7 +169,7 @@ func Gate(ctx context.Context, s *site.Site, skip []string, v *bundle.View, trus
 // the cluster as it was, too.
 func (i *installation) finish(ctx context.Context, done step.Result, p ui.Progress) (Result, error) {
 	s := i.site
-	err := verdict.OfSite(ctx, s, verdict.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout, JoinedOnly: true}, p)
+	err := verification.OfSite(ctx, s, verification.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout, JoinedOnly: true}, p)
 	if err != nil {
 		return Result{}, err
 	}
@@ -196,7 +196,7 @@ func (i *installation) finishFleet(ctx context.Context, f *fleet.Fleet, done ste
 	if bad := f.Problems(ctx, "did not join", "fix the error and run the same command again: completed steps do not run again; "+site.HostLogDir+" has the full output"); bad != nil {
 		return result, bad
 	}
-	err := verdict.OfSite(ctx, s, verdict.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout}, p)
+	err := verification.OfSite(ctx, s, verification.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout}, p)
 	if err != nil {
 		return Result{}, err
 	}

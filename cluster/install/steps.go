@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -28,7 +28,7 @@ func Steps(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progre
 		kubeadm.Init(m, c.Kubernetes, s.KubeNode(), s.Facts),
 		kubeadm.AgreementStep(m, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(m, c.Kubernetes),
-		joincode.ApproverStep(m.Machine),
+		jointoken.ApproverStep(m.Machine),
 		nodesteps.NoteStep(s, "bundle-note", "Record the bundle of this host", site.BundleNote))
 	l.Add(ClusterSteps(s, v, p)...)
 	return l.Steps()

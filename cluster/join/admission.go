@@ -8,31 +8,31 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm/encryption"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/registry/trust"
 )
 
 // Admission lets a host into the cluster: it gets a validated token at the first use,
 // once.
 type Admission struct {
-	Entry joincode.Entry
-	shown *joincode.Ticket
+	Entry jointoken.JoinRequest
+	shown *jointoken.ValidatedToken
 }
 
-// Nobody is the admission of a host that has joined: its steps need no code.
-func Nobody(s *site.Site) *Admission {
-	return &Admission{Entry: joincode.Entry{Machine: s.Machine.Machine, Node: s.Node.Name, ControlPlane: s.Node.Has(config.ControlPlane), Code: func(context.Context) (joincode.Code, error) {
-		return joincode.Code{}, advice.Add(errors.New("this host needs a join token: it has left the cluster"), "run airgap join here; airgap join --new-token on a control-plane host creates a token")
+// NoAdmission is the admission of a host that has joined: its steps need no code.
+func NoAdmission(s *site.Site) *Admission {
+	return &Admission{Entry: jointoken.JoinRequest{Machine: s.Machine.Machine, Node: s.Node.Name, ControlPlane: s.Node.Has(config.ControlPlane), Code: func(context.Context) (jointoken.JoinToken, error) {
+		return jointoken.JoinToken{}, advice.Add(errors.New("this host needs a join token: it has left the cluster"), "run airgap join here; airgap join --new-token on a control-plane host creates a token")
 	}}}
 }
 
 // Ticket shows the code on the first call, and gives the same ticket afterwards.
-func (a *Admission) Ticket(ctx context.Context) (*joincode.Ticket, error) {
+func (a *Admission) Ticket(ctx context.Context) (*jointoken.ValidatedToken, error) {
 	if a.shown != nil {
 		return a.shown, nil
 	}
 	var err error
-	a.shown, err = a.Entry.Admit(ctx)
+	a.shown, err = a.Entry.RequestCertificate(ctx)
 	return a.shown, err
 }
 
@@ -52,7 +52,7 @@ func (a *Admission) shared(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := ticket.Parcel(ctx)
+	keys, err := ticket.ControlPlaneSecrets(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/registry/trust"
@@ -55,46 +55,46 @@ func CommandAt(s *site.Site, command string) (string, error) {
 	return strings.Join(words, " "), err
 }
 
-// LineWithCode makes the line and a fresh code for a node.
-func LineWithCode(ctx context.Context, s *site.Site, node config.Node, say func(string, ...any)) (Line, error) {
+// LineWithToken makes the line and a fresh code for a node.
+func LineWithToken(ctx context.Context, s *site.Site, node config.Node, say func(string, ...any)) (Line, error) {
 	line, err := LineFor(s, node)
 	if err != nil {
 		return line, err
 	}
-	code, until, err := NewCode(ctx, s, node, say)
+	code, until, err := NewToken(ctx, s, node, say)
 	line.Code, line.Until = code.Reveal(), until
 	return line, err
 }
 
-// NewCode creates a join token for a node, and returns its expiry. say reports objects that must
+// NewToken creates a join token for a node, and returns its expiry. say reports objects that must
 // be removed before the node can join.
-func NewCode(ctx context.Context, s *site.Site, node config.Node, say func(string, ...any)) (joincode.Code, time.Time, error) {
-	if err := pki.RefuseAmidReplacement(s.Machine.Machine, "make a code for joining"); err != nil {
-		return joincode.Code{}, time.Time{}, err
+func NewToken(ctx context.Context, s *site.Site, node config.Node, say func(string, ...any)) (jointoken.JoinToken, time.Time, error) {
+	if err := pki.RefuseDuringCARotation(s.Machine.Machine, "make a code for joining"); err != nil {
+		return jointoken.JoinToken{}, time.Time{}, err
 	}
 	client, err := kube.Client(s.Machine.Machine, kube.AdminConf)
 	if err != nil {
-		return joincode.Code{}, time.Time{}, err
+		return jointoken.JoinToken{}, time.Time{}, err
 	}
 	if err := welcome(ctx, s, client, node, say); err != nil {
-		return joincode.Code{}, time.Time{}, err
+		return jointoken.JoinToken{}, time.Time{}, err
 	}
 	if node.Name != "" { // airgap.yaml may have it since the last installation
 		if err := nodereport.Allow(ctx, client, node.Name); err != nil {
-			return joincode.Code{}, time.Time{}, err
+			return jointoken.JoinToken{}, time.Time{}, err
 		}
 	}
-	var keys joincode.Parcel
+	var keys jointoken.ControlPlaneSecrets
 	if node.Has(config.ControlPlane) {
-		if keys, err = pki.Pack(s.Machine.Machine, append(kubeadm.SharedSecrets(s.Config.Kubernetes), trust.PKI{Dir: site.PKIDir}.CAKeyFile())...); err != nil {
-			return joincode.Code{}, time.Time{}, err
+		if keys, err = pki.ReadKeys(s.Machine.Machine, append(kubeadm.SharedSecrets(s.Config.Kubernetes), trust.PKI{Dir: site.PKIDir}.CAKeyFile())...); err != nil {
+			return jointoken.JoinToken{}, time.Time{}, err
 		}
 	}
 	material, err := kubeadm.Material(s.Machine, s.Config.Kubernetes)
 	if err != nil {
-		return joincode.Code{}, time.Time{}, err
+		return jointoken.JoinToken{}, time.Time{}, err
 	}
-	return joincode.IssueCode(ctx, client, material, node.Name, keys)
+	return jointoken.Issue(ctx, client, material, node.Name, keys)
 }
 
 // Lines returns the join commands of the nodes that are not in the cluster yet, with
@@ -108,7 +108,7 @@ func Lines(ctx context.Context, s *site.Site, withCodes bool, say func(string, .
 	for _, n := range missing {
 		line, err := LineFor(s, n)
 		if err == nil && withCodes {
-			line, err = LineWithCode(ctx, s, n, say)
+			line, err = LineWithToken(ctx, s, n, say)
 		}
 		if err != nil {
 			return nil, err
@@ -124,7 +124,7 @@ func MissingNodes(ctx context.Context, s *site.Site) ([]config.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	there, err := kube.Patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+	there, err := kube.Retry(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
 		return client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	})
 	if err != nil {
@@ -199,7 +199,7 @@ func MaterialStep(s *site.Site, b *bundle.Bundle) step.Step {
 		if err != nil {
 			return false, host.IgnoreMissing(err)
 		}
-		return site.AllHold(site.JoinDir, files)
+		return site.AllMatch(site.JoinDir, files)
 	}
 	laid.Plan = func(context.Context) ([]string, error) {
 		files, err := joinFiles(s, b)
@@ -252,7 +252,7 @@ func SignedFiles(b *bundle.Bundle) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for _, name := range bundle.IndexFiles() {
 		var err error
-		if all[name], err = b.Vouched(name); err != nil {
+		if all[name], err = b.Attested(name); err != nil {
 			return nil, err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 )
 
 // Membership says whether airgap has made this host a node, and of which
@@ -19,8 +19,8 @@ type Membership struct {
 	Cluster string `json:"cluster,omitempty"` // "sha256:…"
 }
 
-// MembershipHere is MembershipOf this host.
-func MembershipHere() (Membership, error) { return MembershipOf(site.ThisMachine()) }
+// LocalMembership is MembershipOf this host.
+func LocalMembership() (Membership, error) { return MembershipOf(site.ThisMachine()) }
 
 // Write says it in one line.
 func (m Membership) Write(w io.Writer) error {
@@ -66,7 +66,7 @@ func OtherCluster(node string, here Membership, cluster string) error {
 }
 
 // RefuseOtherCluster is OtherCluster for the host that is asked to join.
-func RefuseOtherCluster(s *site.Site, to joincode.JoinMaterial) error {
+func RefuseOtherCluster(s *site.Site, to jointoken.JoinMaterial) error {
 	here, err := MembershipOf(s.Machine)
 	if err != nil {
 		return err

@@ -12,13 +12,13 @@ import (
 	"airgap.dev/airgap/kubeadm/pki"
 )
 
-// CodeFor is codeLine for this host's cluster.
-func CodeFor(ctx context.Context, keys []string, name string, console ui.Console) (Line, error) {
+// TokenFor is codeLine for this host's cluster.
+func TokenFor(ctx context.Context, keys []string, name string, console ui.Console) (Line, error) {
 	s, err := site.Stored(keys, "")
 	if err != nil {
 		return Line{}, err
 	}
-	if err := pki.RefuseAmidReplacement(s.Machine.Machine, "make a code for joining"); err != nil {
+	if err := pki.RefuseDuringCARotation(s.Machine.Machine, "make a code for joining"); err != nil {
 		return Line{}, err
 	}
 	return codeLine(ctx, s, name, console)
@@ -52,5 +52,5 @@ func codeLine(ctx context.Context, s *site.Site, name string, console ui.Console
 	if err := NotAlive(ctx, s, node); err != nil {
 		return Line{}, err
 	}
-	return LineWithCode(ctx, s, node, console.Progress().Say)
+	return LineWithToken(ctx, s, node, console.Progress().Say)
 }

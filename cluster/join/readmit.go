@@ -35,7 +35,7 @@ func welcome(ctx context.Context, s *site.Site, client kubernetes.Interface, nod
 	if err != nil {
 		return err
 	}
-	removed, err := d.ClearWay(ctx)
+	removed, err := d.RemoveDeadMembers(ctx)
 	for _, m := range removed {
 		say("etcd: took out the member %s, which a lost host has left (%v)", m.Called(), m.Err)
 	}
@@ -44,9 +44,9 @@ func welcome(ctx context.Context, s *site.Site, client kubernetes.Interface, nod
 
 // Departing looks at a node. The balancer may still send to a host that has just
 // died, so it asks more than once.
-func Departing(ctx context.Context, s *site.Site, name, address string) (*leave.Departure, error) {
-	return kube.Patiently(ctx, func(ctx context.Context) (*leave.Departure, error) {
-		return s.Machine.Departing(ctx, name, address)
+func Departing(ctx context.Context, s *site.Site, name, address string) (*leave.NodeRemoval, error) {
+	return kube.Retry(ctx, func(ctx context.Context) (*leave.NodeRemoval, error) {
+		return s.Machine.Removal(ctx, name, address)
 	})
 }
 
@@ -63,7 +63,7 @@ func NotFull(ctx context.Context, s *site.Site) error {
 }
 
 func readmit(ctx context.Context, s *site.Site, client kubernetes.Interface, node config.Node) error {
-	_, err := kube.Patiently(ctx, func(ctx context.Context) (any, error) { return nil, leave.LetIn(ctx, client, node.Name) })
+	_, err := kube.Retry(ctx, func(ctx context.Context) (any, error) { return nil, leave.Readmit(ctx, client, node.Name) })
 	if err != nil || !slices.Contains(s.Removed, node.Name) {
 		return err
 	}

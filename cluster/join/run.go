@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"io"
 
+	"airgap.dev/airgap/cluster/dryrun"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/journal"
-	"airgap.dev/airgap/cluster/rehearsal"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/preflight"
 )
@@ -52,7 +52,7 @@ func (r Result) Write(w io.Writer) error {
 // Candidate is a host that knows the cluster which it is to join, or is a node of.
 type Candidate struct {
 	Site    *site.Site
-	Hub     *Hub
+	Hub     *JoinServer
 	options Options
 }
 
@@ -101,10 +101,10 @@ func Find(ctx context.Context, command string, o Options) (*Candidate, error) {
 	if err := hostcheck.MustBeRoot(command); err != nil {
 		return nil, err
 	}
-	if err := pki.RefuseAmidReplacement(site.ThisMachine().Machine, command); err != nil {
+	if err := pki.RefuseDuringCARotation(site.ThisMachine().Machine, command); err != nil {
 		return nil, err
 	}
-	hub, err := ReachHub(ctx, o.Addr, o.CAHash, o.Keys)
+	hub, err := DialJoinServer(ctx, o.Addr, o.CAHash, o.Keys)
 	if err != nil {
 		return nil, err
 	}
@@ -121,17 +121,17 @@ func Find(ctx context.Context, command string, o Options) (*Candidate, error) {
 	return &Candidate{s, hub, o}, nil
 }
 
-// Rehearse returns the changes that Run would make. It needs no join token.
-func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
+// DryRun returns the changes that Run would make. It needs no join token.
+func DryRun(ctx context.Context, o Options) (dryrun.Plan, error) {
 	c, err := Find(ctx, "join", o)
 	if err != nil {
-		return rehearsal.Plan{}, err
+		return dryrun.Plan{}, err
 	}
 	if err := notBehind(ctx, c.Site); err != nil {
-		return rehearsal.Plan{}, err
+		return dryrun.Plan{}, err
 	}
 	steps, left, errSteps := Steps(ctx, c.Site, c.Hub, &Admission{}, UpgradePart{}, ui.Discard())
-	return rehearsal.Run(ctx, c.Site.Storing(left), o.Console, rehearsal.Command{
+	return dryrun.Run(ctx, c.Site.Storing(left), o.Console, dryrun.Command{
 		Command: "join", Skip: o.Skip, Stored: left == 0, Packages: DryRunAt(c.Site, c.Hub),
 		Steps: func() ([]step.Step, error) { return steps, errSteps },
 	})
@@ -141,31 +141,31 @@ func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
 // joined already: then a code is asked for only if a step turns out to need one.
 func (c *Candidate) admit(ctx context.Context) (*Admission, error) {
 	m := c.Site.Machine
-	adm := &Admission{Entry: joincode.Entry{Machine: m.Machine, Node: c.Site.Node.Name, ControlPlane: c.Site.Node.Has(config.ControlPlane), Material: c.Hub.Material, Code: c.options.readCode}}
+	adm := &Admission{Entry: jointoken.JoinRequest{Machine: m.Machine, Node: c.Site.Node.Name, ControlPlane: c.Site.Node.Has(config.ControlPlane), Material: c.Hub.Material, Code: c.options.readCode}}
 	joined, err := m.Joined()
 	if err != nil {
 		return adm, err
 	}
 	if joined { // an earlier run may have been killed at its very end
-		return adm, joincode.ForgetEntry(m.Machine)
+		return adm, jointoken.RemoveJoinConf(m.Machine)
 	}
 	ticket, err := adm.Ticket(ctx)
 	if err == nil && c.Site.Node.Has(config.ControlPlane) {
-		_, err = ticket.Parcel(ctx)
+		_, err = ticket.ControlPlaneSecrets(ctx)
 	}
 	return adm, err
 }
 
 // readCode takes the code from the file or the console.
-func (o Options) readCode(ctx context.Context) (joincode.Code, error) {
+func (o Options) readCode(ctx context.Context) (jointoken.JoinToken, error) {
 	text, err := ui.Secret(ctx, o.Console, o.CodeFile, "One-time code (not shown): ")
 	if errors.Is(err, io.EOF) {
-		return joincode.Code{}, advice.Add(errors.New("read the join token: standard input is empty"), "pipe it in, or name its file with --token-file")
+		return jointoken.JoinToken{}, advice.Add(errors.New("read the join token: standard input is empty"), "pipe it in, or name its file with --token-file")
 	}
 	if err != nil {
-		return joincode.Code{}, fmt.Errorf("read the one-time code: %w", err)
+		return jointoken.JoinToken{}, fmt.Errorf("read the one-time code: %w", err)
 	}
-	code, err := joincode.ParseCode(text)
+	code, err := jointoken.ParseJoinToken(text)
 	return code, advice.Add(err, "airgap join --new-token --node NAME on a control-plane host makes a fresh one")
 }
 

@@ -68,7 +68,7 @@ func Listen(ctx context.Context, o ListenOptions) (preflight.Report, error) {
 	if err := hostcheck.Failed(report); err != nil {
 		return report, err
 	}
-	return report, hostcheck.KeepMeasured(s, site.MeasuredFile, m, p)
+	return report, hostcheck.SaveMeasured(s, site.MeasuredFile, m, p)
 }
 
 // meet waits for the other hosts and measures between all of them.
@@ -103,7 +103,7 @@ func meet(ctx context.Context, s *site.Site, o ListenOptions, p ui.Progress) (*n
 	if err != nil {
 		return nil, err
 	}
-	links[plan.Self] = hostcheck.AgentHere(ctx)
+	links[plan.Self] = hostcheck.LocalAgent(ctx)
 	return hostcheck.Measured(ctx, plan, links, p)
 }
 

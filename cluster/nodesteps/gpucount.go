@@ -32,7 +32,7 @@ func gpuSettings(s *site.Site) (*report.GPUSettings, error) {
 // countCards returns the number of GPUs in the current settings of this host, and the number on
 // its bus. A command for another purpose must not forget a lost GPU.
 func countCards(s *site.Site) (had, has int, err error) {
-	cards, err := gpu.Setup{Host: s.Machine.Host}.FreeCards()
+	cards, err := gpu.Setup{Host: s.Machine.Host}.FreeGPUs()
 	if err != nil {
 		return 0, 0, err
 	}

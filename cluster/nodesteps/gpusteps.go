@@ -74,7 +74,7 @@ func GPUSetup(s *site.Site) (gpu.Setup, error) {
 		return cards, err
 	}
 	if !some {
-		return cards, advice.Add(gpu.ErrNoCard, "take the role gpu from this node, or give the host its cards back; then make the bundle again")
+		return cards, advice.Add(gpu.ErrNoGPU, "take the role gpu from this node, or give the host its cards back; then make the bundle again")
 	}
 	cards.Version = lockedDriver(s)
 	if (gpu.Driver{Version: cards.Version}).Branch() != choice.Branch {
@@ -132,13 +132,13 @@ func devicePlugin(l bundle.Lock) (string, error) {
 
 // dividedCards are this host's cards and their parts, as NVIDIA's library has them.
 func dividedCards(ctx context.Context) ([]gpu.Divided, error) {
-	said, err := nvml.Ask(ctx, host.Local{})
+	said, err := nvml.Query(ctx, host.Local{})
 	if err != nil {
 		return nil, err
 	}
 	var all []gpu.Divided
-	for _, c := range said.Cards {
-		d := gpu.Divided{Card: fmt.Sprintf("%d (%s)", c.Index, c.Name), On: c.MIG != nil && c.MIG.Current}
+	for _, c := range said.GPUs {
+		d := gpu.Divided{GPU: fmt.Sprintf("%d (%s)", c.Index, c.Name), On: c.MIG != nil && c.MIG.Current}
 		if d.On {
 			for _, part := range c.MIG.Instances {
 				profile := gpu.ProfileOf(part.Name)
@@ -172,7 +172,7 @@ func cardUsers(ctx context.Context, s *site.Site) ([]string, error) {
 	}
 	var users []string
 	for _, p := range pods.Items {
-		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed && gpu.Asks(p.Spec) {
+		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed && gpu.RequestsGPU(p.Spec) {
 			users = append(users, "pod "+p.Namespace+"/"+p.Name)
 		}
 	}

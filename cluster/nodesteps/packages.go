@@ -41,7 +41,7 @@ func Locked(s *site.Site, stateDir string) (rpm.Transaction, error) {
 	if err != nil {
 		return t, err
 	}
-	if t.Own, err = rpm.Brought(site.DnfDir); err != nil {
+	if t.Own, err = rpm.Provided(site.DnfDir); err != nil {
 		return t, err
 	}
 	for _, p := range packages {

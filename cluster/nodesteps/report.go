@@ -14,7 +14,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/backup"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/registry"
@@ -44,7 +44,7 @@ func Settings(s *site.Site) (report.Settings, error) {
 		own = &nodereport.Upstream{Address: s.RegistryOf(s.Node), Node: s.Node.Name, CAFile: trust.PKI{Dir: site.PKIDir}.CAFile()}
 	}
 	if s.Node.Has(config.ControlPlane) {
-		units = append(units, joincode.ApproverUnit, backup.Timer)
+		units = append(units, jointoken.ApproverUnit, backup.Timer)
 	}
 	units = append(units, upkeep.Timers(s.Node.Has(config.ControlPlane))...)
 	cards, err := gpuSettings(s)

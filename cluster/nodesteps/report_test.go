@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/kubeadm/backup"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
@@ -41,7 +41,7 @@ func TestReportSettings(t *testing.T) {
 		"control plane": {
 			&master,
 			true,
-			[]string{"kubelet.service", "containerd.service", "airgap-registry.service", registry.RenewTimer, joincode.ApproverUnit, backup.Timer, upkeep.VerifyTimer, upkeep.RenewTimer},
+			[]string{"kubelet.service", "containerd.service", "airgap-registry.service", registry.RenewTimer, jointoken.ApproverUnit, backup.Timer, upkeep.VerifyTimer, upkeep.RenewTimer},
 			[]nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: site.PKIDir + "/ca.crt"}},
 		},
 		"CRI-O":      {crio, false, []string{"kubelet.service", "crio.service", upkeep.RenewTimer}, []nodereport.Upstream{{Address: "192.0.2.11:5000", Node: "cp1", CAFile: site.PKIDir + "/ca.crt"}}},

@@ -50,7 +50,7 @@ func networkOf(ctx context.Context, client kubernetes.Interface) (*cni.Config, e
 	if err != nil {
 		return nil, fmt.Errorf("find the pod network's DaemonSet: %w", err)
 	}
-	for _, one := range cni.Known() {
+	for _, one := range cni.AllConfigs() {
 		_, workloads := cni.System(one)
 		for _, set := range sets.Items {
 			if slices.Contains(workloads, fmt.Sprintf("DaemonSet %s/%s", set.Namespace, set.Name)) {

@@ -29,7 +29,7 @@ func (r *Restoration) check(ctx context.Context) error {
 	if !s.ServesRegistry() {
 		return advice.Add(fmt.Errorf("restore on %s: it is not a control-plane host in airgap.yaml", s.Node.Name), "run airgap restore on a control-plane host, and join this host then")
 	}
-	differs := r.From.Agrees(k)
+	differs := r.From.Matches(k)
 	if name := r.From.Cluster; name != "" && name != s.Config.Name {
 		differs = errors.Join(fmt.Errorf("the cluster's name was %s and is %s in airgap.yaml", name, s.Config.Name), differs)
 	}
@@ -44,7 +44,7 @@ func (r *Restoration) check(ctx context.Context) error {
 		return err
 	}
 	r.Site = s.Choosing(choice)
-	founds, err := s.Machine.Founds()
+	founds, err := s.Machine.StartsCluster()
 	if err != nil || !founds {
 		return err
 	}
@@ -64,7 +64,7 @@ func (r Restoration) checkHost() error {
 	if here != nil && here.Backup == r.From.Sums {
 		return nil
 	}
-	standing, err := step.OpenJournal(site.JournalFile).Standing(reset.Steps(false))
+	standing, err := step.OpenJournal(site.JournalFile).Undoable(reset.Steps(false))
 	if err != nil {
 		return err
 	}

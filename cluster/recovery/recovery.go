@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/dryrun"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/nodesteps"
-	"airgap.dev/airgap/cluster/rehearsal"
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
@@ -81,14 +81,14 @@ func begin(ctx context.Context, o Options) (_ *ready, err error) {
 	return r, err
 }
 
-// Rehearse returns the changes that Run would make.
-func Rehearse(ctx context.Context, o Options) (rehearsal.Plan, error) {
+// DryRun returns the changes that Run would make.
+func DryRun(ctx context.Context, o Options) (dryrun.Plan, error) {
 	r, err := begin(ctx, o)
 	if err != nil {
-		return rehearsal.Plan{}, err
+		return dryrun.Plan{}, err
 	}
 	defer r.close()
-	return rehearsal.Run(ctx, r.Site, o.Console, rehearsal.Command{
+	return dryrun.Run(ctx, r.Site, o.Console, dryrun.Command{
 		Command: "restore", Skip: o.Skip, Stored: r.stored, Packages: nodesteps.DryRunFrom(r.Site, r.view),
 		Steps: func() ([]step.Step, error) { return r.steps(r.view, r.trust.Keys, ui.Discard()) },
 	})
@@ -157,7 +157,7 @@ func (r Restoration) finish(ctx context.Context, done step.Result, o Options, p 
 		result.Lost, result.Join = append(result.Lost, n.Name), append(result.Join, line)
 	}
 	if len(lost)+len(unlisted) == 0 {
-		err := verdict.OfSite(ctx, r.Site, verdict.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: o.Skip, Timeout: o.Timeout, JoinedOnly: true}, p)
+		err := verification.OfSite(ctx, r.Site, verification.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: o.Skip, Timeout: o.Timeout, JoinedOnly: true}, p)
 		if err != nil {
 			return result, err
 		}
@@ -190,7 +190,7 @@ func (r Result) Write(w io.Writer) error {
 // joinLine returns the join command of a lost host, with a join token if withToken is set.
 func (r Restoration) joinLine(ctx context.Context, n config.Node, withToken bool, say func(string, ...any)) (join.Line, error) {
 	if withToken {
-		return join.LineWithCode(ctx, r.Site, n, say)
+		return join.LineWithToken(ctx, r.Site, n, say)
 	}
 	return join.LineFor(r.Site, n)
 }
@@ -202,7 +202,7 @@ func (r Restoration) lost(ctx context.Context) (nodes []config.Node, unlisted []
 	if err != nil {
 		return nil, nil, err
 	}
-	silent, err := leave.Lost(ctx, client, r.From.Etcd.Revision)
+	silent, err := leave.LostNodes(ctx, client, r.From.Etcd.Revision)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/kubeadm/etcd"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/registry/trust"
 )
 
@@ -21,7 +21,7 @@ import (
 type SavedCluster struct {
 	*backup.Contents
 	Etcd      etcd.SnapshotInfo
-	keys      joincode.Parcel
+	keys      jointoken.ControlPlaneSecrets
 	ca, caKey []byte // of the registry, PEM
 }
 

@@ -34,7 +34,7 @@ func (r Restoration) steps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Prog
 		replaceStep(steps, encryption.Encryption(m.Machine, k.EncryptionAtRest, func(context.Context) ([]byte, error) { return r.From.keys[encryption.EncryptionFile], nil }))
 	}
 	replaceStep(steps, kubeadm.Restore(m, k, s.KubeNode(), s.Facts, kubeadm.Saved{Keys: r.From.keys, Snapshot: r.From.Snapshot()}))
-	steps = insertAfter(steps, "kubeadm", leave.RevokeOld(m.Member, r.From.Etcd.Revision))
+	steps = insertAfter(steps, "kubeadm", leave.RevokeRestoredTokens(m.Member, r.From.Etcd.Revision))
 	return insertAfter(steps, "record", restoredSteps...), nil
 }
 
@@ -47,7 +47,7 @@ func (r Restoration) Again(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Prog
 		return nil, err
 	}
 	replaceStep(steps, kubeadm.Restore(m, k, s.KubeNode(), s.Facts, kubeadm.Saved{Keys: r.From.keys, Snapshot: r.From.Snapshot()}))
-	return insertAfter(steps, "kubeadm", leave.RevokeOld(m.Member, r.From.Etcd.Revision)), nil
+	return insertAfter(steps, "kubeadm", leave.RevokeRestoredTokens(m.Member, r.From.Etcd.Revision)), nil
 }
 
 // restoredSteps returns the steps that an installation does not have.

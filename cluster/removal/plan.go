@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 )
@@ -60,7 +60,7 @@ func (r *removal) notes(ctx context.Context) ([]string, error) {
 	if err != nil || len(r.leaving.Own) == 0 || r.leaving.Silent != nil || r.site.Config.Registry.Existing != nil {
 		return notes, err
 	}
-	all, err := verdict.RegistriesAt(r.site.Registries(), trust.PKI{Dir: site.PKIDir}.CAFile())
+	all, err := verification.RegistriesAt(r.site.Registries(), trust.PKI{Dir: site.PKIDir}.CAFile())
 	if err != nil {
 		return nil, err
 	}

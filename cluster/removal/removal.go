@@ -60,8 +60,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return result, advice.Add(err, "fix the error and run the same command again: it continues where it stopped")
 }
 
-// Rehearse returns the plan of Run, and changes nothing.
-func Rehearse(ctx context.Context, o Options) (Plan, error) {
+// DryRun returns the plan of Run, and changes nothing.
+func DryRun(ctx context.Context, o Options) (Plan, error) {
 	r, err := begin(ctx, o)
 	if err != nil {
 		return Plan{}, err
@@ -75,7 +75,7 @@ type removal struct {
 	site    *site.Site
 	node    config.Node // from airgap.yaml; otherwise name and address of its Node
 	options Options
-	leaving *leave.Departure
+	leaving *leave.NodeRemoval
 
 	fleet   *fleet.Fleet  // of the other hosts; nil without SSH
 	removed *fleet.Member // the host of the node; nil if it is not contacted
@@ -99,7 +99,7 @@ func begin(ctx context.Context, o Options) (*removal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, err = s.AskRemoved(ctx, client); err != nil {
+	if s, err = s.FetchRemoved(ctx, client); err != nil {
 		return nil, err
 	}
 	r := &removal{site: s, options: o}

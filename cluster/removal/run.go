@@ -74,7 +74,7 @@ func (r *removal) resetHost(ctx context.Context, p ui.Progress, result *Result) 
 		return nil
 	}
 	line := p.Host(r.node.Name)
-	remote := fleet.Faraway{Show: line}
+	remote := fleet.RemoteHost{Show: line}
 	err := r.removed.Run(ctx, &remote, nil, "", "reset", "--yes", "--output", "json", "--progress", "json")
 	line.End(err)
 	if err != nil {

@@ -22,7 +22,7 @@ type GPUSettings struct {
 // ask is nil on a host without any, unless it should have some.
 func (s *GPUSettings) ask(ctx context.Context, h host.Host) (*nodereport.GPU, error) {
 	here, found := gpu.Setup{Host: h}, &nodereport.GPU{}
-	bus, err := here.FreeCards()
+	bus, err := here.FreeGPUs()
 	if err != nil || len(bus) == 0 && s == nil {
 		return nil, err
 	}
@@ -35,13 +35,13 @@ func (s *GPUSettings) ask(ctx context.Context, h host.Host) (*nodereport.GPU, er
 		return nil, err
 	}
 	if s != nil {
-		found.Want = &nodereport.Cards{Driver: s.Driver, Count: s.Cards}
+		found.Want = &nodereport.ExpectedGPUs{Driver: s.Driver, Count: s.Cards}
 	}
 	if driver == (gpu.Driver{}) {
 		return found, nil // NVML asks the driver
 	}
 	found.Driver = driver.Version
-	said, err := nvml.Ask(ctx, h)
+	said, err := nvml.Query(ctx, h)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -68,13 +68,13 @@ func nvmlReport(said *nvml.Report, err error) *nodereport.NVML {
 	if err != nil {
 		return &nodereport.NVML{Error: err.Error()}
 	}
-	return &nodereport.NVML{Driver: said.Driver, CUDA: said.CUDA, Cards: len(said.Cards), GPUs: eachCard(said), Products: products(said), Faults: said.Faults()}
+	return &nodereport.NVML{Driver: said.Driver, CUDA: said.CUDA, Cards: len(said.GPUs), GPUs: eachCard(said), Products: products(said), Faults: said.Faults()}
 }
 
-func eachCard(r *nvml.Report) []nodereport.Card {
-	var all []nodereport.Card
-	for _, c := range r.Cards {
-		all = append(all, nodereport.Card{
+func eachCard(r *nvml.Report) []nodereport.GPUDevice {
+	var all []nodereport.GPUDevice
+	for _, c := range r.GPUs {
+		all = append(all, nodereport.GPUDevice{
 			Index: c.Index, UUID: c.UUID, Address: c.Address,
 			Celsius: told(c.Temperature), SlowsAt: told(c.SlowdownTemperature), TurnsOffAt: told(c.ShutdownTemperature),
 			Watts: Watts(told(c.PowerDraw)), WattsLimit: Watts(told(c.PowerLimit)),
@@ -94,7 +94,7 @@ func told(v *int) int {
 // products counts cards that answer.
 func products(r *nvml.Report) []nodereport.Product {
 	var all []nodereport.Product
-	for _, c := range r.Cards {
+	for _, c := range r.GPUs {
 		if c.Lost != "" || c.Name == "" {
 			continue
 		}
@@ -124,7 +124,7 @@ func (s *GPUSettings) offers(r *nvml.Report) []nodereport.Offer {
 		return nil
 	}
 	count := map[string]int{}
-	for _, c := range r.Cards {
+	for _, c := range r.GPUs {
 		if s.MIG == "" || s.MIG == "none" || c.MIG == nil || !c.MIG.Current {
 			count[gpuResource]++
 			continue

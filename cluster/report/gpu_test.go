@@ -31,12 +31,12 @@ func TestCards(t *testing.T) {
 	const fellOff = "1763856005.000001 g1 kernel: NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus.\n"
 	library := &nodereport.NVML{
 		Driver: "580.82.07", CUDA: "13.0", Cards: 2,
-		GPUs:     []nodereport.Card{{UUID: "GPU-1", Address: "0000:17:00.0", Celsius: 31, SlowsAt: 87, TurnsOffAt: 92, Watts: 88, WattsLimit: 700}, {Index: 1}},
+		GPUs:     []nodereport.GPUDevice{{UUID: "GPU-1", Address: "0000:17:00.0", Celsius: 31, SlowsAt: 87, TurnsOffAt: 92, Watts: 88, WattsLimit: 700}, {Index: 1}},
 		Products: []nodereport.Product{{Name: "NVIDIA H100 80GB HBM3", Cards: 1, Memory: 81559, MIG: true}},
 		Faults:   []string{"GPU 0 (0000:17:00.0): memory rows are waiting for remapping until the GPU is reset", "GPU 1: does not answer: GPU is lost"},
 	}
 	wanted := &GPUSettings{Driver: "580.82.07", Cards: 2, TimeSlices: 4}
-	want := &nodereport.Cards{Driver: "580.82.07", Count: 2}
+	want := &nodereport.ExpectedGPUs{Driver: "580.82.07", Count: 2}
 	for name, test := range map[string]struct {
 		files    fstest.MapFS
 		says     string
@@ -109,7 +109,7 @@ func TestOffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	unnamed := *said
-	unnamed.Cards = []nvml.Card{{MIG: &nvml.MIG{Mode: nvml.Mode{Current: true}, Instances: []nvml.Instance{{}}}}}
+	unnamed.GPUs = []nvml.GPU{{MIG: &nvml.MIG{Mode: nvml.Mode{Current: true}, Instances: []nvml.Instance{{}}}}}
 	type offers = []nodereport.Offer
 	for name, test := range map[string]struct {
 		settings *GPUSettings

@@ -102,7 +102,7 @@ func part(name string, every, limit time.Duration, look func(context.Context, *n
 
 // places returns the directories with a minimum of free space in preflight. The unit cannot read
 // UpgradeDir, which has unencrypted keys: its parent directory replaces it.
-func (s Settings) places() []nodereport.Place {
+func (s Settings) places() []nodereport.Directory {
 	roles := []preflight.Role{preflight.Worker}
 	if s.Etcd {
 		roles = append(roles, preflight.ControlPlane)
@@ -110,12 +110,12 @@ func (s Settings) places() []nodereport.Place {
 	if s.Own != nil {
 		roles = append(roles, preflight.Registry)
 	}
-	var places []nodereport.Place
+	var places []nodereport.Directory
 	for _, space := range preflight.Spaces(slices.Contains(s.Units, "crio.service"), roles...) {
 		if space.Path == site.UpgradeDir {
 			space.Path = site.StateDir
 		}
-		places = append(places, nodereport.Place{Path: space.Path, Use: space.User})
+		places = append(places, nodereport.Directory{Path: space.Path, Use: space.User})
 	}
 	return places
 }
@@ -139,7 +139,7 @@ func (s Settings) ownAPIServer(ctx context.Context, m kubeadm.Machine) (*noderep
 	if err != nil {
 		return nil, err
 	}
-	return nodereport.AskAPIServer(ctx, client, s.Node), nil
+	return nodereport.QueryAPIServer(ctx, client, s.Node), nil
 }
 
 func etcdMember(ctx context.Context, m kubeadm.Machine) (*nodereport.Etcd, error) {
@@ -156,7 +156,7 @@ func etcdMember(ctx context.Context, m kubeadm.Machine) (*nodereport.Etcd, error
 	} else {
 		*found = nodereport.Etcd{
 			Member: self.Name, HasLeader: self.HasLeader, Leads: self.Leads, Bytes: self.Bytes, Quota: self.Quota,
-			Alarms: self.Alarms, Members: self.Members, Unstarted: self.Unstarted, Error: nodereport.EtcdTrouble(ctx, nodereport.EtcdHealth),
+			Alarms: self.Alarms, Members: self.Members, Unstarted: self.Unstarted, Error: nodereport.EtcdHealthError(ctx, nodereport.EtcdHealth),
 		}
 	}
 	newest, err := site.Backups().Newest()

@@ -10,7 +10,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/version"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -42,7 +42,7 @@ func (s Settings) programs(ctx context.Context, h host.Host) (*nodereport.Progra
 		return nil, err
 	}
 	found := &nodereport.Programs{Installed: installed}
-	if slices.Contains(s.Units, joincode.ApproverUnit) {
+	if slices.Contains(s.Units, jointoken.ApproverUnit) {
 		if found.Approver, err = ApproverVersion(ctx, h); err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ const ApproverStatus = "airgap version "
 
 // ApproverVersion is "" where the approver does not run.
 func ApproverVersion(ctx context.Context, h host.Host) (string, error) {
-	text, err := nodereport.StatusText(ctx, h, joincode.ApproverUnit)
+	text, err := nodereport.StatusText(ctx, h, jointoken.ApproverUnit)
 	return strings.TrimPrefix(text, ApproverStatus), err
 }
 

@@ -19,7 +19,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/leave"
 )
 
@@ -74,8 +74,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return result, advice.Add(err, "fix the error and run airgap reset again: completed steps do not run again")
 }
 
-// Rehearse returns the changes that Run would make.
-func Rehearse(wipe bool) (Plan, error) {
+// DryRun returns the changes that Run would make.
+func DryRun(wipe bool) (Plan, error) {
 	if err := hostcheck.MustBeRoot("reset"); err != nil {
 		return Plan{}, err
 	}
@@ -86,7 +86,7 @@ func Rehearse(wipe bool) (Plan, error) {
 // planOf returns the steps to undo. It returns an error if the reset would delete data outside the cluster.
 func planOf(j *step.Journal, wipe bool) ([]step.Step, Plan, error) {
 	var plan Plan
-	steps, err := j.Standing(Steps(wipe))
+	steps, err := j.Undoable(Steps(wipe))
 	if err != nil {
 		return nil, plan, err
 	}
@@ -179,7 +179,7 @@ func undo(ctx context.Context, j *step.Journal, steps []step.Step, wipe bool, p 
 	if err != nil {
 		return result, err
 	}
-	if result.Listed, err = leave.StillListed(site.ThisMachine().Member); err != nil {
+	if result.Listed, err = leave.RemainingNode(site.ThisMachine().Member); err != nil {
 		return result, err
 	}
 	data, err := dataHere(false)
@@ -244,7 +244,7 @@ func forget(root string) error {
 	if err := host.Remove(filepath.Join(root, site.UpgradeDir)); err != nil && !errors.Is(err, fs.ErrExist) { // it contains backups
 		return err
 	}
-	for _, name := range []string{joincode.JoinConf, site.KnownHostsFile, site.MeasuredFile, site.JournalFile, site.LockFile} {
+	for _, name := range []string{jointoken.JoinConf, site.KnownHostsFile, site.MeasuredFile, site.JournalFile, site.LockFile} {
 		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/kubeadm/encryption"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/registry"
@@ -63,7 +63,7 @@ func Steps(wipe bool) []step.Step {
 		titled("Remove the encryption key of Secrets", encryption.Encryption(m.Machine, "", nil)),
 		titled("Remove this node from the cluster: pods, keys, interfaces, packet filter rules", kubeadm.Init(m, kubeadm.Config{}, kubeadm.Node{}, runtime.Facts{})),
 		titled("Restore file modes", kubeadm.Permissions(m, kubeadm.Config{})),
-		titled("Stop the approver of join tokens", joincode.ApproverStep(m.Machine)),
+		titled("Stop the approver of join tokens", jointoken.ApproverStep(m.Machine)),
 		titled("Stop the backups", backup.Step(site.Backups(), nil)),
 		titled("Stop the timers that verify and renew", upkeep.Step(host.Local{}, upkeep.MetricsDir, nil)),
 		titled("Stop the node reports", nodereport.ServiceStep(nodereport.Service{Host: host.Local{}, SettingsFile: site.ReportFile})),

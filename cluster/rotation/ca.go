@@ -22,7 +22,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/kubeadm/runtime"
@@ -42,7 +42,7 @@ type AuthorityOptions struct {
 }
 
 // Replaced is the result of a CA rotation.
-type Replaced struct{ pki.Replaced }
+type Replaced struct{ pki.CARotated }
 
 // Authorities returns the names of the CAs that can be rotated.
 func Authorities() []string {
@@ -80,37 +80,37 @@ func Authority(ctx context.Context, o AuthorityOptions) (Replaced, error) {
 	}
 	defer release()
 	p := o.Console.Progress()
-	r := pki.Replacement{Machine: m.Machine, Authority: ca, Units: []string{nodereport.UnitName, joincode.ApproverUnit}, Pods: pki.PodsPolicy(o.Pods), Follow: o.Follow, Say: p.Say}
+	r := pki.CARotation{Machine: m.Machine, Authority: ca, Units: []string{nodereport.UnitName, jointoken.ApproverUnit}, Pods: pki.PodsPolicy(o.Pods), Follow: o.Follow, Say: p.Say}
 	done, err := rotate(ctx, r, o, p)
 	return Replaced{done}, err
 }
 
 // rotate leads the rotation if this host can, or follows. Hosts that join later get the new CA from any
 // control-plane host.
-func rotate(ctx context.Context, r pki.Replacement, o AuthorityOptions, p ui.Progress) (pki.Replaced, error) {
+func rotate(ctx context.Context, r pki.CARotation, o AuthorityOptions, p ui.Progress) (pki.CARotated, error) {
 	if _, err := kube.RESTConfig(r.Machine, kube.AdminConf); errors.Is(err, fs.ErrNotExist) {
 		return r.Run(ctx)
 	}
 	s, err := site.Stored(o.Keys, "")
 	if err != nil {
-		return pki.Replaced{}, err
+		return pki.CARotated{}, err
 	}
 	if !o.Follow { // a rotation that another host leads must finish, even during an upgrade
 		upgrade, err := upgraderecord.Read()
 		if err != nil {
-			return pki.Replaced{}, err
+			return pki.CARotated{}, err
 		}
 		pending, err := upgrade.Pending(ctx, s.Machine)
 		if err != nil {
-			return pki.Replaced{}, err
+			return pki.CARotated{}, err
 		}
 		if err := upgraderecord.RefuseDuringUpgrade(s, upgrade, pending, "rotate the CA of "+r.Authority.Name); err != nil {
-			return pki.Replaced{}, err
+			return pki.CARotated{}, err
 		}
 	}
 	f, err := fleet.Connect(ctx, s, nil, fleet.Options{Console: o.Console, NoSSH: o.NoSSH || o.Follow})
 	if err != nil {
-		return pki.Replaced{}, err
+		return pki.CARotated{}, err
 	}
 	defer f.Close()
 	if f != nil {
@@ -139,24 +139,24 @@ func updateJoinFiles(ctx context.Context, s *site.Site, keys []string, p ui.Prog
 }
 
 // findCA returns the CA with this name.
-func findCA(name string) (pki.Authority, error) {
+func findCA(name string) (pki.CA, error) {
 	all := rotatableCAs()
-	if i := slices.IndexFunc(all, func(a pki.Authority) bool { return a.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(all, func(a pki.CA) bool { return a.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	return pki.Authority{}, advice.Usagef("--only %q: want one of %s", name, strings.Join(Authorities(), ", "))
+	return pki.CA{}, advice.Usagef("--only %q: want one of %s", name, strings.Join(Authorities(), ", "))
 }
 
 // rotatableCAs returns the CAs of kubeadm and of the registries.
-func rotatableCAs() []pki.Authority {
-	return append(pki.Authorities(), registryCA())
+func rotatableCAs() []pki.CA {
+	return append(pki.CAs(), registryCA())
 }
 
 // registryCA returns the CA of the registries. The runtime, dnf, airgap's units and joining hosts trust it;
 // joining hosts get its hash with their command. The runtime reads it at each pull.
-func registryCA() pki.Authority {
+func registryCA() pki.CA {
 	own := trust.PKI{Dir: site.PKIDir, Group: site.ServiceGroup}
-	return pki.OtherAuthority("registry", own.CAFile(), own.CAKeyFile(), []string{own.CertificateFile()}, pki.Other{
+	return pki.OtherCA("registry", own.CAFile(), own.CAKeyFile(), []string{own.CertificateFile()}, pki.Other{
 		Make: func() (certificate, key []byte, err error) { return trust.NewAuthority(time.Now()) },
 		Sign: func(context.Context) error { return own.Reissue(time.Now()) },
 		Trust: func(ctx context.Context) error {

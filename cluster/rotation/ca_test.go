@@ -8,7 +8,7 @@ import (
 // TestFindCA: the error for an unknown CA lists the known ones.
 func TestFindCA(t *testing.T) {
 	for _, name := range []string{"cluster", "front-proxy", "etcd", "registry"} {
-		if a, err := findCA(name); err != nil || a.Name != name || a.Everywhere() != (name == "cluster" || name == "registry") {
+		if a, err := findCA(name); err != nil || a.Name != name || a.OnAllHosts() != (name == "cluster" || name == "registry") {
 			t.Errorf("%s: %v, %v", name, a, err)
 		}
 	}

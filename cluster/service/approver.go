@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/version"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
@@ -28,7 +28,7 @@ func WriteCredential() error {
 	if err := hostcheck.MustBeRoot("join-approver --credential"); err != nil {
 		return err
 	}
-	text, err := joincode.ApproverCredential(site.ThisMachine().Machine)
+	text, err := jointoken.ApproverCredential(site.ThisMachine().Machine)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func WriteCredential() error {
 func giveCredential(dir string, text []byte) error {
 	into, err := host.OpenOwned(dir)
 	if err != nil {
-		return advice.Add(fmt.Errorf("write the approver's certificate: %w", err), "create the directory: systemctl restart %s", joincode.ApproverUnit)
+		return advice.Add(fmt.Errorf("write the approver's certificate: %w", err), "create the directory: systemctl restart %s", jointoken.ApproverUnit)
 	}
 	defer into.Close()
 	return into.Write(approverConf, 0o600, func(w io.Writer) error {
@@ -58,8 +58,8 @@ func Approve(ctx context.Context, say Say) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, joincode.ApproverTTL/2)
+	ctx, cancel := context.WithTimeout(ctx, jointoken.ApproverTTL/2)
 	defer cancel()
 	notify("STATUS="+report.ApproverStatus+version.String(), say)
-	return joincode.Approver{Client: client, Say: say}.Run(ctx)
+	return jointoken.Approver{Client: client, Say: say}.Run(ctx)
 }

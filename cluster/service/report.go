@@ -36,9 +36,9 @@ func Report(ctx context.Context, say Say) error {
 		return err
 	}
 	w := nodereport.Writer{
-		Node: settings.Node, Client: client, HangUp: hangUp,
+		Node: settings.Node, Client: client, CloseConnections: hangUp,
 		Collect: func(context.Context) nodereport.Report { notify("WATCHDOG=1", say); return c.Report() }, // called in each cycle of the Writer
-		Say:     say,
+		Logf:    say,
 	}
 	go c.Run(ctx) // ends with the process, because a blocked observation must not delay its exit
 	w.Run(ctx)

@@ -17,15 +17,15 @@ import (
 func FilesStep(name, title, dir string, files map[string][]byte) step.Step {
 	return step.Step{
 		Name: name, Title: title,
-		Done: func(context.Context) (bool, error) { return AllHold(dir, files) },
+		Done: func(context.Context) (bool, error) { return AllMatch(dir, files) },
 		Plan: func(context.Context) ([]string, error) { return host.PlanFiles(InDir(dir, files), 0o644) },
 		Run:  func(context.Context) error { return WriteAll(dir, files) },
 		Undo: func(context.Context) error { return host.RemoveTree(dir) },
 	}
 }
 
-// AllHold reports whether each file exists with this content and is world-readable.
-func AllHold(dir string, files map[string][]byte) (bool, error) {
+// AllMatch reports whether each file exists with this content and is world-readable.
+func AllMatch(dir string, files map[string][]byte) (bool, error) {
 	for name, data := range files {
 		if ok, err := host.Holds(filepath.Join(dir, name), data, 0o644); err != nil || !ok {
 			return false, err

@@ -25,7 +25,7 @@ func (s *Site) OwnNote(ctx context.Context, key string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	node, err := kube.Patiently(ctx, func(ctx context.Context) (map[string]string, error) {
+	node, err := kube.Retry(ctx, func(ctx context.Context) (map[string]string, error) {
 		node, err := client.CoreV1().Nodes().Get(ctx, s.Node.Name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func (s *Site) OwnNote(ctx context.Context, key string) (string, error) {
 // Annotate sets an annotation of a Node.
 func Annotate(ctx context.Context, client kubernetes.Interface, node, key, value string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
-	_, err := kube.Patiently(ctx, func(ctx context.Context) (any, error) {
+	_, err := kube.Retry(ctx, func(ctx context.Context) (any, error) {
 		return client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
 	})
 	if err != nil {

@@ -40,9 +40,9 @@ func OpenWhole(dir string, values []string) (*bundle.View, *Trust, error) {
 	return v, t, nil
 }
 
-// ConfigHere returns the configuration of this host's cluster. It comes from the index in IndexDir, or
+// LocalConfig returns the configuration of this host's cluster. It comes from the index in IndexDir, or
 // else from the newest bundle in the store.
-func ConfigHere(keys []string) (*config.Cluster, error) {
+func LocalConfig(keys []string) (*config.Cluster, error) {
 	if !Exists(IndexDir) {
 		s, err := Stored(keys, "")
 		if err != nil {
@@ -77,7 +77,7 @@ func NodesIn(dirs ...string) []config.Node {
 	return nil
 }
 
-// NodesHere is NodesIn for the directories, then for IndexDir and the bundles in the store.
-func NodesHere(dirs ...string) []config.Node {
+// LocalNodes is NodesIn for the directories, then for IndexDir and the bundles in the store.
+func LocalNodes(dirs ...string) []config.Node {
 	return NodesIn(append(append(dirs, IndexDir), StoredBundles(StoreDir)...)...)
 }

@@ -66,9 +66,9 @@ func (s *Site) Listed(name string) (config.Node, error) {
 	return (&config.Cluster{Nodes: s.Nodes}).Node(name)
 }
 
-// AskRemoved reads the removed nodes from the cluster and returns the site without them. If the cluster
+// FetchRemoved reads the removed nodes from the cluster and returns the site without them. If the cluster
 // does not answer within 10 seconds, it returns s, which knows the list of this host.
-func (s *Site) AskRemoved(ctx context.Context, client kubernetes.Interface) (*Site, error) {
+func (s *Site) FetchRemoved(ctx context.Context, client kubernetes.Interface) (*Site, error) {
 	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	removed, err := leave.Removed(limited, client)

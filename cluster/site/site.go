@@ -173,7 +173,7 @@ func Installed(ctx context.Context, keys []string) (*Site, error) {
 
 // ThisMachine returns the local host as the machine that steps change.
 func ThisMachine() kubeadm.Machine {
-	return kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: host.Local{}}, Network: leave.Traces(cni.Leaves())}}
+	return kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: host.Local{}}, Network: leave.HostArtifacts(cni.AllTraces())}}
 }
 
 func thisNode(c *config.Cluster, name string) (config.Node, error) {
@@ -260,7 +260,7 @@ func (s *Site) Mirror() (registry.Mirror, error) {
 		return existing.Mirror(crio, dir, s.Index.Lock.Images, ExistingCAFile)
 	}
 	m, err := registry.OwnMirror(crio, dir, s.Registries(), s.Index.Lock.Images, trust.PKI{Dir: PKIDir}.CAFile())
-	m.Direct = s.Config.Kubernetes.Within()
+	m.Direct = s.Config.Kubernetes.NoProxyHosts()
 	return m, err
 }
 
@@ -272,5 +272,5 @@ func (s *Site) Arch() string {
 
 // Behind returns the reason why this node requires an upgrade to the bundle, or "" if it runs the bundle.
 func (s *Site) Behind(ctx context.Context) (string, error) {
-	return s.Machine.Behind(ctx, s.Config.Kubernetes, s.KubeNode())
+	return s.Machine.UpgradeNeeded(ctx, s.Config.Kubernetes, s.KubeNode())
 }

@@ -19,16 +19,16 @@ const day = 24 * time.Hour
 // CertificatesHost returns a host with certificates that expire at different times. One expired an hour ago.
 func CertificatesHost(t *testing.T) FilesHost {
 	return FilesHost{
-		"etc/airgap/pki/registry.crt":                    EndingIn(t, "registry", 700*day+time.Hour),
-		"etc/kubernetes/pki/apiserver.crt":               EndingIn(t, "kube-apiserver", 80*day+time.Hour),
-		"etc/kubernetes/pki/etcd/ca.crt":                 EndingIn(t, "etcd-ca", 20*day+time.Hour),
-		"var/lib/kubelet/pki/kubelet.crt":                EndingIn(t, "node1", -time.Hour),
-		"var/lib/kubelet/pki/kubelet-client-current.pem": EndingIn(t, "system:node:node1", 30*day+time.Hour),
+		"etc/airgap/pki/registry.crt":                    ExpiringIn(t, "registry", 700*day+time.Hour),
+		"etc/kubernetes/pki/apiserver.crt":               ExpiringIn(t, "kube-apiserver", 80*day+time.Hour),
+		"etc/kubernetes/pki/etcd/ca.crt":                 ExpiringIn(t, "etcd-ca", 20*day+time.Hour),
+		"var/lib/kubelet/pki/kubelet.crt":                ExpiringIn(t, "node1", -time.Hour),
+		"var/lib/kubelet/pki/kubelet-client-current.pem": ExpiringIn(t, "system:node:node1", 30*day+time.Hour),
 	}
 }
 
-// EndingIn returns the file of a self-signed certificate that expires after left. A name with the suffix "ca" makes a CA certificate.
-func EndingIn(t *testing.T, name string, left time.Duration) *fstest.MapFile {
+// ExpiringIn returns the file of a self-signed certificate that expires after left. A name with the suffix "ca" makes a CA certificate.
+func ExpiringIn(t *testing.T, name string, left time.Duration) *fstest.MapFile {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

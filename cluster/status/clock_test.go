@@ -13,7 +13,7 @@ import (
 // is unknown, so it does not count.
 func TestClockWasAhead(t *testing.T) {
 	now := time.Now().Add(-48 * time.Hour) // the clock was set back
-	list, err := certs.Of(sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": sitetest.EndingIn(t, "kube-apiserver", 300*24*time.Hour)})
+	list, err := certs.Of(sitetest.FilesHost{"etc/kubernetes/pki/apiserver.crt": sitetest.ExpiringIn(t, "kube-apiserver", 300*24*time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func (st *Status) whatToDo() []string {
 		what string
 	}{
 		{nodereport.RenewedByAirgap, "run airgap certs renew to renew the certificates"},
-		{nodereport.RenewedByNobody, "run airgap certs rotate-ca to replace a CA"},
+		{nodereport.NotRenewed, "run airgap certs rotate-ca to replace a CA"},
 		{nodereport.RenewedByKubelet, "the kubelet has not renewed its certificate: journalctl -u kubelet says why"},
 	} {
 		if slices.ContainsFunc(st.Certificates, func(c certs.Certificate) bool { return c.Renewed == renew.by }) {

@@ -19,12 +19,12 @@ import (
 	"airgap.dev/airgap/cluster/report"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/store"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
@@ -78,7 +78,7 @@ func Read(ctx context.Context, keys []string, node string) *Status {
 	st.tellHost(host.Local{})
 	entries, err := step.OpenJournal(site.JournalFile).Entries()
 	st.problem(err)
-	k, err := KnownHere(keys, node)
+	k, err := LocalKnown(keys, node)
 	st.problem(err)
 	defer k.Close()
 	for _, b := range k.stored {
@@ -103,7 +103,7 @@ func Read(ctx context.Context, keys []string, node string) *Status {
 	}
 	st.tellHealth(ctx, site.ThisMachine())
 	if runs, err := report.ApproverVersion(ctx, host.Local{}); err == nil && runs != "" {
-		st.Running = append(st.Running, report.RunningProgram{Unit: joincode.ApproverUnit, Version: runs})
+		st.Running = append(st.Running, report.RunningProgram{Unit: jointoken.ApproverUnit, Version: runs})
 	}
 	if runs := reportingVersion(ctx); runs != "" {
 		st.Running = append(st.Running, report.RunningProgram{Unit: nodereport.UnitName, Version: runs})
@@ -147,9 +147,9 @@ func (k *Known) Close() {
 	}
 }
 
-// KnownHere reads the newest bundle of the store, or the index that a worker
+// LocalKnown reads the newest bundle of the store, or the index that a worker
 // keeps. A host on which airgap never got so far has neither.
-func KnownHere(keys []string, node string) (*Known, error) {
+func LocalKnown(keys []string, node string) (*Known, error) {
 	k := &Known{}
 	store := registry.Store{Dir: site.StoreDir}
 	names, err := store.List()
@@ -207,15 +207,15 @@ func (k *Known) asWorker(t *site.Trust, node string) error {
 
 // recall returns the stored data of the hub, for the postconditions of the join steps. The step of a
 // missing CA reports it.
-func recall(s *site.Site, index *bundle.Index, keys []*ecdsa.PublicKey) (*join.Hub, error) {
+func recall(s *site.Site, index *bundle.Index, keys []*ecdsa.PublicKey) (*join.JoinServer, error) {
 	ca, err := os.ReadFile(trust.PKI{Dir: site.PKIDir}.CAFile())
-	return &join.Hub{Addr: s.RegistryOf(s.Config.Master()), CA: ca, Index: index, Trusted: keys}, host.IgnoreMissing(err)
+	return &join.JoinServer{Addr: s.RegistryOf(s.Config.Master()), CA: ca, Index: index, Trusted: keys}, host.IgnoreMissing(err)
 }
 
 // askRegistry returns the state of this host's registry, and its health.
 func askRegistry(ctx context.Context, s *site.Site) (string, registry.Health) {
 	var none registry.Health
-	client, err := verdict.RegistryClient(s)
+	client, err := verification.RegistryClient(s)
 	if err != nil {
 		return "unknown: " + err.Error(), none
 	}

@@ -167,7 +167,7 @@ func TestStatusScreens(t *testing.T) {
 			st.Backup.Taken = now.Add(-100 * time.Hour)
 			st.Certificates = []certs.Certificate{
 				{File: "/var/lib/kubelet/pki/kubelet.crt", Purpose: certs.PurposeOf("/var/lib/kubelet/pki/kubelet.crt"), Ends: now.Add(-30 * time.Hour), Renewed: nodereport.RenewedByAirgap},
-				{File: "/etc/kubernetes/pki/ca.crt", Purpose: certs.PurposeOf("/etc/kubernetes/pki/ca.crt"), Ends: now.Add(12*24*time.Hour + time.Hour), Renewed: nodereport.RenewedByNobody},
+				{File: "/etc/kubernetes/pki/ca.crt", Purpose: certs.PurposeOf("/etc/kubernetes/pki/ca.crt"), Ends: now.Add(12*24*time.Hour + time.Hour), Renewed: nodereport.NotRenewed},
 			}
 			st.judge(did(len(steps)), holding(len(steps)))
 			return st

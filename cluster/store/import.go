@@ -9,7 +9,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
@@ -94,7 +94,7 @@ func importedFrom(ctx context.Context, o ImportOptions) ([]*bundle.View, *site.T
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := verdict.RegistryAt(o.From, trust.PKI{Dir: o.PKI}.CAFile())
+	client, err := verification.RegistryAt(o.From, trust.PKI{Dir: o.PKI}.CAFile())
 	if err != nil {
 		return nil, nil, err
 	}

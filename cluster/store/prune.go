@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/upgraderecord"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/reference"
 	"airgap.dev/airgap/internal/ui"
@@ -84,7 +84,7 @@ func inUse(ctx context.Context, o PruneOptions, bundles []*bundle.Bundle) (use r
 		return use, on, err
 	}
 	if !o.NoPods && site.Exists(o.Kubeconfig) {
-		client, err := verdict.ClusterClient(o.Kubeconfig)
+		client, err := verification.ClusterClient(o.Kubeconfig)
 		if err == nil {
 			use.Running, err = runningDigests(ctx, client)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/registry"
@@ -40,7 +40,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		}
 	}
 	certs := trust.PKI{Dir: o.PKI}
-	peers, err := verdict.RegistriesAt(o.Peers, certs.CAFile())
+	peers, err := verification.RegistriesAt(o.Peers, certs.CAFile())
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 			Bundles: bundles,
 			Pushed:  o.Pushed,
 			Users:   o.Users,
-			Brought: registry.Store{Dir: o.Dir}.Brought,
+			Brought: registry.Store{Dir: o.Dir}.ImportedNames,
 			Peers:   peers,
 			Join:    registry.JoinFiles(o.Join),
 			Log:     o.Log,

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/redact"
@@ -111,7 +111,7 @@ func (b Collected) Write(w io.Writer) error {
 
 // about returns the description of this host.
 func (e *Evidence) about() About {
-	about := About{Host: "unknown", Time: time.Now().UTC(), Program: version.String(), By: verdict.Whoami(), Notes: []string{}}
+	about := About{Host: "unknown", Time: time.Now().UTC(), Program: version.String(), By: verification.CurrentUser(), Notes: []string{}}
 	if name, err := os.Hostname(); err == nil {
 		about.Host = name
 	}

@@ -79,7 +79,7 @@ func (e *Evidence) ofCluster() []Part {
 // client returns a client of the API server, after a request for its version. The parts share one call.
 func (e *Evidence) client(ctx context.Context) (rest.Interface, error) {
 	if !e.has(kube.AdminConf) {
-		return nil, NoneHere("this host has no %s: a control-plane host's bundle has it", kube.AdminConf)
+		return nil, NotPresent("this host has no %s: a control-plane host's bundle has it", kube.AdminConf)
 	}
 	config, err := kube.RESTConfig(e.Machine.Machine, kube.AdminConf)
 	if err != nil {

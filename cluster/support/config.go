@@ -42,7 +42,7 @@ func (e *Evidence) configuration() []Part {
 
 func (e *Evidence) runtimeDump(ctx context.Context, w io.Writer) error {
 	if len(e.found("etc/containerd/config.toml", "etc/crio/crio.conf")) == 0 {
-		return NoneHere("no container runtime is configured")
+		return NotPresent("no container runtime is configured")
 	}
 	dump, err := runtime.Dump(ctx, e.Machine.Machine)
 	if err != nil {
@@ -54,7 +54,7 @@ func (e *Evidence) runtimeDump(ctx context.Context, w io.Writer) error {
 
 func (e *Evidence) kubeletConfig(ctx context.Context, w io.Writer) error {
 	if !e.has(kube.KubeletConf) {
-		return NoneHere("this host is not a node: %s does not exist", kube.KubeletConf)
+		return NotPresent("this host is not a node: %s does not exist", kube.KubeletConf)
 	}
 	text, err := nodereport.LocalKubelet().Config(ctx)
 	if err != nil {

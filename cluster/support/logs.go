@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
@@ -18,7 +18,7 @@ import (
 // loggedUnits returns the systemd units of a node. The most useful logs are first.
 func loggedUnits() []string {
 	return []string{
-		"kubelet.service", "containerd.service", "crio.service", registry.UnitName, nodereport.UnitName, joincode.ApproverUnit, "airgap-registry-renew.service",
+		"kubelet.service", "containerd.service", "crio.service", registry.UnitName, nodereport.UnitName, jointoken.ApproverUnit, "airgap-registry-renew.service",
 		"airgap-backup.service", upkeep.RenewService, upkeep.VerifyService, "airgap-cdi.service", "airgap-mig.service", "airgap-persistenced.service", "nvidia-persistenced.service", "nvidia-fabricmanager.service",
 		"firewalld.service", "NetworkManager.service", "chronyd.service", "fapolicyd.service",
 	}

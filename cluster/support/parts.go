@@ -104,7 +104,7 @@ func (e *Evidence) ofPackages() []Part {
 func (e *Evidence) dnfHistory(ctx context.Context, w io.Writer) error {
 	const history = "var/lib/dnf/history.sqlite"
 	if len(e.found(history)) == 0 {
-		return NoneHere("/%s does not exist", history)
+		return NotPresent("/%s does not exist", history)
 	}
 	dir, remove, err := site.Scratch("support")
 	if err != nil {
@@ -124,7 +124,7 @@ func (e *Evidence) runs(file, title, name string, args ...string) Part {
 func (e *Evidence) command(ctx context.Context, w io.Writer, name string, args ...string) error {
 	out, err := e.Machine.Host.Run(ctx, host.Cmd{Name: name, Args: args, Stdout: w})
 	if errors.Is(err, exec.ErrNotFound) {
-		return NoneHere("the program %s is not installed", name)
+		return NotPresent("the program %s is not installed", name)
 	}
 	_, writeErr := w.Write(out) // out is not empty for a host that ignores Stdout
 	return errors.Join(err, writeErr)
@@ -153,7 +153,7 @@ const before = 64 << 10
 func (e *Evidence) read(w io.Writer, name string, last int64) error {
 	f, err := e.fs().Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return NoneHere("/%s does not exist", name)
+		return NotPresent("/%s does not exist", name)
 	}
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (e *Evidence) read(w io.Writer, name string, last int64) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return NoneHere("/%s is not a regular file", name)
+		return NotPresent("/%s is not a regular file", name)
 	}
 	if from, can := f.(io.Seeker); can && last > 0 && info.Size() > last {
 		if _, err := from.Seek(-last, io.SeekEnd); err != nil {

@@ -17,7 +17,7 @@ import (
 	"airgap.dev/airgap/cluster/report"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/status"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/output"
@@ -97,23 +97,23 @@ const (
 // verify runs a short verification with this host's kubeconfig.
 func (e *Evidence) verify(ctx context.Context) (r result.Report, err error) {
 	if !e.has(kube.AdminConf) {
-		return r, NoneHere("this host has no %s: airgap verify runs on a control-plane host", kube.AdminConf)
+		return r, NotPresent("this host has no %s: airgap verify runs on a control-plane host", kube.AdminConf)
 	}
 	s, err := site.Stored(e.keys, e.node)
 	if err != nil {
 		return r, err
 	}
-	return verdict.ReportOf(ctx, s, verdict.Options{Kubeconfig: kube.AdminConf, Timeout: aLook, Soak: steady, Keys: e.keys}, ui.Discard())
+	return verification.ReportOf(ctx, s, verification.Options{Kubeconfig: kube.AdminConf, Timeout: aLook, Soak: steady, Keys: e.keys}, ui.Discard())
 }
 
 // preflight runs the preflight checks with the bundle in the store, or with the index of the join. It skips
 // etcd-fsync, because this check writes to the disk.
 func (e *Evidence) preflight(ctx context.Context) (r preflight.Report, err error) {
-	k, err := status.KnownHere(e.keys, e.node)
+	k, err := status.LocalKnown(e.keys, e.node)
 	defer func() { k.Close() }() // also after an error, which may be of one bundle only
 	if k.Site == nil {
 		if err == nil {
-			err = NoneHere("this host has no bundle: run airgap preflight DIR with the directory of a bundle")
+			err = NotPresent("this host has no bundle: run airgap preflight DIR with the directory of a bundle")
 		}
 		return r, err
 	}
@@ -123,7 +123,7 @@ func (e *Evidence) preflight(ctx context.Context) (r preflight.Report, err error
 func (e *Evidence) cards(ctx context.Context) (*gpustatus.Status, error) {
 	devices, err := host.PCIDevices(e.fs(), gpu.Vendor)
 	if err == nil && len(devices) == 0 {
-		return nil, NoneHere("the PCI bus has no NVIDIA GPU")
+		return nil, NotPresent("the PCI bus has no NVIDIA GPU")
 	}
 	return gpustatus.Read(ctx, e.Machine.Host, 0)
 }
@@ -131,7 +131,7 @@ func (e *Evidence) cards(ctx context.Context) (*gpustatus.Status, error) {
 func (e *Evidence) certificates(context.Context) ([]certs.Certificate, error) {
 	list, err := certs.Of(e.Machine.Host)
 	if err == nil && len(list) == 0 {
-		return nil, NoneHere("this host has no certificates of a cluster")
+		return nil, NotPresent("this host has no certificates of a cluster")
 	}
 	return list, err
 }
@@ -151,7 +151,7 @@ func (e *Evidence) nodeReport(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	if settings.Node == "" {
-		return NoneHere("this host does not report yet: %s does not exist", site.ReportFile)
+		return NotPresent("this host does not report yet: %s does not exist", site.ReportFile)
 	}
 	c, err := settings.Collector(e.Machine)
 	if err != nil {

@@ -33,7 +33,7 @@ type Part struct {
 	Log  bool
 	// Midway means that the text may begin in the middle of a secret.
 	Midway bool
-	// Write writes the text. Text before an error is kept. An error of NoneHere means that the host has no such data.
+	// Write writes the text. Text before an error is kept. An error of NotPresent means that the host has no such data.
 	Write func(ctx context.Context, w io.Writer) error
 }
 
@@ -63,8 +63,8 @@ type noneError struct{ why string }
 
 func (e noneError) Error() string { return e.why }
 
-// NoneHere returns the error of a part for which this host has no data. The text is the reason.
-func NoneHere(format string, args ...any) error { return noneError{fmt.Sprintf(format, args...)} }
+// NotPresent returns the error of a part for which this host has no data. The text is the reason.
+func NotPresent(format string, args ...any) error { return noneError{fmt.Sprintf(format, args...)} }
 
 // judge returns the state of a part with this text and error, and the reason.
 func judge(text []byte, left int64, err error) (State, string) {

@@ -67,7 +67,7 @@ func TestWrite(t *testing.T) {
 	document.Room = 500
 	files, c, _ := written(t, redact.New(nil),
 		part("status.txt", saying("fine\n")), log, document,
-		part("host/gpu.txt", func(context.Context, io.Writer) error { return NoneHere("there is no GPU") }),
+		part("host/gpu.txt", func(context.Context, io.Writer) error { return NotPresent("there is no GPU") }),
 		part("empty.txt", saying("")),
 		part("lost.txt", func(context.Context, io.Writer) error {
 			return errors.New("ask <b>etcd</b>:\nno answer, password=hunter2")

@@ -82,7 +82,7 @@ func (u *upgrade) checkFixed() error {
 // checkVersions returns an error if the API server or a kubelet cannot be upgraded to the version
 // of the bundle.
 func (u *upgrade) checkVersions(ctx context.Context) error {
-	version, err := kube.Patiently(ctx, func(context.Context) (string, error) {
+	version, err := kube.Retry(ctx, func(context.Context) (string, error) {
 		v, err := u.client.Discovery().ServerVersion()
 		if err != nil {
 			return "", err
@@ -114,7 +114,7 @@ func (u *upgrade) checkCluster(ctx context.Context) error {
 	if err := u.rollbackBlocked(); err != nil && !u.noRollback {
 		return advice.Add(fmt.Errorf("a rollback of this upgrade would be impossible: %w", err), "fix the error; if you accept an upgrade without a rollback, use airgap upgrade --without-rollback")
 	}
-	budgets, err := drain.NeverAllows(ctx, u.client, slices.Sorted(maps.Keys(u.nodes))...)
+	budgets, err := drain.BlockingBudgets(ctx, u.client, slices.Sorted(maps.Keys(u.nodes))...)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (u *upgrade) checkCluster(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := kubeadm.RehearseWrites(ctx, u.client, u.site.Config.Kubernetes, u.site.Node.Name, drained...); err != nil {
+	if err := kubeadm.DryRunWrites(ctx, u.client, u.site.Config.Kubernetes, u.site.Node.Name, drained...); err != nil {
 		return err
 	}
 	v, err := u.verification(true)

@@ -7,7 +7,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -32,7 +32,7 @@ func (u *upgrade) firstHostSteps(ctx context.Context) ([]step.Step, error) {
 	l.Add(
 		kubeadm.AgreementStep(s.Machine, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(s.Machine, s.Config.Kubernetes),
-		joincode.ApproverStep(s.Machine.Machine),
+		jointoken.ApproverStep(s.Machine.Machine),
 		nodesteps.NoteStep(s, "bundle-note", "Record the bundle of this host", site.BundleNote),
 		nodesteps.UpkeepStep(s),
 		nodesteps.NodeReportUnitStep(s, u.p),

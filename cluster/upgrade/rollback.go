@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/cluster/recovery"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/upgraderecord"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -71,10 +71,10 @@ func Back(ctx context.Context, o BackOptions) (BackResult, error) {
 	if err := hostcheck.MustBeRoot("rollback"); err != nil {
 		return BackResult{}, err
 	}
-	if err := pki.RefuseAmidReplacement(site.ThisMachine().Machine, "roll back the last upgrade"); err != nil {
+	if err := pki.RefuseDuringCARotation(site.ThisMachine().Machine, "roll back the last upgrade"); err != nil {
 		return BackResult{}, err
 	}
-	skip, rules, err := verdict.SplitSkip(o.Skip)
+	skip, rules, err := verification.SplitSkip(o.Skip)
 	if err != nil {
 		return BackResult{}, err
 	}

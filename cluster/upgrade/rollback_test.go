@@ -234,7 +234,7 @@ packages:`)
 
 // TestBringBackNoNode: a host that was not a node at the time of the backup is neither drained nor joined.
 func TestBringBackNoNode(t *testing.T) {
-	shown := &uitest.Sayings{Progress: ui.Discard()}
+	shown := &uitest.Recorder{Progress: ui.Discard()}
 	r := &rollback{rollout: rollout{p: shown, nodes: map[string]corev1.Node{"cp1": {}}}}
 	worker := config.Node{Name: "w9", Roles: []config.Role{config.Worker}}
 	if err := r.bringBack(t.Context(), worker); err != nil || !strings.Contains(strings.Join(shown.Said, "\n"), "w9 was not a node before the upgrade") {

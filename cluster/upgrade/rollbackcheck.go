@@ -22,7 +22,7 @@ func (r *rollback) checkPossible(ctx context.Context) error {
 	if err != nil || left {
 		return err
 	}
-	if err := r.site.Machine.RoomToReturn(r.backup.Etcd.Bytes, 0); err != nil {
+	if err := r.site.Machine.RollbackSpace(r.backup.Etcd.Bytes, 0); err != nil {
 		return advice.Add(fmt.Errorf("roll back the last upgrade: %w", err), "free space there, and run airgap rollback again")
 	}
 	if r.record.HasRollback() {

@@ -27,7 +27,7 @@ func (u *upgrade) rollbackBlocked() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(id.Agrees(u.old.Config.Kubernetes), keys, registryKey(read), u.site.Machine.RoomToReturn(etcd, etcd))
+	return errors.Join(id.Matches(u.old.Config.Kubernetes), keys, registryKey(read), u.site.Machine.RollbackSpace(etcd, etcd))
 }
 
 func registryKey(read func(path string) ([]byte, error)) error {

@@ -148,7 +148,7 @@ func (r *rollback) others() []config.Node {
 func (r *rollback) standDown(ctx context.Context) error {
 	m := r.site.Machine
 	m.Wipe = r.site.Node.Name != r.site.Config.Master().Name
-	return m.StandDown(ctx)
+	return m.LeaveForRestore(ctx)
 }
 
 // forgetBundleStep returns the step that removes the new bundle and newer ones from this host's store,
@@ -231,7 +231,7 @@ func (r *rollback) forget(ctx context.Context, n config.Node) error {
 func (r *rollback) runRemote(ctx context.Context, n config.Node, args ...string) error {
 	m, line := r.fleet.Member(n.Name), r.p.Host(n.Name)
 	err := r.fleet.UntilDone(ctx, m, line, func() error {
-		return m.Run(ctx, &fleet.Faraway{Show: line}, nil, "", append(args, "--output", "json", "--progress", "json")...)
+		return m.Run(ctx, &fleet.RemoteHost{Show: line}, nil, "", append(args, "--output", "json", "--progress", "json")...)
 	})
 	line.End(err)
 	if err != nil {
@@ -302,7 +302,7 @@ func (r *rollback) removeAgain(ctx context.Context) error {
 
 func keepRemoved(ctx context.Context, client kubernetes.Interface, names []string) error {
 	for _, name := range names {
-		_, err := kube.Patiently(ctx, func(ctx context.Context) (any, error) {
+		_, err := kube.Retry(ctx, func(ctx context.Context) (any, error) {
 			err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
 				return nil, fmt.Errorf("delete node %s: %w", name, err)

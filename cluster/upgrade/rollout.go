@@ -56,7 +56,7 @@ func (r *rollout) readNodes(ctx context.Context) (err error) {
 	if err := r.awaitAPI(ctx); err != nil {
 		return advice.Add(err, findCause)
 	}
-	nodes, err := kube.Patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+	nodes, err := kube.Retry(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
 		return r.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *rollout) recordNodes(nodes []corev1.Node) (unlisted []string) {
 // administrators. Each request has its own timeout of ten seconds, so the error contains the last answer.
 func (r *rollout) awaitAPI(ctx context.Context) error {
 	var reported bool
-	_, err := kube.PatientlyFor(ctx, r.site.Config.Kubernetes.APIPatience(), func(context.Context) (any, error) {
+	_, err := kube.RetryFor(ctx, r.site.Config.Kubernetes.APITimeout(), func(context.Context) (any, error) {
 		_, err := r.client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 		if err != nil && !reported {
 			reported = true

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"airgap.dev/airgap/cluster/upgraderecord"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/verify"
 )
@@ -14,7 +14,7 @@ import (
 // compare compares the cluster with its state before the upgrade, except for nodes that were removed
 // since. An upgrade restarts containers, so it ignores restarts.
 func (r *rollout) compare(ctx context.Context) error {
-	before, err := (&verdict.Modes{Baseline: verdict.CompareBaseline, File: upgraderecord.UpgradeBaselineFile}).Before()
+	before, err := (&verification.Modes{Baseline: verification.CompareBaseline, File: upgraderecord.UpgradeBaselineFile}).Before()
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (r *rollout) compare(ctx context.Context) error {
 
 // verification returns the options of verify for the existing nodes: other nodes in airgap.yaml join later.
 func (r *rollout) verification(systemOnly bool) (verify.Options, error) {
-	v, err := verdict.Verification(r.site, verdict.Options{
+	v, err := verification.Verification(r.site, verification.Options{
 		Kubeconfig: kube.AdminConf, SystemOnly: systemOnly, Skip: r.rules, Timeout: r.timeout,
 	}, r.p)
 	v.Nodes = slices.Sorted(maps.Keys(r.nodes))
@@ -49,5 +49,5 @@ func (r *rollout) runVerify(ctx context.Context, v verify.Options) error {
 	if err != nil {
 		return err
 	}
-	return verdict.Failed(report)
+	return verification.Failed(report)
 }

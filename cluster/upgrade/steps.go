@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/upgraderecord"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/verify"
@@ -63,7 +63,7 @@ func (u *upgrade) baselineStep() step.Step {
 			if err != nil {
 				return err
 			}
-			modes := verdict.Modes{Baseline: verdict.SaveBaseline, File: upgraderecord.UpgradeBaselineFile}
+			modes := verification.Modes{Baseline: verification.SaveBaseline, File: upgraderecord.UpgradeBaselineFile}
 			cluster, err := modes.Cluster(ctx, u.client, nil)
 			if err != nil {
 				return err

@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/upgraderecord"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
@@ -74,8 +74,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return Result{u.record.From, u.record.To, result.Changed, result.Unchanged}, nil
 }
 
-// Rehearse runs the checks of Run, and returns its plan.
-func Rehearse(ctx context.Context, o Options) (Plan, error) {
+// DryRun runs the checks of Run, and returns its plan.
+func DryRun(ctx context.Context, o Options) (Plan, error) {
 	u, err := begin(ctx, o)
 	if err != nil {
 		return Plan{}, err
@@ -93,11 +93,11 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 	if err := hostcheck.MustBeRoot("upgrade"); err != nil {
 		return nil, err
 	}
-	skip, rules, err := verdict.SplitSkip(o.Skip)
+	skip, rules, err := verification.SplitSkip(o.Skip)
 	if err != nil {
 		return nil, err
 	}
-	if err := pki.RefuseAmidReplacement(site.ThisMachine().Machine, "upgrade"); err != nil {
+	if err := pki.RefuseDuringCARotation(site.ThisMachine().Machine, "upgrade"); err != nil {
 		return nil, err
 	}
 	v, t, err := site.OpenWhole(o.Dir, o.Keys)

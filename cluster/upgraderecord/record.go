@@ -125,7 +125,7 @@ func (r Record) Pending(ctx context.Context, m kubeadm.Machine) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := kube.Patiently(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+	nodes, err := kube.Retry(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
 		return client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	})
 	if err != nil {

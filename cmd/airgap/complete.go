@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"airgap.dev/airgap/cluster/rotation"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/docs"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
@@ -95,7 +95,7 @@ func nameValues() map[string]cobra.CompletionFunc {
 		"explain":              one(checks),
 		"verify only":          listed(rules),
 		"verify skip":          listed(rules),
-		"baseline":             words(verdict.SaveBaseline, verdict.CompareBaseline),
+		"baseline":             words(verification.SaveBaseline, verification.CompareBaseline),
 		"upgrade skip":         listed(checksAndRules),
 		"rollback skip":        listed(checksAndRules),
 		"certs rotate-ca only": words(rotation.Authorities()...),
@@ -171,7 +171,7 @@ func checks() []string {
 // rules returns the IDs and titles of the rules of verify.
 func rules() []string {
 	var all []string
-	for _, r := range verify.Rules(verdict.RegistriesWhole()) {
+	for _, r := range verify.Rules(verification.RegistriesProbe()) {
 		all = append(all, cobra.CompletionWithDesc(r.ID, r.Title))
 	}
 	return all

@@ -15,7 +15,7 @@ func nodeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.She
 		dirs = []string{f.Value.String()}
 	}
 	var names []string
-	for _, n := range site.NodesHere(dirs...) {
+	for _, n := range site.LocalNodes(dirs...) {
 		names = append(names, cobra.CompletionWithDesc(n.Name, n.Address))
 	}
 	return only(names...)

@@ -48,7 +48,7 @@ func docsCommand(a *app) *cobra.Command {
 		Example: "  airgap docs selinux\n  airgap docs network.port\n  airgap docs DENIED\n  airgap docs disk full\n  airgap docs \"airgap upgrade\"\n  airgap docs\n  airgap docs --language ko --file airgap.ko.html",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := docs.Read(cmp.Or(docs.Language(o.language), docs.Spoken(os.Getenv)))
+			b, err := docs.Read(cmp.Or(docs.Language(o.language), docs.EnvLanguage(os.Getenv)))
 			if err != nil {
 				return advice.Usagef("%v", err)
 			}
@@ -76,7 +76,7 @@ func docsCommand(a *app) *cobra.Command {
 	return withFormats(cmd, asText, asJSON)
 }
 
-func listPages(a *app, b *docs.Book) error {
+func listPages(a *app, b *docs.Documentation) error {
 	type row struct {
 		Name  string `json:"name"`
 		Title string `json:"title"`
@@ -97,7 +97,7 @@ func listPages(a *app, b *docs.Book) error {
 
 // showPages prints all pages with a name: a preflight check and a rule of verify can have the
 // same name. Without such a page it lists the sections with these words.
-func showPages(a *app, b *docs.Book, name string) error {
+func showPages(a *app, b *docs.Documentation, name string) error {
 	pages, err := b.Find(name)
 	if err != nil {
 		return showHits(a, b, name)
@@ -115,14 +115,14 @@ func showPages(a *app, b *docs.Book, name string) error {
 	})
 }
 
-func showHits(a *app, b *docs.Book, query string) error {
+func showHits(a *app, b *docs.Documentation, query string) error {
 	hits := b.Search(query)
 	if len(hits) == 0 {
 		var names []string
 		for _, p := range b.Pages {
 			names = append(names, path.Base(p.Name()))
 		}
-		return advice.Usagef("airgap docs: no page has %q%s (airgap docs --list lists all)", query, advice.ButNear(query, names))
+		return advice.Usagef("airgap docs: no page has %q%s (airgap docs --list lists all)", query, advice.DidYouMean(query, names))
 	}
 	return a.print(hits, func(w io.Writer) error {
 		for _, h := range hits {

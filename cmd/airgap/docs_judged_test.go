@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"airgap.dev/airgap/verify/judged"
+	"airgap.dev/airgap/verify/states"
 )
 
 // TestDocsJudgements: the page lists the rules for each state of an object, and for each kind as a
@@ -14,20 +14,20 @@ func TestDocsJudgements(t *testing.T) {
 		{"", "Kind", "Owner", "State", "Found by"},
 		{"ko/", "종류", "소유자", "상태", "찾는 규칙"},
 	} {
-		states, kinds := [][]string{{w.kind, w.owner, w.state, w.rule}}, [][]string{{w.kind, w.rule}}
-		for _, j := range judged.All() {
+		rows, kinds := [][]string{{w.kind, w.owner, w.state, w.rule}}, [][]string{{w.kind, w.rule}}
+		for _, j := range states.All() {
 			by := "none: " + j.Why
 			if len(j.Rules) > 0 {
 				by = strings.Join(j.Rules, ", ")
 			}
 			name := strings.TrimSuffix(j.Kind+"."+j.Group, ".")
 			if j.State != "" {
-				states = append(states, []string{name, j.Owner, j.State, by})
+				rows = append(rows, []string{name, j.Owner, j.State, by})
 			} else {
 				kinds = append(kinds, []string{name, by})
 			}
 		}
-		made(t, w.dir+"checks.md", "states judged", markdownTable(states...))
+		made(t, w.dir+"checks.md", "states judged", markdownTable(rows...))
 		made(t, w.dir+"checks.md", "kinds judged", markdownTable(kinds...))
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"airgap.dev/airgap/bundle/build"
 	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/bundle/rpm"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/docs"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify"
@@ -34,7 +34,7 @@ func TestDocsCheckPages(t *testing.T) {
 	for _, c := range preflight.Checks() {
 		pages = append(pages, "checks/preflight/"+c.ID)
 	}
-	for _, r := range verify.Rules(verdict.RegistriesWhole()) {
+	for _, r := range verify.Rules(verification.RegistriesProbe()) {
 		pages = append(pages, "checks/verify/"+r.ID)
 	}
 	for language, sections := range map[docs.Language][]string{
@@ -118,7 +118,7 @@ func TestMissingParts(t *testing.T) {
 // its flags. Words in capitals are placeholders.
 func TestDocsCommandsAreThere(t *testing.T) {
 	root := rootCommand(&app{})
-	for _, language := range docs.Languages() {
+	for _, language := range docs.AllLanguages() {
 		b, err := docs.Read(language)
 		if err != nil {
 			t.Fatal(err)

@@ -89,7 +89,7 @@ func noOthers(t *testing.T, dir string, pages map[string]bool) {
 
 // TestDocsLead: in each language, links reach each page, and each link has a target.
 func TestDocsLead(t *testing.T) {
-	for _, language := range docs.Languages() {
+	for _, language := range docs.AllLanguages() {
 		b, err := docs.Read(language)
 		if err != nil {
 			t.Fatal(err)
@@ -119,7 +119,7 @@ func TestDocsLead(t *testing.T) {
 }
 
 // leadWithin checks that each internal link of the HTML page has a target in it.
-func leadWithin(t *testing.T, b *docs.Book) {
+func leadWithin(t *testing.T, b *docs.Documentation) {
 	t.Helper()
 	var html bytes.Buffer
 	if err := b.HTML(&html, "1"); err != nil {

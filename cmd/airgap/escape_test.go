@@ -10,7 +10,7 @@ import (
 
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/status"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
@@ -32,7 +32,7 @@ func TestForeignTextIsEscaped(t *testing.T) {
 	screen := &status.Status{Host: uitest.Evil, Registry: uitest.Evil, Problems: []string{uitest.Evil}, Lags: []registry.Lag{{Peer: uitest.Evil, Error: uitest.Evil}}, Next: []string{uitest.Evil}}
 	ran := host.CommandError{Argv: []string{"ssh", "w1"}, Err: errors.New("exit status 1"), Tail: uitest.Evil}
 	for name, prints := range map[string]func(a *app) error{
-		"verify":    func(a *app) error { _ = a.finishVerdict(verdict.Outcome{Report: report}, nil); return nil },
+		"verify":    func(a *app) error { _ = a.finishVerdict(verification.Outcome{Report: report}, nil); return nil },
 		"preflight": func(a *app) error { _ = a.show(hostcheck.AllFailed(checked, uitest.Evil)); return nil },
 		"status":    func(a *app) error { return a.print(screen, screen.Write) },
 		"error":     func(a *app) error { a.report(advice.Add(&ran, "%s", uitest.Evil)); return nil },

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/preflight"
@@ -41,7 +41,7 @@ func codeOf(err error) int {
 	if _, is := errors.AsType[*preflight.ReportsError](err); is {
 		return exitcode.Preflight
 	}
-	if _, is := errors.AsType[*verdict.ReportError](err); is {
+	if _, is := errors.AsType[*verification.ReportError](err); is {
 		return exitcode.Verify
 	}
 	return exitcode.Failed
@@ -63,7 +63,7 @@ func (a *app) show(err error) error {
 		printed = a.printReport(r, reportWriters{r.Text, r.JUnit, preflight.Reports{r}.HTML})
 	} else if all, is := errors.AsType[*preflight.ReportsError](err); is {
 		printed = a.printReport(all.Failed, reportWriters{all.Failed.Text, all.All.JUnit, all.All.HTML})
-	} else if bad, is := errors.AsType[*verdict.ReportError](err); is {
+	} else if bad, is := errors.AsType[*verification.ReportError](err); is {
 		r := bad.Report
 		printed = a.printReport(r, reportWriters{r.WriteText, r.WriteJUnit, r.WriteHTML})
 	} else {

@@ -3,7 +3,7 @@ package main
 import (
 	"airgap.dev/airgap/cluster/service"
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/registry"
 )
 
@@ -29,7 +29,7 @@ func foreignDirs() []foreignDir {
 			OpenedIn: []string{"registry/files.go", "registry/keep.go"},
 		},
 		{
-			Dir: service.ApproverDir, Owner: "airgap-approver", Unit: joincode.ApproverUnit,
+			Dir: service.ApproverDir, Owner: "airgap-approver", Unit: jointoken.ApproverUnit,
 			Root:     "join-approver --credential writes the certificate before the program of that user starts: host.Owned; systemd creates and removes the directory",
 			Test:     "TestApproverCredentialFollowsNoLink",
 			OpenedIn: []string{"cluster/service/approver.go"},

@@ -14,7 +14,7 @@ import (
 // TestGPUStatusOfThisHost runs the command: without a GPU it fails in each format, and a wrong flag is
 // a usage error.
 func TestGPUStatusOfThisHost(t *testing.T) {
-	if cards, err := (gpu.Setup{Host: site.ThisMachine().Host}).FreeCards(); len(cards) > 0 || err != nil {
+	if cards, err := (gpu.Setup{Host: site.ThisMachine().Host}).FreeGPUs(); len(cards) > 0 || err != nil {
 		t.Skip("this machine has GPUs", len(cards), err)
 	}
 	for args, want := range map[string]int{"": exitcode.Failed, "--output json": exitcode.Failed, "--watch-xid 2h": exitcode.Usage, "--watch-xid -1s": exitcode.Usage, "more": exitcode.Usage} {

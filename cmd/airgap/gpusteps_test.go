@@ -45,7 +45,7 @@ func TestGPUSettings(t *testing.T) {
 		if got, _ := settings(s); got.Cards != want.cards {
 			t.Errorf("before %s, now %d cards, want %d", before, got.Cards, want.cards)
 		}
-		said := &uitest.Sayings{Progress: ui.Discard()}
+		said := &uitest.Recorder{Progress: ui.Discard()}
 		unit := nodesteps.NodeReportUnitStep(s, said)
 		for range 2 {
 			unit.Done(t.Context()) // this machine has no cluster

@@ -58,7 +58,7 @@ func installCommand(a *app) *cobra.Command {
 				if err := a.refuseReportFormat("airgap install --dry-run"); err != nil {
 					return err
 				}
-				return a.showDryRun(install.Rehearse(cmd.Context(), o))
+				return a.showDryRun(install.DryRun(cmd.Context(), o))
 			}
 			done, err := install.Run(cmd.Context(), o)
 			if done.Node != "" {

@@ -39,11 +39,11 @@ func joinCommand(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if newToken {
-				return a.finish(join.CodeFor(cmd.Context(), o.Keys, o.Node, a.terminal()))
+				return a.finish(join.TokenFor(cmd.Context(), o.Keys, o.Node, a.terminal()))
 			}
 			o.Addr, o.Console = args[0], a.terminal()
 			if dryRun {
-				return a.showDryRun(join.Rehearse(cmd.Context(), o))
+				return a.showDryRun(join.DryRun(cmd.Context(), o))
 			}
 			return a.finish(join.Run(cmd.Context(), o))
 		},

@@ -10,6 +10,6 @@ import (
 func membershipCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "membership", Short: "Print the cluster and the node name of this host", Hidden: true, Args: noArgs,
-		RunE: func(*cobra.Command, []string) error { return a.finish(join.MembershipHere()) },
+		RunE: func(*cobra.Command, []string) error { return a.finish(join.LocalMembership()) },
 	}
 }

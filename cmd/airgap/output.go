@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/cluster/rehearsal"
+	"airgap.dev/airgap/cluster/dryrun"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/output"
@@ -128,7 +128,7 @@ func (a *app) confirm(ctx context.Context, plan textWriter) error {
 }
 
 // showDryRun prints the plan. If a preflight check failed, the exit code is 3.
-func (a *app) showDryRun(d rehearsal.Plan, err error) error {
+func (a *app) showDryRun(d dryrun.Plan, err error) error {
 	if err == nil {
 		err = a.print(d, d.Write)
 	}

@@ -43,7 +43,7 @@ func removeCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Node, o.Console = args[0], a.terminal()
 			if dryRun {
-				return a.finish(removal.Rehearse(cmd.Context(), o))
+				return a.finish(removal.DryRun(cmd.Context(), o))
 			}
 			if !yes {
 				o.Agree = func(ctx context.Context, plan removal.Plan) error { return a.confirm(ctx, plan) }

@@ -41,7 +41,7 @@ func resetCommand(a *app) *cobra.Command {
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dryRun {
-				return a.finish(reset.Rehearse(wipe))
+				return a.finish(reset.DryRun(wipe))
 			}
 			o := reset.Options{Wipe: wipe, Console: a.terminal()}
 			if !yes {

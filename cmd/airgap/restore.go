@@ -58,7 +58,7 @@ func restoreCommand(a *app) *cobra.Command {
 			}
 			o.Dir, o.Console = args[0], a.terminal()
 			if dryRun {
-				return a.showDryRun(recovery.Rehearse(cmd.Context(), o))
+				return a.showDryRun(recovery.DryRun(cmd.Context(), o))
 			}
 			return a.finish(recovery.Run(cmd.Context(), o))
 		},

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"airgap.dev/airgap/cluster/rehearsal"
+	"airgap.dev/airgap/cluster/dryrun"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/preflight"
 )
@@ -14,7 +14,7 @@ import (
 // TestDryRunWithFailedChecks: failed checks are in the result, and the exit code is 3.
 func TestDryRunWithFailedChecks(t *testing.T) {
 	report := preflight.Report{Host: "cp1", Worst: preflight.Fail, Results: []preflight.Entry{{ID: "swap", Result: preflight.Result{Status: preflight.Fail, Found: "2 GB on /dev/sda2"}}}}
-	d := rehearsal.Plan{Preflight: report, Hosts: []rehearsal.Host{{Node: "cp1", Steps: []rehearsal.Change{{Step: "sysctls", Title: "Set kernel parameters"}}}}}
+	d := dryrun.Plan{Preflight: report, Hosts: []dryrun.Host{{Node: "cp1", Steps: []dryrun.Change{{Step: "sysctls", Title: "Set kernel parameters"}}}}}
 	for _, format := range []string{asText, asJSON} {
 		var out bytes.Buffer
 		a := &app{stdout: &out, output: format}

@@ -59,7 +59,7 @@ func upgradeCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir, o.Console = args[0], a.terminal()
 			if dryRun {
-				return a.finish(upgrade.Rehearse(cmd.Context(), o))
+				return a.finish(upgrade.DryRun(cmd.Context(), o))
 			}
 			return a.finish(upgrade.Run(cmd.Context(), o))
 		},

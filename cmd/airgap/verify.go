@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/kubeadm/kube"
@@ -26,8 +26,8 @@ with --ca to look up images.
 
 --watch keeps running and prints each change, until a signal or an explicit --timeout.
 With --output json each change is one JSON object per line. event is broken, unseen (the
-rule cannot be evaluated), changed, mended (fixed; afterSeconds is the duration of the
-fault), well (nothing is broken or unseen) or, as the last line, verdict with the report.
+rule cannot be evaluated), changed, fixed (afterSeconds is the duration of the
+fault), healthy (nothing is broken or unseen) or, as the last line, result with the report.
 One object of the cluster causes at most one line per second; leftOut counts the skipped
 lines.
 
@@ -68,7 +68,7 @@ const verifyExample = "  airgap verify\n  airgap verify --timeout 10m --output j
 	"  airgap verify --watch --textfile /var/lib/node_exporter/airgap.prom"
 
 func verifyCommand(a *app) *cobra.Command {
-	var o verdict.Options
+	var o verification.Options
 	cmd := &cobra.Command{
 		Use:     "verify [--baseline save|compare FILE]",
 		Short:   "Check that the cluster is healthy, and report each fault",
@@ -98,14 +98,14 @@ func verifyCommand(a *app) *cobra.Command {
 			if o.Modes.Watch {
 				return watch(cmd.Context(), a, o)
 			}
-			return a.finishVerdict(verdict.Run(cmd.Context(), o, a.newProgress()))
+			return a.finishVerdict(verification.Run(cmd.Context(), o, a.newProgress()))
 		},
 	}
 	verifyFlags(cmd, &o)
 	return withFormats(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }
 
-func verifyFlags(cmd *cobra.Command, o *verdict.Options) {
+func verifyFlags(cmd *cobra.Command, o *verification.Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig; default: $KUBECONFIG, else "+kube.AdminConf)
 	f.StringVar(&o.Registry, "registry", "", "ADDRESS:PORT of the registry; default: the registry of the cluster of this host")
@@ -120,7 +120,7 @@ func verifyFlags(cmd *cobra.Command, o *verdict.Options) {
 
 // finishVerdict prints the report. If a rule is broken or unseen, the error has exit code 4 and
 // the hint of the result.
-func (a *app) finishVerdict(o verdict.Outcome, err error) error {
+func (a *app) finishVerdict(o verification.Outcome, err error) error {
 	if err == nil {
 		err = a.printReport(o.Report, reportWriters{o.Report.WriteText, o.Report.WriteJUnit, o.Report.WriteHTML})
 	}
@@ -131,7 +131,7 @@ func (a *app) finishVerdict(o verdict.Outcome, err error) error {
 }
 
 // verifyError returns the error of a printed result, or of a file that could not be written.
-func verifyError(o verdict.Outcome) error {
+func verifyError(o verification.Outcome) error {
 	switch {
 	case o.Report.OK:
 		return o.Unwritten

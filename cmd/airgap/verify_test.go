@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui/uitest"
@@ -101,7 +101,7 @@ func (c *oneNode) run(code int, args []string) (stdout, stderr string) {
 func savesAndCompares(t *testing.T, c *oneNode) {
 	c.ready(corev1.ConditionFalse)
 	file, metrics := filepath.Join(t.TempDir(), "before.json"), filepath.Join(t.TempDir(), "airgap.prom")
-	_, said := c.verify(exitcode.Verify, "--timeout", "2s", "--soak", "1s", "--baseline", verdict.SaveBaseline, file, "--textfile", metrics)
+	_, said := c.verify(exitcode.Verify, "--timeout", "2s", "--soak", "1s", "--baseline", verification.SaveBaseline, file, "--textfile", metrics)
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o644 || !strings.Contains(said, "before.json (1 node, 0 workloads, 1 finding)") {
 		t.Fatalf("the baseline: %v, %v\n%s", info, err, said)
@@ -109,7 +109,7 @@ func savesAndCompares(t *testing.T, c *oneNode) {
 	if text, err := os.ReadFile(metrics); err != nil || !strings.Contains(string(text), "\nairgap_verify_ok 0\n") {
 		t.Errorf("%s, %v", text, err)
 	}
-	if shown, _ := c.verify(exitcode.OK, "--soak", "100ms", "--baseline", verdict.CompareBaseline, file); !strings.Contains(shown, "known   Node w1: not Ready: Tested") {
+	if shown, _ := c.verify(exitcode.OK, "--soak", "100ms", "--baseline", verification.CompareBaseline, file); !strings.Contains(shown, "known   Node w1: not Ready: Tested") {
 		t.Errorf("compared:\n%s", shown)
 	}
 	c.ready(corev1.ConditionTrue)
@@ -121,7 +121,7 @@ func savesAndCompares(t *testing.T, c *oneNode) {
 	if err := host.WriteFile(file, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	shown, said := c.verify(exitcode.Failed, "--baseline", verdict.CompareBaseline, file)
+	shown, said := c.verify(exitcode.Failed, "--baseline", verification.CompareBaseline, file)
 	if shown != "" || !strings.Contains(said, "it is of another cluster (x") || !strings.Contains(said, "hint: name this cluster's baseline") {
 		t.Errorf("another cluster's baseline:\n%s%s", shown, said)
 	}
@@ -129,7 +129,7 @@ func savesAndCompares(t *testing.T, c *oneNode) {
 
 func writesPage(t *testing.T, c *oneNode) {
 	page, _ := c.verify(exitcode.OK, "--soak", "100ms", "--output", "html")
-	for _, want := range []string{"The cluster is healthy", "127.0.0.1:", "<td>v1.", verdict.Whoami(), `<td class="outcome holds">`} {
+	for _, want := range []string{"The cluster is healthy", "127.0.0.1:", "<td>v1.", verification.CurrentUser(), `<td class="outcome holds">`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not on the page:\n%s", want, page)
 		}
@@ -172,12 +172,12 @@ func timeIsForAll(t *testing.T, c *oneNode) {
 	}
 }
 
-// watchesAsJSON ends after the event well.
+// watchesAsJSON ends after the event healthy.
 func watchesAsJSON(t *testing.T, c *oneNode) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out bytes.Buffer
-	w := &waiting{Writer: &out, text: `"event":"well"`, then: cancel}
+	w := &waiting{Writer: &out, text: `"event":"healthy"`, then: cancel}
 	if code := run(ctx, c.nodesReady("--watch", "--output", "json"), nil, w, io.Discard); code != exitcode.OK {
 		t.Errorf("exit code %d", code)
 	}
@@ -186,7 +186,7 @@ func watchesAsJSON(t *testing.T, c *oneNode) {
 		Event  string
 		Report struct{ OK bool }
 	}
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Event != "verdict" || !last.Report.OK || len(lines) != 2 {
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Event != "result" || !last.Report.OK || len(lines) != 2 {
 		t.Errorf("%v in\n%s", err, out.String())
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/verify"
 )
 
@@ -14,7 +14,7 @@ func listRules(a *app) error {
 	if err := a.refuseReportFormat("airgap verify --list"); err != nil {
 		return err
 	}
-	all := verify.Rules(verdict.RegistriesWhole())
+	all := verify.Rules(verification.RegistriesProbe())
 	return a.print(all, func(w io.Writer) error {
 		for _, r := range all {
 			if _, err := fmt.Fprintf(w, "%-17s %-58s %s\n", r.ID, r.Title, observes(r)); err != nil {

@@ -3,11 +3,11 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 )
 
-func modeFlags(m *verdict.Modes, cmd *cobra.Command) {
+func modeFlags(m *verification.Modes, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&m.List, "list", false, "list the rules")
 	f.BoolVar(&m.Watch, "watch", false, "keep running and print each change")
@@ -19,14 +19,14 @@ func modeFlags(m *verdict.Modes, cmd *cobra.Command) {
 }
 
 // checkModes refuses flags that exclude each other.
-func checkModes(m *verdict.Modes, cmd *cobra.Command, output string) error {
+func checkModes(m *verification.Modes, cmd *cobra.Command, output string) error {
 	switch {
 	case m.Watch && cmd.Flags().Changed("soak"):
 		return advice.Usagef("airgap verify: --watch has no soak window: leave out --soak")
 	case m.Watch && output != asText && output != asJSON:
 		return advice.Usagef("airgap verify --watch: --output %s is only for a single result: use text, or json for a stream of events", output)
 	case m.Baseline != "":
-		return oneOf("baseline", m.Baseline, verdict.SaveBaseline, verdict.CompareBaseline)
+		return oneOf("baseline", m.Baseline, verification.SaveBaseline, verification.CompareBaseline)
 	}
 	return nil
 }

@@ -6,19 +6,19 @@ import (
 	"fmt"
 	"time"
 
-	"airgap.dev/airgap/cluster/verdict"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify/result"
 )
 
 // watch prints every change, then the last result. Changes are results, but they do not end the
 // progress.
-func watch(ctx context.Context, a *app, o verdict.Options) error {
+func watch(ctx context.Context, a *app, o verification.Options) error {
 	p := ui.New(a.stderr, ui.Format(a.progress))
 	o.Tell = eventPrinter(a, p)
-	done, err := verdict.Run(ctx, o, p)
+	done, err := verification.Run(ctx, o, p)
 	if err == nil && a.output == asJSON {
-		o.Tell(result.Event{Time: time.Now(), Event: result.Verdict, Report: &done.Report})
+		o.Tell(result.Event{Time: time.Now(), Event: result.Last, Report: &done.Report})
 	}
 	p.Close()
 	if err == nil && a.output == asJSON {

@@ -72,7 +72,7 @@ func (b *bench) fixedCost(w *figures, parts int64) error {
 func (b *bench) ours() string { return filepath.Join(b.Work, "ours") }
 
 func (b *bench) bundle(ctx context.Context) (measured, error) {
-	if err := errors.Join(os.RemoveAll(b.ours()), upstream.Warm(b.Cache)); err != nil {
+	if err := errors.Join(os.RemoveAll(b.ours()), upstream.WarmPageCache(b.Cache)); err != nil {
 		return measured{}, err
 	}
 	return measure(ctx, b.env, b.Program, "bundle", "-f", b.config, "-o", b.ours(), "--progress", "json", "--output", "json")
@@ -86,7 +86,7 @@ func (b *bench) bundleOnce(ctx context.Context, _ *figures) error {
 
 // cranePull runs a shell script in which "$@" is the crane command and "$0" its directory.
 func (b *bench) cranePull(ctx context.Context, dir, script string) (measured, error) {
-	if err := errors.Join(os.RemoveAll(dir), upstream.Warm(b.Cache)); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), upstream.WarmPageCache(b.Cache)); err != nil {
 		return measured{}, err
 	}
 	args := append([]string{"-c", script, dir, b.crane}, b.craneArgs(dir)...)

@@ -16,14 +16,14 @@ import (
 // an interruption, and resets the host.
 func Baseline(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		var begun Picture
 		return e.InOrder([]Part{
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.MakeBundle(ctx, stick) }},
 			{"the program, from the stick", func() (err error) {
-				if err := e.Begin(ctx, first, stick); err != nil {
+				if err := e.InstallProgram(ctx, first, stick); err != nil {
 					return err
 				}
 				begun, err = e.Picture(ctx, first)
@@ -174,7 +174,7 @@ func resetToBefore(ctx context.Context, e *Env, m lab.Machine, begun Picture) er
 	if _, err := e.Must(ctx, m, []string{"undone: ", "/var/log/kubernetes"}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
-	return e.AsBefore(ctx, m, begun, Always()...)
+	return e.MatchesPicture(ctx, m, begun, Always()...)
 }
 
 // compliant checks that airgap compliance passes, and that it reports manual changes: of a

@@ -23,7 +23,7 @@ func Demo(ctx context.Context, program string, w io.Writer, keep bool) error {
 	defer e.Upstream.Close()
 	e.Terminal = true
 	d := &demo{Env: e, w: w, began: time.Now()}
-	err = e.Bank(ctx, 2, func(l *lab.Lab) error {
+	err = e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		if err := d.bank(ctx, l); err != nil || !keep {
 			return err
 		}
@@ -135,7 +135,7 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 			return err
 		}},
 		{"5. The second server: one line and a one-time code", "No stick: everything comes from the first server's registry, checked against the signed index.", func() error {
-			if err := d.Begin(ctx, worker, filepath.Join(d.Work, "stick")); err != nil {
+			if err := d.InstallProgram(ctx, worker, filepath.Join(d.Work, "stick")); err != nil {
 				return err
 			}
 			if err := worker.PullStick(ctx); err != nil {

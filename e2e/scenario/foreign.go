@@ -30,7 +30,7 @@ func RunOnHosts(ctx context.Context, s Scenario, hosts lab.Hosts, program string
 	return e.runScenario(ctx, s)
 }
 
-// onHosts runs job on foreign hosts, like BankOf in the lab. After a failure it saves the
+// onHosts runs job on foreign hosts, like WithServersOf in the lab. After a failure it saves the
 // hosts' logs. With AIRGAP_LAB_KEEP it then does not clean up.
 func (e *Env) onHosts(ctx context.Context, n int, job func(*lab.Lab) error) error {
 	if n != len(e.hosts.Hosts) {
@@ -55,7 +55,7 @@ func (e *Env) onHosts(ctx context.Context, n int, job func(*lab.Lab) error) erro
 			return fmt.Errorf("%w\nthe run does not clean up the hosts; do it with: go run ./cmd/lab down --hosts FILE", err)
 		}
 	}
-	return errors.Join(err, GiveBack(context.WithoutCancel(ctx), l, e.Log))
+	return errors.Join(err, Clean(context.WithoutCancel(ctx), l, e.Log))
 }
 
 func disconnect(l *lab.Lab) {
@@ -137,9 +137,9 @@ func saveState(ctx context.Context, machines []lab.Machine) error {
 //go:embed cleanup.sh
 var cleanUpScript string
 
-// GiveBack cleans up the hosts of a run, in the order in which they leave a cluster. It does
+// Clean cleans up the hosts of a run, in the order in which they leave a cluster. It does
 // not change hosts without lab.ForeignDir.
-func GiveBack(ctx context.Context, l *lab.Lab, log io.Writer) error {
+func Clean(ctx context.Context, l *lab.Lab, log io.Writer) error {
 	defer disconnect(l)
 	var errs []error
 	for _, m := range slices.Backward(l.Machines) {

@@ -132,7 +132,7 @@ become root on host plain: id -u prints 1000`
 	}
 }
 
-// GiveBack removes the files and packages of a run and keeps all others. It does not change
+// Clean removes the files and packages of a run and keeps all others. It does not change
 // hosts without lab.ForeignDir.
 func TestGiveBack(t *testing.T) {
 	var log bytes.Buffer
@@ -145,7 +145,7 @@ func TestGiveBack(t *testing.T) {
 		l.install(t)
 	}
 	others := other.read(t, "db")
-	if err := GiveBack(t.Context(), &lab.Lab{Machines: []lab.Machine{first, second, other}}, &log); err != nil {
+	if err := Clean(t.Context(), &lab.Lab{Machines: []lab.Machine{first, second, other}}, &log); err != nil {
 		t.Fatal(err)
 	}
 	want := "host other: has no files of a run, not changed\nhost second: cleaned up, with the same packages as before\nhost first: cleaned up, with the same packages as before\n"
@@ -167,7 +167,7 @@ func TestGiveBack(t *testing.T) {
 	}
 }
 
-// GiveBack reports a host that differs from its saved state, and keeps lab.ForeignDir.
+// Clean reports a host that differs from its saved state, and keeps lab.ForeignDir.
 func TestGiveBackReportsDifferences(t *testing.T) {
 	l := newFakeHost(t, "first")
 	if err := saveState(t.Context(), []lab.Machine{l}); err != nil {
@@ -177,7 +177,7 @@ func TestGiveBackReportsDifferences(t *testing.T) {
 	l.write(t, "forgetful", "")
 	l.write(t, "opt/airgap/bin/runc", "")
 	l.write(t, "db", strings.Replace(l.read(t, "db"), "bash-5.1.8-9.el9\n", "", 1))
-	err := GiveBack(t.Context(), &lab.Lab{Machines: []lab.Machine{l}}, io.Discard)
+	err := Clean(t.Context(), &lab.Lab{Machines: []lab.Machine{l}}, io.Discard)
 	want := "clean up host first: it differs from its state before the run: gone: bash-5.1.8-9.el9, new: kubelet-1.36.3-1, " + l.root + "/opt/airgap, package kubelet"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v; want %s", err, want)
@@ -236,10 +236,10 @@ func TestConfigOfASite(t *testing.T) {
 	if _, err := e.Config("airgap.yaml", "a", "b"); err == nil {
 		t.Error("Config accepted edits of a site's file")
 	}
-	if e.OnStick() != lab.StickPath+"/prod" || e.Skips() != "--skip=memory,swap" {
-		t.Errorf("got %s and %s", e.OnStick(), e.Skips())
+	if e.BundleOnStick() != lab.StickPath+"/prod" || e.Skips() != "--skip=memory,swap" {
+		t.Errorf("got %s and %s", e.BundleOnStick(), e.Skips())
 	}
-	if e := new(Env); e.OnStick() != lab.StickPath+"/bank" || e.Skips() != "--skip=time-sync,disk-space" {
-		t.Errorf("in the lab: got %s and %s", e.OnStick(), e.Skips())
+	if e := new(Env); e.BundleOnStick() != lab.StickPath+"/bank" || e.Skips() != "--skip=time-sync,disk-space" {
+		t.Errorf("in the lab: got %s and %s", e.BundleOnStick(), e.Skips())
 	}
 }

@@ -31,13 +31,13 @@ const (
 // the images that are not in use, and then pods need them.
 func Gc(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindSmall}, func(l *lab.Lab) error {
+	return e.WithServersOf(ctx, []lab.Kind{lab.KindContainer, lab.KindSmall}, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		var before []string
 		return e.InOrder([]Part{
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.MakeBundle(ctx, stick, gcEdits()...) }},
-			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
+			{"the program, from the stick", func() error { return e.InstallProgram(ctx, first, stick) }},
 			{"install", func() error { return e.InstallOnce(ctx, first) }},
 			{"join", func() error { return e.Join(ctx, first, worker, stick) }},
 			{"a workload comes and goes", func() (err error) {

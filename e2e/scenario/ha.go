@@ -42,7 +42,7 @@ ssh:
 // then of all hosts at once.
 func Ha(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.Bank(ctx, 5, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 5, func(l *lab.Lab) error {
 		first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
 		stop, err := l.Balance(ctx, Vip, 6443, first, second, third)
 		if err != nil {
@@ -53,7 +53,7 @@ func Ha(ctx context.Context, e *Env) error {
 		return e.InOrder([]Part{
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.MakeBundle(ctx, stick, HaEdits()...) }},
-			{"keys for the first host", func() error { return e.LetIn(ctx, first, l.Machines[1:]...) }},
+			{"keys for the first host", func() error { return e.AuthorizeKeys(ctx, first, l.Machines[1:]...) }},
 			{"one command, five servers", func() error { began = time.Now(); return InstallAll(ctx, e, first, stick, 5) }},
 			{"verify", func() error { return e.Verified(ctx, first) }},
 			{"time limit of the install", func() error { return within(began, haInstallLimit, "five servers from the stick to the end of verify") }},
@@ -95,9 +95,9 @@ func within(began time.Time, limit time.Duration, what string) error {
 	return nil
 }
 
-// LetIn creates an SSH key for root on one server, authorizes it on the others, and adds
+// Readmit creates an SSH key for root on one server, authorizes it on the others, and adds
 // their host keys to its known_hosts.
-func (e *Env) LetIn(ctx context.Context, first lab.Machine, others ...lab.Machine) error {
+func (e *Env) AuthorizeKeys(ctx context.Context, first lab.Machine, others ...lab.Machine) error {
 	key, err := newKey(ctx, e, first)
 	if err != nil {
 		return err
@@ -117,10 +117,10 @@ func (e *Env) LetIn(ctx context.Context, first lab.Machine, others ...lab.Machin
 
 // InstallAll installs all servers with one command on the first one.
 func InstallAll(ctx context.Context, e *Env, first lab.Machine, stick string, servers int) error {
-	if err := e.Begin(ctx, first, stick); err != nil {
+	if err := e.InstallProgram(ctx, first, stick); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, first, "", FleetInstall()...)
+	r, err := e.On(ctx, first, "", InstallOverSSH()...)
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func removeNode(ctx context.Context, e *Env, by, m lab.Machine) error {
 		if err := Members(ctx, e, by, 2); err != nil {
 			return err
 		}
-		return e.Script(ctx, by, Gone("node "+m.Name()))
+		return e.Script(ctx, by, IsGone("node "+m.Name()))
 	}
 	return e.Script(ctx, by, Kubectl+"delete node "+m.Name())
 }

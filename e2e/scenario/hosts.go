@@ -19,7 +19,7 @@ import (
 // ctrl-c. The command refuses dangerous runs. A killed run is cleaned up by `lab down`, and
 // complete runs pass.
 func OnHosts(ctx context.Context, e *Env) error {
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		o := &foreignRun{Env: e, first: l.Machines[0], worker: l.Machines[1]}
 		defer o.stop()
 		var first, worker Picture
@@ -41,7 +41,7 @@ func OnHosts(ctx context.Context, e *Env) error {
 			{"journey, to its end", func() error { return o.completeRun(ctx, "journey") }},
 			{"ctrl-c, to its end", func() error { return o.completeRun(ctx, "ctrl-c") }},
 			{"the hosts are as before", func() error {
-				return errors.Join(e.AsBefore(ctx, o.first, first, afterLogins()...), e.AsBefore(ctx, o.worker, worker, afterLogins()...))
+				return errors.Join(e.MatchesPicture(ctx, o.first, first, afterLogins()...), e.MatchesPicture(ctx, o.worker, worker, afterLogins()...))
 			}},
 		})
 	})

@@ -78,7 +78,7 @@ func (j *judging) archive(f secrets.File, packed []byte, s *secrets.Search) erro
 		text, err := io.ReadAll(content)
 		if has := s.In(text); err == nil && len(has) > 0 {
 			within := f
-			within.Path = secrets.Within(f.Path, name)
+			within.Path = secrets.InArchive(f.Path, name)
 			j.found(within, has, func() ([]byte, error) { return text, nil })
 		}
 		return err

@@ -26,7 +26,7 @@ func Journey(ctx context.Context, e *Env) error {
 	if err != nil {
 		return err
 	}
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.InOrder([]Part{
 			WithNeed(e, needAirGap, Part{"no route out", func() error { return NoRoute(ctx, first) }}),
@@ -35,7 +35,7 @@ func Journey(ctx context.Context, e *Env) error {
 			WithNeed(e, NeedUpstream, Part{"plan", func() error { return planShowsSources(ctx, e, named) }}),
 			{"bundle", func() error { return signedBundle(ctx, e, stick, key, named) }},
 			WithNeed(e, NeedUpstream, Part{"read the bundle with other tools", func() error { return readBundle(ctx, e, stick, key) }}),
-			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
+			{"the program, from the stick", func() error { return e.InstallProgram(ctx, first, stick) }},
 			{"another key is required", func() error { return requiresAnotherKey(ctx, e, first) }},
 			{"preflight", func() error { return Preflight(ctx, e, first) }},
 			{"install, twice", func() error { return e.Install(ctx, first, "--require-key", key.fingerprint) }},
@@ -185,14 +185,14 @@ func NoRoute(ctx context.Context, m lab.Machine) error {
 	return nil
 }
 
-// Begin runs the first steps of INSTALL.txt: it imports the key and installs the RPM.
-func (e *Env) Begin(ctx context.Context, m lab.Machine, stick string) error {
+// InstallProgram runs the first steps of INSTALL.txt: it imports the key and installs the RPM.
+func (e *Env) InstallProgram(ctx context.Context, m lab.Machine, stick string) error {
 	if err := m.AttachStick(ctx, stick); err != nil {
 		return err
 	}
 	return e.Script(ctx, m,
-		"cd "+e.OnStick()+" && d=$(mktemp -d) && rpm --dbpath $d --import RPM-GPG-KEY-airgap && rpm --dbpath $d -q gpg-pubkey | grep -c . | grep -qx 1; code=$?; rm -rf $d; exit $code",
-		"cd "+e.OnStick()+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -U --oldpackage --replacepkgs airgap.rpm",
+		"cd "+e.BundleOnStick()+" && d=$(mktemp -d) && rpm --dbpath $d --import RPM-GPG-KEY-airgap && rpm --dbpath $d -q gpg-pubkey | grep -c . | grep -qx 1; code=$?; rm -rf $d; exit $code",
+		"cd "+e.BundleOnStick()+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -U --oldpackage --replacepkgs airgap.rpm",
 		"airgap --version")
 }
 
@@ -212,11 +212,11 @@ func WithDisks(command []string) []string {
 
 // Preflight checks that a server passes preflight, and its report.
 func Preflight(ctx context.Context, e *Env, m lab.Machine) error {
-	if _, err := e.Must(ctx, m, []string{"passed"}, "airgap", "preflight", e.Skips(), e.OnStick()); err != nil {
+	if _, err := e.Must(ctx, m, []string{"passed"}, "airgap", "preflight", e.Skips(), e.BundleOnStick()); err != nil {
 		return err
 	}
 	return e.Script(ctx, m,
-		"airgap preflight --only swap,memory "+e.OnStick()+" | grep -c '  pass  ' | grep -qx 2",
+		"airgap preflight --only swap,memory "+e.BundleOnStick()+" | grep -c '  pass  ' | grep -qx 2",
 		"! test -e /var/lib/airgap/journal.jsonl")
 }
 
@@ -248,7 +248,7 @@ func (e *Env) AirgapOn(ctx context.Context, m lab.Machine, stdin string, args ..
 
 // Install installs on the first server, and checks that a second install changes nothing.
 func (e *Env) Install(ctx context.Context, m lab.Machine, flags ...string) error {
-	dir := e.OnStick()
+	dir := e.BundleOnStick()
 	done, err := e.AirgapOn(ctx, m, "", append([]string{"install", e.Skips(), dir}, flags...)...)
 	if err != nil {
 		return err
@@ -298,7 +298,7 @@ func (e *Env) Join(ctx context.Context, first, worker lab.Machine, stick string)
 	if err != nil {
 		return err
 	}
-	if err := e.Begin(ctx, worker, stick); err != nil {
+	if err := e.InstallProgram(ctx, worker, stick); err != nil {
 		return err
 	}
 	if err := worker.PullStick(ctx); err != nil { // join needs only airgap.rpm and the command

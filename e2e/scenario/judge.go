@@ -108,7 +108,7 @@ type judging struct {
 }
 
 func (j *judging) passed(f secrets.File) {
-	if why := secrets.Loose(f); why != "" {
+	if why := secrets.WritableByOthers(f); why != "" {
 		j.loose(j.server+":"+f.Path, why)
 	}
 }

@@ -16,12 +16,12 @@ import (
 // which always takes three seconds.
 func LocalChecks(ctx context.Context, e *Env) (took time.Duration, err error) {
 	const timed = `b=$(date +%s%N); airgap preflight ` + LabSkips + `,etcd-fsync ` + lab.StickPath + `/bank >/run/checks 2>&1 || { cat /run/checks; exit 1; }; echo $(($(date +%s%N) - b))`
-	err = e.Bank(ctx, 1, func(l *lab.Lab) error {
+	err = e.WithServers(ctx, 1, func(l *lab.Lab) error {
 		m, stick := l.Machines[0], filepath.Join(e.Work, "checks")
 		for _, prepare := range []func() error{
 			func() error { return e.Survey(ctx, m) },
 			func() error { return e.MakeBundle(ctx, stick) },
-			func() error { return e.Begin(ctx, m, stick) },
+			func() error { return e.InstallProgram(ctx, m, stick) },
 		} {
 			if err := prepare(); err != nil {
 				return err

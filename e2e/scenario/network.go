@@ -41,7 +41,7 @@ func Network(ctx context.Context, e *Env) error {
 
 func brokenNetwork(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.Bank(ctx, 3, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 3, func(l *lab.Lab) error {
 		first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
 		stop, err := l.Balance(ctx, Vip, 6443, first)
 		if err != nil {
@@ -57,8 +57,8 @@ func brokenNetwork(ctx context.Context, e *Env) error {
 		return e.InOrder([]Part{
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.MakeBundle(ctx, stick, networkEdits()...) }},
-			{"keys for the first host", func() error { return e.LetIn(ctx, first, second, third) }},
-			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
+			{"keys for the first host", func() error { return e.AuthorizeKeys(ctx, first, second, third) }},
+			{"the program, from the stick", func() error { return e.InstallProgram(ctx, first, stick) }},
 			{"an open network", func() error { return openNetwork(ctx, e, first) }},
 			{"record the servers' networks", func() (err error) { before, err = networksOf(ctx, l.Machines); return err }},
 			{"a port that is dropped in one direction", func() error {
@@ -213,7 +213,7 @@ func namesTLS(ctx context.Context, e *Env, first lab.Machine) error {
 // noTunnel: no port passes between all hosts. The error contains the request for the network
 // administrators.
 func noTunnel(ctx context.Context, e *Env, first lab.Machine) error {
-	r, err := e.On(ctx, first, "", FleetInstall()...)
+	r, err := e.On(ctx, first, "", InstallOverSSH()...)
 	if err != nil {
 		return err
 	}
@@ -293,7 +293,7 @@ func sameNetworks(ctx context.Context, machines []lab.Machine, before []string) 
 // otherWay installs while the network drops port 8472 and packets larger than 1400 bytes
 // between all hosts: the tunnel uses port 4789 and smaller packets, also on joined hosts.
 func otherWay(ctx context.Context, e *Env, first lab.Machine, machines []lab.Machine) error {
-	r, err := e.On(ctx, first, "", FleetInstall()...)
+	r, err := e.On(ctx, first, "", InstallOverSSH()...)
 	if err != nil {
 		return err
 	}
@@ -314,7 +314,7 @@ func keepsPort(ctx context.Context, e *Env, first lab.Machine) error {
 }
 
 func unchanged(ctx context.Context, e *Env, first lab.Machine) error {
-	r, err := e.On(ctx, first, "", FleetInstall("--output", "json")...)
+	r, err := e.On(ctx, first, "", InstallOverSSH("--output", "json")...)
 	if err != nil {
 		return err
 	}
@@ -360,15 +360,15 @@ var pods = netip.MustParsePrefix("10.244.0.0/16")
 // not filter pod addresses: pods' packets use no tunnel, and reset removes their routes.
 func withoutTunnels(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "native")
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		first, second := l.Machines[0], l.Machines[1]
 		return e.InOrder([]Part{
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"bundle", func() error {
 				return e.MakeBundle(ctx, stick, "  - {name: node2, address: 10.88.0.12, roles: [worker]}\n", "  - {name: node2, address: 10.88.0.12, roles: [worker]}\nssh:\n  identityFile: ~/.ssh/bank\n")
 			}},
-			{"keys for the first host", func() error { return e.LetIn(ctx, first, second) }},
-			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
+			{"keys for the first host", func() error { return e.AuthorizeKeys(ctx, first, second) }},
+			{"the program, from the stick", func() error { return e.InstallProgram(ctx, first, stick) }},
 			{"install without a tunnel", func() error {
 				return errors.Join(l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 8472}), l.Network.Drop(ctx, lab.Drop{Proto: "udp", Port: 4789}), installWithoutTunnel(ctx, e, first, second))
 			}},
@@ -384,7 +384,7 @@ func withoutTunnels(ctx context.Context, e *Env) error {
 }
 
 func installWithoutTunnel(ctx context.Context, e *Env, machines ...lab.Machine) error {
-	r, err := e.On(ctx, machines[0], "", FleetInstall()...)
+	r, err := e.On(ctx, machines[0], "", InstallOverSSH()...)
 	if err != nil {
 		return err
 	}

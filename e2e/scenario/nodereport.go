@@ -158,5 +158,5 @@ func reportDeleted(ctx context.Context, e *Env, first, worker lab.Machine) error
 	return e.Script(ctx, first,
 		Kubectl+"get nodereport "+worker.Name(),
 		Kubectl+"delete node "+worker.Name(),
-		Soon(Gone("nodereport "+worker.Name())))
+		Retry(IsGone("nodereport "+worker.Name())))
 }

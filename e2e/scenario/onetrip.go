@@ -25,7 +25,7 @@ func OneTrip(ctx context.Context, e *Env) error {
 		return err
 	}
 	stick, second := filepath.Join(e.Work, "stick"), filepath.Join(e.Work, "second")
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		m, other := l.Machines[0], l.Machines[1]
 		var before []string
 		var delta string
@@ -39,7 +39,7 @@ func OneTrip(ctx context.Context, e *Env) error {
 			{"bundle", func() error {
 				return e.MakeBundle(ctx, stick, append(frozenVendor, "    - quay.io/lab/tools:1.0\n", "")...)
 			}},
-			{"the program, from the stick", func() error { return e.Begin(ctx, m, stick) }},
+			{"the program, from the stick", func() error { return e.InstallProgram(ctx, m, stick) }},
 			{"preflight", func() error { return Preflight(ctx, e, m) }},
 			{"install", func() error { return e.InstallOnce(ctx, m) }},
 			{"only the bundle's packages are new", func() (err error) {
@@ -213,14 +213,14 @@ func deltaFill(ctx context.Context, e *Env, m lab.Machine, stick string) (string
 	return filepath.Base(made[0]), nil
 }
 
-// PlugDelta runs the first steps of a delta's INSTALL.txt.
-func PlugDelta(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
+// AttachDelta runs the first steps of a delta's INSTALL.txt.
+func AttachDelta(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
 	return errors.Join(m.AttachStick(ctx, stick), e.Script(ctx, m,
 		"cd "+lab.StickPath+"/"+delta+" && rpm --import RPM-GPG-KEY-airgap && rpm -K airgap.rpm | grep -q 'digests signatures OK' && rpm -U --oldpackage --replacepkgs airgap.rpm"))
 }
 
 func refusedWithoutBase(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
-	if err := PlugDelta(ctx, e, m, stick, delta); err != nil {
+	if err := AttachDelta(ctx, e, m, stick, delta); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, m, "", "airgap", "install", LabSkips, "--node", "node1", lab.StickPath+"/"+delta)
@@ -234,7 +234,7 @@ func refusedWithoutBase(ctx context.Context, e *Env, m lab.Machine, stick, delta
 }
 
 func installDelta(ctx context.Context, e *Env, m lab.Machine, stick, delta string) error {
-	if err := errors.Join(m.PullStick(ctx), PlugDelta(ctx, e, m, stick, delta)); err != nil {
+	if err := errors.Join(m.PullStick(ctx), AttachDelta(ctx, e, m, stick, delta)); err != nil {
 		return err
 	}
 	done, err := e.AirgapOn(ctx, m, "", "install", LabSkips, lab.StickPath+"/"+delta)

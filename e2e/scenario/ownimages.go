@@ -38,7 +38,7 @@ func Pushers(ctx context.Context, e *Env, hosts ...lab.Machine) error {
 // PushOwn pushes an image of the site to the registry of one host. It is based on an image of
 // the bundle. The site's tool, crane, runs on another server.
 func PushOwn(ctx context.Context, e *Env, to, from lab.Machine, tag string) error {
-	if err := BringCrane(ctx, e, from); err != nil {
+	if err := InstallCrane(ctx, e, from); err != nil {
 		return err
 	}
 	const push = `set -e
@@ -59,8 +59,8 @@ grep -q 'reserved for bundles' /run/crane.log
 	return r.Want("push to "+to.Name(), 0)
 }
 
-// BringCrane copies crane to a server, at /run/crane.
-func BringCrane(ctx context.Context, e *Env, m lab.Machine) error {
+// InstallCrane copies crane to a server, at /run/crane.
+func InstallCrane(ctx context.Context, e *Env, m lab.Machine) error {
 	crane, err := Crane(ctx, e)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ const manyPulls = 20
 // PushBig copies crane to a server and pushes images of 12 MB each, which share only their
 // base layer.
 func PushBig(ctx context.Context, e *Env, to, from lab.Machine, count int) error {
-	if err := BringCrane(ctx, e, from); err != nil {
+	if err := InstallCrane(ctx, e, from); err != nil {
 		return err
 	}
 	const push = `set -e

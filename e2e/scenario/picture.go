@@ -86,9 +86,9 @@ type Exception struct {
 	Why   string
 }
 
-// AsBefore takes a picture and compares it with an earlier one. It allows only the
+// MatchesPicture takes a picture and compares it with an earlier one. It allows only the
 // exceptions.
-func (e *Env) AsBefore(ctx context.Context, m lab.Machine, before Picture, exceptions ...Exception) error {
+func (e *Env) MatchesPicture(ctx context.Context, m lab.Machine, before Picture, exceptions ...Exception) error {
 	now, err := e.Picture(ctx, m)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 // also after an interrupted install, and can be installed again.
 func Reset(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		var bare, begun, bareWorker Picture
 		return e.InOrder([]Part{
@@ -26,7 +26,7 @@ func Reset(ctx context.Context, e *Env) error {
 				return errors.Join(e.TakePicture(ctx, first, &bare), e.TakePicture(ctx, worker, &bareWorker))
 			}},
 			{"the program, from the stick", func() (err error) {
-				if err := e.Begin(ctx, first, stick); err != nil {
+				if err := e.InstallProgram(ctx, first, stick); err != nil {
 					return err
 				}
 				begun, err = e.Picture(ctx, first)
@@ -160,7 +160,7 @@ func killAndReset(ctx context.Context, e *Env, m lab.Machine, soFar string, befo
 	if _, err := e.Must(ctx, m, []string{"undone: "}, "airgap", "reset", "--yes", "--wipe-data"); err != nil {
 		return err
 	}
-	return e.AsBefore(ctx, m, before, Always()...)
+	return e.MatchesPicture(ctx, m, before, Always()...)
 }
 
 // Killed starts a command and kills it with SIGKILL when the shell condition soFar holds. Its
@@ -197,7 +197,7 @@ func ResetAll(ctx context.Context, e *Env, m lab.Machine, bare Picture, also ...
 	if err := e.Script(ctx, m, "rpm -e airgap", "rpm -q gpg-pubkey --qf '%{NAME}-%{VERSION}-%{RELEASE}\\n' | xargs rpm -e"); err != nil {
 		return err
 	}
-	return e.AsBefore(ctx, m, bare, append(append(Always(), also...), userStays())...)
+	return e.MatchesPicture(ctx, m, bare, append(append(Always(), also...), userStays())...)
 }
 
 func userStays() Exception {
@@ -222,7 +222,7 @@ func resetKilled(ctx context.Context, e *Env, m lab.Machine, begun Picture) erro
 	if err := e.Script(ctx, m, "test -s /var/lib/airgap/kept/etcd-*/snap/db", "test -s /var/lib/airgap/backup/*/etcd.db"); err != nil {
 		return err
 	}
-	return e.AsBefore(ctx, m, begun, append(Always(), Exception{
+	return e.MatchesPicture(ctx, m, begun, append(Always(), Exception{
 		`^\+ (file|content)\t.* /var/(lib/airgap/(store|kept|backup)|lib/containerd|log/airgap|log/kubernetes|log/pods|log/containers)[/ ]`, "data, which only --wipe-data removes",
 	})...)
 }

@@ -26,8 +26,8 @@ func withRetries(args []string) []string {
 	return append([]string{"sh", "-c", retries + args[2]}, args[3:]...)
 }
 
-// Gone returns a shell line that succeeds if the API server answers that an object does not
+// IsGone returns a shell line that succeeds if the API server answers that an object does not
 // exist. It fails if the API server does not answer.
-func Gone(object string) string {
+func IsGone(object string) string {
 	return Kubectl + "get " + object + " 2>&1 | grep -q NotFound"
 }

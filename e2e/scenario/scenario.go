@@ -169,15 +169,15 @@ func (s *lockedWriter) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// Bank boots n containers for job: see BankOf.
-func (e *Env) Bank(ctx context.Context, n int, job func(*lab.Lab) error) error {
-	return e.BankOf(ctx, lab.KindContainer.Times(n), job)
+// WithServers boots n containers for job: see WithServersOf.
+func (e *Env) WithServers(ctx context.Context, n int, job func(*lab.Lab) error) error {
+	return e.WithServersOf(ctx, lab.KindContainer.Times(n), job)
 }
 
-// BankOf boots servers for job, then searches for secrets and removes the servers. If job
+// WithServersOf boots servers for job, then searches for secrets and removes the servers. If job
 // fails or a secret is in a wrong place, it saves the logs and the error contains their
 // directory.
-func (e *Env) BankOf(ctx context.Context, nodes []lab.Kind, job func(*lab.Lab) error) error {
+func (e *Env) WithServersOf(ctx context.Context, nodes []lab.Kind, job func(*lab.Lab) error) error {
 	if e.hosts != nil {
 		return e.onHosts(ctx, len(nodes), job)
 	}

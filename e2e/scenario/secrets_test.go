@@ -53,7 +53,7 @@ func TestGuard(t *testing.T) {
 			if err := e.Book.Add(secrets.Code, "planted", code); err != nil {
 				t.Fatal(err)
 			}
-			err := e.Bank(t.Context(), 1, func(l *lab.Lab) error { return findLeak(t.Context(), e, l.Machines[0], leak.script, code) })
+			err := e.WithServers(t.Context(), 1, func(l *lab.Lab) error { return findLeak(t.Context(), e, l.Machines[0], leak.script, code) })
 			t.Log(log.String())
 			message := fmt.Sprint(err)
 			switch {
@@ -83,7 +83,7 @@ func TestGuardInside(t *testing.T) {
 	const script = `mkdir -p /var/log/airgap /etc/airgap/pki; chmod 775 /var/log/airgap; echo CODE >/var/log/airgap/x.log; echo CODE >/run/left
 openssl ecparam -genkey -name prime256v1 -noout -out /etc/airgap/pki/ca.key; cp /etc/airgap/pki/ca.key /tmp/copy; chmod 640 /etc/airgap/pki/ca.key
 T=CODE sleep 1000 >/dev/null 2>&1 &`
-	err = e.BankOf(t.Context(), lab.KindEmulated.Times(1), func(l *lab.Lab) error { return findLeak(t.Context(), e, l.Machines[0], script, code) })
+	err = e.WithServersOf(t.Context(), lab.KindEmulated.Times(1), func(l *lab.Lab) error { return findLeak(t.Context(), e, l.Machines[0], script, code) })
 	for _, want := range []string{
 		"node1: environment of sleep has one-time code (planted)", "node1:/run/left has", "node1:/var/log/airgap/x.log has", "/var/log/airgap: mode 0775",
 		"node1:/etc/airgap/pki/ca.key has private key (node1:/etc/airgap/pki/ca.key): mode 0640", "node1:/tmp/copy has private key (node1:/etc/airgap/pki/ca.key): no rule allows it",

@@ -45,9 +45,9 @@ func (e *Env) Must(ctx context.Context, m lab.Machine, parts []string, args ...s
 	return r, r.Want(fmt.Sprintf("%s: %s", m.Name(), strings.Join(args, " ")), 0, parts...)
 }
 
-// Soon returns a shell line that repeats another one once a second until it succeeds, for at
+// Retry returns a shell line that repeats another one once a second until it succeeds, for at
 // most a minute.
-func Soon(line string) string {
+func Retry(line string) string {
 	return "i=0; until " + line + "; do i=$((i+1)); [ $i -lt 60 ] || exit 1; sleep 1; done"
 }
 

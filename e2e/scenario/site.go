@@ -14,8 +14,8 @@ func (e *Env) ClusterName() string {
 	return "bank"
 }
 
-// OnStick is the directory of the bundle on a server.
-func (e *Env) OnStick() string { return lab.StickPath + "/" + e.ClusterName() }
+// BundleOnStick is the directory of the bundle on a server.
+func (e *Env) BundleOnStick() string { return lab.StickPath + "/" + e.ClusterName() }
 
 // Skips is the flag that skips checks: in the lab those that a container cannot pass, on
 // foreign hosts those of the hosts file.

@@ -32,7 +32,7 @@ func newSiteKey(ctx context.Context, e *Env) (k siteKey, err error) {
 // key, and that it changes nothing.
 func requiresAnotherKey(ctx context.Context, e *Env, m lab.Machine) error {
 	const another = "SHA256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-	r, err := e.On(ctx, m, "", "airgap", "install", e.Skips(), "--require-key", another, e.OnStick())
+	r, err := e.On(ctx, m, "", "airgap", "install", e.Skips(), "--require-key", another, e.BundleOnStick())
 	if err != nil {
 		return err
 	}

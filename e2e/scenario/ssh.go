@@ -16,14 +16,14 @@ import (
 // that the other servers can cause.
 func ThroughSSH(ctx context.Context, e *Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.Bank(ctx, 4, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 4, func(l *lab.Lab) error {
 		first := l.Machines[0]
 		others := l.Machines[1:]
 		return e.InOrder([]Part{
 			{"accounts", func() error { return accounts(ctx, e, l) }},
 			{"survey", func() error { return e.Survey(ctx, l.Machines...) }},
 			{"bundle", func() error { return e.MakeBundle(ctx, stick, sshNodes()...) }},
-			{"the program, from the stick", func() error { return e.Begin(ctx, first, stick) }},
+			{"the program, from the stick", func() error { return e.InstallProgram(ctx, first, stick) }},
 			{"without a terminal", func() error { return refusedWithoutTerminal(ctx, e, first) }},
 			{"host keys, passwords, sudo refused", func() error { return confirmHostKeys(ctx, e, l) }},
 			{"a wrong key, a changed host key", func() error { return wrongKeys(ctx, e, first, others[0]) }},
@@ -41,15 +41,15 @@ func ThroughSSH(ctx context.Context, e *Env) error {
 	})
 }
 
-// FleetInstall returns the install command with additional options.
-func FleetInstall(options ...string) []string {
+// InstallOverSSH returns the install command with additional options.
+func InstallOverSSH(options ...string) []string {
 	return append([]string{"airgap", "install", LabSkips, "--progress", "plain", lab.StickPath + "/bank"}, options...)
 }
 
 // refusedWithoutTerminal checks that install without a terminal reports the problems of all hosts at once,
 // and changes nothing.
 func refusedWithoutTerminal(ctx context.Context, e *Env, first lab.Machine) error {
-	r, err := e.On(ctx, first, "", FleetInstall()...)
+	r, err := e.On(ctx, first, "", InstallOverSSH()...)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func confirmHostKeys(ctx context.Context, e *Env, l *lab.Lab) error {
 		answer{"sudo password of ops on node3", ""}, typePassword(opsPassword),
 		answer{"Password of clerk on node4", ""}, typePassword("a typo"),
 		answer{"Password of clerk on node4, which refused the last one", ""}, typePassword(clerkPassword))
-	r, err := atTerminal(ctx, e, first, answers, FleetInstall()...)
+	r, err := atTerminal(ctx, e, first, answers, InstallOverSSH()...)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
 	if err := e.Script(ctx, m, "mv /root/.ssh/authorized_keys /root/.ssh/not-now"); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, first, "", FleetInstall()...)
+	r, err := e.On(ctx, first, "", InstallOverSSH()...)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func wrongKeys(ctx context.Context, e *Env, first, m lab.Machine) error {
 		"rm /etc/ssh/ssh_host_* && ssh-keygen -A >/dev/null && systemctl restart ssh"); err != nil {
 		return err
 	}
-	r, err = atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, FleetInstall()...)
+	r, err = atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, InstallOverSSH()...)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func refusedHosts(ctx context.Context, e *Env, l *lab.Lab) error {
 		e.Script(ctx, used, "mkdir -p /etc/kubernetes/manifests && touch /etc/kubernetes/manifests/kube-apiserver.yaml")); err != nil {
 		return err
 	}
-	r, err := atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, WithDisks(FleetInstall())...)
+	r, err := atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, WithDisks(InstallOverSSH())...)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func refusedHosts(ctx context.Context, e *Env, l *lab.Lab) error {
 func interruptFleet(ctx context.Context, e *Env, first lab.Machine) error {
 	r, err := atTerminal(ctx, e, first, []answer{
 		typePassword(clerkPassword), {"node4: 4/", ""}, {"Install the packages", "\x03"},
-	}, FleetInstall()...)
+	}, InstallOverSSH()...)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func reboot(ctx context.Context, e *Env, first, cut, busy lab.Machine) error {
 	watching, enough := context.WithCancel(ctx)
 	defer enough()
 	go func() { rebooted <- cutPower(watching, e, cut) }()
-	r, err := atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, FleetInstall()...)
+	r, err := atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, InstallOverSSH()...)
 	enough()
 	if err = errors.Join(err, <-rebooted); err != nil {
 		return fmt.Errorf("%w\n%s", err, r.Stdout)
@@ -208,7 +208,7 @@ func twoInstalls(ctx context.Context, e *Env, first lab.Machine) error {
 	if err := e.Script(ctx, first, "systemd-run --quiet --unit=busy flock /var/lib/airgap/lock sleep 600"); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, first, "", FleetInstall()...)
+	r, err := e.On(ctx, first, "", InstallOverSSH()...)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func twoInstalls(ctx context.Context, e *Env, first lab.Machine) error {
 }
 
 func finishFleet(ctx context.Context, e *Env, first lab.Machine) error {
-	r, err := atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, FleetInstall()...)
+	r, err := atTerminal(ctx, e, first, []answer{typePassword(clerkPassword)}, InstallOverSSH()...)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func fleetAgain(ctx context.Context, e *Env, l *lab.Lab) error {
 			Error              string
 		}
 	}
-	r, err := e.On(ctx, first, "", FleetInstall("--output", "json")...)
+	r, err := e.On(ctx, first, "", InstallOverSSH("--output", "json")...)
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func otherCluster(ctx context.Context, e *Env, first lab.Machine) error {
 	if err := e.Script(ctx, first, "! test -e /var/lib/airgap/known_hosts", "ssh-keyscan 10.88.0.12 10.88.0.13 10.88.0.14 >/root/.ssh/known_hosts 2>/dev/null"); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, first, "", FleetInstall()...)
+	r, err := e.On(ctx, first, "", InstallOverSSH()...)
 	if err != nil {
 		return err
 	}

@@ -75,9 +75,9 @@ func Broken(ctx context.Context, e *Env, m lab.Machine, words string) error {
 	return e.Verified(ctx, m)
 }
 
-// NamesDriver repeats verify until it reports a host's different cgroup driver: a host reports
+// VerifyNamesDriver repeats verify until it reports a host's different cgroup driver: a host reports
 // once a minute.
-const NamesDriver = `for n in $(seq 40); do
+const VerifyNamesDriver = `for n in $(seq 40); do
 	airgap verify --only cgroups --timeout 1m --soak 1s >/run/said; code=$?
 	[ $code = 0 ] || break
 	sleep 15

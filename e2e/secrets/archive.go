@@ -23,8 +23,8 @@ func IsArchive(name string) bool {
 	return strings.HasPrefix(path.Base(name), "airgap-support-") && strings.HasSuffix(name, ".tar.gz")
 }
 
-// Within returns the name of a file in an archive, ARCHIVE!FILE.
-func Within(archive, name string) string { return archive + "!" + name }
+// InArchive returns the name of a file in an archive, ARCHIVE!FILE.
+func InArchive(archive, name string) string { return archive + "!" + name }
 
 // Unpack calls take for each file of an archive. It returns an error for a damaged or
 // truncated archive, since the scan did not search all of it.
@@ -85,7 +85,7 @@ func (s *Scan) archive(outer string, f File, buffer []byte) error {
 		s.files.Add(1)
 		s.bytes.Add(size)
 		if has = append(has, s.Search.In([]byte(name))...); err == nil && len(has) > 0 {
-			s.Found(File{Within(f.Path, name), f.Mode, f.UID, f.GID}, has)
+			s.Found(File{InArchive(f.Path, name), f.Mode, f.UID, f.GID}, has)
 		}
 		return err
 	})

@@ -83,8 +83,8 @@ func (f File) tooWide(r Rule, groups map[uint32]string) string {
 	return ""
 }
 
-// Loose returns the problem with the mode of one of airgap's own files, or "".
-func Loose(f File) string {
+// WritableByOthers returns the problem with the mode of one of airgap's own files, or "".
+func WritableByOthers(f File) string {
 	for _, dir := range []string{"/etc/airgap", "/var/lib/airgap", "/var/log/airgap", "/run/airgap"} {
 		if (f.Path == dir || strings.HasPrefix(f.Path, dir+"/")) && f.Mode.Perm()&0o022 != 0 {
 			return fmt.Sprintf("mode %04o lets others write", f.Mode.Perm())

@@ -150,11 +150,11 @@ func TestJudge(t *testing.T) {
 		})
 	}
 	for path, loose := range map[string]bool{"/var/lib/airgap/join": true, "/var/log/airgap": true, "/var/lib/other": false} {
-		if got := Loose(File{Path: path, Mode: fs.ModeDir | 0o775}); (got != "") != loose {
+		if got := WritableByOthers(File{Path: path, Mode: fs.ModeDir | 0o775}); (got != "") != loose {
 			t.Errorf("got %q for %s with mode 0775, want a problem: %t", got, path, loose)
 		}
 	}
-	if got := Loose(File{Path: "/etc/airgap/kubeadm.yaml", Mode: 0o644}); got != "" {
+	if got := WritableByOthers(File{Path: "/etc/airgap/kubeadm.yaml", Mode: 0o644}); got != "" {
 		t.Errorf("got %q for mode 0644, want none", got)
 	}
 }

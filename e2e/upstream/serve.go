@@ -51,9 +51,9 @@ func Serve(ctx context.Context, cache, addr string) (*Server, error) {
 	return &Server{Server: server, CA: CA(cache)}, nil
 }
 
-// Warm reads all served files into the page cache, except for those of LargeImage. Otherwise
+// WarmPageCache reads all served files into the page cache, except for those of LargeImage. Otherwise
 // the first measured program would wait for the disk, and later ones would not.
-func Warm(cache string) error {
+func WarmPageCache(cache string) error {
 	return filepath.WalkDir(places(cache).path("site"), func(path string, d fs.DirEntry, err error) error {
 		if path == places(cache).largeImages() {
 			return filepath.SkipDir

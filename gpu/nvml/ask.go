@@ -25,9 +25,9 @@ var (
 	ErrBlocked   = errors.New("NVIDIA's library cannot open the driver's devices: check their mode with ls -lZ /dev/nvidia* and SELinux denials with ausearch -m avc; in a container, check its device cgroup")
 )
 
-// Ask runs the helper, and nvidia-smi if the helper fails. The error has the reasons of both, or only
+// Query runs the helper, and nvidia-smi if the helper fails. The error has the reasons of both, or only
 // one of the errors above if both have the same reason.
-func Ask(ctx context.Context, h host.Host) (*Report, error) {
+func Query(ctx context.Context, h host.Host) (*Report, error) {
 	found, helper := ask(ctx, h, Read, Helper)
 	if helper == nil || ctx.Err() != nil {
 		return found, helper

@@ -61,7 +61,7 @@ func TestAsk(t *testing.T) {
 		"no driver at all": {fails(1, "airgap-nvml: error: "+nvml.ErrNoLibrary.Error()), missing, "", nvml.ErrNoLibrary, "ask NVML: NVIDIA's libnvidia-ml.so.1 is missing|instead: run it"},
 		"unreadable":       {says("{"), says("<html/>"), "", nil, "read the output of " + nvml.Helper + "|read the output of nvidia-smi"},
 	} {
-		found, err := nvml.Ask(t.Context(), recorded{nvml.Helper: tt.helper, "nvidia-smi": tt.smi})
+		found, err := nvml.Query(t.Context(), recorded{nvml.Helper: tt.helper, "nvidia-smi": tt.smi})
 		if tt.driver != "" {
 			if err != nil || found.Driver != tt.driver {
 				t.Errorf("%s: %v, %v", name, found, err)
@@ -83,7 +83,7 @@ func TestAsk(t *testing.T) {
 // TestAskEnds checks that Ask does not run nvidia-smi after its context has ended.
 func TestAskEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := nvml.Ask(ctx, recorded{nvml.Helper: func() ([]byte, error) {
+	_, err := nvml.Query(ctx, recorded{nvml.Helper: func() ([]byte, error) {
 		cancel()
 		return nil, ctx.Err()
 	}})

@@ -8,12 +8,12 @@ import (
 // Faults returns the faults, each with its GPU, in the order of the GPUs. A healthy host has none.
 func (r Report) Faults() []string {
 	var all []string
-	add := func(c Card, what string) {
+	add := func(c GPU, what string) {
 		if what != "" {
 			all = append(all, c.String()+": "+what)
 		}
 	}
-	for _, c := range r.Cards {
+	for _, c := range r.GPUs {
 		if c.Lost != "" {
 			add(c, "does not answer: "+c.Lost)
 		}
@@ -39,13 +39,13 @@ func (r Report) Faults() []string {
 	return all
 }
 
-func (r Report) card(index int) Card {
-	for _, c := range r.Cards {
+func (r Report) card(index int) GPU {
+	for _, c := range r.GPUs {
 		if c.Index == index {
 			return c
 		}
 	}
-	return Card{Index: index}
+	return GPU{Index: index}
 }
 
 // fault checks only the errors since the driver was loaded: the rows of earlier errors have been

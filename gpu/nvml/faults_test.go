@@ -27,17 +27,17 @@ func TestLinks(t *testing.T) {
 	} {
 		var r nvml.Report
 		for i, of := range strings.Split(links, " ") {
-			c := nvml.Card{Index: i, Name: strings.TrimRight(of, "m01")}
+			c := nvml.GPU{Index: i, Name: strings.TrimRight(of, "m01")}
 			if strings.HasPrefix(of, "m") {
 				c.Name, c.MIG = "", &nvml.MIG{Mode: nvml.Mode{Current: true, Pending: true}}
 			}
 			for _, state := range strings.TrimLeft(of, "mother") {
 				c.NVLinks = append(c.NVLinks, state == '1')
 			}
-			r.Cards = append(r.Cards, c)
+			r.GPUs = append(r.GPUs, c)
 		}
 		var found []int
-		for _, c := range r.Cards {
+		for _, c := range r.GPUs {
 			if slices.ContainsFunc(r.Faults(), func(f string) bool { return strings.HasPrefix(f, c.String()+":") }) {
 				found = append(found, c.Index)
 			}

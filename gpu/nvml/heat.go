@@ -14,7 +14,7 @@ func AtMargin(temperature, margin, limit *int) *int {
 }
 
 // heat does not contain the current temperature: hosts report a fault when its text changes.
-func (c Card) heat() string {
+func (c GPU) heat() string {
 	if c.Temperature == nil || c.SlowdownTemperature == nil || *c.Temperature < *c.SlowdownTemperature {
 		return ""
 	}

@@ -54,7 +54,7 @@ func TestHelper(t *testing.T) {
 
 func answer(t *testing.T, m nvmltest.Machine) *nvml.Report {
 	t.Helper()
-	found, err := nvml.Ask(t.Context(), m)
+	found, err := nvml.Query(t.Context(), m)
 	if err != nil {
 		t.Fatalf("%s: %v", m.Stub, err)
 	}

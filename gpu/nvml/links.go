@@ -8,10 +8,10 @@ import (
 // linkFault compares a GPU with those of the same name on the host, because the number of connected
 // NVLinks is unknown: bridges use some of them, and cheaper models have fewer. It does not detect
 // links that are missing on all GPUs. With NVSwitches, Fabric shows these.
-func (r Report) linkFault(c Card) string {
+func (r Report) linkFault(c GPU) string {
 	best := c
 	alike, unlinked := 0, 0
-	for _, other := range r.Cards {
+	for _, other := range r.GPUs {
 		if other.Name != c.Name || !other.linked() {
 			continue
 		}
@@ -35,12 +35,12 @@ func (r Report) linkFault(c Card) string {
 }
 
 // linked reports whether the GPU has usable NVLinks. A GPU in MIG mode has none.
-func (c Card) linked() bool {
+func (c GPU) linked() bool {
 	return len(c.NVLinks) > 0 && (c.MIG == nil || !c.MIG.Current)
 }
 
 // Active returns the number of active NVLinks.
-func (c Card) Active() int {
+func (c GPU) Active() int {
 	n := 0
 	for _, active := range c.NVLinks {
 		if active {
@@ -51,7 +51,7 @@ func (c Card) Active() int {
 }
 
 // inactive returns the numbers of the inactive NVLinks: "3, 5".
-func (c Card) inactive() string {
+func (c GPU) inactive() string {
 	var numbers []string
 	for i, active := range c.NVLinks {
 		if !active {

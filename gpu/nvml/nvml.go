@@ -14,13 +14,13 @@ import "fmt"
 type Report struct {
 	Driver string `yaml:"driver" json:"driver"`                 // version: "580.82.07"
 	CUDA   string `yaml:"cuda,omitempty" json:"cuda,omitempty"` // newest version that the driver supports: "13.0"
-	Cards  []Card `yaml:"cards" json:"cards"`                   // in the library's order
+	GPUs   []GPU  `yaml:"cards" json:"cards"`                   // in the library's order
 	// Xids are the events during the listen of Watch; nil without a listen.
 	Xids []Xid `yaml:"xids,omitempty" json:"xids,omitzero"`
 }
 
-// Card is one GPU.
-type Card struct {
+// GPU is one GPU.
+type GPU struct {
 	Index   int    `yaml:"index" json:"index"`                         // the number in the library and in nvidia-smi
 	UUID    string `yaml:"uuid,omitempty" json:"uuid,omitempty"`       // "GPU-…"
 	Address string `yaml:"address,omitempty" json:"address,omitempty"` // PCI address in the format of host.PCIDevice: "0000:17:00.0"
@@ -106,7 +106,7 @@ type Xid struct {
 }
 
 // String returns, for example, "GPU 3 (0000:4e:00.0)".
-func (c Card) String() string {
+func (c GPU) String() string {
 	switch {
 	case c.Index < 0:
 		return "an unknown GPU"

@@ -72,9 +72,9 @@ func differences(ours, theirs *nvml.Report) []string {
 	}
 	compare("driver", ours.Driver, theirs.Driver)
 	compare("CUDA", ours.CUDA, theirs.CUDA)
-	compare("number of GPUs", len(ours.Cards), len(theirs.Cards))
-	for i := range min(len(ours.Cards), len(theirs.Cards)) {
-		a, b := ours.Cards[i], theirs.Cards[i]
+	compare("number of GPUs", len(ours.GPUs), len(theirs.GPUs))
+	for i := range min(len(ours.GPUs), len(theirs.GPUs)) {
+		a, b := ours.GPUs[i], theirs.GPUs[i]
 		of := func(what string) string { return fmt.Sprintf("card %d: %s", i, what) }
 		compare(of("does not answer"), a.Lost, "")
 		compare(of("UUID"), a.UUID, b.UUID)

@@ -110,7 +110,7 @@ func ReadSMI(r io.Reader) (*Report, error) {
 	if log.Count != strconv.Itoa(len(log.Cards)) {
 		return nil, fmt.Errorf("%d GPUs, but attached_gpus is %q", len(log.Cards), log.Count)
 	}
-	found := &Report{Driver: text(log.Driver), CUDA: text(log.CUDA), Cards: []Card{}}
+	found := &Report{Driver: text(log.Driver), CUDA: text(log.CUDA), GPUs: []GPU{}}
 	if found.Driver == "" {
 		return nil, errNoVersion
 	}
@@ -119,19 +119,19 @@ func ReadSMI(r io.Reader) (*Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("GPU %d: %w", i, err)
 		}
-		found.Cards = append(found.Cards, c)
+		found.GPUs = append(found.GPUs, c)
 	}
 	return found, nil
 }
 
-func (g smiGPU) card(index int) (Card, error) {
+func (g smiGPU) card(index int) (GPU, error) {
 	address, err := busAddress(g.ID)
 	power := g.Power
 	if power == (smiPower{}) {
 		power = g.PowerV11
 	}
 	temperature, slowdown, shutdown := g.Heat.temperatures()
-	return Card{
+	return GPU{
 		Index: index, UUID: text(g.UUID), Address: address, Name: text(g.Name), Serial: text(g.Serial),
 		ECC:         g.ecc(),
 		Rows:        g.Rows.rows(),

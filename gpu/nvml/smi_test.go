@@ -63,8 +63,8 @@ func TestAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := (host.PCIDevice{Address: want}); found.Cards[0].Address != d.Address {
-			t.Errorf("%s is %s, want %s", id, found.Cards[0].Address, want)
+		if d := (host.PCIDevice{Address: want}); found.GPUs[0].Address != d.Address {
+			t.Errorf("%s is %s, want %s", id, found.GPUs[0].Address, want)
 		}
 	}
 }

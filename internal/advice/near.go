@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ButNear names the words that may have been meant: ", but swap", or nothing.
-func ButNear(typed string, words []string) string {
+// DidYouMean names the words that may have been meant: ", but swap", or nothing.
+func DidYouMean(typed string, words []string) string {
 	all := &cobra.Command{SuggestionsMinimumDistance: 3} // it knows how to find words that are near
 	for _, w := range words {
 		all.AddCommand(&cobra.Command{Use: w, Run: func(*cobra.Command, []string) {}})

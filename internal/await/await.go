@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Beat is the time between two checks of another component. Tests of long
+// Interval is the time between two checks of another component. Tests of long
 // sequences set a shorter one.
-func Beat(ctx context.Context) time.Duration {
+func Interval(ctx context.Context) time.Duration {
 	if often, is := ctx.Value(Oftener{}).(time.Duration); is {
 		return often
 	}
@@ -35,7 +35,7 @@ func Until(ctx context.Context, atMost time.Duration, try func(context.Context) 
 		select {
 		case <-ctx.Done():
 			return last
-		case <-time.After(Beat(ctx) / 2):
+		case <-time.After(Interval(ctx) / 2):
 		}
 	}
 }

@@ -26,8 +26,8 @@ func (m Machine) Keep(name string) (Kept, error) {
 	return Kept{Data: data, Mode: info.Mode().Perm()}, err
 }
 
-// PutBack restores a file to the kept state.
-func (m Machine) PutBack(name string, k Kept) error {
+// RestoreKept restores a file to the kept state.
+func (m Machine) RestoreKept(name string, k Kept) error {
 	if k.Absent {
 		return Remove(m.Path(name))
 	}

@@ -17,7 +17,7 @@ import (
 // another about it.
 func TestHostKeys(t *testing.T) {
 	first, second, other := sshtest.NewKey(t), sshtest.NewECDSA(t), sshtest.NewKey(t)
-	s := sshtest.Serve(t, sshtest.Anyone, first, second)
+	s := sshtest.Serve(t, sshtest.AllowAll, first, second)
 	h := hostAt(s)
 	byName := h
 	byName.Address = h.Name

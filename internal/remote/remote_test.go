@@ -30,7 +30,7 @@ func trusting(t *testing.T, s *sshtest.Server, keys ...ssh.Signer) *Dialer {
 func connected(t *testing.T) (*Client, *sshtest.Server) {
 	t.Helper()
 	key := sshtest.NewKey(t)
-	s := sshtest.Serve(t, sshtest.Anyone, key)
+	s := sshtest.Serve(t, sshtest.AllowAll, key)
 	c, err := trusting(t, s, key).Dial(t.Context(), hostAt(s), "")
 	if err != nil {
 		t.Fatal(err)

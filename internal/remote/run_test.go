@@ -128,7 +128,7 @@ func TestLostWhenCut(t *testing.T) {
 // a host loses its power.
 func TestLostWhenSilent(t *testing.T) {
 	key := sshtest.NewKey(t)
-	s := sshtest.Serve(t, sshtest.Anyone, key)
+	s := sshtest.Serve(t, sshtest.AllowAll, key)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

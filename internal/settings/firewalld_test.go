@@ -135,12 +135,12 @@ func TestFirewalldRouted(t *testing.T) {
 	routed.Routed = true
 	s := FirewalldStep(m, routed)
 	hosttest.Do(t, func() error { return s.Run(t.Context()) })
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if !w.has["runtime"].has("trusted", "source=10.244.0.0/16") || !w.has["permanent"].has("trusted", "source=10.244.0.0/16") {
 		t.Errorf("trusted has %v", w.has)
 	}
 	tunnel := FirewalldStep(m, aFirewall())
-	hosttest.MustHold(t, tunnel.Done, false)
+	hosttest.MustBeDone(t, tunnel.Done, false)
 	hosttest.Do(t, func() error { return tunnel.Run(t.Context()) })
 	if w.has["runtime"].has("trusted", "source=10.244.0.0/16") {
 		t.Errorf("trusted still has %v", w.has["runtime"]["trusted"])
@@ -156,11 +156,11 @@ func TestFirewalld(t *testing.T) {
 	f.Put(t, zonesDir+"/public.xml", theirs)
 	f.Put(t, vendorZones+"/trusted.xml", zoneXML())
 	s := FirewalldStep(m, aFirewall())
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 
 	for _, view := range []string{"runtime", "permanent"} {
 		rules := strings.Join(w.has[view]["public"], "\n")
@@ -183,7 +183,7 @@ func TestFirewalld(t *testing.T) {
 	}
 
 	w.has["runtime"]["public"] = nil // a reload by another program
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -219,9 +219,9 @@ func TestFirewalldKeepsPodsOffTheRegistry(t *testing.T) {
 	for _, view := range []string{"runtime", "permanent"} {
 		w.has[view]["trusted"] = slices.DeleteFunc(w.has[view]["trusted"], func(o string) bool { return strings.HasSuffix(o, "reject") })
 	}
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	hosttest.Do(t, func() error { return s.Run(t.Context()) })
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	const rule = `rich-rule=rule family="ipv4" source address="10.244.0.0/16" port port="5000" protocol="tcp" reject`
 	if !w.has["runtime"].has("trusted", rule) || !w.has["permanent"].has("trusted", rule) {
 		t.Errorf("trusted has %v", w.has)
@@ -256,11 +256,11 @@ func TestFirewalldFollowsTheNodes(t *testing.T) {
 	fewer := aFirewall()
 	fewer.Nodes = []string{"10.0.0.11", "10.0.0.13", "10.0.0.14"}
 	s := FirewalldStep(m, fewer)
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if rules := strings.Join(w.has["permanent"]["public"], "\n"); strings.Contains(rules, "10.0.0.12") || !strings.Contains(rules, "10.0.0.14") {
 		t.Errorf("rules of other nodes:\n%s", rules)
 	}
@@ -316,7 +316,7 @@ func TestFirewalldRecordsBeforeItChanges(t *testing.T) {
 func TestFirewalldThatDoesNotRun(t *testing.T) {
 	f, m := hosttest.New(t)
 	f.Fails("systemctl is-active", 3, "")
-	hosttest.MustHold(t, FirewalldStep(m, aFirewall()).Done, true)
+	hosttest.MustBeDone(t, FirewalldStep(m, aFirewall()).Done, true)
 	if f.Ran("firewall-cmd") > 0 {
 		t.Errorf("ran %v", f.Calls)
 	}

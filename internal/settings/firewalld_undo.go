@@ -158,7 +158,7 @@ func restoreZone(m host.Machine, zone string, before, copyBefore host.Kept) erro
 	if !sameXML(now.Data, was.Data) {
 		return nil
 	}
-	return errors.Join(m.PutBack(zone+".xml", before), m.PutBack(zone+".xml.old", copyBefore))
+	return errors.Join(m.RestoreKept(zone+".xml", before), m.RestoreKept(zone+".xml.old", copyBefore))
 }
 
 // sameXML compares two documents without the order of their elements, space

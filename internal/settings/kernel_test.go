@@ -26,11 +26,11 @@ func TestModules(t *testing.T) {
 		return nil, nil
 	}
 	s := Modules(m, tunnels)
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if f.Ran("modprobe overlay")+f.Ran("modprobe nf_conntrack") != 0 || f.Ran("modprobe vxlan") != 1 || f.Ran("modprobe br_netfilter") != 1 {
 		t.Errorf("built-in modules were loaded, or others not: %v", f.Calls)
 	}
@@ -70,7 +70,7 @@ func TestModulesAllBuiltIn(t *testing.T) {
 	if err := Modules(m, tunnels).Run(t.Context()); err != nil || len(f.Calls) != 0 {
 		t.Fatalf("got %v, ran %v", err, f.Calls)
 	}
-	hosttest.MustHold(t, Modules(m, tunnels).Done, true)
+	hosttest.MustBeDone(t, Modules(m, tunnels).Done, true)
 }
 
 func TestModulesMissing(t *testing.T) {
@@ -99,11 +99,11 @@ func TestSysctls(t *testing.T) {
 	f, m := hosttest.New(t)
 	values(t, f)
 	s := Sysctls(m)
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if got := f.Get("proc/sys/net/ipv4/ip_forward"); got != "1" {
 		t.Errorf("ip_forward is %q", got)
 	}
@@ -113,7 +113,7 @@ func TestSysctls(t *testing.T) {
 
 	// Interrupted and run again: the values from before are not lost.
 	f.Put(t, "proc/sys/net/ipv4/ip_forward", "0\n")
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestDriftedSysctls(t *testing.T) {
 func TestSysctlsMissing(t *testing.T) {
 	f, m := hosttest.New(t)
 	f.Put(t, "proc/sys/net/ipv4/ip_forward", "0\n")
-	hosttest.MustHold(t, Sysctls(m).Done, false)
+	hosttest.MustBeDone(t, Sysctls(m).Done, false)
 	err := Sysctls(m).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "net.bridge.bridge-nf-call-iptables") || f.Get("proc/sys/net/ipv4/ip_forward") != "0\n" {
 		t.Errorf("got %v; nothing may be set before all can be read", err)

@@ -155,7 +155,7 @@ func (n networkManager) undo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := n.m.PutBack(keyfile, record.Before); err != nil {
+	if err := n.m.RestoreKept(keyfile, record.Before); err != nil {
 		return err
 	}
 	if err := n.reload(ctx); err != nil {

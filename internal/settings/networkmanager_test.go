@@ -14,12 +14,12 @@ func TestNetworkManager(t *testing.T) {
 	devices := "ens192:connected\nlo:connected (externally)\n"
 	f.Answers["nmcli --terse --fields DEVICE,STATE device"] = func(host.Cmd) ([]byte, error) { return []byte(devices), nil }
 	s := NetworkManagerStep(m, links)
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	hosttest.WantPlan(t, f, s, "write "+keyfile+" (changed)", "reload NetworkManager's configuration")
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	ours := "# Written by airgap: these belong to the pod network.\n[keyfile]\n" +
 		"unmanaged-devices+=interface-name:kube-ipvs0;interface-name:flannel.1;interface-name:cni0;interface-name:veth*\n"
 	if got := f.Get(keyfile); got != ours {
@@ -32,7 +32,7 @@ func TestNetworkManager(t *testing.T) {
 		}
 	}
 	devices = "cni0:unmanaged\nveth1a2b:unmanaged\nvethernet:connected\n"
-	hosttest.MustHold(t, s.Done, false) // a name of that form is the pods'
+	hosttest.MustBeDone(t, s.Done, false) // a name of that form is the pods'
 	for range 2 {
 		if err := s.Run(t.Context()); err != nil { // ours must not be taken for theirs
 			t.Fatal(err)
@@ -59,19 +59,19 @@ func TestNetworkManagerIsToldAgain(t *testing.T) {
 	if err := s.Run(t.Context()); err == nil || !f.Has(keyfile) {
 		t.Fatalf("got %v", err)
 	}
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	delete(f.Answers, "nmcli general reload conf")
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 }
 
 func TestNetworkManagerThatIsNotThere(t *testing.T) {
 	f, m := hosttest.New(t)
 	f.Fails("systemctl", 4, "")
 	s := NetworkManagerStep(m, nil)
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if err := s.Undo(t.Context()); err != nil || f.Has(keyfile) || f.Ran("nmcli") > 0 {
 		t.Errorf("%v, ran %v", err, f.Calls)
 	}

@@ -314,7 +314,7 @@ func (s swap) undo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.uncomment(), s.m.PutBack(zramConf, record.Zram)); err != nil {
+	if err := errors.Join(s.uncomment(), s.m.RestoreKept(zramConf, record.Zram)); err != nil {
 		return err
 	}
 	if err := s.systemctl(ctx, "enable", record.Units.Enabled, "unmask", record.Units.Generated); err != nil {

@@ -61,11 +61,11 @@ func TestSwap(t *testing.T) {
 	hosttest.WantPlan(t, f, s,
 		"comment out in /etc/fstab: /dev/mapper/rl-swap\tnone  swap  defaults 0 0", `comment out in /etc/fstab: /swap\040file none swap pri=5 0 0`,
 		"write "+zramConf, "swapoff /dev/zram0", "swapoff /swap file", "swapoff /dev/dm-1", "disable dev-sdc.swap")
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if got := f.Get(fstab); strings.Count(got, "\n"+fstabMark) != 2 || len(active) != 0 || f.Get(zramConf) != zramText {
 		t.Errorf("active %v, %s:\n%s", active, fstab, got)
 	}
@@ -151,7 +151,7 @@ func TestSwapOfOldRecord(t *testing.T) {
 
 func TestSwapOnAHostWithoutAny(t *testing.T) {
 	f, m := hosttest.New(t)
-	hosttest.MustHold(t, SwapStep(m).Done, true)
+	hosttest.MustBeDone(t, SwapStep(m).Done, true)
 	if err := SwapStep(m).Undo(t.Context()); err != nil || f.Ran("systemctl daemon-reload") > 0 {
 		t.Errorf("%v, ran %q", err, f.Calls)
 	}

@@ -11,9 +11,9 @@ import (
 // TakenBack is the outcome of a step that was undone.
 const TakenBack Outcome = "undone"
 
-// Standing returns the steps that were begun and not undone according to the journal, in
+// Undoable returns the steps that were begun and not undone according to the journal, in
 // the given order. A step without a recorded end counts, since its progress is unknown.
-func (j *Journal) Standing(steps []Step) ([]Step, error) {
+func (j *Journal) Undoable(steps []Step) ([]Step, error) {
 	entries, err := j.Entries()
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func TestUndo(t *testing.T) {
 	if _, err := step.Run(t.Context(), journal, steps, quiet); err == nil {
 		t.Fatal("step c did not fail")
 	}
-	standing, err := journal.Standing(steps)
+	standing, err := journal.Undoable(steps)
 	if err != nil || !slices.Equal(names(standing), []string{"a", "b", "c"}) {
 		t.Fatalf("standing: %v, %v", names(standing), err)
 	}
@@ -46,13 +46,13 @@ func TestUndo(t *testing.T) {
 		t.Errorf("got %v after %v; steps before b must stay", err, undone)
 	}
 	standing[1].Undo = back
-	if standing, err = journal.Standing(steps); err != nil || !slices.Equal(names(standing), []string{"a", "b"}) {
+	if standing, err = journal.Undoable(steps); err != nil || !slices.Equal(names(standing), []string{"a", "b"}) {
 		t.Fatalf("standing after the failure: %v, %v", names(standing), err)
 	}
 	if err := step.Undo(t.Context(), journal, standing, quiet); err != nil || !slices.Equal(undone, []string{"c", "b", "a"}) {
 		t.Errorf("got %v after %v", err, undone)
 	}
-	if standing, err = journal.Standing(steps); err != nil || len(standing) > 0 {
+	if standing, err = journal.Undoable(steps); err != nil || len(standing) > 0 {
 		t.Errorf("still standing: %v, %v", names(standing), err)
 	}
 	// Run again, it stands again.
@@ -60,7 +60,7 @@ func TestUndo(t *testing.T) {
 	if _, err := step.Run(t.Context(), journal, steps[:1], quiet); err != nil {
 		t.Fatal(err)
 	}
-	if standing, _ = journal.Standing(steps); !slices.Equal(names(standing), []string{"a"}) {
+	if standing, _ = journal.Undoable(steps); !slices.Equal(names(standing), []string{"a"}) {
 		t.Errorf("standing after another run: %v", names(standing))
 	}
 }

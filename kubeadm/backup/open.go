@@ -22,7 +22,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/etcd"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 )
 
 // Contents is a backup that is to be used.
@@ -258,6 +258,6 @@ func (c *Contents) checkFile(name string) error {
 
 // Keys are those that a control plane cannot do without, by their paths on the
 // host; they fit each other, and are valid now.
-func (c *Contents) Keys(now time.Time) (joincode.Parcel, error) {
+func (c *Contents) Keys(now time.Time) (jointoken.ControlPlaneSecrets, error) {
 	return kubeadm.SavedKeys(c.File, c.Encrypted, now)
 }

@@ -27,13 +27,13 @@ func (b Budget) String() string {
 	return fmt.Sprintf("PodDisruptionBudget %s keeps %s: %s", b.Name, strings.Join(b.Pods, ", "), b.Why)
 }
 
-// NeverAllows finds the budgets that would block a drain of these nodes indefinitely;
+// BlockingBudgets finds the budgets that would block a drain of these nodes indefinitely;
 // of all nodes if none is named. Two reasons are known
 // (https://kubernetes.io/docs/tasks/run-application/configure-pdb/): the budget
 // requires as many pods as its controllers create, by maxUnavailable 0, by minAvailable,
 // or by rounding; or two budgets select the same pod, which the eviction API refuses.
-func NeverAllows(ctx context.Context, client kubernetes.Interface, nodes ...string) ([]Budget, error) {
-	pods, err := kube.Patiently(ctx, func(ctx context.Context) (*corev1.PodList, error) {
+func BlockingBudgets(ctx context.Context, client kubernetes.Interface, nodes ...string) ([]Budget, error) {
+	pods, err := kube.Retry(ctx, func(ctx context.Context) (*corev1.PodList, error) {
 		return client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	})
 	if err != nil {
@@ -78,7 +78,7 @@ type budget struct {
 }
 
 func budgetsOf(ctx context.Context, client kubernetes.Interface) ([]budget, error) {
-	list, err := kube.Patiently(ctx, func(ctx context.Context) (*policyv1.PodDisruptionBudgetList, error) {
+	list, err := kube.Retry(ctx, func(ctx context.Context) (*policyv1.PodDisruptionBudgetList, error) {
 		return client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	})
 	if err != nil {

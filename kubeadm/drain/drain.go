@@ -1,5 +1,5 @@
 // Package drain empties a node: it cordons the node, evicts its pods, and reports the pod or
-// PodDisruptionBudget that holds it up. NeverAllows finds beforehand the budgets that never allow it.
+// PodDisruptionBudget that holds it up. BlockingBudgets finds beforehand the budgets that never allow it.
 package drain
 
 import (
@@ -80,7 +80,7 @@ func cordon(ctx context.Context, client kubernetes.Interface, name string, off b
 	if off {
 		what = "keep new pods off node " + name
 	}
-	_, err := kube.Patiently(ctx, func(ctx context.Context) (any, error) {
+	_, err := kube.Retry(ctx, func(ctx context.Context) (any, error) {
 		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err
@@ -120,7 +120,7 @@ func (d *Draining) helper(ctx context.Context) *drain.Helper {
 // Pods returns the pods that must leave the node. The error names pods without a controller.
 func (d *Draining) Pods(ctx context.Context) ([]corev1.Pod, error) {
 	var problems []error
-	list, err := kube.Patiently(ctx, func(ctx context.Context) (list *drain.PodDeleteList, err error) {
+	list, err := kube.Retry(ctx, func(ctx context.Context) (list *drain.PodDeleteList, err error) {
 		if list, problems = d.helper(ctx).GetPodsForDeletion(d.Node); list == nil || ctx.Err() != nil {
 			err = errors.Join(problems...)
 		}

@@ -245,7 +245,7 @@ func TestNeverAllows(t *testing.T) {
 
 func namesIn(t *testing.T, client kubernetes.Interface, nodes ...string) []string {
 	t.Helper()
-	budgets, err := NeverAllows(t.Context(), client, nodes...)
+	budgets, err := BlockingBudgets(t.Context(), client, nodes...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestDrainAsksAgain(t *testing.T) {
 	if err != nil || !node.Spec.Unschedulable {
 		t.Errorf("the node takes pods: %v", err)
 	}
-	if _, err := NeverAllows(t.Context(), client, "n1"); err != nil {
+	if _, err := BlockingBudgets(t.Context(), client, "n1"); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,11 +16,11 @@ import (
 func TestEncryptionMakesOneKeyOnce(t *testing.T) {
 	f, m := hosttest.New(t)
 	s := Encryption(m, Secretbox, nil)
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if kubetest.Mode(t, f, EncryptionFile) != 0o600 || kubetest.Mode(t, f, node.APIServerDir) != 0o700 {
 		t.Errorf("modes are %o and %o", kubetest.Mode(t, f, EncryptionFile), kubetest.Mode(t, f, node.APIServerDir))
 	}
@@ -30,11 +30,11 @@ func TestEncryptionMakesOneKeyOnce(t *testing.T) {
 	if err := os.Chmod(filepath.Join(f.Root, EncryptionFile), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if f.Get(EncryptionFile) != first {
 		t.Error("the key was replaced: every Secret is lost")
 	}
@@ -81,7 +81,7 @@ func TestEncryptionTakesTheKeysOfTheOthers(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil || f.Get(EncryptionFile) != string(theirs) {
 		t.Errorf("got %v and\n%s", err, f.Get(EncryptionFile))
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	s = Encryption(host.Machine{Host: f, Root: t.TempDir()}, Secretbox, func(context.Context) ([]byte, error) { return []byte("nothing"), nil })
 	if err := s.Run(t.Context()); err == nil {
 		t.Error("took something that is no key")

@@ -15,7 +15,7 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/host/hosttest"
-	"airgap.dev/airgap/kubeadm/exchange"
+	"airgap.dev/airgap/kubeadm/phases"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -29,8 +29,8 @@ type hosts struct {
 	seen     []string // the arrangements in which all hosts agreed
 }
 
-func (h *hosts) Exchange(node string) exchange.Exchange {
-	return exchange.Exchange{Client: h.client, Node: node, Name: RotationName}
+func (h *hosts) Exchange(node string) phases.Coordinator {
+	return phases.Coordinator{Client: h.client, Node: node, Name: RotationName}
 }
 
 func (h *hosts) Hosts(context.Context) ([]string, error) { return []string{"cp1", "cp2", "cp3"}, nil }
@@ -117,7 +117,7 @@ func TestRotationOfSeveralHosts(t *testing.T) {
 	}
 }
 
-func (h *hosts) minutes() *exchange.Minutes {
+func (h *hosts) minutes() *phases.State {
 	m, err := h.Exchange("cp1").Read(h.t.Context())
 	if err != nil {
 		h.t.Fatal(err)

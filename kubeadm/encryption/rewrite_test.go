@@ -41,7 +41,7 @@ func TestRewriteSecrets(t *testing.T) {
 		t.Error("the server is reported to have loaded the key, and has not")
 	}
 	server.Stop()
-	server.Resume(t)
+	server.Restart(t)
 	if err := Loaded(t.Context(), server.Config, address, fileHash(text)); err != nil {
 		t.Error(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm/exchange"
+	"airgap.dev/airgap/kubeadm/phases"
 )
 
 // Rotation replaces the key that Secrets are encrypted with. Its phases are in
@@ -47,7 +47,7 @@ type Cluster interface {
 	Revoke(ctx context.Context) (int, error)
 
 	// Exchange returns the exchange between the hosts.
-	Exchange(node string) exchange.Exchange
+	Exchange(node string) phases.Coordinator
 }
 
 // rotationFile records a rotation in progress and its new key. It contains no
@@ -59,9 +59,9 @@ type rotation struct {
 }
 
 const (
-	added    exchange.Phase = "added"    // the old key, then the new one
-	promoted exchange.Phase = "promoted" // the new one, then the old one
-	alone    exchange.Phase = "alone"    // the new one
+	added    phases.Phase = "added"    // the old key, then the new one
+	promoted phases.Phase = "promoted" // the new one, then the old one
+	alone    phases.Phase = "alone"    // the new one
 )
 
 // RotationName is the Secret by which the hosts agree.
@@ -165,7 +165,7 @@ func (r Rotation) place(ring keyring) (hash string, err error) {
 }
 
 // arrange puts the old and the new key into the order of a phase.
-func (r keyring) arrange(to string, p exchange.Phase) (keyring, error) {
+func (r keyring) arrange(to string, p phases.Phase) (keyring, error) {
 	var before, after keyring
 	for _, k := range r {
 		if k.name == to {

@@ -8,7 +8,7 @@ import (
 
 	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm/exchange"
+	"airgap.dev/airgap/kubeadm/phases"
 )
 
 // follow executes the leader's phases on this host, to the end. Its key for
@@ -21,10 +21,10 @@ func (r Rotation) follow(ctx context.Context, leader string) (Rotated, error) {
 	if err != nil {
 		return done, err
 	}
-	last := exchange.Phase("")
+	last := phases.Phase("")
 	for {
 		// An answer may fail to come while an API server is restarted.
-		var m *exchange.Minutes
+		var m *phases.State
 		if err := await.Until(ctx, loadTime, func(ctx context.Context) (err error) { m, err = x.Read(ctx); return err }); err != nil {
 			return done, err
 		}
@@ -42,13 +42,13 @@ func (r Rotation) follow(ctx context.Context, leader string) (Rotated, error) {
 		select {
 		case <-ctx.Done():
 			return done, ctx.Err()
-		case <-time.After(await.Beat(ctx)):
+		case <-time.After(await.Interval(ctx)):
 		}
 	}
 }
 
 // step changes this host's keys to the order of the leader's phase.
-func (r Rotation) step(x exchange.Exchange, m *exchange.Minutes, private hpke.PrivateKey) error {
+func (r Rotation) step(x phases.Coordinator, m *phases.State, private hpke.PrivateKey) error {
 	ring, err := readKeyring(r.Machine)
 	if err != nil {
 		return err

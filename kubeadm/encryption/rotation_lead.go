@@ -7,7 +7,7 @@ import (
 
 	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm/exchange"
+	"airgap.dev/airgap/kubeadm/phases"
 )
 
 // leading is a rotation on the host that leads it.
@@ -71,7 +71,7 @@ func (l leading) revoke(ctx context.Context) error {
 
 // reach changes the keys to the order of a phase, and waits until every API
 // server has loaded them.
-func (l leading) reach(ctx context.Context, ring keyring, p exchange.Phase) error {
+func (l leading) reach(ctx context.Context, ring keyring, p phases.Phase) error {
 	ordered, err := ring.arrange(l.to, p)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (l leading) reach(ctx context.Context, ring keyring, p exchange.Phase) erro
 	l.Say("keys %s: waiting until every API server has loaded them; each looks once a minute", p)
 	limit := loadTime
 	if l.several() {
-		limit = exchange.GatherTime
+		limit = phases.GatherTime
 	}
 	fresh, _ := ring.find(l.to)
 	secret, err := fresh.sealable()
@@ -92,7 +92,7 @@ func (l leading) reach(ctx context.Context, ring keyring, p exchange.Phase) erro
 	}
 	err = await.Until(ctx, limit, func(ctx context.Context) error {
 		if l.several() {
-			if err := l.Cluster.Exchange(l.Node).Offer(ctx, l.hosts, map[string]string{exchange.PhaseField: string(p)}, secret); err != nil {
+			if err := l.Cluster.Exchange(l.Node).Offer(ctx, l.hosts, map[string]string{phases.PhaseField: string(p)}, secret); err != nil {
 				return err
 			}
 		}

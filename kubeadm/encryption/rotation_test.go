@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"airgap.dev/airgap/internal/host/hosttest"
-	"airgap.dev/airgap/kubeadm/exchange"
+	"airgap.dev/airgap/kubeadm/phases"
 )
 
 // errCut is the kill -9 of a rotation.
@@ -49,8 +49,8 @@ func (c *keyCluster) question() error {
 	return nil
 }
 
-func (c *keyCluster) Exchange(string) exchange.Exchange {
-	return exchange.Exchange{Client: fake.NewClientset(), Name: RotationName}
+func (c *keyCluster) Exchange(string) phases.Coordinator {
+	return phases.Coordinator{Client: fake.NewClientset(), Name: RotationName}
 }
 
 func (c *keyCluster) Revoke(context.Context) (int, error) { c.revoked++; return 0, nil }

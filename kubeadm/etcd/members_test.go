@@ -16,7 +16,7 @@ func TestMembers(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].Name == "" || all[0].Err != nil || all[0].Learner {
 		t.Fatalf("got %+v, %v", all, err)
 	}
-	if err := MayGo(all, all[0]); err == nil {
+	if err := CanRemove(all, all[0]); err == nil {
 		t.Error("the last member may go")
 	}
 	if err := c.Remove(t.Context(), Member{ID: 1, Name: "nobody"}); err == nil || !strings.Contains(err.Error(), "member not found") {

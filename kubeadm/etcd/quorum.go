@@ -8,13 +8,13 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-// MayGo is nil when etcd keeps its quorum without a member: of the members that
+// CanRemove is nil when etcd keeps its quorum without a member: of the members that
 // stay, more than half have to be well. It is an error that names those that are
 // not. A learner has no vote and may always go.
 //
 // Rule: https://etcd.io/docs/v3.6/faq/, "Should I add a member before removing an
 // unhealthy member?"; the other way round there never is a moment with less.
-func MayGo(members []Member, leaving Member) error {
+func CanRemove(members []Member, leaving Member) error {
 	if leaving.Learner {
 		return nil
 	}

@@ -46,7 +46,7 @@ func TestMayGo(t *testing.T) {
 		all := membersLike(tc.n, tc.sick, tc.learning)
 		may := ""
 		for _, m := range all {
-			err := MayGo(all, m)
+			err := CanRemove(all, m)
 			if err == nil {
 				may += m.Name
 			} else if advice.Of(err) == "" {

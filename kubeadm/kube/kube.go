@@ -71,8 +71,8 @@ func Kubeconfig(path string) (*rest.Config, error) {
 // Direct uses no proxy, where without it the environment would be asked.
 func Direct(*http.Request) (*url.URL, error) { return nil, nil }
 
-// ByUs are options that name airgap as the manager of the fields that it sets.
-func ByUs() metav1.CreateOptions {
+// CreateOptions are options that name airgap as the manager of the fields that it sets.
+func CreateOptions() metav1.CreateOptions {
 	return metav1.CreateOptions{FieldManager: manifests.FieldManager}
 }
 

@@ -13,13 +13,13 @@ import (
 // much to do right after an installation.
 const slowAPI = 2 * time.Minute
 
-// Patiently asks the API server until it answers, unless its answer is a no.
-func Patiently[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
-	return PatientlyFor(ctx, slowAPI, ask)
+// Retry asks the API server until it answers, unless its answer is a no.
+func Retry[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	return RetryFor(ctx, slowAPI, ask)
 }
 
-// PatientlyFor is Patiently with a limit.
-func PatientlyFor[T any](ctx context.Context, limit time.Duration, ask func(context.Context) (T, error)) (answer T, err error) {
+// RetryFor is Retry with a limit.
+func RetryFor[T any](ctx context.Context, limit time.Duration, ask func(context.Context) (T, error)) (answer T, err error) {
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, time.Second, limit, true, func(ctx context.Context) (bool, error) {
 		answer, last = ask(ctx)

@@ -24,7 +24,7 @@ func TestPatiently(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
-			got, err := Patiently(t.Context(), func(context.Context) (int, error) {
+			got, err := Retry(t.Context(), func(context.Context) (int, error) {
 				asked++
 				return asked, test.answers[asked-1]
 			})
@@ -35,7 +35,7 @@ func TestPatiently(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Patiently(ctx, func(ctx context.Context) (int, error) { return 0, ctx.Err() }); !errors.Is(err, context.Canceled) {
+	if _, err := Retry(ctx, func(ctx context.Context) (int, error) { return 0, ctx.Err() }); !errors.Is(err, context.Canceled) {
 		t.Errorf("after Ctrl-C: %v", err)
 	}
 }

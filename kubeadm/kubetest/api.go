@@ -21,7 +21,7 @@ type API struct {
 	*httptest.Server
 	Version string
 	Up      atomic.Bool
-	Parcel  []byte // of abcdef; nil is not found
+	Secrets []byte // of abcdef; nil is not found
 	Burnt   int    // how often the token abcdef was deleted
 	Ready   int    // how often node w1 is still said to be ready
 	Beside  bool   // node cp1 is one of two in the control plane
@@ -80,13 +80,13 @@ func NewAPI(t *testing.T) *API {
 
 func (a *API) getParcel(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	if a.Parcel == nil {
+	if a.Secrets == nil {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"NotFound","code":404,"message":"secrets \"airgap-parcel-abcdef\" not found"}`)
 		return
 	}
 	json.NewEncoder(w).Encode(map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "airgap-parcel-abcdef"}, "data": map[string][]byte{"parcel": a.Parcel},
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "airgap-parcel-abcdef"}, "data": map[string][]byte{"parcel": a.Secrets},
 	})
 }
 

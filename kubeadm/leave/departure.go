@@ -18,7 +18,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm/drain"
 	"airgap.dev/airgap/kubeadm/etcd"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/manifests"
 )
@@ -27,9 +27,9 @@ import (
 // removal continues although the host may already be reset.
 const drained = "airgap.dev/drained-for-removal"
 
-// Departure is the removal of a node, run on a control-plane host that stays. It can be created
+// NodeRemoval is the removal of a node, run on a control-plane host that stays. It can be created
 // again at any point of the removal and then contains only the objects that still exist.
-type Departure struct {
+type NodeRemoval struct {
 	Name    string
 	Address string        // of its host; "" if unknown
 	Node    *corev1.Node  // nil if it is deleted
@@ -41,9 +41,9 @@ type Departure struct {
 	voters int          // members of etcd with a vote
 }
 
-// Departing reads the state of a node from this control-plane host. address is the address of
+// Removal reads the state of a node from this control-plane host. address is the address of
 // the node's host; "" uses the InternalIP of the Node.
-func (m Member) Departing(ctx context.Context, name, address string) (*Departure, error) {
+func (m Member) Removal(ctx context.Context, name, address string) (*NodeRemoval, error) {
 	client, err := kube.Client(m.Machine, kube.AdminConf)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (m Member) Departing(ctx context.Context, name, address string) (*Departure
 	if err != nil {
 		return nil, err
 	}
-	d := &Departure{Name: name, Address: address, client: client, Etcd: member}
+	d := &NodeRemoval{Name: name, Address: address, client: client, Etcd: member}
 	if d.Node, err = client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		d.Node, err = nil, nil
 	}
@@ -69,7 +69,7 @@ func (m Member) Departing(ctx context.Context, name, address string) (*Departure
 }
 
 // observe finds the etcd members of the host, and sets Silent.
-func (d *Departure) observe(ctx context.Context) error {
+func (d *NodeRemoval) observe(ctx context.Context) error {
 	if d.Etcd != nil {
 		all, err := d.Etcd.Members(ctx)
 		if err != nil {
@@ -88,7 +88,7 @@ func (d *Departure) observe(ctx context.Context) error {
 	return nil
 }
 
-func (d *Departure) silence() error {
+func (d *NodeRemoval) silence() error {
 	reasons := []string{"its Node does not exist"}
 	if d.Node != nil {
 		i := slices.IndexFunc(d.Node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
@@ -110,18 +110,18 @@ func (d *Departure) silence() error {
 }
 
 // Gone reports whether the cluster has neither the Node nor an etcd member of the host.
-func (d *Departure) Gone() bool { return d.Node == nil && len(d.Own) == 0 }
+func (d *NodeRemoval) Gone() bool { return d.Node == nil && len(d.Own) == 0 }
 
 // Drained reports whether an interrupted removal has drained the node and reset its host. A node
 // that still reports is drained again, because it may have new pods.
-func (d *Departure) Drained() bool {
+func (d *NodeRemoval) Drained() bool {
 	return d.Node != nil && d.Silent != nil && d.Node.Annotations[drained] != "" && d.Node.Spec.Unschedulable
 }
 
 // Allowed returns nil if the node can be removed: force is set for a dead host and not for a
 // running one, etcd keeps its quorum and accepts writes, and no PodDisruptionBudget blocks its
 // pods permanently. It changes nothing.
-func (d *Departure) Allowed(ctx context.Context, force bool) error {
+func (d *NodeRemoval) Allowed(ctx context.Context, force bool) error {
 	if d.Etcd != nil {
 		if err := d.Etcd.Full(ctx); err != nil {
 			return err
@@ -143,7 +143,7 @@ func (d *Departure) Allowed(ctx context.Context, force bool) error {
 	return d.budgetsAllow(ctx)
 }
 
-func (d *Departure) quorumStays(ctx context.Context) error {
+func (d *NodeRemoval) quorumStays(ctx context.Context) error {
 	if len(d.Own) == 0 {
 		return nil
 	}
@@ -152,15 +152,15 @@ func (d *Departure) quorumStays(ctx context.Context) error {
 		return err
 	}
 	for _, own := range d.Own {
-		if err := etcd.MayGo(all, own); err != nil {
+		if err := etcd.CanRemove(all, own); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *Departure) budgetsAllow(ctx context.Context) error {
-	never, err := drain.NeverAllows(ctx, d.client, d.Name)
+func (d *NodeRemoval) budgetsAllow(ctx context.Context) error {
+	never, err := drain.BlockingBudgets(ctx, d.client, d.Name)
 	if err != nil || len(never) == 0 {
 		return err
 	}
@@ -172,7 +172,7 @@ func (d *Departure) budgetsAllow(ctx context.Context) error {
 }
 
 // Notes describes the consequences of the removal for the cluster, one per line.
-func (d *Departure) Notes(ctx context.Context) ([]string, error) {
+func (d *NodeRemoval) Notes(ctx context.Context) ([]string, error) {
 	var notes []string
 	if left := d.voters - len(d.Own); len(d.Own) > 0 {
 		notes = append(notes, fmt.Sprintf("etcd will have %d members and can lose %d of them; use 1, 3 or 5 members", left, (left-1)/2))
@@ -193,7 +193,7 @@ func acceptsPods(n *corev1.Node) bool {
 }
 
 // Drain drains the node (drain.Drain) and marks it as drained for the removal.
-func (d *Departure) Drain(ctx context.Context, o drain.Options) error {
+func (d *NodeRemoval) Drain(ctx context.Context, o drain.Options) error {
 	if err := drain.Drain(ctx, d.client, d.Name, o); err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (d *Departure) Drain(ctx context.Context, o drain.Options) error {
 // Leave removes the node from the cluster: first its etcd member, which counts for the quorum,
 // then its join tokens and its Node. Kubernetes deletes its NodeReport with the Node. Leave then
 // records the removal (NoteRemoved).
-func (d *Departure) Leave(ctx context.Context) error {
+func (d *NodeRemoval) Leave(ctx context.Context) error {
 	for _, own := range d.Own {
 		if err := d.quorumStays(ctx); err != nil { // other hosts may have failed since Allowed
 			return err
@@ -217,7 +217,7 @@ func (d *Departure) Leave(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := joincode.RevokeFor(ctx, d.client, d.Name); err != nil {
+	if err := jointoken.RevokeFor(ctx, d.client, d.Name); err != nil {
 		return err
 	}
 	err := await.Until(ctx, time.Minute, func(ctx context.Context) error { // the load balancer may still select that host
@@ -233,16 +233,16 @@ func (d *Departure) Leave(ctx context.Context) error {
 	return NoteRemoved(ctx, d.client, d.Name)
 }
 
-// ClearWay removes the etcd members of a lost host before another machine joins under its name:
+// RemoveDeadMembers removes the etcd members of a lost host before another machine joins under its name:
 // kubeadm would mistake the old member for the new one. It keeps a member that answers.
-func (d *Departure) ClearWay(ctx context.Context) (removed []etcd.Member, err error) {
+func (d *NodeRemoval) RemoveDeadMembers(ctx context.Context) (removed []etcd.Member, err error) {
 	for _, own := range d.Own {
 		if own.Err == nil {
 			continue
 		}
 		all, err := d.Etcd.Members(ctx)
 		if err == nil {
-			err = etcd.MayGo(all, own)
+			err = etcd.CanRemove(all, own)
 		}
 		if err == nil {
 			err = d.Etcd.Remove(ctx, own)

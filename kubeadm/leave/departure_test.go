@@ -14,7 +14,7 @@ import (
 
 	"airgap.dev/airgap/kubeadm/drain"
 	"airgap.dev/airgap/kubeadm/etcd"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kubetest"
 	"airgap.dev/airgap/verify/apitest"
 )
@@ -39,8 +39,8 @@ func nodeLike(t *testing.T, client kubernetes.Interface, name string, ready core
 
 func TestDeparture(t *testing.T) {
 	client := apitest.Start(t).Client(t)
-	departing := func(name string, ready corev1.ConditionStatus, own ...etcd.Member) *Departure {
-		d := &Departure{Name: name, Node: nodeLike(t, client, name, ready), Own: own, client: client}
+	departing := func(name string, ready corev1.ConditionStatus, own ...etcd.Member) *NodeRemoval {
+		d := &NodeRemoval{Name: name, Node: nodeLike(t, client, name, ready), Own: own, client: client}
 		d.Silent = d.silence()
 		return d
 	}
@@ -77,13 +77,13 @@ func TestDeparture(t *testing.T) {
 func TestDepartureContinues(t *testing.T) {
 	client := apitest.Start(t).Client(t)
 	nodeLike(t, client, "w1", corev1.ConditionTrue)
-	look := func() *Departure {
+	look := func() *NodeRemoval {
 		t.Helper()
 		node, err := client.CoreV1().Nodes().Get(t.Context(), "w1", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := &Departure{Name: "w1", Node: node, client: client}
+		d := &NodeRemoval{Name: "w1", Node: node, client: client}
 		d.Silent = d.silence()
 		return d
 	}
@@ -108,29 +108,29 @@ func TestDepartureContinues(t *testing.T) {
 		t.Error("a node that accepts pods again counts as drained")
 	}
 
-	code, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w1", nil)
+	code, _, err := jointoken.Issue(t.Context(), client, jointoken.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w2", nil)
+	other, _, err := jointoken.Issue(t.Context(), client, jointoken.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w2", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second run finds nothing to remove
-		if err := (&Departure{Name: "w1", client: client}).Leave(t.Context()); err != nil {
+		if err := (&NodeRemoval{Name: "w1", client: client}).Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := client.CoreV1().Nodes().Get(t.Context(), "w1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("got %v for its Node, want it deleted", err)
 	}
-	for c, gone := range map[joincode.Code]bool{code: true, other: false} {
-		if _, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(t.Context(), joincode.TokenName(c.ID), metav1.GetOptions{}); apierrors.IsNotFound(err) != gone {
+	for c, gone := range map[jointoken.JoinToken]bool{code: true, other: false} {
+		if _, err := client.CoreV1().Secrets(metav1.NamespaceSystem).Get(t.Context(), jointoken.TokenName(c.ID), metav1.GetOptions{}); apierrors.IsNotFound(err) != gone {
 			t.Errorf("code %s: got %v, want deleted %v", c, err, gone)
 		}
 	}
 	wantRemoved(t, client, "w1")
-	if err := errors.Join(NoteRemoved(t.Context(), client, "w0"), LetIn(t.Context(), client, "w1"), LetIn(t.Context(), client, "w7")); err != nil {
+	if err := errors.Join(NoteRemoved(t.Context(), client, "w0"), Readmit(t.Context(), client, "w1"), Readmit(t.Context(), client, "w7")); err != nil {
 		t.Fatal(err)
 	}
 	wantRemoved(t, client, "w0")

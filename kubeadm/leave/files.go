@@ -11,9 +11,9 @@ const (
 	// UpgradedFile has the configuration of an upgrade for which kubeadm is done, but the kubelet
 	// is not. While it exists, only it is valid: during a rollback ConfiguredFile already has the
 	// old configuration.
-	UpgradedFile = host.StateDir + "/kubeadm.upgraded"
-	ProxiedFile  = host.StateDir + "/kube-proxy.configured" // current configuration of kube-proxy
-	ProxyingFile = host.StateDir + "/kube-proxy.begun"      // exists during a change of it
+	UpgradedFile        = host.StateDir + "/kubeadm.upgraded"
+	ProxyConfiguredFile = host.StateDir + "/kube-proxy.configured" // current configuration of kube-proxy
+	ProxyPendingFile    = host.StateDir + "/kube-proxy.begun"      // exists during a change of it
 )
 
 // AuditDir is the directory of the API server's audit log.

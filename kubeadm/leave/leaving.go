@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/kubeadm/encryption"
 	"airgap.dev/airgap/kubeadm/etcd"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/pki"
@@ -53,15 +53,15 @@ func (m Member) Leave(ctx context.Context) error {
 		return err
 	}
 	var errs []error
-	for _, file := range []string{ConfigFile, ConfiguredFile, UpgradedFile, ProxiedFile, ProxyingFile, pki.RenewalFile, pki.SuccessionFile, joincode.JoinConf, node.StateFile} {
+	for _, file := range []string{ConfigFile, ConfiguredFile, UpgradedFile, ProxyConfiguredFile, ProxyPendingFile, pki.RenewalFile, pki.RotationFile, jointoken.JoinConf, node.StateFile} {
 		errs = append(errs, host.Remove(m.Path(file)))
 	}
 	return errors.Join(errs...)
 }
 
-// StandDown is Leave for a host of a cluster that is about to be restored from a backup: it sends
+// LeaveForRestore is Leave for a host of a cluster that is about to be restored from a backup: it sends
 // nothing to the old cluster. It keeps the other changes of airgap on the host.
-func (m Member) StandDown(ctx context.Context) error {
+func (m Member) LeaveForRestore(ctx context.Context) error {
 	m.Alone = true
 	return m.Leave(ctx)
 }
@@ -256,7 +256,7 @@ func (m Member) links(ctx context.Context) ([]string, error) {
 // KubeadmReset runs kubeadm reset, which deletes the targets of symbolic links. It runs only if the
 // paths resolve as at the installation (Unmoved).
 func (m Member) KubeadmReset(ctx context.Context, args ...string) error {
-	if err := m.Unmoved(kubeadmDeletes()...); err != nil {
+	if err := m.CheckTargets(kubeadmDeletes()...); err != nil {
 		return err
 	}
 	return node.Kubeadm(ctx, m.Machine, nil, nil, "reset", args...)

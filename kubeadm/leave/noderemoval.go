@@ -21,9 +21,9 @@ import (
 // it at the end. removeNode deletes the file with the Node.
 const listedFile = host.UndoDir + "/node"
 
-// StillListed returns the name of the Node that this host could not delete when it left its
+// RemainingNode returns the name of the Node that this host could not delete when it left its
 // cluster; "" for none. A worker has no right to delete its Node.
-func StillListed(m Member) (string, error) {
+func RemainingNode(m Member) (string, error) {
 	name, err := os.ReadFile(m.Path(listedFile))
 	return strings.TrimSpace(string(name)), host.IgnoreMissing(err)
 }
@@ -53,7 +53,7 @@ func (m Member) others(ctx context.Context) (kubernetes.Interface, bool) {
 // removeNode removes this host from a control plane with other hosts: kubeadm reset removes its etcd
 // member and data, then removeNode deletes its Node.
 func (m Member) removeNode(ctx context.Context, client kubernetes.Interface, args []string) error {
-	name, err := StillListed(m)
+	name, err := RemainingNode(m)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (m Member) quorumStays(ctx context.Context) error {
 func mayLeave(all []etcd.Member, name string) error {
 	for _, m := range all {
 		if m.Of(name, "") {
-			if err := etcd.MayGo(all, m); err != nil {
+			if err := etcd.CanRemove(all, m); err != nil {
 				return err
 			}
 		}

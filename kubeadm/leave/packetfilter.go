@@ -91,7 +91,7 @@ func (m Member) cleanFilter(ctx context.Context, before record) error {
 // cleanup is an nft script that deletes the cluster's tables and chains and the rules that jump to
 // them. It also deletes tables and chains of iptables that are now empty and did not exist before
 // the cluster.
-func (r ruleset) cleanup(t Traces, before record) string {
+func (r ruleset) cleanup(t HostArtifacts, before record) string {
 	gone, used := map[string]bool{}, map[string]bool{} // by their words; used: with rules of other programs
 	var rules, chains, tables []string
 	for _, at := range r.tables() {
@@ -144,7 +144,7 @@ func each(command string, objects []string) string {
 }
 
 // isOurs reports whether the name of a chain has a prefix of the cluster.
-func isOurs(t Traces, c chain) bool {
+func isOurs(t HostArtifacts, c chain) bool {
 	return slices.ContainsFunc(t.Chains, func(prefix string) bool { return strings.HasPrefix(c.Name, prefix) })
 }
 

@@ -78,7 +78,7 @@ func mountedAt(dir string, at mount) (string, error) {
 }
 
 // Unmoved returns nil if each path still has its recorded target (Record).
-func (m Member) Unmoved(paths ...string) error {
+func (m Member) CheckTargets(paths ...string) error {
 	r, err := m.record()
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 // the cluster so that every host can read it.
 const removedName = "airgap-removed-nodes"
 
-// Removed returns the sorted names of removed nodes that were not readmitted (LetIn).
+// Removed returns the sorted names of removed nodes that were not readmitted (Readmit).
 func Removed(ctx context.Context, client kubernetes.Interface) ([]string, error) {
 	record, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, removedName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -37,7 +37,7 @@ func Removed(ctx context.Context, client kubernetes.Interface) ([]string, error)
 
 // NoteRemoved records the removal of a node.
 func NoteRemoved(ctx context.Context, client kubernetes.Interface, node string) error {
-	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: removedName}}, kube.ByUs())
+	_, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: removedName}}, kube.CreateOptions())
 	if apierrors.IsAlreadyExists(err) {
 		err = nil
 	}
@@ -50,8 +50,8 @@ func NoteRemoved(ctx context.Context, client kubernetes.Interface, node string) 
 	return nil
 }
 
-// LetIn deletes the record of NoteRemoved, so that the node can join again.
-func LetIn(ctx context.Context, client kubernetes.Interface, node string) error {
+// Readmit deletes the record of NoteRemoved, so that the node can join again.
+func Readmit(ctx context.Context, client kubernetes.Interface, node string) error {
 	err := setRemoved(ctx, client, node, nil)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete the record of the removal of node %s: %w", node, err)

@@ -26,9 +26,9 @@ func fromBefore(o metav1.Object, revision int64) bool {
 	return err == nil && version <= revision
 }
 
-// RevokeOld deletes the join tokens from a snapshot with this revision: some of them may have been
+// RevokeRestoredTokens deletes the join tokens from a snapshot with this revision: some of them may have been
 // used after the snapshot, and each is valid only once.
-func RevokeOld(m Member, revision int64) step.Step {
+func RevokeRestoredTokens(m Member, revision int64) step.Step {
 	return step.Step{
 		Name: "old-codes", Title: "Revoke the restored join tokens",
 		Done: func(ctx context.Context) (bool, error) {
@@ -74,10 +74,10 @@ func oldTokens(ctx context.Context, client kubernetes.Interface, revision int64)
 	return slices.DeleteFunc(tokens.Items, func(s corev1.Secret) bool { return !fromBefore(&s, revision) }), nil
 }
 
-// Lost returns the sorted names of nodes with kubelets that do not report after the restore from a
+// LostNodes returns the sorted names of nodes with kubelets that do not report after the restore from a
 // snapshot with this revision. It waits up to 3 minutes until each node has renewed its lease or
 // is no longer Ready, which normally takes less than a minute.
-func Lost(ctx context.Context, client kubernetes.Interface, revision int64) ([]string, error) {
+func LostNodes(ctx context.Context, client kubernetes.Interface, revision int64) ([]string, error) {
 	var lost []string
 	err := await.Until(ctx, 3*time.Minute, func(ctx context.Context) error {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/internal/host/hosttest"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kubetest"
 	"airgap.dev/airgap/verify/apitest"
 )
@@ -66,7 +66,7 @@ func TestLost(t *testing.T) {
 
 	brief, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	if lost, err := Lost(brief, client, revision); err == nil || !strings.Contains(err.Error(), "no heartbeat of gone, gone-too since the restore") {
+	if lost, err := LostNodes(brief, client, revision); err == nil || !strings.Contains(err.Error(), "no heartbeat of gone, gone-too since the restore") {
 		t.Errorf("while the nodes are Ready: got %v, %v, want an error", lost, err)
 	}
 	for _, name := range []string{"gone", "gone-too"} {
@@ -74,7 +74,7 @@ func TestLost(t *testing.T) {
 		hosttest.Must(err)
 		setReady(t, client, node, corev1.ConditionUnknown)
 	}
-	lost, err := Lost(t.Context(), client, revision)
+	lost, err := LostNodes(t.Context(), client, revision)
 	if err != nil || !slices.Equal(lost, []string{"gone", "gone-too"}) {
 		t.Errorf("got lost nodes %v, %v, want gone and gone-too", lost, err)
 	}
@@ -84,12 +84,12 @@ func TestLost(t *testing.T) {
 // other Secrets.
 func TestRevokeOld(t *testing.T) {
 	client := apitest.Start(t).Client(t)
-	old, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w1", nil)
+	old, _, err := jointoken.Issue(t.Context(), client, jointoken.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w1", nil)
 	hosttest.Must(err)
 	_, err = client.CoreV1().Secrets(metav1.NamespaceSystem).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{})
 	hosttest.Must(err)
 	revision := revisionOf(t, client)
-	fresh, _, err := joincode.IssueCode(t.Context(), client, joincode.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w1", nil)
+	fresh, _, err := jointoken.Issue(t.Context(), client, jointoken.JoinMaterial{CA: kubetest.NewAPI(t).CA()}, "w1", nil)
 	hosttest.Must(err)
 	for range 2 {
 		hosttest.Must(revokeOld(t.Context(), client, revision))
@@ -101,9 +101,9 @@ func TestRevokeOld(t *testing.T) {
 		names = append(names, s.Name)
 	}
 	slices.Sort(names)
-	want := []string{joincode.TokenName(fresh.ID), "other"}
+	want := []string{jointoken.TokenName(fresh.ID), "other"}
 	slices.Sort(want)
-	if !slices.Equal(names, want) || slices.Contains(names, joincode.TokenName(old.ID)) {
+	if !slices.Equal(names, want) || slices.Contains(names, jointoken.TokenName(old.ID)) {
 		t.Errorf("got Secrets %v, want %v", names, want)
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// RoomToReturn returns nil if the disk has space for a rollback, which cannot stop between the
+// RollbackSpace returns nil if the disk has space for a rollback, which cannot stop between the
 // removal and the restore of the control plane: it copies etcd's data and then restores a
 // snapshot. snapshot is the snapshot's size in bytes; saving is the size in bytes of a backup that
 // is taken before, 0 if it exists.
-func (m Member) RoomToReturn(snapshot, saving int64) error {
+func (m Member) RollbackSpace(snapshot, saving int64) error {
 	data, err := host.BytesBelow(m.Path(node.EtcdDir + "/member"))
 	if err != nil || data == 0 { // the host has already left the cluster
 		return err

@@ -39,7 +39,7 @@ func TestRoomToReturn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err := m.RoomToReturn(tc.snapshot, tc.saving)
+		err := m.RollbackSpace(tc.snapshot, tc.saving)
 		if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tc.want)
 		}
@@ -61,7 +61,7 @@ func TestRoomToReturnAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := m.RoomToReturn(1<<20, 0); err != nil {
+	if err := m.RollbackSpace(1<<20, 0); err != nil {
 		t.Error(err)
 	}
 }

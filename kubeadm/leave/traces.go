@@ -10,9 +10,9 @@ import (
 )
 
 // traces are the artifacts of kubeadm, the kubelet, kube-proxy, the runtimes and the network plugin.
-func (m Member) traces() Traces {
+func (m Member) traces() HostArtifacts {
 	n := m.Network
-	return Traces{
+	return HostArtifacts{
 		Links:  append([]string{settings.IPVSLink}, n.Links...),
 		Tables: append([]string{"kube-proxy", "crio-hostports"}, n.Tables...),
 		Chains: append([]string{"KUBE-", "CRIO-"}, n.Chains...),

@@ -51,7 +51,7 @@ func Kubeadm(ctx context.Context, m host.Machine, by []string, stdin io.Reader, 
 	if err == nil {
 		return nil
 	}
-	return runtime.Explain(ctx, m, host.Failure{What: "kubeadm " + verb, Err: preflightErrors(err), Unit: "kubelet", Ended: runtime.EndedPods(ctx, m, began)})
+	return runtime.Explain(ctx, m, host.Failure{What: "kubeadm " + verb, Err: preflightErrors(err), Unit: "kubelet", Ended: runtime.ExitedContainers(ctx, m, began)})
 }
 
 // Await returns when no kubeadm of ours runs. It calls waiting once if one

@@ -33,7 +33,7 @@ func AwaitNode(ctx context.Context, m host.Machine, atMost time.Duration, ready 
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(await.Beat(ctx)):
+		case <-time.After(await.Interval(ctx)):
 		}
 		return KubeletHealthy(ctx, m)
 	})

@@ -23,9 +23,9 @@ import (
 	"airgap.dev/airgap/kubeadm/node"
 )
 
-// Authority is a certificate authority (CA) that a rotation can replace: one of kubeadm's, or
+// CA is a certificate authority (CA) that a rotation can replace: one of kubeadm's, or
 // another CA of the cluster's hosts.
-type Authority struct {
+type CA struct {
 	Name   string      // "etcd"
 	file   string      // path of the CA certificate; during a rotation the file has the old and the new one
 	key    string      // path of the key of the first certificate in file, on control-plane hosts
@@ -46,16 +46,16 @@ type Other struct {
 	Sign func(ctx context.Context) error
 }
 
-// OtherAuthority returns a CA from the paths of its certificate, its key and the certificates
+// OtherCA returns a CA from the paths of its certificate, its key and the certificates
 // that it has signed on each control-plane host.
-func OtherAuthority(name, file, key string, leaves []string, o Other) Authority {
-	return Authority{Name: name, file: file, key: key, leaves: leaves, other: &o}
+func OtherCA(name, file, key string, leaves []string, o Other) CA {
+	return CA{Name: name, file: file, key: key, leaves: leaves, other: &o}
 }
 
-// Authorities returns the CAs of kubeadm. The programs that read each file are listed in
+// CAs returns the CAs of kubeadm. The programs that read each file are listed in
 // https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/.
-func Authorities() []Authority {
-	return []Authority{
+func CAs() []CA {
+	return []CA{
 		{
 			Name: "cluster", file: kube.ClusterCA, key: node.PKIDir + "/ca.key", nodes: true,
 			leaves: []string{node.PKIDir + "/apiserver.crt", node.PKIDir + "/apiserver-kubelet-client.crt", kube.AdminConf, kube.SuperAdminConf, kube.ControllerManagerConf, kube.SchedulerConf},
@@ -74,18 +74,18 @@ func Authorities() []Authority {
 	}
 }
 
-// Everywhere reports whether hosts without a control plane trust the CA too.
-func (a Authority) Everywhere() bool { return a.nodes || a.other != nil }
+// OnAllHosts reports whether hosts without a control plane trust the CA too.
+func (a CA) OnAllHosts() bool { return a.nodes || a.other != nil }
 
 // nextDir has the new CAs during a rotation.
 const nextDir = node.PKIDir + "/next"
 
-func (a Authority) nextFile() string { return nextDir + "/" + a.Name + ".crt" }
-func (a Authority) nextKey() string  { return nextDir + "/" + a.Name + ".key" }
+func (a CA) nextFile() string { return nextDir + "/" + a.Name + ".crt" }
+func (a CA) nextKey() string  { return nextDir + "/" + a.Name + ".key" }
 
 // nextCA reads the new CA of a rotation, or creates it. It writes the key first: after an
 // interruption, a key without a certificate has signed nothing.
-func nextCA(m host.Machine, a Authority) (certificate, key []byte, err error) {
+func nextCA(m host.Machine, a CA) (certificate, key []byte, err error) {
 	if m.Recorded(a.nextFile()) {
 		certificate, err = os.ReadFile(m.Path(a.nextFile()))
 		if err == nil {
@@ -110,7 +110,7 @@ func writeNext(m host.Machine, name string, text []byte) error {
 }
 
 // removeNext removes the files that exist only during a rotation.
-func removeNext(m host.Machine, a Authority) error {
+func removeNext(m host.Machine, a CA) error {
 	for _, name := range []string{a.nextFile(), a.nextKey(), signerCert, signerKey} {
 		if err := host.Remove(m.Path(name)); err != nil {
 			return err
@@ -124,7 +124,7 @@ func removeNext(m host.Machine, a Authority) error {
 
 // newAuthority creates a CA with the name of the old one and a key of the same type, as PEM. The
 // certificate is valid for ten years.
-func newAuthority(m host.Machine, a Authority) (certificate, key []byte, err error) {
+func newAuthority(m host.Machine, a CA) (certificate, key []byte, err error) {
 	if a.other != nil {
 		return a.other.Make()
 	}

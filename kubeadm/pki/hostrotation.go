@@ -15,24 +15,24 @@ import (
 
 	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm/exchange"
 	"airgap.dev/airgap/kubeadm/node"
+	"airgap.dev/airgap/kubeadm/phases"
 	"airgap.dev/airgap/kubeadm/runtime"
 )
 
 // The phases of a rotation, in their order.
 const (
-	both    exchange.Phase = "both"    // all programs trust the old and the new CA
-	signing exchange.Phase = "signing" // the new CA signs, and has signed the control plane's certificates
-	issued  exchange.Phase = "issued"  // kubelets have certificates of the new CA
-	only    exchange.Phase = "only"    // no program trusts the old CA
+	both    phases.Phase = "both"    // all programs trust the old and the new CA
+	signing phases.Phase = "signing" // the new CA signs, and has signed the control plane's certificates
+	issued  phases.Phase = "issued"  // kubelets have certificates of the new CA
+	only    phases.Phase = "only"    // no program trusts the old CA
 )
 
-func (a Authority) phases() []exchange.Phase {
+func (a CA) phases() []phases.Phase {
 	if a.nodes {
-		return []exchange.Phase{both, signing, issued, only}
+		return []phases.Phase{both, signing, issued, only}
 	}
-	return []exchange.Phase{both, signing, only}
+	return []phases.Phase{both, signing, only}
 }
 
 // hostRotation is a rotation on one host. Each phase is idempotent: the files, the start times of
@@ -40,7 +40,7 @@ func (a Authority) phases() []exchange.Phase {
 type hostRotation struct {
 	host.Machine
 
-	authority  Authority
+	authority  CA
 	node       string
 	old, fresh []byte // certificates of both CAs, PEM
 	key        []byte // key of fresh; nil on a host that signs nothing
@@ -49,29 +49,29 @@ type hostRotation struct {
 	say        func(format string, args ...any)
 }
 
-// SuccessionFile has the progress of the rotation on this host. It has no secret.
-const SuccessionFile = host.StateDir + "/authority.json"
+// RotationFile has the progress of the rotation on this host. It has no secret.
+const RotationFile = host.StateDir + "/authority.json"
 
 type rotationRecord struct {
-	Authority string         `json:"authority,omitempty"`
-	To        string         `json:"to,omitempty"` // fingerprint of the new CA
-	Reached   exchange.Phase `json:"reached,omitempty"`
-	Manifest  host.Kept      `json:"manifest,omitzero"` // the original manifest of the controller manager
+	Authority string       `json:"authority,omitempty"`
+	To        string       `json:"to,omitempty"` // fingerprint of the new CA
+	Reached   phases.Phase `json:"reached,omitempty"`
+	Manifest  host.Kept    `json:"manifest,omitzero"` // the original manifest of the controller manager
 }
 
 func loadRotation(m host.Machine) (rotationRecord, error) {
-	return host.ReadJSON[rotationRecord](m.Path(SuccessionFile))
+	return host.ReadJSON[rotationRecord](m.Path(RotationFile))
 }
 
 // reach moves the host to a phase. The host must have reached the previous phase.
-func (s hostRotation) reach(ctx context.Context, p exchange.Phase) error {
+func (s hostRotation) reach(ctx context.Context, p phases.Phase) error {
 	record, err := loadRotation(s.Machine)
 	to := fingerprint(s.fresh)
 	if err != nil || record.To == to && record.reached(s.authority, p) {
 		return err
 	}
 	record.Authority, record.To = s.authority.Name, to
-	if err := host.WriteJSON(s.Path(SuccessionFile), record); err != nil {
+	if err := host.WriteJSON(s.Path(RotationFile), record); err != nil {
 		return err
 	}
 	switch p {
@@ -93,10 +93,10 @@ func (s hostRotation) reach(ctx context.Context, p exchange.Phase) error {
 		return err
 	}
 	record.Reached = p
-	return host.WriteJSON(s.Path(SuccessionFile), record)
+	return host.WriteJSON(s.Path(RotationFile), record)
 }
 
-func (r rotationRecord) reached(a Authority, p exchange.Phase) bool {
+func (r rotationRecord) reached(a CA, p phases.Phase) bool {
 	all := a.phases()
 	return r.Authority == a.Name && slices.Index(all, r.Reached) >= slices.Index(all, p)
 }
@@ -257,7 +257,7 @@ func (s hostRotation) renew(ctx context.Context, trusted []byte) error {
 	left := func() ([]string, error) { return unsigned(s.Machine, s.authority.leaves, s.fresh) }
 	renewal := Renewal{Machine: s.Machine, Say: s.say}
 	if s.authority.nodes {
-		renewal.Amend = func() error { return embed(s.Machine, trusted, s.old, s.fresh) }
+		renewal.AfterKubeadm = func() error { return embed(s.Machine, trusted, s.old, s.fresh) }
 	}
 	done, err := renewal.Run(ctx, left)
 	if err == nil && done.Resumed { // the interrupted renewal may have had another reason
@@ -266,9 +266,9 @@ func (s hostRotation) renew(ctx context.Context, trusted []byte) error {
 	return err
 }
 
-// RefuseAmidReplacement returns an error if a CA rotation is in progress on this host. The
+// RefuseDuringCARotation returns an error if a CA rotation is in progress on this host. The
 // argument what names the refused operation, which would copy a CA that is about to change.
-func RefuseAmidReplacement(m host.Machine, what string) error {
+func RefuseDuringCARotation(m host.Machine, what string) error {
 	record, err := loadRotation(m)
 	if err != nil || record.Authority == "" {
 		return err

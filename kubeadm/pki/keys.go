@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/node"
 )
 
@@ -21,13 +21,13 @@ func ControlPlaneKeys() []string {
 	return all
 }
 
-// Pack reads the cluster's shared keys and more files on a control-plane host. The result maps
+// ReadKeys reads the cluster's shared keys and more files on a control-plane host. The result maps
 // each path to its content.
-func Pack(m host.Machine, more ...string) (joincode.Parcel, error) {
-	if err := RefuseAmidReplacement(m, "read the control plane's keys"); err != nil {
+func ReadKeys(m host.Machine, more ...string) (jointoken.ControlPlaneSecrets, error) {
+	if err := RefuseDuringCARotation(m, "read the control plane's keys"); err != nil {
 		return nil, err
 	}
-	p := joincode.Parcel{}
+	p := jointoken.ControlPlaneSecrets{}
 	for _, name := range append(ControlPlaneKeys(), more...) {
 		data, err := os.ReadFile(m.Path(name))
 		if err != nil {
@@ -38,10 +38,10 @@ func Pack(m host.Machine, more ...string) (joincode.Parcel, error) {
 	return p, nil
 }
 
-// TakeOver writes the cluster's keys and the shared files. It ignores all other files in p.
+// WriteKeys writes the cluster's keys and the shared files. It ignores all other files in p.
 // It overwrites files of an earlier join, also the keys that encrypt Secrets: they may have
 // changed since then, and no Secret depends on the file of a host that has not joined.
-func TakeOver(m host.Machine, p joincode.Parcel, shared []string) error {
+func WriteKeys(m host.Machine, p jointoken.ControlPlaneSecrets, shared []string) error {
 	for _, name := range append(ControlPlaneKeys(), shared...) {
 		data, is := p[name]
 		if !is {

@@ -17,7 +17,7 @@ func TestPack(t *testing.T) {
 	}
 	f.Put(t, "/etc/airgap/pki/ca.key", "registry")
 	f.Put(t, encryption.EncryptionFile, "key2")
-	packed, err := Pack(m, "/etc/airgap/pki/ca.key", encryption.EncryptionFile)
+	packed, err := ReadKeys(m, "/etc/airgap/pki/ca.key", encryption.EncryptionFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestPack(t *testing.T) {
 	to, other := hosttest.New(t)
 	to.Put(t, encryption.EncryptionFile, "key1, of a join before the key was changed")
 	shared := []string{encryption.EncryptionFile}
-	if err := TakeOver(other, packed, shared); err != nil {
+	if err := WriteKeys(other, packed, shared); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range append(ControlPlaneKeys(), shared...) {
@@ -42,7 +42,7 @@ func TestPack(t *testing.T) {
 	}
 
 	delete(packed, kube.ClusterCA)
-	if err := TakeOver(other, packed, nil); err == nil || !strings.Contains(err.Error(), kube.ClusterCA) {
+	if err := WriteKeys(other, packed, nil); err == nil || !strings.Contains(err.Error(), kube.ClusterCA) {
 		t.Errorf("secrets without the CA: got %v, want an error with its path", err)
 	}
 }

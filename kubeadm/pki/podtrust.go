@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm/exchange"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/phases"
 )
 
 // PodsPolicy selects the handling of pods that have read the old cluster CA at their start and
@@ -39,7 +39,7 @@ func (p *rotationMember) restartPods(ctx context.Context) error {
 		return err
 	}
 	last := ""
-	err = p.patiently(ctx, exchange.GatherTime, func(ctx context.Context, client kubernetes.Interface) error {
+	err = p.patiently(ctx, phases.GatherTime, func(ctx context.Context, client kubernetes.Interface) error {
 		old, err := oldTrusters(ctx, client, since)
 		if err != nil {
 			return err
@@ -76,7 +76,7 @@ func (p *rotationMember) restartPods(ctx context.Context) error {
 // saves the current time in the rotation state.
 func (p *rotationMember) trustedSince(ctx context.Context) (since time.Time, err error) {
 	err = p.patiently(ctx, readyTime, func(ctx context.Context, client kubernetes.Interface) error {
-		x := exchange.Exchange{Client: client, Node: p.node, Name: replacementName}
+		x := phases.Coordinator{Client: client, Node: p.node, Name: replacementName}
 		m, err := x.Read(ctx)
 		if err == nil && m == nil {
 			err = errors.New("the Secret " + replacementName + " no longer exists")

@@ -79,7 +79,7 @@ func updateClusterInfo(ctx context.Context, client kubernetes.Interface, text []
 			return err
 		}
 		info.Data["kubeconfig"] = string(data)
-		_, err = maps.Update(ctx, info, metav1.UpdateOptions{FieldManager: kube.ByUs().FieldManager})
+		_, err = maps.Update(ctx, info, metav1.UpdateOptions{FieldManager: kube.CreateOptions().FieldManager})
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {

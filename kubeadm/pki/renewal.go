@@ -28,9 +28,9 @@ import (
 // an interrupted renewal: RenewalFile shows whether all files are new, and the start times of
 // the programs show which ones must still restart.
 type Renewal struct {
-	Machine host.Machine
-	Say     func(format string, args ...any)
-	Amend   func() error // changes the files that kubeadm made, before any program loads them; nil changes nothing
+	Machine      host.Machine
+	Say          func(format string, args ...any)
+	AfterKubeadm func() error // changes the files that kubeadm made, before any program loads them; nil changes nothing
 	// Turn waits until no other control-plane host restarts its programs, and makes the others
 	// wait until release. Run calls it before it renews certificates of the control plane, also when
 	// it resumes an interrupted renewal. nil: the caller ensures that one host runs at a time.
@@ -186,8 +186,8 @@ func (r Renewal) make(ctx context.Context, under renewal) (time.Time, error) {
 			return time.Time{}, r.restoreOld(under, err)
 		}
 	}
-	if r.Amend != nil {
-		if err := r.Amend(); err != nil {
+	if r.AfterKubeadm != nil {
+		if err := r.AfterKubeadm(); err != nil {
 			return time.Time{}, err
 		}
 	}
@@ -216,7 +216,7 @@ func (r Renewal) restoreOld(under renewal, why error) error {
 
 func restoreAll(m host.Machine, files map[string]host.Kept) error {
 	for name, k := range files {
-		if err := m.PutBack(name, k); err != nil {
+		if err := m.RestoreKept(name, k); err != nil {
 			return fmt.Errorf("restore %s: %w", name, err)
 		}
 	}

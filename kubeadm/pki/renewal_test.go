@@ -133,7 +133,7 @@ func newControlPlane(t *testing.T) *controlPlane {
 		return &tls.Config{Certificates: []tls.Certificate{c.loaded}}, nil
 	}}
 	c.at = "https://" + server.Listener.Addr().String()
-	for _, a := range Authorities() {
+	for _, a := range CAs() {
 		made := newCA(t)
 		f.Put(t, a.file, made.pem())
 		f.Put(t, a.key, made.keyPEM())
@@ -153,7 +153,7 @@ func newControlPlane(t *testing.T) *controlPlane {
 
 // renewAll writes the same files as kubeadm certs renew all.
 func (c *controlPlane) renewAll() {
-	for _, a := range Authorities() {
+	for _, a := range CAs() {
 		ca := c.readCA(a)
 		for _, name := range a.leaves {
 			cert, key := ca.issue(filepath.Base(name))
@@ -176,13 +176,13 @@ func kubeconfig(server, ca, cert, key string) string {
 }
 
 // authorityOf returns the CA of kubeadm with that name.
-func authorityOf(name string) Authority {
-	all := Authorities()
-	return all[slices.IndexFunc(all, func(a Authority) bool { return a.Name == name })]
+func authorityOf(name string) CA {
+	all := CAs()
+	return all[slices.IndexFunc(all, func(a CA) bool { return a.Name == name })]
 }
 
 // readCA reads the first certificate and the key of a CA. It fails the test if they do not match.
-func (c *controlPlane) readCA(a Authority) authority {
+func (c *controlPlane) readCA(a CA) authority {
 	c.t.Helper()
 	cert, err := firstCertificate([]byte(c.f.Get(a.file)))
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 
 	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm/exchange"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/node"
+	"airgap.dev/airgap/kubeadm/phases"
 )
 
-// Replacement is a CA rotation: it replaces a CA on all hosts of a cluster. The order of its
+// CARotation is a CA rotation: it replaces a CA on all hosts of a cluster. The order of its
 // phases ensures that no program receives a certificate that it does not trust. All hosts complete
 // a phase before the next one starts on any host:
 //
@@ -36,9 +36,9 @@ import (
 // others follow: the control-plane hosts one at a time, then all workers. Files, start times of
 // programs and a record show the completed work, so the next run continues an interrupted
 // rotation.
-type Replacement struct {
+type CARotation struct {
 	Machine   host.Machine
-	Authority Authority
+	Authority CA
 	Units     []string // airgap's own units that read the cluster CA at their start
 	Pods      PodsPolicy
 	Follow    bool // never lead
@@ -50,8 +50,8 @@ type Replacement struct {
 	connect func(kubeconfig string) (kubernetes.Interface, error) // nil is Machine.Client
 }
 
-// Replaced is the result of a rotation.
-type Replaced struct {
+// CARotated is the result of a rotation.
+type CARotated struct {
 	Authority string   `json:"authority"`
 	Files     []string `json:"files"`            // files of this host with certificates of the new CA
 	Resumed   bool     `json:"resumed"`          // the run continued an interrupted rotation
@@ -59,8 +59,8 @@ type Replaced struct {
 	Trusting  []string `json:"trusting"`         // workloads with pods that trust the old CA until they restart, as "deployment/NAME -n NAMESPACE"
 }
 
-// ErrNobodyLeads is the error of a host that must follow before a leader has started the rotation.
-var ErrNobodyLeads = errors.New("no host leads a rotation")
+// ErrNoLeader is the error of a host that must follow before a leader has started the rotation.
+var ErrNoLeader = errors.New("no host leads a rotation")
 
 // replacementName is the name of the Secret with the rotation state that all hosts read.
 const replacementName = "airgap-authority"
@@ -70,23 +70,23 @@ const replacementName = "airgap-authority"
 const phaseNote = "airgap.dev/authority"
 
 // Run runs the rotation until its end.
-func (r Replacement) Run(ctx context.Context) (Replaced, error) {
+func (r CARotation) Run(ctx context.Context) (CARotated, error) {
 	waiting := func() { r.Say("wait for kubeadm, which an interrupted run left running") }
 	if err := node.Await(ctx, r.Machine, waiting); err != nil {
-		return Replaced{}, err
+		return CARotated{}, err
 	}
 	node, err := node.Name(r.Machine)
 	if err != nil {
-		return Replaced{}, err
+		return CARotated{}, err
 	}
 	record, err := loadRotation(r.Machine)
 	if err != nil {
-		return Replaced{}, err
+		return CARotated{}, err
 	}
 	if record.Authority != "" && record.Authority != r.Authority.Name {
-		return Replaced{}, RefuseAmidReplacement(r.Machine, "rotate the CA of "+r.Authority.Name)
+		return CARotated{}, RefuseDuringCARotation(r.Machine, "rotate the CA of "+r.Authority.Name)
 	}
-	p := &rotationMember{Replacement: r, node: node, done: Replaced{Authority: r.Authority.Name, Resumed: record.Authority != ""}}
+	p := &rotationMember{CARotation: r, node: node, done: CARotated{Authority: r.Authority.Name, Resumed: record.Authority != ""}}
 	if p.done.Resumed {
 		r.Say("continue the interrupted rotation")
 	}
@@ -102,20 +102,20 @@ func (r Replacement) Run(ctx context.Context) (Replaced, error) {
 	case m != nil && m.Leader != node:
 		return p.follow(ctx, m.Leader)
 	case r.Follow || !p.controlPlane():
-		return p.done, &host.Failure{What: "follow the rotation of the CA of " + r.Authority.Name, Err: ErrNobodyLeads, Next: "start it on a control-plane host: airgap certs rotate-ca"}
+		return p.done, &host.Failure{What: "follow the rotation of the CA of " + r.Authority.Name, Err: ErrNoLeader, Next: "start it on a control-plane host: airgap certs rotate-ca"}
 	}
 	return p.lead(ctx, m)
 }
 
 // rotationMember is a rotation on one of the hosts.
 type rotationMember struct {
-	Replacement
+	CARotation
 
 	node string
-	done Replaced
+	done CARotated
 }
 
-func (p *rotationMember) ended(err error) (Replaced, error) { return p.done, err }
+func (p *rotationMember) ended(err error) (CARotated, error) { return p.done, err }
 
 // The fields of the Secret in addition to those of package exchange.
 const (
@@ -146,15 +146,15 @@ func (p *rotationMember) as(kubeconfig string) (kubernetes.Interface, error) {
 	return kube.Client(p.Machine, kubeconfig)
 }
 
-func (p *rotationMember) exchange() (exchange.Exchange, error) {
+func (p *rotationMember) exchange() (phases.Coordinator, error) {
 	client, err := p.client()
-	return exchange.Exchange{Client: client, Node: p.node, Name: replacementName}, err
+	return phases.Coordinator{Client: client, Node: p.node, Name: replacementName}, err
 }
 
 // read returns the rotation state, nil if no rotation is in progress. It repeats: API servers
 // restart during the rotation, and one that has just started answers Forbidden for a short time.
 // A kubelet may read the Secret only while it exists, so a lasting Forbidden means nil.
-func (p *rotationMember) read(ctx context.Context) (m *exchange.Minutes, err error) {
+func (p *rotationMember) read(ctx context.Context) (m *phases.State, err error) {
 	var refused time.Time
 	err = await.Until(ctx, readyTime, func(ctx context.Context) error {
 		x, err := p.exchange()
@@ -166,7 +166,7 @@ func (p *rotationMember) read(ctx context.Context) (m *exchange.Minutes, err err
 			refused = time.Time{}
 		case refused.IsZero():
 			refused = time.Now()
-		case time.Since(refused) > 20*await.Beat(ctx):
+		case time.Since(refused) > 20*await.Interval(ctx):
 			return nil
 		}
 		return err
@@ -175,7 +175,7 @@ func (p *rotationMember) read(ctx context.Context) (m *exchange.Minutes, err err
 }
 
 // hostRotation returns the rotation on this host, between the two CAs of the rotation state.
-func (p *rotationMember) hostRotation(m *exchange.Minutes, key []byte) hostRotation {
+func (p *rotationMember) hostRotation(m *phases.State, key []byte) hostRotation {
 	return hostRotation{
 		Machine: p.Machine, authority: p.Authority, node: p.node, units: p.Units, say: p.Say,
 		old: m.Data[oldField], fresh: m.Data[freshField], key: key,
@@ -184,7 +184,7 @@ func (p *rotationMember) hostRotation(m *exchange.Minutes, key []byte) hostRotat
 }
 
 // note publishes the phase of this host in its Node's annotation, with the kubelet's identity.
-func (p *rotationMember) note(ctx context.Context, to string, reached exchange.Phase) error {
+func (p *rotationMember) note(ctx context.Context, to string, reached phases.Phase) error {
 	return await.Until(ctx, readyTime, func(ctx context.Context) error {
 		client, err := p.as(kube.KubeletConf)
 		if err != nil {
@@ -194,7 +194,7 @@ func (p *rotationMember) note(ctx context.Context, to string, reached exchange.P
 	})
 }
 
-func noteOf(to string, reached exchange.Phase) string { return to + "/" + string(reached) }
+func noteOf(to string, reached phases.Phase) string { return to + "/" + string(reached) }
 
 // end removes the files of the rotation on this host.
 func (p *rotationMember) end() error {
@@ -206,12 +206,12 @@ func (p *rotationMember) end() error {
 	if err := removeNext(p.Machine, p.Authority); err != nil {
 		return err
 	}
-	return host.Remove(p.Machine.Path(SuccessionFile))
+	return host.Remove(p.Machine.Path(RotationFile))
 }
 
 // signedFiles returns the files of this host with a certificate of the CA. It returns an error if
 // another CA has signed one of them.
-func signedFiles(m host.Machine, a Authority) ([]string, error) {
+func signedFiles(m host.Machine, a CA) ([]string, error) {
 	names := a.leaves
 	if a.nodes {
 		names = append(slices.Clip(names), node.KubeletClientCert)
@@ -251,14 +251,14 @@ type member struct {
 }
 
 // members returns the hosts that trust a CA, and the names of those with a Node that is not ready.
-func members(ctx context.Context, client kubernetes.Interface, a Authority) (all []member, unready []string, err error) {
+func members(ctx context.Context, client kubernetes.Interface, a CA) (all []member, unready []string, err error) {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the nodes: %w", err)
 	}
 	for _, n := range nodes.Items {
 		_, controlPlane := n.Labels[kube.ControlPlaneLabel]
-		if !a.Everywhere() && !controlPlane {
+		if !a.OnAllHosts() && !controlPlane {
 			continue
 		}
 		all = append(all, member{n.Name, controlPlane})

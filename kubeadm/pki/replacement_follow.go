@@ -15,31 +15,31 @@ import (
 
 	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm/exchange"
+	"airgap.dev/airgap/kubeadm/phases"
 )
 
 // follow runs on this host each phase that the leader requests, until the end of the rotation.
-func (p *rotationMember) follow(ctx context.Context, leader string) (Replaced, error) {
+func (p *rotationMember) follow(ctx context.Context, leader string) (CARotated, error) {
 	p.done.Leader = leader
 	p.Say("this host follows %s, which leads the rotation", leader)
 	private, err := p.askForKey(ctx)
 	if err != nil {
 		return p.done, err
 	}
-	noted := exchange.Phase("")
+	noted := phases.Phase("")
 	for {
 		m, err := p.read(ctx)
 		if err != nil {
 			return p.done, err
 		}
-		if m == nil || exchange.Phase(m.Data[exchange.PhaseField]) == only {
+		if m == nil || phases.Phase(m.Data[phases.PhaseField]) == only {
 			return p.ended(p.endFollowing())
 		}
 		key, err := p.takeKey(m, private)
 		if err != nil {
 			return p.done, err
 		}
-		want := exchange.Phase(m.Data[phaseOf(p.node)])
+		want := phases.Phase(m.Data[phaseOf(p.node)])
 		if waits := want == signing && p.controlPlane() && key == nil; want != "" && want != noted && !waits {
 			if err := p.hostRotation(m, key).reach(ctx, want); err != nil {
 				return p.done, err
@@ -52,13 +52,13 @@ func (p *rotationMember) follow(ctx context.Context, leader string) (Replaced, e
 		select {
 		case <-ctx.Done():
 			return p.done, ctx.Err()
-		case <-time.After(await.Beat(ctx)):
+		case <-time.After(await.Interval(ctx)):
 		}
 	}
 }
 
 // phaseOf returns the name of the field with the phase that the leader requests from a host.
-func phaseOf(node string) string { return exchange.PhaseField + "." + node }
+func phaseOf(node string) string { return phases.PhaseField + "." + node }
 
 // askForKey requests the key of the new CA, because control-plane hosts sign with it too.
 func (p *rotationMember) askForKey(ctx context.Context) (private hpke.PrivateKey, err error) {
@@ -80,7 +80,7 @@ func (p *rotationMember) askForKey(ctx context.Context) (private hpke.PrivateKey
 }
 
 // takeKey saves the new CA's key as soon as the leader has published it for this host.
-func (p *rotationMember) takeKey(m *exchange.Minutes, private hpke.PrivateKey) ([]byte, error) {
+func (p *rotationMember) takeKey(m *phases.State, private hpke.PrivateKey) ([]byte, error) {
 	if !p.controlPlane() {
 		return nil, nil
 	}
@@ -90,7 +90,7 @@ func (p *rotationMember) takeKey(m *exchange.Minutes, private hpke.PrivateKey) (
 	if private == nil {
 		return nil, fmt.Errorf("%s no longer exists", p.Authority.nextKey())
 	}
-	key, err := exchange.Exchange{Node: p.node, Name: replacementName}.Take(m, private)
+	key, err := phases.Coordinator{Node: p.node, Name: replacementName}.Take(m, private)
 	if err != nil || key == nil {
 		return nil, err
 	}

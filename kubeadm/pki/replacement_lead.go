@@ -16,13 +16,13 @@ import (
 
 	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/kubeadm/exchange"
-	"airgap.dev/airgap/kubeadm/joincode"
+	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/kubeadm/phases"
 )
 
 // lead moves all hosts through the phases. m is nil if no rotation is in progress.
-func (p *rotationMember) lead(ctx context.Context, m *exchange.Minutes) (Replaced, error) {
+func (p *rotationMember) lead(ctx context.Context, m *phases.State) (CARotated, error) {
 	if m == nil {
 		if err := p.allowed(ctx); err != nil {
 			return p.done, err
@@ -111,12 +111,12 @@ func (p *rotationMember) allowed(ctx context.Context) error {
 }
 
 // open starts the rotation. It revokes the join tokens, because they contain the old CA.
-func (p *rotationMember) open(ctx context.Context, fresh []byte) (*exchange.Minutes, error) {
+func (p *rotationMember) open(ctx context.Context, fresh []byte) (*phases.State, error) {
 	client, err := p.client()
 	if err != nil {
 		return nil, err
 	}
-	n, err := joincode.RevokeAll(ctx, client)
+	n, err := jointoken.RevokeAll(ctx, client)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (p *rotationMember) open(ctx context.Context, fresh []byte) (*exchange.Minu
 	if err != nil {
 		return nil, err
 	}
-	x := exchange.Exchange{Client: client, Node: p.node, Name: replacementName}
+	x := phases.Coordinator{Client: client, Node: p.node, Name: replacementName}
 	fields := map[string][]byte{authorityField: []byte(p.Authority.Name), oldField: text, freshField: fresh}
 	if _, err := x.Open(ctx, fingerprint(fresh), fields); err != nil {
 		return nil, err
@@ -153,19 +153,19 @@ func (p *rotationMember) grant(ctx context.Context, client kubernetes.Interface)
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: replacementName},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:nodes"}},
 	}
-	if _, err := client.RbacV1().Roles(metav1.NamespaceSystem).Create(ctx, role, kube.ByUs()); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := client.RbacV1().Roles(metav1.NamespaceSystem).Create(ctx, role, kube.CreateOptions()); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("let the hosts read the rotation state: %w", err)
 	}
-	if _, err := client.RbacV1().RoleBindings(metav1.NamespaceSystem).Create(ctx, binding, kube.ByUs()); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := client.RbacV1().RoleBindings(metav1.NamespaceSystem).Create(ctx, binding, kube.CreateOptions()); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("let the hosts read the rotation state: %w", err)
 	}
 	return nil
 }
 
 // leadThrough runs the phases that not all hosts have completed.
-func (p *rotationMember) leadThrough(ctx context.Context, s hostRotation, m *exchange.Minutes) error {
-	phases := p.Authority.phases()
-	for _, next := range phases[slices.Index(phases, exchange.Phase(m.Data[exchange.PhaseField]))+1:] {
+func (p *rotationMember) leadThrough(ctx context.Context, s hostRotation, m *phases.State) error {
+	order := p.Authority.phases()
+	for _, next := range order[slices.Index(order, phases.Phase(m.Data[phases.PhaseField]))+1:] {
 		if err := s.reach(ctx, next); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (p *rotationMember) leadThrough(ctx context.Context, s hostRotation, m *exc
 			return err
 		}
 		err := p.patiently(ctx, readyTime, func(ctx context.Context, client kubernetes.Interface) error {
-			return exchange.Exchange{Client: client, Node: p.node, Name: replacementName}.Patch(ctx, map[string][]byte{exchange.PhaseField: []byte(next)})
+			return phases.Coordinator{Client: client, Node: p.node, Name: replacementName}.Patch(ctx, map[string][]byte{phases.PhaseField: []byte(next)})
 		})
 		if err != nil {
 			return err
@@ -189,7 +189,7 @@ func (p *rotationMember) leadThrough(ctx context.Context, s hostRotation, m *exc
 }
 
 // inCluster runs the part of a phase that concerns the cluster and not a host.
-func (p *rotationMember) inCluster(ctx context.Context, s hostRotation, reached exchange.Phase) error {
+func (p *rotationMember) inCluster(ctx context.Context, s hostRotation, reached phases.Phase) error {
 	switch reached {
 	case both:
 		return p.publishBoth(ctx, s)
@@ -201,7 +201,7 @@ func (p *rotationMember) inCluster(ctx context.Context, s hostRotation, reached 
 
 // moveAll moves the other hosts to a phase: control-plane hosts one at a time, because their API
 // servers restart; workers in parallel.
-func (p *rotationMember) moveAll(ctx context.Context, s hostRotation, to string, next exchange.Phase) error {
+func (p *rotationMember) moveAll(ctx context.Context, s hostRotation, to string, next phases.Phase) error {
 	var all []member
 	if err := p.patiently(ctx, readyTime, func(ctx context.Context, client kubernetes.Interface) (err error) {
 		all, _, err = members(ctx, client, p.Authority)
@@ -234,7 +234,7 @@ func (p *rotationMember) moveAll(ctx context.Context, s hostRotation, to string,
 }
 
 // turn requests a phase from some hosts, and waits until their Nodes report it.
-func (p *rotationMember) turn(ctx context.Context, s hostRotation, controlPlanes, names []string, to string, next exchange.Phase) error {
+func (p *rotationMember) turn(ctx context.Context, s hostRotation, controlPlanes, names []string, to string, next phases.Phase) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -243,8 +243,8 @@ func (p *rotationMember) turn(ctx context.Context, s hostRotation, controlPlanes
 		fields[phaseOf(name)] = string(next)
 	}
 	reported := false
-	err := p.patiently(ctx, exchange.GatherTime, func(ctx context.Context, client kubernetes.Interface) error {
-		x := exchange.Exchange{Client: client, Node: p.node, Name: replacementName}
+	err := p.patiently(ctx, phases.GatherTime, func(ctx context.Context, client kubernetes.Interface) error {
+		x := phases.Coordinator{Client: client, Node: p.node, Name: replacementName}
 		if err := x.Offer(ctx, controlPlanes, fields, s.key); err != nil {
 			return err
 		}
@@ -277,7 +277,7 @@ func (p *rotationMember) turn(ctx context.Context, s hostRotation, controlPlanes
 }
 
 // goalOf describes the result of a phase, as a verb and its object.
-func goalOf(p exchange.Phase) string {
+func goalOf(p phases.Phase) string {
 	switch p {
 	case both:
 		return "trust both CAs"
@@ -341,6 +341,6 @@ func (p *rotationMember) close(ctx context.Context) error {
 				return err
 			}
 		}
-		return exchange.Exchange{Client: client, Node: p.node, Name: replacementName}.Close(ctx)
+		return phases.Coordinator{Client: client, Node: p.node, Name: replacementName}.Close(ctx)
 	})
 }

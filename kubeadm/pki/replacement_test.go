@@ -176,7 +176,7 @@ func (d *domain) loadSigner() {
 	}
 	d.c.f.Put(d.t, "/proc/77/cmdline", strings.Join(pod.Spec.Containers[0].Command, "\x00")+"\x00")
 	flags := process.Flags(pod.Spec.Containers[0].Command)
-	a := Authority{file: flags[signerFlag], key: flags[signerKeyFlag]}
+	a := CA{file: flags[signerFlag], key: flags[signerKeyFlag]}
 	if text := d.c.f.Get(a.file); strings.Count(text, "BEGIN") == 1 {
 		d.signer = d.c.readCA(a)
 	} else {
@@ -302,8 +302,8 @@ func (a authority) sign(request []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-func (d *domain) replacement(m host.Machine, a Authority) Replacement {
-	return Replacement{Machine: m, Authority: a, Pods: WaitForPods, Say: d.t.Logf, connect: func(string) (kubernetes.Interface, error) { return d.client, nil }}
+func (d *domain) replacement(m host.Machine, a CA) CARotation {
+	return CARotation{Machine: m, Authority: a, Pods: WaitForPods, Say: d.t.Logf, connect: func(string) (kubernetes.Interface, error) { return d.client, nil }}
 }
 
 // asKubelet returns a client that may read the Secret only while it exists.
@@ -324,10 +324,10 @@ func (d *domain) asKubelet() kubernetes.Interface {
 }
 
 // run makes cp1 lead and the worker follow, as if the operator ran the command there.
-func (d *domain) run(ctx context.Context, a Authority) (Replaced, error) {
+func (d *domain) run(ctx context.Context, a CA) (CARotated, error) {
 	ctx = context.WithValue(ctx, await.Oftener{}, 20*time.Millisecond)
 	r := d.replacement(d.c.m, a)
-	if a.Everywhere() {
+	if a.OnAllHosts() {
 		r.Others = func(ctx context.Context) error {
 			follows := d.replacement(d.worker, a)
 			follows.Follow, follows.connect = true, func(string) (kubernetes.Interface, error) { return d.asKubelet(), nil }
@@ -340,7 +340,7 @@ func (d *domain) run(ctx context.Context, a Authority) (Replaced, error) {
 
 // authority returns a CA of kubeadm, or the registry's CA. Programs trust the latter after a call
 // of Trust.
-func (d *domain) authority(name string) Authority {
+func (d *domain) authority(name string) CA {
 	if name != "registry" {
 		return authorityOf(name)
 	}
@@ -350,11 +350,11 @@ func (d *domain) authority(name string) Authority {
 	d.c.f.Put(d.t, key, made.keyPEM())
 	d.w.Put(d.t, file, made.pem())
 	sign := func() {
-		cert, _ := d.c.readCA(Authority{file: file, key: key}).issue("registry")
+		cert, _ := d.c.readCA(CA{file: file, key: key}).issue("registry")
 		d.c.f.Put(d.t, leaf, cert)
 	}
 	sign()
-	return OtherAuthority(name, file, key, []string{leaf}, Other{
+	return OtherCA(name, file, key, []string{leaf}, Other{
 		Make: func() (certificate, key []byte, err error) {
 			made := newCA(d.t)
 			return []byte(made.pem()), []byte(made.keyPEM()), nil

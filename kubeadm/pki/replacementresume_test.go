@@ -19,9 +19,9 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/host/hosttest"
-	"airgap.dev/airgap/kubeadm/exchange"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/node"
+	"airgap.dev/airgap/kubeadm/phases"
 )
 
 // TestReplacementResumes interrupts a rotation at each restart, and runs it again. At no time does
@@ -47,7 +47,7 @@ func TestReplacementResumes(t *testing.T) {
 					t.Fatalf("interrupted at restart %d of %d: %v", at, d.restarts, err)
 				}
 				if err != nil {
-					if err := RefuseAmidReplacement(d.c.m, "join"); err == nil || !strings.Contains(err.Error(), "a rotation of the CA of "+name+" is in progress") {
+					if err := RefuseDuringCARotation(d.c.m, "join"); err == nil || !strings.Contains(err.Error(), "a rotation of the CA of "+name+" is in progress") {
 						t.Errorf("during the rotation: %v", err)
 					}
 					if done, err = d.run(t.Context(), a); err != nil || !done.Resumed {
@@ -61,7 +61,7 @@ func TestReplacementResumes(t *testing.T) {
 }
 
 // ended checks that only the new CA remains, on all hosts and in the cluster.
-func (d *domain) ended(a Authority, old string, done Replaced) {
+func (d *domain) ended(a CA, old string, done CARotated) {
 	d.t.Helper()
 	d.allTrust()
 	fresh := d.c.f.Get(a.file)
@@ -93,7 +93,7 @@ func (d *domain) ended(a Authority, old string, done Replaced) {
 		d.t.Error("the old CA is still published for extension API servers")
 	}
 	for f, m := range map[*hosttest.Fake]host.Machine{d.c.f: d.c.m, d.w: d.worker} {
-		if f.Has(nextDir) || f.Has(RenewalFile) || f.Has(SuccessionFile) || RefuseAmidReplacement(m, "join") != nil {
+		if f.Has(nextDir) || f.Has(RenewalFile) || f.Has(RotationFile) || RefuseDuringCARotation(m, "join") != nil {
 			d.t.Error("files of the rotation remain on a host")
 		}
 	}
@@ -126,7 +126,7 @@ func TestReplacementAbandoned(t *testing.T) {
 		t.Fatal("the interrupted rotation returned no error")
 	}
 	lost := d.c.f.Get(a.nextFile())
-	if err := errors.Join(removeNext(d.c.m, a), exchange.Exchange{Client: d.client, Node: "cp1", Name: replacementName}.Close(t.Context())); err != nil {
+	if err := errors.Join(removeNext(d.c.m, a), phases.Coordinator{Client: d.client, Node: "cp1", Name: replacementName}.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	done, err := d.run(t.Context(), a)
@@ -163,27 +163,27 @@ func TestReplacementKeepsItsKey(t *testing.T) {
 // TestReplacementRefused checks that a refused rotation changes nothing.
 func TestReplacementRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(d *domain, r *Replacement)
+		change func(d *domain, r *CARotation)
 		want   string
 	}{
-		"a node that is not ready": {func(d *domain, _ *Replacement) {
+		"a node that is not ready": {func(d *domain, _ *CARotation) {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w2"}}
 			if err := d.client.Tracker().Add(node); err != nil {
 				t.Fatal(err)
 			}
 		}, "not ready: w2"},
-		"no key":    {func(d *domain, r *Replacement) { r.Machine = d.worker }, "no host leads a rotation"},
-		"no leader": {func(_ *domain, r *Replacement) { r.Follow = true }, "no host leads a rotation"},
-		"another rotation is in progress": {func(d *domain, _ *Replacement) {
-			x := exchange.Exchange{Client: d.client, Node: "cp2", Name: replacementName}
+		"no key":    {func(d *domain, r *CARotation) { r.Machine = d.worker }, "no host leads a rotation"},
+		"no leader": {func(_ *domain, r *CARotation) { r.Follow = true }, "no host leads a rotation"},
+		"another rotation is in progress": {func(d *domain, _ *CARotation) {
+			x := phases.Coordinator{Client: d.client, Node: "cp2", Name: replacementName}
 			if _, err := x.Open(t.Context(), "x", map[string][]byte{authorityField: []byte("etcd")}); err != nil {
 				t.Fatal(err)
 			}
 		}, "cp2 leads the rotation of another CA, of etcd"},
-		"another rotation has started here": {func(d *domain, _ *Replacement) {
-			d.c.f.Put(t, SuccessionFile, `{"authority": "etcd"}`)
+		"another rotation has started here": {func(d *domain, _ *CARotation) {
+			d.c.f.Put(t, RotationFile, `{"authority": "etcd"}`)
 		}, "a rotation of the CA of etcd is in progress"},
-		"a CA without its key": {func(d *domain, _ *Replacement) {
+		"a CA without its key": {func(d *domain, _ *CARotation) {
 			if err := host.Remove(d.c.m.Path(node.PKIDir + "/ca.key")); err != nil {
 				t.Fatal(err)
 			}

@@ -56,7 +56,7 @@ func (s hostRotation) setSigner(text []byte) error {
 		if record.Manifest, err = s.Keep(name); err != nil {
 			return err
 		}
-		if err := host.WriteJSON(s.Path(SuccessionFile), record); err != nil {
+		if err := host.WriteJSON(s.Path(RotationFile), record); err != nil {
 			return err
 		}
 	}
@@ -64,7 +64,7 @@ func (s hostRotation) setSigner(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("set the controller manager's signing file in %s: %w", name, err)
 	}
-	return s.PutBack(name, host.Kept{Data: manifest, Mode: record.Manifest.Mode})
+	return s.RestoreKept(name, host.Kept{Data: manifest, Mode: record.Manifest.Mode})
 }
 
 func (s hostRotation) restoreSigner() error {
@@ -72,7 +72,7 @@ func (s hostRotation) restoreSigner() error {
 	if err != nil || record.Manifest.Data == nil {
 		return err
 	}
-	return s.PutBack(node.ManifestOf(node.ControllerManager), record.Manifest)
+	return s.RestoreKept(node.ManifestOf(node.ControllerManager), record.Manifest)
 }
 
 func (s hostRotation) writeSigner(certificate, key []byte) error {

@@ -14,8 +14,8 @@ import (
 	"airgap.dev/airgap/internal/step"
 )
 
-// Agreement has the effective cgroup drivers and mirrors of a node.
-type Agreement struct {
+// DriverCheck has the effective cgroup drivers and mirrors of a node.
+type DriverCheck struct {
 	Host, Runtime, Kubelet Driver
 	Others                 []string // files not written by airgap that may set the runtime's driver; only if it differs from the host's
 	Mirrors                string   // directory in which the runtime finds its registries; "" if its configuration does not name one
@@ -23,7 +23,7 @@ type Agreement struct {
 }
 
 // Err returns nil if all three drivers are equal and the runtime uses airgap's mirrors.
-func (a Agreement) Err() error {
+func (a DriverCheck) Err() error {
 	var drivers, mirrors error
 	if a.Runtime != a.Host || a.Kubelet != a.Host {
 		drivers = fmt.Errorf("cgroup drivers differ: the host needs %s, %s uses %s, the kubelet uses %s", a.Host, a.engine.title, a.Runtime, a.Kubelet)
@@ -36,8 +36,8 @@ func (a Agreement) Err() error {
 
 // ReadBack reads the effective settings: the dump of the runtime, including drop-ins, and the file
 // that the kubelet reads at its start.
-func ReadBack(ctx context.Context, m host.Machine) (Agreement, error) {
-	a := Agreement{engine: engineOn(m)}
+func ReadBack(ctx context.Context, m host.Machine) (DriverCheck, error) {
+	a := DriverCheck{engine: engineOn(m)}
 	var err error
 	if a.Host, err = HostDriver(m.Host); err != nil {
 		return a, err

@@ -68,7 +68,7 @@ func TestAgreementStepHolds(t *testing.T) {
 	f.Put(t, "proc/1/comm", "systemd\n")
 	f.Put(t, KubeletConfig, "cgroupDriver: systemd\n")
 	f.Answers[host.BinDir+"/containerd"] = func(host.Cmd) ([]byte, error) { return []byte(dumpWith("runc", "")), nil }
-	hosttest.MustHold(t, agreeing(m).Done, true)
+	hosttest.MustBeDone(t, agreeing(m).Done, true)
 	f.Put(t, KubeletConfig, "cgroupDriver: cgroupfs\n")
-	hosttest.MustHold(t, agreeing(m).Done, false)
+	hosttest.MustBeDone(t, agreeing(m).Done, false)
 }

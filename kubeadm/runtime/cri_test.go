@@ -50,24 +50,24 @@ func TestPullStep(t *testing.T) {
 	f, m := hosttest.New(t)
 	const mirrors = "/etc/containerd/certs.d/_default/hosts.toml"
 	step := PullStep(m, "airgap.invalid/canary:1", mirrors)
-	hosttest.MustHold(t, step.Done, false) // no runtime yet
+	hosttest.MustBeDone(t, step.Done, false) // no runtime yet
 	f.Put(t, containerdConfig, "version = 3\n")
 	f.Put(t, mirrors, "server = 'https://10.0.0.1:5000'\n")
 	if err := step.Run(t.Context()); err == nil {
 		t.Error("no program listens: got no error")
 	}
-	hosttest.MustHold(t, step.Done, false)
+	hosttest.MustBeDone(t, step.Done, false)
 	runtime := newRuntime(t, m)
 	if err := step.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, step.Done, true)
+	hosttest.MustBeDone(t, step.Done, true)
 	if got := strings.Join(runtime.calls, ", "); got != "pull airgap.invalid/canary:1, remove airgap.invalid/canary:1" {
 		t.Errorf("the runtime got the calls %s", got)
 	}
 	runtime.fail = errors.New("x509: certificate signed by unknown authority")
 	f.Put(t, mirrors, "server = 'https://10.0.0.2:5000'\n")
-	hosttest.MustHold(t, step.Done, false)
+	hosttest.MustBeDone(t, step.Done, false)
 	if err := step.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "unknown authority") || !strings.Contains(err.Error(), "airgap.invalid/canary:1") {
 		t.Errorf("got %v", err)
 	}

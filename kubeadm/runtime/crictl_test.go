@@ -10,11 +10,11 @@ func TestCrictl(t *testing.T) {
 	for _, r := range []Config{{Name: "containerd"}, {Name: "crio"}} {
 		f, m := hosttest.New(t)
 		s := CrictlStep(m, r)
-		hosttest.MustHold(t, s.Done, false)
+		hosttest.MustBeDone(t, s.Done, false)
 		if err := s.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		hosttest.MustHold(t, s.Done, true)
+		hosttest.MustBeDone(t, s.Done, true)
 		endpoint := "unix:///run/" + r.Name + "/" + r.Name + ".sock"
 		if got, want := f.Get(crictlConfig), ours+"runtime-endpoint: "+endpoint+"\nimage-endpoint: "+endpoint+"\ntimeout: 10\n"; got != want {
 			t.Errorf("%s: got\n%s", r.Name, got)
@@ -31,7 +31,7 @@ func TestCrictlOfTheSite(t *testing.T) {
 	const theirs = "runtime-endpoint: unix:///run/bank.sock\n"
 	f.Put(t, crictlConfig, theirs)
 	s := CrictlStep(m, Config{Name: "containerd"})
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if err := s.Undo(t.Context()); err != nil || f.Get(crictlConfig) != theirs {
 		t.Errorf("the file has changed: %v", err)
 	}

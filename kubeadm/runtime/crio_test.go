@@ -126,7 +126,7 @@ func TestCRIOFiles(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	for program, there := range map[string]bool{"crio": true, "conmon": true, "pinns": true, "runc": true, "crictl": true, "bridge": false, "install": false, "crio.service": false} {
 		if f.Has(host.BinDir+"/"+program) != there {
 			t.Errorf("%s exists: %t", program, !there)
@@ -144,18 +144,18 @@ func TestCRIOService(t *testing.T) {
 	withRuntime(t, f, m, crio())
 	o := crioOptions(t, "", Facts{Driver: Systemd})
 	s := ServiceStep(m, o)
-	hosttest.MustHold(t, s.Done, false) // no registries yet
+	hosttest.MustBeDone(t, s.Done, false) // no registries yet
 	f.Put(t, o.Mirrors, "one registry\n")
 	f.Put(t, crioEnv, "NO_PROXY=\n")
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if !f.Has(crioPolicy) || engineOn(m).name != "crio" {
 		t.Errorf("policy exists: %t, runtime: %s", f.Has(crioPolicy), engineOn(m).name)
 	}
 	f.Put(t, o.Mirrors, "two registries\n")
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -70,11 +70,11 @@ func TestNVIDIAHandler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, m, o := withNVIDIA(t, name)
 			s, e := ServiceStep(m, o), o.Runtime.engine()
-			hosttest.MustHold(t, s.Done, false)
+			hosttest.MustBeDone(t, s.Done, false)
 			if err := s.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			hosttest.MustHold(t, s.Done, true)
+			hosttest.MustBeDone(t, s.Done, true)
 			has, err := settings(t.Context(), m, e)
 			if err != nil {
 				t.Fatal(err)
@@ -87,14 +87,14 @@ func TestNVIDIAHandler(t *testing.T) {
 
 			o.NVIDIA = false // the node has no GPU any longer
 			without := ServiceStep(m, o)
-			hosttest.MustHold(t, without.Done, false)
+			hosttest.MustBeDone(t, without.Done, false)
 			if err := without.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if f.Has(e.nvidia) || len(f.Holding(t, nvidiaProgram)) > 0 {
 				t.Error("the handler still exists")
 			}
-			hosttest.MustHold(t, without.Done, true)
+			hosttest.MustBeDone(t, without.Done, true)
 		})
 	}
 }

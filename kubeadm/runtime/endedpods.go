@@ -12,10 +12,10 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// EndedPods returns the last log lines of control-plane containers that were created after since and
+// ExitedContainers returns the last log lines of control-plane containers that were created after since and
 // have exited, each after the container's name; "" if there is none. kubeadm reports only its
 // timeout and restores the old static pods, and the kubelet soon deletes the logs of the new ones.
-func EndedPods(ctx context.Context, m host.Machine, since time.Time) string {
+func ExitedContainers(ctx context.Context, m host.Machine, since time.Time) string {
 	endpoint := engineOn(m).endpoint()
 	out, err := m.Host.Run(ctx, host.Cmd{Name: "crictl", Args: []string{"--runtime-endpoint", endpoint, "ps", "--all", "--state", "Exited", "--label", "io.kubernetes.pod.namespace=kube-system", "--output", "json"}})
 	if err != nil {

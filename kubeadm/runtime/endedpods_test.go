@@ -35,14 +35,14 @@ func TestEndedPods(t *testing.T) {
 	f.Answers["sh -c exec crictl"] = func(c host.Cmd) ([]byte, error) {
 		return []byte("container " + c.Args[len(c.Args)-1] + ": unknown flag\n"), nil
 	}
-	if got := EndedPods(t.Context(), m, time.Now()); got != "" {
+	if got := ExitedContainers(t.Context(), m, time.Now()); got != "" {
 		t.Errorf("before the first container: %q", got)
 	}
 	want := "kube-apiserver has exited; its last log lines:\ncontainer last: unknown flag"
-	if got := EndedPods(t.Context(), m, now); got != want {
+	if got := ExitedContainers(t.Context(), m, now); got != want {
 		t.Errorf("got %q", got)
 	}
-	err := Explain(t.Context(), m, host.Failure{What: "kubeadm upgrade", Err: errors.New("timed out"), Ended: EndedPods(t.Context(), m, now)})
+	err := Explain(t.Context(), m, host.Failure{What: "kubeadm upgrade", Err: errors.New("timed out"), Ended: ExitedContainers(t.Context(), m, now)})
 	if err == nil || !strings.HasSuffix(err.Error(), "\n"+want) {
 		t.Errorf("got %v", err)
 	}

@@ -178,7 +178,7 @@ func (f fapolicyd) undo(ctx context.Context) error {
 		return err
 	}
 	for _, name := range []string{trustFile, rulesFile} {
-		if err := f.m.PutBack(name, record.Files[name]); err != nil {
+		if err := f.m.RestoreKept(name, record.Files[name]); err != nil {
 			return err
 		}
 	}
@@ -192,7 +192,7 @@ func (f fapolicyd) undo(ctx context.Context) error {
 		return err
 	}
 	if before := record.Files[compiledRules]; !now.Absent && bytes.Equal(now.Data, before.Data) {
-		if err := f.m.PutBack(compiledRules+".prev", record.Files[compiledRules+".prev"]); err != nil {
+		if err := f.m.RestoreKept(compiledRules+".prev", record.Files[compiledRules+".prev"]); err != nil {
 			return err
 		}
 	}

@@ -53,12 +53,12 @@ func TestFapolicyd(t *testing.T) {
 	fakeFapolicyd(t, f)
 	s := FapolicydStep(m, Config{})
 	putRuntime(t, f, map[string]string{"runc": "12345", "containerd": "123"})
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	hosttest.WantPlan(t, f, s, "write "+rulesFile+" (new)", "list the programs in "+host.BinDir+" with their hashes in "+trustFile, "restart fapolicyd")
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if got, want := f.Get(trustFile), fmt.Sprintf("/opt/airgap/bin/containerd 3 %064x\n/opt/airgap/bin/runc 5 %064x\n", 3, 5); got != want {
 		t.Errorf("trusted:\n%s", got)
 	}
@@ -70,11 +70,11 @@ func TestFapolicyd(t *testing.T) {
 	}
 
 	putRuntime(t, f, map[string]string{"runc": "12345", "containerd": "1234567"}) // an upgrade
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	for range 2 {
 		if err := s.Undo(t.Context()); err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestFapolicyd(t *testing.T) {
 func TestFapolicydThatDoesNotRun(t *testing.T) {
 	f, m := hosttest.New(t)
 	f.Fails("systemctl is-active", 3, "")
-	hosttest.MustHold(t, FapolicydStep(m, Config{}).Done, true)
+	hosttest.MustBeDone(t, FapolicydStep(m, Config{}).Done, true)
 	if err := FapolicydStep(m, Config{}).Undo(t.Context()); err != nil || f.Ran("fagenrules") > 0 {
 		t.Errorf("%v, ran %v", err, f.Calls)
 	}
@@ -116,11 +116,11 @@ func TestLabels(t *testing.T) {
 	}
 	s := LabelsStep(m)
 	hosttest.WantPlan(t, f, s, "label /opt/airgap/bin as /usr/bin (semanage fcontext)", "Would relabel /opt/airgap/bin/containerd from usr_t to container_runtime_exec_t")
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if !strings.Contains(f.Get(labelsUndo), "true") {
 		t.Error("the record of the rule does not exist")
 	}
@@ -144,15 +144,15 @@ func TestLabels(t *testing.T) {
 
 func TestLabelsWithoutSemanage(t *testing.T) {
 	f, m := hosttest.New(t)
-	hosttest.MustHold(t, LabelsStep(m).Done, true) // no SELinux
+	hosttest.MustBeDone(t, LabelsStep(m).Done, true) // no SELinux
 	f.Put(t, "sys/fs/selinux/enforce", "1")
 	f.Answers["semanage"] = func(host.Cmd) ([]byte, error) {
 		return nil, &host.CommandError{Argv: []string{"semanage"}, ExitCode: -1, Err: exec.ErrNotFound}
 	}
-	hosttest.MustHold(t, LabelsStep(m).Done, true) // no programs yet: FilesStep labels them
+	hosttest.MustBeDone(t, LabelsStep(m).Done, true) // no programs yet: FilesStep labels them
 	f.Put(t, host.BinDir+"/containerd", "")
 	f.Answers["restorecon -R -n -v"] = func(host.Cmd) ([]byte, error) { return []byte("Would relabel it\n"), nil }
-	hosttest.MustHold(t, LabelsStep(m).Done, false)
+	hosttest.MustBeDone(t, LabelsStep(m).Done, false)
 	if err := LabelsStep(m).Run(t.Context()); err != nil || f.Ran("restorecon -R /opt/airgap") != 1 {
 		t.Errorf("%v, ran %q", err, f.Calls)
 	}

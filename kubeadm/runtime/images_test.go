@@ -37,7 +37,7 @@ func TestImagesStep(t *testing.T) {
 			}
 			runtime.comes = tc.comes
 			s := ImagesStep(m, digests)
-			hosttest.MustHold(t, s.Done, len(tc.pulled) == 0)
+			hosttest.MustBeDone(t, s.Done, len(tc.pulled) == 0)
 			var want []string
 			for _, image := range tc.pulled {
 				want = append(want, "pull "+image)
@@ -52,7 +52,7 @@ func TestImagesStep(t *testing.T) {
 			if !slices.Equal(runtime.calls, want) {
 				t.Errorf("calls %q, want %q", runtime.calls, want)
 			}
-			hosttest.MustHold(t, s.Done, tc.refused == "")
+			hosttest.MustBeDone(t, s.Done, tc.refused == "")
 		})
 	}
 	_, m := hosttest.New(t)

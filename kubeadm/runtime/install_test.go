@@ -57,28 +57,28 @@ func runtimeStep(t *testing.T, m host.Machine, version string) step.Step {
 func TestRuntimeFiles(t *testing.T) {
 	f, m := hosttest.New(t)
 	s := runtimeStep(t, m, "2.3.7")
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if got := f.Get(host.BinDir + "/containerd"); got != "containerd 2.3.7" {
 		t.Errorf("containerd holds %q", got)
 	}
 
 	f.Put(t, host.BinDir+"/runc", "rubc") // a flipped bit
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 
 	newer := runtimeStep(t, m, "2.3.8")
-	hosttest.MustHold(t, newer.Done, false)
+	hosttest.MustBeDone(t, newer.Done, false)
 	if err := newer.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 
 	if err := s.Undo(t.Context()); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestRuntimeFilesLabels(t *testing.T) {
 	f.Answers["restorecon -R -n -v"] = func(host.Cmd) ([]byte, error) {
 		return []byte("Would relabel /opt/airgap/bin/containerd from bin_t to container_runtime_exec_t\n"), nil
 	}
-	hosttest.MustHold(t, LabelsStep(m).Done, false)
+	hosttest.MustBeDone(t, LabelsStep(m).Done, false)
 }
 
 func TestRuntimeFilesBadArchive(t *testing.T) {
@@ -147,7 +147,7 @@ func TestRuntimeFilesBadArchive(t *testing.T) {
 			if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "install containerd") {
 				t.Errorf("got %v", err)
 			}
-			hosttest.MustHold(t, s.Done, false)
+			hosttest.MustBeDone(t, s.Done, false)
 			if got := f.Get(host.BinDir + "/containerd"); got != "the one before" {
 				t.Errorf("containerd was replaced by %q", got)
 			}

@@ -38,14 +38,14 @@ func TestForeignDropInIsOverruled(t *testing.T) {
 				t.Fatal(err)
 			}
 			agreement := agreeing(m)
-			hosttest.MustHold(t, agreement.Done, true)
+			hosttest.MustBeDone(t, agreement.Done, true)
 			if f.Has(e.driver) {
 				t.Error("airgap set a driver although no file had changed it")
 			}
 
 			f.Put(t, theirs.file, theirs.text)
 			f.Put(t, e.dropIns+"/50-site"+theirs.file[len(theirs.file)-5:], "") // sets no driver
-			hosttest.MustHold(t, agreement.Done, false)
+			hosttest.MustBeDone(t, agreement.Done, false)
 			if a, err := ReadBack(t.Context(), m); err != nil || a.Runtime != Cgroupfs || !slices.Equal(a.Others, []string{theirs.file}) {
 				t.Errorf("read back %+v, %v", a, err)
 			}
@@ -57,7 +57,7 @@ func TestForeignDropInIsOverruled(t *testing.T) {
 			if err := agreement.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			hosttest.MustHold(t, agreement.Done, true)
+			hosttest.MustBeDone(t, agreement.Done, true)
 			if f.Get(theirs.file) != theirs.text || !strings.HasPrefix(f.Get(e.driver), ours) || !strings.Contains(f.Get(e.driver), theirs.file) {
 				t.Errorf("foreign:\n%s\nairgap's:\n%s", f.Get(theirs.file), f.Get(e.driver))
 			}
@@ -71,7 +71,7 @@ func TestForeignDropInIsOverruled(t *testing.T) {
 			if err := node.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			hosttest.MustHold(t, agreement.Done, true)
+			hosttest.MustBeDone(t, agreement.Done, true)
 			if err := node.Undo(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -77,11 +77,11 @@ func TestPackagedContainerd(t *testing.T) {
 	f.Put(t, containerdConfig, containerdOff)
 	withRuntime(t, f, m, containerdPackage())
 	s := ServiceStep(m, packageOptions("containerd"))
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if text := f.Get(containerdConfig); !strings.Contains(text, `BinaryName = '/usr/bin/runc'`) || strings.Contains(text, "disabled_plugins") {
 		t.Errorf("configuration:\n%s", text)
 	}

@@ -22,7 +22,7 @@ func TestPinStep(t *testing.T) {
 	}
 	runtime := newRuntime(t, m)
 	s := PinStep(m, []string{"registry.k8s.io/pause:3.10.1", "ghcr.io/flannel-io/flannel:v0.28.4"})
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	changes, err := s.Plan(t.Context())
 	if err != nil || strings.Join(changes, "; ") != "pull and pin ghcr.io/flannel-io/flannel:v0.28.4" {
 		t.Errorf("plan: %q, %v", changes, err)
@@ -30,7 +30,7 @@ func TestPinStep(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if strings.Join(runtime.calls, ", ") != "pull ghcr.io/flannel-io/flannel:v0.28.4" || f.Ran(ctr+"label") != 1 {
 		t.Errorf("calls of the runtime %q, of ctr %q", runtime.calls, f.Calls)
 	}

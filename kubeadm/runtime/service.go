@@ -174,7 +174,7 @@ func (s service) effective(ctx context.Context, e engine) error {
 	if err != nil {
 		return err
 	}
-	a := Agreement{Host: s.options.Facts.Driver, Runtime: found.Driver, Kubelet: s.options.Facts.Driver, Mirrors: found.Mirrors, engine: e}
+	a := DriverCheck{Host: s.options.Facts.Driver, Runtime: found.Driver, Kubelet: s.options.Facts.Driver, Mirrors: found.Mirrors, engine: e}
 	if a.Mirrors != e.mirrors {
 		return &host.Failure{What: "configure " + e.title, Err: a.Err(), Next: "move the settings of the site's files in " + e.dropIns + " to runtime.overrides in airgap.yaml"}
 	}
@@ -205,7 +205,7 @@ func restoreConfig(m host.Machine) error {
 		if _, err := os.Stat(m.Path(name)); err == nil {
 			continue
 		}
-		if err := m.PutBack(name, file); err != nil {
+		if err := m.RestoreKept(name, file); err != nil {
 			return err
 		}
 	}

@@ -45,25 +45,25 @@ func TestRuntimeService(t *testing.T) {
 	f, m := hosttest.New(t)
 	withContainerd(t, f, m)
 	s := ServiceStep(m, options(t, "", Facts{Driver: Systemd}))
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hosttest.MustHold(t, s.Done, true)
+	hosttest.MustBeDone(t, s.Done, true)
 	if got := f.Get(containerdConfig); !strings.HasPrefix(got, ours) || !strings.Contains(got, "SystemdCgroup = true") {
 		t.Errorf("configuration:\n%s", got)
 	}
 
 	// A changed airgap.yaml: the step writes the file and restarts the runtime.
 	changed := ServiceStep(m, options(t, labOverrides, Facts{Driver: Systemd}))
-	hosttest.MustHold(t, changed.Done, false)
+	hosttest.MustBeDone(t, changed.Done, false)
 	if err := changed.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := f.Ran("systemctl restart containerd"); n != 2 {
 		t.Errorf("restarted %d times, want 2", n)
 	}
-	hosttest.MustHold(t, changed.Done, true)
+	hosttest.MustBeDone(t, changed.Done, true)
 
 	if err := changed.Undo(t.Context()); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestRuntimeServiceInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Put(t, containerdConfig, string(files[containerdConfig]))
-	hosttest.MustHold(t, changed.Done, false)
+	hosttest.MustBeDone(t, changed.Done, false)
 }
 
 // TestDropInReplacesOurs covers containerd 1.7, where a drop-in replaces the table of the plugin.
@@ -108,7 +108,7 @@ func TestDropInReplacesOurs(t *testing.T) {
 		!strings.Contains(failed.Error(), `reads registries from ""`) || !strings.Contains(failed.Next, "/etc/containerd/conf.d") {
 		t.Errorf("got %v", failed)
 	}
-	hosttest.MustHold(t, s.Done, false)
+	hosttest.MustBeDone(t, s.Done, false)
 }
 
 func TestRuntimeServiceExplains(t *testing.T) {

@@ -69,18 +69,18 @@ func StartOn(t testing.TB, data string, flags ...string) *Server {
 		Host: "https://127.0.0.1:" + s.port, BearerToken: token, QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(dir, "pki", "apiserver.crt")},
 	}
-	s.Resume(t)
+	s.Restart(t)
 	t.Cleanup(s.Stop)
 	return s
 }
 
-// Twin runs another API server on the same etcd until the test ends, with the same certificate and
+// StartSecond runs another API server on the same etcd until the test ends, with the same certificate and
 // users. It is, for example, a second server of a load balancer.
-func (s *Server) Twin(t testing.TB) *Server {
+func (s *Server) StartSecond(t testing.TB) *Server {
 	t.Helper()
 	twin := &Server{Config: rest.CopyConfig(s.Config), dir: s.dir, binary: s.binary, etcdURL: s.etcdURL, port: porttest.Reserve(t), flags: s.flags}
 	twin.Config.Host = "https://127.0.0.1:" + twin.port
-	twin.Resume(t)
+	twin.Restart(t)
 	t.Cleanup(twin.Stop)
 	return twin
 }
@@ -108,9 +108,9 @@ func (s *Server) Stop() {
 	s.running.end()
 }
 
-// Leave starts a graceful shutdown, like a rollout. With --shutdown-delay-duration, the server still
+// Shutdown starts a graceful shutdown, like a rollout. With --shutdown-delay-duration, the server still
 // answers for that time but its readiness fails.
-func (s *Server) Leave(t testing.TB) {
+func (s *Server) Shutdown(t testing.TB) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,9 +119,9 @@ func (s *Server) Leave(t testing.TB) {
 	}
 }
 
-// Resume starts the API server after Stop, at the same address, and returns
+// Restart starts the API server after Stop, at the same address, and returns
 // when it is ready.
-func (s *Server) Resume(t testing.TB) {
+func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// AskAPIServer returns whether one API server is ready, and the age of its cache. The client
+// QueryAPIServer returns whether one API server is ready, and the age of its cache. The client
 // connects to that server only and has the identity of the node.
 //
 // The age is the difference between the node's lease in etcd and in the cache. Both times are
 // from this host's kubelet, so no two clocks are compared.
-func AskAPIServer(ctx context.Context, client kubernetes.Interface, node string) *APIServer {
+func QueryAPIServer(ctx context.Context, client kubernetes.Interface, node string) *APIServer {
 	body, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	if err != nil {
 		return &APIServer{Error: unready(string(body), err)}

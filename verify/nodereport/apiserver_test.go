@@ -34,7 +34,7 @@ func TestAskAPIServer(t *testing.T) {
 	client := asNode(t, server.Config, server.Config.Host)
 	frozen := asNode(t, &rest.Config{BearerToken: server.Config.BearerToken}, staleCache(t, server).URL)
 	for _, c := range []kubernetes.Interface{client, frozen} {
-		if got := AskAPIServer(t.Context(), c, "w1"); *got != (APIServer{}) {
+		if got := QueryAPIServer(t.Context(), c, "w1"); *got != (APIServer{}) {
 			t.Fatalf("a healthy server: %+v", got)
 		}
 	}
@@ -43,13 +43,13 @@ func TestAskAPIServer(t *testing.T) {
 	if _, err := leases.Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := AskAPIServer(t.Context(), frozen, "w1"); got.Error != "" || got.Behind < 89 || got.Behind > 90 {
+	if got := QueryAPIServer(t.Context(), frozen, "w1"); got.Error != "" || got.Behind < 89 || got.Behind > 90 {
 		t.Errorf("an old cache: %+v", got)
 	}
-	if got := AskAPIServer(t.Context(), client, "w2"); !strings.Contains(got.Error, "does not read this node's lease from etcd") {
+	if got := QueryAPIServer(t.Context(), client, "w2"); !strings.Contains(got.Error, "does not read this node's lease from etcd") {
 		t.Errorf("without the right to a lease: %+v", got)
 	}
-	server.Leave(t)
+	server.Shutdown(t)
 	awaitError(t, client, "it is not ready: shutdown")
 	server.Stop()
 	awaitError(t, client, "connection refused")
@@ -59,7 +59,7 @@ func awaitError(t *testing.T, client kubernetes.Interface, want string) {
 	t.Helper()
 	var last *APIServer
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
-		last = AskAPIServer(ctx, client, "w1")
+		last = QueryAPIServer(ctx, client, "w1")
 		return strings.Contains(last.Error, want), nil
 	})
 	if err != nil {

@@ -80,11 +80,11 @@ func TestProxyMode(t *testing.T) {
 // TestEtcdTrouble queries a real member, before and after an alarm is set.
 func TestEtcdTrouble(t *testing.T) {
 	at := apitest.Start(t).Etcd()
-	if got := EtcdTrouble(t.Context(), at+"/health"); got != "" {
+	if got := EtcdHealthError(t.Context(), at+"/health"); got != "" {
 		t.Errorf("got %q", got)
 	}
 	postJSON(t, at+"/v3/maintenance/alarm", map[string]any{"action": "ACTIVATE", "alarm": "NOSPACE"})
-	if got := EtcdTrouble(t.Context(), at+"/health"); got != "it is not healthy: ALARM NOSPACE" {
+	if got := EtcdHealthError(t.Context(), at+"/health"); got != "it is not healthy: ALARM NOSPACE" {
 		t.Errorf("with an alarm: %q", got)
 	}
 }

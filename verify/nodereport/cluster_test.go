@@ -108,8 +108,8 @@ func full() Report {
 		APIServer:    &APIServer{"it is not ready: etcd", 40},
 		Etcd:         &Etcd{"m1", true, true, "e", []string{"NOSPACE"}, []string{"m1"}, nil, 1 << 33, 2 << 33, &at},
 		GPU: &GPU{
-			8, "580", true, &NVML{"e", "580", "13.0", 8, []Card{{3, "GPU-1", "0000:17:00.0", 31, 87, 92, 88, 700}}, []Product{{"NVIDIA H100 80GB HBM3", 8, 81559, true}}, []string{"Xid 79"}},
-			&Cards{"580", 8}, []Offer{{"nvidia.com/gpu", 8}},
+			8, "580", true, &NVML{"e", "580", "13.0", 8, []GPUDevice{{3, "GPU-1", "0000:17:00.0", 31, 87, 92, 88, 700}}, []Product{{"NVIDIA H100 80GB HBM3", 8, 81559, true}}, []string{"Xid 79"}},
+			&ExpectedGPUs{"580", 8}, []Offer{{"nvidia.com/gpu", 8}},
 		},
 		Unknown: []Unknown{{"packages", "r"}},
 	}
@@ -124,7 +124,7 @@ func TestCluster(t *testing.T) {
 
 func storesAllFields(t *testing.T, c cluster) {
 	want := full()
-	w := &Writer{Node: "w1", Client: c.kubelet(t), Collect: func(context.Context) Report { return want }, Say: t.Logf}
+	w := &Writer{Node: "w1", Client: c.kubelet(t), Collect: func(context.Context) Report { return want }, Logf: t.Logf}
 	w.turn(t.Context())
 	want.Heartbeat = w.written.Heartbeat
 	got := c.read(t).Report
@@ -255,7 +255,7 @@ func TestWriter(t *testing.T) {
 	w := &Writer{
 		Node: "w1", Client: c.kubelet(t), now: func() time.Time { return now },
 		Collect: func(context.Context) Report { return report },
-		Say:     func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },
+		Logf:    func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },
 	}
 	// turn advances the time, runs one turn and reports whether the object was written.
 	version := ""
@@ -280,10 +280,10 @@ func TestWriter(t *testing.T) {
 	report.Clock = &moved
 	expect("a value that always changes", turn(interval), false)
 	gpu, library := *report.GPU, *report.GPU.NVML
-	library.GPUs = []Card{{3, "GPU-1", "0000:17:00.0", 61, 86, 91, 612, 700}}
+	library.GPUs = []GPUDevice{{3, "GPU-1", "0000:17:00.0", 61, 86, 91, 612, 700}}
 	gpu.NVML, report.GPU = &library, &gpu
 	expect("the temperature of a GPU", turn(interval), false)
-	library.GPUs = []Card{{3, "GPU-2", "0000:17:00.0", 61, 86, 91, 612, 700}}
+	library.GPUs = []GPUDevice{{3, "GPU-2", "0000:17:00.0", 61, 86, 91, 612, 700}}
 	expect("another GPU", turn(interval), true)
 	report.ProxyMode = "iptables"
 	expect("the proxy mode", turn(interval), true)
@@ -310,7 +310,7 @@ func TestWriter(t *testing.T) {
 		if want := []time.Duration{interval, 2 * interval, 4 * interval, maxPause, maxPause}; !slices.Equal(pauses, want) {
 			t.Errorf("pauses: got %v, want %v", pauses, want)
 		}
-		c.Resume(t)
+		c.Restart(t)
 		expect("the API server runs again", turn(maxPause), true)
 		if len(said) != 2 || !strings.Contains(said[0], "write NodeReport w1: ") || said[1] != "the cluster accepts the report again" {
 			t.Errorf("logged %q", said)
@@ -362,7 +362,7 @@ func runs(t *testing.T, c cluster) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w := &Writer{Node: "w1", Client: c.kubelet(t), Collect: func(context.Context) Report { return full() }, Say: t.Logf}
+		w := &Writer{Node: "w1", Client: c.kubelet(t), Collect: func(context.Context) Report { return full() }, Logf: t.Logf}
 		w.Run(ctx)
 	}()
 	<-watched.ResultChan()

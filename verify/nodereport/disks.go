@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Place is a directory that a component of the cluster writes to.
-type Place struct {
+// Directory is a directory that a component of the cluster writes to.
+type Directory struct {
 	Path string // if it does not exist yet, its nearest parent decides the file system
 	Use  string // the component that writes there
 }
 
 // Disks returns the file systems of the places, each once, in the order of the places.
-func Disks(places []Place) ([]Disk, error) {
+func Disks(places []Directory) ([]Disk, error) {
 	var disks []Disk
 	at := map[uint64]int{} // by number of the device
 	for _, p := range places {

@@ -12,7 +12,7 @@ import (
 // directory that does not exist yet is on the file system of its parent.
 func TestDisks(t *testing.T) {
 	dir := t.TempDir()
-	disks, err := Disks([]Place{{dir, "kubelet"}, {"/proc/sys/no/such", "proc"}, {filepath.Join(dir, "images/to/come"), "images"}})
+	disks, err := Disks([]Directory{{dir, "kubelet"}, {"/proc/sys/no/such", "proc"}, {filepath.Join(dir, "images/to/come"), "images"}})
 	if err != nil || len(disks) != 2 {
 		t.Fatalf("%+v, %v", disks, err)
 	}

@@ -13,11 +13,11 @@ import (
 // EtcdHealth is the health URL that kubeadm configures for etcd. It needs no credentials.
 const EtcdHealth = "http://127.0.0.1:2381/health"
 
-// Answers reports whether the member returned a member list.
-func (e *Etcd) Answers() bool { return len(e.Members)+len(e.Unstarted) > 0 }
+// HasMembers reports whether the member returned a member list.
+func (e *Etcd) HasMembers() bool { return len(e.Members)+len(e.Unstarted) > 0 }
 
-// EtcdTrouble returns the reason that etcd's health URL gives, or "" if etcd is healthy.
-func EtcdTrouble(ctx context.Context, url string) string {
+// EtcdHealthError returns the reason that etcd's health URL gives, or "" if etcd is healthy.
+func EtcdHealthError(ctx context.Context, url string) string {
 	body, err := get(ctx, httpclient.New(&http.Transport{DisableKeepAlives: true}), url)
 	var answer struct{ Health, Reason string }
 	if json.Unmarshal(body, &answer) == nil {

@@ -30,7 +30,7 @@ func TestLabelsOfReport(t *testing.T) {
 		want   string
 	}{
 		"no cards":         {Report{}, ""},
-		"all were removed": {Report{GPU: &GPU{Want: &Cards{Count: 2}}}, ""},
+		"all were removed": {Report{GPU: &GPU{Want: &ExpectedGPUs{Count: 2}}}, ""},
 		"no driver":        {Report{GPU: &GPU{Bus: 2}}, "gpu.present=true"},
 		"no answer":        {Report{GPU: &GPU{Bus: 2, Driver: "580.82.07", NVML: &NVML{Error: "e"}}}, "gpu.present=true"},
 		"two kinds":        {mixed(), "cuda.driver-version.major=580 cuda.driver-version.minor=82 gpu.count=3 gpu.memory=23034 gpu.present=true gpu.product=NVIDIA-L4 mig.capable=true"},
@@ -62,7 +62,7 @@ func TestLabels(t *testing.T) {
 	report := Report{Unknown: []Unknown{{"gpu", notCollected}}}
 	w := &Writer{
 		Node: "w1", Client: c.kubelet(t), now: func() time.Time { return now }, Collect: func(context.Context) Report { return report },
-		Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },
+		Logf: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },
 	}
 	has := func(what string, r Report, want ...string) {
 		t.Helper()

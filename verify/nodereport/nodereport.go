@@ -166,17 +166,17 @@ type Etcd struct {
 
 // GPU is the state of GPUs according to the PCI bus, the kernel and NVML, and the expected state.
 type GPU struct {
-	Bus    int    `json:"bus"`              // GPUs on the PCI bus, without those reserved for virtual machines
-	Driver string `json:"driver,omitempty"` // version of the loaded kernel module; "": not loaded
-	Module bool   `json:"module,omitempty"` // an NVIDIA module exists for the running kernel, loaded or not
-	NVML   *NVML  `json:"nvml,omitempty"`   // only with a loaded driver
-	Want   *Cards `json:"want,omitempty"`   // nil: containers must not use the GPUs
+	Bus    int           `json:"bus"`              // GPUs on the PCI bus, without those reserved for virtual machines
+	Driver string        `json:"driver,omitempty"` // version of the loaded kernel module; "": not loaded
+	Module bool          `json:"module,omitempty"` // an NVIDIA module exists for the running kernel, loaded or not
+	NVML   *NVML         `json:"nvml,omitempty"`   // only with a loaded driver
+	Want   *ExpectedGPUs `json:"want,omitempty"`   // nil: containers must not use the GPUs
 	// Offers are the resources that the node should offer; none: NVML's answer is not complete.
 	Offers []Offer `json:"offers,omitempty"`
 }
 
-// Cards is the state of a host's GPUs when they were set up.
-type Cards struct {
+// ExpectedGPUs is the state of a host's GPUs when they were set up.
+type ExpectedGPUs struct {
 	Driver string `json:"driver,omitempty"` // locked version; "": the site installs the driver
 	Count  int    `json:"count,omitempty"`  // number of GPUs; 0: not counted
 }
@@ -189,18 +189,18 @@ type Offer struct {
 
 // NVML is the answer of NVIDIA's management library.
 type NVML struct {
-	Error    string    `json:"error,omitempty"` // why it does not answer; then only Faults is set
-	Driver   string    `json:"driver"`
-	CUDA     string    `json:"cuda,omitempty"` // newest version that the driver supports: "13.0"
-	Cards    int       `json:"cards"`
-	GPUs     []Card    `json:"gpus,omitempty"`     // one for each GPU
-	Products []Product `json:"products,omitempty"` // of GPUs that answer, in their order
-	Faults   []string  `json:"faults,omitempty"`   // uncorrected ECC errors, pending row remaps, and Xid events of the last day in the kernel's log
+	Error    string      `json:"error,omitempty"` // why it does not answer; then only Faults is set
+	Driver   string      `json:"driver"`
+	CUDA     string      `json:"cuda,omitempty"` // newest version that the driver supports: "13.0"
+	Cards    int         `json:"cards"`
+	GPUs     []GPUDevice `json:"gpus,omitempty"`     // one for each GPU
+	Products []Product   `json:"products,omitempty"` // of GPUs that answer, in their order
+	Faults   []string    `json:"faults,omitempty"`   // uncorrected ECC errors, pending row remaps, and Xid events of the last day in the kernel's log
 }
 
-// Card is one GPU; 0 and "" mean unknown. Temperatures and power change all the time, so they are
+// GPUDevice is one GPU; 0 and "" mean unknown. Temperatures and power change all the time, so they are
 // written with the heartbeat only. Values that are too high are in NVML.Faults.
-type Card struct {
+type GPUDevice struct {
 	Index      int    `json:"index"` // NVML's number
 	UUID       string `json:"uuid,omitempty"`
 	Address    string `json:"address,omitempty"`    // on the PCI bus: "0000:17:00.0"

@@ -15,8 +15,8 @@ const (
 	RenewedByAirgap Renewer = "airgap"
 	// RenewedByKubelet: the kubelet renews it in its last third.
 	RenewedByKubelet Renewer = "kubelet"
-	// RenewedByNobody: a CA is not renewed, because each client that trusts it needs the new one.
-	RenewedByNobody Renewer = "nobody"
+	// NotRenewed: a CA is not renewed, because each client that trusts it needs the new one.
+	NotRenewed Renewer = "nobody"
 )
 
 // RenewerOf returns the renewer of the certificate in a file. The kubelet creates its self-signed
@@ -26,7 +26,7 @@ func RenewerOf(file string) Renewer {
 	name := path.Base(file)
 	switch {
 	case name == "ca.crt" || name == "front-proxy-ca.crt":
-		return RenewedByNobody
+		return NotRenewed
 	case file == "/etc/kubernetes/kubelet.conf" || strings.HasPrefix(file, "/var/lib/kubelet/pki/") && name != "kubelet.crt":
 		return RenewedByKubelet
 	}

@@ -16,12 +16,12 @@ import (
 // Writer writes a node's report and its GPU labels to the cluster. It writes when something has
 // changed, at least once a minute, and at most every 5 s.
 type Writer struct {
-	Node    string
-	Client  dynamic.Interface             // with the identity of the node
-	Collect func(context.Context) Report  // returns the report; the Writer sets Heartbeat
-	Say     func(format string, _ ...any) // logs the first failed write, and the first success after it
-	HangUp  func()                        // closes the connections of Client; called after each failed write
-	now     func() time.Time              // time.Now, except in tests
+	Node             string
+	Client           dynamic.Interface             // with the identity of the node
+	Collect          func(context.Context) Report  // returns the report; the Writer sets Heartbeat
+	Logf             func(format string, _ ...any) // logs the first failed write, and the first success after it
+	CloseConnections func()                        // closes the connections of Client; called after each failed write
+	now              func() time.Time              // time.Now, except in tests
 
 	object  object    // the last version in the cluster
 	written *Report   // nil before the first write
@@ -69,7 +69,7 @@ func (w *Writer) turn(ctx context.Context) time.Duration {
 		return w.failing(ctx, err)
 	}
 	if w.failed.times > 0 {
-		w.Say("the cluster accepts the report again")
+		w.Logf("the cluster accepts the report again")
 	}
 	w.written, w.last, w.failed = &report, w.clock(), failed{}
 	w.label(ctx, report)
@@ -84,7 +84,7 @@ func (w *Writer) label(ctx context.Context, r Report) {
 		refused = err.Error()
 	}
 	if refused != "" && refused != w.refused {
-		w.Say("%s", refused)
+		w.Logf("%s", refused)
 	}
 	w.refused = refused
 }
@@ -122,7 +122,7 @@ func lasting(r Report) Report {
 		n.GPUs = slices.Clone(n.GPUs)
 		for i, c := range n.GPUs {
 			// Since the Ada generation, NVML calculates the limits from the temperature, so they vary.
-			n.GPUs[i] = Card{Index: c.Index, UUID: c.UUID, Address: c.Address, WattsLimit: c.WattsLimit}
+			n.GPUs[i] = GPUDevice{Index: c.Index, UUID: c.UUID, Address: c.Address, WattsLimit: c.WattsLimit}
 		}
 		g.NVML, r.GPU = &n, &g
 	}
@@ -134,12 +134,12 @@ func lasting(r Report) Report {
 // It closes the connections, so that a load balancer can choose another API server: one that is
 // not ready keeps its connections.
 func (w *Writer) failing(ctx context.Context, err error) time.Duration {
-	if w.HangUp != nil {
-		w.HangUp()
+	if w.CloseConnections != nil {
+		w.CloseConnections()
 	}
 	reason := apierrors.ReasonForError(err)
 	if (w.failed.times == 0 || reason != w.failed.reason) && ctx.Err() != context.Canceled {
-		w.Say("%v; retrying", err)
+		w.Logf("%v; retrying", err)
 	}
 	w.failed = failed{times: w.failed.times + 1, reason: reason}
 	return min(interval<<min(w.failed.times-1, 8), maxPause)

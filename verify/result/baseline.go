@@ -40,7 +40,7 @@ type Baseline struct {
 // KnownFinding is a finding with a name that stays the same if its object is replaced.
 type KnownFinding struct {
 	Finding
-	Lasting string `json:"lasting"` // "Pod of DaemonSet kube-system/kube-proxy on w1"
+	StableName string `json:"lasting"` // "Pod of DaemonSet kube-system/kube-proxy on w1"
 }
 
 // ReadBaseline reads a file that Write wrote. The error describes why it is not a baseline.
@@ -84,6 +84,6 @@ func NewBaseline(r Report, cluster string) *Baseline {
 	}
 	return &Baseline{
 		APIVersion: baselineVersion, Kind: baselineKind, Cluster: cluster, Taken: r.Began.Add(r.Took).Round(time.Second),
-		About: r.About, OK: r.OK, Findings: r.Lasting, Unseen: r.Missed, Snapshot: *r.Snapshot,
+		About: r.About, OK: r.OK, Findings: r.KnownFindings, Unseen: r.Missed, Snapshot: *r.Snapshot,
 	}
 }

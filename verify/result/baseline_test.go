@@ -16,7 +16,7 @@ func savedBaseline(t *testing.T) []byte {
 		Containers: map[string]ContainerState{"Pod kube-system/etcd-w1, container main": {Images: []string{}, Pods: map[string]PodState{"etcd-w1": {"etcd-w1", "w1", 3}}}},
 	}
 	r := broken()
-	r.Snapshot, r.Lasting = &s, []KnownFinding{{r.Findings[0], "Pod of Deployment kube-system/coredns"}}
+	r.Snapshot, r.KnownFindings = &s, []KnownFinding{{r.Findings[0], "Pod of Deployment kube-system/coredns"}}
 	var b bytes.Buffer
 	if err := NewBaseline(r, "uid-1").Write(&b); err != nil {
 		t.Fatal(err)

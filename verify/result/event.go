@@ -12,9 +12,9 @@ const (
 	Broke   = "broken"  // a rule got a finding
 	Blind   = "unseen"  // a rule cannot be judged
 	Changed = "changed" // a finding has other text
-	Mended  = "mended"  // a finding no longer exists
-	Well    = "well"    // no rule is broken or unseen
-	Verdict = "verdict" // the last event of a run, with the report
+	Fixed   = "fixed"   // a finding no longer exists
+	Healthy = "healthy" // no rule is broken or unseen
+	Last    = "result"  // the last event of a run, with the report
 )
 
 // Event is one change that verify --watch reports. If the API server does not answer, that is a
@@ -24,17 +24,17 @@ type Event struct {
 	Event  string    `json:"event"`
 	Rule   string    `json:"rule,omitempty"`
 	Object string    `json:"object,omitempty"`
-	Saw    string    `json:"saw,omitempty"` // for "mended": the last observation
+	Saw    string    `json:"saw,omitempty"` // for "fixed": the last observation
 	Want   string    `json:"want,omitempty"`
 	Fix    string    `json:"fix,omitempty"`
 	// Since is when the object was first found.
 	Since *time.Time `json:"since,omitempty"`
-	// After is how long a "mended" finding existed.
+	// After is how long a "fixed" finding existed.
 	After time.Duration `json:"-"` // written as afterSeconds
 	// LeftOut counts the changes of this object since its last event. They followed each other too
 	// fast to be reported.
 	LeftOut int     `json:"leftOut,omitempty"`
-	Report  *Report `json:"report,omitempty"` // only for "verdict"
+	Report  *Report `json:"report,omitempty"` // only for "result"
 }
 
 // MarshalJSON writes the duration in seconds.
@@ -59,8 +59,8 @@ const longest = 300
 func (e Event) String() string {
 	text := "all rules are ok"
 	switch e.Event {
-	case Well:
-	case Mended:
+	case Healthy:
+	case Fixed:
 		text = fmt.Sprintf("%s: %s, after %s", e.Rule, e.Object, e.After.Round(100*time.Millisecond))
 	default:
 		saw := []rune(OneLine(e.Saw))

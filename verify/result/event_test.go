@@ -13,8 +13,8 @@ func TestEventAsLine(t *testing.T) {
 	f := Event{Time: at, Event: Broke, Rule: "pods", Object: "Pod a/b", Saw: "it said:\n\x1b[2J bye", Want: "ready", Fix: "look", LeftOut: 2}
 	for want, e := range map[string]Event{
 		"08:00:05 broken  pods: Pod a/b: it said: \ufffd[2J bye; want: ready; fix: look (2 changes left out)": f,
-		"08:00:05 mended  pods: Pod a/b, after 1m5s":                                                          {Time: at, Event: Mended, Rule: "pods", Object: "Pod a/b", After: 65 * time.Second},
-		"08:00:05 well    all rules are ok":                                                                   {Time: at, Event: Well},
+		"08:00:05 fixed   pods: Pod a/b, after 1m5s":                                                          {Time: at, Event: Fixed, Rule: "pods", Object: "Pod a/b", After: 65 * time.Second},
+		"08:00:05 healthy all rules are ok":                                                                   {Time: at, Event: Healthy},
 	} {
 		if got := e.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -27,8 +27,8 @@ func TestEventAsLine(t *testing.T) {
 }
 
 func TestEventAsJSON(t *testing.T) {
-	data, err := json.Marshal(Event{Time: time.Unix(0, 0).UTC(), Event: Mended, Rule: "pods", Object: "Pod a/b", After: 1500 * time.Millisecond})
-	want := `{"time":"1970-01-01T00:00:00Z","event":"mended","rule":"pods","object":"Pod a/b","afterSeconds":1.5}`
+	data, err := json.Marshal(Event{Time: time.Unix(0, 0).UTC(), Event: Fixed, Rule: "pods", Object: "Pod a/b", After: 1500 * time.Millisecond})
+	want := `{"time":"1970-01-01T00:00:00Z","event":"fixed","rule":"pods","object":"Pod a/b","afterSeconds":1.5}`
 	if err != nil || !bytes.Equal(data, []byte(want)) {
 		t.Errorf("got %s, %v, want %s", data, err, want)
 	}

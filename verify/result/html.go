@@ -48,8 +48,8 @@ func (r Report) Broken() []RuleResult {
 			some = append(some, rule)
 		}
 	}
-	if len(r.of(Soaking)) > 0 {
-		some = append(some, RuleResult{ID: Soaking, Title: "All rules stay ok for the soak window", Outcome: Broken})
+	if len(r.of(SoakRule)) > 0 {
+		some = append(some, RuleResult{ID: SoakRule, Title: "All rules stay ok for the soak window", Outcome: Broken})
 	}
 	return some
 }

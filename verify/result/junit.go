@@ -17,8 +17,8 @@ func (r Report) WriteJUnit(w io.Writer) error {
 	for _, rule := range r.Rules {
 		suite.Add(r.junit(rule))
 	}
-	if late := r.of(Soaking); len(late) > 0 {
-		suite.Add(r.junit(RuleResult{ID: Soaking, Outcome: Broken}))
+	if late := r.of(SoakRule); len(late) > 0 {
+		suite.Add(r.junit(RuleResult{ID: SoakRule, Outcome: Broken}))
 	}
 	if r.Baseline != nil {
 		var b strings.Builder

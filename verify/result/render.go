@@ -24,7 +24,7 @@ func (r Report) WriteText(w io.Writer) error {
 			f.write(&b, r.Began)
 		}
 	}
-	for _, f := range r.of(Soaking) {
+	for _, f := range r.of(SoakRule) {
 		f.write(&b, r.Began)
 	}
 	if r.Baseline != nil {
@@ -98,7 +98,7 @@ func (c *Comparison) write(b *strings.Builder) {
 		fmt.Fprintf(b, "known   %s: %s\n", OneLine(f.Object), OneLine(f.Saw))
 	}
 	for _, d := range c.Changed {
-		fmt.Fprintf(b, "changed %s: %s\n", OneLine(d.String()), OneLine(Some(d.Objects)))
+		fmt.Fprintf(b, "changed %s: %s\n", OneLine(d.String()), OneLine(Abbreviate(d.Objects)))
 	}
 	if len(c.Known) == 0 && len(c.Changed) == 0 {
 		fmt.Fprintln(b, "        no finding is in the baseline, and nothing changed")
@@ -129,8 +129,8 @@ func OneLine(text string) string {
 	}, text)), " ")
 }
 
-// Some lists at most three names and the number of the others.
-func Some(names []string) string {
+// Abbreviate lists at most three names and the number of the others.
+func Abbreviate(names []string) string {
 	if len(names) <= 3 {
 		return strings.Join(names, ", ")
 	}

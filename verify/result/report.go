@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Soaking is the rule that all others stay ok for the soak window. The engine judges it.
-const Soaking = "soak"
+// SoakRule is the rule that all others stay ok for the soak window. The engine judges it.
+const SoakRule = "soak"
 
 // Outcome is the result of a rule.
 type Outcome string
@@ -37,10 +37,10 @@ type Report struct {
 	Counts   Counts        `json:"counts"`
 	Kinds    []KindResult  `json:"kinds,omitempty"` // the watched kinds
 
-	Snapshot *Snapshot         `json:"-"` // nil: no complete lists were read
-	Lasting  []KnownFinding    `json:"-"` // findings that a later run may have again
-	Missed   map[string]string `json:"-"` // expected objects that were not seen, by rule
-	Logged   int64             `json:"-"` // log lines of client-go that were counted instead of printed
+	Snapshot      *Snapshot         `json:"-"` // nil: no complete lists were read
+	KnownFindings []KnownFinding    `json:"-"` // findings that a later run may have again
+	Missed        map[string]string `json:"-"` // expected objects that were not seen, by rule
+	Logged        int64             `json:"-"` // log lines of client-go that were counted instead of printed
 }
 
 // About has the verified cluster and the user. An unknown value is "".

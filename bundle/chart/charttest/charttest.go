@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-// Till returns a chart with the usual parts: a subchart, an init container, a hook, a
+// Checkout returns a chart with the usual parts: a subchart, an init container, a hook, a
 // test, a CustomResourceDefinition and annotations.
-func Till() map[string]string {
+func Checkout() map[string]string {
 	files := map[string]string{}
 	err := fs.WalkDir(till, "till", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

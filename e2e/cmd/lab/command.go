@@ -204,7 +204,7 @@ func cleanHosts(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	return scenario.GiveBack(cmd.Context(), lab.OpenHosts("", "", hosts), cmd.ErrOrStderr())
+	return scenario.Clean(cmd.Context(), lab.OpenHosts("", "", hosts), cmd.ErrOrStderr())
 }
 
 func rootCommand() *cobra.Command {

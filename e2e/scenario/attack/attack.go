@@ -21,12 +21,12 @@ type target struct {
 // an attack without a message in the journal, in the command's error or in verify.
 func Attack(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.Bank(ctx, 3, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 3, func(l *lab.Lab) error {
 		t := target{first: l.Machines[0], worker: l.Machines[1], second: l.Machines[2], stick: stick}
 		parts := []scenario.Part{
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick, append(secondWorker(), "    - "+tools+"\n", "")...) }},
-			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, t.first, stick) }},
+			{Title: "the program, from the stick", Run: func() error { return e.InstallProgram(ctx, t.first, stick) }},
 			{Title: "install", Run: func() error { return e.InstallOnce(ctx, t.first) }},
 			{Title: "join of the first worker", Run: func() error { return e.Join(ctx, t.first, t.worker, stick) }},
 		}

@@ -87,9 +87,9 @@ func nodeForm(name string, sans ...string) x509.CertificateRequest {
 // refusedAndNamed checks that a request is denied, and that the approver's journal names it.
 func refusedAndNamed(ctx context.Context, e *scenario.Env, first lab.Machine, name string) error {
 	return e.Script(ctx, first,
-		scenario.Soon(scenario.Kubectl+"get csr "+name+" -o jsonpath='{.status.conditions[0].type}' | grep -qx Denied"),
+		scenario.Retry(scenario.Kubectl+"get csr "+name+" -o jsonpath='{.status.conditions[0].type}' | grep -qx Denied"),
 		scenario.Kubectl+"get csr "+name+" -o jsonpath='{.status.certificate}' | { ! grep -q .; }",
-		scenario.Soon("journalctl -u airgap-join-approver -o cat | grep -q 'refused "+name+" of system:bootstrap:'"))
+		scenario.Retry("journalctl -u airgap-join-approver -o cat | grep -q 'refused "+name+" of system:bootstrap:'"))
 }
 
 func otherCertificates(ctx context.Context, e *scenario.Env, t target) error {
@@ -138,7 +138,7 @@ func requestsDeleted(ctx context.Context, e *scenario.Env, first lab.Machine) er
 func autoApproval(ctx context.Context, e *scenario.Env, first lab.Machine) error {
 	const binding = "kubeadm:node-autoapprove-bootstrap"
 	return errors.Join(
-		e.Script(ctx, first, scenario.Gone("clusterrolebinding "+binding),
+		e.Script(ctx, first, scenario.IsGone("clusterrolebinding "+binding),
 			scenario.Kubectl+"create clusterrolebinding "+binding+" --clusterrole system:certificates.k8s.io:certificatesigningrequests:nodeclient --group system:bootstrappers:kubeadm:default-node-token"),
 		joinTokensBroken(ctx, e, first, binding),
 		e.Script(ctx, first, scenario.Kubectl+"delete clusterrolebinding "+binding))
@@ -161,7 +161,7 @@ func foreignCluster(ctx context.Context, e *scenario.Env, t target) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(e.Begin(ctx, t.second, t.stick), t.second.PullStick(ctx)); err != nil {
+	if err := errors.Join(e.InstallProgram(ctx, t.second, t.stick), t.second.PullStick(ctx)); err != nil {
 		return err
 	}
 	line, err := e.JoinLine(ctx, t.first, t.second.Name())
@@ -216,7 +216,7 @@ func tokenTwice(ctx context.Context, e *scenario.Env, t target) error {
 	if err := h.request(ctx, "attack-faster", nodeForm(name)); err != nil {
 		return err
 	}
-	if err := e.Script(ctx, t.first, scenario.Soon(scenario.Kubectl+"get csr attack-faster -o jsonpath='{.status.certificate}' | grep -q .")); err != nil {
+	if err := e.Script(ctx, t.first, scenario.Retry(scenario.Kubectl+"get csr attack-faster -o jsonpath='{.status.certificate}' | grep -q .")); err != nil {
 		return err
 	}
 	if err := errors.Join(h.request(ctx, "attack-again", nodeForm(name)), refusedAndNamed(ctx, e, t.first, "attack-again")); err != nil {

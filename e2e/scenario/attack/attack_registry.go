@@ -42,7 +42,7 @@ func limitedPusher(ctx context.Context, e *scenario.Env, t target) error {
 
 // pushesAsUpstream pushes from a worker with a stolen password.
 func pushesAsUpstream(ctx context.Context, e *scenario.Env, t target) error {
-	if err := scenario.BringCrane(ctx, e, t.worker); err != nil {
+	if err := scenario.InstallCrane(ctx, e, t.worker); err != nil {
 		return err
 	}
 	const push = `set -e

@@ -22,7 +22,7 @@ func attackStick(ctx context.Context, e *scenario.Env, t target) []scenario.Part
 	bank := forged + "/" + e.ClusterName()
 	return []scenario.Part{
 		{Title: "a copy of the stick for the attacker", Run: func() error {
-			return e.Script(ctx, t.first, "install -d -m 0755 "+forged, "cp -r "+e.OnStick()+" "+forged+"/", "chmod -R u+w,go+rX "+forged)
+			return e.Script(ctx, t.first, "install -d -m 0755 "+forged, "cp -r "+e.BundleOnStick()+" "+forged+"/", "chmod -R u+w,go+rX "+forged)
 		}},
 		{Title: "the stick's public key is a link to the cluster's", Run: func() error { return attackPublicKey(ctx, e, t.first, bank) }},
 		{Title: "a program changes after it was copied", Run: func() error { return attackProgram(ctx, e, t, bank) }},
@@ -53,7 +53,7 @@ func attackPublicKey(ctx context.Context, e *scenario.Env, m lab.Machine, bank s
 		}
 	}
 	return e.Script(ctx, m,
-		"rm "+public+" && cp "+e.OnStick()+"/airgap.pub "+public,
+		"rm "+public+" && cp "+e.BundleOnStick()+"/airgap.pub "+public,
 		"! grep -rl 'PRIVATE KEY' /var/lib/airgap/join",
 		fmt.Sprintf("curl -sf --cacert /etc/airgap/pki/ca.crt https://%s:5000/join/airgap.pub | cmp - %s", m.Addr(), public))
 }
@@ -80,7 +80,7 @@ func attackProgram(ctx context.Context, e *scenario.Env, t target, bank string) 
 	if err := e.Script(ctx, t.first, "! test -e "+ctr, "! test -e /opt/airgap/bin/.new", at.write(bank, at.is)); err != nil {
 		return err
 	}
-	if _, err := e.AirgapOn(ctx, t.first, "", "install", scenario.LabSkips, e.OnStick()); err != nil {
+	if _, err := e.AirgapOn(ctx, t.first, "", "install", scenario.LabSkips, e.BundleOnStick()); err != nil {
 		return err
 	}
 	return e.Script(ctx, t.first, "test -x "+ctr)
@@ -155,7 +155,7 @@ func attackInPlace(ctx context.Context, e *scenario.Env, m lab.Machine, bank str
 	err := e.Script(ctx, m,
 		"airgap registry import --in-place --store "+store+" "+bank,
 		serve,
-		scenario.Soon("test $("+get+"airgap.rpm) = 200"),
+		scenario.Retry("test $("+get+"airgap.rpm) = 200"),
 		"cmp "+forged+"/got "+rpm,
 		"rm "+rpm+" && ln -s "+key+" "+rpm,
 		"test $("+get+"airgap.rpm) = 500 && grep -q 'airgap.rpm: it is a symbolic link' "+forged+"/got && ! grep -q 'PRIVATE KEY' "+forged+"/got",

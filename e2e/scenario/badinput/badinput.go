@@ -53,7 +53,7 @@ func missingImage(ctx context.Context, e *scenario.Env) error {
 }
 
 func onServer(ctx context.Context, e *scenario.Env) error {
-	return e.Bank(ctx, 1, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 1, func(l *lab.Lab) error {
 		m := l.Machines[0]
 		if err := e.Survey(ctx, l.Machines...); err != nil {
 			return err
@@ -86,7 +86,7 @@ func onServer(ctx context.Context, e *scenario.Env) error {
 		if err := noSpaceOnServer(ctx, e, m); err != nil {
 			return fmt.Errorf("no space on the server: %w", err)
 		}
-		if err := e.AsBefore(ctx, m, before, scenario.Exception{Lines: `^\+ (file|content)\t.* /var/lib/airgap/(journal\.jsonl|lock|store|undo|undo/host\.json)( \d*)?$`, Why: "airgap's journal, its record of the host's earlier state, and an empty store"}); err != nil {
+		if err := e.MatchesPicture(ctx, m, before, scenario.Exception{Lines: `^\+ (file|content)\t.* /var/lib/airgap/(journal\.jsonl|lock|store|undo|undo/host\.json)( \d*)?$`, Why: "airgap's journal, its record of the host's earlier state, and an empty store"}); err != nil {
 			return err
 		}
 		return otherOS(ctx, e, m)

@@ -18,13 +18,13 @@ import (
 // installation.
 func CtrlC(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	install := "airgap install " + e.Skips() + " " + e.OnStick()
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	install := "airgap install " + e.Skips() + " " + e.BundleOnStick()
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.InOrder([]scenario.Part{
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick) }},
-			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
+			{Title: "the program, from the stick", Run: func() error { return e.InstallProgram(ctx, first, stick) }},
 			{Title: "in the checks", Run: func() error { return interruptEarly(ctx, e, first, install) }},
 			{Title: "in the steps of install", Run: func() error {
 				return interruptSteps(ctx, e, first, install, "store", "packages", "runtime-files", "runtime", "kubeadm", "network")
@@ -93,7 +93,7 @@ func interruptJoin(ctx context.Context, e *scenario.Env, first, worker lab.Machi
 	if err != nil {
 		return err
 	}
-	if err := e.Begin(ctx, worker, stick); err != nil {
+	if err := e.InstallProgram(ctx, worker, stick); err != nil {
 		return err
 	}
 	if err := lab.PutFile(ctx, worker, "/root/code", 0o600, strings.NewReader(line.Code+"\n")); err != nil {

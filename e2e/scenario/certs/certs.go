@@ -20,12 +20,12 @@ import (
 // present.
 func Certs(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.InOrder([]scenario.Part{
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick) }},
-			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
+			{Title: "the program, from the stick", Run: func() error { return e.InstallProgram(ctx, first, stick) }},
 			{Title: "install", Run: func() error { return e.InstallOnce(ctx, first) }},
 			{Title: "join", Run: func() error { return e.Join(ctx, first, worker, stick) }},
 			{Title: "a workload", Run: func() error { return e.Workload(ctx, first) }},
@@ -340,7 +340,7 @@ func workerRenewed(ctx context.Context, e *scenario.Env, first, worker lab.Machi
 		return fmt.Errorf("pods of the worker were restarted:\n%s\n%s", before, after)
 	}
 	// A kubelet that just started must first read its pods from the API server.
-	return e.Script(ctx, first, scenario.Soon(scenario.Kubectl+"logs --tail=1 tools"), scenario.Kubectl+"exec tools -- tools get http://hello.default.svc.cluster.local:80/")
+	return e.Script(ctx, first, scenario.Retry(scenario.Kubectl+"logs --tail=1 tools"), scenario.Kubectl+"exec tools -- tools get http://hello.default.svc.cluster.local:80/")
 }
 
 // etcdCARotated rotates etcd's CA, and kills the command in each phase. etcd must accept

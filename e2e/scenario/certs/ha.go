@@ -28,7 +28,7 @@ ssh:
 // their CAs. Meanwhile one client sends requests to the load balancer, and another one watches pods.
 func HA(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.Bank(ctx, 3, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 3, func(l *lab.Lab) error {
 		first := l.Machines[0]
 		stop, err := l.Balance(ctx, scenario.Vip, 6443, l.Machines...)
 		if err != nil {
@@ -38,7 +38,7 @@ func HA(ctx context.Context, e *scenario.Env) error {
 		return e.InOrder([]scenario.Part{
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick, certsHAEdits()...) }},
-			{Title: "keys for the first host", Run: func() error { return e.LetIn(ctx, first, l.Machines[1:]...) }},
+			{Title: "keys for the first host", Run: func() error { return e.AuthorizeKeys(ctx, first, l.Machines[1:]...) }},
 			{Title: "one command, three servers", Run: func() error { return scenario.InstallAll(ctx, e, first, stick, 3) }},
 			{Title: "the certificates are renewed on each host", Run: func() error { return renewedOnEach(ctx, e, l.Machines) }},
 			{Title: "the control plane", Run: func() error { return scenario.Members(ctx, e, first, 3) }},

@@ -104,7 +104,7 @@ func oldCAGone(ctx context.Context, e *scenario.Env, first, worker lab.Machine) 
 		scenario.Kubectl+"-n kube-public get cm cluster-info -o jsonpath={.data.kubeconfig} | sed -n 's/.*certificate-authority-data: //p' | base64 -d | diff - "+ClusterCA,
 		scenario.Kubectl+"-n kube-system get cm extension-apiserver-authentication -o jsonpath={.data.client-ca-file} | diff - "+ClusterCA,
 		scenario.Kubectl+"get nodes -o yaml | grep -q airgap.dev/authority && exit 1; true",
-		scenario.Gone("-n kube-system secret airgap-authority"),
+		scenario.IsGone("-n kube-system secret airgap-authority"),
 		"rm -r /root/old /root/waits",
 	); err != nil {
 		return err
@@ -139,7 +139,7 @@ func laterService(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if err := r.Want("create a Service", 0); err != nil {
 		return err
 	}
-	return e.Script(ctx, m, scenario.Soon(scenario.Kubectl+"exec tools -- tools get http://later.default.svc.cluster.local:80/"), scenario.Kubectl+"delete service later")
+	return e.Script(ctx, m, scenario.Retry(scenario.Kubectl+"exec tools -- tools get http://later.default.svc.cluster.local:80/"), scenario.Kubectl+"delete service later")
 }
 
 // rotateCAsOfThree rotates each CA on three control-plane hosts through SSH. Each command is

@@ -23,7 +23,7 @@ func CgroupV2(ctx context.Context, e *scenario.Env) error {
 		return err
 	}
 	stick, next := filepath.Join(e.Work, "stick"), filepath.Join(e.Work, "next", "stick")
-	return e.BankOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {
+	return e.WithServersOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {
 		m := l.Machines[0]
 		return e.InOrder([]scenario.Part{
 			{Title: "cgroup v2, and systemd", Run: func() error {
@@ -32,7 +32,7 @@ func CgroupV2(ctx context.Context, e *scenario.Env) error {
 			{Title: "a bundle of Kubernetes 1.35", Run: func() error {
 				return errors.Join(e.Survey(ctx, m), bundleOf(ctx, e, "airgap.yaml", stick, `version: "1.36.3"`, `version: "1.35.8"`))
 			}},
-			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, m, stick) }},
+			{Title: "the program, from the stick", Run: func() error { return e.InstallProgram(ctx, m, stick) }},
 			{Title: "install", Run: func() error { return installHere(ctx, e, m) }},
 			{Title: "runtime, kubelet and pods use the same cgroup driver", Run: func() error { return cgroupsAgree(ctx, e, m) }},
 			{Title: "a reboot", Run: func() error { return rebooted(ctx, e, m) }},
@@ -90,7 +90,7 @@ func rebooted(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 // otherDriver writes the other driver into the kubelet's file. verify must name it after the
 // host's next report.
 func otherDriver(ctx context.Context, e *scenario.Env, m lab.Machine) error {
-	return e.Script(ctx, m, "sed -i 's/^cgroupDriver: systemd$/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml", scenario.NamesDriver)
+	return e.Script(ctx, m, "sed -i 's/^cgroupDriver: systemd$/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml", scenario.VerifyNamesDriver)
 }
 
 // driverRestored plugs in the stick, which is not plugged in after the reboot. It installs, and

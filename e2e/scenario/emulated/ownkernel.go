@@ -16,12 +16,12 @@ import (
 // slowly is the timeout for verify on an emulated server, which has a slow processor.
 const slowly = "25m"
 
-// OwnKernel installs on an emulated server with its own kernel and cgroup v2. It uses the
+// EmulatedServer installs on an emulated server with its own kernel and cgroup v2. It uses the
 // product's defaults, without the settings for the lab's containers. There a USB drive
 // can be pulled during a read, and a power cut loses unflushed data.
-func OwnKernel(ctx context.Context, e *scenario.Env) error {
+func EmulatedServer(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.BankOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {
+	return e.WithServersOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {
 		m := l.Machines[0]
 		return e.InOrder([]scenario.Part{
 			{Title: "its own kernel, cgroup v2", Run: func() error {
@@ -30,7 +30,7 @@ func OwnKernel(ctx context.Context, e *scenario.Env) error {
 			{Title: "no route leads out of the site", Run: func() error { return scenario.NoRoute(ctx, m) }},
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return plainBundle(ctx, e, stick) }},
-			{Title: "the program, from a FAT32 stick", Run: func() error { return e.Begin(ctx, m, stick) }},
+			{Title: "the program, from a FAT32 stick", Run: func() error { return e.InstallProgram(ctx, m, stick) }},
 			{Title: "preflight", Run: func() error { return scenario.Preflight(ctx, e, m) }},
 			{Title: "the stick is pulled", Run: func() error { return stickPulled(ctx, e, m) }},
 			{Title: "install continues", Run: func() error { return installPlain(ctx, e, m, stick) }},

@@ -12,14 +12,14 @@ import (
 	"airgap.dev/airgap/e2e/scenario/faults"
 )
 
-// OwnWorker joins an emulated worker: only such a server has its own clock, its own swap,
+// EmulatedWorker joins an emulated worker: only such a server has its own clock, its own swap,
 // and NetworkManager. With a clock that is hours or days wrong, join must fail before it
 // changes anything. While the server is a node, also after a power cut, swap must be off
 // and NetworkManager must not manage the pods' interfaces. verify must name a clock that
 // moves. After reset the server must be in its earlier state.
-func OwnWorker(ctx context.Context, e *scenario.Env) error {
+func EmulatedWorker(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindEmulated}, func(l *lab.Lab) error {
+	return e.WithServersOf(ctx, []lab.Kind{lab.KindContainer, lab.KindEmulated}, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		var bare scenario.Picture
 		var command []string
@@ -32,7 +32,9 @@ func OwnWorker(ctx context.Context, e *scenario.Env) error {
 			{Title: "bundle", Run: func() error {
 				return e.MakeBundle(ctx, stick, "nodes:\n", "hostSettings: {swap: disable}\nnodes:\n")
 			}},
-			{Title: "the program, from the stick", Run: func() error { return errors.Join(e.Begin(ctx, first, stick), e.Begin(ctx, worker, stick)) }},
+			{Title: "the program, from the stick", Run: func() error {
+				return errors.Join(e.InstallProgram(ctx, first, stick), e.InstallProgram(ctx, worker, stick))
+			}},
 			{Title: "install", Run: func() error { return e.InstallOnce(ctx, first) }},
 			{Title: "a join token", Run: func() (err error) {
 				command, err = scenario.CodeFile(ctx, e, first, worker)
@@ -45,7 +47,7 @@ func OwnWorker(ctx context.Context, e *scenario.Env) error {
 			{Title: "three hours behind", Run: clockWrong("-3 hours", "clock-registry", "2 h 59 min behind 10.88.0.11:5000|3 h 0 min behind 10.88.0.11:5000", "chronyc makestep")},
 			{Title: "two hours ahead", Run: clockWrong("+2 hours", "clock-registry", "1 h 59 min ahead of 10.88.0.11:5000|2 h 0 min ahead of 10.88.0.11:5000")},
 			{Title: "five days behind", Run: clockWrong("-5 days", "this host's clock is 4 d 23 h behind|this host's clock is 5 d 0 h behind", "chronyc makestep")},
-			{Title: "nothing was changed", Run: func() error { return e.AsBefore(ctx, worker, bare, onlyLock) }},
+			{Title: "nothing was changed", Run: func() error { return e.MatchesPicture(ctx, worker, bare, onlyLock) }},
 			{Title: "the right time", Run: func() error {
 				_, err := e.Must(ctx, worker, []string{"nothing was changed", "airgap join would run"}, append(command, "--dry-run")...)
 				return err
@@ -83,7 +85,7 @@ func OwnWorker(ctx context.Context, e *scenario.Env) error {
 				if err := worker.AttachStick(ctx, stick); err != nil { // it was plugged in when the picture was taken
 					return err
 				}
-				return e.AsBefore(ctx, worker, bare, append(scenario.Always(), onlyLock,
+				return e.MatchesPicture(ctx, worker, bare, append(scenario.Always(), onlyLock,
 					scenario.Exception{Lines: `^[+-] (file|content|run)\t.*/(run|var/lib)/NetworkManager/`, Why: "the time at which NetworkManager last used a connection"},
 					scenario.Exception{Lines: `^[+-] file\t.* /var/log/wtmp `, Why: "one more boot"},
 					scenario.Exception{Lines: `^[+-] sysctl\t(vm\.user_reserve_kbytes|net\.ipv4\.(tcp|udp)_mem) = `, Why: "the kernel computes it from the free memory at boot"},

@@ -12,19 +12,21 @@ import (
 	"airgap.dev/airgap/e2e/scenario/badinput"
 )
 
-// PulledStore pulls a FAT32 stick during the copy into a store, and cuts the power during
+// StickPulled pulls a FAT32 stick during the copy into a store, and cuts the power during
 // the copy and directly after it. Each time the store must open and the copy must continue,
 // and in the end it must equal the stick. Then the scenario cuts the power of a node during
 // an image pull, and directly after one. The pods must run with the bytes that were pushed.
-func PulledStore(ctx context.Context, e *scenario.Env) error {
+func StickPulled(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindEmulated}, func(l *lab.Lab) error {
+	return e.WithServersOf(ctx, []lab.Kind{lab.KindContainer, lab.KindEmulated}, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.InOrder([]scenario.Part{
 			{Title: "cgroup v2", Run: func() error { return e.Script(ctx, worker, "test $(stat -fc %T /sys/fs/cgroup) = cgroup2fs") }},
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick) }},
-			{Title: "the program, from the stick", Run: func() error { return errors.Join(e.Begin(ctx, first, stick), e.Begin(ctx, worker, stick)) }},
+			{Title: "the program, from the stick", Run: func() error {
+				return errors.Join(e.InstallProgram(ctx, first, stick), e.InstallProgram(ctx, worker, stick))
+			}},
 			{Title: "the stick is pulled during the copy", Run: func() error { return pulledImport(ctx, e, worker, stick) }},
 			{Title: "the power is cut during the copy", Run: func() error {
 				return errors.Join(cutWhile(ctx, e, worker, storeHas(150), importCommand...), opens(ctx, e, worker, "no bundle in the store"))

@@ -18,7 +18,7 @@ import (
 // takes long on a slow stick. When a stick is pulled during a write, the next run must
 // continue.
 func Sticks(ctx context.Context, e *scenario.Env) error {
-	return e.BankOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {
+	return e.WithServersOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {
 		m := l.Machines[0]
 		return e.InOrder([]scenario.Part{
 			{Title: "a connected host", Run: func() error { return connectHost(ctx, e, l) }},

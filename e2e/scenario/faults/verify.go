@@ -40,7 +40,7 @@ ssh:
 // nothing for ten minutes.
 func Verify(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.Bank(ctx, 4, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 4, func(l *lab.Lab) error {
 		first := l.Machines[0]
 		stop, err := l.Balance(ctx, scenario.Vip, 6443, l.Machines[:3]...)
 		if err != nil {
@@ -51,7 +51,7 @@ func Verify(ctx context.Context, e *scenario.Env) error {
 		parts := []scenario.Part{
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick, verifyEdits()...) }},
-			{Title: "keys for the first host", Run: func() error { return e.LetIn(ctx, first, l.Machines[1:]...) }},
+			{Title: "keys for the first host", Run: func() error { return e.AuthorizeKeys(ctx, first, l.Machines[1:]...) }},
 			{Title: "one command, four servers", Run: func() error { return installFour(ctx, e, first, stick) }},
 			{Title: "an image of the site", Run: func() error {
 				return errors.Join(scenario.Pushers(ctx, e, l.Machines[:3]...), scenario.PushOwn(ctx, e, first, l.Machines[3], "1"), scenario.OnAll(ctx, e, "1", l.Machines[:3]...),
@@ -74,10 +74,10 @@ func Verify(ctx context.Context, e *scenario.Env) error {
 }
 
 func installFour(ctx context.Context, e *scenario.Env, first lab.Machine, stick string) error {
-	if err := e.Begin(ctx, first, stick); err != nil {
+	if err := e.InstallProgram(ctx, first, stick); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, first, "", scenario.FleetInstall()...)
+	r, err := e.On(ctx, first, "", scenario.InstallOverSSH()...)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (w *Watch) Start(ctx context.Context) error {
 	if err := w.E.Script(ctx, w.M, "setsid sh -c 'echo $$ >/run/watch.pid; exec "+watch+"' >"+watchFile+" 2>/run/watch.said </dev/null &"); err != nil {
 		return err
 	}
-	_, err := w.await(ctx, wellWithin, func(v event) bool { return v.Event == "well" })
+	_, err := w.await(ctx, wellWithin, func(v event) bool { return v.Event == "healthy" })
 	return err
 }
 
@@ -136,7 +136,7 @@ func (w *Watch) End(ctx context.Context) error {
 	if err := w.E.Script(ctx, w.M, "kill -INT $(cat /run/watch.pid)"); err != nil {
 		return err
 	}
-	_, err := w.await(ctx, time.Minute, func(v event) bool { return v.Event == "verdict" })
+	_, err := w.await(ctx, time.Minute, func(v event) bool { return v.Event == "result" })
 	return err
 }
 
@@ -218,7 +218,7 @@ func (w *Watch) Finds(ctx context.Context, f Fault) error {
 	if err := f.repair(ctx); err != nil {
 		return err
 	}
-	if _, err := w.await(ctx, wellWithin, func(v event) bool { return v.Event == "well" }); err != nil {
+	if _, err := w.await(ctx, wellWithin, func(v event) bool { return v.Event == "healthy" }); err != nil {
 		return fmt.Errorf("wait for a healthy cluster: %w", err)
 	}
 	return nil

@@ -18,13 +18,15 @@ import (
 // In the end the hosts and the cluster must be the same as after an undisturbed
 // installation.
 func Crash(ctx context.Context, e *scenario.Env) error {
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		c := &crashed{Env: e, first: l.Machines[0], worker: l.Machines[1], stick: filepath.Join(e.Work, "stick")}
 		c.install = "airgap install " + scenario.LabSkips + " " + lab.StickPath + "/bank"
 		return e.InOrder([]scenario.Part{
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, c.stick) }},
-			{Title: "the program, from the stick", Run: func() error { return errors.Join(e.Begin(ctx, c.first, c.stick), e.Begin(ctx, c.worker, c.stick)) }},
+			{Title: "the program, from the stick", Run: func() error {
+				return errors.Join(e.InstallProgram(ctx, c.first, c.stick), e.InstallProgram(ctx, c.worker, c.stick))
+			}},
 			{Title: "a dry run on a bare host", Run: func() error { return dryRunBare(ctx, e, c.first) }},
 			{Title: "install, undisturbed; a second install at the same time", Run: func() error { return c.twoAtOnce(ctx) }},
 			{Title: "a dry run on a finished host", Run: func() error { return dryRunDone(ctx, e, c.first, strings.Fields(c.install)[1:]...) }},

@@ -33,7 +33,7 @@ func grownEdits() []string {
 // members.
 func Grow(ctx context.Context, e *scenario.Env) error {
 	stick, second := filepath.Join(e.Work, "stick"), filepath.Join(e.Work, "second")
-	return e.Bank(ctx, 5, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 5, func(l *lab.Lab) error {
 		first, worker, third, fourth, fifth := l.Machines[0], l.Machines[1], l.Machines[2], l.Machines[3], l.Machines[4]
 		stop, err := l.Balance(ctx, scenario.Vip, 6443, first, third, fourth)
 		if err != nil {
@@ -43,7 +43,7 @@ func Grow(ctx context.Context, e *scenario.Env) error {
 		return e.InOrder([]scenario.Part{
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick, smallEdits()...) }},
-			{Title: "keys for the first host", Run: func() error { return e.LetIn(ctx, first, l.Machines[1:]...) }},
+			{Title: "keys for the first host", Run: func() error { return e.AuthorizeKeys(ctx, first, l.Machines[1:]...) }},
 			{Title: "two servers", Run: func() error { return scenario.InstallAll(ctx, e, first, stick, 2) }},
 			{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},
 			{Title: "counting etcd's members starts", Run: func() error { return countMembers(ctx, e, first) }},
@@ -62,7 +62,7 @@ func Grow(ctx context.Context, e *scenario.Env) error {
 			{Title: "the dead worker is started and reset", Run: func() error {
 				return errors.Join(fifth.Start(ctx), e.Script(ctx, fifth, "airgap reset --yes"))
 			}},
-			{Title: "keys for the other control-plane host", Run: func() error { return e.LetIn(ctx, third, first, worker) }},
+			{Title: "keys for the other control-plane host", Run: func() error { return e.AuthorizeKeys(ctx, third, first, worker) }},
 			{Title: "the first host is removed", Run: func() error { return removeFirst(ctx, e, third, first, worker) }},
 			{Title: "a worker is removed and joins again, through the remaining control-plane host", Run: func() error {
 				_, err := e.Must(ctx, third, []string{worker.Name() + ": removed"}, "airgap", "remove", worker.Name(), "--yes", scenario.LabSkips)
@@ -87,7 +87,7 @@ func installGrown(ctx context.Context, e *scenario.Env, first lab.Machine, stick
 	if err != nil || len(deltas) != 1 {
 		return fmt.Errorf("got the deltas %v on the second stick, want one: %w", deltas, err)
 	}
-	if err := errors.Join(first.PullStick(ctx), scenario.PlugDelta(ctx, e, first, stick, filepath.Base(deltas[0]))); err != nil {
+	if err := errors.Join(first.PullStick(ctx), scenario.AttachDelta(ctx, e, first, stick, filepath.Base(deltas[0]))); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, first, "", "airgap", "install", scenario.LabSkips, "--progress", "plain", lab.StickPath+"/"+filepath.Base(deltas[0]))
@@ -118,7 +118,7 @@ func neverAllowed(ctx context.Context, e *scenario.Env, by, worker lab.Machine) 
 	}
 	return e.Script(ctx, by,
 		`[ -z "$(`+scenario.Kubectl+`get node `+worker.Name()+` -o jsonpath={.spec.unschedulable})" ]`,
-		scenario.Gone("-n kube-system configmap airgap-removed-nodes"),
+		scenario.IsGone("-n kube-system configmap airgap-removed-nodes"),
 		scenario.Kubectl+"delete pdb never", scenario.Kubectl+"delete deployment held")
 }
 
@@ -138,7 +138,7 @@ func removeWorker(ctx context.Context, e *scenario.Env, by, worker lab.Machine) 
 	if err := e.Script(ctx, worker, "! test -e /etc/kubernetes/kubelet.conf", "! test -e /var/lib/airgap/journal.jsonl"); err != nil {
 		return err
 	}
-	if err := e.Script(ctx, by, scenario.Gone("node "+name), scenario.Gone("nodereport "+name), scenario.Kubectl+"rollout status deployment/moves --timeout=90s",
+	if err := e.Script(ctx, by, scenario.IsGone("node "+name), scenario.IsGone("nodereport "+name), scenario.Kubectl+"rollout status deployment/moves --timeout=90s",
 		scenario.Kubectl+"delete pdb moves", scenario.Kubectl+"delete deployment moves", "grep -q "+name+" /var/lib/airgap/join/removed.json"); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func replaced(ctx context.Context, e *scenario.Env, by, m lab.Machine, stick str
 	if err != nil || len(deltas) != 1 {
 		return fmt.Errorf("got the deltas %v on the second stick, want one: %w", deltas, err)
 	}
-	if err := errors.Join(scenario.PlugDelta(ctx, e, m, stick, filepath.Base(deltas[0])), m.PullStick(ctx)); err != nil {
+	if err := errors.Join(scenario.AttachDelta(ctx, e, m, stick, filepath.Base(deltas[0])), m.PullStick(ctx)); err != nil {
 		return err
 	}
 	if err := scenario.JoinOne(ctx, e, by, m); err != nil {

@@ -41,10 +41,10 @@ func RestoreAll(ctx context.Context, e *scenario.Env) error {
 	e.Rules = append(e.Rules, secrets.Rule{Path: savedDir + "/**", Kinds: []secrets.Kind{secrets.Key, secrets.Code, secrets.EncryptionKey}, Mode: 0o600, Why: "a copy of a backup"})
 	stick := filepath.Join(e.Work, "stick")
 	var s saved
-	if err := e.Bank(ctx, 2, func(l *lab.Lab) error { return lose(ctx, e, l, stick, &s) }); err != nil {
+	if err := e.WithServers(ctx, 2, func(l *lab.Lab) error { return lose(ctx, e, l, stick, &s) }); err != nil {
 		return err
 	}
-	return e.Bank(ctx, 2, func(l *lab.Lab) error { return restoreOnFresh(ctx, e, l, stick, s) })
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error { return restoreOnFresh(ctx, e, l, stick, s) })
 }
 
 // lose installs a cluster, and keeps only the copy of its backups.
@@ -64,7 +64,7 @@ func lose(ctx context.Context, e *scenario.Env, l *lab.Lab, stick string, s *sav
 }
 
 func installedHost(ctx context.Context, e *scenario.Env, m lab.Machine, stick string) error {
-	if err := e.Begin(ctx, m, stick); err != nil {
+	if err := e.InstallProgram(ctx, m, stick); err != nil {
 		return err
 	}
 	_, err := e.AirgapOn(ctx, m, "", "install", scenario.LabSkips, lab.StickPath+"/bank")
@@ -148,7 +148,7 @@ func restoreOnFresh(ctx context.Context, e *scenario.Env, l *lab.Lab, stick stri
 	var done restored
 	return e.InOrder([]scenario.Part{
 		{Title: "the backup, on a fresh server", Run: func() error { return copySaved(ctx, first, s) }},
-		{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
+		{Title: "the program, from the stick", Run: func() error { return e.InstallProgram(ctx, first, stick) }},
 		{Title: "damaged backups are refused", Run: func() error { return damagedBackups(ctx, e, first, s) }},
 		{Title: "foreign backups are refused", Run: func() error { return foreignBackups(ctx, e, first, s) }},
 		{Title: "a dry run", Run: func() error { return wouldRestore(ctx, e, first, from) }},
@@ -341,7 +341,7 @@ func dataRestored(ctx context.Context, e *scenario.Env, m lab.Machine, s saved) 
 	}
 	if err := e.Script(ctx, m,
 		"[ $("+scenario.Kubectl+"get configmap before -o jsonpath={.data.word}) = before ]",
-		scenario.Gone("configmap after"),
+		scenario.IsGone("configmap after"),
 		"[ $("+scenario.Kubectl+"get secret plain -o jsonpath={.data.word} | base64 -d) = known ]",
 		"[ $("+scenario.Kubectl+"get deployment app -o jsonpath={.spec.replicas}) = 2 ]",
 		scenario.Kubectl+"get secret bank >/dev/null",
@@ -361,7 +361,7 @@ func dataRestored(ctx context.Context, e *scenario.Env, m lab.Machine, s saved) 
 
 // joinAgain joins the fresh worker under the name of the lost one.
 func joinAgain(ctx context.Context, e *scenario.Env, worker lab.Machine, stick string, done restored) error {
-	if err := e.Begin(ctx, worker, stick); err != nil {
+	if err := e.InstallProgram(ctx, worker, stick); err != nil {
 		return err
 	}
 	_, err := e.AirgapOn(ctx, worker, done.Join[0].Code+"\n", e.JoinArgs(done.Join[0])...)

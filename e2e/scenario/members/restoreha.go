@@ -21,9 +21,9 @@ func threeControlPlanes() []string {
 	}
 }
 
-// RestoreElsewhere loses three control-plane hosts. It restores the first one's backup on the
+// RestoreOnOtherHost loses three control-plane hosts. It restores the first one's backup on the
 // second one, and the others join that one.
-func RestoreElsewhere(ctx context.Context, e *scenario.Env) error {
+func RestoreOnOtherHost(ctx context.Context, e *scenario.Env) error {
 	e.Rules = append(e.Rules, secrets.Rule{Path: savedDir + "/**", Kinds: []secrets.Kind{secrets.Key, secrets.Code, secrets.EncryptionKey}, Mode: 0o600, Why: "a copy of a backup"})
 	stick := filepath.Join(e.Work, "stick")
 	var s saved
@@ -35,7 +35,7 @@ func RestoreElsewhere(ctx context.Context, e *scenario.Env) error {
 
 // balanced runs a job with three servers behind a load balancer.
 func balanced(ctx context.Context, e *scenario.Env, job func(*lab.Lab) error) error {
-	return e.Bank(ctx, 3, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 3, func(l *lab.Lab) error {
 		stop, err := l.Balance(ctx, scenario.Vip, 6443, l.Machines...)
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func loseThree(ctx context.Context, e *scenario.Env, l *lab.Lab, stick string, s
 	return e.InOrder([]scenario.Part{
 		{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 		{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick, threeControlPlanes()...) }},
-		{Title: "keys for the first host", Run: func() error { return e.LetIn(ctx, first, l.Machines[1:]...) }},
+		{Title: "keys for the first host", Run: func() error { return e.AuthorizeKeys(ctx, first, l.Machines[1:]...) }},
 		{Title: "install, on all three", Run: func() error { return scenario.InstallAll(ctx, e, first, stick, 3) }},
 		{Title: "data, and a backup of the first host", Run: func() error {
 			if err := e.Script(ctx, l.Machines[1], scenario.Kubectl+"create configmap before --from-literal=word=before", scenario.Kubectl+"create secret generic plain --from-literal=word=known"); err != nil {
@@ -64,7 +64,7 @@ func loseThree(ctx context.Context, e *scenario.Env, l *lab.Lab, stick string, s
 
 // joinFresh joins a fresh server with the command that another host prints.
 func joinFresh(ctx context.Context, e *scenario.Env, by, m lab.Machine, stick string) error {
-	if err := e.Begin(ctx, m, stick); err != nil {
+	if err := e.InstallProgram(ctx, m, stick); err != nil {
 		return err
 	}
 	return scenario.JoinOne(ctx, e, by, m)
@@ -87,7 +87,7 @@ func restoreOnSecond(ctx context.Context, e *scenario.Env, l *lab.Lab, stick str
 		{Title: "the backup, on the second host", Run: func() error {
 			return copySaved(ctx, second, s)
 		}},
-		{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, second, stick) }},
+		{Title: "the program, from the stick", Run: func() error { return e.InstallProgram(ctx, second, stick) }},
 		{Title: "restore", Run: func() (err error) { done, err = restoreOn(ctx, e, second, from); return err }},
 		{Title: "the others are missing", Run: func() error {
 			if strings.Join(done.Lost, " ") != "node1 node3" || len(done.Join) != 2 {

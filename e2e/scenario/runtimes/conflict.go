@@ -71,7 +71,7 @@ func neighbours(cache string) []neighbour {
 
 // withRuntime installs a cluster on servers with podman, and resets it.
 func withRuntime(ctx context.Context, e *scenario.Env, n neighbour) error {
-	return e.Bank(ctx, n.servers, func(l *lab.Lab) error {
+	return e.WithServers(ctx, n.servers, func(l *lab.Lab) error {
 		s := &sharedServers{e, n, l.Machines, filepath.Join(e.Work, n.name), map[string]scenario.Picture{}, map[string]string{}}
 		parts := s.parts(ctx)
 		for i := range parts {
@@ -100,7 +100,7 @@ func (s *sharedServers) parts(ctx context.Context) []scenario.Part {
 		{Title: "survey", Run: func() error { return errors.Join(os.RemoveAll(s.Facts()), s.Survey(ctx, s.machines...)) }},
 		{Title: "bundle", Run: func() error { return s.MakeBundle(ctx, s.stick, s.edits...) }},
 		{Title: "pictures before", Run: func() error { return s.each(func(m lab.Machine) error { return s.look(ctx, m) }) }},
-		{Title: "the program, from the stick", Run: func() error { return s.Begin(ctx, first, s.stick) }},
+		{Title: "the program, from the stick", Run: func() error { return s.InstallProgram(ctx, first, s.stick) }},
 		{Title: "install, twice", Run: func() error { return installTwice(ctx, s.Env, first) }},
 		{Title: "join, twice", Run: func() error { return s.joinOthers(ctx) }},
 		{Title: "podman is unchanged", Run: func() error {
@@ -221,7 +221,7 @@ func keptPackage(ctx context.Context, e *scenario.Env, m lab.Machine, n neighbou
 func dockersContainerd(ctx context.Context, e *scenario.Env) error {
 	n := neighbours(e.Cache)[1]
 	stick := filepath.Join(e.Work, "docker")
-	return e.Bank(ctx, 1, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 1, func(l *lab.Lab) error {
 		m := l.Machines[0]
 		var before scenario.Picture
 		return e.InOrder([]scenario.Part{
@@ -233,14 +233,14 @@ func dockersContainerd(ctx context.Context, e *scenario.Env) error {
 				return errors.Join(e.Survey(ctx, m), e.MakeBundle(ctx, stick, n.edits...))
 			}},
 			{Title: "Docker is installed", Run: func() error { return withDocker(ctx, e, m) }},
-			{Title: "the program, from the stick", Run: func() error { return errors.Join(e.Begin(ctx, m, stick), e.TakePicture(ctx, m, &before)) }},
+			{Title: "the program, from the stick", Run: func() error { return errors.Join(e.InstallProgram(ctx, m, stick), e.TakePicture(ctx, m, &before)) }},
 			{Title: "install is refused", Run: func() error {
 				r, err := e.On(ctx, m, "", "airgap", "install", scenario.LabSkips, lab.StickPath+"/bank")
 				if err != nil {
 					return err
 				}
 				return errors.Join(r.Want("install next to Docker", 3, "runtime-present", "containerd is running (package containerd.io 2.3.7, which Docker uses)", "nothing was changed"),
-					e.AsBefore(ctx, m, before, scenario.Exception{Lines: `^\+ (file|content)\t.* /var/lib/airgap/lock( |$)`, Why: "airgap's lock"}))
+					e.MatchesPicture(ctx, m, before, scenario.Exception{Lines: `^\+ (file|content)\t.* /var/lib/airgap/lock( |$)`, Why: "airgap's lock"}))
 			}},
 		})
 	})

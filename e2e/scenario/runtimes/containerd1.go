@@ -28,12 +28,12 @@ func Containerd1(ctx context.Context, e *scenario.Env) error {
 		return err
 	}
 	stick := filepath.Join(e.Work, "stick")
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.InOrder([]scenario.Part{
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick, Containerd1Edits()...) }},
-			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
+			{Title: "the program, from the stick", Run: func() error { return e.InstallProgram(ctx, first, stick) }},
 			{Title: "install, twice", Run: func() error { return e.Install(ctx, first) }},
 			{Title: "join, twice", Run: func() error { return e.Join(ctx, first, worker, stick) }},
 			{Title: "the versions of containerd and kubelet", Run: func() error {
@@ -69,7 +69,7 @@ func staleDriver(ctx context.Context, e *scenario.Env, first, worker lab.Machine
 		e.Script(ctx, worker, "cp -p "+config+" /run/kubelet.was && sed -i 's/^cgroupDriver: systemd$/cgroupDriver: cgroupfs/' "+config+" && systemctl restart kubelet"),
 		e.Script(ctx, first, "for n in $(seq 60); do "+fmt.Sprintf(driver, "cgroupfs")+" && exit; sleep 1; done; exit 1"),
 		e.Script(ctx, worker, "mv /run/kubelet.was "+config),
-		e.Script(ctx, first, scenario.NamesDriver)); err != nil {
+		e.Script(ctx, first, scenario.VerifyNamesDriver)); err != nil {
 		return err
 	}
 	done, err := e.AirgapOn(ctx, worker, "", e.JoinArgs(line)...)

@@ -47,10 +47,10 @@ printf '[[registry]]\nprefix = "registry.k8s.io"\nlocation = "mirror.bank.exampl
 echo '{"default": [{"type": "reject"}]}' >/etc/containers/policy.json
 printf '[storage]\ndriver = "vfs"\nrunroot = "/run/bank"\ngraphroot = "/srv/bank"\nimagestore = "/srv/images"\n' >/etc/containers/storage.conf`
 
-// Crio installs a cluster with CRI-O next to podman, which must not change.
-func Crio(ctx context.Context, e *scenario.Env) error {
+// CRIO installs a cluster with CRI-O next to podman, which must not change.
+func CRIO(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		var bare, bareWorker scenario.Picture
 		return e.InOrder([]scenario.Part{
@@ -61,7 +61,7 @@ func Crio(ctx context.Context, e *scenario.Env) error {
 			{Title: "pictures before", Run: func() error {
 				return errors.Join(e.TakePicture(ctx, first, &bare), e.TakePicture(ctx, worker, &bareWorker))
 			}},
-			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
+			{Title: "the program, from the stick", Run: func() error { return e.InstallProgram(ctx, first, stick) }},
 			{Title: "install, twice", Run: func() error { return e.Install(ctx, first) }},
 			{Title: "join, twice", Run: func() error { return e.Join(ctx, first, worker, stick) }},
 			{Title: "verify", Run: func() error { return e.Verified(ctx, first) }},

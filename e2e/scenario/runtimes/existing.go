@@ -16,9 +16,9 @@ import (
 // siteRegistry is the address of the bank's existing registry.
 var siteRegistry = netip.MustParseAddrPort("10.88.0.200:5443")
 
-// Existing uses the site's existing registry: airgap push fills it, and the servers pull only
+// ExistingRegistry uses the site's existing registry: airgap push fills it, and the servers pull only
 // from there.
-func Existing(ctx context.Context, e *scenario.Env) error {
+func ExistingRegistry(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	dir, err := os.MkdirTemp("", "harbor") // outside the connected host's and the servers' directories
 	if err != nil {
@@ -33,7 +33,7 @@ func Existing(ctx context.Context, e *scenario.Env) error {
 		"packages:\n  os: el9",
 		fmt.Sprintf("registry:\n  existing:\n    address: %s/bank\n    ca: |\n      %s\npackages:\n  os: el9", siteRegistry, strings.ReplaceAll(strings.TrimSpace(harbor.CA), "\n", "\n      ")),
 	}
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		stop, err := l.Beside(ctx, "the bank's registry", siteRegistry, harbor.Argv...)
 		if err != nil {
@@ -42,7 +42,7 @@ func Existing(ctx context.Context, e *scenario.Env) error {
 		err = e.InOrder([]scenario.Part{
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick, edits...) }},
-			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
+			{Title: "the program, from the stick", Run: func() error { return e.InstallProgram(ctx, first, stick) }},
 			{Title: "refused: the registry is empty", Run: func() error { return emptyRegistry(ctx, e, first) }},
 			{Title: "push, twice", Run: func() error { return pushed(ctx, e, first) }},
 			{Title: "install, twice", Run: func() error { return e.Install(ctx, first) }},

@@ -39,8 +39,8 @@ images:
 	}
 }
 
-// Gpu tests drivers from NVIDIA's repository and from NVIDIA's installer, and MIG.
-func Gpu(ctx context.Context, e *scenario.Env) error {
+// GPU tests drivers from NVIDIA's repository and from NVIDIA's installer, and MIG.
+func GPU(ctx context.Context, e *scenario.Env) error {
 	if err := upstream.BuildGPU(ctx, e.Cache, e.Log); err != nil {
 		return err
 	}
@@ -58,14 +58,14 @@ func Gpu(ctx context.Context, e *scenario.Env) error {
 // library gets another version, and reset removes the driver.
 func gpuPackages(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
-	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper, lab.KindVolta}, func(l *lab.Lab) error {
+	return e.WithServersOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper, lab.KindVolta}, func(l *lab.Lab) error {
 		first, worker, older := l.Machines[0], l.Machines[1], l.Machines[2]
 		return e.InOrder([]scenario.Part{
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
 			{Title: "survey by script", Run: func() error { return scenario.SurveyByScript(ctx, e, worker) }},
 			{Title: "a driver that does not fit", Run: func() error { return wrongDriver(ctx, e) }},
 			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick, gpuEdits(`{devicePlugin: "0.19.0"}`)...) }},
-			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
+			{Title: "the program, from the stick", Run: func() error { return e.InstallProgram(ctx, first, stick) }},
 			{Title: "install", Run: func() error { return e.InstallOnce(ctx, first) }},
 			{Title: "join", Run: func() error { return e.Join(ctx, first, worker, stick) }},
 			{Title: "the driver", Run: func() error { return driver(ctx, e, first, worker) }},
@@ -122,7 +122,7 @@ func joinAfterReboot(ctx context.Context, e *scenario.Env, first, m lab.Machine,
 	if err != nil {
 		return err
 	}
-	if err := e.Begin(ctx, m, stick); err != nil {
+	if err := e.InstallProgram(ctx, m, stick); err != nil {
 		return err
 	}
 	r, err := e.On(ctx, m, line.Code+"\n", append([]string{"airgap"}, e.JoinArgs(line)...)...)
@@ -280,7 +280,7 @@ func gpusRestored(ctx context.Context, e *scenario.Env, first, worker lab.Machin
 	}
 	return e.Script(ctx, first,
 		scenario.Kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s", offered(worker, "2"),
-		scenario.Kubectl+"rollout status deploy/cuda --timeout=120s", scenario.Soon(inPod("test -c /dev/nvidiactl")))
+		scenario.Kubectl+"rollout status deploy/cuda --timeout=120s", scenario.Retry(inPod("test -c /dev/nvidiactl")))
 }
 
 // otherKernel simulates a kernel update after the installation: the new kernel has no module of the
@@ -320,7 +320,7 @@ func driverRemoved(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 // a reboot without nouveau. Two pods share each GPU, and reset uninstalls the driver.
 func gpuInstaller(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "installer")
-	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindVolta}, func(l *lab.Lab) error {
+	return e.WithServersOf(ctx, []lab.Kind{lab.KindContainer, lab.KindVolta}, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.InOrder([]scenario.Part{
 			{Title: "the lab's runc", Run: func() error {
@@ -336,7 +336,7 @@ func gpuInstaller(ctx context.Context, e *scenario.Env) error {
 				edits[1] = "  - {name: node2, address: 10.88.0.12, roles: [worker, gpu]}\n"
 				return e.MakeBundle(ctx, stick, append(edits, crioEdits()...)...)
 			}},
-			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
+			{Title: "the program, from the stick", Run: func() error { return e.InstallProgram(ctx, first, stick) }},
 			{Title: "install", Run: func() error { return e.InstallOnce(ctx, first) }},
 			{Title: "join", Run: func() error { return joinAfterReboot(ctx, e, first, worker, stick) }},
 			{Title: "each GPU is offered twice", Run: func() error {

@@ -18,7 +18,7 @@ var migYAML string
 // must disable MIG.
 func gpuMIG(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "parts")
-	return e.BankOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper}, func(l *lab.Lab) error {
+	return e.WithServersOf(ctx, []lab.Kind{lab.KindContainer, lab.KindHopper}, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
 		return e.InOrder([]scenario.Part{
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
@@ -27,7 +27,7 @@ func gpuMIG(ctx context.Context, e *scenario.Env) error {
 				edits[1] = "  - {name: node2, address: 10.88.0.12, roles: [worker, gpu]}\n"
 				return e.MakeBundle(ctx, stick, edits...)
 			}},
-			{Title: "the program, from the stick", Run: func() error { return e.Begin(ctx, first, stick) }},
+			{Title: "the program, from the stick", Run: func() error { return e.InstallProgram(ctx, first, stick) }},
 			{Title: "install", Run: func() error { return e.InstallOnce(ctx, first) }},
 			{Title: "join", Run: func() error { return e.Join(ctx, first, worker, stick) }},
 			{Title: "MIG instances are offered, and a pod has one", Run: func() error { return instanceUsed(ctx, e, first, worker) }},
@@ -80,7 +80,7 @@ func instancesRestored(ctx context.Context, e *scenario.Env, first, worker lab.M
 	}
 	return errors.Join(e.Script(ctx, worker, "systemctl is-active --quiet airgap-mig", divided),
 		e.Script(ctx, first, scenario.Kubectl+"wait node "+worker.Name()+" --for=condition=Ready --timeout=120s", instances(worker, `3g\.40gb`, "4"),
-			scenario.Kubectl+"rollout status deploy/part --timeout=120s", scenario.Soon(inInstance)))
+			scenario.Kubectl+"rollout status deploy/part --timeout=120s", scenario.Retry(inInstance)))
 }
 
 // migDisabled resets the host. The driver stays loaded, and must report MIG disabled on all GPUs.

@@ -23,7 +23,7 @@ func Minors(ctx context.Context, e *scenario.Env) error {
 	if err := errors.Join(upstream.BuildBefore(ctx, e.Cache, e.Log), upstream.BuildAfter(ctx, e.Cache, e.Log)); err != nil {
 		return err
 	}
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		before := Upgrading{E: e, L: l, Edits: overSSH()}
 		after := Upgrading{E: e, L: l, Edits: slices.Concat(overSSH(), afterEdits())}
 		reconfigured := Upgrading{E: e, L: l, Edits: slices.Concat(after.Edits, morePods())}

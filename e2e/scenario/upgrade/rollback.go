@@ -33,7 +33,7 @@ func Rollback(ctx context.Context, e *scenario.Env) error {
 	if err := upstream.BuildBefore(ctx, e.Cache, e.Log); err != nil {
 		return err
 	}
-	return e.Bank(ctx, 2, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 2, func(l *lab.Lab) error {
 		u := Upgrading{E: e, L: l, Edits: overSSH()}
 		parts := []scenario.Part{
 			{Title: "a cluster of Kubernetes 1.35", Run: func() error { return u.cluster(ctx) }},
@@ -152,7 +152,7 @@ func (u *Upgrading) reconfigured(ctx context.Context) error {
 	if err := u.bundleIn(ctx, "otherwise"); err != nil {
 		return err
 	}
-	r, err := u.E.On(ctx, u.first(), "", scenario.FleetInstall()...)
+	r, err := u.E.On(ctx, u.first(), "", scenario.InstallOverSSH()...)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (u *Upgrading) reconfigured(ctx context.Context) error {
 		return err
 	}
 	other := u.L.Machines[1]
-	if err := errors.Join(u.E.Begin(ctx, other, u.next), other.PullStick(ctx)); err != nil {
+	if err := errors.Join(u.E.InstallProgram(ctx, other, u.next), other.PullStick(ctx)); err != nil {
 		return err
 	}
 	if err := u.byHand(ctx, Command("--no-ssh"), []bool{true, false}, "node1 is the only control-plane host", "upgraded from Kubernetes 1.36.3 to 1.36.3"); err != nil {

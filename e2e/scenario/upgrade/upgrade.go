@@ -42,7 +42,7 @@ func Upgrade(ctx context.Context, e *scenario.Env) error {
 	if err := upstream.BuildBefore(ctx, e.Cache, e.Log); err != nil {
 		return err
 	}
-	return e.Bank(ctx, 5, func(l *lab.Lab) error {
+	return e.WithServers(ctx, 5, func(l *lab.Lab) error {
 		first := l.Machines[0]
 		stop, err := l.Balance(ctx, scenario.Vip, 6443, l.Machines[:3]...)
 		if err != nil {
@@ -99,10 +99,10 @@ func (u *Upgrading) cluster(ctx context.Context) error {
 	if err := errors.Join(e.Survey(ctx, u.L.Machines...), e.MakeBundle(ctx, stick, append(u.Edits, runtimes.Containerd1Edits()...)...)); err != nil {
 		return err
 	}
-	if err := errors.Join(e.LetIn(ctx, u.first(), u.L.Machines[1:]...), e.Begin(ctx, u.first(), stick)); err != nil {
+	if err := errors.Join(e.AuthorizeKeys(ctx, u.first(), u.L.Machines[1:]...), e.InstallProgram(ctx, u.first(), stick)); err != nil {
 		return err
 	}
-	if _, err := e.Must(ctx, u.first(), []string{"the cluster is verified"}, scenario.FleetInstall()...); err != nil {
+	if _, err := e.Must(ctx, u.first(), []string{"the cluster is verified"}, scenario.InstallOverSSH()...); err != nil {
 		return err
 	}
 	return u.versions(ctx, "1.35.8", "1.7.35")
@@ -341,7 +341,7 @@ func (u *Upgrading) rollbackFull(ctx context.Context) error {
 	if err := u.E.Script(ctx, u.first(), scenario.Kubectl+"create configmap since --from-literal=a=b", "airgap registry prune --dry-run | grep -q 'airgap rollback goes back to it'"); err != nil {
 		return err
 	}
-	return errors.Join(u.rollBack(ctx), u.E.Script(ctx, u.first(), scenario.Gone("configmap since")))
+	return errors.Join(u.rollBack(ctx), u.E.Script(ctx, u.first(), scenario.IsGone("configmap since")))
 }
 
 func (u *Upgrading) upgradeAgain(ctx context.Context) error {

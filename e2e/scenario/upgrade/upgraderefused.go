@@ -63,7 +63,7 @@ func noRoom(ctx context.Context, u *Upgrading) error {
 }
 
 func noInstall(ctx context.Context, u *Upgrading) error {
-	r, err := u.E.On(ctx, u.first(), "", scenario.FleetInstall()...)
+	r, err := u.E.On(ctx, u.first(), "", scenario.InstallOverSSH()...)
 	if err != nil {
 		return err
 	}

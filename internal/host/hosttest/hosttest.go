@@ -126,8 +126,8 @@ func (f *Fake) Holding(t *testing.T, text string) []string {
 	return found
 }
 
-// MustHold asserts a step's postcondition.
-func MustHold(t *testing.T, done func(context.Context) (bool, error), want bool) {
+// MustBeDone asserts a step's postcondition.
+func MustBeDone(t *testing.T, done func(context.Context) (bool, error), want bool) {
 	t.Helper()
 	got, err := done(t.Context())
 	if err != nil {

@@ -133,8 +133,8 @@ func (s *Server) Port() int {
 	return addr.Port
 }
 
-// Anyone lets everybody in.
-func Anyone(c *ssh.ServerConfig) { c.NoClientAuth = true }
+// AllowAll lets everybody in.
+func AllowAll(c *ssh.ServerConfig) { c.NoClientAuth = true }
 
 // Takes lets one key in.
 func Takes(public ssh.PublicKey) func(*ssh.ServerConfig) {

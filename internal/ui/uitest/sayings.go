@@ -6,14 +6,14 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Sayings is a progress that records its messages.
-type Sayings struct {
+// Recorder is a progress that records its messages.
+type Recorder struct {
 	ui.Progress
 
 	Said []string
 }
 
 // Say keeps the line.
-func (s *Sayings) Say(format string, args ...any) {
+func (s *Recorder) Say(format string, args ...any) {
 	s.Said = append(s.Said, fmt.Sprintf(format, args...))
 }

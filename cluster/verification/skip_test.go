@@ -1,0 +1,23 @@
+package verification
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"airgap.dev/airgap/preflight"
+)
+
+// TestSplitSkip: --skip of an upgrade can name a check, a rule, both, or neither.
+func TestSplitSkip(t *testing.T) {
+	checks, rules, err := SplitSkip([]string{"swap", "pods", "conntrack"})
+	if err != nil || !slices.Contains(checks, "swap") || slices.Contains(checks, "pods") || !slices.Contains(rules, "pods") || slices.Contains(rules, "swap") {
+		t.Errorf("checks %q, rules %q, %v", checks, rules, err)
+	}
+	if _, _, err := SplitSkip([]string{"swpa"}); err == nil || !strings.Contains(err.Error(), "--skip swpa: there is no such check, and no such rule") {
+		t.Errorf("a mistake: %v", err)
+	}
+	if _, err := preflight.Run(t.Context(), &preflight.Facts{}, preflight.Want{}, preflight.Choice{Skip: checks}); err != nil {
+		t.Errorf("preflight does not take them: %v", err)
+	}
+}
