@@ -34,14 +34,14 @@ func Apply(ctx context.Context, config *rest.Config, objects []*unstructured.Uns
 // a CustomResourceDefinition it waits until the API server serves the new kind.
 //
 // If another manager has set a field to another value, the error is a *ConflictError. If another
-// client writes an object at the same time, Apply retries.
+// client writes an object at the same time, or if a connection fails, Apply retries.
 func (t Target) Apply(ctx context.Context, objects []*unstructured.Unstructured) (changed int, err error) {
 	c, err := connect(t)
 	if err != nil {
 		return 0, err
 	}
 	for _, object := range objects {
-		wrote, err := c.ensure(ctx, object)
+		wrote, err := retried(ctx, func() (bool, error) { return c.ensure(ctx, object) })
 		if err == nil && isDefinition(object) {
 			err = c.established(ctx, object)
 		}

@@ -50,6 +50,7 @@ func TestApply(t *testing.T) {
 	t.Run("fields of other managers do not change", func(t *testing.T) { reportsConflict(t, server) })
 	t.Run("a race is retried", func(t *testing.T) { retriesRace(t, server) })
 	t.Run("a write of another client is not drift", func(t *testing.T) { comparesOneVersion(t, server) })
+	t.Run("a failed connection is retried", func(t *testing.T) { retriesConnections(t, server) })
 	t.Run("an endless race is an error", func(t *testing.T) { endlessRace(t, server) })
 	t.Run("Apply waits for a new kind", func(t *testing.T) { waitsForKind(t, server) })
 	t.Run("Apply waits for a new version", func(t *testing.T) { waitsForVersion(t, server) })
