@@ -23,7 +23,7 @@ func UpgradePath(from, to string) error {
 	switch {
 	case want.LessThan(have):
 		return &host.Failure{
-			What: "upgrade Kubernetes " + from + " to " + to, Err: fmt.Errorf("%s is older, and Kubernetes cannot read what a later version has written", to),
+			What: "upgrade Kubernetes " + from + " to " + to, Err: fmt.Errorf("%s is older, and Kubernetes cannot read the data of a later version", to),
 			Next: "run airgap rollback to undo an upgrade; there is no other downgrade",
 		}
 	case want.Major() != have.Major() || want.Minor() > have.Minor()+1:
