@@ -27,8 +27,8 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 		"good":    {good + "\n", ""},
 		"no end":  {good, ""},
 		"nothing": {"", "standard input is empty"},
-		"a typo":  {"abcdef-0123456789abcdef\n", "code"},
-		"a line":  {"\n", "code"},
+		"a typo":  {"abcdef-0123456789abcdef\n", "not a join token"},
+		"a line":  {"\n", "not a join token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &Candidate{

@@ -70,7 +70,7 @@ func look(watch time.Duration) (*report.Report, error) {
 		return nil, err
 	}
 	defer l.Shutdown()
-	found := &report.Report{Cards: []report.Card{}}
+	found := &report.Report{GPUs: []report.GPU{}}
 	devices, err := l.devices()
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func look(watch time.Duration) (*report.Report, error) {
 		return nil, err
 	}
 	for i, d := range devices {
-		found.Cards = append(found.Cards, l.gpu(i, d))
+		found.GPUs = append(found.GPUs, l.gpu(i, d))
 	}
 	return found, nil
 }

@@ -161,7 +161,7 @@ func wrongCode(ctx context.Context, e *Env, by, m lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("join with a worker's token", 1, "the join token is a worker's", "--new-code"); err != nil {
+	if err := r.Want("join with a worker's token", 1, "the join token is a worker's", "--new-token"); err != nil {
 		return err
 	}
 	return e.Script(ctx, m, "! test -e /var/lib/airgap/journal.jsonl")
@@ -273,7 +273,7 @@ func usedCode(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Want("join with a used token", 1, "used already", "--new-code"); err != nil {
+	if err := r.Want("join with a used token", 1, "used already", "--new-token"); err != nil {
 		return err
 	}
 	if err := e.Script(ctx, worker, "! test -e /var/lib/airgap/journal.jsonl"); err != nil {

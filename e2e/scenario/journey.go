@@ -271,7 +271,7 @@ func (e *Env) JoinArgs(j JoinLine) []string { return append(strings.Fields(j.Lin
 
 // JoinLine creates a join command with a new token on a control-plane host.
 func (e *Env) JoinLine(ctx context.Context, first lab.Machine, node string) (j JoinLine, err error) {
-	r, err := e.Must(ctx, first, nil, "airgap", "join", "--new-code", "--node", node, "--output", "json")
+	r, err := e.Must(ctx, first, nil, "airgap", "join", "--new-token", "--node", node, "--output", "json")
 	if err != nil {
 		return j, err
 	}
@@ -288,7 +288,7 @@ func CodeFile(ctx context.Context, e *Env, first, worker lab.Machine) ([]string,
 	if err != nil {
 		return nil, err
 	}
-	return append([]string{"airgap"}, append(e.JoinArgs(line), "--code-file", "/root/code")...), r.Want("write the token", 0)
+	return append([]string{"airgap"}, append(e.JoinArgs(line), "--token-file", "/root/code")...), r.Want("write the token", 0)
 }
 
 // Join joins a server with a token of the first one, and checks that a second join changes

@@ -21,7 +21,7 @@ var codeForm = regexp.MustCompile(`\b([a-z0-9]{6}\.[a-z0-9]{16})(?:\.([a-z2-7]{2
 // givesCode reports whether the command prints a join token as its result.
 func (a reply) givesCode() bool {
 	line := strings.Join(a.args, " ")
-	return strings.Contains(line, "--new-code") || strings.Contains(line, "airgap install") || strings.Contains(line, "airgap restore")
+	return strings.Contains(line, "--new-token") || strings.Contains(line, "airgap install") || strings.Contains(line, "airgap restore")
 }
 
 // record keeps a reply for the search, and adds the join tokens in it to the book.

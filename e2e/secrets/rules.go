@@ -38,7 +38,7 @@ func Rules() []Rule {
 		{"/var/lib/kubelet/pki/*", []Kind{Key}, own, "", "the kubelet's certificates with their keys"},
 		{"/var/lib/kubelet/pods/*/volumes/kubernetes.io~*/**", []Kind{Token, Object}, 0o644, "", "the volumes of pods; " + kubelet},
 		{"/root/.ssh/*", []Kind{Key}, own, "", "a person's own"},
-		{"/root/code", []Kind{Code, Seal}, own, "", "a person's own, for --code-file"},
+		{"/root/code", []Kind{Code, Seal}, own, "", "a person's own, for --token-file"},
 		{"/etc/ssh/ssh_host_*_key", []Kind{Key}, 0o640, "ssh_keys", "the system's own"},
 	}
 }

@@ -26,8 +26,8 @@ import (
 	"airgap.dev/airgap/kubeadm/kubetest"
 )
 
-// TestParcelNeedsNodeAndCode: only the node with its own code can read its parcel.
-func TestParcelNeedsNodeAndCode(t *testing.T) {
+// TestSecretsNeedNodeAndToken: only the node with its own code can read its parcel.
+func TestSecretsNeedNodeAndToken(t *testing.T) {
 	c := newJoinCluster(t)
 	c.approve(t, 0)
 	keys := ControlPlaneSecrets{"/etc/kubernetes/pki/ca.key": []byte("PLANTED")}

@@ -203,7 +203,7 @@ func TestCodeOnce(t *testing.T) {
 			admitted++
 			continue
 		}
-		if f, is := errors.AsType[*host.Failure](err); !is || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-code") {
+		if f, is := errors.AsType[*host.Failure](err); !is || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-token") {
 			t.Errorf("another host: got %v, want a used token", err)
 		}
 		if _, err := os.Stat(entries[i].Machine.Path(JoinConf)); err == nil {

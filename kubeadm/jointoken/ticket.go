@@ -35,7 +35,7 @@ type ValidatedToken struct {
 	parcel ControlPlaneSecrets
 }
 
-const newCodeHint = "run airgap join --new-code --node NAME on a control-plane host to create a new join token for one node"
+const newCodeHint = "run airgap join --new-token --node NAME on a control-plane host to create a new join token for one node"
 
 // NewTicket returns the ticket of a host. client has the node's certificate; ask reads the join
 // token, and is called at most once.

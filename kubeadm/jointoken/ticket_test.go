@@ -39,7 +39,7 @@ func TestPresent(t *testing.T) {
 	c.expire(t, expired)
 	for state, code := range map[string]JoinToken{"revoked": code, "expired": expired, "unknown": newCode(code.pin, false)} {
 		_, err := c.entry(t, "w1", code).present(ctx, code)
-		if f, is := errors.AsType[*host.Failure](err); !is || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-code") {
+		if f, is := errors.AsType[*host.Failure](err); !is || !strings.Contains(err.Error(), "used already") || !strings.Contains(f.Hint(), "--new-token") {
 			t.Errorf("%s code: got %v, want an error with a hint", state, err)
 		}
 	}

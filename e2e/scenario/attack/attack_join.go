@@ -223,7 +223,7 @@ func tokenTwice(ctx context.Context, e *scenario.Env, t target) error {
 		return err
 	}
 	r, err := e.On(ctx, t.second, line.Code+"\n", append([]string{"airgap"}, e.JoinArgs(line)...)...)
-	if err := errors.Join(err, r.Want("join with a token that a thief has used", 1, "used already", "--new-code --node")); err != nil {
+	if err := errors.Join(err, r.Want("join with a token that a thief has used", 1, "used already", "--new-token --node")); err != nil {
 		return err
 	}
 	// API servers cache a token for ten seconds.

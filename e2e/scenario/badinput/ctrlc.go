@@ -99,7 +99,7 @@ func interruptJoin(ctx context.Context, e *scenario.Env, first, worker lab.Machi
 	if err := lab.PutFile(ctx, worker, "/root/code", 0o600, strings.NewReader(line.Code+"\n")); err != nil {
 		return err
 	}
-	command := line.Line + " " + e.Skips() + " --code-file /root/code"
+	command := line.Line + " " + e.Skips() + " --token-file /root/code"
 	if err := interruptSteps(ctx, e, worker, command, "packages", "runtime-files", "kubeadm"); err != nil {
 		return err
 	}

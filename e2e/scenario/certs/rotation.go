@@ -35,7 +35,7 @@ func clusterCARotated(ctx context.Context, e *scenario.Env, first, worker lab.Ma
 	if err := killedAt(ctx, e, first, "test -s /etc/kubernetes/pki/next/cluster.crt", "test $(grep -c BEGIN "+ClusterCA+") = 2", reached("both")); err != nil {
 		return err
 	}
-	r, err := e.On(ctx, first, "", "airgap", "join", "--new-code")
+	r, err := e.On(ctx, first, "", "airgap", "join", "--new-token")
 	if err != nil {
 		return err
 	}

@@ -151,7 +151,7 @@ func removeWorker(ctx context.Context, e *scenario.Env, by, worker lab.Machine) 
 // replaced deletes a host. A fresh machine gets its name and address, and joins with a new
 // join token.
 func replaced(ctx context.Context, e *scenario.Env, by, m lab.Machine, stick string) error {
-	line, err := e.On(ctx, by, "", "airgap", "join", "--new-code", "--node", m.Name())
+	line, err := e.On(ctx, by, "", "airgap", "join", "--new-token", "--node", m.Name())
 	if err == nil {
 		err = line.Want("a join token for a running host", 1, "its member of etcd answers", "airgap remove "+m.Name())
 	}
@@ -161,7 +161,7 @@ func replaced(ctx context.Context, e *scenario.Env, by, m lab.Machine, stick str
 	if err := m.Close(ctx); err != nil {
 		return err
 	}
-	if line, err = e.On(ctx, by, "", "airgap", "join", "--new-code", "--node", m.Name()); err == nil {
+	if line, err = e.On(ctx, by, "", "airgap", "join", "--new-token", "--node", m.Name()); err == nil {
 		err = line.Want("a join token for a host that just stopped", 1, "its kubelet reports", "counts as lost after a minute")
 	}
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 type reader struct {
 	library
 	device
-	gpu *report.Card
+	gpu *report.GPU
 }
 
-func (l library) gpu(index int, d device) report.Card {
-	gpu := report.Card{Index: index, Lost: d.lost}
+func (l library) gpu(index int, d device) report.GPU {
+	gpu := report.GPU{Index: index, Lost: d.lost}
 	if d.lost == "" {
 		r := reader{l, d, &gpu}
 		r.identity()
