@@ -68,7 +68,7 @@ func emptyRegistry(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 
 // pushed pushes from a server. This registry refuses an image index with missing platforms.
 func pushed(ctx context.Context, e *scenario.Env, m lab.Machine) error {
-	if _, err := e.Must(ctx, m, []string{" 0 there already", "one platform: " + siteRegistry.String() + "/bank/registry.k8s.io/pause:3.10.2 is sha256:"}, "airgap", "push", lab.StickPath+"/bank"); err != nil {
+	if _, err := e.Must(ctx, m, []string{", 0 unchanged", "one platform: " + siteRegistry.String() + "/bank/registry.k8s.io/pause:3.10.2 is sha256:"}, "airgap", "push", lab.StickPath+"/bank"); err != nil {
 		return err
 	}
 	_, err := e.Must(ctx, m, []string{" 0 new, "}, "airgap", "push", lab.StickPath+"/bank")
