@@ -262,7 +262,7 @@ func TestUnseenIsReported(t *testing.T) {
 		return all
 	}
 	w.judge(t, e)
-	if got := events(0); !slices.Equal(got, []string{"well "}) {
+	if got := events(0); !slices.Equal(got, []string{"healthy "}) {
 		t.Fatalf("events of a healthy cluster: %q", got)
 	}
 	units := w.reports["w1"].Units
